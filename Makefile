@@ -1,25 +1,25 @@
 # SPDX-License-Identifier: Apache-2.0
 #
-# The front door. Every target does its own set-up, so each works on a bare machine; the work itself
-# is in scripts/, so that nothing here needs to be understood.
+# The entry point. Every target runs its own set-up, so each works on a bare machine. The work is in
+# scripts/, so that this file stays trivial.
 .DEFAULT_GOAL := help
 .PHONY: demo build test test-sanitizers test-all bench format tidy clean help
 
-demo: build ## Analyze a 1 GiB snapshot, kill and restart a solver, draw build/demo/*.png
+demo: build ## Analyze a 1 GiB snapshot, kill and restart a solver, plot build/demo/*.png
 	.venv/bin/forebay demo
 
-build: ## Install what is missing, build the product, leave a working .venv/bin/forebay
+build: ## Install what is missing, build the product, create a working .venv/bin/forebay
 	scripts/build product
 
-test: ## Rules of the text, unit tests, ranks, command line, installed library
+test: ## Check style, run tests of units, ranks, command line, installed library
 	scripts/build test
 	.venv/bin/python scripts/test
 
-test-sanitizers: ## The library and its unit tests under the address and thread sanitizers
+test-sanitizers: ## Run unit tests of the library under the address and thread sanitizers
 	scripts/setup sanitizers
 	.venv/bin/python scripts/test asan tsan
 
-test-all: ## These and Open MPI, clang-tidy, sanitizers, fuzzers, all seeds: hours
+test-all: ## Run these and Open MPI, clang-tidy, sanitizers, fuzzers, all seeds: hours
 	scripts/build all
 	.venv/bin/python scripts/test --all
 
@@ -31,12 +31,12 @@ format: ## Rewrite C++ and Python sources in the project's format
 	scripts/setup test
 	.venv/bin/python tools/tidy/check.py --format
 
-tidy: ## The text and format rules alone
+tidy: ## Check only the style and format rules
 	scripts/setup test
 	.venv/bin/python tools/tidy/check.py
 
 clean: ## Remove everything that was built; .venv stays
 	rm -rf build
 
-help: ## This list
+help: ## Print this list
 	@sed -n 's/^\([a-z-]*\):[^#]*## /\1\t/p' Makefile | expand -t 10

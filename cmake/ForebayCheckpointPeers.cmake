@@ -1,16 +1,16 @@
 # SPDX-License-Identifier: Apache-2.0
 #
-# The libraries that `bench checkpoint` compares with. Debian has one build of them for Open MPI
-# that fit together, so they are looked for in that preset only. One that is not there is left out,
-# and the configuration says which package brings it.
+# The libraries that `bench checkpoint` compares with. Debian builds all of them for Open MPI, so
+# they are searched in that preset only. A missing library is left out, and the configure step
+# reports its Debian package.
 #
-# Adds to forebay_checkpoint_contenders and forebay_checkpoint_peers.
+# Appends to forebay_checkpoint_candidates and forebay_checkpoint_peers.
 set(forebay_checkpoint_left_out "bench checkpoint: left out, as not found:")
 
 pkg_check_modules(hdf5_openmpi IMPORTED_TARGET hdf5-openmpi)
 if(TARGET PkgConfig::hdf5_openmpi)
-  list(APPEND forebay_checkpoint_contenders contenders/baton.cpp contenders/hdf5.cpp
-       contenders/hdf5_calls.cpp)
+  list(APPEND forebay_checkpoint_candidates candidates/pmpio.cpp candidates/hdf5.cpp
+       candidates/hdf5_handle.cpp)
   list(APPEND forebay_checkpoint_peers PkgConfig::hdf5_openmpi)
 else()
   message(STATUS "${forebay_checkpoint_left_out} parallel HDF5 (Debian: libhdf5-openmpi-dev)")
@@ -18,13 +18,13 @@ endif()
 
 pkg_check_modules(pnetcdf IMPORTED_TARGET pnetcdf)
 if(TARGET PkgConfig::pnetcdf)
-  list(APPEND forebay_checkpoint_contenders contenders/pnetcdf.cpp)
+  list(APPEND forebay_checkpoint_candidates candidates/pnetcdf.cpp)
   list(APPEND forebay_checkpoint_peers PkgConfig::pnetcdf)
 else()
   message(STATUS "${forebay_checkpoint_left_out} PnetCDF (Debian: libpnetcdf-dev)")
 endif()
 
-# A static library, so that what it needs must be named too.
+# A static library, so its dependencies must be named too.
 find_library(FOREBAY_ADIOS1_LIBRARY adios PATH_SUFFIXES adios/openmpi)
 find_path(FOREBAY_ADIOS1_INCLUDE adios.h)
 mark_as_advanced(FOREBAY_ADIOS1_LIBRARY FOREBAY_ADIOS1_INCLUDE)
@@ -45,7 +45,7 @@ foreach(need blosc:libblosc-dev lz4:liblz4-dev bz2:libbz2-dev sz:libaec-dev z:zl
     list(APPEND adios1_missing ${package})
   endif()
 endforeach()
-# Its methods for HDF5 and NetCDF are never called; the first one's symbols have to be there.
+# Its methods for HDF5 and NetCDF are never called, but the symbols of HDF5 must exist.
 if(NOT TARGET PkgConfig::hdf5_openmpi)
   list(APPEND adios1_missing libhdf5-openmpi-dev)
 endif()
@@ -56,7 +56,7 @@ else()
   add_library(forebay_adios1 INTERFACE)
   target_include_directories(forebay_adios1 SYSTEM INTERFACE ${FOREBAY_ADIOS1_INCLUDE})
   target_link_libraries(forebay_adios1 INTERFACE ${adios1_libraries} PkgConfig::hdf5_openmpi)
-  # The other one's are set to nothing, which needs no NetCDF and would be seen if they were called.
+  # The symbols of NetCDF are set to 0. That needs no NetCDF, and a call would crash.
   foreach(
     symbol
     close
@@ -75,6 +75,6 @@ else()
     var_par_access)
     target_link_options(forebay_adios1 INTERFACE "LINKER:--defsym=nc_${symbol}=0")
   endforeach()
-  list(APPEND forebay_checkpoint_contenders contenders/adios1.cpp)
+  list(APPEND forebay_checkpoint_candidates candidates/adios1.cpp)
   list(APPEND forebay_checkpoint_peers forebay_adios1)
 endif()

@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 #
-# Everything the build takes from outside, found once here under one name each.
-# docs/dependencies.md says why each is needed; only tl::expected is seen by users of the library.
+# All external dependencies of the build, each found once here under one name.
+# docs/dependencies.md has the reason for each. Users of the library see only tl::expected.
 find_package(Threads REQUIRED)
 find_package(tl-expected REQUIRED)
 find_package(fmt 9 REQUIRED)
@@ -17,7 +17,7 @@ pkg_check_modules(pugixml REQUIRED IMPORTED_TARGET pugixml>=1.13)
 pkg_check_modules(tomlplusplus REQUIRED IMPORTED_TARGET tomlplusplus>=3.3)
 pkg_check_modules(zstd REQUIRED IMPORTED_TARGET libzstd>=1.4)
 
-# Without them the product is built all the same.
+# The product is also built without them.
 if(FOREBAY_TESTS)
   find_package(GTest 1.12)
   pkg_check_modules(seccomp IMPORTED_TARGET libseccomp)

@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 #
-# What an installed Forebay consists of, so that find_package(forebay) works for a user who has
-# none of the library's private dependencies.
+# The content of an installed Forebay, with which find_package(forebay) works without the library's
+# private dependencies.
 include(CMakePackageConfigHelpers)
 
 set(forebay_config_dir "${CMAKE_INSTALL_LIBDIR}/cmake/forebay")
@@ -13,7 +13,7 @@ install(
   NAMESPACE forebay::
   DESTINATION ${forebay_config_dir})
 
-# A component of its own: who does not ask for it needs no MPI.
+# A separate component: a project that does not request it needs no MPI.
 if(FOREBAY_MPI_FOUND)
   set_target_properties(forebay_mpi PROPERTIES EXPORT_NAME mpi INSTALL_RPATH
                                                "$ORIGIN;${forebay_mpi_library_dir}")

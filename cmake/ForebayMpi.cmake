@@ -1,10 +1,10 @@
 # SPDX-License-Identifier: Apache-2.0
 #
-# Which MPI, found once; and how a test is started on several ranks. Compiler and launcher are
-# always named together: where two MPIs are installed, `mpicxx` and `mpiexec` alone are either, and
-# a program started by the other's launcher runs as many worlds of one rank.
+# Finds the MPI once, and defines how a test is started on several ranks. Compiler and launcher are
+# always named together: if two MPIs are installed, `mpicxx` and `mpiexec` alone are ambiguous. A
+# program started by the launcher of the other MPI runs as separate worlds of one rank.
 #
-# The MPI part is left out where the compiler is not named or not there.
+# The MPI part is left out if the compiler is not named or does not exist.
 set(FOREBAY_MPI_COMPILER
     ""
     CACHE STRING "C++ compiler of the MPI to build libforebay_mpi with; empty for none.")
@@ -13,9 +13,9 @@ set(FOREBAY_MPI_LAUNCHER
     CACHE STRING "Launcher of that MPI, with the options that every run needs, as a list.")
 set(FOREBAY_MPI_LIBRARY
     ""
-    CACHE STRING "What that MPI's library is expected to say of itself; tests compare.")
+    CACHE STRING "Beginning of that MPI's library version, which tests compare.")
 
-option(FOREBAY_MPI_LARGEST "Run each MPI test on its largest number of ranks alone." OFF)
+option(FOREBAY_MPI_LARGEST "Run each MPI test only on its largest number of ranks." OFF)
 
 set(FOREBAY_MPI_FOUND FALSE)
 if(FOREBAY_MPI_COMPILER)
@@ -25,8 +25,9 @@ if(FOREBAY_MPI_COMPILER)
     set(MPI_CXX_COMPILER "${FOREBAY_MPI_COMPILER_PATH}")
     set(MPI_CXX_SKIP_MPICXX TRUE)
     find_package(MPI 3.0 REQUIRED COMPONENTS CXX)
-    # The wrapper would put its folder before ours into every program: an installed copy elsewhere
-    # would find the libraries of the first one. So what is installed has it behind ours.
+    # The wrapper would put its directory before Forebay's in the run path of every program. An
+    # installed copy elsewhere would then find the first installation. So installed targets have
+    # that directory last.
     set_property(TARGET MPI::MPI_CXX PROPERTY INTERFACE_LINK_OPTIONS "")
     list(GET MPI_CXX_LIBRARIES 0 forebay_mpi_library)
     get_filename_component(forebay_mpi_library_dir "${forebay_mpi_library}" DIRECTORY)
@@ -39,14 +40,14 @@ if(NOT FOREBAY_MPI_FOUND)
   return()
 endif()
 
-# Programs of ours find the MPI they were built with, wherever it lies.
+# Programs of this build find the MPI with which they were built, in any location.
 add_library(forebay_mpi_interface INTERFACE)
 target_link_libraries(forebay_mpi_interface INTERFACE MPI::MPI_CXX)
 
 add_custom_target(mpi_tests)
 
-# Ranks that wait give the core to those that work, and Open MPI says nothing about hardware that is
-# not there. No test depends on the profile of whoever runs it.
+# Waiting ranks yield the core to working ones, and Open MPI does not warn about missing hardware.
+# No test depends on the user's profile.
 set(forebay_mpi_environment
     FOREBAY_PROFILE=
     MPIR_CVAR_POLLS_BEFORE_YIELD=10
@@ -57,8 +58,8 @@ set(forebay_mpi_environment
 
 # forebay_mpi_program(<name> SOURCES <files> [LIBRARIES <targets>])
 #
-# Makes the GoogleTest program test_<name>, which starts MPI itself (tests/mpi/main.cpp). Nothing is
-# made where FOREBAY_TESTS is off.
+# Creates the GoogleTest program test_<name>, which initializes MPI (tests/mpi/main.cpp). Creates
+# nothing if FOREBAY_TESTS is off.
 function(forebay_mpi_program name)
   cmake_parse_arguments(PARSE_ARGV 1 arg "" "" "SOURCES;LIBRARIES")
   forebay_reject_unparsed(forebay_mpi_program "${arg_UNPARSED_ARGUMENTS}")
@@ -75,10 +76,10 @@ endfunction()
 # forebay_mpi_run(<program> <name> [RANKS <counts>] [MORE_RANKS <counts>] [LIMIT_S <seconds>]
 #                 [ARGUMENTS <words>])
 #
-# For each count, the test <name>.ranks_<count> with the labels mpi and <name>: test_<program> with
-# ARGUMENTS. Those of MORE_RANKS have the label long as well, which `make test` leaves out. A test
-# fails if a rank fails, if there are not that many ranks, or if the library is not
-# FOREBAY_MPI_LIBRARY. Where FOREBAY_MPI_LARGEST is on, the largest count is all.
+# For each count, adds the test <name>.ranks_<count> with the labels mpi and <name>: test_<program>
+# with ARGUMENTS. Tests of MORE_RANKS also have the label long, which `make test` leaves out. A test
+# fails if a rank fails, if the number of ranks differs, or if the library is not
+# FOREBAY_MPI_LIBRARY. If FOREBAY_MPI_LARGEST is on, only the largest count is added.
 function(forebay_mpi_run program name)
   cmake_parse_arguments(PARSE_ARGV 2 arg "" "LIMIT_S" "RANKS;MORE_RANKS;ARGUMENTS")
   forebay_reject_unparsed(forebay_mpi_run "${arg_UNPARSED_ARGUMENTS}")
@@ -95,7 +96,7 @@ function(forebay_mpi_run program name)
   endif()
   math(EXPR ctest_limit_s "${arg_LIMIT_S} + 30")
   foreach(ranks IN LISTS counts)
-    # Ranks that wait for each other leave a core idle: a shard of other tests fits beside them.
+    # Ranks that wait for each other leave a core idle, on which a shard of other tests can run.
     set(slots ${ranks})
     if(slots GREATER 3)
       set(slots 3)
@@ -104,7 +105,7 @@ function(forebay_mpi_run program name)
     if(ranks IN_LIST arg_MORE_RANKS)
       list(APPEND labels long)
     endif()
-    # A launcher may survive its own end: only KILL is sure.
+    # A launcher may survive SIGTERM; only SIGKILL is certain.
     add_test(
       NAME ${name}.ranks_${ranks}
       COMMAND timeout -k 10 ${arg_LIMIT_S} ${FOREBAY_MPI_LAUNCHER} -n ${ranks}
@@ -122,10 +123,10 @@ endfunction()
 # forebay_hosts_run(<program> <name> [RANKS_PER_HOST <counts>] [RATE_MBYTE <limit>]
 #                   [LIMIT_S <seconds>] [ARGUMENTS <words>])
 #
-# For each count, the test <name>.hosts_2x<count> with the labels mpi, hosts and <name>:
-# test_<program> on two hosts with so many ranks each (tools/hosts/two_hosts.py). RATE_MBYTE limits
-# what the link between them carries, in 10^6 bytes a second. Alone on the machine, as both are
-# there for what takes time. Skipped, with the reason, where there can be no hosts.
+# For each count, adds the test <name>.hosts_2x<count> with the labels mpi, hosts and <name>:
+# test_<program> on two hosts with <count> ranks each (tools/hosts/two_hosts.py). RATE_MBYTE limits
+# the rate of the link between them, in 10^6 bytes a second. The test runs alone on the machine, as
+# its results depend on time. It is skipped, with the reason, if hosts cannot be created.
 function(forebay_hosts_run program name)
   cmake_parse_arguments(PARSE_ARGV 2 arg "" "RATE_MBYTE;LIMIT_S" "RANKS_PER_HOST;ARGUMENTS")
   forebay_reject_unparsed(forebay_hosts_run "${arg_UNPARSED_ARGUMENTS}")

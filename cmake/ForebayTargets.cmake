@@ -1,18 +1,18 @@
 # SPDX-License-Identifier: Apache-2.0
 #
-# How a folder of the source tree becomes part of the library, a program or a test. Each folder
-# says only which files and neighbours it has; everything that must be the same for all is here.
+# Functions that make a directory of the source tree a part of the library, a program or a test.
+# Each directory names only its files and dependencies; everything common is here.
 
-# What is built together, beside `all`: `product` is the library and the programs of the command
-# line, `product_tests` their tests; `bench` and `bench_tests` the same for benchmarks.
-# A folder that belongs to another part than the product sets forebay_part.
+# Targets beside `all`: `product` is the library and the programs of the command line,
+# `product_tests` their tests; `bench` and `bench_tests` are the same for benchmarks.
+# A directory of another part than the product sets forebay_part.
 set(forebay_part product)
 foreach(part product bench)
   add_custom_target(${part})
   add_custom_target(${part}_tests)
 endforeach()
 
-# Makes the one library, forebay::forebay. A shared one, so that a user needs none of its private
+# Creates the library, forebay::forebay. It is shared, so that a user needs none of its private
 # dependencies, neither at compile time nor at link time.
 function(forebay_library)
   add_library(forebay SHARED)
@@ -31,7 +31,7 @@ function(forebay_library)
     forebay
     PUBLIC tl::expected Threads::Threads
     PRIVATE $<BUILD_INTERFACE:forebay_flags>)
-  # Calls inside the library go straight to their target: a hit in a session is a few of them.
+  # Calls inside the library go directly to their target: a hit in a session is a few of them.
   target_link_options(forebay PRIVATE -Wl,-Bsymbolic-functions)
   add_dependencies(product forebay)
 endfunction()
@@ -40,8 +40,8 @@ endfunction()
 #                [TESTS <files>] [TEST_LIBRARIES <targets>] [TEST_DEFINITIONS <NAME=value>])
 #
 # Adds the module <name> to the library. DEPENDS are the modules whose headers it includes, which
-# must have been added before; LIBRARIES come from ForebayDependencies.cmake. TESTS become the
-# program test_<name>, which may need TEST_LIBRARIES besides. A module of headers has no SOURCES.
+# must have been added before. LIBRARIES come from ForebayDependencies.cmake. TESTS become the
+# program test_<name>, also linked to TEST_LIBRARIES. A module of headers only has no SOURCES.
 function(forebay_module name)
   cmake_parse_arguments(PARSE_ARGV 1 arg "" ""
                         "SOURCES;DEPENDS;LIBRARIES;TESTS;TEST_LIBRARIES;TEST_DEFINITIONS")
@@ -78,11 +78,11 @@ endfunction()
 # forebay_program(<name> MAIN <file> | ENTRY <namespace> [SOURCES <files>] [LIBRARIES <targets>]
 #                 [TESTS <files>] [TEST_DEFINITIONS <NAME=value>] [INSIDE])
 #
-# Makes the program <name>, installed to libexec/forebay, where the command line finds it. SOURCES
+# Creates the program <name>, installed to libexec/forebay, where the command line finds it. SOURCES
 # are shared with its tests, MAIN is not. With ENTRY, main() calls <namespace>::run_program(int
-# count, char** words), which is in one of SOURCES and so compiled together with them. Its own
-# headers are included with their folder's name, as in "tipsy/header.hpp". INSIDE lets it include
-# the library's private headers too (bench and tools; apps and examples must do without).
+# count, char** words), which is in one of SOURCES and thus compiled together with them. Its own
+# headers are included with the name of their directory, as in "tipsy/header.hpp". INSIDE permits
+# private headers of the library (for bench and tools, not for apps and examples).
 function(forebay_program name)
   cmake_parse_arguments(PARSE_ARGV 1 arg "INSIDE" "MAIN;ENTRY"
                         "SOURCES;LIBRARIES;TESTS;TEST_DEFINITIONS")
@@ -126,15 +126,15 @@ endfunction()
 
 # forebay_test_program(<name> SOURCES <files> [LIBRARIES <targets>])
 #
-# Makes the program <name>, which tests run. It lies with all others of them and may include the
-# library's private headers.
+# Creates the program <name>, which tests run, in the directory of all test programs. It may include
+# the library's private headers.
 function(forebay_test_program name)
   cmake_parse_arguments(PARSE_ARGV 1 arg "" "" "SOURCES;LIBRARIES")
   forebay_reject_unparsed(forebay_test_program "${arg_UNPARSED_ARGUMENTS}")
   add_executable(${name} ${arg_SOURCES})
   target_include_directories(${name} PRIVATE "${PROJECT_SOURCE_DIR}/src")
   target_link_libraries(${name} PRIVATE forebay_flags ${arg_LIBRARIES} forebay_testing_bytes)
-  # What is looked at is in the libraries; tests themselves take half the time to compile so.
+  # The tested code is in the libraries. Tests compile in half the time without optimization.
   target_compile_options(${name} PRIVATE -O0)
   set_target_properties(${name} PROPERTIES RUNTIME_OUTPUT_DIRECTORY "${PROJECT_BINARY_DIR}/tests")
   add_dependencies(${forebay_part}_tests ${name})
@@ -142,9 +142,9 @@ endfunction()
 
 # forebay_test(<name> SOURCES <files> [LIBRARIES <targets>] [DEFINITIONS <NAME=value>])
 #
-# Makes the GoogleTest program test_<name>. ctest runs its cases in FOREBAY_TEST_SHARDS processes,
-# under the label <name>, with an empty profile. Each process writes what became of each case to
-# tests/results/<name>.shard_<n>.xml. Nothing is made where FOREBAY_TESTS is off.
+# Creates the GoogleTest program test_<name>. ctest runs its cases in FOREBAY_TEST_SHARDS processes,
+# under the label <name>, with an empty profile. Each process writes the result of each case to
+# tests/results/<name>.shard_<n>.xml. Creates nothing if FOREBAY_TESTS is off.
 function(forebay_test name)
   cmake_parse_arguments(PARSE_ARGV 1 arg "" "" "SOURCES;LIBRARIES;DEFINITIONS")
   forebay_reject_unparsed(forebay_test "${arg_UNPARSED_ARGUMENTS}")
@@ -187,18 +187,18 @@ function(forebay_shards name)
   endforeach()
 endfunction()
 
-# Stops on a misspelt keyword instead of dropping what follows it.
+# Fails on a misspelled keyword, which would otherwise drop its values.
 function(forebay_reject_unparsed function_name unparsed)
   if(unparsed)
     message(FATAL_ERROR "${function_name}: unknown arguments: ${unparsed}")
   endif()
 endfunction()
 
-# Programs find the library from where they lie, so an installed tree can be moved.
+# Programs find the library relative to their own path, so an installed tree can be moved.
 file(RELATIVE_PATH forebay_lib_from_libexec "/${CMAKE_INSTALL_LIBEXECDIR}/forebay"
      "/${CMAKE_INSTALL_LIBDIR}")
 set(forebay_libexec_rpath "$ORIGIN/${forebay_lib_from_libexec}")
 
-# The machine files that belong to a library are found from where it lies.
+# The library finds its machine files relative to its own path.
 file(RELATIVE_PATH forebay_machines_from_library "/${CMAKE_INSTALL_LIBDIR}"
      "/${CMAKE_INSTALL_DATADIR}/forebay/machines")

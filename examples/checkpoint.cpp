@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Checkpoints of a computation: steps of a dataset that are there whole or not at all, written
-// while the program computes on, and read back as a restart does.
+// Checkpoints of a computation: steps of a dataset that are visible completely or not at all. They
+// are written while the program computes, and read back as after a restart.
 #include <forebay/forebay.hpp>
 
 #include <cstdint>
@@ -22,7 +22,7 @@ std::vector<double> values_of(std::uint64_t step, std::uint64_t part) {
 }
 
 forebay::Status compute_and_checkpoint(forebay::Runtime& runtime, const std::string& path) {
-  auto data = runtime.dataset(path, forebay::WritePlan{.keep = 2});
+  auto data = runtime.create_dataset(path, forebay::WritePlan{.retained_steps = 2});
   if (!data) return tl::unexpected(data.error());
   std::optional<forebay::Future<forebay::Receipt>> last;
   for (std::uint64_t number = 1; number <= 5; ++number) {
@@ -33,20 +33,20 @@ forebay::Status compute_and_checkpoint(forebay::Runtime& runtime, const std::str
       const auto taken = step->put("velocity", forebay::Part{part}, std::span(values));
       if (!taken) return taken;
     }
-    last.emplace(step->commit());  // the program goes on; what becomes of the step is told later
+    last.emplace(step->commit());  // returns at once; the Future has the result later
   }
   const auto receipt = last->wait();
   if (!receipt) return tl::unexpected(receipt.error());
-  std::cout << data->plan().reason << "\nstep " << receipt->step << " held the program up for "
-            << receipt->perceived.count() / 1000 << " us, and was durable after "
-            << receipt->durable.count() / 1000 << " us\n";
+  std::cout << data->plan().reason << "\nstep " << receipt->step << " blocked the program for "
+            << receipt->perceived_time.count() / 1000 << " us, and was durable after "
+            << receipt->durable_time.count() / 1000 << " us\n";
   return data->close();
 }
 
 forebay::Status restart(forebay::Runtime& runtime, const std::string& path) {
   const auto stored = runtime.open_dataset(path);
   if (!stored) return tl::unexpected(stored.error());
-  const auto step = stored->step(stored->newest_step().value_or(0));
+  const auto step = stored->open_step(stored->newest_step().value_or(0));
   if (!step) return tl::unexpected(step.error());
   for (std::uint64_t part = 0; part < kParts; ++part) {
     std::vector<double> values(kElements);
@@ -60,8 +60,8 @@ forebay::Status restart(forebay::Runtime& runtime, const std::string& path) {
 }  // namespace
 
 int main() {
-  const examples::InputFile folder(examples::numbers(0));  // for its folder, which is removed
-  const std::string path = folder.path() + ".fb";
+  const examples::InputFile directory(examples::numbers(0));  // for its directory, which is removed
+  const std::string path = directory.path() + ".fb";
   forebay::Runtime runtime;
   auto done = compute_and_checkpoint(runtime, path);
   if (done) done = restart(runtime, path);

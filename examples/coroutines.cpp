@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Many more tasks than threads: each one awaits its own part of the file and gives the thread to
-// the others meanwhile. The coroutine type is the program's own; Forebay works with any.
+// Many more tasks than threads: each task awaits its own part of the file, and the thread runs
+// other tasks meanwhile. The program defines the coroutine type; Forebay works with any.
 #include <forebay/forebay.hpp>
 
 #include <coroutine>
@@ -14,9 +14,9 @@
 namespace {
 
 constexpr std::uint64_t kTasks = 1000;
-constexpr std::uint64_t kNumbersOfTask = 2000;
+constexpr std::uint64_t kNumbersPerTask = 2000;
 
-/// A coroutine that starts at once and removes itself at its end.
+/// A coroutine that starts at once and destroys its frame at the end.
 struct Task {
   struct promise_type {
     Task get_return_object() noexcept { return {}; }
@@ -35,8 +35,8 @@ struct Outcome {
 
 /// Adds up one part of the file. A Session is a small handle: each task has its own copy.
 Task add_up(forebay::Session session, forebay::ByteRange range, Outcome& outcome) {
-  forebay::Views pieces = session.views(range);
-  while (!pieces.done()) {
+  forebay::ViewSequence pieces = session.views(range);
+  while (!pieces.is_done()) {
     const forebay::Result<forebay::View> piece = co_await pieces.next();
     if (piece) outcome.sum += examples::sum_of(piece->bytes());
     if (!piece) outcome.error = piece.error();
@@ -47,24 +47,24 @@ Task add_up(forebay::Session session, forebay::ByteRange range, Outcome& outcome
 }  // namespace
 
 int main() {
-  const examples::InputFile input(examples::numbers(kTasks * kNumbersOfTask));
+  const examples::InputFile input(examples::numbers(kTasks * kNumbersPerTask));
   forebay::Runtime runtime;
-  const auto file = runtime.open(input.path());
+  const auto file = runtime.open_file(input.path());
   if (!file) return 1;
   const auto session = file->read_session();
   if (!session) return 1;
 
   Outcome outcome;
-  const std::uint64_t task_bytes = kNumbersOfTask * sizeof(std::uint64_t);
+  const std::uint64_t task_bytes = kNumbersPerTask * sizeof(std::uint64_t);
   for (std::uint64_t i = 0; i < kTasks; ++i)
     add_up(*session, {.offset = i * task_bytes, .size = task_bytes}, outcome);
 
-  // Tasks go on inside wait() and poll() of this loop, on this thread: they need no locks.
+  // Tasks resume inside wait() and poll() of this loop, on this thread, so they need no locks.
   while (outcome.tasks_left > 0)
-    runtime.loop().wait();
+    runtime.event_loop().wait();
 
   if (outcome.error) std::cerr << outcome.error->message() << '\n';
   std::cout << kTasks << " tasks on one thread, sum " << outcome.sum << '\n';
-  const std::uint64_t count = kTasks * kNumbersOfTask;
+  const std::uint64_t count = kTasks * kNumbersPerTask;
   return !outcome.error && outcome.sum == count * (count - 1) / 2 ? 0 : 1;
 }

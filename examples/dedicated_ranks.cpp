@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Ranks given to I/O: on each node the last one reads for the others and computes nothing. Those
-// who compute have a communicator of their own in the place of MPI_COMM_WORLD.
+// I/O ranks: on each node the last rank reads for the others and does not compute. The compute
+// ranks have their own communicator instead of MPI_COMM_WORLD.
 #include <forebay/forebay.hpp>
 #include <forebay/mpi.hpp>
 
@@ -15,17 +15,17 @@ namespace {
 
 constexpr std::uint64_t kCount = 1U << 20U;  // numbers in the file
 
-int complain(const forebay::Error& error) {
+int print_error(const forebay::Error& error) {
   std::cerr << error.message() << '\n';
   return 1;
 }
 
-/// The sum of all numbers, on each of `ranks`; what a rank reads comes through its node's agent.
+/// The sum of all numbers, on each of `ranks`. A rank gets its bytes through the agent of its node.
 int add_up(forebay::Runtime& runtime, MPI_Comm ranks, const std::string& path) {
-  const auto file = runtime.open(path);
-  if (!file) return complain(file.error());
-  const auto session = file->read_session({}, {.agents = forebay::Agents::kPerNode, .reason = {}});
-  if (!session) return complain(session.error());
+  const auto file = runtime.open_file(path);
+  if (!file) return print_error(file.error());
+  const auto session = file->read_session({}, {.agent_scope = forebay::AgentScope::kPerNode});
+  if (!session) return print_error(session.error());
 
   const std::uint64_t first = kCount * runtime.rank() / runtime.rank_count();
   const std::uint64_t last = kCount * (runtime.rank() + 1) / runtime.rank_count();
@@ -34,7 +34,7 @@ int add_up(forebay::Runtime& runtime, MPI_Comm ranks, const std::string& path) {
       session->views({8 * first, 8 * (last - first)}).for_each([&sum](const forebay::View& piece) {
         sum += examples::sum_of(piece.bytes());
       });
-  if (!read) return complain(read.error());
+  if (!read) return print_error(read.error());
   MPI_Allreduce(MPI_IN_PLACE, &sum, 1, MPI_UINT64_T, MPI_SUM, ranks);
   return sum == kCount * (kCount - 1) / 2 ? 0 : 1;
 }
@@ -42,13 +42,13 @@ int add_up(forebay::Runtime& runtime, MPI_Comm ranks, const std::string& path) {
 int run() {
   forebay::Runtime runtime(MPI_COMM_WORLD, {.placement = forebay::Placement::kDedicated});
   if (runtime.role() == forebay::Role::kAgent) {
-    const forebay::Status served = runtime.serve();  // until the others end their Runtime
-    return served ? 0 : complain(served.error());
+    const forebay::Status served = runtime.serve();  // until the others end their Runtimes
+    return served ? 0 : print_error(served.error());
   }
-  const forebay::Ranks compute = runtime.compute();
+  const forebay::Ranks compute = runtime.compute_ranks();
   const MPI_Comm ranks = forebay::communicator_of(compute);
 
-  std::optional<examples::InputFile> input;  // rank 0 makes it, and tells where it is
+  std::optional<examples::InputFile> input;  // rank 0 creates it and broadcasts its path
   std::string path(4096, '\0');
   if (runtime.rank() == 0) path = input.emplace(examples::numbers(kCount)).path();
   path.resize(4096);

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// What goes wrong in the world comes back as a value: a class to branch on, and one line for people
-// that says what was done, to which file, where, and why it failed. Nothing throws or prints.
+// Failures of the environment are values: a class to branch on, and one line for people with
+// operation, file, offset and cause. Nothing throws or prints.
 #include <forebay/forebay.hpp>
 
 #include <array>
@@ -17,7 +17,7 @@ using forebay::ErrorClass;
 
 int unexpected_count = 0;
 
-/// Prints what a user would see, and notes if it is not the failure that it should be.
+/// Prints the text for a user, and counts results other than the expected failure.
 template <class T>
 void show(const forebay::Result<T>& result, ErrorClass expected) {
   const bool right = !result && result.error().kind() == expected;
@@ -35,10 +35,10 @@ int main() {
   const examples::InputFile input(examples::numbers(1U << 17U));  // 1 MiB
   forebay::Runtime runtime;
 
-  show(runtime.open(input.path() + ".missing"), ErrorClass::kNotFound);
+  show(runtime.open_file(input.path() + ".missing"), ErrorClass::kNotFound);
   if (std::filesystem::exists(input.path() + ".missing")) return 1;  // reading creates nothing
 
-  const auto file = runtime.open(input.path());
+  const auto file = runtime.open_file(input.path());
   if (!file) return 1;
   show(file->read_session({.offset = 1_MiB - 1, .size = 2}), ErrorClass::kOutOfRange);
 
@@ -48,16 +48,17 @@ int main() {
   show(file->read_session({}, plan), ErrorClass::kInvalidArgument);
 
   plan = {};
-  plan.eager_bytes = 0;  // read nothing before it is asked for, so that what follows is certain
+  plan.readahead_bytes = 0;  // no readahead, so that the following reads have a certain result
   const auto session = file->read_session({.offset = 0, .size = 512_KiB}, plan);
   if (!session) return 1;
   std::array<std::byte, 100> into{};
   show(session->read(512_KiB, into).wait(), ErrorClass::kOutOfRange);
 
-  // Somebody cuts the file while it is open: an Error for those who ask, never a signal.
+  // The file is truncated while it is open: requests for missing bytes get an Error, never a
+  // signal.
   std::filesystem::resize_file(input.path(), 10'000);
   show(session->read(9'950, into).wait(), ErrorClass::kShortFile);
-  if (!session->read(100, into).wait()) return 1;  // what is still there can be read
+  if (!session->read(100, into).wait()) return 1;  // remaining bytes can be read
 
   session->close();
   show(session->read(100, into).wait(), ErrorClass::kClosed);

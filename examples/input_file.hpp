@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// What the examples read: a small file in a temporary folder of its own that is gone afterwards. A
-// program of yours has files already and needs nothing of this.
+// The input of the examples: a small file in a temporary directory, removed afterwards. Programs
+// with files of their own do not need it.
 #pragma once
 
 #include <cstddef>
@@ -18,11 +18,11 @@
 
 namespace examples {
 
-/// 0, 1, 2, ... : in a file of these, number i lies at byte 8 * i.
+/// 0, 1, 2, ... : in a file of these, number i is at byte 8 * i.
 inline std::vector<std::uint64_t> numbers(std::size_t count) {
-  std::vector<std::uint64_t> all(count);
-  std::iota(all.begin(), all.end(), std::uint64_t{0});
-  return all;
+  std::vector<std::uint64_t> result(count);
+  std::iota(result.begin(), result.end(), std::uint64_t{0});
+  return result;
 }
 
 /// The sum of such numbers.
@@ -36,15 +36,15 @@ inline std::uint64_t sum_of(std::span<const std::byte> bytes) {
   return sum;
 }
 
-/// A file with this content; it and its folder are removed by the destructor.
+/// A file with this content. The destructor removes it and its directory.
 class InputFile {
  public:
   template <std::ranges::contiguous_range Content>
   explicit InputFile(const Content& content)
-      : folder_(std::filesystem::temp_directory_path() / "forebay-example-XXXXXX") {
-    std::string name = folder_.string();
-    if (::mkdtemp(name.data()) == nullptr) throw std::runtime_error("no temporary folder");
-    folder_ = name;
+      : directory_(std::filesystem::temp_directory_path() / "forebay-example-XXXXXX") {
+    std::string name = directory_.string();
+    if (::mkdtemp(name.data()) == nullptr) throw std::runtime_error("no temporary directory");
+    directory_ = name;
     const auto bytes = std::as_bytes(std::span(content));
     std::ofstream file(path(), std::ios::binary);
     file.write(reinterpret_cast<const char*>(bytes.data()),
@@ -53,15 +53,15 @@ class InputFile {
   }
   ~InputFile() {
     std::error_code ignored;
-    std::filesystem::remove_all(folder_, ignored);
+    std::filesystem::remove_all(directory_, ignored);
   }
   InputFile(const InputFile&) = delete;
   InputFile& operator=(const InputFile&) = delete;
 
-  std::string path() const { return folder_ / "input"; }
+  std::string path() const { return directory_ / "input"; }
 
  private:
-  std::filesystem::path folder_;
+  std::filesystem::path directory_;
 };
 
 }  // namespace examples

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// The smallest program: open a file, say which part of it will be read, ask for some of that, do
-// something else meanwhile, and take it.
+// The smallest program: open a file, declare the part to read, request some of it, compute
+// meanwhile, and take the bytes.
 #include <forebay/forebay.hpp>
 
 #include <cmath>
@@ -15,7 +15,7 @@ namespace {
 
 using namespace forebay::literals;
 
-int complain(const forebay::Error& error) {
+int print_error(const forebay::Error& error) {
   std::cerr << error.message() << '\n';
   return 1;
 }
@@ -32,26 +32,26 @@ double compute_something() {
 int main() {
   const examples::InputFile input(examples::numbers(1U << 20U));  // 8 MiB
 
-  // Owns agents and memory, so it outlives everything that comes from it.
+  // Owns agents and memory, so it outlives all objects that it creates.
   forebay::Runtime runtime;
-  const forebay::Result<forebay::File> file = runtime.open(input.path());
-  if (!file) return complain(file.error());
+  const forebay::Result<forebay::File> file = runtime.open_file(input.path());
+  if (!file) return print_error(file.error());
 
-  // What will be read: from here on agents read ahead, before anybody has asked for a byte.
+  // Declares the part to read: agents read ahead from here on, before the first request.
   const forebay::Result<forebay::Session> session =
       file->read_session({.offset = 1_MiB, .size = 4_MiB});
-  if (!session) return complain(session.error());
+  if (!session) return print_error(session.error());
 
-  // A request returns at once. Offsets count from the start of the file, here and everywhere. The
-  // memory belongs to the caller and must live until the Future is finished or dropped.
+  // A request returns at once. Offsets always count from the start of the file. The memory belongs
+  // to the caller and must live until the Future is finished or dropped.
   std::vector<std::uint64_t> block(1000);
   forebay::Future<forebay::ByteCount> request = session->read(2_MiB, std::span(block));
 
   const double computed = compute_something();
 
-  // All bytes are there now, or there is an Error; a part of them is never a result.
+  // All bytes or an Error; a result is never partial.
   const forebay::Result<forebay::ByteCount> got = request.wait();
-  if (!got) return complain(got.error());
+  if (!got) return print_error(got.error());
 
   std::cout << *got << " bytes read, numbers " << block.front() << " to " << block.back() << ", "
             << computed << " computed meanwhile\n";

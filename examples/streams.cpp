@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Streams over a session: forebay::istream for code that wants a std::istream, and AsyncStream, the
-// same shape for coroutines, a hundred of them on one thread.
+// Streams over a session: forebay::istream for code that uses a std::istream, and AsyncInputStream,
+// its counterpart for coroutines, here with a hundred on one thread.
 #include <forebay/forebay.hpp>
 
 #include <array>
@@ -38,7 +38,7 @@ struct Task {  // see coroutines.cpp
 
 long async_sum = 0;
 long tasks_left = kTasks;
-Task add_lines(forebay::AsyncStream stream) {
+Task add_lines(forebay::AsyncInputStream stream) {
   std::array<char, kLineBytes> line{};
   while (co_await stream.read(std::as_writable_bytes(std::span(line))) && !stream.eof())
     async_sum += std::stol(std::string(line.data(), line.size()));
@@ -50,7 +50,7 @@ Task add_lines(forebay::AsyncStream stream) {
 int main() {
   const examples::InputFile input(file_content());
   forebay::Runtime runtime;
-  const auto file = runtime.open(input.path());
+  const auto file = runtime.open_file(input.path());
   const auto session = file ? file->read_session() : tl::unexpected(file.error());
   if (!session) return 1;
 
@@ -58,13 +58,13 @@ int main() {
   forebay::istream stream(*session);
   for (long number = 0; stream >> number;)
     sum += number;
-  if (stream.error()) return 1;  // why a stream went bad; the end of the file is no reason
+  if (stream.error()) return 1;  // the cause of badbit; empty at the end of the file
 
   const std::uint64_t part = kLines / kTasks * kLineBytes;
   for (std::uint64_t i = 0; i < kTasks; ++i)
-    add_lines(forebay::AsyncStream(*session, {i * part, part}));
+    add_lines(forebay::AsyncInputStream(*session, {i * part, part}));
   while (tasks_left > 0)
-    runtime.loop().wait();
+    runtime.event_loop().wait();
   std::cout << "sums " << sum << " and " << async_sum << '\n';
   return sum == kLines * kFirst + kLines * (kLines - 1) / 2 && async_sum == sum ? 0 : 1;
 }

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// A block of a three-dimensional array as one request: what HDF5 calls a hyperslab. The agent reads
-// the splinters that hold its rows, neighbours in one go, instead of one small piece for each row.
+// A block of a three-dimensional array as one request, which is a hyperslab in HDF5. The agent
+// reads the splinters that hold its rows, adjacent ones together, instead of one small range for
+// each row.
 #include <forebay/forebay.hpp>
 
 #include <cstdint>
@@ -12,13 +13,13 @@
 
 namespace {
 
-// The array in the file: planes of rows of doubles, each its own index, after a header.
+// The array in the file: planes of rows of doubles, each equal to its own index, after a header.
 constexpr std::uint64_t kHeaderDoubles = 64;
 constexpr std::uint64_t kPlanes = 48;
 constexpr std::uint64_t kRows = 64;
 constexpr std::uint64_t kColumns = 80;
 
-int complain(const forebay::Error& error) {
+int print_error(const forebay::Error& error) {
   std::cerr << error.message() << '\n';
   return 1;
 }
@@ -35,13 +36,13 @@ std::vector<double> file_content() {
 int main() {
   const examples::InputFile input(file_content());
   forebay::Runtime runtime;
-  const auto file = runtime.open(input.path());
-  if (!file) return complain(file.error());
+  const auto file = runtime.open_file(input.path());
+  if (!file) return print_error(file.error());
   const auto session = file->read_session();
-  if (!session) return complain(session.error());
+  if (!session) return print_error(session.error());
 
-  // Planes 10 to 25, rows 20 to 35, columns 30 to 45. Without array_offset the array would begin
-  // where the session begins.
+  // Planes 10 to 25, rows 20 to 35, columns 30 to 45. Without array_offset, the array would begin
+  // at the start of the session.
   const forebay::Subarray block{.shape = {kPlanes, kRows, kColumns},
                                 .start = {10, 20, 30},
                                 .count = {16, 16, 16},
@@ -49,9 +50,9 @@ int main() {
                                 .array_offset = kHeaderDoubles * sizeof(double)};
   std::vector<double> values(block.count[0] * block.count[1] * block.count[2]);
   const auto got = session->read(block, std::span(values)).wait();
-  if (!got) return complain(got.error());
+  if (!got) return print_error(got.error());
 
-  // The block lies in memory as in the file: the last index runs fastest, without gaps.
+  // The block is in memory as in the file: the last index varies fastest, without gaps.
   for (std::uint64_t i = 0; i < values.size(); ++i) {
     const std::uint64_t plane = block.start[0] + i / (block.count[1] * block.count[2]);
     const std::uint64_t row = block.start[1] + i / block.count[2] % block.count[1];

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Reading without copying: views lend pieces of the session's window. The whole file passes through
-// a window of bounded memory, piece by piece, each as soon as it is there.
+// Reading without a copy: views borrow parts of the session's window. The whole file passes through
+// a window of bounded memory, in pieces that are available as soon as they are loaded.
 #include <forebay/forebay.hpp>
 
 #include <cstdint>
@@ -14,7 +14,7 @@ using namespace forebay::literals;
 
 constexpr std::uint64_t kCount = 1U << 20U;  // numbers in the file
 
-int complain(const forebay::Error& error) {
+int print_error(const forebay::Error& error) {
   std::cerr << error.message() << '\n';
   return 1;
 }
@@ -24,13 +24,13 @@ int complain(const forebay::Error& error) {
 int main() {
   const examples::InputFile input(examples::numbers(kCount));
   forebay::Runtime runtime;
-  const auto file = runtime.open(input.path());
-  if (!file) return complain(file.error());
-  const auto session = file->read_session();  // all of it
-  if (!session) return complain(session.error());
+  const auto file = runtime.open_file(input.path());
+  if (!file) return print_error(file.error());
+  const auto session = file->read_session();  // the whole file
+  if (!session) return print_error(session.error());
 
-  // Piece by piece in file order; a piece is at most one splinter long. Each View is given back
-  // before the next one is taken, so the window's memory goes round.
+  // Pieces in file order, each at most one splinter long. Each View is released before the next one
+  // is taken, so the memory of the window is reused.
   std::uint64_t sum = 0;
   std::size_t pieces = 0;
   const forebay::Status status =
@@ -38,15 +38,15 @@ int main() {
         sum += examples::sum_of(piece.bytes());
         ++pieces;
       });
-  if (!status) return complain(status.error());
+  if (!status) return print_error(status.error());
   if (sum != kCount * (kCount - 1) / 2) return 1;
 
-  // One contiguous View, across a border between splinters: nobody has to put halves together. It
-  // keeps its memory until it is released; others never wait for that.
+  // One contiguous View across a boundary between splinters, so the program need not join two
+  // halves. It pins its memory until it is released; other requests never wait for that.
   const std::uint64_t border = session->plan().splinter_bytes;
   forebay::Result<forebay::View> view =
       session->view({.offset = border - 4_KiB, .size = 8_KiB}).wait();
-  if (!view) return complain(view.error());
+  if (!view) return print_error(view.error());
   const std::uint64_t first = view->range().offset / sizeof(std::uint64_t);
   const std::uint64_t count = view->bytes().size() / sizeof(std::uint64_t);
   if (examples::sum_of(view->bytes()) != count * first + count * (count - 1) / 2) return 1;

@@ -17,20 +17,20 @@ bool is_among(const std::vector<std::string_view>& names, std::string_view name)
 }
 
 /// An option's name and, after '=', its value.
-struct Word {
+struct OptionWord {
   std::string_view name;
   std::optional<std::string_view> value;
 };
 
-Word split(std::string_view word) {
+OptionWord split(std::string_view word) {
   const std::size_t equals = word.find('=');
   if (equals == std::string_view::npos) return {word, std::nullopt};
   return {word.substr(0, equals), word.substr(equals + 1)};
 }
 
 /// The value of option `word`, taken from the words after it where it needs one.
-Result<std::string_view> value_of(const Word& word,
-                                  const ArgumentRules& rules,
+Result<std::string_view> value_of(const OptionWord& word,
+                                  const ArgumentSpec& rules,
                                   std::span<const std::string_view>& rest) {
   if (is_among(rules.flags, word.name)) {
     if (!word.value) return std::string_view{};
@@ -62,7 +62,7 @@ Error usage_error(std::string cause) {
 }
 
 Result<Arguments> Arguments::parse(std::span<const std::string_view> words,
-                                   const ArgumentRules& rules) {
+                                   const ArgumentSpec& rules) {
   Arguments arguments;
   while (!words.empty()) {
     const std::string_view word = words.front();
@@ -89,9 +89,9 @@ Result<Arguments> Arguments::parse(std::span<const std::string_view> words,
 }
 
 Status Arguments::add_option(std::string_view word,
-                             const ArgumentRules& rules,
+                             const ArgumentSpec& rules,
                              std::span<const std::string_view>& rest) {
-  const Word option = split(word);
+  const OptionWord option = split(word);
   const auto value = value_of(option, rules, rest);
   if (!value) return failure(value.error());
   if (options_.emplace(option.name, *value).second) return {};
@@ -105,14 +105,14 @@ std::optional<std::string_view> Arguments::text(std::string_view option) const {
 }
 
 Result<std::uint64_t> Arguments::number(std::string_view option,
-                                        std::uint64_t otherwise,
+                                        std::uint64_t fallback,
                                         Bounds bounds) const {
   const std::optional<std::string_view> given = text(option);
-  if (!given) return otherwise;
+  if (!given) return fallback;
   std::uint64_t number = 0;
-  if (parse_whole(*given, number) && number >= bounds.least && number <= bounds.most) return number;
+  if (parse_whole(*given, number) && number >= bounds.min && number <= bounds.max) return number;
   return failure(usage_error(fmt::format("{} must be a whole number from {} to {}, not '{}'",
-                                         option, bounds.least, bounds.most, *given)));
+                                         option, bounds.min, bounds.max, *given)));
 }
 
 Result<std::optional<std::uint64_t>> Arguments::size_bytes(std::string_view option,
@@ -123,9 +123,9 @@ Result<std::optional<std::uint64_t>> Arguments::size_bytes(std::string_view opti
   if (!size) {
     return failure(usage_error(fmt::format("{}: {}", option, size.error().cause())));
   }
-  if (*size >= bounds.least && *size <= bounds.most) return *size;
+  if (*size >= bounds.min && *size <= bounds.max) return *size;
   return failure(usage_error(fmt::format("{} must be from {} to {} bytes, not '{}'", option,
-                                         bounds.least, bounds.most, *given)));
+                                         bounds.min, bounds.max, *given)));
 }
 
 }  // namespace forebay::command

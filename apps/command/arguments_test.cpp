@@ -8,20 +8,20 @@
 namespace forebay::command {
 namespace {
 
-const ArgumentRules kRules{{"--fast"}, {"--size", "--tasks"}};
+const ArgumentSpec kRules{{"--fast"}, {"--size", "--tasks"}};
 
 Result<Arguments> parse(const std::vector<std::string_view>& words) {
   return Arguments::parse(words, kRules);
 }
 
-std::string refusal(const std::vector<std::string_view>& words) {
+std::string parse_error(const std::vector<std::string_view>& words) {
   const auto parsed = parse(words);
   if (parsed) return "was accepted";
   EXPECT_EQ(parsed.error().operation(), "usage");
   return parsed.error().cause();
 }
 
-TEST(Arguments, options_may_stand_before_and_after_the_path) {
+TEST(Arguments, options_before_and_after_path_are_parsed) {
   const auto parsed = parse({"--tasks", "7", "file", "--fast", "--size=3KiB"});
   ASSERT_TRUE(parsed) << parsed.error().message();
   EXPECT_EQ(parsed->path(), "file");
@@ -30,7 +30,7 @@ TEST(Arguments, options_may_stand_before_and_after_the_path) {
   EXPECT_EQ(*parsed->size_bytes("--size", {}), 3072U);
 }
 
-TEST(Arguments, absent_options_have_their_defaults) {
+TEST(Arguments, absent_options_return_defaults) {
   const auto parsed = parse({"file"});
   ASSERT_TRUE(parsed);
   EXPECT_FALSE(parsed->has("--fast"));
@@ -39,18 +39,18 @@ TEST(Arguments, absent_options_have_their_defaults) {
   EXPECT_EQ(*parsed->size_bytes("--size", {}), std::nullopt);
 }
 
-TEST(Arguments, a_path_may_begin_with_dashes_after_the_end_of_options) {
+TEST(Arguments, dashed_path_after_double_dash_is_a_path) {
   EXPECT_EQ(parse({"--fast", "--", "--fast"})->path(), "--fast");
 }
 
-TEST(Arguments, slips_are_refused_with_their_reason) {
-  EXPECT_EQ(refusal({"file", "--slow"}), "unknown option --slow");
-  EXPECT_EQ(refusal({"file", "--fast=yes"}), "--fast takes no value");
-  EXPECT_EQ(refusal({"file", "--tasks"}), "--tasks needs a value");
-  EXPECT_EQ(refusal({"file", "--fast", "--fast"}), "--fast is given twice");
-  EXPECT_EQ(refusal({"--fast"}), "one FILE is needed, 0 are given");
-  EXPECT_EQ(refusal({"a", "b"}), "one FILE is needed, 2 are given");
-  EXPECT_EQ(refusal({""}), "one FILE is needed, 1 are given");
+TEST(Arguments, invalid_arguments_return_usage_errors) {
+  EXPECT_EQ(parse_error({"file", "--slow"}), "unknown option --slow");
+  EXPECT_EQ(parse_error({"file", "--fast=yes"}), "--fast takes no value");
+  EXPECT_EQ(parse_error({"file", "--tasks"}), "--tasks needs a value");
+  EXPECT_EQ(parse_error({"file", "--fast", "--fast"}), "--fast is given twice");
+  EXPECT_EQ(parse_error({"--fast"}), "one FILE is needed, 0 are given");
+  EXPECT_EQ(parse_error({"a", "b"}), "one FILE is needed, 2 are given");
+  EXPECT_EQ(parse_error({""}), "one FILE is needed, 1 are given");
 }
 
 TEST(Arguments, numbers_must_be_whole_and_in_bounds) {
@@ -62,14 +62,14 @@ TEST(Arguments, numbers_must_be_whole_and_in_bounds) {
   EXPECT_EQ(parse({"file", "--tasks", "10"})->number("--tasks", 1, {1, 10}), 10U);
 }
 
-TEST(Arguments, sizes_are_written_as_settings_are) {
+TEST(Arguments, sizes_use_syntax_of_settings) {
   for (const std::string_view text : {"67108864", "64MiB", "64 MiB", "64 mib", "65536kib"}) {
     EXPECT_EQ(*parse({"file", "--size", text})->size_bytes("--size", {}), 64_MiB) << text;
   }
   EXPECT_EQ(*parse({"file", "--size", "2TB"})->size_bytes("--size", {}), 2'000'000'000'000U);
 }
 
-TEST(Arguments, what_is_no_size_is_refused_with_option_and_reason) {
+TEST(Arguments, invalid_size_returns_error_with_option) {
   for (const std::string_view text :
        {"", "B", "GiB", "x", "-1", "-1GiB", "1.5GiB", "1 Qib", "nanKiB", "9999999999TB"}) {
     const auto size = parse({"file", "--size", text})->size_bytes("--size", {});
@@ -80,7 +80,7 @@ TEST(Arguments, what_is_no_size_is_refused_with_option_and_reason) {
   }
 }
 
-TEST(Arguments, sizes_out_of_bounds_are_refused_with_option_and_bounds) {
+TEST(Arguments, size_out_of_bounds_returns_error_with_bounds) {
   const auto size_of = [](std::string_view text) {
     return parse({"file", "--size", text})->size_bytes("--size", {1024, 4096});
   };
@@ -90,8 +90,8 @@ TEST(Arguments, sizes_out_of_bounds_are_refused_with_option_and_bounds) {
   EXPECT_FALSE(size_of("4097"));
 }
 
-TEST(Arguments, a_command_may_want_two_files) {
-  const ArgumentRules rules{{}, {}, 2};
+TEST(Arguments, two_paths_are_required_if_specified) {
+  const ArgumentSpec rules{{}, {}, 2};
   const std::vector<std::string_view> both{"a", "--", "b"};
   const auto parsed = Arguments::parse(both, rules);
   ASSERT_TRUE(parsed) << parsed.error().message();

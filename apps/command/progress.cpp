@@ -12,7 +12,7 @@ constexpr std::chrono::milliseconds kInterval{1000 / Progress::kLinesPerSecond};
 }
 
 Progress::Progress(ProgressMode mode, ProgressGoal goal)
-    : mode_(mode), goal_(std::move(goal)), next_(Clock::now() + kInterval) {}
+    : mode_(mode), goal_(std::move(goal)), next_print_(Clock::now() + kInterval) {}
 
 void Progress::advance(std::uint64_t amount) {
   const std::uint64_t done = done_.fetch_add(amount, std::memory_order_relaxed) + amount;
@@ -22,18 +22,18 @@ void Progress::advance(std::uint64_t amount) {
   if (is_last) {
     lock.lock();
   } else if (!lock.try_lock()) {
-    return;  // somebody else is printing right now
+    return;  // another thread is printing
   }
   const Clock::time_point now = Clock::now();
-  if (ended_ || (!is_last && now < next_)) return;
-  next_ = now + kInterval;
-  ended_ = is_last;
+  if (is_finished_ || (!is_last && now < next_print_)) return;
+  next_print_ = now + kInterval;
+  is_finished_ = is_last;
   print(done);
 }
 
 void Progress::print(std::uint64_t done) const {
   const nlohmann::ordered_json line{
-      {"progress", done}, {"total", goal_.total}, {"unit", goal_.unit}, {"what", goal_.what}};
+      {"progress", done}, {"total", goal_.total}, {"unit", goal_.unit}, {"what", goal_.label}};
   const std::string text =
       line.dump(-1, ' ', false, nlohmann::json::error_handler_t::replace) + '\n';
   std::fwrite(text.data(), 1, text.size(), stderr);

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Tells whoever called the program how far it is: JSON lines on standard error, few enough that
-// they cost nothing. Counting is an atomic addition, so every worker may report every block.
+// Progress of a program as JSON lines on standard error, at most 10 per second. Counting is one
+// atomic addition, so any worker may report every block.
 #pragma once
 
 #include <atomic>
@@ -11,16 +11,16 @@
 
 namespace forebay::command {
 
-/// What is counted and how much of it there is.
+/// The unit of progress and its total.
 struct ProgressGoal {
-  std::string what;  ///< for people: "reading snapshot.tipsy"
-  std::string unit;  ///< "bytes" or "particles"
+  std::string label;  ///< description for display: "reading snapshot.tipsy"
+  std::string unit;   ///< "bytes" or "particles"
   std::uint64_t total = 0;
 };
 
 enum class ProgressMode : std::uint8_t { kSilent, kJsonLines };
 
-/// Thread-safe. Prints at most kLinesPerSecond, and one line at the end if all was done.
+/// Thread-safe. Prints at most kLinesPerSecond lines, and a last one when `total` is reached.
 class Progress {
  public:
   static constexpr int kLinesPerSecond = 10;
@@ -38,9 +38,9 @@ class Progress {
   const ProgressMode mode_;
   const ProgressGoal goal_;
   std::atomic<std::uint64_t> done_{0};
-  std::mutex mutex_;  // guards what follows
-  Clock::time_point next_;
-  bool ended_ = false;
+  std::mutex mutex_;  // guards the members below
+  Clock::time_point next_print_;
+  bool is_finished_ = false;
 };
 
 }  // namespace forebay::command

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Random numbers that are the same on every machine: one stream for each (seed, stream index), so
-// that parts of a snapshot can be made by any thread in any order.
+// Random numbers that are equal on every machine. Each (seed, stream index) is a separate stream,
+// so any thread can generate any part of the data, in any order.
 #pragma once
 
 #include <array>
@@ -9,7 +9,7 @@
 
 namespace forebay::command {
 
-/// xoshiro256++ (Blackman and Vigna), seeded through splitmix64 as its authors advise.
+/// xoshiro256++ (Blackman and Vigna), seeded through splitmix64 as its authors recommend.
 class Random {
  public:
   Random(std::uint64_t seed, std::uint64_t stream) {

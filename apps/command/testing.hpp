@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// What the tests of all applications share: a folder that goes away, and the whole of a file in
-// memory.
+// Shared helpers for the tests of all applications: a temporary directory, and reading and writing
+// whole files.
 #pragma once
 
 #include <cstddef>
@@ -16,17 +16,17 @@
 
 namespace forebay::command::testing {
 
-/// A folder of its own, removed at the end.
-class TempFolder {
+/// A new temporary directory, removed by the destructor.
+class TempDirectory {
  public:
-  TempFolder() {
+  TempDirectory() {
     std::string pattern = (std::filesystem::temp_directory_path() / "forebay-app-XXXXXX").string();
     if (::mkdtemp(pattern.data()) == nullptr) std::abort();
     path_ = pattern;
   }
-  TempFolder(const TempFolder&) = delete;
-  TempFolder& operator=(const TempFolder&) = delete;
-  ~TempFolder() {
+  TempDirectory(const TempDirectory&) = delete;
+  TempDirectory& operator=(const TempDirectory&) = delete;
+  ~TempDirectory() {
     std::error_code ignored;
     std::filesystem::remove_all(path_, ignored);
   }
@@ -40,7 +40,7 @@ class TempFolder {
   std::filesystem::path path_;
 };
 
-inline std::vector<std::byte> contents_of(const std::string& path) {
+inline std::vector<std::byte> read_file(const std::string& path) {
   std::ifstream file(path, std::ios::binary);
   const std::string text{std::istreambuf_iterator<char>(file), {}};
   const auto bytes = std::as_bytes(std::span(text));

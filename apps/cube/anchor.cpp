@@ -16,7 +16,7 @@ constexpr std::array<std::string_view, 5> kKinds{"EXCLUSIVE", "INCLUSIVE", "PRED
 constexpr std::size_t kListedMetrics = 20;
 constexpr std::size_t kListedNameBytes = 80;
 
-/// The first metrics of an anchor, for an error; one without a name by its id.
+/// Lists the first metrics of an anchor, for an error; a metric without a name by its id.
 std::string metric_list(const Anchor& anchor) {
   std::string list;
   for (const Metric& metric :
@@ -43,7 +43,7 @@ Result<MetricKind> parse_metric_kind(std::string_view text) {
   if (found != kKinds.end()) return static_cast<MetricKind>(found - kKinds.begin());
   return failure({.kind = ErrorClass::kUnsupported,
                   .operation = "read anchor.xml",
-                  .cause = fmt::format("'{}' is no kind of metric that is known", text)});
+                  .cause = fmt::format("'{}' is not a known kind of metric", text)});
 }
 
 bool is_selected(const Metric& metric, std::string_view selector) {
@@ -53,17 +53,17 @@ bool is_selected(const Metric& metric, std::string_view selector) {
 
 Result<std::size_t> find_metric(const Anchor& anchor, std::string_view selector) {
   std::vector<std::size_t> found;
-  for (std::size_t place = 0; place < anchor.metrics.size(); ++place)
-    if (is_selected(anchor.metrics[place], selector)) found.push_back(place);
+  for (std::size_t index = 0; index < anchor.metrics.size(); ++index)
+    if (is_selected(anchor.metrics[index], selector)) found.push_back(index);
   if (found.size() == 1) return found.front();
   if (found.empty())
-    return failure({.kind = ErrorClass::kNotFound,
-                    .operation = "find a metric",
-                    .cause = fmt::format("there is no metric {}; the profile has {}", selector,
-                                         metric_list(anchor))});
+    return failure(
+        {.kind = ErrorClass::kNotFound,
+         .operation = "find a metric",
+         .cause = fmt::format("no metric {}; the profile has {}", selector, metric_list(anchor))});
   std::string candidates;
-  for (const std::size_t place : found) {
-    const Metric& metric = anchor.metrics[place];
+  for (const std::size_t index : found) {
+    const Metric& metric = anchor.metrics[index];
     candidates += fmt::format("{}#{} ({}, {})", candidates.empty() ? "" : ", ", metric.id,
                               name_of(metric.kind), metric.type.name());
   }

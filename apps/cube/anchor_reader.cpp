@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// anchor.xml from text to a value. XML is pugixml's business; what elements mean is decided here.
+// Parses anchor.xml into an Anchor. pugixml parses the XML; this file interprets its elements.
 #include <algorithm>
 #include <charconv>
 #include <span>
@@ -17,7 +17,7 @@ namespace {
 
 using pugi::xml_node;
 
-Error fault(xml_node node, std::string cause, ErrorClass kind = ErrorClass::kDamage) {
+Error xml_error(xml_node node, std::string cause, ErrorClass kind = ErrorClass::kDamage) {
   const std::ptrdiff_t offset = node ? node.offset_debug() : 0;
   return Error({.kind = kind,
                 .operation = "read anchor.xml",
@@ -30,34 +30,34 @@ Result<Number> number_in(xml_node node, std::string_view text, std::string_view 
   Number number = 0;
   const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), number);
   if (error == std::errc{} && end == text.data() + text.size() && !text.empty()) return number;
-  return failure(fault(
+  return failure(xml_error(
       node, fmt::format("{} of <{}> must be a whole number, not '{}'", what, node.name(), text)));
 }
 
 Result<std::uint32_t> id_of(xml_node node, const char* attribute) {
   const auto id = number_in<std::uint32_t>(node, node.attribute(attribute).value(), attribute);
-  if (id && *id == kNone) return failure(fault(node, "an id is out of range"));
+  if (id && *id == kNone) return failure(xml_error(node, "an id is out of range"));
   return id;
 }
 
-/// Lines and ranks are for people: what is no number is -1.
+/// Lines and ranks are informative only: text that is not a number gives -1.
 std::int64_t number_or_none(std::string_view text) {
   std::int64_t number = -1;
   std::from_chars(text.data(), text.data() + text.size(), number);
   return number;
 }
 
-/// Calls `enter(node, parent)` for each element `tag` below `root`, depth first; it gives what its
-/// children get as their parent. Without recursion: trees may be deep.
+/// Calls `enter(node, parent)` for each element `tag` below `root`, depth first. Its return value
+/// is the `parent` of its children. No recursion, because trees may be deep.
 template <class Enter>
 Status for_each_nested(xml_node root, const char* tag, const Enter& enter) {
   std::vector<std::pair<xml_node, std::uint32_t>> open{{root, kNone}};
   xml_node next = root.child(tag);
   while (true) {
     if (next) {
-      const Result<std::uint32_t> place = enter(next, open.back().second);
-      if (!place) return failure(place.error());
-      open.emplace_back(next, *place);
+      const Result<std::uint32_t> index = enter(next, open.back().second);
+      if (!index) return failure(index.error());
+      open.emplace_back(next, *index);
       next = next.child(tag);
       continue;
     }
@@ -68,15 +68,16 @@ Status for_each_nested(xml_node root, const char* tag, const Enter& enter) {
 }
 
 template <class List>
-std::uint32_t last_place(const List& list) {
+std::uint32_t last_index(const List& list) {
   return static_cast<std::uint32_t>(list.size() - 1);
 }
 
 /// Builds an Anchor from a document, part by part.
-class Builder {
+class AnchorBuilder {
  public:
-  /// `groups` are those of a folded text; empty if it is not one.
-  Builder(xml_node cube, std::span<const std::string_view> groups) : cube_(cube), folded_(groups) {}
+  /// `groups` are those of a FoldedText; empty if the text is not folded.
+  AnchorBuilder(xml_node cube, std::span<const std::string_view> groups)
+      : cube_(cube), folded_(groups) {}
 
   Result<Anchor> run() {
     anchor_.version = cube_.attribute("version").value();
@@ -86,8 +87,8 @@ class Builder {
     }
     for (const xml_node mirror : cube_.child("doc").child("mirrors").children("murl"))
       anchor_.mirrors.emplace_back(mirror.child_value());
-    for (const auto part : {&Builder::read_metrics, &Builder::read_regions,
-                            &Builder::read_call_tree, &Builder::read_system}) {
+    for (const auto part : {&AnchorBuilder::read_metrics, &AnchorBuilder::read_regions,
+                            &AnchorBuilder::read_call_tree, &AnchorBuilder::read_system}) {
       if (const Status read = (this->*part)(); !read) return failure(read.error());
     }
     return std::move(anchor_);
@@ -95,7 +96,7 @@ class Builder {
 
  private:
   Status read_metrics() {
-    std::unordered_map<std::uint32_t, std::uint32_t> places;
+    std::unordered_map<std::uint32_t, std::uint32_t> indices;
     return for_each_nested(cube_.child("metrics"), "metric",
                            [&](xml_node node, std::uint32_t parent) -> Result<std::uint32_t> {
                              auto metric = read_metric(node);
@@ -103,7 +104,7 @@ class Builder {
                              metric->parent = parent;
                              anchor_.metrics.push_back(std::move(*metric));
                              const std::uint32_t id = anchor_.metrics.back().id;
-                             return add_id(node, id, last_place(anchor_.metrics), places);
+                             return add_id(node, id, last_index(anchor_.metrics), indices);
                            });
   }
 
@@ -132,16 +133,16 @@ class Builder {
   }
 
   static Error of_metric(xml_node node, const Metric& metric, const Error& error) {
-    return fault(node,
-                 fmt::format("metric {} ({}): {}", metric.id, metric.unique_name, error.cause()),
-                 error.kind());
+    return xml_error(
+        node, fmt::format("metric {} ({}): {}", metric.id, metric.unique_name, error.cause()),
+        error.kind());
   }
 
   static Expressions read_expressions(xml_node node) {
     Expressions expressions;
     const xml_node value = node.child("cubepl");
     expressions.value = value.child_value();
-    expressions.row_wise = std::string_view(value.attribute("rowwise").value()) != "false";
+    expressions.is_row_wise = std::string_view(value.attribute("rowwise").value()) != "false";
     expressions.init = node.child_value("cubeplinit");
     for (const xml_node rule : node.children("cubeplaggr")) {
       const std::string_view kind = rule.attribute("cubeplaggrtype").value();
@@ -166,23 +167,23 @@ class Builder {
                                  .description = node.child_value("descr"),
                                  .begin_line = number_or_none(node.attribute("begin").value()),
                                  .end_line = number_or_none(node.attribute("end").value())});
-      const auto added = add_id(node, *id, last_place(anchor_.regions), regions_);
+      const auto added = add_id(node, *id, last_index(anchor_.regions), regions_);
       if (!added) return failure(added.error());
     }
     return {};
   }
 
   Status read_call_tree() {
-    std::unordered_map<std::uint32_t, std::uint32_t> places;
+    std::unordered_map<std::uint32_t, std::uint32_t> indices;
     return for_each_nested(cube_.child("program"), "cnode",
                            [&](xml_node node, std::uint32_t parent) -> Result<std::uint32_t> {
                              auto path = read_call_path(node);
                              if (!path) return failure(path.error());
                              path->parent = parent;
                              const std::uint32_t id = path->id;
-                             const std::uint32_t place = anchor_.call_tree.size();
+                             const std::uint32_t index = anchor_.call_tree.size();
                              anchor_.call_tree.add(std::move(*path));
-                             return add_id(node, id, place, places);
+                             return add_id(node, id, index, indices);
                            });
   }
 
@@ -193,8 +194,8 @@ class Builder {
     if (!callee) return failure(callee.error());
     const auto region = regions_.find(*callee);
     if (region == regions_.end()) {
-      return failure(fault(
-          node, fmt::format("call path {} calls region {}, which is not there", *id, *callee)));
+      return failure(xml_error(
+          node, fmt::format("call path {} calls region {}, which does not exist", *id, *callee)));
     }
     CallPath path{.id = *id,
                   .region = region->second,
@@ -221,10 +222,10 @@ class Builder {
                           if (const Status groups = read_groups(node); !groups) {
                             return failure(groups.error());
                           }
-                          return last_place(anchor_.nodes);
+                          return last_index(anchor_.nodes);
                         });
     if (!read) return read;
-    if (locations_.empty()) return failure(fault(system, "there are no locations"));
+    if (locations_.empty()) return failure(xml_error(system, "the system has no locations"));
     return order_locations(system);
   }
 
@@ -242,9 +243,9 @@ class Builder {
     const std::string_view text = number < folded_.size() ? folded_[number] : std::string_view{};
     const bool is_read = static_cast<bool>(document.load_buffer(text.data(), text.size()));
     const xml_node group = document.first_child();
-    // An empty group has no closing tag: then there are two elements.
+    // An empty group has no closing tag, so the text has two elements.
     if (!is_read || !group || group.next_sibling()) {
-      return failure(fault(placeholder, "no single group of locations"));
+      return failure(xml_error(placeholder, "expected exactly one group of locations"));
     }
     return read_group(group);
   }
@@ -256,7 +257,7 @@ class Builder {
                               .name = group.child_value("name"),
                               .rank = number_or_none(group.child_value("rank")),
                               .type = group.child_value("type"),
-                              .node = last_place(anchor_.nodes)});
+                              .node = last_index(anchor_.nodes)});
     for (const xml_node location : group.children("location")) {
       if (const Status read = read_location(location); !read) return read;
     }
@@ -269,20 +270,20 @@ class Builder {
     locations_.emplace_back(*id, Location{.name = node.child_value("name"),
                                           .rank = number_or_none(node.child_value("rank")),
                                           .type = node.child_value("type"),
-                                          .group = last_place(anchor_.groups)});
+                                          .group = last_index(anchor_.groups)});
     return {};
   }
 
-  /// Ids are places in rows, so each of 0 … L − 1 must be there once.
+  /// Ids are positions in rows, so each of 0 … L − 1 must occur exactly once.
   Status order_locations(xml_node system) {
     anchor_.locations.resize(locations_.size());
     for (auto& [id, location] : locations_) {
       if (id >= anchor_.locations.size()) {
-        return failure(fault(system, fmt::format("a location has the id {}; there are {}", id,
-                                                 anchor_.locations.size())));
+        return failure(xml_error(system, fmt::format("a location has the id {} of {} locations", id,
+                                                     anchor_.locations.size())));
       }
       if (anchor_.locations[id].group != kNone) {
-        return failure(fault(system, fmt::format("two locations have the id {}", id)));
+        return failure(xml_error(system, fmt::format("two locations have the id {}", id)));
       }
       anchor_.locations[id] = std::move(location);
     }
@@ -291,20 +292,20 @@ class Builder {
 
   static Result<std::uint32_t> add_id(xml_node node,
                                       std::uint32_t id,
-                                      std::uint32_t place,
-                                      std::unordered_map<std::uint32_t, std::uint32_t>& places) {
-    if (places.emplace(id, place).second) return place;
-    return failure(fault(node, fmt::format("two <{}> have the id {}", node.name(), id)));
+                                      std::uint32_t index,
+                                      std::unordered_map<std::uint32_t, std::uint32_t>& indices) {
+    if (indices.emplace(id, index).second) return index;
+    return failure(xml_error(node, fmt::format("two <{}> have the id {}", node.name(), id)));
   }
 
   const xml_node cube_;
   const std::span<const std::string_view> folded_;
   Anchor anchor_;
-  std::unordered_map<std::uint32_t, std::uint32_t> regions_;   // places by id
-  std::vector<std::pair<std::uint32_t, Location>> locations_;  // by id, in the order of the file
+  std::unordered_map<std::uint32_t, std::uint32_t> regions_;   // indices by id
+  std::vector<std::pair<std::uint32_t, Location>> locations_;  // by id, in file order
 };
 
-/// Reads a document in the memory of `text`.
+/// Parses a document in the memory of `text`.
 Result<Anchor> parse_in_place(std::string& text, std::span<const std::string_view> groups) {
   pugi::xml_document document;
   const pugi::xml_parse_result parsed = document.load_buffer_inplace(text.data(), text.size());
@@ -315,20 +316,20 @@ Result<Anchor> parse_in_place(std::string& text, std::span<const std::string_vie
                     .cause = fmt::format("not XML: {}", parsed.description())});
   }
   const xml_node cube = document.child("cube");
-  if (!cube) return failure(fault({}, "there is no element <cube>"));
-  return Builder(cube, groups).run();
+  if (!cube) return failure(xml_error({}, "no element <cube>"));
+  return AnchorBuilder(cube, groups).run();
 }
 
 }  // namespace
 
 Result<Anchor> parse_anchor(std::string text) {
-  text = with_quotes(std::move(text));
+  text = quote_attributes(std::move(text));
   FoldedText folded = fold_groups(text);
   if (!folded.groups.empty()) {
     auto anchor = parse_in_place(folded.text, folded.groups);
     if (anchor) return anchor;
   }
-  // The whole text says where the fault is, or that folding it was wrong.
+  // Parse the whole text: it has the offset of the fault, or shows that folding was wrong.
   return parse_in_place(text, {});
 }
 

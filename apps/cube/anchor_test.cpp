@@ -18,7 +18,7 @@ const std::string kRegion =
     "<region id=\"5\" begin=\"1\" end=\"x\"><name>a&lt;b&gt;</name></region>";
 const std::string kLocation = "<location Id=\"0\"><name>Master</name><rank>0</rank></location>";
 
-struct Parts {
+struct AnchorText {
   std::string metrics = kMetric;
   std::string program = kRegion + "<cnode id=\"9\" calleeId=\"5\"/>";
   std::string locations = kLocation;
@@ -32,40 +32,40 @@ struct Parts {
   }
 };
 
-Anchor parsed(const std::string& text) {
+Anchor parse(const std::string& text) {
   auto anchor = parse_anchor(text);
   EXPECT_TRUE(anchor) << anchor.error().message();
   return anchor.value_or(Anchor{});
 }
 
-/// The error of an anchor that must be refused.
-Error refusal(const Parts& parts) {
+/// The error of an anchor that must be rejected.
+Error expect_error(const AnchorText& parts) {
   const auto anchor = parse_anchor(parts.text());
   EXPECT_FALSE(anchor);
   return anchor ? Error({}) : anchor.error();
 }
 
-TEST(Anchor, what_is_needed_is_read) {
-  const Anchor anchor = parsed(Parts{}.text());
+TEST(Anchor, required_elements_are_read) {
+  const Anchor anchor = parse(AnchorText{}.text());
   EXPECT_EQ(anchor.version, "4.4");
   EXPECT_EQ(anchor.attributes.at(0).second, "&");
   ASSERT_EQ(anchor.metrics.size(), 1U);
   EXPECT_EQ(anchor.metrics[0].id, 7U);
   EXPECT_EQ(anchor.metrics[0].type.name(), "DOUBLE");
-  EXPECT_EQ(anchor.name_at(0), "a<b>");
+  EXPECT_EQ(anchor.region_name_at(0), "a<b>");
   EXPECT_EQ(anchor.regions[0].end_line, -1);
   EXPECT_EQ(anchor.call_tree.at(0).id, 9U);
   EXPECT_EQ(anchor.row_bytes(anchor.metrics[0]), 8U);
 }
 
-TEST(Anchor, trees_are_depth_first_with_their_parents) {
-  Parts parts;
+TEST(Anchor, trees_are_read_depth_first_with_parents) {
+  AnchorText parts;
   parts.program =
       kRegion +
       "<cnode id=\"1\" calleeId=\"5\"><cnode id=\"2\" calleeId=\"5\"><cnode id=\"3\" "
       "calleeId=\"5\"/></cnode><cnode id=\"4\" calleeId=\"5\"><parameter partype=\"string\" "
       "parkey=\"k\" parvalue=\"v\"/></cnode></cnode><cnode id=\"0\" calleeId=\"5\"/>";
-  const Anchor anchor = parsed(parts.text());
+  const Anchor anchor = parse(parts.text());
   std::vector<std::uint32_t> ids;
   std::vector<std::uint32_t> parents;
   for (const CallPath& path : anchor.call_tree.paths()) {
@@ -77,80 +77,80 @@ TEST(Anchor, trees_are_depth_first_with_their_parents) {
   EXPECT_EQ(anchor.call_tree.at(3).parameters.at(0).value, "v");
 }
 
-TEST(Anchor, locations_are_in_the_order_of_their_ids) {
-  Parts parts;
+TEST(Anchor, locations_are_ordered_by_id) {
+  AnchorText parts;
   parts.locations = "<location Id=\"2\"><name>c</name></location>" + kLocation +
                     "<location Id=\"1\"><name>b</name></location>";
-  const Anchor anchor = parsed(parts.text());
+  const Anchor anchor = parse(parts.text());
   EXPECT_EQ(anchor.locations.at(2).name, "c");
   EXPECT_EQ(anchor.locations.at(0).name, "Master");
 }
 
-TEST(Anchor, expressions_of_derived_metrics_are_read_with_and_without_quotes) {
-  Parts parts;
+TEST(Anchor, expressions_with_and_without_quotes_are_read) {
+  AnchorText parts;
   parts.metrics =
       "<metric id=\"1\" type=\"POSTDERIVED\" viztype=\"GHOST\"><uniq_name>r</uniq_name>"
       "<dtype>DOUBLE</dtype><cubepl rowwise=false>metric::a() / 2 &lt; 1</cubepl>"
       "<cubeplinit>{ global(x); }</cubeplinit><cubeplaggr cubeplaggrtype=plus>arg1 + arg2"
       "</cubeplaggr><cubeplaggr cubeplaggrtype=\"aggr\">rowwise=sum</cubeplaggr></metric>";
-  const Metric metric = parsed(parts.text()).metrics.at(0);
+  const Metric metric = parse(parts.text()).metrics.at(0);
   EXPECT_EQ(metric.kind, MetricKind::kPostderived);
   EXPECT_EQ(metric.expressions.value, "metric::a() / 2 < 1");
-  EXPECT_FALSE(metric.expressions.row_wise);
+  EXPECT_FALSE(metric.expressions.is_row_wise);
   EXPECT_EQ(metric.expressions.init, "{ global(x); }");
   EXPECT_EQ(metric.expressions.plus, "arg1 + arg2");
   EXPECT_EQ(metric.expressions.aggregate, "rowwise=sum");
   EXPECT_EQ(metric.attributes.at(0).second, "GHOST");
 }
 
-TEST(Anchor, groups_that_only_look_like_some_are_read_as_a_whole) {
-  Parts parts;
+TEST(Anchor, text_that_resembles_groups_is_parsed_unfolded) {
+  AnchorText parts;
   parts.locations =
       kLocation + "<!-- </locationgroup> --><location Id=\"1\"><name>x</name></location>";
-  EXPECT_EQ(parsed(parts.text()).locations.at(1).name, "x");
+  EXPECT_EQ(parse(parts.text()).locations.at(1).name, "x");
   parts.locations = kLocation +
                     "</locationgroup><locationgroup Id=\"1\"/><locationgroup Id=\"2\">" +
                     "<location Id=\"1\"><name>y</name></location>";
-  EXPECT_EQ(parsed(parts.text()).locations.at(1).name, "y");
+  EXPECT_EQ(parse(parts.text()).locations.at(1).name, "y");
   const FoldedText folded =
       fold_groups("<a><locationgroup Id=\"0\">1</locationgroup>b<locationgroup>");
   EXPECT_EQ(folded.text, "<a><locationgroup n=\"0\"/>b<locationgroup>");
   EXPECT_EQ(folded.groups.at(0), "<locationgroup Id=\"0\">1</locationgroup>");
 }
 
-TEST(Anchor, groups_may_stand_before_and_after_inner_nodes) {
+TEST(Anchor, groups_before_and_after_inner_nodes_are_read) {
   Anchor anchor = testing::small_anchor();
   anchor.groups.push_back({.id = 1, .name = "rank 1", .rank = 1, .type = "process", .node = 0});
   anchor.locations[2].group = 1;
-  const Anchor again = parsed(write_anchor(anchor));
+  const Anchor again = parse(write_anchor(anchor));
   EXPECT_EQ(again.groups.at(again.locations.at(2).group).name, "rank 1");
   EXPECT_EQ(again.groups.at(again.locations.at(2).group).node, 0U);
   EXPECT_EQ(again.groups.at(again.locations.at(1).group).node, 1U);
 }
 
-TEST(Anchor, quotes_are_added_to_attributes_alone) {
-  EXPECT_EQ(with_quotes("<a rowwise=false>rowwise=x rowwise=y</a><b rowwise=\"z\"/>"),
+TEST(Anchor, quote_attributes_changes_only_attributes) {
+  EXPECT_EQ(quote_attributes("<a rowwise=false>rowwise=x rowwise=y</a><b rowwise=\"z\"/>"),
             "<a rowwise=\"false\">rowwise=x rowwise=y</a><b rowwise=\"z\"/>");
-  EXPECT_EQ(with_quotes("<a rowwise="), "<a rowwise=");
-  EXPECT_EQ(with_quotes("<a rowwise=x rowwise=y/>"), "<a rowwise=\"x\" rowwise=\"y\"/>");
-  EXPECT_EQ(with_quotes("<a rowwise=f"), "<a rowwise=\"f\"");
+  EXPECT_EQ(quote_attributes("<a rowwise="), "<a rowwise=");
+  EXPECT_EQ(quote_attributes("<a rowwise=x rowwise=y/>"), "<a rowwise=\"x\" rowwise=\"y\"/>");
+  EXPECT_EQ(quote_attributes("<a rowwise=f"), "<a rowwise=\"f\"");
 }
 
-TEST(Anchor, what_is_unknown_is_unsupported_and_named) {
-  Parts parts;
+TEST(Anchor, unknown_type_or_kind_returns_unsupported_with_name) {
+  AnchorText parts;
   parts.metrics =
       "<metric id=\"1\" type=\"EXCLUSIVE\"><uniq_name>u</uniq_name><dtype>QUAD</dtype></metric>";
-  EXPECT_EQ(refusal(parts).kind(), ErrorClass::kUnsupported);
-  EXPECT_NE(refusal(parts).cause().find("metric 1 (u): 'QUAD'"), std::string::npos);
+  EXPECT_EQ(expect_error(parts).kind(), ErrorClass::kUnsupported);
+  EXPECT_NE(expect_error(parts).cause().find("metric 1 (u): 'QUAD'"), std::string::npos);
   parts.metrics =
       "<metric id=\"1\" type=\"SIMPLE\"><uniq_name>u</uniq_name><dtype>DOUBLE</dtype></metric>";
-  EXPECT_EQ(refusal(parts).kind(), ErrorClass::kUnsupported);
-  EXPECT_NE(refusal(parts).cause().find("'SIMPLE'"), std::string::npos);
+  EXPECT_EQ(expect_error(parts).kind(), ErrorClass::kUnsupported);
+  EXPECT_NE(expect_error(parts).cause().find("'SIMPLE'"), std::string::npos);
 }
 
-TEST(Anchor, damage_says_what_and_where) {
-  const auto expect = [](const Parts& parts, const std::string& text) {
-    const Error error = refusal(parts);
+TEST(Anchor, damage_returns_error_with_cause_and_offset) {
+  const auto expect = [](const AnchorText& parts, const std::string& text) {
+    const Error error = expect_error(parts);
     EXPECT_EQ(error.kind(), ErrorClass::kDamage);
     EXPECT_NE(error.cause().find(text), std::string::npos) << error.message();
     EXPECT_TRUE(error.offset_bytes());
@@ -158,28 +158,29 @@ TEST(Anchor, damage_says_what_and_where) {
   expect({.metrics = kMetric + kMetric}, "two <metric> have the id 7");
   expect({.metrics = "<metric id=\"-1\"/>"}, "id of <metric> must be a whole number");
   expect({.metrics = "<metric/>"}, "id of <metric>");
-  expect({.program = kRegion + "<cnode id=\"1\" calleeId=\"6\"/>"}, "region 6, which is not there");
+  expect({.program = kRegion + "<cnode id=\"1\" calleeId=\"6\"/>"},
+         "region 6, which does not exist");
   expect({.program = kRegion + kRegion}, "two <region> have the id 5");
-  expect({.locations = ""}, "there are no locations");
+  expect({.locations = ""}, "the system has no locations");
   expect({.locations = kLocation + kLocation}, "two locations have the id 0");
-  expect({.locations = "<location Id=\"1\"/>"}, "a location has the id 1; there are 1");
+  expect({.locations = "<location Id=\"1\"/>"}, "a location has the id 1 of 1 locations");
   expect({.metrics = "<metric"}, "not XML");
   EXPECT_EQ(parse_anchor("").error().kind(), ErrorClass::kDamage);
   EXPECT_EQ(parse_anchor("<html/>").error().kind(), ErrorClass::kDamage);
 }
 
-TEST(Anchor, a_tree_of_any_depth_is_read) {
+TEST(Anchor, deep_tree_is_read) {
   constexpr int kDepth = 100000;
-  Parts parts;
+  AnchorText parts;
   parts.program = kRegion;
   for (int i = 0; i < kDepth; ++i)
     parts.program += "<cnode id=\"" + std::to_string(i) + "\" calleeId=\"5\">";
   for (int i = 0; i < kDepth; ++i)
     parts.program += "</cnode>";
-  EXPECT_EQ(parsed(parts.text()).call_tree.size(), static_cast<std::uint32_t>(kDepth));
+  EXPECT_EQ(parse(parts.text()).call_tree.size(), static_cast<std::uint32_t>(kDepth));
 }
 
-TEST(Anchor, what_is_written_is_read_again) {
+TEST(Anchor, written_anchor_is_read_back) {
   Anchor anchor = testing::small_anchor();
   anchor.metrics[1].parent = 0;
   anchor.metrics[1].description = "a < b & \"c\"";
@@ -196,9 +197,9 @@ TEST(Anchor, what_is_written_is_read_again) {
                                             .plus = "a",
                                             .minus = "b",
                                             .aggregate = "c",
-                                            .row_wise = false}});
+                                            .is_row_wise = false}});
   const std::string text = write_anchor(anchor);
-  const Anchor again = parsed(text);
+  const Anchor again = parse(text);
   EXPECT_EQ(again.metrics.at(1).description, anchor.metrics[1].description);
   EXPECT_EQ(again.metrics.at(1).parent, 0U);
   EXPECT_EQ(again.metrics.back().expressions, anchor.metrics.back().expressions);
@@ -213,28 +214,28 @@ TEST(Anchor, what_is_written_is_read_again) {
   EXPECT_EQ(write_anchor(again), text);
 }
 
-TEST(Anchor, other_metrics_leave_the_rest_as_it_is) {
-  const Parts parts{};
-  Anchor anchor = parsed(parts.text());
+TEST(Anchor, replace_metrics_preserves_other_text) {
+  const AnchorText parts{};
+  Anchor anchor = parse(parts.text());
   anchor.metrics[0].unique_name = "other";
-  const auto changed = with_metrics(parts.text(), anchor.metrics);
+  const auto changed = replace_metrics(parts.text(), anchor.metrics);
   ASSERT_TRUE(changed);
-  EXPECT_EQ(parsed(*changed).metrics.at(0).unique_name, "other");
+  EXPECT_EQ(parse(*changed).metrics.at(0).unique_name, "other");
   const std::string rest = parts.text().substr(parts.text().find("</metrics>"));
   EXPECT_TRUE(changed->ends_with(rest)) << *changed;
-  EXPECT_FALSE(with_metrics("<cube/>", anchor.metrics));
+  EXPECT_FALSE(replace_metrics("<cube/>", anchor.metrics));
 }
 
-TEST(Anchor, a_packed_text_is_unpacked_and_a_broken_one_refused) {
-  const std::string text = Parts{}.text();
-  std::string packed = testing::gzipped(text);
-  EXPECT_EQ(*anchor_text(packed), text);
-  packed.resize(packed.size() / 2);
-  ASSERT_FALSE(anchor_text(packed));
-  EXPECT_EQ(anchor_text(packed).error().kind(), ErrorClass::kDamage);
+TEST(Anchor, compressed_text_is_decompressed_broken_one_is_rejected) {
+  const std::string text = AnchorText{}.text();
+  std::string compressed = testing::gzip(text);
+  EXPECT_EQ(*decompress_anchor(compressed), text);
+  compressed.resize(compressed.size() / 2);
+  ASSERT_FALSE(decompress_anchor(compressed));
+  EXPECT_EQ(decompress_anchor(compressed).error().kind(), ErrorClass::kDamage);
 }
 
-/// Text that gzip makes about a hundredth of.
+/// A text that gzip compresses to about a hundredth.
 std::string text_of_blanks() {
   command::Random random(1, 0);
   std::string text;
@@ -244,31 +245,32 @@ std::string text_of_blanks() {
   return text;
 }
 
-TEST(Anchor, a_packed_text_that_grows_without_measure_is_a_limit) {
+TEST(Anchor, decompressed_text_over_limit_returns_limit_error) {
   for (const std::string& long_text : {std::string(40'000'000, ' '), text_of_blanks()}) {
-    const std::string packed = testing::gzipped(long_text);
-    const auto text = anchor_text(packed);
-    ASSERT_FALSE(text) << packed.size();
+    const std::string compressed = testing::gzip(long_text);
+    const auto text = decompress_anchor(compressed);
+    ASSERT_FALSE(text) << compressed.size();
     EXPECT_EQ(text.error().kind(), ErrorClass::kLimit);
   }
 }
 
-TEST(Anchor, a_packed_text_of_many_empty_elements_is_a_limit) {
+TEST(Anchor, too_many_tags_return_limit_error) {
   std::string text;
   for (int i = 0; i < 2'000'000; ++i)
     text += "<a/>";
-  const auto unpacked = anchor_text(testing::gzipped(text));
+  const auto unpacked = decompress_anchor(testing::gzip(text));
   ASSERT_FALSE(unpacked);
   EXPECT_EQ(unpacked.error().kind(), ErrorClass::kLimit);
 }
 
-// Took quadratic time: each attribute searched back for its bracket and forward for the other name.
-TEST(Anchor, attributes_without_quotes_take_time_as_the_text_is_long) {
+// Regression test for quadratic time: each attribute searched backward for its bracket and forward
+// for the other name.
+TEST(Anchor, quote_attributes_takes_linear_time) {
   constexpr int kAttributes = 400'000;
   std::string text = "<a";
   for (int i = 0; i < kAttributes; ++i)
     text += " rowwise=false";
-  const std::string quoted = with_quotes(text + "/></metrics>");
+  const std::string quoted = quote_attributes(text + "/></metrics>");
   EXPECT_EQ(std::ranges::count(quoted, '"'), 2 * kAttributes);
 }
 

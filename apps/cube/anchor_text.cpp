@@ -8,7 +8,7 @@
 #include <fmt/format.h>
 
 #include "cube/anchor.hpp"
-#include "cube/inflater.hpp"
+#include "cube/compression.hpp"
 
 namespace forebay::cube {
 
@@ -16,17 +16,17 @@ namespace {
 
 constexpr std::uint64_t kAnchorBytesMax = 4ULL << 30U;
 /// Measured: 25, with 65,535 locations and level 9.
-constexpr std::uint64_t kAnchorGrowthMax = 64;
-constexpr std::uint64_t kAnchorBytesAlways = 16ULL << 20U;
-/// For each packed byte; each takes up to 64 bytes of the document. Measured: 2.
-constexpr std::uint64_t kAnchorMarksMax = 8;
-constexpr std::uint64_t kAnchorMarksAlways = 1ULL << 20U;
-constexpr std::array<std::string_view, 2> kBareAttributes{"cubeplaggrtype=", "rowwise="};
+constexpr std::uint64_t kAnchorInflationMax = 64;
+constexpr std::uint64_t kAnchorBytesLimitMin = 16ULL << 20U;
+/// Per compressed byte; each takes up to 64 bytes of the document. Measured: 2.
+constexpr std::uint64_t kAnchorTagsPerByteMax = 8;
+constexpr std::uint64_t kAnchorTagsLimitMin = 1ULL << 20U;
+constexpr std::array<std::string_view, 2> kUnquotedAttributes{"cubeplaggrtype=", "rowwise="};
 
-/// Behind the '=' if one of these attributes, which must be in a tag and without quotes, begins at
-/// the blank at `at`; else npos.
-std::size_t bare_value_at(std::string_view text, std::size_t at) {
-  for (const std::string_view name : kBareAttributes) {
+/// If one of these attributes begins at the blank at `at` and its value has no quotes, returns the
+/// position after '='; else npos. `at` must be in a tag.
+std::size_t unquoted_value_at(std::string_view text, std::size_t at) {
+  for (const std::string_view name : kUnquotedAttributes) {
     if (!text.substr(at + 1).starts_with(name)) continue;
     const std::size_t value = at + 1 + name.size();
     const bool is_bare = value < text.size() && text[value] != '"' && text[value] != '\'';
@@ -37,9 +37,9 @@ std::size_t bare_value_at(std::string_view text, std::size_t at) {
 
 }  // namespace
 
-// Metrics are at the beginning, and what follows may be many megabytes of locations. One pass:
-// whether a place is in a tag is what the last bracket before it says.
-std::string with_quotes(std::string text) {
+// Metrics are at the beginning, and many megabytes of locations may follow. One pass: the last
+// bracket before a position determines whether it is in a tag.
+std::string quote_attributes(std::string text) {
   const std::string_view metrics = std::string_view(text).substr(0, text.rfind("</metrics"));
   std::string result;
   std::size_t done = 0;
@@ -47,7 +47,7 @@ std::string with_quotes(std::string text) {
   for (std::size_t at = 0; at < metrics.size(); ++at) {
     if (metrics[at] == '<' || metrics[at] == '>') is_in_tag = metrics[at] == '<';
     if (!is_in_tag || metrics[at] != ' ') continue;
-    const std::size_t value = bare_value_at(metrics, at);
+    const std::size_t value = unquoted_value_at(metrics, at);
     if (value == std::string_view::npos) continue;
     const std::size_t end = std::min(text.find_first_of(" />\n", value), text.size());
     result.append(text, done, value - done).append("\"");
@@ -79,7 +79,7 @@ FoldedText fold_groups(std::string_view text) {
   return folded;
 }
 
-std::string escaped(std::string_view text) {
+std::string escape_xml(std::string_view text) {
   std::string result;
   result.reserve(text.size());
   for (const char c : text) {
@@ -97,7 +97,7 @@ std::string escaped(std::string_view text) {
         result += "&quot;";
         break;
       case '\r':
-        result += "&#13;";  // else reading makes it an end of line
+        result += "&#13;";  // a parser would read it as an end of line
         break;
       default:
         result += c;
@@ -106,10 +106,10 @@ std::string escaped(std::string_view text) {
   return result;
 }
 
-std::string escaped_attribute(std::string_view text) {
+std::string escape_xml_attribute(std::string_view text) {
   std::string result;
-  for (const char c : escaped(text)) {
-    // Reading makes blanks of these.
+  for (const char c : escape_xml(text)) {
+    // A parser would read these as blanks.
     if (c == '\n') {
       result += "&#10;";
     } else if (c == '\t') {
@@ -121,15 +121,16 @@ std::string escaped_attribute(std::string_view text) {
   return result;
 }
 
-Result<std::string> anchor_text(std::string member) {
+Result<std::string> decompress_anchor(std::string member) {
   if (!member.starts_with("\x1f\x8b")) return member;
-  const std::uint64_t limit = std::max(kAnchorBytesAlways, member.size() * kAnchorGrowthMax);
+  const std::uint64_t limit = std::max(kAnchorBytesLimitMin, member.size() * kAnchorInflationMax);
   auto text = inflate_gzip(std::as_bytes(std::span(member)), std::min(limit, kAnchorBytesMax));
   if (!text) return text;
-  // Of elements and attributes: what a document has for them is more than their text.
+  // Count elements and attributes: a document takes more memory for them than their text.
   const auto marks = static_cast<std::uint64_t>(
       std::ranges::count_if(*text, [](char c) { return c == '<' || c == '='; }));
-  const std::uint64_t marks_max = std::max(kAnchorMarksAlways, member.size() * kAnchorMarksMax);
+  const std::uint64_t marks_max =
+      std::max(kAnchorTagsLimitMin, member.size() * kAnchorTagsPerByteMax);
   if (marks <= marks_max) return text;
   return failure({.kind = ErrorClass::kLimit,
                   .operation = "unpack",

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// What is done to anchor.xml as text, before and besides parsing it.
+// Operations on anchor.xml as text, without parsing it.
 #pragma once
 
 #include <string>
@@ -8,24 +8,24 @@
 
 namespace forebay::cube {
 
-/// CubeLib writes some attributes of derived metrics without quotes, which is no XML: this is
-/// `text` with them.
-std::string with_quotes(std::string text);
+/// Returns `text` with quotes around attribute values of derived metrics. CubeLib writes some of
+/// them without quotes, which is not XML.
+std::string quote_attributes(std::string text);
 
-/// A description without what is long in it: in place of each group of locations stands
-/// <locationgroup n="its number"/>.
+/// A short description: an element <locationgroup n="i"/> replaces each group of locations; i is
+/// its index in `groups`.
 struct FoldedText {
   std::string text;
-  std::vector<std::string_view> groups;  ///< what was there, in the text that was folded
+  std::vector<std::string_view> groups;  ///< the replaced parts, as views into the original text
 };
 
-/// Folds groups, so that a document of it is small: there may be a quarter of a million locations.
-/// Groups are told by their tags alone; where that is wrong, one of the parts is no XML.
+/// Replaces groups of locations, so that the XML document is small: there may be 250,000 locations.
+/// Finds groups by their tags alone; where that is wrong, one of the parts is not valid XML.
 FoldedText fold_groups(std::string_view text);
 
-/// `text` as the content of an element.
-std::string escaped(std::string_view text);
-/// `text` as the value of an attribute, between double quotes.
-std::string escaped_attribute(std::string_view text);
+/// Escapes `text` as content of an element.
+std::string escape_xml(std::string_view text);
+/// Escapes `text` as an attribute value in double quotes.
+std::string escape_xml_attribute(std::string_view text);
 
 }  // namespace forebay::cube

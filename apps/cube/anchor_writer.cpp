@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// anchor.xml from a value to text, and with other metrics in a text that is there. Written by hand
-// and not through a document of pugixml: a text of a quarter of a million locations is long.
+// Writes anchor.xml from a value, and replaces the metrics in an existing text. It formats text
+// instead of building a pugixml document: with 250,000 locations the text is long.
 #include <iterator>
 
 #include <fmt/format.h>
@@ -12,17 +12,17 @@ namespace forebay::cube {
 
 namespace {
 
-/// Collects elements; names, texts and attributes are escaped here and nowhere else.
+/// Collects elements. All names, texts and attributes are escaped here.
 class XmlText {
  public:
   void line(std::string_view text) { text_.append(text) += '\n'; }
   void element(std::string_view name, std::string_view content) {
-    fmt::format_to(std::back_inserter(text_), "<{0}>{1}</{0}>\n", name, escaped(content));
+    fmt::format_to(std::back_inserter(text_), "<{0}>{1}</{0}>\n", name, escape_xml(content));
   }
   void element(std::string_view name, std::int64_t number) {
     fmt::format_to(std::back_inserter(text_), "<{0}>{1}</{0}>\n", name, number);
   }
-  /// `format` is text of ours; its arguments are numbers or escaped.
+  /// `format` is a constant of this program; its arguments are numbers or escaped texts.
   template <class... Arguments>
   void tag(fmt::format_string<Arguments...> format, Arguments&&... arguments) {
     fmt::format_to(std::back_inserter(text_), format, std::forward<Arguments>(arguments)...);
@@ -36,12 +36,13 @@ class XmlText {
 
 void write_expressions(XmlText& xml, const Expressions& expressions) {
   if (!expressions.value.empty()) {
-    xml.tag("<cubepl rowwise=\"{}\">{}</cubepl>", expressions.row_wise, escaped(expressions.value));
+    xml.tag("<cubepl rowwise=\"{}\">{}</cubepl>", expressions.is_row_wise,
+            escape_xml(expressions.value));
   }
   if (!expressions.init.empty()) xml.element("cubeplinit", expressions.init);
   const auto rule = [&](std::string_view kind, const std::string& text) {
     if (text.empty()) return;
-    xml.tag("<cubeplaggr cubeplaggrtype=\"{}\">{}</cubeplaggr>", kind, escaped(text));
+    xml.tag("<cubeplaggr cubeplaggrtype=\"{}\">{}</cubeplaggr>", kind, escape_xml(text));
   };
   rule("plus", expressions.plus);
   rule("minus", expressions.minus);
@@ -51,7 +52,7 @@ void write_expressions(XmlText& xml, const Expressions& expressions) {
 void open_metric(XmlText& xml, const Metric& metric) {
   std::string attributes;
   for (const auto& [name, value] : metric.attributes)
-    attributes += fmt::format(" {}=\"{}\"", name, escaped_attribute(value));
+    attributes += fmt::format(" {}=\"{}\"", name, escape_xml_attribute(value));
   xml.tag("<metric id=\"{}\" type=\"{}\"{}>", metric.id, name_of(metric.kind), attributes);
   xml.element("disp_name", metric.display_name);
   xml.element("uniq_name", metric.unique_name);
@@ -62,17 +63,17 @@ void open_metric(XmlText& xml, const Metric& metric) {
   write_expressions(xml, metric.expressions);
 }
 
-/// Elements of a tree whose items are depth first: `open(item)`, its children, then `end`.
+/// Writes the elements of a tree whose items are depth first: `open(item)`, its children, `end`.
 template <class Items, class Open>
 void write_tree(XmlText& xml, const Items& items, std::string_view end, const Open& open) {
   std::vector<std::uint32_t> path;
-  for (std::uint32_t place = 0; place < items.size(); ++place) {
-    while (!path.empty() && path.back() != items[place].parent) {
+  for (std::uint32_t index = 0; index < items.size(); ++index) {
+    while (!path.empty() && path.back() != items[index].parent) {
       path.pop_back();
       xml.line(end);
     }
-    open(items[place], place);
-    path.push_back(place);
+    open(items[index], index);
+    path.push_back(index);
   }
   for (std::size_t i = 0; i < path.size(); ++i)
     xml.line(end);
@@ -89,7 +90,7 @@ void write_program(XmlText& xml, const Anchor& anchor) {
   xml.line("<program>");
   for (const Region& region : anchor.regions) {
     xml.tag("<region id=\"{}\" mod=\"{}\" begin=\"{}\" end=\"{}\">", region.id,
-            escaped_attribute(region.module), region.begin_line, region.end_line);
+            escape_xml_attribute(region.module), region.begin_line, region.end_line);
     xml.element("name", region.name);
     xml.element("mangled_name", region.mangled_name);
     xml.element("paradigm", region.paradigm);
@@ -99,27 +100,29 @@ void write_program(XmlText& xml, const Anchor& anchor) {
     xml.line("</region>");
   }
   write_tree(xml, anchor.call_tree.paths(), "</cnode>", [&](const CallPath& path, std::uint32_t) {
-    std::string place;
-    if (path.line >= 0) place += fmt::format(" line=\"{}\"", path.line);
-    if (!path.module.empty()) place += fmt::format(" mod=\"{}\"", escaped_attribute(path.module));
-    xml.tag("<cnode id=\"{}\"{} calleeId=\"{}\">", path.id, place, anchor.regions[path.region].id);
+    std::string location;
+    if (path.line >= 0) location += fmt::format(" line=\"{}\"", path.line);
+    if (!path.module.empty())
+      location += fmt::format(" mod=\"{}\"", escape_xml_attribute(path.module));
+    xml.tag("<cnode id=\"{}\"{} calleeId=\"{}\">", path.id, location,
+            anchor.regions[path.region].id);
     for (const Parameter& parameter : path.parameters) {
       xml.tag("<parameter partype=\"{}\" parkey=\"{}\" parvalue=\"{}\"/>",
-              escaped_attribute(parameter.type), escaped_attribute(parameter.key),
-              escaped_attribute(parameter.value));
+              escape_xml_attribute(parameter.type), escape_xml_attribute(parameter.key),
+              escape_xml_attribute(parameter.value));
     }
   });
   xml.line("</program>");
 }
 
-/// What belongs to each place: the items whose owner it is, in their order.
+/// For each owner, the indices of its items, in order.
 template <class Items, class Owner>
-std::vector<std::vector<std::uint32_t>> by_owner(const Items& items,
-                                                 std::size_t owner_count,
-                                                 const Owner& owner) {
+std::vector<std::vector<std::uint32_t>> group_by_parent(const Items& items,
+                                                        std::size_t owner_count,
+                                                        const Owner& owner) {
   std::vector<std::vector<std::uint32_t>> lists(owner_count);
-  for (std::uint32_t place = 0; place < items.size(); ++place)
-    lists[owner(items[place])].push_back(place);
+  for (std::uint32_t index = 0; index < items.size(); ++index)
+    lists[owner(items[index])].push_back(index);
   return lists;
 }
 
@@ -143,17 +146,17 @@ void write_group(XmlText& xml,
 }
 
 void write_system(XmlText& xml, const Anchor& anchor) {
-  const auto groups = by_owner(anchor.groups, anchor.nodes.size(),
-                               [](const LocationGroup& group) { return group.node; });
-  const auto locations = by_owner(anchor.locations, anchor.groups.size(),
-                                  [](const Location& location) { return location.group; });
+  const auto groups = group_by_parent(anchor.groups, anchor.nodes.size(),
+                                      [](const LocationGroup& group) { return group.node; });
+  const auto locations = group_by_parent(anchor.locations, anchor.groups.size(),
+                                         [](const Location& location) { return location.group; });
   xml.line("<system>");
   write_tree(xml, anchor.nodes, "</systemtreenode>",
-             [&](const SystemNode& node, std::uint32_t place) {
+             [&](const SystemNode& node, std::uint32_t index) {
                xml.tag("<systemtreenode Id=\"{}\">", node.id);
                xml.element("name", node.name);
                xml.element("class", node.class_name);
-               for (const std::uint32_t group : groups[place])
+               for (const std::uint32_t group : groups[index])
                  write_group(xml, anchor, anchor.groups[group], locations[group]);
              });
   xml.line("<topologies>\n</topologies>\n</system>");
@@ -164,9 +167,10 @@ void write_system(XmlText& xml, const Anchor& anchor) {
 std::string write_anchor(const Anchor& anchor) {
   XmlText xml;
   xml.line("<?xml version=\"1.0\" encoding=\"UTF-8\"?>");
-  xml.tag("<cube version=\"{}\">", escaped_attribute(anchor.version));
+  xml.tag("<cube version=\"{}\">", escape_xml_attribute(anchor.version));
   for (const auto& [key, value] : anchor.attributes)
-    xml.tag("<attr key=\"{}\" value=\"{}\"/>", escaped_attribute(key), escaped_attribute(value));
+    xml.tag("<attr key=\"{}\" value=\"{}\"/>", escape_xml_attribute(key),
+            escape_xml_attribute(value));
   xml.line("<doc>\n<mirrors>");
   for (const std::string& mirror : anchor.mirrors)
     xml.element("murl", mirror);
@@ -178,9 +182,9 @@ std::string write_anchor(const Anchor& anchor) {
   return xml.take();
 }
 
-// The element ends where the last closing tag of its name before the program begins: descriptions
-// cannot hold one, as brackets in them are escaped.
-Result<std::string> with_metrics(std::string_view text, const std::vector<Metric>& metrics) {
+// The element ends at the last closing tag of its name before the program element. Descriptions
+// cannot contain one, because brackets in them are escaped.
+Result<std::string> replace_metrics(std::string_view text, const std::vector<Metric>& metrics) {
   constexpr std::string_view kClosing = "</metrics>";
   const std::size_t begin = text.find("<metrics");
   const std::size_t program = text.find("<program", begin == std::string_view::npos ? 0 : begin);
@@ -193,7 +197,7 @@ Result<std::string> with_metrics(std::string_view text, const std::vector<Metric
   XmlText xml;
   write_metrics(xml, metrics);
   std::string inner = xml.take();
-  inner.pop_back();  // what follows has its own end of line
+  inner.pop_back();  // the following text has its own end of line
   return std::string(text.substr(0, begin)) + inner +
          std::string(text.substr(end + kClosing.size()));
 }

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Numbers from bytes and back, without alignment: nothing in a .cubex file is aligned, and each
-// metric may have been written by a machine of either byte order.
+// Reads and writes numbers in byte spans, without alignment. Nothing in a .cubex file is aligned,
+// and each metric may have either byte order.
 #pragma once
 
 #include <algorithm>
@@ -14,12 +14,12 @@
 namespace forebay::cube {
 
 static_assert(std::endian::native == std::endian::little,
-              "TODO(port): what is written, and order tests, take this machine for little-endian");
+              "TODO(port): writing and byte order tests require a little-endian machine");
 
-/// Byte order of the numbers of one metric.
+/// The byte order of the numbers of one metric.
 enum class ByteOrder : std::uint8_t { kLittle, kBig };
 
-/// The number at the beginning of `bytes`, which has at least sizeof(T) of them.
+/// Reads the number at the beginning of `bytes`, which has sizeof(T) bytes or more.
 template <class T>
 T load(std::span<const std::byte> bytes, ByteOrder order = ByteOrder::kLittle) {
   std::array<std::byte, sizeof(T)> copy;
@@ -28,7 +28,7 @@ T load(std::span<const std::byte> bytes, ByteOrder order = ByteOrder::kLittle) {
   return std::bit_cast<T>(copy);
 }
 
-/// Writes sizeof(T) bytes at the beginning of `bytes`.
+/// Writes `value` to the first sizeof(T) bytes of `bytes`.
 template <class T>
 void store(T value, std::span<std::byte> bytes, ByteOrder order = ByteOrder::kLittle) {
   auto copy = std::bit_cast<std::array<std::byte, sizeof(T)>>(value);

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// The call tree and its two numberings of rows: docs/formats/cubex.md, "Numbering of rows". Trees
-// may be as deep as memory holds, so nothing here recurses.
+// The call tree and its two numberings of rows: docs/formats/cubex.md, "Numbering of rows". No
+// function recurses, so a tree may be as deep as memory allows.
 #pragma once
 
 #include <cstdint>
@@ -13,7 +13,7 @@ namespace forebay::cube {
 
 inline constexpr std::uint32_t kNone = std::numeric_limits<std::uint32_t>::max();
 
-/// How values of a metric are to be understood; the first two are measured.
+/// The meaning of a metric's values. The first two kinds are measured.
 enum class MetricKind : std::uint8_t {
   kExclusive,
   kInclusive,
@@ -31,31 +31,30 @@ struct Parameter {
 
 struct CallPath {
   std::uint32_t id = 0;          ///< as in the file
-  std::uint32_t region = kNone;  ///< its place among the regions
-  std::uint32_t parent = kNone;  ///< its place in the tree; kNone for a root
-  std::string module;            ///< where it is called from, and in which line; often not told
+  std::uint32_t region = kNone;  ///< index of the called region
+  std::uint32_t parent = kNone;  ///< index in the tree; kNone for a root
+  std::string module;            ///< call site: module and line; often unknown
   std::int64_t line = -1;
   std::vector<Parameter> parameters;
 };
 
-/// All call paths, depth first: a call path's place is its row in EXCLUSIVE metrics.
+/// All call paths, depth first. The index of a call path is its row in EXCLUSIVE metrics.
 class CallTree {
  public:
-  /// Adds a call path behind those there are. Its parent is the last one, or one above that, or
-  /// none.
+  /// Appends a call path. Its parent must be the last call path, an ancestor of it, or kNone.
   void add(CallPath path) { paths_.push_back(std::move(path)); }
 
   std::uint32_t size() const noexcept { return static_cast<std::uint32_t>(paths_.size()); }
-  const CallPath& at(std::uint32_t place) const { return paths_[place]; }
+  const CallPath& at(std::uint32_t index) const { return paths_[index]; }
   std::span<const CallPath> paths() const noexcept { return paths_; }
 
-  /// The place of the call path of each row, for a measured metric of `kind`.
-  std::vector<std::uint32_t> places_by_row(MetricKind kind) const;
-  /// The opposite: the row of the call path of each place.
-  std::vector<std::uint32_t> rows_by_place(MetricKind kind) const;
-  /// For each place the end of its subtree: [place, end) are it and all below.
+  /// For each row of a measured metric of `kind`, the index of its call path.
+  std::vector<std::uint32_t> call_paths_by_row(MetricKind kind) const;
+  /// The inverse: for each call path, its row.
+  std::vector<std::uint32_t> rows_by_call_path(MetricKind kind) const;
+  /// For each call path the end of its subtree: [index, end) are the call path and all below it.
   std::vector<std::uint32_t> subtree_ends() const;
-  /// How many call paths are above each, 0 for roots.
+  /// For each call path the number of its ancestors: 0 for a root.
   std::vector<std::uint32_t> depths() const;
 
  private:

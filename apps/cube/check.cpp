@@ -14,31 +14,31 @@ namespace forebay::cube {
 
 namespace {
 
-bool is_of_the_file(const Error& error) {
+bool is_file_error(const Error& error) {
   return error.kind() == ErrorClass::kDamage || error.kind() == ErrorClass::kShortFile ||
          error.kind() == ErrorClass::kUnsupported || error.kind() == ErrorClass::kLimit;
 }
 
-/// A metric whose rows were found.
-struct Found {
+/// A metric whose rows were located.
+struct MeasuredMetric {
   std::size_t metric = 0;
   StoredRows rows;
 };
 
-/// What is not finite in the values of a metric.
-struct NotFinite {
+/// Values of a metric that are not finite.
+struct NonFiniteCount {
   std::uint64_t count = 0;
   std::uint64_t first_offset = 0;
 };
 
-/// Goes over a file and collects what is wrong. Each step returns only what ends the check: an
-/// Error of the machine.
+/// Checks a file and collects its problems. Each step returns only Errors that end the check: those
+/// of the machine.
 class Checker {
  public:
   explicit Checker(const CheckOptions& options) : options_(options) {}
 
   Result<Json> run() {
-    auto source = open_plain_source(options_.path);
+    auto source = open_posix_file(options_.path);
     if (!source) return failure(source.error());
     source_ = std::move(*source);
     if (const Status done = check_all(); !done) return failure(done.error());
@@ -48,14 +48,14 @@ class Checker {
  private:
   Status check_all() {
     auto container = read_container(*source_);
-    if (!container) return note(container.error());
+    if (!container) return add_problem(container.error());
     container_ = std::move(*container);
     auto anchor = read_anchor(*source_, container_);
-    if (!anchor) return note(anchor.error());
+    if (!anchor) return add_problem(anchor.error());
     anchor_ = std::move(*anchor);
     if (const Status found = find_all_rows(); !found) return found;
     check_members();
-    auto reader = open_session_source(options_.path);
+    auto reader = open_session_file(options_.path);
     if (!reader) return failure(reader.error());
     return check_rows(**reader);
   }
@@ -64,13 +64,14 @@ class Checker {
     for (std::size_t i = 0; i < anchor_.metrics.size(); ++i) {
       auto rows = find_rows(*source_, container_, anchor_, anchor_.metrics[i]);
       if (!rows) {
-        if (const Status noted = note(rows.error()); !noted) return noted;
+        if (const Status noted = add_problem(rows.error()); !noted) return noted;
       } else if (*rows) {
-        found_.push_back({i, std::move(**rows)});
+        metrics_.push_back({i, std::move(**rows)});
       }
     }
-    // In the order of the file, so that the whole of it is one stream.
-    std::ranges::sort(found_, {}, [](const Found& found) { return found.rows.data.offset; });
+    // In file order, so that the whole file is read sequentially.
+    std::ranges::sort(metrics_, {},
+                      [](const MeasuredMetric& found) { return found.rows.data.offset; });
     return {};
   }
 
@@ -89,19 +90,21 @@ class Checker {
     }
   }
 
-  Status check_rows(const ByteSource& reader) {
+  Status check_rows(const RandomAccessFile& reader) {
     std::uint64_t bytes = 0;
-    for (const Found& found : found_)
+    for (const MeasuredMetric& found : metrics_)
       bytes += found.rows.row_bytes * found.rows.index.rows.size();
     command::Progress progress(options_.progress, {"checking " + options_.path, "bytes", bytes});
     progress.advance(0);
-    for (const Found& found : found_) {
+    for (const MeasuredMetric& found : metrics_) {
       if (const Status checked = check_metric(reader, found, progress); !checked) return checked;
     }
     return {};
   }
 
-  Status check_metric(const ByteSource& reader, const Found& found, command::Progress& progress) {
+  Status check_metric(const RandomAccessFile& reader,
+                      const MeasuredMetric& found,
+                      command::Progress& progress) {
     const Metric& metric = anchor_.metrics[found.metric];
     if (found.rows.trailing_bytes > 0) {
       container_.remarks.push_back(
@@ -110,45 +113,46 @@ class Checker {
                        metric.id, metric.unique_name)});
     }
     std::vector<std::byte> row(found.rows.row_bytes);
-    NotFinite not_finite;
-    for (std::uint64_t place = 0; place < found.rows.index.rows.size(); ++place) {
-      const Status read = read_stored_row(reader, found.rows, place, row, scratch_);
+    NonFiniteCount non_finite;
+    for (std::uint64_t position = 0; position < found.rows.index.rows.size(); ++position) {
+      const Status read = read_stored_row(reader, found.rows, position, row, scratch_);
       if (!read) {
-        if (const Status noted = note(read.error()); !noted) return noted;
+        if (const Status noted = add_problem(read.error()); !noted) return noted;
       } else {
-        look_at(row, metric.type, found.rows.row(place).offset, not_finite);
+        count_non_finite(row, metric.type, found.rows.row(position).offset, non_finite);
         ++rows_checked_;
       }
       progress.advance(row.size());
     }
-    tell(metric, not_finite);
+    remark_non_finite(metric, non_finite);
     return {};
   }
 
-  /// A number that is not finite means that something went wrong where it was measured.
-  static void look_at(std::span<const std::byte> row,
-                      ValueType type,
-                      std::uint64_t offset,
-                      NotFinite& not_finite) {
+  /// A number that is not finite is a sign of a failed measurement.
+  static void count_non_finite(std::span<const std::byte> row,
+                               ValueType type,
+                               std::uint64_t offset,
+                               NonFiniteCount& non_finite) {
     const bool is_number = type.kind >= ValueKind::kDouble && type.kind <= ValueKind::kMaxDouble;
     if (!is_number) return;
     for (; !row.empty(); row = row.subspan(sizeof(double))) {
       if (std::isfinite(load<double>(row))) continue;
-      if (not_finite.count++ == 0) not_finite.first_offset = offset;
+      if (non_finite.count++ == 0) non_finite.first_offset = offset;
     }
   }
 
-  void tell(const Metric& metric, const NotFinite& not_finite) {
-    if (not_finite.count == 0) return;
+  void remark_non_finite(const Metric& metric, const NonFiniteCount& non_finite) {
+    if (non_finite.count == 0) return;
     container_.remarks.push_back(
-        {not_finite.first_offset,
-         fmt::format("{} values of metric {} ({}) are not finite, the first in the row here",
-                     not_finite.count, metric.id, metric.unique_name)});
+        {non_finite.first_offset,
+         fmt::format(
+             "{} values of metric {} ({}) are not finite; the first is in the row at this offset",
+             non_finite.count, metric.id, metric.unique_name)});
   }
 
-  /// Damage is noted; what the machine does is not the file's fault.
-  Status note(const Error& error) {
-    if (!is_of_the_file(error)) return failure(error);
+  /// Records damage of the file; returns any other Error.
+  Status add_problem(const Error& error) {
+    if (!is_file_error(error)) return failure(error);
     Json offset = nullptr;
     if (error.offset_bytes()) offset = *error.offset_bytes();
     problems_.push_back(
@@ -171,10 +175,10 @@ class Checker {
   }
 
   const CheckOptions& options_;
-  std::shared_ptr<const ByteSource> source_;
+  std::shared_ptr<const RandomAccessFile> source_;
   Container container_;
   Anchor anchor_;
-  std::vector<Found> found_;
+  std::vector<MeasuredMetric> metrics_;
   RowScratch scratch_;
   Json problems_ = Json::array();
   std::uint64_t rows_checked_ = 0;

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Verifies all of a profile: archive, description, indexes, tables, and each row.
+// Verifies a complete profile: archive, description, indexes, tables and every row.
 #pragma once
 
 #include <string>
@@ -14,8 +14,8 @@ struct CheckOptions {
   command::ProgressMode progress = command::ProgressMode::kSilent;
 };
 
-/// The document of `check`; "ok" is false if there are problems. Damage is a problem, a file that
-/// cannot be opened or read is an Error.
+/// Returns the document of `check`; its "ok" is false if there are problems. Damage is a problem; a
+/// file that cannot be opened or read is an Error.
 Result<Json> check(const CheckOptions& options);
 
 }  // namespace forebay::cube

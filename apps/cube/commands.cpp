@@ -13,35 +13,35 @@
 #include "command/arguments.hpp"
 #include "cube/check.hpp"
 #include "cube/compare.hpp"
+#include "cube/compression.hpp"
 #include "cube/generate.hpp"
-#include "cube/inflater.hpp"
 #include "cube/profile_file.hpp"
 #include "cube/remap_commands.hpp"
 #include "cube/values.hpp"
 
 namespace forebay::cube {
 
-using command::ArgumentRules;
 using command::Arguments;
+using command::ArgumentSpec;
 using command::usage_error;
 
 namespace {
 
-/// Sane ends of what can be asked for, so that a slip of the finger is a message and not a crash.
+/// Plausible bounds, so that a typing error gives a message and not a crash.
 constexpr Arguments::Bounds kLocations{1, 1U << 24U};
 constexpr Arguments::Bounds kMetrics{1, 10000};
 constexpr Arguments::Bounds kCallPaths{1, 1U << 20U};
 constexpr Arguments::Bounds kWorkers{1, 256};
-constexpr Arguments::Bounds kShown{0, 1000};
-constexpr Arguments::Bounds kLevels{kPackingLevelMin, kPackingLevelMax};
+constexpr Arguments::Bounds kShownBounds{0, 1000};
+constexpr Arguments::Bounds kLevels{kCompressionLevelMin, kCompressionLevelMax};
 
-const ArgumentRules kInfoRules{{}, {}};
-const ArgumentRules kCheckRules{{"--progress"}, {}};
-const ArgumentRules kValuesRules{{}, {"--metric", "--cnode"}};
-const ArgumentRules kDiffRules{{"--progress"}, {"--absolute", "--relative", "--shown"}, 2};
-const ArgumentRules kGenerateRules{{"--progress", "--compress"},
-                                   {"--threads", "--metrics", "--cnodes", "--rows", "--type",
-                                    "--index", "--byte-order", "--level", "--seed", "--workers"}};
+const ArgumentSpec kInfoRules{{}, {}};
+const ArgumentSpec kCheckRules{{"--progress"}, {}};
+const ArgumentSpec kValuesRules{{}, {"--metric", "--cnode"}};
+const ArgumentSpec kDiffRules{{"--progress"}, {"--absolute", "--relative", "--shown"}, 2};
+const ArgumentSpec kGenerateRules{{"--progress", "--compress"},
+                                  {"--threads", "--metrics", "--cnodes", "--rows", "--type",
+                                   "--index", "--byte-order", "--level", "--seed", "--workers"}};
 
 command::ProgressMode progress_mode(const Arguments& arguments) {
   using enum command::ProgressMode;
@@ -65,7 +65,7 @@ Result<Json> run_values(const Arguments& arguments) {
   if (!cnode) return failure(cnode.error());
   ValuesOptions options{.path = arguments.path(), .metric = std::string(*metric)};
   if (arguments.has("--cnode")) options.cnode = static_cast<std::uint32_t>(*cnode);
-  return values_of(options);
+  return read_values(options);
 }
 
 /// A number of 0 or more; 0 if the option is absent.
@@ -85,27 +85,27 @@ Result<Json> run_diff(const Arguments& arguments) {
   if (!absolute) return failure(absolute.error());
   const auto relative = tolerance(arguments, "--relative");
   if (!relative) return failure(relative.error());
-  const auto shown = arguments.number("--shown", 5, kShown);
+  const auto shown = arguments.number("--shown", 5, kShownBounds);
   if (!shown) return failure(shown.error());
   return compare({.paths = {arguments.paths().front(), arguments.paths().back()},
                   .tolerance = {*absolute, *relative},
-                  .shown = *shown,
+                  .shown_max = *shown,
                   .progress = progress_mode(arguments)});
 }
 
-/// Which of two words an option has; the first if it is absent.
-Result<bool> is_second(const Arguments& arguments,
-                       std::string_view option,
-                       std::array<std::string_view, 2> words) {
+/// Whether an option has the second of two values; false if it is absent.
+Result<bool> parse_binary_choice(const Arguments& arguments,
+                                 std::string_view option,
+                                 std::array<std::string_view, 2> args) {
   const auto text = arguments.text(option);
-  if (!text || *text == words[0]) return false;
-  if (*text == words[1]) return true;
+  if (!text || *text == args[0]) return false;
+  if (*text == args[1]) return true;
   return failure(
-      usage_error(fmt::format("{} must be {} or {}, not '{}'", option, words[0], words[1], *text)));
+      usage_error(fmt::format("{} must be {} or {}, not '{}'", option, args[0], args[1], *text)));
 }
 
-Result<SyntheticShape> new_shape(const Arguments& arguments) {
-  SyntheticShape shape;
+Result<SyntheticOptions> synthetic_options(const Arguments& arguments) {
+  SyntheticOptions shape;
   const auto locations = arguments.number("--threads", shape.locations, kLocations);
   if (!locations) return failure(locations.error());
   const auto metrics = arguments.number("--metrics", shape.metrics, kMetrics);
@@ -123,29 +123,30 @@ Result<SyntheticShape> new_shape(const Arguments& arguments) {
   return shape;
 }
 
-Status add_storing(const Arguments& arguments, GenerateOptions& options) {
-  const auto dense = is_second(arguments, "--index", {"sparse", "dense"});
+Status add_storage_options(const Arguments& arguments, GenerateOptions& options) {
+  const auto dense = parse_binary_choice(arguments, "--index", {"sparse", "dense"});
   if (!dense) return failure(dense.error());
-  const auto big = is_second(arguments, "--byte-order", {"little", "big"});
+  const auto big = parse_binary_choice(arguments, "--byte-order", {"little", "big"});
   if (!big) return failure(big.error());
-  const auto level = arguments.number("--level", kPackingLevelUsual, kLevels);
+  const auto level = arguments.number("--level", kCompressionLevelDefault, kLevels);
   if (!level) return failure(level.error());
   if (arguments.has("--level") && !arguments.has("--compress")) {
     return failure(usage_error("--level needs --compress"));
   }
   if (*dense) options.index = IndexFormat::kDense;
   if (*big) options.order = ByteOrder::kBig;
-  if (arguments.has("--compress")) options.packing_level = static_cast<int>(*level);
+  if (arguments.has("--compress")) options.compression_level = static_cast<int>(*level);
   return {};
 }
 
 Result<GenerateOptions> generate_options(const Arguments& arguments) {
   GenerateOptions options{.path = arguments.path(), .progress = progress_mode(arguments)};
-  const auto shape = new_shape(arguments);
+  const auto shape = synthetic_options(arguments);
   if (!shape) return failure(shape.error());
   options.shape = *shape;
-  const std::uint64_t all = std::uint64_t{shape->metrics} * shape->call_paths;
-  const auto rows = arguments.number("--rows", usual_rows(*shape), {shape->metrics, all});
+  const std::uint64_t rows_max = std::uint64_t{shape->metrics} * shape->call_paths;
+  const auto rows =
+      arguments.number("--rows", default_row_count(*shape), {shape->metrics, rows_max});
   if (!rows) return failure(rows.error());
   options.rows = *rows;
   const auto seed = arguments.number("--seed", 1, {});
@@ -155,7 +156,8 @@ Result<GenerateOptions> generate_options(const Arguments& arguments) {
   const auto workers = arguments.number("--workers", cores, kWorkers);
   if (!workers) return failure(workers.error());
   options.workers = static_cast<unsigned>(*workers);
-  if (const Status added = add_storing(arguments, options); !added) return failure(added.error());
+  if (const Status added = add_storage_options(arguments, options); !added)
+    return failure(added.error());
   return options;
 }
 
@@ -176,7 +178,7 @@ Result<Json> run_generate(const Arguments& arguments) {
 
 struct Command {
   std::string_view name;
-  const ArgumentRules& rules;
+  const ArgumentSpec& rules;
   Result<Json> (*run)(const Arguments& arguments);
 };
 const std::array kCommands{
@@ -190,22 +192,20 @@ const std::array kCommands{
 
 }  // namespace
 
-command::Outcome run_command(std::span<const std::string_view> words) {
-  const std::string_view name = words.empty() ? std::string_view{} : words.front();
+command::CommandResult run_command(std::span<const std::string_view> args) {
+  const std::string_view name = args.empty() ? std::string_view{} : args.front();
   const auto command = std::ranges::find(kCommands, name, &Command::name);
   if (command == kCommands.end()) {
-    return command::failed(
+    return command::make_failure(
         usage_error("a command is needed: info, check, generate, diff, remap or values"));
   }
-  const auto arguments = Arguments::parse(words.subspan(1), command->rules);
-  if (!arguments) return command::failed(arguments.error());
+  const auto arguments = Arguments::parse(args.subspan(1), command->rules);
+  if (!arguments) return command::make_failure(arguments.error());
   const Result<Json> document = command->run(*arguments);
-  if (!document) return command::failed(document.error());
-  return command::answered(*document);
+  if (!document) return command::make_failure(document.error());
+  return command::make_result(*document);
 }
 
-int run_program(int count, char** words) {
-  return command::run_and_print(count, words, run_command);
-}
+int run_program(int count, char** args) { return command::run_and_print(count, args, run_command); }
 
 }  // namespace forebay::cube

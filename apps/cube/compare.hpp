@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Where two profiles differ: first what they consist of, then every value.
+// Compares two profiles: first their structure, then every value.
 #pragma once
 
 #include <array>
@@ -10,8 +10,8 @@
 
 namespace forebay::cube {
 
-/// Numbers are the same if they differ by no more than absolute + relative * the larger of both.
-/// Without tolerance whole numbers are compared exactly. Two NaN are the same.
+/// Two numbers are equal if they differ by no more than absolute + relative * the larger of both.
+/// Without tolerance, whole numbers are compared exactly. Two NaN are equal.
 struct Tolerance {
   double absolute = 0;
   double relative = 0;
@@ -20,13 +20,14 @@ struct Tolerance {
 struct CompareOptions {
   std::array<std::string, 2> paths;
   Tolerance tolerance;
-  std::uint64_t shown = 5;  ///< differences that are listed for each metric
+  std::uint64_t shown_max = 5;  ///< differences listed for each metric
   command::ProgressMode progress = command::ProgressMode::kSilent;
 };
 
-/// The document of `diff`; "ok" is true if there is no difference. How rows are stored, and rows
-/// that are zero and not there, make none. Values are compared for metrics that both have and can
-/// be compared, where both have the same call tree and locations. Fails if one cannot be read.
+/// Returns the document of `diff`; its "ok" is true if there is no difference. The storage of rows
+/// makes no difference; neither do rows that are zero in one profile and absent in the other.
+/// Values are compared if both profiles have the same call tree and locations, for metrics that
+/// both have and that are comparable. Fails if a profile cannot be read.
 Result<Json> compare(const CompareOptions& options);
 
 }  // namespace forebay::cube

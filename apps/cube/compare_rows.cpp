@@ -10,7 +10,7 @@ namespace forebay::cube {
 
 namespace {
 
-/// Where one of them is not finite, what they differ by is not either.
+/// If a number is not finite, neither is the difference.
 ValueDifference difference_of(double a, double b) {
   constexpr double kInfinity = std::numeric_limits<double>::infinity();
   const double absolute = std::abs(a - b);
@@ -20,12 +20,12 @@ ValueDifference difference_of(double a, double b) {
 }
 
 bool is_within(const ValueDifference& difference, const Tolerance& tolerance) {
-  if (!std::isfinite(difference.absolute)) return false;  // a share of infinity is infinity
+  if (!std::isfinite(difference.absolute)) return false;  // a fraction of infinity is infinity
   const double larger = std::max(std::abs(difference.a), std::abs(difference.b));
   return difference.absolute <= tolerance.absolute + tolerance.relative * larger;
 }
 
-/// A number in a value, and what it is.
+/// A number in a value, and its type.
 struct Number {
   Scalar scalar;
   std::span<const std::byte> bytes;
@@ -38,7 +38,7 @@ std::optional<ValueDifference> compare_numbers(const Number& a,
   const double x = as_double(a.scalar, a.bytes);
   const double y = as_double(b.scalar, b.bytes);
   const bool is_exact = tolerance.absolute == 0 && tolerance.relative == 0;
-  // Whole numbers over 2^53 may be the same only as doubles.
+  // Whole numbers over 2^53 may be equal as doubles only.
   const bool is_whole = a.scalar != Scalar::kF64 && a.scalar == b.scalar;
   if (is_exact && is_whole) return difference_of(x, y);
   if (x == y || (std::isnan(x) && std::isnan(y))) return std::nullopt;
@@ -52,13 +52,13 @@ void keep_larger(std::optional<ValueDifference>& kept,
   if (other && (!kept || !(other->absolute <= kept->absolute))) kept = other;
 }
 
-/// Values of several numbers. How many there are may depend on the values: SCALE_FUNC.
+/// Values of several numbers. In SCALE_FUNC, their count may depend on the values.
 std::optional<ValueDifference> compare_records(ValueType type,
                                                const Tolerance& tolerance,
                                                std::span<const std::byte> a,
                                                std::span<const std::byte> b) {
   std::optional<ValueDifference> worst;
-  for (const ScalarRun& run : numbers_of(type, a)) {
+  for (const ScalarRun& run : scalar_runs_of(type, a)) {
     for (std::uint32_t i = 0; i < run.count; ++i) {
       const std::size_t width = size_of(run.scalar);
       keep_larger(worst, compare_numbers({run.scalar, a.first(width)}, {run.scalar, b.first(width)},
@@ -70,11 +70,11 @@ std::optional<ValueDifference> compare_records(ValueType type,
   return worst;
 }
 
-Scalar scalar_of(ValueType type) { return numbers_of(type, {}).front().scalar; }
+Scalar scalar_of(ValueType type) { return scalar_runs_of(type, {}).front().scalar; }
 
 }  // namespace
 
-std::optional<ValueDifference> compare_values(const ComparedTypes& types,
+std::optional<ValueDifference> compare_values(const ValueTypePair& types,
                                               const Tolerance& tolerance,
                                               std::span<const std::byte> a,
                                               std::span<const std::byte> b) {

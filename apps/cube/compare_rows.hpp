@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// The second half of comparing profiles: the values of two rows, number by number. Pure.
+// Compares the values of two rows, number by number. Pure.
 #pragma once
 
 #include <cstddef>
@@ -12,22 +12,22 @@
 
 namespace forebay::cube {
 
-/// How two values differ, by the number in them that differs most.
+/// The difference of two values: that of their number that differs most.
 struct ValueDifference {
   double a = 0;
   double b = 0;
   double absolute = 0;  ///< |a - b|
-  double relative = 0;  ///< that, divided by the larger of |a| and |b|
+  double relative = 0;  ///< absolute divided by the larger of |a| and |b|
 };
 
-/// The types of both rows: the same, or both of one number.
-struct ComparedTypes {
+/// The types of both rows: equal, or both of one number.
+struct ValueTypePair {
   ValueType a;
   ValueType b;
 };
 
-/// Compares one value; nullopt if they are the same.
-std::optional<ValueDifference> compare_values(const ComparedTypes& types,
+/// Compares one value; nullopt if both are equal.
+std::optional<ValueDifference> compare_values(const ValueTypePair& types,
                                               const Tolerance& tolerance,
                                               std::span<const std::byte> a,
                                               std::span<const std::byte> b);

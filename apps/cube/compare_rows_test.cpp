@@ -23,7 +23,7 @@ TEST(CompareRows, both_tolerances_add_up) {
   EXPECT_TRUE(compare(10, 11.5, {.relative = 0.1}));
 }
 
-TEST(CompareRows, no_tolerance_overlooks_what_is_not_finite) {
+TEST(CompareRows, non_finite_value_exceeds_any_tolerance) {
   for (const double other : {1.0, -kInfinity, std::nan("")}) {
     const auto found = compare(kInfinity, other, {.absolute = 1e300, .relative = 0.5});
     ASSERT_TRUE(found) << other;
@@ -32,7 +32,7 @@ TEST(CompareRows, no_tolerance_overlooks_what_is_not_finite) {
   }
 }
 
-TEST(CompareRows, what_is_not_finite_in_both_is_the_same) {
+TEST(CompareRows, equal_non_finite_values_match) {
   EXPECT_FALSE(compare(kInfinity, kInfinity, {}));
   EXPECT_FALSE(compare(std::nan(""), -std::nan(""), {}));
 }

@@ -13,14 +13,14 @@ namespace forebay::cube {
 
 namespace {
 
-/// Metrics by their unique names; those of one name in the order of the description.
-using MetricPlaces = std::map<std::string, std::vector<std::size_t>>;
+/// Metrics by unique name; those of one name in the order of the description.
+using MetricIndices = std::map<std::string, std::vector<std::size_t>>;
 
-MetricPlaces places_of(const Anchor& anchor) {
-  MetricPlaces places;
+MetricIndices indices_by_name(const Anchor& anchor) {
+  MetricIndices indices;
   for (std::size_t i = 0; i < anchor.metrics.size(); ++i)
-    places[anchor.metrics[i].unique_name].push_back(i);
-  return places;
+    indices[anchor.metrics[i].unique_name].push_back(i);
+  return indices;
 }
 
 /// The name of the metric at `equals[n]`, with its id if `equals` lists several of that name.
@@ -30,8 +30,8 @@ std::string label_of(const Anchor& anchor, const std::vector<std::size_t>& equal
   return fmt::format("{}#{}", metric.unique_name, metric.id);
 }
 
-/// Whether a row of one can be compared with one of the other.
-bool comparable(const Metric& a, const Metric& b) {
+/// Whether rows of both metrics can be compared.
+bool is_comparable(const Metric& a, const Metric& b) {
   const bool types_match = a.type == b.type || (a.type.is_scalar() && b.type.is_scalar());
   return types_match && a.kind == b.kind && is_measured(a.kind);
 }
@@ -49,18 +49,18 @@ class Comparison {
 
  private:
   template <class... Arguments>
-  void add(fmt::format_string<Arguments...> format, Arguments&&... arguments) {
-    differences_.texts.push_back(fmt::format(format, std::forward<Arguments>(arguments)...));
+  void add_difference(fmt::format_string<Arguments...> format, Arguments&&... arguments) {
+    differences_.messages.push_back(fmt::format(format, std::forward<Arguments>(arguments)...));
   }
 
   template <class Value>
   void compare(const std::string& what, const Value& a, const Value& b) {
-    if (a != b) add("{}: {} and {}", what, a, b);
+    if (a != b) add_difference("{}: {} and {}", what, a, b);
   }
 
   void compare_metrics() {
-    const MetricPlaces places_b = places_of(b_);
-    const MetricPlaces places_a = places_of(a_);
+    const MetricIndices places_b = indices_by_name(b_);
+    const MetricIndices places_a = indices_by_name(a_);
     const std::vector<std::size_t> no_places;
     for (const auto& [name, in_a] : places_a) {
       const auto found = places_b.find(name);
@@ -75,9 +75,9 @@ class Comparison {
                            const std::vector<std::size_t>& in_b) {
     for (std::size_t n = 0; n < std::max(in_a.size(), in_b.size()); ++n) {
       if (n >= in_b.size()) {
-        add("metric {} is in the first file only", label_of(a_, in_a, n));
+        add_difference("metric {} is in the first file only", label_of(a_, in_a, n));
       } else if (n >= in_a.size()) {
-        add("metric {} is in the second file only", label_of(b_, in_b, n));
+        add_difference("metric {} is in the second file only", label_of(b_, in_b, n));
       } else {
         compare_metric(label_of(a_, in_a, n), in_a[n], in_b[n]);
       }
@@ -92,38 +92,39 @@ class Comparison {
     compare(name + ", type", a.type.name(), b.type.name());
     compare(name + ", unit", a.unit, b.unit);
     compare(name + ", display name", a.display_name, b.display_name);
-    if (a.expressions != b.expressions) add("{}: other expressions", name);
-    if (comparable(a, b)) differences_.metrics.emplace_back(i, j);
+    if (a.expressions != b.expressions) add_difference("{}: expressions differ", name);
+    if (is_comparable(a, b)) differences_.metrics.emplace_back(i, j);
   }
 
   void compare_call_trees() {
     const CallTree& a = a_.call_tree;
     const CallTree& b = b_.call_tree;
     if (a.size() != b.size()) {
-      add("call paths: {} and {}", a.size(), b.size());
-      differences_.rows_match = false;
+      add_difference("call paths: {} and {}", a.size(), b.size());
+      differences_.has_matching_rows = false;
     }
-    for (std::uint32_t place = 0; place < std::min(a.size(), b.size()); ++place) {
-      if (a.at(place).parent == b.at(place).parent && a_.name_at(place) == b_.name_at(place)) {
+    for (std::uint32_t index = 0; index < std::min(a.size(), b.size()); ++index) {
+      if (a.at(index).parent == b.at(index).parent &&
+          a_.region_name_at(index) == b_.region_name_at(index)) {
         continue;
       }
-      add("call path {}: {} and {}, and what follows is not compared", place, path_name(a_, place),
-          path_name(b_, place));
-      differences_.rows_match = false;
+      add_difference("call path {}: {} and {}; later call paths are not compared", index,
+                     path_name(a_, index), path_name(b_, index));
+      differences_.has_matching_rows = false;
       return;
     }
   }
 
   void compare_locations() {
     if (a_.locations.size() != b_.locations.size()) {
-      add("locations: {} and {}", a_.locations.size(), b_.locations.size());
-      differences_.rows_match = false;
+      add_difference("locations: {} and {}", a_.locations.size(), b_.locations.size());
+      differences_.has_matching_rows = false;
       return;
     }
     for (std::uint32_t id = 0; id < a_.locations.size(); ++id) {
       if (location_name(a_, id) == location_name(b_, id)) continue;
-      add("location {}: {} and {}, and others may differ", id, location_name(a_, id),
-          location_name(b_, id));
+      add_difference("location {}: {} and {}; other locations may differ", id,
+                     location_name(a_, id), location_name(b_, id));
       return;
     }
   }

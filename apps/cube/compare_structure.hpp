@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// The first half of comparing profiles: whether they describe the same thing. Pure.
+// Compares the descriptions of two profiles. Pure.
 #pragma once
 
 #include <cstddef>
@@ -11,17 +11,16 @@
 
 namespace forebay::cube {
 
-/// What is different between two descriptions, and what can be compared nevertheless.
+/// The differences of two descriptions, and the metrics that can be compared nevertheless.
 struct StructureDifferences {
-  std::vector<std::string> texts;
-  bool rows_match = true;  ///< same call tree, same locations
-  /// Places of metrics in both that are measured and whose values can be compared.
+  std::vector<std::string> messages;
+  bool has_matching_rows = true;  ///< equal call trees, equal locations
+  /// Indices, in both anchors, of measured metrics whose values can be compared.
   std::vector<std::pair<std::size_t, std::size_t>> metrics;
 };
 
-/// Metrics are the same by their unique names, those of one name by their order; call paths by
-/// their places and regions' names, locations by their ids. Ids of metrics, regions and call paths
-/// may differ.
+/// Matches metrics by unique name, those of one name by their order; call paths by index and name
+/// of region; locations by id. Ids of metrics, regions and call paths may differ.
 StructureDifferences compare_structure(const Anchor& a, const Anchor& b);
 
 }  // namespace forebay::cube

@@ -12,47 +12,47 @@ namespace forebay::cube {
 
 namespace {
 
-/// Goes through an archive block by block.
-class Walk {
+/// Reads an archive block by block.
+class ArchiveReader {
  public:
-  explicit Walk(const ByteSource& source) : source_(source) {}
+  explicit ArchiveReader(const RandomAccessFile& source) : source_(source) {}
 
   Result<Container> run() {
-    if (const Status begun = refuse_gzip(); !begun) return failure(begun.error());
-    while (!ended_) {
+    if (const Status begun = reject_gzip(); !begun) return failure(begun.error());
+    while (!is_finished_) {
       if (const Status stepped = step(); !stepped) return failure(stepped.error());
     }
     return std::move(container_);
   }
 
  private:
-  Status refuse_gzip() const {
+  Status reject_gzip() const {
     TarBlock block{};
     if (source_.size_bytes() < block.size()) return {};
     if (const Status read = source_.read(0, block); !read) return read;
     if (block[0] != std::byte{0x1f} || block[1] != std::byte{0x8b}) return {};
     return fail(ErrorClass::kUnsupported, 0,
-                "the file is compressed as a whole; unpack it with gunzip first");
+                "the file is compressed as a whole; decompress it with gunzip first");
   }
 
   Status step() {
-    if (source_.size_bytes() - offset_ < kTarBlockBytes) return end_early();
+    if (source_.size_bytes() - offset_ < kTarBlockBytes) return finish_without_trailer();
     TarBlock block{};
     if (const Status read = source_.read(offset_, block); !read) return read;
-    if (is_zero(block)) return pass_zeros();
+    if (is_zero(block)) return skip_zero_block();
     const Result<TarHeader> header = decode_tar_header(block);
-    if (!header) return failure(inside(header.error(), source_.path(), offset_));
-    return take(*header);
+    if (!header) return failure(rebase_error(header.error(), source_.path(), offset_));
+    return process_member(*header);
   }
 
-  /// One block of zeros is CubeLib's way to fill a member, two are the end.
-  Status pass_zeros() {
+  /// One block of zeros is CubeLib's padding of a member, two are the end.
+  Status skip_zero_block() {
     const std::uint64_t next = offset_ + kTarBlockBytes;
-    if (source_.size_bytes() - next < kTarBlockBytes) return end_early();
+    if (source_.size_bytes() - next < kTarBlockBytes) return finish_without_trailer();
     TarBlock block{};
     if (const Status read = source_.read(next, block); !read) return read;
     if (is_zero(block)) {
-      ended_ = true;
+      is_finished_ = true;
       return {};
     }
     remark(offset_, "a block of zeros between members, as CubeLib writes it");
@@ -60,17 +60,17 @@ class Walk {
     return {};
   }
 
-  Status end_early() {
+  Status finish_without_trailer() {
     if (container_.members.empty()) {
       return fail(ErrorClass::kDamage, offset_, "the archive ends before its first member");
     }
     remark(offset_, "the archive has no end of two blocks of zeros");
-    ended_ = true;
+    is_finished_ = true;
     return {};
   }
 
-  Status take(TarHeader header) {
-    if (!is_tar_extension(header.kind)) next_.apply_to(header);
+  Status process_member(TarHeader header) {
+    if (!is_tar_extension(header.typeflag)) next_extension_.apply_to(header);
     const std::uint64_t begin = offset_ + kTarBlockBytes;
     const std::uint64_t left = source_.size_bytes() - begin;
     if (header.size_bytes > left) {
@@ -78,41 +78,42 @@ class Walk {
           ErrorClass::kShortFile, source_.size_bytes(),
           fmt::format("{} bytes of member {} are missing", header.size_bytes - left, header.name));
     }
-    if (!header.checksum_is_right) {
+    if (!header.is_checksum_valid) {
       remark(offset_, fmt::format("the header of {} has a wrong checksum", header.name));
     }
-    const Status taken = is_tar_extension(header.kind) ? extend(header, begin)
-                         : header.is_file()            ? add(header, begin)
-                                                       : Status();
+    const Status taken = is_tar_extension(header.typeflag) ? read_extension(header, begin)
+                         : header.is_file()                ? add(header, begin)
+                                                           : Status();
     if (!taken) return taken;
-    if (!is_tar_extension(header.kind)) next_ = {};
-    // The last member need not be filled up.
-    offset_ = begin + std::min(in_blocks(header.size_bytes), left);
+    if (!is_tar_extension(header.typeflag)) next_extension_ = {};
+    // The last member may lack its padding.
+    offset_ = begin + std::min(round_up_to_block(header.size_bytes), left);
     return {};
   }
 
-  Status extend(const TarHeader& header, std::uint64_t begin) {
+  Status read_extension(const TarHeader& header, std::uint64_t begin) {
     if (header.size_bytes > kTarExtensionBytesMax) {
       return fail(ErrorClass::kDamage, offset_,
-                  fmt::format("an extended header of {} bytes", header.size_bytes));
+                  fmt::format("the extended header has {} bytes, at most 1 MiB is supported",
+                              header.size_bytes));
     }
     std::string body(header.size_bytes, '\0');
     if (Status read = source_.read(begin, std::as_writable_bytes(std::span(body))); !read)
       return read;
-    const Status added = next_.add(header.kind, body);
-    return added ? added : failure(inside(added.error(), source_.path(), offset_));
+    const Status added = next_extension_.add(header.typeflag, body);
+    return added ? added : failure(rebase_error(added.error(), source_.path(), offset_));
   }
 
   Status add(const TarHeader& header, std::uint64_t begin) {
     std::string name = header.name;
     if (name.starts_with("./")) name.erase(0, 2);
-    const bool is_new = container_.places.try_emplace(name, container_.members.size()).second;
+    const bool is_new =
+        container_.index_by_name.try_emplace(name, container_.members.size()).second;
     if (!is_new && name != kPaddingName) {
-      return fail(ErrorClass::kDamage, offset_, fmt::format("there are two members {}", name));
+      return fail(ErrorClass::kDamage, offset_, fmt::format("two members are named {}", name));
     }
     if (container_.members.size() == kMembersMax) {
-      return fail(ErrorClass::kDamage, offset_,
-                  fmt::format("there are more than {} members", kMembersMax));
+      return fail(ErrorClass::kDamage, offset_, fmt::format("more than {} members", kMembersMax));
     }
     container_.members.push_back({std::move(name), offset_, {begin, header.size_bytes}});
     return {};
@@ -130,11 +131,11 @@ class Walk {
                     .cause = std::move(cause)});
   }
 
-  const ByteSource& source_;
+  const RandomAccessFile& source_;
   Container container_;
-  TarExtension next_;  ///< of the next member that is no extended header
+  TarExtension next_extension_;  ///< for the next member that is not an extended header
   std::uint64_t offset_ = 0;
-  bool ended_ = false;
+  bool is_finished_ = false;
 };
 
 }  // namespace
@@ -143,10 +144,12 @@ std::string data_name(std::uint32_t metric_id) { return fmt::format("{}.data", m
 std::string index_name(std::uint32_t metric_id) { return fmt::format("{}.index", metric_id); }
 
 const Member* Container::find(std::string_view name) const {
-  const auto found = places.find(name);
-  return found == places.end() ? nullptr : &members[found->second];
+  const auto found = index_by_name.find(name);
+  return found == index_by_name.end() ? nullptr : &members[found->second];
 }
 
-Result<Container> read_container(const ByteSource& source) { return Walk(source).run(); }
+Result<Container> read_container(const RandomAccessFile& source) {
+  return ArchiveReader(source).run();
+}
 
 }  // namespace forebay::cube

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// What a tar archive holds and where, and what had to be overlooked to read it.
+// The members of a tar archive, and the deviations that were tolerated to read it.
 #pragma once
 
 #include <forebay/error.hpp>
@@ -13,14 +13,14 @@
 #include <string_view>
 #include <vector>
 
-#include "cube/byte_source.hpp"
+#include "cube/random_access_file.hpp"
 #include "cube/tar.hpp"
 
 namespace forebay::cube {
 
 inline constexpr std::string_view kAnchorName = "anchor.xml";
 inline constexpr std::string_view kSpecificationName = "remapping.spec";
-/// What we put behind members whose size is a multiple of a block.
+/// Member that Forebay writes behind members whose size is a multiple of a block.
 inline constexpr std::string_view kPaddingName = "padding";
 inline constexpr std::size_t kMembersMax = 65536;
 
@@ -33,23 +33,23 @@ struct Member {
   ByteRange bytes;
 };
 
-/// Something that is not as it should be and does no harm.
+/// A harmless deviation from the format.
 struct Remark {
   std::uint64_t offset = 0;
   std::string text;
 };
 
 struct Container {
-  std::vector<Member> members;  ///< ordinary files, in the order of the archive
+  std::vector<Member> members;  ///< regular files, in the order of the archive
   std::vector<Remark> remarks;
-  /// Where the first member of each name is in `members`.
-  std::map<std::string, std::size_t, std::less<>> places;
+  /// For each name, the index of its first member.
+  std::map<std::string, std::size_t, std::less<>> index_by_name;
 
-  /// Null if there is none.
+  /// Null if there is no member of that name.
   const Member* find(std::string_view name) const;
 };
 
-/// Goes from header to header. Fails as the page says under "What a reader does with damage".
-Result<Container> read_container(const ByteSource& source);
+/// Reads all headers. Fails as docs/formats/cubex.md specifies in "What a reader does with damage".
+Result<Container> read_container(const RandomAccessFile& source);
 
 }  // namespace forebay::cube

@@ -13,97 +13,98 @@ namespace {
 
 constexpr std::uint64_t kEndBytes = 2 * kTarBlockBytes;
 
-/// Whether readers disagree where the next header is: see the page, "The extra block".
+/// Whether readers disagree on the offset of the next header: docs/formats/cubex.md, "The extra
+/// block".
 bool needs_padding(std::uint64_t size_bytes) {
   return size_bytes > 0 && size_bytes % kTarBlockBytes == 0;
 }
 
-Piece piece_of(std::uint64_t offset, const TarBlock& block) {
+FileSegment make_segment(std::uint64_t offset, const TarBlock& block) {
   return {offset, {block.begin(), block.end()}};
 }
 
 }  // namespace
 
-MemberPlace ArchiveLayout::append(std::string name, std::uint64_t size_bytes) {
-  MemberPlace place{.name = std::move(name), .header_offset = end_offset_};
-  place.bytes = {end_offset_ + kTarBlockBytes, size_bytes};
-  place.end_offset = place.bytes.offset + in_blocks(size_bytes);
-  if (needs_padding(size_bytes)) place.end_offset += 2 * kTarBlockBytes;
-  end_offset_ = place.end_offset;
-  return place;
+MemberLayout ArchiveLayout::append(std::string name, std::uint64_t size_bytes) {
+  MemberLayout member{.name = std::move(name), .header_offset = end_offset_};
+  member.bytes = {end_offset_ + kTarBlockBytes, size_bytes};
+  member.end_offset = member.bytes.offset + round_up_to_block(size_bytes);
+  if (needs_padding(size_bytes)) member.end_offset += 2 * kTarBlockBytes;
+  end_offset_ = member.end_offset;
+  return member;
 }
 
 std::uint64_t ArchiveLayout::file_bytes() const noexcept { return end_offset_ + kEndBytes; }
 
-Piece ArchiveLayout::end() const { return {end_offset_, std::vector<std::byte>(kEndBytes)}; }
+FileSegment ArchiveLayout::end() const { return {end_offset_, std::vector<std::byte>(kEndBytes)}; }
 
-Piece header_of(const MemberPlace& place) {
-  return piece_of(place.header_offset, encode_tar_header(place.name, place.bytes.size));
+FileSegment header_of(const MemberLayout& member) {
+  return make_segment(member.header_offset, encode_tar_header(member.name, member.bytes.size));
 }
 
-Piece filler_of(const MemberPlace& place) {
-  if (!needs_padding(place.bytes.size)) {
-    return {place.bytes.end(), std::vector<std::byte>(place.end_offset - place.bytes.end())};
+FileSegment padding_of(const MemberLayout& member) {
+  if (!needs_padding(member.bytes.size)) {
+    return {member.bytes.end(), std::vector<std::byte>(member.end_offset - member.bytes.end())};
   }
-  Piece piece = piece_of(place.bytes.end(), encode_tar_header(kPaddingName, kTarBlockBytes));
-  piece.bytes.resize(2 * kTarBlockBytes);
-  return piece;
+  FileSegment segment =
+      make_segment(member.bytes.end(), encode_tar_header(kPaddingName, kTarBlockBytes));
+  segment.bytes.resize(2 * kTarBlockBytes);
+  return segment;
 }
 
-std::uint64_t RowsShape::head_bytes() const noexcept {
-  return packed_bytes ? packed_head_bytes(packed_bytes->size()) : kPlainMark.size();
+std::uint64_t RowsSpec::header_bytes() const noexcept {
+  return compressed_bytes ? compressed_header_bytes(compressed_bytes->size()) : kPlainMagic.size();
 }
 
-std::uint64_t RowsShape::data_bytes() const noexcept {
-  if (!packed_bytes) return head_bytes() + row_bytes * row_count;
-  return std::accumulate(packed_bytes->begin(), packed_bytes->end(), head_bytes());
+std::uint64_t RowsSpec::data_bytes() const noexcept {
+  if (!compressed_bytes) return header_bytes() + row_bytes * row_count;
+  return std::accumulate(compressed_bytes->begin(), compressed_bytes->end(), header_bytes());
 }
 
-ByteRange RowsPlace::row(std::uint64_t place) const {
-  if (packed.empty()) return {first_row_offset + row_bytes * place, row_bytes};
-  return {first_row_offset + packed[place].offset, packed[place].size_bytes};
+ByteRange RowsLayout::row(std::uint64_t position) const {
+  if (compressed.empty()) return {first_row_offset + row_bytes * position, row_bytes};
+  return {first_row_offset + compressed[position].offset, compressed[position].size_bytes};
 }
 
-RowsPlace append_rows(ArchiveLayout& archive, const RowsShape& shape) {
-  RowsPlace place;
-  place.data = archive.append(data_name(shape.metric_id), shape.data_bytes());
-  place.index =
-      archive.append(index_name(shape.metric_id), index_bytes(shape.format, shape.row_count));
-  place.row_bytes = shape.row_bytes;
-  place.first_row_offset = place.data.bytes.offset + shape.head_bytes();
-  if (shape.packed_bytes) place.packed = place_packed_rows(*shape.packed_bytes);
-  return place;
+RowsLayout append_rows(ArchiveLayout& archive, const RowsSpec& spec) {
+  RowsLayout rows;
+  rows.data = archive.append(data_name(spec.metric_id), spec.data_bytes());
+  rows.index = archive.append(index_name(spec.metric_id), index_bytes(spec.format, spec.row_count));
+  rows.row_bytes = spec.row_bytes;
+  rows.first_row_offset = rows.data.bytes.offset + spec.header_bytes();
+  if (spec.compressed_bytes) rows.compressed = layout_compressed_rows(*spec.compressed_bytes);
+  return rows;
 }
 
-ContainerLayout plan_container(const ContainerShape& shape) {
+ContainerLayout plan_container(const ContainerSpec& spec) {
   ArchiveLayout archive;
   ContainerLayout layout;
-  if (shape.specification_bytes) {
+  if (spec.specification_bytes) {
     layout.specification =
-        archive.append(std::string(kSpecificationName), *shape.specification_bytes);
+        archive.append(std::string(kSpecificationName), *spec.specification_bytes);
   }
-  for (const RowsShape& rows : shape.metrics)
+  for (const RowsSpec& rows : spec.metrics)
     layout.metrics.push_back(append_rows(archive, rows));
-  layout.anchor = archive.append(std::string(kAnchorName), shape.anchor_bytes);
+  layout.anchor = archive.append(std::string(kAnchorName), spec.anchor_bytes);
   layout.file_bytes = archive.file_bytes();
   return layout;
 }
 
-std::vector<Piece> ContainerLayout::frame() const {
-  std::vector<Piece> pieces;
-  const auto add = [&pieces](const MemberPlace& place) {
-    pieces.push_back(header_of(place));
-    Piece filler = filler_of(place);
-    if (!filler.bytes.empty()) pieces.push_back(std::move(filler));
+std::vector<FileSegment> ContainerLayout::framing() const {
+  std::vector<FileSegment> segments;
+  const auto add = [&segments](const MemberLayout& member) {
+    segments.push_back(header_of(member));
+    FileSegment filler = padding_of(member);
+    if (!filler.bytes.empty()) segments.push_back(std::move(filler));
   };
   if (specification) add(*specification);
-  for (const RowsPlace& rows : metrics) {
+  for (const RowsLayout& rows : metrics) {
     add(rows.data);
     add(rows.index);
   }
   add(anchor);
-  pieces.push_back(ArchiveLayout(anchor.end_offset).end());
-  return pieces;
+  segments.push_back(ArchiveLayout(anchor.end_offset).end());
+  return segments;
 }
 
 }  // namespace forebay::cube

@@ -11,41 +11,41 @@
 namespace forebay::cube {
 namespace {
 
-using testing::MemorySource;
+using testing::MemoryFile;
 
-/// An archive made block by block.
-class Archive {
+/// Builds an archive block by block.
+class ArchiveBuilder {
  public:
-  Archive& member(const std::string& name, const std::string& content, char kind = '0') {
+  ArchiveBuilder& member(const std::string& name, const std::string& content, char kind = '0') {
     TarBlock block = encode_tar_header(name, content.size());
     if (kind != '0') {
       block[156] = static_cast<std::byte>(kind);
-      sign(block);
+      set_checksum(block);
     }
     append(block);
     append(testing::bytes_of(content));
-    bytes_.resize(in_blocks(bytes_.size()));
+    bytes_.resize(round_up_to_block(bytes_.size()));
     return *this;
   }
-  Archive& zeros(std::size_t blocks) {
+  ArchiveBuilder& zeros(std::size_t blocks) {
     bytes_.resize(bytes_.size() + blocks * kTarBlockBytes);
     return *this;
   }
-  Archive& cut(std::size_t size_bytes) {
+  ArchiveBuilder& cut(std::size_t size_bytes) {
     bytes_.resize(size_bytes);
     return *this;
   }
-  Archive& set(std::size_t offset, char c) {
+  ArchiveBuilder& set(std::size_t offset, char c) {
     bytes_[offset] = static_cast<std::byte>(c);
     return *this;
   }
-  Result<Container> read() const { return read_container(MemorySource(bytes_)); }
+  Result<Container> read() const { return read_container(MemoryFile(bytes_)); }
 
  private:
   void append(std::span<const std::byte> bytes) {
     bytes_.insert(bytes_.end(), bytes.begin(), bytes.end());
   }
-  static void sign(TarBlock& block) {
+  static void set_checksum(TarBlock& block) {
     std::ranges::fill(std::span(block).subspan(148, 8), std::byte{' '});
     unsigned sum = 0;
     for (const std::byte byte : block)
@@ -66,7 +66,7 @@ class Archive {
 
 TEST(Container, members_are_found_by_name) {
   const auto container =
-      Archive().member("0.data", "abc").member("./anchor.xml", "").zeros(2).read();
+      ArchiveBuilder().member("0.data", "abc").member("./anchor.xml", "").zeros(2).read();
   ASSERT_TRUE(container) << container.error().message();
   EXPECT_TRUE(container->remarks.empty());
   ASSERT_NE(container->find("0.data"), nullptr);
@@ -75,9 +75,9 @@ TEST(Container, members_are_found_by_name) {
   EXPECT_EQ(container->find("1.data"), nullptr);
 }
 
-// Took quadratic time: each name was compared with all before it.
-TEST(Container, all_of_many_members_are_found) {
-  Archive archive;
+// Regression test for quadratic time: each name was compared with all before it.
+TEST(Container, maximum_number_of_members_is_found) {
+  ArchiveBuilder archive;
   std::vector<std::string> names;
   for (std::size_t i = 0; i < kMembersMax; ++i) {
     names.push_back(data_name(static_cast<std::uint32_t>(i)));
@@ -89,41 +89,43 @@ TEST(Container, all_of_many_members_are_found) {
     EXPECT_EQ(container->find(names[i]), &container->members[i]);
 }
 
-TEST(Container, of_several_paddings_the_first_is_found) {
-  const auto container = Archive().member("padding", "1").member("padding", "22").zeros(2).read();
+TEST(Container, first_of_several_paddings_is_found) {
+  const auto container =
+      ArchiveBuilder().member("padding", "1").member("padding", "22").zeros(2).read();
   ASSERT_TRUE(container) << container.error().message();
   EXPECT_EQ(container->find("padding")->bytes.size, 1U);
 }
 
-TEST(Container, what_is_no_ordinary_file_is_passed_over) {
-  const auto container = Archive().member("folder", "", '5').member("a", "1").zeros(2).read();
+TEST(Container, non_regular_files_are_skipped) {
+  const auto container =
+      ArchiveBuilder().member("directory", "", '5').member("a", "1").zeros(2).read();
   ASSERT_TRUE(container) << container.error().message();
   EXPECT_EQ(container->members.size(), 1U);
 }
 
-TEST(Container, the_extra_block_of_cubelib_is_passed_over_with_a_remark) {
+TEST(Container, extra_block_of_cubelib_is_skipped_with_remark) {
   const auto container =
-      Archive().member("a", std::string(512, 'x')).zeros(1).member("b", "1").zeros(2).read();
+      ArchiveBuilder().member("a", std::string(512, 'x')).zeros(1).member("b", "1").zeros(2).read();
   ASSERT_TRUE(container) << container.error().message();
   EXPECT_NE(container->find("b"), nullptr);
   ASSERT_EQ(container->remarks.size(), 1U);
   EXPECT_EQ(container->remarks[0].offset, 1024U);
 }
 
-TEST(Container, a_missing_end_and_a_wrong_checksum_are_remarks) {
+TEST(Container, missing_end_and_wrong_checksum_are_remarks) {
   for (const std::size_t zeros : {0U, 1U}) {
-    const auto container = Archive().member("a", "1").zeros(zeros).set(150, '7').read();
+    const auto container = ArchiveBuilder().member("a", "1").zeros(zeros).set(150, '7').read();
     ASSERT_TRUE(container) << container.error().message();
     EXPECT_EQ(container->remarks.size(), 2U);
   }
-  const auto unfilled = Archive().member("a", "123").cut(515).read();
+  const auto unfilled = ArchiveBuilder().member("a", "123").cut(515).read();
   ASSERT_TRUE(unfilled) << unfilled.error().message();
   EXPECT_EQ(unfilled->find("a")->bytes.size, 3U);
 }
 
-TEST(Container, extended_headers_name_the_member_behind_them) {
+TEST(Container, extended_header_names_next_member) {
   const auto container =
-      Archive()
+      ArchiveBuilder()
           .member("PaxHeaders/a", "17 path=./a.data\n22 mtime=1700000000.5\n", 'x')
           .member("a.dat", "123")
           .member("././@LongLink", std::string("b.data\0", 7), 'L')
@@ -136,18 +138,18 @@ TEST(Container, extended_headers_name_the_member_behind_them) {
   ASSERT_NE(container->find("a.data"), nullptr);
   EXPECT_EQ(container->find("a.data")->bytes.size, 3U);
   ASSERT_NE(container->find("b.data"), nullptr);
-  EXPECT_NE(container->find("c"), nullptr) << "they count for one member";
+  EXPECT_NE(container->find("c"), nullptr) << "they apply to one member";
 }
 
-TEST(Container, the_size_of_an_extended_header_counts) {
+TEST(Container, size_in_extended_header_applies) {
   const auto container =
-      Archive().member("p", "10 size=3\n", 'x').member("a", "123456").zeros(2).read();
+      ArchiveBuilder().member("p", "10 size=3\n", 'x').member("a", "123456").zeros(2).read();
   ASSERT_TRUE(container) << container.error().message();
   EXPECT_EQ(container->find("a")->bytes.size, 3U);
 }
 
-TEST(Container, several_extended_headers_all_count_for_the_next_file) {
-  const auto container = Archive()
+TEST(Container, several_extended_headers_apply_to_next_file) {
+  const auto container = ArchiveBuilder()
                              .member("p", "10 size=3\n", 'x')
                              .member("././@LongLink", std::string(600, 'n'), 'L')
                              .member("a", "123456")
@@ -158,7 +160,7 @@ TEST(Container, several_extended_headers_all_count_for_the_next_file) {
   EXPECT_EQ(container->find(std::string(600, 'n'))->bytes.size, 3U);
 }
 
-void expect_refused(const Archive& archive, ErrorClass kind, std::uint64_t offset) {
+void expect_error(const ArchiveBuilder& archive, ErrorClass kind, std::uint64_t offset) {
   const auto container = archive.read();
   ASSERT_FALSE(container);
   EXPECT_EQ(container.error().kind(), kind) << container.error().message();
@@ -166,23 +168,26 @@ void expect_refused(const Archive& archive, ErrorClass kind, std::uint64_t offse
   EXPECT_EQ(container.error().path(), "memory");
 }
 
-TEST(Container, damage_is_an_error_with_its_place) {
-  expect_refused(Archive(), ErrorClass::kDamage, 0);
-  expect_refused(Archive().zeros(1), ErrorClass::kDamage, 0);
-  expect_refused(Archive().member("a", "1").cut(100), ErrorClass::kDamage, 0);
-  expect_refused(Archive().member("a", std::string(600, 'x')).cut(1000), ErrorClass::kShortFile,
-                 1000);
-  expect_refused(Archive().member("a", "1").member("a", "2").zeros(2), ErrorClass::kDamage, 1024);
-  expect_refused(Archive().member("a", "1").member("b", "2").set(1024 + 257, 'x').set(1024, 'y'),
-                 ErrorClass::kDamage, 1024);
+TEST(Container, damage_returns_error_with_offset) {
+  expect_error(ArchiveBuilder(), ErrorClass::kDamage, 0);
+  expect_error(ArchiveBuilder().zeros(1), ErrorClass::kDamage, 0);
+  expect_error(ArchiveBuilder().member("a", "1").cut(100), ErrorClass::kDamage, 0);
+  expect_error(ArchiveBuilder().member("a", std::string(600, 'x')).cut(1000),
+               ErrorClass::kShortFile, 1000);
+  expect_error(ArchiveBuilder().member("a", "1").member("a", "2").zeros(2), ErrorClass::kDamage,
+               1024);
+  expect_error(
+      ArchiveBuilder().member("a", "1").member("b", "2").set(1024 + 257, 'x').set(1024, 'y'),
+      ErrorClass::kDamage, 1024);
   for (const char* const body :
        {"pax", "7 path=", "99 path=a\n", "8 path=ab", "12 size=many\n", " path=a\n", "0 path=a\n"})
-    expect_refused(Archive().member("x", body, 'x').zeros(2), ErrorClass::kDamage, 0);
-  expect_refused(Archive().member("x", std::string(kTarExtensionBytesMax + 1, ' '), 'x').zeros(2),
-                 ErrorClass::kDamage, 0);
-  expect_refused(Archive().member("x", "22 GNU.sparse.major=1\n", 'x').zeros(2),
-                 ErrorClass::kUnsupported, 0);
-  expect_refused(Archive().member("\x1f\x8b", "gzip"), ErrorClass::kUnsupported, 0);
+    expect_error(ArchiveBuilder().member("x", body, 'x').zeros(2), ErrorClass::kDamage, 0);
+  expect_error(
+      ArchiveBuilder().member("x", std::string(kTarExtensionBytesMax + 1, ' '), 'x').zeros(2),
+      ErrorClass::kDamage, 0);
+  expect_error(ArchiveBuilder().member("x", "22 GNU.sparse.major=1\n", 'x').zeros(2),
+               ErrorClass::kUnsupported, 0);
+  expect_error(ArchiveBuilder().member("\x1f\x8b", "gzip"), ErrorClass::kUnsupported, 0);
 }
 
 }  // namespace

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Writes the parts of a new profile to their places: everything but the rows themselves.
+// Writes the parts of a new profile except the rows.
 #pragma once
 
 #include <cstddef>
@@ -10,13 +10,13 @@
 
 namespace forebay::cube {
 
-Status write_piece(Sink& sink, const Piece& piece);
+Status write_segment(Sink& sink, const FileSegment& segment);
 
-/// Header, content and what fills it up.
-Status write_member(Sink& sink, const MemberPlace& place, std::span<const std::byte> content);
+/// Writes header, content and padding.
+Status write_member(Sink& sink, const MemberLayout& member, std::span<const std::byte> content);
 
-/// What belongs to a metric besides its rows: mark or table, index, headers and what fills up.
-/// `index` has the rows of `place`, and its byte order is that of the table.
-Status write_around_rows(Sink& sink, const RowsPlace& place, const Index& index);
+/// Writes everything of a metric except its rows: magic or table, index, headers and padding.
+/// `index` must list the rows that `rows` lays out; its byte order is that of the table.
+Status write_rows_framing(Sink& sink, const RowsLayout& rows, const Index& index);
 
 }  // namespace forebay::cube

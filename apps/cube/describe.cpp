@@ -28,7 +28,7 @@ Json metric_json(const Anchor& anchor,
             {"offset", nullptr},
             {"data_bytes", 0}};
   if (!rows) return json;
-  json["stored"] = rows->is_packed ? "compressed" : "plain";
+  json["stored"] = rows->is_compressed ? "compressed" : "plain";
   json["index"] = name_of(rows->index.format);
   json["byte_order"] = rows->index.order == ByteOrder::kLittle ? "little" : "big";
   json["offset"] = rows->data.offset;
@@ -99,13 +99,13 @@ Json to_json(const Profile& profile) {
           {"remarks", remarks}};
 }
 
-std::string path_name(const Anchor& anchor, std::uint32_t place) {
-  std::vector<std::uint32_t> places;
-  for (std::uint32_t at = place; at != kNone; at = anchor.call_tree.at(at).parent)
-    places.push_back(at);
+std::string path_name(const Anchor& anchor, std::uint32_t index) {
+  std::vector<std::uint32_t> indices;
+  for (std::uint32_t at = index; at != kNone; at = anchor.call_tree.at(at).parent)
+    indices.push_back(at);
   std::string text;
-  for (std::size_t i = places.size(); i-- > 0;)
-    text += anchor.name_at(places[i]) + (i > 0 ? "/" : "");
+  for (std::size_t i = indices.size(); i-- > 0;)
+    text += anchor.region_name_at(indices[i]) + (i > 0 ? "/" : "");
   return text;
 }
 

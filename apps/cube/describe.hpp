@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
-// What a profile is, as JSON: docs/guides/cube.md and README.md beside this name the fields.
+// A profile as JSON; README.md in this directory lists the fields.
 #pragma once
 
-#include "command/report.hpp"
+#include "command/command_result.hpp"
 #include "cube/profile.hpp"
 
 namespace forebay::cube {
@@ -13,8 +13,8 @@ Json to_json(const Remark& remark);
 /// The "profile" object of all documents.
 Json to_json(const Profile& profile);
 
-/// The names of a call path from its root on: "main/solve/MPI_Send".
-std::string path_name(const Anchor& anchor, std::uint32_t place);
+/// The names of a call path, from its root: "main/solve/MPI_Send".
+std::string path_name(const Anchor& anchor, std::uint32_t index);
 /// A location with its group: "MPI rank 3/thread 1".
 std::string location_name(const Anchor& anchor, std::uint32_t id);
 

@@ -15,15 +15,15 @@ namespace forebay::cube {
 
 namespace {
 
-/// As much as storage takes at once, in a request or two.
+/// A size that storage writes in one or two requests.
 constexpr std::uint64_t kBufferBytesMax = 8ULL << 20U;
 constexpr std::uint64_t kBufferBytesMin = 64ULL << 10U;
-/// Buffers that are being written while each worker fills one.
-constexpr unsigned kBuffersUnderWay = 2;
-/// Of compressed rows, while they wait for their places.
-constexpr std::uint64_t kPackedBytesMax = 128ULL << 20U;
+/// Buffers that are in flight while each worker fills one.
+constexpr unsigned kBuffersInFlight = 2;
+/// Of compressed rows that are not written yet.
+constexpr std::uint64_t kCompressedBytesMax = 128ULL << 20U;
 
-/// Metrics with their rows; what is missing is missing in the last ones, of which each keeps one.
+/// Metrics with their rows. Rows are missing in the last metrics; each keeps one row or more.
 std::vector<NewRows> plan_rows(const GenerateOptions& options, const Anchor& anchor) {
   const std::uint32_t call_paths = options.shape.call_paths;
   std::uint64_t missing = std::uint64_t{options.shape.metrics} * call_paths - options.rows;
@@ -40,21 +40,23 @@ std::vector<NewRows> plan_rows(const GenerateOptions& options, const Anchor& anc
 }
 
 /// Rows of all metrics.
-class SyntheticRows final : public RowSource {
+class SyntheticRowSource final : public RowSource {
  public:
-  SyntheticRows(const GenerateOptions& options, const Anchor& anchor, const NewProfile& profile)
+  SyntheticRowSource(const GenerateOptions& options,
+                     const Anchor& anchor,
+                     const NewProfile& profile)
       : order_(options.order), profile_(profile) {
     for (std::size_t i = 0; i < anchor.metrics.size(); ++i) {
       values_.emplace_back(anchor, i, options.seed);
-      places_.push_back(anchor.call_tree.places_by_row(anchor.metrics[i].kind));
+      indices_.push_back(anchor.call_tree.call_paths_by_row(anchor.metrics[i].kind));
     }
   }
 
   Status fill(const RowChunk& chunk, std::span<std::byte> into, unsigned /*thread*/) override {
     const NewRows& metric = profile_.metrics[chunk.metric];
     for (std::uint64_t i = 0; i < chunk.count; ++i) {
-      const std::uint32_t place = places_[chunk.metric][metric.index.rows[chunk.first + i]];
-      values_[chunk.metric].fill(place, order_,
+      const std::uint32_t index = indices_[chunk.metric][metric.index.rows[chunk.first + i]];
+      values_[chunk.metric].fill(index, order_,
                                  into.subspan(i * metric.row_bytes, metric.row_bytes));
     }
     return {};
@@ -63,12 +65,12 @@ class SyntheticRows final : public RowSource {
  private:
   const ByteOrder order_;
   const NewProfile& profile_;
-  std::vector<SyntheticValues> values_;             // by metric
-  std::vector<std::vector<std::uint32_t>> places_;  // by metric and row
+  std::vector<SyntheticValues> values_;              // by metric
+  std::vector<std::vector<std::uint32_t>> indices_;  // by metric and row
 };
 
-/// Rows one behind the other, which storage likes best: nothing is computed of others here.
-std::vector<RowChunk> chunks_in_order(std::span<const NewRows> metrics) {
+/// Chunks in file order, for sequential writes: no row is computed from another here.
+std::vector<RowChunk> chunks_in_file_order(std::span<const NewRows> metrics) {
   auto chunks = plan_chunks(metrics, kBufferBytesMax);
   std::ranges::sort(chunks, {},
                     [](const RowChunk& chunk) { return std::pair(chunk.metric, chunk.first); });
@@ -80,58 +82,58 @@ class Generator {
   explicit Generator(const GenerateOptions& options)
       : options_(options),
         anchor_(synthetic_anchor(options.shape)),
-        new_{.metrics = plan_rows(options, anchor_), .anchor = write_anchor(anchor_)},
-        rows_(options, anchor_, new_),
+        profile_spec_{.metrics = plan_rows(options, anchor_), .anchor = write_anchor(anchor_)},
+        rows_(options, anchor_, profile_spec_),
         progress_(options.progress,
-                  {"writing " + options.path, "bytes", all_row_bytes(new_.metrics)}) {}
+                  {"writing " + options.path, "bytes", total_row_bytes(profile_spec_.metrics)}) {}
 
-  Status run() { return options_.packing_level ? write_packed() : write_plain(); }
+  Status run() { return options_.compression_level ? write_compressed() : write_plain(); }
 
  private:
   Status write_plain() {
-    const ProfileLayout layout = plan_layout(new_);
+    const ProfileLayout layout = plan_layout(profile_spec_);
     if (const Status created = create(layout.file_bytes); !created) return created;
-    return output_->publish(
-        write_plain_rows(writer(), layout, layout.frame, chunks_in_order(new_.metrics)));
+    return output_->publish(write_plain_rows(writer(), layout, layout.framing,
+                                             chunks_in_file_order(profile_spec_.metrics)));
   }
 
-  Status write_packed() {
+  Status write_compressed() {
     if (const Status created = create(0); !created) return created;
-    return output_->publish(
-        write_packed_rows(writer(), {*options_.packing_level, kPackedBytesMax}, alone_));
+    return output_->publish(write_compressed_rows(
+        writer(), {*options_.compression_level, kCompressedBytesMax}, self_comm_));
   }
 
   Status create(std::uint64_t file_bytes) {
     auto output = ProfileOutput::create({.path = options_.path,
                                          .expected_bytes = file_bytes,
                                          .buffer_bytes = buffer_bytes(),
-                                         .buffers = options_.workers + kBuffersUnderWay},
-                                        alone_);
+                                         .buffers = options_.workers + kBuffersInFlight},
+                                        self_comm_);
     if (!output) return failure(output.error());
     output_ = std::move(*output);
     return {};
   }
 
   std::uint64_t buffer_bytes() const {
-    return std::clamp(all_row_bytes(new_.metrics), kBufferBytesMin, kBufferBytesMax);
+    return std::clamp(total_row_bytes(profile_spec_.metrics), kBufferBytesMin, kBufferBytesMax);
   }
 
-  ProfileWriter writer() { return {new_, rows_, *output_, progress_, options_.workers}; }
+  ProfileWriter writer() { return {profile_spec_, rows_, *output_, progress_, options_.workers}; }
 
   const GenerateOptions& options_;
   const Anchor anchor_;
-  const NewProfile new_;
-  SyntheticRows rows_;
-  Team alone_;
+  const NewProfile profile_spec_;
+  SyntheticRowSource rows_;
+  WriterComm self_comm_;
   command::Progress progress_;
   std::unique_ptr<ProfileOutput> output_;
 };
 
 }  // namespace
 
-std::uint64_t usual_rows(const SyntheticShape& shape) {
-  const bool is_deck = shape.metrics == 11 && shape.call_paths == 56;
-  return is_deck ? 614 : std::uint64_t{shape.metrics} * shape.call_paths;
+std::uint64_t default_row_count(const SyntheticOptions& shape) {
+  const bool is_reference_shape = shape.metrics == 11 && shape.call_paths == 56;
+  return is_reference_shape ? 614 : std::uint64_t{shape.metrics} * shape.call_paths;
 }
 
 Status generate(const GenerateOptions& options) { return Generator(options).run(); }

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Writes a synthetic profile as fast as the disk takes it: rows are computed by whichever thread is
-// free and written behind it, each to its place.
+// Writes a synthetic profile at the bandwidth of the disk: free threads compute rows, and a stream
+// writes them behind the computation, each to its offset.
 #pragma once
 
 #include <forebay/error.hpp>
@@ -17,23 +17,23 @@ namespace forebay::cube {
 
 struct GenerateOptions {
   std::string path;
-  SyntheticShape shape;
-  std::uint64_t rows = 0;  ///< of all metrics; from metrics to metrics * call paths
+  SyntheticOptions shape;
+  std::uint64_t rows = 0;  ///< of all metrics; from metrics to metrics * call_paths
   std::uint64_t seed = 1;
-  IndexFormat index = IndexFormat::kSparse;  ///< dense: of metrics that have all rows
+  IndexFormat index = IndexFormat::kSparse;  ///< dense applies to metrics that have all rows
   ByteOrder order = ByteOrder::kLittle;
-  std::optional<int> packing_level = std::nullopt;  ///< absent: plain rows
+  std::optional<int> compression_level = std::nullopt;  ///< absent: plain rows
   unsigned workers = 1;
   command::ProgressMode progress = command::ProgressMode::kSilent;
 };
 
-/// The rows of the deck's inputs: 614, which is all but two of 11 metrics with 56 call paths. Other
-/// shapes have all.
-std::uint64_t usual_rows(const SyntheticShape& shape);
+/// The default number of rows. For 11 metrics with 56 call paths it is 614, all but two, as in the
+/// inputs of the study; other shapes have all rows.
+std::uint64_t default_row_count(const SyntheticOptions& shape);
 
-/// Writes the file; its bytes depend on the options without workers. Memory: the description and,
-/// for each worker and two more, 8 MiB, or a row besides where rows are longer; compressing, 128
-/// MiB and a row for each worker. After a failure there is no new file.
+/// Writes the file. Its bytes depend on the options except `workers`. Memory: the description; 8
+/// MiB for each worker and two more; if rows are longer, one row for each worker; with compression,
+/// another 128 MiB and one row for each worker. After a failure there is no new file.
 Status generate(const GenerateOptions& options);
 
 }  // namespace forebay::cube

@@ -5,7 +5,7 @@
 
 #include <fmt/format.h>
 
-#include "cube/mark.hpp"
+#include "cube/magic.hpp"
 
 namespace forebay::cube {
 
@@ -38,9 +38,10 @@ Status read_rows(std::span<const std::byte> bytes, std::uint32_t row_limit, Inde
   const auto count = load<std::uint32_t>(bytes.subspan(kCountOffset), index.order);
   const std::uint64_t room = (bytes.size() - kRowsOffset) / sizeof(std::uint32_t);
   if (count > row_limit || count > room) {
-    return damage(kCountOffset, fmt::format("the index counts {} rows; there are {} call paths and "
-                                            "room for {} rows",
-                                            count, row_limit, room));
+    return damage(kCountOffset,
+                  fmt::format("the index has {} rows, but there are {} call paths and "
+                              "room for {} rows",
+                              count, row_limit, room));
   }
   std::vector<std::uint32_t> rows(count);
   for (std::uint32_t i = 0; i < count; ++i) {
@@ -49,8 +50,8 @@ Status read_rows(std::span<const std::byte> bytes, std::uint32_t row_limit, Inde
     if (rows[i] >= row_limit)
       return damage(offset, fmt::format("row {} is not one of {} call paths", rows[i], row_limit));
     if (i > 0 && rows[i] <= rows[i - 1]) {
-      return damage(offset,
-                    fmt::format("row {} follows row {}; rows must rise", rows[i], rows[i - 1]));
+      return damage(offset, fmt::format("row {} follows row {}; row numbers must ascend", rows[i],
+                                        rows[i - 1]));
     }
   }
   index.rows = std::move(rows);
@@ -59,8 +60,8 @@ Status read_rows(std::span<const std::byte> bytes, std::uint32_t row_limit, Inde
 
 }  // namespace
 
-std::optional<std::uint64_t> RowNumbers::place_of(std::uint32_t row) const {
-  if (listed_.empty()) return row < all_ ? std::optional<std::uint64_t>(row) : std::nullopt;
+std::optional<std::uint64_t> RowNumbers::index_of(std::uint32_t row) const {
+  if (listed_.empty()) return row < dense_count_ ? std::optional<std::uint64_t>(row) : std::nullopt;
   const auto found = std::ranges::lower_bound(listed_, row);
   if (found == listed_.end() || *found != row) return std::nullopt;
   return static_cast<std::uint64_t>(found - listed_.begin());
@@ -73,7 +74,7 @@ std::string_view name_of(IndexFormat format) noexcept {
 std::vector<std::byte> encode_index(const Index& index) {
   std::vector<std::byte> bytes(index_bytes(index.format, index.rows.size()));
   const std::span<std::byte> all(bytes);
-  put_mark(kIndexMark, all);
+  write_magic(kIndexMagic, all);
   store(kProbe, all.subspan(kProbeOffset), index.order);
   store(kVersion, all.subspan(kVersionOffset), index.order);
   all[kFormatOffset] = static_cast<std::byte>(index.format);
@@ -85,11 +86,11 @@ std::vector<std::byte> encode_index(const Index& index) {
 }
 
 Result<Index> decode_index(std::span<const std::byte> bytes, std::uint32_t row_limit) {
-  if (!has_mark(kIndexMark, bytes)) return damage(0, "the index does not begin with CUBEX.INDEX");
+  if (!has_magic(kIndexMagic, bytes)) return damage(0, "the index does not begin with CUBEX.INDEX");
   if (bytes.size() < kIndexHeaderBytes) return damage(bytes.size(), "the index ends in its header");
   Index index;
   const std::optional<ByteOrder> order = order_of(bytes);
-  if (!order) return damage(kProbeOffset, "the probe for the byte order is 1 in neither order");
+  if (!order) return damage(kProbeOffset, "the byte order probe is not 1 in either byte order");
   index.order = *order;
   const auto version = load<std::uint16_t>(bytes.subspan(kVersionOffset), index.order);
   if (version != kVersion) {
@@ -99,7 +100,7 @@ Result<Index> decode_index(std::span<const std::byte> bytes, std::uint32_t row_l
   const auto format = static_cast<unsigned>(bytes[kFormatOffset]);
   if (format == static_cast<unsigned>(IndexFormat::kDense)) {
     index.format = IndexFormat::kDense;
-    index.rows = RowNumbers::all(row_limit);
+    index.rows = RowNumbers::dense(row_limit);
     return index;
   }
   if (format != static_cast<unsigned>(IndexFormat::kSparse)) {

@@ -8,7 +8,7 @@ namespace {
 
 std::vector<std::byte> example() { return encode_index({.rows = {0, 2}}); }
 
-/// Where decoding `bytes` fails; 999 if it does not.
+/// The offset where decoding `bytes` fails; 999 if it succeeds.
 std::uint64_t fault_at(std::span<const std::byte> bytes, std::uint32_t row_limit = 3) {
   const auto index = decode_index(bytes, row_limit);
   if (index) return 999;
@@ -23,11 +23,11 @@ std::uint64_t fault_with(std::size_t offset, unsigned value) {
   return fault_at(bytes);
 }
 
-TEST(Index, survives_being_written_in_both_orders_and_formats) {
+TEST(Index, round_trips_in_both_byte_orders_and_formats) {
   for (const ByteOrder order : {ByteOrder::kLittle, ByteOrder::kBig}) {
     for (const Index& index :
          {Index{IndexFormat::kSparse, order, {}}, Index{IndexFormat::kSparse, order, {0, 2, 6}},
-          Index{IndexFormat::kDense, order, RowNumbers::all(7)}}) {
+          Index{IndexFormat::kDense, order, RowNumbers::dense(7)}}) {
       const auto bytes = encode_index(index);
       EXPECT_EQ(bytes.size(), index_bytes(index.format, index.rows.size()));
       const auto again = decode_index(bytes, 7);
@@ -37,21 +37,21 @@ TEST(Index, survives_being_written_in_both_orders_and_formats) {
   }
 }
 
-TEST(Index, rows_are_found_by_their_numbers) {
-  for (const RowNumbers& all : {RowNumbers::all(3), RowNumbers{0, 1, 2}}) {
+TEST(Index, rows_are_found_by_number) {
+  for (const RowNumbers& all : {RowNumbers::dense(3), RowNumbers{0, 1, 2}}) {
     EXPECT_EQ(all.size(), 3U);
     EXPECT_EQ(all[2], 2U);
-    EXPECT_EQ(all.place_of(2), 2U);
-    EXPECT_EQ(all.place_of(3), std::nullopt);
+    EXPECT_EQ(all.index_of(2), 2U);
+    EXPECT_EQ(all.index_of(3), std::nullopt);
   }
   const RowNumbers some{4, 7};
   EXPECT_EQ(some[1], 7U);
-  EXPECT_EQ(some.place_of(7), 1U);
-  EXPECT_EQ(some.place_of(5), std::nullopt);
-  EXPECT_EQ(RowNumbers().place_of(0), std::nullopt);
+  EXPECT_EQ(some.index_of(7), 1U);
+  EXPECT_EQ(some.index_of(5), std::nullopt);
+  EXPECT_EQ(RowNumbers().index_of(0), std::nullopt);
 }
 
-TEST(Index, each_field_that_is_wrong_is_named_by_its_place) {
+TEST(Index, invalid_field_returns_its_offset) {
   EXPECT_EQ(fault_at(example()), 999U);
   EXPECT_EQ(fault_with(0, 'X'), 0U);
   EXPECT_EQ(fault_with(11, 2), 11U);
@@ -60,11 +60,11 @@ TEST(Index, each_field_that_is_wrong_is_named_by_its_place) {
   EXPECT_EQ(fault_with(17, 0), 17U);
   EXPECT_EQ(fault_with(18, 3), 18U) << "room for two rows only";
   EXPECT_EQ(fault_with(21, 0xff), 18U);
-  EXPECT_EQ(fault_with(22, 2), 26U) << "row 2 is there twice";
+  EXPECT_EQ(fault_with(22, 2), 26U) << "row 2 occurs twice";
   EXPECT_EQ(fault_with(26, 3), 26U) << "there are three call paths";
 }
 
-TEST(Index, falling_rows_are_damage) {
+TEST(Index, descending_rows_are_damage) {
   const auto bytes = encode_index({.rows = {2, 0}});
   EXPECT_EQ(fault_at(bytes), 26U);
 }
@@ -75,7 +75,7 @@ TEST(Index, every_truncation_is_damage) {
     EXPECT_NE(fault_at(std::span(bytes).first(size)), 999U) << size;
 }
 
-TEST(Index, a_count_that_no_memory_holds_is_refused_before_it_is_asked_for) {
+TEST(Index, huge_count_is_rejected_before_allocation) {
   auto bytes = encode_index({.rows = {0}});
   store<std::uint32_t>(UINT32_MAX, std::span(bytes).subspan(18));
   EXPECT_EQ(fault_at(bytes, UINT32_MAX), 18U);

@@ -16,9 +16,9 @@ bool is_extreme(ValueType type) {
   return type.kind == ValueKind::kMinDouble || type.kind == ValueKind::kMaxDouble;
 }
 
-/// Calls `act` with a number of the type that values of `type` consist of.
+/// Calls `act` with a number of the type of which values of `type` consist.
 template <class Act>
-void with_number(ValueType type, const Act& act) {
+void dispatch_number(ValueType type, const Act& act) {
   switch (type.kind) {
     case ValueKind::kInt8:
       return act(std::int8_t{});
@@ -41,11 +41,11 @@ void with_number(ValueType type, const Act& act) {
   }
 }
 
-bool is_whole(ValueType type) { return type.kind <= ValueKind::kUint64; }
+bool is_integer(ValueType type) { return type.kind <= ValueKind::kUint64; }
 
-/// Whole numbers wrap around as the machine's do, which C++ allows for unsigned ones only.
+/// Integers wrap around in two's complement, which C++ allows for unsigned ones only.
 template <class Wide>
-Wide added(Wide a, Wide b) {
+Wide wrapping_add(Wide a, Wide b) {
   if constexpr (std::is_integral_v<Wide>) {
     return static_cast<Wide>(static_cast<std::uint64_t>(a) + static_cast<std::uint64_t>(b));
   } else {
@@ -54,7 +54,7 @@ Wide added(Wide a, Wide b) {
 }
 
 template <class Wide>
-Wide subtracted(Wide a, Wide b) {
+Wide wrapping_subtract(Wide a, Wide b) {
   if constexpr (std::is_integral_v<Wide>) {
     return static_cast<Wide>(static_cast<std::uint64_t>(a) - static_cast<std::uint64_t>(b));
   } else {
@@ -62,13 +62,13 @@ Wide subtracted(Wide a, Wide b) {
   }
 }
 
-/// `join(sum, number)` for each number of a packed row.
+/// Calls `join(sum, number)` for each number of a packed row.
 template <class Wide, class Join>
-void join_numbers(ValueType type,
-                  std::span<const std::byte> stored,
-                  std::span<Wide> sum,
-                  const Join& join) {
-  with_number(type, [&](auto number) {
+void combine_numbers(ValueType type,
+                     std::span<const std::byte> stored,
+                     std::span<Wide> sum,
+                     const Join& join) {
+  dispatch_number(type, [&](auto number) {
     const std::byte* at = stored.data();
     for (Wide& total : sum) {
       std::memcpy(&number, at, sizeof number);
@@ -78,29 +78,29 @@ void join_numbers(ValueType type,
   });
 }
 
-/// What a row does to what was put together before.
-enum class Joining : std::uint8_t { kReplace, kAdd, kSubtract };
+/// How a row combines with the previous ones.
+enum class CombineOp : std::uint8_t { kReplace, kAdd, kSubtract };
 
 template <class Wide>
-void join_row(ValueType type,
-              std::span<const std::byte> stored,
-              std::span<Wide> sum,
-              Joining joining) {
-  if (joining == Joining::kReplace) {
-    join_numbers(type, stored, sum, [](Wide, Wide b) { return b; });
+void combine_row(ValueType type,
+                 std::span<const std::byte> stored,
+                 std::span<Wide> sum,
+                 CombineOp op) {
+  if (op == CombineOp::kReplace) {
+    combine_numbers(type, stored, sum, [](Wide, Wide b) { return b; });
   } else if (type.kind == ValueKind::kMinDouble) {
-    join_numbers(type, stored, sum, [](Wide a, Wide b) { return std::min(a, b); });
+    combine_numbers(type, stored, sum, [](Wide a, Wide b) { return std::min(a, b); });
   } else if (type.kind == ValueKind::kMaxDouble) {
-    join_numbers(type, stored, sum, [](Wide a, Wide b) { return std::max(a, b); });
-  } else if (joining == Joining::kSubtract) {
-    join_numbers(type, stored, sum, subtracted<Wide>);
+    combine_numbers(type, stored, sum, [](Wide a, Wide b) { return std::max(a, b); });
+  } else if (op == CombineOp::kSubtract) {
+    combine_numbers(type, stored, sum, wrapping_subtract<Wide>);
   } else {
-    join_numbers(type, stored, sum, added<Wide>);
+    combine_numbers(type, stored, sum, wrapping_add<Wide>);
   }
 }
 
-/// The type of sums of values; none if such values cannot be added up number by number.
-std::optional<ValueType> summed_type(ValueType type) {
+/// The type of sums of values; none if such values cannot be added number by number.
+std::optional<ValueType> sum_type(ValueType type) {
   switch (type.kind) {
     case ValueKind::kInt8:
     case ValueKind::kInt16:
@@ -123,48 +123,48 @@ std::optional<ValueType> summed_type(ValueType type) {
 
 MetricRows::MetricRows(const Profile& profile)
     : profile_(profile),
-      ends_(profile.anchor().call_tree.subtree_ends()),
-      exclusive_rows_(profile.anchor().call_tree.rows_by_place(MetricKind::kExclusive)),
-      inclusive_rows_(profile.anchor().call_tree.rows_by_place(MetricKind::kInclusive)) {}
+      subtree_ends_(profile.anchor().call_tree.subtree_ends()),
+      exclusive_rows_(profile.anchor().call_tree.rows_by_call_path(MetricKind::kExclusive)),
+      inclusive_rows_(profile.anchor().call_tree.rows_by_call_path(MetricKind::kInclusive)) {}
 
-std::vector<MetricRows::Term> MetricRows::terms_of(const FlavouredRow& which) const {
+std::vector<MetricRows::Term> MetricRows::terms_of(const FlavoredRow& which) const {
   const auto& stored = profile_.rows(which.metric);
   if (!stored) return {};
   std::vector<Term> terms;
   const auto add = [&](std::uint32_t row, bool is_subtracted) {
-    if (stored->place_of(row)) terms.push_back({row, is_subtracted});
+    if (stored->index_of(row)) terms.push_back({row, is_subtracted});
   };
   const CallTree& tree = profile_.anchor().call_tree;
   const MetricKind kind = profile_.anchor().metrics[which.metric].kind;
   const bool is_inclusive = kind == MetricKind::kInclusive;
   const auto& rows = is_inclusive ? inclusive_rows_ : exclusive_rows_;
-  add(rows[which.place], false);
-  if (kind == which.flavour) return terms;
-  for (std::uint32_t below = which.place + 1; below < ends_[which.place]; ++below)
-    if (!is_inclusive || tree.at(below).parent == which.place) add(rows[below], is_inclusive);
+  add(rows[which.call_path], false);
+  if (kind == which.flavor) return terms;
+  for (std::uint32_t below = which.call_path + 1; below < subtree_ends_[which.call_path]; ++below)
+    if (!is_inclusive || tree.at(below).parent == which.call_path) add(rows[below], is_inclusive);
   return terms;
 }
 
-bool MetricRows::is_zero(const FlavouredRow& which) const { return terms_of(which).empty(); }
+bool MetricRows::is_zero(const FlavoredRow& which) const { return terms_of(which).empty(); }
 
-Result<ValueType> MetricRows::converted_type(const FlavouredRow& which) const {
+Result<ValueType> MetricRows::converted_type(const FlavoredRow& which) const {
   const Metric& metric = profile_.anchor().metrics[which.metric];
-  if (metric.kind == which.flavour) return metric.type;
-  const bool is_apart = which.flavour == MetricKind::kExclusive;
-  const auto type = summed_type(metric.type);
+  if (metric.kind == which.flavor) return metric.type;
+  const bool is_apart = which.flavor == MetricKind::kExclusive;
+  const auto type = sum_type(metric.type);
   if (type && !(is_extreme(metric.type) && is_apart)) return *type;
   return failure({.kind = ErrorClass::kUnsupported,
                   .operation = "convert metric",
                   .path = profile_.path(),
                   .cause = fmt::format("{} is {} and has values of type {}, which cannot be {}",
                                        metric.unique_name, name_of(metric.kind), metric.type.name(),
-                                       is_apart ? "taken apart" : "added up")});
+                                       is_apart ? "subtracted" : "added")});
 }
 
 template <class Wide>
-Status MetricRows::join(const FlavouredRow& which,
-                        std::vector<Wide>& sum,
-                        FlavourScratch& scratch) const {
+Status MetricRows::combine(const FlavoredRow& which,
+                           std::vector<Wide>& sum,
+                           FlavorScratch& scratch) const {
   const Metric& metric = profile_.anchor().metrics[which.metric];
   scratch.stored.resize(profile_.anchor().row_bytes(metric));
   std::uint64_t numbers = profile_.anchor().location_count();
@@ -175,21 +175,21 @@ Status MetricRows::join(const FlavouredRow& which,
     const Status read = profile_.read_row(which.metric, term.row, scratch.stored, scratch.row);
     if (!read) return read;
     const bool is_first = &term == &terms.front();
-    const Joining joining = term.is_subtracted ? Joining::kSubtract
-                            : is_first         ? Joining::kReplace
-                                               : Joining::kAdd;
-    join_row(metric.type, scratch.stored, std::span(sum), joining);
+    const CombineOp op = term.is_subtracted ? CombineOp::kSubtract
+                         : is_first         ? CombineOp::kReplace
+                                            : CombineOp::kAdd;
+    combine_row(metric.type, scratch.stored, std::span(sum), op);
   }
   return {};
 }
 
-Status MetricRows::read_stored(const FlavouredRow& which,
+Status MetricRows::read_stored(const FlavoredRow& which,
                                std::span<double> into,
-                               FlavourScratch& scratch) const {
+                               FlavorScratch& scratch) const {
   const Metric& metric = profile_.anchor().metrics[which.metric];
-  const auto& rows = which.flavour == MetricKind::kInclusive ? inclusive_rows_ : exclusive_rows_;
-  const std::uint32_t row = rows[which.place];
-  if (!is_whole(metric.type)) {
+  const auto& rows = which.flavor == MetricKind::kInclusive ? inclusive_rows_ : exclusive_rows_;
+  const std::uint32_t row = rows[which.call_path];
+  if (!is_integer(metric.type)) {
     return profile_.read_row(which.metric, row, std::as_writable_bytes(into), scratch.row);
   }
   scratch.stored.resize(profile_.anchor().row_bytes(metric));
@@ -197,49 +197,50 @@ Status MetricRows::read_stored(const FlavouredRow& which,
   return read ? as_doubles(metric.type, scratch.stored, into) : read;
 }
 
-Status MetricRows::read_numbers(const FlavouredRow& which,
+Status MetricRows::read_numbers(const FlavoredRow& which,
                                 std::span<double> into,
-                                FlavourScratch& scratch) const {
+                                FlavorScratch& scratch) const {
   const Metric& metric = profile_.anchor().metrics[which.metric];
   if (!metric.type.is_scalar()) {
-    return failure({.kind = ErrorClass::kUnsupported,
-                    .operation = "evaluate",
-                    .path = profile_.path(),
-                    .cause = fmt::format("{} has values of type {}; expressions take numbers",
-                                         metric.unique_name, metric.type.name())});
+    return failure(
+        {.kind = ErrorClass::kUnsupported,
+         .operation = "evaluate",
+         .path = profile_.path(),
+         .cause = fmt::format("{} has values of type {}; expressions require single numbers",
+                              metric.unique_name, metric.type.name())});
   }
-  const bool is_stored = metric.kind == which.flavour;
+  const bool is_stored = metric.kind == which.flavor;
   if (is_stored) return read_stored(which, into, scratch);
   const auto type = converted_type(which);
   if (!type) return failure(type.error());
-  if (!is_whole(metric.type)) {
-    if (const Status done = join(which, scratch.real, scratch); !done) return done;
-    std::ranges::copy(scratch.real, into.begin());
+  if (!is_integer(metric.type)) {
+    if (const Status done = combine(which, scratch.doubles, scratch); !done) return done;
+    std::ranges::copy(scratch.doubles, into.begin());
     return {};
   }
-  if (const Status done = join(which, scratch.whole, scratch); !done) return done;
-  const bool is_unsigned = summed_type(metric.type)->kind == ValueKind::kUint64;
-  std::ranges::transform(scratch.whole, into.begin(), [&](std::int64_t number) {
+  if (const Status done = combine(which, scratch.integers, scratch); !done) return done;
+  const bool is_unsigned = sum_type(metric.type)->kind == ValueKind::kUint64;
+  std::ranges::transform(scratch.integers, into.begin(), [&](std::int64_t number) {
     return is_unsigned ? static_cast<double>(static_cast<std::uint64_t>(number))
                        : static_cast<double>(number);
   });
   return {};
 }
 
-Status MetricRows::read_converted(const FlavouredRow& which,
+Status MetricRows::read_converted(const FlavoredRow& which,
                                   std::span<std::byte> into,
-                                  FlavourScratch& scratch) const {
+                                  FlavorScratch& scratch) const {
   const auto type = converted_type(which);
   if (!type) return failure(type.error());
   const auto copy = [&](const auto& sum) {
     std::ranges::copy(std::as_bytes(std::span(sum)), into.begin());
   };
-  if (is_whole(profile_.anchor().metrics[which.metric].type)) {
-    if (const Status done = join(which, scratch.whole, scratch); !done) return done;
-    copy(scratch.whole);
+  if (is_integer(profile_.anchor().metrics[which.metric].type)) {
+    if (const Status done = combine(which, scratch.integers, scratch); !done) return done;
+    copy(scratch.integers);
   } else {
-    if (const Status done = join(which, scratch.real, scratch); !done) return done;
-    copy(scratch.real);
+    if (const Status done = combine(which, scratch.doubles, scratch); !done) return done;
+    copy(scratch.doubles);
   }
   return {};
 }

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Both flavours of generated metrics, whose inclusive values are sums of exclusive ones, and the
-// rows that a cache keeps of them.
+// Both flavors of generated metrics, whose inclusive values are sums of exclusive ones, and a cache
+// of their rows.
 #include "cube/metric_rows.hpp"
 
 #include <array>
@@ -19,97 +19,97 @@ namespace {
 constexpr std::size_t kLocations = 5;
 constexpr std::uint32_t kCallPaths = 20;
 
-class MetricRowsOf : public ::testing::TestWithParam<ValueKind> {
+class MetricRowsTest : public ::testing::TestWithParam<ValueKind> {
  protected:
   void SetUp() override {
-    GenerateOptions options{.path = folder_.file("a.cubex")};
+    GenerateOptions options{.path = directory_.file("a.cubex")};
     options.shape = {
         .locations = std::uint32_t{kLocations}, .metrics = 2, .call_paths = kCallPaths};
     options.shape.type = ValueType{GetParam(), 1};
     options.rows = std::uint64_t{2} * kCallPaths;
     const Status made = generate(options);
     ASSERT_TRUE(made) << made.error().message();
-    profile_.emplace(must(open_profile(options.path)));
+    profile_.emplace(require_value(open_profile(options.path)));
     rows_.emplace(*profile_);
   }
   template <class Value>
-  static Value must(Result<Value> result) {
+  static Value require_value(Result<Value> result) {
     if (!result) ADD_FAILURE() << result.error().message();
     return std::move(*result);
   }
-  std::vector<double> numbers(std::size_t metric, std::uint32_t place, MetricKind flavour) {
+  std::vector<double> numbers(std::size_t metric, std::uint32_t index, MetricKind flavor) {
     std::vector<double> values(kLocations);
-    const Status read = rows_->read_numbers({metric, place, flavour}, values, scratch_);
+    const Status read = rows_->read_numbers({metric, index, flavor}, values, scratch_);
     EXPECT_TRUE(read) << read.error().message();
     return values;
   }
-  command::testing::TempFolder folder_;
+  command::testing::TempDirectory directory_;
   std::optional<Profile> profile_;
   std::optional<MetricRows> rows_;
-  FlavourScratch scratch_;
+  FlavorScratch scratch_;
 };
 
-TEST_P(MetricRowsOf, inclusive_is_exclusive_and_the_children) {
+TEST_P(MetricRowsTest, inclusive_is_sum_of_exclusive_and_children) {
   using enum MetricKind;
   const CallTree& tree = profile_->anchor().call_tree;
   const auto kind = profile_->anchor().metrics[0].kind;
-  for (std::uint32_t place = 0; place < kCallPaths; ++place) {
-    std::vector<double> sum = numbers(0, place, kExclusive);
-    for (std::uint32_t below = place + 1; below < kCallPaths; ++below) {
-      if (tree.at(below).parent != place) continue;
+  for (std::uint32_t index = 0; index < kCallPaths; ++index) {
+    std::vector<double> sum = numbers(0, index, kExclusive);
+    for (std::uint32_t below = index + 1; below < kCallPaths; ++below) {
+      if (tree.at(below).parent != index) continue;
       const auto child = numbers(0, below, kInclusive);
       for (std::size_t i = 0; i < kLocations; ++i)
         sum[i] += child[i];
     }
-    const auto inclusive = numbers(0, place, kInclusive);
-    for (std::size_t i = 0; i < kLocations; ++i)  // summed up in another order
-      EXPECT_DOUBLE_EQ(inclusive[i], sum[i]) << name_of(kind) << " at " << place;
+    const auto inclusive = numbers(0, index, kInclusive);
+    for (std::size_t i = 0; i < kLocations; ++i)  // added in another order
+      EXPECT_DOUBLE_EQ(inclusive[i], sum[i]) << name_of(kind) << " at " << index;
   }
 }
 
-TEST_P(MetricRowsOf, converted_values_are_the_numbers) {
+TEST_P(MetricRowsTest, converted_values_equal_numbers) {
   const Metric& metric = profile_->anchor().metrics[0];
   const bool is_inclusive = metric.kind == MetricKind::kInclusive;
-  const FlavouredRow other{0, 0, is_inclusive ? MetricKind::kExclusive : MetricKind::kInclusive};
-  const ValueType type = must(rows_->converted_type(other));
+  const FlavoredRow other{0, 0, is_inclusive ? MetricKind::kExclusive : MetricKind::kInclusive};
+  const ValueType type = require_value(rows_->converted_type(other));
   ASSERT_EQ(type.size_bytes(), 8U);
-  std::array<std::byte, std::size_t{8} * kLocations> packed{};
-  ASSERT_TRUE(rows_->read_converted(other, packed, scratch_));
-  const auto expected = numbers(0, 0, other.flavour);
+  std::array<std::byte, std::size_t{8} * kLocations> compressed{};
+  ASSERT_TRUE(rows_->read_converted(other, compressed, scratch_));
+  const auto expected = numbers(0, 0, other.flavor);
   for (std::size_t i = 0; i < kLocations; ++i) {
-    const auto number = std::span(packed).subspan(8 * i);
-    const Scalar scalar = numbers_of(type, number).front().scalar;
+    const auto number = std::span(compressed).subspan(8 * i);
+    const Scalar scalar = scalar_runs_of(type, number).front().scalar;
     EXPECT_EQ(as_double(scalar, number), expected[i]);
   }
 }
 
-TEST_P(MetricRowsOf, rows_are_read_once_while_they_are_kept) {
+TEST_P(MetricRowsTest, cached_rows_are_read_once) {
   RowCache cache(*rows_, 3 * kLocations * sizeof(double));
-  const auto first = [&](std::uint32_t place) {
-    const auto row = cache.get({0, place, MetricKind::kInclusive}, scratch_);
+  const auto first = [&](std::uint32_t index) {
+    const auto row = cache.get({0, index, MetricKind::kInclusive}, scratch_);
     EXPECT_TRUE(row);
     return row ? RowCache::values_of(**row)[0] : -1;
   };
   for (int again = 0; again < 4; ++again)
-    for (std::uint32_t place = 0; place < 3; ++place)
-      EXPECT_EQ(first(place), numbers(0, place, MetricKind::kInclusive)[0]);
+    for (std::uint32_t index = 0; index < 3; ++index)
+      EXPECT_EQ(first(index), numbers(0, index, MetricKind::kInclusive)[0]);
   EXPECT_EQ(cache.read_count(), 3U);
   first(3);
-  first(0);  // the oldest one is gone
+  first(0);  // evicts the oldest one
   EXPECT_EQ(cache.read_count(), 5U);
 }
 
-TEST_P(MetricRowsOf, rows_that_are_held_stay_as_they_are) {
+TEST_P(MetricRowsTest, held_rows_keep_their_values) {
   RowCache cache(*rows_, 1);
-  const auto held = must(cache.get({0, 1, MetricKind::kInclusive}, scratch_));
-  for (std::uint32_t place = 0; place < kCallPaths; ++place)
-    ASSERT_TRUE(cache.get({0, place, MetricKind::kInclusive}, scratch_));
+  const auto held = require_value(cache.get({0, 1, MetricKind::kInclusive}, scratch_));
+  for (std::uint32_t index = 0; index < kCallPaths; ++index)
+    ASSERT_TRUE(cache.get({0, index, MetricKind::kInclusive}, scratch_));
   const auto values = RowCache::values_of(*held);
   EXPECT_EQ(std::vector(values.begin(), values.end()), numbers(0, 1, MetricKind::kInclusive));
 }
 
 INSTANTIATE_TEST_SUITE_P(All,
-                         MetricRowsOf,
+                         MetricRowsTest,
                          ::testing::Values(ValueKind::kUint16,
                                            ValueKind::kUint32,
                                            ValueKind::kInt64,

@@ -16,16 +16,16 @@ namespace forebay::cube {
 
 namespace {
 
-/// What Linux reads ahead where nobody has set it otherwise.
+/// The default readahead of Linux.
 constexpr std::uint64_t kReadAheadBytes = 128ULL << 10U;
 
-class PlainSource : public ByteSource {
+class PosixFile : public RandomAccessFile {
  public:
-  PlainSource(std::string path, int descriptor, std::uint64_t size_bytes)
+  PosixFile(std::string path, int descriptor, std::uint64_t size_bytes)
       : path_(std::move(path)), descriptor_(descriptor), size_bytes_(size_bytes) {}
-  PlainSource(const PlainSource&) = delete;
-  PlainSource& operator=(const PlainSource&) = delete;
-  ~PlainSource() override { ::close(descriptor_); }
+  PosixFile(const PosixFile&) = delete;
+  PosixFile& operator=(const PosixFile&) = delete;
+  ~PosixFile() override { ::close(descriptor_); }
 
   const std::string& path() const noexcept override { return path_; }
   std::uint64_t size_bytes() const noexcept override { return size_bytes_; }
@@ -40,15 +40,15 @@ class PlainSource : public ByteSource {
         return failure(
             system_error({.operation = "read", .path = path_, .offset_bytes = offset}, reason));
       }
-      if (count == 0) return ends(offset, into.size());
+      if (count == 0) return short_file_error(offset, into.size());
       offset += static_cast<std::uint64_t>(count);
       into = into.subspan(static_cast<std::size_t>(count));
     }
     return {};
   }
 
-  /// Linux reads no more for one call than it reads ahead by itself: hence many of them.
-  void expect(ByteRange range) const override {
+  /// Linux reads at most its readahead size per call, so several calls are needed.
+  void prefetch(ByteRange range) const override {
     while (!range.empty()) {
       const std::uint64_t step = std::min(range.size, kReadAheadBytes);
       static_cast<void>(::posix_fadvise(descriptor_, static_cast<off_t>(range.offset),
@@ -58,7 +58,7 @@ class PlainSource : public ByteSource {
   }
 
  private:
-  Status ends(std::uint64_t offset, std::size_t missing_bytes) const {
+  Status short_file_error(std::uint64_t offset, std::size_t missing_bytes) const {
     return failure(
         {.kind = ErrorClass::kShortFile,
          .operation = "read",
@@ -72,9 +72,9 @@ class PlainSource : public ByteSource {
   const std::uint64_t size_bytes_;
 };
 
-class SessionSource : public ByteSource {
+class SessionFile : public RandomAccessFile {
  public:
-  SessionSource(std::unique_ptr<Runtime> runtime, File file, Session session)
+  SessionFile(std::unique_ptr<Runtime> runtime, File file, Session session)
       : runtime_(std::move(runtime)), file_(std::move(file)), session_(std::move(session)) {}
   const std::string& path() const noexcept override { return file_.path(); }
   std::uint64_t size_bytes() const noexcept override { return file_.size(); }
@@ -83,10 +83,10 @@ class SessionSource : public ByteSource {
     if (!count) return failure(count.error());
     return {};
   }
-  void expect(ByteRange range) const override { session_.prefetch(range); }
+  void prefetch(ByteRange range) const override { session_.prefetch(range); }
 
  private:
-  // In this order, so that the Runtime goes last.
+  // In this order, so that the Runtime is destroyed last.
   std::unique_ptr<Runtime> runtime_;
   File file_;
   Session session_;
@@ -94,7 +94,7 @@ class SessionSource : public ByteSource {
 
 }  // namespace
 
-Result<std::shared_ptr<const ByteSource>> open_plain_source(const std::string& path) {
+Result<std::shared_ptr<const RandomAccessFile>> open_posix_file(const std::string& path) {
   const int descriptor = ::open(path.c_str(), O_RDONLY | O_CLOEXEC);
   if (descriptor < 0) {
     const int reason = errno;
@@ -103,8 +103,8 @@ Result<std::shared_ptr<const ByteSource>> open_plain_source(const std::string& p
   struct stat status{};
   const int reason = ::fstat(descriptor, &status) == 0 ? 0 : errno;
   if (reason == 0 && S_ISREG(status.st_mode)) {
-    return std::make_shared<PlainSource>(path, descriptor,
-                                         static_cast<std::uint64_t>(status.st_size));
+    return std::make_shared<PosixFile>(path, descriptor,
+                                       static_cast<std::uint64_t>(status.st_size));
   }
   ::close(descriptor);
   if (reason != 0) {
@@ -113,32 +113,32 @@ Result<std::shared_ptr<const ByteSource>> open_plain_source(const std::string& p
   return failure({.kind = ErrorClass::kUnsupported,
                   .operation = "open",
                   .path = path,
-                  .cause = "not an ordinary file"});
+                  .cause = "not a regular file"});
 }
 
-Result<std::shared_ptr<const ByteSource>> open_session_source(const std::string& path) {
+Result<std::shared_ptr<const RandomAccessFile>> open_session_file(const std::string& path) {
   auto options = options_from_environment();
   if (!options) return failure(options.error());
   auto runtime = std::make_unique<Runtime>(std::move(*options));
-  auto file = runtime->open(path);
+  auto file = runtime->open_file(path);
   if (!file) return failure(file.error());
   auto session = file->read_session();
   if (!session) return failure(session.error());
-  return std::make_shared<SessionSource>(std::move(runtime), std::move(*file), std::move(*session));
+  return std::make_shared<SessionFile>(std::move(runtime), std::move(*file), std::move(*session));
 }
 
 Result<Profile> open_profile(const std::string& path) {
-  auto source = open_plain_source(path);
+  auto source = open_posix_file(path);
   if (!source) return failure(source.error());
   return Profile::open(std::move(*source));
 }
 
-Result<Profile> open_profile_to_read_all(const std::string& path) {
+Result<Profile> open_profile_for_scan(const std::string& path) {
   auto profile = open_profile(path);
   if (!profile) return profile;
-  auto source = open_session_source(path);
+  auto source = open_session_file(path);
   if (!source) return failure(source.error());
-  profile->read_through(std::move(*source));
+  profile->set_file(std::move(*source));
   return profile;
 }
 

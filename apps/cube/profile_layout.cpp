@@ -18,7 +18,7 @@ std::span<const std::byte> bytes_of(const std::string& text) {
 
 }  // namespace
 
-std::uint64_t all_row_bytes(std::span<const NewRows> metrics) {
+std::uint64_t total_row_bytes(std::span<const NewRows> metrics) {
   std::uint64_t sum = 0;
   for (const NewRows& metric : metrics)
     sum += metric.row_bytes * metric.index.rows.size();
@@ -32,48 +32,47 @@ std::uint64_t row_bytes_max(std::span<const NewRows> metrics) {
   return most;
 }
 
-Status PieceCollector::write(std::uint64_t offset, std::span<const std::byte> bytes) {
+Status SegmentCollector::write(std::uint64_t offset, std::span<const std::byte> bytes) {
   if (bytes.empty()) return {};
-  const bool is_neighbour =
-      !pieces_.empty() && pieces_.back().offset + pieces_.back().bytes.size() == offset;
-  if (!is_neighbour) pieces_.push_back({offset, {}});
-  pieces_.back().bytes.insert(pieces_.back().bytes.end(), bytes.begin(), bytes.end());
+  const bool is_adjacent =
+      !segments_.empty() && segments_.back().offset + segments_.back().bytes.size() == offset;
+  if (!is_adjacent) segments_.push_back({offset, {}});
+  segments_.back().bytes.insert(segments_.back().bytes.end(), bytes.begin(), bytes.end());
   return {};
 }
 
-RowsShape rows_shape(const NewRows& metric) {
+RowsSpec rows_spec(const NewRows& metric) {
   return {.metric_id = metric.metric_id,
           .row_bytes = metric.row_bytes,
           .row_count = metric.index.rows.size(),
           .format = metric.index.format};
 }
 
-// Collecting cannot fail, so results of writing are not looked at.
+// SegmentCollector never fails, so results of writing are ignored.
 ProfileLayout plan_layout(const NewProfile& profile) {
   ArchiveLayout archive;
-  PieceCollector pieces;
+  SegmentCollector segments;
   ProfileLayout layout;
-  for (const CarriedMember& member : profile.carried) {
-    const MemberPlace place = archive.append(member.name, member.content.size());
-    static_cast<void>(write_member(pieces, place, bytes_of(member.content)));
+  for (const CopiedMember& member : profile.copied_members) {
+    const MemberLayout member_layout = archive.append(member.name, member.content.size());
+    static_cast<void>(write_member(segments, member_layout, bytes_of(member.content)));
   }
   for (const NewRows& metric : profile.metrics) {
-    layout.rows.push_back(append_rows(archive, rows_shape(metric)));
-    static_cast<void>(write_around_rows(pieces, layout.rows.back(), metric.index));
+    layout.rows.push_back(append_rows(archive, rows_spec(metric)));
+    static_cast<void>(write_rows_framing(segments, layout.rows.back(), metric.index));
   }
-  const MemberPlace anchor = archive.append(std::string(kAnchorName), profile.anchor.size());
-  static_cast<void>(write_member(pieces, anchor, bytes_of(profile.anchor)));
-  static_cast<void>(write_piece(pieces, archive.end()));
-  layout.frame = pieces.take();
+  const MemberLayout anchor = archive.append(std::string(kAnchorName), profile.anchor.size());
+  static_cast<void>(write_member(segments, anchor, bytes_of(profile.anchor)));
+  static_cast<void>(write_segment(segments, archive.end()));
+  layout.framing = segments.take();
   layout.file_bytes = archive.file_bytes();
   return layout;
 }
 
 namespace {
 
-/// Merges two lists so that both come to their ends together.
-std::vector<RowChunk> spread_evenly(std::span<const RowChunk> some,
-                                    std::span<const RowChunk> more) {
+/// Merges two lists so that both end together.
+std::vector<RowChunk> interleave(std::span<const RowChunk> some, std::span<const RowChunk> more) {
   std::vector<RowChunk> merged;
   merged.reserve(some.size() + more.size());
   std::size_t taken = 0;
@@ -102,13 +101,13 @@ std::vector<RowChunk> plan_chunks(std::span<const NewRows> metrics, std::uint64_
     return std::tuple(metrics[chunk.metric].index.rows[chunk.first], chunk.metric);
   });
   const auto is_computed = [&](const RowChunk& chunk) {
-    return metrics[chunk.metric].effort == RowEffort::kComputed;
+    return metrics[chunk.metric].cost == RowCost::kCpu;
   };
   std::vector<RowChunk> computed;
   std::vector<RowChunk> copied;
   std::ranges::partition_copy(chunks, std::back_inserter(computed), std::back_inserter(copied),
                               is_computed);
-  return spread_evenly(computed, copied);
+  return interleave(computed, copied);
 }
 
 }  // namespace forebay::cube

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Where everything of a new profile goes, and in which pieces its rows are computed. Pure: so
-// what each thread or rank writes is known before the first value, and tested without a file.
+// The layout of a new profile, and the chunks in which its rows are computed. Pure: the writes of
+// each thread and rank are determined before the first value, and tested without a file.
 #pragma once
 
 #include <cstddef>
@@ -16,71 +16,72 @@
 
 namespace forebay::cube {
 
-/// A member that is written as it is.
-struct CarriedMember {
+/// A member that is copied unchanged.
+struct CopiedMember {
   std::string name;
   std::string content;
 };
 
-/// What rows cost most: storage, or a processor.
-enum class RowEffort : std::uint8_t { kCopied, kComputed };
+/// The resource that limits a row: storage, or a processor.
+enum class RowCost : std::uint8_t { kIo, kCpu };
 
-/// The rows of one metric, before any of them is known.
+/// The rows of one metric, before any of them is computed.
 struct NewRows {
   std::uint32_t metric_id = 0;
-  std::uint64_t row_bytes = 0;  ///< of an unpacked row
+  std::uint64_t row_bytes = 0;  ///< of an uncompressed row
   Index index = {};
-  RowEffort effort = RowEffort::kCopied;
+  RowCost cost = RowCost::kIo;
 };
 
-/// A new profile without the values: its members in the order in which they are written.
+/// A new profile without its values. Members are in the order in which they are written.
 struct NewProfile {
-  std::vector<CarriedMember> carried = {};
-  std::vector<NewRows> metrics = {};  ///< those that have members
+  std::vector<CopiedMember> copied_members = {};
+  std::vector<NewRows> metrics = {};  ///< measured metrics with members
   std::string anchor = {};
 };
 
-/// Bytes of all rows, unpacked.
-std::uint64_t all_row_bytes(std::span<const NewRows> metrics);
-/// Bytes of the longest row, unpacked.
+/// Bytes of all rows, uncompressed.
+std::uint64_t total_row_bytes(std::span<const NewRows> metrics);
+/// Bytes of the longest row, uncompressed.
 std::uint64_t row_bytes_max(std::span<const NewRows> metrics);
 
-/// Collects what is written; neighbours become one piece.
-class PieceCollector : public Sink {
+/// A Sink that collects segments in memory and merges adjacent ones. write() never fails.
+class SegmentCollector : public Sink {
  public:
   Status write(std::uint64_t offset, std::span<const std::byte> bytes) override;
-  std::vector<Piece> take() { return std::exchange(pieces_, {}); }
+  std::vector<FileSegment> take() { return std::exchange(segments_, {}); }
 
  private:
-  std::vector<Piece> pieces_;
+  std::vector<FileSegment> segments_;
 };
 
 struct ProfileLayout {
-  std::vector<RowsPlace> rows;  ///< by metric
-  std::vector<Piece> frame;  ///< all bytes that are not rows, in rising order, with gaps for rows
+  std::vector<RowsLayout> rows;  ///< by metric
+  /// All bytes that are not rows, by ascending offset, with gaps for rows.
+  std::vector<FileSegment> framing;
   std::uint64_t file_bytes = 0;
 };
 
-/// The place of every byte of a profile with plain rows.
+/// The offset of every byte of a profile with plain rows.
 ProfileLayout plan_layout(const NewProfile& profile);
 
-/// Rows of one metric that follow each other in its index: what one thread computes at a time and
-/// writes as one.
+/// Rows of one metric that are consecutive in its index. One thread computes and writes them
+/// together.
 struct RowChunk {
-  std::size_t metric = 0;   ///< its place in NewProfile::metrics
-  std::uint64_t first = 0;  ///< its place in the index
+  std::size_t metric = 0;   ///< index in NewProfile::metrics
+  std::uint64_t first = 0;  ///< position in the metric's index
   std::uint64_t count = 0;
 
   friend bool operator==(const RowChunk&, const RowChunk&) noexcept = default;
 };
 
-/// Cuts rows into chunks of at most `chunk_bytes`, or one row. In the order of their first row
-/// numbers, so that what is computed of the same call paths comes together: their input is in
-/// memory then. Chunks that are copied come evenly between those that are computed: they take
-/// storage longer than a processor, the others a processor longer, and together both are busy.
+/// Splits rows into chunks of at most `chunk_bytes`, or of one row. They are ordered by their first
+/// row number, so that chunks computed from the same call paths are adjacent and find their input
+/// in memory. Copied chunks are spread evenly between computed ones: the former keep storage busy,
+/// the latter processors, and so both are busy.
 std::vector<RowChunk> plan_chunks(std::span<const NewRows> metrics, std::uint64_t chunk_bytes);
 
-/// The shape of a metric's rows; `packed_bytes` is left open.
-RowsShape rows_shape(const NewRows& metric);
+/// The RowsSpec of a metric; `compressed_bytes` is left empty.
+RowsSpec rows_spec(const NewRows& metric);
 
 }  // namespace forebay::cube

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Places and chunks of many shapes: every byte of the file has exactly one owner.
+// Layouts and chunks of many shapes: every byte of the file is written exactly once.
 #include "cube/profile_layout.hpp"
 
 #include <algorithm>
@@ -28,11 +28,11 @@ std::vector<NewRows> metrics_of(command::Random& random) {
 /// A metric with rows 0, 1, ...
 NewRows rows_of(std::uint32_t count, std::uint64_t row_bytes) {
   NewRows metric{.row_bytes = row_bytes};
-  metric.index.rows = RowNumbers::all(count);
+  metric.index.rows = RowNumbers::dense(count);
   return metric;
 }
 
-/// Whether these cover [0, size_bytes) without gaps and overlaps.
+/// Whether these ranges cover [0, size_bytes) without gaps and overlaps.
 bool covers(std::vector<ByteRange> ranges, std::uint64_t size_bytes) {
   std::ranges::sort(ranges, {}, &ByteRange::offset);
   std::uint64_t end = 0;
@@ -43,34 +43,34 @@ bool covers(std::vector<ByteRange> ranges, std::uint64_t size_bytes) {
   return end == size_bytes;
 }
 
-TEST(ProfileLayout, every_byte_has_one_owner) {
+TEST(ProfileLayout, every_byte_is_written_once) {
   for (std::uint64_t seed = 0; seed < 2000; ++seed) {
     command::Random random(seed, 0);
-    const NewProfile profile{.carried = {{"notes", std::string(random.bits() % 1500, 'n')}},
+    const NewProfile profile{.copied_members = {{"notes", std::string(random.bits() % 1500, 'n')}},
                              .metrics = metrics_of(random),
                              .anchor = std::string(1 + random.bits() % 3000, 'a')};
     const ProfileLayout layout = plan_layout(profile);
     std::vector<ByteRange> ranges;
-    for (const Piece& piece : layout.frame)
-      ranges.push_back({piece.offset, piece.bytes.size()});
+    for (const FileSegment& segment : layout.framing)
+      ranges.push_back({segment.offset, segment.bytes.size()});
     for (const RowChunk& chunk : plan_chunks(profile.metrics, random.bits() % 20000)) {
-      const RowsPlace& place = layout.rows[chunk.metric];
-      ranges.push_back({place.row(chunk.first).offset, place.row_bytes * chunk.count});
+      const RowsLayout& rows = layout.rows[chunk.metric];
+      ranges.push_back({rows.row(chunk.first).offset, rows.row_bytes * chunk.count});
     }
     ASSERT_TRUE(covers(ranges, layout.file_bytes)) << "seed " << seed;
   }
 }
 
-TEST(ProfileLayout, frame_pieces_have_gaps_between_them) {
+TEST(ProfileLayout, framing_segments_are_not_adjacent) {
   command::Random random(1, 0);
   const ProfileLayout layout = plan_layout({.metrics = metrics_of(random), .anchor = "anchor"});
-  for (std::size_t i = 1; i < layout.frame.size(); ++i) {
-    const Piece& before = layout.frame[i - 1];
-    EXPECT_LT(before.offset + before.bytes.size(), layout.frame[i].offset);
+  for (std::size_t i = 1; i < layout.framing.size(); ++i) {
+    const FileSegment& before = layout.framing[i - 1];
+    EXPECT_LT(before.offset + before.bytes.size(), layout.framing[i].offset);
   }
 }
 
-TEST(ProfileChunks, are_as_large_as_they_may_be_and_at_least_a_row) {
+TEST(ProfileChunks, have_maximum_size_and_at_least_one_row) {
   const std::vector metrics{rows_of(10, 800)};
   using Chunks = std::vector<RowChunk>;
   EXPECT_EQ(plan_chunks(metrics, 3999), (Chunks{{0, 0, 4}, {0, 4, 4}, {0, 8, 2}}));
@@ -78,7 +78,7 @@ TEST(ProfileChunks, are_as_large_as_they_may_be_and_at_least_a_row) {
   EXPECT_EQ(plan_chunks(metrics, 1U << 20U), (Chunks{{0, 0, 10}}));
 }
 
-TEST(ProfileChunks, of_the_same_call_paths_come_together) {
+TEST(ProfileChunks, of_equal_call_paths_are_adjacent) {
   const std::vector metrics(3, rows_of(4, 8));
   const auto chunks = plan_chunks(metrics, 16);
   ASSERT_EQ(chunks.size(), 6U);
@@ -86,10 +86,10 @@ TEST(ProfileChunks, of_the_same_call_paths_come_together) {
     EXPECT_EQ(chunks[i], (RowChunk{i % 3, i < 3 ? 0U : 2U, 2}));
 }
 
-TEST(ProfileChunks, that_are_copied_lie_evenly_between_those_that_are_computed) {
+TEST(ProfileChunks, copied_are_spread_evenly_between_computed) {
   const NewRows copied = rows_of(4, 8);
   NewRows computed = copied;
-  computed.effort = RowEffort::kComputed;
+  computed.cost = RowCost::kCpu;
   const std::vector metrics{copied, computed, copied};
   std::vector<std::size_t> origins;
   for (const RowChunk& chunk : plan_chunks(metrics, 8))

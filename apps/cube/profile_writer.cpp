@@ -5,34 +5,34 @@
 #include <utility>
 #include <vector>
 
-#include "runner/at_once.hpp"
+#include "runner/parallel_for.hpp"
 
 namespace forebay::cube {
 
 namespace {
 
-/// So many chunks for each thread are told of before they are asked for: one is computed while the
-/// input of the next is read.
-constexpr std::uint64_t kChunksAhead = 2;
+/// Chunks prefetched for each thread: one is computed while the input of the next is read.
+constexpr std::uint64_t kPrefetchedChunks = 2;
 
-/// A row that is longer than a buffer of the stream is made apart and goes through in pieces.
-class PlainRows {
+/// Writes plain rows. A row longer than a stream buffer is computed in separate memory and written
+/// in pieces.
+class PlainRowWriter {
  public:
-  PlainRows(const ProfileWriter& writer, const ProfileLayout& layout)
+  PlainRowWriter(const ProfileWriter& writer, const ProfileLayout& layout)
       : writer_(writer), layout_(layout), long_rows_(writer.threads) {}
 
   Status write(const RowChunk& chunk, unsigned thread) {
-    const RowsPlace& place = layout_.rows[chunk.metric];
-    const ByteRange range{place.row(chunk.first).offset, place.row_bytes * chunk.count};
+    const RowsLayout& rows = layout_.rows[chunk.metric];
+    const ByteRange range{rows.row(chunk.first).offset, rows.row_bytes * chunk.count};
     const bool fits = range.size <= writer_.output.buffer_bytes();
     const Status done =
-        fits ? write_through(chunk, range, thread) : write_apart(chunk, range, thread);
+        fits ? write_in_buffer(chunk, range, thread) : write_long_row(chunk, range, thread);
     if (done) writer_.progress.advance(range.size);
     return done;
   }
 
  private:
-  Status write_through(const RowChunk& chunk, ByteRange range, unsigned thread) {
+  Status write_in_buffer(const RowChunk& chunk, ByteRange range, unsigned thread) {
     auto buffer = writer_.output.acquire(range.offset);
     if (!buffer) return failure(buffer.error());
     const Status filled = writer_.rows.fill(chunk, buffer->bytes().first(range.size), thread);
@@ -40,7 +40,7 @@ class PlainRows {
     return writer_.output.submit(std::move(*buffer), range.offset, range.size);
   }
 
-  Status write_apart(const RowChunk& chunk, ByteRange range, unsigned thread) {
+  Status write_long_row(const RowChunk& chunk, ByteRange range, unsigned thread) {
     std::vector<std::byte>& row = long_rows_[thread];
     row.resize(range.size);
     if (const Status filled = writer_.rows.fill(chunk, row, thread); !filled) return filled;
@@ -56,20 +56,21 @@ class PlainRows {
 
 Status write_plain_rows(const ProfileWriter& writer,
                         const ProfileLayout& layout,
-                        std::span<const Piece> frame,
+                        std::span<const FileSegment> framing,
                         std::span<const RowChunk> chunks) {
-  PlainRows rows(writer, layout);
-  const std::uint64_t ahead = std::min<std::uint64_t>(chunks.size(), kChunksAhead * writer.threads);
+  PlainRowWriter rows(writer, layout);
+  const std::uint64_t ahead =
+      std::min<std::uint64_t>(chunks.size(), kPrefetchedChunks * writer.threads);
   for (const RowChunk& chunk : chunks.first(ahead))
-    writer.rows.expect(chunk);
-  // The frame is one more turn, the first: it is written while rows are computed.
-  return runner::for_each_at_once(chunks.size() + 1, writer.threads,
-                                  [&](std::uint64_t i, unsigned thread) {
-                                    if (i == 0) return writer.output.write(frame);
-                                    if (i - 1 + ahead < chunks.size())
-                                      writer.rows.expect(chunks[i - 1 + ahead]);
-                                    return rows.write(chunks[i - 1], thread);
-                                  });
+    writer.rows.prefetch(chunk);
+  // Iteration 0 writes the framing, while rows are computed.
+  return runner::parallel_for(chunks.size() + 1, writer.threads,
+                              [&](std::uint64_t i, unsigned thread) {
+                                if (i == 0) return writer.output.write(framing);
+                                if (i - 1 + ahead < chunks.size())
+                                  writer.rows.prefetch(chunks[i - 1 + ahead]);
+                                return rows.write(chunks[i - 1], thread);
+                              });
 }
 
 }  // namespace forebay::cube

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// Writes a new profile: rows are made by several threads, on one process or several, and written
-// behind them, each byte once; plain ones in one pass, compressed ones in rounds of two phases.
-// Generated and remapped profiles come from here.
+// Writes a new profile, for `generate` and `remap`. Threads of one rank or several produce the
+// rows, and a stream writes them behind the computation, each byte once. Plain rows take one pass,
+// compressed ones rounds of two phases.
 #pragma once
 
 #include <forebay/error.hpp>
@@ -12,46 +12,49 @@
 #include "command/progress.hpp"
 #include "cube/profile_layout.hpp"
 #include "cube/profile_output.hpp"
-#include "cube/team.hpp"
+#include "cube/writer_comm.hpp"
 
 namespace forebay::cube {
 
-/// What makes rows.
+/// Produces rows.
 class RowSource {
  public:
   virtual ~RowSource() = default;
-  /// Fills `into`, which is as long as they are, with rows. `thread` counts from 0; calls of
-  /// different threads may be at once.
+  /// Fills `into`, which has the size of `chunk`, with its rows. `thread` counts from 0. Calls of
+  /// different threads may overlap.
   virtual Status fill(const RowChunk& chunk, std::span<std::byte> into, unsigned thread) = 0;
-  /// These will be asked for soon: a hint, from any thread, several at once.
-  virtual void expect(const RowChunk& /*chunk*/) {}
+  /// A hint that fill() will be called for `chunk` soon. May be called by several threads at once.
+  virtual void prefetch(const RowChunk& /*chunk*/) {}
 };
 
-/// Who writes what, to where. All of it outlives the call that takes it.
+/// The arguments of a write. All of them must outlive the call that takes them.
 struct ProfileWriter {
   const NewProfile& profile;
   RowSource& rows;
   ProfileOutput& output;
-  command::Progress& progress;  ///< in bytes of rows
+  command::Progress& progress;  ///< counts bytes of rows
   unsigned threads = 1;
 };
 
-/// Writes the rows of `chunks`, and `frame`, which may be none of it: that of all ranks together is
-/// the layout's.
+/// Writes the rows of `chunks`, and the segments of `framing`, which may be empty. The framings of
+/// all ranks together must be that of `layout`.
 Status write_plain_rows(const ProfileWriter& writer,
                         const ProfileLayout& layout,
-                        std::span<const Piece> frame,
+                        std::span<const FileSegment> framing,
                         std::span<const RowChunk> chunks);
 
-/// How rows are compressed.
-struct Packing {
+/// Parameters of compression.
+struct CompressionOptions {
   int level = 0;
-  std::uint64_t memory_bytes = 0;  ///< for compressed rows on each rank, or a row for each thread
+  /// For compressed rows on each rank; one row for each thread if that is more.
+  std::uint64_t memory_bytes = 0;
 };
 
-/// Compresses and writes everything. Collective over `team`: the profile is the same on all, and so
-/// are level and memory. The outcome is the same on all ranks as far as compressing goes; writing
-/// goes on behind, and its outcome is agreed upon by ProfileOutput::publish().
-Status write_packed_rows(const ProfileWriter& writer, const Packing& packing, Team& team);
+/// Compresses and writes the complete profile. Collective over `comm`; the profile, `level` and
+/// `memory_bytes` must be equal on all ranks. Failures of compression are returned on all ranks.
+/// Writing continues asynchronously; ProfileOutput::publish() makes its outcome equal on all ranks.
+Status write_compressed_rows(const ProfileWriter& writer,
+                             const CompressionOptions& compression,
+                             WriterComm& comm);
 
 }  // namespace forebay::cube

@@ -6,23 +6,23 @@
 
 #include <fmt/format.h>
 
-#include "cube/inflater.hpp"
+#include "cube/compression.hpp"
 
 namespace forebay::cube {
 
-using command::ArgumentRules;
 using command::Arguments;
+using command::ArgumentSpec;
 using command::usage_error;
 
 namespace {
 
 constexpr Arguments::Bounds kThreads{1, 256};
-constexpr Arguments::Bounds kLevels{kPackingLevelMin, kPackingLevelMax};
-/// A row of a few locations, and more than any machine has.
+constexpr Arguments::Bounds kLevels{kCompressionLevelMin, kCompressionLevelMax};
+/// From a row of a few locations to more than the memory of any machine.
 constexpr Arguments::Bounds kMemory{1ULL << 20U, 1ULL << 44U};
 
-/// Names with ends of lines between them: names may have commas.
-std::vector<std::string> names_in(const Arguments& arguments, std::string_view option) {
+/// Names are separated by newlines, because names may contain commas.
+std::vector<std::string> split_names(const Arguments& arguments, std::string_view option) {
   std::vector<std::string> names;
   std::string_view rest = arguments.text(option).value_or(std::string_view{});
   while (!rest.empty()) {
@@ -33,15 +33,15 @@ std::vector<std::string> names_in(const Arguments& arguments, std::string_view o
   return names;
 }
 
-Status check_choice(const Arguments& arguments, const RemapChoice& choice) {
+Status check_selection(const Arguments& arguments, const RemapSelection& selection) {
   if (arguments.has("--level") && !arguments.has("--compress")) {
     return failure(usage_error("--level needs --compress"));
   }
   if (arguments.has("--spec") && arguments.has("--no-spec")) {
     return failure(usage_error("--spec and --no-spec exclude each other"));
   }
-  for (const std::string& name : choice.inclusive) {
-    if (std::ranges::find(choice.exclusive, name) == choice.exclusive.end()) continue;
+  for (const std::string& name : selection.inclusive) {
+    if (std::ranges::find(selection.exclusive, name) == selection.exclusive.end()) continue;
     return failure(
         usage_error(fmt::format("{} cannot be written both --inclusive and --exclusive", name)));
   }
@@ -50,33 +50,33 @@ Status check_choice(const Arguments& arguments, const RemapChoice& choice) {
 
 }  // namespace
 
-const ArgumentRules& remap_rules() {
-  static const ArgumentRules rules{{"--progress", "--compress", "--no-spec"},
-                                   {"--output", "--spec", "--select", "--inclusive", "--exclusive",
-                                    "--level", "--threads", "--memory"}};
+const ArgumentSpec& remap_rules() {
+  static const ArgumentSpec rules{{"--progress", "--compress", "--no-spec"},
+                                  {"--output", "--spec", "--select", "--inclusive", "--exclusive",
+                                   "--level", "--threads", "--memory"}};
   return rules;
 }
 
 Result<RemapOptions> remap_options(const Arguments& arguments) {
   using enum command::ProgressMode;
   const auto output = arguments.text("--output");
-  if (!output || output->empty()) return failure(usage_error("--output FILE is needed"));
+  if (!output || output->empty()) return failure(usage_error("--output FILE is required"));
   RemapOptions options{
       .input = arguments.path(),
       .output = std::string(*output),
       .specification = std::string(arguments.text("--spec").value_or("")),
-      .ignores_inner_specification = arguments.has("--no-spec"),
-      .choice = {names_in(arguments, "--select"), names_in(arguments, "--inclusive"),
-                 names_in(arguments, "--exclusive")},
+      .should_ignore_embedded = arguments.has("--no-spec"),
+      .selection = {split_names(arguments, "--select"), split_names(arguments, "--inclusive"),
+                    split_names(arguments, "--exclusive")},
       .progress = arguments.has("--progress") ? kJsonLines : kSilent};
-  if (const Status sound = check_choice(arguments, options.choice); !sound) {
+  if (const Status sound = check_selection(arguments, options.selection); !sound) {
     return failure(sound.error());
   }
-  const auto level = arguments.number("--level", kPackingLevelUsual, kLevels);
+  const auto level = arguments.number("--level", kCompressionLevelDefault, kLevels);
   if (!level) return failure(level.error());
-  if (arguments.has("--compress")) options.packing_level = static_cast<int>(*level);
+  if (arguments.has("--compress")) options.compression_level = static_cast<int>(*level);
   const std::uint64_t cores = std::max(1U, std::thread::hardware_concurrency());
-  const auto threads = arguments.number("--threads", std::min(cores, kThreads.most), kThreads);
+  const auto threads = arguments.number("--threads", std::min(cores, kThreads.max), kThreads);
   if (!threads) return failure(threads.error());
   options.threads = static_cast<unsigned>(*threads);
   const auto memory = arguments.size_bytes("--memory", kMemory);
@@ -88,8 +88,8 @@ Result<RemapOptions> remap_options(const Arguments& arguments) {
 Result<Json> run_remap(const Arguments& arguments) {
   const auto options = remap_options(arguments);
   if (!options) return failure(options.error());
-  Team alone;
-  return remap(*options, alone);
+  WriterComm self_comm;
+  return remap(*options, self_comm);
 }
 
 }  // namespace forebay::cube

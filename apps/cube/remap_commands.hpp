@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// The words of the command `remap`.
+// The arguments of the command `remap`.
 #pragma once
 
 #include <forebay/error.hpp>
@@ -10,8 +10,8 @@
 
 namespace forebay::cube {
 
-const command::ArgumentRules& remap_rules();
-/// A usage error says what is wrong with the words.
+const command::ArgumentSpec& remap_rules();
+/// Fails with a usage error if the arguments are invalid.
 Result<RemapOptions> remap_options(const command::Arguments& arguments);
 Result<Json> run_remap(const command::Arguments& arguments);
 

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Which scripts run: those of a specification, and those of the profile's own derived metrics as
-// far as somebody asks for them.
+// Determines the scripts that run: those of a specification, and those of the profile's own derived
+// metrics on which they or the selection depend.
 #include <algorithm>
 #include <array>
 #include <iterator>
@@ -11,7 +11,7 @@
 
 #include "cube/anchor_text.hpp"
 #include "cube/remap_metrics.hpp"
-#include "cube/script_needs.hpp"
+#include "cube/script_dependencies.hpp"
 
 namespace forebay::cube {
 
@@ -29,16 +29,16 @@ cubepl::MetricKind kind_of(MetricKind kind) {
   return kKinds[static_cast<std::size_t>(kind)];
 }
 
-void take_scripts(const Metric& from, MetricSpecification& into) {
+void copy_scripts(const Metric& from, MetricSpecification& into) {
   into.kind = kind_of(from.kind);
-  into.expression = Script(escaped(from.expressions.value));
-  into.init = Script(escaped(from.expressions.init));
-  into.plus = Script(escaped(from.expressions.plus));
-  into.minus = Script(escaped(from.expressions.minus));
-  into.aggregation = Script(escaped(from.expressions.aggregate));
+  into.expression = Script(escape_xml(from.expressions.value));
+  into.init = Script(escape_xml(from.expressions.init));
+  into.plus = Script(escape_xml(from.expressions.plus));
+  into.minus = Script(escape_xml(from.expressions.minus));
+  into.aggregation = Script(escape_xml(from.expressions.aggregate));
 }
 
-/// Null if no metric of the profile has the name, or several have it: check_unique() refuses those.
+/// Null if no metric of the profile has the name, or several have it; check_unique() rejects those.
 const Metric* find(const Anchor& anchor, std::string_view name) {
   const auto found = std::ranges::find(anchor.metrics, name, &Metric::unique_name);
   if (found == anchor.metrics.end()) return nullptr;
@@ -47,13 +47,13 @@ const Metric* find(const Anchor& anchor, std::string_view name) {
   return next == anchor.metrics.end() ? &*found : nullptr;
 }
 
-/// A script names a metric by its name alone: fails if several metrics of the profile have it.
+/// A script names a metric by its name only. Fails if several metrics of the profile have it.
 Status check_unique(const Anchor& anchor, std::string_view name, const std::string& path) {
   if (std::ranges::count(anchor.metrics, name, &Metric::unique_name) <= 1) return {};
-  return failure(located(find_metric(anchor, name).error(), path));
+  return failure(with_location(find_metric(anchor, name).error(), path));
 }
 
-/// All metrics that the scripts read from the profile.
+/// Checks the names of all metrics that the scripts read from the profile.
 Status check_inputs(const Anchor& anchor, const cubepl::Program& program) {
   const std::string& path = program.specification.path;
   for (const MetricSpecification& metric : program.specification.metrics) {
@@ -66,7 +66,7 @@ Status check_inputs(const Anchor& anchor, const cubepl::Program& program) {
   return {};
 }
 
-/// Adds the profile's derived metric of that name; false if there is none, or it is there already.
+/// Adds the profile's derived metric of that name. False if there is none, or it was added before.
 bool add(const Anchor& anchor, const std::string& name, Specification& specification) {
   const Metric* const metric = find(anchor, name);
   if (metric == nullptr || is_measured(metric->kind) || specification.find(name)) return false;
@@ -77,22 +77,24 @@ bool add(const Anchor& anchor, const std::string& name, Specification& specifica
   added.uom = metric->unit;
   added.url = metric->url;
   added.description = metric->description;
-  take_scripts(*metric, added);
+  copy_scripts(*metric, added);
   specification.metrics.push_back(std::move(added));
   return true;
 }
 
-/// Checks the chosen metrics and adds those that the profile derives. One whose name is not unique
-/// can only stay an expression.
-Status add_chosen(const Anchor& anchor, const RemapChoice& choice, Specification& specification) {
-  for (const auto* names : {&choice.select, &choice.inclusive, &choice.exclusive}) {
+/// Checks the selected metrics and adds those that the profile derives. A derived metric whose name
+/// is not unique can only keep its expression.
+Status add_chosen(const Anchor& anchor,
+                  const RemapSelection& selection,
+                  Specification& specification) {
+  for (const auto* names : {&selection.select, &selection.inclusive, &selection.exclusive}) {
     for (const std::string& name : *names) {
       if (specification.find(name)) continue;
-      const auto place = find_metric(anchor, name);
-      if (!place) return failure(located(place.error(), specification.path));
-      const Metric& metric = anchor.metrics[*place];
+      const auto index = find_metric(anchor, name);
+      if (!index) return failure(with_location(index.error(), specification.path));
+      const Metric& metric = anchor.metrics[*index];
       add(anchor, metric.unique_name, specification);
-      const bool stays = is_measured(metric.kind) || names == &choice.select;
+      const bool stays = is_measured(metric.kind) || names == &selection.select;
       if (stays || specification.find(metric.unique_name)) continue;
       return failure({.kind = ErrorClass::kUnsupported,
                       .operation = "remap",
@@ -105,19 +107,21 @@ Status add_chosen(const Anchor& anchor, const RemapChoice& choice, Specification
   return {};
 }
 
-/// A metric that the specification takes for stored and the profile derives.
-void take_scripts_of_profile(const Anchor& anchor, Specification& specification) {
+/// Takes the scripts of the profile for metrics that are stored in the specification and derived in
+/// the profile.
+void copy_profile_scripts(const Anchor& anchor, Specification& specification) {
   for (MetricSpecification& metric : specification.metrics) {
     if (is_derived(metric.kind)) continue;
     const Metric* const known = find(anchor, metric.unique_name);
-    if (known != nullptr && !is_measured(known->kind)) take_scripts(*known, metric);
+    if (known != nullptr && !is_measured(known->kind)) copy_scripts(*known, metric);
   }
 }
 
-/// Whose scripts are those of the profile: what was added, and what the profile derives.
-std::vector<std::string> of_profile(const Anchor& anchor,
-                                    const Specification& specification,
-                                    const std::vector<bool>& was_derived) {
+/// Names of the metrics whose scripts are those of the profile: added ones, and those of
+/// copy_profile_scripts().
+std::vector<std::string> profile_metric_names(const Anchor& anchor,
+                                              const Specification& specification,
+                                              const std::vector<bool>& was_derived) {
   std::vector<std::string> names;
   for (std::size_t i = 0; i < specification.metrics.size(); ++i) {
     const MetricSpecification& metric = specification.metrics[i];
@@ -128,15 +132,15 @@ std::vector<std::string> of_profile(const Anchor& anchor,
   return names;
 }
 
-/// Adds what initialises the globals of the metrics of these names; whether there was any. Fails
-/// for one whose name is not unique.
-Result<bool> add_initialisers(const Anchor& anchor,
+/// Adds the metrics that initialize globals of the named metrics; returns whether it added any.
+/// Fails for a name that is not unique.
+Result<bool> add_initializers(const Anchor& anchor,
                               const std::vector<std::string>& names,
                               Specification& specification) {
   bool has_grown = false;
   for (const std::string& name : names) {
-    for (const std::size_t place : initialised_by(anchor, *find(anchor, name))) {
-      const std::string& needed = anchor.metrics[place].unique_name;
+    for (const std::size_t index : initializer_metrics(anchor, *find(anchor, name))) {
+      const std::string& needed = anchor.metrics[index].unique_name;
       const Status unique = check_unique(anchor, needed, specification.path);
       if (!unique) return failure(unique.error());
       has_grown = add(anchor, needed, specification) || has_grown;
@@ -145,11 +149,11 @@ Result<bool> add_initialisers(const Anchor& anchor,
   return has_grown;
 }
 
-/// Initialisations run in the order of the profile, whatever asked for them.
-void order_as_in_profile(const Anchor& anchor,
-                         Specification& specification,
-                         std::size_t specified) {
-  const auto added = std::span(specification.metrics).subspan(specified);
+/// Initializations run in the order of the profile, whatever depends on them.
+void sort_by_profile(const Anchor& anchor,
+                     Specification& specification,
+                     std::size_t specified_count) {
+  const auto added = std::span(specification.metrics).subspan(specified_count);
   std::ranges::sort(added, {}, [&](const MetricSpecification& metric) {
     return find(anchor, metric.unique_name);
   });
@@ -157,42 +161,42 @@ void order_as_in_profile(const Anchor& anchor,
 
 }  // namespace
 
-RemapChoice by_name(const Anchor& anchor, RemapChoice choice) {
-  for (auto* const selectors : {&choice.select, &choice.inclusive, &choice.exclusive}) {
+RemapSelection resolve_selectors(const Anchor& anchor, RemapSelection selection) {
+  for (auto* const selectors : {&selection.select, &selection.inclusive, &selection.exclusive}) {
     for (std::string& selector : *selectors) {
-      const auto place = find_metric(anchor, selector);
-      if (!place) continue;
-      const std::string& name = anchor.metrics[*place].unique_name;
+      const auto index = find_metric(anchor, selector);
+      if (!index) continue;
+      const std::string& name = anchor.metrics[*index].unique_name;
       if (find(anchor, name) != nullptr) selector = name;
     }
   }
-  return choice;
+  return selection;
 }
 
-Result<RemapProgram> compile_for(const Anchor& anchor,
-                                 Specification specification,
-                                 const RemapChoice& choice) {
-  const std::size_t specified = specification.metrics.size();
+Result<RemapProgram> compile_remap(const Anchor& anchor,
+                                   Specification specification,
+                                   const RemapSelection& selection) {
+  const std::size_t specified_count = specification.metrics.size();
   std::vector<bool> was_derived;
   for (const MetricSpecification& metric : specification.metrics)
     was_derived.push_back(is_derived(metric.kind));
-  take_scripts_of_profile(anchor, specification);
-  if (const Status chosen = add_chosen(anchor, choice, specification); !chosen)
+  copy_profile_scripts(anchor, specification);
+  if (const Status chosen = add_chosen(anchor, selection, specification); !chosen)
     return failure(chosen.error());
-  // What is added may use further ones.
+  // Added metrics may need further ones.
   while (true) {
-    order_as_in_profile(anchor, specification, specified);
+    sort_by_profile(anchor, specification, specified_count);
     auto program = cubepl::compile(specification);
     if (!program) return failure(program.error());
     if (const Status unique = check_inputs(anchor, *program); !unique)
       return failure(unique.error());
-    const auto added =
-        add_initialisers(anchor, of_profile(anchor, specification, was_derived), specification);
+    const auto added = add_initializers(
+        anchor, profile_metric_names(anchor, specification, was_derived), specification);
     if (!added) return failure(added.error());
     bool has_grown = *added;
     for (const cubepl::InputMetric& input : program->inputs)
       has_grown = add(anchor, input.name, specification) || has_grown;
-    if (!has_grown) return RemapProgram{std::move(*program), specified};
+    if (!has_grown) return RemapProgram{std::move(*program), specified_count};
   }
 }
 

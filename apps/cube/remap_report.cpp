@@ -27,7 +27,7 @@ Json counts_json(const std::vector<RemapMetric>& metrics, RowOrigin origin) {
   return {{"metrics", counts.metrics}, {"rows", counts.rows}};
 }
 
-/// As `info` lists them, as far as they are known without reading the new file.
+/// Metrics as `info` lists them, as far as known without reading the new file.
 Json metrics_json(const std::vector<RemapMetric>& metrics) {
   Json list = Json::array();
   for (const RemapMetric& metric : metrics) {
@@ -47,23 +47,23 @@ Json metrics_json(const std::vector<RemapMetric>& metrics) {
 
 }  // namespace
 
-Json to_json(const RemapSource& source, const std::vector<RemapMetric>& metrics) {
-  const cubepl::Derivation& derivation = source.derivation();
-  const auto& specified = derivation.program().specification.metrics;
+Json to_json(const RemapContext& source, const std::vector<RemapMetric>& metrics) {
+  const cubepl::BoundProgram& bound_program = source.bound_program();
+  const auto& specified = bound_program.program().specification.metrics;
   std::size_t expressions = 0;
   std::size_t left_out = 0;
   for (std::size_t i = 0; i < specified.size(); ++i) {
     if (is_derived(specified[i].kind)) ++expressions;
-    if (derivation.is_left_out(i)) ++left_out;
+    if (bound_program.is_excluded(i)) ++left_out;
   }
   return {{"input", source.profile().path()},
           {"input_bytes", source.profile().file_bytes()},
           {"specification",
-           {{"path", derivation.program().specification.path},
+           {{"path", bound_program.program().specification.path},
             {"metrics", specified.size()},
             {"expressions", expressions},
             {"switched_off", left_out},
-            {"notes", derivation.program().notes}}},
+            {"notes", bound_program.program().notes}}},
           {"copied", counts_json(metrics, RowOrigin::kCopied)},
           {"converted", counts_json(metrics, RowOrigin::kConverted)},
           {"computed", counts_json(metrics, RowOrigin::kComputed)},
@@ -92,7 +92,7 @@ Json to_json(const StreamReport& report) {
           {"model_s", report.model_s},
           {"efficiency", report.efficiency},
           {"copied_bytes", report.copied_bytes},
-          {"edge_blocks", report.edge_blocks},
+          {"merged_blocks", report.merged_blocks},
           {"partial_blocks", report.partial_blocks},
           {"devices", devices}};
 }

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// What a remapping did, as JSON: README.md has the fields.
+// The report of `remap` as JSON: README.md lists the fields.
 #pragma once
 
 #include <forebay/output_stream.hpp>
@@ -7,13 +7,13 @@
 #include <vector>
 
 #include "cube/describe.hpp"
-#include "cube/remap_rows.hpp"
+#include "cube/remap_context.hpp"
 
 namespace forebay::cube {
 
-/// What was planned and read.
-Json to_json(const RemapSource& source, const std::vector<RemapMetric>& metrics);
-/// How it was written.
+/// The plan, and the number of rows read.
+Json to_json(const RemapContext& source, const std::vector<RemapMetric>& metrics);
+/// The statistics of the output stream.
 Json to_json(const StreamReport& report);
 
 }  // namespace forebay::cube

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// The command `remap` from words to files: what comes out, and that nothing does if it fails.
+// The command `remap`, from arguments to files: its output, and that a failure leaves none.
 #include "cube/remap.hpp"
 
 #include <filesystem>
@@ -15,44 +15,44 @@
 namespace forebay::cube {
 namespace {
 
-using command::kExitDone;
-using command::kExitFailed;
+using command::kExitFailure;
+using command::kExitSuccess;
 using command::kExitUsage;
-using testing::TempFolder;
+using testing::TempDirectory;
 
-using Words = std::vector<std::string_view>;
+using Args = std::vector<std::string_view>;
 
 class Remap : public ::testing::Test {
  protected:
   void SetUp() override {
     run({"generate", a_, "--threads", "70", "--metrics", "4", "--cnodes", "20"});
   }
-  static Json run(const Words& words, int exit_code = kExitDone) {
-    const command::Outcome outcome = run_command(words);
+  static Json run(const Args& args, int exit_code = kExitSuccess) {
+    const command::CommandResult outcome = run_command(args);
     EXPECT_EQ(outcome.exit_code, exit_code) << outcome.errors << outcome.output;
-    if (exit_code == kExitDone) return Json::parse(outcome.output, nullptr, false);
+    if (exit_code == kExitSuccess) return Json::parse(outcome.output, nullptr, false);
     return Json::parse(outcome.errors, nullptr, false).value("error", Json::object());
   }
-  /// Remaps a_ to b_, which must then be sound.
-  Json remap(const Words& options) {
-    Words words{"remap", a_, "--output", b_};
-    words.insert(words.end(), options.begin(), options.end());
-    Json report = run(words);
+  /// Remaps a_ to b_, which must then be valid.
+  Json remap(const Args& options) {
+    Args args{"remap", a_, "--output", b_};
+    args.insert(args.end(), options.begin(), options.end());
+    Json report = run(args);
     const Json checked = run({"check", b_});
     EXPECT_TRUE(checked.at("remarks").empty()) << checked;
     return report;
   }
-  /// Remapping with these must fail, and leaves nothing behind.
-  std::string refusal(const Words& options, int exit_code = kExitFailed) {
-    Words words{"remap", a_, "--output", b_};
-    words.insert(words.end(), options.begin(), options.end());
-    const std::size_t files = folder_.file_count();
-    const Json error = run(words, exit_code);
-    EXPECT_EQ(folder_.file_count(), files);
+  /// Remapping with these options must fail without leaving a file.
+  std::string expect_error(const Args& options, int exit_code = kExitFailure) {
+    Args args{"remap", a_, "--output", b_};
+    args.insert(args.end(), options.begin(), options.end());
+    const std::size_t files = directory_.file_count();
+    const Json error = run(args, exit_code);
+    EXPECT_EQ(directory_.file_count(), files);
     return error.value("message", "");
   }
   std::string specification(std::string_view metrics) {
-    const std::string path = folder_.file("a.spec");
+    const std::string path = directory_.file("a.spec");
     std::ofstream(path) << "<metrics>\n" << metrics << "</metrics>\n";
     return path;
   }
@@ -60,12 +60,12 @@ class Remap : public ::testing::Test {
     return run({"values", path, "--metric", metric}).at("call_paths");
   }
   static void expect_text(const std::string& text, std::string_view part) {
-    EXPECT_NE(text.find(part), std::string::npos) << text << " should say: " << part;
+    EXPECT_NE(text.find(part), std::string::npos) << text << " should contain: " << part;
   }
 
-  TempFolder folder_;
-  const std::string a_ = folder_.file("a.cubex");
-  const std::string b_ = folder_.file("b.cubex");
+  TempDirectory directory_;
+  const std::string a_ = directory_.file("a.cubex");
+  const std::string b_ = directory_.file("b.cubex");
 };
 
 constexpr std::string_view kTwo = R"(
@@ -76,7 +76,7 @@ constexpr std::string_view kTwo = R"(
     <cubepl>metric::time(i) + metric::visits(i)</cubepl></metric>
 )";
 
-TEST_F(Remap, without_a_word_is_a_copy) {
+TEST_F(Remap, without_options_copies_profile) {
   const Json report = remap({});
   EXPECT_TRUE(run({"diff", a_, b_}).at("ok").get<bool>());
   EXPECT_EQ(report.at("copied").at("metrics"), 4);
@@ -84,7 +84,7 @@ TEST_F(Remap, without_a_word_is_a_copy) {
   EXPECT_EQ(report.at("stream").at("bytes"), std::filesystem::file_size(b_)) << "each byte once";
 }
 
-TEST_F(Remap, members_that_nobody_understands_are_carried_along) {
+TEST_F(Remap, unknown_members_are_copied) {
   const std::vector<testing::NamedContent> others{
       {"notes.data", "a"}, {std::string(60, 'f') + "/" + std::string(90, 'n'), "bc"}};
   auto members = others;
@@ -100,72 +100,72 @@ TEST_F(Remap, members_that_nobody_understands_are_carried_along) {
   }
 }
 
-TEST_F(Remap, an_index_without_rows_is_not_written) {
+TEST_F(Remap, index_without_rows_is_not_written) {
   const auto index = encode_index({.rows = {}});
   const std::string text(reinterpret_cast<const char*>(index.data()), index.size());
   testing::write_archive(a_, {{"0.index", text},
                               {"0.data", "CUBEX.DATA"},
                               {"anchor.xml", write_anchor(testing::small_anchor())}});
-  for (const Words& options : {Words{}, Words{"--inclusive", "visits"}}) {
+  for (const Args& options : {Args{}, Args{"--inclusive", "visits"}}) {
     EXPECT_EQ(remap(options).at("without_rows"), 2);
     EXPECT_EQ(run({"info", b_}).at("profile").at("metrics").at(0).at("stored"), nullptr);
   }
 }
 
-TEST_F(Remap, compressed_is_the_same_profile) {
+TEST_F(Remap, compressed_output_is_equal_profile) {
   remap({"--compress", "--level", "9"});
   EXPECT_TRUE(run({"diff", a_, b_}).at("ok").get<bool>());
   EXPECT_LT(std::filesystem::file_size(b_), std::filesystem::file_size(a_));
 }
 
-TEST_F(Remap, reads_all_ways_to_store_rows) {
-  for (const Words& storing : {Words{"--compress"}, Words{"--index", "dense"},
-                               Words{"--byte-order", "big"}, Words{"--type", "TAU_ATOMIC"}}) {
-    Words words{"generate", a_, "--threads", "70"};
-    words.insert(words.end(), storing.begin(), storing.end());
-    run(words);
+TEST_F(Remap, reads_every_storage_of_rows) {
+  for (const Args& storing : {Args{"--compress"}, Args{"--index", "dense"},
+                              Args{"--byte-order", "big"}, Args{"--type", "TAU_ATOMIC"}}) {
+    Args args{"generate", a_, "--threads", "70"};
+    args.insert(args.end(), storing.begin(), storing.end());
+    run(args);
     remap({});
     EXPECT_TRUE(run({"diff", a_, b_}).at("ok").get<bool>()) << storing.front();
   }
 }
 
-TEST_F(Remap, a_file_may_be_its_own_output) {
+TEST_F(Remap, input_may_be_output) {
   std::filesystem::copy_file(a_, b_);
   run({"remap", b_, "--output", b_, "--select", "time"});
   EXPECT_EQ(run({"info", b_}).at("profile").at("metrics").size(), 1U);
 }
 
-TEST_F(Remap, threads_and_memory_change_no_byte) {
+TEST_F(Remap, threads_and_memory_do_not_change_output) {
   const std::string spec = specification(kTwo);
-  for (const Words& storing : {Words{}, Words{"--compress"}}) {
-    Words one{"--spec", spec, "--threads", "1"};
+  for (const Args& storing : {Args{}, Args{"--compress"}}) {
+    Args one{"--spec", spec, "--threads", "1"};
     one.insert(one.end(), storing.begin(), storing.end());
     remap(one);
-    const auto expected = testing::contents_of(b_);
-    Words five{"--spec", spec, "--threads", "5", "--memory", "1MiB"};
+    const auto expected = testing::read_file(b_);
+    Args five{"--spec", spec, "--threads", "5", "--memory", "1MiB"};
     five.insert(five.end(), storing.begin(), storing.end());
     remap(five);
-    EXPECT_TRUE(testing::contents_of(b_) == expected);
+    EXPECT_TRUE(testing::read_file(b_) == expected);
   }
 }
 
-TEST_F(Remap, rows_may_be_longer_than_buffers) {
+TEST_F(Remap, rows_longer_than_buffers_are_written) {
   run({"generate", a_, "--threads", "3000", "--metrics", "4", "--cnodes", "20"});
   RemapOptions options{
       .input = a_, .output = b_, .specification = specification(kTwo), .threads = 3};
   for (const std::optional<int> level : {std::optional<int>(), std::optional(1)}) {
-    options.packing_level = level;
+    options.compression_level = level;
     options.buffer_bytes_max = 64U << 20U;
-    Team alone;
+    WriterComm alone;
     ASSERT_TRUE(cube::remap(options, alone));
-    const auto expected = testing::contents_of(b_);
-    options.buffer_bytes_max = 4096;  // of rows of 24000
+    const auto expected = testing::read_file(b_);
+    options.buffer_bytes_max = 4096;  // rows have 24000 bytes
     ASSERT_TRUE(cube::remap(options, alone));
-    EXPECT_TRUE(testing::contents_of(b_) == expected);
+    EXPECT_TRUE(testing::read_file(b_) == expected);
   }
 }
 
-TEST_F(Remap, derived_metrics_are_stored_in_their_tree) {
+TEST_F(Remap, derived_metrics_keep_their_tree) {
   const Json profile = remap({"--spec", specification(kTwo)}).at("profile");
   ASSERT_EQ(profile.at("metrics").size(), 6U) << "three of the specification, three others";
   const Json& twice = profile.at("metrics").at(1);
@@ -177,7 +177,7 @@ TEST_F(Remap, derived_metrics_are_stored_in_their_tree) {
   EXPECT_EQ(profile.at("metrics").at(2).at("kind"), "INCLUSIVE");
 }
 
-TEST_F(Remap, what_needs_all_rows_at_once_says_that_it_needs_memory) {
+TEST_F(Remap, too_many_rows_at_once_returns_memory_error) {
   // A row takes 80 kB, so 13 of them fit; the ratio needs those of all call paths at once.
   run({"generate", a_, "--threads", "10000", "--metrics", "2", "--cnodes", "40"});
   const std::string spec = specification(
@@ -186,51 +186,51 @@ TEST_F(Remap, what_needs_all_rows_at_once_says_that_it_needs_memory) {
          <metric type="POSTDERIVED"><uniq_name>ratio</uniq_name>
            <cubepl>metric::twice(i) / metric::visits(i)</cubepl></metric>)");
   remap({"--spec", spec, "--select", "twice", "--inclusive", "twice", "--memory", "1MiB"});
-  const auto expected = testing::contents_of(b_);
+  const auto expected = testing::read_file(b_);
   remap({"--spec", spec, "--select", "twice", "--inclusive", "twice"});
-  EXPECT_TRUE(testing::contents_of(b_) == expected);
-  const std::string message = refusal({"--spec", spec, "--memory", "1MiB"});
-  expect_text(message, "of more than 13 rows of 80000 bytes at once; it needs more --memory");
+  EXPECT_TRUE(testing::read_file(b_) == expected);
+  const std::string message = expect_error({"--spec", spec, "--memory", "1MiB"});
+  expect_text(message, "needs more than 13 rows of 80000 bytes at once; increase --memory");
   remap({"--spec", spec, "--memory", "8MiB"});
 }
 
-TEST_F(Remap, select_writes_nothing_else) {
+TEST_F(Remap, select_writes_only_selected_metrics) {
   const Json report = remap({"--spec", specification(kTwo), "--select", "twice\nvisits"});
   const Json& metrics = report.at("profile").at("metrics");
   ASSERT_EQ(metrics.size(), 2U);
   EXPECT_EQ(metrics.at(0).at("name"), "twice");
-  EXPECT_TRUE(metrics.at(0).at("parent").is_null()) << "what was above it is not there";
+  EXPECT_TRUE(metrics.at(0).at("parent").is_null()) << "its parent is not written";
   EXPECT_EQ(metrics.at(1).at("name"), "visits");
 }
 
-TEST_F(Remap, there_and_back_again_is_the_same) {
+TEST_F(Remap, inclusive_then_exclusive_restores_values) {
   const Json before = values(a_, "visits");
   const std::string kind = run({"values", a_, "--metric", "visits"}).at("kind");
   ASSERT_EQ(kind, "EXCLUSIVE");
   remap({"--inclusive", "visits"});
   EXPECT_NE(values(b_, "visits"), before);
-  const std::string c = folder_.file("c.cubex");
+  const std::string c = directory_.file("c.cubex");
   run({"remap", b_, "--output", c, "--exclusive", "visits"});
   EXPECT_EQ(values(c, "visits").size(), before.size());
   for (const Json& row : values(c, "visits"))
     EXPECT_EQ(row.at("values"), before.at(row.at("row").get<std::size_t>()).at("values"));
 }
 
-TEST_F(Remap, what_shall_not_be_stored_keeps_its_expression) {
+TEST_F(Remap, not_convertible_metric_keeps_expression) {
   const std::string spec = specification(
       R"(<metric type="POSTDERIVED" convertible="false"><uniq_name>ratio</uniq_name>
          <dtype>FLOAT</dtype><cubepl>metric::time() / metric::visits()</cubepl></metric>)");
   const Json kept = remap({"--spec", spec}).at("profile").at("metrics").at(0);
   EXPECT_EQ(kept.at("kind"), "POSTDERIVED");
   EXPECT_EQ(kept.at("origin"), "none");
-  // Now the profile derives it by itself, and it can be computed from there.
-  const std::string c = folder_.file("c.cubex");
+  // Now the metric is derived in the profile and can be computed from it.
+  const std::string c = directory_.file("c.cubex");
   const Json found = run({"remap", b_, "--output", c, "--inclusive", "ratio"}).at("profile");
   EXPECT_EQ(found.at("metrics").at(0).at("kind"), "INCLUSIVE");
   EXPECT_EQ(found.at("metrics").at(0).at("rows"), 20);
 }
 
-TEST_F(Remap, an_expression_that_stays_is_evaluated_by_others_as_it_was) {
+TEST_F(Remap, kept_expression_keeps_rowwise_attribute) {
   const std::string spec = specification(
       R"(<metric type="POSTDERIVED" convertible="false"><uniq_name>ratio</uniq_name>
          <dtype>FLOAT</dtype><cubepl rowwise=false>metric::time()</cubepl></metric>)");
@@ -240,18 +240,18 @@ TEST_F(Remap, an_expression_that_stays_is_evaluated_by_others_as_it_was) {
   expect_text(text.str(), "<cubepl rowwise=\"false\">metric::time()</cubepl>");
 }
 
-TEST_F(Remap, an_expression_that_needs_globals_of_others_cannot_stay) {
+TEST_F(Remap, kept_expression_with_foreign_globals_is_rejected) {
   const std::string spec = specification(
       R"(<metric type="PREDERIVED_EXCLUSIVE"><uniq_name>x</uniq_name><cubepl>1</cubepl>
          <cubeplinit>{ global(g); ${g} = 2; return 0; }</cubeplinit></metric>
          <metric type="POSTDERIVED" convertible="false"><uniq_name>y</uniq_name>
          <cubepl>${g}</cubepl></metric>)");
-  expect_text(refusal({"--spec", spec}), "metric y is not convertible, and uses globals");
+  expect_text(expect_error({"--spec", spec}), "metric y is not convertible and uses globals");
   remap({"--spec", spec, "--exclusive", "y"});
   EXPECT_EQ(values(b_, "y").at(0).at("values").at(0), 2.0);
 }
 
-/// A profile without rows, of two metrics: the initialisation of "second" assigns a global that
+/// A profile of two metrics without rows: the initialization of "second" assigns a global that
 /// "first" reads.
 std::string profile_of_two_that_share() {
   Anchor anchor = testing::small_anchor();
@@ -267,7 +267,7 @@ std::string profile_of_two_that_share() {
   return write_anchor(anchor);
 }
 
-TEST_F(Remap, globals_of_other_metrics_of_the_profile_are_initialised) {
+TEST_F(Remap, globals_of_other_profile_metrics_are_initialized) {
   testing::write_archive(a_, {{"anchor.xml", profile_of_two_that_share()}});
   for (const std::string_view names : {"first", "first\nsecond"}) {
     remap({"--exclusive", names});
@@ -276,7 +276,7 @@ TEST_F(Remap, globals_of_other_metrics_of_the_profile_are_initialised) {
   }
 }
 
-TEST_F(Remap, metrics_of_any_name_can_be_selected) {
+TEST_F(Remap, metrics_with_any_name_can_be_selected) {
   for (const std::string_view name : {"perf_raw::r1a8:u,k", "", "visits"}) {
     SCOPED_TRACE(name);
     Anchor anchor = testing::small_anchor();
@@ -287,7 +287,7 @@ TEST_F(Remap, metrics_of_any_name_can_be_selected) {
     ASSERT_EQ(report.at("profile").at("metrics").size(), 1U);
     EXPECT_EQ(report.at("profile").at("metrics").at(0).at("name"), name);
     if (name == "visits") {
-      expect_text(refusal({"--select", name}), "2 metrics are named 'visits'; write one of #");
+      expect_text(expect_error({"--select", name}), "2 metrics are named 'visits'; write one of #");
     } else if (!name.empty()) {
       EXPECT_EQ(remap({"--select", name}).at("profile").at("metrics").size(), 1U);
     }
@@ -301,14 +301,14 @@ std::string profile_of_two_visits() {
   return write_anchor(anchor);
 }
 
-TEST_F(Remap, a_name_of_several_metrics_is_refused_where_a_script_reads_it) {
+TEST_F(Remap, ambiguous_name_read_by_script_is_rejected) {
   testing::write_archive(a_, {{"anchor.xml", profile_of_two_visits()}});
   const std::string_view message = "2 metrics are named 'visits'; write one of #0 (EXCLUSIVE";
   const std::string_view derived = R"(<metric type="PREDERIVED_EXCLUSIVE"><uniq_name>x</uniq_name>
                                       <cubepl>metric::visits(e)</cubepl></metric>)";
   const std::string_view stored = "<metric><uniq_name>visits</uniq_name></metric>";
   for (const std::string_view metrics : {derived, stored}) {
-    const std::string refused = refusal({"--spec", specification(metrics)});
+    const std::string refused = expect_error({"--spec", specification(metrics)});
     expect_text(refused, message);
     expect_text(refused, "a.spec");
   }
@@ -317,7 +317,7 @@ TEST_F(Remap, a_name_of_several_metrics_is_refused_where_a_script_reads_it) {
   EXPECT_EQ(remap({"--spec", other}).at("profile").at("metrics").size(), 3U);
 }
 
-TEST_F(Remap, a_name_of_several_metrics_is_refused_where_it_would_be_computed) {
+TEST_F(Remap, ambiguous_name_to_compute_is_rejected) {
   Anchor anchor = testing::small_anchor();
   for (Metric& metric : anchor.metrics) {
     metric.unique_name = "x";
@@ -326,21 +326,21 @@ TEST_F(Remap, a_name_of_several_metrics_is_refused_where_it_would_be_computed) {
     metric.expressions = {.value = "1"};
   }
   testing::write_archive(a_, {{"anchor.xml", write_anchor(anchor)}});
-  expect_text(refusal({"--exclusive", "#20"}), "several metrics are named 'x'");
+  expect_text(expect_error({"--exclusive", "#20"}), "several metrics are named 'x'");
   const Json kept = remap({"--select", "#20"}).at("profile").at("metrics");
   ASSERT_EQ(kept.size(), 1U);
   EXPECT_EQ(kept.at(0).at("kind"), "PREDERIVED_EXCLUSIVE");
 }
 
-TEST_F(Remap, an_initialiser_whose_name_is_not_unique_is_refused) {
+TEST_F(Remap, ambiguous_initializer_name_is_rejected) {
   Anchor anchor = *parse_anchor(profile_of_two_that_share());
   anchor.metrics.push_back(anchor.metrics[0]);
   anchor.metrics.back().id = 21;
   testing::write_archive(a_, {{"anchor.xml", write_anchor(anchor)}});
-  expect_text(refusal({"--exclusive", "first"}), "2 metrics are named 'second'");
+  expect_text(expect_error({"--exclusive", "first"}), "2 metrics are named 'second'");
 }
 
-TEST_F(Remap, an_id_selects_what_the_name_selects) {
+TEST_F(Remap, id_and_name_select_same_metric) {
   testing::write_archive(a_, {{"anchor.xml", write_anchor(testing::small_anchor())}});
   const std::string spec = specification("<metric><uniq_name>time</uniq_name></metric>");
   for (const std::string_view selector : {"time", "#20"}) {
@@ -350,13 +350,14 @@ TEST_F(Remap, an_id_selects_what_the_name_selects) {
   }
 }
 
-TEST_F(Remap, an_expression_whose_globals_would_go_is_refused) {
+TEST_F(Remap, kept_expression_with_dropped_globals_is_rejected) {
   testing::write_archive(a_, {{"anchor.xml", profile_of_two_that_share()}});
-  expect_text(refusal({"--exclusive", "second"}), "first stays an expression and uses globals");
+  expect_text(expect_error({"--exclusive", "second"}),
+              "first keeps its expression, which uses globals");
   remap({"--exclusive", "second", "--select", "second"});
 }
 
-TEST_F(Remap, what_is_switched_off_is_left_out) {
+TEST_F(Remap, switched_off_metrics_are_not_written) {
   const std::string spec = specification(
       R"(<metric type="PREDERIVED_EXCLUSIVE"><uniq_name>x</uniq_name><cubepl>1</cubepl>
          <cubeplinit>{ cube::metric::set::x("value", "VOID"); return 0; }</cubeplinit>
@@ -365,75 +366,75 @@ TEST_F(Remap, what_is_switched_off_is_left_out) {
   const Json report = remap({"--spec", spec});
   EXPECT_EQ(report.at("profile").at("metrics").size(), 4U);
   EXPECT_EQ(report.at("specification").at("switched_off"), 2);
-  expect_text(refusal({"--spec", spec, "--select", "y"}), "switches y off");
+  expect_text(expect_error({"--spec", spec, "--select", "y"}), "switches y off");
 }
 
-TEST_F(Remap, a_metric_that_is_not_there_is_named) {
-  expect_text(refusal({"--select", "nope"}), "there is no metric nope");
-  expect_text(refusal({"--inclusive", "time\nnope"}), "there is no metric nope");
-  expect_text(refusal({"--exclusive", "nope"}), "there is no metric nope");
+TEST_F(Remap, unknown_metric_returns_error_with_name) {
+  expect_text(expect_error({"--select", "nope"}), "no metric nope");
+  expect_text(expect_error({"--inclusive", "time\nnope"}), "no metric nope");
+  expect_text(expect_error({"--exclusive", "nope"}), "no metric nope");
 }
 
-TEST_F(Remap, outside_of_the_subset_is_named_with_its_place) {
+TEST_F(Remap, unsupported_script_returns_error_with_position) {
   const std::string spec = specification(
       "<metric type=\"PREDERIVED_EXCLUSIVE\"><uniq_name>x</uniq_name>\n"
       "<cubepl>1 + random(2)</cubepl></metric>");
-  const std::string message = refusal({"--spec", spec});
+  const std::string message = expect_error({"--spec", spec});
   expect_text(message, "a.spec");
   expect_text(message, "metric x, cubepl, line 3, column 13");
 }
 
-TEST_F(Remap, a_metric_that_no_one_has_is_an_error) {
+TEST_F(Remap, script_with_unknown_metric_returns_error) {
   const std::string spec = specification(
       "<metric type=\"PREDERIVED_EXCLUSIVE\"><uniq_name>x</uniq_name>"
       "<cubepl>metric::misspelt(e)</cubepl></metric>");
-  expect_text(refusal({"--spec", spec}), "misspelt");
+  expect_text(expect_error({"--spec", spec}), "misspelt");
 }
 
-TEST_F(Remap, values_that_cannot_be_added_up_are_named) {
+TEST_F(Remap, values_that_cannot_be_added_return_error_with_metric) {
   run({"generate", a_, "--threads", "70", "--type", "HISTOGRAM(3)"});
-  const std::string message = refusal({"--inclusive", "visits"});
+  const std::string message = expect_error({"--inclusive", "visits"});
   expect_text(message, "visits is EXCLUSIVE and has values of type HISTOGRAM(3)");
   const std::string spec = specification(
       "<metric type=\"PREDERIVED_EXCLUSIVE\"><uniq_name>x</uniq_name>"
       "<cubepl>metric::visits(e)</cubepl></metric>");
-  expect_text(refusal({"--spec", spec}), "visits has values of type HISTOGRAM(3)");
+  expect_text(expect_error({"--spec", spec}), "visits has values of type HISTOGRAM(3)");
 }
 
-TEST_F(Remap, a_type_that_nobody_knows_is_named) {
+TEST_F(Remap, unknown_type_returns_error_with_metric) {
   const std::string spec =
       specification("<metric><uniq_name>x</uniq_name><dtype>QUATERNION</dtype></metric>");
-  const std::string message = refusal({"--spec", spec});
+  const std::string message = expect_error({"--spec", spec});
   expect_text(message, "metric x");
   expect_text(message, "QUATERNION");
 }
 
-TEST_F(Remap, a_truncated_input_leaves_the_old_output_alone) {
+TEST_F(Remap, truncated_input_leaves_output_unchanged) {
   remap({});
-  const auto before = testing::contents_of(b_);
+  const auto before = testing::read_file(b_);
   std::filesystem::resize_file(a_, std::filesystem::file_size(a_) / 2);
-  refusal({});
-  EXPECT_TRUE(testing::contents_of(b_) == before);
+  expect_error({});
+  EXPECT_TRUE(testing::read_file(b_) == before);
 }
 
-TEST_F(Remap, a_row_that_is_damaged_ends_it_with_its_place) {
+TEST_F(Remap, damaged_row_returns_error_with_offset) {
   run({"generate", a_, "--threads", "70", "--metrics", "2", "--cnodes", "20", "--compress"});
   const Json metric = run({"info", a_}).at("profile").at("metrics").at(0);
-  auto bytes = testing::contents_of(a_);
+  auto bytes = testing::read_file(a_);
   const auto end =
       metric.at("offset").get<std::size_t>() + metric.at("data_bytes").get<std::size_t>();
   bytes[end - 1] ^= std::byte{0xff};
   testing::write_file(a_, bytes);
-  expect_text(refusal({}), "a.cubex at offset");
+  expect_text(expect_error({}), "a.cubex at offset");
 }
 
-TEST_F(Remap, words_that_mean_nothing_are_usage_errors) {
+TEST_F(Remap, invalid_arguments_return_usage_errors) {
   run({"remap", a_}, kExitUsage);
-  refusal({"--level", "3"}, kExitUsage);
-  refusal({"--spec", "x", "--no-spec"}, kExitUsage);
-  refusal({"--inclusive", "time", "--exclusive", "time"}, kExitUsage);
-  refusal({"--threads", "0"}, kExitUsage);
-  refusal({"--memory", "many"}, kExitUsage);
+  expect_error({"--level", "3"}, kExitUsage);
+  expect_error({"--spec", "x", "--no-spec"}, kExitUsage);
+  expect_error({"--inclusive", "time", "--exclusive", "time"}, kExitUsage);
+  expect_error({"--threads", "0"}, kExitUsage);
+  expect_error({"--memory", "many"}, kExitUsage);
 }
 
 }  // namespace

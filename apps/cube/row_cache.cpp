@@ -7,19 +7,19 @@
 
 namespace forebay::cube {
 
-/// Memory of rows that are gone: fresh memory of a row costs more than reading it from the page
-/// cache, as each of its pages is a fault.
+/// Memory of released rows. New memory for a row costs more than reading the row from the page
+/// cache, as each of its pages faults.
 struct RowCache::Pool {
   explicit Pool(std::size_t locations) : row_length(locations) {}
 
-  std::vector<double> take() {
+  std::vector<double> acquire() {
     const std::lock_guard lock(mutex);
     if (free.empty()) return std::vector<double>(row_length);
     std::vector<double> values = std::move(free.back());
     free.pop_back();
     return values;
   }
-  void give(std::vector<double> values) {
+  void release(std::vector<double> values) {
     const std::lock_guard lock(mutex);
     free.push_back(std::move(values));
   }
@@ -31,10 +31,10 @@ struct RowCache::Pool {
 
 class RowCache::Row {
  public:
-  explicit Row(std::shared_ptr<Pool> pool) : pool_(std::move(pool)), values(pool_->take()) {}
+  explicit Row(std::shared_ptr<Pool> pool) : pool_(std::move(pool)), values(pool_->acquire()) {}
   Row(const Row&) = delete;
   Row& operator=(const Row&) = delete;
-  ~Row() { pool_->give(std::move(values)); }
+  ~Row() { pool_->release(std::move(values)); }
 
  private:
   const std::shared_ptr<Pool> pool_;
@@ -56,28 +56,28 @@ RowCache::RowCache(const MetricRows& rows, std::uint64_t budget_bytes)
 
 RowCache::~RowCache() = default;
 
-std::shared_ptr<RowCache::Row> RowCache::entry_of(const FlavouredRow& which) {
-  std::shared_ptr<Row> oldest;  // goes when the lock is gone
+std::shared_ptr<RowCache::Row> RowCache::find_or_insert(const FlavoredRow& which) {
+  std::shared_ptr<Row> oldest;  // destroyed after the lock is released
   const std::lock_guard lock(mutex_);
-  const auto found = places_.find(which);
-  if (found != places_.end()) {
-    recent_.splice(recent_.begin(), recent_, found->second);
-    return recent_.front().second;
+  const auto found = lru_index_.find(which);
+  if (found != lru_index_.end()) {
+    lru_.splice(lru_.begin(), lru_, found->second);
+    return lru_.front().second;
   }
-  if (recent_.size() >= kept_rows_max_) {
-    oldest = std::move(recent_.back().second);
-    places_.erase(recent_.back().first);
-    recent_.pop_back();
-    if (oldest.use_count() == 1) oldest.reset();  // its memory is that of the new one
+  if (lru_.size() >= kept_rows_max_) {
+    oldest = std::move(lru_.back().second);
+    lru_index_.erase(lru_.back().first);
+    lru_.pop_back();
+    if (oldest.use_count() == 1) oldest.reset();  // the new row reuses its memory
   }
-  recent_.emplace_front(which, std::make_shared<Row>(pool_));
-  places_.emplace(which, recent_.begin());
+  lru_.emplace_front(which, std::make_shared<Row>(pool_));
+  lru_index_.emplace(which, lru_.begin());
   ++read_count_;
-  return recent_.front().second;
+  return lru_.front().second;
 }
 
-Result<RowCache::Handle> RowCache::get(const FlavouredRow& which, FlavourScratch& scratch) {
-  std::shared_ptr<Row> row = entry_of(which);
+Result<RowCache::Handle> RowCache::get(const FlavoredRow& which, FlavorScratch& scratch) {
+  std::shared_ptr<Row> row = find_or_insert(which);
   std::call_once(row->once, [&] {
     const Status read = rows_.read_numbers(which, row->values, scratch);
     if (!read) row->error = read.error();

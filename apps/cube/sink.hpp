@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Where a new profile goes: bytes with their places, in any order, from any thread. One small
-// interface, so that what writes is not bound to how it is written.
+// The destination of a new profile: bytes with offsets, in any order, from any thread. A small
+// interface, so that the code that produces bytes does not depend on how they are written.
 #pragma once
 
 #include <forebay/error.hpp>
@@ -11,11 +11,11 @@
 
 namespace forebay::cube {
 
-/// write() may be called from several threads at once.
+/// write() may be called by several threads at once.
 class Sink {
  public:
   virtual ~Sink() = default;
-  /// Takes all of `bytes`, which the caller may change as soon as it returns.
+  /// Writes all of `bytes`; the caller may reuse them when it returns.
   virtual Status write(std::uint64_t offset, std::span<const std::byte> bytes) = 0;
 };
 

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// The program and the machine of a synthetic profile: names as Score-P would give them to a
-// multi-zone benchmark with processes and threads.
+// The program and machine of a synthetic profile: names as in a Score-P profile of a multi-zone
+// benchmark with processes and threads.
 #include <algorithm>
 #include <array>
 #include <string>
@@ -42,7 +42,7 @@ struct PathName {
   std::string_view name;
   std::string_view paradigm;
 };
-/// Depth first; a call path's parent is the last one before it that is one less deep.
+/// Depth first. The parent of a call path is the last one before it that is one level higher.
 constexpr std::array kPaths{
     PathName{0, "bt_mz", "compiler"},
     PathName{1, "mpi_setup_", "compiler"},
@@ -103,11 +103,11 @@ constexpr std::array kPaths{
 };
 static_assert(kPaths.size() == 56);
 
-Metric metric_at(std::uint32_t place, const std::optional<ValueType>& type) {
-  const MetricName& name = kMetrics[place % kMetrics.size()];
-  const std::size_t round = place / kMetrics.size();
+Metric metric_at(std::uint32_t index, const std::optional<ValueType>& type) {
+  const MetricName& name = kMetrics[index % kMetrics.size()];
+  const std::size_t round = index / kMetrics.size();
   const std::string ending = round == 0 ? "" : fmt::format("_{}", round);
-  return {.id = place,
+  return {.id = index,
           .kind = name.kind,
           .type = type.value_or(ValueType{name.type, 1}),
           .unique_name = std::string(name.unique_name) + ending,
@@ -117,28 +117,28 @@ Metric metric_at(std::uint32_t place, const std::optional<ValueType>& type) {
 }
 
 /// Call paths beyond the table are functions below the root.
-PathName path_at(std::uint32_t place) {
-  return place < kPaths.size() ? kPaths[place] : PathName{1, "", "compiler"};
+PathName path_at(std::uint32_t index) {
+  return index < kPaths.size() ? kPaths[index] : PathName{1, "", "compiler"};
 }
 
 void add_program(Anchor& anchor, std::uint32_t call_paths) {
   std::vector<std::uint32_t> path;
-  for (std::uint32_t place = 0; place < call_paths; ++place) {
-    const PathName name = path_at(place);
+  for (std::uint32_t index = 0; index < call_paths; ++index) {
+    const PathName name = path_at(index);
     path.resize(name.depth);
     const std::string text =
-        name.name.empty() ? fmt::format("zone_{}_", place) : std::string(name.name);
-    anchor.regions.push_back({.id = place,
+        name.name.empty() ? fmt::format("zone_{}_", index) : std::string(name.name);
+    anchor.regions.push_back({.id = index,
                               .name = text,
                               .mangled_name = text,
                               .module = "bt-mz.f",
                               .paradigm = std::string(name.paradigm),
                               .role = "function"});
-    anchor.call_tree.add({.id = place,
-                          .region = place,
+    anchor.call_tree.add({.id = index,
+                          .region = index,
                           .parent = path.empty() ? kNone : path.back(),
                           .parameters = {}});
-    path.push_back(place);
+    path.push_back(index);
   }
 }
 
@@ -162,7 +162,7 @@ void add_process(Anchor& anchor, std::uint32_t rank, std::uint32_t threads) {
 
 }  // namespace
 
-Anchor synthetic_anchor(const SyntheticShape& shape) {
+Anchor synthetic_anchor(const SyntheticOptions& shape) {
   Anchor anchor;
   anchor.version = "4.4";
   anchor.attributes = {{"Creator", "forebay cube generate"}, {"Cube Version", "4.4"}};

@@ -22,8 +22,8 @@ constexpr Field kGroup{116, 8};
 constexpr Field kSize{124, 12};
 constexpr Field kTime{136, 12};
 constexpr Field kChecksum{148, 8};
-constexpr std::size_t kKindOffset = 156;
-constexpr Field kMark{257, 8};
+constexpr std::size_t kTypeflagOffset = 156;
+constexpr Field kMagic{257, 8};
 constexpr Field kPrefix{345, 155};
 constexpr std::string_view kUstar = "ustar";
 
@@ -43,7 +43,7 @@ void put(TarBlock& block, Field field, std::string_view text) {
                          [](char c) { return static_cast<std::byte>(c); });
 }
 
-/// A name that is too long for its field goes into two, without the '/' where it is cut.
+/// A name longer than its field is split at a '/', which is not stored.
 void put_name(TarBlock& block, std::string_view name) {
   const std::size_t room = kName.size + 1;
   const std::size_t cut = name.size() < room ? name.npos : name.find('/', name.size() - room);
@@ -72,7 +72,7 @@ std::string size_field(std::uint64_t size_bytes) {
   return field;
 }
 
-/// The sum of all bytes, with the checksum's own as blanks.
+/// The sum of all bytes, with the checksum field as blanks.
 std::uint64_t checksum_of(Block block) {
   std::uint64_t sum = 0;
   for (std::size_t i = 0; i < block.size(); ++i) {
@@ -82,7 +82,7 @@ std::uint64_t checksum_of(Block block) {
   return sum;
 }
 
-/// Octal digits, after blanks and up to a blank, NUL or the field's end; none are 0.
+/// Octal digits, after blanks and up to a blank, NUL or the field's end; no digits are 0.
 std::optional<std::uint64_t> octal(Block block, Field field) {
   std::uint64_t number = 0;
   std::size_t i = field.offset;
@@ -123,10 +123,10 @@ TarBlock encode_tar_header(std::string_view name, std::uint64_t size_bytes) {
   put(block, kUser, "0000000");
   put(block, kGroup, "0000000");
   put(block, kSize, size_field(size_bytes));
-  // A blank first, so that whoever reads on past twelve digits of size finds an end.
+  // Begin with a blank, which ends a size of twelve digits for readers that parse past its field.
   put(block, kTime, fmt::format(" {:010o}", 0));
-  block[kKindOffset] = std::byte{'0'};
-  put(block, kMark, std::string_view("ustar\00000", 8));
+  block[kTypeflagOffset] = std::byte{'0'};
+  put(block, kMagic, std::string_view("ustar\00000", 8));
   put(block, kChecksum, fmt::format("{:06o}", checksum_of(block)));
   block[kChecksum.offset + kChecksum.size - 1] = std::byte{' '};
   return block;
@@ -134,21 +134,21 @@ TarBlock encode_tar_header(std::string_view name, std::uint64_t size_bytes) {
 
 Result<TarHeader> decode_tar_header(std::span<const std::byte, kTarBlockBytes> block) {
   TarHeader header;
-  header.checksum_is_right = octal(block, kChecksum) == checksum_of(block);
-  const bool is_marked = text_of(block, {kMark.offset, kUstar.size()}) == kUstar;
-  if (!header.checksum_is_right && !is_marked) {
-    return damaged_header(0, "no tar header: neither its mark nor its checksum is right");
+  header.is_checksum_valid = octal(block, kChecksum) == checksum_of(block);
+  const bool is_marked = text_of(block, {kMagic.offset, kUstar.size()}) == kUstar;
+  if (!header.is_checksum_valid && !is_marked) {
+    return damaged_header(0, "not a tar header; neither its magic nor its checksum is right");
   }
   const std::optional<std::uint64_t> size_bytes = size_of(block);
-  if (!size_bytes) return damaged_header(kSize.offset, "the size in a tar header is no number");
+  if (!size_bytes) return damaged_header(kSize.offset, "the size in a tar header is not a number");
   header.size_bytes = *size_bytes;
   header.name = text_of(block, kName);
-  // GNU tar keeps other things at the place of the prefix, and has a blank behind its mark.
-  const bool has_prefix = is_marked && byte_at(block, kMark.offset + kUstar.size()) == 0;
+  // GNU tar stores other data in the place of the prefix, and has a blank after its magic.
+  const bool has_prefix = is_marked && byte_at(block, kMagic.offset + kUstar.size()) == 0;
   const std::string prefix = has_prefix ? text_of(block, kPrefix) : std::string{};
   if (!prefix.empty()) header.name = prefix + '/' + header.name;
-  const unsigned char kind = byte_at(block, kKindOffset);
-  header.kind = kind == 0 ? '0' : static_cast<char>(kind);
+  const unsigned char kind = byte_at(block, kTypeflagOffset);
+  header.typeflag = kind == 0 ? '0' : static_cast<char>(kind);
   return header;
 }
 

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Headers of tar members, as docs/formats/cubex.md says under "Container". Only what a profile
-// needs of tar: ordinary files with short names, of any size.
+// Headers of tar members: docs/formats/cubex.md, "Container". Only the part of tar that profiles
+// use: regular files of any size, with short names.
 #pragma once
 
 #include <forebay/error.hpp>
@@ -18,26 +18,26 @@ inline constexpr std::uint64_t kTarBlockBytes = 512;
 inline constexpr std::size_t kTarNameBytesMax = 100;
 using TarBlock = std::array<std::byte, kTarBlockBytes>;
 
-/// `size_bytes` and what fills it up to whole blocks.
-constexpr std::uint64_t in_blocks(std::uint64_t size_bytes) {
+/// `size_bytes`, rounded up to whole blocks.
+constexpr std::uint64_t round_up_to_block(std::uint64_t size_bytes) {
   return (size_bytes + kTarBlockBytes - 1) / kTarBlockBytes * kTarBlockBytes;
 }
 
 struct TarHeader {
   std::string name;
   std::uint64_t size_bytes = 0;
-  char kind = '0';  ///< as in the header; NUL has become '0'
-  bool checksum_is_right = true;
+  char typeflag = '0';  ///< as in the header; NUL is read as '0'
+  bool is_checksum_valid = true;
 
-  bool is_file() const noexcept { return kind == '0'; }
+  bool is_file() const noexcept { return typeflag == '0'; }
 };
 
-/// The header of an ordinary file. `name` has 1 to kTarNameBytesMax bytes, or these behind a '/'
-/// and at most 155 bytes before it.
+/// Encodes the header of a regular file. `name` has 1 to kTarNameBytesMax bytes; at most 155 bytes
+/// and a '/' may precede these.
 TarBlock encode_tar_header(std::string_view name, std::uint64_t size_bytes);
 
-/// Reads a block that is not all zeros. Fails with kDamage where it is no header: neither its
-/// checksum nor its mark is right, or its size is no number.
+/// Decodes a block that is not all zeros. Fails with kDamage if it is not a header: neither its
+/// checksum nor its magic is right, or its size is not a number.
 Result<TarHeader> decode_tar_header(std::span<const std::byte, kTarBlockBytes> block);
 
 bool is_zero(std::span<const std::byte> bytes);

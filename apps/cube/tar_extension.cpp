@@ -7,12 +7,12 @@ namespace forebay::cube {
 
 namespace {
 
-Status refuse(ErrorClass kind, std::string cause) {
+Status extension_error(ErrorClass kind, std::string cause) {
   return failure(
       {.kind = kind, .operation = "read an extended tar header", .cause = std::move(cause)});
 }
 
-/// The whole text as a number.
+/// Parses the whole text as a number.
 std::optional<std::uint64_t> number_of(std::string_view text) {
   std::uint64_t number = 0;
   const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), number);
@@ -40,12 +40,14 @@ std::optional<Record> take_record(std::string_view& body) {
 
 Status add_record(TarExtension& extension, const Record& record) {
   if (record.key.starts_with("GNU.sparse."))
-    return refuse(ErrorClass::kUnsupported, "a sparse member; pack it again without --sparse");
+    return extension_error(ErrorClass::kUnsupported,
+                           "the member is sparse; create the archive without --sparse");
   if (record.key == "path") extension.name = record.value;
   if (record.key != "size") return {};
   extension.size_bytes = number_of(record.value);
   if (extension.size_bytes) return {};
-  return refuse(ErrorClass::kDamage, "the size \"" + std::string(record.value) + "\" is no number");
+  return extension_error(ErrorClass::kDamage,
+                         "the size \"" + std::string(record.value) + "\" is not a number");
 }
 
 }  // namespace
@@ -55,7 +57,7 @@ Status TarExtension::add(char kind, std::string_view body) {
   if (kind != 'x' && kind != 'g') return {};
   while (!body.empty()) {
     const auto record = take_record(body);
-    if (!record) return refuse(ErrorClass::kDamage, "it is no list of records");
+    if (!record) return extension_error(ErrorClass::kDamage, "the header is not a list of records");
     if (Status added = add_record(*this, *record); !added) return added;
   }
   return {};

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// What extended headers say of the member behind them: PAX (POSIX.1-2001, as Python's tarfile
-// writes it) and the long names of GNU tar.
+// Extended headers, which describe the next member: PAX (POSIX.1-2001, as written by Python's
+// tarfile) and long names of GNU tar.
 #pragma once
 
 #include <forebay/error.hpp>
@@ -14,23 +14,23 @@
 
 namespace forebay::cube {
 
-/// More than the longest path takes; what is larger is no extended header.
+/// Longer than any path; a larger member is not accepted as an extended header.
 inline constexpr std::uint64_t kTarExtensionBytesMax = std::uint64_t{1} << 20U;
 
-/// Replaces the fields of the header of the next member.
+/// Replacements for header fields of the next member.
 struct TarExtension {
   std::optional<std::string> name = {};
   std::optional<std::uint64_t> size_bytes = {};
 
-  /// Adds what the body of an extended header of this kind says: 'x' and 'g' (PAX), 'L' (GNU); of
-  /// others nothing. Fails with kDamage where it is no list of records, with kUnsupported where the
-  /// member is sparse, so that its bytes are not those of the file.
+  /// Adds the content of an extended header of this kind: 'x' and 'g' (PAX), 'L' (GNU); others are
+  /// ignored. Fails with kDamage if the body is not a list of records. Fails with kUnsupported if
+  /// the member is sparse, because its bytes are then not those of the file.
   Status add(char kind, std::string_view body);
-  /// Replaces what it says of the next member.
+  /// Replaces the fields of `header` that the extended header contains.
   void apply_to(TarHeader& header) const;
 };
 
-/// Whether a member of this kind says something of others, and has no file of its own.
+/// Whether a member of this kind describes other members and is not a file.
 constexpr bool is_tar_extension(char kind) {
   return kind == 'x' || kind == 'g' || kind == 'L' || kind == 'K';
 }

@@ -8,7 +8,7 @@
 namespace forebay::cube {
 namespace {
 
-std::string text(const TarBlock& block, std::size_t offset, std::size_t size) {
+std::string read_text(const TarBlock& block, std::size_t offset, std::size_t size) {
   std::string text;
   for (std::size_t i = offset; i < offset + size; ++i)
     text += static_cast<char>(block[i]);
@@ -20,7 +20,7 @@ void set(TarBlock& block, std::size_t offset, std::string_view bytes) {
     block[offset + i] = static_cast<std::byte>(bytes[i]);
 }
 
-TEST(Tar, a_header_survives_being_written) {
+TEST(Tar, header_round_trips) {
   for (const std::uint64_t size_bytes :
        {0ULL, 1ULL, 511ULL, 512ULL, (1ULL << 33U) - 1, 1ULL << 33U, (1ULL << 36U) - 1, 1ULL << 36U,
         1ULL << 40U, (1ULL << 63U) - 1}) {
@@ -28,43 +28,43 @@ TEST(Tar, a_header_survives_being_written) {
     ASSERT_TRUE(header) << header.error().message();
     EXPECT_EQ(header->name, "12.data");
     EXPECT_EQ(header->size_bytes, size_bytes);
-    EXPECT_TRUE(header->checksum_is_right);
+    EXPECT_TRUE(header->is_checksum_valid);
     EXPECT_TRUE(header->is_file());
   }
 }
 
-TEST(Tar, sizes_are_written_as_the_page_says) {
-  EXPECT_EQ(text(encode_tar_header("a", 30), 124, 12), std::string("00000000036\0", 12));
-  EXPECT_EQ(text(encode_tar_header("a", (1ULL << 33U) - 1), 124, 12),
+TEST(Tar, sizes_use_documented_encoding) {
+  EXPECT_EQ(read_text(encode_tar_header("a", 30), 124, 12), std::string("00000000036\0", 12));
+  EXPECT_EQ(read_text(encode_tar_header("a", (1ULL << 33U) - 1), 124, 12),
             std::string("77777777777\0", 12));
-  EXPECT_EQ(text(encode_tar_header("a", 1ULL << 33U), 124, 13), "100000000000 ");
-  EXPECT_EQ(text(encode_tar_header("a", 1ULL << 36U), 124, 12),
+  EXPECT_EQ(read_text(encode_tar_header("a", 1ULL << 33U), 124, 13), "100000000000 ");
+  EXPECT_EQ(read_text(encode_tar_header("a", 1ULL << 36U), 124, 12),
             std::string("\x80\0\0\0\0\0\0\x10\0\0\0\0", 12));
 }
 
-TEST(Tar, a_name_of_a_hundred_bytes_has_no_end) {
+TEST(Tar, name_of_100_bytes_has_no_terminator) {
   const std::string name(kTarNameBytesMax, 'n');
   EXPECT_EQ(decode_tar_header(encode_tar_header(name, 1))->name, name);
 }
 
-TEST(Tar, a_longer_name_is_cut_at_a_slash) {
-  for (const std::size_t folder_bytes : {1UL, 20UL, kTarNameBytesMax, 155UL}) {
+TEST(Tar, longer_name_is_split_at_slash) {
+  for (const std::size_t directory_bytes : {1UL, 20UL, kTarNameBytesMax, 155UL}) {
     const std::string name =
-        std::string(folder_bytes, 'f') + "/" + std::string(kTarNameBytesMax, 'n');
+        std::string(directory_bytes, 'f') + "/" + std::string(kTarNameBytesMax, 'n');
     EXPECT_EQ(decode_tar_header(encode_tar_header(name, 1))->name, name);
   }
 }
 
-TEST(Tar, a_wrong_checksum_is_told_and_read_over) {
+TEST(Tar, wrong_checksum_is_reported_and_accepted) {
   TarBlock block = encode_tar_header("a", 30);
   set(block, 148, std::string_view("000001\0 ", 8));
   const auto header = decode_tar_header(block);
   ASSERT_TRUE(header);
-  EXPECT_FALSE(header->checksum_is_right);
+  EXPECT_FALSE(header->is_checksum_valid);
   EXPECT_EQ(header->size_bytes, 30U);
 }
 
-TEST(Tar, a_kind_of_nul_is_an_ordinary_file) {
+TEST(Tar, typeflag_nul_is_a_regular_file) {
   TarBlock block = encode_tar_header("a", 30);
   block[156] = std::byte{0};
   EXPECT_TRUE(decode_tar_header(block)->is_file());
@@ -72,7 +72,7 @@ TEST(Tar, a_kind_of_nul_is_an_ordinary_file) {
   EXPECT_FALSE(decode_tar_header(block)->is_file());
 }
 
-TEST(Tar, a_block_that_is_no_header_is_damage) {
+TEST(Tar, block_without_header_is_damage) {
   TarBlock block = encode_tar_header("a", 30);
   block[257] = std::byte{'x'};
   const auto header = decode_tar_header(block);
@@ -80,7 +80,7 @@ TEST(Tar, a_block_that_is_no_header_is_damage) {
   EXPECT_EQ(header.error().kind(), ErrorClass::kDamage);
 }
 
-TEST(Tar, a_size_that_is_no_number_is_damage_at_its_place) {
+TEST(Tar, invalid_size_returns_damage_with_offset) {
   for (const std::string& size :
        {std::string("0000000z036\0", 12), std::string(12, '\xff'), "\x80" + std::string(11, '\xff'),
         std::string("-0000000001\0", 12)}) {
@@ -92,17 +92,17 @@ TEST(Tar, a_size_that_is_no_number_is_damage_at_its_place) {
   }
 }
 
-TEST(Tar, long_names_of_other_programs_are_put_together) {
+TEST(Tar, prefix_and_name_are_joined) {
   TarBlock block = encode_tar_header("0.data", 30);
-  set(block, 345, "folder");
-  EXPECT_EQ(decode_tar_header(block)->name, "folder/0.data");
+  set(block, 345, "directory");
+  EXPECT_EQ(decode_tar_header(block)->name, "directory/0.data");
 }
 
-TEST(Tar, sizes_in_blocks) {
-  EXPECT_EQ(in_blocks(0), 0U);
-  EXPECT_EQ(in_blocks(1), 512U);
-  EXPECT_EQ(in_blocks(512), 512U);
-  EXPECT_EQ(in_blocks(513), 1024U);
+TEST(Tar, sizes_are_rounded_up_to_blocks) {
+  EXPECT_EQ(round_up_to_block(0), 0U);
+  EXPECT_EQ(round_up_to_block(1), 512U);
+  EXPECT_EQ(round_up_to_block(512), 512U);
+  EXPECT_EQ(round_up_to_block(513), 1024U);
 }
 
 }  // namespace

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// What the tests of this folder share besides those of all applications: a small description, bytes
-// as a source, and text as gzip leaves it.
+// Shared test helpers in addition to those of all applications: a small description, an in-memory
+// file, archives and gzip.
 #pragma once
 
 #include <algorithm>
@@ -10,24 +10,24 @@
 
 #include <zlib.h>
 
-#include "command/published_file.hpp"
+#include "command/atomic_file.hpp"
 #include "command/testing.hpp"
 #include "cube/anchor.hpp"
-#include "cube/byte_source.hpp"
 #include "cube/container.hpp"
 #include "cube/container_layout.hpp"
+#include "cube/random_access_file.hpp"
 #include "cube/sink.hpp"
 
 namespace forebay::cube::testing {
 
-using command::testing::contents_of;
-using command::testing::TempFolder;
+using command::testing::read_file;
+using command::testing::TempDirectory;
 using command::testing::write_file;
 
-/// A file that is in memory.
-class MemorySource : public ByteSource {
+/// A RandomAccessFile in memory.
+class MemoryFile : public RandomAccessFile {
  public:
-  explicit MemorySource(std::vector<std::byte> bytes) : bytes_(std::move(bytes)) {}
+  explicit MemoryFile(std::vector<std::byte> bytes) : bytes_(std::move(bytes)) {}
   const std::string& path() const noexcept override { return path_; }
   std::uint64_t size_bytes() const noexcept override { return bytes_.size(); }
   Status read(std::uint64_t offset, std::span<std::byte> into) const override {
@@ -43,19 +43,19 @@ class MemorySource : public ByteSource {
   std::vector<std::byte> bytes_;
 };
 
-/// A file, written when write() is called.
+/// A file that is written synchronously by write().
 class FileSink : public Sink {
  public:
-  explicit FileSink(command::PublishedFile& file) : file_(file) {}
+  explicit FileSink(command::AtomicFile& file) : file_(file) {}
   Status write(std::uint64_t offset, std::span<const std::byte> bytes) override {
     return file_.write(offset, bytes);
   }
 
  private:
-  command::PublishedFile& file_;
+  command::AtomicFile& file_;
 };
 
-/// Two measured metrics (EXCLUSIVE INT16 of id 0, INCLUSIVE DOUBLE of id 20), the call tree
+/// Two measured metrics (EXCLUSIVE INT16 with id 0, INCLUSIVE DOUBLE with id 20), the call tree
 /// a(b(d),c) and four locations.
 inline Anchor small_anchor() {
   Anchor anchor;
@@ -99,37 +99,37 @@ inline std::vector<std::byte> bytes_of(std::string_view text) {
   return {bytes.begin(), bytes.end()};
 }
 
-/// The name of a member and what is in it.
+/// Name and content of a member.
 using NamedContent = std::pair<std::string, std::string>;
 
 inline void write_archive(const std::string& path, const std::vector<NamedContent>& members) {
   ArchiveLayout archive;
   std::string file;
-  const auto add = [&](const Piece& piece) {
-    file.append(reinterpret_cast<const char*>(piece.bytes.data()), piece.bytes.size());
+  const auto add = [&](const FileSegment& segment) {
+    file.append(reinterpret_cast<const char*>(segment.bytes.data()), segment.bytes.size());
   };
   for (const auto& [name, content] : members) {
-    const MemberPlace place = archive.append(name, content.size());
-    add(header_of(place));
+    const MemberLayout member = archive.append(name, content.size());
+    add(header_of(member));
     file += content;
-    add(filler_of(place));
+    add(padding_of(member));
   }
   add(archive.end());
   write_file(path, bytes_of(file));
 }
 
-inline std::string gzipped(const std::string& text) {
+inline std::string gzip(const std::string& text) {
   z_stream stream{};
   deflateInit2(&stream, 6, Z_DEFLATED, 15 + 16, 8, Z_DEFAULT_STRATEGY);
-  std::string packed(text.size() + 1024, '\0');
+  std::string compressed(text.size() + 1024, '\0');
   stream.next_in = reinterpret_cast<Bytef*>(const_cast<char*>(text.data()));
   stream.avail_in = static_cast<uInt>(text.size());
-  stream.next_out = reinterpret_cast<Bytef*>(packed.data());
-  stream.avail_out = static_cast<uInt>(packed.size());
+  stream.next_out = reinterpret_cast<Bytef*>(compressed.data());
+  stream.avail_out = static_cast<uInt>(compressed.size());
   deflate(&stream, Z_FINISH);
-  packed.resize(packed.size() - stream.avail_out);
+  compressed.resize(compressed.size() - stream.avail_out);
   deflateEnd(&stream);
-  return packed;
+  return compressed;
 }
 
 }  // namespace forebay::cube::testing

@@ -16,7 +16,7 @@ struct Name {
   std::string_view text;
   ValueKind kind;
 };
-/// The first name of each kind is the one that we write.
+/// The first name of each kind is the one that Forebay writes.
 constexpr std::array kNames{
     Name{"INT8", ValueKind::kInt8},
     Name{"UINT8", ValueKind::kUint8},
@@ -49,7 +49,8 @@ constexpr std::array kNames{
 };
 
 constexpr std::uint64_t kScaleTermBytes = 20;
-/// What CubeLib reserves for a measurement: its struct has padding, its bytes in the file do not.
+/// Bytes that CubeLib reserves for a measurement: its struct has padding, the numbers in the file
+/// do not.
 constexpr std::uint64_t kScaleMeasurementRoomBytes = 24;
 
 bool has_count(ValueKind kind) {
@@ -61,7 +62,7 @@ Scalar scalar_of(ValueKind kind) {
 }
 static_assert(static_cast<int>(Scalar::kF64) == static_cast<int>(ValueKind::kDouble));
 
-std::string_view trimmed(std::string_view text) {
+std::string_view trim(std::string_view text) {
   const auto is_blank = [](char c) { return c == ' ' || c == '\t' || c == '\n' || c == '\r'; };
   while (!text.empty() && is_blank(text.front()))
     text.remove_prefix(1);
@@ -70,10 +71,10 @@ std::string_view trimmed(std::string_view text) {
   return text;
 }
 
-/// The n of "(n)"; nullopt if that is not what `text` is, or n is 0 or too large.
-std::optional<std::uint32_t> count_in(std::string_view text) {
+/// The n of "(n)"; nullopt if `text` has another form, or if n is 0 or too large.
+std::optional<std::uint32_t> parse_count(std::string_view text) {
   if (text.size() < 3 || text.front() != '(' || text.back() != ')') return std::nullopt;
-  const std::string_view digits = trimmed(text.substr(1, text.size() - 2));
+  const std::string_view digits = trim(text.substr(1, text.size() - 2));
   std::uint32_t count = 0;
   const auto [end, error] = std::from_chars(digits.data(), digits.data() + digits.size(), count);
   const bool is_whole = error == std::errc{} && end == digits.data() + digits.size();
@@ -81,16 +82,16 @@ std::optional<std::uint32_t> count_in(std::string_view text) {
   return count;
 }
 
-Error unknown(std::string_view text) {
+Error unknown_type_error(std::string_view text) {
   return Error({.kind = ErrorClass::kUnsupported,
                 .operation = "read a value type",
-                .cause = fmt::format("'{}' is no value type that is known", text)});
+                .cause = fmt::format("'{}' is not a known value type", text)});
 }
 
-/// Calls `use` with a zero of the C++ type of `scalar`: the choice is made once and not for a
-/// number.
+/// Calls `use` with a zero of the C++ type of `scalar`, so that the type is dispatched once and not
+/// for each number.
 template <class Use>
-void with_scalar(Scalar scalar, const Use& use) {
+void dispatch_scalar(Scalar scalar, const Use& use) {
   switch (scalar) {
     case Scalar::kI8:
       return use(std::int8_t{});
@@ -128,7 +129,7 @@ std::vector<ScalarRun> scale_function(std::span<const std::byte> value, ByteOrde
   return runs;
 }
 
-void reverse_each(std::span<std::byte> bytes, std::size_t width) {
+void reverse_elements(std::span<std::byte> bytes, std::size_t width) {
   for (; bytes.size() >= width; bytes = bytes.subspan(width))
     std::ranges::reverse(bytes.first(width));
 }
@@ -160,22 +161,22 @@ std::string ValueType::name() const {
 }
 
 Result<ValueType> parse_value_type(std::string_view text) {
-  const std::string_view whole = trimmed(text);
+  const std::string_view whole = trim(text);
   const std::size_t bracket = std::min(whole.find('('), whole.size());
-  const auto found = std::ranges::find(kNames, trimmed(whole.substr(0, bracket)), &Name::text);
-  if (found == kNames.end()) return failure(unknown(text));
+  const auto found = std::ranges::find(kNames, trim(whole.substr(0, bracket)), &Name::text);
+  if (found == kNames.end()) return failure(unknown_type_error(text));
   if (!has_count(found->kind)) {
-    if (bracket != whole.size()) return failure(unknown(text));
+    if (bracket != whole.size()) return failure(unknown_type_error(text));
     return ValueType{found->kind, 1};
   }
-  const std::optional<std::uint32_t> count = count_in(whole.substr(bracket));
-  if (!count) return failure(unknown(text));
+  const std::optional<std::uint32_t> count = parse_count(whole.substr(bracket));
+  if (!count) return failure(unknown_type_error(text));
   return ValueType{found->kind, *count};
 }
 
-std::vector<ScalarRun> numbers_of(ValueType type,
-                                  std::span<const std::byte> value,
-                                  ByteOrder order) {
+std::vector<ScalarRun> scalar_runs_of(ValueType type,
+                                      std::span<const std::byte> value,
+                                      ByteOrder order) {
   switch (type.kind) {
     case ValueKind::kComplex:
     case ValueKind::kRate:
@@ -193,18 +194,18 @@ std::vector<ScalarRun> numbers_of(ValueType type,
   }
 }
 
-void turn_values(ValueType type, ByteOrder from, ByteOrder to, std::span<std::byte> values) {
+void swap_value_bytes(ValueType type, ByteOrder from, ByteOrder to, std::span<std::byte> values) {
   if (from == to) return;
   if (type.is_scalar() || type.kind == ValueKind::kComplex || type.kind == ValueKind::kRate) {
-    reverse_each(values, size_of(scalar_of(type.kind)));
+    reverse_elements(values, size_of(scalar_of(type.kind)));
     return;
   }
   const std::uint64_t size_bytes = type.size_bytes();
   for (; values.size() >= size_bytes; values = values.subspan(size_bytes)) {
     auto rest = values.first(size_bytes);
-    for (const ScalarRun& run : numbers_of(type, values.first(size_bytes), from)) {
+    for (const ScalarRun& run : scalar_runs_of(type, values.first(size_bytes), from)) {
       const std::size_t bytes = run.count * size_of(run.scalar);
-      reverse_each(rest.first(bytes), size_of(run.scalar));
+      reverse_elements(rest.first(bytes), size_of(run.scalar));
       rest = rest.subspan(bytes);
     }
   }
@@ -212,7 +213,7 @@ void turn_values(ValueType type, ByteOrder from, ByteOrder to, std::span<std::by
 
 double as_double(Scalar scalar, std::span<const std::byte> bytes) {
   double number = 0;
-  with_scalar(scalar, [&]<class T>(T) { number = static_cast<double>(load<T>(bytes)); });
+  dispatch_scalar(scalar, [&]<class T>(T) { number = static_cast<double>(load<T>(bytes)); });
   return number;
 }
 
@@ -220,9 +221,9 @@ Status as_doubles(ValueType type, std::span<const std::byte> values, std::span<d
   if (!type.is_scalar()) {
     return failure({.kind = ErrorClass::kUnsupported,
                     .operation = "read values as numbers",
-                    .cause = fmt::format("a value of type {} is several numbers", type.name())});
+                    .cause = fmt::format("a value of type {} has several numbers", type.name())});
   }
-  with_scalar(scalar_of(type.kind), [&]<class T>(T) {
+  dispatch_scalar(scalar_of(type.kind), [&]<class T>(T) {
     for (std::size_t i = 0; i < numbers.size(); ++i)
       numbers[i] = static_cast<double>(load<T>(values.subspan(i * sizeof(T))));
   });

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// What one value of a metric is: docs/formats/cubex.md, "Value types". Every type is a sequence of
-// plain numbers, so that turning byte order, comparing and printing are written once.
+// The type of a metric's values: docs/formats/cubex.md, "Value types". Every type is a sequence of
+// plain numbers, so that swapping, comparing and printing are implemented once.
 #pragma once
 
 #include <forebay/error.hpp>
@@ -16,7 +16,7 @@
 
 namespace forebay::cube {
 
-/// The types of the table of the page, in its order.
+/// The types of the format's table, in its order.
 enum class ValueKind : std::uint8_t {
   kInt8,
   kUint8,
@@ -61,33 +61,32 @@ struct ValueType {
 
   /// Bytes of one value, packed.
   std::uint64_t size_bytes() const noexcept;
-  /// The name as we write it: "UINT64", "HISTOGRAM(5)".
+  /// The name as Forebay writes it: "UINT64", "HISTOGRAM(5)".
   std::string name() const;
   /// Whether a value is one number.
   bool is_scalar() const noexcept { return kind <= ValueKind::kMaxDouble; }
   friend bool operator==(const ValueType&, const ValueType&) noexcept = default;
 };
 
-/// The type that a dtype names, also by its other names. Fails with kUnsupported for an unknown
-/// name, and one whose n is missing or over kCountLimit.
+/// Parses a dtype, including alternative names. Fails with kUnsupported for an unknown name, and if
+/// n is missing or over kCountLimit.
 Result<ValueType> parse_value_type(std::string_view text);
 
-/// The numbers of one value, in their order. For SCALE_FUNC `value` says how many are in use, and
-/// counts over the limits are cut to them; the others do not look at it.
-std::vector<ScalarRun> numbers_of(ValueType type,
-                                  std::span<const std::byte> value,
-                                  ByteOrder order = ByteOrder::kLittle);
+/// The numbers of one value, in order. For SCALE_FUNC, `value` determines how many are used, and
+/// counts over the limits are reduced to them; other types ignore `value`.
+std::vector<ScalarRun> scalar_runs_of(ValueType type,
+                                      std::span<const std::byte> value,
+                                      ByteOrder order = ByteOrder::kLittle);
 
-/// Turns packed values from `order` to that of this machine, or back, in place. `values` holds
-/// whole values.
-void turn_values(ValueType type, ByteOrder from, ByteOrder to, std::span<std::byte> values);
+/// Converts packed values from byte order `from` to `to`, in place. `values` must hold whole
+/// values.
+void swap_value_bytes(ValueType type, ByteOrder from, ByteOrder to, std::span<std::byte> values);
 
-/// The number at the beginning of `bytes`, as a double: whole numbers over 2^53 are rounded.
+/// The number at the beginning of `bytes`, as a double; whole numbers over 2^53 are rounded.
 double as_double(Scalar scalar, std::span<const std::byte> bytes);
 
-/// Packed values of one number each, in this machine's byte order, as doubles: `numbers` has as
-/// many as `values` holds. Fails with kUnsupported for types of several numbers, which do not say
-/// what their one number would be.
+/// Converts packed values of one number each, in this machine's byte order, to doubles. `numbers`
+/// has one element per value. Fails with kUnsupported for types of several numbers.
 Status as_doubles(ValueType type, std::span<const std::byte> values, std::span<double> numbers);
 
 }  // namespace forebay::cube

@@ -8,7 +8,7 @@
 namespace forebay::cube {
 namespace {
 
-TEST(ValueType, sizes_are_those_of_the_page) {
+TEST(ValueType, sizes_match_documentation) {
   const std::map<std::string, std::uint64_t> sizes{
       {"INT8", 1},          {"UINT8", 1},        {"CHAR", 1},           {"INT16", 2},
       {"SHORT INT", 2},     {"UINT16", 2},       {"INT32", 4},          {"SIGNED INT", 4},
@@ -24,7 +24,7 @@ TEST(ValueType, sizes_are_those_of_the_page) {
   }
 }
 
-TEST(ValueType, names_that_mean_nothing_are_refused_by_name) {
+TEST(ValueType, unknown_names_return_error_with_name) {
   for (const std::string name :
        {"", "double", "DOUBLE(3)", "NDOUBLES", "NDOUBLES(0)", "NDOUBLES(-1)", "NDOUBLES(65537)",
         "NDOUBLES(3", "HISTOGRAM()", "HISTOGRAM(3)x", "QUATERNION", "RATE(", "SCALE_FUNC()"}) {
@@ -35,7 +35,7 @@ TEST(ValueType, names_that_mean_nothing_are_refused_by_name) {
   }
 }
 
-/// Bytes of a value: 0, 1, 2, ...; those of SCALE_FUNC begin with legal counts.
+/// Bytes of a value: 0, 1, 2, ...; those of SCALE_FUNC begin with valid counts.
 std::vector<std::byte> some_value(ValueType type, ByteOrder order) {
   std::vector<std::byte> value(type.size_bytes());
   for (std::size_t i = 0; i < value.size(); ++i)
@@ -47,7 +47,7 @@ std::vector<std::byte> some_value(ValueType type, ByteOrder order) {
   return value;
 }
 
-TEST(ValueType, turning_twice_gives_back_every_value) {
+TEST(ValueType, swapping_bytes_twice_restores_value) {
   for (const std::string name : {"INT8", "UINT16", "INT32", "UINT64", "DOUBLE", "COMPLEX", "RATE",
                                  "TAU_ATOMIC", "NDOUBLES(3)", "HISTOGRAM(2)", "SCALE_FUNC"}) {
     const ValueType type = *parse_value_type(name);
@@ -55,22 +55,22 @@ TEST(ValueType, turning_twice_gives_back_every_value) {
     std::vector<std::byte> values = big;
     values.insert(values.end(), big.begin(), big.end());
     const auto before = values;
-    turn_values(type, ByteOrder::kBig, ByteOrder::kLittle, values);
+    swap_value_bytes(type, ByteOrder::kBig, ByteOrder::kLittle, values);
     EXPECT_EQ(values == before, name == "INT8") << name;
-    turn_values(type, ByteOrder::kLittle, ByteOrder::kBig, values);
+    swap_value_bytes(type, ByteOrder::kLittle, ByteOrder::kBig, values);
     EXPECT_EQ(values, before) << name;
   }
 }
 
-TEST(ValueType, each_number_of_a_record_is_turned_by_itself) {
+TEST(ValueType, each_number_of_a_record_is_swapped) {
   const ValueType type{ValueKind::kTauAtomic, 1};
   auto value = some_value(type, ByteOrder::kBig);
-  turn_values(type, ByteOrder::kBig, ByteOrder::kLittle, value);
+  swap_value_bytes(type, ByteOrder::kBig, ByteOrder::kLittle, value);
   EXPECT_EQ(load<std::uint32_t>(value), 0x00010203U);
   EXPECT_EQ(load<std::uint64_t>(std::span(value).subspan(4)), 0x0405060708090a0bU);
 }
 
-TEST(ValueType, a_scaling_function_has_as_many_numbers_as_it_says_and_fits) {
+TEST(ValueType, scale_function_counts_are_limited) {
   const ValueType type{ValueKind::kScaleFunction, 1};
   const auto bytes_of = [](const std::vector<ScalarRun>& runs) {
     std::size_t sum = 0;
@@ -79,12 +79,12 @@ TEST(ValueType, a_scaling_function_has_as_many_numbers_as_it_says_and_fits) {
     return sum;
   };
   const auto value = some_value(type, ByteOrder::kLittle);
-  EXPECT_EQ(bytes_of(numbers_of(type, value)), 8U + 2 * 20 + 3 * 20);
+  EXPECT_EQ(bytes_of(scalar_runs_of(type, value)), 8U + 2 * 20 + 3 * 20);
   const std::vector<std::byte> absurd(type.size_bytes(), std::byte{0xff});
-  EXPECT_LE(bytes_of(numbers_of(type, absurd)), type.size_bytes());
+  EXPECT_LE(bytes_of(scalar_runs_of(type, absurd)), type.size_bytes());
 }
 
-TEST(ValueType, numbers_become_doubles) {
+TEST(ValueType, scalars_are_converted_to_doubles) {
   std::vector<std::byte> bytes(8);
   store<std::int16_t>(-300, bytes);
   EXPECT_EQ(as_double(Scalar::kI16, bytes), -300);
@@ -94,7 +94,7 @@ TEST(ValueType, numbers_become_doubles) {
   EXPECT_EQ(as_double(Scalar::kF64, bytes), 0.1);
 }
 
-TEST(ValueType, rows_of_numbers_become_doubles) {
+TEST(ValueType, rows_are_converted_to_doubles) {
   std::vector<std::byte> row(6);
   store<std::int16_t>(7, row);
   store<std::int16_t>(-1, std::span(row).subspan(2));

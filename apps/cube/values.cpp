@@ -24,7 +24,7 @@ Json number_json(Scalar scalar, std::span<const std::byte> bytes) {
 Json value_json(ValueType type, std::span<const std::byte> value) {
   Json numbers = Json::array();
   auto rest = value;
-  for (const ScalarRun& run : numbers_of(type, value)) {
+  for (const ScalarRun& run : scalar_runs_of(type, value)) {
     for (std::uint32_t i = 0; i < run.count; ++i) {
       numbers.push_back(number_json(run.scalar, rest));
       rest = rest.subspan(size_of(run.scalar));
@@ -40,48 +40,50 @@ Json row_json(ValueType type, std::span<const std::byte> row) {
   return values;
 }
 
-tl::unexpected<Error> refuse(const ValuesOptions& options, ErrorClass kind, std::string cause) {
+tl::unexpected<Error> values_error(const ValuesOptions& options,
+                                   ErrorClass kind,
+                                   std::string cause) {
   return failure(
       {.kind = kind, .operation = "read values", .path = options.path, .cause = std::move(cause)});
 }
 
 Result<std::size_t> find_measured(const Profile& profile, const ValuesOptions& options) {
   const auto found = find_metric(profile.anchor(), options.metric);
-  if (!found) return failure(located(found.error(), options.path));
+  if (!found) return failure(with_location(found.error(), options.path));
   if (!is_measured(profile.anchor().metrics[*found].kind)) {
-    return refuse(
+    return values_error(
         options, ErrorClass::kUnsupported,
-        fmt::format("metric '{}' is derived and has no values of its own", options.metric));
+        fmt::format("metric '{}' is derived and has no stored values", options.metric));
   }
   return found;
 }
 
 }  // namespace
 
-Result<Json> values_of(const ValuesOptions& options) {
+Result<Json> read_values(const ValuesOptions& options) {
   const auto profile = open_profile(options.path);
   if (!profile) return failure(profile.error());
   const auto metric = find_measured(*profile, options);
   if (!metric) return failure(metric.error());
   const Anchor& anchor = profile->anchor();
   const Metric& described = anchor.metrics[*metric];
-  const auto rows = anchor.call_tree.rows_by_place(described.kind);
+  const auto rows = anchor.call_tree.rows_by_call_path(described.kind);
   std::vector<std::byte> row(anchor.row_bytes(described));
   RowScratch scratch;
   Json paths = Json::array();
-  for (std::uint32_t place = 0; place < rows.size(); ++place) {
-    const std::uint32_t id = anchor.call_tree.at(place).id;
+  for (std::uint32_t index = 0; index < rows.size(); ++index) {
+    const std::uint32_t id = anchor.call_tree.at(index).id;
     if (options.cnode && *options.cnode != id) continue;
-    const Status read = profile->read_row(*metric, rows[place], row, scratch);
+    const Status read = profile->read_row(*metric, rows[index], row, scratch);
     if (!read) return failure(read.error());
     paths.push_back({{"cnode", id},
-                     {"call_path", path_name(anchor, place)},
-                     {"row", rows[place]},
+                     {"call_path", path_name(anchor, index)},
+                     {"row", rows[index]},
                      {"values", row_json(described.type, row)}});
   }
   if (options.cnode && paths.empty()) {
-    return refuse(options, ErrorClass::kNotFound,
-                  fmt::format("there is no call path of id {}", *options.cnode));
+    return values_error(options, ErrorClass::kNotFound,
+                        fmt::format("no call path has the id {}", *options.cnode));
   }
   return Json{{"metric", described.unique_name},
               {"kind", name_of(described.kind)},

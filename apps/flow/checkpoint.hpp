@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// What a run keeps of a step, and what must be the same for another run to go on with it.
+// Writes and reads checkpoints. Stored settings ensure that a resumed run computes the same result.
 #pragma once
 
 #include <forebay/error.hpp>
@@ -13,26 +13,28 @@
 
 namespace forebay::flow {
 
-/// All that the answer depends on.
+/// All settings that determine the result.
 struct RunSettings {
   ProblemKind problem = ProblemKind::kDiffusion;
   SimulationOptions simulation;
   std::uint64_t mesh_fingerprint = 0;
 };
 
-/// Where a run's checkpoints go. References must outlive it.
-struct Checkpoints {
+/// Destination of a run's checkpoints. References must outlive it.
+struct CheckpointContext {
   PartStore& store;
   const PartSet& set;
-  Team& team;
+  SolverComm& comm;
   RunSettings settings;
 };
 
-/// Collective. Writes what `simulation` holds as the step of its number.
-Status write_checkpoint(const Checkpoints& checkpoints, const Simulation& simulation);
+/// Collective. Writes the state of `simulation` as the step with its number.
+Status write_checkpoint(const CheckpointContext& checkpoints, const Simulation& simulation);
 
-/// Collective. Goes on from `step`. kInvalidArgument, and which, if settings are others; then
-/// `simulation` is as it was.
-Status read_checkpoint(const Checkpoints& checkpoints, std::uint64_t step, Simulation& simulation);
+/// Collective. Restores the state of `step`. Fails with kInvalidArgument, which names the setting,
+/// if settings differ; `simulation` is then unchanged.
+Status read_checkpoint(const CheckpointContext& checkpoints,
+                       std::uint64_t step,
+                       Simulation& simulation);
 
 }  // namespace forebay::flow

@@ -16,8 +16,9 @@ constexpr double kMegabyte = 1e6;
 
 using Seconds = std::chrono::duration<double>;
 
-/// A receipt as ranks tell it to each other; then of all of them: the slowest counts.
-struct Kept {
+/// A receipt, first of one rank, then combined over all ranks: bytes are summed, times are those of
+/// the slowest rank.
+struct CheckpointRecord {
   std::uint64_t step = 0;
   std::uint64_t bytes = 0;
   double begun_s = 0;
@@ -25,30 +26,32 @@ struct Kept {
   double durable_s = 0;
 };
 
-std::vector<Kept> kept_by_rank(const PartStore& store, const CheckpointTimes& times) {
-  std::vector<Kept> mine;
+std::vector<CheckpointRecord> local_records(const PartStore& store, const CheckpointTimes& times) {
+  std::vector<CheckpointRecord> local;
   for (const StepReceipt& receipt : store.receipts()) {
-    mine.push_back({receipt.step, receipt.bytes, Seconds(receipt.begun - times.start).count(),
-                    Seconds(receipt.perceived).count(), Seconds(receipt.durable).count()});
+    local.push_back({receipt.step, receipt.bytes, Seconds(receipt.begin_time - times.start).count(),
+                     Seconds(receipt.perceived).count(), Seconds(receipt.durable).count()});
   }
-  return mine;
+  return local;
 }
 
-/// All ranks have receipts for the same steps, as a step is kept by all or by none.
-std::vector<Kept> kept_by_all(const std::vector<Kept>& mine, Team& team) {
-  std::vector<Kept> gathered(mine.size() * team.size());
-  team.gather_bytes(std::as_bytes(std::span(mine)),
-                    std::vector<std::size_t>(team.size(), mine.size() * sizeof(Kept)),
-                    std::as_writable_bytes(std::span(gathered)));
-  std::vector<Kept> all(gathered.begin(), gathered.begin() + static_cast<long>(mine.size()));
-  for (std::size_t i = mine.size(); i < gathered.size(); ++i) {
-    Kept& one = all[i % mine.size()];
+/// All ranks have receipts of the same steps: a step is published on all ranks or on none.
+std::vector<CheckpointRecord> reduce_records(const std::vector<CheckpointRecord>& local,
+                                             SolverComm& comm) {
+  std::vector<CheckpointRecord> gathered(local.size() * comm.size());
+  comm.allgatherv(std::as_bytes(std::span(local)),
+                  std::vector<std::size_t>(comm.size(), local.size() * sizeof(CheckpointRecord)),
+                  std::as_writable_bytes(std::span(gathered)));
+  std::vector<CheckpointRecord> combined(gathered.begin(),
+                                         gathered.begin() + static_cast<long>(local.size()));
+  for (std::size_t i = local.size(); i < gathered.size(); ++i) {
+    CheckpointRecord& one = combined[i % local.size()];
     one.bytes += gathered[i].bytes;
     one.begun_s = std::min(one.begun_s, gathered[i].begun_s);
     one.perceived_s = std::max(one.perceived_s, gathered[i].perceived_s);
     one.durable_s = std::max(one.durable_s, gathered[i].durable_s);
   }
-  return all;
+  return combined;
 }
 
 Json rate_of(std::uint64_t bytes, double seconds) {
@@ -58,11 +61,11 @@ Json rate_of(std::uint64_t bytes, double seconds) {
 
 }  // namespace
 
-Json report_of_checkpoints(const PartStore& store, const CheckpointTimes& times, Team& team) {
-  const std::vector<Kept> all = kept_by_all(kept_by_rank(store, times), team);
+Json checkpoint_report(const PartStore& store, const CheckpointTimes& times, SolverComm& comm) {
+  const std::vector<CheckpointRecord> records = reduce_records(local_records(store, times), comm);
   Json steps = Json::array();
-  Kept sum;
-  for (const Kept& one : all) {
+  CheckpointRecord sum;
+  for (const CheckpointRecord& one : records) {
     steps.push_back({{"step", one.step},
                      {"bytes", one.bytes},
                      {"begun_s", one.begun_s},
@@ -73,7 +76,7 @@ Json report_of_checkpoints(const PartStore& store, const CheckpointTimes& times,
     sum.durable_s += one.durable_s;
   }
   CheckpointTimes slowest;
-  for (const CheckpointTimes& one : team.gather(times)) {
+  for (const CheckpointTimes& one : comm.allgather(times)) {
     slowest.steps_s = std::max(slowest.steps_s, one.steps_s);
     slowest.blocked_s = std::max(slowest.blocked_s, one.blocked_s);
     slowest.drain_s = std::max(slowest.drain_s, one.drain_s);

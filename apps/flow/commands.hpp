@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// The commands of forebay-flow and forebay-flow-mpi, from words to documents, without printing: so
-// tests run them too.
+// The commands of forebay-flow and forebay-flow-mpi: from arguments to a document, without
+// printing, so that tests can run them.
 #pragma once
 
 #include <cstdint>
@@ -8,26 +8,27 @@
 #include <span>
 #include <string_view>
 
-#include "command/report.hpp"
-#include "flow/stores.hpp"
-#include "flow/team.hpp"
+#include "command/command_result.hpp"
+#include "flow/solver_comm.hpp"
+#include "flow/store_factory.hpp"
 
 namespace forebay::flow {
 
-/// Where a command's ranks come from.
-struct Ranks {
+/// How the ranks of a command are started.
+struct RankLauncher {
   enum class Kind : std::uint8_t {
-    kThreads,  ///< --ranks N are made
-    kThese,    ///< the program has its ranks already, and each calls run_command()
+    kThreads,   ///< --ranks N threads are started
+    kExisting,  ///< the program has its ranks already, and each calls run_command()
   } kind = Kind::kThreads;
-  /// Calls the work with a team: for threads `count` times at once, else once.
-  std::function<void(std::uint32_t count, const std::function<void(Team&)>& work)> run;
-  /// Of the ranks that the program has, or of this process alone where they are threads.
-  RuntimeMaker make_runtime;
+  /// Calls `work` with a communicator: for threads in `count` threads at once, else once.
+  std::function<void(std::uint32_t count, const std::function<void(SolverComm&)>& work)> run;
+  /// Creates a Runtime of the existing ranks, or of this process alone if ranks are threads.
+  RuntimeFactory make_runtime;
 };
 
-/// Runs `words`: a command, its store, options. Progress goes to standard error meanwhile. What
-/// belongs to rank 0 is in the outcome; on other ranks there is the exit code alone.
-command::Outcome run_command(std::span<const std::string_view> words, const Ranks& ranks);
+/// Runs `args`: a command, its store, options. Meanwhile progress goes to standard error. Rank 0
+/// returns document, errors and exit code; other ranks return the exit code alone.
+command::CommandResult run_command(std::span<const std::string_view> args,
+                                   const RankLauncher& ranks);
 
 }  // namespace forebay::flow

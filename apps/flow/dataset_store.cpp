@@ -11,46 +11,47 @@ namespace forebay::flow {
 
 namespace {
 
-/// Steps that were committed, until it is known what became of them.
-class Commitments {
+/// Committed steps whose outcome is not known yet.
+class PendingCommits {
  public:
   using Clock = std::chrono::steady_clock;
 
-  void add(Clock::time_point begun, Future<Receipt> receipt) {
-    under_way_.push_back({begun, std::move(receipt)});
+  void add(Clock::time_point begin_time, Future<Receipt> receipt) {
+    pending_.push_back({begin_time, std::move(receipt)});
   }
-  /// Takes what is known by now.
-  const Status& look() {
-    while (!under_way_.empty() && under_way_.front().receipt.poll())
-      settle();
+  /// Takes the outcomes that are available.
+  const Status& poll() {
+    while (!pending_.empty() && pending_.front().receipt.poll())
+      complete_front();
     return failure_;
   }
   const Status& wait() {
-    while (!under_way_.empty())
-      settle();
+    while (!pending_.empty())
+      complete_front();
     return failure_;
   }
   const std::vector<StepReceipt>& receipts() const { return receipts_; }
 
  private:
-  struct Commitment {
-    Clock::time_point begun;
+  struct PendingCommit {
+    Clock::time_point begin_time;
     Future<Receipt> receipt;
   };
 
-  /// The first one stays.
+  /// Keeps the first failure.
   void fail(const Error& error) {
     if (failure_) failure_ = failure(error);
   }
-  void settle() {
-    const Clock::time_point begun = under_way_.front().begun;
-    const Result<Receipt> told = under_way_.front().receipt.wait();
-    under_way_.pop_front();
-    if (!told) return fail(told.error());
-    receipts_.push_back({told->step, told->bytes, begun, told->perceived, told->durable});
+  void complete_front() {
+    const Clock::time_point begin_time = pending_.front().begin_time;
+    const Result<Receipt> receipt = pending_.front().receipt.wait();
+    pending_.pop_front();
+    if (!receipt) return fail(receipt.error());
+    receipts_.push_back({receipt->step, receipt->bytes, begin_time, receipt->perceived_time,
+                         receipt->durable_time});
   }
 
-  std::deque<Commitment> under_way_;
+  std::deque<PendingCommit> pending_;
   std::vector<StepReceipt> receipts_;
   Status failure_;
 };
@@ -60,27 +61,29 @@ forebay::Shape shape_of(const ArrayShape& shape) {
   return {shape.rows, shape.width};
 }
 
-class DatasetWriter final : public StepWriter {
+class DatasetStepWriter final : public PartStepWriter {
  public:
-  DatasetWriter(Commitments& commitments, Commitments::Clock::time_point begun, Step step)
-      : commitments_(commitments), begun_(begun), step_(std::move(step)) {}
+  DatasetStepWriter(PendingCommits& commitments,
+                    PendingCommits::Clock::time_point begin_time,
+                    StepWriter step)
+      : pending_commits_(commitments), begin_time_(begin_time), step_(std::move(step)) {}
 
   Status put(const ArrayName& name,
              const ArrayShape& shape,
              std::span<const std::byte> bytes) override {
-    switch (shape.kind) {
-      case ElementKind::kU32:
+    switch (shape.type) {
+      case ScalarType::kU32:
         return put_as<std::uint32_t>(name, shape, bytes);
-      case ElementKind::kU64:
+      case ScalarType::kU64:
         return put_as<std::uint64_t>(name, shape, bytes);
-      case ElementKind::kF64:
+      case ScalarType::kF64:
         return put_as<double>(name, shape, bytes);
     }
     return {};
   }
 
   Status commit() override {
-    commitments_.add(begun_, step_.commit());
+    pending_commits_.add(begin_time_, step_.commit());
     return {};
   }
 
@@ -92,34 +95,34 @@ class DatasetWriter final : public StepWriter {
     return step_.put(name.name, forebay::Part{name.part}, values, shape_of(shape));
   }
 
-  Commitments& commitments_;
-  Commitments::Clock::time_point begun_;
-  Step step_;
+  PendingCommits& pending_commits_;
+  PendingCommits::Clock::time_point begin_time_;
+  StepWriter step_;
 };
 
-std::optional<ElementKind> kind_of_type(ElementType type) {
+std::optional<ScalarType> scalar_type_of(ElementType type) {
   switch (type) {
     case ElementType::kUint32:
-      return ElementKind::kU32;
+      return ScalarType::kU32;
     case ElementType::kUint64:
-      return ElementKind::kU64;
+      return ScalarType::kU64;
     case ElementType::kFloat64:
-      return ElementKind::kF64;
+      return ScalarType::kF64;
     default:
       return std::nullopt;
   }
 }
 
-class DatasetReader final : public StepReader {
+class DatasetStepReader final : public PartStepReader {
  public:
-  explicit DatasetReader(StoredStep step) : step_(std::move(step)) {}
+  explicit DatasetStepReader(StepReader step) : step_(std::move(step)) {}
 
   Result<StoredArray> get(const ArrayName& name) override {
     const forebay::Part part{name.part};
     const auto shape = step_.shape(name.name, part);
     if (!shape) return failure(shape.error());
-    const auto kind = kind_of_type(step_.find(name.name)->type);
-    if (!kind || shape->empty() || shape->size() > 2) return not_ours(name);
+    const auto kind = scalar_type_of(step_.find(name.name)->type);
+    if (!kind || shape->empty() || shape->size() > 2) return unsupported_array_error(name);
     const std::uint64_t width = shape->size() == 2 ? shape->back() : 1;
     StoredArray array{{*kind, static_cast<std::uint32_t>(width), shape->front()}, {}};
     array.bytes.resize(array.shape.size_bytes());
@@ -129,7 +132,7 @@ class DatasetReader final : public StepReader {
   }
 
  private:
-  static tl::unexpected<Error> not_ours(const ArrayName& name) {
+  static tl::unexpected<Error> unsupported_array_error(const ArrayName& name) {
     return failure({.kind = ErrorClass::kDamage,
                     .operation = "read array",
                     .cause = fmt::format("array {} of part {} has a type or a shape that this "
@@ -137,51 +140,51 @@ class DatasetReader final : public StepReader {
                                          name.name, name.part)});
   }
 
-  StoredStep step_;
+  StepReader step_;
 };
 
-std::string counted(std::uint32_t count, const char* what) {
+std::string format_count(std::uint32_t count, const char* what) {
   return fmt::format("{} {}{}", count, what, count == 1 ? "" : "s");
 }
 
 class DatasetStore final : public PartStore {
  public:
-  DatasetStore(Runtime& runtime, Team& team, std::string path)
-      : runtime_(runtime), team_(team), path_(std::move(path)) {}
+  DatasetStore(Runtime& runtime, SolverComm& comm, std::string path)
+      : runtime_(runtime), comm_(comm), path_(std::move(path)) {}
   ~DatasetStore() override {
-    if (dataset_) (void)dataset_->close();  // wait() has told whoever wanted to know
+    if (dataset_) (void)dataset_->close();  // wait() has reported any failure
   }
 
   /// Collective.
   Status open_to_write(const std::optional<WritePlan>& plan) {
-    auto dataset = runtime_.dataset(path_, plan);
+    auto dataset = runtime_.create_dataset(path_, plan);
     if (!dataset) return failure(dataset.error());
     dataset_.emplace(std::move(*dataset));
-    const auto there = steps();
-    if (!there) return failure(there.error());
-    numbers_ = RisingSteps(*there);
+    const auto existing = steps();
+    if (!existing) return failure(existing.error());
+    step_order_ = StepOrder(*existing);
     return {};
   }
 
-  Result<std::unique_ptr<StepWriter>> begin_step(std::uint64_t step) override {
-    if (const Status rises = numbers_.begin(step); !rises) return failure(rises.error());
-    const auto begun = Commitments::Clock::now();
-    const Status earlier = commitments_.look();
-    Result<Step> made =
-        earlier ? dataset_->begin_step(step) : Result<Step>(failure(earlier.error()));
-    // One that does not begin it would keep the others waiting for its deadline.
-    const Status agreed = team_.agree(made ? Status() : failure(made.error()));
+  Result<std::unique_ptr<PartStepWriter>> begin_step(std::uint64_t step) override {
+    if (const Status rises = step_order_.advance(step); !rises) return failure(rises.error());
+    const auto begin_time = PendingCommits::Clock::now();
+    const Status earlier = pending_commits_.poll();
+    Result<StepWriter> made =
+        earlier ? dataset_->begin_step(step) : Result<StepWriter>(failure(earlier.error()));
+    // A rank that does not begin the step would make the others wait for the step timeout.
+    const Status agreed = comm_.agree(made ? Status() : failure(made.error()));
     if (!agreed) return failure(agreed.error());
-    return std::make_unique<DatasetWriter>(commitments_, begun, std::move(*made));
+    return std::make_unique<DatasetStepWriter>(pending_commits_, begin_time, std::move(*made));
   }
 
-  Result<std::unique_ptr<StepReader>> open_step(std::uint64_t step) override {
+  Result<std::unique_ptr<PartStepReader>> open_step(std::uint64_t step) override {
     const auto stored = runtime_.open_dataset(path_);
     if (!stored) return failure(stored.error());
-    Result<StoredStep> opened = stored->step(step);
-    const Status agreed = team_.agree(opened ? Status() : failure(opened.error()));
+    Result<StepReader> opened = stored->open_step(step);
+    const Status agreed = comm_.agree(opened ? Status() : failure(opened.error()));
     if (!agreed) return failure(agreed.error());
-    return std::make_unique<DatasetReader>(std::move(*opened));
+    return std::make_unique<DatasetStepReader>(std::move(*opened));
   }
 
   Result<std::vector<std::uint64_t>> steps() override {
@@ -190,50 +193,52 @@ class DatasetStore final : public PartStore {
     return std::vector(stored->steps().begin(), stored->steps().end());
   }
 
-  Status wait() override { return team_.agree(commitments_.wait()); }
-  std::vector<StepReceipt> receipts() const override { return commitments_.receipts(); }
+  Status wait() override { return comm_.agree(pending_commits_.wait()); }
+  std::vector<StepReceipt> receipts() const override { return pending_commits_.receipts(); }
   std::string description() const override {
     if (!dataset_) return "dataset";
     const WritePlan& plan = dataset_->plan();
     return fmt::format("dataset, {}: {} writing, {} a step", forebay::name_of(plan.strategy),
-                       counted(plan.writers, "rank"), counted(plan.files, "file"));
+                       format_count(plan.writers, "rank"), format_count(plan.files, "file"));
   }
 
  private:
   Runtime& runtime_;
-  Team& team_;
+  SolverComm& comm_;
   std::string path_;
-  std::optional<Dataset> dataset_;  // of stores that are written
-  RisingSteps numbers_;
-  Commitments commitments_;
+  std::optional<DatasetWriter> dataset_;  // of stores that are opened to write
+  StepOrder step_order_;
+  PendingCommits pending_commits_;
 };
 
-/// Whether the ranks of the Runtime can do it.
-Status check_ranks(const Runtime& runtime, StoreUse use, const Team& team) {
-  const bool is_alone = use == StoreUse::kRead && runtime.rank_count() == 1;
-  const bool is_team = runtime.rank_count() == team.size() && runtime.role() == Role::kCompute;
-  if (is_alone || is_team) return {};
+/// Checks that the ranks of the Runtime can read or write for `comm`.
+Status check_ranks(const Runtime& runtime, StoreMode mode, const SolverComm& comm) {
+  const bool is_alone = mode == StoreMode::kRead && runtime.rank_count() == 1;
+  const bool has_same_ranks =
+      runtime.rank_count() == comm.size() && runtime.role() == Role::kCompute;
+  if (is_alone || has_same_ranks) return {};
   return failure({.kind = ErrorClass::kInvalidArgument,
                   .operation = "open store",
-                  .cause = "a dataset is written by all ranks of an MPI job, none given to I/O, or "
-                           "by one thread; choose --store folder for several threads"});
+                  .cause =
+                      "only all ranks of an MPI job without I/O ranks, or one thread, can write "
+                      "a dataset; choose --store folder for several threads"});
 }
 
 }  // namespace
 
 StoreOpener dataset_opener(Runtime& runtime, const std::optional<WritePlan>& plan) {
-  return [&runtime, plan](const std::string& path, StoreUse use,
-                          Team& team) -> Result<std::unique_ptr<PartStore>> {
-    const Status may = team.agree(check_ranks(runtime, use, team));
-    if (!may) return failure(located(may.error(), path));
-    auto store = std::make_unique<DatasetStore>(runtime, team, path);
+  return [&runtime, plan](const std::string& path, StoreMode mode,
+                          SolverComm& comm) -> Result<std::unique_ptr<PartStore>> {
+    const Status may = comm.agree(check_ranks(runtime, mode, comm));
+    if (!may) return failure(with_location(may.error(), path));
+    auto store = std::make_unique<DatasetStore>(runtime, comm, path);
     Status opened;
-    if (use == StoreUse::kWrite) {
+    if (mode == StoreMode::kWrite) {
       opened = store->open_to_write(plan);
-    } else if (const auto there = store->steps(); !there) {
-      opened = failure(there.error());
+    } else if (const auto existing = store->steps(); !existing) {
+      opened = failure(existing.error());
     }
-    opened = team.agree(opened);
+    opened = comm.agree(opened);
     if (!opened) return failure(opened.error());
     return store;
   };

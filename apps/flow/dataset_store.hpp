@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
-// Forebay's datasets as a store: a step of the solver is a step of a dataset, an array a field with
-// its parts, rows of `width` elements the second dimension of a shape. commit() comes back at once:
-// agents write while the solver computes, and what became of it is known later, by wait() at the
-// latest. Any team reads what any other has written.
+// Forebay datasets as a store. A step of the solver is a step of the dataset, an array is a field
+// with its parts. Rows of `width` elements are the second dimension of a shape. commit() returns at
+// once: agents write while the solver computes. The outcome of a step is reported later, at the
+// latest by wait(). Any number of ranks reads what any other number wrote.
 #pragma once
 
 #include <forebay/runtime.hpp>
@@ -14,9 +14,9 @@
 
 namespace forebay::flow {
 
-/// Opens datasets by `runtime`, which must outlive what is opened. To write, its ranks and those of
-/// the team must be the same (kInvalidArgument otherwise); to read, they may also be those of one
-/// process alone. Steps are written by `plan`; without one, as Runtime::dataset() chooses.
+/// Opens datasets with `runtime`, which must outlive the opened stores. To write, its ranks must be
+/// those of the communicator (kInvalidArgument otherwise). To read, it may also have this process
+/// as its only rank. Steps are written by `plan`; without one, Runtime::create_dataset() chooses.
 StoreOpener dataset_opener(Runtime& runtime, const std::optional<WritePlan>& plan = std::nullopt);
 
 }  // namespace forebay::flow

@@ -8,17 +8,17 @@
 namespace forebay::flow {
 namespace {
 
-/// Constant coefficients.
-class Plain final : public Problem {
+/// A problem with constant coefficients.
+class ConstantProblem final : public Problem {
  public:
-  explicit Plain(const Point& velocity) : velocity_(velocity) {}
+  explicit ConstantProblem(const Point& velocity) : velocity_(velocity) {}
   Symmetry symmetry() const override { return Symmetry::kGeneral; }
   double diffusivity() const override { return 0.3; }
   Point velocity(const Point&, double) const override { return velocity_; }
   double source(const Point&, double) const override { return 0; }
-  double initial(const Point&) const override { return 0; }
-  bool is_fixed(Mark) const override { return false; }
-  double fixed_value(const Point&, double) const override { return 0; }
+  double initial_value(const Point&) const override { return 0; }
+  bool is_dirichlet(BoundaryMarker) const override { return false; }
+  double dirichlet_value(const Point&, double) const override { return 0; }
 
  private:
   Point velocity_;
@@ -27,7 +27,7 @@ class Plain final : public Problem {
 const Corners kCorners{{{0.1, 0.2, 0}, {1.3, 0, 0.2}, {0, 0.9, 0.1}, {0.2, 0.3, 1.4}}};
 
 TEST(Element, gradients_reproduce_a_linear_function) {
-  const ElementShape shape = ElementShape::of(kCorners);
+  const ElementShape shape = ElementShape::from_corners(kCorners);
   const Point slope{2, -3, 5};
   Point found{};
   for (std::size_t corner = 0; corner < 4; ++corner) {
@@ -41,36 +41,37 @@ TEST(Element, gradients_reproduce_a_linear_function) {
     EXPECT_NEAR(found[axis], slope[axis], 1e-12);
 }
 
-TEST(Element, without_flow_the_matrix_is_symmetric_to_the_bit) {
-  const ElementMatrices formed = form_element(kCorners, Plain({0, 0, 0}), {0, 0.1});
+TEST(Element, matrix_without_flow_is_exactly_symmetric) {
+  const ElementMatrices matrices = assemble_element(kCorners, ConstantProblem({0, 0, 0}), {0, 0.1});
   for (std::size_t i = 0; i < 4; ++i) {
     for (std::size_t j = 0; j < 4; ++j) {
-      EXPECT_EQ(formed.system[i][j], formed.system[j][i]);
-      EXPECT_EQ(formed.mass[i][j], formed.mass[j][i]);
+      EXPECT_EQ(matrices.system[i][j], matrices.system[j][i]);
+      EXPECT_EQ(matrices.mass[i][j], matrices.mass[j][i]);
     }
   }
 }
 
-TEST(Element, mass_adds_up_to_the_volume_and_a_constant_does_not_change) {
-  const ElementMatrices formed = form_element(kCorners, Plain({1, 2, 3}), {0, 0.1});
+TEST(Element, mass_sums_to_volume_and_constant_is_preserved) {
+  const ElementMatrices matrices = assemble_element(kCorners, ConstantProblem({1, 2, 3}), {0, 0.1});
   double mass = 0;
   for (std::size_t i = 0; i < 4; ++i) {
     double row = 0;
     double row_of_mass = 0;
     for (std::size_t j = 0; j < 4; ++j) {
-      row += formed.system[i][j];
-      row_of_mass += formed.mass[i][j];
+      row += matrices.system[i][j];
+      row_of_mass += matrices.mass[i][j];
     }
     EXPECT_NEAR(row, row_of_mass / 0.1, 1e-10);
     mass += row_of_mass;
   }
-  EXPECT_NEAR(mass, ElementShape::of(kCorners).volume, 1e-12);
+  EXPECT_NEAR(mass, ElementShape::from_corners(kCorners).volume, 1e-12);
 }
 
-TEST(Element, other_order_of_corners_has_the_negative_volume) {
+TEST(Element, opposite_corner_order_has_negative_volume) {
   Corners turned = kCorners;
   std::swap(turned[0], turned[1]);
-  EXPECT_DOUBLE_EQ(ElementShape::of(turned).volume, -ElementShape::of(kCorners).volume);
+  EXPECT_DOUBLE_EQ(ElementShape::from_corners(turned).volume,
+                   -ElementShape::from_corners(kCorners).volume);
 }
 
 }  // namespace

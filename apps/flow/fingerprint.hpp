@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// 64 bits for many: equal fingerprints mean equal bits. Against mistakes and bad disks, not against
-// people.
+// A 64-bit hash: equal fingerprints mean equal bits. It detects mistakes and bad disks; it is not
+// cryptographic.
 #pragma once
 
 #include <cstddef>
@@ -17,7 +17,7 @@ class Fingerprint {
     state_ ^= state_ >> 29U;
   }
 
-  /// The length counts, so that what comes after it cannot move.
+  /// Hashes the length too, so that bytes cannot move from one call to the next unnoticed.
   void add(std::span<const std::byte> bytes) {
     add(bytes.size());
     while (!bytes.empty()) {

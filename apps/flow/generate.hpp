@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Makes a cut mesh in a store. Every rank makes and writes the parts that it would have in a run.
+// Generates a mesh in parts in a store. Each rank generates and writes the parts that it would have
+// in a run.
 #pragma once
 
 #include <forebay/error.hpp>
@@ -7,8 +8,8 @@
 #include <cstdint>
 #include <string>
 
+#include "command/command_result.hpp"
 #include "command/progress.hpp"
-#include "command/report.hpp"
 #include "flow/mesh.hpp"
 #include "flow/part_store.hpp"
 #include "flow/partition.hpp"
@@ -22,9 +23,9 @@ struct GenerateOptions {
   command::ProgressMode progress = command::ProgressMode::kSilent;
 };
 
-/// Collective. The document of apps/flow/README.md, on rank 0; an empty one on the others.
+/// Collective. Returns the document of apps/flow/README.md on rank 0, an empty one on other ranks.
 Result<command::Json> generate(const GenerateOptions& options,
                                const StoreOpener& open_store,
-                               Team& team);
+                               SolverComm& comm);
 
 }  // namespace forebay::flow

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// A cycle of GMRES, for any matrix: the smallest residual that a number of products can reach.
+// A GMRES cycle, for any matrix: minimizes the residual over a given number of products.
 #include <cmath>
 #include <vector>
 
@@ -9,13 +9,13 @@ namespace forebay::flow {
 
 namespace {
 
-/// The small least-squares problem of GMRES, kept triangular by rotations.
-class Triangle {
+/// The small least-squares problem of GMRES, kept triangular by Givens rotations.
+class GivensLeastSquares {
  public:
-  explicit Triangle(double first) : right_{first} {}
+  explicit GivensLeastSquares(double first) : right_{first} {}
 
-  /// Adds a column: its entries down to the one below the diagonal. Gives back what is left of
-  /// the residual.
+  /// Adds a column: its entries down to the one below the diagonal. Returns the norm of the
+  /// remaining residual.
   double add(std::vector<double> column) {
     const std::size_t last = columns_.size();
     for (std::size_t i = 0; i < last; ++i)
@@ -47,9 +47,9 @@ class Triangle {
     double sine = 0;
   };
   static void rotate(const Rotation& rotation, double& upper, double& lower) {
-    const double turned = rotation.cosine * upper + rotation.sine * lower;
+    const double rotated = rotation.cosine * upper + rotation.sine * lower;
     lower = rotation.cosine * lower - rotation.sine * upper;
-    upper = turned;
+    upper = rotated;
   }
 
   std::vector<std::vector<double>> columns_;
@@ -57,9 +57,9 @@ class Triangle {
   std::vector<double> right_;
 };
 
-/// Takes out of `vector` what lies in the basis. Twice is enough for all digits, and takes two
-/// exchanges of sums, however many vectors there are.
-std::vector<double> orthogonalise(const SolverTools& tools,
+/// Removes from `vector` its components in the basis. Two passes give full precision and take two
+/// collective sums, for any number of vectors.
+std::vector<double> orthogonalize(const SolverContext& context,
                                   const std::vector<Vector>& basis,
                                   Vector& vector) {
   std::vector<double> column(basis.size());
@@ -67,7 +67,7 @@ std::vector<double> orthogonalise(const SolverTools& tools,
     std::vector<VectorPair> pairs;
     for (const Vector& one : basis)
       pairs.push_back({one, vector});
-    const std::vector<double> parts = tools.products.of(pairs);
+    const std::vector<double> parts = context.products.compute(pairs);
     for (std::size_t j = 0; j < basis.size(); ++j) {
       column[j] += parts[j];
       for (std::size_t i = 0; i < vector.size(); ++i)
@@ -82,14 +82,14 @@ void scale(double factor, Vector& vector) {
     value *= factor;
 }
 
-void precondition(const SolverTools& tools, Vector& vector) {
-  const std::span<const double> inverse = tools.system.inverse_diagonal();
+void precondition(const SolverContext& context, Vector& vector) {
+  const std::span<const double> inverse = context.system.inverse_diagonal();
   for (std::size_t i = 0; i < vector.size(); ++i)
     vector[i] *= inverse[i];
 }
 
 /// values += M (weights . basis)
-void add_correction(const SolverTools& tools,
+void add_correction(const SolverContext& context,
                     const std::vector<Vector>& basis,
                     std::span<const double> weights,
                     std::span<double> values) {
@@ -98,33 +98,34 @@ void add_correction(const SolverTools& tools,
     for (std::size_t i = 0; i < correction.size(); ++i)
       correction[i] += weights[j] * basis[j][i];
   }
-  precondition(tools, correction);
+  precondition(context, correction);
   for (std::size_t i = 0; i < values.size(); ++i)
     values[i] += correction[i];
 }
 
 }  // namespace
 
-std::uint32_t improve_by_gmres(const SolverTools& tools,
-                               KrylovGoal goal,
-                               std::span<const double> residual,
-                               std::span<double> values) {
-  const double first = std::sqrt(tools.products.of(residual, residual));
+std::uint32_t run_gmres_cycle(const SolverContext& context,
+                              StoppingCriteria criteria,
+                              std::span<const double> residual,
+                              std::span<double> values) {
+  const double first = std::sqrt(context.products.compute(residual, residual));
   std::vector<Vector> basis{Vector(residual.begin(), residual.end())};
   scale(1 / first, basis.front());
-  Triangle triangle(first);
+  GivensLeastSquares least_squares(first);
   for (std::uint32_t done = 1;; ++done) {
     Vector direction = basis.back();
-    precondition(tools, direction);
+    precondition(context, direction);
     Vector next(values.size());
-    tools.system.multiply_free(direction, next);
-    std::vector<double> column = orthogonalise(tools, basis, next);
-    const double length = std::sqrt(tools.products.of(next, next));
+    context.system.multiply_free(direction, next);
+    std::vector<double> column = orthogonalize(context, basis, next);
+    const double length = std::sqrt(context.products.compute(next, next));
     column.push_back(length);
-    const double left = triangle.add(std::move(column));
-    const bool goes_on = done < goal.iterations && left > goal.residual && length > 0;
-    if (!goes_on) {
-      add_correction(tools, basis, triangle.solve(), values);
+    const double residual_norm = least_squares.add(std::move(column));
+    const bool is_continued =
+        done < criteria.iterations && residual_norm > criteria.residual && length > 0;
+    if (!is_continued) {
+      add_correction(context, basis, least_squares.solve(), values);
       return done;
     }
     scale(1 / length, next);

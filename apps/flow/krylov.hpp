@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// The two methods that solve() chooses from. Each goes from a residual towards a small one; whether
-// it is there is decided by solve(), from the true residual.
+// The two methods of solve(). Each reduces a residual. solve() decides about convergence, from the
+// true residual.
 #pragma once
 
 #include <cstdint>
@@ -10,22 +10,22 @@
 
 namespace forebay::flow {
 
-struct KrylovGoal {
-  double residual = 0;           ///< stop where the method's estimate is not above
-  std::uint32_t iterations = 0;  ///< or after so many
+struct StoppingCriteria {
+  double residual = 0;           ///< stop when the method's estimate is not above this
+  std::uint32_t iterations = 0;  ///< maximum number of iterations
 };
 
-/// Both: collective; `residual` is that of `values` and is overwritten; 1 iteration at least. They
-/// give back how many they made.
-std::uint32_t improve_by_cg(const SolverTools& tools,
-                            KrylovGoal goal,
-                            std::span<double> residual,
-                            std::span<double> values);
+/// Collective, as is run_gmres_cycle(). `residual` is that of `values`, and is overwritten here.
+/// Requires at least 1 iteration. Both return the number of iterations made.
+std::uint32_t run_cg(const SolverContext& context,
+                     StoppingCriteria criteria,
+                     std::span<double> residual,
+                     std::span<double> values);
 
-/// One cycle: goal.iterations is also the number of vectors kept.
-std::uint32_t improve_by_gmres(const SolverTools& tools,
-                               KrylovGoal goal,
-                               std::span<const double> residual,
-                               std::span<double> values);
+/// One cycle: criteria.iterations is also the maximum number of vectors kept.
+std::uint32_t run_gmres_cycle(const SolverContext& context,
+                              StoppingCriteria criteria,
+                              std::span<const double> residual,
+                              std::span<double> values);
 
 }  // namespace forebay::flow

@@ -7,29 +7,29 @@
 
 namespace forebay::flow {
 
-void MemoryShelf::add(std::uint64_t step, Arrays arrays) {
+void MemoryStoreState::add(std::uint64_t step, Arrays arrays) {
   const std::lock_guard lock(mutex_);
-  being_written_[step].merge(arrays);
+  pending_[step].merge(arrays);
 }
 
-void MemoryShelf::publish(std::uint64_t step) {
+void MemoryStoreState::commit(std::uint64_t step) {
   const std::lock_guard lock(mutex_);
-  auto written = being_written_.extract(step);
-  if (written) whole_[step] = std::make_shared<const Arrays>(std::move(written.mapped()));
+  auto written = pending_.extract(step);
+  if (written) committed_[step] = std::make_shared<const Arrays>(std::move(written.mapped()));
 }
 
-std::vector<std::uint64_t> MemoryShelf::steps() const {
+std::vector<std::uint64_t> MemoryStoreState::steps() const {
   const std::lock_guard lock(mutex_);
   std::vector<std::uint64_t> numbers;
-  for (const auto& [step, arrays] : whole_)
+  for (const auto& [step, arrays] : committed_)
     numbers.push_back(step);
   return numbers;
 }
 
-std::shared_ptr<const MemoryShelf::Arrays> MemoryShelf::find(std::uint64_t step) const {
+std::shared_ptr<const MemoryStoreState::Arrays> MemoryStoreState::find(std::uint64_t step) const {
   const std::lock_guard lock(mutex_);
-  const auto found = whole_.find(step);
-  return found == whole_.end() ? nullptr : found->second;
+  const auto found = committed_.find(step);
+  return found == committed_.end() ? nullptr : found->second;
 }
 
 namespace {
@@ -37,13 +37,13 @@ namespace {
 tl::unexpected<Error> not_found(const std::string& what) {
   return failure({.kind = ErrorClass::kNotFound,
                   .operation = "read memory",
-                  .cause = fmt::format("there is no {}", what)});
+                  .cause = fmt::format("{} does not exist", what)});
 }
 
-class MemoryWriter final : public StepWriter {
+class MemoryStepWriter final : public PartStepWriter {
  public:
-  MemoryWriter(MemoryShelf& shelf, Team& team, std::uint64_t step)
-      : shelf_(shelf), team_(team), step_(step) {}
+  MemoryStepWriter(MemoryStoreState& state, SolverComm& comm, std::uint64_t step)
+      : state_(state), comm_(comm), step_(step) {}
 
   Status put(const ArrayName& name,
              const ArrayShape& shape,
@@ -53,23 +53,23 @@ class MemoryWriter final : public StepWriter {
   }
 
   Status commit() override {
-    shelf_.add(step_, std::move(arrays_));
-    team_.gather(0U);  // all have added
-    if (team_.rank() == 0) shelf_.publish(step_);
-    team_.gather(0U);  // it is visible to all
+    state_.add(step_, std::move(arrays_));
+    comm_.allgather(0U);  // all ranks have added their arrays
+    if (comm_.rank() == 0) state_.commit(step_);
+    comm_.allgather(0U);  // the step is visible to all ranks
     return {};
   }
 
  private:
-  MemoryShelf& shelf_;
-  Team& team_;
+  MemoryStoreState& state_;
+  SolverComm& comm_;
   std::uint64_t step_;
-  MemoryShelf::Arrays arrays_;
+  MemoryStoreState::Arrays arrays_;
 };
 
-class MemoryReader final : public StepReader {
+class MemoryStepReader final : public PartStepReader {
  public:
-  explicit MemoryReader(std::shared_ptr<const MemoryShelf::Arrays> arrays)
+  explicit MemoryStepReader(std::shared_ptr<const MemoryStoreState::Arrays> arrays)
       : arrays_(std::move(arrays)) {}
   Result<StoredArray> get(const ArrayName& name) override {
     const auto found = arrays_->find(name);
@@ -78,39 +78,39 @@ class MemoryReader final : public StepReader {
   }
 
  private:
-  std::shared_ptr<const MemoryShelf::Arrays> arrays_;
+  std::shared_ptr<const MemoryStoreState::Arrays> arrays_;
 };
 
 class MemoryStore final : public PartStore {
  public:
-  MemoryStore(MemoryShelf& shelf, Team& team)
-      : shelf_(shelf), team_(team), numbers_(shelf.steps()) {}
-  Result<std::unique_ptr<StepWriter>> begin_step(std::uint64_t step) override {
-    if (const Status begun = numbers_.begin(step); !begun) {
+  MemoryStore(MemoryStoreState& state, SolverComm& comm)
+      : state_(state), comm_(comm), step_order_(state.steps()) {}
+  Result<std::unique_ptr<PartStepWriter>> begin_step(std::uint64_t step) override {
+    if (const Status begun = step_order_.advance(step); !begun) {
       return failure(begun.error());
     }
-    return std::make_unique<MemoryWriter>(shelf_, team_, step);
+    return std::make_unique<MemoryStepWriter>(state_, comm_, step);
   }
-  Result<std::unique_ptr<StepReader>> open_step(std::uint64_t step) override {
-    auto arrays = shelf_.find(step);
-    if (arrays) return std::make_unique<MemoryReader>(std::move(arrays));
+  Result<std::unique_ptr<PartStepReader>> open_step(std::uint64_t step) override {
+    auto arrays = state_.find(step);
+    if (arrays) return std::make_unique<MemoryStepReader>(std::move(arrays));
     return not_found(fmt::format("step {}", step));
   }
-  Result<std::vector<std::uint64_t>> steps() override { return shelf_.steps(); }
+  Result<std::vector<std::uint64_t>> steps() override { return state_.steps(); }
   Status wait() override { return {}; }
   std::vector<StepReceipt> receipts() const override { return {}; }
   std::string description() const override { return "memory"; }
 
  private:
-  MemoryShelf& shelf_;
-  Team& team_;
-  RisingSteps numbers_;
+  MemoryStoreState& state_;
+  SolverComm& comm_;
+  StepOrder step_order_;
 };
 
 }  // namespace
 
-std::unique_ptr<PartStore> make_memory_store(MemoryShelf& shelf, Team& team) {
-  return std::make_unique<MemoryStore>(shelf, team);
+std::unique_ptr<PartStore> make_memory_store(MemoryStoreState& state, SolverComm& comm) {
+  return std::make_unique<MemoryStore>(state, comm);
 }
 
 }  // namespace forebay::flow

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// A store that is gone with the process: for tests, and for measuring a run without storage.
+// A store in memory, lost when the process ends: for tests, and to measure a run without storage.
 #pragma once
 
 #include <cstdint>
@@ -11,26 +11,27 @@
 
 namespace forebay::flow {
 
-/// What stores of all ranks and runs of a process share. Thread-safe.
-class MemoryShelf {
+/// State shared by the stores of all ranks and runs of a process. Thread-safe.
+class MemoryStoreState {
  public:
   using Arrays = std::map<ArrayName, StoredArray>;
 
-  /// Adds arrays of one rank to a step that nobody sees yet.
+  /// Adds arrays of one rank to a step that is not visible yet.
   void add(std::uint64_t step, Arrays arrays);
-  /// Makes the step visible, in place of one of that number; once is enough.
-  void publish(std::uint64_t step);
+  /// Makes the step visible, and replaces a step with this number. One call for all ranks is
+  /// enough.
+  void commit(std::uint64_t step);
   std::vector<std::uint64_t> steps() const;
-  /// Null if there is none.
+  /// Null if the step does not exist.
   std::shared_ptr<const Arrays> find(std::uint64_t step) const;
 
  private:
-  mutable std::mutex mutex_;  // guards what follows
-  std::map<std::uint64_t, Arrays> being_written_;
-  std::map<std::uint64_t, std::shared_ptr<const Arrays>> whole_;
+  mutable std::mutex mutex_;  // guards the members below
+  std::map<std::uint64_t, Arrays> pending_;
+  std::map<std::uint64_t, std::shared_ptr<const Arrays>> committed_;
 };
 
-/// Both must outlive it.
-std::unique_ptr<PartStore> make_memory_store(MemoryShelf& shelf, Team& team);
+/// Both arguments must outlive the store.
+std::unique_ptr<PartStore> make_memory_store(MemoryStoreState& state, SolverComm& comm);
 
 }  // namespace forebay::flow

@@ -9,15 +9,15 @@
 namespace forebay::flow {
 namespace {
 
-TEST(MemoryStore, keeps_what_every_store_must) {
+TEST(MemoryStore, fulfills_the_store_contract) {
   for (const std::uint32_t ranks : {1U, 2U, 5U}) {
-    MemoryShelf shelf;
-    run_as_threads(ranks, [&](Team& team) {
-      const auto store = make_memory_store(shelf, team);
-      testing::expect_steps_are_kept(*store, team);
-      const auto again = make_memory_store(shelf, team);
-      testing::expect_steps_are_there(*again);
-      testing::expect_it_goes_on(*again, team);
+    MemoryStoreState state;
+    run_thread_ranks(ranks, [&](SolverComm& comm) {
+      const auto store = make_memory_store(state, comm);
+      testing::check_store_contract(*store, comm);
+      const auto again = make_memory_store(state, comm);
+      testing::expect_contract_steps(*again);
+      testing::check_reopened_store(*again, comm);
     });
   }
 }

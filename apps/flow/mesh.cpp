@@ -10,14 +10,14 @@ namespace forebay::flow {
 
 namespace {
 
-/// How far an inner node is moved at most, in cells. Below 1/6 no tetrahedron can turn over.
+/// Largest displacement of an inner node, in cells. Below 1/6 no tetrahedron can be inverted.
 constexpr double kJitterCells = 0.12;
 /// How much wider the tube is in the middle, and over which part of its length.
 constexpr double kBulge = 0.6;
 constexpr double kBulgeLength = 0.3;
-/// How round a tube is: 1 is a circle, whose tetrahedra in the corners of the box would be flat.
+/// Roundness of a tube: 1 is a circle, whose tetrahedra in the corners of the box would be flat.
 constexpr double kRoundness = 0.8;
-/// Numbers of nodes and elements stay far from overflow, and those of a part's nodes too.
+/// Keeps numbers of nodes and elements far from overflow, also those of a part's nodes.
 constexpr std::uint32_t kCellsMax = 1U << 16U;
 
 /// The paths along the axes from one corner of a cell to the opposite one: a tetrahedron each.
@@ -26,17 +26,17 @@ constexpr std::array<std::array<std::uint8_t, 3>, kElementsPerCell> kPaths{
 
 bool is_even(std::size_t path) { return path < 3; }
 
-/// Dense around 0, on [-1, 1].
+/// Maps [-1, 1] to itself, denser around 0.
 double dense_inside(double x, double grading) { return x * (1 - grading) + grading * x * x * x; }
 
-/// Dense at both ends of [-1, 1].
+/// Maps [-1, 1] to itself, denser at both ends.
 double dense_at_ends(double x, double grading) {
   const double third = grading / 3;
   return x * (1 + third) - third * x * x * x;
 }
 
-/// A point of the square, moved towards the circle.
-std::array<double, 2> rounded(double x, double y) {
+/// Moves a point of the square towards the circle.
+std::array<double, 2> square_to_disk(double x, double y) {
   const double round_x = x * std::sqrt(1 - y * y / 2);
   const double round_y = y * std::sqrt(1 - x * x / 2);
   return {x + kRoundness * (round_x - x), y + kRoundness * (round_y - y)};
@@ -44,15 +44,15 @@ std::array<double, 2> rounded(double x, double y) {
 
 }  // namespace
 
-Result<Mesh> Mesh::of(const MeshOptions& options) {
+Result<Mesh> Mesh::create(const MeshOptions& options) {
   const std::uint32_t least = std::min(options.cells_across, options.cells_along);
   const std::uint32_t most = std::max(options.cells_across, options.cells_along);
   const bool can_be_graded = options.grading >= 0 && options.grading < 1;
   if (least >= 1 && most <= kCellsMax && can_be_graded) return Mesh(options);
   return failure({.kind = ErrorClass::kInvalidArgument,
                   .operation = "make mesh",
-                  .cause = "1 to 65536 cells in each direction and a grading from 0 to below 1 "
-                           "are possible"});
+                  .cause = "the mesh must have 1 to 65536 cells in each direction and a grading "
+                           "from 0 to below 1"});
 }
 
 Mesh::Index Mesh::cells() const noexcept {
@@ -81,18 +81,18 @@ std::uint64_t Mesh::node_at(const Index& index) const {
   return (index[2] * across + index[1]) * across + index[0];
 }
 
-Mark Mesh::mark(std::uint64_t node) const {
+BoundaryMarker Mesh::marker(std::uint64_t node) const {
   const Index index = index_of(node);
   const auto is_at_wall = [&](std::uint32_t i) { return i == 0 || i == options_.cells_across; };
-  if (index[2] == 0) return Mark::kInlet;
-  if (is_at_wall(index[0]) || is_at_wall(index[1])) return Mark::kWall;
-  return index[2] == options_.cells_along ? Mark::kOutlet : Mark::kInside;
+  if (index[2] == 0) return BoundaryMarker::kInlet;
+  if (is_at_wall(index[0]) || is_at_wall(index[1])) return BoundaryMarker::kWall;
+  return index[2] == options_.cells_along ? BoundaryMarker::kOutlet : BoundaryMarker::kInterior;
 }
 
-Point Mesh::graded(std::uint64_t node) const {
+Point Mesh::graded_coordinates(std::uint64_t node) const {
   const Index index = index_of(node);
   const Index count = cells();
-  const bool is_inside = mark(node) == Mark::kInside;
+  const bool is_inside = marker(node) == BoundaryMarker::kInterior;
   command::Random random(options_.seed, node);
   Point place{};
   for (std::size_t axis = 0; axis < place.size(); ++axis) {
@@ -104,14 +104,14 @@ Point Mesh::graded(std::uint64_t node) const {
 }
 
 Point Mesh::position(std::uint64_t node) const {
-  const Point place = graded(node);
+  const Point place = graded_coordinates(node);
   const double along = kTubeLength * (place[2] + 1) / 2;
-  if (options_.shape == Shape::kBox) {
+  if (options_.shape == MeshShape::kBox) {
     return {kTubeRadius * place[0], kTubeRadius * place[1], along};
   }
   const double off_middle = place[2] / kBulgeLength;
   const double radius = kTubeRadius * (1 + kBulge / (1 + off_middle * off_middle));
-  const auto [x, y] = rounded(place[0], place[1]);
+  const auto [x, y] = square_to_disk(place[0], place[1]);
   return {radius * x, radius * y, along};
 }
 
@@ -131,14 +131,14 @@ std::array<std::uint64_t, 4> Mesh::nodes_of(std::uint64_t element) const {
   return nodes;
 }
 
-Point Mesh::centre_of(std::uint64_t element) const {
-  Point centre{};
+Point Mesh::centroid(std::uint64_t element) const {
+  Point center{};
   for (const std::uint64_t node : nodes_of(element)) {
     const Point place = position(node);
-    for (std::size_t axis = 0; axis < centre.size(); ++axis)
-      centre[axis] += place[axis] / 4;
+    for (std::size_t axis = 0; axis < center.size(); ++axis)
+      center[axis] += place[axis] / 4;
   }
-  return centre;
+  return center;
 }
 
 ElementList Mesh::elements_around(std::uint64_t node) const {
@@ -154,16 +154,16 @@ ElementList Mesh::elements_around(std::uint64_t node) const {
     }
   };
   for (std::uint32_t corner = 0; corner < 8; ++corner) {
-    // Cells before and behind the node, in rising order of their numbers.
+    // Cells before and behind the node, in ascending order of their numbers.
     const Index behind{corner & 1U, corner >> 1U & 1U, corner >> 2U};
     Index cell{};
-    bool is_there = true;
+    bool is_valid = true;
     for (std::size_t axis = 0; axis < cell.size(); ++axis) {
-      is_there = is_there && index[axis] + behind[axis] >= 1;
+      is_valid = is_valid && index[axis] + behind[axis] >= 1;
       cell[axis] = index[axis] + behind[axis] - 1;
-      is_there = is_there && cell[axis] < count[axis];
+      is_valid = is_valid && cell[axis] < count[axis];
     }
-    if (is_there) add_cell(cell);
+    if (is_valid) add_cell(cell);
   }
   return found;
 }

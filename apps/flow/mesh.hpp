@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // The whole mesh as a function: nodes and tetrahedra of a box or a tube with a bulge, by number,
-// without any memory. So every rank can make its own parts, however large the mesh is.
+// without memory. So every rank can generate its own parts of a mesh of any size.
 #pragma once
 
 #include <forebay/error.hpp>
@@ -9,14 +9,14 @@
 #include <cstddef>
 #include <cstdint>
 
-#include "flow/part.hpp"
+#include "flow/mesh_part.hpp"
 
 namespace forebay::flow {
 
-enum class Shape : std::uint8_t { kTube, kBox };
+enum class MeshShape : std::uint8_t { kTube, kBox };
 
 struct MeshOptions {
-  Shape shape = Shape::kTube;
+  MeshShape shape = MeshShape::kTube;
   std::uint32_t cells_across = 12;  ///< in each of two directions
   std::uint32_t cells_along = 36;
   double grading = 0.5;  ///< 0: cells of equal length; below 1: denser in the middle and at walls
@@ -28,27 +28,27 @@ inline constexpr double kTubeLength = 4;
 inline constexpr double kTubeRadius = 0.5;  ///< away from the bulge; half the width of a box
 inline constexpr std::size_t kElementsAroundMax = 8 * kElementsPerCell;
 
-/// Elements around a node, a list of fixed size.
+/// Elements around a node, in a list of fixed size.
 struct ElementList {
   std::array<std::uint64_t, kElementsAroundMax> numbers{};
   std::size_t count = 0;
 };
 
-/// All calls are pure: from any thread, and the same on every machine.
+/// All calls are pure: any thread may call them, and results are the same on every machine.
 class Mesh {
  public:
-  /// Fails with kInvalidArgument where the options give no mesh.
-  static Result<Mesh> of(const MeshOptions& options);
+  /// Fails with kInvalidArgument if no mesh has these options.
+  static Result<Mesh> create(const MeshOptions& options);
 
   const MeshOptions& options() const noexcept { return options_; }
   std::uint64_t node_count() const noexcept;
   std::uint64_t element_count() const noexcept;
 
   Point position(std::uint64_t node) const;
-  Mark mark(std::uint64_t node) const;
+  BoundaryMarker marker(std::uint64_t node) const;
   std::array<std::uint64_t, 4> nodes_of(std::uint64_t element) const;
-  Point centre_of(std::uint64_t element) const;
-  /// In rising order.
+  Point centroid(std::uint64_t element) const;
+  /// In ascending order.
   ElementList elements_around(std::uint64_t node) const;
 
  private:
@@ -57,8 +57,8 @@ class Mesh {
   Index cells() const noexcept;
   Index index_of(std::uint64_t node) const;
   std::uint64_t node_at(const Index& index) const;
-  /// Place in the cube from -1 to 1.
-  Point graded(std::uint64_t node) const;
+  /// Coordinates in the cube from -1 to 1.
+  Point graded_coordinates(std::uint64_t node) const;
 
   MeshOptions options_;
 };

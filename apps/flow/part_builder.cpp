@@ -9,10 +9,10 @@ namespace forebay::flow {
 
 namespace {
 
-/// A node of the part, and who else has it.
+/// A node of the part, and the other parts that have it.
 struct SharedNode {
   std::uint64_t node = 0;
-  std::vector<std::uint32_t> parts;  ///< all that have it, in rising order
+  std::vector<std::uint32_t> parts;  ///< all that have it, in ascending order
 };
 
 std::vector<std::uint64_t> nodes_of(const Mesh& mesh, std::span<const std::uint64_t> elements) {
@@ -39,10 +39,12 @@ std::vector<std::uint32_t> parts_with(const Mesh& mesh,
   return parts;
 }
 
-/// Puts the nodes into the three groups; gives back who has those that are shared.
-std::vector<SharedNode> place_nodes(const Mesh& mesh, const Partition& partition, Part& part) {
+/// Sorts the nodes into the three groups. Returns the shared nodes with their parts.
+std::vector<SharedNode> classify_nodes(const Mesh& mesh,
+                                       const Partition& partition,
+                                       MeshPart& part) {
   std::vector<SharedNode> owned;
-  std::vector<SharedNode> foreign;
+  std::vector<SharedNode> ghosts;
   std::vector<std::uint64_t> inner;
   for (const std::uint64_t node : nodes_of(mesh, partition.elements_of(part.number))) {
     std::vector<std::uint32_t> parts = parts_with(mesh, partition, node);
@@ -50,12 +52,12 @@ std::vector<SharedNode> place_nodes(const Mesh& mesh, const Partition& partition
       inner.push_back(node);
     } else {
       const bool is_mine = parts.front() == part.number;
-      (is_mine ? owned : foreign).push_back({node, std::move(parts)});
+      (is_mine ? owned : ghosts).push_back({node, std::move(parts)});
     }
   }
   part.owned_shared_count = owned.size();
   std::vector<SharedNode> shared = std::move(owned);
-  std::ranges::move(foreign, std::back_inserter(shared));
+  std::ranges::move(ghosts, std::back_inserter(shared));
   part.shared_count = shared.size();
   for (const SharedNode& one : shared)
     part.nodes.push_back(one.node);
@@ -63,23 +65,23 @@ std::vector<SharedNode> place_nodes(const Mesh& mesh, const Partition& partition
   return shared;
 }
 
-std::vector<Neighbour> neighbours_of(const Part& part, std::span<const SharedNode> shared) {
+std::vector<Neighbor> neighbors_of(const MeshPart& part, std::span<const SharedNode> shared) {
   std::map<std::uint32_t, std::vector<std::uint32_t>> nodes_with;
   for (std::uint32_t local = 0; local < shared.size(); ++local) {
     for (const std::uint32_t other : shared[local].parts)
       if (other != part.number) nodes_with[other].push_back(local);
   }
-  std::vector<Neighbour> neighbours;
+  std::vector<Neighbor> neighbors;
   for (auto& [other, nodes] : nodes_with) {
     std::ranges::sort(nodes, {}, [&](std::uint32_t local) { return part.nodes[local]; });
-    neighbours.push_back({other, std::move(nodes)});
+    neighbors.push_back({other, std::move(nodes)});
   }
-  return neighbours;
+  return neighbors;
 }
 
 std::vector<Tetrahedron> elements_of(const Mesh& mesh,
                                      const Partition& partition,
-                                     const Part& part) {
+                                     const MeshPart& part) {
   std::unordered_map<std::uint64_t, std::uint32_t> local_of;
   local_of.reserve(part.nodes.size());
   for (std::uint32_t local = 0; local < part.nodes.size(); ++local)
@@ -97,15 +99,15 @@ std::vector<Tetrahedron> elements_of(const Mesh& mesh,
 
 }  // namespace
 
-Part make_part(const Mesh& mesh, const Partition& partition, std::uint32_t number) {
-  Part part;
+MeshPart build_part(const Mesh& mesh, const Partition& partition, std::uint32_t number) {
+  MeshPart part;
   part.number = number;
-  const std::vector<SharedNode> shared = place_nodes(mesh, partition, part);
-  part.neighbours = neighbours_of(part, shared);
+  const std::vector<SharedNode> shared = classify_nodes(mesh, partition, part);
+  part.neighbors = neighbors_of(part, shared);
   part.elements = elements_of(mesh, partition, part);
   for (const std::uint64_t node : part.nodes) {
     part.coordinates.push_back(mesh.position(node));
-    part.marks.push_back(mesh.mark(node));
+    part.markers.push_back(mesh.marker(node));
   }
   return part;
 }

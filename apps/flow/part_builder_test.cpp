@@ -12,51 +12,52 @@
 namespace forebay::flow {
 namespace {
 
-using testing::CutMesh;
+using testing::PartitionedMesh;
 
-CutMesh some_parts() {
-  return CutMesh::of({.cells_across = 8, .cells_along = 24, .seed = 5}, {.parts = 20, .seed = 2});
+PartitionedMesh test_parts() {
+  return PartitionedMesh::create({.cells_across = 8, .cells_along = 24, .seed = 5},
+                                 {.parts = 20, .seed = 2});
 }
 
-TEST(Parts, together_they_are_the_mesh) {
-  const CutMesh cut = some_parts();
+TEST(Parts, parts_together_are_the_mesh) {
+  const PartitionedMesh partitioned = test_parts();
   std::multiset<std::array<std::uint64_t, 4>> elements;
   std::map<std::uint64_t, int> owners;
-  for (const Part& part : cut.parts) {
+  for (const MeshPart& part : partitioned.parts) {
     for (const Tetrahedron& element : part.elements) {
       elements.insert({part.nodes[element[0]], part.nodes[element[1]], part.nodes[element[2]],
                        part.nodes[element[3]]});
     }
     for (std::size_t node = 0; node < part.node_count(); ++node) {
-      EXPECT_EQ(part.coordinates[node], cut.mesh.position(part.nodes[node]));
-      EXPECT_EQ(part.marks[node], cut.mesh.mark(part.nodes[node]));
+      EXPECT_EQ(part.coordinates[node], partitioned.mesh.position(part.nodes[node]));
+      EXPECT_EQ(part.markers[node], partitioned.mesh.marker(part.nodes[node]));
       const bool is_owned = node < part.owned_shared_count || node >= part.shared_count;
       owners[part.nodes[node]] += is_owned ? 1 : 0;
     }
   }
   std::multiset<std::array<std::uint64_t, 4>> wanted;
-  for (std::uint64_t element = 0; element < cut.mesh.element_count(); ++element)
-    wanted.insert(cut.mesh.nodes_of(element));
+  for (std::uint64_t element = 0; element < partitioned.mesh.element_count(); ++element)
+    wanted.insert(partitioned.mesh.nodes_of(element));
   EXPECT_EQ(elements, wanted);
-  EXPECT_EQ(owners.size(), cut.mesh.node_count());
+  EXPECT_EQ(owners.size(), partitioned.mesh.node_count());
   for (const auto& [node, count] : owners)
     EXPECT_EQ(count, 1) << node;
 }
 
-TEST(Parts, shared_nodes_are_those_of_both_in_the_same_order) {
-  const CutMesh cut = some_parts();
-  const auto nodes_of = [&](const Part& part) {
+TEST(Parts, both_neighbors_list_shared_nodes_in_the_same_order) {
+  const PartitionedMesh partitioned = test_parts();
+  const auto nodes_of = [&](const MeshPart& part) {
     std::vector<std::uint64_t> nodes = part.nodes;
     std::ranges::sort(nodes);
     return nodes;
   };
-  for (const Part& one : cut.parts) {
-    for (const Part& other : cut.parts) {
+  for (const MeshPart& one : partitioned.parts) {
+    for (const MeshPart& other : partitioned.parts) {
       if (one.number == other.number) continue;
       std::vector<std::uint64_t> wanted;
       std::ranges::set_intersection(nodes_of(one), nodes_of(other), std::back_inserter(wanted));
-      const auto found = std::ranges::find(one.neighbours, other.number, &Neighbour::part);
-      ASSERT_EQ(found == one.neighbours.end(), wanted.empty());
+      const auto found = std::ranges::find(one.neighbors, other.number, &Neighbor::part);
+      ASSERT_EQ(found == one.neighbors.end(), wanted.empty());
       if (wanted.empty()) continue;
       std::vector<std::uint64_t> shared;
       for (const std::uint32_t node : found->nodes)
@@ -66,24 +67,24 @@ TEST(Parts, shared_nodes_are_those_of_both_in_the_same_order) {
   }
 }
 
-/// Who else has the nodes of a part.
+/// Which nodes of a part are shared, and the lowest part that has each.
 struct Sharing {
-  explicit Sharing(const Part& part)
+  explicit Sharing(const MeshPart& part)
       : lowest(part.node_count(), part.number), is_shared(part.node_count()) {
-    for (const Neighbour& neighbour : part.neighbours) {
-      for (const std::uint32_t node : neighbour.nodes) {
+    for (const Neighbor& neighbor : part.neighbors) {
+      for (const std::uint32_t node : neighbor.nodes) {
         is_shared[node] = true;
-        lowest[node] = std::min(lowest[node], neighbour.part);
+        lowest[node] = std::min(lowest[node], neighbor.part);
       }
     }
   }
-  std::vector<std::uint32_t> lowest;  ///< of all parts that have a node
+  std::vector<std::uint32_t> lowest;  ///< lowest of the parts that have each node
   std::vector<bool> is_shared;
 };
 
-TEST(Parts, groups_of_nodes_are_what_they_say) {
-  const CutMesh cut = some_parts();
-  for (const Part& part : cut.parts) {
+TEST(Parts, node_groups_match_ownership) {
+  const PartitionedMesh partitioned = test_parts();
+  for (const MeshPart& part : partitioned.parts) {
     const Sharing sharing(part);
     for (std::size_t node = 0; node < part.node_count(); ++node) {
       EXPECT_EQ(sharing.is_shared[node], node < part.shared_count);
@@ -98,13 +99,13 @@ TEST(Parts, groups_of_nodes_are_what_they_say) {
   }
 }
 
-TEST(Parts, neighbours_are_many_and_irregular) {
-  const CutMesh cut =
-      CutMesh::of({.cells_across = 16, .cells_along = 48, .seed = 5}, {.parts = 160, .seed = 2});
+TEST(Parts, neighbors_are_many_and_irregular) {
+  const PartitionedMesh partitioned = PartitionedMesh::create(
+      {.cells_across = 16, .cells_along = 48, .seed = 5}, {.parts = 160, .seed = 2});
   std::set<std::size_t> counts;
-  for (const Part& part : cut.parts)
-    counts.insert(part.neighbours.size());
-  EXPECT_GE(counts.size(), 10U) << "different numbers of neighbours";
+  for (const MeshPart& part : partitioned.parts)
+    counts.insert(part.neighbors.size());
+  EXPECT_GE(counts.size(), 10U) << "different numbers of neighbors";
   EXPECT_GE(*counts.rbegin(), 24U);
   EXPECT_LE(*counts.rbegin(), 48U);
   EXPECT_GE(*counts.begin(), 3U);

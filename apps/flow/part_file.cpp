@@ -8,44 +8,44 @@
 
 #include <fmt/format.h>
 
-#include "command/published_file.hpp"
+#include "command/atomic_file.hpp"
 #include "flow/fingerprint.hpp"
 
 namespace forebay::flow {
 
 namespace {
 
-/// Arrays that an Error about another one names.
-constexpr std::size_t kArraysNamed = 20;
+/// Maximum number of arrays that an Error for a missing array lists.
+constexpr std::size_t kArraysListedMax = 20;
 
-/// What comes before the values of an array.
-struct ArrayHead {
-  std::array<char, kArrayNameBytesMax> name{};  ///< zeros behind it
+/// Precedes the values of an array.
+struct ArrayHeader {
+  std::array<char, kArrayNameBytesMax> name{};  ///< padded with zeros
   std::uint32_t kind = 0;
   std::uint32_t width = 0;
   std::uint64_t rows = 0;
   std::uint64_t fingerprint = 0;
 };
-static_assert(sizeof(ArrayHead) == 56);
+static_assert(sizeof(ArrayHeader) == 56);
 
-ArrayHead head_of(const std::string& name, const ArrayShape& shape) {
-  ArrayHead head{
-      .kind = static_cast<std::uint32_t>(shape.kind), .width = shape.width, .rows = shape.rows};
-  std::ranges::copy(name.substr(0, kArrayNameBytesMax), head.name.begin());
-  return head;
+ArrayHeader make_header(const std::string& name, const ArrayShape& shape) {
+  ArrayHeader header{
+      .kind = static_cast<std::uint32_t>(shape.type), .width = shape.width, .rows = shape.rows};
+  std::ranges::copy(name.substr(0, kArrayNameBytesMax), header.name.begin());
+  return header;
 }
 
-/// Of everything but the fingerprint itself.
+/// Covers everything except the header's member `fingerprint`.
 std::uint64_t fingerprint_of(const PartFile& file,
-                             ArrayHead head,
+                             ArrayHeader header,
                              std::span<const std::byte> bytes) {
-  head.fingerprint = 0;
-  Fingerprint print;
-  print.add(file.step);
-  print.add(file.part);
-  print.add(std::as_bytes(std::span(&head, 1)));
-  print.add(bytes);
-  return print.value();
+  header.fingerprint = 0;
+  Fingerprint hash;
+  hash.add(file.step);
+  hash.add(file.part);
+  hash.add(std::as_bytes(std::span(&header, 1)));
+  hash.add(bytes);
+  return hash.value();
 }
 
 tl::unexpected<Error> damage(const PartFile& file, std::uint64_t offset, std::string cause) {
@@ -56,13 +56,13 @@ tl::unexpected<Error> damage(const PartFile& file, std::uint64_t offset, std::st
                   .cause = std::move(cause)});
 }
 
-/// A file and what is left of it.
+/// An open file and its read position.
 struct OpenFile {
   std::ifstream stream;
   std::uint64_t size_bytes = 0;
   std::uint64_t offset = 0;
 
-  std::uint64_t left() const { return size_bytes - offset; }
+  std::uint64_t remaining_bytes() const { return size_bytes - offset; }
 };
 
 Result<OpenFile> open(const PartFile& file) {
@@ -91,35 +91,37 @@ Status read_bytes(const PartFile& file, OpenFile& opened, std::span<std::byte> i
   return {};
 }
 
-/// A head that can be believed: its values are inside the file.
-Result<ArrayHead> read_head(const PartFile& file, OpenFile& opened) {
+/// Reads a header and checks that its values are inside the file.
+Result<ArrayHeader> read_header(const PartFile& file, OpenFile& opened) {
   const std::uint64_t offset = opened.offset;
-  ArrayHead head;
-  if (opened.left() < sizeof(head)) return damage(file, offset, "the file ends inside an array");
-  const Status done = read_bytes(file, opened, std::as_writable_bytes(std::span(&head, 1)));
+  ArrayHeader header;
+  if (opened.remaining_bytes() < sizeof(header))
+    return damage(file, offset, "the file ends inside an array");
+  const Status done = read_bytes(file, opened, std::as_writable_bytes(std::span(&header, 1)));
   if (!done) return failure(done.error());
-  const bool is_known = head.kind >= static_cast<std::uint32_t>(ElementKind::kU32) &&
-                        head.kind <= static_cast<std::uint32_t>(ElementKind::kF64);
-  if (!is_known || head.width == 0) return damage(file, offset, "there is no such type");
-  const std::uint64_t row_bytes = head.width * size_of(static_cast<ElementKind>(head.kind));
-  if (head.rows > opened.left() / row_bytes) {
+  const bool is_known = header.kind >= static_cast<std::uint32_t>(ScalarType::kU32) &&
+                        header.kind <= static_cast<std::uint32_t>(ScalarType::kF64);
+  if (!is_known || header.width == 0)
+    return damage(file, offset, "the type of an array is unknown");
+  const std::uint64_t row_bytes = header.width * size_of(static_cast<ScalarType>(header.kind));
+  if (header.rows > opened.remaining_bytes() / row_bytes) {
     return damage(file, offset, "the file ends inside an array");
   }
-  return head;
+  return header;
 }
 
-std::string name_of(const ArrayHead& head) {
-  return {head.name.begin(), std::ranges::find(head.name, '\0')};
+std::string name_of(const ArrayHeader& header) {
+  return {header.name.begin(), std::ranges::find(header.name, '\0')};
 }
 
-bool has_name(const ArrayHead& head, const std::string& name) {
-  return head.name == head_of(name, {}).name;
+bool has_name(const ArrayHeader& header, const std::string& name) {
+  return header.name == make_header(name, {}).name;
 }
 
 }  // namespace
 
 Status write_part_file(const PartFile& file, const std::map<std::string, StoredArray>& arrays) {
-  auto published = command::PublishedFile::create(file.path);
+  auto published = command::AtomicFile::create(file.path);
   if (!published) return failure(published.error());
   std::uint64_t offset = 0;
   const auto append = [&](std::span<const std::byte> bytes) {
@@ -128,9 +130,9 @@ Status write_part_file(const PartFile& file, const std::map<std::string, StoredA
     return written;
   };
   for (const auto& [name, array] : arrays) {
-    ArrayHead head = head_of(name, array.shape);
-    head.fingerprint = fingerprint_of(file, head, array.bytes);
-    Status written = append(std::as_bytes(std::span(&head, 1)));
+    ArrayHeader header = make_header(name, array.shape);
+    header.fingerprint = fingerprint_of(file, header, array.bytes);
+    Status written = append(std::as_bytes(std::span(&header, 1)));
     if (written) written = append(array.bytes);
     if (!written) return written;
   }
@@ -142,13 +144,13 @@ Result<StoredArray> read_part_file(const PartFile& file, const std::string& name
   if (!opened) return failure(opened.error());
   std::string names;
   std::size_t others = 0;
-  while (opened->left() > 0) {
+  while (opened->remaining_bytes() > 0) {
     const std::uint64_t offset = opened->offset;
-    const Result<ArrayHead> head = read_head(file, *opened);
-    if (!head) return failure(head.error());
-    StoredArray array{{static_cast<ElementKind>(head->kind), head->width, head->rows}, {}};
-    if (!has_name(*head, name)) {
-      if (others++ < kArraysNamed) names += (names.empty() ? "" : ", ") + name_of(*head);
+    const Result<ArrayHeader> header = read_header(file, *opened);
+    if (!header) return failure(header.error());
+    StoredArray array{{static_cast<ScalarType>(header->kind), header->width, header->rows}, {}};
+    if (!has_name(*header, name)) {
+      if (others++ < kArraysListedMax) names += (names.empty() ? "" : ", ") + name_of(*header);
       opened->offset += array.shape.size_bytes();
       opened->stream.seekg(static_cast<std::streamoff>(opened->offset));
       continue;
@@ -156,17 +158,17 @@ Result<StoredArray> read_part_file(const PartFile& file, const std::string& name
     array.bytes.resize(array.shape.size_bytes());
     const Status done = read_bytes(file, *opened, array.bytes);
     if (!done) return failure(done.error());
-    if (fingerprint_of(file, *head, array.bytes) == head->fingerprint) return array;
+    if (fingerprint_of(file, *header, array.bytes) == header->fingerprint) return array;
     return damage(file, offset,
-                  fmt::format("array {} of part {} of step {} is not what was written", name,
-                              file.part, file.step));
+                  fmt::format("array {} of part {} of step {} was changed after it was written",
+                              name, file.part, file.step));
   }
   return failure({.kind = ErrorClass::kNotFound,
                   .operation = "read part",
                   .path = file.path,
-                  .cause = fmt::format("there is no array {}; it has {}{}", name,
+                  .cause = fmt::format("the file has no array {}; it has {}{}", name,
                                        names.empty() ? "none" : names,
-                                       others > kArraysNamed ? " and others" : "")});
+                                       others > kArraysListedMax ? " and others" : "")});
 }
 
 }  // namespace forebay::flow

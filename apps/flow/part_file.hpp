@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// The file of one part of one step: arrays one behind the other, each with a fingerprint that also
-// covers step, part and name, so that no other file's bytes can pass for it.
+// The file of one part of one step: its arrays, in sequence. Each has a fingerprint that covers
+// step, part and name too, so bytes of another file are not accepted.
 #pragma once
 
 #include <forebay/error.hpp>
@@ -21,11 +21,11 @@ struct PartFile {
 
 inline constexpr std::size_t kArrayNameBytesMax = 32;
 
-/// Makes the file durable under its name, all of it or nothing.
+/// Makes the complete file durable under its name, or nothing.
 Status write_part_file(const PartFile& file, const std::map<std::string, StoredArray>& arrays);
 
-/// One array. kNotFound if it is not there; kDamage, with the offset, if it is not what was
-/// written.
+/// Reads one array. kNotFound if the file has no such array; kDamage, with the offset, if its bytes
+/// are not those written.
 Result<StoredArray> read_part_file(const PartFile& file, const std::string& name);
 
 }  // namespace forebay::flow

@@ -12,48 +12,48 @@
 namespace forebay::flow {
 namespace {
 
-using command::testing::contents_of;
-using command::testing::TempFolder;
+using command::testing::read_file;
+using command::testing::TempDirectory;
 using command::testing::write_file;
 
-StoredArray some_array(std::uint32_t part) {
-  const std::vector<double> values = testing::stored_values(5, part);
+StoredArray test_array(std::uint32_t part) {
+  const std::vector<double> values = testing::contract_values(5, part);
   const auto bytes = std::as_bytes(std::span(values));
-  return {{ElementKind::kF64, 3, values.size() / 3}, {bytes.begin(), bytes.end()}};
+  return {{ScalarType::kF64, 3, values.size() / 3}, {bytes.begin(), bytes.end()}};
 }
 
-/// A file with three arrays, one of them empty.
-PartFile make_file(const TempFolder& folder, const std::string& name) {
-  const PartFile file{folder.file(name), 5, 2};
+/// Creates a file with three arrays, one of them empty.
+PartFile make_file(const TempDirectory& directory, const std::string& name) {
+  const PartFile file{directory.file(name), 5, 2};
   const Status written = write_part_file(
-      file, {{"first", some_array(1)}, {"second", some_array(4)}, {"third", some_array(3)}});
+      file, {{"first", test_array(1)}, {"second", test_array(4)}, {"third", test_array(3)}});
   EXPECT_TRUE(written) << written.error().message();
   return file;
 }
 
 TEST(PartFile, arrays_are_found_by_name) {
-  const TempFolder folder;
-  const PartFile file = make_file(folder, "part");
+  const TempDirectory directory;
+  const PartFile file = make_file(directory, "part");
   const std::map<std::string, std::uint32_t> wanted{{"first", 1}, {"second", 4}, {"third", 3}};
   for (const auto& [name, part] : wanted) {
     const auto array = read_part_file(file, name);
     ASSERT_TRUE(array) << array.error().message();
-    EXPECT_EQ(array->shape, some_array(part).shape);
-    EXPECT_EQ(array->bytes, some_array(part).bytes);
+    EXPECT_EQ(array->shape, test_array(part).shape);
+    EXPECT_EQ(array->bytes, test_array(part).bytes);
   }
   const auto missing = read_part_file(file, "fir");
   EXPECT_EQ(missing.error().kind(), ErrorClass::kNotFound);
-  EXPECT_EQ(missing.error().cause(), "there is no array fir; it has first, second, third");
+  EXPECT_EQ(missing.error().cause(), "the file has no array fir; it has first, second, third");
 }
 
-/// Counts what cannot be read; what can must be what was written.
+/// Counts the arrays that cannot be read. Each other one must have the bytes that were written.
 int count_unreadable(const PartFile& file) {
   int unreadable = 0;
   const std::map<std::string, std::uint32_t> wanted{{"first", 1}, {"second", 4}, {"third", 3}};
   for (const auto& [name, part] : wanted) {
     const auto array = read_part_file(file, name);
     if (array) {
-      EXPECT_EQ(array->bytes, some_array(part).bytes);
+      EXPECT_EQ(array->bytes, test_array(part).bytes);
     } else {
       ++unreadable;
       EXPECT_EQ(array.error().path(), file.path);
@@ -62,10 +62,10 @@ int count_unreadable(const PartFile& file) {
   return unreadable;
 }
 
-TEST(PartFile, bits_that_changed_are_damage_or_another_name_and_never_data) {
-  const TempFolder folder;
-  const PartFile file = make_file(folder, "part");
-  const std::vector<std::byte> whole = contents_of(file.path);
+TEST(PartFile, flipped_bit_is_an_error_and_never_returns_data) {
+  const TempDirectory directory;
+  const PartFile file = make_file(directory, "part");
+  const std::vector<std::byte> whole = read_file(file.path);
   const unsigned seed = std::random_device{}();
   std::printf("seed %u\n", seed);
   std::mt19937_64 random(seed);
@@ -78,10 +78,10 @@ TEST(PartFile, bits_that_changed_are_damage_or_another_name_and_never_data) {
   }
 }
 
-TEST(PartFile, a_file_that_was_cut_is_damage) {
-  const TempFolder folder;
-  const PartFile file = make_file(folder, "part");
-  const std::vector<std::byte> whole = contents_of(file.path);
+TEST(PartFile, truncated_file_is_damage) {
+  const TempDirectory directory;
+  const PartFile file = make_file(directory, "part");
+  const std::vector<std::byte> whole = read_file(file.path);
   for (std::size_t length = 1; length < whole.size(); ++length) {
     std::filesystem::resize_file(file.path, whole.size() - length);
     EXPECT_FALSE(read_part_file(file, "third")) << length;
@@ -89,9 +89,9 @@ TEST(PartFile, a_file_that_was_cut_is_damage) {
   }
 }
 
-TEST(PartFile, the_file_of_another_part_or_step_is_damage) {
-  const TempFolder folder;
-  PartFile file = make_file(folder, "part");
+TEST(PartFile, file_of_another_part_or_step_is_damage) {
+  const TempDirectory directory;
+  PartFile file = make_file(directory, "part");
   file.part = 3;
   EXPECT_EQ(read_part_file(file, "first").error().kind(), ErrorClass::kDamage);
   file.part = 2;

@@ -9,7 +9,7 @@
 namespace forebay::flow {
 
 std::uint64_t fingerprint_of_all(const PartSet& set,
-                                 Team& team,
+                                 SolverComm& comm,
                                  std::span<const std::uint64_t> of_parts) {
   const PartMap& map = set.map();
   std::vector<std::size_t> sizes;
@@ -20,63 +20,63 @@ std::uint64_t fingerprint_of_all(const PartSet& set,
     order.insert(order.end(), parts.begin(), parts.end());
   }
   std::vector<std::uint64_t> gathered(order.size());
-  team.gather_bytes(std::as_bytes(of_parts), sizes, std::as_writable_bytes(std::span(gathered)));
+  comm.allgatherv(std::as_bytes(of_parts), sizes, std::as_writable_bytes(std::span(gathered)));
   std::vector<std::uint64_t> by_part(order.size());
   for (std::size_t i = 0; i < order.size(); ++i)
     by_part[order[i]] = gathered[i];
-  Fingerprint all;
-  all.add(std::as_bytes(std::span(by_part)));
-  return all.value();
+  Fingerprint hash;
+  hash.add(std::as_bytes(std::span(by_part)));
+  return hash.value();
 }
 
 std::uint64_t fingerprint_of_values(const PartSet& set,
-                                    Team& team,
+                                    SolverComm& comm,
                                     std::span<const double> values,
                                     std::size_t width) {
   std::vector<std::uint64_t> of_parts;
   for (std::size_t i = 0; i < set.parts().size(); ++i) {
-    const Part& part = set.parts()[i];
+    const MeshPart& part = set.parts()[i];
     const auto piece = set.rows(values, width, i);
     Fingerprint one;
     one.add(std::as_bytes(piece.first(part.owned_shared_count * width)));
     one.add(std::as_bytes(piece.subspan(part.shared_count * width)));
     of_parts.push_back(one.value());
   }
-  return fingerprint_of_all(set, team, of_parts);
+  return fingerprint_of_all(set, comm, of_parts);
 }
 
-std::uint64_t fingerprint_of_mesh(const PartSet& set, Team& team) {
+std::uint64_t fingerprint_of_mesh(const PartSet& set, SolverComm& comm) {
   std::vector<std::uint64_t> of_parts;
-  for (const Part& part : set.parts()) {
+  for (const MeshPart& part : set.parts()) {
     Fingerprint one;
     one.add(std::as_bytes(std::span(part.nodes)));
     one.add(std::as_bytes(std::span(part.coordinates)));
-    one.add(std::as_bytes(std::span(part.marks)));
+    one.add(std::as_bytes(std::span(part.markers)));
     one.add(std::as_bytes(std::span(part.elements)));
     of_parts.push_back(one.value());
   }
-  return fingerprint_of_all(set, team, of_parts);
+  return fingerprint_of_all(set, comm, of_parts);
 }
 
-Status check_neighbours(const PartSet& set, Team& team) {
-  // Each pair is added by the lower part and taken away by the higher one.
+Status check_neighbors(const PartSet& set, SolverComm& comm) {
+  // For each pair, the lower part adds the hash and the higher one subtracts it.
   std::uint64_t balance = 0;
-  for (const Part& part : set.parts()) {
-    for (const Neighbour& neighbour : part.neighbours) {
+  for (const MeshPart& part : set.parts()) {
+    for (const Neighbor& neighbor : part.neighbors) {
       Fingerprint pair;
-      pair.add(std::min(part.number, neighbour.part));
-      pair.add(std::max(part.number, neighbour.part));
-      for (const std::uint32_t node : neighbour.nodes)
+      pair.add(std::min(part.number, neighbor.part));
+      pair.add(std::max(part.number, neighbor.part));
+      for (const std::uint32_t node : neighbor.nodes)
         pair.add(part.nodes[node]);
-      balance += part.number < neighbour.part ? pair.value() : -pair.value();
+      balance += part.number < neighbor.part ? pair.value() : -pair.value();
     }
   }
   std::uint64_t total = 0;
-  for (const std::uint64_t one : team.gather(balance))
+  for (const std::uint64_t one : comm.allgather(balance))
     total += one;
   if (total == 0) return {};
   return failure({.kind = ErrorClass::kDamage,
-                  .operation = "check neighbours",
+                  .operation = "check neighbors",
                   .cause = "two parts do not agree on the nodes that they share"});
 }
 

@@ -16,7 +16,7 @@ PartMap::PartMap(std::vector<std::uint32_t> rank_of_part, std::uint32_t rank_cou
     parts_[rank_of_[part]].push_back(part);
 }
 
-PartMap map_in_blocks(std::uint32_t part_count, std::uint32_t rank_count) {
+PartMap make_block_map(std::uint32_t part_count, std::uint32_t rank_count) {
   const std::uint32_t each = part_count / rank_count;
   const std::uint32_t more = part_count % rank_count;
   std::vector<std::uint32_t> ranks;
@@ -25,14 +25,14 @@ PartMap map_in_blocks(std::uint32_t part_count, std::uint32_t rank_count) {
   return {std::move(ranks), rank_count};
 }
 
-PartMap map_round_robin(std::uint32_t part_count, std::uint32_t rank_count) {
+PartMap make_round_robin_map(std::uint32_t part_count, std::uint32_t rank_count) {
   std::vector<std::uint32_t> ranks(part_count);
   for (std::uint32_t part = 0; part < part_count; ++part)
     ranks[part] = part % rank_count;
   return {std::move(ranks), rank_count};
 }
 
-PartMap map_at_random(std::uint32_t part_count, std::uint32_t rank_count, std::uint64_t seed) {
+PartMap make_random_map(std::uint32_t part_count, std::uint32_t rank_count, std::uint64_t seed) {
   command::Random random(seed, part_count);
   std::vector<std::uint32_t> ranks(part_count);
   for (std::uint32_t& rank : ranks) {
@@ -42,23 +42,23 @@ PartMap map_at_random(std::uint32_t part_count, std::uint32_t rank_count, std::u
   return {std::move(ranks), rank_count};
 }
 
-Result<PartMap> map_by_name(std::string_view name,
-                            std::uint32_t part_count,
-                            std::uint32_t rank_count) {
+Result<PartMap> parse_part_map(std::string_view name,
+                               std::uint32_t part_count,
+                               std::uint32_t rank_count) {
   constexpr std::string_view kRandom = "random:";
-  if (name == "blocks") return map_in_blocks(part_count, rank_count);
-  if (name == "round-robin") return map_round_robin(part_count, rank_count);
+  if (name == "blocks") return make_block_map(part_count, rank_count);
+  if (name == "round-robin") return make_round_robin_map(part_count, rank_count);
   if (name.starts_with(kRandom)) {
     const std::string_view digits = name.substr(kRandom.size());
     std::uint64_t seed = 0;
     const auto [end, error] = std::from_chars(digits.data(), digits.data() + digits.size(), seed);
     const bool is_whole = error == std::errc{} && end == digits.data() + digits.size();
-    if (is_whole) return map_at_random(part_count, rank_count, seed);
+    if (is_whole) return make_random_map(part_count, rank_count, seed);
   }
-  return failure(
-      {.kind = ErrorClass::kInvalidArgument,
-       .operation = "map parts",
-       .cause = fmt::format("a mapping is blocks, round-robin or random:SEED, not '{}'", name)});
+  return failure({.kind = ErrorClass::kInvalidArgument,
+                  .operation = "map parts",
+                  .cause = fmt::format(
+                      "a mapping must be blocks, round-robin or random:SEED, not '{}'", name)});
 }
 
 }  // namespace forebay::flow

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Which rank has which parts. Any map will do: results do not depend on it.
+// Maps parts to ranks. Results do not depend on the map.
 #pragma once
 
 #include <forebay/error.hpp>
@@ -13,13 +13,13 @@ namespace forebay::flow {
 
 class PartMap {
  public:
-  /// A rank below `rank_count` for each part.
+  /// `rank_of_part` has a rank below `rank_count` for each part.
   PartMap(std::vector<std::uint32_t> rank_of_part, std::uint32_t rank_count);
 
   std::uint32_t rank_count() const noexcept { return static_cast<std::uint32_t>(parts_.size()); }
   std::uint32_t part_count() const noexcept { return static_cast<std::uint32_t>(rank_of_.size()); }
   std::uint32_t rank_of(std::uint32_t part) const { return rank_of_[part]; }
-  /// In rising order.
+  /// In ascending order.
   std::span<const std::uint32_t> parts_of(std::uint32_t rank) const { return parts_[rank]; }
 
  private:
@@ -28,15 +28,15 @@ class PartMap {
 };
 
 /// Consecutive parts for each rank, as even as possible; the first ranks have one more.
-PartMap map_in_blocks(std::uint32_t part_count, std::uint32_t rank_count);
-/// Part 0 to rank 0, part 1 to rank 1, and so on, again and again.
-PartMap map_round_robin(std::uint32_t part_count, std::uint32_t rank_count);
-/// Each part to a rank that is drawn; low ranks are likelier, so that they have more.
-PartMap map_at_random(std::uint32_t part_count, std::uint32_t rank_count, std::uint64_t seed);
+PartMap make_block_map(std::uint32_t part_count, std::uint32_t rank_count);
+/// Part 0 to rank 0, part 1 to rank 1, and so on, cyclically.
+PartMap make_round_robin_map(std::uint32_t part_count, std::uint32_t rank_count);
+/// Each part to a random rank; low ranks have a higher probability, so they have more parts.
+PartMap make_random_map(std::uint32_t part_count, std::uint32_t rank_count, std::uint64_t seed);
 
-/// One of these by its word: "blocks", "round-robin", "random:SEED". Else kInvalidArgument.
-Result<PartMap> map_by_name(std::string_view name,
-                            std::uint32_t part_count,
-                            std::uint32_t rank_count);
+/// Parses "blocks", "round-robin" or "random:SEED". Else kInvalidArgument.
+Result<PartMap> parse_part_map(std::string_view name,
+                               std::uint32_t part_count,
+                               std::uint32_t rank_count);
 
 }  // namespace forebay::flow

@@ -21,10 +21,10 @@ void expect_each_part_once(const PartMap& map) {
   EXPECT_EQ(count, map.part_count());
 }
 
-TEST(PartMap, each_part_has_one_rank_in_maps_of_every_kind) {
+TEST(PartMap, every_map_assigns_each_part_to_one_rank) {
   for (const std::uint32_t parts : {1U, 2U, 7U, 40U}) {
     for (const std::uint32_t ranks : {1U, 2U, 3U, 5U, 50U}) {
-      for (const PartMap& map : testing::all_maps(parts, ranks)) {
+      for (const PartMap& map : testing::make_all_maps(parts, ranks)) {
         EXPECT_EQ(map.rank_count(), ranks);
         EXPECT_EQ(map.part_count(), parts);
         expect_each_part_once(map);
@@ -33,20 +33,20 @@ TEST(PartMap, each_part_has_one_rank_in_maps_of_every_kind) {
   }
 }
 
-TEST(PartMap, blocks_are_even_and_random_ones_are_not) {
-  const PartMap blocks = map_in_blocks(17, 5);
+TEST(PartMap, block_map_is_even_and_random_map_is_not) {
+  const PartMap blocks = make_block_map(17, 5);
   for (std::uint32_t rank = 0; rank < 5; ++rank)
     EXPECT_EQ(blocks.parts_of(rank).size(), rank < 2 ? 4U : 3U);
-  const PartMap drawn = map_at_random(100, 5, 1);
+  const PartMap drawn = make_random_map(100, 5, 1);
   EXPECT_GT(drawn.parts_of(0).size(), 3 * drawn.parts_of(4).size());
 }
 
-TEST(PartMap, names_are_what_they_say_and_others_are_refused) {
-  EXPECT_EQ(map_by_name("blocks", 9, 2)->rank_of(4), 0U);
-  EXPECT_EQ(map_by_name("round-robin", 9, 2)->rank_of(3), 1U);
-  EXPECT_EQ(map_by_name("random:7", 9, 2)->rank_of(8), map_at_random(9, 2, 7).rank_of(8));
+TEST(PartMap, names_are_parsed_and_unknown_names_rejected) {
+  EXPECT_EQ(parse_part_map("blocks", 9, 2)->rank_of(4), 0U);
+  EXPECT_EQ(parse_part_map("round-robin", 9, 2)->rank_of(3), 1U);
+  EXPECT_EQ(parse_part_map("random:7", 9, 2)->rank_of(8), make_random_map(9, 2, 7).rank_of(8));
   for (const char* const name : {"", "block", "random", "random:", "random:x", "random:1x"})
-    EXPECT_FALSE(map_by_name(name, 9, 2)) << name;
+    EXPECT_FALSE(parse_part_map(name, 9, 2)) << name;
 }
 
 }  // namespace

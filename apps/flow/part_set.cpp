@@ -5,10 +5,10 @@
 
 namespace forebay::flow {
 
-PartSet::PartSet(PartMap map, std::uint32_t rank, std::vector<Part> parts)
-    : map_(std::move(map)), rank_(rank), parts_(std::move(parts)), first_{0} {
-  for (const Part& part : parts_)
-    first_.push_back(first_.back() + part.node_count());
+PartSet::PartSet(PartMap map, std::uint32_t rank, std::vector<MeshPart> parts)
+    : map_(std::move(map)), rank_(rank), parts_(std::move(parts)), offsets_{0} {
+  for (const MeshPart& part : parts_)
+    offsets_.push_back(offsets_.back() + part.node_count());
 }
 
 }  // namespace forebay::flow

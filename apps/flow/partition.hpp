@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// Which part each element of a mesh belongs to: recursive bisection by tilted planes, into parts
-// whose sizes differ as much as is asked for. What solvers get from a graph partitioner, without
-// one: parts of uneven size with irregular neighbours, the same for the same seed.
+// Assigns each element of a mesh to a part: recursive bisection by tilted planes, into parts of the
+// requested imbalance. As a graph partitioner does, it makes parts of uneven size with irregular
+// neighbors; the same seed makes the same parts.
 #pragma once
 
 #include <forebay/error.hpp>
@@ -16,24 +16,24 @@ namespace forebay::flow {
 
 struct PartitionOptions {
   std::uint32_t parts = 8;
-  /// Largest part / mean part, less one, in elements; less where a few parts would have to be
-  /// smaller than a fifth of the mean for it.
+  /// Largest part / mean part, less one, in elements. Smaller if with few parts some would be below
+  /// a fifth of the mean.
   double imbalance = 0.25;
   std::uint64_t seed = 1;
 };
 
 class Partition {
  public:
-  /// Fails with kInvalidArgument where the mesh has too few elements for these parts.
-  static Result<Partition> of(const Mesh& mesh, const PartitionOptions& options);
+  /// Fails with kInvalidArgument if the mesh has too few elements for these parts.
+  static Result<Partition> create(const Mesh& mesh, const PartitionOptions& options);
 
   std::uint32_t part_count() const noexcept {
-    return static_cast<std::uint32_t>(first_.size() - 1);
+    return static_cast<std::uint32_t>(offsets_.size() - 1);
   }
   std::uint32_t part_of(std::uint64_t element) const { return part_of_[element]; }
-  /// In rising order.
+  /// In ascending order.
   std::span<const std::uint64_t> elements_of(std::uint32_t part) const {
-    return std::span(elements_).subspan(first_[part], first_[part + 1] - first_[part]);
+    return std::span(elements_).subspan(offsets_[part], offsets_[part + 1] - offsets_[part]);
   }
 
  private:
@@ -41,10 +41,10 @@ class Partition {
 
   std::vector<std::uint32_t> part_of_;
   std::vector<std::uint64_t> elements_;  // of part 0, then of part 1, ...
-  std::vector<std::size_t> first_;       // where those of each part begin, and the end
+  std::vector<std::size_t> offsets_;     // first index of each part, and the end
 };
 
-/// Sizes relative to the mean, with the largest as `options` say; all if there is one part.
+/// Sizes relative to the mean; the largest is 1 + options.imbalance, unless options.parts is 1.
 std::vector<double> draw_part_sizes(const PartitionOptions& options);
 
 }  // namespace forebay::flow

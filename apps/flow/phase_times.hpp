@@ -1,22 +1,23 @@
 // SPDX-License-Identifier: Apache-2.0
-// Where the time of a run goes, phase by phase.
+// Time of a run, phase by phase.
 #pragma once
 
 #include <chrono>
 
 namespace forebay::flow {
 
-/// Of one rank. Phases do not overlap, but for solve_s, which contains product, exchange and sums.
+/// Times of one rank. Phases do not overlap, except solve_s, which contains product, exchange and
+/// sums.
 struct PhaseTimes {
   double assembly_s = 0;    ///< forming matrices and loads
   double product_s = 0;     ///< matrix times vector, without waiting
-  double exchange_s = 0;    ///< packing, waiting for and adding contributions to shared nodes
-  double sums_s = 0;        ///< scalar products, waiting for other ranks included
-  double solve_s = 0;       ///< all of the solver
+  double exchange_s = 0;    ///< packing, awaiting and adding contributions to shared nodes
+  double sums_s = 0;        ///< scalar products, including waiting for other ranks
+  double solve_s = 0;       ///< the whole solver
   double checkpoint_s = 0;  ///< blocked by storage
 };
 
-/// Adds the time of its life to a phase.
+/// Adds its lifetime to a phase.
 class PhaseTimer {
  public:
   explicit PhaseTimer(double& phase_s) : phase_s_(phase_s), start_(Clock::now()) {}

@@ -10,23 +10,23 @@ namespace forebay::flow {
 
 namespace {
 
-/// 1 where the tube's middle is, falling with the distance.
-double spot(const Point& place, const Point& middle, double width) {
+/// 1 in the middle of the tube, less with the distance.
+double bump(const Point& place, const Point& middle, double width) {
   double square = 0;
   for (std::size_t axis = 0; axis < place.size(); ++axis) {
-    const double off = (place[axis] - middle[axis]) / width;
-    square += off * off;
+    const double distance = (place[axis] - middle[axis]) / width;
+    square += distance * distance;
   }
   return 1 / (1 + square);
 }
 
-/// How fast a full tube flows at this place: 1 in the middle, 0 at the narrow tube's wall.
+/// Relative speed in a full tube: 1 in the middle, 0 at the wall of the narrow tube.
 double profile(const Point& place) {
   const double square = place[0] * place[0] + place[1] * place[1];
   return std::max(0.0, 1 - square / (kTubeRadius * kTubeRadius));
 }
 
-/// Like a sine of period 1, of two parabolas: the same on every machine.
+/// Approximates a sine of period 1 by two parabolas: the same on every machine.
 double wave(double time) {
   const double phase = time - std::floor(time);
   return phase < 0.5 ? 16 * phase * (0.5 - phase) : -16 * (phase - 0.5) * (1 - phase);
@@ -38,11 +38,13 @@ class Diffusion final : public Problem {
   double diffusivity() const override { return 0.05; }
   Point velocity(const Point&, double) const override { return {}; }
   double source(const Point& place, double) const override {
-    return spot(place, {0, 0, kTubeLength / 2}, 0.2);
+    return bump(place, {0, 0, kTubeLength / 2}, 0.2);
   }
-  double initial(const Point&) const override { return 0; }
-  bool is_fixed(Mark mark) const override { return mark != Mark::kInside; }
-  double fixed_value(const Point&, double) const override { return 0; }
+  double initial_value(const Point&) const override { return 0; }
+  bool is_dirichlet(BoundaryMarker mark) const override {
+    return mark != BoundaryMarker::kInterior;
+  }
+  double dirichlet_value(const Point&, double) const override { return 0; }
 };
 
 class Advection final : public Problem {
@@ -55,12 +57,14 @@ class Advection final : public Problem {
     return {-turning * place[1], turning * place[0], along};
   }
   double source(const Point&, double) const override { return 0; }
-  double initial(const Point& place) const override {
-    return profile(place) * spot(place, {0, 0, kTubeLength / 4}, 0.3);
+  double initial_value(const Point& place) const override {
+    return profile(place) * bump(place, {0, 0, kTubeLength / 4}, 0.3);
   }
-  /// What has passed the tube leaves it.
-  bool is_fixed(Mark mark) const override { return mark == Mark::kInlet || mark == Mark::kWall; }
-  double fixed_value(const Point& place, double time) const override {
+  /// The outlet is free: values leave the tube.
+  bool is_dirichlet(BoundaryMarker mark) const override {
+    return mark == BoundaryMarker::kInlet || mark == BoundaryMarker::kWall;
+  }
+  double dirichlet_value(const Point& place, double time) const override {
     return place[2] > 0 ? 0 : profile(place) * (1 + 0.5 * wave(2 * time));
   }
 };

@@ -1,20 +1,21 @@
 // SPDX-License-Identifier: Apache-2.0
 // The program forebay-flow: one command, one JSON document on standard output; its ranks are
-// threads. README.md beside it is the contract.
+// threads. README.md in this directory is its contract.
 #include <memory>
 
 #include "flow/commands.hpp"
-#include "flow/thread_team.hpp"
+#include "flow/thread_solver_comm.hpp"
 
 namespace forebay::flow {
 
-int run_program(int count, char** words) {
+int run_program(int count, char** args) {
   const auto make_runtime = [](const RuntimeOptions& options) {
     return std::make_unique<Runtime>(options);
   };
-  const Ranks ranks{Ranks::Kind::kThreads, run_as_threads, make_runtime};
-  return command::run_and_print(
-      count, words, [&](std::span<const std::string_view> all) { return run_command(all, ranks); });
+  const RankLauncher ranks{RankLauncher::Kind::kThreads, run_thread_ranks, make_runtime};
+  return command::run_and_print(count, args, [&](std::span<const std::string_view> arguments) {
+    return run_command(arguments, ranks);
+  });
 }
 
 }  // namespace forebay::flow

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Scalar products that are the same, bit for bit, on any number of ranks: one number for each part,
-// added in rising order of parts by every rank.
+// Scalar products with the same bits on any number of ranks. Each part contributes one number;
+// every rank adds these in ascending order of parts.
 #pragma once
 
 #include <cstddef>
@@ -9,7 +9,7 @@
 
 #include "flow/part_set.hpp"
 #include "flow/phase_times.hpp"
-#include "flow/team.hpp"
+#include "flow/solver_comm.hpp"
 
 namespace forebay::flow {
 
@@ -21,20 +21,22 @@ struct VectorPair {
 /// References must outlive it.
 class ScalarProducts {
  public:
-  ScalarProducts(const PartSet& set, Team& team, PhaseTimes& times);
+  ScalarProducts(const PartSet& set, SolverComm& comm, PhaseTimes& times);
 
-  /// Collective, with as many pairs on each rank. Each node counts once, where it is owned.
-  std::vector<double> of(std::span<const VectorPair> pairs);
-  double of(std::span<const double> left, std::span<const double> right) {
+  /// Collective, with the same number of pairs on each rank. Each node counts once, in the part
+  /// that owns it.
+  std::vector<double> compute(std::span<const VectorPair> pairs);
+  double compute(std::span<const double> left, std::span<const double> right) {
     const VectorPair pair{left, right};
-    return of(std::span(&pair, 1)).front();
+    return compute(std::span(&pair, 1)).front();
   }
 
  private:
   const PartSet& set_;
-  Team& team_;
+  SolverComm& comm_;
   PhaseTimes& times_;
-  std::vector<std::size_t> place_of_part_;  // in what is gathered
+  std::vector<std::size_t> gathered_index_;  // position of each part's number among the gathered
+                                             // ones
 };
 
 }  // namespace forebay::flow

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// The solver from step to step: what a rank holds between two of them is one vector and a number.
+// The solver, step by step. Between two steps a rank keeps vectors and the number of steps.
 #pragma once
 
 #include <forebay/error.hpp>
@@ -13,8 +13,8 @@
 #include "flow/problem.hpp"
 #include "flow/scalar_products.hpp"
 #include "flow/solver.hpp"
+#include "flow/solver_comm.hpp"
 #include "flow/step_system.hpp"
-#include "flow/team.hpp"
 
 namespace forebay::flow {
 
@@ -31,15 +31,15 @@ struct SimulationOptions {
 class Simulation {
  public:
   Simulation(const PartSet& set,
-             Team& team,
+             SolverComm& comm,
              const Problem& problem,
              const SimulationOptions& options);
 
-  /// Computes the next step. kLimit where the solver does not get to its tolerance; the state is
-  /// that before the step then.
+  /// Computes the next step. kLimit if the solver does not reach its tolerance; the state is then
+  /// that before the step.
   Result<SolverReport> advance();
 
-  /// Goes on from what steps_done(), values() and averages() were.
+  /// Restores the state: former values of steps_done(), values() and averages().
   void restore(std::uint64_t steps_done,
                std::span<const double> values,
                std::span<const double> averages = {});
@@ -47,7 +47,7 @@ class Simulation {
   std::uint64_t steps_done() const noexcept { return steps_done_; }
   double time() const noexcept { return static_cast<double>(steps_done_) * options_.step_length; }
   std::span<const double> values() const noexcept { return values_; }
-  /// SimulationOptions::averages for each node, those of a node together.
+  /// SimulationOptions::averages values for each node, consecutively.
   std::span<const double> averages() const noexcept { return averages_; }
   PhaseTimes& times() noexcept { return times_; }
   StepSystem& system() noexcept { return system_; }

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// The promise of this application: the same bits on any number of ranks, with any map, and after a
-// restart with another one.
+// The main property of this application: the same bits on any number of ranks, with any map, and
+// after a restart with another one.
 #include <map>
 
 #include <gtest/gtest.h>
@@ -12,17 +12,17 @@
 namespace forebay::flow {
 namespace {
 
-using testing::CutMesh;
+using testing::for_each_comm;
+using testing::for_each_map;
 using testing::for_each_node;
-using testing::on_each_map;
-using testing::on_each_team;
+using testing::PartitionedMesh;
 
 constexpr std::uint32_t kParts = 13;
 
-const CutMesh& parts_of_tube() {
-  static const CutMesh cut =
-      CutMesh::of({.cells_across = 6, .cells_along = 15, .seed = 21}, {.parts = kParts, .seed = 4});
-  return cut;
+const PartitionedMesh& tube_mesh() {
+  static const PartitionedMesh partitioned = PartitionedMesh::create(
+      {.cells_across = 6, .cells_along = 15, .seed = 21}, {.parts = kParts, .seed = 4});
+  return partitioned;
 }
 
 void advance(Simulation& simulation, int steps) {
@@ -32,79 +32,79 @@ void advance(Simulation& simulation, int steps) {
   }
 }
 
-/// Bits after each of four steps, on one rank.
-std::vector<std::uint64_t> alone(ProblemKind kind) {
+/// Fingerprints after each of four steps, on one rank.
+std::vector<std::uint64_t> single_rank_fingerprints(ProblemKind kind) {
   const auto problem = make_problem(kind);
-  std::vector<std::uint64_t> prints;
-  run_as_threads(1, [&](Team& team) {
-    const PartSet set = parts_of_tube().set_of(map_in_blocks(kParts, 1), 0);
-    Simulation simulation(set, team, *problem, {});
+  std::vector<std::uint64_t> hashes;
+  run_thread_ranks(1, [&](SolverComm& comm) {
+    const PartSet set = tube_mesh().part_set(make_block_map(kParts, 1), 0);
+    Simulation simulation(set, comm, *problem, {});
     for (int step = 0; step < 4; ++step) {
       advance(simulation, 1);
-      prints.push_back(fingerprint_of_values(set, team, simulation.values()));
+      hashes.push_back(fingerprint_of_values(set, comm, simulation.values()));
     }
   });
-  return prints;
+  return hashes;
 }
 
 TEST(Simulation, bits_do_not_depend_on_ranks_or_map) {
   for (const ProblemKind kind : {ProblemKind::kDiffusion, ProblemKind::kAdvection}) {
-    const std::vector<std::uint64_t> wanted = alone(kind);
+    const std::vector<std::uint64_t> wanted = single_rank_fingerprints(kind);
     EXPECT_NE(wanted[0], wanted[1]);
     const auto problem = make_problem(kind);
-    on_each_map(kParts, [&](Team& team, const PartMap& map) {
-      const PartSet set = parts_of_tube().set_of(map, team.rank());
-      Simulation simulation(set, team, *problem, {});
-      for (const std::uint64_t print : wanted) {
+    for_each_map(kParts, [&](SolverComm& comm, const PartMap& map) {
+      const PartSet set = tube_mesh().part_set(map, comm.rank());
+      Simulation simulation(set, comm, *problem, {});
+      for (const std::uint64_t hash : wanted) {
         advance(simulation, 1);
-        EXPECT_EQ(fingerprint_of_values(set, team, simulation.values()), print);
+        EXPECT_EQ(fingerprint_of_values(set, comm, simulation.values()), hash);
       }
     });
   }
 }
 
-using Saved = std::map<std::uint32_t, std::vector<double>>;
+using PartValues = std::map<std::uint32_t, std::vector<double>>;
 
 /// Values of each part after two steps on one rank.
-Saved saved_alone(const Problem& problem) {
-  Saved saved;
-  run_as_threads(1, [&](Team& team) {
-    const PartSet set = parts_of_tube().set_of(map_in_blocks(kParts, 1), 0);
-    Simulation simulation(set, team, problem, {});
+PartValues single_rank_values(const Problem& problem) {
+  PartValues saved;
+  run_thread_ranks(1, [&](SolverComm& comm) {
+    const PartSet set = tube_mesh().part_set(make_block_map(kParts, 1), 0);
+    Simulation simulation(set, comm, problem, {});
     advance(simulation, 2);
-    for_each_node(set, simulation.values(), [&](const Part& part, std::size_t, double value) {
+    for_each_node(set, simulation.values(), [&](const MeshPart& part, std::size_t, double value) {
       saved[part.number].push_back(value);
     });
   });
   return saved;
 }
 
-TEST(Simulation, a_restart_elsewhere_goes_on_with_the_same_bits) {
+TEST(Simulation, restart_on_other_ranks_computes_the_same_bits) {
   for (const ProblemKind kind : {ProblemKind::kDiffusion, ProblemKind::kAdvection}) {
-    const std::vector<std::uint64_t> wanted = alone(kind);
+    const std::vector<std::uint64_t> wanted = single_rank_fingerprints(kind);
     const auto problem = make_problem(kind);
-    const Saved saved = saved_alone(*problem);
-    on_each_team([&](Team& team) {
+    const PartValues saved = single_rank_values(*problem);
+    for_each_comm([&](SolverComm& comm) {
       const PartSet set =
-          parts_of_tube().set_of(map_at_random(kParts, team.size(), 9), team.rank());
-      Simulation simulation(set, team, *problem, {});
+          tube_mesh().part_set(make_random_map(kParts, comm.size(), 9), comm.rank());
+      Simulation simulation(set, comm, *problem, {});
       Vector values;
-      for (const Part& part : set.parts()) {
+      for (const MeshPart& part : set.parts()) {
         const std::vector<double>& piece = saved.at(part.number);
         values.insert(values.end(), piece.begin(), piece.end());
       }
       simulation.restore(2, values);
       advance(simulation, 2);
-      EXPECT_EQ(fingerprint_of_values(set, team, simulation.values()), wanted[3]);
+      EXPECT_EQ(fingerprint_of_values(set, comm, simulation.values()), wanted[3]);
     });
   }
 }
 
 TEST(Simulation, averages_are_means_of_the_last_steps) {
   const auto problem = make_problem(ProblemKind::kDiffusion);
-  on_each_team([&](Team& team) {
-    const PartSet set = parts_of_tube().set_of(map_in_blocks(kParts, team.size()), team.rank());
-    Simulation simulation(set, team, *problem, {.averages = 2});
+  for_each_comm([&](SolverComm& comm) {
+    const PartSet set = tube_mesh().part_set(make_block_map(kParts, comm.size()), comm.rank());
+    Simulation simulation(set, comm, *problem, {.averages = 2});
     advance(simulation, 1);
     const Vector first(simulation.values().begin(), simulation.values().end());
     advance(simulation, 1);
@@ -118,14 +118,15 @@ TEST(Simulation, averages_are_means_of_the_last_steps) {
 
 TEST(Simulation, copies_of_a_node_are_equal) {
   const auto problem = make_problem(ProblemKind::kAdvection);
-  run_as_threads(1, [&](Team& team) {
-    const PartSet set = parts_of_tube().set_of(map_in_blocks(kParts, 1), 0);
-    Simulation simulation(set, team, *problem, {});
+  run_thread_ranks(1, [&](SolverComm& comm) {
+    const PartSet set = tube_mesh().part_set(make_block_map(kParts, 1), 0);
+    Simulation simulation(set, comm, *problem, {});
     advance(simulation, 2);
     std::map<std::uint64_t, double> values;
-    for_each_node(set, simulation.values(), [&](const Part& part, std::size_t node, double value) {
-      EXPECT_EQ(values.emplace(part.nodes[node], value).first->second, value);
-    });
+    for_each_node(set, simulation.values(),
+                  [&](const MeshPart& part, std::size_t node, double value) {
+                    EXPECT_EQ(values.emplace(part.nodes[node], value).first->second, value);
+                  });
   });
 }
 

@@ -10,40 +10,41 @@ namespace forebay::flow {
 
 namespace {
 
-double norm(const SolverTools& tools, std::span<const double> vector) {
-  return std::sqrt(tools.products.of(vector, vector));
+double norm(const SolverContext& context, std::span<const double> vector) {
+  return std::sqrt(context.products.compute(vector, vector));
 }
 
-/// The right-hand side of the equations for the free nodes.
-double norm_of_right_side(const SolverTools& tools, std::span<double> scratch, Vector given) {
+/// Norm of the right-hand side of the equations for the free nodes.
+double rhs_norm(const SolverContext& context, std::span<double> scratch, Vector given) {
   std::ranges::fill(given, 0.0);
-  tools.system.fix(given);
-  tools.system.residual(given, scratch);
-  return norm(tools, scratch);
+  context.system.apply_dirichlet(given);
+  context.system.residual(given, scratch);
+  return norm(context, scratch);
 }
 
 }  // namespace
 
-SolverReport solve(const SolverTools& tools,
+SolverReport solve(const SolverContext& context,
                    const SolverOptions& options,
                    std::span<double> values) {
   Vector residual(values.size());
-  const double reference = norm_of_right_side(tools, residual, Vector(values.size()));
+  const double reference = rhs_norm(context, residual, Vector(values.size()));
   const double goal = options.tolerance * reference;
   SolverReport report;
   while (true) {
-    tools.system.residual(values, residual);
-    const double left = norm(tools, residual);
-    report.relative_residual = reference > 0 ? left / reference : left;
-    if (left <= goal) report.outcome = SolverReport::Outcome::kSolved;
-    const bool is_hopeless = !std::isfinite(left) || report.iterations >= options.iterations;
-    if (left <= goal || is_hopeless) return report;
+    context.system.residual(values, residual);
+    const double residual_norm = norm(context, residual);
+    report.relative_residual = reference > 0 ? residual_norm / reference : residual_norm;
+    if (residual_norm <= goal) report.convergence = SolverReport::Convergence::kConverged;
+    const bool is_hopeless =
+        !std::isfinite(residual_norm) || report.iterations >= options.iterations;
+    if (residual_norm <= goal || is_hopeless) return report;
     const std::uint32_t rest = options.iterations - report.iterations;
-    if (tools.symmetry == Symmetry::kSymmetric) {
-      report.iterations += improve_by_cg(tools, {goal, rest}, residual, values);
+    if (context.symmetry == Symmetry::kSymmetric) {
+      report.iterations += run_cg(context, {goal, rest}, residual, values);
     } else {
-      const KrylovGoal cycle{goal, std::min(options.restart, rest)};
-      report.iterations += improve_by_gmres(tools, cycle, residual, values);
+      const StoppingCriteria cycle{goal, std::min(options.restart, rest)};
+      report.iterations += run_gmres_cycle(context, cycle, residual, values);
     }
   }
 }

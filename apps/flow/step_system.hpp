@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // The linear equations of one step: a matrix for each part, formed from its own elements alone, and
-// products with all of them together.
+// products with the sum of them.
 #pragma once
 
 #include <cstddef>
@@ -9,54 +9,54 @@
 #include <vector>
 
 #include "flow/element.hpp"
+#include "flow/halo_sum.hpp"
 #include "flow/part_set.hpp"
 #include "flow/phase_times.hpp"
 #include "flow/problem.hpp"
-#include "flow/shared_sums.hpp"
+#include "flow/solver_comm.hpp"
 #include "flow/sparse_matrix.hpp"
-#include "flow/team.hpp"
 
 namespace forebay::flow {
 
 /// Vectors hold equal values in all copies of a shared node, before and after each call. All calls
-/// but fix() and the accessors are collective. References must outlive it.
+/// but apply_dirichlet() and the accessors are collective. References must outlive it.
 class StepSystem {
  public:
-  StepSystem(const PartSet& set, Team& team, const Problem& problem, PhaseTimes& times);
+  StepSystem(const PartSet& set, SolverComm& comm, const Problem& problem, PhaseTimes& times);
 
   /// Forms matrices and load of the step from `before`.
-  void form(StepFacts step, std::span<const double> before);
+  void assemble(TimeStep step, std::span<const double> before);
 
-  /// Sets the nodes whose value is given, at the time of form().
-  void fix(std::span<double> values) const;
+  /// Sets the given values, those of the time of assemble().
+  void apply_dirichlet(std::span<double> values) const;
 
-  /// out = A in, all rows. `out` is another vector.
+  /// out = A in, all rows. `out` and `in` do not overlap.
   void multiply(std::span<const double> in, std::span<double> out);
-  /// The same for the free nodes: 0 where a value is given. `in` is 0 there.
+  /// As multiply(), for the free nodes: `out` is 0 where a value is given. `in` must be 0 there.
   void multiply_free(std::span<const double> in, std::span<double> out);
   /// out = load - A values at free nodes, 0 elsewhere.
   void residual(std::span<const double> values, std::span<double> out);
 
-  /// What Jacobi preconditioning multiplies by; 1 where a value is given.
+  /// Factors of Jacobi preconditioning; 1 where a value is given.
   std::span<const double> inverse_diagonal() const noexcept { return inverse_diagonal_; }
 
-  /// What the i-th part adds to the matrix.
+  /// Contribution of the i-th part to the matrix.
   const SparseMatrix& matrix(std::size_t i) const { return matrices_[i]; }
   std::span<const double> load() const noexcept { return load_; }
-  /// Places in a vector whose value is given.
-  std::span<const std::size_t> fixed() const noexcept { return fixed_; }
+  /// Indexes in a vector where a value is given.
+  std::span<const std::size_t> dirichlet_nodes() const noexcept { return dirichlet_nodes_; }
 
  private:
-  void form_part(std::size_t i, StepFacts step, std::span<const double> before);
+  void assemble_part(std::size_t i, TimeStep step, std::span<const double> before);
   void invert_diagonal();
 
   const PartSet& set_;
   const Problem& problem_;
   PhaseTimes& times_;
-  SharedSums shared_;
+  HaloSum halo_sum_;
   std::vector<SparseMatrix> matrices_;
-  std::vector<std::size_t> fixed_;
-  std::vector<double> fixed_values_;
+  std::vector<std::size_t> dirichlet_nodes_;
+  std::vector<double> dirichlet_values_;
   Vector load_;
   Vector inverse_diagonal_;
 };

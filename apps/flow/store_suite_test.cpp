@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// What every store that keeps files must do, on all teams that can write it.
+// The contract of persistent stores, on all communicators that can write them.
 #include <optional>
 #include <string>
 #include <vector>
@@ -7,55 +7,55 @@
 #include <gtest/gtest.h>
 
 #include "flow/dataset_store.hpp"
-#include "flow/folder_store.hpp"
-#include "flow/shared_folder_testing.hpp"
+#include "flow/directory_store.hpp"
+#include "flow/shared_directory_testing.hpp"
 #include "flow/store_suite_testing.hpp"
 #include "flow/testing.hpp"
 
 namespace forebay::flow {
 namespace {
 
-using testing::on_each_store;
-using testing::SharedFolder;
+using testing::for_each_store;
+using testing::SharedDirectory;
 
-TEST(Store, keeps_what_every_store_must) {
-  on_each_store([](Team& team, const StoreOpener& open_store) {
-    const SharedFolder folder(team);
-    const std::string path = folder.file("store");
+TEST(Store, fulfills_the_store_contract) {
+  for_each_store([](SolverComm& comm, const StoreOpener& open_store) {
+    const SharedDirectory directory(comm);
+    const std::string path = directory.file("store");
     {
-      const auto store = open_store(path, StoreUse::kWrite, team);
+      const auto store = open_store(path, StoreMode::kWrite, comm);
       ASSERT_TRUE(store) << store.error().message();
-      testing::expect_steps_are_kept(**store, team);
+      testing::check_store_contract(**store, comm);
     }
     {
-      const auto again = open_store(path, StoreUse::kRead, team);
+      const auto again = open_store(path, StoreMode::kRead, comm);
       ASSERT_TRUE(again) << again.error().message();
-      testing::expect_steps_are_there(**again);
+      testing::expect_contract_steps(**again);
     }
-    const auto more = open_store(path, StoreUse::kWrite, team);
+    const auto more = open_store(path, StoreMode::kWrite, comm);
     ASSERT_TRUE(more) << more.error().message();
-    testing::expect_it_goes_on(**more, team);
+    testing::check_reopened_store(**more, comm);
   });
 }
 
-TEST(Store, that_is_not_there_is_told_to_all_who_read) {
-  on_each_store([](Team& team, const StoreOpener& open_store) {
-    const SharedFolder folder(team);
-    const auto store = open_store(folder.file("none"), StoreUse::kRead, team);
+TEST(Store, read_of_missing_store_fails_on_all_ranks) {
+  for_each_store([](SolverComm& comm, const StoreOpener& open_store) {
+    const SharedDirectory directory(comm);
+    const auto store = open_store(directory.file("none"), StoreMode::kRead, comm);
     ASSERT_FALSE(store);
     EXPECT_EQ(store.error().kind(), ErrorClass::kNotFound);
     EXPECT_NE(store.error().path().find("none"), std::string::npos);
   });
 }
 
-TEST(Store, a_step_that_one_rank_gives_up_is_not_there) {
-  on_each_store([](Team& team, const StoreOpener& open_store) {
-    const SharedFolder folder(team);
-    const auto store = open_store(folder.file("store"), StoreUse::kWrite, team);
+TEST(Store, abandoned_step_is_not_visible) {
+  for_each_store([](SolverComm& comm, const StoreOpener& open_store) {
+    const SharedDirectory directory(comm);
+    const auto store = open_store(directory.file("store"), StoreMode::kWrite, comm);
     ASSERT_TRUE(store) << store.error().message();
-    testing::write_step(**store, team, 1);
-    testing::drop_step(**store, 2);
-    testing::write_step(**store, team, 3);
+    testing::write_step(**store, comm, 1);
+    testing::abandon_step(**store, 2);
+    testing::write_step(**store, comm, 3);
     const Status durable = (*store)->wait();
     ASSERT_TRUE(durable) << durable.error().message();
     testing::expect_numbers(**store, {1, 3});
@@ -63,11 +63,11 @@ TEST(Store, a_step_that_one_rank_gives_up_is_not_there) {
 }
 
 /// Collective. The last rank puts parts of two types in one array.
-void write_two_types(PartStore& store, Team& team, std::uint64_t number) {
+void write_two_types(PartStore& store, SolverComm& comm, std::uint64_t number) {
   const auto step = store.begin_step(number);
   ASSERT_TRUE(step) << step.error().message();
-  ASSERT_TRUE((*step)->put_values<double>({"x", team.rank()}, std::vector<double>{1, 2}));
-  if (team.rank() + 1 == team.size()) {
+  ASSERT_TRUE((*step)->put_values<double>({"x", comm.rank()}, std::vector<double>{1, 2}));
+  if (comm.rank() + 1 == comm.size()) {
     const std::vector<std::uint64_t> numbers{1, 2};
     EXPECT_FALSE((*step)->put_values<std::uint64_t>({"x", 100}, numbers));
   }
@@ -75,46 +75,46 @@ void write_two_types(PartStore& store, Team& team, std::uint64_t number) {
 }
 
 /// Collective.
-void expect_told_by_the_next_step(PartStore& store, std::uint64_t number, const Error& failure) {
+void expect_error_at_next_step(PartStore& store, std::uint64_t number, const Error& failure) {
   const auto next = store.begin_step(number);
   ASSERT_FALSE(next);
   EXPECT_EQ(next.error().cause(), failure.cause());
 }
 
-TEST(DatasetStore, an_array_of_two_types_fails_the_step_for_all_and_is_told_soon) {
-  testing::on_dataset_teams([](Team& team, const StoreOpener& open_store) {
-    const SharedFolder folder(team);
-    const auto store = open_store(folder.file("store.fb"), StoreUse::kWrite, team);
+TEST(DatasetStore, array_of_two_types_fails_the_step_on_all_ranks) {
+  testing::for_each_dataset_comm([](SolverComm& comm, const StoreOpener& open_store) {
+    const SharedDirectory directory(comm);
+    const auto store = open_store(directory.file("store.fb"), StoreMode::kWrite, comm);
     ASSERT_TRUE(store) << store.error().message();
-    testing::write_step(**store, team, 1);
-    write_two_types(**store, team, 2);
+    testing::write_step(**store, comm, 1);
+    write_two_types(**store, comm, 2);
     const Status durable = (*store)->wait();
     ASSERT_FALSE(durable);
     EXPECT_NE(durable.error().message().find("field 'x'"), std::string::npos);
-    const std::optional<std::uint32_t> last(team.size() - 1);
-    EXPECT_EQ(durable.error().rank(), team.size() > 1 ? last : std::nullopt);
+    const std::optional<std::uint32_t> last(comm.size() - 1);
+    EXPECT_EQ(durable.error().rank(), comm.size() > 1 ? last : std::nullopt);
     testing::expect_numbers(**store, {1});
-    expect_told_by_the_next_step(**store, 3, durable.error());
+    expect_error_at_next_step(**store, 3, durable.error());
   });
 }
 
-TEST(DatasetStore, several_threads_read_what_others_wrote_and_may_not_write) {
-  testing::on_dataset_teams([](Team& team, const StoreOpener& open_store) {
-    const SharedFolder folder(team);
-    const std::string path = folder.file("store.fb");
+TEST(DatasetStore, several_threads_can_read_but_not_write) {
+  testing::for_each_dataset_comm([](SolverComm& comm, const StoreOpener& open_store) {
+    const SharedDirectory directory(comm);
+    const std::string path = directory.file("store.fb");
     {
-      const auto store = open_store(path, StoreUse::kWrite, team);
+      const auto store = open_store(path, StoreMode::kWrite, comm);
       ASSERT_TRUE(store) << store.error().message();
-      testing::expect_steps_are_kept(**store, team);
+      testing::check_store_contract(**store, comm);
     }
-    team.gather(0);
-    run_as_threads(3, [&](Team& threads) {
+    comm.allgather(0);
+    run_thread_ranks(3, [&](SolverComm& threads) {
       Runtime runtime;
       const StoreOpener open_alone = dataset_opener(runtime);
-      const auto store = open_alone(path, StoreUse::kRead, threads);
+      const auto store = open_alone(path, StoreMode::kRead, threads);
       ASSERT_TRUE(store) << store.error().message();
-      testing::expect_steps_are_there(**store);
-      const auto refused = open_alone(path, StoreUse::kWrite, threads);
+      testing::expect_contract_steps(**store);
+      const auto refused = open_alone(path, StoreMode::kWrite, threads);
       ASSERT_FALSE(refused);
       EXPECT_EQ(refused.error().kind(), ErrorClass::kInvalidArgument);
     });

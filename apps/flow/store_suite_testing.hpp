@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// What every make of PartStore must keep. For tests only.
+// The contract of PartStore, checked for every implementation. For tests only.
 #pragma once
 
 #include <cstdint>
@@ -11,24 +11,24 @@
 
 namespace forebay::flow::testing {
 
-inline constexpr std::uint32_t kStoredParts = 7;
+inline constexpr std::uint32_t kContractParts = 7;
 
-/// Uneven parts, one of which is empty.
-inline std::vector<double> stored_values(std::uint64_t step, std::uint32_t part) {
+/// Parts of uneven size, one of them empty.
+inline std::vector<double> contract_values(std::uint64_t step, std::uint32_t part) {
   std::vector<double> values(part == 4 ? 0 : 3 * (10 + 5 * part));
   for (std::size_t i = 0; i < values.size(); ++i)
     values[i] = static_cast<double>(step) + part * 0.25 + static_cast<double>(i) / 3;
   return values;
 }
 
-/// Collective. Each part is put by the rank that its number names, so some ranks may have none.
-inline void write_step(PartStore& store, Team& team, std::uint64_t step) {
+/// Collective. A rank is chosen for each part by its number, so some ranks may have none.
+inline void write_step(PartStore& store, SolverComm& comm, std::uint64_t step) {
   const auto writer = store.begin_step(step);
   ASSERT_TRUE(writer) << writer.error().message();
-  for (std::uint32_t part = 0; part < kStoredParts; ++part) {
-    if (part * part % team.size() != team.rank()) continue;
+  for (std::uint32_t part = 0; part < kContractParts; ++part) {
+    if (part * part % comm.size() != comm.rank()) continue;
     const std::vector<std::uint32_t> numbers(part, static_cast<std::uint32_t>(step));
-    const std::vector<double> values = stored_values(step, part);
+    const std::vector<double> values = contract_values(step, part);
     ASSERT_TRUE((*writer)->put_values<double>({"values", part}, values, 3));
     ASSERT_TRUE((*writer)->put_values<std::uint32_t>({"numbers", part}, numbers));
   }
@@ -36,14 +36,14 @@ inline void write_step(PartStore& store, Team& team, std::uint64_t step) {
   ASSERT_TRUE(committed) << committed.error().message();
 }
 
-/// Collective; every rank reads all.
+/// Collective; every rank reads all parts.
 inline void expect_step(PartStore& store, std::uint64_t step) {
   const auto reader = store.open_step(step);
   ASSERT_TRUE(reader) << reader.error().message();
-  for (std::uint32_t part = 0; part < kStoredParts; ++part) {
+  for (std::uint32_t part = 0; part < kContractParts; ++part) {
     const auto values = (*reader)->get_values<double>({"values", part}, 3);
     ASSERT_TRUE(values) << values.error().message();
-    EXPECT_EQ(*values, stored_values(step, part));
+    EXPECT_EQ(*values, contract_values(step, part));
     const auto numbers = (*reader)->get_values<std::uint32_t>({"numbers", part});
     ASSERT_TRUE(numbers) << numbers.error().message();
     EXPECT_EQ(numbers->size(), part);
@@ -51,7 +51,7 @@ inline void expect_step(PartStore& store, std::uint64_t step) {
   const auto missing = (*reader)->get_values<double>({"nothing", 1});
   ASSERT_FALSE(missing);
   EXPECT_EQ(missing.error().kind(), ErrorClass::kNotFound);
-  EXPECT_FALSE((*reader)->get_values<double>({"values", kStoredParts + 5}, 3));
+  EXPECT_FALSE((*reader)->get_values<double>({"values", kContractParts + 5}, 3));
   const auto other_width = (*reader)->get_values<double>({"values", 1}, 1);
   ASSERT_FALSE(other_width);
   EXPECT_EQ(other_width.error().kind(), ErrorClass::kDamage);
@@ -65,15 +65,15 @@ inline void expect_numbers(PartStore& store, const std::vector<std::uint64_t>& w
   EXPECT_EQ(*steps, wanted);
 }
 
-/// What expect_steps_are_kept() has left behind.
-inline void expect_steps_are_there(PartStore& store) {
+/// Steps that check_store_contract() has written.
+inline void expect_contract_steps(PartStore& store) {
   expect_numbers(store, {0, 2, 100});
   for (const std::uint64_t step : {0U, 2U, 100U})
     expect_step(store, step);
 }
 
-/// Collective. Numbers that do not rise are refused, and nothing changes.
-inline void expect_refused(PartStore& store, const std::vector<std::uint64_t>& numbers) {
+/// Collective. Numbers that do not ascend are rejected, without effect.
+inline void expect_steps_rejected(PartStore& store, const std::vector<std::uint64_t>& numbers) {
   for (const std::uint64_t step : numbers) {
     const auto begun = store.begin_step(step);
     ASSERT_FALSE(begun) << step;
@@ -82,13 +82,13 @@ inline void expect_refused(PartStore& store, const std::vector<std::uint64_t>& n
 }
 
 /// Collective. Begins a step and does not commit it.
-inline void drop_step(PartStore& store, std::uint64_t step) {
+inline void abandon_step(PartStore& store, std::uint64_t step) {
   const auto dropped = store.begin_step(step);
   ASSERT_TRUE(dropped) << dropped.error().message();
   ASSERT_TRUE((*dropped)->put_values<double>({"values", 0}, std::vector<double>{1}));
 }
 
-/// Of the steps of expect_steps_are_kept(), where the store tells.
+/// Receipts of the steps of check_store_contract(), if the store has any.
 inline void expect_receipts(const std::vector<StepReceipt>& receipts) {
   if (receipts.empty()) return;
   ASSERT_EQ(receipts.size(), 3U);
@@ -100,26 +100,26 @@ inline void expect_receipts(const std::vector<StepReceipt>& receipts) {
 }
 
 /// Collective, on an empty store.
-inline void expect_steps_are_kept(PartStore& store, Team& team) {
+inline void check_store_contract(PartStore& store, SolverComm& comm) {
   expect_numbers(store, {});
   for (const std::uint64_t step : {0U, 2U})
-    write_step(store, team, step);
-  drop_step(store, 7);
-  expect_refused(store, {0, 2, 7});
-  write_step(store, team, 100);
+    write_step(store, comm, step);
+  abandon_step(store, 7);
+  expect_steps_rejected(store, {0, 2, 7});
+  write_step(store, comm, 100);
   const Status durable = store.wait();
   ASSERT_TRUE(durable) << durable.error().message();
   expect_receipts(store.receipts());
-  expect_steps_are_there(store);
+  expect_contract_steps(store);
   const auto missing = store.open_step(7);
   ASSERT_FALSE(missing);
   EXPECT_EQ(missing.error().kind(), ErrorClass::kNotFound);
 }
 
-/// Collective, on a store that is opened again after expect_steps_are_kept().
-inline void expect_it_goes_on(PartStore& store, Team& team) {
-  expect_refused(store, {3, 100});
-  write_step(store, team, 101);
+/// Collective, on a store that was opened again after check_store_contract().
+inline void check_reopened_store(PartStore& store, SolverComm& comm) {
+  expect_steps_rejected(store, {3, 100});
+  write_step(store, comm, 101);
   const Status durable = store.wait();
   ASSERT_TRUE(durable) << durable.error().message();
   expect_numbers(store, {0, 2, 100, 101});

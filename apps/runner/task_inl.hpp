@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// The bodies of TaskGroup: starting, waiting, and carrying failures to the end. Included by
-// task.hpp only, so that one page shows what a task is and the other how it runs.
+// Implementation of TaskGroup: starting tasks, waiting for them, returning failures. Included by
+// task.hpp only, which holds the interface.
 #pragma once
 
 #include <algorithm>
@@ -22,7 +22,7 @@ inline TaskGroup::~TaskGroup() {
 inline void TaskGroup::spawn(Task task) {
   Task::promise_type& promise = std::exchange(task.handle_, nullptr).promise();
   promise.group = this;
-  alive_count_.fetch_add(1, std::memory_order_relaxed);
+  live_task_count_.fetch_add(1, std::memory_order_relaxed);
   {
     const std::lock_guard lock(mutex_);
     promise.index = spawned_count_++;
@@ -30,12 +30,13 @@ inline void TaskGroup::spawn(Task task) {
     last_ = &promise;
     ++ready_count_;
   }
-  if (threads_ > 1) loop_.interrupt();  // another worker may sleep; a lone one looks here first
+  // another worker may sleep; a single one checks first_ before it sleeps
+  if (threads_ > 1) loop_.interrupt();
 }
 
-// Takes fewer tasks at a time the fewer are left, so that no worker is idle while another has a
-// row.
-inline bool TaskGroup::start_some() {
+// Takes fewer tasks at a time when fewer are left, so that no worker is idle while another has
+// several.
+inline bool TaskGroup::start_tasks() {
   Task::promise_type* task = nullptr;
   std::size_t count = 0;
   {
@@ -48,25 +49,25 @@ inline bool TaskGroup::start_some() {
     ready_count_ -= count;
   }
   for (; count > 0; --count) {
-    Task::promise_type* const next = task->next;  // read first: the frame may be gone afterwards
+    Task::promise_type* const next = task->next;  // read first: resume() may destroy the frame
     Task::Handle::from_promise(*task).resume();
     task = next;
   }
   return true;
 }
 
-inline void TaskGroup::work() {
-  while (alive_count_.load(std::memory_order_acquire) != 0) {
-    loop_.poll();  // first who can end and give memory back, then who wants some
-    if (!start_some() && alive_count_.load(std::memory_order_acquire) != 0) loop_.wait();
+inline void TaskGroup::run_worker() {
+  while (live_task_count_.load(std::memory_order_acquire) != 0) {
+    loop_.poll();  // first resume tasks that may end and free memory, then start new ones
+    if (!start_tasks() && live_task_count_.load(std::memory_order_acquire) != 0) loop_.wait();
   }
-  loop_.interrupt();  // wakes one: each worker that leaves wakes the next
+  loop_.interrupt();  // wakes one worker; each worker that leaves wakes the next
 }
 
-/// False if there are no more threads to be had: those there are do the work.
+/// Starts a worker thread. False if the system has no more threads; the existing ones do the work.
 inline bool TaskGroup::add_worker(std::vector<std::jthread>& workers) {
   try {
-    workers.emplace_back([this] { work(); });
+    workers.emplace_back([this] { run_worker(); });
     return true;
   } catch (const std::system_error&) {
     return false;
@@ -77,7 +78,7 @@ inline void TaskGroup::run_workers() {
   std::vector<std::jthread> workers;
   while (workers.size() + 1 < threads_ && add_worker(workers)) {
   }
-  work();
+  run_worker();
 }
 
 inline Status TaskGroup::run(unsigned threads) {
@@ -85,21 +86,21 @@ inline Status TaskGroup::run(unsigned threads) {
   run_workers();
   threads_ = 0;
   spawned_count_ = 0;
-  failed_ = false;
-  const std::optional<Failure> met = std::exchange(failure_, std::nullopt);
-  if (!met) return {};
-  if (met->exception) std::rethrow_exception(met->exception);
-  return failure(*met->error);
+  has_failed_ = false;
+  const std::optional<Failure> first_failure = std::exchange(failure_, std::nullopt);
+  if (!first_failure) return {};
+  if (first_failure->exception) std::rethrow_exception(first_failure->exception);
+  return failure(*first_failure->error);
 }
 
-inline void TaskGroup::fail(Failure failure) noexcept {
+inline void TaskGroup::record_failure(Failure failure) noexcept {
   const std::lock_guard lock(mutex_);
-  failed_ = true;
+  has_failed_ = true;
   if (!failure_ || failure.index < failure_->index) failure_ = std::move(failure);
 }
 
-inline void TaskGroup::finished() noexcept {
-  if (alive_count_.fetch_sub(1, std::memory_order_acq_rel) == 1) loop_.interrupt();
+inline void TaskGroup::complete_task() noexcept {
+  if (live_task_count_.fetch_sub(1, std::memory_order_acq_rel) == 1) loop_.interrupt();
 }
 
 }  // namespace forebay::runner

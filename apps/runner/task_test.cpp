@@ -12,7 +12,7 @@
 namespace forebay::runner {
 namespace {
 
-/// Suspends a coroutine and posts it back to the loop at once: what a Future does when it is ready.
+/// Suspends a coroutine and posts it to the loop immediately, as a ready Future does.
 class Yield : private Work {
  public:
   explicit Yield(EventLoop& loop) : Work{&Yield::resume, nullptr}, loop_(loop) {}
@@ -36,7 +36,7 @@ Task count_up(EventLoop& loop, std::atomic<int>& counter, int yields) {
   co_return Status{};
 }
 
-TEST(TaskGroup, runs_nothing_at_once) {
+TEST(TaskGroup, run_without_tasks_succeeds) {
   EventLoop loop;
   TaskGroup group(loop);
   EXPECT_TRUE(group.run());
@@ -56,7 +56,7 @@ TEST(TaskGroup, runs_every_task_with_any_number_of_threads) {
   }
 }
 
-TEST(TaskGroup, starts_tasks_in_the_order_of_spawning_on_one_thread) {
+TEST(TaskGroup, one_thread_starts_tasks_in_spawn_order) {
   EventLoop loop;
   std::vector<int> order;
   const auto note = [&order](int i) -> Task {
@@ -97,12 +97,12 @@ Task fail_with(EventLoop& loop, std::string cause) {
   co_return failure({.kind = ErrorClass::kDamage, .operation = "test", .cause = std::move(cause)});
 }
 
-Task throw_it(EventLoop& loop) {
+Task throw_in_task(EventLoop& loop) {
   co_await Yield(loop);
   throw std::runtime_error("thrown in a task");
 }
 
-TEST(TaskGroup, error_of_the_earliest_task_is_returned_and_the_others_end) {
+TEST(TaskGroup, error_of_earliest_task_is_returned_and_others_end) {
   EventLoop loop;
   std::atomic<int> counter{0};
   TaskGroup group(loop);
@@ -116,11 +116,11 @@ TEST(TaskGroup, error_of_the_earliest_task_is_returned_and_the_others_end) {
   EXPECT_EQ(counter, 2);
 }
 
-TEST(TaskGroup, exception_is_thrown_at_the_end) {
+TEST(TaskGroup, exception_is_rethrown_by_run) {
   EventLoop loop;
   std::atomic<int> counter{0};
   TaskGroup group(loop);
-  group.spawn(throw_it(loop));
+  group.spawn(throw_in_task(loop));
   group.spawn(fail_with(loop, "later"));
   group.spawn(count_up(loop, counter, 3));
   try {
@@ -138,18 +138,18 @@ TEST(TaskGroup, can_be_used_again_after_a_failure) {
   TaskGroup group(loop);
   group.spawn(fail_with(loop, "once"));
   EXPECT_FALSE(group.run(2));
-  EXPECT_FALSE(group.failed());
+  EXPECT_FALSE(group.has_failed());
   group.spawn(count_up(loop, counter, 1));
   EXPECT_TRUE(group.run(2));
   EXPECT_EQ(counter, 1);
 }
 
-TEST(TaskGroup, failed_is_seen_by_tasks_that_run_later) {
+TEST(TaskGroup, has_failed_is_visible_to_later_tasks) {
   EventLoop loop;
   TaskGroup group(loop);
   bool seen = false;
   const auto look = [&]() -> Task {
-    while (!group.failed())
+    while (!group.has_failed())
       co_await Yield(loop);
     seen = true;
     co_return Status{};
@@ -165,7 +165,7 @@ Task hold(std::shared_ptr<std::atomic<int>> held) {
   co_return Status{};
 }
 
-TEST(TaskGroup, everything_a_task_held_is_released_before_run_returns) {
+TEST(TaskGroup, task_state_is_released_before_run_returns) {
   EventLoop loop;
   const auto held = std::make_shared<std::atomic<int>>(0);
   TaskGroup group(loop);
@@ -194,17 +194,17 @@ TEST(TaskGroup, tasks_that_never_ran_are_destroyed) {
 TEST(TaskGroup, two_workers_share_tasks_that_compute) {
   EventLoop loop;
   std::array<std::atomic<bool>, 2> inside{};
-  // Each of the two tasks waits for the other: one thread alone would never end, and the loop is
-  // bounded by what the operating system needs to run a second thread.
-  const auto meet = [&](std::size_t mine) -> Task {
+  // Each of the two tasks waits for the other, so one thread alone would never end. The loop runs
+  // until the operating system has started a second thread.
+  const auto rendezvous = [&](std::size_t mine) -> Task {
     inside[mine] = true;
     while (!inside[1 - mine])
       std::this_thread::yield();
     co_return Status{};
   };
   TaskGroup group(loop);
-  group.spawn(meet(0));
-  group.spawn(meet(1));
+  group.spawn(rendezvous(0));
+  group.spawn(rendezvous(1));
   EXPECT_TRUE(group.run(2));
 }
 

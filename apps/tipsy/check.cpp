@@ -11,13 +11,13 @@ namespace forebay::tipsy {
 
 namespace {
 
-Json pair(const ValueRange& range) {
+Json range_json(const ValueRange& range) {
   if (range.empty()) return nullptr;
-  return Json::array({range.least, range.most});
+  return Json::array({range.min, range.max});
 }
 
-Json pairs(const std::array<ValueRange, 3>& ranges) {
-  return Json::array({pair(ranges[0]), pair(ranges[1]), pair(ranges[2])});
+Json vector_ranges_json(const std::array<ValueRange, 3>& ranges) {
+  return Json::array({range_json(ranges[0]), range_json(ranges[1]), range_json(ranges[2])});
 }
 
 Json ranges_json(const Findings& findings, const Counts& counts) {
@@ -26,10 +26,10 @@ Json ranges_json(const Findings& findings, const Counts& counts) {
     const FamilyRanges& ranges = findings.ranges(family);
     Json entry = nullptr;
     if (counts.of(family) > 0) {
-      entry = {{"mass", pair(ranges.mass)},
-               {"position", pairs(ranges.position)},
-               {"velocity", pairs(ranges.velocity)},
-               {"phi", pair(ranges.phi)}};
+      entry = {{"mass", range_json(ranges.mass)},
+               {"position", vector_ranges_json(ranges.position)},
+               {"velocity", vector_ranges_json(ranges.velocity)},
+               {"phi", range_json(ranges.phi)}};
     }
     json[std::string(name_of(family))] = std::move(entry);
   }
@@ -46,11 +46,11 @@ Json problem(ErrorClass kind,
           {"message", std::move(message)}};
 }
 
-void add_suspicion(const Suspicion& suspicion, std::string_view what, Json& problems) {
-  if (suspicion.count == 0) return;
-  problems.push_back(problem(ErrorClass::kDamage, suspicion.first_offset_bytes, suspicion.count,
-                             fmt::format("{} particles {}, the first at offset {}", suspicion.count,
-                                         what, *suspicion.first_offset_bytes)));
+void add_problem(const AnomalyCount& anomaly, std::string_view what, Json& problems) {
+  if (anomaly.count == 0) return;
+  problems.push_back(problem(ErrorClass::kDamage, anomaly.first_offset_bytes, anomaly.count,
+                             fmt::format("{} particles {}, the first at offset {}", anomaly.count,
+                                         what, *anomaly.first_offset_bytes)));
 }
 
 Json problems_json(const Findings& findings, const Snapshot& snapshot) {
@@ -61,19 +61,19 @@ Json problems_json(const Findings& findings, const Snapshot& snapshot) {
                 fmt::format("{} bytes follow the last record", snapshot.trailing_bytes)));
   }
   const double time = snapshot.header.time;
-  if (!(std::abs(time) < kImplausible))
+  if (!(std::abs(time) < kPlausibleMax))
     problems.push_back(problem(ErrorClass::kDamage, 0, 1,
                                std::isfinite(time)
-                                   ? fmt::format("the time {:g} has an absurd magnitude", time)
+                                   ? fmt::format("the time {:g} is implausibly large", time)
                                    : "the time is not finite"));
-  if (snapshot.counts.total() != snapshot.header.nbodies && !snapshot.pad_used)
+  if (snapshot.counts.total() != snapshot.header.nbodies && !snapshot.is_pad_used)
     problems.push_back(problem(ErrorClass::kDamage, 8, 1,
                                fmt::format("nbodies is {}, but the families sum to {}",
                                            snapshot.header.nbodies, snapshot.counts.total())));
-  add_suspicion(findings.not_finite, "have numbers that are not finite", problems);
-  add_suspicion(findings.implausible, "have numbers of an absurd magnitude", problems);
-  add_suspicion(findings.negative_mass, "have a mass below zero", problems);
-  add_suspicion(findings.zero, "are nothing but zeros", problems);
+  add_problem(findings.not_finite, "have numbers that are not finite", problems);
+  add_problem(findings.implausible, "have implausibly large numbers", problems);
+  add_problem(findings.negative_mass, "have a negative mass", problems);
+  add_problem(findings.zero, "contain only zeros", problems);
   return problems;
 }
 
@@ -81,8 +81,8 @@ bool is_damage(const Error& error) {
   return error.kind() == ErrorClass::kDamage || error.kind() == ErrorClass::kShortFile;
 }
 
-/// The document for a file that is not readable as a snapshot at all.
-Json refused(const Error& error) {
+/// The document for a file that is not a readable snapshot.
+Json unreadable_document(const Error& error) {
   const Json problems =
       Json::array({problem(error.kind(), error.offset_bytes(), 1, error.message())});
   return {{"snapshot", nullptr},
@@ -95,11 +95,11 @@ Json refused(const Error& error) {
 }  // namespace
 
 Result<Json> check(const RunOptions& options) {
-  auto opened = Run::open(options);
-  if (!opened && is_damage(opened.error())) return refused(opened.error());
+  auto opened = SnapshotRun::open(options);
+  if (!opened && is_damage(opened.error())) return unreadable_document(opened.error());
   if (!opened) return failure(opened.error());
-  Run& run = **opened;
-  const Result<Findings> findings = run.survey(Findings{});
+  SnapshotRun& run = **opened;
+  const Result<Findings> findings = run.scan(Findings{});
   if (!findings) return failure(findings.error());
 
   const Json problems = problems_json(*findings, run.snapshot());

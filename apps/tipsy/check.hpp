@@ -1,13 +1,14 @@
 // SPDX-License-Identifier: Apache-2.0
-// Whether a snapshot is whole: header against size, counts, and every number of every particle.
+// Checks a snapshot: header against size, counts, and every number of every particle.
 #pragma once
 
-#include "tipsy/run.hpp"
+#include "tipsy/snapshot_run.hpp"
 
 namespace forebay::tipsy {
 
-/// The document of README.md; its "ok" says whether problems were found. Damage is a finding; only
-/// a file that cannot be opened or read, or whose precision must be named, is an Error.
+/// Returns the document of README.md; its "ok" is false if there are problems. Damage is a problem,
+/// not an Error. A file that cannot be opened or read, or that needs a named precision, is an
+/// Error.
 Result<Json> check(const RunOptions& options);
 
 }  // namespace forebay::tipsy

@@ -8,25 +8,25 @@
 #include <fmt/format.h>
 
 #include "command/arguments.hpp"
-#include "tipsy/analyse.hpp"
+#include "tipsy/analyze.hpp"
 #include "tipsy/check.hpp"
 #include "tipsy/generate.hpp"
 #include "tipsy/plummer.hpp"
 
 namespace forebay::tipsy {
 
-using command::ArgumentRules;
 using command::Arguments;
+using command::ArgumentSpec;
 using command::usage_error;
 
 namespace {
 
-/// Sane ends of what can be asked for, so that a slip of the finger is a message and not a crash.
+/// Limits of option values, so that a typing error is reported and does not exhaust memory.
 constexpr std::uint64_t kTasksMax = 1U << 24U;
 constexpr std::uint64_t kThreadsMax = 256;
 constexpr std::uint64_t kShellsMax = 10000;
 constexpr Arguments::Bounds kFileBytes{0, INT64_MAX};
-/// Those of FOREBAY_BUDGET.
+/// The limits of FOREBAY_BUDGET.
 constexpr Arguments::Bounds kBudgetBytes{64_KiB, 1024_GiB};
 
 const std::vector<std::string_view> kPrecisionFlags{"--single", "--double-positions",
@@ -37,17 +37,17 @@ std::vector<std::string_view> with_precision(std::vector<std::string_view> flags
   return flags;
 }
 
-const ArgumentRules kInfoRules{with_precision({}), {"--counts-from"}};
-const ArgumentRules kCheckRules{with_precision({"--progress", "--cold"}),
-                                {"--source", "--tasks", "--threads", "--budget", "--counts-from"}};
-const ArgumentRules kAnalyseRules{
+const ArgumentSpec kInfoRules{with_precision({}), {"--counts-from"}};
+const ArgumentSpec kCheckRules{with_precision({"--progress", "--cold"}),
+                               {"--source", "--tasks", "--threads", "--budget", "--counts-from"}};
+const ArgumentSpec kAnalyzeRules{
     with_precision({"--progress", "--cold"}),
     {"--source", "--tasks", "--threads", "--budget", "--shells", "--counts-from"}};
-const ArgumentRules kGenerateRules{
+const ArgumentSpec kGenerateRules{
     with_precision({"--progress"}),
     {"--size", "--gas", "--dark", "--star", "--seed", "--threads", "--byte-order", "--header"}};
 
-/// One of `names` by its place; `otherwise` if the option is absent.
+/// The index in `names` of the option's value; `otherwise` if the option is absent.
 Result<std::size_t> choice(const Arguments& arguments,
                            std::string_view option,
                            std::span<const std::string_view> names,
@@ -60,21 +60,21 @@ Result<std::size_t> choice(const Arguments& arguments,
       fmt::format("{} must be one of {}, not '{}'", option, fmt::join(names, ", "), *given)));
 }
 
-Result<std::optional<Precision>> precision_word(const Arguments& arguments) {
+Result<std::optional<Precision>> precision_option(const Arguments& arguments) {
   const bool single = arguments.has("--single");
   const bool positions = arguments.has("--double-positions");
   const bool velocities = arguments.has("--double-velocities");
   if (single && (positions || velocities)) {
-    return failure(usage_error("--single excludes --double-..."));
+    return failure(usage_error("--single excludes --double-positions and --double-velocities"));
   }
   if (!single && !positions && !velocities) return std::optional<Precision>{};
   return std::optional(kPrecisions[(positions ? 1U : 0U) + (velocities ? 2U : 0U)]);
 }
 
-Result<CountsFrom> counts_from(const Arguments& arguments) {
+Result<CountSource> count_source(const Arguments& arguments) {
   constexpr std::array<std::string_view, 2> kNames{"header", "families"};
   return choice(arguments, "--counts-from", kNames, 0).map([](std::size_t place) {
-    return static_cast<CountsFrom>(place);
+    return static_cast<CountSource>(place);
   });
 }
 
@@ -90,9 +90,9 @@ command::ProgressMode progress_mode(const Arguments& arguments) {
 
 Result<RunOptions> run_options(const Arguments& arguments) {
   constexpr std::array<std::string_view, 2> kSources{"forebay", "ifstream"};
-  const auto word = precision_word(arguments);
-  if (!word) return failure(word.error());
-  const auto from = counts_from(arguments);
+  const auto named_precision = precision_option(arguments);
+  if (!named_precision) return failure(named_precision.error());
+  const auto from = count_source(arguments);
   if (!from) return failure(from.error());
   const auto source = choice(arguments, "--source", kSources, 0);
   if (!source) return failure(source.error());
@@ -104,30 +104,30 @@ Result<RunOptions> run_options(const Arguments& arguments) {
   if (!budget) return failure(budget.error());
   return RunOptions{
       .path = arguments.path(),
-      .word = *word,
-      .counts_from = *from,
+      .named_precision = *named_precision,
+      .count_source = *from,
       .source = {*source == 0 ? SourceKind::kForebay : SourceKind::kIfstream, *budget},
       .tasks = *tasks,
       .threads = static_cast<unsigned>(*threads),
-      .cache = arguments.has("--cold") ? Cache::kCold : Cache::kAsItIs,
+      .cache = arguments.has("--cold") ? PageCacheMode::kDrop : PageCacheMode::kKeep,
       .progress = progress_mode(arguments)};
 }
 
-/// The header of `path`, read through plain streams: nothing is gained by an agent.
+/// Reads the header of `path` with plain streams, as an agent would gain nothing.
 Result<Snapshot> inspect(RunOptions options) {
   options.source = {SourceKind::kIfstream, {}};
-  const auto run = Run::open(options);
+  const auto run = SnapshotRun::open(options);
   if (!run) return failure(run.error());
   return (*run)->snapshot();
 }
 
 Result<Json> run_info(const Arguments& arguments) {
-  const auto word = precision_word(arguments);
-  if (!word) return failure(word.error());
-  const auto from = counts_from(arguments);
+  const auto named_precision = precision_option(arguments);
+  if (!named_precision) return failure(named_precision.error());
+  const auto from = count_source(arguments);
   if (!from) return failure(from.error());
-  const Result<Snapshot> snapshot =
-      inspect({.path = arguments.path(), .word = *word, .counts_from = *from});
+  const Result<Snapshot> snapshot = inspect(
+      {.path = arguments.path(), .named_precision = *named_precision, .count_source = *from});
   if (!snapshot) return failure(snapshot.error());
   return Json{{"snapshot", to_json(*snapshot)}};
 }
@@ -138,31 +138,31 @@ Result<Json> run_check(const Arguments& arguments) {
   return check(*options);
 }
 
-Result<Json> run_analyse(const Arguments& arguments) {
+Result<Json> run_analyze(const Arguments& arguments) {
   const auto options = run_options(arguments);
   if (!options) return failure(options.error());
   const auto shells = arguments.number("--shells", 50, {1, kShellsMax});
   if (!shells) return failure(shells.error());
-  return analyse({*options, *shells});
+  return analyze({*options, *shells});
 }
 
 /// Byte order, header and precision of a new file.
 Result<Layout> new_layout(const Arguments& arguments) {
   constexpr std::array<std::string_view, 2> kOrders{"standard", "native"};
   constexpr std::array<std::string_view, 2> kHeaders{"32", "28"};
-  const auto word = precision_word(arguments);
-  if (!word) return failure(word.error());
+  const auto named_precision = precision_option(arguments);
+  if (!named_precision) return failure(named_precision.error());
   const auto order = choice(arguments, "--byte-order", kOrders, 0);
   if (!order) return failure(order.error());
   const auto header = choice(arguments, "--header", kHeaders, 0);
   if (!header) return failure(header.error());
   return Layout{{},
-                word->value_or(Precision::kSingle),
+                named_precision->value_or(Precision::kSingle),
                 *order == 0 ? ByteOrder::kStandard : ByteOrder::kNative,
                 *header == 0 ? kHeaderBytes : kShortHeaderBytes};
 }
 
-/// How many particles a new file has: given, or from its size.
+/// Counts of a new file: given, or computed from its size.
 Result<Counts> new_counts(const Arguments& arguments, const Layout& shape) {
   std::array<std::uint64_t, 3> counts{};
   bool given = false;
@@ -201,13 +201,14 @@ Result<Json> run_generate(const Arguments& arguments) {
                                 .progress = progress_mode(arguments)});
   if (!made) return failure(made.error());
   const double seconds = watch.elapsed_s();
-  const Result<Snapshot> snapshot = inspect({.path = arguments.path(), .word = layout->precision});
+  const Result<Snapshot> snapshot =
+      inspect({.path = arguments.path(), .named_precision = layout->precision});
   if (!snapshot) return failure(snapshot.error());
   return Json{{"snapshot", to_json(*snapshot)},
               {"seed", *seed},
               {"threads", *threads},
               {"seconds", seconds},
-              {"bytes_per_s", static_cast<double>(layout->end_bytes()) / seconds},
+              {"bytes_per_s", static_cast<double>(layout->end_offset()) / seconds},
               {"model",
                {{"name", "plummer"},
                 {"total_mass", 1.0},
@@ -219,33 +220,32 @@ Result<Json> run_generate(const Arguments& arguments) {
 
 struct Command {
   std::string_view name;
-  const ArgumentRules& rules;
+  const ArgumentSpec& rules;
   Result<Json> (*run)(const Arguments& arguments);
 };
 const std::array kCommands{
     Command{"info", kInfoRules, run_info},
     Command{"check", kCheckRules, run_check},
     Command{"generate", kGenerateRules, run_generate},
-    Command{"analyse", kAnalyseRules, run_analyse},
+    Command{"analyze", kAnalyzeRules, run_analyze},
 };
 
 }  // namespace
 
-command::Outcome run_command(std::span<const std::string_view> words) {
-  const std::string_view name = words.empty() ? std::string_view{} : words.front();
+command::CommandResult run_command(std::span<const std::string_view> args) {
+  const std::string_view name = args.empty() ? std::string_view{} : args.front();
   const auto command = std::ranges::find(kCommands, name, &Command::name);
   if (command == kCommands.end()) {
-    return command::failed(usage_error("a command is needed: info, check, generate or analyse"));
+    return command::make_failure(
+        usage_error("a command is required: info, check, generate or analyze"));
   }
-  const auto arguments = Arguments::parse(words.subspan(1), command->rules);
-  if (!arguments) return command::failed(arguments.error());
+  const auto arguments = Arguments::parse(args.subspan(1), command->rules);
+  if (!arguments) return command::make_failure(arguments.error());
   const Result<Json> document = command->run(*arguments);
-  if (!document) return command::failed(document.error());
-  return command::answered(*document);
+  if (!document) return command::make_failure(document.error());
+  return command::make_result(*document);
 }
 
-int run_program(int count, char** words) {
-  return command::run_and_print(count, words, run_command);
-}
+int run_program(int count, char** args) { return command::run_and_print(count, args, run_command); }
 
 }  // namespace forebay::tipsy

@@ -7,10 +7,10 @@ namespace forebay::tipsy {
 
 namespace {
 
-/// Of eps and phi, in whose place an id may be; gas has none.
+/// Whether an id is in place of eps and phi; gas particles have none.
 bool has_id(const Batch& batch) { return batch.has_ids && batch.family != Family::kGas; }
 
-/// Calls `use` with each number of a particle.
+/// Calls `use` with each number of a particle, except an id.
 template <class Use>
 void for_each_value(const Particle& particle, const Batch& batch, const Use& use) {
   constexpr std::size_t kIdNumbers = 2;
@@ -34,7 +34,7 @@ void Findings::add(const Batch& batch) {
   std::uint64_t offset_bytes = batch.offset_bytes;
   FamilyRanges& ranges = ranges_[index_of(batch.family)];
   for (const Particle& particle : batch.particles) {
-    judge(particle, batch, offset_bytes);
+    classify(particle, batch, offset_bytes);
     offset_bytes += batch.record_bytes;
     extend(ranges.mass, particle.mass);
     if (!has_id(batch)) extend(ranges.phi, phi_of(particle, batch.family));
@@ -46,14 +46,14 @@ void Findings::add(const Batch& batch) {
   particle_count += batch.particles.size();
 }
 
-void Findings::judge(const Particle& particle, const Batch& batch, std::uint64_t offset_bytes) {
+void Findings::classify(const Particle& particle, const Batch& batch, std::uint64_t offset_bytes) {
   bool finite = true;
   bool plausible = true;
   bool is_zero = true;
   for_each_value(particle, batch, [&](double value) {
     is_zero = is_zero && value == 0;
     finite = finite && std::isfinite(value);
-    plausible = plausible && std::abs(value) < kImplausible;
+    plausible = plausible && std::abs(value) < kPlausibleMax;
   });
   if (!finite) not_finite.add(offset_bytes);
   if (finite && !plausible) implausible.add(offset_bytes);

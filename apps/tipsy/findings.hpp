@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// What is suspicious in particles: numbers that are not finite, masses below zero, magnitudes that
-// only a wrong byte order or precision produces; and the ranges of the rest.
+// Suspicious values of particles: numbers that are not finite, negative masses, and magnitudes that
+// only a wrong byte order or precision produces. Also the ranges of finite values.
 #pragma once
 
 #include <array>
@@ -9,28 +9,28 @@
 #include <optional>
 #include <vector>
 
-#include "tipsy/survey.hpp"
+#include "tipsy/particle_scan.hpp"
 
 namespace forebay::tipsy {
 
-/// Magnitudes above this occur in no unit system in use.
-inline constexpr double kImplausible = 1e25;
+/// Larger magnitudes occur in no unit system in use.
+inline constexpr double kPlausibleMax = 1e25;
 
-/// Smallest and largest of the finite values seen.
+/// Smallest and largest of the finite values.
 struct ValueRange {
-  double least = std::numeric_limits<double>::infinity();
-  double most = -std::numeric_limits<double>::infinity();
+  double min = std::numeric_limits<double>::infinity();
+  double max = -std::numeric_limits<double>::infinity();
 
   void add(double value) {
-    if (value < least) least = value;
-    if (value > most) most = value;
+    if (value < min) min = value;
+    if (value > max) max = value;
   }
   void add(const ValueRange& other) {
     if (other.empty()) return;
-    add(other.least);
-    add(other.most);
+    add(other.min);
+    add(other.max);
   }
-  bool empty() const { return least > most; }
+  bool empty() const { return min > max; }
 };
 
 struct FamilyRanges {
@@ -40,8 +40,8 @@ struct FamilyRanges {
   ValueRange phi;
 };
 
-/// How many particles have one kind of problem, and where the first is.
-struct Suspicion {
+/// Number of particles with one kind of problem, and the offset of the first.
+struct AnomalyCount {
   std::uint64_t count = 0;
   std::optional<std::uint64_t> first_offset_bytes;
 
@@ -49,14 +49,14 @@ struct Suspicion {
     ++count;
     if (!first_offset_bytes) first_offset_bytes = offset_bytes;
   }
-  /// `later` lies behind this in the file.
-  void add(const Suspicion& later) {
+  /// `later` follows this one in the file.
+  void add(const AnomalyCount& later) {
     count += later.count;
     if (!first_offset_bytes) first_offset_bytes = later.first_offset_bytes;
   }
 };
 
-/// Part of a survey.
+/// Accumulates the findings of a scan.
 class Findings {
  public:
   void add(const Batch& batch);
@@ -64,13 +64,13 @@ class Findings {
 
   const FamilyRanges& ranges(Family family) const { return ranges_[index_of(family)]; }
   std::uint64_t particle_count = 0;
-  Suspicion not_finite;
-  Suspicion negative_mass;
-  Suspicion implausible;
-  Suspicion zero;  ///< nothing but zeros: never written, or lost
+  AnomalyCount not_finite;
+  AnomalyCount negative_mass;
+  AnomalyCount implausible;
+  AnomalyCount zero;  ///< only zeros: never written, or lost
 
  private:
-  void judge(const Particle& particle, const Batch& batch, std::uint64_t offset_bytes);
+  void classify(const Particle& particle, const Batch& batch, std::uint64_t offset_bytes);
 
   std::array<FamilyRanges, 3> ranges_;
 };

@@ -6,7 +6,7 @@
 
 #include <fmt/format.h>
 
-#include "runner/at_once.hpp"
+#include "runner/parallel_for.hpp"
 #include "tipsy/plummer.hpp"
 #include "tipsy/record.hpp"
 #include "tipsy/writer.hpp"
@@ -15,12 +15,12 @@ namespace forebay::tipsy {
 
 namespace {
 
-/// Particles that share a random stream: the unit of work and part of the definition of the file.
+/// Particles that share a random stream: the unit of work, and part of the definition of the file.
 constexpr std::uint64_t kBlockParticles = 16384;
-/// Particles in flight between drawing and coding; they stay in the fastest cache.
+/// Particles between drawing and encoding; they stay in the L1 cache.
 constexpr std::uint64_t kBatchParticles = 128;
 
-/// The blocks of a snapshot; each family begins a new one.
+/// The blocks of a snapshot; each family begins a new block.
 class Blocks {
  public:
   explicit Blocks(const Layout& layout) : layout_(layout) {}
@@ -43,7 +43,7 @@ class Blocks {
       const std::uint64_t first = family_first + index * kBlockParticles;
       const std::uint64_t end = family_first + layout_.counts.of(family);
       const std::uint64_t limit = kBlockParticles * record_bytes(family, layout_.precision);
-      return layout_.next_run({first, end}, limit);
+      return layout_.next_record_run({first, end}, limit);
     }
     return {};
   }
@@ -59,7 +59,7 @@ void draw_block(const GenerateOptions& options,
                 const RecordRun& run,
                 command::Random& random,
                 std::span<std::byte> records) {
-  const RecordShape shape{run.family, options.layout.precision, options.layout.order};
+  const RecordFormat shape{run.family, options.layout.precision, options.layout.order};
   std::array<Particle, kBatchParticles> batch;
   for (std::uint64_t done = 0; done < run.count; done += kBatchParticles) {
     const auto particles = std::span(batch).first(std::min(kBatchParticles, run.count - done));
@@ -82,12 +82,11 @@ Result<Counts> counts_for_size(std::uint64_t file_bytes, const Layout& shape) {
   const std::uint64_t limit =
       shape.header_bytes == kShortHeaderBytes ? kShortCountLimit : kCountLimit;
   if (counts.total() > 0 && counts.total() <= limit) return counts;
-  return failure(
-      {.kind = ErrorClass::kInvalidArgument,
-       .operation = "generate",
-       .cause = fmt::format("a snapshot of {} bytes would have {} particles; 1 to {} are "
-                            "possible",
-                            file_bytes, counts.total(), limit)});
+  return failure({.kind = ErrorClass::kInvalidArgument,
+                  .operation = "generate",
+                  .cause = fmt::format("a snapshot of {} bytes would have {} particles; choose a "
+                                       "size for 1 to {}",
+                                       file_bytes, counts.total(), limit)});
 }
 
 Status generate(const GenerateOptions& options) {
@@ -97,9 +96,9 @@ Status generate(const GenerateOptions& options) {
   command::Progress progress(options.progress,
                              {"writing " + options.path, "bytes",
                               records_bytes(options.layout.counts, options.layout.precision)});
-  progress.advance(0);  // an empty snapshot is done now
+  progress.advance(0);  // an empty snapshot is complete now
   std::vector<std::vector<std::byte>> records(std::max(1U, options.threads));
-  const Status written = runner::for_each_at_once(
+  const Status written = runner::parallel_for(
       blocks.count(), options.threads, [&](std::uint64_t block, unsigned worker) {
         const RecordRun run = blocks.at(block);
         records[worker].resize(run.bytes.size);

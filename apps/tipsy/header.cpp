@@ -38,7 +38,7 @@ HeaderBytes encode(const Header& header) {
   return bytes;
 }
 
-/// A 32-bit field with byte `index` of the pad on top.
+/// A 32-bit field, with byte `index` of the pad as its high byte.
 std::uint64_t with_high_byte(std::uint32_t low, std::uint32_t pad, unsigned index) {
   return std::uint64_t{(pad >> (8 * index)) & 0xffU} << 32U | low;
 }
@@ -58,14 +58,14 @@ HeaderBytes encode_header(const Header& header, ByteOrder order) {
                                        : encode<ByteOrder::kNative>(header);
 }
 
-std::optional<ByteOrder> byte_order_of(std::span<const std::byte> bytes) {
+std::optional<ByteOrder> detect_byte_order(std::span<const std::byte> bytes) {
   for (const ByteOrder order : {ByteOrder::kNative, ByteOrder::kStandard}) {
     if (decode_header(bytes, order).ndim == 3) return order;
   }
   return std::nullopt;
 }
 
-Header header_for(double time, const Counts& counts) {
+Header make_header(double time, const Counts& counts) {
   const std::uint64_t total = counts.total();
   return {.time = time,
           .nbodies = low_part(total),

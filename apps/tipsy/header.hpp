@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// The header of a Tipsy snapshot as its bytes say it, before anybody asks what the counts mean.
+// The header of a Tipsy snapshot, as its bytes define it, without interpretation of the counts.
 #pragma once
 
 #include <array>
@@ -11,7 +11,7 @@
 
 namespace forebay::tipsy {
 
-/// The fields in the order of the file.
+/// The fields, in the order of the file.
 struct Header {
   double time = 0;
   std::uint32_t nbodies = 0;
@@ -26,22 +26,22 @@ struct Header {
 
 using HeaderBytes = std::array<std::byte, kHeaderBytes>;
 
-/// Needs at least kShortHeaderBytes.
+/// `bytes` has kShortHeaderBytes or more.
 Header decode_header(std::span<const std::byte> bytes, ByteOrder order);
 HeaderBytes encode_header(const Header& header, ByteOrder order);
 
-/// The order in which ndim is 3; none if it is in neither. Needs at least kShortHeaderBytes.
-std::optional<ByteOrder> byte_order_of(std::span<const std::byte> bytes);
+/// The byte order in which ndim is 3; no value if neither. `bytes` has kShortHeaderBytes or more.
+std::optional<ByteOrder> detect_byte_order(std::span<const std::byte> bytes);
 
-/// The header that says `counts`, which must be at most kCountLimit together. The high bytes go to
-/// the pad; without any the pad is 0.
-Header header_for(double time, const Counts& counts);
+/// The header for `counts`, whose sum must not exceed kCountLimit. The high bytes go to the pad; if
+/// all are 0, the pad is 0.
+Header make_header(double time, const Counts& counts);
 
-/// What the 32-bit fields alone say.
+/// Counts of the 32-bit fields alone.
 Counts plain_counts(const Header& header);
-/// What they say with the high bytes in the pad.
+/// Counts that include the high bytes in the pad.
 Counts wide_counts(const Header& header);
-/// nbodies with its high byte.
+/// nbodies including its high byte in the pad.
 std::uint64_t wide_nbodies(const Header& header);
 
 }  // namespace forebay::tipsy

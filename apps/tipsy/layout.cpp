@@ -22,7 +22,7 @@ std::string_view name_of(Precision precision) noexcept {
 
 namespace {
 
-/// Where particle `index` begins; the end of the last record for an index past it.
+/// Offset of particle `index`; the end of the last record if `index` is past it.
 std::uint64_t offset_of_particle(const Layout& layout, std::uint64_t index) {
   std::uint64_t offset = layout.header_bytes;
   for (const Family family : kFamilies) {
@@ -49,7 +49,7 @@ std::uint64_t Layout::offset_of(Family family) const {
   return offset;
 }
 
-RecordRun Layout::next_run(ParticleRange range, std::uint64_t limit_bytes) const {
+RecordRun Layout::next_record_run(ParticleRange range, std::uint64_t limit_bytes) const {
   std::uint64_t family_first = 0;
   Family family = Family::kStar;
   for (const Family candidate : kFamilies) {

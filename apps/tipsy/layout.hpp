@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Where each particle of a Tipsy snapshot lies: families, precisions, record sizes and offsets, as
-// docs/formats/tipsy.md gives them. Pure arithmetic without files, so it is tested case by case.
+// Location of each particle in a Tipsy snapshot: families, precisions, record sizes and offsets, as
+// in docs/formats/tipsy.md. Pure arithmetic without files, so it can be tested case by case.
 #pragma once
 
 #include <forebay/range.hpp>
@@ -25,7 +25,7 @@ enum class ByteOrder : std::uint8_t {
 };
 std::string_view name_of(ByteOrder order) noexcept;
 
-/// Which coordinates are f64; the header does not say.
+/// Which coordinates are f64; not stored in the header.
 enum class Precision : std::uint8_t { kSingle, kDoublePositions, kDoubleVelocities, kDouble };
 inline constexpr std::array kPrecisions{Precision::kSingle, Precision::kDoublePositions,
                                         Precision::kDoubleVelocities, Precision::kDouble};
@@ -39,8 +39,8 @@ constexpr bool has_double_velocities(Precision precision) {
 
 inline constexpr std::uint64_t kHeaderBytes = 32;
 inline constexpr std::uint64_t kShortHeaderBytes = 28;  ///< native, written by 32-bit programs
-inline constexpr std::uint64_t kCountLimit = (1ULL << 40U) - 1;       ///< with the pad
-inline constexpr std::uint64_t kShortCountLimit = (1ULL << 32U) - 1;  ///< without it
+inline constexpr std::uint64_t kCountLimit = (1ULL << 40U) - 1;       ///< including the pad
+inline constexpr std::uint64_t kShortCountLimit = (1ULL << 32U) - 1;  ///< without the pad
 inline constexpr std::uint64_t kRecordBytesMax = 72;
 
 /// Number of f32 fields after the velocity.
@@ -55,7 +55,7 @@ constexpr std::uint64_t record_bytes(Family family, Precision precision) {
   return 4 + 3 * position_bytes + 3 * velocity_bytes + 4 * tail_count(family);
 }
 
-/// How many particles of each family there are.
+/// Number of particles of each family.
 struct Counts {
   std::uint64_t gas = 0;
   std::uint64_t dark = 0;
@@ -68,7 +68,7 @@ struct Counts {
   friend constexpr bool operator==(const Counts&, const Counts&) noexcept = default;
 };
 
-/// Bytes of all records together.
+/// Bytes of all records.
 constexpr std::uint64_t records_bytes(const Counts& counts, Precision precision) {
   std::uint64_t sum = 0;
   for (const Family family : kFamilies)
@@ -76,7 +76,7 @@ constexpr std::uint64_t records_bytes(const Counts& counts, Precision precision)
   return sum;
 }
 
-/// Neighbouring particles of one family, as they lie in the file.
+/// Adjacent particles of one family, as they are stored in the file.
 struct RecordRun {
   Family family = Family::kGas;
   std::uint64_t first = 0;  ///< index of its first particle in the snapshot
@@ -93,26 +93,26 @@ struct ParticleRange {
   constexpr bool empty() const { return first == end; }
 };
 
-/// All there is to know to find and read a record.
+/// All that is needed to find and read a record.
 struct Layout {
   Counts counts;
   Precision precision = Precision::kSingle;
   ByteOrder order = ByteOrder::kStandard;
   std::uint64_t header_bytes = kHeaderBytes;
 
-  /// Where the records of `family` begin.
+  /// Offset of the first record of `family`.
   std::uint64_t offset_of(Family family) const;
-  /// Where the last record ends: the size the file must at least have.
-  std::uint64_t end_bytes() const { return header_bytes + records_bytes(counts, precision); }
-  /// The first particles of `range`, which must not be empty and lie in the snapshot: as many as
-  /// are of one family and take at most `limit_bytes`, but at least one.
-  RecordRun next_run(ParticleRange range, std::uint64_t limit_bytes) const;
+  /// End of the last record: the minimum size of the file.
+  std::uint64_t end_offset() const { return header_bytes + records_bytes(counts, precision); }
+  /// The longest run at the start of `range` that is of one family and has at most `limit_bytes`,
+  /// but one particle or more. `range` must not be empty and must be inside the snapshot.
+  RecordRun next_record_run(ParticleRange range, std::uint64_t limit_bytes) const;
   /// The bytes of all particles of `range`; they are contiguous.
   ByteRange bytes_of(ParticleRange range) const;
 };
 
-/// The particles of share `index` of `shares`: contiguous, sizes differ by at most one, the first
-/// shares get the excess. Shares may be empty.
+/// The particles of share `index` of `shares`. Shares are contiguous, and their sizes differ by at
+/// most one: the first shares get the excess. Shares may be empty.
 ParticleRange share_of(std::uint64_t particle_count, std::uint64_t index, std::uint64_t shares);
 
 }  // namespace forebay::tipsy

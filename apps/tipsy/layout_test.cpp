@@ -8,7 +8,7 @@
 namespace forebay::tipsy {
 namespace {
 
-TEST(Layout, record_sizes_are_those_of_the_page) {
+TEST(Layout, record_sizes_match_the_format_page) {
   const auto sizes = [](Precision precision) {
     return std::array{record_bytes(Family::kGas, precision), record_bytes(Family::kDark, precision),
                       record_bytes(Family::kStar, precision)};
@@ -20,10 +20,10 @@ TEST(Layout, record_sizes_are_those_of_the_page) {
   EXPECT_EQ(record_bytes(Family::kGas, Precision::kDouble), kRecordBytesMax);
 }
 
-TEST(Layout, offsets_stay_64_bit_with_the_most_particles) {
+TEST(Layout, offsets_do_not_overflow_at_the_count_limit) {
   const Layout layout{{kCountLimit, 0, 0}, Precision::kDouble, ByteOrder::kStandard, kHeaderBytes};
   EXPECT_EQ(layout.offset_of(Family::kDark), 32 + kCountLimit * 72);
-  const RecordRun last = layout.next_run({kCountLimit - 1, kCountLimit}, 1);
+  const RecordRun last = layout.next_record_run({kCountLimit - 1, kCountLimit}, 1);
   EXPECT_EQ(last.bytes.offset, 32 + (kCountLimit - 1) * 72);
 }
 
@@ -33,7 +33,7 @@ std::vector<RecordRun> runs_of(const Layout& layout,
                                std::uint64_t limit_bytes) {
   std::vector<RecordRun> runs;
   while (!range.empty()) {
-    runs.push_back(layout.next_run(range, limit_bytes));
+    runs.push_back(layout.next_record_run(range, limit_bytes));
     range.first += runs.back().count;
   }
   return runs;
@@ -56,15 +56,15 @@ TEST(Layout, runs_of_all_shares_cover_each_byte_once_in_order) {
           particle += run.count;
         }
       }
-      EXPECT_EQ(offset, layout.end_bytes());
+      EXPECT_EQ(offset, layout.end_offset());
       EXPECT_EQ(particle, counts.total());
     }
   }
 }
 
-TEST(Layout, a_run_has_at_least_one_particle_however_small_the_limit) {
+TEST(Layout, run_has_one_particle_with_any_limit) {
   const Layout layout{{3, 0, 0}, Precision::kSingle, ByteOrder::kStandard, kHeaderBytes};
-  EXPECT_EQ(layout.next_run({1, 3}, 0).count, 1U);
+  EXPECT_EQ(layout.next_record_run({1, 3}, 0).count, 1U);
 }
 
 TEST(Layout, shares_differ_by_at_most_one_and_the_first_get_the_excess) {
@@ -75,7 +75,7 @@ TEST(Layout, shares_differ_by_at_most_one_and_the_first_get_the_excess) {
   EXPECT_TRUE(share_of(2, 2, 4).empty());
 }
 
-TEST(Layout, names_are_those_of_the_page) {
+TEST(Layout, names_match_the_format_page) {
   EXPECT_EQ(name_of(Precision::kSingle), "single");
   EXPECT_EQ(name_of(Precision::kDoublePositions), "double-positions");
   EXPECT_EQ(name_of(Precision::kDoubleVelocities), "double-velocities");

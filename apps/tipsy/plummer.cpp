@@ -9,12 +9,12 @@ namespace forebay::tipsy {
 
 namespace {
 
-using Vector = std::array<double, 3>;
+using Vector3 = std::array<double, 3>;
 
 double square(double x) { return x * x; }
 
-/// A point of the unit ball and its squared distance from the middle, never 0.
-double draw_in_ball(command::Random& random, Vector& point) {
+/// Draws a point of the unit ball. Returns its squared distance from the center, never 0.
+double draw_in_ball(command::Random& random, Vector3& point) {
   double distance2 = 0;
   do {
     for (double& x : point)
@@ -24,8 +24,8 @@ double draw_in_ball(command::Random& random, Vector& point) {
   return distance2;
 }
 
-/// A direction (Marsaglia 1972): no trigonometry.
-Vector draw_direction(command::Random& random) {
+/// Draws a direction (Marsaglia 1972), without trigonometry.
+Vector3 draw_direction(command::Random& random) {
   double u = 0;
   double v = 0;
   double s = 0;
@@ -38,7 +38,7 @@ Vector draw_direction(command::Random& random) {
   return {u * root, v * root, 1 - 2 * s};
 }
 
-/// Speed as a part of the speed of escape: density q^2 (1 - q^2)^(7/2), whose maximum is below 0.1.
+/// Speed / escape speed: density q^2 (1 - q^2)^(7/2), whose maximum is below 0.1.
 double draw_speed(command::Random& random) {
   for (;;) {
     const double q = random.uniform();
@@ -57,7 +57,7 @@ std::array<float, 5> draw_tail(command::Random& random, Family family, double w)
     return {metals, static_cast<float>(-random.uniform()), eps, phi};  // formed before time 0
   }
   const double rho = 3 / (4 * std::numbers::pi) * square(square(w)) * w;
-  // Follows the distance of neighbours, rho^(-1/3), as closely as square roots can.
+  // Approximates the distance of neighbors, rho^(-1/3), by square roots.
   const double hsmooth = kSofteningLength / (w * std::sqrt(w));
   return {static_cast<float>(rho), static_cast<float>(1e4 * w), static_cast<float>(hsmooth), metals,
           phi};
@@ -66,8 +66,8 @@ std::array<float, 5> draw_tail(command::Random& random, Family family, double w)
 }  // namespace
 
 Particle draw_plummer(command::Random& random, Family family, std::uint64_t particle_count) {
-  // The mass inside r is s^3 with s = r / sqrt(1 + r^2), and s^3 is also how the volume of a ball
-  // grows: a uniform point of the unit ball gives direction and s at once.
+  // The mass inside r is s^3 with s = r / sqrt(1 + r^2). The volume of a ball grows with s^3 too,
+  // so a uniform point of the unit ball gives both direction and s.
   Particle particle;
   const double s2 = draw_in_ball(random, particle.position);
   const double w = std::sqrt(1 - s2);
@@ -75,7 +75,7 @@ Particle draw_plummer(command::Random& random, Family family, std::uint64_t part
     x /= w;
 
   const double speed = draw_speed(random) * std::sqrt(2 * w);  // escape: v^2 = 2 w
-  const Vector direction = draw_direction(random);
+  const Vector3 direction = draw_direction(random);
   std::ranges::transform(direction, particle.velocity.begin(),
                          [speed](double x) { return speed * x; });
   particle.mass = static_cast<float>(1.0 / static_cast<double>(particle_count));

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Statistics of the generator against the theory of the Plummer sphere. Seeds are fixed, so a
-// tolerance of five standard errors either always holds or never.
+// Compares statistics of the generator with the theory of the Plummer sphere. Seeds are fixed, so a
+// tolerance of five standard errors always holds or never.
 #include "tipsy/plummer.hpp"
 
 #include <algorithm>
@@ -67,7 +67,7 @@ TEST(Plummer, mass_profile_follows_theory_at_every_radius) {
   EXPECT_LT(deviation_max, 1.95 / std::sqrt(double{kCount}));  // Kolmogorov-Smirnov, 0.1 %
 }
 
-TEST(Plummer, positions_prefer_no_direction) {
+TEST(Plummer, positions_are_isotropic) {
   for (std::size_t axis = 0; axis < 3; ++axis) {
     const auto cosine = [axis](const Particle& particle) {
       return particle.position[axis] / std::sqrt(dot(particle.position, particle.position));
@@ -78,7 +78,7 @@ TEST(Plummer, positions_prefer_no_direction) {
   }
 }
 
-TEST(Plummer, velocities_are_isotropic_and_know_nothing_of_the_radius_vector) {
+TEST(Plummer, velocities_are_isotropic_and_independent_of_position) {
   const auto cosine = [](const Particle& particle) {
     return dot(particle.position, particle.velocity) /
            std::sqrt(dot(particle.position, particle.position) *
@@ -99,7 +99,7 @@ double depth(const Particle& particle) {
   return 1 / std::sqrt(1 + dot(particle.position, particle.position));
 }
 
-TEST(Plummer, local_and_total_dispersion_are_those_of_equilibrium) {
+TEST(Plummer, local_and_total_dispersion_match_equilibrium) {
   const auto local = [](const Particle& particle) {
     return dot(particle.velocity, particle.velocity) / depth(particle);
   };

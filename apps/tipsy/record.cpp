@@ -7,50 +7,51 @@ namespace forebay::tipsy {
 
 namespace {
 
-/// Reads the records of one block; P and V are the types of a coordinate.
+/// Codec for the records of one block; P and V are the types of a coordinate of position and
+/// velocity.
 template <ByteOrder order, class P, class V>
 struct Codec {
   static void decode(std::size_t tail, const std::byte* from, std::span<Particle> particles) {
     for (Particle& particle : particles) {
-      particle.mass = take<float>(from);
+      particle.mass = read_value<float>(from);
       for (double& x : particle.position)
-        x = take<P>(from);
+        x = read_value<P>(from);
       for (double& v : particle.velocity)
-        v = take<V>(from);
+        v = read_value<V>(from);
       for (std::size_t i = 0; i < tail; ++i)
-        particle.tail[i] = take<float>(from);
+        particle.tail[i] = read_value<float>(from);
     }
   }
 
   static void encode(std::size_t tail, std::byte* to, std::span<const Particle> particles) {
     for (const Particle& particle : particles) {
-      put(particle.mass, to);
+      write_value(particle.mass, to);
       for (const double x : particle.position)
-        put(static_cast<P>(x), to);
+        write_value(static_cast<P>(x), to);
       for (const double v : particle.velocity)
-        put(static_cast<V>(v), to);
+        write_value(static_cast<V>(v), to);
       for (std::size_t i = 0; i < tail; ++i)
-        put(particle.tail[i], to);
+        write_value(particle.tail[i], to);
     }
   }
 
  private:
   template <class T>
-  static T take(const std::byte*& from) {
+  static T read_value(const std::byte*& from) {
     const T value = load<T, order>(from);
     from += sizeof(T);
     return value;
   }
   template <class T>
-  static void put(T value, std::byte*& to) {
+  static void write_value(T value, std::byte*& to) {
     store<T, order>(value, to);
     to += sizeof(T);
   }
 };
 
-/// Calls `use` with the Codec for a shape.
+/// Calls `use` with the Codec for a precision.
 template <ByteOrder order, class Use>
-void with_widths(Precision precision, const Use& use) {
+void dispatch_precision(Precision precision, const Use& use) {
   switch (precision) {
     case Precision::kSingle:
       return use(Codec<order, float, float>{});
@@ -64,11 +65,11 @@ void with_widths(Precision precision, const Use& use) {
 }
 
 template <class Use>
-void with_codec(const RecordShape& shape, const Use& use) {
+void dispatch_codec(const RecordFormat& shape, const Use& use) {
   if (shape.order == ByteOrder::kStandard) {
-    with_widths<ByteOrder::kStandard>(shape.precision, use);
+    dispatch_precision<ByteOrder::kStandard>(shape.precision, use);
   } else {
-    with_widths<ByteOrder::kNative>(shape.precision, use);
+    dispatch_precision<ByteOrder::kNative>(shape.precision, use);
   }
 }
 
@@ -92,18 +93,18 @@ std::span<const std::string_view> tail_names(Family family) noexcept {
   return kStar;
 }
 
-void decode_records(const RecordShape& shape,
+void decode_records(const RecordFormat& shape,
                     std::span<const std::byte> bytes,
                     std::span<Particle> particles) {
-  with_codec(shape,
-             [&](auto codec) { codec.decode(tail_count(shape.family), bytes.data(), particles); });
+  dispatch_codec(
+      shape, [&](auto codec) { codec.decode(tail_count(shape.family), bytes.data(), particles); });
 }
 
-void encode_records(const RecordShape& shape,
+void encode_records(const RecordFormat& shape,
                     std::span<const Particle> particles,
                     std::span<std::byte> bytes) {
-  with_codec(shape,
-             [&](auto codec) { codec.encode(tail_count(shape.family), bytes.data(), particles); });
+  dispatch_codec(
+      shape, [&](auto codec) { codec.encode(tail_count(shape.family), bytes.data(), particles); });
 }
 
 }  // namespace forebay::tipsy

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Records and the worked example of docs/formats/tipsy.md, read from the page itself.
+// Tests of records, and of the example in docs/formats/tipsy.md, which is read from that page.
 #include "tipsy/record.hpp"
 
 #include <fstream>
@@ -14,8 +14,8 @@
 namespace forebay::tipsy {
 namespace {
 
-/// The bytes of the ```hex block of the format's page.
-std::vector<std::byte> example_of_the_page() {
+/// The bytes of the ```hex block in docs/formats/tipsy.md.
+std::vector<std::byte> documented_example() {
   std::ifstream page(FOREBAY_SOURCE_DIR "/docs/formats/tipsy.md");
   std::string line;
   while (std::getline(page, line) && line != "```hex") {
@@ -29,11 +29,11 @@ std::vector<std::byte> example_of_the_page() {
   return bytes;
 }
 
-TEST(Record, example_of_the_page_means_what_the_page_says) {
-  const std::vector<std::byte> file = example_of_the_page();
+TEST(Record, documented_example_decodes_as_documented) {
+  const std::vector<std::byte> file = documented_example();
   ASSERT_EQ(file.size(), 116U);
-  const auto snapshot =
-      recognise({"example", file.size(), std::span(file).first(kHeaderBytes)}, std::nullopt);
+  const auto snapshot = identify_snapshot(
+      {"example", file.size(), std::span(file).first(kHeaderBytes)}, std::nullopt);
   ASSERT_TRUE(snapshot) << snapshot.error().message();
   EXPECT_EQ(snapshot->header,
             (Header{.time = 0.25, .nbodies = 2, .ndim = 3, .nsph = 1, .ndark = 1}));
@@ -54,8 +54,8 @@ TEST(Record, example_of_the_page_means_what_the_page_says) {
   EXPECT_EQ(phi_of(dark, Family::kDark), -1.5F);
 }
 
-/// Any bits that are a number; NaN would not survive the way through double bit for bit.
-std::vector<std::byte> random_records(const RecordShape& shape,
+/// Random bits of numbers. A NaN could change on its way through double.
+std::vector<std::byte> random_records(const RecordFormat& shape,
                                       std::size_t count,
                                       std::mt19937_64& random) {
   std::uniform_real_distribution<float> value(-1e6F, 1e6F);
@@ -79,7 +79,7 @@ TEST(Record, every_family_precision_and_order_restores_equal_bytes) {
   for (const Family family : kFamilies) {
     for (const Precision precision : kPrecisions) {
       for (const ByteOrder order : {ByteOrder::kStandard, ByteOrder::kNative}) {
-        const RecordShape shape{family, precision, order};
+        const RecordFormat shape{family, precision, order};
         const std::vector<std::byte> bytes = random_records(shape, 33, random);
         std::vector<Particle> particles(33);
         decode_records(shape, bytes, particles);
@@ -91,10 +91,10 @@ TEST(Record, every_family_precision_and_order_restores_equal_bytes) {
   }
 }
 
-TEST(Record, widths_and_orders_differ_only_where_they_should) {
+TEST(Record, widths_and_byte_orders_affect_only_their_fields) {
   const Particle particle{{0.1, 0.2, 0.3}, {0.4, 0.5, 0.6}, 0.7F, {1, 2, 3, 4, 5}};
   const auto restored = [&](Precision precision, ByteOrder order) {
-    const RecordShape shape{Family::kGas, precision, order};
+    const RecordFormat shape{Family::kGas, precision, order};
     std::array<std::byte, kRecordBytesMax> bytes{};
     Particle read;
     encode_records(shape, {&particle, 1}, bytes);

@@ -35,7 +35,7 @@ Json to_json(const Snapshot& snapshot) {
             {"dialect", snapshot.has_ids() ? Json("bonsai-2") : Json(nullptr)},
             {"header_nbodies", snapshot.header.nbodies},
             {"pad", snapshot.header.pad},
-            {"pad_used", snapshot.pad_used},
+            {"pad_used", snapshot.is_pad_used},
             {"precision", nullptr},
             {"candidates", Json::array()},
             {"record_bytes", nullptr},
@@ -53,7 +53,7 @@ Json to_json(const Snapshot& snapshot) {
   return json;
 }
 
-Json to_json(const MemoryPeaks& peaks) {
+Json to_json(const PeakMemory& peaks) {
   return {{"peak_pss_bytes", peaks.pss_bytes}, {"peak_rss_bytes", peaks.rss_bytes}};
 }
 

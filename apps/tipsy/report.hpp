@@ -1,13 +1,13 @@
 // SPDX-License-Identifier: Apache-2.0
-// What the program prints, as JSON. README.md beside it is the contract with whoever reads that.
+// Output of the program as JSON. README.md in this directory is its contract.
 #pragma once
 
 #include <forebay/error.hpp>
 
-#include "command/report.hpp"
-#include "tipsy/memory.hpp"
+#include "command/command_result.hpp"
+#include "tipsy/memory_monitor.hpp"
 #include "tipsy/snapshot.hpp"
-#include "tipsy/source.hpp"
+#include "tipsy/snapshot_source.hpp"
 
 namespace forebay::tipsy {
 
@@ -16,7 +16,7 @@ using command::Json;
 using command::to_json;
 
 Json to_json(const Snapshot& snapshot);
-Json to_json(const MemoryPeaks& peaks);
-/// Null for a source that has nothing to tell.
+Json to_json(const PeakMemory& peaks);
+/// Null for a source without a report.
 Json to_json(const std::optional<SourceReport>& report);
 }  // namespace forebay::tipsy

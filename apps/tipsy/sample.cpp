@@ -9,18 +9,18 @@ namespace forebay::tipsy {
 
 namespace {
 
-/// The sphere around the centre first holds most particles; it shrinks by a factor until it holds
-/// one in kShrinkEnd of them, but not fewer than kShrinkEnd.
+/// The sphere around the center first holds kShrinkStart of the particles. It shrinks by
+/// kShrinkFactor until it holds one particle in kShrinkEnd, but not fewer than kShrinkEnd.
 constexpr double kShrinkStart = 0.9;
 constexpr double kShrinkFactor = 0.9;
 constexpr std::size_t kShrinkEnd = 100;
-/// One particle in so many is inside all shells, and one outside.
+/// One particle in kEdgeShare is inside all shells, and one outside.
 constexpr std::size_t kEdgeShare = 1000;
 
-double distance2(const Particle& particle, const Vector& centre) {
+double distance2(const Particle& particle, const Vector3& center) {
   double sum = 0;
   for (std::size_t i = 0; i < 3; ++i) {
-    const double d = particle.position[i] - centre[i];
+    const double d = particle.position[i] - center[i];
     sum += d * d;
   }
   return sum;
@@ -32,11 +32,11 @@ bool is_finite(const Particle& particle) {
          std::ranges::all_of(particle.velocity, finite);
 }
 
-/// The mean of a coordinate over particles, weighted by mass where there is any.
+/// Mean of a coordinate over particles, weighted by mass if any mass is above 0.
 template <class Member>
-Vector mean(std::span<const Particle> particles, Member member) {
+Vector3 mean(std::span<const Particle> particles, Member member) {
   const bool massive = std::ranges::any_of(particles, [](const Particle& p) { return p.mass > 0; });
-  Vector sum{};
+  Vector3 sum{};
   double total = 0;
   for (const Particle& particle : particles) {
     const double weight = massive ? std::max(particle.mass, 0.0F) : 1.0;
@@ -49,15 +49,15 @@ Vector mean(std::span<const Particle> particles, Member member) {
   return sum;
 }
 
-/// The squared distances to `centre`, for picking some by their rank.
+/// Squared distances to `center`, to select some by their rank.
 class Distances {
  public:
-  Distances(std::span<const Particle> particles, const Vector& centre) {
+  Distances(std::span<const Particle> particles, const Vector3& center) {
     squares_.reserve(particles.size());
     for (const Particle& particle : particles)
-      squares_.push_back(distance2(particle, centre));
+      squares_.push_back(distance2(particle, center));
   }
-  double of_rank(std::size_t rank) {
+  double nth_smallest(std::size_t rank) {
     std::ranges::nth_element(squares_, squares_.begin() + static_cast<std::ptrdiff_t>(rank));
     return std::sqrt(squares_[rank]);
   }
@@ -66,35 +66,35 @@ class Distances {
   std::vector<double> squares_;
 };
 
-/// The centre of mass of ever smaller spheres, each around the centre of the one before. Moves
-/// particles inside to the front; there must be some.
-Vector shrinking_sphere_centre(std::span<Particle> particles) {
+/// Center of mass of a sequence of shrinking spheres, each around the center of the one before.
+/// Moves the particles inside to the front. `particles` must not be empty.
+Vector3 shrinking_sphere_center(std::span<Particle> particles) {
   const std::size_t enough = std::max(kShrinkEnd, particles.size() / kShrinkEnd);
   const auto most = static_cast<double>(particles.size() - 1) * kShrinkStart;
-  Vector centre = mean(particles, &Particle::position);
-  double radius = Distances(particles, centre).of_rank(static_cast<std::size_t>(most));
+  Vector3 center = mean(particles, &Particle::position);
+  double radius = Distances(particles, center).nth_smallest(static_cast<std::size_t>(most));
   while (radius > 0) {
     const auto left = std::ranges::partition(particles, [&](const Particle& particle) {
-      return distance2(particle, centre) <= radius * radius;
+      return distance2(particle, center) <= radius * radius;
     });
     particles = particles.first(particles.size() - left.size());
     if (particles.size() < enough) break;
-    centre = mean(particles, &Particle::position);
+    center = mean(particles, &Particle::position);
     radius *= kShrinkFactor;
   }
-  return centre;
+  return center;
 }
 
-/// Between which radii the shells lie.
+/// Chooses the radii of the innermost and the outermost shell.
 void choose_radii(std::span<const Particle> particles, Sample& sample) {
-  Distances distances(particles, sample.centre);
+  Distances distances(particles, sample.center);
   const std::size_t cut = particles.size() / kEdgeShare;
-  sample.inner_radius = distances.of_rank(cut);
-  sample.outer_radius = distances.of_rank(particles.size() - 1 - cut);
+  sample.inner_radius = distances.nth_smallest(cut);
+  sample.outer_radius = distances.nth_smallest(particles.size() - 1 - cut);
 }
 
-/// Radii that shells can be made of, whatever was found.
-void repair_radii(Sample& sample) {
+/// Replaces radii that cannot be those of shells.
+void clamp_radii(Sample& sample) {
   const auto usable = [](double radius) { return radius > 1e-100 && radius < 1e100; };
   if (!usable(sample.outer_radius)) sample.outer_radius = 1;
   if (!usable(sample.inner_radius) || sample.inner_radius >= 0.999 * sample.outer_radius) {
@@ -102,10 +102,10 @@ void repair_radii(Sample& sample) {
   }
 }
 
-/// The runs of records of one range, appended to `runs`.
+/// Appends the runs of records of one range to `runs`.
 void append_runs(const Layout& layout, ParticleRange range, std::vector<RecordRun>& runs) {
   while (!range.empty()) {
-    runs.push_back(layout.next_run(range, UINT64_MAX));
+    runs.push_back(layout.next_record_run(range, UINT64_MAX));
     range.first += runs.back().count;
   }
 }
@@ -136,20 +136,20 @@ std::vector<ParticleRange> sample_ranges(std::uint64_t particle_count) {
   return ranges;
 }
 
-Sample conclude(std::vector<Particle> particles) {
+Sample compute_sample(std::vector<Particle> particles) {
   std::erase_if(particles, [](const Particle& particle) { return !is_finite(particle); });
   Sample sample;
   sample.particle_count = particles.size();
   if (!particles.empty()) {
-    sample.centre = shrinking_sphere_centre(particles);
+    sample.center = shrinking_sphere_center(particles);
     sample.mean_velocity = mean(particles, &Particle::velocity);
     choose_radii(particles, sample);
   }
-  repair_radii(sample);
+  clamp_radii(sample);
   return sample;
 }
 
-Result<Sample> take_sample(ByteSource& source, const Layout& layout) {
+Result<Sample> read_sample(SnapshotSource& source, const Layout& layout) {
   std::vector<RecordRun> runs;
   for (const ParticleRange& range : sample_ranges(layout.counts.total())) {
     append_runs(layout, range, runs);
@@ -161,10 +161,10 @@ Result<Sample> take_sample(ByteSource& source, const Layout& layout) {
     sum += run.bytes.size;
   }
   std::vector<std::byte> bytes(sum);
-  if (const Status looked = source.look(ranges, bytes); !looked) {
-    return failure(looked.error());
+  if (const Status read_status = source.read_ranges(ranges, bytes); !read_status) {
+    return failure(read_status.error());
   }
-  return conclude(decode_runs(layout, runs, bytes));
+  return compute_sample(decode_runs(layout, runs, bytes));
 }
 
 }  // namespace forebay::tipsy

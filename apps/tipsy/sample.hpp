@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// A quick look at a few particles from all over the file, before the one pass over all of them: a
-// density profile needs to know its centre and its range beforehand.
+// Reads a few particles from the whole file before the pass over all of them: a density profile
+// needs its center and its range beforehand.
 #pragma once
 
 #include <forebay/error.hpp>
@@ -10,32 +10,32 @@
 
 #include "tipsy/layout.hpp"
 #include "tipsy/record.hpp"
-#include "tipsy/source.hpp"
+#include "tipsy/snapshot_source.hpp"
 
 namespace forebay::tipsy {
 
 inline constexpr std::uint64_t kSampleRuns = 256;
 inline constexpr std::uint64_t kSampleRunParticles = 256;
 
-using Vector = std::array<double, 3>;
+using Vector3 = std::array<double, 3>;
 
-/// What the look found.
+/// Results of a sample.
 struct Sample {
   std::uint64_t particle_count = 0;
-  Vector centre{};
-  Vector mean_velocity{};
+  Vector3 center{};
+  Vector3 mean_velocity{};
   double inner_radius = 0;  ///< 0 < inner < outer, finite
   double outer_radius = 0;
 };
 
-/// The particle ranges that are looked at: kSampleRuns runs spread evenly, or everything if that is
-/// not more. They neither overlap nor are empty. Pure.
+/// The particle ranges to read: kSampleRuns runs spread evenly, or all particles if there are not
+/// more. Ranges do not overlap and are not empty. Pure.
 std::vector<ParticleRange> sample_ranges(std::uint64_t particle_count);
 
-/// Draws conclusions from particles; those with numbers that are not finite are left out. Pure.
-Sample conclude(std::vector<Particle> particles);
+/// Computes a sample. Ignores particles with numbers that are not finite. Pure.
+Sample compute_sample(std::vector<Particle> particles);
 
-/// Looks at the file through `source`, which must not have begun.
-Result<Sample> take_sample(ByteSource& source, const Layout& layout);
+/// Reads and computes the sample of a file. The session of `source` must not have begun.
+Result<Sample> read_sample(SnapshotSource& source, const Layout& layout);
 
 }  // namespace forebay::tipsy

@@ -11,7 +11,7 @@
 namespace forebay::tipsy {
 namespace {
 
-TEST(Sample, ranges_are_everything_or_spread_without_overlap) {
+TEST(Sample, ranges_are_all_particles_or_spread_without_overlap) {
   EXPECT_TRUE(sample_ranges(0).empty());
   for (const std::uint64_t count : {1ULL, 1000ULL, 65536ULL}) {
     ASSERT_EQ(sample_ranges(count).size(), 1U);
@@ -28,52 +28,52 @@ TEST(Sample, ranges_are_everything_or_spread_without_overlap) {
   }
 }
 
-std::vector<Particle> sphere_at(const Vector& centre, std::size_t count) {
+std::vector<Particle> sphere_at(const Vector3& center, std::size_t count) {
   command::Random random(5, 0);
   std::vector<Particle> particles;
   for (std::size_t i = 0; i < count; ++i) {
     particles.push_back(draw_plummer(random, Family::kDark, count));
     for (std::size_t axis = 0; axis < 3; ++axis) {
-      particles.back().position[axis] += centre[axis];
+      particles.back().position[axis] += center[axis];
       particles.back().velocity[axis] += 10;
     }
   }
   return particles;
 }
 
-TEST(Sample, centre_is_that_of_the_densest_part_and_not_of_the_mass) {
-  const Vector centre{5, -7, 100};
-  auto particles = sphere_at(centre, 20000);
+TEST(Sample, center_is_that_of_the_densest_region_not_of_mass) {
+  const Vector3 center{5, -7, 100};
+  auto particles = sphere_at(center, 20000);
   for (std::size_t i = 0; i < 1000; ++i)
     particles[i].position = {400, 400, 400};
-  const Sample sample = conclude(particles);
+  const Sample sample = compute_sample(particles);
   for (std::size_t axis = 0; axis < 3; ++axis) {
-    EXPECT_NEAR(sample.centre[axis], centre[axis], 0.05);
+    EXPECT_NEAR(sample.center[axis], center[axis], 0.05);
     EXPECT_NEAR(sample.mean_velocity[axis], 10, 0.05);
   }
   EXPECT_EQ(sample.particle_count, 20000U);
 }
 
-TEST(Sample, shells_reach_from_a_thousandth_to_all_but_a_thousandth) {
-  const Sample sample = conclude(sphere_at({}, 20000));
+TEST(Sample, shells_exclude_a_thousandth_at_each_end) {
+  const Sample sample = compute_sample(sphere_at({}, 20000));
   const auto mass_inside = [](double r) { return std::pow(r / std::sqrt(1 + r * r), 3); };
   EXPECT_NEAR(mass_inside(sample.inner_radius), 0.001, 0.001);
   EXPECT_NEAR(mass_inside(sample.outer_radius), 0.999, 0.001);
 }
 
-TEST(Sample, numbers_that_are_not_finite_are_left_out) {
+TEST(Sample, numbers_that_are_not_finite_are_ignored) {
   auto particles = sphere_at({}, 1000);
   const double nan = std::numeric_limits<double>::quiet_NaN();
   particles[3].position[1] = nan;
   particles[4].velocity[2] = std::numeric_limits<double>::infinity();
   particles[5].mass = static_cast<float>(nan);
-  const Sample sample = conclude(particles);
+  const Sample sample = compute_sample(particles);
   EXPECT_EQ(sample.particle_count, 997U);
-  EXPECT_TRUE(std::isfinite(sample.centre[1]));
+  EXPECT_TRUE(std::isfinite(sample.center[1]));
   EXPECT_TRUE(std::isfinite(sample.outer_radius));
 }
 
-TEST(Sample, anything_gives_radii_that_shells_can_be_made_of) {
+TEST(Sample, any_particles_yield_valid_radii) {
   const Particle one{{1, 2, 3}, {}, 1.0F, {}};
   const Particle massless{{1, 2, 3}, {}, 0.0F, {}};
   Particle far = one;
@@ -83,7 +83,7 @@ TEST(Sample, anything_gives_radii_that_shells_can_be_made_of) {
                                 {massless, massless},
                                 {one, far},
                                 std::vector<Particle>(500, one)}) {
-    const Sample sample = conclude(particles);
+    const Sample sample = compute_sample(particles);
     EXPECT_GT(sample.inner_radius, 0);
     EXPECT_GT(sample.outer_radius, sample.inner_radius);
     EXPECT_LT(sample.outer_radius, 1e101);

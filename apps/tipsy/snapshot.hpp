@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// What a file is, as far as its header and size can say: docs/formats/tipsy.md, "How a reader
-// decides". Separate from reading, because the answer may be two candidates and a question.
+// Identifies a file from its header and size: docs/formats/tipsy.md, "How a reader decides".
+// Separate from reading, because the result may be two candidates.
 #pragma once
 
 #include <forebay/error.hpp>
@@ -16,7 +16,7 @@
 
 namespace forebay::tipsy {
 
-/// A recognised snapshot.
+/// An identified snapshot.
 struct Snapshot {
   std::string path;
   std::uint64_t file_bytes = 0;
@@ -24,35 +24,35 @@ struct Snapshot {
   Header header;
   std::uint64_t header_bytes = kHeaderBytes;
   Counts counts;
-  bool pad_used = false;              ///< the counts hold high bytes from the pad
-  std::vector<Precision> candidates;  ///< at least one
+  bool is_pad_used = false;           ///< the counts include high bytes from the pad
+  std::vector<Precision> candidates;  ///< one or more
   std::uint64_t trailing_bytes = 0;  ///< past the last record; only if the user named the precision
 
   /// True for Bonsai version 2 (pad 2): dark and star records hold a 64-bit id in place of eps and
   /// phi.
-  bool has_ids() const noexcept { return !pad_used && header.pad == 2; }
-  /// Fails with kInvalidArgument if there is more than one candidate, naming the options that
-  /// choose.
+  bool has_ids() const noexcept { return !is_pad_used && header.pad == 2; }
+  /// Fails with kInvalidArgument if there are two or more candidates; the Error names the options
+  /// that choose.
   Result<Layout> layout() const;
 };
 
 /// Which header fields determine the number of particles.
-enum class CountsFrom : std::uint8_t {
-  kHeader,         ///< nbodies, which must be the sum of the families
-  kSumOfFamilies,  ///< the families, whatever nbodies is
+enum class CountSource : std::uint8_t {
+  kHeader,        ///< nbodies, which must be the sum of the families
+  kFamilyCounts,  ///< the families, nbodies is ignored
 };
 
-/// What recognise() knows of a file.
-struct FileFacts {
+/// Input of identify_snapshot().
+struct FileInfo {
   std::string path;
   std::uint64_t file_bytes = 0;
   /// The first kHeaderBytes of the file, fewer if it is shorter.
   std::span<const std::byte> head;
-  CountsFrom counts_from = CountsFrom::kHeader;
+  CountSource count_source = CountSource::kHeader;
 };
 
-/// Decides what the file is. `word` is the precision the user named, if any. Pure.
-/// Fails as the page's table of damage says.
-Result<Snapshot> recognise(const FileFacts& facts, std::optional<Precision> word);
+/// Identifies a file. `named_precision` is the precision that the user named, if any. Pure. Fails
+/// as in the table of damage in docs/formats/tipsy.md.
+Result<Snapshot> identify_snapshot(const FileInfo& file, std::optional<Precision> named_precision);
 
 }  // namespace forebay::tipsy

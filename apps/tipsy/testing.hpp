@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// What the tests of this folder share besides those of all applications: files made of particles.
+// Shared by the tests of this directory, besides the code that all applications share: files made
+// of particles.
 #pragma once
 
 #include <random>
@@ -11,11 +12,11 @@
 
 namespace forebay::tipsy::testing {
 
-using command::testing::contents_of;
-using command::testing::TempFolder;
+using command::testing::read_file;
+using command::testing::TempDirectory;
 using command::testing::write_file;
 
-/// Particles with seeded values of every sign and some magnitudes.
+/// Particles with seeded values of both signs and several magnitudes.
 inline std::vector<Particle> random_particles(std::uint64_t count, unsigned seed) {
   std::mt19937_64 random(seed);
   std::normal_distribution<double> value(0.25, 3.0);
@@ -32,11 +33,11 @@ inline std::vector<Particle> random_particles(std::uint64_t count, unsigned seed
   return particles;
 }
 
-/// The bytes of a whole snapshot of these particles.
+/// The bytes of a complete snapshot of these particles.
 inline std::vector<std::byte> encode_snapshot(const Layout& layout,
                                               std::span<const Particle> particles) {
-  std::vector<std::byte> bytes(layout.end_bytes());
-  const HeaderBytes header = encode_header(header_for(0.5, layout.counts), layout.order);
+  std::vector<std::byte> bytes(layout.end_offset());
+  const HeaderBytes header = encode_header(make_header(0.5, layout.counts), layout.order);
   std::copy_n(header.begin(), layout.header_bytes, bytes.begin());
   for (const Family family : kFamilies) {
     const auto records = std::span(bytes).subspan(layout.offset_of(family));

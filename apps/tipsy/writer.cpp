@@ -14,15 +14,16 @@ namespace {
 Status check_limits(const std::string& path, const Layout& layout) {
   const bool is_short = layout.header_bytes == kShortHeaderBytes;
   const std::uint64_t limit = is_short ? kShortCountLimit : kCountLimit;
-  // Each on its own first: the sum of three large counts could wrap around.
+  // Each count separately first: the sum of three large counts could wrap around.
   for (const Family family : kFamilies) {
     if (layout.counts.of(family) <= limit && layout.counts.total() <= limit) continue;
-    return failure({.kind = ErrorClass::kInvalidArgument,
-                    .operation = "create",
-                    .path = path,
-                    .cause = fmt::format("{} particles are more than a header of {} bytes can "
-                                         "count, {}",
-                                         layout.counts.total(), layout.header_bytes, limit)});
+    return failure(
+        {.kind = ErrorClass::kInvalidArgument,
+         .operation = "create",
+         .path = path,
+         .cause = fmt::format("{} particles are too many; a header of {} bytes can count "
+                              "{} particles",
+                              layout.counts.total(), layout.header_bytes, limit)});
   }
   return {};
 }
@@ -35,12 +36,12 @@ Result<SnapshotWriter> SnapshotWriter::create(const std::string& path,
   if (const Status legal = check_limits(path, layout); !legal) {
     return failure(legal.error());
   }
-  auto file = command::PublishedFile::create(path);
+  auto file = command::AtomicFile::create(path);
   if (!file) return failure(file.error());
-  if (const Status reserved = file->reserve(layout.end_bytes()); !reserved) {
+  if (const Status reserved = file->reserve(layout.end_offset()); !reserved) {
     return failure(reserved.error());
   }
-  const HeaderBytes header = encode_header(header_for(time, layout.counts), layout.order);
+  const HeaderBytes header = encode_header(make_header(time, layout.counts), layout.order);
   const auto bytes = std::span(header).first(layout.header_bytes);
   if (const Status written = file->write(0, bytes); !written) {
     return failure(written.error());

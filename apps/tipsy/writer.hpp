@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Writes a snapshot so that its name appears only when it is whole: everything goes to a temporary
-// file beside it, which is renamed at the end. Parts may be written in any order.
+// Writes a snapshot to a temporary file in the same directory, and renames it when it is complete.
+// Parts may be written in any order.
 #pragma once
 
 #include <forebay/error.hpp>
@@ -10,17 +10,17 @@
 #include <string>
 #include <utility>
 
-#include "command/published_file.hpp"
+#include "command/atomic_file.hpp"
 #include "tipsy/layout.hpp"
 
 namespace forebay::tipsy {
 
-/// A snapshot being written. write() may be called from several threads at once.
+/// A snapshot being written. Several threads may call write() at once.
 class SnapshotWriter {
  public:
-  /// Makes the temporary file, reserves its space, and writes the header. An existing file of the
-  /// name stays as it is until commit(). Fails with kInvalidArgument if the layout cannot be
-  /// written (counts over its header's limit), kNoSpace, kPermission, ...
+  /// Creates the temporary file, reserves its space, and writes the header. An existing file with
+  /// the name remains unchanged until commit(). Fails with kInvalidArgument if the counts exceed
+  /// the limit of the header, kNoSpace, kPermission, ...
   static Result<SnapshotWriter> create(const std::string& path, const Layout& layout, double time);
 
   /// Writes records at `offset` from the start of the file.
@@ -28,14 +28,14 @@ class SnapshotWriter {
     return file_.write(offset, records);
   }
 
-  /// Syncs the data and gives the file its name. Call it once. A writer that goes without it
-  /// leaves nothing.
+  /// Syncs the data and renames the file. Call it once. A writer that is destroyed without it
+  /// leaves no file.
   Status commit() { return file_.publish(); }
 
  private:
-  explicit SnapshotWriter(command::PublishedFile file) : file_(std::move(file)) {}
+  explicit SnapshotWriter(command::AtomicFile file) : file_(std::move(file)) {}
 
-  command::PublishedFile file_;
+  command::AtomicFile file_;
 };
 
 }  // namespace forebay::tipsy

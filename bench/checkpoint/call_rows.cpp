@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
-// What put() and commit() cost the application, with nothing else to wait for.
+// Cost of put() and commit() for the application, without other waits.
 #include <functional>
 
-#include "bench/checkpoint/everybody.hpp"
-#include "bench/checkpoint/own_rows.hpp"
+#include "bench/checkpoint/forebay_rows.hpp"
+#include "bench/checkpoint/trial_harness.hpp"
 
 namespace forebay::bench::checkpoint {
 
@@ -13,28 +13,29 @@ constexpr double kCallMicroseconds = 1e6;
 constexpr double kMegabyte = 1e6;
 constexpr std::uint32_t kStepsOfRun = 5;
 
-/// A block of each rank.
+/// Bytes of each rank's block.
 constexpr ByEffort<std::uint64_t> kCallBytes = {.quick = 4_MiB, .usual = 64_MiB, .full = 64_MiB};
 
-/// About what a step takes until it is durable. Copies one right after the other find caches,
-/// tables of pages and processors warm, as nobody does between checkpoints.
-constexpr double kRhythmSeconds = 0.1;
+/// Approximate time until a step is durable. Consecutive copies would find caches, page tables and
+/// processors warm, unlike copies between checkpoints.
+constexpr double kStepIntervalSeconds = 0.1;
 
-Variant variant_of(std::string name, Piece piece, std::uint32_t ranks, Context& context) {
-  Order order;
-  order.task = Task::kPiece;
-  order.writers = ranks;
-  order.step_bytes = context.choose(kCallBytes) * ranks;
-  const double pause_s = piece == Piece::kAdopt ? 0 : kRhythmSeconds;
-  order.piece = {.piece = piece, .steps = kStepsOfRun, .pause_s = pause_s};
-  order.set_folder(context.folder() / "pieces");
-  const auto measure = [order]() -> Result<double> {
-    return everybody().order(order).map([](const Measured& one) { return one.blocked_s; });
+Variant variant_of(std::string name, TimedCall call, std::uint32_t ranks, Context& context) {
+  TrialRequest trial;
+  trial.kind = TrialKind::kCall;
+  trial.writers = ranks;
+  trial.step_bytes = context.choose(kCallBytes) * ranks;
+  const double pause_s = call == TimedCall::kAdopt ? 0 : kStepIntervalSeconds;
+  trial.call = {.call = call, .steps = kStepsOfRun, .pause_s = pause_s};
+  trial.set_directory(context.directory() / "pieces");
+  const auto measure = [trial]() -> Result<double> {
+    return trial_harness().run(trial).map([](const TrialResult& one) { return one.blocked_s; });
   };
   return {std::move(name), nullptr, measure};
 }
 
-std::vector<double> each(std::vector<double> values, const std::function<double(double)>& change) {
+std::vector<double> transform_values(std::vector<double> values,
+                                     const std::function<double(double)>& change) {
   for (double& value : values)
     value = change(value);
   return values;
@@ -42,18 +43,18 @@ std::vector<double> each(std::vector<double> values, const std::function<double(
 
 Status bench_adopt(Context& context) {
   const std::string id = "ckpt.perceived.adopt_us";
-  if (!context.wants(id)) return {};
-  if (everybody().size() < 2) {
-    context.leave_out(id, "there is one rank only");
+  if (!context.is_selected(id)) return {};
+  if (trial_harness().size() < 2) {
+    context.skip(id, "two ranks are required");
     return {};
   }
-  const auto rounds = context.run(id, kOwnRounds,
-                                  {variant_of("1 rank", Piece::kAdopt, 1, context),
-                                   variant_of("2 ranks", Piece::kAdopt, 2, context)});
+  const auto rounds = context.run(id, kForebayRounds,
+                                  {variant_of("1 rank", TimedCall::kAdopt, 1, context),
+                                   variant_of("2 ranks", TimedCall::kAdopt, 2, context)});
   if (!rounds) return failure(rounds.error());
   const auto to_us = [](double seconds) { return seconds * kCallMicroseconds; };
-  const Summary one = summarise(each(rounds->values("1 rank"), to_us));
-  const Summary two = summarise(each(rounds->values("2 ranks"), to_us));
+  const Summary one = summarize(transform_values(rounds->values("1 rank"), to_us));
+  const Summary two = summarize(transform_values(rounds->values("2 ranks"), to_us));
   context.add({.id = id,
                .unit = "us",
                .measured = one.median > two.median ? one : two,
@@ -64,17 +65,17 @@ Status bench_adopt(Context& context) {
 
 Status bench_over_memcpy(Context& context) {
   const std::string id = "ckpt.perceived.over_memcpy";
-  if (!context.wants(id)) return {};
+  if (!context.is_selected(id)) return {};
   const auto rounds =
-      context.run(id, kOwnRounds,
-                  {variant_of("memcpy", Piece::kMemoryCopy, 1, context),
-                   variant_of("agent hashes", Piece::kPut, 1, context),
-                   variant_of("hashing on the copy", Piece::kHashingPut, 1, context)});
+      context.run(id, kForebayRounds,
+                  {variant_of("memcpy", TimedCall::kMemoryCopy, 1, context),
+                   variant_of("agent hashes", TimedCall::kPut, 1, context),
+                   variant_of("hashing on the copy", TimedCall::kHashingPut, 1, context)});
   if (!rounds) return failure(rounds.error());
   const auto bytes = static_cast<double>(context.choose(kCallBytes));
   const auto to_mb_s = [bytes](double seconds) { return bytes / seconds / kMegabyte; };
   const auto rate = [&](const char* name) {
-    return Peer{name, "MB/s", summarise(each(rounds->values(name), to_mb_s))};
+    return Peer{name, "MB/s", summarize(transform_values(rounds->values(name), to_mb_s))};
   };
   context.add(
       {.id = id,
@@ -89,7 +90,7 @@ Status bench_over_memcpy(Context& context) {
 
 }  // namespace
 
-std::vector<std::string> own_ids() {
+std::vector<std::string> forebay_row_ids() {
   return {"ckpt.perceived.adopt_us",
           "ckpt.perceived.over_memcpy",
           "ckpt.open_us",

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Which situations are measured, and which of the project's goals they answer.
+// The measured cases, and the project's goals that they serve.
 #pragma once
 
 #include <vector>
@@ -10,26 +10,26 @@ namespace forebay::bench::checkpoint {
 
 inline constexpr std::uint32_t kSteps = 4;
 
-/// Rounds that count, after one that does not.
+/// Counted rounds, after a discarded one.
 inline constexpr unsigned kRounds = 5;
 
-/// A step for each round of a restart, the thrown away one included: whatever was read before may
-/// be in a cache below the page cache, which nobody can empty.
+/// A step for each round of a restart, including the discarded one: a step that was read before may
+/// be in a cache below the page cache, which cannot be dropped.
 inline constexpr std::uint32_t kRestartSteps = kRounds + 1;
 
-/// What Forebay's strategies take of memory.
+/// Memory of Forebay's strategies.
 inline constexpr std::string_view kMemoryCase = "ckpt.memory.8.exponential";
 
-/// All, in the order in which they are measured.
+/// All cases, in the order of measurement.
 const std::vector<Case>& all_cases();
 
 const std::vector<GoalRow>& all_goals();
 
-/// The bytes of each step, where all steps of a case that only writes are `payload_bytes`. Those of
-/// restarts are more, and smaller: on the disk they are no more.
-std::uint64_t step_bytes_of(const Case& in, std::uint64_t payload_bytes);
+/// The bytes of each step, if all steps of a write-only case have `payload_bytes` together. Steps
+/// of restarts are more and smaller; their total on the disk is no larger.
+std::uint64_t step_bytes_of(const Case& bench_case, std::uint64_t payload_bytes);
 
-/// Whether fio is measured beside a case: where a goal needs it.
-bool has_fio(const Case& in);
+/// Whether fio is measured in a case: where a goal needs it.
+bool has_fio(const Case& bench_case);
 
 }  // namespace forebay::bench::checkpoint

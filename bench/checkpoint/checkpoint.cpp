@@ -1,16 +1,16 @@
 // SPDX-License-Identifier: Apache-2.0
-// forebay bench checkpoint: every way of checkpointing that this program has, side by side, to the
-// moment when the bytes are on storage. docs/guides/bench-checkpoint.md says what each number is.
+// forebay bench checkpoint: compares all methods of checkpointing of this program, until the bytes
+// are on storage. docs/guides/bench-checkpoint.md defines each number.
 #include <algorithm>
 
 #include <mpi.h>
 
 #include "bench/checkpoint/cases.hpp"
 #include "bench/checkpoint/fio_jobs.hpp"
-#include "bench/checkpoint/own_rows.hpp"
+#include "bench/checkpoint/forebay_rows.hpp"
 #include "bench/checkpoint/rounds_of_case.hpp"
+#include "bench/checkpoint/run_files.hpp"
 #include "bench/checkpoint/samples.hpp"
-#include "bench/checkpoint/stored.hpp"
 #include "bench/frame/benchmark.hpp"
 
 namespace forebay::bench::checkpoint {
@@ -21,7 +21,7 @@ constexpr double kPhaseSeconds = 0.25;
 constexpr double kQuickPhaseSeconds = 0.01;
 constexpr double kMegabyte = 1e6;
 
-/// Of all steps together.
+/// Bytes of all steps together.
 constexpr ByEffort<std::uint64_t> kPayloadBytes = {.quick = 16_MiB, .usual = 1_GiB, .full = 8_GiB};
 
 std::string mpi_library() {
@@ -32,12 +32,12 @@ std::string mpi_library() {
   return all.substr(0, all.find('\n'));
 }
 
-bool answers(const GoalRow& goal, const Case& in) {
+bool has_case(const GoalRow& goal, const Case& bench_case) {
   return std::any_of(goal.cases.begin(), goal.cases.end(),
-                     [&in](const Case& other) { return other.id == in.id; });
+                     [&bench_case](const Case& other) { return other.id == bench_case.id; });
 }
 
-/// Goals that are worked out from what kMemoryCase has measured.
+/// Goals that are computed from the results of kMemoryCase.
 struct MemoryGoal {
   const char* id;
   tl::expected<ResultRow, std::string> (*row)(const Samples& samples);
@@ -45,48 +45,52 @@ struct MemoryGoal {
 constexpr MemoryGoal kMemoryGoals[] = {{"ckpt.memory_over_plan", &memory_over_plan},
                                        {"ckpt.brigade_memory", &brigade_memory}};
 
-/// The program of the peers' libraries runs besides the other one, which measures these.
-bool measures_own_rows() { return mpi_library().rfind("Open MPI", 0) != 0; }
+/// The program of the peers' libraries (Open MPI) skips these rows; the other program measures
+/// them.
+bool has_forebay_rows() { return mpi_library().rfind("Open MPI", 0) != 0; }
 
-/// Whether a case is measured: for its own row, or for a goal. Asks about all ids.
-class Wanted {
+/// Whether a case is measured: for its own row, or for a goal. Calls is_selected() for all ids.
+class RowSelection {
  public:
-  explicit Wanted(Context& context) {
+  explicit RowSelection(Context& context) {
     for (const MemoryGoal& goal : kMemoryGoals) {
-      if (context.wants(goal.id) && measures_own_rows()) memory_goals_.insert(goal.id);
+      if (context.is_selected(goal.id) && has_forebay_rows()) memory_goals_.insert(goal.id);
     }
-    for (const Case& in : all_cases()) {
-      if (context.wants(in.id)) cases_.insert(in.id);
+    for (const Case& bench_case : all_cases()) {
+      if (context.is_selected(bench_case.id)) cases_.insert(bench_case.id);
     }
     for (const GoalRow& goal : all_goals()) {
-      if (context.wants(goal.id)) goals_.insert(goal.id);
+      if (context.is_selected(goal.id)) goals_.insert(goal.id);
     }
-    for (const std::string& id : own_ids())
-      std::ignore = context.wants(id);
+    for (const std::string& id : forebay_row_ids())
+      std::ignore = context.is_selected(id);
   }
-  bool row(const Case& in) const { return cases_.contains(in.id); }
-  bool row(const GoalRow& goal) const { return goals_.contains(goal.id); }
-  bool row(const MemoryGoal& goal) const { return memory_goals_.contains(goal.id); }
-  bool measured(const Case& in) const {
-    if (in.scope == Scope::kMemory)
-      return measures_own_rows() && (row(in) || !memory_goals_.empty());
-    return row(in) || !compared_in(in).empty();
+  bool has_row(const Case& bench_case) const { return cases_.contains(bench_case.id); }
+  bool has_row(const GoalRow& goal) const { return goals_.contains(goal.id); }
+  bool has_row(const MemoryGoal& goal) const { return memory_goals_.contains(goal.id); }
+  bool is_measured(const Case& bench_case) const {
+    if (bench_case.scope == Scope::kMemory)
+      return has_forebay_rows() && (has_row(bench_case) || !memory_goals_.empty());
+    return has_row(bench_case) || !compared_candidates(bench_case).empty();
   }
-  /// Who takes part in a case: all for its own row, else whom goals compare.
-  std::set<std::string, std::less<>> names(const Case& in) const {
-    return row(in) || in.scope == Scope::kMemory ? std::set<std::string, std::less<>>()
-                                                 : compared_in(in);
+  /// Candidates of a case: all (empty) for its own row, else those that goals compare.
+  std::set<std::string, std::less<>> candidates(const Case& bench_case) const {
+    return has_row(bench_case) || bench_case.scope == Scope::kMemory
+               ? std::set<std::string, std::less<>>()
+               : compared_candidates(bench_case);
   }
-  bool measured_with_fio(const Case& in) const {
-    const auto takes_part = names(in);
-    return measured(in) && has_fio(in) && (takes_part.empty() || takes_part.contains(kFio));
+  bool is_measured_with_fio(const Case& bench_case) const {
+    const auto compared = candidates(bench_case);
+    return is_measured(bench_case) && has_fio(bench_case) &&
+           (compared.empty() || compared.contains(kFio));
   }
 
  private:
-  std::set<std::string, std::less<>> compared_in(const Case& in) const {
+  std::set<std::string, std::less<>> compared_candidates(const Case& bench_case) const {
     std::set<std::string, std::less<>> names;
     for (const GoalRow& goal : all_goals())
-      if (row(goal) && answers(goal, in)) names.insert({std::string(kOurs), goal.over});
+      if (has_row(goal) && has_case(goal, bench_case))
+        names.insert({std::string(kForebayFamily), goal.baseline});
     return names;
   }
 
@@ -95,72 +99,73 @@ class Wanted {
   std::set<std::string> memory_goals_;
 };
 
-/// What fio writes and reads in the cases that it takes part in.
-FioSizes fio_sizes(const Wanted& wanted, std::uint64_t payload_bytes) {
+/// The bytes that fio writes and reads in its cases.
+FioSizes fio_sizes(const RowSelection& selection, std::uint64_t payload_bytes) {
   FioSizes sizes;
-  if (!why_no_fio_jobs().empty()) return sizes;
-  for (const Case& in : all_cases()) {
-    if (!wanted.measured_with_fio(in)) continue;
-    if (in.readers == 0) sizes.written_bytes = payload_bytes;
-    if (in.readers > 0) sizes.read_bytes = step_bytes_of(in, payload_bytes);
+  if (!fio_unavailable_reason().empty()) return sizes;
+  for (const Case& bench_case : all_cases()) {
+    if (!selection.is_measured_with_fio(bench_case)) continue;
+    if (bench_case.readers == 0) sizes.written_bytes = payload_bytes;
+    if (bench_case.readers > 0) sizes.read_bytes = step_bytes_of(bench_case, payload_bytes);
   }
   return sizes;
 }
 
-/// Tells how one direction was chosen, by that name.
-void tell_of(const FioBest& best,
-             const std::string& name,
-             std::uint64_t bytes,
-             nlohmann::json& in) {
+/// Adds how the setting for one direction was chosen, under `name`.
+void add_tuning_json(const FioTuning& best,
+                     const std::string& name,
+                     std::uint64_t bytes,
+                     nlohmann::json& bench_case) {
   auto list = nlohmann::json::array();
-  for (const FioTried& one : best.tried) {
+  for (const FioTrial& one : best.trials) {
     list.push_back({{"setting", text_of(one.setting)},
                     {"mb_s", static_cast<double>(bytes) / one.seconds / kMegabyte}});
   }
-  if (best.chosen) in[name] = text_of(best.chosen->setting);
-  if (bytes > 0) in["tried_" + name] = std::move(list);
-  if (!best.failed.empty()) in["failed_" + name] = best.failed;
+  if (best.fastest) bench_case[name] = text_of(best.fastest->setting);
+  if (bytes > 0) bench_case["tried_" + name] = std::move(list);
+  if (!best.failures.empty()) bench_case["failed_" + name] = best.failures;
 }
 
-/// What the disk takes and gives, by the best of fio's settings on this disk. Where none works, it
-/// is left out: others can be measured all the same.
-FioChoice tune_fio(Context& context, const Wanted& wanted) {
-  const FioSizes sizes = fio_sizes(wanted, context.choose(kPayloadBytes));
-  if (sizes.written_bytes == 0 && sizes.read_bytes == 0) return FioChoice();
-  FioChoice choice = choose_fio(context.folder() / "fio-settings", sizes);
-  auto told = nlohmann::json::object();
-  tell_of(choice.writing, "writing", sizes.written_bytes, told);
-  tell_of(choice.reading, "reading", sizes.read_bytes, told);
-  context.set_parameter("fio", std::move(told));
-  for (const Case& in : all_cases()) {
-    const std::string why = why_none(in.readers > 0 ? choice.reading : choice.writing);
-    if (!why.empty() && wanted.measured_with_fio(in))
-      context.leave_out(std::string(kFio) + " in " + in.id, why);
+/// The write and read bandwidth of the disk, with the best of fio's settings. If none works, fio is
+/// left out, and the candidates are measured all the same.
+FioTunings tune_fio(Context& context, const RowSelection& selection) {
+  const FioSizes sizes = fio_sizes(selection, context.choose(kPayloadBytes));
+  if (sizes.written_bytes == 0 && sizes.read_bytes == 0) return FioTunings();
+  FioTunings choice = tune_fio_settings(context.directory() / "fio-settings", sizes);
+  auto document = nlohmann::json::object();
+  add_tuning_json(choice.writing, "writing", sizes.written_bytes, document);
+  add_tuning_json(choice.reading, "reading", sizes.read_bytes, document);
+  context.set_parameter("fio", std::move(document));
+  for (const Case& bench_case : all_cases()) {
+    const std::string why =
+        failure_reason(bench_case.readers > 0 ? choice.reading : choice.writing);
+    if (!why.empty() && selection.is_measured_with_fio(bench_case))
+      context.skip(std::string(kFio) + " in " + bench_case.id, why);
   }
   return choice;
 }
 
-nlohmann::json document_of(const Case& in, const Samples& samples) {
-  auto contenders = nlohmann::json::object();
-  for (const std::string& name : samples.names(in.id)) {
-    if (name == kFio) continue;  // whose file operations nobody compares with
-    contenders[name] =
-        metrics_json(in, samples.of(in.id, name), samples.of(in.id, kComputingAlone));
+nlohmann::json document_of(const Case& bench_case, const Samples& samples) {
+  auto candidates = nlohmann::json::object();
+  for (const std::string& name : samples.names(bench_case.id)) {
+    if (name == kFio) continue;  // fio's file operations are not compared
+    candidates[name] = metrics_json(bench_case, samples.get(bench_case.id, name),
+                                    samples.get(bench_case.id, kComputeOnly));
   }
-  return {{"case", in.id},
-          {"writers", in.writers},
-          {"readers", in.readers},
-          {"sizes", name_of(in.sizes)},
-          {"computing", name_of(in.computing)},
-          {"steps", in.steps},
-          {"contenders", std::move(contenders)}};
+  return {{"case", bench_case.id},
+          {"writers", bench_case.writers},
+          {"readers", bench_case.readers},
+          {"sizes", name_of(bench_case.sizes)},
+          {"computing", name_of(bench_case.compute_kind)},
+          {"steps", bench_case.steps},
+          {"candidates", std::move(candidates)}};
 }
 
-/// Those that need no case. All ids are asked about in any case.
-Status bench_own_rows(Context& context) {
-  if (!measures_own_rows()) {
-    for (const std::string& id : own_ids()) {
-      if (context.wants(id)) context.leave_out(id, "the program of the other MPI measures it");
+/// Rows that need no case. All ids were passed to is_selected() before.
+Status bench_forebay_rows(Context& context) {
+  if (!has_forebay_rows()) {
+    for (const std::string& id : forebay_row_ids()) {
+      if (context.is_selected(id)) context.skip(id, "measured by the program of the other MPI");
     }
     return {};
   }
@@ -169,108 +174,116 @@ Status bench_own_rows(Context& context) {
   return {};
 }
 
-/// Adds rows as soon as there is all that they need, so that whatever ends the run later loses none
-/// of them.
-class Rows {
+/// Adds rows as soon as their measurements are complete, so that a later failure or interruption
+/// loses none of them.
+class ResultRows {
  public:
-  Rows(Context& context, const Wanted& wanted, const Samples& samples)
-      : context_(context), wanted_(wanted), samples_(samples) {
-    for (const Case& in : all_cases())
-      if (wanted.measured(in)) missing_.insert(in.id);
-    add_answered();
+  ResultRows(Context& context, const RowSelection& selection, const Samples& samples)
+      : context_(context), selection_(selection), samples_(samples) {
+    for (const Case& bench_case : all_cases())
+      if (selection.is_measured(bench_case)) pending_cases_.insert(bench_case.id);
+    add_complete_rows();
   }
 
-  /// A case that was measured, or left out.
-  void finish(const Case& in) {
-    if (!samples_.names(in.id).empty()) documents_.push_back(document_of(in, samples_));
+  /// A case was measured, or left out.
+  void finish(const Case& bench_case) {
+    if (!samples_.names(bench_case.id).empty())
+      documents_.push_back(document_of(bench_case, samples_));
     context_.set_parameter("cases", documents_);
-    if (wanted_.row(in))
-      if (auto row = row_of_case(in, samples_)) context_.add(std::move(*row));
-    missing_.erase(in.id);
-    add_answered();
+    if (selection_.has_row(bench_case))
+      if (auto row = row_of_case(bench_case, samples_)) context_.add(std::move(*row));
+    pending_cases_.erase(bench_case.id);
+    add_complete_rows();
   }
 
  private:
-  void add_answered() {
+  void add_complete_rows() {
     for (const GoalRow& goal : all_goals()) {
-      const bool waits = std::any_of(goal.cases.begin(), goal.cases.end(),
-                                     [this](const Case& in) { return missing_.contains(in.id); });
-      if (!waits && wanted_.row(goal)) add(goal.id, [&] { return compare(goal, samples_); });
+      const bool is_pending = std::any_of(
+          goal.cases.begin(), goal.cases.end(),
+          [this](const Case& bench_case) { return pending_cases_.contains(bench_case.id); });
+      if (!is_pending && selection_.has_row(goal))
+        add(goal.id, [&] { return compare(goal, samples_); });
     }
-    if (missing_.contains(std::string(kMemoryCase))) return;
+    if (pending_cases_.contains(std::string(kMemoryCase))) return;
     for (const MemoryGoal& goal : kMemoryGoals)
-      if (wanted_.row(goal)) add(goal.id, [&] { return goal.row(samples_); });
+      if (selection_.has_row(goal)) add(goal.id, [&] { return goal.row(samples_); });
   }
 
   template <class MakeRow>
   void add(const std::string& id, MakeRow make_row) {
-    if (!answered_.insert(id).second) return;
+    if (!added_.insert(id).second) return;
     auto row = make_row();
     if (row) context_.add(std::move(*row));
-    if (!row) context_.leave_out(id, row.error());
+    if (!row) context_.skip(id, row.error());
   }
 
   Context& context_;
-  const Wanted& wanted_;
+  const RowSelection& selection_;
   const Samples& samples_;
-  std::set<std::string> missing_;  // cases that will be measured
-  std::set<std::string> answered_;
+  std::set<std::string> pending_cases_;  // cases that will be measured
+  std::set<std::string> added_;
   nlohmann::json documents_ = nlohmann::json::array();
 };
 
-/// Adds to `samples`, or says why it cannot be.
-void measure_case(Context& context, const Case& in, RoundsSettings& settings, Samples& samples) {
-  if (std::max(in.writers, in.readers) > everybody().size()) {
-    context.leave_out(in.id, "there are only " + std::to_string(everybody().size()) + " ranks");
+/// Adds to `samples`, or records why the case is skipped.
+void measure_case(Context& context,
+                  const Case& bench_case,
+                  RoundsSettings& settings,
+                  Samples& samples) {
+  if (std::max(bench_case.writers, bench_case.readers) > trial_harness().size()) {
+    context.skip(bench_case.id,
+                 "only " + std::to_string(trial_harness().size()) + " ranks are available");
     return;
   }
-  settings.step_bytes = step_bytes_of(in, context.choose(kPayloadBytes));
-  const std::uint64_t room_bytes = copies_at_a_time(in, settings) * context.choose(kPayloadBytes);
-  if (auto room = context.require_space(room_bytes); !room) {
-    context.leave_out(in.id, room.error().message());
+  settings.step_bytes = step_bytes_of(bench_case, context.choose(kPayloadBytes));
+  const std::uint64_t needed_bytes =
+      concurrent_copies(bench_case, settings) * context.choose(kPayloadBytes);
+  if (auto room = context.require_space(needed_bytes); !room) {
+    context.skip(bench_case.id, room.error().message());
     return;
   }
   settings.on_progress = [&](std::size_t done, std::size_t total) {
-    context.report({done, total, "runs", in.id});
+    context.report({done, total, "runs", bench_case.id});
   };
-  for (const auto& [name, why] : run_case(in, settings, samples))
-    context.leave_out(name + " in " + in.id, why);
-  // What they keep for the next dataset is not for the next team.
-  everybody().end_runtimes();
+  for (const auto& [name, why] : run_case(bench_case, settings, samples))
+    context.skip(name + " in " + bench_case.id, why);
+  // Memory that Runtimes keep for the next dataset must not count for the next team.
+  trial_harness().end_runtimes();
 }
 
-Status run_cases(Context& context, const Wanted& wanted) {
-  RoundsSettings settings{.folder = context.folder() / "checkpoints",
+Status run_cases(Context& context, const RowSelection& selection) {
+  RoundsSettings settings{.directory = context.directory() / "checkpoints",
                           .rounds = kRounds,
                           .computing_s = context.choose(kPhaseSeconds, kQuickPhaseSeconds),
                           .fio = {},
                           .on_progress = {}};
-  if (auto made = make_empty(settings.folder); !made) return made;
-  settings.fio = tune_fio(context, wanted);
+  if (auto made = make_empty(settings.directory); !made) return made;
+  settings.fio = tune_fio(context, selection);
   Samples samples;
-  Rows rows(context, wanted, samples);
-  for (const Case& in : all_cases()) {
-    if (!wanted.measured(in)) continue;
-    settings.names = wanted.names(in);
-    measure_case(context, in, settings, samples);
-    rows.finish(in);
+  ResultRows rows(context, selection, samples);
+  for (const Case& bench_case : all_cases()) {
+    if (!selection.is_measured(bench_case)) continue;
+    settings.names = selection.candidates(bench_case);
+    measure_case(context, bench_case, settings, samples);
+    rows.finish(bench_case);
   }
   return {};
 }
 
 }  // namespace
 
-FOREBAY_BENCHMARK(checkpoint, "ways of checkpointing side by side, until all is on storage") {
-  const Wanted wanted(context);
-  if (!context.unknown_ids().empty()) return {};  // which is told before hours of measuring
+FOREBAY_BENCHMARK(checkpoint, "methods of checkpointing compared, until all bytes are on storage") {
+  const RowSelection selection(context);
+  if (!context.unknown_ids().empty()) return {};  // reported before hours of measurements
   const std::uint64_t payload_bytes = context.choose(kPayloadBytes);
-  context.set_parameter("ranks", everybody().size());
+  context.set_parameter("ranks", trial_harness().size());
   context.set_parameter("mpi", mpi_library());
   context.set_parameter("payload_bytes", payload_bytes);
   if (auto room = context.require_space(kCopiesMin * payload_bytes); !room) return room;
-  if (const std::string why = why_no_fio_jobs(); !why.empty()) context.leave_out("fio", why);
-  if (auto done = run_cases(context, wanted); !done) return done;
-  return bench_own_rows(context);
+  if (const std::string why = fio_unavailable_reason(); !why.empty()) context.skip("fio", why);
+  if (auto done = run_cases(context, selection); !done) return done;
+  return bench_forebay_rows(context);
 }
 
 }  // namespace forebay::bench::checkpoint

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// fio on the same folder: what the device takes and gives when nobody asks which bytes they are.
-// Direct, by io_uring, in huge pages; jobs, size and depth of requests are tried once, and the best
-// are what others are compared with.
+// fio on the same directory: the bandwidth of the device for arbitrary bytes. Direct, by io_uring,
+// in huge pages. Jobs, size and depth of requests are tried first, and the best setting is the
+// reference.
 #pragma once
 
 #include <forebay/error.hpp>
@@ -15,62 +15,62 @@
 
 namespace forebay::bench::checkpoint {
 
-/// Why there is no fio; empty where there is.
-std::string why_no_fio_jobs();
+/// Why fio is unavailable; empty if it is available.
+std::string fio_unavailable_reason();
 
-/// Whether files have their space before they are written.
-enum class FioSpace : std::uint8_t { kReserved, kAsWritten };
+/// Whether the space of files is allocated before the writes.
+enum class FioAllocation : std::uint8_t { kPreallocated, kOnWrite };
 
 struct FioSetting {
   std::uint64_t jobs = 4;
   std::uint64_t request_bytes = 4ULL << 20U;
   std::uint32_t depth = 4;
-  FioSpace space = FioSpace::kReserved;
+  FioAllocation allocation = FioAllocation::kPreallocated;
 };
 
 /// "4 jobs, 4 MiB, depth 4, reserved".
 std::string text_of(const FioSetting& setting);
 
-/// A setting, and the seconds that it took.
-struct FioTried {
+/// A setting and its seconds.
+struct FioTrial {
   FioSetting setting;
   double seconds = 0;
 };
 
 /// The best setting for one direction.
-struct FioBest {
-  std::optional<FioTried> chosen;             ///< none: all failed, or none was tried
-  std::vector<FioTried> tried;                ///< that worked, in order
-  std::map<std::string, std::string> failed;  ///< by setting: why
+struct FioTuning {
+  std::optional<FioTrial> fastest;              ///< none: all failed, or none was tried
+  std::vector<FioTrial> trials;                 ///< of settings that worked, in order
+  std::map<std::string, std::string> failures;  ///< by setting: the reason
 };
 
-/// Why there is nothing to compare with, though it was tried; empty if there is.
-std::string why_none(const FioBest& best);
+/// Why all tried settings failed; empty if one works or none was tried.
+std::string failure_reason(const FioTuning& best);
 
-struct FioChoice {
-  FioBest writing;
-  FioBest reading;
+struct FioTunings {
+  FioTuning writing;
+  FioTuning reading;
 };
 
-/// As many new files of `total_bytes` together (a multiple of 16 KiB) as the setting has jobs, in
-/// `folder`, which exists: written and synced. Returns fio's seconds.
-Result<double> fio_write(const std::filesystem::path& folder,
+/// Writes and syncs one new file for each job of the setting in `directory`, which exists,
+/// `total_bytes` together (a multiple of 16 KiB). Returns fio's seconds.
+Result<double> fio_write(const std::filesystem::path& directory,
                          std::uint64_t total_bytes,
                          const FioSetting& setting);
 
-/// Reads what fio_write() left with as many jobs, once. Returns fio's seconds.
-Result<double> fio_read(const std::filesystem::path& folder,
+/// Reads the files of fio_write() with the same number of jobs, once. Returns fio's seconds.
+Result<double> fio_read(const std::filesystem::path& directory,
                         std::uint64_t total_bytes,
                         const FioSetting& setting);
 
-/// What is written, and what is read, in one go. 0: nothing is, and nothing is tried for it.
+/// Bytes that are written, and read, in one run. 0: that direction is not tried.
 struct FioSizes {
   std::uint64_t written_bytes = 0;
   std::uint64_t read_bytes = 0;
 };
 
-/// Tries all settings twice, each on new files in `folder`, which is emptied before and afterwards;
-/// what counts is the faster time. One that fails is left out.
-FioChoice choose_fio(const std::filesystem::path& folder, const FioSizes& sizes);
+/// Tries all settings twice, each on new files in `directory`, which is emptied before and
+/// afterwards; the faster time counts. A failing setting is left out.
+FioTunings tune_fio_settings(const std::filesystem::path& directory, const FioSizes& sizes);
 
 }  // namespace forebay::bench::checkpoint

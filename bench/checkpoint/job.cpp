@@ -17,35 +17,35 @@ namespace {
 
 constexpr const char* kFieldOfJob = "block";
 
-/// The part of one rank that computes.
-class Worker {
+/// One computing rank.
+class ComputeRank {
  public:
-  Worker(Runtime& runtime,
-         const Checkpoint& checkpoint,
-         const JobSettings& settings,
-         std::span<std::byte> memory)
+  ComputeRank(Runtime& runtime,
+              const Checkpoint& checkpoint,
+              const JobSettings& settings,
+              std::span<std::byte> memory)
       : runtime_(runtime),
         checkpoint_(checkpoint),
         share_(share_of(checkpoint, runtime.rank(), runtime.rank_count())),
         block_(memory.first(share_.size)),
-        computation_(settings.computing),
+        computation_(settings.compute_kind),
         units_(settings.units * (runtime.rank() + 1) / runtime.rank_count() -
                settings.units * runtime.rank() / runtime.rank_count()) {
-    fill(block_, {checkpoint.steps, share_.offset});
+    fill_content(block_, {checkpoint.steps, share_.offset});
   }
 
-  /// Returns the first failure. Those of writing steps are told when the job has ended, so that no
+  /// Returns the first failure. Failures of writes are returned at the end of the job, so that no
   /// rank leaves before the others.
-  Status work(const Team& computing) {
-    MPI_Barrier(computing.communicator);
+  Status run(const RankTeam& compute_team) {
+    MPI_Barrier(compute_team.communicator);
     const Stopwatch watch;
-    auto dataset = runtime_.dataset(checkpoint_.folder / "job.fb");
+    auto dataset = runtime_.create_dataset(checkpoint_.directory / "job.fb");
     if (!dataset) return failure(dataset.error());
     blocked_s_ += watch.seconds();
     Status outcome;
     for (std::uint32_t number = 0; number < checkpoint_.steps; ++number) {
       computing_s_ += computation_.run(units_);
-      stamp(block_, {number, share_.offset});
+      restamp(block_, {number, share_.offset});
       const Stopwatch blocked;
       if (const Status written = write(*dataset, number); !written && outcome) outcome = written;
       blocked_s_ += blocked.seconds();
@@ -57,7 +57,7 @@ class Worker {
     return outcome ? closed : outcome;
   }
 
-  Measured measured() const {
+  TrialResult measured() const {
     return {.blocked_s = blocked_s_,
             .computing_s = computing_s_,
             .total_s = total_s_,
@@ -65,12 +65,12 @@ class Worker {
   }
 
  private:
-  Status write(Dataset& dataset, std::uint64_t number) {
+  Status write(DatasetWriter& dataset, std::uint64_t number) {
     auto step = dataset.begin_step(number);
     if (!step) return failure(step.error());
     const Status put =
         step->put(kFieldOfJob, Part{runtime_.rank()}, std::span<const std::byte>(block_));
-    if (put) (void)step->commit();  // close() tells of what failed
+    if (put) (void)step->commit();  // close() reports failures
     return put;
   }
 
@@ -86,41 +86,41 @@ class Worker {
   double durable_s_ = 0;
 };
 
-/// Of the slowest rank each.
-void reduce(const Team& team, Measured& all) {
+/// Each value of the slowest rank.
+void reduce(const RankTeam& team, TrialResult& all) {
   std::array<double, 5> values{all.blocked_s, all.computing_s, all.total_s, all.durable_s,
-                               all.ranks_given_up};
+                               all.dedicated_ranks};
   MPI_Allreduce(MPI_IN_PLACE, values.data(), static_cast<int>(values.size()), MPI_DOUBLE, MPI_MAX,
                 team.communicator);
   all.blocked_s = values[0];
   all.computing_s = values[1];
   all.total_s = values[2];
   all.durable_s = values[3];
-  all.ranks_given_up = values[4];
+  all.dedicated_ranks = values[4];
 }
 
 }  // namespace
 
 std::uint64_t job_memory_bytes(const Checkpoint& checkpoint, std::uint32_t ranks) {
-  return room_bytes(checkpoint, std::max(2U, ranks) - 1);
+  return read_buffer_bytes(checkpoint, std::max(2U, ranks) - 1);
 }
 
-Result<Measured> measure_job(const Team& team,
-                             const Checkpoint& checkpoint,
-                             const JobSettings& settings,
-                             std::span<std::byte> memory) {
-  Measured found;
+Result<TrialResult> measure_job(const RankTeam& team,
+                                const Checkpoint& checkpoint,
+                                const JobSettings& settings,
+                                std::span<std::byte> memory) {
+  TrialResult found;
   Status outcome;
   {
     Runtime runtime(team.communicator, {.placement = settings.placement});
     if (runtime.role() == Role::kAgent) {
       outcome = runtime.serve();
     } else {
-      const Ranks ranks = runtime.compute();
-      Worker worker(runtime, checkpoint, settings, memory);
-      outcome = worker.work({communicator_of(ranks), runtime.rank(), runtime.rank_count()});
-      found = worker.measured();
-      found.ranks_given_up = team.size - runtime.rank_count();
+      const Ranks ranks = runtime.compute_ranks();
+      ComputeRank compute_rank(runtime, checkpoint, settings, memory);
+      outcome = compute_rank.run({communicator_of(ranks), runtime.rank(), runtime.rank_count()});
+      found = compute_rank.measured();
+      found.dedicated_ranks = team.size - runtime.rank_count();
     }
   }
   if (auto all = agree(team, outcome); !all) return failure(all.error());

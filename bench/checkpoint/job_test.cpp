@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// A job's steps are there afterwards, whoever computed and whoever wrote.
+// After a job its steps are complete, whatever ranks computed and wrote.
 #include "bench/checkpoint/job.hpp"
 
 #include <forebay/runtime.hpp>
@@ -8,7 +8,7 @@
 
 #include "bench/checkpoint/content.hpp"
 #include "bench/checkpoint/team_testing.hpp"
-#include "bench/frame/slices.hpp"
+#include "bench/frame/file_partition.hpp"
 
 namespace forebay::bench::checkpoint {
 namespace {
@@ -19,55 +19,56 @@ constexpr std::uint64_t kStepOfJobBytes = (5ULL << 18U) + 8;
 class Jobs : public testing::TestWithParam<Placement> {
  protected:
   Jobs() {
-    checkpoint_.folder = folder_.path();
+    checkpoint_.directory = directory_.path();
     checkpoint_.block_bytes = {kStepOfJobBytes};
     checkpoint_.steps = kStepsOfJob;
   }
 
-  /// By a program of one rank, which looks at all parts.
+  /// Reads all parts in a program of one rank.
   void expect_all_steps(std::uint32_t parts) const {
     Runtime runtime;
-    const auto dataset = runtime.open_dataset(checkpoint_.folder / "job.fb");
+    const auto dataset = runtime.open_dataset(checkpoint_.directory / "job.fb");
     ASSERT_TRUE(dataset) << dataset.error().message();
     EXPECT_EQ(dataset->steps().size(), kStepsOfJob);
     for (std::uint32_t number = 0; number < kStepsOfJob; ++number)
       for (std::uint32_t part = 0; part < parts; ++part) {
         const ByteRange share = share_of(checkpoint_, part, parts);
-        const TouchedMemory room = TouchedMemory::make(share.size).value();
-        const auto bytes = room.bytes().first(share.size);
-        const auto read = dataset->step(number).value().read("block", Part{part}, bytes).wait();
+        const PrefaultedMemory buffer = PrefaultedMemory::make(share.size).value();
+        const auto bytes = buffer.bytes().first(share.size);
+        const auto read =
+            dataset->open_step(number).value().read("block", Part{part}, bytes).wait();
         ASSERT_TRUE(read) << read.error().message();
-        EXPECT_EQ(first_wrong(bytes, {number, share.offset}), std::nullopt) << "part " << part;
+        EXPECT_EQ(first_mismatch(bytes, {number, share.offset}), std::nullopt) << "part " << part;
       }
   }
 
-  const Team team_ = whole_team();
-  const TeamFolder folder_{team_, "jobs"};
+  const RankTeam team_ = world_team();
+  const TeamDirectory directory_{team_, "jobs"};
   Checkpoint checkpoint_;
 };
 
-TEST_P(Jobs, write_all_steps_whoever_computes) {
-  const TouchedMemory memory =
-      TouchedMemory::make(job_memory_bytes(checkpoint_, team_.size)).value();
+TEST_P(Jobs, write_all_steps) {
+  const PrefaultedMemory memory =
+      PrefaultedMemory::make(job_memory_bytes(checkpoint_, team_.size)).value();
   const JobSettings settings{
-      .placement = GetParam(), .computing = Computing::kProcessor, .units = 7};
+      .placement = GetParam(), .compute_kind = ComputeKind::kCpu, .units = 7};
   const auto measured = measure_job(team_, checkpoint_, settings, memory.bytes());
   ASSERT_TRUE(measured) << measured.error().message();
-  // One rank alone computes, whatever it was asked to do.
-  const bool is_given = GetParam() == Placement::kDedicated && team_.size > 1;
-  const std::uint32_t given_up = is_given ? 1 : 0;
-  EXPECT_EQ(measured->ranks_given_up, given_up);
+  // A single rank computes with any placement.
+  const bool is_dedicated = GetParam() == Placement::kDedicated && team_.size > 1;
+  const std::uint32_t dedicated_ranks = is_dedicated ? 1 : 0;
+  EXPECT_EQ(measured->dedicated_ranks, dedicated_ranks);
   EXPECT_GT(measured->computing_s, 0);
   EXPECT_GE(measured->total_s, measured->computing_s);
   EXPECT_GE(measured->durable_s, measured->total_s);
   EXPECT_EQ(measured->payload_bytes, static_cast<double>(kStepsOfJob * kStepOfJobBytes));
-  if (team_.rank == 0) expect_all_steps(team_.size - given_up);
+  if (team_.rank == 0) expect_all_steps(team_.size - dedicated_ranks);
 }
 
-TEST_P(Jobs, that_cannot_be_written_fail_on_all_ranks) {
-  checkpoint_.folder /= "missing/deeper";
-  const TouchedMemory memory =
-      TouchedMemory::make(job_memory_bytes(checkpoint_, team_.size)).value();
+TEST_P(Jobs, unwritable_directory_fails_on_all_ranks) {
+  checkpoint_.directory /= "missing/deeper";
+  const PrefaultedMemory memory =
+      PrefaultedMemory::make(job_memory_bytes(checkpoint_, team_.size)).value();
   const auto measured = measure_job(team_, checkpoint_, {.placement = GetParam()}, memory.bytes());
   ASSERT_FALSE(measured);
   EXPECT_EQ(measured.error().kind(), ErrorClass::kNotFound) << measured.error().message();

@@ -1,33 +1,33 @@
 // SPDX-License-Identifier: Apache-2.0
-// The program forebay-bench-checkpoint, started by the launcher of its MPI: rank 0 is the program
-// that forebay-bench is, the others do what it orders.
+// The program forebay-bench-checkpoint, started by the launcher of its MPI: rank 0 runs the frame,
+// like forebay-bench, and the others execute its requests.
 #include <algorithm>
 #include <span>
 #include <string_view>
 
 #include <mpi.h>
 
-#include "bench/checkpoint/everybody.hpp"
 #include "bench/checkpoint/metadata_calls.hpp"
+#include "bench/checkpoint/trial_harness.hpp"
 #include "bench/frame/program.hpp"
 
 namespace forebay::bench::checkpoint {
 namespace {
 
 int run_rank(std::span<const char* const> words) {
-  Everybody all([] { return metadata_calls(); });
-  if (all.rank() != 0) {
-    all.serve();
+  TrialHarness harness([] { return metadata_calls(); });
+  if (harness.rank() != 0) {
+    harness.serve();
     return 0;
   }
-  set_everybody(&all);
+  set_trial_harness(&harness);
   const int code = run_program(words);
-  (void)all.order(Order{.task = Task::kLeave});
+  (void)harness.run(TrialRequest{.kind = TrialKind::kStop});
   return code;
 }
 
-// What a list of benchmarks says needs no ranks, and no launcher.
-bool asks_for_text(std::span<const char* const> words) {
+// Listing benchmarks needs no ranks and no launcher.
+bool is_text_request(std::span<const char* const> words) {
   return std::any_of(words.begin(), words.end(), [](const std::string_view word) {
     return word == "--list" || word == "--help";
   });
@@ -38,7 +38,7 @@ bool asks_for_text(std::span<const char* const> words) {
 
 int main(int count, char** arguments) {
   const std::span<const char* const> words(arguments + 1, static_cast<std::size_t>(count - 1));
-  if (forebay::bench::checkpoint::asks_for_text(words)) return forebay::bench::run_program(words);
+  if (forebay::bench::checkpoint::is_text_request(words)) return forebay::bench::run_program(words);
   int support = MPI_THREAD_SINGLE;
   MPI_Init_thread(&count, &arguments, MPI_THREAD_MULTIPLE, &support);
   const int code =

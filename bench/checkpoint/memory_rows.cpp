@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// What strategies take of memory, from samples that others have taken.
+// Memory of strategies, computed from samples of the memory case.
 #include "bench/checkpoint/cases.hpp"
-#include "bench/checkpoint/own_rows.hpp"
+#include "bench/checkpoint/forebay_rows.hpp"
 
 namespace forebay::bench::checkpoint {
 
@@ -13,53 +13,56 @@ constexpr double kMebibyteAsNumber = 1024.0 * 1024.0;
 constexpr std::string_view kBrigade = "forebay:brigade";
 constexpr std::string_view kGather = "forebay:gather,whole";
 
-std::vector<double> each(const std::vector<Measured>& samples, double Measured::* member) {
+std::vector<double> member_values(const std::vector<TrialResult>& samples,
+                                  double TrialResult::* member) {
   std::vector<double> values;
-  for (const Measured& one : samples)
+  for (const TrialResult& one : samples)
     values.push_back(one.*member);
   return values;
 }
 
-Peer in_mebibytes(std::string name, const std::vector<Measured>& samples) {
-  std::vector<double> values = each(samples, &Measured::staging_bytes);
+Peer in_mebibytes(std::string name, const std::vector<TrialResult>& samples) {
+  std::vector<double> values = member_values(samples, &TrialResult::staging_bytes);
   for (double& value : values)
     value /= kMebibyteAsNumber;
-  return {std::move(name), "MiB", summarise(std::move(values))};
+  return {std::move(name), "MiB", summarize(std::move(values))};
 }
 
 }  // namespace
 
 tl::expected<ResultRow, std::string> memory_over_plan(const Samples& samples) {
-  const std::string in(kMemoryCase);
+  const std::string case_id(kMemoryCase);
   std::optional<ResultRow> worst;
   std::vector<Peer> peers;
-  for (const std::string& name : samples.names(in)) {
-    if (family_of(name) != kOurs) continue;
-    const Summary share = summarise(each(samples.of(in, name), &Measured::staging_over_plan));
+  for (const std::string& name : samples.names(case_id)) {
+    if (family_of(name) != kForebayFamily) continue;
+    const Summary share =
+        summarize(member_values(samples.get(case_id, name), &TrialResult::staging_over_plan));
     peers.push_back({name, "1", share});
     if (worst && share.median <= worst->measured.median) continue;
     worst = ResultRow{"ckpt.memory_over_plan", "1", share, Goal{1.0, Better::kLower}, {}};
   }
-  if (!worst) return Failure(in + " was not measured");
+  if (!worst) return Failure(case_id + " was not measured");
   worst->peers = std::move(peers);
   return *worst;
 }
 
 tl::expected<ResultRow, std::string> brigade_memory(const Samples& samples) {
-  const std::string in(kMemoryCase);
-  const auto& brigade = samples.of(in, kBrigade);
-  const auto& gather = samples.of(in, kGather);
-  if (brigade.empty()) return Failure("no contender named " + std::string(kBrigade));
-  if (gather.size() != brigade.size()) return Failure("no contender named " + std::string(kGather));
-  const auto over = [&](double Measured::* member) {
-    return summarise(ratios(each(brigade, member), each(gather, member)));
+  const std::string case_id(kMemoryCase);
+  const auto& brigade = samples.get(case_id, kBrigade);
+  const auto& gather = samples.get(case_id, kGather);
+  if (brigade.empty()) return Failure("no candidate named " + std::string(kBrigade));
+  if (gather.size() != brigade.size()) return Failure("no candidate named " + std::string(kGather));
+  const auto over = [&](double TrialResult::* member) {
+    return summarize(ratios(member_values(brigade, member), member_values(gather, member)));
   };
-  ResultRow row{"ckpt.brigade_memory", "1", over(&Measured::staging_bytes), Goal{0.7}, {}};
-  row.peers.push_back({"resident memory", "1", over(&Measured::memory_sum_bytes)});
-  for (const std::string& name : samples.names(in)) {
+  ResultRow row{"ckpt.brigade_memory", "1", over(&TrialResult::staging_bytes), Goal{0.7}, {}};
+  row.peers.push_back({"resident memory", "1", over(&TrialResult::memory_sum_bytes)});
+  for (const std::string& name : samples.names(case_id)) {
     const bool is_shown = name.find("brigade") != std::string::npos ||
                           name.find("gather") != std::string::npos || name == "forebay:one-writer";
-    if (is_shown) row.peers.push_back(in_mebibytes("staging of " + name, samples.of(in, name)));
+    if (is_shown)
+      row.peers.push_back(in_mebibytes("staging of " + name, samples.get(case_id, name)));
   }
   return row;
 }

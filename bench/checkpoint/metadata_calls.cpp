@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Our functions stand before those of the C library, which they call. Only paths and descriptors
+// These functions interpose those of the C library, which they call. Only paths and descriptors
 // pass through; nothing here allocates or locks.
 #include "bench/checkpoint/metadata_calls.hpp"
 
@@ -20,14 +20,14 @@ namespace {
 
 std::atomic<std::uint64_t> calls{0};
 
-/// The next function of this name, and one call more.
+/// Counts a call and returns the next function of this name.
 template <class Function>
 Function* counted(const char* name) noexcept {
   calls.fetch_add(1, std::memory_order_relaxed);
   return reinterpret_cast<Function*>(::dlsym(RTLD_NEXT, name));
 }
 
-/// The mode, where one is passed.
+/// The mode, if one is passed.
 mode_t mode_of(int flags, va_list list) noexcept {
   const bool has_mode = (flags & O_CREAT) != 0 || (flags & O_TMPFILE) == O_TMPFILE;
   return has_mode ? static_cast<mode_t>(va_arg(list, unsigned)) : 0;
@@ -42,8 +42,8 @@ using PathMode = int(const char*, mode_t);
 using PathSize = int(const char*, off_t);
 using OneFile = int(int);
 using FileSize = int(int, off_t);
-using FilePlace = int(int, off_t, off_t);
-using ModeFilePlace = int(int, int, off_t, off_t);
+using RangeFunction = int(int, off_t, off_t);
+using ModeRangeFunction = int(int, int, off_t, off_t);
 
 }  // namespace
 
@@ -74,53 +74,57 @@ int open64(const char* path, int flags, ...) {
   return counted<Open>("open64")(path, flags, mode);
 }
 
-int openat(int folder, const char* path, int flags, ...) {
+int openat(int directory, const char* path, int flags, ...) {
   va_list list;
   va_start(list, flags);
   const mode_t mode = mode_of(flags, list);
   va_end(list);
-  return counted<OpenAt>("openat")(folder, path, flags, mode);
+  return counted<OpenAt>("openat")(directory, path, flags, mode);
 }
 
-int openat64(int folder, const char* path, int flags, ...) {
+int openat64(int directory, const char* path, int flags, ...) {
   va_list list;
   va_start(list, flags);
   const mode_t mode = mode_of(flags, list);
   va_end(list);
-  return counted<OpenAt>("openat64")(folder, path, flags, mode);
+  return counted<OpenAt>("openat64")(directory, path, flags, mode);
 }
 
-// What checked builds of libraries call for an open that makes nothing.
+// Fortified builds of libraries call these for an open that creates no file.
 int __open_2(const char* path, int flags) { return counted<Open>("open")(path, flags, 0); }
 int __open64_2(const char* path, int flags) { return counted<Open>("open64")(path, flags, 0); }
 
 int creat(const char* path, mode_t mode) { return counted<PathMode>("creat")(path, mode); }
 int creat64(const char* path, mode_t mode) { return counted<PathMode>("creat64")(path, mode); }
 int mkdir(const char* path, mode_t mode) noexcept { return counted<PathMode>("mkdir")(path, mode); }
-int mkdirat(int folder, const char* path, mode_t mode) noexcept {
-  return counted<int(int, const char*, mode_t)>("mkdirat")(folder, path, mode);
+int mkdirat(int directory, const char* path, mode_t mode) noexcept {
+  return counted<int(int, const char*, mode_t)>("mkdirat")(directory, path, mode);
 }
 int link(const char* from, const char* to) noexcept { return counted<TwoPaths>("link")(from, to); }
-int linkat(int from_folder, const char* from, int to_folder, const char* to, int flags) noexcept {
+int linkat(
+    int from_directory, const char* from, int to_directory, const char* to, int flags) noexcept {
   using LinkAt = int(int, const char*, int, const char*, int);
-  return counted<LinkAt>("linkat")(from_folder, from, to_folder, to, flags);
+  return counted<LinkAt>("linkat")(from_directory, from, to_directory, to, flags);
 }
 int unlink(const char* path) noexcept { return counted<OnePath>("unlink")(path); }
-int unlinkat(int folder, const char* path, int flags) noexcept {
-  return counted<int(int, const char*, int)>("unlinkat")(folder, path, flags);
+int unlinkat(int directory, const char* path, int flags) noexcept {
+  return counted<int(int, const char*, int)>("unlinkat")(directory, path, flags);
 }
 int rmdir(const char* path) noexcept { return counted<OnePath>("rmdir")(path); }
 int remove(const char* path) noexcept { return counted<OnePath>("remove")(path); }
 int rename(const char* from, const char* to) noexcept {
   return counted<TwoPaths>("rename")(from, to);
 }
-int renameat(int from_folder, const char* from, int to_folder, const char* to) noexcept {
-  return counted<TwoPathsAt>("renameat")(from_folder, from, to_folder, to);
+int renameat(int from_directory, const char* from, int to_directory, const char* to) noexcept {
+  return counted<TwoPathsAt>("renameat")(from_directory, from, to_directory, to);
 }
-int renameat2(
-    int from_folder, const char* from, int to_folder, const char* to, unsigned flags) noexcept {
+int renameat2(int from_directory,
+              const char* from,
+              int to_directory,
+              const char* to,
+              unsigned flags) noexcept {
   using RenameAt2 = int(int, const char*, int, const char*, unsigned);
-  return counted<RenameAt2>("renameat2")(from_folder, from, to_folder, to, flags);
+  return counted<RenameAt2>("renameat2")(from_directory, from, to_directory, to, flags);
 }
 int truncate(const char* path, off_t size) noexcept {
   return counted<PathSize>("truncate")(path, size);
@@ -133,16 +137,16 @@ int ftruncate64(int file, off_t size) noexcept {
   return counted<FileSize>("ftruncate64")(file, size);
 }
 int posix_fallocate(int file, off_t offset, off_t size) {
-  return counted<FilePlace>("posix_fallocate")(file, offset, size);
+  return counted<RangeFunction>("posix_fallocate")(file, offset, size);
 }
 int posix_fallocate64(int file, off_t offset, off_t size) {
-  return counted<FilePlace>("posix_fallocate64")(file, offset, size);
+  return counted<RangeFunction>("posix_fallocate64")(file, offset, size);
 }
 int fallocate(int file, int mode, off_t offset, off_t size) {
-  return counted<ModeFilePlace>("fallocate")(file, mode, offset, size);
+  return counted<ModeRangeFunction>("fallocate")(file, mode, offset, size);
 }
 int fallocate64(int file, int mode, off_t offset, off_t size) {
-  return counted<ModeFilePlace>("fallocate64")(file, mode, offset, size);
+  return counted<ModeRangeFunction>("fallocate64")(file, mode, offset, size);
 }
 int fsync(int file) { return counted<OneFile>("fsync")(file); }
 int fdatasync(int file) { return counted<OneFile>("fdatasync")(file); }

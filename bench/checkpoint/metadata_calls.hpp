@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// How often a process changes or opens names, and syncs: what costs most on a parallel file system,
-// and what no contender tells. The program that links metadata_calls.cpp counts the calls of all
-// its libraries too, as the linker finds our functions first.
+// Counts how often a process opens, changes or syncs names: the most expensive operations on a
+// parallel file system, which candidates do not report. In a program that links metadata_calls.cpp,
+// calls of all its libraries count too, because the linker finds these functions first.
 #pragma once
 
 #include <cstdint>
@@ -9,7 +9,7 @@
 namespace forebay::bench::checkpoint {
 
 /// Calls of open, creat, mkdir, link, unlink, rename, truncate, fallocate and sync since the start,
-/// and what Forebay gives to io_uring of the last two.
+/// including fallocate and sync that Forebay submits to io_uring.
 std::uint64_t metadata_calls() noexcept;
 
 }  // namespace forebay::bench::checkpoint

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Whatever changes names or sizes, or syncs, counts once, whether this program calls it or a
-// library. In a program of its own, as other tests are to call the C library without us between.
+// Any change of names or sizes, and any sync, counts once, from this program or from a library. In
+// a separate program, because other tests must call the C library without interposition.
 #include "bench/checkpoint/metadata_calls.hpp"
 
 #include <cstdio>
@@ -22,7 +22,7 @@ namespace {
 
 class MetadataCalls : public testing::Test {
  protected:
-  /// Calls that are to succeed, in their order, each counted once.
+  /// A call that succeeds; each is counted once, in order.
   struct Call {
     const char* name;
     std::function<int()> make;
@@ -35,14 +35,14 @@ class MetadataCalls : public testing::Test {
     }
   }
 
-  const TemporaryFolder folder_;
-  const std::string a_ = folder_ / "a";
-  const std::string b_ = folder_ / "b";
+  const TemporaryDirectory directory_;
+  const std::string a_ = directory_ / "a";
+  const std::string b_ = directory_ / "b";
 };
 
-TEST_F(MetadataCalls, of_names_count) {
-  const Descriptor folder(::open(folder_.path().c_str(), O_RDONLY | O_DIRECTORY | O_CLOEXEC));
-  const int at = folder.get();
+TEST_F(MetadataCalls, calls_on_names_count) {
+  const Descriptor directory(::open(directory_.path().c_str(), O_RDONLY | O_DIRECTORY | O_CLOEXEC));
+  const int at = directory.get();
   const Descriptor file(::open(a_.c_str(), O_CREAT | O_WRONLY | O_CLOEXEC, 0600));
   expect_counted({
       {"link", [&] { return ::link(a_.c_str(), b_.c_str()); }},
@@ -59,7 +59,7 @@ TEST_F(MetadataCalls, of_names_count) {
   });
 }
 
-TEST_F(MetadataCalls, of_sizes_and_syncs_count) {
+TEST_F(MetadataCalls, calls_on_sizes_and_syncs_count) {
   const Descriptor opened(::open(a_.c_str(), O_CREAT | O_WRONLY | O_CLOEXEC, 0600));
   const int file = opened.get();
   expect_counted({
@@ -73,7 +73,7 @@ TEST_F(MetadataCalls, of_sizes_and_syncs_count) {
   });
 }
 
-TEST_F(MetadataCalls, of_libraries_count) {
+TEST_F(MetadataCalls, calls_of_libraries_count) {
   const std::uint64_t before = metadata_calls();
   const auto file = storage::open_file(a_, {.intent = storage::Intent::kCreate}).value();
   EXPECT_GT(metadata_calls(), before);

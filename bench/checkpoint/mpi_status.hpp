@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// What MPI says of a failed call, as a Status. Files return their errors by default.
+// The result of an MPI call as a Status. Files return their errors by default.
 #pragma once
 
 #include <forebay/error.hpp>

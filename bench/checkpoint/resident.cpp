@@ -23,11 +23,11 @@ std::uint64_t status_bytes(const std::string& key) {
 }  // namespace
 
 ResidentPeak::ResidentPeak() {
-  std::ofstream("/proc/self/clear_refs") << "5";  // the peak is what is resident now
+  std::ofstream("/proc/self/clear_refs") << "5";  // resets the peak to what is resident now
   before_bytes_ = status_bytes("VmRSS:");
 }
 
-std::uint64_t ResidentPeak::grown_bytes() const {
+std::uint64_t ResidentPeak::growth_bytes() const {
   const std::uint64_t peak = status_bytes("VmHWM:");
   return peak - std::min(peak, before_bytes_);
 }

@@ -1,19 +1,19 @@
 // SPDX-License-Identifier: Apache-2.0
-// How much a run makes a process grow. The kernel keeps the peak of resident memory and lets a
-// process begin it anew, so that nothing between two samples is missed.
+// Growth of a process's resident memory in a run. The kernel keeps the peak and allows a process to
+// reset it, so there are no gaps as between samples.
 #pragma once
 
 #include <cstdint>
 
 namespace forebay::bench::checkpoint {
 
-/// From its making on. One at a time in a process, as there is one peak.
+/// Measures from its construction. One at a time in a process, because there is one peak.
 class ResidentPeak {
  public:
   ResidentPeak();
 
-  /// The peak since then, less what was resident then; 0 where the system does not tell.
-  std::uint64_t grown_bytes() const;
+  /// The peak since construction, minus the memory resident then; 0 if unknown.
+  std::uint64_t growth_bytes() const;
 
  private:
   std::uint64_t before_bytes_;

@@ -8,157 +8,165 @@
 #include "base/assert.hpp"
 #include "bench/checkpoint/cases.hpp"
 #include "bench/checkpoint/fio_jobs.hpp"
-#include "bench/checkpoint/stored.hpp"
+#include "bench/checkpoint/run_files.hpp"
 #include "bench/frame/rounds.hpp"
 
 namespace forebay::bench::checkpoint {
 
 namespace {
 
-/// Who runs, and as what.
+/// A named runner of rounds.
 struct Runner {
   std::string name;
-  std::function<Result<Measured>(std::size_t round)> run;
+  std::function<Result<TrialResult>(std::size_t round)> run;
   std::function<Status()> prepare = nullptr;  ///< once, before all rounds
 };
 
-Order order_of(const Case& in, const RoundsSettings& settings) {
-  Order order;
-  order.task = Task::kWrite;
-  order.writers = in.writers;
-  order.readers = in.readers;
-  order.steps = in.steps;
-  order.sizes = in.sizes;
-  order.step_bytes = settings.step_bytes;
-  order.application.computing = in.computing;
-  order.application.units = Computation(in.computing).units_in(settings.computing_s);
-  order.set_folder(settings.folder / "run");
-  return order;
+TrialRequest trial_of(const Case& bench_case, const RoundsSettings& settings) {
+  TrialRequest trial;
+  trial.kind = TrialKind::kWrite;
+  trial.writers = bench_case.writers;
+  trial.readers = bench_case.readers;
+  trial.steps = bench_case.steps;
+  trial.sizes = bench_case.sizes;
+  trial.step_bytes = settings.step_bytes;
+  trial.application.compute_kind = bench_case.compute_kind;
+  trial.application.units = Computation(bench_case.compute_kind).units_in(settings.computing_s);
+  trial.set_directory(settings.directory / "run");
+  return trial;
 }
 
-Result<Measured> write_with_fio(const std::filesystem::path& folder,
-                                std::uint64_t bytes,
-                                const FioSetting& setting) {
-  if (auto made = make_empty_on_storage(folder); !made) return failure(made.error());
-  const auto seconds = fio_write(folder, bytes, setting);
+Result<TrialResult> write_with_fio(const std::filesystem::path& directory,
+                                   std::uint64_t bytes,
+                                   const FioSetting& setting) {
+  if (auto made = make_empty_on_storage(directory); !made) return failure(made.error());
+  const auto seconds = fio_write(directory, bytes, setting);
   if (!seconds) return failure(seconds.error());
-  return Measured{.blocked_s = *seconds,
-                  .total_s = *seconds,
-                  .durable_s = *seconds,
-                  .payload_bytes = static_cast<double>(bytes)};
+  return TrialResult{.blocked_s = *seconds,
+                     .total_s = *seconds,
+                     .durable_s = *seconds,
+                     .payload_bytes = static_cast<double>(bytes)};
 }
 
-Result<Measured> read_with_fio(const std::filesystem::path& folder,
-                               std::uint64_t bytes,
-                               const FioSetting& setting) {
-  const auto seconds = fio_read(folder, bytes, setting);
+Result<TrialResult> read_with_fio(const std::filesystem::path& directory,
+                                  std::uint64_t bytes,
+                                  const FioSetting& setting) {
+  const auto seconds = fio_read(directory, bytes, setting);
   if (!seconds) return failure(seconds.error());
-  return Measured{.blocked_s = *seconds, .payload_bytes = static_cast<double>(bytes)};
+  return TrialResult{.blocked_s = *seconds, .payload_bytes = static_cast<double>(bytes)};
 }
 
-Runner fio_writer(const Case& in, const RoundsSettings& settings) {
-  const auto folder = settings.folder / kFio;
-  const std::uint64_t bytes = settings.step_bytes * in.steps;
-  const FioSetting setting = settings.fio.writing.chosen->setting;
-  return {std::string(kFio), [=](std::size_t) { return write_with_fio(folder, bytes, setting); }};
+Runner fio_writer(const Case& bench_case, const RoundsSettings& settings) {
+  const auto directory = settings.directory / kFio;
+  const std::uint64_t bytes = settings.step_bytes * bench_case.steps;
+  const FioSetting setting = settings.fio.writing.fastest->setting;
+  return {std::string(kFio),
+          [=](std::size_t) { return write_with_fio(directory, bytes, setting); }};
 }
 
-/// Each step is files of its own in a folder of its own.
-Runner fio_reader(const Case& in, const RoundsSettings& settings) {
-  const auto folder = settings.folder / kFio;
+/// Each step consists of new files in a separate directory.
+Runner fio_reader(const Case& bench_case, const RoundsSettings& settings) {
+  const auto directory = settings.directory / kFio;
   const std::uint64_t bytes = settings.step_bytes;
-  const FioSetting setting = settings.fio.reading.chosen->setting;
-  const std::uint32_t steps = in.steps;
-  const auto folder_of = [folder](std::size_t step) { return folder / std::to_string(step); };
+  const FioSetting setting = settings.fio.reading.fastest->setting;
+  const std::uint32_t steps = bench_case.steps;
+  const auto directory_of = [directory](std::size_t step) {
+    return directory / std::to_string(step);
+  };
   const auto prepare = [=]() -> Status {
     for (std::uint32_t step = 0; step < steps; ++step) {
-      const auto written = write_with_fio(folder_of(step), bytes, setting);
+      const auto written = write_with_fio(directory_of(step), bytes, setting);
       if (!written) return failure(written.error());
     }
     return {};
   };
   const auto run = [=](std::size_t round) {
-    return read_with_fio(folder_of(round), bytes, setting);
+    return read_with_fio(directory_of(round), bytes, setting);
   };
   return {std::string(kFio), run, prepare};
 }
 
-bool takes_part(const std::string& name, const RoundsSettings& settings) {
+bool is_included(const std::string& name, const RoundsSettings& settings) {
   const auto& names = settings.names;
   return names.empty() || names.contains(name) || names.contains(family_of(name));
 }
 
-bool takes_part(const Contender& contender, const Case& in, const RoundsSettings& settings) {
-  if (!takes_part(contender.name(), settings) || contender.ranks_min() > in.writers) return false;
-  if (in.scope == Scope::kMemory) return family_of(contender.name()) == kOurs;
-  if (contender.scope() == Scope::kMemory) return false;
-  return in.readers == 0 || contender.can_read();
+bool is_included(const Candidate& candidate,
+                 const Case& bench_case,
+                 const RoundsSettings& settings) {
+  if (!is_included(candidate.name(), settings) || candidate.ranks_min() > bench_case.writers)
+    return false;
+  if (bench_case.scope == Scope::kMemory) return family_of(candidate.name()) == kForebayFamily;
+  if (candidate.scope() == Scope::kMemory) return false;
+  return bench_case.readers == 0 || candidate.can_read();
 }
 
-Runner writer_of(const Contender& contender, const Order& order) {
-  const auto write = [order](std::size_t round) {
-    Order mine = order;
-    // Where no round is disturbed by it, as the first one does not count.
-    if (round == 0) mine.check = Check::kContent;
-    return everybody().order(mine);
+Runner writer_of(const Candidate& candidate, const TrialRequest& trial) {
+  const auto write = [trial](std::size_t round) {
+    TrialRequest mine = trial;
+    // In the discarded first round, where the check disturbs no counted round.
+    if (round == 0) mine.check = CheckLevel::kContent;
+    return trial_harness().run(mine);
   };
-  return {contender.name(), write};
+  return {candidate.name(), write};
 }
 
-Runner reader_of(const Contender& contender, Order order, const RoundsSettings& settings) {
-  order.set_folder(settings.folder / "run" / contender.name());
-  const auto write = [order]() -> Status {
-    const auto written = everybody().order(order);
+Runner reader_of(const Candidate& candidate, TrialRequest trial, const RoundsSettings& settings) {
+  trial.set_directory(settings.directory / "run" / candidate.name());
+  const auto write = [trial]() -> Status {
+    const auto written = trial_harness().run(trial);
     return written ? Status() : Status(failure(written.error()));
   };
-  order.task = Task::kRestart;
-  const auto read = [order](std::size_t round) {
-    Order mine = order;
+  trial.kind = TrialKind::kRestart;
+  const auto read = [trial](std::size_t round) {
+    TrialRequest mine = trial;
     mine.step = static_cast<std::uint32_t>(round);
-    return everybody().order(mine);
+    return trial_harness().run(mine);
   };
-  return {contender.name(), read, write};
+  return {candidate.name(), read, write};
 }
 
-std::vector<Runner> runners_of(const Case& in, const RoundsSettings& settings) {
-  const Order order = order_of(in, settings);
+std::vector<Runner> runners_of(const Case& bench_case, const RoundsSettings& settings) {
+  const TrialRequest trial = trial_of(bench_case, settings);
   std::vector<Runner> runners;
-  for (std::uint32_t index = 0; index < all_contenders().size(); ++index) {
-    const Contender& contender = *all_contenders()[index];
-    if (!takes_part(contender, in, settings)) continue;
-    Order mine = order;
-    mine.contender = index;
-    runners.push_back(in.readers > 0 ? reader_of(contender, mine, settings)
-                                     : writer_of(contender, mine));
+  for (std::uint32_t index = 0; index < all_candidates().size(); ++index) {
+    const Candidate& candidate = *all_candidates()[index];
+    if (!is_included(candidate, bench_case, settings)) continue;
+    TrialRequest mine = trial;
+    mine.candidate = index;
+    runners.push_back(bench_case.readers > 0 ? reader_of(candidate, mine, settings)
+                                             : writer_of(candidate, mine));
   }
-  if (in.computing != Computing::kNone)
+  if (bench_case.compute_kind != ComputeKind::kNone)
     runners.push_back(
-        {std::string(kComputingAlone), [order](std::size_t) { return everybody().order(order); }});
-  const FioBest& fio = in.readers > 0 ? settings.fio.reading : settings.fio.writing;
-  if (has_fio(in) && takes_part(std::string(kFio), settings) && fio.chosen)
-    runners.push_back(in.readers > 0 ? fio_reader(in, settings) : fio_writer(in, settings));
+        {std::string(kComputeOnly), [trial](std::size_t) { return trial_harness().run(trial); }});
+  const FioTuning& fio = bench_case.readers > 0 ? settings.fio.reading : settings.fio.writing;
+  if (has_fio(bench_case) && is_included(std::string(kFio), settings) && fio.fastest)
+    runners.push_back(bench_case.readers > 0 ? fio_reader(bench_case, settings)
+                                             : fio_writer(bench_case, settings));
   return runners;
 }
 
-/// Leaves nothing for the next one to be slowed down by: neither of a contender nor of fio.
-void clear(const RoundsSettings& settings) {
+/// Removes files of candidates and of fio, so that the next run is not slowed by them.
+void remove_files(const RoundsSettings& settings) {
   for (const std::string_view name : {std::string_view("run"), kFio})
-    (void)make_empty_on_storage(settings.folder / name);
+    (void)make_empty_on_storage(settings.directory / name);
 }
 
 }  // namespace
 
-std::size_t copies_at_a_time(const Case& in, const RoundsSettings& settings) {
-  return in.readers == 0 ? kCopiesMin : std::max(kCopiesMin, runners_of(in, settings).size());
+std::size_t concurrent_copies(const Case& bench_case, const RoundsSettings& settings) {
+  return bench_case.readers == 0 ? kCopiesMin
+                                 : std::max(kCopiesMin, runners_of(bench_case, settings).size());
 }
 
-std::map<std::string, std::string> run_case(const Case& in,
+std::map<std::string, std::string> run_case(const Case& bench_case,
                                             const RoundsSettings& settings,
                                             Samples& samples) {
-  FOREBAY_ASSERT(in.readers == 0 || settings.rounds < in.steps);
+  FOREBAY_ASSERT(bench_case.readers == 0 || settings.rounds < bench_case.steps);
   std::map<std::string, std::string> failed;
-  const std::vector<Runner> runners = runners_of(in, settings);
-  const std::size_t prepared = in.readers == 0 ? 0 : runners.size();
+  const std::vector<Runner> runners = runners_of(bench_case, settings);
+  const std::size_t prepared = bench_case.readers == 0 ? 0 : runners.size();
   const std::size_t all_runs = prepared + (settings.rounds + 1) * runners.size();
   std::size_t done = 0;
   for (const Runner& runner : runners) {
@@ -169,20 +177,20 @@ std::map<std::string, std::string> run_case(const Case& in,
     if (settings.on_progress) settings.on_progress(done, all_runs);
   }
   for (std::size_t round = 0; round <= settings.rounds; ++round) {
-    for (const std::size_t which : order_of_round(round, runners.size())) {
-      const Runner& runner = runners[which];
+    for (const std::size_t index : order_of_round(round, runners.size())) {
+      const Runner& runner = runners[index];
       ++done;
       if (failed.contains(runner.name)) continue;
       const auto measured = runner.run(round);
-      if (in.readers == 0) clear(settings);
+      if (bench_case.readers == 0) remove_files(settings);
       if (!measured) failed[runner.name] = measured.error().message();
-      if (measured && round > 0) samples.add(in, runner.name, *measured);
+      if (measured && round > 0) samples.add(bench_case, runner.name, *measured);
       if (settings.on_progress) settings.on_progress(done, all_runs);
     }
   }
-  clear(settings);
+  remove_files(settings);
   for (const auto& [name, why] : failed)
-    samples.forget(in, name);
+    samples.remove(bench_case, name);
   return failed;
 }
 

@@ -11,28 +11,28 @@ namespace forebay::bench::checkpoint {
 
 namespace {
 
-struct OfTeam {
+struct TeamRuntime {
   MPI_Comm communicator;
   std::unique_ptr<Runtime> runtime;
 };
 
-std::vector<OfTeam>& all() {
-  static std::vector<OfTeam> runtimes;
+std::vector<TeamRuntime>& team_runtimes() {
+  static std::vector<TeamRuntime> runtimes;
   return runtimes;
 }
 
 }  // namespace
 
-Runtime& runtime_of(const Team& team) {
-  for (const OfTeam& one : all())
+Runtime& runtime_of(const RankTeam& team) {
+  for (const TeamRuntime& one : team_runtimes())
     if (one.communicator == team.communicator) return *one.runtime;
-  all().push_back({team.communicator, std::make_unique<Runtime>(team.communicator)});
-  return *all().back().runtime;
+  team_runtimes().push_back({team.communicator, std::make_unique<Runtime>(team.communicator)});
+  return *team_runtimes().back().runtime;
 }
 
 void end_runtimes() noexcept {
-  while (!all().empty())
-    all().pop_back();
+  while (!team_runtimes().empty())
+    team_runtimes().pop_back();
 }
 
 }  // namespace forebay::bench::checkpoint

@@ -1,18 +1,18 @@
 // SPDX-License-Identifier: Apache-2.0
-// Forebay's Runtime as a program has it: made once, at its start, and used for all that it writes
-// and reads. There is one for each team, since a Runtime belongs to its ranks.
+// Forebay's Runtime as in a program: created once, at its start, and used for all reads and writes.
+// There is one for each team, because a Runtime belongs to its ranks.
 #pragma once
 
 #include <forebay/runtime.hpp>
 
-#include "bench/checkpoint/contender.hpp"
+#include "bench/checkpoint/candidate.hpp"
 
 namespace forebay::bench::checkpoint {
 
-/// That of a team: made when it is asked for the first time, which is collective.
-Runtime& runtime_of(const Team& team);
+/// The Runtime of a team, created at the first call, which is collective.
+Runtime& runtime_of(const RankTeam& team);
 
-/// Ends all, the last one first. Collective over everybody who has one. To be called before a
+/// Ends all Runtimes, the last one first. Collective over all of their ranks. Call it before a
 /// team's communicator is freed, and before MPI ends.
 void end_runtimes() noexcept;
 

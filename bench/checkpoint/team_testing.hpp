@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// What tests on all ranks share: the team, and a folder that all of them see. For tests only.
+// Shared by tests on all ranks: the team, and a directory that all of them use. For tests only.
 #pragma once
 
 #include <filesystem>
@@ -10,12 +10,12 @@
 #include <mpi.h>
 #include <unistd.h>
 
-#include "bench/checkpoint/contender.hpp"
-#include "bench/checkpoint/stored.hpp"
+#include "bench/checkpoint/candidate.hpp"
+#include "bench/checkpoint/run_files.hpp"
 
 namespace forebay::bench::checkpoint {
 
-inline Team team_of(MPI_Comm communicator) {
+inline RankTeam team_of(MPI_Comm communicator) {
   int rank = 0;
   int size = 0;
   MPI_Comm_rank(communicator, &rank);
@@ -23,28 +23,28 @@ inline Team team_of(MPI_Comm communicator) {
   return {communicator, static_cast<std::uint32_t>(rank), static_cast<std::uint32_t>(size)};
 }
 
-inline Team whole_team() { return team_of(MPI_COMM_WORLD); }
+inline RankTeam world_team() { return team_of(MPI_COMM_WORLD); }
 
-/// Made, emptied and removed by all ranks together.
-class TeamFolder {
+/// Created, emptied and removed by all ranks together.
+class TeamDirectory {
  public:
-  TeamFolder(const Team& team, const std::string& name) : team_(team) {
-    int process = ::getpid();  // the folder of the first rank, for all
+  TeamDirectory(const RankTeam& team, const std::string& name) : team_(team) {
+    int process = ::getpid();  // the directory of the first rank, for all
     MPI_Bcast(&process, 1, MPI_INT, 0, team.communicator);
     path_ = std::filesystem::absolute(name + "-" + std::to_string(process));
-    empty();
+    clear();
   }
-  ~TeamFolder() {
+  ~TeamDirectory() {
     MPI_Barrier(team_.communicator);
     std::error_code ignored;
     if (team_.rank == 0) std::filesystem::remove_all(path_, ignored);
   }
-  TeamFolder(const TeamFolder&) = delete;
-  TeamFolder& operator=(const TeamFolder&) = delete;
+  TeamDirectory(const TeamDirectory&) = delete;
+  TeamDirectory& operator=(const TeamDirectory&) = delete;
 
   const std::filesystem::path& path() const { return path_; }
-  /// When nobody reads any more what was there before.
-  void empty() const {
+  /// Empties the directory when all ranks have called it.
+  void clear() const {
     MPI_Barrier(team_.communicator);
     const Status made = team_.rank == 0 ? make_empty(path_) : Status();
     EXPECT_TRUE(made);
@@ -52,7 +52,7 @@ class TeamFolder {
   }
 
  private:
-  const Team team_;
+  const RankTeam team_;
   std::filesystem::path path_;
 };
 

@@ -18,17 +18,17 @@ Result<std::unique_ptr<Conversion>> Conversion::open(const std::string& input,
 Status Conversion::plan(const std::string& specification) {
   auto parsed = cubepl::parse_specification(specification, "the specification of the benchmark");
   if (!parsed) return failure(parsed.error());
-  auto program = forebay::cube::compile_for(profile_.anchor(), std::move(*parsed), {});
+  auto program = forebay::cube::compile_remap(profile_.anchor(), std::move(*parsed), {});
   if (!program) return failure(program.error());
-  // As much as the program takes that is compared with.
+  // As much as in the program that it is compared with.
   const std::uint64_t cache_bytes = forebay::cube::RemapOptions{}.cache_bytes;
-  auto source = forebay::cube::RemapSource::create(profile_, std::move(*program), cache_bytes);
+  auto source = forebay::cube::RemapContext::create(profile_, std::move(*program), cache_bytes);
   if (!source) return failure(source.error());
   source_ = std::move(*source);
   auto metrics = plan_metrics(source_->input(), {});
   if (!metrics) return failure(metrics.error());
   metrics_ = std::move(*metrics);
-  maker_.emplace(*source_);
+  builder_.emplace(*source_);
   return {};
 }
 
@@ -45,7 +45,7 @@ std::string Conversion::description() const {
 }
 
 Status Conversion::compute(std::size_t metric, std::size_t place, std::span<std::byte> into) {
-  return maker_->fill(metrics_[metric], place, into);
+  return builder_->fill(metrics_[metric], place, into);
 }
 
 }  // namespace forebay::bench::cube

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// What every rung of the ladder computes: a profile becomes one in which the metrics of a
-// specification are data, beside those that were there. It is what Forebay's remap computes, row by
-// row and by one thread, so that rungs differ in memory and writing alone.
+// The conversion that every stage computes: in the output, the metrics of a specification are data,
+// beside those of the input. It equals the remap of Forebay, row by row on one thread, so that
+// stages differ only in memory and writing.
 #pragma once
 
 #include <forebay/error.hpp>
@@ -14,24 +14,24 @@
 #include <string>
 #include <vector>
 
-#include "cube/remap_rows.hpp"
+#include "cube/remap_context.hpp"
 
 namespace forebay::bench::cube {
 
 /// For one thread.
 class Conversion {
  public:
-  /// `input` is a path, `specification` a text.
+  /// `input` is a path, `specification` the text of a specification.
   static Result<std::unique_ptr<Conversion>> open(const std::string& input,
                                                   const std::string& specification);
 
-  /// Of the output, whose ids are their places.
+  /// The metrics of the output; their ids are their indices.
   const std::vector<forebay::cube::RemapMetric>& metrics() const noexcept { return metrics_; }
   std::uint64_t row_bytes(std::size_t metric) const;
-  /// anchor.xml of the output.
+  /// Returns anchor.xml of the output.
   std::string description() const;
 
-  /// Fills `into`, row_bytes() long, with the row at `place` of the index of a metric.
+  /// Fills `into`, of row_bytes(), with the row at `place` of the index of a metric.
   Status compute(std::size_t metric, std::size_t place, std::span<std::byte> into);
 
  private:
@@ -39,9 +39,9 @@ class Conversion {
   Status plan(const std::string& specification);
 
   const forebay::cube::Profile profile_;
-  std::unique_ptr<forebay::cube::RemapSource> source_;
+  std::unique_ptr<forebay::cube::RemapContext> source_;
   std::vector<forebay::cube::RemapMetric> metrics_;
-  std::optional<forebay::cube::RowMaker> maker_;
+  std::optional<forebay::cube::RowBuilder> builder_;
 };
 
 }  // namespace forebay::bench::cube

@@ -6,11 +6,11 @@
 
 namespace forebay::bench::cube {
 
-/// The original's scheme, each of the deck's improvements, and Forebay, for the deck's inputs.
-Status bench_ladder(Context& context);
-/// A remap that computes much more than it writes, with one thread and with two.
+/// Measures the original, each improvement of the study, and Forebay, on the inputs of the study.
+Status bench_stages(Context& context);
+/// Measures a remap that computes much more than it writes, with one thread and with two.
 Status bench_threads(Context& context);
-/// How much of a specification of Score-P is executed.
+/// Counts the expressions of a specification of Score-P that are executed.
 Status bench_specification(Context& context);
 
 }  // namespace forebay::bench::cube

@@ -6,8 +6,8 @@
 #include <vector>
 
 #include "bench/frame/clock.hpp"
+#include "cube/compression.hpp"
 #include "cube/container_layout.hpp"
-#include "cube/inflater.hpp"
 #include "cube/row_table.hpp"
 
 namespace forebay::bench::cube {
@@ -20,28 +20,28 @@ std::span<const std::byte> bytes_of(std::string_view text) {
   return std::as_bytes(std::span(text));
 }
 
-/// A member of the archive that is made: its name there, and the file that has its content.
-struct Part {
+/// A member of the archive to create: its name, and the file with its content.
+struct ArchiveMember {
   std::string name;
-  TemporaryFile file;
+  StdioTemporaryFile file;
 };
 
-class Original {
+class OriginalRemapper {
  public:
-  Original(const Scheme& scheme, Conversion& conversion, std::string output)
+  OriginalRemapper(const Scheme& scheme, Conversion& conversion, std::string output)
       : scheme_(scheme),
         conversion_(conversion),
         output_(std::move(output)),
         memory_(make_row_memory(scheme.memory, row_bytes_max())),
-        writer_(make_row_writer(scheme.writing, scheme.placement, *memory_)) {}
+        writer_(make_row_writer(scheme.write_mode, scheme.placement, *memory_)) {}
 
-  Result<LadderTimes> run() {
+  Result<RemapTimes> run() {
     for (std::size_t metric = 0; metric < conversion_.metrics().size(); ++metric) {
       if (auto done = write_metric(metric); !done) return failure(done.error());
     }
     Status done = timed(times_.write_s, [&] { return writer_->finish(); });
-    if (done && scheme_.packing_level) done = pack_all();
-    if (done) done = gather();
+    if (done && scheme_.compression_level) done = compress_all();
+    if (done) done = assemble_archive();
     if (!done) return failure(done.error());
     return times_;
   }
@@ -62,39 +62,41 @@ class Original {
     return done;
   }
 
-  /// A file of our own beside the output.
-  Result<TemporaryFile> make_file(const std::string& ending) {
-    return TemporaryFile::create(output_ + "." + ending);
+  /// Creates a temporary file beside the output.
+  Result<StdioTemporaryFile> make_file(const std::string& ending) {
+    return StdioTemporaryFile::create(output_ + "." + ending);
   }
 
   Status write_metric(std::size_t metric);
   Status write_row(std::size_t metric, std::size_t place, const RowTarget& target);
-  Status pack_all();
-  Status pack(std::size_t metric, TemporaryFile& data);
-  Status gather();
-  Status copy_part(forebay::cube::ArchiveLayout& layout, Part& part, TemporaryFile& archive);
+  Status compress_all();
+  Status compress(std::size_t metric, StdioTemporaryFile& data);
+  Status assemble_archive();
+  Status copy_part(forebay::cube::ArchiveLayout& layout,
+                   ArchiveMember& part,
+                   StdioTemporaryFile& archive);
 
   const Scheme scheme_;
   Conversion& conversion_;
   const std::string output_;
   const std::unique_ptr<RowMemory> memory_;
-  std::deque<TemporaryFile> rows_;  // of each metric: plain data, or the swap file
-  // Goes before the files and the memory that it may still be writing when an error ends all.
+  std::deque<StdioTemporaryFile> rows_;  // for each metric: plain data, or the swap file
+  // Destroyed before the files and the memory, which it may still be writing after an error.
   const std::unique_ptr<RowWriter> writer_;
   std::vector<std::byte> copy_;
-  LadderTimes times_;
+  RemapTimes times_;
 };
 
-Status Original::write_metric(std::size_t metric) {
+Status OriginalRemapper::write_metric(std::size_t metric) {
   const std::size_t row_count = conversion_.metrics()[metric].index.rows.size();
   auto made = make_file(std::to_string(metric) + ".rows");
   if (!made) return failure(made.error());
   rows_.push_back(std::move(*made));
-  TemporaryFile& file = rows_.back();
+  StdioTemporaryFile& file = rows_.back();
   std::uint64_t begin = 0;
-  if (!scheme_.packing_level) {
-    begin = forebay::cube::kPlainMark.size();
-    if (auto wrote = file.append(bytes_of(forebay::cube::kPlainMark)); !wrote) return wrote;
+  if (!scheme_.compression_level) {
+    begin = forebay::cube::kPlainMagic.size();
+    if (auto wrote = file.append(bytes_of(forebay::cube::kPlainMagic)); !wrote) return wrote;
     if (auto flushed = file.flush(); !flushed) return flushed;
   }
   for (std::size_t place = 0; place < row_count; ++place) {
@@ -105,58 +107,58 @@ Status Original::write_metric(std::size_t metric) {
   return {};
 }
 
-Status Original::write_row(std::size_t metric, std::size_t place, const RowTarget& target) {
-  auto row = writer_->take(conversion_.row_bytes(metric));
+Status OriginalRemapper::write_row(std::size_t metric, std::size_t place, const RowTarget& target) {
+  auto row = writer_->acquire(conversion_.row_bytes(metric));
   if (!row) return failure(row.error());
   Status done = timed(times_.compute_s, [&] { return conversion_.compute(metric, place, *row); });
   if (done) return timed(times_.write_s, [&] { return writer_->write(target, *row); });
-  memory_->give_back(row->data());
+  memory_->release(row->data());
   return done;
 }
 
-Status Original::pack_all() {
+Status OriginalRemapper::compress_all() {
   for (std::size_t metric = 0; metric < rows_.size(); ++metric) {
     auto data = make_file(std::to_string(metric) + ".packed");
     if (!data) return failure(data.error());
-    if (auto packed = pack(metric, *data); !packed) return packed;
+    if (auto packed = compress(metric, *data); !packed) return packed;
     rows_[metric] = std::move(*data);
   }
   return {};
 }
 
-/// Row by row, each one a stream; the table in front of them when all sizes are known.
-Status Original::pack(std::size_t metric, TemporaryFile& data) {
+/// Compresses each row to a stream; writes the table before them once all sizes are known.
+Status OriginalRemapper::compress(std::size_t metric, StdioTemporaryFile& data) {
   const std::size_t row_count = conversion_.metrics()[metric].index.rows.size();
   const std::uint64_t row_bytes = conversion_.row_bytes(metric);
   std::vector<std::uint64_t> sizes;
-  std::uint64_t at = forebay::cube::packed_head_bytes(row_count);
+  std::uint64_t at = forebay::cube::compressed_header_bytes(row_count);
   for (std::size_t place = 0; place < row_count; ++place) {
     std::vector<std::byte> row(row_bytes);
     std::vector<std::byte> packed;
     Status done = rows_[metric].read(place * row_bytes, row);
-    if (done) done = forebay::cube::deflate_row(row, *scheme_.packing_level, packed);
+    if (done) done = forebay::cube::deflate_row(row, *scheme_.compression_level, packed);
     if (done) done = data.write(at, packed);
     if (!done) return done;
     sizes.push_back(packed.size());
     at += packed.size();
   }
-  const auto rows = forebay::cube::place_packed_rows(sizes);
-  return data.write(0, forebay::cube::encode_packed_head(rows, row_bytes));
+  const auto rows = forebay::cube::layout_compressed_rows(sizes);
+  return data.write(0, forebay::cube::encode_row_table(rows, row_bytes));
 }
 
-/// The archive: every temporary file is read back and copied.
-Status Original::gather() {
-  auto archive = TemporaryFile::create(output_);
+/// Creates the archive: reads every temporary file back and copies it.
+Status OriginalRemapper::assemble_archive() {
+  auto archive = StdioTemporaryFile::create(output_);
   if (!archive) return failure(archive.error());
   copy_.resize(kCopyBytes);
   forebay::cube::ArchiveLayout layout;
   for (std::size_t i = 0; i < rows_.size(); ++i) {
     const auto& metric = conversion_.metrics()[i];
-    Part data{forebay::cube::data_name(metric.description.id), std::move(rows_[i])};
+    ArchiveMember data{forebay::cube::data_name(metric.description.id), std::move(rows_[i])};
     if (auto copied = copy_part(layout, data, *archive); !copied) return copied;
     auto file = make_file(std::to_string(i) + ".index");
     if (!file) return failure(file.error());
-    Part index{forebay::cube::index_name(metric.description.id), std::move(*file)};
+    ArchiveMember index{forebay::cube::index_name(metric.description.id), std::move(*file)};
     Status done = index.file.append(encode_index(metric.index));
     if (done) done = copy_part(layout, index, *archive);
     if (!done) return done;
@@ -165,16 +167,16 @@ Status Original::gather() {
   auto place = layout.append(std::string(forebay::cube::kAnchorName), description.size());
   Status done = archive->append(header_of(place).bytes);
   if (done) done = archive->append(bytes_of(description));
-  if (done) done = archive->append(filler_of(place).bytes);
+  if (done) done = archive->append(padding_of(place).bytes);
   if (done) done = archive->append(layout.end().bytes);
   if (done) done = archive->sync();
   if (done) archive->keep();
   return done;
 }
 
-Status Original::copy_part(forebay::cube::ArchiveLayout& layout,
-                           Part& part,
-                           TemporaryFile& archive) {
+Status OriginalRemapper::copy_part(forebay::cube::ArchiveLayout& layout,
+                                   ArchiveMember& part,
+                                   StdioTemporaryFile& archive) {
   const auto size = part.file.size_bytes();
   if (!size) return failure(size.error());
   const auto place = layout.append(part.name, *size);
@@ -185,19 +187,19 @@ Status Original::copy_part(forebay::cube::ArchiveLayout& layout,
     if (done) done = archive.append(piece);
     if (!done) return done;
   }
-  return archive.append(filler_of(place).bytes);
+  return archive.append(padding_of(place).bytes);
 }
 
 }  // namespace
 
-Result<LadderTimes> run_original(const Scheme& scheme,
-                                 const std::string& input,
-                                 const std::string& specification,
-                                 const std::string& output) {
+Result<RemapTimes> run_original(const Scheme& scheme,
+                                const std::string& input,
+                                const std::string& specification,
+                                const std::string& output) {
   const Stopwatch watch;
   auto conversion = Conversion::open(input, specification);
   if (!conversion) return failure(conversion.error());
-  auto times = Original(scheme, **conversion, output).run();
+  auto times = OriginalRemapper(scheme, **conversion, output).run();
   if (times) times->total_s = watch.seconds();
   return times;
 }

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// All rungs write the same profile, so that they differ in time and memory alone.
+// All stages write the same profile, so they differ only in time and memory.
 #include "bench/cube/original.hpp"
 
 #include <filesystem>
@@ -9,9 +9,9 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
-#include "bench/cube/rungs.hpp"
+#include "bench/cube/optimization_stages.hpp"
 #include "bench/cube/specification.hpp"
-#include "bench/frame/work_folder.hpp"
+#include "bench/frame/work_directory.hpp"
 #include "cube/check.hpp"
 #include "cube/compare.hpp"
 #include "cube/generate.hpp"
@@ -22,23 +22,23 @@ namespace {
 
 namespace fs = std::filesystem;
 
-class Rungs : public ::testing::Test {
+class OptimizationStages : public ::testing::Test {
  protected:
   void SetUp() override {
-    auto folder = WorkFolder::make(::testing::TempDir());
-    ASSERT_TRUE(folder);
-    folder_.emplace(std::move(*folder));
-    input_ = (folder_->path() / "in.cubex").string();
+    auto directory = WorkDirectory::make(::testing::TempDir());
+    ASSERT_TRUE(directory);
+    directory_.emplace(std::move(*directory));
+    input_ = (directory_->path() / "in.cubex").string();
     const Status made =
         forebay::cube::generate({.path = input_, .shape = {.locations = 65}, .rows = 614});
     ASSERT_TRUE(made) << made.error().message();
   }
 
   std::string write(const Scheme& scheme, const std::string& name) {
-    const std::string path = (folder_->path() / name).string();
-    const auto times = run_original(scheme, input_, ladder_specification(), path);
+    const std::string path = (directory_->path() / name).string();
+    const auto times = run_original(scheme, input_, stage_specification(), path);
     EXPECT_TRUE(times) << (times ? "" : times.error().message());
-    const LadderTimes found = times.value_or(LadderTimes{});
+    const RemapTimes found = times.value_or(RemapTimes{});
     EXPECT_LE(found.compute_s + found.write_s, found.total_s);
     return path;
   }
@@ -50,51 +50,51 @@ class Rungs : public ::testing::Test {
   }
 
   auto file_count() const {
-    return std::distance(fs::directory_iterator(folder_->path()), fs::directory_iterator());
+    return std::distance(fs::directory_iterator(directory_->path()), fs::directory_iterator());
   }
 
-  std::optional<WorkFolder> folder_;
+  std::optional<WorkDirectory> directory_;
   std::string input_;
 };
 
-TEST_F(Rungs, all_write_the_same_profile) {
+TEST_F(OptimizationStages, all_stages_write_equal_profiles) {
   const std::string original = write({}, "original.cubex");
   std::size_t count = 0;
-  for (const Rung& rung : all_rungs()) {
-    if (!rung.scheme) continue;
-    expect_same(original, write(*rung.scheme, "rung.cubex"));
+  for (const OptimizationStage& stage : optimization_stages()) {
+    if (!stage.scheme) continue;
+    expect_same(original, write(*stage.scheme, "stage.cubex"));
     ++count;
   }
   EXPECT_EQ(count, 5U);
 }
 
-TEST_F(Rungs, compressed_ones_too) {
+TEST_F(OptimizationStages, compressed_stages_write_equal_profiles) {
   const std::string original = write({}, "original.cubex");
-  for (const Rung& rung : all_rungs()) {
-    if (!rung.scheme) continue;
-    Scheme scheme = *rung.scheme;
-    scheme.packing_level = 1;
-    const std::string packed = write(scheme, "packed.cubex");
-    expect_same(original, packed);
-    EXPECT_LT(fs::file_size(packed), fs::file_size(original));
+  for (const OptimizationStage& stage : optimization_stages()) {
+    if (!stage.scheme) continue;
+    Scheme scheme = *stage.scheme;
+    scheme.compression_level = 1;
+    const std::string compressed = write(scheme, "compressed.cubex");
+    expect_same(original, compressed);
+    EXPECT_LT(fs::file_size(compressed), fs::file_size(original));
   }
 }
 
-TEST_F(Rungs, temporary_files_are_gone_at_the_end) {
-  write({.packing_level = 1}, "out.cubex");
+TEST_F(OptimizationStages, temporary_files_are_removed) {
+  write({.compression_level = 1}, "out.cubex");
   EXPECT_EQ(file_count(), 2);
 }
 
-TEST_F(Rungs, what_fails_leaves_no_output_and_no_temporary_files) {
-  const std::string missing = (folder_->path() / "missing" / "out.cubex").string();
-  EXPECT_FALSE(run_original({}, input_, ladder_specification(), missing));
-  std::string other = ladder_specification();
+TEST_F(OptimizationStages, failure_leaves_no_files) {
+  const std::string missing = (directory_->path() / "missing" / "out.cubex").string();
+  EXPECT_FALSE(run_original({}, input_, stage_specification(), missing));
+  std::string other = stage_specification();
   other.replace(other.find("metric::time(e)"), 15, "metric::tame(e)");
-  EXPECT_FALSE(run_original({}, input_, other, (folder_->path() / "out.cubex").string()));
+  EXPECT_FALSE(run_original({}, input_, other, (directory_->path() / "out.cubex").string()));
   EXPECT_EQ(file_count(), 1);
 }
 
-TEST_F(Rungs, derived_metrics_are_what_their_expressions_say) {
+TEST_F(OptimizationStages, derived_metrics_have_values_of_expressions) {
   const auto profile = forebay::cube::open_profile(write({}, "original.cubex"));
   ASSERT_TRUE(profile);
   const auto& anchor = profile->anchor();
@@ -104,7 +104,7 @@ TEST_F(Rungs, derived_metrics_are_what_their_expressions_say) {
   std::vector<double> values(anchor.locations.size());
   const auto first_of = [&](std::size_t metric, std::string_view region) {
     std::uint32_t place = 0;
-    while (anchor.name_at(place) != region)
+    while (anchor.region_name_at(place) != region)
       ++place;
     EXPECT_TRUE(
         profile->read_row(metric, place, std::as_writable_bytes(std::span(values)), scratch));

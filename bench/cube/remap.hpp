@@ -1,20 +1,20 @@
 // SPDX-License-Identifier: Apache-2.0
-// `forebay cube remap` as the ladder's last rung: the program that users run.
+// `forebay cube remap`, the last stage: the program that users run.
 #pragma once
 
 #include <forebay/error.hpp>
 
 #include <nlohmann/json.hpp>
 
-#include "bench/cube/apart.hpp"
-#include "bench/cube/rungs.hpp"
+#include "bench/cube/optimization_stages.hpp"
+#include "bench/cube/subprocess.hpp"
 
 namespace forebay::bench::cube {
 
-/// Converts what `task` says; `threads` of 0 leaves their number to the program.
-Result<ApartRun> run_remap(const Task& task, unsigned threads);
+/// Runs the conversion `task`. With `threads` 0 the program chooses their number.
+Result<SubprocessRun> run_remap(const RemapPaths& task, unsigned threads);
 
-/// {"compute_s", "write_s", "efficiency"} of what it printed; null if it is not understood.
-nlohmann::json remap_times(const ApartRun& run);
+/// {"compute_s", "write_s", "efficiency"} from the program's output; null if it cannot be parsed.
+nlohmann::json remap_times(const SubprocessRun& run);
 
 }  // namespace forebay::bench::cube

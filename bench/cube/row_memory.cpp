@@ -14,47 +14,47 @@ namespace {
 constexpr std::size_t kCacheLineBytes = 64;
 constexpr std::size_t kHugePageBytes = std::size_t{2} << 20U;
 
-std::uint64_t in_units(std::uint64_t bytes, std::uint64_t unit) {
+std::uint64_t round_up(std::uint64_t bytes, std::uint64_t unit) {
   return (bytes + unit - 1) / unit * unit;
 }
 
 class Fresh final : public RowMemory {
  public:
-  std::byte* take(std::uint64_t bytes) override { return new std::byte[bytes](); }
-  void give_back(std::byte* row) noexcept override { delete[] row; }
+  std::byte* acquire(std::uint64_t bytes) override { return new std::byte[bytes](); }
+  void release(std::byte* row) noexcept override { delete[] row; }
 };
 
 std::byte* aligned(std::size_t alignment, std::uint64_t bytes) {
-  void* const memory = std::aligned_alloc(alignment, in_units(bytes, alignment));
+  void* const memory = std::aligned_alloc(alignment, round_up(bytes, alignment));
   if (memory == nullptr) throw std::bad_alloc();
   return static_cast<std::byte*>(memory);
 }
 
 class Aligned final : public RowMemory {
  public:
-  std::byte* take(std::uint64_t bytes) override {
+  std::byte* acquire(std::uint64_t bytes) override {
     std::byte* const row = aligned(kCacheLineBytes, bytes);
     std::memset(row, 0, bytes);
     return row;
   }
-  void give_back(std::byte* row) noexcept override { std::free(row); }
+  void release(std::byte* row) noexcept override { std::free(row); }
 };
 
-/// Prefaulted; free rows are in a Treiber stack, so that whoever sees the end of a write gives its
-/// row back without a lock.
+/// Prefaulted. Free rows are in a Treiber stack, so that any thread that completes a write releases
+/// the row without a lock.
 class Pool final : public RowMemory {
  public:
   explicit Pool(std::uint64_t row_bytes_max)
-      : stride_(in_units(row_bytes_max, kCacheLineBytes)),
+      : stride_(round_up(row_bytes_max, kCacheLineBytes)),
         memory_(aligned(kHugePageBytes, stride_ * kPoolRows), &std::free) {
     std::memset(memory_.get(), 0, stride_ * kPoolRows);
   }
 
-  std::byte* take(std::uint64_t /*bytes*/) override {
+  std::byte* acquire(std::uint64_t /*bytes*/) override {
     const auto index = free_.pop();
     return index ? memory_.get() + *index * stride_ : nullptr;
   }
-  void give_back(std::byte* row) noexcept override {
+  void release(std::byte* row) noexcept override {
     free_.push(
         static_cast<std::uint32_t>(static_cast<std::uint64_t>(row - memory_.get()) / stride_));
   }
@@ -67,13 +67,13 @@ class Pool final : public RowMemory {
 
 }  // namespace
 
-std::unique_ptr<RowMemory> make_row_memory(Memory memory, std::uint64_t row_bytes_max) {
+std::unique_ptr<RowMemory> make_row_memory(RowAllocation memory, std::uint64_t row_bytes_max) {
   switch (memory) {
-    case Memory::kFresh:
+    case RowAllocation::kFresh:
       return std::make_unique<Fresh>();
-    case Memory::kAligned:
+    case RowAllocation::kAligned:
       return std::make_unique<Aligned>();
-    case Memory::kPool:
+    case RowAllocation::kPool:
       break;
   }
   return std::make_unique<Pool>(row_bytes_max);

@@ -13,7 +13,7 @@
 #include <sched.h>
 #include <unistd.h>
 
-#include "bench/frame/cores.hpp"
+#include "bench/frame/cpu_affinity.hpp"
 
 namespace forebay::bench::cube {
 
@@ -23,12 +23,12 @@ class SynchronousWriter final : public RowWriter {
  public:
   explicit SynchronousWriter(RowMemory& memory) : memory_(memory) {}
 
-  Result<std::span<std::byte>> take(std::uint64_t bytes) override {
-    return std::span(memory_.take(bytes), bytes);
+  Result<std::span<std::byte>> acquire(std::uint64_t bytes) override {
+    return std::span(memory_.acquire(bytes), bytes);
   }
   Status write(const RowTarget& target, std::span<std::byte> row) override {
     Status done = target.file->write(target.offset, row);
-    memory_.give_back(row.data());
+    memory_.release(row.data());
     return done;
   }
   Status finish() override { return {}; }
@@ -37,25 +37,25 @@ class SynchronousWriter final : public RowWriter {
   RowMemory& memory_;
 };
 
-/// Keeps this thread on the first core and sends all others of the process to the rest: glibc makes
-/// its threads when it needs them, and they begin where the one is that asks.
-class Apart {
+/// Pins this thread to the first core and all others of the process to the rest. glibc creates its
+/// threads on demand, and they inherit the affinity of the creating thread.
+class CoreSeparation {
  public:
-  static Result<Apart> begin() {
-    Apart apart;
+  static Result<CoreSeparation> create() {
+    CoreSeparation separation;
     const std::vector<unsigned> cores = usable_cores();
-    if (cores.size() < 2) return apart;
-    auto here = OnCore::take(cores.front());
-    if (!here) return failure(here.error());
-    apart.here_ = std::move(*here);
+    if (cores.size() < 2) return separation;
+    auto affinity = ScopedAffinity::pin(cores.front());
+    if (!affinity) return failure(affinity.error());
+    separation.affinity_ = std::move(*affinity);
     for (std::size_t i = 1; i < cores.size(); ++i)
-      CPU_SET(cores[i], &apart.others_);
-    return apart;
+      CPU_SET(cores[i], &separation.others_);
+    return separation;
   }
 
-  void send_others_away() const {
-    if (here_ == nullptr) return;
-    std::error_code ended;  // threads may end while we look, and that does not matter
+  void move_other_threads() const {
+    if (affinity_ == nullptr) return;
+    std::error_code ended;  // threads may end during the iteration, which is harmless
     std::filesystem::directory_iterator thread("/proc/self/task", ended);
     for (; !ended && thread != std::filesystem::directory_iterator(); thread.increment(ended)) {
       const int id = std::atoi(thread->path().filename().c_str());
@@ -64,55 +64,56 @@ class Apart {
   }
 
  private:
-  Apart() { CPU_ZERO(&others_); }
-  std::unique_ptr<OnCore> here_;
+  CoreSeparation() { CPU_ZERO(&others_); }
+  std::unique_ptr<ScopedAffinity> affinity_;
   cpu_set_t others_;
 };
 
 class AioWriter final : public RowWriter {
  public:
-  AioWriter(RowMemory& memory, Placement placement) : memory_(memory), placement_(placement) {}
+  AioWriter(RowMemory& memory, ThreadPlacement placement)
+      : memory_(memory), placement_(placement) {}
   AioWriter(const AioWriter&) = delete;
   AioWriter& operator=(const AioWriter&) = delete;
   ~AioWriter() override { static_cast<void>(finish()); }
 
-  Result<std::span<std::byte>> take(std::uint64_t bytes) override;
+  Result<std::span<std::byte>> acquire(std::uint64_t bytes) override;
   Status write(const RowTarget& target, std::span<std::byte> row) override;
   Status finish() override;
 
  private:
   struct Write {
-    const TemporaryFile* file = nullptr;
+    const StdioTemporaryFile* file = nullptr;
     std::span<std::byte> row;
     aiocb block{};
   };
 
-  Status go_apart();
-  void await(const Write& write) const;
+  Status separate_threads();
+  void wait_for(const Write& write) const;
   Status collect();
-  Status result_of(Write& write);
+  Status write_result(Write& write);
 
   RowMemory& memory_;
-  const Placement placement_;
-  std::unique_ptr<Apart> apart_;
+  const ThreadPlacement placement_;
+  std::unique_ptr<CoreSeparation> separation_;
   std::deque<std::unique_ptr<Write>> writes_;
 };
 
-/// Memory of writes that have ended is given back first, or fresh rows would take as much of it as
-/// the whole output. Rows of a pool come back when their writes end; fresh memory is always there.
-Result<std::span<std::byte>> AioWriter::take(std::uint64_t bytes) {
+/// Releases memory of completed writes first, or new rows would take as much memory as the whole
+/// output. Rows of a pool become free when their writes end; new memory is always available.
+Result<std::span<std::byte>> AioWriter::acquire(std::uint64_t bytes) {
   if (auto collected = collect(); !collected) return failure(collected.error());
-  std::byte* row = memory_.take(bytes);
+  std::byte* row = memory_.acquire(bytes);
   while (row == nullptr) {
-    if (!writes_.empty()) await(*writes_.front());
+    if (!writes_.empty()) wait_for(*writes_.front());
     if (auto collected = collect(); !collected) return failure(collected.error());
-    row = memory_.take(bytes);
+    row = memory_.acquire(bytes);
   }
   return std::span(row, bytes);
 }
 
 Status AioWriter::write(const RowTarget& target, std::span<std::byte> row) {
-  if (auto placed = go_apart(); !placed) return placed;
+  if (auto placed = separate_threads(); !placed) return placed;
   auto& write = *writes_.emplace_back(std::make_unique<Write>());
   write.file = target.file;
   write.row = row;
@@ -121,52 +122,52 @@ Status AioWriter::write(const RowTarget& target, std::span<std::byte> row) {
   write.block.aio_nbytes = row.size();
   write.block.aio_offset = static_cast<off_t>(target.offset);
   if (::aio_write(&write.block) != 0) {
-    const int refused = errno;
-    memory_.give_back(row.data());
+    const int error_number = errno;
+    memory_.release(row.data());
     writes_.pop_back();
-    return failure(
-        system_error({.operation = "begin to write", .path = target.file->path()}, refused));
+    return failure(system_error(
+        {.operation = "start asynchronous write", .path = target.file->path()}, error_number));
   }
-  if (apart_ != nullptr) apart_->send_others_away();
+  if (separation_ != nullptr) separation_->move_other_threads();
   return {};
 }
 
-Status AioWriter::go_apart() {
-  if (placement_ == Placement::kAnywhere || apart_ != nullptr) return {};
-  auto apart = Apart::begin();
-  if (!apart) return failure(apart.error());
-  apart_ = std::make_unique<Apart>(std::move(*apart));
+Status AioWriter::separate_threads() {
+  if (placement_ == ThreadPlacement::kUnbound || separation_ != nullptr) return {};
+  auto separation = CoreSeparation::create();
+  if (!separation) return failure(separation.error());
+  separation_ = std::make_unique<CoreSeparation>(std::move(*separation));
   return {};
 }
 
 Status AioWriter::finish() {
   Status done;
   while (!writes_.empty()) {
-    await(*writes_.front());
+    wait_for(*writes_.front());
     if (auto collected = collect(); !collected) done = collected;
   }
-  apart_.reset();  // what follows may run wherever there is room
+  separation_.reset();  // allow later work to run on any core
   return done;
 }
 
-void AioWriter::await(const Write& write) const {
+void AioWriter::wait_for(const Write& write) const {
   const std::array<const aiocb*, 1> one{&write.block};
   ::aio_suspend(one.data(), 1, nullptr);
 }
 
-/// What is written gives its memory back.
+/// Releases the memory of completed writes.
 Status AioWriter::collect() {
   Status done;
   std::erase_if(writes_, [&](const std::unique_ptr<Write>& write) {
     if (::aio_error(&write->block) == EINPROGRESS) return false;
-    if (Status wrote = result_of(*write); done) done = wrote;
-    memory_.give_back(write->row.data());
+    if (Status wrote = write_result(*write); done) done = wrote;
+    memory_.release(write->row.data());
     return true;
   });
   return done;
 }
 
-Status AioWriter::result_of(Write& write) {
+Status AioWriter::write_result(Write& write) {
   const int reason = ::aio_error(&write.block);
   const ssize_t count = ::aio_return(&write.block);
   if (count == static_cast<ssize_t>(write.row.size())) return {};
@@ -178,10 +179,10 @@ Status AioWriter::result_of(Write& write) {
 
 }  // namespace
 
-std::unique_ptr<RowWriter> make_row_writer(Writing writing,
-                                           Placement placement,
+std::unique_ptr<RowWriter> make_row_writer(RowWriteMode write_mode,
+                                           ThreadPlacement placement,
                                            RowMemory& memory) {
-  if (writing == Writing::kSynchronous) return std::make_unique<SynchronousWriter>(memory);
+  if (write_mode == RowWriteMode::kSynchronous) return std::make_unique<SynchronousWriter>(memory);
   return std::make_unique<AioWriter>(memory, placement);
 }
 

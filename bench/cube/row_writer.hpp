@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// How a computed row gets into its temporary file: by fwrite while the computation waits, or by
-// glibc's asynchronous I/O while it goes on.
+// Writes computed rows to their temporary files: by fwrite() while the computation waits, or by
+// glibc's asynchronous I/O while it continues.
 #pragma once
 
 #include <forebay/error.hpp>
@@ -11,20 +11,20 @@
 #include <span>
 
 #include "bench/cube/row_memory.hpp"
-#include "bench/cube/temporary_file.hpp"
+#include "bench/cube/stdio_temporary_file.hpp"
 
 namespace forebay::bench::cube {
 
-enum class Writing : std::uint8_t { kSynchronous, kAio };
+enum class RowWriteMode : std::uint8_t { kSynchronous, kAio };
 
-enum class Placement : std::uint8_t {
-  kAnywhere,
-  kApart,  ///< the computation on the first core, threads that write on the others
+enum class ThreadPlacement : std::uint8_t {
+  kUnbound,
+  kSeparateCores,  ///< the computation on the first core, writing threads on the others
 };
 
-/// Where a row goes.
+/// The destination of a row.
 struct RowTarget {
-  TemporaryFile* file = nullptr;
+  StdioTemporaryFile* file = nullptr;
   std::uint64_t offset = 0;
 };
 
@@ -32,15 +32,17 @@ struct RowTarget {
 class RowWriter {
  public:
   virtual ~RowWriter() = default;
-  /// Memory for the next row; may wait for one that is being written.
-  virtual Result<std::span<std::byte>> take(std::uint64_t bytes) = 0;
-  /// Writes a row from take(); its memory goes back when that is done.
+  /// Returns memory for the next row; may block until a row is written.
+  virtual Result<std::span<std::byte>> acquire(std::uint64_t bytes) = 0;
+  /// Writes a row from acquire(); releases its memory when the write is complete.
   virtual Status write(const RowTarget& target, std::span<std::byte> row) = 0;
-  /// Waits until all rows are written.
+  /// Blocks until all rows are written.
   virtual Status finish() = 0;
 };
 
 /// `memory` must outlive the writer.
-std::unique_ptr<RowWriter> make_row_writer(Writing writing, Placement placement, RowMemory& memory);
+std::unique_ptr<RowWriter> make_row_writer(RowWriteMode write_mode,
+                                           ThreadPlacement placement,
+                                           RowMemory& memory);
 
 }  // namespace forebay::bench::cube

@@ -48,7 +48,7 @@ constexpr std::string_view kInit = R"(
 
 }  // namespace
 
-std::string ladder_specification() {
+std::string stage_specification() {
   std::string text = "<metrics title=\"forebay bench cube\">\n";
   for (const Derived& metric : kDerived) {
     text += fmt::format(
@@ -60,7 +60,7 @@ std::string ladder_specification() {
   return text + "</metrics>\n";
 }
 
-std::string computing_specification() {
+std::string compute_bound_specification() {
   return R"(<metrics title="forebay bench cube">
   <metric type="PREDERIVED_EXCLUSIVE">
     <disp_name>root</disp_name> <uniq_name>root</uniq_name> <dtype>FLOAT</dtype> <uom>1</uom>

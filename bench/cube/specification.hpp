@@ -1,17 +1,17 @@
 // SPDX-License-Identifier: Apache-2.0
-// Which metrics the ladder computes. What the deck's re-mapping was is not known; this one copies
-// all that is stored and converts a handful of metrics that people look at, and its C/W is near the
-// deck's.
+// The metrics that the stages compute. The re-mapping of the study is unknown. This one copies all
+// stored metrics and computes six derived ones that are commonly viewed. Its ratio of computing to
+// writing is close to that of the study.
 #pragma once
 
 #include <string>
 
 namespace forebay::bench::cube {
 
-/// Of a generated profile with eleven metrics.
-std::string ladder_specification();
+/// For a generated profile with eleven metrics.
+std::string stage_specification();
 
-/// One metric, computed from the first one of any generated profile, over and over.
-std::string computing_specification();
+/// One metric, computed repeatedly from the first one of any generated profile.
+std::string compute_bound_specification();
 
 }  // namespace forebay::bench::cube

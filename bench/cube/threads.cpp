@@ -1,14 +1,15 @@
 // SPDX-License-Identifier: Apache-2.0
-// A remap that computes much more than it writes: what a second thread is worth. As many rows as
-// the deck's inputs have, so that opening and publishing, which one thread does, do not count.
+// Measures the gain of a second thread for a remap that computes much more than it writes. It has
+// as many rows as the study's inputs, so that opening and publishing, on one thread, are
+// negligible.
 #include <filesystem>
 #include <fstream>
 #include <thread>
 
 #include "bench/cube/cube.hpp"
-#include "bench/cube/rungs.hpp"
+#include "bench/cube/optimization_stages.hpp"
 #include "bench/cube/specification.hpp"
-#include "bench/frame/cores.hpp"
+#include "bench/frame/cpu_affinity.hpp"
 #include "cube/generate.hpp"
 
 namespace forebay::bench::cube {
@@ -19,17 +20,17 @@ constexpr const char* kThreadsId = "cube.threads";
 constexpr const char* kOne = "1 thread";
 constexpr const char* kTwo = "2 threads";
 
-Result<Task> make_task(Context& context) {
-  Task task{.input = (context.folder() / "computing.cubex").string(),
-            .specification = (context.folder() / "computing.spec").string(),
-            .output = (context.folder() / "computed.cubex").string()};
-  std::ofstream(task.specification) << computing_specification();
+Result<RemapPaths> make_task(Context& context) {
+  RemapPaths task{.input = (context.directory() / "computing.cubex").string(),
+                  .specification = (context.directory() / "computing.spec").string(),
+                  .output = (context.directory() / "computed.cubex").string()};
+  std::ofstream(task.specification) << compute_bound_specification();
   forebay::cube::GenerateOptions options{.path = task.input,
                                          .shape = {.locations = context.choose(65535U, 1023U),
                                                    .metrics = 1,
                                                    .call_paths = context.choose(614U, 56U)},
                                          .workers = std::thread::hardware_concurrency()};
-  options.rows = forebay::cube::usual_rows(options.shape);
+  options.rows = forebay::cube::default_row_count(options.shape);
   if (auto made = forebay::cube::generate(options); !made) return failure(made.error());
   return task;
 }
@@ -37,9 +38,9 @@ Result<Task> make_task(Context& context) {
 }  // namespace
 
 Status bench_threads(Context& context) {
-  if (!context.wants(kThreadsId)) return {};
+  if (!context.is_selected(kThreadsId)) return {};
   if (usable_cores().size() < 2) {
-    context.leave_out(kThreadsId, "there is one core only");
+    context.skip(kThreadsId, "only one core is available");
     return {};
   }
   const auto task = make_task(context);
@@ -51,7 +52,7 @@ Status bench_threads(Context& context) {
                      return {};
                    },
                    [&task, name, threads]() -> Result<double> {
-                     const auto run = run_rung({name, std::nullopt, threads}, *task);
+                     const auto run = run_stage({name, std::nullopt, threads}, *task);
                      if (!run) return failure(run.error());
                      return run->total_s;
                    }};

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// emufs beside the machine it stands for: answer times of many loads on a mount, against those of
-// the storage model for the same requests; and what it gives when nothing has a cost.
+// emufs compared with its machine: response times of many loads on a mount, against those of the
+// storage model for the same requests; and the overhead of a mount without costs.
 #include <algorithm>
 #include <cmath>
 #include <functional>
@@ -12,8 +12,8 @@
 #include <unistd.h>
 
 #include "base/descriptor.hpp"
+#include "bench/emufs/emufs_mount.hpp"
 #include "bench/emufs/loads.hpp"
-#include "bench/emufs/mounted.hpp"
 #include "bench/frame/benchmark.hpp"
 #include "bench/frame/clock.hpp"
 #include "tools/probe/page_cache.hpp"
@@ -25,14 +25,14 @@ namespace {
 constexpr unsigned kRounds = 5;
 constexpr double kMilliseconds = 1e3;
 
-/// One machine, how many of its nodes are mounted, and the loads that are put on them.
+/// One machine, how many of its nodes are mounted, and the loads on them.
 struct Grid {
   std::string machine;
   std::uint32_t nodes = 1;
   std::vector<LoadSpec> loads;
 };
 
-const char* verb_of(LoadKind kind) {
+const char* operation_name(LoadKind kind) {
   switch (kind) {
     case LoadKind::kRead:
       return "read";
@@ -48,56 +48,58 @@ const char* verb_of(LoadKind kind) {
   return "unlink";
 }
 
-/// With a name that says all of it, and as many requests as give a median.
-LoadSpec named(LoadSpec load) {
-  load.name = verb_of(load.kind);
-  if (!is_on_names(load.kind)) load.name += "-" + std::to_string(load.request_bytes) + "b";
-  if (load.pattern == Pattern::kBlocks) load.name += "-blocks";
+/// Sets the name, which includes all parameters, and a number of requests that gives a stable
+/// median.
+LoadSpec with_name(LoadSpec load) {
+  load.name = operation_name(load.kind);
+  if (!is_metadata(load.kind)) load.name += "-" + std::to_string(load.request_bytes) + "b";
+  if (load.pattern == AccessPattern::kBlocks) load.name += "-blocks";
   load.name += "-" + std::to_string(load.clients);
   if (load.nodes > 1) load.name += "-of-" + std::to_string(load.nodes) + "-nodes";
   if (load.files > 1) load.name += "-on-" + std::to_string(load.files);
-  // Where a client is some microseconds late it meets others in another order, and the median of
-  // few requests moves by 3 %: on the model as much as on a mount.
-  const bool small = !is_on_names(load.kind) && load.request_bytes < 1_MiB;
-  load.requests_each = small ? 64U : std::clamp(256U / load.clients, 8U, 64U);
+  // A client that is some microseconds late meets others in another order. The median of few
+  // requests then moves by 3 %, on the model as well as on a mount.
+  const bool small = !is_metadata(load.kind) && load.request_bytes < 1_MiB;
+  load.requests_per_client = small ? 64U : std::clamp(256U / load.clients, 8U, 64U);
   return load;
 }
 
-/// Of one node: small requests and large ones, one file and many, reading, writing, names.
+/// Loads of one node: small and large requests, one file and many, reads, writes, names.
 std::vector<LoadSpec> loads_of_one_node(std::uint32_t clients) {
   const std::uint32_t files = std::min(clients, 16U);
   std::vector<LoadSpec> loads;
   for (const LoadKind kind : {LoadKind::kRead, LoadKind::kWrite}) {
-    loads.push_back(named({.kind = kind, .clients = clients, .request_bytes = 4_KiB}));
-    loads.push_back(named({.kind = kind, .clients = clients, .request_bytes = 1_MiB}));
+    loads.push_back(with_name({.kind = kind, .clients = clients, .request_bytes = 4_KiB}));
+    loads.push_back(with_name({.kind = kind, .clients = clients, .request_bytes = 1_MiB}));
     loads.push_back(
-        named({.kind = kind, .clients = clients, .request_bytes = 64_KiB, .files = files}));
+        with_name({.kind = kind, .clients = clients, .request_bytes = 64_KiB, .files = files}));
   }
   for (const LoadKind kind : {LoadKind::kCreate, LoadKind::kStat, LoadKind::kUnlink})
-    loads.push_back(named({.kind = kind, .clients = clients}));
+    loads.push_back(with_name({.kind = kind, .clients = clients}));
   return loads;
 }
 
-/// Of several nodes and one file: blocks that fill units of locks, so that each node keeps its own;
-/// blocks as programs have them, which lie on a unit with others, or on two.
+/// Loads of several nodes on one file. First, blocks that fill units of locks, so that each node
+/// keeps its locks. Second, blocks as programs have them, which share a unit with others, or touch
+/// two.
 std::vector<LoadSpec> loads_of_nodes(std::uint32_t nodes, std::uint32_t clients) {
   constexpr std::uint64_t kUneven = 47'008;
   const LoadSpec writing{.kind = LoadKind::kWrite,
-                         .pattern = Pattern::kBlocks,
+                         .pattern = AccessPattern::kBlocks,
                          .clients = clients,
                          .nodes = nodes,
                          .request_bytes = 1_MiB};
   LoadSpec uneven = writing;
   uneven.request_bytes = kUneven;
-  return {named(writing), named(uneven)};
+  return {with_name(writing), with_name(uneven)};
 }
 
-/// Several nodes that read one file and make names. Not for gpfs-small: which of several metadata
-/// servers has a name is emufs' to know, and what 64 read there, 1.9 GB/s in small pieces, is more
-/// than two cores pass on.
+/// Several nodes that read one file and create names. Not for gpfs-small: only emufs decides which
+/// of several metadata servers has a name, and 64 readers there, 1.9 GB/s in small pieces, exceed
+/// two cores.
 std::vector<LoadSpec> other_loads_of_nodes(std::uint32_t nodes, std::uint32_t clients) {
-  return {named({.clients = clients, .nodes = nodes, .request_bytes = 64_KiB}),
-          named({.kind = LoadKind::kCreate, .clients = clients, .nodes = nodes})};
+  return {with_name({.clients = clients, .nodes = nodes, .request_bytes = 64_KiB}),
+          with_name({.kind = LoadKind::kCreate, .clients = clients, .nodes = nodes})};
 }
 
 void add(Grid& grid, const std::vector<LoadSpec>& loads) {
@@ -125,46 +127,46 @@ std::vector<Grid> grids(bool quick) {
   return grids;
 }
 
-double at_share(AnswerTimes times, double share) {
+double time_quantile(ResponseTimes times, double share) {
   std::sort(times.begin(), times.end());
   return quantile(times, share);
 }
 
-/// How a load on the mount differs from the same on the model, in the middle of several rounds.
+/// How a load on the mount deviates from the model: median over several rounds.
 struct Deviation {
   std::string name;
-  double of_median = 0;     ///< a share of the model's; below 0: too early
-  double of_p95_ms = 0;     ///< above the model's; may be negative
-  double model_median = 0;  ///< seconds
+  double median_error = 0;   ///< relative to the model's; below 0: too early
+  double p95_excess_ms = 0;  ///< above the model's; may be negative
+  double model_median = 0;   ///< seconds
 };
 
 Result<Deviation> deviation(const Grid& grid,
                             const LoadSpec& load,
-                            const Mounted& mounted,
+                            const EmufsMount& mounted,
                             const model::Machine& machine) {
-  const AnswerTimes expected = put_on_model(load, machine);
-  const double median = at_share(expected, 0.5);
-  const double p95 = at_share(expected, 0.95);
+  const ResponseTimes expected = run_on_model(load, machine);
+  const double median = time_quantile(expected, 0.5);
+  const double p95 = time_quantile(expected, 0.95);
   std::vector<double> medians;
   std::vector<double> p95s;
   for (unsigned round = 0; round < kRounds; ++round) {
-    const auto times = put_on_mounts(load, machine, mounted.clients());
+    const auto times = run_on_mounts(load, machine, mounted.mount_points());
     if (!times) return failure(times.error());
-    medians.push_back(at_share(*times, 0.5));
-    p95s.push_back(at_share(*times, 0.95));
+    medians.push_back(time_quantile(*times, 0.5));
+    p95s.push_back(time_quantile(*times, 0.95));
   }
   return Deviation{.name = grid.machine + " " + load.name,
-                   .of_median = summarise(medians).median / median - 1,
-                   .of_p95_ms = (summarise(p95s).median - p95) * kMilliseconds,
+                   .median_error = summarize(medians).median / median - 1,
+                   .p95_excess_ms = (summarize(p95s).median - p95) * kMilliseconds,
                    .model_median = median};
 }
 
 using Measure = double (*)(const Deviation&);
 
-double error_of(const Deviation& one) { return std::abs(one.of_median); }
-double late_p95_of(const Deviation& one) { return one.of_p95_ms; }
+double median_error_of(const Deviation& one) { return std::abs(one.median_error); }
+double p95_excess_of(const Deviation& one) { return one.p95_excess_ms; }
 
-/// The worst of all is what counts; the points that are furthest off are peers, to look into.
+/// The result is the worst deviation; the largest ones are listed as peers.
 ResultRow row_of(const std::string& id, std::vector<Deviation> deviations, Measure measure) {
   constexpr std::size_t kShown = 5;
   std::ranges::sort(deviations, std::greater<>{}, measure);
@@ -175,7 +177,7 @@ ResultRow row_of(const std::string& id, std::vector<Deviation> deviations, Measu
                              .high = worst,
                              .runs = deviations.size()}};
   for (std::size_t i = 0; i < std::min(kShown, deviations.size()); ++i)
-    row.peers.push_back({deviations[i].name, "", summarise({measure(deviations[i])})});
+    row.peers.push_back({deviations[i].name, "", summarize({measure(deviations[i])})});
   return row;
 }
 
@@ -187,21 +189,21 @@ void add_row(Context& context, ResultRow row, const std::string& unit, double go
   context.add(std::move(row));
 }
 
-/// Every point, for who wants to know where a deviation is.
+/// All points, to locate a deviation.
 nlohmann::json table_of(const std::vector<Deviation>& deviations) {
   nlohmann::json table = nlohmann::json::object();
   for (const Deviation& one : deviations) {
     table[one.name] = {{"model_ms", one.model_median * kMilliseconds},
-                       {"error", one.of_median},
-                       {"p95_above_ms", one.of_p95_ms}};
+                       {"error", one.median_error},
+                       {"p95_above_ms", one.p95_excess_ms}};
   }
   return table;
 }
 
 Status bench_model_error(Context& context) {
-  const bool wants_median = context.wants("emufs.model_error");
-  const bool wants_p95 = context.wants("emufs.p95_above_ms");
-  if (!wants_median && !wants_p95) return {};
+  const bool is_median_selected = context.is_selected("emufs.model_error");
+  const bool is_p95_selected = context.is_selected("emufs.p95_above_ms");
+  if (!is_median_selected && !is_p95_selected) return {};
   std::vector<Deviation> deviations;
   const std::vector<Grid> all = grids(context.quick());
   const std::size_t total =
@@ -209,11 +211,11 @@ Status bench_model_error(Context& context) {
                       [](std::size_t sum, const Grid& grid) { return sum + grid.loads.size(); });
   for (const Grid& grid : all) {
     const auto machine =
-        model::load_machine(grid.machine, model::machine_folders(process_environment()));
+        model::load_machine(grid.machine, model::machine_directories(process_environment()));
     if (!machine) return failure(machine.error());
-    auto mounted = Mounted::make(
-        context.folder(),
-        {.machine = grid.machine, .clients = grid.nodes, .words = {"--no-sync", "--punctual"}});
+    auto mounted = EmufsMount::make(
+        context.directory(),
+        {.machine = grid.machine, .clients = grid.nodes, .arguments = {"--no-sync", "--punctual"}});
     if (!mounted) return failure(mounted.error());
     for (const LoadSpec& load : grid.loads) {
       context.report({deviations.size(), total, "loads", grid.machine + " " + load.name});
@@ -223,16 +225,16 @@ Status bench_model_error(Context& context) {
     }
   }
   context.set_parameter("emufs.points", table_of(deviations));
-  if (wants_median) {
-    add_row(context, row_of("emufs.model_error", deviations, error_of), "1", 0.03);
+  if (is_median_selected) {
+    add_row(context, row_of("emufs.model_error", deviations, median_error_of), "1", 0.03);
   }
-  if (wants_p95) {
-    add_row(context, row_of("emufs.p95_above_ms", deviations, late_p95_of), "ms", 0.1);
+  if (is_p95_selected) {
+    add_row(context, row_of("emufs.p95_above_ms", deviations, p95_excess_of), "ms", 0.1);
   }
   return {};
 }
 
-/// Seconds to read a file from begin to end in requests of 1 MiB.
+/// Seconds to read a file in order in requests of 1 MiB.
 Result<double> time_reading(const std::filesystem::path& path) {
   const Descriptor file(::open(path.c_str(), O_RDONLY | O_CLOEXEC));
   if (!file) {
@@ -268,32 +270,32 @@ Result<double> time_writing(const std::filesystem::path& path, std::uint64_t byt
   return watch.seconds();
 }
 
-Status bench_bare(Context& context) {
+Status bench_overhead(Context& context) {
   const std::string id = "emufs.bare";
-  if (!context.wants(id)) return {};
-  auto mounted = Mounted::make(context.folder(), {.machine = "local", .words = {"--no-delay"}});
+  if (!context.is_selected(id)) return {};
+  auto mounted =
+      EmufsMount::make(context.directory(), {.machine = "local", .arguments = {"--no-delay"}});
   if (!mounted) return failure(mounted.error());
   const std::uint64_t bytes = context.choose<std::uint64_t>(1_GiB, 64_MiB);
-  const std::filesystem::path beside = context.folder() / "beside";
-  const std::filesystem::path there = (*mounted)->path() / "there";
-  const auto forget = [&](const std::filesystem::path& path) {
+  const std::filesystem::path native_path = context.directory() / "beside";
+  const std::filesystem::path mounted_path = (*mounted)->path() / "there";
+  const auto drop_cache = [&](const std::filesystem::path& path) {
     return [path] { return probe::drop_cached(path); };
   };
-  const auto rounds =
-      context.run(id, kRounds,
-                  {{"beside, writing", {}, [&] { return time_writing(beside, bytes); }},
-                   {"emufs, writing", {}, [&] { return time_writing(there, bytes); }},
-                   {"beside, reading", forget(beside), [&] { return time_reading(beside); }},
-                   {"emufs, reading",
-                    [&]() -> Status {
-                      if (auto kept = probe::drop_cached((*mounted)->backing() / "there"); !kept)
-                        return kept;
-                      return probe::drop_cached(there);
-                    },
-                    [&] { return time_reading(there); }}});
+  const auto rounds = context.run(
+      id, kRounds,
+      {{"native, writing", {}, [&] { return time_writing(native_path, bytes); }},
+       {"emufs, writing", {}, [&] { return time_writing(mounted_path, bytes); }},
+       {"native, reading", drop_cache(native_path), [&] { return time_reading(native_path); }},
+       {"emufs, reading",
+        [&]() -> Status {
+          if (auto kept = probe::drop_cached((*mounted)->backing() / "there"); !kept) return kept;
+          return probe::drop_cached(mounted_path);
+        },
+        [&] { return time_reading(mounted_path); }}});
   if (!rounds) return failure(rounds.error());
-  const Summary reading = rounds->ratio("beside, reading", "emufs, reading");
-  const Summary writing = rounds->ratio("beside, writing", "emufs, writing");
+  const Summary reading = rounds->ratio("native, reading", "emufs, reading");
+  const Summary writing = rounds->ratio("native, writing", "emufs, writing");
   context.add({.id = id,
                .unit = "1",
                .measured = reading.median < writing.median ? reading : writing,
@@ -304,15 +306,15 @@ Status bench_bare(Context& context) {
 
 }  // namespace
 
-FOREBAY_BENCHMARK(emufs, "an emulated storage beside the machine it stands for") {
-  if (const std::string why = why_no_mounts(); !why.empty()) {
+FOREBAY_BENCHMARK(emufs, "emulated storage compared with the model of its machine") {
+  if (const std::string why = mount_unavailable_reason(); !why.empty()) {
     for (const char* const id : {"emufs.model_error", "emufs.p95_above_ms", "emufs.bare"}) {
-      if (context.wants(id)) context.leave_out(id, why);
+      if (context.is_selected(id)) context.skip(id, why);
     }
     return {};
   }
   if (auto done = bench_model_error(context); !done) return done;
-  return bench_bare(context);
+  return bench_overhead(context);
 }
 
 }  // namespace forebay::bench::emufs

@@ -15,7 +15,7 @@
 #include <unistd.h>
 
 #include "base/descriptor.hpp"
-#include "bench/emufs/sequence.hpp"
+#include "bench/emufs/request_sequence.hpp"
 #include "bench/frame/clock.hpp"
 #include "model/storage_model.hpp"
 
@@ -31,16 +31,17 @@ constexpr std::size_t kAlignment = 4096;
 
 std::string file_name(std::uint32_t file) { return "load-" + std::to_string(file); }
 
-/// Each client uses names in a folder of its own: the kernel makes one at a time in each.
-std::string folder_name(std::uint32_t client) { return "of-" + std::to_string(client); }
+/// Each client uses names in a separate directory, because the kernel creates one name at a time in
+/// each.
+std::string directory_name(std::uint32_t client) { return "of-" + std::to_string(client); }
 
-tl::unexpected<Error> refuse(const std::string& what, const fs::path& path, int error_number) {
+tl::unexpected<Error> io_failure(const std::string& what, const fs::path& path, int error_number) {
   return failure(system_error({.operation = what, .path = path.string()}, error_number));
 }
 
-/// The measuring thread is to hear of its answer as soon as emufs has sent it: what is measured is
-/// emufs, and not who else computes here. Without the right to this, it is measured as it is.
-void hear_at_once() noexcept {
+/// The measuring thread wakes as soon as emufs has sent the reply, so that other computation is not
+/// measured. Without the privilege, it measures at normal priority.
+void raise_thread_priority() noexcept {
   ::prctl(PR_SET_TIMERSLACK, 1UL, 0UL, 0UL, 0UL);
   sched_param parameters{};
   parameters.sched_priority = 1;
@@ -60,24 +61,24 @@ struct Buffer {
   std::unique_ptr<std::byte, decltype(&std::free)> memory;
 };
 
-/// One thread of a load, and what it found.
+/// One thread of a load, and its results.
 class MountClient {
  public:
-  MountClient(const LoadSpec& load, const Sequence& sequence, fs::path folder)
+  MountClient(const LoadSpec& load, const RequestSequence& sequence, fs::path directory)
       : load_(load),
         sequence_(sequence),
-        folder_(std::move(folder)),
+        directory_(std::move(directory)),
         buffer_(std::max<std::uint64_t>(load.request_bytes, kAlignment)) {}
 
-  /// Makes what its requests need, in no time that counts.
+  /// Creates what its requests need, outside the measured time.
   void prepare() {
     bool done = true;
     if (load_.kind == LoadKind::kStat) done = make_file(name(0));
-    for (std::uint32_t i = 0; load_.kind == LoadKind::kUnlink && i < load_.requests_each; ++i)
+    for (std::uint32_t i = 0; load_.kind == LoadKind::kUnlink && i < load_.requests_per_client; ++i)
       done = make_file(name(i)) && done;
-    if (!is_on_names(load_.kind)) {
+    if (!is_metadata(load_.kind)) {
       const int access = load_.kind == LoadKind::kRead ? O_RDONLY : O_WRONLY;
-      const fs::path path = folder_ / file_name(sequence_.file());
+      const fs::path path = directory_ / file_name(sequence_.file());
       file_ = Descriptor(::open(path.c_str(), O_DIRECT | O_CLOEXEC | access));
       done = file_.get() >= 0;
     }
@@ -85,22 +86,22 @@ class MountClient {
   }
 
   void run(SteadyTime begin) {
-    hear_at_once();
-    std::this_thread::sleep_until(begin + sequence_.begins_after());
-    for (std::uint32_t i = 0; i < load_.requests_each && error_ == 0; ++i) {
+    raise_thread_priority();
+    std::this_thread::sleep_until(begin + sequence_.start_delay());
+    for (std::uint32_t i = 0; i < load_.requests_per_client && error_ == 0; ++i) {
       const Stopwatch watch;
-      if (!ask(i)) error_ = errno;
+      if (!issue_request(i)) error_ = errno;
       times_.push_back(watch.seconds());
     }
   }
 
   int error() const { return error_; }
-  const AnswerTimes& times() const { return times_; }
+  const ResponseTimes& times() const { return times_; }
 
  private:
-  fs::path name(std::uint32_t i) const { return folder_ / ("name-" + std::to_string(i)); }
+  fs::path name(std::uint32_t i) const { return directory_ / ("name-" + std::to_string(i)); }
 
-  bool ask(std::uint32_t i) {
+  bool issue_request(std::uint32_t i) {
     const auto bytes = static_cast<ssize_t>(load_.request_bytes);
     struct stat attributes{};
     switch (load_.kind) {
@@ -120,75 +121,74 @@ class MountClient {
   off_t offset(std::uint32_t i) const { return static_cast<off_t>(sequence_.offset(i)); }
 
   const LoadSpec& load_;
-  Sequence sequence_;
-  fs::path folder_;
+  RequestSequence sequence_;
+  fs::path directory_;
   Buffer buffer_;
   Descriptor file_;
   int error_ = 0;
-  AnswerTimes times_;
+  ResponseTimes times_;
 };
 
-/// A folder that no load had before, by its name below each mount point.
-Result<std::string> make_folder(const LoadSpec& load, const fs::path& mount_point) {
+/// Creates a new directory and returns its name below each mount point.
+Result<std::string> make_directory(const LoadSpec& load, const fs::path& mount_point) {
   constexpr unsigned kRuns = 1000;
   for (unsigned run = 0; run < kRuns; ++run) {
     const std::string name = load.name + "-" + std::to_string(run);
     if (::mkdir((mount_point / name).c_str(), 0700) == 0) return name;
     if (errno != EEXIST) break;
   }
-  return refuse("make a folder for " + load.name, mount_point, errno);
+  return io_failure("create a directory for " + load.name, mount_point, errno);
 }
 
-/// Files have their length beforehand: the kernel has writes that make one longer wait for each
-/// other.
-Status make_things(const LoadSpec& load, const fs::path& folder) {
-  for (std::uint32_t i = 0; is_on_names(load.kind) && i < load.clients; ++i) {
-    const fs::path path = folder / folder_name(i);
-    if (::mkdir(path.c_str(), 0700) != 0) return refuse("make", path, errno);
+/// Files get their length beforehand: the kernel serializes writes that extend a file.
+Status create_files(const LoadSpec& load, const fs::path& directory) {
+  for (std::uint32_t i = 0; is_metadata(load.kind) && i < load.clients; ++i) {
+    const fs::path path = directory / directory_name(i);
+    if (::mkdir(path.c_str(), 0700) != 0) return io_failure("create", path, errno);
   }
-  for (std::uint32_t i = 0; !is_on_names(load.kind) && i < load.files; ++i) {
-    const fs::path path = folder / file_name(i);
+  for (std::uint32_t i = 0; !is_metadata(load.kind) && i < load.files; ++i) {
+    const fs::path path = directory / file_name(i);
     const Descriptor file(::open(path.c_str(), O_CREAT | O_RDWR | O_CLOEXEC, 0600));
-    if (!file || ::ftruncate(file.get(), static_cast<off_t>(Sequence::kFileBytes)) != 0)
-      return refuse("make", path, errno);
+    if (!file || ::ftruncate(file.get(), static_cast<off_t>(RequestSequence::kFileBytes)) != 0)
+      return io_failure("create", path, errno);
   }
   return {};
 }
 
 using MountClients = std::vector<std::unique_ptr<MountClient>>;
 
-/// All at once, until the last has done.
+/// Runs all clients concurrently until the last has finished.
 void run(const MountClients& clients) {
-  constexpr std::chrono::milliseconds kToGetReady{5};
+  constexpr std::chrono::milliseconds kStartDelay{5};
   SteadyTime begin{};
   std::latch prepared(static_cast<std::ptrdiff_t>(clients.size()));
-  std::latch together(static_cast<std::ptrdiff_t>(clients.size()) + 1);
+  std::latch start(static_cast<std::ptrdiff_t>(clients.size()) + 1);
   std::vector<std::jthread> threads;
   for (const auto& client : clients) {
     threads.emplace_back([&] {
       client->prepare();
       prepared.count_down();
-      together.arrive_and_wait();
+      start.arrive_and_wait();
       client->run(begin);
     });
   }
   prepared.wait();
-  begin = std::chrono::steady_clock::now() + kToGetReady;
-  together.arrive_and_wait();
+  begin = std::chrono::steady_clock::now() + kStartDelay;
+  start.arrive_and_wait();
 }
 
-/// Clients of the model: each submits its next request when the last one is answered.
-class ModelClients final : public model::Sink {
+/// Clients of the model: each submits its next request when the last one is complete.
+class ModelClients final : public model::ModelObserver {
  public:
   ModelClients(const LoadSpec& load, const model::Machine& machine)
-      : load_(load), machine_(machine), storage_(machine), asked_(load.clients, 0) {
+      : load_(load), machine_(machine), storage_(machine), issued_(load.clients, 0) {
     for (std::uint32_t client = 0; client < load.clients; ++client)
       sequences_.emplace_back(load, machine, client);
   }
 
-  AnswerTimes run() {
+  ResponseTimes run() {
     for (std::uint32_t client = 0; client < load_.clients; ++client) {
-      const model::Time begin = sequences_[client].begins_after();
+      const model::Time begin = sequences_[client].start_delay();
       advance_to(begin);
       submit(client, begin);
     }
@@ -196,11 +196,11 @@ class ModelClients final : public model::Sink {
     return std::move(times_);
   }
 
-  void on_finished(const model::Finished& finished) override {
+  void on_complete(const model::RequestCompletion& finished) override {
     times_.push_back(std::chrono::duration<double>(finished.finished - finished.submitted).count());
     submit(static_cast<std::uint32_t>(finished.tag), finished.finished);
   }
-  void on_lock_lost(const model::LockLost& /*lost*/) override {}
+  void on_lock_revoked(const model::LockRevoked& /*lost*/) override {}
 
  private:
   void advance_to(model::Time end) {
@@ -225,54 +225,54 @@ class ModelClients final : public model::Sink {
   }
 
   void submit(std::uint32_t client, model::Time now) {
-    if (asked_[client] == load_.requests_each) return;
-    const Sequence& sequence = sequences_[client];
+    if (issued_[client] == load_.requests_per_client) return;
+    const RequestSequence& sequence = sequences_[client];
     model::Request request{.client = sequence.node(), .kind = kind(), .tag = client};
-    if (!is_on_names(load_.kind)) {
+    if (!is_metadata(load_.kind)) {
       request.file = sequence.file() + 1;
-      request.range = {sequence.offset(asked_[client]), load_.request_bytes};
+      request.range = {sequence.offset(issued_[client]), load_.request_bytes};
       request.layout = model::layout_of_new_file(machine_, sequence.file());
     }
-    ++asked_[client];
+    ++issued_[client];
     storage_.submit(now, request);
   }
 
   const LoadSpec& load_;
   const model::Machine& machine_;
   model::StorageModel storage_;
-  std::vector<std::uint32_t> asked_;
-  std::vector<Sequence> sequences_;
-  AnswerTimes times_;
+  std::vector<std::uint32_t> issued_;
+  std::vector<RequestSequence> sequences_;
+  ResponseTimes times_;
 };
 
 }  // namespace
 
-Result<AnswerTimes> put_on_mounts(const LoadSpec& load,
-                                  const model::Machine& machine,
-                                  const std::vector<fs::path>& mount_points) {
-  const auto folder = make_folder(load, mount_points.front());
-  if (!folder) return failure(folder.error());
-  const fs::path first = mount_points.front() / *folder;
-  if (auto made = make_things(load, first); !made) return failure(made.error());
+Result<ResponseTimes> run_on_mounts(const LoadSpec& load,
+                                    const model::Machine& machine,
+                                    const std::vector<fs::path>& mount_points) {
+  const auto directory = make_directory(load, mount_points.front());
+  if (!directory) return failure(directory.error());
+  const fs::path first = mount_points.front() / *directory;
+  if (auto made = create_files(load, first); !made) return failure(made.error());
   MountClients clients;
   for (std::uint32_t i = 0; i < load.clients; ++i) {
-    const Sequence sequence(load, machine, i);
-    fs::path place = mount_points.at(sequence.node()) / *folder;
-    if (is_on_names(load.kind)) place /= folder_name(i);
+    const RequestSequence sequence(load, machine, i);
+    fs::path place = mount_points.at(sequence.node()) / *directory;
+    if (is_metadata(load.kind)) place /= directory_name(i);
     clients.push_back(std::make_unique<MountClient>(load, sequence, std::move(place)));
   }
   run(clients);
-  AnswerTimes times;
+  ResponseTimes times;
   for (const auto& client : clients) {
-    if (client->error() != 0) return refuse("put " + load.name + " on", first, client->error());
+    if (client->error() != 0) return io_failure("run " + load.name + " on", first, client->error());
     times.insert(times.end(), client->times().begin(), client->times().end());
   }
-  for (std::uint32_t i = 0; !is_on_names(load.kind) && i < load.files; ++i)
+  for (std::uint32_t i = 0; !is_metadata(load.kind) && i < load.files; ++i)
     ::unlink((first / file_name(i)).c_str());
   return times;
 }
 
-AnswerTimes put_on_model(const LoadSpec& load, const model::Machine& machine) {
+ResponseTimes run_on_model(const LoadSpec& load, const model::Machine& machine) {
   return ModelClients(load, machine).run();
 }
 

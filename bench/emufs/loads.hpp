@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// Loads on an emulated storage: clients that ask again as soon as they are answered. Each load can
-// be put on a mount, with threads and a clock, and on the storage model, with invented time: both
-// give answer times of the same requests, which is what emufs is validated by.
+// Closed-loop loads on an emulated storage. Each load runs on a mount, with threads and real time,
+// and on the storage model, with simulated time. Both give response times of the same requests,
+// which validate emufs.
 #pragma once
 
 #include <forebay/error.hpp>
@@ -17,36 +17,36 @@ namespace forebay::bench::emufs {
 
 enum class LoadKind : std::uint8_t { kRead, kWrite, kCreate, kStat, kUnlink };
 
-constexpr bool is_on_names(LoadKind kind) {
+constexpr bool is_metadata(LoadKind kind) {
   return kind != LoadKind::kRead && kind != LoadKind::kWrite;
 }
 
-/// Which bytes the clients of a file ask for.
-enum class Pattern : std::uint8_t {
-  kStripes,  ///< each client reads on, from a stripe further than the one before it
-  kBlocks,   ///< its own block each time, beside that of the client before it
+/// The offsets that the clients of a file request.
+enum class AccessPattern : std::uint8_t {
+  kStripes,  ///< each client reads in order, starting one stripe after the previous client
+  kBlocks,   ///< always the same block, next to that of the previous client
 };
 
 struct LoadSpec {
   std::string name;
   LoadKind kind = LoadKind::kRead;
-  Pattern pattern = Pattern::kStripes;
-  std::uint32_t clients = 1;          ///< threads, each with one request under way
-  std::uint32_t nodes = 1;            ///< mounts that the threads are spread over, in turns
-  std::uint64_t request_bytes = 0;    ///< of kRead and kWrite
-  std::uint32_t files = 1;            ///< that the clients share evenly
-  std::uint32_t requests_each = 100;  ///< of each client
+  AccessPattern pattern = AccessPattern::kStripes;
+  std::uint32_t clients = 1;                ///< threads, each with one request in flight
+  std::uint32_t nodes = 1;                  ///< mounts over which threads are spread, round robin
+  std::uint64_t request_bytes = 0;          ///< of kRead and kWrite
+  std::uint32_t files = 1;                  ///< shared evenly by the clients
+  std::uint32_t requests_per_client = 100;  ///< of each client
 };
 
-/// Seconds of each answer, in no order.
-using AnswerTimes = std::vector<double>;
+/// Seconds of each response, in no order.
+using ResponseTimes = std::vector<double>;
 
-/// The load on mounts, one for each node, past the page cache. Blocks until it is over.
-Result<AnswerTimes> put_on_mounts(const LoadSpec& load,
-                                  const model::Machine& machine,
-                                  const std::vector<std::filesystem::path>& mount_points);
+/// Runs the load on mounts, one for each node, past the page cache. Blocks until it ends.
+Result<ResponseTimes> run_on_mounts(const LoadSpec& load,
+                                    const model::Machine& machine,
+                                    const std::vector<std::filesystem::path>& mount_points);
 
-/// The same load on the model of the machine.
-AnswerTimes put_on_model(const LoadSpec& load, const model::Machine& machine);
+/// Runs the same load on the model of the machine.
+ResponseTimes run_on_model(const LoadSpec& load, const model::Machine& machine);
 
 }  // namespace forebay::bench::emufs

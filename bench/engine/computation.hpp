@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Arithmetic that fills a buffer and takes as long as somebody wants: what a program does between
-// two writes. It is counted in words, not timed, so that whoever disturbs it makes it longer.
+// Arithmetic that fills a buffer and takes a chosen time: what a program computes between two
+// writes. Its amount is fixed in words, not in time, so any disturbance makes it longer.
 #pragma once
 
 #include <cstddef>
@@ -9,16 +9,16 @@
 
 namespace forebay::bench::engine {
 
-class Computation {
+class BufferComputation {
  public:
-  /// One that takes `seconds` on this core while nothing else runs; measured here, in 0.1 s.
-  static Computation lasting(double seconds);
+  /// Returns a computation of `seconds` on this core without other load; calibrated in 0.1 s.
+  static BufferComputation with_duration(double seconds);
 
-  /// Writes to `memory`, from its begin and again from there as often as it takes.
+  /// Writes to `memory` in order, and again from its start until the computation is done.
   void run(std::span<std::byte> memory) const;
 
  private:
-  explicit Computation(std::uint64_t words) : words_(words) {}
+  explicit BufferComputation(std::uint64_t words) : words_(words) {}
 
   std::uint64_t words_;
 };

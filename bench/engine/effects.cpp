@@ -5,8 +5,8 @@
 
 namespace forebay::bench::engine {
 
-Status show_effect(Context& context, const Effect& effect) {
-  // From nine on the spread is that of the middle half, which one late round does not move.
+Status measure_effect(Context& context, const Effect& effect) {
+  // From nine rounds on, the spread is the interquartile range, which one slow round does not move.
   constexpr unsigned kRounds = 9;
   FOREBAY_ASSERT(effect.variants.size() >= 2);
   const auto rounds = context.run(effect.id, context.choose(kRounds, 2U), effect.variants);

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// What each thing that makes the engine fast is worth on this machine: a job as it is beside the
-// same job with that thing switched off. docs/guides/writing.md says how to read it.
+// Measures the effect of each optimization of the engine on this machine: a job as it is, and the
+// same job without the optimization. docs/guides/writing.md explains the results.
 #pragma once
 
 #include <string>
@@ -10,15 +10,16 @@
 
 namespace forebay::bench::engine {
 
-/// One thing that can be switched off.
+/// One optimization that can be disabled.
 struct Effect {
   std::string id;
-  /// The job as it is, and without; all measure seconds. What follows them is shown beside.
+  /// The job as it is, and without the optimization; both measure seconds. Further variants are
+  /// shown as peers.
   std::vector<Variant> variants;
 };
 
-/// Runs all variants in rounds and adds a row of the time without / the time as it is. No goal: 1
-/// is a result, too.
-Status show_effect(Context& context, const Effect& effect);
+/// Runs all variants in rounds and adds a row: time without the optimization / time as it is. No
+/// goal: 1 is a valid result.
+Status measure_effect(Context& context, const Effect& effect);
 
 }  // namespace forebay::bench::engine

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// What is worth something wherever bytes are handed over and transferred: what lies beside what,
-// huge pages, and buffers that the kernel knows.
+// Optimizations for any transfer of buffers: padding against false sharing, huge pages, and buffers
+// registered with the kernel.
 #include <algorithm>
 #include <array>
 #include <barrier>
@@ -10,10 +10,10 @@
 
 #include "bench/engine/effects.hpp"
 #include "bench/engine/engine.hpp"
-#include "bench/engine/places.hpp"
 #include "bench/engine/transfers.hpp"
+#include "bench/engine/write_target.hpp"
 #include "bench/frame/clock.hpp"
-#include "bench/frame/cores.hpp"
+#include "bench/frame/cpu_affinity.hpp"
 #include "storage/file.hpp"
 #include "storage/index_stack.hpp"
 
@@ -24,122 +24,125 @@ namespace {
 constexpr const char* kFalseSharing = "engine.effect.false_sharing";
 constexpr const char* kHugePages = "engine.effect.huge_pages";
 constexpr const char* kRegistered = "engine.effect.registered";
-constexpr const char* kAsItIs = "as it is";
+constexpr const char* kBaseline = "as it is";
 
-/// One of two threads that do the same at the same time.
-struct Taker {
+/// One of two threads that run the same loop concurrently.
+struct ListWorker {
   unsigned core = 0;
   double seconds = 0;
   Status placed = {};
 };
 
-/// Takes an index out of a free list and puts it back, `times` times.
+/// Removes an index from a free list and returns it, `times` times.
 template <class Stack>
-void take_and_give_back(Stack& free, std::uint64_t times) {
+void pop_and_push(Stack& free, std::uint64_t times) {
   for (std::uint64_t i = 0; i < times; ++i) {
     if (const auto index = free.pop()) free.push(*index);
   }
 }
 
-/// Seconds for one pair of calls while two threads, on two cores, each use a free list of their
-/// own; the lists follow each other in memory, `kApartBytes` between what is written.
-template <std::size_t kApartBytes>
+/// Seconds for one pair of calls while two threads, on two cores, each use a separate free list.
+/// The lists are adjacent in memory, with `kPaddingBytes` between the words that are written.
+template <std::size_t kPaddingBytes>
 Result<double> time_free_lists(std::uint64_t times) {
-  using Stack = storage::SpacedIndexStack<kApartBytes>;
+  using Stack = storage::PaddedIndexStack<kPaddingBytes>;
   constexpr std::uint32_t kBuffers = 4;
-  alignas(storage::kHotAtomicBytes) std::array<Stack, 2> lists{Stack(kBuffers), Stack(kBuffers)};
+  alignas(storage::kFalseSharingBytes) std::array<Stack, 2> lists{Stack(kBuffers), Stack(kBuffers)};
   const auto cores = usable_cores();
-  std::array<Taker, 2> takers{Taker{.core = cores.front()}, Taker{.core = cores.back()}};
+  std::array<ListWorker, 2> workers{ListWorker{.core = cores.front()},
+                                    ListWorker{.core = cores.back()}};
   std::barrier<> start(2);
-  const auto run = [&](Taker& taker, Stack& list) {
-    const auto here = OnCore::take(taker.core);
-    if (!here) taker.placed = failure(here.error());
+  const auto run = [&](ListWorker& worker, Stack& list) {
+    const auto affinity = ScopedAffinity::pin(worker.core);
+    if (!affinity) worker.placed = failure(affinity.error());
     start.arrive_and_wait();
     const Stopwatch watch;
-    take_and_give_back(list, times);
-    taker.seconds = watch.seconds();
+    pop_and_push(list, times);
+    worker.seconds = watch.seconds();
   };
   {
-    const std::jthread other(run, std::ref(takers.front()), std::ref(lists.front()));
-    const std::jthread one(run, std::ref(takers.back()), std::ref(lists.back()));
+    const std::jthread other(run, std::ref(workers.front()), std::ref(lists.front()));
+    const std::jthread one(run, std::ref(workers.back()), std::ref(lists.back()));
   }
-  for (const Taker& taker : takers) {
-    if (!taker.placed) return failure(taker.placed.error());
+  for (const ListWorker& worker : workers) {
+    if (!worker.placed) return failure(worker.placed.error());
   }
-  return std::max(takers.front().seconds, takers.back().seconds) / static_cast<double>(times);
+  return std::max(workers.front().seconds, workers.back().seconds) / static_cast<double>(times);
 }
 
-Status show_false_sharing(Context& context) {
-  if (!context.wants(kFalseSharing)) return {};
+Status measure_false_sharing(Context& context) {
+  if (!context.is_selected(kFalseSharing)) return {};
   if (usable_cores().size() < 2) {
-    context.leave_out(kFalseSharing, "it takes two threads, on a core each");
+    context.skip(kFalseSharing, "two cores are required, one for each thread");
     return {};
   }
   const auto times = context.choose<std::uint64_t>(4'000'000, 200'000);
-  return show_effect(
+  return measure_effect(
       context,
       {kFalseSharing,
-       {{kAsItIs, {}, [=] { return time_free_lists<storage::kHotAtomicBytes>(times); }},
-        {"neighbours", {}, [=] { return time_free_lists<alignof(std::uint64_t)>(times); }}}});
+       {{kBaseline, {}, [=] { return time_free_lists<storage::kFalseSharingBytes>(times); }},
+        {"adjacent", {}, [=] { return time_free_lists<alignof(std::uint64_t)>(times); }}}});
 }
 
-/// A file is written directly, by engines with different memory.
-class DirectWriting {
+/// Writes a file directly, by engines with different memory.
+class DirectWriteJob {
  public:
-  /// kUnsupported where there is no ring or no direct access.
-  static Result<std::unique_ptr<DirectWriting>> make(Context& context);
+  /// kUnsupported without io_uring or without direct access.
+  static Result<std::unique_ptr<DirectWriteJob>> make(Context& context);
 
-  /// The engine as it is.
-  Transfers& usual() const noexcept { return *usual_; }
-  Result<std::unique_ptr<Transfers>> engine(TransferMemory memory) const {
-    return Transfers::make(load_.request_bytes, load_.depth, memory);
+  /// The engine with all optimizations.
+  EngineTransfers& baseline() const noexcept { return *baseline_; }
+  Result<std::unique_ptr<EngineTransfers>> engine(TransferMemory memory) const {
+    return EngineTransfers::make(load_.request_bytes, load_.depth, memory);
   }
 
-  using Measure = double Taken::*;
-  Variant variant(std::string name, Transfers& engine, Measure measure) const {
+  using Measure = double TransferCost::*;
+  Variant variant(std::string name, EngineTransfers& engine, Measure measure) const {
     return {std::move(name), {}, [this, &engine, measure]() -> Result<double> {
               return engine.run(load_, path_).map(measure);
             }};
   }
 
  private:
-  DirectWriting(std::string path, const Load& load) : path_(std::move(path)), load_(load) {}
+  DirectWriteJob(std::string path, const TransferLoad& load)
+      : path_(std::move(path)), load_(load) {}
 
   std::string path_;
-  Load load_;
-  std::unique_ptr<Transfers> usual_;
+  TransferLoad load_;
+  std::unique_ptr<EngineTransfers> baseline_;
 };
 
-Result<std::unique_ptr<DirectWriting>> DirectWriting::make(Context& context) {
+Result<std::unique_ptr<DirectWriteJob>> DirectWriteJob::make(Context& context) {
   const auto bytes = context.choose<std::uint64_t>(1_GiB, 64_MiB);
-  const auto paths = Place::local(context, Access::kDirect)->files(bytes);
+  const auto paths = WriteTarget::local(context, Access::kDirect)->files(bytes);
   if (!paths) return failure(paths.error());
-  const Load load{.direction = Direction::kWrite,
-                  .request_bytes = 1_MiB,
-                  .depth = 8,
-                  .total_bytes = bytes,
-                  .file_bytes = bytes};
-  std::unique_ptr<DirectWriting> job(new DirectWriting(paths->front(), load));
+  const TransferLoad load{.direction = Direction::kWrite,
+                          .request_bytes = 1_MiB,
+                          .depth = 8,
+                          .total_bytes = bytes,
+                          .file_bytes = bytes};
+  std::unique_ptr<DirectWriteJob> job(new DirectWriteJob(paths->front(), load));
   const auto file = storage::open_file(
       job->path_, {.intent = storage::Intent::kWrite, .access = Access::kDirect});
   if (!file) return failure(file.error());
   auto usual = job->engine({});
   if (!usual) return failure(usual.error());
-  job->usual_ = std::move(*usual);
+  job->baseline_ = std::move(*usual);
   return job;
 }
 
-Status show_huge_pages(Context& context, const DirectWriting& job) {
+Status measure_huge_pages(Context& context, const DirectWriteJob& job) {
   const auto small = job.engine({.pages = TransferMemory::Pages::kSmall});
   if (!small) return failure(small.error());
-  return show_effect(context, {kHugePages,
-                               {job.variant(kAsItIs, job.usual(), &Taken::seconds),
-                                job.variant("pages of 4 KiB", **small, &Taken::seconds)}});
+  return measure_effect(context,
+                        {kHugePages,
+                         {job.variant(kBaseline, job.baseline(), &TransferCost::seconds),
+                          job.variant("pages of 4 KiB", **small, &TransferCost::seconds)}});
 }
 
-Status show_registered(Context& context, const DirectWriting& job) {
-  if (!job.usual().is_registered()) {
-    context.leave_out(kRegistered, "memory may not be locked here; see ulimit -l");
+Status measure_registration(Context& context, const DirectWriteJob& job) {
+  if (!job.baseline().is_registered()) {
+    context.skip(kRegistered, "memory cannot be locked; raise the limit (ulimit -l)");
     return {};
   }
   using Pages = TransferMemory::Pages;
@@ -148,34 +151,35 @@ Status show_registered(Context& context, const DirectWriting& job) {
   if (!unknown) return failure(unknown.error());
   const auto small = job.engine({.pages = Pages::kSmall, .registration = registration});
   if (!small) return failure(small.error());
-  return show_effect(context, {kRegistered,
-                               {job.variant(kAsItIs, job.usual(), &Taken::cpu_seconds),
-                                job.variant("not registered", **unknown, &Taken::cpu_seconds),
-                                job.variant("nor in huge pages", **small, &Taken::cpu_seconds)}});
+  return measure_effect(context,
+                        {kRegistered,
+                         {job.variant(kBaseline, job.baseline(), &TransferCost::cpu_seconds),
+                          job.variant("not registered", **unknown, &TransferCost::cpu_seconds),
+                          job.variant("nor in huge pages", **small, &TransferCost::cpu_seconds)}});
 }
 
-Status show_direct_writing(Context& context) {
-  const bool wants_pages = context.wants(kHugePages);
-  const bool wants_registered = context.wants(kRegistered);
-  if (!wants_pages && !wants_registered) return {};
-  const auto job = DirectWriting::make(context);
+Status measure_direct_writing(Context& context) {
+  const bool is_pages_selected = context.is_selected(kHugePages);
+  const bool is_registered_selected = context.is_selected(kRegistered);
+  if (!is_pages_selected && !is_registered_selected) return {};
+  const auto job = DirectWriteJob::make(context);
   if (!job && job.error().kind() == ErrorClass::kUnsupported) {
-    if (wants_pages) context.leave_out(kHugePages, job.error().message());
-    if (wants_registered) context.leave_out(kRegistered, job.error().message());
+    if (is_pages_selected) context.skip(kHugePages, job.error().message());
+    if (is_registered_selected) context.skip(kRegistered, job.error().message());
     return {};
   }
   if (!job) return failure(job.error());
-  if (wants_pages) {
-    if (auto shown = show_huge_pages(context, **job); !shown) return shown;
+  if (is_pages_selected) {
+    if (auto measured = measure_huge_pages(context, **job); !measured) return measured;
   }
-  return wants_registered ? show_registered(context, **job) : Status();
+  return is_registered_selected ? measure_registration(context, **job) : Status();
 }
 
 }  // namespace
 
 Status bench_effects_of_memory(Context& context) {
-  if (auto shown = show_false_sharing(context); !shown) return shown;
-  return show_direct_writing(context);
+  if (auto measured = measure_false_sharing(context); !measured) return measured;
+  return measure_direct_writing(context);
 }
 
 }  // namespace forebay::bench::engine

@@ -6,7 +6,7 @@
 
 #include <nlohmann/json.hpp>
 
-#include "bench/frame/child.hpp"
+#include "bench/frame/child_process.hpp"
 
 namespace forebay::bench::engine {
 
@@ -17,19 +17,19 @@ using nlohmann::json;
 constexpr double kMilliseconds = 1e-3;
 constexpr double kPercent = 1e-2;
 
-std::string mode_of(const Load& load) {
-  const std::string way = load.direction == Direction::kRead ? "read" : "write";
-  return load.order == Order::kRandom ? "rand" + way : way;
+std::string mode_of(const TransferLoad& load) {
+  const std::string operation = load.direction == Direction::kRead ? "read" : "write";
+  return load.access_order == AccessOrder::kRandom ? "rand" + operation : operation;
 }
 
-Settings settings_of(FioMemory memory) {
+EnvironmentVariables fio_environment(FioMemory memory) {
   const std::string tuned = memory == FioMemory::kHugePages ? "1" : "0";
   return {"GLIBC_TUNABLES=glibc.malloc.hugetlb=" + tuned};
 }
 
-std::vector<std::string> words_of(const Load& load,
-                                  const std::filesystem::path& file,
-                                  const std::filesystem::path& report) {
+std::vector<std::string> fio_arguments(const TransferLoad& load,
+                                       const std::filesystem::path& file,
+                                       const std::filesystem::path& report) {
   return {"fio",
           "--name=load",
           "--rw=" + mode_of(load),
@@ -54,14 +54,15 @@ std::vector<std::string> words_of(const Load& load,
           "--filename=" + file.string()};
 }
 
-tl::unexpected<Error> no_report(const std::filesystem::path& report, const std::string& cause) {
+tl::unexpected<Error> report_failure(const std::filesystem::path& report,
+                                     const std::string& cause) {
   return failure({.kind = ErrorClass::kDamage,
                   .operation = "read the report of fio",
                   .path = report.string(),
                   .cause = cause});
 }
 
-Result<Taken> taken_of(const json& report, const Load& load) {
+Result<TransferCost> cost_of(const json& report, const TransferLoad& load) {
   const json& job = report.at("jobs").at(0);
   const json& part = job.at(load.direction == Direction::kRead ? "read" : "write");
   const double seconds = part.at("runtime").get<double>() * kMilliseconds;
@@ -71,33 +72,33 @@ Result<Taken> taken_of(const json& report, const Load& load) {
   if (job.at("error").get<int>() != 0 || moved != static_cast<double>(load.total_bytes)) {
     return failure({.kind = ErrorClass::kIo,
                     .operation = "compare with fio",
-                    .cause = "it moved " + std::to_string(moved) + " bytes"});
+                    .cause = "it transferred " + std::to_string(moved) + " bytes"});
   }
-  // The time has whole milliseconds, the bandwidth is from a finer one.
+  // The time is in whole milliseconds; the bandwidth is from a finer one.
   const double exact = bandwidth > 0 ? moved / bandwidth : seconds;
-  return Taken{.seconds = exact, .cpu_seconds = share * kPercent * seconds};
+  return TransferCost{.seconds = exact, .cpu_seconds = share * kPercent * seconds};
 }
 
 }  // namespace
 
-std::string why_no_fio() {
+std::string fio_unavailable_reason() {
   return find_program("fio").empty() ? "fio is not installed (Debian: fio)" : "";
 }
 
-Result<Taken> run_fio(const Load& load,
-                      FioMemory memory,
-                      const std::filesystem::path& file,
-                      const std::filesystem::path& folder) {
-  const std::filesystem::path report = folder / "fio.json";
-  if (auto ran = run_child(words_of(load, file, report), settings_of(memory)); !ran)
+Result<TransferCost> run_fio(const TransferLoad& load,
+                             FioMemory memory,
+                             const std::filesystem::path& file,
+                             const std::filesystem::path& directory) {
+  const std::filesystem::path report = directory / "fio.json";
+  if (auto ran = run_child(fio_arguments(load, file, report), fio_environment(memory)); !ran)
     return failure(ran.error());
   std::ifstream text(report);
   const json document = json::parse(text, nullptr, false);
-  if (document.is_discarded()) return no_report(report, "it is no JSON");
+  if (document.is_discarded()) return report_failure(report, "it is not JSON");
   try {
-    return taken_of(document, load);
+    return cost_of(document, load);
   } catch (const json::exception& problem) {
-    return no_report(report, problem.what());
+    return report_failure(report, problem.what());
   }
 }
 

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// fio, the load generator that people trust: the same transfers on the same file, set up as its own
-// users would to get the most out of io_uring.
+// Runs fio, a widely used load generator: the same transfers on the same file, with the settings
+// that give the most with io_uring.
 #pragma once
 
 #include <forebay/error.hpp>
@@ -12,39 +12,39 @@
 namespace forebay::bench::engine {
 
 enum class Direction : std::uint8_t { kRead, kWrite };
-enum class Order : std::uint8_t { kSequential, kRandom };
+enum class AccessOrder : std::uint8_t { kSequential, kRandom };
 
-/// Direct transfers of a file that exists and has its blocks.
-struct Load {
+/// Direct transfers of an existing file with allocated blocks.
+struct TransferLoad {
   Direction direction = Direction::kRead;
-  Order order = Order::kSequential;
+  AccessOrder access_order = AccessOrder::kSequential;
   std::uint64_t request_bytes = 0;
-  std::uint32_t depth = 1;        ///< requests under way
-  std::uint64_t total_bytes = 0;  ///< from the file's begin, or as many at random places
+  std::uint32_t depth = 1;        ///< requests in flight
+  std::uint64_t total_bytes = 0;  ///< from the file's start, or as many at random offsets
   std::uint64_t file_bytes = 0;
 };
 
-/// What a load took.
-struct Taken {
+/// Cost of a load.
+struct TransferCost {
   double seconds = 0;
   double cpu_seconds = 0;  ///< of all threads that transfer
 };
 
-/// The memory that fio transfers to and from.
+/// The memory of fio's buffers.
 enum class FioMemory : std::uint8_t {
-  kItsOwn,     ///< as it comes: pages of 4 KiB, unless the system makes all memory huge pages
-  kHugePages,  ///< what a user gets who knows to set GLIBC_TUNABLES=glibc.malloc.hugetlb=1
+  kDefault,    ///< default: pages of 4 KiB, unless the system makes all memory huge pages
+  kHugePages,  ///< with GLIBC_TUNABLES=glibc.malloc.hugetlb=1
 };
 
-/// Why there is nothing to compare with; empty where there is.
-std::string why_no_fio();
+/// Why fio is unavailable; empty if it is available.
+std::string fio_unavailable_reason();
 
 /// Runs a load with fio's io_uring engine: fixed buffers, a registered file, no clock calls. Its
-/// report goes to a file in `folder`. The processor time is that of the job's thread; direct
-/// transfers of allocated blocks need no other.
-Result<Taken> run_fio(const Load& load,
-                      FioMemory memory,
-                      const std::filesystem::path& file,
-                      const std::filesystem::path& folder);
+/// report goes to a file in `directory`. The processor time is that of the job's thread; direct
+/// transfers of allocated blocks use no other thread.
+Result<TransferCost> run_fio(const TransferLoad& load,
+                             FioMemory memory,
+                             const std::filesystem::path& file,
+                             const std::filesystem::path& directory);
 
 }  // namespace forebay::bench::engine

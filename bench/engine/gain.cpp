@@ -5,14 +5,14 @@
 #include <functional>
 
 #include "bench/frame/clock.hpp"
-#include "bench/frame/cores.hpp"
+#include "bench/frame/cpu_affinity.hpp"
 #include "bench/frame/statistics.hpp"
 #include "model/gain.hpp"
 
 namespace forebay::bench::engine {
 
-void GainRounds::forget_first() {
-  for (auto& [way, times] : times_)
+void GainRounds::drop_warm_up() {
+  for (auto& [method, times] : times_)
     times.erase(times.begin());
 }
 
@@ -35,78 +35,83 @@ double GainRounds::model_s(std::size_t round) const {
 namespace {
 
 /// One number for each round.
-Summary of_rounds(std::size_t rounds, const std::function<double(std::size_t)>& value) {
+Summary summarize_rounds(std::size_t rounds, const std::function<double(std::size_t)>& value) {
   std::vector<double> values;
   for (std::size_t i = 0; i < rounds; ++i)
     values.push_back(value(i));
-  return summarise(values);
+  return summarize(values);
 }
 
 }  // namespace
 
-Summary GainRounds::efficiency(const std::string& way) const {
-  const std::vector<LoopTimes>& times = times_.at(way);
-  return of_rounds(times.size(), [&](std::size_t i) { return model_s(i) / times[i].total_s; });
+Summary GainRounds::efficiency(const std::string& method) const {
+  const std::vector<LoopTimes>& times = times_.at(method);
+  return summarize_rounds(times.size(),
+                          [&](std::size_t i) { return model_s(i) / times[i].total_s; });
 }
 
-Summary GainRounds::over_synchronous(const std::string& way) const {
-  const std::vector<LoopTimes>& times = times_.at(way);
+Summary GainRounds::over_synchronous(const std::string& method) const {
+  const std::vector<LoopTimes>& times = times_.at(method);
   const std::vector<LoopTimes>& alone = times_.at(kSynchronous);
-  return of_rounds(times.size(),
-                   [&](std::size_t i) { return times[i].total_s / alone[i].total_s; });
+  return summarize_rounds(times.size(),
+                          [&](std::size_t i) { return times[i].total_s / alone[i].total_s; });
 }
 
-Summary GainRounds::compute_over_synchronous(const std::string& way) const {
-  const std::vector<LoopTimes>& times = times_.at(way);
+Summary GainRounds::compute_over_synchronous(const std::string& method) const {
+  const std::vector<LoopTimes>& times = times_.at(method);
   const std::vector<LoopTimes>& alone = times_.at(kSynchronous);
-  return of_rounds(times.size(),
-                   [&](std::size_t i) { return times[i].compute_s / alone[i].compute_s; });
+  return summarize_rounds(times.size(),
+                          [&](std::size_t i) { return times[i].compute_s / alone[i].compute_s; });
 }
 
 double GainRounds::ratio() const {
-  return of_rounds(times_.at(kSynchronous).size(),
-                   [&](std::size_t i) { return compute_s(i) / write_s(i); })
+  return summarize_rounds(times_.at(kSynchronous).size(),
+                          [&](std::size_t i) { return compute_s(i) / write_s(i); })
       .median;
 }
 
 double GainRounds::model_gain() const {
   const std::vector<LoopTimes>& alone = times_.at(kSynchronous);
-  return of_rounds(alone.size(), [&](std::size_t i) { return alone[i].total_s / model_s(i); })
+  return summarize_rounds(alone.size(),
+                          [&](std::size_t i) { return alone[i].total_s / model_s(i); })
       .median;
 }
 
-Result<double> write_seconds(Place& place, std::uint64_t buffer_bytes) {
+Result<double> write_seconds(WriteTarget& target, std::uint64_t buffer_bytes) {
   constexpr std::uint64_t kCount = 16;
   constexpr int kTimes = 3;
-  const auto paths = place.files(kCount * buffer_bytes);
+  const auto paths = target.files(kCount * buffer_bytes);
   if (!paths) return failure(paths.error());
-  const Loop loop{.paths = {paths->front()},
-                  .access = place.access(),
-                  .buffer_bytes = buffer_bytes,
-                  .count = kCount,
-                  .computation = Computation::lasting(0)};
+  const WriteLoop loop{.paths = {paths->front()},
+                       .access = target.access(),
+                       .buffer_bytes = buffer_bytes,
+                       .count = kCount,
+                       .computation = BufferComputation::with_duration(0)};
   std::vector<double> times;
   for (int i = 0; i < kTimes; ++i) {
-    const auto took = run_synchronously(loop);
+    const auto took = run_synchronous(loop);
     if (!took) return failure(took.error());
     times.push_back(took->total_s / static_cast<double>(kCount));
   }
-  return summarise(times).median;
+  return summarize(times).median;
 }
 
-Result<GainRounds> run_gain(
-    Context& context, Runtime& runtime, Place& place, double write_s, const GainOptions& options) {
-  const auto paths = place.files(options.count * options.buffer_bytes);
+Result<GainRounds> run_gain(Context& context,
+                            Runtime& runtime,
+                            WriteTarget& target,
+                            double write_s,
+                            const GainOptions& options) {
+  const auto paths = target.files(options.count * options.buffer_bytes);
   if (!paths) return failure(paths.error());
-  // The computation has a core; what is started from here on inherits it, threads of a Runtime
-  // that was made before do not.
-  const auto here = OnCore::take(usable_cores().front());
-  if (!here) return failure(here.error());
-  const Loop loop{.paths = {paths->front()},
-                  .access = place.access(),
-                  .buffer_bytes = options.buffer_bytes,
-                  .count = options.count,
-                  .computation = Computation::lasting(options.ratio * write_s)};
+  // The computation is pinned to a core. Threads started from here on inherit it; threads of an
+  // existing Runtime do not.
+  const auto affinity = ScopedAffinity::pin(usable_cores().front());
+  if (!affinity) return failure(affinity.error());
+  const WriteLoop loop{.paths = {paths->front()},
+                       .access = target.access(),
+                       .buffer_bytes = options.buffer_bytes,
+                       .count = options.count,
+                       .computation = BufferComputation::with_duration(options.ratio * write_s)};
   GainRounds found;
   found.set_count(options.count);
   const auto variant = [&](const char* name, std::function<Result<LoopTimes>()> run) {
@@ -117,15 +122,15 @@ Result<GainRounds> run_gain(
                      return times->total_s;
                    }};
   };
-  std::vector<Variant> variants{variant(kSynchronous, [&] { return run_synchronously(loop); }),
+  std::vector<Variant> variants{variant(kSynchronous, [&] { return run_synchronous(loop); }),
                                 variant(kForebay, [&] { return run_with_forebay(runtime, loop); })};
-  if (options.ways == Ways::kAll) {
+  if (options.methods == WriteMethods::kAll) {
     variants.push_back(variant(kAio, [&] { return run_with_aio(loop); }));
     variants.push_back(variant(kThread, [&] { return run_with_thread(loop); }));
   }
   const auto rounds = context.run(options.id, options.rounds, variants);
   if (!rounds) return failure(rounds.error());
-  found.forget_first();
+  found.drop_warm_up();
   return found;
 }
 

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Loops with one ratio of computing to writing, in all ways of writing them, and what the model
-// says of each round.
+// Loops with a given ratio of computing to writing, with each method of writing, and the model's
+// result for each round.
 #pragma once
 
 #include <forebay/runtime.hpp>
@@ -10,16 +10,16 @@
 #include <string>
 #include <vector>
 
-#include "bench/engine/places.hpp"
+#include "bench/engine/write_target.hpp"
 #include "bench/engine/writers.hpp"
 #include "bench/frame/benchmark.hpp"
 
 namespace forebay::bench::engine {
 
-/// The ways that are run in each round.
-enum class Ways : std::uint8_t {
-  kOurs,  ///< synchronously and with Forebay
-  kAll,   ///< with glibc's asynchronous I/O and a thread beside
+/// The methods that are run in each round.
+enum class WriteMethods : std::uint8_t {
+  kBasic,  ///< synchronous, and with Forebay
+  kAll,    ///< also with glibc's asynchronous I/O, and with a thread
 };
 
 struct GainOptions {
@@ -28,28 +28,28 @@ struct GainOptions {
   std::uint64_t count = 16;
   std::uint64_t buffer_bytes = 16_MiB;
   unsigned rounds = 5;
-  Ways ways = Ways::kOurs;
+  WriteMethods methods = WriteMethods::kBasic;
 };
 
-/// What came of it: for each way and round the time of the loop and of its computing, C and W of
-/// the synchronous run of that round, and the model's time for two buffers.
+/// Results: for each method and round the time of the loop and of its computation. C and W are
+/// those of the synchronous run of that round; the model's time is for two buffers.
 class GainRounds {
  public:
-  void add(const std::string& way, const LoopTimes& times) { times_[way].push_back(times); }
-  /// Forgets the round that was there to warm up.
-  void forget_first();
+  void add(const std::string& method, const LoopTimes& times) { times_[method].push_back(times); }
+  /// Drops the warm-up round.
+  void drop_warm_up();
   void set_count(std::uint64_t count) { count_ = count; }
 
-  bool has(const std::string& way) const { return times_.contains(way); }
-  /// T_model / T of each round: 1 is all that overlap can give.
-  Summary efficiency(const std::string& way) const;
-  /// Of the times within each round.
-  Summary over_synchronous(const std::string& way) const;
-  /// Of the computing within each round.
-  Summary compute_over_synchronous(const std::string& way) const;
-  /// (C + W) / ... as it was: C/W in the middle of all rounds.
+  bool has(const std::string& method) const { return times_.contains(method); }
+  /// T_model / T of each round: 1 is the maximum of overlap.
+  Summary efficiency(const std::string& method) const;
+  /// Summary of the ratios of total times within each round.
+  Summary over_synchronous(const std::string& method) const;
+  /// Summary of the ratios of computing times within each round.
+  Summary compute_over_synchronous(const std::string& method) const;
+  /// The measured C/W: median over all rounds.
   double ratio() const;
-  /// The model's gain for C and W of all rounds.
+  /// The model's gain for C and W: median over all rounds.
   double model_gain() const;
 
  private:
@@ -66,10 +66,13 @@ inline constexpr const char* kForebay = "forebay";
 inline constexpr const char* kAio = "glibc aio";
 inline constexpr const char* kThread = "thread";
 
-/// Seconds that one buffer takes to be written there, nothing else being done.
-Result<double> write_seconds(Place& place, std::uint64_t buffer_bytes);
+/// Seconds to write one buffer to the target, without other work.
+Result<double> write_seconds(WriteTarget& target, std::uint64_t buffer_bytes);
 
-Result<GainRounds> run_gain(
-    Context& context, Runtime& runtime, Place& place, double write_s, const GainOptions& options);
+Result<GainRounds> run_gain(Context& context,
+                            Runtime& runtime,
+                            WriteTarget& target,
+                            double write_s,
+                            const GainOptions& options);
 
 }  // namespace forebay::bench::engine

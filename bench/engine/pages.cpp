@@ -12,19 +12,19 @@ namespace {
 
 Status advise(std::span<std::byte> memory, int advice) {
   if (::madvise(memory.data(), memory.size(), advice) == 0) return {};
-  return failure(system_error({.operation = "give memory back"}, errno));
+  return failure(system_error({.operation = "release memory"}, errno));
 }
 
 }  // namespace
 
-Status renew_pages(std::span<std::byte> memory) {
-  // Refused by kernels that have no huge pages to begin with.
+Status discard_pages(std::span<std::byte> memory) {
+  // Fails on kernels without huge pages, which is harmless.
   ::madvise(memory.data(), memory.size(), MADV_NOHUGEPAGE);
   return advise(memory, MADV_DONTNEED);
 }
 
 Status split_huge_pages(std::span<std::byte> memory) {
-  if (auto renewed = renew_pages(memory); !renewed) return renewed;
+  if (auto discarded = discard_pages(memory); !discarded) return discarded;
   std::ranges::fill(memory, std::byte{0});
   return {};
 }

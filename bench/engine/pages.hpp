@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Taking from memory what the pool of a stream has given it: pages that are there before they are
-// used, and huge ones. It shows what a program is spared that leaves its buffers to the pool.
+// Removes the advantages of a stream's pool from its memory: prefaulted pages, and huge pages. This
+// shows what a program saves by using the pool's buffers.
 #pragma once
 
 #include <forebay/error.hpp>
@@ -10,13 +10,13 @@
 
 namespace forebay::bench::engine {
 
-/// Gives the pages of `memory` back to the system: the next one who writes there gets each of them
-/// anew, zeroed and of the usual size. free() and malloc() do that with blocks that are too long
-/// for the heap. `memory` begins with a page, is private, and nobody transfers it.
-Status renew_pages(std::span<std::byte> memory);
+/// Returns the pages of `memory` to the system: the next write to each allocates it again, zeroed
+/// and of base page size. free() and malloc() do that with blocks that are too long for the heap.
+/// `memory` begins at a page boundary, is private, and is not in a transfer.
+Status discard_pages(std::span<std::byte> memory);
 
-/// The same, and has the new pages at once: the memory is as it was, but in pages of the usual
-/// size, and zero.
+/// The same, and allocates the new pages at once: the memory is resident as before, but zeroed and
+/// in pages of base size.
 Status split_huge_pages(std::span<std::byte> memory);
 
 }  // namespace forebay::bench::engine

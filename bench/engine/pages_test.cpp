@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Memory whose pages were taken away: it can be used as before, and costs what fresh memory costs.
+// Discarded memory can be used as before, and costs as much as fresh memory.
 #include "bench/engine/pages.hpp"
 
 #include <algorithm>
@@ -23,7 +23,7 @@ class Pages : public testing::Test {
     std::ranges::fill(memory_, std::byte{7});
   }
 
-  /// How many pages of the memory are there.
+  /// How many pages of the memory are resident.
   std::size_t resident() const {
     std::vector<unsigned char> pages(memory_.size() / kPageBytes);
     EXPECT_EQ(::mincore(memory_.data(), memory_.size(), pages.data()), 0);
@@ -39,9 +39,9 @@ class Pages : public testing::Test {
   std::span<std::byte> memory_;
 };
 
-TEST_F(Pages, that_are_renewed_come_one_by_one_when_they_are_used) {
+TEST_F(Pages, discarded_pages_are_allocated_on_use) {
   ASSERT_EQ(resident(), memory_.size() / kPageBytes);
-  ASSERT_TRUE(renew_pages(memory_));
+  ASSERT_TRUE(discard_pages(memory_));
   EXPECT_EQ(resident(), 0U);
   memory_[5 * kPageBytes] = std::byte{1};
   EXPECT_EQ(resident(), 1U);
@@ -49,21 +49,21 @@ TEST_F(Pages, that_are_renewed_come_one_by_one_when_they_are_used) {
   EXPECT_TRUE(is_zero());
 }
 
-TEST_F(Pages, of_a_part_leave_the_rest_alone) {
-  ASSERT_TRUE(renew_pages(memory_.first(kPageBytes)));
+TEST_F(Pages, discarding_a_part_keeps_the_rest) {
+  ASSERT_TRUE(discard_pages(memory_.first(kPageBytes)));
   EXPECT_EQ(memory_[0], std::byte{0});
   EXPECT_EQ(memory_[kPageBytes], std::byte{7});
 }
 
-TEST_F(Pages, that_were_huge_are_there_again_at_once) {
+TEST_F(Pages, split_pages_are_resident_at_once) {
   ASSERT_TRUE(split_huge_pages(memory_));
   EXPECT_EQ(resident(), memory_.size() / kPageBytes);
   EXPECT_TRUE(is_zero());
 }
 
-TEST_F(Pages, of_no_memory_are_an_error) {
+TEST_F(Pages, unaligned_memory_fails) {
   const std::span<std::byte> odd = memory_.subspan(1, kPageBytes);
-  EXPECT_FALSE(renew_pages(odd));
+  EXPECT_FALSE(discard_pages(odd));
   EXPECT_EQ(memory_[1], std::byte{7});
 }
 

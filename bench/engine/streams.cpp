@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// What a stream costs beside the bytes it moves: memory, the time of a hand-over; and what a second
-// device brings.
+// Costs of a stream besides the bytes: memory, and the time of a submission; and the gain of a
+// second device.
 #include <forebay/output_stream.hpp>
 #include <forebay/runtime.hpp>
 
@@ -12,7 +12,7 @@
 #include "bench/engine/engine.hpp"
 #include "bench/engine/gain.hpp"
 #include "bench/frame/clock.hpp"
-#include "bench/frame/cores.hpp"
+#include "bench/frame/cpu_affinity.hpp"
 #include "bench/frame/peak_memory.hpp"
 #include "bench/frame/statistics.hpp"
 
@@ -22,22 +22,22 @@ namespace {
 
 constexpr double kMicroseconds = 1e6;
 
-/// A stream with one file of the folder, which exists and has its blocks.
-struct OneFile {
+/// A stream with one file of the directory, which exists and has allocated blocks.
+struct FileStream {
   OutputStream stream;
   OutputFile file;
 };
 
-Result<OneFile> open_stream(Runtime& runtime, const std::string& path, const StreamPlan& plan) {
-  auto stream = runtime.output_stream(plan);
+Result<FileStream> open_stream(Runtime& runtime, const std::string& path, const StreamPlan& plan) {
+  auto stream = runtime.create_output_stream(plan);
   if (!stream) return failure(stream.error());
-  auto file = stream->create(path, {.existing = Existing::kKeep});
+  auto file = stream->create(path, {.existing_content = ExistingContent::kKeep});
   if (!file) return failure(file.error());
-  return OneFile{std::move(*stream), std::move(*file)};
+  return FileStream{std::move(*stream), std::move(*file)};
 }
 
-/// Writes `bytes` of whatever is in the buffers, from the file's begin again and again.
-Status write_over(OneFile& one, std::uint64_t bytes, std::uint64_t file_bytes) {
+/// Writes `bytes` of the present content of the buffers, from the file's start, repeatedly.
+Status overwrite(FileStream& one, std::uint64_t bytes, std::uint64_t file_bytes) {
   const std::uint64_t step = one.stream.plan().buffer_bytes;
   for (std::uint64_t at = 0; at < bytes; at += step) {
     auto buffer = one.stream.acquire();
@@ -50,12 +50,12 @@ Status write_over(OneFile& one, std::uint64_t bytes, std::uint64_t file_bytes) {
 
 Status bench_memory(Context& context) {
   const std::string id = "engine.memory_mib";
-  if (!context.wants(id)) return {};
+  if (!context.is_selected(id)) return {};
   constexpr double kMebi = 1 << 20U;
   const std::uint64_t file_bytes = context.choose<std::uint64_t>(1_GiB, 64_MiB);
   const std::uint64_t bytes = context.choose<std::uint64_t>(10 * 1_GiB, 256_MiB);
-  const auto place = Place::local(context, Access::kDirect);
-  const auto paths = place->files(file_bytes);
+  const auto target = WriteTarget::local(context, Access::kDirect);
+  const auto paths = target->files(file_bytes);
   if (!paths) return failure(paths.error());
   std::vector<double> above;
   for (int run = 0; run < 5; ++run) {
@@ -67,35 +67,35 @@ Status bench_memory(Context& context) {
     auto one = open_stream(runtime, paths->front(),
                            {.access = Access::kDirect, .buffer_bytes = 16_MiB, .buffers = 4});
     if (!one) return failure(one.error());
-    if (auto done = write_over(*one, bytes, file_bytes); !done) return done;
+    if (auto done = overwrite(*one, bytes, file_bytes); !done) return done;
     const double most = static_cast<double>((*peak)->stop()) - static_cast<double>(*before);
     above.push_back((most - static_cast<double>(64_MiB)) / kMebi);
   }
-  context.add({id, "MiB", summarise(above), Goal{16}, {}});
+  context.add({id, "MiB", summarize(above), Goal{16}, {}});
   return {};
 }
 
-/// Seconds for try_acquire() and submit() of one buffer, after `pause` in which nothing was done.
-Result<double> time_hand_over(OneFile& one, std::uint64_t at) {
+/// Seconds for try_acquire() and submit() of one buffer.
+Result<double> time_submission(FileStream& one, std::uint64_t at) {
   const Stopwatch watch;
   auto buffer = one.stream.try_acquire();
   if (!buffer) return failure(buffer.error());
-  if (!*buffer) return failure({.operation = "acquire a buffer", .cause = "none is free"});
+  if (!*buffer) return failure({.operation = "acquire a buffer", .cause = "no buffer is free"});
   if (auto taken = one.stream.submit(std::move(**buffer), one.file, at); !taken)
     return failure(taken.error());
   return watch.seconds();
 }
 
-/// The first finds the agent asleep; the second, right after it, awake.
-Status bench_hand_over(Context& context) {
+/// The first call finds the agent asleep; the second, right after it, awake.
+Status bench_submission(Context& context) {
   const std::string awake_id = "engine.handover_us";
   const std::string asleep_id = "engine.handover_us.asleep";
-  const bool wants_awake = context.wants(awake_id);
-  const bool wants_asleep = context.wants(asleep_id);
-  if (!wants_awake && !wants_asleep) return {};
+  const bool is_awake_selected = context.is_selected(awake_id);
+  const bool is_asleep_selected = context.is_selected(asleep_id);
+  if (!is_awake_selected && !is_asleep_selected) return {};
   constexpr int kTimes = 101;
-  const auto place = Place::local(context, Access::kDirect);
-  const auto paths = place->files(64_MiB);
+  const auto target = WriteTarget::local(context, Access::kDirect);
+  const auto paths = target->files(64_MiB);
   if (!paths) return failure(paths.error());
   Runtime runtime;
   auto one = open_stream(runtime, paths->front(),
@@ -106,15 +106,15 @@ Status bench_hand_over(Context& context) {
   for (int i = 0; i < kTimes; ++i) {
     if (auto done = one->stream.drain(); !done) return done;
     std::this_thread::sleep_for(std::chrono::milliseconds(2));
-    const auto first = time_hand_over(*one, 0);
+    const auto first = time_submission(*one, 0);
     if (!first) return failure(first.error());
-    const auto second = time_hand_over(*one, 16_MiB);
+    const auto second = time_submission(*one, 16_MiB);
     if (!second) return failure(second.error());
     asleep.push_back(*first * kMicroseconds);
     awake.push_back(*second * kMicroseconds);
   }
-  if (wants_awake) context.add({awake_id, "us", summarise(awake), Goal{1}, {}});
-  if (wants_asleep) context.add({asleep_id, "us", summarise(asleep), Goal{6}, {}});
+  if (is_awake_selected) context.add({awake_id, "us", summarize(awake), Goal{1}, {}});
+  if (is_asleep_selected) context.add({asleep_id, "us", summarize(asleep), Goal{6}, {}});
   return {};
 }
 
@@ -122,10 +122,10 @@ constexpr double kRateEach = 200e6;  // bytes a second
 constexpr std::uint64_t kDeviceBuffer = 8_MiB;
 constexpr std::uint64_t kDeviceBuffers = 16;
 
-/// What the model says a second device brings.
-enum class Expected : std::uint8_t { kGain, kNothing };
+/// The model's gain of a second device.
+enum class ExpectedGain : std::uint8_t { kSome, kNone };
 
-/// How far a ratio is from 1, either way.
+/// The absolute distance of a ratio from 1.
 Summary distance_from_one(Summary ratio) {
   const auto distance = [](double value) { return std::abs(value - 1); };
   const auto [near, far] = std::minmax({distance(ratio.low), distance(ratio.high)});
@@ -136,17 +136,18 @@ Summary distance_from_one(Summary ratio) {
   return ratio;
 }
 
-/// One device and two, both of a fixed rate, with so much computing for each second of writing.
+/// One device and two, both of a fixed rate, with `ratio` seconds of computing for each second of
+/// writing.
 Status add_devices_row(Context& context,
                        const std::vector<std::string>& paths,
                        double ratio,
-                       Expected expected,
+                       ExpectedGain expected,
                        ResultRow row) {
   const double write_s = static_cast<double>(kDeviceBuffer) / kRateEach;
-  const Computation computation = Computation::lasting(ratio * write_s);
+  const BufferComputation computation = BufferComputation::with_duration(ratio * write_s);
   Runtime runtime;
   const auto variant = [&](const std::string& name, const std::vector<std::string>& used) {
-    const Loop loop{used, Access::kDirect, kDeviceBuffer, kDeviceBuffers, computation};
+    const WriteLoop loop{used, Access::kDirect, kDeviceBuffer, kDeviceBuffers, computation};
     return Variant{
         name, {}, [&runtime, loop] {
           return run_with_forebay(runtime, loop, {.buffers = 4}).map(&LoopTimes::total_s);
@@ -156,7 +157,7 @@ Status add_devices_row(Context& context,
       row.id, 5, {variant("one device", {paths.front()}), variant("two devices", paths)});
   if (!rounds) return failure(rounds.error());
   row.measured = rounds->ratio("one device", "two devices");
-  if (expected == Expected::kNothing) row.measured = distance_from_one(row.measured);
+  if (expected == ExpectedGain::kNone) row.measured = distance_from_one(row.measured);
   row.peers = {{"one device", "s", rounds->summary("one device")},
                {"two devices", "s", rounds->summary("two devices")}};
   context.add(std::move(row));
@@ -166,35 +167,35 @@ Status add_devices_row(Context& context,
 Status bench_devices(Context& context) {
   const std::string busy_id = "engine.devices";
   const std::string idle_id = "engine.devices.idle";
-  const bool wants_busy = context.wants(busy_id);
-  const bool wants_idle = context.wants(idle_id);
-  if (!wants_busy && !wants_idle) return {};
-  if (const std::string why = why_no_fixed_rate(); !why.empty()) {
-    if (wants_busy) context.leave_out(busy_id, why);
-    if (wants_idle) context.leave_out(idle_id, why);
+  const bool is_busy_selected = context.is_selected(busy_id);
+  const bool is_idle_selected = context.is_selected(idle_id);
+  if (!is_busy_selected && !is_idle_selected) return {};
+  if (const std::string why = fixed_rate_unavailable_reason(); !why.empty()) {
+    if (is_busy_selected) context.skip(busy_id, why);
+    if (is_idle_selected) context.skip(idle_id, why);
     return {};
   }
-  const auto place = Place::of_fixed_rate(context, 2, kRateEach);
-  if (!place) return failure(place.error());
-  const auto paths = (*place)->files(kDeviceBuffers * kDeviceBuffer);
+  const auto target = WriteTarget::with_fixed_rate(context, 2, kRateEach);
+  if (!target) return failure(target.error());
+  const auto paths = (*target)->files(kDeviceBuffers * kDeviceBuffer);
   if (!paths) return failure(paths.error());
-  const auto here = OnCore::take(usable_cores().front());
-  if (!here) return failure(here.error());
+  const auto affinity = ScopedAffinity::pin(usable_cores().front());
+  if (!affinity) return failure(affinity.error());
   Status done;
-  if (wants_busy) {
+  if (is_busy_selected) {
     done = add_devices_row(
-        context, *paths, 0.05, Expected::kGain,
+        context, *paths, 0.05, ExpectedGain::kSome,
         {.id = busy_id, .unit = "1", .measured = {}, .goal = Goal{1.9, Better::kHigher}});
   }
-  if (!done || !wants_idle) return done;
-  return add_devices_row(context, *paths, 4, Expected::kNothing,
+  if (!done || !is_idle_selected) return done;
+  return add_devices_row(context, *paths, 4, ExpectedGain::kNone,
                          {.id = idle_id, .unit = "1", .measured = {}, .goal = Goal{0.03}});
 }
 
 }  // namespace
 
 Status bench_streams(Context& context) {
-  for (Status (*const part)(Context&) : {bench_memory, bench_hand_over, bench_devices}) {
+  for (Status (*const part)(Context&) : {bench_memory, bench_submission, bench_devices}) {
     if (auto done = part(context); !done) return done;
   }
   return {};

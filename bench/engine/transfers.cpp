@@ -14,17 +14,18 @@ namespace forebay::bench::engine {
 
 namespace {
 
-/// Few, so that each goes out again while storage still has the others. With 64, ten small requests
-/// came back at a time, and the device had that many less to do: an eighth of its rate.
+/// Small, so that each request is replaced while storage still has the others. With 64, ten small
+/// requests were reaped at a time, and the device had ten fewer in flight: it lost an eighth of its
+/// rate.
 constexpr std::size_t kCompletionsAtOnce = 4;
 
-/// Where each request of a load begins.
+/// The offset of each request of a load.
 class Offsets {
  public:
-  explicit Offsets(const Load& load) : load_(load) {}
+  explicit Offsets(const TransferLoad& load) : load_(load) {}
 
   std::uint64_t next() {
-    if (load_.order == Order::kSequential) {
+    if (load_.access_order == AccessOrder::kSequential) {
       return std::exchange(at_, (at_ + load_.request_bytes) % load_.file_bytes);
     }
     const std::uint64_t places = load_.file_bytes / load_.request_bytes;
@@ -32,7 +33,7 @@ class Offsets {
   }
 
  private:
-  /// SplitMix64 (Steele, Lea and Flood 2014): good enough to have no pattern that a device knows.
+  /// SplitMix64 (Steele, Lea and Flood 2014): without a pattern that a device could recognize.
   std::uint64_t random() {
     std::uint64_t word = state_ += 0x9E3779B97F4A7C15U;
     word = (word ^ (word >> 30U)) * 0xBF58476D1CE4E5B9U;
@@ -40,18 +41,18 @@ class Offsets {
     return word ^ (word >> 31U);
   }
 
-  const Load& load_;
+  const TransferLoad& load_;
   std::uint64_t at_ = 0;
   std::uint64_t state_ = 42;
 };
 
-/// A load under way: each buffer that comes back goes out with the next request.
-class Run {
+/// A load in progress: each completed buffer is submitted with the next request.
+class TransferRun {
  public:
-  Run(storage::Engine& engine, storage::File& file, const Load& load)
+  TransferRun(storage::Engine& engine, storage::File& file, const TransferLoad& load)
       : engine_(engine), file_(file), load_(load), offsets_(load) {}
 
-  Status go(std::vector<storage::Buffer>& buffers) {
+  Status run(std::vector<storage::Buffer>& buffers) {
     std::vector<storage::Operation> batch;
     for (std::size_t i = 0; i < buffers.size() && issued_ < requests(); ++i)
       batch.push_back(operation(buffers[i].bytes(), i));
@@ -83,7 +84,7 @@ class Run {
 
   storage::Engine& engine_;
   storage::File& file_;
-  const Load& load_;
+  const TransferLoad& load_;
   Offsets offsets_;
   std::uint64_t issued_ = 0;
   Status failure_;
@@ -91,9 +92,9 @@ class Run {
 
 }  // namespace
 
-Result<std::unique_ptr<Transfers>> Transfers::make(std::uint64_t request_bytes,
-                                                   std::uint32_t depth,
-                                                   TransferMemory memory) {
+Result<std::unique_ptr<EngineTransfers>> EngineTransfers::make(std::uint64_t request_bytes,
+                                                               std::uint32_t depth,
+                                                               TransferMemory memory) {
   auto pool = storage::BufferPool::create({.buffer_bytes = request_bytes, .count = depth});
   if (!pool) return failure(pool.error());
   if (memory.pages == TransferMemory::Pages::kSmall) {
@@ -101,19 +102,20 @@ Result<std::unique_ptr<Transfers>> Transfers::make(std::uint64_t request_bytes,
   }
   auto backend = storage::make_ring_backend(depth, silent_log());
   if (!backend) return failure(backend.error());
-  std::unique_ptr<Transfers> transfers(new Transfers(std::move(*pool), std::move(*backend)));
-  // Where the memlock limit forbids it, transfers go on without, as in an application.
+  std::unique_ptr<EngineTransfers> transfers(
+      new EngineTransfers(std::move(*pool), std::move(*backend)));
+  // If the memlock limit forbids registration, transfers work without it, as in an application.
   if (memory.registration == TransferMemory::Registration::kWhereAllowed)
     transfers->is_registered_ =
-        transfers->engine_.add_buffers(transfers->pool_->arena()).has_value();
+        transfers->engine_.register_buffers(transfers->pool_->arena()).has_value();
   return transfers;
 }
 
-Transfers::Transfers(std::unique_ptr<storage::BufferPool> pool,
-                     std::unique_ptr<storage::Backend> backend)
+EngineTransfers::EngineTransfers(std::unique_ptr<storage::BufferPool> pool,
+                                 std::unique_ptr<storage::Backend> backend)
     : pool_(std::move(pool)), engine_(std::move(backend), {.queue_depth = pool_->count()}) {}
 
-Result<Taken> Transfers::run(const Load& load, const std::string& path) {
+Result<TransferCost> EngineTransfers::run(const TransferLoad& load, const std::string& path) {
   const auto intent =
       load.direction == Direction::kRead ? storage::Intent::kRead : storage::Intent::kWrite;
   auto file = storage::open_file(path, {.intent = intent, .access = Access::kDirect});
@@ -123,10 +125,11 @@ Result<Taken> Transfers::run(const Load& load, const std::string& path) {
     buffers.push_back(std::move(*pool_->try_acquire()));
   const double cpu_before = process_cpu_seconds();
   const Stopwatch watch;
-  auto done = Run(engine_, **file, load).go(buffers);
-  const Taken taken{.seconds = watch.seconds(), .cpu_seconds = process_cpu_seconds() - cpu_before};
+  auto done = TransferRun(engine_, **file, load).run(buffers);
+  const TransferCost cost{.seconds = watch.seconds(),
+                          .cpu_seconds = process_cpu_seconds() - cpu_before};
   if (!done) return failure(done.error());
-  return taken;
+  return cost;
 }
 
 }  // namespace forebay::bench::engine

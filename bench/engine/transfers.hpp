@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// The same transfers as fio's, by Forebay's storage engine on the ring: buffers of one pool,
-// registered where that is allowed, and one thread that issues and collects.
+// The same transfers as fio's, by Forebay's storage engine on io_uring: buffers of one pool,
+// registered where permitted, and one thread that submits and reaps.
 #pragma once
 
 #include <forebay/error.hpp>
@@ -15,7 +15,7 @@
 
 namespace forebay::bench::engine {
 
-/// What the engine's memory is like: usually the best there is.
+/// Properties of the engine's memory; by default the fastest available.
 struct TransferMemory {
   enum class Pages : std::uint8_t { kHuge, kSmall };
   enum class Registration : std::uint8_t { kWhereAllowed, kNone };
@@ -23,22 +23,23 @@ struct TransferMemory {
   Registration registration = Registration::kWhereAllowed;
 };
 
-/// Made once and used for several loads, as an application's engine is. Belongs to one thread.
-class Transfers {
+/// Created once and used for several loads, as an application's engine. Used by one thread.
+class EngineTransfers {
  public:
-  /// Buffers for requests of up to `request_bytes`, as many as may be under way.
-  static Result<std::unique_ptr<Transfers>> make(std::uint64_t request_bytes,
-                                                 std::uint32_t depth,
-                                                 TransferMemory memory = {});
+  /// Creates `depth` buffers for requests of up to `request_bytes`.
+  static Result<std::unique_ptr<EngineTransfers>> make(std::uint64_t request_bytes,
+                                                       std::uint32_t depth,
+                                                       TransferMemory memory = {});
 
   /// Runs a load on a file, opened for direct access. Its depth is at most that of make().
-  Result<Taken> run(const Load& load, const std::string& path);
+  Result<TransferCost> run(const TransferLoad& load, const std::string& path);
 
-  /// Whether the kernel knows the buffers beforehand.
+  /// Whether the buffers are registered with the kernel.
   bool is_registered() const noexcept { return is_registered_; }
 
  private:
-  Transfers(std::unique_ptr<storage::BufferPool> pool, std::unique_ptr<storage::Backend> backend);
+  EngineTransfers(std::unique_ptr<storage::BufferPool> pool,
+                  std::unique_ptr<storage::Backend> backend);
 
   std::unique_ptr<storage::BufferPool> pool_;
   storage::Engine engine_;

@@ -11,7 +11,7 @@
 namespace forebay::bench {
 namespace {
 
-// A function, since benchmarks register themselves before main() in an order nobody knows.
+// A function, because benchmarks register before main() in unspecified order.
 std::map<std::string, Benchmark>& mutable_benchmarks() {
   static std::map<std::string, Benchmark> benchmarks;
   return benchmarks;
@@ -28,8 +28,8 @@ bool register_benchmark(Benchmark benchmark) {
   return is_new;
 }
 
-bool Context::wants(std::string_view id) {
-  const auto found = asked_.emplace(id).first;
+bool Context::is_selected(std::string_view id) {
+  const auto found = known_ids_.emplace(id).first;
   return options_.only.empty() || options_.only.contains(*found);
 }
 
@@ -37,11 +37,11 @@ Result<std::filesystem::path> Context::word_file(std::uint64_t size_bytes) {
   if (const auto found = word_files_.find(size_bytes); found != word_files_.end()) {
     return found->second;
   }
-  const std::filesystem::path path = folder() / ("words-" + std::to_string(size_bytes));
-  const auto tell = [this](std::uint64_t done, std::uint64_t total) {
-    report({done, total, "bytes", "making a file"});
+  const std::filesystem::path path = directory() / ("words-" + std::to_string(size_bytes));
+  const auto on_progress = [this](std::uint64_t done, std::uint64_t total) {
+    report({done, total, "bytes", "writing a file"});
   };
-  if (const Status made = write_word_file(path, size_bytes, tell); !made) {
+  if (const Status made = write_word_file(path, size_bytes, on_progress); !made) {
     return tl::unexpected(made.error());
   }
   word_files_.emplace(size_bytes, path);
@@ -49,16 +49,16 @@ Result<std::filesystem::path> Context::word_file(std::uint64_t size_bytes) {
 }
 
 Status Context::require_space(std::uint64_t size_bytes) const {
-  return bench::require_space(folder(), size_bytes);
+  return bench::require_space(directory(), size_bytes);
 }
 
 Result<Rounds> Context::run(std::string_view id,
                             unsigned rounds,
                             const std::vector<Variant>& variants) {
-  const auto tell = [this, id](std::size_t done, std::size_t total) {
+  const auto on_progress = [this, id](std::size_t done, std::size_t total) {
     report({done, total, "runs", std::string(id)});
   };
-  return run_rounds(variants, {.rounds = rounds, .warm_ups = 1, .on_progress = tell});
+  return run_rounds(variants, {.rounds = rounds, .warm_ups = 1, .on_progress = on_progress});
 }
 
 void Context::set_parameter(const std::string& name, nlohmann::json value) {
@@ -74,8 +74,8 @@ void Context::add(ResultRow row) {
 
 std::vector<std::string> Context::unknown_ids() const {
   std::vector<std::string> unknown;
-  std::set_difference(options_.only.begin(), options_.only.end(), asked_.begin(), asked_.end(),
-                      std::back_inserter(unknown));
+  std::set_difference(options_.only.begin(), options_.only.end(), known_ids_.begin(),
+                      known_ids_.end(), std::back_inserter(unknown));
   return unknown;
 }
 

@@ -1,10 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
-// What a benchmark is written against: a name to register, a Context to measure with. A body says
-// what is compared and what the goal is; order of runs, statistics, files, machine facts and JSON
-// are the frame's.
+// Interface of a benchmark: a name to register, and a Context to measure with. A body defines what
+// is compared and the goal. The frame provides the order of runs, statistics, files, machine facts
+// and JSON.
 //
 //   FOREBAY_BENCHMARK(solo, "many tasks of one process read one file") {
-//     if (context.wants("solo.warm.over_pread")) {
+//     if (context.is_selected("solo.warm.over_pread")) {
 //       const auto file = context.word_file(1_GiB);
 //       if (!file) return tl::unexpected(file.error());
 //       const auto rounds = context.run("solo.warm.over_pread", 5, {ours(*file), pread(*file)});
@@ -37,14 +37,14 @@
 namespace forebay::bench {
 
 using probe::Progress;
-using probe::Step;
-using probe::Telling;
+using probe::ProgressMode;
+using probe::ProgressStep;
 
-/// How large files are; the ids and the numbers of rounds are always the same.
+/// Size of files. The ids and the numbers of rounds do not depend on it.
 enum class Effort : std::uint8_t {
   kUsual,
-  kQuick,  ///< small ones: does it work?
-  kFull,   ///< larger than caches and budgets by far
+  kQuick,  ///< small files, for a check that it works
+  kFull,   ///< far larger than caches and budgets
 };
 
 /// A value for each Effort.
@@ -55,19 +55,19 @@ struct ByEffort {
   T full;
 };
 
-/// How one benchmark is run.
+/// Options of one run of a benchmark.
 struct RunOptions {
   Effort effort = Effort::kUsual;
-  std::filesystem::path folder;  ///< for files; removed by the caller afterwards
-  std::set<std::string> only;    ///< ids to measure; empty: all
-  Telling telling = Telling::kSilent;
+  std::filesystem::path directory;  ///< for files; removed by the caller afterwards
+  std::set<std::string> only;       ///< ids to measure; empty: all
+  ProgressMode progress_mode = ProgressMode::kSilent;
 };
 
-/// One run of one benchmark, as its body sees it. Used from the body's thread.
+/// One run of one benchmark. Used only from the body's thread.
 class Context {
  public:
   explicit Context(RunOptions options)
-      : options_(std::move(options)), progress_(options_.telling) {}
+      : options_(std::move(options)), progress_(options_.progress_mode) {}
 
   bool quick() const noexcept { return options_.effort == Effort::kQuick; }
   bool full() const noexcept { return options_.effort == Effort::kFull; }
@@ -76,63 +76,64 @@ class Context {
   T choose(const ByEffort<T>& values) const {
     return quick() ? values.quick : full() ? values.full : values.usual;
   }
-  /// `usual`, or `quick` in a quick run; a full one makes no difference.
+  /// `usual`, or `quick_one` in a quick run; a full run uses `usual`.
   template <class T>
   T choose(T usual, T quick_one) const {
     return choose(ByEffort<T>{.quick = quick_one, .usual = usual, .full = usual});
   }
 
-  /// True if `id` is to be measured. Every id of a body is asked about, or --only cannot know it.
-  bool wants(std::string_view id);
+  /// True if `id` is to be measured. A body must call it for each of its ids: others are unknown to
+  /// --only.
+  bool is_selected(std::string_view id);
 
-  /// For files of the body's own; everything in it is removed at the end.
-  const std::filesystem::path& folder() const noexcept { return options_.folder; }
+  /// For files of the body; its content is removed at the end.
+  const std::filesystem::path& directory() const noexcept { return options_.directory; }
 
   /// A file of `size_bytes` (a multiple of 8) whose 64-bit words are their offsets (word_file.hpp).
-  /// Made once for each size and shared by all ids of a run: open it for reading only.
+  /// Created once for each size and shared by all ids of a run: open it for reading only.
   Result<std::filesystem::path> word_file(std::uint64_t size_bytes);
 
-  /// Fails with kNoSpace if the folder cannot take `size_bytes`.
+  /// Fails with kNoSpace if the directory has less than `size_bytes` free.
   Status require_space(std::uint64_t size_bytes) const;
 
-  /// Runs variants in paired rounds after one warm-up round, and tells progress under the name of
+  /// Runs variants in paired rounds after one warm-up round, and reports progress under the name of
   /// `id`.
   Result<Rounds> run(std::string_view id, unsigned rounds, const std::vector<Variant>& variants);
 
-  /// Tells progress of work that is not in rounds.
-  void report(const Step& step) { progress_.report(step); }
+  /// Reports progress of work that is not in rounds.
+  void report(const ProgressStep& step) { progress_.report(step); }
 
-  /// Something that a reader must know to compare numbers: sizes, counts, plans.
+  /// Stores a fact that readers need to compare numbers: sizes, counts, plans.
   void set_parameter(const std::string& name, nlohmann::json value);
 
-  /// Adds a result; ids are unique. Parameters that belong to it are set before: whoever wants to
-  /// know of results is called now.
+  /// Adds a result; ids are unique. Set its parameters before: this calls the callback of
+  /// on_result().
   void add(ResultRow row);
-  /// Calls `heard` after each result.
-  void on_result(std::function<void()> heard) { on_result_ = std::move(heard); }
+  /// Calls `callback` after each result.
+  void on_result(std::function<void()> callback) { on_result_ = std::move(callback); }
 
-  /// Says why there is no result of this id here.
-  void leave_out(const std::string& id, std::string why) { left_out_[id] = std::move(why); }
+  /// Records why there is no result of this id.
+  void skip(const std::string& id, std::string why) { skipped_[id] = std::move(why); }
 
   const nlohmann::json& parameters() const noexcept { return parameters_; }
   const std::vector<ResultRow>& rows() const noexcept { return rows_; }
-  const std::map<std::string, std::string>& left_out() const noexcept { return left_out_; }
-  /// Ids of `only` that no call of wants() asked about.
+  const std::map<std::string, std::string>& skipped() const noexcept { return skipped_; }
+  /// Ids of `only` for which is_selected() was not called.
   std::vector<std::string> unknown_ids() const;
-  const std::set<std::string>& known_ids() const noexcept { return asked_; }
+  const std::set<std::string>& known_ids() const noexcept { return known_ids_; }
 
  private:
   RunOptions options_;
   Progress progress_;
-  std::set<std::string> asked_;
+  std::set<std::string> known_ids_;
   std::map<std::uint64_t, std::filesystem::path> word_files_;  // by size in bytes
   nlohmann::json parameters_ = nlohmann::json::object();
   std::vector<ResultRow> rows_;
-  std::map<std::string, std::string> left_out_;  // by id: why
+  std::map<std::string, std::string> skipped_;  // by id: the reason
   std::function<void()> on_result_;
 };
 
-/// A body returns an Error when the world failed; what it had added before is still reported.
+/// A body returns an Error if the environment fails; results added before are still reported.
 using BenchmarkBody = Status (*)(Context&);
 
 struct Benchmark {
@@ -144,7 +145,7 @@ struct Benchmark {
 /// All benchmarks of this program, by name.
 const std::map<std::string, Benchmark>& all_benchmarks();
 
-/// Used by FOREBAY_BENCHMARK; the value means nothing.
+/// Used by FOREBAY_BENCHMARK; the value has no meaning.
 bool register_benchmark(Benchmark benchmark);
 
 }  // namespace forebay::bench

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Processor time from the clocks and the threads from /proc/self/task.
+// Processor time from clocks, and threads from /proc/self/task.
 #include "bench/frame/clock.hpp"
 
 #include <algorithm>
@@ -26,9 +26,8 @@ double read_clock(clockid_t clock) {
   return seconds_of(now);
 }
 
-// The clock of any thread of this process, as the kernel numbers them (CPUCLOCK_PERTHREAD |
-// CPUCLOCK_SCHED below the inverted id). /proc/<id>/stat knows the same time only in ticks of 10
-// ms.
+// The CPU clock of a thread of this process, as the kernel numbers them (CPUCLOCK_PERTHREAD |
+// CPUCLOCK_SCHED below the inverted id). /proc/<id>/stat has the same time only in ticks of 10 ms.
 clockid_t clock_of(int thread) {
   return static_cast<clockid_t>(~static_cast<unsigned>(thread) << 3U | 6U);
 }
@@ -47,7 +46,7 @@ double thread_cpu_seconds() { return read_clock(CLOCK_THREAD_CPUTIME_ID); }
 
 std::vector<ThreadTime> thread_times() {
   std::vector<ThreadTime> threads;
-  std::error_code gone;  // a thread may end while we look, also between two steps
+  std::error_code gone;  // a thread may end meanwhile, also between two steps
   std::filesystem::directory_iterator entry("/proc/self/task", gone);
   for (; entry != std::filesystem::directory_iterator(); entry.increment(gone)) {
     const int id = std::atoi(entry->path().filename().c_str());

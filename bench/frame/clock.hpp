@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Time a benchmark took, on the wall and on processors.
+// Elapsed time and processor time.
 #pragma once
 
 #include <chrono>
@@ -8,7 +8,7 @@
 
 namespace forebay::bench {
 
-/// Starts when it is made.
+/// Starts when constructed.
 class Stopwatch {
  public:
   double seconds() const {
@@ -19,20 +19,20 @@ class Stopwatch {
   std::chrono::steady_clock::time_point start_ = std::chrono::steady_clock::now();
 };
 
-/// Processor time of this process, all threads, dead ones too; nanosecond resolution.
+/// Processor time of this process, including ended threads; nanosecond resolution.
 double process_cpu_seconds();
 
 /// Processor time of the calling thread.
 double thread_cpu_seconds();
 
-/// One thread of this process, kernel workers of an io_uring among them.
+/// One thread of this process, including kernel workers of io_uring.
 struct ThreadTime {
   int id = 0;
   std::string name;
   double cpu_seconds = 0;
 };
 
-/// All living threads, the calling one too.
+/// All living threads, including the calling one.
 std::vector<ThreadTime> thread_times();
 
 }  // namespace forebay::bench

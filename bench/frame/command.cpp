@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Parsing the command line by hand: six words, not worth a library that costs seconds to compile.
+// Parses the command line without a library: six options do not justify seconds of compilation.
 #include "bench/frame/command.hpp"
 
 #include <algorithm>
@@ -25,13 +25,13 @@ bool contains(std::span<const char* const> arguments, std::string_view word) {
 }
 
 // True if `argument` was an option without a value.
-bool take_flag(std::string_view argument, Command& command) {
+bool parse_flag(std::string_view argument, Command& command) {
   if (argument == "--quick") {
     command.effort = Effort::kQuick;
   } else if (argument == "--full") {
     command.effort = Effort::kFull;
   } else if (argument == "--progress") {
-    command.telling = Telling::kTell;
+    command.progress_mode = ProgressMode::kJsonLines;
   } else if (argument == "--list") {
     command.action = Action::kList;
   } else if (argument == "--clean") {
@@ -44,14 +44,14 @@ bool take_flag(std::string_view argument, Command& command) {
   return true;
 }
 
-// True if `option` takes a value, which it now has.
-bool take_value(std::string_view option, const std::string& value, Command& command) {
+// True if `option` takes a value, which is stored now.
+bool parse_value(std::string_view option, const std::string& value, Command& command) {
   if (option == "--dir") {
     command.parent = value;
   } else if (option == "--only") {
     command.only = split_ids(value);
-  } else if (option == "--so-far") {
-    command.so_far = value;
+  } else if (option == "--partial-results") {
+    command.partial_results = value;
   } else {
     return false;
   }
@@ -61,26 +61,27 @@ bool take_value(std::string_view option, const std::string& value, Command& comm
 }  // namespace
 
 const char* const kUsage =
-    "usage: forebay-bench NAME [--quick | --full] [--progress] [--dir DIR] [--only ID,...]\n"
-    "                     [--so-far FILE]\n"
+    "usage: forebay-bench NAME [--quick | --full] [--progress] [--dir DIRECTORY] [--only ID,...]\n"
+    "                     [--partial-results FILE]\n"
     "       forebay-bench --list\n"
-    "       forebay-bench --clean [--dir DIR]\n"
-    "Prints one JSON document. --progress writes JSON lines to standard error. --so-far has FILE\n"
-    "hold that document after each result, for when the run is ended. --clean removes from DIR\n"
-    "what killed runs have left.\n";
+    "       forebay-bench --clean [--dir DIRECTORY]\n"
+    "Prints one JSON document. --progress writes JSON lines to standard error. --partial-results\n"
+    "writes that document to FILE after each result, in case the run is ended. --clean removes "
+    "from\n"
+    "DIRECTORY what killed runs have left.\n";
 
 tl::expected<Command, std::string> parse_command(std::span<const char* const> arguments) {
   Command command;
   for (std::size_t i = 0; i < arguments.size(); ++i) {
     const std::string argument = arguments[i];
-    if (take_flag(argument, command)) continue;
+    if (parse_flag(argument, command)) continue;
     if (argument.rfind('-', 0) != 0) {
       if (!command.name.empty()) return Failure("only one benchmark at a time: " + argument);
       command.name = argument;
       continue;
     }
     const bool has_value = i + 1 < arguments.size();
-    if (!take_value(argument, has_value ? arguments[i + 1] : "", command)) {
+    if (!parse_value(argument, has_value ? arguments[i + 1] : "", command)) {
       return Failure("unknown option " + argument);
     }
     if (!has_value) return Failure(argument + " needs a value");
@@ -88,7 +89,8 @@ tl::expected<Command, std::string> parse_command(std::span<const char* const> ar
   }
   if (contains(arguments, "--quick") && contains(arguments, "--full"))
     return Failure("--quick excludes --full");
-  if (command.action == Action::kRun && command.name.empty()) return Failure("which benchmark?");
+  if (command.action == Action::kRun && command.name.empty())
+    return Failure("no benchmark; name one, or use --list");
   return command;
 }
 

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// The command line of forebay-bench, apart from main() so that it can be tested.
+// The command line of forebay-bench, separate from main() so that it can be tested.
 #pragma once
 
 #include <filesystem>
@@ -19,15 +19,16 @@ struct Command {
   Action action = Action::kRun;
   std::string name;
   Effort effort = Effort::kUsual;
-  Telling telling = Telling::kSilent;
-  std::filesystem::path parent = ".";  ///< the work folder is made in it
+  ProgressMode progress_mode = ProgressMode::kSilent;
+  std::filesystem::path parent = ".";  ///< the work directory is created in it
   std::set<std::string> only;
-  std::filesystem::path so_far;  ///< has the document of all results until now; empty: no file
+  /// Receives the document of all results so far; empty: no file.
+  std::filesystem::path partial_results;
 };
 
 extern const char* const kUsage;
 
-/// Arguments without the program's name; the failure is a line for the user.
+/// Parses arguments without the program's name; the failure is a line for the user.
 tl::expected<Command, std::string> parse_command(std::span<const char* const> arguments);
 
 /// [{"name","description"}], sorted by name.

@@ -1,23 +1,23 @@
 // SPDX-License-Identifier: Apache-2.0
-// A benchmark written against the frame, from registration to rows.
+// A benchmark in the frame, from registration to rows.
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
 #include "bench/frame/benchmark.hpp"
-#include "bench/frame/work_folder.hpp"
+#include "bench/frame/work_directory.hpp"
 
 namespace forebay::bench {
 namespace {
 
-FOREBAY_BENCHMARK(sample, "what a test needs") {
-  if (context.wants("sample.ratio")) {
+FOREBAY_BENCHMARK(sample, "a benchmark for tests") {
+  if (context.is_selected("sample.ratio")) {
     const Variant ours{"ours", {}, [] { return Result<double>(1.0); }};
     const Variant theirs{"theirs", {}, [] { return Result<double>(4.0); }};
     const auto rounds = context.run("sample.ratio", 5, {ours, theirs});
     if (!rounds) return tl::unexpected(rounds.error());
     context.add({"sample.ratio", "1", rounds->ratio("ours", "theirs"), Goal{0.5}, {}});
   }
-  if (context.wants("sample.fails")) {
+  if (context.is_selected("sample.fails")) {
     return failure({.kind = ErrorClass::kUnsupported, .operation = "measure"});
   }
   return {};
@@ -26,14 +26,14 @@ FOREBAY_BENCHMARK(sample, "what a test needs") {
 class ContextTest : public testing::Test {
  protected:
   Context context(std::set<std::string> only, Effort effort = Effort::kUsual) const {
-    return Context({effort, folder_.value().path(), std::move(only), Telling::kSilent});
+    return Context({effort, directory_.value().path(), std::move(only), ProgressMode::kSilent});
   }
-  Result<WorkFolder> folder_ = WorkFolder::make(".");
+  Result<WorkDirectory> directory_ = WorkDirectory::make(".");
 };
 
 TEST_F(ContextTest, registered_benchmark_is_found_by_name) {
   ASSERT_TRUE(all_benchmarks().contains("sample"));
-  EXPECT_EQ(all_benchmarks().at("sample").description, "what a test needs");
+  EXPECT_EQ(all_benchmarks().at("sample").description, "a benchmark for tests");
 }
 
 TEST_F(ContextTest, rows_before_a_failure_stay) {
@@ -45,7 +45,7 @@ TEST_F(ContextTest, rows_before_a_failure_stay) {
   EXPECT_EQ(all_ids.rows()[0].measured.runs, 5U);
 }
 
-TEST_F(ContextTest, who_wants_to_know_of_results_hears_of_each_at_once) {
+TEST_F(ContextTest, on_result_is_called_after_each_result) {
   Context all_ids = context({});
   std::vector<std::size_t> rows;
   all_ids.on_result([&] { rows.push_back(all_ids.rows().size()); });
@@ -54,20 +54,20 @@ TEST_F(ContextTest, who_wants_to_know_of_results_hears_of_each_at_once) {
   EXPECT_THAT(rows, testing::ElementsAre(1, 2));
 }
 
-TEST_F(ContextTest, only_the_wanted_ids_are_measured) {
+TEST_F(ContextTest, only_selected_ids_are_measured) {
   Context one_id = context({"sample.ratio"});
   EXPECT_TRUE(all_benchmarks().at("sample").body(one_id));
   EXPECT_THAT(one_id.unknown_ids(), testing::IsEmpty());
 }
 
-TEST_F(ContextTest, an_id_that_nobody_asked_about_is_unknown) {
+TEST_F(ContextTest, id_without_a_call_of_is_selected_is_unknown) {
   Context wrong = context({"sample.rati"});
   EXPECT_TRUE(all_benchmarks().at("sample").body(wrong));
   EXPECT_THAT(wrong.unknown_ids(), testing::ElementsAre("sample.rati"));
   EXPECT_THAT(wrong.known_ids(), testing::ElementsAre("sample.fails", "sample.ratio"));
 }
 
-TEST_F(ContextTest, a_word_file_is_made_once_for_each_size) {
+TEST_F(ContextTest, word_file_is_created_once_for_each_size) {
   Context measuring = context({});
   const auto first = measuring.word_file(4096);
   const auto again = measuring.word_file(4096);
@@ -90,8 +90,8 @@ TEST_F(ContextTest, each_effort_chooses_its_value) {
 
 TEST_F(ContextTest, the_same_id_twice_is_a_bug) {
   Context measuring = context({});
-  measuring.add({"a", "s", summarise({1}), std::nullopt, {}});
-  EXPECT_DEATH(measuring.add({"a", "s", summarise({1}), std::nullopt, {}}), "none_of");
+  measuring.add({"a", "s", summarize({1}), std::nullopt, {}});
+  EXPECT_DEATH(measuring.add({"a", "s", summarize({1}), std::nullopt, {}}), "none_of");
 }
 
 }  // namespace

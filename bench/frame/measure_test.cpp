@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// What measures must itself be right: memory that was used is seen, processor time goes to the
-// thread that spent it, and files hold what they promise.
+// Checks of the measuring code: memory in use is counted, processor time belongs to the thread that
+// spent it, and word files have their content.
 #include <algorithm>
 #include <atomic>
 #include <csignal>
@@ -17,10 +17,10 @@
 #include <unistd.h>
 
 #include "bench/frame/clock.hpp"
+#include "bench/frame/file_partition.hpp"
 #include "bench/frame/peak_memory.hpp"
-#include "bench/frame/slices.hpp"
 #include "bench/frame/word_file.hpp"
-#include "bench/frame/work_folder.hpp"
+#include "bench/frame/work_directory.hpp"
 
 namespace forebay::bench {
 namespace {
@@ -29,20 +29,20 @@ namespace fs = std::filesystem;
 
 constexpr std::size_t kMiB = 1U << 20U;
 
-// Two samples begun after now have surely seen what was there now.
-void await_samples(const PeakMemory& peak) {
+// Two samples that begin after this call include the present memory.
+void wait_for_samples(const PeakMemory& peak) {
   const std::uint64_t enough = peak.samples() + 2;
   while (peak.samples() < enough)
     std::this_thread::sleep_for(std::chrono::milliseconds(1));
 }
 
-TEST(PeakMemory, sees_memory_that_was_touched_and_given_back) {
+TEST(PeakMemory, includes_memory_that_was_touched_and_freed) {
   const std::uint64_t before = pss_bytes(getpid()).value();
   const auto peak = PeakMemory::start();
   ASSERT_TRUE(peak);
   {
     const std::vector<char> block(96 * kMiB, 'x');
-    await_samples(**peak);
+    wait_for_samples(**peak);
     ASSERT_EQ(block.back(), 'x');
   }
   const std::uint64_t peak_bytes = (*peak)->stop();
@@ -51,7 +51,7 @@ TEST(PeakMemory, sees_memory_that_was_touched_and_given_back) {
   EXPECT_EQ((*peak)->stop(), peak_bytes);
 }
 
-TEST(PeakMemory, a_process_that_is_gone_is_an_error) {
+TEST(PeakMemory, ended_process_fails) {
   const pid_t child = fork();
   ASSERT_GE(child, 0);
   if (child == 0) _exit(0);
@@ -84,14 +84,14 @@ TEST(ThreadTimes, name_the_thread_that_worked) {
   EXPECT_GE(process_cpu_seconds(), 0.05);
 }
 
-TEST(ThreadTimes, are_told_while_threads_come_and_go) {
-  constexpr int kLooks = 2000;
+TEST(ThreadTimes, listed_while_threads_start_and_end) {
+  constexpr int kSampleCount = 2000;
   std::atomic<bool> may_end{false};
   std::jthread maker([&] {
     while (!may_end)
       std::thread([] {}).join();
   });
-  for (int look = 0; look < kLooks; ++look) {
+  for (int look = 0; look < kSampleCount; ++look) {
     const auto threads = thread_times();
     EXPECT_TRUE(std::any_of(threads.begin(), threads.end(),
                             [](const ThreadTime& one) { return one.id == gettid(); }));
@@ -101,23 +101,23 @@ TEST(ThreadTimes, are_told_while_threads_come_and_go) {
 
 class WordFile : public testing::Test {
  protected:
-  Result<WorkFolder> folder_ = WorkFolder::make(".");
-  fs::path path_ = folder_.value().path() / "words";
+  Result<WorkDirectory> directory_ = WorkDirectory::make(".");
+  fs::path path_ = directory_.value().path() / "words";
 };
 
 TEST_F(WordFile, every_word_is_its_offset) {
   constexpr std::uint64_t kSize = 5 * kMiB + 8;
-  std::vector<std::uint64_t> told;
-  const auto note = [&told](std::uint64_t done, std::uint64_t) { told.push_back(done); };
+  std::vector<std::uint64_t> progress;
+  const auto note = [&progress](std::uint64_t done, std::uint64_t) { progress.push_back(done); };
   ASSERT_TRUE(write_word_file(path_, kSize, note));
-  EXPECT_THAT(told, testing::ElementsAre(4 * kMiB, kSize));
+  EXPECT_THAT(progress, testing::ElementsAre(4 * kMiB, kSize));
   ASSERT_EQ(fs::file_size(path_), kSize);
   std::vector<char> bytes(kSize);
   std::ifstream(path_, std::ios::binary).read(bytes.data(), static_cast<std::streamsize>(kSize));
-  EXPECT_EQ(first_wrong_word(std::as_bytes(std::span(bytes)), 0), std::nullopt);
+  EXPECT_EQ(first_mismatched_word(std::as_bytes(std::span(bytes)), 0), std::nullopt);
   std::memset(bytes.data() + 4 * kMiB + 16, 1, 1);
-  EXPECT_EQ(first_wrong_word(std::as_bytes(std::span(bytes)), 0), 4 * kMiB + 16);
-  EXPECT_EQ(first_wrong_word(std::as_bytes(std::span(bytes).first(64)), 8), 8U);
+  EXPECT_EQ(first_mismatched_word(std::as_bytes(std::span(bytes)), 0), 4 * kMiB + 16);
+  EXPECT_EQ(first_mismatched_word(std::as_bytes(std::span(bytes).first(64)), 8), 8U);
 }
 
 TEST_F(WordFile, an_existing_file_is_not_overwritten) {
@@ -128,7 +128,7 @@ TEST_F(WordFile, an_existing_file_is_not_overwritten) {
   EXPECT_EQ(fs::file_size(path_), 4U);
 }
 
-TEST_F(WordFile, too_large_a_file_fails_before_its_first_byte) {
+TEST_F(WordFile, too_large_file_fails_before_its_first_byte) {
   const Status made = write_word_file(path_, std::uint64_t{1} << 60U);
   ASSERT_FALSE(made);
   EXPECT_EQ(made.error().kind(), ErrorClass::kNoSpace);
@@ -136,24 +136,24 @@ TEST_F(WordFile, too_large_a_file_fails_before_its_first_byte) {
   EXPECT_FALSE(fs::exists(path_));
 }
 
-TEST(WorkFolder, is_gone_with_its_files) {
+TEST(WorkDirectory, removed_with_its_files) {
   fs::path path;
   {
-    const auto folder = WorkFolder::make(".");
-    ASSERT_TRUE(folder);
-    path = folder->path();
+    const auto directory = WorkDirectory::make(".");
+    ASSERT_TRUE(directory);
+    path = directory->path();
     std::ofstream(path / "file") << "x";
     ASSERT_TRUE(fs::exists(path / "file"));
   }
   EXPECT_FALSE(fs::exists(path));
 }
 
-TEST(WorkFolder, ends_what_is_mounted_in_it) {
+TEST(WorkDirectory, unmounts_what_is_mounted_in_it) {
   fs::path path;
   {
-    const auto folder = WorkFolder::make(".");
-    ASSERT_TRUE(folder);
-    path = folder->path();
+    const auto directory = WorkDirectory::make(".");
+    ASSERT_TRUE(directory);
+    path = directory->path();
     const fs::path point = path / "mounted here";
     fs::create_directory(point);
     if (mount("test", point.c_str(), "tmpfs", 0, "size=1m") != 0) GTEST_SKIP() << "no tmpfs";
@@ -162,19 +162,19 @@ TEST(WorkFolder, ends_what_is_mounted_in_it) {
   EXPECT_FALSE(fs::exists(path));
 }
 
-TEST(WorkFolder, missing_parent_is_an_error) {
-  const auto folder = WorkFolder::make("/no/such/folder");
-  ASSERT_FALSE(folder);
-  EXPECT_EQ(folder.error().kind(), ErrorClass::kNotFound);
+TEST(WorkDirectory, missing_parent_fails) {
+  const auto directory = WorkDirectory::make("/no/such/directory");
+  ASSERT_FALSE(directory);
+  EXPECT_EQ(directory.error().kind(), ErrorClass::kNotFound);
 }
 
-/// A process with a work folder, waiting to be ended.
-struct OtherRun {
+/// A process with a work directory, waiting for a signal.
+struct RunProcess {
   pid_t process = -1;
-  fs::path folder;
+  fs::path directory;
 
-  /// What it returned, or the signal that ended it.
-  int end(int signal_number) const {
+  /// Its exit code, or the signal that ended it.
+  int terminate(int signal_number) const {
     kill(process, signal_number);
     int status = 0;
     EXPECT_EQ(waitpid(process, &status, 0), process);
@@ -182,17 +182,17 @@ struct OtherRun {
   }
 };
 
-// The child tells its folder through a pipe once signals are taken care of.
-OtherRun start_run() {
+// The child sends its directory through a pipe once signals are handled.
+RunProcess start_run() {
   int ends[2];
   EXPECT_EQ(pipe(ends), 0);
-  OtherRun run{.process = fork()};
+  RunProcess run{.process = fork()};
   if (run.process == 0) {
-    const auto folder = WorkFolder::make(".");
-    if (!folder) _exit(1);
-    remove_on_signals(folder->path());
-    std::ofstream(folder->path() / "file") << "x";
-    const std::string path = folder->path().string();
+    const auto directory = WorkDirectory::make(".");
+    if (!directory) _exit(1);
+    remove_on_signals(directory->path());
+    std::ofstream(directory->path() / "file") << "x";
+    const std::string path = directory->path().string();
     if (::write(ends[1], path.data(), path.size()) < 0) _exit(1);
     for (;;)
       pause();
@@ -201,18 +201,18 @@ OtherRun start_run() {
   char path[4096] = {};
   EXPECT_GT(::read(ends[0], path, sizeof(path) - 1), 0);
   ::close(ends[0]);
-  run.folder = path;
-  EXPECT_TRUE(fs::exists(run.folder / "file"));
+  run.directory = path;
+  EXPECT_TRUE(fs::exists(run.directory / "file"));
   return run;
 }
 
-TEST(WorkFolder, is_removed_when_the_process_is_terminated) {
-  const OtherRun run = start_run();
-  EXPECT_EQ(run.end(SIGTERM), 128 + SIGTERM);
-  EXPECT_FALSE(fs::exists(run.folder));
+TEST(WorkDirectory, removed_when_the_process_is_terminated) {
+  const RunProcess run = start_run();
+  EXPECT_EQ(run.terminate(SIGTERM), 128 + SIGTERM);
+  EXPECT_FALSE(fs::exists(run.directory));
 }
 
-/// Bytes of huge pages in the mapping that begins at `address`, as the kernel tells.
+/// Bytes of huge pages in the mapping that begins at `address`, as the kernel reports.
 std::uint64_t huge_bytes_at(const void* address) {
   std::ostringstream beginning;
   beginning << std::hex << reinterpret_cast<std::uintptr_t>(address) << '-';
@@ -226,9 +226,9 @@ std::uint64_t huge_bytes_at(const void* address) {
   return 0;
 }
 
-TEST(TouchedMemory, is_there_at_once_and_in_huge_pages_where_the_system_has_some) {
+TEST(PrefaultedMemory, prefaulted_and_in_huge_pages_where_available) {
   constexpr std::uint64_t kBytes = 8 * kMiB + 8;
-  const auto memory = TouchedMemory::make(kBytes);
+  const auto memory = PrefaultedMemory::make(kBytes);
   ASSERT_TRUE(memory) << memory.error().message();
   const auto bytes = memory->bytes();
   EXPECT_EQ(bytes.size(), kBytes);
@@ -239,34 +239,34 @@ TEST(TouchedMemory, is_there_at_once_and_in_huge_pages_where_the_system_has_some
   std::ifstream setting("/sys/kernel/mm/transparent_hugepage/enabled");
   std::string words;
   std::getline(setting, words);
-  if (words.empty() || words.find("[never]") != std::string::npos) return;  // it has none
+  if (words.empty() || words.find("[never]") != std::string::npos) return;  // no huge pages
   EXPECT_GT(huge_bytes_at(bytes.data()), 0U);
 }
 
-TEST(TouchedMemory, that_is_not_to_be_had_is_a_failure_and_no_exception) {
-  const auto memory = TouchedMemory::make(1ULL << 60U);
+TEST(PrefaultedMemory, allocation_failure_is_an_error_not_an_exception) {
+  const auto memory = PrefaultedMemory::make(1ULL << 60U);
   ASSERT_FALSE(memory);
   EXPECT_THAT(memory.error().message(), testing::HasSubstr("1152921504606846976 bytes"));
 }
 
-TEST(WorkFolder, of_a_killed_process_is_removed_by_the_next_one) {
-  const OtherRun killed = start_run();
-  const OtherRun living = start_run();
-  EXPECT_EQ(killed.end(SIGKILL), SIGKILL);
-  EXPECT_TRUE(fs::exists(killed.folder));
-  const auto next = WorkFolder::make(".");
-  EXPECT_FALSE(fs::exists(killed.folder));
-  EXPECT_TRUE(fs::exists(living.folder / "file"));
+TEST(WorkDirectory, directory_of_a_killed_process_is_removed_by_the_next) {
+  const RunProcess killed = start_run();
+  const RunProcess living = start_run();
+  EXPECT_EQ(killed.terminate(SIGKILL), SIGKILL);
+  EXPECT_TRUE(fs::exists(killed.directory));
+  const auto next = WorkDirectory::make(".");
+  EXPECT_FALSE(fs::exists(killed.directory));
+  EXPECT_TRUE(fs::exists(living.directory / "file"));
   EXPECT_TRUE(fs::exists(next->path()));
-  living.end(SIGTERM);
+  living.terminate(SIGTERM);
 }
 
-TEST(WorkFolder, of_a_run_that_is_being_killed_is_waited_for) {
-  const OtherRun killed = start_run();
-  std::thread other([&] { EXPECT_EQ(killed.end(SIGKILL), SIGKILL); });
-  remove_what_is_left(".");
+TEST(WorkDirectory, cleanup_waits_for_a_run_that_is_ending) {
+  const RunProcess killed = start_run();
+  std::thread other([&] { EXPECT_EQ(killed.terminate(SIGKILL), SIGKILL); });
+  remove_stale_directories(".");
   other.join();
-  EXPECT_FALSE(fs::exists(killed.folder));
+  EXPECT_FALSE(fs::exists(killed.directory));
 }
 
 }  // namespace

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// The sampling thread, and reading Pss from /proc.
+// The sampling thread, and the parser of Pss in /proc.
 #include "bench/frame/peak_memory.hpp"
 
 #include <algorithm>
@@ -23,8 +23,8 @@ namespace {
 
 constexpr std::chrono::milliseconds kPeriod{20};
 
-// Benchmarks begin to use processors from the first one; the sampler keeps out of their way as long
-// as one is free.
+// Benchmarks use processors from the first one on: the sampler avoids them while the last one is
+// free.
 void move_to_last_processor() {
   cpu_set_t usable;
   CPU_ZERO(&usable);
@@ -43,7 +43,7 @@ void move_to_last_processor() {
 
 Result<std::uint64_t> pss_bytes(pid_t process) {
   const std::string path = fmt::format("/proc/{}/smaps_rollup", process);
-  // The first line names a mapping; "Pss:" stands on a line of its own behind it.
+  // The first line names a mapping; "Pss:" is on a later line.
   const std::string value = probe::value_after(probe::read_text(path), "Pss:");
   if (value.empty()) {
     const int error_number = access(path.c_str(), R_OK) == 0 ? ESRCH : errno;
@@ -93,7 +93,7 @@ class PeakMemory::Sampler {
   }
 
   std::vector<pid_t> processes_;
-  std::uint64_t peak_bytes_ = 0;  // the thread's own until it is joined
+  std::uint64_t peak_bytes_ = 0;  // written by the thread until it is joined
   std::atomic<std::uint64_t> samples_ = 0;
   std::mutex mutex_;
   std::condition_variable wake_;

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Runs one benchmark and prints one JSON document about it. `forebay bench` calls programs that do
-// this and draws tables and pictures.
+// Runs one benchmark and prints one JSON document about it. `forebay bench` calls such programs and
+// draws tables and figures.
 #include "bench/frame/program.hpp"
 
 #include <forebay/config.hpp>
@@ -18,20 +18,20 @@
 #include "base/descriptor.hpp"
 #include "bench/frame/clock.hpp"
 #include "bench/frame/command.hpp"
-#include "bench/frame/work_folder.hpp"
-#include "model/profile_place.hpp"
+#include "bench/frame/work_directory.hpp"
+#include "model/profile_path.hpp"
 #include "storage/file_system.hpp"
 #include "stream/in_flight_limit.hpp"
 #include "tools/probe/file_system.hpp"
-#include "tools/probe/machine.hpp"
+#include "tools/probe/host_info.hpp"
 
 namespace forebay::bench {
 namespace {
 
 void print(const nlohmann::json& document) { std::puts(probe::document_text(document).c_str()); }
 
-/// In place of what was there, whole or not at all; where that fails there is what was there.
-void keep(const nlohmann::json& document, const std::filesystem::path& path) {
+/// Replaces the file atomically. After a failure the former file remains.
+void save_document(const nlohmann::json& document, const std::filesystem::path& path) {
   auto made = TemporaryFile::create_beside(path);
   if (!made) return;
   std::ofstream file(made->path());
@@ -40,37 +40,37 @@ void keep(const nlohmann::json& document, const std::filesystem::path& path) {
   if (file) std::ignore = made->publish();
 }
 
-// How many bytes streams may have under way in the folder, and by which profile: benchmarks run
-// with that of whoever runs them, as programs do.
-nlohmann::json limit_of(const std::filesystem::path& folder) {
-  const std::string path = model::profile_in_force(process_environment());
+// The limit of bytes in flight for streams to the directory, and its profile: benchmarks use the
+// profile of their user, as programs do.
+nlohmann::json limit_of(const std::filesystem::path& directory) {
+  const std::string path = model::active_profile_path(process_environment());
   const auto profile = path.empty() ? model::Profile() : model::load_profile(path);
   if (!profile) return {{"profile", path}, {"reason", profile.error().message()}};
-  const Descriptor opened(::open(folder.c_str(), O_RDONLY | O_DIRECTORY | O_CLOEXEC));
+  const Descriptor opened(::open(directory.c_str(), O_RDONLY | O_DIRECTORY | O_CLOEXEC));
   const auto limit =
-      stream::in_flight_limit(*profile, folder, storage::file_system_of(opened.get()));
+      stream::in_flight_limit(*profile, directory, storage::file_system_of(opened.get()));
   return {{"profile", path.empty() ? nlohmann::json() : nlohmann::json(path)},
           {"bytes", limit.bytes},
           {"reason", limit.reason}};
 }
 
-// What the machine is, and how busy others kept it while we measured.
+// Facts about the machine, and the load by other programs during the measurement.
 class MachineBlock {
  public:
-  explicit MachineBlock(const std::filesystem::path& folder) {
-    json_ = to_json(probe::describe_machine());
-    json_["load_before"] = to_json(probe::current_load());
-    if (const auto found = probe::describe_file_system(folder)) {
+  explicit MachineBlock(const std::filesystem::path& directory) {
+    json_ = to_json(probe::describe_host());
+    json_["load_before"] = to_json(probe::current_load_average());
+    if (const auto found = probe::describe_file_system(directory)) {
       json_["file_system"] = to_json(*found);
     }
-    json_["in_flight"] = limit_of(folder);
+    json_["in_flight"] = limit_of(directory);
   }
 
   nlohmann::json finish() {
-    // The other ranks of a job are not others.
+    // Other ranks of the job do not count as other programs.
     const double others_seconds =
         probe::busy_cpu_seconds() - busy_before_ - (probe::program_cpu_seconds() - own_before_);
-    json_["load_after"] = to_json(probe::current_load());
+    json_["load_after"] = to_json(probe::current_load_average());
     json_["others_busy_cores"] = std::max(0.0, others_seconds / watch_.seconds());
     return json_;
   }
@@ -100,29 +100,30 @@ nlohmann::json parameters_of(const Context& context, const Command& command) {
   return parameters;
 }
 
-std::string unknown_text(const Context& context) {
-  std::string text = "no such id: " + context.unknown_ids().front() + "; there are:";
+std::string unknown_id_message(const Context& context) {
+  std::string text = "unknown id: " + context.unknown_ids().front() + "; valid ids:";
   for (const std::string& id : context.known_ids())
     text += " " + id;
   return text;
 }
 
 int run(const Benchmark& benchmark, const Command& command) {
-  const Result<WorkFolder> folder = WorkFolder::make(command.parent);
-  if (!folder) return probe::print_error(folder.error());
-  remove_on_signals(folder->path());
-  Context context({command.effort, folder->path(), command.only, command.telling});
-  MachineBlock machine(folder->path());
+  const Result<WorkDirectory> directory = WorkDirectory::make(command.parent);
+  if (!directory) return probe::print_error(directory.error());
+  remove_on_signals(directory->path());
+  Context context({command.effort, directory->path(), command.only, command.progress_mode});
+  MachineBlock machine(directory->path());
   const auto document = [&] {
     return to_json(Report{benchmark.name, parameters_of(context, command), machine.finish(),
-                          context.rows(), context.left_out()});
+                          context.rows(), context.skipped()});
   };
-  if (!command.so_far.empty()) context.on_result([&] { keep(document(), command.so_far); });
+  if (!command.partial_results.empty())
+    context.on_result([&] { save_document(document(), command.partial_results); });
   const Status status = run_body(benchmark, context);
   if (status && !context.unknown_ids().empty())
-    return probe::print_usage_error(unknown_text(context));
+    return probe::print_usage_error(unknown_id_message(context));
   print(document());
-  return status ? probe::kExitDone : probe::print_error(status.error());
+  return status ? probe::kExitSuccess : probe::print_error(status.error());
 }
 
 }  // namespace
@@ -132,16 +133,16 @@ int run_program(std::span<const char* const> words) {
   if (!command) return probe::print_usage_error(command.error());
   if (command->action == Action::kHelp) {
     std::fputs(kUsage, stdout);
-    return probe::kExitDone;
+    return probe::kExitSuccess;
   }
   if (command->action == Action::kList) {
     print(list_json(all_benchmarks()));
-    return probe::kExitDone;
+    return probe::kExitSuccess;
   }
   if (command->action == Action::kClean) {
-    remove_what_is_left(command->parent);
+    remove_stale_directories(command->parent);
     print(nlohmann::json::object());
-    return probe::kExitDone;
+    return probe::kExitSuccess;
   }
   const auto found = all_benchmarks().find(command->name);
   if (found == all_benchmarks().end())

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Reading a file of words as a stream, in records, as programs do that know nothing of Forebay.
+// Reads a file of words as a stream of records, like programs without Forebay.
 #pragma once
 
 #include <forebay/error.hpp>
@@ -14,8 +14,8 @@
 
 namespace forebay::bench {
 
-/// Reads a stream in records to its end; fails unless every record is in its place. One template
-/// for all, so that each is called by its own type, and as little as possible happens besides.
+/// Reads a stream of records to its end; fails unless every record is in its place. A template, so
+/// that each stream is called by its type, with little other work.
 template <std::size_t kRecordBytes, class Stream>
 Status read_records(Stream& stream, std::uint64_t file_bytes) {
   std::array<std::uint64_t, kRecordBytes / sizeof(std::uint64_t)> record{};
@@ -29,7 +29,7 @@ Status read_records(Stream& stream, std::uint64_t file_bytes) {
   return failure({.kind = ErrorClass::kDamage, .operation = "read records", .offset_bytes = at});
 }
 
-/// Seconds to open a file as a std::ifstream and read it so.
+/// Seconds to open a file as a std::ifstream and read it with read_records().
 template <std::size_t kRecordBytes>
 Result<double> time_ifstream(const std::filesystem::path& path, std::uint64_t file_bytes) {
   const Stopwatch watch;

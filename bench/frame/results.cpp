@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Results as JSON, in the form that results.hpp promises.
+// Results as JSON, in the form that results.hpp defines.
 #include "bench/frame/results.hpp"
 
 namespace forebay::bench {
@@ -20,12 +20,12 @@ void add_goal(nlohmann::json& row, const Summary& measured, const std::optional<
   if (!goal) return;
   row["goal"] = goal->value;
   row["better"] = goal->better == Better::kLower ? "lower" : "higher";
-  row["met"] = meets(measured, *goal);
+  row["met"] = is_goal_met(measured, *goal);
 }
 
 }  // namespace
 
-bool meets(const Summary& measured, const Goal& goal) noexcept {
+bool is_goal_met(const Summary& measured, const Goal& goal) noexcept {
   return goal.better == Better::kLower ? measured.median <= goal.value
                                        : measured.median >= goal.value;
 }
@@ -47,7 +47,7 @@ nlohmann::json to_json(const Report& report) {
     results.push_back(to_json(row));
   return {{"benchmark", report.benchmark},   {"version", FOREBAY_VERSION},
           {"parameters", report.parameters}, {"machine", report.machine},
-          {"results", std::move(results)},   {"left_out", nlohmann::json(report.left_out)}};
+          {"results", std::move(results)},   {"skipped", nlohmann::json(report.skipped)}};
 }
 
 }  // namespace forebay::bench

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// The results of a benchmark and the one JSON form in which they leave it. The form is fixed:
-// tables, plots and comparisons over years read it.
+// The results of a benchmark and their JSON form. The form is fixed: tables, plots and comparisons
+// over years read it.
 #pragma once
 
 #include <cstdint>
@@ -17,13 +17,13 @@ namespace forebay::bench {
 
 enum class Better : std::uint8_t { kLower, kHigher };
 
-/// What a result should reach. Printed and compared, never a reason to fail.
+/// Target of a result. Printed and compared; missing it is not a failure.
 struct Goal {
   double value = 0;
   Better better = Better::kLower;
 };
 
-/// What others reach at the same task in the same run: shown beside a result.
+/// What another program reaches at the same task in the same run: shown beside a result.
 struct Peer {
   std::string name;
   std::string unit;
@@ -40,24 +40,24 @@ struct ResultRow {
 };
 
 /// True if the median reaches the goal.
-bool meets(const Summary& measured, const Goal& goal) noexcept;
+bool is_goal_met(const Summary& measured, const Goal& goal) noexcept;
 
 /// {"id","value","unit","spread":[low,high],"spread_kind","runs","goal","better","met",
 /// "peers":{name: {"value","unit","spread","spread_kind","runs"}}}; goal, better and met are null
-/// where there is no goal.
+/// without a goal.
 nlohmann::json to_json(const ResultRow& row);
 
-/// Everything that a run says.
+/// The output of a run.
 struct Report {
   std::string benchmark;
   nlohmann::json parameters = nlohmann::json::object();
   nlohmann::json machine = nlohmann::json::object();
   std::vector<ResultRow> rows;
-  std::map<std::string, std::string> left_out = {};  ///< by id: why it has no row here
+  std::map<std::string, std::string> skipped = {};  ///< by id: the reason why it has no row
 };
 
-/// {"benchmark","version","parameters","machine","results":[...],"left_out":{id: why}}; version is
-/// Forebay's.
+/// {"benchmark","version","parameters","machine","results":[...],"skipped":{id: reason}}; version
+/// is Forebay's.
 nlohmann::json to_json(const Report& report);
 
 }  // namespace forebay::bench

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// The JSON form is a promise: its keys are written out here, so that a change of them is a change
-// of this file.
+// The JSON form is fixed: its keys are spelled out here, so that a change of them changes this
+// file.
 #include "bench/frame/results.hpp"
 
 #include <gmock/gmock.h>
@@ -16,9 +16,9 @@ using nlohmann::json;
 TEST(Results, row_with_goal_and_peer_has_exactly_these_keys) {
   const ResultRow row{.id = "solo.warm.over_pread",
                       .unit = "1",
-                      .measured = summarise({0.5, 0.75, 0.25}),
+                      .measured = summarize({0.5, 0.75, 0.25}),
                       .goal = Goal{0.75},
-                      .peers = {{"pread", "s", summarise({2.0})}}};
+                      .peers = {{"pread", "s", summarize({2.0})}}};
   EXPECT_EQ(to_json(row), json::parse(R"({
       "id": "solo.warm.over_pread", "value": 0.5, "unit": "1", "spread": [0.25, 0.75],
       "spread_kind": "range", "runs": 3, "goal": 0.75, "better": "lower", "met": true,
@@ -26,9 +26,9 @@ TEST(Results, row_with_goal_and_peer_has_exactly_these_keys) {
                           "spread_kind": "range", "runs": 1}}})"));
 }
 
-TEST(Results, row_without_goal_says_so_with_nulls) {
+TEST(Results, row_without_goal_has_nulls) {
   const json row = to_json(ResultRow{
-      .id = "x", .unit = "s", .measured = summarise({1}), .goal = std::nullopt, .peers = {}});
+      .id = "x", .unit = "s", .measured = summarize({1}), .goal = std::nullopt, .peers = {}});
   EXPECT_TRUE(row["goal"].is_null());
   EXPECT_TRUE(row["better"].is_null());
   EXPECT_TRUE(row["met"].is_null());
@@ -36,15 +36,15 @@ TEST(Results, row_without_goal_says_so_with_nulls) {
 }
 
 TEST(Results, goal_is_met_at_its_value_in_its_direction) {
-  EXPECT_TRUE(meets(summarise({0.75}), {0.75, Better::kLower}));
-  EXPECT_FALSE(meets(summarise({0.76}), {0.75, Better::kLower}));
-  EXPECT_TRUE(meets(summarise({0.75}), {0.75, Better::kHigher}));
-  EXPECT_FALSE(meets(summarise({0.74}), {0.75, Better::kHigher}));
+  EXPECT_TRUE(is_goal_met(summarize({0.75}), {0.75, Better::kLower}));
+  EXPECT_FALSE(is_goal_met(summarize({0.76}), {0.75, Better::kLower}));
+  EXPECT_TRUE(is_goal_met(summarize({0.75}), {0.75, Better::kHigher}));
+  EXPECT_FALSE(is_goal_met(summarize({0.74}), {0.75, Better::kHigher}));
 }
 
 TEST(Results, report_has_exactly_these_keys) {
   Report report{.benchmark = "solo", .rows = {}};
-  report.rows.push_back({"a", "1", summarise({1}), std::nullopt, {}});
+  report.rows.push_back({"a", "1", summarize({1}), std::nullopt, {}});
   const json document = to_json(report);
   EXPECT_EQ(document.size(), 6U);
   EXPECT_EQ(document["benchmark"], "solo");
@@ -52,7 +52,7 @@ TEST(Results, report_has_exactly_these_keys) {
   EXPECT_EQ(document["parameters"], json::object());
   EXPECT_EQ(document["machine"], json::object());
   EXPECT_EQ(document["results"][0]["id"], "a");
-  EXPECT_EQ(document["left_out"], json::object());
+  EXPECT_EQ(document["skipped"], json::object());
 }
 
 TEST(Command, options_and_name_come_in_any_order) {
@@ -62,30 +62,30 @@ TEST(Command, options_and_name_come_in_any_order) {
   ASSERT_TRUE(command) << command.error();
   EXPECT_EQ(command->name, "solo");
   EXPECT_EQ(command->effort, Effort::kQuick);
-  EXPECT_EQ(command->telling, Telling::kTell);
+  EXPECT_EQ(command->progress_mode, ProgressMode::kJsonLines);
   EXPECT_EQ(command->parent, "/d");
   EXPECT_THAT(command->only, testing::ElementsAre("a", "b"));
 }
 
-TEST(Command, large_files_are_asked_for) {
+TEST(Command, full_option_is_parsed) {
   const std::vector<const char*> words = {"solo", "--full"};
   EXPECT_EQ(parse_command(words)->effort, Effort::kFull);
 }
 
-TEST(Command, results_until_now_are_asked_for) {
-  const std::vector<const char*> words = {"solo", "--so-far", "/d/file"};
-  EXPECT_EQ(parse_command(words)->so_far, "/d/file");
+TEST(Command, partial_results_option_is_parsed) {
+  const std::vector<const char*> words = {"solo", "--partial-results", "/d/file"};
+  EXPECT_EQ(parse_command(words)->partial_results, "/d/file");
 }
 
-TEST(Command, wrong_usage_is_told_in_words) {
-  const auto complaint = [](std::vector<const char*> words) {
+TEST(Command, wrong_usage_has_an_error_text) {
+  const auto parse_error = [](std::vector<const char*> words) {
     return parse_command(words).error();
   };
-  EXPECT_EQ(complaint({}), "which benchmark?");
-  EXPECT_EQ(complaint({"a", "b"}), "only one benchmark at a time: b");
-  EXPECT_EQ(complaint({"a", "--fast"}), "unknown option --fast");
-  EXPECT_EQ(complaint({"a", "--dir"}), "--dir needs a value");
-  EXPECT_EQ(complaint({"--full", "a", "--quick"}), "--quick excludes --full");
+  EXPECT_EQ(parse_error({}), "no benchmark; name one, or use --list");
+  EXPECT_EQ(parse_error({"a", "b"}), "only one benchmark at a time: b");
+  EXPECT_EQ(parse_error({"a", "--fast"}), "unknown option --fast");
+  EXPECT_EQ(parse_error({"a", "--dir"}), "--dir needs a value");
+  EXPECT_EQ(parse_error({"--full", "a", "--quick"}), "--quick excludes --full");
 }
 
 TEST(Command, list_names_and_describes) {

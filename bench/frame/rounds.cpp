@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Running variants in changing order and pairing what they measured.
+// Runs variants in alternating order and pairs their values.
 #include "bench/frame/rounds.hpp"
 
 #include <algorithm>
@@ -10,7 +10,7 @@
 namespace forebay::bench {
 namespace {
 
-Error named(const Error& error, const std::string& variant) {
+Error prefix_operation(const Error& error, const std::string& variant) {
   return Error({.kind = error.kind(),
                 .operation = variant + ": " + error.operation(),
                 .path = error.path(),
@@ -22,11 +22,11 @@ Error named(const Error& error, const std::string& variant) {
 Result<double> run_once(const Variant& variant) {
   if (variant.prepare) {
     if (const Status ready = variant.prepare(); !ready) {
-      return tl::unexpected(named(ready.error(), variant.name));
+      return tl::unexpected(prefix_operation(ready.error(), variant.name));
     }
   }
   Result<double> value = variant.measure();
-  if (!value) return tl::unexpected(named(value.error(), variant.name));
+  if (!value) return tl::unexpected(prefix_operation(value.error(), variant.name));
   FOREBAY_ASSERT(std::isfinite(*value));
   return value;
 }
@@ -48,11 +48,11 @@ const std::vector<double>& Rounds::values(std::string_view name) const {
 }
 
 Summary Rounds::ratio(std::string_view over, std::string_view under) const {
-  return summarise(ratios(values(over), values(under)));
+  return summarize(ratios(values(over), values(under)));
 }
 
 Summary Rounds::difference(std::string_view from, std::string_view what) const {
-  return summarise(differences(values(from), values(what)));
+  return summarize(differences(values(from), values(what)));
 }
 
 Result<Rounds> run_rounds(const std::vector<Variant>& variants, const RoundOptions& options) {
@@ -65,10 +65,10 @@ Result<Rounds> run_rounds(const std::vector<Variant>& variants, const RoundOptio
   const std::size_t all_rounds = options.warm_ups + options.rounds;
   std::size_t done = 0;
   for (std::size_t round = 0; round < all_rounds; ++round) {
-    for (const std::size_t which : order_of_round(round, variants.size())) {
-      const Result<double> value = run_once(variants[which]);
+    for (const std::size_t index : order_of_round(round, variants.size())) {
+      const Result<double> value = run_once(variants[index]);
       if (!value) return tl::unexpected(value.error());
-      if (round >= options.warm_ups) result.add(which, *value);
+      if (round >= options.warm_ups) result.add(index, *value);
       if (options.on_progress) options.on_progress(++done, all_rounds * variants.size());
     }
   }

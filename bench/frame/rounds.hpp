@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// Paired rounds: every round runs each variant once, in changing order, and a ratio is taken within
-// a round. On a shared machine absolute times drift by tens of percent within minutes; ratios of
-// neighbours do not.
+// Paired rounds: every round runs each variant once, in alternating order, and ratios are taken
+// within a round. On a shared machine absolute times drift by tens of percent within minutes;
+// ratios within a round do not.
 #pragma once
 
 #include <forebay/error.hpp>
@@ -16,19 +16,19 @@
 
 namespace forebay::bench {
 
-/// One way of doing the same thing.
+/// One way to do a task.
 struct Variant {
   std::string name;
-  /// Brings the world to where `measure` may start (drops a file from the page cache, ...). Not
-  /// timed; may be absent.
+  /// Brings the system to the state in which `measure` may start (drops a file from the page cache,
+  /// ...). Not timed; may be absent.
   std::function<Status()> prepare;
-  /// Does it once and returns what is compared: seconds, mostly, taken with a Stopwatch by the body
-  /// itself.
+  /// Does the task once and returns the compared value: mostly seconds, timed with a Stopwatch
+  /// inside.
   std::function<Result<double>()> measure;
 };
 
-/// The order of variants in a round: 0 1 | 1 0 | 1 0 | 0 1 for two of them, so that drift hits each
-/// alike. Pure.
+/// The order of variants in a round: 0 1 | 1 0 | 1 0 | 0 1 for two of them, so that drift affects
+/// each alike. Pure.
 std::vector<std::size_t> order_of_round(std::size_t round, std::size_t variant_count);
 
 /// The samples of all rounds.
@@ -39,13 +39,12 @@ class Rounds {
 
   void add(std::size_t variant, double value) { values_[variant].push_back(value); }
 
-  /// Samples of a variant, one for each round, in the order of rounds. The name must be one of
-  /// them.
+  /// Samples of a variant, one for each round, in the order of rounds. `name` must be a variant's.
   const std::vector<double>& values(std::string_view name) const;
-  Summary summary(std::string_view name) const { return summarise(values(name)); }
-  /// Of the ratios within each round.
+  Summary summary(std::string_view name) const { return summarize(values(name)); }
+  /// Summary of the ratios within each round.
   Summary ratio(std::string_view over, std::string_view under) const;
-  /// Of the differences within each round.
+  /// Summary of the differences within each round.
   Summary difference(std::string_view from, std::string_view what) const;
 
  private:
@@ -55,15 +54,15 @@ class Rounds {
 
 struct RoundOptions {
   unsigned rounds = 5;
-  /// Rounds before them whose values are thrown away: first use of code, memory and files costs
-  /// what no later one does.
+  /// Discarded rounds before the others: the first use of code, memory and files has one-time
+  /// costs.
   unsigned warm_ups = 1;
-  /// Called after each measurement, with how many are done of how many.
+  /// Called after each measurement, with the number done and the total.
   std::function<void(std::size_t done, std::size_t total)> on_progress;
 };
 
-/// Runs all variants in paired rounds. Stops at the first failure, which names the variant in its
-/// operation.
+/// Runs all variants in paired rounds. Stops at the first failure, whose operation includes the
+/// variant's name.
 Result<Rounds> run_rounds(const std::vector<Variant>& variants, const RoundOptions& options);
 
 }  // namespace forebay::bench

@@ -28,7 +28,7 @@ double quantile(std::span<const double> sorted, double fraction) {
   return std::lerp(sorted[below], sorted[above], place - static_cast<double>(below));
 }
 
-Summary summarise(std::vector<double> samples) {
+Summary summarize(std::vector<double> samples) {
   FOREBAY_ASSERT(!samples.empty());
   for (const double sample : samples)
     FOREBAY_ASSERT(std::isfinite(sample));

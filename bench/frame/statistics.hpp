@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// From samples to one honest number: the median, and how far the samples lie apart. Everything a
-// benchmark reports passes through here, so that no result can come without its spread.
+// Summarizes samples as a median and a spread. Every reported number passes through here, so no
+// result lacks its spread.
 #pragma once
 
 #include <cstddef>
@@ -10,9 +10,9 @@
 
 namespace forebay::bench {
 
-/// What the two ends of a spread are.
+/// Meaning of the two ends of a spread.
 enum class SpreadKind : std::uint8_t {
-  kRange,      ///< smallest and largest sample: the only honest ends of few samples
+  kRange,      ///< smallest and largest sample: the only valid ends of few samples
   kQuartiles,  ///< 25 % and 75 %, from nine samples on
 };
 
@@ -27,14 +27,14 @@ struct Summary {
   SpreadKind spread = SpreadKind::kRange;
 };
 
-/// The value below which a share `fraction` (0 ... 1) of the samples lies, interpolated between
-/// neighbours (the definition of NumPy and R, type 7). `sorted` is ascending and not empty.
+/// The value below which a fraction `fraction` (0 ... 1) of the samples lies, interpolated between
+/// adjacent samples (the definition of NumPy and R, type 7). `sorted` is ascending and not empty.
 double quantile(std::span<const double> sorted, double fraction);
 
-/// Median and spread. At least one sample, all of them finite.
-Summary summarise(std::vector<double> samples);
+/// Median and spread. Requires one or more samples, all of them finite.
+Summary summarize(std::vector<double> samples);
 
-/// One ratio for each round: over[i] / under[i]. Same length; nothing in `under` is 0.
+/// One ratio for each round: over[i] / under[i]. Same length; `under` has no 0.
 std::vector<double> ratios(std::span<const double> over, std::span<const double> under);
 
 /// One difference for each round: from[i] - what[i]. Same length.

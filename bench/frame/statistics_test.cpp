@@ -14,7 +14,7 @@ namespace {
 
 using testing::ElementsAre;
 
-TEST(Quantile, interpolates_between_neighbours) {
+TEST(Quantile, interpolates_between_adjacent_samples) {
   const std::vector<double> sorted = {1, 2, 3, 4};
   EXPECT_DOUBLE_EQ(quantile(sorted, 0), 1);
   EXPECT_DOUBLE_EQ(quantile(sorted, 0.5), 2.5);
@@ -26,8 +26,8 @@ TEST(Quantile, of_one_sample_is_that_sample) {
   EXPECT_DOUBLE_EQ(quantile(std::vector<double>{7}, 0.3), 7);
 }
 
-TEST(Summarise, few_samples_have_a_range_from_smallest_to_largest) {
-  const Summary summary = summarise({5, 1, 4, 100, 2});
+TEST(Summarize, few_samples_have_a_range_from_smallest_to_largest) {
+  const Summary summary = summarize({5, 1, 4, 100, 2});
   EXPECT_DOUBLE_EQ(summary.median, 4);
   EXPECT_DOUBLE_EQ(summary.low, 1);
   EXPECT_DOUBLE_EQ(summary.high, 100);
@@ -35,17 +35,17 @@ TEST(Summarise, few_samples_have_a_range_from_smallest_to_largest) {
   EXPECT_EQ(summary.spread, SpreadKind::kRange);
 }
 
-TEST(Summarise, nine_samples_have_quartiles) {
-  const Summary summary = summarise({9, 8, 7, 6, 5, 4, 3, 2, 1});
+TEST(Summarize, nine_samples_have_quartiles) {
+  const Summary summary = summarize({9, 8, 7, 6, 5, 4, 3, 2, 1});
   EXPECT_DOUBLE_EQ(summary.median, 5);
   EXPECT_DOUBLE_EQ(summary.low, 3);
   EXPECT_DOUBLE_EQ(summary.high, 7);
   EXPECT_EQ(summary.spread, SpreadKind::kQuartiles);
 }
 
-TEST(SummariseDeathTest, no_samples_and_infinite_ones_are_bugs) {
-  EXPECT_DEATH(summarise({}), "empty");
-  EXPECT_DEATH(summarise({1.0 / 0.0}), "isfinite");
+TEST(SummarizeDeathTest, no_samples_and_infinite_ones_are_bugs) {
+  EXPECT_DEATH(summarize({}), "empty");
+  EXPECT_DEATH(summarize({1.0 / 0.0}), "isfinite");
 }
 
 TEST(OrderOfRound, two_variants_alternate_in_pairs) {
@@ -55,7 +55,7 @@ TEST(OrderOfRound, two_variants_alternate_in_pairs) {
   EXPECT_THAT(order_of_round(3, 2), ElementsAre(0, 1));
 }
 
-TEST(OrderOfRound, every_variant_comes_at_every_place_equally_often) {
+TEST(OrderOfRound, every_variant_has_every_position_equally_often) {
   for (std::size_t count = 1; count <= 5; ++count) {
     std::vector<std::vector<std::size_t>> at_place(count, std::vector<std::size_t>(count));
     for (std::size_t round = 0; round < 2 * count; ++round) {
@@ -85,7 +85,7 @@ TEST(RunRounds, pairs_values_of_one_round_and_drops_the_warm_up) {
   EXPECT_DOUBLE_EQ(rounds->difference("a", "b").median, 1);
 }
 
-TEST(RunRounds, tells_progress_of_every_measurement) {
+TEST(RunRounds, reports_progress_of_every_measurement) {
   std::vector<std::size_t> done;
   const auto note = [&done](std::size_t now, std::size_t total) {
     EXPECT_EQ(total, 6U);

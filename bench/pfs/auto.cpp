@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// Sweeps plans over emulated machines. Each plan is tried once; those that came out best, and the
-// automatic one, are then measured against each other in paired rounds, so that what the sweep's
-// single runs got wrong costs nothing but a place among the best.
+// Sweeps plans over emulated machines. Each plan runs once. The fastest ones and the automatic plan
+// are then compared in paired rounds. So an error of a single run can only cost a plan its place
+// among the fastest.
 #include "bench/pfs/auto.hpp"
 
 #include <algorithm>
@@ -12,19 +12,19 @@
 #include <utility>
 #include <vector>
 
-#include "bench/emufs/mounted.hpp"
+#include "bench/emufs/emufs_mount.hpp"
 #include "bench/pfs/auto_plans.hpp"
-#include "bench/read/the_crew.hpp"
+#include "bench/read/rank_harness_instance.hpp"
 #include "tools/probe/page_cache.hpp"
 
 namespace forebay::bench::pfs {
 
 namespace {
 
-using read::GivenPlan;
 using read::Job;
-using read::Reach;
-using read::the_crew;
+using read::PlanOverrides;
+using read::rank_harness;
+using read::RankSet;
 
 constexpr const char* kId = "pfs.auto.over_best";
 constexpr std::array<const char*, 3> kMachines{"nfs", "lustre-small", "gpfs-small"};
@@ -33,15 +33,15 @@ constexpr unsigned kAutoRounds = 5;
 constexpr std::size_t kFinalists = 3;
 constexpr double kGoal = 1.15;
 
-/// What is read, and by whom.
+/// The file to read, and the ranks that read it.
 struct Combination {
   std::string machine;
-  Cut cut;
-  Reach reach = Reach::kCrew;
+  FilePartition partition;
+  RankSet rank_set = RankSet::kActive;
 
-  std::uint32_t ranks() const { return the_crew().ranks(reach).size(); }
+  std::uint32_t ranks() const { return rank_harness().ranks(rank_set).size(); }
   std::string name() const {
-    return machine + ", " + text_of_bytes(cut.file_bytes) + ", " + std::to_string(ranks()) +
+    return machine + ", " + text_of_bytes(partition.file_bytes) + ", " + std::to_string(ranks()) +
            (ranks() == 1 ? " rank" : " ranks");
   }
 };
@@ -51,11 +51,11 @@ std::vector<std::uint64_t> file_sizes(const Context& context) {
   return {64_MiB, 256_MiB};
 }
 
-/// How far a row is that takes minutes: one bar over all of it.
+/// Progress of a row that takes minutes: one bar for all of it.
 class Meter {
  public:
   Meter(Context& context, std::size_t total) : context_(context), total_(total) {}
-  void tick() { context_.report({++done_, total_, "runs", kId}); }
+  void advance() { context_.report({++done_, total_, "runs", kId}); }
 
  private:
   Context& context_;
@@ -67,15 +67,15 @@ std::size_t runs_of(std::uint32_t ranks) {
   return plans_to_sweep(ranks).size() + kAutoRounds * (kFinalists + 1);
 }
 
-/// What a combination gave.
-struct Outcome {
+/// Result of a combination.
+struct SweepResult {
   std::string name;
   Summary over_best;
   nlohmann::json details;
 };
 
 nlohmann::json to_json(const ReadPlan& plan, const Summary& seconds) {
-  return {{"agents", name_of(plan.agents.value_or(Agents::kPerRank))},
+  return {{"agents", name_of(plan.agent_scope.value_or(AgentScope::kPerRank))},
           {"splinter_bytes", plan.splinter_bytes},
           {"request_bytes", plan.request_bytes},
           {"queue_depth", plan.queue_depth},
@@ -84,12 +84,13 @@ nlohmann::json to_json(const ReadPlan& plan, const Summary& seconds) {
           {"seconds", seconds.median}};
 }
 
-/// Ends the Runtimes of earlier runs, with the files they have open and the memory they keep: no
-/// plan inherits from another. On all ranks.
-Status forget_runtimes() {
-  for (const Reach reach : {Reach::kCrew, Reach::kEverybody}) {
-    const Job job{.work = read::Work::kForget, .reach = reach, .task_count = 1, .path = {}};
-    if (const auto done = the_crew().measure(job); !done) return failure(done.error());
+/// Ends the Runtimes of earlier runs, with their open files and memory, on all ranks: no plan
+/// inherits from another.
+Status release_runtimes() {
+  for (const RankSet rank_set : {RankSet::kActive, RankSet::kAll}) {
+    const Job job{
+        .kernel = read::Kernel::kRelease, .rank_set = rank_set, .task_count = 1, .path = {}};
+    if (const auto done = rank_harness().measure(job); !done) return failure(done.error());
   }
   return {};
 }
@@ -101,56 +102,58 @@ class Sweep {
         plans_(plans_to_sweep(combination_.ranks())),
         meter_(meter) {}
 
-  Result<Outcome> run() {
+  Result<SweepResult> run() {
     std::vector<double> screened;
-    for (const GivenPlan& plan : plans_) {
+    for (const PlanOverrides& plan : plans_) {
       auto seconds = read(plan, nullptr);
       if (!seconds) return failure(seconds.error());
       screened.push_back(*seconds);
     }
-    return compare(fastest(screened, kFinalists)).map([&](Outcome outcome) {
-      outcome.details["slowest_over_best"] = *std::max_element(screened.begin(), screened.end()) /
-                                             *std::min_element(screened.begin(), screened.end());
-      return outcome;
+    return compare(fastest(screened, kFinalists)).map([&](SweepResult result) {
+      result.details["slowest_over_best"] = *std::max_element(screened.begin(), screened.end()) /
+                                            *std::min_element(screened.begin(), screened.end());
+      return result;
     });
   }
 
  private:
-  /// From storage: nothing of the file is cached.
-  Result<double> read(const GivenPlan& given, ReadPlan* told) {
-    if (auto done = forget_runtimes(); !done) return failure(done.error());
-    if (auto cold = probe::drop_cached(combination_.cut.path); !cold) return failure(cold.error());
-    Job job = Job::of(read::Work::kSession, combination_.cut);
-    job.reach = combination_.reach;
-    job.given = given;
-    const auto measured = the_crew().measure(job);
+  /// Reads from storage: no part of the file is cached.
+  Result<double> read(const PlanOverrides& given, ReadPlan* reported_plan) {
+    if (auto done = release_runtimes(); !done) return failure(done.error());
+    if (auto cold = probe::drop_cached(combination_.partition.path); !cold)
+      return failure(cold.error());
+    Job job = Job::make(read::Kernel::kSession, combination_.partition);
+    job.rank_set = combination_.rank_set;
+    job.plan_overrides = given;
+    const auto measured = rank_harness().measure(job);
     if (!measured) return failure(measured.error());
-    if (told != nullptr) *told = measured->plan;
-    meter_.tick();
+    if (reported_plan != nullptr) *reported_plan = measured->plan;
+    meter_.advance();
     return measured->seconds;
   }
 
   /// The automatic plan is the first variant.
-  Result<Outcome> compare(const std::vector<std::size_t>& finalists) {
-    std::vector<GivenPlan> given = {GivenPlan{}};
+  Result<SweepResult> compare(const std::vector<std::size_t>& finalists) {
+    std::vector<PlanOverrides> given = {PlanOverrides{}};
     for (const std::size_t index : finalists)
       given.push_back(plans_[index]);
-    std::vector<ReadPlan> told(given.size());
+    std::vector<ReadPlan> reported_plan(given.size());
     std::vector<Variant> variants;
     for (std::size_t i = 0; i < given.size(); ++i) {
-      variants.push_back({i == 0 ? "automatic" : text_of(given[i]), {}, [this, &given, &told, i] {
-                            return read(given[i], &told[i]);
-                          }});
+      variants.push_back(
+          {i == 0 ? "automatic" : text_of(given[i]), {}, [this, &given, &reported_plan, i] {
+             return read(given[i], &reported_plan[i]);
+           }});
     }
     const auto rounds =
         run_rounds(variants, {.rounds = kAutoRounds, .warm_ups = 0, .on_progress = {}});
     if (!rounds) return failure(rounds.error());
-    return judge(variants, *rounds, told);
+    return evaluate(variants, *rounds, reported_plan);
   }
 
-  Outcome judge(const std::vector<Variant>& variants,
-                const Rounds& rounds,
-                const std::vector<ReadPlan>& told) const {
+  SweepResult evaluate(const std::vector<Variant>& variants,
+                       const Rounds& rounds,
+                       const std::vector<ReadPlan>& reported_plan) const {
     std::vector<std::vector<double>> others;
     std::vector<double> medians;
     for (std::size_t i = 1; i < variants.size(); ++i) {
@@ -158,26 +161,27 @@ class Sweep {
       medians.push_back(rounds.summary(variants[i].name).median);
     }
     const std::size_t best = 1 + fastest(medians, 1).front();
-    Outcome outcome{.name = combination_.name(),
-                    .over_best = over_fastest(rounds.values("automatic"), others),
-                    .details = {}};
-    outcome.details = {{"combination", outcome.name},
-                       {"over_best", outcome.over_best.median},
-                       {"over_winner", rounds.ratio("automatic", variants[best].name).median},
-                       {"plans", plans_.size()},
-                       {"automatic", to_json(told.front(), rounds.summary("automatic"))},
-                       {"best", to_json(told[best], rounds.summary(variants[best].name))}};
-    return outcome;
+    SweepResult result{.name = combination_.name(),
+                       .over_best = over_fastest(rounds.values("automatic"), others),
+                       .details = {}};
+    result.details = {{"combination", result.name},
+                      {"over_best", result.over_best.median},
+                      {"over_winner", rounds.ratio("automatic", variants[best].name).median},
+                      {"plans", plans_.size()},
+                      {"automatic", to_json(reported_plan.front(), rounds.summary("automatic"))},
+                      {"best", to_json(reported_plan[best], rounds.summary(variants[best].name))}};
+    return result;
   }
 
   Combination combination_;
-  std::vector<GivenPlan> plans_;
+  std::vector<PlanOverrides> plans_;
   Meter& meter_;
 };
 
-/// Made by way of the mount, so that it has a layout; its bytes past it, which takes no time.
-Result<std::filesystem::path> place_file(const emufs::Mounted& mounted,
-                                         const std::filesystem::path& words) {
+/// Created through the mount, so that it has a layout. Its bytes are copied to the backing
+/// directory, which takes no emulated time.
+Result<std::filesystem::path> copy_to_mount(const emufs::EmufsMount& mounted,
+                                            const std::filesystem::path& words) {
   const std::filesystem::path path = mounted.path() / words.filename();
   const std::filesystem::path kept = mounted.backing() / words.filename();
   std::error_code failed;
@@ -188,42 +192,44 @@ Result<std::filesystem::path> place_file(const emufs::Mounted& mounted,
     failed = std::make_error_code(std::errc::io_error);
   }
   if (!failed) return path;
-  return failure(system_error({.operation = "make", .path = path.string()}, failed.value()));
+  return failure(system_error({.operation = "create", .path = path.string()}, failed.value()));
 }
 
 /// All combinations on one machine.
 Status sweep_machine(Context& context,
                      const std::string& machine,
                      Meter& meter,
-                     std::vector<Outcome>& outcomes) {
-  // In a folder of its own: other rows have mounts of the same machines.
-  auto mounted = emufs::Mounted::make(context.folder() / "auto", {.machine = machine, .words = {}});
+                     std::vector<SweepResult>& results) {
+  // In a separate directory: other rows mount the same machines.
+  auto mounted =
+      emufs::EmufsMount::make(context.directory() / "auto", {.machine = machine, .arguments = {}});
   if (!mounted) return failure(mounted.error());
   for (const std::uint64_t bytes : file_sizes(context)) {
     const auto words = context.word_file(bytes);
     if (!words) return failure(words.error());
-    const auto path = place_file(**mounted, *words);
+    const auto path = copy_to_mount(**mounted, *words);
     if (!path) return failure(path.error());
-    const Cut cut{.path = *path, .file_bytes = bytes, .task_count = kTaskCount};
-    for (const Reach reach : {Reach::kCrew, Reach::kEverybody}) {
-      auto outcome = Sweep({.machine = machine, .cut = cut, .reach = reach}, meter).run();
-      if (!outcome) return failure(outcome.error());
-      outcomes.push_back(std::move(*outcome));
+    const FilePartition partition{.path = *path, .file_bytes = bytes, .task_count = kTaskCount};
+    for (const RankSet rank_set : {RankSet::kActive, RankSet::kAll}) {
+      auto result =
+          Sweep({.machine = machine, .partition = partition, .rank_set = rank_set}, meter).run();
+      if (!result) return failure(result.error());
+      results.push_back(std::move(*result));
     }
   }
-  return forget_runtimes();
+  return release_runtimes();
 }
 
-void add_row(Context& context, const std::vector<Outcome>& outcomes) {
-  const auto worst = std::max_element(outcomes.begin(), outcomes.end(),
-                                      [](const Outcome& one, const Outcome& other) {
+void add_row(Context& context, const std::vector<SweepResult>& results) {
+  const auto worst = std::max_element(results.begin(), results.end(),
+                                      [](const SweepResult& one, const SweepResult& other) {
                                         return one.over_best.median < other.over_best.median;
                                       });
   std::vector<Peer> peers;
   auto details = nlohmann::json::array();
-  for (const Outcome& outcome : outcomes) {
-    peers.push_back({outcome.name, "1", outcome.over_best});
-    details.push_back(outcome.details);
+  for (const SweepResult& result : results) {
+    peers.push_back({result.name, "1", result.over_best});
+    details.push_back(result.details);
   }
   context.set_parameter(kId, std::move(details));
   context.add({kId, "1", worst->over_best, Goal{kGoal}, std::move(peers)});
@@ -232,20 +238,20 @@ void add_row(Context& context, const std::vector<Outcome>& outcomes) {
 }  // namespace
 
 Status bench_auto(Context& context) {
-  if (!context.wants(kId)) return {};
-  const std::uint32_t few = the_crew().ranks().size();
-  const std::uint32_t many = the_crew().ranks(Reach::kEverybody).size();
+  if (!context.is_selected(kId)) return {};
+  const std::uint32_t few = rank_harness().ranks().size();
+  const std::uint32_t many = rank_harness().ranks(RankSet::kAll).size();
   if (many == few) {
-    context.leave_out(kId, "it takes one rank, and two; forebay bench starts them where MPI is");
+    context.skip(kId, "it requires two ranks; forebay bench starts them if MPI is installed");
     return {};
   }
   Meter meter(context,
               kMachines.size() * file_sizes(context).size() * (runs_of(few) + runs_of(many)));
-  std::vector<Outcome> outcomes;
+  std::vector<SweepResult> results;
   for (const char* machine : kMachines) {
-    if (auto done = sweep_machine(context, machine, meter, outcomes); !done) return done;
+    if (auto done = sweep_machine(context, machine, meter, results); !done) return done;
   }
-  add_row(context, outcomes);
+  add_row(context, results);
   return {};
 }
 

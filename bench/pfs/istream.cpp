@@ -5,7 +5,7 @@
 
 #include "bench/frame/clock.hpp"
 #include "bench/frame/records.hpp"
-#include "bench/pfs/site.hpp"
+#include "bench/pfs/mounted_file.hpp"
 
 namespace forebay::bench::pfs {
 
@@ -13,14 +13,14 @@ namespace {
 
 constexpr std::size_t kRecordBytes = 4096;
 
-Result<double> time_istream(Runtime& runtime, const Cut& cut) {
+Result<double> time_istream(Runtime& runtime, const FilePartition& partition) {
   const Stopwatch watch;
-  auto file = runtime.open(cut.path.string());
+  auto file = runtime.open_file(partition.path.string());
   if (!file) return failure(file.error());
   auto session = file->read_session();
   if (!session) return failure(session.error());
   istream stream(*session);
-  if (auto done = read_records<kRecordBytes>(stream, cut.file_bytes); !done)
+  if (auto done = read_records<kRecordBytes>(stream, partition.file_bytes); !done)
     return failure(done.error());
   return watch.seconds();
 }
@@ -29,16 +29,17 @@ Result<double> time_istream(Runtime& runtime, const Cut& cut) {
 
 Status bench_istream(Context& context) {
   const std::string id = "pfs.istream";
-  if (!context.wants(id)) return {};
-  const auto site = Site::with_words(context, {.machine = "lustre-small", .words = {}});
-  if (!site) return failure(site.error());
-  const Cut cut = (*site)->cut(1);
+  if (!context.is_selected(id)) return {};
+  const auto mounted_file =
+      MountedFile::with_word_file(context, {.machine = "lustre-small", .arguments = {}});
+  if (!mounted_file) return failure(mounted_file.error());
+  const FilePartition partition = (*mounted_file)->partition(1);
   Runtime runtime;
-  const auto rounds =
-      context.run(id, kRounds,
-                  {{"forebay", (*site)->cold(), [&] { return time_istream(runtime, cut); }},
-                   {"std::ifstream", (*site)->cold(),
-                    [&] { return time_ifstream<kRecordBytes>(cut.path, cut.file_bytes); }}});
+  const auto rounds = context.run(
+      id, kRounds,
+      {{"forebay", (*mounted_file)->drop_cache(), [&] { return time_istream(runtime, partition); }},
+       {"std::ifstream", (*mounted_file)->drop_cache(),
+        [&] { return time_ifstream<kRecordBytes>(partition.path, partition.file_bytes); }}});
   if (!rounds) return failure(rounds.error());
   context.add({.id = id,
                .unit = "1",

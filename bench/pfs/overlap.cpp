@@ -1,8 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// pfs.overlap: one rank on one core reads a file for few and for many tasks while it computes as
-// long as reading alone takes. The emulated servers have the other core: those of a real storage
-// are other computers. If reading took nothing from the computation but the time in which it waits,
-// both together would take as long as one of them.
+// pfs.overlap: one rank on one core reads a file for few and for many tasks, and computes for as
+// long as reading alone takes. The emulated servers have the other core, because those of a real
+// storage are other computers. With perfect overlap, both together take as long as one of them.
 #include <forebay/runtime.hpp>
 
 #include <algorithm>
@@ -13,75 +12,78 @@
 #include <vector>
 
 #include "bench/frame/clock.hpp"
-#include "bench/frame/cores.hpp"
-#include "bench/pfs/site.hpp"
-#include "bench/read/computing.hpp"
+#include "bench/frame/cpu_affinity.hpp"
+#include "bench/pfs/mounted_file.hpp"
+#include "bench/read/background_computation.hpp"
 #include "runner/task.hpp"
 
 namespace forebay::bench::pfs {
 
 namespace {
 
-using read::Computing;
-using read::Slices;
+using read::BackgroundComputation;
+using read::ComputeSlices;
 
 constexpr std::array<std::uint64_t, 4> kTaskCounts{32, 512, 8192, 16384};
 constexpr const char* kComputing = "computing";
 
-/// One word of each page. A look at every line of 1 GiB keeps a core busy for 3 % of the time that
-/// the storage takes for it, whoever has read it: that would be measured instead.
-Status look_at(const View& view) {
+/// Verifies one word of each page. Touching every line of 1 GiB would keep a core busy for 3 % of
+/// the storage's time, with any method. That would be part of the result.
+Status verify_pages(const View& view) {
   constexpr std::uint64_t kPageBytes = 4096;
   for (std::uint64_t at = 0; at < view.bytes().size(); at += kPageBytes) {
     const auto word = view.bytes().subspan(at, sizeof(std::uint64_t));
-    if (auto touched = touch(word, view.range().offset + at); !touched) return touched;
+    if (auto touched = verify_words(word, view.range().offset + at); !touched) return touched;
   }
   return {};
 }
 
 runner::Task view_task(const Session& session, ByteRange slice) {
-  Views pieces = session.views(slice);
-  while (!pieces.done()) {
+  ViewSequence pieces = session.views(slice);
+  while (!pieces.is_done()) {
     const Result<View> piece = co_await pieces.next();
     if (!piece) co_return failure(piece.error());
-    if (auto looked = look_at(*piece); !looked) co_return looked;
+    if (auto verified = verify_pages(*piece); !verified) co_return verified;
   }
   co_return Status();
 }
 
-Result<double> time_computing(Runtime& runtime, Slices slices) {
-  runner::TaskGroup group(runtime.loop());
-  Computing computing(runtime.loop(), slices);
+Result<double> time_computing(Runtime& runtime, ComputeSlices slices) {
+  runner::TaskGroup group(runtime.event_loop());
+  BackgroundComputation computing(runtime.event_loop(), slices);
   const Stopwatch watch;
   group.spawn(computing.task());
   if (auto done = group.run(); !done) return failure(done.error());
   return watch.seconds();
 }
 
-/// Until all tasks have read and so much is computed on the same thread, which may be nothing.
-Result<double> time_reading(Runtime& runtime, const Cut& cut, Slices beside) {
-  runner::TaskGroup group(runtime.loop());
-  Computing computing(runtime.loop(), beside);
+/// Seconds until all tasks have read and `background` is computed on the same thread; it may be
+/// empty.
+Result<double> time_reading(Runtime& runtime,
+                            const FilePartition& partition,
+                            ComputeSlices background) {
+  runner::TaskGroup group(runtime.event_loop());
+  BackgroundComputation computing(runtime.event_loop(), background);
   const Stopwatch watch;
-  const auto file = runtime.open(cut.path.string());
+  const auto file = runtime.open_file(partition.path.string());
   if (!file) return failure(file.error());
-  const auto session = file->read_session({0, cut.file_bytes});
+  const auto session = file->read_session({0, partition.file_bytes});
   if (!session) return failure(session.error());
-  if (beside.count > 0) group.spawn(computing.task());
-  for (std::uint64_t task = 0; task < cut.task_count; ++task)
-    group.spawn(view_task(*session, cut.slice(task)));
+  if (background.count > 0) group.spawn(computing.task());
+  for (std::uint64_t task = 0; task < partition.task_count; ++task)
+    group.spawn(view_task(*session, partition.slice(task)));
   if (auto done = group.run(); !done) return failure(done.error());
   return watch.seconds();
 }
 
-/// As many slices as take as long as the file alone, when it is not read for the first time.
-Result<Slices> equal_slices(Runtime& runtime, const Site& site) {
-  constexpr Slices kSome{20000};
+/// The number of slices that take as long as reading the file alone; the second read counts.
+Result<ComputeSlices> calibrate_slices(Runtime& runtime, const MountedFile& mounted_file) {
+  constexpr ComputeSlices kSome{20000};
   constexpr int kTimes = 5;
   Result<double> reading = 0;
   for (int pass = 0; pass < 2; ++pass) {
-    if (auto cold = site.cold()(); !cold) return failure(cold.error());
-    reading = time_reading(runtime, site.cut(kTaskCounts.back()), {});
+    if (auto cold = mounted_file.drop_cache()(); !cold) return failure(cold.error());
+    reading = time_reading(runtime, mounted_file.partition(kTaskCounts.back()), {});
     if (!reading) return failure(reading.error());
   }
   std::vector<double> times;
@@ -90,17 +92,20 @@ Result<Slices> equal_slices(Runtime& runtime, const Site& site) {
     if (!computing) return failure(computing.error());
     times.push_back(*computing);
   }
-  const double slice_s = summarise(times).median / static_cast<double>(kSome.count);
-  return Slices{static_cast<std::uint64_t>(std::llround(*reading / slice_s))};
+  const double slice_s = summarize(times).median / static_cast<double>(kSome.count);
+  return ComputeSlices{static_cast<std::uint64_t>(std::llround(*reading / slice_s))};
 }
 
 std::string reading_name(std::uint64_t tasks) { return std::to_string(tasks) + " tasks, reading"; }
 std::string both_name(std::uint64_t tasks) { return std::to_string(tasks) + " tasks, both"; }
 
-std::vector<Variant> variants_of(Runtime& runtime, const Site& site, Slices slices) {
-  const auto reading = [&](const std::string& name, std::uint64_t tasks, Slices beside) {
-    return Variant{name, site.cold(), [&runtime, cut = site.cut(tasks), beside] {
-                     return time_reading(runtime, cut, beside);
+std::vector<Variant> variants_of(Runtime& runtime,
+                                 const MountedFile& mounted_file,
+                                 ComputeSlices slices) {
+  const auto reading = [&](const std::string& name, std::uint64_t tasks, ComputeSlices background) {
+    return Variant{name, mounted_file.drop_cache(),
+                   [&runtime, partition = mounted_file.partition(tasks), background] {
+                     return time_reading(runtime, partition, background);
                    }};
   };
   std::vector<Variant> variants = {
@@ -122,28 +127,28 @@ Summary over_longer(const Rounds& rounds) {
       worst[round] = std::max(worst[round], rounds.values(both_name(tasks))[round] / longer);
     }
   }
-  return summarise(worst);
+  return summarize(worst);
 }
 
 }  // namespace
 
 Status bench_overlap(Context& context) {
   const std::string id = "pfs.overlap";
-  if (!context.wants(id)) return {};
+  if (!context.is_selected(id)) return {};
   const std::vector<unsigned> cores = usable_cores();
   if (cores.size() < 2) {
-    context.leave_out(id, "the rank and the emulated servers need a core each");
+    context.skip(id, "two cores are required, for the rank and the emulated servers");
     return {};
   }
-  const auto site =
-      Site::with_words(context, {.machine = "lustre-small", .words = {}, .core = cores.back()});
-  if (!site) return failure(site.error());
-  const auto here = OnCore::take(cores.front());
-  if (!here) return failure(here.error());
+  const auto mounted_file = MountedFile::with_word_file(
+      context, {.machine = "lustre-small", .arguments = {}, .core = cores.back()});
+  if (!mounted_file) return failure(mounted_file.error());
+  const auto affinity = ScopedAffinity::pin(cores.front());
+  if (!affinity) return failure(affinity.error());
   Runtime runtime;  // its threads are on this core, too
-  const auto slices = equal_slices(runtime, **site);
+  const auto slices = calibrate_slices(runtime, **mounted_file);
   if (!slices) return failure(slices.error());
-  const std::vector<Variant> variants = variants_of(runtime, **site, *slices);
+  const std::vector<Variant> variants = variants_of(runtime, **mounted_file, *slices);
   const auto rounds = context.run(id, kRounds, variants);
   if (!rounds) return failure(rounds.error());
   std::vector<Peer> peers;

@@ -1,33 +1,33 @@
 // SPDX-License-Identifier: Apache-2.0
-// Sessions on an emulated parallel file system, against the limit of its machine file and beside
-// programs that read for themselves.
+// Sessions on an emulated parallel file system, compared with the limit of its machine file and
+// with programs that read by themselves.
 #include <initializer_list>
 #include <string>
 
-#include "bench/emufs/mounted.hpp"
+#include "bench/emufs/emufs_mount.hpp"
 #include "bench/frame/benchmark.hpp"
 #include "bench/pfs/auto.hpp"
-#include "bench/pfs/site.hpp"
+#include "bench/pfs/mounted_file.hpp"
 
 namespace forebay::bench::pfs {
 
 namespace {
 
-/// All rows are left out where nothing can be mounted.
-void leave_out_all(Context& context, const std::string& why) {
+/// Skips all rows if mounting is not possible.
+void skip_all(Context& context, const std::string& why) {
   for (const char* const id :
        {"pfs.over_limit", "pfs.naive_over_session", "pfs.naive_fd_over_session", "pfs.overlap",
         "pfs.istream", "pfs.streams", "pfs.subarray.over_rows", "pfs.tipsy.over_changa",
         "pfs.auto.over_best"}) {
-    if (context.wants(id)) context.leave_out(id, why);
+    if (context.is_selected(id)) context.skip(id, why);
   }
 }
 
 }  // namespace
 
-FOREBAY_BENCHMARK(pfs, "sessions on an emulated parallel file system, against its limit") {
-  if (const std::string why = emufs::why_no_mounts(); !why.empty()) {
-    leave_out_all(context, why);
+FOREBAY_BENCHMARK(pfs, "sessions on an emulated parallel file system, compared with its limit") {
+  if (const std::string why = emufs::mount_unavailable_reason(); !why.empty()) {
+    skip_all(context, why);
     return {};
   }
   using Page = Status (*)(Context&);

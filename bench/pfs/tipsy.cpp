@@ -1,24 +1,27 @@
 // SPDX-License-Identifier: Apache-2.0
-// pfs.tipsy.over_changa: a snapshot of dark particles, read for 65,536 tasks as ChaNGa reads it,
-// and through a session. Both decode all particles and must find the same sums.
-#include "bench/pfs/site.hpp"
+// pfs.tipsy.over_changa: a snapshot of dark particles, read for 65,536 tasks by ChaNGa's scheme and
+// by a session. Both decode all particles and must compute the same sums.
+#include "bench/pfs/mounted_file.hpp"
+#include "bench/read/rank_harness_instance.hpp"
 #include "bench/read/snapshot.hpp"
-#include "bench/read/the_crew.hpp"
 
 namespace forebay::bench::pfs {
 
 namespace {
 
-/// Opening the file for each task takes ChaNGa's scheme half a minute a round, and the ratio is far
-/// from its goal: more rounds would tell nothing.
+/// With ChaNGa's scheme, opening the file for each task takes half a minute a round, and the ratio
+/// is far from its goal: more rounds would add nothing.
 constexpr unsigned kFewRounds = 3;
 
-/// One way of reading it, checked.
-Variant variant(const char* name, read::Work work, const Cut& cut, read::SameSums& same) {
-  return {name, {}, [job = read::Job::of(work, cut), &same]() -> Result<double> {
-            const auto measured = read::the_crew().measure(job);
+/// One way to read it, verified.
+Variant variant(const char* name,
+                read::Kernel kernel,
+                const FilePartition& partition,
+                read::SumValidator& validator) {
+  return {name, {}, [job = read::Job::make(kernel, partition), &validator]() -> Result<double> {
+            const auto measured = read::rank_harness().measure(job);
             if (!measured) return failure(measured.error());
-            return same.check(measured->found).map([&] { return measured->seconds; });
+            return validator.check(measured->rank_results).map([&] { return measured->seconds; });
           }};
 }
 
@@ -26,18 +29,19 @@ Variant variant(const char* name, read::Work work, const Cut& cut, read::SameSum
 
 Status bench_tipsy(Context& context) {
   const std::string id = "pfs.tipsy.over_changa";
-  if (!context.wants(id)) return {};
+  if (!context.is_selected(id)) return {};
   const auto snapshot =
       read::make_snapshot(context, {.particles = context.choose(1ULL << 25U, 1ULL << 20U),
                                     .tasks = context.choose(1ULL << 16U, 1ULL << 11U)});
   if (!snapshot) return failure(snapshot.error());
-  const auto site = Site::make(context, {.machine = "lustre-small", .words = {}}, snapshot->path);
-  if (!site) return failure(site.error());
-  const Cut cut = (*site)->cut(snapshot->task_count);
-  read::SameSums same;
-  Variant ours = variant("forebay", read::Work::kTipsySession, cut, same);
-  Variant theirs = variant("ChaNGa", read::Work::kTipsyChanga, cut, same);
-  ours.prepare = theirs.prepare = (*site)->cold();
+  const auto mounted_file =
+      MountedFile::make(context, {.machine = "lustre-small", .arguments = {}}, snapshot->path);
+  if (!mounted_file) return failure(mounted_file.error());
+  const FilePartition partition = (*mounted_file)->partition(snapshot->task_count);
+  read::SumValidator validator;
+  Variant ours = variant("forebay", read::Kernel::kTipsySession, partition, validator);
+  Variant theirs = variant("ChaNGa", read::Kernel::kTipsyChanga, partition, validator);
+  ours.prepare = theirs.prepare = (*mounted_file)->drop_cache();
   const auto rounds = context.run(id, kFewRounds, {ours, theirs});
   if (!rounds) return failure(rounds.error());
   context.add({.id = id,

@@ -1,15 +1,15 @@
 // SPDX-License-Identifier: Apache-2.0
 // read.hosts.over_link and read.hosts.computing: ranks on one host read a file through the agent of
-// another, over a link that is far slower than storage, and so the only thing that may take time.
-// Bytes are those that came to the host by its interfaces, all of them; that no part of the file
-// came another way, or twice, is checked. `forebay bench` starts this on two hosts that are network
+// another, over a link that is far slower than storage, and therefore determines the time. Bytes
+// are all that the host received by its interfaces. The rows fail if a part of the file was read
+// another way, or transferred twice. `forebay bench` starts this on two hosts that are network
 // namespaces; the file is in the page cache.
 #include <algorithm>
 #include <map>
 #include <utility>
 
+#include "bench/read/rank_harness_instance.hpp"
 #include "bench/read/rows.hpp"
-#include "bench/read/the_crew.hpp"
 #include "tools/probe/network.hpp"
 #include "tools/probe/page_cache.hpp"
 
@@ -18,54 +18,56 @@ namespace forebay::bench::read {
 namespace {
 
 constexpr unsigned kRounds = 5;
-/// Headers, what MPI says, and what is sent again; anything more is no reading of each byte once.
-constexpr double kMoreThanTheFile = 1.05;
+/// Headers, messages of MPI, and retransmissions. More means that bytes were read more than once.
+constexpr double kOverheadMax = 1.05;
 
-struct Way {
+struct ReadMethod {
   const char* name;
-  Work work;
+  Kernel kernel;
 };
 
-constexpr Way kForebay{"forebay", Work::kLinkSession};
-constexpr Way kComputing{"forebay, computing", Work::kLinkComputing};
-constexpr std::array<Way, 5> kWays{kForebay,
-                                   kComputing,
-                                   {"forebay, plan left open", Work::kLinkAsPlanned},
-                                   {"MPI-IO collective, one aggregator", Work::kLinkMpiIo},
-                                   {"pread and MPI send", Work::kLinkSend}};
+constexpr ReadMethod kForebay{"forebay", Kernel::kLinkSession};
+constexpr ReadMethod kComputing{"forebay, computing", Kernel::kLinkComputing};
+constexpr std::array<ReadMethod, 5> kMethods{
+    kForebay,
+    kComputing,
+    {"forebay, plan left open", Kernel::kLinkAutoPlan},
+    {"MPI-IO collective, one aggregator", Kernel::kLinkMpiIo},
+    {"pread and MPI send", Kernel::kLinkSend}};
 
-/// Each measurement's time, and how long the link took for what came over it.
+/// The time of each measurement, and the time that the link needs for the received bytes.
 class LinkTimes {
  public:
   explicit LinkTimes(double bytes_per_second) : bytes_per_second_(bytes_per_second) {}
 
   /// The seconds of the slowest rank.
-  Result<double> measure(const Way& way, const Cut& cut) {
-    const auto measured = the_crew().measure(Job::of(way.work, cut));
+  Result<double> measure(const ReadMethod& method, const FilePartition& partition) {
+    const auto measured = rank_harness().measure(Job::make(method.kernel, partition));
     if (!measured) return failure(measured.error());
-    const double came_bytes = came_to_others(*measured);
-    const auto file_bytes = static_cast<double>(cut.file_bytes);
-    if (came_bytes < file_bytes || came_bytes > kMoreThanTheFile * file_bytes) {
-      return failure(
-          {.kind = ErrorClass::kDamage,
-           .operation = "read over the link",
-           .cause = std::to_string(came_bytes / file_bytes) + " times the file came over it"});
+    const double transferred_bytes = received_by_other_nodes(*measured);
+    const auto file_bytes = static_cast<double>(partition.file_bytes);
+    if (transferred_bytes < file_bytes || transferred_bytes > kOverheadMax * file_bytes) {
+      return failure({.kind = ErrorClass::kDamage,
+                      .operation = "read over the link",
+                      .cause = std::to_string(transferred_bytes / file_bytes) +
+                               " times the file's bytes were received"});
     }
-    const double seconds = *std::max_element(measured->found.begin(), measured->found.end());
-    ratios_[way.work].push_back(seconds * bytes_per_second_ / came_bytes);
+    const double seconds =
+        *std::max_element(measured->rank_results.begin(), measured->rank_results.end());
+    ratios_[method.kernel].push_back(seconds * bytes_per_second_ / transferred_bytes);
     return seconds;
   }
 
-  /// Time over that of the link, without the warm-up rounds.
-  Summary over_link(const Way& way) const {
-    const std::vector<double>& all = ratios_.at(way.work);
-    return summarise({all.end() - kRounds, all.end()});
+  /// Time / time of the link, without the warm-up rounds.
+  Summary over_link(const ReadMethod& method) const {
+    const std::vector<double>& all = ratios_.at(method.kernel);
+    return summarize({all.end() - kRounds, all.end()});
   }
 
  private:
-  /// Ranks of one node count the same bytes: its first speaks for all.
-  static double came_to_others(const Measured& measured) {
-    const comm::Nodes& nodes = the_crew().ranks().nodes();
+  /// Ranks of one node count the same bytes: only its first rank is used.
+  static double received_by_other_nodes(const JobResult& measured) {
+    const comm::Nodes& nodes = rank_harness().ranks().nodes();
     double bytes = 0;
     for (std::uint32_t node = 1; node < nodes.count(); ++node)
       bytes += measured.received_bytes[nodes.leader_of({node}).number];
@@ -73,20 +75,21 @@ class LinkTimes {
   }
 
   double bytes_per_second_;
-  std::map<Work, std::vector<double>> ratios_;
+  std::map<Kernel, std::vector<double>> ratios_;
 };
 
-/// Why the rows cannot be had here, if so.
-std::string missing() {
-  if (the_crew().ranks().nodes().count() != 2) return "it takes ranks on two hosts";
-  if (!probe::link_mbyte_per_second()) return "nobody says how fast the link is";
+/// Why the rows cannot be measured here; empty if they can.
+std::string skip_reason() {
+  if (rank_harness().ranks().nodes().count() != 2) return "ranks on two hosts are required";
+  if (!probe::link_mbyte_per_second()) return "the bandwidth of the link is unknown";
   return {};
 }
 
 void add_rows(Context& context, const Rounds& rounds, const LinkTimes& times) {
   std::vector<Peer> peers;
-  for (const Way& way : kWays) {
-    if (way.work != kForebay.work) peers.push_back({way.name, "1", times.over_link(way)});
+  for (const ReadMethod& method : kMethods) {
+    if (method.kernel != kForebay.kernel)
+      peers.push_back({method.name, "1", times.over_link(method)});
   }
   context.add({.id = "read.hosts.over_link",
                .unit = "1",
@@ -106,23 +109,23 @@ void add_rows(Context& context, const Rounds& rounds, const LinkTimes& times) {
 Status bench_hosts(Context& context) {
   std::vector<std::string> wanted;
   for (const std::string id : {"read.hosts.over_link", "read.hosts.computing"}) {
-    if (context.wants(id)) wanted.push_back(id);
+    if (context.is_selected(id)) wanted.push_back(id);
   }
-  if (const std::string why = missing(); !why.empty()) {
+  if (const std::string why = skip_reason(); !why.empty()) {
     for (const std::string& id : wanted)
-      context.leave_out(id, why);
+      context.skip(id, why);
     return {};
   }
   if (wanted.empty()) return {};
   const std::uint64_t file_bytes = context.choose<std::uint64_t>(256_MiB, 64_MiB);
   const auto path = context.word_file(file_bytes);
   if (!path) return failure(path.error());
-  const Cut cut{.path = *path, .file_bytes = file_bytes, .task_count = 1};
+  const FilePartition partition{.path = *path, .file_bytes = file_bytes, .task_count = 1};
   LinkTimes times(*probe::link_mbyte_per_second() * 1e6);
   std::vector<Variant> variants;
-  for (const Way& way : kWays) {
-    variants.push_back({way.name, [cut] { return probe::warm(cut.path); },
-                        [&times, way, cut] { return times.measure(way, cut); }});
+  for (const ReadMethod& method : kMethods) {
+    variants.push_back({method.name, [partition] { return probe::warm(partition.path); },
+                        [&times, method, partition] { return times.measure(method, partition); }});
   }
   context.set_parameter("link_mbyte_per_second", *probe::link_mbyte_per_second());
   const auto rounds = context.run("read.hosts", kRounds, variants);

@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
-// read.single_us: how long one request takes whose bytes are not in the window and that has no
-// other beside it. Each rank asks for pieces of 4 KiB, one after the other, each in a splinter that
-// nobody has touched, in random order; nothing is read ahead. The file is in the page cache, so
-// what is measured is the way of a request to whoever reads and back, and the copy of its bytes.
-// The peer preads the same pieces in the same order from one descriptor.
+// read.single_us: time of one request for bytes that are not in the window, without other requests.
+// Each rank requests pieces of 4 KiB, one at a time, each in an untouched splinter, in random
+// order, without readahead. The file is in the page cache. So the result is the time from the
+// request to the agent and back, and the copy of its bytes. The peer preads the same pieces in the
+// same order from one descriptor.
 #include <algorithm>
 #include <array>
 #include <cerrno>
@@ -16,9 +16,9 @@
 
 #include "base/descriptor.hpp"
 #include "bench/frame/clock.hpp"
+#include "bench/read/kernels.hpp"
+#include "bench/read/rank_harness_instance.hpp"
 #include "bench/read/rows.hpp"
-#include "bench/read/the_crew.hpp"
-#include "bench/read/works.hpp"
 #include "tools/probe/page_cache.hpp"
 
 namespace forebay::bench::read {
@@ -27,13 +27,13 @@ namespace {
 
 constexpr std::uint64_t kPieceBytes = 4_KiB;
 
-/// The plan: the one of a program that reads here and there. Its splinter is the default's.
+/// The plan of a program with scattered reads. Its splinter size is the default.
 ReadPlan scattered_plan() {
-  return {.eager_bytes = 0, .retirement = Retirement::kCache, .reason = {}};
+  return {.readahead_bytes = 0, .eviction = EvictionPolicy::kLru, .reason = {}};
 }
 
-/// One piece in the middle of each splinter of this rank's share, in an order that is random and
-/// the same each time.
+/// One piece in the middle of each splinter of this rank's share, in a random order that is the
+/// same each time.
 std::vector<ByteRange> scattered_pieces(ByteRange share, std::uint64_t splinter_bytes) {
   std::vector<ByteRange> pieces;
   for (std::uint64_t at = 0; at + splinter_bytes <= share.size; at += splinter_bytes)
@@ -42,9 +42,9 @@ std::vector<ByteRange> scattered_pieces(ByteRange share, std::uint64_t splinter_
   return pieces;
 }
 
-/// One request after the other, each timed by itself.
+/// Requests one at a time, each timed separately.
 template <class Source>
-class Misses final : public Performance {
+class Misses final : public PreparedRun {
  public:
   Misses(std::vector<ByteRange> pieces, Source source)
       : pieces_(std::move(pieces)), source_(std::move(source)) {}
@@ -57,7 +57,7 @@ class Misses final : public Performance {
     }
     return source_.check(pieces_.size() * kPieceBytes);
   }
-  double found() const override { return summarise(times_us_).median; }
+  double rank_result() const override { return summarize(times_us_).median; }
 
  private:
   std::vector<ByteRange> pieces_;
@@ -72,52 +72,54 @@ class SessionSource {
   Status read(ByteRange piece) const {
     const Result<View> view = session_.view(piece).wait();
     if (!view) return failure(view.error());
-    return touch(view->bytes(), piece.offset);
+    return verify_words(view->bytes(), piece.offset);
   }
-  /// A request that found its bytes in the window would not have been a miss.
-  Status check(std::uint64_t asked_bytes) const {
-    if (session_.report().bytes_read >= asked_bytes) return {};
+  /// A request whose bytes were in the window would not have been a miss.
+  Status check(std::uint64_t requested_bytes) const {
+    if (session_.report().bytes_read >= requested_bytes) return {};
     return failure({.kind = ErrorClass::kDamage,
                     .operation = "time misses",
-                    .cause = "some of it was in the window already"});
+                    .cause = "some of its bytes were in the window already"});
   }
 
  private:
   Session session_;
 };
 
-/// The file itself, and a buffer of one piece.
-class PlainSource {
+/// The file, and a buffer of one piece.
+class PreadSource {
  public:
-  explicit PlainSource(const Cut& cut) : file_(::open(cut.path.c_str(), O_RDONLY | O_CLOEXEC)) {}
+  explicit PreadSource(const FilePartition& partition)
+      : file_(::open(partition.path.c_str(), O_RDONLY | O_CLOEXEC)) {}
 
   Status read(ByteRange piece) {
     const auto got =
         ::pread(file_.get(), buffer_.data(), piece.size, static_cast<off_t>(piece.offset));
-    if (got == static_cast<ssize_t>(piece.size)) return touch(buffer_, piece.offset);
+    if (got == static_cast<ssize_t>(piece.size)) return verify_words(buffer_, piece.offset);
     return failure(system_error({.operation = "pread", .offset_bytes = piece.offset}, errno));
   }
-  Status check(std::uint64_t /*asked_bytes*/) const { return {}; }
+  Status check(std::uint64_t /*requested_bytes*/) const { return {}; }
 
  private:
   Descriptor file_;
   std::array<std::byte, kPieceBytes> buffer_{};
 };
 
-Variant variant(const char* name, Work work, const Cut& cut) {
-  return {name, [cut] { return probe::warm(cut.path); },
-          [=]() -> Result<double> {
-            // The slower rank: whoever waits for all waits for it.
-            return the_crew().measure(Job::of(work, cut)).map([](const Measured& all) {
-              return *std::max_element(all.found.begin(), all.found.end());
-            });
-          }};
+Variant variant(const char* name, Kernel kernel, const FilePartition& partition) {
+  return {
+      name, [partition] { return probe::warm(partition.path); },
+      [=]() -> Result<double> {
+        // The slower rank determines the time of all.
+        return rank_harness().measure(Job::make(kernel, partition)).map([](const JobResult& all) {
+          return *std::max_element(all.rank_results.begin(), all.rank_results.end());
+        });
+      }};
 }
 
 }  // namespace
 
-Result<std::unique_ptr<Performance>> prepare_misses(const WorkSite& site, const File& file) {
-  const ByteRange share = share_of(site.job, site.ranks);
+Result<std::unique_ptr<PreparedRun>> prepare_misses(const KernelContext& kernel, const File& file) {
+  const ByteRange share = share_of(kernel.job, kernel.ranks);
   auto session = file.read_session({}, scattered_plan());
   if (!session) return failure(session.error());
   auto pieces = scattered_pieces(share, session->plan().splinter_bytes);
@@ -126,20 +128,21 @@ Result<std::unique_ptr<Performance>> prepare_misses(const WorkSite& site, const 
                     .operation = "time misses",
                     .cause = "the file has less than a splinter for each rank"});
   }
-  if (site.job.work == Work::kMissesPlainly)
-    return std::make_unique<Misses<PlainSource>>(std::move(pieces), PlainSource(site.job.cut()));
+  if (kernel.job.kernel == Kernel::kMissesPread)
+    return std::make_unique<Misses<PreadSource>>(std::move(pieces),
+                                                 PreadSource(kernel.job.partition()));
   return std::make_unique<Misses<SessionSource>>(std::move(pieces),
                                                  SessionSource(std::move(*session)));
 }
 
 Status bench_misses(Context& context) {
   const std::string id = "read.single_us";
-  if (!context.wants(id)) return {};
-  const auto cut = large_cut(context);
-  if (!cut) return failure(cut.error());
-  const auto rounds = context.run(
-      id, 9,
-      {variant("forebay", Work::kMisses, *cut), variant("pread", Work::kMissesPlainly, *cut)});
+  if (!context.is_selected(id)) return {};
+  const auto partition = large_partition(context);
+  if (!partition) return failure(partition.error());
+  const auto rounds = context.run(id, 9,
+                                  {variant("forebay", Kernel::kMisses, *partition),
+                                   variant("pread", Kernel::kMissesPread, *partition)});
   if (!rounds) return failure(rounds.error());
   context.add({.id = id,
                .unit = "us",

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// What both readers of a snapshot do with its particles: mass, and mass times position and
-// velocity, added up task by task. Sums of tasks are added in their order, so whoever read the
-// particles, and when, the result is the same to the last bit, or one of them read wrongly.
+// Sums that both readers of a snapshot compute: mass, and mass times position and velocity, task by
+// task. Sums of tasks are added in task order. So the result is the same to the last bit for any
+// reader and order of reads, unless one has read wrong bytes.
 #pragma once
 
 #include <array>
@@ -31,7 +31,7 @@ class ParticleSums {
   }
   double mass() const noexcept { return values_[0]; }
 
-  /// A whole number that differs where a bit of any sum does, small enough to be exact.
+  /// An integer that changes with any bit of any sum, small enough to be exact in a double.
   double digest() const noexcept {
     constexpr std::uint64_t kFactor = 0x9E3779B97F4A7C15ULL;
     std::uint64_t mixed = 0;
@@ -46,7 +46,7 @@ class ParticleSums {
   std::array<double, 8> values_{};  // mass, three moments of position, three of velocity, phi
 };
 
-/// Of tasks one after the other.
+/// The total over tasks, in order.
 inline ParticleSums total_of(std::span<const ParticleSums> tasks) noexcept {
   ParticleSums total;
   for (const ParticleSums& task : tasks)

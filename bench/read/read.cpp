@@ -1,12 +1,12 @@
 // SPDX-License-Identifier: Apache-2.0
-// Several ranks, many tasks, one file: sessions beside what programs do without them, and beside
-// MPI-IO at three settings of its hints. Every byte is checked by every variant.
+// Several ranks, many tasks, one file: sessions compared with reads without them, and with MPI-IO
+// at three settings of its hints. Every variant verifies every byte.
 #include <algorithm>
 #include <utility>
 #include <vector>
 
+#include "bench/read/rank_harness_instance.hpp"
 #include "bench/read/rows.hpp"
-#include "bench/read/the_crew.hpp"
 #include "tools/probe/page_cache.hpp"
 
 namespace forebay::bench::read {
@@ -17,55 +17,56 @@ constexpr std::uint64_t kSmallFileBytes = 16_MiB;
 constexpr double kHitPasses = 20;
 constexpr double kMilliseconds = 1e3;
 
-struct Way {
+struct ReadMethod {
   const char* name;
-  Work work;
+  Kernel kernel;
   Hints hints = Hints::kDefault;
 };
 
-constexpr Way kForebay{"forebay", Work::kSession};
-constexpr Way kNaive{"naive", Work::kNaive};
+constexpr ReadMethod kForebay{"forebay", Kernel::kSession};
+constexpr ReadMethod kNaive{"naive", Kernel::kNaive};
 
-/// All ways of reading a large file.
-const std::vector<Way>& all_ways() {
-  static const std::vector<Way> ways = {
+/// All methods of reading a large file.
+const std::vector<ReadMethod>& all_methods() {
+  static const std::vector<ReadMethod> methods = {
       kForebay,
       kNaive,
-      {"naive-fd", Work::kNaiveDescriptor},
-      {"MPI-IO independent", Work::kMpiIndependent},
-      {"MPI-IO independent, no sieving", Work::kMpiIndependent, Hints::kNoAggregation},
-      {"MPI-IO collective", Work::kMpiCollective},
-      {"MPI-IO collective, no aggregation", Work::kMpiCollective, Hints::kNoAggregation},
-      {"MPI-IO collective, all aggregate", Work::kMpiCollective, Hints::kAggregateAll},
+      {"naive-fd", Kernel::kNaiveDescriptor},
+      {"MPI-IO independent", Kernel::kMpiIndependent},
+      {"MPI-IO independent, no sieving", Kernel::kMpiIndependent, Hints::kNoAggregation},
+      {"MPI-IO collective", Kernel::kMpiCollective},
+      {"MPI-IO collective, no aggregation", Kernel::kMpiCollective, Hints::kNoAggregation},
+      {"MPI-IO collective, all aggregate", Kernel::kMpiCollective, Hints::kAggregateAll},
   };
-  return ways;
+  return methods;
 }
 
-Variant variant(const Way& way, const Cut& cut, const Prepare& prepare) {
-  return {way.name, prepare,
-          [way, cut] { return the_crew().time(Job::of(way.work, cut, way.hints)); }};
+Variant variant(const ReadMethod& method, const FilePartition& partition, const Prepare& prepare) {
+  return {method.name, prepare, [method, partition] {
+            return rank_harness().time(Job::make(method.kernel, partition, method.hints));
+          }};
 }
 
 std::vector<Peer> peers_of(const Rounds& rounds) {
   std::vector<Peer> peers;
-  for (const Way& way : all_ways())
-    peers.push_back({way.name, "s", rounds.summary(way.name)});
+  for (const ReadMethod& method : all_methods())
+    peers.push_back({method.name, "s", rounds.summary(method.name)});
   return peers;
 }
 
-/// One row: sessions over naive, with all other ways beside them.
+/// One row: sessions / naive, with all other methods as peers.
 Status bench_over_naive(Context& context,
                         const std::string& id,
                         unsigned round_count,
                         Goal goal,
-                        const std::function<Status(const std::filesystem::path&)>& bring) {
-  if (!context.wants(id)) return {};
-  const auto cut = large_cut(context);
-  if (!cut) return failure(cut.error());
-  const Prepare prepare = [&] { return bring(cut->path); };
+                        const std::function<Status(const std::filesystem::path&)>& prepare_cache) {
+  if (!context.is_selected(id)) return {};
+  const auto partition = large_partition(context);
+  if (!partition) return failure(partition.error());
+  const Prepare prepare = [&] { return prepare_cache(partition->path); };
   std::vector<Variant> variants;
-  for (const Way& way : all_ways())
-    variants.push_back(variant(way, *cut, prepare));
+  for (const ReadMethod& method : all_methods())
+    variants.push_back(variant(method, *partition, prepare));
   const auto rounds = context.run(id, round_count, variants);
   if (!rounds) return failure(rounds.error());
   context.add({.id = id,
@@ -76,7 +77,7 @@ Status bench_over_naive(Context& context,
   return {};
 }
 
-/// The slowest of several numbers of tasks over the fastest, in each round.
+/// The slowest of several numbers of tasks / the fastest, in each round.
 Summary flatness(const Rounds& rounds, const std::vector<std::string>& names) {
   std::vector<double> ratios;
   for (std::size_t round = 0; round < rounds.values(names.front()).size(); ++round) {
@@ -86,24 +87,24 @@ Summary flatness(const Rounds& rounds, const std::vector<std::string>& names) {
     const auto [least, most] = std::minmax_element(times.begin(), times.end());
     ratios.push_back(*most / *least);
   }
-  return summarise(ratios);
+  return summarize(ratios);
 }
 
 Status bench_flatness(Context& context) {
   const std::string id = "read.warm.flatness";
-  if (!context.wants(id)) return {};
-  auto cut = large_cut(context);
-  if (!cut) return failure(cut.error());
+  if (!context.is_selected(id)) return {};
+  auto partition = large_partition(context);
+  if (!partition) return failure(partition.error());
   std::vector<Variant> variants;
   std::vector<std::string> ours;
   std::vector<std::string> theirs;
   for (const std::uint64_t tasks : kTaskCounts) {
-    cut->task_count = tasks;
-    const Prepare warm = [path = cut->path] { return probe::warm(path); };
-    for (const Way& way : {kForebay, kNaive}) {
-      Variant one = variant(way, *cut, warm);
+    partition->task_count = tasks;
+    const Prepare warm = [path = partition->path] { return probe::warm(path); };
+    for (const ReadMethod& method : {kForebay, kNaive}) {
+      Variant one = variant(method, *partition, warm);
       one.name += ", " + std::to_string(tasks) + " tasks";
-      (way.work == Work::kSession ? ours : theirs).push_back(one.name);
+      (method.kernel == Kernel::kSession ? ours : theirs).push_back(one.name);
       variants.push_back(std::move(one));
     }
   }
@@ -118,52 +119,57 @@ Status bench_flatness(Context& context) {
   return {};
 }
 
-/// Microseconds for each task of a rank; ranks work side by side.
-Variant small_variant(const char* name, Work work, const Cut& cut, double passes) {
+/// Microseconds for each task of a rank; ranks work concurrently.
+Variant small_variant(const char* name,
+                      Kernel kernel,
+                      const FilePartition& partition,
+                      double passes) {
   return {name, {}, [=]() -> Result<double> {
-            const double tasks = static_cast<double>(cut.task_count) * passes;
-            return the_crew().time(Job::of(work, cut)).map([tasks](double seconds) {
+            const double tasks = static_cast<double>(partition.task_count) * passes;
+            return rank_harness().time(Job::make(kernel, partition)).map([tasks](double seconds) {
               return seconds * kMicroseconds / tasks;
             });
           }};
 }
 
 Status bench_requests(Context& context) {
-  const bool wants_hit = context.wants("read.hit_us");
-  const bool wants_request = context.wants("read.request_us");
-  if (!wants_hit && !wants_request) return {};
+  const bool is_hit_selected = context.is_selected("read.hit_us");
+  const bool is_request_selected = context.is_selected("read.request_us");
+  if (!is_hit_selected && !is_request_selected) return {};
   const auto path = context.word_file(kSmallFileBytes);
   if (!path) return failure(path.error());
   if (auto warmed = probe::warm(*path); !warmed) return warmed;
-  const Cut cut{.path = *path, .file_bytes = kSmallFileBytes, .task_count = kTasks};
+  const FilePartition partition{.path = *path, .file_bytes = kSmallFileBytes, .task_count = kTasks};
   const auto rounds =
       context.run("read.request_us", 9,
-                  {small_variant("hit", Work::kHits, cut, kHitPasses),
-                   small_variant("fetch", Work::kFetch, cut, 1),
-                   small_variant("naive-fd", Work::kNaiveDescriptor, cut, 1),
-                   small_variant("MPI-IO independent", Work::kMpiIndependent, cut, 1)});
+                  {small_variant("hit", Kernel::kHits, partition, kHitPasses),
+                   small_variant("fetch", Kernel::kFetch, partition, 1),
+                   small_variant("naive-fd", Kernel::kNaiveDescriptor, partition, 1),
+                   small_variant("MPI-IO independent", Kernel::kMpiIndependent, partition, 1)});
   if (!rounds) return failure(rounds.error());
   const std::vector<Peer> peers = {
       {"naive-fd", "us", rounds->summary("naive-fd")},
       {"MPI-IO independent", "us", rounds->summary("MPI-IO independent")}};
-  if (wants_hit) context.add({"read.hit_us", "us", rounds->summary("hit"), Goal{0.05}, peers});
-  if (wants_request)
+  if (is_hit_selected)
+    context.add({"read.hit_us", "us", rounds->summary("hit"), Goal{0.05}, peers});
+  if (is_request_selected)
     context.add({"read.request_us", "us", rounds->summary("fetch"), Goal{0.3}, peers});
   return {};
 }
 
-/// What a program pays once, and rows of times leave out.
+/// One-time costs of a program, which other rows exclude.
 Status bench_start(Context& context) {
   const std::string id = "read.start_ms";
-  if (!context.wants(id)) return {};
-  const auto cut = large_cut(context);
-  if (!cut) return failure(cut.error());
-  const Variant start{"forebay", [&] { return probe::warm(cut->path); },
-                      [&]() -> Result<double> {
-                        return the_crew().time(Job::of(Work::kStart, *cut)).map([](double seconds) {
-                          return seconds * kMilliseconds;
-                        });
-                      }};
+  if (!context.is_selected(id)) return {};
+  const auto partition = large_partition(context);
+  if (!partition) return failure(partition.error());
+  const Variant start{
+      "forebay", [&] { return probe::warm(partition->path); },
+      [&]() -> Result<double> {
+        return rank_harness().time(Job::make(Kernel::kStart, *partition)).map([](double seconds) {
+          return seconds * kMilliseconds;
+        });
+      }};
   const auto rounds = context.run(id, 5, {start});
   if (!rounds) return failure(rounds.error());
   context.add({id, "ms", rounds->summary("forebay"), {}, {}});
@@ -172,9 +178,9 @@ Status bench_start(Context& context) {
 
 }  // namespace
 
-FOREBAY_BENCHMARK(read, "many tasks on several ranks read one file, beside MPI-IO") {
-  context.set_parameter("ranks", the_crew().ranks().size());
-  context.set_parameter("mpi", the_crew().ranks().name());
+FOREBAY_BENCHMARK(read, "many tasks on several ranks read one file, compared with MPI-IO") {
+  context.set_parameter("ranks", rank_harness().ranks().size());
+  context.set_parameter("mpi", rank_harness().ranks().name());
   const auto warm = [](const std::filesystem::path& path) { return probe::warm(path); };
   const auto cold = [](const std::filesystem::path& path) { return probe::drop_cached(path); };
   if (auto done = bench_over_naive(context, "read.warm.over_naive", 5, Goal{0.75}, warm); !done)

@@ -3,12 +3,12 @@
 
 namespace forebay::bench::read {
 
-Result<Cut> large_cut(Context& context) {
+Result<FilePartition> large_partition(Context& context) {
   const std::uint64_t file_bytes =
       context.choose<std::uint64_t>({.quick = 128_MiB, .usual = 1_GiB, .full = 4_GiB});
   auto path = context.word_file(file_bytes);
   if (!path) return failure(path.error());
-  return Cut{
+  return FilePartition{
       .path = *path, .file_bytes = file_bytes, .task_count = context.choose(kTasks, kTasks / 8)};
 }
 

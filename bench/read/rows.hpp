@@ -1,25 +1,25 @@
 // SPDX-License-Identifier: Apache-2.0
-// What the pages of `bench read` share. Each page has some rows of the table and, where they are
-// its own, the works that ranks do for them.
+// Shared by the pages of `bench read`. Each page has some rows of the table and the kernels that
+// only these use.
 #pragma once
 
 #include <array>
 #include <functional>
 
 #include "bench/frame/benchmark.hpp"
-#include "bench/read/crew.hpp"
+#include "bench/read/rank_harness.hpp"
 
 namespace forebay::bench::read {
 
 using Prepare = std::function<Status()>;
 
 inline constexpr std::uint64_t kTasks = 16384;
-/// From a task for each of two ranks to many on each.
+/// From one task for each of two ranks to many tasks on each.
 inline constexpr std::array<std::uint64_t, 5> kTaskCounts{2, 32, 512, 8192, 16384};
 inline constexpr double kMicroseconds = 1e6;
 
 /// The large file of a run and its tasks.
-Result<Cut> large_cut(Context& context);
+Result<FilePartition> large_partition(Context& context);
 
 // The rows, a page each.
 Status bench_misses(Context& context);

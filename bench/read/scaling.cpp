@@ -1,50 +1,52 @@
 // SPDX-License-Identifier: Apache-2.0
-// read.ranks.scaling: what it costs that more ranks than cores share the work. All ranks of the job
-// read the file that else only the crew reads, as many tasks in all, in pairs within one run.
+// read.ranks.scaling: the cost of more ranks than cores. All ranks of the job read the file that
+// otherwise only the active ranks read. The total number of tasks is the same, and both run in
+// pairs within one run.
+#include "bench/read/rank_harness_instance.hpp"
 #include "bench/read/rows.hpp"
-#include "bench/read/the_crew.hpp"
 #include "tools/probe/page_cache.hpp"
 
 namespace forebay::bench::read {
 
 namespace {
 
-std::string name_of(Work work, Reach reach) {
-  const std::string name = work == Work::kSession ? "forebay" : "naive";
-  return name + ", " + std::to_string(the_crew().ranks(reach).size()) + " ranks";
+std::string name_of(Kernel kernel, RankSet rank_set) {
+  const std::string name = kernel == Kernel::kSession ? "forebay" : "naive";
+  return name + ", " + std::to_string(rank_harness().ranks(rank_set).size()) + " ranks";
 }
 
-Variant variant(Work work, Reach reach, const Cut& cut) {
-  Job job = Job::of(work, cut);
-  job.reach = reach;
-  return {name_of(work, reach), [path = cut.path] { return probe::warm(path); },
-          [job] { return the_crew().time(job); }};
+Variant variant(Kernel kernel, RankSet rank_set, const FilePartition& partition) {
+  Job job = Job::make(kernel, partition);
+  job.rank_set = rank_set;
+  return {name_of(kernel, rank_set), [path = partition.path] { return probe::warm(path); },
+          [job] { return rank_harness().time(job); }};
 }
 
-Summary scaling(const Rounds& rounds, Work work) {
-  return rounds.ratio(name_of(work, Reach::kEverybody), name_of(work, Reach::kCrew));
+Summary scaling(const Rounds& rounds, Kernel kernel) {
+  return rounds.ratio(name_of(kernel, RankSet::kAll), name_of(kernel, RankSet::kActive));
 }
 
 }  // namespace
 
 Status bench_scaling(Context& context) {
   const std::string id = "read.ranks.scaling";
-  if (!context.wants(id)) return {};
-  if (the_crew().ranks(Reach::kEverybody).size() == the_crew().ranks().size()) {
-    context.leave_out(id, "the job has no more ranks than the crew");
+  if (!context.is_selected(id)) return {};
+  if (rank_harness().ranks(RankSet::kAll).size() == rank_harness().ranks().size()) {
+    context.skip(id, "all ranks of the job are active");
     return {};
   }
-  const auto cut = large_cut(context);
-  if (!cut) return failure(cut.error());
-  const std::vector<Variant> variants = {
-      variant(Work::kSession, Reach::kEverybody, *cut), variant(Work::kSession, Reach::kCrew, *cut),
-      variant(Work::kNaive, Reach::kEverybody, *cut), variant(Work::kNaive, Reach::kCrew, *cut)};
+  const auto partition = large_partition(context);
+  if (!partition) return failure(partition.error());
+  const std::vector<Variant> variants = {variant(Kernel::kSession, RankSet::kAll, *partition),
+                                         variant(Kernel::kSession, RankSet::kActive, *partition),
+                                         variant(Kernel::kNaive, RankSet::kAll, *partition),
+                                         variant(Kernel::kNaive, RankSet::kActive, *partition)};
   const auto rounds = context.run(id, 9, variants);
   if (!rounds) return failure(rounds.error());
-  std::vector<Peer> peers = {{"naive", "1", scaling(*rounds, Work::kNaive)}};
+  std::vector<Peer> peers = {{"naive", "1", scaling(*rounds, Kernel::kNaive)}};
   for (const Variant& variant : variants)
     peers.push_back({variant.name, "s", rounds->summary(variant.name)});
-  context.add({id, "1", scaling(*rounds, Work::kSession), Goal{1.2}, std::move(peers)});
+  context.add({id, "1", scaling(*rounds, Kernel::kSession), Goal{1.2}, std::move(peers)});
   return {};
 }
 

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// A snapshot of dark particles for rows that read one, and the check that whoever reads it finds
-// the same in it: the works that read are those of tipsy_works.cpp.
+// A snapshot of dark particles for rows that read one, and the check that all readers compute the
+// same sums. The kernels are in tipsy_kernels.cpp.
 #pragma once
 
 #include <forebay/error.hpp>
@@ -9,7 +9,7 @@
 #include <vector>
 
 #include "bench/frame/benchmark.hpp"
-#include "bench/frame/slices.hpp"
+#include "bench/frame/file_partition.hpp"
 
 namespace forebay::bench::read {
 
@@ -18,11 +18,11 @@ struct SnapshotSize {
   std::uint64_t tasks = 0;  ///< divides the particles
 };
 
-/// Makes one in the folder of the context.
-Result<Cut> make_snapshot(Context& context, const SnapshotSize& size);
+/// Writes a snapshot in the directory of the context.
+Result<FilePartition> make_snapshot(Context& context, const SnapshotSize& size);
 
-/// Fails unless each rank finds the same in every run.
-class SameSums {
+/// Fails unless each rank has the same result in every run.
+class SumValidator {
  public:
   Status check(const std::vector<double>& found);
 

@@ -1,22 +1,25 @@
 // SPDX-License-Identifier: Apache-2.0
-// read.tipsy.over_changa: a snapshot of dark particles, read for 65,536 tasks as ChaNGa reads it,
-// and through a session. Both decode all particles and must find the same sums.
+// read.tipsy.over_changa: a snapshot of dark particles, read for 65,536 tasks by ChaNGa's scheme
+// and by a session. Both decode all particles and must compute the same sums.
+#include "bench/read/rank_harness_instance.hpp"
 #include "bench/read/rows.hpp"
 #include "bench/read/snapshot.hpp"
-#include "bench/read/the_crew.hpp"
 #include "tools/probe/page_cache.hpp"
 
 namespace forebay::bench::read {
 
 namespace {
 
-/// One way of reading it, checked.
-Variant variant(const char* name, Work work, const Cut& cut, SameSums& same) {
-  return {name, [path = cut.path] { return probe::warm(path); },
-          [job = Job::of(work, cut), &same]() -> Result<double> {
-            const auto measured = the_crew().measure(job);
+/// One way to read it, verified.
+Variant variant(const char* name,
+                Kernel kernel,
+                const FilePartition& partition,
+                SumValidator& validator) {
+  return {name, [path = partition.path] { return probe::warm(path); },
+          [job = Job::make(kernel, partition), &validator]() -> Result<double> {
+            const auto measured = rank_harness().measure(job);
             if (!measured) return failure(measured.error());
-            return same.check(measured->found).map([&] { return measured->seconds; });
+            return validator.check(measured->rank_results).map([&] { return measured->seconds; });
           }};
 }
 
@@ -24,14 +27,15 @@ Variant variant(const char* name, Work work, const Cut& cut, SameSums& same) {
 
 Status bench_tipsy(Context& context) {
   const std::string id = "read.tipsy.over_changa";
-  if (!context.wants(id)) return {};
-  const auto cut = make_snapshot(context, {.particles = context.choose(1ULL << 25U, 1ULL << 21U),
-                                           .tasks = context.choose(1ULL << 16U, 1ULL << 13U)});
-  if (!cut) return failure(cut.error());
-  SameSums same;
+  if (!context.is_selected(id)) return {};
+  const auto partition =
+      make_snapshot(context, {.particles = context.choose(1ULL << 25U, 1ULL << 21U),
+                              .tasks = context.choose(1ULL << 16U, 1ULL << 13U)});
+  if (!partition) return failure(partition.error());
+  SumValidator validator;
   const auto rounds = context.run(id, 5,
-                                  {variant("forebay", Work::kTipsySession, *cut, same),
-                                   variant("ChaNGa", Work::kTipsyChanga, *cut, same)});
+                                  {variant("forebay", Kernel::kTipsySession, *partition, validator),
+                                   variant("ChaNGa", Kernel::kTipsyChanga, *partition, validator)});
   if (!rounds) return failure(rounds.error());
   context.add({.id = id,
                .unit = "1",

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Over-decomposed reading of one file from the page cache and from the device: each task awaits a
-// view of its slice, beside each task reading its slice itself.
+// Over-decomposed reading of one file from the page cache and from the device: tasks that await a
+// view of their slice, compared with tasks that read their slice themselves.
 #include "bench/frame/clock.hpp"
 #include "bench/solo/solo.hpp"
 #include "tools/probe/page_cache.hpp"
@@ -12,7 +12,7 @@ namespace {
 constexpr std::uint64_t kTasks = 16384;
 constexpr std::uint64_t kRandomTaskBytes = 128_KiB;
 
-/// What a row of this page compares.
+/// The parameters of one row.
 struct Comparison {
   std::string id;
   std::function<Status(const std::filesystem::path&)> prepare;
@@ -22,22 +22,23 @@ struct Comparison {
 };
 
 Status compare(Context& context, const Comparison& comparison) {
-  if (!context.wants(comparison.id)) return {};
+  if (!context.is_selected(comparison.id)) return {};
   const std::uint64_t file_bytes =
       context.choose<std::uint64_t>({.quick = 128_MiB, .usual = 1_GiB, .full = 4_GiB});
   auto path = context.word_file(file_bytes);
   if (!path) return failure(path.error());
-  const Cut cut{.path = *path,
-                .file_bytes = file_bytes,
-                .task_count = context.choose(kTasks, kTasks / 8),
-                .threads = comparison.threads};
-  const auto memory = TouchedMemory::make(file_bytes);
+  const FilePartition partition{.path = *path,
+                                .file_bytes = file_bytes,
+                                .task_count = context.choose(kTasks, kTasks / 8),
+                                .threads = comparison.threads};
+  const auto memory = PrefaultedMemory::make(file_bytes);
   if (!memory) return failure(memory.error());
   Runtime runtime;
-  const auto prepare = [&] { return comparison.prepare(cut.path); };
-  auto rounds = context.run(comparison.id, comparison.rounds,
-                            {{"forebay", prepare, [&] { return time_session(runtime, cut); }},
-                             {"pread", prepare, [&] { return time_pread(cut, memory->bytes()); }}});
+  const auto prepare = [&] { return comparison.prepare(partition.path); };
+  auto rounds =
+      context.run(comparison.id, comparison.rounds,
+                  {{"forebay", prepare, [&] { return time_session(runtime, partition); }},
+                   {"pread", prepare, [&] { return time_pread(partition, memory->bytes()); }}});
   if (!rounds) return failure(rounds.error());
   context.add({.id = comparison.id,
                .unit = "1",
@@ -50,31 +51,32 @@ Status compare(Context& context, const Comparison& comparison) {
 
 /// Tasks in random order, a splinter for two of them.
 Status compare_random(Context& context) {
-  const bool wants_tasks = context.wants("solo.random.over_pread");
-  const bool wants_blocking = context.wants("solo.random.blocking.over_pread");
-  if (!wants_tasks && !wants_blocking) return {};
+  const bool is_tasks_selected = context.is_selected("solo.random.over_pread");
+  const bool is_blocking_selected = context.is_selected("solo.random.blocking.over_pread");
+  if (!is_tasks_selected && !is_blocking_selected) return {};
   const auto file_bytes = context.choose<std::uint64_t>(512_MiB, 128_MiB);
   const auto path = context.word_file(file_bytes);
   if (!path) return failure(path.error());
-  Cut cut{.path = *path, .file_bytes = file_bytes, .task_count = file_bytes / kRandomTaskBytes};
-  cut.shuffle();
-  const auto memory = TouchedMemory::make(kRandomTaskBytes);
+  FilePartition partition{
+      .path = *path, .file_bytes = file_bytes, .task_count = file_bytes / kRandomTaskBytes};
+  partition.shuffle();
+  const auto memory = PrefaultedMemory::make(kRandomTaskBytes);
   if (!memory) return failure(memory.error());
   Runtime runtime;
-  const auto cold = [&] { return probe::drop_cached(cut.path); };
+  const auto cold = [&] { return probe::drop_cached(partition.path); };
   auto rounds =
       context.run("solo.random.over_pread", 7,
-                  {{"forebay", cold, [&] { return time_session(runtime, cut); }},
-                   {"blocking", cold, [&] { return time_blocking_session(runtime, cut); }},
-                   {"pread", cold, [&] { return time_pread(cut, memory->bytes()); }}});
+                  {{"forebay", cold, [&] { return time_session(runtime, partition); }},
+                   {"blocking", cold, [&] { return time_blocking_session(runtime, partition); }},
+                   {"pread", cold, [&] { return time_pread(partition, memory->bytes()); }}});
   if (!rounds) return failure(rounds.error());
   const std::vector<Peer> peers = {{"forebay", "s", rounds->summary("forebay")},
                                    {"a thread that blocks", "s", rounds->summary("blocking")},
                                    {"pread", "s", rounds->summary("pread")}};
   const Goal goal{1.05};
-  if (wants_tasks)
+  if (is_tasks_selected)
     context.add({"solo.random.over_pread", "1", rounds->ratio("forebay", "pread"), goal, peers});
-  if (wants_blocking)
+  if (is_blocking_selected)
     context.add(
         {"solo.random.blocking.over_pread", "1", rounds->ratio("blocking", "pread"), goal, peers});
   return {};

@@ -10,21 +10,23 @@
 
 #include "base/descriptor.hpp"
 #include "bench/frame/clock.hpp"
-#include "bench/frame/slices.hpp"
+#include "bench/frame/file_partition.hpp"
 
 namespace forebay::bench::solo {
 
 namespace {
 
-/// Earlier measurements left the right bytes in it.
-void forget(std::span<std::byte> into) { std::fill(into.begin(), into.end(), std::byte{0xFF}); }
+/// Earlier measurements have left the correct bytes in it.
+void reset_buffer(std::span<std::byte> into) {
+  std::fill(into.begin(), into.end(), std::byte{0xFF});
+}
 
-Status check(const Block& block, std::span<const std::byte> bytes) {
+Status verify_block(const Block& block, std::span<const std::byte> bytes) {
   for (std::uint64_t z = 0; z < block.block_edge; ++z) {
     for (std::uint64_t y = 0; y < block.block_edge; ++y) {
       const auto row =
           bytes.subspan((z * block.block_edge + y) * block.row_bytes(), block.row_bytes());
-      if (auto touched = touch(row, block.row_offset(z, y)); !touched) return touched;
+      if (auto touched = verify_words(row, block.row_offset(z, y)); !touched) return touched;
     }
   }
   return {};
@@ -54,9 +56,9 @@ Result<double> time_request(Runtime& runtime,
                             const Block& block,
                             std::span<std::byte> into,
                             const ReadPlan& plan) {
-  auto file = runtime.open(block.path.string());
+  auto file = runtime.open_file(block.path.string());
   if (!file) return failure(file.error());
-  forget(into);
+  reset_buffer(into);
   const Stopwatch watch;
   auto session = file->read_session({}, plan);
   if (!session) return failure(session.error());
@@ -66,17 +68,17 @@ Result<double> time_request(Runtime& runtime,
   auto got = session->read(Subarray{shape, start, count, sizeof(double)}, into).wait();
   if (!got) return failure(got.error());
   const double seconds = watch.seconds();
-  if (auto checked = check(block, into); !checked) return failure(checked.error());
+  if (auto checked = verify_block(block, into); !checked) return failure(checked.error());
   return seconds;
 }
 
 Result<double> time_rows(const Block& block, std::span<std::byte> into) {
-  forget(into);
+  reset_buffer(into);
   const Stopwatch watch;
   const Descriptor file(::open(block.path.c_str(), O_RDONLY | O_CLOEXEC));
   if (Status read = read_rows(file.get(), block, into); !read) return failure(read.error());
   const double seconds = watch.seconds();
-  if (auto checked = check(block, into); !checked) return failure(checked.error());
+  if (auto checked = verify_block(block, into); !checked) return failure(checked.error());
   return seconds;
 }
 

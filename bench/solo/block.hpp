@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// A block of a three-dimensional array, and the two ways to get it: as one request, and by a pread
-// for each of its rows. On a disk and on an emulated parallel file system they are the same.
+// A block of a three-dimensional array, and the two ways to read it: as one request, and by a pread
+// for each of its rows. Used on a disk and on an emulated parallel file system.
 #pragma once
 
 #include <forebay/runtime.hpp>
@@ -12,7 +12,7 @@
 
 namespace forebay::bench::solo {
 
-/// A cube in a cube of doubles in C order, whose words are their own offsets.
+/// A cube in a cube of doubles in C order, whose words equal their offsets.
 struct Block {
   std::filesystem::path path;
   std::uint64_t edge = 0;
@@ -23,7 +23,8 @@ struct Block {
   std::uint64_t bytes() const noexcept {
     return block_edge * block_edge * block_edge * sizeof(double);
   }
-  /// From the first byte of a plane's first row to the last byte of its last one, in all planes.
+  /// Over all planes: bytes from the first byte of a plane's first row to the last byte of its last
+  /// row.
   std::uint64_t span_bytes() const noexcept {
     return block_edge * ((block_edge - 1) * edge + block_edge) * sizeof(double);
   }
@@ -33,8 +34,8 @@ struct Block {
   }
 };
 
-/// Seconds from opening a session to the last byte of the block in `into`, which has its size.
-/// Checked, outside the clock.
+/// Seconds from opening a session to the last byte of the block in `into`, which has the block's
+/// size. Verified outside the measured time.
 Result<double> time_request(Runtime& runtime,
                             const Block& block,
                             std::span<std::byte> into,

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// A block of a three-dimensional array as one request, beside one pread for each of its rows.
+// A block of a three-dimensional array as one request, compared with one pread for each of its
+// rows.
 #include "bench/solo/block.hpp"
 #include "bench/solo/solo.hpp"
 #include "tools/probe/page_cache.hpp"
@@ -7,14 +8,14 @@
 namespace forebay::bench::solo {
 
 Status bench_blocks(Context& context) {
-  if (!context.wants("solo.subarray.over_rows")) return {};
+  if (!context.is_selected("solo.subarray.over_rows")) return {};
   const auto edge = context.choose<std::uint64_t>(512, 256);
   // Off the middle, so that rows begin anywhere in a page.
   Block block{.path = {}, .edge = edge, .block_edge = edge / 4, .start = edge / 4 + 3};
   auto path = context.word_file(block.file_bytes());
   if (!path) return failure(path.error());
   block.path = *path;
-  const auto memory = TouchedMemory::make(block.bytes());
+  const auto memory = PrefaultedMemory::make(block.bytes());
   if (!memory) return failure(memory.error());
   Runtime runtime;
   const auto cold = [&] { return probe::drop_cached(block.path); };

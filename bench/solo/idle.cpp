@@ -1,6 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// What agents cost while nobody wants anything: processor time of all threads but this one, with
-// sessions open.
+// Cost of idle agents: processor time of all threads but this one, with open sessions.
 #include <chrono>
 #include <thread>
 
@@ -11,7 +10,7 @@ namespace forebay::bench::solo {
 
 namespace {
 
-/// Share of one core that this process used while its main thread slept.
+/// Fraction of one core that this process used while its main thread slept.
 Result<double> idle_share(std::chrono::milliseconds pause) {
   const double cpu_before = process_cpu_seconds();
   const Stopwatch watch;
@@ -22,14 +21,13 @@ Result<double> idle_share(std::chrono::milliseconds pause) {
 }  // namespace
 
 Status bench_idle(Context& context) {
-  if (!context.wants("solo.idle_cpu")) return {};
+  if (!context.is_selected("solo.idle_cpu")) return {};
   auto path = context.word_file(64_MiB);
   if (!path) return failure(path.error());
   Runtime runtime;
-  auto file = runtime.open(path->string());
+  auto file = runtime.open_file(path->string());
   if (!file) return failure(file.error());
-  // One session of each kind, read ahead as far as they go, with something left to do when somebody
-  // takes data.
+  // One session of each kind, after readahead is complete. Taking data would give them more work.
   auto buffered = file->read_session({}, {.access = Access::kBuffered});
   auto direct = file->read_session({}, {.access = Access::kDirect});
   if (!buffered) return failure(buffered.error());

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Memory that a session really takes while 4 GiB pass through it: the peak of Pss over that of the
-// same run without.
+// Memory of a session while 4 GiB pass through it: the peak of Pss minus that of the same run
+// without a session.
 #include <cerrno>
 #include <functional>
 #include <vector>
@@ -19,8 +19,8 @@ namespace {
 constexpr double kMebibyte = 1024.0 * 1024.0;
 constexpr std::uint64_t kIdleTasks = 65536;
 
-/// The peak of Pss, in MiB, of a process that does nothing but `work`: memory that earlier work of
-/// this one has left in the allocator would hide what is measured.
+/// The peak of Pss, in MiB, of a process that does only `work`. In this process, memory of earlier
+/// work in the allocator would hide the result.
 Result<double> peak_of(const std::function<Status()>& work) {
   const pid_t child = ::fork();
   if (child < 0) return failure(system_error({.operation = "fork"}, errno));
@@ -35,23 +35,23 @@ Result<double> peak_of(const std::function<Status()>& work) {
   if (!ended || status != 0) {
     return failure({.kind = ErrorClass::kIo,
                     .operation = "measure memory",
-                    .cause = "the process that reads has failed"});
+                    .cause = "the reading process has failed"});
   }
   return static_cast<double>((*peak)->stop()) / kMebibyte;
 }
 
-/// The same tasks, one after the other through one buffer of a task's size: the program without a
+/// The same tasks, one at a time through one buffer of a task's size: the program without a
 /// session.
-Status read_plainly(const Cut& cut) {
-  std::vector<std::byte> buffer(cut.task_bytes());
-  auto seconds = time_pread(cut, buffer);
+Status read_with_pread(const FilePartition& partition) {
+  std::vector<std::byte> buffer(partition.task_bytes());
+  auto seconds = time_pread(partition, buffer);
   if (!seconds) return failure(seconds.error());
   return {};
 }
 
-Status read_by_session(const Cut& cut) {
+Status read_with_session(const FilePartition& partition) {
   Runtime runtime;
-  auto seconds = time_session(runtime, cut);
+  auto seconds = time_session(runtime, partition);
   if (!seconds) return failure(seconds.error());
   return {};
 }
@@ -59,16 +59,16 @@ Status read_by_session(const Cut& cut) {
 }  // namespace
 
 Status bench_memory(Context& context) {
-  if (!context.wants("solo.memory_mib")) return {};
+  if (!context.is_selected("solo.memory_mib")) return {};
   const std::uint64_t file_bytes = context.choose(4_GiB, 256_MiB);
   auto path = context.word_file(file_bytes);
   if (!path) return failure(path.error());
-  const Cut cut{.path = *path, .file_bytes = file_bytes, .task_count = kIdleTasks};
+  const FilePartition partition{.path = *path, .file_bytes = file_bytes, .task_count = kIdleTasks};
   const auto cold = [&] { return probe::drop_cached(*path); };
-  auto rounds =
-      context.run("solo.memory_mib", 5,
-                  {{"forebay", cold, [&] { return peak_of([&] { return read_by_session(cut); }); }},
-                   {"plain", cold, [&] { return peak_of([&] { return read_plainly(cut); }); }}});
+  auto rounds = context.run(
+      "solo.memory_mib", 5,
+      {{"forebay", cold, [&] { return peak_of([&] { return read_with_session(partition); }); }},
+       {"plain", cold, [&] { return peak_of([&] { return read_with_pread(partition); }); }}});
   if (!rounds) return failure(rounds.error());
   context.add({.id = "solo.memory_mib",
                .unit = "MiB",

@@ -1,6 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// One process, many tasks, one file: Forebay's sessions beside what a program would write with
-// pread and ifstream.
+// One process, many tasks, one file: sessions compared with programs that use pread and ifstream.
 #include "bench/solo/solo.hpp"
 
 #include <cerrno>
@@ -21,58 +20,58 @@ runner::Task pread_task(int descriptor, ByteRange slice, std::span<std::byte> in
   if (got != static_cast<ssize_t>(slice.size)) {
     co_return failure(system_error({.operation = "pread", .offset_bytes = slice.offset}, errno));
   }
-  co_return touch(into, slice.offset);
+  co_return verify_words(into, slice.offset);
 }
 
 runner::Task view_task(const Session& session, ByteRange slice) {
   Result<View> view = co_await session.view(slice);
   if (!view) co_return failure(view.error());
-  co_return touch(view->bytes(), slice.offset);
+  co_return verify_words(view->bytes(), slice.offset);
 }
 
 }  // namespace
 
-Result<double> time_pread(const Cut& cut, std::span<std::byte> memory) {
+Result<double> time_pread(const FilePartition& partition, std::span<std::byte> memory) {
   EventLoop loop;
   runner::TaskGroup group(loop);
   const Stopwatch watch;
-  const Descriptor file(::open(cut.path.c_str(), O_RDONLY | O_CLOEXEC));
-  const bool shared = memory.size() == cut.task_bytes();
-  for (std::uint64_t task = 0; task < cut.task_count; ++task) {
-    const ByteRange slice = cut.slice(task);
+  const Descriptor file(::open(partition.path.c_str(), O_RDONLY | O_CLOEXEC));
+  const bool shared = memory.size() == partition.task_bytes();
+  for (std::uint64_t task = 0; task < partition.task_count; ++task) {
+    const ByteRange slice = partition.slice(task);
     const std::uint64_t place = shared ? 0 : slice.offset;
     group.spawn(pread_task(file.get(), slice, memory.subspan(place, slice.size)));
   }
-  if (auto done = group.run(cut.threads); !done) return failure(done.error());
+  if (auto done = group.run(partition.threads); !done) return failure(done.error());
   return watch.seconds();
 }
 
-Result<double> time_blocking_session(Runtime& runtime, const Cut& cut) {
-  auto file = runtime.open(cut.path.string());
+Result<double> time_blocking_session(Runtime& runtime, const FilePartition& partition) {
+  auto file = runtime.open_file(partition.path.string());
   if (!file) return failure(file.error());
   const Stopwatch watch;
-  auto session = file->read_session({0, cut.file_bytes});
+  auto session = file->read_session({0, partition.file_bytes});
   if (!session) return failure(session.error());
-  for (std::uint64_t task = 0; task < cut.task_count; ++task) {
-    const ByteRange slice = cut.slice(task);
+  for (std::uint64_t task = 0; task < partition.task_count; ++task) {
+    const ByteRange slice = partition.slice(task);
     const auto view = session->view(slice).wait();
     if (!view) return failure(view.error());
-    if (Status touched = touch(view->bytes(), slice.offset); !touched)
+    if (Status touched = verify_words(view->bytes(), slice.offset); !touched)
       return failure(touched.error());
   }
   return watch.seconds();
 }
 
-Result<double> time_session(Runtime& runtime, const Cut& cut) {
-  auto file = runtime.open(cut.path.string());
+Result<double> time_session(Runtime& runtime, const FilePartition& partition) {
+  auto file = runtime.open_file(partition.path.string());
   if (!file) return failure(file.error());
-  runner::TaskGroup group(runtime.loop());
+  runner::TaskGroup group(runtime.event_loop());
   const Stopwatch watch;
-  auto session = file->read_session({0, cut.file_bytes});
+  auto session = file->read_session({0, partition.file_bytes});
   if (!session) return failure(session.error());
-  for (std::uint64_t task = 0; task < cut.task_count; ++task)
-    group.spawn(view_task(*session, cut.slice(task)));
-  if (auto done = group.run(cut.threads); !done) return failure(done.error());
+  for (std::uint64_t task = 0; task < partition.task_count; ++task)
+    group.spawn(view_task(*session, partition.slice(task)));
+  if (auto done = group.run(partition.threads); !done) return failure(done.error());
   return watch.seconds();
 }
 

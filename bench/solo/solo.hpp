@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// What the parts of `bench solo` share: tasks that each want a slice of one file, and the two ways
-// in which they can get it. Every variant touches each cache line of its data and checks what it
-// read, outside the clock where possible.
+// Shared by the parts of `bench solo`: tasks that each read a slice of one file, by pread or by a
+// session. Every variant touches each cache line of its data and verifies the bytes, outside the
+// measured time where possible.
 #pragma once
 
 #include <forebay/forebay.hpp>
@@ -14,19 +14,19 @@
 #include <span>
 
 #include "bench/frame/benchmark.hpp"
-#include "bench/frame/slices.hpp"
+#include "bench/frame/file_partition.hpp"
 
 namespace forebay::bench::solo {
 
-/// Seconds in which every task preads its slice on one descriptor into its own part of `memory`, or
-/// into all of it if that has the size of one task, and touches it.
-Result<double> time_pread(const Cut& cut, std::span<std::byte> memory);
+/// Seconds in which every task preads its slice on one descriptor and touches it. The target is its
+/// part of `memory`, or all of `memory` if that has the size of one task.
+Result<double> time_pread(const FilePartition& partition, std::span<std::byte> memory);
 
-/// Seconds from opening a session to the last line touched, each task awaiting a view of its slice.
-Result<double> time_session(Runtime& runtime, const Cut& cut);
+/// Seconds from opening a session to the last touched line; each task awaits a view of its slice.
+Result<double> time_session(Runtime& runtime, const FilePartition& partition);
 
-/// The same from one thread that blocks for each view in turn.
-Result<double> time_blocking_session(Runtime& runtime, const Cut& cut);
+/// The same from one thread that blocks for one view after the other.
+Result<double> time_blocking_session(Runtime& runtime, const FilePartition& partition);
 
 // The rows of the table, one file each.
 Status bench_bandwidth(Context& context);

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Streams: a std::istream over a session beside std::ifstream, and a thousand awaitable streams on
-// one thread beside one task that reads everything in large direct requests.
+// Streams. A std::istream over a session is compared with std::ifstream. A thousand awaitable
+// streams on one thread are compared with one task that reads everything in large direct requests.
 #include <vector>
 
 #include <fcntl.h>
@@ -22,60 +22,62 @@ constexpr std::uint64_t kStreams = 1000;
 constexpr std::size_t kStreamReadBytes = 4096;
 constexpr std::size_t kDirectReadBytes = 4_MiB;
 
-Result<double> time_istream(Runtime& runtime, const Cut& cut) {
-  auto file = runtime.open(cut.path.string());
+Result<double> time_istream(Runtime& runtime, const FilePartition& partition) {
+  auto file = runtime.open_file(partition.path.string());
   if (!file) return failure(file.error());
   const Stopwatch watch;
   auto session = file->read_session();
   if (!session) return failure(session.error());
   istream stream(*session);
-  if (auto done = read_records<kRecordBytes>(stream, cut.file_bytes); !done)
+  if (auto done = read_records<kRecordBytes>(stream, partition.file_bytes); !done)
     return failure(done.error());
   return watch.seconds();
 }
 
 runner::Task stream_task(Session session, ByteRange slice) {
-  AsyncStream stream(std::move(session), slice);
+  AsyncInputStream stream(std::move(session), slice);
   std::vector<std::byte> buffer(kStreamReadBytes);
   while (!stream.eof()) {
     const std::uint64_t at = slice.offset + stream.tellg();
     const Result<ByteCount> got = co_await stream.read(buffer);
     if (!got) co_return failure(got.error());
-    if (auto touched = touch(std::span(buffer).first(*got), at); !touched) co_return touched;
+    if (auto touched = verify_words(std::span(buffer).first(*got), at); !touched) co_return touched;
   }
   co_return Status();
 }
 
-Result<double> time_streams(Runtime& runtime, const Cut& cut) {
-  auto file = runtime.open(cut.path.string());
+Result<double> time_streams(Runtime& runtime, const FilePartition& partition) {
+  auto file = runtime.open_file(partition.path.string());
   if (!file) return failure(file.error());
-  runner::TaskGroup group(runtime.loop());
+  runner::TaskGroup group(runtime.event_loop());
   const Stopwatch watch;
   auto session = file->read_session();
   if (!session) return failure(session.error());
-  for (std::uint64_t task = 0; task < cut.task_count; ++task)
-    group.spawn(stream_task(*session, cut.slice(task)));
+  for (std::uint64_t task = 0; task < partition.task_count; ++task)
+    group.spawn(stream_task(*session, partition.slice(task)));
   if (auto done = group.run(); !done) return failure(done.error());
   return watch.seconds();
 }
 
-/// One task, one request of 4 MiB after the other, past the page cache.
-Result<double> time_direct(const Cut& cut) {
+/// One task, requests of 4 MiB one at a time, past the page cache.
+Result<double> time_direct(const FilePartition& partition) {
   void* memory = nullptr;
   if (::posix_memalign(&memory, kDirectReadBytes, kDirectReadBytes) != 0) throw std::bad_alloc();
   const std::unique_ptr<void, decltype(&std::free)> owner(memory, &std::free);
   const std::span<std::byte> buffer(static_cast<std::byte*>(memory), kDirectReadBytes);
-  const Descriptor file(::open(cut.path.c_str(), O_RDONLY | O_CLOEXEC | O_DIRECT));
+  const Descriptor file(::open(partition.path.c_str(), O_RDONLY | O_CLOEXEC | O_DIRECT));
   if (!file) {
-    return failure(system_error({.operation = "open directly", .path = cut.path.string()}, errno));
+    return failure(system_error(
+        {.operation = "open for direct access", .path = partition.path.string()}, errno));
   }
   const Stopwatch watch;
-  for (std::uint64_t at = 0; at < cut.file_bytes;) {
+  for (std::uint64_t at = 0; at < partition.file_bytes;) {
     const ssize_t got = ::pread(file.get(), buffer.data(), buffer.size(), static_cast<off_t>(at));
     if (got <= 0) {
-      return failure(system_error({.operation = "pread directly", .offset_bytes = at}, errno));
+      return failure(
+          system_error({.operation = "pread with direct access", .offset_bytes = at}, errno));
     }
-    const Status touched = touch(buffer.first(static_cast<std::size_t>(got)), at);
+    const Status touched = verify_words(buffer.first(static_cast<std::size_t>(got)), at);
     if (!touched) return failure(touched.error());
     at += static_cast<std::uint64_t>(got);
   }
@@ -85,13 +87,14 @@ Result<double> time_direct(const Cut& cut) {
 Status bench_istream(Context& context,
                      const std::filesystem::path& path,
                      std::uint64_t file_bytes) {
-  const Cut cut{.path = path, .file_bytes = file_bytes, .task_count = 1};
+  const FilePartition partition{.path = path, .file_bytes = file_bytes, .task_count = 1};
   Runtime runtime;
-  const auto warm = [&] { return probe::warm(cut.path); };
+  const auto warm = [&] { return probe::warm(partition.path); };
   auto rounds = context.run(
       "solo.istream.over_ifstream", 7,
-      {{"forebay", warm, [&] { return time_istream(runtime, cut); }},
-       {"ifstream", warm, [&] { return time_ifstream<kRecordBytes>(cut.path, cut.file_bytes); }}});
+      {{"forebay", warm, [&] { return time_istream(runtime, partition); }},
+       {"ifstream", warm,
+        [&] { return time_ifstream<kRecordBytes>(partition.path, partition.file_bytes); }}});
   if (!rounds) return failure(rounds.error());
   context.add({.id = "solo.istream.over_ifstream",
                .unit = "1",
@@ -103,15 +106,16 @@ Status bench_istream(Context& context,
 }
 
 Status bench_async(Context& context, const std::filesystem::path& path, std::uint64_t file_bytes) {
-  // Streams end on a multiple of a record, so that every word can be checked; the last bytes of the
-  // file are left out.
+  // Streams end on a multiple of a record, so that every word can be verified; the last bytes of
+  // the file are left out.
   const std::uint64_t slice = file_bytes / kStreams / kRecordBytes * kRecordBytes;
-  const Cut cut{.path = path, .file_bytes = slice * kStreams, .task_count = kStreams};
+  const FilePartition partition{
+      .path = path, .file_bytes = slice * kStreams, .task_count = kStreams};
   Runtime runtime;
-  const auto cold = [&] { return probe::drop_cached(cut.path); };
+  const auto cold = [&] { return probe::drop_cached(partition.path); };
   auto rounds = context.run("solo.streams", 7,
-                            {{"streams", cold, [&] { return time_streams(runtime, cut); }},
-                             {"direct", cold, [&] { return time_direct(cut); }}});
+                            {{"streams", cold, [&] { return time_streams(runtime, partition); }},
+                             {"direct", cold, [&] { return time_direct(partition); }}});
   if (!rounds) return failure(rounds.error());
   context.add({.id = "solo.streams",
                .unit = "1",
@@ -125,17 +129,17 @@ Status bench_async(Context& context, const std::filesystem::path& path, std::uin
 }  // namespace
 
 Status bench_streams(Context& context) {
-  const bool wants_istream = context.wants("solo.istream.over_ifstream");
-  const bool wants_streams = context.wants("solo.streams");
-  if (!wants_istream && !wants_streams) return {};
+  const bool is_istream_selected = context.is_selected("solo.istream.over_ifstream");
+  const bool is_streams_selected = context.is_selected("solo.streams");
+  if (!is_istream_selected && !is_streams_selected) return {};
   const std::uint64_t file_bytes =
       context.choose<std::uint64_t>({.quick = 128_MiB, .usual = 1_GiB, .full = 4_GiB});
   auto path = context.word_file(file_bytes);
   if (!path) return failure(path.error());
-  if (wants_istream) {
+  if (is_istream_selected) {
     if (auto done = bench_istream(context, *path, file_bytes); !done) return done;
   }
-  return wants_streams ? bench_async(context, *path, file_bytes) : Status();
+  return is_streams_selected ? bench_async(context, *path, file_bytes) : Status();
 }
 
 }  // namespace forebay::bench::solo

@@ -1,6 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Access: through the page cache or past it. One word for plans, for the rule that chooses and for
-// open files, so that nothing is translated between them.
+// Access: buffered or direct I/O. Plans, the rule that chooses, and open files share this type.
 #pragma once
 
 #include <cstdint>
@@ -8,10 +7,10 @@
 
 namespace forebay {
 
-/// How bytes travel from storage to memory.
+/// The path of bytes between storage and memory.
 enum class Access : std::uint8_t {
   kBuffered,  ///< through the kernel's page cache
-  kDirect,    ///< past it (O_DIRECT): for aligned transfers only, which sessions see to
+  kDirect,    ///< past it (O_DIRECT): for aligned transfers only, which sessions ensure
 };
 
 /// "buffered" or "direct", as printed and as written to JSON.

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// Buffer: memory that the program computes in and that agents can write out as it is. It is aligned
-// for direct I/O, faulted in, and the other processes of the node can map it; so what is handed
-// over in it, with adopt(), is not copied.
+// Buffer: memory that the program computes in and that agents write without a copy. It is aligned
+// for direct I/O and prefaulted, and other processes of the node can map it. adopt() passes a
+// Buffer to a dataset.
 #pragma once
 
 #include <forebay/error.hpp>
@@ -17,14 +17,14 @@
 namespace forebay {
 
 namespace shm {
-struct BufferLease;
+struct BufferAllocation;
 }  // namespace shm
 
-/// Where memory is. Part of the interface from the beginning, so that device memory needs no other.
+/// The kind of memory. Device memory has its place in the interface, and no support yet.
 enum class MemoryKind : std::uint8_t {
   kHost,    ///< ordinary memory
   kPinned,  ///< ordinary memory that is never swapped out
-  kDevice,  ///< memory of an accelerator: not supported yet, an Error says so
+  kDevice,  ///< memory of an accelerator: not supported yet, allocate() fails with kUnsupported
 };
 
 /// "host", "pinned" or "device".
@@ -33,9 +33,10 @@ constexpr std::string_view name_of(MemoryKind kind) noexcept {
   return kNames[static_cast<std::size_t>(kind)];
 }
 
-/// Memory from Runtime::allocate(). Moves, and is empty afterwards; its address stays. Goes back to
-/// its Runtime when it is destroyed, on any thread, and may outlive the Runtime. One object is used
-/// by one thread at a time; its bytes are as any memory.
+/// Memory from Runtime::allocate(). Move-only; a Buffer that was moved from is empty. A move does
+/// not change the address. The destructor returns the memory to its Runtime, on any thread. May
+/// outlive the Runtime. The object is used by one thread at a time; any thread may access its
+/// bytes.
 class Buffer {
  public:
   Buffer() noexcept;
@@ -43,13 +44,14 @@ class Buffer {
   Buffer& operator=(Buffer&& other) noexcept;
   ~Buffer();
 
-  /// Null if it is empty; else at a multiple of 4 KiB, from 2 MiB on of 2 MiB.
+  /// Null if empty. Otherwise aligned to 4 KiB, or to 2 MiB if the Buffer has 2 MiB or more.
   std::byte* data() const noexcept { return data_; }
-  /// In bytes, as it was asked for.
+  /// Size in bytes, as requested from allocate().
   std::size_t size() const noexcept { return size_bytes_; }
   bool empty() const noexcept { return size_bytes_ == 0; }
   std::span<std::byte> bytes() const noexcept { return {data_, size_bytes_}; }
-  /// As many whole values as fit. They have the bytes of whoever used the memory before.
+  /// The bytes as values of T, as many whole ones as fit. Their content is undefined: zeros, or
+  /// bytes of an earlier use.
   template <class T>
   std::span<T> as() const noexcept {
     static_assert(std::is_trivially_copyable_v<T>);
@@ -58,25 +60,26 @@ class Buffer {
   MemoryKind kind() const noexcept { return kind_; }
 
  private:
-  friend struct shm::BufferLease;
-  std::unique_ptr<shm::BufferLease> lease_;
+  friend struct shm::BufferAllocation;
+  std::unique_ptr<shm::BufferAllocation> allocation_;
   std::byte* data_ = nullptr;
   std::size_t size_bytes_ = 0;
   MemoryKind kind_ = MemoryKind::kHost;
 };
 
-/// A Buffer that was given away: what a dataset takes without copying. Made by adopt() alone. Goes
-/// back to its Runtime when the last byte of it was written.
+/// A Buffer whose ownership was given up, for a dataset that writes it without a copy. Only adopt()
+/// makes one. The memory returns to its Runtime when its last byte has been written.
 class [[nodiscard]] AdoptedBuffer {
  public:
   /// The bytes to write.
   std::span<const std::byte> bytes() const noexcept { return buffer_.bytes().first(size_bytes_); }
   MemoryKind kind() const noexcept { return buffer_.kind(); }
-  /// kInvalidArgument if more bytes were asked for than there are; bytes() has none then.
+  /// kInvalidArgument if adopt() was called with more bytes than the buffer has. bytes() is empty
+  /// in that case.
   Status check() const;
-  /// The buffer itself, whole.
+  /// The whole buffer.
   const Buffer& buffer() const noexcept { return buffer_; }
-  /// Takes it back, if nobody else did.
+  /// Returns the buffer to the caller and leaves this object empty.
   Buffer take() && noexcept { return std::move(buffer_); }
 
  private:
@@ -84,15 +87,15 @@ class [[nodiscard]] AdoptedBuffer {
   friend AdoptedBuffer adopt(Buffer&& buffer, std::size_t size_bytes) noexcept;
   AdoptedBuffer(Buffer&& buffer, std::size_t wanted_bytes) noexcept
       : buffer_(std::move(buffer)),
-        wanted_bytes_(wanted_bytes),
+        requested_bytes_(wanted_bytes),
         size_bytes_(wanted_bytes <= buffer_.size() ? wanted_bytes : 0) {}
 
   Buffer buffer_;
-  std::size_t wanted_bytes_;
+  std::size_t requested_bytes_;
   std::size_t size_bytes_;
 };
 
-/// Gives a buffer away, with all its bytes.
+/// Gives up ownership of `buffer`, to write all of its bytes.
 inline AdoptedBuffer adopt(Buffer&& buffer) noexcept {
   const std::size_t size_bytes = buffer.size();
   return {std::move(buffer), size_bytes};

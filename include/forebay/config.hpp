@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// Settings from a TOML file and from FOREBAY_... variables, checked when they are read: an unknown
-// key, a wrong type or a number out of range is an Error that names the place. Nothing here looks
-// at the process's environment by itself.
+// Config: settings from a TOML file and from FOREBAY_... variables, checked when they are read. An
+// unknown key, a wrong type or a number out of range is an Error that names the place. Only
+// process_environment() reads the environment of the process.
 #pragma once
 
 #include <forebay/error.hpp>
@@ -20,29 +20,29 @@ namespace forebay {
 /// Names and values of environment variables.
 using Environment = std::vector<std::pair<std::string, std::string>>;
 
-/// The environment of this process, as it is now. The only function of Forebay that reads it.
+/// The current environment of this process. No other function of Forebay reads it.
 Environment process_environment();
 
-/// A setting that exists. "read.memory" is `memory` of the table `[read]` and the variable
-/// FOREBAY_READ_MEMORY.
+/// A valid setting. The name "read.memory" stands for `memory` in the table `[read]` and for the
+/// variable FOREBAY_READ_MEMORY.
 struct ConfigKey {
-  std::string_view name;     ///< lower case, digits, '_', and '.' between tables
-  std::string_view meaning;  ///< one sentence
+  std::string_view name;         ///< lower case, digits, '_', and '.' between tables
+  std::string_view description;  ///< one sentence
 };
 
-/// Where settings come from. A variable beats the file.
+/// The sources of settings. A variable overrides the file.
 struct ConfigSource {
   std::span<const ConfigKey> keys = {};
   Environment environment = {};
-  /// The TOML file; if absent, the one that the variable FOREBAY_CONFIG names; if that is absent
-  /// too, none.
+  /// The TOML file. If absent, the file that the variable FOREBAY_CONFIG names; without that
+  /// variable, no file.
   std::optional<std::string> file = {};
-  /// Variables that begin with FOREBAY_ and are no settings ("FOREBAY_SAMPLES"); those that begin
-  /// with FOREBAY_TEST_ never are.
+  /// Variables that begin with FOREBAY_ and are not settings ("FOREBAY_SAMPLES"). Those that begin
+  /// with FOREBAY_TEST_ are never settings.
   std::span<const std::string_view> other_variables = {};
 };
 
-/// What a number may be, and what it is if nobody sets it.
+/// The range of a number, and its default.
 template <class T>
 struct Setting {
   T fallback;
@@ -50,26 +50,26 @@ struct Setting {
   T max;
 };
 
-/// Settings as they were given. A plain value; reading it is safe from any thread.
+/// Settings as given. A plain value; any number of threads may read it.
 class Config {
  public:
-  /// Reads file and environment. Fails on a file that is missing or is not TOML, on a key that
-  /// nobody knows (the message offers the nearest one), and on values that are neither text, number
-  /// nor boolean.
+  /// Reads file and environment. Fails if the file is missing or not TOML, on an unknown key, and
+  /// on values that are neither text, number nor boolean. The Error of an unknown key names the
+  /// nearest valid one.
   static Result<Config> load(const ConfigSource& source);
 
-  /// The getters give the fallback if the key was not set, and an Error of class kInvalidArgument
-  /// that names file and line, or variable, if its value does not fit. `key` is one of the keys
-  /// that load() was given.
+  /// Each getter returns the fallback if the key was not set. If the value does not fit, it fails
+  /// with kInvalidArgument and names file and line, or the variable. `key` is one of the keys that
+  /// load() received.
   Result<std::string> text(std::string_view key, std::string_view fallback) const;
   Result<std::uint64_t> count(std::string_view key, Setting<std::uint64_t> setting) const;
-  /// As parse_size().
+  /// Parses the value with parse_size().
   Result<std::uint64_t> bytes(std::string_view key, Setting<std::uint64_t> setting) const;
   Result<double> real(std::string_view key, Setting<double> setting) const;
-  /// true, on, yes, 1 or false, off, no, 0.
+  /// Accepts true, on, yes, 1 and false, off, no, 0, in any case.
   Result<bool> flag(std::string_view key, bool fallback) const;
 
-  /// True if file or environment set it.
+  /// True if the file or the environment sets the key.
   bool is_set(std::string_view key) const { return values_.contains(key); }
 
  private:
@@ -84,8 +84,8 @@ class Config {
   std::map<std::string, Value, std::less<>> values_;
 };
 
-/// Bytes from "4096", "64KiB", "64 MiB", "2GiB", "1TiB" (powers of 1024) or "64kB", "64MB", "2GB",
-/// "1TB" (powers of 1000). Upper and lower case mean the same.
+/// Parses a size in bytes: "4096", "64KiB", "64 MiB", "2GiB", "1TiB" (powers of 1024), or "64kB",
+/// "64MB", "2GB", "1TB" (powers of 1000). Case is ignored. Fails with kInvalidArgument.
 Result<std::uint64_t> parse_size(std::string_view text);
 
 }  // namespace forebay

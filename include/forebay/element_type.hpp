@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// What one element of a stored array is. The numbers are those of the dataset format, so nothing
-// is translated between an application's put and the bytes of an index.
+// ElementType: the type of one element of a stored array. The numbers are those of the dataset
+// format, so put() and the index need no conversion.
 #pragma once
 
 #include <complex>
@@ -26,22 +26,22 @@ enum class ElementType : std::uint8_t {
   kFloat64 = 11,
   kComplex64 = 12,   ///< two float32
   kComplex128 = 13,  ///< two float64
-  kBytes = 14,       ///< of no type; an element is one byte
+  kBytes = 14,       ///< untyped; an element is one byte
 };
 
 inline constexpr std::uint8_t kElementTypeMin = 1;
 inline constexpr std::uint8_t kElementTypeMax = 14;
 
-/// Which byte of a number comes first.
+/// Byte order of a number.
 enum class ByteOrder : std::uint8_t { kLittle = 0, kBig = 1 };
 
-/// Bytes of one element.
-constexpr std::size_t bytes_of(ElementType type) noexcept {
+/// Size of one element in bytes.
+constexpr std::size_t element_size(ElementType type) noexcept {
   constexpr std::uint8_t kBytes[] = {0, 1, 2, 4, 8, 1, 2, 4, 8, 2, 4, 8, 8, 16, 1};
   return kBytes[static_cast<std::uint8_t>(type)];
 }
 
-/// "int8" ... "complex128", "bytes", as printed and as written to JSON.
+/// "int8" ... "complex128", "bytes": as printed and as written to JSON.
 constexpr std::string_view name_of(ElementType type) noexcept {
   constexpr std::string_view kNames[] = {"",        "int8",    "int16",     "int32",      "int64",
                                          "uint8",   "uint16",  "uint32",    "uint64",     "float16",
@@ -49,8 +49,8 @@ constexpr std::string_view name_of(ElementType type) noexcept {
   return kNames[static_cast<std::uint8_t>(type)];
 }
 
-/// The type of this name; no value if there is none.
-constexpr std::optional<ElementType> element_type_named(std::string_view name) noexcept {
+/// The type with this name; no value for an unknown name.
+constexpr std::optional<ElementType> parse_element_type(std::string_view name) noexcept {
   for (std::uint8_t number = kElementTypeMin; number <= kElementTypeMax; ++number)
     if (name_of(static_cast<ElementType>(number)) == name) return static_cast<ElementType>(number);
   return std::nullopt;
@@ -73,7 +73,7 @@ constexpr std::optional<ElementType> integer_type() noexcept {
 }
 }  // namespace detail
 
-/// The element type of a C++ type; no value for types that have none.
+/// The element type of a C++ type; no value if it has none.
 template <class T>
 constexpr std::optional<ElementType> element_type_of() noexcept {
   using Plain = std::remove_cv_t<T>;

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
-// Future<T>: one result that may not be there yet. A request returns it at once; its owner waits
-// for it, polls it, continues it, hands its descriptor to a foreign loop, or awaits it in a
-// coroutine of any type. The owner takes data over inside wait() or poll(); agents never touch the
-// owner's memory, so a dropped Future is harmless.
+// Future<T>: the result of a request that may be in progress. A request returns one at once. Its
+// owner waits, polls, chains a continuation, watches a descriptor in a foreign loop, or awaits it
+// in a coroutine of any type. Data is transferred to the owner's memory only inside calls on the
+// Future; agents never touch that memory. So a dropped Future is harmless.
 #pragma once
 
 #include <forebay/error.hpp>
@@ -29,101 +29,105 @@ namespace detail {
 template <class T, class U, class F>
 class ThenPending;
 
-/// What an agent signals when something a request waits for has changed.
+/// Object that an agent signals when a request may make progress.
 class Waiter {
  public:
   virtual ~Waiter() = default;
-  /// Called by an agent, under its lock: must not block and must not call back into Forebay.
+  /// Called by an agent, under its lock: must not block or call Forebay.
   virtual void signal() noexcept = 0;
-  /// Whether threads that would sleep otherwise do what is waited for: then nobody else need come.
+  /// True if threads that would otherwise sleep do the awaited work
+  /// (Executor::can_help_when_idle()). An agent then leaves it to them.
   virtual bool has_helpers() const noexcept { return false; }
 };
 
-/// What somebody who waits for a request may do for it.
+/// The part of an agent's work that a waiting thread may do.
 enum class Help : std::uint8_t {
-  kAny,            ///< all that the agent would do: the owner would sleep anyway
-  kCopy,           ///< copy from the page cache: the owner has other work as well, and comes back
-  kCopyInPassing,  ///< the same, but nobody may count on its coming back
+  kAny,                ///< everything; the owner would sleep otherwise
+  kCopy,               ///< copy from the page cache; the owner also has other work, and helps again
+  kOpportunisticCopy,  ///< the same once; the agent must not count on further help
 };
 
-/// A request under way. All calls but Waiter::signal come from the Future's owner, one at a time.
-/// At most one waiter is armed at any time, and none while advance() or help() is called: a request
-/// that has got further does not know any more where its waiter is.
-class Pending {
+/// A request in progress. All calls come from the Future's owner, one at a time; an agent calls
+/// only Waiter::signal(). At most one waiter is armed at a time, and none during advance() or
+/// help(): after progress, a request cannot find an armed waiter again.
+class PendingOperation {
  public:
-  virtual ~Pending() = default;
-  /// Takes what has arrived; true once the request is finished, and from then on. Never blocks.
+  virtual ~PendingOperation() = default;
+  /// Takes what has arrived. Returns true once the request is finished, and on all later calls.
+  /// Never blocks.
   virtual bool advance() = 0;
-  /// Asks for one signal when advance() may get further. False if it may right now: nothing was
-  /// registered.
+  /// Requests one signal for the time when advance() may make progress. Returns false, and
+  /// registers nothing, if it can make progress now.
   virtual bool arm(Waiter& waiter) = 0;
-  /// Withdraws a waiter; afterwards nobody signals it.
+  /// Removes a waiter. It is not signaled after this returns.
   virtual void disarm(Waiter& waiter) noexcept = 0;
-  /// The owner can get no further: lets it do some of the agent's work. True if it did any.
+  /// Lets an owner that cannot make progress do some of the agent's work. Returns true if it did
+  /// any.
   virtual bool help(Help) { return false; }
-  /// Where coroutines and continuations resume unless the caller says otherwise.
+  /// The default executor of coroutines and continuations.
   virtual Executor& executor() const = 0;
-  /// Names the request in an error ("read", path, offset).
+  /// Names the request for an Error: operation ("read"), path, offset.
   virtual ErrorDetails describe() const = 0;
 
-  /// False where fork() has copied the request into a child: no agent serves it there, and only
+  /// False in a child into which fork() has copied the request. No agent serves it there; only
   /// describe() may be called.
-  bool is_served_here() const noexcept { return origin_.is_current(); }
+  bool is_served() const noexcept { return origin_.is_current(); }
 
  private:
   const OriginProcess origin_;
 };
 
 template <class T>
-class PendingResult : public Pending {
+class PendingResult : public PendingOperation {
  public:
-  /// The result, once; only after advance() returned true.
+  /// Returns the result. Call once, after advance() has returned true.
   virtual Result<T> take() = 0;
 };
 
 template <class T>
-using PendingPointer = PointerAtOrigin<PendingResult<T>>;
+using PendingPointer = OriginPointer<PendingResult<T>>;
 
 using Deadline = std::optional<std::chrono::steady_clock::time_point>;
 
 /// Blocks until the request is finished (true) or the deadline has passed (false).
-bool block_on(Pending& pending, Deadline deadline);
+bool block_on(PendingOperation& pending, Deadline deadline);
 
-/// Finishes `pending` by copying on this thread, as far as `executor` grants that; true if it is.
-bool copy_inline(Pending& pending, Executor& executor);
+/// Tries to finish `pending` by copies on this thread, as far as `executor` permits. True if it is
+/// finished.
+bool copy_inline(PendingOperation& pending, Executor& executor);
 
-/// For requests that are finished from the start, and so never wait for their turn: runs work where
-/// it is posted.
+/// Runs work inside post(). For requests that are finished from the start and never suspend.
 Executor& inline_executor() noexcept;
 
-/// Now and `limit`; no deadline at all if that is further than the clock counts.
+/// The time after `limit` from now. No deadline if the clock cannot represent that time.
 Deadline deadline_after(std::chrono::nanoseconds limit);
 
-/// Goes on with a request on an executor each time it may get further, until step() says that it is
-/// finished; then it deletes itself. What coroutines and detached continuations stand on.
+/// Advances a request on an executor whenever it may make progress, until step() returns true. Then
+/// it deletes its own object. The base of coroutines and detached continuations.
 class Driver : public Work, private Waiter {
  public:
   ~Driver() override = default;
-  /// Posts the first step to `executor`: step() never runs inside start().
+  /// Posts the first step to `executor`. step() never runs inside start().
   static void start(std::unique_ptr<Driver> driver, Executor& executor);
-  /// Waits for the first signal instead. False if the request is finished already: the driver is
-  /// gone, no step ran.
+  /// Waits for the first signal instead. Returns false if the request is finished already: the
+  /// driver is deleted, and no step ran.
   static bool suspend(std::unique_ptr<Driver> driver, Executor& executor);
 
  protected:
   Driver() : Work{&Driver::run_posted, nullptr} {}
-  /// Runs on the executor: true when finished. If false, pending() is the request to wait for.
+  /// Runs on the executor. Returns true when finished; if false, pending() is the request to wait
+  /// for.
   virtual bool step() = 0;
-  virtual Pending& pending() = 0;
+  virtual PendingOperation& pending() = 0;
 
  private:
   static void run_posted(Work& work) noexcept;
   void signal() noexcept override { executor_->post(*this); }
-  bool has_helpers() const noexcept override { return executor_->works_while_idle(); }
+  bool has_helpers() const noexcept override { return executor_->can_help_when_idle(); }
   Executor* executor_ = nullptr;
 };
 
-/// A descriptor that becomes readable when a request may get further.
+/// A descriptor that becomes readable when a request may make progress.
 class EventDescriptor {
  public:
   static Result<std::unique_ptr<EventDescriptor>> create();
@@ -131,20 +135,20 @@ class EventDescriptor {
   EventDescriptor(const EventDescriptor&) = delete;
   EventDescriptor& operator=(const EventDescriptor&) = delete;
   int descriptor() const noexcept;
-  void raise() noexcept;                   ///< makes it readable
-  void watch(Pending& pending);            ///< readable when `pending` may get further; not twice
-  void forget(Pending& pending) noexcept;  ///< the counterpart of watch()
+  void signal() noexcept;               ///< makes it readable
+  void arm(PendingOperation& pending);  ///< readable when `pending` may make progress; not twice
+  void disarm(PendingOperation& pending) noexcept;  ///< undoes arm()
 
  private:
   struct Signal;
   explicit EventDescriptor(std::unique_ptr<Signal> signal);
   std::unique_ptr<Signal> signal_;
-  bool watching_ = false;
+  bool is_armed_ = false;
 };
 
-Error cancelled(const Pending& pending);
-Error moved_away();
-Error thrown(ErrorDetails where, std::exception_ptr exception);
+Error cancelled_error(const PendingOperation& pending);
+Error moved_from_error();
+Error exception_error(ErrorDetails where, std::exception_ptr exception);
 
 template <class R>
 struct Flatten {
@@ -154,24 +158,24 @@ template <class R>
 struct Flatten<Result<R>> {
   using type = R;
 };
-/// What a Future of a continuation carries: U for a function that returns U or Result<U>; U may be
-/// void.
+/// Value type of the Future of a continuation: U for a function that returns U or Result<U>. U may
+/// be void.
 template <class F, class T>
 using ContinuationValue = typename Flatten<std::invoke_result_t<F, Result<T>>>::type;
 
 }  // namespace detail
 
-/// The result of a request that may still be under way. Move-only; belongs to one thread at a time.
+/// The result of a request that may be in progress. Move-only; used by one thread at a time.
 ///
-/// Dropping a Future takes the request back: buffers of the caller are not touched afterwards.
-/// Errors come as the Result's Error; none of these functions throws. In a child of fork(), the
-/// result of a request that the parent has made is an Error of class kClosed.
+/// Destroying a Future cancels the request: buffers of the caller are not touched afterwards.
+/// Failures are the Error of the Result; no function here throws. In a child of fork(), a request
+/// of the parent results in kClosed.
 template <class T>
 class [[nodiscard]] Future {
  public:
   using value_type = T;
 
-  /// A Future that is finished from the start.
+  /// A finished Future.
   Future(Result<T> value) : value_(std::move(value)) {}  // NOLINT: a Result *is* a finished Future
   template <std::convertible_to<T> U = T>
     requires(!std::same_as<std::remove_cvref_t<U>, Result<T>>)
@@ -182,91 +186,89 @@ class [[nodiscard]] Future {
 
   Future(Future&& other) noexcept = default;
   Future& operator=(Future&& other) noexcept {
-    forget_descriptor();
+    disarm_descriptor();
     value_ = std::move(other.value_);
     pending_ = std::move(other.pending_);
     descriptor_ = std::move(other.descriptor_);
     return *this;
   }
-  ~Future() { forget_descriptor(); }
+  ~Future() { disarm_descriptor(); }
 
-  /// Takes what has arrived (copies into the caller's memory, runs chained continuations) and says
-  /// whether the result is there; once true it stays true. Never blocks.
+  /// Takes what has arrived: copies it into the caller's memory and runs chained continuations.
+  /// Returns true if the result is available, and on all later calls. Never blocks.
   bool poll() {
-    refuse_in_child();
+    fail_if_forked();
     if (value_) return true;
     if (!pending_) return false;
-    forget_descriptor();
+    disarm_descriptor();
     if (!pending_->advance()) {
-      if (descriptor_) descriptor_->watch(*pending_);
+      if (descriptor_) descriptor_->arm(*pending_);
       return false;
     }
     settle();
     return true;
   }
 
-  /// Blocks until the result is there and moves it out. Call it once: a Future that was moved from
-  /// has nothing to wait for, and says so (kInvalidArgument).
+  /// Blocks until the result is available and moves it out. Call once. A Future that was moved from
+  /// returns kInvalidArgument.
   Result<T> wait() {
-    refuse_in_child();
+    fail_if_forked();
     if (!value_) {
-      if (!pending_) return failure(detail::moved_away());
-      forget_descriptor();
+      if (!pending_) return failure(detail::moved_from_error());
+      disarm_descriptor();
       detail::block_on(*pending_, std::nullopt);
       settle();
     }
     return std::move(*value_);
   }
 
-  /// Blocks at most `limit`; true if the result is there (then wait() returns at once).
+  /// Blocks for at most `limit`. True if the result is available; wait() then returns at once.
   bool wait_for(std::chrono::nanoseconds limit) {
-    refuse_in_child();
+    fail_if_forked();
     if (value_ || !pending_) return true;
-    forget_descriptor();
+    disarm_descriptor();
     if (detail::block_on(*pending_, detail::deadline_after(limit))) {
       settle();
       return true;
     }
-    if (descriptor_) descriptor_->watch(*pending_);
+    if (descriptor_) descriptor_->arm(*pending_);
     return false;
   }
 
-  /// Takes an unfinished request back: the result is then an Error of class kCancelled. A finished
-  /// one keeps its value.
+  /// Cancels an unfinished request: its result is kCancelled. A finished one keeps its value.
   void cancel() {
-    refuse_in_child();
+    fail_if_forked();
     if (value_ || !pending_) return;
-    Error error = detail::cancelled(*pending_);
-    forget_descriptor();
+    Error error = detail::cancelled_error(*pending_);
+    disarm_descriptor();
     pending_.reset();
     value_.emplace(tl::unexpect, std::move(error));
   }
 
-  /// A descriptor for foreign loops: readable when poll() may get further (it may also be readable
-  /// for nothing). Call poll() then. The Future owns the descriptor and closes it at its end.
+  /// A descriptor for foreign loops: readable when poll() may make progress, and sometimes without
+  /// progress. Call poll() then. Owned by the Future, which closes it in its destructor.
   Result<int> event_fd() {
     if (!descriptor_) {
       auto made = detail::EventDescriptor::create();
       if (!made) return failure(made.error());
       descriptor_ = std::move(*made);
     }
-    if (poll()) descriptor_->raise();
+    if (poll()) descriptor_->signal();
     return descriptor_->descriptor();
   }
 
-  /// A Future of what `function(Result<T>)` returns. `function` runs once, inside wait() or poll()
-  /// of the Future returned here. If it throws, that Future's result is an Error of class
-  /// kException.
+  /// Returns a Future of the value that `function(Result<T>)` returns. `function` runs once, inside
+  /// wait() or poll() of the new Future. If it throws, the result is kException.
   template <std::invocable<Result<T>> F>
   auto then(F function) && -> Future<detail::ContinuationValue<F, T>>;
 
   /// Runs `function(Result<T>)` once on `executor`, which must outlive it. An exception that leaves
-  /// it is fatal (std::terminate), as on any thread: nobody else is there to receive it.
+  /// `function` calls std::terminate(): no Future can receive it.
   template <std::invocable<Result<T>> F>
   void then(Executor& executor, F function) &&;
 
   class Awaiter;
-  /// `co_await` in a coroutine of any type; resumes on the default executor of the request's
+  /// For `co_await` in a coroutine of any type. Resumes on the default executor of the request's
   /// Runtime.
   Awaiter operator co_await() &&;
   /// `co_await std::move(future).on(executor)`: resumes on `executor`. A coroutine that is
@@ -278,17 +280,17 @@ class [[nodiscard]] Future {
   friend class detail::ThenPending;
 
   void settle() {
-    forget_descriptor();
+    disarm_descriptor();
     value_.emplace(pending_->take());
     pending_.reset();
-    if (descriptor_) descriptor_->raise();
+    if (descriptor_) descriptor_->signal();
   }
-  void forget_descriptor() noexcept {
-    if (descriptor_ && pending_ && pending_->is_served_here()) descriptor_->forget(*pending_);
+  void disarm_descriptor() noexcept {
+    if (descriptor_ && pending_ && pending_->is_served()) descriptor_->disarm(*pending_);
   }
-  void refuse_in_child() {
-    if (!pending_ || pending_->is_served_here()) return;
-    value_.emplace(tl::unexpect, detail::made_before_fork(pending_->describe()));
+  void fail_if_forked() {
+    if (!pending_ || pending_->is_served()) return;
+    value_.emplace(tl::unexpect, detail::fork_error(pending_->describe()));
     pending_.reset();
   }
 

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // The templates behind Future<T>: chained continuations, detached ones, and the awaiter. Included
-// by future.hpp only.
+// only by future.hpp.
 #pragma once
 
 #include <forebay/future.hpp>
@@ -19,12 +19,12 @@ Result<U> run_continuation(F& function, Result<T>&& value, const ErrorDetails& w
       return function(std::move(value));
     }
   } catch (...) {
-    return failure(thrown(where, std::current_exception()));
+    return failure(exception_error(where, std::current_exception()));
   }
 }
 
-/// In the place of a request for a value that is there already: so that what follows it runs where
-/// it would otherwise, in wait() or poll().
+/// Replaces a request whose value is available already, so that its continuation still runs inside
+/// wait() or poll().
 template <class T>
 class FinishedResult final : public PendingResult<T> {
  public:
@@ -46,7 +46,7 @@ class FinishedResult final : public PendingResult<T> {
   Result<T> value_;
 };
 
-/// A request followed by a function of the caller's.
+/// A request followed by a function of the caller.
 template <class T, class U, class F>
 class ThenPending final : public PendingResult<U> {
  public:
@@ -56,7 +56,7 @@ class ThenPending final : public PendingResult<U> {
   bool advance() override {
     if (result_) return true;
     if (!first_->advance()) return false;
-    const ErrorDetails where = first_->describe();  // before the value is gone
+    const ErrorDetails where = first_->describe();  // before take() moves the value out
     result_.emplace(run_continuation<U>(function_, first_->take(), where));
     return true;
   }
@@ -73,7 +73,7 @@ class ThenPending final : public PendingResult<U> {
   std::optional<Result<U>> result_;
 };
 
-/// A continuation that nobody waits for.
+/// A continuation without a Future for its result.
 template <class T, class F>
 class DetachedDriver final : public Driver {
  public:
@@ -86,7 +86,7 @@ class DetachedDriver final : public Driver {
     function_(value_ ? std::move(*value_) : request_->take());
     return true;
   }
-  Pending& pending() override { return *request_; }
+  PendingOperation& pending() override { return *request_; }
 
  private:
   std::optional<Result<T>> value_;
@@ -97,7 +97,7 @@ class DetachedDriver final : public Driver {
 /// Resumes one coroutine.
 class ResumeDriver final : public Driver {
  public:
-  ResumeDriver(Pending& request, std::coroutine_handle<> suspended)
+  ResumeDriver(PendingOperation& request, std::coroutine_handle<> suspended)
       : request_(request), suspended_(suspended) {}
 
  protected:
@@ -106,10 +106,10 @@ class ResumeDriver final : public Driver {
     suspended_.resume();
     return true;
   }
-  Pending& pending() override { return request_; }
+  PendingOperation& pending() override { return request_; }
 
  private:
-  Pending& request_;
+  PendingOperation& request_;
   std::coroutine_handle<> suspended_;
 };
 
@@ -120,21 +120,21 @@ class Future<T>::Awaiter {
  public:
   Awaiter(Future future, Executor* executor) : future_(std::move(future)), executor_(executor) {}
 
-  /// What was moved away or cancelled is ready: wait() says so.
+  /// True also for a Future that was moved from or cancelled: wait() then returns the Error.
   bool await_ready() {
     if (!future_.pending_ || future_.poll()) return true;
-    future_.forget_descriptor();
-    return detail::copy_inline(*future_.pending_, where());
+    future_.disarm_descriptor();
+    return detail::copy_inline(*future_.pending_, resume_executor());
   }
   bool await_suspend(std::coroutine_handle<> suspended) {
-    detail::Pending& request = *future_.pending_;
+    detail::PendingOperation& request = *future_.pending_;
     return detail::Driver::suspend(std::make_unique<detail::ResumeDriver>(request, suspended),
-                                   where());
+                                   resume_executor());
   }
   Result<T> await_resume() { return future_.wait(); }
 
  private:
-  Executor& where() const {
+  Executor& resume_executor() const {
     return executor_ != nullptr ? *executor_ : future_.pending_->executor();
   }
 
@@ -156,10 +156,10 @@ template <class T>
 template <std::invocable<Result<T>> F>
 auto Future<T>::then(F function) && -> Future<detail::ContinuationValue<F, T>> {
   using U = detail::ContinuationValue<F, T>;
-  refuse_in_child();
+  fail_if_forked();
   if (value_)
     pending_ = detail::PendingPointer<T>(new detail::FinishedResult<T>(std::move(*value_)));
-  forget_descriptor();
+  disarm_descriptor();
   return Future<U>(
       std::make_unique<detail::ThenPending<T, U, F>>(std::move(pending_), std::move(function)));
 }
@@ -167,8 +167,8 @@ auto Future<T>::then(F function) && -> Future<detail::ContinuationValue<F, T>> {
 template <class T>
 template <std::invocable<Result<T>> F>
 void Future<T>::then(Executor& executor, F function) && {
-  refuse_in_child();
-  forget_descriptor();
+  fail_if_forked();
+  disarm_descriptor();
   detail::Driver::start(std::make_unique<detail::DetachedDriver<T, F>>(
                             std::move(value_), std::move(pending_), std::move(function)),
                         executor);

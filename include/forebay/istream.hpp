@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// Streams over a session, for programs that make many small sequential reads: forebay::istream is a
-// std::istream that reads ahead for real: the next splinters are asked for early. AsyncStream has
-// the same shape for coroutines; where there are many of them, others are what happens meanwhile.
+// Input streams over a session, for programs that make many small sequential reads.
+// forebay::istream is a std::istream with readahead: the next splinters are requested early.
+// AsyncInputStream is its counterpart for coroutines: while one waits, others run.
 #pragma once
 
 #include <forebay/error.hpp>
@@ -19,18 +19,18 @@
 
 namespace forebay {
 
-/// The stream buffer behind forebay::istream: its get area is a View, so small reads copy once and
-/// ask nobody.
-class SessionBuffer final : public std::streambuf {
+/// The stream buffer of forebay::istream. Its get area is a View, so small reads copy once and need
+/// no request.
+class SessionStreamBuffer final : public std::streambuf {
  public:
-  explicit SessionBuffer(Session session, ByteRange range);
-  ~SessionBuffer() override;
+  explicit SessionStreamBuffer(Session session, ByteRange range);
+  ~SessionStreamBuffer() override;
 
-  /// Why the stream went bad; empty while it has not.
+  /// The cause of badbit; empty if the stream has not failed.
   const std::optional<Error>& error() const noexcept { return error_; }
 
-  /// Copies `count` bytes if all of them lie in the get area. Neither asks nor waits.
-  bool take(char* into, std::streamsize count) noexcept {
+  /// Copies `count` bytes if all of them lie in the get area. Neither requests nor waits.
+  bool copy_buffered(char* into, std::streamsize count) noexcept {
     if (count <= 0 || count > egptr() - gptr()) return false;
     std::memcpy(into, gptr(), static_cast<std::size_t>(count));
     setg(eback(), gptr() + count, egptr());
@@ -49,32 +49,32 @@ class SessionBuffer final : public std::streambuf {
 
  private:
   std::uint64_t position() const noexcept;
-  bool move_to(std::uint64_t position);
+  bool seek_to(std::uint64_t position);
   bool refill();
-  void drop_view();
+  void release_view();
   std::streamsize read_past_view(char* into, std::uint64_t count);
 
   Session session_;
   ByteRange range_;
   View view_;
   std::uint64_t view_end_ = 0;
-  std::uint64_t asked_until_ = 0;
+  std::uint64_t prefetched_until_ = 0;
   std::optional<Error> error_;
 };
 
-/// A std::istream over a session. Positions count from the start of the session's extent, so
-/// position 0 is its first byte. A failure of storage sets badbit; error() says what it was. One
-/// thread at a time.
+/// A std::istream over a session. Positions count from the start of the session's extent: its first
+/// byte has position 0. A storage failure sets badbit, and error() returns the cause. One thread at
+/// a time.
 class istream : public std::istream {
  public:
   explicit istream(Session session);
-  /// Only `range` of the session; positions count from its start.
+  /// Reads only `range` of the session. Positions count from its start.
   istream(Session session, ByteRange range);
 
-  /// As std::istream::read, whose work it does without a function call where the bytes lie at hand;
-  /// callers that know this type get that by itself. Calls through a std::istream& mix freely.
+  /// As std::istream::read(), but inline if the bytes are in the get area. Calls on this type use
+  /// it automatically. Calls through a std::istream& may be mixed with it.
   istream& read(char* into, std::streamsize count) {
-    if (!take_at_hand(into, count)) [[unlikely]]
+    if (!read_buffered(into, count)) [[unlikely]]
       std::istream::read(into, count);
     return *this;
   }
@@ -82,12 +82,13 @@ class istream : public std::istream {
   const std::optional<Error>& error() const noexcept { return buffer_.error(); }
 
  private:
-  /// What std::istream's sentry would look at comes first: the state, the buffer, the tied stream.
-  bool take_at_hand(char* into, std::streamsize count) {
+  /// First tests what the sentry of std::istream tests: state, buffer, tied stream.
+  bool read_buffered(char* into, std::streamsize count) {
 #ifdef __GLIBCXX__
     if (!good() || rdbuf() != &buffer_ || tie() != nullptr) return false;
-    if (!buffer_.take(into, count)) return false;
-    _M_gcount = count;  // libstdc++ lets derived streams count; others go the long way
+    if (!buffer_.copy_buffered(into, count)) return false;
+    _M_gcount = count;  // libstdc++ lets derived classes set the count; others use
+                        // std::istream::read()
     return true;
 #else
     static_cast<void>(into), static_cast<void>(count);
@@ -95,29 +96,28 @@ class istream : public std::istream {
 #endif
   }
 
-  SessionBuffer buffer_;
+  SessionStreamBuffer buffer_;
 };
 
-/// A sequential reader for coroutines: like std::istream's read, seekg, tellg, gcount and eof, but
-/// read() returns a Future. It holds no View between calls, so a thousand of them share one window.
-/// One read at a time.
-class AsyncStream {
+/// A sequential reader for coroutines: read(), seekg(), tellg(), gcount() and eof() of
+/// std::istream, but read() returns a Future. It holds no View between calls, so a thousand of them
+/// share one window. One read at a time.
+class AsyncInputStream {
  public:
-  explicit AsyncStream(Session session);
-  /// Only `range` of the session; positions count from its start.
-  AsyncStream(Session session, ByteRange range);
+  explicit AsyncInputStream(Session session);
+  /// Reads only `range` of the session. Positions count from its start.
+  AsyncInputStream(Session session, ByteRange range);
 
-  /// Reads into.size() bytes, fewer only at the end of the range (then eof() is true). The position
-  /// moves, and gcount() is the number of bytes, as soon as the read is *issued*; an Error leaves
-  /// them there.
+  /// Reads into.size() bytes, or fewer at the end of the range; eof() is true then. The position
+  /// and gcount() change when the read is *issued*; an Error does not undo that.
   Future<ByteCount> read(std::span<std::byte> into);
 
-  /// Moves the position; from the start, the current position or the end. kOutOfRange outside [0,
-  /// size].
+  /// Moves the position, relative to the start, the current position or the end. Fails with
+  /// kOutOfRange outside [0, size].
   Status seekg(std::int64_t offset, std::ios_base::seekdir from = std::ios_base::beg);
   std::uint64_t tellg() const noexcept { return position_; }
   std::uint64_t gcount() const noexcept { return last_count_; }
-  /// True once a read asked for more than was left.
+  /// True after a read that requested more bytes than remained.
   bool eof() const noexcept { return eof_; }
 
  private:

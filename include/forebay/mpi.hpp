@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Forebay for MPI programs: include this beside <forebay/forebay.hpp>, link forebay::mpi, and write
-// `forebay::Runtime runtime(MPI_COMM_WORLD)`. Nothing else changes.
+// Forebay for MPI programs: include this with <forebay/forebay.hpp>, link forebay::mpi, and create
+// a `forebay::Runtime runtime(MPI_COMM_WORLD)`. No other change is needed.
 #pragma once
 
 #include <forebay/ranks.hpp>
@@ -9,15 +9,15 @@
 
 namespace forebay {
 
-/// The ranks of `communicator`, which is duplicated: no message of Forebay's meets one of the
-/// program's. Collective. MPI must be initialised, and be finalised after the Runtime has ended.
-/// What fails is told by the first call on a Runtime that is made of them.
+/// The ranks of `communicator`. It is duplicated, so messages of Forebay and of the program never
+/// match each other. Collective. MPI must be initialized, and finalized after the Runtime has
+/// ended. A failure is returned by the first call on a Runtime that is created with these Ranks.
 Ranks ranks_of(MPI_Comm communicator);
 
-/// The communicator inside `ranks`; MPI_COMM_NULL if these are no ranks of MPI, or there are none.
-/// For those of Runtime::compute(): Forebay sends nothing in it, so it is the application's to use,
-/// also for collective calls, as long as a copy of these Ranks lives. Not to be freed. Errors are
-/// handled in it as in the communicator that the Runtime was made of.
+/// The communicator of `ranks`. MPI_COMM_NULL if these are not MPI ranks or hold an Error. Forebay
+/// sends no messages in the communicator of Runtime::compute_ranks(). The application may use it,
+/// also for collective calls, while a copy of these Ranks exists. Do not free it. It has the error
+/// handler of the communicator with which the Runtime was created.
 MPI_Comm communicator_of(const Ranks& ranks);
 
 template <>

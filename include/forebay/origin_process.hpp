@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
-// What fork() means for objects that threads serve. The child has a copy of the object, perhaps in
-// the middle of a change and with locked mutexes, and none of the threads. Such objects hold an
-// OriginProcess: their calls fail with kClosed in a child, and their destructors do nothing there.
+// OriginProcess: the effect of fork() on objects that threads serve. A child has a copy of such an
+// object, perhaps half modified and with locked mutexes, and none of the threads. These objects
+// hold an OriginProcess: in a child, their calls fail with kClosed and their destructors do
+// nothing.
 #pragma once
 
 #include <forebay/error.hpp>
@@ -13,17 +14,17 @@
 
 namespace forebay::detail {
 
-/// How many fork()s lie between the first process of this program and this one. Only the handler
-/// that fork() calls in a child writes it.
+/// Number of fork() calls between the first process of this program and this one. Written only by
+/// the handler that fork() calls in a child.
 extern std::atomic<std::uint32_t> process_generation;
 
-/// kClosed: what `about` names belongs to the parent of this process.
-Error made_before_fork(ErrorDetails about);
+/// kClosed: the object named by `about` belongs to the parent of this process.
+Error fork_error(ErrorDetails about);
 
-/// The process in which its owner was made. Any thread; takes no lock.
+/// The process that created the object which holds this. Any thread; takes no lock.
 class OriginProcess {
  public:
-  /// False in a child that fork() has made since, and in the children of that.
+  /// False in a child of the creating process, and in the descendants of that child.
   bool is_current() const noexcept {
     return generation_ == process_generation.load(std::memory_order_relaxed);
   }
@@ -35,12 +36,12 @@ class OriginProcess {
   std::uint32_t generation_ = process_generation.load(std::memory_order_relaxed);
 };
 
-/// Leak detectors find `object` from now on.
-void keep_forever(void* object) noexcept;
+/// Keeps `object` reachable for leak detectors.
+void leak_object(void* object) noexcept;
 
-/// Deletes an object where it was made. In a child the object stays: its destructor could wait for
-/// threads and locks that exist in the parent only, or remove files of the parent.
-struct DeleteAtOrigin {
+/// Deletes an object in the process that created it. In a child the object stays: its destructor
+/// could wait for threads and locks of the parent, or remove files of the parent.
+struct OriginDeleter {
   OriginProcess origin;
 
   template <class T>
@@ -48,10 +49,10 @@ struct DeleteAtOrigin {
     if (origin.is_current())
       delete object;
     else
-      keep_forever(object);
+      leak_object(object);
   }
 };
 template <class T>
-using PointerAtOrigin = std::unique_ptr<T, DeleteAtOrigin>;
+using OriginPointer = std::unique_ptr<T, OriginDeleter>;
 
 }  // namespace forebay::detail

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
-// OutputStream: writing behind a computation. The program fills a buffer and hands it over; agents
+// OutputStream: writes behind a computation. The program fills a buffer and submits it. Agents
 // write it, to any number of files on any number of devices, while the program fills the next one.
-// Memory is bounded by the plan, errors come back where they can be handled, and a report says how
-// close the run came to the best that overlap can give. docs/guides/writing.md has the whole story.
+// The plan bounds the memory, errors are returned by later calls, and a report compares the run
+// with the best possible overlap. docs/guides/writing.md is the guide.
 #pragma once
 
 #include <forebay/error.hpp>
@@ -26,8 +26,8 @@ class FileCore;
 class StreamCore;
 }  // namespace stream
 
-/// One buffer of a stream, borrowed from acquire() until it is submitted. Move-only; any thread may
-/// fill, submit or release it. One that is destroyed without being submitted goes back unwritten.
+/// A buffer of a stream, borrowed by acquire() until it is submitted. Move-only; any thread may
+/// fill, submit or release it. The destructor releases it unwritten.
 class [[nodiscard]] OutputBuffer {
  public:
   OutputBuffer(OutputBuffer&& other) noexcept
@@ -45,10 +45,10 @@ class [[nodiscard]] OutputBuffer {
   }
   ~OutputBuffer() { release(); }
 
-  /// Its memory: as many bytes as the plan says, with what the last owner left in them. Empty
-  /// after it was submitted or released.
+  /// Its memory, of the size in the plan, with undefined content. Empty after submit() or
+  /// release().
   std::span<std::byte> bytes() const noexcept { return bytes_; }
-  /// Gives it back unwritten; further calls do nothing.
+  /// Returns the buffer unwritten. Further calls do nothing.
   void release() noexcept;
 
  private:
@@ -63,60 +63,59 @@ class [[nodiscard]] OutputBuffer {
   std::span<std::byte> bytes_;
 };
 
-/// When a new file can be seen under its name.
-enum class Publication : std::uint8_t {
-  kAtOnce,        ///< from create() on, with whatever is in it
-  kWhenComplete,  ///< from OutputFile::publish() on: until then it is a TemporaryFile beside it,
-                  ///< which is removed if it is never published
+/// When a new file is visible under its name.
+enum class FileVisibility : std::uint8_t {
+  kImmediate,  ///< from create() on, with partial content
+  kOnPublish,  ///< from OutputFile::publish() on: until then it is a TemporaryFile in the same
+               ///< directory, which is removed if it is never published
 };
 
-/// What becomes of bytes that a file of that name has already.
-enum class Existing : std::uint8_t {
-  kReplace,  ///< they are gone from the beginning
-  kKeep,     ///< they stay where nothing is written; the file does not get shorter
+/// What happens to the content of an existing file.
+enum class ExistingContent : std::uint8_t {
+  kReplace,  ///< it is removed at creation
+  kKeep,     ///< it stays where nothing is written; the file never gets shorter
 };
 
 /// Which processes write a file.
-enum class Writers : std::uint8_t {
-  kThisRuntime,     ///< streams of this Runtime: the file ends where they wrote last
-  kOtherProcesses,  ///< other processes as well, with Existing::kKeep: the file is never shortened
+enum class FileSharing : std::uint8_t {
+  kExclusive,  ///< streams of this Runtime: the file ends after the last byte that they wrote
+  kShared,  ///< other processes as well, with ExistingContent::kKeep: the file is never shortened
 };
 
-struct CreateOptions {
-  /// How many bytes will be written, as far as known: that much space is reserved before the first
-  /// of them, so that a full disk is known early. 0: not known. The file may become longer or
-  /// shorter all the same.
+struct OutputFileOptions {
+  /// Number of bytes that will be written, if known. That space is reserved before the first byte,
+  /// so a full disk is detected early. 0: unknown. The file may become longer or shorter.
   std::uint64_t expected_bytes = 0;
-  Publication publication = Publication::kAtOnce;
-  Existing existing = Existing::kReplace;  ///< kKeep excludes kWhenComplete
-  /// kOtherProcesses: create() reserves expected_bytes beyond the end of the file, and nothing more
-  /// is reserved. publish() returns unused space; the other processes must have called sync() or
-  /// drain() before. kKeep implies kOtherProcesses, and reserves nothing.
-  Writers writers = Writers::kThisRuntime;
+  FileVisibility visibility = FileVisibility::kImmediate;
+  ExistingContent existing_content = ExistingContent::kReplace;  ///< kKeep excludes kOnPublish
+  /// kShared: create() reserves expected_bytes beyond the end of the file, and nothing more is
+  /// reserved. publish() returns unused space; the other processes must have called sync() or
+  /// drain() before. kKeep implies kShared, and reserves nothing.
+  FileSharing sharing = FileSharing::kExclusive;
 };
 
-/// A file of a stream: a small handle, copyable, for any thread. It is closed by the first drain()
-/// after its last handle is gone, or with its stream. Offsets count from its start.
+/// A file of a stream: a small handle, copyable, usable from any thread. It is closed by the first
+/// drain() after its last handle is gone, or with its stream. Offsets count from its start.
 class OutputFile {
  public:
-  /// The name that was given to create().
+  /// The name passed to create().
   const std::string& path() const noexcept;
-  /// Where its bytes are written: the temporary file until publish(), else path(). If it was
-  /// created with Writers::kOtherProcesses, other processes may open it with Existing::kKeep to
-  /// write a share of it; otherwise drain() and publish() may cut off what they wrote.
-  const std::string& written_path() const noexcept;
-  /// Its place in the order of create() calls of its stream, from 0.
+  /// Path of the bytes: the temporary file until publish(), else path(). Of a file created with
+  /// FileSharing::kShared, other processes may open it with ExistingContent::kKeep and write a
+  /// share. Otherwise drain() and publish() may truncate what they wrote.
+  const std::string& write_path() const noexcept;
+  /// Number of this file in the order of create() calls of its stream, from 0.
   std::uint32_t number() const noexcept;
-  /// How it is written, and why so.
+  /// How it is written, and why.
   const OutputPlan& plan() const noexcept;
 
-  /// As those of OutputStream, for the buffers of this file alone, from whatever stream; errors are
-  /// those of its stream.
+  /// As drain() and sync() of OutputStream, for the buffers of this file alone, of any stream.
+  /// Errors are those of its stream.
   Status drain() const;
   Status sync() const;
 
-  /// sync(), and then the file has its name, durably (its folder is synced as well). Once. With
-  /// Publication::kAtOnce it is just sync(). After an error the file is not published.
+  /// sync(), then gives the file its name durably: its directory is synced, too. Call once. With
+  /// FileVisibility::kImmediate it is sync() alone. After an error the file is not published.
   Status publish() const;
 
  private:
@@ -129,9 +128,9 @@ class OutputFile {
   std::shared_ptr<stream::FileCore> file_;
 };
 
-/// A buffer that is written.
-struct Written {
-  std::uint64_t submission = 0;  ///< its place in the order of submit() calls of its stream, from 0
+/// A buffer that has been written.
+struct WriteCompletion {
+  std::uint64_t submission = 0;  ///< number in the order of submit() calls of its stream, from 0
   std::uint32_t file = 0;        ///< OutputFile::number()
   std::uint64_t offset_bytes = 0;
   std::uint64_t size_bytes = 0;
@@ -139,116 +138,119 @@ struct Written {
 
 /// What one device did for a stream.
 struct DeviceReport {
-  std::string path = {};  ///< of the first file there
+  std::string path = {};  ///< path of the first file there
   Access access = Access::kBuffered;
   std::string backend = {};  ///< "ring", "threads", ...
-  std::string reason = {};   ///< why this access, and these requests
+  std::string reason = {};   ///< why this access and these requests
   std::uint64_t bytes = 0;
   std::uint64_t requests = 0;
-  bool registered = false;  ///< the stream's buffers are pinned there (io_uring, memlock limit)
+  bool is_registered = false;  ///< the stream's buffers are registered with io_uring
+                               ///< (RLIMIT_MEMLOCK permitting)
 };
 
-/// What a stream did so far, and how that compares with T = C + W + (n - 1) max(C, W), the least
-/// time in which n buffers can be computed and written when the two overlap. Times are in seconds.
+/// What a stream has done, compared with T = C + W + (n - 1) max(C, W): the least time in which n
+/// buffers are computed and written with overlap. Times are in seconds.
 struct StreamReport {
-  std::uint64_t buffers = 0;  ///< n: written so far
+  std::uint64_t buffers = 0;  ///< n: buffers written so far
   std::uint64_t bytes = 0;
   std::uint64_t requests = 0;
-  double compute_s = 0;        ///< C: producing time for each buffer, without waiting here
-  double write_s = 0;          ///< W: time for each buffer in which storage was at work
+  double compute_s = 0;        ///< C: compute time for each buffer, without waits in this stream
+  double write_s = 0;          ///< W: time for each buffer in which storage was busy
   double queue_wait_s = 0;     ///< for each buffer, from submit() to its first request
-  double producer_wait_s = 0;  ///< in all, of all threads: in acquire(), write() and submit()
-  double elapsed_s = 0;        ///< T as it was: from the first acquire() to the last buffer written
-  double model_s = 0;          ///< T as it could be
+  double producer_wait_s = 0;  ///< total of all threads, in acquire(), write() and submit()
+  double elapsed_s = 0;        ///< actual T: from the first acquire() to the last buffer written
+  double model_s = 0;          ///< ideal T
   double efficiency = 0;       ///< model_s / elapsed_s; 0 before anything is written
   std::uint64_t copied_bytes = 0;    ///< moved in memory because they did not suit direct access
-  std::uint64_t edge_blocks = 0;     ///< 4 KiB blocks put together from parts of buffers
-  std::uint64_t partial_blocks = 0;  ///< of these, written in part: their neighbors did not arrive
+  std::uint64_t merged_blocks = 0;   ///< 4 KiB blocks assembled from parts of buffers
+  std::uint64_t partial_blocks = 0;  ///< of merged_blocks: written in part, as their neighbors did
+                                     ///< not arrive
   std::vector<DeviceReport> devices = {};
 };
 
-/// A write-behind stream over any number of files. Made by Runtime::output_stream().
+/// A write-behind stream over any number of files. Runtime::create_output_stream() makes one.
 ///
-///   auto out = runtime.output_stream({.buffer_bytes = 16_MiB, .buffers = 2});
+///   auto out = runtime.create_output_stream({.buffer_bytes = 16_MiB, .buffers = 2});
 ///   auto file = out->create("result.bin", {.expected_bytes = bytes});
 ///   ... auto buffer = out->acquire(); fill(buffer->bytes());
 ///       out->submit(std::move(*buffer), *file, offset, count); ...
 ///   auto done = out->drain();
 ///
-/// All calls from any thread, several at once. Submissions of one thread to one file are begun in
-/// their order, and may overtake each other after that; what overlapping ones leave behind is
+/// All calls may come from any thread, several at once. Submissions of one thread to one file begin
+/// in their order, and may overtake each other later. The result of overlapping writes is
 /// undefined.
 ///
-/// The first error stays: storage is not asked for anything more, and from then on every call that
-/// returns a Result gives that error, with the path and the offset where it happened, drain() among
-/// them. What was submitted before may be in the files or not.
+/// The first error is permanent: the stream starts no further request. Every later call that
+/// returns a Result, including drain(), returns that error with its path and offset. Earlier
+/// submissions may be in the files or not.
 ///
-/// Move-only. Its end waits for what was submitted, as drain() does; an error that nobody was told
-/// of is written to the log. Must not outlive its Runtime.
+/// Move-only. The destructor waits for submitted buffers as drain() does. An error that no call has
+/// returned is logged. Must not outlive its Runtime.
 class OutputStream {
  public:
   OutputStream(OutputStream&& other) noexcept = default;
   OutputStream& operator=(OutputStream&& other) noexcept;
   ~OutputStream();
 
-  /// Makes a file, or opens the one of that name. Blocks as open(2) does. Fails with kNotFound
-  /// (the folder), kPermission, ..., kUnsupported if the plan says direct and the file system
-  /// cannot, kNoSpace where Writers::kOtherProcesses has no room for expected_bytes, and with
-  /// kInvalidArgument for a name that is being written by this Runtime already and
-  /// would be emptied, or in another way. Such failures leave the stream as it was.
-  Result<OutputFile> create(const std::string& path, const CreateOptions& options = {});
+  /// Creates a file, or opens an existing one. Blocks as open(2) does. Fails with kNotFound (the
+  /// directory), kPermission, ... Fails with kUnsupported if the plan is direct and the file system
+  /// has no direct access. Fails with kNoSpace if FileSharing::kShared cannot reserve
+  /// expected_bytes. Fails with kInvalidArgument if this Runtime is already writing a file of that
+  /// name and this call would truncate it, or has other options. These failures do not affect the
+  /// stream.
+  Result<OutputFile> create(const std::string& path, const OutputFileOptions& options = {});
   Result<OutputFile> create(const std::string& path, std::uint64_t expected_bytes) {
-    return create(path, CreateOptions{.expected_bytes = expected_bytes});
+    return create(path, OutputFileOptions{.expected_bytes = expected_bytes});
   }
 
-  /// A buffer to fill. Waits until one is free: who computes faster than storage writes is slowed
-  /// down here, and memory never grows. A thread that holds all buffers itself would wait for ever.
+  /// A buffer to fill. Blocks until one is free, so a computation that outruns storage is slowed
+  /// down here, and memory never grows. A thread that holds all buffers blocks without limit.
   Result<OutputBuffer> acquire();
-  /// The same for bytes that will be written at `offset_bytes` of `file`: where it is written
-  /// directly, the address suits the offset, and nothing has to be moved in memory. Fails with
+  /// The same for bytes that will be written at `offset_bytes` of `file`. If the file is written
+  /// directly, the address suits the offset, and nothing is moved in memory. Fails with
   /// kInvalidArgument for a file of another stream.
   Result<OutputBuffer> acquire_at(const OutputFile& file, std::uint64_t offset_bytes);
-  /// A buffer if one is free. Never waits.
+  /// A buffer if one is free. Never blocks.
   Result<std::optional<OutputBuffer>> try_acquire();
-  /// A Future of a buffer; for coroutines and loops. Dropping it takes the request back.
+  /// A Future of a buffer, for coroutines and event loops. Dropping it cancels the request.
   Future<OutputBuffer> acquire_async();
 
-  /// Hands over a buffer: its first `size_bytes` bytes, by default all, are to be written at
-  /// `offset_bytes`. Returns at once; the buffer is the stream's from here on, also on failure.
-  /// Fails with the stream's first error; with kOutOfRange if size_bytes is more than the buffer
-  /// has; with kInvalidArgument for a buffer or a file of another stream; with kLimit while 65536
-  /// entries wait to be taken by written(). The last three leave the stream as it was.
+  /// Submits a buffer: its first `size_bytes` bytes, by default all, are written at `offset_bytes`.
+  /// Returns at once. The stream owns the buffer afterwards, also on failure. Fails with the
+  /// stream's first error; with kOutOfRange if size_bytes exceeds the buffer; with kInvalidArgument
+  /// for a buffer or a file of another stream; with kLimit while 65536 completions await
+  /// poll_completions(). The last three do not affect the stream.
   Status submit(OutputBuffer buffer,
                 const OutputFile& file,
                 std::uint64_t offset_bytes,
-                std::uint64_t size_bytes = all);
+                std::uint64_t size_bytes = kAll);
 
-  /// The same for bytes of the caller's: copies them through buffers of the stream, as many as it
-  /// takes. They are free when it returns. Waits as acquire() does.
+  /// The same for memory of the caller: copies it through as many buffers of the stream as needed.
+  /// The memory is free when the call returns. Blocks as acquire() does.
   Status write(const OutputFile& file,
                std::uint64_t offset_bytes,
                std::span<const std::byte> bytes);
 
-  /// Waits until all that was submitted before is written and files have their true size. "Written"
-  /// is what write(2) means by it: other programs see it, a power failure may take it. The stream
-  /// goes on afterwards.
+  /// Waits until all earlier submissions are written and files have their final size. "Written" is
+  /// meant as in write(2): other programs see the bytes, a power failure may lose them. The stream
+  /// continues afterwards.
   Status drain();
-  /// drain(), and what was written is on stable storage, with the names of new files: whatever was
-  /// drained before, too, but for files that an earlier drain() has closed (see OutputFile).
+  /// drain(), then makes everything written durable, including names of new files. That includes
+  /// bytes of earlier drains, except in files that an earlier drain() has closed (see OutputFile).
   Status sync();
 
-  /// Takes what was written since the last call, as the plan's `completions` says; returns how many
-  /// entries it stored. Never waits. Fails with the stream's error once all entries are taken. A
-  /// buffer counts as written when its memory is free again; of one written directly, up to 4 KiB
-  /// at each end may still be waiting for their neighbours then, or for drain().
-  Result<std::size_t> written(std::span<Written> into);
+  /// Takes the completions since the last call, in the order of the plan's `completion_order`.
+  /// Returns the number of entries stored. Never blocks. Fails with the stream's error once all
+  /// entries are taken. A buffer is complete when its memory is free again. Of a directly written
+  /// buffer, up to 4 KiB at each end may then still wait for adjacent bytes or for drain().
+  Result<std::size_t> poll_completions(std::span<WriteCompletion> into);
 
-  /// Ends the stream: every wait, on whichever thread, and every later call ends with kCancelled.
-  /// What is at storage already is finished, the rest is dropped. Never waits; no harm if called
+  /// Cancels the stream: every wait on any thread, and every later call, returns kCancelled.
+  /// Requests already at storage are finished, the others are dropped. Never blocks; may be called
   /// twice.
   void cancel() noexcept;
 
-  /// What memory it has and what it was given.
+  /// Its memory, and the values passed at creation.
   const StreamPlan& plan() const noexcept;
   StreamReport report() const;
 

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Where agents live: a word that a Runtime, which decides it, and plans of writing share.
+// Placement: where agents run. Shared by a Runtime, which chooses it, and plans for writing.
 #pragma once
 
 #include <cstdint>
@@ -7,10 +7,10 @@
 
 namespace forebay {
 
-/// Where the agent of a node lives. Decided once, when a Runtime is made.
+/// Where the agent of a node runs. Chosen once, when a Runtime is created.
 enum class Placement : std::uint8_t {
-  kInRank,     ///< a service thread in one of the ranks that compute
-  kDedicated,  ///< the last rank of each node does nothing else; as kInRank on a node of one rank
+  kInRank,     ///< a service thread in one of the compute ranks
+  kDedicated,  ///< the last rank of each node is an I/O rank; on a node of one rank as kInRank
 };
 
 /// "in-rank", "dedicated".

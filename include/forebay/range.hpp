@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Byte ranges, blocks of global arrays, and units: the words in which an application says *what* it
-// wants to read. Plain values without behaviour of their own; the arithmetic on them is checked in
-// range_test.cpp.
+// Byte ranges, blocks of global arrays, and units: what an application reads. Plain values.
+// range_test.cpp tests their arithmetic.
 #pragma once
 
 #include <cstddef>
@@ -14,8 +13,8 @@ namespace forebay {
 /// A number of bytes.
 using ByteCount = std::uint64_t;
 
-/// "To the end of the file" as the size of an Extent or a ByteRange.
-inline constexpr std::uint64_t all = UINT64_MAX;
+/// "To the end of the file", as the size of an Extent or a ByteRange.
+inline constexpr std::uint64_t kAll = UINT64_MAX;
 
 inline namespace literals {
 constexpr std::uint64_t operator""_KiB(unsigned long long value) { return value << 10U; }
@@ -23,11 +22,11 @@ constexpr std::uint64_t operator""_MiB(unsigned long long value) { return value 
 constexpr std::uint64_t operator""_GiB(unsigned long long value) { return value << 30U; }
 }  // namespace literals
 
-/// The part of a file that a session reads. What is left out means all there is: {} is the whole
-/// file, {.offset = 32} all but its first 32 bytes. Nothing is read only if the size is given as 0.
+/// The part of a file that a session reads. The defaults cover everything: {} is the whole file,
+/// {.offset = 32} all but its first 32 bytes. Only a size of 0 reads nothing.
 struct Extent {
   std::uint64_t offset = 0;
-  std::uint64_t size = all;
+  std::uint64_t size = kAll;
 
   friend constexpr bool operator==(const Extent&, const Extent&) noexcept = default;
 };
@@ -38,14 +37,14 @@ struct ByteRange {
   std::uint64_t offset = 0;
   std::uint64_t size = 0;
 
-  /// The first byte after it; the largest number if that (size `all`) is past every file.
+  /// The first byte after the range. UINT64_MAX if that is past every possible file (size `kAll`).
   constexpr std::uint64_t end() const noexcept {
     return size > UINT64_MAX - offset ? UINT64_MAX : offset + size;
   }
   constexpr bool empty() const noexcept { return size == 0; }
-  /// A range that was worked out says what a session reads as well; an empty one stays empty.
+  /// A computed range serves as an Extent; an empty range stays empty.
   constexpr operator Extent() const noexcept { return {offset, size}; }
-  /// True if every byte of `inner` lies in this range; an empty range lies in every range that
+  /// True if every byte of `inner` lies in this range. An empty range lies in every range that
   /// touches its offset.
   constexpr bool contains(const ByteRange& inner) const noexcept {
     return inner.offset >= offset && inner.size <= size &&
@@ -54,29 +53,29 @@ struct ByteRange {
   friend constexpr bool operator==(const ByteRange&, const ByteRange&) noexcept = default;
 };
 
-/// The bytes that both ranges share; empty (size 0) if they share none.
+/// The bytes that both ranges share. Size 0 if they share none.
 constexpr ByteRange intersect(const ByteRange& a, const ByteRange& b) noexcept {
   const std::uint64_t first = a.offset > b.offset ? a.offset : b.offset;
   const std::uint64_t last = a.end() < b.end() ? a.end() : b.end();
   return {first, last > first ? last - first : 0};
 }
 
-/// Which index of an array varies fastest in the file.
+/// The index of an array that varies fastest in the file.
 enum class ArrayOrder : std::uint8_t {
   kC,        ///< the last one (C, C++, NumPy's default)
   kFortran,  ///< the first one
 };
 
-/// A block of a global array that lies in a file in C or Fortran order: elements start[d] ..
+/// A block of a global array that is stored in C or Fortran order: elements start[d] ..
 /// start[d]+count[d]-1 of shape[d] in each dimension d. `shape`, `start` and `count` have the same
-/// length. The block's elements arrive in the order in which they lie in the file, without gaps.
+/// length. The elements of the block arrive in file order, without gaps.
 struct Subarray {
   std::vector<std::uint64_t> shape = {};
   std::vector<std::uint64_t> start = {};
   std::vector<std::uint64_t> count = {};
   std::size_t element_bytes = 1;
   ArrayOrder order = ArrayOrder::kC;
-  /// Where the array begins in the file; if absent, where the session begins.
+  /// Offset of the array in the file; if absent, the start of the session's extent.
   std::optional<std::uint64_t> array_offset = std::nullopt;
 
   friend bool operator==(const Subarray&, const Subarray&) = default;

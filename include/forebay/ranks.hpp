@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// The ranks of a program, as a Runtime takes them: this process alone, or those of an MPI job
-// (<forebay/mpi.hpp>). Programs name this type only if they bring a communicator of another kind.
+// Ranks: the ranks of a program, as a Runtime receives them. This process alone, or the ranks of an
+// MPI job (<forebay/mpi.hpp>). Programs name this type only if they provide a communicator of
+// another kind.
 #pragma once
 
 #include <forebay/error.hpp>
@@ -14,15 +15,15 @@ namespace comm {
 class Communicator;
 }
 
-/// Ranks that work together, or the reason why they cannot. A small value; copies mean the same.
+/// Ranks that work together, or the Error why they cannot. A small value; copies are equal.
 class Ranks {
  public:
   /// This process alone.
   Ranks();
   explicit Ranks(std::shared_ptr<comm::Communicator> communicator)
       : communicator_(std::move(communicator)) {}
-  /// Whoever uses them gets `why_not`.
-  explicit Ranks(Error why_not) : communicator_(tl::unexpect, std::move(why_not)) {}
+  /// Calls that use these ranks fail with `error`.
+  explicit Ranks(Error error) : communicator_(tl::unexpect, std::move(error)) {}
 
   const Result<std::shared_ptr<comm::Communicator>>& communicator() const noexcept {
     return communicator_;
@@ -32,7 +33,7 @@ class Ranks {
   Result<std::shared_ptr<comm::Communicator>> communicator_;
 };
 
-/// How a communicator of another library becomes Ranks: a header for that library specialises this
+/// Makes Ranks of a communicator of another library. A header for that library specializes this
 /// with `static Ranks make(Native)`. Then `Runtime runtime(native)` works.
 template <class Native>
 struct RanksOf;

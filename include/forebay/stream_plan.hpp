@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
-// StreamPlan: how a stream writes, as a plain struct. An application says what it writes; the plan
-// says how: through how much memory, in which requests, how many bytes under way. plan_stream()
-// and plan_output() fill it in from facts; both are pure functions, so a plan can be printed,
-// searched by a tuner and tested by the thousand.
+// StreamPlan: how an output stream writes, as a plain struct: its memory, its requests, its bytes
+// in flight. An application provides what it writes; plan_stream() and plan_output() complete the
+// plan from facts. Both are pure functions, so plans can be printed, searched by a tuner, and
+// tested by the thousand.
 #pragma once
 
 #include <forebay/access.hpp>
@@ -15,56 +15,56 @@
 
 namespace forebay {
 
-/// What OutputStream::written() tells of the buffers that were submitted.
-enum class Completions : std::uint8_t {
-  kNone,      ///< nothing: errors and drain() say enough
-  kAnyOrder,  ///< each as it is written
-  kInOrder,   ///< each when it and all that were submitted before it are written
+/// Which submitted buffers OutputStream::poll_completions() reports, and when.
+enum class CompletionOrder : std::uint8_t {
+  kNone,      ///< none: errors and drain() are enough
+  kAnyOrder,  ///< each when it is written
+  kInOrder,   ///< each when it and all earlier submissions are written
 };
 
-/// How much space of a file is reserved before the first byte is written there. What was reserved
-/// and not written is given back by drain().
+/// How much space of a file is reserved before its first byte is written. drain() returns space
+/// that was reserved and not written.
 enum class Preallocation : std::uint8_t {
   kNone,      ///< none: the file grows as it is written
-  kExpected,  ///< what the program says it will write; nothing beyond
-  kGrowing,   ///< the same, and beyond it steps that grow with the file
+  kExpected,  ///< the bytes that the program announced, and nothing beyond
+  kGrowing,   ///< the same, and beyond it increments that grow with the file
 };
 
 /// "none", "expected", "growing".
 std::string_view name_of(Preallocation preallocation) noexcept;
 
-/// How one stream writes. Zero, or an absent optional, means "choose for me".
+/// How one stream writes. Zero, or an absent optional, means that the library chooses.
 struct StreamPlan {
-  /// Past the page cache or through it; absent: chosen for each file.
+  /// Past the page cache or through it. Absent: chosen for each file.
   std::optional<Access> access = std::nullopt;
-  /// What acquire() hands out, from 4 KiB to 1 GiB; 0: 16 MiB.
+  /// Size of a buffer of acquire(), from 4 KiB to 1 GiB. 0: 16 MiB.
   std::uint64_t buffer_bytes = 0;
-  /// How many of them there are: all the memory that the stream ever has for data. 0: 2, so that
-  /// one is filled while the other is written; with 1 nothing overlaps.
+  /// Number of buffers: all the memory that the stream ever has for data. 0: 2, so that one is
+  /// filled while the other is written. With 1, nothing overlaps.
   std::uint32_t buffers = 0;
   /// Size of one request to storage, a multiple of 4 KiB.
   std::uint64_t request_bytes = 0;
-  /// How many requests of this stream may be under way on one device, and how many bytes. All
-  /// streams of a Runtime together keep to the limit of the device besides.
+  /// Limits of this stream for each device: requests in flight, and bytes in flight. All streams of
+  /// a Runtime together also keep to the limit of the device.
   std::uint32_t queue_depth = 0;
   std::uint64_t in_flight_bytes = 0;
-  Completions completions = Completions::kNone;
+  CompletionOrder completion_order = CompletionOrder::kNone;
   std::optional<Preallocation> preallocation = std::nullopt;
 };
 
-/// Completes what belongs to the stream as a whole: its memory. Checks all that is given.
+/// Completes the part that belongs to the stream as a whole, its memory, and checks all values.
 /// Pure. Fails with kInvalidArgument, naming field and limit.
 Result<StreamPlan> plan_stream(const StreamPlan& wanted = {});
 
-/// What plan_output() needs to know of one file.
+/// The input of plan_output() for one file.
 struct OutputFacts {
-  Access access = Access::kBuffered;  ///< what suits this file
-  std::string access_reason = {};     ///< why
-  bool in_memory = false;             ///< its file system is memory (tmpfs)
-  std::uint64_t expected_bytes = 0;   ///< what the program says it will write; 0: it does not say
-  std::uint64_t in_flight_bytes = 0;  ///< the limit of its device; 0: not known
-  std::string in_flight_reason = {};  ///< who says so
-  std::uint64_t busy_bytes = 0;       ///< under way, that keep its servers busy; 0: not known
+  Access access = Access::kBuffered;   ///< recommended for this file
+  std::string access_reason = {};      ///< why that access is recommended
+  bool is_in_memory = false;           ///< its file system is memory (tmpfs)
+  std::uint64_t expected_bytes = 0;    ///< bytes that the program will write; 0: unknown
+  std::uint64_t in_flight_bytes = 0;   ///< limit of its device; 0: unknown
+  std::string in_flight_reason = {};   ///< source of that limit
+  std::uint64_t saturation_bytes = 0;  ///< bytes in flight that keep its servers busy; 0: unknown
 };
 
 /// How one file of a stream is written.
@@ -78,7 +78,7 @@ struct OutputPlan {
   std::string reason = {};
 };
 
-/// Chooses for one file what `plan`, which plan_stream() gave, leaves open. Pure.
+/// Chooses for one file what `plan`, a result of plan_stream(), leaves open. Pure.
 OutputPlan plan_output(const OutputFacts& facts, const StreamPlan& plan);
 
 }  // namespace forebay

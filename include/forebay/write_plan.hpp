@@ -1,8 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// WritePlan: how the ranks of a program write the steps of a dataset, as a plain struct. An
-// application says what it writes; the plan says how: who touches storage, in how many files, how
-// bytes get there. What a plan leaves open is chosen when a dataset is opened, and `reason` says
-// why. docs/guides/strategies.md tells when which plan is right.
+// WritePlan: how ranks write the steps of a dataset, as a plain struct: which ranks access storage,
+// how many files a step has, how bytes get there. The library chooses open values when a dataset is
+// opened, and `reason` explains them. docs/guides/strategies.md describes when which plan is right.
 #pragma once
 
 #include <forebay/config.hpp>
@@ -17,130 +16,131 @@
 
 namespace forebay {
 
-/// The presets of a plan, each known from a program that writes so.
+/// The presets of a plan, each known from an existing program.
 enum class Strategy : std::uint8_t {
   kAuto,             ///< chosen from ranks, nodes, sizes and storage
-  kSerial,           ///< everything to rank 0, which writes one file
-  kFilePerProcess,   ///< each rank writes a file of its own (1PFPP)
+  kSerial,           ///< all bytes go to rank 0, which writes one file
+  kFilePerProcess,   ///< each rank writes its own file (1PFPP)
   kBaton,            ///< groups of ranks share a file, and one of a group writes at a time (PMPIO)
   kCollective,       ///< groups of ranks write to a file together (syncIO)
-  kReducedBlocking,  ///< few ranks write what the others hand over and forget (rbIO)
-  kBrigade,          ///< bytes go along a chain of ranks to the writer at its end (ADIOS)
+  kReducedBlocking,  ///< few ranks write; the others pass on their bytes and continue to compute
+                     ///< (rbIO)
+  kBrigade,          ///< bytes travel along a chain of ranks to the writer at its end (ADIOS)
   kGather,           ///< the writer has all bytes of its group before it writes (ADIOS)
 };
 
 /// How bytes get from the rank that has them to the rank that writes them.
-enum class HandOff : std::uint8_t {
-  kNone,          ///< not at all: each rank writes its own
-  kSharedMemory,  ///< the writer writes out of the memory of the ranks of its node, which send
-                  ///< descriptions only; those on other nodes send messages as with kMessage
-  kMessage,       ///< messages, when the writer asks for them
+enum class Exchange : std::uint8_t {
+  kNone,          ///< no exchange: each rank writes its own bytes
+  kSharedMemory,  ///< the writer writes from the memory of the ranks of its node, which send only
+                  ///< descriptions; ranks of other nodes send messages, as with kMessage
+  kMessage,       ///< messages, at the request of the writer
   kBrigade,       ///< along a chain of ranks, through a bounded buffer in each
-  kGather,        ///< messages, all of a group's before anything is written
+  kGather,        ///< messages; the writer receives all of its group before it writes
 };
 
-/// Who of those that share a file may write to it at a time.
-enum class Schedule : std::uint8_t {
-  kIndependent,  ///< anybody
+/// Which writers of a shared file may write to it at a time.
+enum class TransferMode : std::uint8_t {
+  kIndependent,  ///< all
   kBaton,        ///< one after the other
-  kCollective,   ///< all together: by collective MPI-IO where files go through the page cache
+  kCollective,   ///< all together: by collective MPI-IO if files go through the page cache
 };
 
-/// What put() does when the memory for staging is out.
-enum class WhenFull : std::uint8_t { kWait, kFail };
+/// What put() does when staging memory is exhausted: wait, or fail at once.
+enum class StagingFullPolicy : std::uint8_t { kBlock, kFail };
 
-/// What is done to the bytes of a piece before they are stored.
+/// Compression of pieces before they are stored.
 enum class Codec : std::uint8_t { kNone, kZstd };
 
-/// Who works out checksums.
-enum class ChecksumBy : std::uint8_t {
-  kAuto,   ///< whoever is cheaper by the plan's model
-  kCopy,   ///< put(), while it copies; the agent, where nothing is copied
-  kAgent,  ///< the agent, before it writes
+/// Where checksums are computed.
+enum class ChecksumStage : std::uint8_t {
+  kAuto,   ///< the stage with the lower cost in the plan's model
+  kCopy,   ///< in put(), during the copy; in the agent, where nothing is copied
+  kAgent,  ///< in the agent, before it writes
 };
 
 /// "auto", "serial", "file-per-process", "baton", "collective", "reduced-blocking", "brigade",
 /// "gather".
 std::string_view name_of(Strategy strategy) noexcept;
 /// "none", "shared-memory", "message", "brigade", "gather".
-std::string_view name_of(HandOff hand_off) noexcept;
+std::string_view name_of(Exchange exchange) noexcept;
 /// "independent", "baton", "collective".
-std::string_view name_of(Schedule schedule) noexcept;
+std::string_view name_of(TransferMode schedule) noexcept;
 /// "wait", "fail".
-std::string_view name_of(WhenFull when_full) noexcept;
+std::string_view name_of(StagingFullPolicy staging_full_policy) noexcept;
 /// "none", "zstd".
 std::string_view name_of(Codec codec) noexcept;
 /// "auto", "copy", "agent".
-std::string_view name_of(ChecksumBy checksum_by) noexcept;
+std::string_view name_of(ChecksumStage checksum_stage) noexcept;
 
-/// How the steps of a dataset are written. Zero, or an absent optional, means "choose for me" where
-/// nothing else is said. `WritePlan{.strategy = Strategy::kBrigade}` is a whole plan.
+/// How the steps of a dataset are written. Zero, or an absent optional, means that the library
+/// chooses, unless stated otherwise. `WritePlan{.strategy = Strategy::kBrigade}` is a complete
+/// plan.
 struct WritePlan {
   Strategy strategy = Strategy::kAuto;
-  /// How many ranks touch storage, at most as many as there are (of those given to I/O, where
-  /// `placement` is kDedicated), and how many files one step has, at most one for each writer.
+  /// Number of ranks that access storage, at most all ranks, or all I/O ranks if `placement` is
+  /// kDedicated. And number of files of a step, at most one for each writer.
   std::uint32_t writers = 0;
   std::uint32_t files = 0;
-  std::optional<HandOff> hand_off = std::nullopt;
-  std::optional<Schedule> schedule = std::nullopt;
-  /// Whether ranks that compute write, or those that the Runtime was told to give to I/O
-  /// (RuntimeOptions::placement).
+  std::optional<Exchange> exchange = std::nullopt;
+  std::optional<TransferMode> transfer_mode = std::nullopt;
+  /// Whether compute ranks write, or the I/O ranks of the Runtime (RuntimeOptions::placement).
   std::optional<Placement> placement = std::nullopt;
-  /// How new files are cut over the servers of the storage, where the file system can be told; 0:
-  /// as it does by itself. Where it cannot be told, this changes nothing and the log says so.
-  std::uint32_t targets = 0;
+  /// Striping of new files over the servers of the storage, if the file system accepts it. 0: the
+  /// default of the file system. Elsewhere this has no effect, and the log has a line.
+  std::uint32_t stripe_count = 0;
   std::uint64_t stripe_bytes = 0;
-  /// What is written at once, and what places in a file are given out in: a multiple of
-  /// `alignment_bytes`, at most 1 GiB. 0: 4 MiB, less for small steps.
+  /// Size of one write, and unit of allocation in a file: a multiple of `alignment_bytes`, at most
+  /// 1 GiB. 0: 4 MiB, less for small steps.
   std::uint64_t unit_bytes = 0;
-  /// Where in a file what one writer writes begins and ends; a power of two, at least 4 KiB. 0:
-  /// 4 KiB, and where several writers share a file on storage with locks, what one lock covers.
+  /// Alignment of the ranges of each writer in a file: a power of two, at least 4 KiB. 0: 4 KiB;
+  /// the range of one lock, if several writers share a file on storage with locks.
   std::uint64_t alignment_bytes = 0;
-  /// Most memory for staging on each rank, at least two units. 0: what a rank has put on average in
-  /// the newest step, where that is known, else 1 GiB; but no more than the rank's share of a
-  /// quarter of the free memory.
+  /// Upper limit of staging memory on each rank, at least two units. 0: the average that a rank has
+  /// put in the newest step if that is known, else 1 GiB; in both cases limited to the rank's share
+  /// of a quarter of the free memory.
   std::uint64_t memory_bytes = 0;
-  WhenFull when_full = WhenFull::kWait;
-  /// Steps that may be begun and not yet published; 0: 2.
+  StagingFullPolicy staging_full_policy = StagingFullPolicy::kBlock;
+  /// Steps that may be begun and not yet published. 0: 2.
   std::uint32_t steps_in_flight = 0;
-  /// Steps that share their files; 0: 1.
+  /// Steps that share their files. 0: 1.
   std::uint32_t steps_per_group = 0;
-  /// How many steps stay when a newer one is durable; 0: all.
-  std::uint32_t keep = 0;
+  /// Steps that are kept when a newer one is durable. 0: all.
+  std::uint32_t retained_steps = 0;
   Codec codec = Codec::kNone;
-  /// Of kZstd, 1 (quick) to 19 (small); 0: 3.
+  /// Level of kZstd, from 1 (fast) to 19 (small). 0: 3.
   std::uint32_t codec_level = 0;
-  ChecksumBy checksum_by = ChecksumBy::kAuto;
-  /// How long the coordinator waits, after it has heard of a step for the first time from a rank
-  /// that is done with it, for the others, which may still compute; then the step has failed. Who
-  /// has died is known at once. 0: 10 minutes.
-  std::chrono::milliseconds deadline = {};
-  /// Why these values were chosen, for people. Filled when a dataset is opened.
+  ChecksumStage checksum_stage = ChecksumStage::kAuto;
+  /// Time from the first commit of a step until all ranks, which may still compute, have committed
+  /// it and all files are durable. Then the step fails. The death of a rank is detected at once. 0:
+  /// 10 minutes.
+  std::chrono::milliseconds step_timeout = {};
+  /// Why these values were chosen, for people. Set when a dataset is opened.
   std::string reason = {};
 
   friend bool operator==(const WritePlan&, const WritePlan&) = default;
 };
 
-/// The preset: a plan with all that the strategy says, and nothing else.
+/// The preset of a strategy: only the values that it implies.
 WritePlan plan_of(Strategy strategy);
 
-/// The strategy of this name; an Error that lists all names otherwise.
-Result<Strategy> strategy_named(std::string_view name);
+/// The strategy with this name. The Error for an unknown name lists all names.
+Result<Strategy> parse_strategy(std::string_view name);
 
-/// The plan that a TOML text describes: keys are the members of WritePlan (but for `reason`), sizes
-/// may be text ("4 MiB"), `deadline` is `deadline_ms`. Errors call it `path`, name the line, and
-/// say what is allowed. What is not in it is left open.
-Result<WritePlan> write_plan_from(std::string_view text, const std::string& path);
+/// The plan in a TOML text. Keys are the members of WritePlan except `reason`;
+/// docs/guides/strategies.md lists them. Sizes may be text ("4 MiB"). Errors use `path` as the file
+/// name, and name the line and the allowed values. Absent keys are left open.
+Result<WritePlan> parse_write_plan(std::string_view text, const std::string& path);
 
-/// The same of a file.
-Result<WritePlan> write_plan_from_file(const std::string& path);
+/// The same for a file.
+Result<WritePlan> load_write_plan(const std::string& path);
 
 /// The plan that the variable FOREBAY_PLAN names: a strategy by its name, else the path of a TOML
-/// file. No value if it is not set or empty.
-Result<std::optional<WritePlan>> write_plan_from(const Environment& environment);
+/// file. No value if the variable is unset or empty.
+Result<std::optional<WritePlan>> parse_write_plan(const Environment& environment);
 
-/// The TOML of a plan: what it leaves open is left out, `reason` is a comment. write_plan_from() of
-/// it gives an equal plan without reason.
+/// The TOML text of a plan. Open values are left out; `reason` is a comment. parse_write_plan() of
+/// the text gives an equal plan without reason.
 std::string to_toml(const WritePlan& plan);
 
 }  // namespace forebay

@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The Python side of Forebay: the command line, its reports and pictures.
+"""The Python side of Forebay: the command line, its reports and plots.
 
-Reading and measuring is done by native programs; this package calls them and shows what they say.
+Native programs read and measure. This package runs them and presents their results.
 """
 
 __version__ = "0.1.0"

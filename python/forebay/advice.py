@@ -1,8 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What the doctor's facts mean for a user of Forebay, one sentence each, and what to do about it.
+"""Advice on the facts that `forebay doctor` collects: one sentence each, with what to do.
 
-Pure functions of the document: each rule is tested without the machine it is about. A rule that has
-nothing to say returns None.
+Rules are pure functions of the document, so tests need no particular machine. A rule that does not
+apply returns None.
 """
 
 import shlex
@@ -14,41 +14,41 @@ from forebay.report import units
 GOOD, NOTE, WARN = "good", "note", "warn"
 
 DEMO_BYTES = 2 << 30
-SHM_BYTES_WANTED = 128 << 20
+SHM_BYTES_MIN = 128 << 20
 LOAD_SHARE_MAX = 0.5  # of the cores
 DEPTH_GAIN_MIN = 1.2
 
 
 @dataclass(frozen=True)
 class Advice:
-    """A sentence and how much it matters: good, note or warn."""
+    """A sentence and its level: good, note or warn."""
 
     level: str
     text: str
 
 
 def advise(document: dict) -> list[Advice]:
-    """All advice, the most important first."""
+    """All advice, sorted by level: warn, note, good."""
     found = [advice for rule in RULES if (advice := rule(document)) is not None]
     return sorted(found, key=lambda advice: (WARN, NOTE, GOOD).index(advice.level))
 
 
-def about_io_uring(document: dict) -> Advice:
+def check_io_uring(document: dict) -> Advice:
     ring = document["io_uring"]
     engine = document["backends"]["engine"]
     if ring["works"]:
-        served = "direct reads go through it" if engine in ("auto", "ring") else "nothing uses it"
+        served = "direct reads use it" if engine in ("auto", "ring") else "nothing uses it"
         return Advice(GOOD, f"io_uring works ({ring['reason']}): {served}.")
     if engine == "ring":
         return Advice(
             WARN,
-            f"io_uring is refused ({ring['reason']}), and the setting engine asks for it alone: "
-            "nothing can be read directly. Unset FOREBAY_ENGINE.",
+            f"io_uring is refused ({ring['reason']}), and the setting engine allows nothing else: "
+            "direct reads are impossible. Unset FOREBAY_ENGINE.",
         )
     if ring["disabled_sysctl"]:
         return Advice(
             NOTE,
-            f"io_uring is switched off (kernel.io_uring_disabled is {ring['disabled_sysctl']}): "
+            f"io_uring is disabled (kernel.io_uring_disabled is {ring['disabled_sysctl']}): "
             "Forebay uses threads; nothing to do. An administrator can set it to 0.",
         )
     return Advice(
@@ -56,29 +56,28 @@ def about_io_uring(document: dict) -> Advice:
     )
 
 
-def about_settings(document: dict) -> Advice | None:
-    complaint = document["backends"]["complaint"]
-    if not complaint:
+def check_settings(document: dict) -> Advice | None:
+    error = document["backends"]["error"]
+    if not error:
         return None
     return Advice(
         WARN,
-        f"{complaint}: programs that ask for options_from_environment() get this error, too. "
-        "Correct the setting or take it away.",
+        f"{error}: programs that call options_from_environment() get this error, too. "
+        "Correct or unset it.",
     )
 
 
-def about_posix_aio(document: dict) -> Advice | None:
+def check_posix_aio(document: dict) -> Advice | None:
     if document["backends"]["engine"] != "aio":
         return None
     return Advice(
         NOTE,
-        "The setting engine asks for POSIX AIO: one transfer of a file at a time, and two threads "
-        "for each file. It is there for comparing; unset FOREBAY_ENGINE to leave the choice to "
-        "Forebay.",
+        "The setting engine selects POSIX AIO: one transfer of a file at a time, and two threads "
+        "for each file. It serves comparisons; unset FOREBAY_ENGINE to let Forebay choose.",
     )
 
 
-def about_registered_buffers(document: dict) -> Advice | None:
+def check_registered_buffers(document: dict) -> Advice | None:
     ring = document["io_uring"]
     if not ring["works"] or ring["buffers_register"]:
         return None
@@ -89,17 +88,17 @@ def about_registered_buffers(document: dict) -> Advice | None:
     )
 
 
-def about_direct_access(document: dict) -> Advice:
+def check_direct_access(document: dict) -> Advice:
     folder, direct = document["folder"], document["folder"]["direct"]
     if direct is None:
         return Advice(
-            NOTE, f"{folder['folder']} is not writable: direct access could not be tried there."
+            NOTE, f"{folder['folder']} is not writable: direct access could not be tested there."
         )
     if not direct["possible"]:
         return Advice(
             NOTE,
             f"Files in {folder['folder']} ({folder['type']}) are read through the page cache: "
-            f"{direct['refusal']}. Nothing to do.",
+            f"{direct['reason']}. Nothing to do.",
         )
     return Advice(
         GOOD,
@@ -108,34 +107,34 @@ def about_direct_access(document: dict) -> Advice:
     )
 
 
-def about_profile(document: dict) -> Advice | None:
-    complaint = document["backends"]["profile"]["complaint"]
-    if not complaint:
+def check_profile(document: dict) -> Advice | None:
+    error = document["backends"]["profile"]["error"]
+    if not error:
         return None
     return Advice(
         WARN,
-        f"{complaint}: no stream can be made with this profile. Put it right, or run programs with "
-        "FOREBAY_PROFILE= (empty) meanwhile.",
+        f"{error}: no stream can be created with this profile. Correct it, or run programs "
+        "with FOREBAY_PROFILE= (empty) until then.",
     )
 
 
-def about_in_flight(document: dict) -> Advice | None:
+def check_in_flight(document: dict) -> Advice | None:
     folder = document["folder"]["folder"]
     limit = next((one for one in document["backends"]["limits"] if one["place"] == folder), None)
-    if limit is None or document["backends"]["profile"]["complaint"]:
+    if limit is None or document["backends"]["profile"]["error"]:
         return None
     size = units.size(limit["bytes"])
     if limit["by"] == "profile":
         path = document["backends"]["profile"]["path"]
-        return Advice(GOOD, f"Streams to {folder} have at most {size} under way, as {path} says.")
+        return Advice(GOOD, f"Streams to {folder} have at most {size} in flight, as set in {path}.")
     return Advice(
         NOTE,
-        f"How much should be under way to {folder} was never measured: streams take {size}, "
-        f"{limit['reason']}. `forebay calibrate {shlex.quote(folder)} --profile` finds out, once.",
+        f"The best number of bytes in flight to {folder} was never measured: streams use {size}, "
+        f"{limit['reason']}. Measure it once: `forebay calibrate {shlex.quote(folder)} --profile`.",
     )
 
 
-def about_depth(document: dict) -> Advice | None:
+def check_queue_depth(document: dict) -> Advice | None:
     rates = direct_rates(document)
     if 1 not in rates:
         return None
@@ -144,19 +143,19 @@ def about_depth(document: dict) -> Advice | None:
     if gain < DEPTH_GAIN_MIN:
         return Advice(
             NOTE,
-            f"One direct read at a time already gets {units.rate(rates[1])} here; more at once "
-            "bring little. What Forebay gains is overlap with computing, not a faster disk.",
+            f"One direct read at a time already reaches {units.rate(rates[1])} here; more at once "
+            "gain little. Forebay gains overlap with computing, not a faster disk.",
         )
     return Advice(
         GOOD,
-        f"With {best} reads under way the disk gives {units.rate(rates[best])}, {gain:.1f} times "
-        "what one at a time gets: sessions keep several under way by themselves.",
+        f"With {best} reads in flight the disk reaches {units.rate(rates[best])}, {gain:.1f} times "
+        "the rate of one at a time: sessions keep several in flight automatically.",
     )
 
 
-def about_page_cache(document: dict) -> Advice | None:
+def check_page_cache(document: dict) -> Advice | None:
     rates = direct_rates(document)
-    warm = measured(document, "read.warm")
+    warm = measurement(document, "read.warm")
     if not rates or warm is None:
         return None
     factor = warm / max(rates.values())
@@ -164,12 +163,12 @@ def about_page_cache(document: dict) -> Advice | None:
         return Advice(NOTE, "Direct reads are faster here than copies from the page cache.")
     return Advice(
         GOOD,
-        f"What is in the page cache is read {factor:.1f} times as fast as the disk: Forebay reads "
-        "cached files through it.",
+        f"The page cache is {factor:.1f} times as fast as the disk: Forebay reads cached files "
+        "through it.",
     )
 
 
-def about_space(document: dict) -> Advice | None:
+def check_space(document: dict) -> Advice | None:
     free = document["folder"]["free_bytes"]
     if free >= DEMO_BYTES:
         return None
@@ -180,42 +179,42 @@ def about_space(document: dict) -> Advice | None:
     )
 
 
-def about_shared_memory(document: dict) -> Advice | None:
+def check_shared_memory(document: dict) -> Advice | None:
     shm = document["shm"]
-    if shm is not None and shm["total_bytes"] >= SHM_BYTES_WANTED:
+    if shm is not None and shm["total_bytes"] >= SHM_BYTES_MIN:
         return None
     state = "missing" if shm is None else f"only {units.size(shm['total_bytes'])} large"
     return Advice(
         NOTE,
-        f"/dev/shm is {state}: Forebay does not need it, but MPI libraries do. In a container, "
-        "start it with --shm-size=1g.",
+        f"/dev/shm is {state}: Forebay does not need it, but MPI libraries do. Start a container "
+        "with --shm-size=1g.",
     )
 
 
-def about_fuse(document: dict) -> Advice | None:
+def check_fuse(document: dict) -> Advice | None:
     fuse = document["fuse"]
     if fuse["device"] and fuse["usable"]:
         return None
     state = "not usable by you" if fuse["device"] else "missing"
     return Advice(
         NOTE,
-        f"/dev/fuse is {state}: slow and faulty storage cannot be imitated here for tests. "
-        "Forebay itself does not need it.",
+        f"/dev/fuse is {state}: tests cannot emulate slow and faulty storage here. The library "
+        "does not need it.",
     )
 
 
-def about_load(document: dict) -> Advice | None:
+def check_load(document: dict) -> Advice | None:
     load, cores = document["load"][0], document["machine"]["cores_usable"]
     if load <= LOAD_SHARE_MAX * cores:
         return None
     return Advice(
         WARN,
-        f"Others keep this machine busy (load {load:.1f} on {cores} cores): times measured now are "
-        "too long; ratios taken in one run still mean something.",
+        f"Other processes keep this machine busy (load {load:.1f} on {cores} cores): times "
+        "measured now are too long; ratios within one run remain meaningful.",
     )
 
 
-def about_cores(document: dict) -> Advice | None:
+def check_cores(document: dict) -> Advice | None:
     machine = document["machine"]
     if machine["cores_usable"] < machine["cores_online"]:
         return Advice(
@@ -231,30 +230,30 @@ def about_cores(document: dict) -> Advice | None:
     return None
 
 
-def about_governor(document: dict) -> Advice | None:
+def check_governor(document: dict) -> Advice | None:
     slow = [name for name in document["governors"] if name in ("powersave", "conservative")]
     if not slow:
         return None
     return Advice(
         NOTE,
-        f"The frequency governor is {slow[0]}: short benchmarks scatter. "
-        "`cpupower frequency-set -g performance` makes them steady.",
+        f"The frequency governor is {slow[0]}: results of short benchmarks vary. "
+        "`cpupower frequency-set -g performance` makes them stable.",
     )
 
 
-def about_versions(document: dict) -> Advice | None:
+def check_versions(document: dict) -> Advice | None:
     ours = document["versions"]["forebay"]
     if document["version"] == ours:
         return None
     return Advice(
         WARN,
-        f"The command line is version {ours} and its native programs {document['version']}: "
+        f"The command line has version {ours} and its native programs {document['version']}: "
         "run make build.",
     )
 
 
 def direct_rates(document: dict) -> dict[int, float]:
-    """Bytes in a second by number of reads under way."""
+    """Bytes per second, by number of reads in flight."""
     values = (document["storage"] or {}).get("values", [])
     prefix = "read.direct."
     return {
@@ -264,27 +263,27 @@ def direct_rates(document: dict) -> dict[int, float]:
     }
 
 
-def measured(document: dict, name: str) -> float | None:
-    """The value of one measurement, None where it was not made."""
+def measurement(document: dict, name: str) -> float | None:
+    """The value of one measurement; None if it was not made."""
     values = (document["storage"] or {}).get("values", [])
     return next((one["value"] for one in values if one["id"] == name), None)
 
 
 RULES: tuple[Callable[[dict], Advice | None], ...] = (
-    about_load,
-    about_space,
-    about_versions,
-    about_settings,
-    about_io_uring,
-    about_posix_aio,
-    about_registered_buffers,
-    about_direct_access,
-    about_profile,
-    about_in_flight,
-    about_depth,
-    about_page_cache,
-    about_cores,
-    about_shared_memory,
-    about_fuse,
-    about_governor,
+    check_load,
+    check_space,
+    check_versions,
+    check_settings,
+    check_io_uring,
+    check_posix_aio,
+    check_registered_buffers,
+    check_direct_access,
+    check_profile,
+    check_in_flight,
+    check_queue_depth,
+    check_page_cache,
+    check_cores,
+    check_shared_memory,
+    check_fuse,
+    check_governor,
 )

@@ -1,8 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
 """One analysis through two readers, in pairs and in changing order, with medians and spreads.
 
-Absolute times drift on a shared machine; a ratio is taken within a pair, whose two runs are
-neighbours in time.
+Absolute times drift on a shared machine. A ratio is taken within a pair, whose two runs are
+adjacent in time.
 """
 
 import statistics
@@ -15,10 +15,10 @@ from forebay.errors import ForebayError
 READERS = ("ifstream", "forebay")
 PAIRS_MIN = 3
 PAIRS_MAX = 5
-# The same numbers, to the last bit, whoever brought the bytes: else one of them is wrong.
-RESULTS = ("mass", "centre_of_mass", "mean_velocity", "velocity_dispersion", "families", "profile")
+# Results that must have the same bits with both readers; otherwise one of the readers is wrong.
+RESULTS = ("mass", "center_of_mass", "mean_velocity", "velocity_dispersion", "families", "profile")
 
-Analyse = Callable[[str, str], dict]  # (reader, what to tell the user) gives the analysis
+Analyze = Callable[[str, str], dict]  # (reader, label of the progress) returns the analysis
 
 
 @dataclass
@@ -43,34 +43,34 @@ class Comparison:
         pairs = zip(self.times("forebay"), self.times("ifstream"), strict=True)
         return [ours / theirs for ours, theirs in pairs]
 
-    def typical(self, reader: str) -> dict:
+    def median_run(self, reader: str) -> dict:
         """The run whose total is the median (the faster of two in the middle)."""
         runs = sorted(self.analyses[reader], key=lambda one: one["times_s"]["total"])
         return runs[(len(runs) - 1) // 2]
 
 
-def first_look_s(analysis: dict) -> float:
-    """What comes before tasks run: opening the file and looking at a sample of it."""
+def setup_s(analysis: dict) -> float:
+    """Seconds before tasks run: opening the file and reading a sample of it."""
     times = analysis["times_s"]
     return max(0.0, times["total"] - times["waiting"] - times["computing_cpu"])
 
 
-def compare(analyse: Analyse, cold: bool, limit_s: float) -> Comparison:
-    """Runs at least PAIRS_MIN pairs, then more up to PAIRS_MAX while `limit_s` is not over."""
+def compare(analyze: Analyze, cold: bool, limit_s: float) -> Comparison:
+    """Runs at least PAIRS_MIN pairs, then more up to PAIRS_MAX until `limit_s` has passed."""
     result = Comparison(cold)
     start = time.monotonic()
     for pair in range(PAIRS_MAX):
         if pair >= PAIRS_MIN and time.monotonic() - start > limit_s:
             break
-        for reader in order_of_pair(pair):
-            told = f"{result.state}, pair {pair + 1}, {reader}: "
-            result.analyses[reader].append(analyse(reader, told))
+        for reader in pair_order(pair):
+            label = f"{result.state}, pair {pair + 1}, {reader}: "
+            result.analyses[reader].append(analyze(reader, label))
         require_same(*(result.analyses[reader][-1] for reader in READERS))
     return result
 
 
-def order_of_pair(pair: int) -> tuple[str, ...]:
-    """A B | B A | B A | A B: drift hits both alike."""
+def pair_order(pair: int) -> tuple[str, ...]:
+    """A B | B A | B A | A B: drift affects both alike."""
     return READERS if pair % 4 in (0, 3) else READERS[::-1]
 
 
@@ -95,14 +95,14 @@ def summary(samples: list[float]) -> dict:
 
 
 def to_document(comparison: Comparison) -> dict:
-    """What a comparison found, as JSON."""
+    """The results of a comparison, as JSON."""
     ratios = comparison.ratios()
     faster = sum(ratio < 1 for ratio in ratios)
     document = {"over_ifstream": {**summary(ratios), "unit": "1", "pairs_faster": faster}}
     for reader in READERS:
         document[reader] = {
             "total_s": summary(comparison.times(reader)),
-            "first_look_s": summary([first_look_s(one) for one in comparison.analyses[reader]]),
+            "first_look_s": summary([setup_s(one) for one in comparison.analyses[reader]]),
             "waiting_s": summary(comparison.times(reader, "waiting")),
             "computing_cpu_s": summary(comparison.times(reader, "computing_cpu")),
             "first_particle_s": summary(comparison.times(reader, "first_particle")),

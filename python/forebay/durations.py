@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Durations as people write them: 10ms, 1.5 s, 300us."""
+"""Durations in the usual notation: 10ms, 1.5 s, 300us."""
 
 import math
 import re
@@ -14,7 +14,7 @@ def parse_duration(text: str, what: str) -> float:
     """Seconds from "10ms", "1.5 s", "0"; `what` is the option that an error names."""
     match = DURATION.fullmatch(text)
     if match is None:
-        raise ForebayError(f"{what}: {text!r} is no duration; write 10ms or 1.5s", EXIT_USAGE)
+        raise ForebayError(f"{what}: {text!r} is not a duration; write 10ms or 1.5s", EXIT_USAGE)
     number, unit = match.groups()
     if unit is None and float(number) != 0:
         raise ForebayError(f"{what}: {text!r} has no unit; write {text}ms or {text}s", EXIT_USAGE)

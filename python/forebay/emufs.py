@@ -1,8 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Talks to a mount of emufs: extended attributes of its root, and of files for their layouts.
+"""Access to a mount of emufs: extended attributes of its root, and of files for their layouts.
 
-What the attributes mean is in docs/guides/emufs.md; here failures become sentences that say what to
-do next.
+docs/guides/emufs.md defines the attributes. Failures become errors that end in what to do next.
 """
 
 import errno
@@ -13,17 +12,17 @@ from forebay.errors import EXIT_USAGE, ForebayError
 
 PREFIX = "user.emufs."
 ROWS = ("servers", "metadata", "clients")
-ROWS_IN_ANSWER = 100
+ROWS_PER_REPLY = 100
 
 
 def root(mount_point: str) -> str:
-    """The mount that answers for MOUNT_POINT: with several clients that of the first, below it."""
+    """The mount whose root has the attributes; with several clients, the first in MOUNT_POINT."""
     first = os.path.join(mount_point, "0")
     return first if not _is_mount(mount_point) and _is_mount(first) else mount_point
 
 
-def named_from_root(mount_point: str, path: str) -> str:
-    """A file as faults name it; PATH is in full, or named from the mount point."""
+def path_from_root(mount_point: str, path: str) -> str:
+    """A path as faults name it. PATH is absolute, or relative to the mount point."""
     if not os.path.isabs(path):
         return path
     path = os.path.relpath(path, mount_point)
@@ -33,7 +32,7 @@ def named_from_root(mount_point: str, path: str) -> str:
 
 
 def statistics(mount_point: str) -> dict:
-    """What a mount has done, with a list of rows for servers, metadata servers and clients."""
+    """The statistics of a mount, with a list of rows for servers, metadata servers and clients."""
     path = root(mount_point)
     document = json.loads(_get(path, "stat"))
     for kind in ROWS:
@@ -42,42 +41,42 @@ def statistics(mount_point: str) -> dict:
 
 
 def faults(mount_point: str) -> dict:
-    """The faults in force."""
+    """The active faults."""
     return json.loads(_get(root(mount_point), "faults"))
 
 
 def reset(mount_point: str) -> None:
-    """Statistics begin at 0 again."""
+    """Sets the counters of the statistics to 0."""
     _set(root(mount_point), "reset", "1")
 
 
 def command_fault(mount_point: str, fault: dict) -> None:
-    """Puts a fault in force, or clears all."""
+    """Activates a fault, or clears all."""
     _set(root(mount_point), "fault", json.dumps(fault))
 
 
 def layout(path: str) -> dict:
-    """How a file is cut, or new files of a folder will be; numbers, or "rotate"."""
-    words = (word.split("=", 1) for word in _get(path, "layout").split())
-    return {name: int(value) if value.isdigit() else value for name, value in words}
+    """The striping of a file, or of new files in a directory: numbers, or "rotate"."""
+    args = (word.split("=", 1) for word in _get(path, "layout").split())
+    return {name: int(value) if value.isdigit() else value for name, value in args}
 
 
-def set_layout(path: str, wishes: dict[str, object]) -> None:
+def set_layout(path: str, layout_values: dict[str, object]) -> None:
     """Sets those values that are not None."""
-    for name, value in wishes.items():
+    for name, value in layout_values.items():
         if value is not None:
             _set(path, name, str(value))
 
 
 def _rows(mount_point: str, kind: str, count: int) -> list[dict]:
     rows = []
-    for first in range(0, count, ROWS_IN_ANSWER):
+    for first in range(0, count, ROWS_PER_REPLY):
         rows += json.loads(_get(mount_point, f"stat.{kind}.{first}"))
     return rows
 
 
 def _is_mount(path: str) -> bool:
-    """Also of one whose emufs was killed, so that this is what is said."""
+    """True also for a mount whose emufs was killed, so that the error reports that."""
     try:
         os.getxattr(path, PREFIX + "faults")
     except OSError as error:
@@ -89,7 +88,7 @@ def _get(path: str, name: str) -> str:
     try:
         return os.getxattr(path, PREFIX + name).decode()
     except OSError as error:
-        raise ForebayError(_explanation(path, error)) from None
+        raise ForebayError(_error_text(path, error)) from None
 
 
 def _set(path: str, name: str, value: str) -> None:
@@ -97,25 +96,25 @@ def _set(path: str, name: str, value: str) -> None:
         os.setxattr(path, PREFIX + name, value.encode())
     except OSError as error:
         exit_code = EXIT_USAGE if error.errno == errno.EINVAL else 1
-        raise ForebayError(_refusal(path, name, value, error), exit_code) from None
+        raise ForebayError(_set_error(path, name, value, error), exit_code) from None
 
 
-def _explanation(path: str, error: OSError) -> str:
+def _error_text(path: str, error: OSError) -> str:
     if error.errno in (errno.ENODATA, errno.EOPNOTSUPP):
-        return f"{path} is no mount of emufs, nor a file in one; /proc/mounts has all mounts"
+        return f"{path} is not a mount of emufs or a file in one; /proc/mounts lists all mounts"
     if error.errno in (errno.ENOTCONN, errno.ECONNABORTED):
         return f"{path}: its emufs was killed; `forebay emufs unmount {path}` cleans up"
     if error.errno in (errno.EACCES, errno.EPERM):
-        return f"{path}: you may not do this there; run as its owner or as root"
+        return f"{path}: permission denied; run as its owner or as root"
     return f"{path}: {os.strerror(error.errno)}; check the path"
 
 
-def _refusal(path: str, name: str, value: str, error: OSError) -> str:
+def _set_error(path: str, name: str, value: str, error: OSError) -> str:
     texts = {
         errno.EINVAL: f"{path}: its machine cannot have {name} {value}; see `forebay machine show`",
-        errno.EEXIST: f"{path} has data, and is cut already; set the layout of an empty file",
-        errno.ENOENT: f"{path}: there is no such file in the mount; name it from the mount point",
+        errno.EEXIST: f"{path} has data, so its layout is fixed; set the layout of an empty file",
+        errno.ENOENT: f"{path}: no such file in the mount; use a path from the mount point",
         errno.EXDEV: f"{path}: the name leads out of the mount; name a file in it",
-        errno.EMFILE: f"{path} takes no further eio fault; run `forebay emufs fault clear {path}`",
+        errno.EMFILE: f"{path} has no room for eio faults; run `forebay emufs fault clear {path}`",
     }
-    return texts.get(error.errno) or _explanation(path, error)
+    return texts.get(error.errno) or _error_text(path, error)

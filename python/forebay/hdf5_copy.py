@@ -1,14 +1,14 @@
 # SPDX-License-Identifier: Apache-2.0
-"""A stream of blocks, as forebay-dataset writes it, becomes an HDF5 file.
+"""Writes a stream of blocks from forebay-dataset as an HDF5 file.
 
-Whatever the size of a block, a few MiB of it are in memory at a time. The file has its name when it
-is whole.
+A few MiB of a block are in memory at a time, whatever its size. The file gets its name when it is
+complete.
 """
 
 import json
 from collections.abc import Iterator
 
-from forebay import outputs
+from forebay import atomic_output
 from forebay.errors import ForebayError
 from forebay.native import OnProgress, Progress
 
@@ -16,10 +16,10 @@ BUFFER_BYTES = 4 * 2**20
 
 
 def copy(stream, file: str, on_progress: OnProgress) -> dict:
-    """Reads `stream` to its end and writes `file`; a document of what was written."""
+    """Reads `stream` to its end and writes `file`. Returns a document of what was written."""
     h5py = _h5py()
-    # No other process opens a file of a random name: it needs no lock, and NFS may offer none.
-    with outputs.publishing(file) as place, h5py.File(place, "w", locking=False) as target:
+    # No other process opens a file of a random name, so it needs no lock. NFS may not support any.
+    with atomic_output.atomic_write(file) as place, h5py.File(place, "w", locking=False) as target:
         return _Copy(stream, target, file, on_progress).run()
 
 
@@ -37,15 +37,15 @@ class _Copy:
         self.stream, self.target, self.file = stream, target, file
         self.on_progress = on_progress
         self.done_bytes = self.blocks = 0
-        self.elements: dict[str, int] = {}  # that blocks of global fields brought
+        self.elements: dict[str, int] = {}  # in the blocks of each global array
 
     def run(self) -> dict:
-        self.head = self._line()
+        self.head = self._read_header()
         self.target.attrs["step"] = self.head["step"]
         nodes = [self._make_node(field) for field in self.head["fields"]]
-        while "end" not in (block := self._line()):
+        while "end" not in (block := self._read_header()):
             field = self.head["fields"][block["field"]]
-            self._take(field, nodes[block["field"]], block)
+            self._copy_block(field, nodes[block["field"]], block)
             self.blocks += 1
         return {
             "output": self.file,
@@ -53,10 +53,10 @@ class _Copy:
             "fields": len(nodes),
             "blocks": self.blocks,
             "copied_bytes": self.done_bytes,
-            "incomplete": self._incomplete(nodes),
+            "incomplete": self._incomplete_fields(nodes),
         }
 
-    def _line(self) -> dict:
+    def _read_header(self) -> dict:
         line = self.stream.readline()
         if not line.endswith(b"\n"):
             raise EOFError
@@ -71,7 +71,7 @@ class _Copy:
         node.attrs["field"] = field["name"]
         return node
 
-    def _take(self, field: dict, node, block: dict) -> None:
+    def _copy_block(self, field: dict, node, block: dict) -> None:
         shape = tuple(block["shape"])
         start = block.get("start")
         if start is None:
@@ -100,8 +100,8 @@ class _Copy:
             Progress(self.done_bytes, self.head["bytes"], "bytes", f"writing {self.file}")
         )
 
-    def _incomplete(self, nodes) -> list[str]:
-        """Global fields of which some elements are in no block: they are 0 in the copy."""
+    def _incomplete_fields(self, nodes) -> list[str]:
+        """Global arrays with elements that no block holds. These are 0 in the copy."""
         names = zip(self.head["fields"], nodes, strict=True)
         found = []
         for field, node in names:
@@ -112,8 +112,8 @@ class _Copy:
 
 
 def slabs(shape: tuple[int, ...], elements_max: int) -> Iterator[tuple[list[int], tuple]]:
-    """Start and shape of boxes that cut an array in C order: each is one run of its elements, of at
-    most `elements_max`."""
+    """Start and shape of boxes that split an array in C order. Each box is one run of at most
+    `elements_max` elements."""
     if 0 in shape:
         return
     if not shape:

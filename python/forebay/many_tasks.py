@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What `forebay bench tasks` found, point by point: one for each number of tasks.
+"""Results of `forebay bench tasks`, one point for each number of tasks.
 
-The demonstration shows it as a table and as a picture, so both take it from here.
+The demo prints them as a table and plots them. Both use this module.
 """
 
 from dataclasses import asdict, dataclass
@@ -10,27 +10,27 @@ READERS = ("forebay", "naive")
 
 
 @dataclass(frozen=True)
-class Point:
-    """One number of tasks; summaries are those of benchmarks, with value and spread."""
+class TaskCountResult:
+    """Results with one number of tasks. Summaries are those of benchmarks: value and spread."""
 
     tasks: int
-    over_naive: dict  # time through Forebay by time of tasks that read for themselves
+    over_naive: dict  # time through Forebay / time of tasks that each read on their own
     times_s: dict[str, dict]  # by reader
-    computing: dict[str, dict]  # by reader: share of what a computation does alone
-    computing_times_s: dict[str, dict]  # by reader, while it goes on
-    longer: dict  # the time through Forebay with it by that without
+    computing: dict[str, dict]  # by reader: speed of a concurrent computation / its speed alone
+    computing_times_s: dict[str, dict]  # by reader, with that computation
+    longer: dict  # time through Forebay with that computation / without it
 
 
-def points_of(document: dict) -> list[Point]:
-    """The points of a document of the benchmark, in rising order of tasks."""
+def parse_points(document: dict) -> list[TaskCountResult]:
+    """The points of a document of the benchmark, by increasing number of tasks."""
     rows = {row["id"]: row for row in document["results"]}
     counts = sorted(int(name.split(".")[1]) for name in rows if name.count(".") == 1)
     return [_point(count, rows) for count in counts]
 
 
-def _point(count: int, rows: dict) -> Point:
+def _point(count: int, rows: dict) -> TaskCountResult:
     time, share = rows[f"tasks.{count}"], rows[f"tasks.{count}.computing"]
-    return Point(
+    return TaskCountResult(
         tasks=count,
         over_naive=summary(time),
         times_s={reader: summary(time["peers"][reader]) for reader in READERS},
@@ -47,10 +47,10 @@ def summary(row: dict) -> dict:
 
 
 def to_document(document: dict) -> dict:
-    """The same as JSON for the demonstration's document."""
+    """The same as JSON, for the document of the demo."""
     parameters = document["parameters"]
     return {
         "ranks": parameters["ranks"],
         "file_bytes": parameters["file_bytes"],
-        "points": [asdict(point) for point in points_of(document)],
+        "points": [asdict(point) for point in parse_points(document)],
     }

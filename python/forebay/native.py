@@ -1,9 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Calling the native programs: one JSON document comes back, progress comes on the way.
+"""Runs the native programs. Each prints one JSON document, and reports progress meanwhile.
 
-A program that serves others says when it is ready and stays. A child gets a process group of its
-own, so that whatever ends us ends all of it: it is asked with TERM, and killed when it does not
-listen.
+A service prints its document when it is ready, and keeps running. A child gets a separate process
+group, all of which ends with this process: by SIGTERM, then by SIGKILL if it has not ended.
 """
 
 import contextlib
@@ -21,10 +20,10 @@ from typing import NoReturn
 from forebay.errors import EXIT_SIGNAL, ForebayError, NativeError, SkippedError
 
 KILL_AFTER_S = 5
-NOISE_LINES_KEPT = 20
+OTHER_LINES_MAX = 20
 WARNING = "forebay: warning: "  # before each line of a StreamLog of that level
-BENCH_OF_PRODUCT = "forebay-bench-tasks"  # what `forebay demo` runs: `make build` builds it
-EXIT_SKIPPED = 77  # as test programs have it; its reason is the line that it printed
+TASKS_BENCH_PROGRAM = "forebay-bench-tasks"  # `forebay demo` runs it, so `make build` builds it
+EXIT_SKIPPED = 77  # as in test programs; the printed line is the reason
 SKIPPED = "skipped: "
 HOSTS_SCRIPT = "two_hosts.py"
 PR_SET_PDEATHSIG = 1  # from <linux/prctl.h>
@@ -32,7 +31,7 @@ PR_SET_PDEATHSIG = 1  # from <linux/prctl.h>
 
 @dataclass(frozen=True)
 class Progress:
-    """One step of work under way, as a native program tells it."""
+    """One report of progress by a native program."""
 
     done: int
     total: int
@@ -41,8 +40,8 @@ class Progress:
 
 
 @dataclass(frozen=True)
-class Answer:
-    """What a program printed, and how it ended."""
+class ProgramResult:
+    """The document that a program printed, and its exit code."""
 
     document: object
     exit_code: int
@@ -50,7 +49,7 @@ class Answer:
 
 @dataclass(frozen=True)
 class TwoHosts:
-    """Two hosts made of namespaces of this machine, which takes root, and the link between them."""
+    """Two hosts made of namespaces of this machine, and the link between them; requires root."""
 
     ranks_per_host: int
     link_mbyte_per_second: int
@@ -66,52 +65,52 @@ class OpenMpi:
 OnProgress = Callable[[Progress], None]
 
 
-def find(name: str) -> Path:
+def find_program(name: str) -> Path:
     """The path of a native program: in FOREBAY_LIBEXEC, else beside this Python."""
     chosen = os.environ.get("FOREBAY_LIBEXEC")
     folder = Path(chosen) if chosen else Path(sys.prefix) / "libexec" / "forebay"
     path = folder / name
     if not path.is_file() or not os.access(path, os.X_OK):
-        raise ForebayError(f"{name} is not in {folder}; run make {target_of(name)}")
+        raise ForebayError(f"{name} is not in {folder}; run make {make_target(name)}")
     return path
 
 
-def target_of(name: str) -> str:
-    """What to make, so that a native program is built."""
-    is_further = name.startswith("forebay-bench") and name != BENCH_OF_PRODUCT
+def make_target(name: str) -> str:
+    """The make target that builds a native program."""
+    is_further = name.startswith("forebay-bench") and name != TASKS_BENCH_PROGRAM
     return "bench" if is_further else "build"
 
 
-def options_of(options: dict) -> list[str]:
-    """Options of a command as words for a program: same names, absent where not given."""
-    words = []
+def option_arguments(options: dict) -> list[str]:
+    """Options of a command as arguments of a program: same names, absent if not given."""
+    args = []
     for name, value in options.items():
         option = f"--{name.replace('_', '-')}"
         if value is True:
-            words.append(option)
+            args.append(option)
         elif value is not None and value is not False:
-            words += [option, str(value)]
-    return words
+            args += [option, str(value)]
+    return args
 
 
-def is_there(name: str) -> bool:
-    """Whether a native program was built here: those for MPI are not, where there is none."""
+def is_built(name: str) -> bool:
+    """Whether a native program was built here. Programs for MPI are not built without MPI."""
     try:
-        find(name)
+        find_program(name)
     except ForebayError:
         return False
     return True
 
 
 def launcher(ranks: int | TwoHosts | OpenMpi) -> list[str]:
-    """What starts a native program on several ranks, here or on two hosts."""
+    """The command that starts a native program on several ranks, here or on two hosts."""
     if isinstance(ranks, int):
         return [*mpi_launcher(), "-n", str(ranks)]
     if isinstance(ranks, OpenMpi):
         return [*openmpi_launcher(), "-n", str(ranks.ranks)]
     settings = ["--library", "MPICH", "--ranks-per-host", str(ranks.ranks_per_host)]
     settings += ["--rate-mbyte", str(ranks.link_mbyte_per_second)]
-    return [sys.executable, str(find(HOSTS_SCRIPT)), *settings, "--", *mpi_launcher(), ":"]
+    return [sys.executable, str(find_program(HOSTS_SCRIPT)), *settings, "--", *mpi_launcher(), ":"]
 
 
 def mpi_launcher() -> list[str]:
@@ -119,78 +118,82 @@ def mpi_launcher() -> list[str]:
     path = Path(sys.prefix) / "bin" / "mpiexec"
     if not os.access(path, os.X_OK):
         raise ForebayError(f"no mpiexec in {path.parent}; run make build")
-    # A rank that waits gives its core to one that works, early.
+    # A waiting rank yields its core to a working one early.
     return [str(path), "-genv", "MPIR_CVAR_POLLS_BEFORE_YIELD", "10"]
 
 
 def openmpi_launcher() -> list[str]:
-    """Debian's, by its full name: where two MPIs are installed, mpiexec alone is either."""
-    words = ["mpiexec.openmpi", "--oversubscribe", "--mca", "mpi_yield_when_idle", "1"]
-    # It says nothing about hardware that is not there, nor of what a container forbids.
-    words += ["--mca", "btl_base_warn_component_unused", "0", "--mca", "osc", "^ucx"]
-    words += ["--mca", "btl_vader_single_copy_mechanism", "none"]
-    return [*words, "--allow-run-as-root"] if os.geteuid() == 0 else words
+    """Debian's launcher, by its full name: with two MPIs installed, mpiexec is ambiguous."""
+    args = ["mpiexec.openmpi", "--oversubscribe", "--mca", "mpi_yield_when_idle", "1"]
+    # These suppress warnings about missing hardware and about what a container forbids.
+    args += ["--mca", "btl_base_warn_component_unused", "0", "--mca", "osc", "^ucx"]
+    args += ["--mca", "btl_vader_single_copy_mechanism", "none"]
+    return [*args, "--allow-run-as-root"] if os.geteuid() == 0 else args
 
 
-def call(
+def run_program(
     name: str,
     arguments: Iterable[str],
     on_progress: OnProgress | None = None,
-    answers: tuple[int, ...] = (0,),
+    accepted_codes: tuple[int, ...] = (0,),
     ranks: int | TwoHosts | OpenMpi | None = None,
-) -> Answer:
-    """Runs a program to its end. Exit codes in `answers` are answers; others are a NativeError.
+) -> ProgramResult:
+    """Runs a program to its end. Exit codes in `accepted_codes` are results; others raise a
+    NativeError.
 
-    With `ranks` it is started on so many by MPI's launcher, or on hosts, where these can be had:
-    otherwise that is a SkippedError with the reason.
-    Blocks. Whatever is raised meanwhile (Ctrl-C, a termination) ends the child before it goes on.
+    With `ranks`, MPI's launcher starts that number of ranks, or ranks on two hosts. If these are
+    not available, raises a SkippedError with the reason.
+    Blocks. An exception meanwhile (Ctrl-C, a termination) ends the child before it propagates.
     """
-    command = [*(launcher(ranks) if ranks else []), str(find(name)), *arguments]
+    command = [*(launcher(ranks) if ranks else []), str(find_program(name)), *arguments]
     if on_progress is not None:
         command.append("--progress")
     with os.fdopen(os.memfd_create(name), "r+b") as output:
         process = _start(command, output, subprocess.PIPE)
-        stderr = _Stderr(on_progress)
+        stderr = _StderrParser(on_progress)
         try:
             for line in process.stderr:
-                stderr.take(line)
+                stderr.feed(line)
             exit_code = process.wait()
         finally:
-            _end(process)
+            _stop_group(process)
             process.stderr.close()
         output.seek(0)
         text = output.read().decode(errors="replace")
-    return _answer(name, exit_code, text, stderr, answers)
+    return _make_result(name, exit_code, text, stderr, accepted_codes)
 
 
 @contextlib.contextmanager
-def serving(name: str, arguments: Iterable[str]):
-    """Starts a program that prints a document when it is ready and then stays; gives the document.
+def running_service(name: str, arguments: Iterable[str]):
+    """Starts a program that prints a document when it is ready and keeps running. Yields the
+    document.
 
-    However the `with` ends, the program is asked to end before it goes on, and killed when it does
-    not listen. Should we be killed, the kernel asks it.
+    When the `with` block ends, for any reason, the program gets SIGTERM, then SIGKILL if it has not
+    ended, and has ended before execution continues. If this process is killed, the kernel sends it
+    SIGTERM.
     """
     with os.fdopen(os.memfd_create(name), "r+b") as errors:
-        process = _start([str(find(name)), *arguments], subprocess.PIPE, errors)
+        process = _start([str(find_program(name)), *arguments], subprocess.PIPE, errors)
         try:
             document = _first_document(process.stdout)
             if document is None:
                 _raise_failure(name, process.wait(), errors)
             yield document
         finally:
-            _end(process)
+            _stop_group(process)
             process.stdout.close()
 
 
 @contextlib.contextmanager
-def streaming(name: str, arguments: Iterable[str]):
-    """Starts a program that writes bytes; gives its standard output as a stream to read to its end.
+def output_stream(name: str, arguments: Iterable[str]):
+    """Starts a program that writes bytes. Yields its standard output, a stream to read to its end.
 
-    If the program fails, or its bytes end too early (who reads says so with EOFError), that is the
-    NativeError of the program. However the `with` ends, the program does before it goes on.
+    If the program fails, or its bytes end too early (the reader raises EOFError), raises the
+    NativeError of the program. When the `with` block ends, for any reason, the program has ended
+    before execution continues.
     """
     with os.fdopen(os.memfd_create(name), "r+b") as errors:
-        process = _start([str(find(name)), *arguments], subprocess.PIPE, errors)
+        process = _start([str(find_program(name)), *arguments], subprocess.PIPE, errors)
         try:
             with contextlib.suppress(EOFError):
                 yield process.stdout
@@ -198,7 +201,7 @@ def streaming(name: str, arguments: Iterable[str]):
                     return
             _raise_failure(name, process.wait(), errors)
         finally:
-            _end(process)
+            _stop_group(process)
             process.stdout.close()
 
 
@@ -212,20 +215,20 @@ def _first_document(lines: Iterable[bytes]):
 
 
 def _raise_failure(name: str, exit_code: int, errors) -> NoReturn:
-    """Of a program that ended before it was ready, whatever its exit code."""
+    """Raises the failure of a program that ended before it was ready, whatever its exit code."""
     errors.seek(0)
-    stderr = _Stderr(None)
+    stderr = _StderrParser(None)
     for line in errors:
-        stderr.take(line)
-    _answer(name, exit_code, "", stderr, answers=())
-    raise AssertionError("no exit code is an answer")
+        stderr.feed(line)
+    _make_result(name, exit_code, "", stderr, accepted_codes=())
+    raise AssertionError("no exit code is accepted")
 
 
 def _start(command: list[str], stdout, stderr) -> subprocess.Popen:
     libc = ctypes.CDLL(None)
 
     def end_with_parent():
-        # Should we be killed without a chance to clean up, the kernel tells the child.
+        # If this process is killed and cannot clean up, the kernel signals the child.
         libc.prctl(PR_SET_PDEATHSIG, signal.SIGTERM)
 
     try:
@@ -242,8 +245,8 @@ def _start(command: list[str], stdout, stderr) -> subprocess.Popen:
         raise ForebayError(message) from None
 
 
-def _end(process: subprocess.Popen) -> None:
-    """Makes sure that nothing of the child's process group is left."""
+def _stop_group(process: subprocess.Popen) -> None:
+    """Ends all processes of the child's process group."""
     try:
         if process.poll() is None:
             _signal_group(process, signal.SIGTERM)
@@ -256,19 +259,19 @@ def _end(process: subprocess.Popen) -> None:
 
 
 def _signal_group(process: subprocess.Popen, number: int) -> None:
-    with contextlib.suppress(ProcessLookupError, PermissionError):  # nobody is left in it
+    with contextlib.suppress(ProcessLookupError, PermissionError):  # the group is empty
         os.killpg(process.pid, number)
 
 
-class _Stderr:
-    """Sorts the lines of standard error: progress and warnings go on at once, an error is kept."""
+class _StderrParser:
+    """Parses lines of standard error. Passes on progress and warnings at once; keeps an error."""
 
     def __init__(self, on_progress: OnProgress | None):
         self.on_progress = on_progress
         self.error: dict | None = None
-        self.noise: list[str] = []
+        self.other_lines: list[str] = []
 
-    def take(self, line: bytes) -> None:
+    def feed(self, line: bytes) -> None:
         message = _object_of(line)
         if isinstance(message.get("error"), dict):
             self.error = message["error"]
@@ -276,8 +279,8 @@ class _Stderr:
             if self.on_progress is not None:
                 self.on_progress(_progress_of(message))
         elif text := line.decode(errors="replace").strip():
-            self.noise = [*self.noise, text][-NOISE_LINES_KEPT:]
-            # A wait, for the former writer of a dataset say, would look like the work otherwise.
+            self.other_lines = [*self.other_lines, text][-OTHER_LINES_MAX:]
+            # Otherwise a wait, such as for the former writer of a dataset, would look like work.
             if text.startswith(WARNING) and self.on_progress is not None:
                 self.on_progress(Progress(0, 0, "", text.removeprefix(WARNING)))
 
@@ -299,22 +302,22 @@ def _progress_of(message: dict) -> Progress:
     )
 
 
-def _answer(
-    name: str, exit_code: int, text: str, stderr: _Stderr, answers: tuple[int, ...]
-) -> Answer:
+def _make_result(
+    name: str, exit_code: int, text: str, stderr: _StderrParser, accepted_codes: tuple[int, ...]
+) -> ProgramResult:
     document = _document_of(text)
     if exit_code < 0:
-        raise ForebayError(_death(name, -exit_code, stderr), EXIT_SIGNAL - exit_code)
+        raise ForebayError(_signal_message(name, -exit_code, stderr), EXIT_SIGNAL - exit_code)
     if exit_code == EXIT_SKIPPED and text.startswith(SKIPPED):
         raise SkippedError(text.removeprefix(SKIPPED))
-    if exit_code not in answers:
+    if exit_code not in accepted_codes:
         if stderr.error is not None:
             raise NativeError(stderr.error, document, name)
-        said = stderr.noise[-1] if stderr.noise else "nothing"
-        raise ForebayError(f"{name} ended with code {exit_code} and said: {said}")
+        last_line = stderr.other_lines[-1] if stderr.other_lines else "none"
+        raise ForebayError(f"{name} ended with code {exit_code}; its last line: {last_line}")
     if document is None:
-        raise ForebayError(f"{name} printed no JSON; it is of another version: run make build")
-    return Answer(document, exit_code)
+        raise ForebayError(f"{name} printed no JSON, so its version differs; run make build")
+    return ProgramResult(document, exit_code)
 
 
 def _document_of(text: str):
@@ -324,9 +327,9 @@ def _document_of(text: str):
         return None
 
 
-def _death(name: str, number: int, stderr: _Stderr) -> str:
+def _signal_message(name: str, number: int, stderr: _StderrParser) -> str:
     cause = signal.Signals(number).name
     if number == signal.SIGKILL:
-        return f"{name} was killed ({cause}); was memory short? The kernel's log (dmesg) says so"
-    said = f"; its last line: {stderr.noise[-1]}" if stderr.noise else ""
-    return f"{name} died of {cause}{said}"
+        return f"{name} was killed ({cause}); if memory was short, the kernel's log (dmesg) has it"
+    last_line = f"; its last line: {stderr.other_lines[-1]}" if stderr.other_lines else ""
+    return f"{name} died of {cause}{last_line}"

@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
-"""`forebay flow presets`: one run of the flow solver with each way of writing, on each storage.
+"""`forebay flow presets`: runs the flow solver with each strategy, on each storage.
 
-The ways are the presets of a WritePlan, the plan that says nothing, and the folder of files that
+The strategies are the presets of a WritePlan, an empty plan, and the directory of files that
 programs write by hand.
 """
 
@@ -14,80 +14,82 @@ from pathlib import Path
 from statistics import median
 
 from forebay import native
+from forebay.emufs_mount import mount_machine
 from forebay.errors import ForebayError, SkippedError
-from forebay.mounted import mounted
 from forebay.strategies import PRESETS
 from forebay.work_folder import work_folder
 
 PROGRAM = "forebay-flow-mpi"
 BASELINE = "folder"
 DEFAULT = "auto"
-WAYS = (BASELINE, DEFAULT, *PRESETS)
+STRATEGIES = (BASELINE, DEFAULT, *PRESETS)
 LOCAL, EMULATED = "local", "lustre-small"
 STORAGES = {"local": (LOCAL,), "lustre-small": (EMULATED,), "both": (LOCAL, EMULATED)}
 METRICS = ("perceived_mb_s", "durable_mb_s", "overhead")
 
 
 @dataclass(frozen=True)
-class Effort:
-    """How much is computed and kept in a run, and how many runs of each way there are."""
+class Workload:
+    """Computation and checkpoints of a run, and the number of runs of each strategy."""
 
     cells: int = 14
     parts: int = 16
-    averages: int = 230  # so many numbers more at each node: what makes checkpoints large
+    averages: int = 230  # further numbers at each node, which make checkpoints large
     ranks: int = 4
     steps: int = 6
     every: int = 2
     rounds: int = 3
-    limit_s: float | None = None  # on a storage: no second round begins that would pass it
+    limit_s: float | None = None  # of a storage: a further round that exceeds it does not begin
 
 
 @dataclass(frozen=True)
-class Summary:
-    """Of runs: the one in the middle, the least and the most."""
+class Statistics:
+    """Median, minimum and maximum of runs."""
 
     value: float
     spread: tuple[float, float]
     runs: int
 
     @staticmethod
-    def of(values: list[float]) -> "Summary":
-        return Summary(median(values), (min(values), max(values)), len(values))
+    def of(values: list[float]) -> "Statistics":
+        return Statistics(median(values), (min(values), max(values)), len(values))
 
 
 @dataclass(frozen=True)
-class Way:
-    """What one way of writing did on a storage."""
+class StrategyResult:
+    """Results of one strategy on a storage."""
 
     name: str
-    perceived_mb_s: Summary
-    durable_mb_s: Summary
-    overhead: Summary  # share of the time in which storage held the solver up
-    files: int  # left behind by a run
+    perceived_mb_s: Statistics
+    durable_mb_s: Statistics
+    overhead: Statistics  # share of the time in which storage blocked the solver
+    files: int  # that a run leaves
 
 
 @dataclass(frozen=True)
-class Storage:
-    """All ways on one storage, or why there is none."""
+class StorageResults:
+    """Results of all strategies on one storage, or the reason why there are none."""
 
     name: str
-    ways: list[Way] = field(default_factory=list)
+    strategies: list[StrategyResult] = field(default_factory=list)
     skipped: str = ""
 
 
 @dataclass(frozen=True)
-class Found:
-    """All of it."""
+class PresetResults:
+    """Results on all storages."""
 
-    effort: Effort
+    workload: Workload
     nodes: int
     checkpoint_bytes: int
-    storages: list[Storage]
+    storages: list[StorageResults]
 
     @property
     def rounds(self) -> int:
-        """The fewest of a storage."""
-        runs = [way.overhead.runs for storage in self.storages for way in storage.ways]
+        """The smallest number of rounds of any storage."""
+        runs = [
+            strategy.overhead.runs for storage in self.storages for strategy in storage.strategies
+        ]
         return min(runs, default=0)
 
     def to_document(self) -> dict:
@@ -97,94 +99,110 @@ class Found:
 OnProgress = Callable[[native.Progress], None]
 
 
-def measure(folder: Path, storages: tuple[str, ...], effort: Effort, on_progress) -> Found:
-    """Makes a mesh in FOLDER and runs on all storages; nothing is left there."""
+def measure(
+    folder: Path, storages: tuple[str, ...], workload: Workload, on_progress
+) -> PresetResults:
+    """Generates a mesh in `folder` and runs on all storages. Leaves no file there."""
     require_ranks()
     runs: dict[str, dict[str, list[dict]]] = {}
     skipped: dict[str, str] = {}
     with work_folder(folder, "presets") as own:
         mesh = own / "mesh.fb"
-        made = generate(mesh, effort)
+        made = generate(mesh, workload)
         for storage in storages:
             try:
-                with _place_on(storage, folder) as place:
-                    runs[storage] = _run_all(mesh, place, effort, _telling(storage, on_progress))
-            except SkippedError as why:
-                skipped[storage] = str(why)
+                with _folder_on(storage, folder) as run_folder:
+                    runs[storage] = _run_all(
+                        mesh, run_folder, workload, _prefix_progress(storage, on_progress)
+                    )
+            except SkippedError as reason:
+                skipped[storage] = str(reason)
     _require_same_bits(runs)
-    return Found(
-        effort,
+    return PresetResults(
+        workload,
         nodes=made["mesh"]["nodes"],
         checkpoint_bytes=_checkpoint_bytes(runs),
         storages=[
-            Storage(name, _ways_of(runs.get(name, {})), skipped.get(name, "")) for name in storages
+            StorageResults(name, _summarize_strategies(runs.get(name, {})), skipped.get(name, ""))
+            for name in storages
         ],
     )
 
 
 def require_ranks() -> None:
-    if not native.is_there(PROGRAM):
-        raise SkippedError(f"{PROGRAM} is not built, as there is no MPI; see docs/guides/mpi.md")
+    if not native.is_built(PROGRAM):
+        raise SkippedError(
+            f"{PROGRAM} is not built, as MPI is not installed; see docs/guides/mpi.md"
+        )
 
 
-def generate(mesh: Path, effort: Effort) -> dict:
-    options = {"cells": effort.cells, "parts": effort.parts}
-    words = ["generate", str(mesh), *native.options_of(options)]
-    return native.call(PROGRAM, words, ranks=effort.ranks).document
+def generate(mesh: Path, workload: Workload) -> dict:
+    options = {"cells": workload.cells, "parts": workload.parts}
+    args = ["generate", str(mesh), *native.option_arguments(options)]
+    return native.run_program(PROGRAM, args, ranks=workload.ranks).document
 
 
 @contextlib.contextmanager
-def _place_on(storage: str, folder: Path) -> Iterator[Path]:
-    """An empty folder on a storage."""
+def _folder_on(storage: str, folder: Path) -> Iterator[Path]:
+    """Yields an empty directory on a storage."""
     is_local = storage == LOCAL
-    with work_folder(folder, "ways") if is_local else mounted(storage, folder) as place:
-        yield place
+    with (
+        work_folder(folder, "presets") if is_local else mount_machine(storage, folder) as run_folder
+    ):
+        yield run_folder
 
 
-def _telling(storage: str, on_progress: OnProgress) -> Callable[[int, int], None]:
-    what = f"checkpoints by every preset, storage {storage}"
+def _prefix_progress(storage: str, on_progress: OnProgress) -> Callable[[int, int], None]:
+    what = f"checkpoints with every strategy, storage {storage}"
     return lambda done, total: on_progress(native.Progress(done, total, "runs", what))
 
 
-def _run_all(mesh: Path, place: Path, effort: Effort, tell) -> dict[str, list[dict]]:
-    """Every way once in each round, in changing order."""
-    runs: dict[str, list[dict]] = {way: [] for way in WAYS}
+def _run_all(
+    mesh: Path, run_folder: Path, workload: Workload, report_progress
+) -> dict[str, list[dict]]:
+    """Runs every strategy once in each round, in changing order."""
+    runs: dict[str, list[dict]] = {strategy: [] for strategy in STRATEGIES}
     start = time.monotonic()
-    for turn in range(effort.rounds):
-        if turn and _would_pass(effort.limit_s, time.monotonic() - start, turn):
+    for done in range(workload.rounds):
+        if done and _would_exceed(workload.limit_s, time.monotonic() - start, done):
             break
-        for number in range(len(WAYS)):
-            tell(turn * len(WAYS) + number, effort.rounds * len(WAYS))
-            way = WAYS[(number + turn) % len(WAYS)]
-            runs[way].append(_run_once(mesh, place / way, way, effort))
-    tell(effort.rounds * len(WAYS), effort.rounds * len(WAYS))
+        for number in range(len(STRATEGIES)):
+            report_progress(done * len(STRATEGIES) + number, workload.rounds * len(STRATEGIES))
+            strategy = STRATEGIES[(number + done) % len(STRATEGIES)]
+            runs[strategy].append(_run_once(mesh, run_folder / strategy, strategy, workload))
+    report_progress(workload.rounds * len(STRATEGIES), workload.rounds * len(STRATEGIES))
     return runs
 
 
-def _would_pass(limit_s: float | None, spent_s: float, rounds: int) -> bool:
-    """Whether one more round takes all of them over the limit."""
+def _would_exceed(limit_s: float | None, spent_s: float, rounds: int) -> bool:
+    """Whether all rounds would exceed the limit with one more."""
     return limit_s is not None and spent_s * (rounds + 1) / rounds > limit_s
 
 
-def _run_once(mesh: Path, saved: Path, way: str, effort: Effort) -> dict:
+def _run_once(mesh: Path, checkpoints: Path, strategy: str, workload: Workload) -> dict:
     options = {
-        "steps": effort.steps,
-        "averages": effort.averages,
-        "every": effort.every,
-        "checkpoints": saved,
+        "steps": workload.steps,
+        "averages": workload.averages,
+        "every": workload.every,
+        "checkpoints": checkpoints,
     }
-    options |= {"store": "folder"} if way == BASELINE else {"plan": way}
-    words = ["run", str(mesh), *native.options_of(options)]
+    options |= {"store": "folder"} if strategy == BASELINE else {"plan": strategy}
+    args = ["run", str(mesh), *native.option_arguments(options)]
     try:
-        document = native.call(PROGRAM, words, ranks=effort.ranks).document
-        files = sum(1 for path in saved.rglob("*") if path.is_file())
+        document = native.run_program(PROGRAM, args, ranks=workload.ranks).document
+        files = sum(1 for path in checkpoints.rglob("*") if path.is_file())
     finally:
-        shutil.rmtree(saved, ignore_errors=True)
-    return {"fingerprint": document["fingerprint"], "files": files, **document["kept"]}
+        shutil.rmtree(checkpoints, ignore_errors=True)
+    return {"fingerprint": document["fingerprint"], "files": files, **document["checkpoint_report"]}
 
 
 def _require_same_bits(runs: dict) -> None:
-    prints = {one["fingerprint"] for ways in runs.values() for way in ways.values() for one in way}
+    prints = {
+        one["fingerprint"]
+        for strategies in runs.values()
+        for strategy in strategies.values()
+        for one in strategy
+    }
     if len(prints) > 1:
         raise ForebayError("runs on one mesh ended with different bits; please report this")
 
@@ -193,19 +211,19 @@ def _checkpoint_bytes(runs: dict) -> int:
     return next(
         (
             one["steps"][0]["bytes"]
-            for ways in runs.values()
-            for way in ways.values()
-            for one in way
+            for strategies in runs.values()
+            for strategy in strategies.values()
+            for one in strategy
         ),
         0,
     )
 
 
-def _ways_of(runs: dict[str, list[dict]]) -> list[Way]:
+def _summarize_strategies(runs: dict[str, list[dict]]) -> list[StrategyResult]:
     return [
-        Way(
+        StrategyResult(
             name,
-            **{metric: Summary.of([one[metric] for one in rounds]) for metric in METRICS},
+            **{metric: Statistics.of([one[metric] for one in rounds]) for metric in METRICS},
             files=rounds[-1]["files"],
         )
         for name, rounds in runs.items()

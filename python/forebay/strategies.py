@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The names of the ways to write a dataset, as a WritePlan has them (docs/guides/strategies.md)."""
+"""The names of the strategies, the presets of a WritePlan (docs/guides/strategies.md)."""
 
 PRESETS = (
     "serial",

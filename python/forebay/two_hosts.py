@@ -1,9 +1,9 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Rows of `forebay bench read` that take two hosts, or are the worse of one host and two.
+"""Rows of `forebay bench read` that require two hosts, or are the worse of one host and two.
 
-They are measured by a second start of the same program, on hosts that are namespaces of this
-machine, and merged with what the first one said. Where there can be no such hosts the document says
-why the rows are missing.
+A second run of the same program measures them, on hosts that are namespaces of this machine. Its
+rows are merged with those of the first run. If such hosts are not available, the document has the
+reason for the missing rows.
 """
 
 from collections.abc import Callable
@@ -18,50 +18,50 @@ LINK_MBYTE_PER_SECOND = 100
 Measure = Callable[[list[str], native.TwoHosts], dict]
 
 
-def wanted(only: str | None) -> list[str]:
-    """Which of our rows a run with this --only has."""
-    asked = [word for word in (only or "").split(",") if word]
-    return [name for name in RESULTS if not asked or name in asked]
+def select_results(only: str | None) -> list[str]:
+    """The rows of this module that a run with this --only has."""
+    requested = [word for word in (only or "").split(",") if word]
+    return [name for name in RESULTS if not requested or name in requested]
 
 
-def complete(
+def add_two_host_rows(
     document: dict, only: str | None, ranks: int, measure: Measure
 ) -> tuple[dict, NativeError | None]:
-    """Adds our rows to a document of one host; `measure(ids, hosts)` gives that of two.
+    """Adds these rows to a document of one host. `measure(ids, hosts)` returns that of two hosts.
 
-    A failure after some results gives these and the failure.
+    After a failure with some results, returns these and the failure.
     """
-    ids = wanted(only)
+    ids = select_results(only)
     if not ids:
         return document, None
     hosts = native.TwoHosts(max(1, ranks // 2), LINK_MBYTE_PER_SECOND)
     try:
-        return merged(document, measure(ids, hosts)), None
+        return merge_rows(document, measure(ids, hosts)), None
     except SkippedError as why:
-        return left_out(document, ids, str(why)), None
+        return mark_skipped(document, ids, str(why)), None
     except NativeError as error:
         found = error.document if isinstance(error.document, dict) else {"results": []}
-        return merged(document, found), error
+        return merge_rows(document, found), error
 
 
-def merged(one: dict, two: dict) -> dict:
-    """The rows of both documents; of a row that both have, the worse."""
+def merge_rows(one: dict, two: dict) -> dict:
+    """The rows of both documents. If both have a row, the worse one."""
     rows = {row["id"]: row for row in one["results"]}
     for row in two["results"]:
-        rows[row["id"]] = worse(rows[row["id"]], row) if row["id"] in rows else row
-    left = one.get("left_out", {}) | two.get("left_out", {})
+        rows[row["id"]] = worse_row(rows[row["id"]], row) if row["id"] in rows else row
+    skipped = one.get("skipped", {}) | two.get("skipped", {})
     about = two.get("parameters", {}) | {
         "others_busy_cores": two.get("machine", {}).get("others_busy_cores")
     }
     return one | {
         "results": list(rows.values()),
-        "left_out": {name: why for name, why in left.items() if name not in rows},
+        "skipped": {name: why for name, why in skipped.items() if name not in rows},
         "parameters": one["parameters"] | {"two_hosts": about},
     }
 
 
-def worse(one: dict, two: dict) -> dict:
-    """The row with the larger value, beside which both stand."""
+def worse_row(one: dict, two: dict) -> dict:
+    """The row with the larger value. Its peers include both."""
     keys = ("value", "unit", "spread", "spread_kind", "runs")
     both = {"one host": one, "two hosts": two}
     peers = {name: {key: row[key] for key in keys} for name, row in both.items()}
@@ -69,8 +69,9 @@ def worse(one: dict, two: dict) -> dict:
     return worst | {"peers": worst["peers"] | peers}
 
 
-def left_out(document: dict, ids: list[str], why: str) -> dict:
-    """Says of rows that are not there why; of one that is, that it is of one host only."""
-    there = {row["id"] for row in document["results"]}
-    reasons = {name: f"on two hosts: {why}" if name in there else why for name in ids}
-    return document | {"left_out": document.get("left_out", {}) | reasons}
+def mark_skipped(document: dict, ids: list[str], why: str) -> dict:
+    """Adds the reason to rows that are missing. A row of one host gets the reason why it is missing
+    on two."""
+    measured = {row["id"] for row in document["results"]}
+    reasons = {name: f"on two hosts: {why}" if name in measured else why for name in ids}
+    return document | {"skipped": document.get("skipped", {}) | reasons}

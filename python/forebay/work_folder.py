@@ -1,9 +1,9 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Folders of our own in a folder of the user: none of their names can be one of the user's, and
-what a run that was killed has left goes with the next one.
+"""Temporary directories in a directory of the user. Their names cannot clash with the user's, and a
+run removes those that a killed run has left.
 
-A lock tells such a rest from the folder of a run beside this one. It goes with its process, however
-that ends.
+A lock distinguishes these from the directory of a concurrent run. It is released when its process
+ends, for any reason.
 """
 
 import contextlib
@@ -18,7 +18,7 @@ from forebay.errors import ForebayError
 
 LOCK = "lock"
 
-TakeAway = Callable[[Path], None]
+Cleanup = Callable[[Path], None]
 
 
 def _remove(place: Path) -> None:
@@ -26,39 +26,40 @@ def _remove(place: Path) -> None:
 
 
 @contextlib.contextmanager
-def work_folder(parent: Path, purpose: str, take_away: TakeAway = _remove) -> Iterator[Path]:
-    """Gives a new folder in PARENT with nothing in it but our lock; `take_away` removes it."""
+def work_folder(parent: Path, purpose: str, cleanup: Cleanup = _remove) -> Iterator[Path]:
+    """Yields a new directory in `parent` with nothing in it but the lock. `cleanup` removes it."""
     prefix = f".forebay-{purpose}-"
-    for rest in parent.glob(f"{prefix}*"):
-        _remove_rest(rest, take_away)
+    for stale in parent.glob(f"{prefix}*"):
+        _remove_stale(stale, cleanup)
     try:
         place = Path(tempfile.mkdtemp(prefix=prefix, dir=parent))
         lock = _lock(place)
     except OSError as error:
-        message = f"cannot make a folder in {parent}: {error.strerror}; choose another with --dir"
+        cause = f"cannot create a directory in {parent}: {error.strerror}"
+        message = f"{cause}; choose another with --dir"
         raise ForebayError(message) from None
     with lock:
         try:
             yield place
         finally:
-            take_away(place)
+            cleanup(place)
 
 
 def _lock(place: Path):
-    """Has its name when it is held: nobody sees one that seems to be free."""
+    """Creates the lock. The file gets its name when it is locked, so it never appears unlocked."""
     lock = open(place / f"{LOCK}-new", "w", encoding="utf-8")  # noqa: SIM115
     fcntl.flock(lock, fcntl.LOCK_EX)
     os.rename(lock.name, place / LOCK)
     return lock
 
 
-def _remove_rest(place: Path, take_away: TakeAway) -> None:
-    """Of a run that has ended; not of one that is only now making its lock."""
+def _remove_stale(place: Path, cleanup: Cleanup) -> None:
+    """Removes the directory of a run that has ended, but not that of one that creates its lock."""
     try:
         if place.is_symlink() or place.stat().st_uid != os.geteuid():
             return
         with open(place / LOCK, encoding="utf-8") as lock:
             fcntl.flock(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
-            take_away(place)
+            cleanup(place)
     except OSError:
         return

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Benchmarks: what is passed on, what is shown, and that a picture says what the numbers say."""
+"""`forebay bench`: passed arguments, printed tables, and plots that agree with the numbers."""
 
 import json
 import re
@@ -17,7 +17,7 @@ from forebay.report.bench_plot import (
     remark_of,
 )
 from forebay.report.bench_table import print_results, title_of
-from forebay.report.ladder_plot import parts_of
+from forebay.report.stages_plot import parts_of
 
 MACHINE = {
     "cpu_model": "Fast One",
@@ -65,24 +65,24 @@ def line_with(text, word):
     return line
 
 
-def said(ran):
-    """The words a fake program was called with, but for the file that it may keep results in."""
-    return re.sub(r" --so-far \S+so-far\.json", "", ran.json["benchmark"])
+def recorded_args(completed):
+    """The arguments that a fake program received, without the file for partial results."""
+    return re.sub(r" --partial-results \S+partial-results\.json", "", completed.json["benchmark"])
 
 
-def test_the_table_shows_value_spread_goal_and_peers(forebay, answers):
-    answers("forebay-bench", DOCUMENT)
-    ran = forebay("bench", "solo")
-    assert ran.code == 0
-    assert "solo (Forebay 0.1.0, quick)" in ran.out
-    met = line_with(ran.out, "solo.warm")
+def test_the_table_shows_value_spread_goal_and_peers(forebay, fake_program):
+    fake_program("forebay-bench", DOCUMENT)
+    completed = forebay("bench", "solo")
+    assert completed.code == 0
+    assert "solo (Forebay 0.1.0, quick)" in completed.out
+    met = line_with(completed.out, "solo.warm")
     for text in ("0.600", "0.540 … 0.660", "✓ ≤ 0.75"):
         assert text in met
-    assert "  pread 400 ms" in ran.out
-    assert "✗ ≤ 0.05 µs" in line_with(ran.out, "solo.hit_us")
-    assert "✓ ≥ 2 GB/s" in line_with(ran.out, "solo.rate")
-    assert not {"✓", "✗"} & set(line_with(ran.out, "solo.extra"))
-    assert "ext4 on vda, others kept 0.31 cores busy" in ran.out
+    assert "  pread 400 ms" in completed.out
+    assert "✗ ≤ 0.05 µs" in line_with(completed.out, "solo.hit_us")
+    assert "✓ ≥ 2 GB/s" in line_with(completed.out, "solo.rate")
+    assert not {"✓", "✗"} & set(line_with(completed.out, "solo.extra"))
+    assert "ext4 on vda, other processes kept 0.31 cores busy" in completed.out
 
 
 def test_the_table_fits_a_narrow_terminal(capsys):
@@ -99,44 +99,46 @@ def test_options_are_passed_on(forebay, fake, tmp_path):
         "forebay-bench",
         f"print(json.dumps({DOCUMENT!r} | {{'benchmark': ' '.join(sys.argv[1:])}}))",
     )
-    ran = forebay("bench", "solo", "--quick", "--only", "a,b", "--dir", tmp_path, "--json", "-")
-    assert said(ran) == f"solo --dir {tmp_path} --quick --only a,b --progress"
+    completed = forebay(
+        "bench", "solo", "--quick", "--only", "a,b", "--dir", tmp_path, "--json", "-"
+    )
+    assert recorded_args(completed) == f"solo --dir {tmp_path} --quick --only a,b --progress"
 
 
-def test_larger_files_are_asked_for(forebay, fake):
+def test_full_option_requests_larger_files(forebay, fake):
     fake(
         "forebay-bench",
         f"print(json.dumps({DOCUMENT!r} | {{'benchmark': ' '.join(sys.argv[1:])}}))",
     )
-    ran = forebay("bench", "solo", "--full", "--json", "-")
-    assert said(ran) == "solo --dir . --full --progress"
-    ran = forebay("bench", "solo", "--full", "--quick")
-    assert (ran.code, ran.err) == (2, "error: --quick excludes --full\n")
+    completed = forebay("bench", "solo", "--full", "--json", "-")
+    assert recorded_args(completed) == "solo --dir . --full --progress"
+    completed = forebay("bench", "solo", "--full", "--quick")
+    assert (completed.code, completed.err) == (2, "error: --quick excludes --full\n")
 
 
-def test_the_title_tells_of_large_files():
+def test_title_names_the_full_workload():
     assert title_of(DOCUMENT | {"parameters": {"full": True}}) == "solo (Forebay 0.1.0, full)"
 
 
-def test_a_missed_goal_is_no_failure(forebay, answers):
-    answers("forebay-bench", DOCUMENT | {"results": [DOCUMENT["results"][1]]})
+def test_missed_goal_is_not_a_failure(forebay, fake_program):
+    fake_program("forebay-bench", DOCUMENT | {"results": [DOCUMENT["results"][1]]})
     assert forebay("bench", "solo").code == 0
 
 
-def test_results_before_a_failure_are_shown_and_the_failure_too(forebay, answers):
+def test_failure_after_results_prints_both(forebay, fake_program):
     error = {"class": "no-space", "message": "reserve space: 1 MiB is free; free some"}
-    answers("forebay-bench", DOCUMENT, exit_code=1, error=error)
-    ran = forebay("bench", "solo")
-    assert ran.code == 1
-    assert "solo.warm" in ran.out
-    assert ran.err == "error: reserve space: 1 MiB is free; free some\n"
+    fake_program("forebay-bench", DOCUMENT, exit_code=1, error=error)
+    completed = forebay("bench", "solo")
+    assert completed.code == 1
+    assert "solo.warm" in completed.out
+    assert completed.err == "error: reserve space: 1 MiB is free; free some\n"
 
 
-def test_a_failure_without_results_is_only_that(forebay, answers):
+def test_failure_without_results_prints_only_the_error(forebay, fake_program):
     error = {"class": "io", "message": "read: broken"}
-    answers("forebay-bench", DOCUMENT | {"results": []}, exit_code=1, error=error)
-    ran = forebay("bench", "solo")
-    assert (ran.code, ran.out) == (1, "")
+    fake_program("forebay-bench", DOCUMENT | {"results": []}, exit_code=1, error=error)
+    completed = forebay("bench", "solo")
+    assert (completed.code, completed.out) == (1, "")
 
 
 @pytest.fixture
@@ -151,12 +153,12 @@ def two_benchmarks(fake):
     )
 
 
-def test_all_runs_each_benchmark_that_is_listed(forebay, two_benchmarks):
-    ran = forebay("bench", "--all", "--json", "-")
-    assert [one["benchmark"] for one in ran.json] == ["a", "b"]
+def test_all_runs_each_listed_benchmark(forebay, two_benchmarks):
+    completed = forebay("bench", "--all", "--json", "-")
+    assert [one["benchmark"] for one in completed.json] == ["a", "b"]
 
 
-def test_one_of_all_that_fails_leaves_the_others_theirs(forebay, fake):
+def test_failure_of_one_benchmark_keeps_results_of_others(forebay, fake):
     error = json.dumps({"error": {"class": "io", "message": "read: broken"}})
     good = json.dumps(DOCUMENT | {"benchmark": "b"})
     listed = json.dumps([{"name": "a", "description": "A"}, {"name": "b", "description": "B"}])
@@ -165,23 +167,23 @@ def test_one_of_all_that_fails_leaves_the_others_theirs(forebay, fake):
         f"if sys.argv[1] == 'a': sys.exit(print({error!r}, file=sys.stderr) or 1)\n"
         f"print({listed!r} if sys.argv[1] == '--list' else {good!r})",
     )
-    ran = forebay("bench", "--all", "--json", "-")
-    assert [one["benchmark"] for one in ran.json] == ["b"]
-    assert ran.code == 1
-    assert ran.err.startswith("error: read: broken")
+    completed = forebay("bench", "--all", "--json", "-")
+    assert [one["benchmark"] for one in completed.json] == ["b"]
+    assert completed.code == 1
+    assert completed.err.startswith("error: read: broken")
 
 
-def test_all_draws_a_picture_of_each(forebay, two_benchmarks, tmp_path):
-    ran = forebay("bench", "--all", "--plot", tmp_path / "results.png")
-    assert ran.code == 0
+def test_all_plots_each_benchmark(forebay, two_benchmarks, tmp_path):
+    completed = forebay("bench", "--all", "--plot", tmp_path / "results.png")
+    assert completed.code == 0
     pictures = [tmp_path / "results-a.png", tmp_path / "results-b.png"]
     assert sorted(tmp_path.glob("*.png")) == pictures
     for file in pictures:
-        assert f"picture: {file}" in ran.out
+        assert f"picture: {file}" in completed.out
         read_png(file)
 
 
-def test_every_bar_is_relative_to_its_goal_and_less_is_better():
+def test_bars_are_relative_to_their_goals():
     met, missed, higher = bars_of(DOCUMENT)
     assert met.value == pytest.approx(0.8)
     assert missed.value == pytest.approx(1.6)
@@ -190,7 +192,7 @@ def test_every_bar_is_relative_to_its_goal_and_less_is_better():
     assert (met.remark, met.peers) == ("pread 400 ms", [])
 
 
-def test_a_peer_in_the_same_unit_gets_its_place_on_the_axis():
+def test_peer_in_the_same_unit_is_on_the_axis():
     peers = {"other": {"value": 1.5, "unit": "1", "spread": [1, 2]}, "plain number": 3}
     (bar,) = bars_of({"results": [row("a", 0.6, goal=0.75, met=True, peers=peers)]})
     assert bar.peers == [pytest.approx(2.0)]
@@ -198,12 +200,12 @@ def test_a_peer_in_the_same_unit_gets_its_place_on_the_axis():
 
 
 @pytest.mark.parametrize(("value", "limit"), [(0.1, AXIS_MIN), (50, AXIS_MAX), (2, 2.42)])
-def test_the_axis_shows_the_goal_and_cuts_what_is_far(value, limit):
+def test_axis_includes_the_goal_and_is_bounded(value, limit):
     bars = bars_of({"results": [row("a", value, goal=1.0, better="lower", met=False)]})
     assert axis_limit(bars) == pytest.approx(limit)
 
 
-def test_many_peers_do_not_push_the_axis_out_of_the_picture():
+def test_remark_of_many_peers_is_bounded():
     peers = {f"peer number {i}": {"value": i, "unit": "s"} for i in range(9)}
     remark = remark_of(peers)
     assert remark.startswith("peer number 0 0 s · ") and remark.endswith(" more")
@@ -220,28 +222,28 @@ def read_png(file):
     return pixels
 
 
-def test_the_picture_is_drawn(forebay, answers, tmp_path):
-    answers("forebay-bench", DOCUMENT)
+def test_plot_is_written(forebay, fake_program, tmp_path):
+    fake_program("forebay-bench", DOCUMENT)
     file = tmp_path / "solo.png"
-    ran = forebay("bench", "solo", "--plot", file)
-    assert ran.code == 0
-    assert f"picture: {file}" in ran.out
+    completed = forebay("bench", "solo", "--plot", file)
+    assert completed.code == 0
+    assert f"picture: {file}" in completed.out
     assert read_png(file).shape[1] > 1200
 
 
-def test_curves_of_gain_are_a_second_picture(forebay, answers, tmp_path):
+def test_curves_of_gain_are_a_second_plot(forebay, fake_program, tmp_path):
     point = {"ratio": 0.1, "gain": 1.2, "gain_low": 1.1, "gain_high": 1.3, "model": 1.1}
     curves = {"600 MB/s": [point | {"ratio": 1.0}, point], "local disk": [point]}
-    answers("forebay-bench", DOCUMENT | {"parameters": {"engine.gain.curve": curves}})
+    fake_program("forebay-bench", DOCUMENT | {"parameters": {"engine.gain.curve": curves}})
     file = tmp_path / "results.png"
-    ran = forebay("bench", "solo", "--plot", file)
-    assert ran.code == 0, ran.err
+    completed = forebay("bench", "solo", "--plot", file)
+    assert completed.code == 0, completed.err
     second = tmp_path / "results-gain.png"
-    assert f"picture: {second}" in ran.out
+    assert f"picture: {second}" in completed.out
     read_png(second)
 
 
-def rung(name, total, compute, write):
+def stage(name, total, compute, write):
     times = {"total": total, "compute": compute, "write": write}
     return {"name": name} | {
         part: {"value": value, "spread": [value * 0.9, value * 1.1]}
@@ -249,44 +251,48 @@ def rung(name, total, compute, write):
     }
 
 
-def ladder(threads):
+def stages_of(threads):
     return {
         "threads": threads,
         "input_bytes": threads * 4912,
         "compute_over_write": {"value": 4.6, "spread": [4, 5]},
-        "rungs": [rung("original", 4, 2, 1), rung("+ AIO", 3, 2, 0.5), rung("+ pool", 2, 2.5, 1)],
+        "stages": [
+            stage("original", 4, 2, 1),
+            stage("+ AIO", 3, 2, 0.5),
+            stage("+ pool", 2, 2.5, 1),
+        ],
     }
 
 
-@pytest.mark.parametrize("inputs", [[ladder(1023)], [ladder(65535), ladder(262143)]])
-def test_the_ladder_is_a_second_picture(inputs, forebay, answers, tmp_path):
-    answers("forebay-bench", DOCUMENT | {"parameters": {"cube.ladder": inputs}})
-    ran = forebay("bench", "solo", "--plot", tmp_path / "results.png")
-    assert ran.code == 0, ran.err
-    second = tmp_path / "results-ladder.png"
-    assert f"picture: {second}" in ran.out
+@pytest.mark.parametrize("inputs", [[stages_of(1023)], [stages_of(65535), stages_of(262143)]])
+def test_optimization_stages_are_a_second_plot(inputs, forebay, fake_program, tmp_path):
+    fake_program("forebay-bench", DOCUMENT | {"parameters": {"cube.stages": inputs}})
+    completed = forebay("bench", "solo", "--plot", tmp_path / "results.png")
+    assert completed.code == 0, completed.err
+    second = tmp_path / "results-stages.png"
+    assert f"picture: {second}" in completed.out
     read_png(second)
 
 
-def test_the_parts_of_a_rung_add_up_to_its_time():
-    assert parts_of(rung("original", 4, 2, 1)) == [2, 1, 1]
-    # Threads may have computed longer, in all, than the clock went on.
-    assert parts_of(rung("+ pool", 2, 2.5, 1)) == [2, 0, 0]
+def test_parts_of_a_stage_add_up_to_its_time():
+    assert parts_of(stage("original", 4, 2, 1)) == [2, 1, 1]
+    # The sum of all threads' computing may exceed the elapsed time.
+    assert parts_of(stage("+ pool", 2, 2.5, 1)) == [2, 0, 0]
 
 
 @pytest.mark.parametrize("results", [[], [row("a", 1.0)], [row("a", 9.0, goal=1.0, met=False)]])
-def test_unusual_results_are_drawn_too(results, tmp_path):
+def test_unusual_results_are_plotted(results, tmp_path):
     draw_results(DOCUMENT | {"results": results}, tmp_path / "a.png")
     read_png(tmp_path / "a.png")
 
 
-def test_a_picture_that_cannot_be_written_is_an_error(forebay, answers, tmp_path):
-    answers("forebay-bench", DOCUMENT)
+def test_unwritable_plot_is_an_error(forebay, fake_program, tmp_path):
+    fake_program("forebay-bench", DOCUMENT)
     file = tmp_path / "dangling.png"
     file.symlink_to(tmp_path / "none" / "a.png")
-    ran = forebay("bench", "solo", "--plot", file)
-    assert ran.code == 1
-    assert "cannot write" in ran.err
+    completed = forebay("bench", "solo", "--plot", file)
+    assert completed.code == 1
+    assert "cannot write" in completed.err
 
 
 @pytest.fixture
@@ -305,22 +311,25 @@ def benchmark_of_ranks(fake, libexec, two_benchmarks):
 
 def test_a_benchmark_of_ranks_is_started_by_a_launcher(forebay, benchmark_of_ranks, monkeypatch):
     monkeypatch.setattr(native, "launcher", lambda ranks: [str(benchmark_of_ranks), str(ranks)])
-    ran = forebay("bench", "many", "--ranks", "5", "--json", "-")
-    assert said(ran) == "20 many --dir . --ranks 5 --progress"
+    completed = forebay("bench", "many", "--ranks", "5", "--json", "-")
+    assert recorded_args(completed) == "20 many --dir . --ranks 5 --progress"
     assert forebay("bench", "a", "--json", "-").json["benchmark"] == "a"
 
 
-def test_a_benchmark_of_one_rank_has_more_for_the_rows_that_take_them(
+def test_benchmark_of_one_rank_starts_further_ranks_for_some_rows(
     forebay, benchmark_of_ranks, monkeypatch
 ):
     monkeypatch.setattr(native, "launcher", lambda ranks: [str(benchmark_of_ranks), str(ranks)])
     benchmark_of_ranks.with_name("forebay-bench-mpi").write_text(
         benchmark_of_ranks.with_name("forebay-bench-mpi").read_text().replace('"many"', '"pfs"')
     )
-    assert said(forebay("bench", "pfs", "--json", "-")) == "2 pfs --dir . --ranks 1 --progress"
+    assert (
+        recorded_args(forebay("bench", "pfs", "--json", "-"))
+        == "2 pfs --dir . --ranks 1 --progress"
+    )
 
 
-def test_what_runs_with_and_without_ranks_is_listed_once_and_runs_on_ranks(
+def test_benchmark_of_two_programs_is_listed_once_and_runs_on_ranks(
     forebay, benchmark_of_ranks, monkeypatch
 ):
     monkeypatch.setattr(native, "launcher", lambda ranks: [str(benchmark_of_ranks), str(ranks)])
@@ -332,15 +341,15 @@ def test_what_runs_with_and_without_ranks_is_listed_once_and_runs_on_ranks(
     assert forebay("bench", "a", "--json", "-").json["benchmark"].startswith("8 a ")
 
 
-def test_all_and_the_list_have_benchmarks_of_ranks(forebay, benchmark_of_ranks, monkeypatch):
+def test_all_and_list_include_benchmarks_of_ranks(forebay, benchmark_of_ranks, monkeypatch):
     monkeypatch.setattr(native, "launcher", lambda ranks: [str(benchmark_of_ranks), str(ranks)])
     assert [one["name"] for one in forebay("bench", "--list", "--json", "-").json] == [
         "a",
         "b",
         "many",
     ]
-    ran = forebay("bench", "--all", "--json", "-")
-    assert [one["benchmark"].split()[:2] for one in ran.json] == [["a"], ["b"], ["8", "many"]]
+    completed = forebay("bench", "--all", "--json", "-")
+    assert [one["benchmark"].split()[:2] for one in completed.json] == [["a"], ["b"], ["8", "many"]]
 
 
 def document_of(name, results, **more):
@@ -350,7 +359,7 @@ def document_of(name, results, **more):
 ONE_HOST = document_of(
     "read",
     [row("read.warm", 0.7), row("read.idle_cpu", 0.0001, goal=0.001, met=True)],
-    left_out={"read.hosts.over_link": "it takes ranks on two hosts", "read.x": "because"},
+    skipped={"read.hosts.over_link": "ranks on two hosts are required", "read.x": "because"},
 )
 ON_TWO_HOSTS = document_of(
     "read",
@@ -361,7 +370,7 @@ ON_TWO_HOSTS = document_of(
 
 @pytest.fixture
 def benchmark_of_hosts(fake, libexec, monkeypatch):
-    """`forebay bench read` where the script for two hosts is this code."""
+    """make(script) prepares `forebay bench read` with this code as the script for two hosts."""
 
     def make(script):
         fake(
@@ -384,9 +393,7 @@ def benchmark_of_hosts(fake, libexec, monkeypatch):
     return make
 
 
-def test_rows_of_two_hosts_join_those_of_one_and_of_both_the_worse_is_shown(
-    forebay, benchmark_of_hosts
-):
+def test_rows_of_one_and_two_hosts_merge_and_the_worse_is_kept(forebay, benchmark_of_hosts):
     benchmark_of_hosts(f"print(json.dumps(json.loads({json.dumps(ON_TWO_HOSTS)!r})))")
     document = forebay("bench", "read", "--json", "-").json
     rows = {one["id"]: one for one in document["results"]}
@@ -397,22 +404,20 @@ def test_rows_of_two_hosts_join_those_of_one_and_of_both_the_worse_is_shown(
         "one host": 0.0001,
         "two hosts": 0.002,
     }
-    assert document["left_out"] == {"read.x": "because"}
+    assert document["skipped"] == {"read.x": "because"}
     assert document["parameters"]["two_hosts"]["ranks"] == 2
 
 
-def test_the_program_is_started_on_two_hosts_for_the_rows_that_are_wanted(
-    forebay, benchmark_of_hosts, tmp_path
-):
+def test_two_hosts_run_only_their_requested_rows(forebay, benchmark_of_hosts, tmp_path):
     note = tmp_path / "note"
     benchmark_of_hosts(
         f"open({str(note)!r}, 'w').write(' '.join(sys.argv[1:]))\n"
         f"print(json.dumps(json.loads({json.dumps(ON_TWO_HOSTS)!r})))"
     )
     forebay("bench", "read", "--quick", "--only", "read.warm,read.hosts.computing", "--ranks", "4")
-    words = note.read_text()
-    assert "--library MPICH --ranks-per-host 2 --rate-mbyte 100 -- " in words
-    assert "forebay-bench-mpi read --dir . --quick --only read.hosts.computing --progr" in words
+    args = note.read_text()
+    assert "--library MPICH --ranks-per-host 2 --rate-mbyte 100 -- " in args
+    assert "forebay-bench-mpi read --dir . --quick --only read.hosts.computing --progr" in args
     note.unlink()
     forebay("bench", "read", "--only", "read.warm")
     assert not note.exists()
@@ -420,58 +425,58 @@ def test_the_program_is_started_on_two_hosts_for_the_rows_that_are_wanted(
 
 def test_without_two_hosts_their_rows_are_left_out_with_the_reason(forebay, benchmark_of_hosts):
     benchmark_of_hosts(
-        "print('skipped: no two hosts here: network namespaces take root')\nsys.exit(77)"
+        "print('skipped: two hosts are unavailable: network namespaces require root')\nsys.exit(77)"
     )
-    ran = forebay("bench", "read")
-    assert ran.code == 0
-    reason = "no two hosts here: network namespaces take root"
-    assert f"read.hosts.over_link left out: {reason}" in ran.out
-    assert f"read.hosts.computing left out: {reason}" in ran.out
-    assert f"read.idle_cpu left out: on two hosts: {reason}" in ran.out
-    assert "read.x left out: because" in ran.out
+    completed = forebay("bench", "read")
+    assert completed.code == 0
+    reason = "two hosts are unavailable: network namespaces require root"
+    assert f"read.hosts.over_link left out: {reason}" in completed.out
+    assert f"read.hosts.computing left out: {reason}" in completed.out
+    assert f"read.idle_cpu left out: on two hosts: {reason}" in completed.out
+    assert "read.x left out: because" in completed.out
 
 
 def test_a_failure_on_two_hosts_leaves_the_rows_of_one(forebay, benchmark_of_hosts):
     error = json.dumps(json.dumps({"error": {"class": "io", "message": "read: broken"}}))
     benchmark_of_hosts(f"print({error}, file=sys.stderr)\nsys.exit(1)")
-    ran = forebay("bench", "read")
-    assert ran.code == 1
-    assert "read.warm" in ran.out
-    assert ran.err.startswith("error: read: broken")
+    completed = forebay("bench", "read")
+    assert completed.code == 1
+    assert "read.warm" in completed.out
+    assert completed.err.startswith("error: read: broken")
 
 
-def test_without_a_launcher_the_error_says_what_to_do(forebay, benchmark_of_ranks, monkeypatch):
+def test_missing_launcher_error_names_the_remedy(forebay, benchmark_of_ranks, monkeypatch):
     monkeypatch.setattr(native.sys, "prefix", "/nowhere")
-    ran = forebay("bench", "many")
-    assert ran.code == 1
-    assert "no mpiexec in /nowhere/bin; run make build" in ran.err
+    completed = forebay("bench", "many")
+    assert completed.code == 1
+    assert "no mpiexec in /nowhere/bin; run make build" in completed.err
 
 
 def test_the_real_program_lists_its_benchmarks(forebay, real_native):
     real_native("forebay-bench")
-    ran = forebay("bench", "--list", "--json", "-")
-    assert ran.code == 0
-    assert all(set(one) == {"name", "description"} for one in ran.json)
-    assert "solo" in [one["name"] for one in ran.json]
+    completed = forebay("bench", "--list", "--json", "-")
+    assert completed.code == 0
+    assert all(set(one) == {"name", "description"} for one in completed.json)
+    assert "solo" in [one["name"] for one in completed.json]
 
 
 def test_the_real_program_refuses_an_unknown_benchmark(forebay, real_native):
     real_native("forebay-bench")
-    ran = forebay("bench", "nonsense")
-    assert ran.code == 2
-    assert ran.err.splitlines()[-1] == "error: no benchmark named nonsense"
+    completed = forebay("bench", "nonsense")
+    assert completed.code == 2
+    assert completed.err.splitlines()[-1] == "error: no benchmark named nonsense"
 
 
-def test_the_real_program_shows_what_each_effect_is_worth(forebay, real_native, tmp_path):
+def test_real_program_measures_each_effect(forebay, real_native, tmp_path):
     real_native("forebay-bench")
     names = ("pinning", "allocator", "one_pass", "false_sharing", "huge_pages", "registered")
     ids = [f"engine.effect.{name}" for name in names]
-    words = ("--quick", "--only", ",".join(ids), "--dir", tmp_path, "--json", "-")
-    ran = forebay("bench", "engine", *words)
-    assert ran.code == 0, ran.err
-    document = ran.json
+    args = ("--quick", "--only", ",".join(ids), "--dir", tmp_path, "--json", "-")
+    completed = forebay("bench", "engine", *args)
+    assert completed.code == 0, completed.err
+    document = completed.json
     rows = {one["id"]: one for one in document["results"]}
-    assert sorted([*rows, *document["left_out"]]) == sorted(ids)
+    assert sorted([*rows, *document["skipped"]]) == sorted(ids)
     assert "engine.effect.allocator" in rows or document["machine"]["cores_usable"] < 2
     for row in rows.values():
         assert row["value"] > 0 and row["goal"] is None

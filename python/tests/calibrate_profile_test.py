@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Calibrating for a profile: what is asked of the native, what is shown, and that a real one writes
-an entry that streams and the doctor find.
+"""`forebay calibrate --profile`: arguments of the native program, printed results, and a real entry
+that streams and the doctor find.
 """
 
 import tomllib
@@ -30,85 +30,83 @@ DOCUMENT = {
 }
 
 
-def test_what_streams_do_from_now_on_is_told_and_drawn(forebay, answers, tmp_path):
-    answers("forebay-calibrate", DOCUMENT)
+def test_new_limit_is_printed_and_plotted(forebay, fake_program, tmp_path):
+    fake_program("forebay-calibrate", DOCUMENT)
     picture = tmp_path / "curve.png"
-    ran = forebay("calibrate", tmp_path, "--profile", "--plot", picture)
-    assert ran.code == 0, ran.err
-    told = " ".join(ran.out.split())
-    assert "Streams to /scratch on node7 have at most 16 MiB under way" in told
-    assert "before: 32 MiB, as for any local device" in told
-    assert "98.5 %" in told
-    assert "when it is quiet" not in told
-    assert "profile: /config/forebay/profile.toml" in told
+    completed = forebay("calibrate", tmp_path, "--profile", "--plot", picture)
+    assert completed.code == 0, completed.err
+    printed = " ".join(completed.out.split())
+    assert "Streams to /scratch on node7 have at most 16 MiB in flight" in printed
+    assert "before: 32 MiB, as for any local device" in printed
+    assert "98.5 %" in printed
+    assert "when it is idle" not in printed
+    assert "profile: /config/forebay/profile.toml" in printed
     assert picture.stat().st_size > 10_000
 
 
-def test_a_noisy_machine_is_told(forebay, answers, tmp_path):
-    answers("forebay-calibrate", DOCUMENT | {"noise": 0.07, "host": None})
-    told = " ".join(forebay("calibrate", tmp_path, "--profile").out.split())
-    assert "7 % faster or slower" in told
-    assert "Streams to /scratch have" in told
+def test_noisy_machine_is_reported(forebay, fake_program, tmp_path):
+    fake_program("forebay-calibrate", DOCUMENT | {"noise": 0.07, "host": None})
+    printed = " ".join(forebay("calibrate", tmp_path, "--profile").out.split())
+    assert "differ by 7 %" in printed
+    assert "Streams to /scratch have" in printed
 
 
 def test_options_are_passed_on(forebay, fake, tmp_path):
     fake("forebay-calibrate", f"print(json.dumps({DOCUMENT!r} | {{'words': sys.argv[1:]}}))")
     output = ("-o", tmp_path / "p.toml")
-    words = ("calibrate", tmp_path, "--profile", "--quick", "--size-mib", "8", "--json", "-")
-    passed = forebay(*words, *output).json["words"]
+    args = ("calibrate", tmp_path, "--profile", "--quick", "--size-mib", "8", "--json", "-")
+    passed = forebay(*args, *output).json["words"]
     assert passed[:5] == ["--dir", str(tmp_path), "--in-flight", "--profile", f"{tmp_path}/p.toml"]
     assert {"--quick", "--progress", "--about", str(8 << 20)} < set(passed)
-    assert "--profile" not in forebay(*words).json["words"]
+    assert "--profile" not in forebay(*args).json["words"]
 
 
 def test_a_profile_has_no_name(forebay, tmp_path):
-    ran = forebay("calibrate", tmp_path, "--profile", "--name", "mine")
-    assert ran.code == 2
-    assert "--name" in ran.err
+    completed = forebay("calibrate", tmp_path, "--profile", "--name", "mine")
+    assert completed.code == 2
+    assert "--name" in completed.err
 
 
 @pytest.fixture
 def measure(forebay, real_native, tmp_path):
-    """Calibrates a folder of its own, in seconds; gives how that ended."""
+    """Calibrates a new directory, in seconds; returns the result of the command."""
     real_native("forebay-calibrate")
     folder = tmp_path / "data"
     folder.mkdir()
 
-    def run(*words):
+    def run(*args):
         quick = ("--quick", "--size-mib", "32", "--json", "-")
-        ran = forebay("calibrate", folder, "--profile", *quick, *words)
+        completed = forebay("calibrate", folder, "--profile", *quick, *args)
         assert list(folder.iterdir()) == []
-        return ran
+        return completed
 
     return run
 
 
 @pytest.fixture
 def settings(tmp_path, monkeypatch):
-    """Where a user of the test's own keeps settings."""
+    """The settings directory of the user in this test."""
     monkeypatch.setenv("XDG_CONFIG_HOME", str(tmp_path / "settings"))
     return tmp_path / "settings"
 
 
-def test_a_real_calibration_is_what_the_doctor_finds(
-    forebay, real_native, measure, settings, tmp_path
-):
+def test_doctor_reports_a_real_calibration(forebay, real_native, measure, settings, tmp_path):
     real_native("forebay-doctor")
-    ran = measure()
-    assert ran.code == 0, ran.err
+    completed = measure()
+    assert completed.code == 0, completed.err
     profile = tomllib.loads((settings / "forebay/profile.toml").read_text())
     entry = profile["mounts"][0]
-    assert entry["path"] == ran.json["place"]
+    assert entry["path"] == completed.json["place"]
     assert "measured by forebay calibrate" in entry["source"]
     seen = forebay("doctor", "--dir", tmp_path, "--no-measure", "--json", "-").json
     limit = seen["backends"]["limits"][0]
     assert limit["by"] == "profile"
-    assert limit["bytes"] == ran.json["in_flight_bytes"]
+    assert limit["bytes"] == completed.json["in_flight_bytes"]
     assert entry["source"] in limit["reason"]
-    assert any("forebay/profile.toml says" in one["text"] for one in seen["advice"])
+    assert any("forebay/profile.toml." in one["text"] for one in seen["advice"])
 
 
-def test_measuring_again_changes_the_entry_and_nothing_else(measure, settings):
+def test_second_measurement_changes_only_the_entry(measure, settings):
     first = measure().json
     file = settings / "forebay/profile.toml"
     file.write_text("# mine\n" + file.read_text() + "# end\n")
@@ -124,14 +122,14 @@ def test_measuring_again_changes_the_entry_and_nothing_else(measure, settings):
 def test_a_broken_profile_is_an_error_and_stays(measure, tmp_path):
     file = tmp_path / "mine.toml"
     file.write_text("format = 1\n[[mounts]]\npath = 3\n")
-    ran = measure("-o", file)
-    assert ran.code == 1
-    assert "mine.toml: line 3" in ran.err
+    completed = measure("-o", file)
+    assert completed.code == 1
+    assert "mine.toml: line 3" in completed.err
     assert file.read_text() == "format = 1\n[[mounts]]\npath = 3\n"
 
 
-def test_no_profile_at_all_is_an_error_that_says_what_to_do(measure, monkeypatch):
+def test_disabled_profile_is_an_error_that_names_the_option(measure, monkeypatch):
     monkeypatch.setenv("FOREBAY_PROFILE", "")
-    ran = measure()
-    assert ran.code == 1
-    assert "-o FILE" in ran.err
+    completed = measure()
+    assert completed.code == 1
+    assert "-o FILE" in completed.err

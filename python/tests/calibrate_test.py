@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Calibrating: the name of the machine, the file that is written, and what is shown."""
+"""`forebay calibrate`: the name of the machine, the written file, and the printed results."""
 
 import tomllib
 
@@ -41,58 +41,60 @@ DOCUMENT = {
         (None, None, "/", "storage"),
     ],
 )
-def test_a_machine_is_named_as_the_format_asks(name, output, folder, expected):
+def test_machine_name_follows_the_format(name, output, folder, expected):
     assert machine_name(name, output, folder) == expected
 
 
-def test_a_name_that_no_machine_may_have_is_refused():
+def test_invalid_machine_name_is_refused():
     with pytest.raises(ForebayError, match="lower case"):
         machine_name("My Disk", None, "/scratch")
 
 
-def test_the_machine_file_is_written_and_numbers_are_shown(forebay, answers, tmp_path):
-    answers("forebay-calibrate", DOCUMENT)
+def test_machine_file_is_written_and_numbers_are_printed(forebay, fake_program, tmp_path):
+    fake_program("forebay-calibrate", DOCUMENT)
     target, picture = tmp_path / "here.toml", tmp_path / "here.png"
-    ran = forebay("calibrate", tmp_path, "-o", target, "--plot", picture)
-    assert ran.code == 0, ran.err
+    completed = forebay("calibrate", tmp_path, "-o", target, "--plot", picture)
+    assert completed.code == 0, completed.err
     assert target.read_text() == MACHINE
     assert picture.stat().st_size > 10_000
-    assert "74.6" in ran.out
-    assert "60.0 MB/s" in ran.out
-    assert "locks" not in ran.out
+    assert "74.6" in completed.out
+    assert "60.0 MB/s" in completed.out
+    assert "locks" not in completed.out
 
 
-def test_without_an_output_it_goes_where_programs_look(forebay, answers, tmp_path, monkeypatch):
-    answers("forebay-calibrate", DOCUMENT)
+def test_default_output_is_the_users_machine_directory(
+    forebay, fake_program, tmp_path, monkeypatch
+):
+    fake_program("forebay-calibrate", DOCUMENT)
     monkeypatch.setenv("XDG_CONFIG_HOME", str(tmp_path / "config"))
     monkeypatch.chdir(tmp_path)
-    ran = forebay("calibrate", tmp_path, "--name", "here")
-    assert ran.code == 0, ran.err
+    completed = forebay("calibrate", tmp_path, "--name", "here")
+    assert completed.code == 0, completed.err
     target = tmp_path / "config/forebay/machines/here.toml"
     assert target.read_text() == MACHINE
-    assert str(target) in ran.out.replace("\n", "")
+    assert str(target) in completed.out.replace("\n", "")
     assert not list(tmp_path.glob("*.toml"))
 
 
-def test_an_output_that_is_no_machine_file_is_refused_before_anything_is_measured(
-    forebay, tmp_path
-):
-    ran = forebay("calibrate", tmp_path, "-o", tmp_path / "here.txt")
-    assert ran.code == 2
-    assert ".toml" in ran.err
+def test_output_with_another_suffix_is_refused_before_measuring(forebay, tmp_path):
+    completed = forebay("calibrate", tmp_path, "-o", tmp_path / "here.txt")
+    assert completed.code == 2
+    assert ".toml" in completed.err
 
 
-@pytest.mark.skipif(not native.is_there("forebay-calibrate"), reason="not built")
-def test_a_real_storage_is_measured_and_nothing_stays(forebay, tmp_path):
+@pytest.mark.skipif(not native.is_built("forebay-calibrate"), reason="not built")
+def test_real_storage_is_measured_and_no_file_is_left(forebay, tmp_path):
     target = tmp_path / "real.toml"
     folder = tmp_path / "data"
     folder.mkdir()
-    ran = forebay("calibrate", folder, "-o", target, "--size-mib", "4", "--quick", "--json", "-")
-    if ran.code != 0 and "direct" in ran.err:
-        pytest.skip(f"no direct access here: {ran.err}")
-    assert ran.code == 0, ran.err
+    completed = forebay(
+        "calibrate", folder, "-o", target, "--size-mib", "4", "--quick", "--json", "-"
+    )
+    if completed.code != 0 and "direct" in completed.err:
+        pytest.skip(f"no direct access here: {completed.err}")
+    assert completed.code == 0, completed.err
     machine = tomllib.loads(target.read_text())
     assert machine["servers"][0]["latency_us"] >= 0
     assert machine["servers"][0]["bandwidth_mb_per_s"] > 0
-    assert ran.json["machine"] == target.read_text()
+    assert completed.json["machine"] == target.read_text()
     assert list(folder.iterdir()) == []

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The benchmark of checkpoints: two programs, one document, and tables that say what is in it."""
+"""`forebay bench checkpoint`: two programs, one document, and its tables."""
 
 import json
 import os
@@ -29,12 +29,12 @@ WRITTEN = {
     "durable_mb_s": 1234.0,
     "drain_s": 0.25,
     "interval_s": 0.2,
-    "making_s": 0.004,
+    "fill_s": 0.004,
     "memory_max_bytes": 1 << 20,
     "memory_sum_bytes": 1 << 22,
     "files": 16.0,
     "metadata_calls": 48.0,
-    "ranks_given_up": 0.0,
+    "dedicated_ranks": 0.0,
 }
 
 
@@ -53,7 +53,7 @@ def row(name, value, unit="MB/s"):
     }
 
 
-def case(contenders, **more):
+def case(candidates, **more):
     usual = {
         "case": "ckpt.durable.4.equal",
         "writers": 4,
@@ -64,23 +64,23 @@ def case(contenders, **more):
     }
     metrics = {
         name: {key: {"value": value, "spread": [value, value]} for key, value in values.items()}
-        for name, values in contenders.items()
+        for name, values in candidates.items()
     }
-    return usual | {"contenders": metrics} | more
+    return usual | {"candidates": metrics} | more
 
 
-def document(mpi, contender, results, left_out):
+def document(mpi, candidate, results, skipped):
     return {
         "benchmark": "checkpoint",
         "version": "0.1.0",
-        "parameters": {"mpi": mpi, "cases": [case({contender: WRITTEN})]},
+        "parameters": {"mpi": mpi, "cases": [case({candidate: WRITTEN})]},
         "machine": MACHINE,
         "results": results,
-        "left_out": left_out,
+        "skipped": skipped,
     }
 
 
-NO_HDF5 = "no contender named hdf5"
+NO_HDF5 = "no candidate named hdf5"
 FIRST = document(
     "MPICH 5, built here",
     "fpp:direct",
@@ -95,13 +95,14 @@ SECOND = document(
         row("ckpt.durable.over_fpp", 0.9, "1"),
         row("ckpt.durable.over_hdf5", 1.7, "1"),
     ],
-    {"ckpt.durable.over_adios1": "no contender named adios1"},
+    {"ckpt.durable.over_adios1": "no candidate named adios1"},
 )
 
 
 @pytest.fixture
 def programs(fake, tmp_path, monkeypatch):
-    """programs(second) makes those programs; each notes the words that it was called with."""
+    """programs(second) creates both fake programs, which write their arguments to a file. Returns
+    that file."""
     note = tmp_path / "note"
 
     def start(ranks):
@@ -127,29 +128,29 @@ def programs(fake, tmp_path, monkeypatch):
     return make
 
 
-def test_rows_and_reasons_of_the_second_program_are_told_apart():
-    def document(rows, left_out):
+def test_rows_and_reasons_of_the_second_program_have_a_suffix():
+    def document(rows, skipped):
         results = [{"id": name, "value": 1} for name in rows]
-        return {"results": results, "left_out": left_out, "parameters": {"cases": []}}
+        return {"results": results, "skipped": skipped, "parameters": {"cases": []}}
 
     first = document(["ckpt.durable.4.equal"], {"ckpt.restart.4to4": "no room"})
     second = document(
         ["ckpt.restart.4to4"],
         {"ckpt.durable.4.equal": "no room", "hdf5 in ckpt.durable.4.equal": "broken"},
     )
-    joined = checkpoint.join(first, second)
-    assert [row["id"] for row in joined["results"]] == [
+    merged = checkpoint.merge_documents(first, second)
+    assert [row["id"] for row in merged["results"]] == [
         "ckpt.durable.4.equal",
         "ckpt.restart.4to4.openmpi",
     ]
-    assert joined["left_out"] == {
+    assert merged["skipped"] == {
         "ckpt.restart.4to4": "no room",
         "ckpt.durable.4.equal.openmpi": "no room",
         "hdf5 in ckpt.durable.4.equal.openmpi": "broken",
     }
 
 
-def test_rows_of_both_programs_are_shown_and_goals_are_from_the_one_that_can(forebay, programs):
+def test_rows_of_both_programs_are_kept_and_goals_merge(forebay, programs):
     programs(SECOND)
     found = forebay("bench", "checkpoint", "--json", "-").json
     values = {one["id"]: one["value"] for one in found["results"]}
@@ -159,9 +160,9 @@ def test_rows_of_both_programs_are_shown_and_goals_are_from_the_one_that_can(for
         "ckpt.durable.4.equal.openmpi": 1300.0,
         "ckpt.durable.over_hdf5": 1.7,
     }
-    assert found["left_out"] == {
+    assert found["skipped"] == {
         "ckpt.restart.over_fio": "not measured",
-        "ckpt.durable.over_adios1": "no contender named adios1",
+        "ckpt.durable.over_adios1": "no candidate named adios1",
     }
     assert [one["mpi"] for one in found["parameters"]["cases"]] == [
         "MPICH 5, built here",
@@ -169,8 +170,8 @@ def test_rows_of_both_programs_are_shown_and_goals_are_from_the_one_that_can(for
     ]
 
 
-def test_what_was_around_each_program_is_kept_and_shown(forebay, programs):
-    """Others may have been busy beside one of them only, and each chose fio's settings itself."""
+def test_environment_of_each_program_is_kept_and_printed(forebay, programs):
+    """Load by other processes and settings of fio may differ between the programs."""
     tried = [{"setting": "1 job, 4 MiB", "mb_s": 900.0}]
     fio = {"writing": "1 job, 4 MiB", "tried_writing": tried}
     busy = MACHINE | {"others_busy_cores": 1.75}
@@ -182,57 +183,64 @@ def test_what_was_around_each_program_is_kept_and_shown(forebay, programs):
     ]
     out = " ".join(forebay("bench", "checkpoint").out.split())
     assert "MPICH 5: Fast One" in out
-    assert "others kept 0.30 cores busy" in out
-    assert "others kept 1.75 cores busy. fio, writing: 1 job, 4 MiB; tried:" in out
+    assert "other processes kept 0.30 cores busy" in out
+    assert "other processes kept 1.75 cores busy. fio, writing: 1 job, 4 MiB; tried:" in out
 
 
-def test_rows_about_forebay_alone_are_the_first_programs(forebay, programs):
-    """Also the reason why there is none: the other one only says that it does not measure them."""
-    answer = SECOND["left_out"] | {"ckpt.overlap": "elsewhere", "ckpt.open_us": "elsewhere"}
+def test_rows_of_forebay_alone_come_from_the_first_program(forebay, programs):
+    """So do reasons for missing rows: the second program only reports that it lacks them."""
+    answer = SECOND["skipped"] | {"ckpt.overlap": "elsewhere", "ckpt.open_us": "elsewhere"}
     overlap = [row("ckpt.overlap", 3.0, "1")]
-    programs(SECOND | {"left_out": answer, "results": SECOND["results"] + overlap})
+    programs(SECOND | {"skipped": answer, "results": SECOND["results"] + overlap})
     found = forebay("bench", "checkpoint", "--json", "-").json
     assert "ckpt.overlap" not in {one["id"] for one in found["results"]}
-    assert "ckpt.open_us" not in found["left_out"]
+    assert "ckpt.open_us" not in found["skipped"]
 
 
-def test_without_the_second_program_its_rows_say_how_to_build_it(forebay, programs):
+def test_missing_second_program_is_the_reason_of_its_rows(forebay, programs):
     programs(None)
-    ran = forebay("bench", "checkpoint", "--json", "-")
-    assert ran.json["left_out"]["ckpt.durable.over_hdf5"] == checkpoint.NOT_BUILT
-    assert [one["id"] for one in ran.json["results"]] == [one["id"] for one in FIRST["results"]]
+    completed = forebay("bench", "checkpoint", "--json", "-")
+    assert completed.json["skipped"]["ckpt.durable.over_hdf5"] == checkpoint.NOT_BUILT
+    assert [one["id"] for one in completed.json["results"]] == [
+        one["id"] for one in FIRST["results"]
+    ]
 
 
-def test_results_of_the_first_program_outlive_the_second(forebay, programs, fake):
+def test_failure_of_the_second_program_keeps_results_of_the_first(forebay, programs, fake):
     programs(SECOND)
     error = json.dumps({"error": {"class": "io", "message": "read: broken"}})
     fake(checkpoint.OPENMPI_PROGRAM, f"sys.exit(print({error!r}, file=sys.stderr) or 1)")
-    ran = forebay("bench", "checkpoint", "--json", "-")
-    assert [one["id"] for one in ran.json["results"]] == [one["id"] for one in FIRST["results"]]
-    assert ran.code == 1
-    assert ran.err.startswith("error: read: broken")
+    completed = forebay("bench", "checkpoint", "--json", "-")
+    assert [one["id"] for one in completed.json["results"]] == [
+        one["id"] for one in FIRST["results"]
+    ]
+    assert completed.code == 1
+    assert completed.err.startswith("error: read: broken")
 
 
-def test_results_of_the_first_program_outlive_an_interrupt(forebay, programs, fake):
+def test_interrupt_keeps_results_of_the_first_program(forebay, programs, fake):
     programs(SECOND)
     fake(checkpoint.OPENMPI_PROGRAM, f"os.kill({os.getpid()}, signal.SIGTERM)\ntime.sleep(60)")
-    ran = forebay("bench", "checkpoint", "--json", "-")
-    assert [one["id"] for one in ran.json["results"]] == [one["id"] for one in FIRST["results"]]
-    assert (ran.code, ran.err) == (128 + signal.SIGTERM, "error: terminated\n")
+    completed = forebay("bench", "checkpoint", "--json", "-")
+    assert [one["id"] for one in completed.json["results"]] == [
+        one["id"] for one in FIRST["results"]
+    ]
+    assert (completed.code, completed.err) == (128 + signal.SIGTERM, "error: terminated\n")
 
 
-def test_what_there_was_outlives_an_interrupt_of_a_program_under_way(forebay, programs, fake):
-    """Ranks that are killed print nothing; what they had found is in a file."""
+def test_interrupt_keeps_partial_results_of_the_running_program(forebay, programs, fake):
+    """Killed ranks print nothing; their results so far are in a file."""
     programs(None)
     part = FIRST | {"results": FIRST["results"][:1]}
     fake(
         checkpoint.PROGRAM,
-        f"open(sys.argv[sys.argv.index('--so-far') + 1], 'w').write({json.dumps(part)!r})\n"
+        "path = sys.argv[sys.argv.index('--partial-results') + 1]\n"
+        f"open(path, 'w').write({json.dumps(part)!r})\n"
         f"os.kill({os.getpid()}, signal.SIGTERM)\ntime.sleep(60)",
     )
-    ran = forebay("bench", "checkpoint", "--json", "-")
-    assert [one["id"] for one in ran.json["results"]] == ["ckpt.durable.4.equal"]
-    assert (ran.code, ran.err) == (128 + signal.SIGTERM, "error: terminated\n")
+    completed = forebay("bench", "checkpoint", "--json", "-")
+    assert [one["id"] for one in completed.json["results"]] == ["ckpt.durable.4.equal"]
+    assert (completed.code, completed.err) == (128 + signal.SIGTERM, "error: terminated\n")
 
 
 @pytest.mark.parametrize(
@@ -240,13 +248,13 @@ def test_what_there_was_outlives_an_interrupt_of_a_program_under_way(forebay, pr
     [
         ("ckpt.durable.over_hdf5", ["OpenMpi"]),
         ("ckpt.durable.over_fpp,ckpt.restart.over_fio", ["int"]),
-        *((name, ["int"]) for name in checkpoint.OF_FOREBAY),
+        *((name, ["int"]) for name in checkpoint.FOREBAY_RESULTS),
         ("ckpt.open_us,ckpt.durable.over_hdf5", ["int", "OpenMpi"]),
         ("ckpt.durable.over_fpp,ckpt.durable.over_hdf5", ["int", "OpenMpi"]),
         ("ckpt.durable.4.equal", ["int", "OpenMpi"]),
     ],
 )
-def test_only_the_programs_that_can_answer_are_started(forebay, programs, only, started):
+def test_only_programs_of_requested_rows_are_started(forebay, programs, only, started):
     note = programs(SECOND)
     assert forebay("bench", "checkpoint", "--only", only, "--json", "-").code == 0
     lines = note.read_text().splitlines()
@@ -263,11 +271,11 @@ def test_only_the_programs_that_can_answer_are_started(forebay, programs, only, 
         ("ckpt.overlap.heavy", "lower"),
     ],
 )
-def test_rows_about_forebay_alone_are_measured(forebay, real_native, tmp_path, name, better):
+def test_rows_of_forebay_alone_are_measured(forebay, real_native, tmp_path, name, better):
     real_native(checkpoint.PROGRAM)
-    words = ("--quick", "--only", name, "--dir", tmp_path, "--json", "-")
-    found = forebay("bench", "checkpoint", *words).json
-    if why := found["left_out"].get(name):
+    args = ("--quick", "--only", name, "--dir", tmp_path, "--json", "-")
+    found = forebay("bench", "checkpoint", *args).json
+    if why := found["skipped"].get(name):
         assert "mount" in why or "fuse" in why
         pytest.skip(why)
     (row,) = found["results"]
@@ -278,21 +286,21 @@ def test_rows_about_forebay_alone_are_measured(forebay, real_native, tmp_path, n
     assert 0 < row["spread"][0] <= row["value"] <= row["spread"][1]
 
 
-def test_its_number_of_ranks_is_no_choice(forebay, programs):
-    """Cases take 2, 4 or 8 of them: a number that was said and ignored would be a false result."""
+def test_number_of_ranks_cannot_be_set(forebay, programs):
+    """Cases use 2, 4 or 8 ranks. A number that is set and ignored would give a false result."""
     note = programs(None)
-    ran = forebay("bench", "checkpoint", "--ranks", "4")
-    assert ran.code == EXIT_USAGE
-    assert "checkpoint has 8 ranks" in ran.err
+    completed = forebay("bench", "checkpoint", "--ranks", "4")
+    assert completed.code == EXIT_USAGE
+    assert "checkpoint has 8 ranks" in completed.err
     assert not note.exists()
 
 
-def test_it_is_listed(forebay, programs):
+def test_benchmark_is_listed(forebay, programs):
     programs(SECOND)
     assert [one["name"] for one in forebay("bench", "--list", "--json", "-").json] == ["checkpoint"]
 
 
-def test_tables_have_every_contender_with_its_numbers(forebay, programs):
+def test_tables_list_every_candidate_with_its_values(forebay, programs):
     programs(SECOND)
     out = forebay("bench", "checkpoint").out
     assert "4 ranks, equal sizes, MPICH 5" in out
@@ -303,7 +311,7 @@ def test_tables_have_every_contender_with_its_numbers(forebay, programs):
     assert cost[-2:] == ["16", "48"]
 
 
-def test_the_longest_contender_is_not_folded_on_80_columns(capsys):
+def test_longest_candidate_is_not_folded_on_80_columns(capsys):
     from rich.console import Console
 
     longest = "forebay:file-per-process,adopt"
@@ -314,7 +322,7 @@ def test_the_longest_contender_is_not_folded_on_80_columns(capsys):
     assert [one.split()[-1] for one in lines] == ["ms", "48"]
 
 
-def test_it_says_with_which_settings_fio_is_compared(capsys):
+def test_settings_of_fio_are_printed(capsys):
     from forebay.report.terminal import make_console
 
     slow = {"setting": "4 jobs, 4 MiB", "mb_s": 1000.4}
@@ -334,7 +342,7 @@ def test_it_says_with_which_settings_fio_is_compared(capsys):
         assert f"fio, {other}" not in out
 
 
-def test_titles_say_what_a_case_is(capsys):
+def test_titles_describe_cases(capsys):
     reading = case({"fpp:direct": {"restart_mb_s": 900.0}}, writers=8, readers=3)
     computing = case({"shared": {"overhead": 0.2}}, computing="memory")
     assert title_of(reading) == "8 ranks, equal sizes, read by 3, cold"
@@ -345,26 +353,26 @@ def test_titles_say_what_a_case_is(capsys):
     out = capsys.readouterr().out
     assert "restart" in out
     assert "computing / alone" in out
-    assert "making" not in out.split("Bandwidths")[0]
+    assert "fill" not in out.split("Bandwidths")[0]
 
 
-def test_ranks_of_open_mpi_are_started_by_its_launcher_by_its_full_name(monkeypatch):
+def test_open_mpi_launcher_has_its_full_name(monkeypatch):
     monkeypatch.setattr(native.os, "geteuid", lambda: 1000)
-    words = native.launcher(native.OpenMpi(8))
-    assert words[:2] == ["mpiexec.openmpi", "--oversubscribe"]
-    assert words[-2:] == ["-n", "8"]
-    assert "--allow-run-as-root" not in words
+    args = native.launcher(native.OpenMpi(8))
+    assert args[:2] == ["mpiexec.openmpi", "--oversubscribe"]
+    assert args[-2:] == ["-n", "8"]
+    assert "--allow-run-as-root" not in args
     monkeypatch.setattr(native.os, "geteuid", lambda: 0)
     assert "--allow-run-as-root" in native.launcher(native.OpenMpi(8))
 
 
-def test_one_that_is_ended_leaves_nothing(real_native, environment, tmp_path):
-    """Its launcher kills the ranks while they remove what they wrote."""
+def test_terminated_run_leaves_no_files(real_native, environment, tmp_path):
+    """The launcher kills the ranks while they remove their files."""
     for name in (checkpoint.PROGRAM, "forebay-bench"):
         real_native(name)
-    words = ["bench", "checkpoint", "--only", "ckpt.durable.over_fpp", "--dir", str(tmp_path)]
+    args = ["bench", "checkpoint", "--only", "ckpt.durable.over_fpp", "--dir", str(tmp_path)]
     process = subprocess.Popen(
-        [sys.executable, "-c", COMMAND_LINE, *words],
+        [sys.executable, "-c", COMMAND_LINE, *args],
         env=environment, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL,
     )  # fmt: skip
     try:
@@ -380,19 +388,19 @@ def test_one_that_is_ended_leaves_nothing(real_native, environment, tmp_path):
         process.wait()
 
 
-def test_a_goal_alone_measures_whom_it_compares(forebay, real_native):
+def test_single_goal_measures_only_its_candidates(forebay, real_native):
     real_native(checkpoint.PROGRAM)
     only = "ckpt.restart.over_fio"
     found = forebay("bench", "checkpoint", "--quick", "--only", only, "--json", "-").json
-    if reasons := [found["left_out"][name] for name in ("fio", only) if name in found["left_out"]]:
+    if reasons := [found["skipped"][name] for name in ("fio", only) if name in found["skipped"]]:
         pytest.skip(reasons[0])
     (goal,) = found["results"]
     assert (goal["id"], goal["value"] > 0) == (only, True)
-    cases = {one["case"]: one["contenders"] for one in found["parameters"]["cases"]}
+    cases = {one["case"]: one["candidates"] for one in found["parameters"]["cases"]}
     assert set(cases) == {"ckpt.restart.4to4", "ckpt.restart.8to3"}
-    for contenders in cases.values():
-        assert {name.partition(":")[0] for name in contenders} == {"forebay"}
-        assert all(one["restart_mb_s"]["value"] > 0 for one in contenders.values())
+    for candidates in cases.values():
+        assert {name.partition(":")[0] for name in candidates} == {"forebay"}
+        assert all(one["restart_mb_s"]["value"] > 0 for one in candidates.values())
     assert "reading" in found["parameters"]["fio"]
     assert "writing" not in found["parameters"]["fio"]
-    assert [name for name in found["left_out"] if " in " in name] == []
+    assert [name for name in found["skipped"] if " in " in name] == []

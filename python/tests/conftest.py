@@ -1,8 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Stands for the native programs: small scripts that print what a test wants them to print.
+"""Fake native programs: small scripts that print what a test needs.
 
-With them the command line is tested without a build, and in ways that real programs behave only
-when something is broken.
+They test the command line without a build, and with behavior that real programs have only after a
+failure.
 """
 
 import json
@@ -22,8 +22,8 @@ PYTHON_FOLDER = Path(__file__).resolve().parent.parent
 
 
 @dataclass
-class Ran:
-    """How a command line ended."""
+class CommandResult:
+    """Exit code and outputs of a command line."""
 
     code: int
     out: str
@@ -36,7 +36,7 @@ class Ran:
 
 @pytest.fixture(scope="session", autouse=True)
 def no_settings(tmp_path_factory):
-    """No settings: what was measured on this machine changes no test."""
+    """An empty settings directory, so that measurements of this machine affect no test."""
     with pytest.MonkeyPatch.context() as patch:
         patch.setenv("XDG_CONFIG_HOME", str(tmp_path_factory.mktemp("settings")))
         patch.delenv("FOREBAY_PROFILE", raising=False)
@@ -47,16 +47,16 @@ def no_settings(tmp_path_factory):
 def forebay(capsys):
     """Runs the command line in this process."""
 
-    def run(*words) -> Ran:
-        code = main([str(word) for word in words])
-        return Ran(code, *capsys.readouterr())
+    def run(*args) -> CommandResult:
+        code = main([str(word) for word in args])
+        return CommandResult(code, *capsys.readouterr())
 
     return run
 
 
 @pytest.fixture
 def libexec(tmp_path, monkeypatch):
-    """An empty folder where natives are looked for."""
+    """An empty directory in which native programs are searched."""
     folder = tmp_path / "libexec"
     folder.mkdir()
     monkeypatch.setenv("FOREBAY_LIBEXEC", str(folder))
@@ -65,7 +65,8 @@ def libexec(tmp_path, monkeypatch):
 
 @pytest.fixture
 def fake(libexec):
-    """fake(name, code) makes a native program of Python code; sys, json, os and time are there."""
+    """fake(name, code) creates a native program of Python code, which may use json, os, signal,
+    sys and time."""
 
     def make(name: str, code: str) -> Path:
         path = libexec / name
@@ -78,12 +79,13 @@ def fake(libexec):
 
 
 @pytest.fixture
-def answers(fake):
-    """answers(name, document, exit_code, progress, error): a native that prints these."""
+def fake_program(fake):
+    """fake_program(name, document, exit_code, progress, error): a native program that prints
+    these."""
 
     def make(name, document=None, exit_code=0, progress=(), error=None):
-        said = [*progress, *([{"error": error}] if error else [])]
-        lines = [f"print({json.dumps(json.dumps(one))}, file=sys.stderr)" for one in said]
+        messages = [*progress, *([{"error": error}] if error else [])]
+        lines = [f"print({json.dumps(json.dumps(one))}, file=sys.stderr)" for one in messages]
         if document is not None:
             lines.append(f"print({json.dumps(json.dumps(document))})")
         return fake(name, "\n".join([*lines, f"sys.exit({exit_code})"]))
@@ -93,22 +95,22 @@ def answers(fake):
 
 @pytest.fixture(scope="session")
 def real_native():
-    """real_native(name) is the built program's name; the test is skipped where it is not built."""
+    """real_native(name) returns the name of a built program; skips the test if it is not built."""
 
-    def find(name: str) -> str:
+    def find_program(name: str) -> str:
         path = Path(sys.prefix) / "libexec" / "forebay" / name
         if "FOREBAY_LIBEXEC" in os.environ:
             path = Path(os.environ["FOREBAY_LIBEXEC"]) / name
         if not path.exists():
-            pytest.skip(f"{name} is not built: run make {native.target_of(name)}")
+            pytest.skip(f"{name} is not built: run make {native.make_target(name)}")
         return name
 
-    return find
+    return find_program
 
 
 @pytest.fixture
 def samples(real_native, tmp_path):
-    """A folder of datasets of its own, which may be damaged: see tools/dataset/samples.cpp."""
+    """A new directory of datasets, which a test may damage: see tools/dataset/samples.cpp."""
     real_native("forebay-dataset")
     program = dataset_samples()
     if program is None:
@@ -120,7 +122,7 @@ def samples(real_native, tmp_path):
 
 
 def dataset_samples() -> Path | None:
-    """The program of the tests' build that fits the native programs."""
+    """The program dataset_samples of the build that the native programs are from."""
     builds = [PYTHON_FOLDER.parent / "build/release"]
     if "FOREBAY_LIBEXEC" in os.environ:
         builds.insert(0, Path(os.environ["FOREBAY_LIBEXEC"]).parent.parent)
@@ -130,7 +132,7 @@ def dataset_samples() -> Path | None:
 
 @dataclass(frozen=True)
 class Damage:
-    """What devices and people do to files."""
+    """Damage to files."""
 
     def write(self, path: Path, at: int, new: bytes) -> None:
         with path.open("r+b") as file:
@@ -148,5 +150,5 @@ def damage():
 
 @pytest.fixture
 def environment():
-    """For a command line in a process of its own."""
+    """The environment of a command line in a separate process."""
     return os.environ | {"PYTHONPATH": str(PYTHON_FOLDER)}

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""`forebay cube`: options reach the native program, its answers become tables."""
+"""`forebay cube`: options reach the native program, its results become tables."""
 
 import pytest
 
@@ -39,7 +39,7 @@ PROFILE = {
     "other_members": [{"name": "remapping.spec", "bytes": 2048}],
     "remarks": [{"offset": 1024 * i, "message": f"remark {i}"} for i in range(7)],
 }
-SOUND = {"ok": True, "problems": [], "remarks": [], "metrics": 2, "rows_checked": 54}
+UNDAMAGED = {"ok": True, "problems": [], "remarks": [], "metrics": 2, "rows_checked": 54}
 SAME = {"ok": True, "structure": [], "metrics": [], "values_compared": 1000}
 DIFFERENCE = {
     "name": "time",
@@ -50,8 +50,8 @@ DIFFERENCE = {
 }
 
 
-def test_info_shows_profile_metrics_and_remarks(forebay, answers):
-    answers("forebay-cube", {"profile": PROFILE})
+def test_info_shows_profile_metrics_and_remarks(forebay, fake_program):
+    fake_program("forebay-cube", {"profile": PROFILE})
     out = forebay("cube", "info", "a.cubex").out
     for text in ("Score-P 9; Cube 4.4", "1,234, 5 deep", "65,535 in 3 groups", "remapping.spec",
                  "  ratio", "plain, sparse, big-endian", "remark 4", "and 2 more"):  # fmt: skip
@@ -59,54 +59,54 @@ def test_info_shows_profile_metrics_and_remarks(forebay, answers):
     assert "remark 5" not in out
 
 
-def test_check_of_a_sound_file(forebay, answers):
-    answers("forebay-cube", SOUND)
-    ran = forebay("cube", "check", "a.cubex")
-    assert ran.code == 0
-    assert "no damage in 54 rows of 2 metrics" in ran.out
+def test_check_of_an_intact_file(forebay, fake_program):
+    fake_program("forebay-cube", UNDAMAGED)
+    completed = forebay("cube", "check", "a.cubex")
+    assert completed.code == 0
+    assert "no damage in 54 rows of 2 metrics" in completed.out
 
 
-def test_check_of_a_damaged_file_has_a_code_of_its_own(forebay, answers):
+def test_check_of_a_damaged_file_exits_with_code_3(forebay, fake_program):
     problem = {"class": "damage", "offset": 12345, "message": "a row twice"}
-    answers("forebay-cube", SOUND | {"ok": False, "problems": [problem]}, exit_code=3)
-    ran = forebay("cube", "check", "a.cubex")
-    assert ran.code == 3
-    assert "12,345" in ran.out
-    assert "a row twice" in ran.out
+    fake_program("forebay-cube", UNDAMAGED | {"ok": False, "problems": [problem]}, exit_code=3)
+    completed = forebay("cube", "check", "a.cubex")
+    assert completed.code == 3
+    assert "12,345" in completed.out
+    assert "a row twice" in completed.out
 
 
-def test_diff_of_files_that_are_the_same(forebay, answers):
-    answers("forebay-cube", SAME)
-    ran = forebay("cube", "diff", "a", "b")
-    assert (ran.code, "no difference, 1,000 values" in ran.out) == (0, True)
+def test_diff_of_equal_files(forebay, fake_program):
+    fake_program("forebay-cube", SAME)
+    completed = forebay("cube", "diff", "a", "b")
+    assert (completed.code, "no difference, 1,000 values" in completed.out) == (0, True)
 
 
-def test_diff_shows_structure_values_and_examples(forebay, answers):
+def test_diff_shows_structure_values_and_examples(forebay, fake_program):
     found = SAME | {"ok": False, "structure": ["locations: 3 and 4"], "metrics": [DIFFERENCE]}
-    answers("forebay-cube", found, exit_code=3)
-    ran = forebay("cube", "diff", "a", "b")
-    assert ran.code == 3
+    fake_program("forebay-cube", found, exit_code=3)
+    completed = forebay("cube", "diff", "a", "b")
+    assert completed.code == 3
     for text in ("locations: 3 and 4", "12,345", "0.25", "main/solve", "rank 1/thread 2",
                  "not finite"):  # fmt: skip
-        assert text in ran.out
+        assert text in completed.out
 
 
-def test_brackets_in_names_are_no_markup(forebay, answers):
+def test_brackets_in_names_are_not_markup(forebay, fake_program):
     name = "f[abi:cxx11](int) [/a]"
     example = DIFFERENCE["first"][0] | {"call_path": name, "location": name}
     metric = DIFFERENCE | {"name": name, "first": [example]}
     found = SAME | {"ok": False, "structure": [name], "metrics": [metric]}
-    answers("forebay-cube", found, exit_code=3)
+    fake_program("forebay-cube", found, exit_code=3)
     assert forebay("cube", "diff", "a", "b").out.count(name) == 5
 
     profile = PROFILE | {"path": name, "metrics": [METRIC | {"name": name, "unit": name}]}
-    answers("forebay-cube", {"profile": profile})
+    fake_program("forebay-cube", {"profile": profile})
     assert forebay("cube", "info", "a").out.count(name) == 3
 
     problem = {"class": "damage", "offset": None, "message": name}
     remarks = [{"offset": 1, "message": name}]
-    answers("forebay-cube", SOUND | {"ok": False, "problems": [problem], "remarks": remarks},
-            exit_code=3)  # fmt: skip
+    found = UNDAMAGED | {"ok": False, "problems": [problem], "remarks": remarks}
+    fake_program("forebay-cube", found, exit_code=3)
     assert forebay("cube", "check", "a").out.count(name) == 2
 
 
@@ -114,20 +114,22 @@ def test_brackets_in_names_are_no_markup(forebay, answers):
     ("error", "end"),
     [
         ({"class": "damage", "operation": "read", "message": "it"}, "it; `forebay cube check FILE`"
-         " says more"),
+         " reports more"),
         ({"class": "damage", "operation": "read remapping specification", "message": "it"}, "it"),
         ({"class": "not-found", "operation": "run remapping specification", "message": "it"}, "it"),
         ({"class": "limit", "operation": "run remapping specification", "message": "it"}, "it"),
         ({"class": "not-found", "operation": "open", "message": "it"}, "it; check the path"),
     ],
 )  # fmt: skip
-def test_advice_is_about_what_failed(forebay, fake, error, end):
+def test_advice_matches_the_failure(forebay, fake, error, end):
     fake("forebay-cube", f"print(json.dumps({{'error': {error}}}), file=sys.stderr); sys.exit(1)")
     assert forebay("cube", "remap", "a", "-o", "b").err == f"error: {end}\n"
 
 
-def test_generate_shows_what_was_made(forebay, answers):
-    answers("forebay-cube", {"profile": PROFILE, "seed": 5, "seconds": 0.5, "bytes_per_s": 1e9})
+def test_generate_prints_time_and_rate(forebay, fake_program):
+    fake_program(
+        "forebay-cube", {"profile": PROFILE, "seed": 5, "seconds": 0.5, "bytes_per_s": 1e9}
+    )
     out = forebay("cube", "generate", "a.cubex").out
     assert "500 ms, 1.00 GB/s" in out
 
@@ -148,22 +150,22 @@ REMAPPED = {
 }  # fmt: skip
 
 
-def test_remap_on_ranks_starts_the_other_program(forebay, monkeypatch):
+def test_remap_on_ranks_starts_the_mpi_program(forebay, monkeypatch):
     called = []
 
-    def call(*arguments):
+    def run_program(*arguments):
         called.append(arguments)
-        return native.Answer(REMAPPED, 0)
+        return native.ProgramResult(REMAPPED, 0)
 
-    monkeypatch.setattr(native, "call", call)
+    monkeypatch.setattr(native, "run_program", run_program)
     assert forebay("cube", "remap", "a", "-o", "b", "--ranks", 3).code == 0
-    program, words, _, _, ranks = called[0]
+    program, args, _, _, ranks = called[0]
     assert (program, ranks) == ("forebay-cube-mpi", 3)
-    assert words == ["remap", "a", "--output", "b"]
+    assert args == ["remap", "a", "--output", "b"]
 
 
-def test_remap_shows_what_was_computed_and_how_well(forebay, answers):
-    answers("forebay-cube", REMAPPED)
+def test_remap_prints_rows_and_efficiency(forebay, fake_program):
+    fake_program("forebay-cube", REMAPPED)
     out = forebay("cube", "remap", "a.cubex", "-o", "b.cubex").out
     for text in (" → ", "9 metrics, 3 of them not used here",
                  "1,100 rows of 2 metrics", "40 rows of 4 metrics", "1.00 GB/s, 1 thread",
@@ -173,7 +175,7 @@ def test_remap_shows_what_was_computed_and_how_well(forebay, answers):
 
 
 @pytest.mark.parametrize(
-    ("words", "passed"),
+    ("args", "passed"),
     [
         (["check", "f"], ["check", "f", "--progress"]),
         (
@@ -200,12 +202,12 @@ def test_remap_shows_what_was_computed_and_how_well(forebay, answers):
         ),
     ],
 )  # fmt: skip
-def test_options_keep_their_names(forebay, fake, words, passed):
+def test_options_keep_their_names(forebay, fake, args, passed):
     fake("forebay-cube", "print(json.dumps(sys.argv[1:]))")
-    assert forebay("cube", *words, "--json", "-").json == passed
+    assert forebay("cube", *args, "--json", "-").json == passed
 
 
-def test_the_real_program_makes_checks_and_compares(forebay, real_native, tmp_path):
+def test_real_program_generates_checks_and_compares(forebay, real_native, tmp_path):
     real_native("forebay-cube")
     path = tmp_path / "a.cubex"
     made = forebay("cube", "generate", path, "--threads", 10, "--json", "-")

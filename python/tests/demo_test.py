@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The demonstration compares fairly, says honestly what came out, and makes its snapshot once."""
+"""`forebay demo` compares fairly, reports the result as it is, and generates its snapshot once."""
 
 import copy
 import json
@@ -12,9 +12,9 @@ from forebay import many_tasks
 from forebay.cli import demo
 from forebay.comparison import PAIRS_MAX, PAIRS_MIN, Comparison, compare, require_same, to_document
 from forebay.errors import ForebayError
-from forebay.many_tasks import points_of
+from forebay.many_tasks import parse_points
 from forebay.report.demo_plot import draw_times
-from forebay.report.demo_tables import gain_text, tasks_text
+from forebay.report.demo_tables import speedup_text, tasks_text
 from forebay.report.tasks_plot import draw_tasks
 
 ANALYSIS = {
@@ -23,7 +23,7 @@ ANALYSIS = {
     "tasks": 16,
     "threads": 2,
     "mass": 1.0,
-    "centre_of_mass": [0.0, 0.0, 0.0],
+    "center_of_mass": [0.0, 0.0, 0.0],
     "mean_velocity": [0.0, 0.0, 0.0],
     "velocity_dispersion": {"total": 0.5, "axes": [0.3, 0.3, 0.3]},
     "families": {name: {"count": 4, "mass": 0.3} for name in ("gas", "dark", "star")},
@@ -50,21 +50,21 @@ def comparison_of(ours, theirs, cold=True):
     )
 
 
-def test_readers_take_turns_and_every_pair_is_told():
-    order, told = [], []
+def test_readers_alternate_and_every_pair_is_labeled():
+    order, label = [], []
 
-    def analyse(reader, text):
+    def analyze(reader, text):
         order.append(reader[0])
-        told.append(text)
+        label.append(text)
         return run_of(reader, 1.0)
 
-    result = compare(analyse, True, limit_s=60)
+    result = compare(analyze, True, limit_s=60)
     assert "".join(order) == "iffifiifif"
-    assert told[2] == "cold, pair 2, forebay: "
+    assert label[2] == "cold, pair 2, forebay: "
     assert len(result.ratios()) == PAIRS_MAX
 
 
-def test_few_pairs_are_enough_when_time_is_over():
+def test_minimum_of_pairs_runs_when_time_is_over():
     result = compare(lambda reader, _: run_of(reader, 1.0), False, limit_s=-1)
     assert len(result.ratios()) == PAIRS_MIN
     assert result.state == "warm"
@@ -72,8 +72,8 @@ def test_few_pairs_are_enough_when_time_is_over():
 
 def test_readers_that_disagree_in_the_last_bit_are_an_error():
     other = copy.deepcopy(ANALYSIS)
-    other["centre_of_mass"][1] = 5e-324
-    with pytest.raises(ForebayError, match="disagree on centre of mass"):
+    other["center_of_mass"][1] = 5e-324
+    with pytest.raises(ForebayError, match="disagree on center of mass"):
         require_same(ANALYSIS, other)
 
 
@@ -94,12 +94,12 @@ def test_ratios_are_taken_within_pairs():
         ([1.5, 1.2, 1.1], "[red]Through Forebay it takes 1.20 of the time"),
     ],
 )
-def test_the_verdict_is_honest(ours, text):
+def test_verdict_matches_the_ratio(ours, text):
     ratio = to_document(comparison_of(ours, [1, 1, 1]))["over_ifstream"]
-    assert text in gain_text(ratio)
+    assert text in speedup_text(ratio)
 
 
-def test_times_are_drawn(tmp_path):
+def test_times_are_plotted(tmp_path):
     comparisons = [comparison_of([1, 2, 3], [2, 3, 4]), comparison_of([1], [1], cold=False)]
     draw_times(comparisons, tmp_path / "times.png")
     assert (tmp_path / "times.png").stat().st_size > 10_000
@@ -135,28 +135,28 @@ MANY_TASKS = {
 }
 
 
-def test_points_are_those_of_the_benchmark_in_rising_order():
-    few, many = points_of(MANY_TASKS)
+def test_points_are_those_of_the_benchmark_in_increasing_order():
+    few, many = parse_points(MANY_TASKS)
     assert (few.tasks, many.tasks) == (2, 16384)
     assert many.times_s["forebay"]["value"] == 2.0
     assert many.computing["naive"]["value"] == 0.02
     assert many.computing_times_s["naive"]["value"] == 2.1
 
 
-def test_the_sentence_tells_how_flat_times_are_and_what_goes_on(capsys):
+def test_sentence_has_spread_of_times_and_speed_of_computation(capsys):
     points = many_tasks.to_document(MANY_TASKS)["points"]
     text = tasks_text(points)
-    assert "Slowest by fastest: 2.00 through Forebay, 1.00 without." in text
+    assert "Slowest / fastest: 2.00 through Forebay, 1.00 without." in text
     assert "keeps 80% to 80% of its speed" in text
     assert "takes 1.05 to 1.05 times as long as without it" in text
 
 
-def test_tasks_are_drawn(tmp_path):
-    draw_tasks(MANY_TASKS["parameters"], points_of(MANY_TASKS), tmp_path / "tasks.png")
+def test_tasks_are_plotted(tmp_path):
+    draw_tasks(MANY_TASKS["parameters"], parse_points(MANY_TASKS), tmp_path / "tasks.png")
     assert (tmp_path / "tasks.png").stat().st_size > 10_000
 
 
-def test_samples_come_from_the_folder_that_is_named(monkeypatch, tmp_path):
+def test_samples_come_from_the_named_directory(monkeypatch, tmp_path):
     monkeypatch.delenv("FOREBAY_SAMPLES", raising=False)
     assert demo.sample_files() == []
     (tmp_path / "tipsy").mkdir()
@@ -170,22 +170,22 @@ def test_unreadable_samples_are_left_out_and_named(monkeypatch, tmp_path, capsys
     real_native("forebay-tipsy")
     (tmp_path / "broken.std").write_bytes(b"no snapshot" * 10)
     monkeypatch.setenv("FOREBAY_SAMPLES", str(tmp_path))
-    assert demo.analyse_samples() == []
-    assert f"left out: recognise {tmp_path}/broken.std" in capsys.readouterr().err
+    assert demo.analyze_samples() == []
+    assert f"left out: recognize {tmp_path}/broken.std" in capsys.readouterr().err
 
 
-def test_a_full_disk_is_told_before_the_work(forebay, libexec, monkeypatch, tmp_path):
+def test_full_disk_is_reported_before_work(forebay, libexec, monkeypatch, tmp_path):
     usage = shutil.disk_usage(tmp_path)._replace(free=1 << 20)
     monkeypatch.setattr(shutil, "disk_usage", lambda _: usage)
-    ran = forebay("demo", "--quick", "--dir", tmp_path / "demo")
-    assert ran.code == 1
-    assert "has 1 MiB free and 320 MiB are needed" in ran.err
+    completed = forebay("demo", "--quick", "--dir", tmp_path / "demo")
+    assert completed.code == 1
+    assert "has 1 MiB free and 320 MiB are needed" in completed.err
 
 
-def test_a_folder_that_cannot_be_made_is_an_error(forebay, libexec):
-    ran = forebay("demo", "--dir", "/proc/none/demo")
-    assert ran.code == 1
-    assert "choose another folder with --dir" in ran.err
+def test_directory_that_cannot_be_created_is_an_error(forebay, libexec):
+    completed = forebay("demo", "--dir", "/proc/none/demo")
+    assert completed.code == 1
+    assert "choose another directory with --dir" in completed.err
 
 
 GENERATOR = """
@@ -195,11 +195,11 @@ print(json.dumps({'model': {'name': 'plummer'}, 'made': os.path.getsize(path)}))
 """
 
 
-def test_the_snapshot_is_made_once_and_again_when_it_changed(fake, tmp_path):
+def test_snapshot_is_generated_once_and_again_after_a_change(fake, tmp_path):
     fake("forebay-tipsy", GENERATOR)
 
     def obtain():
-        return demo.obtain_snapshot(tmp_path, "64MiB", 64 << 20)
+        return demo.prepare_snapshot(tmp_path, "64MiB", 64 << 20)
 
     snapshot, generated = obtain()
     assert generated["made"] == 8
@@ -214,29 +214,29 @@ def test_the_snapshot_is_made_once_and_again_when_it_changed(fake, tmp_path):
     assert obtain()[1]["made"] == 8
 
 
-def test_the_real_demonstration(forebay, real_native, tmp_path, monkeypatch):
+def test_real_demo(forebay, real_native, tmp_path, monkeypatch):
     real_native("forebay-tipsy")
     real_native("forebay-bench-tasks")
     monkeypatch.delenv("FOREBAY_SAMPLES", raising=False)
     json_file = tmp_path / "demo.json"
-    ran = forebay("demo", "--quick", "--dir", tmp_path / "demo", "--json", json_file)
-    assert ran.code == 0, ran.err
-    for text in ("centre of mass", "velocity dispersion", "from storage", "from the page cache"):
-        assert text in ran.out
-    assert "computed meanwhile" in ran.out
+    completed = forebay("demo", "--quick", "--dir", tmp_path / "demo", "--json", json_file)
+    assert completed.code == 0, completed.err
+    for text in ("center of mass", "velocity dispersion", "from storage", "from the page cache"):
+        assert text in completed.out
+    assert "computed meanwhile" in completed.out
     document = json.loads(json_file.read_text(encoding="utf-8"))
     servers, checkpoints = document["servers"], document["checkpoints"]
-    assert ("skipped" in servers) == ("Without a parallel file system" in ran.out)
+    assert ("skip_reason" in servers) == ("Without a parallel file system" in completed.out)
     assert not list((tmp_path / "demo").glob(".forebay-*"))
     names = ("density.png", "times.png", "tasks.png", "servers.png")
-    expected = names[:3] if "skipped" in servers else names
-    assert ("skipped" in checkpoints) == ("Without checkpoints of a solver" in ran.out)
-    if "skipped" not in checkpoints:
+    expected = names[:3] if "skip_reason" in servers else names
+    assert ("skip_reason" in checkpoints) == ("Without checkpoints of a solver" in completed.out)
+    if "skip_reason" not in checkpoints:
         assert checkpoints["restart"]["same_fingerprint"]
-        assert "forebay verify" in ran.out
+        assert "forebay verify" in completed.out
         expected += ("checkpoints.png", "presets.png")
     assert not (tmp_path / "demo" / "checkpoints").exists()
     for name in expected:
         picture = tmp_path / "demo" / name
-        assert str(picture) in ran.out
+        assert str(picture) in completed.out
         assert Path(picture).stat().st_size > 10_000

@@ -1,18 +1,18 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The doctor's advice follows from facts: each rule is given the machine that it is about."""
+"""Advice of `forebay doctor` follows from facts: each rule gets a machine that it applies to."""
 
 import copy
 
 import pytest
 
-from forebay import __version__, surroundings
+from forebay import __version__, host_info
 from forebay.advice import GOOD, NOTE, WARN, advise
 
 DIRECT = {
     "possible": True,
     "memory_alignment_bytes": 512,
     "offset_alignment_bytes": 512,
-    "refusal": "",
+    "reason": "",
 }
 
 
@@ -59,21 +59,21 @@ HEALTHY = {
     },
     "backends": {
         "engine": "auto",
-        "complaint": "",
-        "profile": {"path": "/config/profile.toml", "complaint": ""},
-        "limits": [{"place": "/data", "bytes": 24 << 20, "by": "profile", "reason": "as said"}],
+        "error": "",
+        "profile": {"path": "/config/profile.toml", "error": ""},
+        "limits": [{"place": "/data", "bytes": 24 << 20, "by": "profile", "reason": "as set"}],
         "uses": [
             {
                 "place": "/data",
                 "file_system": "ext4",
                 "what": "long reads",
                 "access": "direct",
-                "access_reason": "direct: what is long",
+                "access_reason": "direct: long and not in the page cache",
                 "chosen": "ring",
                 "reason": "io_uring works here (single issuer)",
                 "others": [
-                    {"name": "threads", "reason": "stand in where io_uring is refused"},
-                    {"name": "aio", "reason": "is for comparing"},
+                    {"name": "threads", "reason": "used if io_uring is refused, or by name"},
+                    {"name": "aio", "reason": "for comparison only"},
                 ],
             },
         ],
@@ -91,7 +91,7 @@ HEALTHY = {
         "not_measured": "",
     },
 }
-AROUND = {
+HOST_INFO = {
     "fuse": {"device": True, "usable": True, "mount_program": True},
     "shm": {"total_bytes": 1 << 34, "free_bytes": 1 << 34},
     "governors": [],
@@ -101,22 +101,22 @@ AROUND = {
 
 
 def machine(**changes):
-    """The healthy machine with changes; "folder__free_bytes" means the key within folder."""
-    document = copy.deepcopy(HEALTHY | AROUND)
+    """The healthy machine with changes; "folder__free_bytes" is the key free_bytes in folder."""
+    document = copy.deepcopy(HEALTHY | HOST_INFO)
     for path, value in changes.items():
-        *folders, last = path.split("__")
+        *outer, last = path.split("__")
         place = document
-        for name in folders:
+        for name in outer:
             place = place[name]
         place[last] = value
     return document
 
 
-def texts(document, level):
+def advice_texts(document, level):
     return [one.text for one in advise(document) if one.level == level]
 
 
-def test_a_healthy_machine_gets_nothing_but_praise():
+def test_healthy_machine_gets_only_good_advice():
     advice = advise(machine())
     assert {one.level for one in advice} == {GOOD}
     assert len(advice) == 5
@@ -143,29 +143,33 @@ def test_a_healthy_machine_gets_nothing_but_praise():
         (
             {"io_uring__works": False, "backends__engine": "ring"},
             WARN,
-            "nothing can be read directly. Unset FOREBAY_ENGINE.",
+            "direct reads are impossible. Unset FOREBAY_ENGINE.",
         ),
         ({"backends__engine": "aio"}, NOTE, "one transfer of a file at a time"),
         ({"backends__engine": "aio"}, GOOD, "io_uring works (single issuer): nothing uses it."),
         (
-            {"backends__complaint": 'read the setting engine: "steam" is none of auto, ring'},
+            {"backends__error": 'read the setting engine: "steam" is none of auto, ring'},
             WARN,
-            '"steam" is none of auto, ring: programs that ask for',
+            '"steam" is none of auto, ring: programs that call',
         ),
         (
-            {"backends__profile__complaint": "read profile p.toml: line 3"},
+            {"backends__profile__error": "read profile p.toml: line 3"},
             WARN,
-            "read profile p.toml: line 3: no stream can be made",
+            "read profile p.toml: line 3: no stream can be created",
         ),
         (
             {"backends__limits": [USUAL_LIMIT]},
             NOTE,
-            "streams take 32 MiB, as usual. `forebay calibrate /data --profile` finds out, once.",
+            "streams use 32 MiB, as usual. Measure it once: `forebay calibrate /data --profile`.",
         ),
-        ({}, GOOD, "Streams to /data have at most 24 MiB under way, as /config/profile.toml says."),
+        (
+            {},
+            GOOD,
+            "Streams to /data have at most 24 MiB in flight, as set in /config/profile.toml.",
+        ),
         ({"folder__direct": None}, NOTE, "/data is not writable"),
         (
-            {"folder__direct": DIRECT | {"possible": False, "refusal": "no O_DIRECT"}},
+            {"folder__direct": DIRECT | {"possible": False, "reason": "no O_DIRECT"}},
             NOTE,
             "read through the page cache: no O_DIRECT",
         ),
@@ -181,12 +185,12 @@ def test_a_healthy_machine_gets_nothing_but_praise():
         ({"version": "0.0.9"}, WARN, "run make build"),
     ],
 )
-def test_each_fact_gets_its_sentence(changes, level, text):
-    assert any(text in one for one in texts(machine(**changes), level))
+def test_each_fact_gets_its_advice(changes, level, text):
+    assert any(text in one for one in advice_texts(machine(**changes), level))
 
 
 @pytest.mark.parametrize("is_root", [True, False])
-def test_nobody_is_sent_to_raise_a_limit_that_nothing_meets(is_root):
+def test_advice_names_no_limit_without_effect(is_root):
     document = machine(limits__memlock_bytes=8 << 20, user__is_root=is_root)
     assert advise(document) == advise(machine())
     document["io_uring"] |= {"buffers_register": False, "buffers_reason": "ENOMEM"}
@@ -198,58 +202,58 @@ def test_warnings_come_first():
     assert [one.level for one in advise(document)][:2] == [WARN, NOTE]
 
 
-def test_rates_are_judged():
-    (depth,) = [text for text in texts(machine(), GOOD) if "reads under way" in text]
-    assert "With 16 reads under way the disk gives 2.00 GB/s, 2.0 times" in depth
+def test_rates_get_advice():
+    (depth,) = [text for text in advice_texts(machine(), GOOD) if "reads in flight" in text]
+    assert "With 16 reads in flight the disk reaches 2.00 GB/s, 2.0 times" in depth
     flat = [rate("read.warm", 8e9), rate("read.direct.1", 1e9), rate("read.direct.4", 1.1e9)]
-    (note,) = texts(machine(storage__values=flat), NOTE)
-    assert "One direct read at a time already gets 1.00 GB/s" in note
+    (note,) = advice_texts(machine(storage__values=flat), NOTE)
+    assert "One direct read at a time already reaches 1.00 GB/s" in note
     slow_cache = [rate("read.warm", 1e9), rate("read.direct.1", 1e9), rate("read.direct.4", 3e9)]
-    (note,) = texts(machine(storage__values=slow_cache), NOTE)
+    (note,) = advice_texts(machine(storage__values=slow_cache), NOTE)
     assert "Direct reads are faster" in note
 
 
 @pytest.mark.parametrize("storage", [None, {"values": [rate("write", 1)]}])
-def test_nothing_is_said_about_rates_that_were_not_measured(storage):
-    assert not [text for text in texts(machine(storage=storage), GOOD) if "times" in text]
+def test_unmeasured_rates_get_no_advice(storage):
+    assert not [text for text in advice_texts(machine(storage=storage), GOOD) if "times" in text]
 
 
-def test_the_report_shows_facts_rates_and_advice(forebay, answers):
-    answers("forebay-doctor", HEALTHY)
-    ran = forebay("doctor")
-    assert ran.code == 0
+def test_the_report_shows_facts_rates_and_advice(forebay, fake_program):
+    fake_program("forebay-doctor", HEALTHY)
+    completed = forebay("doctor")
+    assert completed.code == 0
     for text in ("Fast One", "works (single issuer)", "/dev/vda on /", "8.00 GB/s", "Advice"):
-        assert text in ran.out
+        assert text in completed.out
 
 
-def test_the_report_says_what_may_be_under_way_and_by_whose_word(forebay, answers):
-    answers("forebay-doctor", HEALTHY)
+def test_report_has_bytes_in_flight_with_their_source(forebay, fake_program):
+    fake_program("forebay-doctor", HEALTHY)
     lines = [" ".join(line.split()) for line in forebay("doctor").out.splitlines()]
-    assert "bytes under way at most 24 MiB, as said" in lines
+    assert "bytes in flight at most 24 MiB, as set" in lines
 
 
-def test_the_report_says_who_reads_and_why_nobody_else(forebay, answers):
-    answers("forebay-doctor", HEALTHY)
+def test_report_has_backends_with_reasons(forebay, fake_program):
+    fake_program("forebay-doctor", HEALTHY)
     lines = [" ".join(line.split()) for line in forebay("doctor").out.splitlines()]
-    start = lines.index("Who reads and writes in /data (ext4)")
+    start = lines.index("Backends in /data (ext4)")
     assert lines[start + 2 : start + 6] == [
-        "long reads direct: what is long",
+        "long reads direct: long and not in the page cache",
         "ring io_uring works here (single issuer)",
-        "not threads stand in where io_uring is refused",
-        "not aio is for comparing",
+        "not threads used if io_uring is refused, or by name",
+        "not aio for comparison only",
     ]
 
 
-def test_the_report_says_where_nothing_reads_and_what_was_asked_for(forebay, answers):
+def test_report_without_backend_has_the_requested_engine(forebay, fake_program):
     document = machine(backends__engine="ring")
     document["backends"]["uses"][0] |= {"chosen": None, "reason": "the ring alone is allowed"}
-    answers("forebay-doctor", document)
+    fake_program("forebay-doctor", document)
     lines = [" ".join(line.split()) for line in forebay("doctor").out.splitlines()]
-    assert "engine asked for ring" in lines
+    assert "requested engine ring" in lines
     assert "nothing the ring alone is allowed" in lines
 
 
-def test_unfriendly_machines_are_shown_too(forebay, answers):
+def test_limited_machine_is_reported(forebay, fake_program):
     document = machine(
         io_uring__works=False,
         folder__direct=None,
@@ -257,11 +261,11 @@ def test_unfriendly_machines_are_shown_too(forebay, answers):
         storage__values=[],
         storage__not_measured="in memory",
     )
-    answers("forebay-doctor", document)
-    ran = forebay("doctor")
-    assert ran.code == 0
+    fake_program("forebay-doctor", document)
+    completed = forebay("doctor")
+    assert completed.code == 0
     for text in ("needs io_uring", "none: memory or network", "not writable", "in memory"):
-        assert text in ran.out
+        assert text in completed.out
 
 
 def test_options_are_passed_on_and_json_has_the_advice(forebay, fake):
@@ -272,40 +276,38 @@ def test_options_are_passed_on_and_json_has_the_advice(forebay, fake):
     assert document["versions"]["forebay"] == __version__
 
 
-def test_surroundings_without_devices(tmp_path):
-    found = surroundings.look_around(tmp_path, tmp_path)
+def test_host_info_without_devices(tmp_path):
+    found = host_info.collect_host_info(tmp_path, tmp_path)
     assert found["fuse"]["device"] is False
     assert found["shm"] is None
     assert found["governors"] == []
 
 
-def test_surroundings_with_devices(tmp_path):
+def test_host_info_with_devices(tmp_path):
     (tmp_path / "fuse").touch()
     (tmp_path / "shm").mkdir()
     for cpu, name in enumerate(["powersave", "performance", "powersave"]):
         folder = tmp_path / f"devices/system/cpu/cpu{cpu}/cpufreq"
         folder.mkdir(parents=True)
         (folder / "scaling_governor").write_text(f"{name}\n")
-    found = surroundings.look_around(tmp_path, tmp_path)
+    found = host_info.collect_host_info(tmp_path, tmp_path)
     assert found["fuse"]["usable"] is True
     assert found["shm"]["total_bytes"] > 0
     assert found["governors"] == ["performance", "powersave"]
 
 
-def test_the_real_doctor_leaves_nothing_behind(forebay, real_native, tmp_path):
+def test_real_doctor_leaves_no_files(forebay, real_native, tmp_path):
     real_native("forebay-doctor")
     folder = tmp_path / "measured"
     folder.mkdir()
-    ran = forebay("doctor", "--dir", folder, "--json", "-")
-    assert ran.code == 0, ran.err
+    completed = forebay("doctor", "--dir", folder, "--json", "-")
+    assert completed.code == 0, completed.err
     assert list(folder.iterdir()) == []
-    assert ran.json["storage"]["values"][0]["id"] == "write"
-    assert ran.json["storage"]["file_bytes"] <= 256 << 20
+    assert completed.json["storage"]["values"][0]["id"] == "write"
+    assert completed.json["storage"]["file_bytes"] <= 256 << 20
 
 
-def test_the_real_doctor_reads_with_the_engine_that_is_set(
-    forebay, real_native, tmp_path, monkeypatch
-):
+def test_real_doctor_reads_with_the_set_engine(forebay, real_native, tmp_path, monkeypatch):
     real_native("forebay-doctor")
     monkeypatch.setenv("FOREBAY_ENGINE", "aio")
     found = forebay("doctor", "--dir", tmp_path, "--json", "-").json
@@ -315,8 +317,8 @@ def test_the_real_doctor_reads_with_the_engine_that_is_set(
         assert {other["name"] for other in use["others"]} < {"ring", "threads", "aio"}
 
 
-def test_the_real_doctor_names_a_missing_folder(forebay, real_native, tmp_path):
+def test_real_doctor_names_a_missing_directory(forebay, real_native, tmp_path):
     real_native("forebay-doctor")
-    ran = forebay("doctor", "--dir", tmp_path / "none")
-    assert ran.code == 1
-    assert f"{tmp_path}/none" in ran.err
+    completed = forebay("doctor", "--dir", tmp_path / "none")
+    assert completed.code == 1
+    assert f"{tmp_path}/none" in completed.err

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Durations are read with their unit, and refused without."""
+"""Durations are parsed with their unit, and refused without one."""
 
 import pytest
 
@@ -28,6 +28,6 @@ def test_durations_have_a_unit(text, seconds):
 
 
 @pytest.mark.parametrize("text", ["10", "", "ms", "-1s", "1 d", "1s1s", "nan", "inf s", "1e999s"])
-def test_what_is_none_is_refused_by_the_name_of_the_option(text):
+def test_invalid_duration_is_an_error_with_the_option(text):
     with pytest.raises(ForebayError, match=r"^--x: "):
         parse_duration(text, "--x")

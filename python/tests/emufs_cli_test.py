@@ -1,6 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""`forebay emufs` without a mount: what the native program is told, what is said where there is no
-mount, and how sizes are read."""
+"""`forebay emufs` without a mount: arguments of the native program, errors, and sizes."""
 
 import json
 
@@ -14,71 +13,77 @@ MOUNTED = {
     "backing": "/data",
     "mount_points": ["/mnt/0", "/mnt/1"],
     "pid": 7,
-    "remark": "",
+    "warning": "",
 }
 
 
 @pytest.fixture
 def echo(fake, tmp_path):
-    """A native that writes its words to a file and prints a document."""
+    """make(document) and args(): a native program that writes its arguments to a file and prints
+    the document, and those arguments."""
 
     def make(document):
         code = f"open({str(tmp_path / 'words')!r}, 'w').write(json.dumps(sys.argv[1:]))\n"
         fake("forebay-emufs", code + f"print({json.dumps(json.dumps(document))})")
 
-    def words():
+    def args():
         return json.loads((tmp_path / "words").read_text())
 
-    return make, words
+    return make, args
 
 
-def test_mount_hands_its_options_over(forebay, echo):
-    make, words = echo
+def test_mount_passes_its_options(forebay, echo):
+    make, args = echo
     make(MOUNTED)
     options = ("--machine", "nfs", "--clients", 2, "--no-sync", "--record", "file")
-    ran = forebay("emufs", "mount", *options, "/data", "/mnt")
-    assert ran.code == 0
+    completed = forebay("emufs", "mount", *options, "/data", "/mnt")
+    assert completed.code == 0
     for text in ("nfs", "/mnt/0", "/mnt/1", "forebay emufs stat /mnt/0"):
-        assert text in ran.out
+        assert text in completed.out
     expected = ["mount", "--machine", "nfs", "--clients", "2", "--no-sync", "--record", "file"]
-    assert words() == [*expected, "/data", "/mnt"]
+    assert args() == [*expected, "/data", "/mnt"]
 
 
-def test_a_remark_is_shown(forebay, echo):
-    echo[0](MOUNTED | {"remark": "read-ahead is the kernel's"})
-    assert "read-ahead is the kernel's" in forebay("emufs", "mount", "/data", "/mnt").out
+def test_warning_is_printed(forebay, echo):
+    echo[0](MOUNTED | {"warning": "readahead is the kernel's"})
+    assert "readahead is the kernel's" in forebay("emufs", "mount", "/data", "/mnt").out
 
 
-def test_unmount_and_replay_hand_their_options_over(forebay, echo):
-    make, words = echo
+def test_unmount_and_replay_pass_their_options(forebay, echo):
+    make, args = echo
     make({"mount_point": "/mnt"})
     assert "/mnt is unmounted" in forebay("emufs", "unmount", "--lazy", "/mnt").out
-    assert words() == ["unmount", "--lazy", "/mnt"]
-    make({"records": 9, "applied": 5, "lost": 2, "broke_off": False})
-    ran = forebay("emufs", "replay", "r", "f", "--cut", 0, "--unsynced", "random", "--seed", 3)
-    assert ran.code == 0
+    assert args() == ["unmount", "--lazy", "/mnt"]
+    make({"records": 9, "applied": 5, "lost": 2, "is_incomplete": False})
+    completed = forebay(
+        "emufs", "replay", "r", "f", "--cut", 0, "--unsynced", "random", "--seed", 3
+    )
+    assert completed.code == 0
     expected = ["replay", "--cut", "0", "--unsynced", "random", "--seed", "3", "r", "f"]
-    assert words() == expected
+    assert args() == expected
 
 
-def test_errors_of_the_native_are_passed_on(forebay, answers):
+def test_errors_of_the_native_program_are_passed_on(forebay, fake_program):
     error = {"class": "io", "message": "unmount /mnt: busy: used by 7 (sh); end that"}
-    answers("forebay-emufs", exit_code=1, error=error)
-    ran = forebay("emufs", "unmount", "/mnt")
-    assert (ran.code, ran.err) == (1, "error: unmount /mnt: busy: used by 7 (sh); end that\n")
+    fake_program("forebay-emufs", exit_code=1, error=error)
+    completed = forebay("emufs", "unmount", "/mnt")
+    assert (completed.code, completed.err) == (
+        1,
+        "error: unmount /mnt: busy: used by 7 (sh); end that\n",
+    )
 
 
 @pytest.mark.parametrize("command", [("stat",), ("layout",), ("fault", "list"), ("fault", "clear")])
-def test_what_is_no_mount_is_told_apart(forebay, tmp_path, command):
-    ran = forebay("emufs", *command, tmp_path)
-    assert ran.code == 1
-    assert "is no mount of emufs" in ran.err or "you may not" in ran.err
+def test_path_outside_a_mount_is_an_error(forebay, tmp_path, command):
+    completed = forebay("emufs", *command, tmp_path)
+    assert completed.code == 1
+    assert "is not a mount of emufs" in completed.err or "permission denied" in completed.err
 
 
-def test_a_path_that_is_not_there(forebay, tmp_path):
-    ran = forebay("emufs", "stat", tmp_path / "nowhere")
-    assert ran.code == 1
-    assert "check the path" in ran.err
+def test_missing_path_is_an_error(forebay, tmp_path):
+    completed = forebay("emufs", "stat", tmp_path / "nowhere")
+    assert completed.code == 1
+    assert "check the path" in completed.err
 
 
 @pytest.mark.parametrize(
@@ -98,6 +103,6 @@ def test_sizes(text, expected):
 
 
 @pytest.mark.parametrize("text", ["", "x", "1.5GiB", "-1", "1 XB", "KiB"])
-def test_what_is_no_size(text):
-    with pytest.raises(ForebayError, match="--size: .* is no size"):
+def test_invalid_size_is_an_error(text):
+    with pytest.raises(ForebayError, match="--size: .* is not a size"):
         parse_size(text, "--size")

@@ -1,8 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
-"""`forebay flow`: options reach the native program, its answers become tables."""
+"""`forebay flow`: options reach the native program, its results become tables."""
 
 SPREAD = {"min": 3, "mean": 8.25, "max": 12, "max_over_mean": 1.45}
-MADE = {
+GENERATED = {
     "mesh": {
         "path": "mesh",
         "shape": "tube",
@@ -17,10 +17,10 @@ MADE = {
     "part_nodes": SPREAD,
     "part_elements": SPREAD,
     "part_shared_nodes": SPREAD,
-    "part_neighbours": SPREAD,
+    "part_neighbors": SPREAD,
     "seconds": 0.25,
 }
-KEPT = {
+CHECKPOINT_REPORT = {
     "store": "dataset, serial: 1 rank writing, 1 file a step",
     "bytes": 3000000,
     "perceived_s": 0.03,
@@ -52,7 +52,7 @@ COMPUTED = {
     "checkpoints_written": 3,
     "fingerprint": "7a2eee07a81904e0",
     "norm": 4.25,
-    "kept": KEPT,
+    "checkpoint_report": CHECKPOINT_REPORT,
     "times_s": {
         **dict.fromkeys(("assembly", "product", "exchange", "sums", "solve", "checkpoint"), TIME),
         "total": 12.0,
@@ -60,31 +60,32 @@ COMPUTED = {
 }
 
 
-def test_generate_shows_how_parts_vary(forebay, answers):
-    answers("forebay-flow", MADE)
+def test_generate_shows_how_parts_vary(forebay, fake_program):
+    fake_program("forebay-flow", GENERATED)
     out = forebay("flow", "generate", "mesh", "--cells", 16).out
-    for text in ("73,728", "16 cells across, 48 along", "neighbours", "8.2", "1.45"):
+    for text in ("73,728", "16 cells across, 48 along", "neighbors", "8.2", "1.45"):
         assert text in out
 
 
-def test_run_shows_steps_phases_and_fingerprint(forebay, answers):
-    answers("forebay-flow", COMPUTED)
+def test_run_shows_steps_phases_and_fingerprint(forebay, fake_program):
+    fake_program("forebay-flow", COMPUTED)
     out = forebay("flow", "run", "mesh", "--resume", "--checkpoints", "saved").out
     for text in ("24 on 3 ranks", "10 to 40", "7a2eee07a81904e0", "3 in saved", "blocked by"):
         assert text in out
 
 
-def test_run_shows_what_each_checkpoint_cost(forebay, answers):
-    answers("forebay-flow", COMPUTED)
+def test_run_shows_cost_of_each_checkpoint(forebay, fake_program):
+    fake_program("forebay-flow", COMPUTED)
     out = forebay("flow", "run", "mesh", "--checkpoints", "saved").out
     row = next(line.split() for line in out.splitlines() if line.split()[:1] == ["30"])
     assert " ".join(row) == "30 977 KiB 8.00 ms 125 ms 125 8.00"
     assert "for 200 ms of 8.00 s, 2.5%; of that 100 ms after the last step" in out
 
 
-def test_run_without_checkpoints_says_so(forebay, answers):
-    answers(
-        "forebay-flow", COMPUTED | {"checkpoints": None, "checkpoints_written": 0, "kept": None}
+def test_run_without_checkpoints_reports_none(forebay, fake_program):
+    fake_program(
+        "forebay-flow",
+        COMPUTED | {"checkpoints": None, "checkpoints_written": 0, "checkpoint_report": None},
     )
     out = forebay("flow", "run", "mesh").out
     assert "none" in out
@@ -93,26 +94,26 @@ def test_run_without_checkpoints_says_so(forebay, answers):
 
 def test_options_reach_the_program(forebay, fake):
     fake("forebay-flow", "import json; print(json.dumps(sys.argv[1:]))")
-    words = ("--steps", 5, "--mapping", "random:3", "--resume", "--threads", 2)
-    said = forebay("flow", "run", "mesh", *words, "--json", "-").json
-    assert said[:2] == ["run", "mesh"]
-    assert said[said.index("--ranks") + 1] == "2"
-    assert said[said.index("--mapping") + 1] == "random:3"
-    assert "--resume" in said
-    assert "--resume-step" not in said
-    words = ("--checkpoints", "saved", "--resume-step", 20)
-    said = forebay("flow", "run", "mesh", *words, "--json", "-").json
-    assert said[said.index("--resume-step") + 1] == "20"
+    args = ("--steps", 5, "--mapping", "random:3", "--resume", "--threads", 2)
+    passed_args = forebay("flow", "run", "mesh", *args, "--json", "-").json
+    assert passed_args[:2] == ["run", "mesh"]
+    assert passed_args[passed_args.index("--ranks") + 1] == "2"
+    assert passed_args[passed_args.index("--mapping") + 1] == "random:3"
+    assert "--resume" in passed_args
+    assert "--resume-step" not in passed_args
+    args = ("--checkpoints", "saved", "--resume-step", 20)
+    passed_args = forebay("flow", "run", "mesh", *args, "--json", "-").json
+    assert passed_args[passed_args.index("--resume-step") + 1] == "20"
 
 
 def test_threads_and_ranks_of_mpi_exclude_each_other(forebay):
     assert forebay("flow", "run", "mesh", "--threads", 2, "--ranks", 2).code == 2
 
 
-def test_errors_of_the_program_are_told(forebay, answers):
+def test_errors_of_the_program_are_reported(forebay, fake_program):
     error = {"class": "not-found", "operation": "open", "path": "mesh", "offset": None, "errno": 2,
              "message": "open mesh: No such file or directory (ENOENT)"}  # fmt: skip
-    answers("forebay-flow", error=error, exit_code=1)
-    ran = forebay("flow", "run", "mesh")
-    assert ran.code == 1
-    assert "open mesh: No such file" in ran.err
+    fake_program("forebay-flow", error=error, exit_code=1)
+    completed = forebay("flow", "run", "mesh")
+    assert completed.code == 1
+    assert "open mesh: No such file" in completed.err

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""`forebay machine`: tables of what forebay-machine says, and the real one where it is built."""
+"""`forebay machine`: tables of results of forebay-machine, and the real program if it is built."""
 
 from pathlib import Path
 
@@ -31,37 +31,37 @@ SHOWN = ENTRY | {
 }
 
 
-def test_list_has_a_line_for_each_machine(forebay, answers):
+def test_list_has_a_line_for_each_machine(forebay, fake_program):
     broken = {"name": "broken", "path": "/m/broken.toml", "error": "line 1: [x] is missing"}
-    answers("forebay-machine", {"folders": ["/m"], "machines": [ENTRY, broken]})
-    ran = forebay("machine", "list")
-    assert ran.code == 0
+    fake_program("forebay-machine", {"folders": ["/m"], "machines": [ENTRY, broken]})
+    completed = forebay("machine", "list")
+    assert completed.code == 0
     for text in ("big [and red]", "1.34 GB/s", "1.00 ms", "4 MiB", "line 1: [x] is missing", "/m"):
-        assert text in ran.out
+        assert text in completed.out
 
 
-def test_show_has_a_table_for_each_group_with_values_and_sources(forebay, answers):
-    answers("forebay-machine", SHOWN)
-    ran = forebay("machine", "show", "big")
-    assert ran.code == 0
+def test_show_has_a_table_for_each_group_with_values_and_sources(forebay, fake_program):
+    fake_program("forebay-machine", SHOWN)
+    completed = forebay("machine", "show", "big")
+    assert completed.code == 0
     for text in ("servers, group 1", "no limit", "0.5", "yes", "none", "8 for data, 2 for names"):
-        assert text in ran.out
-    assert ran.out.count("a sentence [of mine]") == 1
+        assert text in completed.out
+    assert completed.out.count("a sentence [of mine]") == 1
 
 
-def test_show_can_print_the_file(forebay, answers):
-    answers("forebay-machine", SHOWN)
+def test_show_can_print_the_file(forebay, fake_program):
+    fake_program("forebay-machine", SHOWN)
     assert forebay("machine", "show", "big", "--toml").out == "format = 1\n"
 
 
-def test_check_names_what_has_no_source(forebay, answers):
-    answers("forebay-machine", SHOWN)
+def test_check_names_numbers_without_source(forebay, fake_program):
+    fake_program("forebay-machine", SHOWN)
     out = forebay("machine", "check", "big.toml").out
     assert "/m/big.toml is a machine: big, 8 servers, 1.34 GB/s" in out
     assert "1 of 5 numbers have no source in [sources]: servers.0.latency_us" in out
 
 
-def test_check_means_a_file_even_if_a_machine_has_its_name(forebay, fake):
+def test_check_reads_a_file_even_if_a_machine_has_its_name(forebay, fake):
     fake("forebay-machine", f"print(json.dumps({SHOWN!r} | {{'words': sys.argv[1:]}}))")
     document = forebay("machine", "check", "nfs", "--json", "-").json
     assert document["words"] == ["show", "./nfs"]
@@ -82,22 +82,22 @@ def test_the_real_show_has_a_source_for_every_number(forebay, real_native, path)
     document = forebay("machine", "show", path.stem, "--json", "-").json
     assert document["name"] == path.stem
     assert document["without_source"] == []
-    ran = forebay("machine", "check", path)
-    assert ran.code == 0
-    assert "no source" not in ran.out
+    completed = forebay("machine", "check", path)
+    assert completed.code == 0
+    assert "no source" not in completed.out
 
 
 def test_the_real_check_names_the_line(forebay, real_native, tmp_path):
     real_native("forebay-machine")
     file = tmp_path / "mine.toml"
     file.write_text('format = 1\nname = "mine"\n[client]\ncuont = 3\n')
-    ran = forebay("machine", "check", file)
-    assert ran.code == 1
-    assert "mine.toml: line 4: " in ran.err
-    assert '"client.count"' in ran.err
+    completed = forebay("machine", "check", file)
+    assert completed.code == 1
+    assert "mine.toml: line 4: " in completed.err
+    assert '"client.count"' in completed.err
 
 
-def test_the_real_folders_of_the_variable_come_first(forebay, real_native, tmp_path, monkeypatch):
+def test_real_directories_of_the_variable_come_first(forebay, real_native, tmp_path, monkeypatch):
     real_native("forebay-machine")
     text = (MACHINES / "nfs.toml").read_text().replace("200", "300")
     (tmp_path / "nfs.toml").write_text(text)

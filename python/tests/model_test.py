@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""`forebay model`: what forebay-model says as tables and pictures, and the real one where it is
+"""`forebay model`: results of forebay-model as tables and plots, and the real program if it is
 built."""
 
 import re
@@ -7,8 +7,8 @@ from pathlib import Path
 
 import pytest
 
-from forebay.cli.model import gain_words
-from forebay.report.gain_plot import groups_of, label_of
+from forebay.cli.model import gain_arguments
+from forebay.report.gain_plot import group_equal_curves, label_of
 from forebay.report.gain_tables import advice_of
 
 GUIDE = Path(__file__).resolve().parent.parent.parent / "docs" / "guides" / "gain.md"
@@ -18,7 +18,7 @@ def spread(mean, low=None, high=None):
     return {"mean": mean, "low": low or mean, "high": high or mean}
 
 
-def answer(buffers, total_s, gain):
+def result(buffers, total_s, gain):
     return {
         "buffers": buffers,
         "synchronous_s": spread(30),
@@ -30,7 +30,7 @@ def answer(buffers, total_s, gain):
     }
 
 
-ASKED = answer(2, spread(20.01, 19, 21), spread(1.5, 1.4, 1.6))
+REQUESTED = result(2, spread(20.01, 19, 21), spread(1.5, 1.4, 1.6))
 DOCUMENT = {
     "compute_s": 0.01,
     "write_s": 0.02,
@@ -39,8 +39,12 @@ DOCUMENT = {
     "devices": 1,
     "jitter": {"write": 0.3, "compute": 0, "distribution": "lognormal", "seed": 1, "runs": 200},
     "bound": 1.5,
-    "asked": ASKED,
-    "by_buffers": [answer(1, spread(30), spread(1)), ASKED, answer(None, spread(20), spread(1.5))],
+    "requested": REQUESTED,
+    "by_buffers": [
+        result(1, spread(30), spread(1)),
+        REQUESTED,
+        result(None, spread(20), spread(1.5)),
+    ],
     "best": {
         "buffers": 2,
         "gain": spread(1.5),
@@ -56,10 +60,10 @@ def best_of(**changes):
     return {**DOCUMENT, "best": {**DOCUMENT["best"], **changes}}
 
 
-def test_gain_tells_times_gain_and_where_the_time_goes(forebay, answers):
-    answers("forebay-model", DOCUMENT)
-    ran = forebay(*QUESTION)
-    assert ran.code == 0
+def test_gain_prints_times_gain_and_shares(forebay, fake_program):
+    fake_program("forebay-model", DOCUMENT)
+    completed = forebay(*QUESTION)
+    assert completed.code == 0
     for text in (
         "1,000 buffers, each computed in 10.0 ms and written in 20.0 ms",
         "20.0 s (19.0 s … 21.0 s) with 2 buffers and 1 device",
@@ -70,14 +74,14 @@ def test_gain_tells_times_gain_and_where_the_time_goes(forebay, answers):
         "write times vary by 30 %",
         "200 runs of seed 1",
     ):
-        assert text in ran.out
+        assert text in completed.out
 
 
-def test_advice_says_what_more_would_bring():
+def test_advice_has_gain_of_more_buffers_and_devices():
     limit, buffers, devices = advice_of(DOCUMENT)
     assert limit == "Writing takes 2.00 times as long as computing."
-    assert buffers == "Best: 2 buffers, as asked; more bring less than 1 %."
-    assert devices == "With 2 devices: gain 2.99 with 3 buffers; more devices bring less than 1 %."
+    assert buffers == "Best: 2 buffers, as requested; more gain less than 1 %."
+    assert devices == "With 2 devices: gain 2.99 with 3 buffers; more devices gain less than 1 %."
 
 
 def test_advice_names_too_few_and_too_many_buffers():
@@ -85,14 +89,14 @@ def test_advice_names_too_few_and_too_many_buffers():
         "Best: 4 buffers, gain 1.50 instead of 1.50 (1.40 … 1.60)"
         in advice_of(best_of(buffers=4))[1]
     )
-    unlimited = {**DOCUMENT, "asked": {**ASKED, "buffers": None}}
-    assert "fewer than asked" in advice_of(unlimited)[1]
+    unlimited = {**DOCUMENT, "requested": {**REQUESTED, "buffers": None}}
+    assert "fewer than requested" in advice_of(unlimited)[1]
 
 
-def test_advice_names_devices_that_do_not_help():
-    assert advice_of(best_of(devices=1))[2] == "More devices bring less than 1 %."
+def test_advice_reports_devices_without_gain():
+    assert advice_of(best_of(devices=1))[2] == "More devices gain less than 1 %."
     several = {**best_of(devices=2), "devices": 4}
-    assert "and 2 devices would do: gain 2.99 with 3 buffers" in advice_of(several)[2]
+    assert "and 2 devices would suffice: gain 2.99 with 3 buffers" in advice_of(several)[2]
 
 
 @pytest.mark.parametrize(
@@ -104,17 +108,17 @@ def test_advice_names_devices_that_do_not_help():
         (5, 1, "Computing takes 5.00 times as long as writing"),
     ],
 )
-def test_advice_begins_with_what_limits(compute_s, write_s, text):
+def test_advice_begins_with_the_limit(compute_s, write_s, text):
     assert text in advice_of({**DOCUMENT, "compute_s": compute_s, "write_s": write_s})[0]
 
 
-def test_the_question_goes_to_the_native_program_in_seconds(forebay, fake):
+def test_native_program_receives_times_in_seconds(forebay, fake):
     document = f"{DOCUMENT!r} | {{'words': sys.argv[1:]}}"
     fake("forebay-model", f"print(json.dumps({document}))")
-    words = ("--buffers", "unlimited", "--devices", "3", "--jitter", "0.5", "--json", "-")
-    said = forebay(*QUESTION, *words).json["words"]
-    assert said[:5] == ["gain", "--compute-s", "0.01", "--write-s", "0.02"]
-    assert dict(zip(said[5::2], said[6::2], strict=True)) == {
+    args = ("--buffers", "unlimited", "--devices", "3", "--jitter", "0.5", "--json", "-")
+    passed_args = forebay(*QUESTION, *args).json["words"]
+    assert passed_args[:5] == ["gain", "--compute-s", "0.01", "--write-s", "0.02"]
+    assert dict(zip(passed_args[5::2], passed_args[6::2], strict=True)) == {
         "--buffers": "unlimited",
         "--devices": "3",
         "--count": "1000",
@@ -124,12 +128,12 @@ def test_the_question_goes_to_the_native_program_in_seconds(forebay, fake):
     }
 
 
-def test_curves_are_asked_for_only_for_a_picture():
+def test_curves_are_requested_only_for_a_plot():
     question = dict.fromkeys(("compute", "write"), 1.0) | dict.fromkeys(
         ("buffers", "devices", "count", "jitter", "compute_jitter", "seed"), 1
     )
-    assert "--curves" not in gain_words(question, with_curves=False)
-    assert gain_words(question, with_curves=True)[-1] == "--curves"
+    assert "--curves" not in gain_arguments(question, with_curves=False)
+    assert gain_arguments(question, with_curves=True)[-1] == "--curves"
 
 
 @pytest.mark.parametrize(
@@ -149,11 +153,11 @@ def test_curves_are_asked_for_only_for_a_picture():
         ("--plot", "gain.txt"),
     ],
 )
-def test_what_makes_no_sense_is_wrong_usage(forebay, answers, option, value):
-    answers("forebay-model", DOCUMENT)
-    ran = forebay(*QUESTION, option, value)
-    assert ran.code == 2
-    assert option in ran.err or value in ran.err
+def test_invalid_value_is_wrong_usage(forebay, fake_program, option, value):
+    fake_program("forebay-model", DOCUMENT)
+    completed = forebay(*QUESTION, option, value)
+    assert completed.code == 2
+    assert option in completed.err or value in completed.err
 
 
 def curve(buffers, *gains):
@@ -161,38 +165,38 @@ def curve(buffers, *gains):
     return {"buffers": buffers, "points": points}
 
 
-def test_curves_that_look_alike_are_one_line_of_the_picture():
+def test_similar_curves_are_one_line_of_the_plot():
     curves = [curve(1, 1, 1), curve(2, 1.5, 2), curve(4, 1.501, 2), curve(None, 1.5, 2.1)]
-    assert [label_of(group) for group in groups_of(curves)] == [
+    assert [label_of(group) for group in group_equal_curves(curves)] == [
         "1 buffer",
         "2 or 4 buffers",
         "unlimited buffers",
     ]
 
 
-def test_a_picture_is_drawn_of_the_curves(forebay, answers, tmp_path):
+def test_curves_are_plotted(forebay, fake_program, tmp_path):
     curves = [curve(1, 1, 1), curve(2, 1.2, 1.5), curve(None, 1.5, 1.9)]
-    answers("forebay-model", {**DOCUMENT, "curves": curves})
+    fake_program("forebay-model", {**DOCUMENT, "curves": curves})
     file = tmp_path / "gain.svg"
     assert forebay(*QUESTION, "--plot", file).code == 0
     text = file.read_text()
-    for words in ("What overlap brings on one device", "unlimited buffers", "1000 buffers"):
-        assert words in text.replace("1,000", "1000")
+    for args in ("Gain of overlap on one device", "unlimited buffers", "1000 buffers"):
+        assert args in text.replace("1,000", "1000")
 
 
 def test_the_real_program_agrees_with_the_guide(forebay, real_native):
     real_native("forebay-model")
     document = forebay(*QUESTION, "--json", "-").json
-    assert document["asked"]["total_s"]["mean"] == pytest.approx(20.01)
+    assert document["requested"]["total_s"]["mean"] == pytest.approx(20.01)
     assert document["best"]["devices_buffers"] == 3
-    told = set(re.findall(r"`(\w+)`", GUIDE.read_text().partition("## As JSON")[2]))
-    assert set(document) <= told
-    assert set(document["asked"]) <= told
-    assert set(document["best"]) <= told
+    documented_keys = set(re.findall(r"`(\w+)`", GUIDE.read_text().partition("## As JSON")[2]))
+    assert set(document) <= documented_keys
+    assert set(document["requested"]) <= documented_keys
+    assert set(document["best"]) <= documented_keys
 
 
 def rows_of_jitter():
-    """Of the guide: C, W, jitter, gains with 2, 3, 4, 8 and unlimited buffers, the best number."""
+    """Rows of the guide: C, W, jitter, gains with 2, 3, 4, 8 and unlimited buffers, best number."""
     rows = re.findall(r"^\| (\d+ms) \| (\d+ms) \| (.*) \|$", GUIDE.read_text(), re.MULTILINE)
     return [(compute, write, *rest.split(" | ")) for compute, write, rest in rows]
 
@@ -203,9 +207,11 @@ def test_the_real_program_finds_the_gains_with_jitter_of_the_guide(forebay, real
     compute, write, jitter, *gains, best = row
     question = ("model", "gain", "--compute", compute, "--write", write, "--jitter", jitter)
     document = forebay(*question, "--json", "-").json
-    played = {row["buffers"]: row["gain"]["mean"] for row in document["by_buffers"]}
-    told = dict(zip((2, 3, 4, 8, None), map(float, gains), strict=True))
-    assert {buffers: played[buffers] for buffers in told} == pytest.approx(told, abs=0.0051)
+    simulated = {row["buffers"]: row["gain"]["mean"] for row in document["by_buffers"]}
+    documented_keys = dict(zip((2, 3, 4, 8, None), map(float, gains), strict=True))
+    assert {buffers: simulated[buffers] for buffers in documented_keys} == pytest.approx(
+        documented_keys, abs=0.0051
+    )
     assert document["best"]["buffers"] == int(best)
 
 
@@ -213,9 +219,9 @@ def test_the_guide_has_rows_with_jitter():
     assert len(rows_of_jitter()) == 6
 
 
-def test_the_real_program_draws_a_picture_of_every_kind(forebay, real_native, tmp_path):
+def test_real_program_plots_every_case(forebay, real_native, tmp_path):
     real_native("forebay-model")
-    for number, words in enumerate(
+    for number, args in enumerate(
         (
             ("10ms", "20ms", "--devices", "3", "--buffers", "3"),
             ("10ms", "10ms", "--jitter", "0.4", "--count", "50"),
@@ -224,20 +230,20 @@ def test_the_real_program_draws_a_picture_of_every_kind(forebay, real_native, tm
             ("1h", "1ns"),
         )
     ):
-        compute, write, *others = words
+        compute, write, *others = args
         file = tmp_path / f"{number}.png"
         question = ("model", "gain", "--compute", compute, "--write", write, *others)
-        ran = forebay(*question, "--plot", file)
-        assert ran.code == 0, ran.err
-        assert f"picture: {file}" in ran.out
+        completed = forebay(*question, "--plot", file)
+        assert completed.code == 0, completed.err
+        assert f"picture: {file}" in completed.out
         assert file.read_bytes().startswith(b"\x89PNG")
 
 
-def test_the_real_program_refuses_what_it_cannot_play(forebay, real_native):
+def test_real_program_refuses_invalid_simulations(forebay, real_native):
     real_native("forebay-model")
-    ran = forebay(*QUESTION, "--jitter", "1", "--count", "1000000")
-    assert ran.code == 1
-    assert "give 1 to 100000" in ran.err
-    ran = forebay("model", "gain", "--compute", "0", "--write", "0")
-    assert ran.code == 1
-    assert "neither computing nor writing takes time" in ran.err
+    completed = forebay(*QUESTION, "--jitter", "1", "--count", "1000000")
+    assert completed.code == 1
+    assert "give 1 to 100000" in completed.err
+    completed = forebay("model", "gain", "--compute", "0", "--write", "0")
+    assert completed.code == 1
+    assert "neither computing nor writing takes time" in completed.err

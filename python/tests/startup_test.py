@@ -1,8 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Help comes at once: what takes long to import is imported by what needs it, and by nothing else.
+"""Help appears at once: only commands that need slow modules import them.
 
-Time itself depends on the machine's load, so the test looks at the cause. measure_startup.py beside
-this file takes the time.
+Times depend on the machine's load, so these tests check the imports. measure_startup.py beside this
+file measures the times.
 """
 
 import json
@@ -29,7 +29,7 @@ COMMANDS = [
     ["tipsy", "info", "--help"],
     ["tipsy", "check", "--help"],
     ["tipsy", "generate", "--help"],
-    ["tipsy", "analyse", "--help"],
+    ["tipsy", "analyze", "--help"],
     ["cube", "--help"],
     ["cube", "info", "--help"],
     ["cube", "check", "--help"],
@@ -53,9 +53,9 @@ print(json.dumps({"code": code, "loaded": loaded}))
 """
 
 
-@pytest.mark.parametrize("words", COMMANDS, ids=" ".join)
-def test_help_imports_nothing_slow(words, environment):
-    command = [sys.executable, "-c", PROGRAM, json.dumps(words), json.dumps(SLOW)]
+@pytest.mark.parametrize("args", COMMANDS, ids=" ".join)
+def test_help_imports_nothing_slow(args, environment):
+    command = [sys.executable, "-c", PROGRAM, json.dumps(args), json.dumps(SLOW)]
     done = subprocess.run(command, env=environment, capture_output=True, text=True, timeout=60)
     assert json.loads(done.stdout.splitlines()[-1]) == {"code": 0, "loaded": []}, done.stderr
 
@@ -68,7 +68,7 @@ def test_top_help_does_not_import_the_commands(environment):
     assert json.loads(done.stdout.splitlines()[-1])["loaded"] == []
 
 
-def test_the_slow_modules_would_be_noticed(environment):
+def test_slow_modules_are_detected(environment):
     code = PROGRAM.replace("import json, sys", "import json, sys, numpy")
     command = [sys.executable, "-c", code, json.dumps(["--help"]), json.dumps(SLOW)]
     done = subprocess.run(command, env=environment, capture_output=True, text=True, timeout=60)

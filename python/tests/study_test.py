@@ -1,15 +1,14 @@
 # SPDX-License-Identifier: Apache-2.0
-"""`forebay study`: what follows from cells that were played, and the real program where it is
-built."""
+"""`forebay study`: results of simulated cells, and the real program if it is built."""
 
 import pytest
 
 from forebay import checkpoint_study, native
-from forebay.cli.study import BYTES_MOST, RANKS, checkpoint_words
+from forebay.cli.study import BYTES_MAX, RANKS, study_arguments
 from forebay.errors import NativeError
 
 STEP_MB = 100
-BUILT = native.is_there("forebay-study")
+BUILT = native.is_built("forebay-study")
 
 
 def cell(strategy, writers, files, mb_per_s):
@@ -18,8 +17,8 @@ def cell(strategy, writers, files, mb_per_s):
         "strategy": strategy,
         "writers": writers,
         "files": files,
-        "named_s": 0.001,
-        "handed_s": 0,
+        "files_opened_s": 0.001,
+        "handed_off_s": 0,
         "written_s": durable_s,
         "durable_s": durable_s,
         "mb_per_s": mb_per_s,
@@ -46,29 +45,34 @@ DOCUMENT = {
 }
 
 
-def test_the_best_cell_is_the_smallest_of_those_that_are_as_good():
+def test_best_cell_is_the_smallest_of_equal_cells():
     assert checkpoint_study.shape_of(checkpoint_study.sweet_spot(LUSTRE)) == (4, 4)
     assert checkpoint_study.shape_of(checkpoint_study.sweet_spot(PVFS)) == (1, 1)
 
 
-def test_of_cells_that_are_as_good_one_whose_files_are_not_shared_is_best():
+def test_best_of_equal_cells_has_files_that_are_not_shared():
     cells = [cell("baton", 2, 1, 100), cell("baton", 8, 8, 99)]
     assert checkpoint_study.best_of(cells)["files"] == 8
 
 
-def test_the_loss_is_what_the_other_machines_best_cell_does_not_reach():
-    on_lustre, on_pvfs = checkpoint_study.losses([LUSTRE, PVFS])
+def test_loss_is_relative_to_the_machines_own_best_cell():
+    on_lustre, on_pvfs = checkpoint_study.loss_matrix([LUSTRE, PVFS])
     assert on_lustre == pytest.approx([0, 1 - 100 / 395])
     assert on_pvfs == pytest.approx([1 - 300 / 400, 0])
 
 
 def test_orderings_have_factors_and_verdicts():
-    found = checkpoint_study.orderings(LUSTRE)
+    found = checkpoint_study.strategy_claims(LUSTRE)
     factors = [one.factor for one in found]
     assert factors == pytest.approx([400 / 200, 400 / 150, 395 / 200, 390 / 312])
-    assert [one.holds for one in found] == [True, True, True, True]
+    assert [one.is_satisfied for one in found] == [True, True, True, True]
     slow = machine("lustre-small", {(4, 4): 395, (4, 1): 390}, own_files=390)
-    assert [one.holds for one in checkpoint_study.orderings(slow)] == [False, True, False, True]
+    assert [one.is_satisfied for one in checkpoint_study.strategy_claims(slow)] == [
+        False,
+        True,
+        False,
+        True,
+    ]
 
 
 def test_results_are_rows_with_goals():
@@ -78,11 +82,11 @@ def test_results_are_rows_with_goals():
     assert all(row["met"] and row["better"] == "higher" for row in rows.values())
 
 
-def test_what_was_not_played_is_left_out_with_a_reason():
+def test_missing_simulations_are_left_out_with_a_reason():
     found = checkpoint_study.results_of({**DOCUMENT, "machines": [PVFS]})
     assert found["results"] == []
-    assert "lustre-small" in found["left_out"]["ckpt.pfs.ordering"]
-    assert "two machines" in found["left_out"]["ckpt.pfs.sweet_spot"]
+    assert "lustre-small" in found["skipped"]["ckpt.pfs.ordering"]
+    assert "two machines" in found["skipped"]["ckpt.pfs.sweet_spot"]
 
 
 def test_one_rank_has_no_orderings():
@@ -91,10 +95,10 @@ def test_one_rank_has_no_orderings():
     alone["cells"] = [cell(name, 1, 1, 100) for name in names]
     found = checkpoint_study.report_of({**DOCUMENT, "ranks": 1, "machines": [alone]})
     assert found["orderings"] == []
-    assert "at least 16 ranks" in found["left_out"]["ckpt.pfs.ordering"]
+    assert "at least 16 ranks" in found["skipped"]["ckpt.pfs.ordering"]
 
 
-def test_words_of_the_program_are_those_of_the_command():
+def test_arguments_of_the_program_follow_the_command():
     question = {
         "machines": ("nfs", "my.toml"),
         "ranks": 8,
@@ -103,16 +107,16 @@ def test_words_of_the_program_are_those_of_the_command():
         "sizes": "exponential",
         "presets": ("baton",),
     }
-    words = "checkpoint --ranks 8 --bytes-per-rank 800 --sizes exponential"
-    words += " --machine nfs --machine my.toml --strategy baton"
-    assert checkpoint_words(question) == words.split()
+    args = "checkpoint --ranks 8 --bytes-per-rank 800 --sizes exponential"
+    args += " --machine nfs --machine my.toml --strategy baton"
+    assert study_arguments(question) == args.split()
 
 
-def test_tables_show_cells_orderings_and_losses(forebay, answers):
-    answers("forebay-study", DOCUMENT)
-    ran = forebay("study", "checkpoint", "--ranks", "16")
-    assert ran.code == 0, ran.err
-    for words in (
+def test_tables_show_cells_orderings_and_losses(forebay, fake_program):
+    fake_program("forebay-study", DOCUMENT)
+    completed = forebay("study", "checkpoint", "--ranks", "16")
+    assert completed.code == 0, completed.err
+    for args in (
         "▸395",
         "▸400",
         "one shared file",
@@ -120,38 +124,38 @@ def test_tables_show_cells_orderings_and_losses(forebay, answers):
         "Loss in %",
         "best of pvfs-small",
     ):
-        assert words in ran.out
-    assert "ckpt.pfs.ordering: 4 orderings" in ran.out
-    assert "ckpt.pfs.sweet_spot: 2 machines" in ran.out
+        assert args in completed.out
+    assert "ckpt.pfs.ordering: 4 orderings" in completed.out
+    assert "ckpt.pfs.sweet_spot: 2 machines" in completed.out
 
 
-def test_json_has_everything_and_nothing_else_is_printed(forebay, answers):
-    answers("forebay-study", DOCUMENT)
-    ran = forebay("study", "checkpoint", "--json", "-")
-    assert [row["id"] for row in ran.json["results"]] == [
+def test_json_has_everything_and_nothing_else_is_printed(forebay, fake_program):
+    fake_program("forebay-study", DOCUMENT)
+    completed = forebay("study", "checkpoint", "--json", "-")
+    assert [row["id"] for row in completed.json["results"]] == [
         "ckpt.pfs.ordering",
         "ckpt.pfs.sweet_spot",
     ]
-    assert ran.json["machines"][0]["best"]["writers"] == 4
-    assert len(ran.json["orderings"]) == 4
-    assert ran.json["parameters"]["ranks"] == 16
+    assert completed.json["machines"][0]["best"]["writers"] == 4
+    assert len(completed.json["orderings"]) == 4
+    assert completed.json["parameters"]["ranks"] == 16
 
 
-def test_a_picture_is_drawn(forebay, answers, tmp_path):
-    answers("forebay-study", DOCUMENT)
+def test_tables_are_plotted(forebay, fake_program, tmp_path):
+    fake_program("forebay-study", DOCUMENT)
     file = tmp_path / "cells.png"
     assert forebay("study", "checkpoint", "--plot", file).code == 0
     assert file.read_bytes().startswith(b"\x89PNG")
 
 
-def test_a_size_that_is_none_is_refused(forebay):
-    ran = forebay("study", "checkpoint", "--bytes", "many")
-    assert ran.code == 2
-    assert "--bytes: 'many' is no size" in ran.err
+def test_invalid_size_is_refused(forebay):
+    completed = forebay("study", "checkpoint", "--bytes", "many")
+    assert completed.code == 2
+    assert "--bytes: 'many' is not a size" in completed.err
 
 
 @pytest.mark.parametrize(
-    ("words", "text"),
+    ("args", "text"),
     [
         (("--ranks", "1025"), "'--ranks': 1025 is not in the range 1<=x<=1024"),
         (("--ranks", "0"), "'--ranks': 0 is not in the range 1<=x<=1024"),
@@ -161,47 +165,47 @@ def test_a_size_that_is_none_is_refused(forebay):
         (("--bytes", "1TiB"), "--bytes must be from 8 B to 1 GiB, not '1TiB'"),
     ],
 )
-def test_a_number_out_of_range_is_refused_with_the_range(forebay, libexec, words, text):
-    ran = forebay("study", "checkpoint", *words)
-    assert ran.code == 2
-    assert text in ran.err
+def test_a_number_out_of_range_is_refused_with_the_range(forebay, libexec, args, text):
+    completed = forebay("study", "checkpoint", *args)
+    assert completed.code == 2
+    assert text in completed.err
 
 
 @pytest.mark.skipif(not BUILT, reason="forebay-study is not built; run make build")
 @pytest.mark.parametrize(
     ("option", "most"),
-    [("--ranks", RANKS.max), ("--nodes", RANKS.max), ("--bytes-per-rank", BYTES_MOST)],
+    [("--ranks", RANKS.max), ("--nodes", RANKS.max), ("--bytes-per-rank", BYTES_MAX)],
 )
 def test_the_real_program_has_the_same_ranges(option, most):
-    words = ["checkpoint", "--machine", "nfs", option, str(most + 1)]
+    args = ["checkpoint", "--machine", "nfs", option, str(most + 1)]
     with pytest.raises(NativeError, match=f"{option} must be .* to {most}, not '{most + 1}'"):
-        native.call("forebay-study", words)
+        native.run_program("forebay-study", args)
 
 
 @pytest.mark.skipif(not BUILT, reason="forebay-study is not built; run make build")
-def test_a_machine_that_takes_no_time_is_refused(forebay):
-    ran = forebay("study", "checkpoint", "--machine", "local", "--ranks", "4")
-    assert ran.code == 1
-    assert "machine local: a step takes no time there" in ran.err
+def test_machine_without_costs_is_refused(forebay):
+    completed = forebay("study", "checkpoint", "--machine", "local", "--ranks", "4")
+    assert completed.code == 1
+    assert "machine local: a step takes no time there" in completed.err
 
 
 @pytest.mark.skipif(not BUILT, reason="forebay-study is not built; run make build")
 @pytest.mark.parametrize("ranks", [1, 2, 3])
-def test_the_real_program_plays_few_ranks(forebay, tmp_path, ranks):
+def test_real_program_simulates_few_ranks(forebay, tmp_path, ranks):
     picture = tmp_path / "cells.png"
-    words = ("--ranks", ranks, "--bytes", "64KiB", "--plot", picture)
-    ran = forebay("study", "checkpoint", *words)
-    assert ran.code == 0, ran.err
-    assert "Orderings" not in ran.out
+    args = ("--ranks", ranks, "--bytes", "64KiB", "--plot", picture)
+    completed = forebay("study", "checkpoint", *args)
+    assert completed.code == 0, completed.err
+    assert "Orderings" not in completed.out
     assert picture.exists()
 
 
 @pytest.mark.skipif(not BUILT, reason="forebay-study is not built; run make build")
-def test_the_real_program_plays_machines_and_refuses_others(forebay):
-    ran = forebay("study", "checkpoint", "--ranks", "16", "--bytes", "64KiB", "--json", "-")
-    assert ran.code == 0, ran.err
-    assert len(ran.json["machines"]) == 3
-    assert ran.json["results"][0]["value"] == 4
+def test_real_program_simulates_known_machines_only(forebay):
+    completed = forebay("study", "checkpoint", "--ranks", "16", "--bytes", "64KiB", "--json", "-")
+    assert completed.code == 0, completed.err
+    assert len(completed.json["machines"]) == 3
+    assert completed.json["results"][0]["value"] == 4
     refused = forebay("study", "checkpoint", "--machine", "no-such-machine")
     assert refused.code == 1
     assert "no-such-machine" in refused.err

@@ -1,8 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
 """Independent readers of Cube profiles agree with forebay-cube.
 
-pycubexr is somebody else's program. It knows neither dense indexes nor HISTOGRAM and SCALE_FUNC:
-for those, tarfile and numpy read what docs/formats/cubex.md says.
+pycubexr is an independent program. It supports neither dense indexes nor HISTOGRAM and SCALE_FUNC:
+for those, tarfile and numpy read the format of docs/formats/cubex.md.
 """
 
 import json
@@ -27,8 +27,8 @@ TYPES = {
     "COMPLEX": "2f8", "RATE": "2f8", "TAU_ATOMIC": "u4,4f8", "NDOUBLES(3)": "3f8",
     "HISTOGRAM(2)": "4f8",
 }  # fmt: skip
-ONLY_OURS = ("HISTOGRAM", "SCALE_FUNC")
-STORINGS = {
+UNSUPPORTED_BY_PYCUBEXR = ("HISTOGRAM", "SCALE_FUNC")
+STORAGE_VARIANTS = {
     "plain": [],
     "big": ["--byte-order", "big"],
     "compressed": ["--compress"],
@@ -48,11 +48,11 @@ def cube():
     if not found:
         pytest.skip("forebay-cube is not built: run make build")
 
-    def run(*words):
-        command = [str(word) for word in (found[0] / "forebay-cube", *words)]
-        ran = subprocess.run(command, capture_output=True, timeout=60, check=False)
-        assert ran.returncode == 0, ran.stderr.decode()
-        return json.loads(ran.stdout)
+    def run(*args):
+        command = [str(word) for word in (found[0] / "forebay-cube", *args)]
+        completed = subprocess.run(command, capture_output=True, timeout=60, check=False)
+        assert completed.returncode == 0, completed.stderr.decode()
+        return json.loads(completed.stdout)
 
     return run
 
@@ -62,15 +62,14 @@ def samples() -> list[Path]:
     return sorted((Path(folder) / "cubex").glob("*.cubex")) if folder else []
 
 
-def ours(cube, path: Path, metric: str) -> dict[int, np.ndarray]:
+def read_values(cube, path: Path, metric: str) -> dict[int, np.ndarray]:
     """Values by the id of the call path; one row of numbers for each location."""
     document = cube("values", path, "--metric", metric)
     return {row["cnode"]: row["values"] for row in document["call_paths"]}
 
 
 def numbers(values) -> list:
-    """What pycubexr gives for a row, as lists of plain numbers. Its records have fields, and its
-    complex numbers have parts."""
+    """A row of pycubexr as lists of plain numbers: fields of records, parts of complex numbers."""
     array = np.asarray(getattr(values, "_values", values))
     if array.dtype.names:
         return [list(record) for record in array.tolist()]
@@ -80,7 +79,7 @@ def numbers(values) -> list:
 
 
 def assert_pycubexr_agrees(cube, path: Path, names: list[str]) -> int:
-    """Compares all values of these metrics; returns how many there were."""
+    """Compares all values of these metrics; returns their number."""
     from pycubexr import CubexParser
 
     compared = 0
@@ -88,15 +87,15 @@ def assert_pycubexr_agrees(cube, path: Path, names: list[str]) -> int:
         for name in names:
             metric = parser.get_metric_by_name(name)
             theirs = parser.get_metric_values(metric, allow_full_uint64_values=True)
-            mine = ours(cube, path, name)
-            assert len(mine) == len(parser.all_cnodes())
+            our_values = read_values(cube, path, name)
+            assert len(our_values) == len(parser.all_cnodes())
             for cnode in parser.all_cnodes():
                 if cnode.id in theirs.cnode_indices:
                     expected = numbers(theirs.cnode_values(cnode))
-                    assert mine[cnode.id] == expected, (name, cnode)
+                    assert our_values[cnode.id] == expected, (name, cnode)
                 else:
-                    assert not np.any(np.asarray(mine[cnode.id])), (name, cnode)
-                compared += len(mine[cnode.id])
+                    assert not np.any(np.asarray(our_values[cnode.id])), (name, cnode)
+                compared += len(our_values[cnode.id])
     return compared
 
 
@@ -104,18 +103,22 @@ def names_for_pycubexr(profile: dict) -> list[str]:
     return [
         metric["name"]
         for metric in profile["metrics"]
-        if metric["stored"] and not metric["type"].startswith(ONLY_OURS)
+        if metric["stored"] and not metric["type"].startswith(UNSUPPORTED_BY_PYCUBEXR)
     ]
 
 
 @pytest.mark.parametrize(
     ("name", "storing"),
-    [pair for pair in product(TYPES, STORINGS) if not pair[0].startswith(ONLY_OURS)],
+    [
+        pair
+        for pair in product(TYPES, STORAGE_VARIANTS)
+        if not pair[0].startswith(UNSUPPORTED_BY_PYCUBEXR)
+    ],
 )
 def test_pycubexr_reads_what_we_write(cube, tmp_path, name, storing):
     path = tmp_path / "a.cubex"
     shape = ["--threads", 70, "--metrics", 2, "--cnodes", 15, "--type", name]
-    made = cube("generate", path, *shape, *STORINGS[storing])["profile"]
+    made = cube("generate", path, *shape, *STORAGE_VARIANTS[storing])["profile"]
     assert assert_pycubexr_agrees(cube, path, names_for_pycubexr(made)) == 2 * 15 * 70
 
 
@@ -143,11 +146,11 @@ def test_values_of_samples_are_those_of_pycubexr(cube, path):
         assert assert_pycubexr_agrees(cube, path, names_for_pycubexr(profile)) > 100
 
 
-# tarfile and numpy alone: the page's tables a second time
+# tarfile and numpy alone: a second implementation of the page's tables
 
 
 def rows_of(path: Path, metric: dict) -> tuple[list[int] | None, bytes, str]:
-    """Row numbers (None: dense), rows unpacked one behind the other, and the byte order."""
+    """Row numbers (None: dense), the decompressed rows in order, and the byte order."""
     with tarfile.open(path) as archive:
         index = archive.extractfile(f"{metric['id']}.index").read()
         data = archive.extractfile(f"{metric['id']}.data").read()
@@ -189,8 +192,8 @@ def test_numpy_reads_dense_rows(cube, tmp_path, name, options):
         theirs = np.frombuffer(raw, kind.newbyteorder(order)).reshape(15, 70)
         document = cube("values", path, "--metric", metric["name"])
         for row in document["call_paths"]:
-            mine = [value if isinstance(value, list) else [value] for value in row["values"]]
-            assert mine == [flat(value) for value in theirs[row["row"]]]
+            our_values = [value if isinstance(value, list) else [value] for value in row["values"]]
+            assert our_values == [flat(value) for value in theirs[row["row"]]]
 
 
 def scale_function(raw: bytes, order: str) -> list:
@@ -248,12 +251,12 @@ def test_worked_example_of_the_page_is_read_by_all(cube, tmp_path, packed):
             (tmp_path / "part").write_bytes(content)
             with (tmp_path / "part").open("rb") as part:
                 archive.addfile(member, part)
-    assert ours(cube, path, "m") == {5: [5, -1], 3: [0, 0], 4: [300, 0]}
+    assert read_values(cube, path, "m") == {5: [5, -1], 3: [0, 0], 4: [300, 0]}
     assert assert_pycubexr_agrees(cube, path, ["m"]) == 6
     assert len(header) == 64
 
 
-def test_header_of_the_page_is_that_which_we_write(cube, tmp_path):
+def test_written_header_is_that_of_the_page(cube, tmp_path):
     path = tmp_path / "a.cubex"
     # Two rows that exist: an index of 30 bytes, as in the example.
     cube("generate", path, "--threads", 2, "--metrics", 1, "--cnodes", 3, "--rows", 2)

@@ -1,8 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What `remap` writes, as an independent reader finds it, and what is left when it fails.
+"""Files that `remap` writes, as an independent reader reads them, and files left after a failure.
 
-Expected values are computed here with numpy, from what pycubexr reads of the input: nothing of
-Forebay's evaluator is in them.
+numpy computes expected values from the input as pycubexr reads it, without Forebay's evaluator.
 """
 
 import json
@@ -34,11 +33,11 @@ def program() -> Path:
 
 @pytest.fixture
 def cube(program):
-    def run(*words, code: int = 0) -> dict:
-        command = [str(word) for word in (program, *words)]
-        ran = subprocess.run(command, capture_output=True, timeout=120, check=False)
-        assert ran.returncode == code, ran.stderr.decode()
-        return json.loads(ran.stdout) if code == 0 else json.loads(ran.stderr)["error"]
+    def run(*args, code: int = 0) -> dict:
+        command = [str(word) for word in (program, *args)]
+        completed = subprocess.run(command, capture_output=True, timeout=120, check=False)
+        assert completed.returncode == code, completed.stderr.decode()
+        return json.loads(completed.stdout) if code == 0 else json.loads(completed.stderr)["error"]
 
     return run
 
@@ -55,31 +54,35 @@ def made(cube, tmp_path) -> Path:
 def sample() -> Path:
     folder = os.environ.get("FOREBAY_SAMPLES")
     if not folder:
-        pytest.skip("FOREBAY_SAMPLES does not name a folder of samples")
+        pytest.skip("FOREBAY_SAMPLES does not name a directory of samples")
     return Path(folder) / "cubex/time.p4.cubex"
 
 
 @pytest.fixture
 def ranks(program):
-    """Runs `remap` on several ranks; returns the exit code and what rank 0 printed."""
+    """Runs `remap` on several ranks; returns the exit code, and the document or error of rank 0."""
     launcher = Path(sys.prefix) / "bin/mpiexec"
     together = program.with_name("forebay-cube-mpi")
     if not launcher.exists() or not together.exists():
-        pytest.skip("no MPI: forebay-cube-mpi is not built, or there is no mpiexec")
+        pytest.skip("no MPI: forebay-cube-mpi is not built, or mpiexec is missing")
 
-    def run(count: int, *words) -> tuple[int, dict]:
+    def run(count: int, *args) -> tuple[int, dict]:
         command = ["timeout", "-k", "5", "60", launcher, "-genv", "MPIR_CVAR_POLLS_BEFORE_YIELD"]
-        command += ["10", "-n", count, together, "remap", *words]
-        ran = subprocess.run([str(word) for word in command], capture_output=True, check=False)
-        lines = ran.stderr.decode().splitlines()
+        command += ["10", "-n", count, together, "remap", *args]
+        completed = subprocess.run(
+            [str(word) for word in command], capture_output=True, check=False
+        )
+        lines = completed.stderr.decode().splitlines()
         errors = [json.loads(line)["error"] for line in lines if line.startswith('{"error"')]
-        return ran.returncode, json.loads(ran.stdout) if ran.returncode == 0 else errors[0]
+        return completed.returncode, json.loads(
+            completed.stdout
+        ) if completed.returncode == 0 else errors[0]
 
     return run
 
 
-class Found:
-    """A profile as pycubexr reads it: rows by the place of the call path in its list."""
+class ReferenceProfile:
+    """A profile as pycubexr reads it: rows by the position of the call path in its list."""
 
     def __init__(self, path: Path):
         from pycubexr import CubexParser
@@ -96,7 +99,7 @@ class Found:
         return self.parser.get_metric_by_name(name).metric_type
 
     def stored(self, name: str) -> np.ndarray:
-        """As the file has them; call paths without a row are zero."""
+        """The values of the file; call paths without a row are zero."""
         metric = self.parser.get_metric_by_name(name)
         values = self.parser.get_metric_values(metric, allow_full_uint64_values=True)
         rows = [
@@ -108,8 +111,8 @@ class Found:
             if row is not None
         ]
         result = np.zeros((len(self.cnodes), self.locations), rows[0].dtype)
-        there = [place for place, c in enumerate(self.cnodes) if c.id in values.cnode_indices]
-        result[there] = rows
+        present = [place for place, c in enumerate(self.cnodes) if c.id in values.cnode_indices]
+        result[present] = rows
         return result
 
     def children(self, place: int) -> list[int]:
@@ -159,10 +162,10 @@ def specification(folder: Path, metrics: dict[str, tuple[str, str]]) -> Path:
 
 
 def guarded_quotient(a: np.ndarray, b: np.ndarray) -> np.ndarray:
-    """Division as the page has it: nothing divided by anything is nothing."""
-    most = np.finfo(float).max
+    """Division as the page defines it: 0 / b is 0, also for b = 0."""
+    largest = np.finfo(float).max
     with np.errstate(divide="ignore", invalid="ignore"):
-        return np.where(a == 0, 0.0, np.where(b == 0, np.copysign(most, a), a / b))
+        return np.where(a == 0, 0.0, np.where(b == 0, np.copysign(largest, a), a / b))
 
 
 EXCLUSIVE, INCLUSIVE, POST = "PREDERIVED_EXCLUSIVE", "PREDERIVED_INCLUSIVE", "POSTDERIVED"
@@ -183,7 +186,7 @@ TEN = {
 }
 
 
-def ten_by_hand(found: Found) -> dict[str, np.ndarray]:
+def expected_ten(found: ReferenceProfile) -> dict[str, np.ndarray]:
     time_e, time_i = found.exclusive("time"), found.inclusive("time")
     visits = found.exclusive("visits").astype(float)
     ids = np.array([[cnode.id] for cnode in found.cnodes])
@@ -209,17 +212,17 @@ def test_ten_derived_metrics_are_what_numpy_computes(cube, made, tmp_path, stori
     report = cube("remap", made, "--output", out, "--spec", spec, *storing)
     assert report["computed"]["metrics"] == 10
     assert cube("check", out)["remarks"] == []
-    before, after = Found(made), Found(out)
-    for name, expected in ten_by_hand(before).items():
+    before, after = ReferenceProfile(made), ReferenceProfile(out)
+    for name, expected in expected_ten(before).items():
         np.testing.assert_allclose(after.stored(name), expected, 1e-12, 1e-12, err_msg=name)
     assert after.kind("time_below") == "INCLUSIVE"
     for name in ("visits", "time", "min_time"):
         np.testing.assert_array_equal(after.stored(name), before.stored(name))
 
 
-def test_flavours_are_what_numpy_makes_of_them(cube, made, tmp_path):
+def test_flavors_are_what_numpy_computes(cube, made, tmp_path):
     out = tmp_path / "out.cubex"
-    found = Found(made)
+    found = ReferenceProfile(made)
     names = ["visits", "time", "PAPI_TOT_INS"]
     kinds = {name: found.kind(name) for name in names}
     assert set(kinds.values()) == {"EXCLUSIVE", "INCLUSIVE"}
@@ -227,14 +230,14 @@ def test_flavours_are_what_numpy_makes_of_them(cube, made, tmp_path):
     rests = "\n".join(name for name in names if kinds[name] == "INCLUSIVE")
     report = cube("remap", made, "--output", out, "--inclusive", sums, "--exclusive", rests)
     assert report["converted"]["metrics"] == len(names)
-    after = Found(out)
+    after = ReferenceProfile(out)
     for name in names:
         expected = found.inclusive(name) if name in sums.split("\n") else found.exclusive(name)
         np.testing.assert_allclose(after.stored(name), expected, 1e-12, 1e-12, err_msg=name)
         assert after.kind(name) != kinds[name]
 
 
-def score_p_by_hand(found: Found) -> dict[str, np.ndarray]:
+def expected_score_p(found: ReferenceProfile) -> dict[str, np.ndarray]:
     time_e = found.exclusive("time")
     collective = ("one2all", "all2one", "all2all")
     is_mpi = found.where(lambda r: r.paradigm == "mpi")
@@ -264,14 +267,14 @@ def test_the_specification_of_score_p_gives_what_numpy_computes(cube, sample, tm
     report = cube("remap", sample, "--output", out)
     assert report["specification"]["expressions"] == SCORE_P_EXPRESSIONS
     assert cube("check", out)["remarks"] == []
-    before, after = Found(sample), Found(out)
-    for name, expected in score_p_by_hand(before).items():
+    before, after = ReferenceProfile(sample), ReferenceProfile(out)
+    for name, expected in expected_score_p(before).items():
         np.testing.assert_allclose(after.stored(name), expected, 1e-12, 1e-12, err_msg=name)
 
 
 def test_all_expressions_of_score_p_are_computed(cube, sample, tmp_path):
-    """Parts that the program did not use are switched off by the specification; here they stay on,
-    and what need not be stored is stored."""
+    """The specification disables parts that the program did not use. Here they stay enabled, and
+    optional metrics are stored."""
     with tarfile.open(sample) as archive:
         text = archive.extractfile("remapping.spec").read().decode()
     assert '"VOID"' in text
@@ -283,7 +286,7 @@ def test_all_expressions_of_score_p_are_computed(cube, sample, tmp_path):
     assert report["computed"]["metrics"] == SCORE_P_EXPRESSIONS
     cube("remap", sample, "--output", packed, "--spec", spec, "--compress", "--threads", 3)
     assert cube("diff", out, packed)["ok"]
-    one, two = Found(out), Found(packed)
+    one, two = ReferenceProfile(out), ReferenceProfile(packed)
     names = [m["name"] for m in report["profile"]["metrics"] if m["origin"] != "none"]
     assert len(names) > SCORE_P_EXPRESSIONS
     for name in names:
@@ -293,36 +296,38 @@ def test_all_expressions_of_score_p_are_computed(cube, sample, tmp_path):
 @pytest.mark.parametrize("storing", [[], ["--compress"], ["--compress", "--memory", "1MiB"]])
 @pytest.mark.parametrize("count", [1, 2, 3, 7])
 def test_ranks_write_the_same_bytes_as_one_process(cube, ranks, tmp_path, count, storing):
-    made = tmp_path / "in.cubex"  # more than one round where --memory is small
+    made = tmp_path / "in.cubex"  # more than one round if --memory is small
     cube("generate", made, "--threads", 700, "--metrics", 11, "--cnodes", 60)
     alone, together = tmp_path / "alone.cubex", tmp_path / "together.cubex"
-    words = ["--spec", specification(tmp_path, TEN), *storing]
-    cube("remap", made, "--output", alone, *words)
-    code, report = ranks(count, made, "--output", together, *words, "--threads", 2)
+    args = ["--spec", specification(tmp_path, TEN), *storing]
+    cube("remap", made, "--output", alone, *args)
+    code, report = ranks(count, made, "--output", together, *args, "--threads", 2)
     assert (code, report["ranks"]) == (0, count)
     assert together.read_bytes() == alone.read_bytes()
     beyond = report["written_bytes"] - together.stat().st_size
-    assert 0 <= beyond < 4096, "each byte once; written directly, the last block is a whole one"
+    assert 0 <= beyond < 4096, (
+        "each byte once; a direct write extends the last block to its full size"
+    )
 
 
-def test_what_ranks_compress_another_reader_finds(cube, made, ranks, tmp_path):
+def test_another_reader_reads_rows_compressed_by_ranks(cube, made, ranks, tmp_path):
     out = tmp_path / "out.cubex"
     spec = specification(tmp_path, TEN)
     code, report = ranks(3, made, "--output", out, "--spec", spec, "--compress")
     assert (code, report["computed"]["metrics"]) == (0, 10)
     assert cube("check", out)["remarks"] == []
-    after = Found(out)
-    for name, expected in ten_by_hand(Found(made)).items():
+    after = ReferenceProfile(out)
+    for name, expected in expected_ten(ReferenceProfile(made)).items():
         np.testing.assert_allclose(after.stored(name), expected, 1e-12, 1e-12, err_msg=name)
 
 
-def test_ranks_agree_on_an_error_and_leave_nothing(cube, made, ranks, tmp_path):
+def test_ranks_agree_on_an_error_and_leave_no_file(cube, made, ranks, tmp_path):
     out = tmp_path / "out.cubex"
     out.write_bytes(b"as it was")
     before = sorted(tmp_path.iterdir())
     code, error = ranks(3, made, "--output", out, "--select", "nope")
     assert (code != 0, error["class"]) == (True, "not-found")
-    # A row that only one of them reads is damaged.
+    # A row that only one rank reads is damaged.
     cube("generate", made, "--threads", 70, "--metrics", 1, "--cnodes", 40, "--compress")
     metric = cube("info", made)["profile"]["metrics"][0]
     content = bytearray(made.read_bytes())
@@ -377,17 +382,17 @@ def test_a_disk_that_fills_up_leaves_the_old_file_alone(cube, small_disk, tmp_pa
     assert out.read_bytes() == b"as it was"
 
 
-def test_killed_while_it_writes_there_is_no_file_of_the_name(cube, program, tmp_path):
+def test_killed_remap_leaves_no_file_of_the_name(cube, program, tmp_path):
     large, out = tmp_path / "large.cubex", tmp_path / "out.cubex"
     cube("generate", large, "--threads", 4000)
-    # The hardest level takes a second or so.
-    words = ["remap", large, "--output", out, "--compress", "--level", "9", "--progress"]
+    # The highest level takes about a second.
+    args = ["remap", large, "--output", out, "--compress", "--level", "9", "--progress"]
     with subprocess.Popen(
-        [str(word) for word in (program, *words)], stdout=subprocess.PIPE, stderr=subprocess.PIPE
+        [str(word) for word in (program, *args)], stdout=subprocess.PIPE, stderr=subprocess.PIPE
     ) as child:
         step = json.loads(child.stderr.readline())
         os.kill(child.pid, signal.SIGKILL)
-        assert child.wait(timeout=60) == -signal.SIGKILL, "it was done before it could be killed"
+        assert child.wait(timeout=60) == -signal.SIGKILL, "it ended before it could be killed"
     assert step["progress"] < step["total"]
     assert not out.exists()
     assert list(tmp_path.glob("out.cubex.tmp-*"))
@@ -395,20 +400,18 @@ def test_killed_while_it_writes_there_is_no_file_of_the_name(cube, program, tmp_
     assert cube("diff", large, out)["ok"]
 
 
-def test_ranks_that_are_ended_while_they_compress_leave_no_file_of_the_name(
-    cube, ranks, program, tmp_path
-):
+def test_terminated_ranks_leave_no_file_of_the_name(cube, ranks, program, tmp_path):
     large, out = tmp_path / "large.cubex", tmp_path / "out.cubex"
     cube("generate", large, "--threads", 9000)
-    words = ["remap", large, "--output", out, "--compress", "--level", "9", "--memory", "1MiB"]
+    args = ["remap", large, "--output", out, "--compress", "--level", "9", "--memory", "1MiB"]
     command = [Path(sys.prefix) / "bin/mpiexec", "-n", "2", program.with_name("forebay-cube-mpi")]
-    command += [*words, "--threads", "1", "--progress"]
+    command += [*args, "--threads", "1", "--progress"]
     with subprocess.Popen(
         [str(word) for word in command], stdout=subprocess.PIPE, stderr=subprocess.PIPE
     ) as child:
         step = json.loads(child.stderr.readline())
         child.terminate()
-        assert child.wait(timeout=60) != 0, "it was done before it could be ended"
+        assert child.wait(timeout=60) != 0, "it ended before it could be terminated"
     assert step["progress"] < step["total"]
     assert not out.exists()
     assert list(tmp_path.glob("out.cubex.tmp-*"))

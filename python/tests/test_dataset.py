@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""`forebay ls|verify|repair|diff` on real datasets, whole and with every kind of damage."""
+"""`forebay ls|verify|repair|diff` on real datasets, intact and with every kind of damage."""
 
 import shutil
 
@@ -16,7 +16,7 @@ def cut_in_half(path):
 
 
 def old_header(path):
-    """As when a program died that had begun to write over an older file."""
+    """Creates the header that a program leaves which died while it overwrote an older file."""
     path.write_bytes((path.parent / OLD).read_bytes()[:4096] + path.read_bytes()[4096:])
 
 
@@ -24,7 +24,8 @@ def index_at(path):
     return path.read_bytes().index(b"FbyIndex")
 
 
-# What is done; the file that verify names; the step and field; whether repair makes it whole.
+# The damage; the file and step that verify names; whether it names a field; whether repair
+# restores the dataset.
 DAMAGES = {
     "bit of data": (lambda run, d: d.flip(run / NEW, BLOCKS_AT), NEW, 30, True, False),
     "bytes overwritten": (lambda run, d: d.write(run / NEW, BLOCKS_AT, b"\0" * 8), NEW, 30, True,
@@ -58,30 +59,30 @@ def test_ls_shows_parts_of_a_step(samples, forebay):
     assert "(3, 4)" in out
 
 
-def test_ls_tells_damage(samples, forebay):
+def test_ls_reports_damage(samples, forebay):
     (samples / "run.fb" / NEW).unlink()
-    ran = forebay("ls", samples / "run.fb")
-    assert ran.code == 1
-    assert f"1, in {NEW}" in ran.out
+    completed = forebay("ls", samples / "run.fb")
+    assert completed.code == 1
+    assert f"1, in {NEW}" in completed.out
     assert forebay("ls", samples / "run.fb", "--step", 10).code == 0
 
 
-def test_ls_says_which_steps_there_are(samples, forebay):
-    ran = forebay("ls", samples / "run.fb", "--step", 15)
-    assert ran.code == 1
-    assert "step 15" in ran.err
+def test_ls_of_a_missing_step_is_an_error(samples, forebay):
+    completed = forebay("ls", samples / "run.fb", "--step", 15)
+    assert completed.code == 1
+    assert "step 15" in completed.err
 
 
-def test_a_folder_that_is_no_dataset_is_an_error(forebay, samples, tmp_path):
+def test_directory_that_is_not_a_dataset_is_an_error(forebay, samples, tmp_path):
     for word in ("ls", "verify"):
         assert forebay(word, tmp_path).code == 1
     assert forebay("verify", tmp_path).out == ""
 
 
-def test_verify_of_whole_datasets(samples, forebay):
+def test_verify_of_intact_datasets(samples, forebay):
     for name in ("run.fb", "other.fb", "packed.fb", "grid.fb", "types.fb"):
-        ran = forebay("verify", samples / name)
-        assert (ran.code, "no damage" in ran.out) == (0, True), ran.out
+        completed = forebay("verify", samples / name)
+        assert (completed.code, "no damage" in completed.out) == (0, True), completed.out
 
 
 def test_verify_of_one_step(samples, forebay, damage):
@@ -95,10 +96,12 @@ def test_every_damage_is_found_and_named(samples, forebay, damage, name):
     do, file, step, has_field, _ = DAMAGES[name]
     run = samples / "run.fb"
     do(run, damage)
-    ran = forebay("verify", run, "--json", "-")
-    assert ran.code == 1
-    named = [one for one in ran.json["findings"] if one["file"] == file and one["step"] == step]
-    assert named, ran.out
+    completed = forebay("verify", run, "--json", "-")
+    assert completed.code == 1
+    named = [
+        one for one in completed.json["findings"] if one["file"] == file and one["step"] == step
+    ]
+    assert named, completed.out
     if has_field:
         # Part 1 is empty, so part 3 is the first with bytes in this file.
         assert (named[0]["field"], named[0]["key"]) == ("pressure", 3)
@@ -107,7 +110,7 @@ def test_every_damage_is_found_and_named(samples, forebay, damage, name):
 
 
 @pytest.mark.parametrize("name", DAMAGES)
-def test_repair_makes_whole_what_tables_allow(samples, forebay, damage, name):
+def test_repair_restores_tables_and_headers(samples, forebay, damage, name):
     do, _, _, _, is_repaired = DAMAGES[name]
     run = samples / "run.fb"
     do(run, damage)
@@ -119,42 +122,46 @@ def test_repair_makes_whole_what_tables_allow(samples, forebay, damage, name):
     assert forebay("verify", run, "--step", 10).code == 0
 
 
-def test_a_step_that_nobody_published_is_not_there(samples, forebay):
+def test_unpublished_step_is_not_listed(samples, forebay):
     run = samples / "killed.fb"
     steps = forebay("ls", run, "--json", "-").json["steps"]
     assert [step["step"] for step in steps] == [10, 20]
     assert forebay("verify", run).code == 0
 
 
-def test_repair_of_a_whole_dataset_changes_nothing(samples, forebay):
+def test_repair_of_an_intact_dataset_changes_nothing(samples, forebay):
     assert "nothing to repair" in forebay("repair", samples / "run.fb").out
 
 
-def test_repair_says_what_came_back(samples, forebay):
+def test_repair_without_commits_lists_each_step(samples, forebay):
     (samples / "run.fb" / COMMITS).unlink()
-    ran = forebay("repair", samples / "run.fb")
-    assert ran.code == 0
-    assert ran.out.count("recovered") == 3
+    completed = forebay("repair", samples / "run.fb")
+    assert completed.code == 0
+    assert completed.out.count("recovered") == 3
 
 
-def test_repair_leaves_out_a_step_that_is_not_whole(samples, forebay, damage):
+def test_repair_leaves_out_a_damaged_step(samples, forebay, damage):
     (samples / "run.fb" / COMMITS).unlink()
     damage.flip(samples / "run.fb" / NEW, BLOCKS_AT)
-    ran = forebay("repair", samples / "run.fb", "--json", "-")
-    assert ran.code == 1
-    assert [step["fate"] for step in ran.json["steps"]] == ["recovered", "recovered", "left-out"]
+    completed = forebay("repair", samples / "run.fb", "--json", "-")
+    assert completed.code == 1
+    assert [step["outcome"] for step in completed.json["steps"]] == [
+        "recovered",
+        "recovered",
+        "left-out",
+    ]
 
 
 def test_diff_of_a_copy(samples, forebay, tmp_path):
     shutil.copytree(samples / "run.fb", tmp_path / "copy.fb")
-    ran = forebay("diff", samples / "run.fb", tmp_path / "copy.fb", "--json", "-")
-    assert (ran.code, ran.json["blocks_by_checksum"]) == (0, 10)
+    completed = forebay("diff", samples / "run.fb", tmp_path / "copy.fb", "--json", "-")
+    assert (completed.code, completed.json["blocks_by_checksum"]) == (0, 10)
 
 
 def test_diff_names_fields_and_parts(samples, forebay):
-    ran = forebay("diff", samples / "run.fb", samples / "other.fb", "--json", "-")
-    assert ran.code == 1
-    pressure, velocity = ran.json["fields"]
+    completed = forebay("diff", samples / "run.fb", samples / "other.fb", "--json", "-")
+    assert completed.code == 1
+    pressure, velocity = completed.json["fields"]
     assert pressure["blocks"][0] == {
         "kind": "values", "key": 0, "elements": 1, "first_element": 10, "absolute_max": 0.5,
         "relative_max": pytest.approx(0.5 / 30001.75),
@@ -169,26 +176,26 @@ def test_diff_of_chosen_steps_and_fields(samples, forebay):
     run, other = samples / "run.fb", samples / "other.fb"
     assert forebay("diff", run, other, "--step", "20").code == 0
     assert forebay("diff", run, run, "--step", "10:20").code == 1
-    ran = forebay("diff", run, other, "--field", "velocity", "--json", "-")
-    assert [field["name"] for field in ran.json["fields"]] == ["velocity"]
+    completed = forebay("diff", run, other, "--field", "velocity", "--json", "-")
+    assert [field["name"] for field in completed.json["fields"]] == ["velocity"]
     assert forebay("diff", run, other, "--step", "x").code == 2
 
 
 @pytest.mark.parametrize("steps", ["{}", "1:{}", "{}:1"])
 @pytest.mark.parametrize("step", [2**64, 10**22, "9" * 5000])
-def test_a_step_above_all_is_refused_by_the_options_name(forebay, libexec, steps, step):
-    ran = forebay("diff", "a", "b", "--step", steps.format(step))
-    assert ran.code == 2
-    assert "'--step'" in ran.err
-    assert "left" not in ran.err
+def test_step_beyond_the_maximum_is_an_error_with_the_option(forebay, libexec, steps, step):
+    completed = forebay("diff", "a", "b", "--step", steps.format(step))
+    assert completed.code == 2
+    assert "'--step'" in completed.err
+    assert "left" not in completed.err
 
 
-def test_the_greatest_step_is_one_that_is_not_there(samples, forebay):
-    ran = forebay("diff", samples / "run.fb", samples / "run.fb", "--step", 2**64 - 1)
-    assert (ran.code, str(2**64 - 1) in ran.err) == (1, True)
+def test_largest_step_number_is_accepted(samples, forebay):
+    completed = forebay("diff", samples / "run.fb", samples / "run.fb", "--step", 2**64 - 1)
+    assert (completed.code, str(2**64 - 1) in completed.err) == (1, True)
 
 
-def test_brackets_in_names_are_no_markup(forebay, answers):
+def test_brackets_in_names_are_not_markup(forebay, fake_program):
     name = "f[abi:cxx11](int) [/a]"
     step = {"step": 1, "time_ns": 2**63, "raw_bytes": 8, "stored_bytes": 8, "files": 1,
             "writers": 1, "strategy": "serial"}  # fmt: skip
@@ -200,13 +207,13 @@ def test_brackets_in_names_are_no_markup(forebay, answers):
         "path": "a", "dataset": "0", "file_bytes": 1, "steps": [step],
         "step": step | {"fields": [field]}, "damages": [{"path": name, "message": name}],
     }  # fmt: skip
-    answers("forebay-dataset", listing | {"ok": False}, exit_code=3)
-    ran = forebay("ls", "a")
-    assert (ran.code, ran.out.count(name)) == (1, 2)
+    fake_program("forebay-dataset", listing | {"ok": False}, exit_code=3)
+    completed = forebay("ls", "a")
+    assert (completed.code, completed.out.count(name)) == (1, 2)
     side = {"path": "a", "step": 1}
     found = {"name": name, "kind": "definition", "blocks": []}
     sides = {"left": side, "right": side}
     difference = sides | {"ok": False, "blocks_compared": 1, "fields": [found]}
-    answers("forebay-dataset", difference, exit_code=3)
-    ran = forebay("diff", "a", "b")
-    assert (ran.code, ran.out.count(name)) == (1, 1)
+    fake_program("forebay-dataset", difference, exit_code=3)
+    completed = forebay("diff", "a", "b")
+    assert (completed.code, completed.out.count(name)) == (1, 1)

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Other people's programs read what datasets hold: zarr and xarray in place, h5py from a copy."""
+"""Independent programs read datasets: zarr and xarray in place, h5py from a copy."""
 
 import errno
 import json
@@ -14,14 +14,14 @@ ZSTD_PIECE = 2**20
 
 @pytest.fixture
 def opened(tmp_path, forebay):
-    """opened(dataset, options): the references that are exported, as a group of zarr."""
+    """opened(dataset, options) exports references; returns them as a group of zarr."""
     zarr = pytest.importorskip("zarr", reason="zarr is not installed")
     fsspec = pytest.importorskip("fsspec", reason="fsspec is not installed")
 
     def make(dataset, *options):
         file = tmp_path / "refs.json"
-        ran = forebay("export", dataset, "--kerchunk", file, *options)
-        assert ran.code == 0, ran.err
+        completed = forebay("export", dataset, "--kerchunk", file, *options)
+        assert completed.code == 0, completed.err
         system = fsspec.filesystem(
             "reference",
             fo=str(file),
@@ -37,20 +37,20 @@ def opened(tmp_path, forebay):
 
 @pytest.fixture
 def copied(tmp_path, forebay):
-    """copied(dataset, options): the HDF5 file that is exported, open."""
+    """copied(dataset, options) exports a copy; returns the open HDF5 file."""
     h5py = pytest.importorskip("h5py", reason="h5py is not installed")
 
     def make(dataset, *options):
         file = tmp_path / "out.h5"
-        ran = forebay("export", dataset, "--hdf5", file, *options)
-        assert ran.code == 0, ran.err
+        completed = forebay("export", dataset, "--hdf5", file, *options)
+        assert completed.code == 0, completed.err
         return h5py.File(file)
 
     return make
 
 
 def expected(step: int, part: int, dtype: str, dimensions: int):
-    """The values that dataset_samples gives a part."""
+    """The values of a part, as dataset_samples writes them."""
     rows = 0 if part == 1 else 100 + 37 * part
     shape = (rows,) if dimensions == 1 else (rows, 3)
     values = step * 1000 + part + numpy.arange(numpy.prod(shape)) / 8
@@ -70,7 +70,7 @@ def test_parts_are_the_same(samples, request, reader, options, step):
 
 
 def test_parts_of_a_field_can_be_listed(samples, forebay, tmp_path):
-    """As xarray does: each name of a dimension has one size."""
+    """xarray lists them. Each name of a dimension has one size."""
     zarr = pytest.importorskip("zarr", reason="zarr is not installed")
     file = tmp_path / "refs.json"
     assert forebay("export", samples / "run.fb", "--kerchunk", file).code == 0
@@ -91,7 +91,7 @@ UNICODE = "Größe 速度%2Fx"
 
 
 def patterned(name: str, part: int, shape: tuple, order: str = "<"):
-    """The values that dataset_samples gives a part of types.fb."""
+    """The values of a part of types.fb, as dataset_samples writes them."""
     dtype = numpy.dtype("uint8" if name == "bytes" else name).newbyteorder(order)
     count = int(numpy.prod(shape, dtype=int)) * dtype.itemsize
     place = 1000 * (TYPES.index(name) + 1) + 100 * part + numpy.arange(count)
@@ -137,14 +137,13 @@ def test_xarray_opens_fields_of_all_types(samples, by_xarray, step):
 
 @pytest.fixture
 def by_xarray(tmp_path, forebay):
-    """by_xarray(group, dataset, options): the references that are exported, as the guide opens
-    them."""
+    """by_xarray(group, dataset, options) exports references and opens them as the guide does."""
     import xarray
 
     def make(group, dataset, *options):
         file = tmp_path / "refs.json"
-        ran = forebay("export", dataset, "--kerchunk", file, *options)
-        assert ran.code == 0, ran.err
+        completed = forebay("export", dataset, "--kerchunk", file, *options)
+        assert completed.code == 0, completed.err
         where = {"fo": str(file), "remote_protocol": "file", "skip_instance_cache": True}
         return xarray.open_zarr("reference://", group=group, zarr_format=2, storage_options=where)
 
@@ -183,15 +182,15 @@ def test_global_arrays_are_the_same(samples, request, reader, field, shape):
 
 @pytest.mark.parametrize("reader", ["opened", "copied"])
 def test_several_fields_may_be_named(samples, request, reader):
-    words = ("--field", "slabs", "--field", "temperature")
-    root = request.getfixturevalue(reader)(samples / "grid.fb", *words)
+    args = ("--field", "slabs", "--field", "temperature")
+    root = request.getfixturevalue(reader)(samples / "grid.fb", *args)
     assert sorted(root.keys()) == ["slabs", "temperature"]
 
 
-def test_an_unknown_field_is_answered_with_all_fields(samples, forebay, tmp_path):
-    ran = forebay("export", samples / "grid.fb", "--kerchunk", tmp_path / "r", "--field", "x")
-    assert ran.code == 1
-    assert "step 1 has no field x; it has a/b, odd, short, slabs, temperature" in ran.err
+def test_unknown_field_is_an_error_with_all_fields(samples, forebay, tmp_path):
+    completed = forebay("export", samples / "grid.fb", "--kerchunk", tmp_path / "r", "--field", "x")
+    assert completed.code == 1
+    assert "step 1 has no field x; it has a/b, odd, short, slabs, temperature" in completed.err
 
 
 def test_pieces_that_are_packed_are_read_in_place(samples, opened):
@@ -200,7 +199,7 @@ def test_pieces_that_are_packed_are_read_in_place(samples, opened):
     assert not zeros[:].any()
 
 
-def test_a_copy_has_what_references_cannot_say(samples, copied):
+def test_copy_has_layouts_that_references_cannot_express(samples, copied):
     mixed = copied(samples / "packed.fb")["mixed/0"]
     assert not mixed[:ZSTD_PIECE].any()
     assert len(numpy.unique(mixed[ZSTD_PIECE:])) == 256
@@ -215,28 +214,28 @@ def test_a_copy_has_what_references_cannot_say(samples, copied):
         ("packed.fb mixed", "pieces of part 0 are stored in different ways"),
     ],
 )
-def test_what_zarr_cannot_read_is_refused(samples, forebay, tmp_path, place, why):
+def test_layout_that_zarr_cannot_read_is_refused(samples, forebay, tmp_path, place, why):
     file = tmp_path / "refs.json"
     name, field = place.split()
-    ran = forebay("export", samples / name, "--kerchunk", file, "--field", field)
-    assert ran.code == 1
-    assert f"field {field}: {why}; --hdf5 copies it" in ran.err
+    completed = forebay("export", samples / name, "--kerchunk", file, "--field", field)
+    assert completed.code == 1
+    assert f"field {field}: {why}; --hdf5 copies it" in completed.err
     assert not list(tmp_path.glob("refs*"))
 
 
 def test_damage_leaves_no_copy(samples, forebay, damage, tmp_path):
     damage.flip(samples / "run.fb" / "data-000002.00001", 4096 + 900)
-    ran = forebay("export", samples / "run.fb", "--hdf5", tmp_path / "out.h5")
-    assert ran.code == 1
+    completed = forebay("export", samples / "run.fb", "--hdf5", tmp_path / "out.h5")
+    assert completed.code == 1
     for text in ("step 30", "field ", "part ", "data-000002.00001", "forebay verify"):
-        assert text in ran.err
+        assert text in completed.err
     assert not list(tmp_path.glob("out.h5*"))
 
 
-def test_a_copy_says_how_much_it_copied(samples, forebay, tmp_path):
+def test_copy_reports_copied_bytes(samples, forebay, tmp_path):
     file = tmp_path / "out.h5"
-    ran = forebay("export", samples / "grid.fb", "--hdf5", file, "--json", "-")
-    assert json.loads(ran.out) == {
+    completed = forebay("export", samples / "grid.fb", "--hdf5", file, "--json", "-")
+    assert json.loads(completed.out) == {
         "path": str(samples / "grid.fb"),
         "output": str(file),
         "step": 1,
@@ -247,7 +246,7 @@ def test_a_copy_says_how_much_it_copied(samples, forebay, tmp_path):
     }
 
 
-def test_a_copy_is_made_where_no_file_can_be_locked(samples, forebay, tmp_path, monkeypatch):
+def test_copy_works_without_file_locks(samples, forebay, tmp_path, monkeypatch):
     """As on NFS without a lock daemon, where flock() fails with ENOLCK."""
     h5py = pytest.importorskip("h5py", reason="h5py is not installed")
     real = h5py.File
@@ -260,8 +259,8 @@ def test_a_copy_is_made_where_no_file_can_be_locked(samples, forebay, tmp_path, 
     file = tmp_path / "out.h5"
     with monkeypatch.context() as patched:
         patched.setattr(h5py, "File", without_locks)
-        ran = forebay("export", samples / "grid.fb", "--hdf5", file)
-    assert ran.code == 0, ran.err
+        completed = forebay("export", samples / "grid.fb", "--hdf5", file)
+    assert completed.code == 0, completed.err
     with h5py.File(file) as copied:
         assert copied.attrs["step"] == 1
 
@@ -273,7 +272,7 @@ def test_one_target_is_needed(samples, forebay, tmp_path):
 
 
 @pytest.mark.parametrize("target", ["--kerchunk", "--hdf5"])
-def test_standard_output_is_no_target(forebay, target):
+def test_standard_output_is_refused_as_target(forebay, target):
     assert forebay("export", "run.fb", target, "-").code == 2
 
 
@@ -285,9 +284,9 @@ BLOCK = {"field": 0, "part": 0, "shape": [8], "bytes": 8}
 @pytest.mark.parametrize("lines", [[], [HEAD], [HEAD, BLOCK]])
 def test_a_stream_that_ends_too_early_is_an_error(forebay, fake, tmp_path, lines):
     fake("forebay-dataset", "\n".join(f"print({json.dumps(json.dumps(one))})" for one in lines))
-    ran = forebay("export", "run.fb", "--hdf5", tmp_path / "out.h5")
-    assert ran.code == 1
-    assert "forebay-dataset" in ran.err
+    completed = forebay("export", "run.fb", "--hdf5", tmp_path / "out.h5")
+    assert completed.code == 1
+    assert "forebay-dataset" in completed.err
     assert not list(tmp_path.glob("out*"))
 
 

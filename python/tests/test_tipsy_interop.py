@@ -1,8 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
 """Independent readers and writers of Tipsy agree with forebay-tipsy, in both directions.
 
-pytipsy and pynbody are other people's programs; numpy reads the records a third way, straight from
-the table of docs/formats/tipsy.md.
+pytipsy and pynbody are independent programs. numpy reads the records a third way, directly from the
+table of docs/formats/tipsy.md.
 """
 
 import json
@@ -48,15 +48,15 @@ def program() -> Path:
 def tipsy(program):
     """Runs a command of the program; returns its document."""
 
-    def run(*words, exit_code=0):
-        ran = subprocess.run(
-            [str(word) for word in (program, *words)],
+    def run(*args, exit_code=0):
+        completed = subprocess.run(
+            [str(word) for word in (program, *args)],
             capture_output=True,
             timeout=60,
             check=False,
         )
-        assert ran.returncode == exit_code, ran.stderr.decode()
-        return json.loads(ran.stdout)
+        assert completed.returncode == exit_code, completed.stderr.decode()
+        return json.loads(completed.stdout)
 
     return run
 
@@ -69,7 +69,7 @@ def record_type(family: str, precision: str, order: str) -> np.dtype:
 
 
 def read_with_numpy(path: Path, precision="single", order="standard", header_bytes=32):
-    """The records of a file with COUNTS, by family, in the order of this machine."""
+    """The records of a file with COUNTS, by family, in the byte order of this machine."""
     families = {}
     offset = header_bytes
     for family, count in COUNTS.items():
@@ -124,19 +124,19 @@ def test_pytipsy_reads_what_we_write(tipsy, tmp_path, order, header_bytes):
         assert_pytipsy_agrees(theirs, ours[family], family)
 
 
-def random_catalogues():
-    """What wtipsy takes: a dict of columns for each family."""
+def random_catalogs():
+    """The input of wtipsy: a dict of columns for each family."""
     random = np.random.default_rng(8)
     for family, count in COUNTS.items():
         names = [PYTIPSY_NAMES[family].get(name, name) for name in TAILS[family]]
         columns = ["x", "y", "z", "vx", "vy", "vz", *names]
-        catalogue = {name: random.normal(3, 2, count).astype("f4") for name in columns}
-        catalogue["mass"] = random.uniform(0.5, 2, count).astype("f4")
-        yield catalogue
+        catalog = {name: random.normal(3, 2, count).astype("f4") for name in columns}
+        catalog["mass"] = random.uniform(0.5, 2, count).astype("f4")
+        yield catalog
 
 
-def columns_of(catalogues, *names) -> np.ndarray:
-    rows = [[catalogue[name] for name in names] for catalogue in catalogues]
+def columns_of(catalogs, *names) -> np.ndarray:
+    rows = [[catalog[name] for name in names] for catalog in catalogs]
     return np.concatenate([np.array(row).T for row in rows]).astype("f8")
 
 
@@ -145,8 +145,8 @@ def test_we_read_what_pytipsy_writes(tipsy, tmp_path, order):
     pytipsy = pytest.importorskip("pytipsy")
     path = tmp_path / "theirs"
     header = {"time": 0.75, "n": 1000, "ndim": 3, "ngas": 300, "ndark": 500, "nstar": 200}
-    catalogues = list(random_catalogues())
-    pytipsy.wtipsy(str(path), header, *catalogues, STANDARD=order == "standard")
+    catalogs = list(random_catalogs())
+    pytipsy.wtipsy(str(path), header, *catalogs, STANDARD=order == "standard")
 
     snapshot = tipsy("info", path)["snapshot"]
     assert snapshot["byte_order"] == order
@@ -154,30 +154,30 @@ def test_we_read_what_pytipsy_writes(tipsy, tmp_path, order):
     assert snapshot["time"] == 0.75
     assert snapshot["precision"] == "single"
     assert snapshot["counts"] == COUNTS | {"total": 1000}
-    check_sums(tipsy("analyse", path, "--tasks", "17"), catalogues)
+    check_sums(tipsy("analyze", path, "--tasks", "17"), catalogs)
     ranges = tipsy("check", path)["ranges"]
-    for family, catalogue in zip(COUNTS, catalogues, strict=True):
-        assert ranges[family]["phi"] == [catalogue["phi"].min(), catalogue["phi"].max()]
-        assert ranges[family]["velocity"][1] == [catalogue["vy"].min(), catalogue["vy"].max()]
+    for family, catalog in zip(COUNTS, catalogs, strict=True):
+        assert ranges[family]["phi"] == [catalog["phi"].min(), catalog["phi"].max()]
+        assert ranges[family]["velocity"][1] == [catalog["vy"].min(), catalog["vy"].max()]
 
 
-def check_sums(document, catalogues):
-    """The analysis against weighted means of numpy."""
-    mass = columns_of(catalogues, "mass")[:, 0]
-    position = columns_of(catalogues, "x", "y", "z")
-    velocity = columns_of(catalogues, "vx", "vy", "vz")
+def check_sums(document, catalogs):
+    """Compares the analysis with weighted means of numpy."""
+    mass = columns_of(catalogs, "mass")[:, 0]
+    position = columns_of(catalogs, "x", "y", "z")
+    velocity = columns_of(catalogs, "vx", "vy", "vz")
     mean = np.average(velocity, axis=0, weights=mass)
     axes = np.sqrt(np.average((velocity - mean) ** 2, axis=0, weights=mass))
-    centre = np.average(position, axis=0, weights=mass)
+    center = np.average(position, axis=0, weights=mass)
     np.testing.assert_allclose(document["mass"], mass.sum(), rtol=1e-12)
-    np.testing.assert_allclose(document["centre_of_mass"], centre, rtol=1e-11)
+    np.testing.assert_allclose(document["center_of_mass"], center, rtol=1e-11)
     np.testing.assert_allclose(document["mean_velocity"], mean, rtol=1e-11)
     np.testing.assert_allclose(document["velocity_dispersion"]["axes"], axes, rtol=1e-11)
     total = document["velocity_dispersion"]["total"]
     np.testing.assert_allclose(total, np.sqrt((axes**2).sum()), rtol=1e-11)
 
 
-# pynbody: every precision, 32-byte headers; told of precision by a parameter file
+# pynbody: every precision, 32-byte headers; a parameter file sets the precision
 
 
 PYNBODY_NAMES = {"hsmooth": "eps"}
@@ -191,8 +191,8 @@ def pynbody():
 
 
 def load_with_pynbody(pynbody, path: Path, precision: str):
-    """A folder of its own for each file, because any *.param beside it changes how it is read. A
-    switch is left out to turn it off: pynbody takes the text "0" for true."""
+    """Each file needs a separate directory, because any *.param beside it changes how it is read.
+    Omission turns a switch off, as pynbody treats the text "0" as true."""
     position, velocity, _ = PRECISIONS[precision]
     lines = ["dKpcUnit = 1", "dMsolUnit = 1"]
     lines += ["bDoublePos = 1"] if position == "f8" else []
@@ -222,10 +222,10 @@ def test_our_sums_are_those_of_pynbody(tipsy, pynbody, tmp_path, precision):
     path = tmp_path / "ours"
     generate(tipsy, path, *PRECISIONS[precision][2])
     theirs = load_with_pynbody(pynbody, path, precision)
-    document = tipsy("analyse", path)
+    document = tipsy("analyze", path)
     mass = np.asarray(theirs["mass"], "f8")
-    centre = np.average(np.asarray(theirs["pos"], "f8"), axis=0, weights=mass)
-    np.testing.assert_allclose(document["centre_of_mass"], centre, atol=1e-10)
+    center = np.average(np.asarray(theirs["pos"], "f8"), axis=0, weights=mass)
+    np.testing.assert_allclose(document["center_of_mass"], center, atol=1e-10)
     np.testing.assert_allclose(document["mass"], mass.sum(), rtol=1e-12)
 
 
@@ -237,10 +237,10 @@ def test_profile_is_that_of_a_histogram(tipsy, tmp_path, precision, order):
     path = tmp_path / "ours"
     options = PRECISIONS[precision][2]
     generate(tipsy, path, "--byte-order", order, *options)
-    profile = tipsy("analyse", path, *options, "--tasks", "33")["profile"]
+    profile = tipsy("analyze", path, *options, "--tasks", "33")["profile"]
     families = read_with_numpy(path, precision, order).values()
     position = np.concatenate([family["pos"].astype("f8") for family in families])
-    radius = np.linalg.norm(position - profile["centre"], axis=1)
+    radius = np.linalg.norm(position - profile["center"], axis=1)
     edges = [shell["inner"] for shell in profile["shells"]] + [profile["outside"]["radius"]]
     expected = np.histogram(radius, [0, *edges, np.inf])[0]
     shells = [profile["inside"], *profile["shells"], profile["outside"]]

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Numbers are short, true, and carry their unit."""
+"""Numbers are short and precise, and have their unit."""
 
 import pytest
 
@@ -55,7 +55,7 @@ def test_sizes_are_powers_of_1024(value, text):
         (5e-10, "0.500 ns"),
     ],
 )
-def test_durations_have_the_unit_that_fits(value, text):
+def test_durations_have_a_suitable_unit(value, text):
     assert units.duration(value) == text
 
 

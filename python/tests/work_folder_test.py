@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Folders of our own: nobody's work is taken away but what a killed run has left."""
+"""Temporary directories in a directory of the user: only those of killed runs are removed."""
 
 import shutil
 import subprocess
@@ -11,14 +11,14 @@ from forebay.errors import ForebayError
 from forebay.work_folder import work_folder
 
 
-def test_it_is_new_and_gone_at_the_end(tmp_path):
+def test_directory_is_new_and_removed_at_the_end(tmp_path):
     with work_folder(tmp_path, "x") as place:
         assert place.parent == tmp_path
         assert [file.name for file in place.iterdir()] == ["lock"]
     assert not list(tmp_path.iterdir())
 
 
-def test_what_the_user_has_there_stays(tmp_path):
+def test_files_of_the_user_are_kept(tmp_path):
     for name in ("presets", "checkpoints", "emufs", ".forebay-x-mine"):
         (tmp_path / name).mkdir()
         (tmp_path / name / "thesis.txt").write_text("years")
@@ -27,13 +27,13 @@ def test_what_the_user_has_there_stays(tmp_path):
     assert len(list(tmp_path.glob("*/thesis.txt"))) == 4
 
 
-def test_two_at_a_time_leave_each_other_alone(tmp_path):
+def test_concurrent_directories_are_separate(tmp_path):
     with work_folder(tmp_path, "x") as one, work_folder(tmp_path, "x") as other:
         assert one != other
         assert one.is_dir()
 
 
-def test_what_a_killed_run_has_left_goes_with_the_next(tmp_path):
+def test_directory_of_a_killed_run_is_removed_by_the_next(tmp_path):
     code = (
         "import os, signal, sys; from pathlib import Path;"
         "from forebay.work_folder import work_folder\n"
@@ -41,21 +41,21 @@ def test_what_a_killed_run_has_left_goes_with_the_next(tmp_path):
         "    (place / 'data').write_text('much'); os.kill(os.getpid(), signal.SIGKILL)"
     )
     subprocess.run([sys.executable, "-c", code, tmp_path], check=False)
-    (rest,) = tmp_path.iterdir()
-    taken = []
+    (stale,) = tmp_path.iterdir()
+    removed = []
 
-    def take_away(place):
-        taken.append(place)
+    def remove(place):
+        removed.append(place)
         shutil.rmtree(place)
 
-    with work_folder(tmp_path, "x", take_away) as place:
-        assert taken == [rest]
-    assert taken == [rest, place]
+    with work_folder(tmp_path, "x", remove) as place:
+        assert removed == [stale]
+    assert removed == [stale, place]
 
 
-def test_where_no_folder_can_be_made_is_one_line(tmp_path):
+def test_directory_that_cannot_be_created_is_one_line(tmp_path):
     file = tmp_path / "file"
     file.write_text("")
-    refused = pytest.raises(ForebayError, match="cannot make a folder in .*; choose another")
+    refused = pytest.raises(ForebayError, match="cannot create a directory in .*; choose another")
     with refused, work_folder(file, "x"):
         pass

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Continuous integration is strict about skips: .ci/run says so to `make test`."""
+""".ci/run makes `make test` strict about skips, and passes on its failures."""
 
 import os
 import shutil
@@ -8,11 +8,11 @@ from pathlib import Path
 
 import pytest
 
-from testing.results import SKIPPED, Case, read_allowed, refuse_unlisted_skips
+from testing.results import SKIPPED, Case, fail_unlisted_skips, read_allowed
 
 ROOT = Path(__file__).resolve().parents[2]
 
-# Stands in for make: what it was asked for, and what the environment told it.
+# Replaces make. It records its target and the variables that .ci/run sets.
 RECORDING_MAKE = """#!/bin/sh
 printf '%s\\n' "$*" "CI=${CI-}" "FOREBAY_SAMPLES=${FOREBAY_SAMPLES-}" >>"$RECORD"
 exit "$MAKE_ENDS"
@@ -21,7 +21,7 @@ exit "$MAKE_ENDS"
 
 @pytest.fixture
 def run_ci(tmp_path):
-    """Runs a copy of .ci/run; how it ended and what make was told."""
+    """run(make_ends) runs a copy of .ci/run. Returns its exit code and the records of make."""
     checkout, programs, record = tmp_path / "checkout", tmp_path / "bin", tmp_path / "record"
     (checkout / ".ci").mkdir(parents=True)
     shutil.copy(ROOT / ".ci/run", checkout / ".ci/run")
@@ -31,12 +31,12 @@ def run_ci(tmp_path):
 
     def run(make_ends: int = 0) -> tuple[int, list[str]]:
         plain = {k: v for k, v in os.environ.items() if k not in ("CI", "FOREBAY_SAMPLES")}
-        told = {
+        settings = {
             "PATH": f"{programs}:{os.environ['PATH']}",
             "RECORD": str(record),
             "MAKE_ENDS": str(make_ends),
         }
-        done = subprocess.run([checkout / ".ci/run"], env=plain | told, check=False, timeout=60)
+        done = subprocess.run([checkout / ".ci/run"], env=plain | settings, check=False, timeout=60)
         return done.returncode, record.read_text().splitlines()
 
     return run
@@ -53,14 +53,14 @@ def test_samples_beside_the_checkout_are_named(run_ci, tmp_path):
     assert run_ci()[1][2] == f"FOREBAY_SAMPLES={samples}"
 
 
-def test_a_failure_of_make_is_one_of_ci(run_ci):
+def test_failure_of_make_is_a_failure_of_ci(run_ci):
     code, calls = run_ci(make_ends=2)
     assert (code, calls[0], len(calls)) == (2, "test", 3)
 
 
-def test_only_skips_of_the_agreed_list_pass():
+def test_only_listed_skips_pass():
     allowed = read_allowed((ROOT / "tests/allowed_skips.txt").read_text(encoding="utf-8"))
-    listed = Case("asan", "x", SKIPPED, "FOREBAY_SAMPLES does not name a folder of samples")
+    listed = Case("asan", "x", SKIPPED, "FOREBAY_SAMPLES does not name a directory of samples")
     other = Case("asan", "x", SKIPPED, "no ring in this kernel")
-    assert refuse_unlisted_skips([listed], allowed) == [listed]
-    assert refuse_unlisted_skips([other], allowed) != [other]
+    assert fail_unlisted_skips([listed], allowed) == [listed]
+    assert fail_unlisted_skips([other], allowed) != [other]

@@ -1,8 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
 """Test results of all runners in one form.
 
-ctest, pytest and tools/tidy each write JUnit files with small differences; here they become equal,
-so that counts can be added and every skip can be held against the agreed list.
+ctest, pytest and tools/tidy each write JUnit files with small differences. Here they become equal,
+so that counts can be added and every skip is compared with the list of allowed ones.
 """
 
 import fnmatch
@@ -16,15 +16,15 @@ PASSED, FAILED, SKIPPED = "passed", "failed", "skipped"
 
 # GoogleTest prints the reason of GTEST_SKIP() between these two lines.
 GTEST_SKIP_REASON = re.compile(r": Skipped\n(.*?)\n*\[  SKIPPED \]", re.DOTALL)
-# In its own files of results a line with the place in the source stands before it.
+# In GoogleTest's own result files, a line with the source location precedes it.
 GTEST_PLACE = re.compile(r"^\S+:\d+\n")
-# A script that ends with 77 prints it in a line of its own.
+# A script that exits with 77 prints the reason in a separate line.
 SCRIPT_SKIP_REASON = re.compile(r"^skipped: (.*)$", re.MULTILINE)
 
 
 @dataclass(frozen=True)
 class Case:
-    """One test case: which stage ran it, how it ended, and why or with what output."""
+    """One test case: its stage, its outcome, and the reason or the output."""
 
     stage: str
     name: str
@@ -36,7 +36,7 @@ class Case:
 
 
 def read_junit(path: Path, stage: str) -> list[Case]:
-    """All cases in a JUnit file. Raises OSError or ElementTree.ParseError if it is none."""
+    """All cases in a JUnit file. Raises OSError or ElementTree.ParseError if it is not one."""
     root = ElementTree.parse(path).getroot()
     return [_case(element, stage) for element in root.iter("testcase")]
 
@@ -44,7 +44,7 @@ def read_junit(path: Path, stage: str) -> list[Case]:
 def _case(element: ElementTree.Element, stage: str) -> Case:
     name = element.get("name", "?")
     group = element.get("classname", "")
-    if group and group != name:  # pytest has the file there, ctest repeats the name
+    if group and group != name:  # pytest sets the file, ctest repeats the name
         name = f"{group}.{name}"
     for tag in ("failure", "error"):
         if (found := element.find(tag)) is not None:
@@ -70,7 +70,7 @@ def _skip_reason(element: ElementTree.Element, skipped: ElementTree.Element | No
 
 
 def read_shards(cases: list[Case], folder: Path) -> list[Case]:
-    """The cases again, each shard of a GoogleTest program replaced by the cases that it ran.
+    """Replaces each shard of a GoogleTest program by the cases that it ran.
 
     `<folder>/<shard>.xml` holds those. A shard that failed although none of its cases did, or that
     ended without that file, stays in the list.
@@ -100,8 +100,8 @@ def read_allowed(text: str) -> list[str]:
     return [line for line in lines if line]
 
 
-def refuse_unlisted_skips(cases: list[Case], allowed: list[str]) -> list[Case]:
-    """The cases again, with each skip that no pattern matches turned into a failure.
+def fail_unlisted_skips(cases: list[Case], allowed: list[str]) -> list[Case]:
+    """Replaces each skip that no pattern matches by a failure.
 
     A pattern is matched against `stage:name: reason`, with `*` and `?` as in a shell.
     """
@@ -118,7 +118,7 @@ def _refused(case: Case) -> Case:
     return Case(case.stage, case.name, FAILED, detail)
 
 
-def closing_line(cases: list[Case]) -> str:
-    """The one line that sums up a run."""
+def summary_line(cases: list[Case]) -> str:
+    """The line with the counts of a run."""
     count = Counter(case.outcome for case in cases)
     return f"{count[PASSED]} passed, {count[FAILED]} failed, {count[SKIPPED]} skipped"

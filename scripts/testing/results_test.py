@@ -1,16 +1,16 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Results are read from the files real runners write, and no skip slips through."""
+"""Results are read from files as real runners write them, and no unlisted skip passes."""
 
 from testing.results import (
     FAILED,
     PASSED,
     SKIPPED,
     Case,
-    closing_line,
+    fail_unlisted_skips,
     read_allowed,
     read_junit,
     read_shards,
-    refuse_unlisted_skips,
+    summary_line,
 )
 
 CTEST = """<?xml version="1.0" encoding="UTF-8"?>
@@ -98,13 +98,13 @@ def test_shards_are_replaced_by_the_cases_they_ran(tmp_path):
     assert len(cases) == 5
 
 
-def test_a_shard_that_failed_for_no_case_is_a_failure(tmp_path):
+def test_failed_shard_without_failed_case_is_a_failure(tmp_path):
     (tmp_path / "base.shard_1.xml").write_text(GTEST.format(bad=""))
     cases = read_shards(read(tmp_path, SHARDS), tmp_path)
     assert [case.name for case in cases if case.outcome == FAILED] == ["base.shard_1"]
 
 
-def test_a_shard_that_died_is_a_failure(tmp_path):
+def test_shard_without_results_is_a_failure(tmp_path):
     cases = read_shards(read(tmp_path, SHARDS), tmp_path)
     assert [(case.name, case.outcome) for case in cases] == [
         ("base.shard_0", PASSED),
@@ -119,22 +119,22 @@ def test_pytest_outcomes_and_the_reason_of_a_skip(tmp_path):
     assert cases[3].detail == "FOREBAY_SAMPLES is not set"
 
 
-def test_counts_are_added_over_runners(tmp_path):
+def test_counts_of_runners_are_added(tmp_path):
     cases = read(tmp_path, CTEST) + read(tmp_path, PYTEST)
-    assert closing_line(cases) == "2 passed, 3 failed, 4 skipped"
+    assert summary_line(cases) == "2 passed, 3 failed, 4 skipped"
 
 
-def test_a_skip_that_is_not_listed_becomes_a_failure(tmp_path):
+def test_unlisted_skip_is_a_failure(tmp_path):
     cases = read(tmp_path, PYTEST)
-    assert refuse_unlisted_skips(cases, [])[3].outcome == FAILED
-    assert refuse_unlisted_skips(cases, ["other:*"])[3].outcome == FAILED
+    assert fail_unlisted_skips(cases, [])[3].outcome == FAILED
+    assert fail_unlisted_skips(cases, ["other:*"])[3].outcome == FAILED
 
 
-def test_a_listed_skip_stays_one_and_its_reason_counts(tmp_path):
+def test_listed_skip_is_kept_if_its_reason_matches(tmp_path):
     cases = read(tmp_path, PYTEST)
-    assert refuse_unlisted_skips(cases, ["stage:*test_samples: FOREBAY_SAMPLES*"]) == cases
-    assert refuse_unlisted_skips(cases, ["stage:*test_samples: tired"])[3].outcome == FAILED
+    assert fail_unlisted_skips(cases, ["stage:*test_samples: FOREBAY_SAMPLES*"]) == cases
+    assert fail_unlisted_skips(cases, ["stage:*test_samples: tired"])[3].outcome == FAILED
 
 
-def test_the_list_of_skips_may_hold_comments():
+def test_list_of_skips_may_have_comments():
     assert read_allowed("# none\n\nasan:*ring* # why\n") == ["asan:*ring*"]

@@ -1,8 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
-"""scripts/setup asks for what is missing, installs that and no more, and is idle otherwise.
+"""scripts/setup reports missing packages, installs only those, and does nothing otherwise.
 
-It runs in a tree of its own, with programs on PATH that stand in for Debian's and write down what
-they were asked to do, so that nothing is installed here.
+It runs in a separate tree. Programs on PATH replace Debian's and record their arguments, so that
+nothing is installed here.
 """
 
 import os
@@ -28,7 +28,8 @@ def packages_of(*levels: str) -> list[str]:
 PACKAGES = packages_of("build")
 
 RECORD = 'printf "%s\\n" "${0##*/} $*" >>"$RECORD"\n'
-# dpkg knows the lines of a file: state, tab, package. Like the real one it fails if one is unknown.
+# Prints matching lines of a file: state, tab, package. Like dpkg-query, it fails if a package is
+# unknown.
 DPKG_QUERY = (
     'shift 3; for one; do grep "	$one\\$" "$PACKAGES_KNOWN" || failed=1; done; exit $failed\n'
 )
@@ -42,10 +43,10 @@ PROGRAMS = {
 
 @dataclass(frozen=True)
 class Ran:
-    """How scripts/setup ended, what it said, and the calls it made, in order."""
+    """Exit code and output of scripts/setup, and its calls of other programs, in order."""
 
     code: int
-    said: list[str]
+    output: list[str]
     calls: list[str]
 
 
@@ -69,7 +70,7 @@ class Machine:
         (self.tree / "requirements.txt").write_text(text)
 
     def install(self, packages: list[str], others: str = "") -> None:
-        """From now on these are installed, and dpkg knows `others` in other states."""
+        """Sets the installed packages; `others` are lines of packages in other states."""
         self._known.write_text(
             "".join(f"install ok installed\t{one}\n" for one in packages) + others
         )
@@ -80,7 +81,7 @@ class Machine:
     def run(
         self, *levels: str, user_id: int = 1000, sudo: str = "refuses", apt_ends: int = 0
     ) -> Ran:
-        told = {
+        settings = {
             "PATH": f"{self.programs}:{os.environ['PATH']}",
             "PACKAGES_KNOWN": str(self._known),
             "RECORD": str(self._record),
@@ -92,7 +93,7 @@ class Machine:
         self._record.write_text("")
         done = subprocess.run(
             [self.tree / "scripts/setup", *levels],
-            env=os.environ | told,
+            env=os.environ | settings,
             stdin=subprocess.DEVNULL,
             capture_output=True,
             text=True,
@@ -110,86 +111,92 @@ def write_program(path: Path, text: str) -> None:
 
 
 @pytest.fixture
-def machine(tmp_path):
+def system(tmp_path):
     return Machine(tmp_path)
 
 
-def test_a_user_on_a_bare_machine_is_told_all_packages_to_ask_for(machine):
-    machine.install([])
-    ran = machine.run()
-    assert ran.code == 1
-    assert ran.said == [
-        "setup: these Debian packages are missing and I may not install them; please ask for:",
+def test_without_root_on_a_bare_machine_all_packages_are_listed(system):
+    system.install([])
+    result = system.run()
+    assert result.code == 1
+    assert result.output == [
+        "setup: Debian packages are missing, and installing them requires root; run as root:",
         f"  apt-get install --no-install-recommends {' '.join(PACKAGES)}",
     ]
-    assert ran.calls == ["sudo -n true"]
-    assert not (machine.tree / ".venv").exists()
+    assert result.calls == ["sudo -n true"]
+    assert not (system.tree / ".venv").exists()
 
 
-def test_a_user_is_told_only_what_is_missing(machine):
+def test_without_root_only_missing_packages_are_listed(system):
     left = [one for one in PACKAGES if one not in ("cmake", "git")]
-    machine.install(left, others="deinstall ok config-files\tgit\n")
-    ran = machine.run()
-    assert (ran.code, ran.said[1:]) == (1, ["  apt-get install --no-install-recommends cmake git"])
+    system.install(left, others="deinstall ok config-files\tgit\n")
+    result = system.run()
+    assert (result.code, result.output[1:]) == (
+        1,
+        ["  apt-get install --no-install-recommends cmake git"],
+    )
 
 
 @pytest.mark.parametrize(
     ("user_id", "sudo", "prefix"),
     [(0, "refuses", []), (1000, "works", ["sudo -n true"])],
 )
-def test_who_may_installs_what_is_missing(machine, user_id, sudo, prefix):
-    machine.install(PACKAGES[1:])
-    ran = machine.run(user_id=user_id, sudo=sudo, apt_ends=9)  # so that it goes no further
+def test_with_root_or_sudo_missing_packages_are_installed(system, user_id, sudo, prefix):
+    system.install(PACKAGES[1:])
+    result = system.run(user_id=user_id, sudo=sudo, apt_ends=9)  # ends after the first call
     first = "apt-get update -q"
     through_sudo = ["sudo -n env DEBIAN_FRONTEND=noninteractive " + first] if user_id else []
-    assert ran.code == 9
-    assert ran.calls == [*prefix, *through_sudo, first]
-    assert ran.said == [f"setup: installing 1 Debian packages: {PACKAGES[0]}"]
-    assert not (machine.tree / ".venv").exists()
+    assert result.code == 9
+    assert result.calls == [*prefix, *through_sudo, first]
+    assert result.output == [f"setup: installing 1 Debian packages: {PACKAGES[0]}"]
+    assert not (system.tree / ".venv").exists()
 
 
-def test_a_second_run_calls_no_installer_and_a_changed_list_makes_a_new_environment(machine):
-    machine.install(PACKAGES[2:])
+def test_second_run_installs_nothing_unless_requirements_changed(system):
+    system.install(PACKAGES[2:])
     missing = " ".join(PACKAGES[:2])
-    first = machine.run(user_id=0)
+    first = system.run(user_id=0)
     assert first.code == 0, first
     assert first.calls == [
         "apt-get update -q",
         f"apt-get install -q -y --no-install-recommends {missing}",
     ]
-    made = ["setup: making .venv", "setup: installing the wheels of requirements.txt"]
-    assert first.said[-2:] == made
-    assert (machine.tree / ".venv/bin/python").exists()
+    made = ["setup: creating .venv", "setup: installing the wheels of requirements.txt"]
+    assert first.output[-2:] == made
+    assert (system.tree / ".venv/bin/python").exists()
 
-    machine.install(PACKAGES)
-    machine.watch_pip()
-    assert machine.run() == Ran(0, [], [])
-    assert machine.run(user_id=0) == Ran(0, [], [])
-    assert (machine.tree / ".venv/bin/pip").read_text() == f"#!/bin/sh\n{RECORD}"
+    system.install(PACKAGES)
+    system.watch_pip()
+    assert system.run() == Ran(0, [], [])
+    assert system.run(user_id=0) == Ran(0, [], [])
+    assert (system.tree / ".venv/bin/pip").read_text() == f"#!/bin/sh\n{RECORD}"
 
-    machine.require_wheels("# changed\n")
-    again = machine.run()
+    system.require_wheels("# changed\n")
+    again = system.run()
     assert again.code == 0
     assert [call.partition(" ")[0] for call in again.calls] == ["pip"]
-    assert again.said == ["setup: installing the wheels of requirements.txt"]
+    assert again.output == ["setup: installing the wheels of requirements.txt"]
 
 
-def test_levels_add_up(machine):
-    ran = machine.run("all")
+def test_level_includes_those_before_it(system):
+    result = system.run("all")
     missing = " ".join(packages_of("test", "sanitizers", "all"))
-    assert (ran.code, ran.said[1]) == (1, f"  apt-get install --no-install-recommends {missing}")
+    assert (result.code, result.output[1]) == (
+        1,
+        f"  apt-get install --no-install-recommends {missing}",
+    )
 
 
-def test_a_level_installs_its_wheels_and_keeps_the_environment(machine):
-    assert machine.run().code == 0
-    machine.install(packages_of(*LEVELS))
-    assert machine.run("test").said == ["setup: installing the wheels of requirements-test.txt"]
-    assert machine.run("test").said == []
-    assert machine.run().said == []
+def test_a_level_installs_its_wheels_and_keeps_the_environment(system):
+    assert system.run().code == 0
+    system.install(packages_of(*LEVELS))
+    assert system.run("test").output == ["setup: installing the wheels of requirements-test.txt"]
+    assert system.run("test").output == []
+    assert system.run().output == []
 
 
-def test_an_unknown_level_is_refused(machine):
-    assert machine.run("everything").code == 2
+def test_an_unknown_level_is_refused(system):
+    assert system.run("everything").code == 2
 
 
 def rows(page: str, heading: str) -> dict[str, str]:
@@ -198,7 +205,7 @@ def rows(page: str, heading: str) -> dict[str, str]:
     return dict(re.findall(r"^\| `([^`]+)` \| (\S+) \| ", section, re.MULTILINE))
 
 
-def test_each_dependency_has_its_reason_and_nothing_else_has():
+def test_documented_dependencies_are_those_installed():
     page = (ROOT / "docs/dependencies.md").read_text(encoding="utf-8")
     assert sorted(rows(page, "Debian 12 packages")) == packages_of(*LEVELS)
     lists = ROOT.glob("requirements*.txt")

@@ -1,8 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
 """A stage of the test run: commands with a time limit, a log, and a JUnit file of results.
 
-A stage can end in more ways than its tests can: no file, no test, a time-out, a bad exit code.
-Each of those becomes a failed case here, so that a broken runner is never taken for a pass.
+A stage can end in more ways than its tests: no file, no test, a time-out, a bad exit code. Each of
+those becomes a failed case here, so that a broken runner never counts as a pass.
 """
 
 import resource
@@ -16,7 +16,7 @@ from pathlib import Path
 from testing.results import FAILED, Case, read_junit, read_shards
 
 KILL_AFTER_S = 10
-TIMED_OUT = (124, 137)  # what timeout(1) returns after TERM and after KILL
+TIMED_OUT = (124, 137)  # exit codes of timeout(1) after SIGTERM and after SIGKILL
 
 
 @dataclass(frozen=True)
@@ -28,21 +28,21 @@ class Stage:
     commands: list[list[str]]
     limit_s: int
     environment: dict[str, str] = field(default_factory=dict)
-    shards: Path | None = None  # where GoogleTest programs leave the results of their cases
+    shards: Path | None = None  # where GoogleTest programs write the results of their cases
 
 
 @dataclass(frozen=True)
 class Outcome:
-    """What a stage brought, and how long it took."""
+    """Results and duration of a stage."""
 
     stage: Stage
     cases: list[Case]
     seconds: float
-    cores: float = 0.0  # that were busy with it on average: what is missing to all was waiting
+    cores: float = 0.0  # average number of cores that were busy with it; the others waited
 
 
 def run(stage: Stage, folder: Path, environment: dict[str, str]) -> Outcome:
-    """Runs a stage with its output in `<folder>/<name>.log`. Blocks at most `limit_s` a command."""
+    """Runs a stage with its output in `<folder>/<name>.log`; a command takes at most `limit_s`."""
     junit = folder / f"{stage.name}.xml"
     junit.unlink(missing_ok=True)
     if stage.shards:
@@ -56,7 +56,7 @@ def run(stage: Stage, folder: Path, environment: dict[str, str]) -> Outcome:
 
 
 def _cpu_seconds() -> float:
-    """Of all commands that have ended, and of theirs."""
+    """Processor time of all commands that have ended, and of their children."""
     usage = resource.getrusage(resource.RUSAGE_CHILDREN)
     return usage.ru_utime + usage.ru_stime
 
@@ -88,10 +88,10 @@ def _cases(stage: Stage, junit: Path, code: int, command: list[str]) -> list[Cas
                 cases = read_shards(cases, stage.shards)
         except ElementTree.ParseError as error:
             cases = [failed(f"unreadable results: {error}")]
-    told = any(case.outcome == FAILED for case in cases)
+    has_failures = any(case.outcome == FAILED for case in cases)
     if code in TIMED_OUT:
         cases.append(failed(f"ended after its limit of {stage.limit_s} s: {' '.join(command)}"))
-    elif code != 0 and not told:
+    elif code != 0 and not has_failures:
         cases.append(failed(f"exit code {code}: {' '.join(command)}"))
     elif not cases:
         cases.append(failed("ran no test"))

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""A stage that breaks in any way is a failure with its cause, never a silent pass."""
+"""A stage that breaks in any way is a failure with its cause."""
 
 import os
 import sys
@@ -23,7 +23,7 @@ def run_code(tmp_path):
     return run_it
 
 
-def test_results_are_taken_from_the_file(run_code):
+def test_results_are_read_from_the_file(run_code):
     (case,) = run_code(WRITE_PASS)
     assert (case.name, case.outcome) == ("one", PASSED)
 
@@ -52,7 +52,7 @@ def test_unreadable_results_are_a_failure(run_code):
     assert "unreadable" in case.detail
 
 
-def test_a_stage_that_hangs_is_ended(run_code):
+def test_hanging_stage_is_terminated(run_code):
     (case,) = run_code("time.sleep(600)", limit_s=1)
     assert case.outcome == FAILED
     assert "limit of 1 s" in case.detail
@@ -66,7 +66,7 @@ def test_later_commands_do_not_run_after_a_failed_one(tmp_path):
     assert not marker.exists()
 
 
-def test_the_cores_that_a_stage_keeps_busy_are_told(tmp_path):
+def test_busy_cores_of_a_stage_are_reported(tmp_path):
     code = f"import sys; {WRITE_PASS}; sum(range(10_000_000))"
     command = [sys.executable, "-c", code, str(tmp_path / "s.xml")]
     outcome = run(Stage("s", "a stage", [command], 60), tmp_path, dict(os.environ))

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Paths that stay the same when the program goes to another folder.
+// absolute_path(): a path that stays the same after chdir().
 #pragma once
 
 #include <filesystem>
@@ -8,7 +8,7 @@
 
 namespace forebay {
 
-/// As it is if it cannot be known where the program is.
+/// Returns `path` unchanged if the current directory is unknown.
 inline std::string absolute_path(const std::string& path) {
   std::error_code error;
   const auto whole = std::filesystem::absolute(path, error);

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// The end of a process that found a bug in itself: one line on standard error, then abort(), for a
-// core or a debugger.
+// Ends a process that detected a bug of its own: one line on standard error, then abort(), for a
+// core dump or a debugger.
 #include "base/assert.hpp"
 
 #include <atomic>

@@ -1,13 +1,13 @@
 // SPDX-License-Identifier: Apache-2.0
-// FOREBAY_ASSERT: for bugs of our own, never for what the world does (that is an Error). It stays
-// on in every build, so its condition should be cheap; it is the only thing in the library that
-// prints or aborts.
+// FOREBAY_ASSERT: for bugs in Forebay, never for failures of the environment, which are Errors.
+// Enabled in every build, so conditions should be cheap. Nothing else in the library prints or
+// aborts.
 #pragma once
 
 namespace forebay {
 
-/// Tells failed assertions which rank this process is, so that one line among a thousand ranks can
-/// be placed. Any thread.
+/// Sets the rank that failed assertions print, so that the line identifies one of a thousand ranks.
+/// Any thread.
 void set_assertion_rank(int rank) noexcept;
 
 namespace detail {
@@ -16,8 +16,8 @@ namespace detail {
 
 }  // namespace forebay
 
-/// Stops the process with rank, file, line and expression if `condition` is false. Split `a && b`
-/// into two assertions.
+/// Prints rank, file, line and expression and aborts the process if `condition` is false. Split `a
+/// && b` into two assertions.
 #define FOREBAY_ASSERT(condition) \
   (static_cast<bool>(condition)   \
        ? static_cast<void>(0)     \

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// The small things of base: assertions, checked casts, the clock, and log sinks.
+// Small parts of base: assertions, checked casts, the clock, and log sinks.
 #include <forebay/log.hpp>
 
 #include <array>
@@ -16,7 +16,7 @@
 namespace forebay {
 namespace {
 
-TEST(AssertDeathTest, false_condition_stops_with_file_and_expression) {
+TEST(AssertDeathTest, false_condition_aborts_with_file_and_expression) {
   EXPECT_DEATH(FOREBAY_ASSERT(1 + 1 == 3),
                "forebay: .*base_test.cpp:[0-9]+: assertion failed: 1 \\+ 1 == 3");
 }
@@ -35,13 +35,13 @@ TEST(Assert, true_condition_is_evaluated_once) {
   EXPECT_EQ(evaluations, 1);
 }
 
-TEST(CheckedCast, value_that_fits_is_kept) {
+TEST(CheckedCast, fitting_value_is_kept) {
   EXPECT_EQ(checked_cast<std::uint8_t>(255), 255);
   EXPECT_EQ(checked_cast<std::int64_t>(std::uint64_t{1} << 62U), std::int64_t{1} << 62U);
   static_assert(checked_cast<int>(std::uint64_t{42}) == 42);
 }
 
-TEST(CheckedCastDeathTest, value_that_does_not_fit_stops) {
+TEST(CheckedCastDeathTest, value_that_does_not_fit_aborts) {
   const std::uint64_t block_bytes = std::uint64_t{3} << 30U;
   EXPECT_DEATH(std::ignore = checked_cast<int>(block_bytes), "assertion failed");
   EXPECT_DEATH(std::ignore = checked_cast<std::uint64_t>(-1), "assertion failed");
@@ -53,8 +53,8 @@ TEST(Clock, steady_clock_does_not_go_back) {
   EXPECT_LE(first, clock.now());
 }
 
-/// What a log wrote to a temporary stream.
-std::string written_by(LogLevel lowest, LogLevel level, std::string_view line) {
+/// The output of a log to a temporary stream.
+std::string log_output(LogLevel lowest, LogLevel level, std::string_view line) {
   std::FILE* const stream = std::tmpfile();
   {
     StreamLog log(stream, lowest);
@@ -68,13 +68,13 @@ std::string written_by(LogLevel lowest, LogLevel level, std::string_view line) {
 }
 
 TEST(Log, stream_log_writes_one_line_with_its_level) {
-  EXPECT_EQ(written_by(LogLevel::kInfo, LogLevel::kWarning, "no io_uring"),
+  EXPECT_EQ(log_output(LogLevel::kInfo, LogLevel::kWarning, "no io_uring"),
             "forebay: warning: no io_uring\n");
 }
 
 TEST(Log, lines_below_the_lowest_level_are_dropped) {
-  EXPECT_EQ(written_by(LogLevel::kInfo, LogLevel::kDebug, "detail"), "");
-  EXPECT_EQ(written_by(LogLevel::kDebug, LogLevel::kDebug, "detail"), "forebay: debug: detail\n");
+  EXPECT_EQ(log_output(LogLevel::kInfo, LogLevel::kDebug, "detail"), "");
+  EXPECT_EQ(log_output(LogLevel::kDebug, LogLevel::kDebug, "detail"), "forebay: debug: detail\n");
 }
 
 TEST(Log, silent_log_writes_nothing) {

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// The only way in which a number changes its integer type: a value that does not fit stops the
-// program where it happened, instead of becoming a wrong byte count somewhere else.
+// checked_cast(): the only conversion between integer types. A value that does not fit aborts the
+// program at that place, instead of becoming a wrong byte count elsewhere.
 #pragma once
 
 #include <concepts>
@@ -10,7 +10,7 @@
 
 namespace forebay {
 
-/// `value` as a `To`. It must fit: check what comes from outside before.
+/// Returns `value` as a `To`. It must fit: check external input before.
 template <std::integral To, std::integral From>
 constexpr To checked_cast(From value) noexcept {
   FOREBAY_ASSERT(std::in_range<To>(value));

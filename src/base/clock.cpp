@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// The shared steady clock. It lives in one object so that handing it around never dangles.
+// The shared steady clock: one static object, so references to it never dangle.
 #include "base/clock.hpp"
 
 namespace forebay {

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Time as something that is handed in, so that deadlines and back-off can be tested without
-// sleeping. Everything that waits in Forebay takes a Deadline on the steady clock.
+// Clock and Deadline: time as an argument, so that deadlines and back-off can be tested without
+// sleeping. Every wait in Forebay takes a Deadline on the steady clock.
 #pragma once
 
 #include <chrono>
@@ -10,20 +10,21 @@ namespace forebay {
 
 using TimePoint = std::chrono::steady_clock::time_point;
 
-/// Until when a call may block; no value: for ever. A time in the past means "do not block at all".
+/// The time until which a call may block. No value: without limit. A time in the past: does not
+/// block.
 using Deadline = std::optional<TimePoint>;
 
-/// The Deadline of a call that must not block.
+/// A Deadline for calls that must not block.
 inline constexpr TimePoint kDoNotBlock{};
 
-/// Tells the time. Implementations may be called from any thread.
+/// Returns the current time. Implementations are thread-safe.
 class Clock {
  public:
   virtual ~Clock() = default;
   virtual TimePoint now() const noexcept = 0;
 };
 
-/// The system's monotonic clock. Has no state, so one object serves all.
+/// The system's monotonic clock. Stateless, so one object serves all.
 class SteadyClock final : public Clock {
  public:
   TimePoint now() const noexcept override { return std::chrono::steady_clock::now(); }

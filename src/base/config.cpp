@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// Reads settings: TOML through toml++, which appears here and where machines are read, variables
-// from what the caller hands in. All values are kept as text with their origin; the getters turn
-// them into numbers, because only there the type is known.
+// Reads settings: TOML through toml++, which only this file and the reader of machines use, and
+// variables from the caller. Values are stored as text with their origin. The getters convert them,
+// because only they have the type.
 #include <forebay/config.hpp>
 
 #include <algorithm>
@@ -22,7 +22,7 @@ namespace forebay {
 namespace {
 
 constexpr std::string_view kPrefix = "FOREBAY_";
-constexpr std::string_view kTestPrefix = "FOREBAY_TEST_";  // for tests of Forebay itself
+constexpr std::string_view kTestPrefix = "FOREBAY_TEST_";  // for tests of Forebay
 constexpr std::string_view kFileVariable = "FOREBAY_CONFIG";
 
 std::string lower(std::string_view text) {
@@ -41,11 +41,11 @@ std::string variable_of(std::string_view key) {
   return name;
 }
 
-/// The error for `name`, with the nearest of `known` as advice.
+/// The Error for an unknown `name`, with the nearest of `known` as a suggestion.
 Error unknown_name(std::string_view name,
                    const std::vector<std::string>& known,
                    std::string origin) {
-  std::string cause = "there is no setting \"" + std::string(name) + "\"";
+  std::string cause = "unknown setting \"" + std::string(name) + "\"";
   if (!known.empty()) cause += "; the nearest one is \"" + nearest_word(name, known) + "\"";
   return Error({.kind = ErrorClass::kInvalidArgument,
                 .operation = "read settings from",
@@ -76,8 +76,8 @@ Result<toml::table> parse_file(const std::string& path) {
   }
 }
 
-/// The text of a TOML value, as it would stand in a variable; nothing for arrays, dates and the
-/// like.
+/// The text of a TOML value, as a variable would hold it. No value for arrays, dates and similar
+/// types.
 std::optional<std::string> text_of(const toml::node& node) {
   if (const auto* text = node.as_string()) return text->get();
   if (const auto* number = node.as_integer()) return std::to_string(number->get());
@@ -95,7 +95,7 @@ struct Leaf {
   const toml::node* node;
 };
 
-/// All values of a table and the tables in it, with their dotted keys.
+/// Appends all values of a table and its inner tables, with their dotted keys.
 void collect_leaves(const toml::table& table,
                     const std::string& prefix,
                     std::vector<Leaf>& leaves) {
@@ -118,7 +118,7 @@ std::optional<T> parse_number(std::string_view text) {
 }
 
 template <class T>
-std::string plain(T number) {
+std::string number_text(T number) {
   std::array<char, 64> buffer{};
   return {buffer.data(), std::to_chars(buffer.data(), buffer.data() + buffer.size(), number).ptr};
 }
@@ -127,8 +127,8 @@ template <class T>
 Status check_range(T value, const Setting<T>& setting) {
   if (value >= setting.min && value <= setting.max) return {};
   return failure({.kind = ErrorClass::kInvalidArgument,
-                  .cause = plain(value) + " is not between " + plain(setting.min) + " and " +
-                           plain(setting.max)});
+                  .cause = number_text(value) + " is not between " + number_text(setting.min) +
+                           " and " + number_text(setting.max)});
 }
 
 struct SizeUnit {
@@ -194,7 +194,7 @@ Status Config::load_file(const std::string& path, std::span<const ConfigKey> key
     }
     const std::optional<std::string> text = text_of(*leaf.node);
     if (!text) {
-      return failure(bad_value(leaf.key, origin, "only text, numbers and booleans are settings"));
+      return failure(bad_value(leaf.key, origin, "a setting is text, a number or a boolean"));
     }
     values_.insert_or_assign(leaf.key, Value{*text, origin});
   }
@@ -239,7 +239,7 @@ Result<std::uint64_t> Config::count(std::string_view key, Setting<std::uint64_t>
   if (value == nullptr) return setting.fallback;
   const auto number = parse_number<std::uint64_t>(value->text);
   if (!number) {
-    return failure(bad_value(key, value->origin, "\"" + value->text + "\" is no whole number"));
+    return failure(bad_value(key, value->origin, "\"" + value->text + "\" is not a whole number"));
   }
   if (const Status fits = check_range(*number, setting); !fits) {
     return failure(bad_value(key, value->origin, fits.error().cause()));
@@ -263,7 +263,7 @@ Result<double> Config::real(std::string_view key, Setting<double> setting) const
   if (value == nullptr) return setting.fallback;
   const auto number = parse_number<double>(value->text);
   if (!number) {
-    return failure(bad_value(key, value->origin, "\"" + value->text + "\" is no number"));
+    return failure(bad_value(key, value->origin, "\"" + value->text + "\" is not a number"));
   }
   if (const Status fits = check_range(*number, setting); !fits) {
     return failure(bad_value(key, value->origin, fits.error().cause()));
@@ -295,12 +295,12 @@ Result<std::uint64_t> parse_size(std::string_view text) {
   const char* const last = text.data() + text.size();
   const auto [end, error] = std::from_chars(text.data(), last, number);
   if (error == std::errc::result_out_of_range) return reject("is too large");
-  if (error != std::errc{}) return reject("is no size: a number and KiB, MiB, GiB or TiB");
+  if (error != std::errc{}) return reject("is not a size; write a number and KiB, MiB, GiB or TiB");
   std::string_view suffix(end, static_cast<std::size_t>(last - end));
   while (suffix.starts_with(' '))
     suffix.remove_prefix(1);
   const auto* const unit = std::ranges::find(kSizeUnits, lower(suffix), &SizeUnit::name);
-  if (unit == kSizeUnits.end()) return reject("has an unknown unit: use KiB, MiB, GiB or TiB");
+  if (unit == kSizeUnits.end()) return reject("has an unknown unit; use KiB, MiB, GiB or TiB");
   std::uint64_t bytes = 0;
   if (__builtin_mul_overflow(number, unit->bytes, &bytes)) return reject("is too large");
   return bytes;

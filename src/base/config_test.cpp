@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Settings: where they come from, which place wins, and what a user reads when one is wrong.
+// Settings: their sources and precedence, and the text of their errors.
 #include <forebay/config.hpp>
 #include <forebay/range.hpp>
 
@@ -24,9 +24,9 @@ constexpr std::array<ConfigKey, 5> kKeys{{{"read.memory", "memory of a session"}
                                           {"read.agents", "agents of a session"},
                                           {"storage.backend", "ring or threads"},
                                           {"storage.share", "a share"},
-                                          {"verbose", "say more"}}};
+                                          {"verbose", "more output"}}};
 
-/// A file that is gone when the test is over.
+/// A settings file, removed at the end of the test.
 class SettingsFile {
  public:
   explicit SettingsFile(std::string_view content) {
@@ -57,7 +57,7 @@ Result<Config> load_text(std::string_view toml, Environment environment = {}) {
 
 constexpr Setting<std::uint64_t> kMemory{.fallback = 64_MiB, .min = 1_MiB, .max = 1_GiB};
 
-TEST(Config, nothing_set_gives_fallbacks) {
+TEST(Config, unset_keys_return_fallbacks) {
   const auto config = load_variables({{"HOME", "/root"}, {"PATH", "/bin"}});
   ASSERT_TRUE(config) << config.error().message();
   EXPECT_EQ(*config->bytes("read.memory", kMemory), 64_MiB);
@@ -97,13 +97,13 @@ share = 0.75
   EXPECT_TRUE(config->is_set("verbose"));
 }
 
-TEST(Config, variable_beats_file) {
+TEST(Config, variable_overrides_file) {
   const auto config = load_text("[read]\nagents = 4\n", {{"FOREBAY_READ_AGENTS", "5"}});
   ASSERT_TRUE(config) << config.error().message();
   EXPECT_EQ(*config->count("read.agents", {.fallback = 3, .min = 1, .max = 9}), 5U);
 }
 
-TEST(Config, file_is_named_by_a_variable) {
+TEST(Config, variable_names_the_file) {
   const SettingsFile file("verbose = true\n");
   const auto config = load_variables({{"FOREBAY_CONFIG", file.path()}});
   ASSERT_TRUE(config) << config.error().message();
@@ -125,22 +125,22 @@ TEST(Config, unknown_variable_names_the_nearest_one) {
               AllOf(HasSubstr("\"FOREBAY_READ_AGENT\""), HasSubstr("\"FOREBAY_READ_AGENTS\"")));
 }
 
-TEST(Config, unknown_variable_may_be_near_one_that_is_no_setting) {
+TEST(Config, unknown_variable_suggests_one_that_is_not_a_setting) {
   constexpr std::array<std::string_view, 1> kOthers{"FOREBAY_PLAN"};
   const auto config = Config::load(
       {.keys = kKeys, .environment = {{"FOREBAY_PLN", "x"}}, .other_variables = kOthers});
   ASSERT_FALSE(config);
-  EXPECT_TRUE(mentions(config.error(), "the nearest one is \"FOREBAY_PLAN\""));
+  EXPECT_TRUE(message_contains(config.error(), "the nearest one is \"FOREBAY_PLAN\""));
 }
 
-TEST(Config, variables_of_other_programs_are_left_alone) {
+TEST(Config, variables_of_other_programs_are_ignored) {
   constexpr std::array<std::string_view, 1> kOthers{"FOREBAY_SAMPLES"};
   const auto config = Config::load(
       {.keys = kKeys, .environment = {{"FOREBAY_SAMPLES", "/data"}}, .other_variables = kOthers});
   EXPECT_TRUE(config) << config.error().message();
 }
 
-TEST(Config, variables_of_our_own_tests_are_left_alone) {
+TEST(Config, variables_of_forebay_tests_are_ignored) {
   EXPECT_TRUE(load_variables({{"FOREBAY_TEST_ALL", "1"}}));
   EXPECT_FALSE(load_variables({{"FOREBAY_TESTS", "1"}}));
 }
@@ -160,26 +160,26 @@ TEST(Config, directory_as_file_is_an_error) {
   EXPECT_EQ(config.error().kind(), ErrorClass::kInvalidArgument);
 }
 
-TEST(Config, text_that_is_no_toml_names_the_line) {
+TEST(Config, text_that_is_not_toml_names_the_line) {
   const auto config = load_text("verbose = true\nread memory\n");
   ASSERT_FALSE(config);
   EXPECT_THAT(config.error().message(), HasSubstr("line 2"));
 }
 
-// Tables within tables used up the stack.
-TEST(Config, key_of_too_many_parts_names_the_line) {
+// Nested tables exhausted the stack.
+TEST(Config, key_with_too_many_parts_names_the_line) {
   std::string key = "a";
   for (int i = 0; i < 50'000; ++i)
     key += ".a";
   const auto config = load_text(key + " = 1\n");
   ASSERT_EQ(error_class(config), ErrorClass::kInvalidArgument);
-  EXPECT_TRUE(mentions(config.error(), "line 1: a key has more than 64 parts"));
+  EXPECT_TRUE(message_contains(config.error(), "line 1: a key has more than 64 parts"));
 }
 
-TEST(Config, arrays_are_no_settings) {
+TEST(Config, arrays_are_rejected) {
   const auto config = load_text("verbose = [1, 2]\n");
   ASSERT_FALSE(config);
-  EXPECT_THAT(config.error().message(), HasSubstr("only text, numbers and booleans"));
+  EXPECT_THAT(config.error().message(), HasSubstr("a setting is text, a number or a boolean"));
 }
 
 TEST(Config, value_out_of_range_names_limits_and_origin) {
@@ -205,7 +205,7 @@ TEST(Config, wrong_types_are_errors) {
   EXPECT_FALSE(config->flag("verbose", false));
 }
 
-TEST(Config, process_environment_has_what_was_set) {
+TEST(Config, process_environment_contains_set_variable) {
   ::setenv("FOREBAY_TEST_VARIABLE", "a=b", 1);
   const Environment environment = process_environment();
   ::unsetenv("FOREBAY_TEST_VARIABLE");
@@ -227,7 +227,7 @@ TEST(ParseSize, units_of_1024_and_1000) {
   EXPECT_EQ(*parse_size("1TB"), 1'000'000'000'000U);
 }
 
-TEST(ParseSize, what_is_no_size_is_an_error) {
+TEST(ParseSize, invalid_text_is_an_error) {
   for (const char* text : {"", "MiB", "-1", "12Q", "1.5GiB", "0x10", " 1", "1MiBs"}) {
     EXPECT_FALSE(parse_size(text)) << text;
   }

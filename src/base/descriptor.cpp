@@ -7,19 +7,19 @@
 #include <sys/resource.h>
 #include <unistd.h>
 
-#include "base/uninterrupted.hpp"
+#include "base/retry_on_eintr.hpp"
 
 namespace forebay {
 
 namespace {
 
-constexpr int kFirstOwn = 3;
+constexpr int kFirstNonStdio = 3;
 
 }  // namespace
 
-int above_standard(int number) noexcept {
-  if (number < 0 || number >= kFirstOwn) return number < 0 ? -1 : number;
-  const int moved = ::fcntl(number, F_DUPFD_CLOEXEC, kFirstOwn);
+int move_above_stdio(int number) noexcept {
+  if (number < 0 || number >= kFirstNonStdio) return number < 0 ? -1 : number;
+  const int moved = ::fcntl(number, F_DUPFD_CLOEXEC, kFirstNonStdio);
   const int error_number = errno;
   ::close(number);
   errno = error_number;
@@ -36,20 +36,20 @@ void raise_descriptor_limit() noexcept {
   static_cast<void>(raised);
 }
 
-StandardNumbersTaken::StandardNumbersTaken() noexcept {
-  for (int number = 0; number < kFirstOwn; ++number) {
-    int& taken = taken_.at(static_cast<std::size_t>(number));
+StandardDescriptorGuard::StandardDescriptorGuard() noexcept {
+  for (int number = 0; number < kFirstNonStdio; ++number) {
+    int& taken = placeholders_.at(static_cast<std::size_t>(number));
     taken = -1;
     if (::fcntl(number, F_GETFD) >= 0) continue;
     taken = ::open("/dev/null", O_PATH | O_CLOEXEC);
-    if (taken < kFirstOwn) continue;
+    if (taken < kFirstNonStdio) continue;
     ::close(taken);
     taken = -1;
   }
 }
 
-StandardNumbersTaken::~StandardNumbersTaken() {
-  for (const int number : taken_)
+StandardDescriptorGuard::~StandardDescriptorGuard() {
+  for (const int number : placeholders_)
     if (number >= 0) ::close(number);
 }
 
@@ -57,8 +57,8 @@ Descriptor open_path(const std::string& path, int flags, mode_t mode) noexcept {
   int number = -1;
   int error_number = 0;
   {
-    const StandardNumbersTaken taken;
-    number = uninterrupted([&] { return ::open(path.c_str(), flags, mode); });
+    const StandardDescriptorGuard taken;
+    number = retry_on_eintr([&] { return ::open(path.c_str(), flags, mode); });
     error_number = errno;
   }
   errno = error_number;
@@ -70,7 +70,7 @@ Descriptor::~Descriptor() {
 }
 
 Result<Descriptor> Descriptor::duplicate() const {
-  Descriptor copy(::fcntl(number_, F_DUPFD_CLOEXEC, kFirstOwn));
+  Descriptor copy(::fcntl(number_, F_DUPFD_CLOEXEC, kFirstNonStdio));
   if (!copy) return failure(system_error({.operation = "duplicate a descriptor"}, errno));
   return copy;
 }

@@ -17,23 +17,23 @@
 namespace forebay {
 namespace {
 
-Descriptor some_descriptor() { return Descriptor(::open("/dev/null", O_RDONLY | O_CLOEXEC)); }
+Descriptor open_null_device() { return Descriptor(::open("/dev/null", O_RDONLY | O_CLOEXEC)); }
 
-TEST(Descriptor, closes_what_it_owns_once) {
-  const std::size_t before = open_descriptors();
+TEST(Descriptor, owned_number_is_closed_once) {
+  const std::size_t before = open_descriptor_count();
   {
-    Descriptor first = some_descriptor();
-    EXPECT_EQ(open_descriptors(), before + 1);
+    Descriptor first = open_null_device();
+    EXPECT_EQ(open_descriptor_count(), before + 1);
     Descriptor second = std::move(first);
-    first = some_descriptor();
+    first = open_null_device();
     second = std::move(first);
-    EXPECT_EQ(open_descriptors(), before + 1);
+    EXPECT_EQ(open_descriptor_count(), before + 1);
   }
-  EXPECT_EQ(open_descriptors(), before);
+  EXPECT_EQ(open_descriptor_count(), before);
 }
 
 TEST(Descriptor, released_number_stays_open) {
-  Descriptor owner = some_descriptor();
+  Descriptor owner = open_null_device();
   const int number = owner.release();
   EXPECT_FALSE(owner);
   owner = Descriptor();
@@ -42,7 +42,7 @@ TEST(Descriptor, released_number_stays_open) {
 }
 
 TEST(Descriptor, duplicate_is_another_number_that_is_closed_on_exec) {
-  const Descriptor owner = some_descriptor();
+  const Descriptor owner = open_null_device();
   auto copy = owner.duplicate();
   ASSERT_TRUE(copy) << copy.error().message();
   EXPECT_NE(copy->get(), owner.get());
@@ -56,9 +56,9 @@ TEST(Descriptor, empty_one_cannot_be_duplicated) {
   EXPECT_EQ(Descriptor(-7).get(), -1);
 }
 
-/// Prints and prints on a closed standard output, while files are opened; returns how often that
-/// got into a file.
-int prints_in_files(const std::string& path) {
+/// Writes to a closed standard output while files are opened. Returns how many writes reached a
+/// file.
+int stray_write_count(const std::string& path) {
   constexpr int kOpened = 20'000;
   ::close(STDOUT_FILENO);
   std::atomic<bool> ends{false};
@@ -74,18 +74,18 @@ int prints_in_files(const std::string& path) {
   return printed.load();
 }
 
-TEST(Descriptor, open_path_never_uses_the_number_of_a_closed_standard_output) {
-  if (kThreadSanitizer) GTEST_SKIP() << "the thread sanitizer calls its printing a race";
-  const TemporaryFolder folder;
+TEST(Descriptor, open_path_skips_the_number_of_a_closed_standard_output) {
+  if (kThreadSanitizer) GTEST_SKIP() << "the thread sanitizer reports these writes as a race";
+  const TemporaryDirectory directory;
   const pid_t child = ::fork();
   ASSERT_GE(child, 0);
-  if (child == 0) ::_exit(prints_in_files(folder / "file") == 0 ? 0 : 1);
+  if (child == 0) ::_exit(stray_write_count(directory / "file") == 0 ? 0 : 1);
   int status = 0;
   ASSERT_EQ(::waitpid(child, &status, 0), child);
   EXPECT_TRUE(WIFEXITED(status) && WEXITSTATUS(status) == 0);
 }
 
-TEST(Descriptor, open_path_that_fails_is_empty_and_leaves_errno) {
+TEST(Descriptor, failed_open_path_is_empty_and_keeps_errno) {
   EXPECT_FALSE(open_path("/no/such/file", O_RDONLY));
   EXPECT_EQ(errno, ENOENT);
 }

@@ -1,6 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// The words of failures: names of classes, the line for people, and which class a failed system
-// call belongs to.
+// Texts of failures: names of classes, the line for people, and the class of a failed system call.
 #include <forebay/error.hpp>
 
 #include <algorithm>
@@ -106,7 +105,7 @@ std::string Error::message() const {
   if (error_number() != 0) append(": ", describe(error_number()));
   append(": ", cause());
   if (error_number() == 0 && cause().empty()) append(": ", name_of(kind()));
-  return printable(rank() ? "rank " + std::to_string(*rank()) + ": " + text : text);
+  return to_printable(rank() ? "rank " + std::to_string(*rank()) + ": " + text : text);
 }
 
 Error system_error(ErrorDetails details, int error_number) {
@@ -117,9 +116,9 @@ Error system_error(ErrorDetails details, int error_number) {
   return Error(std::move(details));
 }
 
-Error located(const Error& error,
-              const std::string& path,
-              std::optional<std::uint64_t> offset_bytes) {
+Error with_location(const Error& error,
+                    const std::string& path,
+                    std::optional<std::uint64_t> offset_bytes) {
   ErrorDetails details = *error.details_;
   if (details.path.empty()) details.path = path;
   if (!details.offset_bytes) details.offset_bytes = offset_bytes;
@@ -132,7 +131,7 @@ Error with_note(const Error& error, const std::string& note) {
   return Error(std::move(details));
 }
 
-Error on_rank(const Error& error, std::uint32_t rank) {
+Error with_rank(const Error& error, std::uint32_t rank) {
   if (error.rank()) return error;
   ErrorDetails details = *error.details_;
   details.rank = rank;

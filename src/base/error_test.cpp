@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Errors: what a person reads, and what a program branches on.
+// Errors: their text for people, and their class for programs.
 #include <forebay/error.hpp>
 
 #include <cerrno>
@@ -23,7 +23,7 @@ TEST(Error, message_names_operation_path_offset_errno_and_cause) {
             "read snapshot.tipsy at offset 4096: Input/output error (EIO): try another disk");
 }
 
-TEST(Error, message_leaves_out_what_is_not_known) {
+TEST(Error, message_omits_unknown_parts) {
   EXPECT_EQ(Error({.kind = ErrorClass::kClosed, .operation = "read"}).message(), "read: closed");
   EXPECT_EQ(
       Error({.kind = ErrorClass::kDamage, .operation = "parse", .cause = "bad magic"}).message(),
@@ -41,7 +41,7 @@ TEST(Error, unknown_errno_is_printed_as_a_number) {
   EXPECT_EQ(system_error({.operation = "open"}, 9999).message(), "open: error 9999");
 }
 
-TEST(Error, copies_say_the_same) {
+TEST(Error, copies_have_the_same_message) {
   const Error error({.kind = ErrorClass::kLimit, .operation = "read", .path = "x"});
   const Error copy = error;  // NOLINT: the copy is the point
   EXPECT_EQ(copy.message(), error.message());
@@ -65,7 +65,7 @@ TEST(Error, class_follows_from_errno) {
   EXPECT_EQ(class_of(ESTALE), ErrorClass::kIo);
 }
 
-TEST(Error, errno_beats_the_class_in_the_details) {
+TEST(Error, errno_overrides_the_class_in_the_details) {
   const Error error = system_error({.kind = ErrorClass::kDamage}, ENOSPC);
   EXPECT_EQ(error.kind(), ErrorClass::kNoSpace);
   EXPECT_EQ(error.error_number(), ENOSPC);
@@ -83,25 +83,25 @@ TEST(Error, class_names_are_distinct) {
   EXPECT_EQ(name_of(ErrorClass::kShortFile), "short-file");
 }
 
-TEST(Error, located_fills_in_what_is_not_known) {
+TEST(Error, with_location_fills_in_missing_parts) {
   const Error bare({.kind = ErrorClass::kLimit, .operation = "plan", .cause = "too much"});
-  const Error told = located(bare, "data", 7);
-  EXPECT_EQ(told.message(), "plan data at offset 7: too much");
-  EXPECT_EQ(told.kind(), ErrorClass::kLimit);
+  const Error annotated = with_location(bare, "data", 7);
+  EXPECT_EQ(annotated.message(), "plan data at offset 7: too much");
+  EXPECT_EQ(annotated.kind(), ErrorClass::kLimit);
   EXPECT_EQ(bare.message(), "plan: too much");
-  EXPECT_EQ(located(told, "other", 9).message(), told.message());
-  EXPECT_EQ(located(bare, "data").message(), "plan data: too much");
+  EXPECT_EQ(with_location(annotated, "other", 9).message(), annotated.message());
+  EXPECT_EQ(with_location(bare, "data").message(), "plan data: too much");
 }
 
-TEST(Error, on_rank_names_the_first_rank_and_keeps_the_rest) {
+TEST(Error, with_rank_keeps_an_existing_rank) {
   const Error bare({.kind = ErrorClass::kLimit, .operation = "plan", .offset_bytes = 7});
-  const Error told = on_rank(bare, 3);
-  EXPECT_EQ(told.message(), "rank 3: plan at offset 7: limit");
-  EXPECT_EQ(told.kind(), ErrorClass::kLimit);
-  EXPECT_EQ(told.rank(), 3U);
+  const Error annotated = with_rank(bare, 3);
+  EXPECT_EQ(annotated.message(), "rank 3: plan at offset 7: limit");
+  EXPECT_EQ(annotated.kind(), ErrorClass::kLimit);
+  EXPECT_EQ(annotated.rank(), 3U);
   EXPECT_FALSE(bare.rank());
-  EXPECT_EQ(on_rank(told, 1).rank(), 3U);
-  EXPECT_EQ(located(told, "data").rank(), 3U);
+  EXPECT_EQ(with_rank(annotated, 1).rank(), 3U);
+  EXPECT_EQ(with_location(annotated, "data").rank(), 3U);
 }
 
 TEST(Error, failure_makes_a_result_without_a_value) {
@@ -117,13 +117,15 @@ TEST(Error, message_is_one_line_of_valid_utf8) {
   EXPECT_EQ(message_of("a\nb\x1b[1m\x7f"), "open a\\nb\\x1b[1m\\x7f: why");
   EXPECT_EQ(message_of("caf\xc3\xa9 \xe2\x82\xac \xf0\x9f\x98\x80"),
             "open caf\xc3\xa9 \xe2\x82\xac \xf0\x9f\x98\x80: why");
-  EXPECT_EQ(message_of("\xff\xc3"), "open \\xff\\xc3: why") << "no character, and half of one";
+  EXPECT_EQ(message_of("\xff\xc3"), "open \\xff\\xc3: why")
+      << "an invalid byte, and half of a character";
   EXPECT_EQ(message_of("\xc0\xaf"), "open \\xc0\\xaf: why") << "overlong";
   EXPECT_EQ(message_of("\xed\xa0\x80"), "open \\xed\\xa0\\x80: why") << "a surrogate";
 }
 
 TEST(Error, too_many_open_files_names_the_limit) {
-  EXPECT_TRUE(mentions(system_error({.operation = "open", .path = "x"}, EMFILE), "ulimit -n"));
+  EXPECT_TRUE(
+      message_contains(system_error({.operation = "open", .path = "x"}, EMFILE), "ulimit -n"));
 }
 
 }  // namespace

@@ -13,12 +13,13 @@
 namespace forebay {
 namespace {
 
-/// Work that adds its number to a list.
-struct Note : Work {
-  Note(int what, std::vector<int>& into) : Work{&Note::add, nullptr}, number(what), list(&into) {}
+/// Work that appends its number to a list.
+struct RecordingWork : Work {
+  RecordingWork(int what, std::vector<int>& into)
+      : Work{&RecordingWork::add, nullptr}, number(what), list(&into) {}
   static void add(Work& work) noexcept {
-    auto& note = static_cast<Note&>(work);
-    note.list->push_back(note.number);
+    auto& work_item = static_cast<RecordingWork&>(work);
+    work_item.list->push_back(work_item.number);
   }
   int number;
   std::vector<int>* list;
@@ -27,8 +28,8 @@ struct Note : Work {
 TEST(EventLoop, poll_runs_work_in_order_and_counts_it) {
   EventLoop loop;
   std::vector<int> list;
-  Note first(1, list);
-  Note second(2, list);
+  RecordingWork first(1, list);
+  RecordingWork second(2, list);
   EXPECT_EQ(loop.poll(), 0U);
   loop.post(first);
   loop.post(second);
@@ -37,12 +38,12 @@ TEST(EventLoop, poll_runs_work_in_order_and_counts_it) {
   EXPECT_EQ(loop.poll(), 0U);
 }
 
-TEST(EventLoop, work_may_be_posted_again_once_it_has_run) {
+TEST(EventLoop, work_may_be_posted_again_after_it_has_run) {
   EventLoop loop;
   std::vector<int> list;
-  Note note(1, list);
+  RecordingWork work_item(1, list);
   for (int round = 0; round < 3; ++round) {
-    loop.post(note);
+    loop.post(work_item);
     EXPECT_EQ(loop.wait(), 1U);
   }
   EXPECT_EQ(list.size(), 3U);
@@ -71,13 +72,13 @@ TEST(EventLoop, work_posted_by_work_runs_in_the_next_poll) {
 TEST(EventLoop, wait_blocks_until_another_thread_posts) {
   EventLoop loop;
   std::vector<int> list;
-  Note note(1, list);
-  std::jthread poster([&] { loop.post(note); });
+  RecordingWork work_item(1, list);
+  std::jthread poster([&] { loop.post(work_item); });
   EXPECT_EQ(loop.wait(), 1U);
   EXPECT_EQ(list, std::vector{1});
 }
 
-TEST(EventLoop, interrupt_ends_one_wait_even_before_it_began) {
+TEST(EventLoop, interrupt_ends_one_wait_even_before_it_begins) {
   EventLoop loop;
   loop.interrupt();
   EXPECT_EQ(loop.wait(), 0U);
@@ -85,7 +86,7 @@ TEST(EventLoop, interrupt_ends_one_wait_even_before_it_began) {
   EXPECT_EQ(loop.wait(), 0U);
 }
 
-TEST(EventLoop, a_sleeper_does_what_is_offered_to_the_idle) {
+TEST(EventLoop, sleeping_thread_runs_offered_idle_work) {
   EventLoop loop;
   std::atomic<int> pieces{0};
   std::atomic<int> done{0};
@@ -103,91 +104,91 @@ TEST(EventLoop, a_sleeper_does_what_is_offered_to_the_idle) {
   for (int round = 1; round <= 100; ++round) {
     ++pieces;
     while (done.load() < round)
-      loop.offer_idle_work();  // until it sleeps, nobody may be there to take it
+      loop.notify_idle_work();  // until it sleeps, no thread may take it
     EXPECT_FALSE(ended);
   }
   loop.interrupt();
 }
 
-TEST(EventLoop, grants_some_inline_work_between_two_turns) {
+TEST(EventLoop, inline_copies_are_limited_between_two_polls) {
   EventLoop loop;
-  EXPECT_FALSE(loop.grants_inline_work()) << "nobody has ever emptied it";
+  EXPECT_FALSE(loop.try_acquire_inline_copy()) << "never polled";
   for (int turn = 0; turn < 3; ++turn) {
     loop.poll();
-    EXPECT_TRUE(loop.grants_inline_work());
+    EXPECT_TRUE(loop.try_acquire_inline_copy());
     int granted = 1;
-    while (granted < 1000 && loop.grants_inline_work())
+    while (granted < 1000 && loop.try_acquire_inline_copy())
       ++granted;
-    EXPECT_LT(granted, 1000) << "others must have their turn";
-    EXPECT_FALSE(loop.grants_inline_work());
+    EXPECT_LT(granted, 1000) << "other tasks must run in between";
+    EXPECT_FALSE(loop.try_acquire_inline_copy());
   }
 }
 
-TEST(EventLoop, without_idle_work_nobody_works_while_idle) {
+TEST(EventLoop, without_idle_work_it_cannot_help_when_idle) {
   EventLoop loop;
-  EXPECT_FALSE(loop.works_while_idle());
+  EXPECT_FALSE(loop.can_help_when_idle());
   loop.set_idle_work([] { return false; });
-  EXPECT_TRUE(loop.works_while_idle());
+  EXPECT_TRUE(loop.can_help_when_idle());
 }
 
-TEST(EventLoop, who_only_polls_does_not_work_while_idle_until_it_waits) {
+TEST(EventLoop, poll_only_loop_cannot_help_when_idle_until_it_waits) {
   EventLoop loop;
   loop.set_idle_work([] { return false; });
   for (int spin = 0; spin < 1000; ++spin)
     loop.poll();
-  EXPECT_FALSE(loop.works_while_idle());
+  EXPECT_FALSE(loop.can_help_when_idle());
   std::vector<int> list;
-  Note note(1, list);
-  loop.post(note);
+  RecordingWork work_item(1, list);
+  loop.post(work_item);
   loop.poll();
-  EXPECT_FALSE(loop.works_while_idle()) << "it will spin again";
+  EXPECT_FALSE(loop.can_help_when_idle()) << "it will spin again";
   loop.interrupt();
   loop.wait();
-  EXPECT_TRUE(loop.works_while_idle());
+  EXPECT_TRUE(loop.can_help_when_idle());
 }
 
-TEST(EventLoop, who_polls_between_tasks_and_then_waits_works_while_idle) {
+TEST(EventLoop, loop_that_polls_between_tasks_can_help_when_idle) {
   EventLoop loop;
   loop.set_idle_work([] { return false; });
   for (int task = 0; task < 1000; ++task) {
     loop.poll();
-    EXPECT_TRUE(loop.grants_inline_work());
+    EXPECT_TRUE(loop.try_acquire_inline_copy());
   }
-  EXPECT_TRUE(loop.works_while_idle());
+  EXPECT_TRUE(loop.can_help_when_idle());
 }
 
-TEST(EventLoop, a_loop_that_a_foreign_one_watches_does_not_work_while_idle) {
+TEST(EventLoop, loop_with_a_watched_descriptor_cannot_help_when_idle) {
   EventLoop loop;
   loop.set_idle_work([] { return false; });
   ASSERT_GE(loop.event_fd(), 0);
-  EXPECT_FALSE(loop.works_while_idle());
+  EXPECT_FALSE(loop.can_help_when_idle());
 }
 
 TEST(EventLoop, descriptor_is_readable_while_work_is_queued) {
   EventLoop loop;
   std::vector<int> list;
-  Note note(1, list);
+  RecordingWork work_item(1, list);
   const int descriptor = loop.event_fd();
   ASSERT_GE(descriptor, 0);
   EXPECT_EQ(loop.event_fd(), descriptor);
   EXPECT_FALSE(is_readable(descriptor));
-  loop.post(note);
+  loop.post(work_item);
   EXPECT_TRUE(is_readable(descriptor));
   loop.poll();
   EXPECT_FALSE(is_readable(descriptor));
 }
 
-TEST(EventLoop, descriptor_asked_for_late_knows_of_queued_work) {
+TEST(EventLoop, descriptor_created_late_is_readable_for_queued_work) {
   EventLoop loop;
   std::vector<int> list;
-  Note note(1, list);
-  loop.post(note);
+  RecordingWork work_item(1, list);
+  loop.post(work_item);
   EXPECT_TRUE(is_readable(loop.event_fd()));
   loop.wait();
   EXPECT_FALSE(is_readable(loop.event_fd()));
 }
 
-TEST(EventLoop, nothing_is_lost_between_many_posters_and_runners) {
+TEST(EventLoop, no_work_is_lost_between_many_posters_and_runners) {
   constexpr int kPosters = 3;
   constexpr int kEach = 2000;
   struct Count : Work {
@@ -208,7 +209,7 @@ TEST(EventLoop, nothing_is_lost_between_many_posters_and_runners) {
   const auto run_until_done = [&] {
     while (ran.load() < kPosters * kEach)
       loop.wait();
-    loop.interrupt();  // the other runner may be waiting for work that is done
+    loop.interrupt();  // the other runner may wait for work that is done already
   };
   std::jthread runner(run_until_done);
   run_until_done();

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Free memory of this process: what it can allocate before the OOM killer acts.
+// free_memory_bytes(): memory that this process can allocate before the OOM killer acts.
 #pragma once
 
 #include <cstdint>
@@ -8,7 +8,7 @@
 
 namespace forebay {
 
-/// MemAvailable, limited by the control groups (v1 and v2) of this process; inactive file cache
+/// MemAvailable, limited by the control groups (v1 and v2) of this process. Inactive file cache
 /// counts as free. No value if the system reports neither. `root` replaces / in tests. Reads a few
 /// small files.
 std::optional<std::uint64_t> free_memory_bytes(const std::string& root = "");

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// The part of Future<T> that does not depend on T: blocking a thread, driving a request on an
+// The parts of Future<T> that do not depend on T: blocking a thread, driving a request on an
 // executor, and waking a foreign loop through a descriptor.
 #include <forebay/future.hpp>
 
@@ -17,7 +17,7 @@ namespace forebay::detail {
 
 namespace {
 
-/// Lets the owner of a request sleep until an agent signals it.
+/// Blocks the owner of a request until an agent signals it.
 class ThreadWaiter final : public Waiter {
  public:
   void signal() noexcept override {
@@ -26,7 +26,7 @@ class ThreadWaiter final : public Waiter {
     changed_.notify_one();
   }
 
-  /// True if signalled, false if the deadline passed first.
+  /// True if signaled, false if the deadline passed first.
   bool sleep(const Deadline& deadline) {
     std::unique_lock lock(mutex_);
     const auto signalled = [this] { return signalled_; };
@@ -43,10 +43,10 @@ class ThreadWaiter final : public Waiter {
 
 }  // namespace
 
-bool block_on(Pending& pending, Deadline deadline) {
+bool block_on(PendingOperation& pending, Deadline deadline) {
   while (!pending.advance()) {
     if (deadline && std::chrono::steady_clock::now() >= *deadline) return false;
-    // A read of a device may take longer than any limit.
+    // With a deadline the owner only copies: a read of a device may take longer than any limit.
     if (pending.help(deadline ? Help::kCopy : Help::kAny)) continue;
     ThreadWaiter waiter;
     if (!pending.arm(waiter)) continue;
@@ -57,10 +57,10 @@ bool block_on(Pending& pending, Deadline deadline) {
   return true;
 }
 
-bool copy_inline(Pending& pending, Executor& executor) {
-  const Help how = executor.works_while_idle() ? Help::kCopy : Help::kCopyInPassing;
+bool copy_inline(PendingOperation& pending, Executor& executor) {
+  const Help how = executor.can_help_when_idle() ? Help::kCopy : Help::kOpportunisticCopy;
   do {
-    if (!executor.grants_inline_work() || !pending.help(how)) return false;
+    if (!executor.try_acquire_inline_copy() || !pending.help(how)) return false;
   } while (!pending.advance());
   return true;
 }
@@ -86,10 +86,10 @@ void Driver::start(std::unique_ptr<Driver> driver, Executor& executor) {
 
 bool Driver::suspend(std::unique_ptr<Driver> driver, Executor& executor) {
   driver->executor_ = &executor;
-  Pending& pending = driver->pending();
+  PendingOperation& pending = driver->pending();
   Driver* const raw = driver.release();
-  // Once armed, the driver may run and be deleted on another thread before arm() returns: it is not
-  // touched again.
+  // Once armed, the driver may run and be deleted on another thread before arm() returns. It is not
+  // accessed again.
   while (!pending.arm(*raw)) {
     if (pending.advance()) {
       delete raw;
@@ -113,8 +113,8 @@ struct EventDescriptor::Signal final : Waiter {
   explicit Signal(Descriptor event) : descriptor(std::move(event)) {}
   void signal() noexcept override {
     const std::uint64_t one = 1;
-    // The counter cannot overflow into blocking: it is drained by every watch(), and the descriptor
-    // is non-blocking.
+    // The counter cannot overflow and block: each arm() drains it, and the descriptor is
+    // non-blocking.
     [[maybe_unused]] const auto written = ::write(descriptor.get(), &one, sizeof one);
   }
   Descriptor descriptor;
@@ -135,34 +135,34 @@ EventDescriptor::~EventDescriptor() = default;
 
 int EventDescriptor::descriptor() const noexcept { return signal_->descriptor.get(); }
 
-void EventDescriptor::raise() noexcept { signal_->signal(); }
+void EventDescriptor::signal() noexcept { signal_->signal(); }
 
-void EventDescriptor::watch(Pending& pending) {
+void EventDescriptor::arm(PendingOperation& pending) {
   std::uint64_t count = 0;
   [[maybe_unused]] const auto drained = ::read(signal_->descriptor.get(), &count, sizeof count);
-  watching_ = pending.arm(*signal_);
-  if (!watching_) raise();
+  is_armed_ = pending.arm(*signal_);
+  if (!is_armed_) signal();
 }
 
-void EventDescriptor::forget(Pending& pending) noexcept {
-  if (watching_) pending.disarm(*signal_);
-  watching_ = false;
+void EventDescriptor::disarm(PendingOperation& pending) noexcept {
+  if (is_armed_) pending.disarm(*signal_);
+  is_armed_ = false;
 }
 
-Error cancelled(const Pending& pending) {
+Error cancelled_error(const PendingOperation& pending) {
   ErrorDetails details = pending.describe();
   details.kind = ErrorClass::kCancelled;
-  details.cause = "the caller took the request back";
+  details.cause = "the caller cancelled the request";
   return Error(std::move(details));
 }
 
-Error moved_away() {
+Error moved_from_error() {
   return Error({.kind = ErrorClass::kInvalidArgument,
                 .operation = "wait",
-                .cause = "the result of this Future belongs to another one now"});
+                .cause = "this Future was moved from; use the Future that holds the request now"});
 }
 
-Error thrown(ErrorDetails where, std::exception_ptr exception) {
+Error exception_error(ErrorDetails where, std::exception_ptr exception) {
   where.kind = ErrorClass::kException;
   where.operation = "continue after " + where.operation;
   try {
@@ -170,7 +170,7 @@ Error thrown(ErrorDetails where, std::exception_ptr exception) {
   } catch (const std::exception& caught) {
     where.cause = caught.what();
   } catch (...) {
-    where.cause = "an exception that is no std::exception";
+    where.cause = "an exception that is not a std::exception";
   }
   return Error(std::move(where));
 }

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Futures that nobody blocks on: awaited in coroutines, watched through a descriptor, and raced
+// Futures without a blocked thread: awaited in coroutines, watched through a descriptor, and raced
 // against the agent that finishes them.
 #include <forebay/future.hpp>
 
@@ -25,103 +25,104 @@ TEST_F(FutureTest, coroutine_with_a_finished_future_does_not_suspend) {
 TEST_F(FutureTest, coroutine_resumes_on_the_default_executor) {
   std::atomic<int> seen{0};
   std::thread::id resumed_on;
-  [](Source<int>& from, std::atomic<int>& into, std::thread::id& where) -> Detached {
+  [](TestPromise<int>& from, std::atomic<int>& into, std::thread::id& where) -> Detached {
     into = *co_await from.future();
     where = std::this_thread::get_id();
-  }(source_, seen, resumed_on);
+  }(promise_, seen, resumed_on);
   EXPECT_EQ(seen.load(), 0);
-  std::jthread agent([&] { source_.finish(4); });
+  std::jthread agent([&] { promise_.finish(4); });
   while (seen.load() == 0)
     loop_.wait();
   EXPECT_EQ(seen.load(), 4);
   EXPECT_EQ(resumed_on, std::this_thread::get_id());
-  EXPECT_EQ(source_.alive(), 0);
+  EXPECT_EQ(promise_.live_requests(), 0);
 }
 
-Detached add(Source<int>& from, int& sum) { sum += *co_await from.future(); }
+Detached add(TestPromise<int>& from, int& sum) { sum += *co_await from.future(); }
 
-TEST_F(FutureTest, coroutine_copies_inline_instead_of_being_suspended) {
-  source_.on_help = [&](detail::Help how) {
-    EXPECT_EQ(how, detail::Help::kCopyInPassing) << "nobody who waits on this loop would copy";
-    source_.finish(5);
+TEST_F(FutureTest, coroutine_copies_inline_instead_of_suspending) {
+  promise_.on_help = [&](detail::Help how) {
+    EXPECT_EQ(how, detail::Help::kOpportunisticCopy)
+        << "no thread that waits on this loop would copy";
+    promise_.finish(5);
     return true;
   };
   loop_.poll();
   int sum = 0;
-  add(source_, sum);
+  add(promise_, sum);
   EXPECT_EQ(sum, 5);
   EXPECT_EQ(loop_.poll(), 0U) << "it was not suspended";
 }
 
-TEST_F(FutureTest, coroutine_that_gets_no_further_inline_is_suspended) {
+TEST_F(FutureTest, coroutine_suspends_when_inline_copies_make_no_progress) {
   int helped = 0;
-  source_.on_help = [&](detail::Help) { return ++helped < 3; };
+  promise_.on_help = [&](detail::Help) { return ++helped < 3; };
   loop_.poll();
   int sum = 0;
-  add(source_, sum);
+  add(promise_, sum);
   EXPECT_EQ(helped, 3);
-  EXPECT_TRUE(source_.is_armed());
-  source_.finish(6);
+  EXPECT_TRUE(promise_.is_armed());
+  promise_.finish(6);
   EXPECT_EQ(loop_.poll(), 1U);
   EXPECT_EQ(sum, 6);
 }
 
-TEST_F(FutureTest, coroutine_of_a_loop_that_copies_while_idle_comes_back) {
+TEST_F(FutureTest, coroutine_of_a_loop_that_helps_when_idle_uses_plain_copy) {
   loop_.set_idle_work([] { return false; });
-  source_.on_help = [&](detail::Help how) {
+  promise_.on_help = [&](detail::Help how) {
     EXPECT_EQ(how, detail::Help::kCopy);
     return false;
   };
   loop_.poll();
   int sum = 0;
-  add(source_, sum);
-  source_.finish(8);
+  add(promise_, sum);
+  promise_.finish(8);
   loop_.poll();
   EXPECT_EQ(sum, 8);
 }
 
-TEST_F(FutureTest, coroutine_that_awaits_what_was_moved_away_is_told) {
+TEST_F(FutureTest, awaiting_a_moved_from_future_is_an_error) {
   std::optional<ErrorClass> seen;
-  [](Source<int>& from, std::optional<ErrorClass>& into) -> Detached {
+  [](TestPromise<int>& from, std::optional<ErrorClass>& into) -> Detached {
     Future<int> future = from.future();
     const Future<int> owner = std::move(future);
     const auto got = co_await std::move(future);  // NOLINT(bugprone-use-after-move)
     into = got.error().kind();
-  }(source_, seen);
+  }(promise_, seen);
   EXPECT_EQ(seen, ErrorClass::kInvalidArgument);
 }
 
-TEST_F(FutureTest, coroutine_that_awaits_what_was_cancelled_is_told) {
+TEST_F(FutureTest, awaiting_a_cancelled_future_is_an_error) {
   std::optional<ErrorClass> seen;
-  [](Source<int>& from, std::optional<ErrorClass>& into) -> Detached {
+  [](TestPromise<int>& from, std::optional<ErrorClass>& into) -> Detached {
     Future<int> future = from.future();
     future.cancel();
     into = (co_await std::move(future)).error().kind();
-  }(source_, seen);
+  }(promise_, seen);
   EXPECT_EQ(seen, ErrorClass::kCancelled);
 }
 
-TEST_F(FutureTest, coroutine_leaves_the_executor_time_for_others) {
+TEST_F(FutureTest, coroutine_stops_inline_copies_to_let_others_run) {
   std::uint64_t helped = 0;
-  source_.on_help = [&](detail::Help) { return ++helped < 1'000'000; };
+  promise_.on_help = [&](detail::Help) { return ++helped < 1'000'000; };
   loop_.poll();
   int sum = 0;
-  add(source_, sum);
+  add(promise_, sum);
   EXPECT_LT(helped, 1000U);
-  EXPECT_TRUE(source_.is_armed());
-  source_.finish(7);
+  EXPECT_TRUE(promise_.is_armed());
+  promise_.finish(7);
   loop_.poll();
   EXPECT_EQ(sum, 7);
 }
 
-TEST_F(FutureTest, coroutine_resumes_on_the_executor_it_names) {
+TEST_F(FutureTest, coroutine_resumes_on_the_named_executor) {
   EventLoop other;
   int seen = 0;
-  [](Source<int>& from, EventLoop& where, int& into) -> Detached {
+  [](TestPromise<int>& from, EventLoop& where, int& into) -> Detached {
     Future<int> future = from.future();
     into = *co_await std::move(future).on(where);
-  }(source_, other, seen);
-  source_.finish(4);
+  }(promise_, other, seen);
+  promise_.finish(4);
   EXPECT_EQ(loop_.poll(), 0U);
   EXPECT_EQ(other.poll(), 1U);
   EXPECT_EQ(seen, 4);
@@ -129,22 +130,22 @@ TEST_F(FutureTest, coroutine_resumes_on_the_executor_it_names) {
 
 TEST_F(FutureTest, coroutine_gets_errors_as_values) {
   ErrorClass seen = ErrorClass::kIo;
-  [](Source<int>& from, ErrorClass& into) -> Detached {
+  [](TestPromise<int>& from, ErrorClass& into) -> Detached {
     into = (co_await from.future()).error().kind();
-  }(source_, seen);
-  source_.finish(failure({.kind = ErrorClass::kShortFile}));
+  }(promise_, seen);
+  promise_.finish(failure({.kind = ErrorClass::kShortFile}));
   loop_.poll();
   EXPECT_EQ(seen, ErrorClass::kShortFile);
 }
 
 TEST_F(FutureTest, descriptor_wakes_a_foreign_loop) {
-  Future<int> future = source_.future();
+  Future<int> future = promise_.future();
   const Result<int> descriptor = future.event_fd();
   ASSERT_TRUE(descriptor);
   EXPECT_FALSE(is_readable(*descriptor));
   EXPECT_EQ(*future.event_fd(), *descriptor);
-  std::jthread agent([&] { source_.finish(2); });
-  EXPECT_TRUE(becomes_readable(*descriptor));
+  std::jthread agent([&] { promise_.finish(2); });
+  EXPECT_TRUE(wait_until_readable(*descriptor));
   EXPECT_TRUE(future.poll());
   EXPECT_EQ(*future.wait(), 2);
 }
@@ -154,49 +155,49 @@ TEST_F(FutureTest, descriptor_of_a_finished_future_is_readable) {
   EXPECT_TRUE(is_readable(*future.event_fd()));
 }
 
-TEST_F(FutureTest, descriptor_is_quiet_again_after_a_poll_for_nothing) {
-  Future<int> future = source_.future();
+TEST_F(FutureTest, descriptor_is_not_readable_after_a_spurious_poll) {
+  Future<int> future = promise_.future();
   const Result<int> descriptor = future.event_fd();
-  source_.signal_for_nothing();
+  promise_.signal_spuriously();
   EXPECT_TRUE(is_readable(*descriptor));
   EXPECT_FALSE(future.poll());
   EXPECT_FALSE(is_readable(*descriptor));
-  source_.finish(1);
+  promise_.finish(1);
   EXPECT_TRUE(is_readable(*descriptor));
 }
 
-TEST_F(FutureTest, descriptor_still_works_after_wait_for_gave_up) {
-  Future<int> future = source_.future();
+TEST_F(FutureTest, descriptor_works_after_wait_for_timed_out) {
+  Future<int> future = promise_.future();
   const Result<int> descriptor = future.event_fd();
   EXPECT_FALSE(future.wait_for(std::chrono::milliseconds(1)));
-  source_.finish(1);
+  promise_.finish(1);
   EXPECT_TRUE(is_readable(*descriptor));
 }
 
-TEST_F(FutureTest, coroutine_copies_inline_although_its_future_has_a_descriptor) {
-  source_.on_help = [&](detail::Help) {
-    EXPECT_FALSE(source_.is_armed());
-    source_.finish(3);
+TEST_F(FutureTest, coroutine_with_a_descriptor_copies_inline) {
+  promise_.on_help = [&](detail::Help) {
+    EXPECT_FALSE(promise_.is_armed());
+    promise_.finish(3);
     return true;
   };
   loop_.poll();
   int seen = 0;
-  [](Source<int>& from, int& into) -> Detached {
+  [](TestPromise<int>& from, int& into) -> Detached {
     Future<int> future = from.future();
     EXPECT_TRUE(future.event_fd());
     into = *co_await std::move(future);
-  }(source_, seen);
+  }(promise_, seen);
   EXPECT_EQ(seen, 3);
 }
 
-TEST_F(FutureTest, coroutine_may_await_a_future_that_has_a_descriptor) {
+TEST_F(FutureTest, coroutine_may_await_a_future_with_a_descriptor) {
   int seen = 0;
-  [](Source<int>& from, int& into) -> Detached {
+  [](TestPromise<int>& from, int& into) -> Detached {
     Future<int> future = from.future();
     EXPECT_TRUE(future.event_fd());
     into = *co_await std::move(future);
-  }(source_, seen);
-  source_.finish(3);
+  }(promise_, seen);
+  promise_.finish(3);
   loop_.poll();
   EXPECT_EQ(seen, 3);
 }
@@ -204,7 +205,7 @@ TEST_F(FutureTest, coroutine_may_await_a_future_that_has_a_descriptor) {
 TEST(FutureRace, finish_against_wait) {
   EventLoop loop;
   for (int round = 0; round < 500; ++round) {
-    Source<int> source(loop);
+    TestPromise<int> source(loop);
     Future<int> future = source.future();
     std::jthread agent([&] { source.finish(round); });
     EXPECT_EQ(*future.wait(), round);
@@ -214,7 +215,7 @@ TEST(FutureRace, finish_against_wait) {
 TEST(FutureRace, finish_against_wait_for_and_drop) {
   EventLoop loop;
   for (int round = 0; round < 500; ++round) {
-    Source<int> source(loop);
+    TestPromise<int> source(loop);
     std::jthread agent([&] { source.finish(round); });
     Future<int> future = source.future();
     std::ignore = future.event_fd();
@@ -231,12 +232,13 @@ TEST(FutureRace, finish_against_suspending_coroutines) {
   std::atomic<int> sum{0};
   int expected = 0;
   for (int round = 0; round < 500; ++round) {
-    Source<int> source(loop);
+    TestPromise<int> source(loop);
     const int before = sum.load();
     expected += round + 1;
     std::jthread agent([&] { source.finish(round + 1); });
-    [](Source<int>& from, std::atomic<int>& into) -> Detached { into += *co_await from.future(); }(
-                                                      source, sum);
+    [](TestPromise<int>& from, std::atomic<int>& into) -> Detached {
+      into += *co_await from.future();
+    }(source, sum);
     while (sum.load() == before)
       loop.wait();
   }
@@ -252,12 +254,12 @@ TEST(FutureRace, coroutines_resume_on_another_thread) {
       loop.wait();
   });
   constexpr int kRounds = 500;
-  std::vector<std::unique_ptr<Source<int>>> sources;
+  std::vector<std::unique_ptr<TestPromise<int>>> sources;
   for (int round = 0; round < kRounds; ++round) {
-    sources.push_back(std::make_unique<Source<int>>(loop));
-    Source<int>& source = *sources.back();
+    sources.push_back(std::make_unique<TestPromise<int>>(loop));
+    TestPromise<int>& source = *sources.back();
     std::jthread agent([&] { source.finish(round); });
-    [](Source<int>& from, std::atomic<int>& into) -> Detached {
+    [](TestPromise<int>& from, std::atomic<int>& into) -> Detached {
       std::ignore = co_await from.future();
       into.fetch_add(1);
       into.notify_all();

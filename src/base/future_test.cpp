@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Future: every way to wait for a result, on a hand-made request whose end the test decides.
+// Future: every way to wait for a result, on a request that the test finishes.
 #include <forebay/future.hpp>
 
 #include <atomic>
@@ -32,49 +32,49 @@ TEST_F(FutureTest, finished_from_the_start) {
   EXPECT_EQ(*converted.wait(), "def");
 }
 
-TEST_F(FutureTest, poll_says_whether_the_result_is_there) {
-  Future<int> future = source_.future();
+TEST_F(FutureTest, poll_returns_whether_the_result_is_available) {
+  Future<int> future = promise_.future();
   EXPECT_FALSE(future.poll());
-  source_.finish(3);
+  promise_.finish(3);
   EXPECT_TRUE(future.poll());
   EXPECT_TRUE(future.poll());
   EXPECT_EQ(*future.wait(), 3);
-  EXPECT_EQ(source_.alive(), 0);
+  EXPECT_EQ(promise_.live_requests(), 0);
 }
 
 TEST_F(FutureTest, wait_blocks_until_another_thread_finishes) {
-  Future<int> future = source_.future();
-  std::jthread agent([&] { source_.finish(4); });
+  Future<int> future = promise_.future();
+  std::jthread agent([&] { promise_.finish(4); });
   EXPECT_EQ(*future.wait(), 4);
 }
 
-TEST_F(FutureTest, wait_goes_on_after_a_signal_for_nothing) {
-  Future<int> future = source_.future();
+TEST_F(FutureTest, wait_continues_after_a_spurious_signal) {
+  Future<int> future = promise_.future();
   std::jthread agent([&] {
-    while (!source_.is_armed())
+    while (!promise_.is_armed())
       std::this_thread::yield();
-    source_.signal_for_nothing();
-    while (!source_.is_armed())
+    promise_.signal_spuriously();
+    while (!promise_.is_armed())
       std::this_thread::yield();
-    source_.finish(4);
+    promise_.finish(4);
   });
   EXPECT_EQ(*future.wait(), 4);
 }
 
-TEST_F(FutureTest, wait_for_gives_up_and_leaves_no_waiter_behind) {
-  Future<int> future = source_.future();
+TEST_F(FutureTest, wait_for_times_out_and_leaves_no_waiter) {
+  Future<int> future = promise_.future();
   EXPECT_FALSE(future.wait_for(std::chrono::milliseconds(1)));
-  EXPECT_FALSE(source_.is_armed());
+  EXPECT_FALSE(promise_.is_armed());
   EXPECT_FALSE(future.wait_for(std::chrono::nanoseconds(-1)));
-  source_.finish(1);
+  promise_.finish(1);
   EXPECT_TRUE(future.wait_for(std::chrono::nanoseconds::max()));
   EXPECT_EQ(*future.wait(), 1);
 }
 
-TEST_F(FutureTest, cancel_takes_an_unfinished_request_back) {
-  Future<int> future = source_.future();
+TEST_F(FutureTest, cancel_drops_an_unfinished_request) {
+  Future<int> future = promise_.future();
   future.cancel();
-  EXPECT_EQ(source_.alive(), 0);
+  EXPECT_EQ(promise_.live_requests(), 0);
   const Result<int> result = future.wait();
   ASSERT_FALSE(result);
   EXPECT_EQ(result.error().kind(), ErrorClass::kCancelled);
@@ -82,8 +82,8 @@ TEST_F(FutureTest, cancel_takes_an_unfinished_request_back) {
 }
 
 TEST_F(FutureTest, cancel_after_the_end_keeps_the_value) {
-  Future<int> future = source_.future();
-  source_.finish(9);
+  Future<int> future = promise_.future();
+  promise_.finish(9);
   EXPECT_TRUE(future.poll());
   future.cancel();
   EXPECT_EQ(*future.wait(), 9);
@@ -91,56 +91,56 @@ TEST_F(FutureTest, cancel_after_the_end_keeps_the_value) {
 
 TEST_F(FutureTest, dropped_future_drops_its_request) {
   {
-    const Future<int> future = source_.future();
+    const Future<int> future = promise_.future();
   }
-  EXPECT_EQ(source_.alive(), 0);
-  source_.finish(1);
+  EXPECT_EQ(promise_.live_requests(), 0);
+  promise_.finish(1);
 }
 
 TEST_F(FutureTest, assignment_drops_the_old_request) {
-  Future<int> future = source_.future();
+  Future<int> future = promise_.future();
   ASSERT_TRUE(future.event_fd());
-  EXPECT_TRUE(source_.is_armed());
+  EXPECT_TRUE(promise_.is_armed());
   future = Future<int>(2);
-  EXPECT_FALSE(source_.is_armed());
-  EXPECT_EQ(source_.alive(), 0);
+  EXPECT_FALSE(promise_.is_armed());
+  EXPECT_EQ(promise_.live_requests(), 0);
   EXPECT_EQ(*future.wait(), 2);
 }
 
 TEST_F(FutureTest, moved_future_is_the_same_request) {
-  Future<int> future = source_.future();
+  Future<int> future = promise_.future();
   Future<int> moved = std::move(future);
-  source_.finish(6);
+  promise_.finish(6);
   EXPECT_EQ(*moved.wait(), 6);
 }
 
 TEST_F(FutureTest, then_runs_in_wait_of_the_owner) {
   const auto owner = std::this_thread::get_id();
   std::thread::id ran_on;
-  Future<std::string> chained = source_.future().then([&](Result<int> value) {
+  Future<std::string> chained = promise_.future().then([&](Result<int> value) {
     ran_on = std::this_thread::get_id();
     return std::to_string(*value + 1);
   });
-  std::jthread agent([&] { source_.finish(41); });
+  std::jthread agent([&] { promise_.finish(41); });
   EXPECT_EQ(*chained.wait(), "42");
   EXPECT_EQ(ran_on, owner);
 }
 
-TEST_F(FutureTest, then_runs_once_however_often_it_is_polled) {
+TEST_F(FutureTest, then_runs_once_for_many_polls) {
   int runs = 0;
-  Future<int> chained = source_.future().then([&](const Result<int>& value) {
+  Future<int> chained = promise_.future().then([&](const Result<int>& value) {
     ++runs;
     return value;
   });
   EXPECT_FALSE(chained.poll());
-  source_.finish(1);
+  promise_.finish(1);
   EXPECT_TRUE(chained.poll());
   EXPECT_TRUE(chained.poll());
   EXPECT_EQ(*chained.wait(), 1);
   EXPECT_EQ(runs, 1);
 }
 
-TEST_F(FutureTest, then_on_a_finished_future_runs_when_it_is_asked_for) {
+TEST_F(FutureTest, then_on_a_finished_future_runs_in_poll) {
   int runs = 0;
   Future<int> chained = Future<int>(1).then([&](Result<int> value) { return ++runs + *value; });
   EXPECT_EQ(runs, 0);
@@ -149,7 +149,7 @@ TEST_F(FutureTest, then_on_a_finished_future_runs_when_it_is_asked_for) {
   EXPECT_EQ(*chained.wait(), 2);
 }
 
-TEST_F(FutureTest, a_chain_on_a_finished_future_can_be_awaited_watched_and_dropped) {
+TEST_F(FutureTest, chain_on_a_finished_future_can_be_awaited_watched_and_dropped) {
   const auto next = [](Result<int> value) { return *value + 1; };
   EXPECT_EQ(*Future<int>(1).then(next).then(next).wait(), 3);
   int seen = 0;
@@ -166,7 +166,7 @@ TEST_F(FutureTest, a_chain_on_a_finished_future_can_be_awaited_watched_and_dropp
   EXPECT_FALSE(ran);
 }
 
-TEST_F(FutureTest, an_exception_after_a_finished_failure_keeps_the_place) {
+TEST_F(FutureTest, exception_after_a_finished_failure_keeps_the_location) {
   const Error error({.operation = "read", .path = "a.file", .offset_bytes = 8});
   Future<int> chained =
       Future<int>(error).then([](Result<int>) -> int { throw std::runtime_error("boom"); });
@@ -177,8 +177,8 @@ TEST_F(FutureTest, an_exception_after_a_finished_failure_keeps_the_place) {
   EXPECT_EQ(result.error().offset_bytes(), 8U);
 }
 
-TEST_F(FutureTest, one_that_was_moved_from_says_so) {
-  Future<int> first = source_.future();
+TEST_F(FutureTest, moved_from_future_is_an_error) {
+  Future<int> first = promise_.future();
   const Future<int> second = std::move(first);
   EXPECT_TRUE(first.wait_for(std::chrono::hours(1)));  // NOLINT(bugprone-use-after-move)
   first.cancel();
@@ -189,33 +189,33 @@ TEST_F(FutureTest, one_that_was_moved_from_says_so) {
 
 TEST_F(FutureTest, then_may_return_nothing) {
   int seen = 0;
-  Future<void> chained = source_.future().then([&](Result<int> value) { seen = *value; });
-  source_.finish(8);
+  Future<void> chained = promise_.future().then([&](Result<int> value) { seen = *value; });
+  promise_.finish(8);
   EXPECT_TRUE(chained.wait());
   EXPECT_EQ(seen, 8);
 }
 
 TEST_F(FutureTest, then_chains) {
-  Future<int> chained = source_.future()
+  Future<int> chained = promise_.future()
                             .then([](Result<int> value) { return *value * 2; })
                             .then([](Result<int> value) { return *value + 1; });
-  source_.finish(10);
+  promise_.finish(10);
   EXPECT_EQ(*chained.wait(), 21);
 }
 
 TEST_F(FutureTest, then_sees_errors_and_may_return_them) {
-  Future<int> chained = source_.future().then([](const Result<int>& value) -> Result<int> {
+  Future<int> chained = promise_.future().then([](const Result<int>& value) -> Result<int> {
     EXPECT_FALSE(value);
     return failure({.kind = ErrorClass::kDamage});
   });
-  source_.finish(failure({.kind = ErrorClass::kIo}));
+  promise_.finish(failure({.kind = ErrorClass::kIo}));
   EXPECT_EQ(chained.wait().error().kind(), ErrorClass::kDamage);
 }
 
 TEST_F(FutureTest, exception_in_a_continuation_becomes_an_error) {
-  Future<int> chained = source_.future().then(
+  Future<int> chained = promise_.future().then(
       [](const Result<int>&) -> int { throw std::runtime_error("no such particle"); });
-  source_.finish(1);
+  promise_.finish(1);
   const Result<int> result = chained.wait();
   ASSERT_FALSE(result);
   EXPECT_EQ(result.error().kind(), ErrorClass::kException);
@@ -229,36 +229,36 @@ TEST_F(FutureTest, foreign_exception_in_a_continuation_becomes_an_error) {
 }
 
 TEST_F(FutureTest, cancelled_continuation_never_runs) {
-  Future<int> chained = source_.future().then([](const Result<int>&) -> int {
+  Future<int> chained = promise_.future().then([](const Result<int>&) -> int {
     ADD_FAILURE() << "ran";
     return 0;
   });
   chained.cancel();
-  EXPECT_EQ(source_.alive(), 0);
+  EXPECT_EQ(promise_.live_requests(), 0);
   EXPECT_EQ(chained.wait().error().kind(), ErrorClass::kCancelled);
 }
 
 TEST_F(FutureTest, cancel_inside_a_continuation_of_another_request) {
-  Source<int> other_source(loop_);
+  TestPromise<int> other_source(loop_);
   Future<int> other = other_source.future();
-  Future<int> chained = source_.future().then([&](Result<int> value) {
+  Future<int> chained = promise_.future().then([&](Result<int> value) {
     other.cancel();
     return *value;
   });
-  source_.finish(1);
+  promise_.finish(1);
   EXPECT_EQ(*chained.wait(), 1);
-  EXPECT_EQ(other_source.alive(), 0);
+  EXPECT_EQ(other_source.live_requests(), 0);
 }
 
 TEST_F(FutureTest, detached_continuation_runs_on_the_executor) {
   int seen = 0;
-  source_.future().then(loop_, [&](Result<int> value) { seen = *value; });
+  promise_.future().then(loop_, [&](Result<int> value) { seen = *value; });
   EXPECT_EQ(loop_.poll(), 1U);  // the first step finds nothing and waits for a signal
   EXPECT_EQ(seen, 0);
-  std::jthread agent([&] { source_.finish(5); });
+  std::jthread agent([&] { promise_.finish(5); });
   EXPECT_EQ(loop_.wait(), 1U);
   EXPECT_EQ(seen, 5);
-  EXPECT_EQ(source_.alive(), 0);
+  EXPECT_EQ(promise_.live_requests(), 0);
 }
 
 TEST_F(FutureTest, detached_continuation_of_a_finished_future_is_posted) {

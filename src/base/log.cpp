@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// The two sinks that come with the library: nobody, and a stream of the caller's.
+// The two sinks of the library: one that drops all lines, and a stream of the caller.
 #include <forebay/log.hpp>
 
 namespace forebay {

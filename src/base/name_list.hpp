@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// The names that exist, for an Error about one that does not.
+// NameList: the valid names, for an Error about an unknown one.
 #pragma once
 
 #include <cstddef>
@@ -8,10 +8,10 @@
 
 namespace forebay {
 
-/// Collects names for a message, which stays short however many there are.
+/// Collects names for a message of bounded length.
 class NameList {
  public:
-  /// Names that text() holds.
+  /// Number of names that text() contains at most.
   static constexpr std::size_t kNamesMax = 20;
 
   void add(std::string_view name) {
@@ -19,7 +19,7 @@ class NameList {
     if (count_ > 1) names_ += ", ";
     names_ += name;
   }
-  /// "none", "a", or "a, b" with "and 3 others" behind.
+  /// "none", "a", "a, b", or the first kNamesMax names with "and 3 others".
   std::string text() const {
     if (count_ == 0) return "none";
     if (count_ <= kNamesMax) return names_;

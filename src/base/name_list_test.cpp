@@ -6,7 +6,7 @@
 namespace forebay {
 namespace {
 
-TEST(NameList, holds_few_names_however_many_there_are) {
+TEST(NameList, text_is_bounded_for_many_names) {
   NameList names;
   EXPECT_EQ(names.text(), "none");
   names.add("a");

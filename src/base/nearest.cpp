@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// The nearest word by edit distance: lists are short, so the plain quadratic method does.
+// The nearest word by edit distance. Lists are short, so the plain quadratic algorithm is enough.
 #include "base/nearest.hpp"
 
 #include <algorithm>
@@ -10,7 +10,7 @@ namespace forebay {
 
 namespace {
 
-/// How many letters must be changed, added or removed to turn one word into the other.
+/// Number of characters to change, add or remove to turn one word into the other.
 std::size_t edit_distance(std::string_view a, std::string_view b) {
   std::vector<std::size_t> row(b.size() + 1);
   std::iota(row.begin(), row.end(), std::size_t{0});

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// What somebody probably meant who wrote a word that nobody knows: settings and machine files offer
-// it in their errors.
+// nearest_word(): the known word closest to an unknown one. Errors of settings and machine files
+// suggest it.
 #pragma once
 
 #include <span>
@@ -9,8 +9,8 @@
 
 namespace forebay {
 
-/// The word of `known` that takes the fewest changes of a letter to become `word`, the first of
-/// several; empty if there are none.
+/// The word of `known` with the smallest edit distance to `word`, the first of several. Empty if
+/// `known` is.
 std::string nearest_word(std::string_view word, std::span<const std::string> known);
 
 }  // namespace forebay

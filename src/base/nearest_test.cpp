@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Which word is offered for one that nobody knows.
+// nearest_word(): the suggestion for an unknown word.
 #include "base/nearest.hpp"
 
 #include <vector>
@@ -11,17 +11,17 @@ namespace {
 
 const std::vector<std::string> kWords{"budget", "engine", "copy_threads"};
 
-TEST(NearestWord, takes_the_fewest_changes_of_letters) {
+TEST(NearestWord, has_the_smallest_edit_distance) {
   EXPECT_EQ(nearest_word("bugdet", kWords), "budget");
   EXPECT_EQ(nearest_word("engines", kWords), "engine");
   EXPECT_EQ(nearest_word("copythreads", kWords), "copy_threads");
 }
 
-TEST(NearestWord, is_the_first_of_several_as_near) {
+TEST(NearestWord, is_the_first_of_equally_near_words) {
   EXPECT_EQ(nearest_word("c", std::vector<std::string>{"a", "b"}), "a");
 }
 
-TEST(NearestWord, is_empty_if_there_are_no_words) { EXPECT_EQ(nearest_word("budget", {}), ""); }
+TEST(NearestWord, is_empty_without_words) { EXPECT_EQ(nearest_word("budget", {}), ""); }
 
 }  // namespace
 }  // namespace forebay

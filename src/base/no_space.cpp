@@ -27,19 +27,19 @@ std::optional<std::uint64_t> free_bytes_of(const std::string& path) noexcept {
   return free_bytes_in(facts);
 }
 
-std::string cause_of_no_space(std::optional<std::uint64_t> free_bytes,
-                              std::uint64_t wanted_bytes,
-                              int error_number) {
+std::string no_space_cause(std::optional<std::uint64_t> free_bytes,
+                           std::uint64_t requested_bytes,
+                           int error_number) {
   if (error_number != ENOSPC && error_number != EDQUOT) return {};
-  std::string cause = std::to_string(wanted_bytes) + " bytes are wanted";
+  std::string cause = std::to_string(requested_bytes) + " bytes are wanted";
   if (error_number == ENOSPC && free_bytes)
     cause += ", the file system has " + std::to_string(*free_bytes) + " free";
   return cause + "; free some, or write elsewhere";
 }
 
-Error with_space(const Error& error, std::uint64_t wanted_bytes) {
+Error with_free_space(const Error& error, std::uint64_t requested_bytes) {
   const std::string note =
-      cause_of_no_space(free_bytes_of(error.path()), wanted_bytes, error.error_number());
+      no_space_cause(free_bytes_of(error.path()), requested_bytes, error.error_number());
   return note.empty() ? error : with_note(error, note);
 }
 

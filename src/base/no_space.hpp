@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// What an Error of full storage adds to the system's text: the bytes that are wanted, the bytes
-// that are free, and what to do.
+// Text that Errors of full storage add to that of the system: needed bytes, free bytes, and what to
+// do.
 #pragma once
 
 #include <forebay/error.hpp>
@@ -11,19 +11,19 @@
 
 namespace forebay {
 
-/// Bytes that this user may still write to the file system of an open file, or of a file that
-/// exists. No value if the system reports none.
+/// Bytes that this user may still write to the file system of an open file, or of an existing file.
+/// No value if the system reports none.
 std::optional<std::uint64_t> free_bytes_of(int descriptor) noexcept;
 std::optional<std::uint64_t> free_bytes_of(const std::string& path) noexcept;
 
-/// For the cause of an Error if `error_number` is ENOSPC or EDQUOT; empty elsewhere. Free bytes are
-/// left out where they are not known, and for a quota.
-std::string cause_of_no_space(std::optional<std::uint64_t> free_bytes,
-                              std::uint64_t wanted_bytes,
-                              int error_number);
+/// The cause for `error_number` ENOSPC or EDQUOT; empty for others. Free bytes are left out if
+/// unknown, and for a quota.
+std::string no_space_cause(std::optional<std::uint64_t> free_bytes,
+                           std::uint64_t requested_bytes,
+                           int error_number);
 
-/// `error`, with that as a note, of an operation that was to write `wanted_bytes` to the file at
-/// its path.
-Error with_space(const Error& error, std::uint64_t wanted_bytes);
+/// `error` with that cause as a note, for an operation that was to write `requested_bytes` to the
+/// file at its path.
+Error with_free_space(const Error& error, std::uint64_t requested_bytes);
 
 }  // namespace forebay

@@ -13,33 +13,33 @@ std::atomic<std::uint32_t> process_generation{0};
 
 namespace {
 
-// Before main(), so that no fork() of the program is missed.
-[[maybe_unused]] const int kForksAreCounted = ::pthread_atfork(
+// Registered before main(), so that no fork() of the program is missed.
+[[maybe_unused]] const int kForkHandler = ::pthread_atfork(
     nullptr, nullptr, [] { process_generation.fetch_add(1, std::memory_order_relaxed); });
 
 }  // namespace
 
-void keep_forever(void* object) noexcept {
-  struct Kept {
+void leak_object(void* object) noexcept {
+  struct RetainedObject {
     void* object;
-    Kept* next;
+    RetainedObject* next;
   };
-  static std::atomic<Kept*> first{nullptr};
-  Kept* const kept = new (std::nothrow) Kept{object, first.load()};
-  while (kept != nullptr && !first.compare_exchange_weak(kept->next, kept)) {
+  static std::atomic<RetainedObject*> first{nullptr};
+  RetainedObject* const retained = new (std::nothrow) RetainedObject{object, first.load()};
+  while (retained != nullptr && !first.compare_exchange_weak(retained->next, retained)) {
   }
 }
 
-Error made_before_fork(ErrorDetails about) {
+Error fork_error(ErrorDetails about) {
   about.kind = ErrorClass::kClosed;
   about.cause =
-      "fork() has made this process, and the agents run in its parent; make another Runtime here";
+      "fork() created this process, and the agents run in its parent; create another Runtime here";
   return Error(std::move(about));
 }
 
 Status OriginProcess::check(const char* operation, const std::string& path) const {
   if (is_current()) return {};
-  return failure(made_before_fork({.operation = operation, .path = path}));
+  return failure(fork_error({.operation = operation, .path = path}));
 }
 
 }  // namespace forebay::detail

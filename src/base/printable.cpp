@@ -9,7 +9,7 @@ namespace {
 
 bool is_continuation(char byte) { return (static_cast<unsigned char>(byte) & 0xC0U) == 0x80U; }
 
-/// Bytes of the UTF-8 character that `text` begins with; 0 if it is none, or a control character.
+/// Length of the UTF-8 character at the start of `text`. 0 if it is none, or a control character.
 std::size_t character_bytes(std::string_view text) {
   const auto first = static_cast<unsigned char>(text[0]);
   if (first < 0x80) return first >= 0x20 && first != 0x7F ? 1 : 0;
@@ -18,13 +18,13 @@ std::size_t character_bytes(std::string_view text) {
   if (!std::ranges::all_of(text.substr(1, bytes - 1), is_continuation)) return 0;
   const auto second = static_cast<unsigned char>(text[1]);
   const bool is_overlong = (first == 0xE0 && second < 0xA0) || (first == 0xF0 && second < 0x90);
-  const bool is_no_character = (first == 0xED && second > 0x9F) || (first == 0xF4 && second > 0x8F);
-  return is_overlong || is_no_character ? 0 : bytes;
+  const bool is_not_scalar = (first == 0xED && second > 0x9F) || (first == 0xF4 && second > 0x8F);
+  return is_overlong || is_not_scalar ? 0 : bytes;
 }
 
 }  // namespace
 
-std::string printable(std::string_view text) {
+std::string to_printable(std::string_view text) {
   constexpr std::string_view kDigits = "0123456789abcdef";
   std::string line;
   while (!text.empty()) {

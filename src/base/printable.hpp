@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Text of other origin in messages: a name of a file, or what another program wrote.
+// to_printable(): text of external origin in messages, such as a file name or output of another
+// program.
 #pragma once
 
 #include <string>
@@ -7,7 +8,7 @@
 
 namespace forebay {
 
-/// One line of valid UTF-8: a control character, and a byte that is no UTF-8, becomes an escape.
-std::string printable(std::string_view text);
+/// One line of valid UTF-8. Control characters and bytes that are not UTF-8 become escapes.
+std::string to_printable(std::string_view text);
 
 }  // namespace forebay

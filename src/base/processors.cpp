@@ -14,13 +14,13 @@ namespace forebay {
 
 namespace {
 
-struct Destroy {
+struct TopologyDeleter {
   void operator()(hwloc_topology_t topology) const { hwloc_topology_destroy(topology); }
 };
-using Topology = std::unique_ptr<hwloc_topology, Destroy>;
+using Topology = std::unique_ptr<hwloc_topology, TopologyDeleter>;
 
-/// The whole machine, with what this process may not use.
-Topology load() {
+/// The whole machine, including processors that this process may not use.
+Topology load_topology() {
   hwloc_topology_t raw = nullptr;
   if (hwloc_topology_init(&raw) != 0) return nullptr;
   Topology topology(raw);
@@ -28,14 +28,14 @@ Topology load() {
   return topology;
 }
 
-int number_of(hwloc_obj_t object, int otherwise) {
+int logical_index_of(hwloc_obj_t object, int otherwise) {
   return object == nullptr ? otherwise : static_cast<int>(object->logical_index);
 }
 
-// As early as can be: a program that binds its threads has not begun.
-const std::vector<int> kAtStart = processors_of_this_thread();
+// As early as possible: before the program binds its threads.
+const std::vector<int> kInitialAffinity = thread_affinity();
 
-/// Where service threads run; empty: not said.
+/// Processors of service threads. Empty: not set.
 class ServiceProcessors {
  public:
   void set(const std::vector<int>& processors) {
@@ -51,21 +51,24 @@ class ServiceProcessors {
   mutable std::mutex mutex_;
   std::vector<int> processors_;
 };
-ServiceProcessors& service() {
+ServiceProcessors& service_setting() {
   static ServiceProcessors processors;
   return processors;
 }
 
-using Test = bool (*)(const Processor& one, const Processor& other);
+using SharesFunction = bool (*)(const Processor& one, const Processor& other);
 bool share_core(const Processor& one, const Processor& other) { return one.core == other.core; }
 bool share_node(const Processor& one, const Processor& other) { return one.node == other.node; }
 
-bool any_of_them(const std::vector<Processor>& them, const Processor& one, Test shares) {
-  return std::ranges::any_of(them, [&](const Processor& other) { return shares(one, other); });
+bool shares_with_any(const std::vector<Processor>& processors,
+                     const Processor& one,
+                     SharesFunction shares) {
+  return std::ranges::any_of(processors,
+                             [&](const Processor& other) { return shares(one, other); });
 }
 
-std::vector<Processor> those_of(const std::vector<Processor>& machine,
-                                const std::vector<int>& numbers) {
+std::vector<Processor> select_processors(const std::vector<Processor>& machine,
+                                         const std::vector<int>& numbers) {
   std::vector<Processor> found;
   std::ranges::copy_if(machine, std::back_inserter(found), [&](const Processor& processor) {
     return std::ranges::binary_search(numbers, processor.number);
@@ -73,9 +76,9 @@ std::vector<Processor> those_of(const std::vector<Processor>& machine,
   return found;
 }
 
-/// Leaves those of `candidates` that pass; all if none does.
+/// Keeps the candidates that satisfy the predicate; all of them if none does.
 template <class Predicate>
-void prefer(std::vector<Processor>& candidates, Predicate passes) {
+void keep_preferred(std::vector<Processor>& candidates, Predicate passes) {
   std::vector<Processor> better;
   std::ranges::copy_if(candidates, std::back_inserter(better), passes);
   if (!better.empty()) candidates = std::move(better);
@@ -83,8 +86,8 @@ void prefer(std::vector<Processor>& candidates, Predicate passes) {
 
 }  // namespace
 
-std::vector<Processor> processors_of_machine() {
-  const Topology topology = load();
+std::vector<Processor> machine_processors() {
+  const Topology topology = load_topology();
   if (!topology) return {};
   std::vector<Processor> found;
   hwloc_obj_t unit = nullptr;
@@ -92,13 +95,13 @@ std::vector<Processor> processors_of_machine() {
     const auto number = static_cast<int>(unit->os_index);
     const hwloc_obj_t core = hwloc_get_ancestor_obj_by_type(topology.get(), HWLOC_OBJ_CORE, unit);
     const int node = unit->nodeset == nullptr ? 0 : hwloc_bitmap_first(unit->nodeset);
-    found.push_back({.number = number, .core = number_of(core, number), .node = node});
+    found.push_back({.number = number, .core = logical_index_of(core, number), .node = node});
   }
   std::ranges::sort(found, {}, &Processor::number);
   return found;
 }
 
-std::vector<int> processors_of_this_thread() {
+std::vector<int> thread_affinity() {
   cpu_set_t set;
   CPU_ZERO(&set);
   std::vector<int> found;
@@ -109,35 +112,37 @@ std::vector<int> processors_of_this_thread() {
   return found;
 }
 
-const std::vector<int>& processors_at_start() { return kAtStart; }
+const std::vector<int>& initial_affinity() { return kInitialAffinity; }
 
-std::vector<int> processors_apart(const std::vector<Processor>& machine,
+std::vector<int> spare_processors(const std::vector<Processor>& machine,
                                   const std::vector<int>& allowed,
                                   const std::vector<int>& bound) {
   std::vector<int> others;
   std::ranges::set_difference(allowed, bound, std::back_inserter(others));
-  const std::vector<Processor> taken = those_of(machine, bound);
-  std::vector<Processor> candidates = those_of(machine, others);
-  prefer(candidates, [&](const Processor& one) { return !any_of_them(taken, one, share_core); });
-  prefer(candidates, [&](const Processor& one) { return any_of_them(taken, one, share_node); });
+  const std::vector<Processor> taken = select_processors(machine, bound);
+  std::vector<Processor> candidates = select_processors(machine, others);
+  keep_preferred(candidates,
+                 [&](const Processor& one) { return !shares_with_any(taken, one, share_core); });
+  keep_preferred(candidates,
+                 [&](const Processor& one) { return shares_with_any(taken, one, share_node); });
   std::vector<int> numbers;
   std::ranges::transform(candidates, std::back_inserter(numbers), &Processor::number);
   return numbers;
 }
 
 bool set_service_processors(const std::vector<int>& processors) {
-  const std::vector<int> before = processors_of_this_thread();
-  run_this_thread_on(processors);
-  const std::vector<int> there = processors_of_this_thread();
-  run_this_thread_on(before);
-  const bool is_possible = std::ranges::includes(processors, there);
-  if (processors.empty() || is_possible) service().set(processors);
+  const std::vector<int> before = thread_affinity();
+  set_thread_affinity(processors);
+  const std::vector<int> applied = thread_affinity();
+  set_thread_affinity(before);
+  const bool is_possible = std::ranges::includes(processors, applied);
+  if (processors.empty() || is_possible) service_setting().set(processors);
   return processors.empty() || is_possible;
 }
 
-std::vector<int> service_processors() { return service().get(); }
+std::vector<int> service_processors() { return service_setting().get(); }
 
-void run_this_thread_on(const std::vector<int>& processors) noexcept {
+void set_thread_affinity(const std::vector<int>& processors) noexcept {
   cpu_set_t set;
   CPU_ZERO(&set);
   for (const int number : processors) {

@@ -1,45 +1,47 @@
 // SPDX-License-Identifier: Apache-2.0
-// Which processors there are, which of them are near each other, and where a thread that burns
-// processor time should run so that it takes none from those that compute. hwloc is known to
-// processors.cpp alone.
+// Processors: which exist, which share a core or a memory node, and where a busy service thread
+// should run without taking time from threads that compute. Only processors.cpp uses hwloc.
 #pragma once
 
 #include <vector>
 
 namespace forebay {
 
-/// A hardware thread, by the system's number. Equal numbers in the other fields mean that two of
-/// them share that part.
+/// A hardware thread, by the system's number. Two of them with equal values in another field share
+/// that part.
 struct Processor {
   int number = 0;
   int core = 0;
-  int node = 0;  ///< of memory
+  int node = 0;  ///< memory node
 };
 
-/// Those of this machine, sorted by number; none if it cannot be found out. Takes milliseconds.
-std::vector<Processor> processors_of_machine();
+/// The processors of this machine, sorted by number. Empty if they cannot be determined. Takes
+/// milliseconds.
+std::vector<Processor> machine_processors();
 
-/// Where the calling thread may run, sorted.
-std::vector<int> processors_of_this_thread();
+/// The processors on which the calling thread may run, sorted.
+std::vector<int> thread_affinity();
 
-/// Where this process was allowed to run when the library was loaded, sorted: what a launcher or
-/// taskset gave it, before the program bound its threads.
-const std::vector<int>& processors_at_start();
+/// The processors on which this process could run when the library was loaded, sorted: set by a
+/// launcher or taskset, before the program bound its threads.
+const std::vector<int>& initial_affinity();
 
-/// For a thread that works beside one that is bound to `bound`: those of `allowed` that are none of
-/// its cores, and near it if there are such; then those that are not itself. Empty if there is no
-/// better place than where it would run anyway. All are sorted. Pure.
-std::vector<int> processors_apart(const std::vector<Processor>& machine,
+/// For a thread that works beside one bound to `bound`: returns processors of `allowed` on other
+/// cores than `bound`, on the same memory node if possible; if there are none, other hardware
+/// threads of those cores. Empty if no place is better than the inherited one. All lists are
+/// sorted. Pure.
+std::vector<int> spare_processors(const std::vector<Processor>& machine,
                                   const std::vector<int>& allowed,
                                   const std::vector<int>& bound);
 
-/// Lets all service threads that start from now on (start_service_thread) run on these alone;
-/// empty: where the thread may run that starts them, as at first. For the whole process. False, and
-/// nothing changes, if this process may use none of them.
+/// Restricts all service threads that start later (start_service_thread()) to these processors.
+/// Empty: they inherit the affinity of the thread that starts them, which is the default. Applies
+/// to the whole process. Returns false, and changes nothing, if this process may use none of them.
 bool set_service_processors(const std::vector<int>& processors);
 std::vector<int> service_processors();
 
-/// Lets the calling thread run on these alone. Empty, or refused by the system: as it was.
-void run_this_thread_on(const std::vector<int>& processors) noexcept;
+/// Restricts the calling thread to these processors. No effect if the list is empty or the system
+/// refuses.
+void set_thread_affinity(const std::vector<int>& processors) noexcept;
 
 }  // namespace forebay

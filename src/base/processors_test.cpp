@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Where a thread that copies should run beside threads that compute: on cores of its own, near
-// them, and never outside of what the process was given.
+// Where a copying thread should run beside threads that compute: on other cores, on the same memory
+// node, and only where the process may run.
 #include "base/processors.hpp"
 
 #include <algorithm>
@@ -12,15 +12,15 @@
 namespace forebay {
 namespace {
 
-/// Two nodes of four cores with two hardware threads each; number = thread * 8 + core.
-std::vector<Processor> a_machine() {
+/// Two nodes with four cores of two hardware threads each; number = thread * 8 + core.
+std::vector<Processor> sample_machine() {
   std::vector<Processor> machine;
   for (int number = 0; number < 16; ++number)
     machine.push_back({.number = number, .core = number % 8, .node = number % 8 / 4});
   return machine;
 }
 
-std::vector<int> all_of_it() {
+std::vector<int> all_processors() {
   std::vector<int> numbers;
   for (int number = 0; number < 16; ++number)
     numbers.push_back(number);
@@ -30,30 +30,32 @@ std::vector<int> all_of_it() {
 using Numbers = std::vector<int>;
 
 TEST(Processors, other_cores_of_the_same_node_come_first) {
-  EXPECT_EQ(processors_apart(a_machine(), all_of_it(), {0}), (Numbers{1, 2, 3, 9, 10, 11}));
-  EXPECT_EQ(processors_apart(a_machine(), all_of_it(), {5, 13}), (Numbers{4, 6, 7, 12, 14, 15}));
+  EXPECT_EQ(spare_processors(sample_machine(), all_processors(), {0}),
+            (Numbers{1, 2, 3, 9, 10, 11}));
+  EXPECT_EQ(spare_processors(sample_machine(), all_processors(), {5, 13}),
+            (Numbers{4, 6, 7, 12, 14, 15}));
 }
 
-TEST(Processors, a_node_that_is_taken_leaves_the_other_one) {
-  EXPECT_EQ(processors_apart(a_machine(), all_of_it(), {0, 1, 2, 3}),
+TEST(Processors, fully_bound_node_leaves_the_other_node) {
+  EXPECT_EQ(spare_processors(sample_machine(), all_processors(), {0, 1, 2, 3}),
             (Numbers{4, 5, 6, 7, 12, 13, 14, 15}));
 }
 
-TEST(Processors, the_second_thread_of_a_core_is_better_than_nothing) {
-  EXPECT_EQ(processors_apart(a_machine(), {0, 8}, {0}), (Numbers{8}));
+TEST(Processors, second_hardware_thread_is_used_if_no_core_is_free) {
+  EXPECT_EQ(spare_processors(sample_machine(), {0, 8}, {0}), (Numbers{8}));
 }
 
-TEST(Processors, what_the_process_was_not_given_is_left_alone) {
-  EXPECT_EQ(processors_apart(a_machine(), {0, 4}, {0}), (Numbers{4}));
-  EXPECT_TRUE(processors_apart(a_machine(), {0, 1}, {0, 1}).empty());
-  EXPECT_TRUE(processors_apart(a_machine(), {0}, {0}).empty());
+TEST(Processors, processors_outside_the_process_mask_are_not_used) {
+  EXPECT_EQ(spare_processors(sample_machine(), {0, 4}, {0}), (Numbers{4}));
+  EXPECT_TRUE(spare_processors(sample_machine(), {0, 1}, {0, 1}).empty());
+  EXPECT_TRUE(spare_processors(sample_machine(), {0}, {0}).empty());
 }
 
-TEST(Processors, an_unknown_machine_has_no_better_place) {
-  EXPECT_TRUE(processors_apart({}, {0, 1}, {0}).empty());
+TEST(Processors, unknown_machine_has_no_spare_processors) {
+  EXPECT_TRUE(spare_processors({}, {0, 1}, {0}).empty());
 }
 
-TEST(Processors, whatever_is_chosen_is_allowed_and_not_taken) {
+TEST(Processors, random_results_are_allowed_and_not_bound) {
   std::mt19937 random(3);
   const auto some = [&] {
     Numbers numbers;
@@ -65,7 +67,7 @@ TEST(Processors, whatever_is_chosen_is_allowed_and_not_taken) {
   for (int round = 0; round < 10000; ++round) {
     const Numbers allowed = some();
     const Numbers bound = some();
-    const Numbers chosen = processors_apart(a_machine(), allowed, bound);
+    const Numbers chosen = spare_processors(sample_machine(), allowed, bound);
     ASSERT_TRUE(std::ranges::is_sorted(chosen));
     ASSERT_TRUE(std::ranges::includes(allowed, chosen));
     for (const int number : chosen)
@@ -76,21 +78,21 @@ TEST(Processors, whatever_is_chosen_is_allowed_and_not_taken) {
   }
 }
 
-TEST(Processors, those_of_this_machine_hold_those_of_this_process) {
+TEST(Processors, machine_contains_the_processors_of_the_process) {
   Numbers machine;
-  for (const Processor& processor : processors_of_machine())
+  for (const Processor& processor : machine_processors())
     machine.push_back(processor.number);
-  EXPECT_FALSE(processors_at_start().empty());
-  EXPECT_TRUE(std::ranges::includes(machine, processors_at_start()));
+  EXPECT_FALSE(initial_affinity().empty());
+  EXPECT_TRUE(std::ranges::includes(machine, initial_affinity()));
 }
 
-TEST(Processors, a_thread_runs_where_it_is_told) {
+TEST(Processors, thread_runs_on_its_affinity) {
   std::thread([] {
-    const int last = processors_at_start().back();
-    run_this_thread_on({last});
-    EXPECT_EQ(processors_of_this_thread(), (Numbers{last}));
-    run_this_thread_on({});
-    EXPECT_EQ(processors_of_this_thread(), (Numbers{last}));
+    const int last = initial_affinity().back();
+    set_thread_affinity({last});
+    EXPECT_EQ(thread_affinity(), (Numbers{last}));
+    set_thread_affinity({});
+    EXPECT_EQ(thread_affinity(), (Numbers{last}));
   }).join();
 }
 

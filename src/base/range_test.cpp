@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// The arithmetic of byte ranges, with the ends of the 64-bit numbers in mind.
+// Arithmetic of byte ranges, including the ends of 64-bit numbers.
 #include <forebay/range.hpp>
 
 #include <cstdint>
@@ -15,7 +15,7 @@ TEST(ByteRange, end_is_the_first_byte_after_it) {
   EXPECT_FALSE((ByteRange{4, 1}.empty()));
 }
 
-TEST(ByteRange, contains_what_lies_inside) {
+TEST(ByteRange, contains_inner_ranges) {
   const ByteRange range{10, 10};
   EXPECT_TRUE(range.contains({10, 10}));
   EXPECT_TRUE(range.contains({12, 3}));
@@ -48,9 +48,9 @@ TEST(ByteRange, intersection_is_what_both_share) {
 }
 
 TEST(ByteRange, intersection_with_all_is_the_range) {
-  EXPECT_EQ(intersect({0, all}, {7, 9}), (ByteRange{7, 9}));
-  EXPECT_EQ(intersect({8, all}, {7, 9}), (ByteRange{8, 8}));
-  EXPECT_EQ((ByteRange{32, all}.end()), UINT64_MAX);
+  EXPECT_EQ(intersect({0, kAll}, {7, 9}), (ByteRange{7, 9}));
+  EXPECT_EQ(intersect({8, kAll}, {7, 9}), (ByteRange{8, 8}));
+  EXPECT_EQ((ByteRange{32, kAll}.end()), UINT64_MAX);
 }
 
 TEST(Units, literals_are_powers_of_1024) {

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// Whether a sanitizer watches this build. The thread sanitizer knows the threads that a program
-// starts, not those of the system's libraries; both leave out mlock(). The few places that must
-// mind it ask here.
+// Which sanitizers are enabled in this build. The thread sanitizer tracks threads of the program,
+// not those of system libraries; both sanitizers omit mlock(). The few places that depend on this
+// test these constants.
 #pragma once
 
 namespace forebay {

@@ -15,17 +15,17 @@ namespace forebay {
 
 namespace {
 
-/// A new thread inherits what is blocked when it begins, so it never runs a handler, not even once.
-class SignalsBlocked {
+/// Blocks all signals: a new thread inherits the mask, so it never runs a handler.
+class SignalBlocker {
  public:
-  SignalsBlocked() {
+  SignalBlocker() {
     sigset_t everything;
     ::sigfillset(&everything);
     ::pthread_sigmask(SIG_SETMASK, &everything, &before_);
   }
-  ~SignalsBlocked() { ::pthread_sigmask(SIG_SETMASK, &before_, nullptr); }
-  SignalsBlocked(const SignalsBlocked&) = delete;
-  SignalsBlocked& operator=(const SignalsBlocked&) = delete;
+  ~SignalBlocker() { ::pthread_sigmask(SIG_SETMASK, &before_, nullptr); }
+  SignalBlocker(const SignalBlocker&) = delete;
+  SignalBlocker& operator=(const SignalBlocker&) = delete;
 
  private:
   sigset_t before_{};
@@ -34,23 +34,23 @@ class SignalsBlocked {
 }  // namespace
 
 Result<std::thread> start_service_thread(const char* name, std::function<void()> work) {
-  const SignalsBlocked blocked;
+  const SignalBlocker blocked;
   try {
     return std::thread([name, work = std::move(work)] {
       ::pthread_setname_np(::pthread_self(), name);
-      run_this_thread_on(service_processors());
+      set_thread_affinity(service_processors());
       work();
     });
   } catch (const std::system_error& error) {
     return failure({.kind = ErrorClass::kLimit,
                     .operation = std::string("start the thread ") + name,
                     .error_number = error.code().value(),
-                    .cause = "raise the limit of processes or ask for fewer threads"});
+                    .cause = "raise the limit of processes (ulimit -u), or request fewer threads"});
   }
 }
 
-void interrupt_nobody() noexcept {
-  // Who was given another policy by its user keeps it.
+void use_batch_scheduling() noexcept {
+  // A policy that the user has set stays.
   if (::sched_getscheduler(0) != SCHED_OTHER) return;
   const sched_param no_priority{};
   static_cast<void>(::sched_setscheduler(0, SCHED_BATCH, &no_priority));

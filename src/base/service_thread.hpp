@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Threads that Forebay starts for itself. A library's threads must not take the signals of the
-// program they live in, should be told apart in a list of threads, and are refused by the system at
-// times: that is an error, not an exception out of the blue.
+// Service threads of Forebay. They must not take signals of the program, have names in a list of
+// threads, and may be refused by the system. A refusal is an Error, not an exception.
 #pragma once
 
 #include <forebay/error.hpp>
@@ -12,12 +11,13 @@
 namespace forebay {
 
 /// Starts a thread that runs `work` with all signals blocked, on service_processors(). `name` has
-/// 15 characters at most. Fails with kLimit, naming the thread, if the system has none left.
+/// at most 15 characters. Fails with kLimit, naming the thread, if the system can create no more.
 Result<std::thread> start_service_thread(const char* name, std::function<void()> work);
 
-/// The calling thread waits for a free core, or its turn, when it wakes up, in place of taking the
-/// core of who woke it. For threads that compute for longer than others can wait. No more than a
-/// wish (Linux: SCHED_BATCH): nothing changes where the system refuses, or the user has chosen.
-void interrupt_nobody() noexcept;
+/// Makes the calling thread wait for a free core or its time slice after a wake-up, instead of
+/// preempting the thread that woke it. For threads that compute for longer than others can wait.
+/// Best effort (Linux: SCHED_BATCH): no effect if the system refuses or the user has chosen a
+/// policy.
+void use_batch_scheduling() noexcept;
 
 }  // namespace forebay

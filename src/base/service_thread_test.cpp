@@ -16,7 +16,7 @@
 namespace forebay {
 namespace {
 
-TEST(ServiceThread, takes_no_signals_and_has_a_name) {
+TEST(ServiceThread, blocks_signals_and_has_a_name) {
   sigset_t blocked;
   ::sigemptyset(&blocked);
   std::array<char, 16> name{};
@@ -31,7 +31,7 @@ TEST(ServiceThread, takes_no_signals_and_has_a_name) {
   EXPECT_EQ(std::string(name.data()), "forebay-test");
 }
 
-TEST(ServiceThread, the_starter_keeps_its_signals) {
+TEST(ServiceThread, starter_keeps_its_signal_mask) {
   auto thread = start_service_thread("forebay-test", [] {});
   ASSERT_TRUE(thread) << thread.error().message();
   thread->join();
@@ -40,43 +40,42 @@ TEST(ServiceThread, the_starter_keeps_its_signals) {
   EXPECT_EQ(::sigismember(&blocked, SIGTERM), 0);
 }
 
-TEST(ServiceThread, one_that_interrupts_nobody_says_so_to_the_system) {
+TEST(ServiceThread, batch_scheduling_sets_its_policy_for_one_thread) {
   const int before = ::sched_getscheduler(0);
-  if (before != SCHED_OTHER) GTEST_SKIP() << "this program runs by policy " << before;
+  if (before != SCHED_OTHER) GTEST_SKIP() << "this program runs with scheduling policy " << before;
   int policy = -1;
   auto thread = start_service_thread("forebay-test", [&] {
-    interrupt_nobody();
+    use_batch_scheduling();
     policy = ::sched_getscheduler(0);
   });
   ASSERT_TRUE(thread) << thread.error().message();
   thread->join();
   EXPECT_EQ(policy, SCHED_BATCH);
-  EXPECT_EQ(::sched_getscheduler(0), SCHED_OTHER) << "of the others nothing changes";
+  EXPECT_EQ(::sched_getscheduler(0), SCHED_OTHER) << "other threads keep their policy";
 }
 
-/// Where a service thread may run whose starter is bound to one processor.
-std::vector<int> place_beside_a_bound_thread() {
+/// Affinity of a service thread whose starter is bound to one processor.
+std::vector<int> service_thread_affinity() {
   std::vector<int> place;
   std::thread([&] {
-    run_this_thread_on({processors_at_start().front()});
-    auto thread =
-        start_service_thread("forebay-test", [&] { place = processors_of_this_thread(); });
+    set_thread_affinity({initial_affinity().front()});
+    auto thread = start_service_thread("forebay-test", [&] { place = thread_affinity(); });
     if (thread) thread->join();
   }).join();
   return place;
 }
 
-TEST(ServiceThread, runs_where_the_user_says) {
-  const std::vector<int> all = processors_at_start();
-  if (all.size() < 2) GTEST_SKIP() << "this process has one processor";
-  EXPECT_EQ(place_beside_a_bound_thread(), std::vector{all.front()});
-  EXPECT_TRUE(set_service_processors({all.back()}));
-  EXPECT_EQ(place_beside_a_bound_thread(), std::vector{all.back()});
-  EXPECT_FALSE(set_service_processors({CPU_SETSIZE - 1})) << "this machine has no such";
-  EXPECT_EQ(place_beside_a_bound_thread(), std::vector{all.back()});
-  EXPECT_EQ(processors_of_this_thread(), all) << "the caller stays where it was";
+TEST(ServiceThread, runs_on_the_set_processors) {
+  const std::vector<int> allowed = initial_affinity();
+  if (allowed.size() < 2) GTEST_SKIP() << "this process has one processor";
+  EXPECT_EQ(service_thread_affinity(), std::vector{allowed.front()});
+  EXPECT_TRUE(set_service_processors({allowed.back()}));
+  EXPECT_EQ(service_thread_affinity(), std::vector{allowed.back()});
+  EXPECT_FALSE(set_service_processors({CPU_SETSIZE - 1})) << "this machine has no such processor";
+  EXPECT_EQ(service_thread_affinity(), std::vector{allowed.back()});
+  EXPECT_EQ(thread_affinity(), allowed) << "the caller keeps its affinity";
   EXPECT_TRUE(set_service_processors({}));
-  EXPECT_EQ(place_beside_a_bound_thread(), std::vector{all.front()});
+  EXPECT_EQ(service_thread_affinity(), std::vector{allowed.front()});
 }
 
 }  // namespace

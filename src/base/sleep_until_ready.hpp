@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// The system calls in which threads sleep. One that fails at once would make its loop spin: a
-// failure takes a short pause instead, and the loop looks at its conditions again.
+// The system calls in which threads sleep. If one fails at once, its loop would spin; instead it
+// pauses shortly, and the loop tests its conditions again.
 #pragma once
 
 #include <chrono>
@@ -11,16 +11,16 @@
 
 namespace forebay {
 
-/// Sleeps for a millisecond, in place of a call that was to sleep and failed.
-void pause_after_refusal() noexcept;
+/// Sleeps for one millisecond, in place of a sleeping call that failed.
+void sleep_after_failure() noexcept;
 
-/// As ppoll(): sleeps until an entry is ready or `limit` has passed; absent: without a limit, and
-/// below zero as zero. Returns how many are ready. Signals and failures, for which `revents` are 0,
-/// count as none.
+/// As ppoll(): sleeps until an entry is ready or `limit` has passed. An absent limit means none; a
+/// negative one is zero. Returns the number of ready entries. Signals and failures return 0 and set
+/// `revents` to 0.
 std::size_t sleep_until_ready(std::span<pollfd> entries,
                               std::optional<std::chrono::nanoseconds> limit) noexcept;
 
-/// The same with a limit as poll() has it: -1: none.
+/// The same with a limit as of poll(); -1 means none.
 inline std::size_t sleep_until_ready_ms(std::span<pollfd> entries, int limit_ms) noexcept {
   std::optional<std::chrono::nanoseconds> limit;
   if (limit_ms >= 0) limit = std::chrono::milliseconds(limit_ms);

@@ -17,33 +17,35 @@
 #include <unistd.h>
 
 #include "base/descriptor.hpp"
-#include "base/folder_entries.hpp"
-#include "base/uninterrupted.hpp"
+#include "base/directory_entries.hpp"
+#include "base/retry_on_eintr.hpp"
 
 namespace forebay {
 
 namespace {
 
-constexpr int kLinksMax = 40;     // as the kernel follows
-constexpr int kNamesTried = 100;  // 2^64 names: a second try is all that chance can take
+constexpr int kLinksMax = 40;          // as many as the kernel follows
+constexpr int kNameAttemptsMax = 100;  // of 2^64 names: chance needs at most a second attempt
 constexpr std::size_t kSuffixBytes = 21;
 constexpr mode_t kNewFileMode = 0666;
 constexpr mode_t kModeBits = 07777;
 
-tl::unexpected<Error> refused(const char* operation, const std::string& path, int error_number) {
+tl::unexpected<Error> errno_failure(const char* operation,
+                                    const std::string& path,
+                                    int error_number) {
   return failure(system_error({.operation = operation, .path = path}, error_number));
 }
 
-/// The file that a name leads to, which need not exist.
-Result<std::string> follow_links(const std::string& path) {
+/// The path that a name leads to through links. It need not exist.
+Result<std::string> resolve_links(const std::string& path) {
   std::filesystem::path at(path);
   for (int links = 0; links < kLinksMax; ++links) {
     std::array<char, PATH_MAX> text{};
     const ssize_t size = ::readlink(at.c_str(), text.data(), text.size());
-    if (size < 0) return at.string();  // no link, or not there
+    if (size < 0) return at.string();  // not a link, or absent
     at = at.parent_path() / std::string(text.data(), static_cast<std::size_t>(size));
   }
-  return refused("create", path, ELOOP);
+  return errno_failure("create", path, ELOOP);
 }
 
 const char* kind_of(mode_t mode) {
@@ -53,8 +55,8 @@ const char* kind_of(mode_t mode) {
   return "a device";
 }
 
-/// What is known of the file that is to be replaced; no value if there is none.
-Result<std::optional<struct stat>> replaced_file(const std::string& target) {
+/// The status of the file to be replaced. No value if it does not exist.
+Result<std::optional<struct stat>> stat_target(const std::string& target) {
   struct stat found{};
   if (::stat(target.c_str(), &found) != 0) return std::optional<struct stat>();
   if (S_ISREG(found.st_mode)) return found;
@@ -62,13 +64,13 @@ Result<std::optional<struct stat>> replaced_file(const std::string& target) {
                   .operation = "create",
                   .path = target,
                   .cause = std::string("it is ") + kind_of(found.st_mode) +
-                           ", and a file that appears when it is complete would take its place; "
+                           ", which publishing would replace; "
                            "name a regular file"});
 }
 
-std::string name_beside(const std::string& target) {
+std::string temporary_name(const std::string& target) {
   std::uint64_t number = 0;
-  // Where a filter refuses the call, any number will do: O_EXCL keeps names apart.
+  // If a filter refuses the call, any number works: O_EXCL keeps names apart.
   if (::getrandom(&number, sizeof number, GRND_NONBLOCK) != sizeof number)
     number =
         static_cast<std::uint64_t>(std::chrono::steady_clock::now().time_since_epoch().count());
@@ -80,46 +82,47 @@ std::string name_beside(const std::string& target) {
   return (path.parent_path() / (name + suffix.data())).string();
 }
 
-/// Gives the file the owner, group and mode of the one that it replaces. An owner or group that the
-/// writer may not set grants no rights to another: set-ID bits are cleared, and the rights of a
+/// Gives the file the owner, group and mode of the one that it replaces. If the owner or group
+/// cannot be set, no other user gains rights: set-ID bits are cleared, and so are the rights of a
 /// group that could not be kept.
-Status take_over(int descriptor, const struct stat& old, const std::string& path) {
+Status copy_ownership(int descriptor, const struct stat& old, const std::string& path) {
   constexpr auto kSame = static_cast<uid_t>(-1);
   if (::fchown(descriptor, old.st_uid, old.st_gid) != 0) {
     [[maybe_unused]] const int kept = ::fchown(descriptor, kSame, old.st_gid);
   }
   struct stat made{};
-  if (::fstat(descriptor, &made) != 0) return refused("get the owner of", path, errno);
+  if (::fstat(descriptor, &made) != 0) return errno_failure("get the owner of", path, errno);
   mode_t mode = old.st_mode & kModeBits;
-  const bool is_others_group = made.st_gid != old.st_gid;
-  if (is_others_group) mode &= ~static_cast<mode_t>(S_IRWXG);
-  if (is_others_group || made.st_uid != old.st_uid) mode &= ~static_cast<mode_t>(S_ISUID | S_ISGID);
-  if (::fchmod(descriptor, mode) != 0) return refused("set the mode of", path, errno);
+  const bool is_foreign_group = made.st_gid != old.st_gid;
+  if (is_foreign_group) mode &= ~static_cast<mode_t>(S_IRWXG);
+  if (is_foreign_group || made.st_uid != old.st_uid)
+    mode &= ~static_cast<mode_t>(S_ISUID | S_ISGID);
+  if (::fchmod(descriptor, mode) != 0) return errno_failure("set the mode of", path, errno);
   return {};
 }
 
 }  // namespace
 
 Result<TemporaryFile> TemporaryFile::create_beside(const std::string& target) {
-  // Of the name itself: links like those of /dev/stdout lead to no path.
-  const auto old = replaced_file(target);
+  // Status of the name itself: links such as /dev/stdout lead to no path.
+  const auto old = stat_target(target);
   if (!old) return failure(old.error());
-  auto resolved = follow_links(target);
+  auto resolved = resolve_links(target);
   if (!resolved) return failure(resolved.error());
-  // Never readable by more than the old file was, not even for a moment.
+  // Never readable by more users than the old file, not even for a moment.
   const mode_t mode = *old ? (*old)->st_mode & S_IRWXU : kNewFileMode;
-  for (int tried = 0; tried < kNamesTried; ++tried) {
-    std::string path = name_beside(*resolved);
+  for (int attempt = 0; attempt < kNameAttemptsMax; ++attempt) {
+    std::string path = temporary_name(*resolved);
     Descriptor made = open_path(path, O_RDWR | O_CREAT | O_EXCL | O_CLOEXEC, mode);
     if (!made && errno == EEXIST) continue;
-    if (!made) return refused("create", target, errno);
+    if (!made) return errno_failure("create", target, errno);
     TemporaryFile file(std::move(*resolved), std::move(path), made.release());
     if (!*old) return file;
-    const Status taken = take_over(file.descriptor_, **old, file.path_);
+    const Status taken = copy_ownership(file.descriptor_, **old, file.path_);
     if (!taken) return failure(taken.error());
     return file;
   }
-  return refused("create", target, EEXIST);
+  return errno_failure("create", target, EEXIST);
 }
 
 TemporaryFile::TemporaryFile(std::string target, std::string path, int descriptor)
@@ -139,12 +142,13 @@ TemporaryFile::~TemporaryFile() {
 }
 
 Status TemporaryFile::publish() {
-  if (sync_errno_ == 0 && uninterrupted([&] { return ::fsync(descriptor_); }) != 0)
+  if (sync_errno_ == 0 && retry_on_eintr([&] { return ::fsync(descriptor_); }) != 0)
     sync_errno_ = errno;
-  if (sync_errno_ != 0) return refused("sync", path_, sync_errno_);
-  if (std::rename(path_.c_str(), target_.c_str()) != 0) return refused("publish", target_, errno);
-  if (::close(std::exchange(descriptor_, -1)) != 0) return refused("close", target_, errno);
-  return sync_entry(target_);
+  if (sync_errno_ != 0) return errno_failure("sync", path_, sync_errno_);
+  if (std::rename(path_.c_str(), target_.c_str()) != 0)
+    return errno_failure("publish", target_, errno);
+  if (::close(std::exchange(descriptor_, -1)) != 0) return errno_failure("close", target_, errno);
+  return sync_parent_directory(target_);
 }
 
 }  // namespace forebay

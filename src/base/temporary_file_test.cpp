@@ -25,7 +25,7 @@ namespace fs = std::filesystem;
 
 class TemporaryFileTest : public ::testing::Test {
  protected:
-  static void put(const std::string& path, const std::string& text) {
+  static void write_text(const std::string& path, const std::string& text) {
     std::ofstream(path, std::ios::binary) << text;
   }
   static std::string text_of(const std::string& path) {
@@ -38,8 +38,8 @@ class TemporaryFileTest : public ::testing::Test {
     EXPECT_EQ(::write(file->descriptor(), text.data(), text.size()), std::ssize(text));
     return file->publish();
   }
-  std::size_t names() const {
-    return static_cast<std::size_t>(std::distance(fs::directory_iterator(folder.path()), {}));
+  std::size_t entry_count() const {
+    return static_cast<std::size_t>(std::distance(fs::directory_iterator(directory.path()), {}));
   }
   static mode_t mode_of(const std::string& path) {
     struct stat found{};
@@ -47,27 +47,27 @@ class TemporaryFileTest : public ::testing::Test {
     return found.st_mode & 07777U;
   }
 
-  TemporaryFolder folder;
-  const std::string target = folder / "result";
+  TemporaryDirectory directory;
+  const std::string target = directory / "result";
 };
 
 TEST_F(TemporaryFileTest, appears_under_its_name_when_published) {
-  put(target, "old");
+  write_text(target, "old");
   auto file = TemporaryFile::create_beside(target);
   ASSERT_TRUE(file);
   EXPECT_EQ(::write(file->descriptor(), "new", 3), 3);
   EXPECT_EQ(text_of(target), "old");
   ASSERT_TRUE(file->publish());
   EXPECT_EQ(text_of(target), "new");
-  EXPECT_EQ(names(), 1U);
+  EXPECT_EQ(entry_count(), 1U);
 }
 
 TEST_F(TemporaryFileTest, unpublished_file_is_removed) {
   ASSERT_TRUE(TemporaryFile::create_beside(target));
-  EXPECT_EQ(names(), 0U);
+  EXPECT_EQ(entry_count(), 0U);
 }
 
-TEST_F(TemporaryFileTest, writers_at_the_same_time_publish_whole_files) {
+TEST_F(TemporaryFileTest, concurrent_writers_publish_complete_files) {
   const std::vector<std::string> texts{std::string(300'000, 'a'), std::string(300'000, 'b')};
   std::vector<std::jthread> writers;
   for (const std::string& text : texts) {
@@ -79,31 +79,31 @@ TEST_F(TemporaryFileTest, writers_at_the_same_time_publish_whole_files) {
   writers.clear();
   const std::string found = text_of(target);
   EXPECT_TRUE(found == texts[0] || found == texts[1]);
-  EXPECT_EQ(names(), 1U);
+  EXPECT_EQ(entry_count(), 1U);
 }
 
 TEST_F(TemporaryFileTest, link_stays_and_its_file_is_replaced) {
-  fs::create_directory(folder / "elsewhere");
-  put(folder / "elsewhere/file", "old");
+  fs::create_directory(directory / "elsewhere");
+  write_text(directory / "elsewhere/file", "old");
   fs::create_symlink("elsewhere/file", target);
   ASSERT_TRUE(write_and_publish(target, "new"));
   EXPECT_TRUE(fs::is_symlink(target));
-  EXPECT_EQ(text_of(folder / "elsewhere/file"), "new");
-  EXPECT_EQ(names(), 2U);
+  EXPECT_EQ(text_of(directory / "elsewhere/file"), "new");
+  EXPECT_EQ(entry_count(), 2U);
 }
 
 TEST_F(TemporaryFileTest, dangling_link_is_followed) {
-  fs::create_symlink(folder / "not-yet", target);
+  fs::create_symlink(directory / "not-yet", target);
   ASSERT_TRUE(write_and_publish(target, "new"));
-  EXPECT_EQ(text_of(folder / "not-yet"), "new");
+  EXPECT_EQ(text_of(directory / "not-yet"), "new");
 }
 
-TEST_F(TemporaryFileTest, circle_of_links_is_an_error) {
-  fs::create_symlink(target, folder / "other");
-  fs::create_symlink(folder / "other", target);
+TEST_F(TemporaryFileTest, circular_links_are_an_error) {
+  fs::create_symlink(target, directory / "other");
+  fs::create_symlink(directory / "other", target);
   const auto made = TemporaryFile::create_beside(target);
   ASSERT_FALSE(made);
-  EXPECT_TRUE(mentions(made.error(), "Too many levels"));
+  EXPECT_TRUE(message_contains(made.error(), "Too many levels"));
 }
 
 TEST_F(TemporaryFileTest, link_at_the_temporary_name_is_not_followed) {
@@ -115,7 +115,7 @@ TEST_F(TemporaryFileTest, link_at_the_temporary_name_is_not_followed) {
 }
 
 TEST_F(TemporaryFileTest, mode_of_the_old_file_is_kept) {
-  put(target, "secret");
+  write_text(target, "secret");
   fs::permissions(target, fs::perms::owner_read | fs::perms::owner_write);
   auto file = TemporaryFile::create_beside(target);
   ASSERT_TRUE(file);
@@ -124,22 +124,24 @@ TEST_F(TemporaryFileTest, mode_of_the_old_file_is_kept) {
   EXPECT_EQ(mode_of(target), 0600U);
 }
 
-/// Exit code of a process of another user that rewrites `target` and gains nothing; 0: fine.
+/// Run in a process of another user: rewrites `target` and gains no rights. Returns an exit code;
+/// 0: success.
 int rewrite_as_nobody(const std::string& target, gid_t extra_group) {
-  constexpr uid_t kNobody = 65534;
-  if (::setgroups(1, &extra_group) != 0 || ::setgid(kNobody) != 0 || ::setuid(kNobody) != 0)
+  constexpr uid_t kUnprivilegedUser = 65534;
+  if (::setgroups(1, &extra_group) != 0 || ::setgid(kUnprivilegedUser) != 0 ||
+      ::setuid(kUnprivilegedUser) != 0)
     return 2;
   auto file = TemporaryFile::create_beside(target);
   return file && file->publish() ? 0 : 1;
 }
 
 TEST_F(TemporaryFileTest, another_user_keeps_the_group_and_gains_no_rights) {
-  if (::geteuid() != 0) GTEST_SKIP() << "needs root, to be two users";
+  if (::geteuid() != 0) GTEST_SKIP() << "needs root, to act as two users";
   constexpr gid_t kTheirs = 1;
   constexpr gid_t kForeign = 2;
-  ASSERT_EQ(::chmod(folder.path().c_str(), 0777), 0);
+  ASSERT_EQ(::chmod(directory.path().c_str(), 0777), 0);
   for (const gid_t group : {kTheirs, kForeign}) {
-    put(target, "old");
+    write_text(target, "old");
     ASSERT_EQ(::chown(target.c_str(), 0, group), 0);
     ASSERT_EQ(::chmod(target.c_str(), 04770), 0);
     const pid_t child = ::fork();
@@ -156,43 +158,43 @@ TEST_F(TemporaryFileTest, another_user_keeps_the_group_and_gains_no_rights) {
   }
 }
 
-TEST_F(TemporaryFileTest, standard_output_that_is_a_pipe_is_refused) {
+TEST_F(TemporaryFileTest, pipe_as_standard_output_is_rejected) {
   std::array<int, 2> ends{};
   ASSERT_EQ(::pipe(ends.data()), 0);
   const auto made = TemporaryFile::create_beside("/dev/fd/" + std::to_string(ends[1]));
   ::close(ends[0]);
   ::close(ends[1]);
   ASSERT_FALSE(made);
-  EXPECT_TRUE(mentions(made.error(), "it is a pipe")) << made.error().message();
+  EXPECT_TRUE(message_contains(made.error(), "it is a pipe")) << made.error().message();
 }
 
 TEST_F(TemporaryFileTest, new_file_follows_the_umask) {
   ASSERT_TRUE(write_and_publish(target, "new"));
-  put(folder / "usual", "as any program makes it");
-  EXPECT_EQ(mode_of(target), mode_of(folder / "usual"));
+  write_text(directory / "usual", "as any program creates it");
+  EXPECT_EQ(mode_of(target), mode_of(directory / "usual"));
 }
 
-TEST_F(TemporaryFileTest, pipe_and_device_and_folder_are_refused) {
-  ASSERT_EQ(::mkfifo((folder / "pipe").c_str(), 0600), 0);
-  for (const std::string& path : {folder / "pipe", std::string("/dev/null"), folder.path()}) {
+TEST_F(TemporaryFileTest, pipe_device_and_directory_are_rejected) {
+  ASSERT_EQ(::mkfifo((directory / "pipe").c_str(), 0600), 0);
+  for (const std::string& path : {directory / "pipe", std::string("/dev/null"), directory.path()}) {
     const auto made = TemporaryFile::create_beside(path);
     ASSERT_FALSE(made) << path;
     EXPECT_EQ(made.error().kind(), ErrorClass::kInvalidArgument);
-    EXPECT_TRUE(mentions(made.error(), "name a regular file"));
+    EXPECT_TRUE(message_contains(made.error(), "name a regular file"));
   }
-  EXPECT_EQ(names(), 1U);
+  EXPECT_EQ(entry_count(), 1U);
 }
 
 TEST_F(TemporaryFileTest, longest_name_is_published) {
-  const std::string longest = folder / std::string(255, 'n');
+  const std::string longest = directory / std::string(255, 'n');
   ASSERT_TRUE(write_and_publish(longest, "new"));
   EXPECT_EQ(text_of(longest), "new");
 }
 
-TEST_F(TemporaryFileTest, missing_folder_is_an_error_with_the_path) {
-  const auto made = TemporaryFile::create_beside(folder / "no/result");
+TEST_F(TemporaryFileTest, missing_directory_is_an_error_with_the_path) {
+  const auto made = TemporaryFile::create_beside(directory / "no/result");
   ASSERT_FALSE(made);
-  EXPECT_TRUE(mentions(made.error(), "no/result"));
+  EXPECT_TRUE(message_contains(made.error(), "no/result"));
   EXPECT_EQ(made.error().kind(), ErrorClass::kNotFound);
 }
 

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// What tests share, here and in the modules above: how a call failed, whether bytes are the same, a
-// request whose end the test decides, a coroutine of no library, a folder for one test, descriptors
-// that are waited for with an end, and a count of them to find lost ones. For tests only.
+// Test helpers for this module and those above: error class of a result, comparison of bytes, a
+// request that the test finishes, a coroutine type, a temporary directory, waits on descriptors
+// with a limit, and a count of open descriptors. For tests only.
 #pragma once
 
 #include <forebay/error.hpp>
@@ -29,34 +29,34 @@
 
 namespace forebay {
 
-/// The class of the error that `result` has, or no value.
+/// The class of the error in `result`; no value for success.
 template <class T>
 std::optional<ErrorClass> error_class(const Result<T>& result) {
   if (result) return std::nullopt;
   return result.error().kind();
 }
 
-inline bool mentions(const Error& error, const std::string& text) {
+inline bool message_contains(const Error& error, const std::string& text) {
   return error.message().find(text) != std::string::npos;
 }
 
-/// As std::ranges::equal(), which takes seconds for megabytes where tests are not optimised.
-inline bool same_bytes(std::span<const std::byte> a, std::span<const std::byte> b) {
+/// As std::ranges::equal(), which takes seconds for megabytes in unoptimized tests.
+inline bool equal_bytes(std::span<const std::byte> a, std::span<const std::byte> b) {
   return a.size() == b.size() && (a.empty() || std::memcmp(a.data(), b.data(), a.size()) == 0);
 }
 
-/// A folder of its own for one test.
-class TemporaryFolder {
+/// A directory for one test, removed at the end.
+class TemporaryDirectory {
  public:
-  explicit TemporaryFolder(const std::string& parent = ::testing::TempDir()) {
+  explicit TemporaryDirectory(const std::string& parent = ::testing::TempDir()) {
     std::string pattern = parent + "/forebay-test-XXXXXX";
     if (::mkdtemp(pattern.data()) != nullptr) path_ = pattern;
   }
-  ~TemporaryFolder() {
+  ~TemporaryDirectory() {
     if (!path_.empty()) std::filesystem::remove_all(path_);
   }
-  TemporaryFolder(const TemporaryFolder&) = delete;
-  TemporaryFolder& operator=(const TemporaryFolder&) = delete;
+  TemporaryDirectory(const TemporaryDirectory&) = delete;
+  TemporaryDirectory& operator=(const TemporaryDirectory&) = delete;
 
   const std::string& path() const { return path_; }
   std::string operator/(const std::string& name) const { return path_ + "/" + name; }
@@ -65,32 +65,32 @@ class TemporaryFolder {
   std::string path_;
 };
 
-/// The agent's side of a request: finishes it, from any thread, and counts what the owner does.
+/// The agent's side of a request: finishes it, from any thread, and counts the requests that exist.
 template <class T>
-class Source {
+class TestPromise {
  public:
-  explicit Source(Executor& executor) : executor_(executor) {}
+  explicit TestPromise(Executor& executor) : executor_(executor) {}
 
   void finish(Result<T> value) {
     const std::lock_guard lock(mutex_);
     value_.emplace(std::move(value));
     if (waiter_ != nullptr) std::exchange(waiter_, nullptr)->signal();
   }
-  /// A signal without a result: the owner looks and finds nothing.
-  void signal_for_nothing() {
+  /// Signals without a result: the owner finds nothing.
+  void signal_spuriously() {
     const std::lock_guard lock(mutex_);
     if (waiter_ != nullptr) std::exchange(waiter_, nullptr)->signal();
   }
   Future<T> future();
 
-  /// What a request does when its owner may help.
+  /// Called when the owner of a request helps; the result is that of help().
   std::function<bool(detail::Help)> on_help;
 
   bool is_armed() {
     const std::lock_guard lock(mutex_);
     return waiter_ != nullptr;
   }
-  int alive() const { return alive_.load(); }
+  int live_requests() const { return live_requests_.load(); }
 
  private:
   class Request;
@@ -98,47 +98,47 @@ class Source {
   std::mutex mutex_;
   std::optional<Result<T>> value_;
   detail::Waiter* waiter_ = nullptr;
-  std::atomic<int> alive_{0};
+  std::atomic<int> live_requests_{0};
 };
 
 template <class T>
-class Source<T>::Request final : public detail::PendingResult<T> {
+class TestPromise<T>::Request final : public detail::PendingResult<T> {
  public:
-  explicit Request(Source& source) : source_(source) { ++source_.alive_; }
-  ~Request() override { --source_.alive_; }
+  explicit Request(TestPromise& source) : promise_(source) { ++promise_.live_requests_; }
+  ~Request() override { --promise_.live_requests_; }
   bool advance() override {
-    const std::lock_guard lock(source_.mutex_);
-    EXPECT_EQ(source_.waiter_, nullptr) << "it goes on, and leaves a waiter behind";
-    return source_.value_.has_value();
+    const std::lock_guard lock(promise_.mutex_);
+    EXPECT_EQ(promise_.waiter_, nullptr) << "it advances with a waiter armed";
+    return promise_.value_.has_value();
   }
   bool arm(detail::Waiter& waiter) override {
-    const std::lock_guard lock(source_.mutex_);
-    if (source_.value_) return false;
-    EXPECT_EQ(source_.waiter_, nullptr) << "two waiters at a time";
-    source_.waiter_ = &waiter;
+    const std::lock_guard lock(promise_.mutex_);
+    if (promise_.value_) return false;
+    EXPECT_EQ(promise_.waiter_, nullptr) << "two waiters at a time";
+    promise_.waiter_ = &waiter;
     return true;
   }
   void disarm(detail::Waiter& waiter) noexcept override {
-    const std::lock_guard lock(source_.mutex_);
-    if (source_.waiter_ == &waiter) source_.waiter_ = nullptr;
+    const std::lock_guard lock(promise_.mutex_);
+    if (promise_.waiter_ == &waiter) promise_.waiter_ = nullptr;
   }
-  bool help(detail::Help how) override { return source_.on_help && source_.on_help(how); }
-  Executor& executor() const override { return source_.executor_; }
+  bool help(detail::Help how) override { return promise_.on_help && promise_.on_help(how); }
+  Executor& executor() const override { return promise_.executor_; }
   ErrorDetails describe() const override {
     return {.operation = "read", .path = "data", .offset_bytes = 7};
   }
-  Result<T> take() override { return std::move(*source_.value_); }
+  Result<T> take() override { return std::move(*promise_.value_); }
 
  private:
-  Source& source_;
+  TestPromise& promise_;
 };
 
 template <class T>
-Future<T> Source<T>::future() {
+Future<T> TestPromise<T>::future() {
   return Future<T>(std::make_unique<Request>(*this));
 }
 
-/// A coroutine that starts at once and cleans up after itself.
+/// A coroutine that starts at once and destroys its frame at the end.
 struct Detached {
   struct promise_type {
     Detached get_return_object() noexcept { return {}; }
@@ -154,14 +154,14 @@ inline bool is_readable(int descriptor) {
   return ::poll(&entry, 1, 0) == 1;
 }
 
-/// Blocks until the descriptor is readable; false after a minute.
-inline bool becomes_readable(int descriptor) {
+/// Blocks until the descriptor is readable. False after a minute.
+inline bool wait_until_readable(int descriptor) {
   pollfd entry{descriptor, POLLIN, 0};
   return ::poll(&entry, 1, 60'000) == 1;
 }
 
-/// How many descriptors this process has.
-inline std::size_t open_descriptors() {
+/// Number of open descriptors of this process.
+inline std::size_t open_descriptor_count() {
   const std::filesystem::directory_iterator entries("/proc/self/fd");
   return static_cast<std::size_t>(std::distance(begin(entries), end(entries)));
 }
@@ -169,7 +169,7 @@ inline std::size_t open_descriptors() {
 class FutureTest : public ::testing::Test {
  protected:
   EventLoop loop_;
-  Source<int> source_{loop_};
+  TestPromise<int> promise_{loop_};
 };
 
 }  // namespace forebay

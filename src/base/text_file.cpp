@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Reads a small file whole. In pieces, because what is no plain file has no size.
+// Reads a small file completely, in pieces: files that are not regular have no size.
 #include "base/text_file.hpp"
 
 #include <array>
@@ -22,7 +22,7 @@ Result<std::string> read_text_file(const std::string& path, std::string_view ope
       return failure({.kind = ErrorClass::kInvalidArgument,
                       .operation = std::string(operation),
                       .path = path,
-                      .cause = "longer than 1 MiB: this is no file of settings"});
+                      .cause = "longer than 1 MiB; name a settings file"});
     }
   }
   if (std::ferror(file.get()) != 0) return failure(system_error(where, errno));

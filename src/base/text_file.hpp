@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Reads a small file whole, as settings and descriptions are.
+// read_text_file(): reads a small file completely, such as settings and descriptions.
 #pragma once
 
 #include <forebay/error.hpp>
@@ -9,11 +9,11 @@
 
 namespace forebay {
 
-/// Files longer than this are no text that somebody wrote.
+/// Longer files are not text for people.
 inline constexpr std::size_t kTextFileBytesMax = std::size_t{1} << 20U;
 
-/// All of the file, at most kTextFileBytesMax: a longer one is an Error, as is one that cannot be
-/// read. `operation` is what errors say was done ("read settings from").
+/// The content of the file. A file longer than kTextFileBytesMax is an Error, as is a file that
+/// cannot be read. `operation` is the operation in the Error ("read settings from").
 Result<std::string> read_text_file(const std::string& path, std::string_view operation);
 
 }  // namespace forebay

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Small files read whole, and what is refused.
+// Small files that are read completely, and those that are rejected.
 #include "base/text_file.hpp"
 
 #include <fstream>
@@ -14,37 +14,37 @@ namespace {
 
 using ::testing::HasSubstr;
 
-class TextFile : public ::testing::Test {
+class TextFileTest : public ::testing::Test {
  protected:
-  std::string with(std::size_t bytes) const {
-    std::ofstream(folder_ / "file") << std::string(bytes, 'x');
-    return folder_ / "file";
+  std::string file_of_size(std::size_t bytes) const {
+    std::ofstream(directory_ / "file") << std::string(bytes, 'x');
+    return directory_ / "file";
   }
 
-  TemporaryFolder folder_;
+  TemporaryDirectory directory_;
 };
 
-TEST_F(TextFile, is_read_whole_up_to_the_limit) {
-  EXPECT_EQ(read_text_file(with(0), "read").value_or("?"), "");
-  EXPECT_EQ(read_text_file(with(10'000), "read").value_or("?").size(), 10'000U);
-  EXPECT_EQ(read_text_file(with(kTextFileBytesMax), "read").value_or("?").size(),
+TEST_F(TextFileTest, is_read_completely_up_to_the_limit) {
+  EXPECT_EQ(read_text_file(file_of_size(0), "read").value_or("?"), "");
+  EXPECT_EQ(read_text_file(file_of_size(10'000), "read").value_or("?").size(), 10'000U);
+  EXPECT_EQ(read_text_file(file_of_size(kTextFileBytesMax), "read").value_or("?").size(),
             kTextFileBytesMax);
 }
 
-TEST_F(TextFile, that_is_longer_is_refused) {
-  const auto text = read_text_file(with(kTextFileBytesMax + 1), "read settings from");
+TEST_F(TextFileTest, too_long_file_is_rejected) {
+  const auto text = read_text_file(file_of_size(kTextFileBytesMax + 1), "read settings from");
   ASSERT_FALSE(text.has_value());
   EXPECT_THAT(text.error().message(), HasSubstr("longer than 1 MiB"));
 }
 
-TEST_F(TextFile, that_cannot_be_read_is_an_error_with_its_path) {
-  const auto missing = read_text_file(folder_ / "none", "read settings from");
+TEST_F(TextFileTest, unreadable_file_is_an_error_with_its_path) {
+  const auto missing = read_text_file(directory_ / "none", "read settings from");
   ASSERT_FALSE(missing.has_value());
   EXPECT_EQ(missing.error().kind(), ErrorClass::kNotFound);
-  EXPECT_EQ(missing.error().path(), folder_ / "none");
-  const auto folder = read_text_file(folder_.path(), "read settings from");
-  ASSERT_FALSE(folder.has_value());
-  EXPECT_EQ(folder.error().operation(), "read settings from");
+  EXPECT_EQ(missing.error().path(), directory_ / "none");
+  const auto directory = read_text_file(directory_.path(), "read settings from");
+  ASSERT_FALSE(directory.has_value());
+  EXPECT_EQ(directory.error().operation(), "read settings from");
 }
 
 }  // namespace

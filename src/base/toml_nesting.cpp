@@ -8,8 +8,8 @@ namespace forebay {
 
 namespace {
 
-/// The first place behind a comment or a quoted text that begins at `at`; strings of several lines
-/// are three quotes long at both ends.
+/// End of the comment or quoted text that begins at `at`. Multi-line strings have three quotes at
+/// both ends.
 std::size_t end_of_token(std::string_view text, std::size_t at) {
   const char first = text[at];
   if (first == '#') return std::min(text.find('\n', at), text.size());
@@ -17,11 +17,11 @@ std::size_t end_of_token(std::string_view text, std::size_t at) {
   const std::string quotes(is_long ? 3 : 1, first);
   std::size_t end = at + quotes.size();
   while (end < text.size() && text.substr(end, quotes.size()) != quotes) {
-    if (!is_long && text[end] == '\n') return end;  // not valid: the parser reports it
+    if (!is_long && text[end] == '\n') return end;  // invalid; the parser reports it
     end += first == '"' && text[end] == '\\' ? 2 : 1;
   }
   end = std::min(end + quotes.size(), text.size());
-  // A string of several lines may end in up to five quotes, of which the first two belong to it.
+  // A multi-line string may end in up to five quotes, of which the first two belong to it.
   for (int extra = 0; is_long && extra < 2 && end < text.size() && text[end] == first; ++extra)
     ++end;
   return end;
@@ -33,31 +33,31 @@ bool is_part_of_key(char letter) {
   return is_word || letter == '_' || letter == '-' || letter == ' ' || letter == '\t';
 }
 
-/// Counts the parts of the key that is being read, with those of the tables that it is in.
+/// Counts the parts of the current key, including those of enclosing tables.
 class KeyDepth {
  public:
-  void take(char letter) {
+  void consume(char letter) {
     if (is_part_of_key(letter)) return;
     if (letter == '.') {
       ++parts_;
       return;
     }
     if (letter == '{' || letter == '[') {
-      outer_.push_back(assigned_);
-      around_ += assigned_;
+      outer_.push_back(value_parts_);
+      enclosing_parts_ += value_parts_;
     } else if ((letter == '}' || letter == ']') && !outer_.empty()) {
-      around_ -= outer_.back();
+      enclosing_parts_ -= outer_.back();
       outer_.pop_back();
     }
-    assigned_ = letter == '=' ? parts_ : 0;
+    value_parts_ = letter == '=' ? parts_ : 0;
     parts_ = 1;
   }
-  std::size_t parts() const noexcept { return around_ + parts_; }
+  std::size_t parts() const noexcept { return enclosing_parts_ + parts_; }
 
  private:
   std::size_t parts_ = 1;
-  std::size_t assigned_ = 0;  // parts of a key of which the value begins; 0: none
-  std::size_t around_ = 0;    // parts of the keys of open tables and arrays
+  std::size_t value_parts_ = 0;      // parts of the key whose value begins; 0: none
+  std::size_t enclosing_parts_ = 0;  // parts of the keys of open tables and arrays
   std::vector<std::size_t> outer_;
 };
 
@@ -74,7 +74,7 @@ Status check_toml_nesting(std::string_view text,
       continue;
     }
     ++at;
-    depth.take(letter);
+    depth.consume(letter);
     if (depth.parts() <= kKeyPartsMax) continue;
     const auto line = 1 + std::ranges::count(text.substr(0, at), '\n');
     return failure({.kind = ErrorClass::kInvalidArgument,
@@ -82,7 +82,7 @@ Status check_toml_nesting(std::string_view text,
                     .path = path,
                     .cause = "line " + std::to_string(line) + ": a key has more than " +
                              std::to_string(kKeyPartsMax) +
-                             " parts, those of the tables around it included"});
+                             " parts, including those of enclosing tables"});
   }
   return {};
 }

@@ -27,7 +27,7 @@ TEST(TomlNesting, keys_within_the_limit_are_accepted) {
   EXPECT_TRUE(is_accepted(""));
 }
 
-TEST(TomlNesting, longer_keys_are_refused_with_their_line) {
+TEST(TomlNesting, longer_keys_are_rejected_with_their_line) {
   const std::string deep = key_of(50'000);
   for (const std::string& text :
        {"x = 1\n" + deep + " = 1", "\n[" + deep + "]", "\n[[" + deep + "]]",
@@ -36,19 +36,20 @@ TEST(TomlNesting, longer_keys_are_refused_with_their_line) {
         "\n" + key_of(100, " a\t") + " = 1"}) {
     const Status checked = check_toml_nesting(text, "read", "file.toml");
     ASSERT_EQ(error_class(checked), ErrorClass::kInvalidArgument) << text.substr(0, 20);
-    EXPECT_TRUE(mentions(checked.error(), "file.toml: line 2: a key has more than 64 parts"))
+    EXPECT_TRUE(
+        message_contains(checked.error(), "file.toml: line 2: a key has more than 64 parts"))
         << checked.error().message();
   }
 }
 
 std::string repeated(const std::string& text, int times) {
-  std::string all;
+  std::string result;
   for (int i = 0; i < times; ++i)
-    all += text;
-  return all;
+    result += text;
+  return result;
 }
 
-// The parser has a limit of its own for these; without it the stack would be the limit.
+// The parser limits these without help; otherwise the stack would be the limit.
 TEST(TomlNesting, deep_arrays_are_an_error_of_the_parser) {
   const std::string text = "key = " + repeated("[", 100'000);
   EXPECT_TRUE(is_accepted(text));
@@ -56,7 +57,7 @@ TEST(TomlNesting, deep_arrays_are_an_error_of_the_parser) {
 }
 
 // The parser counts inline tables, but not the tables of each key in them.
-TEST(TomlNesting, keys_of_inline_tables_count_with_those_around_them) {
+TEST(TomlNesting, keys_of_inline_tables_include_enclosing_keys) {
   const std::string key = key_of(16);
   EXPECT_TRUE(is_accepted("x = {" + repeated(key + " = {", 3) + "a.b = 1" + repeated("}", 4)));
   EXPECT_FALSE(is_accepted("x = {" + repeated(key + " = {", 4) + "a = 1" + repeated("}", 5)));
@@ -66,7 +67,7 @@ TEST(TomlNesting, keys_of_inline_tables_count_with_those_around_them) {
   EXPECT_TRUE(is_accepted(repeated("[" + key + "]\n" + key + " = 1\n", 100)));
 }
 
-TEST(TomlNesting, dots_in_values_and_comments_are_no_keys) {
+TEST(TomlNesting, dots_in_values_and_comments_are_not_keys) {
   const std::string dots(1000, '.');
   std::string numbers;
   for (int i = 0; i < 1000; ++i)
@@ -77,7 +78,7 @@ TEST(TomlNesting, dots_in_values_and_comments_are_no_keys) {
   EXPECT_TRUE(is_accepted("x = \"\\\"" + dots + "\"\n"));
 }
 
-TEST(TomlNesting, texts_that_end_early_are_left_to_the_parser) {
+TEST(TomlNesting, incomplete_texts_are_left_to_the_parser) {
   for (const std::string text : {"\"", "'''", "\"\\", "#", "x = \"abc\n"})
     EXPECT_TRUE(is_accepted(text));
 }

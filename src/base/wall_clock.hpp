@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// The time of day, for what people and other programs read later: when a step was written, since
-// when somebody holds a dataset. It may jump; whatever waits takes a Clock (clock.hpp).
+// The time of day, for people and other programs: when a step was written, since when a program
+// holds a dataset. It may jump; waits use a Clock (clock.hpp).
 #pragma once
 
 #include <chrono>

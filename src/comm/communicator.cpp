@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// What is the same for all makes: how ranks agree on an outcome, and the checks of arguments.
+// Code shared by all implementations: agreement on an outcome, and checks of arguments.
 #include "comm/communicator.hpp"
 
 #include "comm/error_bytes.hpp"
@@ -25,17 +25,18 @@ Status Communicator::agree(const Status& mine) {
   const Result<std::uint64_t> first = all_reduce(Reduction::kMin, failing);
   if (!first) return failure(first.error());
   if (*first == size()) return {};
-  const Rank teller{static_cast<std::uint32_t>(*first)};
+  const Rank first_failed{static_cast<std::uint32_t>(*first)};
 
-  Bytes told;
-  if (rank() == teller) told = to_bytes(on_rank(mine.error(), teller.number));
-  std::uint64_t told_bytes = told.size();
-  if (Status sent = broadcast(std::as_writable_bytes(std::span(&told_bytes, 1)), teller); !sent) {
+  Bytes encoded;
+  if (rank() == first_failed) encoded = to_bytes(with_rank(mine.error(), first_failed.number));
+  std::uint64_t encoded_bytes = encoded.size();
+  if (Status sent = broadcast(std::as_writable_bytes(std::span(&encoded_bytes, 1)), first_failed);
+      !sent) {
     return sent;
   }
-  told.resize(told_bytes);
-  if (Status sent = broadcast(told, teller); !sent) return sent;
-  const Result<Error> error = error_from(told);
+  encoded.resize(encoded_bytes);
+  if (Status sent = broadcast(encoded, first_failed); !sent) return sent;
+  const Result<Error> error = error_from_bytes(encoded);
   return failure(error ? *error : error.error());
 }
 
@@ -43,15 +44,15 @@ Status Communicator::check_rank(std::string_view operation, Rank rank) const {
   if (rank.number < size()) return {};
   return failure({.kind = ErrorClass::kInvalidArgument,
                   .operation = std::string(operation),
-                  .cause = "there is no rank " + std::to_string(rank.number) + " among " +
-                           std::to_string(size())});
+                  .cause = "rank " + std::to_string(rank.number) +
+                           " is not below the number of ranks, " + std::to_string(size())});
 }
 
 Status Communicator::check_message(std::string_view operation, Rank peer, Tag tag) const {
   if (tag.number <= kTagMax) return check_rank(operation, peer);
   return failure({.kind = ErrorClass::kInvalidArgument,
                   .operation = std::string(operation),
-                  .cause = "tag " + std::to_string(tag.number) + " is above the largest, " +
+                  .cause = "tag " + std::to_string(tag.number) + " exceeds the largest tag, " +
                            std::to_string(kTagMax)});
 }
 

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// The ranks of a program and what they say to each other. Everything that needs more than one rank
-// is written against this interface; whether the ranks are processes of an MPI job, threads of a
-// test or one process alone is decided where the Communicator is made (in_process.hpp,
+// Communicator: the ranks of a program and the messages between them. All code that needs more than
+// one rank uses this interface. The function that creates it determines what the ranks are:
+// processes of an MPI job, threads of a test or a single process (in_process.hpp,
 // mpi/mpi_communicator.hpp).
 #pragma once
 
@@ -16,53 +16,53 @@
 #include <vector>
 
 #include "comm/collective_file.hpp"
+#include "comm/message_request.hpp"
 #include "comm/nodes.hpp"
-#include "comm/transfer.hpp"
 
 namespace forebay::comm {
 
 using Bytes = std::vector<std::byte>;
 
-/// Tells messages between the same two ranks apart.
+/// Distinguishes messages between the same two ranks.
 struct Tag {
   std::uint32_t number = 0;  ///< at most kTagMax
 
   friend constexpr auto operator<=>(const Tag&, const Tag&) noexcept = default;
 };
 
-/// Every MPI has at least these tags.
+/// Every MPI supports at least these tags.
 inline constexpr std::uint32_t kTagMax = 32767;
 
 enum class Reduction : std::uint8_t { kMin, kMax, kSum };
 
-/// Which threads may use a Communicator, its Transfers and its files. The makes start no thread of
-/// their own: what is called here happens in the thread that calls.
+/// Which threads may use a Communicator, its MessageRequests and its files. Implementations start
+/// no threads: all work of a call happens in the calling thread.
 enum class ThreadSupport : std::uint8_t {
-  kSingle,      ///< the thread that initialised MPI; any other gets kUnsupported
+  kSingle,      ///< the thread that initialized MPI; any other gets kUnsupported
   kFunneled,    ///< the same
-  kSerialized,  ///< any, and calls of ours wait for each other; the application must not call MPI
-                ///< at the same moment
-  kMultiple,    ///< any, at once
+  kSerialized,  ///< any thread; our calls exclude each other; the application must not call MPI at
+                ///< the same time
+  kMultiple,    ///< any threads, concurrently
 };
 
 /// "single", "funneled", "serialized", "multiple".
 std::string_view name_of(ThreadSupport support) noexcept;
 
-/// Where a rank goes when a communicator is split.
+/// Arguments of a split.
 struct SplitBy {
-  std::uint32_t color = 0;  ///< ranks of one colour stay together; at most INT32_MAX
-  std::uint32_t key = 0;    ///< gives their order, then their old rank does; at most INT32_MAX
+  std::uint32_t color = 0;  ///< ranks of one color stay together; at most INT32_MAX
+  std::uint32_t key = 0;    ///< order of the ranks, then their old rank; at most INT32_MAX
 };
 
-/// A group of ranks, and a space of messages of its own.
+/// A group of ranks with a message space of its own.
 ///
-/// A call marked *collective* is made by all ranks, in the same order on all; it blocks until the
-/// others have come as far as it needs them. Collective calls on one Communicator come from one
+/// All ranks make each call marked *collective*, in the same order. It blocks until the other ranks
+/// have made the part of the call that it needs. Collective calls on one Communicator come from one
 /// thread at a time. They are meant for opening and starting; nothing here is tuned for thousands
-/// of them a second. When one fails, it may fail on some ranks only: agree() makes it common.
+/// of calls a second. A failure may occur on some ranks only; agree() makes it common.
 ///
-/// A rank that dies ends an MPI job (its launcher does); a rank of run_ranks() that leaves early
-/// gives the others an Error. Nobody waits without end for either.
+/// If a rank dies, the launcher ends the MPI job. A rank of run_ranks() that leaves early gives the
+/// others an Error. No wait is unbounded in either case.
 class Communicator {
  public:
   Communicator() = default;
@@ -72,7 +72,7 @@ class Communicator {
 
   virtual Rank rank() const noexcept = 0;
   virtual std::uint32_t size() const noexcept = 0;
-  /// "solo", "threads", or "mpi: " and the first line of what the MPI library says of itself.
+  /// "solo", "threads", or "mpi: " and the first line of the MPI library's version string.
   virtual const std::string& name() const noexcept = 0;
   virtual const Nodes& nodes() const noexcept = 0;
   virtual ThreadSupport thread_support() const noexcept = 0;
@@ -80,56 +80,56 @@ class Communicator {
   /// Collective. No rank returns before all have called.
   virtual Status barrier() = 0;
 
-  /// Collective. `bytes` of `root` fill `bytes` of all others; the same size on all ranks.
+  /// Collective. Copies `bytes` of `root` into `bytes` of all other ranks; the same size on all
+  /// ranks.
   virtual Status broadcast(std::span<std::byte> bytes, Rank root) = 0;
 
-  /// Collective. On `root`: what each rank gave, by rank; lengths may differ. Elsewhere: empty. All
-  /// together below 2 GiB, else kLimit on all ranks. `root` is the same on all.
+  /// Collective. On `root`: the bytes of each rank, by rank; lengths may differ. On other ranks:
+  /// empty. All together below 2 GiB, else kLimit on all ranks. `root` is the same on all.
   virtual Result<std::vector<Bytes>> gather(std::span<const std::byte> bytes, Rank root) = 0;
 
-  /// Collective. The same on every rank.
+  /// Collective. As gather(), with the same result on every rank.
   virtual Result<std::vector<Bytes>> all_gather(std::span<const std::byte> bytes) = 0;
 
   /// Collective. `reduction` is the same on all ranks; a sum wraps around.
   virtual Result<std::uint64_t> all_reduce(Reduction reduction, std::uint64_t value) = 0;
 
-  /// Collective. The same ranks with a message space of their own. Outlives this one if need be.
+  /// Collective. The same ranks with another message space. May outlive this Communicator.
   virtual Result<std::shared_ptr<Communicator>> duplicate() = 0;
 
-  /// Collective. As duplicate(), for messages of the application: where it gave us a communicator
-  /// of its own, errors are handled in the new one as they are in that.
+  /// Collective. As duplicate(), for messages of the application. If this communicator came from
+  /// one of the application, the new one has the error handler of that.
   virtual Result<std::shared_ptr<Communicator>> duplicate_for_application() { return duplicate(); }
 
-  /// Collective. The ranks that gave the same colour, ordered by key.
+  /// Collective. The ranks with the same color, ordered by key.
   virtual Result<std::shared_ptr<Communicator>> split(SplitBy by) = 0;
 
-  /// Starts to send all of `bytes`; any size. The receiver knows the size already and has asked, or
-  /// will ask, for exactly that. Messages between two ranks with one tag arrive in the order in
-  /// which they were started. Does not block.
-  virtual Transfer send(std::span<const std::byte> bytes, Rank to, Tag tag) = 0;
+  /// Starts to send all of `bytes`; any size. The receiver must already have the size, and receive
+  /// exactly that. Messages between two ranks with one tag arrive in the order in which they were
+  /// started. Does not block.
+  virtual MessageRequest send(std::span<const std::byte> bytes, Rank to, Tag tag) = 0;
 
   /// Starts to receive a message that fills `into` exactly. Does not block. A message of another
-  /// size is an Error of class kInvalidArgument here, not at the sender; but never count on it:
-  /// with MPI it is told only if both sizes take the same number of pieces (see MpiOptions), and
-  /// some MPIs do not tell of what a rank sends itself.
-  virtual Transfer receive(std::span<std::byte> into, Rank from, Tag tag) = 0;
+  /// size is an Error of class kInvalidArgument at the receiver, not at the sender. Do not rely on
+  /// it: MPI reports it only if both sizes have the same number of pieces (see MpiOptions). Some
+  /// MPIs do not report it for messages of a rank to itself.
+  virtual MessageRequest receive(std::span<std::byte> into, Rank from, Tag tag) = 0;
 
-  /// MPI works on messages only inside its calls, and a send may end only when its receiver makes
-  /// one: this is such a call, for a rank that has no Transfer left to test.
+  /// MPI makes progress on messages only inside its calls, and a send may complete only inside a
+  /// call of its receiver. A rank without a MessageRequest to test calls this instead.
   virtual void progress() {}
 
-  /// Collective. Opens one file on all ranks: through MPI-IO where the ranks are those of MPI,
-  /// through POSIX calls elsewhere. Contract: see CollectiveFile.
+  /// Collective. Opens one file on all ranks: through MPI-IO if the ranks are MPI processes,
+  /// through POSIX calls otherwise. Contract: see CollectiveFile.
   virtual Result<std::unique_ptr<CollectiveFile>> open_file(const std::string& path,
-                                                            const CollectiveOpen& how) = 0;
+                                                            const CollectiveOpenOptions& how) = 0;
 
-  /// Collective. Success if `mine` is success on all ranks; otherwise, on all ranks, the Error of
-  /// the first rank that has one, with Error::rank() set (an Error that names a rank already keeps
-  /// it).
+  /// Collective. Success if `mine` is success on all ranks. Otherwise all ranks get the Error of
+  /// the first rank that has one, with Error::rank() set (unless it is set already).
   Status agree(const Status& mine);
 
  protected:
-  /// Checks what MPI would abort or hang on.
+  /// Rejects arguments on which MPI would abort or hang.
   Status check_rank(std::string_view operation, Rank rank) const;
   Status check_message(std::string_view operation, Rank peer, Tag tag) const;
 };

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// What every make of Communicator does: collective calls, agreement, splitting, topology.
+// What every implementation of Communicator does: collective calls, agreement, split, topology.
 #include <algorithm>
 #include <cerrno>
 #include <filesystem>
@@ -15,31 +15,31 @@ GTEST_ALLOW_UNINSTANTIATED_PARAMETERIZED_TEST(CommunicatorSuite);
 namespace {
 
 Bytes own_bytes(const Communicator& ranks) {
-  return pattern(ranks.rank().number, 100 * ranks.rank().number);  // rank 0 gives nothing
+  return pattern(ranks.rank().number, 100 * ranks.rank().number);  // rank 0 contributes nothing
 }
 
 TEST_P(CommunicatorSuite, every_rank_has_its_own_number) {
-  on_all_ranks([](const Ranks& ranks) {
+  run_on_all_ranks([](const CommunicatorPtr& ranks) {
     const Bytes mine = bytes_of(std::to_string(ranks->rank().number));
-    const auto all = must(ranks->all_gather(mine), "all_gather");
+    const auto all = value_or_throw(ranks->all_gather(mine), "all_gather");
     ASSERT_EQ(all.size(), ranks->size());
     for (std::size_t i = 0; i < all.size(); ++i)
       EXPECT_EQ(text_of(all[i]), std::to_string(i));
   });
 }
 
-TEST_P(CommunicatorSuite, nobody_leaves_a_barrier_before_all_are_there) {
-  on_all_ranks([](const Ranks& ranks) {
-    const SharedFolder folder(ranks);
-    std::ofstream(folder / std::to_string(ranks->rank().number)) << "here";
+TEST_P(CommunicatorSuite, barrier_returns_after_all_ranks_called) {
+  run_on_all_ranks([](const CommunicatorPtr& ranks) {
+    const SharedDirectory directory(ranks);
+    std::ofstream(directory / std::to_string(ranks->rank().number)) << "here";
     ASSERT_TRUE(ranks->barrier());
     for (std::uint32_t i = 0; i < ranks->size(); ++i)
-      EXPECT_TRUE(std::filesystem::exists(folder / std::to_string(i))) << i;
+      EXPECT_TRUE(std::filesystem::exists(directory / std::to_string(i))) << i;
   });
 }
 
-TEST_P(CommunicatorSuite, broadcast_tells_all_what_the_root_has) {
-  on_all_ranks([](const Ranks& ranks) {
+TEST_P(CommunicatorSuite, broadcast_copies_root_bytes_to_all_ranks) {
+  run_on_all_ranks([](const CommunicatorPtr& ranks) {
     for (std::uint32_t root = 0; root < ranks->size(); ++root) {
       Bytes bytes(10'001 * root);
       if (ranks->rank() == Rank{root}) bytes = pattern(root, bytes.size());
@@ -49,10 +49,10 @@ TEST_P(CommunicatorSuite, broadcast_tells_all_what_the_root_has) {
   });
 }
 
-TEST_P(CommunicatorSuite, gather_brings_strings_of_any_length_to_the_root) {
-  on_all_ranks([](const Ranks& ranks) {
+TEST_P(CommunicatorSuite, gather_collects_different_lengths_at_root) {
+  run_on_all_ranks([](const CommunicatorPtr& ranks) {
     for (std::uint32_t root = 0; root < ranks->size(); ++root) {
-      const auto all = must(ranks->gather(own_bytes(*ranks), Rank{root}), "gather");
+      const auto all = value_or_throw(ranks->gather(own_bytes(*ranks), Rank{root}), "gather");
       ASSERT_EQ(all.size(), ranks->rank() == Rank{root} ? ranks->size() : 0);
       for (std::size_t i = 0; i < all.size(); ++i)
         EXPECT_EQ(all[i], pattern(i, 100 * i)) << i;
@@ -60,9 +60,9 @@ TEST_P(CommunicatorSuite, gather_brings_strings_of_any_length_to_the_root) {
   });
 }
 
-TEST_P(CommunicatorSuite, all_gather_brings_strings_of_any_length_to_all) {
-  on_all_ranks([](const Ranks& ranks) {
-    const auto all = must(ranks->all_gather(own_bytes(*ranks)), "all_gather");
+TEST_P(CommunicatorSuite, all_gather_collects_different_lengths_on_all_ranks) {
+  run_on_all_ranks([](const CommunicatorPtr& ranks) {
+    const auto all = value_or_throw(ranks->all_gather(own_bytes(*ranks)), "all_gather");
     ASSERT_EQ(all.size(), ranks->size());
     for (std::size_t i = 0; i < all.size(); ++i)
       EXPECT_EQ(all[i], pattern(i, 100 * i)) << i;
@@ -70,30 +70,31 @@ TEST_P(CommunicatorSuite, all_gather_brings_strings_of_any_length_to_all) {
 }
 
 TEST_P(CommunicatorSuite, all_reduce_counts_in_64_bits) {
-  on_all_ranks([](const Ranks& ranks) {
+  run_on_all_ranks([](const CommunicatorPtr& ranks) {
     const std::uint64_t high = std::uint64_t{1} << 40U;
     const std::uint64_t mine = high + ranks->rank().number;
     const std::uint64_t n = ranks->size();
-    EXPECT_EQ(must(ranks->all_reduce(Reduction::kMin, mine), "min"), high);
-    EXPECT_EQ(must(ranks->all_reduce(Reduction::kMax, mine), "max"), high + n - 1);
-    EXPECT_EQ(must(ranks->all_reduce(Reduction::kSum, mine), "sum"), n * high + n * (n - 1) / 2);
-    EXPECT_EQ(must(ranks->all_reduce(Reduction::kMax, UINT64_MAX), "max"), UINT64_MAX);
+    EXPECT_EQ(value_or_throw(ranks->all_reduce(Reduction::kMin, mine), "min"), high);
+    EXPECT_EQ(value_or_throw(ranks->all_reduce(Reduction::kMax, mine), "max"), high + n - 1);
+    EXPECT_EQ(value_or_throw(ranks->all_reduce(Reduction::kSum, mine), "sum"),
+              n * high + n * (n - 1) / 2);
+    EXPECT_EQ(value_or_throw(ranks->all_reduce(Reduction::kMax, UINT64_MAX), "max"), UINT64_MAX);
   });
 }
 
-TEST_P(CommunicatorSuite, a_root_that_is_not_there_is_refused) {
-  on_all_ranks([](const Ranks& ranks) {
+TEST_P(CommunicatorSuite, invalid_root_is_refused) {
+  run_on_all_ranks([](const CommunicatorPtr& ranks) {
     Bytes bytes(1);
-    const Rank nobody{ranks->size()};
-    const Status told = ranks->broadcast(bytes, nobody);
-    ASSERT_FALSE(told);
-    EXPECT_EQ(told.error().kind(), ErrorClass::kInvalidArgument);
-    EXPECT_EQ(error_class(ranks->gather(bytes, nobody)), ErrorClass::kInvalidArgument);
+    const Rank missing_rank{ranks->size()};
+    const Status broadcast_status = ranks->broadcast(bytes, missing_rank);
+    ASSERT_FALSE(broadcast_status);
+    EXPECT_EQ(broadcast_status.error().kind(), ErrorClass::kInvalidArgument);
+    EXPECT_EQ(error_class(ranks->gather(bytes, missing_rank)), ErrorClass::kInvalidArgument);
   });
 }
 
 TEST_P(CommunicatorSuite, agree_is_success_if_all_succeed) {
-  on_all_ranks([](const Ranks& ranks) { EXPECT_TRUE(ranks->agree({})); });
+  run_on_all_ranks([](const CommunicatorPtr& ranks) { EXPECT_TRUE(ranks->agree({})); });
 }
 
 Error own_error(const Communicator& ranks) {
@@ -104,8 +105,8 @@ Error own_error(const Communicator& ranks) {
                       ENOSPC);
 }
 
-TEST_P(CommunicatorSuite, agree_tells_all_the_error_of_the_first_rank_that_failed) {
-  on_all_ranks([](const Ranks& ranks) {
+TEST_P(CommunicatorSuite, agree_returns_error_of_first_failed_rank_on_all) {
+  run_on_all_ranks([](const CommunicatorPtr& ranks) {
     for (std::uint32_t first = 0; first < ranks->size(); ++first) {
       Status mine;
       if (ranks->rank().number >= first) mine = failure(own_error(*ranks));
@@ -124,8 +125,8 @@ TEST_P(CommunicatorSuite, agree_tells_all_the_error_of_the_first_rank_that_faile
   });
 }
 
-TEST_P(CommunicatorSuite, what_was_agreed_on_keeps_its_rank) {
-  on_all_ranks([](const Ranks& ranks) {
+TEST_P(CommunicatorSuite, agreed_error_keeps_its_rank) {
+  run_on_all_ranks([](const CommunicatorPtr& ranks) {
     const std::uint32_t last = ranks->size() - 1;
     Status mine;
     if (ranks->rank().number == last) mine = failure(own_error(*ranks));
@@ -135,16 +136,16 @@ TEST_P(CommunicatorSuite, what_was_agreed_on_keeps_its_rank) {
   });
 }
 
-TEST_P(CommunicatorSuite, a_duplicate_has_messages_of_its_own) {
-  on_all_ranks([](const Ranks& ranks) {
-    const Ranks other = must(ranks->duplicate(), "duplicate");
+TEST_P(CommunicatorSuite, duplicate_has_separate_message_space) {
+  run_on_all_ranks([](const CommunicatorPtr& ranks) {
+    const CommunicatorPtr other = value_or_throw(ranks->duplicate(), "duplicate");
     EXPECT_EQ(other->rank(), ranks->rank());
     EXPECT_EQ(other->size(), ranks->size());
     const Rank me = ranks->rank();
     Bytes here(1);
     Bytes there(1);
-    Transfer sent_here = ranks->send(std::as_bytes(std::span("h", 1)), me, {});
-    Transfer sent_there = other->send(std::as_bytes(std::span("t", 1)), me, {});
+    MessageRequest sent_here = ranks->send(std::as_bytes(std::span("h", 1)), me, {});
+    MessageRequest sent_there = other->send(std::as_bytes(std::span("t", 1)), me, {});
     ASSERT_TRUE(other->receive(there, me, {}).wait());
     ASSERT_TRUE(ranks->receive(here, me, {}).wait());
     EXPECT_EQ(text_of(there), "t");
@@ -155,33 +156,35 @@ TEST_P(CommunicatorSuite, a_duplicate_has_messages_of_its_own) {
 }
 
 TEST_P(CommunicatorSuite, a_duplicate_outlives_its_original) {
-  on_all_ranks([](const Ranks& ranks) {
-    Ranks first = must(ranks->duplicate(), "duplicate");
-    const Ranks second = must(first->duplicate(), "duplicate");
+  run_on_all_ranks([](const CommunicatorPtr& ranks) {
+    CommunicatorPtr first = value_or_throw(ranks->duplicate(), "duplicate");
+    const CommunicatorPtr second = value_or_throw(first->duplicate(), "duplicate");
     first.reset();
-    EXPECT_EQ(must(second->all_reduce(Reduction::kSum, 1), "sum"), ranks->size());
+    EXPECT_EQ(value_or_throw(second->all_reduce(Reduction::kSum, 1), "sum"), ranks->size());
   });
 }
 
-TEST_P(CommunicatorSuite, split_keeps_ranks_of_one_colour_together_ordered_by_key) {
-  on_all_ranks([](const Ranks& ranks) {
+TEST_P(CommunicatorSuite, split_groups_by_color_ordered_by_key) {
+  run_on_all_ranks([](const CommunicatorPtr& ranks) {
     const std::uint32_t old = ranks->rank().number;
-    const std::uint32_t colour = old % 2;
-    const auto part = must(ranks->split({.color = colour, .key = ranks->size() - old}), "split");
-    const std::uint32_t of_colour = (ranks->size() + 1 - colour) / 2;
-    EXPECT_EQ(part->size(), of_colour);
-    EXPECT_EQ(part->rank().number, of_colour - 1 - old / 2);  // keys turn the order round
-    const auto all = must(part->all_gather(bytes_of(std::to_string(old))), "all_gather");
+
+    const std::uint32_t color = old % 2;
+    const auto part =
+        value_or_throw(ranks->split({.color = color, .key = ranks->size() - old}), "split");
+    const std::uint32_t of_color = (ranks->size() + 1 - color) / 2;
+    EXPECT_EQ(part->size(), of_color);
+    EXPECT_EQ(part->rank().number, of_color - 1 - old / 2);  // keys reverse the order
+    const auto all = value_or_throw(part->all_gather(bytes_of(std::to_string(old))), "all_gather");
     EXPECT_EQ(text_of(all[part->rank().number]), std::to_string(old));
-    EXPECT_EQ(must(part->all_reduce(Reduction::kSum, colour), "sum"), colour * of_colour);
+    EXPECT_EQ(value_or_throw(part->all_reduce(Reduction::kSum, color), "sum"), color * of_color);
   });
 }
 
 TEST_P(CommunicatorSuite, split_orders_equal_keys_by_old_rank_and_can_be_split_again) {
-  on_all_ranks([](const Ranks& ranks) {
-    const auto same = must(ranks->split({.color = 7, .key = 3}), "split");
+  run_on_all_ranks([](const CommunicatorPtr& ranks) {
+    const auto same = value_or_throw(ranks->split({.color = 7, .key = 3}), "split");
     EXPECT_EQ(same->rank(), ranks->rank());
-    const auto alone = must(same->split({.color = same->rank().number}), "split");
+    const auto alone = value_or_throw(same->split({.color = same->rank().number}), "split");
     EXPECT_EQ(alone->size(), 1U);
     EXPECT_EQ(alone->rank(), Rank{0});
     EXPECT_TRUE(alone->barrier());
@@ -189,8 +192,8 @@ TEST_P(CommunicatorSuite, split_orders_equal_keys_by_old_rank_and_can_be_split_a
   });
 }
 
-TEST_P(CommunicatorSuite, every_rank_has_one_place_on_one_node) {
-  on_all_ranks([](const Ranks& ranks) {
+TEST_P(CommunicatorSuite, every_rank_is_on_one_node) {
+  run_on_all_ranks([](const CommunicatorPtr& ranks) {
     const Nodes& nodes = ranks->nodes();
     std::set<Rank> seen;
     for (std::uint32_t i = 0; i < nodes.count(); ++i) {
@@ -200,22 +203,22 @@ TEST_P(CommunicatorSuite, every_rank_has_one_place_on_one_node) {
       for (std::uint32_t place = 0; place < here.size(); ++place) {
         EXPECT_TRUE(seen.insert(here[place]).second);
         EXPECT_EQ(nodes.node_of(here[place]), Node{i});
-        EXPECT_EQ(nodes.place_in_node(here[place]), place);
+        EXPECT_EQ(nodes.local_rank(here[place]), place);
       }
     }
     EXPECT_EQ(seen.size(), ranks->size());
-    const auto halves = must(ranks->split({.color = ranks->rank().number % 2}), "split");
+    const auto halves = value_or_throw(ranks->split({.color = ranks->rank().number % 2}), "split");
     EXPECT_LE(halves->nodes().count(), nodes.count());
   });
 }
 
-TEST_P(CommunicatorSuite, a_make_says_its_name) {
-  on_all_ranks([](const Ranks& ranks) {
+TEST_P(CommunicatorSuite, name_identifies_the_implementation) {
+  run_on_all_ranks([](const CommunicatorPtr& ranks) {
     const std::string& name = ranks->name();
     const bool is_known = name == "solo" || name == "threads" || name.starts_with("mpi: ");
     EXPECT_TRUE(is_known) << name;
     EXPECT_EQ(name.find('\n'), std::string::npos);
-    EXPECT_EQ(must(ranks->duplicate(), "duplicate")->name(), name);
+    EXPECT_EQ(value_or_throw(ranks->duplicate(), "duplicate")->name(), name);
   });
 }
 

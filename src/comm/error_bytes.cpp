@@ -19,7 +19,7 @@ std::vector<std::byte> to_bytes(const Error& error) {
   return std::move(out).take();
 }
 
-Result<Error> error_from(std::span<const std::byte> bytes) {
+Result<Error> error_from_bytes(std::span<const std::byte> bytes) {
   MessageReader in("error", bytes);
   ErrorDetails details;
   details.kind = in.enumerator("kind", ErrorClass::kException);
@@ -33,7 +33,7 @@ Result<Error> error_from(std::span<const std::byte> bytes) {
   details.operation = in.text("operation");
   details.path = in.text("path");
   details.cause = in.text("cause");
-  if (Status whole = in.end(); !whole) return failure(whole.error());
+  if (Status whole = in.finish(); !whole) return failure(whole.error());
   return Error(std::move(details));
 }
 

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// An Error survives the way to another rank.
+// An Error keeps its content on the way to another rank.
 #include "comm/error_bytes.hpp"
 
 #include <array>
@@ -14,7 +14,7 @@ namespace forebay::comm {
 namespace {
 
 void expect_same(const Error& sent) {
-  const Result<Error> decoded = error_from(to_bytes(sent));
+  const Result<Error> decoded = error_from_bytes(to_bytes(sent));
   ASSERT_TRUE(decoded) << decoded.error().message();
   const Error& got = *decoded;
   EXPECT_EQ(got.kind(), sent.kind());
@@ -26,21 +26,21 @@ void expect_same(const Error& sent) {
   EXPECT_EQ(got.rank(), sent.rank());
 }
 
-TEST(ErrorBytes, hold_all_that_an_error_does) {
+TEST(ErrorBytes, round_trip_keeps_all_members) {
   expect_same(Error({.kind = ErrorClass::kException}));
   expect_same(Error({.operation = "read", .path = std::string(5000, 'p'), .offset_bytes = 0}));
-  expect_same(on_rank(system_error({.operation = "write",
-                                    .path = "data",
-                                    .offset_bytes = UINT64_MAX,
-                                    .cause = std::string("with\0zero", 9)},
-                                   EIO),
-                      3));
+  expect_same(with_rank(system_error({.operation = "write",
+                                      .path = "data",
+                                      .offset_bytes = UINT64_MAX,
+                                      .cause = std::string("with\0zero", 9)},
+                                     EIO),
+                        3));
 }
 
 TEST(ErrorBytes, malformed_bytes_are_refused_by_field) {
-  const Error error = on_rank(
+  const Error error = with_rank(
       system_error({.operation = "read", .path = "data", .offset_bytes = 7, .cause = "c"}, EIO), 3);
-  expect_safe_decoding(to_bytes(error), error_from);
+  expect_safe_decoding(to_bytes(error), error_from_bytes);
 }
 
 TEST(MessageBytes, count_beyond_the_message_is_refused_without_an_allocation) {
@@ -49,11 +49,11 @@ TEST(MessageBytes, count_beyond_the_message_is_refused_without_an_allocation) {
   const Bytes bytes = std::move(out).take();
   MessageReader in("test", bytes);
   EXPECT_TRUE(in.list<std::uint64_t>("numbers").empty());
-  const Status whole = in.end();
+  const Status whole = in.finish();
   ASSERT_FALSE(whole);
   EXPECT_EQ(whole.error().message(),
-            "read message 'test': field 'numbers' is 4611686018427387904: the message has not that "
-            "many");
+            "read message 'test': field 'numbers' is 4611686018427387904: the message is too "
+            "short");
 }
 
 TEST(MessageBytes, header_is_checked_against_the_rule_of_its_kind) {

@@ -1,16 +1,17 @@
 // SPDX-License-Identifier: Apache-2.0
 // How two ranks authenticate each other on a new connection. An address may lead to another job:
-// hosts have the same private addresses, ports are used again. A connection therefore carries
+// hosts have the same private addresses, and ports are reused. A connection therefore carries
 // messages only after both ends have proved that they hold the key of the job.
 //
-//   caller                                             answerer
+//   client                                             server
 //   HELLO      version, ranks, nonce_a          -->
 //              <--  CHALLENGE  nonce_b, HMAC(key, "server", ranks, nonce_a, nonce_b)
 //   PROOF      HMAC(key, "client", ranks, nonce_a, nonce_b)  -->
 //
-// The key itself is never sent. Both nonces are random, so that a recorded handshake is refused.
-// The third message also makes both ends agree on one of several attempts: an answerer counts a
-// connection only after the proof, and a caller that has given up sends none.
+// The client is the rank that connects. The key is never sent. Both nonces are random, so a
+// recorded handshake is refused. The third message also makes both ends agree on one of several
+// attempts: a server counts a connection only after the proof, and a client that has given up sends
+// no proof.
 //
 // The handshake authenticates the ends of a connection when it begins. It does not encrypt or sign
 // what follows.
@@ -32,11 +33,11 @@
 
 namespace forebay::comm {
 
-/// The secret of one job. Rank 0 draws it, and the ranks' Communicator carries it.
+/// The secret of one job. Rank 0 generates it, and the ranks' Communicator carries it.
 using JobKey = std::array<std::byte, 32>;
-Result<JobKey> draw_job_key();
+Result<JobKey> generate_job_key();
 
-/// Sent as it lies in memory: a machine of the other byte order is refused by the magic.
+/// Sent as it is in memory: the magic detects a machine of the other byte order.
 struct HandshakeMessage {
   static constexpr std::uint64_t kMagic = 0x79616265726f66;  // "forebay", and the byte order
   static constexpr std::uint32_t kVersion = 2;
@@ -53,67 +54,68 @@ struct HandshakeMessage {
 };
 static_assert(sizeof(HandshakeMessage) == 88);
 
-/// One end of one connection. Holds two nonces and at most one message of the other end; never
+/// One end of one connection. Holds two nonces and at most one message of the other end. Never
 /// blocks, and never reads past the last message. The owner sets the deadline.
 class Handshake {
  public:
   enum class State : std::uint8_t {
-    kUnderWay,
+    kInProgress,
     kDone,    ///< the other end holds the key, and has or will have the same proof of this one
-    kFailed,  ///< close the connection; trouble() names the reason
+    kFailed,  ///< close the connection; failure_reason() has the cause
   };
 
   /// `key` must outlive this.
-  static Handshake of_caller(const JobKey& key, Rank me, Rank peer) { return {key, me, peer}; }
-  static Handshake of_answerer(const JobKey& key, Rank me) { return {key, me, std::nullopt}; }
+  static Handshake make_client(const JobKey& key, Rank me, Rank peer) { return {key, me, peer}; }
+  static Handshake make_server(const JobKey& key, Rank me) { return {key, me, std::nullopt}; }
 
-  /// On the caller, once the socket is connected.
+  /// Client only: call once the socket is connected.
   State begin(const Descriptor& socket);
 
-  /// Call when the socket is readable. An answerer refuses ranks for which `accepts` is false.
+  /// Call when the socket is readable. A server refuses ranks for which `accepts` is false.
   State advance(const Descriptor& socket, const std::function<bool(Rank)>& accepts);
 
   /// The rank that the other end claims; proved once the state is kDone.
   const std::optional<Rank>& peer() const noexcept { return peer_; }
-  /// Message kind, field and value, or what else was in the way.
-  const std::string& trouble() const noexcept { return trouble_; }
+  /// Message kind, field and value, or another cause.
+  const std::string& failure_reason() const noexcept { return failure_reason_; }
 
  private:
   using Kind = HandshakeMessage::Kind;
   using Nonce = HandshakeMessage::Nonce;
 
   Handshake(const JobKey& key, Rank me, std::optional<Rank> peer)
-      : key_(&key), me_(me), peer_(peer), is_caller_(peer.has_value()) {}
+      : key_(&key), me_(me), peer_(peer), is_client_(peer.has_value()) {}
 
   State receive(const Descriptor& socket);
   State read_message(const Descriptor& socket, const std::function<bool(Rank)>& accepts);
-  State answer_hello(const Descriptor& socket, const std::function<bool(Rank)>& accepts);
+  State send_challenge(const Descriptor& socket, const std::function<bool(Rank)>& accepts);
   State check(Kind expected);
   State check_mac(Kind sender);
   State send(const Descriptor& socket, Kind kind, const Nonce& nonce);
-  State fail(std::string trouble);
+  State fail(std::string cause);
   State fail_field(const char* field, std::uint64_t value);
   Result<Mac> mac_of(Kind sender) const;
 
   const JobKey* key_;
   Rank me_;
   std::optional<Rank> peer_;
-  bool is_caller_;
-  Nonce caller_nonce_ = {};
-  Nonce answerer_nonce_ = {};
-  HandshakeMessage message_ = {};  ///< that arrives
+  bool is_client_;
+  Nonce client_nonce_ = {};
+  Nonce server_nonce_ = {};
+  HandshakeMessage message_ = {};  ///< being received
   std::size_t message_bytes_ = 0;
-  std::string trouble_ = {};
+  std::string failure_reason_ = {};
 };
 
-/// How long a try to reach a peer may take, and how long an answered call may take to prove itself:
-/// more, as the caller gives up first.
-inline constexpr std::chrono::milliseconds kTryMax{3'000};
-inline constexpr std::chrono::milliseconds kAnswerMax = 2 * kTryMax;
-inline constexpr std::chrono::milliseconds kPauseBetweenRounds{20};
+/// How long an attempt to connect may take, and how long an accepted connection may take to
+/// authenticate. The second is longer, so the client gives up first.
+inline constexpr std::chrono::milliseconds kConnectAttemptMax{3'000};
+inline constexpr std::chrono::milliseconds kHandshakeTimeoutMax = 2 * kConnectAttemptMax;
+inline constexpr std::chrono::milliseconds kRetryDelay{20};
 
-/// The limit of one try for a peer of `addresses` addresses, within the time `all`: short enough
-/// for a second round over all addresses.
-std::chrono::milliseconds try_limit(std::size_t addresses, std::chrono::milliseconds all);
+/// The limit of one attempt for a peer with `addresses` addresses, within the timeout `total`:
+/// short enough for a second round over all addresses.
+std::chrono::milliseconds connect_attempt_timeout(std::size_t addresses,
+                                                  std::chrono::milliseconds total);
 
 }  // namespace forebay::comm

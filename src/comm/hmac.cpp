@@ -19,10 +19,10 @@ Result<Mac> hmac_sha256(std::span<const std::byte> key, std::span<const std::byt
   if (made != nullptr && mac_bytes == mac.size()) return mac;
   return failure({.kind = ErrorClass::kUnsupported,
                   .operation = "compute HMAC-SHA-256",
-                  .cause = "libcrypto refuses it"});
+                  .cause = "libcrypto rejects the algorithm"});
 }
 
-bool equal_in_constant_time(const Mac& a, const Mac& b) noexcept {
+bool constant_time_equal(const Mac& a, const Mac& b) noexcept {
   return ::CRYPTO_memcmp(a.data(), b.data(), a.size()) == 0;
 }
 

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// The Communicator of ranks that share memory. Every collective call is one exchange: all bring
-// bytes, and all see what the others brought.
+// Communicators of ranks that share memory. Every collective call is one exchange: all ranks
+// contribute bytes, and all receive the contributions of the others.
 #include "comm/in_process.hpp"
 
 #include <algorithm>
@@ -18,10 +18,10 @@ namespace forebay::comm {
 
 namespace {
 
-using Brought = std::shared_ptr<Round>;
+using CollectiveCallPtr = std::shared_ptr<CollectiveCall>;
 
 template <class T>
-T value_in(const std::optional<Bytes>& bytes) {
+T decode_value(const std::optional<Bytes>& bytes) {
   T value;
   FOREBAY_ASSERT(bytes && bytes->size() == sizeof value);
   std::memcpy(&value, bytes->data(), sizeof value);
@@ -40,71 +40,74 @@ std::uint64_t reduce(Reduction reduction, std::uint64_t a, std::uint64_t b) {
   return a;
 }
 
-/// A side of a message whose peer is a thread of this process.
-class LetterWork final : public TransferWork {
+/// One side of a message whose peer is a thread of this process.
+class InProcessOperation final : public MessageOperation {
  public:
-  struct Route {
-    std::shared_ptr<Job> job;
-    std::shared_ptr<Group> group;
-    Rank box;   ///< the receiver
-    Rank peer;  ///< the other side, as a rank of the job
+  struct OperationContext {
+    std::shared_ptr<InProcessJob> job;
+    std::shared_ptr<CommunicatorState> state;
+    Rank receiver;  ///< rank in this communicator
+    Rank peer;      ///< the other side, as a rank of the job
     const char* operation;
   };
-  LetterWork(Route route, std::shared_ptr<Letter> letter)
-      : route_(std::move(route)), letter_(std::move(letter)) {}
-  LetterWork(const LetterWork&) = delete;
-  LetterWork& operator=(const LetterWork&) = delete;
-  ~LetterWork() override {
-    const std::scoped_lock lock(route_.job->mutex);
-    route_.group->boxes[route_.box.number].take_back(letter_);
+  InProcessOperation(OperationContext route, std::shared_ptr<PendingMessage> message)
+      : operation_context_(std::move(route)), message_(std::move(message)) {}
+  InProcessOperation(const InProcessOperation&) = delete;
+  InProcessOperation& operator=(const InProcessOperation&) = delete;
+  ~InProcessOperation() override {
+    const std::scoped_lock lock(operation_context_.job->mutex);
+    operation_context_.state->match_queues[operation_context_.receiver.number].cancel(message_);
   }
 
   Result<bool> test() override {
-    const std::scoped_lock lock(route_.job->mutex);
-    if (!is_over()) return false;
-    if (Status outcome = how_it_ended(); !outcome) return failure(outcome.error());
+    const std::scoped_lock lock(operation_context_.job->mutex);
+    if (!is_complete()) return false;
+    if (Status outcome = final_status(); !outcome) return failure(outcome.error());
     return true;
   }
 
   Status wait() override {
-    std::unique_lock lock(route_.job->mutex);
-    route_.job->changed.wait(lock, [this] { return is_over(); });
-    return how_it_ended();
+    std::unique_lock lock(operation_context_.job->mutex);
+    operation_context_.job->changed.wait(lock, [this] { return is_complete(); });
+    return final_status();
   }
 
  private:
-  bool is_over() const { return letter_->outcome || route_.job->has_left[route_.peer.number]; }
-  Status how_it_ended() const {
-    if (letter_->outcome) return *letter_->outcome;
-    return failure(route_.job->desertion(route_.operation, route_.peer));
+  bool is_complete() const {
+    return message_->outcome || operation_context_.job->has_left[operation_context_.peer.number];
+  }
+  Status final_status() const {
+    if (message_->outcome) return *message_->outcome;
+    return failure(operation_context_.job->departed_error(operation_context_.operation,
+                                                          operation_context_.peer));
   }
 
-  Route route_;
-  std::shared_ptr<Letter> letter_;
+  OperationContext operation_context_;
+  std::shared_ptr<PendingMessage> message_;
 };
 
-class InProcess final : public Communicator {
+class InProcessCommunicator final : public Communicator {
  public:
-  struct Seat {
-    std::shared_ptr<Job> job;
-    std::shared_ptr<Group> group;
+  struct RankContext {
+    std::shared_ptr<InProcessJob> job;
+    std::shared_ptr<CommunicatorState> state;
     Rank rank;
     std::string name;
-    /// By rank of the job: equal for those who share a node.
+    /// By rank of the job: equal for ranks that share a node.
     std::shared_ptr<const std::vector<std::uint64_t>> node_keys;
   };
-  explicit InProcess(Seat seat) : seat_(std::move(seat)) {
+  explicit InProcessCommunicator(RankContext context) : context_(std::move(context)) {
     std::vector<std::uint64_t> keys;
-    for (const Rank member : seat_.group->members)
-      keys.push_back((*seat_.node_keys)[member.number]);
+    for (const Rank member : context_.state->members)
+      keys.push_back((*context_.node_keys)[member.number]);
     nodes_ = Nodes(keys);
   }
 
-  Rank rank() const noexcept override { return seat_.rank; }
+  Rank rank() const noexcept override { return context_.rank; }
   std::uint32_t size() const noexcept override {
-    return static_cast<std::uint32_t>(seat_.group->members.size());
+    return static_cast<std::uint32_t>(context_.state->members.size());
   }
-  const std::string& name() const noexcept override { return seat_.name; }
+  const std::string& name() const noexcept override { return context_.name; }
   const Nodes& nodes() const noexcept override { return nodes_; }
   ThreadSupport thread_support() const noexcept override { return ThreadSupport::kMultiple; }
 
@@ -115,167 +118,179 @@ class InProcess final : public Communicator {
   Result<std::uint64_t> all_reduce(Reduction reduction, std::uint64_t value) override;
   Result<std::shared_ptr<Communicator>> duplicate() override;
   Result<std::shared_ptr<Communicator>> split(SplitBy by) override;
-  Transfer send(std::span<const std::byte> bytes, Rank to, Tag tag) override;
-  Transfer receive(std::span<std::byte> into, Rank from, Tag tag) override;
+  MessageRequest send(std::span<const std::byte> bytes, Rank to, Tag tag) override;
+  MessageRequest receive(std::span<std::byte> into, Rank from, Tag tag) override;
   Result<std::unique_ptr<CollectiveFile>> open_file(const std::string& path,
-                                                    const CollectiveOpen& how) override;
+                                                    const CollectiveOpenOptions& how) override;
 
  private:
-  Result<Brought> exchange(const char* call, std::span<const std::byte> mine);
-  std::optional<Rank> deserter(const Round& round) const;
-  std::shared_ptr<Group> group_of(Round& round, std::uint32_t color);
-  Rank in_job(Rank rank) const { return seat_.group->members[rank.number]; }
-  LetterWork::Route route(const char* operation, Rank box, Rank peer) const {
-    return {seat_.job, seat_.group, box, in_job(peer), operation};
+  Result<CollectiveCallPtr> exchange(const char* call, std::span<const std::byte> mine);
+  std::optional<Rank> find_departed(const CollectiveCall& collective) const;
+  std::shared_ptr<CommunicatorState> split_state_of(CollectiveCall& collective,
+                                                    std::uint32_t color);
+  Rank job_rank(Rank rank) const { return context_.state->members[rank.number]; }
+  InProcessOperation::OperationContext make_operation_context(const char* operation,
+                                                              Rank receiver,
+                                                              Rank peer) const {
+    return {context_.job, context_.state, receiver, job_rank(peer), operation};
   }
 
-  Seat seat_;
+  RankContext context_;
   Nodes nodes_;
 };
 
-/// A member that left before it brought its part, if there is one.
-std::optional<Rank> InProcess::deserter(const Round& round) const {
-  for (std::size_t i = 0; i < round.brought.size(); ++i) {
-    const Rank member = seat_.group->members[i];
-    if (!round.brought[i] && seat_.job->has_left[member.number]) return member;
+/// A member that left before it contributed, if any.
+std::optional<Rank> InProcessCommunicator::find_departed(const CollectiveCall& collective) const {
+  for (std::size_t i = 0; i < collective.contributions.size(); ++i) {
+    const Rank member = context_.state->members[i];
+    if (!collective.contributions[i] && context_.job->has_left[member.number]) return member;
   }
   return std::nullopt;
 }
 
-Result<Brought> InProcess::exchange(const char* call, std::span<const std::byte> mine) {
-  std::unique_lock lock(seat_.job->mutex);
-  const std::shared_ptr<Round> round = seat_.group->round;
-  if (round->call == nullptr) round->call = call;
-  FOREBAY_ASSERT(std::strcmp(round->call, call) == 0);  // all ranks make the same calls in order
-  if (std::optional<Bytes>& place = round->brought[seat_.rank.number]; !place) {
+Result<CollectiveCallPtr> InProcessCommunicator::exchange(const char* call,
+                                                          std::span<const std::byte> mine) {
+  std::unique_lock lock(context_.job->mutex);
+  const std::shared_ptr<CollectiveCall> collective = context_.state->current_call;
+  if (collective->name == nullptr) collective->name = call;
+  FOREBAY_ASSERT(std::strcmp(collective->name, call) ==
+                 0);  // all ranks make the same calls in order
+  if (std::optional<Bytes>& place = collective->contributions[context_.rank.number]; !place) {
     place.emplace(mine.begin(), mine.end());
-    --round->missing;
+    --collective->missing_count;
   }
-  if (round->missing == 0) {
-    seat_.group->round = std::make_shared<Round>(size());
-    seat_.job->changed.notify_all();
+  if (collective->missing_count == 0) {
+    context_.state->current_call = std::make_shared<CollectiveCall>(size());
+    context_.job->changed.notify_all();
   }
-  seat_.job->changed.wait(lock, [&] { return round->missing == 0 || deserter(*round); });
-  if (round->missing == 0) return round;
-  return failure(seat_.job->desertion(call, *deserter(*round)));
+  context_.job->changed.wait(
+      lock, [&] { return collective->missing_count == 0 || find_departed(*collective); });
+  if (collective->missing_count == 0) return collective;
+  return failure(context_.job->departed_error(call, *find_departed(*collective)));
 }
 
-Status InProcess::barrier() {
-  const Result<Brought> all = exchange("barrier", {});
+Status InProcessCommunicator::barrier() {
+  const Result<CollectiveCallPtr> all = exchange("barrier", {});
   return all ? Status() : Status(failure(all.error()));
 }
 
-Status InProcess::broadcast(std::span<std::byte> bytes, Rank root) {
+Status InProcessCommunicator::broadcast(std::span<std::byte> bytes, Rank root) {
   if (Status good = check_rank("broadcast", root); !good) return good;
   const auto mine = rank() == root ? std::span<const std::byte>(bytes) : std::span<std::byte>();
-  const Result<Brought> all = exchange("broadcast", mine);
+  const Result<CollectiveCallPtr> all = exchange("broadcast", mine);
   if (!all) return failure(all.error());
-  const Bytes& told = *(*all)->brought[root.number];
-  FOREBAY_ASSERT(told.size() == bytes.size());  // the same size on all ranks
-  if (rank() != root) std::copy(told.begin(), told.end(), bytes.begin());
+  const Bytes& root_bytes = *(*all)->contributions[root.number];
+  FOREBAY_ASSERT(root_bytes.size() == bytes.size());  // the same size on all ranks
+  if (rank() != root) std::copy(root_bytes.begin(), root_bytes.end(), bytes.begin());
   return {};
 }
 
-Result<std::vector<Bytes>> InProcess::gather(std::span<const std::byte> bytes, Rank root) {
+Result<std::vector<Bytes>> InProcessCommunicator::gather(std::span<const std::byte> bytes,
+                                                         Rank root) {
   if (Status good = check_rank("gather", root); !good) return failure(good.error());
   Result<std::vector<Bytes>> all = all_gather(bytes);
   if (all && rank() != root) all->clear();
   return all;
 }
 
-Result<std::vector<Bytes>> InProcess::all_gather(std::span<const std::byte> bytes) {
-  const Result<Brought> all = exchange("gather", bytes);
+Result<std::vector<Bytes>> InProcessCommunicator::all_gather(std::span<const std::byte> bytes) {
+  const Result<CollectiveCallPtr> all = exchange("gather", bytes);
   if (!all) return failure(all.error());
   std::vector<Bytes> gathered;
-  for (const std::optional<Bytes>& one : (*all)->brought)
+  for (const std::optional<Bytes>& one : (*all)->contributions)
     gathered.push_back(*one);
   return gathered;
 }
 
-Result<std::uint64_t> InProcess::all_reduce(Reduction reduction, std::uint64_t value) {
-  const Result<Brought> all = exchange("reduce", std::as_bytes(std::span(&value, 1)));
+Result<std::uint64_t> InProcessCommunicator::all_reduce(Reduction reduction, std::uint64_t value) {
+  const Result<CollectiveCallPtr> all = exchange("reduce", std::as_bytes(std::span(&value, 1)));
   if (!all) return failure(all.error());
-  const auto& brought = (*all)->brought;
-  std::uint64_t reduced = value_in<std::uint64_t>(brought.front());
-  for (std::size_t i = 1; i < brought.size(); ++i)
-    reduced = reduce(reduction, reduced, value_in<std::uint64_t>(brought[i]));
+  const auto& contributions = (*all)->contributions;
+  std::uint64_t reduced = decode_value<std::uint64_t>(contributions.front());
+  for (std::size_t i = 1; i < contributions.size(); ++i)
+    reduced = reduce(reduction, reduced, decode_value<std::uint64_t>(contributions[i]));
   return reduced;
 }
 
-Result<std::shared_ptr<Communicator>> InProcess::duplicate() {
+Result<std::shared_ptr<Communicator>> InProcessCommunicator::duplicate() {
   return split({.color = 0, .key = rank().number});
 }
 
-/// The group of those who brought `color`; the first who asks makes it. Under the lock.
-std::shared_ptr<Group> InProcess::group_of(Round& round, std::uint32_t color) {
-  std::shared_ptr<Group>& group = round.made[color];
-  if (group != nullptr) return group;
+/// The group of the ranks with `color`; created by the first caller. Under the lock.
+std::shared_ptr<CommunicatorState> InProcessCommunicator::split_state_of(CollectiveCall& collective,
+                                                                         std::uint32_t color) {
+  std::shared_ptr<CommunicatorState>& state = collective.split_states[color];
+  if (state != nullptr) return state;
   std::vector<std::pair<std::uint32_t, Rank>> chosen;  // by key, then by old rank
   for (std::uint32_t old = 0; old < size(); ++old) {
-    const auto by = value_in<SplitBy>(round.brought[old]);
+    const auto by = decode_value<SplitBy>(collective.contributions[old]);
     if (by.color == color) chosen.emplace_back(by.key, Rank{old});
   }
   std::sort(chosen.begin(), chosen.end());
   std::vector<Rank> members;
   for (const auto& [key, old] : chosen)
-    members.push_back(in_job(old));
-  group = std::make_shared<Group>(std::move(members));
-  return group;
+    members.push_back(job_rank(old));
+  state = std::make_shared<CommunicatorState>(std::move(members));
+  return state;
 }
 
-Result<std::shared_ptr<Communicator>> InProcess::split(SplitBy by) {
-  const Result<Brought> all = exchange("split", std::as_bytes(std::span(&by, 1)));
+Result<std::shared_ptr<Communicator>> InProcessCommunicator::split(SplitBy by) {
+  const Result<CollectiveCallPtr> all = exchange("split", std::as_bytes(std::span(&by, 1)));
   if (!all) return failure(all.error());
-  const std::scoped_lock lock(seat_.job->mutex);
-  Seat seat = seat_;
-  seat.group = group_of(**all, by.color);
-  const std::vector<Rank>& members = seat.group->members;
-  const auto place = std::find(members.begin(), members.end(), in_job(rank()));
-  seat.rank = Rank{static_cast<std::uint32_t>(place - members.begin())};
-  return std::make_shared<InProcess>(std::move(seat));
+  const std::scoped_lock lock(context_.job->mutex);
+  RankContext context = context_;
+  context.state = split_state_of(**all, by.color);
+  const std::vector<Rank>& members = context.state->members;
+  const auto place = std::find(members.begin(), members.end(), job_rank(rank()));
+  context.rank = Rank{static_cast<std::uint32_t>(place - members.begin())};
+  return std::make_shared<InProcessCommunicator>(std::move(context));
 }
 
-Transfer InProcess::send(std::span<const std::byte> bytes, Rank to, Tag tag) {
-  if (Status good = check_message("send", to, tag); !good) return Transfer(good.error());
-  auto letter = std::make_shared<Letter>(Letter{.from = rank(), .tag = tag, .bytes = bytes});
-  const std::scoped_lock lock(seat_.job->mutex);
-  seat_.group->boxes[to.number].send(letter);
-  if (letter->outcome) seat_.job->changed.notify_all();
-  return Transfer(std::make_unique<LetterWork>(route("send", to, to), std::move(letter)));
+MessageRequest InProcessCommunicator::send(std::span<const std::byte> bytes, Rank to, Tag tag) {
+  if (Status good = check_message("send", to, tag); !good) return MessageRequest(good.error());
+  auto message =
+      std::make_shared<PendingMessage>(PendingMessage{.from = rank(), .tag = tag, .bytes = bytes});
+  const std::scoped_lock lock(context_.job->mutex);
+  context_.state->match_queues[to.number].send(message);
+  if (message->outcome) context_.job->changed.notify_all();
+  return MessageRequest(std::make_unique<InProcessOperation>(make_operation_context("send", to, to),
+                                                             std::move(message)));
 }
 
-Transfer InProcess::receive(std::span<std::byte> into, Rank from, Tag tag) {
-  if (Status good = check_message("receive", from, tag); !good) return Transfer(good.error());
-  auto letter = std::make_shared<Letter>(Letter{.from = from, .tag = tag, .into = into});
-  const std::scoped_lock lock(seat_.job->mutex);
-  seat_.group->boxes[rank().number].receive(letter);
-  if (letter->outcome) seat_.job->changed.notify_all();
-  return Transfer(std::make_unique<LetterWork>(route("receive", rank(), from), std::move(letter)));
+MessageRequest InProcessCommunicator::receive(std::span<std::byte> into, Rank from, Tag tag) {
+  if (Status good = check_message("receive", from, tag); !good) return MessageRequest(good.error());
+  auto message =
+      std::make_shared<PendingMessage>(PendingMessage{.from = from, .tag = tag, .into = into});
+  const std::scoped_lock lock(context_.job->mutex);
+  context_.state->match_queues[rank().number].receive(message);
+  if (message->outcome) context_.job->changed.notify_all();
+  return MessageRequest(std::make_unique<InProcessOperation>(
+      make_operation_context("receive", rank(), from), std::move(message)));
 }
 
-Result<std::unique_ptr<CollectiveFile>> InProcess::open_file(const std::string& path,
-                                                             const CollectiveOpen& how) {
+Result<std::unique_ptr<CollectiveFile>> InProcessCommunicator::open_file(
+    const std::string& path, const CollectiveOpenOptions& how) {
   Result<std::shared_ptr<Communicator>> own = duplicate();
   if (!own) return failure(own.error());
   return open_posix_file(std::move(*own), path, how);
 }
 
-/// Everything of a job but its threads: the seat of rank 0, from which the others follow.
-InProcess::Seat first_seat(ThreadRanks ranks, std::string name) {
+/// A job without its threads: the context of rank 0, from which those of other ranks are made.
+InProcessCommunicator::RankContext make_first_context(ThreadRanks ranks, std::string name) {
   std::vector<Rank> members;
   std::vector<std::uint64_t> keys;
   for (std::uint32_t number = 0; number < ranks.count; ++number) {
     members.push_back(Rank{number});
     keys.push_back(ranks.per_node == 0 ? 0 : number / ranks.per_node);
   }
-  return {.job = std::make_shared<Job>(ranks.count),
-          .group = std::make_shared<Group>(std::move(members)),
+  return {.job = std::make_shared<InProcessJob>(ranks.count),
+          .state = std::make_shared<CommunicatorState>(std::move(members)),
           .rank = Rank{0},
           .name = std::move(name),
           .node_keys = std::make_shared<const std::vector<std::uint64_t>>(std::move(keys))};
 }
 
-Status outcome_of(const RankCode& code, const std::shared_ptr<Communicator>& ranks) {
+Status run_rank(const RankFunction& code, const std::shared_ptr<Communicator>& ranks) {
   try {
     return code(ranks);
   } catch (const std::exception& thrown) {
@@ -284,28 +299,28 @@ Status outcome_of(const RankCode& code, const std::shared_ptr<Communicator>& ran
   } catch (...) {
     return failure({.kind = ErrorClass::kException,
                     .operation = "run a rank",
-                    .cause = "it threw something that is no std::exception"});
+                    .cause = "it threw an object that is not a std::exception"});
   }
 }
 
 }  // namespace
 
-std::shared_ptr<Communicator> solo() {
-  return std::make_shared<InProcess>(first_seat({.count = 1}, "solo"));
+std::shared_ptr<Communicator> self_communicator() {
+  return std::make_shared<InProcessCommunicator>(make_first_context({.count = 1}, "solo"));
 }
 
-Status run_ranks(ThreadRanks ranks, const RankCode& code) {
+Status run_ranks(ThreadRanks ranks, const RankFunction& code) {
   FOREBAY_ASSERT(ranks.count > 0);
-  const InProcess::Seat first = first_seat(ranks, "threads");
+  const InProcessCommunicator::RankContext first = make_first_context(ranks, "threads");
   std::vector<std::thread> threads;
   for (std::uint32_t number = 0; number < ranks.count; ++number) {
-    InProcess::Seat seat = first;
-    seat.rank = Rank{number};
-    const auto live = [seat, &code] {
-      const Status outcome = outcome_of(code, std::make_shared<InProcess>(seat));
-      seat.job->leave(seat.rank, outcome);
+    InProcessCommunicator::RankContext context = first;
+    context.rank = Rank{number};
+    const auto thread_main = [context, &code] {
+      const Status outcome = run_rank(code, std::make_shared<InProcessCommunicator>(context));
+      context.job->leave(context.rank, outcome);
     };
-    Result<std::thread> thread = start_service_thread("forebay-rank", live);
+    Result<std::thread> thread = start_service_thread("forebay-rank", thread_main);
     if (thread) threads.push_back(std::move(*thread));
     if (!thread) first.job->leave(Rank{number}, failure(thread.error()));
   }

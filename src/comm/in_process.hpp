@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Ranks without MPI: one process alone, which is the default of every program, and threads that
-// play ranks, so that tests can look at all of them at once and the thread sanitizer sees their
-// races.
+// Ranks without MPI. One process alone is the default of every program. Threads as ranks let tests
+// inspect all ranks at once, and the thread sanitizer see their races.
 #pragma once
 
 #include <forebay/error.hpp>
@@ -14,22 +13,22 @@
 
 namespace forebay::comm {
 
-/// The one rank of a process without MPI. Everything works, messages to itself included.
-std::shared_ptr<Communicator> solo();
+/// The one rank of a process without MPI. All calls work, also messages of the rank to itself.
+std::shared_ptr<Communicator> self_communicator();
 
-/// What each rank runs. Its Communicator may be kept until it returns, no longer.
-using RankCode = std::function<Status(const std::shared_ptr<Communicator>&)>;
+/// Code of each rank. It may keep its Communicator until it returns, no longer.
+using RankFunction = std::function<Status(const std::shared_ptr<Communicator>&)>;
 
 struct ThreadRanks {
   std::uint32_t count = 1;  ///< at least 1
-  /// Ranks 0 .. n-1 play one node, n .. 2n-1 the next; 0: all share one.
+  /// Ranks 0 .. n-1 form one node, n .. 2n-1 the next; 0: all share one.
   std::uint32_t per_node = 0;
 };
 
 /// For tests. Runs `code` on `ranks.count` threads, each with its own rank of one communicator, and
-/// returns when all have ended. A rank that returns, in whatever way, while others still need it,
-/// gives those an Error of class kClosed instead of a wait without end; one that throws has failed
-/// with kException. The Error returned is that of the rank that failed first in time, named.
-Status run_ranks(ThreadRanks ranks, const RankCode& code);
+/// returns when all have ended. If a rank returns while others still need it, those get an Error of
+/// class kClosed instead of an unbounded wait. An exception is a failure with kException. The
+/// returned Error is that of the rank that failed first in time, and has its rank.
+Status run_ranks(ThreadRanks ranks, const RankFunction& code);
 
 }  // namespace forebay::comm

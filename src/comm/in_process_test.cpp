@@ -1,45 +1,54 @@
 // SPDX-License-Identifier: Apache-2.0
-// The suites on ranks without MPI, and what only those promise: nobody waits for who has left.
+// The suites on ranks without MPI, and a further guarantee: no rank waits for one that has left.
 #include "comm/in_process.hpp"
 
 #include <atomic>
 #include <stdexcept>
 
-#include "comm/post_office_testing.hpp"
+#include "comm/message_transport_testing.hpp"
 #include "comm/testing.hpp"
 
 namespace forebay::comm {
 namespace {
 
-Make solo_make() {
+CommunicatorFactory self_factory() {
   return {"solo", [](const RankTest& test) -> Status {
-            test(solo());
+            test(self_communicator());
             return {};
           }};
 }
 
-std::vector<Make> makes() {
-  std::vector<Make> all{solo_make()};
+std::vector<CommunicatorFactory> factories() {
+  std::vector<CommunicatorFactory> all{self_factory()};
   for (const std::uint32_t count : {1, 2, 3, 4, 7})
-    all.push_back(threads_make({.count = count, .per_node = 2}));
+    all.push_back(thread_factory({.count = count, .per_node = 2}));
   return all;
 }
 
-INSTANTIATE_TEST_SUITE_P(InProcess, CommunicatorSuite, testing::ValuesIn(makes()), make_name);
-INSTANTIATE_TEST_SUITE_P(InProcess, MessageSuite, testing::ValuesIn(makes()), make_name);
-INSTANTIATE_TEST_SUITE_P(InProcess, CollectiveFileSuite, testing::ValuesIn(makes()), make_name);
-INSTANTIATE_TEST_SUITE_P(InProcess, PostOfficeSuite, testing::ValuesIn(makes()), make_name);
+INSTANTIATE_TEST_SUITE_P(InProcess,
+                         CommunicatorSuite,
+                         testing::ValuesIn(factories()),
+                         factory_name);
+INSTANTIATE_TEST_SUITE_P(InProcess, MessageSuite, testing::ValuesIn(factories()), factory_name);
+INSTANTIATE_TEST_SUITE_P(InProcess,
+                         CollectiveFileSuite,
+                         testing::ValuesIn(factories()),
+                         factory_name);
+INSTANTIATE_TEST_SUITE_P(InProcess,
+                         MessageTransportSuite,
+                         testing::ValuesIn(factories()),
+                         factory_name);
 
-TEST(Solo, is_one_rank_on_one_node) {
-  const Ranks ranks = solo();
+TEST(SelfCommunicator, is_one_rank_on_one_node) {
+  const CommunicatorPtr ranks = self_communicator();
   EXPECT_EQ(ranks->size(), 1U);
   EXPECT_EQ(ranks->name(), "solo");
   EXPECT_EQ(ranks->nodes().count(), 1U);
   EXPECT_EQ(ranks->thread_support(), ThreadSupport::kMultiple);
 }
 
-TEST(RunRanks, puts_ranks_on_nodes) {
-  const Status ran = run_ranks({.count = 5, .per_node = 2}, [](const Ranks& ranks) {
+TEST(RunRanks, places_ranks_on_nodes) {
+  const Status ran = run_ranks({.count = 5, .per_node = 2}, [](const CommunicatorPtr& ranks) {
     EXPECT_EQ(ranks->nodes().count(), 3U);
     EXPECT_EQ(ranks->nodes().node_of(ranks->rank()), Node{ranks->rank().number / 2});
     return Status();
@@ -47,60 +56,60 @@ TEST(RunRanks, puts_ranks_on_nodes) {
   EXPECT_TRUE(ran);
 }
 
-/// Rank 1 leaves as `leave` says; the others do `stay` and return what it gives.
-Status with_a_deserter(const std::function<Status()>& leave, const RankCode& stay) {
-  return run_ranks({.count = 3}, [&](const Ranks& ranks) {
+/// Rank 1 leaves as `leave` does; the others run `stay` and return its outcome.
+Status run_with_early_exit(const std::function<Status()>& leave, const RankFunction& stay) {
+  return run_ranks({.count = 3}, [&](const CommunicatorPtr& ranks) {
     return ranks->rank() == Rank{1} ? leave() : stay(ranks);
   });
 }
 
 TEST(RunRanks, a_rank_that_fails_ends_the_waits_of_the_others) {
-  std::atomic<int> told = 0;
-  const Status ran = with_a_deserter(
+  std::atomic<int> closed_count = 0;
+  const Status ran = run_with_early_exit(
       [] { return Status(failure({.kind = ErrorClass::kNoSpace, .operation = "write"})); },
-      [&told](const Ranks& ranks) {
-        const Status met = ranks->barrier();
-        EXPECT_FALSE(met);
-        if (!met && met.error().kind() == ErrorClass::kClosed) ++told;
-        return met;
+      [&closed_count](const CommunicatorPtr& ranks) {
+        const Status barrier_status = ranks->barrier();
+        EXPECT_FALSE(barrier_status);
+        if (!barrier_status && barrier_status.error().kind() == ErrorClass::kClosed) ++closed_count;
+        return barrier_status;
       });
-  EXPECT_EQ(told, 2);
+  EXPECT_EQ(closed_count, 2);
   ASSERT_FALSE(ran);
   EXPECT_EQ(ran.error().message(), "rank 1: write: no-space");
 }
 
 TEST(RunRanks, a_rank_that_throws_ends_the_waits_of_the_others) {
-  const Status ran = with_a_deserter([]() -> Status { throw std::runtime_error("no more"); },
-                                     [](const Ranks& ranks) {
-                                       Bytes bytes(1);
-                                       return ranks->receive(bytes, Rank{1}, {}).wait();
-                                     });
+  const Status ran = run_with_early_exit([]() -> Status { throw std::runtime_error("no more"); },
+                                         [](const CommunicatorPtr& ranks) {
+                                           Bytes bytes(1);
+                                           return ranks->receive(bytes, Rank{1}, {}).wait();
+                                         });
   ASSERT_FALSE(ran);
   EXPECT_EQ(ran.error().kind(), ErrorClass::kException);
   EXPECT_EQ(ran.error().message(), "rank 1: run a rank: no more");
 }
 
-TEST(RunRanks, a_rank_that_leaves_in_peace_is_not_waited_for) {
-  const Status ran =
-      with_a_deserter([] { return Status(); }, [](const Ranks& ranks) { return ranks->barrier(); });
+TEST(RunRanks, successful_early_exit_ends_the_waits_of_the_others) {
+  const Status ran = run_with_early_exit(
+      [] { return Status(); }, [](const CommunicatorPtr& ranks) { return ranks->barrier(); });
   ASSERT_FALSE(ran);
   EXPECT_EQ(ran.error().kind(), ErrorClass::kClosed);
   EXPECT_NE(ran.error().message().find("rank 1 has left"), std::string::npos);
 }
 
 TEST(RunRanks, a_send_to_a_rank_that_has_left_fails) {
-  const Status ran = with_a_deserter([] { return Status(); },
-                                     [](const Ranks& ranks) {
-                                       const Bytes bytes(1);
-                                       return ranks->send(bytes, Rank{1}, {}).wait();
-                                     });
+  const Status ran = run_with_early_exit([] { return Status(); },
+                                         [](const CommunicatorPtr& ranks) {
+                                           const Bytes bytes(1);
+                                           return ranks->send(bytes, Rank{1}, {}).wait();
+                                         });
   ASSERT_FALSE(ran);
   EXPECT_EQ(ran.error().kind(), ErrorClass::kClosed);
 }
 
-TEST(RunRanks, a_rank_that_has_left_is_missed_in_duplicates_too) {
-  const Status ran = run_ranks({.count = 3}, [](const Ranks& ranks) -> Status {
-    const auto other = must(ranks->duplicate(), "duplicate");
+TEST(RunRanks, departed_rank_fails_calls_of_duplicates) {
+  const Status ran = run_ranks({.count = 3}, [](const CommunicatorPtr& ranks) -> Status {
+    const auto other = value_or_throw(ranks->duplicate(), "duplicate");
     if (ranks->rank() == Rank{2}) return {};
     return other->barrier();
   });
@@ -108,11 +117,11 @@ TEST(RunRanks, a_rank_that_has_left_is_missed_in_duplicates_too) {
   EXPECT_EQ(ran.error().kind(), ErrorClass::kClosed);
 }
 
-TEST(RunRanks, calls_among_those_who_are_left_go_on) {
-  const Status ran = run_ranks({.count = 3}, [](const Ranks& ranks) -> Status {
-    const std::uint32_t colour = ranks->rank() == Rank{2} ? 1 : 0;
-    const auto part = must(ranks->split({.color = colour}), "split");
-    if (colour == 1) return {};
+TEST(RunRanks, calls_of_remaining_ranks_continue) {
+  const Status ran = run_ranks({.count = 3}, [](const CommunicatorPtr& ranks) -> Status {
+    const std::uint32_t color = ranks->rank() == Rank{2} ? 1 : 0;
+    const auto part = value_or_throw(ranks->split({.color = color}), "split");
+    if (color == 1) return {};
     return part->barrier();
   });
   EXPECT_TRUE(ran);

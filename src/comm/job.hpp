@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// What the ranks of one process share: one lock, who has left, and the meeting points of each
-// communicator. One lock for all of it is slow and easily right, which is what tests want.
+// State that the ranks of one process share: one lock, the ranks that have left, and the collective
+// calls of each communicator. One lock for all is slow and easily correct, which suits tests.
 #pragma once
 
 #include <forebay/error.hpp>
@@ -14,46 +14,47 @@
 #include <vector>
 
 #include "comm/communicator.hpp"
-#include "comm/mailbox.hpp"
+#include "comm/match_queue.hpp"
 
 namespace forebay::comm {
 
-struct Group;
+struct CommunicatorState;
 
-/// One collective call: what each rank brought. Complete when all have.
-struct Round {
-  explicit Round(std::size_t ranks) : brought(ranks) {}
+/// One collective call: the contribution of each rank. Complete when all have contributed.
+struct CollectiveCall {
+  explicit CollectiveCall(std::size_t ranks) : contributions(ranks) {}
 
-  std::vector<std::optional<Bytes>> brought;
-  std::size_t missing = brought.size();
-  const char* call = nullptr;  ///< all ranks make the same
-  /// Groups that this call made, by colour.
-  std::map<std::uint32_t, std::shared_ptr<Group>> made = {};
+  std::vector<std::optional<Bytes>> contributions;
+  std::size_t missing_count = contributions.size();
+  const char* name = nullptr;  ///< all ranks make the same call
+  /// Groups that a split has created, by color.
+  std::map<std::uint32_t, std::shared_ptr<CommunicatorState>> split_states = {};
 };
 
-/// A communicator, as all its ranks see it.
-struct Group {
-  explicit Group(std::vector<Rank> members);
+/// A communicator, shared by all its ranks.
+struct CommunicatorState {
+  explicit CommunicatorState(std::vector<Rank> members);
 
   std::vector<Rank> members;  ///< ranks of the job
-  std::shared_ptr<Round> round;
-  std::vector<Mailbox> boxes;  ///< by receiver
+  std::shared_ptr<CollectiveCall> current_call;
+  std::vector<MatchQueue> match_queues;  ///< by receiver
 };
 
-/// All ranks of run_ranks(). `mutex` guards everything here, and every Group, Round and Mailbox.
-struct Job {
-  explicit Job(std::uint32_t ranks) : has_left(ranks, false) {}
+/// All ranks of run_ranks(). `mutex` guards all members, and every CommunicatorState,
+/// CollectiveCall and MatchQueue.
+struct InProcessJob {
+  explicit InProcessJob(std::uint32_t ranks) : has_left(ranks, false) {}
 
   std::mutex mutex = {};
   std::condition_variable changed = {};
   std::vector<bool> has_left;
   std::optional<Error> failure = std::nullopt;  ///< the first in time
 
-  /// `rank` has ended; whoever waits for it learns that.
+  /// `rank` has ended; wakes all waits for it.
   void leave(Rank rank, const Status& outcome);
 
-  /// Why a wait for `rank` is in vain.
-  Error desertion(const char* operation, Rank rank) const;
+  /// The Error of a wait for `rank`, which has left.
+  Error departed_error(const char* operation, Rank rank) const;
 };
 
 }  // namespace forebay::comm

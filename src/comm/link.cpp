@@ -1,6 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Several messages leave with one system call; the rest of a payload and the next header arrive
-// with one.
+// One system call sends several messages; one receives the rest of a payload and the next header.
 #include "comm/link.hpp"
 
 #include <algorithm>
@@ -11,34 +10,35 @@
 #include <sys/uio.h>
 
 #include "base/assert.hpp"
-#include "base/uninterrupted.hpp"
+#include "base/retry_on_eintr.hpp"
 
 namespace forebay::comm {
 
 namespace {
 
-constexpr std::size_t kTurnBytesMax = std::size_t{4} << 20U;  ///< in one call of attend()
-constexpr std::size_t kMessagesAtOnce = 16;
-constexpr std::size_t kDroppedBytes = std::size_t{64} << 10U;
+constexpr std::size_t kBytesPerPollMax = std::size_t{4} << 20U;  ///< in one call of
+                                                                 ///< process_events()
+constexpr std::size_t kMessagesPerCall = 16;
+constexpr std::size_t kDiscardBytes = std::size_t{64} << 10U;
 
 bool would_block(int error_number) noexcept {
   return error_number == EAGAIN || error_number == EWOULDBLOCK;
 }
 
-/// The other end is not there any more, so that reading comes to an end as well.
+/// The peer has ended, so reading will reach the end as well.
 bool is_peer_gone(int error_number) noexcept {
   return error_number == EPIPE || error_number == ECONNRESET || error_number == ETIMEDOUT;
 }
 
-iovec piece(std::span<const std::byte> bytes) noexcept {
+iovec make_iovec(std::span<const std::byte> bytes) noexcept {
   return {const_cast<std::byte*>(bytes.data()), bytes.size()};
 }
 
-/// A message of the kernel with these pieces, without the empty ones.
-class MessagePieces {
+/// A msghdr of these pieces, without the empty ones.
+class IovecList {
  public:
   void add(std::span<const std::byte> bytes) noexcept {
-    if (!bytes.empty()) pieces_.at(count_++) = piece(bytes);
+    if (!bytes.empty()) pieces_.at(count_++) = make_iovec(bytes);
     total_bytes_ += bytes.size();
   }
   msghdr message() noexcept {
@@ -50,7 +50,7 @@ class MessagePieces {
   std::size_t total_bytes() const noexcept { return total_bytes_; }
 
  private:
-  std::array<iovec, 2 * kMessagesAtOnce> pieces_{};
+  std::array<iovec, 2 * kMessagesPerCall> pieces_{};
   std::size_t count_ = 0;
   std::size_t total_bytes_ = 0;
 };
@@ -61,8 +61,8 @@ Status check_payload(std::size_t payload_bytes, const LinkLimits& limits, Rank p
   if (payload_bytes <= limits.payload_bytes_max) return {};
   return failure({.kind = ErrorClass::kLimit,
                   .operation = "send to another agent",
-                  .cause = std::to_string(payload_bytes) + " bytes, and at most " +
-                           std::to_string(limits.payload_bytes_max) + " may be sent at once",
+                  .cause = std::to_string(payload_bytes) + " bytes exceed the limit of " +
+                           std::to_string(limits.payload_bytes_max) + " bytes for a message",
                   .rank = peer.number});
 }
 
@@ -72,12 +72,12 @@ Link::Link(Rank peer, Descriptor socket, LinkLimits limits)
 }
 
 short Link::interest() const noexcept {
-  return static_cast<short>(queue_.empty() || cut_ ? POLLIN : POLLIN | POLLOUT);
+  return static_cast<short>(queue_.empty() || send_error_ ? POLLIN : POLLIN | POLLOUT);
 }
 
-Error Link::closed(int error_number, const char* cause) const {
+Error Link::closed_error(int error_number, const char* cause) const {
   return Error({.kind = ErrorClass::kClosed,
-                .operation = "talk to another agent",
+                .operation = "exchange messages with another agent",
                 .error_number = error_number,
                 .cause = cause,
                 .rank = peer_.number});
@@ -85,7 +85,7 @@ Error Link::closed(int error_number, const char* cause) const {
 
 Status Link::send(LinkHeader header, std::span<const std::byte> payload, OnSent on_sent) {
   Status refused = check_payload(payload.size(), limits_, peer_);
-  if (end_) refused = failure(*end_);
+  if (close_reason_) refused = failure(*close_reason_);
   if (!refused) {
     if (on_sent) on_sent(refused);
     return refused;
@@ -94,32 +94,33 @@ Status Link::send(LinkHeader header, std::span<const std::byte> payload, OnSent 
   const bool is_first = queue_.empty();
   queue_.push_back({header, payload, std::move(on_sent)});
   queued_bytes_ += sizeof header + payload.size();
-  if (is_first && !writing_ && !cut_) write_queue();
-  if (end_) return failure(*end_);
+  if (is_first && !is_writing_ && !send_error_) write_queue();
+  if (close_reason_) return failure(*close_reason_);
   return {};
 }
 
-Status Link::attend(short events, LinkReceiver& receiver) {
-  if (!end_ && !cut_ && (events & POLLOUT) != 0) write_queue();
-  if (!end_ && (events & ~POLLOUT) != 0) read_stream(receiver);
-  if (end_) return failure(*end_);
+Status Link::process_events(short events, LinkHandler& handler) {
+  if (!close_reason_ && !send_error_ && (events & POLLOUT) != 0) write_queue();
+  if (!close_reason_ && (events & ~POLLOUT) != 0) read_stream(handler);
+  if (close_reason_) return failure(*close_reason_);
   return {};
 }
 
 void Link::write_queue() {
-  writing_ = true;
+  is_writing_ = true;
   const std::uint64_t bytes_before = queued_bytes_;
-  while (!end_ && !queue_.empty() && write_some()) {
-    // What on_sent adds may make the difference wrong, and only ends this turn early or late.
-    if (bytes_before - std::min(bytes_before, queued_bytes_) >= kTurnBytesMax) break;
+  while (!close_reason_ && !queue_.empty() && write_some()) {
+    // Messages added by on_sent can falsify the difference, which only ends this call early or
+    // late.
+    if (bytes_before - std::min(bytes_before, queued_bytes_) >= kBytesPerPollMax) break;
   }
-  writing_ = false;
+  is_writing_ = false;
 }
 
-/// One system call; false if the kernel takes no more for now.
+/// One system call; false if the kernel accepts no more for now.
 bool Link::write_some() {
-  MessagePieces pieces;
-  const std::size_t count = std::min(queue_.size(), kMessagesAtOnce);
+  IovecList pieces;
+  const std::size_t count = std::min(queue_.size(), kMessagesPerCall);
   for (std::size_t i = 0; i < count; ++i) {
     const Outgoing& message = queue_[i];
     const auto header = std::as_bytes(std::span(&message.header, 1));
@@ -129,123 +130,124 @@ bool Link::write_some() {
   }
   const msghdr all = pieces.message();
   const ssize_t sent =
-      uninterrupted([&] { return ::sendmsg(descriptor(), &all, MSG_NOSIGNAL | MSG_DONTWAIT); });
+      retry_on_eintr([&] { return ::sendmsg(descriptor(), &all, MSG_NOSIGNAL | MSG_DONTWAIT); });
   if (sent >= 0) {
-    take_off(static_cast<std::size_t>(sent));
+    consume_sent(static_cast<std::size_t>(sent));
     return static_cast<std::size_t>(sent) == pieces.total_bytes();
   }
-  // What the peer sent before it went may say why.
+  // The last messages of the peer may contain the reason.
   if (is_peer_gone(errno))
-    cut_ = closed(errno, "");
+    send_error_ = closed_error(errno, "");
   else if (!would_block(errno))
-    finish(closed(errno, ""));
+    fail(closed_error(errno, ""));
   return false;
 }
 
-/// The first bytes of the queue have left.
-void Link::take_off(std::size_t sent_bytes) {
+/// The first bytes of the queue are sent.
+void Link::consume_sent(std::size_t sent_bytes) {
   queued_bytes_ -= sent_bytes;
   while (sent_bytes > 0) {
     Outgoing& first = queue_.front();
-    const std::size_t of_first = std::min(sent_bytes, first.left_bytes());
+    const std::size_t of_first = std::min(sent_bytes, first.unsent_bytes());
     first.sent_bytes += of_first;
     sent_bytes -= of_first;
-    if (first.left_bytes() > 0) return;
+    if (first.unsent_bytes() > 0) return;
     const OnSent on_sent = std::move(first.on_sent);
     queue_.pop_front();
     if (on_sent) on_sent(Status());
   }
 }
 
-void Link::read_stream(LinkReceiver& receiver) {
-  std::size_t turn_bytes = 0;
-  while (!end_ && turn_bytes < kTurnBytesMax) {
-    MessagePieces pieces;
+void Link::read_stream(LinkHandler& handler) {
+  std::size_t received_bytes = 0;
+  while (!close_reason_ && received_bytes < kBytesPerPollMax) {
+    IovecList pieces;
     const std::span<std::byte> target = payload_target();
     pieces.add(target);
-    if (target.size() == payload_left_) {
-      pieces.add(std::as_writable_bytes(std::span(&header_, 1)).subspan(header_filled_));
+    if (target.size() == payload_missing_) {
+      pieces.add(std::as_writable_bytes(std::span(&partial_header_, 1)).subspan(header_received_));
     }
     msghdr all = pieces.message();
-    const ssize_t got = uninterrupted([&] { return ::recvmsg(descriptor(), &all, MSG_DONTWAIT); });
+    const ssize_t got = retry_on_eintr([&] { return ::recvmsg(descriptor(), &all, MSG_DONTWAIT); });
     if (got < 0 && would_block(errno)) return;
     if (got <= 0) {
       const int error_number = got < 0 ? errno : 0;
-      const char* const cause = at_boundary() ? "it has closed the connection"
-                                              : "the connection ended in the middle of a message";
-      return finish(cut_.value_or(closed(error_number, cause)));
+      const char* const cause = is_at_boundary()
+                                    ? "the peer has closed the connection"
+                                    : "the connection ended in the middle of a message";
+      return fail(send_error_.value_or(closed_error(error_number, cause)));
     }
-    if (const Status good = digest(static_cast<std::size_t>(got), receiver); !good) {
-      return finish(on_rank(good.error(), peer_.number));
+    if (const Status good = process_received(static_cast<std::size_t>(got), handler); !good) {
+      return fail(with_rank(good.error(), peer_.number));
     }
-    if (static_cast<std::size_t>(got) < pieces.total_bytes()) return;  // there is no more
-    turn_bytes += static_cast<std::size_t>(got);
+    if (static_cast<std::size_t>(got) < pieces.total_bytes()) return;  // no more to read
+    received_bytes += static_cast<std::size_t>(got);
   }
 }
 
-/// Where the next bytes of the payload go; empty if there are none to come.
+/// Destination of the next bytes of the payload; empty if none are missing.
 std::span<std::byte> Link::payload_target() {
-  if (payload_left_ == 0) return {};
-  if (!payload_.empty()) return payload_.last(payload_left_);
-  dropped_.resize(kDroppedBytes);
-  return std::span(dropped_).first(std::min(payload_left_, dropped_.size()));
+  if (payload_missing_ == 0) return {};
+  if (!payload_.empty()) return payload_.last(payload_missing_);
+  discard_buffer_.resize(kDiscardBytes);
+  return std::span(discard_buffer_).first(std::min(payload_missing_, discard_buffer_.size()));
 }
 
-/// So many bytes have arrived, where payload_target() and header_ said.
-Status Link::digest(std::size_t bytes, LinkReceiver& receiver) {
-  const std::size_t of_payload = std::min(bytes, payload_left_);
+/// `bytes` have arrived at payload_target() and in partial_header_.
+Status Link::process_received(std::size_t bytes, LinkHandler& handler) {
+  const std::size_t of_payload = std::min(bytes, payload_missing_);
   const std::size_t of_header = bytes - of_payload;
-  payload_left_ -= of_payload;
-  if (of_payload > 0 && payload_left_ == 0) {
-    if (Status good = end_message(receiver); !good || end_) return good;
+  payload_missing_ -= of_payload;
+  if (of_payload > 0 && payload_missing_ == 0) {
+    if (Status good = end_message(handler); !good || close_reason_) return good;
   }
-  header_filled_ += of_header;
-  if (header_filled_ < sizeof header_) return {};
-  header_filled_ = 0;
-  return begin_message(receiver);
+  header_received_ += of_header;
+  if (header_received_ < sizeof partial_header_) return {};
+  header_received_ = 0;
+  return begin_message(handler);
 }
 
-Status Link::begin_message(LinkReceiver& receiver) {
-  arriving_ = header_;
+Status Link::begin_message(LinkHandler& handler) {
+  payload_header_ = partial_header_;
   payload_ = {};
-  if (arriving_.payload_bytes == 0) return receiver.received(*this, arriving_, {});
-  if (arriving_.payload_bytes > limits_.payload_bytes_max) {
+  if (payload_header_.payload_bytes == 0) return handler.handle_message(*this, payload_header_, {});
+  if (payload_header_.payload_bytes > limits_.payload_bytes_max) {
     return failure({.kind = ErrorClass::kDamage,
                     .operation = "receive from another agent",
-                    .cause = "a message claims " + std::to_string(arriving_.payload_bytes) +
-                             " bytes, and at most " + std::to_string(limits_.payload_bytes_max) +
-                             " may be sent at once"});
+                    .cause = "a message claims " + std::to_string(payload_header_.payload_bytes) +
+                             " bytes, more than the limit of " +
+                             std::to_string(limits_.payload_bytes_max) + " bytes"});
   }
-  const Result<std::span<std::byte>> place = receiver.place(*this, arriving_);
-  if (!place) return failure(place.error());
-  FOREBAY_ASSERT(place->empty() || place->size() == arriving_.payload_bytes);
-  payload_ = *place;
-  payload_left_ = arriving_.payload_bytes;
+  const Result<std::span<std::byte>> buffer = handler.payload_buffer(*this, payload_header_);
+  if (!buffer) return failure(buffer.error());
+  FOREBAY_ASSERT(buffer->empty() || buffer->size() == payload_header_.payload_bytes);
+  payload_ = *buffer;
+  payload_missing_ = payload_header_.payload_bytes;
   return {};
 }
 
-Status Link::end_message(LinkReceiver& receiver) {
-  return receiver.received(*this, arriving_, std::exchange(payload_, {}));
+Status Link::end_message(LinkHandler& handler) {
+  return handler.handle_message(*this, payload_header_, std::exchange(payload_, {}));
 }
 
-/// After this nothing of the owner's memory is touched any more.
+/// After this the link does not access the owner's memory.
 void Link::close(Error why) {
   ::shutdown(socket_.get(), SHUT_RDWR);
-  finish(std::move(why));
+  fail(std::move(why));
 }
 
-void Link::finish(Error why) {
-  if (end_) return;
-  end_ = std::move(why);
+void Link::fail(Error why) {
+  if (close_reason_) return;
+  close_reason_ = std::move(why);
   payload_ = {};
-  payload_left_ = 0;
-  header_filled_ = 0;
+  payload_missing_ = 0;
+  header_received_ = 0;
   queued_bytes_ = 0;
   std::deque<Outgoing> unsent;
   unsent.swap(queue_);
-  const Status told = failure(*end_);
+  const Status status = failure(*close_reason_);
   for (const Outgoing& message : unsent) {
-    if (message.on_sent) message.on_sent(told);
+    if (message.on_sent) message.on_sent(status);
   }
 }
 

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// Messages between two agents over a stream socket. A message is a small fixed header, which says
-// what it is, and a payload, which goes from the sender's memory straight to where the receiver
-// wants it. Nobody waits in here: who polls the descriptor drives it.
+// Link: messages between two agents over a stream socket. A message is a small header of fixed
+// size, which describes it, and a payload. Payloads move directly between the sender's memory and
+// that of the receiver. Nothing here blocks: the owner polls the descriptor and drives the link.
 #pragma once
 
 #include <forebay/error.hpp>
@@ -20,88 +20,89 @@
 
 namespace forebay::comm {
 
-/// What travels before each payload, as it is: both ends are the same program on the same kind of
+/// Sent before each payload, as it is in memory: both ends are the same program on the same kind of
 /// machine.
 struct LinkHeader {
   std::uint32_t payload_bytes = 0;  ///< set by send()
-  std::uint32_t kind = 0;           ///< means something to the owners alone, like what follows
+  std::uint32_t kind = 0;           ///< this and `words` have a meaning for the owners only
   std::array<std::uint64_t, 4> words = {};
 };
 static_assert(sizeof(LinkHeader) == 40);
 
 class Link;
 
-/// The owner of links, as what arrives sees it. An Error returned ends the link with it. May send
-/// on the link; must not destroy it.
-class LinkReceiver {
+/// Callbacks of a link, implemented by the owner of links. A returned Error ends the link with that
+/// Error. May send on the link; must not destroy it.
+class LinkHandler {
  public:
-  virtual ~LinkReceiver() = default;
+  virtual ~LinkHandler() = default;
 
-  /// A message with a payload has begun: returns the memory of header.payload_bytes that it goes
-  /// to, which must stay until received(), or until the link has ended; or nothing, if it is to be
-  /// dropped.
-  virtual Result<std::span<std::byte>> place(Link& link, const LinkHeader& header) = 0;
+  /// A message with a payload has begun. Returns its destination, memory of header.payload_bytes,
+  /// or an empty span to drop the payload. The memory must stay valid until handle_message(), or
+  /// until the link has ended.
+  virtual Result<std::span<std::byte>> payload_buffer(Link& link, const LinkHeader& header) = 0;
 
-  /// A message is there. `payload` is the memory that place() gave; empty if there is no payload or
-  /// it was dropped.
-  virtual Status received(Link& link,
-                          const LinkHeader& header,
-                          std::span<const std::byte> payload) = 0;
+  /// A message is complete. `payload` is the memory that payload_buffer() returned; empty if the
+  /// message has no payload or it was dropped.
+  virtual Status handle_message(Link& link,
+                                const LinkHeader& header,
+                                std::span<const std::byte> payload) = 0;
 };
 
 struct LinkLimits {
-  /// Messages with more are an Error on both sides: a damaged length must not become an allocation.
+  /// Longer payloads are an Error on both sides: a damaged length must not become an allocation.
   std::uint32_t payload_bytes_max = std::uint32_t{64} << 20U;
 };
 
 /// Fails with kLimit if a payload is too long for the links to `peer`.
 Status check_payload(std::size_t payload_bytes, const LinkLimits& limits, Rank peer);
 
-/// One of two ends. Belongs to one thread at a time. Messages arrive in the order in which they
-/// were sent.
+/// One end of a connection. Belongs to one thread at a time. Messages arrive in the order in which
+/// they were sent.
 ///
-/// A link ends once, for good: with an Error of class kClosed when the peer has closed it, has died
-/// or was silent for too long, with kDamage when what arrives makes no sense, or with an Error of
-/// the receiver. The Error names the peer's rank. What has arrived is read first, also where the
-/// end is noticed in sending. A peer that stops reading, while more is sent than the kernel holds,
-/// counts as silent: TCP_USER_TIMEOUT knows no difference.
+/// A link ends once, permanently, with an Error that names the peer's rank: class kClosed if the
+/// peer has closed the link, has died or was silent for too long; kDamage if it sent malformed
+/// data; or an Error of the receiver. Data that has arrived is read first, even if sending detects
+/// the end. A peer that stops reading, while more is sent than the kernel buffers, counts as
+/// silent: TCP_USER_TIMEOUT does not distinguish the two.
 class Link {
  public:
-  /// What is told when the memory of a payload is free again: success once the kernel has all of
-  /// it, or why the link has ended.
+  /// Called when the memory of a payload is free again: success once the kernel has all of it, else
+  /// the reason why the link has ended.
   using OnSent = std::function<void(const Status&)>;
 
   /// Takes over a connected, non-blocking stream socket.
   Link(Rank peer, Descriptor socket, LinkLimits limits = {});
   Link(const Link&) = delete;
   Link& operator=(const Link&) = delete;
-  /// Drops what is queued, and what was to be told, without telling it.
+  /// Drops queued messages without calling their `on_sent`.
   ~Link() = default;
 
   Rank peer() const noexcept { return peer_; }
 
-  /// What to poll. Readable also when the link has ended.
+  /// Descriptor to poll. Readable also when the link has ended.
   int descriptor() const noexcept { return socket_.get(); }
-  /// For poll() or epoll: POLLIN, and POLLOUT while something is queued. Changes in send() and
-  /// attend() only.
+  /// For poll() or epoll: POLLIN, and POLLOUT while messages are queued. Changes in send() and
+  /// process_events() only.
   short interest() const noexcept;
 
-  /// Queues a message, after handing to the kernel what it takes at once. `payload` stays until
-  /// `on_sent` was called, which is exactly once, maybe from within. `header.payload_bytes` is set
-  /// here. Fails, and tells `on_sent` so, if the link has ended or the payload is too long.
+  /// Passes to the kernel what it accepts at once, and queues the rest of the message. `payload`
+  /// must stay valid until `on_sent` was called, which happens exactly once, possibly inside this
+  /// call. Sets `header.payload_bytes`. Fails, and passes the Error to `on_sent`, if the link has
+  /// ended or the payload is too long.
   Status send(LinkHeader header, std::span<const std::byte> payload, OnSent on_sent = {});
 
-  /// Does what poll() says (its revents) can be done without blocking: sends, receives and hands
-  /// over. Returns after a few MiB, so that an owner of many links is fair. Fails if the link ends
-  /// now or has ended.
-  Status attend(short events, LinkReceiver& receiver);
+  /// Does what `events`, the revents of poll(), allows without blocking: sends, receives, calls
+  /// `handler`. Returns after a few MiB, so that an owner of many links is fair. Fails if the link
+  /// ends now or has ended.
+  Status process_events(short events, LinkHandler& handler);
 
-  /// Ends the link from this side: what is queued is told `why`, and the peer learns it at once,
-  /// whoever else holds the socket.
+  /// Ends the link from this side. Queued messages get `why`. The peer detects the end at once,
+  /// even if another process has the socket open.
   void close(Error why);
   /// Why the link has ended, if it has.
-  const std::optional<Error>& end() const noexcept { return end_; }
-  /// Header and payload bytes that the kernel has not taken yet.
+  const std::optional<Error>& close_reason() const noexcept { return close_reason_; }
+  /// Header and payload bytes that the kernel has not accepted yet.
   std::uint64_t queued_bytes() const noexcept { return queued_bytes_; }
 
  private:
@@ -111,37 +112,39 @@ class Link {
     OnSent on_sent;
     std::size_t sent_bytes = 0;
 
-    std::size_t left_bytes() const noexcept { return sizeof header + payload.size() - sent_bytes; }
+    std::size_t unsent_bytes() const noexcept {
+      return sizeof header + payload.size() - sent_bytes;
+    }
   };
 
   void write_queue();
   bool write_some();
-  void take_off(std::size_t sent_bytes);
-  void read_stream(LinkReceiver& receiver);
+  void consume_sent(std::size_t sent_bytes);
+  void read_stream(LinkHandler& handler);
   std::span<std::byte> payload_target();
-  Status digest(std::size_t bytes, LinkReceiver& receiver);
-  Status begin_message(LinkReceiver& receiver);
-  Status end_message(LinkReceiver& receiver);
-  bool at_boundary() const noexcept { return payload_left_ == 0 && header_filled_ == 0; }
-  void finish(Error why);
-  Error closed(int error_number, const char* cause) const;
+  Status process_received(std::size_t bytes, LinkHandler& handler);
+  Status begin_message(LinkHandler& handler);
+  Status end_message(LinkHandler& handler);
+  bool is_at_boundary() const noexcept { return payload_missing_ == 0 && header_received_ == 0; }
+  void fail(Error why);
+  Error closed_error(int error_number, const char* cause) const;
 
   const Rank peer_;
   const Descriptor socket_;
   const LinkLimits limits_;
-  std::optional<Error> end_;
-  std::optional<Error> cut_;  ///< nothing leaves any more; what has come is read, then it ends
+  std::optional<Error> close_reason_;
+  std::optional<Error> send_error_;  ///< sending has failed; received data is read, then link ends
 
   std::deque<Outgoing> queue_;
   std::uint64_t queued_bytes_ = 0;
-  bool writing_ = false;  ///< write_queue() is under way: what on_sent sends waits for its turn
+  bool is_writing_ = false;  ///< write_queue() is running: messages sent by on_sent are queued
 
-  LinkHeader header_;  ///< the one that fills
-  std::size_t header_filled_ = 0;
-  LinkHeader arriving_;           ///< of the payload that counts down
-  std::span<std::byte> payload_;  ///< empty while payload_left_ > 0: it is dropped
-  std::size_t payload_left_ = 0;
-  std::vector<std::byte> dropped_;  ///< where payloads go that nobody wants
+  LinkHeader partial_header_;  ///< being received
+  std::size_t header_received_ = 0;
+  LinkHeader payload_header_;     ///< of the payload being received
+  std::span<std::byte> payload_;  ///< empty while payload_missing_ > 0: the payload is dropped
+  std::size_t payload_missing_ = 0;
+  std::vector<std::byte> discard_buffer_;  ///< destination of dropped payloads
 };
 
 }  // namespace forebay::comm

@@ -1,61 +1,63 @@
 // SPDX-License-Identifier: Apache-2.0
-// Listen, tell everybody where, meet, agree.
+// Listens, exchanges the addresses, connects, agrees.
 #include "comm/links.hpp"
 
 #include <algorithm>
 
 #include "base/assert.hpp"
-#include "comm/meeting.hpp"
-#include "comm/whereabouts.hpp"
+#include "comm/connect_all.hpp"
+#include "comm/endpoint_table.hpp"
 
 namespace forebay::comm {
 
 namespace {
 
-/// What this rank brings to the exchange.
-struct Preparation {
-  std::vector<Listener> listeners;  ///< of an agent
-  JobKey key = {};                  ///< of rank 0
+/// Contribution of this rank to the exchange.
+struct ListenState {
+  std::vector<TcpListener> listeners;  ///< of an agent
+  JobKey key = {};                     ///< of rank 0
 };
 
-Status prepare(const LinkOptions& options,
-               const Communicator& ranks,
-               bool is_agent,
-               Preparation& mine) {
+Status open_listeners(const LinkOptions& options,
+                      const Communicator& ranks,
+                      bool is_agent,
+                      ListenState& mine) {
   if (ranks.rank() == Rank{0}) {
-    const Result<JobKey> key = draw_job_key();
+    const Result<JobKey> key = generate_job_key();
     if (!key) return failure(key.error());
     mine.key = *key;
   }
   if (!is_agent) return {};
-  Result<std::vector<Listener>> listeners =
+  Result<std::vector<TcpListener>> listeners =
       listen_on(options.network, options.socket, ranks.nodes());
   if (!listeners) return failure(listeners.error());
   mine.listeners = std::move(*listeners);
   return {};
 }
 
-/// Collective: the meeting that all are told of.
-Result<Meeting> arrange(Communicator& ranks, std::span<const Rank> agents, Preparation& mine) {
-  const auto whereabouts = exchange_whereabouts(ranks, mine.listeners, mine.key);
-  if (!whereabouts) return failure(whereabouts.error());
-  Meeting meeting{.me = ranks.rank(), .key = whereabouts->key};
+/// Collective: the setup of connect_all(), from the addresses of all ranks.
+Result<MeshSetup> exchange_setup(Communicator& ranks,
+                                 std::span<const Rank> agents,
+                                 ListenState& mine) {
+  const auto endpoints = exchange_endpoints(ranks, mine.listeners, mine.key);
+  if (!endpoints) return failure(endpoints.error());
+  MeshSetup setup{.me = ranks.rank(), .key = endpoints->key};
   for (const Rank agent : agents) {
     if (agent == ranks.rank()) continue;
-    meeting.peers.push_back({agent, whereabouts->addresses_of(agent)});
+    setup.peers.push_back({agent, endpoints->addresses_of(agent)});
   }
-  return meeting;
+  return setup;
 }
 
-Result<Links> connect(Meeting meeting, const LinkOptions& options, const Preparation& mine) {
-  meeting.socket = options.socket;
-  meeting.limit_ms = options.connect_ms_max;
-  Result<std::vector<Descriptor>> sockets = meet(meeting, mine.listeners);
+Result<Links> connect(MeshSetup setup, const LinkOptions& options, const ListenState& mine) {
+  setup.socket = options.socket;
+  setup.timeout_ms = options.connect_timeout_ms;
+  Result<std::vector<Descriptor>> sockets = connect_all(setup, mine.listeners);
   if (!sockets) return failure(sockets.error());
   Links links;
   for (std::size_t i = 0; i < sockets->size(); ++i) {
     links.push_back(
-        std::make_unique<Link>(meeting.peers[i].rank, std::move(sockets->at(i)), options.limits));
+        std::make_unique<Link>(setup.peers[i].rank, std::move(sockets->at(i)), options.limits));
   }
   return links;
 }
@@ -73,16 +75,16 @@ Result<Links> connect_agents(Communicator& ranks,
   FOREBAY_ASSERT(std::ranges::is_sorted(agents));
   if (agents.size() < 2) return Links();
   const bool is_agent = std::ranges::find(agents, ranks.rank()) != agents.end();
-  Preparation mine;
-  if (Status all = ranks.agree(prepare(options, ranks, is_agent, mine)); !all) {
+  ListenState mine;
+  if (Status all = ranks.agree(open_listeners(options, ranks, is_agent, mine)); !all) {
     return failure(all.error());
   }
   Result<Links> links;
-  Result<Meeting> meeting = arrange(ranks, agents, mine);
-  if (!meeting) {
-    links = failure(meeting.error());
+  Result<MeshSetup> setup = exchange_setup(ranks, agents, mine);
+  if (!setup) {
+    links = failure(setup.error());
   } else if (is_agent) {
-    links = connect(std::move(*meeting), options, mine);
+    links = connect(std::move(*setup), options, mine);
   }
   if (Status all = ranks.agree(status_of(links)); !all) return failure(all.error());
   return links;

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// Messages between processes as bytes. MessageReader checks every length and value before it is
-// used: whatever another process sends, the result is a value or an Error that names message kind,
-// field and value.
+// Encodes and decodes messages between processes. MessageReader checks every length and value
+// before use. Whatever bytes another process sends, the result is a value or an Error that names
+// message kind, field and value.
 #pragma once
 
 #include <forebay/error.hpp>
@@ -22,14 +22,14 @@
 
 namespace forebay::comm {
 
-/// Any bytes are a value of it.
+/// Types for which all bit patterns are valid.
 template <class T>
-concept AnyBytes = std::integral<T> && !std::same_as<T, bool>;
+concept WireInteger = std::integral<T> && !std::same_as<T, bool>;
 
-/// Numbers as they lie in memory; lists, texts and bytes with their count before them.
+/// Numbers as they are in memory; lists, texts and bytes after their count.
 class MessageWriter {
  public:
-  template <AnyBytes T>
+  template <WireInteger T>
   void number(T value) {
     append(&value, sizeof value);
   }
@@ -39,7 +39,7 @@ class MessageWriter {
     number(static_cast<std::underlying_type_t<E>>(value));
   }
   void flag(bool value) { number(static_cast<std::uint8_t>(value)); }
-  /// Elements of a struct must be valid whatever their bytes are.
+  /// For a struct all bit patterns must be valid.
   template <class T>
     requires std::is_trivially_copyable_v<T>
   void list(std::span<const T> values) {
@@ -63,39 +63,39 @@ class MessageWriter {
 
 /// `read message 'offer': field 'region' is 9: must be below 4`, of class kDamage. A link adds the
 /// rank of its peer.
-Error malformed(std::string_view kind,
-                std::string_view field,
-                std::uint64_t value,
-                std::string_view must_be);
+Error malformed_message(std::string_view kind,
+                        std::string_view field,
+                        std::uint64_t value,
+                        std::string_view must_be);
 
 /// The inverse of MessageWriter. After the first field that is missing or wrong all others are zero
-/// or empty, and end() returns why. Allocates no more than the message has bytes.
+/// or empty, and finish() returns the cause. Allocates no more than the message has bytes.
 class MessageReader {
  public:
   /// `kind` and names of fields are string literals.
   MessageReader(std::string_view kind, std::span<const std::byte> bytes)
       : kind_(kind), bytes_(bytes) {}
 
-  template <AnyBytes T>
+  template <WireInteger T>
   T number(const char* field) {
     T value{};
     const auto raw = take(field, sizeof value);
     if (!raw.empty()) std::memcpy(&value, raw.data(), sizeof value);
     return value;
   }
-  /// One of those up to `last`.
+  /// A value of at most `last`.
   template <class E>
     requires std::is_enum_v<E>
   E enumerator(const char* field, E last) {
     const auto value = number<std::underlying_type_t<E>>(field);
     const auto limit = static_cast<std::underlying_type_t<E>>(last);
-    if (value > limit) reject(field, value, "must name one of the values that there are");
-    return is_well() ? static_cast<E>(value) : E{};
+    if (value > limit) reject(field, value, "must be a defined value");
+    return is_valid() ? static_cast<E>(value) : E{};
   }
   bool flag(const char* field) {
     const auto value = number<std::uint8_t>(field);
     if (value > 1) reject(field, value, "must be 0 or 1");
-    return is_well() && value == 1;
+    return is_valid() && value == 1;
   }
   std::span<const std::byte> bytes(const char* field) { return take_list(field, 1); }
   std::string text(const char* field) {
@@ -114,15 +114,15 @@ class MessageReader {
   /// `item_bytes_min` bytes for each item.
   std::uint64_t count(const char* field, std::size_t item_bytes_min);
 
-  /// Notes that a field is wrong, unless one before it was.
+  /// Records that a field is wrong, unless an earlier field was.
   void reject(const char* field, std::uint64_t value, std::string_view must_be) {
-    if (is_well()) error_ = malformed(kind_, field, value, must_be);
+    if (is_valid()) error_ = malformed_message(kind_, field, value, must_be);
   }
-  bool is_well() const noexcept { return !error_; }
+  bool is_valid() const noexcept { return !error_; }
   bool is_empty() const noexcept { return bytes_.empty(); }
 
-  /// Success if all fields were there and right, and nothing is left.
-  Status end();
+  /// Success if all fields were present and valid, and no bytes are left.
+  Status finish();
 
  private:
   std::span<const std::byte> take(const char* field, std::size_t size);
@@ -133,34 +133,34 @@ class MessageReader {
   std::optional<Error> error_;
 };
 
-/// A payload that is a list and nothing else, as it lies in memory.
+/// A payload that is only a list, as it is in memory.
 template <class T>
   requires std::is_trivially_copyable_v<T>
-Bytes bytes_of_list(std::span<const T> list) {
+Bytes list_to_bytes(std::span<const T> list) {
   const auto bytes = std::as_bytes(list);
   return {bytes.begin(), bytes.end()};
 }
 
 template <class T>
   requires std::is_trivially_copyable_v<T>
-Result<std::vector<T>> list_from(std::string_view kind, std::span<const std::byte> bytes) {
+Result<std::vector<T>> list_from_bytes(std::string_view kind, std::span<const std::byte> bytes) {
   if (bytes.size() % sizeof(T) != 0)
-    return failure(malformed(kind, "payload bytes", bytes.size(),
-                             "must be a multiple of " + std::to_string(sizeof(T))));
+    return failure(malformed_message(kind, "payload bytes", bytes.size(),
+                                     "must be a multiple of " + std::to_string(sizeof(T))));
   std::vector<T> list(bytes.size() / sizeof(T));
   if (!bytes.empty()) std::memcpy(list.data(), bytes.data(), bytes.size());
   return list;
 }
 
-/// What the header of a message of one kind may say.
+/// What the header of a message of one kind may contain.
 struct MessageRule {
   const char* name;
-  std::size_t words = 0;  ///< that are in use; the others are zero
+  std::size_t words = 0;  ///< in use; the others are zero
   std::uint32_t payload_bytes_min = 0;
   std::uint32_t payload_bytes_max = 0;
 };
 
-/// `rules` has one for each kind, in the order of their numbers.
+/// `rules` has one entry for each kind, by number.
 Status check_header(const LinkHeader& header, std::span<const MessageRule> rules);
 
 }  // namespace forebay::comm

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// What tests of decoders share: bytes that no sender makes. For tests only.
+// Shared code of tests of decoders: bytes that no sender produces. For tests only.
 #pragma once
 
 #include <cstddef>
@@ -17,9 +17,9 @@ namespace forebay::comm {
 inline constexpr std::uint32_t kMutationSeed = 20261126;
 inline constexpr int kMutations = 3000;
 
-/// Calls `decode`, which returns a Result, with every truncation of `whole`, with bytes behind it,
-/// and with random changes of it. Those that must be wrong give an Error of class kDamage that
-/// names message and field; the others must only return.
+/// Calls `decode`, which returns a Result, with every truncation of `whole`, with bytes appended,
+/// and with random changes. Input that is certainly invalid gives an Error of class kDamage that
+/// names message and field. For other input `decode` must only return.
 template <class Decode>
 void expect_safe_decoding(const Bytes& whole, const Decode& decode) {
   ASSERT_TRUE(decode(std::span<const std::byte>(whole)));

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// From "which ranks say the same number" to numbered nodes.
+// From the keys of the ranks to numbered nodes.
 #include "comm/nodes.hpp"
 
 #include <unordered_map>
@@ -15,7 +15,7 @@ Nodes::Nodes(std::span<const std::uint64_t> keys) {
     if (is_new) ranks_.emplace_back();
     std::vector<Rank>& ranks = ranks_[found->second.number];
     node_of_rank_.push_back(found->second);
-    place_of_rank_.push_back(static_cast<std::uint32_t>(ranks.size()));
+    local_rank_.push_back(static_cast<std::uint32_t>(ranks.size()));
     ranks.push_back(Rank{number});
   }
 }
@@ -30,9 +30,9 @@ const std::vector<Rank>& Nodes::ranks_of(Node node) const {
   return ranks_[node.number];
 }
 
-std::uint32_t Nodes::place_in_node(Rank rank) const {
-  FOREBAY_ASSERT(rank.number < place_of_rank_.size());
-  return place_of_rank_[rank.number];
+std::uint32_t Nodes::local_rank(Rank rank) const {
+  FOREBAY_ASSERT(rank.number < local_rank_.size());
+  return local_rank_[rank.number];
 }
 
 }  // namespace forebay::comm

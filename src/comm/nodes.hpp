@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Ranks, and which of them share a node. Whoever places agents or shares memory asks here, so that
-// nobody else needs to know where the answer came from.
+// Ranks, and which of them share a node. Placement of agents and sharing of memory use this class,
+// so only its creator depends on the source of the information.
 #pragma once
 
 #include <compare>
@@ -10,7 +10,7 @@
 
 namespace forebay::comm {
 
-/// A process (or a thread that plays one) among those of a communicator, from 0.
+/// A process (or, in tests, a thread) of a communicator, from 0.
 struct Rank {
   std::uint32_t number = 0;
 
@@ -24,30 +24,30 @@ struct Node {
   friend constexpr auto operator<=>(const Node&, const Node&) noexcept = default;
 };
 
-/// Where the ranks of one communicator live. A value that never changes; any thread.
+/// Nodes of the ranks of one communicator. Immutable; any thread.
 class Nodes {
  public:
   Nodes() = default;
 
-  /// `keys` has one number for each rank, equal for ranks that share a node; what the numbers are
-  /// does not matter.
+  /// `keys` has one number for each rank, equal for ranks that share a node. The numbers themselves
+  /// do not matter.
   explicit Nodes(std::span<const std::uint64_t> keys);
 
   std::uint32_t count() const noexcept { return static_cast<std::uint32_t>(ranks_.size()); }
   Node node_of(Rank rank) const;
 
-  /// All ranks of a node, in rising order; never empty.
+  /// All ranks of a node, in increasing order; never empty.
   const std::vector<Rank>& ranks_of(Node node) const;
 
-  /// The place of `rank` among the ranks of its node, from 0.
-  std::uint32_t place_in_node(Rank rank) const;
+  /// The index of `rank` among the ranks of its node, from 0.
+  std::uint32_t local_rank(Rank rank) const;
 
   /// The lowest rank of a node.
   Rank leader_of(Node node) const { return ranks_of(node).front(); }
 
  private:
   std::vector<Node> node_of_rank_;
-  std::vector<std::uint32_t> place_of_rank_;
+  std::vector<std::uint32_t> local_rank_;
   std::vector<std::vector<Rank>> ranks_;
 };
 

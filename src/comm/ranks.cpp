@@ -5,6 +5,6 @@
 
 namespace forebay {
 
-Ranks::Ranks() : communicator_(comm::solo()) {}
+Ranks::Ranks() : communicator_(comm::self_communicator()) {}
 
 }  // namespace forebay

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// All sockets are non-blocking, closed on exec, send small messages at once and notice a host that
-// fell silent, whether bytes are under way (TCP_USER_TIMEOUT) or not (keep-alive).
+// All sockets are non-blocking, closed on exec, and send small messages at once. They detect a
+// silent host with bytes in flight (TCP_USER_TIMEOUT) or without (keep-alive).
 #include "comm/socket.hpp"
 
 #include <algorithm>
@@ -21,34 +21,34 @@ namespace forebay::comm {
 
 namespace {
 
-constexpr int kBacklog = 1024;        ///< callers that wait; the system may allow fewer
-constexpr int kKeepAliveProbes = 3;   ///< unanswered ones, after which the host is gone
+constexpr int kBacklog = 1024;        ///< pending connections; the system may allow fewer
+constexpr int kKeepAliveProbes = 3;   ///< unanswered ones, after which the host counts as gone
 constexpr std::size_t kTextMax = 64;  ///< longer than any address
 
 using Interfaces = std::unique_ptr<ifaddrs, void (*)(ifaddrs*)>;
 
-bool is_v6(const Address& address) noexcept { return address.bytes.ss_family == AF_INET6; }
+bool is_v6(const SocketAddress& address) noexcept { return address.bytes.ss_family == AF_INET6; }
 
-sockaddr_in v4_of(const Address& address) noexcept {
+sockaddr_in v4_of(const SocketAddress& address) noexcept {
   sockaddr_in v4{};
   std::memcpy(&v4, &address.bytes, sizeof v4);
   return v4;
 }
 
-sockaddr_in6 v6_of(const Address& address) noexcept {
+sockaddr_in6 v6_of(const SocketAddress& address) noexcept {
   sockaddr_in6 v6{};
   std::memcpy(&v6, &address.bytes, sizeof v6);
   return v6;
 }
 
-bool is_link_local(const Address& address) noexcept {
+bool is_link_local(const SocketAddress& address) noexcept {
   if (!is_v6(address)) return false;
   const in6_addr host = v6_of(address).sin6_addr;
   return IN6_IS_ADDR_LINKLOCAL(&host) != 0;
 }
 
 /// Without the port.
-std::string host_text(const Address& address) {
+std::string host_text(const SocketAddress& address) {
   std::array<char, kTextMax> text{};
   if (is_v6(address)) {
     const in6_addr host = v6_of(address).sin6_addr;
@@ -60,10 +60,10 @@ std::string host_text(const Address& address) {
   return text.data();
 }
 
-/// The address of an interface, if it is one that others can use.
-Address usable_address(const ifaddrs& interface) noexcept {
+/// The address of an interface, if other hosts or processes can use it.
+SocketAddress usable_address(const ifaddrs& interface) noexcept {
   if (interface.ifa_addr == nullptr || (interface.ifa_flags & IFF_UP) == 0) return {};
-  Address address;
+  SocketAddress address;
   if (interface.ifa_addr->sa_family == AF_INET) address.length = sizeof(sockaddr_in);
   if (interface.ifa_addr->sa_family == AF_INET6) address.length = sizeof(sockaddr_in6);
   std::memcpy(&address.bytes, interface.ifa_addr, address.length);
@@ -72,12 +72,12 @@ Address usable_address(const ifaddrs& interface) noexcept {
 }
 
 void set_option(const Descriptor& socket, int level, int name, int value) noexcept {
-  // A kernel that does not know an option works without it: all of these are for the better.
+  // An unknown option is ignored: all of these are optional.
   std::ignore = ::setsockopt(socket.get(), level, name, &value, sizeof value);
 }
 
 void set_options(const Descriptor& socket, const SocketOptions& options) noexcept {
-  const auto silence_ms = static_cast<int>(options.silence_ms_max.count());
+  const auto silence_ms = static_cast<int>(options.peer_timeout_ms.count());
   const int probe_s = std::max(1, silence_ms / 1000 / (kKeepAliveProbes + 1));
   set_option(socket, IPPROTO_TCP, TCP_NODELAY, 1);
   set_option(socket, IPPROTO_TCP, TCP_USER_TIMEOUT, silence_ms);
@@ -91,7 +91,7 @@ void set_options(const Descriptor& socket, const SocketOptions& options) noexcep
   set_option(socket, SOL_SOCKET, SO_RCVBUF, buffer_bytes);
 }
 
-Result<Descriptor> make_socket(const Address& address, const SocketOptions& options) {
+Result<Descriptor> make_socket(const SocketAddress& address, const SocketOptions& options) {
   Descriptor socket(
       ::socket(address.bytes.ss_family, SOCK_STREAM | SOCK_NONBLOCK | SOCK_CLOEXEC, 0));
   if (!socket) {
@@ -102,38 +102,40 @@ Result<Descriptor> make_socket(const Address& address, const SocketOptions& opti
   return socket;
 }
 
-tl::unexpected<Error> failed(const char* operation, const Address& address, int error_number) {
+tl::unexpected<Error> errno_failure(const char* operation,
+                                    const SocketAddress& address,
+                                    int error_number) {
   return failure(
       system_error({.operation = std::string(operation) + " " + text_of(address)}, error_number));
 }
 
 }  // namespace
 
-bool is_loopback(const Address& address) noexcept {
+bool is_loopback(const SocketAddress& address) noexcept {
   constexpr std::uint32_t kLoopbackNetwork = 127;
   if (!is_v6(address)) return ntohl(v4_of(address).sin_addr.s_addr) >> 24U == kLoopbackNetwork;
   const in6_addr host = v6_of(address).sin6_addr;
   return IN6_IS_ADDR_LOOPBACK(&host) != 0;
 }
 
-std::string text_of(const Address& address) {
+std::string text_of(const SocketAddress& address) {
   if (is_v6(address)) {
     return "[" + host_text(address) + "]:" + std::to_string(ntohs(v6_of(address).sin6_port));
   }
   return host_text(address) + ":" + std::to_string(ntohs(v4_of(address).sin_port));
 }
 
-Result<std::vector<Address>> local_addresses(const std::string& network) {
+Result<std::vector<SocketAddress>> local_addresses(const std::string& network) {
   ifaddrs* raw = nullptr;
   if (::getifaddrs(&raw) != 0) {
     return failure(system_error({.operation = "list network interfaces"}, errno));
   }
   const Interfaces interfaces(raw, ::freeifaddrs);
-  std::vector<Address> found;
-  std::vector<Address> loopback;
+  std::vector<SocketAddress> found;
+  std::vector<SocketAddress> loopback;
   std::string all;
   for (const ifaddrs* one = raw; one != nullptr; one = one->ifa_next) {
-    const Address address = usable_address(*one);
+    const SocketAddress address = usable_address(*one);
     if (address.length == 0) continue;
     const std::string host = host_text(address);
     all += (all.empty() ? "" : ", ") + std::string(one->ifa_name) + " (" + host + ")";
@@ -145,41 +147,41 @@ Result<std::vector<Address>> local_addresses(const std::string& network) {
   const std::string wanted = network.empty() ? "a network" : "network " + network;
   return failure({.kind = ErrorClass::kNotFound,
                   .operation = "find " + wanted,
-                  .cause = all.empty() ? "no interface is up" : "there are " + all});
+                  .cause = all.empty() ? "no interface is up" : "available: " + all});
 }
 
-Result<Listener> listen_at(const Address& address, const SocketOptions& options) {
+Result<TcpListener> listen_at(const SocketAddress& address, const SocketOptions& options) {
   Result<Descriptor> socket = make_socket(address, options);
   if (!socket) return failure(socket.error());
-  Listener listener{std::move(*socket), address};
+  TcpListener listener{std::move(*socket), address};
   const int descriptor = listener.socket.get();
   if (::bind(descriptor, address.get(), address.length) != 0 ||
       ::listen(descriptor, kBacklog) != 0) {
-    return failed("listen at", address, errno);
+    return errno_failure("listen at", address, errno);
   }
   socklen_t length = sizeof listener.address.bytes;
   if (::getsockname(descriptor, listener.address.get(), &length) != 0) {
-    return failed("listen at", address, errno);
+    return errno_failure("listen at", address, errno);
   }
   return listener;
 }
 
-Descriptor accept_call(const Listener& listener, const SocketOptions& options) {
+Descriptor accept_connection(const TcpListener& listener, const SocketOptions& options) {
   Descriptor socket(
       ::accept4(listener.socket.get(), nullptr, nullptr, SOCK_NONBLOCK | SOCK_CLOEXEC));
   if (socket) set_options(socket, options);
   return socket;
 }
 
-Result<Descriptor> begin_call(const Address& address, const SocketOptions& options) {
+Result<Descriptor> start_connect(const SocketAddress& address, const SocketOptions& options) {
   Result<Descriptor> socket = make_socket(address, options);
   if (!socket) return socket;
   if (::connect(socket->get(), address.get(), address.length) == 0) return socket;
   if (errno == EINPROGRESS || errno == EINTR) return socket;
-  return failed("connect to", address, errno);
+  return errno_failure("connect to", address, errno);
 }
 
-int call_outcome(const Descriptor& socket) noexcept {
+int connect_errno(const Descriptor& socket) noexcept {
   int outcome = 0;
   socklen_t length = sizeof outcome;
   if (::getsockopt(socket.get(), SOL_SOCKET, SO_ERROR, &outcome, &length) != 0) return errno;

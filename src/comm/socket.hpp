@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// TCP sockets and their addresses, as far as agents need them to find each other. Only this knows
-// what the operating system calls them.
+// TCP sockets and their addresses, as agents need them. Only this code uses the socket calls of the
+// operating system.
 #pragma once
 
 #include <forebay/error.hpp>
@@ -16,8 +16,8 @@
 
 namespace forebay::comm {
 
-/// An IPv4 or IPv6 address with a port. Plain bytes: may be told to other ranks as it is.
-struct Address {
+/// An IPv4 or IPv6 address with a port. Plain bytes, which may be sent to other ranks as they are.
+struct SocketAddress {
   sockaddr_storage bytes = {};
   std::uint32_t length = 0;
 
@@ -26,40 +26,40 @@ struct Address {
 };
 
 /// "10.0.0.1:4711", "[fd00::1]:4711".
-std::string text_of(const Address& address);
+std::string text_of(const SocketAddress& address);
 
-/// Means this host wherever it is used.
-bool is_loopback(const Address& address) noexcept;
+/// True for addresses that mean the local host on every host.
+bool is_loopback(const SocketAddress& address) noexcept;
 
-/// Where this host can be reached, port 0: the addresses of `network`, which is the name of an
-/// interface or an address; all of the host if it is empty. Loopback comes last, as it is of use
-/// between processes of one host alone. Addresses that mean nothing without their interface (IPv6
-/// link-local) are left out. Fails with kNotFound, naming what there is, if there is none.
-Result<std::vector<Address>> local_addresses(const std::string& network);
+/// Addresses at which this host can be reached, port 0: those of `network`, the name of an
+/// interface or an address; all of the host if it is empty. Loopback comes last, as only processes
+/// of one host can use it. Addresses without meaning outside their interface (IPv6 link-local) are
+/// left out. Fails with kNotFound, naming the available addresses, if none matches.
+Result<std::vector<SocketAddress>> local_addresses(const std::string& network);
 
 struct SocketOptions {
-  /// After this time without a sign of life of the other host the connection counts as broken.
-  std::chrono::milliseconds silence_ms_max{30'000};
-  /// For tests: how much the kernel holds in each direction; 0: as the system tunes it.
+  /// A connection without response of the other host for this time counts as broken.
+  std::chrono::milliseconds peer_timeout_ms{30'000};
+  /// For tests: size of the kernel's buffer in each direction; 0: as tuned by the system.
   std::uint32_t buffer_bytes = 0;
 };
 
-/// A socket that waits for calls at `address`, on a port that the system chooses, and the address
-/// with that port.
-struct Listener {
+/// A socket that listens at `address`, on a port that the system chooses, and the address with that
+/// port.
+struct TcpListener {
   Descriptor socket;
-  Address address;
+  SocketAddress address;
 };
-Result<Listener> listen_at(const Address& address, const SocketOptions& options);
+Result<TcpListener> listen_at(const SocketAddress& address, const SocketOptions& options);
 
-/// The next call that waits at `listener`; an empty Descriptor if there is none.
-Descriptor accept_call(const Listener& listener, const SocketOptions& options);
+/// The next connection of `listener`; an empty Descriptor if none is pending.
+Descriptor accept_connection(const TcpListener& listener, const SocketOptions& options);
 
-/// Begins to call. The socket is writable once that has come to an end, good or bad
-/// (call_outcome()). Fails at once where the system knows that it cannot work.
-Result<Descriptor> begin_call(const Address& address, const SocketOptions& options);
+/// Starts to connect. The socket is writable once that has completed or failed (connect_errno()).
+/// Fails at once if the system already detects a failure.
+Result<Descriptor> start_connect(const SocketAddress& address, const SocketOptions& options);
 
-/// 0 if a call was answered, else errno.
-int call_outcome(const Descriptor& socket) noexcept;
+/// 0 if the connection was accepted, else errno.
+int connect_errno(const Descriptor& socket) noexcept;
 
 }  // namespace forebay::comm

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// What tests of several ranks share: code run on all ranks of a make, a folder they all see, bytes
-// that tell where they belong. For tests only.
+// Shared code of tests with several ranks: code run on all ranks of an implementation, a directory
+// that all of them use, bytes that encode their offset. For tests only.
 #pragma once
 
 #include <cstddef>
@@ -27,47 +27,51 @@
 
 namespace forebay::comm {
 
-using Ranks = std::shared_ptr<Communicator>;
-using RankTest = std::function<void(const Ranks&)>;
+using CommunicatorPtr = std::shared_ptr<Communicator>;
+using RankTest = std::function<void(const CommunicatorPtr&)>;
 
-/// A way to make ranks. The suites below run on each.
-struct Make {
+/// A way to create ranks. The suites below run on each.
+struct CommunicatorFactory {
   std::string name;
   /// Runs the test on all ranks of this process: on each thread, or on the one rank of MPI.
   std::function<Status(const RankTest&)> run;
 
-  friend std::ostream& operator<<(std::ostream& out, const Make& make) { return out << make.name; }
+  friend std::ostream& operator<<(std::ostream& out, const CommunicatorFactory& factory) {
+    return out << factory.name;
+  }
 };
 
-inline std::string make_name(const testing::TestParamInfo<Make>& info) { return info.param.name; }
+inline std::string factory_name(const testing::TestParamInfo<CommunicatorFactory>& info) {
+  return info.param.name;
+}
 
-/// Threads that play ranks.
-inline Make threads_make(ThreadRanks ranks) {
+/// Threads as ranks.
+inline CommunicatorFactory thread_factory(ThreadRanks ranks) {
   const std::string nodes = ranks.per_node == 0 ? "" : "_by_" + std::to_string(ranks.per_node);
   return {"threads_" + std::to_string(ranks.count) + nodes, [ranks](const RankTest& test) {
-            return run_ranks(ranks, [&](const Ranks& communicator) {
+            return run_ranks(ranks, [&](const CommunicatorPtr& communicator) {
               test(communicator);
               return Status();
             });
           }};
 }
 
-class MakeTest : public testing::TestWithParam<Make> {
+class CommunicatorTest : public testing::TestWithParam<CommunicatorFactory> {
  public:
-  static void on_all_ranks(const RankTest& test) {
+  static void run_on_all_ranks(const RankTest& test) {
     const Status ran = GetParam().run(test);
     EXPECT_TRUE(ran) << (ran ? "" : ran.error().message());
   }
 };
 
-/// What all makes of Communicator, and their files, must do.
-class CommunicatorSuite : public MakeTest {};
-class MessageSuite : public MakeTest {};
-class CollectiveFileSuite : public MakeTest {};
+/// What all implementations of Communicator, and their files, must do.
+class CommunicatorSuite : public CommunicatorTest {};
+class MessageSuite : public CommunicatorTest {};
+class CollectiveFileSuite : public CommunicatorTest {};
 
-/// The value, or a failed test that says why there is none.
+/// The value, or a failed test with the Error.
 template <class T>
-T must(Result<T> result, const char* what) {
+T value_or_throw(Result<T> result, const char* what) {
   if (!result) throw std::runtime_error(std::string(what) + ": " + result.error().message());
   return std::move(*result);
 }
@@ -89,25 +93,26 @@ inline Bytes pattern(std::uint64_t offset, std::size_t size_bytes) {
   return bytes;
 }
 
-/// A folder that all ranks see, gone when the last of them is done with it. Made and destroyed by
-/// all ranks.
-class SharedFolder {
+/// A directory for all ranks, removed when the last of them is done with it. Created and destroyed
+/// by all ranks.
+class SharedDirectory {
  public:
-  explicit SharedFolder(std::shared_ptr<Communicator> ranks,
-                        const std::string& parent = testing::TempDir())
+  explicit SharedDirectory(std::shared_ptr<Communicator> ranks,
+                           const std::string& parent = testing::TempDir())
       : ranks_(std::move(ranks)) {
     std::string pattern = parent + "/forebay-comm-XXXXXX";
-    if (is_owner() && ::mkdtemp(pattern.data()) == nullptr) ADD_FAILURE() << "no folder";
-    const Status told = ranks_->broadcast(std::as_writable_bytes(std::span(pattern)), Rank{0});
-    EXPECT_TRUE(told);
+    if (is_owner() && ::mkdtemp(pattern.data()) == nullptr) ADD_FAILURE() << "no directory";
+    const Status broadcast_status =
+        ranks_->broadcast(std::as_writable_bytes(std::span(pattern)), Rank{0});
+    EXPECT_TRUE(broadcast_status);
     path_ = pattern;
   }
-  ~SharedFolder() {
-    const Status met = ranks_->barrier();
-    if (is_owner() || !met) std::filesystem::remove_all(path_);
+  ~SharedDirectory() {
+    const Status barrier_status = ranks_->barrier();
+    if (is_owner() || !barrier_status) std::filesystem::remove_all(path_);
   }
-  SharedFolder(const SharedFolder&) = delete;
-  SharedFolder& operator=(const SharedFolder&) = delete;
+  SharedDirectory(const SharedDirectory&) = delete;
+  SharedDirectory& operator=(const SharedDirectory&) = delete;
 
   std::string operator/(const std::string& name) const { return path_ + "/" + name; }
 

@@ -7,18 +7,18 @@
 
 namespace forebay::format {
 
-/// A place in a global array or a part: as many numbers as the field has dimensions.
-using Place = std::vector<std::uint64_t>;
+/// A position in a global array or a part: one number for each dimension of the field.
+using Coordinates = std::vector<std::uint64_t>;
 
 /// A block of a global array.
 struct Box {
-  Place start = {};
-  Place count = {};
+  Coordinates start = {};
+  Coordinates count = {};
 
   friend bool operator==(const Box&, const Box&) = default;
 };
 
-/// True if both have an element; they have the same number of dimensions.
-bool intersect(const Box& a, const Box& b) noexcept;
+/// True if both contain the same element. Both must have the same number of dimensions.
+bool has_overlap(const Box& a, const Box& b) noexcept;
 
 }  // namespace forebay::format

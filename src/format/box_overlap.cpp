@@ -8,47 +8,47 @@
 namespace forebay::format {
 namespace {
 
-using Pair = std::optional<std::pair<std::size_t, std::size_t>>;
-using Numbers = std::vector<std::size_t>;
+using IndexPair = std::optional<std::pair<std::size_t, std::size_t>>;
+using Indices = std::vector<std::size_t>;
 
-constexpr std::size_t kCompared = 16;  ///< so many each with each
+constexpr std::size_t kQuadraticMax = 16;  ///< number of boxes that are compared pair by pair
 
-class Search {
+class OverlapSearch {
  public:
-  explicit Search(std::span<const Box> boxes) : boxes_(boxes) {}
+  explicit OverlapSearch(std::span<const Box> boxes) : boxes_(boxes) {}
 
-  Pair among(const Numbers& numbers) const {
-    if (numbers.size() <= kCompared) return each_with_each(numbers);
-    const std::size_t dimensions = boxes_[numbers.front()].start.size();
+  IndexPair find_in(const Indices& indices) const {
+    if (indices.size() <= kQuadraticMax) return compare_all_pairs(indices);
+    const std::size_t dimensions = boxes_[indices.front()].start.size();
     for (std::size_t d = 0; d < dimensions; ++d) {
-      const auto [before, behind] = cut(numbers, d);
-      // A cut that goes through most of them is none.
-      if (before.size() + behind.size() > numbers.size() + numbers.size() / 2) continue;
-      if (before.size() == numbers.size() || behind.size() == numbers.size()) continue;
-      const Pair found = among(before);
-      return found ? found : among(behind);
+      const auto [before, behind] = split(indices, d);
+      // Rejects cuts that split most boxes.
+      if (before.size() + behind.size() > indices.size() + indices.size() / 2) continue;
+      if (before.size() == indices.size() || behind.size() == indices.size()) continue;
+      const IndexPair found = find_in(before);
+      return found ? found : find_in(behind);
     }
-    return each_with_each(numbers);
+    return compare_all_pairs(indices);
   }
 
  private:
-  /// Those that have elements before the middle one of all starts, and those that have some from
-  /// there on.
-  std::pair<Numbers, Numbers> cut(const Numbers& numbers, std::size_t d) const {
-    Numbers starts;
-    for (const std::size_t number : numbers)
+  /// The boxes with elements before the median of all starts, and those with elements from there
+  /// on.
+  std::pair<Indices, Indices> split(const Indices& indices, std::size_t d) const {
+    Indices starts;
+    for (const std::size_t number : indices)
       starts.push_back(boxes_[number].start[d]);
     const auto middle = starts.begin() + static_cast<std::ptrdiff_t>(starts.size() / 2);
     std::ranges::nth_element(starts, middle);
     std::uint64_t at = *middle;
-    // The first of all starts cuts off nothing: the next one, if there is one.
+    // A cut at the smallest start separates nothing, so the next one is used, if there is one.
     const std::uint64_t first = *std::ranges::min_element(starts);
     if (at == first) {
       std::erase(starts, first);
       if (!starts.empty()) at = *std::ranges::min_element(starts);
     }
-    std::pair<Numbers, Numbers> sides;
-    for (const std::size_t number : numbers) {
+    std::pair<Indices, Indices> sides;
+    for (const std::size_t number : indices) {
       const Box& box = boxes_[number];
       if (box.start[d] < at) sides.first.push_back(number);
       if (box.start[d] + box.count[d] > at) sides.second.push_back(number);
@@ -56,11 +56,11 @@ class Search {
     return sides;
   }
 
-  Pair each_with_each(const Numbers& numbers) const {
-    for (std::size_t i = 0; i < numbers.size(); ++i)
-      for (std::size_t k = i + 1; k < numbers.size(); ++k)
-        if (intersect(boxes_[numbers[i]], boxes_[numbers[k]]))
-          return std::minmax({numbers[i], numbers[k]});
+  IndexPair compare_all_pairs(const Indices& indices) const {
+    for (std::size_t i = 0; i < indices.size(); ++i)
+      for (std::size_t k = i + 1; k < indices.size(); ++k)
+        if (has_overlap(boxes_[indices[i]], boxes_[indices[k]]))
+          return std::minmax({indices[i], indices[k]});
     return std::nullopt;
   }
 
@@ -70,9 +70,9 @@ class Search {
 }  // namespace
 
 std::optional<std::pair<std::size_t, std::size_t>> find_overlap(std::span<const Box> boxes) {
-  Numbers all(boxes.size());
+  Indices all(boxes.size());
   std::iota(all.begin(), all.end(), std::size_t{0});
-  return Search(boxes).among(all);
+  return OverlapSearch(boxes).find_in(all);
 }
 
 }  // namespace forebay::format

@@ -9,7 +9,7 @@
 namespace forebay::format {
 namespace {
 
-/// An array of so many elements in each dimension, cut into so many boxes in each.
+/// An array with this number of elements in each dimension, cut into this number of boxes in each.
 std::vector<Box> grid(std::uint64_t elements, std::vector<std::uint64_t> cuts) {
   std::vector<Box> boxes{{}};
   for (const std::uint64_t count : cuts) {
@@ -26,7 +26,7 @@ std::vector<Box> grid(std::uint64_t elements, std::vector<std::uint64_t> cuts) {
   return boxes;
 }
 
-TEST(BoxOverlap, is_none_in_an_array_that_is_cut_in_any_way) {
+TEST(BoxOverlap, boxes_that_tile_an_array_do_not_overlap) {
   for (const std::vector<std::uint64_t>& cuts : std::vector<std::vector<std::uint64_t>>{
            {}, {1}, {100'000}, {1, 3000}, {300, 300}, {1, 1, 5000}, {40, 40, 40}, {2, 5000, 3}}) {
     std::vector<Box> boxes = cuts.empty() ? std::vector<Box>() : grid(1'000'000, cuts);
@@ -35,13 +35,13 @@ TEST(BoxOverlap, is_none_in_an_array_that_is_cut_in_any_way) {
   }
 }
 
-TEST(BoxOverlap, of_two_among_many_is_found_and_named) {
+TEST(BoxOverlap, overlap_of_two_among_many_is_found) {
   std::mt19937_64 random(11);
   for (int round = 0; round < 50; ++round) {
     SCOPED_TRACE(round);
     std::vector<Box> boxes = grid(1000, {9, 8, 7});
     const std::size_t wide = random() % boxes.size();
-    // One element more to the left, where somebody else has it.
+    // Extends the box by one element to the left, into another box.
     const std::size_t d = random() % 3;
     if (boxes[wide].start[d] == 0) continue;
     --boxes[wide].start[d];
@@ -50,11 +50,11 @@ TEST(BoxOverlap, of_two_among_many_is_found_and_named) {
     ASSERT_TRUE(found.has_value());
     EXPECT_LT(found->first, found->second);
     EXPECT_TRUE(found->first == wide || found->second == wide);
-    EXPECT_TRUE(intersect(boxes[found->first], boxes[found->second]));
+    EXPECT_TRUE(has_overlap(boxes[found->first], boxes[found->second]));
   }
 }
 
-TEST(BoxOverlap, agrees_with_comparing_all_whatever_the_boxes) {
+TEST(BoxOverlap, agrees_with_comparing_all_pairs) {
   std::mt19937_64 random(13);
   for (int round = 0; round < 400; ++round) {
     SCOPED_TRACE(round);
@@ -64,7 +64,7 @@ TEST(BoxOverlap, agrees_with_comparing_all_whatever_the_boxes) {
     bool is_any = false;
     for (std::size_t i = 0; i < boxes.size(); ++i)
       for (std::size_t k = i + 1; k < boxes.size(); ++k)
-        is_any = is_any || intersect(boxes[i], boxes[k]);
+        is_any = is_any || has_overlap(boxes[i], boxes[k]);
     EXPECT_EQ(find_overlap(boxes).has_value(), is_any);
   }
 }

@@ -35,7 +35,7 @@ BoxTree::BoxTree(std::uint64_t count, const std::function<Box(std::uint64_t)>& b
   }
 }
 
-bool BoxTree::has_some_of(const Bounds& bounds, const Box& box) noexcept {
+bool BoxTree::has_overlap(const Bounds& bounds, const Box& box) noexcept {
   for (std::size_t d = 0; d < box.start.size(); ++d)
     if (box.start[d] >= bounds.end[d] || box.start[d] + box.count[d] <= bounds.begin[d])
       return false;
@@ -49,7 +49,7 @@ std::vector<std::uint64_t> BoxTree::candidates(const Box& box) const {
     const std::uint64_t below = level > 0 ? levels_[level - 1].size() : boxes_;
     std::vector<std::uint64_t> children;
     for (const std::uint64_t node : nodes) {
-      if (!has_some_of(levels_[level][node], box)) continue;
+      if (!has_overlap(levels_[level][node], box)) continue;
       const std::uint64_t end = std::min((node + 1) * kFanOut, below);
       for (std::uint64_t child = node * kFanOut; child < end; ++child)
         children.push_back(child);

@@ -9,16 +9,16 @@
 namespace forebay::format {
 namespace {
 
-std::vector<std::uint64_t> found(const BoxTree& tree,
-                                 const std::vector<Box>& boxes,
-                                 const Box& box) {
+std::vector<std::uint64_t> matching_boxes(const BoxTree& tree,
+                                          const std::vector<Box>& boxes,
+                                          const Box& box) {
   std::vector<std::uint64_t> numbers = tree.candidates(box);
   EXPECT_TRUE(std::ranges::is_sorted(numbers));
-  std::erase_if(numbers, [&](std::uint64_t number) { return !intersect(boxes[number], box); });
+  std::erase_if(numbers, [&](std::uint64_t number) { return !has_overlap(boxes[number], box); });
   return numbers;
 }
 
-TEST(BoxTree, agrees_with_looking_at_each_box) {
+TEST(BoxTree, agrees_with_testing_each_box) {
   std::mt19937_64 random(11);
   for (std::uint64_t count : {0, 1, 2, 15, 16, 17, 255, 256, 257, 5000}) {
     SCOPED_TRACE(count);
@@ -31,24 +31,24 @@ TEST(BoxTree, agrees_with_looking_at_each_box) {
     std::ranges::sort(boxes, {}, &Box::start);
     const BoxTree tree(count, [&](std::uint64_t number) { return boxes[number]; });
     for (int i = 0; i < 200; ++i) {
-      const Box wanted = any_box();
+      const Box requested = any_box();
       std::vector<std::uint64_t> expected;
       for (std::uint64_t number = 0; number < count; ++number)
-        if (intersect(boxes[number], wanted)) expected.push_back(number);
-      EXPECT_EQ(found(tree, boxes, wanted), expected);
+        if (has_overlap(boxes[number], requested)) expected.push_back(number);
+      EXPECT_EQ(matching_boxes(tree, boxes, requested), expected);
     }
   }
 }
 
-// Whoever looks at all boxes for each of them takes minutes where there are many.
-TEST(BoxTree, leaves_few_boxes_of_an_array_to_look_at) {
+// Testing all boxes against each one would take minutes for many boxes.
+TEST(BoxTree, returns_few_candidates_of_an_array) {
   for (const std::vector<std::uint64_t>& cuts :
        std::vector<std::vector<std::uint64_t>>{{65536}, {256, 256}, {1, 65536}, {40, 40, 40}}) {
     std::uint64_t count = 1;
     for (const std::uint64_t cut : cuts)
       count *= cut;
     const auto box_of = [&](std::uint64_t number) {
-      Box box{Place(cuts.size()), Place(cuts.size(), 10)};
+      Box box{Coordinates(cuts.size()), Coordinates(cuts.size(), 10)};
       for (std::size_t d = cuts.size(); d-- > 0; number /= cuts[d])
         box.start[d] = number % cuts[d] * 10;
       return box;
@@ -59,7 +59,7 @@ TEST(BoxTree, leaves_few_boxes_of_an_array_to_look_at) {
   }
 }
 
-TEST(BoxTree, knows_boxes_that_are_one_element_without_dimensions) {
+TEST(BoxTree, box_without_dimensions_is_found) {
   const BoxTree tree(1, [](std::uint64_t) { return Box{}; });
   EXPECT_EQ(tree.candidates({}).size(), 1U);
 }

@@ -18,20 +18,20 @@ std::uint64_t hash_words(const std::array<std::uint64_t, N>& words,
   return XXH3_64bits_withSeed(words.data(), count * sizeof(std::uint64_t), seed);
 }
 
-/// Dataset and one number, as they lie in files.
-std::uint64_t hash_numbered(const DatasetId& dataset,
-                            std::uint64_t number,
-                            std::uint64_t seed) noexcept {
+/// Hashes the dataset and one number, as stored in files.
+std::uint64_t hash_dataset_number(const DatasetId& dataset,
+                                  std::uint64_t number,
+                                  std::uint64_t seed) noexcept {
   const std::array<std::uint64_t, 2> id = std::bit_cast<std::array<std::uint64_t, 2>>(dataset);
   return hash_words(std::array{id[0], id[1], number}, 3, seed);
 }
 
-std::uint64_t number_of(BlockSeed seed) noexcept { return static_cast<std::uint64_t>(seed); }
+std::uint64_t seed_value(BlockSeed seed) noexcept { return static_cast<std::uint64_t>(seed); }
 
 }  // namespace
 
 StepSeed step_seed(const DatasetId& dataset, std::uint64_t step) noexcept {
-  return StepSeed{hash_numbered(dataset, step, kDataMagic)};
+  return StepSeed{hash_dataset_number(dataset, step, kDataMagic)};
 }
 
 FieldSeed field_seed(StepSeed step, std::string_view name) noexcept {
@@ -56,10 +56,10 @@ BlockSeed array_seed(FieldSeed field,
 }
 
 std::uint64_t piece_seed(BlockSeed block, std::uint64_t piece) noexcept {
-  return hash_words(std::array{piece}, 1, number_of(block));
+  return hash_words(std::array{piece}, 1, seed_value(block));
 }
 
-std::uint64_t seed_as_stored(std::uint64_t piece_seed, const PieceBytes& bytes) noexcept {
+std::uint64_t stored_piece_seed(std::uint64_t piece_seed, const PieceBytes& bytes) noexcept {
   if (bytes.stored.size() >= bytes.raw.size()) return piece_seed;
   return XXH3_64bits_withSeed(bytes.stored.data(), bytes.stored.size(), piece_seed);
 }
@@ -73,12 +73,12 @@ std::uint64_t piece_checksum(BlockSeed block,
 std::uint64_t piece_checksum(BlockSeed block,
                              std::uint64_t piece,
                              const PieceBytes& bytes) noexcept {
-  const std::uint64_t seed = seed_as_stored(piece_seed(block, piece), bytes);
+  const std::uint64_t seed = stored_piece_seed(piece_seed(block, piece), bytes);
   return XXH3_64bits_withSeed(bytes.raw.data(), bytes.raw.size(), seed);
 }
 
 std::uint64_t block_checksum(BlockSeed block, std::span<const std::uint64_t> pieces) noexcept {
-  return XXH3_64bits_withSeed(pieces.data(), pieces.size_bytes(), number_of(block));
+  return XXH3_64bits_withSeed(pieces.data(), pieces.size_bytes(), seed_value(block));
 }
 
 std::uint64_t metadata_checksum(std::uint64_t seed, std::span<const std::byte> bytes) noexcept {
@@ -88,11 +88,11 @@ std::uint64_t metadata_checksum(std::uint64_t seed, std::span<const std::byte> b
 std::uint64_t generation_seed(std::uint64_t magic,
                               const DatasetId& dataset,
                               std::uint64_t generation) noexcept {
-  return hash_numbered(dataset, generation, magic);
+  return hash_dataset_number(dataset, generation, magic);
 }
 
-BlockSums block_sums(BlockSeed block, std::span<const std::byte> raw) {
-  BlockSums sums;
+BlockChecksums compute_block_checksums(BlockSeed block, std::span<const std::byte> raw) {
+  BlockChecksums sums;
   sums.pieces.reserve(piece_count(raw.size()));
   for (std::uint64_t at = 0; at < raw.size(); at += kPieceBytes) {
     const std::uint64_t bytes = std::min<std::uint64_t>(kPieceBytes, raw.size() - at);
@@ -121,7 +121,7 @@ void BlockHasher::update(std::span<const std::byte> raw) {
   while (!raw.empty()) {
     const std::uint64_t in_piece = bytes_ % kPieceBytes;
     if (in_piece == 0)
-      XXH3_64bits_reset_withSeed(state_->state, piece_seed(block_, sums_.pieces.size()));
+      XXH3_64bits_reset_withSeed(state_->state, piece_seed(block_, checksums_.pieces.size()));
     const std::uint64_t bytes = std::min<std::uint64_t>(kPieceBytes - in_piece, raw.size());
     XXH3_64bits_update(state_->state, raw.data(), bytes);
     bytes_ += bytes;
@@ -130,14 +130,14 @@ void BlockHasher::update(std::span<const std::byte> raw) {
   }
 }
 
-void BlockHasher::end_piece() { sums_.pieces.push_back(XXH3_64bits_digest(state_->state)); }
+void BlockHasher::end_piece() { checksums_.pieces.push_back(XXH3_64bits_digest(state_->state)); }
 
-BlockSums BlockHasher::finish() {
+BlockChecksums BlockHasher::finish() {
   FOREBAY_ASSERT(state_ != nullptr);
   if (bytes_ % kPieceBytes != 0) end_piece();
   state_.reset();
-  sums_.checksum = block_checksum(block_, sums_.pieces);
-  return std::exchange(sums_, {});
+  checksums_.checksum = block_checksum(block_, checksums_.pieces);
+  return std::exchange(checksums_, {});
 }
 
 }  // namespace forebay::format

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Checksums of the dataset format: XXH3-64 with seeds that say where bytes belong, so that whole
+// Checksums of the dataset format: XXH3-64 with seeds that identify the place of the bytes. So
 // bytes of another dataset, step, field, part or piece never validate. All pure; any thread.
 #pragma once
 
@@ -9,7 +9,7 @@
 
 namespace forebay::format {
 
-/// Seeds are made one out of the other; each is a type of its own, so that none is left out.
+/// Each seed is computed from the preceding one. Each has its own type, so that none is omitted.
 enum class StepSeed : std::uint64_t {};
 enum class FieldSeed : std::uint64_t {};
 enum class BlockSeed : std::uint64_t {};
@@ -22,51 +22,51 @@ BlockSeed array_seed(FieldSeed field,
                      std::span<const std::uint64_t> start,
                      std::span<const std::uint64_t> count) noexcept;
 
-/// The seed for XXH3_64bits_withSeed over a piece's raw bytes: for those that hash while copying.
+/// The seed for XXH3_64bits_withSeed over a piece's raw bytes, for callers that hash while copying.
 std::uint64_t piece_seed(BlockSeed block, std::uint64_t piece) noexcept;
 
-/// What a piece holds, and what lies in the file for it.
+/// Raw and stored bytes of a piece.
 struct PieceBytes {
   std::span<const std::byte> raw;
-  std::span<const std::byte> stored;  ///< a frame of a codec, where it is smaller than `raw`
+  std::span<const std::byte> stored;  ///< compressed if shorter than `raw`
 };
 
-/// The seed for the raw bytes of a piece, of which piece_seed() is that of the piece. A frame is
-/// hashed into it: some of its bits change nothing of what comes out, and are damage all the same.
-std::uint64_t seed_as_stored(std::uint64_t piece_seed, const PieceBytes& bytes) noexcept;
+/// The seed for the raw bytes of a piece, from its piece_seed(). Compressed bytes are hashed into
+/// it: some of their bits do not affect the decompressed bytes, but a change of them is damage.
+std::uint64_t stored_piece_seed(std::uint64_t piece_seed, const PieceBytes& bytes) noexcept;
 
-/// Of all raw bytes of a piece, which are stored as they are: at most kPieceBytes.
+/// Checksum of all raw bytes of a piece that is stored uncompressed: at most kPieceBytes.
 std::uint64_t piece_checksum(BlockSeed block,
                              std::uint64_t piece,
                              std::span<const std::byte> raw) noexcept;
-/// The same, however it is stored.
+/// The same for a piece stored in any way.
 std::uint64_t piece_checksum(BlockSeed block,
                              std::uint64_t piece,
                              const PieceBytes& bytes) noexcept;
 
-/// Of a block whose pieces have these checksums, all of them in order.
+/// Checksum of a block whose pieces have these checksums, all of them in order.
 std::uint64_t block_checksum(BlockSeed block, std::span<const std::uint64_t> pieces) noexcept;
 
-/// Of metadata: `seed` is its magic or generation_seed().
+/// Checksum of metadata: `seed` is its magic or generation_seed().
 std::uint64_t metadata_checksum(std::uint64_t seed, std::span<const std::byte> bytes) noexcept;
-/// For tables (kTableMagic) and past blocks (kPastMagic).
+/// Seed for tables (kTableMagic) and past blocks (kHistoryMagic).
 std::uint64_t generation_seed(std::uint64_t magic,
                               const DatasetId& dataset,
                               std::uint64_t generation) noexcept;
 
-/// What a block is known by.
-struct BlockSums {
+/// Checksums of a block and of its pieces.
+struct BlockChecksums {
   std::uint64_t checksum = 0;
   std::vector<std::uint64_t> pieces = {};
 
-  friend bool operator==(const BlockSums&, const BlockSums&) = default;
+  friend bool operator==(const BlockChecksums&, const BlockChecksums&) = default;
 };
 
-/// Of a block that lies in memory whole, and is stored as it is.
-BlockSums block_sums(BlockSeed block, std::span<const std::byte> raw);
+/// For a block that is in memory completely, and is stored uncompressed.
+BlockChecksums compute_block_checksums(BlockSeed block, std::span<const std::byte> raw);
 
-/// The same for raw bytes that come one after another, cut anyhow: pieces are told apart here.
-/// One thread at a time.
+/// The same for raw bytes that are supplied in any portions; it finds the pieces. One thread at a
+/// time.
 class BlockHasher {
  public:
   explicit BlockHasher(BlockSeed block);
@@ -77,8 +77,8 @@ class BlockHasher {
   void update(std::span<const std::byte> raw);
   /// The raw bytes so far.
   std::uint64_t bytes() const noexcept { return bytes_; }
-  /// Ends the block; afterwards the object takes nothing more.
-  BlockSums finish();
+  /// Ends the block; the object accepts no more bytes.
+  BlockChecksums finish();
 
  private:
   struct State;
@@ -87,7 +87,7 @@ class BlockHasher {
   BlockSeed block_;
   std::unique_ptr<State> state_;
   std::uint64_t bytes_ = 0;
-  BlockSums sums_;
+  BlockChecksums checksums_;
 };
 
 }  // namespace forebay::format

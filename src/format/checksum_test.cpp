@@ -13,7 +13,7 @@ namespace {
 
 constexpr DatasetId kDataset = {std::byte{1}, std::byte{2}};
 
-BlockSeed some_seed() { return part_seed(field_seed(step_seed(kDataset, 1), "p"), 0); }
+BlockSeed test_seed() { return part_seed(field_seed(step_seed(kDataset, 1), "p"), 0); }
 
 TEST(Checksums, differ_for_the_same_bytes_at_another_place) {
   const std::vector<std::byte> bytes(100);
@@ -35,39 +35,39 @@ TEST(Checksums, differ_for_the_same_bytes_at_another_place) {
   EXPECT_EQ(sums.size(), 8U);
 }
 
-TEST(Checksums, of_empty_blocks_tell_their_part) {
+TEST(Checksums, of_empty_blocks_depend_on_the_part) {
   const FieldSeed field = field_seed(step_seed(kDataset, 1), "p");
-  const BlockSums sums = block_sums(part_seed(field, 3), {});
+  const BlockChecksums sums = compute_block_checksums(part_seed(field, 3), {});
   EXPECT_TRUE(sums.pieces.empty());
-  EXPECT_NE(sums.checksum, block_sums(part_seed(field, 4), {}).checksum);
+  EXPECT_NE(sums.checksum, compute_block_checksums(part_seed(field, 4), {}).checksum);
 }
 
-TEST(BlockHasher, gives_the_same_however_bytes_are_cut) {
+TEST(BlockHasher, result_does_not_depend_on_portions) {
   const std::uint64_t seed = std::random_device()();
   SCOPED_TRACE(seed);
   std::mt19937_64 random(seed);
   for (const std::uint64_t size : {std::uint64_t{0}, std::uint64_t{1}, kPieceBytes - 1, kPieceBytes,
                                    kPieceBytes + 1, 3 * kPieceBytes + 17}) {
     const std::vector<std::byte> bytes = storage::pattern(size);
-    BlockHasher hasher(some_seed());
+    BlockHasher hasher(test_seed());
     for (std::uint64_t at = 0; at < size;) {
       const std::uint64_t cut = std::min(size - at, random() % 700'000);
       hasher.update(std::span(bytes).subspan(at, cut));
       at += cut;
     }
     EXPECT_EQ(hasher.bytes(), size);
-    const BlockSums sums = hasher.finish();
-    EXPECT_EQ(sums, block_sums(some_seed(), bytes));
+    const BlockChecksums sums = hasher.finish();
+    EXPECT_EQ(sums, compute_block_checksums(test_seed(), bytes));
     EXPECT_EQ(sums.pieces.size(), piece_count(size));
   }
 }
 
-TEST(Checksums, find_every_flipped_bit_of_a_piece) {
+TEST(Checksums, detect_every_flipped_bit_of_a_piece) {
   std::vector<std::byte> bytes = storage::pattern(300);
-  const std::uint64_t whole = piece_checksum(some_seed(), 0, bytes);
+  const std::uint64_t whole = piece_checksum(test_seed(), 0, bytes);
   for (std::size_t bit = 0; bit < bytes.size() * 8; ++bit) {
     bytes[bit / 8] ^= std::byte{1} << (bit % 8);
-    EXPECT_NE(piece_checksum(some_seed(), 0, bytes), whole) << "bit " << bit;
+    EXPECT_NE(piece_checksum(test_seed(), 0, bytes), whole) << "bit " << bit;
     bytes[bit / 8] ^= std::byte{1} << (bit % 8);
   }
 }

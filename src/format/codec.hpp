@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Makes pieces smaller and as they were. A piece that would not get smaller is stored as it is,
-// which its size tells.
+// Compresses and decompresses pieces. A piece that compression would not shrink is stored
+// unchanged; its stored size shows this.
 #pragma once
 
 #include "format/records.hpp"
@@ -11,18 +11,19 @@ inline constexpr int kZstdLevelDefault = 1;
 inline constexpr int kZstdLevelMin = -7;
 inline constexpr int kZstdLevelMax = 19;
 
-/// Room that compress_piece() needs for any piece: kPieceBytes, since nothing ever grows.
+/// Output size that compress_piece() needs for any piece: kPieceBytes, because stored pieces never
+/// grow.
 inline constexpr std::uint64_t kStoredPieceBytesMax = kPieceBytes;
 
-/// Stores `raw`, at most kPieceBytes, at the start of `into`, at least as long; tells how many
-/// bytes it takes. kInvalidArgument for a level that there is not; kIo if the codec fails. Any
-/// thread.
+/// Compresses `raw`, at most kPieceBytes, to the start of `into`, which is at least as long.
+/// Returns the number of stored bytes. kInvalidArgument for an invalid level; kIo if the codec
+/// fails. Any thread.
 Result<std::uint64_t> compress_piece(Codec codec,
                                      int level,
                                      std::span<const std::byte> raw,
                                      std::span<std::byte> into);
 
-/// Fills `raw` from what is stored: exactly, or kDamage. Any thread.
+/// Fills `raw` exactly from the stored bytes, or fails with kDamage. Any thread.
 Status decompress_piece(Codec codec, std::span<const std::byte> stored, std::span<std::byte> raw);
 
 }  // namespace forebay::format

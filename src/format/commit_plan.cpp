@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Where the parts of the next generation go: nothing that the generation in force refers to is
-// overwritten, so that it stays in force whatever becomes of the new one.
+// Places of the parts of the next generation. Nothing that the valid generation refers to is
+// overwritten, so it stays valid whatever happens to the new one.
 #include <algorithm>
 
 #include "base/assert.hpp"
@@ -13,159 +13,168 @@ namespace {
 
 /// Steps that stay in a table when older ones move to a past block.
 constexpr std::size_t kTableStepsKept = kTableStepsMax / 2;
-constexpr std::uint64_t kBytesKept = kTableBytesMax / 2;
+constexpr std::uint64_t kTableBytesKept = kTableBytesMax / 2;
 
-std::vector<std::byte> bytes_of_page(const SlotPage& page) { return {page.begin(), page.end()}; }
-
-bool is_too_long(std::span<const StepEntry> table) {
-  return table.size() > 1 && (table.size() > kTableStepsMax || steps_bytes(table) > kTableBytesMax);
+std::vector<std::byte> bytes_of_page(const CommitSlotPage& page) {
+  return {page.begin(), page.end()};
 }
 
-/// How many of the newest steps stay: at least one.
-std::size_t steps_kept(std::span<const StepEntry> table) {
+bool is_too_long(std::span<const StepEntry> table) {
+  return table.size() > 1 &&
+         (table.size() > kTableStepsMax || step_table_bytes(table) > kTableBytesMax);
+}
+
+/// Number of the newest steps that stay: at least one.
+std::size_t retained_steps(std::span<const StepEntry> table) {
   std::size_t count = 1;
-  std::uint64_t bytes = step_bytes(table.back().files.size());
+  std::uint64_t bytes = step_record_bytes(table.back().files.size());
   while (count < std::min(kTableStepsKept, table.size())) {
-    bytes += step_bytes(table[table.size() - 1 - count].files.size());
-    if (bytes > kBytesKept) break;
+    bytes += step_record_bytes(table[table.size() - 1 - count].files.size());
+    if (bytes > kTableBytesKept) break;
     ++count;
   }
   return count;
 }
 
 /// Plans one generation.
-class Planner {
+class CommitPlanner {
  public:
-  Planner(const CommitsState& state, std::uint64_t wall_ns) : wall_ns_(wall_ns), after_(state) {
-    ++after_.generation;
-    for (const PastPlace& past : state.past)
-      taken_.push_back({past.reference.offset, past.reference.bytes});
-    if (!state.table_place.empty()) taken_.push_back(state.table_place);
+  CommitPlanner(const CommitsState& state, std::uint64_t wall_ns)
+      : wall_ns_(wall_ns), state_(state) {
+    ++state_.generation;
+    for (const HistoryBlockRef& history : state.history)
+      used_ranges_.push_back({history.reference.offset, history.reference.bytes});
+    if (!state.table_range.empty()) used_ranges_.push_back(state.table_range);
   }
 
   void drop_before(std::uint64_t first_step) {
-    after_.first_step = first_step;
-    std::erase_if(after_.table, [&](const StepEntry& step) { return step.step < first_step; });
-    std::erase_if(after_.past, [&](const PastPlace& past) { return past.last_step < first_step; });
+    state_.first_step = first_step;
+    std::erase_if(state_.table, [&](const StepEntry& step) { return step.step < first_step; });
+    std::erase_if(state_.history,
+                  [&](const HistoryBlockRef& history) { return history.last_step < first_step; });
   }
-  void add(const StepEntry& step) { after_.table.push_back(step); }
-  /// All steps at once, with new past blocks.
-  void set(std::span<const StepEntry> steps) {
-    after_.past.clear();
-    after_.table.clear();
+  void add_step(const StepEntry& step) { state_.table.push_back(step); }
+  /// Sets all steps at once, with new past blocks.
+  void set_steps(std::span<const StepEntry> steps) {
+    state_.history.clear();
+    state_.table.clear();
     for (const StepEntry& step : steps) {
-      add(step);
-      move_to_past();
+      add_step(step);
+      move_to_history();
     }
   }
 
   CommitPlan plan() {
-    move_to_past();
+    move_to_history();
     put_slot(put_table());
-    return {std::move(writes_), std::move(after_)};
+    return {std::move(writes_), std::move(state_)};
   }
 
  private:
-  /// The first place behind the slots that nothing takes.
-  std::uint64_t find_room(std::uint64_t bytes) {
-    std::ranges::sort(taken_, {}, &ByteRange::offset);
+  /// The first free place behind the slots.
+  std::uint64_t allocate(std::uint64_t bytes) {
+    std::ranges::sort(used_ranges_, {}, &ByteRange::offset);
     std::uint64_t offset = kSlotsBytes;
-    for (const ByteRange& range : taken_) {
+    for (const ByteRange& range : used_ranges_) {
       if (range.offset >= offset && range.offset - offset >= bytes) break;
       offset = std::max(offset, round_up(range.end(), kPageBytes));
     }
-    taken_.push_back({offset, bytes});
+    used_ranges_.push_back({offset, bytes});
     return offset;
   }
 
-  void move_to_past() {
-    std::vector<StepEntry>& table = after_.table;
+  void move_to_history() {
+    std::vector<StepEntry>& table = state_.table;
     if (!is_too_long(table)) return;
-    const auto end = table.end() - static_cast<std::ptrdiff_t>(steps_kept(table));
-    PastBlock block = {.generation = after_.generation, .steps = {table.begin(), end}};
+    const auto end = table.end() - static_cast<std::ptrdiff_t>(retained_steps(table));
+    HistoryBlock block = {.generation = state_.generation, .steps = {table.begin(), end}};
     table.erase(table.begin(), end);
-    if (!after_.past.empty()) {
-      block.before = after_.past.front().reference;
-      block.before_last_step = after_.past.front().last_step;
+    if (!state_.history.empty()) {
+      block.previous = state_.history.front().reference;
+      block.previous_last_step = state_.history.front().last_step;
     }
-    std::vector<std::byte> bytes = encode_past(after_.dataset, block);
-    const std::uint64_t offset = find_room(bytes.size());
-    after_.past.insert(after_.past.begin(),
-                       {past_reference(after_.dataset, after_.generation, offset, bytes),
-                        block.steps.front().step, block.steps.back().step});
+    std::vector<std::byte> bytes = encode_history_block(state_.dataset, block);
+    const std::uint64_t offset = allocate(bytes.size());
+    state_.history.insert(state_.history.begin(),
+                          {history_reference(state_.dataset, state_.generation, offset, bytes),
+                           block.steps.front().step, block.steps.back().step});
     writes_.push_back({offset, std::move(bytes)});
   }
 
-  Slot put_table() {
-    Slot slot = {.dataset = after_.dataset,
-                 .generation = after_.generation,
-                 .first_step = after_.first_step,
-                 .steps = after_.table.size(),
-                 .wall_ns = wall_ns_};
-    std::vector<std::byte> bytes = encode_steps(after_.table);
-    const std::uint64_t seed = generation_seed(kTableMagic, after_.dataset, after_.generation);
+  CommitSlot put_table() {
+    CommitSlot slot = {.dataset = state_.dataset,
+                       .generation = state_.generation,
+                       .first_step = state_.first_step,
+                       .steps = state_.table.size(),
+                       .wall_ns = wall_ns_};
+    std::vector<std::byte> bytes = encode_steps(state_.table);
+    const std::uint64_t seed = generation_seed(kTableMagic, state_.dataset, state_.generation);
     slot.table = {0, bytes.size(), metadata_checksum(seed, bytes)};
-    if (bytes.size() <= kSlotTableBytesMax) {
-      slot.table_here = std::move(bytes);
-      after_.table_place = {};
+    if (bytes.size() <= kInlineTableBytesMax) {
+      slot.inline_table = std::move(bytes);
+      state_.table_range = {};
       return slot;
     }
-    slot.table.offset = find_room(bytes.size());
-    after_.table_place = {slot.table.offset, bytes.size()};
+    slot.table.offset = allocate(bytes.size());
+    state_.table_range = {slot.table.offset, bytes.size()};
     writes_.push_back({slot.table.offset, std::move(bytes)});
     return slot;
   }
 
-  void put_slot(Slot slot) {
-    if (!after_.past.empty()) slot.past = after_.past.front().reference;
+  void put_slot(CommitSlot slot) {
+    if (!state_.history.empty()) slot.history = state_.history.front().reference;
     writes_.push_back({slot.generation % 2 * kPageBytes, bytes_of_page(encode_slot(slot))});
   }
 
   const std::uint64_t wall_ns_;
-  CommitsState after_;
-  std::vector<ByteRange> taken_;
+  CommitsState state_;
+  std::vector<ByteRange> used_ranges_;
   std::vector<CommitWrite> writes_;
 };
 
-tl::unexpected<Error> refused(const std::string& operation, const std::string& cause) {
+tl::unexpected<Error> invalid_argument_error(const std::string& operation,
+                                             const std::string& cause) {
   return failure({.kind = ErrorClass::kInvalidArgument, .operation = operation, .cause = cause});
 }
 
 std::optional<std::uint64_t> last_step(const CommitsState& state) {
   if (!state.table.empty()) return state.table.back().step;
-  if (!state.past.empty()) return state.past.front().last_step;
+  if (!state.history.empty()) return state.history.front().last_step;
   return std::nullopt;
 }
 
-bool files_rise(std::span<const FileEntry> files) {
+bool is_ascending(std::span<const FileEntry> files) {
   return std::ranges::adjacent_find(files, std::greater_equal(), &FileEntry::file) == files.end();
 }
 
 }  // namespace
 
-CommitPlan plan_new(const DatasetId& dataset, std::uint64_t wall_ns) {
-  Slot slot = {.dataset = dataset, .wall_ns = wall_ns};
+CommitPlan plan_create(const DatasetId& dataset, std::uint64_t wall_ns) {
+  CommitSlot slot = {.dataset = dataset, .wall_ns = wall_ns};
   slot.table.checksum = metadata_checksum(generation_seed(kTableMagic, dataset, 0), {});
-  CommitPlan plan = {.after = {.dataset = dataset}};
+  CommitPlan plan = {.new_state = {.dataset = dataset}};
   plan.writes.push_back({0, bytes_of_page(encode_slot(slot))});
   plan.writes.push_back({kPageBytes, std::vector<std::byte>(kPageBytes)});
   return plan;
 }
 
-Result<CommitPlan> plan_publish(const CommitsState& state,
-                                const StepEntry& step,
-                                std::uint64_t wall_ns) {
+Result<CommitPlan> plan_commit(const CommitsState& state,
+                               const StepEntry& step,
+                               std::uint64_t wall_ns) {
   const std::string operation = "publish step " + std::to_string(step.step);
   if (step.step < state.first_step)
-    return refused(operation, "steps before " + std::to_string(state.first_step) + " were dropped");
+    return invalid_argument_error(
+        operation, "steps before " + std::to_string(state.first_step) + " were dropped");
   const auto last = last_step(state);
   if (last && step.step <= *last)
-    return refused(operation, "the last one is " + std::to_string(*last) + ": numbers must rise");
+    return invalid_argument_error(
+        operation, "the newest step is " + std::to_string(*last) + "; step numbers must rise");
   if (step.files.empty() || step.files.size() > kFilesMax)
-    return refused(operation, "it has " + std::to_string(step.files.size()) + " files");
-  if (!files_rise(step.files)) return refused(operation, "its files do not rise");
-  Planner planner(state, wall_ns);
-  planner.add(step);
+    return invalid_argument_error(operation,
+                                  "it has " + std::to_string(step.files.size()) + " files");
+  if (!is_ascending(step.files)) return invalid_argument_error(operation, "its files do not rise");
+  CommitPlanner planner(state, wall_ns);
+  planner.add_step(step);
   return planner.plan();
 }
 
@@ -173,18 +182,19 @@ Result<CommitPlan> plan_drop(const CommitsState& state,
                              std::uint64_t first_step,
                              std::uint64_t wall_ns) {
   if (first_step < state.first_step)
-    return refused("drop steps before " + std::to_string(first_step),
-                   "those before " + std::to_string(state.first_step) + " were dropped already");
-  Planner planner(state, wall_ns);
+    return invalid_argument_error(
+        "drop steps before " + std::to_string(first_step),
+        "steps before " + std::to_string(state.first_step) + " are dropped already");
+  CommitPlanner planner(state, wall_ns);
   planner.drop_before(first_step);
   return planner.plan();
 }
 
-CommitPlan plan_anew(const CommitsState& known,
-                     std::span<const StepEntry> steps,
-                     std::uint64_t wall_ns) {
-  Planner planner(known, wall_ns);
-  planner.set(steps);
+CommitPlan plan_rebuild(const CommitsState& state,
+                        std::span<const StepEntry> steps,
+                        std::uint64_t wall_ns) {
+  CommitPlanner planner(state, wall_ns);
+  planner.set_steps(steps);
   return planner.plan();
 }
 

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Generations as they are planned, written and read back: whatever of a new one is missing or
-// wrong, the one before is in force.
+// Generations as planned, written and read back: if anything of a new one is missing or wrong, the
+// preceding one is valid.
 #include "format/commits.hpp"
 
 #include <atomic>
@@ -12,7 +12,7 @@
 
 #include "base/testing.hpp"
 #include "format/checksum.hpp"
-#include "format/commits_file.hpp"
+#include "format/load_commits.hpp"
 #include "format/step_table.hpp"
 #include "storage/memory_file.hpp"
 
@@ -21,7 +21,7 @@ namespace {
 
 constexpr DatasetId kCommittedDataset = {std::byte{9}, std::byte{8}};
 
-StepEntry entry(std::uint64_t step, std::uint32_t files = 1) {
+StepEntry make_entry(std::uint64_t step, std::uint32_t files = 1) {
   StepEntry entry = {.step = step,
                      .group = step,
                      .wall_ns = 5,
@@ -34,23 +34,23 @@ StepEntry entry(std::uint64_t step, std::uint32_t files = 1) {
   return entry;
 }
 
-/// `commits` in memory, with the generation that whoever writes it believes in.
-class Commits {
+/// `commits` in memory, with the generation that its writer assumes.
+class CommitsFile {
  public:
-  Commits() : file_("run.fb/commits", {}) { write(plan_new(kCommittedDataset, 1)); }
+  CommitsFile() : file_("run.fb/commits", {}) { write(plan_create(kCommittedDataset, 1)); }
 
   void write(const CommitPlan& plan) {
     for (const CommitWrite& write : plan.writes)
       ASSERT_TRUE(file_.write_at(write.bytes, write.offset));
-    state_ = plan.after;
+    state_ = plan.new_state;
   }
-  void publish(const StepEntry& step) { write(plan_publish(state_, step, 2).value()); }
+  void commit(const StepEntry& step) { write(plan_commit(state_, step, 2).value()); }
   void drop_before(std::uint64_t step) { write(plan_drop(state_, step, 2).value()); }
 
   std::vector<std::byte> bytes() {
-    std::vector<std::byte> all(file_.size().value());
-    EXPECT_TRUE(file_.read_at(all, 0));
-    return all;
+    std::vector<std::byte> content(file_.size().value());
+    EXPECT_TRUE(file_.read_at(content, 0));
+    return content;
   }
   void flip(std::uint64_t bit) {
     std::byte byte{};
@@ -67,58 +67,58 @@ class Commits {
   CommitsState state_;
 };
 
-std::vector<std::uint64_t> numbers(std::span<const StepEntry> steps) {
+std::vector<std::uint64_t> step_numbers(std::span<const StepEntry> steps) {
   std::vector<std::uint64_t> result;
   for (const StepEntry& step : steps)
     result.push_back(step.step);
   return result;
 }
 
-TEST(Commits, of_a_new_dataset_have_no_steps_and_no_damage) {
-  Commits commits;
+TEST(CommitsFile, new_dataset_has_no_steps_and_no_damage) {
+  CommitsFile commits;
   const auto loaded = commits.load();
   ASSERT_TRUE(loaded) << loaded.error().message();
   EXPECT_EQ(loaded->state, commits.state());
   EXPECT_TRUE(loaded->steps.empty());
-  EXPECT_TRUE(loaded->damages.empty());
+  EXPECT_TRUE(loaded->errors.empty());
 }
 
-TEST(Commits, are_read_as_they_were_planned_with_any_number_of_files) {
+TEST(CommitsFile, generations_are_read_as_planned_with_any_number_of_files) {
   const std::uint64_t seed = std::random_device()();
   SCOPED_TRACE(seed);
   std::mt19937_64 random(seed);
-  Commits commits;
-  std::vector<StepEntry> all;
+  CommitsFile commits;
+  std::vector<StepEntry> entries;
   std::uint64_t step = 0;
   for (int i = 0; i < 700; ++i) {
     step += 1 + random() % 3;
-    all.push_back(entry(step, static_cast<std::uint32_t>(1 + random() % 60)));
-    commits.publish(all.back());
+    entries.push_back(make_entry(step, static_cast<std::uint32_t>(1 + random() % 60)));
+    commits.commit(entries.back());
     if (i % 50 == 0) {
-      const std::uint64_t first = all[random() % all.size() / 2].step + 1;
+      const std::uint64_t first = entries[random() % entries.size() / 2].step + 1;
       if (first >= commits.state().first_step) commits.drop_before(first);
     }
-    std::erase_if(all, [&](const StepEntry& e) { return e.step < commits.state().first_step; });
+    std::erase_if(entries, [&](const StepEntry& e) { return e.step < commits.state().first_step; });
     const auto loaded = commits.load();
     ASSERT_TRUE(loaded) << loaded.error().message();
     ASSERT_EQ(loaded->state, commits.state());
-    ASSERT_EQ(loaded->steps, all);
-    ASSERT_TRUE(loaded->damages.empty()) << loaded->damages[0].message();
+    ASSERT_EQ(loaded->steps, entries);
+    ASSERT_TRUE(loaded->errors.empty()) << loaded->errors[0].message();
     ASSERT_LE(loaded->state.table.size(), kTableStepsMax);
   }
-  // Room is used again: three tables and the past that is alive, not seven hundred tables.
+  // Space is reused: three tables and the live past blocks, not seven hundred tables.
   EXPECT_LT(commits.bytes().size(), 8U << 20U);
 }
 
-TEST(Commits, stay_at_the_generation_before_whatever_part_of_a_new_one_was_written) {
+TEST(CommitsFile, partly_written_generation_leaves_the_preceding_one_valid) {
   const std::uint64_t seed = std::random_device()();
   SCOPED_TRACE(seed);
   std::mt19937_64 random(seed);
-  Commits commits;
+  CommitsFile commits;
   for (std::uint64_t step = 1; step <= 600; ++step) {
-    const auto plan = plan_publish(commits.state(), entry(step, 4), 3).value();
+    const auto plan = plan_commit(commits.state(), make_entry(step, 4), 3).value();
     const std::vector<std::byte> before = commits.bytes();
-    // Each page of the new generation reaches the disk, or does not.
+    // Each page of the new generation reaches the disk or is lost.
     storage::MemoryFile torn("run.fb/commits", before);
     std::uint64_t lost = 0;
     for (const CommitWrite& write : plan.writes) {
@@ -133,9 +133,9 @@ TEST(Commits, stay_at_the_generation_before_whatever_part_of_a_new_one_was_writt
     }
     const auto loaded = load_commits(torn);
     ASSERT_TRUE(loaded) << loaded.error().message();
-    // Zeros that were zeros before may be lost without a trace.
-    if (loaded->state.generation == plan.after.generation) {
-      EXPECT_EQ(loaded->state, plan.after);
+    // Lost zeros that replace zeros have no effect.
+    if (loaded->state.generation == plan.new_state.generation) {
+      EXPECT_EQ(loaded->state, plan.new_state);
     } else {
       EXPECT_EQ(loaded->state, commits.state());
       EXPECT_GT(lost, 0U);
@@ -144,25 +144,25 @@ TEST(Commits, stay_at_the_generation_before_whatever_part_of_a_new_one_was_writt
   }
 }
 
-TEST(Commits, tell_every_flipped_bit_of_a_slot_and_take_the_other) {
-  Commits commits;
+TEST(CommitsFile, flipped_bit_of_a_slot_is_reported_and_the_other_used) {
+  CommitsFile commits;
   for (std::uint64_t step = 1; step <= 3; ++step)
-    commits.publish(entry(step, 2));
+    commits.commit(make_entry(step, 2));
   for (std::uint64_t bit = 0; bit < kSlotsBytes * 8; bit += 7) {
     commits.flip(bit);
     const auto loaded = commits.load();
     ASSERT_TRUE(loaded) << loaded.error().message();
-    ASSERT_EQ(loaded->damages.size(), 1U) << "bit " << bit;
+    ASSERT_EQ(loaded->errors.size(), 1U) << "bit " << bit;
     const bool is_newest = bit / 8 / kPageBytes == 1;
     EXPECT_EQ(loaded->steps.size(), is_newest ? 2U : 3U);
-    EXPECT_TRUE(mentions(loaded->damages[0], is_newest ? "slot 1" : "slot 0"));
+    EXPECT_TRUE(message_contains(loaded->errors[0], is_newest ? "slot 1" : "slot 0"));
     commits.flip(bit);
   }
 }
 
-TEST(Commits, without_any_slot_are_damage) {
-  Commits commits;
-  commits.publish(entry(1));
+TEST(CommitsFile, no_valid_slot_is_damage) {
+  CommitsFile commits;
+  commits.commit(make_entry(1));
   commits.flip(100);
   commits.flip(kPageBytes * 8 + 100);
   EXPECT_EQ(error_class(commits.load()), ErrorClass::kDamage);
@@ -170,40 +170,40 @@ TEST(Commits, without_any_slot_are_damage) {
   EXPECT_EQ(error_class(load_commits(empty)), ErrorClass::kDamage);
 }
 
-TEST(Commits, with_a_damaged_table_behind_the_slots_are_those_of_the_generation_before) {
-  Commits commits;
+TEST(CommitsFile, damaged_table_makes_the_preceding_generation_valid) {
+  CommitsFile commits;
   for (std::uint64_t step = 1; step <= 5; ++step)
-    commits.publish(entry(step, 200));
-  ASSERT_FALSE(commits.state().table_place.empty());
-  commits.flip((commits.state().table_place.offset + 77) * 8);
+    commits.commit(make_entry(step, 200));
+  ASSERT_FALSE(commits.state().table_range.empty());
+  commits.flip((commits.state().table_range.offset + 77) * 8);
   const auto loaded = commits.load();
   ASSERT_TRUE(loaded) << loaded.error().message();
-  EXPECT_EQ(numbers(loaded->steps), (std::vector<std::uint64_t>{1, 2, 3, 4}));
-  ASSERT_EQ(loaded->damages.size(), 1U);
-  EXPECT_EQ(loaded->damages[0].offset_bytes(), commits.state().table_place.offset);
+  EXPECT_EQ(step_numbers(loaded->steps), (std::vector<std::uint64_t>{1, 2, 3, 4}));
+  ASSERT_EQ(loaded->errors.size(), 1U);
+  EXPECT_EQ(loaded->errors[0].offset_bytes(), commits.state().table_range.offset);
 }
 
-TEST(Commits, with_a_damaged_past_still_have_the_newest_steps) {
-  Commits commits;
+TEST(CommitsFile, damaged_past_block_leaves_the_newest_steps) {
+  CommitsFile commits;
   for (std::uint64_t step = 1; step <= 700; ++step)
-    commits.publish(entry(step));
-  ASSERT_GE(commits.state().past.size(), 2U);
-  const PastPlace newest = commits.state().past.front();
+    commits.commit(make_entry(step));
+  ASSERT_GE(commits.state().history.size(), 2U);
+  const HistoryBlockRef newest = commits.state().history.front();
   commits.flip((newest.reference.offset + 500) * 8);
   const auto loaded = commits.load();
   ASSERT_TRUE(loaded) << loaded.error().message();
   EXPECT_EQ(loaded->steps.back().step, 700U);
   EXPECT_EQ(loaded->steps.front().step, newest.last_step + 1);
-  ASSERT_FALSE(loaded->damages.empty());
-  EXPECT_TRUE(mentions(loaded->damages[0], "past block"));
+  ASSERT_FALSE(loaded->errors.empty());
+  EXPECT_TRUE(message_contains(loaded->errors[0], "past block"));
 }
 
-TEST(Commits, are_read_while_somebody_publishes) {
-  Commits commits;
+TEST(CommitsFile, can_be_read_during_publication) {
+  CommitsFile commits;
   std::atomic<std::uint64_t> published = 0;
   std::jthread writer([&] {
     for (std::uint64_t step = 1; step <= 400; ++step) {
-      commits.publish(entry(step, 150));
+      commits.commit(make_entry(step, 150));
       published = step;
     }
   });
@@ -211,15 +211,15 @@ TEST(Commits, are_read_while_somebody_publishes) {
     const std::uint64_t before = published;
     const auto loaded = commits.load();
     ASSERT_TRUE(loaded) << loaded.error().message();
-    EXPECT_TRUE(loaded->damages.empty()) << loaded->damages[0].message();
+    EXPECT_TRUE(loaded->errors.empty()) << loaded->errors[0].message();
     EXPECT_EQ(loaded->steps.size(), loaded->steps.empty() ? 0 : loaded->steps.back().step);
     EXPECT_GE(loaded->steps.size(), before);
   }
 }
 
-TEST(Commits, of_a_newer_version_are_unsupported) {
-  Commits commits;
-  commits.publish(entry(1));
+TEST(CommitsFile, newer_major_version_is_unsupported) {
+  CommitsFile commits;
+  commits.commit(make_entry(1));
   std::vector<std::byte> bytes = commits.bytes();
   bytes[8] = std::byte{2};
   const auto page = std::span(bytes).first(kPageBytes);
@@ -232,38 +232,38 @@ TEST(Commits, of_a_newer_version_are_unsupported) {
   EXPECT_EQ(error_class(load_commits(file)), ErrorClass::kUnsupported);
 }
 
-TEST(Commits, refuse_steps_that_do_not_rise_or_were_dropped) {
-  Commits commits;
-  commits.publish(entry(5));
-  EXPECT_FALSE(plan_publish(commits.state(), entry(5), 1));
-  EXPECT_FALSE(plan_publish(commits.state(), entry(6, 0), 1));
-  StepEntry twice = entry(6, 2);
+TEST(CommitsFile, steps_that_do_not_rise_or_were_dropped_are_refused) {
+  CommitsFile commits;
+  commits.commit(make_entry(5));
+  EXPECT_FALSE(plan_commit(commits.state(), make_entry(5), 1));
+  EXPECT_FALSE(plan_commit(commits.state(), make_entry(6, 0), 1));
+  StepEntry twice = make_entry(6, 2);
   twice.files[1].file = 0;
-  EXPECT_FALSE(plan_publish(commits.state(), twice, 1));
+  EXPECT_FALSE(plan_commit(commits.state(), twice, 1));
   commits.drop_before(10);
-  EXPECT_FALSE(plan_publish(commits.state(), entry(9), 1));
+  EXPECT_FALSE(plan_commit(commits.state(), make_entry(9), 1));
   EXPECT_FALSE(plan_drop(commits.state(), 9, 1));
-  commits.publish(entry(10));
-  EXPECT_EQ(numbers(commits.load()->steps), (std::vector<std::uint64_t>{10}));
+  commits.commit(make_entry(10));
+  EXPECT_EQ(step_numbers(commits.load()->steps), (std::vector<std::uint64_t>{10}));
 }
 
-TEST(Commits, that_are_made_anew_have_both_slots_and_all_steps) {
-  Commits commits;
+TEST(CommitsFile, rebuilt_file_has_both_slots_and_all_steps) {
+  CommitsFile commits;
   std::vector<StepEntry> steps;
   for (std::uint64_t step = 1; step <= 1000; ++step)
-    steps.push_back(entry(step * 2, 3));
-  commits.write(plan_anew(commits.state(), steps, 1));
+    steps.push_back(make_entry(step * 2, 3));
+  commits.write(plan_rebuild(commits.state(), steps, 1));
   commits.write(plan_drop(commits.state(), 0, 1).value());
   const auto loaded = commits.load();
   ASSERT_TRUE(loaded) << loaded.error().message();
   EXPECT_EQ(loaded->steps, steps);
-  EXPECT_TRUE(loaded->damages.empty());
+  EXPECT_TRUE(loaded->errors.empty());
 }
 
-TEST(StepTable, is_read_as_it_was_written_and_refused_when_cut) {
-  const std::vector<StepEntry> steps = {entry(1, 1), entry(5, 3), entry(9, 2)};
+TEST(StepTable, is_read_back_equal_and_refused_when_truncated) {
+  const std::vector<StepEntry> steps = {make_entry(1, 1), make_entry(5, 3), make_entry(9, 2)};
   const std::vector<std::byte> bytes = encode_steps(steps);
-  EXPECT_EQ(bytes.size(), steps_bytes(steps));
+  EXPECT_EQ(bytes.size(), step_table_bytes(steps));
   EXPECT_EQ(decode_steps(bytes, 3, "c", 0).value(), steps);
   EXPECT_FALSE(decode_steps(bytes, 2, "c", 0));
   EXPECT_FALSE(decode_steps(bytes, 4, "c", 0));

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// Blocks of the left step are held in batches, and each block of the right step that one of a batch
-// meets is read once for all of it. Otherwise rows against columns would read each column for each
-// row.
+// Blocks of the left step are held in batches. Each block of the right step that overlaps a batch
+// is read once for the whole batch. Otherwise a comparison of rows with columns would read each
+// column for each row.
 #include <algorithm>
 #include <tuple>
 
@@ -11,8 +11,8 @@
 namespace forebay::format {
 namespace {
 
-/// What two boxes share; nothing in some dimension if they share no element.
-Box shared_box(const Box& a, const Box& b) {
+/// The intersection of two boxes; its count is 0 in some dimension if they share no element.
+Box intersection(const Box& a, const Box& b) {
   Box shared = a;
   for (std::size_t d = 0; d < a.start.size(); ++d) {
     const ByteRange range = forebay::intersect({a.start[d], a.count[d]}, {b.start[d], b.count[d]});
@@ -22,22 +22,22 @@ Box shared_box(const Box& a, const Box& b) {
   return shared;
 }
 
-std::uint64_t elements_of(const Box& box) noexcept {
+std::uint64_t element_count(const Box& box) noexcept {
   std::uint64_t elements = 1;
   for (const std::uint64_t count : box.count)
     elements *= count;
   return elements;
 }
 
-/// Where an element of the array lies in a block that has it, in elements.
-std::uint64_t place_in(const Box& block, std::span<const std::uint64_t> element) noexcept {
-  std::uint64_t place = 0;
+/// Position of an element of the array in a block that contains it, in elements.
+std::uint64_t linear_index(const Box& block, std::span<const std::uint64_t> element) noexcept {
+  std::uint64_t location = 0;
   for (std::size_t d = 0; d < element.size(); ++d)
-    place = place * block.count[d] + element[d] - block.start[d];
-  return place;
+    location = location * block.count[d] + element[d] - block.start[d];
+  return location;
 }
 
-/// Goes to the first element of the next row of the box; false behind the last one.
+/// Moves to the first element of the next row of the box; false behind the last one.
 bool next_row(const Box& box, std::vector<std::uint64_t>& element) noexcept {
   for (std::size_t d = element.size() - 1; d-- > 0;) {
     if (++element[d] < box.start[d] + box.count[d]) return true;
@@ -46,42 +46,44 @@ bool next_row(const Box& box, std::vector<std::uint64_t>& element) noexcept {
   return false;
 }
 
-Box box_of(const StepCatalog& step, const BlockPlace& place) {
-  return step.index(place).box(place.field, place.number);
+Box box_of(const StepCatalog& step, const BlockLocation& location) {
+  return step.index(location).box(location.field, location.number);
 }
 
-/// A left block of the batch. Those that nobody on the right meets are there without bytes, so that
-/// differences are added in the order of blocks.
-struct Held {
+/// A left block of the batch. Blocks without counterpart on the right are kept without bytes, so
+/// that differences are added in the order of blocks.
+struct LeftBlock {
   Box box;
   std::vector<std::byte> bytes;
   BlockDifference difference;
   std::uint64_t compared = 0;  ///< elements that the right step has, too
 };
 
-/// A block of the right step has elements of one that is held.
-struct Meeting {
-  BlockPlace right;
-  std::size_t held = 0;
+/// A block of the right step that shares elements with a held left block.
+struct BlockOverlap {
+  BlockLocation right;
+  std::size_t left_index = 0;
 };
 
-/// What a block takes in memory while it is held: small ones more than their bytes.
-std::uint64_t held_bytes(const Box& box, std::uint64_t bytes, std::size_t meetings) noexcept {
-  return sizeof(Held) + 2 * box.start.size() * sizeof(std::uint64_t) + bytes +
-         meetings * sizeof(Meeting);
+/// Memory of a held block: for a small one more than its bytes.
+std::uint64_t batch_entry_bytes(const Box& box,
+                                std::uint64_t bytes,
+                                std::size_t overlaps) noexcept {
+  return sizeof(LeftBlock) + 2 * box.start.size() * sizeof(std::uint64_t) + bytes +
+         overlaps * sizeof(BlockOverlap);
 }
 
 class ArrayDiff {
  public:
-  ArrayDiff(Comparison& whole, const FieldDefinition& definition)
-      : whole_(whole), definition_(definition) {
+  ArrayDiff(Comparison& comparison, const FieldDefinition& definition)
+      : comparison_(comparison), definition_(definition) {
     result_.name = definition.name;
   }
 
   Result<FieldDifference> run() {
-    for (const BlockPlace& place : whole_.left.blocks(definition_.name)) {
-      ++whole_.report.blocks_compared;
-      if (const Status done = take(place); !done) return tl::unexpected(done.error());
+    for (const BlockLocation& location : comparison_.left.blocks(definition_.name)) {
+      ++comparison_.report.blocks_compared;
+      if (const Status done = add_block(location); !done) return tl::unexpected(done.error());
     }
     if (const Status done = compare_batch(); !done) return tl::unexpected(done.error());
     find_only_right();
@@ -89,146 +91,160 @@ class ArrayDiff {
   }
 
  private:
-  Status take(const BlockPlace& place);
-  bool is_same(const BlockPlace& place, const BlockPlace& other) const;
-  Status make_room(std::uint64_t bytes);
-  Status hold(const BlockPlace& place, Box box, std::span<const BlockPlace> others);
+  Status add_block(const BlockLocation& location);
+  bool has_equal_block(const BlockLocation& location, const BlockLocation& other) const;
+  Status reserve_batch(std::uint64_t bytes);
+  Status add_to_batch(const BlockLocation& location,
+                      Box box,
+                      std::span<const BlockLocation> others);
   Status compare_batch();
-  Status compare_with(const BlockPlace& right, std::span<const Meeting> meetings);
-  void compare_shared(Held& held, const Box& other, std::span<const std::byte> others);
-  Status finish(Held& held);
+  Status compare_right_block(const BlockLocation& right, std::span<const BlockOverlap> overlaps);
+  void compare_intersection(LeftBlock& left_block,
+                            const Box& other,
+                            std::span<const std::byte> others);
+  Status finish_block(LeftBlock& left_block);
   void find_only_right();
-  std::uint64_t element_bytes() const noexcept { return bytes_of(definition_.type); }
+  std::uint64_t element_bytes() const noexcept { return element_size(definition_.type); }
 
-  Comparison& whole_;
+  Comparison& comparison_;
   const FieldDefinition& definition_;
   BlockReader left_reader_;
   BlockReader right_reader_;
-  std::vector<Held> batch_;
-  std::vector<Meeting> meetings_;
+  std::vector<LeftBlock> batch_;
+  std::vector<BlockOverlap> overlaps_;
   std::uint64_t batch_bytes_ = 0;
   FieldDifference result_;
 };
 
-Status ArrayDiff::take(const BlockPlace& place) {
-  Box box = box_of(whole_.left, place);
-  const auto others = whole_.right.intersecting(definition_.name, box);
+Status ArrayDiff::add_block(const BlockLocation& location) {
+  Box box = box_of(comparison_.left, location);
+  const auto others = comparison_.right.find_blocks(definition_.name, box);
   if (!others) return tl::unexpected(others.error());
-  if (others->size() == 1 && is_same(place, others->front())) {
-    ++whole_.report.blocks_by_checksum;
-    return whole_.advance(whole_.left.block(place).raw_bytes);
+  if (others->size() == 1 && has_equal_block(location, others->front())) {
+    ++comparison_.report.blocks_matched_by_checksum;
+    return comparison_.advance(comparison_.left.block(location).raw_bytes);
   }
-  return hold(place, std::move(box), *others);
+  return add_to_batch(location, std::move(box), *others);
 }
 
-bool ArrayDiff::is_same(const BlockPlace& place, const BlockPlace& other) const {
-  return box_of(whole_.left, place) == box_of(whole_.right, other) &&
-         whole_.have_same_checksum(place, other);
+bool ArrayDiff::has_equal_block(const BlockLocation& location, const BlockLocation& other) const {
+  return box_of(comparison_.left, location) == box_of(comparison_.right, other) &&
+         comparison_.has_equal_checksum(location, other);
 }
 
-Status ArrayDiff::make_room(std::uint64_t bytes) {
-  const bool is_full = batch_bytes_ + bytes > whole_.options.batch_bytes;
+Status ArrayDiff::reserve_batch(std::uint64_t bytes) {
+  const bool is_full = batch_bytes_ + bytes > comparison_.options.batch_bytes;
   Status done = is_full && !batch_.empty() ? compare_batch() : Status{};
   batch_bytes_ += bytes;
   return done;
 }
 
-Status ArrayDiff::hold(const BlockPlace& place, Box box, std::span<const BlockPlace> others) {
-  const Block block = whole_.left.block(place);
-  const bool is_met = !others.empty();
-  const std::uint64_t bytes = is_met ? block.raw_bytes : 0;
-  if (Status done = make_room(held_bytes(box, bytes, others.size())); !done) return done;
-  Held held = {.box = std::move(box), .bytes = {}, .difference = {.key = block.key}};
-  if (is_met) {
-    auto read = left_reader_.read(whole_.left, place);
+Status ArrayDiff::add_to_batch(const BlockLocation& location,
+                               Box box,
+                               std::span<const BlockLocation> others) {
+  const Block block = comparison_.left.block(location);
+  const bool has_overlaps = !others.empty();
+  const std::uint64_t bytes = has_overlaps ? block.raw_bytes : 0;
+  if (Status done = reserve_batch(batch_entry_bytes(box, bytes, others.size())); !done) return done;
+  LeftBlock left_block = {.box = std::move(box), .bytes = {}, .difference = {.key = block.key}};
+  if (has_overlaps) {
+    auto read = left_reader_.read(comparison_.left, location);
     if (!read) return tl::unexpected(read.error());
-    ++whole_.report.blocks_read;
-    held.bytes = std::move(*read);
+    ++comparison_.report.blocks_read;
+    left_block.bytes = std::move(*read);
   }
-  for (const BlockPlace& other : others)
-    meetings_.push_back({other, batch_.size()});
-  batch_.push_back(std::move(held));
-  return whole_.advance(0);
+  for (const BlockLocation& other : others)
+    overlaps_.push_back({other, batch_.size()});
+  batch_.push_back(std::move(left_block));
+  return comparison_.advance(0);
 }
 
 Status ArrayDiff::compare_batch() {
-  std::ranges::sort(meetings_, {}, [](const Meeting& meeting) {
-    return std::tuple(meeting.right.file, meeting.right.number, meeting.held);
+  std::ranges::sort(overlaps_, {}, [](const BlockOverlap& overlap) {
+    return std::tuple(overlap.right.file, overlap.right.number, overlap.left_index);
   });
-  for (auto first = meetings_.begin(); first != meetings_.end();) {
-    const BlockPlace right = first->right;
-    const auto last = std::find_if(first, meetings_.end(),
-                                   [&](const Meeting& meeting) { return meeting.right != right; });
-    if (Status done = compare_with(right, {first, last}); !done) return done;
+  for (auto first = overlaps_.begin(); first != overlaps_.end();) {
+    const BlockLocation right = first->right;
+    const auto last = std::find_if(first, overlaps_.end(), [&](const BlockOverlap& overlap) {
+      return overlap.right != right;
+    });
+    if (Status done = compare_right_block(right, {first, last}); !done) return done;
     first = last;
   }
-  for (Held& held : batch_)
-    if (Status done = finish(held); !done) return done;
-  meetings_.clear();
+  for (LeftBlock& left_block : batch_)
+    if (Status done = finish_block(left_block); !done) return done;
+  overlaps_.clear();
   batch_.clear();
   batch_bytes_ = 0;
   return {};
 }
 
-Status ArrayDiff::compare_with(const BlockPlace& right, std::span<const Meeting> meetings) {
-  const auto others = right_reader_.read(whole_.right, right);
+Status ArrayDiff::compare_right_block(const BlockLocation& right,
+                                      std::span<const BlockOverlap> overlaps) {
+  const auto others = right_reader_.read(comparison_.right, right);
   if (!others) return tl::unexpected(others.error());
-  ++whole_.report.blocks_read;
-  const Box other = box_of(whole_.right, right);
+  ++comparison_.report.blocks_read;
+  const Box other = box_of(comparison_.right, right);
   std::uint64_t compared = 0;
-  for (const Meeting& meeting : meetings) {
-    Held& held = batch_[meeting.held];
-    const std::uint64_t before = held.compared;
-    compare_shared(held, other, *others);
-    compared += held.compared - before;
+  for (const BlockOverlap& overlap : overlaps) {
+    LeftBlock& left_block = batch_[overlap.left_index];
+    const std::uint64_t before = left_block.compared;
+    compare_intersection(left_block, other, *others);
+    compared += left_block.compared - before;
   }
-  return whole_.advance(compared * element_bytes());
+  return comparison_.advance(compared * element_bytes());
 }
 
-void ArrayDiff::compare_shared(Held& held, const Box& other, std::span<const std::byte> others) {
-  const Box shared = shared_box(held.box, other);
+void ArrayDiff::compare_intersection(LeftBlock& left_block,
+                                     const Box& other,
+                                     std::span<const std::byte> others) {
+  const Box shared = intersection(left_block.box, other);
   const std::uint64_t row_bytes = shared.count.back() * element_bytes();
   std::vector<std::uint64_t> element = shared.start;
   do {
-    const std::uint64_t at = place_in(held.box, element);
-    const auto row = std::span(held.bytes).subspan(at * element_bytes(), row_bytes);
-    const auto others_row = others.subspan(place_in(other, element) * element_bytes(), row_bytes);
-    take_in(held.difference, compare(definition_.type, definition_.order, row, others_row), at);
+    const std::uint64_t at = linear_index(left_block.box, element);
+    const auto row = std::span(left_block.bytes).subspan(at * element_bytes(), row_bytes);
+    const auto others_row =
+        others.subspan(linear_index(other, element) * element_bytes(), row_bytes);
+    merge_difference(left_block.difference,
+                     compare_elements(definition_.type, definition_.order, row, others_row), at);
   } while (next_row(shared, element));
-  held.compared += elements_of(shared);
+  left_block.compared += element_count(shared);
 }
 
-/// No two blocks of a step share an element, so that a sum says whether one is on both sides.
-Status ArrayDiff::finish(Held& held) {
-  const std::uint64_t elements = elements_of(held.box);
-  BlockDifference& difference = held.difference;
-  if (held.compared == 0) {
+/// No two blocks of a step share an element, so the sum shows whether all elements are on both
+/// sides.
+Status ArrayDiff::finish_block(LeftBlock& left_block) {
+  const std::uint64_t elements = element_count(left_block.box);
+  BlockDifference& difference = left_block.difference;
+  if (left_block.compared == 0) {
     difference.kind = BlockDifference::Kind::kOnlyLeft;
-  } else if (difference.elements == 0 && held.compared < elements) {
+  } else if (difference.elements == 0 && left_block.compared < elements) {
     difference.kind = BlockDifference::Kind::kShape;
   }
-  const bool differs = difference.elements > 0 || held.compared < elements;
-  if (differs) whole_.add(difference, result_);
-  return whole_.advance((elements - held.compared) * element_bytes());
+  const bool differs = difference.elements > 0 || left_block.compared < elements;
+  if (differs) comparison_.add_difference(difference, result_);
+  return comparison_.advance((elements - left_block.compared) * element_bytes());
 }
 
 void ArrayDiff::find_only_right() {
-  for (const BlockPlace& place : whole_.right.blocks(definition_.name)) {
-    const Box box = box_of(whole_.right, place);
-    const auto others = whole_.left.intersecting(definition_.name, box);
+  for (const BlockLocation& location : comparison_.right.blocks(definition_.name)) {
+    const Box box = box_of(comparison_.right, location);
+    const auto others = comparison_.left.find_blocks(definition_.name, box);
     std::uint64_t on_both = 0;
-    for (const BlockPlace& other : others.value())
-      on_both += elements_of(shared_box(box, box_of(whole_.left, other)));
-    if (on_both == elements_of(box)) continue;
-    whole_.add({.kind = BlockDifference::Kind::kOnlyRight, .key = whole_.right.block(place).key},
-               result_);
+    for (const BlockLocation& other : others.value())
+      on_both += element_count(intersection(box, box_of(comparison_.left, other)));
+    if (on_both == element_count(box)) continue;
+    comparison_.add_difference(
+        {.kind = BlockDifference::Kind::kOnlyRight, .key = comparison_.right.block(location).key},
+        result_);
   }
 }
 
 }  // namespace
 
-Result<FieldDifference> compare_arrays(Comparison& whole, const FieldDefinition& definition) {
-  return ArrayDiff(whole, definition).run();
+Result<FieldDifference> compare_arrays(Comparison& comparison, const FieldDefinition& definition) {
+  return ArrayDiff(comparison, definition).run();
 }
 
 }  // namespace forebay::format

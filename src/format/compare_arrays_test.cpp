@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// diff() of global arrays that are cut into blocks in any way.
+// diff() of global arrays in any blocks.
 #include <cstring>
 #include <map>
 #include <random>
@@ -12,9 +12,10 @@
 namespace forebay::format {
 namespace {
 
-using CompareArrays = DatasetTest;
+using CompareArraysTest = DatasetTest;
 
-/// An array of 6 x 4 numbers, each its place, in blocks of so many rows and columns.
+/// An array of 6 x 4 numbers, each equal to its position, in blocks of this number of rows and
+/// columns.
 TestStep grid(std::uint64_t rows, std::uint64_t columns) {
   TestStep step = {.step = 1};
   for (std::uint64_t row = 0; row < 6; row += rows) {
@@ -38,15 +39,15 @@ TestStep grid(std::uint64_t rows, std::uint64_t columns) {
   return step;
 }
 
-TEST_F(CompareArrays, arrays_that_are_cut_differently_are_the_same) {
-  const auto left = written("a", grid(2, 4));
-  const auto right = written("b", grid(3, 2));
+TEST_F(CompareArraysTest, arrays_in_different_blocks_are_equal) {
+  const auto left = write_and_open("a", grid(2, 4));
+  const auto right = write_and_open("b", grid(3, 2));
   const auto report = diff(*left, *right);
   ASSERT_TRUE(report) << report.error().message();
   EXPECT_TRUE(report->fields.empty());
   TestStep changed = grid(3, 2);
   changed.blocks[3].raw[4] ^= std::byte{64};  // row 3, column 3: 15
-  const auto other = diff(*left, *written("c", changed));
+  const auto other = diff(*left, *write_and_open("c", changed));
   ASSERT_TRUE(other) << other.error().message();
   ASSERT_EQ(other->fields.size(), 1U);
   EXPECT_EQ(other->fields[0].absolute_max, 64);
@@ -54,19 +55,19 @@ TEST_F(CompareArrays, arrays_that_are_cut_differently_are_the_same) {
   EXPECT_EQ(other->fields[0].blocks[0].first_element, 7U);
   changed.blocks.pop_back();
   changed.blocks.pop_back();
-  const auto less = diff(*left, *written("d", changed));
+  const auto less = diff(*left, *write_and_open("d", changed));
   ASSERT_TRUE(less) << less.error().message();
-  EXPECT_EQ(less->fields[0].blocks_different, 2U);
+  EXPECT_EQ(less->fields[0].differing_blocks, 2U);
 }
 
-TEST_F(CompareArrays, of_several_differences_in_a_box_the_first_is_told) {
-  const auto left = written("a", grid(6, 4));
+TEST_F(CompareArraysTest, first_of_several_differences_in_a_box_is_reported) {
+  const auto left = write_and_open("a", grid(6, 4));
   TestStep changed = grid(6, 2);
   changed.blocks[0].raw[2 * 2 * 4] ^= std::byte{1};  // row 2, column 0
   changed.blocks[1].raw[0] ^= std::byte{1};          // row 0, column 2
   std::swap(changed.blocks[0], changed.blocks[1]);
   for (int order = 0; order < 2; ++order) {
-    const auto report = diff(*left, *written("b" + std::to_string(order), changed));
+    const auto report = diff(*left, *write_and_open("b" + std::to_string(order), changed));
     ASSERT_TRUE(report) << report.error().message();
     EXPECT_EQ(report->fields[0].blocks[0].elements, 2U);
     EXPECT_EQ(report->fields[0].blocks[0].first_element, 2U);
@@ -74,57 +75,57 @@ TEST_F(CompareArrays, of_several_differences_in_a_box_the_first_is_told) {
   }
 }
 
-// One of them would have hidden the other, and what the other had alone.
-TEST_F(CompareArrays, elements_that_two_blocks_of_a_side_have_are_damage) {
-  const auto left = written("a", grid(3, 4));
+// One block would have hidden the other, and the elements that only the other has.
+TEST_F(CompareArraysTest, overlapping_blocks_of_one_side_are_damage) {
+  const auto left = write_and_open("a", grid(3, 4));
   TestStep overlapping = grid(3, 2);
   TestBlock& block = overlapping.blocks[1];  // columns 1 and 2 of the upper rows, not 2 and 3
   block.start[1] = 1;
-  const auto right = written("b", overlapping);
+  const auto right = write_and_open("b", overlapping);
   for (const auto& report : {diff(*left, *right), diff(*right, *left), diff(*right, *right)}) {
     ASSERT_EQ(error_class(report), ErrorClass::kDamage);
     for (const char* text : {"compare", "block at element 0", "block at element 1"})
-      EXPECT_TRUE(mentions(report.error(), text)) << report.error().message();
+      EXPECT_TRUE(message_contains(report.error(), text)) << report.error().message();
   }
 }
 
-using Told = std::vector<
+using Reported = std::vector<
     std::tuple<BlockDifference::Kind, std::uint64_t, std::uint64_t, std::uint64_t, double>>;
 
-Told told_of(const DiffReport& report) {
-  Told told;
+Reported reported_differences(const DiffReport& report) {
+  Reported reported;
   for (const FieldDifference& field : report.fields)
     for (const BlockDifference& block : field.blocks)
-      told.emplace_back(block.kind, block.key, block.elements, block.first_element,
-                        block.absolute_max);
-  return told;
+      reported.emplace_back(block.kind, block.key, block.elements, block.first_element,
+                            block.absolute_max);
+  return reported;
 }
 
-TEST_F(CompareArrays, a_block_of_the_right_is_read_once_for_each_batch) {
+TEST_F(CompareArraysTest, right_block_is_read_once_per_batch) {
   TestStep columns = grid(6, 1);
   columns.blocks[2].raw[4 * 4] ^= std::byte{64};  // row 4, column 2
-  const auto left = written("a", grid(1, 4));
-  const auto right = written("b", columns);
-  const Told expected = {{BlockDifference::Kind::kValues, 16, 1, 2, 64}};
+  const auto left = write_and_open("a", grid(1, 4));
+  const auto right = write_and_open("b", columns);
+  const Reported expected = {{BlockDifference::Kind::kValues, 16, 1, 2, 64}};
   const auto at_once = diff(*left, *right);
   ASSERT_TRUE(at_once) << at_once.error().message();
-  EXPECT_EQ(told_of(*at_once), expected);
+  EXPECT_EQ(reported_differences(*at_once), expected);
   EXPECT_EQ(at_once->blocks_read, 6 + 4U);
   const auto singly = diff(*left, *right, {.batch_bytes = 1});
   ASSERT_TRUE(singly) << singly.error().message();
-  EXPECT_EQ(told_of(*singly), expected);
+  EXPECT_EQ(reported_differences(*singly), expected);
   EXPECT_EQ(singly->blocks_read, 6 + 6 * 4U);
   std::uint64_t batch_bytes = 1;
   auto report = singly;
   while (report->blocks_read != 6 + 2 * 4U && batch_bytes < 1_MiB)
     report = diff(*left, *right, {.batch_bytes = batch_bytes *= 2});
   EXPECT_EQ(report->blocks_read, 6 + 2 * 4U);
-  EXPECT_EQ(told_of(*report), expected);
+  EXPECT_EQ(reported_differences(*report), expected);
 }
 
-/// An array of 12 x 10 numbers in blocks of random sizes, of which some are not there.
+/// An array of 12 x 10 numbers in blocks of random sizes, some of which are missing.
 TestStep random_grid(std::mt19937_64& random) {
-  const Place shape = {12, 10};
+  const Coordinates shape = {12, 10};
   TestStep step = {.step = 1};
   std::vector<std::vector<std::uint64_t>> edges;
   for (const std::uint64_t extent : shape) {
@@ -157,7 +158,7 @@ TestStep random_grid(std::mt19937_64& random) {
   return step;
 }
 
-/// Each element that a step has, by its number.
+/// Each element of a step, by its number.
 std::map<std::uint64_t, std::int32_t> elements_of(const TestStep& step) {
   std::map<std::uint64_t, std::int32_t> elements;
   for (const TestBlock& block : step.blocks)
@@ -170,10 +171,10 @@ std::map<std::uint64_t, std::int32_t> elements_of(const TestStep& step) {
   return elements;
 }
 
-/// What is told of two steps, found by a look at each element.
-Told expected_of(const TestStep& left, const TestStep& right) {
+/// Expected differences of two steps, from a comparison of each element.
+Reported expected_differences(const TestStep& left, const TestStep& right) {
   using Kind = BlockDifference::Kind;
-  Told told;
+  Reported reported;
   for (const bool is_left : {true, false}) {
     const auto other = elements_of(is_left ? right : left);
     for (const TestBlock& block : is_left ? left.blocks : right.blocks) {
@@ -195,16 +196,17 @@ Told expected_of(const TestStep& left, const TestStep& right) {
         const Kind kind = on_both == 0          ? Kind::kOnlyLeft
                           : found.elements == 0 ? Kind::kShape
                                                 : Kind::kValues;
-        told.emplace_back(kind, found.key, found.elements, found.first_element, found.absolute_max);
+        reported.emplace_back(kind, found.key, found.elements, found.first_element,
+                              found.absolute_max);
       } else if (!is_left && !is_whole) {
-        told.emplace_back(Kind::kOnlyRight, found.key, 0, 0, 0);
+        reported.emplace_back(Kind::kOnlyRight, found.key, 0, 0, 0);
       }
     }
   }
-  return told;
+  return reported;
 }
 
-TEST_F(CompareArrays, of_arrays_in_any_blocks_agrees_with_a_look_at_each_element) {
+TEST_F(CompareArraysTest, arrays_in_any_blocks_agree_with_comparing_each_element) {
   std::mt19937_64 random(19);
   for (int round = 0; round < 60; ++round) {
     SCOPED_TRACE(round);
@@ -213,9 +215,10 @@ TEST_F(CompareArrays, of_arrays_in_any_blocks_agrees_with_a_look_at_each_element
     for (TestBlock& block : right.blocks)
       for (std::byte& byte : block.raw)
         if (random() % 50 == 0) byte ^= std::byte{2};
-    const auto one = written("a", left);
-    const auto other = written("b", right, {std::byte{static_cast<std::uint8_t>(round % 2)}});
-    const std::uint64_t all_bytes = one->entry().raw_bytes;
+    const auto one = write_and_open("a", left);
+    const auto other =
+        write_and_open("b", right, {std::byte{static_cast<std::uint8_t>(round % 2)}});
+    const std::uint64_t total_bytes = one->entry().raw_bytes;
     for (const std::uint64_t batch_bytes :
          {std::uint64_t{1}, std::uint64_t{700}, kDiffBatchBytes}) {
       ReadProgress last;
@@ -226,15 +229,15 @@ TEST_F(CompareArrays, of_arrays_in_any_blocks_agrees_with_a_look_at_each_element
       };
       const auto report = diff(*one, *other, {.progress = keep, .batch_bytes = batch_bytes});
       ASSERT_TRUE(report) << report.error().message();
-      ASSERT_EQ(told_of(*report), expected_of(left, right));
-      EXPECT_EQ(last.done_bytes, all_bytes);
+      ASSERT_EQ(reported_differences(*report), expected_differences(left, right));
+      EXPECT_EQ(last.done_bytes, total_bytes);
     }
   }
 }
 
-TEST_F(CompareArrays, of_arrays_can_be_cancelled_within_a_batch) {
-  const auto left = written("a", grid(1, 4));
-  const auto right = written("b", grid(6, 1));
+TEST_F(CompareArraysTest, diff_of_arrays_can_be_cancelled_within_a_batch) {
+  const auto left = write_and_open("a", grid(1, 4));
+  const auto right = write_and_open("b", grid(6, 1));
   for (int calls = 0;; ++calls) {
     int left_calls = calls;
     const auto report =

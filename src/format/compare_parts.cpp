@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Parts have numbers, so each has at most one counterpart: the two are read piece by piece.
+// Parts have numbers, so each has at most one counterpart: both are read piece by piece.
 #include "format/block_reader.hpp"
 #include "format/comparison.hpp"
 
@@ -8,16 +8,16 @@ namespace {
 
 class PartDiff {
  public:
-  PartDiff(Comparison& whole, const FieldDefinition& definition)
-      : whole_(whole), definition_(definition) {
+  PartDiff(Comparison& comparison, const FieldDefinition& definition)
+      : comparison_(comparison), definition_(definition) {
     result_.name = definition.name;
   }
 
   Result<FieldDifference> run() {
-    for (const BlockPlace& place : whole_.left.blocks(definition_.name)) {
-      ++whole_.report.blocks_compared;
-      Status done = compare_part(place);
-      if (done) done = whole_.advance(whole_.left.block(place).raw_bytes);
+    for (const BlockLocation& location : comparison_.left.blocks(definition_.name)) {
+      ++comparison_.report.blocks_compared;
+      Status done = compare_part(location);
+      if (done) done = comparison_.advance(comparison_.left.block(location).raw_bytes);
       if (!done) return tl::unexpected(done.error());
     }
     find_only_right();
@@ -25,11 +25,11 @@ class PartDiff {
   }
 
  private:
-  Status compare_part(const BlockPlace& place);
-  Status compare_pieces(const BlockPlace& left, const BlockPlace& right);
+  Status compare_part(const BlockLocation& location);
+  Status compare_pieces(const BlockLocation& left, const BlockLocation& right);
   void find_only_right();
 
-  Comparison& whole_;
+  Comparison& comparison_;
   const FieldDefinition& definition_;
   BlockReader left_reader_;
   BlockReader right_reader_;
@@ -38,56 +38,58 @@ class PartDiff {
   FieldDifference result_;
 };
 
-Status PartDiff::compare_part(const BlockPlace& place) {
-  const std::uint64_t part = whole_.left.block(place).key;
-  const auto other = whole_.right.find_part(definition_.name, part);
+Status PartDiff::compare_part(const BlockLocation& location) {
+  const std::uint64_t part = comparison_.left.block(location).key;
+  const auto other = comparison_.right.find_part(definition_.name, part);
   if (!other && other.error().kind() != ErrorClass::kNotFound) return tl::unexpected(other.error());
   if (!other) {
-    whole_.add({.kind = BlockDifference::Kind::kOnlyLeft, .key = part}, result_);
+    comparison_.add_difference({.kind = BlockDifference::Kind::kOnlyLeft, .key = part}, result_);
     return {};
   }
-  if (whole_.left.index(place).shape(place.field, place.number) !=
-      whole_.right.index(*other).shape(other->field, other->number)) {
-    whole_.add({.kind = BlockDifference::Kind::kShape, .key = part}, result_);
+  if (comparison_.left.index(location).shape(location.field, location.number) !=
+      comparison_.right.index(*other).shape(other->field, other->number)) {
+    comparison_.add_difference({.kind = BlockDifference::Kind::kShape, .key = part}, result_);
     return {};
   }
-  if (whole_.have_same_checksum(place, *other)) {
-    ++whole_.report.blocks_by_checksum;
+  if (comparison_.has_equal_checksum(location, *other)) {
+    ++comparison_.report.blocks_matched_by_checksum;
     return {};
   }
-  return compare_pieces(place, *other);
+  return compare_pieces(location, *other);
 }
 
-Status PartDiff::compare_pieces(const BlockPlace& left, const BlockPlace& right) {
-  const Block block = whole_.left.block(left);
+Status PartDiff::compare_pieces(const BlockLocation& left, const BlockLocation& right) {
+  const Block block = comparison_.left.block(left);
   BlockDifference difference = {.key = block.key};
   for (std::uint64_t piece = 0; piece < block.pieces(); ++piece) {
     const ByteRange range = block.raw_range(piece);
     left_bytes_.resize(range.size);
     right_bytes_.resize(range.size);
-    Status read = left_reader_.read_piece(whole_.left, left, piece, left_bytes_);
-    if (read) read = right_reader_.read_piece(whole_.right, right, piece, right_bytes_);
+    Status read = left_reader_.read_piece(comparison_.left, left, piece, left_bytes_);
+    if (read) read = right_reader_.read_piece(comparison_.right, right, piece, right_bytes_);
     if (!read) return read;
-    take_in(difference, compare(definition_.type, definition_.order, left_bytes_, right_bytes_),
-            range.offset / bytes_of(definition_.type));
+    merge_difference(
+        difference,
+        compare_elements(definition_.type, definition_.order, left_bytes_, right_bytes_),
+        range.offset / element_size(definition_.type));
   }
-  whole_.report.blocks_read += 2;
-  if (difference.elements > 0) whole_.add(difference, result_);
+  comparison_.report.blocks_read += 2;
+  if (difference.elements > 0) comparison_.add_difference(difference, result_);
   return {};
 }
 
 void PartDiff::find_only_right() {
-  for (const BlockPlace& place : whole_.right.blocks(definition_.name)) {
-    const std::uint64_t part = whole_.right.block(place).key;
-    if (whole_.left.find_part(definition_.name, part)) continue;
-    whole_.add({.kind = BlockDifference::Kind::kOnlyRight, .key = part}, result_);
+  for (const BlockLocation& location : comparison_.right.blocks(definition_.name)) {
+    const std::uint64_t part = comparison_.right.block(location).key;
+    if (comparison_.left.find_part(definition_.name, part)) continue;
+    comparison_.add_difference({.kind = BlockDifference::Kind::kOnlyRight, .key = part}, result_);
   }
 }
 
 }  // namespace
 
-Result<FieldDifference> compare_parts(Comparison& whole, const FieldDefinition& definition) {
-  return PartDiff(whole, definition).run();
+Result<FieldDifference> compare_parts(Comparison& comparison, const FieldDefinition& definition) {
+  return PartDiff(comparison, definition).run();
 }
 
 }  // namespace forebay::format

@@ -5,9 +5,10 @@
 
 namespace forebay::format {
 
-bool Comparison::have_same_checksum(const BlockPlace& in_left, const BlockPlace& in_right) const {
-  const IndexPlace& a = left.index(in_left).head().place;
-  const IndexPlace& b = right.index(in_right).head().place;
+bool Comparison::has_equal_checksum(const BlockLocation& in_left,
+                                    const BlockLocation& in_right) const {
+  const IndexId& a = left.index(in_left).header().id;
+  const IndexId& b = right.index(in_right).header().id;
   const Block one = left.block(in_left);
   const Block other = right.block(in_right);
   return a.dataset == b.dataset && a.step == b.step && one.key == other.key &&
@@ -20,14 +21,14 @@ Status Comparison::advance(std::uint64_t bytes) {
   return failure({.kind = ErrorClass::kCancelled, .operation = "compare steps"});
 }
 
-void Comparison::add(const BlockDifference& difference, FieldDifference& field) const {
-  ++field.blocks_different;
+void Comparison::add_difference(const BlockDifference& difference, FieldDifference& field) const {
+  ++field.differing_blocks;
   field.absolute_max = std::max(field.absolute_max, difference.absolute_max);
   field.relative_max = std::max(field.relative_max, difference.relative_max);
   if (field.blocks.size() < options.blocks_max) field.blocks.push_back(difference);
 }
 
-void take_in(BlockDifference& block, const NumberDifference& found, std::uint64_t first) {
+void merge_difference(BlockDifference& block, const ArrayDifference& found, std::uint64_t first) {
   if (found.elements == 0) return;
   const std::uint64_t element = first + found.first_element;
   block.first_element = block.elements == 0 ? element : std::min(block.first_element, element);

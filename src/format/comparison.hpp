@@ -1,13 +1,13 @@
 // SPDX-License-Identifier: Apache-2.0
-// What comparing fields of parts and comparing global arrays have in common. For diff() only.
+// Comparison: shared by the comparisons of parts and of global arrays. For diff() only.
 #pragma once
 
+#include "format/array_difference.hpp"
 #include "format/diff.hpp"
-#include "format/numbers.hpp"
 
 namespace forebay::format {
 
-/// Two steps, while they are compared.
+/// Two steps, during a comparison.
 struct Comparison {
   const StepCatalog& left;
   const StepCatalog& right;
@@ -15,23 +15,24 @@ struct Comparison {
   ReadProgress progress = {};
   DiffReport report = {};
 
-  /// Blocks of which the checksums say that they are the same. Seeds have dataset and step in them:
-  /// of others, checksums say nothing.
-  bool have_same_checksum(const BlockPlace& in_left, const BlockPlace& in_right) const;
-  /// So many bytes of the left step are done; kCancelled if nobody wants more.
+  /// Whether checksums show that both blocks are equal. Seeds include dataset and step, so
+  /// checksums of blocks with different ones cannot be compared: then false.
+  bool has_equal_checksum(const BlockLocation& in_left, const BlockLocation& in_right) const;
+  /// Adds bytes of the left step to the progress; kCancelled if the callback returns false.
   Status advance(std::uint64_t bytes);
-  /// Adds what differs to that of the field, by name up to blocks_max.
-  void add(const BlockDifference& difference, FieldDifference& field) const;
+  /// Adds a block's difference to that of the field; lists up to blocks_max of them.
+  void add_difference(const BlockDifference& difference, FieldDifference& field) const;
 };
 
-/// Takes the differences of a stretch of elements that begins at `first` into those of a block.
-/// Stretches may come in any order.
-void take_in(BlockDifference& block, const NumberDifference& found, std::uint64_t first);
+/// Merges the differences of a range of elements that begins at `first` into those of a block.
+/// Ranges may come in any order.
+void merge_difference(BlockDifference& block, const ArrayDifference& found, std::uint64_t first);
 
-/// A field that both steps have, defined alike: each part of one with the same one of the other.
-Result<FieldDifference> compare_parts(Comparison& whole, const FieldDefinition& definition);
+/// Compares a field that both steps have with the same definition: each part with the same part.
+Result<FieldDifference> compare_parts(Comparison& comparison, const FieldDefinition& definition);
 
-/// A global array that both steps have, defined alike, in any blocks that do not overlap.
-Result<FieldDifference> compare_arrays(Comparison& whole, const FieldDefinition& definition);
+/// Compares a global array that both steps have with the same definition, in any blocks without
+/// overlap.
+Result<FieldDifference> compare_arrays(Comparison& comparison, const FieldDefinition& definition);
 
 }  // namespace forebay::format

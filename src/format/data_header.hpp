@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// The first 4 KiB of a data file: whose file it is. Readers of blocks do without; verify, repair
-// and whoever recycles files do not.
+// DataHeader: the first 4 KiB of a data file, which identify it. Reading blocks does not need it;
+// verifying, repairing and recycling files do.
 #pragma once
 
 #include "format/records.hpp"
@@ -18,8 +18,7 @@ using HeaderPage = std::array<std::byte, kPageBytes>;
 
 HeaderPage encode_header(const DataHeader& header) noexcept;
 
-/// kShortFile if there are fewer than kPageBytes, kDamage or kUnsupported otherwise; `path` is for
-/// the Error.
+/// kShortFile with fewer than kPageBytes, else kDamage or kUnsupported; `path` is for the Error.
 Result<DataHeader> decode_header(std::span<const std::byte> bytes, const std::string& path);
 
 }  // namespace forebay::format

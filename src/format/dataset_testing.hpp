@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// A dataset in a folder of its own, for tests that break it. For tests of this module only.
+// A dataset in its own directory, for tests that damage it. For tests of this module only.
 #pragma once
 
 #include <filesystem>
@@ -15,7 +15,7 @@ namespace forebay::format {
 
 class DatasetTest : public ::testing::Test {
  protected:
-  std::string path() const { return folder_ / "run.fb"; }
+  std::string path() const { return directory_ / "run.fb"; }
   std::string path(const std::string& name) const { return path() + "/" + name; }
 
   std::unique_ptr<Catalog> open() {
@@ -23,10 +23,10 @@ class DatasetTest : public ::testing::Test {
     EXPECT_TRUE(catalog) << catalog.error().message();
     return catalog ? std::move(*catalog) : nullptr;
   }
-  /// The step, in a dataset of its own beside path().
-  std::shared_ptr<const StepCatalog> written(const std::string& name,
-                                             const TestStep& step,
-                                             const DatasetId& dataset = test_dataset()) {
+  /// The step, in a separate dataset beside path().
+  std::shared_ptr<const StepCatalog> write_and_open(const std::string& name,
+                                                    const TestStep& step,
+                                                    const DatasetId& dataset = test_dataset_id()) {
     TestWriter(path() + name, dataset).write(step);
     return Catalog::open(path() + name).value()->step(step.step).value();
   }
@@ -37,8 +37,8 @@ class DatasetTest : public ::testing::Test {
     byte ^= std::byte{1} << (bit % 8);
     ASSERT_TRUE(file->write_at({&byte, 1}, bit / 8));
   }
-  void flip(const std::string& name, std::uint64_t at) { flip_bit(name, at * 8 + 4); }
-  void cut(const std::string& name, std::uint64_t bytes) {
+  void flip_byte(const std::string& name, std::uint64_t at) { flip_bit(name, at * 8 + 4); }
+  void truncate(const std::string& name, std::uint64_t bytes) {
     std::filesystem::resize_file(path(name), bytes);
   }
   void fill_with_zeros(const std::string& name, ByteRange range) {
@@ -46,7 +46,7 @@ class DatasetTest : public ::testing::Test {
     ASSERT_TRUE(file->write_at(std::vector<std::byte>(range.size), range.offset));
   }
 
-  TemporaryFolder folder_;
+  TemporaryDirectory directory_;
 };
 
 }  // namespace forebay::format

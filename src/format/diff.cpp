@@ -4,68 +4,68 @@
 #include <set>
 
 #include "format/comparison.hpp"
-#include "format/contested.hpp"
+#include "format/overlapping_blocks.hpp"
 
 namespace forebay::format {
 namespace {
 
-/// A field as both steps have it; nullptr where one has it not.
+/// A field of both steps; nullptr where a step does not have it.
 struct FieldPair {
   const StepField* left = nullptr;
   const StepField* right = nullptr;
 
   const std::string& name() const noexcept { return (left ? left : right)->definition.name; }
-  bool is_on_both() const noexcept { return left != nullptr && right != nullptr; }
+  bool has_both() const noexcept { return left != nullptr && right != nullptr; }
   bool is_comparable() const noexcept {
-    return is_on_both() && left->definition == right->definition;
+    return has_both() && left->definition == right->definition;
   }
 };
 
-/// What cannot be looked up cannot be compared: parts would seem to be on one side only.
-Status check_whole(const StepCatalog& step) {
-  if (step.damages().empty()) return {};
-  return tl::unexpected(step.damages().front());
+/// A step with unreadable parts cannot be compared: they would seem to be on one side only.
+Status check_readable(const StepCatalog& step) {
+  if (step.errors().empty()) return {};
+  return tl::unexpected(step.errors().front());
 }
 
 /// Of two blocks with the same elements, one would hide the other.
-Status check_fields(const Comparison& whole, std::span<const FieldPair> pairs) {
+Status check_no_overlaps(const Comparison& comparison, std::span<const FieldPair> pairs) {
   for (const FieldPair& pair : pairs) {
     if (!pair.is_comparable()) continue;
-    Status clear = check_uncontested(whole.left, *pair.left, "compare");
-    if (clear) clear = check_uncontested(whole.right, *pair.right, "compare");
+    Status clear = check_no_overlap(comparison.left, *pair.left, "compare");
+    if (clear) clear = check_no_overlap(comparison.right, *pair.right, "compare");
     if (!clear) return clear;
   }
   return {};
 }
 
-bool is_wanted(const std::vector<std::string>& names, const std::string& name) {
+bool is_selected(const std::vector<std::string>& names, const std::string& name) {
   return names.empty() || std::ranges::find(names, name) != names.end();
 }
 
-/// All fields that are wanted, by name.
-std::vector<FieldPair> pairs_of(const Comparison& whole) {
+/// All selected fields, by name.
+std::vector<FieldPair> field_pairs(const Comparison& comparison) {
   std::set<std::string> names;
-  for (const StepCatalog* step : {&whole.left, &whole.right})
+  for (const StepCatalog* step : {&comparison.left, &comparison.right})
     for (const StepField& field : step->fields())
-      if (is_wanted(whole.options.fields, field.definition.name))
+      if (is_selected(comparison.options.fields, field.definition.name))
         names.insert(field.definition.name);
   std::vector<FieldPair> pairs;
   for (const std::string& name : names)
-    pairs.push_back({whole.left.find_field(name), whole.right.find_field(name)});
+    pairs.push_back({comparison.left.find_field(name), comparison.right.find_field(name)});
   return pairs;
 }
 
 FieldDifference difference_of(const FieldPair& pair) {
-  const DifferenceKind kind = pair.is_on_both()       ? DifferenceKind::kDefinition
+  const DifferenceKind kind = pair.has_both()         ? DifferenceKind::kDefinition
                               : pair.right == nullptr ? DifferenceKind::kOnlyLeft
                                                       : DifferenceKind::kOnlyRight;
   return {.name = pair.name(), .kind = kind};
 }
 
-Result<FieldDifference> compare_field(Comparison& whole, const FieldDefinition& definition) {
-  ++whole.report.fields_compared;
-  return definition.kind == FieldKind::kParts ? compare_parts(whole, definition)
-                                              : compare_arrays(whole, definition);
+Result<FieldDifference> compare_field(Comparison& comparison, const FieldDefinition& definition) {
+  ++comparison.report.fields_compared;
+  return definition.kind == FieldKind::kParts ? compare_parts(comparison, definition)
+                                              : compare_arrays(comparison, definition);
 }
 
 }  // namespace
@@ -74,22 +74,24 @@ Result<DiffReport> diff(const StepCatalog& left,
                         const StepCatalog& right,
                         const DiffOptions& options) {
   for (const StepCatalog* step : {&left, &right})
-    if (const Status whole = check_whole(*step); !whole) return tl::unexpected(whole.error());
-  Comparison whole = {.left = left, .right = right, .options = options};
-  const std::vector<FieldPair> pairs = pairs_of(whole);
-  if (const Status clear = check_fields(whole, pairs); !clear) return tl::unexpected(clear.error());
+    if (const Status comparison = check_readable(*step); !comparison)
+      return tl::unexpected(comparison.error());
+  Comparison comparison = {.left = left, .right = right, .options = options};
+  const std::vector<FieldPair> pairs = field_pairs(comparison);
+  if (const Status clear = check_no_overlaps(comparison, pairs); !clear)
+    return tl::unexpected(clear.error());
   for (const FieldPair& pair : pairs)
-    if (pair.is_comparable()) whole.progress.all_bytes += pair.left->raw_bytes;
+    if (pair.is_comparable()) comparison.progress.total_bytes += pair.left->raw_bytes;
   for (const FieldPair& pair : pairs) {
     if (!pair.is_comparable()) {
-      whole.report.fields.push_back(difference_of(pair));
+      comparison.report.fields.push_back(difference_of(pair));
       continue;
     }
-    auto field = compare_field(whole, pair.left->definition);
+    auto field = compare_field(comparison, pair.left->definition);
     if (!field) return tl::unexpected(field.error());
-    if (field->blocks_different > 0) whole.report.fields.push_back(std::move(*field));
+    if (field->differing_blocks > 0) comparison.report.fields.push_back(std::move(*field));
   }
-  return std::move(whole.report);
+  return std::move(comparison.report);
 }
 
 }  // namespace forebay::format

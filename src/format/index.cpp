@@ -9,12 +9,12 @@
 namespace forebay::format {
 namespace {
 
-/// A place without an allocation.
-using FixedPlace = std::array<std::uint64_t, kDimensionsMax>;
+/// Coordinates without an allocation.
+using FixedCoordinates = std::array<std::uint64_t, kDimensionsMax>;
 
-/// Where the element of this number lies in an array in C order.
-FixedPlace place_of(std::uint64_t key, std::span<const std::uint64_t> shape) noexcept {
-  FixedPlace place = {};
+/// Coordinates of the element with this number in an array in C order.
+FixedCoordinates coordinates_of(std::uint64_t key, std::span<const std::uint64_t> shape) noexcept {
+  FixedCoordinates place = {};
   for (std::size_t d = shape.size(); d-- > 0;) {
     place[d] = key % shape[d];
     key /= shape[d];
@@ -43,36 +43,36 @@ ByteRange Block::stored_range(std::uint64_t piece) const noexcept {
   return {offset + begin, piece_ends[piece] - begin};
 }
 
-bool is_whole(BlockSeed seed,
-              const Block& block,
-              std::uint64_t piece,
-              const PieceBytes& bytes) noexcept {
+bool is_valid_piece(BlockSeed seed,
+                    const Block& block,
+                    std::uint64_t piece,
+                    const PieceBytes& bytes) noexcept {
   const std::uint64_t checksum = piece_checksum(seed, piece, bytes);
   if (!block.piece_checksums.empty()) return checksum == block.piece_checksums[piece];
   return block.checksum == block_checksum(seed, {&checksum, 1});
 }
 
 Reference Index::reference() const noexcept {
-  const std::uint64_t checksum = words_[head_.bytes / sizeof(std::uint64_t) - 1];
-  return {head_.offset, head_.bytes, checksum};
+  const std::uint64_t checksum = words_[header_.bytes / sizeof(std::uint64_t) - 1];
+  return {header_.offset, header_.bytes, checksum};
 }
 
 std::optional<std::uint32_t> Index::find_field(std::string_view name) const noexcept {
   const auto found = std::lower_bound(fields_.begin(), fields_.end(), name,
-                                      [](const IndexField& field, std::string_view wanted) {
-                                        return field.definition.name < wanted;
+                                      [](const IndexField& field, std::string_view requested) {
+                                        return field.definition.name < requested;
                                       });
   if (found == fields_.end() || found->definition.name != name) return std::nullopt;
   return static_cast<std::uint32_t>(found - fields_.begin());
 }
 
 std::uint64_t Index::key_of(const IndexField& field, std::uint64_t number) const noexcept {
-  return words_[blocks_at_ + (field.first_block + number) * kBlockWords];
+  return words_[blocks_offset_ + (field.first_block + number) * kBlockWords];
 }
 
 Block Index::block(std::uint32_t field, std::uint64_t number) const noexcept {
   FOREBAY_ASSERT(number < fields_[field].blocks);
-  const std::uint64_t at = blocks_at_ + (fields_[field].first_block + number) * kBlockWords;
+  const std::uint64_t at = blocks_offset_ + (fields_[field].first_block + number) * kBlockWords;
   const auto record =
       layout::load<layout::Block>(std::as_bytes(std::span(words_)), at * sizeof(std::uint64_t));
   Block block = {.key = record.key,
@@ -83,7 +83,7 @@ Block Index::block(std::uint32_t field, std::uint64_t number) const noexcept {
                  .codec = static_cast<Codec>(record.codec())};
   const std::uint64_t pieces = block.pieces();
   if (pieces > 1) {
-    const auto words = std::span(words_).subspan(pieces_at_ + record.first_word());
+    const auto words = std::span(words_).subspan(pieces_offset_ + record.first_word());
     block.piece_checksums = words.first(pieces);
     if (block.codec != Codec::kNone) block.piece_ends = words.subspan(pieces, pieces);
   }
@@ -108,21 +108,21 @@ std::optional<std::uint64_t> Index::find_part(std::uint32_t field,
   return first;
 }
 
-Place Index::shape(std::uint32_t field, std::uint64_t number) const {
+Coordinates Index::shape(std::uint32_t field, std::uint64_t number) const {
   const IndexField& in = fields_[field];
   const std::size_t dimensions = in.definition.dimensions;
   if (dimensions == 0) return {};
-  if (dimensions == 1) return {block(field, number).raw_bytes / bytes_of(in.definition.type)};
+  if (dimensions == 1) return {block(field, number).raw_bytes / element_size(in.definition.type)};
   const std::uint64_t at =
-      numbers_at_ + in.first_number + in.definition.shape.size() + number * dimensions;
-  const auto numbers = std::span(words_).subspan(at, dimensions);
-  return {numbers.begin(), numbers.end()};
+      dims_offset_ + in.first_dim + in.definition.shape.size() + number * dimensions;
+  const auto dims = std::span(words_).subspan(at, dimensions);
+  return {dims.begin(), dims.end()};
 }
 
 Box Index::box(std::uint32_t field, std::uint64_t number) const {
   const IndexField& in = fields_[field];
   FOREBAY_ASSERT(in.definition.kind == FieldKind::kGlobal);
-  const FixedPlace start = place_of(key_of(in, number), in.definition.shape);
+  const FixedCoordinates start = coordinates_of(key_of(in, number), in.definition.shape);
   return {{start.begin(), start.begin() + in.definition.dimensions}, shape(field, number)};
 }
 
@@ -133,14 +133,14 @@ BlockSeed Index::seed(std::uint32_t field, std::uint64_t number) const {
   return array_seed(seeds_[field], where.start, where.count);
 }
 
-std::vector<std::uint64_t> Index::intersecting(std::uint32_t field, const Box& box) const {
+std::vector<std::uint64_t> Index::find_blocks(std::uint32_t field, const Box& box) const {
   const IndexField& in = fields_[field];
   FOREBAY_ASSERT(in.definition.kind == FieldKind::kGlobal);
   FOREBAY_ASSERT(box.start.size() == in.definition.dimensions);
   std::vector<std::uint64_t> found;
   if (std::ranges::count(box.count, 0U) != 0) return found;
   for (const std::uint64_t number : trees_[field].candidates(box))
-    if (intersect(this->box(field, number), box)) found.push_back(number);
+    if (has_overlap(this->box(field, number), box)) found.push_back(number);
   return found;
 }
 

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// The index of one step in one data file, read: checked once and completely, then looked into where
-// it lies. Nothing is allocated for a block, so that a million of them cost their bytes and no
-// more; of global arrays, a tree of bounds beside these.
+// Index: the decoded index of one step in one data file. It is checked once and completely, then
+// read in place. No memory is allocated per block, so a million blocks take only their bytes.
+// Global arrays also have a tree of bounds.
 #pragma once
 
 #include <utility>
@@ -13,84 +13,85 @@
 
 namespace forebay::format {
 
-/// A block as the index has it. Its spans point into the Index.
+/// A block of the index. Its spans point into the Index.
 struct Block {
-  std::uint64_t key = 0;  ///< the part; global: place of the first element in C order
+  std::uint64_t key = 0;  ///< parts: the part; global: number of the first element in C order
   std::uint64_t offset = 0;
   std::uint64_t raw_bytes = 0;
   std::uint64_t stored_bytes = 0;
   std::uint64_t checksum = 0;
   Codec codec = Codec::kNone;
   std::span<const std::uint64_t> piece_checksums = {};  ///< empty if there is one piece, or none
-  std::span<const std::uint64_t> piece_ends =
-      {};  ///< from `offset`; with a codec and several pieces
+  /// From `offset`; with a codec and several pieces.
+  std::span<const std::uint64_t> piece_ends = {};
 
   std::uint64_t pieces() const noexcept { return piece_count(raw_bytes); }
-  /// Where a piece lies, from the start of the file.
+  /// Bytes of a piece in the file.
   ByteRange stored_range(std::uint64_t piece) const noexcept;
-  /// What a piece holds, from the start of the block.
+  /// Raw bytes of a piece in the block.
   ByteRange raw_range(std::uint64_t piece) const noexcept;
 };
 
-/// True if these are the bytes of the piece. With one piece the block's checksum decides.
-bool is_whole(BlockSeed seed,
-              const Block& block,
-              std::uint64_t piece,
-              const PieceBytes& bytes) noexcept;
+/// True if these are the bytes of the piece. If the block has one piece, the block's checksum
+/// decides.
+bool is_valid_piece(BlockSeed seed,
+                    const Block& block,
+                    std::uint64_t piece,
+                    const PieceBytes& bytes) noexcept;
 
-/// A field as one index has it: what it is, and where its blocks are in the index.
+/// A field in one index: its definition, and its blocks in the index.
 struct IndexField {
   FieldDefinition definition;
   std::uint64_t first_block = 0;
   std::uint64_t blocks = 0;
-  std::uint64_t first_number = 0;
+  std::uint64_t first_dim = 0;
 };
 
-/// What the head of an index says, and how much of the file it takes.
-struct IndexHead {
-  IndexPlace place = {};
-  StepFacts facts = {};
+/// Content of an index's header, and the place of the index in the file.
+struct IndexHeader {
+  IndexId id = {};
+  StepMetadata metadata = {};
   std::uint64_t offset = 0;  ///< of the index, in the file
-  std::uint64_t bytes = 0;   ///< of the index, without filling
+  std::uint64_t bytes = 0;   ///< of the index, without padding
   std::uint64_t raw_bytes = 0;
   std::uint64_t stored_bytes = 0;
 };
 
-/// The head alone, from the first page of an index: magic, version and plausible sizes are checked,
-/// the checksum is not. For those who must know how much to read.
-Result<IndexHead> decode_index_head(std::span<const std::byte> page, const std::string& path);
+/// Decodes only the header, from the first page of an index. Checks magic, version and plausible
+/// sizes, but not the checksum. For callers that need the size of the index before reading it.
+Result<IndexHeader> decode_index_header(std::span<const std::byte> page, const std::string& path);
 
-/// Immutable; any thread. Fields and blocks are given by number: 0 ... count - 1.
+/// Immutable; any thread. Fields and blocks are identified by number: 0 ... count - 1.
 class Index {
  public:
-  /// Checks everything that the page promises. `bytes` begins with the index, which was read at
-  /// `offset`; what is behind its end is not looked at. `path` is for Errors (kDamage, kShortFile,
-  /// kUnsupported), whose offset is that of the wrong bytes in the file.
+  /// Checks all rules of the format. `bytes` begins with the index, which was read at `offset`;
+  /// bytes after its end are ignored. `path` is for Errors (kDamage, kShortFile, kUnsupported),
+  /// whose offset is that of the wrong bytes in the file.
   static Result<Index> decode(std::span<const std::byte> bytes,
                               std::uint64_t offset,
                               const std::string& path);
 
-  const IndexHead& head() const noexcept { return head_; }
-  /// As the step table has it.
+  const IndexHeader& header() const noexcept { return header_; }
+  /// As in the step table.
   Reference reference() const noexcept;
   std::span<const IndexField> fields() const noexcept { return fields_; }
   std::uint64_t blocks() const noexcept { return blocks_; }
 
-  /// No value if the file has nothing of it.
+  /// No value if the index has no such field.
   std::optional<std::uint32_t> find_field(std::string_view name) const noexcept;
   /// `number` counts the blocks of this field.
   Block block(std::uint32_t field, std::uint64_t number) const noexcept;
   /// The number of the part's block.
   std::optional<std::uint64_t> find_part(std::uint32_t field, std::uint64_t part) const noexcept;
-  /// The blocks of a global field that share an element with `box`, by BoxTree: it takes time for
-  /// those, and not for all.
-  std::vector<std::uint64_t> intersecting(std::uint32_t field, const Box& box) const;
+  /// The blocks of a global field that share an element with `box`. Found by BoxTree, so the time
+  /// depends on these blocks, not on all.
+  std::vector<std::uint64_t> find_blocks(std::uint32_t field, const Box& box) const;
 
   /// The shape of a part, or the count of a global block.
-  Place shape(std::uint32_t field, std::uint64_t number) const;
+  Coordinates shape(std::uint32_t field, std::uint64_t number) const;
   /// Start and count of a global block.
   Box box(std::uint32_t field, std::uint64_t number) const;
-  /// For the checksums of the block's pieces.
+  /// Seed of the checksums of the block's pieces.
   BlockSeed seed(std::uint32_t field, std::uint64_t number) const;
 
  private:
@@ -98,15 +99,15 @@ class Index {
   Index() = default;
   std::uint64_t key_of(const IndexField& field, std::uint64_t number) const noexcept;
 
-  IndexHead head_;
+  IndexHeader header_;
   std::vector<std::uint64_t> words_;  ///< the whole index
   std::vector<IndexField> fields_;
   std::vector<FieldSeed> seeds_;
-  std::vector<BoxTree> trees_;  ///< of each field; of parts empty
+  std::vector<BoxTree> trees_;  ///< of each field; empty for parts
   std::uint64_t blocks_ = 0;
-  std::uint64_t blocks_at_ = 0;  ///< index in words_, as the next two
-  std::uint64_t pieces_at_ = 0;
-  std::uint64_t numbers_at_ = 0;
+  std::uint64_t blocks_offset_ = 0;  ///< index in words_, as the next two
+  std::uint64_t pieces_offset_ = 0;
+  std::uint64_t dims_offset_ = 0;
 };
 
 }  // namespace forebay::format

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Collects what one step has in one file, in any order, and makes the index of it.
+// IndexBuilder: collects the blocks of one step in one file, in any order, and encodes their index.
 #pragma once
 
 #include <map>
@@ -29,33 +29,33 @@ struct NewBlock {
 /// One thread at a time.
 class IndexBuilder {
  public:
-  IndexBuilder(const IndexPlace& place, const StepFacts& facts);
+  IndexBuilder(const IndexId& place, const StepMetadata& metadata);
 
-  /// The number of the field; the same again if it is there already. kInvalidArgument if no field
-  /// can be like that, or if there is another one of this name: another type, kind or shape.
+  /// Returns the number of the field, the same one for the same definition. kInvalidArgument if the
+  /// field is not valid, or if a field of this name has another type, kind or shape.
   Result<FieldNumber> add_field(const FieldDefinition& field);
 
-  /// kInvalidArgument if the block does not suit its field (shape, start, bytes, pieces) or its
-  /// offset is not a multiple of 8. An empty block of a global field is passed over. A part that is
-  /// there already is found by encode().
+  /// kInvalidArgument if the block does not match its field (shape, start, bytes, pieces) or its
+  /// offset is not a multiple of 8. An empty block of a global field is ignored. encode() detects
+  /// duplicate parts.
   Status add_block(FieldNumber field, const NewBlock& block);
 
   std::uint64_t blocks() const noexcept { return blocks_.size(); }
   std::uint64_t raw_bytes() const noexcept { return raw_bytes_; }
   std::uint64_t stored_bytes() const noexcept { return stored_bytes_; }
-  /// What encode() will make, filled up to a multiple of kPageBytes.
+  /// Size of the index that encode() returns, padded to a multiple of kPageBytes.
   std::uint64_t encoded_bytes() const noexcept;
 
-  /// The index for this offset of the file, a multiple of kPageBytes behind all blocks, filled up
-  /// with zeros to a multiple of kPageBytes. kInvalidArgument if a part or start was added twice:
-  /// names field and part.
+  /// The index for this offset of the file, a multiple of kPageBytes behind all blocks. It is
+  /// padded with zeros to a multiple of kPageBytes. kInvalidArgument, with field and part, if a
+  /// part or start was added twice.
   Result<std::vector<std::byte>> encode(std::uint64_t offset) const;
 
-  /// What the step table will say of an index that encode() made.
+  /// The step table's reference to an index that encode() returned.
   static Reference reference_of(std::span<const std::byte> encoded) noexcept;
 
  private:
-  struct Held {
+  struct BlockEntry {
     std::uint32_t field;
     Codec codec;
     std::uint64_t key;
@@ -63,21 +63,21 @@ class IndexBuilder {
     std::uint64_t raw_bytes;
     std::uint64_t stored_bytes;
     std::uint64_t checksum;
-    std::uint64_t first_word;    ///< in words_
-    std::uint64_t first_number;  ///< in numbers_
+    std::uint64_t first_word;  ///< in words_
+    std::uint64_t first_dim;   ///< in dims_
   };
   Status check_block(const FieldDefinition& field, const NewBlock& block) const;
-  std::uint64_t bytes() const noexcept;  ///< without filling
+  std::uint64_t bytes() const noexcept;  ///< without padding
 
   friend class IndexEncoder;
-  IndexPlace place_;
-  StepFacts facts_;
+  IndexId id_;
+  StepMetadata metadata_;
   std::vector<FieldDefinition> fields_;
   std::map<std::string, std::uint32_t, std::less<>> names_;
-  std::vector<Held> blocks_;
+  std::vector<BlockEntry> blocks_;
   std::vector<std::uint64_t> words_;
-  std::vector<std::uint64_t> numbers_;
-  std::uint64_t numbers_total_ = 0;  ///< numbers_ and the shapes of global arrays
+  std::vector<std::uint64_t> dims_;
+  std::uint64_t dims_total_ = 0;  ///< dims_ and the shapes of global arrays
   std::uint64_t names_bytes_ = 0;
   std::uint64_t raw_bytes_ = 0;
   std::uint64_t stored_bytes_ = 0;

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Finds indexes in data files of which nobody knows where they are.
+// scan_indexes(): finds indexes in data files whose places are unknown.
 #pragma once
 
 #include <functional>
@@ -9,29 +9,29 @@
 
 namespace forebay::format {
 
-/// Who looks for indexes, and for which.
-struct IndexSeeker {
-  /// Told the bytes that were looked at; says whether to go on.
-  std::function<bool(std::uint64_t bytes)> has_read;
-  /// Of the head, whose checksum was not looked at yet: whether the rest is worth reading.
-  std::function<bool(const IndexHead& head)> is_wanted;
-  std::function<void(const Index& index)> found;
-  /// Told of bytes that cannot be read; what is before and behind them is looked at.
-  std::function<void(const Error& error)> failed;
+/// Callbacks of a scan, and the choice of indexes to decode.
+struct IndexVisitor {
+  /// Receives the number of bytes that were scanned; false cancels the scan.
+  std::function<bool(std::uint64_t bytes)> on_bytes_read;
+  /// Called for a header whose checksum is not checked yet: whether to read and decode the index.
+  std::function<bool(const IndexHeader& head)> should_decode;
+  std::function<void(const Index& index)> on_index;
+  /// Receives Errors of unreadable bytes; bytes before and behind them are scanned.
+  std::function<void(const Error& error)> on_error;
 };
 
-/// All indexes at multiples of kPageBytes whose checksum, file and place fit, in the order of
-/// their offsets. Of those of one step, which may be there twice after a step was tried again, all.
-/// Pages that look like an index and are none are passed over; a whole one of a newer major version
-/// is kUnsupported. kCancelled if has_read says so. Blocks.
-Status scan_indexes(storage::File& file, const DataFileName& name, const IndexSeeker& seeker);
+/// Passes on all indexes at multiples of kPageBytes whose checksum, file and place are right, in
+/// the order of offsets. If a step was retried, it may have two indexes in a file; both are passed
+/// on. Pages that only look like an index are skipped; a valid index of a newer major version is
+/// kUnsupported. kCancelled if on_bytes_read returns false. Blocks.
+Status scan_indexes(storage::File& file, const DataFileName& name, const IndexVisitor& visitor);
 
-/// Those of a folder, by rising names.
-Result<std::vector<DataFileName>> list_data_files(const std::string& folder);
+/// Data files of a directory, by ascending names.
+Result<std::vector<DataFileName>> list_data_files(const std::string& directory);
 
-/// Path of a data file of the folder that holds an index of this dataset; no value if none that can
-/// be read does. Reads no further than to the first one. Blocks.
-std::optional<std::string> find_file_with_index(const std::string& folder,
+/// Path of a data file of the directory that has an index of this dataset; no value if no readable
+/// file has one. Stops reading at the first one. Blocks.
+std::optional<std::string> find_file_with_index(const std::string& directory,
                                                 const DatasetId& dataset);
 
 }  // namespace forebay::format

@@ -15,72 +15,72 @@ namespace {
 
 const std::string kPath = "run.fb/data-000003.00005";
 
-void expect_block(const Index& index, const GivenBlock& given) {
-  const auto field = index.find_field(given.field.name);
+void expect_block(const Index& index, const BlockInput& input) {
+  const auto field = index.find_field(input.field.name);
   ASSERT_TRUE(field);
-  EXPECT_EQ(index.fields()[*field].definition, given.field);
+  EXPECT_EQ(index.fields()[*field].definition, input.field);
   std::optional<std::uint64_t> number;
-  if (given.field.kind == FieldKind::kParts) {
-    number = index.find_part(*field, given.part);
+  if (input.field.kind == FieldKind::kParts) {
+    number = index.find_part(*field, input.part);
   } else {
-    const auto found = index.intersecting(*field, {given.start, given.shape});
+    const auto found = index.find_blocks(*field, {input.start, input.shape});
     ASSERT_EQ(found.size(), 1U);
     number = found[0];
-    EXPECT_EQ(index.box(*field, *number), (Box{given.start, given.shape}));
+    EXPECT_EQ(index.box(*field, *number), (Box{input.start, input.shape}));
   }
   ASSERT_TRUE(number);
   const Block block = index.block(*field, *number);
-  EXPECT_EQ(block.offset, given.offset);
-  EXPECT_EQ(block.raw_bytes, given.raw_bytes);
-  EXPECT_EQ(block.stored_bytes, given.stored_bytes);
-  EXPECT_EQ(block.checksum, given.checksum);
-  EXPECT_EQ(block.codec, given.codec);
-  EXPECT_EQ(index.shape(*field, *number), given.shape);
+  EXPECT_EQ(block.offset, input.offset);
+  EXPECT_EQ(block.raw_bytes, input.raw_bytes);
+  EXPECT_EQ(block.stored_bytes, input.stored_bytes);
+  EXPECT_EQ(block.checksum, input.checksum);
+  EXPECT_EQ(block.codec, input.codec);
+  EXPECT_EQ(index.shape(*field, *number), input.shape);
   if (block.pieces() < 2) return;
-  EXPECT_TRUE(std::ranges::equal(block.piece_checksums, given.piece_checksums));
-  if (given.codec == Codec::kNone) return;
-  EXPECT_TRUE(std::ranges::equal(block.piece_ends, given.piece_ends));
+  EXPECT_TRUE(std::ranges::equal(block.piece_checksums, input.piece_checksums));
+  if (input.codec == Codec::kNone) return;
+  EXPECT_TRUE(std::ranges::equal(block.piece_ends, input.piece_ends));
 }
 
-TEST(Index, says_what_was_put_into_it) {
+TEST(Index, decodes_what_was_encoded) {
   const std::uint64_t seed = std::random_device()();
   for (std::uint64_t i = 0; i < 300; ++i) {
     SCOPED_TRACE("seed " + std::to_string(seed + i));
-    const RandomIndex given(seed + i);
-    const auto bytes = given.encode();
+    const RandomIndex input(seed + i);
+    const auto bytes = input.encode();
     ASSERT_TRUE(bytes) << bytes.error().message();
     EXPECT_EQ(bytes->size() % kPageBytes, 0U);
-    const auto index = Index::decode(*bytes, given.index_offset(), kPath);
+    const auto index = Index::decode(*bytes, input.index_offset(), kPath);
     ASSERT_TRUE(index) << index.error().message();
-    EXPECT_EQ(index->head().place, given.place);
-    EXPECT_EQ(index->head().facts, given.facts);
-    EXPECT_EQ(index->blocks(), given.blocks.size());
+    EXPECT_EQ(index->header().id, input.id);
+    EXPECT_EQ(index->header().metadata, input.metadata);
+    EXPECT_EQ(index->blocks(), input.blocks.size());
     EXPECT_EQ(index->reference(), IndexBuilder::reference_of(*bytes));
-    for (const GivenBlock& block : given.blocks)
+    for (const BlockInput& block : input.blocks)
       expect_block(*index, block);
   }
 }
 
-TEST(Index, is_the_same_in_whatever_order_blocks_came) {
-  RandomIndex given(7);
-  const auto one = given.encode();
-  std::ranges::reverse(given.blocks);
-  EXPECT_EQ(one.value(), given.encode().value());
+TEST(Index, does_not_depend_on_the_order_of_blocks) {
+  RandomIndex input(7);
+  const auto one = input.encode();
+  std::ranges::reverse(input.blocks);
+  EXPECT_EQ(one.value(), input.encode().value());
 }
 
 /// A small index with all kinds of sections.
 std::vector<std::byte> small_index(std::uint64_t& offset) {
   for (std::uint64_t seed = 1;; ++seed) {
-    const RandomIndex given(seed);
-    std::vector<std::byte> bytes = given.encode().value();
-    const auto head = layout::load<layout::IndexHead>(bytes);
-    if (head.bytes > 1500 || head.words == 0 || head.numbers == 0) continue;
-    offset = given.index_offset();
+    const RandomIndex input(seed);
+    std::vector<std::byte> bytes = input.encode().value();
+    const auto head = layout::load<layout::IndexHeader>(bytes);
+    if (head.bytes > 1500 || head.words == 0 || head.dims == 0) continue;
+    offset = input.index_offset();
     return bytes;
   }
 }
 
-TEST(Index, tells_every_flipped_bit_and_its_file) {
+TEST(Index, every_flipped_bit_is_damage_and_names_the_file) {
   std::uint64_t offset = 0;
   std::vector<std::byte> bytes = small_index(offset);
   const std::uint64_t end = IndexBuilder::reference_of(bytes).bytes;
@@ -95,7 +95,7 @@ TEST(Index, tells_every_flipped_bit_and_its_file) {
   }
 }
 
-TEST(Index, that_is_cut_is_short) {
+TEST(Index, truncated_index_is_short) {
   std::uint64_t offset = 0;
   const std::vector<std::byte> bytes = small_index(offset);
   const std::uint64_t end = IndexBuilder::reference_of(bytes).bytes;
@@ -105,8 +105,8 @@ TEST(Index, that_is_cut_is_short) {
   EXPECT_TRUE(Index::decode(std::span(bytes).first(end), offset, kPath));
 }
 
-/// Whoever can compute checksums can still not make a reader stumble.
-TEST(Index, with_any_word_changed_and_a_right_checksum_never_breaks_a_reader) {
+/// A file with right checksums must not crash a reader either.
+TEST(Index, changed_words_with_right_checksum_never_crash_a_reader) {
   const std::uint64_t seed = std::random_device()();
   SCOPED_TRACE(seed);
   std::mt19937_64 random(seed);
@@ -130,15 +130,15 @@ TEST(Index, with_any_word_changed_and_a_right_checksum_never_breaks_a_reader) {
   EXPECT_GT(refused, 100);
 }
 
-TEST(Index, at_another_offset_is_damage) {
+TEST(Index, index_at_another_offset_is_damage) {
   std::uint64_t offset = 0;
   const std::vector<std::byte> bytes = small_index(offset);
   const auto index = Index::decode(bytes, offset + kPageBytes, kPath);
   ASSERT_EQ(error_class(index), ErrorClass::kDamage);
-  EXPECT_TRUE(mentions(index.error(), "belongs to offset")) << index.error().message();
+  EXPECT_TRUE(message_contains(index.error(), "belongs to offset")) << index.error().message();
 }
 
-TEST(Index, of_a_newer_version_is_told_from_damage) {
+TEST(Index, newer_major_version_is_unsupported_not_damage) {
   std::uint64_t offset = 0;
   std::vector<std::byte> bytes = small_index(offset);
   const std::uint64_t end = IndexBuilder::reference_of(bytes).bytes - 8;
@@ -147,7 +147,7 @@ TEST(Index, of_a_newer_version_is_told_from_damage) {
   EXPECT_EQ(error_class(Index::decode(bytes, offset, kPath)), ErrorClass::kUnsupported);
 }
 
-TEST(IndexBuilder, refuses_what_does_not_fit) {
+TEST(IndexBuilder, refuses_invalid_fields_and_blocks) {
   IndexBuilder builder({}, {});
   const auto parts = builder.add_field({.name = "p", .type = ElementType::kInt32}).value();
   const auto array = builder
@@ -176,10 +176,10 @@ TEST(IndexBuilder, refuses_what_does_not_fit) {
   bad = {.start = start, .shape = count, .offset = 4096, .raw_bytes = 3, .stored_bytes = 3};
   const Status outside = builder.add_block(array, bad);
   ASSERT_FALSE(outside);
-  EXPECT_TRUE(mentions(outside.error(), "dimension 1")) << outside.error().message();
+  EXPECT_TRUE(message_contains(outside.error(), "dimension 1")) << outside.error().message();
 }
 
-TEST(IndexBuilder, names_the_part_that_was_written_twice) {
+TEST(IndexBuilder, error_names_the_part_that_was_written_twice) {
   IndexBuilder builder({}, {});
   const auto field = builder.add_field({.name = "p"}).value();
   const std::uint64_t none[] = {0};
@@ -187,10 +187,10 @@ TEST(IndexBuilder, names_the_part_that_was_written_twice) {
     ASSERT_TRUE(builder.add_block(field, {.part = 77, .shape = none, .offset = 4096}));
   const auto encoded = builder.encode(4096);
   ASSERT_FALSE(encoded);
-  EXPECT_TRUE(mentions(encoded.error(), "part 77")) << encoded.error().message();
+  EXPECT_TRUE(message_contains(encoded.error(), "part 77")) << encoded.error().message();
 }
 
-TEST(Index, finds_blocks_of_a_global_array_that_share_an_element_with_a_box) {
+TEST(Index, finds_blocks_of_a_global_array_by_box) {
   const std::uint64_t seed = std::random_device()();
   SCOPED_TRACE(seed);
   std::mt19937_64 random(seed);
@@ -216,18 +216,18 @@ TEST(Index, finds_blocks_of_a_global_array_that_share_an_element_with_a_box) {
   const auto index = Index::decode(builder.encode(8192).value(), 8192, kPath);
   ASSERT_TRUE(index) << index.error().message();
   for (int i = 0; i < 500; ++i) {
-    Box wanted = {{random() % 6, random() % 9, random() % 10}, {}};
+    Box requested = {{random() % 6, random() % 9, random() % 10}, {}};
     for (std::size_t d = 0; d < 3; ++d)
-      wanted.count.push_back(random() %
-                             (index->fields()[0].definition.shape[d] - wanted.start[d] + 1));
+      requested.count.push_back(random() %
+                                (index->fields()[0].definition.shape[d] - requested.start[d] + 1));
     std::size_t expected = 0;
     for (const Box& box : boxes)
-      expected += intersect(box, wanted) ? 1 : 0;
-    EXPECT_EQ(index->intersecting(0, wanted).size(), expected);
+      expected += has_overlap(box, requested) ? 1 : 0;
+    EXPECT_EQ(index->find_blocks(0, requested).size(), expected);
   }
 }
 
-TEST(Index, of_a_million_parts_is_small_and_quick) {
+TEST(Index, million_parts_are_small_and_fast) {
   constexpr std::uint64_t kParts = 1'000'000;
   IndexBuilder builder({}, {});
   const auto field = builder.add_field({.name = "p", .type = ElementType::kUint8}).value();

@@ -6,24 +6,24 @@
 
 namespace forebay::format {
 
-Result<std::unique_ptr<storage::File>> open_commits(const std::string& folder) {
-  auto file = storage::open_file(folder + "/" + std::string(kCommitsName));
+Result<std::unique_ptr<storage::File>> open_commits(const std::string& directory) {
+  auto file = storage::open_file(directory + "/" + std::string(kCommitsName));
   if (file || file.error().kind() != ErrorClass::kNotFound) return file;
-  const auto names = list_data_files(folder);
+  const auto names = list_data_files(directory);
   if (!names)
     return failure(
-        system_error({.operation = "open", .path = folder}, names.error().error_number()));
+        system_error({.operation = "open", .path = directory}, names.error().error_number()));
   if (names->empty())
     return failure({.kind = ErrorClass::kNotFound,
                     .operation = "open",
-                    .path = folder,
-                    .cause = "it is no dataset, as it has neither tables nor data files"});
+                    .path = directory,
+                    .cause = "it is not a dataset; it has neither `commits` nor data files"});
   return failure({.kind = ErrorClass::kNotFound,
                   .operation = file.error().operation(),
                   .path = file.error().path(),
                   .error_number = file.error().error_number(),
-                  .cause = "the tables of the dataset are missing, and data files are there; "
-                           "`forebay repair DATASET` makes tables anew"});
+                  .cause = "the dataset has data files, but its tables are missing; "
+                           "`forebay repair DATASET` rebuilds them"});
 }
 
 }  // namespace forebay::format

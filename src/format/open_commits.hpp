@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Finds `commits` of a dataset, and says what is wrong where there is none.
+// open_commits(): opens `commits` of a dataset, with a precise Error if it is missing.
 #pragma once
 
 #include <memory>
@@ -9,9 +9,9 @@
 
 namespace forebay::format {
 
-/// Opens `commits` of a folder. kNotFound names the file if data files are there without it, of
-/// which `forebay repair` makes it anew, and the folder if that is no dataset, or not there.
-/// Blocks.
-Result<std::unique_ptr<storage::File>> open_commits(const std::string& folder);
+/// Opens `commits` of a directory. kNotFound names the file if it is missing but data files exist,
+/// from which `forebay repair` can rebuild it. kNotFound names the directory if that is no dataset,
+/// or does not exist. Blocks.
+Result<std::unique_ptr<storage::File>> open_commits(const std::string& directory);
 
 }  // namespace forebay::format

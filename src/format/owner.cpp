@@ -4,14 +4,14 @@
 #include <nlohmann/json.hpp>
 
 #include "format/checksum.hpp"
-#include "format/damage.hpp"
+#include "format/decode_context.hpp"
 
 namespace forebay::format {
 namespace {
 
 using Json = nlohmann::ordered_json;
 
-/// So long may a text be: six of them as escapes, and the numbers, fit kOwnerBytesMax.
+/// Longest text: six characters of it as escapes, and the numbers, fit kOwnerBytesMax.
 constexpr std::size_t kTextBytesMax = 128;
 
 std::string hex(std::uint64_t number) {
@@ -21,19 +21,19 @@ std::string hex(std::uint64_t number) {
   return digits;
 }
 
-/// Texts of a system may be any bytes; those that are no UTF-8 are replaced, which can make three
-/// out of one.
-std::string shown(const Json& object) {
+/// Texts from the system may be any bytes. Bytes that are not UTF-8 are replaced, which can make
+/// three bytes of one.
+std::string dump(const Json& object) {
   return object.dump(-1, ' ', false, Json::error_handler_t::replace);
 }
 
 std::string checksum_of(const Json& object) {
-  const std::string text = shown(object);
+  const std::string text = dump(object);
   return hex(metadata_checksum(0, std::as_bytes(std::span(text))));
 }
 
 template <class Value>
-bool take(const Json& object, const char* name, Value& value) {
+bool read_member(const Json& object, const char* name, Value& value) {
   const auto found = object.find(name);
   if (found == object.end()) return false;
   if constexpr (std::is_same_v<Value, std::string>) {
@@ -47,10 +47,10 @@ bool take(const Json& object, const char* name, Value& value) {
   return true;
 }
 
-/// Members that files of earlier versions do not have.
+/// For members that files of earlier versions do not have.
 template <class Value>
-bool take_if_there(const Json& object, const char* name, Value& value) {
-  return !object.contains(name) || take(object, name, value);
+bool read_optional_member(const Json& object, const char* name, Value& value) {
+  return !object.contains(name) || read_member(object, name, value);
 }
 
 }  // namespace
@@ -70,30 +70,32 @@ std::string encode_owner(const Owner& owner) {
   object["inode"] = owner.inode;
   object["is_locked"] = owner.is_locked;
   object["checksum"] = checksum_of(object);
-  return shown(object) + "\n";
+  return dump(object) + "\n";
 }
 
 Result<Owner> decode_owner(std::string_view text, const std::string& path) {
-  const Source source = {"owner", path};
-  if (text.size() > kOwnerBytesMax) return source.damage(0, "it is longer than 4096 bytes");
+  const DecodeContext context = {"owner", path};
+  if (text.size() > kOwnerBytesMax) return context.damage_error(0, "it is longer than 4096 bytes");
   Json object = Json::parse(text, nullptr, false);
-  if (!object.is_object()) return source.damage(0, "it is no JSON object");
+  if (!object.is_object()) return context.damage_error(0, "it is not a JSON object");
   std::string checksum;
-  if (!take(object, "checksum", checksum)) return source.damage(0, "it has no checksum");
+  if (!read_member(object, "checksum", checksum))
+    return context.damage_error(0, "it has no checksum");
   object.erase("checksum");
-  if (checksum != checksum_of(object)) return source.damage(0, "its checksum does not fit");
+  if (checksum != checksum_of(object)) return context.damage_error(0, "its checksum does not fit");
   Owner owner;
   const bool is_complete =
-      take(object, "host", owner.host) && take(object, "boot_id", owner.boot_id) &&
-      take(object, "process_id", owner.process_id) &&
-      take(object, "process_start", owner.process_start) && take(object, "user", owner.user) &&
-      take(object, "program", owner.program) && take(object, "opened_ns", owner.opened_ns) &&
-      take(object, "nonce", owner.nonce) &&
-      take_if_there(object, "process_namespace", owner.process_namespace) &&
-      take_if_there(object, "device", owner.device) &&
-      take_if_there(object, "inode", owner.inode) &&
-      take_if_there(object, "is_locked", owner.is_locked);
-  if (!is_complete) return source.damage(0, "a member is missing or of another kind");
+      read_member(object, "host", owner.host) && read_member(object, "boot_id", owner.boot_id) &&
+      read_member(object, "process_id", owner.process_id) &&
+      read_member(object, "process_start", owner.process_start) &&
+      read_member(object, "user", owner.user) && read_member(object, "program", owner.program) &&
+      read_member(object, "opened_ns", owner.opened_ns) &&
+      read_member(object, "nonce", owner.nonce) &&
+      read_optional_member(object, "process_namespace", owner.process_namespace) &&
+      read_optional_member(object, "device", owner.device) &&
+      read_optional_member(object, "inode", owner.inode) &&
+      read_optional_member(object, "is_locked", owner.is_locked);
+  if (!is_complete) return context.damage_error(0, "a member is missing or of another kind");
   return owner;
 }
 

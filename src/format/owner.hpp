@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// The text of the file `owner`, which names the writer that has a dataset open. write/holder.hpp
-// decides whether that writer still lives.
+// Owner: the text of the file `owner`, which identifies the writer that has a dataset open.
+// write/lease_holder.hpp decides whether that writer is alive.
 #pragma once
 
 #include "format/records.hpp"
@@ -11,22 +11,22 @@ struct Owner {
   std::string host = {};
   std::string boot_id = {};
   std::uint64_t process_id = 0;
-  std::uint64_t process_start = 0;  ///< clock ticks since boot: tells a reused number apart
-  /// In which process_id counts, as containers have their own; 0: not known.
+  std::uint64_t process_start = 0;  ///< clock ticks since boot: detects a reused process number
+  /// PID namespace of process_id, for containers; 0: unknown.
   std::uint64_t process_namespace = 0;
   std::string user = {};
   std::string program = {};
   std::uint64_t opened_ns = 0;  ///< since 1970
   std::uint64_t nonce = 0;
-  /// Of the file that has this text, as its writer saw them: they differ in a copy. 0: not known.
+  /// Of the file that has this text, as its writer saw them; different in a copy. 0: unknown.
   std::uint64_t device = 0;
   std::uint64_t inode = 0;
-  bool is_locked = false;  ///< the writer holds a lock on the file as long as it lives
+  bool is_locked = false;  ///< the writer holds a lock on the file while it lives
 
   friend bool operator==(const Owner&, const Owner&) = default;
 };
 
-/// One line with its end, at most kOwnerBytesMax: longer texts in it are cut.
+/// One line with its newline, at most kOwnerBytesMax: longer texts in it are truncated.
 std::string encode_owner(const Owner& owner);
 /// kDamage if it is no such text or its checksum does not fit.
 Result<Owner> decode_owner(std::string_view text, const std::string& path);

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// How far somebody is who reads a dataset for long.
+// ReadProgress: progress of a long read of a dataset.
 #pragma once
 
 #include <cstdint>
@@ -8,12 +8,12 @@
 namespace forebay::format {
 
 struct ReadProgress {
-  std::uint32_t pass = 0;  ///< rises where something else is read, and counted from 0
+  std::uint32_t pass = 0;  ///< increases when the next pass begins; its bytes count from 0
   std::uint64_t done_bytes = 0;
-  std::uint64_t all_bytes = 0;
+  std::uint64_t total_bytes = 0;
 };
 
-/// Called now and then, by one thread at a time; false ends with kCancelled.
-using OnProgress = std::function<bool(const ReadProgress&)>;
+/// Called at times, by one thread at a time; returning false ends the read with kCancelled.
+using ProgressCallback = std::function<bool(const ReadProgress&)>;
 
 }  // namespace forebay::format

@@ -15,15 +15,15 @@ constexpr std::string_view kDataPrefix = "data-";
 constexpr std::size_t kGroupDigits = 6;
 constexpr std::size_t kFileDigits = 5;
 
-/// With zeros in front, up to so many digits.
-std::string padded(std::uint64_t number, std::size_t digits) {
+/// Padded with leading zeros to at least `digits` digits.
+std::string zero_padded(std::uint64_t number, std::size_t digits) {
   const std::string text = std::to_string(number);
   return text.size() < digits ? std::string(digits - text.size(), '0') + text : text;
 }
 
-/// The number of a text that padded() made.
+/// The number in a text that zero_padded() returned.
 template <class Number>
-std::optional<Number> unpadded(std::string_view text, std::size_t digits) noexcept {
+std::optional<Number> parse_zero_padded(std::string_view text, std::size_t digits) noexcept {
   Number number = 0;
   const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), number);
   if (error != std::errc() || end != text.data() + text.size()) return std::nullopt;
@@ -32,13 +32,13 @@ std::optional<Number> unpadded(std::string_view text, std::size_t digits) noexce
   return number;
 }
 
-tl::unexpected<Error> wrong_field(const FieldDefinition& field, const std::string& cause) {
+tl::unexpected<Error> invalid_field_error(const FieldDefinition& field, const std::string& cause) {
   return failure({.kind = ErrorClass::kInvalidArgument,
                   .operation = "define field " + field.name,
                   .cause = cause});
 }
 
-/// Bytes of the UTF-8 sequence at the start of `text`; 0 if there is none.
+/// Bytes of the UTF-8 sequence at the start of `text`; 0 if it is not valid.
 std::size_t sequence_bytes(std::string_view text) noexcept {
   const auto byte = [&](std::size_t i) { return static_cast<std::uint8_t>(text[i]); };
   const std::uint8_t lead = byte(0);
@@ -47,7 +47,7 @@ std::size_t sequence_bytes(std::string_view text) noexcept {
   if (lead < 0xc2 || lead > 0xf4 || text.size() < bytes) return 0;
   for (std::size_t i = 1; i < bytes; ++i)
     if ((byte(i) & 0xc0U) != 0x80) return 0;
-  // Longer than needed, a surrogate, or behind the last code point.
+  // Overlong, a surrogate, or above the last code point.
   const bool is_wrong = (lead == 0xe0 && byte(1) < 0xa0) || (lead == 0xed && byte(1) > 0x9f) ||
                         (lead == 0xf0 && byte(1) < 0x90) || (lead == 0xf4 && byte(1) > 0x8f);
   return is_wrong ? 0 : bytes;
@@ -57,7 +57,7 @@ std::size_t sequence_bytes(std::string_view text) noexcept {
 
 std::optional<std::uint64_t> array_bytes(ElementType type,
                                          std::span<const std::uint64_t> shape) noexcept {
-  std::uint64_t bytes = bytes_of(type);
+  std::uint64_t bytes = element_size(type);
   if (std::ranges::count(shape, 0U) != 0) return 0;
   for (const std::uint64_t extent : shape) {
     if (bytes > kArrayBytesMax / extent) return std::nullopt;
@@ -86,7 +86,7 @@ bool is_field_name(std::string_view name) noexcept {
   return true;
 }
 
-std::string text_of(const DatasetId& id) {
+std::string to_string(const DatasetId& id) {
   constexpr std::string_view kDigits = "0123456789abcdef";
   std::string text;
   for (const std::byte byte : id) {
@@ -96,25 +96,25 @@ std::string text_of(const DatasetId& id) {
   return text;
 }
 
-Result<DatasetId> random_dataset_id() {
+Result<DatasetId> generate_dataset_id() {
   DatasetId id;
   const ssize_t got = ::getrandom(id.data(), id.size(), 0);
   if (got == static_cast<ssize_t>(id.size())) return id;
-  return tl::unexpected(system_error({.operation = "choose a dataset's number"}, errno));
+  return tl::unexpected(system_error({.operation = "generate a dataset id"}, errno));
 }
 
-std::string text_of(const DataFileName& name) {
-  return std::string(kDataPrefix) + padded(name.group, kGroupDigits) + "." +
-         padded(name.file, kFileDigits);
+std::string to_string(const DataFileName& name) {
+  return std::string(kDataPrefix) + zero_padded(name.group, kGroupDigits) + "." +
+         zero_padded(name.file, kFileDigits);
 }
 
-std::optional<DataFileName> data_file_named(std::string_view name) noexcept {
+std::optional<DataFileName> parse_data_file_name(std::string_view name) noexcept {
   if (!name.starts_with(kDataPrefix)) return std::nullopt;
   name.remove_prefix(kDataPrefix.size());
   const std::size_t dot = name.find('.');
   if (dot == std::string_view::npos) return std::nullopt;
-  const auto group = unpadded<std::uint64_t>(name.substr(0, dot), kGroupDigits);
-  const auto file = unpadded<std::uint32_t>(name.substr(dot + 1), kFileDigits);
+  const auto group = parse_zero_padded<std::uint64_t>(name.substr(0, dot), kGroupDigits);
+  const auto file = parse_zero_padded<std::uint32_t>(name.substr(dot + 1), kFileDigits);
   if (!group || !file) return std::nullopt;
   return DataFileName{*group, *file};
 }
@@ -127,18 +127,23 @@ std::string_view name_of(Codec codec) noexcept { return codec == Codec::kZstd ? 
 
 Status check_field(const FieldDefinition& field) {
   if (!is_field_name(field.name))
-    return wrong_field(field, "a name has 1 to 255 bytes of UTF-8 without control characters");
-  if (field.dimensions > kDimensionsMax) return wrong_field(field, "it has more than 8 dimensions");
+    return invalid_field_error(field,
+                               "a name has 1 to 255 bytes of UTF-8 without control characters");
+  if (field.dimensions > kDimensionsMax)
+    return invalid_field_error(field, "it has more than 8 dimensions");
   if (field.kind == FieldKind::kParts) {
-    if (!field.shape.empty()) return wrong_field(field, "each of its parts has its own shape");
+    if (!field.shape.empty())
+      return invalid_field_error(field, "a field of parts has no shape; each part has its own");
     return {};
   }
-  if (field.dimensions == 0) return wrong_field(field, "a global array has a dimension");
+  if (field.dimensions == 0)
+    return invalid_field_error(field, "a global array needs at least 1 dimension");
   if (field.shape.size() != field.dimensions)
-    return wrong_field(field, "its shape has " + std::to_string(field.shape.size()) +
-                                  " dimensions instead of " + std::to_string(field.dimensions));
+    return invalid_field_error(field, "its shape has " + std::to_string(field.shape.size()) +
+                                          " dimensions instead of " +
+                                          std::to_string(field.dimensions));
   if (!array_bytes(field.type, field.shape))
-    return wrong_field(field, "the array has more than 2^63 - 1 bytes");
+    return invalid_field_error(field, "the array has more than 2^63 - 1 bytes");
   return {};
 }
 

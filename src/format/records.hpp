@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// The words of the dataset format (docs/formats/dataset.md): its constants, names of files, and the
-// plain values that the other files of this module encode, decode and look up.
+// Terms of the dataset format (docs/formats/dataset.md): constants, names of files, and the plain
+// values that the other files of this module encode, decode and look up.
 #pragma once
 
 #include <forebay/element_type.hpp>
@@ -40,34 +40,34 @@ inline constexpr std::uint64_t kIndexBytesMax = 1ULL << 40U;
 inline constexpr std::uint64_t kArrayBytesMax = (1ULL << 63U) - 1;
 
 inline constexpr std::size_t kTableStepsMax = 256;
-inline constexpr std::uint64_t kTableBytesMax = 1_MiB;          ///< unless it has one step
-inline constexpr std::uint64_t kTableBytesLimit = 1ULL << 30U;  ///< what a reader takes
+inline constexpr std::uint64_t kTableBytesMax = 1_MiB;            ///< unless it has one step
+inline constexpr std::uint64_t kTableBytesReadMax = 1ULL << 30U;  ///< limit of a reader
 
-/// Eight letters as the number that lies in a file.
-constexpr std::uint64_t magic_of(std::string_view letters) noexcept {
+/// Eight characters as the number that is stored in a file.
+constexpr std::uint64_t make_magic(std::string_view letters) noexcept {
   std::uint64_t number = 0;
   for (std::size_t i = 8; i-- > 0;)
     number = number << 8U | static_cast<std::uint8_t>(letters[i]);
   return number;
 }
-inline constexpr std::uint64_t kDataMagic = magic_of("FbyData_");
-inline constexpr std::uint64_t kIndexMagic = magic_of("FbyIndex");
-inline constexpr std::uint64_t kSlotMagic = magic_of("FbySlot_");
-inline constexpr std::uint64_t kTableMagic = magic_of("FbyTable");  ///< of a seed only
-inline constexpr std::uint64_t kPastMagic = magic_of("FbyPast_");
+inline constexpr std::uint64_t kDataMagic = make_magic("FbyData_");
+inline constexpr std::uint64_t kIndexMagic = make_magic("FbyIndex");
+inline constexpr std::uint64_t kSlotMagic = make_magic("FbySlot_");
+inline constexpr std::uint64_t kTableMagic = make_magic("FbyTable");  ///< used only in a seed
+inline constexpr std::uint64_t kHistoryMagic = make_magic("FbyPast_");
 
 inline constexpr std::string_view kCommitsName = "commits";
 inline constexpr std::string_view kOwnerName = "owner";
 
-/// Random, the same in all files of a dataset.
+/// Random; the same in all files of a dataset.
 using DatasetId = std::array<std::byte, 16>;
 
 /// 32 hexadecimal digits, as printed.
-std::string text_of(const DatasetId& id);
+std::string to_string(const DatasetId& id);
 /// From the system's source of randomness.
-Result<DatasetId> random_dataset_id();
+Result<DatasetId> generate_dataset_id();
 
-/// Which data file.
+/// Identifies a data file of a dataset.
 struct DataFileName {
   std::uint64_t group = 0;
   std::uint32_t file = 0;
@@ -76,13 +76,13 @@ struct DataFileName {
 };
 
 /// "data-000012.00003"
-std::string text_of(const DataFileName& name);
-/// No value if it is not the name of a data file, exactly as text_of() makes it.
-std::optional<DataFileName> data_file_named(std::string_view name) noexcept;
+std::string to_string(const DataFileName& name);
+/// No value unless it is the name of a data file, exactly as to_string() returns it.
+std::optional<DataFileName> parse_data_file_name(std::string_view name) noexcept;
 
 enum class FieldKind : std::uint8_t {
-  kParts = 0,   ///< numbered parts, each with a shape of its own
-  kGlobal = 1,  ///< one array in C order, of which blocks are stored
+  kParts = 0,   ///< numbered parts, each with its own shape
+  kGlobal = 1,  ///< one array in C order, stored in blocks
 };
 
 enum class Codec : std::uint8_t { kNone = 0, kZstd = 1 };
@@ -90,7 +90,7 @@ enum class Codec : std::uint8_t { kNone = 0, kZstd = 1 };
 std::string_view name_of(FieldKind kind) noexcept;
 std::string_view name_of(Codec codec) noexcept;
 
-/// What all blocks of a field have in common.
+/// Common properties of all blocks of a field.
 struct FieldDefinition {
   std::string name = {};
   ElementType type = ElementType::kBytes;
@@ -102,40 +102,40 @@ struct FieldDefinition {
   friend bool operator==(const FieldDefinition&, const FieldDefinition&) = default;
 };
 
-/// Bytes of an array of this shape; no value if they are more than kArrayBytesMax.
+/// Bytes of an array of this shape; no value above kArrayBytesMax.
 std::optional<std::uint64_t> array_bytes(ElementType type,
                                          std::span<const std::uint64_t> shape) noexcept;
 
-/// Whether these bytes are UTF-8, as JSON is.
+/// Whether these bytes are UTF-8, as JSON requires.
 bool is_utf8(std::string_view text) noexcept;
 
 /// 1 to kNameBytesMax bytes of UTF-8 without control characters.
 bool is_field_name(std::string_view name) noexcept;
 
-/// kInvalidArgument if no index may have this field: what is wrong with name, dimensions or shape.
+/// kInvalidArgument, with the invalid name, dimensions or shape, if no index may have this field.
 Status check_field(const FieldDefinition& field);
 
-/// Whose index it is.
-struct IndexPlace {
+/// Identifies an index.
+struct IndexId {
   DatasetId dataset = {};
   std::uint64_t step = 0;
   std::uint64_t group = 0;
   std::uint32_t file = 0;
 
-  friend bool operator==(const IndexPlace&, const IndexPlace&) = default;
+  friend bool operator==(const IndexId&, const IndexId&) = default;
 };
 
-/// What the step table and each index of a step say of the step.
-struct StepFacts {
+/// Metadata of a step, in the step table and in each index of the step.
+struct StepMetadata {
   std::uint64_t wall_ns = 0;  ///< since 1970
   std::uint32_t writers = 0;
-  std::uint32_t files = 1;  ///< how many have an index of this step
+  std::uint32_t files = 1;  ///< number of files with an index of this step
   std::uint16_t strategy = 0;
 
-  friend bool operator==(const StepFacts&, const StepFacts&) = default;
+  friend bool operator==(const StepMetadata&, const StepMetadata&) = default;
 };
 
-/// Bytes somewhere in a file, and what they must add up to.
+/// Bytes in a file, and their expected checksum.
 struct Reference {
   std::uint64_t offset = 0;
   std::uint64_t bytes = 0;
@@ -144,7 +144,7 @@ struct Reference {
   friend bool operator==(const Reference&, const Reference&) = default;
 };
 
-/// A file of a step, as the step table knows it.
+/// A file of a step, as in the step table.
 struct FileEntry {
   std::uint32_t file = 0;
   Reference index = {};
@@ -152,7 +152,7 @@ struct FileEntry {
   friend bool operator==(const FileEntry&, const FileEntry&) = default;
 };
 
-/// A step, as the step table knows it.
+/// A step, as in the step table.
 struct StepEntry {
   std::uint64_t step = 0;
   std::uint64_t group = 0;
@@ -161,17 +161,17 @@ struct StepEntry {
   std::uint64_t stored_bytes = 0;
   std::uint32_t writers = 0;
   std::uint16_t strategy = 0;
-  std::vector<FileEntry> files = {};  ///< by rising numbers
+  std::vector<FileEntry> files = {};  ///< by ascending numbers
 
   friend bool operator==(const StepEntry&, const StepEntry&) = default;
 };
 
-/// `bytes` up to the next multiple of `alignment`, a power of two.
+/// `bytes` rounded up to a multiple of `alignment`, a power of two.
 constexpr std::uint64_t round_up(std::uint64_t bytes, std::uint64_t alignment) noexcept {
   return (bytes + alignment - 1) & ~(alignment - 1);
 }
 
-/// How many pieces a block of so many raw bytes has; none if it is empty.
+/// Number of pieces of a block with this number of raw bytes; 0 for an empty block.
 constexpr std::uint64_t piece_count(std::uint64_t raw_bytes) noexcept {
   return raw_bytes / kPieceBytes + (raw_bytes % kPieceBytes != 0 ? 1 : 0);
 }

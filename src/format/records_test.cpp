@@ -10,25 +10,25 @@
 namespace forebay::format {
 namespace {
 
-TEST(Records, magic_lies_in_a_file_as_it_is_read) {
+TEST(Records, magic_is_readable_in_the_file) {
   const std::uint64_t magic = kIndexMagic;
   EXPECT_EQ(std::string_view(reinterpret_cast<const char*>(&magic), 8), "FbyIndex");
 }
 
 TEST(Records, names_of_data_files_are_read_back) {
-  EXPECT_EQ(text_of(DataFileName{12, 3}), "data-000012.00003");
-  EXPECT_EQ(text_of(DataFileName{1'234'567, 123'456}), "data-1234567.123456");
+  EXPECT_EQ(to_string(DataFileName{12, 3}), "data-000012.00003");
+  EXPECT_EQ(to_string(DataFileName{1'234'567, 123'456}), "data-1234567.123456");
   for (const DataFileName name : {DataFileName{0, 0}, DataFileName{UINT64_MAX, UINT32_MAX}})
-    EXPECT_EQ(data_file_named(text_of(name)), name);
+    EXPECT_EQ(parse_data_file_name(to_string(name)), name);
 }
 
-TEST(Records, other_names_are_none_of_data_files) {
+TEST(Records, other_names_are_not_data_files) {
   for (const char* name :
        {"", "data-", "data-1.1", "data-000001", "data-000001.0001", "data-0000001.00001",
         "data-000001.000001", "data-000001.00001x", "data-00000x.00001", "data--00001.00001",
         "data-000001.-0001", "free-000001.00001", "data-000001.4294967296",
         "data-18446744073709551616.00000", "xdata-000001.00001"})
-    EXPECT_FALSE(data_file_named(name).has_value()) << name;
+    EXPECT_FALSE(parse_data_file_name(name).has_value()) << name;
 }
 
 TEST(Records, names_of_fields_are_utf8_without_control_characters) {
@@ -50,7 +50,7 @@ TEST(Records, any_utf8_is_text) {
     EXPECT_FALSE(is_utf8(text)) << text;
 }
 
-TEST(Records, fields_that_no_index_may_have_are_refused) {
+TEST(Records, invalid_fields_are_refused) {
   EXPECT_TRUE(check_field({.name = "p", .dimensions = 0}));
   EXPECT_TRUE(check_field({.name = "g", .kind = FieldKind::kGlobal, .shape = {4}}));
   EXPECT_FALSE(check_field({.name = ""}));
@@ -68,10 +68,10 @@ TEST(Records, fields_that_no_index_may_have_are_refused) {
   EXPECT_EQ(check_field(huge).error().kind(), ErrorClass::kInvalidArgument);
 }
 
-TEST(Records, numbers_of_datasets_differ) {
+TEST(Records, dataset_ids_differ) {
   std::set<std::string> texts;
   for (int i = 0; i < 10; ++i)
-    texts.insert(text_of(random_dataset_id().value()));
+    texts.insert(to_string(generate_dataset_id().value()));
   EXPECT_EQ(texts.size(), 10U);
   EXPECT_EQ(texts.begin()->size(), 32U);
 }
@@ -79,11 +79,11 @@ TEST(Records, numbers_of_datasets_differ) {
 TEST(ElementTypes, have_names_that_are_read_back) {
   for (std::uint8_t number = kElementTypeMin; number <= kElementTypeMax; ++number) {
     const auto type = static_cast<ElementType>(number);
-    EXPECT_EQ(element_type_named(name_of(type)), type);
-    EXPECT_GT(bytes_of(type), 0U);
+    EXPECT_EQ(parse_element_type(name_of(type)), type);
+    EXPECT_GT(element_size(type), 0U);
   }
-  EXPECT_EQ(element_type_named("double"), std::nullopt);
-  EXPECT_EQ(element_type_named(""), std::nullopt);
+  EXPECT_EQ(parse_element_type("double"), std::nullopt);
+  EXPECT_EQ(parse_element_type(""), std::nullopt);
 }
 
 TEST(ElementTypes, of_cpp_types) {

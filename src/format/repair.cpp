@@ -5,16 +5,16 @@
 #include <filesystem>
 #include <map>
 
-#include "format/file_bytes.hpp"
-#include "format/found_steps.hpp"
 #include "format/index_scan.hpp"
 #include "format/open_commits.hpp"
+#include "format/read_range.hpp"
+#include "format/scanned_steps.hpp"
 #include "format/verify.hpp"
 
 namespace forebay::format {
 namespace {
 
-using Fate = RepairedStep::Fate;
+using Outcome = RepairedStep::Outcome;
 
 std::uint64_t bytes_of_file(const std::string& path) {
   std::error_code error;
@@ -22,23 +22,23 @@ std::uint64_t bytes_of_file(const std::string& path) {
   return error ? 0 : bytes;
 }
 
-/// What the tables say of a data file: a step that is in it, and where its index is.
-struct FileUse {
+/// A data file in the tables: a step in the file, and its index.
+struct ListedFile {
   const StepEntry* step = nullptr;
   const FileEntry* file = nullptr;
 };
 
-Error foreign_header(const std::string& path, const DataHeader& header) {
+Error foreign_header_error(const std::string& path, const DataHeader& header) {
   return Error({.kind = ErrorClass::kDamage,
                 .operation = "read header of",
                 .path = path,
                 .offset_bytes = 0,
-                .cause = "it is that of " + text_of(header.name) + " of dataset " +
-                         text_of(header.dataset)});
+                .cause = "it belongs to " + to_string(header.name) + " of dataset " +
+                         to_string(header.dataset)});
 }
 
-/// True if both slots can be read, and none has a later generation.
-bool has_newest(storage::File& file, std::uint64_t generation) {
+/// True if both slots can be read, and neither has a later generation.
+bool has_newest_generation(storage::File& file, std::uint64_t generation) {
   const auto pages = read_range(file, {0, kSlotsBytes});
   if (!pages || pages->size() < kSlotsBytes) return false;
   for (const std::uint64_t number : {0U, 1U}) {
@@ -48,300 +48,302 @@ bool has_newest(storage::File& file, std::uint64_t generation) {
   return true;
 }
 
-/// The same damage may be met twice.
-void add_once(std::vector<Error>& errors, const Error& error) {
+/// The same damage may be found twice.
+void add_unique(std::vector<Error>& errors, const Error& error) {
   const auto is_same = [&](const Error& known) { return known.message() == error.message(); };
   if (std::ranges::none_of(errors, is_same)) errors.push_back(error);
 }
 
-class Repair {
+class RepairPlanner {
  public:
-  Repair(const std::string& folder, const OnProgress& progress)
-      : folder_(folder), on_progress_(progress) {}
+  RepairPlanner(const std::string& directory, const ProgressCallback& progress)
+      : directory_(directory), progress_callback_(progress) {}
 
   Result<RepairPlan> run() {
-    Status done = look_at_commits();
-    if (done && needs_tables_) done = find_steps();
+    Status done = load_commits_state();
+    if (done && needs_tables_) done = scan_steps();
     if (done && needs_tables_) done = choose_dataset();
-    if (done && needs_tables_) done = judge_steps();
-    if (done && needs_tables_) leave_out_dropped();
+    if (done && needs_tables_) done = check_steps();
+    if (done && needs_tables_) remove_dropped_steps();
     if (done) done = check_files();
     if (done && needs_tables_) done = plan_commits();
     if (!done) return tl::unexpected(done.error());
-    report_.steps.reserve(fates_.size());
-    for (auto& [step, fate] : fates_)
-      report_.steps.push_back(std::move(fate));
+    report_.steps.reserve(outcomes_.size());
+    for (auto& [step, outcome] : outcomes_)
+      report_.steps.push_back(std::move(outcome));
     plan_.report = std::move(report_);
     return std::move(plan_);
   }
 
  private:
-  std::string commits_path() const { return folder_ + "/" + std::string(kCommitsName); }
+  std::string commits_path() const { return directory_ + "/" + std::string(kCommitsName); }
 
-  Status look_at_commits();
-  void look_at_slots(storage::File& file);
-  void note(const Error& error);
-  void note_remaining(const Error& error);
-  void keep(const LoadedCommits& loaded);
-  Status find_steps();
-  Status find_steps_in(const DataFileName& name);
-  bool is_wanted(const IndexHead& head) const;
+  Status load_commits_state();
+  void load_slots(storage::File& file);
+  void add_error(const Error& error);
+  void add_unrepaired(const Error& error);
+  void keep_listed_steps(const LoadedCommits& loaded);
+  Status scan_steps();
+  Status scan_file(const DataFileName& name);
+  bool should_decode(const IndexHeader& head) const;
   Status choose_dataset();
-  std::vector<const FoundStep*> steps_to_judge() const;
-  Status judge_steps();
-  RepairedStep judge(const FoundStep& found);
-  bool is_gone(const StepEntry& step) const;
-  void leave_out_dropped();
+  std::vector<const ScannedStep*> candidate_steps() const;
+  Status check_steps();
+  RepairedStep check_step(const ScannedStep& found);
+  bool has_no_files(const StepEntry& step) const;
+  void remove_dropped_steps();
   Status check_files();
-  Result<std::size_t> check_indexes(std::span<const FileUse> uses);
-  Status check_header(const DataFileName& name, std::size_t fitting_indexes);
+  Result<std::size_t> check_indexes(std::span<const ListedFile> uses);
+  Status check_header(const DataFileName& name, std::size_t matching_indexes);
   Status plan_commits();
-  bool has_read(std::uint64_t bytes);
+  bool report_progress(std::uint64_t bytes);
 
-  const std::string folder_;
-  const OnProgress& on_progress_;
+  const std::string directory_;
+  const ProgressCallback& progress_callback_;
   ReadProgress progress_;
   bool is_cancelled_ = false;
   RepairReport report_;
   RepairPlan plan_;
   bool needs_tables_ = false;
-  bool is_newest_ = false;            ///< no slot can tell of more than the one in force
-  std::optional<DatasetId> dataset_;  ///< if a slot told it
-  CommitsState known_;
-  std::map<std::uint64_t, StepEntry> entries_;  ///< of steps that the new table has
-  std::map<std::uint64_t, RepairedStep> fates_;
-  FoundSteps found_;
+  bool has_newest_slot_ = false;      ///< no slot can have later steps than the valid one
+  std::optional<DatasetId> dataset_;  ///< if a slot contains it
+  CommitsState state_;
+  std::map<std::uint64_t, StepEntry> entries_;  ///< of steps in the new table
+  std::map<std::uint64_t, RepairedStep> outcomes_;
+  ScannedSteps scanned_steps_;
 };
 
-Status Repair::look_at_commits() {
-  const auto file = open_commits(folder_);
+Status RepairPlanner::load_commits_state() {
+  const auto file = open_commits(directory_);
   if (!file) {
     const bool is_lost =
         file.error().kind() == ErrorClass::kNotFound && file.error().path() == commits_path();
     if (!is_lost) return tl::unexpected(file.error());
-    report_.damages.push_back(file.error());
+    report_.errors.push_back(file.error());
     needs_tables_ = true;
     return {};
   }
   const auto loaded = load_commits(**file);
   if (loaded) {
-    keep(*loaded);
-    is_newest_ = has_newest(**file, loaded->state.generation);
-    report_.damages = loaded->damages;
-    if (loaded->empty_slot && find_file_with_index(folder_, *dataset_))
-      report_.damages.push_back(*loaded->empty_slot);
-    needs_tables_ = !report_.damages.empty();
+    keep_listed_steps(*loaded);
+    has_newest_slot_ = has_newest_generation(**file, loaded->state.generation);
+    report_.errors = loaded->errors;
+    if (loaded->empty_slot && find_file_with_index(directory_, *dataset_))
+      report_.errors.push_back(*loaded->empty_slot);
+    needs_tables_ = !report_.errors.empty();
     return {};
   }
   if (loaded.error().kind() != ErrorClass::kDamage) return tl::unexpected(loaded.error());
-  report_.damages.push_back(loaded.error());
+  report_.errors.push_back(loaded.error());
   needs_tables_ = true;
-  look_at_slots(**file);
+  load_slots(**file);
   return {};
 }
 
-void Repair::note(const Error& error) { add_once(report_.damages, error); }
+void RepairPlanner::add_error(const Error& error) { add_unique(report_.errors, error); }
 
-void Repair::note_remaining(const Error& error) {
-  note(error);
-  add_once(report_.remaining, error);
+void RepairPlanner::add_unrepaired(const Error& error) {
+  add_error(error);
+  add_unique(report_.unrepaired, error);
 }
 
-void Repair::keep(const LoadedCommits& loaded) {
-  known_ = loaded.state;
+void RepairPlanner::keep_listed_steps(const LoadedCommits& loaded) {
+  state_ = loaded.state;
   dataset_ = loaded.state.dataset;
   for (const StepEntry& step : loaded.steps) {
     entries_[step.step] = step;
-    fates_[step.step] = {step.step, Fate::kKept, "a slot of commits tells of it"};
+    outcomes_[step.step] = {step.step, Outcome::kKept, "a slot of commits lists it"};
   }
 }
 
-/// A slot without its table still says whose it is, and which generations there were.
-void Repair::look_at_slots(storage::File& file) {
+/// A slot without its table still identifies the dataset and the generation.
+void RepairPlanner::load_slots(storage::File& file) {
   const auto pages = read_range(file, {0, kSlotsBytes});
   for (std::uint64_t number = 0; pages && number < 2; ++number) {
     const std::uint64_t at = std::min<std::uint64_t>(number * kPageBytes, pages->size());
     const auto slot = decode_slot(std::span(*pages).subspan(at), number, file.path());
-    if (!slot || (dataset_ && slot->generation < known_.generation)) continue;
+    if (!slot || (dataset_ && slot->generation < state_.generation)) continue;
     dataset_ = slot->dataset;
-    known_ = {
+    state_ = {
         .dataset = slot->dataset, .generation = slot->generation, .first_step = slot->first_step};
   }
 }
 
-Status Repair::find_steps() {
-  const auto names = list_data_files(folder_);
+Status RepairPlanner::scan_steps() {
+  const auto names = list_data_files(directory_);
   if (!names) return tl::unexpected(names.error());
   for (const DataFileName& name : *names)
-    progress_.all_bytes += bytes_of_file(data_path(folder_, name));
+    progress_.total_bytes += bytes_of_file(data_path(directory_, name));
   for (const DataFileName& name : *names)
-    if (Status found = find_steps_in(name); !found) return found;
+    if (Status found = scan_file(name); !found) return found;
   return {};
 }
 
-Status Repair::find_steps_in(const DataFileName& name) {
-  const auto file = storage::open_file(data_path(folder_, name));
+Status RepairPlanner::scan_file(const DataFileName& name) {
+  const auto file = storage::open_file(data_path(directory_, name));
   if (!file) {
-    note_remaining(file.error());
+    add_unrepaired(file.error());
     return {};
   }
   report_.scanned_bytes += (*file)->size().value_or(0);
-  std::optional<Error> unread;  // the first of maybe many
-  const IndexSeeker seeker = {
-      .has_read = [this](std::uint64_t bytes) { return has_read(bytes); },
-      .is_wanted = [this](const IndexHead& head) { return is_wanted(head); },
-      .found = [this](const Index& index) { add(found_, index); },
-      .failed =
+  std::optional<Error> unread;  // the first of possibly many
+  const IndexVisitor visitor = {
+      .on_bytes_read = [this](std::uint64_t bytes) { return report_progress(bytes); },
+      .should_decode = [this](const IndexHeader& head) { return should_decode(head); },
+      .on_index = [this](const Index& index) { add_index(scanned_steps_, index); },
+      .on_error =
           [&](const Error& error) {
             if (!unread) unread = error;
           }};
-  const Status done = scan_indexes(**file, name, seeker);
+  const Status done = scan_indexes(**file, name, visitor);
   const bool ends = !done && (done.error().kind() == ErrorClass::kCancelled ||
                               done.error().kind() == ErrorClass::kUnsupported);
   if (ends) return done;
-  if (!done) note_remaining(done.error());
-  if (unread) note_remaining(*unread);
+  if (!done) add_unrepaired(done.error());
+  if (unread) add_unrepaired(*unread);
   return {};
 }
 
-/// Of steps that tables tell of nothing more has to be known.
-bool Repair::is_wanted(const IndexHead& head) const {
-  const IndexPlace& place = head.place;
-  return (!dataset_ || place.dataset == *dataset_) && !fates_.contains(place.step) &&
-         place.step >= known_.first_step;
+/// Steps in tables need no further information.
+bool RepairPlanner::should_decode(const IndexHeader& head) const {
+  const IndexId& place = head.id;
+  return (!dataset_ || place.dataset == *dataset_) && !outcomes_.contains(place.step) &&
+         place.step >= state_.first_step;
 }
 
-Status Repair::choose_dataset() {
+Status RepairPlanner::choose_dataset() {
   if (dataset_) return {};
-  dataset_ = keep_most_frequent_dataset(found_);
+  dataset_ = keep_most_frequent_dataset(scanned_steps_);
   if (!dataset_)
     return failure({.kind = ErrorClass::kNotFound,
                     .operation = "repair",
-                    .path = folder_,
-                    .cause = "no slot and no index says which dataset it is, nor what its bytes "
-                             "are; if there is a copy, take that"});
-  known_.dataset = *dataset_;
+                    .path = directory_,
+                    .cause = "no slot and no index identifies the dataset or its bytes; "
+                             "restore it from a copy"});
+  state_.dataset = *dataset_;
   return {};
 }
 
-bool Repair::has_read(std::uint64_t bytes) {
+bool RepairPlanner::report_progress(std::uint64_t bytes) {
   progress_.done_bytes += bytes;
-  is_cancelled_ = is_cancelled_ || (on_progress_ && !on_progress_(progress_));
+  is_cancelled_ = is_cancelled_ || (progress_callback_ && !progress_callback_(progress_));
   return !is_cancelled_;
 }
 
-RepairedStep Repair::judge(const FoundStep& found) {
-  const std::uint32_t files_of_step = found.second.begin()->second.facts.files;
-  RepairedStep result = {.step = found.first.first, .fate = Fate::kDamaged};
+RepairedStep RepairPlanner::check_step(const ScannedStep& found) {
+  const std::uint32_t files_of_step = found.second.begin()->second.metadata.files;
+  RepairedStep result = {.step = found.first.first, .outcome = Outcome::kDamaged};
   if (found.second.size() != files_of_step) {
-    result.why = "indexes of " + std::to_string(found.second.size()) + " of its " +
-                 std::to_string(files_of_step) + " files are there";
+    result.reason = "indexes of " + std::to_string(found.second.size()) + " of its " +
+                    std::to_string(files_of_step) + " files were found";
     return result;
   }
   const StepEntry entry = entry_of(found);
   std::vector<StepFile> files;
   for (const FileEntry& file : entry.files)
-    files.push_back(load_step_file(folder_, *dataset_, entry, file));
+    files.push_back(load_step_file(directory_, *dataset_, entry, file));
   VerifyReport report;
   const std::vector<Finding> findings =
       verify_step(StepCatalog(entry, std::move(files)), *dataset_, report,
-                  [this](std::uint64_t bytes) { return has_read(bytes); });
-  // Headers are written anew; they are no reason to leave a step out.
+                  [this](std::uint64_t bytes) { return report_progress(bytes); });
+  // Headers are rewritten; they are no reason to leave a step out.
   const auto bad = std::ranges::find_if(findings, [](const Finding& finding) {
     return !finding.error.operation().starts_with("read header");
   });
   if (bad != findings.end()) {
-    result.why = bad->error.message();
+    result.reason = bad->error.message();
     return result;
   }
-  result.fate = Fate::kRecovered;
-  result.why = "all its indexes and data are whole; whether it was published is not known";
+  result.outcome = Outcome::kRecovered;
+  result.reason = "all its indexes and data are valid; it is unknown whether it was published";
   return result;
 }
 
-/// Those that no valid table tells of.
-std::vector<const FoundStep*> Repair::steps_to_judge() const {
-  std::vector<const FoundStep*> steps;
-  for (const FoundStep& found : found_)
+/// Steps that no valid table lists.
+std::vector<const ScannedStep*> RepairPlanner::candidate_steps() const {
+  std::vector<const ScannedStep*> steps;
+  for (const ScannedStep& found : scanned_steps_)
     if (!found.second.empty()) steps.push_back(&found);
   return steps;
 }
 
-Status Repair::judge_steps() {
-  const std::vector<const FoundStep*> steps = steps_to_judge();
+Status RepairPlanner::check_steps() {
+  const std::vector<const ScannedStep*> steps = candidate_steps();
   progress_ = {.pass = 1};
-  for (const FoundStep* files : steps)
-    progress_.all_bytes += entry_of(*files).raw_bytes;
-  for (const FoundStep* files : steps) {
-    RepairedStep fate = judge(*files);
+  for (const ScannedStep* files : steps)
+    progress_.total_bytes += entry_of(*files).raw_bytes;
+  for (const ScannedStep* files : steps) {
+    RepairedStep outcome = check_step(*files);
     if (is_cancelled_)
-      return failure({.kind = ErrorClass::kCancelled, .operation = "repair", .path = folder_});
-    // Of a step that was tried again, the group that came later counts, if it is whole.
-    if (fates_.contains(fate.step) && fate.fate == Fate::kDamaged) continue;
-    if (fate.fate == Fate::kRecovered) entries_[fate.step] = entry_of(*files);
-    fates_[fate.step] = std::move(fate);
+      return failure({.kind = ErrorClass::kCancelled, .operation = "repair", .path = directory_});
+    // If a step was retried, its later group counts, if it is complete.
+    if (outcomes_.contains(outcome.step) && outcome.outcome == Outcome::kDamaged) continue;
+    if (outcome.outcome == Outcome::kRecovered) entries_[outcome.step] = entry_of(*files);
+    outcomes_[outcome.step] = std::move(outcome);
   }
   return {};
 }
 
-bool Repair::is_gone(const StepEntry& step) const {
+bool RepairPlanner::has_no_files(const StepEntry& step) const {
   return std::ranges::all_of(step.files, [&](const FileEntry& file) {
     std::error_code error;
-    return !std::filesystem::exists(data_path(folder_, {step.group, file.file}), error) && !error;
+    return !std::filesystem::exists(data_path(directory_, {step.group, file.file}), error) &&
+           !error;
   });
 }
 
-/// A slot that is not the newest tells of steps that were dropped after it was written. Where that
-/// would be all of them, files were lost.
-void Repair::leave_out_dropped() {
-  if (is_newest_) return;
+/// A slot that is not the newest may list steps that were dropped after it was written. If no
+/// listed step has files, they were lost, not dropped.
+void RepairPlanner::remove_dropped_steps() {
+  if (has_newest_slot_) return;
   auto first = entries_.begin();
-  while (first != entries_.end() && fates_[first->first].fate == Fate::kKept &&
-         is_gone(first->second))
+  while (first != entries_.end() && outcomes_[first->first].outcome == Outcome::kKept &&
+         has_no_files(first->second))
     ++first;
   if (first == entries_.end()) return;
-  for (auto gone = entries_.begin(); gone != first; ++gone) {
-    fates_[gone->first] = {gone->first, Fate::kDropped,
-                           "its files are gone, and the slot that may have said so is damaged"};
-    known_.first_step = gone->first + 1;
+  for (auto dropped = entries_.begin(); dropped != first; ++dropped) {
+    outcomes_[dropped->first] = {
+        dropped->first, Outcome::kDropped,
+        "its files are missing, and the slot that may have recorded its drop is damaged"};
+    state_.first_step = dropped->first + 1;
   }
   entries_.erase(entries_.begin(), first);
 }
 
-/// Of all steps that tables will tell of.
-Status Repair::check_files() {
-  std::map<DataFileName, std::vector<FileUse>> uses;
+/// Checks the files of all steps in the new tables.
+Status RepairPlanner::check_files() {
+  std::map<DataFileName, std::vector<ListedFile>> uses;
   for (const auto& [number, step] : entries_)
     for (const FileEntry& file : step.files)
       uses[{step.group, file.file}].push_back({&step, &file});
   for (const auto& [name, of_file] : uses) {
-    const auto fitting = check_indexes(of_file);
-    if (!fitting) return tl::unexpected(fitting.error());
-    if (Status done = check_header(name, *fitting); !done) return done;
+    const auto matching = check_indexes(of_file);
+    if (!matching) return tl::unexpected(matching.error());
+    if (Status done = check_header(name, *matching); !done) return done;
   }
   return {};
 }
 
-/// How many are what the tables say.
-Result<std::size_t> Repair::check_indexes(std::span<const FileUse> uses) {
-  std::size_t fitting = 0;
-  for (const FileUse& use : uses) {
-    const StepFile file = load_step_file(folder_, *dataset_, *use.step, *use.file);
-    if (file.index) ++fitting;
-    if (!file.damage) continue;
-    if (file.damage->kind() == ErrorClass::kUnsupported) return tl::unexpected(*file.damage);
-    note_remaining(*file.damage);
+/// Returns the number of indexes that match the tables.
+Result<std::size_t> RepairPlanner::check_indexes(std::span<const ListedFile> uses) {
+  std::size_t matching = 0;
+  for (const ListedFile& use : uses) {
+    const StepFile file = load_step_file(directory_, *dataset_, *use.step, *use.file);
+    if (file.index) ++matching;
+    if (!file.error) continue;
+    if (file.error->kind() == ErrorClass::kUnsupported) return tl::unexpected(*file.error);
+    add_unrepaired(*file.error);
   }
-  return fitting;
+  return matching;
 }
 
-/// A whole header of another file may be right, and the name of the file wrong: indexes decide.
-Status Repair::check_header(const DataFileName& name, std::size_t fitting_indexes) {
-  const std::string path = data_path(folder_, name);
+/// A valid header of another file may be right, and the file name wrong: the indexes decide.
+Status RepairPlanner::check_header(const DataFileName& name, std::size_t matching_indexes) {
+  const std::string path = data_path(directory_, name);
   const auto file = storage::open_file(path);
   const auto page = file ? read_range(**file, {0, kPageBytes}) : tl::unexpected(file.error());
   if (!page) {
-    note_remaining(page.error());
+    add_unrepaired(page.error());
     return {};
   }
   const DataHeader expected = {*dataset_, name};
@@ -349,24 +351,24 @@ Status Repair::check_header(const DataFileName& name, std::size_t fitting_indexe
   if (header && *header == expected) return {};
   if (!header && header.error().kind() == ErrorClass::kUnsupported)
     return tl::unexpected(header.error());
-  if (header && fitting_indexes == 0) {
-    note_remaining(foreign_header(path, *header));
+  if (header && matching_indexes == 0) {
+    add_unrepaired(foreign_header_error(path, *header));
     return {};
   }
-  note(header ? foreign_header(path, *header) : header.error());
-  report_.rewritten.push_back(path);
+  add_error(header ? foreign_header_error(path, *header) : header.error());
+  report_.rewritten_paths.push_back(path);
   plan_.headers.push_back({path, encode_header(expected)});
   return {};
 }
 
-Status Repair::plan_commits() {
-  report_.rewritten.push_back(commits_path());
+Status RepairPlanner::plan_commits() {
+  report_.rewritten_paths.push_back(commits_path());
   std::vector<StepEntry> steps;
   for (const auto& [number, step] : entries_)
     steps.push_back(step);
   const std::uint64_t wall_ns = steps.empty() ? 0 : steps.back().wall_ns;
-  CommitPlan first = plan_anew(known_, steps, wall_ns);
-  auto second = plan_drop(first.after, first.after.first_step, wall_ns);
+  CommitPlan first = plan_rebuild(state_, steps, wall_ns);
+  auto second = plan_drop(first.new_state, first.new_state.first_step, wall_ns);
   if (!second) return tl::unexpected(second.error());
   plan_.generations.push_back(std::move(first));
   plan_.generations.push_back(std::move(*second));
@@ -375,8 +377,8 @@ Status Repair::plan_commits() {
 
 }  // namespace
 
-Result<RepairPlan> plan_repair(const std::string& folder, const OnProgress& progress) {
-  return Repair(folder, progress).run();
+Result<RepairPlan> plan_repair(const std::string& directory, const ProgressCallback& progress) {
+  return RepairPlanner(directory, progress).run();
 }
 
 }  // namespace forebay::format

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Plans new tables of a dataset from what is in its data files. write/repair.hpp carries the plan
-// out. Data are never touched, so nothing that was readable before becomes unreadable.
+// plan_repair(): plans new tables of a dataset from its data files. write/repair.hpp executes the
+// plan. Data are never modified, so readable data stay readable.
 #pragma once
 
 #include "format/catalog.hpp"
@@ -9,46 +9,47 @@
 
 namespace forebay::format {
 
-/// What happened, or would happen, to one step.
+/// Outcome of a repair for one step.
 struct RepairedStep {
-  enum class Fate : std::uint8_t {
-    kKept,       ///< a valid slot or past block tells of it
-    kRecovered,  ///< found in the data files: all indexes, and all data whole
-    kDamaged,    ///< found, but an index is missing or data are not whole: left out
-    kDropped,    ///< an older slot tells of it, and its files are gone, as the newer one had said
+  enum class Outcome : std::uint8_t {
+    kKept,       ///< listed by a valid slot or past block
+    kRecovered,  ///< found in the data files with all indexes and valid data
+    kDamaged,    ///< found, but an index is missing or data are not valid: left out
+    /// Listed by an older slot, but its files are missing, as the newer slot had recorded.
+    kDropped,
   };
   std::uint64_t step = 0;
-  Fate fate = Fate::kKept;
-  std::string why = {};
+  Outcome outcome = Outcome::kKept;
+  std::string reason = {};
 };
 
 struct RepairReport {
-  std::vector<RepairedStep> steps = {};  ///< by rising numbers
-  std::vector<Error> damages = {};       ///< of `commits`, headers, indexes, and of reading files
-  std::vector<Error> remaining = {};     ///< of these, what is as it was: it cannot be mended
-  std::vector<std::string> rewritten = {};  ///< paths of what the plan writes anew
+  std::vector<RepairedStep> steps = {};  ///< by ascending numbers
+  std::vector<Error> errors = {};        ///< of `commits`, headers, indexes, and of reading files
+  std::vector<Error> unrepaired = {};    ///< those of `errors` that the plan cannot repair
+  std::vector<std::string> rewritten_paths = {};  ///< paths of files that the plan rewrites
   std::uint64_t scanned_bytes = 0;
 };
 
 /// The first page of a data file.
-struct NewHeader {
+struct HeaderWrite {
   std::string path = {};
   HeaderPage page = {};
 };
 
 struct RepairPlan {
   RepairReport report = {};
-  std::vector<NewHeader> headers = {};
-  /// Of `commits`, in this order: two, so that both slots become whole; none if it is not damaged.
+  std::vector<HeaderWrite> headers = {};
+  /// Of `commits`, in this order: two, so that both slots become valid; none if it is not damaged.
   std::vector<CommitPlan> generations = {};
 };
 
-/// Blocks; writes nothing. No program may be writing the dataset. Where tables are damaged, all
-/// data files are searched for indexes, and then the data of steps that no table lists are read:
-/// `progress` reports both passes. Of steps that tables list, indexes are read, data are not. A
-/// file that cannot be read costs what is in it. kNotFound for a folder that is no dataset, or not
-/// there; kUnsupported for a newer major version, kDamage if nothing shows which dataset it is,
-/// kCancelled if `progress` returns false.
-Result<RepairPlan> plan_repair(const std::string& folder, const OnProgress& progress = {});
+/// Blocks; writes nothing. No program may be writing the dataset. If tables are damaged, all data
+/// files are searched for indexes, then the data of steps that no table lists are read; `progress`
+/// reports both passes. For listed steps, indexes are read and data are not. An unreadable file
+/// loses only its own content. kNotFound for a directory that is no dataset, or does not exist;
+/// kUnsupported for a newer major version; kDamage if nothing identifies the dataset; kCancelled if
+/// `progress` returns false.
+Result<RepairPlan> plan_repair(const std::string& directory, const ProgressCallback& progress = {});
 
 }  // namespace forebay::format

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Headers of data files, the text of an owner, and pieces through a codec.
+// Headers of data files, the text of an owner, and compressed pieces.
 #include <random>
 
 #include <gtest/gtest.h>
@@ -13,12 +13,12 @@
 namespace forebay::format {
 namespace {
 
-TEST(DataHeader, is_read_as_it_was_written) {
+TEST(DataHeader, is_read_back_equal) {
   const DataHeader header = {{std::byte{3}}, {12, 7}};
   EXPECT_EQ(decode_header(encode_header(header), "d").value(), header);
 }
 
-TEST(DataHeader, tells_every_flipped_bit) {
+TEST(DataHeader, every_flipped_bit_is_damage) {
   HeaderPage page = encode_header({{std::byte{3}}, {12, 7}});
   for (std::size_t bit = 0; bit < page.size() * 8; ++bit) {
     page[bit / 8] ^= std::byte{1} << (bit % 8);
@@ -30,7 +30,7 @@ TEST(DataHeader, tells_every_flipped_bit) {
   EXPECT_EQ(error_class(decode_header(std::span(page).first(4095), "d")), ErrorClass::kShortFile);
 }
 
-Owner some_owner() {
+Owner make_owner() {
   return {.host = "node7",
           .boot_id = "5d0f",
           .process_id = 4711,
@@ -45,15 +45,15 @@ Owner some_owner() {
           .is_locked = true};
 }
 
-TEST(Owner, is_read_as_it_was_written) {
-  const std::string text = encode_owner(some_owner());
+TEST(Owner, is_read_back_equal) {
+  const std::string text = encode_owner(make_owner());
   EXPECT_EQ(text.find('\n'), text.size() - 1);
   const auto read = decode_owner(text, "owner");
   ASSERT_TRUE(read) << read.error().message();
-  EXPECT_EQ(*read, some_owner());
+  EXPECT_EQ(*read, make_owner());
 }
 
-TEST(Owner, without_later_members_is_read) {
+TEST(Owner, text_without_later_members_is_read) {
   const auto read = decode_owner(
       R"({"host":"n","boot_id":"b","process_id":1,"process_start":2,"user":"u","program":"p",)"
       R"("opened_ns":3,"nonce":4,"checksum":"73cb148a9cea51d1"})",
@@ -65,20 +65,20 @@ TEST(Owner, without_later_members_is_read) {
   EXPECT_FALSE(read->is_locked);
 }
 
-TEST(Owner, that_was_changed_or_cut_is_damage) {
-  std::string text = encode_owner(some_owner());
+TEST(Owner, changed_or_truncated_text_is_damage) {
+  std::string text = encode_owner(make_owner());
   for (std::size_t size = 0; size + 1 < text.size(); ++size)
     EXPECT_EQ(error_class(decode_owner(text.substr(0, size), "owner")), ErrorClass::kDamage);
   for (std::size_t bit = 0; bit < (text.size() - 1) * 8; ++bit) {
     text[bit / 8] = static_cast<char>(text[bit / 8] ^ (1 << (bit % 8)));
     const auto read = decode_owner(text, "owner");
-    EXPECT_TRUE(!read || *read == some_owner()) << "bit " << bit;
+    EXPECT_TRUE(!read || *read == make_owner()) << "bit " << bit;
     text[bit / 8] = static_cast<char>(text[bit / 8] ^ (1 << (bit % 8)));
   }
 }
 
-TEST(Owner, with_texts_of_any_length_and_bytes_fits_its_limit) {
-  Owner owner = some_owner();
+TEST(Owner, texts_of_any_length_and_bytes_fit_the_limit) {
+  Owner owner = make_owner();
   owner.host = owner.boot_id = owner.user = std::string(5000, '\x01');
   owner.program = std::string(5000, '\xFF');
   const std::string text = encode_owner(owner);
@@ -86,13 +86,13 @@ TEST(Owner, with_texts_of_any_length_and_bytes_fits_its_limit) {
   EXPECT_TRUE(decode_owner(text, "owner"));
 }
 
-std::vector<std::byte> stored(Codec codec, std::span<const std::byte> raw) {
+std::vector<std::byte> compress(Codec codec, std::span<const std::byte> raw) {
   std::vector<std::byte> into(kStoredPieceBytesMax);
   into.resize(compress_piece(codec, kZstdLevelDefault, raw, into).value());
   return into;
 }
 
-TEST(Codecs, give_back_what_they_took) {
+TEST(Codec, round_trip_returns_the_raw_bytes) {
   std::mt19937_64 random(1);
   std::vector<std::byte> noise(kPieceBytes);
   for (std::byte& byte : noise)
@@ -101,20 +101,20 @@ TEST(Codecs, give_back_what_they_took) {
   for (const Codec codec : {Codec::kNone, Codec::kZstd}) {
     for (const std::vector<std::byte>& raw :
          {noise, zeros, std::vector<std::byte>(), std::vector<std::byte>(1)}) {
-      const std::vector<std::byte> bytes = stored(codec, raw);
+      const std::vector<std::byte> bytes = compress(codec, raw);
       EXPECT_LE(bytes.size(), raw.size());
       std::vector<std::byte> back(raw.size(), std::byte{1});
       EXPECT_TRUE(decompress_piece(codec, bytes, back));
       EXPECT_EQ(back, raw);
     }
   }
-  EXPECT_LT(stored(Codec::kZstd, zeros).size(), 1000U);
-  EXPECT_EQ(stored(Codec::kZstd, noise).size(), noise.size());
+  EXPECT_LT(compress(Codec::kZstd, zeros).size(), 1000U);
+  EXPECT_EQ(compress(Codec::kZstd, noise).size(), noise.size());
 }
 
-TEST(Codecs, refuse_what_is_no_whole_piece) {
+TEST(Codec, damaged_piece_is_refused) {
   const std::vector<std::byte> raw(5000);
-  std::vector<std::byte> bytes = stored(Codec::kZstd, raw);
+  std::vector<std::byte> bytes = compress(Codec::kZstd, raw);
   std::vector<std::byte> back(raw.size());
   for (std::size_t size = 0; size < bytes.size(); ++size)
     EXPECT_FALSE(decompress_piece(Codec::kZstd, std::span(bytes).first(size), back)) << size;

@@ -15,22 +15,22 @@ namespace forebay::format {
 namespace {
 
 /// One file of a step that is being written.
-class FileWriter {
+class StepFileWriter {
  public:
-  FileWriter(storage::File& file,
-             std::uint64_t end,
-             const IndexPlace& place,
-             const StepFacts& facts)
-      : file_(file), end_(end), place_(place), builder_(place, facts) {}
+  StepFileWriter(storage::File& file,
+                 std::uint64_t end,
+                 const IndexId& place,
+                 const StepMetadata& metadata)
+      : file_(file), end_(end), id_(place), builder_(place, metadata) {}
 
   void put(const TestBlock& block, Codec codec) {
-    const FieldSeed field = field_seed(step_seed(place_.dataset, place_.step), block.field.name);
+    const FieldSeed field = field_seed(step_seed(id_.dataset, id_.step), block.field.name);
     const bool is_part = block.field.kind == FieldKind::kParts;
     const BlockSeed seed =
         is_part ? part_seed(field, block.part) : array_seed(field, block.start, block.shape);
     std::vector<std::uint64_t> ends;
     const std::vector<std::byte> stored = store(block.raw, codec, ends);
-    const BlockSums sums = sums_of(seed, block.raw, stored, ends);
+    const BlockChecksums sums = checksums_of(seed, block.raw, stored, ends);
     end_ = round_up(end_, kBlockAlignmentBytes);
     must(file_.write_at(stored, end_));
     must(builder_.add_block(must(builder_.add_field(block.field)), {.part = block.part,
@@ -51,7 +51,7 @@ class FileWriter {
     must(file_.write_at(index, end_));
     end_ += index.size();
     must(file_.sync());
-    return {place_.file, IndexBuilder::reference_of(index)};
+    return {id_.file, IndexBuilder::reference_of(index)};
   }
   std::uint64_t end() const { return end_; }
   const IndexBuilder& builder() const { return builder_; }
@@ -77,11 +77,11 @@ class FileWriter {
     return stored;
   }
 
-  static BlockSums sums_of(BlockSeed seed,
-                           std::span<const std::byte> raw,
-                           std::span<const std::byte> stored,
-                           const std::vector<std::uint64_t>& ends) {
-    BlockSums sums;
+  static BlockChecksums checksums_of(BlockSeed seed,
+                                     std::span<const std::byte> raw,
+                                     std::span<const std::byte> stored,
+                                     const std::vector<std::uint64_t>& ends) {
+    BlockChecksums sums;
     std::uint64_t begin = 0;
     for (const std::uint64_t end : ends) {
       const std::uint64_t piece = sums.pieces.size();
@@ -97,15 +97,15 @@ class FileWriter {
 
   storage::File& file_;
   std::uint64_t end_;
-  IndexPlace place_;
+  IndexId id_;
   IndexBuilder builder_;
 };
 
-std::unique_ptr<storage::File> created(const std::string& path) {
-  return FileWriter::must(storage::open_file(path, {.intent = storage::Intent::kCreate}));
+std::unique_ptr<storage::File> create_file(const std::string& path) {
+  return StepFileWriter::must(storage::open_file(path, {.intent = storage::Intent::kCreate}));
 }
 
-TestBlock block_of(const FieldDefinition& field, std::uint64_t part, Place shape) {
+TestBlock make_block(const FieldDefinition& field, std::uint64_t part, Coordinates shape) {
   TestBlock block = {.field = field, .part = part, .shape = std::move(shape)};
   block.raw.resize(array_bytes(field.type, block.shape).value());
   return block;
@@ -122,52 +122,54 @@ void fill(TestBlock& block, std::uint64_t step) {
 
 }  // namespace
 
-TestWriter::TestWriter(std::string folder, const DatasetId& dataset, std::uint64_t steps_per_group)
-    : folder_(std::move(folder)), steps_per_group_(steps_per_group) {
-  std::filesystem::create_directories(folder_);
-  write_plan(plan_new(dataset, 0));
+TestWriter::TestWriter(std::string directory,
+                       const DatasetId& dataset,
+                       std::uint64_t steps_per_group)
+    : directory_(std::move(directory)), steps_per_group_(steps_per_group) {
+  std::filesystem::create_directories(directory_);
+  write_plan(plan_create(dataset, 0));
 }
 
 StepEntry TestWriter::write_data(const TestStep& step) {
   const std::uint64_t group = steps_ / steps_per_group_;
-  if (steps_++ % steps_per_group_ == 0) ends_.clear();
-  const StepFacts facts = {.wall_ns = step.step, .writers = step.files, .files = step.files};
+  if (steps_++ % steps_per_group_ == 0) file_ends_.clear();
+  const StepMetadata metadata = {.wall_ns = step.step, .writers = step.files, .files = step.files};
   StepEntry entry = {
       .step = step.step, .group = group, .wall_ns = step.step, .writers = step.files};
   for (std::uint32_t number = 0; number < step.files; ++number) {
-    const auto file = created(folder_ + "/" + text_of(DataFileName{group, number}));
-    FileWriter::must(file->write_at(encode_header({state_.dataset, {group, number}}), 0));
-    const std::uint64_t begin = ends_.contains(number) ? ends_[number] : kPageBytes;
-    FileWriter writer(*file, begin, {state_.dataset, step.step, group, number}, facts);
+    const auto file = create_file(directory_ + "/" + to_string(DataFileName{group, number}));
+    StepFileWriter::must(file->write_at(encode_header({state_.dataset, {group, number}}), 0));
+    const std::uint64_t begin = file_ends_.contains(number) ? file_ends_[number] : kPageBytes;
+    StepFileWriter writer(*file, begin, {state_.dataset, step.step, group, number}, metadata);
     for (const TestBlock& block : step.blocks)
       if (block.file == number) writer.put(block, step.codec);
     entry.files.push_back(writer.finish());
     entry.raw_bytes += writer.builder().raw_bytes();
     entry.stored_bytes += writer.builder().stored_bytes();
-    ends_[number] = writer.end();
+    file_ends_[number] = writer.end();
   }
   return entry;
 }
 
-void TestWriter::write(const TestStep& step) { publish(write_data(step)); }
+void TestWriter::write(const TestStep& step) { commit(write_data(step)); }
 
-void TestWriter::publish(const StepEntry& entry) {
-  write_plan(FileWriter::must(plan_publish(state_, entry, entry.step)));
+void TestWriter::commit(const StepEntry& entry) {
+  write_plan(StepFileWriter::must(plan_commit(state_, entry, entry.step)));
 }
 
 void TestWriter::drop_before(std::uint64_t first_step) {
-  write_plan(FileWriter::must(plan_drop(state_, first_step, 0)));
+  write_plan(StepFileWriter::must(plan_drop(state_, first_step, 0)));
 }
 
 void TestWriter::write_plan(const CommitPlan& plan) {
-  const auto file = created(folder_ + "/" + std::string(kCommitsName));
+  const auto file = create_file(directory_ + "/" + std::string(kCommitsName));
   for (const CommitWrite& write : plan.writes)
-    FileWriter::must(file->write_at(write.bytes, write.offset));
-  FileWriter::must(file->sync());
-  state_ = plan.after;
+    StepFileWriter::must(file->write_at(write.bytes, write.offset));
+  StepFileWriter::must(file->sync());
+  state_ = plan.new_state;
 }
 
-DatasetId test_dataset() {
+DatasetId test_dataset_id() {
   DatasetId id;
   for (std::size_t i = 0; i < id.size(); ++i)
     id[i] = static_cast<std::byte>(i);
@@ -179,8 +181,8 @@ TestStep test_step(std::uint64_t step, std::uint64_t parts, std::uint32_t files)
   for (std::uint64_t part = 0; part < parts; ++part) {
     const std::uint64_t values = part == 1 ? 0 : 100 + 37 * part;
     TestBlock pressure =
-        block_of({.name = "pressure", .type = ElementType::kFloat64}, part, {values});
-    TestBlock velocity = block_of(
+        make_block({.name = "pressure", .type = ElementType::kFloat64}, part, {values});
+    TestBlock velocity = make_block(
         {.name = "velocity", .type = ElementType::kFloat32, .dimensions = 2}, part, {values, 3});
     fill<double>(pressure, step);
     fill<float>(velocity, step);

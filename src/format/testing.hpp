@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Writes small datasets by one process, for tests of this module and of those above: files x parts
-// x fields x steps, with bytes that tell where they belong. For tests only.
+// Writes small datasets by one process, for tests of this module and of modules above it: files x
+// parts x fields x steps, with bytes that identify their position. For tests only.
 #pragma once
 
 #include <functional>
@@ -11,7 +11,7 @@
 
 namespace forebay::format {
 
-/// One block of a step that is to be written.
+/// One block of a step to be written.
 struct TestBlock {
   FieldDefinition field = {};
   std::uint64_t part = 0;
@@ -21,7 +21,7 @@ struct TestBlock {
   std::uint32_t file = 0;
 };
 
-/// Of what a step consists.
+/// Content of a step.
 struct TestStep {
   std::uint64_t step = 0;
   std::uint32_t files = 1;
@@ -29,35 +29,34 @@ struct TestStep {
   std::vector<TestBlock> blocks = {};
 };
 
-/// Writes steps into a folder, publishing each. Aborts the test program on failures.
+/// Writes steps into a directory, and publishes each. Aborts the test program on failure.
 class TestWriter {
  public:
-  TestWriter(std::string folder, const DatasetId& dataset, std::uint64_t steps_per_group = 1);
+  TestWriter(std::string directory, const DatasetId& dataset, std::uint64_t steps_per_group = 1);
 
-  /// Data, indexes and headers of the step; then `commits`.
+  /// Writes data, indexes and headers of the step, then `commits`.
   void write(const TestStep& step);
-  /// The same without the last act: what a death before publishing leaves.
+  /// The same without `commits`: the state that a crash before publication leaves.
   StepEntry write_data(const TestStep& step);
-  void publish(const StepEntry& entry);
+  void commit(const StepEntry& entry);
   void drop_before(std::uint64_t first_step);
   const CommitsState& state() const { return state_; }
 
  private:
   void write_plan(const CommitPlan& plan);
 
-  std::string folder_;
+  std::string directory_;
   std::uint64_t steps_per_group_;
   std::uint64_t steps_ = 0;
   CommitsState state_;
-  std::map<std::uint32_t, std::uint64_t> ends_;  ///< of files of the group
+  std::map<std::uint32_t, std::uint64_t> file_ends_;  ///< of files of the group
 };
 
 /// 00 01 02 ... 0f
-DatasetId test_dataset();
+DatasetId test_dataset_id();
 
 /// `parts` parts of the fields "pressure" (float64, 1 dimension) and "velocity" (float32, n x 3),
-/// of uneven sizes with part 1 empty, spread over `files` files; the same values whatever the
-/// files.
+/// of uneven sizes with part 1 empty, in `files` files; the values do not depend on `files`.
 TestStep test_step(std::uint64_t step, std::uint64_t parts, std::uint32_t files);
 
 }  // namespace forebay::format

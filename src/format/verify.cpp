@@ -11,115 +11,121 @@
 #include <tuple>
 
 #include "format/block_reader.hpp"
-#include "format/contested.hpp"
 #include "format/data_header.hpp"
-#include "format/file_bytes.hpp"
 #include "format/index_scan.hpp"
+#include "format/overlapping_blocks.hpp"
+#include "format/read_range.hpp"
 
 namespace forebay::format {
 namespace {
 
-/// What several threads found; progress is told by one of them at a time.
-class Ledger {
+/// Findings of several threads; the progress callback runs in one thread at a time.
+class FindingCollector {
  public:
-  /// `has_read` is told the bytes of each piece, and says whether to go on.
-  explicit Ledger(std::function<bool(std::uint64_t bytes)> has_read)
-      : has_read_(std::move(has_read)) {}
+  /// `on_bytes_read` receives the bytes of each piece; false cancels.
+  explicit FindingCollector(std::function<bool(std::uint64_t bytes)> on_bytes_read)
+      : on_bytes_read_(std::move(on_bytes_read)) {}
 
   void add(Finding finding) {
     const std::lock_guard lock(mutex_);
     findings_.push_back(std::move(finding));
   }
-  void read(std::uint64_t bytes) {
+  void add_read_bytes(std::uint64_t bytes) {
     const std::lock_guard lock(mutex_);
-    if (!has_read_(bytes)) is_cancelled_ = true;
+    if (!on_bytes_read_(bytes)) is_cancelled_ = true;
   }
   bool is_cancelled() const { return is_cancelled_; }
   std::vector<Finding> take() { return std::move(findings_); }
 
  private:
-  const std::function<bool(std::uint64_t bytes)> has_read_;
+  const std::function<bool(std::uint64_t bytes)> on_bytes_read_;
   std::mutex mutex_;
   std::vector<Finding> findings_;
   std::atomic<bool> is_cancelled_ = false;
 };
 
-Finding finding_of(const StepCatalog& step, const BlockPlace& place, Error error) {
+Finding make_finding(const StepCatalog& step, const BlockLocation& location, Error error) {
   return {.error = std::move(error),
           .step = step.entry().step,
-          .field = step.index(place).fields()[place.field].definition.name,
-          .key = step.block(place).key};
+          .field = step.index(location).fields()[location.field].definition.name,
+          .key = step.block(location).key};
 }
 
-/// Blocks of one file of a step, in the order in which they lie.
-std::vector<BlockPlace> blocks_of_file(const StepCatalog& step, std::uint32_t file) {
-  std::vector<BlockPlace> places;
+/// Blocks of one file of a step, in the order of offsets.
+std::vector<BlockLocation> blocks_of_file(const StepCatalog& step, std::uint32_t file) {
+  std::vector<BlockLocation> locations;
   const Index& index = *step.files()[file].index;
-  places.reserve(index.blocks());
+  locations.reserve(index.blocks());
   for (std::uint32_t field = 0; field < index.fields().size(); ++field)
     for (std::uint64_t i = 0; i < index.fields()[field].blocks; ++i)
-      places.push_back({file, field, i});
-  std::ranges::sort(places, {}, [&](const BlockPlace& place) { return step.block(place).offset; });
-  return places;
+      locations.push_back({file, field, i});
+  std::ranges::sort(locations, {},
+                    [&](const BlockLocation& location) { return step.block(location).offset; });
+  return locations;
 }
 
-Error damage_of(const StepCatalog& step, const BlockPlace& place, std::string cause) {
+Error block_error(const StepCatalog& step, const BlockLocation& location, std::string cause) {
   return Error({.kind = ErrorClass::kDamage,
-                .operation = "verify " + step.describe(place) + " in",
-                .path = step.files()[place.file].path,
-                .offset_bytes = step.block(place).offset,
+                .operation = "verify " + step.describe(location) + " in",
+                .path = step.files()[location.file].path,
+                .offset_bytes = step.block(location).offset,
                 .cause = std::move(cause)});
 }
 
-/// The pieces of one block, and that their checksums make that of the block.
-class BlockCheck {
+/// Verifies the pieces of one block, and their checksums against that of the block.
+class BlockVerifier {
  public:
-  BlockCheck(const StepCatalog& step, Ledger& ledger) : step_(step), ledger_(ledger) {}
+  BlockVerifier(const StepCatalog& step, FindingCollector& collector)
+      : step_(step), collector_(collector) {}
 
-  /// The bytes that are whole.
-  std::uint64_t check(const BlockPlace& place) {
-    const Block block = step_.block(place);
-    const BlockSeed seed = step_.index(place).seed(place.field, place.number);
+  /// Returns the number of valid bytes.
+  std::uint64_t check(const BlockLocation& location) {
+    const Block block = step_.block(location);
+    const BlockSeed seed = step_.index(location).seed(location.field, location.number);
     const bool is_empty = block.raw_bytes == 0;
     const bool has_sums = is_empty || !block.piece_checksums.empty();
     if (has_sums && block_checksum(seed, block.piece_checksums) != block.checksum)
-      ledger_.add(finding_of(step_, place, damage_of(step_, place, "its checksum does not fit")));
+      collector_.add(
+          make_finding(step_, location, block_error(step_, location, "its checksum does not fit")));
     std::uint64_t whole = 0;
-    for (std::uint64_t piece = 0; piece < block.pieces() && !ledger_.is_cancelled(); ++piece) {
+    for (std::uint64_t piece = 0; piece < block.pieces() && !collector_.is_cancelled(); ++piece) {
       const ByteRange raw = block.raw_range(piece);
       bytes_.resize(raw.size);
-      if (const Status read = reader_.read_piece(step_, place, piece, bytes_); read) {
+      if (const Status read = reader_.read_piece(step_, location, piece, bytes_); read) {
         whole += raw.size;
       } else {
-        Finding finding = finding_of(step_, place, read.error());
+        Finding finding = make_finding(step_, location, read.error());
         finding.bytes = raw.size;
-        ledger_.add(std::move(finding));
+        collector_.add(std::move(finding));
       }
-      ledger_.read(raw.size);
+      collector_.add_read_bytes(raw.size);
     }
     return whole;
   }
 
  private:
   const StepCatalog& step_;
-  Ledger& ledger_;
+  FindingCollector& collector_;
   BlockReader reader_;
   std::vector<std::byte> bytes_;
 };
 
-void check_overlaps(const StepCatalog& step, std::span<const BlockPlace> places, Ledger& ledger) {
+void check_range_overlaps(const StepCatalog& step,
+                          std::span<const BlockLocation> locations,
+                          FindingCollector& collector) {
   std::uint64_t end = 0;
-  std::optional<BlockPlace> last;
-  for (const BlockPlace& place : places) {
-    const Block block = step.block(place);
+  std::optional<BlockLocation> last;
+  for (const BlockLocation& location : locations) {
+    const Block block = step.block(location);
     if (block.stored_bytes == 0) continue;
     if (last && block.offset < end) {
       const std::string other = step.describe(*last);
-      ledger.add(finding_of(step, place, damage_of(step, place, "it overlaps " + other)));
+      collector.add(
+          make_finding(step, location, block_error(step, location, "it overlaps " + other)));
     }
     if (end < block.offset + block.stored_bytes) {
       end = block.offset + block.stored_bytes;
-      last = place;
+      last = location;
     }
   }
 }
@@ -127,11 +133,11 @@ void check_overlaps(const StepCatalog& step, std::span<const BlockPlace> places,
 void check_header(const StepCatalog& step,
                   const DatasetId& dataset,
                   const StepFile& file,
-                  Ledger& ledger) {
+                  FindingCollector& collector) {
   const auto note = [&](Error error) {
-    ledger.add({.error = std::move(error), .step = step.entry().step});
+    collector.add({.error = std::move(error), .step = step.entry().step});
   };
-  const auto opened = file_of(file);
+  const auto opened = open_step_file(file);
   if (!opened) return note(opened.error());
   const auto page = read_range(**opened, {0, kPageBytes});
   if (!page) return note(page.error());
@@ -143,50 +149,53 @@ void check_header(const StepCatalog& step,
               .operation = "read header of",
               .path = file.path,
               .offset_bytes = 0,
-              .cause = "it is that of " + text_of(header->name) + " of dataset " +
-                       text_of(header->dataset)}));
+              .cause = "it belongs to " + to_string(header->name) + " of dataset " +
+                       to_string(header->dataset)}));
 }
 
-void check_twice(const StepCatalog& step, Ledger& ledger) {
+void check_duplicates(const StepCatalog& step, FindingCollector& collector) {
   if (step.files().size() < 2) return;
   for (const StepField& field : step.fields())
-    for (const auto& [first, other] : step.doubled(field.definition.name)) {
-      const std::string cause = "it is in " + step.files()[first.file].path + ", too";
-      ledger.add(finding_of(step, other, damage_of(step, other, cause)));
+    for (const auto& [first, other] : step.duplicate_blocks(field.definition.name)) {
+      const std::string cause = "it is also in " + step.files()[first.file].path;
+      collector.add(make_finding(step, other, block_error(step, other, cause)));
     }
 }
 
-/// Boxes that share elements; those with the same start were told already. One pair of each field:
-/// where one block is in the wrong place there may be many.
-void check_boxes(const StepCatalog& step, Ledger& ledger) {
+/// Boxes that share elements; those with the same start are reported already. Reports one pair for
+/// each field: a single misplaced block may cause many.
+void check_box_overlaps(const StepCatalog& step, FindingCollector& collector) {
   for (const StepField& field : step.fields()) {
-    const auto overlap = find_overlap(step, field);
+    const auto overlap = find_overlapping_boxes(step, field);
     if (!overlap || step.block(overlap->first).key == step.block(overlap->second).key) continue;
     const auto& [first, other] = *overlap;
-    const std::string cause = "it has elements of " + step.describe(first) + " in " +
-                              step.files()[first.file].path + ", too";
-    ledger.add(finding_of(step, other, damage_of(step, other, cause)));
+    const std::string cause =
+        "it shares elements with " + step.describe(first) + " in " + step.files()[first.file].path;
+    collector.add(make_finding(step, other, block_error(step, other, cause)));
   }
 }
 
 /// One step: threads take its files one after another.
-class StepCheck {
+class StepVerifier {
  public:
-  StepCheck(const StepCatalog& step, const DatasetId& dataset, Ledger& ledger, VerifyReport& report)
-      : step_(step), dataset_(dataset), ledger_(ledger), report_(report) {}
+  StepVerifier(const StepCatalog& step,
+               const DatasetId& dataset,
+               FindingCollector& collector,
+               VerifyReport& report)
+      : step_(step), dataset_(dataset), collector_(collector), report_(report) {}
 
   void run(unsigned threads) {
-    for (const Error& damage : step_.damages())
-      ledger_.add({.error = damage, .step = step_.entry().step});
+    for (const Error& damage : step_.errors())
+      collector_.add({.error = damage, .step = step_.entry().step});
     std::vector<std::thread> others;
     const std::size_t files = step_.files().size();
     for (unsigned i = 1; i < std::min<std::size_t>(threads, files); ++i)
-      others.emplace_back([this] { take_files(); });
-    take_files();
+      others.emplace_back([this] { verify_files(); });
+    verify_files();
     for (std::thread& other : others)
       other.join();
-    check_twice(step_, ledger_);
-    check_boxes(step_, ledger_);
+    check_duplicates(step_, collector_);
+    check_box_overlaps(step_, collector_);
     report_.raw_bytes += raw_bytes_;
     report_.blocks += blocks_;
     report_.files += files;
@@ -194,58 +203,59 @@ class StepCheck {
   }
 
  private:
-  void take_files() {
-    for (std::uint32_t file = next_++; file < step_.files().size(); file = next_++)
+  void verify_files() {
+    for (std::uint32_t file = next_file_++; file < step_.files().size(); file = next_file_++)
       check_file(file);
   }
   void check_file(std::uint32_t file) {
     const StepFile& of_step = step_.files()[file];
-    if (of_step.file || of_step.index) check_header(step_, dataset_, of_step, ledger_);
+    if (of_step.file || of_step.index) check_header(step_, dataset_, of_step, collector_);
     if (!of_step.index) return;
-    const std::vector<BlockPlace> places = blocks_of_file(step_, file);
-    check_overlaps(step_, places, ledger_);
-    BlockCheck check(step_, ledger_);
-    for (const BlockPlace& place : places)
-      raw_bytes_ += check.check(place);
-    blocks_ += places.size();
+    const std::vector<BlockLocation> locations = blocks_of_file(step_, file);
+    check_range_overlaps(step_, locations, collector_);
+    BlockVerifier check(step_, collector_);
+    for (const BlockLocation& location : locations)
+      raw_bytes_ += check.check(location);
+    blocks_ += locations.size();
   }
 
   const StepCatalog& step_;
   const DatasetId& dataset_;
-  Ledger& ledger_;
+  FindingCollector& collector_;
   VerifyReport& report_;
-  std::atomic<std::uint32_t> next_ = 0;
+  std::atomic<std::uint32_t> next_file_ = 0;
   std::atomic<std::uint64_t> raw_bytes_ = 0;
   std::atomic<std::uint64_t> blocks_ = 0;
 };
 
-/// Whoever writes a dataset touches its `owner` every few seconds.
-bool is_being_written(const std::string& folder) {
-  constexpr std::chrono::minutes kSilence(1);
+/// A writer updates `owner` of its dataset every few seconds.
+bool is_being_written(const std::string& directory) {
+  constexpr std::chrono::minutes kHeartbeatTimeout(1);
   std::error_code error;
   const auto touched =
-      std::filesystem::last_write_time(folder + "/" + std::string(kOwnerName), error);
-  return !error && std::filesystem::file_time_type::clock::now() - touched < kSilence;
+      std::filesystem::last_write_time(directory + "/" + std::string(kOwnerName), error);
+  return !error && std::filesystem::file_time_type::clock::now() - touched < kHeartbeatTimeout;
 }
 
-/// An empty slot is right while no step was published; who writes the first one has indexes, too.
+/// An empty slot is right while no step is published, but the writer of the first step also has
+/// indexes.
 std::optional<Error> check_empty_slot(const Catalog& catalog) {
   const auto& slot = catalog.commits().empty_slot;
-  if (!slot || is_being_written(catalog.folder())) return std::nullopt;
-  const auto holder = find_file_with_index(catalog.folder(), catalog.dataset());
+  if (!slot || is_being_written(catalog.directory())) return std::nullopt;
+  const auto holder = find_file_with_index(catalog.directory(), catalog.dataset());
   if (!holder) return std::nullopt;
-  const auto now = Catalog::open(catalog.folder());
+  const auto now = Catalog::open(catalog.directory());
   if (!now || !(*now)->commits().empty_slot) return std::nullopt;
   return Error(
       {.kind = slot->kind(),
        .operation = slot->operation(),
        .path = slot->path(),
        .offset_bytes = slot->offset_bytes(),
-       .cause = "it is empty, as in a new dataset, and " + *holder +
-                " has an index: a step was lost, or not published before its writer died"});
+       .cause = "it is empty, as in a new dataset, but " + *holder +
+                " has an index: a step was lost, or its writer died before publishing it"});
 }
 
-/// Threads find in any order; people read by place.
+/// Threads add findings in any order; reports are sorted by place.
 void sort_findings(std::vector<Finding>& findings) {
   std::ranges::sort(findings, {}, [](const Finding& finding) {
     return std::tuple(finding.step.value_or(0), finding.error.path(),
@@ -253,8 +263,8 @@ void sort_findings(std::vector<Finding>& findings) {
   });
 }
 
-/// A header that several steps share is told once.
-void drop_repeats(std::vector<Finding>& findings) {
+/// A header that several steps share is reported once.
+void remove_repeated_headers(std::vector<Finding>& findings) {
   std::set<std::string> headers;
   std::erase_if(findings, [&](const Finding& finding) {
     return finding.error.operation().starts_with("read header") &&
@@ -263,7 +273,7 @@ void drop_repeats(std::vector<Finding>& findings) {
 }
 
 std::vector<Finding> check_commits(const Catalog& catalog) {
-  std::vector<Error> damages = catalog.commits().damages;
+  std::vector<Error> damages = catalog.commits().errors;
   if (auto damage = check_empty_slot(catalog)) damages.push_back(std::move(*damage));
   std::vector<Finding> findings;
   for (Error& damage : damages)
@@ -271,25 +281,25 @@ std::vector<Finding> check_commits(const Catalog& catalog) {
   return findings;
 }
 
-Result<std::vector<StepEntry>> wanted_steps(Catalog& catalog, std::optional<std::uint64_t> only) {
+Result<std::vector<StepEntry>> selected_steps(Catalog& catalog, std::optional<std::uint64_t> only) {
   if (!only) return std::vector<StepEntry>(catalog.steps().begin(), catalog.steps().end());
   const StepEntry* const entry = catalog.find_step(*only);
   if (entry != nullptr) return std::vector{*entry};
-  // Says which steps there are.
+  // This Error names the existing steps.
   return tl::unexpected(catalog.step(*only).error());
 }
 
-/// True if a writer has dropped the step since the catalog was opened: its files may serve others.
-bool was_dropped(const Catalog& catalog, std::uint64_t step) {
-  const auto now = Catalog::open(catalog.folder());
+/// True if a writer has dropped the step since the catalog was opened: its files may be reused.
+bool is_dropped(const Catalog& catalog, std::uint64_t step) {
+  const auto now = Catalog::open(catalog.directory());
   return now && (*now)->dataset() == catalog.dataset() && (*now)->commits().state.first_step > step;
 }
 
-tl::unexpected<Error> dropped_meanwhile(const std::string& folder, std::uint64_t step) {
+tl::unexpected<Error> dropped_step_error(const std::string& directory, std::uint64_t step) {
   return failure({.kind = ErrorClass::kNotFound,
                   .operation = "verify step " + std::to_string(step) + " of",
-                  .path = folder,
-                  .cause = "it was dropped meanwhile"});
+                  .path = directory,
+                  .cause = "it was dropped during the verification"});
 }
 
 void add_counts(VerifyReport& report, const VerifyReport& of_step) {
@@ -304,44 +314,44 @@ void add_counts(VerifyReport& report, const VerifyReport& of_step) {
 std::vector<Finding> verify_step(const StepCatalog& step,
                                  const DatasetId& dataset,
                                  VerifyReport& report,
-                                 const std::function<bool(std::uint64_t bytes)>& has_read) {
-  Ledger ledger(has_read);
-  StepCheck(step, dataset, ledger, report).run(1);
-  std::vector<Finding> findings = ledger.take();
+                                 const std::function<bool(std::uint64_t bytes)>& on_bytes_read) {
+  FindingCollector collector(on_bytes_read);
+  StepVerifier(step, dataset, collector, report).run(1);
+  std::vector<Finding> findings = collector.take();
   sort_findings(findings);
   return findings;
 }
 
-Result<VerifyReport> verify(const std::string& folder, const VerifyOptions& options) {
-  const auto catalog = Catalog::open(folder);
+Result<VerifyReport> verify(const std::string& directory, const VerifyOptions& options) {
+  const auto catalog = Catalog::open(directory);
   if (!catalog) return tl::unexpected(catalog.error());
-  const auto wanted = wanted_steps(**catalog, options.step);
-  if (!wanted) return tl::unexpected(wanted.error());
+  const auto requested = selected_steps(**catalog, options.step);
+  if (!requested) return tl::unexpected(requested.error());
   ReadProgress progress;
-  for (const StepEntry& step : *wanted)
-    progress.all_bytes += step.raw_bytes;
-  const auto has_read = [&](std::uint64_t bytes) {
+  for (const StepEntry& step : *requested)
+    progress.total_bytes += step.raw_bytes;
+  const auto on_bytes_read = [&](std::uint64_t bytes) {
     progress.done_bytes += bytes;
     return !options.progress || options.progress(progress);
   };
   VerifyReport report = {.findings = check_commits(**catalog)};
   std::vector<Finding> found;
-  for (const StepEntry& entry : *wanted) {
+  for (const StepEntry& entry : *requested) {
     const auto step = (*catalog)->step(entry.step);
     if (!step) return tl::unexpected(step.error());
-    Ledger ledger(has_read);
+    FindingCollector collector(on_bytes_read);
     VerifyReport of_step;
-    StepCheck(**step, (*catalog)->dataset(), ledger, of_step).run(options.threads);
-    if (ledger.is_cancelled())
-      return failure({.kind = ErrorClass::kCancelled, .operation = "verify", .path = folder});
-    std::vector<Finding> findings = ledger.take();
-    if (!findings.empty() && was_dropped(**catalog, entry.step)) continue;
+    StepVerifier(**step, (*catalog)->dataset(), collector, of_step).run(options.threads);
+    if (collector.is_cancelled())
+      return failure({.kind = ErrorClass::kCancelled, .operation = "verify", .path = directory});
+    std::vector<Finding> findings = collector.take();
+    if (!findings.empty() && is_dropped(**catalog, entry.step)) continue;
     add_counts(report, of_step);
     std::ranges::move(findings, std::back_inserter(found));
   }
-  if (options.step && report.steps == 0) return dropped_meanwhile(folder, *options.step);
+  if (options.step && report.steps == 0) return dropped_step_error(directory, *options.step);
   sort_findings(found);
-  drop_repeats(found);
+  remove_repeated_headers(found);
   std::ranges::move(found, std::back_inserter(report.findings));
   return report;
 }

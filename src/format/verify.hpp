@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Reads a whole dataset and lists everything that is not as it was written.
+// verify(): reads a whole dataset and lists all damage.
 #pragma once
 
 #include "format/catalog.hpp"
@@ -13,15 +13,15 @@ struct Finding {
   std::optional<std::uint64_t> step = {};
   std::string field = {};
   std::optional<std::uint64_t> key = {};  ///< of the block: the part's number
-  std::uint64_t bytes = 0;                ///< raw bytes that cannot be had because of it, if known
+  std::uint64_t bytes = 0;                ///< raw bytes lost by it, if known
 };
 
 struct VerifyOptions {
   /// This step only.
   std::optional<std::uint64_t> step = {};
-  /// Data files are read by so many threads at once.
+  /// Number of threads that read data files.
   unsigned threads = 1;
-  OnProgress progress = {};
+  ProgressCallback progress = {};
 };
 
 struct VerifyReport {
@@ -29,20 +29,20 @@ struct VerifyReport {
   std::uint64_t steps = 0;
   std::uint64_t files = 0;
   std::uint64_t blocks = 0;
-  std::uint64_t raw_bytes = 0;  ///< that were read and found whole
+  std::uint64_t raw_bytes = 0;  ///< read and found valid
 };
 
-/// Steps that are dropped while it reads them are passed over. An Error only if nothing can be
-/// looked at: `commits` is gone or has no slot in force, the step is not there, or it was
-/// cancelled. Blocks.
-Result<VerifyReport> verify(const std::string& folder, const VerifyOptions& options = {});
+/// Steps that are dropped during the call are skipped. An Error only if nothing can be verified:
+/// `commits` is missing or has no valid slot, the step does not exist, or the call was cancelled.
+/// Blocks.
+Result<VerifyReport> verify(const std::string& directory, const VerifyOptions& options = {});
 
-/// The data of one step: all pieces against their checksums, blocks against each other. For verify
-/// and for repair, which trusts no step that was not published. Called with the bytes that were
-/// read, `has_read` says whether to go on.
+/// Verifies the data of one step: all pieces against their checksums, and blocks against each
+/// other. For verify(), and for repair, which trusts no unpublished step. `on_bytes_read` receives
+/// the number of bytes read; false cancels.
 std::vector<Finding> verify_step(const StepCatalog& step,
                                  const DatasetId& dataset,
                                  VerifyReport& report,
-                                 const std::function<bool(std::uint64_t bytes)>& has_read);
+                                 const std::function<bool(std::uint64_t bytes)>& on_bytes_read);
 
 }  // namespace forebay::format

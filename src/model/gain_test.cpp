@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// The formulas against the played schedule, over thousands of random pipelines, against the limits
-// that they come from, and against the numbers of docs/guides/gain.md.
+// The formulas compared with simulated schedules of thousands of random pipelines, with their
+// limits, and with the numbers of docs/guides/gain.md.
 #include "model/gain.hpp"
 
 #include <algorithm>
@@ -16,7 +16,7 @@
 #include <gtest/gtest.h>
 
 #include "base/testing.hpp"
-#include "model/played_pipeline.hpp"
+#include "model/pipeline_simulation.hpp"
 
 namespace forebay::model {
 namespace {
@@ -24,15 +24,15 @@ namespace {
 constexpr double kRounding = 1e-9;
 constexpr double kNaN = std::numeric_limits<double>::quiet_NaN();
 
-Overlap played(const Pipeline& p) {
+Overlap simulated_overlap(const Pipeline& p) {
   const std::vector<BufferTimes> times(p.count, {p.compute_s, p.write_s});
-  return play(times, {.buffers = p.buffers, .devices = p.devices});
+  return simulate_pipeline(times, {.buffers = p.buffers, .devices = p.devices});
 }
 
 double total_s(const Pipeline& pipeline) { return overlap(pipeline)->total_s; }
 
-/// Pipelines of all kinds: with few and many buffers and devices, and times that are equal, 0 or
-/// whole multiples more often than chance has it.
+/// Pipelines of all kinds: with few and many buffers and devices. Times are equal, 0 or integer
+/// multiples more often than by chance.
 class RandomPipelines {
  public:
   Pipeline next() {
@@ -60,11 +60,11 @@ std::string text_of_pipeline(const Pipeline& p) {
          std::to_string(p.devices);
 }
 
-TEST(Overlap, is_that_of_the_schedule) {
+TEST(Overlap, matches_the_simulated_schedule) {
   RandomPipelines pipelines;
   for (int i = 0; i < 20'000; ++i) {
     const Pipeline p = pipelines.next();
-    const Overlap truth = played(p);
+    const Overlap truth = simulated_overlap(p);
     const Result<Overlap> formula = overlap(p);
     ASSERT_TRUE(formula.has_value()) << text_of_pipeline(p);
     const double near = kRounding * truth.synchronous_s;
@@ -76,7 +76,7 @@ TEST(Overlap, is_that_of_the_schedule) {
   }
 }
 
-TEST(Overlap, of_one_buffer_is_none) {
+TEST(Overlap, one_buffer_gives_no_overlap) {
   RandomPipelines pipelines;
   for (int i = 0; i < 1000; ++i) {
     Pipeline p = pipelines.next();
@@ -88,7 +88,7 @@ TEST(Overlap, of_one_buffer_is_none) {
   }
 }
 
-TEST(Overlap, of_two_buffers_and_one_device_takes_the_longer_of_both_times) {
+TEST(Overlap, two_buffers_and_one_device_take_the_longer_time) {
   RandomPipelines pipelines;
   for (int i = 0; i < 1000; ++i) {
     Pipeline p = pipelines.next();
@@ -101,7 +101,7 @@ TEST(Overlap, of_two_buffers_and_one_device_takes_the_longer_of_both_times) {
   }
 }
 
-TEST(Overlap, of_many_devices_is_their_share_of_writing_less_a_part_of_one_write) {
+TEST(Overlap, many_devices_take_their_share_of_writing) {
   RandomPipelines pipelines;
   for (int i = 0; i < 1000; ++i) {
     Pipeline p = pipelines.next();
@@ -117,7 +117,7 @@ TEST(Overlap, of_many_devices_is_their_share_of_writing_less_a_part_of_one_write
   }
 }
 
-TEST(Overlap, of_many_devices_does_not_help_who_computes_long) {
+TEST(Overlap, more_devices_do_not_help_if_computing_dominates) {
   const Pipeline one{.compute_s = 10, .write_s = 1, .count = 100, .buffers = 9};
   Pipeline eight = one;
   eight.devices = 8;
@@ -125,7 +125,7 @@ TEST(Overlap, of_many_devices_does_not_help_who_computes_long) {
   EXPECT_EQ(total_s(eight), 1001);
 }
 
-TEST(Overlap, takes_no_longer_with_more_buffers_or_devices) {
+TEST(Overlap, more_buffers_or_devices_never_take_longer) {
   RandomPipelines pipelines;
   for (int i = 0; i < 5000; ++i) {
     const Pipeline p = pipelines.next();
@@ -138,7 +138,7 @@ TEST(Overlap, takes_no_longer_with_more_buffers_or_devices) {
   }
 }
 
-TEST(Overlap, is_as_good_with_one_buffer_more_than_devices_as_with_any_number) {
+TEST(Overlap, one_buffer_more_than_devices_is_sufficient) {
   RandomPipelines pipelines;
   for (int i = 0; i < 1000; ++i) {
     Pipeline p = pipelines.next();
@@ -149,7 +149,7 @@ TEST(Overlap, is_as_good_with_one_buffer_more_than_devices_as_with_any_number) {
   }
 }
 
-TEST(Overlap, of_the_largest_pipeline_is_finite) {
+TEST(Overlap, largest_pipeline_is_finite) {
   const Pipeline p{.compute_s = kPipelineSecondsMax,
                    .write_s = kPipelineSecondsMax,
                    .count = kPipelineCountMax,
@@ -160,7 +160,7 @@ TEST(Overlap, of_the_largest_pipeline_is_finite) {
   EXPECT_GE(run.draining_s, 0);
 }
 
-TEST(Overlap, of_nonsense_is_an_error) {
+TEST(Overlap, invalid_pipeline_is_an_error) {
   const Pipeline good{.compute_s = 1, .write_s = 1};
   EXPECT_TRUE(overlap(good).has_value());
   const auto refused = [](const Pipeline& p) {
@@ -181,13 +181,14 @@ TEST(Overlap, of_nonsense_is_an_error) {
   EXPECT_TRUE(refused({.compute_s = 1, .write_s = 1, .devices = 0}));
 }
 
-TEST(Overlap, tells_in_its_error_what_to_give) {
+TEST(Overlap, error_states_valid_values) {
   const auto wrong = overlap({.compute_s = -2, .write_s = 1});
   ASSERT_FALSE(wrong.has_value());
-  EXPECT_TRUE(mentions(wrong.error(), "computing a buffer is -2.000000 seconds; give 0 to"));
+  EXPECT_TRUE(
+      message_contains(wrong.error(), "computing a buffer is -2.000000 seconds; give 0 to"));
 }
 
-TEST(GainBound, is_neared_and_never_exceeded) {
+TEST(GainBound, is_approached_and_never_exceeded) {
   RandomPipelines pipelines;
   for (int i = 0; i < 2000; ++i) {
     Pipeline p = pipelines.next();
@@ -199,7 +200,7 @@ TEST(GainBound, is_neared_and_never_exceeded) {
   }
 }
 
-TEST(Efficiency, is_the_time_of_the_model_by_that_of_the_run) {
+TEST(Efficiency, is_model_time_divided_by_run_time) {
   const Pipeline p{.compute_s = 1, .write_s = 1, .count = 99};
   EXPECT_NEAR(*efficiency(100, p), 1, kRounding);
   EXPECT_NEAR(*efficiency(198, p), 1 / overlap(p)->gain(), kRounding) << "without overlap";
@@ -209,37 +210,37 @@ TEST(Efficiency, is_the_time_of_the_model_by_that_of_the_run) {
   }
 }
 
-/// The advice by trying all numbers in turn.
-std::uint64_t first_good_buffers(Pipeline p) {
+/// The advice, by trying all numbers in order.
+std::uint64_t min_buffers_linear(Pipeline p) {
   p.buffers = kUnlimitedBuffers;
-  const double enough_s = kAsGoodAsTheBest * total_s(p);
+  const double enough_s = kNearBestFactor * total_s(p);
   for (p.buffers = 1; total_s(p) > enough_s;)
     ++p.buffers;
   return p.buffers;
 }
 
-std::uint64_t first_good_devices(Pipeline p) {
+std::uint64_t min_devices_linear(Pipeline p) {
   p.buffers = kUnlimitedBuffers;
   p.devices = p.count;
-  const double enough_s = kAsGoodAsTheBest * total_s(p);
+  const double enough_s = kNearBestFactor * total_s(p);
   for (p.devices = 1; total_s(p) > enough_s;)
     ++p.devices;
   return p.devices;
 }
 
-TEST(Advice, is_the_first_number_that_is_as_good_as_the_best) {
+TEST(PipelineAdvice, is_the_first_number_near_the_best) {
   RandomPipelines pipelines;
   for (int i = 0; i < 3000; ++i) {
     Pipeline p = pipelines.next();
     const PipelineAdvice advice = *advise(p);
-    ASSERT_EQ(advice.buffers, first_good_buffers(p)) << text_of_pipeline(p);
-    ASSERT_EQ(advice.devices, first_good_devices(p)) << text_of_pipeline(p);
+    ASSERT_EQ(advice.buffers, min_buffers_linear(p)) << text_of_pipeline(p);
+    ASSERT_EQ(advice.devices, min_devices_linear(p)) << text_of_pipeline(p);
     p.devices = advice.devices;
-    ASSERT_EQ(advice.devices_buffers, first_good_buffers(p)) << text_of_pipeline(p);
+    ASSERT_EQ(advice.devices_buffers, min_buffers_linear(p)) << text_of_pipeline(p);
   }
 }
 
-TEST(Advice, is_two_buffers_for_one_device_and_no_more_devices_than_are_kept_busy) {
+TEST(PipelineAdvice, is_two_buffers_for_one_device_and_no_idle_device) {
   const Pipeline p{.compute_s = 1, .write_s = 4, .count = 10'000};
   EXPECT_EQ(*advise(p), (PipelineAdvice{.buffers = 2, .devices = 4, .devices_buffers = 5}));
   const Pipeline idle{.compute_s = 4, .write_s = 1, .count = 10'000};
@@ -248,48 +249,47 @@ TEST(Advice, is_two_buffers_for_one_device_and_no_more_devices_than_are_kept_bus
   EXPECT_EQ(advise(no_writing)->buffers, 1U);
 }
 
-/// A row of the page: the question, and what it says to it.
-struct Told {
+/// A row of the page: arguments and results.
+struct DocumentedRow {
   Pipeline pipeline;
   double synchronous_s = 0;
   double total_s = 0;
   double gain = 0;
 };
 
-/// Whether a line is such a row: then it is told.
-bool read_row(const std::string& line, Told& told) {
+/// Whether a line is such a row; then `row` is set.
+bool read_row(const std::string& line, DocumentedRow& row) {
   double compute_ms = 0;
   double write_ms = 0;
-  Pipeline& p = told.pipeline;
+  Pipeline& p = row.pipeline;
   const int numbers = std::sscanf(line.c_str(),
                                   "| %lf ms | %lf ms | %" SCNu64 " | %" SCNu64 " | %" SCNu64
                                   " | %lf s | %lf s | %lf |",
                                   &compute_ms, &write_ms, &p.count, &p.buffers, &p.devices,
-                                  &told.synchronous_s, &told.total_s, &told.gain);
+                                  &row.synchronous_s, &row.total_s, &row.gain);
   p.compute_s = compute_ms / 1000;
   p.write_s = write_ms / 1000;
   return numbers == 8;
 }
 
-std::vector<Told> rows_of_the_page() {
-  std::vector<Told> rows;
+std::vector<DocumentedRow> documented_rows() {
+  std::vector<DocumentedRow> rows;
   std::ifstream page(FOREBAY_SOURCE_DIR "/docs/guides/gain.md");
-  Told told;
+  DocumentedRow row;
   for (std::string line; std::getline(page, line);) {
-    if (read_row(line, told)) rows.push_back(told);
+    if (read_row(line, row)) rows.push_back(row);
   }
   return rows;
 }
 
-TEST(Page, has_the_numbers_of_the_formulas) {
-  const std::vector<Told> rows = rows_of_the_page();
+TEST(GainPage, has_the_numbers_of_the_formulas) {
+  const std::vector<DocumentedRow> rows = documented_rows();
   EXPECT_EQ(rows.size(), 7U);
-  for (const Told& told : rows) {
-    const Overlap run = *overlap(told.pipeline);
-    EXPECT_NEAR(run.synchronous_s, told.synchronous_s, kRounding)
-        << text_of_pipeline(told.pipeline);
-    EXPECT_NEAR(run.total_s, told.total_s, 0.005) << text_of_pipeline(told.pipeline);
-    EXPECT_NEAR(run.gain(), told.gain, 0.005) << text_of_pipeline(told.pipeline);
+  for (const DocumentedRow& row : rows) {
+    const Overlap run = *overlap(row.pipeline);
+    EXPECT_NEAR(run.synchronous_s, row.synchronous_s, kRounding) << text_of_pipeline(row.pipeline);
+    EXPECT_NEAR(run.total_s, row.total_s, 0.005) << text_of_pipeline(row.pipeline);
+    EXPECT_NEAR(run.gain(), row.gain, 0.005) << text_of_pipeline(row.pipeline);
   }
 }
 

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// From the text of a machine file to a Machine: the tables one by one, then what must fit together.
+// Converts the text of a machine file to a Machine: first each table, then checks across tables.
 #include "model/machine.hpp"
 
 #include <algorithm>
@@ -22,18 +22,18 @@ namespace {
 constexpr std::int64_t kFormat = 1;
 constexpr std::string_view kServers = "servers";
 
-/// The tables and values of a file, and where complaints go.
-struct File {
+/// The root table of a file, and its errors.
+struct MachineDocument {
   const toml::table& root;
-  Complaints& complaints;
+  ParseErrors& errors;
 
-  /// The table of this name; nothing, and a complaint, if the name means something else.
+  /// The table of this name; null if absent, and an error as well if the name is not a table.
   const toml::table* table(std::string_view name) const {
     const toml::node* const node = root.get(name);
     if (node == nullptr) return nullptr;
     if (!node->is_table()) {
       const std::string word(name);
-      complaints.add(node->source(), word + " is no table: write [" + word + "]");
+      errors.add(node->source(), word + " is not a table: write [" + word + "]");
     }
     return node->as_table();
   }
@@ -45,29 +45,29 @@ bool is_name(std::string_view text) {
   });
 }
 
-void read_format(const File& file) {
-  const toml::node* const node = file.root.get("format");
+void read_format(const MachineDocument& document) {
+  const toml::node* const node = document.root.get("format");
   if (node == nullptr) {
-    return file.complaints.add(file.root.source(),
+    return document.errors.add(document.root.source(),
                                "format is missing: add \"format = 1\" at the top");
   }
   const auto* const number = node->as_integer();
   if (number != nullptr && number->get() == kFormat) return;
-  file.complaints.add(node->source(), "this is no format that is known here: write \"format = 1\"");
+  document.errors.add(node->source(), "this format is unknown: write \"format = 1\"");
 }
 
-void read_names(const File& file, Machine& machine) {
-  const toml::node* const name = file.root.get("name");
+void read_name_and_about(const MachineDocument& document, Machine& machine) {
+  const toml::node* const name = document.root.get("name");
   if (name == nullptr) {
-    file.complaints.add(file.root.source(), "name is missing: add \"name = ...\" at the top");
+    document.errors.add(document.root.source(), "name is missing: add \"name = ...\" at the top");
   } else if (!is_name(name->value<std::string_view>().value_or(""))) {
-    file.complaints.add(name->source(), "name must be lower case letters, digits and '-'");
+    document.errors.add(name->source(), "name must be lower case letters, digits and '-'");
   } else {
     machine.name = *name->value<std::string>();
   }
-  const toml::node* const about = file.root.get("about");
+  const toml::node* const about = document.root.get("about");
   if (about == nullptr) return;
-  if (!about->is_string()) file.complaints.add(about->source(), "about is no text");
+  if (!about->is_string()) document.errors.add(about->source(), "about is not a string");
   machine.about = about->value<std::string>().value_or("");
 }
 
@@ -75,69 +75,71 @@ template <class Table>
 using VisitFields = void (*)(TableReader&, Table&);
 
 template <class Table>
-void read_table(const File& file,
+void read_table(const MachineDocument& document,
                 std::string_view name,
                 Table& values,
                 VisitFields<Table> visit_fields) {
-  const toml::table* const table = file.table(name);
+  const toml::table* const table = document.table(name);
   if (table == nullptr) return;
-  TableReader reader(*table, std::string(name) + ".", file.complaints);
+  TableReader reader(*table, std::string(name) + ".", document.errors);
   visit_fields(reader, values);
   reader.finish();
 }
 
-void read_group(const toml::node& node, Complaints& complaints, ServerGroup& group) {
+void read_group(const toml::node& node, ParseErrors& errors, ServerGroup& group) {
   if (!node.is_table()) {
-    return complaints.add(node.source(), "this is no group of servers: write [[servers]]");
+    return errors.add(node.source(), "this is not a group of servers: write [[servers]]");
   }
-  TableReader reader(*node.as_table(), "servers.", complaints);
+  TableReader reader(*node.as_table(), "servers.", errors);
   visit_servers(reader, group);
   reader.finish();
 }
 
-void read_groups(const File& file, Machine& machine) {
-  const toml::node* const node = file.root.get(kServers);
+void read_groups(const MachineDocument& document, Machine& machine) {
+  const toml::node* const node = document.root.get(kServers);
   const toml::array* const groups = node == nullptr ? nullptr : node->as_array();
   if (groups == nullptr || groups->empty()) {
-    const toml::source_region& place = node == nullptr ? file.root.source() : node->source();
-    return file.complaints.add(place,
-                               "there are no servers: add [[servers]] with latency_us, concurrency "
-                               "and bandwidth_mb_per_s");
+    const toml::source_region& place = node == nullptr ? document.root.source() : node->source();
+    return document.errors.add(
+        place,
+        "no servers are defined: add [[servers]] with latency_us, concurrency "
+        "and bandwidth_mb_per_s");
   }
   std::uint64_t count = 0;
   for (const toml::node& group : *groups) {
-    read_group(group, file.complaints, machine.servers.emplace_back());
+    read_group(group, document.errors, machine.servers.emplace_back());
     count += machine.servers.back().count;
     if (count > kServersMax) {
-      return file.complaints.add(group.source(),
-                                 "these are " + std::to_string(count) +
-                                     " servers with those before: at most 65536 are possible");
+      return document.errors.add(group.source(),
+                                 "there are " + std::to_string(count) +
+                                     " servers up to this group; at most 65536 are allowed");
     }
   }
 }
 
-/// Where `key` of [layout] stands.
-const toml::source_region& place_in_layout(const File& file, std::string_view key) {
-  return file.root["layout"][key].node()->source();
+/// Location of `key` of [layout].
+const toml::source_region& layout_source_region(const MachineDocument& document,
+                                                std::string_view key) {
+  return document.root["layout"][key].node()->source();
 }
 
-void check_layout(const File& file, const Machine& machine) {
+void check_layout(const MachineDocument& document, const Machine& machine) {
   const std::uint32_t servers = machine.server_count();
-  const std::string there_are = ", and there are " + std::to_string(servers) + " servers";
+  const std::string server_count_text = ", and there are " + std::to_string(servers) + " servers";
   if (machine.layout.stripe_count > servers) {
-    file.complaints.add(place_in_layout(file, "stripe_count"),
+    document.errors.add(layout_source_region(document, "stripe_count"),
                         "layout.stripe_count is " + std::to_string(machine.layout.stripe_count) +
-                            there_are + ": write 0 for all of them");
+                            server_count_text + ": write 0 for all of them");
   }
   if (machine.layout.first_server.value_or(0) >= servers) {
-    file.complaints.add(place_in_layout(file, "first_server"),
+    document.errors.add(layout_source_region(document, "first_server"),
                         "layout.first_server is " + std::to_string(*machine.layout.first_server) +
-                            there_are + ", numbered from 0: write \"rotate\", or less");
+                            server_count_text + ", numbered from 0: write \"rotate\", or less");
   }
 }
 
-/// All words that may stand in [sources].
-std::vector<std::string> source_words(const Machine& machine) {
+/// All valid keys of [sources].
+std::vector<std::string> source_keys(const Machine& machine) {
   std::vector<std::string> words;
   const auto add = [&words](std::string word) {
     if (std::ranges::find(words, word) == words.end()) words.push_back(std::move(word));
@@ -157,41 +159,41 @@ std::vector<std::string> source_words(const Machine& machine) {
 
 void read_sources(const toml::table& table,
                   const std::string& prefix,
-                  Complaints& complaints,
+                  ParseErrors& errors,
                   Machine& machine) {
-  const std::vector<std::string> words = source_words(machine);
+  const std::vector<std::string> words = source_keys(machine);
   for (const auto& [key, node] : table) {
     const std::string word = prefix + std::string(key.str());
     if (const auto* inner = node.as_table()) {
-      read_sources(*inner, word + ".", complaints, machine);
+      read_sources(*inner, word + ".", errors, machine);
     } else if (std::ranges::find(words, word) == words.end()) {
-      complaints.add(key.source(), "there is nothing that \"" + word +
-                                       "\" could be the source of; the nearest key is \"" +
-                                       nearest_word(word, words) + "\"");
+      errors.add(key.source(),
+                 "\"" + word + "\" is not a key or table of a machine file; the nearest key is \"" +
+                     nearest_word(word, words) + "\"");
     } else if (node.value<std::string_view>().value_or("").empty()) {
-      complaints.add(key.source(), "the source of " + word + " is no text: write a sentence");
+      errors.add(key.source(), "the source of " + word + " is not a string: write a sentence");
     } else {
       machine.sources[word] = *node.value<std::string>();
     }
   }
 }
 
-Machine read_machine(const File& file) {
+Machine read_machine(const MachineDocument& document) {
   Machine machine;
-  read_format(file);
-  read_names(file, machine);
-  read_table<Clients>(file, "client", machine.client, visit_client);
-  read_table<DefaultLayout>(file, "layout", machine.layout, visit_layout);
-  read_groups(file, machine);
-  read_table<MetadataServers>(file, "metadata", machine.metadata, visit_metadata);
-  read_table<Locks>(file, "locks", machine.locks, visit_locks);
-  const toml::table* const sources = file.table("sources");
-  if (sources != nullptr) read_sources(*sources, "", file.complaints, machine);
+  read_format(document);
+  read_name_and_about(document, machine);
+  read_table<Clients>(document, "client", machine.client, visit_client);
+  read_table<DefaultLayout>(document, "layout", machine.layout, visit_layout);
+  read_groups(document, machine);
+  read_table<MetadataServers>(document, "metadata", machine.metadata, visit_metadata);
+  read_table<Locks>(document, "locks", machine.locks, visit_locks);
+  const toml::table* const sources = document.table("sources");
+  if (sources != nullptr) read_sources(*sources, "", document.errors, machine);
   reject_unknown_keys(
-      file.root, "",
+      document.root, "",
       {"format", "name", "about", "client", "layout", "servers", "metadata", "locks", "sources"},
-      file.complaints);
-  if (!file.complaints.first()) check_layout(file, machine);
+      document.errors);
+  if (!document.errors.first()) check_layout(document, machine);
   return machine;
 }
 
@@ -227,15 +229,15 @@ std::optional<std::string> Machine::source_of(std::string_view key) const {
 Result<Machine> parse_machine(std::string_view text, const std::string& path) {
   if (const Status flat = check_toml_nesting(text, "read machine", path); !flat)
     return failure(flat.error());
-  Complaints complaints(path);
+  ParseErrors errors(path);
   try {
     const toml::table root = toml::parse(text);
-    Machine machine = read_machine({root, complaints});
-    if (complaints.first()) return failure(*complaints.first());
+    Machine machine = read_machine({root, errors});
+    if (errors.first()) return failure(*errors.first());
     return machine;
   } catch (const toml::parse_error& error) {
-    complaints.add(error.source(), std::string(error.description()));
-    return failure(*complaints.first());
+    errors.add(error.source(), std::string(error.description()));
+    return failure(*errors.first());
   }
 }
 

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Finds machine files: by path, or by name in folders, of which one lies beside this library
+// Finds machine files by path, or by name in directories. One directory is beside this library,
 // wherever it was built or installed.
 #include <algorithm>
 #include <set>
@@ -9,32 +9,32 @@
 
 #include "base/text_file.hpp"
 #include "model/machine.hpp"
-#include "model/profile_place.hpp"
+#include "model/profile_path.hpp"
 
 namespace forebay::model {
 
 namespace {
 
-constexpr std::string_view kFoldersVariable = "FOREBAY_MACHINES";
-constexpr std::string_view kEnding = ".toml";
+constexpr std::string_view kDirectoriesVariable = "FOREBAY_MACHINES";
+constexpr std::string_view kExtension = ".toml";
 
-std::optional<std::filesystem::path> find_named(const std::string& name,
-                                                std::span<const std::filesystem::path> folders) {
-  for (const std::filesystem::path& folder : folders) {
-    std::filesystem::path path = folder / (name + std::string(kEnding));
+std::optional<std::filesystem::path> find_named(
+    const std::string& name, std::span<const std::filesystem::path> directories) {
+  for (const std::filesystem::path& directory : directories) {
+    std::filesystem::path path = directory / (name + std::string(kExtension));
     std::error_code ignored;
     if (std::filesystem::is_regular_file(path, ignored)) return path;
   }
   return std::nullopt;
 }
 
-Error unknown_machine(const std::string& name, std::span<const std::filesystem::path> folders) {
-  std::string cause = "there is no machine of this name";
-  const std::vector<std::string> known = machine_names(folders);
+Error unknown_machine(const std::string& name, std::span<const std::filesystem::path> directories) {
+  std::string cause = "no machine has this name";
+  const std::vector<std::string> known = machine_names(directories);
   if (known.empty()) {
-    cause += ", and none at all in the folders of machines: name a file";
+    cause += ", and no directory has machine files; give the path of one";
   } else {
-    cause += "; there are";
+    cause += "; known machines are";
     for (const std::string& one : known)
       cause += (&one == &known.front() ? " " : ", ") + one;
   }
@@ -45,13 +45,14 @@ Error unknown_machine(const std::string& name, std::span<const std::filesystem::
 }
 
 bool is_path(const std::string& word) {
-  return word.find('/') != std::string::npos || word.ends_with(kEnding);
+  return word.find('/') != std::string::npos || word.ends_with(kExtension);
 }
 
-/// Where this library lies decides which files belong to it: those of another version may differ.
-std::optional<std::filesystem::path> folder_beside_library() {
+/// The files beside this library belong to it: those of another version may differ.
+std::optional<std::filesystem::path> directory_beside_library() {
   Dl_info info{};
-  if (::dladdr(reinterpret_cast<const void*>(&machine_folders), &info) == 0) return std::nullopt;
+  if (::dladdr(reinterpret_cast<const void*>(&machine_directories), &info) == 0)
+    return std::nullopt;
   std::error_code failed;
   const std::filesystem::path library = std::filesystem::canonical(info.dli_fname, failed);
   if (failed) return std::nullopt;
@@ -60,47 +61,47 @@ std::optional<std::filesystem::path> folder_beside_library() {
 
 }  // namespace
 
-std::vector<std::string> machine_names(std::span<const std::filesystem::path> folders) {
+std::vector<std::string> machine_names(std::span<const std::filesystem::path> directories) {
   std::set<std::string> names;
-  for (const std::filesystem::path& folder : folders) {
+  for (const std::filesystem::path& directory : directories) {
     std::error_code failed;
-    for (std::filesystem::directory_iterator entry(folder, failed), end; !failed && entry != end;
+    for (std::filesystem::directory_iterator entry(directory, failed), end; !failed && entry != end;
          entry.increment(failed)) {
-      if (entry->path().extension() == kEnding) names.insert(entry->path().stem());
+      if (entry->path().extension() == kExtension) names.insert(entry->path().stem());
     }
   }
   return {names.begin(), names.end()};
 }
 
-std::vector<std::filesystem::path> machine_folders(const Environment& environment) {
-  std::vector<std::filesystem::path> folders;
+std::vector<std::filesystem::path> machine_directories(const Environment& environment) {
+  std::vector<std::filesystem::path> directories;
   const auto named =
-      std::ranges::find(environment, kFoldersVariable, &Environment::value_type::first);
+      std::ranges::find(environment, kDirectoriesVariable, &Environment::value_type::first);
   if (named != environment.end()) {
     std::string_view rest = named->second;
     while (!rest.empty()) {
       const std::size_t end = std::min(rest.find(':'), rest.size());
-      if (end > 0) folders.emplace_back(rest.substr(0, end));
+      if (end > 0) directories.emplace_back(rest.substr(0, end));
       rest.remove_prefix(std::min(end + 1, rest.size()));
     }
   }
-  if (const std::string own = user_machine_folder(environment); !own.empty())
-    folders.emplace_back(own);
-  if (auto shipped = folder_beside_library()) folders.push_back(*std::move(shipped));
-  return folders;
+  if (const std::string own = user_machine_directory(environment); !own.empty())
+    directories.emplace_back(own);
+  if (auto shipped = directory_beside_library()) directories.push_back(*std::move(shipped));
+  return directories;
 }
 
 Result<std::filesystem::path> find_machine(const std::string& name_or_path,
-                                           std::span<const std::filesystem::path> folders) {
+                                           std::span<const std::filesystem::path> directories) {
   if (is_path(name_or_path)) return name_or_path;
-  const auto found = find_named(name_or_path, folders);
-  if (!found) return failure(unknown_machine(name_or_path, folders));
+  const auto found = find_named(name_or_path, directories);
+  if (!found) return failure(unknown_machine(name_or_path, directories));
   return *found;
 }
 
 Result<Machine> load_machine(const std::string& name_or_path,
-                             std::span<const std::filesystem::path> folders) {
-  const Result<std::filesystem::path> path = find_machine(name_or_path, folders);
+                             std::span<const std::filesystem::path> directories) {
+  const Result<std::filesystem::path> path = find_machine(name_or_path, directories);
   if (!path) return failure(path.error());
   const Result<std::string> text = read_text_file(*path, "read machine");
   if (!text) return failure(text.error());

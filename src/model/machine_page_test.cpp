@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// The page of machine files held against the code: its example, and of every key the range and the
-// default.
+// The page of machine files compared with the code: its example, and range and default of every
+// key.
 #include <fstream>
 #include <map>
 #include <sstream>
@@ -24,7 +24,7 @@ std::string page() {
   return text.str();
 }
 
-TEST(Page, has_an_example_that_is_read_as_it_says) {
+TEST(MachinePage, example_is_read_as_documented) {
   const std::string text = page();
   const std::size_t begin = text.find("```toml\n") + 8;
   const auto read = parse_machine(text.substr(begin, text.find("```", begin) - begin), "page");
@@ -39,13 +39,13 @@ TEST(Page, has_an_example_that_is_read_as_it_says) {
   EXPECT_THAT(machine.source_of("servers.0.latency_us").value_or(""), HasSubstr("7200 rpm"));
 }
 
-/// What stands between the first two of these marks.
+/// The text between the first two of these marks.
 std::string between(const std::string& text, char open, char close) {
   const std::size_t begin = text.find_first_not_of(open, text.find(open));
   return text.substr(begin, text.find(close, begin) - begin);
 }
 
-/// The cells of a row of a table, without blanks and quotes.
+/// The cells of a table row, without spaces and quotes.
 std::vector<std::string> cells_of(const std::string& row) {
   std::vector<std::string> cells;
   std::istringstream rest(row);
@@ -57,20 +57,20 @@ std::vector<std::string> cells_of(const std::string& row) {
   return cells;
 }
 
-/// What the page says of a key: its range and its default.
-struct ToldByPage {
+/// Range and default of a key in the page.
+struct DocumentedField {
   std::string range;
   std::string fallback;
 
-  friend bool operator==(const ToldByPage&, const ToldByPage&) = default;
-  friend std::ostream& operator<<(std::ostream& out, const ToldByPage& told) {
-    return out << told.range << ", by default " << told.fallback;
+  friend bool operator==(const DocumentedField&, const DocumentedField&) = default;
+  friend std::ostream& operator<<(std::ostream& out, const DocumentedField& documented) {
+    return out << documented.range << ", by default " << documented.fallback;
   }
 };
 
-using Keys = std::map<std::string, ToldByPage>;
+using Keys = std::map<std::string, DocumentedField>;
 
-Keys keys_of_the_page() {
+Keys documented_keys() {
   Keys keys;
   std::string table;
   std::string above;
@@ -85,18 +85,18 @@ Keys keys_of_the_page() {
   return keys;
 }
 
-/// A visitor of machine_fields.hpp that writes down what the page should say.
-class Teller {
+/// A visitor of machine_fields.hpp that records what the page should contain.
+class FieldDocumenter {
  public:
-  Teller(std::string table, Keys& keys) : table_(std::move(table)), keys_(keys) {}
+  FieldDocumenter(std::string table, Keys& keys) : table_(std::move(table)), keys_(keys) {}
 
   void count(std::string_view key,
              std::uint32_t value,
              Range<std::uint64_t> range,
-             Presence presence) {
-    // The only count that may be 0 is one of servers that there are.
+             FieldPresence field_presence) {
+    // The only count that may be 0 is limited by the number of servers.
     const std::string max = range.min == 0 ? "servers" : std::to_string(range.max);
-    add(key, std::to_string(range.min) + " … " + max, std::to_string(value), presence);
+    add(key, std::to_string(range.min) + " … " + max, std::to_string(value), field_presence);
   }
   void flag(std::string_view key, const bool& value) {
     add(key, "boolean", value ? "true" : "false");
@@ -109,61 +109,64 @@ class Teller {
   void real(std::string_view key,
             double value,
             RealRule rule,
-            Presence presence = Presence::kOptional) {
+            FieldPresence field_presence = FieldPresence::kOptional) {
     static_assert(kMicrosecondsRange.max == 1e7);
     static_assert(kMegabytesPerSecondMin == 0.001);
     static_assert(kMegabytesPerSecondRange.max == 1e9);
     const bool is_time = rule == RealRule::kMicroseconds;
-    const std::string fallback = follows_ ? std::string(key.substr(6)) : text_of(value);
-    add(key, is_time ? "0 … 10⁷" : "0, 0.001 … 10⁹", fallback, presence);
-    follows_ = false;
+    const std::string fallback = has_fallback_ ? std::string(key.substr(6)) : number_text(value);
+    add(key, is_time ? "0 … 10⁷" : "0, 0.001 … 10⁹", fallback, field_presence);
+    has_fallback_ = false;
   }
-  void word(std::string_view key, const std::optional<std::uint32_t>&) {
+  void keyword(std::string_view key, const std::optional<std::uint32_t>&) {
     add(key, "\"rotate\" or 0 … servers − 1", "\"rotate\"");
   }
-  void word(std::string_view key, NameSpread) { add(key, "\"folder\", \"file\"", "\"folder\""); }
-  void word(std::string_view key, const Locks&) {
-    const std::string between = size_text(kLockBytes.min) + " … " + size_text(kLockBytes.max);
+  void keyword(std::string_view key, NameSpread) { add(key, "\"folder\", \"file\"", "\"folder\""); }
+  void keyword(std::string_view key, const Locks&) {
+    const std::string between =
+        size_text(kLockBytesRange.min) + " … " + size_text(kLockBytesRange.max);
     add(key, "\"none\", \"stripe\", \"object\", \"file\", or " + between + ", power of two",
         "\"none\"");
   }
-  void follow(double, double) { follows_ = true; }
+  void default_to(double, double) { has_fallback_ = true; }
 
  private:
   void add(std::string_view key,
            std::string range,
            std::string fallback,
-           Presence presence = Presence::kOptional) {
-    if (presence == Presence::kRequired) fallback = "–";
+           FieldPresence field_presence = FieldPresence::kOptional) {
+    if (field_presence == FieldPresence::kRequired) fallback = "–";
     keys_[table_ + "." + std::string(key)] = {std::move(range), std::move(fallback)};
   }
   std::string table_;
   Keys& keys_;
-  bool follows_ = false;  ///< the default of the next number is another key: "write_" and its name
+  bool has_fallback_ = false;  ///< the default of the next number is another key: without "write_"
 };
 
 template <class Table>
-void tell(const char* table, void (*visit_fields)(Teller&, Table&), Keys& keys) {
+void document_fields(const char* table,
+                     void (*visit_fields)(FieldDocumenter&, Table&),
+                     Keys& keys) {
   Table defaults;
-  Teller teller(table, keys);
-  visit_fields(teller, defaults);
+  FieldDocumenter documenter(table, keys);
+  visit_fields(documenter, defaults);
 }
 
-TEST(Page, has_every_key_with_its_range_and_default) {
+TEST(MachinePage, has_every_key_with_its_range_and_default) {
   Keys known;
-  tell<Clients>("client", visit_client, known);
-  tell<DefaultLayout>("layout", visit_layout, known);
-  tell<ServerGroup>("servers", visit_servers, known);
-  tell<MetadataServers>("metadata", visit_metadata, known);
-  tell<Locks>("locks", visit_locks, known);
-  Keys told = keys_of_the_page();
-  EXPECT_EQ(told.erase("format") + told.erase("name") + told.erase("about"), 3U);
+  document_fields<Clients>("client", visit_client, known);
+  document_fields<DefaultLayout>("layout", visit_layout, known);
+  document_fields<ServerGroup>("servers", visit_servers, known);
+  document_fields<MetadataServers>("metadata", visit_metadata, known);
+  document_fields<Locks>("locks", visit_locks, known);
+  Keys documented = documented_keys();
+  EXPECT_EQ(documented.erase("format") + documented.erase("name") + documented.erase("about"), 3U);
   for (const auto& [key, range_and_default] : known) {
-    EXPECT_EQ(told[key], range_and_default) << key;
-    told.erase(key);
+    EXPECT_EQ(documented[key], range_and_default) << key;
+    documented.erase(key);
   }
-  for (const auto& [key, range_and_default] : told)
-    ADD_FAILURE() << key << " is on the page and not known";
+  for (const auto& [key, range_and_default] : documented)
+    ADD_FAILURE() << key << " is on the page but not in the code";
 }
 
 }  // namespace

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Reads the tables of machine files. Every complaint says what to write instead: who has a wrong
-// machine file has seldom written it.
+// Reads the tables of machine files. Every error states what to write instead, because most users
+// have not written the file.
 #include "model/machine_reader.hpp"
 
 #include <algorithm>
@@ -23,7 +23,7 @@ std::string between(std::uint64_t min, std::uint64_t max) {
 
 }  // namespace
 
-void Complaints::add(const toml::source_region& place, const std::string& what) {
+void ParseErrors::add(const toml::source_region& place, const std::string& what) {
   if (first_) return;
   const std::uint32_t line = std::max<std::uint32_t>(place.begin.line, 1);
   first_.emplace(ErrorDetails{.kind = ErrorClass::kInvalidArgument,
@@ -35,50 +35,51 @@ void Complaints::add(const toml::source_region& place, const std::string& what) 
 void reject_unknown_keys(const toml::table& table,
                          std::string_view prefix,
                          const std::vector<std::string>& known,
-                         Complaints& complaints) {
+                         ParseErrors& errors) {
   for (const auto& [key, node] : table) {
     if (std::ranges::find(known, key.str()) != known.end()) continue;
     const std::string name(key.str());
-    complaints.add(key.source(), "there is no key \"" + std::string(prefix) + name +
-                                     "\"; the nearest one is \"" + std::string(prefix) +
-                                     nearest_word(name, known) + "\"");
+    errors.add(key.source(), "there is no key \"" + std::string(prefix) + name +
+                                 "\"; the nearest one is \"" + std::string(prefix) +
+                                 nearest_word(name, known) + "\"");
   }
 }
 
-const toml::node* TableReader::find(std::string_view key, Presence presence) {
+const toml::node* TableReader::find(std::string_view key, FieldPresence field_presence) {
   known_.emplace_back(key);
   const toml::node* const node = table_.get(key);
-  if (node == nullptr && presence == Presence::kRequired) {
-    complaints_.add(table_.source(), prefix_ + std::string(key) + " is missing: add it");
+  if (node == nullptr && field_presence == FieldPresence::kRequired) {
+    errors_.add(table_.source(), prefix_ + std::string(key) + " is missing: add it");
   }
   return node;
 }
 
-void TableReader::complain(const toml::node& node, std::string_view key, const std::string& what) {
-  complaints_.add(node.source(), prefix_ + std::string(key) + " " + what);
+void TableReader::add_error(const toml::node& node, std::string_view key, const std::string& what) {
+  errors_.add(node.source(), prefix_ + std::string(key) + " " + what);
 }
 
 void TableReader::count(std::string_view key,
                         std::uint32_t& value,
                         Range<std::uint64_t> range,
-                        Presence presence) {
-  const toml::node* const node = find(key, presence);
+                        FieldPresence field_presence) {
+  const toml::node* const node = find(key, field_presence);
   if (node == nullptr) return;
   const auto* const number = node->as_integer();
   const std::string allowed = "a whole number " + between(range.min, range.max);
-  if (number == nullptr) return complain(*node, key, "is no whole number: write " + allowed);
+  if (number == nullptr) return add_error(*node, key, "is not a whole number: write " + allowed);
   const std::int64_t given = number->get();
   if (std::cmp_less(given, range.min) || std::cmp_greater(given, range.max)) {
-    return complain(*node, key, "is " + std::to_string(given) + ": write " + allowed);
+    return add_error(*node, key, "is " + std::to_string(given) + ": write " + allowed);
   }
   value = static_cast<std::uint32_t>(given);
 }
 
 void TableReader::flag(std::string_view key, bool& value) {
-  const toml::node* const node = find(key, Presence::kOptional);
+  const toml::node* const node = find(key, FieldPresence::kOptional);
   if (node == nullptr) return;
   const auto* const given = node->as_boolean();
-  if (given == nullptr) return complain(*node, key, "is neither true nor false: write one of them");
+  if (given == nullptr)
+    return add_error(*node, key, "is neither true nor false: write one of them");
   value = given->get();
 }
 
@@ -89,10 +90,10 @@ std::optional<std::uint64_t> TableReader::size_of(const toml::node& node, std::s
   if (const auto* text = node.as_string()) {
     const Result<std::uint64_t> bytes = parse_size(text->get());
     if (bytes) return *bytes;
-    complain(node, key, "is no size: " + bytes.error().cause());
+    add_error(node, key, "is not a size: " + bytes.error().cause());
     return std::nullopt;
   }
-  complain(node, key, "is no size: write bytes, or text like \"1 MiB\"");
+  add_error(node, key, "is not a size: write bytes, or text like \"1 MiB\"");
   return std::nullopt;
 }
 
@@ -101,9 +102,9 @@ void TableReader::check_size(const toml::node& node,
                              std::uint64_t value,
                              Range<std::uint64_t> range) {
   if (value >= range.min && value <= range.max) return;
-  complain(node, key,
-           "is " + size_text(value) + ": write a size between " + size_text(range.min) + " and " +
-               size_text(range.max));
+  add_error(node, key,
+            "is " + size_text(value) + ": write a size between " + size_text(range.min) + " and " +
+                size_text(range.max));
 }
 
 void TableReader::check_power_of_two(const toml::node& node,
@@ -111,16 +112,16 @@ void TableReader::check_power_of_two(const toml::node& node,
                                      std::uint64_t value) {
   if (std::has_single_bit(value)) return;
   const std::uint64_t nearest = std::bit_floor(value);
-  complain(node, key,
-           "is " + size_text(value) + ", which is no power of two: write " +
-               toml_string(size_text(nearest)) + " or " + toml_string(size_text(2 * nearest)));
+  add_error(node, key,
+            "is " + size_text(value) + ", which is not a power of two: write " +
+                toml_string(size_text(nearest)) + " or " + toml_string(size_text(2 * nearest)));
 }
 
 void TableReader::size(std::string_view key,
                        std::uint64_t& value,
                        Range<std::uint64_t> range,
                        SizeRule rule) {
-  const toml::node* const node = find(key, Presence::kOptional);
+  const toml::node* const node = find(key, FieldPresence::kOptional);
   if (node == nullptr) return;
   const std::optional<std::uint64_t> given = size_of(*node, key);
   if (!given) return;
@@ -129,8 +130,11 @@ void TableReader::size(std::string_view key,
   value = *given;
 }
 
-void TableReader::real(std::string_view key, double& value, RealRule rule, Presence presence) {
-  const toml::node* const node = find(key, presence);
+void TableReader::real(std::string_view key,
+                       double& value,
+                       RealRule rule,
+                       FieldPresence field_presence) {
+  const toml::node* const node = find(key, field_presence);
   if (node == nullptr) return;
   const std::optional<double> given = node->is_number() ? node->value<double>() : std::nullopt;
   const bool is_bandwidth = rule == RealRule::kBandwidth;
@@ -139,47 +143,47 @@ void TableReader::real(std::string_view key, double& value, RealRule rule, Prese
       is_bandwidth
           ? "0 for no limit, or a number between 0.001 and 1000000000 (10^6 bytes a second)"
           : "a number between 0 and 10000000 (microseconds)";
-  if (!given) return complain(*node, key, "is no number: write " + allowed);
+  if (!given) return add_error(*node, key, "is not a number: write " + allowed);
   const bool fits = *given >= range.min && *given <= range.max;
   const bool too_slow = is_bandwidth && *given > 0 && *given < kMegabytesPerSecondMin;
   if (!fits || too_slow) {
-    return complain(*node, key, "is " + text_of(*given) + ": write " + allowed);
+    return add_error(*node, key, "is " + number_text(*given) + ": write " + allowed);
   }
   value = *given + 0.0;  // -0.0 becomes 0, so that equal machines have equal texts
 }
 
-void TableReader::word(std::string_view key, std::optional<std::uint32_t>& first_server) {
-  const toml::node* const node = find(key, Presence::kOptional);
+void TableReader::keyword(std::string_view key, std::optional<std::uint32_t>& first_server) {
+  const toml::node* const node = find(key, FieldPresence::kOptional);
   if (node == nullptr) return;
   const std::string allowed = "write \"rotate\", or the number of a server, from 0";
   if (const auto* text = node->as_string()) {
     if (text->get() != kRotate)
-      complain(*node, key, "is " + toml_string(text->get()) + ": " + allowed);
+      add_error(*node, key, "is " + toml_string(text->get()) + ": " + allowed);
     first_server.reset();
     return;
   }
   const auto* const number = node->as_integer();
-  if (number == nullptr) return complain(*node, key, "is no word and no number: " + allowed);
+  if (number == nullptr) return add_error(*node, key, "is neither a word nor a number: " + allowed);
   const std::int64_t given = number->get();
   if (given < 0 || given >= kServersMax) {
-    return complain(*node, key, "is " + std::to_string(given) + ": " + allowed);
+    return add_error(*node, key, "is " + std::to_string(given) + ": " + allowed);
   }
   first_server = static_cast<std::uint32_t>(given);
 }
 
-void TableReader::word(std::string_view key, NameSpread& spread) {
-  const toml::node* const node = find(key, Presence::kOptional);
+void TableReader::keyword(std::string_view key, NameSpread& spread) {
+  const toml::node* const node = find(key, FieldPresence::kOptional);
   if (node == nullptr) return;
-  for (const NameSpread one : {NameSpread::kFolder, NameSpread::kFile}) {
+  for (const NameSpread one : {NameSpread::kDirectory, NameSpread::kFile}) {
     if (node->value<std::string_view>() != name_of(one)) continue;
     spread = one;
     return;
   }
-  complain(*node, key, "is unknown: write \"folder\" or \"file\"");
+  add_error(*node, key, "is unknown: write \"folder\" or \"file\"");
 }
 
-void TableReader::word(std::string_view key, Locks& locks) {
-  const toml::node* const node = find(key, Presence::kOptional);
+void TableReader::keyword(std::string_view key, Locks& locks) {
+  const toml::node* const node = find(key, FieldPresence::kOptional);
   if (node == nullptr) return;
   const auto text = node->value<std::string_view>().value_or("");
   if (node->is_string()) {
@@ -190,7 +194,7 @@ void TableReader::word(std::string_view key, Locks& locks) {
       return;
     }
     if (text.empty() || !std::isdigit(static_cast<unsigned char>(text.front()))) {
-      return complain(
+      return add_error(
           *node, key,
           "is " + toml_string(text) +
               ": write \"none\", \"stripe\", \"object\", \"file\", or a size like \"4 MiB\"");
@@ -198,7 +202,7 @@ void TableReader::word(std::string_view key, Locks& locks) {
   }
   const std::optional<std::uint64_t> bytes = size_of(*node, key);
   if (!bytes) return;
-  check_size(*node, key, *bytes, kLockBytes);
+  check_size(*node, key, *bytes, kLockBytesRange);
   check_power_of_two(*node, key, *bytes);
   locks.unit = LockUnit::kBytes;
   locks.unit_bytes = *bytes;

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Reads one table of a machine file: finds keys, holds them to type and range, and says in which
-// line something is wrong. The first complaint of a file is the one that is told.
+// TableReader: reads one table of a machine file: finds keys, checks type and range, and reports
+// errors by line. Only the first error of a file is reported.
 #pragma once
 
 #include <cstdint>
@@ -15,10 +15,10 @@
 
 namespace forebay::model {
 
-/// The first thing that is wrong with a file.
-class Complaints {
+/// The first error of a file.
+class ParseErrors {
  public:
-  explicit Complaints(std::string path, std::string operation = "read machine")
+  explicit ParseErrors(std::string path, std::string operation = "read machine")
       : path_(std::move(path)), operation_(std::move(operation)) {}
 
   void add(const toml::source_region& place, const std::string& what);
@@ -30,40 +30,40 @@ class Complaints {
   std::optional<Error> first_;
 };
 
-/// Complains about the keys of `table` that are not in `known`. `prefix` is "client." or empty.
+/// Reports the keys of `table` that are not in `known`. `prefix` is "client." or empty.
 void reject_unknown_keys(const toml::table& table,
                          std::string_view prefix,
                          const std::vector<std::string>& known,
-                         Complaints& complaints);
+                         ParseErrors& errors);
 
-/// A visitor of machine_fields.hpp that fills in what the table holds.
+/// A visitor of machine_fields.hpp that stores the values of the table.
 class TableReader {
  public:
-  TableReader(const toml::table& table, std::string prefix, Complaints& complaints)
-      : table_(table), prefix_(std::move(prefix)), complaints_(complaints) {}
+  TableReader(const toml::table& table, std::string prefix, ParseErrors& errors)
+      : table_(table), prefix_(std::move(prefix)), errors_(errors) {}
 
   void count(std::string_view key,
              std::uint32_t& value,
              Range<std::uint64_t> range,
-             Presence presence);
+             FieldPresence field_presence);
   void flag(std::string_view key, bool& value);
   void size(std::string_view key, std::uint64_t& value, Range<std::uint64_t> range, SizeRule rule);
   void real(std::string_view key,
             double& value,
             RealRule rule,
-            Presence presence = Presence::kOptional);
-  void word(std::string_view key, std::optional<std::uint32_t>& first_server);
-  void word(std::string_view key, NameSpread& spread);
-  void word(std::string_view key, Locks& locks);
-  /// The default of what comes next.
-  void follow(double& value, double leader) { value = leader; }
+            FieldPresence field_presence = FieldPresence::kOptional);
+  void keyword(std::string_view key, std::optional<std::uint32_t>& first_server);
+  void keyword(std::string_view key, NameSpread& spread);
+  void keyword(std::string_view key, Locks& locks);
+  /// Sets the default of the next value.
+  void default_to(double& value, double fallback) { value = fallback; }
 
-  /// After the last field: complains about keys that were not asked for.
-  void finish() const { reject_unknown_keys(table_, prefix_, known_, complaints_); }
+  /// Call it after the last field: reports keys that were not read.
+  void finish() const { reject_unknown_keys(table_, prefix_, known_, errors_); }
 
  private:
-  const toml::node* find(std::string_view key, Presence presence);
-  void complain(const toml::node& node, std::string_view key, const std::string& what);
+  const toml::node* find(std::string_view key, FieldPresence field_presence);
+  void add_error(const toml::node& node, std::string_view key, const std::string& what);
   std::optional<std::uint64_t> size_of(const toml::node& node, std::string_view key);
   void check_size(const toml::node& node,
                   std::string_view key,
@@ -73,7 +73,7 @@ class TableReader {
 
   const toml::table& table_;
   std::string prefix_;
-  Complaints& complaints_;
+  ParseErrors& errors_;
   std::vector<std::string> known_;
 };
 

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Machine files: what is read, what is refused and what a user reads then, the round trip through
-// text, and where files are found.
+// Machine files: valid and refused texts with their errors, the round trip through text, and lookup
+// of files.
 #include "model/machine.hpp"
 
 #include <filesystem>
@@ -34,7 +34,7 @@ Machine parsed(std::string_view text) {
   return {};
 }
 
-TEST(MachineFile, that_says_little_has_the_defaults) {
+TEST(MachineFile, short_file_has_the_defaults) {
   const Machine machine = parsed(kSmall);
   EXPECT_EQ(machine.name, "small");
   EXPECT_EQ(machine.client, Clients{});
@@ -64,7 +64,7 @@ write_latency_us = 7
   EXPECT_EQ(machine.server(3).write_latency_us, 7);
 }
 
-TEST(Sources, are_those_of_the_key_the_group_or_the_table) {
+TEST(MachineSources, source_is_that_of_the_key_the_group_or_the_table) {
   const Machine machine = parsed(std::string(kSmall) + R"(
 [sources]
 client = "the whole table"
@@ -81,12 +81,12 @@ layout.stripe_bytes = "one number"
 
 struct Refusal {
   std::string_view text;   ///< appended to kSmall, which has 7 lines and ends in [[servers]]
-  std::string_view cause;  ///< what the error must say
+  std::string_view cause;  ///< expected part of the error
 };
 
 class Refused : public ::testing::TestWithParam<Refusal> {};
 
-TEST_P(Refused, with_the_line_and_what_to_do) {
+TEST_P(Refused, error_names_line_and_correction) {
   const auto machine = parse_machine(std::string(kSmall) + std::string(GetParam().text), "m.toml");
   ASSERT_FALSE(machine.has_value());
   EXPECT_EQ(machine.error().kind(), ErrorClass::kInvalidArgument);
@@ -108,11 +108,11 @@ INSTANTIATE_TEST_SUITE_P(
                 "1 and 65536"},
         Refusal{"[client]\ncount = 65537", "line 9: client.count is 65537"},
         Refusal{"[client]\ncount = -1", "line 9: client.count is -1"},
-        Refusal{"[client]\ncount = 1.5", "line 9: client.count is no whole number"},
+        Refusal{"[client]\ncount = 1.5", "line 9: client.count is not a whole number"},
         Refusal{"[client]\npage_cache = 1", "line 9: client.page_cache is neither true nor false"},
         Refusal{"[client]\nread_ahead_bytes = \"2 GiB\"", "between 0 and 1 GiB"},
-        Refusal{"[client]\nread_ahead_bytes = \"many\"", "client.read_ahead_bytes is no size"},
-        Refusal{"[client]\nread_ahead_bytes = -5", "client.read_ahead_bytes is no size"},
+        Refusal{"[client]\nread_ahead_bytes = \"many\"", "client.read_ahead_bytes is not a size"},
+        Refusal{"[client]\nread_ahead_bytes = -5", "client.read_ahead_bytes is not a size"},
         Refusal{"[client]\nrequest_bytes_max = 4095",
                 "line 9: client.request_bytes_max is 4095: write a size between 4 KiB and 1 MiB"},
         Refusal{"[client]\nrequest_bytes_max = \"2 MiB\"", "between 4 KiB and 1 MiB"},
@@ -121,42 +121,45 @@ INSTANTIATE_TEST_SUITE_P(
         Refusal{"[client]\nlink_latency_us = nan", "client.link_latency_us is nan"},
         Refusal{"[client]\nlink_bandwidth_mb_per_s = 1e-9", "0 for no limit, or a number"},
         Refusal{"[client]\nlink_bandwidth_mb_per_s = inf", "is inf: write 0 for no limit"},
-        Refusal{"[client]\nlink_bandwidth_mb_per_s = \"1 GB/s\"", "is no number"},
-        Refusal{"[layout]\nstripe_bytes = \"3 MiB\"",
-                "line 9: layout.stripe_bytes is 3 MiB, which is no power of two: write \"2 MiB\" "
-                "or \"4 MiB\""},
+        Refusal{"[client]\nlink_bandwidth_mb_per_s = \"1 GB/s\"", "is not a number"},
+        Refusal{
+            "[layout]\nstripe_bytes = \"3 MiB\"",
+            "line 9: layout.stripe_bytes is 3 MiB, which is not a power of two: write \"2 MiB\" "
+            "or \"4 MiB\""},
         Refusal{"[layout]\nstripe_count = 2",
                 "line 9: layout.stripe_count is 2, and there are 1 servers: write 0"},
         Refusal{"[layout]\nfirst_server = 1", "line 9: layout.first_server is 1, and there are 1"},
         Refusal{"[layout]\nfirst_server = \"last\"", "write \"rotate\", or the number of a server"},
-        Refusal{"[layout]\nfirst_server = 0.5", "layout.first_server is no word and no number"},
+        Refusal{"[layout]\nfirst_server = 0.5",
+                "layout.first_server is neither a word nor a number"},
         Refusal{"[[servers]]\ncount = 1", "line 8: servers.latency_us is missing"},
         Refusal{"[[servers]]\nlatency_us = 1\nconcurrency = 0\nbandwidth_mb_per_s = 1",
                 "line 10: servers.concurrency is 0"},
         Refusal{"[[servers]]\nlatency_us = 1\nconcurrency = 1\nbandwidth_mb_per_s = 1\n"
                 "count = 65536",
-                "these are 65537 servers with those before: at most 65536"},
+                "there are 65537 servers up to this group; at most 65536"},
         Refusal{"[metadata]\nspread = \"name\"", "line 9: metadata.spread is unknown: write"},
-        Refusal{"[metadata]\nstat_us = true", "line 9: metadata.stat_us is no number"},
+        Refusal{"[metadata]\nstat_us = true", "line 9: metadata.stat_us is not a number"},
         Refusal{"[locks]\nunit = \"block\"", "line 9: locks.unit is \"block\": write \"none\""},
-        Refusal{"[locks]\nunit = \"3 MiB\"", "locks.unit is 3 MiB, which is no power of two"},
+        Refusal{"[locks]\nunit = \"3 MiB\"", "locks.unit is 3 MiB, which is not a power of two"},
         Refusal{"[locks]\nunit = 512", "locks.unit is 512: write a size between"},
-        Refusal{"[locks]\nunit = true", "locks.unit is no size"},
-        Refusal{"[[locks]]\nunit = \"none\"", "line 8: locks is no table: write [locks]"},
+        Refusal{"[locks]\nunit = true", "locks.unit is not a size"},
+        Refusal{"[[locks]]\nunit = \"none\"", "line 8: locks is not a table: write [locks]"},
         Refusal{"[sources]\n\"server\" = \"x\"", "the nearest key is \"servers\""},
-        Refusal{"[sources]\nclient.count = 5", "the source of client.count is no text"},
+        Refusal{"[sources]\nclient.count = 5", "the source of client.count is not a string"},
         Refusal{"[client", "line 8: "}));
 
-TEST(MachineText, that_is_no_machine_says_what_is_missing) {
+TEST(MachineText, invalid_machine_names_the_missing_part) {
   const auto cause = [](std::string_view text) {
     const auto machine = parse_machine(text, "m.toml");
     return machine ? std::string("accepted") : machine.error().cause();
   };
   EXPECT_THAT(cause(""), HasSubstr("line 1: format is missing"));
-  EXPECT_THAT(cause("format = 2"), HasSubstr("line 1: this is no format that is known here"));
+  EXPECT_THAT(cause("format = 2"), HasSubstr("line 1: this format is unknown"));
   EXPECT_THAT(cause("format = 1"), HasSubstr("name is missing"));
   EXPECT_THAT(cause("format = 1\nname = \"A B\""), HasSubstr("line 2: name must be lower case"));
-  EXPECT_THAT(cause("format = 1\nname = \"a\"\nabout = 1"), HasSubstr("line 3: about is no text"));
+  EXPECT_THAT(cause("format = 1\nname = \"a\"\nabout = 1"),
+              HasSubstr("line 3: about is not a string"));
   EXPECT_THAT(cause("format = 1\nname = \"a\""), HasSubstr("add [[servers]]"));
   EXPECT_THAT(cause("format = 1\nname = \"a\"\nservers = []"), HasSubstr("add [[servers]]"));
   EXPECT_THAT(cause("format = 1\nname = \"a\"\nservers = [1]"), HasSubstr("write [[servers]]"));
@@ -182,7 +185,7 @@ class RandomMachines {
       machine.layout.first_server = static_cast<std::uint32_t>(below(servers));
     }
     machine.metadata = {
-        count(),   count(),   below(2) == 0 ? NameSpread::kFolder : NameSpread::kFile,
+        count(),   count(),   below(2) == 0 ? NameSpread::kDirectory : NameSpread::kFile,
         latency(), latency(), latency(),
         latency()};
     const auto unit = static_cast<LockUnit>(below(5));
@@ -203,7 +206,7 @@ class RandomMachines {
   std::mt19937_64 random_{5};
 };
 
-TEST(MachineText, of_random_machines_is_read_back_as_equal_machines) {
+TEST(MachineText, random_machines_are_read_back_equal) {
   RandomMachines machines;
   for (int i = 0; i < 500; ++i) {
     const Machine machine = machines.next();
@@ -216,64 +219,64 @@ TEST(MachineText, of_random_machines_is_read_back_as_equal_machines) {
 
 void write_text(const std::string& path, std::string_view text) { std::ofstream(path) << text; }
 
-TEST(Loading, finds_names_in_the_first_folder_that_has_them) {
-  const TemporaryFolder first;
-  const TemporaryFolder second;
+TEST(LoadMachine, finds_names_in_the_first_directory_that_has_them) {
+  const TemporaryDirectory first;
+  const TemporaryDirectory second;
   write_text(second / "small.toml", kSmall);
   write_text(second / "other.toml", "nonsense");
-  const std::vector<std::filesystem::path> folders{first.path(), second.path()};
-  EXPECT_EQ(load_machine("small", folders).value_or(Machine{}).name, "small");
+  const std::vector<std::filesystem::path> directories{first.path(), second.path()};
+  EXPECT_EQ(load_machine("small", directories).value_or(Machine{}).name, "small");
   write_text(first / "small.toml",
              "format = 1\nname = \"mine\"\n" + std::string(kSmall.substr(26)));
-  EXPECT_EQ(load_machine("small", folders).value_or(Machine{}).name, "mine");
-  EXPECT_THAT(machine_names(folders), ElementsAre("other", "small"));
+  EXPECT_EQ(load_machine("small", directories).value_or(Machine{}).name, "mine");
+  EXPECT_THAT(machine_names(directories), ElementsAre("other", "small"));
 }
 
-TEST(Loading, takes_paths_as_they_are) {
-  const TemporaryFolder folder;
-  write_text(folder / "small.toml", kSmall);
-  const std::string path = folder / "small.toml";
+TEST(LoadMachine, takes_paths_unchanged) {
+  const TemporaryDirectory directory;
+  write_text(directory / "small.toml", kSmall);
+  const std::string path = directory / "small.toml";
   EXPECT_EQ(load_machine(path, {}).value_or(Machine{}).name, "small");
-  const auto missing = load_machine(folder / "none", {});
+  const auto missing = load_machine(directory / "none", {});
   ASSERT_FALSE(missing.has_value());
   EXPECT_EQ(missing.error().kind(), ErrorClass::kNotFound);
 }
 
-TEST(Loading, tells_which_names_there_are) {
-  const TemporaryFolder folder;
-  write_text(folder / "lustre-small.toml", kSmall);
-  write_text(folder / "nfs.toml", kSmall);
-  const std::vector<std::filesystem::path> folders{folder.path()};
-  const auto unknown = load_machine("lustre", folders);
+TEST(LoadMachine, error_lists_known_names) {
+  const TemporaryDirectory directory;
+  write_text(directory / "lustre-small.toml", kSmall);
+  write_text(directory / "nfs.toml", kSmall);
+  const std::vector<std::filesystem::path> directories{directory.path()};
+  const auto unknown = load_machine("lustre", directories);
   ASSERT_FALSE(unknown.has_value());
   EXPECT_EQ(unknown.error().kind(), ErrorClass::kNotFound);
-  EXPECT_THAT(unknown.error().cause(), HasSubstr("there are lustre-small, nfs"));
-  EXPECT_THAT(load_machine("x", {}).error().cause(), HasSubstr("name a file"));
+  EXPECT_THAT(unknown.error().cause(), HasSubstr("known machines are lustre-small, nfs"));
+  EXPECT_THAT(load_machine("x", {}).error().cause(), HasSubstr("give the path of one"));
 }
 
-// Tables within tables used up the stack.
-TEST(MachineText, key_of_too_many_parts_is_refused) {
+// Nested tables once used up the stack.
+TEST(MachineText, key_with_too_many_parts_is_refused) {
   std::string key = "a";
   for (int i = 0; i < 50'000; ++i)
     key += ".a";
   const auto machine = parse_machine(key + " = 1\n", "deep.toml");
   ASSERT_EQ(error_class(machine), ErrorClass::kInvalidArgument);
-  EXPECT_TRUE(mentions(machine.error(), "deep.toml: line 1: a key has more than 64 parts"));
+  EXPECT_TRUE(message_contains(machine.error(), "deep.toml: line 1: a key has more than 64 parts"));
 }
 
-TEST(Loading, refuses_what_never_ends) {
+TEST(LoadMachine, endless_file_is_refused) {
   const auto endless = load_machine("/dev/zero", {});
   ASSERT_FALSE(endless.has_value());
   EXPECT_THAT(endless.error().cause(), HasSubstr("longer than 1 MiB"));
 }
 
-TEST(Folders, are_those_of_the_variable_and_the_one_beside_the_library) {
-  const auto folders = machine_folders({{"FOREBAY_MACHINES", "/a::/b/c"}});
-  ASSERT_EQ(folders.size(), 3U);
-  EXPECT_EQ(folders[0], "/a");
-  EXPECT_EQ(folders[1], "/b/c");
-  EXPECT_EQ(machine_folders({}), (std::vector{folders[2]}));
-  const auto own = machine_folders({{"FOREBAY_MACHINES", "/a"}, {"HOME", "/h"}});
+TEST(MachineDirectories, include_the_variable_and_the_library) {
+  const auto directories = machine_directories({{"FOREBAY_MACHINES", "/a::/b/c"}});
+  ASSERT_EQ(directories.size(), 3U);
+  EXPECT_EQ(directories[0], "/a");
+  EXPECT_EQ(directories[1], "/b/c");
+  EXPECT_EQ(machine_directories({}), (std::vector{directories[2]}));
+  const auto own = machine_directories({{"FOREBAY_MACHINES", "/a"}, {"HOME", "/h"}});
   ASSERT_EQ(own.size(), 3U);
   EXPECT_EQ(own[1], "/h/.config/forebay/machines");
 }

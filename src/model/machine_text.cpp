@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Machines as text: the file that gives an equal machine, and the list of all values with their
-// sources. Both list every key, so that a reader sees the defaults too.
+// Machines as text: a file that is read back as an equal machine, and the list of all values with
+// their sources. Both list every key, including defaults.
 #include "model/machine_text.hpp"
 
 #include <array>
@@ -15,29 +15,32 @@ namespace {
 
 using Values = std::vector<std::pair<std::string, std::string>>;
 
-/// A visitor of machine_fields.hpp that lists what the fields hold.
-class Lister {
+/// A visitor of machine_fields.hpp that lists the values of fields.
+class FieldLister {
  public:
-  void count(std::string_view key, std::uint32_t value, Range<std::uint64_t>, Presence) {
+  void count(std::string_view key, std::uint32_t value, Range<std::uint64_t>, FieldPresence) {
     add(key, std::to_string(value));
   }
   void flag(std::string_view key, const bool& value) { add(key, value ? "true" : "false"); }
   void size(std::string_view key, std::uint64_t value, Range<std::uint64_t>, SizeRule) {
     add(key, toml_string(size_text(value)));
   }
-  void real(std::string_view key, double value, RealRule, Presence = Presence::kOptional) {
-    add(key, text_of(value));
+  void real(std::string_view key,
+            double value,
+            RealRule,
+            FieldPresence = FieldPresence::kOptional) {
+    add(key, number_text(value));
   }
-  void word(std::string_view key, const std::optional<std::uint32_t>& first_server) {
+  void keyword(std::string_view key, const std::optional<std::uint32_t>& first_server) {
     add(key, first_server ? std::to_string(*first_server) : toml_string("rotate"));
   }
-  void word(std::string_view key, NameSpread spread) { add(key, toml_string(name_of(spread))); }
-  void word(std::string_view key, const Locks& locks) {
+  void keyword(std::string_view key, NameSpread spread) { add(key, toml_string(name_of(spread))); }
+  void keyword(std::string_view key, const Locks& locks) {
     const bool has_size = locks.unit == LockUnit::kBytes;
     add(key,
         toml_string(has_size ? size_text(locks.unit_bytes) : std::string(name_of(locks.unit))));
   }
-  void follow(double, double) {}
+  void default_to(double, double) {}
 
   Values take() { return std::move(values_); }
 
@@ -47,8 +50,8 @@ class Lister {
 };
 
 template <class Table>
-Values list(Table table, void (*visit_fields)(Lister&, Table&)) {
-  Lister lister;
+Values list(Table table, void (*visit_fields)(FieldLister&, Table&)) {
+  FieldLister lister;
   visit_fields(lister, table);
   return lister.take();
 }
@@ -85,7 +88,7 @@ std::string escaped_control(unsigned char letter) {
 
 }  // namespace
 
-std::string text_of(double number) {
+std::string number_text(double number) {
   std::array<char, 64> buffer{};
   return {buffer.data(), std::to_chars(buffer.data(), buffer.data() + buffer.size(), number).ptr};
 }
@@ -115,7 +118,7 @@ std::string toml_string(std::string_view text) {
 }
 
 std::string_view name_of(NameSpread spread) noexcept {
-  return spread == NameSpread::kFolder ? "folder" : "file";
+  return spread == NameSpread::kDirectory ? "folder" : "file";
 }
 
 std::string_view name_of(LockUnit unit) noexcept {

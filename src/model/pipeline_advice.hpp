@@ -1,46 +1,46 @@
 // SPDX-License-Identifier: Apache-2.0
-// How buffers and devices are chosen, for whoever knows what a pipeline takes: the formulas and the
-// played runs ask the same questions, and get the same kind of answer.
+// The search for numbers of buffers and devices, shared by formulas and simulated runs.
 #pragma once
 
 #include <cstdint>
 
-#include "model/fewest.hpp"
 #include "model/gain.hpp"
+#include "model/min_satisfying.hpp"
 
 namespace forebay::model {
 
-/// The fewest buffers that take at most kAsGoodAsTheBest times as long as any number of them.
+/// The fewest buffers that take at most kNearBestFactor times as long as any number of them.
 /// `total_s(pipeline)` must not grow with buffers.
 template <class TotalTime>
-std::uint64_t fewest_buffers(Pipeline pipeline, const TotalTime& total_s) {
+std::uint64_t min_buffers(Pipeline pipeline, const TotalTime& total_s) {
   pipeline.buffers = kUnlimitedBuffers;
-  const double enough_s = kAsGoodAsTheBest * total_s(pipeline);
-  return fewest(pipeline.count, [&](std::uint64_t buffers) {
+  const double enough_s = kNearBestFactor * total_s(pipeline);
+  return min_satisfying(pipeline.count, [&](std::uint64_t buffers) {
     pipeline.buffers = buffers;
     return total_s(pipeline) <= enough_s;
   });
 }
 
-/// The same for devices, with a buffer for everything. `total_s(pipeline)` must not grow with them.
+/// The same for devices, with a buffer for each write. `total_s(pipeline)` must not grow with
+/// devices.
 template <class TotalTime>
-std::uint64_t fewest_devices(Pipeline pipeline, const TotalTime& total_s) {
+std::uint64_t min_devices(Pipeline pipeline, const TotalTime& total_s) {
   pipeline.buffers = kUnlimitedBuffers;
   pipeline.devices = pipeline.count;
-  const double enough_s = kAsGoodAsTheBest * total_s(pipeline);
-  return fewest(pipeline.count, [&](std::uint64_t devices) {
+  const double enough_s = kNearBestFactor * total_s(pipeline);
+  return min_satisfying(pipeline.count, [&](std::uint64_t devices) {
     pipeline.devices = devices;
     return total_s(pipeline) <= enough_s;
   });
 }
 
 template <class TotalTime>
-PipelineAdvice advise_by(Pipeline pipeline, const TotalTime& total_s) {
+PipelineAdvice advise_with(Pipeline pipeline, const TotalTime& total_s) {
   PipelineAdvice advice;
-  advice.buffers = fewest_buffers(pipeline, total_s);
-  advice.devices = fewest_devices(pipeline, total_s);
+  advice.buffers = min_buffers(pipeline, total_s);
+  advice.devices = min_devices(pipeline, total_s);
   pipeline.devices = advice.devices;
-  advice.devices_buffers = fewest_buffers(pipeline, total_s);
+  advice.devices_buffers = min_buffers(pipeline, total_s);
   return advice;
 }
 

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Profiles: what the page says is read, everything else is refused with its line, and a file finds
-// its place.
+// Profiles: documented texts are read, all others are refused with the line, and files find their
+// entry.
 #include "model/profile.hpp"
 
 #include <fstream>
@@ -14,7 +14,7 @@ namespace forebay::model {
 namespace {
 
 /// The first example of the page.
-std::string example_of_the_page() {
+std::string documented_example() {
   std::ifstream in(FOREBAY_SOURCE_DIR "/docs/formats/profile.md");
   std::stringstream page;
   page << in.rdbuf();
@@ -23,8 +23,8 @@ std::string example_of_the_page() {
   return text.substr(first, text.find("```", first) - first);
 }
 
-TEST(Profile, the_example_of_the_page_is_what_it_says) {
-  const auto profile = parse_profile(example_of_the_page(), "page");
+TEST(Profile, example_of_the_page_is_read_as_documented) {
+  const auto profile = parse_profile(documented_example(), "page");
   ASSERT_TRUE(profile) << profile.error().message();
   ASSERT_EQ(profile->mounts.size(), 2U);
   EXPECT_EQ(profile->mounts[0].path, "/scratch");
@@ -37,18 +37,19 @@ TEST(Profile, the_example_of_the_page_is_what_it_says) {
   EXPECT_TRUE(profile->mounts[1].source.empty());
 }
 
-TEST(Profile, a_profile_may_know_nothing) {
+TEST(Profile, profile_may_be_empty) {
   const auto profile = parse_profile("format = 1", "empty");
   ASSERT_TRUE(profile);
   EXPECT_TRUE(profile->mounts.empty());
 }
 
-TEST(Profile, what_is_wrong_is_told_with_its_line) {
+TEST(Profile, errors_name_the_line) {
   const auto refused = [](const std::string& text, const std::string& what) {
     const auto profile = parse_profile(text, "a.toml");
     ASSERT_EQ(error_class(profile), ErrorClass::kInvalidArgument) << text;
-    EXPECT_TRUE(mentions(profile.error(), what)) << profile.error().message();
-    EXPECT_TRUE(mentions(profile.error(), "read profile a.toml")) << profile.error().message();
+    EXPECT_TRUE(message_contains(profile.error(), what)) << profile.error().message();
+    EXPECT_TRUE(message_contains(profile.error(), "read profile a.toml"))
+        << profile.error().message();
   };
   const std::string head = "format = 1\n[[mounts]]\n";
   refused("", "format = 1");
@@ -58,8 +59,8 @@ TEST(Profile, what_is_wrong_is_told_with_its_line) {
   refused("format = 1\nmounts = [3]", "write [[mounts]]");
   refused(head + "in_flight_bytes = 65536", "path is missing");
   refused(head + "path = \"scratch\"\nin_flight_bytes = 65536", "not absolute");
-  refused(head + "path = \"/\"\nhost = 7\nin_flight_bytes = 65536", "mounts.host is no text");
-  refused(head + "path = 7\nin_flight_bytes = 65536", "line 3: mounts.path is no text");
+  refused(head + "path = \"/\"\nhost = 7\nin_flight_bytes = 65536", "mounts.host is not a string");
+  refused(head + "path = 7\nin_flight_bytes = 65536", "line 3: mounts.path is not a string");
   refused(head + "path = \"/\"", "in_flight_bytes is missing");
   refused(head + "path = \"/\"\nin_flight_bytes = \"much\"", "line 4");
   refused(head + "path = \"/\"\nin_flight_bytes = 5", "between 64 KiB and 16 GiB");
@@ -68,8 +69,8 @@ TEST(Profile, what_is_wrong_is_told_with_its_line) {
   refused("format = ", "line 1");
 }
 
-/// Whatever the text, it is read or refused with path and line, and what is read keeps its limits.
-void hold_promises(const std::string& text) {
+/// Every text is read, or refused with path and line; values that are read are within limits.
+void check_invariants(const std::string& text) {
   const auto profile = parse_profile(text, "a.toml");
   if (!profile) {
     ASSERT_EQ(profile.error().kind(), ErrorClass::kInvalidArgument) << text;
@@ -84,38 +85,38 @@ void hold_promises(const std::string& text) {
   }
 }
 
-TEST(Profile, damage_of_any_byte_and_any_end_keeps_the_promises) {
-  const std::string whole = example_of_the_page();
+TEST(Profile, damaged_and_truncated_texts_keep_the_invariants) {
+  const std::string whole = documented_example();
   for (std::size_t i = 0; i < whole.size(); ++i) {
-    hold_promises(whole.substr(0, i));
+    check_invariants(whole.substr(0, i));
     for (const char change : {'\0', '0', '-', '"', '[', '\n', '\xff'}) {
       std::string damaged = whole;
       damaged[i] = change;
-      hold_promises(damaged);
+      check_invariants(damaged);
     }
   }
 }
 
-TEST(Profile, key_of_too_many_parts_is_refused) {
+TEST(Profile, key_with_too_many_parts_is_refused) {
   std::string key = "a";
   for (int i = 0; i < 50'000; ++i)
     key += ".a";
   EXPECT_EQ(error_class(parse_profile(key + " = 1\n", "deep")), ErrorClass::kInvalidArgument);
 }
 
-TEST(Profile, a_file_that_is_not_there_is_an_error) {
+TEST(Profile, missing_file_is_an_error) {
   EXPECT_EQ(error_class(load_profile("/no/such/profile.toml")), ErrorClass::kNotFound);
 }
 
-/// The limit of the entry that counts there; 0 if there is none.
+/// The limit of the entry that applies there; 0 if there is none.
 std::uint64_t limit_of(const Profile& profile,
-                       const char* folder,
+                       const char* directory,
                        const std::string& host = "here") {
-  const ProfileMount* const mount = find_mount(profile, {.folder = folder, .host = host});
+  const ProfileMount* const mount = find_mount(profile, {.directory = directory, .host = host});
   return mount == nullptr ? 0 : mount->in_flight_bytes;
 }
 
-TEST(Profile, a_folder_belongs_to_the_longest_path_that_holds_it) {
+TEST(Profile, longest_path_that_contains_a_directory_applies) {
   const Profile profile{
       {{"/scratch/fast", 2}, {"/", 1}, {"/scratch/", 3}, {"/scratch/fast/er", 4}}};
   EXPECT_EQ(limit_of(profile, "/"), 1U);
@@ -127,19 +128,19 @@ TEST(Profile, a_folder_belongs_to_the_longest_path_that_holds_it) {
   EXPECT_EQ(limit_of(profile, "/scratch/faster"), 3U);
 }
 
-TEST(Profile, a_folder_may_belong_nowhere) {
+TEST(Profile, directory_may_have_no_entry) {
   EXPECT_EQ(limit_of({{{"/scratch", 1}}}, "/data"), 0U);
   EXPECT_EQ(limit_of({}, "/data"), 0U);
 }
 
-TEST(Profile, entries_for_other_hosts_are_as_if_they_were_not_there) {
+TEST(Profile, entries_for_other_hosts_are_ignored) {
   const Profile profile{{{"/", 1}, {.path = "/tmp", .in_flight_bytes = 2, .host = "node*"}}};
   EXPECT_EQ(limit_of(profile, "/tmp", "node7"), 2U);
   EXPECT_EQ(limit_of(profile, "/tmp", "login1"), 1U);
   EXPECT_EQ(limit_of({{profile.mounts[1]}}, "/tmp", "login1"), 0U);
 }
 
-TEST(Profile, of_entries_with_one_path_that_counts_which_names_a_host_and_then_the_last) {
+TEST(Profile, equal_paths_prefer_a_host_and_then_the_last_entry) {
   const ProfileMount any{"/tmp", 1};
   const ProfileMount any_later{"/tmp/", 2};
   const ProfileMount named{.path = "/tmp", .in_flight_bytes = 3, .host = "*"};
@@ -149,12 +150,12 @@ TEST(Profile, of_entries_with_one_path_that_counts_which_names_a_host_and_then_t
   EXPECT_EQ(limit_of({{named, named_later, any}}, "/tmp"), 4U);
 }
 
-TEST(Profile, hosts_are_patterns_of_the_whole_name_or_of_its_first_part) {
+TEST(Profile, hosts_match_the_whole_name_or_its_first_part) {
   for (const char* pattern : {"node7.cluster", "node7", "node*", "node[0-9]", "*.cluster", "*"})
-    EXPECT_TRUE(is_host(pattern, "node7.cluster")) << pattern;
+    EXPECT_TRUE(is_host_match(pattern, "node7.cluster")) << pattern;
   for (const char* pattern : {"node", "node8", "cluster", "Node7", "node7.", "[", ""})
-    EXPECT_FALSE(is_host(pattern, "node7.cluster")) << pattern;
-  EXPECT_FALSE(name_of_this_host().empty());
+    EXPECT_FALSE(is_host_match(pattern, "node7.cluster")) << pattern;
+  EXPECT_FALSE(local_host_name().empty());
 }
 
 }  // namespace

@@ -18,7 +18,7 @@ namespace {
 constexpr std::string_view kInFlight = "in_flight_bytes";
 constexpr std::string_view kSource = "source";
 
-/// A piece of the text that is to read otherwise.
+/// A replacement of a part of the text.
 struct Edit {
   std::size_t begin = 0;
   std::size_t end = 0;
@@ -33,102 +33,103 @@ std::string entry_text(const ProfileMount& mount) {
   return text;
 }
 
-bool continues_a_character(char byte) {
+bool is_utf8_continuation(char byte) {
   constexpr unsigned kLeadingBits = 0xC0;
   constexpr unsigned kContinuation = 0x80;
   return (static_cast<unsigned char>(byte) & kLeadingBits) == kContinuation;
 }
 
 /// Lines and columns count from 1, columns in characters.
-std::size_t offset_of(std::string_view text, const toml::source_position& place) {
+std::size_t byte_offset(std::string_view text, const toml::source_position& place) {
   std::size_t at = 0;
   for (toml::source_index line = 1; line < place.line; ++line)
     at = std::min(text.find('\n', at), text.size() - 1) + 1;
   for (toml::source_index column = 1; column < place.column && at < text.size(); ++column) {
     ++at;
-    while (at < text.size() && continues_a_character(text[at]))
+    while (at < text.size() && is_utf8_continuation(text[at]))
       ++at;
   }
   return at;
 }
 
-Edit replacement(std::string_view text, const toml::node& node, std::string value) {
-  return {offset_of(text, node.source().begin), offset_of(text, node.source().end),
+Edit replace_node(std::string_view text, const toml::node& node, std::string value) {
+  return {byte_offset(text, node.source().begin), byte_offset(text, node.source().end),
           std::move(value)};
 }
 
-/// After the number, in the way in which the entry is written.
-Edit added_source(std::string_view text, const toml::table& entry, const std::string& value) {
+/// Inserts after the number, in the syntax of the entry.
+Edit insert_source(std::string_view text, const toml::table& entry, const std::string& value) {
   const toml::source_region place = entry.get(kInFlight)->source();
   const std::string line = std::string(kSource) + " = " + value;
   if (entry.is_inline()) {
-    const std::size_t end = offset_of(text, place.end);
+    const std::size_t end = byte_offset(text, place.end);
     return {end, end, ", " + line};
   }
-  const std::size_t begin = text.rfind('\n', offset_of(text, place.begin)) + 1;
+  const std::size_t begin = text.rfind('\n', byte_offset(text, place.begin)) + 1;
   const std::size_t indent = text.find_first_not_of(" \t", begin) - begin;
   const std::size_t end = std::min(text.find('\n', begin), text.size());
   return {end, end, "\n" + std::string(text.substr(begin, indent)) + line};
 }
 
-std::vector<Edit> edits_of(std::string_view text,
-                           const toml::table& entry,
-                           const ProfileMount& mount) {
+std::vector<Edit> make_edits(std::string_view text,
+                             const toml::table& entry,
+                             const ProfileMount& mount) {
   const std::string source = toml_string(mount.source);
   std::vector<Edit> edits{
-      replacement(text, *entry.get(kInFlight), toml_string(size_text(mount.in_flight_bytes)))};
-  if (const toml::node* const there = entry.get(kSource))
-    edits.push_back(replacement(text, *there, source));
+      replace_node(text, *entry.get(kInFlight), toml_string(size_text(mount.in_flight_bytes)))};
+  if (const toml::node* const existing = entry.get(kSource))
+    edits.push_back(replace_node(text, *existing, source));
   else
-    edits.push_back(added_source(text, entry, source));
+    edits.push_back(insert_source(text, entry, source));
   return edits;
 }
 
-/// From the last to the first, so that none moves another.
-std::string edited(std::string text, std::vector<Edit> edits) {
+/// Applies edits from the last to the first, so that none moves another.
+std::string apply_edits(std::string text, std::vector<Edit> edits) {
   std::ranges::sort(edits, std::ranges::greater(), &Edit::begin);
   for (const Edit& edit : edits)
     text.replace(edit.begin, edit.end - edit.begin, edit.text);
   return text;
 }
 
-/// The entry with exactly this path that counts on the host.
-std::optional<std::size_t> entry_of(const Profile& profile,
-                                    const std::filesystem::path& path,
-                                    const std::string& host) {
-  const ProfileMount* const found = find_mount(profile, {.folder = path, .host = host});
-  if (found == nullptr || !is_same_place(found->path, path)) return std::nullopt;
+/// The entry with exactly this path that applies to the host.
+std::optional<std::size_t> find_entry(const Profile& profile,
+                                      const std::filesystem::path& path,
+                                      const std::string& host) {
+  const ProfileMount* const found = find_mount(profile, {.directory = path, .host = host});
+  if (found == nullptr || !is_same_path(found->path, path)) return std::nullopt;
   return static_cast<std::size_t>(found - profile.mounts.data());
 }
 
-/// The text must say what was meant, and nothing else: somebody else wrote most of it.
-Status check(const ProfileText& profile, const Profile& meant, const ProfileMount& mount) {
+/// The changed text must have exactly the expected entries, because the user wrote most of it.
+Status check(const ProfileText& profile, const Profile& expected, const ProfileMount& mount) {
   const auto read = parse_profile(profile.text, profile.path);
-  if (read && read->mounts == meant.mounts) return {};
+  if (read && read->mounts == expected.mounts) return {};
   return failure({.kind = ErrorClass::kInvalidArgument,
                   .operation = "change profile",
                   .path = profile.path,
-                  .cause = "its entries are written in a way that cannot be added to: write "
+                  .cause = "no entry can be added to its mounts as written; write "
                            "[[mounts]] for each, or add this one by hand: " +
                            entry_text(mount)});
 }
 
 }  // namespace
 
-std::string new_profile(const ProfileMount& mount) {
-  return "# What was learnt about storage: docs/formats/profile.md of Forebay.\nformat = 1\n\n" +
+std::string make_profile(const ProfileMount& mount) {
+  return "# Measured limits of storage: docs/formats/profile.md of Forebay.\nformat = 1\n\n" +
          entry_text(mount);
 }
 
-Result<std::string> with_mount(const ProfileText& profile,
-                               const ProfileMount& mount,
-                               const std::string& host) {
+Result<std::string> update_mount(const ProfileText& profile,
+                                 const ProfileMount& mount,
+                                 const std::string& host) {
   auto known = parse_profile(profile.text, profile.path);
   if (!known) return failure(known.error());
   std::string text(profile.text);
-  if (const auto at = entry_of(*known, mount.path, host)) {
+  if (const auto at = find_entry(*known, mount.path, host)) {
     const toml::table root = toml::parse(profile.text);
-    text = edited(std::move(text), edits_of(profile.text, *root["mounts"][*at].as_table(), mount));
+    text = apply_edits(std::move(text),
+                       make_edits(profile.text, *root["mounts"][*at].as_table(), mount));
     known->mounts[*at].in_flight_bytes = mount.in_flight_bytes;
     known->mounts[*at].source = mount.source;
   } else {

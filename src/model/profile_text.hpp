@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Writes into the text of a profile what a calibration found. The text is somebody's: of it only
-// the two values change that were measured, and comments, order and other entries stay as they are.
+// Writes the result of a calibration into the text of a profile. The text belongs to the user: only
+// the two measured values change; comments, order and other entries stay.
 #pragma once
 
 #include <forebay/error.hpp>
@@ -12,21 +12,20 @@
 
 namespace forebay::model {
 
-/// A profile with one entry, as it is written where there was none.
-std::string new_profile(const ProfileMount& mount);
+/// A profile with one entry, for a file that does not exist yet.
+std::string make_profile(const ProfileMount& mount);
 
-/// A text to change, and what errors call it.
+/// A text to change, and its name in errors.
 struct ProfileText {
   std::string_view text;
   std::string path;
 };
 
-/// The same profile, in which `mount` counts for its path on `host`: as docs/formats/profile.md has
-/// it under "What a calibration changes". An entry that is there keeps its host. Pure. Fails with
-/// kInvalidArgument for a text that is no profile, and for one that is written in a way that cannot
-/// be added to.
-Result<std::string> with_mount(const ProfileText& profile,
-                               const ProfileMount& mount,
-                               const std::string& host);
+/// Returns the profile with `mount` in effect for its path on `host`, as docs/formats/profile.md
+/// defines under "What a calibration changes". An existing entry keeps its host. Pure. Fails with
+/// kInvalidArgument for a text that is no profile, and for one to which an entry cannot be added.
+Result<std::string> update_mount(const ProfileText& profile,
+                                 const ProfileMount& mount,
+                                 const std::string& host);
 
 }  // namespace forebay::model

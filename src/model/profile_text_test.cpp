@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// What a calibration writes comes back from the reader, and what it does not concern stays.
+// Text written by a calibration is read back, and all other text stays.
 #include "model/profile_text.hpp"
 
 #include <gmock/gmock.h>
@@ -18,7 +18,7 @@ const ProfileMount kFound{
 std::string changed(const std::string& text,
                     const ProfileMount& mount = kFound,
                     const std::string& host = "here") {
-  const auto result = with_mount({.text = text, .path = "a.toml"}, mount, host);
+  const auto result = update_mount({.text = text, .path = "a.toml"}, mount, host);
   return result ? *result : result.error().message();
 }
 
@@ -28,17 +28,17 @@ Profile read(const std::string& text) {
   return profile.value_or(Profile());
 }
 
-TEST(ProfileText, a_new_profile_is_read_as_it_was_meant) {
-  EXPECT_EQ(read(new_profile(kFound)).mounts, std::vector{kFound});
+TEST(ProfileText, new_profile_is_read_back_equal) {
+  EXPECT_EQ(read(make_profile(kFound)).mounts, std::vector{kFound});
   ProfileMount odd = kFound;
   odd.path = "/a \"b\"\\c\t\n/é";
   odd.host = "node[0-9]";
   odd.in_flight_bytes = 65'537;
   odd.source = "";
-  EXPECT_EQ(read(new_profile(odd)).mounts, std::vector{odd});
+  EXPECT_EQ(read(make_profile(odd)).mounts, std::vector{odd});
 }
 
-TEST(ProfileText, an_entry_changes_in_its_two_values_and_nothing_else_does) {
+TEST(ProfileText, only_the_two_values_of_an_entry_change) {
   const std::string before =
       "# mine\nformat = 1 # é\n\n"
       "[[mounts]] # the first\npath = '/scratch/' # é\n"
@@ -55,10 +55,10 @@ TEST(ProfileText, an_entry_changes_in_its_two_values_and_nothing_else_does) {
       "[[mounts]]\npath = \"/data\"\nin_flight_bytes = 65_536 # few";
   EXPECT_EQ(changed(before), after);
   EXPECT_EQ(read(after).mounts.at(0).source, kFound.source);
-  EXPECT_EQ(changed(after), after) << "once more changes nothing";
+  EXPECT_EQ(changed(after), after) << "a second change has no effect";
 }
 
-TEST(ProfileText, a_source_is_added_where_there_was_none) {
+TEST(ProfileText, missing_source_is_added) {
   const std::string head = "format = 1\n[[mounts]]\n\tpath = \"/scratch\"\n";
   const std::string tail = "\n[[mounts]]\npath = \"/\"\nin_flight_bytes = 65536\n";
   const std::string source = "source = " + std::string(R"("measured: \"6\" of 4 MiB \\ é")");
@@ -68,7 +68,7 @@ TEST(ProfileText, a_source_is_added_where_there_was_none) {
             head + "in_flight_bytes = \"24 MiB\"\n" + source);
 }
 
-TEST(ProfileText, entries_on_one_line_are_changed_there) {
+TEST(ProfileText, inline_entries_are_changed_in_place) {
   const std::string before =
       "format = 1\nmounts = [{path = '/', in_flight_bytes = 65536}, "
       "{path = '/scratch', in_flight_bytes = 65536, host = 'here'}]\n";
@@ -79,7 +79,7 @@ TEST(ProfileText, entries_on_one_line_are_changed_there) {
   EXPECT_EQ(after.mounts[1].source, kFound.source);
 }
 
-TEST(ProfileText, a_place_without_an_entry_gets_one_at_the_end) {
+TEST(ProfileText, path_without_an_entry_gets_one_at_the_end) {
   const std::string above = "format = 1\n[[mounts]]\npath = \"/\"\nin_flight_bytes = 65536 # all";
   const std::string text = changed(above);
   EXPECT_TRUE(text.starts_with(above + "\n\n[[mounts]]\n")) << text;
@@ -87,7 +87,7 @@ TEST(ProfileText, a_place_without_an_entry_gets_one_at_the_end) {
   EXPECT_EQ(read(changed("format = 1\n")).mounts, std::vector{kFound});
 }
 
-TEST(ProfileText, entries_of_other_hosts_stay) {
+TEST(ProfileText, entries_of_other_hosts_are_unchanged) {
   const std::string text = changed(
       "format = 1\n[[mounts]]\npath = \"/scratch\"\nhost = \"there\"\nin_flight_bytes = 65536\n",
       {.path = "/scratch", .in_flight_bytes = 1_MiB, .source = "s", .host = "here"});
@@ -97,7 +97,7 @@ TEST(ProfileText, entries_of_other_hosts_stay) {
   EXPECT_EQ(profile.mounts[1].host, "here");
 }
 
-TEST(ProfileText, an_entry_that_counts_here_keeps_its_host) {
+TEST(ProfileText, entry_in_effect_keeps_its_host) {
   const std::string text = changed(
       "format = 1\n[[mounts]]\npath = \"/tmp\"\nhost = \"node*\"\nin_flight_bytes = 65536\n",
       {.path = "/tmp", .in_flight_bytes = 1_MiB, .source = "s", .host = "node7"}, "node7");
@@ -107,7 +107,7 @@ TEST(ProfileText, an_entry_that_counts_here_keeps_its_host) {
   EXPECT_EQ(profile.mounts[0].in_flight_bytes, 1_MiB);
 }
 
-TEST(ProfileText, of_several_entries_of_a_place_that_is_changed_which_counts) {
+TEST(ProfileText, entry_in_effect_is_changed_if_there_are_several) {
   const std::string one = "[[mounts]]\npath = \"/scratch\"\nin_flight_bytes = 65536\n";
   const std::string named =
       "[[mounts]]\npath = \"/scratch\"\nhost = \"here\"\nin_flight_bytes = 65536\n";
@@ -118,26 +118,27 @@ TEST(ProfileText, of_several_entries_of_a_place_that_is_changed_which_counts) {
   EXPECT_EQ(profile.mounts[2].in_flight_bytes, 65'536U);
 }
 
-TEST(ProfileText, lines_may_end_as_elsewhere) {
+TEST(ProfileText, crlf_line_ends_are_accepted) {
   const std::string text =
       "format = 1\r\n[[mounts]]\r\npath = \"/scratch\"\r\nin_flight_bytes = 65536\r\n"
       "source = \"old\"\r\n";
   EXPECT_THAT(changed(text), HasSubstr("in_flight_bytes = \"24 MiB\"\r\nsource = \"measured"));
 }
 
-TEST(ProfileText, what_is_no_profile_is_refused_with_its_line) {
+TEST(ProfileText, invalid_profile_is_refused_with_its_line) {
   for (const char* text : {"", "format = 2\n", "format = 1\n[[mounts]]\npath = 3\n", "format ="}) {
-    const auto result = with_mount({.text = text, .path = "a.toml"}, kFound, "here");
+    const auto result = update_mount({.text = text, .path = "a.toml"}, kFound, "here");
     ASSERT_EQ(error_class(result), ErrorClass::kInvalidArgument) << text;
-    EXPECT_TRUE(mentions(result.error(), "a.toml: line")) << result.error().message();
+    EXPECT_TRUE(message_contains(result.error(), "a.toml: line")) << result.error().message();
   }
 }
 
-TEST(ProfileText, what_cannot_be_added_to_is_refused_with_the_entry_to_add) {
+TEST(ProfileText, unsupported_syntax_is_refused_with_the_entry_to_add) {
   const auto result =
-      with_mount({.text = "format = 1\nmounts = []\n", .path = "a.toml"}, kFound, "");
+      update_mount({.text = "format = 1\nmounts = []\n", .path = "a.toml"}, kFound, "");
   ASSERT_EQ(error_class(result), ErrorClass::kInvalidArgument);
-  EXPECT_TRUE(mentions(result.error(), "in_flight_bytes = \"24 MiB\"")) << result.error().message();
+  EXPECT_TRUE(message_contains(result.error(), "in_flight_bytes = \"24 MiB\""))
+      << result.error().message();
 }
 
 }  // namespace

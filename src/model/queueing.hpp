@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// What the storage of a machine gives, as formulas: the answer to "what should this plan cost"
-// without an event. They are those of docs/formats/machine.md, and tests hold the StorageModel to
-// them.
+// Formulas for the storage of a machine: estimates of the cost of a plan without simulation.
+// docs/formats/machine.md defines them, and tests compare the StorageModel with them.
 #pragma once
 
 #include <cstdint>
@@ -12,51 +11,51 @@
 
 namespace forebay::model {
 
-/// Requests of one size at one server: as soon as one is answered, the next is there.
+/// Requests of one size at one server; each completion is followed by the next request at once.
 struct Load {
   RequestKind kind = RequestKind::kRead;  ///< or kWrite
   std::uint64_t request_bytes = 1_MiB;
-  double in_flight = 1;  ///< at least 1; a share of what is spread over servers need not be whole
+  double in_flight = 1;  ///< at least 1; need not be whole if requests are spread over servers
 };
 
-/// The mean time from asking to the answer, links aside.
-double answer_time_us(const ServerGroup& server, const Load& load);
+/// Mean time from request to completion, without links.
+double response_time_us(const ServerGroup& server, const Load& load);
 
-/// What one server delivers under this load; infinite if nothing limits it.
+/// Bandwidth of one server under this load; infinite if nothing limits it.
 double rate_mb_per_s(const ServerGroup& server, const Load& load);
 
-/// What no load gets more of: the sum of the servers' bandwidths, or of the links of all clients if
-/// that is less. Infinite if neither limits.
+/// Upper bound of any load's bandwidth: the sum over servers, or the links of all clients if that
+/// is less. Infinite if neither is limited.
 double storage_limit_mb_per_s(const Machine& machine, RequestKind kind);
 
-/// Operations on names that the machine does in a second, in_flight of them under way on each
-/// metadata server; infinite if they cost nothing.
-double name_operations_per_s(const Machine& machine, RequestKind kind, double in_flight);
+/// Metadata operations per second of the machine, with in_flight of them in flight at each metadata
+/// server; infinite if they cost nothing.
+double metadata_operations_per_s(const Machine& machine, RequestKind kind, double in_flight);
 
-/// What is asked for next.
-enum class AskingOrder : std::uint8_t {
-  kOfFile,    ///< what follows in the file, whichever server has it
-  kByServer,  ///< what is next on a server: each has its share of the requests under way
+/// Which request is sent next.
+enum class RequestOrder : std::uint8_t {
+  kByOffset,  ///< the next one in the file, on any server
+  kByServer,  ///< the next one on a server; each server has its share of the requests in flight
 };
 
-/// A file that is read or written once, in requests of one size, so many of them under way.
+/// A file that is read or written once, in requests of one size, with a fixed number in flight.
 struct TransferPlan {
   RequestKind kind = RequestKind::kRead;  ///< or kWrite
   std::uint64_t bytes = 0;
   std::uint32_t agents = 1;
-  std::uint32_t depth = 1;  ///< requests under way for each agent
+  std::uint32_t depth = 1;  ///< requests in flight for each agent
   std::uint64_t request_bytes = 1_MiB;
-  std::uint32_t clients = 1;  ///< nodes that the agents are on, each with its link
+  std::uint32_t clients = 1;  ///< nodes of the agents, each with a link
   Layout layout;
-  AskingOrder order = AskingOrder::kOfFile;
-  double turnaround_us = 0;  ///< from an answer to the request that follows it
+  RequestOrder order = RequestOrder::kByOffset;
+  double think_time_us = 0;  ///< from a completion to the request that follows it
 };
 
-/// How long that takes; locks are not counted: a plan that follows units of locks changes none.
-/// Exact where requests and stripes divide each other and requests under way spread evenly over
-/// equal servers, and within 2 % for most other plans. Where many small requests lie on few stripes
-/// it may be 1.6 times too long, where sizes fit badly a quarter too short; the exact answer for
-/// all plans is played_transfer_time().
+/// Duration of a transfer. Locks are not counted: plans that follow lock units change none. Exact
+/// if requests and stripes divide each other and requests in flight spread evenly over equal
+/// servers. Within 2 % for most other plans. Up to 1.6 times too long if many small requests are on
+/// few stripes, and a quarter too short if sizes fit badly. simulate_transfer() is exact for all
+/// plans.
 double transfer_time_us(const Machine& machine, const TransferPlan& plan);
 
 }  // namespace forebay::model

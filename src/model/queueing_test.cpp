@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// The closed forms against the event model, over a grid, within 0.1 %, and against numbers worked
-// out by hand.
+// The closed forms compared with the event model over a grid, within 0.1 %, and with numbers
+// computed by hand.
 #include "model/queueing.hpp"
 
 #include <algorithm>
@@ -9,8 +9,8 @@
 
 #include <gtest/gtest.h>
 
-#include "model/played_transfer.hpp"
 #include "model/testing.hpp"
+#include "model/transfer_simulation.hpp"
 
 namespace forebay::model {
 namespace {
@@ -36,7 +36,7 @@ struct Point {
   RequestKind kind;
 };
 
-/// The mean of the model's answers once it has come into its rhythm, over whole rounds.
+/// The mean response time of the model in its steady state, over whole rounds.
 double measured_us(const Point& point) {
   Machine machine = plain_machine();
   machine.servers = {point.server};
@@ -61,7 +61,7 @@ double measured_us(const Point& point) {
 }
 
 void expect_agreement(const Point& point) {
-  const double formula_us = answer_time_us(
+  const double formula_us = response_time_us(
       point.server, {point.kind, point.part_bytes, static_cast<double>(point.clients)});
   EXPECT_NEAR(measured_us(point) / formula_us, 1, kAgreement)
       << point.clients << " clients, " << point.part_bytes << " bytes, " << point.server.count
@@ -88,7 +88,7 @@ INSTANTIATE_TEST_SUITE_P(Servers,
                                             ::testing::Values(RequestKind::kRead,
                                                               RequestKind::kWrite)));
 
-TEST(AnswerTime, is_that_of_a_share_of_the_clients_if_they_keep_to_their_servers) {
+TEST(ResponseTime, clients_spread_over_servers_act_as_a_share) {
   Machine machine = plain_machine();
   machine.servers = {server_of(8, 3, true)};
   machine.client.count = 40;
@@ -103,23 +103,23 @@ TEST(AnswerTime, is_that_of_a_share_of_the_clients_if_they_keep_to_their_servers
   for (std::size_t i = kWarm; i < 2 * kWarm; ++i)
     sum_us += us_of(answers[i].finished - answers[i].submitted);
   const double formula_us =
-      answer_time_us(machine.server(0), {.request_bytes = 64_KiB, .in_flight = 5});
+      response_time_us(machine.server(0), {.request_bytes = 64_KiB, .in_flight = 5});
   EXPECT_NEAR(sum_us / kWarm / formula_us, 1, kAgreement);
 }
 
-TEST(AnswerTime, of_the_page_is_what_the_formula_gives) {
+TEST(ResponseTime, formula_gives_the_numbers_of_the_page) {
   const ServerGroup server = server_of(1, 4, true);
-  const double transfer_us = static_cast<double>(1_MiB) / 125;  // 8388.6: the path decides
-  EXPECT_DOUBLE_EQ(answer_time_us(server, {.in_flight = 1}), 1000 + transfer_us);
-  EXPECT_DOUBLE_EQ(answer_time_us(server, {.in_flight = 4}), 4 * transfer_us);
-  EXPECT_DOUBLE_EQ(answer_time_us(server, {.in_flight = 8}), 8 * transfer_us);
-  const double small_us = 4096.0 / 125;  // here the latency does
-  EXPECT_DOUBLE_EQ(answer_time_us(server, {.request_bytes = 4_KiB, .in_flight = 4}),
+  const double transfer_us = static_cast<double>(1_MiB) / 125;  // 8388.6: the channel decides
+  EXPECT_DOUBLE_EQ(response_time_us(server, {.in_flight = 1}), 1000 + transfer_us);
+  EXPECT_DOUBLE_EQ(response_time_us(server, {.in_flight = 4}), 4 * transfer_us);
+  EXPECT_DOUBLE_EQ(response_time_us(server, {.in_flight = 8}), 8 * transfer_us);
+  const double small_us = 4096.0 / 125;  // here the latency decides
+  EXPECT_DOUBLE_EQ(response_time_us(server, {.request_bytes = 4_KiB, .in_flight = 4}),
                    1000 + small_us);
-  EXPECT_DOUBLE_EQ(answer_time_us(server, {.request_bytes = 4_KiB, .in_flight = 16}),
+  EXPECT_DOUBLE_EQ(response_time_us(server, {.request_bytes = 4_KiB, .in_flight = 16}),
                    4 * (1000 + small_us));
   const ServerGroup serial = server_of(1, 4, false);
-  EXPECT_DOUBLE_EQ(answer_time_us(serial, {.request_bytes = 4_KiB, .in_flight = 16}),
+  EXPECT_DOUBLE_EQ(response_time_us(serial, {.request_bytes = 4_KiB, .in_flight = 16}),
                    16 * (1000 + small_us));
 }
 
@@ -140,12 +140,12 @@ TEST(Limits, are_sums_of_servers_or_links) {
   EXPECT_TRUE(std::isinf(storage_limit_mb_per_s(plain_machine(), RequestKind::kRead)));
 }
 
-TEST(Limits, of_names_are_places_over_cost) {
+TEST(Limits, of_names_are_slots_divided_by_cost) {
   Machine machine = plain_machine();
   machine.metadata = {.servers = 2, .concurrency = 3, .create_us = 500};
-  EXPECT_DOUBLE_EQ(name_operations_per_s(machine, RequestKind::kCreate, 10), 12'000);
-  EXPECT_DOUBLE_EQ(name_operations_per_s(machine, RequestKind::kCreate, 1), 4000);
-  EXPECT_TRUE(std::isinf(name_operations_per_s(machine, RequestKind::kOpen, 1)));
+  EXPECT_DOUBLE_EQ(metadata_operations_per_s(machine, RequestKind::kCreate, 10), 12'000);
+  EXPECT_DOUBLE_EQ(metadata_operations_per_s(machine, RequestKind::kCreate, 1), 4000);
+  EXPECT_TRUE(std::isinf(metadata_operations_per_s(machine, RequestKind::kOpen, 1)));
 }
 
 Machine lustre_like() {
@@ -156,10 +156,10 @@ Machine lustre_like() {
 }
 
 double agreement(const Machine& machine, const TransferPlan& plan) {
-  return us_of(played_transfer_time(machine, plan)) / transfer_time_us(machine, plan);
+  return us_of(simulate_transfer(machine, plan)) / transfer_time_us(machine, plan);
 }
 
-TEST(TransferTime, of_even_plans_is_exact) {
+TEST(TransferTime, is_exact_for_even_plans) {
   const Machine machine = lustre_like();
   const Layout layout{.stripe_bytes = 1_MiB, .stripe_count = 4};
   for (const std::uint32_t agents : {1U, 2U, 4U}) {
@@ -172,7 +172,7 @@ TEST(TransferTime, of_even_plans_is_exact) {
   }
 }
 
-TEST(TransferTime, of_latency_is_exact_too) {
+TEST(TransferTime, is_exact_for_latency) {
   Machine machine = lustre_like();
   machine.servers.front().latency_us = 40'000;
   const Layout layout{.stripe_bytes = 64_KiB, .stripe_count = 4};
@@ -183,7 +183,7 @@ TEST(TransferTime, of_latency_is_exact_too) {
   }
 }
 
-TEST(TransferTime, by_server_is_exact_where_all_have_as_many) {
+TEST(TransferTime, is_exact_by_server_for_equal_shares) {
   Machine machine = lustre_like();
   for (const std::uint64_t request : {256_KiB, 1_MiB, 4_MiB}) {
     for (const std::uint32_t depth : {4U, 8U, 32U}) {
@@ -191,35 +191,35 @@ TEST(TransferTime, by_server_is_exact_where_all_have_as_many) {
                               .depth = depth,
                               .request_bytes = request,
                               .layout = {.stripe_bytes = 4_MiB, .stripe_count = 4},
-                              .order = AskingOrder::kByServer};
+                              .order = RequestOrder::kByServer};
       EXPECT_NEAR(agreement(machine, plan), 1, kAgreement) << request << " x " << depth;
     }
   }
 }
 
-TEST(TransferTime, counts_how_long_readers_take_to_ask_again) {
+TEST(TransferTime, includes_the_think_time_of_readers) {
   const Machine machine = lustre_like();
-  for (const double turnaround_us : {500.0, 20'000.0}) {
+  for (const double think_time_us : {500.0, 20'000.0}) {
     for (const std::uint32_t depth : {4U, 8U, 12U}) {
       const TransferPlan plan{.bytes = 256_MiB,
                               .depth = depth,
                               .layout = {.stripe_bytes = 1_MiB, .stripe_count = 4},
-                              .order = AskingOrder::kByServer,
-                              .turnaround_us = turnaround_us};
-      // The formula counts it after the last answer, too.
-      EXPECT_NEAR(agreement(machine, plan), 1, 0.03) << turnaround_us << " x " << depth;
+                              .order = RequestOrder::kByServer,
+                              .think_time_us = think_time_us};
+      // The formula includes it after the last completion, too.
+      EXPECT_NEAR(agreement(machine, plan), 1, 0.03) << think_time_us << " x " << depth;
     }
   }
 }
 
-TEST(TransferTime, of_one_request_at_a_time_is_a_sum_of_answers) {
+TEST(TransferTime, one_request_at_a_time_is_a_sum_of_response_times) {
   const Machine machine = lustre_like();
   const TransferPlan plan{.bytes = 64_MiB, .layout = {.stripe_bytes = 1_MiB, .stripe_count = 4}};
   EXPECT_NEAR(transfer_time_us(machine, plan), 64 * (1000 + 1048576.0 / 125), 1);
   EXPECT_NEAR(agreement(machine, plan), 1, kAgreement);
 }
 
-TEST(TransferTime, of_few_requests_over_all_servers_is_a_sum_of_answers) {
+TEST(TransferTime, few_requests_over_all_servers_are_a_sum_of_response_times) {
   const Machine machine = lustre_like();
   for (const std::uint64_t request : {4_MiB, 8_MiB}) {
     const TransferPlan plan{.bytes = 256_MiB,
@@ -229,11 +229,11 @@ TEST(TransferTime, of_few_requests_over_all_servers_is_a_sum_of_answers) {
   }
 }
 
-/// A plan of numbers that do not fit each other, on one of several machines.
+/// A plan whose numbers do not divide each other, on one of several machines.
 double agreement_of_random_plan(std::mt19937_64& random) {
   const auto below = [&random](std::uint64_t limit) { return random() % limit; };
   Machine machine = lustre_like();
-  const std::uint32_t concurrency = 1U << below(5);  // compilers differ in which argument is first
+  const std::uint32_t concurrency = 1U << below(5);  // argument evaluation order is unspecified
   machine.servers = {server_of(8, concurrency, below(4) != 0)};
   if (below(3) == 0) machine.client.link_bandwidth_mb_per_s = 300;
   const TransferPlan plan{.bytes = 200_MiB,
@@ -245,7 +245,7 @@ double agreement_of_random_plan(std::mt19937_64& random) {
   return agreement(machine, plan);
 }
 
-TEST(TransferTime, of_random_plans_is_mostly_right) {
+TEST(TransferTime, is_mostly_right_for_random_plans) {
   std::mt19937_64 random(19);
   std::vector<double> agreements(500);
   for (double& one : agreements)
@@ -257,7 +257,7 @@ TEST(TransferTime, of_random_plans_is_mostly_right) {
   EXPECT_LT(agreements.back(), 1.5);
 }
 
-TEST(TransferTime, is_bound_by_the_links_of_the_nodes_that_read) {
+TEST(TransferTime, is_bounded_by_the_links_of_the_reading_nodes) {
   Machine machine = lustre_like();
   machine.client = {.count = 4, .link_latency_us = 20, .link_bandwidth_mb_per_s = 100};
   for (const std::uint32_t clients : {1U, 2U, 4U}) {
@@ -283,7 +283,7 @@ TEST(TransferTime, is_that_of_the_slowest_server) {
   EXPECT_NEAR(agreement(machine, plan), 1, kAgreement);
 }
 
-TEST(TransferTime, of_nothing_is_nothing) {
+TEST(TransferTime, empty_transfer_takes_no_time) {
   EXPECT_EQ(transfer_time_us(lustre_like(), {.bytes = 0}), 0);
 }
 

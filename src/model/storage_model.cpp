@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// The way of a request through the queues: cut, locks, link, server, link, answer. Each step notes
-// its end on the agenda; advance() takes the ends one by one and starts the next step.
+// The path of a request through the queues: split, locks, link, server, link, response. Each step
+// pushes an event for its end; advance() handles the events in order and starts the next step.
 #include "model/storage_model.hpp"
 
 #include <algorithm>
@@ -8,19 +8,19 @@
 #include <utility>
 
 #include "base/assert.hpp"
-#include "model/agenda.hpp"
-#include "model/costs.hpp"
-#include "model/locks.hpp"
-#include "model/object_locks.hpp"
-#include "model/parts.hpp"
-#include "model/requests.hpp"
-#include "model/station.hpp"
+#include "model/cost_table.hpp"
+#include "model/event_queue.hpp"
+#include "model/extent_locks.hpp"
+#include "model/lock_table.hpp"
+#include "model/request_pool.hpp"
+#include "model/server.hpp"
+#include "model/subrequests.hpp"
 
 namespace forebay::model {
 
 namespace {
 
-constexpr std::uint32_t kLinksOfClient = 2;
+constexpr std::uint32_t kLinksPerClient = 2;
 
 }  // namespace
 
@@ -29,83 +29,85 @@ class StorageModel::Impl {
   explicit Impl(const Machine& machine);
 
   RequestId submit(Time now, const Request& request);
-  void advance(Time until, Sink& sink);
-  void forget(Time now, RequestId id);
-  bool never_ends(RequestId id);
+  void advance(Time until, ModelObserver& observer);
+  void cancel(Time now, RequestId id);
+  bool is_dropped(RequestId id);
   void set_condition(Time now, std::uint32_t station, ServerCondition condition);
 
-  std::uint32_t station_of(ServerName server) const;
+  std::uint32_t server_index(ServerId server) const;
   void reset_counters();
 
-  Agenda& agenda() { return flow_.agenda; }
-  void forget_file(FileId file) {
-    locks_.forget_file(file);
-    object_locks_.forget_file(file);
+  EventQueue& events() { return simulation_.events; }
+  void cancel_unused_locks(FileId file) {
+    locks_.cancel_unused(file);
+    extent_locks_.cancel_unused(file);
   }
-  std::uint64_t under_way() const { return requests_.under_way(); }
-  ServerCounters counters(ServerName server) const {
-    return stations_[station_of(server)].counters_at(advanced_);
+  std::uint64_t in_flight() const { return requests_.in_flight(); }
+  ServerCounters counters(ServerId server) const {
+    return servers_[server_index(server)].counters_at(advanced_to_);
   }
   const ClientCounters& counters(ClientId client) const { return clients_.at(client); }
 
  private:
-  void add_stations();
-  void happen(const Event& event);
-  void arrive(std::uint32_t slot);
-  void send_name_operation(std::uint32_t slot);
-  void send_part(std::uint32_t slot, const Part& part);
-  void set_lock_units(PartState& state, const Layout& layout) const;
+  void add_servers();
+  void dispatch(const Event& event);
+  void handle_arrival(std::uint32_t slot);
+  void send_metadata_request(std::uint32_t slot);
+  void send_subrequest(std::uint32_t slot, const ServerRange& subrequest);
+  void set_lock_units(Subrequest& state, const Layout& layout) const;
   std::uint64_t lock_unit_bytes(const Layout& layout) const;
-  void take_locks(PartIndex part);
-  void lock_changed(PartIndex part);
-  void release_locks(const PartState& state, const Request& request);
-  bool locks_grow() const { return machine_.locks.unit == LockUnit::kObject; }
-  void take_object_lock(PartIndex part);
-  void object_lock_given_up(std::uint32_t number);
-  void note_going(const std::vector<std::uint32_t>& going);
-  void tell_losers(PartIndex part, const std::vector<ClientId>& losers);
-  void go_on(const std::vector<PartIndex>& granted);
-  void locked(PartIndex part);
-  void to_server(PartIndex part);
-  void take_link(PartIndex part);
-  void link_over(std::uint32_t link);
-  void served(PartIndex part);
-  void part_over(PartIndex part);
-  void answer(std::uint32_t slot);
-  void forget_now(std::uint32_t slot, std::uint32_t generation);
-  void note_lost();
+  void acquire_locks(SubrequestIndex subrequest);
+  void handle_lock_transfer(SubrequestIndex subrequest);
+  void release_locks(const Subrequest& state, const Request& request);
+  bool has_extent_locks() const { return machine_.locks.unit == LockUnit::kObject; }
+  void acquire_extent_lock(SubrequestIndex subrequest);
+  void handle_lock_cancelled(std::uint32_t number);
+  void schedule_cancels(const std::vector<std::uint32_t>& pending);
+  void notify_revoked(SubrequestIndex subrequest, const std::vector<ClientId>& former_holders);
+  void continue_granted(const std::vector<SubrequestIndex>& granted);
+  void handle_locked(SubrequestIndex subrequest);
+  void send_to_server(SubrequestIndex subrequest);
+  void enqueue_on_link(SubrequestIndex subrequest);
+  void handle_link_done(std::uint32_t link);
+  void handle_served(SubrequestIndex subrequest);
+  void finish_subrequest(SubrequestIndex subrequest);
+  void complete_request(std::uint32_t slot);
+  void handle_cancel(std::uint32_t slot, std::uint32_t generation);
+  void collect_dropped();
 
-  Request& request_of(PartIndex part) { return requests_[flow_.parts[part].request].request; }
+  Request& request_of(SubrequestIndex subrequest) {
+    return requests_[simulation_.subrequests[subrequest].request].request;
+  }
 
   Machine machine_;
-  Costs costs_;
-  Flow flow_;
-  LockTable locks_{flow_.parts};
-  ObjectLocks object_locks_{flow_.parts};  ///< instead of locks_, where locks grow
-  std::vector<Station> stations_;          ///< of data, then of metadata
-  std::vector<Path> links_;                ///< two of each client: to the servers, and back
-  Requests requests_;
-  std::map<std::uint32_t, ServerCondition> conditions_;  ///< that are on the agenda
-  std::uint32_t conditions_noted_ = 0;
+  CostTable costs_;
+  SimulationState simulation_;
+  LockTable locks_{simulation_.subrequests};
+  ExtentLockTable extent_locks_{simulation_.subrequests};  ///< instead of locks_, if locks grow
+  std::vector<Server> servers_;                            ///< data servers, then metadata servers
+  std::vector<SerialChannel> links_;  ///< two for each client: to the servers, and back
+  RequestPool requests_;
+  std::map<std::uint32_t, ServerCondition> conditions_;  ///< of pending events
+  std::uint32_t condition_count_ = 0;
   std::vector<ClientCounters> clients_;
-  Time now_ = Time::min();       ///< of the last event
-  Time advanced_ = Time::min();  ///< how far advance() came, at least now_
-  Sink* sink_ = nullptr;
+  Time now_ = Time::min();          ///< of the last event
+  Time advanced_to_ = Time::min();  ///< end of the last advance(), at least now_
+  ModelObserver* observer_ = nullptr;
 };
 
 StorageModel::Impl::Impl(const Machine& machine)
     : machine_(machine), costs_(machine), clients_(machine.client.count) {
   FOREBAY_ASSERT(!machine.servers.empty());
-  add_stations();
+  add_servers();
   if (machine_.client.link_bandwidth_mb_per_s == 0) return;
-  for (std::uint32_t link = 0; link < kLinksOfClient * machine_.client.count; ++link)
-    links_.emplace_back(EventKind::kLinkOver, link);
+  for (std::uint32_t link = 0; link < kLinksPerClient * machine_.client.count; ++link)
+    links_.emplace_back(EventKind::kLinkDone, link);
 }
 
-void StorageModel::Impl::add_stations() {
+void StorageModel::Impl::add_servers() {
   const auto add = [this](std::uint32_t concurrency) {
-    const auto index = static_cast<std::uint32_t>(stations_.size());
-    stations_.emplace_back(StationShape{.index = index, .concurrency = concurrency});
+    const auto index = static_cast<std::uint32_t>(servers_.size());
+    servers_.emplace_back(ServerConfig{.index = index, .concurrency = concurrency});
   };
   for (const ServerGroup& group : machine_.servers) {
     for (std::uint32_t i = 0; i < group.count; ++i)
@@ -115,8 +117,8 @@ void StorageModel::Impl::add_stations() {
     add(machine_.metadata.concurrency);
 }
 
-std::uint32_t StorageModel::Impl::station_of(ServerName server) const {
-  const bool is_data = server.kind == ServerName::Kind::kData;
+std::uint32_t StorageModel::Impl::server_index(ServerId server) const {
+  const bool is_data = server.kind == ServerId::Kind::kData;
   const std::uint32_t data_servers = machine_.server_count();
   FOREBAY_ASSERT(server.index < (is_data ? data_servers : machine_.metadata.servers));
   return is_data ? server.index : data_servers + server.index;
@@ -126,105 +128,108 @@ RequestId StorageModel::Impl::submit(Time now, const Request& request) {
   FOREBAY_ASSERT(request.client < machine_.client.count);
   const Time submitted = std::max(now, now_);
   const std::uint32_t slot = requests_.add(request, submitted);
-  flow_.agenda.note({submitted, EventKind::kArrival, 0, slot});
+  simulation_.events.push({submitted, EventKind::kArrival, 0, slot});
   return requests_.id_of(slot);
 }
 
-void StorageModel::Impl::forget(Time now, RequestId id) {
-  flow_.agenda.note({std::max(now, now_), EventKind::kForgotten, Requests::generation_of(id),
-                     Requests::slot_of(id)});
+void StorageModel::Impl::cancel(Time now, RequestId id) {
+  simulation_.events.push({std::max(now, now_), EventKind::kCancelled,
+                           RequestPool::generation_of(id), RequestPool::slot_of(id)});
 }
 
-bool StorageModel::Impl::never_ends(RequestId id) {
-  const std::uint32_t slot = Requests::slot_of(id);
-  if (!requests_.is_under_way(slot, Requests::generation_of(id))) return false;
-  return !requests_[slot].lost.empty();
+bool StorageModel::Impl::is_dropped(RequestId id) {
+  const std::uint32_t slot = RequestPool::slot_of(id);
+  if (!requests_.is_in_flight(slot, RequestPool::generation_of(id))) return false;
+  return !requests_[slot].dropped.empty();
 }
 
 void StorageModel::Impl::set_condition(Time now, std::uint32_t station, ServerCondition condition) {
   FOREBAY_ASSERT(condition.slowness > 0);
   FOREBAY_ASSERT(condition.slowness <= kSlownessMax);
-  const std::uint32_t number = ++conditions_noted_;
+  const std::uint32_t number = ++condition_count_;
   conditions_[number] = condition;
-  flow_.agenda.note({std::max(now, now_), EventKind::kCondition, station, number});
+  simulation_.events.push({std::max(now, now_), EventKind::kServerCondition, station, number});
 }
 
-void StorageModel::Impl::advance(Time until, Sink& sink) {
-  sink_ = &sink;
-  while (!flow_.agenda.empty() && flow_.agenda.next().at <= until) {
-    const Event event = flow_.agenda.take();
+void StorageModel::Impl::advance(Time until, ModelObserver& observer) {
+  observer_ = &observer;
+  while (!simulation_.events.empty() && simulation_.events.front().at <= until) {
+    const Event event = simulation_.events.pop();
     now_ = event.at;
-    happen(event);
-    note_lost();
+    dispatch(event);
+    collect_dropped();
   }
-  advanced_ = std::max(advanced_, until);
-  sink_ = nullptr;
+  advanced_to_ = std::max(advanced_to_, until);
+  observer_ = nullptr;
 }
 
-void StorageModel::Impl::happen(const Event& event) {
+void StorageModel::Impl::dispatch(const Event& event) {
   switch (event.kind) {
     case EventKind::kArrival:
-      return arrive(event.subject);
-    case EventKind::kForgotten:
-      return forget_now(event.subject, event.place);
-    case EventKind::kCondition:
-      return stations_[event.place].set_condition(flow_, now_,
-                                                  conditions_.extract(event.subject).mapped());
-    case EventKind::kLatencyOver:
-      if (stations_[event.place].latency_over(flow_, now_, event.subject)) served(event.subject);
+      return handle_arrival(event.entity);
+    case EventKind::kCancelled:
+      return handle_cancel(event.entity, event.resource);
+    case EventKind::kServerCondition:
+      return servers_[event.resource].set_condition(simulation_, now_,
+                                                    conditions_.extract(event.entity).mapped());
+    case EventKind::kLatencyDone:
+      if (servers_[event.resource].finish_latency(simulation_, now_, event.entity))
+        handle_served(event.entity);
       return;
-    case EventKind::kTransferOver:
-      return served(stations_[event.place].transfer_over(flow_, now_));
-    case EventKind::kLinkOver:
-      return link_over(event.place);
-    case EventKind::kLockChanged:
-      return lock_changed(event.subject);
-    case EventKind::kLockGivenUp:
-      return object_lock_given_up(event.subject);
-    case EventKind::kAnswered:
-      return answer(event.subject);
+    case EventKind::kTransferDone:
+      return handle_served(servers_[event.resource].finish_transfer(simulation_, now_));
+    case EventKind::kLinkDone:
+      return handle_link_done(event.resource);
+    case EventKind::kLockTransferred:
+      return handle_lock_transfer(event.entity);
+    case EventKind::kLockCancelled:
+      return handle_lock_cancelled(event.entity);
+    case EventKind::kResponse:
+      return complete_request(event.entity);
   }
 }
 
-void StorageModel::Impl::arrive(std::uint32_t slot) {
+void StorageModel::Impl::handle_arrival(std::uint32_t slot) {
   const Request request = requests_[slot].request;
   ClientCounters& client = clients_[request.client];
-  ++client.under_way;
-  client.under_way_most = std::max(client.under_way_most, client.under_way);
-  if (!is_on_bytes(request.kind)) return send_name_operation(slot);
-  const std::vector<Part> parts = cut(request.layout, request.locked(),
-                                      {.server_count = machine_.server_count(),
-                                       .request_bytes_max = machine_.client.request_bytes_max});
-  if (parts.empty()) return answer(slot);
-  requests_[slot].parts_left = parts.size();
-  for (const Part& part : parts)
-    send_part(slot, part);
+  ++client.in_flight;
+  client.in_flight_max = std::max(client.in_flight_max, client.in_flight);
+  if (!is_data_request(request.kind)) return send_metadata_request(slot);
+  const std::vector<ServerRange> parts =
+      split_by_server(request.layout, request.locked_range(),
+                      {.server_count = machine_.server_count(),
+                       .request_bytes_max = machine_.client.request_bytes_max});
+  if (parts.empty()) return complete_request(slot);
+  requests_[slot].pending_subrequests = parts.size();
+  for (const ServerRange& subrequest : parts)
+    send_subrequest(slot, subrequest);
 }
 
-void StorageModel::Impl::send_name_operation(std::uint32_t slot) {
+void StorageModel::Impl::send_metadata_request(std::uint32_t slot) {
   RequestState& state = requests_[slot];
-  state.parts_left = 1;
+  state.pending_subrequests = 1;
   const std::uint32_t server = metadata_server_of(state.request.name, machine_.metadata);
-  to_server(flow_.parts.add({.request = slot,
-                             .station = machine_.server_count() + server,
-                             .client = state.request.client}));
+  send_to_server(simulation_.subrequests.add({.request = slot,
+                                              .server = machine_.server_count() + server,
+                                              .client = state.request.client}));
 }
 
-void StorageModel::Impl::send_part(std::uint32_t slot, const Part& part) {
+void StorageModel::Impl::send_subrequest(std::uint32_t slot, const ServerRange& subrequest) {
   const Request& request = requests_[slot].request;
   const bool writes = request.kind == RequestKind::kWrite;
-  PartState state{.request = slot,
-                  .station = part.server,
-                  .client = request.client,
-                  .mode = writes ? LockMode::kExclusive : LockMode::kShared,
-                  .range = part.range,
-                  .bytes = intersect(part.range, request.range).size};
-  if (locks_grow()) {
-    state.lock_range = {object_offset_of(request.layout, part.range.offset), part.range.size};
-    return take_object_lock(flow_.parts.add(state));
+  Subrequest state{.request = slot,
+                   .server = subrequest.server,
+                   .client = request.client,
+                   .mode = writes ? LockMode::kExclusive : LockMode::kShared,
+                   .range = subrequest.range,
+                   .bytes = intersect(subrequest.range, request.range).size};
+  if (has_extent_locks()) {
+    state.lock_range = {object_offset_of(request.layout, subrequest.range.offset),
+                        subrequest.range.size};
+    return acquire_extent_lock(simulation_.subrequests.add(state));
   }
   set_lock_units(state, request.layout);
-  take_locks(flow_.parts.add(state));
+  acquire_locks(simulation_.subrequests.add(state));
 }
 
 std::uint64_t StorageModel::Impl::lock_unit_bytes(const Layout& layout) const {
@@ -238,10 +243,10 @@ std::uint64_t StorageModel::Impl::lock_unit_bytes(const Layout& layout) const {
     case LockUnit::kFile:
       break;
   }
-  return all;
+  return kAll;
 }
 
-void StorageModel::Impl::set_lock_units(PartState& state, const Layout& layout) const {
+void StorageModel::Impl::set_lock_units(Subrequest& state, const Layout& layout) const {
   if (machine_.locks.unit == LockUnit::kNone) return;
   const std::uint64_t unit_bytes = lock_unit_bytes(layout);
   state.first_unit = state.range.offset / unit_bytes;
@@ -249,191 +254,199 @@ void StorageModel::Impl::set_lock_units(PartState& state, const Layout& layout) 
   state.units_end = (state.range.end() - 1) / unit_bytes + 1;
 }
 
-void StorageModel::Impl::take_locks(PartIndex part) {
-  while (flow_.parts[part].unit < flow_.parts[part].units_end) {
-    PartState& state = flow_.parts[part];
-    state.came = now_;
-    const LockNews news = locks_.take({request_of(part).file, state.unit}, part);
-    if (news.changing != kNoPart) {
-      flow_.agenda.note({now_ + costs_.lock_change(), EventKind::kLockChanged, 0, part});
+void StorageModel::Impl::acquire_locks(SubrequestIndex subrequest) {
+  while (simulation_.subrequests[subrequest].unit < simulation_.subrequests[subrequest].units_end) {
+    Subrequest& state = simulation_.subrequests[subrequest];
+    state.queued_at = now_;
+    const LockUpdate update = locks_.enqueue({request_of(subrequest).file, state.unit}, subrequest);
+    if (update.transferring != kNoSubrequest) {
+      simulation_.events.push(
+          {now_ + costs_.lock_change(), EventKind::kLockTransferred, 0, subrequest});
     }
-    // Others in the queue cannot gain from a newcomer: if anybody is granted, it is this part.
-    if (news.granted.empty()) return;
+    // A new waiting subrequest cannot help those before it: if one is granted, it is this one.
+    if (update.granted.empty()) return;
     ++state.unit;
   }
-  locked(part);
+  handle_locked(subrequest);
 }
 
-void StorageModel::Impl::lock_changed(PartIndex part) {
-  const PartState& state = flow_.parts[part];
-  const LockNews news = locks_.changed({request_of(part).file, state.unit});
-  ClientCounters& taker = clients_[state.client];
-  ++taker.lock_changes;
-  tell_losers(part, news.losers);
-  go_on(news.granted);
-  FOREBAY_ASSERT(news.changing == kNoPart);  // the lock is in use
+void StorageModel::Impl::handle_lock_transfer(SubrequestIndex subrequest) {
+  const Subrequest& state = simulation_.subrequests[subrequest];
+  const LockUpdate update = locks_.complete_transfer({request_of(subrequest).file, state.unit});
+  ClientCounters& requester = clients_[state.client];
+  ++requester.lock_changes;
+  notify_revoked(subrequest, update.revoked_clients);
+  continue_granted(update.granted);
+  FOREBAY_ASSERT(update.transferring == kNoSubrequest);  // the lock is in use
 }
 
-void StorageModel::Impl::tell_losers(PartIndex part, const std::vector<ClientId>& losers) {
-  const Request request = request_of(part);
-  const std::uint64_t unit = flow_.parts[part].unit;
+void StorageModel::Impl::notify_revoked(SubrequestIndex subrequest,
+                                        const std::vector<ClientId>& former_holders) {
+  const Request request = request_of(subrequest);
+  const std::uint64_t unit = simulation_.subrequests[subrequest].unit;
   const std::uint64_t unit_bytes = lock_unit_bytes(request.layout);
-  const bool is_whole = unit_bytes == all;
-  const ByteRange range = is_whole ? ByteRange{0, all} : ByteRange{unit * unit_bytes, unit_bytes};
-  for (const ClientId loser : losers) {
-    ++clients_[loser].locks_lost;
-    sink_->on_lock_lost({loser, request.file, range, now_});
+  const bool is_whole = unit_bytes == kAll;
+  const ByteRange range = is_whole ? ByteRange{0, kAll} : ByteRange{unit * unit_bytes, unit_bytes};
+  for (const ClientId previous_holder : former_holders) {
+    ++clients_[previous_holder].locks_revoked;
+    observer_->on_lock_revoked({previous_holder, request.file, range, now_});
   }
 }
 
-void StorageModel::Impl::go_on(const std::vector<PartIndex>& granted) {
-  for (const PartIndex part : granted) {
-    PartState& state = flow_.parts[part];
-    clients_[state.client].waited_for_locks += now_ - state.came;
+void StorageModel::Impl::continue_granted(const std::vector<SubrequestIndex>& granted) {
+  for (const SubrequestIndex subrequest : granted) {
+    Subrequest& state = simulation_.subrequests[subrequest];
+    clients_[state.client].lock_wait_time += now_ - state.queued_at;
     ++state.unit;
-    take_locks(part);
+    acquire_locks(subrequest);
   }
 }
 
-void StorageModel::Impl::take_object_lock(PartIndex part) {
-  PartState& state = flow_.parts[part];
-  state.came = now_;
-  const Request& request = request_of(part);
-  const ObjectNews news = object_locks_.take({request.file, state.station}, request.layout, part);
-  note_going(news.going);
-  if (!news.granted.empty()) locked(part);
+void StorageModel::Impl::acquire_extent_lock(SubrequestIndex subrequest) {
+  Subrequest& state = simulation_.subrequests[subrequest];
+  state.queued_at = now_;
+  const Request& request = request_of(subrequest);
+  const ExtentLockUpdate update =
+      extent_locks_.take({request.file, state.server}, request.layout, subrequest);
+  schedule_cancels(update.cancelling);
+  if (!update.granted.empty()) handle_locked(subrequest);
 }
 
-void StorageModel::Impl::object_lock_given_up(std::uint32_t number) {
-  const GivenUp gone = object_locks_.given_up(number);
-  note_going(gone.news.going);
-  ++clients_[gone.taker].lock_changes;
-  ++clients_[gone.loser].locks_lost;
-  sink_->on_lock_lost({gone.loser, gone.object.file, gone.range, now_});
-  for (const PartIndex part : gone.news.granted) {
-    clients_[flow_.parts[part].client].waited_for_locks += now_ - flow_.parts[part].came;
-    locked(part);
+void StorageModel::Impl::handle_lock_cancelled(std::uint32_t number) {
+  const CancelledLock cancelled = extent_locks_.complete_cancel(number);
+  schedule_cancels(cancelled.update.cancelling);
+  ++clients_[cancelled.requester].lock_changes;
+  ++clients_[cancelled.previous_holder].locks_revoked;
+  observer_->on_lock_revoked(
+      {cancelled.previous_holder, cancelled.object.file, cancelled.range, now_});
+  for (const SubrequestIndex subrequest : cancelled.update.granted) {
+    clients_[simulation_.subrequests[subrequest].client].lock_wait_time +=
+        now_ - simulation_.subrequests[subrequest].queued_at;
+    handle_locked(subrequest);
   }
 }
 
-void StorageModel::Impl::note_going(const std::vector<std::uint32_t>& going) {
-  for (const std::uint32_t number : going)
-    flow_.agenda.note({now_ + costs_.lock_change(), EventKind::kLockGivenUp, 0, number});
+void StorageModel::Impl::schedule_cancels(const std::vector<std::uint32_t>& pending) {
+  for (const std::uint32_t number : pending)
+    simulation_.events.push({now_ + costs_.lock_change(), EventKind::kLockCancelled, 0, number});
 }
 
-void StorageModel::Impl::locked(PartIndex part) {
-  if (flow_.parts[part].bytes == 0) return part_over(part);
-  const bool writes = flow_.parts[part].mode == LockMode::kExclusive;
-  if (writes && !links_.empty()) return take_link(part);
-  to_server(part);
+void StorageModel::Impl::handle_locked(SubrequestIndex subrequest) {
+  if (simulation_.subrequests[subrequest].bytes == 0) return finish_subrequest(subrequest);
+  const bool writes = simulation_.subrequests[subrequest].mode == LockMode::kExclusive;
+  if (writes && !links_.empty()) return enqueue_on_link(subrequest);
+  send_to_server(subrequest);
 }
 
-void StorageModel::Impl::take_link(PartIndex part) {
-  PartState& state = flow_.parts[part];
-  state.path_ns = static_cast<double>(state.bytes) * costs_.link_ns_per_byte();
+void StorageModel::Impl::enqueue_on_link(SubrequestIndex subrequest) {
+  Subrequest& state = simulation_.subrequests[subrequest];
+  state.transfer_ns = static_cast<double>(state.bytes) * costs_.link_ns_per_byte();
   const bool writes = state.mode == LockMode::kExclusive;
-  Path& link = links_[state.client * kLinksOfClient + (writes ? 0U : 1U)];
-  link.enter(flow_, part);
-  link.start_next(flow_, now_, 1);
+  SerialChannel& link = links_[state.client * kLinksPerClient + (writes ? 0U : 1U)];
+  link.enqueue(simulation_, subrequest);
+  link.start_next(simulation_, now_, 1);
 }
 
-void StorageModel::Impl::link_over(std::uint32_t link) {
-  const PartIndex part = links_[link].finish();
-  links_[link].start_next(flow_, now_, 1);
-  const bool writes = flow_.parts[part].mode == LockMode::kExclusive;
-  if (writes) return to_server(part);
-  part_over(part);
+void StorageModel::Impl::handle_link_done(std::uint32_t link) {
+  const SubrequestIndex subrequest = links_[link].finish();
+  links_[link].start_next(simulation_, now_, 1);
+  const bool writes = simulation_.subrequests[subrequest].mode == LockMode::kExclusive;
+  if (writes) return send_to_server(subrequest);
+  finish_subrequest(subrequest);
 }
 
-void StorageModel::Impl::to_server(PartIndex part) {
-  PartState& state = flow_.parts[part];
-  const Cost& cost = costs_.of(request_of(part).kind, state.station);
+void StorageModel::Impl::send_to_server(SubrequestIndex subrequest) {
+  Subrequest& state = simulation_.subrequests[subrequest];
+  const Cost& cost = costs_.lookup(request_of(subrequest).kind, state.server);
   state.latency = cost.latency;
-  state.path_ns = cost.turn_ns + static_cast<double>(state.bytes) * cost.turn_ns_per_byte;
-  state.takes_path = cost.takes_path;
-  stations_[state.station].arrive(flow_, now_, part);
+  state.transfer_ns =
+      cost.transfer_ns + static_cast<double>(state.bytes) * cost.transfer_ns_per_byte;
+  state.has_transfer = cost.has_transfer;
+  servers_[state.server].arrive(simulation_, now_, subrequest);
 }
 
-void StorageModel::Impl::served(PartIndex part) {
-  const PartState& state = flow_.parts[part];
-  const RequestKind kind = request_of(part).kind;
-  ServerCounters& server = stations_[state.station].counters();
+void StorageModel::Impl::handle_served(SubrequestIndex subrequest) {
+  const Subrequest& state = simulation_.subrequests[subrequest];
+  const RequestKind kind = request_of(subrequest).kind;
+  ServerCounters& server = servers_[state.server].counters();
   ++server.requests;
   if (kind == RequestKind::kRead) server.bytes_read += state.bytes;
   if (kind == RequestKind::kWrite) server.bytes_written += state.bytes;
-  if (kind == RequestKind::kRead && !links_.empty()) return take_link(part);
-  part_over(part);
+  if (kind == RequestKind::kRead && !links_.empty()) return enqueue_on_link(subrequest);
+  finish_subrequest(subrequest);
 }
 
-void StorageModel::Impl::part_over(PartIndex part) {
-  const PartState state = flow_.parts[part];
-  const Request wanted = request_of(part);
-  flow_.parts.release(part);
+void StorageModel::Impl::finish_subrequest(SubrequestIndex subrequest) {
+  const Subrequest state = simulation_.subrequests[subrequest];
+  const Request submitted_request = request_of(subrequest);
+  simulation_.subrequests.release(subrequest);
   RequestState& request = requests_[state.request];
-  if (--request.parts_left == 0) {
-    const bool moves_nothing = is_on_bytes(wanted.kind) && wanted.range.empty();
+  if (--request.pending_subrequests == 0) {
+    const bool moves_nothing =
+        is_data_request(submitted_request.kind) && submitted_request.range.empty();
     const Time link = moves_nothing ? Time{} : costs_.link_latency();
-    flow_.agenda.note({now_ + link, EventKind::kAnswered, 0, state.request});
+    simulation_.events.push({now_ + link, EventKind::kResponse, 0, state.request});
   }
-  release_locks(state, wanted);
+  release_locks(state, submitted_request);
 }
 
-void StorageModel::Impl::release_locks(const PartState& state, const Request& request) {
-  if (locks_grow() && is_on_bytes(request.kind))
-    return note_going(object_locks_.release({request.file, state.station}, state).going);
+void StorageModel::Impl::release_locks(const Subrequest& state, const Request& request) {
+  if (has_extent_locks() && is_data_request(request.kind))
+    return schedule_cancels(extent_locks_.release({request.file, state.server}, state).cancelling);
   for (std::uint64_t unit = state.first_unit; unit < state.units_end; ++unit) {
-    const LockNews news = locks_.release({request.file, unit}, state.client);
-    if (news.changing != kNoPart) {
-      flow_.agenda.note({now_ + costs_.lock_change(), EventKind::kLockChanged, 0, news.changing});
+    const LockUpdate update = locks_.release({request.file, unit}, state.client);
+    if (update.transferring != kNoSubrequest) {
+      simulation_.events.push(
+          {now_ + costs_.lock_change(), EventKind::kLockTransferred, 0, update.transferring});
     }
-    go_on(news.granted);
+    continue_granted(update.granted);
   }
 }
 
-void StorageModel::Impl::answer(std::uint32_t slot) {
+void StorageModel::Impl::complete_request(std::uint32_t slot) {
   const RequestState& state = requests_[slot];
   const Request request = state.request;
-  const bool is_forgotten = state.is_forgotten;
-  const Finished finished{requests_.id_of(slot), request.tag, state.submitted, now_};
+  const bool is_cancelled = state.is_cancelled;
+  const RequestCompletion finished{requests_.id_of(slot), request.tag, state.submitted, now_};
   requests_.release(slot);
   ClientCounters& client = clients_[request.client];
-  --client.under_way;
+  --client.in_flight;
   ++client.requests;
-  client.answered_in += now_ - finished.submitted;
-  if (!is_on_bytes(request.kind)) ++client.name_operations;
+  client.response_time += now_ - finished.submitted;
+  if (!is_data_request(request.kind)) ++client.metadata_operations;
   if (request.kind == RequestKind::kRead) client.bytes_read += request.range.size;
   if (request.kind == RequestKind::kWrite) client.bytes_written += request.range.size;
-  if (!is_forgotten) sink_->on_finished(finished);
+  if (!is_cancelled) observer_->on_complete(finished);
 }
 
-void StorageModel::Impl::forget_now(std::uint32_t slot, std::uint32_t generation) {
-  if (!requests_.is_under_way(slot, generation)) return;
+void StorageModel::Impl::handle_cancel(std::uint32_t slot, std::uint32_t generation) {
+  if (!requests_.is_in_flight(slot, generation)) return;
   RequestState& state = requests_[slot];
-  state.is_forgotten = true;
-  PartQueue lost = std::exchange(state.lost, {});
+  state.is_cancelled = true;
+  SubrequestQueue lost = std::exchange(state.dropped, {});
   while (!lost.empty())
-    part_over(lost.pop(flow_.parts));
+    finish_subrequest(lost.pop(simulation_.subrequests));
 }
 
-void StorageModel::Impl::note_lost() {
-  // What is lost of a request that nobody waits for is over, which may lose further parts.
-  while (!flow_.lost.empty()) {
-    const PartIndex part = flow_.lost.back();
-    flow_.lost.pop_back();
-    RequestState& state = requests_[flow_.parts[part].request];
-    if (state.is_forgotten) {
-      part_over(part);
+void StorageModel::Impl::collect_dropped() {
+  // A lost part of a cancelled request is finished here, which may drop further parts.
+  while (!simulation_.dropped.empty()) {
+    const SubrequestIndex subrequest = simulation_.dropped.back();
+    simulation_.dropped.pop_back();
+    RequestState& state = requests_[simulation_.subrequests[subrequest].request];
+    if (state.is_cancelled) {
+      finish_subrequest(subrequest);
     } else {
-      state.lost.push(flow_.parts, part);
+      state.dropped.push(simulation_.subrequests, subrequest);
     }
   }
 }
 
 void StorageModel::Impl::reset_counters() {
-  for (Station& station : stations_)
-    station.reset_counters(advanced_);
+  for (Server& station : servers_)
+    station.reset_counters(advanced_to_);
   for (ClientCounters& client : clients_)
-    client = {.under_way = client.under_way, .under_way_most = client.under_way};
+    client = {.in_flight = client.in_flight, .in_flight_max = client.in_flight};
 }
 
 StorageModel::StorageModel(const Machine& machine) : impl_(std::make_unique<Impl>(machine)) {}
@@ -446,25 +459,25 @@ RequestId StorageModel::submit(Time now, const Request& request) {
 }
 
 std::optional<Time> StorageModel::next_event() const {
-  if (impl_->agenda().empty()) return std::nullopt;
-  return impl_->agenda().next().at;
+  if (impl_->events().empty()) return std::nullopt;
+  return impl_->events().front().at;
 }
 
-void StorageModel::advance(Time until, Sink& sink) { impl_->advance(until, sink); }
+void StorageModel::advance(Time until, ModelObserver& observer) { impl_->advance(until, observer); }
 
-void StorageModel::forget(Time now, RequestId id) { impl_->forget(now, id); }
+void StorageModel::cancel(Time now, RequestId id) { impl_->cancel(now, id); }
 
-bool StorageModel::never_ends(RequestId id) const { return impl_->never_ends(id); }
+bool StorageModel::is_dropped(RequestId id) const { return impl_->is_dropped(id); }
 
-void StorageModel::set_condition(Time now, ServerName server, ServerCondition condition) {
-  impl_->set_condition(now, impl_->station_of(server), condition);
+void StorageModel::set_condition(Time now, ServerId server, ServerCondition condition) {
+  impl_->set_condition(now, impl_->server_index(server), condition);
 }
 
-void StorageModel::forget_file(FileId file) { impl_->forget_file(file); }
+void StorageModel::cancel_unused_locks(FileId file) { impl_->cancel_unused_locks(file); }
 
-std::uint64_t StorageModel::under_way() const { return impl_->under_way(); }
+std::uint64_t StorageModel::in_flight() const { return impl_->in_flight(); }
 
-ServerCounters StorageModel::counters(ServerName server) const { return impl_->counters(server); }
+ServerCounters StorageModel::counters(ServerId server) const { return impl_->counters(server); }
 
 ClientCounters StorageModel::counters(ClientId client) const { return impl_->counters(client); }
 

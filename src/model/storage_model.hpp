@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// The storage of a machine file as a network of queues: docs/formats/machine.md, "What the numbers
-// mean", event by event. It has no clock and no thread: emufs drives it with the real time, the
-// simulator and tests with an invented one.
+// StorageModel: the storage of a machine file as a network of queues, simulated event by event.
+// docs/formats/machine.md ("What the numbers mean") defines it. It has no clock and no thread:
+// emufs drives it with real time, the simulator and tests with virtual time.
 #pragma once
 
 #include <forebay/range.hpp>
@@ -19,112 +19,115 @@
 
 namespace forebay::model {
 
-/// Time since a moment that the caller chooses.
+/// Time since an origin that the caller chooses.
 using Time = std::chrono::nanoseconds;
 
 using FileId = std::uint64_t;
 using ClientId = std::uint32_t;
 
-/// What a client asks for. The last four are operations on names.
+/// Kind of a request. The last four are operations on names.
 enum class RequestKind : std::uint8_t { kRead, kWrite, kCreate, kOpen, kStat, kUnlink };
 
-constexpr bool is_on_bytes(RequestKind kind) noexcept {
+constexpr bool is_data_request(RequestKind kind) noexcept {
   return kind == RequestKind::kRead || kind == RequestKind::kWrite;
 }
 
 struct Request {
   ClientId client = 0;  ///< below the machine's client.count
   RequestKind kind = RequestKind::kRead;
-  FileId file = 0;         ///< of kRead and kWrite: whose locks are taken
-  ByteRange range = {};    ///< of kRead and kWrite: the bytes that are moved, and paid for
+  FileId file = 0;         ///< of kRead and kWrite: its locks are taken
+  ByteRange range = {};    ///< of kRead and kWrite: bytes that are transferred and cost time
   Layout layout = {};      ///< of kRead and kWrite
   std::uint64_t name = 0;  ///< of operations on names: name_hash()
-  std::uint64_t tag = 0;   ///< the caller's own; comes back with the answer
-  /// Of kRead and kWrite: how many bytes from the first are locked, if more than are moved. A read
-  /// past the end of a file locks what is not there. With none of either it is finished at once.
+  std::uint64_t tag = 0;   ///< set by the caller; returned in the completion
+  /// Of kRead and kWrite: number of bytes locked from the first on, if more than are transferred. A
+  /// read past the end of a file locks bytes that do not exist. A request with no bytes of either
+  /// is completed at once.
   std::uint64_t locked_bytes = 0;
 
-  ByteRange locked() const noexcept { return {range.offset, std::max(range.size, locked_bytes)}; }
+  ByteRange locked_range() const noexcept {
+    return {range.offset, std::max(range.size, locked_bytes)};
+  }
 };
 
 enum class RequestId : std::uint64_t {};
 
-/// A request that is done.
-struct Finished {
+/// A completed request.
+struct RequestCompletion {
   RequestId id = {};
   std::uint64_t tag = 0;
   Time submitted = {};
-  Time finished = {};  ///< exact, whenever advance() was called
+  Time finished = {};  ///< exact, whenever advance() is called
 };
 
-/// A client has lost a lock: its page cache must forget these bytes before the new holder is
-/// answered.
-struct LockLost {
+/// A client has lost a lock: its page cache must drop these bytes before the request of the new
+/// holder completes.
+struct LockRevoked {
   ClientId client = 0;
   FileId file = 0;
-  ByteRange range = {};  ///< of a lock on the whole file: {0, all}
+  ByteRange range = {};  ///< of a lock on the whole file: {0, kAll}
   Time at = {};
 };
 
-/// Is told what happens, in the order of model time. May submit further requests.
-class Sink {
+/// Receives events, in the order of model time. May submit further requests.
+class ModelObserver {
  public:
-  virtual ~Sink() = default;
-  virtual void on_finished(const Finished& finished) = 0;
-  virtual void on_lock_lost(const LockLost& lost) = 0;
+  virtual ~ModelObserver() = default;
+  virtual void on_complete(const RequestCompletion& finished) = 0;
+  virtual void on_lock_revoked(const LockRevoked& lost) = 0;
 };
 
-/// What a server has done and does.
+/// Counters of a server.
 struct ServerCounters {
-  std::uint64_t requests = 0;    ///< parts of requests, or operations on names, that ended here
+  std::uint64_t requests = 0;    ///< parts of requests, or operations on names, completed here
   std::uint64_t bytes_read = 0;  ///< of those
   std::uint64_t bytes_written = 0;
-  std::uint64_t dropped = 0;     ///< lost by a server that drops
+  std::uint64_t dropped = 0;     ///< lost while the server was dropping
   std::uint32_t in_service = 0;  ///< now
-  std::uint32_t in_service_most = 0;
-  std::uint64_t waiting = 0;  ///< for a place, now
-  std::uint64_t waiting_most = 0;
-  Time waited = {};  ///< for a place, all together
-  Time busy = {};    ///< while at least one was in service
+  std::uint32_t in_service_max = 0;
+  std::uint64_t waiting = 0;  ///< for a slot, now
+  std::uint64_t waiting_max = 0;
+  Time wait_time = {};  ///< for a slot, sum over all
+  Time busy_time = {};  ///< while at least one was in service
 };
 
 struct ClientCounters {
-  std::uint64_t requests = 0;         ///< finished, as they were submitted
-  std::uint64_t name_operations = 0;  ///< of those
+  std::uint64_t requests = 0;             ///< completed, as submitted
+  std::uint64_t metadata_operations = 0;  ///< of those
   std::uint64_t bytes_read = 0;
   std::uint64_t bytes_written = 0;
-  std::uint64_t under_way = 0;  ///< now
-  std::uint64_t under_way_most = 0;
-  Time answered_in = {};           ///< all together, from submission to the end
-  std::uint64_t lock_changes = 0;  ///< locks that this client took from others
-  std::uint64_t locks_lost = 0;
-  Time waited_for_locks = {};  ///< all parts together
+  std::uint64_t in_flight = 0;  ///< now
+  std::uint64_t in_flight_max = 0;
+  Time response_time = {};         ///< sum, from submission to completion
+  std::uint64_t lock_changes = 0;  ///< locks that this client took from other clients
+  std::uint64_t locks_revoked = 0;
+  Time lock_wait_time = {};  ///< sum over all parts
 };
 
-/// What a server does from some time on. Applies to what begins later: a part that has its latency
-/// or its transfer behind it does not go back.
+/// Behavior of a server from some time on. It applies to work that begins later: a subrequest keeps
+/// a latency or a transfer that it has completed.
 struct ServerCondition {
   enum class State : std::uint8_t {
-    kWorks,
-    kStopped,  ///< nothing begins; requests wait until it works again
-    kDrops,    ///< what would begin is lost: its request never ends, and holds its locks
+    kRunning,
+    kStopped,   ///< starts no work; requests wait until it runs again
+    kDropping,  ///< loses what it would start: the request never completes, and holds its locks
   };
-  State state = State::kWorks;
-  double slowness = 1;  ///< latencies and transfers take this many times as long
+  State state = State::kRunning;
+  double slowness = 1;  ///< factor of latencies and transfers
 };
 
-/// A server can be slowed down by this much; its slowness is above 0.
+/// Largest slowness; slowness must be above 0.
 inline constexpr double kSlownessMax = 1e6;
 
 /// Data server `index`, or metadata server `index`.
-struct ServerName {
+struct ServerId {
   enum class Kind : std::uint8_t { kData, kMetadata };
   Kind kind = Kind::kData;
   std::uint32_t index = 0;
 };
 
-/// Not safe for several threads at once: the owner has a lock. A call costs O(log n) for each event
-/// in it, n being the parts of requests that are under way.
+/// Not thread-safe: the owner must lock. A call costs O(log n) for each event handled in it, with n
+/// parts of requests in flight.
 class StorageModel {
  public:
   /// `machine` has at least one server and is copied.
@@ -133,40 +136,38 @@ class StorageModel {
   StorageModel(StorageModel&&) noexcept;
   StorageModel& operator=(StorageModel&&) noexcept;
 
-  /// A request arrives at `now`. That may be before the end of the last advance(), as long as
-  /// nothing has happened since: a time before the last event counts as that of the event. Nothing
-  /// is told to anybody before the next advance().
+  /// Submits a request that arrives at `now`. `now` may be before the end of the last advance() if
+  /// no event has occurred since: a time before the last event counts as that of the event.
+  /// Observers are called only by the next advance().
   RequestId submit(Time now, const Request& request);
 
-  /// When something happens next, at the earliest; none if everything waits for a server that is
-  /// stopped, or nothing is under way.
+  /// Time of the next event; none if all requests wait for stopped servers, or none is in flight.
   std::optional<Time> next_event() const;
 
-  /// Everything up to and including `until` happens.
-  void advance(Time until, Sink& sink);
+  /// Handles all events up to and including `until`.
+  void advance(Time until, ModelObserver& observer);
 
-  /// Nobody waits for this request any more: the sink is not told of its end, and if a server has
-  /// dropped parts of it, their locks are free for others. What is in service goes on. A request
-  /// that has ended is ignored.
-  void forget(Time now, RequestId id);
+  /// Cancels a request: the observer does not receive its completion. If a server has dropped parts
+  /// of it, their locks become free. Parts in service continue. A completed request is ignored.
+  void cancel(Time now, RequestId id);
 
-  /// Whether a server has dropped some of it, so that it stays under way for ever. Not of what only
-  /// waits for locks of such a request.
-  bool never_ends(RequestId id) const;
+  /// Whether a server has dropped a part of the request, so that it stays in flight without limit.
+  /// False for requests that only wait for locks of such a request.
+  bool is_dropped(RequestId id) const;
 
-  /// The server is in this condition from `now` on.
-  void set_condition(Time now, ServerName server, ServerCondition condition);
+  /// Sets the server's condition from `now` on.
+  void set_condition(Time now, ServerId server, ServerCondition condition);
 
-  /// The file is gone: the locks on it that nobody uses are no longer kept.
-  void forget_file(FileId file);
+  /// The file was removed: releases the locks on it that are not in use.
+  void cancel_unused_locks(FileId file);
 
-  /// Requests that were submitted and have not ended.
-  std::uint64_t under_way() const;
+  /// Requests that were submitted and are not completed.
+  std::uint64_t in_flight() const;
 
   /// As of the last advance().
-  ServerCounters counters(ServerName server) const;
+  ServerCounters counters(ServerId server) const;
   ClientCounters counters(ClientId client) const;
-  /// All counters begin at 0; what is under way and waits goes on being counted.
+  /// Resets all counters to 0, except those of requests in flight and waiting.
   void reset_counters();
 
  private:

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// What tests of the model share: small machines, sinks that remember, and clients that ask again
-// and again. For tests only.
+// Shared by tests of the model: small machines, observers that record, and clients that repeat
+// requests. For tests only.
 #pragma once
 
 #include <cstdint>
@@ -13,10 +13,10 @@ namespace forebay::model {
 
 constexpr Time us(std::int64_t count) { return std::chrono::microseconds(count); }
 
-/// Later than anything in a test.
-inline constexpr Time kEnd = std::chrono::hours(100'000);
+/// Later than any time in a test.
+inline constexpr Time kTimeMax = std::chrono::hours(100'000);
 
-/// One server without limits but those that a test adds.
+/// One server without limits except those that a test adds.
 inline Machine plain_machine() {
   Machine machine;
   machine.name = "test";
@@ -25,35 +25,35 @@ inline Machine plain_machine() {
   return machine;
 }
 
-/// Remembers all that it is told.
-class Recorder final : public Sink {
+/// Records all events.
+class RecordingObserver final : public ModelObserver {
  public:
-  void on_finished(const Finished& one) override { finished.push_back(one); }
-  void on_lock_lost(const LockLost& one) override { lost.push_back(one); }
+  void on_complete(const RequestCompletion& one) override { finished.push_back(one); }
+  void on_lock_revoked(const LockRevoked& one) override { lost.push_back(one); }
 
-  /// When the request with this tag was answered; Time::min() if it was not.
-  Time answered(std::uint64_t tag) const {
-    for (const Finished& one : finished) {
+  /// Time at which the request with this tag was completed; Time::min() if it was not.
+  Time completion_time(std::uint64_t tag) const {
+    for (const RequestCompletion& one : finished) {
       if (one.tag == tag) return one.finished;
     }
     return Time::min();
   }
 
-  std::vector<Finished> finished;
-  std::vector<LockLost> lost;
+  std::vector<RequestCompletion> finished;
+  std::vector<LockRevoked> lost;
 };
 
-/// Clients that ask again as soon as they are answered, each what `next(client)` says, until so
-/// many answers have come.
-class ClosedLoop final : public Sink {
+/// Clients that submit `next(client)` as soon as their previous request is completed, until a given
+/// number of requests is completed.
+class ClosedLoop final : public ModelObserver {
  public:
   ClosedLoop(StorageModel& model, std::function<Request(ClientId)> next)
       : model_(model), next_(std::move(next)) {}
 
-  /// All answers in their order.
-  std::vector<Finished> run(std::uint32_t clients, std::size_t answers) {
+  /// All completions, in order.
+  std::vector<RequestCompletion> run(std::uint32_t clients, std::size_t answers) {
     for (ClientId client = 0; client < clients; ++client)
-      ask(Time{}, client);
+      submit_next(Time{}, client);
     while (answers_.size() < answers) {
       const auto next = model_.next_event();
       if (!next) break;
@@ -61,16 +61,16 @@ class ClosedLoop final : public Sink {
     }
     return answers_;
   }
-  void on_finished(const Finished& one) override {
+  void on_complete(const RequestCompletion& one) override {
     answers_.push_back(one);
-    ask(one.finished, static_cast<ClientId>(one.tag));
+    submit_next(one.finished, static_cast<ClientId>(one.tag));
   }
-  void on_lock_lost(const LockLost& one) override { lost.push_back(one); }
+  void on_lock_revoked(const LockRevoked& one) override { lost.push_back(one); }
 
-  std::vector<LockLost> lost;
+  std::vector<LockRevoked> lost;
 
  private:
-  void ask(Time now, ClientId client) {
+  void submit_next(Time now, ClientId client) {
     Request request = next_(client);
     request.tag = client;
     model_.submit(now, request);
@@ -78,7 +78,7 @@ class ClosedLoop final : public Sink {
 
   StorageModel& model_;
   std::function<Request(ClientId)> next_;
-  std::vector<Finished> answers_;
+  std::vector<RequestCompletion> answers_;
 };
 
 }  // namespace forebay::model

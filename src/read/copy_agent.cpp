@@ -15,8 +15,8 @@ TimePoint now() { return std::chrono::steady_clock::now(); }
 }  // namespace
 
 Result<std::shared_ptr<CopyAgent>> CopyAgent::start(unsigned thread_count,
-                                                    std::function<void()> call_helpers) {
-  std::shared_ptr<CopyAgent> agent(new CopyAgent(std::move(call_helpers)));
+                                                    std::function<void()> notify_helpers) {
+  std::shared_ptr<CopyAgent> agent(new CopyAgent(std::move(notify_helpers)));
   while (agent->threads_.size() < thread_count) {
     auto thread = start_service_thread("forebay-copy", [raw = agent.get()] { raw->run(); });
     if (!thread && agent->threads_.empty()) return failure(thread.error());
@@ -31,138 +31,139 @@ CopyAgent::~CopyAgent() { stop(); }
 void CopyAgent::stop() {
   {
     const std::lock_guard lock(mutex_);
-    stopping_ = true;
-    announced_.notify_all();
+    is_stopping_ = true;
+    work_available_.notify_all();
   }
   for (std::thread& thread : threads_) {
     if (thread.joinable()) thread.join();
   }
-  // Sessions own their agent: one that is left here would keep both alive for ever.
+  // Sessions own their agent: a session left here would keep both alive without limit.
   const std::lock_guard lock(mutex_);
-  inbox_.clear();
-  later_ = {};
+  ready_queue_.clear();
+  timers_ = {};
 }
 
 void CopyAgent::serve(const std::shared_ptr<TransferSource>& source) {
-  if (source->announced.exchange(true, std::memory_order_acq_rel)) return;
+  if (source->is_notified.exchange(true, std::memory_order_acq_rel)) return;
   const std::lock_guard lock(mutex_);
-  if (stopping_) return;
-  if (source->cached()) {
-    look_later(source, now() + (has_helpers(*source) ? kNextChance : kFirstChance));
-    call_helpers_();
+  if (is_stopping_) return;
+  if (source->is_cached()) {
+    add_timer(source, now() + (has_helpers(*source) ? kHelpedDelay : kInitialDelay));
+    notify_helpers_();
   } else {
-    inbox_.push_back(source);
-    if (idle_count_ > 0) announced_.notify_one();
+    ready_queue_.push_back(source);
+    if (idle_threads_ > 0) work_available_.notify_one();
   }
 }
 
 void CopyAgent::resume(const std::shared_ptr<TransferSource>& source) {
   serve(source);
-  if (!source->cached()) return;
+  if (!source->is_cached()) return;
   const std::lock_guard lock(mutex_);
-  if (!stopping_) call_helpers_();
+  if (!is_stopping_) notify_helpers_();
 }
 
 bool CopyAgent::has_helpers(const TransferSource& source) {
-  return source.cached() && source.helped_since(now() - kHelpersStay);
+  return source.is_cached() && source.has_help_since(now() - kHelperTimeout);
 }
 
-/// Under the lock. A thread that sleeps until a later time is told of the earlier one.
-void CopyAgent::look_later(const std::shared_ptr<TransferSource>& source, TimePoint when) {
-  const Deadline first = later_.first();
-  later_.add(source, when);
-  if (idle_count_ > 0 && (!first || when < *first)) announced_.notify_one();
+/// Under the lock. Wakes a thread that would sleep longer.
+void CopyAgent::add_timer(const std::shared_ptr<TransferSource>& source, TimePoint when) {
+  const Deadline first = timers_.next_deadline();
+  timers_.add(source, when);
+  if (idle_threads_ > 0 && (!first || when < *first)) work_available_.notify_one();
 }
 
-void CopyAgent::requeue_due() {
-  later_.take_due(now(), [this](std::shared_ptr<TransferSource> source) {
-    inbox_.push_back(std::move(source));
+void CopyAgent::requeue_expired() {
+  timers_.pop_expired(now(), [this](std::shared_ptr<TransferSource> source) {
+    ready_queue_.push_back(std::move(source));
   });
 }
 
 std::shared_ptr<TransferSource> CopyAgent::next_source() {
   std::unique_lock lock(mutex_);
-  requeue_due();
-  while (!stopping_ && inbox_.empty()) {
-    ++idle_count_;
-    if (const Deadline first = later_.first()) {
-      announced_.wait_until(lock, *first);
+  requeue_expired();
+  while (!is_stopping_ && ready_queue_.empty()) {
+    ++idle_threads_;
+    if (const Deadline first = timers_.next_deadline()) {
+      work_available_.wait_until(lock, *first);
     } else {
-      announced_.wait(lock);
+      work_available_.wait(lock);
     }
-    --idle_count_;
-    requeue_due();
+    --idle_threads_;
+    requeue_expired();
   }
-  if (stopping_) return nullptr;
-  std::shared_ptr<TransferSource> source = std::move(inbox_.front());
-  inbox_.pop_front();
-  source->announced.store(false, std::memory_order_release);
+  if (is_stopping_) return nullptr;
+  std::shared_ptr<TransferSource> source = std::move(ready_queue_.front());
+  ready_queue_.pop_front();
+  source->is_notified.store(false, std::memory_order_release);
   return source;
 }
 
 void CopyAgent::run() {
   while (const std::shared_ptr<TransferSource> source = next_source())
-    work_on(source);
+    process_source(source);
 }
 
-void CopyAgent::work_on(const std::shared_ptr<TransferSource>& source) {
+void CopyAgent::process_source(const std::shared_ptr<TransferSource>& source) {
   {
     const std::lock_guard lock(mutex_);
-    at_work_.push_back(source);
+    active_.push_back(source);
   }
-  read_on(source);
+  read_source(source);
   const std::lock_guard lock(mutex_);
-  at_work_.erase(std::find(at_work_.begin(), at_work_.end(), source));
+  active_.erase(std::find(active_.begin(), active_.end(), source));
 }
 
-void CopyAgent::read_on(const std::shared_ptr<TransferSource>& source) {
+void CopyAgent::read_source(const std::shared_ptr<TransferSource>& source) {
   if (has_helpers(*source)) {
-    // Its threads copy for themselves; but whoever waits without a thread of theirs (a foreign
-    // loop, another executor) may be none of them.
-    copy_once(source, Urgency::kAwaitedHelpless);
+    // The tasks' threads copy; but a waiter that is not one of those threads (a foreign loop,
+    // another executor) may have no helper.
+    copy_next(source, LoadPriority::kAwaitedUnassisted);
     serve(source);
     return;
   }
   const TimePoint start = now();
-  while (copy_once(source)) {
-    // Others may have work, too; and a source whose threads have come back is theirs again.
-    if (source->cached() && !source->helped_since(start)) continue;
+  while (copy_next(source)) {
+    // Other sources may have work, too. If the source's tasks have copied since, it is left to
+    // them.
+    if (source->is_cached() && !source->has_help_since(start)) continue;
     serve(source);
     return;
   }
   const auto retry_at = source->retry_at();
   if (!retry_at) return;
   const std::lock_guard lock(mutex_);
-  if (!stopping_) look_later(source, *retry_at);
+  if (!is_stopping_) add_timer(source, *retry_at);
 }
 
-/// One that waits for its time, or that a thread of ours is busy with already: a helper takes turns
-/// with it, and the thread leaves when it sees that.
-std::shared_ptr<TransferSource> CopyAgent::find_copying() const {
-  const auto copies = [](const auto& source) { return source->cached(); };
-  if (auto source = later_.any([](const TransferSource& one) { return one.cached(); }))
+/// A source that waits for its time, or one for which a thread of this agent is reading. A helper
+/// reads alternately with that thread, which leaves once it sees the help.
+std::shared_ptr<TransferSource> CopyAgent::find_cached_source() const {
+  const auto copies = [](const auto& source) { return source->is_cached(); };
+  if (auto source = timers_.find_any([](const TransferSource& one) { return one.is_cached(); }))
     return source;
-  const auto found = std::find_if(at_work_.begin(), at_work_.end(), copies);
-  return found == at_work_.end() ? nullptr : *found;
+  const auto found = std::find_if(active_.begin(), active_.end(), copies);
+  return found == active_.end() ? nullptr : *found;
 }
 
 bool CopyAgent::help() {
   std::shared_ptr<TransferSource> source;
   {
     const std::lock_guard lock(mutex_);
-    if (stopping_) return false;
-    source = find_copying();
+    if (is_stopping_) return false;
+    source = find_cached_source();
   }
-  if (!source || !copy_once(source)) return false;
-  source->note_help();
-  serve(source);  // what arrived, and the memory that it took part in, may let others go on
+  if (!source || !copy_next(source)) return false;
+  source->record_help();
+  serve(source);  // arrived bytes and released memory may let others continue
   return true;
 }
 
-bool CopyAgent::copy_once(const std::shared_ptr<TransferSource>& source, Urgency least) {
+bool CopyAgent::copy_next(const std::shared_ptr<TransferSource>& source, LoadPriority least) {
   TransferSource::Transfer transfer;
   if (!source->next_transfer(transfer, least)) return false;
-  source->copy(transfer);
+  source->read_synchronously(transfer);
   return true;
 }
 

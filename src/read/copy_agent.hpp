@@ -1,11 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
 // CopyAgent: a few threads that read buffered files with plain calls. Copying from the page cache
-// is work, not waiting: an asynchronous interface between the thread that decides and the one that
+// is work, not waiting. An asynchronous interface between the thread that decides and the one that
 // copies would only add wake-ups.
 //
-// Where reading is mere copying, the thread that wants the data does it best: what it copied lies
-// in the cache of its own core. So such sessions are left to their own threads (help()) for a
-// moment, and these agents do what nobody came for in time: what is wanted while the application
+// If a read is only a copy, the thread that needs the data copies best, because the bytes then lie
+// in its core's cache. So such sessions are left to their tasks' threads (help()) for a moment.
+// These agents do the rest: loads that are not done in time, for example while the application
 // computes. docs/decisions/0002-which-thread-copies.md has the measurements.
 #pragma once
 
@@ -18,62 +18,63 @@
 #include <thread>
 #include <vector>
 
-#include "read/agent.hpp"
-#include "read/retries.hpp"
+#include "read/read_agent.hpp"
+#include "read/timer_queue.hpp"
 #include "read/transfer_source.hpp"
 
 namespace forebay::read {
 
-class CopyAgent final : public Agent {
+class CopyAgent final : public ReadAgent {
  public:
-  /// How long a session whose reads are copies is left to its own threads; and how long when they
-  /// have been copying: each look costs them some of their core.
-  static constexpr std::chrono::microseconds kFirstChance{200};
-  static constexpr std::chrono::microseconds kNextChance{1000};
-  /// Threads that copied so lately will go on: they may have lost their core to somebody.
-  static constexpr std::chrono::milliseconds kHelpersStay{10};
+  /// How long a session whose reads are copies is left to its tasks' threads; and how long if they
+  /// have been copying. Each look at it costs them some of their core's time.
+  static constexpr std::chrono::microseconds kInitialDelay{200};
+  static constexpr std::chrono::microseconds kHelpedDelay{1000};
+  /// Threads that copied within this time are expected to continue; they may have lost their core.
+  static constexpr std::chrono::milliseconds kHelperTimeout{10};
 
-  /// Fewer threads if the system refuses some; kLimit if it refuses all.
-  /// `call_helpers` is told when there may be something to help() with; it must not block. Whoever
-  /// waits, helps or gives a View back may bring that about, on any thread, while the Runtime ends:
-  /// it is called under a lock of this agent, and not any more once stop() has returned.
+  /// Starts fewer threads if the system refuses some; kLimit if it refuses all. `notify_helpers` is
+  /// called when there may be work for help(), under a lock of this agent; it must not block. Any
+  /// thread that waits, helps or releases a View may cause the call, even while the Runtime ends.
+  /// It is not called after stop() has returned.
   static Result<std::shared_ptr<CopyAgent>> start(unsigned thread_count,
-                                                  std::function<void()> call_helpers);
+                                                  std::function<void()> notify_helpers);
   ~CopyAgent() override;
   CopyAgent(const CopyAgent&) = delete;
   CopyAgent& operator=(const CopyAgent&) = delete;
 
   void serve(const std::shared_ptr<TransferSource>& source) override;
   void resume(const std::shared_ptr<TransferSource>& source) override;
-  /// Each thread finishes the read it is in.
+  /// Each thread finishes its current read.
   void stop() override;
 
-  /// Does one read of a session whose reads are copies, if there is one to do. For a thread that
-  /// would sleep otherwise.
+  /// Does one read of a session whose reads are copies, if one is pending. For a thread that would
+  /// sleep otherwise.
   bool help();
 
  private:
-  explicit CopyAgent(std::function<void()> call_helpers) : call_helpers_(std::move(call_helpers)) {}
+  explicit CopyAgent(std::function<void()> notify_helpers)
+      : notify_helpers_(std::move(notify_helpers)) {}
   void run();
   std::shared_ptr<TransferSource> next_source();
-  void requeue_due();
+  void requeue_expired();
   static bool has_helpers(const TransferSource& source);
-  void look_later(const std::shared_ptr<TransferSource>& source, TimePoint when);
-  void work_on(const std::shared_ptr<TransferSource>& source);
-  void read_on(const std::shared_ptr<TransferSource>& source);
-  std::shared_ptr<TransferSource> find_copying() const;
-  static bool copy_once(const std::shared_ptr<TransferSource>& source,
-                        Urgency least = Urgency::kHint);
+  void add_timer(const std::shared_ptr<TransferSource>& source, TimePoint when);
+  void process_source(const std::shared_ptr<TransferSource>& source);
+  void read_source(const std::shared_ptr<TransferSource>& source);
+  std::shared_ptr<TransferSource> find_cached_source() const;
+  static bool copy_next(const std::shared_ptr<TransferSource>& source,
+                        LoadPriority least = LoadPriority::kHint);
 
-  const std::function<void()> call_helpers_;
-  std::mutex mutex_;  // guards what follows, up to stopping_
-  std::condition_variable announced_;
-  std::deque<std::shared_ptr<TransferSource>> inbox_;
-  Retries later_;  // sessions to look at when their time has come
+  const std::function<void()> notify_helpers_;
+  std::mutex mutex_;  // guards all members up to is_stopping_
+  std::condition_variable work_available_;
+  std::deque<std::shared_ptr<TransferSource>> ready_queue_;
+  TimerQueue timers_;  // sessions to look at when their time has come
   std::vector<std::shared_ptr<TransferSource>>
-      at_work_;  // those that a thread of ours is reading for
-  unsigned idle_count_ = 0;
-  bool stopping_ = false;
+      active_;  // sessions for which a thread of this agent is reading
+  unsigned idle_threads_ = 0;
+  bool is_stopping_ = false;
   std::vector<std::thread> threads_;
 };
 

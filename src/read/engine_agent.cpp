@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// One round: look at the sources that were announced or had a completion, submit what they want as
+// One round: look at the sources that were notified or had a completion, submit their transfers as
 // one batch, wait.
 #include "read/engine_agent.hpp"
 
@@ -19,7 +19,7 @@ namespace {
 
 constexpr std::size_t kCompletionsMax = 64;
 
-/// Operation `index` of a flight covers request_bytes from index * request_bytes on.
+/// Operation `index` of a transfer begins at byte index * operation_bytes of the transfer.
 constexpr std::uint64_t tag_of(std::uint32_t flight, std::uint32_t index) {
   return std::uint64_t{flight} << 32U | index;
 }
@@ -33,14 +33,15 @@ Deadline earlier_of(const Deadline& a, const Deadline& b) {
 
 EngineAgent::EngineAgent(std::size_t operations_max) { batch_.reserve(operations_max); }
 
-Result<std::shared_ptr<Agent>> EngineAgent::start(const storage::BackendOptions& options,
-                                                  std::shared_ptr<Chores> chores) {
+Result<std::shared_ptr<ReadAgent>> EngineAgent::start(const storage::BackendOptions& options,
+                                                      std::shared_ptr<EventSource> event_sources) {
   std::shared_ptr<EngineAgent> agent(new EngineAgent(options.queue_depth));
-  agent->chores_ = std::move(chores);
+  agent->event_source_ = std::move(event_sources);
   std::promise<Status> started;
   std::future<Status> outcome = started.get_future();
-  auto thread = start_service_thread(
-      "forebay-agent", [raw = agent.get(), options, &started] { raw->live(options, started); });
+  auto thread = start_service_thread("forebay-agent", [raw = agent.get(), options, &started] {
+    raw->thread_main(options, started);
+  });
   if (!thread) return failure(thread.error());
   agent->thread_ = std::move(*thread);
   if (auto status = outcome.get(); !status) {
@@ -50,18 +51,20 @@ Result<std::shared_ptr<Agent>> EngineAgent::start(const storage::BackendOptions&
   return agent;
 }
 
-/// All of the thread. The backend belongs to the thread that makes it.
-void EngineAgent::live(const storage::BackendOptions& options, std::promise<Status>& started) {
+/// Main function of the thread. A backend belongs to the thread that creates it.
+void EngineAgent::thread_main(const storage::BackendOptions& options,
+                              std::promise<Status>& started) {
   auto backend = storage::make_backend(options);
   if (!backend) {
     started.set_value(failure(backend.error()));
     return;
   }
-  // The engine watches their descriptor, and may hand that to the kernel as late as at its end.
-  const std::shared_ptr<Chores> outlives_engine = chores_;
+  // The engine watches the descriptor of the event sources, and may pass it to the kernel until the
+  // engine ends.
+  const std::shared_ptr<EventSource> outlives_engine = event_source_;
   storage::Engine engine(std::move(*backend), {.queue_depth = options.queue_depth});
   backend_name_ = engine.backend_name();
-  const Status watched = chores_ ? engine.watch(chores_->descriptor()) : Status();
+  const Status watched = event_source_ ? engine.watch(event_source_->descriptor()) : Status();
   if (!watched) {
     started.set_value(watched);
     return;
@@ -76,91 +79,92 @@ EngineAgent::~EngineAgent() { stop(); }
 void EngineAgent::stop() {
   {
     const std::lock_guard lock(mutex_);
-    stopping_ = true;
+    is_stopping_ = true;
     if (engine_ != nullptr) engine_->wake();
   }
   if (thread_.joinable()) thread_.join();
 }
 
 void EngineAgent::serve(const std::shared_ptr<TransferSource>& source) {
-  if (source->announced.exchange(true, std::memory_order_acq_rel)) return;
+  if (source->is_notified.exchange(true, std::memory_order_acq_rel)) return;
   const std::lock_guard lock(mutex_);
-  if (stopping_) return;
-  inbox_.push_back(source);
-  if (!asleep_) return;
-  asleep_ = false;
+  if (is_stopping_) return;
+  notified_.push_back(source);
+  if (!is_sleeping_) return;
+  is_sleeping_ = false;
   engine_->wake();
 }
 
-bool EngineAgent::take_inbox(std::size_t in_flight) {
+bool EngineAgent::drain_notified(std::size_t in_flight) {
   const std::lock_guard lock(mutex_);
-  if (stopping_ && in_flight == 0) {
+  if (is_stopping_ && in_flight == 0) {
     engine_ = nullptr;
     return false;
   }
-  ending_ = stopping_;
-  for (auto& source : inbox_) {
-    source->announced.store(false, std::memory_order_release);
-    look_at(std::move(source));
+  is_draining_ = is_stopping_;
+  for (auto& source : notified_) {
+    source->is_notified.store(false, std::memory_order_release);
+    add_to_run_queue(std::move(source));
   }
-  inbox_.clear();
-  // From here on whoever announces work makes the coming wait() return, even if it has not begun.
-  asleep_ = true;
+  notified_.clear();
+  // From here on, a notification makes the following wait() return, even if wait() has not begun.
+  is_sleeping_ = true;
   return true;
 }
 
 void EngineAgent::run(storage::Engine& engine) {
   std::array<storage::Completion, kCompletionsMax> completions;
   operations_max_ = engine.capacity();
-  while (take_inbox(engine.in_flight())) {
-    if (!ending_) issue_due(engine);
+  while (drain_notified(engine.in_flight())) {
+    if (!is_draining_) issue_queued(engine);
     submit(engine);
-    const Deadline due = chores_ ? chores_->due() : std::nullopt;
-    const std::size_t count = engine.wait(completions, earlier_of(retries_.first(), due));
+    const Deadline due = event_source_ ? event_source_->next_deadline() : std::nullopt;
+    const std::size_t count = engine.wait(completions, earlier_of(timers_.next_deadline(), due));
     for (std::size_t i = 0; i < count; ++i)
-      complete(completions.at(i));
-    if (engine.take_watched() || due) attend();
-    retries_.take_due(
+      complete_operation(completions.at(i));
+    if (engine.consume_watch_event() || due) poll_event_sources();
+    timers_.pop_expired(
         std::chrono::steady_clock::now(),
-        [this](std::shared_ptr<TransferSource> source) { look_at(std::move(source)); });
+        [this](std::shared_ptr<TransferSource> source) { add_to_run_queue(std::move(source)); });
   }
   drop_sources();
 }
 
-/// What chores announce needs no wake-up: this thread looks at it next.
-void EngineAgent::attend() {
+/// Event sources run on this thread, so their notifications need no wake-up: run() looks at them
+/// next.
+void EngineAgent::poll_event_sources() {
   {
     const std::lock_guard lock(mutex_);
-    asleep_ = false;
+    is_sleeping_ = false;
   }
-  chores_->attend();
+  event_source_->poll();
 }
 
-/// Sources own their agent: one that is left here would keep both alive for ever.
+/// Sources own their agent: a source left here would keep both alive without limit.
 void EngineAgent::drop_sources() {
-  due_.clear();
-  retries_ = {};
-  if (chores_) chores_->end();
-  chores_.reset();
+  run_queue_.clear();
+  timers_ = {};
+  if (event_source_) event_source_->shutdown();
+  event_source_.reset();
   const std::lock_guard lock(mutex_);
-  inbox_.clear();
+  notified_.clear();
 }
 
-void EngineAgent::look_at(std::shared_ptr<TransferSource> source) {
-  if (std::exchange(source->due, true)) return;
-  due_.push_back(std::move(source));
+void EngineAgent::add_to_run_queue(std::shared_ptr<TransferSource> source) {
+  if (std::exchange(source->is_in_run_queue, true)) return;
+  run_queue_.push_back(std::move(source));
 }
 
-void EngineAgent::issue_due(storage::Engine& engine) {
-  auto next = due_.begin();
-  while (next != due_.end() && issue(engine, *next)) {
-    (*next)->due = false;
+void EngineAgent::issue_queued(storage::Engine& engine) {
+  auto next = run_queue_.begin();
+  while (next != run_queue_.end() && issue(engine, *next)) {
+    (*next)->is_in_run_queue = false;
     ++next;
   }
-  due_.erase(due_.begin(), next);
+  run_queue_.erase(run_queue_.begin(), next);
 }
 
-/// False if the engine has no room for what the source may want.
+/// False if the engine has no room for the largest transfer of the source.
 bool EngineAgent::issue(storage::Engine& engine, const std::shared_ptr<TransferSource>& source) {
   const std::uint64_t transfer_operations =
       std::max<std::uint64_t>(1, source->transfer_bytes_max() / operation_bytes(*source));
@@ -169,16 +173,16 @@ bool EngineAgent::issue(storage::Engine& engine, const std::shared_ptr<TransferS
     if (room < transfer_operations) return false;
     TransferSource::Transfer transfer;
     if (!source->next_transfer(transfer)) {
-      if (const auto when = source->retry_at()) retries_.add(source, *when);
+      if (const auto when = source->retry_at()) timers_.add(source, *when);
       return true;
     }
-    RemoteReader* const remote = source->remote();
-    if (remote == nullptr || !remote->take(source, transfer)) begin(source, transfer);
+    RemoteReader* const remote = source->remote_reader();
+    if (remote == nullptr || !remote->try_fetch(source, transfer)) begin(source, transfer);
   }
 }
 
-/// What the source says, or more where a transfer would take more than half of the engine's
-/// operations. A private copy is one operation, however long: it must always find room.
+/// The operation size of the source, or a larger one if a transfer would take more than half of the
+/// engine's operations. A private copy is one operation of any length, so it always finds room.
 std::uint64_t EngineAgent::operation_bytes(const TransferSource& source) const {
   const std::uint64_t bytes = source.operation_bytes();
   if (bytes == 0) return UINT64_MAX;
@@ -189,8 +193,8 @@ std::uint64_t EngineAgent::operation_bytes(const TransferSource& source) const {
 void EngineAgent::begin(const std::shared_ptr<TransferSource>& source,
                         const TransferSource::Transfer& transfer) {
   FOREBAY_ASSERT(!transfer.memory.empty());
-  const std::uint32_t index = free_flight();
-  Flight& flight = flights_[index];
+  const std::uint32_t index = allocate_transfer();
+  InFlightTransfer& flight = transfers_[index];
   flight.source = source;
   flight.transfer = transfer;
   flight.operation_bytes =
@@ -206,13 +210,13 @@ void EngineAgent::begin(const std::shared_ptr<TransferSource>& source,
   }
 }
 
-std::uint32_t EngineAgent::free_flight() {
-  if (free_flights_.empty()) {
-    flights_.emplace_back();
-    return static_cast<std::uint32_t>(flights_.size() - 1);
+std::uint32_t EngineAgent::allocate_transfer() {
+  if (free_transfers_.empty()) {
+    transfers_.emplace_back();
+    return static_cast<std::uint32_t>(transfers_.size() - 1);
   }
-  const std::uint32_t index = free_flights_.back();
-  free_flights_.pop_back();
+  const std::uint32_t index = free_transfers_.back();
+  free_transfers_.pop_back();
   return index;
 }
 
@@ -222,29 +226,29 @@ void EngineAgent::submit(storage::Engine& engine) {
   batch_.clear();
 }
 
-void EngineAgent::complete(const storage::Completion& completion) {
+void EngineAgent::complete_operation(const storage::Completion& completion) {
   const auto index = static_cast<std::uint32_t>(completion.tag >> 32U);
   const auto operation = static_cast<std::uint32_t>(completion.tag);
-  Flight& flight = flights_[index];
+  InFlightTransfer& flight = transfers_[index];
   const std::uint64_t first = operation * flight.operation_bytes;
-  const std::uint64_t asked =
+  const std::uint64_t requested =
       std::min(flight.operation_bytes, flight.transfer.memory.size() - first);
   if (!completion.bytes) {
     flight.error = completion.bytes.error();
-  } else if (*completion.bytes < asked) {
+  } else if (*completion.bytes < requested) {
     flight.got_bytes = std::min(flight.got_bytes, first + *completion.bytes);
   }
-  if (--flight.operations_left == 0) hang_up(index);
+  if (--flight.operations_left == 0) complete_transfer(index);
 }
 
-void EngineAgent::hang_up(std::uint32_t index) {
-  Flight flight = std::exchange(flights_[index], Flight{});
-  free_flights_.push_back(index);
+void EngineAgent::complete_transfer(std::uint32_t index) {
+  InFlightTransfer flight = std::exchange(transfers_[index], InFlightTransfer{});
+  free_transfers_.push_back(index);
   const Result<std::uint64_t> outcome = flight.error
                                             ? Result<std::uint64_t>(tl::unexpect, *flight.error)
                                             : Result<std::uint64_t>(flight.got_bytes);
   flight.source->finish(flight.transfer, outcome);
-  look_at(std::move(flight.source));
+  add_to_run_queue(std::move(flight.source));
 }
 
 }  // namespace forebay::read

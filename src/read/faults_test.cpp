@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Files that fail, shrink or grow while a session reads them: who asks for what cannot be read gets
-// an Error that says where, and everybody else goes on.
+// Files that fail, shrink or grow while a session reads them: requests for unreadable bytes get an
+// Error with their offset, and all other requests succeed.
 #include <forebay/session.hpp>
 
 #include <atomic>
@@ -17,41 +17,41 @@
 namespace forebay::read {
 namespace {
 
-constexpr std::uint64_t kSplinterBytes =
-    16_KiB;  // of four pages, so that a splinter can be bad in part
+// Four pages, so that a part of a splinter can be bad.
+constexpr std::uint64_t kSplinterBytes = 16_KiB;
 constexpr std::uint64_t kSplinters = 16;
 constexpr std::uint64_t kFaultyFileBytes = kSplinters * kSplinterBytes;
 
-ReadPlan plan_of(std::uint64_t slots, std::uint64_t eager_splinters) {
+ReadPlan plan_of(std::uint64_t slots, std::uint64_t readahead_splinters) {
   return {.splinter_bytes = kSplinterBytes,
           .budget_bytes = slots * kSplinterBytes,
           .window_bytes = slots * kSplinterBytes,
-          .eager_bytes = eager_splinters * kSplinterBytes,
+          .readahead_bytes = readahead_splinters * kSplinterBytes,
           .reason = {}};
 }
 
-/// Who reads: tasks where they wait, or the agent alone.
+/// Whether waiting tasks read, or the agent alone.
 enum class Reader : std::uint8_t { kTask, kAgent };
 
 class Faults : public ::testing::TestWithParam<Reader> {
  protected:
-  std::shared_ptr<GatedFile> plain() {
+  std::shared_ptr<GatedFile> make_file() {
     return std::make_shared<GatedFile>(
         kFaultyFileBytes, GetParam() == Reader::kAgent ? Access::kDirect : Access::kBuffered);
   }
   Session open_with_bad_byte(std::uint64_t bad_offset, const ReadPlan& plan) {
     auto inner = std::make_unique<GatedFile>(
         kFaultyFileBytes, GetParam() == Reader::kAgent ? Access::kDirect : Access::kBuffered);
-    return rig.open(std::make_shared<storage::FaultyFile>(
-                        std::move(inner), storage::FileFaults{.bad_offset = bad_offset}),
-                    {0, kFaultyFileBytes}, plan);
+    return fixture.open(std::make_shared<storage::FaultyFile>(
+                            std::move(inner), storage::FileFaults{.bad_offset = bad_offset}),
+                        {0, kFaultyFileBytes}, plan);
   }
   Result<ByteCount> read(const Session& session, ByteRange range) {
     std::vector<std::byte> into(range.size);
     return result_of(session.read(range.offset, std::span(into)));
   }
 
-  Rig rig;
+  SessionFixture fixture;
 };
 
 void expect_io_error(const Error& error) {
@@ -62,10 +62,10 @@ void expect_io_error(const Error& error) {
   EXPECT_TRUE(error.offset_bytes());
 }
 
-TEST_P(Faults, who_asks_for_a_bad_byte_gets_eio_and_others_get_theirs) {
+TEST_P(Faults, bad_byte_fails_only_requests_that_contain_it) {
   constexpr std::uint64_t kBad = 5 * kSplinterBytes + 6000;
-  for (const std::uint64_t eager : {0, 4}) {
-    const Session session = open_with_bad_byte(kBad, plan_of(4, eager));
+  for (const std::uint64_t readahead : {0, 4}) {
+    const Session session = open_with_bad_byte(kBad, plan_of(4, readahead));
     for (std::uint64_t i = 0; i < kSplinters; ++i) {
       const ByteRange range{i * kSplinterBytes, kSplinterBytes};
       if (range.contains({kBad, 1})) {
@@ -83,8 +83,8 @@ TEST_P(Faults, who_asks_for_a_bad_byte_gets_eio_and_others_get_theirs) {
   }
 }
 
-// Its other pages can be read, whatever unit the session reads in.
-TEST_P(Faults, a_bad_byte_does_not_spoil_the_rest_of_its_splinter) {
+// Its other pages can be read, whatever the unit of the session's reads.
+TEST_P(Faults, rest_of_a_splinter_with_a_bad_byte_is_readable) {
   constexpr std::uint64_t kBad = 5 * kSplinterBytes + 6000;
   const Session session = open_with_bad_byte(kBad, plan_of(4, 2));
   for (int round = 0; round < 2; ++round) {
@@ -98,7 +98,7 @@ TEST_P(Faults, a_bad_byte_does_not_spoil_the_rest_of_its_splinter) {
   }
 }
 
-TEST_P(Faults, a_large_request_fails_where_a_list_around_the_bad_byte_does_not) {
+TEST_P(Faults, list_around_a_bad_byte_succeeds) {
   constexpr std::uint64_t kBad = 5 * kSplinterBytes + 6000;
   const Session session = open_with_bad_byte(kBad, plan_of(4, 2));
   EXPECT_EQ(error_class(read(session, {0, kFaultyFileBytes})), ErrorClass::kIo);
@@ -110,13 +110,13 @@ TEST_P(Faults, a_large_request_fails_where_a_list_around_the_bad_byte_does_not) 
   EXPECT_TRUE(is_words(std::span(into).subspan(kSplinterBytes, 5 * kSplinterBytes), 0));
 }
 
-TEST_P(Faults, pieces_after_a_bad_one_are_handed_out) {
+TEST_P(Faults, views_continue_after_a_bad_piece) {
   constexpr std::uint64_t kBad = 5 * kSplinterBytes + 6000;
   const Session session = open_with_bad_byte(kBad, plan_of(4, 2));
-  Views pieces = session.views({0, kFaultyFileBytes});
+  ViewSequence pieces = session.views({0, kFaultyFileBytes});
   std::uint64_t at = 0;
   int failed = 0;
-  for (; !pieces.done(); at += kSplinterBytes) {
+  for (; !pieces.is_done(); at += kSplinterBytes) {
     const auto piece = result_of(pieces.next());
     if (piece) {
       EXPECT_TRUE(is_words(piece->bytes(), at));
@@ -145,7 +145,7 @@ Detached await_splinter(const Session& session,
   --left;
 }
 
-TEST_P(Faults, all_who_wait_for_one_bad_splinter_are_told) {
+TEST_P(Faults, bad_splinter_fails_all_its_waiters) {
   const Session session = open_with_bad_byte(5 * kSplinterBytes + 6000, plan_of(4, 0));
   std::atomic<int> failed{0};
   std::atomic<int> left{20};
@@ -160,13 +160,13 @@ TEST_P(Faults, all_who_wait_for_one_bad_splinter_are_told) {
       EXPECT_EQ(error_class(read(session, {5 * kSplinterBytes, kSplinterBytes})), ErrorClass::kIo);
     });
   }
-  ASSERT_TRUE(run_until(rig.loop(), [&] { return left == 0; }));
+  ASSERT_TRUE(run_until(fixture.loop(), [&] { return left == 0; }));
   EXPECT_EQ(failed, 10);
   for (Future<View>& future : futures)
     EXPECT_EQ(error_class(result_of(future)), ErrorClass::kIo);
 }
 
-// A file that shrinks.
+// Files that shrink.
 
 template <class T>
 void expect_short(const Result<T>& got, std::uint64_t missing_byte, std::uint64_t file_bytes) {
@@ -177,13 +177,14 @@ void expect_short(const Result<T>& got, std::uint64_t missing_byte, std::uint64_
       << got.error().message();
 }
 
-TEST_P(Faults, a_file_that_shrinks_fails_where_it_ends_now) {
+TEST_P(Faults, shrunk_file_fails_requests_past_its_new_end) {
   for (const std::uint64_t left : {std::uint64_t{0}, std::uint64_t{1}, 5 * kSplinterBytes,
                                    5 * kSplinterBytes + 6001, kFaultyFileBytes - 1}) {
-    const auto file = plain();
-    const Session session = rig.open(file, {0, kFaultyFileBytes}, plan_of(4, 0));
+    const auto file = make_file();
+    const Session session = fixture.open(file, {0, kFaultyFileBytes}, plan_of(4, 0));
     ASSERT_TRUE(file->truncate(left));
-    for (int round = 0; round < 2; ++round) {  // the second time most splinters were driven out
+    // In the second round most splinters have been evicted.
+    for (int round = 0; round < 2; ++round) {
       for (std::uint64_t at = 0; at < kFaultyFileBytes; at += kSplinterBytes / 2) {
         const ByteRange range{at, kSplinterBytes / 2};
         if (range.end() <= left) {
@@ -200,9 +201,9 @@ TEST_P(Faults, a_file_that_shrinks_fails_where_it_ends_now) {
   }
 }
 
-TEST_P(Faults, eager_reading_past_the_new_end_harms_nobody) {
-  const auto file = plain();
-  const Session session = rig.open(file, {0, kFaultyFileBytes}, plan_of(8, 8));
+TEST_P(Faults, readahead_past_the_new_end_fails_no_request) {
+  const auto file = make_file();
+  const Session session = fixture.open(file, {0, kFaultyFileBytes}, plan_of(8, 8));
   ASSERT_TRUE(file->truncate(9 * kSplinterBytes));
   ASSERT_TRUE(reads_words(session, {0, 9 * kSplinterBytes}));
   EXPECT_EQ(error_class(read(session, {15 * kSplinterBytes, kSplinterBytes})),
@@ -210,16 +211,16 @@ TEST_P(Faults, eager_reading_past_the_new_end_harms_nobody) {
   EXPECT_TRUE(reads_words(session, {0, 9 * kSplinterBytes}));
 }
 
-TEST_P(Faults, those_who_wait_while_the_file_is_cut_are_told_and_others_go_on) {
-  const auto file = plain();
-  file->shut();
-  const Session session = rig.open(file, {0, kFaultyFileBytes}, plan_of(kSplinters, 0));
+TEST_P(Faults, truncation_fails_only_waiters_past_the_new_end) {
+  const auto file = make_file();
+  file->block_reads();
+  const Session session = fixture.open(file, {0, kFaultyFileBytes}, plan_of(kSplinters, 0));
   std::vector<Future<View>> futures;
   for (std::uint64_t i = 0; i < kSplinters; ++i)
     futures.push_back(session.view({i * kSplinterBytes, kSplinterBytes}));
   const std::uint64_t left = 9 * kSplinterBytes + 5000;
   ASSERT_TRUE(file->truncate(left));
-  file->open();
+  file->unblock_reads();
   for (std::uint64_t i = 0; i < kSplinters; ++i) {
     const auto view = result_of(futures[i]);
     if (i < 9) {
@@ -233,9 +234,9 @@ TEST_P(Faults, those_who_wait_while_the_file_is_cut_are_told_and_others_go_on) {
   EXPECT_TRUE(reads_words(session, {9 * kSplinterBytes, 5000}));
 }
 
-TEST_P(Faults, bytes_that_come_back_can_be_read_again) {
-  const auto file = plain();
-  const Session session = rig.open(file, {0, kFaultyFileBytes}, plan_of(2, 0));
+TEST_P(Faults, restored_bytes_can_be_read) {
+  const auto file = make_file();
+  const Session session = fixture.open(file, {0, kFaultyFileBytes}, plan_of(2, 0));
   ASSERT_TRUE(file->truncate(8 * kSplinterBytes));
   EXPECT_EQ(error_class(read(session, {10 * kSplinterBytes, 100})), ErrorClass::kShortFile);
   ASSERT_TRUE(
@@ -244,10 +245,10 @@ TEST_P(Faults, bytes_that_come_back_can_be_read_again) {
   EXPECT_TRUE(reads_words(session, {0, kFaultyFileBytes}));
 }
 
-TEST_P(Faults, a_file_that_grows_changes_nothing) {
-  const auto file = plain();
+TEST_P(Faults, growing_file_changes_nothing) {
+  const auto file = make_file();
   const ByteRange extent{100, kFaultyFileBytes - 5000};
-  const Session session = rig.open(file, extent, plan_of(2, 2));
+  const Session session = fixture.open(file, extent, plan_of(2, 2));
   EXPECT_TRUE(reads_words(session, {100, kSplinterBytes}));
   ASSERT_TRUE(file->write_at(std::vector<std::byte>(3 * kSplinterBytes), kFaultyFileBytes));
   EXPECT_TRUE(reads_words(session, extent));

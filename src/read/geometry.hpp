@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// How an extent of a file is cut into splinters. Pure arithmetic, in one place, so that nobody else
-// rounds.
+// Geometry: splits an extent of a file into splinters. Pure arithmetic. All rounding to splinters
+// is done here.
 #pragma once
 
 #include <forebay/range.hpp>
@@ -18,9 +18,9 @@ using shm::ValidBytes;
 /// Index of a splinter within its session.
 using SplinterIndex = std::uint32_t;
 
-/// Splinters lie on a grid of the *file*: splinter k covers the bytes from (first + k) *
-/// splinter_bytes on, where `first` is the grid cell that holds the extent's first byte. Only the
-/// bytes inside the extent are ever asked for.
+/// Splinters lie on a grid of the *file*: splinter k begins at byte (first + k) * splinter_bytes,
+/// where `first` is the grid cell that contains the extent's first byte. Only bytes inside the
+/// extent are ever requested.
 class Geometry {
  public:
   Geometry(ByteRange extent, std::uint64_t splinter_bytes) noexcept
@@ -38,11 +38,11 @@ class Geometry {
   SplinterIndex index_at(std::uint64_t offset) const noexcept {
     return static_cast<SplinterIndex>((offset - origin_) >> shift_);
   }
-  /// Where a splinter starts in the file; may be before the extent.
+  /// File offset of a splinter's first byte; may be before the extent.
   std::uint64_t start_of(SplinterIndex splinter) const noexcept {
     return origin_ + (std::uint64_t{splinter} << shift_);
   }
-  /// The bytes of `range` that lie in `splinter`, from the splinter's start.
+  /// The bytes of `range` in `splinter`, counted from the splinter's start.
   ValidBytes part_of(const ByteRange& range, SplinterIndex splinter) const noexcept {
     const std::uint64_t start = start_of(splinter);
     const ByteRange shared = intersect(range, {start, splinter_bytes()});
@@ -50,8 +50,8 @@ class Geometry {
     return {static_cast<std::uint32_t>(shared.offset - start),
             static_cast<std::uint32_t>(shared.end() - start)};
   }
-  /// All bytes of a splinter that belong to the extent.
-  ValidBytes whole(SplinterIndex splinter) const noexcept { return part_of(extent_, splinter); }
+  /// All bytes of a splinter inside the extent.
+  ValidBytes full_part(SplinterIndex splinter) const noexcept { return part_of(extent_, splinter); }
 
   ByteRange range_of(SplinterIndex splinter, ValidBytes part) const noexcept {
     return {start_of(splinter) + part.first, part.size()};
@@ -59,16 +59,16 @@ class Geometry {
 
  private:
   ByteRange extent_;
-  unsigned shift_;  // a splinter has 2^shift_ bytes, as no request can afford a division
+  unsigned shift_;  // a splinter has 2^shift_ bytes: a division costs too much for each request
   std::uint64_t origin_;
 };
 
-/// How many whole splinters `bytes` are, but at least one.
-inline std::uint32_t in_splinters(std::uint64_t bytes, std::uint64_t splinter_bytes) noexcept {
+/// Number of whole splinters in `bytes`, at least 1.
+inline std::uint32_t splinter_count(std::uint64_t bytes, std::uint64_t splinter_bytes) noexcept {
   return static_cast<std::uint32_t>(std::max<std::uint64_t>(1, bytes / splinter_bytes));
 }
 
-/// The smallest part that holds both; an empty part adds nothing.
+/// The smallest part that contains both; an empty part adds nothing.
 inline ValidBytes hull(const ValidBytes& a, const ValidBytes& b) noexcept {
   if (a.size() == 0) return b;
   if (b.size() == 0) return a;

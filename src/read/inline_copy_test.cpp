@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// Tasks that copy for themselves before they are suspended, on loops that sleep, loops that are
-// only polled and executors that know nothing of it, while agents and each other copy, too, and
-// sessions end under their hands. Run under the sanitizers, this is where races show.
+// Tasks that copy on their own threads before they are suspended: on loops that sleep, loops that
+// are only polled, and executors without helpers. Agents and other tasks copy meanwhile, and
+// sessions end during requests. The sanitizers find races here.
 #include <forebay/session.hpp>
 
 #include <atomic>
@@ -17,17 +17,17 @@
 namespace forebay::read {
 namespace {
 
-/// Who empties the loop that a task is on.
-enum class Turning : std::uint8_t { kWaits, kPolls, kWaitsAndPolls };
+/// How the loop of a task is driven.
+enum class LoopDriver : std::uint8_t { kWait, kPoll, kWaitAndPoll };
 
-/// An event loop of the caller's, and the threads that empty it.
-class Turned {
+/// An event loop of the caller, and the threads that drive it.
+class LoopThreads {
  public:
-  Turned(EventLoop& loop, Turning turning, unsigned threads) : loop_(loop) {
+  LoopThreads(EventLoop& loop, LoopDriver driver, unsigned threads) : loop_(loop) {
     for (unsigned i = 0; i < threads; ++i)
-      threads_.emplace_back([this, turning, i] { turn(turning, i); });
+      threads_.emplace_back([this, driver, i] { run(driver, i); });
   }
-  ~Turned() {
+  ~LoopThreads() {
     stop_ = true;
     while (running_ > 0) {
       loop_.interrupt();
@@ -36,15 +36,15 @@ class Turned {
     threads_.clear();
     loop_.poll();
   }
-  Turned(const Turned&) = delete;
-  Turned& operator=(const Turned&) = delete;
+  LoopThreads(const LoopThreads&) = delete;
+  LoopThreads& operator=(const LoopThreads&) = delete;
 
  private:
-  void turn(Turning turning, unsigned i) {
+  void run(LoopDriver driver, unsigned i) {
     ++running_;
     for (unsigned round = i; !stop_; ++round) {
       const bool waits =
-          turning == Turning::kWaitsAndPolls ? round % 2 == 0 : turning == Turning::kWaits;
+          driver == LoopDriver::kWaitAndPoll ? round % 2 == 0 : driver == LoopDriver::kWait;
       if (waits) {
         loop_.wait();
       } else {
@@ -61,22 +61,25 @@ class Turned {
   std::vector<std::jthread> threads_;
 };
 
-struct Scene {
+struct Scenario {
   std::string name;
-  Turning turning = Turning::kWaits;
+  LoopDriver driver = LoopDriver::kWait;
   SmallPlan plan;
 };
 
-/// What tasks have done; outlives them.
-struct Score {
+/// Counters of all tasks; outlives them.
+struct TaskCounters {
   std::atomic<int> alive{0};
   std::atomic<int> reads{0};
   std::atomic<int> closed{0};
 };
 
-/// A reader of odd ranges until its session is closed. Some of its requests are dropped, polled,
-/// taken back or watched before they are awaited.
-Detached wander(Session session, Executor& executor, Random random, Score& score) {
+/// Reads unaligned ranges until its session is closed. Some of its requests are dropped, polled,
+/// cancelled or watched before they are awaited.
+Detached read_until_closed(Session session,
+                           Executor& executor,
+                           Random random,
+                           TaskCounters& counters) {
   std::vector<std::byte> into(6 * kUnit);
   while (true) {
     const ByteRange range = random.range(session.extent(), into.size());
@@ -84,11 +87,11 @@ Detached wander(Session session, Executor& executor, Random random, Score& score
     {
       const Future<View> dropped = session.view(random.range(session.extent(), kUnit));
       Future<ByteCount> cancelled = session.read(range.offset, bytes);
-      if (random.chance(2)) cancelled.poll();
-      if (random.chance(3)) cancelled.cancel();
+      if (random.one_in(2)) cancelled.poll();
+      if (random.one_in(3)) cancelled.cancel();
     }
     Future<ByteCount> read = session.read(range.offset, bytes);
-    const bool is_watched = random.chance(4);
+    const bool is_watched = random.one_in(4);
     EXPECT_TRUE(!is_watched || read.event_fd());
     const Result<ByteCount> got = co_await std::move(read).on(executor);
     if (!got) {
@@ -96,51 +99,52 @@ Detached wander(Session session, Executor& executor, Random random, Score& score
       break;
     }
     EXPECT_TRUE(is_words(bytes, range.offset));
-    ++score.reads;
+    ++counters.reads;
   }
-  ++score.closed;
-  --score.alive;
+  ++counters.closed;
+  --counters.alive;
 }
 
-class InlineCopy : public ::testing::TestWithParam<Scene> {
+class InlineCopy : public ::testing::TestWithParam<Scenario> {
  protected:
   static constexpr std::uint64_t kFileBytes = 40 * kUnit + 321;
   static constexpr int kTasks = 6;
 
-  Session open() { return rig.open_words(kFileBytes, GetParam().plan); }
+  Session open() { return fixture.open_words(kFileBytes, GetParam().plan); }
 
-  Rig rig{Whereabouts::kInPageCache};
+  SessionFixture fixture{PageCacheState::kWarm};
 };
 
-TEST_P(InlineCopy, tasks_of_several_executors_meet_the_end_of_their_session) {
-  ThreadExecutor foreign;  // which grants nothing
-  EventLoop plain;         // which grants, and does nothing while idle
-  Score score;
-  const Turned turned(rig.loop(), GetParam().turning, 2);
-  const Turned plainly_turned(plain, GetParam().turning, 1);
-  const std::array<Executor*, 3> executors{&rig.loop(), &foreign, &plain};
+TEST_P(InlineCopy, closing_the_session_ends_tasks_of_several_executors) {
+  ThreadExecutor foreign;  // has no helpers
+  EventLoop plain;         // has helpers, and no idle work
+  TaskCounters counters;
+  const LoopThreads loop_threads(fixture.loop(), GetParam().driver, 2);
+  const LoopThreads plain_loop_threads(plain, GetParam().driver, 1);
+  const std::array<Executor*, 3> executors{&fixture.loop(), &foreign, &plain};
   for (int round = 0; round < 12; ++round) {
     const Session own = open();
-    const int before = score.reads;
+    const int before = counters.reads;
     for (int task = 0; task < kTasks; ++task) {
-      ++score.alive;
-      wander(own, *executors[task % executors.size()], Random(100 * round + task), score);
+      ++counters.alive;
+      read_until_closed(own, *executors[task % executors.size()], Random(100 * round + task),
+                        counters);
     }
-    EXPECT_TRUE(eventually([&] { return score.reads >= before + 20 * (round % 3); }));
+    EXPECT_TRUE(wait_until([&] { return counters.reads >= before + 20 * (round % 3); }));
     own.close();
-    EXPECT_TRUE(eventually([&] { return score.alive == 0; })) << "round " << round;
+    EXPECT_TRUE(wait_until([&] { return counters.alive == 0; })) << "round " << round;
   }
-  EXPECT_EQ(score.closed, 12 * kTasks);
+  EXPECT_EQ(counters.closed, 12 * kTasks);
 }
 
 TEST_P(InlineCopy, tasks_and_blocked_threads_share_a_session) {
-  Score score;
+  TaskCounters counters;
   const Session session = open();
   {
-    const Turned turned(rig.loop(), GetParam().turning, 2);
+    const LoopThreads loop_threads(fixture.loop(), GetParam().driver, 2);
     for (int task = 0; task < kTasks; ++task) {
-      ++score.alive;
-      wander(session, rig.loop(), Random(task), score);
+      ++counters.alive;
+      read_until_closed(session, fixture.loop(), Random(task), counters);
     }
     std::vector<std::jthread> threads;
     for (unsigned i = 0; i < 2; ++i) {
@@ -151,10 +155,10 @@ TEST_P(InlineCopy, tasks_and_blocked_threads_share_a_session) {
       });
     }
     threads.clear();
-    const int before = score.reads;
-    EXPECT_TRUE(eventually([&] { return score.reads > before + kTasks; })) << "they go on alone";
+    const int before = counters.reads;
+    EXPECT_TRUE(wait_until([&] { return counters.reads > before + kTasks; })) << "tasks stopped";
     session.close();
-    EXPECT_TRUE(eventually([&] { return score.alive == 0; }));
+    EXPECT_TRUE(wait_until([&] { return counters.alive == 0; }));
   }
 }
 
@@ -162,11 +166,11 @@ INSTANTIATE_TEST_SUITE_P(
     Loops,
     InlineCopy,
     ::testing::Values(
-        Scene{"waited_on", Turning::kWaits, {.slots = 3, .slots_max = 3, .eager = 2}},
-        Scene{"polled", Turning::kPolls, {.slots = 3, .slots_max = 3, .eager = 2}},
-        Scene{"both", Turning::kWaitsAndPolls, {.slots = 2, .slots_max = 8, .eager = 2}},
-        Scene{"one_slot", Turning::kWaits, {.slots = 1, .slots_max = 1}}),
-    [](const ::testing::TestParamInfo<Scene>& tested) { return tested.param.name; });
+        Scenario{"waited_on", LoopDriver::kWait, {.slots = 3, .slots_max = 3, .readahead = 2}},
+        Scenario{"polled", LoopDriver::kPoll, {.slots = 3, .slots_max = 3, .readahead = 2}},
+        Scenario{"both", LoopDriver::kWaitAndPoll, {.slots = 2, .slots_max = 8, .readahead = 2}},
+        Scenario{"one_slot", LoopDriver::kWait, {.slots = 1, .slots_max = 1}}),
+    [](const ::testing::TestParamInfo<Scenario>& tested) { return tested.param.name; });
 
 }  // namespace
 }  // namespace forebay::read

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// The stream buffer holds one View, one splinter long at most; what lies behind it is asked for
-// early. Reads longer than the rest of the View go past it, straight into the caller's memory.
+// The stream buffer holds one View of at most one splinter, and requests the bytes behind it early.
+// Reads longer than the rest of the View are copied directly into the caller's memory.
 #include <forebay/istream.hpp>
 
 #include <algorithm>
@@ -11,56 +11,57 @@ namespace forebay {
 
 namespace {
 
-/// How far streams ask ahead, in splinters.
-constexpr std::uint64_t kAheadSplinters = 4;
+/// How far streams request ahead, in splinters.
+constexpr std::uint64_t kPrefetchSplinters = 4;
 
-ByteRange inside(const Session& session, ByteRange range) {
+ByteRange clip(const Session& session, ByteRange range) {
   return intersect(session.extent(), range);
 }
 
-/// Asks for what follows `position`, once for each splinter of progress.
-void ask_ahead(const Session& session,
-               const ByteRange& range,
-               std::uint64_t position,
-               std::uint64_t& asked_until) {
+/// Requests the bytes that follow `position`, once for each splinter of progress.
+void prefetch_ahead(const Session& session,
+                    const ByteRange& range,
+                    std::uint64_t position,
+                    std::uint64_t& prefetched_until) {
   const std::uint64_t unit = session.plan().splinter_bytes;
-  const std::uint64_t horizon = std::min(range.end(), position + kAheadSplinters * unit);
-  const bool moved = asked_until < position || asked_until > horizon + kAheadSplinters * unit;
-  if (moved) asked_until = position;
-  if (horizon < asked_until + unit && horizon != range.end()) return;
-  if (horizon <= asked_until) return;
-  session.prefetch({asked_until, horizon - asked_until});
-  asked_until = horizon;
+  const std::uint64_t horizon = std::min(range.end(), position + kPrefetchSplinters * unit);
+  const bool moved =
+      prefetched_until < position || prefetched_until > horizon + kPrefetchSplinters * unit;
+  if (moved) prefetched_until = position;
+  if (horizon < prefetched_until + unit && horizon != range.end()) return;
+  if (horizon <= prefetched_until) return;
+  session.prefetch({prefetched_until, horizon - prefetched_until});
+  prefetched_until = horizon;
 }
 
 }  // namespace
 
-SessionBuffer::SessionBuffer(Session session, ByteRange range)
+SessionStreamBuffer::SessionStreamBuffer(Session session, ByteRange range)
     : session_(std::move(session)),
-      range_(inside(session_, range)),
+      range_(clip(session_, range)),
       view_end_(range_.offset),
-      asked_until_(range_.offset) {}
+      prefetched_until_(range_.offset) {}
 
-SessionBuffer::~SessionBuffer() = default;
+SessionStreamBuffer::~SessionStreamBuffer() = default;
 
-std::uint64_t SessionBuffer::position() const noexcept {
+std::uint64_t SessionStreamBuffer::position() const noexcept {
   return view_end_ - static_cast<std::uint64_t>(egptr() - gptr());
 }
 
-void SessionBuffer::drop_view() {
+void SessionStreamBuffer::release_view() {
   view_.release();
   setg(nullptr, nullptr, nullptr);
 }
 
-bool SessionBuffer::refill() {
+bool SessionStreamBuffer::refill() {
   const std::uint64_t at = position();
-  drop_view();
+  release_view();
   view_end_ = at;
   if (at >= range_.end() || error_) return false;
   const std::uint64_t unit = session_.plan().splinter_bytes;
   const std::uint64_t end = std::min(range_.end(), (at / unit + 1) * unit);
   Future<View> piece = session_.view({at, end - at});
-  ask_ahead(session_, range_, end, asked_until_);
+  prefetch_ahead(session_, range_, end, prefetched_until_);
   Result<View> view = piece.wait();
   if (!view) {
     error_ = view.error();
@@ -68,14 +69,14 @@ bool SessionBuffer::refill() {
   }
   view_ = std::move(*view);
   view_end_ = end;
-  // std::streambuf wants pointers to non-const; nothing writes through them, as no put-back past
-  // the View exists.
+  // std::streambuf takes pointers to non-const. Nothing writes through them: no put-back beyond the
+  // View exists.
   char* const first = const_cast<char*>(reinterpret_cast<const char*>(view_.bytes().data()));
   setg(first, first, first + view_.bytes().size());
   return true;
 }
 
-SessionBuffer::int_type SessionBuffer::underflow() {
+SessionStreamBuffer::int_type SessionStreamBuffer::underflow() {
   if (gptr() == egptr() && !refill()) {
     if (error_) throw std::ios_base::failure(error_->message());
     return traits_type::eof();
@@ -83,25 +84,25 @@ SessionBuffer::int_type SessionBuffer::underflow() {
   return traits_type::to_int_type(*gptr());
 }
 
-/// Behind the get area lies the splinter before it: there is something to go back to. What was read
-/// cannot be changed.
-SessionBuffer::int_type SessionBuffer::pbackfail(int_type character) {
+/// At the start of the get area, moves back into the preceding splinter. The bytes cannot be
+/// changed.
+SessionStreamBuffer::int_type SessionStreamBuffer::pbackfail(int_type character) {
   const std::uint64_t at = position();
   if (at == range_.offset) return traits_type::eof();
-  if (!move_to(at - 1) || (gptr() == egptr() && !refill())) return traits_type::eof();
+  if (!seek_to(at - 1) || (gptr() == egptr() && !refill())) return traits_type::eof();
   const int_type before = traits_type::to_int_type(*gptr());
   const bool any = traits_type::eq_int_type(character, traits_type::eof());
   if (any || traits_type::eq_int_type(character, before)) return before;
-  move_to(at);
+  seek_to(at);
   return traits_type::eof();
 }
 
-std::streamsize SessionBuffer::xsgetn(char* into, std::streamsize count) {
+std::streamsize SessionStreamBuffer::xsgetn(char* into, std::streamsize count) {
   std::streamsize done = 0;
   while (done < count) {
     if (gptr() == egptr() && !refill()) {
-      // std::istream turns this into badbit; without it a failure would look like the end of the
-      // file.
+      // std::istream turns the exception into badbit; without it a failure would look like the end
+      // of the file.
       if (error_) throw std::ios_base::failure(error_->message());
       break;
     }
@@ -113,37 +114,38 @@ std::streamsize SessionBuffer::xsgetn(char* into, std::streamsize count) {
   return done;
 }
 
-bool SessionBuffer::move_to(std::uint64_t target) {
+bool SessionStreamBuffer::seek_to(std::uint64_t target) {
   if (target > range_.end() || target < range_.offset) return false;
-  error_.reset();  // it was about the place that is left
+  error_.reset();  // the error concerned the former position
   const std::uint64_t view_begin = view_end_ - static_cast<std::uint64_t>(egptr() - eback());
   if (target >= view_begin && target <= view_end_) {
     setg(eback(), eback() + (target - view_begin), egptr());
     return true;
   }
-  drop_view();
+  release_view();
   view_end_ = target;
   return true;
 }
 
-SessionBuffer::pos_type SessionBuffer::seekoff(off_type offset,
-                                               std::ios_base::seekdir from,
-                                               std::ios_base::openmode mode) {
+SessionStreamBuffer::pos_type SessionStreamBuffer::seekoff(off_type offset,
+                                                           std::ios_base::seekdir from,
+                                                           std::ios_base::openmode mode) {
   if ((mode & std::ios_base::in) == 0) return pos_type(off_type(-1));
   std::uint64_t base = range_.offset;
   if (from == std::ios_base::cur) base = position();
   if (from == std::ios_base::end) base = range_.end();
-  const std::uint64_t target =
-      base + static_cast<std::uint64_t>(offset);  // wraps for negative offsets, as meant
-  if (!move_to(target)) return pos_type(off_type(-1));
+  // wraps for negative offsets, as intended
+  const std::uint64_t target = base + static_cast<std::uint64_t>(offset);
+  if (!seek_to(target)) return pos_type(off_type(-1));
   return pos_type(static_cast<off_type>(target - range_.offset));
 }
 
-SessionBuffer::pos_type SessionBuffer::seekpos(pos_type target, std::ios_base::openmode mode) {
+SessionStreamBuffer::pos_type SessionStreamBuffer::seekpos(pos_type target,
+                                                           std::ios_base::openmode mode) {
   return seekoff(off_type(target), std::ios_base::beg, mode);
 }
 
-std::streamsize SessionBuffer::showmanyc() { return position() < range_.end() ? 0 : -1; }
+std::streamsize SessionStreamBuffer::showmanyc() { return position() < range_.end() ? 0 : -1; }
 
 istream::istream(Session session) : istream(session, session.extent()) {}
 
@@ -152,12 +154,12 @@ istream::istream(Session session, ByteRange range)
   rdbuf(&buffer_);
 }
 
-AsyncStream::AsyncStream(Session session) : AsyncStream(session, session.extent()) {}
+AsyncInputStream::AsyncInputStream(Session session) : AsyncInputStream(session, session.extent()) {}
 
-AsyncStream::AsyncStream(Session session, ByteRange range)
-    : session_(std::move(session)), range_(inside(session_, range)) {}
+AsyncInputStream::AsyncInputStream(Session session, ByteRange range)
+    : session_(std::move(session)), range_(clip(session_, range)) {}
 
-Future<ByteCount> AsyncStream::read(std::span<std::byte> into) {
+Future<ByteCount> AsyncInputStream::read(std::span<std::byte> into) {
   const std::uint64_t at = range_.offset + position_;
   last_count_ = std::min<std::uint64_t>(into.size(), range_.end() - at);
   eof_ = last_count_ < into.size();
@@ -166,7 +168,7 @@ Future<ByteCount> AsyncStream::read(std::span<std::byte> into) {
   return read;
 }
 
-Status AsyncStream::seekg(std::int64_t offset, std::ios_base::seekdir from) {
+Status AsyncInputStream::seekg(std::int64_t offset, std::ios_base::seekdir from) {
   std::uint64_t base = 0;
   if (from == std::ios_base::cur) base = position_;
   if (from == std::ios_base::end) base = range_.size;

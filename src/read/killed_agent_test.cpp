@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// Clients whose agent is in a process of its own that is killed, as a rank that is given to I/O may
-// be: whatever they wait for at that moment, they read it for themselves or get an Error, and
-// nobody hangs. What a whole job does then is in tests/mpi.
+// Clients whose agent is a separate process that is killed, as an I/O rank may be. Requests that
+// wait at that moment are read by the client or get an Error, and none hangs. tests/mpi tests whole
+// jobs.
 #include <chrono>
 #include <cstdio>
 #include <cstdlib>
@@ -26,22 +26,22 @@ namespace {
 
 constexpr ByteRange kWholeFile{0, kFileBytes};
 
-/// This program again, as an agent of clients that are elsewhere.
-class AgentProcess : public Again {
+/// This program again, as the agent of clients in another process.
+class AgentProcess : public ChildProcess {
  public:
-  AgentProcess() : Again("KilledAgentChild.DISABLED_serves") {}
+  AgentProcess() : ChildProcess("KilledAgentChild.DISABLED_serves") {}
 
-  /// What NodeClient::connect() takes; nothing if it ends without saying it.
+  /// Name for NodeClient::connect(); no value if the process ends before it prints one.
   std::optional<std::string> name() const {
-    const auto said = says(">");
-    if (!said) return std::nullopt;
-    const std::size_t begin = said->find('<') + 1;
-    return said->substr(begin, said->find('>') - begin);
+    const auto output = read_output_until(">");
+    if (!output) return std::nullopt;
+    const std::size_t begin = output->find('<') + 1;
+    return output->substr(begin, output->find('>') - begin);
   }
 };
 
 TEST(KilledAgentChild, DISABLED_serves) {
-  const Node node;
+  const TestNodeAgent node;
   std::printf("<%s>\n", node.name().c_str());
   std::fflush(stdout);
   ::sleep(120);
@@ -49,50 +49,50 @@ TEST(KilledAgentChild, DISABLED_serves) {
 
 class KilledAgent : public ::testing::Test {
  protected:
-  static constexpr int kSeats = 2;
+  static constexpr int kClients = 2;
 
   KilledAgent() {
     auto file = storage::open_file(path, {.intent = storage::Intent::kCreate});
     EXPECT_TRUE((*file)->write_at(word_bytes(kWholeFile), 0));
     const auto name = agent.name();
-    for (int i = 0; name && i < kSeats; ++i)
-      seats.push_back(std::make_unique<Seat>(*name));
+    for (int i = 0; name && i < kClients; ++i)
+      clients.push_back(std::make_unique<TestClient>(*name));
   }
-  void SetUp() override { ASSERT_EQ(seats.size(), kSeats) << "the agent said no name"; }
-  Session open(Seat& seat, std::uint64_t number = 0) {
-    auto session = seat.open(path, kWholeFile, SmallPlan{.slots = 4, .slots_max = 4}, number);
+  void SetUp() override { ASSERT_EQ(clients.size(), kClients) << "the agent printed no name"; }
+  Session open(TestClient& client, std::uint64_t number = 0) {
+    auto session = client.open(path, kWholeFile, SmallPlan{.slots = 4, .slots_max = 4}, number);
     EXPECT_TRUE(session) << session.error().message();
     return *session;
   }
 
-  storage::TemporaryFolder folder;
-  const std::string path = folder / "words";
+  storage::TemporaryDirectory directory;
+  const std::string path = directory / "words";
   AgentProcess agent;
-  std::vector<std::unique_ptr<Seat>> seats;
+  std::vector<std::unique_ptr<TestClient>> clients;
 };
 
-TEST_F(KilledAgent, those_who_wait_for_it_read_for_themselves) {
+TEST_F(KilledAgent, waiting_requests_are_read_by_their_clients) {
   std::vector<Session> sessions;
-  for (const auto& seat : seats)
-    sessions.push_back(open(*seat));
+  for (const auto& client : clients)
+    sessions.push_back(open(*client));
   auto held = result_of(sessions.front().view({3 * kUnit, kUnit}));
   ASSERT_TRUE(held);
   EXPECT_FALSE(held->is_copy());
   agent.stop();
-  std::vector<std::vector<std::byte>> into(kSeats, std::vector<std::byte>(kFileBytes));
+  std::vector<std::vector<std::byte>> into(kClients, std::vector<std::byte>(kFileBytes));
   std::vector<Future<ByteCount>> reads;
-  for (int i = 0; i < kSeats; ++i)
+  for (int i = 0; i < kClients; ++i)
     reads.push_back(sessions[i].read(0, std::span(into[i])));
-  EXPECT_FALSE(reads.front().wait_for(std::chrono::milliseconds(20))) << "nobody reads it";
-  // One waits as a thread, the other one as a coroutine does.
+  EXPECT_FALSE(reads.front().wait_for(std::chrono::milliseconds(20))) << "the agent is stopped";
+  // One waits in a thread, the other in a continuation.
   std::jthread waiter([&] { EXPECT_TRUE(result_of(reads.back())); });
   bool has_resumed = false;
-  std::move(reads.front()).then(seats.front()->loop(), [&](const Result<ByteCount>& got) {
+  std::move(reads.front()).then(clients.front()->loop(), [&](const Result<ByteCount>& got) {
     EXPECT_TRUE(got) << got.error().message();
     has_resumed = true;
   });
   agent.kill();
-  EXPECT_TRUE(run_until(seats.front()->loop(), [&] { return has_resumed; }));
+  EXPECT_TRUE(run_until(clients.front()->loop(), [&] { return has_resumed; }));
   waiter.join();
   for (const auto& bytes : into)
     EXPECT_TRUE(is_words(bytes, 0));
@@ -101,24 +101,24 @@ TEST_F(KilledAgent, those_who_wait_for_it_read_for_themselves) {
     EXPECT_TRUE(reads_words(session, kWholeFile));
 }
 
-TEST_F(KilledAgent, those_who_open_a_session_at_that_moment_are_told) {
+TEST_F(KilledAgent, pending_opens_fail_with_closed) {
   agent.stop();
   std::vector<std::jthread> openers;
-  for (const auto& seat : seats) {
-    openers.emplace_back([this, &seat] {
-      const auto session = seat->open(path, kWholeFile, SmallPlan{});
-      EXPECT_EQ(error_class(session), ErrorClass::kClosed);  // a Runtime reads for itself then
+  for (const auto& client : clients) {
+    openers.emplace_back([this, &client] {
+      const auto session = client->open(path, kWholeFile, SmallPlan{});
+      EXPECT_EQ(error_class(session), ErrorClass::kClosed);  // the Runtime then reads on its own
     });
   }
   agent.kill();
   openers.clear();
-  for (const auto& seat : seats)
-    EXPECT_EQ(error_class(seat->open(path, kWholeFile, SmallPlan{}, 1)), ErrorClass::kClosed);
+  for (const auto& client : clients)
+    EXPECT_EQ(error_class(client->open(path, kWholeFile, SmallPlan{}, 1)), ErrorClass::kClosed);
 }
 
-TEST_F(KilledAgent, its_sessions_and_views_end_as_ever) {
-  auto session = std::make_unique<Session>(open(*seats.front()));
-  const Session other = open(*seats.back());
+TEST_F(KilledAgent, sessions_and_views_close_normally) {
+  auto session = std::make_unique<Session>(open(*clients.front()));
+  const Session other = open(*clients.back());
   auto view = result_of(session->view({0, kUnit}));
   ASSERT_TRUE(view);
   agent.kill();
@@ -130,19 +130,19 @@ TEST_F(KilledAgent, its_sessions_and_views_end_as_ever) {
   EXPECT_TRUE(reads_words(other, kWholeFile));
 }
 
-TEST_F(KilledAgent, in_the_midst_of_reading_nobody_gets_wrong_bytes) {
+TEST_F(KilledAgent, reads_in_progress_return_right_bytes) {
   std::atomic<int> rounds{0};
   std::atomic<bool> is_dead{false};
   std::vector<std::jthread> readers;
-  for (const auto& seat : seats) {
-    readers.emplace_back([&, session = open(*seat)] {
+  for (const auto& client : clients) {
+    readers.emplace_back([&, session = open(*client)] {
       for (int after = 0; after < 3; after += is_dead ? 1 : 0) {
         ASSERT_TRUE(reads_words(session, {5, kFileBytes - 10}));
         ++rounds;
       }
     });
   }
-  EXPECT_TRUE(eventually([&] { return rounds >= 2 * kSeats; }));
+  EXPECT_TRUE(wait_until([&] { return rounds >= 2 * kClients; }));
   agent.kill();
   is_dead = true;
 }

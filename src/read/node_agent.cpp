@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Everything of a client hangs on its row: its line, its marks in the ledgers, and the sessions it
-// has open. A client ends when its channel ends or its process does, whichever is noticed first.
+// All state of a client is found by its row: connection, reference counts, open sessions. A client
+// ends when its channel or its process ends, whichever is noticed first.
 #include "read/node_agent.hpp"
 
 #include <algorithm>
@@ -14,9 +14,10 @@
 
 #include "comm/message_bytes.hpp"
 #include "read/node_client.hpp"
+#include "read/shared_control_block.hpp"
 #include "shm/doorbell.hpp"
-#include "shm/duplex.hpp"
 #include "shm/process_watch.hpp"
+#include "shm/ring_pair.hpp"
 #include "shm/shared_memory.hpp"
 
 namespace forebay::read {
@@ -25,26 +26,9 @@ namespace {
 
 constexpr std::uint64_t kListenerKey = UINT64_MAX;
 constexpr std::size_t kEventsMax = 64;
-constexpr std::chrono::milliseconds kDrainTime{2};
+constexpr std::chrono::milliseconds kDrainCheckDelay{2};
 
-/// Books that other processes can map.
-struct SharedBooks {
-  shm::SharedMemory table;
-  shm::SharedMemory ledger;
-};
-
-Result<Books> make_shared_books(const shm::BooksShape& shape, std::shared_ptr<SharedBooks>& kept) {
-  auto table = shm::SharedMemory::create("forebay-table", shm::SessionBooks::table_bytes(shape));
-  if (!table) return failure(table.error());
-  auto ledger = shm::SharedMemory::create("forebay-ledger", shm::SessionBooks::ledger_bytes(shape));
-  if (!ledger) return failure(ledger.error());
-  auto memory = std::make_shared<SharedBooks>(SharedBooks{std::move(*table), std::move(*ledger)});
-  kept = memory;
-  const auto books = shm::SessionBooks::begin(shape, memory->table.bytes(), memory->ledger.bytes());
-  return Books{std::move(memory), books};
-}
-
-Error not_understood(const SessionHandle& handle, std::string cause) {
+Error open_error(const SessionHandle& handle, std::string cause) {
   return Error({.kind = ErrorClass::kInvalidArgument,
                 .operation = "open session " + std::to_string(handle.number) + " of this node",
                 .cause = std::move(cause)});
@@ -52,160 +36,167 @@ Error not_understood(const SessionHandle& handle, std::string cause) {
 
 }  // namespace
 
-/// The agent's end of a client.
-class NodeAgent::ClientLine final : public Client {
+/// The agent's side of a client.
+class NodeAgent::ClientConnection final : public SessionClient {
  public:
-  using Words = shm::Duplex<AgentWord, ClientWord>;
+  using Rings = shm::RingPair<LoadNotification, LoadRequest>;
 
-  static Result<std::unique_ptr<ClientLine>> make(shm::Channel channel, std::uint32_t row) {
-    auto memory = shm::SharedMemory::create("forebay-line", NodeLine::bytes());
+  static Result<std::unique_ptr<ClientConnection>> make(shm::Channel channel,
+                                                        std::uint32_t client_index) {
+    auto memory = shm::SharedMemory::create("forebay-rings", ConnectionLayout::bytes());
     if (!memory) return failure(memory.error());
-    auto own = shm::Doorbell::create();
-    if (!own) return failure(own.error());
+    auto doorbell = shm::Doorbell::create();
+    if (!doorbell) return failure(doorbell.error());
     auto bell = shm::Doorbell::create();
     if (!bell) return failure(bell.error());
     auto passed_on = bell->descriptor().duplicate();
     if (!passed_on) return failure(passed_on.error());
-    auto words =
-        Words::attach(NodeLine::to_client(*memory), NodeLine::to_agent(*memory), std::move(*bell));
-    if (!words) return failure(words.error());
-    auto line = std::unique_ptr<ClientLine>(
-        new ClientLine(std::move(channel), std::move(*memory), std::move(*own), std::move(*words)));
-    line->row_ = row;
-    if (auto welcomed = line->welcome(*passed_on); !welcomed) return failure(welcomed.error());
-    if (line->channel_.peer().pid > 0) {
-      if (auto process = shm::watch_process(line->channel_.peer().pid))
-        line->process_ = std::move(*process);
+    auto rings = Rings::attach(ConnectionLayout::to_client(*memory),
+                               ConnectionLayout::to_agent(*memory), std::move(*bell));
+    if (!rings) return failure(rings.error());
+    auto connection = std::unique_ptr<ClientConnection>(new ClientConnection(
+        std::move(channel), std::move(*memory), std::move(*doorbell), std::move(*rings)));
+    connection->client_index_ = client_index;
+    if (auto sent = connection->send_connect_reply(*passed_on); !sent) return failure(sent.error());
+    if (connection->channel_.peer().pid > 0) {
+      if (auto process = shm::watch_process(connection->channel_.peer().pid))
+        connection->process_descriptor_ = std::move(*process);
     }
-    return line;
+    return connection;
   }
 
-  std::uint32_t row() const noexcept { return row_; }
+  std::uint32_t client_index() const noexcept { return client_index_; }
   shm::Channel& channel() noexcept { return channel_; }
-  const shm::Doorbell& bell() const noexcept { return own_; }
-  int process() const noexcept { return process_.get(); }
-  /// Whether its process has, as far as can be told.
+  const shm::Doorbell& doorbell() const noexcept { return doorbell_; }
+  int process_descriptor() const noexcept { return process_descriptor_.get(); }
+  /// Whether its process has ended, as far as known.
   bool has_ended() const noexcept {
-    const std::array<int, 1> process{process_.get()};
+    const std::array<int, 1> process{process_descriptor_.get()};
     return process[0] >= 0 && shm::wait_readable(process, kDoNotBlock).has_value();
   }
-  std::array<int, 3> watched() const noexcept {
-    return {channel_.descriptor().get(), own_.descriptor().get(), process_.get()};
+  std::array<int, 3> watched_descriptors() const noexcept {
+    return {channel_.descriptor().get(), doorbell_.descriptor().get(), process_descriptor_.get()};
   }
-  bool is_hung_up() const noexcept { return hung_up_; }
-  void set_hung_up() noexcept { hung_up_ = true; }
+  bool is_disconnected() const noexcept { return is_disconnected_; }
+  void set_disconnected() noexcept { is_disconnected_ = true; }
   std::set<std::uint64_t>& sessions() noexcept { return sessions_; }
 
-  void tell(const AgentWord& word) noexcept override { push(word); }
+  void send(const LoadNotification& ring_message) noexcept override { enqueue(ring_message); }
 
-  /// kBroken also if what we write to it cannot be read.
-  shm::RingOutcome next_word(ClientWord& word) noexcept {
+  /// kBroken also if a message to it could not be written because its ring is damaged.
+  shm::RingOutcome next_request(LoadRequest& ring_message) noexcept {
     const std::lock_guard lock(mutex_);
-    return broken_ ? shm::RingOutcome::kBroken : words_.try_pop(word);
+    return is_broken_ ? shm::RingOutcome::kBroken : rings_.try_pop(ring_message);
   }
-  /// Also passes on that words were missed, once there is room to say so. True: nothing to do now.
-  bool may_sleep() noexcept {
+  /// Also sends kOverflow for dropped notifications, once there is room. True: nothing to do now.
+  bool can_sleep() noexcept {
     const std::lock_guard lock(mutex_);
-    if (missed_) missed_ = !try_push({.news = News::kMissed});
-    if (broken_) return false;
-    return words_.may_sleep(missed_ ? shm::Awaited::kEither : shm::Awaited::kMessage);
+    if (has_overflowed_) has_overflowed_ = !try_push({.kind = NotificationKind::kOverflow});
+    if (is_broken_) return false;
+    return rings_.can_sleep(has_overflowed_ ? shm::WakeCondition::kEither
+                                            : shm::WakeCondition::kMessage);
   }
-  /// After a malformed message: the client receives the reason, and its ring counts as broken.
+  /// After a malformed message: sends the reason to the client, and marks its ring as broken.
   void reject(const Error& why) {
     const Error sent = with_note(why, "sent by process " + std::to_string(channel_.peer().pid));
-    static_cast<void>(channel_.send(to_bytes(Refused{kEverySession, sent})));
+    static_cast<void>(channel_.send(to_bytes(ErrorReply{kAllSessions, sent})));
     const std::lock_guard lock(mutex_);
-    broken_ = true;
+    is_broken_ = true;
   }
-  bool take_released() const noexcept {
-    return NodeLine::released(memory_).exchange(0, std::memory_order_seq_cst) != 0;
+  bool take_released_flag() const noexcept {
+    return ConnectionLayout::released_flag(memory_).exchange(0, std::memory_order_seq_cst) != 0;
   }
 
  private:
-  ClientLine(shm::Channel channel, shm::SharedMemory memory, shm::Doorbell own, Words words)
+  ClientConnection(shm::Channel channel,
+                   shm::SharedMemory memory,
+                   shm::Doorbell doorbell,
+                   Rings rings)
       : channel_(std::move(channel)),
         memory_(std::move(memory)),
-        own_(std::move(own)),
-        words_(std::move(words)) {}
+        doorbell_(std::move(doorbell)),
+        rings_(std::move(rings)) {}
 
-  Status welcome(const Descriptor& bell) {
+  Status send_connect_reply(const Descriptor& bell) {
     const auto memory = memory_.share(shm::Protection::kReadWrite);
     if (!memory) return failure(memory.error());
-    const std::array<int, 3> descriptors{memory->get(), bell.get(), own_.descriptor().get()};
-    return channel_.send(to_bytes(Welcome{.row = row_}), descriptors);
+    const std::array<int, 3> descriptors{memory->get(), bell.get(), doorbell_.descriptor().get()};
+    return channel_.send(to_bytes(ConnectReply{.client_index = client_index_}), descriptors);
   }
 
-  void push(const AgentWord& word) noexcept {
+  void enqueue(const LoadNotification& ring_message) noexcept {
     const std::lock_guard lock(mutex_);
-    if (missed_ || !try_push(word)) missed_ = true;
-    if (missed_) own_.ring();  // may_sleep() sees to it
+    if (has_overflowed_ || !try_push(ring_message)) has_overflowed_ = true;
+    if (has_overflowed_) doorbell_.ring();  // can_sleep() then retries
   }
   /// Under the lock.
-  bool try_push(const AgentWord& word) noexcept {
-    const shm::RingOutcome outcome = words_.try_push(word);
-    if (outcome == shm::RingOutcome::kBroken) broken_ = true;
+  bool try_push(const LoadNotification& ring_message) noexcept {
+    const shm::RingOutcome outcome = rings_.try_push(ring_message);
+    if (outcome == shm::RingOutcome::kBroken) is_broken_ = true;
     return outcome == shm::RingOutcome::kDone;
   }
 
   shm::Channel channel_;
   const shm::SharedMemory memory_;
-  const shm::Doorbell own_;
-  Descriptor process_;
-  std::uint32_t row_ = 0;
+  const shm::Doorbell doorbell_;
+  Descriptor process_descriptor_;
+  std::uint32_t client_index_ = 0;
   std::set<std::uint64_t> sessions_;
-  bool hung_up_ = false;
-  std::mutex mutex_;  // guards the rest: news may come from any thread
-  Words words_;
-  bool missed_ = false;
-  bool broken_ = false;
+  bool is_disconnected_ = false;
+  std::mutex mutex_;  // guards the members below: notifications may be sent by any thread
+  Rings rings_;
+  bool has_overflowed_ = false;
+  bool is_broken_ = false;
 };
 
-struct NodeAgent::Shared {
-  /// Success for one who means this session by its request.
-  Status admits(const OpenRequest& request) const {
-    if (host->geometry().extent() == request.extent)
+struct NodeAgent::SessionEntry {
+  /// Success if the request matches this session.
+  Status check_compatible(const OpenSessionRequest& request) const {
+    if (session->geometry().extent() == request.extent)
       return check_plan ? check_plan(request.plan) : Status();
-    return failure(not_understood(
-        request.handle,
-        "ranks of this node mean different extents by it: all open their sessions in the same "
-        "order"));
+    return failure(
+        open_error(request.handle,
+                   "ranks of this node give it different extents; open sessions in the same "
+                   "order on all ranks"));
   }
 
-  std::shared_ptr<SessionHost> host;
+  std::shared_ptr<LocalSession> session;
   std::function<Status(const ReadPlan&)> check_plan;
-  std::shared_ptr<SharedBooks> books;
-  std::uint32_t clients = 0;  ///< that have it open
+  std::shared_ptr<SharedControlBlock> control_block;
+  std::uint32_t client_count = 0;  ///< clients that have it open
 };
 
-Result<std::shared_ptr<NodeAgent>> NodeAgent::start(std::uint32_t clients_max, OpenHost open_host) {
-  std::shared_ptr<NodeAgent> agent(new NodeAgent(clients_max, std::move(open_host)));
-  auto listener = shm::Listener::open();
+Result<std::shared_ptr<NodeAgent>> NodeAgent::start(std::uint32_t clients_max,
+                                                    SessionOpener session_opener) {
+  std::shared_ptr<NodeAgent> agent(new NodeAgent(clients_max, std::move(session_opener)));
+  auto listener = shm::ChannelListener::open();
   if (!listener) return failure(listener.error());
   agent->name_ = listener->name();
   agent->listener_ = std::move(*listener);
   agent->events_ = Descriptor(::epoll_create1(EPOLL_CLOEXEC));
   if (!agent->events_) {
-    return failure(system_error({.operation = "listen to the clients of this node"}, errno));
+    return failure(
+        system_error({.operation = "create an epoll descriptor for clients of this node"}, errno));
   }
   if (auto watched = agent->watch(agent->listener_.descriptor().get(), kListenerKey); !watched)
     return failure(watched.error());
   return agent;
 }
 
-NodeAgent::NodeAgent(std::uint32_t clients_max, OpenHost open_host)
-    : clients_max_(clients_max), open_host_(std::move(open_host)) {}
+NodeAgent::NodeAgent(std::uint32_t clients_max, SessionOpener session_opener)
+    : clients_max_(clients_max), session_opener_(std::move(session_opener)) {}
 
 NodeAgent::~NodeAgent() {
-  for_all_hosts([](SessionHost& host) { host.close(); });
+  for_each_session([](LocalSession& session) { session.close(); });
 }
 
 Status NodeAgent::watch(int descriptor, std::uint64_t key) {
   epoll_event event{.events = EPOLLIN, .data = {.u64 = key}};
   if (::epoll_ctl(events_.get(), EPOLL_CTL_ADD, descriptor, &event) == 0) return {};
-  return failure(system_error({.operation = "listen to the clients of this node"}, errno));
+  return failure(system_error({.operation = "watch a client of this node"}, errno));
 }
 
-void NodeAgent::attend() {
+void NodeAgent::poll() {
   std::array<epoll_event, kEventsMax> events{};
   const int count = ::epoll_wait(events_.get(), events.data(), kEventsMax, 0);
   for (int i = 0; i < count; ++i) {
@@ -213,23 +204,24 @@ void NodeAgent::attend() {
     if (key == kListenerKey) {
       accept_clients();
     } else {
-      hear(static_cast<std::uint32_t>(key));
+      handle_client_events(static_cast<std::uint32_t>(key));
     }
   }
-  end_unused();
-  // Memory that was given back just now comes back to its session a little later.
-  look_again_.reset();
-  if (count > 0 && !draining_.empty()) look_again_ = std::chrono::steady_clock::now() + kDrainTime;
+  destroy_drained_sessions();
+  // Memory that was released just now is returned by its session a little later.
+  next_check_.reset();
+  if (count > 0 && !draining_.empty())
+    next_check_ = std::chrono::steady_clock::now() + kDrainCheckDelay;
 }
 
 void NodeAgent::accept_clients() {
   while (true) {
     auto channel = listener_.accept();
     if (channel && !*channel) return;
-    // Who is refused learns it by the end of its channel.
-    if (channel) static_cast<void>(welcome(std::move(**channel)));
-    // No descriptors left, or no right to accept: it would be so again and again. Who waits is
-    // told so by the end of the listener.
+    // A refused client notices the end of its channel.
+    if (channel) static_cast<void>(add_client(std::move(**channel)));
+    // No descriptors are left, or accept() is not permitted: it would fail again. Clients that wait
+    // notice the end of the listener.
     const bool cannot_accept = !channel && channel.error().error_number() != 0;
     if (cannot_accept) {
       listener_ = {};
@@ -238,258 +230,267 @@ void NodeAgent::accept_clients() {
   }
 }
 
-Status NodeAgent::welcome(shm::Channel channel) {
-  std::uint32_t row = 0;
-  while (clients_.contains(row))
-    ++row;
-  if (row >= clients_max_) {
-    return failure({.kind = ErrorClass::kLimit,
-                    .operation = "welcome a client",
-                    .cause = "there are " + std::to_string(row) + " already"});
+Status NodeAgent::add_client(shm::Channel channel) {
+  std::uint32_t client_index = 0;
+  while (clients_.contains(client_index))
+    ++client_index;
+  if (client_index >= clients_max_) {
+    return failure(
+        {.kind = ErrorClass::kLimit,
+         .operation = "accept a client",
+         .cause = "the maximum of " + std::to_string(client_index) + " clients is connected"});
   }
-  auto line = ClientLine::make(std::move(channel), row);
-  if (!line) return failure(line.error());
-  for (const int descriptor : (*line)->watched()) {
+  auto connection = ClientConnection::make(std::move(channel), client_index);
+  if (!connection) return failure(connection.error());
+  for (const int descriptor : (*connection)->watched_descriptors()) {
     if (descriptor < 0) continue;
-    if (auto watched = watch(descriptor, row); !watched) {
-      stop_watching(**line);
+    if (auto watched = watch(descriptor, client_index); !watched) {
+      stop_watching(**connection);
       return watched;
     }
   }
-  clients_[row] = std::move(*line);
-  hear(row);  // it may have been faster
+  clients_[client_index] = std::move(*connection);
+  handle_client_events(client_index);  // it may have sent messages already
   return {};
 }
 
-void NodeAgent::hear(std::uint32_t row) {
-  const auto found = clients_.find(row);
+void NodeAgent::handle_client_events(std::uint32_t client_index) {
+  const auto found = clients_.find(client_index);
   if (found == clients_.end()) return;  // it ended in this round
-  ClientLine& client = *found->second;
-  if (client.is_hung_up()) {
-    if (client.has_ended()) bury(row);
+  ClientConnection& client = *found->second;
+  if (client.is_disconnected()) {
+    if (client.has_ended()) remove_client(client_index);
     return;
   }
-  client.bell().clear();
+  client.doorbell().clear();
   do {
     if (!receive_messages(client)) {
-      bury(row);
+      remove_client(client_index);
       return;
     }
-    if (!take_words(client)) {
-      hang_up(row);
+    if (!drain_ring(client)) {
+      disconnect(client_index);
       return;
     }
-    take_released(client);
-  } while (!client.may_sleep());
+    handle_memory_released(client);
+  } while (!client.can_sleep());
 }
 
-/// False if the client is gone.
-bool NodeAgent::receive_messages(ClientLine& client) {
+/// False if the client has ended.
+bool NodeAgent::receive_messages(ClientConnection& client) {
   while (true) {
     auto message = client.channel().receive(kDoNotBlock);
     if (!message) {
       if (message.error().kind() == ErrorClass::kClosed) return false;
-      // A message is lost, perhaps for want of descriptors: pending openings get this.
-      const auto answer = to_bytes(Refused{kEverySession, message.error()});
+      // A message was lost, perhaps because no descriptors are left: pending opens receive this
+      // Error.
+      const auto answer = to_bytes(ErrorReply{kAllSessions, message.error()});
       static_cast<void>(client.channel().send(answer));
       continue;
     }
     if (!*message) return !client.has_ended();
-    if (const Status taken = take_message(client, std::move(**message)); !taken) {
+    if (const Status taken = handle_message(client, std::move(**message)); !taken) {
       client.reject(taken.error());
-      return true;  // take_words() finds it broken
+      return true;  // drain_ring() finds it broken
     }
   }
 }
 
 /// Fails if the message is malformed.
-Status NodeAgent::take_message(ClientLine& client, shm::Message message) {
+Status NodeAgent::handle_message(ClientConnection& client, shm::ChannelMessage message) {
   auto decoded = message_from(message.bytes);
   if (!decoded) return failure(decoded.error());
-  if (auto* const request = std::get_if<OpenRequest>(&*decoded)) {
-    open_session(client, std::move(*request), std::move(message));
-  } else if (const auto* const left = std::get_if<Leave>(&*decoded)) {
-    leave(client, left->handle);
+  if (auto* const request = std::get_if<OpenSessionRequest>(&*decoded)) {
+    handle_open_request(client, std::move(*request), std::move(message));
+  } else if (const auto* const left = std::get_if<CloseSessionRequest>(&*decoded)) {
+    close_session(client, left->handle);
   } else {
-    return failure(comm::malformed("of a client", "kind", decoded->index(),
-                                   "only agents send messages of this kind"));
+    return failure(comm::malformed_message("from a client", "kind", decoded->index(),
+                                           "only agents send messages of this kind"));
   }
   return {};
 }
 
-void NodeAgent::open_session(ClientLine& client, OpenRequest request, shm::Message message) {
+void NodeAgent::handle_open_request(ClientConnection& client,
+                                    OpenSessionRequest request,
+                                    shm::ChannelMessage message) {
   const SessionHandle handle = request.handle;
   const auto refuse = [&](const Error& why) {
-    static_cast<void>(client.channel().send(to_bytes(Refused{handle, why})));
+    static_cast<void>(client.channel().send(to_bytes(ErrorReply{handle, why})));
   };
   Descriptor file;
   if (!message.descriptors.empty()) file = std::move(message.descriptors.front());
-  auto shared = find_or_open(std::move(request), std::move(file));
-  if (!shared) {
-    refuse(shared.error());
+  auto entry = find_or_open(std::move(request), std::move(file));
+  if (!entry) {
+    refuse(entry.error());
     return;
   }
   if (!client.sessions().insert(handle.number).second) {
-    refuse(not_understood(handle, "this rank has it open already"));
+    refuse(open_error(handle, "this rank has opened it already; close it first"));
     return;
   }
-  ++(*shared)->clients;
-  if (auto sent = share(client, **shared); !sent) {
+  ++(*entry)->client_count;
+  if (auto sent = send_open_reply(client, **entry); !sent) {
     refuse(sent.error());
-    leave(client, handle);
+    close_session(client, handle);
   }
 }
 
-Result<NodeAgent::Shared*> NodeAgent::find_or_open(OpenRequest request, Descriptor file) {
-  end_unused();
+Result<NodeAgent::SessionEntry*> NodeAgent::find_or_open(OpenSessionRequest request,
+                                                         Descriptor file) {
+  destroy_drained_sessions();
   const SessionHandle handle = request.handle;
   if (const auto known = sessions_.find(handle.number); known != sessions_.end()) {
-    const Status admitted = known->second->admits(request);
-    if (!admitted) return failure(admitted.error());
+    const Status compatible = known->second->check_compatible(request);
+    if (!compatible) return failure(compatible.error());
     return known->second.get();
   }
-  auto shared = std::make_unique<Shared>();
-  auto hosted = open_host_({.request = std::move(request),
-                            .file = std::move(file),
-                            .make_books = [&](const shm::BooksShape& shape) {
-                              return make_shared_books(shape, shared->books);
-                            }});
-  if (!hosted) return failure(hosted.error());
-  shared->host = std::move(hosted->host);
-  shared->check_plan = std::move(hosted->check_plan);
-  return (sessions_[handle.number] = std::move(shared)).get();
+  auto entry = std::make_unique<SessionEntry>();
+  auto served = session_opener_({.request = std::move(request),
+                                 .file = std::move(file),
+                                 .create_control_block = [&](const shm::ControlBlockShape& shape) {
+                                   return create_shared_control_block(shape, entry->control_block);
+                                 }});
+  if (!served) return failure(served.error());
+  entry->session = std::move(served->session);
+  entry->check_plan = std::move(served->check_plan);
+  return (sessions_[handle.number] = std::move(entry)).get();
 }
 
-Status NodeAgent::share(ClientLine& client, const Shared& shared) {
-  const auto window = shared.host->share_window();
+Status NodeAgent::send_open_reply(ClientConnection& client, const SessionEntry& entry) {
+  const auto window = entry.session->share_window();
   if (!window) return failure(window.error());
-  const auto table = shared.books->table.share(shm::Protection::kReadOnly);
+  const auto table = entry.control_block->table.share(shm::Protection::kReadOnly);
   if (!table) return failure(table.error());
-  const auto ledger = shared.books->ledger.share(shm::Protection::kReadWrite);
-  if (!ledger) return failure(ledger.error());
-  const std::array<int, 3> descriptors{window->get(), table->get(), ledger->get()};
-  return client.channel().send(to_bytes(Opened{shared.host->handle(), shared.host->plan()}),
-                               descriptors);
+  const auto ref_counts = entry.control_block->ref_counts.share(shm::Protection::kReadWrite);
+  if (!ref_counts) return failure(ref_counts.error());
+  const std::array<int, 3> descriptors{window->get(), table->get(), ref_counts->get()};
+  return client.channel().send(
+      to_bytes(OpenSessionReply{entry.session->handle(), entry.session->plan()}), descriptors);
 }
 
-void NodeAgent::leave(ClientLine& client, const SessionHandle& handle) {
+void NodeAgent::close_session(ClientConnection& client, const SessionHandle& handle) {
   if (client.sessions().erase(handle.number) == 0) return;
   const auto found = sessions_.find(handle.number);
   if (found == sessions_.end()) return;
-  Shared& shared = *found->second;
-  shared.host->forget(client);
-  // What this client still holds, it gives back by its marks.
-  drop_share(found);
+  SessionEntry& entry = *found->second;
+  entry.session->remove_waiters(client);
+  // Pins that this client still holds are released in its row of the reference counts.
+  release_session(found);
 }
 
-Result<std::shared_ptr<SessionHost>> NodeAgent::join(OpenRequest request) {
-  auto shared = find_or_open(std::move(request), {});
-  if (!shared) return failure(shared.error());
-  ++(*shared)->clients;
-  return (*shared)->host;
+Result<std::shared_ptr<LocalSession>> NodeAgent::open_session(OpenSessionRequest request) {
+  auto entry = find_or_open(std::move(request), {});
+  if (!entry) return failure(entry.error());
+  ++(*entry)->client_count;
+  return (*entry)->session;
 }
 
-void NodeAgent::leave(const SessionHandle& handle) {
+void NodeAgent::close_session(const SessionHandle& handle) {
   const auto found = sessions_.find(handle.number);
-  if (found != sessions_.end()) drop_share(found);
+  if (found != sessions_.end()) release_session(found);
 }
 
-/// Others keep it open.
-void NodeAgent::drop_share(
-    std::unordered_map<std::uint64_t, std::unique_ptr<Shared>>::iterator shared) {
-  if (--shared->second->clients > 0) return;
-  shared->second->host->close();
-  draining_.push_back(std::move(shared->second));
-  sessions_.erase(shared);
+/// The session ends when its last client has closed it.
+void NodeAgent::release_session(
+    std::unordered_map<std::uint64_t, std::unique_ptr<SessionEntry>>::iterator entry) {
+  if (--entry->second->client_count > 0) return;
+  entry->second->session->close();
+  draining_.push_back(std::move(entry->second));
+  sessions_.erase(entry);
 }
 
 template <class Use>
-void NodeAgent::for_all_hosts(Use use) const {
-  for (const auto& [number, shared] : sessions_)
-    use(*shared->host);
-  for (const auto& shared : draining_)
-    use(*shared->host);
+void NodeAgent::for_each_session(Use use) const {
+  for (const auto& [number, entry] : sessions_)
+    use(*entry->session);
+  for (const auto& entry : draining_)
+    use(*entry->session);
 }
 
-/// False if the ring is damaged, or a word malformed.
-bool NodeAgent::take_words(ClientLine& client) {
-  ClientWord word;
+/// False if the ring is damaged, or a message malformed.
+bool NodeAgent::drain_ring(ClientConnection& client) {
+  LoadRequest ring_message;
   while (true) {
-    const shm::RingOutcome outcome = client.next_word(word);
+    const shm::RingOutcome outcome = client.next_request(ring_message);
     if (outcome == shm::RingOutcome::kEmpty) return true;
     if (outcome != shm::RingOutcome::kDone) return false;
-    if (const Status taken = take_word(client, word); !taken) {
+    if (const Status taken = handle_request(client, ring_message); !taken) {
       client.reject(taken.error());
       return false;
     }
   }
 }
 
-/// Fails if the word is malformed.
-Status NodeAgent::take_word(ClientLine& client, const ClientWord& word) {
-  if (!client.sessions().contains(word.session)) return {};
-  SessionHost& host = *sessions_.at(word.session)->host;
-  if (Status good = check_word(word, host.geometry()); !good) return good;
-  if (word.kind == ClientWord::Kind::kAwait) {
-    host.await(word, client);
+/// Fails if the message is malformed.
+Status NodeAgent::handle_request(ClientConnection& client, const LoadRequest& ring_message) {
+  if (!client.sessions().contains(ring_message.session)) return {};
+  LocalSession& session = *sessions_.at(ring_message.session)->session;
+  if (Status good = check_ring_message(ring_message, session.geometry()); !good) return good;
+  if (ring_message.kind == LoadRequest::Kind::kNotify) {
+    session.add_client_waiter(ring_message, client);
   } else {
-    host.hint({.splinter = word.splinter, .part = word.part, .precision = word.precision},
-              word.urgency);
+    session.prefetch({.splinter = ring_message.splinter,
+                      .part = ring_message.part,
+                      .granularity = ring_message.granularity},
+                     ring_message.priority);
   }
   return {};
 }
 
-/// Sessions that it has left may wait for its pins, too.
-void NodeAgent::take_released(ClientLine& client) {
-  if (!client.take_released()) return;
-  for_all_hosts([](SessionHost& host) { host.tell_of_released_memory(); });
+/// Sessions that this client has closed may also wait for its pins.
+void NodeAgent::handle_memory_released(ClientConnection& client) {
+  if (!client.take_released_flag()) return;
+  for_each_session([](LocalSession& session) { session.notify_memory_released(); });
 }
 
-/// What it has open and waits for is given up.
-void NodeAgent::forget(std::uint32_t row) {
-  ClientLine& client = *clients_.at(row);
+/// Closes its sessions and removes its waiters.
+void NodeAgent::close_all_sessions(std::uint32_t client_index) {
+  ClientConnection& client = *clients_.at(client_index);
   while (!client.sessions().empty())
-    leave(client, {.number = *client.sessions().begin()});
-  for_all_hosts([&](SessionHost& host) { host.forget(client); });
+    close_session(client, {.number = *client.sessions().begin()});
+  for_each_session([&](LocalSession& session) { session.remove_waiters(client); });
 }
 
-/// One that talks nonsense, but may live and hold views: those stay until its process has ended.
-void NodeAgent::hang_up(std::uint32_t row) {
-  ClientLine& client = *clients_.at(row);
-  forget(row);
-  client.channel().end();
+/// For a client that sent a malformed message but may be alive and hold views: its pins stay until
+/// its process has ended.
+void NodeAgent::disconnect(std::uint32_t client_index) {
+  ClientConnection& client = *clients_.at(client_index);
+  close_all_sessions(client_index);
+  client.channel().shutdown();
   stop_watching(client);
-  client.set_hung_up();
-  const bool its_end_is_seen = client.process() >= 0 && watch(client.process(), row).has_value();
-  if (!its_end_is_seen) bury(row);
+  client.set_disconnected();
+  const bool is_exit_watched = client.process_descriptor() >= 0 &&
+                               watch(client.process_descriptor(), client_index).has_value();
+  if (!is_exit_watched) remove_client(client_index);
 }
 
-/// One that has ended.
-void NodeAgent::bury(std::uint32_t row) {
-  forget(row);
-  const auto found = clients_.find(row);
-  const std::unique_ptr<ClientLine> client = std::move(found->second);
+/// For a client that has ended.
+void NodeAgent::remove_client(std::uint32_t client_index) {
+  close_all_sessions(client_index);
+  const auto found = clients_.find(client_index);
+  const std::unique_ptr<ClientConnection> client = std::move(found->second);
   clients_.erase(found);
   stop_watching(*client);
-  client->channel().end();
-  for_all_hosts([&](SessionHost& host) { host.drop_pins_of(row); });
-  if (++left_ == clients_max_ && all_left_) all_left_();
+  client->channel().shutdown();
+  for_each_session([&](LocalSession& session) { session.clear_pins(client_index); });
+  if (++disconnected_count_ == clients_max_ && on_all_disconnected_) on_all_disconnected_();
 }
 
-/// A forked child may hold the descriptors, too: closing them is not enough.
-void NodeAgent::stop_watching(const ClientLine& client) const {
-  for (const int descriptor : client.watched()) {
+/// Closing the descriptors is not enough: a forked child may hold them, too.
+void NodeAgent::stop_watching(const ClientConnection& client) const {
+  for (const int descriptor : client.watched_descriptors()) {
     if (descriptor >= 0) ::epoll_ctl(events_.get(), EPOLL_CTL_DEL, descriptor, nullptr);
   }
 }
 
-void NodeAgent::end() {
-  for (const auto& [row, client] : clients_)
-    client->channel().end();
+void NodeAgent::shutdown() {
+  for (const auto& [client_index, client] : clients_)
+    client->channel().shutdown();
 }
 
-void NodeAgent::end_unused() {
-  std::erase_if(draining_, [](const auto& shared) { return !shared->host->holds_memory(); });
+void NodeAgent::destroy_drained_sessions() {
+  std::erase_if(draining_, [](const auto& entry) { return !entry->session->has_memory(); });
 }
 
 }  // namespace forebay::read

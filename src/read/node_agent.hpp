@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// NodeAgent: the agent of a node as its clients know it. It opens sessions for them, lays the books
-// where they can see them, passes on what they want, and lets go of what they held when they die.
-// The reading itself is done by the sessions' agents, one of whose threads attends to this one.
+// NodeAgent: serves sessions to the clients of a node. It opens sessions for them, creates control
+// blocks in memory that they can map, and forwards their requests. When a client dies, it releases
+// what that client held. The sessions' agents read; a thread of one of them polls this object.
 #pragma once
 
 #include <forebay/error.hpp>
@@ -15,96 +15,104 @@
 #include <vector>
 
 #include "base/descriptor.hpp"
-#include "read/chores.hpp"
-#include "read/host.hpp"
+#include "read/event_source.hpp"
+#include "read/local_session.hpp"
 #include "read/node_messages.hpp"
 #include "shm/channel.hpp"
 
 namespace forebay::read {
 
-/// All calls but start(), name() and descriptor() come from one thread: the one that attends.
-class NodeAgent final : public Chores {
+/// All calls but start(), name() and descriptor() come from one thread, the one that calls poll().
+class NodeAgent final : public EventSource {
  public:
-  /// Opens what a client asks for: `books` are laid out by the agent once the plan is complete.
-  struct Order {
-    OpenRequest request;
-    Descriptor file;  ///< empty if it did not arrive, or is to be opened by its path
-    MakeBooks make_books;
+  /// Arguments for opening a session that a client requests. The agent calls `create_control_block`
+  /// once the plan is complete.
+  struct OpenArgs {
+    OpenSessionRequest request;
+    Descriptor file;  ///< empty if it was not received, or if the file must be opened by its path
+    ControlBlockFactory create_control_block;
   };
-  /// A session has one plan, that of the client which came first. Whether the plan of one that
-  /// joins would have been good enough to open it, `check_plan` says: a mistake must not depend on
-  /// who was faster.
-  struct Hosted {
-    std::shared_ptr<SessionHost> host;
-    std::function<Status(const ReadPlan&)> check_plan = nullptr;  ///< null: any would have been
+  /// A session has one plan, that of its first client. `check_plan` checks whether the plan of a
+  /// later client could have opened the session: an invalid plan must fail whichever client is
+  /// first.
+  struct ServedSession {
+    std::shared_ptr<LocalSession> session;
+    std::function<Status(const ReadPlan&)> check_plan = nullptr;  ///< null: all plans are valid
   };
-  using OpenHost = std::function<Result<Hosted>(Order)>;
+  using SessionOpener = std::function<Result<ServedSession>(OpenArgs)>;
 
-  /// For at most so many clients at a time; `open_host` is called by attend().
-  static Result<std::shared_ptr<NodeAgent>> start(std::uint32_t clients_max, OpenHost open_host);
+  /// For at most `clients_max` clients at a time; poll() calls `session_opener`.
+  static Result<std::shared_ptr<NodeAgent>> start(std::uint32_t clients_max,
+                                                  SessionOpener session_opener);
   ~NodeAgent() override;
   NodeAgent(const NodeAgent&) = delete;
   NodeAgent& operator=(const NodeAgent&) = delete;
 
-  /// `tell` is called, once, by attend(), when as many clients as there may be have come and gone.
-  /// To be said before the first attend().
-  void tell_when_all_left(std::function<void()> tell) { all_left_ = std::move(tell); }
+  /// poll() calls `on_all_disconnected` once, when `clients_max` clients have connected and ended.
+  /// Set it before the first poll().
+  void set_on_all_disconnected(std::function<void()> on_all_disconnected) {
+    on_all_disconnected_ = std::move(on_all_disconnected);
+  }
 
-  /// What NodeClient::connect() takes, in any process of this node and user.
+  /// Name for NodeClient::connect(), in any process of this node and user.
   const std::string& name() const noexcept { return name_; }
 
-  /// For other nodes: opens a session here, or joins it, until leave() says that they are done.
-  Result<std::shared_ptr<SessionHost>> join(OpenRequest request);
-  void leave(const SessionHandle& handle);
+  /// For other nodes: opens a session here, or joins it, until close_session().
+  Result<std::shared_ptr<LocalSession>> open_session(OpenSessionRequest request);
+  void close_session(const SessionHandle& handle);
 
   int descriptor() const noexcept override { return events_.get(); }
-  void attend() override;
-  Deadline due() const override { return look_again_; }
-  void end() override;
+  void poll() override;
+  Deadline next_deadline() const override { return next_check_; }
+  void shutdown() override;
 
-  /// Clients that are connected, and sessions that have not ended, as of the last attend().
+  /// Connected clients, and sessions that have not ended, as of the last poll().
   std::size_t client_count() const noexcept { return clients_.size(); }
   std::size_t session_count() const noexcept { return sessions_.size() + draining_.size(); }
 
  private:
-  class ClientLine;
-  /// A session that clients have open, or whose memory they hold still.
-  struct Shared;
+  class ClientConnection;
+  /// A session that clients have open, or whose memory they still hold.
+  struct SessionEntry;
 
-  NodeAgent(std::uint32_t clients_max, OpenHost open_host);
+  NodeAgent(std::uint32_t clients_max, SessionOpener session_opener);
   Status watch(int descriptor, std::uint64_t key);
   void accept_clients();
-  Status welcome(shm::Channel channel);
-  void hear(std::uint32_t row);
-  bool receive_messages(ClientLine& client);
-  Status take_message(ClientLine& client, shm::Message message);
-  void open_session(ClientLine& client, OpenRequest request, shm::Message message);
-  Result<Shared*> find_or_open(OpenRequest request, Descriptor file);
-  Status share(ClientLine& client, const Shared& shared);
-  void leave(ClientLine& client, const SessionHandle& handle);
-  void drop_share(std::unordered_map<std::uint64_t, std::unique_ptr<Shared>>::iterator shared);
-  bool take_words(ClientLine& client);
-  Status take_word(ClientLine& client, const ClientWord& word);
-  void take_released(ClientLine& client);
-  void forget(std::uint32_t row);
-  void hang_up(std::uint32_t row);
-  void bury(std::uint32_t row);
-  void stop_watching(const ClientLine& client) const;
-  void end_unused();
+  Status add_client(shm::Channel channel);
+  void handle_client_events(std::uint32_t client_index);
+  bool receive_messages(ClientConnection& client);
+  Status handle_message(ClientConnection& client, shm::ChannelMessage message);
+  void handle_open_request(ClientConnection& client,
+                           OpenSessionRequest request,
+                           shm::ChannelMessage message);
+  Result<SessionEntry*> find_or_open(OpenSessionRequest request, Descriptor file);
+  Status send_open_reply(ClientConnection& client, const SessionEntry& entry);
+  void close_session(ClientConnection& client, const SessionHandle& handle);
+  void release_session(
+      std::unordered_map<std::uint64_t, std::unique_ptr<SessionEntry>>::iterator entry);
+  bool drain_ring(ClientConnection& client);
+  Status handle_request(ClientConnection& client, const LoadRequest& ring_message);
+  void handle_memory_released(ClientConnection& client);
+  void close_all_sessions(std::uint32_t client_index);
+  void disconnect(std::uint32_t client_index);
+  void remove_client(std::uint32_t client_index);
+  void stop_watching(const ClientConnection& client) const;
+  void destroy_drained_sessions();
   template <class Use>
-  void for_all_hosts(Use use) const;
+  void for_each_session(Use use) const;
 
   const std::uint32_t clients_max_;
-  const OpenHost open_host_;
-  std::function<void()> all_left_;
-  std::uint32_t left_ = 0;  // clients that have ended
+  const SessionOpener session_opener_;
+  std::function<void()> on_all_disconnected_;
+  std::uint32_t disconnected_count_ = 0;  // clients that have ended
   std::string name_;
-  shm::Listener listener_;  // none once it fails
+  shm::ChannelListener listener_;  // empty once it has failed
   Descriptor events_;
-  std::unordered_map<std::uint32_t, std::unique_ptr<ClientLine>> clients_;  // by row
-  std::unordered_map<std::uint64_t, std::unique_ptr<Shared>> sessions_;     // by number
-  std::vector<std::unique_ptr<Shared>> draining_;  // closed; somebody holds their memory still
-  Deadline look_again_;                            // at those, shortly after something happened
+  std::unordered_map<std::uint32_t, std::unique_ptr<ClientConnection>> clients_;  // by row
+  std::unordered_map<std::uint64_t, std::unique_ptr<SessionEntry>> sessions_;     // by number
+  std::vector<std::unique_ptr<SessionEntry>>
+      draining_;         // closed, but clients still hold their memory
+  Deadline next_check_;  // of draining_, shortly after an event
 };
 
 }  // namespace forebay::read

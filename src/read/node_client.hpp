@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// NodeClient: a process's line to the agent of its node. It opens sessions there, carries words
-// both ways, and notices when the agent is gone.
+// NodeClient: the connection of a process to its node's agent. It opens sessions there, transfers
+// ring messages both ways, and detects the end of the agent.
 #pragma once
 
 #include <forebay/error.hpp>
@@ -15,87 +15,87 @@
 #include <thread>
 #include <unordered_map>
 
-#include "read/guest.hpp"
+#include "read/mapped_session.hpp"
 #include "read/node_messages.hpp"
 #include "shm/channel.hpp"
 #include "shm/doorbell.hpp"
-#include "shm/duplex.hpp"
+#include "shm/ring_pair.hpp"
 #include "shm/shared_memory.hpp"
 
 namespace forebay::read {
 
-/// What a client and the agent share besides books and windows: two rings, and a flag that says
-/// that the client gave memory back.
-struct NodeLine {
+/// Memory that a client and the agent share besides control blocks and windows: two rings, and a
+/// flag that is set when the client has released memory.
+struct ConnectionLayout {
   static std::size_t bytes() noexcept;
   static std::span<std::byte> to_agent(const shm::SharedMemory& memory) noexcept;
   static std::span<std::byte> to_client(const shm::SharedMemory& memory) noexcept;
-  static std::atomic<std::uint32_t>& released(const shm::SharedMemory& memory) noexcept;
+  static std::atomic<std::uint32_t>& released_flag(const shm::SharedMemory& memory) noexcept;
 };
 
-class NodeClient final : public AgentLine, public std::enable_shared_from_this<NodeClient> {
+class NodeClient final : public AgentConnection, public std::enable_shared_from_this<NodeClient> {
  public:
-  /// Connects to the agent of that name, and starts a thread that sleeps until there are words.
-  /// Fails with kNotFound, kPermission, kLimit; kUnsupported if it is of another version.
+  /// Connects to the agent of that name, and starts a thread that sleeps until messages arrive.
+  /// Fails with kNotFound, kPermission, kLimit; kUnsupported if the agent has another version.
   static Result<std::shared_ptr<NodeClient>> connect(const std::string& name, Deadline deadline);
   ~NodeClient() override;
 
-  /// Opens a session at the agent, or joins it there. Blocks until the agent has answered or is
-  /// gone (kClosed). `seat.plan` is what the user wants; the session has the complete one.
-  Result<std::shared_ptr<SessionGuest>> open(SessionGuest::Seat seat);
+  /// Opens a session at the agent, or joins it there. Blocks until the agent replies or ends
+  /// (kClosed). `args.plan` is the requested plan; the session has the complete one.
+  Result<std::shared_ptr<MappedSession>> open(MappedSession::OpenArgs args);
 
-  /// Ends the thread. Sessions that are open are on their own from now on.
+  /// Ends the thread. Open sessions read on their own from now on.
   void stop();
 
-  void send(const ClientWord& word) noexcept override;
-  void tell_of_released_memory() noexcept override;
-  void leave(const SessionHandle& session) noexcept override;
+  void send(const LoadRequest& ring_message) noexcept override;
+  void notify_memory_released() noexcept override;
+  void close_session(const SessionHandle& session) noexcept override;
 
   /// The memory of both rings.
-  const shm::SharedMemory& line_for_tests() const noexcept { return memory_; }
+  const shm::SharedMemory& memory_for_testing() const noexcept { return memory_; }
 
  private:
-  using Words = shm::Duplex<ClientWord, AgentWord>;
+  using Rings = shm::RingPair<LoadRequest, LoadNotification>;
   /// A session that is being opened.
-  struct Opening {
-    std::optional<NodeMessage> answer;
+  struct PendingOpen {
+    std::optional<NodeMessage> reply;
     std::vector<Descriptor> descriptors;
   };
 
   NodeClient(shm::Channel channel,
              shm::SharedMemory memory,
-             shm::Doorbell own,
-             Words words,
-             std::uint32_t row);
+             shm::Doorbell doorbell,
+             Rings rings,
+             std::uint32_t client_index);
   Status start();
-  Status request(const SessionGuest::Seat& seat);
-  Result<Opening> wait_for_answer(const SessionHandle& handle);
+  Status send_open_request(const MappedSession::OpenArgs& args);
+  Result<PendingOpen> wait_for_reply(const SessionHandle& handle);
   void run();
   bool receive_messages();
-  bool pass_words();
-  bool take_words();
-  Status take_message(shm::Message message);
-  void refuse_openings(const Error& why);
-  Status tell_guests(const AgentWord& word);
-  void abandon(const Error& why);
+  bool exchange_messages();
+  bool drain_ring();
+  Status handle_message(shm::ChannelMessage message);
+  void fail_pending_opens(const Error& why);
+  Status dispatch(const LoadNotification& ring_message);
+  void disconnect(const Error& why);
 
   const shm::SharedMemory memory_;
-  const shm::Doorbell own_;
-  const std::uint32_t row_;
-  shm::Doorbell stop_;
-  Descriptor agent_process_;  // empty where the system has no such descriptors
+  const shm::Doorbell doorbell_;
+  const std::uint32_t client_index_;
+  shm::Doorbell stop_doorbell_;
+  Descriptor agent_process_;  // empty if the system has no pidfd
   std::thread thread_;
 
   std::mutex channel_mutex_;  // for sending
   shm::Channel channel_;
 
-  std::mutex mutex_;  // guards all that follows
-  std::condition_variable answered_;
-  Words words_;
-  std::deque<ClientWord> backlog_;  // words that had no room
-  std::optional<Error> gone_;
-  std::unordered_map<std::uint64_t, Opening> openings_;
-  std::unordered_map<std::uint64_t, std::weak_ptr<SessionGuest>> guests_;
+  std::mutex mutex_;  // guards all members below
+  std::condition_variable reply_arrived_;
+  Rings rings_;
+  std::deque<LoadRequest> backlog_;  // messages that found no room
+  std::optional<Error> disconnect_error_;
+  std::unordered_map<std::uint64_t, PendingOpen> pending_opens_;
+  std::unordered_map<std::uint64_t, std::weak_ptr<MappedSession>> sessions_;
 };
 
 }  // namespace forebay::read

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// A node whose agent ends, and clients that die, stop, talk nonsense or have no descriptors left:
-// what becomes of them, and that nobody else is harmed.
+// A node whose agent ends, and clients that die, stop, send malformed messages or run out of
+// descriptors: what happens to them, and that other clients are not affected.
 #include <array>
 #include <csignal>
 #include <cstdio>
@@ -22,9 +22,9 @@ extern char** environ;  // NOLINT(readability-redundant-declaration): not in all
 namespace forebay::read {
 namespace {
 
-TEST_F(NodeSessions, clients_whose_agent_ends_read_for_themselves) {
-  Seat seat(node.name());
-  const Session session = open(seat);
+TEST_F(NodeSessions, clients_read_on_their_own_after_the_agent_ends) {
+  TestClient client(node.name());
+  const Session session = open(client);
   EXPECT_TRUE(reads_words(session, {0, 3 * kUnit}));
   auto held = result_of(session.view({40 * kUnit, kUnit}));
   ASSERT_TRUE(held);
@@ -36,13 +36,13 @@ TEST_F(NodeSessions, clients_whose_agent_ends_read_for_themselves) {
   EXPECT_TRUE(again->is_copy());
   session.close();
   EXPECT_EQ(error_class(result_of(session.view({0, 8}))), ErrorClass::kClosed);
-  EXPECT_EQ(error_class(seat.open(path, {0, kUnit}, SmallPlan{}, 1)), ErrorClass::kClosed);
+  EXPECT_EQ(error_class(client.open(path, {0, kUnit}, SmallPlan{}, 1)), ErrorClass::kClosed);
 }
 
-/// Takes all descriptors of this process but so many.
-class NoDescriptors {
+/// Uses up all descriptors of this process except a given number.
+class DescriptorExhaustion {
  public:
-  explicit NoDescriptors(std::size_t left) {
+  explicit DescriptorExhaustion(std::size_t left) {
     while (Descriptor taken{::dup(STDIN_FILENO)})
       taken_.push_back(std::move(taken));
     for (; left > 0 && !taken_.empty(); --left)
@@ -53,18 +53,18 @@ class NoDescriptors {
   std::vector<Descriptor> taken_;
 };
 
-// A message that was lost for want of descriptors counted as the end of its client, whose pins were
-// cleared while it held a view: others' bytes came into it.
-TEST_F(NodeSessions, a_view_keeps_its_bytes_although_descriptors_run_out) {
-  Seat first(node.name());
-  Seat second(node.name());
+// A message lost because no descriptors were left counted as the end of its client. Its pins were
+// cleared while it held a view, which was then overwritten.
+TEST_F(NodeSessions, view_keeps_its_bytes_when_descriptors_run_out) {
+  TestClient first(node.name());
+  TestClient second(node.name());
   const Session one = open(first);
   const Session other = open(second);
   const auto view = result_of(one.view({0, kUnit}));
   ASSERT_TRUE(view);
   EXPECT_FALSE(view->is_copy());
   {
-    const NoDescriptors none(1);  // for the client's file
+    const DescriptorExhaustion none(1);  // for the client's file
     EXPECT_FALSE(first.open(path, {0, kFileBytes}, SmallPlan{}, 7));
   }
   EXPECT_TRUE(reads_words(other, {0, kFileBytes}));
@@ -75,20 +75,21 @@ TEST_F(NodeSessions, a_view_keeps_its_bytes_although_descriptors_run_out) {
   EXPECT_TRUE(reads_words(*again, {0, kFileBytes}));
 }
 
-// What processes do.
+// Events of other processes.
 
 constexpr const char* kChildNode = "FOREBAY_TEST_NODE";
 constexpr const char* kChildFile = "FOREBAY_TEST_FILE";
 
 /// This program again, as a client that holds views.
-class Holder : public Again {
+class ViewHolderProcess : public ChildProcess {
  public:
-  Holder(const std::string& node, const std::string& path)
-      : Again("NodeSessionsChild.DISABLED_holds_views",
-              {std::string(kChildNode) + "=" + node, std::string(kChildFile) + "=" + path}) {}
+  ViewHolderProcess(const std::string& node, const std::string& path)
+      : ChildProcess("NodeSessionsChild.DISABLED_holds_views",
+                     {std::string(kChildNode) + "=" + node, std::string(kChildFile) + "=" + path}) {
+  }
 
-  /// True once it says that it holds its views; false if it ends instead.
-  bool holds() const { return says("holding").has_value(); }
+  /// True once the process reports that it holds its views; false if it ends instead.
+  bool wait_until_holding() const { return read_output_until("holding").has_value(); }
 };
 
 TEST(NodeSessionsChild, DISABLED_holds_views) {
@@ -96,8 +97,8 @@ TEST(NodeSessionsChild, DISABLED_holds_views) {
   const char* const path = std::getenv(kChildFile);
   ASSERT_NE(node, nullptr);
   ASSERT_NE(path, nullptr);
-  Seat seat(node);
-  const auto session = seat.open(path, {0, kFileBytes}, SmallPlan{.slots = 4, .slots_max = 4});
+  TestClient client(node);
+  const auto session = client.open(path, {0, kFileBytes}, SmallPlan{.slots = 4, .slots_max = 4});
   ASSERT_TRUE(session) << session.error().message();
   std::vector<View> views;
   for (std::uint64_t i = 0; i < 4; ++i) {
@@ -110,119 +111,120 @@ TEST(NodeSessionsChild, DISABLED_holds_views) {
   ::sleep(120);
 }
 
-TEST_F(NodeSessions, what_a_killed_client_held_comes_back) {
-  Holder holder(node.name(), path);
-  ASSERT_TRUE(holder.holds());
-  Seat seat(node.name());
-  const Session session = open(seat, SmallPlan{.slots = 4, .slots_max = 4});
+TEST_F(NodeSessions, memory_held_by_a_killed_client_is_released) {
+  ViewHolderProcess holder_process(node.name(), path);
+  ASSERT_TRUE(holder_process.wait_until_holding());
+  TestClient client(node.name());
+  const Session session = open(client, SmallPlan{.slots = 4, .slots_max = 4});
   const auto starved = result_of(session.view({20 * kUnit, kUnit}));
   ASSERT_TRUE(starved);
-  EXPECT_TRUE(starved->is_copy()) << "the other one holds all memory";
-  holder.kill();
-  EXPECT_TRUE(eventually([&] {
+  EXPECT_TRUE(starved->is_copy()) << "the other client holds all memory";
+  holder_process.kill();
+  EXPECT_TRUE(wait_until([&] {
     const auto view = result_of(session.view({21 * kUnit, kUnit}));
     return view && !view->is_copy();
   }));
   EXPECT_TRUE(reads_words(session, {0, kFileBytes}));
 }
 
-TEST_F(NodeSessions, a_stopped_client_stops_no_other) {
-  Holder holder(node.name(), path);
-  ASSERT_TRUE(holder.holds());
-  holder.signal(SIGSTOP);
-  Seat seat(node.name());
-  const Session session = open(seat, SmallPlan{.slots = 4, .slots_max = 4});
+TEST_F(NodeSessions, stopped_client_blocks_no_other) {
+  ViewHolderProcess holder_process(node.name(), path);
+  ASSERT_TRUE(holder_process.wait_until_holding());
+  holder_process.signal(SIGSTOP);
+  TestClient client(node.name());
+  const Session session = open(client, SmallPlan{.slots = 4, .slots_max = 4});
   EXPECT_TRUE(reads_words(session, {0, kFileBytes}));
-  holder.signal(SIGCONT);
+  holder_process.signal(SIGCONT);
 }
 
-// A damaged ring is no death: what its client holds must not be used for others.
-TEST_F(NodeSessions, what_a_client_with_a_damaged_ring_holds_stays_its_own) {
-  Seat seat(node.name());
-  const Session session = open(seat, SmallPlan{.slots = 4, .slots_max = 4});
-  auto nonsense = std::make_unique<Seat>(node.name());
-  const Session damaged = open(*nonsense, SmallPlan{.slots = 4, .slots_max = 4});
+// A damaged ring does not mean that the client has died: its pinned slots must not be reused.
+TEST_F(NodeSessions, client_with_a_damaged_ring_keeps_its_pins) {
+  TestClient client(node.name());
+  const Session session = open(client, SmallPlan{.slots = 4, .slots_max = 4});
+  auto malformed = std::make_unique<TestClient>(node.name());
+  const Session damaged = open(*malformed, SmallPlan{.slots = 4, .slots_max = 4});
   const auto held = result_of(damaged.view({3 * kUnit, kUnit}));
   ASSERT_TRUE(held);
   ASSERT_FALSE(held->is_copy());
-  nonsense->damage_line();
-  EXPECT_TRUE(reads_words(damaged, {0, kFileBytes})) << "for itself, from now on";
+  malformed->corrupt_rings();
+  EXPECT_TRUE(reads_words(damaged, {0, kFileBytes})) << "read by the client from now on";
   EXPECT_TRUE(reads_words(session, {0, kFileBytes}));
   EXPECT_TRUE(is_words(held->bytes(), 3 * kUnit));
 }
 
-TEST_F(NodeSessions, client_that_sends_malformed_words_reads_for_itself) {
-  Seat seat(node.name());
-  const Session session = open(seat, SmallPlan{.slots = 4, .slots_max = 4});
+TEST_F(NodeSessions, client_that_sends_malformed_requests_reads_on_its_own) {
+  TestClient client(node.name());
+  const Session session = open(client, SmallPlan{.slots = 4, .slots_max = 4});
   const auto unit = static_cast<std::uint32_t>(kUnit);
-  const ClientWord good{.splinter = 7, .part = {0, unit}, .kind = ClientWord::Kind::kAwait};
+  const LoadRequest good{.splinter = 7, .part = {0, unit}, .kind = LoadRequest::Kind::kNotify};
   const std::array<ValidBytes, 4> parts{{{5, 5}, {9, 5}, {0, unit + 1}, {unit, unit}}};
   for (const ValidBytes& part : parts) {
-    ClientWord word = good;
-    word.part = part;
-    seat.say(word);
-    word.kind = ClientWord::Kind::kWant;
-    seat.say(word);
+    LoadRequest ring_message = good;
+    ring_message.part = part;
+    client.send(ring_message);
+    ring_message.kind = LoadRequest::Kind::kNoReply;
+    client.send(ring_message);
   }
-  ClientWord outside = good;
+  LoadRequest outside = good;
   outside.splinter = 1000000;
-  seat.say(outside);
-  ClientWord urgent = good;
-  urgent.urgency = static_cast<Urgency>(200);
-  seat.say(urgent);
+  client.send(outside);
+  LoadRequest urgent = good;
+  urgent.priority = static_cast<LoadPriority>(200);
+  client.send(urgent);
   EXPECT_TRUE(reads_words(session, {0, kFileBytes}));
 }
 
 TEST_F(NodeSessions, malformed_message_of_a_client_closes_its_channel_and_names_the_field) {
-  Seat seat(node.name());
-  const Session session = open(seat);
-  auto cut = to_bytes(OpenRequest{.handle = {1, 2}, .extent = {0, 8}, .plan = {}, .path = path});
+  TestClient client(node.name());
+  const Session session = open(client);
+  auto cut =
+      to_bytes(OpenSessionRequest{.handle = {1, 2}, .extent = {0, 8}, .plan = {}, .path = path});
   cut.resize(cut.size() - 3);
-  for (const auto& bytes : {word_bytes({64, 100}), to_bytes(Welcome{}), cut}) {
-    auto channel = shm::Channel::connect(node.name(), detail::deadline_after(kPatience));
+  for (const auto& bytes : {word_bytes({64, 100}), to_bytes(ConnectReply{}), cut}) {
+    auto channel = shm::Channel::connect(node.name(), detail::deadline_after(kTestTimeout));
     ASSERT_TRUE(channel);
-    ASSERT_TRUE(channel->receive(detail::deadline_after(kPatience)));
+    ASSERT_TRUE(channel->receive(detail::deadline_after(kTestTimeout)));
     ASSERT_TRUE(channel->send(bytes));
-    auto answer = channel->receive(detail::deadline_after(kPatience));
+    auto answer = channel->receive(detail::deadline_after(kTestTimeout));
     ASSERT_TRUE(answer && *answer);
     const auto decoded = message_from((*answer)->bytes);
     ASSERT_TRUE(decoded);
-    const auto* const refused = std::get_if<Refused>(&*decoded);
+    const auto* const refused = std::get_if<ErrorReply>(&*decoded);
     ASSERT_NE(refused, nullptr);
-    EXPECT_THAT(refused->why.message(),
+    EXPECT_THAT(refused->error.message(),
                 testing::ContainsRegex("message '.+': field '.+' is [0-9]+: .*process [0-9]+"));
-    EXPECT_TRUE(eventually([&] { return !channel->receive(kDoNotBlock); }));
+    EXPECT_TRUE(wait_until([&] { return !channel->receive(kDoNotBlock); }));
   }
   EXPECT_TRUE(reads_words(session, {0, kFileBytes}));
 }
 
-/// A client that knows how to connect, and nothing else.
-TEST_F(NodeSessions, a_client_that_talks_nonsense_harms_nobody) {
-  Seat seat(node.name());
-  const Session session = open(seat);
-  auto channel = shm::Channel::connect(node.name(), detail::deadline_after(kPatience));
+/// A client that can connect, and then sends malformed data.
+TEST_F(NodeSessions, client_that_sends_garbage_affects_no_other) {
+  TestClient client(node.name());
+  const Session session = open(client);
+  auto channel = shm::Channel::connect(node.name(), detail::deadline_after(kTestTimeout));
   ASSERT_TRUE(channel);
-  auto welcome = channel->receive(detail::deadline_after(kPatience));
-  ASSERT_TRUE(welcome && *welcome);
-  auto memory = shm::SharedMemory::attach(std::move((*welcome)->descriptors[0]), NodeLine::bytes(),
-                                          shm::Protection::kReadWrite);
+  auto connect_reply = channel->receive(detail::deadline_after(kTestTimeout));
+  ASSERT_TRUE(connect_reply && *connect_reply);
+  auto memory = shm::SharedMemory::attach(std::move((*connect_reply)->descriptors[0]),
+                                          ConnectionLayout::bytes(), shm::Protection::kReadWrite);
   ASSERT_TRUE(memory);
-  auto bell = shm::Doorbell::from(std::move((*welcome)->descriptors[2]));
+  auto bell = shm::Doorbell::from(std::move((*connect_reply)->descriptors[2]));
   ASSERT_TRUE(bell);
-  const auto nonsense = word_bytes({64, 100});
-  ASSERT_TRUE(channel->send(to_bytes(Leave{{1, 99}})));
-  auto words = shm::Duplex<ClientWord, AgentWord>::attach(
-      NodeLine::to_agent(*memory), NodeLine::to_client(*memory), std::move(*bell));
-  ASSERT_TRUE(words);
-  ASSERT_EQ(words->try_push({.session = 0, .splinter = 7}), shm::RingOutcome::kDone);
+  const auto malformed = word_bytes({64, 100});
+  ASSERT_TRUE(channel->send(to_bytes(CloseSessionRequest{{1, 99}})));
+  auto rings = shm::RingPair<LoadRequest, LoadNotification>::attach(
+      ConnectionLayout::to_agent(*memory), ConnectionLayout::to_client(*memory), std::move(*bell));
+  ASSERT_TRUE(rings);
+  ASSERT_EQ(rings->try_push({.session = 0, .splinter = 7}), shm::RingOutcome::kDone);
   EXPECT_TRUE(reads_words(session, {0, kFileBytes}));
 
   Random random;
-  for (std::byte& byte : NodeLine::to_agent(*memory))
-    byte = static_cast<std::byte>(random.below(256));
-  ASSERT_TRUE(channel->send(nonsense)) << "so that the agent looks at it";
-  // It hangs up on the one, and goes on with the other.
-  EXPECT_TRUE(eventually([&] { return !channel->receive(kDoNotBlock); }));
+  for (std::byte& byte : ConnectionLayout::to_agent(*memory))
+    byte = static_cast<std::byte>(random.uniform(256));
+  ASSERT_TRUE(channel->send(malformed)) << "to make the agent poll";
+  // The agent disconnects this client, and continues to serve the other.
+  EXPECT_TRUE(wait_until([&] { return !channel->receive(kDoNotBlock); }));
   EXPECT_TRUE(reads_words(session, {0, kFileBytes}));
 }
 

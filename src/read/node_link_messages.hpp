@@ -1,6 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// What the agents of two nodes send each other: the kinds of messages, and what their headers may
-// say.
+// Messages between the agents of two nodes: kinds and limits.
 #pragma once
 
 #include <array>
@@ -12,43 +11,46 @@
 
 namespace forebay::read {
 
-/// LinkHeader::kind, with its words.
+/// LinkHeader::kind, with the header words of each kind.
 enum class LinkKind : std::uint32_t {
-  kOpen,      ///< an OpenRequest as payload
+  kOpen,      ///< an OpenSessionRequest as payload
   kRequest,   ///< id, session, offset, size
   kData,      ///< id; the bytes as payload
-  kFailed,    ///< id; an Error as payload
-  kLeave,     ///< session
-  kAnnounce,  ///< id; its bytes come by the bulk communicator, in the order of announcements
-  kSent,  ///< how many more of the announced have left: MPI needs the receiver's help until then
+  kError,     ///< id; an Error as payload
+  kClose,     ///< session
+  kBulkData,  ///< id; the bytes follow by the bulk communicator, in the order of these messages
+  /// Number of announced sends that have completed since the last such message; until then MPI
+  /// needs calls by the receiver.
+  kBulkSent,
 };
 
 inline constexpr std::uint32_t kOpenBytesMax = std::uint32_t{1} << 20U;
 
 /// By LinkKind.
-inline constexpr std::array<comm::MessageRule, 7> kLinkRules{{
+inline constexpr std::array<comm::MessageRule, 7> kLinkMessageRules{{
     {.name = "open", .payload_bytes_min = 1, .payload_bytes_max = kOpenBytesMax},
     {.name = "request", .words = 4},
     {.name = "data",
      .words = 1,
      .payload_bytes_min = 1,
      .payload_bytes_max = std::numeric_limits<std::uint32_t>::max()},
-    {.name = "failed",
+    {.name = "error",
      .words = 1,
      .payload_bytes_min = 1,
      .payload_bytes_max = comm::kErrorBytesMax},
-    {.name = "leave", .words = 1},
-    {.name = "announce", .words = 1},
-    {.name = "sent", .words = 1},
+    {.name = "close", .words = 1},
+    {.name = "bulk data", .words = 1},
+    {.name = "bulk sent", .words = 1},
 }};
 
 inline comm::LinkHeader header_of(LinkKind kind, const std::array<std::uint64_t, 4>& words) {
   return {.kind = static_cast<std::uint32_t>(kind), .words = words};
 }
 
-/// Of class kDamage; `what` is the field and what it must be.
+/// Of class kDamage; `must_be` states the valid values of the field.
 inline Error malformed(LinkKind kind, const char* field, std::uint64_t value, const char* must_be) {
-  return comm::malformed(kLinkRules.at(static_cast<std::size_t>(kind)).name, field, value, must_be);
+  return comm::malformed_message(kLinkMessageRules.at(static_cast<std::size_t>(kind)).name, field,
+                                 value, must_be);
 }
 
 }  // namespace forebay::read

@@ -25,30 +25,30 @@ namespace {
 constexpr std::size_t kLinkEventsMax = 64;
 constexpr std::uint64_t kLoopKey = UINT64_MAX;
 constexpr comm::Tag kBulkTag{1};
-/// While bulk is under way: MPI has nothing to sleep on.
-constexpr std::chrono::microseconds kBulkPoll{50};
-/// At the end, for what has been announced or asked for.
-constexpr std::chrono::seconds kEndPatience{5};
+/// Poll interval while bulk transfers are in flight: MPI has no descriptor to wait for.
+constexpr std::chrono::microseconds kBulkPollInterval{50};
+/// At the end, bound of the wait for announced and requested bytes.
+constexpr std::chrono::seconds kShutdownTimeout{5};
 
-std::atomic<std::uint64_t> lost_sends_of_process{0};
+std::atomic<std::uint64_t> leaked_send_count{0};
 
-Error not_connected(std::uint32_t node) {
+Error not_connected_error(std::uint32_t node) {
   return Error({.kind = ErrorClass::kClosed,
                 .operation = "read",
-                .cause = "the agent of node " + std::to_string(node) + " is gone"});
+                .cause = "the agent of node " + std::to_string(node) + " has ended"});
 }
 
 }  // namespace
 
-std::uint64_t lost_sends() noexcept { return lost_sends_of_process; }
+std::uint64_t leaked_sends() noexcept { return leaked_send_count; }
 
 /// The parts of one session.
 class NodeLinks::Reader final : public RemoteReader {
  public:
   Reader(std::weak_ptr<NodeLinks> links,
-         const OpenRequest& request,
+         const OpenSessionRequest& request,
          const SplinterOwners& owners,
-         std::shared_ptr<Agent> agent)
+         std::shared_ptr<ReadAgent> agent)
       : links_(std::move(links)),
         handle_(request.handle),
         extent_(request.extent),
@@ -58,33 +58,34 @@ class NodeLinks::Reader final : public RemoteReader {
     const auto links = links_.lock();
     if (!links) return;
     for (const std::uint32_t node : owners_.nodes()) {
-      if (Peer* const peer = links->peer_at(node))
-        links->send(*peer, header_of(LinkKind::kLeave, {handle_.number}), {});
+      if (Peer* const peer = links->find_peer(node))
+        links->send(*peer, header_of(LinkKind::kClose, {handle_.number}), {});
     }
   }
   Reader(const Reader&) = delete;
   Reader& operator=(const Reader&) = delete;
 
-  bool take(const std::shared_ptr<TransferSource>& source,
-            const TransferSource::Transfer& transfer) override {
+  bool try_fetch(const std::shared_ptr<TransferSource>& source,
+                 const TransferSource::Transfer& transfer) override {
     const auto links = links_.lock();
     if (!links) return false;
-    // What is read is rounded to what a device likes; the session is all that others know of.
-    const ByteRange wanted = intersect({transfer.file_offset, transfer.memory.size()}, extent_);
-    return links->fetch(owners_.of(wanted.offset).number, handle_,
+    // A read is rounded to the device's units, but other nodes serve only bytes of the session.
+    const ByteRange inside = intersect({transfer.file_offset, transfer.memory.size()}, extent_);
+    return links->fetch(owners_.owner_of(inside.offset).number, handle_,
                         {.source = source,
                          .transfer = transfer,
                          .agent = agent_,
-                         .skipped_bytes = wanted.offset - transfer.file_offset,
-                         .size_bytes = wanted.size});
+                         .skipped_bytes = inside.offset - transfer.file_offset,
+                         .size_bytes = inside.size});
   }
 
  private:
-  const std::weak_ptr<NodeLinks> links_;  // which hold views of sessions, and those hold this
+  // weak: the links hold views of sessions, and those hold this object.
+  const std::weak_ptr<NodeLinks> links_;
   const SessionHandle handle_;
   const ByteRange extent_;
   const SplinterOwners owners_;
-  const std::shared_ptr<Agent> agent_;
+  const std::shared_ptr<ReadAgent> agent_;
 };
 
 Result<std::shared_ptr<NodeLinks>> NodeLinks::start(Setup setup) {
@@ -99,11 +100,11 @@ Result<std::shared_ptr<NodeLinks>> NodeLinks::start(Setup setup) {
   return made;
 }
 
-NodeLinks::~NodeLinks() { FOREBAY_ASSERT(awaited_.empty()); }
+NodeLinks::~NodeLinks() { FOREBAY_ASSERT(pending_views_.empty()); }
 
 Status NodeLinks::watch_all() {
   const auto failed = [] {
-    return failure(system_error({.operation = "listen to the agents of other nodes"}, errno));
+    return failure(system_error({.operation = "watch the links to other nodes"}, errno));
   };
   events_ = Descriptor(::epoll_create1(EPOLL_CLOEXEC));
   if (!events_) return failed();
@@ -119,11 +120,11 @@ Status NodeLinks::watch_all() {
   return {};
 }
 
-/// Null if it cannot be asked for anything.
-NodeLinks::Peer* NodeLinks::peer_at(std::uint32_t node) {
+/// Null if the peer accepts no requests.
+NodeLinks::Peer* NodeLinks::find_peer(std::uint32_t node) {
   const auto found = std::find_if(peers_.begin(), peers_.end(),
                                   [&](const Peer& peer) { return peer.node == node; });
-  return found == peers_.end() || found->link->end() || ended_ ? nullptr : &*found;
+  return found == peers_.end() || found->link->close_reason() || is_shut_down_ ? nullptr : &*found;
 }
 
 NodeLinks::Peer& NodeLinks::peer_of(const comm::Link& link) {
@@ -131,8 +132,8 @@ NodeLinks::Peer& NodeLinks::peer_of(const comm::Link& link) {
                        [&](const Peer& peer) { return peer.link.get() == &link; });
 }
 
-void NodeLinks::follow_interest(Peer& peer) {
-  if (peer.link->end()) return;
+void NodeLinks::update_interest(Peer& peer) {
+  if (peer.link->close_reason()) return;
   const short interest = peer.link->interest();
   if (std::exchange(peer.interest, interest) == interest) return;
   epoll_event event{.events = static_cast<std::uint32_t>(interest),
@@ -140,35 +141,35 @@ void NodeLinks::follow_interest(Peer& peer) {
   ::epoll_ctl(events_.get(), EPOLL_CTL_MOD, peer.link->descriptor(), &event);
 }
 
-/// A link that ends meanwhile tells so when it is attended to.
+/// If the link ends meanwhile, poll() notices.
 void NodeLinks::send(Peer& peer,
                      comm::LinkHeader header,
                      std::span<const std::byte> payload,
                      comm::Link::OnSent on_sent) {
   static_cast<void>(peer.link->send(header, payload, std::move(on_sent)));
-  follow_interest(peer);
+  update_interest(peer);
 }
 
-void NodeLinks::send_text(Peer& peer, comm::LinkHeader header, std::vector<std::byte> text) {
+void NodeLinks::send_payload(Peer& peer, comm::LinkHeader header, std::vector<std::byte> text) {
   const auto kept = std::make_shared<const std::vector<std::byte>>(std::move(text));
   send(peer, header, *kept, [kept](const Status&) {});
 }
 
-std::shared_ptr<RemoteReader> NodeLinks::reader(const OpenRequest& request,
-                                                const SplinterOwners& owners,
-                                                const std::shared_ptr<Agent>& agent) {
-  OpenRequest for_others = request;
+std::shared_ptr<RemoteReader> NodeLinks::create_reader(const OpenSessionRequest& request,
+                                                       const SplinterOwners& owners,
+                                                       const std::shared_ptr<ReadAgent>& agent) {
+  OpenSessionRequest for_others = request;
   for_others.access.reset();
   for (const std::uint32_t node : owners.nodes()) {
-    if (Peer* const peer = peer_at(node))
-      send_text(*peer, header_of(LinkKind::kOpen, {}), to_bytes(NodeMessage(for_others)));
+    if (Peer* const peer = find_peer(node))
+      send_payload(*peer, header_of(LinkKind::kOpen, {}), to_bytes(NodeMessage(for_others)));
   }
   return std::make_shared<Reader>(weak_from_this(), request, owners, agent);
 }
 
 bool NodeLinks::fetch(std::uint32_t node, const SessionHandle& session, Fetch fetch) {
-  Peer* const peer = peer_at(node);
-  if (peer == nullptr || ending_) return false;
+  Peer* const peer = find_peer(node);
+  if (peer == nullptr || is_draining_) return false;
   const std::uint64_t id = next_id_++;
   const std::uint64_t offset = fetch.transfer.file_offset + fetch.skipped_bytes;
   const auto header = header_of(LinkKind::kRequest, {id, session.number, offset, fetch.size_bytes});
@@ -177,11 +178,11 @@ bool NodeLinks::fetch(std::uint32_t node, const SessionHandle& session, Fetch fe
   return true;
 }
 
-void NodeLinks::finish(Peer& peer, std::uint64_t id, const Status& outcome) {
+void NodeLinks::complete_fetch(Peer& peer, std::uint64_t id, const Status& outcome) {
   const auto found = peer.fetches.find(id);
   Fetch fetch = std::move(found->second);
   peer.fetches.erase(found);
-  fetch.transfer.by_other_node = true;
+  fetch.transfer.is_remote = true;
   const Result<std::uint64_t> bytes =
       outcome ? Result<std::uint64_t>(fetch.skipped_bytes + fetch.size_bytes)
               : Result<std::uint64_t>(tl::unexpect, outcome.error());
@@ -189,24 +190,26 @@ void NodeLinks::finish(Peer& peer, std::uint64_t id, const Status& outcome) {
   fetch.agent->serve(fetch.source);
 }
 
-/// The transfer that bytes or an Error arrive for.
-Result<NodeLinks::Fetch*> NodeLinks::fetch_of(Peer& peer, LinkKind kind, std::uint64_t id) {
+/// The pending transfer to which bytes or an Error belong.
+Result<NodeLinks::Fetch*> NodeLinks::find_fetch(Peer& peer, LinkKind kind, std::uint64_t id) {
   const auto found = peer.fetches.find(id);
   if (found == peer.fetches.end())
-    return failure(malformed(kind, "id", id, "must be that of a request without an answer"));
-  if (found->second.is_announced)
-    return failure(malformed(kind, "id", id, "its bytes were announced, and come by MPI"));
+    return failure(malformed(kind, "id", id, "must be that of a pending request"));
+  if (found->second.is_bulk)
+    return failure(malformed(kind, "id", id, "its bytes were announced to arrive by MPI"));
   return &found->second;
 }
 
-Result<std::span<std::byte>> NodeLinks::place(comm::Link& link, const comm::LinkHeader& header) {
-  if (Status good = comm::check_header(header, kLinkRules); !good) return failure(good.error());
+Result<std::span<std::byte>> NodeLinks::payload_buffer(comm::Link& link,
+                                                       const comm::LinkHeader& header) {
+  if (Status good = comm::check_header(header, kLinkMessageRules); !good)
+    return failure(good.error());
   Peer& peer = peer_of(link);
   if (header.kind != static_cast<std::uint32_t>(LinkKind::kData)) {
-    peer.text.resize(header.payload_bytes);
-    return std::span(peer.text);
+    peer.payload.resize(header.payload_bytes);
+    return std::span(peer.payload);
   }
-  const auto fetch = fetch_of(peer, LinkKind::kData, header.words[0]);
+  const auto fetch = find_fetch(peer, LinkKind::kData, header.words[0]);
   if (!fetch) return failure(fetch.error());
   if ((*fetch)->size_bytes != header.payload_bytes)
     return failure(malformed(LinkKind::kData, "payload bytes", header.payload_bytes,
@@ -214,91 +217,90 @@ Result<std::span<std::byte>> NodeLinks::place(comm::Link& link, const comm::Link
   return (*fetch)->transfer.memory.subspan((*fetch)->skipped_bytes, (*fetch)->size_bytes);
 }
 
-Status NodeLinks::received(comm::Link& link,
-                           const comm::LinkHeader& header,
-                           std::span<const std::byte> payload) {
-  if (Status good = comm::check_header(header, kLinkRules); !good) return good;
+Status NodeLinks::handle_message(comm::Link& link,
+                                 const comm::LinkHeader& header,
+                                 std::span<const std::byte> payload) {
+  if (Status good = comm::check_header(header, kLinkMessageRules); !good) return good;
   Peer& peer = peer_of(link);
   const auto& words = header.words;
   switch (static_cast<LinkKind>(header.kind)) {
     case LinkKind::kOpen:
-      return open(peer, payload);
+      return handle_open(peer, payload);
     case LinkKind::kRequest:
-      return serve(peer, words[0], {.number = words[1]}, {words[2], words[3]});
+      return handle_request(peer, words[0], {.number = words[1]}, {words[2], words[3]});
     case LinkKind::kData:
-      return receive_answer(peer, LinkKind::kData, words[0], {});
-    case LinkKind::kFailed: {
-      const auto why = comm::error_from(payload);
+      return handle_reply(peer, LinkKind::kData, words[0], {});
+    case LinkKind::kError: {
+      const auto why = comm::error_from_bytes(payload);
       if (!why) return failure(why.error());
-      return receive_answer(peer, LinkKind::kFailed, words[0], failure(*why));
+      return handle_reply(peer, LinkKind::kError, words[0], failure(*why));
     }
-    case LinkKind::kLeave:
-      leave(peer, words[0]);
+    case LinkKind::kClose:
+      handle_close(peer, words[0]);
       return {};
-    case LinkKind::kAnnounce:
-      return receive_announced(peer, words[0]);
-    case LinkKind::kSent:
-      if (words[0] > peer.unconfirmed)
-        return failure(malformed(LinkKind::kSent, "count", words[0], "fewer were announced"));
-      peer.unconfirmed -= words[0];
+    case LinkKind::kBulkData:
+      return post_bulk_receive(peer, words[0]);
+    case LinkKind::kBulkSent:
+      if (words[0] > peer.unconfirmed_sends)
+        return failure(malformed(LinkKind::kBulkSent, "count", words[0], "fewer were announced"));
+      peer.unconfirmed_sends -= words[0];
       return {};
   }
   return {};
 }
 
-Status NodeLinks::receive_answer(Peer& peer,
-                                 LinkKind kind,
-                                 std::uint64_t id,
-                                 const Status& outcome) {
-  if (const auto fetch = fetch_of(peer, kind, id); !fetch) return failure(fetch.error());
-  finish(peer, id, outcome);
+Status NodeLinks::handle_reply(Peer& peer, LinkKind kind, std::uint64_t id, const Status& outcome) {
+  if (const auto fetch = find_fetch(peer, kind, id); !fetch) return failure(fetch.error());
+  complete_fetch(peer, id, outcome);
   return {};
 }
 
-Status NodeLinks::open(Peer& peer, std::span<const std::byte> text) {
+Status NodeLinks::handle_open(Peer& peer, std::span<const std::byte> text) {
   auto message = message_from(text);
   if (!message) return failure(message.error());
-  auto* const request = std::get_if<OpenRequest>(&*message);
+  auto* const request = std::get_if<OpenSessionRequest>(&*message);
   if (request == nullptr)
-    return failure(malformed(LinkKind::kOpen, "payload kind", message->index(), "must be 1, open"));
+    return failure(malformed(LinkKind::kOpen, "payload kind", message->index(),
+                             "must be 1, OpenSessionRequest"));
   if (request->access)
     return failure(malformed(LinkKind::kOpen, "access",
                              static_cast<std::uint64_t>(*request->access),
                              "must be absent between nodes"));
   const std::uint64_t number = request->handle.number;
-  if (ending_ || peer.served.contains(number)) return {};
-  Served served = sessions_.open(std::move(*request)).map([](std::shared_ptr<SessionHost> host) {
-    // A handle that closes nothing: the session ends when all have left.
-    return HandleAccess::session(std::move(host), std::make_shared<int>());
-  });
+  if (is_draining_ || peer.served.contains(number)) return {};
+  ServedResult served =
+      session_callbacks_.open(std::move(*request)).map([](std::shared_ptr<LocalSession> session) {
+        // This handle does not close the session, which ends when all have closed it.
+        return HandleAccess::make_session(std::move(session), std::make_shared<int>());
+      });
   peer.served.emplace(number, std::move(served));
   return {};
 }
 
-void NodeLinks::leave(Peer& peer, std::uint64_t number) {
+void NodeLinks::handle_close(Peer& peer, std::uint64_t number) {
   const auto found = peer.served.find(number);
   if (found == peer.served.end()) return;
   const bool was_open = found->second.has_value();
   peer.served.erase(found);
-  if (was_open) sessions_.leave({.number = number});
+  if (was_open) session_callbacks_.close({.number = number});
 }
 
-void NodeLinks::refuse(Peer& peer, std::uint64_t id, const Error& why) {
-  send_text(peer, header_of(LinkKind::kFailed, {id}), comm::to_bytes(why));
+void NodeLinks::send_error(Peer& peer, std::uint64_t id, const Error& why) {
+  send_payload(peer, header_of(LinkKind::kError, {id}), comm::to_bytes(why));
 }
 
-Status NodeLinks::serve(Peer& peer,
-                        std::uint64_t id,
-                        const SessionHandle& session,
-                        ByteRange range) {
+Status NodeLinks::handle_request(Peer& peer,
+                                 std::uint64_t id,
+                                 const SessionHandle& session,
+                                 ByteRange range) {
   if (range.empty()) return failure(malformed(LinkKind::kRequest, "size", 0, "must not be 0"));
   const auto found = peer.served.find(session.number);
   if (found == peer.served.end()) {
-    refuse(peer, id, not_connected(peer.node));
+    send_error(peer, id, not_connected_error(peer.node));
     return {};
   }
-  if (!found->second || ending_) {
-    refuse(peer, id, ending_ ? not_connected(peer.node) : found->second.error());
+  if (!found->second || is_draining_) {
+    send_error(peer, id, is_draining_ ? not_connected_error(peer.node) : found->second.error());
     return {};
   }
   if (!found->second->extent().contains(range))
@@ -306,143 +308,147 @@ Status NodeLinks::serve(Peer& peer,
         malformed(LinkKind::kRequest, "offset", range.offset, "must begin a range of the session"));
   Future<View> view = found->second->view(range);
   if (view.poll()) {
-    answer(peer.node, id, view.wait());
+    reply(peer.node, id, view.wait());
     return {};
   }
-  await(std::move(view), *found->second, peer.node, id);
+  reply_when_ready(std::move(view), *found->second, peer.node, id);
   return {};
 }
 
-void NodeLinks::await(Future<View> view,
-                      const Session& session,
-                      std::uint32_t node,
-                      std::uint64_t id) {
-  const std::uint64_t key = next_awaited_++;
-  awaited_.emplace(key, session);
+void NodeLinks::reply_when_ready(Future<View> view,
+                                 const Session& session,
+                                 std::uint32_t node,
+                                 std::uint64_t id) {
+  const std::uint64_t key = next_view_key_++;
+  pending_views_.emplace(key, session);
   std::move(view).then(loop_, [this, key, node, id](Result<View> result) {
-    awaited_.erase(key);
-    answer(node, id, std::move(result));
+    pending_views_.erase(key);
+    reply(node, id, std::move(result));
   });
 }
 
-void NodeLinks::answer(std::uint32_t node, std::uint64_t id, Result<View> view) {
-  Peer* const peer = peer_at(node);
+void NodeLinks::reply(std::uint32_t node, std::uint64_t id, Result<View> view) {
+  Peer* const peer = find_peer(node);
   if (peer == nullptr) return;
   if (!view) {
-    refuse(*peer, id, view.error());
+    send_error(*peer, id, view.error());
     return;
   }
-  send_bytes(*peer, id, std::make_shared<View>(std::move(*view)));
+  send_view(*peer, id, std::make_shared<View>(std::move(*view)));
 }
 
-void NodeLinks::send_bytes(Peer& peer, std::uint64_t id, const std::shared_ptr<View>& view) {
+void NodeLinks::send_view(Peer& peer, std::uint64_t id, const std::shared_ptr<View>& view) {
   if (!bulk_) {
     send(peer, header_of(LinkKind::kData, {id}), view->bytes(),
          [view](const Status&) { view->release(); });
     return;
   }
-  peer.sending.push_back({bulk_->send(view->bytes(), peer.link->peer(), kBulkTag), view});
-  send(peer, header_of(LinkKind::kAnnounce, {id}), {});
+  peer.bulk_sends.push_back({bulk_->send(view->bytes(), peer.link->peer(), kBulkTag), view});
+  send(peer, header_of(LinkKind::kBulkData, {id}), {});
 }
 
-Status NodeLinks::receive_announced(Peer& peer, std::uint64_t id) {
-  const auto fetch = fetch_of(peer, LinkKind::kAnnounce, id);
+Status NodeLinks::post_bulk_receive(Peer& peer, std::uint64_t id) {
+  const auto fetch = find_fetch(peer, LinkKind::kBulkData, id);
   if (!fetch) return failure(fetch.error());
   if (!bulk_)
-    return failure(malformed(LinkKind::kAnnounce, "id", id, "bytes come by links in this job"));
-  (*fetch)->is_announced = true;
+    return failure(malformed(LinkKind::kBulkData, "id", id, "this job sends bytes by links"));
+  (*fetch)->is_bulk = true;
   const auto memory =
       (*fetch)->transfer.memory.subspan((*fetch)->skipped_bytes, (*fetch)->size_bytes);
-  peer.receiving.push_back({bulk_->receive(memory, peer.link->peer(), kBulkTag), id});
-  ++peer.unconfirmed;
+  peer.bulk_receives.push_back({bulk_->receive(memory, peer.link->peer(), kBulkTag), id});
+  ++peer.unconfirmed_sends;
   return {};
 }
 
-bool NodeLinks::has_bulk_under_way() const {
+bool NodeLinks::has_bulk_in_flight() const {
   return std::any_of(peers_.begin(), peers_.end(), [](const Peer& peer) {
-    return !peer.sending.empty() || !peer.receiving.empty() || peer.unconfirmed > 0;
+    return !peer.bulk_sends.empty() || !peer.bulk_receives.empty() || peer.unconfirmed_sends > 0;
   });
 }
 
-Deadline NodeLinks::due() const {
-  if (!has_bulk_under_way()) return std::nullopt;
-  return std::chrono::steady_clock::now() + kBulkPoll;
+Deadline NodeLinks::next_deadline() const {
+  if (!has_bulk_in_flight()) return std::nullopt;
+  return std::chrono::steady_clock::now() + kBulkPollInterval;
 }
 
-/// Messages of one pair of ranks arrive in order: the first one tells for those after it.
-void NodeLinks::move_bulk() {
+/// Messages between two ranks arrive in order: while the first is incomplete, later ones are not
+/// tested.
+void NodeLinks::progress_bulk() {
   for (Peer& peer : peers_) {
-    if (const std::uint64_t sent = drop_sent(peer); sent > 0)
-      send(peer, header_of(LinkKind::kSent, {sent}), {});
-    while (!peer.receiving.empty()) {
-      const auto came = peer.receiving.front().transfer.test();
-      if (came && !*came) break;
-      const std::uint64_t id = peer.receiving.front().id;
-      peer.receiving.pop_front();
-      finish(peer, id, came ? Status() : failure(came.error()));
+    if (const std::uint64_t sent = release_completed_sends(peer); sent > 0)
+      send(peer, header_of(LinkKind::kBulkSent, {sent}), {});
+    while (!peer.bulk_receives.empty()) {
+      const auto received = peer.bulk_receives.front().transfer.test();
+      if (received && !*received) break;
+      const std::uint64_t id = peer.bulk_receives.front().id;
+      peer.bulk_receives.pop_front();
+      complete_fetch(peer, id, received ? Status() : failure(received.error()));
     }
-    // What has come may not have left: its sender waits for a word that MPI says inside its calls.
-    if (peer.receiving.empty() && peer.unconfirmed > 0) bulk_->progress();
+    // Received bytes may not be released at the sender: its MPI completes a send only while this
+    // process calls MPI.
+    if (peer.bulk_receives.empty() && peer.unconfirmed_sends > 0) bulk_->progress();
   }
 }
 
-/// Lets go of what has left; returns how many.
-std::uint64_t NodeLinks::drop_sent(Peer& peer) {
+/// Releases completed sends; returns their number.
+std::uint64_t NodeLinks::release_completed_sends(Peer& peer) {
   std::uint64_t count = 0;
-  while (!peer.sending.empty()) {
-    const auto sent = peer.sending.front().transfer.test();
+  while (!peer.bulk_sends.empty()) {
+    const auto sent = peer.bulk_sends.front().transfer.test();
     if (sent && !*sent) break;
-    peer.sending.pop_front();
+    peer.bulk_sends.pop_front();
     ++count;
   }
   return count;
 }
 
-/// A send that nobody receives never ends: what others may have sent already is received, and what
-/// was sent is waited for, as long as they live and not without end.
-void NodeLinks::let_bulk_arrive() {
+/// A send that is never received never completes. So this receives all announced bytes, and waits
+/// for own sends, while the peers live and at most kShutdownTimeout.
+void NodeLinks::drain_bulk() {
   if (!bulk_) return;
-  const TimePoint limit = std::chrono::steady_clock::now() + kEndPatience;
-  const auto awaits = [](const Peer& peer) {
-    const bool is_asked = !peer.fetches.empty() || peer.unconfirmed > 0;
-    return (is_asked && !peer.link->end()) || !peer.sending.empty() || !peer.receiving.empty();
+  const TimePoint limit = std::chrono::steady_clock::now() + kShutdownTimeout;
+  const auto is_busy = [](const Peer& peer) {
+    const bool has_requests = !peer.fetches.empty() || peer.unconfirmed_sends > 0;
+    return (has_requests && !peer.link->close_reason()) || !peer.bulk_sends.empty() ||
+           !peer.bulk_receives.empty();
   };
-  while (std::any_of(peers_.begin(), peers_.end(), awaits)) {
+  while (std::any_of(peers_.begin(), peers_.end(), is_busy)) {
     if (std::chrono::steady_clock::now() > limit) break;
-    attend();
-    std::this_thread::sleep_for(kBulkPoll);
+    poll();
+    std::this_thread::sleep_for(kBulkPollInterval);
   }
 }
 
-/// Ending a send that nobody receives would wait for ever: better to lose its memory.
-void NodeLinks::lose_bulk(Peer& peer) {
-  drop_sent(peer);
-  if (peer.sending.empty()) return;
-  // Reachable, so that nobody takes it for a mistake.
+/// Completing a send that is never received would wait without limit, so its memory is leaked.
+void NodeLinks::leak_unfinished_sends(Peer& peer) {
+  release_completed_sends(peer);
+  if (peer.bulk_sends.empty()) return;
+  // Reachable, so that leak checkers do not report it.
   static std::mutex mutex;
-  static auto* const lost = new std::deque<std::deque<Sending>>;  // NOLINT
+  static auto* const lost = new std::deque<std::deque<BulkSend>>;  // NOLINT
   const std::lock_guard lock(mutex);
-  lost_sends_of_process += peer.sending.size();
-  lost->push_back(std::exchange(peer.sending, {}));
+  leaked_send_count += peer.bulk_sends.size();
+  lost->push_back(std::exchange(peer.bulk_sends, {}));
 }
 
-/// What it was asked for is read by somebody else, and what it wanted is forgotten.
-void NodeLinks::part(Peer& peer) {
-  peer.receiving.clear();  // takes them back: their memory is not ours any more
-  peer.unconfirmed = 0;
+/// Fails the requests sent to the peer, and closes the sessions that it opened.
+void NodeLinks::disconnect(Peer& peer) {
+  peer.bulk_receives.clear();  // cancels the receives: their memory is no longer owned here
+  peer.unconfirmed_sends = 0;
   ::epoll_ctl(events_.get(), EPOLL_CTL_DEL, peer.link->descriptor(), nullptr);
-  const Error why = peer.link->end() ? *peer.link->end() : not_connected(peer.node);
-  // Views that wait to be sent are let go of, and the other node learns that nobody answers.
+  const Error why =
+      peer.link->close_reason() ? *peer.link->close_reason() : not_connected_error(peer.node);
+  // Releases views that wait to be sent, and shows the other node that no replies follow.
   peer.link->close(why);
-  lose_bulk(peer);
+  leak_unfinished_sends(peer);
   while (!peer.fetches.empty())
-    finish(peer, peer.fetches.begin()->first, failure(why));
+    complete_fetch(peer, peer.fetches.begin()->first, failure(why));
   while (!peer.served.empty())
-    leave(peer, peer.served.begin()->first);
+    handle_close(peer, peer.served.begin()->first);
 }
 
-void NodeLinks::attend() {
-  move_bulk();
+void NodeLinks::poll() {
+  progress_bulk();
   std::array<epoll_event, kLinkEventsMax> events{};
   const int count = ::epoll_wait(events_.get(), events.data(), kLinkEventsMax, 0);
   for (int i = 0; i < count; ++i) {
@@ -452,36 +458,36 @@ void NodeLinks::attend() {
       continue;
     }
     Peer& peer = peers_[event.data.u64];
-    const auto attended = peer.link->attend(checked_cast<short>(event.events), *this);
-    if (attended) {
-      follow_interest(peer);
+    const auto processed = peer.link->process_events(checked_cast<short>(event.events), *this);
+    if (processed) {
+      update_interest(peer);
     } else {
-      part(peer);
+      disconnect(peer);
     }
   }
 }
 
-/// Our own ranks may have sessions open still, and others have left some of which a view is under
-/// way. One that waited on would arrive at a loop that is gone, and this agent reads nothing for it
-/// any more: the other node learns that, and may wait for us no more than we for it.
-void NodeLinks::end() {
-  ending_ = true;
+/// Ranks of this node may still have sessions open, and peers may have closed sessions with a view
+/// pending. Later, such a view would arrive at a destroyed loop, and this agent no longer reads for
+/// it. So all are closed: the other node receives an Error, and neither side waits for the other.
+void NodeLinks::shutdown() {
+  is_draining_ = true;
   for (Peer& peer : peers_) {
     for (auto& [number, session] : peer.served) {
       if (session) session->close();
     }
   }
-  for (const auto& [key, session] : awaited_)
+  for (const auto& [key, session] : pending_views_)
     session.close();
-  loop_.poll();  // views that came to nothing
-  let_bulk_arrive();
-  ended_ = true;
+  loop_.poll();  // views that failed
+  drain_bulk();
+  is_shut_down_ = true;
   for (Peer& peer : peers_)
-    part(peer);
-  // Those that waited for a peer in turn, and copies that threads of another agent are reading:
-  // these end, as that agent is stopped after this one.
+    disconnect(peer);
+  // Remaining: views that waited for a peer in turn, and private copies that threads of another
+  // agent are reading. They end, because that agent is stopped after this one.
   loop_.poll();
-  while (!awaited_.empty())
+  while (!pending_views_.empty())
     loop_.wait();
 }
 

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// NodeLinks: what the agents of different nodes do for each other. Whole splinters travel once,
-// from the window of the agent that reads them into the window of the one that asked, so that tasks
-// see nothing but their node's residency table. Nothing here waits: the agent's thread attends.
+// NodeLinks: transfers splinters between the agents of different nodes. Each whole splinter is sent
+// once, from the window of the agent that reads it into the window of the one that requested it.
+// Tasks see only their node's residency table. Nothing here waits: the agent's thread polls.
 #pragma once
 
 #include <forebay/executor.hpp>
@@ -16,54 +16,56 @@
 
 #include "base/descriptor.hpp"
 #include "comm/links.hpp"
-#include "read/agent.hpp"
-#include "read/chores.hpp"
-#include "read/host.hpp"
+#include "read/event_source.hpp"
+#include "read/local_session.hpp"
 #include "read/node_link_messages.hpp"
 #include "read/node_messages.hpp"
+#include "read/read_agent.hpp"
 #include "read/remote_reader.hpp"
 #include "read/splinter_owners.hpp"
 
 namespace forebay::read {
 
-/// How often this process has given up memory for good, since MPI still sent from it when its agent
-/// ended. None where all ranks come to their end.
-std::uint64_t lost_sends() noexcept;
+/// Number of sends whose memory this process has leaked because MPI was still sending from it when
+/// the agent ended. 0 if all ranks end normally.
+std::uint64_t leaked_sends() noexcept;
 
 /// All calls but descriptor() come from the agent's thread.
-class NodeLinks final : public Chores,
-                        public comm::LinkReceiver,
+class NodeLinks final : public EventSource,
+                        public comm::LinkHandler,
                         public std::enable_shared_from_this<NodeLinks> {
  public:
-  /// Where sessions that others want parts of come from, and go to.
-  struct Sessions {
-    std::function<Result<std::shared_ptr<SessionHost>>(OpenRequest)> open;
-    std::function<void(const SessionHandle&)> leave;
+  /// Opens and closes sessions whose parts other nodes request.
+  struct SessionCallbacks {
+    std::function<Result<std::shared_ptr<LocalSession>>(OpenSessionRequest)> open;
+    std::function<void(const SessionHandle&)> close;
   };
 
   struct Setup {
     comm::Links links;
-    std::vector<std::uint32_t> nodes;  ///< where each of them leads to
-    /// For the bytes of splinters, which are announced by a link: it may be used by any thread.
-    /// Null: the links carry them as well.
+    std::vector<std::uint32_t> nodes;  ///< node at the other end of each link
+    /// Transfers the bytes of splinters, which are announced by a link; any thread may use it.
+    /// Null: the links carry the bytes.
     std::shared_ptr<comm::Communicator> bulk = nullptr;
   };
   static Result<std::shared_ptr<NodeLinks>> start(Setup setup);
   ~NodeLinks() override;
 
-  /// Before anybody attends.
-  void set_sessions(Sessions sessions) { sessions_ = std::move(sessions); }
+  /// Call it before the first poll().
+  void set_session_callbacks(SessionCallbacks sessions) {
+    session_callbacks_ = std::move(sessions);
+  }
 
-  /// Reads for a session of this node what `owners` gives to other nodes, and has it opened there.
-  /// `agent` is told when there is something new.
-  std::shared_ptr<RemoteReader> reader(const OpenRequest& request,
-                                       const SplinterOwners& owners,
-                                       const std::shared_ptr<Agent>& agent);
+  /// Creates the reader of those parts of a session that `owners` assigns to other nodes, and opens
+  /// the session there. `agent` is notified of results.
+  std::shared_ptr<RemoteReader> create_reader(const OpenSessionRequest& request,
+                                              const SplinterOwners& owners,
+                                              const std::shared_ptr<ReadAgent>& agent);
 
   int descriptor() const noexcept override { return events_.get(); }
-  void attend() override;
-  Deadline due() const override;
-  void end() override;
+  void poll() override;
+  Deadline next_deadline() const override;
+  void shutdown() override;
 
  private:
   class Reader;
@@ -71,80 +73,88 @@ class NodeLinks final : public Chores,
   struct Fetch {
     std::shared_ptr<TransferSource> source;
     TransferSource::Transfer transfer;
-    std::shared_ptr<Agent> agent;
-    std::uint64_t skipped_bytes = 0;  ///< of its memory: they lie before the session
+    std::shared_ptr<ReadAgent> agent;
+    std::uint64_t skipped_bytes = 0;  ///< at the start of its memory: they lie before the session
     std::uint64_t size_bytes = 0;
-    bool is_announced = false;  ///< its bytes come by `bulk`
+    bool is_bulk = false;  ///< its bytes are sent by `bulk_`
   };
-  /// A session of ours that a node wants parts of: a handle that closes nothing, or why not.
-  using Served = Result<Session>;
-  /// Bytes of a splinter on their way by `bulk`.
-  struct Sending {
-    comm::Transfer transfer;
+  /// A session of this node whose parts another node requests: a handle that does not close it, or
+  /// an Error.
+  using ServedResult = Result<Session>;
+  /// Bytes of a splinter in transfer by `bulk_`.
+  struct BulkSend {
+    comm::MessageRequest transfer;
     std::shared_ptr<View> view;
   };
-  struct Receiving {
-    comm::Transfer transfer;
+  struct BulkReceive {
+    comm::MessageRequest transfer;
     std::uint64_t id = 0;
   };
   struct Peer {
     std::unique_ptr<comm::Link> link;
     std::uint32_t node = 0;
     short interest = 0;
-    std::unordered_map<std::uint64_t, Fetch> fetches;  // by what we call them
-    std::unordered_map<std::uint64_t, Served> served;  // by the session's number
-    std::vector<std::byte> text;                       // of a message that arrives
-    std::deque<Sending> sending;
-    std::deque<Receiving> receiving;
-    std::uint64_t unconfirmed = 0;  // bulk that it announced and has not said to have left
+    std::unordered_map<std::uint64_t, Fetch> fetches;        // by request id
+    std::unordered_map<std::uint64_t, ServedResult> served;  // by session number
+    std::vector<std::byte> payload;                          // of an arriving message
+    std::deque<BulkSend> bulk_sends;
+    std::deque<BulkReceive> bulk_receives;
+    std::uint64_t unconfirmed_sends = 0;  // announced by the peer, completion not reported yet
   };
 
   NodeLinks() = default;
   Status watch_all();
-  Peer* peer_at(std::uint32_t node);
+  Peer* find_peer(std::uint32_t node);
   Peer& peer_of(const comm::Link& link);
   void send(Peer& peer,
             comm::LinkHeader header,
             std::span<const std::byte> payload,
             comm::Link::OnSent on_sent = {});
-  void send_text(Peer& peer, comm::LinkHeader header, std::vector<std::byte> text);
-  void follow_interest(Peer& peer);
+  void send_payload(Peer& peer, comm::LinkHeader header, std::vector<std::byte> text);
+  void update_interest(Peer& peer);
   bool fetch(std::uint32_t node, const SessionHandle& session, Fetch fetch);
-  static Result<Fetch*> fetch_of(Peer& peer, LinkKind kind, std::uint64_t id);
-  Status receive_answer(Peer& peer, LinkKind kind, std::uint64_t id, const Status& outcome);
-  void finish(Peer& peer, std::uint64_t id, const Status& outcome);
-  Status serve(Peer& peer, std::uint64_t id, const SessionHandle& session, ByteRange range);
-  void await(Future<View> view, const Session& session, std::uint32_t node, std::uint64_t id);
-  void answer(std::uint32_t node, std::uint64_t id, Result<View> view);
-  void refuse(Peer& peer, std::uint64_t id, const Error& why);
-  void send_bytes(Peer& peer, std::uint64_t id, const std::shared_ptr<View>& view);
-  Status receive_announced(Peer& peer, std::uint64_t id);
-  bool has_bulk_under_way() const;
-  void move_bulk();
-  static std::uint64_t drop_sent(Peer& peer);
-  void let_bulk_arrive();
-  static void lose_bulk(Peer& peer);
-  Status open(Peer& peer, std::span<const std::byte> text);
-  void leave(Peer& peer, std::uint64_t number);
-  void part(Peer& peer);
+  static Result<Fetch*> find_fetch(Peer& peer, LinkKind kind, std::uint64_t id);
+  Status handle_reply(Peer& peer, LinkKind kind, std::uint64_t id, const Status& outcome);
+  void complete_fetch(Peer& peer, std::uint64_t id, const Status& outcome);
+  Status handle_request(Peer& peer,
+                        std::uint64_t id,
+                        const SessionHandle& session,
+                        ByteRange range);
+  void reply_when_ready(Future<View> view,
+                        const Session& session,
+                        std::uint32_t node,
+                        std::uint64_t id);
+  void reply(std::uint32_t node, std::uint64_t id, Result<View> view);
+  void send_error(Peer& peer, std::uint64_t id, const Error& why);
+  void send_view(Peer& peer, std::uint64_t id, const std::shared_ptr<View>& view);
+  Status post_bulk_receive(Peer& peer, std::uint64_t id);
+  bool has_bulk_in_flight() const;
+  void progress_bulk();
+  static std::uint64_t release_completed_sends(Peer& peer);
+  void drain_bulk();
+  static void leak_unfinished_sends(Peer& peer);
+  Status handle_open(Peer& peer, std::span<const std::byte> text);
+  void handle_close(Peer& peer, std::uint64_t number);
+  void disconnect(Peer& peer);
 
-  Result<std::span<std::byte>> place(comm::Link& link, const comm::LinkHeader& header) override;
-  Status received(comm::Link& link,
-                  const comm::LinkHeader& header,
-                  std::span<const std::byte> payload) override;
+  Result<std::span<std::byte>> payload_buffer(comm::Link& link,
+                                              const comm::LinkHeader& header) override;
+  Status handle_message(comm::Link& link,
+                        const comm::LinkHeader& header,
+                        std::span<const std::byte> payload) override;
 
   std::shared_ptr<comm::Communicator> bulk_;
-  Sessions sessions_;
+  SessionCallbacks session_callbacks_;
   Descriptor events_;
-  EventLoop loop_;  // where views of served sessions arrive
-  /// The sessions of views under way, which may outlive the peers that asked for them: none when
-  /// the loop ends.
-  std::unordered_map<std::uint64_t, Session> awaited_;
-  std::uint64_t next_awaited_ = 0;
+  EventLoop loop_;  // continues when views of served sessions are ready
+  /// Sessions of pending views, which may outlive the peers that requested them. Empty before the
+  /// loop ends.
+  std::unordered_map<std::uint64_t, Session> pending_views_;
+  std::uint64_t next_view_key_ = 0;
   std::vector<Peer> peers_;
   std::uint64_t next_id_ = 0;
-  bool ending_ = false;  // nothing new is begun
-  bool ended_ = false;
+  bool is_draining_ = false;  // no new work is begun
+  bool is_shut_down_ = false;
 };
 
 }  // namespace forebay::read

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Agents of two nodes, each played by a thread: what becomes of a view that one of them waits for
-// on behalf of the other when they end, in whatever order.
+// Agents of two nodes, each run by a thread: a view that one of them reads for the other, when they
+// end in any order.
 #include "read/node_links.hpp"
 
 #include <chrono>
@@ -20,21 +20,21 @@
 namespace forebay::read {
 namespace {
 
-using Ranks = std::shared_ptr<comm::Communicator>;
+using CommunicatorPtr = std::shared_ptr<comm::Communicator>;
 
-/// Knows what it has to do, and leaves that to the test.
-class IdleAgent final : public Agent {
+/// Records notifications, and leaves the work to the test.
+class IdleAgent final : public ReadAgent {
  public:
-  void serve(const std::shared_ptr<TransferSource>& source) override { latest = source; }
+  void serve(const std::shared_ptr<TransferSource>& source) override { last_source = source; }
   void stop() override {}
 
-  std::weak_ptr<TransferSource> latest;
+  std::weak_ptr<TransferSource> last_source;
 };
 
 constexpr ByteRange kExtent{0, 8 * kUnit};
 const SessionHandle kSession{.runtime = 1, .number = 7};
 
-OpenRequest request() {
+OpenSessionRequest request() {
   const auto plan = plan_read({.extent = kExtent,
                                .access = Access::kDirect,
                                .access_reason = {},
@@ -49,131 +49,132 @@ OpenRequest request() {
           .access_reason = {}};
 }
 
-/// A session of which nothing arrives, unless somebody else is asked for it.
-std::shared_ptr<SessionHost> host(Executor& loop,
-                                  std::shared_ptr<Agent> agent,
-                                  std::shared_ptr<RemoteReader> remote = nullptr) {
-  return SessionHost::open({.file = word_file(kExtent.size),
-                            .extent = kExtent,
-                            .plan = request().plan,
-                            .windows = std::make_shared<WindowPool>(1_MiB),
-                            .agent = std::move(agent),
-                            .executor = &loop,
-                            .handle = kSession,
-                            .remote = std::move(remote)})
+/// A session whose reads do not finish, unless `remote` reads them.
+std::shared_ptr<LocalSession> open_session(Executor& loop,
+                                           std::shared_ptr<ReadAgent> agent,
+                                           std::shared_ptr<RemoteReader> remote = nullptr) {
+  return LocalSession::open({.file = word_file(kExtent.size),
+                             .extent = kExtent,
+                             .plan = request().plan,
+                             .windows = std::make_shared<WindowPool>(1_MiB),
+                             .agent = std::move(agent),
+                             .executor = &loop,
+                             .handle = kSession,
+                             .remote_reader = std::move(remote)})
       .value();
 }
 
-std::shared_ptr<NodeLinks> links_of(const Ranks& ranks) {
+std::shared_ptr<NodeLinks> connect_links(const CommunicatorPtr& ranks) {
   const std::vector<comm::Rank> agents{{0}, {1}};
   auto links = comm::connect_agents(*ranks, agents, {}).value();
   const std::uint32_t other = links.front()->peer().number;
   return NodeLinks::start({.links = std::move(links), .nodes = {other}}).value();
 }
 
-bool attend_until(NodeLinks& links, const std::function<bool()>& condition) {
-  return eventually([&] {
-    links.attend();
+bool poll_until(NodeLinks& links, const std::function<bool()>& condition) {
+  return wait_until([&] {
+    links.poll();
     return condition();
   });
 }
 
-/// Asks the other node for the first splinter, and ends without waiting for it.
-Status ask_and_end(const Ranks& ranks) {
+/// Requests the first splinter from the other node, and ends without waiting for it.
+Status request_and_shut_down(const CommunicatorPtr& ranks) {
   EventLoop loop;
-  const auto links = links_of(ranks);
+  const auto links = connect_links(ranks);
   const auto agent = std::make_shared<IdleAgent>();
-  const auto remote = links->reader(request(), {{0}, kUnit}, agent);
-  const auto session = host(loop, agent, remote);
-  session->hint({.splinter = 0, .part = {0, kUnit}}, Urgency::kAsked);
+  const auto remote = links->create_reader(request(), {{0}, kUnit}, agent);
+  const auto session = open_session(loop, agent, remote);
+  session->prefetch({.splinter = 0, .part = {0, kUnit}}, LoadPriority::kRequested);
   TransferSource::Transfer transfer;
   EXPECT_TRUE(session->next_transfer(transfer));
-  EXPECT_TRUE(remote->take(session, transfer));
-  links->attend();
-  links->end();
+  EXPECT_TRUE(remote->try_fetch(session, transfer));
+  links->poll();
+  links->shutdown();
   return {};
 }
 
-/// Two nodes, of which one asks the other for something and is gone.
-void serve_one_that_leaves(const std::function<void(const Ranks&)>& serve) {
-  const auto ran = comm::run_ranks({.count = 2, .per_node = 1}, [&](const Ranks& ranks) -> Status {
-    if (ranks->rank().number == 1) return ask_and_end(ranks);
-    serve(ranks);
-    return {};
-  });
+/// Two nodes, one of which requests a splinter from the other and then ends.
+void run_with_departing_peer(const std::function<void(const CommunicatorPtr&)>& serve) {
+  const auto ran =
+      comm::run_ranks({.count = 2, .per_node = 1}, [&](const CommunicatorPtr& ranks) -> Status {
+        if (ranks->rank().number == 1) return request_and_shut_down(ranks);
+        serve(ranks);
+        return {};
+      });
   EXPECT_TRUE(ran) << ran.error().message();
 }
 
-// The other one left, and the session was forgotten, but not the view: it was signalled when the
-// session ended, on a loop that was gone.
-TEST(NodeLinks, views_that_nobody_asks_for_any_more_end_with_the_links) {
-  serve_one_that_leaves([](const Ranks& ranks) {
+// The other node left, and the session was dropped, but not the view: it was signaled at the end of
+// the session, on a destroyed loop.
+TEST(NodeLinks, abandoned_views_end_with_the_links) {
+  run_with_departing_peer([](const CommunicatorPtr& ranks) {
     EventLoop loop;
-    // A rank of this node has it open all the time.
-    const auto own = host(loop, std::make_shared<IdleAgent>());
-    auto links = links_of(ranks);
+    // A rank of this node keeps the session open.
+    const auto served_session = open_session(loop, std::make_shared<IdleAgent>());
+    auto links = connect_links(ranks);
     bool left = false;
-    links->set_sessions({.open = [&](const OpenRequest&) { return own; },
-                         .leave = [&](const SessionHandle&) { left = true; }});
-    const long before = own.use_count();
-    EXPECT_TRUE(attend_until(*links, [&] { return left; }));
-    EXPECT_GT(own.use_count(), before);  // the view is under way
-    links->end();
-    EXPECT_EQ(own.use_count(), before);
+    links->set_session_callbacks({.open = [&](const OpenSessionRequest&) { return served_session; },
+                                  .close = [&](const SessionHandle&) { left = true; }});
+    const long before = served_session.use_count();
+    EXPECT_TRUE(poll_until(*links, [&] { return left; }));
+    EXPECT_GT(served_session.use_count(), before);  // the view is pending
+    links->shutdown();
+    EXPECT_EQ(served_session.use_count(), before);
     links.reset();
-    own->close();
+    served_session->close();
   });
 }
 
-/// From now on each request of the first splinter reads for itself.
-void fail_first_splinter(SessionHost& session) {
-  session.hint({.splinter = 0, .part = {0, kUnit}}, Urgency::kAsked);
+/// Makes each later request of the first splinter a private copy.
+void fail_first_splinter(LocalSession& session) {
+  session.prefetch({.splinter = 0, .part = {0, kUnit}}, LoadPriority::kRequested);
   TransferSource::Transfer load;
   ASSERT_TRUE(session.next_transfer(load));
   session.finish(load, failure({.kind = ErrorClass::kIo, .operation = "read"}));
 }
 
-// A copy that a thread of another agent is reading cannot be told that its session has ended.
-TEST(NodeLinks, end_after_the_copies_that_others_read_for_their_views) {
-  serve_one_that_leaves([](const Ranks& ranks) {
+// A private copy that a thread of another agent is reading cannot be stopped when its session ends.
+TEST(NodeLinks, shutdown_waits_for_private_copies_of_pending_views) {
+  run_with_departing_peer([](const CommunicatorPtr& ranks) {
     EventLoop loop;
     const auto agent = std::make_shared<IdleAgent>();
-    const auto own = host(loop, agent);
-    fail_first_splinter(*own);
-    auto links = links_of(ranks);
-    links->set_sessions(
-        {.open = [&](const OpenRequest&) { return own; }, .leave = [](const SessionHandle&) {}});
+    const auto served_session = open_session(loop, agent);
+    fail_first_splinter(*served_session);
+    auto links = connect_links(ranks);
+    links->set_session_callbacks({.open = [&](const OpenSessionRequest&) { return served_session; },
+                                  .close = [](const SessionHandle&) {}});
     std::shared_ptr<TransferSource> copies;
     TransferSource::Transfer copy;
-    EXPECT_TRUE(attend_until(*links, [&] {
-      copies = agent->latest.lock();
-      return copies && copies->next_transfer(copy) && copy.copy;
+    EXPECT_TRUE(poll_until(*links, [&] {
+      copies = agent->last_source.lock();
+      return copies && copies->next_transfer(copy) && copy.bypass_read;
     }));
     const std::jthread thread([&] {
       std::this_thread::sleep_for(std::chrono::milliseconds(20));
-      copies->copy(copy);
+      copies->read_synchronously(copy);
     });
-    links->end();
+    links->shutdown();
     links.reset();
-    EXPECT_TRUE(copy.copy->finished());
+    EXPECT_TRUE(copy.bypass_read->is_finished());
   });
 }
 
-/// A link that sends what no agent sends, to one that has asked for a splinter.
-class Silent final : public comm::LinkReceiver {
+/// Receiver of a link that sends malformed messages to a node with a pending request.
+class NullReceiver final : public comm::LinkHandler {
  public:
-  Result<std::span<std::byte>> place(comm::Link& /*link*/,
-                                     const comm::LinkHeader& /*header*/) override {
+  Result<std::span<std::byte>> payload_buffer(comm::Link& /*link*/,
+                                              const comm::LinkHeader& /*header*/) override {
     return std::span<std::byte>();
   }
-  Status received(comm::Link& /*link*/,
-                  const comm::LinkHeader& /*header*/,
-                  std::span<const std::byte> /*payload*/) override {
+  Status handle_message(comm::Link& /*link*/,
+                        const comm::LinkHeader& /*header*/,
+                        std::span<const std::byte> /*payload*/) override {
     return {};
   }
 };
 
-void forge(const Ranks& ranks, std::mt19937 random) {
+void send_malformed(const CommunicatorPtr& ranks, std::mt19937 random) {
   const std::vector<comm::Rank> agents{{0}, {1}};
   const auto links = comm::connect_agents(*ranks, agents, {}).value();
   comm::Link& link = *links.front();
@@ -184,41 +185,41 @@ void forge(const Ranks& ranks, std::mt19937 random) {
       word = random() % 3 == 0 ? random() : 0;
     std::ignore = link.send(header, std::span(payload).first(random() % payload.size()));
   }
-  Silent silent;
-  EXPECT_TRUE(eventually([&] {
-    std::ignore = link.attend(POLLIN | POLLOUT, silent);
-    return link.end().has_value();
+  NullReceiver silent;
+  EXPECT_TRUE(wait_until([&] {
+    std::ignore = link.process_events(POLLIN | POLLOUT, silent);
+    return link.close_reason().has_value();
   }));
 }
 
-// An answer without bytes ended the process, as there was no request that it was for.
-TEST(NodeLinks, malformed_messages_close_the_link_and_nothing_else) {
+// A reply without bytes once ended the process, because no request matched it.
+TEST(NodeLinks, malformed_messages_close_only_their_link) {
   for (unsigned round = 0; round < 60; ++round) {
     const auto ran =
-        comm::run_ranks({.count = 2, .per_node = 1}, [&](const Ranks& ranks) -> Status {
+        comm::run_ranks({.count = 2, .per_node = 1}, [&](const CommunicatorPtr& ranks) -> Status {
           if (ranks->rank().number == 1) {
-            forge(ranks, std::mt19937(comm::kMutationSeed + round));
+            send_malformed(ranks, std::mt19937(comm::kMutationSeed + round));
             return {};
           }
           EventLoop loop;
-          const auto links = links_of(ranks);
+          const auto links = connect_links(ranks);
           const auto agent = std::make_shared<IdleAgent>();
-          links->set_sessions(
-              {.open = [](const OpenRequest&) -> Result<std::shared_ptr<SessionHost>> {
+          links->set_session_callbacks(
+              {.open = [](const OpenSessionRequest&) -> Result<std::shared_ptr<LocalSession>> {
                  return failure({.operation = "open"});
                },
-               .leave = [](const SessionHandle&) {}});
-          const auto remote = links->reader(request(), {{1}, kUnit}, agent);
-          const auto session = host(loop, agent, remote);
-          session->hint({.splinter = 0, .part = {0, kUnit}}, Urgency::kAsked);
+               .close = [](const SessionHandle&) {}});
+          const auto remote = links->create_reader(request(), {{1}, kUnit}, agent);
+          const auto session = open_session(loop, agent, remote);
+          session->prefetch({.splinter = 0, .part = {0, kUnit}}, LoadPriority::kRequested);
           TransferSource::Transfer transfer;
           EXPECT_TRUE(session->next_transfer(transfer));
-          EXPECT_TRUE(remote->take(session, transfer));
-          for (int turn = 0; turn < 20; ++turn) {
-            links->attend();
+          EXPECT_TRUE(remote->try_fetch(session, transfer));
+          for (int iteration = 0; iteration < 20; ++iteration) {
+            links->poll();
             std::this_thread::sleep_for(std::chrono::milliseconds(1));
           }
-          links->end();
+          links->shutdown();
           return {};
         });
     EXPECT_TRUE(ran) << ran.error().message();

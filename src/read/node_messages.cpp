@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Absent numbers are UINT64_MAX, which none can be.
+// Absent numbers are UINT64_MAX, which is no valid value of any field.
 #include "read/node_messages.hpp"
 
 #include <array>
@@ -22,37 +22,36 @@ constexpr std::uint64_t kAbsent = UINT64_MAX;
 constexpr std::uint64_t kFileBytesMax = INT64_MAX;
 
 template <class E>
-void put_choice(MessageWriter& out, const std::optional<E>& value) {
+void put_enum(MessageWriter& out, const std::optional<E>& value) {
   out.number(value ? static_cast<std::uint64_t>(*value) : kAbsent);
 }
 
 template <class E>
-std::optional<E> get_choice(MessageReader& in, const char* field, E last) {
+std::optional<E> get_enum(MessageReader& in, const char* field, E last) {
   const auto value = in.number<std::uint64_t>(field);
-  if (value == kAbsent || !in.is_well()) return std::nullopt;
-  if (value > static_cast<std::uint64_t>(last))
-    in.reject(field, value, "must name one of the values that there are");
+  if (value == kAbsent || !in.is_valid()) return std::nullopt;
+  if (value > static_cast<std::uint64_t>(last)) in.reject(field, value, "is no valid value");
   return static_cast<E>(value);
 }
 
-std::uint32_t get_small(MessageReader& in, const char* field) {
+std::uint32_t get_uint32(MessageReader& in, const char* field) {
   const auto value = in.number<std::uint64_t>(field);
   if (value > UINT32_MAX) in.reject(field, value, "must be below 4294967296");
   return static_cast<std::uint32_t>(value);
 }
 
 void put(MessageWriter& out, const ReadPlan& plan) {
-  put_choice(out, plan.access);
+  put_enum(out, plan.access);
   out.number(plan.splinter_bytes);
   out.number(plan.budget_bytes);
   out.number(plan.window_bytes);
   out.number(plan.request_bytes);
   out.number(std::uint64_t{plan.queue_depth});
   out.number(plan.stripe_bytes);
-  out.number(std::uint64_t{plan.servers});
-  out.number(plan.eager_bytes.value_or(kAbsent));
-  put_choice(out, std::optional(plan.retirement));
-  put_choice(out, plan.agents);
+  out.number(std::uint64_t{plan.stripe_count});
+  out.number(plan.readahead_bytes.value_or(kAbsent));
+  put_enum(out, std::optional(plan.eviction));
+  put_enum(out, plan.agent_scope);
   out.number(plan.agent_stripe_bytes);
   out.list(std::span<const std::uint32_t>(plan.agent_nodes));
   out.text(plan.reason);
@@ -60,20 +59,20 @@ void put(MessageWriter& out, const ReadPlan& plan) {
 
 ReadPlan get_plan(MessageReader& in) {
   ReadPlan plan;
-  plan.access = get_choice(in, "plan.access", Access::kDirect);
+  plan.access = get_enum(in, "plan.access", Access::kDirect);
   plan.splinter_bytes = in.number<std::uint64_t>("plan.splinter_bytes");
   plan.budget_bytes = in.number<std::uint64_t>("plan.budget_bytes");
   plan.window_bytes = in.number<std::uint64_t>("plan.window_bytes");
   plan.request_bytes = in.number<std::uint64_t>("plan.request_bytes");
-  plan.queue_depth = get_small(in, "plan.queue_depth");
+  plan.queue_depth = get_uint32(in, "plan.queue_depth");
   plan.stripe_bytes = in.number<std::uint64_t>("plan.stripe_bytes");
-  plan.servers = get_small(in, "plan.servers");
-  const auto eager_bytes = in.number<std::uint64_t>("plan.eager_bytes");
-  if (eager_bytes != kAbsent) plan.eager_bytes = eager_bytes;
-  const auto retirement = get_choice(in, "plan.retirement", Retirement::kCache);
-  if (!retirement.has_value()) in.reject("plan.retirement", kAbsent, "must not be absent");
-  plan.retirement = retirement.value_or(Retirement{});
-  plan.agents = get_choice(in, "plan.agents", Agents::kPerNode);
+  plan.stripe_count = get_uint32(in, "plan.stripe_count");
+  const auto readahead_bytes = in.number<std::uint64_t>("plan.readahead_bytes");
+  if (readahead_bytes != kAbsent) plan.readahead_bytes = readahead_bytes;
+  const auto eviction = get_enum(in, "plan.eviction", EvictionPolicy::kLru);
+  if (!eviction.has_value()) in.reject("plan.eviction", kAbsent, "must not be absent");
+  plan.eviction = eviction.value_or(EvictionPolicy{});
+  plan.agent_scope = get_enum(in, "plan.agent_scope", AgentScope::kPerNode);
   plan.agent_stripe_bytes = in.number<std::uint64_t>("plan.agent_stripe_bytes");
   plan.agent_nodes = in.list<std::uint32_t>("plan.agent_nodes");
   plan.reason = in.text("plan.reason");
@@ -92,44 +91,44 @@ SessionHandle get_handle(MessageReader& in) {
   return handle;
 }
 
-void put(MessageWriter& out, const Welcome& message) {
+void put(MessageWriter& out, const ConnectReply& message) {
   out.number(message.protocol);
-  out.number(message.row);
+  out.number(message.client_index);
 }
 
-void put(MessageWriter& out, const OpenRequest& message) {
+void put(MessageWriter& out, const OpenSessionRequest& message) {
   put(out, message.handle);
   out.number(message.extent.offset);
   out.number(message.extent.size);
   put(out, message.plan);
   out.text(message.path);
-  put_choice(out, message.access);
+  put_enum(out, message.access);
   out.text(message.access_reason);
 }
 
-void put(MessageWriter& out, const Opened& message) {
+void put(MessageWriter& out, const OpenSessionReply& message) {
   put(out, message.handle);
   put(out, message.plan);
 }
 
-void put(MessageWriter& out, const Refused& message) {
+void put(MessageWriter& out, const ErrorReply& message) {
   put(out, message.handle);
-  out.bytes(comm::to_bytes(message.why));
+  out.bytes(comm::to_bytes(message.error));
 }
 
-void put(MessageWriter& out, const Leave& message) { put(out, message.handle); }
+void put(MessageWriter& out, const CloseSessionRequest& message) { put(out, message.handle); }
 
-Welcome get_welcome(MessageReader& in) {
-  Welcome message;
+ConnectReply get_connect_reply(MessageReader& in) {
+  ConnectReply message;
   message.protocol = in.number<std::uint32_t>("protocol");
-  message.row = in.number<std::uint32_t>("row");
+  message.client_index = in.number<std::uint32_t>("client_index");
   return message;
 }
 
-OpenRequest get_open_request(MessageReader& in) {
-  OpenRequest message;
+OpenSessionRequest get_open_session_request(MessageReader& in) {
+  OpenSessionRequest message;
   message.handle = get_handle(in);
-  if (message.handle == kEverySession)
+  if (message.handle == kAllSessions)
     in.reject("session.number", message.handle.number, "must name one session");
   message.extent.offset = in.number<std::uint64_t>("extent.offset");
   if (message.extent.offset > kFileBytesMax)
@@ -139,14 +138,14 @@ OpenRequest get_open_request(MessageReader& in) {
     in.reject("extent.size", message.extent.size, "no file is that long");
   message.plan = get_plan(in);
   message.path = in.text("path");
-  message.access = get_choice(in, "access", Access::kDirect);
+  message.access = get_enum(in, "access", Access::kDirect);
   message.access_reason = in.text("access reason");
   return message;
 }
 
-/// A complete plan: clients map memory by it.
-Opened get_opened(MessageReader& in) {
-  Opened message;
+/// The plan has no open values: clients map memory by it.
+OpenSessionReply get_open_session_reply(MessageReader& in) {
+  OpenSessionReply message;
   message.handle = get_handle(in);
   message.plan = get_plan(in);
   const std::uint64_t splinter_bytes = message.plan.splinter_bytes;
@@ -155,54 +154,58 @@ Opened get_opened(MessageReader& in) {
   return message;
 }
 
-/// The Error within is checked as a message of its own.
-Result<NodeMessage> get_refused(MessageReader& in) {
+/// The Error inside is checked as a message on its own.
+Result<NodeMessage> get_error_reply(MessageReader& in) {
   const SessionHandle handle = get_handle(in);
   const auto why = in.bytes("error");
-  if (Status whole = in.end(); !whole) return failure(whole.error());
-  auto error = comm::error_from(why);
+  if (Status whole = in.finish(); !whole) return failure(whole.error());
+  auto error = comm::error_from_bytes(why);
   if (!error) return failure(error.error());
-  return Refused{handle, std::move(*error)};
+  return ErrorReply{handle, std::move(*error)};
 }
 
 template <class M>
-Result<NodeMessage> whole(MessageReader& in, M message) {
-  if (Status all = in.end(); !all) return failure(all.error());
+Result<NodeMessage> finish_decoding(MessageReader& in, M message) {
+  if (Status complete = in.finish(); !complete) return failure(complete.error());
   return message;
 }
 
-constexpr std::array<const char*, std::variant_size_v<NodeMessage>> kNames{
-    "welcome", "open", "opened", "refused", "leave"};
+constexpr std::array<const char*, std::variant_size_v<NodeMessage>> kMessageNames{
+    "ConnectReply", "OpenSessionRequest", "OpenSessionReply", "ErrorReply", "CloseSessionRequest"};
 
 }  // namespace
 
-Status check_word(const ClientWord& word, const Geometry& geometry) {
+Status check_ring_message(const LoadRequest& ring_message, const Geometry& geometry) {
   const auto wrong = [](const char* field, std::uint64_t value, const char* must_be) -> Status {
-    return failure(comm::malformed("word of a client", field, value, must_be));
+    return failure(comm::malformed_message("LoadRequest", field, value, must_be));
   };
-  if (word.splinter >= geometry.count())
-    return wrong("splinter", word.splinter, "the session has fewer");
-  if (word.part.first >= word.part.last || !geometry.whole(word.splinter).covers(word.part))
-    return wrong("part.last", word.part.last, "must end a part of the splinter");
-  if (word.kind > ClientWord::Kind::kAwait)
-    return wrong("kind", static_cast<std::uint64_t>(word.kind), "must be 0 or 1");
-  if (word.urgency > Urgency::kBlocked)
-    return wrong("urgency", static_cast<std::uint64_t>(word.urgency), "there is no such urgency");
-  if (word.precision > Precision::kExact)
-    return wrong("precision", static_cast<std::uint64_t>(word.precision),
-                 "there is no such precision");
+  if (ring_message.splinter >= geometry.count())
+    return wrong("splinter", ring_message.splinter, "the session has fewer");
+  if (ring_message.part.first >= ring_message.part.last ||
+      !geometry.full_part(ring_message.splinter).covers(ring_message.part))
+    return wrong("part.last", ring_message.part.last, "must end a part of the splinter");
+  if (ring_message.kind > LoadRequest::Kind::kNotify)
+    return wrong("kind", static_cast<std::uint64_t>(ring_message.kind), "must be 0 or 1");
+  if (ring_message.priority > LoadPriority::kBlocked)
+    return wrong("priority", static_cast<std::uint64_t>(ring_message.priority), "must be 0 to 4");
+  if (ring_message.granularity > LoadGranularity::kExact)
+    return wrong("granularity", static_cast<std::uint64_t>(ring_message.granularity),
+                 "must be 0 or 1");
   return {};
 }
 
-Status check_word(const AgentWord& word, const Geometry& geometry, std::uint64_t last) {
+Status check_ring_message(const LoadNotification& ring_message,
+                          const Geometry& geometry,
+                          std::uint64_t last) {
   const auto wrong = [](const char* field, std::uint64_t value, const char* must_be) -> Status {
-    return failure(comm::malformed("word of the agent", field, value, must_be));
+    return failure(comm::malformed_message("LoadNotification", field, value, must_be));
   };
-  if (word.news > News::kMissed)
-    return wrong("news", static_cast<std::uint64_t>(word.news), "must be 3 at most");
-  if (word.splinter >= geometry.count())
-    return wrong("splinter", word.splinter, "the session has fewer");
-  if (word.number > last) return wrong("number", word.number, "no need has it yet");
+  if (ring_message.kind > NotificationKind::kOverflow)
+    return wrong("kind", static_cast<std::uint64_t>(ring_message.kind), "must be 3 at most");
+  if (ring_message.splinter >= geometry.count())
+    return wrong("splinter", ring_message.splinter, "the session has fewer");
+  if (ring_message.sequence > last)
+    return wrong("sequence", ring_message.sequence, "no request has this number yet");
   return {};
 }
 
@@ -216,24 +219,24 @@ std::vector<std::byte> to_bytes(const NodeMessage& message) {
 Result<NodeMessage> message_from(std::span<const std::byte> bytes) {
   std::uint32_t kind = 0;
   if (bytes.size() < sizeof kind)
-    return failure(comm::malformed("unknown", "bytes", bytes.size(), "must be 4 at least"));
+    return failure(comm::malformed_message("unknown", "bytes", bytes.size(), "must be 4 at least"));
   std::memcpy(&kind, bytes.data(), sizeof kind);
-  if (kind >= kNames.size())
-    return failure(
-        comm::malformed("unknown", "kind", kind, "must be below " + std::to_string(kNames.size())));
-  MessageReader in(kNames.at(kind), bytes.subspan(sizeof kind));
-  // By the place of each kind in NodeMessage.
+  if (kind >= kMessageNames.size())
+    return failure(comm::malformed_message(
+        "unknown", "kind", kind, "must be below " + std::to_string(kMessageNames.size())));
+  MessageReader in(kMessageNames.at(kind), bytes.subspan(sizeof kind));
+  // In the order of the kinds in NodeMessage.
   switch (kind) {
     case 0:
-      return whole(in, get_welcome(in));
+      return finish_decoding(in, get_connect_reply(in));
     case 1:
-      return whole(in, get_open_request(in));
+      return finish_decoding(in, get_open_session_request(in));
     case 2:
-      return whole(in, get_opened(in));
+      return finish_decoding(in, get_open_session_reply(in));
     case 3:
-      return get_refused(in);
+      return get_error_reply(in);
     default:
-      return whole(in, Leave{get_handle(in)});
+      return finish_decoding(in, CloseSessionRequest{get_handle(in)});
   }
 }
 

@@ -1,11 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
-// What the agent of a node and its clients say to each other. Words go through rings, one for each
-// thing that happens to a splinter; messages go through a channel, when a session is opened or
-// left. docs/formats/arena.md tells when each is sent.
+// Messages between a node's agent and its clients. Ring messages concern one splinter each. Channel
+// messages open and close sessions. docs/formats/arena.md defines when each is sent.
 #pragma once
 
 #include <forebay/error.hpp>
-#include <forebay/plan.hpp>
+#include <forebay/read_plan.hpp>
 #include <forebay/session.hpp>
 
 #include <cstddef>
@@ -17,96 +16,101 @@
 #include <vector>
 
 #include "read/geometry.hpp"
-#include "read/schedule.hpp"
-#include "shm/session_books.hpp"
+#include "read/load_scheduler.hpp"
+#include "shm/session_control_block.hpp"
 
 namespace forebay::read {
 
-/// Grows with every change of what follows: both sides must be of one version.
-inline constexpr std::uint32_t kNodeProtocol = 2;
+/// Increased with every change of the messages below: both sides need the same version.
+inline constexpr std::uint32_t kNodeProtocolVersion = 2;
 
 /// Messages that a ring holds.
-inline constexpr std::uint64_t kNodeRingWords = 4096;
+inline constexpr std::uint64_t kNodeRingEntries = 4096;
 
-/// From a client: it wants a part of a splinter.
-struct ClientWord {
+/// From a client: requests a part of a splinter.
+struct LoadRequest {
   enum class Kind : std::uint8_t {
-    kWant,   ///< no answer is needed
-    kAwait,  ///< one AgentWord, as soon as the splinter has changed
+    kNoReply,  ///< no reply is needed
+    kNotify,   ///< one LoadNotification, as soon as the splinter has changed
   };
 
   std::uint64_t session = 0;  ///< its number
-  std::uint64_t number = 0;   ///< kAwait: the last need that the client has numbered
+  /// kNotify: the last number that the client has assigned to a request.
+  std::uint64_t sequence = 0;
   SplinterIndex splinter = 0;
   ValidBytes part;
-  Kind kind = Kind::kWant;
-  Urgency urgency = Urgency::kHint;
-  Precision precision = Precision::kWhole;
+  Kind kind = Kind::kNoReply;
+  LoadPriority priority = LoadPriority::kHint;
+  LoadGranularity granularity = LoadGranularity::kSplinter;
 };
 
-/// What a client is told about a splinter that it waits for.
-enum class News : std::uint32_t {
-  kChanged,     ///< look again
-  kStarved,     ///< views of others hold all memory: read it privately, this once
-  kUnreadable,  ///< it cannot be read whole: read it privately, always
-  kMissed,      ///< about all splinters of all sessions: some words had no room; look at all
+/// Event of a splinter for which a client waits.
+enum class NotificationKind : std::uint32_t {
+  kChanged,     ///< read the entry again
+  kNoMemory,    ///< views hold all memory: read a private copy, this once
+  kUnreadable,  ///< the splinter cannot be read whole: read a private copy, always
+  kOverflow,    ///< for all splinters of all sessions: notifications were dropped; check all
 };
 
-struct AgentWord {
+struct LoadNotification {
   std::uint64_t session = 0;
-  std::uint64_t number = 0;  ///< that of the client's word
+  std::uint64_t sequence = 0;  ///< of the client's message
   SplinterIndex splinter = 0;
-  News news = News::kChanged;
+  NotificationKind kind = NotificationKind::kChanged;
 };
 
-/// kDamage, with field and value, if no client of that session sends it.
-Status check_word(const ClientWord& word, const Geometry& geometry);
-/// The same of the agent, to a client whose last need has the number `last`.
-Status check_word(const AgentWord& word, const Geometry& geometry, std::uint64_t last);
+/// kDamage, with field and value, if no client of that session can have sent it.
+Status check_ring_message(const LoadRequest& ring_message, const Geometry& geometry);
+/// The same for the agent's message, to a client that has assigned numbers up to `last`.
+Status check_ring_message(const LoadNotification& ring_message,
+                          const Geometry& geometry,
+                          std::uint64_t last);
 
-/// The agent's first message, with three descriptors: the memory of the rings and of the flag, the
-/// client's bell, the agent's bell.
-struct Welcome {
-  std::uint32_t protocol = kNodeProtocol;
-  std::uint32_t row = 0;  ///< of the ledgers
+/// The agent's first message, with three descriptors: the connection's memory (flag and rings), the
+/// client's doorbell, the agent's doorbell.
+struct ConnectReply {
+  std::uint32_t protocol = kNodeProtocolVersion;
+  std::uint32_t client_index = 0;  ///< the client's row in all reference counts
 };
 
-/// A client's, with one descriptor: the file, open for reading. An agent of another node sends it
-/// without one.
-struct OpenRequest {
+/// A client's message, with one descriptor: the file, open for reading. Agents of other nodes send
+/// it without a descriptor.
+struct OpenSessionRequest {
   SessionHandle handle;
   ByteRange extent;
-  ReadPlan plan;     ///< as the user gave it
+  ReadPlan plan;     ///< as requested
   std::string path;  ///< absolute
-  /// How the client would read the file, and why; absent: to be found out where it is read.
+  /// How the client would access the file, and why; absent: decided where the file is read.
   std::optional<Access> access = std::nullopt;
   std::string access_reason = {};
 };
 
-/// The answer, with three descriptors: window, table, ledger.
-struct Opened {
+/// Reply, with three descriptors: window, table, reference counts.
+struct OpenSessionReply {
   SessionHandle handle;
-  ReadPlan plan;  ///< complete
+  ReadPlan plan;  ///< no open values
 };
 
-/// A number that no session has: all that are being opened.
-inline constexpr SessionHandle kEverySession{UINT64_MAX, UINT64_MAX};
+/// A number that no session has: all sessions that are being opened.
+inline constexpr SessionHandle kAllSessions{UINT64_MAX, UINT64_MAX};
 
-/// The other answer.
-struct Refused {
+/// Reply if the session could not be opened.
+struct ErrorReply {
   SessionHandle handle;
-  Error why;
+  Error error;
 };
 
-/// A client's: it has closed the session, and asks for nothing more. It may hold pins still.
-struct Leave {
+/// A client's message: it has closed the session and sends no more requests. It may still hold
+/// pins.
+struct CloseSessionRequest {
   SessionHandle handle;
 };
 
-using NodeMessage = std::variant<Welcome, OpenRequest, Opened, Refused, Leave>;
+using NodeMessage = std::
+    variant<ConnectReply, OpenSessionRequest, OpenSessionReply, ErrorReply, CloseSessionRequest>;
 
 std::vector<std::byte> to_bytes(const NodeMessage& message);
-/// kDamage, with message kind, field and value, if it is none.
+/// kDamage, with message kind, field and value, if the bytes are no valid message.
 Result<NodeMessage> message_from(std::span<const std::byte> bytes);
 
 }  // namespace forebay::read

@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Several clients of one agent. What one client sees of a session is tested by all tests of
-// sessions, which run a second time with their tasks at a node; here is what clients do to each
-// other.
+// Several clients of one agent, and how they affect each other. All tests of sessions also run with
+// their tasks as clients of a node's agent; those test the view of one client.
 #include <array>
 #include <fstream>
 #include <memory>
@@ -17,7 +16,7 @@
 namespace forebay::read {
 namespace {
 
-/// Of the mapping that `address` lies in, as the kernel says.
+/// Permissions of the mapping that contains `address`, from /proc/self/maps.
 std::string permissions_at(const std::byte* address) {
   std::ifstream maps("/proc/self/maps");
   const auto wanted = reinterpret_cast<std::uintptr_t>(address);
@@ -34,13 +33,15 @@ std::string permissions_at(const std::byte* address) {
   return "nowhere";
 }
 
-TEST_F(NodeSessions, what_all_read_at_the_same_time_is_read_once) {
-  std::array<Seat, 3> seats{Seat(node.name()), Seat(node.name()), Seat(node.name())};
+TEST_F(NodeSessions, bytes_that_all_clients_read_are_loaded_once) {
+  std::array<TestClient, 3> clients{TestClient(node.name()), TestClient(node.name()),
+                                    TestClient(node.name())};
   std::vector<Session> sessions;
-  for (Seat& seat : seats)
-    sessions.push_back(open(
-        seat,
-        SmallPlan{.slots = 64, .slots_max = 64, .eager = 64, .retirement = Retirement::kCache}));
+  for (TestClient& client : clients)
+    sessions.push_back(
+        open(client,
+             SmallPlan{
+                 .slots = 64, .slots_max = 64, .readahead = 64, .eviction = EvictionPolicy::kLru}));
   std::vector<std::jthread> ranks;
   for (const Session& session : sessions)
     ranks.emplace_back([&] { EXPECT_TRUE(reads_words(session, {0, kFileBytes})); });
@@ -54,54 +55,54 @@ TEST_F(NodeSessions, what_all_read_at_the_same_time_is_read_once) {
   }
 }
 
-TEST_F(NodeSessions, views_lie_in_memory_that_cannot_be_written) {
-  Seat seat(node.name());
-  const Session session = open(seat);
+TEST_F(NodeSessions, views_are_in_read_only_memory) {
+  TestClient client(node.name());
+  const Session session = open(client);
   const auto view = result_of(session.view({0, kUnit}));
   ASSERT_TRUE(view);
   EXPECT_FALSE(view->is_copy());
   EXPECT_EQ(permissions_at(view->bytes().data()), "r--s");
 }
 
-TEST_F(NodeSessions, clients_close_in_any_order_and_memory_comes_back) {
+TEST_F(NodeSessions, closing_in_any_order_releases_memory) {
   const std::uint64_t before = node.windows()->available_bytes();
-  Seat first(node.name());
-  Seat second(node.name());
+  TestClient first(node.name());
+  TestClient second(node.name());
   for (int round = 0; round < 3; ++round) {
     const Session one = open(first);
     const Session other = open(second);
     EXPECT_TRUE(reads_words(one, {0, 3 * kUnit}));
-    Seat& early = round == 0 ? first : second;
+    TestClient& early = round == 0 ? first : second;
     (round == 0 ? one : other).close();
     const Session& left = round == 0 ? other : one;
     EXPECT_TRUE(reads_words(left, {kUnit, kFileBytes - kUnit}));
     EXPECT_EQ(error_class(result_of((round == 0 ? one : other).view({0, 8}))), ErrorClass::kClosed);
-    // One who comes late, or again, finds it as it was.
+    // A client that opens late, or again, finds the session unchanged.
     const Session again = open(early);
     EXPECT_TRUE(reads_words(again, {0, kFileBytes}));
   }
-  EXPECT_TRUE(eventually([&] { return node.windows()->available_bytes() == before; }));
+  EXPECT_TRUE(wait_until([&] { return node.windows()->available_bytes() == before; }));
 }
 
-TEST_F(NodeSessions, a_view_of_a_closed_session_keeps_its_bytes) {
+TEST_F(NodeSessions, view_of_a_closed_session_keeps_its_bytes) {
   const std::uint64_t before = node.windows()->available_bytes();
-  Seat seat(node.name());
-  auto session = std::make_unique<Session>(open(seat));
+  TestClient client(node.name());
+  auto session = std::make_unique<Session>(open(client));
   auto view = result_of(session->view({5 * kUnit, 2 * kUnit}));
   ASSERT_TRUE(view);
   session.reset();
-  const Session next = open(seat);  // the same number, as the first has ended
+  const Session next = open(client);  // the same number, because the first session has ended
   EXPECT_TRUE(reads_words(next, {0, kFileBytes}));
   EXPECT_TRUE(is_words(view->bytes(), 5 * kUnit));
   next.close();
   EXPECT_LT(node.windows()->available_bytes(), before);
   view->release();
-  EXPECT_TRUE(eventually([&] { return node.windows()->available_bytes() == before; }));
+  EXPECT_TRUE(wait_until([&] { return node.windows()->available_bytes() == before; }));
 }
 
-TEST_F(NodeSessions, clients_that_mean_different_extents_are_told) {
-  Seat first(node.name());
-  Seat second(node.name());
+TEST_F(NodeSessions, different_extents_for_one_session_are_refused) {
+  TestClient first(node.name());
+  TestClient second(node.name());
   const Session session = open(first);
   const auto other = second.open(path, {kUnit, kUnit}, SmallPlan{});
   ASSERT_FALSE(other);
@@ -110,21 +111,21 @@ TEST_F(NodeSessions, clients_that_mean_different_extents_are_told) {
   EXPECT_TRUE(reads_words(session, {0, kFileBytes}));
 }
 
-TEST_F(NodeSessions, one_client_more_than_there_are_seats_is_refused) {
-  std::vector<std::unique_ptr<Seat>> seats;
+TEST_F(NodeSessions, client_beyond_the_maximum_is_refused) {
+  std::vector<std::unique_ptr<TestClient>> clients;
   for (std::uint32_t i = 0; i < kClientsMax; ++i)
-    seats.push_back(std::make_unique<Seat>(node.name()));
-  EXPECT_FALSE(NodeClient::connect(node.name(), detail::deadline_after(kPatience)));
-  seats.pop_back();
-  EXPECT_TRUE(eventually([&] {
-    const auto late = NodeClient::connect(node.name(), detail::deadline_after(kPatience));
+    clients.push_back(std::make_unique<TestClient>(node.name()));
+  EXPECT_FALSE(NodeClient::connect(node.name(), detail::deadline_after(kTestTimeout)));
+  clients.pop_back();
+  EXPECT_TRUE(wait_until([&] {
+    const auto late = NodeClient::connect(node.name(), detail::deadline_after(kTestTimeout));
     return late.has_value();
-  })) << "a seat that was left is free again";
+  })) << "the row of a client that left is free again";
 }
 
-TEST_F(NodeSessions, views_of_one_client_make_no_other_wait) {
-  Seat holder(node.name());
-  Seat reader(node.name());
+TEST_F(NodeSessions, views_of_one_client_block_no_other) {
+  TestClient holder(node.name());
+  TestClient reader(node.name());
   const Session held = open(holder, SmallPlan{.slots = 4, .slots_max = 4});
   const Session read = open(reader, SmallPlan{.slots = 4, .slots_max = 4});
   std::vector<View> views;
@@ -137,21 +138,21 @@ TEST_F(NodeSessions, views_of_one_client_make_no_other_wait) {
   EXPECT_TRUE(reads_words(read, {0, kFileBytes}));
   EXPECT_GT(read.report().private_copies, 0U);
   views.clear();
-  EXPECT_TRUE(eventually([&] {
+  EXPECT_TRUE(wait_until([&] {
     const auto view = result_of(read.view({20 * kUnit, kUnit}));
     return view && !view->is_copy();
   }));
 }
 
-TEST_F(NodeSessions, more_words_than_the_ring_holds_are_none_lost) {
-  constexpr std::uint64_t kMany = 3 * kNodeRingWords;
-  const std::string big = folder / "big";
+TEST_F(NodeSessions, no_message_is_lost_when_the_ring_is_full) {
+  constexpr std::uint64_t kMany = 3 * kNodeRingEntries;
+  const std::string big = directory / "big";
   {
     auto file = storage::open_file(big, {.intent = storage::Intent::kCreate});
     ASSERT_TRUE((*file)->truncate(kMany * kUnit));
   }
-  Seat seat(node.name());
-  const auto session = seat.open(big, {0, kMany * kUnit}, SmallPlan{.slots = 8, .slots_max = 8});
+  TestClient client(node.name());
+  const auto session = client.open(big, {0, kMany * kUnit}, SmallPlan{.slots = 8, .slots_max = 8});
   ASSERT_TRUE(session);
   std::vector<Future<View>> views;
   for (std::uint64_t i = 0; i < kMany; ++i)

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// What tests of a node share: its agent, processes that are its clients, or would be, this program
-// once more, and a file that they read. For tests only.
+// Shared by tests of a node: its agent, client processes (this program again) or clients in this
+// process, and a file that they read. For tests only.
 #pragma once
 
 #include <array>
@@ -32,12 +32,12 @@ namespace forebay::read {
 inline constexpr std::uint64_t kFileBytes = 64 * kUnit;
 inline constexpr std::uint32_t kClientsMax = 4;
 
-/// This test program again, in a process that runs one case, which is disabled otherwise, until it
+/// This test program again, in a process that runs one test, which is disabled otherwise, until it
 /// is killed.
-class Again {
+class ChildProcess {
  public:
-  /// `variables` are added to those of the environment, "NAME=value" each.
-  explicit Again(const std::string& disabled_case, std::vector<std::string> variables = {}) {
+  /// `variables` are added to the environment, "NAME=value" each.
+  explicit ChildProcess(const std::string& disabled_case, std::vector<std::string> variables = {}) {
     std::array<int, 2> pipe{};
     EXPECT_EQ(::pipe2(pipe.data(), O_CLOEXEC), 0);
     output_ = Descriptor(pipe[0]);
@@ -47,7 +47,7 @@ class Again {
     ::posix_spawn_file_actions_adddup2(&actions, input.get(), STDOUT_FILENO);
     const std::vector<std::string> words{"test_read", "--gtest_also_run_disabled_tests",
                                          "--gtest_filter=" + disabled_case};
-    // This process may have a share of all cases only; the other one has this case.
+    // The environment of this process may select a shard of the tests; the child must run this one.
     for (char** one = environ; *one != nullptr; ++one)
       if (!std::string_view(*one).starts_with("GTEST_")) variables.emplace_back(*one);
     EXPECT_EQ(::posix_spawn(&process_, "/proc/self/exe", &actions, nullptr,
@@ -55,23 +55,23 @@ class Again {
               0);
     ::posix_spawn_file_actions_destroy(&actions);
   }
-  ~Again() { kill(); }
-  Again(const Again&) = delete;
-  Again& operator=(const Again&) = delete;
+  ~ChildProcess() { kill(); }
+  ChildProcess(const ChildProcess&) = delete;
+  ChildProcess& operator=(const ChildProcess&) = delete;
 
-  /// What it prints until `end` is in it; nothing if it ends before that.
-  std::optional<std::string> says(std::string_view end) const {
-    std::string said;
+  /// Its output until it contains `end`; no value if the process ends before that.
+  std::optional<std::string> read_output_until(std::string_view end) const {
+    std::string output;
     std::array<char, 256> some{};
-    while (said.find(end) == std::string::npos) {
+    while (output.find(end) == std::string::npos) {
       const ssize_t got = ::read(output_.get(), some.data(), some.size());
       if (got <= 0) return std::nullopt;
-      said.append(some.data(), static_cast<std::size_t>(got));
+      output.append(some.data(), static_cast<std::size_t>(got));
     }
-    return said;
+    return output;
   }
   void signal(int number) const { ::kill(process_, number); }
-  /// Returns when it has stopped: from then on it answers nobody.
+  /// Returns when the process has stopped: from then on it replies to no message.
   void stop() const {
     signal(SIGSTOP);
     EXPECT_EQ(::waitpid(process_, nullptr, WUNTRACED), process_);
@@ -97,24 +97,24 @@ class Again {
 };
 
 /// The agent of a node, which opens the files that its clients send.
-class Node {
+class TestNodeAgent {
  public:
-  Node() {
-    node_ = NodeAgent::start(kClientsMax, [this](NodeAgent::Order order) {
-              return open(std::move(order));
+  TestNodeAgent() {
+    node_ = NodeAgent::start(kClientsMax, [this](NodeAgent::OpenArgs args) {
+              return open(std::move(args));
             }).value();
-    const std::lock_guard lock(mutex_);  // clients may be fast
+    const std::lock_guard lock(mutex_);  // a client may connect before `agent_` is set
     agent_ =
         EngineAgent::start({.choice = storage::BackendChoice::kThreads, .queue_depth = 8}, node_)
             .value();
   }
-  ~Node() { stop(); }
-  Node(const Node&) = delete;
-  Node& operator=(const Node&) = delete;
+  ~TestNodeAgent() { stop(); }
+  TestNodeAgent(const TestNodeAgent&) = delete;
+  TestNodeAgent& operator=(const TestNodeAgent&) = delete;
 
   std::string name() const { return node_->name(); }
   const std::shared_ptr<WindowPool>& windows() const { return windows_; }
-  std::shared_ptr<Agent> agent() {
+  std::shared_ptr<ReadAgent> agent() {
     const std::lock_guard lock(mutex_);
     return agent_;
   }
@@ -124,41 +124,42 @@ class Node {
   }
 
  private:
-  Result<NodeAgent::Hosted> open(NodeAgent::Order order) {
-    auto file = storage::open_descriptor(order.file.get(), order.request.path, {});
+  Result<NodeAgent::ServedSession> open(NodeAgent::OpenArgs args) {
+    auto file = storage::open_descriptor(args.file.get(), args.request.path, {});
     if (!file) return failure(file.error());
-    auto host = SessionHost::open({.file = std::move(*file),
-                                   .extent = order.request.extent,
-                                   .plan = order.request.plan,
-                                   .windows = windows_,
-                                   .agent = agent(),
-                                   .handle = order.request.handle,
-                                   .make_books = std::move(order.make_books),
-                                   .clients = kClientsMax});
-    if (!host) return failure(host.error());
-    agent()->serve(*host);
-    return NodeAgent::Hosted{.host = std::move(*host)};
+    auto session = LocalSession::open({.file = std::move(*file),
+                                       .extent = args.request.extent,
+                                       .plan = args.request.plan,
+                                       .windows = windows_,
+                                       .agent = agent(),
+                                       .handle = args.request.handle,
+                                       .create_control_block = std::move(args.create_control_block),
+                                       .clients = kClientsMax});
+    if (!session) return failure(session.error());
+    agent()->serve(*session);
+    return NodeAgent::ServedSession{.session = std::move(*session)};
   }
 
   std::shared_ptr<WindowPool> windows_ = std::make_shared<WindowPool>(1_MiB);
   std::shared_ptr<NodeAgent> node_;
   std::mutex mutex_;
-  std::shared_ptr<Agent> agent_;
+  std::shared_ptr<ReadAgent> agent_;
 };
 
-/// A process of the node, or what would be one.
-class Seat {
+/// A process of the node, or its equivalent in this process.
+class TestClient {
  public:
-  explicit Seat(const std::string& name)
-      : client_(NodeClient::connect(name, detail::deadline_after(kPatience)).value()),
-        own_(EngineAgent::start({.choice = storage::BackendChoice::kThreads, .queue_depth = 8})
-                 .value()) {}
-  ~Seat() {
+  explicit TestClient(const std::string& name)
+      : client_(NodeClient::connect(name, detail::deadline_after(kTestTimeout)).value()),
+        fallback_agent_(
+            EngineAgent::start({.choice = storage::BackendChoice::kThreads, .queue_depth = 8})
+                .value()) {}
+  ~TestClient() {
     client_->stop();
-    own_->stop();
+    fallback_agent_->stop();
   }
-  Seat(const Seat&) = delete;
-  Seat& operator=(const Seat&) = delete;
+  TestClient(const TestClient&) = delete;
+  TestClient& operator=(const TestClient&) = delete;
 
   Result<Session> open(const std::string& path,
                        ByteRange extent,
@@ -178,42 +179,44 @@ class Seat {
                 .plan = *complete,
                 .executor = &loop_,
                 .handle = {.runtime = 1, .number = number},
-                .line = nullptr,
-                .own_agent = [own = own_] { return own; }})
-        .map([](std::shared_ptr<SessionGuest> guest) { return HandleAccess::session(guest); });
+                .connection = nullptr,
+                .fallback_agent = [own = fallback_agent_] { return own; }})
+        .map([](std::shared_ptr<MappedSession> session) {
+          return HandleAccess::make_session(session);
+        });
   }
   EventLoop& loop() { return loop_; }
-  void say(const ClientWord& word) const { client_->send(word); }
-  /// As another process would that writes into what it shares with the agent: mapped once more.
-  void damage_line() const {
-    auto shared = client_->line_for_tests().share(shm::Protection::kReadWrite);
+  void send(const LoadRequest& ring_message) const { client_->send(ring_message); }
+  /// As another process would write into the memory that it shares with the agent: mapped again.
+  void corrupt_rings() const {
+    auto shared = client_->memory_for_testing().share(shm::Protection::kReadWrite);
     ASSERT_TRUE(shared) << shared.error().message();
-    const auto line = shm::SharedMemory::attach(std::move(*shared), NodeLine::bytes(),
-                                                shm::Protection::kReadWrite);
-    ASSERT_TRUE(line) << line.error().message();
-    auto* const words = reinterpret_cast<std::uint64_t*>(line->bytes().data());
-    for (std::size_t i = 0; i < line->bytes().size() / sizeof(std::uint64_t); ++i)
+    const auto connection = shm::SharedMemory::attach(std::move(*shared), ConnectionLayout::bytes(),
+                                                      shm::Protection::kReadWrite);
+    ASSERT_TRUE(connection) << connection.error().message();
+    auto* const words = reinterpret_cast<std::uint64_t*>(connection->bytes().data());
+    for (std::size_t i = 0; i < connection->bytes().size() / sizeof(std::uint64_t); ++i)
       std::atomic_ref(words[i]).store(0x5A5A5A5A5A5A5A5A, std::memory_order_relaxed);
   }
 
  private:
   EventLoop loop_;
   std::shared_ptr<NodeClient> client_;
-  std::shared_ptr<Agent> own_;
+  std::shared_ptr<ReadAgent> fallback_agent_;
 };
 
 class NodeSessions : public ::testing::Test {
  protected:
   NodeSessions() { write_words(path, kFileBytes); }
-  Session open(Seat& seat, const ReadPlan& plan = SmallPlan{.slots = 8, .slots_max = 8}) {
-    auto session = seat.open(path, {0, kFileBytes}, plan);
+  Session open(TestClient& client, const ReadPlan& plan = SmallPlan{.slots = 8, .slots_max = 8}) {
+    auto session = client.open(path, {0, kFileBytes}, plan);
     EXPECT_TRUE(session) << session.error().message();
     return *session;
   }
 
-  storage::TemporaryFolder folder;
-  const std::string path = folder / "words";
-  Node node;
+  storage::TemporaryDirectory directory;
+  const std::string path = directory / "words";
+  TestNodeAgent node;
 };
 
 }  // namespace forebay::read

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-#include <forebay/plan.hpp>
+// The plan of a session: chosen and given values, their limits, and the reasons in it.
+#include <forebay/read_plan.hpp>
 
 #include <bit>
 #include <random>
@@ -19,7 +20,7 @@ ReadFacts facts(std::uint64_t size, Access access) {
 
 TEST(ReadPlan, warm_file_gets_a_window_that_fits_a_core_cache) {
   ReadFacts about = facts(1_GiB, Access::kBuffered);
-  about.cached = true;
+  about.is_cached = true;
   const auto plan = plan_read(about);
   ASSERT_TRUE(plan);
   EXPECT_EQ(plan->window_bytes, 512_KiB);
@@ -31,7 +32,7 @@ TEST(ReadPlan, cold_file_keeps_the_device_busy) {
   const auto plan = plan_read(facts(1_GiB, Access::kDirect));
   ASSERT_TRUE(plan);
   EXPECT_GE(plan->queue_depth * plan->request_bytes, 4_MiB);
-  EXPECT_GE(*plan->eager_bytes, plan->queue_depth * plan->request_bytes);
+  EXPECT_GE(*plan->readahead_bytes, plan->queue_depth * plan->request_bytes);
 }
 
 TEST(ReadPlan, small_file_takes_little_memory) {
@@ -46,8 +47,8 @@ TEST(ReadPlan, huge_file_keeps_the_table_small) {
   EXPECT_LE((1ULL << 42U) / plan->splinter_bytes, 1ULL << 20U);
 }
 
-// Their indices wrapped around once, or their table took all memory.
-TEST(ReadPlan, more_splinters_than_can_be_counted_are_refused) {
+// Their indexes wrapped around once, or their table used all memory.
+TEST(ReadPlan, too_many_splinters_are_refused) {
   const auto plan =
       plan_read(facts(1ULL << 45U, Access::kBuffered), {.splinter_bytes = 4_KiB, .reason = {}});
   ASSERT_FALSE(plan);
@@ -65,7 +66,7 @@ TEST(ReadPlan, budget_below_one_splinter_is_refused_with_both_numbers) {
   EXPECT_NE(plan.error().message().find("1048576"), std::string::npos);
 }
 
-TEST(ReadPlan, small_budget_makes_small_splinters) {
+TEST(ReadPlan, small_budget_gets_small_splinters) {
   const auto plan = plan_read(facts(1_GiB, Access::kBuffered), {.budget_bytes = 64_KiB});
   ASSERT_TRUE(plan) << plan.error().message();
   EXPECT_LE(plan->splinter_bytes * 4, plan->budget_bytes);
@@ -79,7 +80,7 @@ TEST(ReadPlan, budget_in_use_is_a_limit) {
   EXPECT_EQ(plan.error().kind(), ErrorClass::kLimit);
 }
 
-// The fifth session on a cold file was refused: four had taken 16 MiB each.
+// The fifth session on a cold file was refused once: four had taken 16 MiB each.
 TEST(ReadPlan, many_sessions_on_large_files_share_a_budget) {
   constexpr int kSessions = 35;
   for (const Access access : {Access::kDirect, Access::kBuffered}) {
@@ -95,11 +96,11 @@ TEST(ReadPlan, many_sessions_on_large_files_share_a_budget) {
   }
 }
 
-TEST(ReadPlan, a_known_storage_is_kept_busy) {
+TEST(ReadPlan, known_storage_is_kept_busy) {
   ReadFacts about = facts(4_GiB, Access::kDirect);
   about.total_bytes = 64_MiB;
   about.request_bytes = 1_MiB;
-  about.requests = 12;
+  about.queue_depth = 12;
   const auto plan = plan_read(about);
   ASSERT_TRUE(plan);
   EXPECT_EQ(plan->splinter_bytes, 1_MiB);
@@ -107,29 +108,29 @@ TEST(ReadPlan, a_known_storage_is_kept_busy) {
   EXPECT_EQ(plan->queue_depth, 12U);
   EXPECT_GE(plan->window_bytes, 15_MiB);
   EXPECT_NE(plan->reason.find("12 requests"), std::string::npos);
-  // What is in memory already does not come from there.
+  // Cached bytes are not read from the storage.
   about.access = Access::kBuffered;
-  about.cached = true;
+  about.is_cached = true;
   EXPECT_EQ(plan_read(about)->splinter_bytes, 256_KiB);
   EXPECT_EQ(plan_read(about)->window_bytes, 512_KiB);
 }
 
-TEST(ReadPlan, the_window_of_a_known_storage_has_room_for_what_keeps_it_busy) {
+TEST(ReadPlan, window_holds_the_requests_that_keep_a_known_storage_busy) {
   ReadFacts about = facts(4_GiB, Access::kDirect);
   about.available_bytes = 64_MiB;
   about.total_bytes = 64_MiB;
   about.request_bytes = 1_MiB;
-  about.requests = 14;
+  about.queue_depth = 14;
   EXPECT_EQ(plan_read(about)->window_bytes, 28_MiB);
-  // Not what is kept for sessions of a few splinters.
-  about.requests = 24;
+  // Without the reserve for sessions of a few splinters.
+  about.queue_depth = 24;
   EXPECT_EQ(plan_read(about)->window_bytes, 32_MiB);
 }
 
-TEST(ReadPlan, what_is_given_beats_what_is_known) {
+TEST(ReadPlan, given_values_override_known_ones) {
   ReadFacts about = facts(4_GiB, Access::kDirect);
   about.request_bytes = 1_MiB;
-  about.requests = 12;
+  about.queue_depth = 12;
   const auto plan = plan_read(about, {.request_bytes = 128_KiB, .queue_depth = 3});
   ASSERT_TRUE(plan);
   EXPECT_EQ(plan->request_bytes, 128_KiB);
@@ -137,19 +138,19 @@ TEST(ReadPlan, what_is_given_beats_what_is_known) {
 }
 
 /// A plan for a storage that 12 requests of 1 MiB keep busy.
-ReadPlan busy_plan(const ReadPlan& wanted) {
+ReadPlan busy_plan(const ReadPlan& requested) {
   ReadFacts about = facts(4_GiB, Access::kDirect);
   about.request_bytes = 1_MiB;
-  about.requests = 12;
-  about.servers = 4;
+  about.queue_depth = 12;
+  about.stripe_count = 4;
   about.stripe_bytes = 4_MiB;
-  about.storage_reason = "storage as the options say: lustre";
-  return plan_read(about, wanted).value();
+  about.storage_reason = "storage from the options: lustre";
+  return plan_read(about, requested).value();
 }
 
-TEST(ReadPlan, as_many_bytes_keep_a_storage_busy_in_requests_of_another_size) {
+TEST(ReadPlan, other_request_sizes_keep_as_many_bytes_in_flight) {
   EXPECT_EQ(busy_plan({}).reason,
-            "test; storage as the options say: lustre; 12 requests of 1048576 bytes keep its "
+            "test; storage from the options: lustre; 12 requests of 1048576 bytes keep its "
             "storage busy");
   const ReadPlan small = busy_plan({.request_bytes = 128_KiB});
   EXPECT_EQ(small.queue_depth, 96U);
@@ -157,14 +158,14 @@ TEST(ReadPlan, as_many_bytes_keep_a_storage_busy_in_requests_of_another_size) {
             std::string::npos);
   const ReadPlan large = busy_plan({.splinter_bytes = 4_MiB, .request_bytes = 4_MiB});
   EXPECT_EQ(large.queue_depth, 4U) << "one for each server";
-  EXPECT_EQ(busy_plan({.queue_depth = 3}).reason, "test; storage as the options say: lustre");
+  EXPECT_EQ(busy_plan({.queue_depth = 3}).reason, "test; storage from the options: lustre");
 }
 
-TEST(ReadPlan, says_where_requests_are_too_small_to_keep_a_storage_busy) {
+TEST(ReadPlan, reason_reports_too_few_requests_to_keep_a_storage_busy) {
   const ReadPlan poor = busy_plan({.budget_bytes = 1_MiB});
   EXPECT_EQ(poor.request_bytes, 256_KiB);
   EXPECT_EQ(poor.queue_depth, 4U);
-  EXPECT_NE(poor.reason.find("; 4 requests of 262144 bytes are all that its budget has room for, "
+  EXPECT_NE(poor.reason.find("; 4 requests of 262144 bytes are all that its budget can hold, "
                              "and 48 would keep its storage busy"),
             std::string::npos)
       << poor.reason;
@@ -173,23 +174,23 @@ TEST(ReadPlan, says_where_requests_are_too_small_to_keep_a_storage_busy) {
   EXPECT_NE(tiny.reason.find("and 3072 would keep"), std::string::npos) << tiny.reason;
 }
 
-TEST(ReadPlan, stripes_are_followed_where_they_are_known) {
+TEST(ReadPlan, known_stripes_are_used) {
   ReadFacts about = facts(4_GiB, Access::kDirect);
-  EXPECT_EQ(plan_read(about)->servers, 1U);
+  EXPECT_EQ(plan_read(about)->stripe_count, 1U);
   about.stripe_bytes = 1_MiB;
-  about.servers = 4;
+  about.stripe_count = 4;
   EXPECT_EQ(plan_read(about)->stripe_bytes, 1_MiB);
-  EXPECT_EQ(plan_read(about)->servers, 4U);
-  EXPECT_EQ(plan_read(about, {.stripe_bytes = 4_MiB, .servers = 2})->stripe_bytes, 4_MiB);
-  EXPECT_EQ(plan_read(about, {.servers = 1})->servers, 1U);
-  about.cached = true;
-  EXPECT_EQ(plan_read(about)->servers, 1U);
-  const auto halved = plan_read(about, {.servers = 2});
+  EXPECT_EQ(plan_read(about)->stripe_count, 4U);
+  EXPECT_EQ(plan_read(about, {.stripe_bytes = 4_MiB, .stripe_count = 2})->stripe_bytes, 4_MiB);
+  EXPECT_EQ(plan_read(about, {.stripe_count = 1})->stripe_count, 1U);
+  about.is_cached = true;
+  EXPECT_EQ(plan_read(about)->stripe_count, 1U);
+  const auto halved = plan_read(about, {.stripe_count = 2});
   ASSERT_FALSE(halved);
   EXPECT_EQ(halved.error().kind(), ErrorClass::kInvalidArgument);
 }
 
-TEST(ReadPlan, windows_shrink_in_steps_and_say_so) {
+TEST(ReadPlan, windows_shrink_in_steps_and_the_reason_reports_it) {
   ReadFacts about = facts(4_GiB, Access::kDirect);
   about.total_bytes = 64_MiB;
   const auto window = [&](std::uint64_t available) {
@@ -209,13 +210,13 @@ TEST(ReadPlan, windows_shrink_in_steps_and_say_so) {
   EXPECT_NE(plan_read(about)->reason.find("524288"), std::string::npos);
 }
 
-TEST(ReadPlan, a_window_given_by_hand_is_not_made_smaller_while_it_fits) {
+TEST(ReadPlan, given_window_that_fits_is_not_reduced) {
   ReadFacts about = facts(4_GiB, Access::kDirect);
   about.total_bytes = 1_GiB;
   EXPECT_EQ(plan_read(about, {.window_bytes = 64_MiB})->window_bytes, 64_MiB);
 }
 
-TEST(ReadPlan, a_session_without_a_budget_leaves_some_memory_to_others) {
+TEST(ReadPlan, session_without_a_budget_leaves_memory_to_others) {
   ReadFacts about = facts(4_GiB, Access::kBuffered);
   about.total_bytes = 64_MiB;
   about.available_bytes = 64_MiB;
@@ -233,7 +234,7 @@ TEST(ReadPlan, splinter_must_be_a_power_of_two_in_range) {
   }
 }
 
-TEST(ReadPlan, whatever_is_wished_for_the_plan_holds_together) {
+TEST(ReadPlan, random_requested_values_give_consistent_plans) {
   std::mt19937_64 random(7);
   const auto pick = [&](std::initializer_list<std::uint64_t> values) {
     return values.begin()[random() % values.size()];
@@ -245,12 +246,12 @@ TEST(ReadPlan, whatever_is_wished_for_the_plan_holds_together) {
     about.alignment_bytes = pick({1, 512, 4096, 65536});
     about.available_bytes = pick({0, 5000, 300'000, 64_MiB, 4_GiB});
     about.total_bytes = pick({0, 300'000, 64_MiB, 4_GiB});
-    ReadPlan wish;
-    wish.splinter_bytes = pick({0, 0, 4096, 65536, 1_MiB, 12345});
-    wish.budget_bytes = pick({0, 0, 1, 70'000, 8_MiB});
-    wish.window_bytes = pick({0, 0, 1, 1_MiB, 1_GiB});
-    wish.request_bytes = pick({0, 0, 512, 100'000, 1_GiB});
-    const auto plan = plan_read(about, wish);
+    ReadPlan requested;
+    requested.splinter_bytes = pick({0, 0, 4096, 65536, 1_MiB, 12345});
+    requested.budget_bytes = pick({0, 0, 1, 70'000, 8_MiB});
+    requested.window_bytes = pick({0, 0, 1, 1_MiB, 1_GiB});
+    requested.request_bytes = pick({0, 0, 512, 100'000, 1_GiB});
+    const auto plan = plan_read(about, requested);
     if (!plan) continue;
     ASSERT_TRUE(std::has_single_bit(plan->splinter_bytes));
     ASSERT_EQ(plan->budget_bytes % plan->splinter_bytes, 0U);

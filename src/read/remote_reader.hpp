@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// RemoteReader: the parts of a session that agents of other nodes read. An agent asks it before it
-// reads something itself.
+// RemoteReader: fetches the parts of a session that agents of other nodes read. An agent calls it
+// before each transfer.
 #pragma once
 
 #include <memory>
@@ -13,10 +13,10 @@ class RemoteReader {
  public:
   virtual ~RemoteReader() = default;
 
-  /// True if another node's agent reads this: it has been asked, and `source` will be told of the
-  /// outcome (finish(), and Agent::serve()). On the agent's thread.
-  virtual bool take(const std::shared_ptr<TransferSource>& source,
-                    const TransferSource::Transfer& transfer) = 0;
+  /// True if another node's agent reads this transfer: the request has been sent, and its result is
+  /// passed to `source` (finish(), then ReadAgent::serve()). On the agent's thread.
+  virtual bool try_fetch(const std::shared_ptr<TransferSource>& source,
+                         const TransferSource::Transfer& transfer) = 0;
 };
 
 }  // namespace forebay::read

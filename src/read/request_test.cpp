@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Every way to take the result of a request to a session: wait, poll, time-out, continuations,
-// coroutines on several executors, descriptors, and not taking it at all.
+// Every way to take the result of a request to a session: wait, poll, timeout, continuations,
+// coroutines on several executors, descriptors; and dropping it.
 #include <forebay/future.hpp>
 #include <forebay/session.hpp>
 
@@ -22,59 +22,59 @@ constexpr std::byte kUntouched{0xA5};
 /// A session whose reads wait until the test opens the gate.
 class RequestTest : public ::testing::Test {
  protected:
-  RequestTest() { file->shut(); }
-  ~RequestTest() override { file->open(); }
+  RequestTest() { file->block_reads(); }
+  ~RequestTest() override { file->unblock_reads(); }
   RequestTest(const RequestTest&) = delete;
   RequestTest& operator=(const RequestTest&) = delete;
 
-  /// Until the agent is at the gate, so that "not there yet" is sure to be true.
+  /// Waits until the agent is at the gate: the request is then certainly pending.
   void wait_for_read() {
-    ASSERT_TRUE(eventually([&] { return file->waiting() > 0; }));
+    ASSERT_TRUE(wait_until([&] { return file->waiting_count() > 0; }));
   }
-  bool nothing_loads() {
-    file->open();
-    return eventually([&] { return file->waiting() == 0; });
+  bool drain_reads() {
+    file->unblock_reads();
+    return wait_until([&] { return file->waiting_count() == 0; });
   }
 
-  Rig rig;
+  SessionFixture fixture;
   std::shared_ptr<GatedFile> file = std::make_shared<GatedFile>(16 * kUnit);
-  Session session = rig.open(file, {0, 16 * kUnit}, SmallPlan{});
+  Session session = fixture.open(file, {0, 16 * kUnit}, SmallPlan{});
   std::vector<std::byte> into = std::vector<std::byte>(2 * kUnit, kUntouched);
 };
 
-TEST_F(RequestTest, wait_on_one_thread_for_what_another_lets_through) {
+TEST_F(RequestTest, wait_returns_when_another_thread_opens_the_gate) {
   std::jthread opener([&] {
     wait_for_read();
-    file->open();
+    file->unblock_reads();
   });
   EXPECT_EQ(*session.read(100, std::span(into)).wait(), into.size());
   EXPECT_TRUE(is_words(into, 100));
 }
 
-TEST_F(RequestTest, polling_alone_brings_the_result) {
+TEST_F(RequestTest, polling_returns_the_result) {
   Future<ByteCount> future = session.read(100, std::span(into));
   wait_for_read();
   for (int i = 0; i < 1000; ++i)
     ASSERT_FALSE(future.poll());
-  file->open();
-  ASSERT_TRUE(eventually([&] { return future.poll(); }));
+  file->unblock_reads();
+  ASSERT_TRUE(wait_until([&] { return future.poll(); }));
   EXPECT_TRUE(future.poll());
   EXPECT_EQ(*future.wait(), into.size());
   EXPECT_TRUE(is_words(into, 100));
 }
 
-TEST_F(RequestTest, a_time_out_leaves_the_request_as_it_is) {
+TEST_F(RequestTest, timeout_leaves_the_request_unchanged) {
   Future<ByteCount> future = session.read(100, std::span(into));
   EXPECT_FALSE(future.wait_for(std::chrono::milliseconds(1)));
   EXPECT_FALSE(future.wait_for(std::chrono::nanoseconds(0)));
   EXPECT_FALSE(future.wait_for(std::chrono::nanoseconds(-1)));
-  file->open();
-  EXPECT_TRUE(future.wait_for(kPatience));
+  file->unblock_reads();
+  EXPECT_TRUE(future.wait_for(kTestTimeout));
   EXPECT_EQ(*future.wait(), into.size());
   EXPECT_TRUE(is_words(into, 100));
 }
 
-TEST_F(RequestTest, a_chain_of_continuations_runs_in_wait) {
+TEST_F(RequestTest, chained_continuations_run_in_wait) {
   const auto here = std::this_thread::get_id();
   std::thread::id ran_on;
   auto sum = session.read(0, std::span(into))
@@ -87,27 +87,27 @@ TEST_F(RequestTest, a_chain_of_continuations_runs_in_wait) {
   wait_for_read();
   EXPECT_FALSE(sum.poll());
   EXPECT_EQ(ran_on, std::thread::id());
-  file->open();
+  file->unblock_reads();
   EXPECT_EQ(*result_of(sum), into.size() + 2);
   EXPECT_EQ(ran_on, here);
   EXPECT_TRUE(is_words(into, 0));
 }
 
-TEST_F(RequestTest, an_exception_in_a_continuation_is_its_result) {
+TEST_F(RequestTest, exception_in_a_continuation_is_its_result) {
   auto future = session.read(0, std::span(into)).then([](const Result<ByteCount>&) -> int {
     throw std::runtime_error("out of tea");
   });
-  file->open();
+  file->unblock_reads();
   const auto result = result_of(future);
   ASSERT_EQ(error_class(result), ErrorClass::kException);
   EXPECT_EQ(result.error().cause(), "out of tea");
   EXPECT_EQ(result.error().path(), "words");
-  // The request itself was sound, and so is the session.
+  // The request and the session are not affected.
   EXPECT_TRUE(is_words(into, 0));
   EXPECT_TRUE(reads_words(session, {0, kUnit}));
 }
 
-TEST_F(RequestTest, a_cancelled_continuation_never_runs) {
+TEST_F(RequestTest, cancelled_continuation_never_runs) {
   bool ran = false;
   auto future =
       session.read(0, std::span(into)).then([&](const Result<ByteCount>&) { ran = true; });
@@ -115,20 +115,20 @@ TEST_F(RequestTest, a_cancelled_continuation_never_runs) {
   EXPECT_FALSE(future.poll());
   future.cancel();
   EXPECT_EQ(error_class(result_of(future)), ErrorClass::kCancelled);
-  ASSERT_TRUE(nothing_loads());
+  ASSERT_TRUE(drain_reads());
   EXPECT_TRUE(reads_words(session, {0, 2 * kUnit}));
   EXPECT_FALSE(ran);
   EXPECT_EQ(into.front(), kUntouched);
 }
 
-TEST_F(RequestTest, a_continuation_may_cancel_or_issue_other_requests) {
+TEST_F(RequestTest, continuation_may_cancel_or_issue_requests) {
   std::vector<std::byte> other(kUnit, kUntouched);
   Future<ByteCount> victim = session.read(8 * kUnit, std::span(other));
   auto future = session.read(0, std::span(into)).then([&](const Result<ByteCount>&) {
     victim.cancel();
     return result_of(session.read(4 * kUnit, std::span(into)));
   });
-  file->open();
+  file->unblock_reads();
   EXPECT_EQ(*result_of(future), into.size());
   EXPECT_TRUE(is_words(into, 4 * kUnit));
   EXPECT_EQ(error_class(victim.wait()), ErrorClass::kCancelled);
@@ -147,8 +147,8 @@ TEST_F(RequestTest, continuations_on_an_executor_run_there) {
         });
   }
   EXPECT_EQ(ran, 0);
-  file->open();
-  ASSERT_TRUE(eventually([&] { return ran == 8; }));
+  file->unblock_reads();
+  ASSERT_TRUE(wait_until([&] { return ran == 8; }));
   EXPECT_EQ(elsewhere, 0);
   EXPECT_TRUE(is_words(memory, 0));
 }
@@ -159,14 +159,14 @@ Detached read_on_default(const Session& session, std::span<std::byte> into, std:
   on = std::this_thread::get_id();
 }
 
-TEST_F(RequestTest, a_coroutine_resumes_on_the_default_executor) {
+TEST_F(RequestTest, coroutine_resumes_on_the_default_executor) {
   std::thread::id on;
   read_on_default(session, into, on);
   wait_for_read();
-  rig.loop().poll();
+  fixture.loop().poll();
   EXPECT_EQ(on, std::thread::id());
-  file->open();
-  ASSERT_TRUE(run_until(rig.loop(), [&] { return on != std::thread::id(); }));
+  file->unblock_reads();
+  ASSERT_TRUE(run_until(fixture.loop(), [&] { return on != std::thread::id(); }));
   EXPECT_EQ(on, std::this_thread::get_id());
   EXPECT_TRUE(is_words(into, 100));
 }
@@ -180,21 +180,21 @@ Detached read_on(Executor& executor,
   on = std::this_thread::get_id();
 }
 
-TEST_F(RequestTest, a_coroutine_resumes_on_a_foreign_executor) {
+TEST_F(RequestTest, coroutine_resumes_on_a_foreign_executor) {
   ThreadExecutor executor;
   std::atomic<std::thread::id> on;
   read_on(executor, session, into, on);
   wait_for_read();
   EXPECT_EQ(on.load(), std::thread::id());
-  file->open();
-  ASSERT_TRUE(eventually([&] { return on.load() != std::thread::id(); }));
+  file->unblock_reads();
+  ASSERT_TRUE(wait_until([&] { return on.load() != std::thread::id(); }));
   EXPECT_EQ(on.load(), executor.id());
   EXPECT_TRUE(is_words(into, 100));
 }
 
-Detached pass_views(const Session& session, ByteRange range, std::vector<std::byte>& sink) {
-  Views pieces = session.views(range);
-  while (!pieces.done()) {
+Detached collect_views(const Session& session, ByteRange range, std::vector<std::byte>& sink) {
+  ViewSequence pieces = session.views(range);
+  while (!pieces.is_done()) {
     const Result<View> piece = co_await pieces.next();
     EXPECT_TRUE(piece);
     if (!piece) co_return;
@@ -202,45 +202,45 @@ Detached pass_views(const Session& session, ByteRange range, std::vector<std::by
   }
 }
 
-TEST_F(RequestTest, a_coroutine_takes_views_piece_by_piece) {
+TEST_F(RequestTest, coroutine_takes_views_piece_by_piece) {
   const ByteRange range{100, 15 * kUnit};
   std::vector<std::byte> sink;
-  pass_views(session, range, sink);
-  file->open();
-  ASSERT_TRUE(run_until(rig.loop(), [&] { return sink.size() == range.size; }));
+  collect_views(session, range, sink);
+  file->unblock_reads();
+  ASSERT_TRUE(run_until(fixture.loop(), [&] { return sink.size() == range.size; }));
   EXPECT_TRUE(is_words(sink, range.offset));
 }
 
-TEST_F(RequestTest, a_descriptor_becomes_readable_when_there_is_something_to_take) {
+TEST_F(RequestTest, descriptor_is_readable_when_the_result_is_ready) {
   Future<ByteCount> future = session.read(100, std::span(into));
   const Result<int> descriptor = future.event_fd();
   ASSERT_TRUE(descriptor);
   wait_for_read();
   pollfd entry{*descriptor, POLLIN, 0};
   EXPECT_EQ(::poll(&entry, 1, 0), 0);
-  file->open();
+  file->unblock_reads();
   do {
-    ASSERT_TRUE(becomes_readable(*descriptor));
+    ASSERT_TRUE(wait_until_readable(*descriptor));
   } while (!future.poll());
-  EXPECT_TRUE(becomes_readable(*descriptor)) << "of a finished request";
+  EXPECT_TRUE(wait_until_readable(*descriptor)) << "of a finished request";
   EXPECT_EQ(*future.wait(), into.size());
   EXPECT_TRUE(is_words(into, 100));
 }
 
-TEST_F(RequestTest, a_future_may_move_while_its_descriptor_is_watched) {
+TEST_F(RequestTest, future_may_move_while_its_descriptor_is_watched) {
   Future<ByteCount> future = session.read(100, std::span(into));
   const int descriptor = *future.event_fd();
   Future<ByteCount> moved = std::move(future);
   Future<ByteCount> assigned = ByteCount{0};
   assigned = std::move(moved);
-  file->open();
+  file->unblock_reads();
   do {
-    ASSERT_TRUE(becomes_readable(descriptor));
+    ASSERT_TRUE(wait_until_readable(descriptor));
   } while (!assigned.poll());
   EXPECT_TRUE(is_words(into, 100));
 }
 
-TEST_F(RequestTest, a_dropped_future_leaves_the_buffer_alone) {
+TEST_F(RequestTest, dropped_future_does_not_write_the_buffer) {
   {
     const Future<ByteCount> dropped = session.read(0, std::span(into));
   }
@@ -257,28 +257,28 @@ TEST_F(RequestTest, a_dropped_future_leaves_the_buffer_alone) {
     EXPECT_FALSE(view.poll());
   }
   wait_for_read();
-  file->open();
+  file->unblock_reads();
   EXPECT_TRUE(reads_words(session, {0, 4 * kUnit}));
   EXPECT_EQ(into, std::vector<std::byte>(into.size(), kUntouched));
 }
 
-TEST_F(RequestTest, a_dropped_view_request_gives_its_pins_back) {
-  ASSERT_TRUE(nothing_loads());
+TEST_F(RequestTest, dropped_view_request_releases_its_pins) {
+  ASSERT_TRUE(drain_reads());
   ASSERT_TRUE(reads_words(session, {0, 3 * kUnit}));
-  file->shut();
-  for (int i = 0; i < 20; ++i) {  // each pins what is there and waits for the rest
+  file->block_reads();
+  for (int i = 0; i < 20; ++i) {  // each pins resident splinters and waits for the rest
     Future<View> dropped = session.view({0, 4 * kUnit});
     EXPECT_FALSE(dropped.poll());
     Future<View> cancelled = session.view({0, 4 * kUnit});
     cancelled.cancel();
   }
-  file->open();
+  file->unblock_reads();
   for (std::uint64_t i = 4; i < 16; ++i)
     ASSERT_TRUE(reads_words(session, {i * kUnit, kUnit}));
   EXPECT_EQ(session.report().private_copies, 0U);
 }
 
-TEST_F(RequestTest, a_cancelled_request_says_what_it_was) {
+TEST_F(RequestTest, error_of_a_cancelled_request_names_operation_and_path) {
   Future<ByteCount> future = session.read(100, std::span(into));
   future.cancel();
   const auto result = future.wait();
@@ -286,22 +286,22 @@ TEST_F(RequestTest, a_cancelled_request_says_what_it_was) {
   EXPECT_EQ(result.error().operation(), "read");
   EXPECT_EQ(result.error().path(), "words");
   EXPECT_EQ(result.error().offset_bytes(), 100U);
-  ASSERT_TRUE(nothing_loads());
+  ASSERT_TRUE(drain_reads());
   EXPECT_TRUE(reads_words(session, {0, 2 * kUnit}));
   EXPECT_EQ(into, std::vector<std::byte>(into.size(), kUntouched));
 }
 
-TEST_F(RequestTest, a_finished_request_cannot_be_cancelled) {
-  file->open();
+TEST_F(RequestTest, finished_request_cannot_be_cancelled) {
+  file->unblock_reads();
   Future<ByteCount> future = session.read(100, std::span(into));
-  ASSERT_TRUE(future.wait_for(kPatience));
+  ASSERT_TRUE(future.wait_for(kTestTimeout));
   future.cancel();
   EXPECT_EQ(*future.wait(), into.size());
 }
 
 // Closing.
 
-TEST_F(RequestTest, close_ends_what_is_under_way_and_what_comes_later) {
+TEST_F(RequestTest, close_fails_pending_and_later_requests) {
   std::vector<Future<View>> views;
   for (std::uint64_t i = 0; i < 16; ++i)
     views.push_back(session.view({i * kUnit, kUnit}));
@@ -312,7 +312,7 @@ TEST_F(RequestTest, close_ends_what_is_under_way_and_what_comes_later) {
   copy.close();
   for (Future<View>& view : views)
     EXPECT_EQ(error_class(result_of(view)), ErrorClass::kClosed);
-  ASSERT_TRUE(becomes_readable(descriptor));
+  ASSERT_TRUE(wait_until_readable(descriptor));
   EXPECT_TRUE(gathered.poll());
   const auto result = gathered.wait();
   ASSERT_EQ(error_class(result), ErrorClass::kClosed);
@@ -350,41 +350,42 @@ TEST_F(RequestTest, close_wakes_every_kind_of_waiter) {
     for (int i = 0; i < 3; ++i)
       closers.emplace_back([&] { session.close(); });
   }
-  EXPECT_TRUE(eventually([&] { return closed == 2 * kThreads; })) << closed;
+  EXPECT_TRUE(wait_until([&] { return closed == 2 * kThreads; })) << closed;
 }
 
-TEST_F(RequestTest, the_last_handle_closes_the_session) {
+TEST_F(RequestTest, last_handle_closes_the_session) {
   Future<ByteCount> future = [&] {
-    const Session own = rig.open(file, {0, 16 * kUnit}, SmallPlan{});
+    const Session own = fixture.open(file, {0, 16 * kUnit}, SmallPlan{});
     const Session copy = own;
     return copy.read(100, std::span(into));
   }();
   EXPECT_EQ(error_class(result_of(future)), ErrorClass::kClosed);
 }
 
-TEST_F(RequestTest, a_session_may_be_closed_in_its_own_continuation) {
+TEST_F(RequestTest, session_may_be_closed_in_its_continuation) {
   auto future = session.read(0, std::span(into)).then([&](Result<ByteCount> got) {
     session.close();
     return got;
   });
-  file->open();
+  file->unblock_reads();
   EXPECT_EQ(*result_of(future), into.size());
 }
 
-// Pieces far apart were read one after the other: each lay beyond the splinters asked for ahead.
-TEST(SparseRequest, pieces_far_apart_are_read_at_the_same_time) {
+// Distant pieces were read one after the other: each was beyond the splinters requested ahead.
+TEST(SparseRequest, distant_pieces_are_read_concurrently) {
   constexpr std::uint64_t kApart = 100 * kUnit;
-  Rig rig;
+  SessionFixture fixture;
   auto file = std::make_shared<GatedFile>(8 * kApart);
-  const Session session = rig.open(file, {0, 8 * kApart}, SmallPlan{.slots = 16, .slots_max = 16});
-  file->shut();
+  const Session session =
+      fixture.open(file, {0, 8 * kApart}, SmallPlan{.slots = 16, .slots_max = 16});
+  file->block_reads();
   std::vector<ByteRange> ranges;
   for (std::uint64_t i = 0; i < 8; ++i)
     ranges.push_back({i * kApart, 100});
   std::vector<std::byte> into(ranges.size() * 100);
   auto read = session.read(ranges, into);
-  EXPECT_TRUE(eventually([&] { return file->waiting() > 1; }));
-  file->open();
+  EXPECT_TRUE(wait_until([&] { return file->waiting_count() > 1; }));
+  file->unblock_reads();
   ASSERT_TRUE(result_of(std::move(read)));
   for (std::uint64_t i = 0; i < ranges.size(); ++i)
     EXPECT_TRUE(is_words(std::span(into).subspan(i * 100, 100), ranges[i].offset));

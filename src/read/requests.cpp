@@ -12,34 +12,40 @@ namespace forebay::read {
 
 namespace {
 
-/// After so many fruitless polls an owner is one that polls, and did not just come too early ...
-constexpr std::uint32_t kPollsUntilHelpless = 2;
-/// ... and counts as blocked: it may be spinning on this request alone.
+/// After this many polls without success, the owner is polling, and was not just too early.
+constexpr std::uint32_t kPollsUntilUnassisted = 2;
+/// After this many it counts as blocked: it may be spinning on this request alone.
 constexpr std::uint32_t kPollsUntilBlocked = 64;
 
-Urgency urgency_after(std::uint32_t fruitless) {
-  if (fruitless == 0) return Urgency::kAsked;
-  if (fruitless < kPollsUntilHelpless) return Urgency::kAwaited;
-  return fruitless < kPollsUntilBlocked ? Urgency::kAwaitedHelpless : Urgency::kBlocked;
+LoadPriority priority_after(std::uint32_t failed_polls) {
+  if (failed_polls == 0) return LoadPriority::kRequested;
+  if (failed_polls < kPollsUntilUnassisted) return LoadPriority::kAwaited;
+  return failed_polls < kPollsUntilBlocked ? LoadPriority::kAwaitedUnassisted
+                                           : LoadPriority::kBlocked;
 }
 
 }  // namespace
 
-Result<Presence> SplinterWait::ask(SplinterIndex splinter, ValidBytes part, Precision precision) {
-  if (need_.splinter != splinter) need_.number = 0;
-  need_ = {.splinter = splinter, .part = part, .precision = precision, .number = need_.number};
-  const Urgency urgency = urgency_after(fruitless_);
-  fruitless_ = std::min(fruitless_ + 1, kPollsUntilBlocked);
-  return core_->want(need_, urgency);
+Result<Availability> SplinterWait::request(SplinterIndex splinter,
+                                           ValidBytes part,
+                                           LoadGranularity granularity) {
+  if (request_.splinter != splinter) request_.sequence = 0;
+  request_ = {.splinter = splinter,
+              .part = part,
+              .granularity = granularity,
+              .sequence = request_.sequence};
+  const LoadPriority priority = priority_after(failed_polls_);
+  failed_polls_ = std::min(failed_polls_ + 1, kPollsUntilBlocked);
+  return core_->request(request_, priority);
 }
 
 bool SplinterWait::arm(detail::Waiter& waiter) {
-  return copy_ ? copy_->arm(waiter) : core_->arm(need_, waiter);
+  return bypass_read_ ? bypass_read_->arm(waiter) : core_->arm(request_, waiter);
 }
 
 void SplinterWait::disarm(detail::Waiter& waiter) noexcept {
-  if (copy_) copy_->disarm(waiter);
-  core_->disarm(need_.splinter, waiter);
+  if (bypass_read_) bypass_read_->disarm(waiter);
+  core_->disarm(request_.splinter, waiter);
 }
 
 ErrorDetails SplinterWait::describe(std::uint64_t offset) const {
@@ -49,86 +55,89 @@ ErrorDetails SplinterWait::describe(std::uint64_t offset) const {
 GatherRead::GatherRead(std::shared_ptr<SessionCore> core,
                        const ExtentCursor& cursor,
                        std::span<std::byte> into)
-    : wait_(std::move(core)), take_(cursor), ask_(cursor), into_(into) {}
+    : wait_(std::move(core)), copy_cursor_(cursor), request_cursor_(cursor), into_(into) {}
 
 ErrorDetails GatherRead::describe() const {
-  return wait_.describe(take_.done() ? take_.bounds().offset : take_.current().file_offset);
+  return wait_.describe(copy_cursor_.is_done() ? copy_cursor_.bounds().offset
+                                               : copy_cursor_.current().file_offset);
 }
 
 Result<ByteCount> GatherRead::take() {
   if (error_) return failure(*error_);
-  return take_.total_bytes();
+  return copy_cursor_.total_bytes();
 }
 
 bool GatherRead::advance() {
-  while (!finished()) {
-    const bool further = wait_.copy() != nullptr ? take_copy() : take_splinter();
+  while (!is_finished()) {
+    const bool further = wait_.bypass_read() != nullptr ? copy_from_bypass() : copy_from_window();
     if (!further) return false;
   }
   return true;
 }
 
-bool GatherRead::take_splinter() {
+bool GatherRead::copy_from_window() {
   SessionCore& core = wait_.core();
   const Geometry& geometry = core.geometry();
-  const Piece piece = take_.current();
+  const Piece piece = copy_cursor_.current();
   const SplinterIndex splinter = geometry.index_at(piece.file_offset);
   const ValidBytes part = geometry.part_of({piece.file_offset, piece.size}, splinter);
-  if (std::exchange(splinter_, splinter) != splinter && asked_count_ > 0) --asked_count_;
+  if (std::exchange(splinter_, splinter) != splinter && requested_ahead_ > 0) --requested_ahead_;
   if (core.pin(splinter, part)) {
-    const ByteRange held = geometry.range_of(splinter, core.valid(splinter));
+    const ByteRange held = geometry.range_of(splinter, core.valid_bytes(splinter));
     const std::byte* const bytes =
         core.address(splinter) + (held.offset - geometry.start_of(splinter));
     const std::uint64_t reached = copy_pieces(held, geometry.start_of(splinter + 1), bytes);
-    // What lies between the pieces counts as served: this request will not come back for it.
+    // The bytes between the pieces count as served: this request does not read them later.
     core.unpin(splinter, static_cast<std::uint32_t>(reached - piece.file_offset));
-    wait_.progressed();
+    wait_.reset_priority();
     return true;
   }
-  ask_ahead();
-  ExtentCursor ahead = take_;
-  const ValidBytes needed = hull_ahead(ahead, splinter);
-  const auto presence = wait_.ask(splinter, needed, precision());
-  if (!presence) {
-    error_ = presence.error();
+  request_ahead();
+  ExtentCursor ahead = copy_cursor_;
+  const ValidBytes needed = consume_splinter(ahead, splinter);
+  const auto availability = wait_.request(splinter, needed, granularity());
+  if (!availability) {
+    error_ = availability.error();
     return true;
   }
-  if (*presence == Presence::kStarved) wait_.read_privately(geometry.range_of(splinter, needed));
-  return *presence != Presence::kComing;
+  if (*availability == Availability::kBypassRequired)
+    wait_.start_bypass_read(geometry.range_of(splinter, needed));
+  return *availability != Availability::kPending;
 }
 
-bool GatherRead::take_copy() {
-  const PrivateRead& copy = *wait_.copy();
-  if (!copy.finished()) return false;
+bool GatherRead::copy_from_bypass() {
+  const BypassRead& copy = *wait_.bypass_read();
+  if (!copy.is_finished()) return false;
   if (copy.error()) {
     error_ = copy.error();
   } else {
     copy_pieces(copy.range(), copy.range().end(), copy.bytes());
   }
-  wait_.drop_copy();
+  wait_.drop_bypass_read();
   return true;
 }
 
 std::uint64_t GatherRead::copy_pieces(const ByteRange& held,
                                       std::uint64_t limit,
                                       const std::byte* bytes) {
-  std::uint64_t reached = take_.current().file_offset;
-  while (!take_.done()) {
-    const Piece& piece = take_.current();
+  std::uint64_t reached = copy_cursor_.current().file_offset;
+  while (!copy_cursor_.is_done()) {
+    const Piece& piece = copy_cursor_.current();
     const std::uint64_t end = std::min(piece.end(), limit);
     if (piece.file_offset < held.offset || piece.file_offset >= limit || end > held.end()) break;
     const std::uint64_t size = end - piece.file_offset;
-    std::memcpy(into_.data() + piece.user_offset, bytes + (piece.file_offset - held.offset), size);
+    std::memcpy(into_.data() + piece.buffer_offset, bytes + (piece.file_offset - held.offset),
+                size);
     reached = std::max(reached, end);
-    take_.advance(size);
+    copy_cursor_.advance(size);
   }
   return reached;
 }
 
-ValidBytes GatherRead::hull_ahead(ExtentCursor& cursor, SplinterIndex splinter) const {
+ValidBytes GatherRead::consume_splinter(ExtentCursor& cursor, SplinterIndex splinter) const {
   const Geometry& geometry = wait_.core().geometry();
   ValidBytes all_parts;
-  while (!cursor.done() && geometry.index_at(cursor.current().file_offset) == splinter) {
+  while (!cursor.is_done() && geometry.index_at(cursor.current().file_offset) == splinter) {
     const Piece& piece = cursor.current();
     const ValidBytes part = geometry.part_of({piece.file_offset, piece.size}, splinter);
     all_parts = hull(all_parts, part);
@@ -137,25 +146,26 @@ ValidBytes GatherRead::hull_ahead(ExtentCursor& cursor, SplinterIndex splinter) 
   return all_parts;
 }
 
-/// So far as a reader of everything would ask; a request whose pieces lie further apart asks for a
-/// few, in batches, as each time it is told of something new an agent may have to wake up. What was
-/// there already was never asked for: then this goes on from where take_ is.
-void GatherRead::ask_ahead() {
+/// Requests as far ahead as a sequential reader would. A request with more distant pieces requests
+/// a few of them, in batches, because each new request may have to wake an agent. If copy_cursor_
+/// has passed request_cursor_ because bytes were resident, requesting resumes at copy_cursor_.
+void GatherRead::request_ahead() {
   SessionCore& core = wait_.core();
   const Geometry& geometry = core.geometry();
-  if (ask_.consumed_bytes() <= take_.consumed_bytes()) {
-    ask_ = take_;
-    asked_count_ = 0;
+  if (request_cursor_.consumed_bytes() <= copy_cursor_.consumed_bytes()) {
+    request_cursor_ = copy_cursor_;
+    requested_ahead_ = 0;
   }
-  const SplinterIndex near = splinter_ + core.ahead_splinters();
-  const std::uint32_t few = core.ahead_splinters() / 3;
-  const bool refill = asked_count_ <= few / 2;
-  while (!ask_.done()) {
-    const SplinterIndex splinter = geometry.index_at(ask_.current().file_offset);
-    if (splinter > near && (!refill || asked_count_ >= few)) return;
-    const ValidBytes part = hull_ahead(ask_, splinter);
-    core.hint({.splinter = splinter, .part = part, .precision = precision()}, Urgency::kAsked);
-    ++asked_count_;
+  const SplinterIndex near = splinter_ + core.lookahead_splinters();
+  const std::uint32_t few = core.lookahead_splinters() / 3;
+  const bool refill = requested_ahead_ <= few / 2;
+  while (!request_cursor_.is_done()) {
+    const SplinterIndex splinter = geometry.index_at(request_cursor_.current().file_offset);
+    if (splinter > near && (!refill || requested_ahead_ >= few)) return;
+    const ValidBytes part = consume_splinter(request_cursor_, splinter);
+    core.prefetch({.splinter = splinter, .part = part, .granularity = granularity()},
+                  LoadPriority::kRequested);
+    ++requested_ahead_;
   }
 }
 
@@ -168,40 +178,40 @@ ViewRequest::ViewRequest(std::shared_ptr<SessionCore> core, ByteRange range)
 
 bool ViewRequest::advance() {
   SessionCore& core = wait_.core();
-  while (!finished_ && wait_.copy() == nullptr && next_ <= last_) {
+  while (!is_finished_ && wait_.bypass_read() == nullptr && next_ <= last_) {
     if (core.pin(next_, part(next_))) {
       ++next_;
-      wait_.progressed();
+      wait_.reset_priority();
       continue;
     }
-    const auto presence = wait_.ask(next_, part(next_), Precision::kWhole);
-    if (!presence) return settle(presence.error());
-    ask_for_rest();
-    if (*presence == Presence::kComing) return false;
-    if (*presence == Presence::kStarved) {
+    const auto availability = wait_.request(next_, part(next_), LoadGranularity::kSplinter);
+    if (!availability) return finish(availability.error());
+    request_remaining();
+    if (*availability == Availability::kPending) return false;
+    if (*availability == Availability::kBypassRequired) {
       unpin_all();
-      wait_.read_privately(range_);
+      wait_.start_bypass_read(range_);
     }
   }
-  if (finished_) return true;
-  if (wait_.copy() == nullptr) return settle(std::nullopt);
-  if (!wait_.copy()->finished()) return false;
-  return settle(wait_.copy()->error());
+  if (is_finished_) return true;
+  if (wait_.bypass_read() == nullptr) return finish(std::nullopt);
+  if (!wait_.bypass_read()->is_finished()) return false;
+  return finish(wait_.bypass_read()->error());
 }
 
-/// The first one is asked for by advance(), which wants to know what came of it; the others after
-/// it, so that they find room behind it.
-void ViewRequest::ask_for_rest() {
-  if (std::exchange(asked_, true)) return;
+/// advance() requests the first splinter, because it needs the result. The others follow, so that
+/// they get the slots behind it.
+void ViewRequest::request_remaining() {
+  if (std::exchange(has_requested_remaining_, true)) return;
   for (SplinterIndex splinter = next_ + 1; splinter <= last_; ++splinter) {
-    wait_.core().hint({.splinter = splinter, .part = part(splinter)}, Urgency::kAsked);
+    wait_.core().prefetch({.splinter = splinter, .part = part(splinter)}, LoadPriority::kRequested);
   }
 }
 
-bool ViewRequest::settle(std::optional<Error> error) {
+bool ViewRequest::finish(std::optional<Error> error) {
   if (error) unpin_all();
   error_ = std::move(error);
-  finished_ = true;
+  is_finished_ = true;
   return true;
 }
 
@@ -213,16 +223,16 @@ void ViewRequest::unpin_all() noexcept {
 Result<View> ViewRequest::take() {
   if (error_) return failure(*error_);
   SessionCore& core = wait_.core();
-  if (PrivateRead* const copy = wait_.copy()) {
+  if (BypassRead* const copy = wait_.bypass_read()) {
     const std::byte* const bytes = copy->bytes();
-    return HandleAccess::of_copy(range_, copy->release(), bytes);
+    return HandleAccess::make_copied_view(range_, copy->release(), bytes);
   }
   const std::uint64_t lead = range_.offset - core.geometry().start_of(first_);
   if (const std::byte* const run = core.run_address(first_, last_)) {
-    next_ = first_;  // the View has the pins now
-    return HandleAccess::of_window(wait_.core_pointer(), range_, run + lead);
+    next_ = first_;  // the View owns the pins now
+    return HandleAccess::make_window_view(wait_.shared_core(), range_, run + lead);
   }
-  // Its splinters lie apart in the window: contiguous all the same, at the price of a copy.
+  // The splinters are not contiguous in the window, so the View gets a copy.
   std::unique_ptr<std::byte[]> memory(new (std::nothrow) std::byte[range_.size]);
   if (!memory) return failure(core.no_memory_error(range_));
   for (SplinterIndex splinter = first_; splinter <= last_; ++splinter) {
@@ -232,14 +242,14 @@ Result<View> ViewRequest::take() {
   }
   next_ = first_;
   HandleAccess::release(core, range_);
-  core.count_copied(range_.size);
+  core.record_view_copy(range_.size);
   const std::byte* const bytes = memory.get();
-  return HandleAccess::of_copy(range_, std::move(memory), bytes);
+  return HandleAccess::make_copied_view(range_, std::move(memory), bytes);
 }
 
-View HandleAccess::of_window(const std::shared_ptr<SessionCore>& core,
-                             ByteRange range,
-                             const std::byte* bytes) {
+View HandleAccess::make_window_view(const std::shared_ptr<SessionCore>& core,
+                                    ByteRange range,
+                                    const std::byte* bytes) {
   View view;
   view.bytes_ = {bytes, range.size};
   view.offset_ = range.offset;
@@ -247,9 +257,9 @@ View HandleAccess::of_window(const std::shared_ptr<SessionCore>& core,
   return view;
 }
 
-View HandleAccess::of_copy(ByteRange range,
-                           std::unique_ptr<std::byte[]> memory,
-                           const std::byte* bytes) {
+View HandleAccess::make_copied_view(ByteRange range,
+                                    std::unique_ptr<std::byte[]> memory,
+                                    const std::byte* bytes) {
   View view;
   view.bytes_ = {bytes, range.size};
   view.offset_ = range.offset;

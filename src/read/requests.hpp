@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Requests under way: what a Future of a session holds. Each one walks over the splinters it needs,
-// in file order, takes those that are there and asks for some ahead.
+// Requests in progress: the results that Futures of a session hold. Each request iterates over the
+// splinters it needs, in file order, takes resident ones, and requests some ahead.
 #pragma once
 
 #include <forebay/future.hpp>
@@ -11,43 +11,45 @@
 #include <optional>
 #include <span>
 
-#include "read/core.hpp"
-#include "read/extents.hpp"
+#include "read/extent_cursor.hpp"
+#include "read/session_core.hpp"
 
 namespace forebay::read {
 
-/// Which splinter a request waits for, and how it does that: the part that copies and views share.
+/// The splinter for which a request waits, and how: shared by copies and views.
 class SplinterWait {
  public:
   explicit SplinterWait(std::shared_ptr<SessionCore> core) : core_(std::move(core)) {}
 
   SessionCore& core() const noexcept { return *core_; }
-  const std::shared_ptr<SessionCore>& core_pointer() const noexcept { return core_; }
+  const std::shared_ptr<SessionCore>& shared_core() const noexcept { return core_; }
 
-  /// Asks for `part`, more urgently each time nothing came of it.
-  Result<Presence> ask(SplinterIndex splinter, ValidBytes part, Precision precision);
+  /// Requests `part`, with a higher priority after each call without success.
+  Result<Availability> request(SplinterIndex splinter,
+                               ValidBytes part,
+                               LoadGranularity granularity);
   bool arm(detail::Waiter& waiter);
   void disarm(detail::Waiter& waiter) noexcept;
-  bool help(detail::Help how) { return !copy_ && core_->help(need_, how); }
+  bool help(detail::Help how) { return !bypass_read_ && core_->help(request_, how); }
   ErrorDetails describe(std::uint64_t offset) const;
 
-  /// From now on the request waits for a private copy of `range`.
-  void read_privately(ByteRange range) {
-    need_.number = 0;
-    copy_ = core_->read_privately(range);
+  /// Makes the request wait for a private copy of `range`.
+  void start_bypass_read(ByteRange range) {
+    request_.sequence = 0;
+    bypass_read_ = core_->start_bypass_read(range);
   }
-  PrivateRead* copy() const noexcept { return copy_.get(); }
-  void drop_copy() noexcept { copy_.reset(); }
-  void progressed() noexcept {
-    fruitless_ = 0;
-    need_.number = 0;
+  BypassRead* bypass_read() const noexcept { return bypass_read_.get(); }
+  void drop_bypass_read() noexcept { bypass_read_.reset(); }
+  void reset_priority() noexcept {
+    failed_polls_ = 0;
+    request_.sequence = 0;
   }
 
  private:
   std::shared_ptr<SessionCore> core_;
-  Need need_;
-  std::uint32_t fruitless_ = 0;
-  std::shared_ptr<PrivateRead> copy_;
+  SplinterRequest request_;
+  std::uint32_t failed_polls_ = 0;
+  std::shared_ptr<BypassRead> bypass_read_;
 };
 
 /// Copies ranges or blocks into the caller's memory.
@@ -58,7 +60,7 @@ class GatherRead final : public detail::PendingResult<ByteCount> {
              std::span<std::byte> into);
 
   bool advance() override;
-  bool arm(detail::Waiter& waiter) override { return !finished() && wait_.arm(waiter); }
+  bool arm(detail::Waiter& waiter) override { return !is_finished() && wait_.arm(waiter); }
   void disarm(detail::Waiter& waiter) noexcept override { wait_.disarm(waiter); }
   bool help(detail::Help how) override { return wait_.help(how); }
   Executor& executor() const override { return wait_.core().executor(); }
@@ -66,24 +68,26 @@ class GatherRead final : public detail::PendingResult<ByteCount> {
   Result<ByteCount> take() override;
 
  private:
-  bool finished() const { return error_.has_value() || take_.done(); }
-  bool take_splinter();
-  bool take_copy();
+  bool is_finished() const { return error_.has_value() || copy_cursor_.is_done(); }
+  bool copy_from_window();
+  bool copy_from_bypass();
   std::uint64_t copy_pieces(const ByteRange& held, std::uint64_t limit, const std::byte* bytes);
-  ValidBytes hull_ahead(ExtentCursor& cursor, SplinterIndex splinter) const;
-  void ask_ahead();
-  Precision precision() const { return take_.scattered() ? Precision::kExact : Precision::kWhole; }
+  ValidBytes consume_splinter(ExtentCursor& cursor, SplinterIndex splinter) const;
+  void request_ahead();
+  LoadGranularity granularity() const {
+    return copy_cursor_.is_scattered() ? LoadGranularity::kExact : LoadGranularity::kSplinter;
+  }
 
   SplinterWait wait_;
-  ExtentCursor take_;              ///< what is to be copied next
-  ExtentCursor ask_;               ///< what is to be asked for next
-  SplinterIndex splinter_ = 0;     ///< where take_ is
-  std::uint32_t asked_count_ = 0;  ///< splinters asked for beyond that one
+  ExtentCursor copy_cursor_;           ///< next bytes to copy
+  ExtentCursor request_cursor_;        ///< next bytes to request
+  SplinterIndex splinter_ = 0;         ///< the splinter at copy_cursor_
+  std::uint32_t requested_ahead_ = 0;  ///< number of splinters requested beyond splinter_
   std::span<std::byte> into_;
   std::optional<Error> error_;
 };
 
-/// Pins the splinters of one range and hands them out as one contiguous View.
+/// Pins the splinters of one range and returns them as one contiguous View.
 class ViewRequest final : public detail::PendingResult<View> {
  public:
   ViewRequest(std::shared_ptr<SessionCore> core, ByteRange range);
@@ -92,7 +96,7 @@ class ViewRequest final : public detail::PendingResult<View> {
   ~ViewRequest() override { unpin_all(); }
 
   bool advance() override;
-  bool arm(detail::Waiter& waiter) override { return !finished_ && wait_.arm(waiter); }
+  bool arm(detail::Waiter& waiter) override { return !is_finished_ && wait_.arm(waiter); }
   void disarm(detail::Waiter& waiter) noexcept override { wait_.disarm(waiter); }
   bool help(detail::Help how) override { return wait_.help(how); }
   Executor& executor() const override { return wait_.core().executor(); }
@@ -101,8 +105,8 @@ class ViewRequest final : public detail::PendingResult<View> {
 
  private:
   void unpin_all() noexcept;
-  void ask_for_rest();
-  bool settle(std::optional<Error> error);
+  void request_remaining();
+  bool finish(std::optional<Error> error);
   ValidBytes part(SplinterIndex splinter) const {
     return wait_.core().geometry().part_of(range_, splinter);
   }
@@ -111,27 +115,33 @@ class ViewRequest final : public detail::PendingResult<View> {
   ByteRange range_;
   SplinterIndex first_;
   SplinterIndex last_;
-  SplinterIndex next_;  ///< those before it are pinned
-  bool asked_ = false;
-  bool finished_ = false;
+  SplinterIndex next_;  ///< all splinters before it are pinned
+  bool has_requested_remaining_ = false;
+  bool is_finished_ = false;
   std::optional<Error> error_;
 };
 
-/// Makes Sessions and Views, and releases the latter; the only one who sees inside them.
+/// Creates Sessions and Views, and releases Views; the only class with access to their members.
 class HandleAccess {
  public:
-  static Session session(std::shared_ptr<SessionCore> core) { return Session(std::move(core)); }
-  /// One more handle on a session that has some.
-  static Session session(std::shared_ptr<SessionCore> core, std::shared_ptr<void> closer) {
+  static Session make_session(std::shared_ptr<SessionCore> core) {
+    return Session(std::move(core));
+  }
+  /// Another handle on a session that has handles already.
+  static Session make_session(std::shared_ptr<SessionCore> core, std::shared_ptr<void> closer) {
     return Session(std::move(core), std::move(closer));
   }
-  static const std::shared_ptr<void>& closer(const Session& session) { return session.closer_; }
-  /// A View of pinned splinters, whose pins it takes over. `bytes` is where the range starts.
-  static View of_window(const std::shared_ptr<SessionCore>& core,
-                        ByteRange range,
-                        const std::byte* bytes);
-  /// A View that owns `memory`, in which the range starts at `bytes`.
-  static View of_copy(ByteRange range, std::unique_ptr<std::byte[]> memory, const std::byte* bytes);
+  static const std::shared_ptr<void>& close_guard(const Session& session) {
+    return session.close_guard_;
+  }
+  /// A View of pinned splinters; it takes over their pins. `bytes` is the start of the range.
+  static View make_window_view(const std::shared_ptr<SessionCore>& core,
+                               ByteRange range,
+                               const std::byte* bytes);
+  /// A View that owns `memory`; `bytes`, inside it, is the start of the range.
+  static View make_copied_view(ByteRange range,
+                               std::unique_ptr<std::byte[]> memory,
+                               const std::byte* bytes);
   static void release(SessionCore& core, ByteRange range) noexcept;
 };
 

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// The public face of a session: checks what is asked for, answers from the window what is there,
-// and makes a request of what is not.
+// The public calls of a session: check arguments, serve resident bytes from the window, and create
+// a request for the rest.
 #include <forebay/session.hpp>
 
 #include <algorithm>
@@ -8,8 +8,8 @@
 #include <string>
 #include <utility>
 
-#include "read/core.hpp"
 #include "read/requests.hpp"
+#include "read/session_core.hpp"
 
 namespace forebay {
 
@@ -19,10 +19,10 @@ using read::ExtentCursor;
 using read::Geometry;
 using read::SessionCore;
 
-/// How many pieces Views asks for at least beyond the one it waits for.
+/// Minimum number of pieces that a ViewSequence requests beyond the one it waits for.
 constexpr std::uint64_t kPiecesAheadMin = 2;
 
-std::optional<Error> refuse_range(const SessionCore& core, const ByteRange& range) {
+std::optional<Error> check_range(const SessionCore& core, const ByteRange& range) {
   const ByteRange& extent = core.geometry().extent();
   if (!extent.contains(range)) {
     return Error({.kind = ErrorClass::kOutOfRange,
@@ -30,16 +30,16 @@ std::optional<Error> refuse_range(const SessionCore& core, const ByteRange& rang
                   .path = core.path(),
                   .offset_bytes = range.offset,
                   .cause = std::to_string(range.size) +
-                           " bytes from here leave the session, which has bytes " +
+                           " bytes from here exceed the session, which has bytes " +
                            std::to_string(extent.offset) + " to " + std::to_string(extent.end())});
   }
-  if (core.closed()) return core.closed_error();
+  if (core.is_closed()) return core.closed_error();
   return std::nullopt;
 }
 
-std::optional<Error> refuse_buffer(const SessionCore& core,
-                                   std::uint64_t needed,
-                                   std::uint64_t given) {
+std::optional<Error> check_buffer(const SessionCore& core,
+                                  std::uint64_t needed,
+                                  std::uint64_t given) {
   if (needed == given) return std::nullopt;
   return Error({.kind = ErrorClass::kInvalidArgument,
                 .operation = "read",
@@ -48,12 +48,12 @@ std::optional<Error> refuse_buffer(const SessionCore& core,
                          std::to_string(given)});
 }
 
-Future<ByteCount> gather(const std::shared_ptr<SessionCore>& core,
-                         const ExtentCursor& cursor,
-                         std::span<std::byte> into) {
-  if (auto error = refuse_buffer(*core, cursor.total_bytes(), into.size())) return *error;
-  if (cursor.done()) return ByteCount{0};
-  if (auto error = refuse_range(*core, cursor.bounds())) return *error;
+Future<ByteCount> start_gather(const std::shared_ptr<SessionCore>& core,
+                               const ExtentCursor& cursor,
+                               std::span<std::byte> into) {
+  if (auto error = check_buffer(*core, cursor.total_bytes(), into.size())) return *error;
+  if (cursor.is_done()) return ByteCount{0};
+  if (auto error = check_range(*core, cursor.bounds())) return *error;
   auto request = std::make_unique<read::GatherRead>(core, cursor, into);
   if (request->advance()) return request->take();
   return Future<ByteCount>(std::move(request));
@@ -73,9 +73,10 @@ void View::unpin() noexcept {
   core_.reset();
 }
 
-// Whoever remembers the closer weakly keeps what it holds: it lets go of the session itself.
+// The deleter owns the session, so a `weak_ptr` to the guard would keep the session alive; it
+// resets its own copy.
 Session::Session(std::shared_ptr<SessionCore> core)
-    : core_(std::move(core)), closer_(core_.get(), [kept = core_](void*) mutable {
+    : core_(std::move(core)), close_guard_(core_.get(), [kept = core_](void*) mutable {
         if (!kept->is_from_parent()) kept->close();
         kept.reset();
       }) {}
@@ -91,8 +92,9 @@ const std::string& Session::path() const noexcept { return core_->path(); }
 Future<ByteCount> Session::read(std::uint64_t offset, std::span<std::byte> into) const {
   const ByteRange range{offset, into.size()};
   const Geometry& geometry = core_->geometry();
-  // The common case costs two atomic additions and the copy: the bytes are there, in one splinter.
-  if (!range.empty() && geometry.extent().contains(range) && !core_->closed()) {
+  // Common case: the bytes are resident, in one splinter. It costs two atomic additions and the
+  // copy.
+  if (!range.empty() && geometry.extent().contains(range) && !core_->is_closed()) {
     const read::SplinterIndex splinter = geometry.index_at(offset);
     const read::ValidBytes part = geometry.part_of(range, splinter);
     if (part.size() == range.size && core_->pin(splinter, part)) {
@@ -101,32 +103,33 @@ Future<ByteCount> Session::read(std::uint64_t offset, std::span<std::byte> into)
       return ByteCount{range.size};
     }
   }
-  return gather(core_, ExtentCursor(range), into);
+  return start_gather(core_, ExtentCursor(range), into);
 }
 
 Future<ByteCount> Session::read(std::span<const ByteRange> ranges,
                                 std::span<std::byte> into) const {
   for (const ByteRange& range : ranges) {
     if (range.empty()) continue;
-    if (auto error = refuse_range(*core_, range)) return *error;
+    if (auto error = check_range(*core_, range)) return *error;
   }
-  return gather(core_, ExtentCursor::of_ranges(ranges), into);
+  return start_gather(core_, ExtentCursor::of_ranges(ranges), into);
 }
 
 Future<ByteCount> Session::read(const Subarray& block, std::span<std::byte> into) const {
   const std::uint64_t array_offset = block.array_offset.value_or(extent().offset);
   auto cursor = ExtentCursor::of_block(block, array_offset);
-  if (!cursor) return located(cursor.error(), core_->path(), array_offset);
-  return gather(core_, *cursor, into);
+  if (!cursor) return with_location(cursor.error(), core_->path(), array_offset);
+  return start_gather(core_, *cursor, into);
 }
 
 Future<View> Session::view(ByteRange range) const {
   const Geometry& geometry = core_->geometry();
-  if (!range.empty() && geometry.extent().contains(range) && !core_->closed()) {
+  if (!range.empty() && geometry.extent().contains(range) && !core_->is_closed()) {
     const read::SplinterIndex splinter = geometry.index_at(range.offset);
     const read::ValidBytes part = geometry.part_of(range, splinter);
     if (part.size() == range.size && core_->pin(splinter, part)) {
-      return read::HandleAccess::of_window(core_, range, core_->address(splinter) + part.first);
+      return read::HandleAccess::make_window_view(core_, range,
+                                                  core_->address(splinter) + part.first);
     }
   }
   return request_view(range);
@@ -134,37 +137,38 @@ Future<View> Session::view(ByteRange range) const {
 
 Future<View> Session::request_view(ByteRange range) const {
   if (range.empty()) return View();
-  if (auto error = refuse_range(*core_, range)) return *error;
+  if (auto error = check_range(*core_, range)) return *error;
   if (range.size > core_->plan().budget_bytes) {
-    return Error(
-        {.kind = ErrorClass::kLimit,
-         .operation = "view",
-         .path = core_->path(),
-         .offset_bytes = range.offset,
-         .cause = std::to_string(range.size) + " bytes are more than the session's budget of " +
-                  std::to_string(core_->plan().budget_bytes) + "; use views() for piece by piece"});
+    return Error({.kind = ErrorClass::kLimit,
+                  .operation = "view",
+                  .path = core_->path(),
+                  .offset_bytes = range.offset,
+                  .cause = std::to_string(range.size) +
+                           " bytes are more than the session's budget of " +
+                           std::to_string(core_->plan().budget_bytes) +
+                           "; use views() to read piece by piece"});
   }
   auto request = std::make_unique<read::ViewRequest>(core_, range);
   if (request->advance()) return request->take();
   return Future<View>(std::move(request));
 }
 
-Views Session::views(Extent part) const {
+ViewSequence Session::views(Extent part) const {
   const ByteRange session = extent();
-  if (part == Extent{}) return Views(*this, session);
-  const bool to_the_end = part.size == all && part.offset <= session.end();
-  return Views(*this, {part.offset, to_the_end ? session.end() - part.offset : part.size});
+  if (part == Extent{}) return ViewSequence(*this, session);
+  const bool to_the_end = part.size == kAll && part.offset <= session.end();
+  return ViewSequence(*this, {part.offset, to_the_end ? session.end() - part.offset : part.size});
 }
 
 void Session::prefetch(ByteRange range) const {
   const Geometry& geometry = core_->geometry();
   const ByteRange inside = intersect(range, geometry.extent());
-  if (inside.empty() || core_->closed()) return;
+  if (inside.empty() || core_->is_closed()) return;
   const read::SplinterIndex last = geometry.index_at(inside.end() - 1);
   for (read::SplinterIndex splinter = geometry.index_at(inside.offset); splinter <= last;
        ++splinter) {
-    core_->hint({.splinter = splinter, .part = geometry.part_of(inside, splinter)},
-                read::Urgency::kHint);
+    core_->prefetch({.splinter = splinter, .part = geometry.part_of(inside, splinter)},
+                    read::LoadPriority::kHint);
   }
 }
 
@@ -176,28 +180,28 @@ void Session::close() const {
   if (!core_->is_from_parent()) core_->close();
 }
 
-Future<View> Views::next() {
-  if (!session_.extent().contains(rest_))
-    return session_.view(std::exchange(rest_, {rest_.end(), 0}));
+Future<View> ViewSequence::next() {
+  if (!session_.extent().contains(remaining_))
+    return session_.view(std::exchange(remaining_, {remaining_.end(), 0}));
   const std::uint64_t unit = session_.plan().splinter_bytes;
-  const std::uint64_t piece_end = std::min(rest_.end(), (rest_.offset / unit + 1) * unit);
-  const ByteRange piece{rest_.offset, piece_end - rest_.offset};
-  rest_ = {piece_end, rest_.end() - piece_end};
+  const std::uint64_t piece_end = std::min(remaining_.end(), (remaining_.offset / unit + 1) * unit);
+  const ByteRange piece{remaining_.offset, piece_end - remaining_.offset};
+  remaining_ = {piece_end, remaining_.end() - piece_end};
   Future<View> view = session_.view(piece);
-  ask_ahead();
+  prefetch_ahead();
   return view;
 }
 
-/// In batches, as each time it is told of something new an agent may have to wake up.
-void Views::ask_ahead() {
+/// Requests are batched because each new one may have to wake an agent.
+void ViewSequence::prefetch_ahead() {
   const ReadPlan& plan = session_.plan();
   const std::uint64_t unit = plan.splinter_bytes;
   const std::uint64_t busy = std::min(plan.queue_depth * plan.request_bytes, plan.window_bytes / 4);
   const std::uint64_t ahead = std::max(kPiecesAheadMin, busy / unit) * unit;
-  const std::uint64_t from = std::max(asked_end_, rest_.offset);
-  if (from > rest_.offset + ahead / 2) return;
-  asked_end_ = rest_.offset + ahead;
-  session_.prefetch(intersect(rest_, {from, asked_end_ - from}));
+  const std::uint64_t from = std::max(prefetched_end_, remaining_.offset);
+  if (from > remaining_.offset + ahead / 2) return;
+  prefetched_end_ = remaining_.offset + ahead;
+  session_.prefetch(intersect(remaining_, {from, prefetched_end_ - from}));
 }
 
 }  // namespace forebay

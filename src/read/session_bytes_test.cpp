@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// What a session hands out, byte for byte: ranges, lists, blocks, and streams of pieces, through
-// windows that are much smaller than what is asked for.
+// Bytes that a session returns: ranges, lists, blocks, and streams of pieces, through windows that
+// are much smaller than the requests.
 #include <forebay/session.hpp>
 
 #include <array>
@@ -17,34 +17,34 @@
 namespace forebay::read {
 namespace {
 
-/// How a session may be set up: what it reads must not depend on it.
+/// A setup of a session: the bytes must not depend on it.
 struct Variant {
   const char* name;
   SmallPlan plan;
-  Whereabouts files = Whereabouts::kOnDisk;
-  bool device = false;  ///< tasks never read by themselves
+  PageCacheState page_cache = PageCacheState::kCold;
+  bool is_device = false;  ///< tasks never read on their own threads
 };
 
 class SessionBytes : public ::testing::TestWithParam<Variant> {
  protected:
   static constexpr std::uint64_t kFileBytes = 50 * kUnit + 4321;
-  /// Neither end lies on a splinter's, nor on a word's.
+  /// Neither end is aligned to a splinter or a word.
   static constexpr ByteRange kExtent{kUnit + 777, 47 * kUnit + 1234};
 
   static std::shared_ptr<storage::File> make_file() {
-    if (GetParam().device) return std::make_shared<GatedFile>(kFileBytes);
+    if (GetParam().is_device) return std::make_shared<GatedFile>(kFileBytes);
     return word_file(kFileBytes);
   }
-  Session open() { return rig.open(make_file(), kExtent, GetParam().plan); }
+  Session open() { return fixture.open(make_file(), kExtent, GetParam().plan); }
 
-  Rig rig{GetParam().files};
+  SessionFixture fixture{GetParam().page_cache};
   Random random;
   Session session = open();
 };
 
 TEST_P(SessionBytes, ranges) {
   for (int round = 0; round < 300; ++round) {
-    const std::uint64_t size_max = random.chance(4) ? kExtent.size : 3 * kUnit;
+    const std::uint64_t size_max = random.one_in(4) ? kExtent.size : 3 * kUnit;
     const ByteRange range = random.range(kExtent, size_max);
     ASSERT_TRUE(reads_words(session, range)) << range.offset << " + " << range.size;
   }
@@ -55,13 +55,13 @@ TEST_P(SessionBytes, the_whole_extent_as_one_request) {
   EXPECT_TRUE(reads_words(session, kExtent));
 }
 
-TEST_P(SessionBytes, lists_in_any_order_that_overlap_and_hold_nothing) {
+TEST_P(SessionBytes, lists_in_any_order_with_overlaps_and_empty_ranges) {
   for (int round = 0; round < 100; ++round) {
-    std::vector<ByteRange> ranges(random.below(20));
+    std::vector<ByteRange> ranges(random.uniform(20));
     std::vector<std::byte> expected;
     for (ByteRange& range : ranges) {
-      range = random.chance(5) ? ByteRange{random.below(UINT64_MAX), 0}
-                               : random.range(kExtent, random.chance(3) ? 5 * kUnit : 100);
+      range = random.one_in(5) ? ByteRange{random.uniform(UINT64_MAX), 0}
+                               : random.range(kExtent, random.one_in(3) ? 5 * kUnit : 100);
       const std::vector<std::byte> bytes = word_bytes(range);
       expected.insert(expected.end(), bytes.begin(), bytes.end());
     }
@@ -73,7 +73,7 @@ TEST_P(SessionBytes, lists_in_any_order_that_overlap_and_hold_nothing) {
   }
 }
 
-/// The definition of a block: one element after the other, in the order of the file.
+/// The definition of a block: one element after the other, in file order.
 std::vector<std::byte> block_bytes(const Subarray& block, std::uint64_t array_offset) {
   std::vector<std::byte> bytes;
   const std::uint64_t elements = std::accumulate(block.count.begin(), block.count.end(),
@@ -96,16 +96,16 @@ std::vector<std::byte> block_bytes(const Subarray& block, std::uint64_t array_of
 
 Subarray random_block(Random& random, std::uint64_t array_bytes_max) {
   Subarray block;
-  block.order = random.chance(2) ? ArrayOrder::kC : ArrayOrder::kFortran;
-  block.element_bytes = random.between(1, 9);
+  block.order = random.one_in(2) ? ArrayOrder::kC : ArrayOrder::kFortran;
+  block.element_bytes = random.uniform_between(1, 9);
   std::uint64_t room = array_bytes_max / block.element_bytes;
-  for (std::size_t d = random.between(1, 4); d > 0; --d) {
-    const std::uint64_t shape = random.between(1, std::min<std::uint64_t>(room, 60));
+  for (std::size_t d = random.uniform_between(1, 4); d > 0; --d) {
+    const std::uint64_t shape = random.uniform_between(1, std::min<std::uint64_t>(room, 60));
     room /= shape;
-    const std::uint64_t start = random.below(shape + 1);
+    const std::uint64_t start = random.uniform(shape + 1);
     block.shape.push_back(shape);
     block.start.push_back(start);
-    block.count.push_back(random.between(0, shape - start));
+    block.count.push_back(random.uniform_between(0, shape - start));
   }
   return block;
 }
@@ -114,11 +114,11 @@ TEST_P(SessionBytes, blocks_of_arrays_in_both_orders) {
   for (int round = 0; round < 200; ++round) {
     Subarray block = random_block(random, kExtent.size);
     std::uint64_t array_offset = kExtent.offset;
-    if (random.chance(2)) {
+    if (random.one_in(2)) {
       std::uint64_t bytes = block.element_bytes;
       for (const std::uint64_t shape : block.shape)
         bytes *= shape;
-      array_offset += random.below(kExtent.size - bytes + 1);
+      array_offset += random.uniform(kExtent.size - bytes + 1);
       block.array_offset = array_offset;
     }
     const std::vector<std::byte> expected = block_bytes(block, array_offset);
@@ -133,7 +133,7 @@ TEST_P(SessionBytes, blocks_of_arrays_in_both_orders) {
 TEST_P(SessionBytes, views) {
   const std::uint64_t budget = session.plan().budget_bytes;
   for (int round = 0; round < 300; ++round) {
-    const ByteRange range = random.range(kExtent, random.chance(3) ? budget : kUnit);
+    const ByteRange range = random.range(kExtent, random.one_in(3) ? budget : kUnit);
     const auto view = result_of(session.view(range));
     ASSERT_TRUE(view) << view.error().message();
     ASSERT_EQ(view->bytes().size(), range.size);
@@ -145,10 +145,10 @@ TEST_P(SessionBytes, views) {
 TEST_P(SessionBytes, views_piece_by_piece) {
   for (int round = 0; round < 10; ++round) {
     const ByteRange range = round == 0 ? kExtent : random.range(kExtent, kExtent.size);
-    Views pieces = session.views(range);
+    ViewSequence pieces = session.views(range);
     std::uint64_t at = range.offset;
-    while (!pieces.done()) {
-      EXPECT_EQ(pieces.rest(), (ByteRange{at, range.end() - at}));
+    while (!pieces.is_done()) {
+      EXPECT_EQ(pieces.remaining(), (ByteRange{at, range.end() - at}));
       const auto piece = result_of(pieces.next());
       ASSERT_TRUE(piece) << piece.error().message();
       ASSERT_LE(piece->bytes().size(), kUnit);
@@ -170,7 +170,7 @@ TEST_P(SessionBytes, for_each_piece) {
   EXPECT_TRUE(is_words(all_bytes, kExtent.offset));
 }
 
-TEST_P(SessionBytes, many_requests_under_way_at_once) {
+TEST_P(SessionBytes, many_requests_in_flight) {
   struct Request {
     ByteRange range;
     std::vector<std::byte> into;
@@ -182,8 +182,8 @@ TEST_P(SessionBytes, many_requests_under_way_at_once) {
     request.into.resize(request.range.size);
     request.future = session.read(request.range.offset, std::span(request.into));
   }
-  while (!requests.empty()) {  // in an order that has nothing to do with that of asking
-    std::swap(requests[random.below(requests.size())], requests.back());
+  while (!requests.empty()) {  // in random order
+    std::swap(requests[random.uniform(requests.size())], requests.back());
     Request& request = requests.back();
     const auto got = result_of(request.future);
     ASSERT_TRUE(got) << got.error().message();
@@ -196,21 +196,21 @@ INSTANTIATE_TEST_SUITE_P(
     Plans,
     SessionBytes,
     ::testing::Values(Variant{"one_slot", {.slots = 1, .slots_max = 1}},
-                      Variant{"one_slot_ahead", {.slots = 1, .slots_max = 1, .eager = 1}},
-                      Variant{"three_slots_ahead", {.slots = 3, .slots_max = 3, .eager = 2}},
-                      Variant{"window_that_grows", {.slots = 2, .slots_max = 16, .eager = 1}},
+                      Variant{"one_slot_ahead", {.slots = 1, .slots_max = 1, .readahead = 1}},
+                      Variant{"three_slots_ahead", {.slots = 3, .slots_max = 3, .readahead = 2}},
+                      Variant{"window_that_grows", {.slots = 2, .slots_max = 16, .readahead = 1}},
                       Variant{"cache",
-                              {.slots = 5, .slots_max = 5, .retirement = Retirement::kCache}},
-                      Variant{"all_in_the_window", {.slots = 64, .slots_max = 64, .eager = 64}},
+                              {.slots = 5, .slots_max = 5, .eviction = EvictionPolicy::kLru}},
+                      Variant{"all_in_the_window", {.slots = 64, .slots_max = 64, .readahead = 64}},
                       Variant{.name = "cached_three_slots",
-                              .plan = {.slots = 3, .slots_max = 3, .eager = 2},
-                              .files = Whereabouts::kInPageCache},
+                              .plan = {.slots = 3, .slots_max = 3, .readahead = 2},
+                              .page_cache = PageCacheState::kWarm},
                       Variant{.name = "device_one_slot",
-                              .plan = {.slots = 1, .slots_max = 1, .eager = 1},
-                              .device = true},
+                              .plan = {.slots = 1, .slots_max = 1, .readahead = 1},
+                              .is_device = true},
                       Variant{.name = "device_that_grows",
-                              .plan = {.slots = 2, .slots_max = 16, .eager = 4},
-                              .device = true}),
+                              .plan = {.slots = 2, .slots_max = 16, .readahead = 4},
+                              .is_device = true}),
     [](const auto& tested) { return tested.param.name; });
 
 }  // namespace

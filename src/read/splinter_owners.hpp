@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Which node's agent reads which bytes of a session, where not all nodes read. Pure arithmetic.
+// SplinterOwners: the node whose agent reads which bytes of a session, if not all nodes read. Pure
+// arithmetic.
 #pragma once
 
 #include <cstdint>
@@ -10,15 +11,15 @@
 
 namespace forebay::read {
 
-/// Stripes of the *file* go round over the nodes, so that each has a part of every region, and all
-/// nodes agree without a word.
+/// Stripes of the *file* are assigned to the nodes round robin, so each node has a share of every
+/// region. All nodes compute the same owners without messages.
 class SplinterOwners {
  public:
   /// `nodes` is not empty; `stripe_bytes` is a power of two, at least one splinter.
   SplinterOwners(std::vector<std::uint32_t> nodes, std::uint64_t stripe_bytes)
       : nodes_(std::move(nodes)), stripe_bytes_(stripe_bytes) {}
 
-  comm::Node of(std::uint64_t file_offset) const {
+  comm::Node owner_of(std::uint64_t file_offset) const {
     return {nodes_[file_offset / stripe_bytes_ % nodes_.size()]};
   }
   const std::vector<std::uint32_t>& nodes() const noexcept { return nodes_; }

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Streams over sessions: std::istream's contract for forebay::istream, and a thousand awaitable
-// ones on one thread.
+// Streams over sessions: the contract of std::istream for forebay::istream, and a thousand
+// awaitable streams on one thread.
 #include <forebay/istream.hpp>
 
 #include <algorithm>
@@ -32,20 +32,20 @@ class StreamTest : public ::testing::Test {
     return text.str();
   }
   Session open_text(const std::string& text, ByteRange extent) {
-    return rig.open(std::make_shared<storage::MemoryFile>("text", to_bytes(text)), extent,
-                    SmallPlan{.eager = 2});
+    return fixture.open(std::make_shared<storage::MemoryFile>("text", to_bytes(text)), extent,
+                        SmallPlan{.readahead = 2});
   }
   /// Words with a byte that cannot be read.
   Session open_faulty(std::uint64_t size_bytes, std::uint64_t bad_offset) {
-    return rig.open(std::make_shared<storage::FaultyFile>(
-                        word_file(size_bytes), storage::FileFaults{.bad_offset = bad_offset}),
-                    {0, size_bytes}, SmallPlan{});
+    return fixture.open(std::make_shared<storage::FaultyFile>(
+                            word_file(size_bytes), storage::FileFaults{.bad_offset = bad_offset}),
+                        {0, size_bytes}, SmallPlan{});
   }
 
-  Rig rig;
+  SessionFixture fixture;
 };
 
-TEST_F(StreamTest, lines_come_as_they_are_in_the_file) {
+TEST_F(StreamTest, lines_match_the_file) {
   const std::string text = numbered_lines(3000);
   istream in(open_text(text, {0, text.size()}));
   std::istringstream expected(text);
@@ -75,20 +75,21 @@ TEST_F(StreamTest, numbers_can_be_extracted) {
   EXPECT_TRUE(in.eof());
 }
 
-// Whatever a std::istringstream over the same bytes does.
-TEST_F(StreamTest, random_calls_do_what_a_string_stream_does) {
+// Same results as a std::istringstream over the same bytes.
+TEST_F(StreamTest, random_calls_match_a_string_stream) {
   Random random;
   const ByteRange extent{kUnit - 100, 7 * kUnit + 333};
   const std::vector<std::byte> bytes = word_bytes(extent);
   std::istringstream expected(
       std::string(reinterpret_cast<const char*>(bytes.data()), bytes.size()));
-  istream in(rig.open(word_file(9 * kUnit), extent, SmallPlan{.eager = 1}));
+  istream in(fixture.open(word_file(9 * kUnit), extent, SmallPlan{.readahead = 1}));
   std::string got(3 * kUnit, '\0');
   std::string wanted(3 * kUnit, '\0');
   for (int round = 0; round < 3000; ++round) {
-    const auto size = static_cast<std::streamsize>(random.below(random.chance(9) ? 3 * kUnit : 90));
-    const auto target = static_cast<std::streamoff>(random.below(extent.size + 1));
-    switch (random.below(9)) {
+    const auto size =
+        static_cast<std::streamsize>(random.uniform(random.one_in(9) ? 3 * kUnit : 90));
+    const auto target = static_cast<std::streamoff>(random.uniform(extent.size + 1));
+    switch (random.uniform(9)) {
       case 0:
         in.seekg(target);
         expected.seekg(target);
@@ -111,7 +112,7 @@ TEST_F(StreamTest, random_calls_do_what_a_string_stream_does) {
         in.ignore(size);
         expected.ignore(size);
         break;
-      case 6:  // by the type of its base, which knows nothing of the shorter way
+      case 6:  // through its base class, which has no direct path
         static_cast<std::istream&>(in).read(got.data(), size);
         expected.read(wanted.data(), size);
         ASSERT_EQ(got, wanted) << "round " << round;
@@ -130,12 +131,12 @@ TEST_F(StreamTest, random_calls_do_what_a_string_stream_does) {
   }
 }
 
-TEST_F(StreamTest, a_read_flushes_the_tied_stream) {
+TEST_F(StreamTest, read_flushes_the_tied_stream) {
   struct CountingBuffer : std::stringbuf {
     int sync() override { return ++flushes, 0; }
     int flushes = 0;
   };
-  istream in(rig.open_words(kUnit, SmallPlan{}));
+  istream in(fixture.open_words(kUnit, SmallPlan{}));
   CountingBuffer buffer;
   std::ostream prompt(&buffer);
   in.tie(&prompt);
@@ -145,8 +146,8 @@ TEST_F(StreamTest, a_read_flushes_the_tied_stream) {
   EXPECT_EQ(buffer.flushes, 2);
 }
 
-TEST_F(StreamTest, what_was_read_can_be_put_back_as_far_as_there_is_any) {
-  istream in(rig.open_words(3 * kUnit, SmallPlan{}));
+TEST_F(StreamTest, read_characters_can_be_put_back_to_the_start) {
+  istream in(fixture.open_words(3 * kUnit, SmallPlan{}));
   in.seekg(kUnit);
   const int first = in.get();
   in.seekg(kUnit - 1);
@@ -170,15 +171,15 @@ TEST_F(StreamTest, what_was_read_can_be_put_back_as_far_as_there_is_any) {
   EXPECT_TRUE(in.bad());
 }
 
-TEST_F(StreamTest, reading_nothing_is_no_failure) {
-  istream in(rig.open_words(kUnit, SmallPlan{}));
+TEST_F(StreamTest, reading_zero_bytes_succeeds) {
+  istream in(fixture.open_words(kUnit, SmallPlan{}));
   in.read(nullptr, 0);
   EXPECT_TRUE(in.good());
   EXPECT_EQ(in.gcount(), 0);
 }
 
-TEST_F(StreamTest, the_end_can_be_left_again) {
-  istream in(rig.open_words(kUnit, SmallPlan{}));
+TEST_F(StreamTest, seek_back_from_the_end_succeeds) {
+  istream in(fixture.open_words(kUnit, SmallPlan{}));
   std::array<char, 64> into{};
   in.seekg(-10, std::ios::end);
   in.read(into.data(), into.size());
@@ -194,8 +195,8 @@ TEST_F(StreamTest, the_end_can_be_left_again) {
   EXPECT_TRUE(is_words(std::as_bytes(std::span(into)).first(8), 8));
 }
 
-TEST_F(StreamTest, positions_outside_fail_and_change_nothing) {
-  istream in(rig.open_words(kUnit, SmallPlan{}));
+TEST_F(StreamTest, seek_outside_the_range_fails_and_changes_nothing) {
+  istream in(fixture.open_words(kUnit, SmallPlan{}));
   in.seekg(100);
   for (const std::streamoff target : {std::streamoff{kUnit + 1}, std::streamoff{-1}}) {
     in.seekg(target);
@@ -205,26 +206,26 @@ TEST_F(StreamTest, positions_outside_fail_and_change_nothing) {
   }
 }
 
-TEST_F(StreamTest, positions_count_from_the_range_s_start) {
-  const Session session = rig.open(word_file(8 * kUnit), {100, 4 * kUnit}, SmallPlan{});
+TEST_F(StreamTest, positions_count_from_the_start_of_the_range) {
+  const Session session = fixture.open(word_file(8 * kUnit), {100, 4 * kUnit}, SmallPlan{});
   istream in(session, {1000, 50});
   std::array<char, 64> into{};
   in.read(into.data(), into.size());
   EXPECT_EQ(in.gcount(), 50);
   EXPECT_TRUE(is_words(std::as_bytes(std::span(into)).first(50), 1000));
-  istream outside(session, {0, 101});  // cut to what the session has
+  istream outside(session, {0, 101});  // clipped to the session's extent
   outside.read(into.data(), into.size());
   EXPECT_EQ(outside.gcount(), 1);
 }
 
-TEST_F(StreamTest, an_empty_stream_is_at_its_end) {
-  istream in(rig.open(word_file(10), {10, 0}, SmallPlan{}));
+TEST_F(StreamTest, empty_stream_is_at_its_end) {
+  istream in(fixture.open(word_file(10), {10, 0}, SmallPlan{}));
   EXPECT_EQ(in.get(), std::istream::traits_type::eof());
   EXPECT_TRUE(in.eof());
   EXPECT_FALSE(in.bad());
 }
 
-TEST_F(StreamTest, a_failure_of_storage_is_badbit_and_an_error) {
+TEST_F(StreamTest, storage_failure_sets_badbit_and_error) {
   istream in(open_faulty(8 * kUnit, 5 * kUnit + 10));
   std::vector<char> into(5 * kUnit);
   in.read(into.data(), 5 * kUnit);
@@ -240,7 +241,7 @@ TEST_F(StreamTest, a_failure_of_storage_is_badbit_and_an_error) {
   EXPECT_EQ(in.error()->path(), "words");
 }
 
-TEST_F(StreamTest, a_stream_goes_on_elsewhere_after_a_failure) {
+TEST_F(StreamTest, stream_reads_elsewhere_after_a_failure) {
   istream in(open_faulty(8 * kUnit, 5 * kUnit + 10));
   in.seekg(5 * kUnit);
   EXPECT_EQ(in.get(), std::istream::traits_type::eof());
@@ -255,8 +256,8 @@ TEST_F(StreamTest, a_stream_goes_on_elsewhere_after_a_failure) {
   EXPECT_FALSE(in.error());
 }
 
-TEST_F(StreamTest, closing_the_session_is_a_failure_too) {
-  const Session session = rig.open_words(8 * kUnit, SmallPlan{});
+TEST_F(StreamTest, closing_the_session_fails_the_stream) {
+  const Session session = fixture.open_words(8 * kUnit, SmallPlan{});
   istream in(session);
   EXPECT_EQ(in.get(), 0);
   session.close();
@@ -268,9 +269,9 @@ TEST_F(StreamTest, closing_the_session_is_a_failure_too) {
 }
 
 TEST_F(StreamTest, many_streams_share_a_window_of_a_few_slots) {
-  const Session session = rig.open_words(32 * kUnit, SmallPlan{});
+  const Session session = fixture.open_words(32 * kUnit, SmallPlan{});
   std::vector<std::unique_ptr<istream>> streams;
-  for (std::uint64_t i = 0; i < 12; ++i) {  // each holds a View while it is between two reads
+  for (std::uint64_t i = 0; i < 12; ++i) {  // each holds a View between two reads
     streams.push_back(std::make_unique<istream>(session, ByteRange{i * 2 * kUnit, 8 * kUnit}));
   }
   std::array<char, 100> into{};
@@ -282,11 +283,11 @@ TEST_F(StreamTest, many_streams_share_a_window_of_a_few_slots) {
   }
 }
 
-// AsyncStream.
+// AsyncInputStream.
 
-TEST_F(StreamTest, awaitable_reads_move_the_position_and_end_with_the_range) {
-  const Session session = rig.open(word_file(8 * kUnit), {100, 4 * kUnit}, SmallPlan{});
-  AsyncStream in(session, {200, 150});
+TEST_F(StreamTest, awaitable_reads_advance_and_end_with_the_range) {
+  const Session session = fixture.open(word_file(8 * kUnit), {100, 4 * kUnit}, SmallPlan{});
+  AsyncInputStream in(session, {200, 150});
   std::vector<std::byte> into(100);
   EXPECT_EQ(*result_of(in.read(into)), 100U);
   EXPECT_TRUE(is_words(into, 200));
@@ -311,8 +312,8 @@ TEST_F(StreamTest, awaitable_reads_move_the_position_and_end_with_the_range) {
   EXPECT_EQ(in.tellg(), 150U);
 }
 
-TEST_F(StreamTest, an_awaitable_read_that_fails_says_so_and_leaves_the_position_behind_it) {
-  AsyncStream in(open_faulty(8 * kUnit, 5 * kUnit + 10));
+TEST_F(StreamTest, failed_awaitable_read_returns_an_error_and_advances) {
+  AsyncInputStream in(open_faulty(8 * kUnit, 5 * kUnit + 10));
   std::vector<std::byte> into(kUnit);
   ASSERT_TRUE(in.seekg(5 * kUnit));
   EXPECT_EQ(error_class(result_of(in.read(into))), ErrorClass::kIo);
@@ -328,7 +329,7 @@ struct StreamTotals {
 };
 
 Detached stream_words(Session session, ByteRange range, StreamTotals& totals) {
-  AsyncStream in(std::move(session), range);
+  AsyncInputStream in(std::move(session), range);
   std::vector<std::byte> into(700);
   while (!in.eof()) {
     const std::uint64_t at = range.offset + in.tellg();
@@ -340,29 +341,29 @@ Detached stream_words(Session session, ByteRange range, StreamTotals& totals) {
   --totals.running;
 }
 
-/// A window, and how much each stream reads.
-struct Crowd {
+/// A window, and the bytes that each stream reads.
+struct StreamScenario {
   SmallPlan plan;
   std::uint64_t each_bytes = 0;
 };
 
-class ManyStreams : public ::testing::TestWithParam<Crowd> {
+class ManyStreams : public ::testing::TestWithParam<StreamScenario> {
  protected:
-  Rig rig;
+  SessionFixture fixture;
 };
 
-TEST_P(ManyStreams, a_thousand_of_them_on_one_thread) {
+TEST_P(ManyStreams, thousand_streams_on_one_thread) {
   constexpr int kStreams = 1000;
   const std::uint64_t each = GetParam().each_bytes;
-  // Once where tasks could read for themselves, once where only the agent can.
+  // Once with tasks that can read on their own threads, once with the agent alone.
   for (const bool gated : {false, true}) {
     std::shared_ptr<storage::File> file = word_file(kStreams * each);
     if (gated) file = std::make_shared<GatedFile>(kStreams * each);
-    const Session session = rig.open(file, {0, kStreams * each}, GetParam().plan);
+    const Session session = fixture.open(file, {0, kStreams * each}, GetParam().plan);
     StreamTotals totals{.running = kStreams};
     for (std::uint64_t i = 0; i < kStreams; ++i)
       stream_words(session, {i * each, each}, totals);
-    ASSERT_TRUE(run_until(rig.loop(), [&] { return totals.running == 0; })) << totals.running;
+    ASSERT_TRUE(run_until(fixture.loop(), [&] { return totals.running == 0; })) << totals.running;
     EXPECT_EQ(totals.wrong, 0);
     EXPECT_EQ(totals.bytes, kStreams * each);
   }
@@ -372,10 +373,11 @@ INSTANTIATE_TEST_SUITE_P(
     Windows,
     ManyStreams,
     ::testing::Values(
-        Crowd{{.slots = 1, .slots_max = 1}, kUnit / 8 + 10},
-        Crowd{{.slots = 8, .slots_max = 16, .eager = 2}, 2 * kUnit + 100},
-        Crowd{{.slots = 16, .slots_max = 16, .eager = 8, .retirement = Retirement::kCache},
-              2 * kUnit + 100}));
+        StreamScenario{{.slots = 1, .slots_max = 1}, kUnit / 8 + 10},
+        StreamScenario{{.slots = 8, .slots_max = 16, .readahead = 2}, 2 * kUnit + 100},
+        StreamScenario{
+            {.slots = 16, .slots_max = 16, .readahead = 8, .eviction = EvictionPolicy::kLru},
+            2 * kUnit + 100}));
 
 }  // namespace
 }  // namespace forebay::read

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Many threads do all sorts of things with one session whose window is far too small for them. Run
-// under the sanitizers, this is where races and lost wake-ups show.
+// Many threads make random calls on one session whose window is far too small for them. The
+// sanitizers find races and lost wake-ups here.
 #include <forebay/istream.hpp>
 #include <forebay/session.hpp>
 
@@ -18,21 +18,21 @@
 namespace forebay::read {
 namespace {
 
-struct Scene {
+struct Scenario {
   std::string name;
   SmallPlan plan;
-  Whereabouts files = Whereabouts::kOnDisk;
-  bool device = false;
+  PageCacheState page_cache = PageCacheState::kCold;
+  bool is_device = false;
 };
 
 /// Views that one task leaves for another one to release.
-class Mailbox {
+class ViewQueue {
  public:
-  void leave(View view) {
+  void push(View view) {
     const std::lock_guard lock(mutex_);
     views_.push_back(std::move(view));
   }
-  std::optional<View> take() {
+  std::optional<View> pop() {
     const std::lock_guard lock(mutex_);
     if (views_.empty()) return std::nullopt;
     std::optional<View> view = std::move(views_.back());
@@ -45,15 +45,15 @@ class Mailbox {
   std::vector<View> views_;
 };
 
-class Stress : public ::testing::TestWithParam<Scene> {
+class Stress : public ::testing::TestWithParam<Scenario> {
  protected:
   static constexpr std::uint64_t kFileBytes = 40 * kUnit + 1234;
   static constexpr ByteRange kExtent{333, kFileBytes - 999};
 
   Session open() {
     std::shared_ptr<storage::File> file = word_file(kFileBytes);
-    if (GetParam().device) file = std::make_shared<GatedFile>(kFileBytes);
-    return rig.open(std::move(file), kExtent, GetParam().plan);
+    if (GetParam().is_device) file = std::make_shared<GatedFile>(kFileBytes);
+    return fixture.open(std::move(file), kExtent, GetParam().plan);
   }
   void step(Random& random);
   void take_view(Random& random);
@@ -62,9 +62,9 @@ class Stress : public ::testing::TestWithParam<Scene> {
   void poll(Random& random);
   void watch(Random& random);
 
-  Rig rig{GetParam().files};
+  SessionFixture fixture{GetParam().page_cache};
   Session session = open();
-  Mailbox mailbox;
+  ViewQueue view_queue;
 };
 
 void Stress::take_view(Random& random) {
@@ -72,8 +72,8 @@ void Stress::take_view(Random& random) {
   auto view = result_of(session.view(range));
   ASSERT_TRUE(view) << view.error().message();
   ASSERT_TRUE(is_words(view->bytes(), range.offset));
-  if (random.chance(3)) mailbox.leave(std::move(*view));
-  const std::optional<View> found = mailbox.take();
+  if (random.one_in(3)) view_queue.push(std::move(*view));
+  const std::optional<View> found = view_queue.pop();
   ASSERT_TRUE(!found || is_words(found->bytes(), found->range().offset));
 }
 
@@ -82,15 +82,15 @@ void Stress::drop_or_cancel(Random& random) {
   std::vector<std::byte> into(range.size);
   Future<ByteCount> read = session.read(range.offset, std::span(into));
   Future<View> view = session.view(random.range(kExtent, kUnit));
-  if (random.chance(2)) read.poll();
-  const bool watched = random.chance(2);
+  if (random.one_in(2)) read.poll();
+  const bool watched = random.one_in(2);
   EXPECT_TRUE(!watched || view.event_fd());
-  if (random.chance(2)) view.wait_for(std::chrono::microseconds(50));
-  if (random.chance(2)) read.cancel();
+  if (random.one_in(2)) view.wait_for(std::chrono::microseconds(50));
+  if (random.one_in(2)) read.cancel();
 }
 
 void Stress::read_list(Random& random) {
-  std::vector<ByteRange> ranges(random.below(8));
+  std::vector<ByteRange> ranges(random.uniform(8));
   std::vector<std::byte> expected;
   for (ByteRange& range : ranges) {
     range = random.range(kExtent, 2000);
@@ -107,18 +107,18 @@ void Stress::poll(Random& random) {
   const ByteRange range = random.range(kExtent, 2 * kUnit);
   std::vector<std::byte> into(range.size);
   Future<ByteCount> read = session.read(range.offset, std::span(into));
-  ASSERT_TRUE(eventually([&] { return read.poll(); }));
+  ASSERT_TRUE(wait_until([&] { return read.poll(); }));
   ASSERT_TRUE(read.wait());
   ASSERT_TRUE(is_words(into, range.offset));
 }
 
-/// As a foreign loop that comes before its descriptor says anything.
+/// As a foreign loop that calls before its descriptor is readable.
 void Stress::watch(Random& random) {
   const ByteRange range = random.range(kExtent, 6 * kUnit);
   std::vector<std::byte> into(range.size);
   Future<ByteCount> read = session.read(range.offset, std::span(into));
   ASSERT_TRUE(read.event_fd());
-  const auto deadline = std::chrono::steady_clock::now() + kPatience;
+  const auto deadline = std::chrono::steady_clock::now() + kTestTimeout;
   while (!read.poll()) {
     ASSERT_LT(std::chrono::steady_clock::now(), deadline);
     std::this_thread::yield();
@@ -128,7 +128,7 @@ void Stress::watch(Random& random) {
 }
 
 void Stress::step(Random& random) {
-  switch (random.below(9)) {
+  switch (random.uniform(9)) {
     case 0:
     case 1:
       return take_view(random);
@@ -144,14 +144,14 @@ void Stress::step(Random& random) {
     case 6:
       return watch(random);
     default: {
-      const ByteRange range = random.range(kExtent, random.chance(5) ? kExtent.size : kUnit);
+      const ByteRange range = random.range(kExtent, random.one_in(5) ? kExtent.size : kUnit);
       ASSERT_TRUE(reads_words(session, range));
     }
   }
 }
 
 Detached stream_all(Session session, Executor& executor, std::atomic<int>& left) {
-  AsyncStream in(session);
+  AsyncInputStream in(session);
   std::vector<std::byte> into(1500);
   while (!in.eof()) {
     const std::uint64_t at = session.extent().offset + in.tellg();
@@ -161,12 +161,12 @@ Detached stream_all(Session session, Executor& executor, std::atomic<int>& left)
   --left;
 }
 
-TEST_P(Stress, threads_that_do_everything_at_once) {
+TEST_P(Stress, threads_make_random_calls) {
   const Random seeds;
   ThreadExecutor executor;
   std::atomic<int> left{4};
   for (int i = 0; i < 4; ++i)
-    stream_all(session, i % 2 == 0 ? static_cast<Executor&>(executor) : rig.loop(), left);
+    stream_all(session, i % 2 == 0 ? static_cast<Executor&>(executor) : fixture.loop(), left);
   std::vector<std::jthread> threads;
   std::atomic<int> running{6};
   for (unsigned i = 0; i < 6; ++i) {
@@ -177,12 +177,12 @@ TEST_P(Stress, threads_that_do_everything_at_once) {
       --running;
     });
   }
-  EXPECT_TRUE(run_until(rig.loop(), [&] { return left == 0; })) << left << " streams hang";
+  EXPECT_TRUE(run_until(fixture.loop(), [&] { return left == 0; })) << left << " streams hang";
   threads.clear();
   EXPECT_EQ(running, 0);
 }
 
-TEST_P(Stress, closed_under_the_hands_of_all) {
+TEST_P(Stress, session_is_closed_during_random_calls) {
   for (int round = 0; round < 10; ++round) {
     const Session own = open();
     std::atomic<int> ends{0};
@@ -205,14 +205,14 @@ TEST_P(Stress, closed_under_the_hands_of_all) {
         ++ends;
       });
     }
-    EXPECT_TRUE(eventually([&] { return reads >= round * 10; }));
+    EXPECT_TRUE(wait_until([&] { return reads >= round * 10; }));
     own.close();
     threads.clear();
     EXPECT_EQ(ends, 4);
   }
 }
 
-TEST_P(Stress, sessions_that_come_and_go) {
+TEST_P(Stress, sessions_open_and_close) {
   std::vector<std::jthread> threads;
   for (unsigned i = 0; i < 4; ++i) {
     threads.emplace_back([&, i] {
@@ -231,19 +231,20 @@ INSTANTIATE_TEST_SUITE_P(
     Loads,
     Stress,
     ::testing::Values(
-        Scene{"one_slot", {.slots = 1, .slots_max = 1, .eager = 1}},
-        Scene{"few_slots", {.slots = 3, .slots_max = 3, .eager = 2}},
-        Scene{"growing", {.slots = 1, .slots_max = 9, .eager = 1}},
-        Scene{.name = "cached",
-              .plan = {.slots = 3, .slots_max = 3, .eager = 2},
-              .files = Whereabouts::kInPageCache},
-        Scene{.name = "device_one_slot",
-              .plan = {.slots = 1, .slots_max = 1, .eager = 1},
-              .device = true},
-        Scene{.name = "device_cache",
-              .plan = {.slots = 4, .slots_max = 6, .eager = 2, .retirement = Retirement::kCache},
-              .device = true}),
-    [](const ::testing::TestParamInfo<Scene>& tested) { return tested.param.name; });
+        Scenario{"one_slot", {.slots = 1, .slots_max = 1, .readahead = 1}},
+        Scenario{"few_slots", {.slots = 3, .slots_max = 3, .readahead = 2}},
+        Scenario{"growing", {.slots = 1, .slots_max = 9, .readahead = 1}},
+        Scenario{.name = "cached",
+                 .plan = {.slots = 3, .slots_max = 3, .readahead = 2},
+                 .page_cache = PageCacheState::kWarm},
+        Scenario{.name = "device_one_slot",
+                 .plan = {.slots = 1, .slots_max = 1, .readahead = 1},
+                 .is_device = true},
+        Scenario{
+            .name = "device_cache",
+            .plan = {.slots = 4, .slots_max = 6, .readahead = 2, .eviction = EvictionPolicy::kLru},
+            .is_device = true}),
+    [](const ::testing::TestParamInfo<Scenario>& tested) { return tested.param.name; });
 
 }  // namespace
 }  // namespace forebay::read

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// What tests of sessions share: files whose 64-bit words are their own offsets, a file that makes
-// its readers wait until the test says so, an agent with memory but without a Runtime, and ways to
-// wait that end after a minute instead of never. For tests only.
+// Shared by tests of sessions: files whose 64-bit words are their own offsets; a file whose readers
+// wait until the test releases them; an agent with memory but without a Runtime; waits that end
+// after a minute. For tests only.
 #pragma once
 
 #include <forebay/executor.hpp>
@@ -33,7 +33,7 @@
 #include "base/testing.hpp"
 #include "read/copy_agent.hpp"
 #include "read/engine_agent.hpp"
-#include "read/host.hpp"
+#include "read/local_session.hpp"
 #include "read/node_agent.hpp"
 #include "read/node_client.hpp"
 #include "read/requests.hpp"
@@ -42,10 +42,10 @@
 
 namespace forebay::read {
 
-/// No test waits longer for anything: whatever takes so long hangs.
-inline constexpr std::chrono::seconds kPatience{60};
+/// No test waits longer: an operation that takes this long hangs.
+inline constexpr std::chrono::seconds kTestTimeout{60};
 
-// Bytes that tell where they belong.
+// Bytes that identify their offset.
 
 /// The byte at this offset of a file whose 64-bit words are their own offsets.
 inline std::byte word_byte(std::uint64_t offset) {
@@ -63,9 +63,9 @@ inline std::vector<std::byte> word_bytes(ByteRange range) {
   return bytes;
 }
 
-/// Whether `bytes` are what such a file has at `offset`; if not, where they first differ.
+/// Whether `bytes` equal those of such a file at `offset`; if not, where they first differ.
 inline ::testing::AssertionResult is_words(std::span<const std::byte> bytes, std::uint64_t offset) {
-  constexpr std::uint64_t kChunk = 1U << 15U;  // memory that is used again, and not mapped anew
+  constexpr std::uint64_t kChunk = 1U << 15U;  // reuses memory, so that none is newly mapped
   for (std::uint64_t at = 0; at < bytes.size(); at += kChunk) {
     const std::span<const std::byte> part =
         bytes.subspan(at, std::min<std::uint64_t>(kChunk, bytes.size() - at));
@@ -91,15 +91,15 @@ class Random {
   explicit Random(std::uint64_t seed) : engine_(seed) {}
 
   unsigned seed() const { return seed_; }
-  std::uint64_t below(std::uint64_t limit) { return limit == 0 ? 0 : engine_() % limit; }
-  std::uint64_t between(std::uint64_t low, std::uint64_t high) {
-    return low + below(high - low + 1);
+  std::uint64_t uniform(std::uint64_t limit) { return limit == 0 ? 0 : engine_() % limit; }
+  std::uint64_t uniform_between(std::uint64_t low, std::uint64_t high) {
+    return low + uniform(high - low + 1);
   }
-  bool chance(unsigned one_in) { return below(one_in) == 0; }
+  bool one_in(unsigned n) { return uniform(n) == 0; }
   /// A range within `extent`, of at most `size_max` bytes; may be empty.
   ByteRange range(ByteRange extent, std::uint64_t size_max) {
-    const std::uint64_t size = below(std::min(extent.size, size_max) + 1);
-    return {extent.offset + below(extent.size - size + 1), size};
+    const std::uint64_t size = uniform(std::min(extent.size, size_max) + 1);
+    return {extent.offset + uniform(extent.size - size + 1), size};
   }
 
  private:
@@ -107,13 +107,14 @@ class Random {
   std::mt19937_64 engine_;
 };
 
-// Waiting with a limit.
+// Waits with a limit.
 
-/// The result of `future`, or an Error that says that it did not come.
+/// The result of `future`, or an Error if it is not ready in time.
 template <class T>
 Result<T> result_of(Future<T>& future) {
-  if (!future.wait_for(kPatience)) {
-    return failure({.kind = ErrorClass::kIo, .operation = "wait", .cause = "it did not come"});
+  if (!future.wait_for(kTestTimeout)) {
+    return failure(
+        {.kind = ErrorClass::kIo, .operation = "wait", .cause = "no result within a minute"});
   }
   return future.wait();
 }
@@ -124,8 +125,8 @@ Result<T> result_of(Future<T>&& future) {
 
 /// True once `condition` holds; false if it does not in a minute.
 template <class F>
-bool eventually(F condition) {
-  const auto deadline = std::chrono::steady_clock::now() + kPatience;
+bool wait_until(F condition) {
+  const auto deadline = std::chrono::steady_clock::now() + kTestTimeout;
   while (!condition()) {
     if (std::chrono::steady_clock::now() > deadline) return false;
     std::this_thread::sleep_for(std::chrono::microseconds(100));
@@ -136,7 +137,7 @@ bool eventually(F condition) {
 /// Runs the loop until `condition` holds; false if it does not in a minute.
 template <class F>
 bool run_until(EventLoop& loop, F condition) {
-  const auto deadline = std::chrono::steady_clock::now() + kPatience;
+  const auto deadline = std::chrono::steady_clock::now() + kTestTimeout;
   pollfd entry{loop.event_fd(), POLLIN, 0};
   while (!condition()) {
     if (std::chrono::steady_clock::now() > deadline) return false;
@@ -146,7 +147,7 @@ bool run_until(EventLoop& loop, F condition) {
   return true;
 }
 
-/// An executor of the caller's: a thread of its own.
+/// An executor of the caller, with a thread.
 class ThreadExecutor final : public Executor {
  public:
   ThreadExecutor()
@@ -182,33 +183,33 @@ inline void write_words(const std::string& path, std::uint64_t size_bytes) {
   ASSERT_TRUE((*file)->write_at(word_bytes({0, size_bytes}), 0));
 }
 
-/// A file of words whose readers wait at a gate. Tasks never read it themselves, as on a device,
-/// unless it says that it is buffered.
+/// A file of words whose readers wait at a gate. Tasks never read it on their own threads, as on a
+/// device, unless its access is buffered.
 class GatedFile final : public storage::File {
  public:
   explicit GatedFile(std::uint64_t size_bytes, Access access = Access::kDirect)
       : inner_(word_file(size_bytes)), access_(access) {}
 
-  /// From now on reads wait.
-  void shut() {
+  /// Closes the gate: later reads wait.
+  void block_reads() {
     const std::lock_guard lock(mutex_);
-    open_ = false;
+    is_open_ = false;
   }
-  /// Lets all pass, those that wait and later ones.
-  void open() {
+  /// Opens the gate: waiting and later reads continue.
+  void unblock_reads() {
     const std::lock_guard lock(mutex_);
-    open_ = true;
+    is_open_ = true;
     changed_.notify_all();
   }
   /// Reads that wait at the gate now.
-  int waiting() const {
+  int waiting_count() const {
     const std::lock_guard lock(mutex_);
-    return waiting_;
+    return waiting_count_;
   }
-  /// Reads that arrived at the gate so far.
-  int arrived() const {
+  /// Reads that have arrived at the gate so far.
+  int arrival_count() const {
     const std::lock_guard lock(mutex_);
-    return arrived_;
+    return arrival_count_;
   }
 
   const std::string& path() const noexcept override { return inner_->path(); }
@@ -219,10 +220,10 @@ class GatedFile final : public storage::File {
   Result<std::uint64_t> size() const override { return inner_->size(); }
   Result<std::size_t> read_at(std::span<std::byte> into, std::uint64_t offset_bytes) override {
     std::unique_lock lock(mutex_);
-    ++arrived_;
-    ++waiting_;
-    changed_.wait(lock, [this] { return open_; });
-    --waiting_;
+    ++arrival_count_;
+    ++waiting_count_;
+    changed_.wait(lock, [this] { return is_open_; });
+    --waiting_count_;
     lock.unlock();
     return inner_->read_at(into, offset_bytes);
   }
@@ -242,156 +243,158 @@ class GatedFile final : public storage::File {
   const Access access_;
   mutable std::mutex mutex_;
   std::condition_variable changed_;
-  bool open_ = true;
-  int waiting_ = 0;
-  int arrived_ = 0;
+  bool is_open_ = true;
+  int waiting_count_ = 0;
+  int arrival_count_ = 0;
 };
 
-/// Where buffered files count as being: in the page cache, tasks copy for themselves.
-enum class Whereabouts : std::uint8_t { kOnDisk, kInPageCache };
+/// Presumed location of buffered files: if in the page cache, tasks copy on their own threads.
+enum class PageCacheState : std::uint8_t { kCold, kWarm };
 
-/// Where the tasks of a Rig sit: beside what reads for them, or, with FOREBAY_TEST_SEATS=node, as
-/// clients of a node's agent. Everything holds for both.
-inline bool seats_are_at_the_node() {
-  const char* const seats = std::getenv("FOREBAY_TEST_SEATS");
-  return seats != nullptr && std::string(seats) == "node";
+/// True if the tasks of a SessionFixture are clients of a node's agent (FOREBAY_TEST_SEATS=node)
+/// instead of using agents directly. All tests hold for both.
+inline bool is_node_agent_run() {
+  const char* const agents = std::getenv("FOREBAY_TEST_SEATS");
+  return agents != nullptr && std::string(agents) == "node";
 }
 
-/// Agents, memory, and an event loop: what sessions need, without a Runtime. Outlives its sessions.
-class Rig {
+/// Agents, memory, and an event loop: all that sessions need, without a Runtime. Must outlive its
+/// sessions.
+class SessionFixture {
  public:
-  /// That the agent of direct files has under way at most: few, so that it often has no room.
+  /// Bound of the operations in flight of the engine agent: small, so that it often has no room.
   static constexpr std::size_t kOperations = 8;
 
-  explicit Rig(Whereabouts files = Whereabouts::kOnDisk)
-      : files_(files),
+  explicit SessionFixture(PageCacheState page_cache = PageCacheState::kCold)
+      : page_cache_(page_cache),
         windows_(std::make_shared<WindowPool>(64_MiB)),
-        buffered_(CopyAgent::start(2, [this] { loop_.offer_idle_work(); }).value()) {
+        copy_agent_(CopyAgent::start(2, [this] { loop_.notify_idle_work(); }).value()) {
     std::shared_ptr<NodeAgent> node;
-    if (seats_are_at_the_node()) node = start_node();
+    if (is_node_agent_run()) node = start_node_agent();
     auto started = EngineAgent::start(
         {.choice = storage::BackendChoice::kThreads, .queue_depth = kOperations}, node);
     EXPECT_TRUE(started) << started.error().message();
-    direct_ = *started;
-    loop_.set_idle_work([this] { return buffered_->help(); });
+    engine_agent_ = *started;
+    loop_.set_idle_work([this] { return copy_agent_->help(); });
     if (node)
-      client_ = NodeClient::connect(node->name(), detail::deadline_after(kPatience)).value();
+      client_ = NodeClient::connect(node->name(), detail::deadline_after(kTestTimeout)).value();
   }
-  ~Rig() {
+  ~SessionFixture() {
     if (client_) client_->stop();
-    direct_->stop();
-    buffered_->stop();
+    engine_agent_->stop();
+    copy_agent_->stop();
   }
-  Rig(const Rig&) = delete;
-  Rig& operator=(const Rig&) = delete;
+  SessionFixture(const SessionFixture&) = delete;
+  SessionFixture& operator=(const SessionFixture&) = delete;
 
   EventLoop& loop() { return loop_; }
   const std::shared_ptr<WindowPool>& windows() const { return windows_; }
 
-  /// A session on `extent`; `wanted` is completed as in File::read_session.
-  Session open(std::shared_ptr<storage::File> file, ByteRange extent, const ReadPlan& wanted) {
+  /// A session on `extent`; `requested` is completed as in File::read_session().
+  Session open(std::shared_ptr<storage::File> file, ByteRange extent, const ReadPlan& requested) {
     const auto plan = plan_read({.extent = extent,
                                  .access = file->access(),
                                  .access_reason = {},
                                  .alignment_bytes = file->alignment_bytes(),
                                  .available_bytes = windows_->available_bytes(),
                                  .total_bytes = windows_->budget_bytes()},
-                                wanted);
+                                requested);
     EXPECT_TRUE(plan) << plan.error().message();
-    SessionHost::Setup setup{.file = std::move(file),
-                             .extent = extent,
-                             .plan = *plan,
-                             .windows = windows_,
-                             .agent = agent_for(plan->access),
-                             .executor = &loop_,
-                             .cached = files_ == Whereabouts::kInPageCache};
-    if (client_) return open_at_the_node(std::move(setup));
-    const auto host = SessionHost::open(setup);
-    EXPECT_TRUE(host) << host.error().message();
-    setup.agent->serve(*host);
-    return HandleAccess::session(*host);
+    LocalSession::OpenArgs setup{.file = std::move(file),
+                                 .extent = extent,
+                                 .plan = *plan,
+                                 .windows = windows_,
+                                 .agent = agent_for(plan->access),
+                                 .executor = &loop_,
+                                 .is_cached = page_cache_ == PageCacheState::kWarm};
+    if (client_) return open_at_node_agent(std::move(setup));
+    const auto session = LocalSession::open(setup);
+    EXPECT_TRUE(session) << session.error().message();
+    setup.agent->serve(*session);
+    return HandleAccess::make_session(*session);
   }
-  /// A session on all of a file of words.
-  Session open_words(std::uint64_t size_bytes, const ReadPlan& wanted) {
-    return open(word_file(size_bytes), {0, size_bytes}, wanted);
+  /// A session on a whole file of words.
+  Session open_words(std::uint64_t size_bytes, const ReadPlan& requested) {
+    return open(word_file(size_bytes), {0, size_bytes}, requested);
   }
 
  private:
-  std::shared_ptr<Agent> agent_for(std::optional<Access> access) const {
-    return access == Access::kDirect ? direct_ : std::shared_ptr<Agent>(buffered_);
+  std::shared_ptr<ReadAgent> agent_for(std::optional<Access> access) const {
+    return access == Access::kDirect ? engine_agent_ : std::shared_ptr<ReadAgent>(copy_agent_);
   }
-  /// Files of tests lie in memory: the agent gets them here instead of through the channel.
-  Session open_at_the_node(SessionHost::Setup setup) {
+  /// Files of tests are in memory: the agent receives them here instead of through the channel.
+  Session open_at_node_agent(LocalSession::OpenArgs setup) {
     setup.handle = {.runtime = 1, .number = next_number_++};
-    setup.cached = false;  // clients cannot copy into the window
-    SessionGuest::Seat seat{.file = setup.file,
-                            .extent = setup.extent,
-                            .plan = setup.plan,
-                            .executor = &loop_,
-                            .handle = setup.handle,
-                            .own_agent = [agent = setup.agent] { return agent; }};
+    setup.is_cached = false;  // clients cannot copy into the window
+    MappedSession::OpenArgs args{.file = setup.file,
+                                 .extent = setup.extent,
+                                 .plan = setup.plan,
+                                 .executor = &loop_,
+                                 .handle = setup.handle,
+                                 .fallback_agent = [agent = setup.agent] { return agent; }};
     {
-      const std::lock_guard lock(orders_mutex_);
-      orders_[setup.handle.number] = std::move(setup);
+      const std::lock_guard lock(open_args_mutex_);
+      open_args_[setup.handle.number] = std::move(setup);
     }
-    const auto guest = client_->open(std::move(seat));
-    EXPECT_TRUE(guest) << guest.error().message();
-    return HandleAccess::session(*guest);
+    const auto session = client_->open(std::move(args));
+    EXPECT_TRUE(session) << session.error().message();
+    return HandleAccess::make_session(*session);
   }
-  std::shared_ptr<NodeAgent> start_node() {
-    auto node = NodeAgent::start(3, [this](NodeAgent::Order order) -> Result<NodeAgent::Hosted> {
-      SessionHost::Setup setup;
-      {
-        const std::lock_guard lock(orders_mutex_);
-        setup = std::move(orders_.at(order.request.handle.number));
-      }
-      setup.make_books = std::move(order.make_books);
-      setup.clients = 3;
-      auto host = SessionHost::open(setup);
-      if (!host) return failure(host.error());
-      setup.agent->serve(*host);
-      return NodeAgent::Hosted{.host = std::move(*host)};
-    });
+  std::shared_ptr<NodeAgent> start_node_agent() {
+    auto node =
+        NodeAgent::start(3, [this](NodeAgent::OpenArgs args) -> Result<NodeAgent::ServedSession> {
+          LocalSession::OpenArgs setup;
+          {
+            const std::lock_guard lock(open_args_mutex_);
+            setup = std::move(open_args_.at(args.request.handle.number));
+          }
+          setup.create_control_block = std::move(args.create_control_block);
+          setup.clients = 3;
+          auto session = LocalSession::open(setup);
+          if (!session) return failure(session.error());
+          setup.agent->serve(*session);
+          return NodeAgent::ServedSession{.session = std::move(*session)};
+        });
     EXPECT_TRUE(node) << node.error().message();
     return *node;
   }
 
-  const Whereabouts files_;
+  const PageCacheState page_cache_;
   EventLoop loop_;
-  std::mutex orders_mutex_;
-  std::unordered_map<std::uint64_t, SessionHost::Setup> orders_;
+  std::mutex open_args_mutex_;
+  std::unordered_map<std::uint64_t, LocalSession::OpenArgs> open_args_;
   std::atomic<std::uint64_t> next_number_{0};
   std::shared_ptr<WindowPool> windows_;
-  std::shared_ptr<CopyAgent> buffered_;
-  std::shared_ptr<Agent> direct_;
+  std::shared_ptr<CopyAgent> copy_agent_;
+  std::shared_ptr<ReadAgent> engine_agent_;
   std::shared_ptr<NodeClient> client_;
 };
 
-/// Small splinters and so many slots, to begin with and at most; read ahead only if said so.
+/// Small splinters, with this number of slots at the start and at most; no readahead by default.
 struct SmallPlan {
   std::uint64_t slots = 4;
   std::uint64_t slots_max = 4;
-  std::uint64_t eager = 0;
-  Retirement retirement = Retirement::kOnce;
+  std::uint64_t readahead = 0;
+  EvictionPolicy eviction = EvictionPolicy::kReadOnce;
 
   static constexpr std::uint64_t kUnit = 4_KiB;
   operator ReadPlan() const {  // NOLINT: a SmallPlan is a ReadPlan in fewer words
     return {.splinter_bytes = kUnit,
             .budget_bytes = slots_max * kUnit,
             .window_bytes = slots * kUnit,
-            .eager_bytes = eager * kUnit,
-            .retirement = retirement,
+            .readahead_bytes = readahead * kUnit,
+            .eviction = eviction,
             .reason = {}};
   }
 };
 
 inline constexpr std::uint64_t kUnit = SmallPlan::kUnit;
 
-/// Reads `range` and says whether the bytes are right, and none beside them was touched.
+/// Reads `range` and checks the bytes, and that no byte around the buffer was written.
 inline ::testing::AssertionResult reads_words(const Session& session, ByteRange range) {
   constexpr std::size_t kMargin = 64;
   constexpr std::byte kUntouched{0xA5};
-  static thread_local std::vector<std::byte> memory;  // sanitizers take long over what is new
+  static thread_local std::vector<std::byte> memory;  // reused: sanitizers are slow with new memory
   memory.assign(range.size + 2 * kMargin, kUntouched);
   const std::span<std::byte> into = std::span(memory).subspan(kMargin, range.size);
   const Result<ByteCount> got = result_of(session.read(range.offset, into));

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// WindowPool: the memory budget of a Runtime. Sessions lease windows from it; a window that comes
-// back keeps its pages for the next session, so opening a session costs no page faults.
+// WindowPool: the memory budget of a Runtime. It lends windows to sessions. A returned window keeps
+// its pages for the next session, so opening a session costs no page faults.
 #pragma once
 
 #include <forebay/error.hpp>
@@ -16,25 +16,26 @@ namespace forebay::read {
 
 class WindowPool : public std::enable_shared_from_this<WindowPool> {
  public:
-  /// A window and its share of the budget; both go back when the lease ends. Not thread-safe.
-  class Lease {
+  /// A window and its share of the budget; the destructor returns both. Not thread-safe.
+  class Allocation {
    public:
-    Lease() = default;
-    Lease(Lease&& other) noexcept = default;
-    Lease& operator=(Lease&& other) noexcept;
-    ~Lease() { give_back(); }
+    Allocation() = default;
+    Allocation(Allocation&& other) noexcept = default;
+    Allocation& operator=(Allocation&& other) noexcept;
+    ~Allocation() { release(); }
 
-    /// As shm::Window::map, and takes what is missing from the budget: kLimit if that is not there.
+    /// As shm::Window::map(), and takes additional bytes from the budget; kLimit if the budget has
+    /// fewer left.
     Result<std::byte*> map(std::uint64_t size_bytes);
     std::uint64_t size_bytes() const noexcept { return window_.size_bytes(); }
-    /// A descriptor of the window, to be mapped for reading by another process.
+    /// A descriptor of the window, to be mapped read-only by another process.
     Result<Descriptor> share() const { return window_.share(shm::Protection::kReadOnly); }
 
    private:
     friend class WindowPool;
-    Lease(std::shared_ptr<WindowPool> pool, shm::Window window)
+    Allocation(std::shared_ptr<WindowPool> pool, shm::Window window)
         : pool_(std::move(pool)), window_(std::move(window)) {}
-    void give_back() noexcept;
+    void release() noexcept;
 
     std::shared_ptr<WindowPool> pool_;
     shm::Window window_;
@@ -42,22 +43,22 @@ class WindowPool : public std::enable_shared_from_this<WindowPool> {
 
   explicit WindowPool(std::uint64_t budget_bytes) : budget_bytes_(budget_bytes) {}
 
-  /// A window that will be mapped with `size_bytes` first: one that is about that size and has its
-  /// pages, else an empty one. One that is larger is lent only while half of the budget is left.
-  Result<Lease> lease(std::uint64_t size_bytes);
-  /// What sessions can still get.
+  /// A window that will first be mapped with `size_bytes`: an idle one of about that size with its
+  /// pages, else an empty one. A larger one is lent only while half of the budget stays free.
+  Result<Allocation> allocate(std::uint64_t size_bytes);
+  /// Bytes of the budget that are not allocated.
   std::uint64_t available_bytes() const;
   std::uint64_t budget_bytes() const noexcept { return budget_bytes_; }
 
  private:
-  bool take(std::uint64_t bytes);
-  bool suits(const shm::Window& window, std::uint64_t size_bytes) const noexcept;
-  void give_back(shm::Window window) noexcept;
-  void drop_idle_until(std::uint64_t bytes_free);
+  bool reserve(std::uint64_t bytes);
+  bool is_suitable(const shm::Window& window, std::uint64_t size_bytes) const noexcept;
+  void release(shm::Window window) noexcept;
+  void trim_idle(std::uint64_t bytes_free);
 
   const std::uint64_t budget_bytes_;
   mutable std::mutex mutex_;
-  std::uint64_t leased_bytes_ = 0;
+  std::uint64_t allocated_bytes_ = 0;
   std::uint64_t idle_bytes_ = 0;
   std::vector<shm::Window> idle_;
 };

@@ -10,44 +10,44 @@ BoxCopy::BoxCopy(const format::Box& block, const format::Box& region, std::uint6
   FOREBAY_ASSERT(dimensions == region.start.size());
   FOREBAY_ASSERT(dimensions <= axes_.size());
   std::uint64_t block_stride = element_bytes;
-  std::uint64_t into_stride = element_bytes;
+  std::uint64_t memory_stride = element_bytes;
   row_bytes_ = element_bytes;
-  bool in_row = true;  // all dimensions behind this one are contiguous in both
+  bool in_row = true;  // all later dimensions are contiguous in both
   std::array<Axis, format::kDimensionsMax> inner_first{};
   for (std::size_t d = dimensions; d-- > 0;) {
     const ByteRange ours{block.start[d], block.count[d]};
-    const ByteRange wanted{region.start[d], region.count[d]};
-    const ByteRange shared = intersect(ours, wanted);
+    const ByteRange requested{region.start[d], region.count[d]};
+    const ByteRange shared = intersect(ours, requested);
     FOREBAY_ASSERT(!shared.empty());
     block_base_ += (shared.offset - ours.offset) * block_stride;
-    into_base_ += (shared.offset - wanted.offset) * into_stride;
+    memory_base_ += (shared.offset - requested.offset) * memory_stride;
     if (in_row) {
       row_bytes_ *= shared.size;
     } else if (shared.size > 1) {
-      inner_first[axis_count_++] = {shared.size, block_stride, into_stride};
+      inner_first[axis_count_++] = {shared.size, block_stride, memory_stride};
       rows_ *= shared.size;
     }
-    in_row = in_row && shared == ours && shared == wanted;
+    in_row = in_row && shared == ours && shared == requested;
     block_stride *= ours.size;
-    into_stride *= wanted.size;
+    memory_stride *= requested.size;
   }
   for (std::size_t i = 0; i < axis_count_; ++i)
     axes_[i] = inner_first[axis_count_ - 1 - i];
 }
 
-Run BoxCopy::run(std::uint64_t row) const noexcept {
-  Run run{block_base_, into_base_, row_bytes_};
+CopyRun BoxCopy::run(std::uint64_t row) const noexcept {
+  CopyRun run{block_base_, memory_base_, row_bytes_};
   for (std::size_t i = axis_count_; i-- > 0;) {
     const std::uint64_t index = row % axes_[i].count;
     row /= axes_[i].count;
     run.block_offset += index * axes_[i].block_stride;
-    run.into_offset += index * axes_[i].into_stride;
+    run.memory_offset += index * axes_[i].memory_stride;
   }
   return run;
 }
 
-/// Rows lie in the block in their order.
-std::uint64_t BoxCopy::first_row_behind(std::uint64_t block_offset) const noexcept {
+/// Rows are in ascending order in the block.
+std::uint64_t BoxCopy::first_row_after(std::uint64_t block_offset) const noexcept {
   std::uint64_t first = 0;
   std::uint64_t last = rows_;
   while (first < last) {
@@ -62,19 +62,19 @@ std::uint64_t BoxCopy::first_row_behind(std::uint64_t block_offset) const noexce
 }
 
 ByteRange BoxCopy::hull() const noexcept {
-  const Run last = run(rows_ - 1);
+  const CopyRun last = run(rows_ - 1);
   return {block_base_, last.block_offset + last.bytes - block_base_};
 }
 
 ByteRange BoxCopy::hull_in(ByteRange raw) const noexcept {
-  const std::uint64_t first = first_row_behind(raw.offset);
+  const std::uint64_t first = first_row_after(raw.offset);
   if (raw.empty() || first == rows_) return {};
-  const Run begin = run(first);
+  const CopyRun begin = run(first);
   if (begin.block_offset >= raw.end()) return {};
-  // The last row that begins in front of the end of `raw`.
-  std::uint64_t last = first_row_behind(raw.end());
+  // The last row that begins before the end of `raw`.
+  std::uint64_t last = first_row_after(raw.end());
   if (last == rows_ || run(last).block_offset >= raw.end()) --last;
-  const Run end = run(last);
+  const CopyRun end = run(last);
   return intersect({begin.block_offset, end.block_offset + end.bytes - begin.block_offset}, raw);
 }
 

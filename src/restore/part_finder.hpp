@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// PartFinder: where many parts of one field are. Who asks for many asks for runs of them, and those
-// lie in runs in the indexes too: most are found by looking at the next record of a file.
+// PartFinder: finds many parts of one field. Requests for many parts are mostly runs of parts,
+// which are runs in the indexes, too. So most parts are found in the next record of a file.
 #pragma once
 
 #include <vector>
@@ -9,46 +9,46 @@
 
 namespace forebay::restore {
 
-/// One thread at a time.
+/// Used by one thread at a time.
 class PartFinder {
  public:
   PartFinder(const format::StepCatalog& step, std::string_view field)
       : step_(step), field_(field) {}
 
   /// As StepCatalog::find_part().
-  Result<format::BlockPlace> find(std::uint64_t part) {
-    for (format::BlockPlace& next : next_) {
-      if (!is(next, part)) continue;
-      return format::BlockPlace{next.file, next.field, next.number++};
+  Result<format::BlockLocation> find(std::uint64_t part) {
+    for (format::BlockLocation& next : hints_) {
+      if (!has_part_at(next, part)) continue;
+      return format::BlockLocation{next.file, next.field, next.number++};
     }
     auto found = step_.find_part(field_, part);
-    if (found) remember(*found);
+    if (found) update_hint(*found);
     return found;
   }
 
  private:
-  /// More files than this are not worth looking at one by one.
-  static constexpr std::size_t kFilesMax = 16;
+  /// With more files, testing each hint does not pay.
+  static constexpr std::size_t kHintsMax = 16;
 
-  bool is(const format::BlockPlace& place, std::uint64_t part) const {
-    const format::Index& index = step_.index(place);
-    return place.number < index.fields()[place.field].blocks &&
-           index.block(place.field, place.number).key == part;
+  bool has_part_at(const format::BlockLocation& location, std::uint64_t part) const {
+    const format::Index& index = step_.index(location);
+    return location.number < index.fields()[location.field].blocks &&
+           index.block(location.field, location.number).key == part;
   }
-  void remember(format::BlockPlace place) {
-    ++place.number;
-    for (format::BlockPlace& next : next_) {
-      if (next.file != place.file) continue;
-      next = place;
+  void update_hint(format::BlockLocation location) {
+    ++location.number;
+    for (format::BlockLocation& next : hints_) {
+      if (next.file != location.file) continue;
+      next = location;
       return;
     }
-    if (next_.size() == kFilesMax) next_.erase(next_.begin());
-    next_.push_back(place);
+    if (hints_.size() == kHintsMax) hints_.erase(hints_.begin());
+    hints_.push_back(location);
   }
 
   const format::StepCatalog& step_;
   const std::string_view field_;
-  std::vector<format::BlockPlace> next_;  // for each file, what comes after the last that was found
+  std::vector<format::BlockLocation> hints_;  // for each file, the record after the last one found
 };
 
 }  // namespace forebay::restore

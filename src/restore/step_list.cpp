@@ -13,37 +13,39 @@ namespace forebay::restore {
 
 namespace {
 
-constexpr comm::Rank kReader{0};
+constexpr comm::Rank kRoot{0};
 
-/// What goes to the other ranks in front of the records of the steps.
-struct Head {
+/// The header that is broadcast before the records of the steps.
+struct BroadcastHeader {
   format::DatasetId dataset = {};
   std::uint64_t steps = 0;
   std::uint64_t bytes = 0;
 };
 
-Result<StepList> list_of(const std::string& folder) {
-  auto commits = read_commits(folder);
+Result<StepList> load_step_list(const std::string& directory) {
+  auto commits = read_commits(directory);
   if (!commits) return failure(commits.error());
   return StepList{.dataset = commits->state.dataset,
                   .steps = std::move(commits->steps),
-                  .damages = std::move(commits->damages)};
+                  .errors = std::move(commits->errors)};
 }
 
-/// Sends the list of the reader to all others.
-Result<StepList> pass_on(comm::Communicator& ranks, StepList list, const std::string& folder) {
+/// Sends the list of the root to all others.
+Result<StepList> broadcast_step_list(comm::Communicator& ranks,
+                                     StepList list,
+                                     const std::string& directory) {
   std::vector<std::byte> records;
-  if (ranks.rank() == kReader) records = format::encode_steps(list.steps);
-  Head head{list.dataset, list.steps.size(), records.size()};
-  auto told = ranks.broadcast(std::as_writable_bytes(std::span(&head, 1)), kReader);
-  if (!told) return failure(told.error());
-  records.resize(head.bytes);
-  told = ranks.broadcast(records, kReader);
-  if (!told) return failure(told.error());
-  if (ranks.rank() == kReader) return list;
-  auto steps = format::decode_steps(records, head.steps, folder, 0);
+  if (ranks.rank() == kRoot) records = format::encode_steps(list.steps);
+  BroadcastHeader header{list.dataset, list.steps.size(), records.size()};
+  auto sent = ranks.broadcast(std::as_writable_bytes(std::span(&header, 1)), kRoot);
+  if (!sent) return failure(sent.error());
+  records.resize(header.bytes);
+  sent = ranks.broadcast(records, kRoot);
+  if (!sent) return failure(sent.error());
+  if (ranks.rank() == kRoot) return list;
+  auto steps = format::decode_steps(records, header.steps, directory, 0);
   if (!steps) return failure(steps.error());
-  return StepList{.dataset = head.dataset, .steps = std::move(*steps), .damages = {}};
+  return StepList{.dataset = header.dataset, .steps = std::move(*steps), .errors = {}};
 }
 
 }  // namespace
@@ -53,18 +55,19 @@ const format::StepEntry* StepList::find(std::uint64_t step) const noexcept {
   return found != steps.end() && found->step == step ? &*found : nullptr;
 }
 
-Result<format::LoadedCommits> read_commits(const std::string& folder) {
-  auto file = format::open_commits(folder);
+Result<format::LoadedCommits> read_commits(const std::string& directory) {
+  auto file = format::open_commits(directory);
   if (!file) return failure(file.error());
   return format::load_commits(**file);
 }
 
-Result<StepList> read_together(comm::Communicator& ranks, const std::string& folder) {
-  Result<StepList> mine = ranks.rank() == kReader ? list_of(folder) : Result<StepList>(StepList());
+Result<StepList> read_step_list(comm::Communicator& ranks, const std::string& directory) {
+  Result<StepList> mine =
+      ranks.rank() == kRoot ? load_step_list(directory) : Result<StepList>(StepList());
   if (ranks.size() == 1) return mine;
   const Status read = mine ? Status() : Status(tl::unexpect, mine.error());
   if (const Status agreed = ranks.agree(read); !agreed) return failure(agreed.error());
-  auto list = pass_on(ranks, std::move(*mine), folder);
+  auto list = broadcast_step_list(ranks, std::move(*mine), directory);
   const Status passed = list ? Status() : Status(tl::unexpect, list.error());
   if (const Status agreed = ranks.agree(passed); !agreed) return failure(agreed.error());
   return list;

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Buffers of a Runtime: memory that was freed comes again, within the bound of the options, and
-// what is held stays when the Runtime ends.
+// Buffers of a Runtime: freed memory is reused within the bound of the options, and held buffers
+// stay valid after the Runtime.
 #include <forebay/forebay.hpp>
 
 #include <algorithm>
@@ -15,7 +15,7 @@
 namespace forebay {
 namespace {
 
-TEST(Allocate, freed_memory_comes_again) {
+TEST(Allocate, freed_memory_is_reused) {
   Runtime runtime;
   std::optional<Buffer> first = runtime.allocate(5_MiB).value();
   EXPECT_EQ(first->size(), 5_MiB);
@@ -26,36 +26,36 @@ TEST(Allocate, freed_memory_comes_again) {
   EXPECT_EQ(runtime.allocate(5_MiB)->data(), address);
 }
 
-TEST(Allocate, no_more_is_kept_than_the_options_say) {
-  const std::size_t before = open_descriptors();
+TEST(Allocate, cache_keeps_at_most_the_bound_of_the_options) {
+  const std::size_t before = open_descriptor_count();
   Runtime runtime({.buffer_cache_bytes = 4_MiB});
   {
     const auto small = runtime.allocate(4_MiB);
   }
-  EXPECT_EQ(open_descriptors(), before + 1);
+  EXPECT_EQ(open_descriptor_count(), before + 1);
   {
     const auto large = runtime.allocate(6_MiB);
   }
-  EXPECT_LE(open_descriptors(), before + 1);
+  EXPECT_LE(open_descriptor_count(), before + 1);
 }
 
-TEST(Allocate, a_buffer_outlives_its_runtime) {
-  const std::size_t before = open_descriptors();
+TEST(Allocate, buffer_outlives_its_runtime) {
+  const std::size_t before = open_descriptor_count();
   std::optional<Buffer> buffer;
   {
     Runtime runtime;
     buffer = runtime.allocate(3_MiB).value();
     const auto kept = runtime.allocate(3_MiB);
   }
-  EXPECT_EQ(open_descriptors(), before + 1) << "nothing but the buffer is left";
+  EXPECT_EQ(open_descriptor_count(), before + 1) << "only the buffer is left";
   std::fill(buffer->bytes().begin(), buffer->bytes().end(), std::byte{2});
   EXPECT_EQ(buffer->as<std::byte>().back(), std::byte{2});
   buffer.reset();
-  EXPECT_EQ(open_descriptors(), before);
+  EXPECT_EQ(open_descriptor_count(), before);
 }
 
-/// A thread that uses a buffer, and frees it.
-std::thread use_elsewhere(Buffer buffer) {
+/// A thread that uses a buffer and frees it.
+std::thread use_in_thread(Buffer buffer) {
   return std::thread([buffer = std::move(buffer)]() mutable {
     buffer.bytes().front() = std::byte{3};
     const Buffer last = std::move(buffer);
@@ -67,19 +67,19 @@ TEST(Allocate, buffers_freed_while_the_runtime_ends_leave_no_descriptor) {
   {
     const Runtime first;
   }
-  const std::size_t before = open_descriptors();
+  const std::size_t before = open_descriptor_count();
   std::vector<std::thread> threads;
   {
     Runtime runtime;
     for (int i = 0; i < 4; ++i)
-      threads.push_back(use_elsewhere(runtime.allocate(100'000).value()));
+      threads.push_back(use_in_thread(runtime.allocate(100'000).value()));
   }
   for (std::thread& thread : threads)
     thread.join();
-  EXPECT_EQ(open_descriptors(), before);
+  EXPECT_EQ(open_descriptor_count(), before);
 }
 
-TEST(Allocate, what_cannot_be_had_is_an_error) {
+TEST(Allocate, impossible_requests_are_errors) {
   Runtime runtime;
   EXPECT_EQ(error_class(runtime.allocate(1_MiB, MemoryKind::kDevice)), ErrorClass::kUnsupported);
   EXPECT_EQ(error_class(runtime.allocate(std::uint64_t{1} << 50U)), ErrorClass::kLimit);

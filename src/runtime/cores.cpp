@@ -9,33 +9,33 @@ namespace forebay {
 
 namespace {
 
-/// FNV-1a over the numbers.
+/// Constants of FNV-1a over the core numbers.
 constexpr std::uint64_t kHashBasis = 0xcbf29ce484222325;
 constexpr std::uint64_t kHashPrime = 0x100000001b3;
 
 const std::vector<Processor>& this_machine() {
-  static const std::vector<Processor> processors = processors_of_machine();
+  static const std::vector<Processor> processors = machine_processors();
   return processors;
 }
 
 }  // namespace
 
-CoreShare core_share(const std::vector<Processor>& machine, const std::vector<int>& allowed) {
+CoreSet core_set_of(const std::vector<Processor>& machine, const std::vector<int>& allowed) {
   const std::set<int> mine(allowed.begin(), allowed.end());
   std::set<int> cores;
   for (const Processor& processor : machine)
     if (mine.contains(processor.number)) cores.insert(processor.core);
-  CoreShare share{.name = kHashBasis, .cores = static_cast<std::uint32_t>(cores.size())};
+  CoreSet core_set{.hash = kHashBasis, .cores = static_cast<std::uint32_t>(cores.size())};
   for (const int core : cores)
-    share.name = (share.name ^ static_cast<std::uint64_t>(core)) * kHashPrime;
-  return share;
+    core_set.hash = (core_set.hash ^ static_cast<std::uint64_t>(core)) * kHashPrime;
+  return core_set;
 }
 
-std::uint32_t cores_together(std::span<const CoreShare> shares) {
+std::uint32_t total_cores(std::span<const CoreSet> core_sets) {
   std::map<std::uint64_t, std::uint32_t> cores_of;
-  for (const CoreShare& share : shares) {
-    if (share.cores == 0) return 0;
-    cores_of[share.name] = share.cores;
+  for (const CoreSet& core_set : core_sets) {
+    if (core_set.cores == 0) return 0;
+    cores_of[core_set.hash] = core_set.cores;
   }
   std::uint32_t cores = 0;
   for (const auto& [name, count] : cores_of)
@@ -43,16 +43,16 @@ std::uint32_t cores_together(std::span<const CoreShare> shares) {
   return cores;
 }
 
-Result<std::uint32_t> cores_of_first_node(comm::Communicator& ranks) {
-  const CoreShare mine = core_share(this_machine(), processors_at_start());
+Result<std::uint32_t> count_first_node_cores(comm::Communicator& ranks) {
+  const CoreSet mine = core_set_of(this_machine(), initial_affinity());
   const comm::Rank first{0};
-  const auto all = ranks.gather(std::as_bytes(std::span(&mine, 1)), first);
-  if (!all) return failure(all.error());
+  const auto gathered = ranks.gather(std::as_bytes(std::span(&mine, 1)), first);
+  if (!gathered) return failure(gathered.error());
   if (ranks.rank() != first) return 0;
-  std::vector<CoreShare> shares;
+  std::vector<CoreSet> core_sets;
   for (const comm::Rank rank : ranks.nodes().ranks_of(ranks.nodes().node_of(first)))
-    std::memcpy(&shares.emplace_back(), all->at(rank.number).data(), sizeof(CoreShare));
-  return cores_together(shares);
+    std::memcpy(&core_sets.emplace_back(), gathered->at(rank.number).data(), sizeof(CoreSet));
+  return total_cores(core_sets);
 }
 
 }  // namespace forebay

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// How many cores the ranks of a node may use together, by what a launcher gave each of them: what
-// is left of them while all ranks compute is what agents have.
+// Number of cores that the ranks of a node may use together, as their launcher bound them. Agents
+// get the cores that remain while all ranks compute.
 #pragma once
 
 #include <forebay/error.hpp>
@@ -14,20 +14,21 @@
 
 namespace forebay {
 
-/// The cores of one rank, as others hear of them.
-struct CoreShare {
-  std::uint64_t name = 0;  ///< equal for ranks that share the same ones
+/// The cores of one rank, as it sends them to others.
+struct CoreSet {
+  std::uint64_t hash = 0;  ///< equal for ranks that share the same cores
   std::uint32_t cores = 0;
 };
 
-/// Of a process that may run on the processors `allowed`, which are sorted. Pure.
-CoreShare core_share(const std::vector<Processor>& machine, const std::vector<int>& allowed);
+/// The cores of a process that may run on the processors `allowed`, which are sorted. Pure.
+CoreSet core_set_of(const std::vector<Processor>& machine, const std::vector<int>& allowed);
 
-/// Of ranks on one node: those that share cores share all of them, or none. 0: not known. Pure.
-std::uint32_t cores_together(std::span<const CoreShare> shares);
+/// The number of cores of ranks on one node. Two ranks must share all of their cores or none. 0:
+/// unknown. Pure.
+std::uint32_t total_cores(std::span<const CoreSet> core_sets);
 
-/// Collective. On the first rank the cores of its node, for the ranks of `ranks`, 0 if they are not
-/// known; on the others 0.
-Result<std::uint32_t> cores_of_first_node(comm::Communicator& ranks);
+/// Collective. Returns on the first rank the number of cores of its node for the ranks of `ranks`,
+/// 0 if unknown. Returns 0 on all other ranks.
+Result<std::uint32_t> count_first_node_cores(comm::Communicator& ranks);
 
 }  // namespace forebay

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// What tests of datasets share: values that tell where they belong, ranks that write some of them,
-// and a reader that knows nothing of ranks and compares everything. For tests only.
+// Helpers for tests of datasets: values that identify their place, ranks that write some of them,
+// and a reader without ranks that compares everything. For tests only.
 #pragma once
 
 #include <forebay/runtime.hpp>
@@ -19,28 +19,31 @@
 
 namespace forebay {
 
-/// Where datasets are written that all ranks see, and a Runtime on each.
-struct Yard {
-  explicit Yard(const Communicator& communicator, RuntimeOptions options = {})
-      : ranks(*communicator), folder(communicator), runtime(Ranks(communicator), tested(options)) {}
-  std::string path() const { return folder / "run.fb"; }
+/// A shared directory for datasets, and a Runtime on each rank.
+struct DatasetFixture {
+  explicit DatasetFixture(const Communicator& communicator, RuntimeOptions options = {})
+      : ranks(*communicator),
+        directory(communicator),
+        runtime(Ranks(communicator), test_options(options)) {}
+  std::string path() const { return directory / "run.fb"; }
   bool is_first() const { return ranks.rank() == comm::Rank{0}; }
-  void meet() const { EXPECT_TRUE(ranks.barrier()); }
+  void barrier() const { EXPECT_TRUE(ranks.barrier()); }
 
   comm::Communicator& ranks;
-  comm::SharedFolder folder;
+  comm::SharedDirectory directory;
   Runtime runtime;
 };
 
-/// With little memory and small segments where the plan leaves these open: what ranks stage by
-/// default takes longer to clear than parts of a test take to write.
-inline WritePlan for_test(WritePlan plan) {
+/// Sets a small memory and small segments if the plan leaves them open: clearing the default
+/// staging memory takes longer than writing the parts of a test.
+inline WritePlan with_small_memory(WritePlan plan) {
   if (plan.memory_bytes == 0) plan.memory_bytes = 16_MiB;
   if (plan.unit_bytes == 0) plan.unit_bytes = 1_MiB;
   return plan;
 }
 
-/// Elements of a part: uneven; every fifth is empty, the second one larger than two segments.
+/// Number of elements of a part. Sizes are uneven; every fifth part is empty, and the second is
+/// larger than two segments.
 inline std::uint64_t elements_of_part(std::uint64_t part) {
   if (part % 5 == 3) return 0;
   if (part == 1) return 300'001;
@@ -58,7 +61,7 @@ inline std::vector<double> values_of_part(std::uint64_t step, std::uint64_t part
   return values;
 }
 
-/// Parts that a rank puts: `part % ranks == rank`, so that neighbours differ.
+/// Parts that a rank puts: `part % ranks == rank`, so that adjacent parts are on different ranks.
 inline std::vector<std::uint64_t> parts_of(std::uint32_t rank,
                                            std::uint32_t ranks,
                                            std::uint64_t parts) {
@@ -68,14 +71,15 @@ inline std::vector<std::uint64_t> parts_of(std::uint32_t rank,
   return mine;
 }
 
-/// Puts and commits a rank's parts of one step, and does not wait for it.
-inline Future<Receipt> begin_to_write_parts(const Yard& yard,
-                                            Dataset& dataset,
-                                            std::uint64_t number,
-                                            std::uint64_t parts) {
+/// Puts and commits a rank's parts of one step, without waiting for the step.
+inline Future<Receipt> start_writing_parts(const DatasetFixture& fixture,
+                                           DatasetWriter& dataset,
+                                           std::uint64_t number,
+                                           std::uint64_t parts) {
   auto step = dataset.begin_step(number);
   if (!step) return step.error();
-  for (const std::uint64_t part : parts_of(yard.runtime.rank(), yard.runtime.rank_count(), parts)) {
+  for (const std::uint64_t part :
+       parts_of(fixture.runtime.rank(), fixture.runtime.rank_count(), parts)) {
     const std::vector<double> values = values_of_part(number, part);
     const Status put = step->put("values", Part{part}, std::span(values));
     if (!put) return put.error();
@@ -83,36 +87,35 @@ inline Future<Receipt> begin_to_write_parts(const Yard& yard,
   return step->commit();
 }
 
-inline Result<Receipt> write_parts(const Yard& yard,
-                                   Dataset& dataset,
+inline Result<Receipt> write_parts(const DatasetFixture& fixture,
+                                   DatasetWriter& dataset,
                                    std::uint64_t number,
                                    std::uint64_t parts) {
-  return begin_to_write_parts(yard, dataset, number, parts).wait();
+  return start_writing_parts(fixture, dataset, number, parts).wait();
 }
 
-/// Three steps, of which the last rank gives up the second one, as all others are told.
-inline void write_two_of_three(Yard& yard, std::uint64_t parts) {
-  auto dataset = yard.runtime.dataset(yard.path(), for_test({}));
+/// Writes three steps. The last rank aborts the second one, and all other ranks get its Error.
+inline void write_with_abandoned_step(DatasetFixture& fixture, std::uint64_t parts) {
+  auto dataset = fixture.runtime.create_dataset(fixture.path(), with_small_memory({}));
   ASSERT_TRUE(dataset) << dataset.error().message();
-  EXPECT_TRUE(write_parts(yard, *dataset, 1, parts));
-  const std::uint32_t last = yard.runtime.rank_count() - 1;
+  EXPECT_TRUE(write_parts(fixture, *dataset, 1, parts));
+  const std::uint32_t last = fixture.runtime.rank_count() - 1;
   auto step = dataset->begin_step(2);
   ASSERT_TRUE(step) << step.error().message();
-  if (yard.runtime.rank() == last) {
-    step->abandon();
+  if (fixture.runtime.rank() == last) {
+    step->abort();
   } else {
     const auto receipt = step->commit().wait();
     ASSERT_FALSE(receipt);
     EXPECT_EQ(receipt.error().rank(), last) << receipt.error().message();
   }
-  const auto receipt = write_parts(yard, *dataset, 3, parts);
+  const auto receipt = write_parts(fixture, *dataset, 3, parts);
   EXPECT_TRUE(receipt) << receipt.error().message();
   std::ignore = dataset->close();
 }
 
-/// Whether exactly these steps are there, whole, with the values of all parts.
-/// Whether each step was written in the way that `plan` gives, as far as the dataset shows it.
-inline testing::AssertionResult is_written_by(const std::string& path, const WritePlan& plan) {
+/// Compares each step with the plan that wrote it, as far as the dataset shows it.
+inline testing::AssertionResult matches_plan(const std::string& path, const WritePlan& plan) {
   const auto catalog = format::Catalog::open(path);
   if (!catalog) return testing::AssertionFailure() << catalog.error().message();
   for (const format::StepEntry& entry : (*catalog)->steps()) {
@@ -127,6 +130,7 @@ inline testing::AssertionResult is_written_by(const std::string& path, const Wri
   return testing::AssertionSuccess();
 }
 
+/// Expects exactly these steps, complete, with the values of all parts.
 inline testing::AssertionResult has_steps(const std::string& path,
                                           const std::vector<std::uint64_t>& steps,
                                           std::uint64_t parts) {
@@ -150,18 +154,18 @@ inline testing::AssertionResult has_steps(const std::string& path,
       const auto bytes = reader.read(**step, *place);
       if (!bytes) return testing::AssertionFailure() << bytes.error().message();
       const std::vector<double> expected = values_of_part(number, part);
-      const auto wanted = std::as_bytes(std::span(expected));
-      if (!same_bytes(*bytes, wanted))
+      const auto requested = std::as_bytes(std::span(expected));
+      if (!equal_bytes(*bytes, requested))
         return testing::AssertionFailure() << "step " << number << ", part " << part;
     }
   }
   return testing::AssertionSuccess();
 }
 
-/// What writing datasets must do, whoever makes the ranks.
-class DatasetSuite : public comm::MakeTest {};
+/// Behavior of writing datasets, for any kind of communicator.
+class DatasetSuite : public comm::CommunicatorTest {};
 
-/// The same where ranks are given to I/O.
-class DedicatedDatasets : public comm::MakeTest {};
+/// The same with I/O ranks.
+class DedicatedDatasets : public comm::CommunicatorTest {};
 
 }  // namespace forebay

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Datasets written by several ranks in all ways that there are, and read back without any.
+// Datasets written by several ranks with every strategy, and read back without ranks.
 #include <algorithm>
 #include <array>
 #include <chrono>
@@ -22,10 +22,10 @@ namespace {
 constexpr std::uint64_t kParts = 23;
 
 template <class F>
-void on_each_yard(F test) {
-  comm::MakeTest::on_all_ranks([&](const Communicator& communicator) {
-    Yard yard(communicator);
-    test(yard);
+void with_dataset_fixture(F test) {
+  comm::CommunicatorTest::run_on_all_ranks([&](const Communicator& communicator) {
+    DatasetFixture fixture(communicator);
+    test(fixture);
   });
 }
 
@@ -35,84 +35,85 @@ constexpr std::array kStrategies{Strategy::kAuto,           Strategy::kSerial,
                                  Strategy::kBrigade,        Strategy::kGather};
 
 /// Writes three steps by the plan and reads them back.
-void write_and_read(Yard& yard, const std::string& path, const WritePlan& plan) {
+void write_and_read(DatasetFixture& fixture, const std::string& path, const WritePlan& plan) {
   SCOPED_TRACE(std::string(name_of(plan.strategy)) + ", writers " + std::to_string(plan.writers) +
                ", files " + std::to_string(plan.files));
   {
-    auto dataset = yard.runtime.dataset(path, for_test(plan));
+    auto dataset = fixture.runtime.create_dataset(path, with_small_memory(plan));
     ASSERT_TRUE(dataset) << dataset.error().message();
-    if (plan.checksum_by != ChecksumBy::kAuto) {
-      EXPECT_EQ(dataset->plan().checksum_by, plan.checksum_by);
+    if (plan.checksum_stage != ChecksumStage::kAuto) {
+      EXPECT_EQ(dataset->plan().checksum_stage, plan.checksum_stage);
     }
     for (const std::uint64_t number : {3U, 4U, 10U}) {
-      const auto receipt = write_parts(yard, *dataset, number, kParts);
+      const auto receipt = write_parts(fixture, *dataset, number, kParts);
       ASSERT_TRUE(receipt) << receipt.error().message();
       EXPECT_EQ(receipt->step, number);
       EXPECT_EQ(receipt->level, SafetyLevel::kDurable);
     }
     EXPECT_TRUE(dataset->close());
   }
-  yard.meet();
-  if (yard.is_first()) {
+  fixture.barrier();
+  if (fixture.is_first()) {
     EXPECT_TRUE(has_steps(path, {3, 4, 10}, kParts));
-    EXPECT_TRUE(is_written_by(path, plan));
+    EXPECT_TRUE(matches_plan(path, plan));
   }
-  yard.meet();
+  fixture.barrier();
 }
 
-TEST_P(DatasetSuite, every_strategy_writes_what_any_reader_reads) {
-  on_each_yard([](Yard& yard) {
+TEST_P(DatasetSuite, every_strategy_is_readable_without_ranks) {
+  with_dataset_fixture([](DatasetFixture& fixture) {
     for (const Strategy strategy : kStrategies)
-      write_and_read(yard, yard.folder / std::string(name_of(strategy)), {.strategy = strategy});
+      write_and_read(fixture, fixture.directory / std::string(name_of(strategy)),
+                     {.strategy = strategy});
   });
 }
 
-TEST_P(DatasetSuite, writers_and_files_are_free) {
-  on_each_yard([](Yard& yard) {
-    for (std::uint32_t writers = 1; writers <= yard.runtime.rank_count(); writers += 2)
+TEST_P(DatasetSuite, any_number_of_writers_and_files_works) {
+  with_dataset_fixture([](DatasetFixture& fixture) {
+    for (std::uint32_t writers = 1; writers <= fixture.runtime.rank_count(); writers += 2)
       for (std::uint32_t files = 1; files <= writers; files += 2) {
         const std::string name = "w" + std::to_string(writers) + "f" + std::to_string(files);
         write_and_read(
-            yard, yard.folder / name,
+            fixture, fixture.directory / name,
             {.strategy = Strategy::kReducedBlocking, .writers = writers, .files = files});
       }
   });
 }
 
 TEST_P(DatasetSuite, steps_are_written_while_the_next_ones_are_put) {
-  on_each_yard([](Yard& yard) {
+  with_dataset_fixture([](DatasetFixture& fixture) {
     for (const Strategy strategy : kStrategies) {
       SCOPED_TRACE(name_of(strategy));
-      const std::string path = yard.folder / std::string(name_of(strategy));
+      const std::string path = fixture.directory / std::string(name_of(strategy));
       WritePlan plan{.strategy = strategy, .unit_bytes = 1_MiB};
       plan.memory_bytes = 4_MiB;
       plan.steps_in_flight = 3;
       plan.steps_per_group = 2;
-      auto dataset = yard.runtime.dataset(path, plan);
+      auto dataset = fixture.runtime.create_dataset(path, plan);
       ASSERT_TRUE(dataset) << dataset.error().message();
       std::vector<Future<Receipt>> receipts;
       std::vector<std::uint64_t> steps(7);
       std::iota(steps.begin(), steps.end(), 1U);
       for (const std::uint64_t number : steps)
-        receipts.push_back(begin_to_write_parts(yard, *dataset, number, kParts));
+        receipts.push_back(start_writing_parts(fixture, *dataset, number, kParts));
       for (Future<Receipt>& receipt : receipts) {
         const auto got = receipt.wait();
         EXPECT_TRUE(got) << got.error().message();
       }
       EXPECT_TRUE(dataset->close());
       EXPECT_LE(dataset->report().staging_bytes_max, dataset->plan().memory_bytes);
-      yard.meet();
-      if (yard.is_first()) {
+      fixture.barrier();
+      if (fixture.is_first()) {
         EXPECT_TRUE(has_steps(path, steps, kParts));
       }
-      yard.meet();
+      fixture.barrier();
     }
   });
 }
 
-TEST_P(DatasetSuite, a_block_that_is_refused_fails_its_step) {
-  on_each_yard([](Yard& yard) {
-    auto dataset = yard.runtime.dataset(yard.path(), for_test({}));
+TEST_P(DatasetSuite, rejected_block_fails_its_step) {
+  with_dataset_fixture([](DatasetFixture& fixture) {
+    auto dataset = fixture.runtime.create_dataset(fixture.path(), with_small_memory({}));
     ASSERT_TRUE(dataset) << dataset.error().message();
     auto step = dataset->begin_step(1);
     ASSERT_TRUE(step) << step.error().message();
@@ -126,34 +127,37 @@ TEST_P(DatasetSuite, a_block_that_is_refused_fails_its_step) {
   });
 }
 
-TEST_P(DatasetSuite, a_block_whose_start_has_other_dimensions_is_refused) {
-  on_each_yard([](Yard& yard) {
-    auto dataset = yard.runtime.dataset(yard.path(), for_test({}));
+TEST_P(DatasetSuite, block_with_different_dimensions_is_rejected) {
+  with_dataset_fixture([](DatasetFixture& fixture) {
+    auto dataset = fixture.runtime.create_dataset(fixture.path(), with_small_memory({}));
     ASSERT_TRUE(dataset) << dataset.error().message();
     auto step = dataset->begin_step(1);
     ASSERT_TRUE(step) << step.error().message();
     const std::vector<double> values(4, 1.0);
-    // As many numbers in all as there must be.
+    // The total number of values is right.
     const Subarray block{.shape = {4, 4, 4}, .start = {0, 0}, .count = {1, 1, 2, 2}};
     const Status put = step->put("values", block, std::span(values));
     ASSERT_EQ(error_class(put), ErrorClass::kInvalidArgument);
-    EXPECT_TRUE(mentions(put.error(), "have 3, 2 and 4 dimensions")) << put.error().message();
+    EXPECT_TRUE(message_contains(put.error(), "have 3, 2 and 4 dimensions"))
+        << put.error().message();
     EXPECT_EQ(error_class(step->commit().wait()), ErrorClass::kInvalidArgument);
     std::ignore = dataset->close();
   });
 }
 
-TEST_P(DatasetSuite, several_at_once_do_not_wait_for_each_other) {
-  on_each_yard([](Yard& yard) {
+TEST_P(DatasetSuite, open_datasets_do_not_wait_for_each_other) {
+  with_dataset_fixture([](DatasetFixture& fixture) {
     for (const Strategy strategy : kStrategies) {
       SCOPED_TRACE(name_of(strategy));
-      const std::string folder = yard.folder / std::string(name_of(strategy));
-      auto first = yard.runtime.dataset(folder + "-a", for_test({.strategy = strategy}));
-      auto second = yard.runtime.dataset(folder + "-b", for_test({.strategy = strategy}));
+      const std::string directory = fixture.directory / std::string(name_of(strategy));
+      auto first = fixture.runtime.create_dataset(directory + "-a",
+                                                  with_small_memory({.strategy = strategy}));
+      auto second = fixture.runtime.create_dataset(directory + "-b",
+                                                   with_small_memory({.strategy = strategy}));
       ASSERT_TRUE(first && second);
       auto held = first->begin_step(1);
       ASSERT_TRUE(held) << held.error().message();
-      EXPECT_TRUE(write_parts(yard, *second, 1, kParts));
+      EXPECT_TRUE(write_parts(fixture, *second, 1, kParts));
       EXPECT_TRUE(held->commit().wait());
       EXPECT_TRUE(first->close());
       EXPECT_TRUE(second->close());
@@ -161,21 +165,21 @@ TEST_P(DatasetSuite, several_at_once_do_not_wait_for_each_other) {
   });
 }
 
-TEST_P(DatasetSuite, who_goes_on_plans_for_steps_as_large_as_the_last_one) {
-  on_each_yard([](Yard& yard) {
+TEST_P(DatasetSuite, appending_plans_for_steps_as_large_as_the_last_one) {
+  with_dataset_fixture([](DatasetFixture& fixture) {
     {
-      auto dataset = yard.runtime.dataset(yard.path(), for_test({}));
+      auto dataset = fixture.runtime.create_dataset(fixture.path(), with_small_memory({}));
       ASSERT_TRUE(dataset) << dataset.error().message();
-      ASSERT_TRUE(write_parts(yard, *dataset, 1, kParts));
+      ASSERT_TRUE(write_parts(fixture, *dataset, 1, kParts));
       EXPECT_TRUE(dataset->close());
     }
-    yard.meet();
-    auto dataset = yard.runtime.dataset(yard.path());
+    fixture.barrier();
+    auto dataset = fixture.runtime.create_dataset(fixture.path());
     ASSERT_TRUE(dataset) << dataset.error().message();
     EXPECT_LT(dataset->plan().memory_bytes, 16_MiB);
-    EXPECT_TRUE(write_parts(yard, *dataset, 2, kParts));
+    EXPECT_TRUE(write_parts(fixture, *dataset, 2, kParts));
     EXPECT_TRUE(dataset->close());
-    yard.meet();
+    fixture.barrier();
   });
 }
 
@@ -184,31 +188,31 @@ std::uint64_t ranks_of_node(const comm::Communicator& ranks) {
 }
 
 TEST_P(DatasetSuite, staging_of_a_new_dataset_is_a_share_of_the_free_memory) {
-  on_each_yard([](Yard& yard) {
-    yard.meet();
-    const auto share = [&yard] {
-      const auto free = free_memory_bytes().value_or(0) / 4 / ranks_of_node(yard.ranks);
+  with_dataset_fixture([](DatasetFixture& fixture) {
+    fixture.barrier();
+    const auto share = [&fixture] {
+      const auto free = free_memory_bytes().value_or(0) / 4 / ranks_of_node(fixture.ranks);
       return std::min<std::uint64_t>(free, 1_GiB);
     };
     const std::uint64_t before = share();
-    auto dataset = yard.runtime.dataset(yard.path());
+    auto dataset = fixture.runtime.create_dataset(fixture.path());
     ASSERT_TRUE(dataset) << dataset.error().message();
     const std::uint64_t after = share();
-    // Free memory changes meanwhile, as other programs run.
+    // Free memory changes meanwhile, because other programs run.
     EXPECT_GE(dataset->plan().memory_bytes, std::min(before, after) / 4 * 3);
     EXPECT_LE(dataset->plan().memory_bytes, std::max({before, after, 16_MiB}) / 3 * 4);
     EXPECT_TRUE(dataset->close());
-    yard.meet();
+    fixture.barrier();
   });
 }
 
 TEST_P(DatasetSuite, ranks_of_a_node_share_the_cache_of_freed_buffers) {
-  comm::MakeTest::on_all_ranks([](const Communicator& communicator) {
-    // Each rank may keep as much as the others: here one buffer, and there none.
+  comm::CommunicatorTest::run_on_all_ranks([](const Communicator& communicator) {
+    // Each rank may keep the same share: first one buffer, then none.
     for (const bool is_kept : {true, false}) {
       const std::uint64_t ranks = ranks_of_node(*communicator);
       const std::uint64_t bytes = is_kept ? 4_MiB * ranks : 4_MiB * ranks - 4096;
-      Runtime runtime(Ranks(communicator), tested({.buffer_cache_bytes = bytes}));
+      Runtime runtime(Ranks(communicator), test_options({.buffer_cache_bytes = bytes}));
       {
         auto buffer = runtime.allocate(4_MiB);
         ASSERT_TRUE(buffer) << buffer.error().message();
@@ -221,45 +225,46 @@ TEST_P(DatasetSuite, ranks_of_a_node_share_the_cache_of_freed_buffers) {
   });
 }
 
-// Receipts were durable, and the bytes of such a rank were nowhere that anybody looked.
-TEST_P(DatasetSuite, ranks_that_name_other_folders_are_told_so) {
-  on_each_yard([](Yard& yard) {
-    if (yard.runtime.rank_count() == 1) return;
-    const bool is_last = yard.runtime.rank() == yard.runtime.rank_count() - 1;
-    const std::string path = yard.folder / (is_last ? "other.fb" : "run.fb");
+// Before, receipts were durable, and the bytes of such a rank were in a directory that no reader
+// opens.
+TEST_P(DatasetSuite, different_directories_on_ranks_are_an_error) {
+  with_dataset_fixture([](DatasetFixture& fixture) {
+    if (fixture.runtime.rank_count() == 1) return;
+    const bool is_last = fixture.runtime.rank() == fixture.runtime.rank_count() - 1;
+    const std::string path = fixture.directory / (is_last ? "other.fb" : "run.fb");
     if (is_last) std::filesystem::create_directory(path);
-    const auto dataset =
-        yard.runtime.dataset(path, for_test({.strategy = Strategy::kFilePerProcess}));
+    const auto dataset = fixture.runtime.create_dataset(
+        path, with_small_memory({.strategy = Strategy::kFilePerProcess}));
     ASSERT_EQ(error_class(dataset), ErrorClass::kInvalidArgument);
-    EXPECT_TRUE(mentions(dataset.error(), "other.fb")) << dataset.error().message();
+    EXPECT_TRUE(message_contains(dataset.error(), "other.fb")) << dataset.error().message();
   });
 }
 
-TEST_P(DatasetSuite, closing_waits_for_what_is_committed_alone) {
-  on_each_yard([](Yard& yard) {
-    auto dataset = yard.runtime.dataset(yard.path(), for_test({}));
+TEST_P(DatasetSuite, close_waits_only_for_committed_steps) {
+  with_dataset_fixture([](DatasetFixture& fixture) {
+    auto dataset = fixture.runtime.create_dataset(fixture.path(), with_small_memory({}));
     ASSERT_TRUE(dataset) << dataset.error().message();
-    ASSERT_TRUE(write_parts(yard, *dataset, 1, kParts));
+    ASSERT_TRUE(write_parts(fixture, *dataset, 1, kParts));
     auto step = dataset->begin_step(2);
     ASSERT_TRUE(step) << step.error().message();
     EXPECT_TRUE(dataset->close());
     const std::vector<float> values(12);
-    EXPECT_TRUE(step->put("velocity", Part{yard.runtime.rank()}, std::span(values)));
+    EXPECT_TRUE(step->put("velocity", Part{fixture.runtime.rank()}, std::span(values)));
     const auto receipt = step->commit().wait();
     EXPECT_TRUE(receipt) << receipt.error().message();
-    yard.meet();
+    fixture.barrier();
   });
 }
 
-TEST_P(DatasetSuite, a_runtime_that_ends_waits_for_no_step_that_is_not_committed) {
-  comm::MakeTest::on_all_ranks([](const Communicator& communicator) {
-    const comm::SharedFolder folder(communicator);
-    std::optional<Step> step;
-    WritePlan plan = for_test({});
-    plan.deadline = std::chrono::hours(1);  // longer than this test may take
+TEST_P(DatasetSuite, runtime_end_does_not_wait_for_uncommitted_steps) {
+  comm::CommunicatorTest::run_on_all_ranks([](const Communicator& communicator) {
+    const comm::SharedDirectory directory(communicator);
+    std::optional<StepWriter> step;
+    WritePlan plan = with_small_memory({});
+    plan.step_timeout = std::chrono::hours(1);  // longer than this test may take
     {
-      Runtime runtime(Ranks(communicator), tested({}));
-      auto dataset = runtime.dataset(folder / "run.fb", plan);
+      Runtime runtime(Ranks(communicator), test_options({}));
+      auto dataset = runtime.create_dataset(directory / "run.fb", plan);
       ASSERT_TRUE(dataset) << dataset.error().message();
       auto begun = dataset->begin_step(1);
       ASSERT_TRUE(begun) << begun.error().message();
@@ -271,38 +276,38 @@ TEST_P(DatasetSuite, a_runtime_that_ends_waits_for_no_step_that_is_not_committed
 }
 
 TEST_P(DatasetSuite, less_memory_than_a_step_is_enough) {
-  on_each_yard([](Yard& yard) {
+  with_dataset_fixture([](DatasetFixture& fixture) {
     for (const Strategy strategy : kStrategies) {
       const WritePlan plan{.strategy = strategy, .unit_bytes = 1_MiB, .memory_bytes = 2_MiB};
-      write_and_read(yard, yard.folder / std::string(name_of(strategy)), plan);
+      write_and_read(fixture, fixture.directory / std::string(name_of(strategy)), plan);
     }
   });
 }
 
-TEST_P(DatasetSuite, compressed_pieces_come_back) {
-  on_each_yard([](Yard& yard) {
+TEST_P(DatasetSuite, compressed_pieces_are_read_back) {
+  with_dataset_fixture([](DatasetFixture& fixture) {
     for (const Strategy strategy : {Strategy::kFilePerProcess, Strategy::kSerial}) {
       const WritePlan plan{.strategy = strategy, .unit_bytes = 1_MiB, .codec = Codec::kZstd};
-      write_and_read(yard, yard.folder / std::string(name_of(strategy)), plan);
+      write_and_read(fixture, fixture.directory / std::string(name_of(strategy)), plan);
     }
   });
 }
 
-TEST_P(DatasetSuite, agents_or_copies_work_out_checksums) {
-  on_each_yard([](Yard& yard) {
-    for (const ChecksumBy by : {ChecksumBy::kAgent, ChecksumBy::kCopy}) {
-      const WritePlan plan{.strategy = Strategy::kFilePerProcess, .checksum_by = by};
-      const std::string path = yard.folder / std::string(name_of(by));
-      write_and_read(yard, path, plan);
+TEST_P(DatasetSuite, agents_or_copies_compute_checksums) {
+  with_dataset_fixture([](DatasetFixture& fixture) {
+    for (const ChecksumStage by : {ChecksumStage::kAgent, ChecksumStage::kCopy}) {
+      const WritePlan plan{.strategy = Strategy::kFilePerProcess, .checksum_stage = by};
+      const std::string path = fixture.directory / std::string(name_of(by));
+      write_and_read(fixture, path, plan);
     }
   });
 }
 
-TEST_P(DatasetSuite, steps_share_files_where_the_plan_says_so) {
-  on_each_yard([](Yard& yard) {
+TEST_P(DatasetSuite, steps_share_files_if_planned) {
+  with_dataset_fixture([](DatasetFixture& fixture) {
     const WritePlan plan{.strategy = Strategy::kReducedBlocking, .steps_per_group = 2};
-    write_and_read(yard, yard.path(), plan);
-    const auto catalog = format::Catalog::open(yard.path());
+    write_and_read(fixture, fixture.path(), plan);
+    const auto catalog = format::Catalog::open(fixture.path());
     ASSERT_TRUE(catalog) << catalog.error().message();
     const auto steps = (*catalog)->steps();
     ASSERT_EQ(steps.size(), 3U);
@@ -311,18 +316,19 @@ TEST_P(DatasetSuite, steps_share_files_where_the_plan_says_so) {
   });
 }
 
-TEST_P(DatasetSuite, adopted_buffers_are_written_from_where_they_are) {
-  on_each_yard([](Yard& yard) {
+TEST_P(DatasetSuite, adopted_buffers_are_written_without_a_copy) {
+  with_dataset_fixture([](DatasetFixture& fixture) {
     for (const Strategy strategy : kStrategies) {
-      const std::string path = yard.folder / std::string(name_of(strategy));
-      auto dataset = yard.runtime.dataset(path, for_test({.strategy = strategy}));
+      const std::string path = fixture.directory / std::string(name_of(strategy));
+      auto dataset =
+          fixture.runtime.create_dataset(path, with_small_memory({.strategy = strategy}));
       ASSERT_TRUE(dataset) << dataset.error().message();
       auto step = dataset->begin_step(1);
       ASSERT_TRUE(step) << step.error().message();
-      const auto mine = parts_of(yard.runtime.rank(), yard.runtime.rank_count(), kParts);
+      const auto mine = parts_of(fixture.runtime.rank(), fixture.runtime.rank_count(), kParts);
       for (const std::uint64_t part : mine) {
         const std::vector<double> values = values_of_part(1, part);
-        auto buffer = yard.runtime.allocate(values.size() * sizeof(double));
+        auto buffer = fixture.runtime.allocate(values.size() * sizeof(double));
         ASSERT_TRUE(buffer) << buffer.error().message();
         std::ranges::copy(values, buffer->as<double>().begin());
         const Status put = step->put<double>("values", Part{part}, adopt(std::move(*buffer)));
@@ -331,175 +337,181 @@ TEST_P(DatasetSuite, adopted_buffers_are_written_from_where_they_are) {
       const auto receipt = step->commit().wait();
       ASSERT_TRUE(receipt) << receipt.error().message();
       EXPECT_EQ(receipt->copied_bytes, 0U);
-      yard.meet();
-      if (yard.is_first()) {
+      fixture.barrier();
+      if (fixture.is_first()) {
         EXPECT_TRUE(has_steps(path, {1}, kParts));
       }
-      yard.meet();
+      fixture.barrier();
     }
   });
 }
 
-TEST_P(DatasetSuite, a_report_has_the_memory_for_what_others_send) {
-  on_each_yard([](Yard& yard) {
+TEST_P(DatasetSuite, report_includes_memory_for_received_bytes) {
+  with_dataset_fixture([](DatasetFixture& fixture) {
     for (const Strategy strategy : {Strategy::kBrigade, Strategy::kGather}) {
-      const std::string path = yard.folder / std::string(name_of(strategy));
-      auto dataset = yard.runtime.dataset(path, for_test({.strategy = strategy, .writers = 1}));
+      const std::string path = fixture.directory / std::string(name_of(strategy));
+      auto dataset = fixture.runtime.create_dataset(
+          path, with_small_memory({.strategy = strategy, .writers = 1}));
       ASSERT_TRUE(dataset) << dataset.error().message();
       auto step = dataset->begin_step(1);
       ASSERT_TRUE(step) << step.error().message();
       const std::vector<double> values(1000, 1.0);
-      if (!yard.is_first()) {
-        EXPECT_TRUE(step->put("values", Part{yard.runtime.rank()}, std::span(values)));
+      if (!fixture.is_first()) {
+        EXPECT_TRUE(step->put("values", Part{fixture.runtime.rank()}, std::span(values)));
       }
       ASSERT_TRUE(step->commit().wait());
-      const bool has_some = !yard.is_first() || yard.runtime.rank_count() > 1;
+      const bool has_some = !fixture.is_first() || fixture.runtime.rank_count() > 1;
       EXPECT_EQ(dataset->report().staging_bytes_max > 0, has_some);
     }
   });
 }
 
-TEST_P(DatasetSuite, what_was_there_is_appended_to_and_numbers_go_on_rising) {
-  on_each_yard([](Yard& yard) {
+TEST_P(DatasetSuite, reopened_dataset_is_appended_with_increasing_numbers) {
+  with_dataset_fixture([](DatasetFixture& fixture) {
     for (const std::uint64_t number : {1U, 2U}) {
-      auto dataset = yard.runtime.dataset(yard.path(), for_test({}));
+      auto dataset = fixture.runtime.create_dataset(fixture.path(), with_small_memory({}));
       ASSERT_TRUE(dataset) << dataset.error().message();
       if (number == 2) {
         EXPECT_EQ(dataset->newest_step(), 1U);
         EXPECT_EQ(error_class(dataset->begin_step(1)), ErrorClass::kInvalidArgument);
       }
-      EXPECT_TRUE(write_parts(yard, *dataset, number, kParts));
+      EXPECT_TRUE(write_parts(fixture, *dataset, number, kParts));
       EXPECT_TRUE(dataset->close());
-      // The lease goes with the Runtime's end, or when the last one has left.
-      yard.meet();
+      // The lease ends with the Runtime, or when the last rank has left.
+      fixture.barrier();
     }
-    yard.meet();
-    if (yard.is_first()) {
-      EXPECT_TRUE(has_steps(yard.path(), {1, 2}, kParts));
+    fixture.barrier();
+    if (fixture.is_first()) {
+      EXPECT_TRUE(has_steps(fixture.path(), {1, 2}, kParts));
     }
-    yard.meet();
+    fixture.barrier();
   });
 }
 
-TEST_P(DatasetSuite, only_the_newest_steps_are_kept) {
-  on_each_yard([](Yard& yard) {
-    auto dataset = yard.runtime.dataset(yard.path(), for_test({.keep = 2}));
+TEST_P(DatasetSuite, only_the_newest_steps_are_retained) {
+  with_dataset_fixture([](DatasetFixture& fixture) {
+    auto dataset =
+        fixture.runtime.create_dataset(fixture.path(), with_small_memory({.retained_steps = 2}));
     ASSERT_TRUE(dataset) << dataset.error().message();
     for (std::uint64_t number = 1; number <= 6; ++number) {
-      const auto receipt = write_parts(yard, *dataset, number, kParts);
+      const auto receipt = write_parts(fixture, *dataset, number, kParts);
       ASSERT_TRUE(receipt) << receipt.error().message();
     }
     EXPECT_TRUE(dataset->close());
-    yard.meet();
-    // Pruning comes after the receipt: nobody waits for it.
-    if (yard.is_first()) {
-      EXPECT_TRUE(read::eventually([&] { return bool(has_steps(yard.path(), {5, 6}, kParts)); }));
+    fixture.barrier();
+    // Old steps are removed after the receipt, without waiting.
+    if (fixture.is_first()) {
+      EXPECT_TRUE(
+          read::wait_until([&] { return bool(has_steps(fixture.path(), {5, 6}, kParts)); }));
     }
-    yard.meet();
+    fixture.barrier();
   });
 }
 
-TEST_P(DatasetSuite, a_step_that_one_rank_gives_up_is_skipped_and_the_next_goes_on) {
-  on_each_yard([](Yard& yard) {
-    write_two_of_three(yard, kParts);
-    yard.meet();
-    if (yard.is_first()) {
-      EXPECT_TRUE(has_steps(yard.path(), {1, 3}, kParts));
+TEST_P(DatasetSuite, step_aborted_by_one_rank_is_skipped) {
+  with_dataset_fixture([](DatasetFixture& fixture) {
+    write_with_abandoned_step(fixture, kParts);
+    fixture.barrier();
+    if (fixture.is_first()) {
+      EXPECT_TRUE(has_steps(fixture.path(), {1, 3}, kParts));
     }
-    yard.meet();
+    fixture.barrier();
   });
 }
 
-TEST_P(DatasetSuite, a_step_that_is_given_up_while_agents_hash_it_is_over) {
-  on_each_yard([](Yard& yard) {
-    const WritePlan plan{.steps_in_flight = 1, .checksum_by = ChecksumBy::kAgent};
-    auto dataset = yard.runtime.dataset(yard.path(), plan);
+TEST_P(DatasetSuite, step_aborted_during_hashing_is_resolved) {
+  with_dataset_fixture([](DatasetFixture& fixture) {
+    const WritePlan plan{.steps_in_flight = 1, .checksum_stage = ChecksumStage::kAgent};
+    auto dataset = fixture.runtime.create_dataset(fixture.path(), plan);
     ASSERT_TRUE(dataset) << dataset.error().message();
     const std::vector<double> large(1'000'000, 1.5);
     for (std::uint64_t number = 1; number <= 3; ++number) {
       auto step = dataset->begin_step(number);
       ASSERT_TRUE(step) << step.error().message();
-      EXPECT_TRUE(step->put("large", Part{yard.runtime.rank()}, std::span(large)));
-      step->abandon();
+      EXPECT_TRUE(step->put("large", Part{fixture.runtime.rank()}, std::span(large)));
+      step->abort();
     }
     EXPECT_TRUE(dataset->close());
     EXPECT_EQ(dataset->report().steps_failed, 3U);
   });
 }
 
-// The Error of an abandoned step hid those of a full disk behind it.
-TEST_P(DatasetSuite, close_names_the_first_failure_and_how_many_after_an_abandoned_step) {
-  on_each_yard([](Yard& yard) {
-    auto dataset = yard.runtime.dataset(yard.path());
+// Before, the Error of an aborted step hid later Errors, such as a full disk.
+TEST_P(DatasetSuite, close_reports_first_failure_and_count_after_an_abort) {
+  with_dataset_fixture([](DatasetFixture& fixture) {
+    auto dataset = fixture.runtime.create_dataset(fixture.path());
     ASSERT_TRUE(dataset) << dataset.error().message();
     const std::vector<double> values(10, 1.5);
     for (std::uint64_t number = 1; number <= 3; ++number) {
       auto step = dataset->begin_step(number);
       ASSERT_TRUE(step) << step.error().message();
-      const Part part{yard.runtime.rank()};
+      const Part part{fixture.runtime.rank()};
       EXPECT_TRUE(step->put("field", part, std::span(values)));
-      if (number == 1) continue;  // abandoned
+      if (number == 1) continue;  // aborted
       EXPECT_FALSE(step->put("field", part, std::span(values).first(3), Shape{7}));
       EXPECT_FALSE(step->commit().wait());
     }
     const Status closed = dataset->close();
     ASSERT_EQ(error_class(closed), ErrorClass::kInvalidArgument);
-    EXPECT_TRUE(mentions(closed.error(), "the first of 2 steps that failed"))
+    EXPECT_TRUE(message_contains(closed.error(), "the first of 2 steps that failed"))
         << closed.error().message();
   });
 }
 
-/// What a field is on the last rank and on all others, as Errors call it.
-struct Contradiction {
+/// A field on the last rank and on all others, as Errors describe it.
+struct FieldMismatch {
   std::string on_last;
   std::string on_others;
 };
 
-/// The rank of the Error is that of whom was heard later, which is the last one or is told by it.
-void expect_told(const Yard& yard, const Error& error, const Contradiction& what) {
+/// The Error names the rank whose description arrived later. That is the last rank, or a rank that
+/// conflicts with it.
+void expect_mismatch(const DatasetFixture& fixture, const Error& error, const FieldMismatch& what) {
   EXPECT_EQ(error.kind(), ErrorClass::kInvalidArgument) << error.message();
-  const std::uint32_t last = yard.runtime.rank_count() - 1;
+  const std::uint32_t last = fixture.runtime.rank_count() - 1;
   ASSERT_LE(error.rank().value_or(UINT32_MAX), last) << error.message();
   const bool is_last = error.rank() == last;
   const std::string here = is_last ? what.on_last : what.on_others;
   const std::string there = is_last ? what.on_others : what.on_last;
-  EXPECT_TRUE(mentions(error, "field 'velocity' is " + here + " here, and " + there + " on rank "))
+  EXPECT_TRUE(
+      message_contains(error, "field 'velocity' is " + here + " here, and " + there + " on rank "))
       << error.message();
-  EXPECT_EQ(mentions(error, " on rank " + std::to_string(last)), !is_last) << error.message();
+  EXPECT_EQ(message_contains(error, " on rank " + std::to_string(last)), !is_last)
+      << error.message();
 }
 
-TEST_P(DatasetSuite, ranks_that_announce_different_shapes_are_told_which) {
-  on_each_yard([](Yard& yard) {
-    if (yard.runtime.rank_count() == 1) return;
-    auto dataset = yard.runtime.dataset(yard.path());
+TEST_P(DatasetSuite, different_shapes_on_ranks_are_an_error_that_names_both) {
+  with_dataset_fixture([](DatasetFixture& fixture) {
+    if (fixture.runtime.rank_count() == 1) return;
+    auto dataset = fixture.runtime.create_dataset(fixture.path());
     ASSERT_TRUE(dataset) << dataset.error().message();
     auto step = dataset->begin_step(1);
     ASSERT_TRUE(step) << step.error().message();
     const std::vector<float> values(12);
-    const bool is_last = yard.runtime.rank() == yard.runtime.rank_count() - 1;
+    const bool is_last = fixture.runtime.rank() == fixture.runtime.rank_count() - 1;
     const Shape shape = is_last ? Shape{3, 4} : Shape{12};
-    EXPECT_TRUE(step->put("velocity", Part{yard.runtime.rank()}, std::span(values), shape));
+    EXPECT_TRUE(step->put("velocity", Part{fixture.runtime.rank()}, std::span(values), shape));
     const auto receipt = step->commit().wait();
     ASSERT_FALSE(receipt);
-    expect_told(yard, receipt.error(),
-                {.on_last = "float32, parts of 2 dimensions",
-                 .on_others = "float32, parts of 1 dimensions"});
+    expect_mismatch(fixture, receipt.error(),
+                    {.on_last = "float32, parts of 2 dimensions",
+                     .on_others = "float32, parts of 1 dimensions"});
     std::ignore = dataset->close();
   });
 }
 
-/// A step with one part or block that the last two ranks put, each into its own file; then one
-/// without.
-TEST_P(DatasetSuite, a_block_put_by_two_ranks_into_two_files_fails_the_step_and_names_both) {
-  on_each_yard([](Yard& yard) {
-    const std::uint32_t ranks = yard.runtime.rank_count();
+/// Writes a step with one part or block that the last two ranks put, each into its own file; then a
+/// step without.
+TEST_P(DatasetSuite, block_put_by_two_ranks_fails_the_step_and_names_both) {
+  with_dataset_fixture([](DatasetFixture& fixture) {
+    const std::uint32_t ranks = fixture.runtime.rank_count();
     if (ranks == 1) return;
-    auto dataset =
-        yard.runtime.dataset(yard.path(), for_test({.strategy = Strategy::kFilePerProcess}));
+    auto dataset = fixture.runtime.create_dataset(
+        fixture.path(), with_small_memory({.strategy = Strategy::kFilePerProcess}));
     ASSERT_TRUE(dataset) << dataset.error().message();
-    EXPECT_TRUE(write_parts(yard, *dataset, 1, kParts));
+    EXPECT_TRUE(write_parts(fixture, *dataset, 1, kParts));
     const std::vector<float> values(4);
-    const std::uint64_t block = std::min(yard.runtime.rank(), ranks - 2);
+    const std::uint64_t block = std::min(fixture.runtime.rank(), ranks - 2);
     for (const std::uint64_t number : {2U, 3U}) {
       auto step = dataset->begin_step(number);
       ASSERT_TRUE(step) << step.error().message();
@@ -516,36 +528,36 @@ TEST_P(DatasetSuite, a_block_put_by_two_ranks_into_two_files_fails_the_step_and_
           number == 2 ? "part " + std::to_string(ranks - 2) + " of field values was put"
                       : "blocks of field array overlap";
       for (const std::string& text : {what, std::to_string(ranks - 2), std::to_string(ranks - 1)})
-        EXPECT_TRUE(mentions(receipt.error(), text)) << receipt.error().message();
+        EXPECT_TRUE(message_contains(receipt.error(), text)) << receipt.error().message();
     }
-    EXPECT_TRUE(write_parts(yard, *dataset, 4, kParts));
+    EXPECT_TRUE(write_parts(fixture, *dataset, 4, kParts));
     std::ignore = dataset->close();
-    yard.meet();
-    if (yard.is_first()) {
-      EXPECT_TRUE(has_steps(yard.path(), {1, 4}, kParts));
+    fixture.barrier();
+    if (fixture.is_first()) {
+      EXPECT_TRUE(has_steps(fixture.path(), {1, 4}, kParts));
     }
   });
 }
 
-TEST_P(DatasetSuite, ranks_that_give_a_global_array_different_shapes_are_told_which) {
-  on_each_yard([](Yard& yard) {
-    if (yard.runtime.rank_count() == 1) return;
-    auto dataset = yard.runtime.dataset(yard.path());
+TEST_P(DatasetSuite, different_global_shapes_are_an_error_that_names_both) {
+  with_dataset_fixture([](DatasetFixture& fixture) {
+    if (fixture.runtime.rank_count() == 1) return;
+    auto dataset = fixture.runtime.create_dataset(fixture.path());
     ASSERT_TRUE(dataset) << dataset.error().message();
     auto step = dataset->begin_step(1);
     ASSERT_TRUE(step) << step.error().message();
-    // As many elements in all, and no two blocks in the same place.
-    const std::uint64_t rank = yard.runtime.rank();
-    const bool is_last = rank == yard.runtime.rank_count() - 1;
+    // As many elements in total, and no overlapping blocks.
+    const std::uint64_t rank = fixture.runtime.rank();
+    const bool is_last = rank == fixture.runtime.rank_count() - 1;
     const Shape shape = is_last ? Shape{12, 8} : Shape{8, 12};
     const std::vector<float> values(4);
     const Subarray block{.shape = shape, .start = {rank, 0}, .count = {1, 4}};
     EXPECT_TRUE(step->put("velocity", block, std::span(values)));
     const auto receipt = step->commit().wait();
     ASSERT_FALSE(receipt);
-    expect_told(yard, receipt.error(),
-                {.on_last = "float32, a global array of 12 x 8",
-                 .on_others = "float32, a global array of 8 x 12"});
+    expect_mismatch(fixture, receipt.error(),
+                    {.on_last = "float32, a global array of 12 x 8",
+                     .on_others = "float32, a global array of 8 x 12"});
     std::ignore = dataset->close();
   });
 }

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Dedicated ranks that are threads: on one node, and on several.
+// I/O ranks that are threads: on one node, and on several.
 #include <string>
 #include <vector>
 
@@ -10,20 +10,20 @@
 namespace forebay {
 namespace {
 
-std::vector<comm::Make> dedicated_makes() {
-  std::vector<comm::Make> made;
+std::vector<comm::CommunicatorFactory> dedicated_rank_factories() {
+  std::vector<comm::CommunicatorFactory> made;
   for (const std::uint32_t count : {1, 2, 3, 4, 7})
-    made.push_back(comm::threads_make({.count = count}));
-  // The last node has one rank only, or each node has.
+    made.push_back(comm::thread_factory({.count = count}));
+  // Only the last node has one rank, or each node has.
   for (const std::uint32_t per_node : {1, 2, 3})
-    made.push_back(comm::threads_make({.count = 7, .per_node = per_node}));
+    made.push_back(comm::thread_factory({.count = 7, .per_node = per_node}));
   return made;
 }
 
 INSTANTIATE_TEST_SUITE_P(Threads,
                          DedicatedSuite,
-                         testing::ValuesIn(dedicated_makes()),
-                         comm::make_name);
+                         testing::ValuesIn(dedicated_rank_factories()),
+                         comm::factory_name);
 
 }  // namespace
 }  // namespace forebay

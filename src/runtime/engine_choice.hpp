@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// What users call an engine and what storage calls a backend, translated in one place: for the
-// Runtime, and for the doctor, which tells what a Runtime would do.
+// Maps the engine of the options to the backend of the storage module. Used by the Runtime, and by
+// the doctor, which reports the backend of a Runtime.
 #pragma once
 
 #include <forebay/runtime.hpp>

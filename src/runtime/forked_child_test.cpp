@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
-// A program that forks while everything is open: the child gets errors at once, ends without
-// waiting, and takes nothing from its parent.
-#include <forebay/dataset.hpp>
+// A program that forks while everything is open: the child gets errors at once, exits without
+// waiting, and does not affect its parent.
+#include <forebay/dataset_reader.hpp>
+#include <forebay/dataset_writer.hpp>
 #include <forebay/runtime.hpp>
-#include <forebay/stored_dataset.hpp>
 
 #include <cstdlib>
 #include <functional>
@@ -24,26 +24,27 @@ namespace forebay {
 namespace {
 
 constexpr std::size_t kInputBytes = 3'000'000;
-/// A child that hangs is ended by a signal, which the parent sees.
+/// A signal ends a hanging child, which the parent detects.
 constexpr unsigned kChildSeconds = 60;
 
 /// Everything that a program can have open.
-struct Opened {
-  explicit Opened(const std::string& folder)
-      : file(runtime.open(folder + "/in").value()),
+struct OpenObjects {
+  explicit OpenObjects(const std::string& directory)
+      : file(runtime.open_file(directory + "/in").value()),
         session(file.read_session({}).value()),
         view(session.view({0, 100}).wait().value()),
         reading(session.read(0, std::span(bytes))),
         buffer(runtime.allocate(10'000'000).value()),
-        stream(runtime.output_stream().value()),
-        output(stream.create(folder + "/out", {.publication = Publication::kWhenComplete}).value()),
+        stream(runtime.create_output_stream().value()),
+        output(
+            stream.create(directory + "/out", {.visibility = FileVisibility::kOnPublish}).value()),
         block(stream.acquire().value()),
-        dataset(runtime.dataset(folder + "/data.fb").value()) {
-    Step first = dataset.begin_step(1).value();
+        dataset(runtime.create_dataset(directory + "/data.fb").value()) {
+    StepWriter first = dataset.begin_step(1).value();
     EXPECT_TRUE(first.put("bytes", Part{0}, std::span<const std::byte>(bytes)));
     first.commit().wait().value();
-    stored = std::make_unique<StoredDataset>(runtime.open_dataset(folder + "/data.fb").value());
-    stored_step = std::make_unique<StoredStep>(stored->step(1).value());
+    stored = std::make_unique<DatasetReader>(runtime.open_dataset(directory + "/data.fb").value());
+    stored_step = std::make_unique<StepReader>(stored->open_step(1).value());
     step = dataset.begin_step(2).value();
     EXPECT_TRUE(step->put("bytes", Part{0}, std::span<const std::byte>(bytes)));
   }
@@ -58,10 +59,10 @@ struct Opened {
   OutputStream stream;
   OutputFile output;
   OutputBuffer block;
-  Dataset dataset;
-  std::unique_ptr<StoredDataset> stored;
-  std::unique_ptr<StoredStep> stored_step;
-  std::optional<Step> step;
+  DatasetWriter dataset;
+  std::unique_ptr<DatasetReader> stored;
+  std::unique_ptr<StepReader> stored_step;
+  std::optional<StepWriter> step;
 };
 
 template <class T>
@@ -70,7 +71,7 @@ bool is_closed(const Result<T>& result) {
 }
 
 /// The number of the first call that does not fail with kClosed; 0 if all do.
-int first_that_works(Opened& opened) {
+int first_working_call(OpenObjects& opened) {
   std::vector<std::byte> into(100);
   const std::span<const std::byte> bytes(into);
   int number = 0;
@@ -84,14 +85,14 @@ int first_that_works(Opened& opened) {
   check(is_closed(opened.session.read(kInputBytes - 100, into).wait()));
   check(is_closed(opened.session.view({0, 100}).wait()));
   check(is_closed(opened.file.read_session({})));
-  check(is_closed(opened.runtime.open(opened.file.path())));
+  check(is_closed(opened.runtime.open_file(opened.file.path())));
   check(is_closed(opened.runtime.allocate(100)));
-  check(is_closed(opened.runtime.output_stream()));
-  check(is_closed(opened.runtime.dataset("another.fb")));
+  check(is_closed(opened.runtime.create_output_stream()));
+  check(is_closed(opened.runtime.create_dataset("another.fb")));
   check(is_closed(opened.runtime.open_dataset(opened.dataset.path())));
-  check(is_closed(opened.runtime.session(opened.session.handle())));
+  check(is_closed(opened.runtime.find_session(opened.session.handle())));
   check(is_closed(opened.runtime.serve()));
-  check(is_closed(opened.stored->step(1)));
+  check(is_closed(opened.stored->open_step(1)));
   check(is_closed(opened.stored_step->read("bytes", Part{0}, std::span(opened.bytes)).wait()));
   check(is_closed(opened.stream.acquire()));
   check(is_closed(opened.stream.try_acquire()));
@@ -105,7 +106,7 @@ int first_that_works(Opened& opened) {
   check(is_closed(opened.step->commit().wait()));
   check(is_closed(opened.dataset.begin_step(3)));
   check(is_closed(opened.dataset.close()));
-  check(opened.runtime.loop().wait() == 0);
+  check(opened.runtime.event_loop().wait() == 0);
   opened.session.prefetch({0, 100});
   opened.session.close();
   opened.stream.cancel();
@@ -113,8 +114,8 @@ int first_that_works(Opened& opened) {
   return working;
 }
 
-/// How a child ended: its exit status, or the negative number of the signal.
-int status_of_child(const std::function<void()>& work) {
+/// The exit status of a child, or the negative number of its signal.
+int run_child(const std::function<void()>& work) {
   const pid_t child = ::fork();
   if (child == 0) {
     ::alarm(kChildSeconds);
@@ -129,32 +130,32 @@ int status_of_child(const std::function<void()>& work) {
 class ForkedChild : public ::testing::Test {
  protected:
   ForkedChild() {
-    storage::write_pattern_file(folder_ / "in", kInputBytes);
-    opened_ = std::make_unique<Opened>(folder_.path());
+    storage::write_pattern_file(directory_ / "in", kInputBytes);
+    objects_ = std::make_unique<OpenObjects>(directory_.path());
   }
 
-  /// What the parent has open still works, to the end.
+  /// Expects that all open objects of the parent still work.
   void expect_parent_works() {
-    ASSERT_TRUE(opened_->step->commit().wait());
-    ASSERT_TRUE(opened_->reading.wait());
-    ASSERT_TRUE(opened_->stream.write(opened_->output, 0, std::span(opened_->bytes)));
-    ASSERT_TRUE(opened_->output.publish());
-    EXPECT_TRUE(opened_->dataset.close());
-    EXPECT_EQ(opened_->dataset.newest_step(), 2);
+    ASSERT_TRUE(objects_->step->commit().wait());
+    ASSERT_TRUE(objects_->reading.wait());
+    ASSERT_TRUE(objects_->stream.write(objects_->output, 0, std::span(objects_->bytes)));
+    ASSERT_TRUE(objects_->output.publish());
+    EXPECT_TRUE(objects_->dataset.close());
+    EXPECT_EQ(objects_->dataset.newest_step(), 2);
   }
 
-  TemporaryFolder folder_;
-  std::unique_ptr<Opened> opened_;
+  TemporaryDirectory directory_;
+  std::unique_ptr<OpenObjects> objects_;
 };
 
 TEST_F(ForkedChild, calls_fail_with_closed) {
-  EXPECT_EQ(status_of_child([this] { ::_exit(first_that_works(*opened_)); }), 0);
+  EXPECT_EQ(run_child([this] { ::_exit(first_working_call(*objects_)); }), 0);
   expect_parent_works();
 }
 
 TEST_F(ForkedChild, destroys_its_copies_without_effect) {
-  EXPECT_EQ(status_of_child([this] {
-              opened_.reset();
+  EXPECT_EQ(run_child([this] {
+              objects_.reset();
               ::_exit(0);
             }),
             0);
@@ -162,24 +163,24 @@ TEST_F(ForkedChild, destroys_its_copies_without_effect) {
 }
 
 TEST_F(ForkedChild, exits_while_everything_is_open) {
-  EXPECT_EQ(status_of_child([this] {
-              // After the destructor of what is made next; memory that threads of the parent hold
-              // on their stacks would count as leaked.
+  EXPECT_EQ(run_child([this] {
+              // Runs after the destructor of the static object below. Memory on the stacks of the
+              // parent's threads would count as leaked.
               if (kAddressSanitizer) std::atexit([] { ::_exit(0); });
-              static std::unique_ptr<Opened> until_exit;
-              until_exit = std::move(opened_);
+              static std::unique_ptr<OpenObjects> until_exit;
+              until_exit = std::move(objects_);
               std::exit(0);  // NOLINT(concurrency-mt-unsafe): the child has one thread
             }),
             0);
   expect_parent_works();
 }
 
-TEST_F(ForkedChild, may_make_a_runtime) {
+TEST_F(ForkedChild, may_create_a_runtime) {
   if (kThreadSanitizer) GTEST_SKIP() << "the thread sanitizer ends a child that starts threads";
-  EXPECT_EQ(status_of_child([this] {
+  EXPECT_EQ(run_child([this] {
               Runtime runtime;
               std::vector<std::byte> into(kInputBytes);
-              const auto file = runtime.open(folder_ / "in");
+              const auto file = runtime.open_file(directory_ / "in");
               const auto session = file->read_session({});
               ::_exit(session->read(0, into).wait() ? 0 : 1);
             }),

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Ranks on several nodes: who reads for whom, and what becomes of that when a node's agent ends.
-// Nodes are groups of threads here; two real hosts are in tests/hosts.
+// Ranks on several nodes: which agents read for other nodes, and what happens when a node's agent
+// ends. Nodes are groups of threads here; tests/hosts has two real hosts.
 #include <forebay/runtime.hpp>
 
 #include <algorithm>
@@ -25,8 +25,8 @@ using read::result_of;
 
 constexpr std::uint64_t kFileOfNodesBytes = 3'000'001;
 
-/// The bytes go by the agents' connections, and by what would be MPI.
-class NodesTest : public ::testing::TestWithParam<Bulk> {
+/// With each transport: connections of the agents, and the stand-in for MPI.
+class NodesTest : public ::testing::TestWithParam<BulkTransport> {
  protected:
   NodesTest() { read::write_words(path, kFileOfNodesBytes); }
 
@@ -35,18 +35,18 @@ class NodesTest : public ::testing::TestWithParam<Bulk> {
     const auto outcome =
         comm::run_ranks({.count = count, .per_node = per_node},
                         [&](const std::shared_ptr<comm::Communicator>& ranks) -> Status {
-                          Runtime runtime(Ranks(ranks), {.bulk = GetParam()});
+                          Runtime runtime(Ranks(ranks), {.bulk_transport = GetParam()});
                           test(runtime, *ranks);
                           return ranks->barrier();
                         });
     EXPECT_TRUE(outcome) << outcome.error().message();
   }
 
-  storage::TemporaryFolder folder;
-  const std::string path = folder / "words";
+  storage::TemporaryDirectory directory;
+  const std::string path = directory / "words";
 };
 
-ReadPlan read_by(std::vector<std::uint32_t> nodes) {
+ReadPlan plan_for_nodes(std::vector<std::uint32_t> nodes) {
   ReadPlan plan;
   plan.splinter_bytes = 16_KiB;
   plan.agent_nodes = std::move(nodes);
@@ -59,12 +59,12 @@ TEST_P(NodesTest, agents_of_some_nodes_read_for_all) {
   for (const auto& nodes : choices) {
     for (const std::uint32_t per_node : {1U, 2U}) {
       on_ranks(3 * per_node, per_node, [&](Runtime& runtime, comm::Communicator& ranks) {
-        const auto file = runtime.open(path);
+        const auto file = runtime.open_file(path);
         ASSERT_TRUE(file) << file.error().message();
-        const auto session = file->read_session({}, read_by(nodes));
+        const auto session = file->read_session({}, plan_for_nodes(nodes));
         ASSERT_TRUE(session) << session.error().message();
         EXPECT_EQ(session->plan().agent_nodes, nodes);
-        EXPECT_EQ(session->plan().agents, Agents::kPerNode);
+        EXPECT_EQ(session->plan().agent_scope, AgentScope::kPerNode);
         EXPECT_TRUE(reads_words(*session, {0, kFileOfNodesBytes}));
         EXPECT_TRUE(reads_words(*session, {kFileOfNodesBytes - 5, 5}));
         const SessionReport report = session->report();
@@ -79,14 +79,14 @@ TEST_P(NodesTest, agents_of_some_nodes_read_for_all) {
   }
 }
 
-TEST_P(NodesTest, odd_extents_arrive_whole) {
+TEST_P(NodesTest, odd_extents_arrive_complete) {
   on_ranks(2, 1, [&](Runtime& runtime, comm::Communicator&) {
-    const auto file = runtime.open(path);
+    const auto file = runtime.open_file(path);
     ASSERT_TRUE(file);
     for (const ByteRange extent :
          {ByteRange{1, 1}, ByteRange{5000, 70'001}, ByteRange{kFileOfNodesBytes - 1, 1},
           ByteRange{12'345, 1'000'000}}) {
-      const auto session = file->read_session({extent.offset, extent.size}, read_by({0}));
+      const auto session = file->read_session({extent.offset, extent.size}, plan_for_nodes({0}));
       ASSERT_TRUE(session) << session.error().message();
       EXPECT_TRUE(reads_words(*session, extent));
     }
@@ -95,10 +95,10 @@ TEST_P(NodesTest, odd_extents_arrive_whole) {
 
 TEST_P(NodesTest, tasks_of_other_nodes_get_views_of_their_own_window) {
   on_ranks(2, 1, [&](Runtime& runtime, comm::Communicator&) {
-    const auto session = runtime.open(path)->read_session({}, read_by({0}));
+    const auto session = runtime.open_file(path)->read_session({}, plan_for_nodes({0}));
     ASSERT_TRUE(session);
     auto pieces = session->views();
-    while (!pieces.done()) {
+    while (!pieces.is_done()) {
       const auto view = result_of(pieces.next());
       ASSERT_TRUE(view) << view.error().message();
       EXPECT_FALSE(view->is_copy());
@@ -107,13 +107,13 @@ TEST_P(NodesTest, tasks_of_other_nodes_get_views_of_their_own_window) {
   });
 }
 
-TEST_P(NodesTest, all_that_may_be_read_ahead_comes_to_a_node_that_takes_nothing_yet) {
+TEST_P(NodesTest, readahead_reaches_a_node_that_has_not_requested_yet) {
   on_ranks(2, 1, [&](Runtime& runtime, comm::Communicator& ranks) {
-    ReadPlan plan = read_by({0});
+    ReadPlan plan = plan_for_nodes({0});
     plan.request_bytes = 16_KiB;
     plan.queue_depth = 4;
-    plan.eager_bytes = 1_MiB;
-    const auto session = runtime.open(path)->read_session({}, plan);
+    plan.readahead_bytes = 1_MiB;
+    const auto session = runtime.open_file(path)->read_session({}, plan);
     ASSERT_TRUE(session) << session.error().message();
     const auto deadline = std::chrono::steady_clock::now() + std::chrono::seconds(60);
     const bool takes = runtime.rank() == 1;
@@ -125,32 +125,32 @@ TEST_P(NodesTest, all_that_may_be_read_ahead_comes_to_a_node_that_takes_nothing_
   });
 }
 
-TEST_P(NodesTest, nodes_that_are_not_there_are_refused) {
+TEST_P(NodesTest, unknown_nodes_are_rejected) {
   on_ranks(2, 1, [&](Runtime& runtime, comm::Communicator&) {
-    const auto session = runtime.open(path)->read_session({}, read_by({0, 2}));
+    const auto session = runtime.open_file(path)->read_session({}, plan_for_nodes({0, 2}));
     ASSERT_FALSE(session);
     EXPECT_EQ(session.error().kind(), ErrorClass::kInvalidArgument);
     EXPECT_NE(session.error().message().find("node 2"), std::string::npos);
   });
 }
 
-TEST_P(NodesTest, one_node_reads_for_itself_whatever_the_plan_says) {
+TEST_P(NodesTest, single_node_reads_for_itself_with_any_plan) {
   on_ranks(2, 2, [&](Runtime& runtime, comm::Communicator&) {
-    const auto session = runtime.open(path)->read_session({}, read_by({0}));
+    const auto session = runtime.open_file(path)->read_session({}, plan_for_nodes({0}));
     ASSERT_TRUE(session) << session.error().message();
     EXPECT_TRUE(reads_words(*session, {0, kFileOfNodesBytes}));
   });
 }
 
-TEST_P(NodesTest, a_node_that_comes_late_or_not_at_all_keeps_nobody_waiting) {
+TEST_P(NodesTest, late_or_absent_node_does_not_block_others) {
   on_ranks(3, 1, [&](Runtime& runtime, comm::Communicator& ranks) {
-    const auto file = runtime.open(path);
+    const auto file = runtime.open_file(path);
     ASSERT_TRUE(file);
-    // The one that has the file's bytes opens its session after all others are done.
+    // The owner of the file's bytes opens its session after all others have finished.
     if (runtime.rank() == 1) {
       EXPECT_TRUE(ranks.barrier());
     }
-    const auto session = file->read_session({}, read_by({1}));
+    const auto session = file->read_session({}, plan_for_nodes({1}));
     ASSERT_TRUE(session) << session.error().message();
     EXPECT_TRUE(reads_words(*session, {0, kFileOfNodesBytes}));
     if (runtime.rank() != 1) {
@@ -159,38 +159,39 @@ TEST_P(NodesTest, a_node_that_comes_late_or_not_at_all_keeps_nobody_waiting) {
   });
 }
 
-// Closing a session is a call to the agent, whose end came while it was about to listen again.
+// Closing a session calls the agent, which could end just before it polled again.
 TEST_P(NodesTest, sessions_may_be_closed_at_the_last_moment) {
   for (int round = 0; round < 10; ++round) {
-    const auto outcome =
-        comm::run_ranks({.count = 4, .per_node = 2},
-                        [&](const std::shared_ptr<comm::Communicator>& ranks) -> Status {
-                          Runtime runtime(Ranks(ranks), {.bulk = GetParam()});
-                          const auto session = runtime.open(path)->read_session({}, read_by({0}));
-                          EXPECT_TRUE(session) << session.error().message();
-                          EXPECT_TRUE(reads_words(*session, {0, 300'000}));
-                          return {};
-                        });
+    const auto outcome = comm::run_ranks(
+        {.count = 4, .per_node = 2},
+        [&](const std::shared_ptr<comm::Communicator>& ranks) -> Status {
+          Runtime runtime(Ranks(ranks), {.bulk_transport = GetParam()});
+          const auto session = runtime.open_file(path)->read_session({}, plan_for_nodes({0}));
+          EXPECT_TRUE(session) << session.error().message();
+          EXPECT_TRUE(reads_words(*session, {0, 300'000}));
+          return {};
+        });
     EXPECT_TRUE(outcome) << outcome.error().message();
   }
 }
 
-TEST_P(NodesTest, stripes_smaller_than_a_splinter_are_refused) {
+TEST_P(NodesTest, stripes_smaller_than_a_splinter_are_rejected) {
   on_ranks(2, 1, [&](Runtime& runtime, comm::Communicator&) {
-    ReadPlan plan = read_by({0, 1});
+    ReadPlan plan = plan_for_nodes({0, 1});
     plan.splinter_bytes = 0;
-    const auto session = runtime.open(path)->read_session({}, plan);
+    const auto session = runtime.open_file(path)->read_session({}, plan);
     ASSERT_FALSE(session);
     EXPECT_EQ(session.error().kind(), ErrorClass::kInvalidArgument);
     EXPECT_NE(session.error().message().find("agent_stripe_bytes"), std::string::npos);
   });
 }
 
-TEST_P(NodesTest, if_the_agent_that_reads_ends_others_read_for_themselves) {
+TEST_P(NodesTest, after_the_reading_agent_ends_others_read_for_themselves) {
   const auto outcome = comm::run_ranks(
       {.count = 3, .per_node = 1}, [&](const std::shared_ptr<comm::Communicator>& ranks) -> Status {
-        auto runtime = std::make_unique<Runtime>(Ranks(ranks), RuntimeOptions{.bulk = GetParam()});
-        auto session = runtime->open(path)->read_session({}, read_by({0}));
+        auto runtime =
+            std::make_unique<Runtime>(Ranks(ranks), RuntimeOptions{.bulk_transport = GetParam()});
+        auto session = runtime->open_file(path)->read_session({}, plan_for_nodes({0}));
         EXPECT_TRUE(session) << session.error().message();
         EXPECT_TRUE(reads_words(*session, {0, 100'000}));
         if (auto met = ranks->barrier(); !met) return met;
@@ -207,9 +208,9 @@ TEST_P(NodesTest, if_the_agent_that_reads_ends_others_read_for_themselves) {
 
 INSTANTIATE_TEST_SUITE_P(Bulks,
                          NodesTest,
-                         ::testing::Values(Bulk::kAuto, Bulk::kLinks),
+                         ::testing::Values(BulkTransport::kAuto, BulkTransport::kTcp),
                          [](const auto& one) {
-                           return one.param == Bulk::kAuto ? "auto" : "links";
+                           return one.param == BulkTransport::kAuto ? "auto" : "links";
                          });
 
 }  // namespace

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// RuntimeOptions from a file and from variables: the settings that a person who runs a program may
-// want to change without compiling it again.
+// RuntimeOptions from a file and from variables: settings that users can change without compiling
+// the program again.
 #include <forebay/config.hpp>
 #include <forebay/runtime.hpp>
 
@@ -16,20 +16,21 @@ namespace forebay {
 namespace {
 
 constexpr std::array kKeys = {
-    ConfigKey{"budget", "most memory for data of all sessions together"},
-    ConfigKey{"buffer_cache", "most memory of freed buffers that is kept for the next"},
-    ConfigKey{"engine", "what reads and writes directly: auto, ring, threads or aio"},
+    ConfigKey{"budget", "upper limit of the memory for data of all sessions"},
+    ConfigKey{"buffer_cache", "upper limit of freed buffers that are kept for later use"},
+    ConfigKey{"engine", "backend of direct reads and writes: auto, ring, threads or aio"},
     ConfigKey{"cores", "processors for threads of Forebay, as in 2-3,7"},
     ConfigKey{"copy_threads", "threads that copy from the page cache; 0: chosen from the cores"},
-    ConfigKey{"bulk", "what carries bytes between nodes: auto or links"},
+    ConfigKey{"bulk", "transport of bytes between nodes: auto or links"},
     ConfigKey{"network", "interface or address by which agents of other nodes reach this one"},
-    ConfigKey{"machine", "what storage is like: the name of a machine, or a machine file"},
-    ConfigKey{"placement", "where agents live: in-rank or dedicated"},
-    ConfigKey{"profile", "what was measured of storage: a profile file"},
-    ConfigKey{"writer_cores", "where streams copy into the page cache: apart or anywhere"},
+    ConfigKey{"machine", "description of the storage: the name of a machine, or a machine file"},
+    ConfigKey{"placement", "where agents run: in-rank or dedicated"},
+    ConfigKey{"profile", "measured limits of the storage: a profile file"},
+    ConfigKey{"writer_cores",
+              "processors of threads that copy into the page cache: apart or anywhere"},
 };
 
-// Variables of the command line, of datasets and of tests, which are no settings of a Runtime.
+// Variables of the command line, of datasets and of tests, which are not settings of a Runtime.
 constexpr std::array<std::string_view, 4> kOtherVariables = {"FOREBAY_LIBEXEC", "FOREBAY_MACHINES",
                                                              "FOREBAY_PLAN", "FOREBAY_SAMPLES"};
 
@@ -49,9 +50,9 @@ Result<EngineChoice> parse_engine(std::string_view text) {
                   .cause = "\"" + std::string(text) + "\" is none of auto, ring, threads, aio"});
 }
 
-Result<Bulk> parse_bulk(std::string_view text) {
-  if (text == "auto") return Bulk::kAuto;
-  if (text == "links") return Bulk::kLinks;
+Result<BulkTransport> parse_bulk(std::string_view text) {
+  if (text == "auto") return BulkTransport::kAuto;
+  if (text == "links") return BulkTransport::kTcp;
   return failure({.kind = ErrorClass::kInvalidArgument,
                   .operation = "read the setting bulk",
                   .cause = "\"" + std::string(text) + "\" is neither auto nor links"});
@@ -65,16 +66,16 @@ Result<Placement> parse_placement(std::string_view text) {
                   .cause = "\"" + std::string(text) + "\" is none of in-rank, dedicated"});
 }
 
-Result<WriterCores> parse_writer_cores(std::string_view text) {
-  if (text == "apart") return WriterCores::kApart;
-  if (text == "anywhere") return WriterCores::kAnywhere;
+Result<WriterAffinity> parse_writer_cores(std::string_view text) {
+  if (text == "apart") return WriterAffinity::kSeparate;
+  if (text == "anywhere") return WriterAffinity::kInherited;
   return failure({.kind = ErrorClass::kInvalidArgument,
                   .operation = "read the setting writer_cores",
                   .cause = "\"" + std::string(text) + "\" is none of apart, anywhere"});
 }
 
-/// "2-3,7": numbers and ranges; sorted, each once. Nothing if it is no such list.
-std::optional<std::vector<int>> numbers_in(std::string_view text) {
+/// Parses "2-3,7": numbers and ranges. Returns them sorted and unique; no value for invalid text.
+std::optional<std::vector<int>> parse_processor_list(std::string_view text) {
   std::set<int> numbers;
   for (bool is_last = false; !is_last;) {
     int first = 0;
@@ -96,11 +97,11 @@ std::optional<std::vector<int>> numbers_in(std::string_view text) {
 
 Result<std::vector<int>> parse_cores(std::string_view text) {
   if (text.empty()) return std::vector<int>();
-  if (auto numbers = numbers_in(text)) return std::move(*numbers);
+  if (auto numbers = parse_processor_list(text)) return std::move(*numbers);
   return failure({.kind = ErrorClass::kInvalidArgument,
                   .operation = "read the setting cores",
                   .cause = "\"" + std::string(text) +
-                           "\" is no list of processors such as 2-3,7 (0 to 1023)"});
+                           "\" is not a list of processors; write one as in 2-3,7 (0 to 1023)"});
 }
 
 }  // namespace
@@ -129,13 +130,13 @@ Result<RuntimeOptions> options_from(const Environment& environment) {
   const auto machine = config->text("machine", "");
   if (!machine) return failure(machine.error());
   options.machine = *machine;
-  options.bulk = *bulk;
+  options.bulk_transport = *bulk;
   options.network = *network;
   const auto placement = config->text("placement", "in-rank").and_then(parse_placement);
   if (!placement) return failure(placement.error());
-  const auto writer_cores = config->text("writer_cores", "apart").and_then(parse_writer_cores);
-  if (!writer_cores) return failure(writer_cores.error());
-  options.writer_cores = *writer_cores;
+  const auto writer_affinity = config->text("writer_cores", "apart").and_then(parse_writer_cores);
+  if (!writer_affinity) return failure(writer_affinity.error());
+  options.writer_affinity = *writer_affinity;
   const auto cores = config->text("cores", "").and_then(parse_cores);
   if (!cores) return failure(cores.error());
   options.cores = *cores;

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// RuntimeOptions from variables and from a file: each key reaches its option, and a value that
-// cannot be meant is refused with its key.
+// RuntimeOptions from variables and from a file: each key sets its option, and an invalid value is
+// rejected with its key.
 #include <forebay/config.hpp>
 #include <forebay/runtime.hpp>
 
@@ -9,7 +9,7 @@
 namespace forebay {
 namespace {
 
-TEST(RuntimeOptions, an_empty_environment_keeps_the_defaults) {
+TEST(RuntimeOptions, empty_environment_keeps_the_defaults) {
   const auto options = options_from({});
   ASSERT_TRUE(options) << options.error().message();
   EXPECT_EQ(options->budget_bytes, 64_MiB);
@@ -17,17 +17,17 @@ TEST(RuntimeOptions, an_empty_environment_keeps_the_defaults) {
   EXPECT_EQ(options->engine, EngineChoice::kAuto);
   EXPECT_EQ(options->copy_threads, 0U);
   EXPECT_EQ(options->placement, Placement::kInRank);
-  EXPECT_EQ(options->writer_cores, WriterCores::kApart);
+  EXPECT_EQ(options->writer_affinity, WriterAffinity::kSeparate);
   EXPECT_EQ(options->profile, std::nullopt);
 }
 
-TEST(RuntimeOptions, no_profile_is_another_thing_than_none_named) {
+TEST(RuntimeOptions, empty_profile_differs_from_an_absent_one) {
   const auto options = options_from({{"FOREBAY_PROFILE", ""}});
   ASSERT_TRUE(options) << options.error().message();
   EXPECT_EQ(options->profile, "");
 }
 
-TEST(RuntimeOptions, variables_set_what_they_name) {
+TEST(RuntimeOptions, variables_set_their_options) {
   const auto options = options_from({{"FOREBAY_BUDGET", "16MiB"},
                                      {"FOREBAY_BUFFER_CACHE", "0"},
                                      {"FOREBAY_ENGINE", "threads"},
@@ -45,7 +45,7 @@ TEST(RuntimeOptions, variables_set_what_they_name) {
   EXPECT_EQ(options->engine, EngineChoice::kThreads);
   EXPECT_EQ(options->copy_threads, 3U);
   EXPECT_EQ(options->placement, Placement::kDedicated);
-  EXPECT_EQ(options->writer_cores, WriterCores::kAnywhere);
+  EXPECT_EQ(options->writer_affinity, WriterAffinity::kInherited);
   EXPECT_EQ(options->cores, (std::vector{2, 3, 7}));
   EXPECT_EQ(options->machine, "lustre-small");
   EXPECT_EQ(options->profile, "here.toml");
@@ -61,7 +61,7 @@ TEST(RuntimeOptions, each_engine_has_its_name) {
   }
 }
 
-TEST(RuntimeOptions, nonsense_is_refused_by_name) {
+TEST(RuntimeOptions, invalid_value_is_rejected_by_name) {
   for (const auto& [name, value] : Environment{{"FOREBAY_BUDGET", "1"},
                                                {"FOREBAY_BUDGET", "much"},
                                                {"FOREBAY_ENGINE", "steam"},

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Sessions on real files, in each way in which a Runtime can read them: through the page cache,
-// directly with io_uring, threads or POSIX AIO. Bytes must be the same in all of them.
+// Sessions on real files, with each access and backend of a Runtime: buffered, and direct with
+// io_uring, threads or POSIX AIO. All must read the same bytes.
 #include <forebay/istream.hpp>
 #include <forebay/runtime.hpp>
 
@@ -28,38 +28,38 @@ using read::Random;
 using read::reads_words;
 using read::result_of;
 
-struct Way {
+struct AccessCase {
   std::string name;
   std::optional<Access> access;
   EngineChoice engine = EngineChoice::kAuto;
 };
 
-class RealFile : public ::testing::TestWithParam<Way> {
+class RealFile : public ::testing::TestWithParam<AccessCase> {
  protected:
   void SetUp() override {
     write_words("probe", 5000);
-    const auto session = open("probe").read_session({0, all}, plan({}));
+    const auto session = open("probe").read_session({0, kAll}, plan({}));
     if (!session) GTEST_SKIP() << session.error().message();
   }
 
   void write_words(const std::string& name, std::uint64_t size_bytes) const {
-    read::write_words(folder / name, size_bytes);
+    read::write_words(directory / name, size_bytes);
   }
   File open(const std::string& name) {
-    auto file = runtime.open(folder / name);
+    auto file = runtime.open_file(directory / name);
     EXPECT_TRUE(file) << file.error().message();
     return *file;
   }
-  static ReadPlan plan(ReadPlan wanted) {
-    wanted.access = GetParam().access;
-    return wanted;
+  static ReadPlan plan(ReadPlan requested) {
+    requested.access = GetParam().access;
+    return requested;
   }
 
-  storage::TemporaryFolder folder;
+  storage::TemporaryDirectory directory;
   Runtime runtime{{.budget_bytes = 8_MiB, .engine = GetParam().engine}};
 };
 
-TEST_P(RealFile, odd_sizes_at_odd_places) {
+TEST_P(RealFile, odd_sizes_at_odd_offsets_are_read) {
   for (const std::uint64_t size : {1, 63, 511, 4095, 4096, 4097, 65535, 65536, 65537, 200'001}) {
     const std::string name = std::to_string(size);
     write_words(name, size);
@@ -82,13 +82,13 @@ TEST_P(RealFile, random_requests_through_windows_of_all_sizes) {
   write_words("words", kSize);
   Random random;
   for (const std::uint64_t window : {4_KiB, 12_KiB, 64_KiB, 1_MiB}) {
-    const ByteRange extent{random.below(10'000), kSize - 20'000};
+    const ByteRange extent{random.uniform(10'000), kSize - 20'000};
     const auto session = open("words").read_session(
         extent,
         plan({.splinter_bytes = 4_KiB, .budget_bytes = 4 * window, .window_bytes = window}));
     ASSERT_TRUE(session) << session.error().message();
     for (int round = 0; round < 100; ++round)
-      ASSERT_TRUE(reads_words(*session, random.range(extent, random.chance(20) ? kSize : 30'000)));
+      ASSERT_TRUE(reads_words(*session, random.range(extent, random.one_in(20) ? kSize : 30'000)));
     const int views = window > 100_KiB ? 10 : 50;
     for (int round = 0; round < views; ++round) {
       const ByteRange range = random.range(extent, 4 * window);
@@ -129,7 +129,7 @@ TEST_P(RealFile, threads_share_a_session_and_a_tiny_window) {
       Random random(seeds.seed() + i);
       for (int round = 0; round < 100; ++round) {
         const ByteRange range = random.range({0, kSize}, 20'000);
-        if (random.chance(2)) {
+        if (random.one_in(2)) {
           ASSERT_TRUE(reads_words(*session, range));
           continue;
         }
@@ -141,7 +141,7 @@ TEST_P(RealFile, threads_share_a_session_and_a_tiny_window) {
 }
 
 Detached sum_words(Session session, ByteRange range, std::uint64_t& sum, int& left) {
-  AsyncStream in(session, range);
+  AsyncInputStream in(session, range);
   std::vector<std::uint64_t> words(100);
   while (!in.eof()) {
     const auto got = co_await in.read(std::as_writable_bytes(std::span(words)));
@@ -156,45 +156,45 @@ Detached sum_words(Session session, ByteRange range, std::uint64_t& sum, int& le
 TEST_P(RealFile, coroutines_run_while_the_loop_waits) {
   constexpr std::uint64_t kWords = 200'000;
   write_words("words", kWords * 8);
-  const auto session = open("words").read_session({0, all}, plan({.splinter_bytes = 16_KiB}));
+  const auto session = open("words").read_session({0, kAll}, plan({.splinter_bytes = 16_KiB}));
   ASSERT_TRUE(session) << session.error().message();
   std::uint64_t sum = 0;
   int left = 100;
   for (std::uint64_t i = 0; i < 100; ++i)
     sum_words(*session, {i * kWords / 100 * 8, kWords / 100 * 8}, sum, left);
   while (left > 0)
-    runtime.loop().wait();
+    runtime.event_loop().wait();
   EXPECT_EQ(sum, 8 * (kWords * (kWords - 1) / 2));
 }
 
-TEST_P(RealFile, a_stream_reads_what_ifstream_reads) {
+TEST_P(RealFile, istream_reads_what_ifstream_reads) {
   write_words("words", 777'777);
-  const auto session = open("words").read_session({0, all}, plan({.splinter_bytes = 16_KiB}));
+  const auto session = open("words").read_session({0, kAll}, plan({.splinter_bytes = 16_KiB}));
   ASSERT_TRUE(session) << session.error().message();
   forebay::istream in(*session);
-  std::ifstream expected(folder / "words", std::ios::binary);
+  std::ifstream expected(directory / "words", std::ios::binary);
   std::vector<char> got(5000);
-  std::vector<char> wanted(5000);
+  std::vector<char> requested(5000);
   Random random;
   while (expected) {
-    const auto size = static_cast<std::streamsize>(random.between(1, 5000));
+    const auto size = static_cast<std::streamsize>(random.uniform_between(1, 5000));
     in.read(got.data(), size);
-    expected.read(wanted.data(), size);
+    expected.read(requested.data(), size);
     ASSERT_EQ(in.gcount(), expected.gcount());
-    ASSERT_EQ(got, wanted);
+    ASSERT_EQ(got, requested);
     ASSERT_EQ(in.rdstate(), expected.rdstate());
   }
 }
 
-TEST_P(RealFile, a_file_that_is_cut_while_it_is_open_gives_an_error_and_no_signal) {
+TEST_P(RealFile, truncated_open_file_is_an_error_and_no_signal) {
   constexpr std::uint64_t kSize = 1'000'000;
   write_words("words", kSize);
   const auto session = open("words").read_session(
-      {0, all}, plan({.splinter_bytes = 4_KiB, .budget_bytes = 64_KiB, .eager_bytes = 0}));
+      {0, kAll}, plan({.splinter_bytes = 4_KiB, .budget_bytes = 64_KiB, .readahead_bytes = 0}));
   ASSERT_TRUE(session) << session.error().message();
   const View held = *result_of(session->view({900'000, 100}));
   constexpr std::uint64_t kLeft = 500'123;
-  ASSERT_EQ(::truncate((folder / "words").c_str(), kLeft), 0);
+  ASSERT_EQ(::truncate((directory / "words").c_str(), kLeft), 0);
   EXPECT_TRUE(reads_words(*session, {0, kLeft}));
   std::vector<std::byte> into(1000);
   const auto across = result_of(session->read(kLeft - 100, std::span(into)));
@@ -205,16 +205,16 @@ TEST_P(RealFile, a_file_that_is_cut_while_it_is_open_gives_an_error_and_no_signa
   EXPECT_TRUE(reads_words(*session, {0, kLeft}));
 }
 
-TEST_P(RealFile, a_file_that_grows_or_goes_away_is_read_as_it_was) {
+TEST_P(RealFile, file_that_grows_or_is_unlinked_is_read_as_opened) {
   constexpr std::uint64_t kSize = 300'001;
   write_words("words", kSize);
   const File file = open("words");
   const auto session = file.read_session(
-      {0, all}, plan({.splinter_bytes = 4_KiB, .budget_bytes = 64_KiB, .eager_bytes = 0}));
+      {0, kAll}, plan({.splinter_bytes = 4_KiB, .budget_bytes = 64_KiB, .readahead_bytes = 0}));
   ASSERT_TRUE(session) << session.error().message();
-  ASSERT_EQ(::truncate((folder / "words").c_str(), kSize * 2), 0);
+  ASSERT_EQ(::truncate((directory / "words").c_str(), kSize * 2), 0);
   EXPECT_EQ(file.size(), kSize);
-  ASSERT_EQ(::unlink((folder / "words").c_str()), 0);
+  ASSERT_EQ(::unlink((directory / "words").c_str()), 0);
   EXPECT_TRUE(reads_words(*session, {0, kSize}));
   EXPECT_EQ(error_class(result_of(session->view({kSize, 1}))), ErrorClass::kOutOfRange);
 }
@@ -222,18 +222,18 @@ TEST_P(RealFile, a_file_that_grows_or_goes_away_is_read_as_it_was) {
 INSTANTIATE_TEST_SUITE_P(
     Ways,
     RealFile,
-    ::testing::Values(Way{"chosen", std::nullopt},
-                      Way{"buffered", Access::kBuffered},
-                      Way{"direct", Access::kDirect},
-                      Way{"direct_threads", Access::kDirect, EngineChoice::kThreads},
-                      Way{"direct_aio", Access::kDirect, EngineChoice::kAio}),
-    [](const ::testing::TestParamInfo<Way>& tested) { return tested.param.name; });
+    ::testing::Values(AccessCase{"chosen", std::nullopt},
+                      AccessCase{"buffered", Access::kBuffered},
+                      AccessCase{"direct", Access::kDirect},
+                      AccessCase{"direct_threads", Access::kDirect, EngineChoice::kThreads},
+                      AccessCase{"direct_aio", Access::kDirect, EngineChoice::kAio}),
+    [](const ::testing::TestParamInfo<AccessCase>& tested) { return tested.param.name; });
 
-// Beyond 2 and 4 GiB, where numbers of 32 bits end.
+// Beyond 2 and 4 GiB, the limits of 32-bit numbers.
 
-/// Writes words at `offset` of a file of holes.
-void mark(const storage::TemporaryFolder& folder, std::uint64_t offset) {
-  auto file = storage::must_open(folder / "holes", {.intent = storage::Intent::kWrite});
+/// Writes words at `offset` of a sparse file.
+void write_marker(const storage::TemporaryDirectory& directory, std::uint64_t offset) {
+  auto file = storage::must_open(directory / "holes", {.intent = storage::Intent::kWrite});
   ASSERT_TRUE(file->write_at(read::word_bytes({offset, 100}), offset));
 }
 
@@ -242,19 +242,20 @@ class LargeFile : public ::testing::Test {
   static constexpr std::uint64_t kSlice = 3_GiB;
   static constexpr ByteRange kExtent{1_GiB + 1001, 5_GiB};
   static constexpr std::uint64_t kFirst = kExtent.offset + 12'345;
-  /// In the slice: its ends, and both sides of 2^31 and 2^32 from the file's and its own start.
-  static constexpr std::uint64_t kMarks[] = {kFirst,           2_GiB - 50, kFirst + 2_GiB - 50,
-                                             kFirst + 500_MiB, 4_GiB - 50, kFirst + kSlice - 100};
+  /// In the slice: its ends, and both sides of 2^31 and 2^32 from the start of the file and of the
+  /// slice.
+  static constexpr std::uint64_t kMarkers[] = {kFirst,           2_GiB - 50, kFirst + 2_GiB - 50,
+                                               kFirst + 500_MiB, 4_GiB - 50, kFirst + kSlice - 100};
 
   void SetUp() override {
-    auto file = storage::must_open(folder / "holes", {.intent = storage::Intent::kCreate});
+    auto file = storage::must_open(directory / "holes", {.intent = storage::Intent::kCreate});
     ASSERT_TRUE(file->truncate(kExtent.end() + 999));
-    for (const std::uint64_t offset : kMarks)
-      mark(folder, offset);
-    session.emplace(*runtime.open(folder / "holes")->read_session(kExtent));
+    for (const std::uint64_t offset : kMarkers)
+      write_marker(directory, offset);
+    session.emplace(*runtime.open_file(directory / "holes")->read_session(kExtent));
   }
 
-  storage::TemporaryFolder folder;
+  storage::TemporaryDirectory directory;
   Runtime runtime;
   std::optional<Session> session;
 };
@@ -267,7 +268,7 @@ std::uint64_t available_memory_bytes() {
   return 0;
 }
 
-/// Memory that is there once it is touched.
+/// Memory that is allocated on first access.
 class LazyMemory {
  public:
   explicit LazyMemory(std::size_t size_bytes)
@@ -287,17 +288,18 @@ class LazyMemory {
   std::span<std::byte> bytes_;
 };
 
-TEST_F(LargeFile, a_slice_of_3_gib_is_one_request) {
-  if (kThreadSanitizer) GTEST_SKIP() << "its books on so many bytes take half a minute";
+TEST_F(LargeFile, slice_of_3_gib_is_one_request) {
+  if (kThreadSanitizer)
+    GTEST_SKIP() << "the thread sanitizer takes half a minute for this many bytes";
   constexpr std::uint64_t kNeeded = kAddressSanitizer ? 4 * kSlice : kSlice + 1_GiB;
-  if (available_memory_bytes() < kNeeded) GTEST_SKIP() << "it needs " << kNeeded << " bytes";
+  if (available_memory_bytes() < kNeeded) GTEST_SKIP() << "needs " << kNeeded << " bytes";
   const LazyMemory into(kSlice);
   Future<ByteCount> future = session->read(kFirst, into.bytes());
   const auto got = future.wait();
   ASSERT_TRUE(got) << got.error().message();
   EXPECT_EQ(*got, kSlice);
   std::uint64_t marked = 0;
-  for (const std::uint64_t offset : kMarks) {
+  for (const std::uint64_t offset : kMarkers) {
     ASSERT_TRUE(is_words(into.bytes().subspan(offset - kFirst, 100), offset)) << offset;
     marked += 100;
   }
@@ -305,13 +307,13 @@ TEST_F(LargeFile, a_slice_of_3_gib_is_one_request) {
   for (std::uint64_t at = 0; at < kSlice; at += 4099) {
     if (into.bytes()[at] != std::byte{0}) ++not_zero;
   }
-  EXPECT_LE(not_zero, marked / 4099 + std::size(kMarks));
+  EXPECT_LE(not_zero, marked / 4099 + std::size(kMarkers));
   EXPECT_LE(session->report().window_bytes, 64_MiB);
 }
 
 TEST_F(LargeFile, pieces_far_apart_are_one_request) {
   std::vector<ByteRange> ranges;
-  for (const std::uint64_t offset : kMarks)
+  for (const std::uint64_t offset : kMarkers)
     ranges.push_back({offset, 100});
   std::vector<std::byte> into(100 * ranges.size());
   ASSERT_TRUE(result_of(session->read(ranges, std::span(into))));
@@ -319,7 +321,7 @@ TEST_F(LargeFile, pieces_far_apart_are_one_request) {
     EXPECT_TRUE(is_words(std::span(into).subspan(i * 100, 100), ranges[i].offset));
 }
 
-TEST_F(LargeFile, a_block_reaches_across_4_gib) {
+TEST_F(LargeFile, block_extends_across_4_gib) {
   // Columns of bytes: 100 of each row of 2^30, three rows.
   const Subarray block{
       .shape = {4, 1_GiB}, .start = {0, 500_MiB}, .count = {3, 100}, .array_offset = kFirst};

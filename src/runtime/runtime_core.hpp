@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
-// RuntimeCore: what a Runtime, its files and its sessions share. Agents are started when the first
-// session needs them, one for each way of reading: directly through the system's asynchronous
-// interface, and from the page cache by a few threads. Where ranks share a node, one of them has
-// the node's agent from the beginning, and all are its clients.
+// RuntimeCore: the state that a Runtime, its files and its sessions share. Agents start with the
+// first session that needs them, one for each access: direct through the asynchronous interface of
+// the system, buffered by a few threads. If ranks share a node, one of them has the node's agent
+// from the beginning, and all ranks are its clients.
 #pragma once
 
 #include <forebay/origin_process.hpp>
@@ -16,125 +16,131 @@
 #include <vector>
 
 #include "comm/communicator.hpp"
-#include "comm/turns.hpp"
+#include "comm/concurrency_limiter.hpp"
 #include "read/copy_agent.hpp"
 #include "read/engine_agent.hpp"
 #include "read/node_agent.hpp"
 #include "read/node_client.hpp"
 #include "read/node_links.hpp"
 #include "read/window_pool.hpp"
-#include "runtime/datasets.hpp"
-#include "runtime/division.hpp"
-#include "runtime/known_storage.hpp"
+#include "runtime/access_method.hpp"
+#include "runtime/dataset_writers.hpp"
+#include "runtime/rank_split.hpp"
 #include "runtime/session_registry.hpp"
+#include "runtime/storage_info.hpp"
 #include "runtime/streams.hpp"
-#include "runtime/way.hpp"
-#include "shm/buffer_source.hpp"
+#include "shm/buffer_allocator.hpp"
 
 namespace forebay {
 
 class RuntimeCore {
  public:
-  /// Collective where there are several ranks.
+  /// Collective if there are several ranks.
   RuntimeCore(RuntimeOptions options, const Ranks& ranks);
 
-  EventLoop& loop() noexcept { return loop_; }
+  EventLoop& event_loop() noexcept { return loop_; }
   Executor& executor() noexcept {
     return options_.executor != nullptr ? *options_.executor : loop_;
   }
   const std::shared_ptr<read::WindowPool>& windows() const noexcept { return windows_; }
-  Result<std::shared_ptr<read::Agent>> agent_for(Access access);
+  Result<std::shared_ptr<read::ReadAgent>> agent_for(Access access);
 
-  /// While it is held nobody else opens a session: what a plan counts on is there when it is taken.
-  std::unique_lock<std::mutex> take_turn() { return std::unique_lock(opening_); }
+  /// Excludes other openings of sessions, so that memory found by a plan is still available when it
+  /// is taken.
+  std::unique_lock<std::mutex> lock_opening() { return std::unique_lock(open_mutex_); }
 
-  /// The ranks of this one's role.
+  /// The ranks with this rank's role.
   const Result<std::shared_ptr<comm::Communicator>>& ranks() const noexcept { return ranks_; }
-  Role role() const noexcept { return division_ ? division_->role : Role::kCompute; }
-  Ranks compute() const { return division_ ? division_->application : Ranks(division_.error()); }
+  Role role() const noexcept { return rank_split_ ? rank_split_->role : Role::kCompute; }
+  Ranks compute_ranks() const {
+    return rank_split_ ? rank_split_->application : Ranks(rank_split_.error());
+  }
   /// kClosed in a child of fork().
   Status check_process(const char* operation, const std::string& path = {}) const {
     return origin_.check(operation, path);
   }
-  /// Success where this rank may open files, which a child of fork() may not.
+  /// Success if this rank may open files. Fails on I/O ranks and in a child of fork().
   Status check_role(const char* operation) const;
   /// As Runtime::serve().
   Status serve();
 
   SessionRegistry& registry() noexcept { return registry_; }
-  /// The line to the agent of this node; null where this rank reads for itself.
-  const std::shared_ptr<read::NodeClient>& node() const noexcept { return node_; }
-  /// Nodes whose agents can read for each other; 1 if there are no others.
+  /// The connection to the agent of this node. Null if this rank reads for its own use.
+  const std::shared_ptr<read::NodeClient>& node_client() const noexcept { return node_client_; }
+  /// Number of nodes whose agents can read for each other; 1 if there are no others.
   std::uint32_t linked_nodes() const noexcept { return linked_nodes_; }
-  /// Ranks that share the node's agent, its own included.
-  std::uint32_t ranks_at_node() const noexcept { return ranks_at_node_; }
+  /// Number of ranks that share the node's agent, including its own rank.
+  std::uint32_t ranks_on_node() const noexcept { return ranks_on_node_; }
 
-  const KnownStorage& storage() const noexcept { return storage_; }
+  const StorageInfoSource& storage() const noexcept { return storage_; }
   Streams& streams() noexcept { return streams_; }
-  /// As Runtime::dataset().
-  Result<std::shared_ptr<write::DatasetCore>> open_dataset(const std::string& path,
-                                                           const std::optional<WritePlan>& wanted);
-  shm::BufferSource& buffers() noexcept { return *buffers_; }
-  /// For as long as other ranks may want some, at most until the Runtime ends.
-  void keep(std::shared_ptr<comm::Turns> turns);
+  /// As Runtime::create_dataset().
+  Result<std::shared_ptr<write::DatasetWriterCore>> open_dataset(
+      const std::string& path, const std::optional<WritePlan>& requested);
+  shm::BufferAllocator& buffers() noexcept { return *buffers_; }
+  /// Keeps the limiter while other ranks may request permits, at most until the Runtime ends.
+  void retain(std::shared_ptr<comm::ConcurrencyLimiter> limiter);
   const RuntimeOptions& options() const noexcept { return options_; }
 
-  /// Who wonders why a file is read as it is finds the answer in the log.
-  void tell_of(const std::string& path, const ReadPlan& plan) const;
+  /// Logs the access of a file and its reason.
+  void log_plan(const std::string& path, const ReadPlan& plan) const;
   void log(LogLevel level, const std::string& text) const;
 
-  /// Closes what is open, so that nobody waits for agents that are gone.
+  /// Closes all sessions, streams and datasets, so that no thread waits for agents that have ended.
   void stop();
 
  private:
-  Result<std::shared_ptr<read::Agent>> copy_agent();
-  Result<std::shared_ptr<read::Agent>> engine_agent(std::shared_ptr<read::Chores> chores = nullptr);
-  std::uint64_t name_together() const;
-  /// Of this one, among those that compute; 1 if it is not known.
+  Result<std::shared_ptr<read::ReadAgent>> copy_agent();
+  Result<std::shared_ptr<read::ReadAgent>> engine_agent(
+      std::shared_ptr<read::EventSource> event_source = nullptr);
+  std::uint64_t agree_on_id() const;
+  /// Number of ranks with this rank's role on this node; 1 if unknown.
   std::uint32_t ranks_of_node() const;
-  void join_node();
-  comm::Links link_nodes();
+  void connect_node();
+  comm::Links connect_nodes();
   std::shared_ptr<comm::Communicator> bulk_communicator() const;
   Result<std::string> start_node_agent(std::uint32_t clients, read::NodeLinks::Setup links);
-  Result<std::shared_ptr<read::Chores>> chores_of_node(std::uint32_t clients,
-                                                       read::NodeLinks::Setup links);
-  Result<std::shared_ptr<read::NodeClient>> connect_to_node(const std::string& own_name);
-  Result<read::NodeAgent::Hosted> open_host(read::NodeAgent::Order order);
-  Result<Way> way_of(const read::NodeAgent::Order& order) const;
-  std::shared_ptr<read::RemoteReader> remote_of(const read::OpenRequest& request,
-                                                const ReadPlan& plan,
-                                                const std::shared_ptr<read::Agent>& agent) const;
-  write::OpenRequest dataset_request() const;
-  Result<std::unique_ptr<write::Summons>> connect_to_first() const;
-  Status serve_datasets(write::Summons& summons);
+  Result<std::shared_ptr<read::EventSource>> make_event_source(std::uint32_t clients,
+                                                               read::NodeLinks::Setup links);
+  Result<std::shared_ptr<read::NodeClient>> connect_to_agent(const std::string& agent_name);
+  Result<read::NodeAgent::ServedSession> open_served_session(read::NodeAgent::OpenArgs args);
+  Result<AccessMethod> access_method_for(const read::NodeAgent::OpenArgs& args) const;
+  std::shared_ptr<read::RemoteReader> make_remote_reader(
+      const read::OpenSessionRequest& request,
+      const ReadPlan& plan,
+      const std::shared_ptr<read::ReadAgent>& agent) const;
+  write::OpenRequest make_dataset_request() const;
+  Result<std::unique_ptr<write::IoRankNotifier>> connect_io_ranks() const;
+  Status serve_datasets(write::IoRankNotifier& notifier);
 
   const detail::OriginProcess origin_;
   const RuntimeOptions options_;
-  const KnownStorage storage_;
+  const StorageInfoSource storage_;
   EventLoop loop_;
-  const Result<Division> division_;
+  const Result<RankSplit> rank_split_;
   const Result<std::shared_ptr<comm::Communicator>> ranks_;
   const std::shared_ptr<read::WindowPool> windows_;
-  const std::shared_ptr<shm::BufferSource> buffers_;
+  const std::shared_ptr<shm::BufferAllocator> buffers_;
   SessionRegistry registry_;
   Streams streams_;
-  Datasets datasets_;
-  Result<std::unique_ptr<write::Summons>> summons_ = nullptr;  ///< null where all compute
-  std::uint32_t ranks_at_node_ = 1;
+  DatasetWriters dataset_writers_;
+  Result<std::unique_ptr<write::IoRankNotifier>> io_rank_notifier_ =
+      nullptr;  ///< null without I/O ranks
+  std::uint32_t ranks_on_node_ = 1;
   std::uint32_t linked_nodes_ = 1;
-  // Where the node's agent is: set before it starts.
+  // On the rank with the node's agent: set before the agent starts.
   std::uint32_t clients_at_node_ = 0;
   std::weak_ptr<read::NodeAgent> node_agent_;
   std::weak_ptr<read::NodeLinks> node_links_;
-  std::shared_ptr<read::NodeClient> node_;
+  std::shared_ptr<read::NodeClient> node_client_;
   std::promise<void> clients_left_;  // of the agent in this rank
-  std::shared_future<void> served_;  // valid where this rank has something to serve
-  std::mutex opening_;
+  std::shared_future<void> served_;  // valid if this rank serves clients
+  std::mutex open_mutex_;
   std::mutex mutex_;
-  std::shared_ptr<read::Agent> direct_;
-  std::shared_ptr<read::CopyAgent> buffered_;  // once made, never replaced
-  std::vector<std::shared_ptr<comm::Turns>> turns_;
-  std::atomic<bool> helps_when_idle_{false};
+  std::shared_ptr<read::ReadAgent> engine_agent_;
+  std::shared_ptr<read::CopyAgent> copy_agent_;  // never replaced once created
+  std::vector<std::shared_ptr<comm::ConcurrencyLimiter>> limiters_;
+  std::atomic<bool> is_idle_copy_enabled_{false};
 };
 
 }  // namespace forebay

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Runtime and File: what cannot be opened, what a session may not ask for, memory that is used up,
-// and what is left when a Runtime ends.
+// Runtime and File: files that cannot be opened, invalid sessions, exhausted memory, and resources
+// that remain when a Runtime ends.
 #include <forebay/runtime.hpp>
 
 #include <atomic>
@@ -24,10 +24,10 @@
 namespace forebay {
 namespace {
 
-using read::eventually;
 using read::is_words;
 using read::reads_words;
 using read::result_of;
+using read::wait_until;
 using read::write_words;
 
 class RuntimeTest : public ::testing::Test {
@@ -36,11 +36,11 @@ class RuntimeTest : public ::testing::Test {
 
   RuntimeTest() { write_words(path, kFileBytes); }
 
-  storage::TemporaryFolder folder;
-  std::string path = folder / "words";
+  storage::TemporaryDirectory directory;
+  std::string path = directory / "words";
 };
 
-/// Ends with 0 if a Runtime raises the soft limit of open files, which is 1024 on most systems.
+/// Exits with 0 if a Runtime raises the soft limit of open files, which is 1024 on most systems.
 [[noreturn]] void end_with_raised_limit() {
   rlimit limit{};
   ::getrlimit(RLIMIT_NOFILE, &limit);
@@ -51,68 +51,68 @@ class RuntimeTest : public ::testing::Test {
   ::_exit(limit.rlim_cur == limit.rlim_max ? 0 : 1);
 }
 
-TEST(RuntimeLimit, of_open_files_is_raised) {
-  GTEST_FLAG_SET(death_test_style, "threadsafe");  // in a process that has made no Runtime
+TEST(RuntimeLimit, soft_limit_of_open_files_is_raised) {
+  GTEST_FLAG_SET(death_test_style, "threadsafe");  // in a process that has created no Runtime
   EXPECT_EXIT(end_with_raised_limit(), testing::ExitedWithCode(0), "");
 }
 
 // Files.
 
-TEST_F(RuntimeTest, a_missing_file_is_not_found_and_not_made) {
+TEST_F(RuntimeTest, missing_file_is_not_found_and_not_created) {
   Runtime runtime;
-  const auto file = runtime.open(folder / "missing");
+  const auto file = runtime.open_file(directory / "missing");
   ASSERT_EQ(error_class(file), ErrorClass::kNotFound);
-  EXPECT_EQ(file.error().path(), folder / "missing");
-  EXPECT_FALSE(std::filesystem::exists(folder / "missing"));
+  EXPECT_EQ(file.error().path(), directory / "missing");
+  EXPECT_FALSE(std::filesystem::exists(directory / "missing"));
 }
 
-TEST_F(RuntimeTest, what_is_no_file_is_refused_at_once) {
+TEST_F(RuntimeTest, fifo_and_directory_are_rejected_at_once) {
   Runtime runtime;
-  ASSERT_EQ(::mkfifo((folder / "fifo").c_str(), 0600), 0);
-  EXPECT_EQ(error_class(runtime.open(folder / "fifo")), ErrorClass::kInvalidArgument);
-  EXPECT_EQ(error_class(runtime.open(folder / ".")), ErrorClass::kInvalidArgument);
+  ASSERT_EQ(::mkfifo((directory / "fifo").c_str(), 0600), 0);
+  EXPECT_EQ(error_class(runtime.open_file(directory / "fifo")), ErrorClass::kInvalidArgument);
+  EXPECT_EQ(error_class(runtime.open_file(directory / ".")), ErrorClass::kInvalidArgument);
 }
 
-/// In a process without rights: reads a file that nobody may write, in a folder that nobody may
-/// write to, and is refused one that nobody may read.
+/// In a process without rights: reads a file that is not writable, in a directory that is not
+/// writable, and fails to open one that is not readable.
 void read_without_rights(const std::string& path, const std::string& unreadable) {
   if (::geteuid() == 0 && (::setgid(65534) != 0 || ::setuid(65534) != 0)) std::_Exit(10);
   Runtime runtime;
-  const auto file = runtime.open(path);
+  const auto file = runtime.open_file(path);
   if (!file) std::_Exit(11);
   const auto session = file->read_session();
   if (!session) std::_Exit(12);
   if (!reads_words(*session, session->extent())) std::_Exit(13);
-  if (error_class(runtime.open(unreadable)) != ErrorClass::kPermission) std::_Exit(14);
+  if (error_class(runtime.open_file(unreadable)) != ErrorClass::kPermission) std::_Exit(14);
   std::_Exit(0);
 }
 
-TEST_F(RuntimeTest, a_read_only_file_in_a_read_only_folder_is_read) {
+TEST_F(RuntimeTest, read_only_file_in_a_read_only_directory_is_read) {
   GTEST_FLAG_SET(death_test_style, "threadsafe");
   namespace fs = std::filesystem;
-  const std::string inner = folder / "read-only";
+  const std::string inner = directory / "read-only";
   ASSERT_TRUE(fs::create_directory(inner));
   fs::copy_file(path, inner + "/words");
   write_words(inner + "/secret", 10);
   ASSERT_EQ(::chmod((inner + "/words").c_str(), 0444), 0);
   ASSERT_EQ(::chmod((inner + "/secret").c_str(), 0000), 0);
   ASSERT_EQ(::chmod(inner.c_str(), 0555), 0);
-  ASSERT_EQ(::chmod((folder / ".").c_str(), 0755), 0);
+  ASSERT_EQ(::chmod((directory / ".").c_str(), 0755), 0);
   EXPECT_EXIT(read_without_rights(inner + "/words", inner + "/secret"),
               ::testing::ExitedWithCode(0), "");
   ASSERT_EQ(::chmod(inner.c_str(), 0755), 0);
 }
 
-TEST_F(RuntimeTest, an_empty_file_has_a_session_of_nothing) {
-  write_words(folder / "empty", 0);
+TEST_F(RuntimeTest, empty_file_has_an_empty_session) {
+  write_words(directory / "empty", 0);
   Runtime runtime;
-  const auto file = runtime.open(folder / "empty");
+  const auto file = runtime.open_file(directory / "empty");
   ASSERT_TRUE(file);
   EXPECT_EQ(file->size(), 0U);
   const auto session = file->read_session();
   ASSERT_TRUE(session) << session.error().message();
   EXPECT_EQ(session->extent(), (ByteRange{0, 0}));
-  EXPECT_TRUE(session->views(session->extent()).done());
+  EXPECT_TRUE(session->views(session->extent()).is_done());
   EXPECT_EQ(*result_of(session->read(0, std::span<std::byte>())), 0U);
   std::byte one{};
   EXPECT_EQ(error_class(result_of(session->read(0, std::span(&one, 1)))), ErrorClass::kOutOfRange);
@@ -120,31 +120,31 @@ TEST_F(RuntimeTest, an_empty_file_has_a_session_of_nothing) {
 
 // Sessions.
 
-TEST_F(RuntimeTest, a_session_past_the_end_is_refused_with_the_sizes) {
+TEST_F(RuntimeTest, session_past_the_end_is_rejected_with_the_sizes) {
   Runtime runtime;
-  const auto file = runtime.open(path);
+  const auto file = runtime.open_file(path);
   ASSERT_TRUE(file);
   EXPECT_EQ(file->size(), kFileBytes);
   for (const ByteRange extent :
        {ByteRange{0, kFileBytes + 1}, ByteRange{kFileBytes, 1}, ByteRange{kFileBytes + 1, 0},
-        ByteRange{kFileBytes + 1, all}, ByteRange{1, UINT64_MAX - 1}, ByteRange{UINT64_MAX, 1}}) {
+        ByteRange{kFileBytes + 1, kAll}, ByteRange{1, UINT64_MAX - 1}, ByteRange{UINT64_MAX, 1}}) {
     const auto session = file->read_session(extent);
     ASSERT_EQ(error_class(session), ErrorClass::kOutOfRange) << extent.offset << "+" << extent.size;
-    EXPECT_TRUE(mentions(session.error(), std::to_string(kFileBytes)));
+    EXPECT_TRUE(message_contains(session.error(), std::to_string(kFileBytes)));
     EXPECT_EQ(session.error().path(), path);
   }
-  for (const ByteRange extent : {ByteRange{kFileBytes, 0}, ByteRange{kFileBytes, all}}) {
+  for (const ByteRange extent : {ByteRange{kFileBytes, 0}, ByteRange{kFileBytes, kAll}}) {
     const auto session = file->read_session(extent);
     ASSERT_TRUE(session) << session.error().message();
     EXPECT_EQ(session->extent(), (ByteRange{kFileBytes, 0}));
   }
-  EXPECT_EQ(file->read_session({10, all})->extent(), (ByteRange{10, kFileBytes - 10}));
+  EXPECT_EQ(file->read_session({10, kAll})->extent(), (ByteRange{10, kFileBytes - 10}));
 }
 
-// `{}` and a forgotten size were an empty session once, and nobody said so.
-TEST_F(RuntimeTest, what_an_extent_leaves_out_is_the_rest_of_the_file) {
+// Before, `{}` and an omitted size silently made an empty session.
+TEST_F(RuntimeTest, omitted_extent_members_cover_the_rest_of_the_file) {
   Runtime runtime;
-  const auto file = runtime.open(path);
+  const auto file = runtime.open_file(path);
   ASSERT_TRUE(file);
   constexpr ByteRange kWhole{0, kFileBytes};
   EXPECT_EQ(file->read_session()->extent(), kWhole);
@@ -152,37 +152,37 @@ TEST_F(RuntimeTest, what_an_extent_leaves_out_is_the_rest_of_the_file) {
   EXPECT_EQ(file->read_session({}, {.splinter_bytes = 4_KiB})->extent(), kWhole);
   EXPECT_EQ(file->read_session(Extent{})->extent(), kWhole);
   EXPECT_EQ(file->read_session({.size = 5})->extent(), (ByteRange{0, 5}));
-  constexpr ByteRange kRest{32, kFileBytes - 32};
-  EXPECT_EQ(file->read_session({.offset = 32})->extent(), kRest);
-  EXPECT_EQ(file->read_session({.offset = 32, .size = all})->extent(), kRest);
+  constexpr ByteRange kRemainder{32, kFileBytes - 32};
+  EXPECT_EQ(file->read_session({.offset = 32})->extent(), kRemainder);
+  EXPECT_EQ(file->read_session({.offset = 32, .size = kAll})->extent(), kRemainder);
   EXPECT_EQ(file->read_session({.offset = 32, .size = 0})->extent(), (ByteRange{32, 0}));
   EXPECT_EQ(file->read_session(ByteRange{32, 0})->extent(), (ByteRange{32, 0}));
 }
 
-TEST_F(RuntimeTest, plans_that_cannot_work_are_refused_by_name) {
+TEST_F(RuntimeTest, invalid_plans_are_rejected_by_name) {
   Runtime runtime;
-  const auto file = runtime.open(path);
+  const auto file = runtime.open_file(path);
   ASSERT_TRUE(file);
-  const auto refusal = [&](const ReadPlan& plan) { return file->read_session({0, all}, plan); };
+  const auto refusal = [&](const ReadPlan& plan) { return file->read_session({0, kAll}, plan); };
   const auto small_budget = refusal({.splinter_bytes = 64_KiB, .budget_bytes = 64_KiB - 1});
   EXPECT_EQ(error_class(small_budget), ErrorClass::kInvalidArgument);
-  EXPECT_TRUE(mentions(small_budget.error(), "budget_bytes"));
+  EXPECT_TRUE(message_contains(small_budget.error(), "budget_bytes"));
   EXPECT_EQ(small_budget.error().path(), path);
   EXPECT_EQ(small_budget.error().offset_bytes(), 0U);
   for (const std::uint64_t splinter : {std::uint64_t{1}, 2_KiB, 5000_KiB, 1_GiB}) {
     const auto session = refusal({.splinter_bytes = splinter});
     EXPECT_EQ(error_class(session), ErrorClass::kInvalidArgument) << splinter;
-    EXPECT_TRUE(mentions(session.error(), "splinter_bytes"));
+    EXPECT_TRUE(message_contains(session.error(), "splinter_bytes"));
   }
 }
 
-// A table with an entry for each splinter would need more memory than anything else.
-TEST_F(RuntimeTest, more_splinters_than_can_be_counted_are_refused) {
-  ASSERT_EQ(::truncate(path.c_str(), off_t{1} << 43), 0);  // 8 TiB of nothing
+// A table with an entry for each splinter would need more memory than everything else.
+TEST_F(RuntimeTest, too_many_splinters_are_rejected) {
+  ASSERT_EQ(::truncate(path.c_str(), off_t{1} << 43), 0);  // a sparse file of 8 TiB
   Runtime runtime;
-  const auto file = runtime.open(path);
+  const auto file = runtime.open_file(path);
   ASSERT_TRUE(file);
-  const auto session = file->read_session({0, all}, {.splinter_bytes = 4_KiB});
+  const auto session = file->read_session({0, kAll}, {.splinter_bytes = 4_KiB});
   EXPECT_EQ(error_class(session), ErrorClass::kInvalidArgument);
   const auto by_default = file->read_session();
   ASSERT_TRUE(by_default) << by_default.error().message();
@@ -191,49 +191,49 @@ TEST_F(RuntimeTest, more_splinters_than_can_be_counted_are_refused) {
   EXPECT_EQ(into, std::vector<std::byte>(100));
 }
 
-TEST_F(RuntimeTest, a_budget_of_a_few_pages_is_enough) {
+TEST_F(RuntimeTest, budget_of_a_few_pages_is_enough) {
   Runtime runtime({.budget_bytes = 16_KiB});
-  const auto file = runtime.open(path);
+  const auto file = runtime.open_file(path);
   const auto session = file->read_session();
   ASSERT_TRUE(session) << session.error().message();
   EXPECT_TRUE(reads_words(*session, {0, kFileBytes}));
   EXPECT_LE(session->report().window_bytes, 16_KiB);
 }
 
-TEST_F(RuntimeTest, a_budget_below_one_splinter_is_refused) {
+TEST_F(RuntimeTest, budget_below_one_splinter_is_rejected) {
   Runtime runtime({.budget_bytes = 1_KiB});
-  const auto session = runtime.open(path)->read_session();
+  const auto session = runtime.open_file(path)->read_session();
   ASSERT_FALSE(session);
-  EXPECT_TRUE(mentions(session.error(), "1024")) << session.error().message();
+  EXPECT_TRUE(message_contains(session.error(), "1024")) << session.error().message();
 }
 
-TEST_F(RuntimeTest, memory_that_is_used_up_is_a_limit_and_comes_back) {
+TEST_F(RuntimeTest, used_up_budget_is_a_limit_and_is_returned) {
   Runtime runtime({.budget_bytes = 256_KiB});
-  const auto file = runtime.open(path);
+  const auto file = runtime.open_file(path);
   const ReadPlan plan{.splinter_bytes = 16_KiB, .budget_bytes = 64_KiB, .window_bytes = 64_KiB};
   std::vector<Session> sessions;
   for (int i = 0; i < 4; ++i) {
-    auto session = file->read_session({0, all}, plan);
+    auto session = file->read_session({0, kAll}, plan);
     ASSERT_TRUE(session) << session.error().message();
     sessions.push_back(std::move(*session));
   }
-  const auto refused = file->read_session({0, all}, plan);
+  const auto refused = file->read_session({0, kAll}, plan);
   ASSERT_EQ(error_class(refused), ErrorClass::kLimit);
-  EXPECT_TRUE(mentions(refused.error(), "budget")) << refused.error().message();
+  EXPECT_TRUE(message_contains(refused.error(), "budget")) << refused.error().message();
   EXPECT_EQ(refused.error().path(), path);
   EXPECT_TRUE(reads_words(sessions.back(), {0, kFileBytes}));
   sessions.erase(sessions.begin());
-  EXPECT_TRUE(eventually([&] { return file->read_session({0, all}, plan).has_value(); }));
+  EXPECT_TRUE(wait_until([&] { return file->read_session({0, kAll}, plan).has_value(); }));
 }
 
-// The fifth was refused once: four windows of 16 MiB were all there is.
+// Before, the fifth session failed: four windows of 16 MiB took the whole budget.
 TEST_F(RuntimeTest, many_sessions_on_large_files_share_the_default_budget) {
   constexpr int kSessions = 32;
   const auto large = static_cast<off_t>(256_MiB);
-  ASSERT_EQ(::truncate(path.c_str(), large), 0);  // words, and then nothing
+  ASSERT_EQ(::truncate(path.c_str(), large), 0);  // words, then a hole
   for (const Access access : {Access::kBuffered, Access::kDirect}) {
     Runtime runtime;
-    const auto file = runtime.open(path);
+    const auto file = runtime.open_file(path);
     ASSERT_TRUE(file);
     std::vector<std::jthread> threads;
     std::atomic<int> opened{0};
@@ -260,11 +260,11 @@ TEST_F(RuntimeTest, many_files_and_sessions_share_a_small_budget) {
   Runtime runtime({.budget_bytes = 1_MiB});
   std::vector<Session> sessions;
   for (std::uint64_t i = 0; i < 30; ++i) {
-    const std::string one = folder / std::to_string(i);
+    const std::string one = directory / std::to_string(i);
     write_words(one, 10'000 + i * 3001);
-    const auto file = runtime.open(one);
+    const auto file = runtime.open_file(one);
     ASSERT_TRUE(file);
-    for (const ByteRange extent : {ByteRange{0, all}, ByteRange{i * 100, all}}) {
+    for (const ByteRange extent : {ByteRange{0, kAll}, ByteRange{i * 100, kAll}}) {
       auto session = file->read_session(extent, {.splinter_bytes = 4_KiB, .window_bytes = 8_KiB});
       ASSERT_TRUE(session) << session.error().message();
       sessions.push_back(std::move(*session));
@@ -281,7 +281,7 @@ TEST_F(RuntimeTest, many_files_and_sessions_share_a_small_budget) {
 
 // The log.
 
-class RememberingLog final : public LogSink {
+class RecordingLog final : public LogSink {
  public:
   void write(LogLevel level, std::string_view line) noexcept override {
     const std::lock_guard lock(mutex_);
@@ -298,10 +298,10 @@ class RememberingLog final : public LogSink {
   std::vector<std::string> lines_;
 };
 
-TEST_F(RuntimeTest, each_session_logs_how_its_file_is_read_and_why) {
-  RememberingLog log;
+TEST_F(RuntimeTest, each_session_logs_access_and_reason) {
+  RecordingLog log;
   Runtime runtime({.log = &log});
-  const auto file = runtime.open(path);
+  const auto file = runtime.open_file(path);
   ASSERT_TRUE(file);
   EXPECT_TRUE(log.take().empty());
   {
@@ -309,7 +309,7 @@ TEST_F(RuntimeTest, each_session_logs_how_its_file_is_read_and_why) {
     ASSERT_TRUE(chosen) << chosen.error().message();
     EXPECT_TRUE(reads_words(*chosen, {0, kFileBytes}));
     const std::string& reason = chosen->plan().reason;
-    EXPECT_TRUE(reason.starts_with("buffered: ")) << reason;  // so short a file
+    EXPECT_TRUE(reason.starts_with("buffered: ")) << reason;  // because the file is short
     EXPECT_EQ(log.take(), std::vector{"info " + path + ": " + reason});
   }
   const auto given = file->read_session({}, {.access = Access::kBuffered});
@@ -317,74 +317,74 @@ TEST_F(RuntimeTest, each_session_logs_how_its_file_is_read_and_why) {
   EXPECT_EQ(log.take(), std::vector{"info " + path + ": buffered: access as given"});
 }
 
-TEST_F(RuntimeTest, a_direct_session_logs_that_it_is_one) {
-  RememberingLog log;
+TEST_F(RuntimeTest, direct_session_logs_its_access) {
+  RecordingLog log;
   Runtime runtime({.engine = EngineChoice::kThreads, .log = &log});
-  const auto session = runtime.open(path)->read_session({}, {.access = Access::kDirect});
+  const auto session = runtime.open_file(path)->read_session({}, {.access = Access::kDirect});
   if (!session) GTEST_SKIP() << session.error().message();
   EXPECT_EQ(log.take(), std::vector{"info " + path + ": direct: access as given"});
 }
 
-TEST_F(RuntimeTest, a_session_that_was_refused_logs_nothing) {
-  RememberingLog log;
+TEST_F(RuntimeTest, rejected_session_logs_nothing) {
+  RecordingLog log;
   Runtime runtime({.log = &log});
-  const auto file = runtime.open(path);
+  const auto file = runtime.open_file(path);
   EXPECT_FALSE(file->read_session({.offset = kFileBytes + 1}));
   EXPECT_FALSE(file->read_session({}, {.splinter_bytes = 1}));
   EXPECT_TRUE(log.take().empty());
 }
 
-// Life and death.
+// Lifetimes.
 
-TEST_F(RuntimeTest, runtimes_and_sessions_leave_nothing_behind) {
+TEST_F(RuntimeTest, runtimes_and_sessions_leak_no_descriptors) {
   const auto live_once = [&] {
     Runtime runtime;
-    const auto file = runtime.open(path);
-    const auto buffered = file->read_session({0, all}, {.access = Access::kBuffered});
-    const auto direct = file->read_session({0, all}, {.access = Access::kDirect});
+    const auto file = runtime.open_file(path);
+    const auto buffered = file->read_session({0, kAll}, {.access = Access::kBuffered});
+    const auto direct = file->read_session({0, kAll}, {.access = Access::kDirect});
     EXPECT_TRUE(reads_words(*buffered, {5, 100'000}));
     EXPECT_TRUE(!direct || reads_words(*direct, {5, 100'000}));
   };
   live_once();
-  const std::size_t before = open_descriptors();
+  const std::size_t before = open_descriptor_count();
   for (int i = 0; i < 20; ++i)
     live_once();
-  EXPECT_EQ(open_descriptors(), before);
+  EXPECT_EQ(open_descriptor_count(), before);
 }
 
-// What was remembered of a session, to find it by its handle, once kept its file open.
-TEST_F(RuntimeTest, sessions_leave_nothing_behind_while_their_runtime_lives) {
+// Before, the entry that finds a session by its handle kept its file open.
+TEST_F(RuntimeTest, sessions_leak_no_descriptors_while_their_runtime_exists) {
   Runtime runtime;
   const auto live_once = [&] {
-    const auto file = runtime.open(path);
+    const auto file = runtime.open_file(path);
     for (const Access access : {Access::kBuffered, Access::kDirect}) {
       const auto session = file->read_session({}, {.access = access});
       EXPECT_TRUE(!session || reads_words(*session, {5, 100'000}));
     }
   };
-  // What is made when it is first needed, by threads too, is there after some.
+  // Objects that are created on first use, also by threads, exist after a few rounds.
   for (int i = 0; i < 20; ++i)
     live_once();
-  const std::size_t before = open_descriptors();
+  const std::size_t before = open_descriptor_count();
   for (int i = 0; i < 50; ++i)
     live_once();
   constexpr std::size_t kWindowsKept = 4;
-  EXPECT_TRUE(eventually([&] { return open_descriptors() <= before + kWindowsKept; }));
+  EXPECT_TRUE(wait_until([&] { return open_descriptor_count() <= before + kWindowsKept; }));
 }
 
-TEST_F(RuntimeTest, unused_runtime_leaves_no_descriptor) {
+TEST_F(RuntimeTest, unused_runtime_leaks_no_descriptor) {
   {
     const Runtime first;
   }
-  const std::size_t before = open_descriptors();
+  const std::size_t before = open_descriptor_count();
   for (int i = 0; i < 100; ++i)
     const Runtime runtime;
-  EXPECT_EQ(open_descriptors(), before);
+  EXPECT_EQ(open_descriptor_count(), before);
 }
 
-class EndOfRuntime : public RuntimeTest, public ::testing::WithParamInterface<Access> {};
+class RuntimeShutdownTest : public RuntimeTest, public ::testing::WithParamInterface<Access> {};
 
-TEST_P(EndOfRuntime, requests_under_way_are_closed_and_nobody_hangs) {
+TEST_P(RuntimeShutdownTest, requests_in_flight_are_closed_without_hanging) {
   for (int round = 0; round < 30; ++round) {
     std::vector<std::byte> memory(kFileBytes);
     std::vector<Future<ByteCount>> reads;
@@ -394,8 +394,8 @@ TEST_P(EndOfRuntime, requests_under_way_are_closed_and_nobody_hangs) {
     std::optional<Runtime> runtime;
     runtime.emplace(RuntimeOptions{.budget_bytes = 256_KiB});
     {
-      const auto file = runtime->open(path);
-      auto made = file->read_session({0, all}, {.access = GetParam(), .splinter_bytes = 4_KiB});
+      const auto file = runtime->open_file(path);
+      auto made = file->read_session({0, kAll}, {.access = GetParam(), .splinter_bytes = 4_KiB});
       if (!made) GTEST_SKIP() << made.error().message();
       session = std::move(*made);
     }
@@ -423,7 +423,7 @@ TEST_P(EndOfRuntime, requests_under_way_are_closed_and_nobody_hangs) {
   }
 }
 
-/// Reads all of it again and again, on an executor of the program's.
+/// Reads the whole extent repeatedly, on an executor of the program.
 Detached read_until_closed(Session session, std::atomic<int>& alive) {
   std::vector<std::byte> into(30'000);
   std::uint64_t at = 0;
@@ -436,21 +436,21 @@ Detached read_until_closed(Session session, std::atomic<int>& alive) {
   --alive;
 }
 
-// Somebody who copies for himself tells the others that there is more to do: he once did so while
-// those who were to be told had gone.
-TEST_P(EndOfRuntime, tasks_and_threads_that_copy_for_themselves_end_with_it) {
+// A task that copies for itself notifies other helpers. Before, it could do so after they had been
+// destroyed.
+TEST_P(RuntimeShutdownTest, tasks_and_threads_that_copy_for_themselves_end_with_it) {
   for (int round = 0; round < 30; ++round) {
     EventLoop loop;
     std::atomic<int> alive{3};
     std::jthread waiter;
-    std::jthread turner([&] {
+    std::jthread loop_thread([&] {
       while (alive > 0)
         loop.wait();
     });
     {
       Runtime runtime({.budget_bytes = 256_KiB, .executor = &loop});
-      auto session = runtime.open(path)->read_session(
-          {0, all}, {.access = GetParam(), .splinter_bytes = 4_KiB, .reason = {}});
+      auto session = runtime.open_file(path)->read_session(
+          {0, kAll}, {.access = GetParam(), .splinter_bytes = 4_KiB, .reason = {}});
       if (!session) alive = 0;
       loop.interrupt();
       if (!session) GTEST_SKIP() << session.error().message();
@@ -463,17 +463,17 @@ TEST_P(EndOfRuntime, tasks_and_threads_that_copy_for_themselves_end_with_it) {
       });
       if (round % 3 > 0) std::this_thread::sleep_for(std::chrono::microseconds(100 * round));
     }
-    EXPECT_TRUE(eventually([&] { return alive == 0; }));
+    EXPECT_TRUE(wait_until([&] { return alive == 0; }));
     loop.interrupt();
   }
 }
 
-TEST_P(EndOfRuntime, views_stay_as_they_are) {
+TEST_P(RuntimeShutdownTest, views_stay_valid_and_unchanged) {
   std::vector<View> held;
   {
     Runtime runtime;
-    const auto session = runtime.open(path)->read_session(
-        {0, all},
+    const auto session = runtime.open_file(path)->read_session(
+        {0, kAll},
         {.access = GetParam(), .splinter_bytes = 4_KiB, .budget_bytes = 16_KiB, .reason = {}});
     if (!session) GTEST_SKIP() << session.error().message();
     for (std::uint64_t i = 0; i < 10; ++i) {
@@ -487,7 +487,7 @@ TEST_P(EndOfRuntime, views_stay_as_they_are) {
 }
 
 INSTANTIATE_TEST_SUITE_P(Accesses,
-                         EndOfRuntime,
+                         RuntimeShutdownTest,
                          ::testing::Values(Access::kBuffered, Access::kDirect),
                          [](const ::testing::TestParamInfo<Access>& tested) {
                            return std::string(name_of(tested.param));

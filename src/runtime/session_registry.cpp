@@ -4,35 +4,34 @@
 #include <algorithm>
 #include <string>
 
-#include "read/core.hpp"
 #include "read/requests.hpp"
+#include "read/session_core.hpp"
 
 namespace forebay {
 
 namespace {
 
-tl::unexpected<Error> no_session(ErrorClass kind, std::string cause) {
+tl::unexpected<Error> session_error(ErrorClass kind, std::string cause) {
   return failure({.kind = kind, .operation = "find a session", .cause = std::move(cause)});
 }
 
 }  // namespace
 
-SessionHandle SessionRegistry::next() {
+SessionHandle SessionRegistry::next_handle() {
   const std::lock_guard lock(mutex_);
   return {.runtime = runtime_, .number = next_number_++};
 }
 
-void SessionRegistry::enlist(const std::shared_ptr<read::SessionCore>& core,
-                             const Session& session) {
+void SessionRegistry::add(const std::shared_ptr<read::SessionCore>& core, const Session& session) {
   const std::lock_guard lock(mutex_);
-  if (entries_.size() >= tidy_at_) {
+  if (entries_.size() >= cleanup_threshold_) {
     std::erase_if(entries_, [](const auto& entry) { return entry.second.core.expired(); });
-    tidy_at_ = std::max<std::size_t>(64, 2 * entries_.size());
+    cleanup_threshold_ = std::max<std::size_t>(64, 2 * entries_.size());
   }
-  entries_[core->handle().number] = {core, read::HandleAccess::closer(session)};
+  entries_[core->handle().number] = {core, read::HandleAccess::close_guard(session)};
 }
 
-void SessionRegistry::enlist_unnumbered(const std::shared_ptr<read::SessionCore>& core) {
+void SessionRegistry::add_unnumbered(const std::shared_ptr<read::SessionCore>& core) {
   const std::lock_guard lock(mutex_);
   std::erase_if(unnumbered_, [](const auto& session) { return session.expired(); });
   unnumbered_.push_back(core);
@@ -41,22 +40,23 @@ void SessionRegistry::enlist_unnumbered(const std::shared_ptr<read::SessionCore>
 Result<Session> SessionRegistry::find(const SessionHandle& handle) const {
   const std::string name = "session " + std::to_string(handle.number);
   if (handle.runtime != runtime_)
-    return no_session(ErrorClass::kInvalidArgument, name + " belongs to another Runtime");
+    return session_error(ErrorClass::kInvalidArgument, name + " belongs to another Runtime");
   const std::lock_guard lock(mutex_);
   if (handle.number >= next_number_) {
-    return no_session(ErrorClass::kNotFound,
-                      name +
-                          " is not open on this rank yet: each rank opens it once, in the order "
-                          "of all its sessions");
+    return session_error(ErrorClass::kNotFound,
+                         name +
+                             " is not open on this rank yet; open all sessions in the same order "
+                             "on each rank");
   }
   const auto found = entries_.find(handle.number);
   if (found != entries_.end()) {
     auto core = found->second.core.lock();
-    auto closer = found->second.closer.lock();
-    if (core && closer && !core->closed())
-      return read::HandleAccess::session(std::move(core), std::move(closer));
+    auto close_guard = found->second.close_guard.lock();
+    if (core && close_guard && !core->is_closed())
+      return read::HandleAccess::make_session(std::move(core), std::move(close_guard));
   }
-  return no_session(ErrorClass::kClosed, name + " has ended on this rank, or could not be opened");
+  return session_error(ErrorClass::kClosed,
+                       name + " has ended on this rank, or could not be opened");
 }
 
 void SessionRegistry::close_all() {

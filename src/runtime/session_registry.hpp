@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Which sessions this rank has opened, by number. Ranks open their sessions in one order, so the
-// number says the same everywhere without a word between them.
+// SessionRegistry: the sessions that this rank has opened, by number. All ranks open sessions in
+// the same order, so a number identifies the same session everywhere without communication.
 #pragma once
 
 #include <forebay/error.hpp>
@@ -14,26 +14,27 @@
 
 namespace forebay {
 
-/// Any thread.
+/// Thread-safe.
 class SessionRegistry {
  public:
-  /// `runtime` is the same on all ranks of a Runtime, and another one elsewhere.
+  /// `runtime` is the same on all ranks of a Runtime, and different for every other Runtime.
   explicit SessionRegistry(std::uint64_t runtime) : runtime_(runtime) {}
 
-  /// For the session that is about to be opened. Counts attempts, so that one that fails on some
-  /// ranks does not shift the others.
-  SessionHandle next();
-  void enlist(const std::shared_ptr<read::SessionCore>& core, const Session& session);
-  /// A session that no other rank knows: it is closed with the others, and cannot be found.
-  void enlist_unnumbered(const std::shared_ptr<read::SessionCore>& core);
-  /// As Runtime::session().
+  /// The handle of the next session to open. Counts attempts, so an attempt that fails on some
+  /// ranks does not shift the numbers of the others.
+  SessionHandle next_handle();
+  void add(const std::shared_ptr<read::SessionCore>& core, const Session& session);
+  /// Adds a session that exists only on this rank: close_all() closes it, and find() does not
+  /// return it.
+  void add_unnumbered(const std::shared_ptr<read::SessionCore>& core);
+  /// As Runtime::find_session().
   Result<Session> find(const SessionHandle& handle) const;
   void close_all();
 
  private:
   struct Entry {
     std::weak_ptr<read::SessionCore> core;
-    std::weak_ptr<void> closer;
+    std::weak_ptr<void> close_guard;
   };
 
   const std::uint64_t runtime_;
@@ -41,7 +42,7 @@ class SessionRegistry {
   std::uint64_t next_number_ = 0;
   std::unordered_map<std::uint64_t, Entry> entries_;
   std::vector<std::weak_ptr<read::SessionCore>> unnumbered_;
-  std::size_t tidy_at_ = 64;  // so many entries, and those that have ended are dropped
+  std::size_t cleanup_threshold_ = 64;  // number of entries at which ended ones are removed
 };
 
 }  // namespace forebay

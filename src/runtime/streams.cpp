@@ -8,34 +8,36 @@
 
 #include "base/processors.hpp"
 #include "model/profile.hpp"
-#include "model/profile_place.hpp"
+#include "model/profile_path.hpp"
 
 namespace forebay {
 
 namespace {
 
-/// What one device has under way by all streams, at most.
+/// Requests in flight of one device, for all streams.
 constexpr std::size_t kDeviceDepth = 128;
-/// Threads that keep a device busy where io_uring cannot be used.
+/// Threads that keep a device busy without io_uring.
 constexpr std::size_t kQueueThreads = 8;
-/// Copying into the page cache takes a core each, and waits for the others that write to the same
-/// file: so one, unless there are many cores.
-constexpr unsigned kCoresPerCopier = 4;
-constexpr unsigned kCopiersMax = 4;
+/// A copy into the page cache takes a core, and waits for other copies into the same file. So one
+/// thread, unless there are many cores.
+constexpr unsigned kCoresPerCopyThread = 4;
+constexpr unsigned kAutoCopyThreadsMax = 4;
 
-unsigned copiers(unsigned wanted) {
-  if (wanted != 0) return wanted;
-  return std::clamp(std::thread::hardware_concurrency() / kCoresPerCopier, 1U, kCopiersMax);
+unsigned copy_thread_count(unsigned requested) {
+  if (requested != 0) return requested;
+  return std::clamp(std::thread::hardware_concurrency() / kCoresPerCopyThread, 1U,
+                    kAutoCopyThreadsMax);
 }
 
-/// Where the user has said where service threads run, there. Else, on the thread of a queue, which
-/// runs where the thread may run that made it: away from there, if that one is bound to less than
-/// the process was given. A thread that is not bound leaves it to the system.
-std::vector<int> cores_for_copying(WriterCores wanted) {
+/// Processors of the copying threads; empty: inherited. service_processors() of the user have
+/// precedence. Called on the thread of a queue, which has the affinity of the thread that created
+/// it. If that affinity is smaller than that of the process, returns other processors. An unbound
+/// thread leaves the choice to the system.
+std::vector<int> copy_cores(WriterAffinity requested) {
   if (!service_processors().empty()) return {};
-  const std::vector<int> bound = processors_of_this_thread();
-  if (wanted == WriterCores::kAnywhere || bound == processors_at_start()) return {};
-  return processors_apart(processors_of_machine(), processors_at_start(), bound);
+  const std::vector<int> bound = thread_affinity();
+  if (requested == WriterAffinity::kInherited || bound == initial_affinity()) return {};
+  return spare_processors(machine_processors(), initial_affinity(), bound);
 }
 
 Result<std::unique_ptr<storage::Backend>> make_backend(const Streams::Options& options,
@@ -47,28 +49,29 @@ Result<std::unique_ptr<storage::Backend>> make_backend(const Streams::Options& o
                                   .worker_cpus = {},
                                   .log = options.log});
   }
-  const std::vector<int> cores = cores_for_copying(options.writer_cores);
-  run_this_thread_on(cores);
+  const std::vector<int> cores = copy_cores(options.writer_affinity);
+  set_thread_affinity(cores);
   return storage::make_backend({.choice = storage::BackendChoice::kThreads,
                                 .queue_depth = kDeviceDepth,
-                                .worker_count = copiers(options.copy_threads),
+                                .worker_count = copy_thread_count(options.copy_threads),
                                 .worker_cpus = cores,
                                 .log = options.log});
 }
 
 Result<std::shared_ptr<stream::DeviceQueues>> make_queues(const Streams::Options& options) {
   const std::string path =
-      options.profile ? *options.profile : model::profile_in_force(process_environment());
+      options.profile ? *options.profile : model::active_profile_path(process_environment());
   auto profile =
       path.empty() ? Result<model::Profile>(model::Profile()) : model::load_profile(path);
   if (!profile) return failure(profile.error());
   stream::DeviceQueues::Options setup{
       .make_backend = [options](Access access) { return make_backend(options, access); },
       .profile = std::move(*profile)};
-  if (const KnownStorage* const storage = options.storage) {
+  if (const StorageInfoSource* const storage = options.storage) {
     if (const Status known = storage->status(); !known) return failure(known.error());
-    setup.needs_of = [storage](const storage::File& file) {
-      return storage->needs_of_writing(storage::place_of(file)).value_or(stream::StorageNeeds{});
+    setup.storage_needs = [storage](const storage::File& file) {
+      return storage->write_needs(storage::storage_object_of(file))
+          .value_or(stream::StorageNeeds{});
     };
   }
   return std::make_shared<stream::DeviceQueues>(std::move(setup));
@@ -90,7 +93,7 @@ Result<OutputStream> Streams::open(const StreamPlan& plan, Executor& executor) {
   const std::lock_guard lock(mutex_);
   std::erase_if(open_, [](const auto& weak) { return weak.expired(); });
   open_.push_back(*core);
-  return stream::StreamCore::face_of(std::move(*core));
+  return stream::StreamCore::make_handle(std::move(*core));
 }
 
 void Streams::stop() {

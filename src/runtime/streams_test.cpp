@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Streams as a program has them: made by a Runtime, on real files, and outlived by it.
+// Streams as a program uses them: created by a Runtime, on real files, and alive after it.
 #include <forebay/forebay.hpp>
 
 #include <algorithm>
@@ -38,16 +38,16 @@ void write_file(OutputStream& out, const std::string& path, std::uint64_t size_b
   }
 }
 
-/// A variable of this process, until its end. Tests run one after the other in a process.
-class Variable {
+/// Sets a variable of this process during its lifetime. Tests of a process run one after the other.
+class ScopedVariable {
  public:
-  Variable(const char* name, const std::optional<std::string>& value) : name_(name) {
+  ScopedVariable(const char* name, const std::optional<std::string>& value) : name_(name) {
     if (const char* const old = std::getenv(name)) old_ = old;
     set(value);
   }
-  ~Variable() { set(old_); }
-  Variable(const Variable&) = delete;
-  Variable& operator=(const Variable&) = delete;
+  ~ScopedVariable() { set(old_); }
+  ScopedVariable(const ScopedVariable&) = delete;
+  ScopedVariable& operator=(const ScopedVariable&) = delete;
 
  private:
   void set(const std::optional<std::string>& value) const {
@@ -61,7 +61,7 @@ class Variable {
 };
 
 void expect_pattern(Runtime& runtime, const std::string& path, std::uint64_t size_bytes) {
-  const auto file = runtime.open(path);
+  const auto file = runtime.open_file(path);
   ASSERT_TRUE(file) << file.error().message();
   ASSERT_EQ(file->size(), size_bytes);
   std::vector<std::byte> bytes(size_bytes);
@@ -69,22 +69,22 @@ void expect_pattern(Runtime& runtime, const std::string& path, std::uint64_t siz
   EXPECT_EQ(matching_pattern(bytes, 0), size_bytes);
 }
 
-TEST(RuntimeStreams, what_is_written_can_be_read) {
-  const TemporaryFolder folder;
-  Runtime runtime(tested());
-  auto out = runtime.output_stream({.buffer_bytes = 1_MiB});
+TEST(RuntimeStreams, written_bytes_are_read_back) {
+  const TemporaryDirectory directory;
+  Runtime runtime(test_options());
+  auto out = runtime.create_output_stream({.buffer_bytes = 1_MiB});
   ASSERT_TRUE(out) << out.error().message();
-  write_file(*out, folder / "data", 5_MiB + 123);
+  write_file(*out, directory / "data", 5_MiB + 123);
   ASSERT_TRUE(out->sync());
-  expect_pattern(runtime, folder / "data", 5_MiB + 123);
+  expect_pattern(runtime, directory / "data", 5_MiB + 123);
 }
 
-TEST(RuntimeStreams, two_devices_are_written_by_a_queue_each) {
-  const TemporaryFolder disk;
-  const TemporaryFolder memory("/dev/shm");
-  if (memory.path().empty()) GTEST_SKIP() << "there is no /dev/shm here";
-  Runtime runtime(tested());
-  auto out = runtime.output_stream({.buffer_bytes = 1_MiB});
+TEST(RuntimeStreams, two_devices_have_a_queue_each) {
+  const TemporaryDirectory disk;
+  const TemporaryDirectory memory("/dev/shm");
+  if (memory.path().empty()) GTEST_SKIP() << "no /dev/shm here";
+  Runtime runtime(test_options());
+  auto out = runtime.create_output_stream({.buffer_bytes = 1_MiB});
   ASSERT_TRUE(out);
   write_file(*out, disk / "data", 3_MiB);
   write_file(*out, memory / "data", 3_MiB);
@@ -95,20 +95,20 @@ TEST(RuntimeStreams, two_devices_are_written_by_a_queue_each) {
 }
 
 TEST(RuntimeStreams, long_files_are_direct_and_short_ones_buffered) {
-  const TemporaryFolder folder;
-  if (!storage::open_file(folder / "probe",
+  const TemporaryDirectory directory;
+  if (!storage::open_file(directory / "probe",
                           {.intent = storage::Intent::kCreate, .access = Access::kDirect})) {
     GTEST_SKIP() << "no direct access here";
   }
-  Runtime runtime(tested());
-  auto out = runtime.output_stream({.buffer_bytes = 1_MiB});
+  Runtime runtime(test_options());
+  auto out = runtime.create_output_stream({.buffer_bytes = 1_MiB});
   ASSERT_TRUE(out);
-  EXPECT_EQ(out->create(folder / "short", 1_MiB)->plan().access, Access::kBuffered);
-  EXPECT_EQ(out->create(folder / "long", 1_GiB)->plan().access, Access::kDirect);
+  EXPECT_EQ(out->create(directory / "short", 1_MiB)->plan().access, Access::kBuffered);
+  EXPECT_EQ(out->create(directory / "long", 1_GiB)->plan().access, Access::kDirect);
 }
 
-/// Where threads of this process may run that copy for streams.
-std::vector<std::vector<int>> places_of_copiers() {
+/// Affinities of the threads of this process that copy for streams.
+std::vector<std::vector<int>> copy_thread_affinities() {
   std::vector<std::vector<int>> places;
   for (const auto& task : std::filesystem::directory_iterator("/proc/self/task")) {
     std::string name;
@@ -126,116 +126,120 @@ std::vector<std::vector<int>> places_of_copiers() {
 }
 
 /// Opens a buffered file on a thread that is bound to one processor.
-std::vector<std::vector<int>> copiers_beside_a_bound_thread(WriterCores cores) {
-  const TemporaryFolder folder;
+std::vector<std::vector<int>> affinities_beside_bound_thread(WriterAffinity cores) {
+  const TemporaryDirectory directory;
   std::vector<std::vector<int>> places;
   std::thread([&] {
-    run_this_thread_on({processors_at_start().front()});
-    Runtime runtime(tested({.writer_cores = cores}));
-    auto out = runtime.output_stream({.access = Access::kBuffered, .buffer_bytes = 1_MiB});
-    write_file(*out, folder / "data", 2_MiB);
-    EXPECT_TRUE(out->drain());  // from then on those who copied have their names
-    places = places_of_copiers();
+    set_thread_affinity({initial_affinity().front()});
+    Runtime runtime(test_options({.writer_affinity = cores}));
+    auto out = runtime.create_output_stream({.access = Access::kBuffered, .buffer_bytes = 1_MiB});
+    write_file(*out, directory / "data", 2_MiB);
+    EXPECT_TRUE(out->drain());  // afterwards the copying threads have their names
+    places = copy_thread_affinities();
   }).join();
   return places;
 }
 
-TEST(RuntimeStreams, copying_keeps_away_from_a_core_that_computes) {
-  if (processors_at_start().size() < 2) GTEST_SKIP() << "this process has one processor";
-  const auto places = copiers_beside_a_bound_thread(WriterCores::kApart);
+TEST(RuntimeStreams, copying_threads_avoid_the_core_of_a_bound_thread) {
+  if (initial_affinity().size() < 2) GTEST_SKIP() << "this process has one processor";
+  const auto places = affinities_beside_bound_thread(WriterAffinity::kSeparate);
   ASSERT_FALSE(places.empty());
   for (const auto& place : places) {
     EXPECT_FALSE(place.empty());
-    EXPECT_EQ(std::ranges::count(place, processors_at_start().front()), 0);
+    EXPECT_EQ(std::ranges::count(place, initial_affinity().front()), 0);
   }
 }
 
-TEST(RuntimeStreams, keeping_away_can_be_switched_off) {
-  const auto places = copiers_beside_a_bound_thread(WriterCores::kAnywhere);
+TEST(RuntimeStreams, inherited_affinity_disables_avoiding) {
+  const auto places = affinities_beside_bound_thread(WriterAffinity::kInherited);
   ASSERT_FALSE(places.empty());
   for (const auto& place : places)
-    EXPECT_EQ(place, std::vector<int>{processors_at_start().front()});
+    EXPECT_EQ(place, std::vector<int>{initial_affinity().front()});
 }
 
-/// A profile that has `in_flight_bytes` for `folder`.
-void write_profile(const std::string& path, const std::string& folder, const std::string& size) {
+/// A profile with `in_flight_bytes` for `directory`.
+void write_profile(const std::string& path, const std::string& directory, const std::string& size) {
   std::filesystem::create_directories(std::filesystem::path(path).parent_path());
   std::ofstream(path) << "format = 1\n[[mounts]]\npath = \""
-                      << std::filesystem::canonical(folder).string() << "\"\nin_flight_bytes = \""
-                      << size << "\"\nsource = \"a test\"\n";
+                      << std::filesystem::canonical(directory).string()
+                      << "\"\nin_flight_bytes = \"" << size << "\"\nsource = \"a test\"\n";
 }
 
-/// What a stream of `options` may have under way in `folder`.
-std::uint64_t limit_in(const std::string& folder, const RuntimeOptions& options) {
+/// Bytes in flight of a stream with these options in `directory`.
+std::uint64_t in_flight_bytes_in(const std::string& directory, const RuntimeOptions& options) {
   Runtime runtime(options);
-  auto out = runtime.output_stream({.buffer_bytes = 1_MiB});
+  auto out = runtime.create_output_stream({.buffer_bytes = 1_MiB});
   if (!out) return 0;
-  const auto file = out->create(folder + "/data");
+  const auto file = out->create(directory + "/data");
   return file ? file->plan().in_flight_bytes : 0;
 }
 
-TEST(RuntimeStreams, the_profile_says_what_may_be_under_way) {
-  const TemporaryFolder folder;
-  const std::string place = std::filesystem::canonical(folder.path());
-  write_profile(folder / "profile.toml", place, "5 MiB");
-  Runtime runtime(tested({.profile = folder / "profile.toml"}));
-  auto out = runtime.output_stream({.buffer_bytes = 1_MiB});
+TEST(RuntimeStreams, profile_sets_the_bytes_in_flight) {
+  const TemporaryDirectory directory;
+  const std::string place = std::filesystem::canonical(directory.path());
+  write_profile(directory / "profile.toml", place, "5 MiB");
+  Runtime runtime(test_options({.profile = directory / "profile.toml"}));
+  auto out = runtime.create_output_stream({.buffer_bytes = 1_MiB});
   ASSERT_TRUE(out) << out.error().message();
-  write_file(*out, folder / "data", 1_MiB);
+  write_file(*out, directory / "data", 1_MiB);
   const std::string word = "as the profile has it for " + place + " (a test)";
-  const auto file = out->create(folder / "more");
+  const auto file = out->create(directory / "more");
   EXPECT_EQ(file->plan().in_flight_bytes, 5_MiB);
   EXPECT_TRUE(file->plan().reason.ends_with(word)) << file->plan().reason;
   ASSERT_TRUE(out->drain());
   EXPECT_TRUE(out->report().devices.at(0).reason.ends_with(word));
 }
 
-TEST(RuntimeStreams, the_profile_of_who_runs_the_program_counts_unless_another_is_named) {
-  const TemporaryFolder folder;
-  write_profile(folder / "forebay/profile.toml", folder.path(), "5 MiB");
-  write_profile(folder / "other.toml", folder.path(), "6 MiB");
-  const Variable settings("XDG_CONFIG_HOME", folder.path());
+TEST(RuntimeStreams, profile_of_the_user_applies_unless_another_is_named) {
+  const TemporaryDirectory directory;
+  write_profile(directory / "forebay/profile.toml", directory.path(), "5 MiB");
+  write_profile(directory / "other.toml", directory.path(), "6 MiB");
+  const ScopedVariable settings("XDG_CONFIG_HOME", directory.path());
   {
-    const Variable unset("FOREBAY_PROFILE", std::nullopt);
-    EXPECT_EQ(limit_in(folder.path(), tested()), 5_MiB);
-    EXPECT_EQ(limit_in(folder.path(), tested({.profile = folder / "other.toml"})), 6_MiB);
-    EXPECT_GT(limit_in(folder.path(), tested({.profile = ""})), 6_MiB) << "empty: none";
+    const ScopedVariable unset("FOREBAY_PROFILE", std::nullopt);
+    EXPECT_EQ(in_flight_bytes_in(directory.path(), test_options()), 5_MiB);
+    EXPECT_EQ(
+        in_flight_bytes_in(directory.path(), test_options({.profile = directory / "other.toml"})),
+        6_MiB);
+    EXPECT_GT(in_flight_bytes_in(directory.path(), test_options({.profile = ""})), 6_MiB)
+        << "empty: no profile";
   }
-  const Variable empty("FOREBAY_PROFILE", "");
-  EXPECT_GT(limit_in(folder.path(), tested()), 6_MiB);
-  const Variable named("FOREBAY_PROFILE", folder / "other.toml");
-  EXPECT_EQ(limit_in(folder.path(), tested()), 6_MiB);
+  const ScopedVariable empty("FOREBAY_PROFILE", "");
+  EXPECT_GT(in_flight_bytes_in(directory.path(), test_options()), 6_MiB);
+  const ScopedVariable named("FOREBAY_PROFILE", directory / "other.toml");
+  EXPECT_EQ(in_flight_bytes_in(directory.path(), test_options()), 6_MiB);
 }
 
-TEST(RuntimeStreams, a_profile_that_cannot_be_read_is_an_error_of_each_stream) {
-  Runtime runtime(tested({.profile = "/no/such/profile.toml"}));
-  EXPECT_EQ(error_class(runtime.output_stream()), ErrorClass::kNotFound);
+TEST(RuntimeStreams, unreadable_profile_is_an_error_of_each_stream) {
+  Runtime runtime(test_options({.profile = "/no/such/profile.toml"}));
+  EXPECT_EQ(error_class(runtime.create_output_stream()), ErrorClass::kNotFound);
 }
 
-TEST(RuntimeStreams, a_profile_that_nobody_named_and_is_wrong_is_an_error_too) {
-  const TemporaryFolder folder;
-  std::filesystem::create_directory(folder / "forebay");
-  std::ofstream(folder / "forebay/profile.toml") << "format = 2\n";
-  const Variable settings("XDG_CONFIG_HOME", folder.path());
-  const Variable unset("FOREBAY_PROFILE", std::nullopt);
-  Runtime runtime(tested());
-  const auto out = runtime.output_stream();
+TEST(RuntimeStreams, invalid_profile_of_the_user_is_an_error) {
+  const TemporaryDirectory directory;
+  std::filesystem::create_directory(directory / "forebay");
+  std::ofstream(directory / "forebay/profile.toml") << "format = 2\n";
+  const ScopedVariable settings("XDG_CONFIG_HOME", directory.path());
+  const ScopedVariable unset("FOREBAY_PROFILE", std::nullopt);
+  Runtime runtime(test_options());
+  const auto out = runtime.create_output_stream();
   ASSERT_EQ(error_class(out), ErrorClass::kInvalidArgument);
-  EXPECT_TRUE(mentions(out.error(), folder / "forebay/profile.toml")) << out.error().message();
+  EXPECT_TRUE(message_contains(out.error(), directory / "forebay/profile.toml"))
+      << out.error().message();
 }
 
-TEST(RuntimeStreams, a_plan_that_cannot_work_is_refused) {
-  Runtime runtime(tested());
-  const auto out = runtime.output_stream({.buffer_bytes = 5});
+TEST(RuntimeStreams, invalid_plan_is_rejected) {
+  Runtime runtime(test_options());
+  const auto out = runtime.create_output_stream({.buffer_bytes = 5});
   EXPECT_EQ(error_class(out), ErrorClass::kInvalidArgument);
 }
 
-TEST(RuntimeStreams, after_the_end_of_the_runtime_a_stream_is_closed) {
-  const TemporaryFolder folder;
-  auto runtime = std::make_unique<Runtime>(tested());
-  auto out = runtime->output_stream({.buffer_bytes = 1_MiB});
+TEST(RuntimeStreams, stream_is_closed_after_the_end_of_the_runtime) {
+  const TemporaryDirectory directory;
+  auto runtime = std::make_unique<Runtime>(test_options());
+  auto out = runtime->create_output_stream({.buffer_bytes = 1_MiB});
   ASSERT_TRUE(out);
-  write_file(*out, folder / "data", 2_MiB);
+  write_file(*out, directory / "data", 2_MiB);
   runtime.reset();
   EXPECT_EQ(error_class(out->acquire()), ErrorClass::kClosed);
   EXPECT_EQ(error_class(out->drain()), ErrorClass::kClosed);

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// Channel: messages and descriptors between two processes of one user on one node. This is how a
-// client gets what it then shares with the agent; what is frequent goes through rings. The name has
-// no entry in any file system, so nothing is left behind by a crash.
+// Channel: messages and descriptors between two processes of one user on one node. A client
+// receives through it the memory that it then shares with the agent; frequent messages go through
+// rings. The name has no entry in any file system, so a crash leaves nothing behind.
 #pragma once
 
 #include <forebay/error.hpp>
@@ -23,83 +23,86 @@ namespace forebay::shm {
 inline constexpr std::size_t kMessageBytesMax = 64U << 10U;
 inline constexpr std::size_t kMessageDescriptorsMax = 8;
 
-/// What was received in one piece.
-struct Message {
+/// One received message.
+struct ChannelMessage {
   std::vector<std::byte> bytes;
   std::vector<Descriptor> descriptors;  ///< closed on exec
 };
 
-/// Who is at the other end, as the kernel says: nobody can lie about it. For a connection that was
-/// accepted or connected this is who connected or listened, even if the socket is passed on.
-struct PeerIdentity {
-  pid_t pid = 0;  ///< 0 if it cannot be seen from here (another PID namespace)
+/// Process and user at the other end, as reported by the kernel, so they cannot be forged. For a
+/// connection that was accepted or connected this is the process that connected or listened, even
+/// if the socket is passed on.
+struct PeerCredentials {
+  pid_t pid = 0;  ///< 0 if not visible (another PID namespace)
   uid_t uid = 0;
 };
 
-/// Only processes of user `own` may talk to us: kPermission, naming both, for others.
-Status check_peer(const PeerIdentity& peer, uid_t own);
+/// Only processes of user `own` may connect: kPermission, with both users, for others.
+Status check_peer(const PeerCredentials& peer, uid_t own);
 
-/// One end of a connection that keeps messages apart. Not thread-safe; no call raises SIGPIPE.
+/// One end of a connection that preserves message boundaries. Not thread-safe; no call raises
+/// SIGPIPE.
 class Channel {
  public:
-  /// An empty one; only to be assigned to.
+  /// Empty; only for assignment.
   Channel() noexcept = default;
 
-  /// Connects to the Listener of that name in this network namespace. Blocks, while others are
-  /// waiting to be accepted, until the deadline: kLimit. Does not wait for accept(). Fails with
-  /// kNotFound if nobody listens, with kPermission if a process of another user does.
+  /// Connects to the ChannelListener with this name in this network namespace. Blocks while the
+  /// listener's queue is full, until the deadline: kLimit. Does not wait for accept(). Fails with
+  /// kNotFound if there is no listener, with kPermission if it belongs to a process of another
+  /// user.
   static Result<Channel> connect(const std::string& name, Deadline deadline);
-  /// Two ends that are connected with each other.
+  /// Two connected ends.
   static Result<std::pair<Channel, Channel>> pair();
 
   /// Sends one message of 1 to kMessageBytesMax bytes with at most kMessageDescriptorsMax
-  /// descriptors, of which the receiver gets duplicates. All of it or nothing. Blocks until there
-  /// is room for it: kLimit if the deadline passes. Fails with kClosed if the other end is gone,
-  /// with kInvalidArgument for too much or nothing.
+  /// descriptors, of which the receiver gets duplicates. All or nothing. Blocks until there is
+  /// room: kLimit if the deadline passes. Fails with kClosed if the other end is closed, with
+  /// kInvalidArgument for an empty or too large message.
   Status send(std::span<const std::byte> bytes,
               std::span<const int> descriptors = {},
               Deadline deadline = kDoNotBlock);
 
-  /// The next message; nothing if the deadline passed. Blocks until then. Fails with kClosed when
-  /// the other end is gone and all that it sent has been received. What does not fit (kDamage) or
-  /// brought descriptors that this process has no room for (kLimit) is dropped as a whole.
-  Result<std::optional<Message>> receive(Deadline deadline);
+  /// The next message; no value if the deadline passed. Blocks until then. Fails with kClosed when
+  /// the other end is closed and all its messages have been received. A message that is too long
+  /// (kDamage), or has more descriptors than this process can open (kLimit), is dropped as a whole.
+  Result<std::optional<ChannelMessage>> receive(Deadline deadline);
 
-  /// Ends the connection for both sides, even if a forked child holds the socket, too.
-  void end() noexcept;
+  /// Ends the connection for both sides, even if a forked child also has the socket open.
+  void shutdown() noexcept;
 
-  const PeerIdentity& peer() const noexcept { return peer_; }
-  /// Readable when receive() would not block. To wait for.
+  const PeerCredentials& peer() const noexcept { return peer_; }
+  /// Readable when receive() would not block. For poll().
   const Descriptor& descriptor() const noexcept { return socket_; }
 
  private:
-  friend class Listener;
-  Channel(Descriptor socket, PeerIdentity peer) noexcept
+  friend class ChannelListener;
+  Channel(Descriptor socket, PeerCredentials peer) noexcept
       : socket_(std::move(socket)), peer_(peer) {}
-  static Result<Channel> checked(Descriptor socket);
-  Result<Message> receive_now(std::size_t size_bytes);
+  static Result<Channel> from_socket(Descriptor socket);
+  Result<ChannelMessage> receive_message(std::size_t size_bytes);
 
   Descriptor socket_;
-  PeerIdentity peer_;
+  PeerCredentials peer_;
 };
 
-/// Where clients of this node connect. Not thread-safe.
-class Listener {
+/// Accepts connections of clients of this node. Not thread-safe.
+class ChannelListener {
  public:
-  /// An empty one; only to be assigned to.
-  Listener() noexcept = default;
+  /// Empty; only for assignment.
+  ChannelListener() noexcept = default;
 
-  /// Listens under a name that nobody can guess. Fails with kLimit.
-  static Result<Listener> open();
+  /// Listens under a random name that cannot be guessed. Fails with kLimit.
+  static Result<ChannelListener> open();
 
-  /// What to hand to Channel::connect(), in another process. Printable.
+  /// The argument of Channel::connect(), in another process. Printable.
   const std::string& name() const noexcept { return name_; }
 
-  /// The next connection, or nothing if none is waiting; never blocks. A process of another user is
-  /// refused with kPermission: that connection is closed, and the next one can be accepted.
+  /// The next connection, or no value if none is pending; never blocks. A process of another user
+  /// is refused with kPermission: that connection is closed, and the next one can be accepted.
   Result<std::optional<Channel>> accept();
 
-  /// Readable when accept() has something to give. To wait for.
+  /// Readable when accept() has a connection. For poll().
   const Descriptor& descriptor() const noexcept { return socket_; }
 
  private:

@@ -26,21 +26,21 @@ Result<Doorbell> Doorbell::from(Descriptor descriptor) {
     return failure({.kind = ErrorClass::kInvalidArgument,
                     .operation = "attach a doorbell",
                     .error_number = flags < 0 ? errno : 0,
-                    .cause = "the descriptor is no doorbell: it could block whoever rings"});
+                    .cause = "the descriptor is not a doorbell: ringing it could block"});
   }
   return Doorbell(std::move(descriptor));
 }
 
 void Doorbell::ring() const noexcept {
   constexpr std::uint64_t kOnce = 1;
-  // EAGAIN: rung 2^64 - 2 times and not cleared; it is heard anyway.
+  // EAGAIN: rung 2^64 - 2 times without clear(); it is readable anyway.
   const auto written = ::write(descriptor_.get(), &kOnce, sizeof kOnce);
   if (written < 0) FOREBAY_ASSERT(errno != EBADF);
 }
 
 void Doorbell::clear() const noexcept {
   std::uint64_t rings = 0;
-  static_cast<void>(::read(descriptor_.get(), &rings, sizeof rings));  // EAGAIN: silent already
+  static_cast<void>(::read(descriptor_.get(), &rings, sizeof rings));  // EAGAIN: not rung
 }
 
 bool Doorbell::wait(Deadline deadline) const noexcept {

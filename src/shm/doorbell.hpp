@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Doorbell: wakes one sleeper in another process. std::atomic::wait does not do that, and a bell is
-// a descriptor, so that an agent can wait for all of its clients' bells in one place.
+// Doorbell: wakes one sleeper in another process. std::atomic::wait() does not work across
+// processes. A doorbell is a descriptor, so an agent can poll those of all its clients at once.
 #pragma once
 
 #include <forebay/error.hpp>
@@ -12,27 +12,26 @@
 
 namespace forebay::shm {
 
-/// Rings that come before clear() are one. Any thread may ring; one waits.
+/// Rings before clear() count as one. Any thread may ring; one thread waits.
 class Doorbell {
  public:
-  /// An empty one; only to be assigned to.
+  /// Empty; only for assignment.
   Doorbell() noexcept = default;
 
-  /// A new bell, silent. Fails with kLimit.
+  /// A new doorbell, not rung. Fails with kLimit.
   static Result<Doorbell> create();
-  /// The bell that another process passed. kInvalidArgument if ringing it could block.
+  /// The doorbell that another process passed. kInvalidArgument if ringing it could block.
   static Result<Doorbell> from(Descriptor descriptor);
 
-  /// Never blocks, never fails: a bell that has been rung too often is still heard. Must not be
-  /// called on an empty one.
+  /// Never blocks, never fails, also after very many rings. Must not be called on an empty one.
   void ring() const noexcept;
-  /// Makes it silent. Clear first and look for work afterwards: the other way round loses the ring
-  /// that comes in between.
+  /// Resets it. Clear first and check for work afterwards: the opposite order loses a ring in
+  /// between.
   void clear() const noexcept;
-  /// Blocks until it has been rung since the last clear(); false if the deadline passed.
+  /// Blocks until it is rung after the last clear(); false if the deadline passed.
   bool wait(Deadline deadline) const noexcept;
 
-  /// Readable while rung. To wait for, or to pass a duplicate on.
+  /// Readable while rung. For poll(), or to pass a duplicate on.
   const Descriptor& descriptor() const noexcept { return descriptor_; }
 
  private:

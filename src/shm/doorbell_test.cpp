@@ -16,7 +16,7 @@
 namespace forebay::shm {
 namespace {
 
-TEST(Doorbell, is_heard_until_cleared) {
+TEST(Doorbell, is_readable_until_cleared) {
   auto bell = Doorbell::create();
   ASSERT_TRUE(bell);
   EXPECT_FALSE(bell->wait(kDoNotBlock));
@@ -25,8 +25,8 @@ TEST(Doorbell, is_heard_until_cleared) {
   EXPECT_TRUE(bell->wait(kDoNotBlock));
   EXPECT_TRUE(bell->wait({}));
   bell->clear();
-  EXPECT_FALSE(bell->wait(in_a_moment()));
-  bell->clear();  // silent already: does not block
+  EXPECT_FALSE(bell->wait(short_deadline()));
+  bell->clear();  // not rung: does not block
 }
 
 TEST(Doorbell, wakes_a_sleeper_through_a_passed_descriptor) {
@@ -35,11 +35,11 @@ TEST(Doorbell, wakes_a_sleeper_through_a_passed_descriptor) {
   auto passed = Doorbell::from(*bell->descriptor().duplicate());
   ASSERT_TRUE(passed);
   std::thread other([&] { passed->ring(); });
-  EXPECT_TRUE(bell->wait(in_a_minute()));
+  EXPECT_TRUE(bell->wait(test_deadline()));
   other.join();
 }
 
-TEST(Doorbell, rung_more_often_than_it_can_count_neither_blocks_nor_is_lost) {
+TEST(Doorbell, counter_overflow_neither_blocks_nor_loses_the_ring) {
   auto bell = Doorbell::create();
   ASSERT_TRUE(bell);
   const std::uint64_t most = std::numeric_limits<std::uint64_t>::max() - 1;
@@ -56,16 +56,16 @@ TEST(Doorbell, descriptor_that_could_block_is_refused) {
   EXPECT_FALSE(Doorbell::from(Descriptor()));
 }
 
-TEST(Readiness, tells_the_first_of_those_that_are_readable) {
+TEST(Readiness, wait_readable_returns_the_first_readable) {
   auto first = Doorbell::create();
   auto second = Doorbell::create();
   ASSERT_TRUE(first && second);
   const std::array<int, 3> descriptors{-1, first->descriptor().get(), second->descriptor().get()};
-  EXPECT_EQ(wait_readable(descriptors, in_a_moment()), std::nullopt);
+  EXPECT_EQ(wait_readable(descriptors, short_deadline()), std::nullopt);
   second->ring();
-  EXPECT_EQ(wait_readable(descriptors, in_a_minute()), 2U);
+  EXPECT_EQ(wait_readable(descriptors, test_deadline()), 2U);
   first->ring();
-  EXPECT_EQ(wait_readable(descriptors, in_a_minute()), 1U);
+  EXPECT_EQ(wait_readable(descriptors, test_deadline()), 1U);
 }
 
 TEST(Readiness, any_deadline_is_possible) {

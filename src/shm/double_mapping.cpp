@@ -15,7 +15,7 @@ namespace forebay::shm {
 
 namespace {
 
-// Linux 5.14; the headers of older C libraries do not have them.
+// Linux 5.14; not in the headers of older C libraries.
 #ifdef MADV_POPULATE_WRITE
 constexpr int kPopulateRead = MADV_POPULATE_READ;
 constexpr int kPopulateWrite = MADV_POPULATE_WRITE;

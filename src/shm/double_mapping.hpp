@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// The same memory twice in a row, so that a piece which wraps around its end is still contiguous.
-// Made by the owner of a window and by its guests, each with addresses of its own.
+// DoubleMapping: the same memory mapped twice in a row, so that a range that wraps around its end
+// is still contiguous. The owner of a window and each process that views it have one, at different
+// addresses.
 #pragma once
 
 #include <forebay/error.hpp>
@@ -14,22 +15,22 @@
 
 namespace forebay::shm {
 
-/// What the processor maps by one entry of its second level; 0 where the kernel does not say.
+/// Bytes mapped by one second-level page table entry; 0 if the kernel does not report it.
 std::uint64_t huge_page_bytes() noexcept;
 
-/// Addresses with nothing behind them, `size_bytes` (> 0, whole pages) from a place where huge
-/// pages fit; null and errno if there are none. The caller maps something there and unmaps it.
+/// Address space without memory, `size_bytes` (> 0, whole pages), aligned for huge pages; null and
+/// errno on failure. The caller maps memory there and unmaps it.
 std::byte* reserve_addresses(std::uint64_t size_bytes) noexcept;
 
-/// Makes the page table entries of mapped memory now instead of at the first touch; false where the
-/// kernel does not know how, or cannot.
+/// Creates the page table entries of mapped memory now instead of at the first access; false if the
+/// kernel does not support it or fails.
 bool populate(std::byte* base, std::uint64_t size_bytes, Protection protection) noexcept;
 
-/// Makes huge pages of mapped memory, whole ones of which each has a page; false where the kernel
-/// does not know how, or cannot.
+/// Makes huge pages of mapped memory: whole huge pages, each with one page present. False if the
+/// kernel does not support it or fails.
 bool collapse(std::byte* base, std::uint64_t size_bytes) noexcept;
 
-/// Byte i and byte i + size_bytes of base() are the same byte. Unmaps at its end.
+/// Byte i and byte i + size_bytes of base() are the same byte. The destructor unmaps it.
 class DoubleMapping {
  public:
   DoubleMapping() noexcept = default;
@@ -43,8 +44,8 @@ class DoubleMapping {
   }
   ~DoubleMapping();
 
-  /// Maps the first `size_bytes` of `memfd` (a multiple of the page size, > 0), placed such that
-  /// huge pages fit. Does not look whether the memory is there. Fails with kLimit or kPermission.
+  /// Maps the first `size_bytes` of `memfd` (a multiple of the page size, > 0), aligned for huge
+  /// pages. Does not check the size of the memory. Fails with kLimit or kPermission.
   static Result<DoubleMapping> make(const Descriptor& memfd,
                                     std::uint64_t size_bytes,
                                     Protection protection);

@@ -16,27 +16,27 @@ namespace forebay::shm {
 
 namespace {
 
-// Linux 6.3, which logs a line about programs that do not say whether their memory is executable.
+// Linux 6.3, which logs a line if a program does not state whether its memory is executable.
 #ifdef MFD_NOEXEC_SEAL
-constexpr unsigned kNoExecution = MFD_NOEXEC_SEAL;
+constexpr unsigned kNoExecSeal = MFD_NOEXEC_SEAL;
 #else
-constexpr unsigned kNoExecution = 8;
+constexpr unsigned kNoExecSeal = 8;
 #endif
 
-/// What is taken in one call. A signal undoes the whole call, so large ones might never get done in
-/// a program that is interrupted often.
-constexpr std::uint64_t kTakeBytesMax = 4U << 20U;
+/// Size of one fallocate() call. A signal undoes the whole call, so a large one may never complete
+/// in a program with frequent signals.
+constexpr std::uint64_t kReserveBytesMax = 4U << 20U;
 
 Error memory_error(const char* operation, int error_number) {
   return system_error({.operation = operation}, error_number);
 }
 
-/// Who may not make any memory of this kind cannot help it by asking for less.
-Error refusal(int error_number) {
+/// If memfd_create() is forbidden, a smaller request does not help.
+Error memfd_error(int error_number) {
   const bool is_forbidden =
       error_number == EPERM || error_number == EACCES || error_number == ENOSYS;
   const char* const advice =
-      "the system refuses memfd_create, which the memory of sessions comes from: allow it, for "
+      "the system refuses memfd_create, which provides the memory of sessions; allow it, for "
       "example in the seccomp profile of the container";
   return system_error({.operation = "create shared memory", .cause = is_forbidden ? advice : ""},
                       error_number);
@@ -55,18 +55,18 @@ int mmap_protection(Protection protection) noexcept {
 
 Result<Descriptor> create_memfd(const char* name) {
   constexpr unsigned kFlags = MFD_CLOEXEC | MFD_ALLOW_SEALING;
-  Descriptor memfd(::memfd_create(name, kFlags | kNoExecution));
+  Descriptor memfd(::memfd_create(name, kFlags | kNoExecSeal));
   if (!memfd && errno == EINVAL) memfd = Descriptor(::memfd_create(name, kFlags));
-  if (!memfd) return failure(refusal(errno));
+  if (!memfd) return failure(memfd_error(errno));
   if (::fcntl(memfd.get(), F_ADD_SEALS, F_SEAL_SHRINK | F_SEAL_SEAL) != 0)
     return failure(memory_error("seal shared memory", errno));
   return memfd;
 }
 
-Status take_memory(const Descriptor& memfd, std::uint64_t first, std::uint64_t last) {
-  // fallocate, unlike ftruncate, takes the memory now.
+Status reserve_memory(const Descriptor& memfd, std::uint64_t first, std::uint64_t last) {
+  // fallocate(), unlike ftruncate(), allocates the memory now.
   for (std::uint64_t at = first; at < last;) {
-    const std::uint64_t size_bytes = std::min(kTakeBytesMax, last - at);
+    const std::uint64_t size_bytes = std::min(kReserveBytesMax, last - at);
     if (::fallocate(memfd.get(), 0, checked_cast<off_t>(at), checked_cast<off_t>(size_bytes)) ==
         0) {
       at += size_bytes;
@@ -77,7 +77,7 @@ Status take_memory(const Descriptor& memfd, std::uint64_t first, std::uint64_t l
   return {};
 }
 
-void give_back_memory(const Descriptor& memfd, std::uint64_t first, std::uint64_t last) noexcept {
+void release_memory(const Descriptor& memfd, std::uint64_t first, std::uint64_t last) noexcept {
   if (first == last) return;
   static_cast<void>(::fallocate(memfd.get(), FALLOC_FL_PUNCH_HOLE | FALLOC_FL_KEEP_SIZE,
                                 checked_cast<off_t>(first), checked_cast<off_t>(last - first)));
@@ -89,7 +89,7 @@ Status check_sealed(const Descriptor& memfd) {
   return failure({.kind = ErrorClass::kInvalidArgument,
                   .operation = "attach shared memory",
                   .error_number = seals < 0 ? errno : 0,
-                  .cause = "it is not memory that can never shrink"});
+                  .cause = "the memory is not sealed against shrinking"});
 }
 
 Result<std::uint64_t> memfd_bytes(const Descriptor& memfd) {
@@ -104,20 +104,20 @@ Status check_memfd(const Descriptor& memfd, std::uint64_t size_bytes) {
   if (size_bytes == 0) {
     return failure({.kind = ErrorClass::kInvalidArgument,
                     .operation = "attach shared memory",
-                    .cause = "0 bytes of it"});
+                    .cause = "the size is 0"});
   }
   const auto found = memfd_bytes(memfd);
   if (!found) return failure(found.error());
   if (*found >= size_bytes) return {};
   return failure({.kind = ErrorClass::kDamage,
                   .operation = "attach shared memory",
-                  .cause = "it has " + std::to_string(*found) + " bytes where " +
-                           std::to_string(size_bytes) + " were promised"});
+                  .cause = "the memory has " + std::to_string(*found) + " bytes where " +
+                           std::to_string(size_bytes) + " are expected"});
 }
 
 Result<Descriptor> share_memfd(const Descriptor& memfd, Protection protection) {
   if (protection == Protection::kReadWrite) return memfd.duplicate();
-  // A duplicate would keep the right to write; opening once more asks for another one.
+  // A duplicate would keep write access; a new open() requests read access only.
   const std::string path = "/proc/self/fd/" + std::to_string(memfd.get());
   Descriptor copy(::open(path.c_str(), O_RDONLY | O_CLOEXEC));
   if (!copy) {

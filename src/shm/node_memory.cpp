@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Huge pages are asked for in one call for a whole range: a call waits for all processors to let go
-// of the pages they hold back, so that one for each huge page costs twenty times as much.
+// Huge pages are requested in one call for a whole range. A call waits for all processors to
+// release cached pages, so one call for each huge page costs twenty times as much.
 #include "shm/node_memory.hpp"
 
 #include <cerrno>
@@ -23,24 +23,24 @@ namespace forebay::shm {
 
 namespace {
 
-/// Less is not worth a look at what the machine has left.
-constexpr std::uint64_t kLookBytesMin = 4U << 20U;
+/// Smaller requests skip the check of the machine's available memory.
+constexpr std::uint64_t kCheckBytesMin = 4U << 20U;
 
-/// The kernel ends a process that takes more than there is, instead of refusing it.
-Status check_available(std::uint64_t wanted_bytes) {
-  if (wanted_bytes < kLookBytesMin) return {};
+/// For too large requests the kernel kills a process instead of failing the call.
+Status check_available(std::uint64_t requested_bytes) {
+  if (requested_bytes < kCheckBytesMin) return {};
   const auto available = free_memory_bytes();
-  if (!available || *available >= wanted_bytes) return {};
+  if (!available || *available >= requested_bytes) return {};
   return failure({.kind = ErrorClass::kLimit,
-                  .operation = "take memory",
-                  .cause = std::to_string(wanted_bytes) +
-                           " bytes are wanted, and the machine has " + std::to_string(*available) +
-                           " left"});
+                  .operation = "allocate memory",
+                  .cause = std::to_string(requested_bytes) +
+                           " bytes are requested, the machine has " + std::to_string(*available) +
+                           " available"});
 }
 
-/// Whole huge pages in [first, last). One page of each has to be there, which then becomes all of
-/// it. What fails here is made of small pages afterwards.
-void take_huge_pages(std::byte* base, std::uint64_t first, std::uint64_t last) {
+/// Whole huge pages in [first, last). One page of each must be present; the kernel then extends it.
+/// On failure small pages are used later.
+void populate_huge_pages(std::byte* base, std::uint64_t first, std::uint64_t last) {
   const std::uint64_t huge = huge_page_bytes();
   if (huge == 0) return;
   first = (first + huge - 1) / huge * huge;
@@ -52,7 +52,7 @@ void take_huge_pages(std::byte* base, std::uint64_t first, std::uint64_t last) {
   static_cast<void>(collapse(base + first, last - first));
 }
 
-std::string locked_limit() {
+std::string memlock_limit() {
   rlimit limit{};
   if (::getrlimit(RLIMIT_MEMLOCK, &limit) != 0) return "unknown";
   return limit.rlim_cur == RLIM_INFINITY ? "no limit" : std::to_string(limit.rlim_cur) + " bytes";
@@ -66,23 +66,23 @@ NodeMemory::~NodeMemory() {
 
 void NodeMemory::swap(NodeMemory& other) noexcept {
   std::swap(descriptor_, other.descriptor_);
-  std::swap(name_, other.name_);
+  std::swap(handle_, other.handle_);
   std::swap(base_, other.base_);
   std::swap(size_bytes_, other.size_bytes_);
 }
 
 Result<NodeMemory> NodeMemory::create(const char* label, std::uint64_t size_bytes) {
   FOREBAY_ASSERT(size_bytes > 0);
-  FOREBAY_ASSERT(size_bytes % kDirectBytes == 0);
+  FOREBAY_ASSERT(size_bytes % kDirectAlignment == 0);
   const auto failed = [size_bytes](const char* operation) {
     return failure(system_error(
         {.operation = operation, .cause = "for " + std::to_string(size_bytes) + " bytes"}, errno));
   };
   auto memfd = create_memfd(label);
   if (!memfd) return failure(memfd.error());
-  // Addresses first: a size that nothing can hold fails here.
+  // Addresses first: an impossible size fails here.
   std::byte* const base = reserve_addresses(size_bytes);
-  if (base == nullptr) return failed("find addresses for memory");
+  if (base == nullptr) return failed("reserve addresses for memory");
   NodeMemory memory;
   memory.base_ = base;
   memory.size_bytes_ = size_bytes;
@@ -92,9 +92,9 @@ Result<NodeMemory> NodeMemory::create(const char* label, std::uint64_t size_byte
       MAP_FAILED) {
     return failed("map memory");
   }
-  auto name = name_of_memory(*memfd);
+  auto name = memory_handle_of(*memfd);
   if (!name) return failure(name.error());
-  memory.name_ = *name;
+  memory.handle_ = *name;
   memory.descriptor_ = std::move(*memfd);
   return memory;
 }
@@ -103,10 +103,10 @@ Status NodeMemory::prefault(const ByteRange& range) {
   FOREBAY_ASSERT((ByteRange{0, size_bytes_}.contains(range)));
   if (range.empty()) return {};
   if (auto enough = check_available(range.size); !enough) return enough;
-  take_huge_pages(base_, range.offset, range.end());
+  populate_huge_pages(base_, range.offset, range.end());
   if (populate(base_ + range.offset, range.size, Protection::kReadWrite)) return {};
-  // A kernel that does not know how leaves the mapping to the first touch; the memory is taken.
-  return take_memory(descriptor_, range.offset, range.end());
+  // A kernel without this call maps at the first access; the memory is allocated now.
+  return reserve_memory(descriptor_, range.offset, range.end());
 }
 
 Status NodeMemory::pin() {
@@ -116,13 +116,12 @@ Status NodeMemory::pin() {
                   .operation = "pin memory",
                   .error_number = error_number,
                   .cause = std::to_string(size_bytes_) +
-                           " bytes are more than RLIMIT_MEMLOCK allows this process (" +
-                           locked_limit() +
+                           " bytes exceed RLIMIT_MEMLOCK of this process (" + memlock_limit() +
                            "); raise it with ulimit -l, or use MemoryKind::kHost"});
 }
 
-void NodeMemory::give_back() noexcept {
-  if (descriptor_) give_back_memory(descriptor_, 0, size_bytes_);
+void NodeMemory::release_pages() noexcept {
+  if (descriptor_) release_memory(descriptor_, 0, size_bytes_);
 }
 
 }  // namespace forebay::shm

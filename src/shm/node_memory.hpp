@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// NodeMemory: memory for data that storage reads or writes directly and that other processes of the
-// node may map by its name. Touching fresh memory costs more than writing it out, so it can be
-// faulted in ahead of use, with huge pages, a part at a time.
+// NodeMemory: memory for data that storage reads or writes directly, and that other processes of
+// the node may map by its handle. Accessing fresh memory costs more than writing it out. So it can
+// be faulted in ahead of use, with huge pages, a part at a time.
 #pragma once
 
 #include <forebay/error.hpp>
@@ -13,15 +13,15 @@
 #include <utility>
 
 #include "base/descriptor.hpp"
-#include "shm/memory_name.hpp"
+#include "shm/memory_handle.hpp"
 
 namespace forebay::shm {
 
-/// What direct transfers need of addresses, offsets and sizes.
-inline constexpr std::uint64_t kDirectBytes = 4096;
+/// Alignment of addresses, offsets and sizes of direct transfers.
+inline constexpr std::uint64_t kDirectAlignment = 4096;
 
-/// A memfd and its mapping, at an address where huge pages fit. Moving it keeps the address. Not
-/// thread-safe, but for prefault() of ranges that have no byte in common.
+/// A memfd and its mapping, at an address aligned for huge pages. Moving it keeps the address. Not
+/// thread-safe, except prefault() of ranges without a common byte.
 class NodeMemory {
  public:
   NodeMemory() noexcept = default;
@@ -33,31 +33,30 @@ class NodeMemory {
   }
   ~NodeMemory();
 
-  /// `size_bytes` (> 0, a multiple of 4 KiB) of zeros, none of which takes memory yet. `label` is
-  /// what people see in /proc. Fails with kLimit if there are no descriptors or addresses.
+  /// `size_bytes` (> 0, a multiple of 4 KiB) of zeros, without pages yet. `label` is shown in
+  /// /proc. Fails with kLimit if descriptors or addresses are exhausted.
   static Result<NodeMemory> create(const char* label, std::uint64_t size_bytes);
 
-  /// Takes the memory of `range` (in it, on multiples of 4 KiB) now; nothing may touch it
-  /// meanwhile, and what it holds stays.
-  /// Blocks, some 0.1 ms for a MiB at most. Where the machine has huge pages and the range holds
-  /// whole ones they are used. Fails with kLimit if the machine has not as much left, and then says
-  /// how much.
+  /// Allocates the memory of `range` (multiples of 4 KiB, inside this memory) now. No other access
+  /// to the range is allowed meanwhile; its content is kept. Blocks, at most about 0.1 ms for a
+  /// MiB. Uses huge pages if the machine has them and the range contains whole ones. Fails with
+  /// kLimit if the machine has less memory left; the Error has the amount.
   Status prefault(const ByteRange& range);
 
   /// Keeps all of it from being swapped out. Fails with kLimit, naming RLIMIT_MEMLOCK.
   Status pin();
 
-  /// Frees the memory though other processes may still map it; they find zeros. The address stays.
-  void give_back() noexcept;
+  /// Frees the memory even if other processes still map it; they read zeros. The address stays.
+  void release_pages() noexcept;
 
   std::span<std::byte> bytes() const noexcept { return {base_, size_bytes_}; }
-  const MemoryName& name() const noexcept { return name_; }
+  const MemoryHandle& handle() const noexcept { return handle_; }
 
  private:
   void swap(NodeMemory& other) noexcept;
 
   Descriptor descriptor_;
-  MemoryName name_;
+  MemoryHandle handle_;
   std::byte* base_ = nullptr;
   std::size_t size_bytes_ = 0;
 };

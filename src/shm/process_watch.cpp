@@ -21,7 +21,7 @@ constexpr long kPidfdOpen = 434;
 }  // namespace
 
 Result<Descriptor> watch_process(pid_t pid) {
-  // Closed on exec without being asked.
+  // Closed on exec by default.
   Descriptor descriptor(static_cast<int>(::syscall(kPidfdOpen, pid, 0)));
   if (descriptor) return descriptor;
   const int error_number = errno;

@@ -11,8 +11,8 @@
 namespace forebay::shm {
 namespace {
 
-TEST(ProcessWatch, tells_of_a_death_by_signal) {
-  Child child([] {
+TEST(ProcessWatch, detects_a_death_by_signal) {
+  ChildProcess child([] {
     ::pause();
     return 0;
   });
@@ -20,32 +20,32 @@ TEST(ProcessWatch, tells_of_a_death_by_signal) {
   ASSERT_TRUE(watch) << watch.error().message();
   EXPECT_FALSE(is_readable(watch->get()));
   child.kill();
-  EXPECT_TRUE(becomes_readable(watch->get()));
+  EXPECT_TRUE(wait_until_readable(watch->get()));
 }
 
-TEST(ProcessWatch, tells_of_an_ordinary_end) {
+TEST(ProcessWatch, detects_an_ordinary_exit) {
   auto bell = Doorbell::create();
   ASSERT_TRUE(bell);
-  Child child([&] { return bell->wait(in_a_minute()) ? 3 : 1; });
+  ChildProcess child([&] { return bell->wait(test_deadline()) ? 3 : 1; });
   auto watch = watch_process(child.pid());
   ASSERT_TRUE(watch);
   EXPECT_FALSE(is_readable(watch->get()));
   bell->ring();
-  EXPECT_TRUE(becomes_readable(watch->get()));
-  EXPECT_EQ(child.result(), 3);
+  EXPECT_TRUE(wait_until_readable(watch->get()));
+  EXPECT_EQ(child.exit_code(), 3);
 }
 
-TEST(ProcessWatch, process_that_is_gone_is_not_found) {
-  Child child([] { return 0; });
+TEST(ProcessWatch, ended_process_is_not_found) {
+  ChildProcess child([] { return 0; });
   const pid_t pid = child.pid();
-  ASSERT_EQ(child.result(), 0);
+  ASSERT_EQ(child.exit_code(), 0);
   auto watch = watch_process(pid);
   ASSERT_FALSE(watch);
   EXPECT_EQ(watch.error().kind(), ErrorClass::kNotFound);
   EXPECT_NE(watch.error().message().find(std::to_string(pid)), std::string::npos);
 }
 
-TEST(ProcessWatch, number_that_no_process_can_have_is_refused) {
+TEST(ProcessWatch, invalid_process_number_is_refused) {
   auto watch = watch_process(0);
   ASSERT_FALSE(watch);
   EXPECT_EQ(watch.error().kind(), ErrorClass::kInvalidArgument);

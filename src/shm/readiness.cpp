@@ -14,18 +14,18 @@ namespace forebay::shm {
 
 namespace {
 
-/// One sleep is no longer than this, so that no deadline is too far away for a timespec.
+/// Limit of one sleep, so that any deadline fits a timespec.
 constexpr std::chrono::nanoseconds kSleepMax = std::chrono::hours(1);
 
 std::chrono::nanoseconds time_left(const Deadline& deadline) noexcept {
   if (!deadline) return kSleepMax;
-  // Compared as points in time: kDoNotBlock is so far in the past that a difference may not fit.
+  // Compares points in time: kDoNotBlock is so far in the past that a difference may overflow.
   const TimePoint now = SteadyClock::shared().now();
   if (*deadline <= now) return std::chrono::nanoseconds(0);
   return std::min<std::chrono::nanoseconds>(*deadline - now, kSleepMax);
 }
 
-/// True if one of the entries has something to tell, false if the deadline passed.
+/// True if one of the entries is ready, false if the deadline passed.
 bool poll_until(std::span<pollfd> entries, const Deadline& deadline) noexcept {
   for (;;) {
     if (sleep_until_ready(entries, time_left(deadline)) > 0) return true;

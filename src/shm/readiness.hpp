@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Sleeping until one of a few descriptors has something to tell. For the side that waits for one
-// thing at a time (a client); an agent waits for all of its clients in one place of its own.
+// Waits until one of a few descriptors is ready. For a side that waits for one event at a time (a
+// client); an agent polls the descriptors of all its clients elsewhere.
 #pragma once
 
 #include <cstddef>
@@ -13,14 +13,13 @@ namespace forebay::shm {
 
 inline constexpr std::size_t kWaitDescriptorsMax = 4;
 
-/// Blocks until one of `descriptors` (kWaitDescriptorsMax at most; negative ones are left out) is
-/// readable or at its end, and returns which: the first if there are several. Nothing if the
-/// deadline passed. Signals do not end it.
+/// Blocks until one of `descriptors` (at most kWaitDescriptorsMax; negative ones are ignored) is
+/// readable or at its end, and returns its index: the first if several are ready. No value if the
+/// deadline passed. Signals do not interrupt it.
 std::optional<std::size_t> wait_readable(std::span<const int> descriptors,
                                          Deadline deadline) noexcept;
 
-/// Blocks until `descriptor` takes more, or nobody is left to take it; false if the deadline
-/// passed.
+/// Blocks until `descriptor` is writable, or its other end is closed; false if the deadline passed.
 bool wait_writable(int descriptor, Deadline deadline) noexcept;
 
 }  // namespace forebay::shm

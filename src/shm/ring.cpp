@@ -5,7 +5,7 @@
 
 namespace forebay::shm {
 
-Result<RingPlace> place_ring(std::span<std::byte> memory, std::size_t message_bytes) {
+Result<RingLayout> map_ring(std::span<std::byte> memory, std::size_t message_bytes) {
   const bool is_aligned =
       reinterpret_cast<std::uintptr_t>(memory.data()) % alignof(RingHeader) == 0;
   const std::size_t slots_bytes =
@@ -15,14 +15,15 @@ Result<RingPlace> place_ring(std::span<std::byte> memory, std::size_t message_by
   if (!is_aligned || !is_exact || !std::has_single_bit(capacity) || capacity > kRingCapacityMax) {
     return failure({.kind = ErrorClass::kInvalidArgument,
                     .operation = "attach a ring",
-                    .cause = std::to_string(memory.size()) + " bytes are no ring of messages of " +
+                    .cause = std::to_string(memory.size()) +
+                             " bytes are not a ring of messages of " +
                              std::to_string(message_bytes) + " bytes"});
   }
-  // Zeros are a valid header, and the mapping is all that both processes have in common: the
-  // objects come into being with it.
-  return RingPlace{.header = reinterpret_cast<RingHeader*>(memory.data()),
-                   .slots = memory.data() + sizeof(RingHeader),
-                   .capacity = capacity};
+  // Zeros are a valid header, and both processes share only the mapping: the objects begin to exist
+  // with it.
+  return RingLayout{.header = reinterpret_cast<RingHeader*>(memory.data()),
+                    .slots = memory.data() + sizeof(RingHeader),
+                    .capacity = capacity};
 }
 
 }  // namespace forebay::shm

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// A ring of small messages in shared memory, from one writer to one reader. Each client has its
-// own: in a shared one a writer that is killed in the middle would stall all others. Neither side
-// trusts what the other one left in the memory: whatever is there, no access is out of bounds.
+// A ring of small messages in shared memory, from one writer to one reader. Each client has a
+// separate ring: in a shared one a writer that is killed in the middle would block all others.
+// Neither side trusts the content of the memory: for any content, no access is out of bounds.
 #pragma once
 
 #include <forebay/error.hpp>
@@ -18,27 +18,29 @@
 
 namespace forebay::shm {
 
-/// What two processors do not share: two cache lines, since they are fetched in pairs.
-inline constexpr std::size_t kLinesApartBytes = 128;
+/// Distance that avoids false sharing: two cache lines, since they are fetched in pairs.
+inline constexpr std::size_t kFalseSharingBytes = 128;
 
 inline constexpr std::uint64_t kRingCapacityMax = 1U << 20U;
 
-/// What both sides see; zeros are an empty ring. The indices count messages for ever and wrap.
+/// Shared state of both sides; zeros are an empty ring. The indices count messages without limit
+/// and wrap.
 ///
-/// How a side goes to sleep without missing the other one (Dekker: all four accesses are seq_cst):
-/// it sets its flag, looks once more, and sleeps on its doorbell only if there is still nothing.
-/// The other side publishes its index, looks at the flag, and takes it down and rings if it is up.
-/// A flag lies beside the index that its sleeper reads, for that line is in its hands at that time.
+/// How a side sleeps without a lost wake-up (Dekker: all four accesses are seq_cst): it sets its
+/// flag, checks the ring once more, and sleeps on its doorbell only if there is still no work. The
+/// other side publishes its index and reads the flag; if the flag is set, it clears it and rings. A
+/// flag is beside the index that its sleeper reads, as the sleeper has that cache line at that
+/// time.
 struct RingHeader {
-  alignas(kLinesApartBytes) std::atomic<std::uint64_t> tail;  ///< next to write; by the writer
-  std::atomic<std::uint32_t> reader_sleeps;
-  alignas(kLinesApartBytes) std::atomic<std::uint64_t> head;  ///< next to read; by the reader
-  std::atomic<std::uint32_t> writer_waits;                    ///< for room
+  alignas(kFalseSharingBytes) std::atomic<std::uint64_t> tail;  ///< next to write; by the writer
+  std::atomic<std::uint32_t> is_reader_sleeping;
+  alignas(kFalseSharingBytes) std::atomic<std::uint64_t> head;  ///< next to read; by the reader
+  std::atomic<std::uint32_t> is_writer_waiting;                 ///< for room
 };
 
 static_assert(std::atomic<std::uint64_t>::is_always_lock_free);
 static_assert(std::atomic<std::uint32_t>::is_always_lock_free);
-static_assert(sizeof(RingHeader) == 2 * kLinesApartBytes);
+static_assert(sizeof(RingHeader) == 2 * kFalseSharingBytes);
 
 template <class M>
 concept RingMessage = std::is_trivially_copyable_v<M> && std::is_default_constructible_v<M>;
@@ -51,76 +53,76 @@ constexpr std::size_t ring_bytes(std::uint64_t capacity) noexcept {
   return sizeof(RingHeader) + capacity * sizeof(M);
 }
 
-/// How an attempt on a ring ended. Not an Error: most attempts of a busy agent find nothing.
+/// Outcome of an attempt on a ring. Not an Error: most attempts of a busy agent find nothing.
 enum class RingOutcome : std::uint8_t {
   kDone,
   kFull,         ///< no room to write
   kEmpty,        ///< nothing to read
-  kBroken,       ///< the other side left an impossible index; nothing more goes through this ring
-  kInterrupted,  ///< the other thing that the caller waits for has happened
+  kBroken,       ///< the other side left an impossible index; the ring is unusable from now on
+  kInterrupted,  ///< the other event for which the caller waits has happened
 };
 
-/// Where a ring lies; checked, see place_ring().
-struct RingPlace {
+/// Addresses of a ring; checked, see map_ring().
+struct RingLayout {
   RingHeader* header = nullptr;
   std::byte* slots = nullptr;
   std::uint64_t capacity = 0;
 };
 
-/// Fails with kInvalidArgument unless `memory` is aligned to kLinesApartBytes and exactly the size
-/// of a ring of such messages.
-Result<RingPlace> place_ring(std::span<std::byte> memory, std::size_t message_bytes);
+/// Fails with kInvalidArgument unless `memory` is aligned to kFalseSharingBytes and exactly the
+/// size of a ring of such messages.
+Result<RingLayout> map_ring(std::span<std::byte> memory, std::size_t message_bytes);
 
 /// The writing end. One for each ring, attached while the ring is new. One thread at a time.
 template <RingMessage M>
 class RingWriter {
  public:
-  /// `memory` is ring_bytes<M>() zeros, aligned to kLinesApartBytes (a reader may have attached to
-  /// it already), and stays mapped as long as this is used.
+  /// `memory` is ring_bytes<M>() zeros, aligned to kFalseSharingBytes (a reader may be attached
+  /// already), and stays mapped as long as this is used.
   static Result<RingWriter> attach(std::span<std::byte> memory) {
-    return place_ring(memory, sizeof(M)).map([](RingPlace place) { return RingWriter(place); });
+    return map_ring(memory, sizeof(M)).map([](RingLayout layout) { return RingWriter(layout); });
   }
 
-  /// kDone, kFull or kBroken. The reader sees it at once; if it sleeps, take_bell_request() says
-  /// so.
+  /// kDone, kFull or kBroken. The reader sees the message at once; take_doorbell_request() reports
+  /// whether it sleeps.
   RingOutcome try_push(const M& message) noexcept {
-    if (tail_ - head_ == place_.capacity && !look_for_room())
+    if (tail_ - head_ == layout_.capacity && !refresh_head())
       return is_broken_ ? RingOutcome::kBroken : RingOutcome::kFull;
     std::memcpy(slot(tail_), &message, sizeof(M));
-    place_.header->tail.store(++tail_, std::memory_order_seq_cst);
+    layout_.header->tail.store(++tail_, std::memory_order_seq_cst);
     return RingOutcome::kDone;
   }
 
-  /// True once if the reader has gone to sleep: its bell must be rung now. Ask after each push, or
+  /// True once if the reader has gone to sleep: ring its doorbell now. Call after each push, or
   /// after a few.
-  bool take_bell_request() noexcept {
-    return place_.header->reader_sleeps.load(std::memory_order_seq_cst) != 0 &&
-           place_.header->reader_sleeps.exchange(0, std::memory_order_seq_cst) != 0;
+  bool take_doorbell_request() noexcept {
+    return layout_.header->is_reader_sleeping.load(std::memory_order_seq_cst) != 0 &&
+           layout_.header->is_reader_sleeping.exchange(0, std::memory_order_seq_cst) != 0;
   }
 
-  /// Asks the reader to ring when it has made room. True if the ring is still full: sleep now.
-  bool may_sleep() noexcept {
-    place_.header->writer_waits.store(1, std::memory_order_seq_cst);
-    return !look_for_room() && !is_broken_;
+  /// Requests a ring when the reader has made room. True if the ring is still full: sleep now.
+  bool can_sleep() noexcept {
+    layout_.header->is_writer_waiting.store(1, std::memory_order_seq_cst);
+    return !refresh_head() && !is_broken_;
   }
 
  private:
-  explicit RingWriter(RingPlace place) noexcept : place_(place) {}
+  explicit RingWriter(RingLayout layout) noexcept : layout_(layout) {}
 
-  bool look_for_room() noexcept {
-    const std::uint64_t head = place_.header->head.load(std::memory_order_seq_cst);
-    if (tail_ - head > place_.capacity) is_broken_ = true;
+  bool refresh_head() noexcept {
+    const std::uint64_t head = layout_.header->head.load(std::memory_order_seq_cst);
+    if (tail_ - head > layout_.capacity) is_broken_ = true;
     if (is_broken_) return false;
     head_ = head;
-    return tail_ - head_ < place_.capacity;
+    return tail_ - head_ < layout_.capacity;
   }
   std::byte* slot(std::uint64_t index) const noexcept {
-    return place_.slots + (index & (place_.capacity - 1)) * sizeof(M);
+    return layout_.slots + (index & (layout_.capacity - 1)) * sizeof(M);
   }
 
-  RingPlace place_;
+  RingLayout layout_;
   std::uint64_t tail_ = 0;  // ours; never read back from the shared memory
-  std::uint64_t head_ = 0;  // as seen last
+  std::uint64_t head_ = 0;  // as last read
   bool is_broken_ = false;
 };
 
@@ -130,48 +132,48 @@ class RingReader {
  public:
   /// As RingWriter::attach(); the writer may have written already.
   static Result<RingReader> attach(std::span<std::byte> memory) {
-    return place_ring(memory, sizeof(M)).map([](RingPlace place) { return RingReader(place); });
+    return map_ring(memory, sizeof(M)).map([](RingLayout layout) { return RingReader(layout); });
   }
 
   /// kDone, kEmpty or kBroken; `message` changes with kDone only. It comes from another process:
-  /// check what it says. If the writer waits for room, take_bell_request() says so.
+  /// check its content. take_doorbell_request() reports whether the writer waits for room.
   RingOutcome try_pop(M& message) noexcept {
-    if (head_ == tail_ && !look_for_messages())
+    if (head_ == tail_ && !refresh_tail())
       return is_broken_ ? RingOutcome::kBroken : RingOutcome::kEmpty;
     std::memcpy(&message, slot(head_), sizeof(M));
-    place_.header->head.store(++head_, std::memory_order_seq_cst);
+    layout_.header->head.store(++head_, std::memory_order_seq_cst);
     return RingOutcome::kDone;
   }
 
-  /// True once if the writer waits for room: its bell must be rung now. Ask after each pop.
-  bool take_bell_request() noexcept {
-    return place_.header->writer_waits.load(std::memory_order_seq_cst) != 0 &&
-           place_.header->writer_waits.exchange(0, std::memory_order_seq_cst) != 0;
+  /// True once if the writer waits for room: ring its doorbell now. Call after each pop.
+  bool take_doorbell_request() noexcept {
+    return layout_.header->is_writer_waiting.load(std::memory_order_seq_cst) != 0 &&
+           layout_.header->is_writer_waiting.exchange(0, std::memory_order_seq_cst) != 0;
   }
 
-  /// Asks the writer to ring with the next message. True if there is still none: sleep now.
-  bool may_sleep() noexcept {
-    place_.header->reader_sleeps.store(1, std::memory_order_seq_cst);
-    return head_ == tail_ && !look_for_messages() && !is_broken_;
+  /// Requests a ring with the next message. True if there is still none: sleep now.
+  bool can_sleep() noexcept {
+    layout_.header->is_reader_sleeping.store(1, std::memory_order_seq_cst);
+    return head_ == tail_ && !refresh_tail() && !is_broken_;
   }
 
  private:
-  explicit RingReader(RingPlace place) noexcept : place_(place) {}
+  explicit RingReader(RingLayout layout) noexcept : layout_(layout) {}
 
-  bool look_for_messages() noexcept {
-    const std::uint64_t tail = place_.header->tail.load(std::memory_order_seq_cst);
-    if (tail - head_ > place_.capacity) is_broken_ = true;
+  bool refresh_tail() noexcept {
+    const std::uint64_t tail = layout_.header->tail.load(std::memory_order_seq_cst);
+    if (tail - head_ > layout_.capacity) is_broken_ = true;
     if (is_broken_) return false;
     tail_ = tail;
     return tail_ != head_;
   }
   const std::byte* slot(std::uint64_t index) const noexcept {
-    return place_.slots + (index & (place_.capacity - 1)) * sizeof(M);
+    return layout_.slots + (index & (layout_.capacity - 1)) * sizeof(M);
   }
 
-  RingPlace place_;
+  RingLayout layout_;
   std::uint64_t head_ = 0;  // ours; never read back from the shared memory
-  std::uint64_t tail_ = 0;  // as seen last
+  std::uint64_t tail_ = 0;  // as last read
   bool is_broken_ = false;
 };
 

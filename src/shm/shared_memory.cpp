@@ -38,10 +38,10 @@ Result<SharedMemory> SharedMemory::create(const char* name, std::uint64_t size_b
   auto memfd = create_memfd(name);
   if (!memfd) return failure(memfd.error());
   SharedMemory memory(std::move(*memfd));
-  // Addresses first: a size that nothing can hold fails here, before any memory is taken.
+  // Addresses first: an impossible size fails here, before any memory is allocated.
   if (auto mapped = memory.map(size_bytes, Protection::kReadWrite); !mapped)
     return failure(mapped.error());
-  if (auto taken = take_memory(memory.descriptor_, 0, size_bytes); !taken)
+  if (auto taken = reserve_memory(memory.descriptor_, 0, size_bytes); !taken)
     return failure(taken.error());
   return memory;
 }

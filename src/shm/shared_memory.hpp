@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// SharedMemory: memory of a fixed size that the processes of a node have in common, for control
-// blocks, tables and rings. What lies in it is addressed by offset only: each process sees it at
-// another place.
+// SharedMemory: memory of a fixed size that processes of a node share, for control blocks, tables
+// and rings. Its content is addressed by offset only: each process maps it at another address.
 #pragma once
 
 #include <forebay/error.hpp>
@@ -16,8 +15,8 @@
 
 namespace forebay::shm {
 
-/// A mapping and the descriptor of its memory. Either may be handed on; the memory goes when the
-/// last process has dropped both. Moving it keeps the addresses. Not thread-safe.
+/// A mapping and the descriptor of its memory. Either may be passed on; the memory is freed when
+/// the last process has dropped both. Moving it keeps the addresses. Not thread-safe.
 class SharedMemory {
  public:
   SharedMemory() noexcept = default;
@@ -33,14 +32,14 @@ class SharedMemory {
   /// kLimit or kNoSpace; then nothing is left behind.
   static Result<SharedMemory> create(const char* name, std::uint64_t size_bytes);
 
-  /// Maps the first `size_bytes` of what another process shared. Fails with kDamage if it has
-  /// fewer, kInvalidArgument if they are none or it could shrink under us, kPermission if it was
-  /// shared for reading only and more is asked for.
+  /// Maps the first `size_bytes` of memory shared by another process. Fails with kDamage if it has
+  /// fewer, with kInvalidArgument if `size_bytes` is 0 or the memory could shrink later. Fails with
+  /// kPermission if it was shared for reading only and `protection` is more.
   static Result<SharedMemory> attach(Descriptor descriptor,
                                      std::uint64_t size_bytes,
                                      Protection protection);
 
-  /// Where it is mapped. Whoever writes to what was attached with kReadOnly is ended by SIGSEGV.
+  /// The mapping. A write to memory attached with kReadOnly raises SIGSEGV.
   std::span<std::byte> bytes() const noexcept { return {base_, size_bytes_}; }
 
   const Descriptor& descriptor() const noexcept { return descriptor_; }

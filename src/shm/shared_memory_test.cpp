@@ -16,9 +16,9 @@
 namespace forebay::shm {
 namespace {
 
-constexpr std::uint64_t kSizeBytes = 100'000;  // no multiple of a page
+constexpr std::uint64_t kSizeBytes = 100'000;  // not a multiple of a page
 
-TEST(SharedMemory, is_zeros_that_are_there) {
+TEST(SharedMemory, is_reserved_zeros) {
   auto memory = SharedMemory::create("forebay-test", kSizeBytes);
   ASSERT_TRUE(memory) << memory.error().message();
   ASSERT_EQ(memory->bytes().size(), kSizeBytes);
@@ -32,12 +32,12 @@ TEST(SharedMemory, is_zeros_that_are_there) {
 TEST(SharedMemory, both_sides_see_the_same_bytes) {
   auto owner = SharedMemory::create("forebay-test", kSizeBytes);
   ASSERT_TRUE(owner);
-  auto guest = SharedMemory::attach(*owner->share(Protection::kReadWrite), kSizeBytes,
-                                    Protection::kReadWrite);
+  auto client = SharedMemory::attach(*owner->share(Protection::kReadWrite), kSizeBytes,
+                                     Protection::kReadWrite);
   auto reader =
       SharedMemory::attach(*owner->share(Protection::kReadOnly), kSizeBytes, Protection::kReadOnly);
-  ASSERT_TRUE(guest && reader);
-  guest->bytes().back() = std::byte{7};
+  ASSERT_TRUE(client && reader);
+  client->bytes().back() = std::byte{7};
   EXPECT_EQ(owner->bytes().back(), std::byte{7});
   EXPECT_EQ(reader->bytes().back(), std::byte{7});
 }
@@ -50,30 +50,31 @@ TEST(SharedMemory, shared_for_reading_cannot_be_mapped_writable) {
   EXPECT_EQ(::mmap(nullptr, 1, PROT_READ | PROT_WRITE, MAP_SHARED, shared->get(), 0), MAP_FAILED);
   EXPECT_EQ(errno, EACCES);
   EXPECT_LT(::ftruncate(shared->get(), 1 << 20U), 0);
-  auto guest = SharedMemory::attach(std::move(*shared), kSizeBytes, Protection::kReadWrite);
-  ASSERT_FALSE(guest);
-  EXPECT_EQ(guest.error().kind(), ErrorClass::kPermission);
+  auto client = SharedMemory::attach(std::move(*shared), kSizeBytes, Protection::kReadWrite);
+  ASSERT_FALSE(client);
+  EXPECT_EQ(client.error().kind(), ErrorClass::kPermission);
 }
 
-TEST(SharedMemory, fewer_bytes_than_promised_are_damage) {
+TEST(SharedMemory, fewer_bytes_than_expected_are_damage) {
   auto owner = SharedMemory::create("forebay-test", kSizeBytes);
   ASSERT_TRUE(owner);
-  auto guest = SharedMemory::attach(*owner->share(Protection::kReadOnly), kSizeBytes + 1,
-                                    Protection::kReadOnly);
-  ASSERT_FALSE(guest);
-  EXPECT_EQ(guest.error().kind(), ErrorClass::kDamage);
-  EXPECT_NE(guest.error().message().find("100001"), std::string::npos) << guest.error().message();
+  auto client = SharedMemory::attach(*owner->share(Protection::kReadOnly), kSizeBytes + 1,
+                                     Protection::kReadOnly);
+  ASSERT_FALSE(client);
+  EXPECT_EQ(client.error().kind(), ErrorClass::kDamage);
+  EXPECT_NE(client.error().message().find("100001"), std::string::npos) << client.error().message();
 }
 
-TEST(SharedMemory, attaching_nothing_of_it_is_refused) {
+TEST(SharedMemory, attaching_zero_bytes_is_refused) {
   auto owner = SharedMemory::create("forebay-test", kSizeBytes);
   ASSERT_TRUE(owner);
-  auto guest = SharedMemory::attach(*owner->share(Protection::kReadOnly), 0, Protection::kReadOnly);
-  ASSERT_FALSE(guest);
-  EXPECT_EQ(guest.error().kind(), ErrorClass::kInvalidArgument);
+  auto client =
+      SharedMemory::attach(*owner->share(Protection::kReadOnly), 0, Protection::kReadOnly);
+  ASSERT_FALSE(client);
+  EXPECT_EQ(client.error().kind(), ErrorClass::kInvalidArgument);
 }
 
-TEST(SharedMemory, cannot_shrink_even_by_its_owner) {
+TEST(SharedMemory, cannot_be_shrunk_by_its_owner) {
   auto owner = SharedMemory::create("forebay-test", kSizeBytes);
   ASSERT_TRUE(owner);
   EXPECT_LT(::ftruncate(owner->descriptor().get(), 1), 0);
@@ -87,19 +88,19 @@ TEST(SharedMemory, memory_that_could_shrink_is_refused) {
   Descriptor no_memory(::open("/proc/self/exe", O_RDONLY | O_CLOEXEC));
   ASSERT_TRUE(no_memory);
   for (Descriptor* bad : {&unsealed, &no_memory}) {
-    auto guest = SharedMemory::attach(std::move(*bad), 1, Protection::kReadOnly);
-    ASSERT_FALSE(guest);
-    EXPECT_EQ(guest.error().kind(), ErrorClass::kInvalidArgument) << guest.error().message();
+    auto client = SharedMemory::attach(std::move(*bad), 1, Protection::kReadOnly);
+    ASSERT_FALSE(client);
+    EXPECT_EQ(client.error().kind(), ErrorClass::kInvalidArgument) << client.error().message();
   }
 }
 
-TEST(SharedMemory, too_much_is_an_error_that_says_how_much_and_leaves_nothing) {
-  const std::size_t before = open_descriptors();
+TEST(SharedMemory, too_large_size_is_an_error_with_the_size_and_no_leak) {
+  const std::size_t before = open_descriptor_count();
   auto memory = SharedMemory::create("forebay-test", std::uint64_t{1} << 50U);
   ASSERT_FALSE(memory);
   EXPECT_EQ(memory.error().kind(), ErrorClass::kLimit);
   EXPECT_NE(memory.error().message().find("1125899906842624"), std::string::npos);
-  EXPECT_EQ(open_descriptors(), before);
+  EXPECT_EQ(open_descriptor_count(), before);
 }
 
 TEST(SharedMemory, moving_keeps_the_addresses) {

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// What tests of sharing have in common: other processes that never outlive a test, and deadlines
-// that only a broken program reaches. For tests only.
+// Shared code of tests of shared memory: child processes that never outlive a test, and deadlines
+// that only a defect reaches. For tests only.
 #pragma once
 
 #include <chrono>
@@ -19,29 +19,31 @@
 
 namespace forebay::shm {
 
-/// Long enough for the busiest machine: only what hangs gets there.
-inline Deadline in_a_minute() { return SteadyClock::shared().now() + std::chrono::seconds(60); }
-/// For waits that are expected to find nothing.
-inline Deadline in_a_moment() { return SteadyClock::shared().now() + std::chrono::milliseconds(5); }
+/// Long enough for the busiest machine: only a hang reaches it.
+inline Deadline test_deadline() { return SteadyClock::shared().now() + std::chrono::seconds(60); }
+/// For waits that are expected to time out.
+inline Deadline short_deadline() {
+  return SteadyClock::shared().now() + std::chrono::milliseconds(5);
+}
 
-/// More memory than this machine has, and whole pages of it.
-inline std::uint64_t more_than_the_machine_has() {
+/// More memory than this machine has, in whole pages.
+inline std::uint64_t more_than_physical_memory() {
   const auto pages = static_cast<std::uint64_t>(::sysconf(_SC_PHYS_PAGES));
   return (pages + 1) * static_cast<std::uint64_t>(::sysconf(_SC_PAGESIZE));
 }
 
-/// A process that runs `work` and ends with what it returns (0..255). It is killed and reaped at
-/// the latest when this is destroyed.
-class Child {
+/// A process that runs `work` and ends with its result (0..255). The destructor kills and reaps it
+/// at the latest.
+class ChildProcess {
  public:
   template <class Work>
-  explicit Child(const Work& work) : pid_(::fork()) {
+  explicit ChildProcess(const Work& work) : pid_(::fork()) {
     FOREBAY_ASSERT(pid_ >= 0);
     if (pid_ == 0) ::_exit(work());
   }
-  Child(Child&& other) noexcept : pid_(std::exchange(other.pid_, -1)) {}
-  Child& operator=(Child&&) = delete;
-  ~Child() {
+  ChildProcess(ChildProcess&& other) noexcept : pid_(std::exchange(other.pid_, -1)) {}
+  ChildProcess& operator=(ChildProcess&&) = delete;
+  ~ChildProcess() {
     kill();
     reap();
   }
@@ -51,11 +53,11 @@ class Child {
   void send(int signal) const noexcept {
     if (pid_ > 0) ::kill(pid_, signal);
   }
-  /// What it returned; nothing if it was ended by a signal, or by us after a minute.
-  std::optional<int> result() {
+  /// The exit code; no value if a signal ended it, or exit_code() did after a minute.
+  std::optional<int> exit_code() {
     auto watch = watch_process(pid_);
     const int descriptor = watch ? watch->get() : -1;
-    if (!wait_readable({&descriptor, 1}, in_a_minute())) kill();
+    if (!wait_readable({&descriptor, 1}, test_deadline())) kill();
     const int status = reap();
     return WIFEXITED(status) ? std::optional(WEXITSTATUS(status)) : std::nullopt;
   }

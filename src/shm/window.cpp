@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// A memfd and its double mappings. Growing maps the larger size at a new place and leaves the old
-// places alone, since views may point into them.
+// A memfd and its double mappings. Growing maps the larger size at a new address and keeps the old
+// mappings, since views may use them.
 #include "shm/window.hpp"
 
 #include <cerrno>
@@ -39,36 +39,36 @@ void Window::swap(Window& other) noexcept {
 
 Status Window::reserve(std::byte* base, std::uint64_t size_bytes) {
   if (size_bytes <= size_bytes_) return {};
-  auto taken = take_missing(base, size_bytes);
+  auto taken = reserve_missing(base, size_bytes);
   if (taken) {
     size_bytes_ = size_bytes;
     return {};
   }
-  give_back_memory(descriptor_, size_bytes_, file_bytes_);
+  release_memory(descriptor_, size_bytes_, file_bytes_);
   return failure(
       window_error(taken.error().operation().c_str(), taken.error().error_number(), size_bytes));
 }
 
-Status Window::take_missing(std::byte* base, std::uint64_t size_bytes) {
+Status Window::reserve_missing(std::byte* base, std::uint64_t size_bytes) {
   if (size_bytes > file_bytes_) {
     if (::ftruncate(descriptor_.get(), static_cast<off_t>(size_bytes)) != 0) {
       return failure(system_error({.operation = "reserve shared memory"}, errno));
     }
     file_bytes_ = size_bytes;
   }
-  take_huge_pages(base, size_bytes);
-  return take_memory(descriptor_, size_bytes_, size_bytes);
+  populate_huge_pages(base, size_bytes);
+  return reserve_memory(descriptor_, size_bytes_, size_bytes);
 }
 
-/// Direct transfers into memory that is contiguous for the device need one descriptor where single
-/// pages need hundreds. MADV_COLLAPSE gives huge pages whatever the machine's setting for shared
-/// memory; it asks for one page to be there. What fails here is made of small pages afterwards.
-void Window::take_huge_pages(std::byte* base, std::uint64_t size_bytes) {
+/// Direct transfers into memory that is contiguous for the device need one descriptor; single pages
+/// need hundreds. MADV_COLLAPSE gives huge pages independent of the machine's setting for shared
+/// memory; it needs one present page. On failure small pages are used later.
+void Window::populate_huge_pages(std::byte* base, std::uint64_t size_bytes) {
   const std::uint64_t huge = huge_page_bytes();
   if (huge == 0) return;
   const std::uint64_t first = (size_bytes_ + huge - 1) / huge * huge;
   for (std::uint64_t at = first; at + huge <= size_bytes; at += huge) {
-    if (!take_memory(descriptor_, at, at + page_bytes())) return;
+    if (!reserve_memory(descriptor_, at, at + page_bytes())) return;
     if (!populate(base + at, page_bytes(), Protection::kReadWrite)) return;
     if (!collapse(base + at, huge)) return;
   }
@@ -76,7 +76,7 @@ void Window::take_huge_pages(std::byte* base, std::uint64_t size_bytes) {
 
 Result<std::byte*> Window::map(std::uint64_t size_bytes) {
   if (const DoubleMapping* known = find_mapping(mappings_, size_bytes)) return known->base();
-  // Addresses first: a size that nothing can hold fails here, before any memory is taken.
+  // Addresses first: an impossible size fails here, before any memory is allocated.
   auto mapping = DoubleMapping::make(descriptor_, size_bytes, Protection::kReadWrite);
   if (!mapping) return failure(mapping.error());
   if (auto reserved = reserve(mapping->base(), size_bytes); !reserved)
@@ -101,7 +101,7 @@ Result<const std::byte*> WindowView::map(std::uint64_t size_bytes) {
   if (size_bytes % page_bytes() != 0) {
     return failure({.kind = ErrorClass::kInvalidArgument,
                     .operation = "map a shared window",
-                    .cause = std::to_string(size_bytes) + " bytes are no whole pages"});
+                    .cause = std::to_string(size_bytes) + " bytes are not whole pages"});
   }
   auto mapping = DoubleMapping::make(descriptor_, size_bytes, Protection::kReadOnly);
   if (!mapping) return failure(mapping.error());

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// Window: memory of a session that is mapped twice back to back, so that a piece which wraps around
+// Window: memory of a session that is mapped twice back to back, so that a range that wraps around
 // its end is still contiguous. Other processes of the node map the same pages, for reading only and
-// at other places: it is addressed by offset.
+// at other addresses: it is addressed by offset.
 #pragma once
 
 #include <forebay/error.hpp>
@@ -16,8 +16,7 @@
 
 namespace forebay::shm {
 
-/// A growing piece of shared memory. Not thread-safe; addresses it gave out stay valid until it is
-/// destroyed.
+/// Growing shared memory. Not thread-safe; returned addresses stay valid until it is destroyed.
 class Window {
  public:
   Window() noexcept = default;
@@ -32,11 +31,11 @@ class Window {
   /// An empty window. Fails if the system has no memfd left (kLimit, kUnsupported).
   static Result<Window> create();
 
-  /// Maps the first `size_bytes` of the window twice in a row, adding memory if it has less, and
-  /// returns where: byte i and byte i + size_bytes of the result are the same byte. `size_bytes` is
-  /// a multiple of the page size. Earlier results stay mapped, and show the same memory. The memory
-  /// is prefaulted, with huge pages where the size has room for them and the kernel has them. Fails
-  /// with kLimit or kNoSpace.
+  /// Maps the first `size_bytes` of the window twice in a row, adding memory if it has less. Byte i
+  /// and byte i + size_bytes of the result are the same byte. `size_bytes` is a multiple of the
+  /// page size. Earlier results stay mapped, and show the same memory. The memory is prefaulted,
+  /// with huge pages if the size has room for them and the kernel has them. Fails with kLimit or
+  /// kNoSpace.
   Result<std::byte*> map(std::uint64_t size_bytes);
 
   /// Memory held now: the largest size mapped so far.
@@ -48,29 +47,30 @@ class Window {
  private:
   void swap(Window& other) noexcept;
   Status reserve(std::byte* base, std::uint64_t size_bytes);
-  Status take_missing(std::byte* base, std::uint64_t size_bytes);
-  void take_huge_pages(std::byte* base, std::uint64_t size_bytes);
+  Status reserve_missing(std::byte* base, std::uint64_t size_bytes);
+  void populate_huge_pages(std::byte* base, std::uint64_t size_bytes);
 
   Descriptor descriptor_;
   std::uint64_t size_bytes_ = 0;
-  /// Of the memfd: more than size_bytes_ after growing has failed, since it cannot shrink.
+  /// Size of the memfd: above size_bytes_ after a failed growth, since it cannot shrink.
   std::uint64_t file_bytes_ = 0;
   std::vector<DoubleMapping> mappings_;
 };
 
-/// A guest's side of a window that another process owns. Not thread-safe; addresses it gave out
-/// stay valid until it is destroyed, whatever becomes of the owner.
+/// A view on a window that another process owns. Not thread-safe; returned addresses stay valid
+/// until it is destroyed, even if the owner ends.
 class WindowView {
  public:
   WindowView() noexcept = default;
 
-  /// Takes over what the owner shared. Fails with kInvalidArgument if it could shrink under us.
+  /// Takes over the owner's descriptor. Fails with kInvalidArgument if the memory could shrink
+  /// later.
   static Result<WindowView> attach(Descriptor descriptor);
 
   /// Maps the first `size_bytes` twice in a row for reading: see Window::map(). The owner must have
-  /// mapped that much before. Fails with kDamage if the window has less, with kInvalidArgument if
-  /// they are none or no whole pages (the number comes from the owner), with kLimit if there are no
-  /// addresses.
+  /// mapped that much before. Fails with kDamage if the window has less. Fails with
+  /// kInvalidArgument if the size is 0 or not whole pages (it comes from the owner), with kLimit if
+  /// addresses are exhausted.
   Result<const std::byte*> map(std::uint64_t size_bytes);
 
  private:

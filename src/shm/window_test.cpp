@@ -49,8 +49,8 @@ TEST(Window, growing_keeps_bytes_and_old_addresses) {
   EXPECT_EQ(window->size_bytes(), 8 * page_bytes());
 }
 
-// Room for huge pages, and a rest that is none.
-TEST(Window, large_sizes_that_are_no_multiple_of_a_huge_page) {
+// Room for huge pages, and a rest below one.
+TEST(Window, sizes_that_are_not_a_multiple_of_a_huge_page) {
   const std::uint64_t first = (5ULL << 20U) + page_bytes();
   const std::uint64_t second = 2 * first;
   auto window = Window::create();
@@ -70,7 +70,7 @@ TEST(Window, large_sizes_that_are_no_multiple_of_a_huge_page) {
   EXPECT_EQ(window->size_bytes(), second);
 }
 
-TEST(Window, mapping_a_known_size_again_gives_the_same_place) {
+TEST(Window, mapping_the_same_size_again_returns_the_same_address) {
   auto window = Window::create();
   ASSERT_TRUE(window);
   auto first = window->map(2 * page_bytes());
@@ -81,7 +81,7 @@ TEST(Window, mapping_a_known_size_again_gives_the_same_place) {
   EXPECT_EQ(window->size_bytes(), 4 * page_bytes());
 }
 
-TEST(Window, too_much_memory_is_an_error_that_says_how_much) {
+TEST(Window, too_large_size_is_an_error_with_the_size) {
   auto window = Window::create();
   ASSERT_TRUE(window);
   auto base = window->map(std::uint64_t{1} << 50U);
@@ -101,9 +101,9 @@ TEST(Window, can_be_moved) {
   EXPECT_EQ((*moved.map(page_bytes()))[0], std::byte{9});
 }
 
-// A machine whose memory is full: in this process, for ever, no memory can be taken behind
-// `offset_bytes` of any file. Giving back (another mode) stays possible.
-bool refuse_memory_behind(std::uint32_t offset_bytes) {
+// Simulates a machine with full memory: from now on this process cannot allocate memory from
+// `offset_bytes` of any file on. Releasing (another mode) still works.
+bool fail_fallocate_beyond(std::uint32_t offset_bytes) {
   constexpr auto kCall = static_cast<std::uint32_t>(offsetof(seccomp_data, nr));
   constexpr auto kMode = static_cast<std::uint32_t>(offsetof(seccomp_data, args[1]));
   constexpr auto kOffset = static_cast<std::uint32_t>(offsetof(seccomp_data, args[2]));
@@ -122,38 +122,38 @@ bool refuse_memory_behind(std::uint32_t offset_bytes) {
          ::prctl(PR_SET_SECCOMP, SECCOMP_MODE_FILTER, &program) == 0;
 }
 
-std::uint64_t memory_of(const Descriptor& descriptor) {
+std::uint64_t allocated_bytes_of(const Descriptor& descriptor) {
   struct stat status{};
   return ::fstat(descriptor.get(), &status) == 0
              ? static_cast<std::uint64_t>(status.st_blocks) * 512
              : 0;
 }
 
-/// Returns the number of the step that went wrong.
-int grow_on_a_full_machine() {
+/// Returns the number of the failed step.
+int grow_without_memory() {
   const std::uint64_t small = 2 * page_bytes();
   auto window = Window::create();
   auto base = window->map(small);
   if (!base) return 1;
   (*base)[small - 1] = std::byte{5};
-  if (!refuse_memory_behind(5U << 20U)) return 2;
+  if (!fail_fallocate_beyond(5U << 20U)) return 2;
   auto large = window->map(16U << 20U);
   if (large || large.error().kind() != ErrorClass::kNoSpace) return 3;
   if (window->size_bytes() != small) return 4;
   auto shared = window->share(Protection::kReadOnly);
-  if (memory_of(*shared) != small) return 5;  // given back, although the size cannot shrink
-  auto medium = window->map(4U << 20U);       // less than what the failure has left as the size
+  if (allocated_bytes_of(*shared) != small) return 5;  // released, although the size cannot shrink
+  auto medium = window->map(4U << 20U);  // less than the size that the failure has left
   if (!medium || (*medium)[small - 1] != std::byte{5}) return 6;
   if ((*medium)[(8U << 20U) - 1] != std::byte{0}) return 7;
-  return window->size_bytes() == 4U << 20U && memory_of(*shared) == 4U << 20U ? 0 : 8;
+  return window->size_bytes() == 4U << 20U && allocated_bytes_of(*shared) == 4U << 20U ? 0 : 8;
 }
 
-TEST(Window, growth_that_fails_gives_back_and_can_be_tried_again) {
-  Child child([] { return grow_on_a_full_machine(); });
-  EXPECT_EQ(child.result(), 0) << "see the steps of grow_on_a_full_machine()";
+TEST(Window, failed_growth_releases_memory_and_can_be_retried) {
+  ChildProcess child([] { return grow_without_memory(); });
+  EXPECT_EQ(child.exit_code(), 0) << "see the steps of grow_without_memory()";
 }
 
-TEST(WindowView, sees_the_owner_s_bytes_across_the_end) {
+TEST(WindowView, sees_the_bytes_of_the_owner_across_the_end) {
   auto window = Window::create();
   ASSERT_TRUE(window);
   const std::uint64_t size = 4 * page_bytes();
@@ -188,7 +188,7 @@ TEST(WindowView, follows_growth_and_keeps_older_addresses) {
   EXPECT_EQ(*view->map(page_bytes()), *small);
 }
 
-TEST(WindowView, more_than_there_is_is_damage) {
+TEST(WindowView, larger_size_than_the_window_is_damage) {
   auto window = Window::create();
   ASSERT_TRUE(window);
   auto view = WindowView::attach(*window->share(Protection::kReadOnly));
@@ -214,7 +214,7 @@ TEST(WindowView, outlives_the_owner) {
   EXPECT_EQ((*seen)[0], std::byte{12});
 }
 
-TEST(WindowView, what_is_shared_for_reading_cannot_be_written) {
+TEST(WindowView, memory_shared_for_reading_cannot_be_written) {
   auto window = Window::create();
   ASSERT_TRUE(window);
   ASSERT_TRUE(window->map(page_bytes()));

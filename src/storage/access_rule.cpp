@@ -15,14 +15,14 @@ std::string percent(double fraction) { return std::to_string(std::lround(fractio
 
 AccessDecision choose_access(const AccessFacts& facts) {
   const std::string kind(name_of(facts.file_system));
-  if (!facts.direct_works) {
+  if (!facts.is_direct_supported) {
     return {Access::kBuffered, "buffered: this file on " + kind + " has no direct access"};
   }
-  if (is_remote(facts.file_system) && !facts.storage_known) {
-    return {Access::kBuffered, "buffered: " + kind + " has a cache of its own to work with"};
+  if (is_remote(facts.file_system) && !facts.is_storage_known) {
+    return {Access::kBuffered, "buffered: " + kind + " has its own cache"};
   }
   const std::uint64_t long_from =
-      is_remote(facts.file_system) ? kDirectRangeBytesMinFar : kDirectRangeBytesMin;
+      is_remote(facts.file_system) ? kDirectRangeBytesMinRemote : kDirectRangeBytesMin;
   if (facts.range_bytes < long_from) {
     return {Access::kBuffered,
             "buffered: " + std::to_string(facts.range_bytes) + " bytes are too few for direct"};
@@ -32,7 +32,7 @@ AccessDecision choose_access(const AccessFacts& facts) {
     return {Access::kBuffered, "buffered: " + percent(cached) + " is in the page cache already"};
   }
   if (!facts.cached_fraction) {
-    return {Access::kDirect, "direct: a long read; the page cache could not be asked"};
+    return {Access::kDirect, "direct: a long read; its share in the page cache is unknown"};
   }
   return {Access::kDirect,
           "direct: a long read, and only " + percent(cached) + " of it is in the page cache"};
@@ -45,8 +45,8 @@ AccessFacts access_facts(const File& file, ByteRange range) {
   }
   facts.cached_fraction = file.cached_fraction(range);
   if (file.descriptor() < 0) return facts;
-  facts.direct_works = file.access() == Access::kDirect ||
-                       reopen(file, {.intent = Intent::kRead, .access = Access::kDirect});
+  facts.is_direct_supported = file.access() == Access::kDirect ||
+                              reopen(file, {.intent = Intent::kRead, .access = Access::kDirect});
   return facts;
 }
 

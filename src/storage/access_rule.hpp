@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// Buffered or direct: the rule of docs/decisions/0001-buffered-or-direct.md as
-// pure functions of a few facts, so that every row of that page is a test and `doctor` can print
-// the reason.
+// Chooses buffered or direct access: the rule of docs/decisions/0001-buffered-or-direct.md as pure
+// functions of a few facts. So every row of that page has a test, and `doctor` can print the
+// reason.
 #pragma once
 
 #include <forebay/range.hpp>
@@ -14,36 +14,36 @@
 
 namespace forebay::storage {
 
-/// A read shorter than this gains nothing from direct access that would pay for losing the cache.
+/// For a shorter read, direct access gains less than the loss of the page cache costs.
 inline constexpr std::uint64_t kDirectRangeBytesMin = std::uint64_t{32} << 20U;
-/// The same on NFS, FUSE and Lustre, where the machine is known: the few requests of the kernel's
-/// read-ahead cost a round trip each, and a plan has all servers answer at once.
-inline constexpr std::uint64_t kDirectRangeBytesMinFar = std::uint64_t{4} << 20U;
+/// The same on NFS, FUSE and Lustre, if the machine is known. The few requests of the kernel's
+/// readahead cost a round trip each; a plan keeps all servers busy at once.
+inline constexpr std::uint64_t kDirectRangeBytesMinRemote = std::uint64_t{4} << 20U;
 
-/// With more than this share in the page cache, copying from there is faster than the device.
+/// If a larger share is in the page cache, copying from it is faster than the device.
 inline constexpr double kDirectCachedFractionMax = 0.5;
 
-/// What the rule depends on.
+/// Input of the rule.
 struct AccessFacts {
   FileSystem file_system = FileSystem::kExt;
-  bool direct_works = false;      ///< the file can be opened for direct access
-  bool storage_known = false;     ///< plans know how many requests keep its servers busy
-  std::uint64_t range_bytes = 0;  ///< how much will be read
-  std::optional<double> cached_fraction =
-      {};  ///< of that range; no value: unknown, counted as not cached
+  bool is_direct_supported = false;  ///< the file can be opened for direct access
+  bool is_storage_known = false;     ///< plans have the number of requests that keeps its servers
+                                     ///< busy
+  std::uint64_t range_bytes = 0;     ///< bytes to read
+  std::optional<double> cached_fraction = {};  ///< of that range; no value: unknown, counts as 0
 };
 
 struct AccessDecision {
   Access access = Access::kBuffered;
-  std::string reason = {};  ///< one sentence, for people
+  std::string reason = {};  ///< one sentence, for messages
 };
 
-/// The rule. Direct files go to the ring, buffered ones to the thread pool (the ring would copy
-/// cached pages on the submitting thread, and queue buffered writes one after the other).
+/// The rule. Direct files use the ring, buffered ones the thread pool. (The ring would copy cached
+/// pages on the submitting thread, and execute buffered writes one after the other.)
 AccessDecision choose_access(const AccessFacts& facts);
 
-/// Finds the facts about reading `range` of `file`. Opens the file a second time, if it must, to
-/// try direct access.
+/// Determines the facts about reading `range` of `file`. Opens the file a second time, if
+/// necessary, to try direct access.
 AccessFacts access_facts(const File& file, ByteRange range);
 
 }  // namespace forebay::storage

@@ -13,10 +13,10 @@ namespace {
 
 using ::testing::HasSubstr;
 
-/// The facts in which direct access is right.
+/// Facts for which direct access is right.
 AccessFacts long_cold_read() {
   return {.file_system = FileSystem::kExt,
-          .direct_works = true,
+          .is_direct_supported = true,
           .range_bytes = 1_GiB,
           .cached_fraction = 0.0};
 }
@@ -29,13 +29,13 @@ TEST(AccessRule, long_cold_read_is_direct) {
 
 TEST(AccessRule, without_direct_access_it_is_buffered) {
   AccessFacts facts = long_cold_read();
-  facts.direct_works = false;
+  facts.is_direct_supported = false;
   facts.file_system = FileSystem::kTmpfs;
   EXPECT_EQ(choose_access(facts).access, Access::kBuffered);
   EXPECT_THAT(choose_access(facts).reason, HasSubstr("tmpfs"));
 }
 
-TEST(AccessRule, file_systems_with_caches_of_their_own_are_buffered) {
+TEST(AccessRule, remote_file_systems_are_buffered) {
   AccessFacts facts = long_cold_read();
   for (const FileSystem kind : {FileSystem::kNfs, FileSystem::kFuse, FileSystem::kLustre,
                                 FileSystem::kCluster, FileSystem::kOther}) {
@@ -49,21 +49,21 @@ TEST(AccessRule, file_systems_with_caches_of_their_own_are_buffered) {
   }
 }
 
-TEST(AccessRule, where_plans_know_the_servers_it_is_direct) {
+TEST(AccessRule, known_remote_storage_is_direct) {
   AccessFacts facts = long_cold_read();
   facts.file_system = FileSystem::kLustre;
-  facts.storage_known = true;
+  facts.is_storage_known = true;
   EXPECT_EQ(choose_access(facts).access, Access::kDirect);
   facts.cached_fraction = 1;
-  EXPECT_EQ(choose_access(facts).access, Access::kBuffered) << "it is in memory";
+  EXPECT_EQ(choose_access(facts).access, Access::kBuffered) << "the file is in memory";
   facts.cached_fraction = 0;
-  facts.range_bytes = kDirectRangeBytesMinFar;
+  facts.range_bytes = kDirectRangeBytesMinRemote;
   EXPECT_EQ(choose_access(facts).access, Access::kDirect);
-  facts.range_bytes = kDirectRangeBytesMinFar - 1;
+  facts.range_bytes = kDirectRangeBytesMinRemote - 1;
   EXPECT_EQ(choose_access(facts).access, Access::kBuffered) << "too short";
-  facts.range_bytes = kDirectRangeBytesMinFar;
+  facts.range_bytes = kDirectRangeBytesMinRemote;
   facts.file_system = FileSystem::kExt;
-  EXPECT_EQ(choose_access(facts).access, Access::kBuffered) << "a disk reads ahead as well";
+  EXPECT_EQ(choose_access(facts).access, Access::kBuffered) << "a disk has readahead as well";
 }
 
 TEST(AccessRule, short_reads_are_buffered) {
@@ -87,24 +87,24 @@ TEST(AccessRule, unknown_cache_counts_as_empty) {
   AccessFacts facts = long_cold_read();
   facts.cached_fraction = std::nullopt;
   EXPECT_EQ(choose_access(facts).access, Access::kDirect);
-  EXPECT_THAT(choose_access(facts).reason, HasSubstr("could not be asked"));
+  EXPECT_THAT(choose_access(facts).reason, HasSubstr("is unknown"));
 }
 
-TEST(AccessFacts, real_file_tells_its_facts) {
-  const TemporaryFolder folder;
-  write_pattern_file(folder / "data", 1_MiB);
-  const auto file = must_open(folder / "data");
-  const AccessFacts facts = access_facts(*file, {1000, all});
+TEST(AccessFacts, facts_match_a_real_file) {
+  const TemporaryDirectory directory;
+  write_pattern_file(directory / "data", 1_MiB);
+  const auto file = must_open(directory / "data");
+  const AccessFacts facts = access_facts(*file, {1000, kAll});
   EXPECT_EQ(facts.range_bytes, 1_MiB - 1000);
   EXPECT_EQ(facts.file_system, file->file_system());
-  EXPECT_EQ(facts.direct_works,
-            open_file(folder / "data", {.access = Access::kDirect}).has_value());
+  EXPECT_EQ(facts.is_direct_supported,
+            open_file(directory / "data", {.access = Access::kDirect}).has_value());
 }
 
 TEST(AccessFacts, file_in_memory_has_no_direct_access) {
   const MemoryFile file("memory", pattern(100));
   const AccessFacts facts = access_facts(file, {0, 50});
-  EXPECT_FALSE(facts.direct_works);
+  EXPECT_FALSE(facts.is_direct_supported);
   EXPECT_EQ(facts.range_bytes, 50U);
   EXPECT_EQ(choose_access(facts).access, Access::kBuffered);
 }

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// What the conformance suite cannot see of POSIX AIO: that a descriptor which keeps its thread
-// waiting holds up no other, that the end waits for it, and that nobody takes the application's
-// signals.
+// Properties of POSIX AIO that the conformance suite cannot check. A descriptor that keeps its
+// thread waiting blocks no other, the destructor waits for it, and no thread takes the
+// application's signals.
 #include "storage/aio_backend.hpp"
 
 #include <array>
@@ -29,9 +29,9 @@ namespace fs = std::filesystem;
 
 constexpr std::uint64_t kPipeTag = 1'000'000;
 constexpr std::size_t kFileBytes = 10'000;
-constexpr auto kAioPatience = std::chrono::seconds(20);
+constexpr auto kAioTimeout = std::chrono::seconds(20);
 
-/// A file whose reads take until somebody writes: the reading end of a pipe.
+/// A file whose reads block until a byte is written: the reading end of a pipe.
 class PipeFile final : public File {
  public:
   PipeFile() {
@@ -40,7 +40,7 @@ class PipeFile final : public File {
     reader_ = Descriptor(ends[0]);
     writer_ = Descriptor(ends[1]);
   }
-  void feed(char byte) const { EXPECT_EQ(::write(writer_.get(), &byte, 1), 1); }
+  void write_byte(char byte) const { EXPECT_EQ(::write(writer_.get(), &byte, 1), 1); }
 
   const std::string& path() const noexcept override { return path_; }
   FileSystem file_system() const noexcept override { return FileSystem::kOther; }
@@ -66,14 +66,14 @@ class PipeFile final : public File {
   Descriptor writer_;
 };
 
-std::set<std::string> threads_of_this_process() {
+std::set<std::string> process_threads() {
   std::set<std::string> found;
   for (const auto& entry : fs::directory_iterator("/proc/self/task"))
     found.insert(entry.path().filename());
   return found;
 }
 
-/// A line of /proc/self/task/THREAD/status without its name; empty if the thread is gone.
+/// A line of /proc/self/task/THREAD/status without its name; empty if the thread has ended.
 std::string status_of(const std::string& thread, const std::string& name) {
   std::ifstream status("/proc/self/task/" + thread + "/status");
   for (std::string line; std::getline(status, line);) {
@@ -82,17 +82,17 @@ std::string status_of(const std::string& thread, const std::string& name) {
   return {};
 }
 
-std::size_t count_of_waiters() {
+std::size_t waiter_thread_count() {
   std::size_t count = 0;
-  for (const std::string& thread : threads_of_this_process())
+  for (const std::string& thread : process_threads())
     count += status_of(thread, "Name") == "forebay-aio" ? 1 : 0;
   return count;
 }
 
-/// The system lists a thread for a moment after it has been joined.
-bool all_waiters_end() {
+/// The system lists a thread for a moment after it was joined.
+bool wait_for_waiters_to_end() {
   const auto give_up_at = std::chrono::steady_clock::now() + std::chrono::minutes(1);
-  while (count_of_waiters() > 0) {
+  while (waiter_thread_count() > 0) {
     if (std::chrono::steady_clock::now() > give_up_at) return false;
     std::this_thread::yield();
   }
@@ -101,8 +101,8 @@ bool all_waiters_end() {
 
 class AioBackend : public ::testing::Test {
  protected:
-  /// A test that failed may have left the pipe unread, and the end waits for it.
-  void TearDown() override { pipe_.feed('.'); }
+  /// A failed test may have left the pipe unread, and the destructor waits for it.
+  void TearDown() override { pipe_.write_byte('.'); }
 
   void make_engine(std::size_t queue_depth) {
     auto backend = make_aio_backend(queue_depth);
@@ -114,13 +114,13 @@ class AioBackend : public ::testing::Test {
     ASSERT_EQ(engine_->submit({&read, 1}), 1U);
   }
   std::unique_ptr<File> make_file(const std::string& name) {
-    write_pattern_file(folder_ / name, kFileBytes);
-    return must_open(folder_ / name);
+    write_pattern_file(directory_ / name, kFileBytes);
+    return must_open(directory_ / name);
   }
   /// The tag of the next completion, which must have succeeded.
   std::uint64_t next_tag() {
     std::array<Completion, 1> one;
-    const TimePoint deadline = SteadyClock::shared().now() + kAioPatience;
+    const TimePoint deadline = SteadyClock::shared().now() + kAioTimeout;
     const std::size_t count = engine_->wait(one, deadline);
     EXPECT_EQ(count, 1U) << "in time";
     if (count == 0) return UINT64_MAX;
@@ -128,14 +128,14 @@ class AioBackend : public ::testing::Test {
     return one[0].tag;
   }
 
-  TemporaryFolder folder_;
+  TemporaryDirectory directory_;
   PipeFile pipe_;
   std::array<std::byte, 1> pipe_byte_{};
   std::optional<Engine> engine_;
 };
 
-TEST_F(AioBackend, file_that_keeps_waiting_holds_up_no_other) {
-  if (kThreadSanitizer) GTEST_SKIP() << "the thread sanitizer bears one thread of glibc only";
+TEST_F(AioBackend, waiting_file_does_not_delay_others) {
+  if (kThreadSanitizer) GTEST_SKIP() << "the thread sanitizer supports only one thread of glibc";
   make_engine(8);
   read_pipe();
   const auto file = make_file("data");
@@ -145,7 +145,7 @@ TEST_F(AioBackend, file_that_keeps_waiting_holds_up_no_other) {
     ASSERT_EQ(engine_->submit({&read, 1}), 1U);
     EXPECT_EQ(next_tag(), round);
   }
-  pipe_.feed('x');
+  pipe_.write_byte('x');
   EXPECT_EQ(next_tag(), kPipeTag);
   EXPECT_EQ(pipe_byte_[0], std::byte{'x'});
 }
@@ -172,28 +172,28 @@ TEST_F(AioBackend, more_files_than_threads_are_all_read) {
   }
   for (std::size_t i = 0; i < memory.size(); ++i)
     EXPECT_EQ(matching_pattern(memory[i], i), memory[i].size()) << "read " << i;
-  EXPECT_LE(count_of_waiters(), 20U);
+  EXPECT_LE(waiter_thread_count(), 20U);
   engine_.reset();
-  EXPECT_TRUE(all_waiters_end());
+  EXPECT_TRUE(wait_for_waiters_to_end());
 }
 
-TEST_F(AioBackend, end_waits_until_memory_is_left_alone) {
+TEST_F(AioBackend, destructor_waits_for_operations_in_flight) {
   make_engine(2);
   read_pipe();
   std::jthread writer([this] {
     std::this_thread::sleep_for(std::chrono::milliseconds(20));
-    pipe_.feed('y');
+    pipe_.write_byte('y');
   });
   engine_.reset();
   EXPECT_EQ(pipe_byte_[0], std::byte{'y'});
 }
 
-TEST_F(AioBackend, none_of_its_threads_takes_signals) {
-  const std::set<std::string> before = threads_of_this_process();
+TEST_F(AioBackend, all_threads_block_signals) {
+  const std::set<std::string> before = process_threads();
   make_engine(2);
   read_pipe();
   int seen = 0;
-  for (const std::string& thread : threads_of_this_process()) {
+  for (const std::string& thread : process_threads()) {
     if (before.contains(thread)) continue;
     const std::string blocked = status_of(thread, "SigBlk");
     if (blocked.empty()) continue;  // it has ended
@@ -204,7 +204,7 @@ TEST_F(AioBackend, none_of_its_threads_takes_signals) {
     }
   }
   EXPECT_GE(seen, 1);  // ours, and glibc's unless an earlier test has left one
-  pipe_.feed('z');
+  pipe_.write_byte('z');
   EXPECT_EQ(next_tag(), kPipeTag);
 }
 

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// One attempt through a descriptor, or through the calls of File where there is none.
+// One attempt with a descriptor, or with the calls of File without one.
 #include "storage/attempt.hpp"
 
 #include <cerrno>
@@ -11,7 +11,7 @@ namespace forebay::storage {
 
 namespace {
 
-std::int64_t call_system(const Operation& operation, int descriptor) {
+std::int64_t call_posix(const Operation& operation, int descriptor) {
   const auto offset = static_cast<off_t>(operation.offset_bytes);
   const std::span<std::byte> memory = operation.memory;
   switch (operation.kind) {
@@ -28,28 +28,30 @@ std::int64_t call_system(const Operation& operation, int descriptor) {
   return -1;
 }
 
-/// A File's error as the number a system call would have given.
+/// A File's error as the result of a system call.
 std::int64_t negative_errno(const Error& error) {
   return error.error_number() != 0 ? -error.error_number() : -EIO;
 }
 
-std::int64_t raw(const Result<std::size_t>& moved) {
+std::int64_t to_raw_result(const Result<std::size_t>& moved) {
   return moved ? static_cast<std::int64_t>(*moved) : negative_errno(moved.error());
 }
 
-std::int64_t raw(const Status& status) { return status ? 0 : negative_errno(status.error()); }
+std::int64_t to_raw_result(const Status& status) {
+  return status ? 0 : negative_errno(status.error());
+}
 
 std::int64_t call_file(const Operation& operation) {
   File& file = *operation.file;
   switch (operation.kind) {
     case OperationKind::kRead:
-      return raw(file.read_at(operation.memory, operation.offset_bytes));
+      return to_raw_result(file.read_at(operation.memory, operation.offset_bytes));
     case OperationKind::kWrite:
-      return raw(file.write_at(operation.memory, operation.offset_bytes));
+      return to_raw_result(file.write_at(operation.memory, operation.offset_bytes));
     case OperationKind::kSync:
-      return raw(file.sync());
+      return to_raw_result(file.sync());
     case OperationKind::kAllocate:
-      return raw(file.allocate({operation.offset_bytes, operation.length_bytes}));
+      return to_raw_result(file.allocate({operation.offset_bytes, operation.length_bytes}));
   }
   return -EINVAL;
 }
@@ -59,7 +61,7 @@ std::int64_t call_file(const Operation& operation) {
 std::int64_t attempt(const Operation& operation) {
   const int descriptor = operation.file->descriptor();
   if (descriptor < 0) return call_file(operation);
-  const std::int64_t result = call_system(operation, descriptor);
+  const std::int64_t result = call_posix(operation, descriptor);
   return result < 0 ? -errno : result;
 }
 

@@ -1,6 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// One synchronous attempt of one operation: what the backends without a kernel queue do on a thread
-// of theirs.
+// One synchronous attempt of one operation, on a thread of a backend without a kernel queue.
 #pragma once
 
 #include <cstdint>
@@ -9,8 +8,8 @@
 
 namespace forebay::storage {
 
-/// Makes one system call (on a file without a descriptor: one call of File) and returns bytes moved
-/// or -errno. Blocks.
+/// Makes one system call (for a file without a descriptor, one call of File) and returns the bytes
+/// moved or -errno. Blocks.
 std::int64_t attempt(const Operation& operation);
 
 }  // namespace forebay::storage

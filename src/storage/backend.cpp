@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Operations: how they are made and what they are called.
+// Operations: construction and names.
 #include "storage/backend.hpp"
 
 namespace forebay::storage {
@@ -33,7 +33,7 @@ Operation write_operation(File& file,
                           std::uint64_t offset_bytes,
                           std::span<const std::byte> from,
                           std::uint64_t tag) {
-  // One type of span serves both directions; a write only ever reads from it.
+  // One type of span serves both directions; a write only reads from it.
   auto* const data = const_cast<std::byte*>(from.data());
   return {.kind = OperationKind::kWrite,
           .file = &file,
@@ -54,12 +54,12 @@ Operation allocate_operation(File& file, ByteRange range, std::uint64_t tag) {
           .tag = tag};
 }
 
-Status Backend::add_buffers(std::span<std::byte> /*arena*/) {
+Status Backend::register_buffers(std::span<std::byte> /*arena*/) {
   return failure({.kind = ErrorClass::kUnsupported,
                   .operation = "register buffers",
-                  .cause = "the backend " + std::string(name()) + " pins no memory"});
+                  .cause = "the backend " + std::string(name()) + " does not pin memory"});
 }
 
-void Backend::remove_buffers(std::span<const std::byte> /*arena*/) noexcept {}
+void Backend::unregister_buffers(std::span<const std::byte> /*arena*/) noexcept {}
 
 }  // namespace forebay::storage

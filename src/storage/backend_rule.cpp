@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// The rule as a table of reasons: one function for each way in which it may go.
+// The rule as a table of reasons: one function for each kind of choice.
 #include "storage/backend_rule.hpp"
 
 #include <utility>
@@ -12,39 +12,39 @@ constexpr const char* kRing = "ring";
 constexpr const char* kThreads = "threads";
 constexpr const char* kAio = "aio";
 
-BackendDecision for_page_cache() {
+BackendDecision choose_for_page_cache() {
   return {.chosen = kThreads,
-          .reason = "copying from or into the page cache is work for a processor, not waiting",
-          .others = {{kRing,
-                      "would copy on the thread that submits, and write a file's pages one "
-                      "after the other"},
-                     {kAio, "has one thread for each file"}}};
+          .reason = "page cache copies use processors, not a device queue",
+          .rejected = {{kRing,
+                        "would copy on the submitting thread, and execute a file's writes one "
+                        "after the other"},
+                       {kAio, "has one thread for each file"}}};
 }
 
-BackendDecision by_itself(const BackendFacts& facts) {
-  PassedOver aio{kAio, "is for comparing: one transfer of a file at a time; by name alone"};
-  if (facts.ring_works) {
-    return {
-        .chosen = kRing,
-        .reason = "io_uring works here (" + facts.ring_reason + ")",
-        .others = {{kThreads, "stand in where io_uring is refused, or by name"}, std::move(aio)}};
+BackendDecision choose_automatically(const BackendFacts& facts) {
+  RejectedBackend aio{kAio,
+                      "for comparison only: one transfer of a file at a time; used by name only"};
+  if (facts.is_ring_available) {
+    return {.chosen = kRing,
+            .reason = "io_uring works here (" + facts.ring_reason + ")",
+            .rejected = {{kThreads, "used if io_uring is refused, or by name"}, std::move(aio)}};
   }
   return {.chosen = kThreads,
-          .reason = "they work everywhere",
-          .others = {{kRing, facts.ring_reason}, std::move(aio)}};
+          .reason = "works everywhere",
+          .rejected = {{kRing, facts.ring_reason}, std::move(aio)}};
 }
 
-BackendDecision by_name(const BackendFacts& facts) {
-  const std::string wanted(name_of(facts.wanted));
-  BackendDecision decision{.chosen = wanted, .reason = "asked for by name", .others = {}};
+BackendDecision choose_named(const BackendFacts& facts) {
+  const std::string wanted(name_of(facts.requested));
+  BackendDecision decision{.chosen = wanted, .reason = "requested by name", .rejected = {}};
   for (const char* const name : {kRing, kThreads, kAio}) {
     if (name == wanted) continue;
-    decision.others.push_back({name, "the setting engine asks for " + wanted});
+    decision.rejected.push_back({name, "the setting engine requests " + wanted});
   }
-  if (facts.wanted != BackendChoice::kRing || facts.ring_works) return decision;
+  if (facts.requested != BackendChoice::kRing || facts.is_ring_available) return decision;
   decision.chosen.clear();
-  decision.reason = "the setting engine allows the ring alone, which does not work here";
-  decision.others.insert(decision.others.begin(), {kRing, facts.ring_reason});
+  decision.reason = "the setting engine allows only the ring, which does not work here";
+  decision.rejected.insert(decision.rejected.begin(), {kRing, facts.ring_reason});
   return decision;
 }
 
@@ -65,8 +65,9 @@ std::string_view name_of(BackendChoice choice) noexcept {
 }
 
 BackendDecision choose_backend(const BackendFacts& facts) {
-  if (facts.access == Access::kBuffered) return for_page_cache();
-  return facts.wanted == BackendChoice::kAuto ? by_itself(facts) : by_name(facts);
+  if (facts.access == Access::kBuffered) return choose_for_page_cache();
+  return facts.requested == BackendChoice::kAuto ? choose_automatically(facts)
+                                                 : choose_named(facts);
 }
 
 }  // namespace forebay::storage

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// Which backend moves the bytes of a file, and why none of the others, in words: the rule that
-// make_backend() follows, as a pure function, so that `doctor` can say it and a test compares both.
+// Chooses the backend that moves the bytes of a file, with the reasons against the others. It is
+// the rule of make_backend() as a pure function, so that `doctor` prints it and a test compares
+// both.
 #pragma once
 
 #include <forebay/access.hpp>
@@ -13,28 +14,28 @@
 
 namespace forebay::storage {
 
-/// The name of the backend that is asked for: "auto", "ring", "threads", "aio".
+/// The name of the requested backend: "auto", "ring", "threads", "aio".
 std::string_view name_of(BackendChoice choice) noexcept;
 
-/// What the rule depends on.
+/// Input of the rule.
 struct BackendFacts {
-  BackendChoice wanted = BackendChoice::kAuto;  ///< for direct access; the page cache has no choice
+  BackendChoice requested = BackendChoice::kAuto;  ///< for direct access; ignored for buffered
   Access access = Access::kDirect;
-  bool ring_works = false;
+  bool is_ring_available = false;
   std::string ring_reason = {};  ///< as in BackendProbe
 };
 
 /// A backend that was not chosen.
-struct PassedOver {
+struct RejectedBackend {
   std::string name;
   std::string reason;
 };
 
-/// `reason`s are a few words, without the name and without a full stop.
+/// Each `reason` is a few words, without the name and without a full stop.
 struct BackendDecision {
-  std::string chosen;  ///< empty: none is left, and reading is an Error
+  std::string chosen;  ///< empty: no backend is left, and reading is an Error
   std::string reason;
-  std::vector<PassedOver> others;
+  std::vector<RejectedBackend> rejected;
 };
 
 BackendDecision choose_backend(const BackendFacts& facts);

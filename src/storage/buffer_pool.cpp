@@ -27,7 +27,8 @@ constexpr std::size_t round_up(std::size_t bytes, std::size_t multiple) {
   return (bytes + multiple - 1) / multiple * multiple;
 }
 
-/// Address space that starts at a multiple of kArenaAlignmentBytes; empty if there is none left.
+/// Address space that starts at a multiple of kArenaAlignmentBytes; empty if addresses are
+/// exhausted.
 std::span<std::byte> map_aligned(std::size_t bytes) {
   const std::size_t mapped_bytes = bytes + kArenaAlignmentBytes;
   void* const mapping =
@@ -42,10 +43,9 @@ std::span<std::byte> map_aligned(std::size_t bytes) {
   return {first + before, bytes};
 }
 
-/// Gives every page its memory now, so that no transfer pays for page faults. False if memory ran
-/// out.
+/// Allocates all pages now, so that transfers have no page faults. False if memory is exhausted.
 bool prefault(std::span<std::byte> arena) {
-  ::madvise(arena.data(), arena.size(), MADV_HUGEPAGE);  // a wish: works without
+  ::madvise(arena.data(), arena.size(), MADV_HUGEPAGE);  // best effort
   if (::madvise(arena.data(), arena.size(), kPopulateWrite) == 0) return true;
   if (errno != EINVAL) return false;
   for (std::size_t i = 0; i < arena.size(); i += kPageBytes)
@@ -53,9 +53,9 @@ bool prefault(std::span<std::byte> arena) {
   return true;
 }
 
-Error no_memory(std::size_t bytes, int error_number) {
+Error no_memory_error(std::size_t bytes, int error_number) {
   return system_error({.operation = "allocate a buffer pool",
-                       .cause = std::to_string(bytes) + " bytes were asked for"},
+                       .cause = std::to_string(bytes) + " bytes are requested"},
                       error_number);
 }
 
@@ -78,27 +78,27 @@ Buffer& Buffer::operator=(Buffer&& other) noexcept {
 
 void Buffer::release() noexcept {
   if (pool_ == nullptr) return;
-  std::exchange(pool_, nullptr)->give_back(index_);
+  std::exchange(pool_, nullptr)->release(index_);
   bytes_ = {};
 }
 
-Result<std::unique_ptr<BufferPool>> BufferPool::create(Shape shape) {
-  FOREBAY_ASSERT(shape.buffer_bytes > 0);
-  FOREBAY_ASSERT(shape.count > 0);
-  shape.buffer_bytes = round_up(shape.buffer_bytes, kPageBytes);
+Result<std::unique_ptr<BufferPool>> BufferPool::create(Options options) {
+  FOREBAY_ASSERT(options.buffer_bytes > 0);
+  FOREBAY_ASSERT(options.count > 0);
+  options.buffer_bytes = round_up(options.buffer_bytes, kPageBytes);
   std::size_t bytes = 0;
-  if (__builtin_mul_overflow(shape.buffer_bytes, std::size_t{shape.count}, &bytes)) {
-    return failure(no_memory(SIZE_MAX, ENOMEM));
+  if (__builtin_mul_overflow(options.buffer_bytes, std::size_t{options.count}, &bytes)) {
+    return failure(no_memory_error(SIZE_MAX, ENOMEM));
   }
   const std::span<std::byte> arena = map_aligned(bytes);
-  if (arena.empty()) return failure(no_memory(bytes, ENOMEM));
-  std::unique_ptr<BufferPool> pool(new BufferPool(arena, shape));
-  if (!prefault(arena)) return failure(no_memory(bytes, errno));
+  if (arena.empty()) return failure(no_memory_error(bytes, ENOMEM));
+  std::unique_ptr<BufferPool> pool(new BufferPool(arena, options));
+  if (!prefault(arena)) return failure(no_memory_error(bytes, errno));
   return pool;
 }
 
-BufferPool::BufferPool(std::span<std::byte> arena, Shape shape)
-    : arena_(arena), buffer_bytes_(shape.buffer_bytes), free_(shape.count) {}
+BufferPool::BufferPool(std::span<std::byte> arena, Options options)
+    : arena_(arena), buffer_bytes_(options.buffer_bytes), free_(options.count) {}
 
 BufferPool::~BufferPool() { ::munmap(arena_.data(), arena_.size()); }
 
@@ -112,27 +112,27 @@ std::optional<Buffer> BufferPool::acquire(Deadline deadline) {
   if (std::optional<Buffer> buffer = try_acquire()) return buffer;
   std::optional<Buffer> buffer;
   std::unique_lock lock(mutex_);
-  // Count ourselves first and look again then; give_back() pushes first and counts then. One of the
-  // two sees the other.
+  // This increments the count first and checks again; release() pushes first and then reads the
+  // count. One of the two sees the other.
   waiters_.fetch_add(1);
   const auto acquired = [&] {
     buffer = try_acquire();
     return buffer.has_value();
   };
   if (deadline) {
-    given_back_.wait_until(lock, *deadline, acquired);
+    buffer_released_.wait_until(lock, *deadline, acquired);
   } else {
-    given_back_.wait(lock, acquired);
+    buffer_released_.wait(lock, acquired);
   }
   waiters_.fetch_sub(1);
   return buffer;
 }
 
-void BufferPool::give_back(std::uint32_t index) noexcept {
+void BufferPool::release(std::uint32_t index) noexcept {
   free_.push(index);
   if (waiters_.load() == 0) return;
   const std::lock_guard lock(mutex_);
-  given_back_.notify_one();
+  buffer_released_.notify_one();
 }
 
 }  // namespace forebay::storage

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// The memory of transfers: a fixed number of equal buffers in one prefaulted arena, handed out and
-// back through a lock-free free list. Its size is the back-pressure: who outruns storage waits
-// here, and memory never grows.
+// BufferPool: memory of transfers. A fixed number of equal buffers in one prefaulted arena, managed
+// by a lock-free free list. Its size is the back-pressure: a program that is faster than storage
+// waits here, and memory never grows.
 #pragma once
 
 #include <forebay/error.hpp>
@@ -19,13 +19,13 @@
 
 namespace forebay::storage {
 
-/// The arena starts at a multiple of this, so that the kernel can back it with huge pages.
+/// Alignment of the arena, so that the kernel can use huge pages.
 inline constexpr std::size_t kArenaAlignmentBytes = std::size_t{2} << 20U;
 
 class BufferPool;
 
-/// One borrowed buffer; goes back to its pool when it is destroyed. Any thread may do that. Must
-/// not outlive the pool.
+/// One acquired buffer; the destructor returns it to its pool, on any thread. Must not outlive the
+/// pool.
 class [[nodiscard]] Buffer {
  public:
   Buffer(Buffer&& other) noexcept;
@@ -33,9 +33,9 @@ class [[nodiscard]] Buffer {
   ~Buffer() { release(); }
 
   std::span<std::byte> bytes() const noexcept { return bytes_; }
-  /// Which of the pool's buffers it is: 0 .. count - 1.
+  /// Index of the buffer in the pool: 0 .. count - 1.
   std::uint32_t index() const noexcept { return index_; }
-  /// Hands it back now; the handle is empty afterwards.
+  /// Returns it now; the handle is empty afterwards.
   void release() noexcept;
 
  private:
@@ -51,13 +51,13 @@ class [[nodiscard]] Buffer {
 /// `count` buffers of `buffer_bytes` each. All calls from any thread.
 class BufferPool {
  public:
-  struct Shape {
+  struct Options {
     std::size_t buffer_bytes;  ///< rounded up to a multiple of 4 KiB
     std::uint32_t count;
   };
 
-  /// Maps and touches the whole arena. kLimit if the system has no memory for it.
-  static Result<std::unique_ptr<BufferPool>> create(Shape shape);
+  /// Maps and prefaults the whole arena. kLimit if the system has not enough memory.
+  static Result<std::unique_ptr<BufferPool>> create(Options options);
   ~BufferPool();
   BufferPool(const BufferPool&) = delete;
   BufferPool& operator=(const BufferPool&) = delete;
@@ -71,20 +71,20 @@ class BufferPool {
   std::size_t buffer_bytes() const noexcept { return buffer_bytes_; }
   std::uint32_t count() const noexcept { return free_.capacity(); }
 
-  /// All of it, for Engine::add_buffers.
+  /// The whole arena, for Engine::register_buffers.
   std::span<std::byte> arena() const noexcept { return arena_; }
 
  private:
   friend class Buffer;
-  BufferPool(std::span<std::byte> arena, Shape shape);
-  void give_back(std::uint32_t index) noexcept;
+  BufferPool(std::span<std::byte> arena, Options options);
+  void release(std::uint32_t index) noexcept;
 
   const std::span<std::byte> arena_;
   const std::size_t buffer_bytes_;
   IndexStack free_;
-  alignas(kHotAtomicBytes) std::atomic<std::uint32_t> waiters_{0};
+  alignas(kFalseSharingBytes) std::atomic<std::uint32_t> waiters_{0};
   std::mutex mutex_;
-  std::condition_variable given_back_;
+  std::condition_variable buffer_released_;
 };
 
 }  // namespace forebay::storage

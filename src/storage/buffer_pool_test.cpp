@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// The buffer pool and its free list: nothing is handed out twice, nothing is lost, and who waits is
+// The buffer pool and its free list: no buffer is acquired twice, none is lost, and waiters are
 // woken.
 #include "storage/buffer_pool.hpp"
 
@@ -16,10 +16,10 @@
 namespace forebay::storage {
 namespace {
 
-/// The one that pools use, and the one without space around what threads write.
+/// The variant of pools, and the one without padding of written data.
 template <class Stack>
 class IndexStackTest : public testing::Test {};
-using Stacks = testing::Types<IndexStack, SpacedIndexStack<alignof(std::uint64_t)>>;
+using Stacks = testing::Types<IndexStack, PaddedIndexStack<alignof(std::uint64_t)>>;
 TYPED_TEST_SUITE(IndexStackTest, Stacks, );
 
 TYPED_TEST(IndexStackTest, gives_each_index_once) {
@@ -33,7 +33,7 @@ TYPED_TEST(IndexStackTest, gives_each_index_once) {
   EXPECT_EQ(stack.pop(), 3U);
 }
 
-TYPED_TEST(IndexStackTest, may_be_empty_for_ever) {
+TYPED_TEST(IndexStackTest, zero_capacity_is_always_empty) {
   TypeParam stack(0);
   EXPECT_FALSE(stack.pop());
 }
@@ -48,14 +48,14 @@ TYPED_TEST(IndexStackTest, has_links_for_every_index) {
   EXPECT_EQ(*seen.rbegin(), kIndices - 1);
 }
 
-TEST(IndexStack, has_lines_of_its_own) {
-  EXPECT_EQ(alignof(IndexStack), kHotAtomicBytes);
-  EXPECT_EQ(sizeof(IndexStack) % kHotAtomicBytes, 0U);
-  EXPECT_LT(2 * sizeof(SpacedIndexStack<alignof(std::uint64_t)>), 64U);
+TEST(IndexStack, occupies_separate_cache_lines) {
+  EXPECT_EQ(alignof(IndexStack), kFalseSharingBytes);
+  EXPECT_EQ(sizeof(IndexStack) % kFalseSharingBytes, 0U);
+  EXPECT_LT(2 * sizeof(PaddedIndexStack<alignof(std::uint64_t)>), 64U);
 }
 
-/// Takes indices out of a stack and puts them back, and counts when one has two owners: each index
-/// has a mark that only its owner sets and clears.
+/// Pops indexes from a stack and pushes them back, and counts those with two owners: each index has
+/// a mark that only its owner sets and clears.
 template <class Stack>
 class OwnershipCheck {
  public:
@@ -71,9 +71,9 @@ class OwnershipCheck {
     if (owned_[*index].exchange(0) != 1) ++violations_;
     stack_.push(*index);
   }
-  /// Pops two and pushes the first one back first: the pattern in which ABA hands an index to two
+  /// Pops two and pushes the first one back first: the pattern in which ABA gives an index two
   /// owners.
-  void take_two_give_two() {
+  void pop_two_push_two() {
     const auto first = take();
     const auto second = take();
     give(first);
@@ -104,7 +104,7 @@ TYPED_TEST(IndexStackTest, no_index_has_two_owners_under_contention) {
   constexpr std::uint32_t kIndices = 4;
   TypeParam stack(kIndices);
   OwnershipCheck check(stack);
-  run_on_threads(20'000, [&](int /*thread*/) { check.take_two_give_two(); });
+  run_on_threads(20'000, [&](int /*thread*/) { check.pop_two_push_two(); });
   EXPECT_EQ(check.violations(), 0);
   std::set<std::uint32_t> left;
   while (const auto index = stack.pop())
@@ -124,7 +124,7 @@ TEST(BufferPool, arena_is_aligned_and_prefaulted) {
     ASSERT_EQ(page & 1U, 1U);
 }
 
-TEST(BufferPool, buffers_do_not_overlap_and_come_back) {
+TEST(BufferPool, buffers_do_not_overlap_and_are_reused) {
   const auto pool = BufferPool::create({.buffer_bytes = 10'000, .count = 3});
   ASSERT_TRUE(pool);
   EXPECT_EQ((*pool)->buffer_bytes(), 12'288U);
@@ -146,7 +146,7 @@ TEST(BufferPool, buffers_do_not_overlap_and_come_back) {
   EXPECT_TRUE((*pool)->try_acquire());
 }
 
-TEST(BufferPool, moved_and_released_handles_give_back_once) {
+TEST(BufferPool, moved_and_released_handles_return_their_buffer_once) {
   const auto pool = BufferPool::create({.buffer_bytes = 4096, .count = 2});
   ASSERT_TRUE(pool);
   std::optional<Buffer> first = (*pool)->try_acquire();
@@ -154,7 +154,7 @@ TEST(BufferPool, moved_and_released_handles_give_back_once) {
   Buffer moved = std::move(*first);
   first.reset();
   EXPECT_FALSE((*pool)->try_acquire());
-  moved = std::move(*second);  // gives the first one back
+  moved = std::move(*second);  // returns the first one
   second.reset();
   EXPECT_TRUE((*pool)->try_acquire());
   moved.release();
@@ -166,7 +166,7 @@ TEST(BufferPool, moved_and_released_handles_give_back_once) {
   EXPECT_EQ(all_of_them.size(), 2U);
 }
 
-TEST(BufferPool, acquire_gives_up_at_the_deadline) {
+TEST(BufferPool, acquire_returns_nothing_at_the_deadline) {
   const auto pool = BufferPool::create({.buffer_bytes = 4096, .count = 1});
   ASSERT_TRUE(pool);
   const auto held = (*pool)->acquire(std::nullopt);
@@ -186,7 +186,7 @@ TEST(BufferPool, acquire_waits_until_another_thread_releases) {
   }
 }
 
-TEST(BufferPool, size_that_no_machine_has_is_a_limit) {
+TEST(BufferPool, impossible_size_is_a_limit_error) {
   const auto huge = BufferPool::create({.buffer_bytes = std::size_t{1} << 50U, .count = 1000});
   ASSERT_FALSE(huge);
   EXPECT_EQ(huge.error().kind(), ErrorClass::kLimit);
@@ -200,8 +200,7 @@ TEST(BufferPool, many_threads_share_few_buffers) {
   std::atomic<int> violations{0};
   run_on_threads(3000, [&](int thread) {
     const auto buffer = (*pool)->acquire(std::nullopt);
-    // Plain writes: a buffer with two owners is a data race that the sanitizer reports, and is
-    // counted here.
+    // Plain writes: a buffer with two owners is a data race for the sanitizer, and is counted here.
     const auto mark = static_cast<std::byte>(thread + 1);
     buffer->bytes().front() = mark;
     buffer->bytes().back() = mark;

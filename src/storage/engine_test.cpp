@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// What the conformance suite cannot time or arrange: back-off by a hand-driven clock, the end of
-// retries, and transfers longer than one system call moves, on a file that only pretends.
+// Cases that the conformance suite cannot time or arrange: back-off with a manual clock, the end of
+// retries, and transfers longer than one system call moves, on a simulated file.
 #include "storage/engine.hpp"
 
 #include <cerrno>
@@ -20,7 +20,7 @@ namespace {
 
 using ::testing::HasSubstr;
 
-/// A clock that goes on by a fixed step each time it is asked.
+/// A clock that advances by a fixed step on each call.
 class SteppingClock final : public Clock {
  public:
   TimePoint now() const noexcept override { return now_ += std::chrono::microseconds(50); }
@@ -29,13 +29,13 @@ class SteppingClock final : public Clock {
   mutable TimePoint now_{};
 };
 
-/// Answers each attempt from a script of results; after its end all attempts succeed in full.
+/// Completes each attempt from a script of results; after its end all attempts succeed in full.
 class ScriptedBackend final : public Backend {
  public:
   explicit ScriptedBackend(std::vector<std::int64_t> results) : results_(std::move(results)) {}
   std::string_view name() const noexcept override { return "scripted"; }
   std::size_t capacity() const noexcept override { return 4; }
-  bool accepts(const File& /*file*/) const noexcept override { return true; }
+  bool can_submit(const File& /*file*/) const noexcept override { return true; }
   std::size_t submit(std::span<const Operation> operations) override {
     attempts.insert(attempts.end(), operations.begin(), operations.end());
     waiting_.insert(waiting_.end(), operations.begin(), operations.end());
@@ -52,7 +52,7 @@ class ScriptedBackend final : public Backend {
   }
   void wake() noexcept override {}
   Status watch(int /*descriptor*/) override { return {}; }
-  bool take_watched() noexcept override { return false; }
+  bool consume_watch_event() noexcept override { return false; }
 
   std::vector<Operation> attempts;
 
@@ -83,7 +83,7 @@ class EngineTest : public ::testing::Test {
   std::optional<Engine> engine_;
 };
 
-TEST_F(EngineTest, short_transfer_goes_on_where_it_stopped) {
+TEST_F(EngineTest, short_transfer_is_resumed) {
   EXPECT_EQ(*read_with({300, -EINTR, 200}).bytes, 1000U);
   ASSERT_EQ(backend_->attempts.size(), 4U);
   EXPECT_EQ(backend_->attempts[1].offset_bytes, 350U);
@@ -93,7 +93,7 @@ TEST_F(EngineTest, short_transfer_goes_on_where_it_stopped) {
   EXPECT_EQ(backend_->attempts[3].offset_bytes, 550U);
 }
 
-TEST_F(EngineTest, wake_is_not_lost_to_a_transfer_that_goes_on) {
+TEST_F(EngineTest, wake_is_not_lost_to_a_resumed_transfer) {
   auto scripted = std::make_unique<ScriptedBackend>(std::vector<std::int64_t>{300});
   engine_.emplace(std::move(scripted), EngineOptions{.clock = &clock_});
   const Operation read = read_operation(file_, 50, memory_, 7);
@@ -105,12 +105,12 @@ TEST_F(EngineTest, wake_is_not_lost_to_a_transfer_that_goes_on) {
   EXPECT_EQ(*completions[0].bytes, 1000U);
 }
 
-TEST_F(EngineTest, nothing_read_is_the_end_of_the_file) {
+TEST_F(EngineTest, zero_bytes_read_are_the_end_of_the_file) {
   EXPECT_EQ(*read_with({300, 0}).bytes, 300U);
   EXPECT_EQ(*read_with({0}).bytes, 0U);
 }
 
-TEST_F(EngineTest, error_after_a_part_names_where_it_happened) {
+TEST_F(EngineTest, error_after_a_partial_transfer_names_its_offset) {
   const Completion completion = read_with({300, -EIO});
   EXPECT_EQ(completion.tag, 7U);
   ASSERT_FALSE(completion.bytes);
@@ -118,22 +118,22 @@ TEST_F(EngineTest, error_after_a_part_names_where_it_happened) {
             "read data at offset 350: Input/output error (EIO)");
 }
 
-TEST_F(EngineTest, eagain_is_tried_again_and_forgotten) {
+TEST_F(EngineTest, eagain_is_retried_and_backoff_is_reset) {
   EXPECT_EQ(*read_with({-EAGAIN, -EAGAIN, 300, -EAGAIN}).bytes, 1000U);
   EXPECT_EQ(backend_->attempts.size(), 5U);
 }
 
-TEST_F(EngineTest, eagain_without_end_is_an_error_in_the_end) {
+TEST_F(EngineTest, permanent_eagain_becomes_an_error) {
   const Completion completion = read_with(std::vector<std::int64_t>(1000, -EAGAIN));
   ASSERT_FALSE(completion.bytes);
   EXPECT_EQ(completion.bytes.error().error_number(), EAGAIN);
-  EXPECT_THAT(completion.bytes.error().message(), HasSubstr("tried again"));
+  EXPECT_THAT(completion.bytes.error().message(), HasSubstr("retries exceeded"));
   // 100 us, doubled until 5 s are over: the limit is reached in few attempts.
   EXPECT_GT(backend_->attempts.size(), 10U);
   EXPECT_LT(backend_->attempts.size(), 20U);
 }
 
-TEST_F(EngineTest, end_of_retries_fails_what_waits_for_another_try) {
+TEST_F(EngineTest, stop_retries_fails_operations_that_wait_for_a_retry) {
   SteadyClock real;
   engine_.emplace(std::make_unique<ScriptedBackend>(std::vector<std::int64_t>(1000, -EAGAIN)),
                   EngineOptions{.retry_first_us = std::chrono::hours(1),
@@ -144,7 +144,7 @@ TEST_F(EngineTest, end_of_retries_fails_what_waits_for_another_try) {
   std::array<Completion, 2> completions;
   EXPECT_EQ(engine_->wait(completions, kDoNotBlock), 0U);
   EXPECT_EQ(engine_->in_flight(), 1U);
-  engine_->end_retries();
+  engine_->stop_retries();
   ASSERT_EQ(engine_->wait(completions, std::nullopt), 1U);
   EXPECT_EQ(completions[0].bytes.error().error_number(), EAGAIN);
   EXPECT_EQ(engine_->in_flight(), 0U);
@@ -153,7 +153,7 @@ TEST_F(EngineTest, end_of_retries_fails_what_waits_for_another_try) {
   EXPECT_FALSE(completions[0].bytes);
 }
 
-TEST_F(EngineTest, write_that_moves_nothing_is_an_error_and_no_loop) {
+TEST_F(EngineTest, write_of_zero_bytes_is_an_error_and_ends) {
   engine_.emplace(std::make_unique<ScriptedBackend>(std::vector<std::int64_t>{10, 0}));
   const Operation write = write_operation(file_, 5, memory_, 1);
   engine_->submit({&write, 1});
@@ -163,7 +163,7 @@ TEST_F(EngineTest, write_that_moves_nothing_is_an_error_and_no_loop) {
   EXPECT_EQ(completions[0].bytes.error().offset_bytes(), 15U);
 }
 
-TEST_F(EngineTest, operations_complete_in_the_order_the_backend_says) {
+TEST_F(EngineTest, completions_keep_the_order_of_the_backend) {
   auto held = std::make_unique<MemoryBackend>(8);
   MemoryBackend& control = *held;
   engine_.emplace(std::move(held));
@@ -187,22 +187,22 @@ TEST_F(EngineTest, operations_complete_in_the_order_the_backend_says) {
   EXPECT_EQ(completions[0].tag, 2U);
 }
 
-/// Pretends to be a long file: moves everything it is asked for and touches no memory.
-class PretendedFile final : public File {
+/// Simulates a long file: moves all requested bytes and touches no memory.
+class FakeFile final : public File {
  public:
-  struct Looks {
+  struct Properties {
     FileSystem file_system = FileSystem::kMemory;
     Access access = Access::kBuffered;
     std::size_t alignment_bytes = 1;
   };
-  PretendedFile() = default;
-  explicit PretendedFile(const Looks& looks) : looks_(looks) {}
+  FakeFile() = default;
+  explicit FakeFile(const Properties& properties) : properties_(properties) {}
   const std::string& path() const noexcept override { return path_; }
-  FileSystem file_system() const noexcept override { return looks_.file_system; }
-  Access access() const noexcept override { return looks_.access; }
-  std::size_t alignment_bytes() const noexcept override { return looks_.alignment_bytes; }
+  FileSystem file_system() const noexcept override { return properties_.file_system; }
+  Access access() const noexcept override { return properties_.access; }
+  std::size_t alignment_bytes() const noexcept override { return properties_.alignment_bytes; }
   int descriptor() const noexcept override { return -1; }
-  Result<std::uint64_t> size() const override { return all; }
+  Result<std::uint64_t> size() const override { return kAll; }
   Result<std::size_t> read_at(std::span<std::byte> into, std::uint64_t offset_bytes) override {
     moved.push_back({offset_bytes, into.size()});
     return into.size();
@@ -220,17 +220,17 @@ class PretendedFile final : public File {
   std::vector<ByteRange> moved;
 
  private:
-  const Looks looks_;
-  std::string path_ = "pretended";
+  const Properties properties_;
+  std::string path_ = "simulated";
 };
 
-struct Answer {
+struct WriteOutcome {
   Completion completion;
   std::vector<Operation> attempts;
 };
 
-/// Of a write of 2048 bytes at offset 4096, of which the first attempt fails.
-Answer write_to(PretendedFile& file, std::vector<std::int64_t> results) {
+/// Outcome of a write of 2048 bytes at offset 4096, of which the first attempt fails.
+WriteOutcome write_to(FakeFile& file, std::vector<std::int64_t> results) {
   auto scripted = std::make_unique<ScriptedBackend>(std::move(results));
   const ScriptedBackend& backend = *scripted;
   Engine engine(std::move(scripted));
@@ -242,10 +242,10 @@ Answer write_to(PretendedFile& file, std::vector<std::int64_t> results) {
   return {completions[0], backend.attempts};
 }
 
-TEST(EngineOnFuse, a_direct_write_that_fails_is_tried_in_halves_until_a_block_says_why) {
-  PretendedFile file({FileSystem::kFuse, Access::kDirect, 512});
+TEST(EngineOnFuse, failed_direct_write_is_halved_until_one_block_fails) {
+  FakeFile file({FileSystem::kFuse, Access::kDirect, 512});
   // Room for 1536 of 2048 bytes.
-  const Answer full = write_to(file, {-EIO, 1024, -EIO, 512, -EDQUOT});
+  const WriteOutcome full = write_to(file, {-EIO, 1024, -EIO, 512, -EDQUOT});
   ASSERT_FALSE(full.completion.bytes);
   EXPECT_EQ(full.completion.bytes.error().error_number(), EDQUOT);
   EXPECT_EQ(full.completion.bytes.error().offset_bytes(), 4096 + 1536U);
@@ -257,34 +257,34 @@ TEST(EngineOnFuse, a_direct_write_that_fails_is_tried_in_halves_until_a_block_sa
   EXPECT_EQ(tried, halves);
 }
 
-TEST(EngineOnFuse, an_error_of_a_single_block_stays) {
-  PretendedFile file({FileSystem::kFuse, Access::kDirect, 512});
-  const Answer bad = write_to(file, {-EIO, -EIO, -EIO});
+TEST(EngineOnFuse, error_of_a_single_block_is_final) {
+  FakeFile file({FileSystem::kFuse, Access::kDirect, 512});
+  const WriteOutcome bad = write_to(file, {-EIO, -EIO, -EIO});
   ASSERT_FALSE(bad.completion.bytes);
   EXPECT_EQ(bad.completion.bytes.error().error_number(), EIO);
   EXPECT_EQ(bad.completion.bytes.error().offset_bytes(), 4096U);
   EXPECT_EQ(bad.attempts.size(), 3U);
 }
 
-TEST(EngineOnFuse, what_fails_once_is_written_in_the_end) {
-  PretendedFile file({FileSystem::kFuse, Access::kDirect, 512});
-  const Answer good = write_to(file, {-EIO, -EINTR, 1024, 1024});
+TEST(EngineOnFuse, transient_error_is_overcome_by_smaller_writes) {
+  FakeFile file({FileSystem::kFuse, Access::kDirect, 512});
+  const WriteOutcome good = write_to(file, {-EIO, -EINTR, 1024, 1024});
   ASSERT_TRUE(good.completion.bytes);
   EXPECT_EQ(*good.completion.bytes, 2048U);
 }
 
-TEST(EngineOnFuse, elsewhere_an_error_is_one) {
-  PretendedFile buffered({FileSystem::kFuse, Access::kBuffered, 1});
-  PretendedFile elsewhere({FileSystem::kExt, Access::kDirect, 512});
-  for (PretendedFile* const file : {&buffered, &elsewhere}) {
-    const Answer bad = write_to(*file, {-EIO});
+TEST(EngineOnFuse, other_errors_are_not_retried) {
+  FakeFile buffered({FileSystem::kFuse, Access::kBuffered, 1});
+  FakeFile elsewhere({FileSystem::kExt, Access::kDirect, 512});
+  for (FakeFile* const file : {&buffered, &elsewhere}) {
+    const WriteOutcome bad = write_to(*file, {-EIO});
     ASSERT_FALSE(bad.completion.bytes);
     EXPECT_EQ(bad.completion.bytes.error().error_number(), EIO);
     EXPECT_EQ(bad.attempts.size(), 1U);
   }
 }
 
-TEST(EngineLongTransfer, transfer_over_the_limit_of_one_call_is_cut_without_gaps) {
+TEST(EngineLongTransfer, transfer_over_the_limit_of_one_call_is_split_without_gaps) {
   constexpr std::uint64_t kSize = 5_GiB;
   constexpr std::uint64_t kOffset = 3_GiB + 1;
   void* const nothing =
@@ -293,7 +293,7 @@ TEST(EngineLongTransfer, transfer_over_the_limit_of_one_call_is_cut_without_gaps
   const std::span<std::byte> memory(static_cast<std::byte*>(nothing), kSize);
   Engine engine(std::make_unique<MemoryBackend>(4));
   for (const OperationKind kind : {OperationKind::kRead, OperationKind::kWrite}) {
-    PretendedFile file;
+    FakeFile file;
     const Operation operation{
         .kind = kind, .file = &file, .offset_bytes = kOffset, .memory = memory, .tag = 1};
     engine.submit({&operation, 1});

@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Storage that misbehaves on demand and repeatably: decorators that make short transfers, EINTR,
-// EAGAIN, EIO, late and reordered completions from a seed. Tests run everything through them; the
-// seed is printed when a test fails.
+// Decorators that inject faults, repeatably, from a seed: short transfers, EINTR, EAGAIN, EIO, late
+// and reordered completions. Tests run all code through them; a failed test prints the seed.
 #pragma once
 
 #include <cstdint>
@@ -15,23 +14,21 @@
 
 namespace forebay::storage {
 
-/// What goes wrong, and how often: probabilities of 0 to 1 for each attempt.
+/// Faults and their probabilities, 0 to 1 for each attempt.
 struct FaultPlan {
   std::uint64_t seed = 1;
-  double short_transfer =
-      0;  ///< part of the transfer is done, never nothing; direct files keep their alignment
-  double interrupted = 0;  ///< EINTR
-  double try_again = 0;    ///< EAGAIN
-  double io_error = 0;     ///< EIO
-  double late = 0;  ///< the completion is held back for some calls of wait(), so others overtake it
-  /// Every transfer that touches one of these offsets fails with this error: EIO unless it says
-  /// another one.
+  double short_transfer = 0;  ///< moves a part, at least one unit; direct files stay aligned
+  double interrupted = 0;     ///< EINTR
+  double try_again = 0;       ///< EAGAIN
+  double io_error = 0;        ///< EIO
+  double delayed = 0;         ///< completes some calls of wait() later, so that others overtake it
+  /// Every transfer that touches one of these offsets fails with this error, EIO by default.
   std::vector<std::uint64_t> bad_offsets = {};
   int bad_error_number = 5;
 };
 
-/// Wraps a backend. Nothing is lost: every operation completes, if wait() is called often enough;
-/// held-back completions are given out at the latest when nothing else is left to wait for.
+/// Wraps a backend. No operation is lost: each completes if wait() is called often enough. Delayed
+/// completions are returned at the latest when no other operation is in flight.
 class FaultyBackend final : public Backend {
  public:
   FaultyBackend(std::unique_ptr<Backend> inner, FaultPlan plan);
@@ -39,52 +36,54 @@ class FaultyBackend final : public Backend {
 
   std::string_view name() const noexcept override { return inner_->name(); }
   std::size_t capacity() const noexcept override { return inner_->capacity(); }
-  bool accepts(const File& file) const noexcept override { return inner_->accepts(file); }
+  bool can_submit(const File& file) const noexcept override { return inner_->can_submit(file); }
   std::size_t submit(std::span<const Operation> operations) override;
   std::size_t wait(std::span<RawCompletion> completions, Deadline deadline) override;
   void wake() noexcept override { inner_->wake(); }
   Status watch(int descriptor) override { return inner_->watch(descriptor); }
-  bool take_watched() noexcept override { return inner_->take_watched(); }
-  Status add_buffers(std::span<std::byte> arena) override { return inner_->add_buffers(arena); }
-  void remove_buffers(std::span<const std::byte> arena) noexcept override {
-    inner_->remove_buffers(arena);
+  bool consume_watch_event() noexcept override { return inner_->consume_watch_event(); }
+  Status register_buffers(std::span<std::byte> arena) override {
+    return inner_->register_buffers(arena);
+  }
+  void unregister_buffers(std::span<const std::byte> arena) noexcept override {
+    inner_->unregister_buffers(arena);
   }
 
  private:
-  /// A completion that is held back for some rounds of wait().
-  struct Late {
+  /// A completion that is delayed for some calls of wait().
+  struct DelayedCompletion {
     RawCompletion completion;
     unsigned rounds;
   };
-  enum class LateAge : std::uint8_t { kOld, kAny };
-  static constexpr unsigned kLateRoundsMax = 4;
+  enum class ReleaseFilter : std::uint8_t { kExpired, kAll };
+  static constexpr unsigned kDelayRoundsMax = 4;
 
-  bool happens(double probability);
-  std::optional<int> error_for(const Operation& operation);
+  bool is_injected(double probability);
+  std::optional<int> injected_error(const Operation& operation);
   Operation shorten(Operation operation);
-  void sort_in(RawCompletion completion);
-  void release_late(LateAge age);
-  std::size_t give_out(std::span<RawCompletion> completions);
+  void queue_completion(RawCompletion completion);
+  void release_delayed(ReleaseFilter age);
+  std::size_t deliver(std::span<RawCompletion> completions);
 
   std::unique_ptr<Backend> inner_;
   const FaultPlan plan_;
   std::mt19937_64 random_;
   std::size_t inner_in_flight_ = 0;
   std::vector<RawCompletion> inner_results_;
-  std::vector<RawCompletion> due_;  ///< can be given out
-  std::vector<Late> late_;
+  std::vector<RawCompletion> due_;  ///< ready to be returned
+  std::vector<DelayedCompletion> delayed_;
 };
 
-/// What a FaultyFile does wrong.
+/// Faults of a FaultyFile.
 struct FileFaults {
   /// Reads and writes that touch this offset fail with EIO.
   std::optional<std::uint64_t> bad_offset = {};
-  /// The file ends here although its size() says otherwise: it shrank after it was opened.
-  std::optional<std::uint64_t> ends_at = {};
+  /// The file ends here although its size() is larger: it shrank after it was opened.
+  std::optional<std::uint64_t> end_offset = {};
 };
 
-/// Wraps a file; it has no descriptor, so the ring does not accept it and the thread pool goes
-/// through it.
+/// Wraps a file. It has no descriptor, so the ring refuses it, and the thread pool calls its
+/// methods.
 class FaultyFile final : public File {
  public:
   FaultyFile(std::unique_ptr<File> inner, FileFaults faults);
@@ -100,7 +99,7 @@ class FaultyFile final : public File {
                                std::uint64_t offset_bytes) override;
   Status sync() override { return inner_->sync(); }
   Status allocate(ByteRange range) override { return inner_->allocate(range); }
-  Status punch(ByteRange range) override { return inner_->punch(range); }
+  Status punch_hole(ByteRange range) override { return inner_->punch_hole(range); }
   Status truncate(std::uint64_t size_bytes) override { return inner_->truncate(size_bytes); }
   std::optional<double> cached_fraction(ByteRange range) const override {
     return inner_->cached_fraction(range);

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// A file with a bad sector, or one that became shorter behind our back.
+// A file with a bad sector, or one that became shorter after it was opened.
 #include <cerrno>
 #include <utility>
 
@@ -18,7 +18,7 @@ Status FaultyFile::check(std::string_view operation, ByteRange touched) const {
 }
 
 Result<std::size_t> FaultyFile::read_at(std::span<std::byte> into, std::uint64_t offset_bytes) {
-  const ByteRange end{0, faults_.ends_at.value_or(all)};
+  const ByteRange end{0, faults_.end_offset.value_or(kAll)};
   const ByteRange wanted = intersect({offset_bytes, into.size()}, end);
   if (const Status good = check("read", wanted); !good) {
     return failure(good.error());

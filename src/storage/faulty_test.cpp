@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// The faults themselves: they happen, they are repeatable, and they lose nothing.
+// The faults themselves: they occur, they are repeatable, and no operation is lost.
 #include "storage/faulty.hpp"
 
 #include <algorithm>
@@ -17,7 +17,7 @@ namespace {
 
 constexpr std::uint64_t kAttempts = 400;
 
-/// The results of many attempts under a plan, in the order in which they came.
+/// The results of many attempts under a plan, in the order of completion.
 std::vector<RawCompletion> attempts_under(const FaultPlan& plan) {
   MemoryFile file("data", pattern(100));
   std::vector<std::byte> memory(100);
@@ -41,21 +41,21 @@ std::size_t count_of(const std::vector<RawCompletion>& results, std::int64_t res
   return static_cast<std::size_t>(std::ranges::count(results, result, &RawCompletion::result));
 }
 
-bool in_order(const std::vector<RawCompletion>& results) {
+bool is_in_order(const std::vector<RawCompletion>& results) {
   return std::ranges::is_sorted(results, {}, &RawCompletion::tag);
 }
 
-bool same(const std::vector<RawCompletion>& a, const std::vector<RawCompletion>& b) {
+bool has_equal_results(const std::vector<RawCompletion>& a, const std::vector<RawCompletion>& b) {
   return std::ranges::equal(a, b, [](const RawCompletion& x, const RawCompletion& y) {
     return x.tag == y.tag && x.result == y.result;
   });
 }
 
-TEST(FaultyBackend, without_faults_everything_passes) {
+TEST(FaultyBackend, no_faults_without_a_plan) {
   EXPECT_EQ(count_of(attempts_under({}), 100), kAttempts);
 }
 
-TEST(FaultyBackend, each_kind_of_fault_happens_about_as_often_as_asked) {
+TEST(FaultyBackend, faults_occur_with_about_their_probability) {
   const auto results =
       attempts_under({.short_transfer = 0.25, .interrupted = 0.25, .try_again = 0.25});
   EXPECT_GT(count_of(results, -EINTR), kAttempts / 8);
@@ -66,23 +66,23 @@ TEST(FaultyBackend, each_kind_of_fault_happens_about_as_often_as_asked) {
   EXPECT_GT(count_of(attempts_under({.io_error = 0.5}), -EIO), kAttempts / 4);
 }
 
-TEST(FaultyBackend, late_completions_are_overtaken_and_not_lost) {
-  auto results = attempts_under({.late = 0.5});
-  EXPECT_FALSE(in_order(results));
+TEST(FaultyBackend, delayed_completions_are_overtaken_and_not_lost) {
+  auto results = attempts_under({.delayed = 0.5});
+  EXPECT_FALSE(is_in_order(results));
   std::ranges::sort(results, {}, &RawCompletion::tag);
   for (std::uint64_t tag = 0; tag < kAttempts; ++tag)
     ASSERT_EQ(results[tag].tag, tag);
 }
 
 TEST(FaultyBackend, the_same_seed_gives_the_same_faults) {
-  FaultPlan plan{.seed = 5, .short_transfer = 0.3, .interrupted = 0.3, .late = 0.3};
+  FaultPlan plan{.seed = 5, .short_transfer = 0.3, .interrupted = 0.3, .delayed = 0.3};
   const auto first = attempts_under(plan);
-  EXPECT_TRUE(same(first, attempts_under(plan)));
+  EXPECT_TRUE(has_equal_results(first, attempts_under(plan)));
   plan.seed = 6;
-  EXPECT_FALSE(same(first, attempts_under(plan)));
+  EXPECT_FALSE(has_equal_results(first, attempts_under(plan)));
 }
 
-TEST(FaultyFile, bad_offset_fails_what_touches_it) {
+TEST(FaultyFile, bad_offset_fails_transfers_that_touch_it) {
   FaultyFile file(std::make_unique<MemoryFile>("data", pattern(100)), {.bad_offset = 50});
   std::vector<std::byte> memory(100);
   EXPECT_EQ(*file.read_at(std::span(memory).first(50), 0), 50U);
@@ -95,8 +95,8 @@ TEST(FaultyFile, bad_offset_fails_what_touches_it) {
   EXPECT_EQ(*file.write_at(std::span(memory).first(1), 51), 1U);
 }
 
-TEST(FaultyFile, shorter_file_than_it_says) {
-  FaultyFile file(std::make_unique<MemoryFile>("data", pattern(100)), {.ends_at = 30});
+TEST(FaultyFile, file_ends_before_its_size) {
+  FaultyFile file(std::make_unique<MemoryFile>("data", pattern(100)), {.end_offset = 30});
   std::vector<std::byte> memory(100);
   EXPECT_EQ(*file.size(), 100U);
   EXPECT_EQ(*file.read_at(memory, 0), 30U);

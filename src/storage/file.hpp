@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// One open file, behind an interface narrow enough to be wrapped: tracing, caching, throttling and
-// faults are decorators of File, and storage knows none of them. The synchronous calls are complete
-// here; many transfers at once go through Engine, which takes the same File.
+// File: one open file, behind an interface narrow enough for decorators: tracing, caching,
+// throttling and faults. The synchronous calls are complete here; for many transfers at once,
+// Engine takes the same File.
 #pragma once
 
 #include <forebay/access.hpp>
@@ -18,20 +18,19 @@
 
 namespace forebay::storage {
 
-/// Linux moves at most this many bytes in one call, whatever it is asked for; longer transfers are
-/// cut up.
+/// Linux moves at most this many bytes in one call; longer transfers are split.
 inline constexpr std::size_t kTransferBytesMax = 0x7ffff000;
 
 enum class Intent : std::uint8_t {
-  kRead,       ///< opens what exists, read only
-  kWrite,      ///< opens what exists, for reading and writing
-  kCreate,     ///< as kWrite, and makes the file (mode 0666 and umask) if it does not exist; never
-               ///< truncates
-  kCreateNew,  ///< makes the file, for reading and writing; EEXIST if the name is taken. What is
-               ///< refused (direct access) may leave an empty file behind
+  kRead,       ///< opens an existing file, read only
+  kWrite,      ///< opens an existing file, for reading and writing
+  kCreate,     ///< as kWrite, and creates the file (mode 0666 and umask) if it does not exist;
+               ///< never truncates
+  kCreateNew,  ///< creates the file, for reading and writing; EEXIST if the name exists. If direct
+               ///< access is refused, an empty file may remain
 };
 
-/// What a file lives on, as far as decisions depend on it.
+/// Kind of file system, as far as decisions depend on it.
 enum class FileSystem : std::uint8_t {
   kExt,
   kXfs,
@@ -43,11 +42,11 @@ enum class FileSystem : std::uint8_t {
   kCluster,  ///< GPFS, BeeGFS, CephFS, WekaFS, PanFS, OrangeFS, AFS, SMB or 9P
   kOverlay,
   kMemory,  ///< a MemoryFile
-  kOther,   ///< not known: to be treated as remote
+  kOther,   ///< unknown: treated as remote
 };
 
-/// Whether data travel to a server or to another process: there the kernel's cache has read-ahead
-/// and write-behind, and what suits a local device is a guess. An unknown one counts as remote.
+/// True if data travel to a server or another process. There the kernel's cache has readahead and
+/// write-behind, and values for a local device are only guesses. An unknown one counts as remote.
 constexpr bool is_remote(FileSystem kind) noexcept {
   return kind == FileSystem::kNfs || kind == FileSystem::kFuse || kind == FileSystem::kLustre ||
          kind == FileSystem::kCluster || kind == FileSystem::kOther;
@@ -56,9 +55,9 @@ constexpr bool is_remote(FileSystem kind) noexcept {
 /// "ext", "xfs", ..., as printed and as written to JSON.
 std::string_view name_of(FileSystem kind) noexcept;
 
-/// An open file. All calls may come from several threads at once; what overlapping writes leave
-/// behind is undefined. Offsets count from the start of the file. Closing (the destructor) waits
-/// for nothing and reports nothing: call sync() for that. No operation may be under way on it then.
+/// An open file. All calls may come from several threads at once; the result of overlapping writes
+/// is undefined. Offsets count from the start of the file. Closing (the destructor) waits for
+/// nothing and reports nothing: call sync() for that. No operation on it may be in flight then.
 class File {
  public:
   virtual ~File() = default;
@@ -72,30 +71,30 @@ class File {
   /// files. A direct transfer that is not aligned is an error of class kInvalidArgument.
   virtual std::size_t alignment_bytes() const noexcept = 0;
 
-  /// The descriptor of the operating system, or -1 for files that have none (in memory, or wrapped
-  /// by a decorator). Only a backend may use it, and only for the operations that File has too.
+  /// The descriptor of the operating system, or -1 for files without one (in memory, or wrapped by
+  /// a decorator). Only a backend may use it, and only for operations that File has as well.
   virtual int descriptor() const noexcept = 0;
 
   /// The current size; for a block device its capacity.
   virtual Result<std::uint64_t> size() const = 0;
 
-  /// Fills `into` from the file. A count below into.size() means that the file ends there, never
-  /// anything else. Blocks. On failure the content of `into` is undefined.
+  /// Fills `into` from the file. A result below into.size() always means that the file ends there.
+  /// Blocks. On failure the content of `into` is undefined.
   virtual Result<std::size_t> read_at(std::span<std::byte> into, std::uint64_t offset_bytes) = 0;
 
   /// Writes all of `from`. Blocks. On failure any part of it may be in the file.
   virtual Result<std::size_t> write_at(std::span<const std::byte> from,
                                        std::uint64_t offset_bytes) = 0;
 
-  /// Returns when what was written is on stable storage (fdatasync).
+  /// Returns when written data is on stable storage (fdatasync).
   virtual Status sync() = 0;
 
-  /// Reserves space for `range` and extends the file to its end. kUnsupported where the file system
+  /// Reserves space for `range` and extends the file to its end. kUnsupported if the file system
   /// cannot.
   virtual Status allocate(ByteRange range) = 0;
 
-  /// Reserves space for `range`; the size stays. truncate() to the size frees what lies beyond it.
-  /// kUnsupported where the file system cannot.
+  /// Reserves space for `range`; the size does not change. truncate() to the size frees the space
+  /// beyond it. kUnsupported if the file system cannot.
   virtual Status reserve(ByteRange range) {
     return failure({.kind = ErrorClass::kUnsupported,
                     .operation = "reserve space of",
@@ -103,53 +102,52 @@ class File {
                     .offset_bytes = range.offset});
   }
 
-  /// Gives back the space of `range`, which reads as zeros from then on; the size stays.
-  /// kUnsupported where the file system cannot.
-  virtual Status punch(ByteRange range) {
+  /// Frees the space of `range`, which reads as zeros from then on; the size does not change.
+  /// kUnsupported if the file system cannot.
+  virtual Status punch_hole(ByteRange range) {
     return failure({.kind = ErrorClass::kUnsupported,
-                    .operation = "give back space of",
+                    .operation = "free space of",
                     .path = path(),
                     .offset_bytes = range.offset});
   }
 
-  /// Cuts or extends (by a hole) to exactly this size.
+  /// Truncates or extends (by a hole) to exactly this size.
   virtual Status truncate(std::uint64_t size_bytes) = 0;
 
-  /// An estimate of the share of `range` (cut at the end of the file) that is in the page cache, 0
-  /// to 1, from a few samples. Cheap (microseconds) and harmless: it reads nothing in. No value if
-  /// the system cannot say, or if the range is empty.
+  /// Estimates the share of `range` (cut at the end of the file) that is in the page cache, 0 to 1,
+  /// from a few samples. Cheap (microseconds) and without side effects: it loads no pages. No value
+  /// if the system cannot report it, or if the range is empty.
   virtual std::optional<double> cached_fraction(ByteRange range) const = 0;
 
-  /// What its file system has left for everybody, if it says; a quota may leave less.
+  /// Free space of its file system for all users, if reported; a quota may leave less.
   virtual std::optional<std::uint64_t> free_bytes() const { return std::nullopt; }
 };
 
-/// For Errors: how many bytes were wanted of this file's storage, and how many it has, where that
-/// is why (ENOSPC, EDQUOT); empty elsewhere.
-std::string cause_of_no_space(const File& file, std::uint64_t wanted_bytes, int error_number);
+/// For Errors with errno ENOSPC or EDQUOT: the bytes requested from this file's storage and its
+/// free space, if known. Empty for other errors.
+std::string no_space_cause(const File& file, std::uint64_t requested_bytes, int error_number);
 
 struct OpenOptions {
   Intent intent = Intent::kRead;
   Access access = Access::kBuffered;
 };
 
-/// Opens a regular file or a block device. Reading never creates anything. Anything else (a
-/// directory, a FIFO) is an error of class kInvalidArgument and is not waited for. If the file
-/// system refuses direct access, the error is of class kUnsupported and says why: open it buffered
-/// then.
+/// Opens a regular file or a block device. kRead never creates a file. Anything else (a directory,
+/// a FIFO) is an error of class kInvalidArgument, without blocking. If the file system refuses
+/// direct access, the error is of class kUnsupported with the reason: open it buffered then.
 Result<std::unique_ptr<File>> open_file(const std::string& path, OpenOptions options = {});
 
 /// Opens the same file once more with the other kind of access, even if it was renamed meanwhile.
 /// Errors as above. `file` stays open and must have a descriptor.
 Result<std::unique_ptr<File>> reopen(const File& file, OpenOptions options);
 
-/// The same for a descriptor, perhaps of another process that passed it on; it stays the caller's.
-/// `path` is for messages.
+/// The same for a descriptor, possibly passed by another process; the caller still owns it. `path`
+/// is for messages.
 Result<std::unique_ptr<File>> open_descriptor(int descriptor,
                                               const std::string& path,
                                               OpenOptions options);
 
-/// True if a transfer at `offset_bytes` with this memory suits file.alignment_bytes().
+/// True if a transfer at `offset_bytes` with this memory has file.alignment_bytes().
 bool is_aligned(const File& file, std::uint64_t offset_bytes, std::span<const std::byte> memory);
 
 }  // namespace forebay::storage

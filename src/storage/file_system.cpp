@@ -21,8 +21,8 @@ struct Magic {
   FileSystem kind;
 };
 
-// Not in linux/magic.h, or not everywhere: from the headers of the kernel's and the vendors'
-// drivers.
+// Not in linux/magic.h, or not everywhere: from headers of the drivers of the kernel and of
+// vendors.
 constexpr unsigned long kXfsMagic = 0x58465342;
 constexpr unsigned long kLustreMagic = 0x0BD00BD0;
 constexpr unsigned long kGpfsMagic = 0x47504653;
@@ -98,16 +98,17 @@ FileIdentity identity_of(const File& file) noexcept {
   return {0, reinterpret_cast<std::uintptr_t>(&file)};
 }
 
-std::optional<ServerFacts> server_facts_of(int descriptor) noexcept {
+std::optional<ServerAttributes> fetch_server_attributes(int descriptor) noexcept {
   struct statx found{};
   constexpr unsigned kWanted = STATX_SIZE | STATX_MODE;
   if (::statx(descriptor, "", AT_EMPTY_PATH | AT_STATX_FORCE_SYNC, kWanted, &found) != 0) return {};
-  return ServerFacts{found.stx_size, (found.stx_mask & STATX_MODE) != 0 &&
-                                         (found.stx_mode & (S_IWUSR | S_IWGRP | S_IWOTH)) != 0};
+  return ServerAttributes{
+      found.stx_size,
+      (found.stx_mask & STATX_MODE) != 0 && (found.stx_mode & (S_IWUSR | S_IWGRP | S_IWOTH)) != 0};
 }
 
 std::optional<std::size_t> direct_alignment_of(int descriptor) noexcept {
-  // tmpfs has let itself be opened for direct access since Linux 6.6, and copies all the same.
+  // tmpfs accepts O_DIRECT since Linux 6.6, and copies anyway.
   if (file_system_of(descriptor) == FileSystem::kTmpfs) return std::nullopt;
   struct statx found{};
   const int failed = ::statx(descriptor, "", AT_EMPTY_PATH, STATX_DIOALIGN, &found);

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Files of the operating system and files in memory: what opens, what short counts mean, and what
-// errors say.
+// Files of the operating system and files in memory: which can be opened, the meaning of short
+// counts, and error messages.
 #include "storage/file.hpp"
 
 #include <cerrno>
@@ -27,8 +27,8 @@ constexpr std::uint64_t kOddSize = 3 * 4096 + 1234;
 
 class FileTest : public ::testing::Test {
  protected:
-  TemporaryFolder folder_;
-  const std::string path_ = folder_ / "data";
+  TemporaryDirectory directory_;
+  const std::string path_ = directory_ / "data";
 };
 
 TEST_F(FileTest, missing_file_is_not_found_and_not_created) {
@@ -41,7 +41,7 @@ TEST_F(FileTest, missing_file_is_not_found_and_not_created) {
   }
 }
 
-TEST_F(FileTest, create_makes_the_file_and_keeps_what_is_there) {
+TEST_F(FileTest, create_creates_the_file_and_keeps_content) {
   write_pattern_file(path_, 100);
   const auto file = must_open(path_, {.intent = Intent::kCreate});
   EXPECT_EQ(*file->size(), 100U);
@@ -62,7 +62,7 @@ TEST_F(FileTest, read_returns_all_bytes_and_less_only_at_the_end) {
   EXPECT_EQ(*file->read_at({}, 0), 0U);
 }
 
-TEST_F(FileTest, empty_file_reads_as_nothing) {
+TEST_F(FileTest, empty_file_reads_zero_bytes) {
   write_pattern_file(path_, 0);
   const auto file = must_open(path_);
   std::vector<std::byte> into(10);
@@ -83,15 +83,15 @@ TEST_F(FileTest, read_only_file_can_be_read_and_not_written) {
 }
 
 TEST_F(FileTest, directory_fifo_socket_and_device_are_refused_at_once) {
-  ASSERT_EQ(::mkfifo((folder_ / "fifo").c_str(), 0600), 0);
+  ASSERT_EQ(::mkfifo((directory_ / "fifo").c_str(), 0600), 0);
   const Descriptor listener(::socket(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0));
   sockaddr_un address{.sun_family = AF_UNIX, .sun_path = {}};
-  const std::string socket_path = folder_ / "s";
+  const std::string socket_path = directory_ / "s";
   ASSERT_LT(socket_path.size(), sizeof address.sun_path);
   socket_path.copy(address.sun_path, socket_path.size());
   ASSERT_EQ(::bind(listener.get(), reinterpret_cast<const sockaddr*>(&address), sizeof address), 0);
   for (const std::string& name :
-       {folder_ / "", folder_ / "fifo", socket_path, std::string("/dev/null")}) {
+       {directory_ / "", directory_ / "fifo", socket_path, std::string("/dev/null")}) {
     for (const Intent intent : {Intent::kRead, Intent::kWrite}) {
       const auto file = open_file(name, {.intent = intent});
       ASSERT_FALSE(file) << name;
@@ -125,7 +125,7 @@ TEST_F(FileTest, write_read_truncate_allocate_sync) {
   EXPECT_EQ(into[2000], std::byte{0});
 }
 
-TEST_F(FileTest, what_is_reserved_takes_space_and_the_size_stays) {
+TEST_F(FileTest, reserve_allocates_space_and_keeps_the_size) {
   const auto file = must_open(path_, {.intent = Intent::kCreate});
   if (const Status reserved = file->reserve({0, 1_MiB}); !reserved) {
     ASSERT_EQ(reserved.error().kind(), ErrorClass::kUnsupported) << reserved.error().message();
@@ -137,15 +137,15 @@ TEST_F(FileTest, what_is_reserved_takes_space_and_the_size_stays) {
   EXPECT_GE(std::uint64_t{512} * static_cast<std::uint64_t>(facts.st_blocks), 1_MiB);
 }
 
-TEST_F(FileTest, what_is_punched_is_zeros_and_the_size_stays) {
+TEST_F(FileTest, punch_hole_zeros_bytes_and_keeps_the_size) {
   const auto file = must_open(path_, {.intent = Intent::kCreate});
   const auto bytes = pattern(3 * 65536);
   ASSERT_TRUE(file->write_at(bytes, 0));
-  const Status punched = file->punch({65536, 2 * 65536});
+  const Status punched = file->punch_hole({65536, 2 * 65536});
   if (!punched && punched.error().kind() == ErrorClass::kUnsupported)
     GTEST_SKIP() << punched.error().message();
   ASSERT_TRUE(punched) << punched.error().message();
-  EXPECT_TRUE(file->punch({0, 0}));
+  EXPECT_TRUE(file->punch_hole({0, 0}));
   std::vector<std::byte> into(bytes.size());
   ASSERT_EQ(*file->read_at(into, 0), bytes.size());
   EXPECT_EQ(matching_pattern(std::span(into).first(65536), 0), 65536U);
@@ -190,8 +190,8 @@ TEST_F(FileTest, unaligned_direct_transfer_is_an_invalid_argument) {
   }
 }
 
-TEST_F(FileTest, direct_access_to_tmpfs_is_unsupported_and_says_why) {
-  const TemporaryFolder in_memory("/dev/shm");
+TEST_F(FileTest, direct_access_to_tmpfs_is_unsupported_with_the_reason) {
+  const TemporaryDirectory in_memory("/dev/shm");
   const auto plain = open_file(in_memory / "data", {.intent = Intent::kCreate});
   if (!plain) GTEST_SKIP() << plain.error().message();
   EXPECT_EQ((*plain)->file_system(), FileSystem::kTmpfs);
@@ -216,34 +216,34 @@ TEST_F(FileTest, reopened_file_is_the_same_file_even_when_renamed) {
 TEST_F(FileTest, file_that_was_just_written_is_cached) {
   write_pattern_file(path_, 1_MiB);
   const auto file = must_open(path_);
-  const auto cached = file->cached_fraction({0, all});
-  if (!cached) GTEST_SKIP() << "the page cache cannot be asked here";
+  const auto cached = file->cached_fraction({0, kAll});
+  if (!cached) GTEST_SKIP() << "the share in the page cache is unknown here";
   EXPECT_GT(*cached, 0.99);
   EXPECT_FALSE(file->cached_fraction({0, 0}));
   EXPECT_FALSE(file->cached_fraction({2_MiB, 1_MiB}));
 }
 
-TEST_F(FileTest, cached_fraction_sees_what_was_dropped_and_reads_nothing_in) {
+TEST_F(FileTest, cached_fraction_detects_dropped_pages_and_loads_none) {
   write_pattern_file(path_, 32_MiB);
   const auto file = must_open(path_);
-  ASSERT_TRUE(file->cached_fraction({0, all})) << "the page cache cannot be asked here";
+  ASSERT_TRUE(file->cached_fraction({0, kAll})) << "the share in the page cache is unknown here";
   const auto writer = must_open(path_, {.intent = Intent::kWrite});
   ASSERT_TRUE(writer->sync());
   ASSERT_EQ(::posix_fadvise(file->descriptor(), 0, 16 << 20, POSIX_FADV_DONTNEED), 0);
   if (file->file_system() == FileSystem::kTmpfs) GTEST_SKIP() << "tmpfs drops nothing";
   EXPECT_LT(*file->cached_fraction({0, 16_MiB}), 0.01);
   EXPECT_GT(*file->cached_fraction({16_MiB, 16_MiB}), 0.99);
-  const double both = *file->cached_fraction({0, all});
+  const double both = *file->cached_fraction({0, kAll});
   EXPECT_GT(both, 0.4);
   EXPECT_LT(both, 0.6);
   EXPECT_LT(*file->cached_fraction({0, 16_MiB}), 0.01);
 }
 
-TEST_F(FileTest, cached_fraction_is_not_fooled_by_strides) {
+TEST_F(FileTest, cached_fraction_is_correct_for_strided_reads) {
   constexpr std::uint64_t kStride = 1_MiB;
   write_pattern_file(path_, 64 * kStride);
   const auto file = must_open(path_);
-  ASSERT_TRUE(file->cached_fraction({0, all})) << "the page cache cannot be asked here";
+  ASSERT_TRUE(file->cached_fraction({0, kAll})) << "the share in the page cache is unknown here";
   if (file->file_system() == FileSystem::kTmpfs) GTEST_SKIP() << "tmpfs drops nothing";
   ASSERT_TRUE(must_open(path_, {.intent = Intent::kWrite})->sync());
   ASSERT_EQ(::posix_fadvise(file->descriptor(), 0, 0, POSIX_FADV_DONTNEED), 0);
@@ -252,8 +252,8 @@ TEST_F(FileTest, cached_fraction_is_not_fooled_by_strides) {
   for (std::uint64_t at = 0; at < 64 * kStride; at += kStride) {
     ASSERT_TRUE(file->read_at(into, at));
   }
-  EXPECT_GT(*file->cached_fraction({0, all}), 0.35);
-  EXPECT_LT(*file->cached_fraction({0, all}), 0.65);
+  EXPECT_GT(*file->cached_fraction({0, kAll}), 0.35);
+  EXPECT_LT(*file->cached_fraction({0, kAll}), 0.65);
 }
 
 TEST_F(FileTest, file_system_has_a_name) {
@@ -263,9 +263,9 @@ TEST_F(FileTest, file_system_has_a_name) {
   EXPECT_EQ(name_of(Access::kDirect), "direct");
 }
 
-TEST(File, a_new_file_takes_no_name_that_is_taken) {
-  const TemporaryFolder folder;
-  const std::string path = folder / "new";
+TEST(File, create_new_refuses_an_existing_name) {
+  const TemporaryDirectory directory;
+  const std::string path = directory / "new";
   const auto file = must_open(path, {.intent = Intent::kCreateNew});
   ASSERT_TRUE(file->write_at(pattern(10), 0));
   const auto second = open_file(path, {.intent = Intent::kCreateNew});
@@ -287,7 +287,7 @@ TEST(MemoryFile, behaves_like_a_file) {
   EXPECT_EQ(*file.read_at(into, 0), 100U);
   EXPECT_TRUE(file.allocate({0, 300}));
   EXPECT_EQ(*file.size(), 300U);
-  EXPECT_EQ(file.cached_fraction({0, all}), 1.0);
+  EXPECT_EQ(file.cached_fraction({0, kAll}), 1.0);
 }
 
 TEST(MemoryFile, too_large_is_no_space) {

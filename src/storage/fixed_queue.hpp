@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// A first-in-first-out queue of bounded size that never allocates after its constructor. The
-// backends queue operations and completions in it.
+// FixedQueue: first-in-first-out queue of bounded size that never allocates after its constructor.
+// The backends queue operations and completions in it.
 #pragma once
 
 #include <cstddef>
@@ -11,7 +11,7 @@
 
 namespace forebay::storage {
 
-/// Not thread safe: its owner has a lock.
+/// Not thread-safe: its owner has a lock.
 template <class T>
 class FixedQueue {
  public:
@@ -21,7 +21,7 @@ class FixedQueue {
   std::size_t size() const noexcept { return size_; }
   std::size_t capacity() const noexcept { return entries_.size(); }
 
-  /// There must be room.
+  /// The queue must not be full.
   void push(T value) {
     FOREBAY_ASSERT(size_ < entries_.size());
     entries_[(first_ + size_) % entries_.size()] = std::move(value);

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// A lock-free free list: a Treiber stack over indices of a fixed pool. Head index and a version tag
-// share one 64-bit word, so a head that was popped and pushed again meanwhile (ABA) is noticed, and
-// nothing is ever reclaimed.
+// IndexStack: lock-free free list, a Treiber stack over indexes of a fixed pool. Head index and a
+// version share one 64-bit word. So a head that was popped and pushed again meanwhile (ABA) is
+// detected, and no memory is ever reclaimed.
 #pragma once
 
 #include <array>
@@ -15,19 +15,19 @@
 
 namespace forebay::storage {
 
-/// Atomics that several threads write lie this far apart: two cache lines, because lines are
-/// fetched in pairs.
-inline constexpr std::size_t kHotAtomicBytes = 128;
+/// Distance of atomics that several threads write: two cache lines, because lines are fetched in
+/// pairs.
+inline constexpr std::size_t kFalseSharingBytes = 128;
 
 /// Holds each index of 0 .. capacity - 1 at most once; full at the start. All calls from any
-/// thread; none blocks. What threads write lies in units of `kApartBytes` that nothing else is in:
-/// with less than kHotAtomicBytes, stacks of different threads get in each other's way, which
-/// benchmarks show. All atomics are sequentially consistent: BufferPool's sleepers rely on it, and
-/// it costs nothing measurable beside the transfers.
-template <std::size_t kApartBytes>
-class SpacedIndexStack {
+/// thread; none blocks. Memory that threads write is in units of `kPaddingBytes`, without other
+/// data. Below kFalseSharingBytes, stacks of different threads slow each other down, as benchmarks
+/// show. All atomics are sequentially consistent: sleepers of BufferPool depend on it, and its cost
+/// is not measurable beside the transfers.
+template <std::size_t kPaddingBytes>
+class PaddedIndexStack {
  public:
-  explicit SpacedIndexStack(std::uint32_t capacity)
+  explicit PaddedIndexStack(std::uint32_t capacity)
       : capacity_(capacity),
         links_(std::make_unique<Links[]>((capacity + kLinks - 1) / kLinks)),
         head_(pack({capacity > 0 ? 0 : kNone, 0})) {
@@ -36,13 +36,13 @@ class SpacedIndexStack {
       next_of(i).store(i + 1 < capacity ? i + 1 : kNone);
   }
 
-  /// The index pushed last, if there is one.
+  /// The index pushed last, if any.
   std::optional<std::uint32_t> pop() noexcept {
     std::uint64_t word = head_.load();
     for (;;) {
       const Head head = unpack(word);
       if (head.index == kNone) return std::nullopt;
-      // May be stale when another thread popped this index meanwhile; then the version differs and
+      // May be stale if another thread popped this index meanwhile; then the version differs and
       // the exchange fails.
       const std::uint32_t next = next_of(head.index).load();
       if (head_.compare_exchange_weak(word, pack({next, head.version + 1}))) return head.index;
@@ -65,8 +65,8 @@ class SpacedIndexStack {
  private:
   using Link = std::atomic<std::uint32_t>;
   static constexpr std::uint32_t kNone = UINT32_MAX;
-  static constexpr std::size_t kLinks = kApartBytes / sizeof(Link);
-  struct alignas(kApartBytes) Links {
+  static constexpr std::size_t kLinks = kPaddingBytes / sizeof(Link);
+  struct alignas(kPaddingBytes) Links {
     std::array<Link, kLinks> next;
   };
   struct Head {
@@ -87,9 +87,9 @@ class SpacedIndexStack {
 
   const std::uint32_t capacity_;
   std::unique_ptr<Links[]> links_;
-  alignas(kApartBytes) std::atomic<std::uint64_t> head_;
+  alignas(kPaddingBytes) std::atomic<std::uint64_t> head_;
 };
 
-using IndexStack = SpacedIndexStack<kHotAtomicBytes>;
+using IndexStack = PaddedIndexStack<kFalseSharingBytes>;
 
 }  // namespace forebay::storage

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Real transfers of more than one system call can move: 3 GiB of a file with a hole, into address
-// space that is backed by little memory. CkIO counted bytes in an int here.
+// Real transfers longer than one system call can move: 3 GiB of a file with a hole, into address
+// space with little memory behind it. CkIO counted bytes in an int here.
 #include <array>
 #include <string>
 
@@ -13,8 +13,9 @@
 #include "storage/probe.hpp"
 #include "storage/testing.hpp"
 
-// The thread sanitizer keeps books on every byte a system call writes: 3 GiB of address space would
-// cost 12 GiB of memory. engine_test.cpp cuts long transfers under it, without touching memory.
+// The thread sanitizer has shadow memory for every byte that a system call writes: 3 GiB of address
+// space would cost 12 GiB of memory. engine_test.cpp splits long transfers under it, without
+// memory.
 #if defined(__SANITIZE_THREAD__)
 #define FOREBAY_TEST_THREAD_SANITIZER 1
 #elif defined(__has_feature)
@@ -28,16 +29,15 @@ namespace forebay::storage {
 namespace {
 
 constexpr std::uint64_t kSize = 3_GiB;
-constexpr std::uint64_t kTail = 1000;  // the file ends in the middle of a block
+constexpr std::uint64_t kTail = 1000;  // the file ends inside a block
 constexpr std::uint64_t kWindow = 1_MiB;
 constexpr std::uint64_t kSharedBytes = 16_MiB;
 
-/// 3 GiB of address space over 16 MiB of memory, mapped again and again: what is written to one
-/// part shows in all the others. Only windows around the interesting offsets have memory of their
-/// own.
-class WideMemory {
+/// 3 GiB of address space on 16 MiB of memory, mapped repeatedly: bytes written to one part appear
+/// in all others. Only windows around the interesting offsets have separate memory.
+class AliasedMemory {
  public:
-  WideMemory() {
+  AliasedMemory() {
     const Descriptor memory(::memfd_create("forebay-test", MFD_CLOEXEC));
     EXPECT_EQ(::ftruncate(memory.get(), static_cast<off_t>(kSharedBytes)), 0);
     void* const base =
@@ -55,14 +55,14 @@ class WideMemory {
                 MAP_FAILED);
     }
   }
-  ~WideMemory() { ::munmap(data_, kSize); }
-  WideMemory(const WideMemory&) = delete;
-  WideMemory& operator=(const WideMemory&) = delete;
+  ~AliasedMemory() { ::munmap(data_, kSize); }
+  AliasedMemory(const AliasedMemory&) = delete;
+  AliasedMemory& operator=(const AliasedMemory&) = delete;
 
   std::span<std::byte> bytes() const { return {data_, kSize}; }
 
-  /// Where the file has its pattern and the memory its own pages: the start, both sides of the
-  /// limit of one system call, both sides of 2 GiB, and the end.
+  /// Windows in which the file has its pattern and the memory separate pages: the start, both sides
+  /// of the limit of one system call, both sides of 2 GiB, and the end.
   static constexpr std::array<std::uint64_t, 3> kWindowOffsets{0, 2_GiB - kWindow / 2,
                                                                kSize - kWindow};
 
@@ -82,11 +82,11 @@ std::string long_case_name(const ::testing::TestParamInfo<LongCase>& what) {
 
 class LongTransfer : public ::testing::TestWithParam<LongCase> {
  protected:
-  /// A file of 3 GiB less a bit, a hole but for the windows.
+  /// A file of 3 GiB less a bit, a hole except for the windows.
   void SetUp() override {
     const auto writer = must_open(path_, {.intent = Intent::kCreate});
     ASSERT_TRUE(writer);
-    for (const std::uint64_t at : WideMemory::kWindowOffsets) {
+    for (const std::uint64_t at : AliasedMemory::kWindowOffsets) {
       std::vector<std::byte> bytes(kWindow);
       fill_pattern(bytes, at);
       ASSERT_TRUE(writer->write_at(bytes, at));
@@ -96,20 +96,20 @@ class LongTransfer : public ::testing::TestWithParam<LongCase> {
   }
 
   void expect_windows(std::span<const std::byte> memory) {
-    for (const std::uint64_t at : WideMemory::kWindowOffsets) {
+    for (const std::uint64_t at : AliasedMemory::kWindowOffsets) {
       const std::uint64_t expected = std::min(kWindow, kSize - kTail - at);
       EXPECT_EQ(matching_pattern(memory.subspan(at, expected), at), expected) << "window " << at;
     }
   }
 
-  /// tmpfs reads holes without taking memory for them; the page cache of a disk would fill with 3
-  /// GiB of zeros.
+  /// tmpfs reads holes without allocating memory; the page cache of a disk would fill with 3 GiB of
+  /// zeros.
   static std::string parent() {
     return GetParam().access == Access::kBuffered ? "/dev/shm" : ::testing::TempDir();
   }
 
-  TemporaryFolder folder_{parent()};
-  const std::string path_ = folder_ / "long";
+  TemporaryDirectory directory_{parent()};
+  const std::string path_ = directory_ / "long";
 };
 
 TEST_P(LongTransfer, read_of_3_gib_is_complete_and_in_place) {
@@ -117,7 +117,7 @@ TEST_P(LongTransfer, read_of_3_gib_is_complete_and_in_place) {
   if (!file) GTEST_SKIP() << file.error().message();
   auto backend = make_backend({.choice = GetParam().backend, .queue_depth = 2});
   if (!backend) GTEST_SKIP() << backend.error().message();
-  const WideMemory memory;
+  const AliasedMemory memory;
   Engine engine(std::move(*backend));
   const Operation read = read_operation(**file, 0, memory.bytes(), 1);
   engine.submit({&read, 1});
@@ -143,7 +143,7 @@ class LongSynchronous : public LongTransfer {};
 TEST_P(LongSynchronous, read_at_of_3_gib_is_complete) {
   const auto file = open_file(path_, {.access = GetParam().access});
   if (!file) GTEST_SKIP() << file.error().message();
-  const WideMemory memory;
+  const AliasedMemory memory;
   const auto read = (*file)->read_at(memory.bytes(), 0);
   ASSERT_TRUE(read) << read.error().message();
   EXPECT_EQ(*read, kSize - kTail);

@@ -11,7 +11,7 @@
 namespace forebay::storage {
 
 MemoryBackend::MemoryBackend(std::size_t queue_depth) : queue_depth_(queue_depth) {
-  const Status opened = bell_.open();
+  const Status opened = wakeup_.open();
   FOREBAY_ASSERT(opened);  // for tests: they have descriptors
 }
 
@@ -19,7 +19,7 @@ std::size_t MemoryBackend::submit(std::span<const Operation> operations) {
   const std::lock_guard lock(mutex_);
   const std::size_t room = queue_depth_ - held_.size() - ready_.size();
   const std::size_t taken = std::min(room, operations.size());
-  std::deque<Operation>& queue = holding_ ? held_ : ready_;
+  std::deque<Operation>& queue = is_holding_ ? held_ : ready_;
   const auto first = operations.first(taken);
   queue.insert(queue.end(), first.begin(), first.end());
   return taken;
@@ -27,8 +27,8 @@ std::size_t MemoryBackend::submit(std::span<const Operation> operations) {
 
 std::size_t MemoryBackend::wait(std::span<RawCompletion> completions, Deadline deadline) {
   std::unique_lock lock(mutex_);
-  bell_.wait(lock, deadline, [this] { return !ready_.empty() || woken_; });
-  woken_ = false;
+  wakeup_.wait(lock, deadline, [this] { return !ready_.empty() || is_woken_; });
+  is_woken_ = false;
   const std::size_t count = std::min(completions.size(), ready_.size());
   for (RawCompletion& completion : completions.first(count)) {
     const Operation operation = ready_.front();
@@ -42,13 +42,13 @@ std::size_t MemoryBackend::wait(std::span<RawCompletion> completions, Deadline d
 
 void MemoryBackend::wake() noexcept {
   const std::lock_guard lock(mutex_);
-  woken_ = true;
-  bell_.ring();
+  is_woken_ = true;
+  wakeup_.notify();
 }
 
 void MemoryBackend::hold() noexcept {
   const std::lock_guard lock(mutex_);
-  holding_ = true;
+  is_holding_ = true;
 }
 
 bool MemoryBackend::release(std::size_t position) {
@@ -57,16 +57,16 @@ bool MemoryBackend::release(std::size_t position) {
   const auto chosen = held_.begin() + static_cast<std::ptrdiff_t>(position);
   ready_.push_back(*chosen);
   held_.erase(chosen);
-  bell_.ring();
+  wakeup_.notify();
   return true;
 }
 
 void MemoryBackend::release_all() {
   const std::lock_guard lock(mutex_);
-  holding_ = false;
+  is_holding_ = false;
   ready_.insert(ready_.end(), held_.begin(), held_.end());
   held_.clear();
-  bell_.ring();
+  wakeup_.notify();
 }
 
 std::size_t MemoryBackend::held_count() const {

@@ -1,13 +1,13 @@
 // SPDX-License-Identifier: Apache-2.0
-// A backend without threads and system calls of its own: each attempt runs on the issuer's thread,
-// inside wait(), so a test decides which operation completes when.
+// A backend without threads and system calls: each attempt runs on the issuer's thread, inside
+// wait(), so a test decides which operation completes when.
 #pragma once
 
 #include <deque>
 #include <mutex>
 
 #include "storage/backend.hpp"
-#include "storage/issuer_bell.hpp"
+#include "storage/issuer_wakeup.hpp"
 
 namespace forebay::storage {
 
@@ -19,28 +19,28 @@ class MemoryBackend final : public Backend {
 
   std::string_view name() const noexcept override { return "memory"; }
   std::size_t capacity() const noexcept override { return queue_depth_; }
-  bool accepts(const File& /*file*/) const noexcept override { return true; }
+  bool can_submit(const File& /*file*/) const noexcept override { return true; }
   std::size_t submit(std::span<const Operation> operations) override;
   std::size_t wait(std::span<RawCompletion> completions, Deadline deadline) override;
   void wake() noexcept override;
-  Status watch(int descriptor) override { return bell_.watch(descriptor); }
-  bool take_watched() noexcept override { return bell_.take_watched(); }
+  Status watch(int descriptor) override { return wakeup_.watch(descriptor); }
+  bool consume_watch_event() noexcept override { return wakeup_.consume_watch_event(); }
 
-  /// From now on submitted operations wait for release(). Any thread, like all that follow.
+  /// From now on submitted operations wait for release(). Any thread, as the following calls.
   void hold() noexcept;
-  /// Lets the `position`-th of the held operations (0 is the oldest) complete; false if there are
-  /// not so many.
+  /// Lets the `position`-th of the held operations (0 is the oldest) complete; false if it does not
+  /// exist.
   bool release(std::size_t position);
-  /// Lets all go, in order, and ends hold().
+  /// Releases all, in order, and ends hold().
   void release_all();
   std::size_t held_count() const;
 
  private:
   const std::size_t queue_depth_;
   mutable std::mutex mutex_;
-  IssuerBell bell_;
-  bool holding_ = false;
-  bool woken_ = false;
+  IssuerWakeup wakeup_;
+  bool is_holding_ = false;
+  bool is_woken_ = false;
   std::deque<Operation> held_;
   std::deque<Operation> ready_;
 };

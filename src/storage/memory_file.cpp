@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// A vector of bytes that behaves like a file.
+// A vector of bytes with the interface of a file.
 #include "storage/memory_file.hpp"
 
 #include <algorithm>

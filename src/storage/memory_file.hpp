@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// A File whose bytes are in memory: tests run on it without a file system, and can shrink or grow
+// MemoryFile: a File whose bytes are in memory. Tests need no file system, and can shrink or grow
 // it while it is read.
 #pragma once
 
@@ -10,7 +10,7 @@
 
 namespace forebay::storage {
 
-/// Starts with a copy of `content`. Safe from any thread, like every File.
+/// Starts with a copy of `content`. Any thread, as every File.
 class MemoryFile final : public File {
  public:
   MemoryFile(std::string path, std::vector<std::byte> content);

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// How much of a file is in the page cache: cachestat(2), and mincore(2) on a mapping that is never
-// touched where the kernel is older than 6.5. Both are asked about a few samples only, because both
-// walk what they are asked about.
+// Share of a file in the page cache: cachestat(2), or mincore(2) on a mapping that is never
+// accessed if the kernel is older than 6.5. Both are called for a few samples only, as both walk
+// their whole range.
 #include <algorithm>
 #include <array>
 #include <cstdint>
@@ -17,7 +17,7 @@ namespace forebay::storage {
 
 namespace {
 
-// Enough samples for an error of a few percent, small enough for a tenth of a millisecond in all.
+// Enough samples for an error of a few percent, few enough for a tenth of a millisecond in total.
 constexpr std::uint64_t kSampleBytes = std::uint64_t{256} << 10U;
 constexpr std::uint64_t kSampleCount = 64;
 constexpr std::uint64_t kPageBytesMin = 4096;
@@ -25,8 +25,7 @@ constexpr std::uint64_t kPageBytesMin = 4096;
 #ifdef SYS_cachestat
 constexpr long kCachestatNumber = SYS_cachestat;
 #else
-constexpr long kCachestatNumber =
-    451;  // the same on all architectures; libc headers are older than the call
+constexpr long kCachestatNumber = 451;  // the same on all architectures; newer than libc headers
 #endif
 
 // The kernel's structures for cachestat(2).
@@ -50,22 +49,22 @@ std::uint64_t pages_of(ByteRange range) noexcept {
 }
 
 std::optional<std::uint64_t> cached_pages_by_cachestat(int descriptor, ByteRange range) noexcept {
-  CachestatRange asked{range.offset, range.size};
+  CachestatRange query{range.offset, range.size};
   Cachestat found{};
-  if (::syscall(kCachestatNumber, descriptor, &asked, &found, 0U) != 0) return std::nullopt;
+  if (::syscall(kCachestatNumber, descriptor, &query, &found, 0U) != 0) return std::nullopt;
   return std::min(found.cached, pages_of(range));
 }
 
-/// mincore() calls every page resident for those who may not write to the file: then it says
-/// nothing.
-bool mincore_tells(int descriptor) noexcept {
+/// Without write access to the file, mincore() reports every page as resident: the result is then
+/// meaningless.
+bool is_mincore_reliable(int descriptor) noexcept {
   struct stat found{};
   if (::fstat(descriptor, &found) != 0) return false;
   return found.st_uid == ::geteuid() || ::geteuid() == 0;
 }
 
 std::optional<std::uint64_t> cached_pages_by_mincore(int descriptor, ByteRange range) noexcept {
-  if (!mincore_tells(descriptor)) return std::nullopt;
+  if (!is_mincore_reliable(descriptor)) return std::nullopt;
   const std::uint64_t first = range.offset / page_bytes() * page_bytes();
   const std::uint64_t mapped_bytes = range.end() - first;
   void* const mapping =
@@ -85,24 +84,24 @@ std::optional<std::uint64_t> cached_pages(int descriptor, ByteRange range) noexc
   return cached ? cached : cached_pages_by_mincore(descriptor, range);
 }
 
-/// A number below `limit` that looks random but is the same each time (splitmix64).
-std::uint64_t scattered(std::uint64_t index, std::uint64_t limit) noexcept {
+/// A pseudo-random number below `limit`, the same on each call (splitmix64).
+std::uint64_t pseudo_random_below(std::uint64_t index, std::uint64_t limit) noexcept {
   std::uint64_t bits = (index + 1) * 0x9E3779B97F4A7C15U;
   bits = (bits ^ (bits >> 30U)) * 0xBF58476D1CE4E5B9U;
   bits = (bits ^ (bits >> 27U)) * 0x94D049BB133111EBU;
   return (bits ^ (bits >> 31U)) % limit;
 }
 
-/// The sample of the `index`-th of kSampleCount equal parts of a long range: somewhere in it.
-/// Evenly spaced samples would be wrong altogether about files that were read with a stride.
-ByteRange sample_of(ByteRange range, std::uint64_t index) noexcept {
+/// The sample of the `index`-th of kSampleCount equal parts of a long range: at a random place in
+/// it. Evenly spaced samples would be wrong for files that were read with a stride.
+ByteRange sample_range(ByteRange range, std::uint64_t index) noexcept {
   const std::uint64_t part_bytes = range.size / kSampleCount;
   const std::uint64_t first = range.offset + index * part_bytes;
-  return {first + scattered(index, part_bytes - kSampleBytes + 1), kSampleBytes};
+  return {first + pseudo_random_below(index, part_bytes - kSampleBytes + 1), kSampleBytes};
 }
 
-/// The `index`-th piece of a short range, which is asked about whole; empty after the last one.
-ByteRange piece_of(ByteRange range, std::uint64_t index) noexcept {
+/// The `index`-th piece of a short range, which is checked whole; empty after the last one.
+ByteRange chunk_range(ByteRange range, std::uint64_t index) noexcept {
   return intersect({range.offset + index * kSampleBytes, kSampleBytes}, range);
 }
 
@@ -112,16 +111,16 @@ std::optional<double> cached_fraction_of(int descriptor, ByteRange range) noexce
   if (range.empty()) return std::nullopt;
   const bool is_sampled = range.size > kSampleCount * kSampleBytes;
   std::uint64_t cached = 0;
-  std::uint64_t asked = 0;
+  std::uint64_t query = 0;
   for (std::uint64_t i = 0; i < kSampleCount; ++i) {
-    const ByteRange sample = is_sampled ? sample_of(range, i) : piece_of(range, i);
+    const ByteRange sample = is_sampled ? sample_range(range, i) : chunk_range(range, i);
     if (sample.empty()) break;
     const auto found = cached_pages(descriptor, sample);
     if (!found) return std::nullopt;
     cached += *found;
-    asked += pages_of(sample);
+    query += pages_of(sample);
   }
-  return static_cast<double>(cached) / static_cast<double>(asked);
+  return static_cast<double>(cached) / static_cast<double>(query);
 }
 
 }  // namespace forebay::storage

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Tries what the machine offers and falls back from ring to threads.
+// Probes the machine's features and falls back from ring to threads.
 #include "storage/probe.hpp"
 
 #include <cstdio>
@@ -40,8 +40,8 @@ Status probe_registration() {
   if (!ring) return failure(ring.error());
   const auto pool = BufferPool::create({.buffer_bytes = kProbeBufferBytes, .count = 1});
   if (!pool) return failure(pool.error());
-  const Status registered = (*ring)->add_buffers((*pool)->arena());
-  (*ring)->remove_buffers((*pool)->arena());
+  const Status registered = (*ring)->register_buffers((*pool)->arena());
+  (*ring)->unregister_buffers((*pool)->arena());
   return registered;
 }
 
@@ -70,12 +70,12 @@ Result<std::unique_ptr<Backend>> make_backend(const BackendOptions& options) {
 BackendProbe probe_backends() {
   BackendProbe found;
   const Result<std::string> ring = probe_ring();
-  found.ring_works = ring.has_value();
+  found.is_ring_available = ring.has_value();
   found.ring_reason = ring ? *ring : ring.error().message();
   found.io_uring_disabled = read_number("/proc/sys/kernel/io_uring_disabled");
   found.memlock_limit_bytes = memlock_limit();
   const Status registered = probe_registration();
-  found.buffers_register = registered.has_value();
+  found.can_register_buffers = registered.has_value();
   if (!registered) found.buffers_reason = registered.error().message();
   return found;
 }

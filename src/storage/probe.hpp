@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// What this machine can do, found out by trying, and the backend that follows from it. Containers
-// and distributions switch io_uring off by sysctl or seccomp, and memlock limits differ: a missing
-// feature costs one log line, never a failure.
+// Probes this machine's features, and creates the backend that follows from them. Containers and
+// distributions disable io_uring by sysctl or seccomp, and memlock limits differ: a missing feature
+// costs one log line, never a failure.
 #pragma once
 
 #include <forebay/error.hpp>
@@ -19,7 +19,7 @@
 namespace forebay::storage {
 
 enum class BackendChoice : std::uint8_t {
-  kAuto,     ///< the ring where it works, else threads and one log line
+  kAuto,     ///< the ring if it works, else threads and one log line
   kRing,     ///< io_uring, or an error
   kThreads,  ///< a small pool of threads
   kAio,      ///< POSIX AIO; never chosen automatically
@@ -27,24 +27,23 @@ enum class BackendChoice : std::uint8_t {
 
 struct BackendOptions {
   BackendChoice choice = BackendChoice::kAuto;
-  std::size_t queue_depth = 64;       ///< operations in flight at most
+  std::size_t queue_depth = 64;       ///< maximum of operations in flight
   std::size_t worker_count = 4;       ///< threads only
-  std::vector<int> worker_cpus = {};  ///< threads only: the CPUs they may run on; empty: anywhere
-  LogSink* log = nullptr;             ///< gets one line if the choice falls back; null: nobody does
+  std::vector<int> worker_cpus = {};  ///< threads only: the CPUs on which they may run; empty: any
+  LogSink* log = nullptr;             ///< gets one line if the choice falls back; null: no logging
 };
 
-/// Makes a backend for the calling thread, which becomes its issuer.
+/// Creates a backend for the calling thread, which becomes its issuer.
 Result<std::unique_ptr<Backend>> make_backend(const BackendOptions& options);
 
-/// What was found, for `doctor`.
+/// Results of the probe, for `doctor`.
 struct BackendProbe {
-  bool ring_works = false;
-  std::string ring_reason;  ///< why it does not work, or which set-up flags it works with
-  std::optional<int>
-      io_uring_disabled;  ///< the sysctl kernel.io_uring_disabled (0 is on), if there is one
+  bool is_ring_available = false;
+  std::string ring_reason;  ///< why it does not work, or the set-up flags with which it works
+  std::optional<int> io_uring_disabled;  ///< sysctl kernel.io_uring_disabled (0: enabled), if any
   std::optional<std::uint64_t> memlock_limit_bytes;  ///< no value: unlimited
-  bool buffers_register = false;  ///< a 2 MiB buffer could be registered with the ring
-  std::string buffers_reason;     ///< why it could not
+  bool can_register_buffers = false;  ///< a 2 MiB buffer could be registered with the ring
+  std::string buffers_reason;         ///< why it could not
 };
 
 /// Tries each feature once, with a tiny ring. Takes about a millisecond. Any thread.

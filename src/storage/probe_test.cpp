@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// The choice of a backend. These tests hold with and without io_uring: tests/faults runs them once
-// more in a process that is refused it.
+// The choice of a backend. These tests hold with and without io_uring: tests/faults also runs them
+// in a process to which it is refused.
 #include "storage/probe.hpp"
 
 #include <cerrno>
@@ -18,7 +18,7 @@ namespace {
 using ::testing::HasSubstr;
 using ::testing::IsEmpty;
 
-class RememberingLog final : public LogSink {
+class RecordingLog final : public LogSink {
  public:
   void write(LogLevel /*level*/, std::string_view line) noexcept override {
     lines.emplace_back(line);
@@ -26,15 +26,14 @@ class RememberingLog final : public LogSink {
   std::vector<std::string> lines;
 };
 
-/// Asks the kernel without our code: a set-up without parameters fails with EFAULT where io_uring
-/// is allowed.
+/// Calls the kernel directly: a set-up without parameters fails with EFAULT if io_uring is allowed.
 bool io_uring_is_refused() {
   const long result = ::syscall(SYS_io_uring_setup, 1, nullptr);
   return result == -1 && errno != EFAULT;
 }
 
 TEST(Probe, automatic_choice_is_the_ring_or_threads_with_one_log_line) {
-  RememberingLog log;
+  RecordingLog log;
   const auto backend = make_backend({.log = &log});
   ASSERT_TRUE(backend) << backend.error().message();
   if (io_uring_is_refused()) {
@@ -60,8 +59,8 @@ TEST(Probe, ring_by_name_is_the_ring_or_an_error) {
   }
 }
 
-TEST(Probe, threads_by_name_say_nothing) {
-  RememberingLog log;
+TEST(Probe, threads_by_name_log_nothing) {
+  RecordingLog log;
   const auto backend = make_backend({.choice = BackendChoice::kThreads,
                                      .worker_count = 1,
                                      .worker_cpus = {0, 4000},
@@ -71,8 +70,8 @@ TEST(Probe, threads_by_name_say_nothing) {
   EXPECT_THAT(log.lines, IsEmpty());
 }
 
-TEST(Probe, posix_aio_is_made_by_name_alone) {
-  RememberingLog log;
+TEST(Probe, posix_aio_is_created_by_name_only) {
+  RecordingLog log;
   const auto backend = make_backend({.choice = BackendChoice::kAio, .log = &log});
   ASSERT_TRUE(backend) << backend.error().message();
   EXPECT_EQ((*backend)->name(), "aio");
@@ -81,15 +80,15 @@ TEST(Probe, posix_aio_is_made_by_name_alone) {
 
 TEST(Probe, report_agrees_with_the_kernel) {
   const BackendProbe found = probe_backends();
-  EXPECT_EQ(found.ring_works, !io_uring_is_refused()) << found.ring_reason;
+  EXPECT_EQ(found.is_ring_available, !io_uring_is_refused()) << found.ring_reason;
   EXPECT_FALSE(found.ring_reason.empty());
-  EXPECT_EQ(found.buffers_register, found.buffers_reason.empty());
-  if (!found.ring_works) {
-    EXPECT_FALSE(found.buffers_register);
+  EXPECT_EQ(found.can_register_buffers, found.buffers_reason.empty());
+  if (!found.is_ring_available) {
+    EXPECT_FALSE(found.can_register_buffers);
   }
 }
 
-TEST(Probe, queue_depth_is_what_was_asked_for) {
+TEST(Probe, queue_depth_is_as_requested) {
   for (const BackendChoice choice :
        {BackendChoice::kAuto, BackendChoice::kThreads, BackendChoice::kAio}) {
     const auto backend = make_backend({.choice = choice, .queue_depth = 37});

@@ -25,7 +25,7 @@ constexpr std::array<SetupFlags, 3> kSetupFlags{
      {IORING_SETUP_COOP_TASKRUN | IORING_SETUP_SUBMIT_ALL, "cooperative task work"},
      {0, "no flags"}}};
 
-/// What the kernel must have: completions are never dropped, and waiting takes a time limit.
+/// Required features: completions are never dropped, and waiting has a timeout.
 constexpr unsigned kFeaturesNeeded = IORING_FEAT_NODROP | IORING_FEAT_EXT_ARG;
 
 }  // namespace
@@ -39,7 +39,7 @@ Error ring_error(std::string operation, int error_number, std::string cause) {
                 .cause = error.cause()});
 }
 
-std::string advice_for_ring(int error_number) {
+std::string ring_error_hint(int error_number) {
   switch (error_number) {
     case ENOSYS:
       return "this kernel has no io_uring";
@@ -54,7 +54,7 @@ std::string advice_for_ring(int error_number) {
 }
 
 Status Ring::open(unsigned entries) {
-  const StandardNumbersTaken taken;
+  const StandardDescriptorGuard taken;
   int result = -EINVAL;
   for (const SetupFlags& candidate : kSetupFlags) {
     io_uring_params params{};
@@ -64,13 +64,13 @@ Status Ring::open(unsigned entries) {
       flags_name_ = candidate.name;
       break;
     }
-    if (result != -EINVAL) break;  // not a matter of flags
+    if (result != -EINVAL) break;  // not caused by the flags
   }
   if (result != 0) {
-    return failure(ring_error("set up io_uring", -result, advice_for_ring(-result)));
+    return failure(ring_error("set up io_uring", -result, ring_error_hint(-result)));
   }
   if ((ring_.features & kFeaturesNeeded) != kFeaturesNeeded) {
-    return failure(ring_error("set up io_uring", ENOSYS, "Linux 5.11 is needed"));
+    return failure(ring_error("set up io_uring", ENOSYS, "io_uring requires Linux 5.11 or later"));
   }
   return {};
 }

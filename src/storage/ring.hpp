@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Ring: an io_uring instance with the best flags that the kernel takes, closed at its end. The one
-// place that includes liburing.
+// Ring: an io_uring instance with the best flags that the kernel accepts, closed by its destructor.
+// Only this header includes liburing.
 #pragma once
 
 #include <forebay/error.hpp>
@@ -11,12 +11,12 @@
 
 namespace forebay::storage {
 
-/// kUnsupported, with the system's text for `error_number` and `cause`.
+/// kUnsupported, with the system's text for `error_number`, and `cause`.
 Error ring_error(std::string operation, int error_number, std::string cause);
-/// What to do about an errno of io_uring; may be empty.
-std::string advice_for_ring(int error_number);
+/// Advice for an errno of io_uring; may be empty.
+std::string ring_error_hint(int error_number);
 
-/// A ring that is closed at its end.
+/// A ring that its destructor closes.
 class Ring {
  public:
   Ring() = default;
@@ -34,7 +34,7 @@ class Ring {
 
  private:
   io_uring ring_{};
-  const char* flags_name_ = nullptr;  ///< null: it was not set up
+  const char* flags_name_ = nullptr;  ///< null: not set up
 };
 
 }  // namespace forebay::storage

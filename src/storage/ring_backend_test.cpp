@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// What the ring tells of itself; what it does is in conformance_test.cpp.
+// Counters of the ring; its operations are tested in conformance_test.cpp.
 #include "storage/ring_backend.hpp"
 
 #include <array>
@@ -11,20 +11,20 @@
 namespace forebay::storage {
 namespace {
 
-class NoLog final : public LogSink {
+class NullLog final : public LogSink {
  public:
   void write(LogLevel /*level*/, std::string_view /*line*/) noexcept override {}
 };
 
 TEST(RingBackend, counts_syncs_and_allocations_and_no_transfers) {
-  NoLog log;
+  NullLog log;
   const auto ring = make_ring_backend(4, log);
-  if (!ring) {  // refused here; then there is nothing to count
+  if (!ring) {  // refused here: no calls to count
     EXPECT_EQ(ring.error().kind(), ErrorClass::kUnsupported) << ring.error().message();
     return;
   }
-  const TemporaryFolder folder;
-  const auto file = open_file(folder / "file", {.intent = Intent::kCreate}).value();
+  const TemporaryDirectory directory;
+  const auto file = open_file(directory / "file", {.intent = Intent::kCreate}).value();
   std::array<std::byte, 100> memory{};
   const std::array operations{write_operation(*file, 0, memory, 1), sync_operation(*file, 2),
                               allocate_operation(*file, {0, 8192}, 3),

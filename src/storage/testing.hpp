@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// What storage tests share: files of bytes that tell where they belong, and memory that suits
+// Shared code of storage tests: files of bytes that encode their offset, and memory aligned for
 // direct access. For tests only.
 #pragma once
 
@@ -24,7 +24,7 @@ namespace forebay::storage {
 using forebay::fill_pattern;
 using forebay::matching_pattern;
 using forebay::pattern;
-using forebay::TemporaryFolder;
+using forebay::TemporaryDirectory;
 
 /// Memory whose address suits direct access to any disk.
 class AlignedMemory {
@@ -57,7 +57,7 @@ inline void write_pattern_file(const std::string& path, std::uint64_t size_bytes
   ASSERT_TRUE(written) << written.error().message();
 }
 
-/// Opens or fails the test.
+/// Opens a file or fails the test.
 inline std::unique_ptr<File> must_open(const std::string& path, OpenOptions options = {}) {
   auto file = open_file(path, options);
   EXPECT_TRUE(file) << file.error().message();

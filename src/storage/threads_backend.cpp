@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Two queues under one lock: workers sleep on the one, the issuer on a bell beside the other. A
-// hand-over costs about 10 us, little beside the transfers that belong here.
+// Two queues under one lock: workers sleep on one, the issuer on an eventfd beside the other.
+// Passing an operation costs about 10 us, little beside the transfers for which it is used.
 #include "storage/threads_backend.hpp"
 
 #include <algorithm>
@@ -14,7 +14,7 @@
 #include "base/service_thread.hpp"
 #include "storage/attempt.hpp"
 #include "storage/fixed_queue.hpp"
-#include "storage/issuer_bell.hpp"
+#include "storage/issuer_wakeup.hpp"
 
 namespace forebay::storage {
 
@@ -32,24 +32,24 @@ class ThreadsBackend final : public Backend {
 
   std::string_view name() const noexcept override { return "threads"; }
   std::size_t capacity() const noexcept override { return queued_.capacity(); }
-  bool accepts(const File& /*file*/) const noexcept override { return true; }
+  bool can_submit(const File& /*file*/) const noexcept override { return true; }
   std::size_t submit(std::span<const Operation> operations) override;
   std::size_t wait(std::span<RawCompletion> completions, Deadline deadline) override;
   void wake() noexcept override;
-  Status watch(int descriptor) override { return bell_.watch(descriptor); }
-  bool take_watched() noexcept override { return bell_.take_watched(); }
+  Status watch(int descriptor) override { return wakeup_.watch(descriptor); }
+  bool consume_watch_event() noexcept override { return wakeup_.consume_watch_event(); }
 
  private:
-  void work();
+  void run_worker();
 
   std::mutex mutex_;
   std::condition_variable operation_queued_;
-  IssuerBell bell_;
+  IssuerWakeup wakeup_;
   FixedQueue<Operation> queued_;
   FixedQueue<RawCompletion> completed_;
   std::size_t in_flight_ = 0;
-  bool woken_ = false;
-  bool stopping_ = false;
+  bool is_woken_ = false;
+  bool is_stopping_ = false;
   const std::vector<int> cpus_;
   std::vector<std::thread> workers_;
 };
@@ -57,7 +57,7 @@ class ThreadsBackend final : public Backend {
 ThreadsBackend::~ThreadsBackend() {
   {
     const std::lock_guard lock(mutex_);
-    stopping_ = true;
+    is_stopping_ = true;
     queued_.clear();
   }
   operation_queued_.notify_all();
@@ -66,29 +66,29 @@ ThreadsBackend::~ThreadsBackend() {
 }
 
 Status ThreadsBackend::start(std::size_t worker_count) {
-  if (Status opened = bell_.open(); !opened) return opened;
+  if (Status opened = wakeup_.open(); !opened) return opened;
   workers_.reserve(worker_count);
   while (workers_.size() < worker_count) {
-    auto worker = start_service_thread("forebay-io", [this] { work(); });
+    auto worker = start_service_thread("forebay-io", [this] { run_worker(); });
     if (!worker) return failure(worker.error());
     workers_.push_back(std::move(*worker));
   }
   return {};
 }
 
-void ThreadsBackend::work() {
-  run_this_thread_on(cpus_);
+void ThreadsBackend::run_worker() {
+  set_thread_affinity(cpus_);
   std::unique_lock lock(mutex_);
   for (;;) {
-    operation_queued_.wait(lock, [this] { return !queued_.empty() || stopping_; });
-    if (stopping_) return;
+    operation_queued_.wait(lock, [this] { return !queued_.empty() || is_stopping_; });
+    if (is_stopping_) return;
     const Operation operation = queued_.pop();
     lock.unlock();
     const RawCompletion completion{operation.tag, attempt(operation)};
     lock.lock();
     completed_.push(completion);
     lock.unlock();
-    bell_.ring();
+    wakeup_.notify();
     lock.lock();
   }
 }
@@ -110,8 +110,8 @@ std::size_t ThreadsBackend::submit(std::span<const Operation> operations) {
 
 std::size_t ThreadsBackend::wait(std::span<RawCompletion> completions, Deadline deadline) {
   std::unique_lock lock(mutex_);
-  bell_.wait(lock, deadline, [this] { return !completed_.empty() || woken_; });
-  woken_ = false;
+  wakeup_.wait(lock, deadline, [this] { return !completed_.empty() || is_woken_; });
+  is_woken_ = false;
   const std::size_t count = std::min(completions.size(), completed_.size());
   for (RawCompletion& completion : completions.first(count))
     completion = completed_.pop();
@@ -120,9 +120,9 @@ std::size_t ThreadsBackend::wait(std::span<RawCompletion> completions, Deadline 
 }
 
 void ThreadsBackend::wake() noexcept {
-  const std::lock_guard lock(mutex_);  // to the end: the woken issuer may end the backend
-  woken_ = true;
-  bell_.ring();
+  const std::lock_guard lock(mutex_);  // held to the end: the woken issuer may destroy the backend
+  is_woken_ = true;
+  wakeup_.notify();
 }
 
 }  // namespace

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Barriers: all parcels before them, then the blocks that still wait for parts, then the true
-// length of files, then the sync. Each step begins when the one before it is done.
+// Barriers: all submissions before them, then the partial blocks, then the length of files, then
+// the sync. Each step begins when the previous one is done.
 #include <algorithm>
 #include <utility>
 
@@ -15,91 +15,95 @@ void DeviceQueue::advance_barriers() {
   std::copy_if(barriers_.begin(), barriers_.end(), std::back_inserter(reached), is_reached);
   for (Barrier* const barrier : reached) {
     std::erase(barriers_, barrier);
-    leave(*barrier);
-    barrier->account->client->reached(*barrier);  // may be its end
+    finish_barrier(*barrier);
+    barrier->client_state->client->complete_barrier(*barrier);  // may destroy it
   }
 }
 
-/// True when all that the barrier asks for is done, or nothing more will be.
+/// True once all work of the barrier is done, or no more will be.
 bool DeviceQueue::advance(Barrier& barrier) {
-  if (barrier.left > 0) return false;
-  if (barrier.step == Barrier::Step::kSync) return true;
-  if (barrier.step == Barrier::Step::kParcels) {
-    barrier.step = Barrier::Step::kBlocks;
-    settle_blocks(barrier);
+  if (barrier.pending > 0) return false;
+  if (barrier.phase == Barrier::Phase::kSync) return true;
+  if (barrier.phase == Barrier::Phase::kSubmissions) {
+    barrier.phase = Barrier::Phase::kBlocks;
+    flush_partial_blocks(barrier);
   }
-  const auto is_settled = [](const auto& target) { return target->errands == 0; };
-  if (!std::ranges::all_of(targets_of(barrier), is_settled)) return false;
-  barrier.step = Barrier::Step::kSync;
+  const auto is_settled = [](const auto& file_state) {
+    return file_state->auxiliary_operations == 0;
+  };
+  if (!std::ranges::all_of(files_of(barrier), is_settled)) return false;
+  barrier.phase = Barrier::Phase::kSync;
   return !start_syncs(barrier);
 }
 
-void DeviceQueue::settle_blocks(Barrier& barrier) {
-  if (barrier.account->client->gives_up()) return;
-  for (const auto& target : targets_of(barrier))
-    flush_blocks(*target);
+void DeviceQueue::flush_partial_blocks(Barrier& barrier) {
+  if (barrier.client_state->client->is_stopped()) return;
+  for (const auto& file_state : files_of(barrier))
+    flush_blocks(*file_state);
 }
 
-/// Gives files their length and starts what makes them durable; false if nothing was started.
+/// Sets the length of files and starts syncs; false if none was started.
 bool DeviceQueue::start_syncs(Barrier& barrier) {
-  for (const auto& target : targets_of(barrier)) {
-    cut(*target);
-    Client& client = *barrier.account->client;
-    if (client.gives_up() || barrier.durability == Durability::kWritten) continue;
-    if (target->sync_error) client.fail(*target->sync_error);
-    if (!target->is_dirty || target->sync_error) continue;
-    target->is_dirty = false;
-    Flight flight{.kind = FlightKind::kSync, .target = target.get()};
-    flight.barrier = &barrier;
-    ++barrier.left;
-    run_errand(flight);
+  for (const auto& file_state : files_of(barrier)) {
+    set_final_size(*file_state);
+    QueueClient& client = *barrier.client_state->client;
+    if (client.is_stopped() || barrier.durability == Durability::kWritten) continue;
+    if (file_state->sync_error) client.fail(*file_state->sync_error);
+    if (!file_state->is_dirty || file_state->sync_error) continue;
+    file_state->is_dirty = false;
+    InFlight entry{.kind = InFlightKind::kSync, .file_state = file_state.get()};
+    entry.barrier = &barrier;
+    ++barrier.pending;
+    enqueue_auxiliary(entry);
   }
-  return barrier.left > 0;
+  return barrier.pending > 0;
 }
 
-/// To its true length, unless somebody is writing there. Also after an error: nobody wants what was
-/// reserved in vain.
-void DeviceQueue::cut(Target& target) {
-  if (target.parcels > 0) return;
-  if (const Status done = target.cut(); !done) fail_users(target, done.error());
+/// Sets the true length, unless the file is being written. Also after an error, to free unused
+/// space.
+void DeviceQueue::set_final_size(OutputFileState& file_state) {
+  if (file_state.submissions > 0) return;
+  if (const Status done = file_state.set_final_size(); !done)
+    fail_clients(file_state, done.error());
 }
 
-/// A parcel is done: barriers that came after it have one less to wait for.
-void DeviceQueue::count_off(const Parcel& parcel) noexcept {
+/// A submission is done: later barriers wait for one less.
+void DeviceQueue::count_completed(const Submission& submission) noexcept {
   for (Barrier* const barrier : barriers_) {
-    const bool waits =
-        barrier->step == Barrier::Step::kParcels && parcel.arrival < barrier->arrival;
-    const bool concerns = barrier->target != nullptr ? barrier->target == parcel.target
-                                                     : barrier->account == parcel.account;
-    if (waits && concerns) --barrier->left;
+    const bool is_waiting =
+        barrier->phase == Barrier::Phase::kSubmissions && submission.sequence < barrier->sequence;
+    const bool is_in_scope = barrier->file_state != nullptr
+                                 ? barrier->file_state == submission.file_state
+                                 : barrier->client_state == submission.client_state;
+    if (is_waiting && is_in_scope) --barrier->pending;
   }
 }
 
-std::vector<std::shared_ptr<Target>> DeviceQueue::targets_of(const Barrier& barrier) const {
-  if (barrier.target != nullptr) return {barrier.target->shared_from_this()};
-  auto targets = barrier.account->targets;
-  targets.insert(targets.end(), barrier.files.begin(), barrier.files.end());
-  return targets;
+std::vector<std::shared_ptr<OutputFileState>> DeviceQueue::files_of(const Barrier& barrier) const {
+  if (barrier.file_state != nullptr) return {barrier.file_state->shared_from_this()};
+  auto file_states = barrier.client_state->file_states;
+  file_states.insert(file_states.end(), barrier.files.begin(), barrier.files.end());
+  return file_states;
 }
 
-/// Forgets targets about which there is nothing left to do.
-void DeviceQueue::leave(Barrier& barrier) {
-  Account& account = *barrier.account;
-  const bool gives_up = account.client->gives_up() || barrier.is_last;
-  const auto is_done_with = [&](const std::shared_ptr<Target>& target) {
-    // Of an account whose memory goes nobody may know, whatever others still do there.
-    if (barrier.is_last) std::erase(target->users, &account);
-    if (target->errands > 0 || target->parcels > 0) return false;
-    if (target->edges.size() > 0 && !gives_up) return false;
-    std::erase(target->users, &account);
+/// Releases files without pending work.
+void DeviceQueue::finish_barrier(Barrier& barrier) {
+  ClientState& client_state = *barrier.client_state;
+  const bool is_final = client_state.client->is_stopped() || barrier.is_last;
+  const auto is_done_with = [&](const std::shared_ptr<OutputFileState>& file_state) {
+    // The memory of this client will be released: remove it even if other clients still work there.
+    if (barrier.is_last) std::erase(file_state->clients, &client_state);
+    if (file_state->auxiliary_operations > 0 || file_state->submissions > 0) return false;
+    if (file_state->block_cache.size() > 0 && !is_final) return false;
+    std::erase(file_state->clients, &client_state);
     return true;
   };
-  std::erase_if(account.targets, is_done_with);
+  std::erase_if(client_state.file_states, is_done_with);
   if (!barrier.is_last) return;
-  FOREBAY_ASSERT(account.parcels == 0);
-  std::erase(turns_, &account);
-  std::erase(held_up_, &account);
-  if (!account.arena.empty()) engine_->remove_buffers(account.arena);
+  FOREBAY_ASSERT(client_state.submissions == 0);
+  std::erase(active_clients_, &client_state);
+  std::erase(blocked_clients_, &client_state);
+  if (!client_state.arena.empty()) engine_->unregister_buffers(client_state.arena);
 }
 
 }  // namespace forebay::stream

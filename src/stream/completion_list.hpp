@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// What written() tells: buffers that were written, as they come or in the order in which they were
-// submitted. Bounded: who asks to be told and never listens is refused at some point.
+// CompletionList: written buffers for written(), as they complete or in the order of submission.
+// Bounded: if a program requests completions and never fetches them, submissions fail at the limit.
 #pragma once
 
 #include <forebay/output_stream.hpp>
@@ -19,22 +19,23 @@ class CompletionList {
  public:
   static constexpr std::size_t kEntriesMax = 65536;
 
-  explicit CompletionList(Completions kind) : kind_(kind) {}
+  explicit CompletionList(CompletionOrder kind) : kind_(kind) {}
 
-  /// Room for one more, which will be added or forgotten. False if nobody takes them.
+  /// Reserves room for one entry, which will be added or canceled. False if the list is full.
   bool reserve();
-  /// One for which there was room is written.
-  void add(const Written& entry);
-  /// One for which there was room will not be told of.
-  void forget();
-  std::size_t take(std::span<Written> into);
+  /// Adds a written buffer, for which room was reserved.
+  void add(const WriteCompletion& entry);
+  /// Releases the room of a buffer that will not be reported.
+  void cancel_reservation();
+  std::size_t take(std::span<WriteCompletion> into);
 
  private:
-  const Completions kind_;
+  const CompletionOrder kind_;
   std::mutex mutex_;
   std::size_t reserved_ = 0;
-  std::deque<Written> ready_;
-  std::map<std::uint64_t, Written> early_;  ///< in order: those whose turn has not come
+  std::deque<WriteCompletion> ready_;
+  std::map<std::uint64_t, WriteCompletion>
+      out_of_order_;  ///< kInOrder: entries after a missing one
   std::uint64_t next_ = 0;
 };
 

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// What a queue does with what is finished: parcels go back to their streams, blocks become whole,
-// space is there, and errors reach everybody whose bytes they concern.
+// Completions in a queue: submissions return to their streams, blocks become complete, space is
+// reserved, and errors reach all streams whose bytes they concern.
 #include <algorithm>
 
 #include "base/assert.hpp"
@@ -10,101 +10,105 @@ namespace forebay::stream {
 
 void DeviceQueue::complete(const storage::Completion& completion) {
   const auto index = static_cast<std::uint32_t>(completion.tag);
-  const Flight flight = flights_[index];
-  free_flights_.push_back(index);
-  if (flight.kind != FlightKind::kData) {
-    complete_errand(flight, completion.bytes);
+  const InFlight entry = in_flight_[index];
+  free_slots_.push_back(index);
+  if (entry.kind != InFlightKind::kData) {
+    complete_auxiliary(entry, completion.bytes);
     return;
   }
-  Account& account = *flight.parcel->account;
+  ClientState& client_state = *entry.submission->client_state;
   if (completion.bytes) {
-    account.counts.bytes += flight.range.size;
-    ++account.counts.requests;
+    client_state.counts.bytes += entry.range.size;
+    ++client_state.counts.requests;
   } else {
-    flight.parcel->is_written = false;
-    account.client->fail_parcel(*flight.parcel, completion.bytes.error());
+    entry.submission->is_written = false;
+    client_state.client->fail_submission(*entry.submission, completion.bytes.error());
   }
-  complete_data(flight);
+  complete_data(entry);
 }
 
-void DeviceQueue::complete_data(const Flight& flight) {
-  Parcel& parcel = *flight.parcel;
-  // A sync that began before this had ended was not for it.
-  parcel.target->is_dirty = true;
-  Account& account = *parcel.account;
-  account.bytes_in_flight -= flight.range.size;
-  --account.requests_in_flight;
-  end_work(account);
-  budget_->give_back(flight.range.size);
-  if (!account.waiting.empty()) add_turn(account);
-  if (--parcel.requests_left == 0 && parcel.rest.empty()) finish(parcel);
+void DeviceQueue::complete_data(const InFlight& entry) {
+  Submission& submission = *entry.submission;
+  // A sync that began before the end of this write did not cover it.
+  submission.file_state->is_dirty = true;
+  ClientState& client_state = *submission.client_state;
+  client_state.bytes_in_flight -= entry.range.size;
+  --client_state.requests_in_flight;
+  end_work(client_state);
+  budget_->release(entry.range.size);
+  if (!client_state.waiting.empty()) activate_client(client_state);
+  if (--submission.pending_requests == 0 && submission.remaining.empty()) finish(submission);
 }
 
-void DeviceQueue::finish(Parcel& parcel) {
-  --parcel.account->parcels;
-  --parcel.target->parcels;
-  if (parcel.is_prepared) --parcel.target->prepared;
-  cut_back(*parcel.target);
-  count_off(parcel);
-  parcel.account->client->give_back(parcel);
+void DeviceQueue::finish(Submission& submission) {
+  --submission.client_state->submissions;
+  --submission.file_state->submissions;
+  if (submission.is_prepared) --submission.file_state->prepared_submissions;
+  trim_reservation(*submission.file_state);
+  count_completed(submission);
+  submission.client_state->client->complete_submission(submission);
 }
 
-void DeviceQueue::complete_errand(const Flight& flight, const Result<std::uint64_t>& outcome) {
-  Target& target = *flight.target;
-  --target.errands;
-  switch (flight.kind) {
-    case FlightKind::kSpace:
-      complete_space(flight, outcome);
+void DeviceQueue::complete_auxiliary(const InFlight& entry, const Result<std::uint64_t>& outcome) {
+  OutputFileState& file_state = *entry.file_state;
+  --file_state.auxiliary_operations;
+  switch (entry.kind) {
+    case InFlightKind::kReservation:
+      complete_reservation(entry, outcome);
       break;
-    case FlightKind::kBlockWrite:
-      if (!outcome) fail_users(target, outcome.error());
-      target.is_dirty = true;
-      if (flight.block->end_transfer()) target.edges.erase(*flight.block);
+    case InFlightKind::kBlockWrite:
+      if (!outcome) fail_clients(file_state, outcome.error());
+      file_state.is_dirty = true;
+      if (entry.block->finish_transfer()) file_state.block_cache.erase(*entry.block);
       break;
-    case FlightKind::kSync:
+    case InFlightKind::kSync:
       if (!outcome) {
-        target.sync_error = outcome.error();
-        flight.barrier->account->client->fail(outcome.error());
-        fail_users(target, outcome.error());
+        file_state.sync_error = outcome.error();
+        entry.barrier->client_state->client->fail(outcome.error());
+        fail_clients(file_state, outcome.error());
       }
-      --flight.barrier->left;
+      --entry.barrier->pending;
       break;
-    case FlightKind::kData:
+    case InFlightKind::kData:
       FOREBAY_ASSERT(false);
   }
-  cut_back(target);
-  let_go_on();
+  trim_reservation(file_state);
+  unblock_clients();
 }
 
-void DeviceQueue::complete_space(const Flight& flight, const Result<std::uint64_t>& outcome) {
-  Target& target = *flight.target;
-  target.is_reserving = false;
-  end_work(*flight.account);
+void DeviceQueue::complete_reservation(const InFlight& entry,
+                                       const Result<std::uint64_t>& outcome) {
+  OutputFileState& file_state = *entry.file_state;
+  file_state.is_reserving = false;
+  end_work(*entry.client_state);
   if (outcome) {
-    target.space.reserved(flight.range);
+    file_state.reservation.mark_reserved(entry.range);
     return;
   }
   const Error& error = outcome.error();
   if (error.kind() == ErrorClass::kUnsupported) {
-    target.space.give_up();
+    file_state.reservation.disable();
     return;
   }
-  target.space.failed();
+  file_state.reservation.mark_failed();
   const bool is_full = error.kind() == ErrorClass::kNoSpace;
-  target.must_cut_back = is_full && target.space.ask_for_less(flight.wanted);
-  if (!target.must_cut_back) fail_users(target, error);
+  file_state.should_trim = is_full && file_state.reservation.try_smaller(entry.required);
+  if (!file_state.should_trim) fail_clients(file_state, error);
 }
 
-/// What a reservation got before there was no more is wanted for the rest of it, and by others.
-void DeviceQueue::cut_back(Target& target) {
-  if (!target.must_cut_back || target.prepared > 0 || target.errands > 0) return;
-  target.must_cut_back = false;
-  if (const Status done = target.cut_back(); !done) fail_users(target, done.error());
-  let_go_on();
+/// The part of a failed reservation is needed for the rest of it, and by other files.
+void DeviceQueue::trim_reservation(OutputFileState& file_state) {
+  if (!file_state.should_trim || file_state.prepared_submissions > 0 ||
+      file_state.auxiliary_operations > 0)
+    return;
+  file_state.should_trim = false;
+  if (const Status done = file_state.trim_reservation(); !done)
+    fail_clients(file_state, done.error());
+  unblock_clients();
 }
 
-void DeviceQueue::fail_users(const Target& target, const Error& error) noexcept {
-  for (Account* const user : target.users)
+void DeviceQueue::fail_clients(const OutputFileState& file_state, const Error& error) noexcept {
+  for (ClientState* const user : file_state.clients)
     user->client->fail(error);
 }
 

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// The queue's thread: one round takes what came, asks for what may be asked for, and sleeps in one
-// place, the engine's, until something is finished or somebody rings.
+// The queue's thread. One round takes new submissions, issues requests within the limits, and
+// sleeps only in the engine's wait(), until a completion or wake().
 #include "stream/device_queue.hpp"
 
 #include <algorithm>
@@ -15,36 +15,36 @@ namespace forebay::stream {
 namespace {
 
 constexpr std::size_t kCompletionsMax = 64;
-/// Operations that no parcel waits for find room, however many parcels there are.
+/// Leaves room for auxiliary operations beside those of any number of submissions.
 constexpr std::size_t kEngineDepth = 128;
 
 }  // namespace
 
 Result<std::shared_ptr<DeviceQueue>> DeviceQueue::start(const MakeBackend& make_backend,
-                                                        std::shared_ptr<Budget> budget) {
+                                                        std::shared_ptr<InFlightBudget> budget) {
   std::shared_ptr<DeviceQueue> queue(new DeviceQueue(std::move(budget)));
   std::promise<Status> started;
   std::future<Status> outcome = started.get_future();
   auto thread = start_service_thread(
       "forebay-writer",
-      [raw = queue.get(), &make_backend, &started] { raw->live(make_backend, started); });
+      [raw = queue.get(), &make_backend, &started] { raw->thread_main(make_backend, started); });
   if (!thread) return failure(thread.error());
   queue->thread_ = std::move(*thread);
   if (auto status = outcome.get(); !status) return failure(status.error());
   const std::weak_ptr<DeviceQueue> weak = queue;
-  queue->budget_->add_bell([weak] {
-    if (const auto alive = weak.lock()) alive->ring();
+  queue->budget_->add_listener([weak] {
+    if (const auto alive = weak.lock()) alive->wake();
   });
   return queue;
 }
 
 DeviceQueue::~DeviceQueue() { stop(); }
 
-/// All of the thread. The backend belongs to the thread that makes it.
-void DeviceQueue::live(const MakeBackend& make_backend, std::promise<Status>& started) {
+/// The whole thread. The thread that creates the backend owns it.
+void DeviceQueue::thread_main(const MakeBackend& make_backend, std::promise<Status>& started) {
   auto backend = make_backend();
   if (!backend) {
-    ended_.store(true);
+    has_ended_.store(true);
     started.set_value(failure(backend.error()));
     return;
   }
@@ -52,63 +52,63 @@ void DeviceQueue::live(const MakeBackend& make_backend, std::promise<Status>& st
   backend_name_ = engine.backend_name();
   batch_.reserve(engine.capacity());
   {
-    const std::lock_guard lock(bell_);
+    const std::lock_guard lock(engine_mutex_);
     engine_ = &engine;
   }
   started.set_value({});
   run();
   {
-    const std::lock_guard lock(bell_);
+    const std::lock_guard lock(engine_mutex_);
     engine_ = nullptr;
   }
-  ended_.store(true);
-  drop_inbox();
+  has_ended_.store(true);
+  reject_submissions();
 }
 
 void DeviceQueue::run() {
   std::array<storage::Completion, kCompletionsMax> completions;
   for (;;) {
-    take_inbox();
+    take_submissions();
     issue();
     advance_barriers();
-    if (!errands_.empty() && room() > 0) continue;  // a barrier wants something done
+    if (!auxiliary_.empty() && free_capacity() > 0) continue;  // a barrier has added operations
     if (is_done()) return;
-    if (!sleep_until_something_happens()) continue;
+    if (!prepare_to_wait()) continue;
     const std::size_t count = engine_->wait(completions, std::nullopt);
-    asleep_.store(false);
+    is_sleeping_.store(false);
     for (storage::Completion& completion : std::span(completions).first(count))
       complete(completion);
   }
 }
 
-/// False if something came meanwhile: whoever pushes after this sees that the thread sleeps.
-bool DeviceQueue::sleep_until_something_happens() {
-  asleep_.store(true);
-  if (inbox_.empty()) return true;
-  asleep_.store(false);
+/// False if a submission arrived meanwhile: a later push sees that the thread sleeps.
+bool DeviceQueue::prepare_to_wait() {
+  is_sleeping_.store(true);
+  if (incoming_.empty()) return true;
+  is_sleeping_.store(false);
   return false;
 }
 
 bool DeviceQueue::is_done() const noexcept {
-  const bool is_idle = turns_.empty() && held_up_.empty() && errands_.empty() &&
+  const bool is_idle = active_clients_.empty() && blocked_clients_.empty() && auxiliary_.empty() &&
                        barriers_.empty() && engine_->in_flight() == 0;
-  return stopping_.load() && is_idle && inbox_.empty();
+  return is_stopping_.load() && is_idle && incoming_.empty();
 }
 
-void DeviceQueue::push(Parcel& parcel) noexcept {
-  inbox_.push(parcel);
-  if (asleep_.exchange(false)) ring();
-  if (ended_.load()) drop_inbox();
+void DeviceQueue::push(Submission& submission) noexcept {
+  incoming_.push(submission);
+  if (is_sleeping_.exchange(false)) wake();
+  if (has_ended_.load()) reject_submissions();
 }
 
-void DeviceQueue::ring() noexcept {
-  const std::lock_guard lock(bell_);
+void DeviceQueue::wake() noexcept {
+  const std::lock_guard lock(engine_mutex_);
   if (engine_ != nullptr) engine_->wake();
 }
 
 void DeviceQueue::stop() noexcept {
-  stopping_.store(true);
-  ring();
+  is_stopping_.store(true);
+  wake();
   if (thread_.joinable()) thread_.join();
 }
 

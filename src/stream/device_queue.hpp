@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
-// DeviceQueue: the one place from which a device is written in one way (directly, or through the
-// page cache). A thread with an engine takes parcels of any number of streams, cuts them into
-// requests, shares the device out fairly among the streams, and keeps no more bytes under way than
-// the device's budget allows.
+// DeviceQueue: the only place that writes to a device with one access method (direct, or through
+// the page cache). A thread with an engine takes submissions of any number of streams, and splits
+// them into requests. It shares the device fairly among the streams, and keeps at most the bytes of
+// the device's budget in flight.
 #pragma once
 
 #include <forebay/access.hpp>
@@ -22,10 +22,10 @@
 
 #include "storage/backend.hpp"
 #include "storage/engine.hpp"
-#include "stream/budget.hpp"
-#include "stream/inbox.hpp"
-#include "stream/parcel.hpp"
-#include "stream/target.hpp"
+#include "stream/in_flight_budget.hpp"
+#include "stream/mpsc_queue.hpp"
+#include "stream/output_file_state.hpp"
+#include "stream/submission.hpp"
 
 namespace forebay::stream {
 
@@ -34,116 +34,116 @@ class DeviceQueue {
   /// Called on the queue's thread, which becomes the backend's issuer.
   using MakeBackend = std::function<Result<std::unique_ptr<storage::Backend>>()>;
 
-  /// Starts the thread. Fails if there is no backend or no thread.
+  /// Starts the thread. Fails if the backend or the thread cannot be created.
   static Result<std::shared_ptr<DeviceQueue>> start(const MakeBackend& make_backend,
-                                                    std::shared_ptr<Budget> budget);
+                                                    std::shared_ptr<InFlightBudget> budget);
   /// As stop().
   ~DeviceQueue();
   DeviceQueue(const DeviceQueue&) = delete;
   DeviceQueue& operator=(const DeviceQueue&) = delete;
 
-  /// Hands over a parcel or a barrier of an account, both of which live until the client has it
-  /// back. Those of one thread arrive in their order. Any thread; never blocks.
-  void push(Parcel& parcel) noexcept;
+  /// Passes a submission or a barrier of a client to the queue. It and its ClientState live until
+  /// the client gets it back. Those of one thread arrive in order. Any thread; never blocks.
+  void push(Submission& submission) noexcept;
 
-  /// Makes the queue look again: a client has given up. Any thread; never blocks.
-  void ring() noexcept;
+  /// Makes the queue check its clients: one has stopped. Any thread; never blocks.
+  void wake() noexcept;
 
-  /// Ends the thread when nothing is left to do: all clients must have given up. What is pushed
-  /// later is given back at once.
+  /// Ends the thread once it has no work left: all clients must have stopped. Later pushes are
+  /// returned at once.
   void stop() noexcept;
 
   const std::string& backend_name() const noexcept { return backend_name_; }
-  const Budget& budget() const noexcept { return *budget_; }
+  const InFlightBudget& budget() const noexcept { return *budget_; }
 
  private:
-  enum class FlightKind : std::uint8_t { kData, kSpace, kBlockWrite, kSync };
-  /// An operation under way, or about to be.
-  struct Flight {
-    FlightKind kind = FlightKind::kData;
-    Target* target = nullptr;
+  enum class InFlightKind : std::uint8_t { kData, kReservation, kBlockWrite, kSync };
+  /// An operation in flight, or about to be.
+  struct InFlight {
+    InFlightKind kind = InFlightKind::kData;
+    OutputFileState* file_state = nullptr;
     ByteRange range = {};
-    Parcel* parcel = nullptr;    ///< data: whose
-    Account* account = nullptr;  ///< space: who waits for it
-    ByteRange wanted = {};       ///< space: what it is needed for
-    EdgeBlock* block = nullptr;
-    Barrier* barrier = nullptr;  ///< sync: whose
+    Submission* submission = nullptr;     ///< data: its submission
+    ClientState* client_state = nullptr;  ///< reservation: the client that waits for it
+    ByteRange required = {};              ///< reservation: the range that needs it
+    PartialBlock* block = nullptr;
+    Barrier* barrier = nullptr;  ///< sync: its barrier
   };
 
-  explicit DeviceQueue(std::shared_ptr<Budget> budget) : budget_(std::move(budget)) {}
-  void live(const MakeBackend& make_backend, std::promise<Status>& started);
+  explicit DeviceQueue(std::shared_ptr<InFlightBudget> budget) : budget_(std::move(budget)) {}
+  void thread_main(const MakeBackend& make_backend, std::promise<Status>& started);
   void run();
-  bool sleep_until_something_happens();
+  bool prepare_to_wait();
   bool is_done() const noexcept;
 
-  // arrivals.cpp
-  void take_inbox();
-  void welcome(Account& account);
-  void arrive(Parcel& parcel);
-  void arrive(Barrier& barrier);
-  void use(Account& account, Target& target);
-  void drop_inbox() noexcept;
+  // submissions.cpp
+  void take_submissions();
+  void attach_client(ClientState& client_state);
+  void enqueue(Submission& submission);
+  void enqueue(Barrier& barrier);
+  void attach_file(ClientState& client_state, OutputFileState& file_state);
+  void reject_submissions() noexcept;
 
   void issue();
-  void issue_errands();
+  void issue_auxiliary();
   void issue_data();
-  bool has_request(Account& account);
-  void send_request(Account& account);
-  static void begin_work(Account& account) noexcept;
-  static void end_work(Account& account) noexcept;
-  void add_turn(Account& account);
-  void end_turn(Account& account) noexcept;
-  void start(const Flight& flight, const storage::Operation& operation);
-  void run_errand(const Flight& flight);
-  storage::Operation operation_of(const Flight& flight) const;
-  std::size_t room() const noexcept;
+  bool has_request(ClientState& client_state);
+  void send_request(ClientState& client_state);
+  static void begin_work(ClientState& client_state) noexcept;
+  static void end_work(ClientState& client_state) noexcept;
+  void activate_client(ClientState& client_state);
+  void deactivate_client(ClientState& client_state) noexcept;
+  void start(const InFlight& entry, const storage::Operation& operation);
+  void enqueue_auxiliary(const InFlight& entry);
+  storage::Operation operation_of(const InFlight& entry) const;
+  std::size_t free_capacity() const noexcept;
 
-  bool prepare(Parcel& parcel);
-  void reserve_space(const Parcel& parcel);
-  bool cut_at_edges(Parcel& parcel);
-  void put_edge(Parcel& parcel, ByteRange edge);
-  void write_block(Target& target, EdgeBlock& block, Account& account);
-  void align(Parcel& parcel, ByteRange middle) noexcept;
-  void flush_blocks(Target& target);
-  bool hold_up(Account& account);
-  void let_go_on();
+  bool prepare(Submission& submission);
+  void reserve_space(const Submission& submission);
+  bool stage_partial_blocks(Submission& submission);
+  void stage_partial_block(Submission& submission, ByteRange edge);
+  void write_block(OutputFileState& file_state, PartialBlock& block, ClientState& client_state);
+  void align(Submission& submission, ByteRange middle) noexcept;
+  void flush_blocks(OutputFileState& file_state);
+  bool block_client(ClientState& client_state);
+  void unblock_clients();
 
   void complete(const storage::Completion& completion);
-  void complete_data(const Flight& flight);
-  void complete_errand(const Flight& flight, const Result<std::uint64_t>& outcome);
-  void complete_space(const Flight& flight, const Result<std::uint64_t>& outcome);
-  void cut_back(Target& target);
-  void finish(Parcel& parcel);
-  static void fail_users(const Target& target, const Error& error) noexcept;
+  void complete_data(const InFlight& entry);
+  void complete_auxiliary(const InFlight& entry, const Result<std::uint64_t>& outcome);
+  void complete_reservation(const InFlight& entry, const Result<std::uint64_t>& outcome);
+  void trim_reservation(OutputFileState& file_state);
+  void finish(Submission& submission);
+  static void fail_clients(const OutputFileState& file_state, const Error& error) noexcept;
 
   // barriers.cpp
   void advance_barriers();
   bool advance(Barrier& barrier);
-  void settle_blocks(Barrier& barrier);
+  void flush_partial_blocks(Barrier& barrier);
   bool start_syncs(Barrier& barrier);
-  static void cut(Target& target);
-  void count_off(const Parcel& parcel) noexcept;
-  std::vector<std::shared_ptr<Target>> targets_of(const Barrier& barrier) const;
-  void leave(Barrier& barrier);
+  static void set_final_size(OutputFileState& file_state);
+  void count_completed(const Submission& submission) noexcept;
+  std::vector<std::shared_ptr<OutputFileState>> files_of(const Barrier& barrier) const;
+  void finish_barrier(Barrier& barrier);
 
-  const std::shared_ptr<Budget> budget_;
+  const std::shared_ptr<InFlightBudget> budget_;
   std::string backend_name_;
-  Inbox<Parcel> inbox_;
-  alignas(storage::kHotAtomicBytes) std::atomic<bool> asleep_{false};
-  std::atomic<bool> stopping_{false};
-  std::atomic<bool> ended_{false};
-  std::mutex bell_;
-  storage::Engine* engine_ = nullptr;  // guarded by bell_, except for the thread's own use
+  MpscQueue<Submission> incoming_;
+  alignas(storage::kFalseSharingBytes) std::atomic<bool> is_sleeping_{false};
+  std::atomic<bool> is_stopping_{false};
+  std::atomic<bool> has_ended_{false};
+  std::mutex engine_mutex_;
+  storage::Engine* engine_ = nullptr;  // guarded by engine_mutex_, except in the thread itself
   std::thread thread_;
 
-  // The thread's own:
-  std::uint64_t arrivals_ = 0;
-  std::deque<Account*> turns_;
-  std::vector<Account*> held_up_;
-  std::deque<Flight> errands_;
+  // Used by the thread only:
+  std::uint64_t sequence_ = 0;
+  std::deque<ClientState*> active_clients_;
+  std::vector<ClientState*> blocked_clients_;
+  std::deque<InFlight> auxiliary_;
   std::vector<Barrier*> barriers_;
-  std::vector<Flight> flights_;
-  std::vector<std::uint32_t> free_flights_;
+  std::vector<InFlight> in_flight_;
+  std::vector<std::uint32_t> free_slots_;
   std::vector<storage::Operation> batch_;
   std::size_t data_in_flight_ = 0;
 };

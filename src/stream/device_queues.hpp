@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// The queues of a Runtime: one for each device and way of writing there, made when the first file
-// needs it. Also knows which files are being written, so that two streams that write to one file
-// share what is known of it, and never write it in two ways.
+// DeviceQueues: the queues of a Runtime, one for each device and access method, created when the
+// first file needs it. It also records the files being written. So two streams that write one file
+// share its state, and never write it with two access methods.
 #pragma once
 
 #include <forebay/access.hpp>
@@ -16,10 +16,10 @@
 
 #include "model/profile.hpp"
 #include "storage/file_system.hpp"
-#include "stream/budget.hpp"
 #include "stream/device_queue.hpp"
+#include "stream/in_flight_budget.hpp"
 #include "stream/in_flight_limit.hpp"
-#include "stream/target.hpp"
+#include "stream/output_file_state.hpp"
 
 namespace forebay::stream {
 
@@ -27,41 +27,42 @@ namespace forebay::stream {
 class DeviceQueues {
  public:
   struct Options {
-    /// For files that are written in this way.
+    /// The backend of files with this access.
     std::function<Result<std::unique_ptr<storage::Backend>>(Access)> make_backend;
-    /// What was measured of storage; empty: nothing.
+    /// Measured limits of storage; empty: none.
     model::Profile profile = {};
-    /// What is known of the storage of a file besides; empty: nothing. Called once for each device.
-    std::function<StorageNeeds(const storage::File&)> needs_of = {};
+    /// Further facts about the storage of a file; empty: none. Called once for each device.
+    std::function<StorageNeeds(const storage::File&)> storage_needs = {};
   };
   explicit DeviceQueues(Options options) : options_(std::move(options)) {}
   ~DeviceQueues();
   DeviceQueues(const DeviceQueues&) = delete;
   DeviceQueues& operator=(const DeviceQueues&) = delete;
 
-  /// The limit of the device on which the file lies.
-  std::shared_ptr<Budget> budget_of(const storage::File& file);
+  /// The budget of the file's device.
+  std::shared_ptr<InFlightBudget> budget_of(const storage::File& file);
   /// The queue for the file's device and access; kClosed after stop().
   Result<std::shared_ptr<DeviceQueue>> queue_of(const storage::File& file);
 
-  /// The target of a file that is being written already; null if it is not.
-  std::shared_ptr<Target> find(const storage::FileIdentity& identity);
-  /// From now on this one is. False if somebody else was quicker.
-  bool enlist(const storage::FileIdentity& identity, const std::shared_ptr<Target>& target);
+  /// The state of a file that is being written already; null if it is not.
+  std::shared_ptr<OutputFileState> find(const storage::FileIdentity& identity);
+  /// Records a file as being written. False if another thread has recorded it meanwhile.
+  bool register_file(const storage::FileIdentity& identity,
+                     const std::shared_ptr<OutputFileState>& file_state);
 
   /// As DeviceQueue::stop(), for all.
   void stop() noexcept;
 
  private:
   using Key = std::pair<std::uint64_t, Access>;
-  std::shared_ptr<Budget> budget_of_device(const storage::File& file, std::uint64_t device);
+  std::shared_ptr<InFlightBudget> budget_of_device(const storage::File& file, std::uint64_t device);
 
   const Options options_;
   std::mutex mutex_;
-  bool stopped_ = false;
-  std::map<std::uint64_t, std::shared_ptr<Budget>> budgets_;
+  bool is_stopped_ = false;
+  std::map<std::uint64_t, std::shared_ptr<InFlightBudget>> budgets_;
   std::map<Key, std::shared_ptr<DeviceQueue>> queues_;
-  std::map<storage::FileIdentity, std::weak_ptr<Target>> targets_;
+  std::map<storage::FileIdentity, std::weak_ptr<OutputFileState>> file_states_;
 };
 
 }  // namespace forebay::stream

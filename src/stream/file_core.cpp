@@ -3,25 +3,25 @@
 
 #include <utility>
 
-#include "base/folder_entries.hpp"
+#include "base/directory_entries.hpp"
 
 namespace forebay::stream {
 
-FileCore::FileCore(Setup setup, Lane& lane, std::shared_ptr<Target> target)
-    : setup_(std::move(setup)), lane_(lane), target_(std::move(target)) {}
+FileCore::FileCore(Setup setup, StreamDevice& device, std::shared_ptr<OutputFileState> file_state)
+    : setup_(std::move(setup)), device_(device), file_state_(std::move(file_state)) {}
 
-/// Frees space beyond the end of a shared file. Nothing may be under way, in any process.
-Status FileCore::free_reserve() {
+/// Frees space beyond the end of a shared file. No operation may be in flight, in any process.
+Status FileCore::free_excess_space() {
   if (setup_.reserved_bytes == 0) return {};
-  const auto size = target_->file().size();
+  const auto size = file_state_->file().size();
   if (!size) return failure(size.error());
-  return *size < setup_.reserved_bytes ? target_->file().truncate(*size) : Status();
+  return *size < setup_.reserved_bytes ? file_state_->file().truncate(*size) : Status();
 }
 
 Status FileCore::publish() {
-  if (const Status freed = free_reserve(); !freed) return freed;
+  if (const Status freed = free_excess_space(); !freed) return freed;
   if (!setup_.temporary) return sync_name();
-  const std::lock_guard lock(publishing_);
+  const std::lock_guard lock(publish_mutex_);
   if (!setup_.temporary->is_published()) return setup_.temporary->publish();
   return failure({.kind = ErrorClass::kClosed,
                   .operation = "publish",
@@ -30,9 +30,9 @@ Status FileCore::publish() {
 }
 
 Status FileCore::sync_name() {
-  if (name_is_durable_.load()) return {};
-  if (const Status synced = sync_entry(path()); !synced) return synced;
-  name_is_durable_.store(true);
+  if (is_name_durable_.load()) return {};
+  if (const Status synced = sync_parent_directory(path()); !synced) return synced;
+  is_name_durable_.store(true);
   return {};
 }
 

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// FileCore: one file of one stream: what it was asked to be, where its parcels go, and whether it
-// has its name yet.
+// FileCore: one file of one stream: its options, the device of its submissions, and whether it has
+// its final name.
 #pragma once
 
 #include <forebay/error.hpp>
@@ -16,21 +16,21 @@
 #include <string>
 
 #include "stream/device_queue.hpp"
-#include "stream/parcel.hpp"
-#include "stream/target.hpp"
+#include "stream/output_file_state.hpp"
+#include "stream/submission.hpp"
 
 namespace forebay::stream {
 
-/// A queue that a stream writes to, and its account there.
-struct Lane {
-  Lane(std::shared_ptr<DeviceQueue> its_queue,
-       Client& client,
-       std::span<std::byte> arena,
-       const AccountLimits& limits)
-      : queue(std::move(its_queue)), account(client, arena, limits) {}
+/// A queue to which a stream writes, and the stream's state there.
+struct StreamDevice {
+  StreamDevice(std::shared_ptr<DeviceQueue> its_queue,
+               QueueClient& client,
+               std::span<std::byte> arena,
+               const ClientLimits& limits)
+      : queue(std::move(its_queue)), client_state(client, arena, limits) {}
 
   const std::shared_ptr<DeviceQueue> queue;
-  Account account;
+  ClientState client_state;
   // For the report:
   std::string path;
   Access access = Access::kBuffered;
@@ -41,43 +41,43 @@ class FileCore {
  public:
   struct Setup {
     std::string path;  ///< as the user named it
-    /// With Publication::kWhenComplete: the file that is written.
+    /// With FileVisibility::kOnPublish: the file that is written.
     std::optional<TemporaryFile> temporary = std::nullopt;
     std::uint32_t number = 0;
     OutputPlan plan;
-    Publication publication = Publication::kAtOnce;
-    std::uint64_t reserved_bytes = 0;  ///< as in Opened
+    FileVisibility publication = FileVisibility::kImmediate;
+    std::uint64_t reserved_bytes = 0;  ///< as in OpenedOutput
   };
-  FileCore(Setup setup, Lane& lane, std::shared_ptr<Target> target);
+  FileCore(Setup setup, StreamDevice& device, std::shared_ptr<OutputFileState> file_state);
   FileCore(const FileCore&) = delete;
   FileCore& operator=(const FileCore&) = delete;
 
   const std::string& path() const noexcept { return setup_.path; }
-  const std::string& written_path() const noexcept {
+  const std::string& write_path() const noexcept {
     return setup_.temporary ? setup_.temporary->path() : setup_.path;
   }
   std::uint32_t number() const noexcept { return setup_.number; }
   const OutputPlan& plan() const noexcept { return setup_.plan; }
-  Lane& lane() const noexcept { return lane_; }
-  Target& target() const noexcept { return *target_; }
+  StreamDevice& device() const noexcept { return device_; }
+  OutputFileState& file_state() const noexcept { return *file_state_; }
 
-  /// Gives the synced file its name, if it has not got it, and makes the name durable. kClosed if
-  /// that was done before and cannot be done twice.
+  /// Renames the synced file to its final name, if it does not have it yet, and makes the name
+  /// durable. kClosed if that was done before and cannot be repeated.
   Status publish();
-  /// Makes the name that it was created under durable, if it has it already.
+  /// Makes the name of creation durable, if that is the final name.
   Status sync_created_name() {
-    return setup_.publication == Publication::kAtOnce ? sync_name() : Status();
+    return setup_.publication == FileVisibility::kImmediate ? sync_name() : Status();
   }
 
  private:
   Status sync_name();
-  Status free_reserve();
+  Status free_excess_space();
 
   Setup setup_;
-  Lane& lane_;
-  const std::shared_ptr<Target> target_;
-  std::mutex publishing_;
-  std::atomic<bool> name_is_durable_{false};
+  StreamDevice& device_;
+  const std::shared_ptr<OutputFileState> file_state_;
+  std::mutex publish_mutex_;
+  std::atomic<bool> is_name_durable_{false};
 };
 
 }  // namespace forebay::stream

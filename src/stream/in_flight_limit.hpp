@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// How many bytes may be under way to the device of a folder, and the source of that: a profile,
-// what is known of the storage, or what is usual. Apart from the queues, so that the doctor says
-// what streams do.
+// in_flight_limit(): limit of bytes in flight to the device of a directory, and its source: a
+// profile, facts about the storage, or a default. Separate from the queues, so that the doctor
+// reports the same limit.
 #pragma once
 
 #include <cstdint>
@@ -14,29 +14,29 @@
 
 namespace forebay::stream {
 
-enum class LimitSource : std::uint8_t { kProfile, kStorage, kUsual };
+enum class LimitSource : std::uint8_t { kProfile, kStorage, kDefault };
 
 struct InFlightLimit {
   std::uint64_t bytes = 0;
-  LimitSource source = LimitSource::kUsual;
-  std::string reason;  ///< as reports say it
+  LimitSource source = LimitSource::kDefault;
+  std::string reason;  ///< text for reports
 };
 
-/// What is known of a storage besides its file system.
+/// Facts about a storage besides its file system.
 struct StorageNeeds {
-  std::uint64_t busy_bytes = 0;  ///< under way, that keep its servers busy; 0: not known
-  std::string reason = {};       ///< the source of that; empty: there is none
+  std::uint64_t saturation_bytes = 0;  ///< in flight, to keep its servers busy; 0: unknown
+  std::string reason = {};             ///< its source; empty: none
 };
 
-/// The entry of a profile that counts for files in `folder` on this host; no value if none does, or
-/// there is no such folder. It need not be absolute.
-std::optional<model::ProfileMount> mount_of_folder(model::Profile profile,
-                                                   const std::filesystem::path& folder);
+/// The entry of a profile that applies to files in `directory` on this host; no value if none does,
+/// or the directory does not exist. It need not be absolute.
+std::optional<model::ProfileMount> mount_of_directory(model::Profile profile,
+                                                      const std::filesystem::path& directory);
 
-/// For files of `folder`, whose file system is of this kind. A profile was measured, so it comes
-/// first. Otherwise the limit is what is usual, or more if the storage needs more.
+/// The limit for files of `directory`, whose file system is of this kind. A profile was measured,
+/// so it has priority. Otherwise the limit is the default, or more if the storage needs more.
 InFlightLimit in_flight_limit(const model::Profile& profile,
-                              const std::filesystem::path& folder,
+                              const std::filesystem::path& directory,
                               storage::FileSystem kind,
                               const StorageNeeds& needs = {});
 

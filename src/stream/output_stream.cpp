@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// The public faces: each call goes to the core that is behind them all.
+// The public handles: each call is forwarded to the core.
 #include <forebay/output_stream.hpp>
 
 #include <utility>
@@ -11,11 +11,11 @@ namespace forebay {
 void OutputBuffer::release() noexcept {
   bytes_ = {};
   const auto core = std::move(core_);
-  if (core && core->check_process("release a buffer")) core->release(index_);
+  if (core && core->check_process("release a buffer")) core->release_buffer(index_);
 }
 
 const std::string& OutputFile::path() const noexcept { return file_->path(); }
-const std::string& OutputFile::written_path() const noexcept { return file_->written_path(); }
+const std::string& OutputFile::write_path() const noexcept { return file_->write_path(); }
 std::uint32_t OutputFile::number() const noexcept { return file_->number(); }
 const OutputPlan& OutputFile::plan() const noexcept { return file_->plan(); }
 
@@ -48,7 +48,7 @@ void OutputStream::end() noexcept {
   if (core_ && core_->check_process("close")) core_->close();
 }
 
-Result<OutputFile> OutputStream::create(const std::string& path, const CreateOptions& options) {
+Result<OutputFile> OutputStream::create(const std::string& path, const OutputFileOptions& options) {
   if (const Status here = core_->check_process("create"); !here) return failure(here.error());
   return core_->create(path, options);
 }
@@ -59,7 +59,7 @@ Result<OutputBuffer> OutputStream::acquire() {
 }
 
 Result<OutputBuffer> OutputStream::acquire_at(const OutputFile& file, std::uint64_t offset_bytes) {
-  if (const Status own = core_->check_own(file); !own) return failure(own.error());
+  if (const Status own = core_->check_ownership(file); !own) return failure(own.error());
   return core_->acquire_at(*file.file_, offset_bytes);
 }
 
@@ -77,14 +77,14 @@ Status OutputStream::submit(OutputBuffer buffer,
                             const OutputFile& file,
                             std::uint64_t offset_bytes,
                             std::uint64_t size_bytes) {
-  if (const Status own = core_->check_own(file, buffer); !own) return own;
+  if (const Status own = core_->check_ownership(file, buffer); !own) return own;
   return core_->submit(std::move(buffer), *file.file_, {offset_bytes, size_bytes});
 }
 
 Status OutputStream::write(const OutputFile& file,
                            std::uint64_t offset_bytes,
                            std::span<const std::byte> bytes) {
-  if (const Status own = core_->check_own(file); !own) return own;
+  if (const Status own = core_->check_ownership(file); !own) return own;
   return core_->write(*file.file_, offset_bytes, bytes);
 }
 
@@ -98,7 +98,7 @@ Status OutputStream::sync() {
   return core_->drain(stream::Durability::kSynced);
 }
 
-Result<std::size_t> OutputStream::written(std::span<Written> into) {
+Result<std::size_t> OutputStream::poll_completions(std::span<WriteCompletion> into) {
   if (const Status here = core_->check_process("list writes"); !here) return failure(here.error());
   return core_->written(into);
 }

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// acquire_async(): a Future of a buffer. Somebody who gives one back signals; the Future's owner
-// takes it, if nobody was quicker.
+// acquire_async(): a Future of a buffer. A released buffer signals it; the Future's owner takes the
+// buffer, unless another thread was faster.
 #include <utility>
 
 #include "stream/stream_core.hpp"
@@ -12,8 +12,8 @@ class StreamCore::PendingBuffer final : public detail::PendingResult<OutputBuffe
   explicit PendingBuffer(std::shared_ptr<StreamCore> core) : core_(std::move(core)) {}
 
   bool advance() override {
-    if (!buffer_ && !core_->gives_up()) buffer_ = core_->take();
-    return buffer_.has_value() || core_->gives_up();
+    if (!buffer_ && !core_->is_stopped()) buffer_ = core_->try_take_buffer();
+    return buffer_.has_value() || core_->is_stopped();
   }
   bool arm(detail::Waiter& waiter) override {
     const std::lock_guard lock(core_->mutex_);
@@ -22,12 +22,12 @@ class StreamCore::PendingBuffer final : public detail::PendingResult<OutputBuffe
       core_->waiters_.fetch_sub(1);
       return false;
     }
-    core_->armed_.push_back(&waiter);
+    core_->armed_waiters_.push_back(&waiter);
     return true;
   }
   void disarm(detail::Waiter& waiter) noexcept override {
     const std::lock_guard lock(core_->mutex_);
-    if (std::erase(core_->armed_, &waiter) > 0) core_->waiters_.fetch_sub(1);
+    if (std::erase(core_->armed_waiters_, &waiter) > 0) core_->waiters_.fetch_sub(1);
   }
   Executor& executor() const override { return *core_->setup_.executor; }
   ErrorDetails describe() const override { return {.operation = "acquire a buffer"}; }
@@ -42,7 +42,7 @@ class StreamCore::PendingBuffer final : public detail::PendingResult<OutputBuffe
 };
 
 Future<OutputBuffer> StreamCore::acquire_async() {
-  clock_.note_asked();
+  clock_.note_acquire();
   return Future<OutputBuffer>(std::make_unique<PendingBuffer>(shared_from_this()));
 }
 

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// The numbers behind the default plan of a stream, each with where it comes from.
+// Values of the default plan of a stream, each with its source.
 #include <forebay/range.hpp>
 #include <forebay/stream_plan.hpp>
 
@@ -11,8 +11,8 @@ namespace forebay {
 
 namespace {
 
-// Two of 16 MiB: with fixed memory of two buffers all honest engines came to within a tenth of the
-// model; naive asynchrony, with fresh memory for each buffer, to a quarter of it.
+// Two of 16 MiB. With fixed memory of two buffers all correct engines came within a tenth of the
+// model; naive asynchrony, with fresh memory for each buffer, reached a quarter of it.
 constexpr std::uint64_t kBufferBytes = 16_MiB;
 constexpr std::uint32_t kBuffers = 2;
 constexpr std::uint64_t kBufferBytesMin = 4_KiB;
@@ -24,7 +24,7 @@ constexpr std::uint64_t kRequestBytesLarge = 4_MiB;
 constexpr std::uint64_t kRequestsPerBuffer = 4;
 constexpr std::uint64_t kRequestBytesUnit = 4_KiB;
 constexpr std::uint32_t kDirectDepth = 16;
-// One thread copies into the page cache at a time; the next request lies ready for it.
+// One thread copies into the page cache at a time; the next requests are queued behind it.
 constexpr std::uint32_t kBufferedDepth = 4;
 constexpr std::uint32_t kDepthMax = 1024;
 constexpr std::uint64_t kInFlightBytes = 32_MiB;
@@ -69,24 +69,24 @@ Status check_requests(const StreamPlan& plan) {
 }
 
 std::uint64_t choose_request(const StreamPlan& plan) {
-  const std::uint64_t wished = std::clamp(std::bit_floor(plan.buffer_bytes / kRequestsPerBuffer),
-                                          kRequestBytesSmall, kRequestBytesLarge);
-  const std::uint64_t limit = plan.in_flight_bytes == 0 ? wished : plan.in_flight_bytes;
-  return std::max(std::min(wished, limit) / kRequestBytesUnit * kRequestBytesUnit,
+  const std::uint64_t preferred = std::clamp(std::bit_floor(plan.buffer_bytes / kRequestsPerBuffer),
+                                             kRequestBytesSmall, kRequestBytesLarge);
+  const std::uint64_t limit = plan.in_flight_bytes == 0 ? preferred : plan.in_flight_bytes;
+  return std::max(std::min(preferred, limit) / kRequestBytesUnit * kRequestBytesUnit,
                   kRequestBytesUnit);
 }
 
-/// Reserving space in memory is filling it with zeros: twice the work.
+/// Reserving space in memory fills it with zeros: twice the work.
 Preallocation choose_preallocation(const OutputFacts& facts, Access access) {
-  if (facts.in_memory) return Preallocation::kNone;
+  if (facts.is_in_memory) return Preallocation::kNone;
   if (access == Access::kDirect) return Preallocation::kGrowing;
   return facts.expected_bytes > 0 ? Preallocation::kExpected : Preallocation::kNone;
 }
 
-/// As usual, or more where the servers of the storage need more requests of this size.
+/// The default, or more if the storage's servers need more requests of this size.
 std::uint32_t choose_depth(const OutputFacts& facts, const OutputPlan& chosen) {
   if (chosen.access == Access::kBuffered) return kBufferedDepth;
-  const std::uint64_t busy = facts.busy_bytes / chosen.request_bytes;
+  const std::uint64_t busy = facts.saturation_bytes / chosen.request_bytes;
   return static_cast<std::uint32_t>(std::clamp<std::uint64_t>(busy, kDirectDepth, kDepthMax));
 }
 
@@ -94,7 +94,7 @@ void choose_in_flight(OutputPlan& chosen, const OutputFacts& facts, const Stream
   const std::uint64_t limit = facts.in_flight_bytes == 0 ? kInFlightBytes : facts.in_flight_bytes;
   chosen.in_flight_bytes =
       plan.in_flight_bytes == 0 ? limit : std::min(plan.in_flight_bytes, limit);
-  // One request may always be under way.
+  // One request may always be in flight.
   chosen.in_flight_bytes = std::max(chosen.in_flight_bytes, chosen.request_bytes);
   chosen.reason += "; at most " + std::to_string(chosen.in_flight_bytes) + " bytes under way";
   if (plan.in_flight_bytes != 0 && chosen.in_flight_bytes == plan.in_flight_bytes) {
@@ -118,8 +118,8 @@ std::string_view name_of(Preallocation preallocation) noexcept {
   return "unknown";
 }
 
-Result<StreamPlan> plan_stream(const StreamPlan& wanted) {
-  StreamPlan plan = wanted;
+Result<StreamPlan> plan_stream(const StreamPlan& requested) {
+  StreamPlan plan = requested;
   if (plan.buffer_bytes == 0) plan.buffer_bytes = kBufferBytes;
   if (plan.buffers == 0) plan.buffers = kBuffers;
   if (const Status good = check_memory(plan); !good) return failure(good.error());

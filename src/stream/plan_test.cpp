@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Plans of streams: what is chosen, what is kept as given, what is refused and in which words.
+// Plans of streams: chosen values, given values, and errors.
 #include <forebay/range.hpp>
 #include <forebay/stream_plan.hpp>
 
@@ -16,8 +16,8 @@ OutputFacts on_disk(Access access) {
   return {.access = access, .access_reason = "for a reason", .in_flight_bytes = 32_MiB};
 }
 
-OutputPlan planned(const OutputFacts& facts, const StreamPlan& wanted = {}) {
-  const auto plan = plan_stream(wanted);
+OutputPlan planned(const OutputFacts& facts, const StreamPlan& requested = {}) {
+  const auto plan = plan_stream(requested);
   EXPECT_TRUE(plan) << (plan ? "" : plan.error().message());
   return plan_output(facts, plan.value());
 }
@@ -30,20 +30,20 @@ TEST(StreamPlan, is_two_buffers_of_16_mib_by_default) {
   EXPECT_FALSE(plan->access);
 }
 
-TEST(StreamPlan, keeps_what_is_given) {
-  const StreamPlan wanted{.access = Access::kDirect,
-                          .buffer_bytes = 8_MiB,
-                          .buffers = 3,
-                          .request_bytes = 512_KiB,
-                          .queue_depth = 5,
-                          .in_flight_bytes = 4_MiB,
-                          .completions = Completions::kInOrder,
-                          .preallocation = Preallocation::kExpected};
-  const auto plan = plan_stream(wanted);
+TEST(StreamPlan, keeps_given_values) {
+  const StreamPlan requested{.access = Access::kDirect,
+                             .buffer_bytes = 8_MiB,
+                             .buffers = 3,
+                             .request_bytes = 512_KiB,
+                             .queue_depth = 5,
+                             .in_flight_bytes = 4_MiB,
+                             .completion_order = CompletionOrder::kInOrder,
+                             .preallocation = Preallocation::kExpected};
+  const auto plan = plan_stream(requested);
   ASSERT_TRUE(plan);
   EXPECT_EQ(plan->buffer_bytes, 8_MiB);
   EXPECT_EQ(plan->buffers, 3U);
-  EXPECT_EQ(plan->completions, Completions::kInOrder);
+  EXPECT_EQ(plan->completion_order, CompletionOrder::kInOrder);
   const OutputPlan output = plan_output(on_disk(Access::kBuffered), *plan);
   EXPECT_EQ(output.access, Access::kDirect);
   EXPECT_EQ(output.request_bytes, 512_KiB);
@@ -53,25 +53,26 @@ TEST(StreamPlan, keeps_what_is_given) {
   EXPECT_TRUE(output.reason.starts_with("direct: as given")) << output.reason;
 }
 
-TEST(StreamPlan, servers_that_need_more_requests_get_them_directly) {
+TEST(StreamPlan, direct_queue_depth_covers_the_needs_of_the_servers) {
   OutputFacts facts = on_disk(Access::kDirect);
   const std::uint32_t usual = planned(facts).queue_depth;
-  facts.busy_bytes = 100 * planned(facts).request_bytes;
+  facts.saturation_bytes = 100 * planned(facts).request_bytes;
   EXPECT_EQ(planned(facts).queue_depth, 100U);
   EXPECT_EQ(planned(facts, {.queue_depth = 5}).queue_depth, 5U) << "as given";
-  facts.busy_bytes = 1;
+  facts.saturation_bytes = 1;
   EXPECT_EQ(planned(facts).queue_depth, usual);
   const OutputFacts buffered = on_disk(Access::kBuffered);
   facts = buffered;
-  facts.busy_bytes = 1_GiB;
+  facts.saturation_bytes = 1_GiB;
   EXPECT_EQ(planned(facts).queue_depth, planned(buffered).queue_depth);
 }
 
-TEST(StreamPlan, what_cannot_work_is_refused_with_field_and_limit) {
-  const auto refused = [](const StreamPlan& wanted, const char* field) {
-    const auto plan = plan_stream(wanted);
+TEST(StreamPlan, invalid_values_are_refused_with_field_and_limit) {
+  const auto refused = [](const StreamPlan& requested, const char* field) {
+    const auto plan = plan_stream(requested);
     ASSERT_EQ(error_class(plan), ErrorClass::kInvalidArgument) << field;
-    EXPECT_TRUE(mentions(plan.error(), std::string(field) + " is")) << plan.error().message();
+    EXPECT_TRUE(message_contains(plan.error(), std::string(field) + " is"))
+        << plan.error().message();
   };
   refused({.buffer_bytes = 4095}, "buffer_bytes");
   refused({.buffer_bytes = 1_GiB + 1}, "buffer_bytes");
@@ -82,7 +83,7 @@ TEST(StreamPlan, what_cannot_work_is_refused_with_field_and_limit) {
   refused({.request_bytes = 1_MiB, .in_flight_bytes = 512_KiB}, "in_flight_bytes");
 }
 
-TEST(StreamPlan, a_device_gets_several_requests_of_a_buffer_at_a_time) {
+TEST(StreamPlan, device_gets_several_requests_of_a_buffer_at_a_time) {
   EXPECT_EQ(planned(on_disk(Access::kDirect)).request_bytes, 4_MiB);
   EXPECT_EQ(planned(on_disk(Access::kDirect), {.buffer_bytes = 4_MiB}).request_bytes, 1_MiB);
   EXPECT_EQ(planned(on_disk(Access::kDirect), {.buffer_bytes = 1_GiB}).request_bytes, 4_MiB);
@@ -94,31 +95,31 @@ TEST(StreamPlan, space_is_reserved_where_that_saves_work) {
   EXPECT_EQ(planned(facts).preallocation, Preallocation::kNone);
   facts.expected_bytes = 1_GiB;
   EXPECT_EQ(planned(facts).preallocation, Preallocation::kExpected);
-  facts.in_memory = true;
+  facts.is_in_memory = true;
   EXPECT_EQ(planned(facts).preallocation, Preallocation::kNone);
 }
 
-TEST(StreamPlan, the_reason_says_whose_word_the_limit_is) {
+TEST(StreamPlan, reason_names_the_source_of_the_limit) {
   OutputFacts facts = on_disk(Access::kDirect);
   facts.in_flight_reason = "as a file on this disk was measured";
   EXPECT_EQ(planned(facts).reason,
             "for a reason; at most 33554432 bytes under way, as a file on this disk was measured");
   EXPECT_EQ(planned(facts, {.in_flight_bytes = 8_MiB}).reason,
             "for a reason; at most 8388608 bytes under way, as given");
-  // The device's limit is for all: a stream cannot raise it.
+  // The device's limit applies to all: a stream cannot raise it.
   EXPECT_EQ(planned(facts, {.in_flight_bytes = 64_MiB}).in_flight_bytes, 32_MiB);
 }
 
-TEST(StreamPlan, any_plan_that_is_not_refused_has_requests_that_fit) {
+TEST(StreamPlan, accepted_plans_have_requests_that_fit) {
   std::mt19937_64 random(7);
   const auto below = [&](std::uint64_t limit) { return random() % limit; };
   for (int round = 0; round < 10000; ++round) {
-    const StreamPlan wanted{.buffer_bytes = below(2) * (4_KiB + below(64_MiB)),
-                            .buffers = static_cast<std::uint32_t>(below(10)),
-                            .request_bytes = below(2) * below(4096) * 4_KiB,
-                            .queue_depth = static_cast<std::uint32_t>(below(1030)),
-                            .in_flight_bytes = below(2) * below(64_MiB)};
-    const auto plan = plan_stream(wanted);
+    const StreamPlan requested{.buffer_bytes = below(2) * (4_KiB + below(64_MiB)),
+                               .buffers = static_cast<std::uint32_t>(below(10)),
+                               .request_bytes = below(2) * below(4096) * 4_KiB,
+                               .queue_depth = static_cast<std::uint32_t>(below(1030)),
+                               .in_flight_bytes = below(2) * below(64_MiB)};
+    const auto plan = plan_stream(requested);
     if (!plan) continue;
     OutputFacts facts = on_disk(below(2) == 0 ? Access::kDirect : Access::kBuffered);
     facts.in_flight_bytes = below(2) * below(64_MiB);

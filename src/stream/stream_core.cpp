@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Buffers: lent, handed over, given back; and the first error, which ends all waiting.
+// Buffers: acquired, submitted, released; and the first error, which ends all waits.
 #include "stream/stream_core.hpp"
 
 #include <algorithm>
@@ -31,30 +31,30 @@ tl::unexpected<Error> bad_submission(ErrorClass kind,
 }  // namespace
 
 Result<std::shared_ptr<StreamCore>> StreamCore::make(Setup setup) {
-  // One block more than is lent: what does not suit its offset is moved within its buffer.
+  // One block more than the program sees: a buffer is moved inside it to align it with its offset.
   auto pool = storage::BufferPool::create(
       {.buffer_bytes = setup.plan.buffer_bytes + kBlockBytes, .count = setup.plan.buffers});
   if (!pool) return failure(pool.error());
   return std::shared_ptr<StreamCore>(new StreamCore(std::move(setup), std::move(*pool)),
-                                     detail::DeleteAtOrigin());
+                                     detail::OriginDeleter());
 }
 
 StreamCore::StreamCore(Setup setup, std::unique_ptr<storage::BufferPool> pool)
     : setup_(std::move(setup)),
       pool_(std::move(pool)),
       slots_(pool_->count()),
-      completions_(setup_.plan.completions) {}
+      completions_(setup_.plan.completion_order) {}
 
 StreamCore::~StreamCore() { close(); }
 
 tl::unexpected<Error> StreamCore::first_error() {
   const std::lock_guard lock(mutex_);
   FOREBAY_ASSERT(error_.has_value());
-  error_was_told_ = true;
+  is_error_reported_ = true;
   return failure(*error_);
 }
 
-std::optional<OutputBuffer> StreamCore::take() {
+std::optional<OutputBuffer> StreamCore::try_take_buffer() {
   std::optional<storage::Buffer> buffer = pool_->try_acquire();
   if (!buffer) return std::nullopt;
   const std::uint32_t index = buffer->index();
@@ -64,25 +64,26 @@ std::optional<OutputBuffer> StreamCore::take() {
 }
 
 Result<OutputBuffer> StreamCore::acquire() {
-  clock_.note_asked();
+  clock_.note_acquire();
   std::optional<OutputBuffer> buffer;
-  if (!gives_up()) buffer = take();
-  if (!buffer && !gives_up()) buffer = wait_for_buffer();
+  if (!is_stopped()) buffer = try_take_buffer();
+  if (!buffer && !is_stopped()) buffer = wait_for_buffer();
   if (!buffer) return first_error();
   return std::move(*buffer);
 }
 
-/// No value if the stream gives up first.
+/// No value if the stream stops first.
 std::optional<OutputBuffer> StreamCore::wait_for_buffer() {
   const TimePoint begun = SteadyClock::shared().now();
   std::optional<OutputBuffer> buffer;
   {
     std::unique_lock lock(mutex_);
-    // Count ourselves first and look again then; who gives back does that first and counts then.
+    // This increments the count first and checks again; a release returns first and reads the count
+    // then.
     waiters_.fetch_add(1);
     buffer_free_.wait(lock, [&] {
-      if (gives_up()) return true;
-      buffer = take();
+      if (is_stopped()) return true;
+      buffer = try_take_buffer();
       return buffer.has_value();
     });
     waiters_.fetch_sub(1);
@@ -100,73 +101,73 @@ Result<OutputBuffer> StreamCore::acquire_at(const FileCore& file, std::uint64_t 
 }
 
 Result<std::optional<OutputBuffer>> StreamCore::try_acquire() {
-  clock_.note_asked();
-  if (gives_up()) return first_error();
-  return take();
+  clock_.note_acquire();
+  if (is_stopped()) return first_error();
+  return try_take_buffer();
 }
 
-void StreamCore::release(std::uint32_t index) noexcept {
-  // Out of its slot first: as soon as it is back in the pool, the slot is somebody else's.
+void StreamCore::release_buffer(std::uint32_t index) noexcept {
+  // Clear the slot first: once the buffer is back in the pool, another thread may use the slot.
   std::optional<storage::Buffer> buffer = std::exchange(slots_[index].buffer, std::nullopt);
   buffer.reset();
-  tell_of_free_buffer();
+  notify_free_buffer();
 }
 
-void StreamCore::tell_of_free_buffer() noexcept {
+void StreamCore::notify_free_buffer() noexcept {
   if (waiters_.load() == 0) return;
   const std::lock_guard lock(mutex_);
   buffer_free_.notify_one();
   signal_all();
 }
 
-/// Whoever is armed looks again. Under the lock.
+/// Wakes all armed waiters. Under the lock.
 void StreamCore::signal_all() noexcept {
-  waiters_.fetch_sub(checked_cast<std::uint32_t>(armed_.size()));
-  for (detail::Waiter* const waiter : armed_)
+  waiters_.fetch_sub(checked_cast<std::uint32_t>(armed_waiters_.size()));
+  for (detail::Waiter* const waiter : armed_waiters_)
     waiter->signal();
-  armed_.clear();
+  armed_waiters_.clear();
 }
 
-Status StreamCore::check_own(const OutputFile& file) const {
+Status StreamCore::check_ownership(const OutputFile& file) const {
   if (Status here = check_process("write"); !here) return here;
   if (file.core_.get() == this) return {};
   return bad_submission(ErrorClass::kInvalidArgument, file.file_.get(), std::nullopt,
                         "the file belongs to another stream");
 }
 
-Status StreamCore::check_own(const OutputFile& file, const OutputBuffer& buffer) const {
-  if (buffer.core_.get() == this) return check_own(file);
+Status StreamCore::check_ownership(const OutputFile& file, const OutputBuffer& buffer) const {
+  if (buffer.core_.get() == this) return check_ownership(file);
   return bad_submission(ErrorClass::kInvalidArgument, file.file_.get(), std::nullopt,
                         buffer.core_ ? "the buffer belongs to another stream"
                                      : "the buffer was submitted or released before");
 }
 
 Status StreamCore::submit(OutputBuffer buffer, FileCore& file, ByteRange range) {
-  if (range.size == all) range.size = buffer.bytes_.size();
+  if (range.size == kAll) range.size = buffer.bytes_.size();
   if (range.size > buffer.bytes_.size() || range.end() > kOffsetMax) {
     return bad_submission(ErrorClass::kOutOfRange, &file, range.offset,
-                          std::to_string(range.size) + " bytes are to be written, and the buffer " +
-                              "has " + std::to_string(buffer.bytes_.size()));
+                          std::to_string(range.size) + " bytes to write, but the buffer " + "has " +
+                              std::to_string(buffer.bytes_.size()));
   }
-  if (gives_up()) return first_error();
+  if (is_stopped()) return first_error();
   if (!completions_.reserve()) {
-    return bad_submission(
-        ErrorClass::kLimit, &file, range.offset,
-        std::to_string(CompletionList::kEntriesMax) + " entries wait to be taken by written()");
+    return bad_submission(ErrorClass::kLimit, &file, range.offset,
+                          std::to_string(CompletionList::kEntriesMax) +
+                              " completions are not fetched; call written()");
   }
   Slot& slot = slots_[buffer.index_];
-  Parcel& parcel = slot.parcel;
-  parcel.account = &file.lane().account;
-  parcel.target = &file.target();
-  parcel.range = range;
-  parcel.data = buffer.bytes_.data();
-  parcel.room = slot.buffer->bytes().data();
-  parcel.slot = buffer.index_;
-  parcel.file = file.number();
-  parcel.number = submissions_.fetch_add(1);
-  parcel.submitted_at = clock_.note_submitted();
-  const std::shared_ptr<StreamCore> disowned = std::move(buffer.core_);
-  file.lane().queue->push(parcel);
+  Submission& submission = slot.submission;
+  submission.client_state = &file.device().client_state;
+  submission.file_state = &file.file_state();
+  submission.range = range;
+  submission.data = buffer.bytes_.data();
+  submission.buffer = slot.buffer->bytes().data();
+  submission.slot = buffer.index_;
+  submission.file_number = file.number();
+  submission.submission_number = submissions_.fetch_add(1);
+  submission.submitted_at = clock_.note_submitted();
+  const std::shared_ptr<StreamCore> core = std::move(buffer.core_);
+  file.device().queue->push(submission);
   return {};
 }
 
@@ -183,32 +184,32 @@ Status StreamCore::write(FileCore& file,
     bytes = bytes.subspan(size);
     offset_bytes += size;
   }
-  return gives_up() ? Status(first_error()) : Status();
+  return is_stopped() ? Status(first_error()) : Status();
 }
 
-Result<std::size_t> StreamCore::written(std::span<Written> into) {
+Result<std::size_t> StreamCore::written(std::span<WriteCompletion> into) {
   const std::size_t count = completions_.take(into);
-  if (count == 0 && gives_up()) return first_error();
+  if (count == 0 && is_stopped()) return first_error();
   return count;
 }
 
 void StreamCore::fail(const Error& error) noexcept {
   const std::lock_guard lock(mutex_);
   if (!error_) error_ = error;
-  failed_.store(true, std::memory_order_release);
+  has_failed_.store(true, std::memory_order_release);
   buffer_free_.notify_all();
   barrier_reached_.notify_all();
   signal_all();
-  for (const auto& lane : lanes_)
-    lane->queue->ring();
+  for (const auto& device : devices_)
+    device->queue->wake();
 }
 
 void StreamCore::cancel() noexcept {
   fail(Error(
-      {.kind = ErrorClass::kCancelled, .operation = "write", .cause = "the stream was cancelled"}));
+      {.kind = ErrorClass::kCancelled, .operation = "write", .cause = "the stream was canceled"}));
   {
     const std::lock_guard lock(mutex_);
-    cancelled_.store(true);  // after the error: who sees it takes that
+    is_cancelled_.store(true);  // set after the error: a thread that reads it returns that error
   }
   barrier_reached_.notify_all();
 }
@@ -218,18 +219,18 @@ void StreamCore::abandon() noexcept {
       Error({.kind = ErrorClass::kClosed, .operation = "write", .cause = "the Runtime has ended"}));
 }
 
-void StreamCore::give_back(Parcel& parcel) noexcept {
-  const std::uint32_t index = parcel.slot;
-  if (parcel.is_written) {
-    clock_.note_written(parcel.range.size);
-    completions_.add({.submission = parcel.number,
-                      .file = parcel.file,
-                      .offset_bytes = parcel.range.offset,
-                      .size_bytes = parcel.range.size});
+void StreamCore::complete_submission(Submission& submission) noexcept {
+  const std::uint32_t index = submission.slot;
+  if (submission.is_written) {
+    clock_.note_written(submission.range.size);
+    completions_.add({.submission = submission.submission_number,
+                      .file = submission.file_number,
+                      .offset_bytes = submission.range.offset,
+                      .size_bytes = submission.range.size});
   } else {
-    completions_.forget();
+    completions_.cancel_reservation();
   }
-  release(index);
+  release_buffer(index);
 }
 
 }  // namespace forebay::stream

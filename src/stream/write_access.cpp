@@ -16,33 +16,32 @@ bool has_write_behind(FileSystem kind) noexcept {
   return storage::is_remote(kind) && kind != FileSystem::kFuse;
 }
 
-std::uint64_t least_for_direct(FileSystem kind) noexcept {
+std::uint64_t direct_bytes_min(FileSystem kind) noexcept {
   return kind == FileSystem::kFuse ? kDirectOnFuseBytesMin : kDirectOutputBytesMin;
 }
 
 }  // namespace
 
-storage::AccessDecision choose_write_access(const WriteFacts& facts) {
+storage::AccessDecision choose_write_access(const WriteAccessFacts& facts) {
   const std::string kind(name_of(facts.file_system));
-  if (!facts.direct_works)
+  if (!facts.is_direct_supported)
     return {Access::kBuffered, "buffered: this file on " + kind + " has no direct access"};
   if (has_write_behind(facts.file_system))
-    return {Access::kBuffered, "buffered: " + kind + " has a write-behind of its own"};
-  if (facts.expected_bytes > 0 && facts.expected_bytes < least_for_direct(facts.file_system)) {
+    return {Access::kBuffered, "buffered: " + kind + " has its own write-behind"};
+  if (facts.expected_bytes > 0 && facts.expected_bytes < direct_bytes_min(facts.file_system)) {
     return {Access::kBuffered,
             "buffered: " + std::to_string(facts.expected_bytes) + " bytes are too few for direct"};
   }
   if (facts.is_cached)
     return {Access::kBuffered, "buffered: some of the file is in the page cache"};
   if (facts.file_system == FileSystem::kFuse)
-    return {Access::kDirect, "direct: fuse has buffered writes of a file wait for each other"};
-  return {Access::kDirect, facts.expected_bytes > 0
-                               ? "direct: a long file"
-                               : "direct: a file that may become as long as it likes"};
+    return {Access::kDirect, "direct: on fuse, buffered writes of a file wait for each other"};
+  return {Access::kDirect,
+          facts.expected_bytes > 0 ? "direct: a long file" : "direct: a file of unknown length"};
 }
 
-// Local devices were busy from a few MiB on; a buffer of 16 MiB and the next one keep them so.
-// Across a network a round trip is to be covered as well.
+// Local devices were busy from a few MiB on; a buffer of 16 MiB and the next one keep them so. A
+// network needs more, to cover a round trip.
 InFlightDefault default_in_flight(FileSystem kind) noexcept {
   if (kind == FileSystem::kTmpfs || kind == FileSystem::kMemory)
     return {16_MiB, "as for any memory"};

@@ -11,12 +11,12 @@ namespace {
 
 using storage::FileSystem;
 
-WriteFacts a_long_file() {
-  return {.file_system = FileSystem::kExt, .direct_works = true, .expected_bytes = 1_GiB};
+WriteAccessFacts long_file_facts() {
+  return {.file_system = FileSystem::kExt, .is_direct_supported = true, .expected_bytes = 1_GiB};
 }
 
 TEST(WriteAccess, long_files_and_those_of_unknown_length_are_direct) {
-  WriteFacts facts = a_long_file();
+  WriteAccessFacts facts = long_file_facts();
   EXPECT_EQ(choose_write_access(facts).access, Access::kDirect);
   facts.expected_bytes = 0;
   EXPECT_EQ(choose_write_access(facts).access, Access::kDirect);
@@ -24,9 +24,9 @@ TEST(WriteAccess, long_files_and_those_of_unknown_length_are_direct) {
   EXPECT_EQ(choose_write_access(facts).access, Access::kDirect);
 }
 
-TEST(WriteAccess, what_has_no_direct_access_is_buffered) {
-  WriteFacts facts = a_long_file();
-  facts.direct_works = false;
+TEST(WriteAccess, files_without_direct_access_are_buffered) {
+  WriteAccessFacts facts = long_file_facts();
+  facts.is_direct_supported = false;
   facts.file_system = FileSystem::kTmpfs;
   const auto decision = choose_write_access(facts);
   EXPECT_EQ(decision.access, Access::kBuffered);
@@ -36,14 +36,14 @@ TEST(WriteAccess, what_has_no_direct_access_is_buffered) {
 TEST(WriteAccess, file_systems_that_write_behind_are_buffered) {
   for (const FileSystem kind :
        {FileSystem::kNfs, FileSystem::kLustre, FileSystem::kCluster, FileSystem::kOther}) {
-    WriteFacts facts = a_long_file();
+    WriteAccessFacts facts = long_file_facts();
     facts.file_system = kind;
     EXPECT_EQ(choose_write_access(facts).access, Access::kBuffered);
   }
 }
 
 TEST(WriteAccess, on_fuse_all_but_the_shortest_are_direct) {
-  WriteFacts facts = a_long_file();
+  WriteAccessFacts facts = long_file_facts();
   facts.file_system = FileSystem::kFuse;
   for (const std::uint64_t expected : {std::uint64_t{0}, kDirectOnFuseBytesMin, 1_GiB}) {
     facts.expected_bytes = expected;
@@ -57,13 +57,13 @@ TEST(WriteAccess, on_fuse_all_but_the_shortest_are_direct) {
 }
 
 TEST(WriteAccess, short_files_are_buffered) {
-  WriteFacts facts = a_long_file();
+  WriteAccessFacts facts = long_file_facts();
   facts.expected_bytes = kDirectOutputBytesMin - 1;
   EXPECT_EQ(choose_write_access(facts).access, Access::kBuffered);
 }
 
 TEST(WriteAccess, cached_files_are_buffered) {
-  WriteFacts facts = a_long_file();
+  WriteAccessFacts facts = long_file_facts();
   facts.is_cached = true;
   EXPECT_EQ(choose_write_access(facts).access, Access::kBuffered);
 }

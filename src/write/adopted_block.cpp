@@ -5,7 +5,7 @@
 
 #include "base/assert.hpp"
 #include "format/records.hpp"
-#include "shm/buffer_source.hpp"
+#include "shm/buffer_allocator.hpp"
 
 namespace forebay::write {
 
@@ -14,9 +14,9 @@ namespace {
 using format::kPieceBytes;
 
 /// The pieces of the block that lie in a chunk at that offset.
-std::vector<PieceToHash> pieces_in(const AdoptedBlock& block,
-                                   std::uint64_t offset,
-                                   std::span<const std::byte> raw) {
+std::vector<PieceToHash> pieces_of_chunk(const AdoptedBlock& block,
+                                         std::uint64_t offset,
+                                         std::span<const std::byte> raw) {
   std::vector<PieceToHash> pieces;
   const std::uint64_t count = format::piece_count(raw.size());
   pieces.reserve(count);
@@ -31,12 +31,12 @@ std::vector<PieceToHash> pieces_in(const AdoptedBlock& block,
 
 }  // namespace
 
-std::vector<PackedChunk> chunks_of(const AdoptedBlock& block) {
+std::vector<PackedChunk> split_into_chunks(const AdoptedBlock& block) {
   FOREBAY_ASSERT(block.chunk_bytes % kPieceBytes == 0);
   const std::uint64_t room = format::round_up(block.size_bytes, format::kPageBytes);
   const std::span<std::byte> memory(block.buffer->data(), room);
   std::ranges::fill(memory.subspan(block.size_bytes), std::byte{});
-  const shm::MemoryPlace place = shm::BufferLease::place_of(*block.buffer);
+  const shm::MemoryLocation place = shm::BufferAllocation::location_of(*block.buffer);
   std::vector<PackedChunk> chunks;
   for (std::uint64_t offset = 0; offset < room; offset += block.chunk_bytes) {
     const std::uint64_t bytes = std::min(block.chunk_bytes, room - offset);
@@ -51,7 +51,7 @@ std::vector<PackedChunk> chunks_of(const AdoptedBlock& block) {
                       .bytes = memory.subspan(offset, bytes),
                       .memory = place.memory,
                       .memory_offset = place.offset_bytes + offset,
-                      .to_hash = pieces_in(block, offset, raw),
+                      .to_hash = pieces_of_chunk(block, offset, raw),
                       .release = [buffer = block.buffer] {}});
   }
   return chunks;

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// A block in memory that the application has given away. Nothing of it is looked at while the
-// application waits: its agent cuts it into chunks, which is work for each MiB.
+// AdoptedBlock: a buffer that the application has passed for writing, and its split into
+// chunks. The agent splits it, not put(), because the work grows with each MiB.
 #pragma once
 
 #include <forebay/buffer.hpp>
@@ -15,18 +15,19 @@
 namespace forebay::write {
 
 struct AdoptedBlock {
-  StepName step;
+  StepId step;
   std::uint32_t origin = 0;
-  std::uint32_t region = 0;  ///< of its own
+  std::uint32_t region = 0;  ///< holds this block alone
   std::uint64_t size_bytes = 0;
-  std::uint64_t first_piece = 0;  ///< in RankStep::piece_checksums
-  std::uint64_t chunk_bytes = 0;  ///< at most in a chunk, as fits a message; whole pieces
+  std::uint64_t first_piece = 0;  ///< in RankMetadata::piece_checksums
+  std::uint64_t chunk_bytes = 0;  ///< maximum size of a chunk, so that it fits a message; whole
+                                  ///< pieces
   format::BlockSeed seed;
-  std::shared_ptr<Buffer> buffer;  ///< at least `size_bytes`, and whole pages
+  std::shared_ptr<Buffer> buffer;  ///< has `size_bytes`, rounded up to whole pages, or more
 };
 
-/// In order; what is behind the block in its last page becomes zero. The buffer is let go of with
-/// the last chunk.
-std::vector<PackedChunk> chunks_of(const AdoptedBlock& block);
+/// Splits the block into chunks, in order. Zeroes the rest of its last page. Each chunk shares
+/// ownership of the buffer, so the last one releases it.
+std::vector<PackedChunk> split_into_chunks(const AdoptedBlock& block);
 
 }  // namespace forebay::write

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// The formulas of a step held against the storage that is played event by event, and what follows
-// from them on the machines that are shipped.
+// The formulas of a step compared with the storage simulation, and what follows from them on the
+// shipped machines.
 #include "write/cost.hpp"
 
 #include <algorithm>
@@ -10,7 +10,7 @@
 
 #include <gtest/gtest.h>
 
-#include "write/played_step.hpp"
+#include "write/simulated_step.hpp"
 
 namespace forebay::write {
 namespace {
@@ -18,35 +18,35 @@ namespace {
 constexpr std::array<const char*, 3> kMachines{"lustre-small", "gpfs-small", "pvfs-small"};
 
 model::Machine machine_named(const std::string& name) {
-  const std::array<std::filesystem::path, 1> folders{FOREBAY_SOURCE_DIR "/machines"};
-  auto machine = model::load_machine(name, folders);
+  const std::array<std::filesystem::path, 1> directories{FOREBAY_SOURCE_DIR "/machines"};
+  auto machine = model::load_machine(name, directories);
   EXPECT_TRUE(machine) << machine.error().message();
   return *machine;
 }
 
-/// `ranks` of them on four nodes, or on fewer if they are fewer.
+/// `ranks` ranks on four nodes, or on fewer nodes if there are fewer ranks.
 WriteFacts facts_on(const model::Machine& machine, std::uint32_t ranks, std::uint64_t each) {
   WriteFacts facts{.step_bytes = {each}, .machine = &machine};
-  for (Rank rank = 0; rank < ranks; ++rank)
-    facts.crew.node_of_computing.push_back(rank * std::min(4U, ranks) / ranks);
+  for (RankNumber rank = 0; rank < ranks; ++rank)
+    facts.rank_layout.node_of_compute_rank.push_back(rank * std::min(4U, ranks) / ranks);
   return facts;
 }
 
-double played_us(const WriteFacts& facts, const WritePlan& plan) {
-  return std::chrono::duration<double, std::micro>(played_step_time(facts, plan)).count();
+double simulated_us(const WriteFacts& facts, const WritePlan& plan) {
+  return std::chrono::duration<double, std::micro>(simulate_write_time(facts, plan)).count();
 }
 
-TEST(StepCost, is_what_is_played_by_one_writer) {
+TEST(StepCost, single_writer_matches_simulation) {
   for (const char* name : kMachines) {
     const model::Machine machine = machine_named(name);
     const WriteFacts facts = facts_on(machine, 1, 64_MiB);
     const auto plan = plan_write(facts);
     ASSERT_TRUE(plan);
-    EXPECT_NEAR(step_cost(facts, *plan).storage_us / played_us(facts, *plan), 1, 0.1) << name;
+    EXPECT_NEAR(step_cost(facts, *plan).storage_us / simulated_us(facts, *plan), 1, 0.1) << name;
   }
 }
 
-/// Sizes of 1 … 3 times `each`, many small and few large.
+/// Sizes of 1 … 3 times `each`, many small ones and few large ones.
 std::vector<std::uint64_t> exponential(std::uint32_t ranks, std::uint64_t each) {
   std::vector<std::uint64_t> sizes;
   for (std::uint32_t rank = 0; rank < ranks; ++rank) {
@@ -56,24 +56,24 @@ std::vector<std::uint64_t> exponential(std::uint32_t ranks, std::uint64_t each) 
   return sizes;
 }
 
-/// The whole plans for so many writers and files.
-void add_cells(const WriteFacts& facts, const WritePlan& shape, std::vector<WritePlan>& cells) {
+/// Adds the complete plans for this number of writers and files.
+void add_plans(const WriteFacts& facts, const WritePlan& shape, std::vector<WritePlan>& plans) {
   for (const Strategy strategy : {Strategy::kReducedBlocking, Strategy::kBaton}) {
-    WritePlan wanted = shape;
-    wanted.strategy = strategy;
-    const auto plan = plan_write(facts, wanted);
+    WritePlan requested = shape;
+    requested.strategy = strategy;
+    const auto plan = plan_write(facts, requested);
     ASSERT_TRUE(plan) << plan.error().message();
-    cells.push_back(*plan);
+    plans.push_back(*plan);
   }
 }
 
-std::vector<WritePlan> cells_of(const WriteFacts& facts) {
-  std::vector<WritePlan> cells;
-  for (std::uint32_t writers = 1; writers <= facts.crew.computing(); writers *= 2) {
+std::vector<WritePlan> plans_of(const WriteFacts& facts) {
+  std::vector<WritePlan> plans;
+  for (std::uint32_t writers = 1; writers <= facts.rank_layout.compute_rank_count(); writers *= 2) {
     for (std::uint32_t files = 1; files <= writers; files *= 2)
-      add_cells(facts, {.writers = writers, .files = files}, cells);
+      add_plans(facts, {.writers = writers, .files = files}, plans);
   }
-  return cells;
+  return plans;
 }
 
 std::string text_of(const WritePlan& plan) {
@@ -81,43 +81,43 @@ std::string text_of(const WritePlan& plan) {
          std::to_string(plan.files) + " files";
 }
 
-class OnMachine : public ::testing::TestWithParam<std::tuple<const char*, std::uint64_t>> {
+class MachineCostTest : public ::testing::TestWithParam<std::tuple<const char*, std::uint64_t>> {
  protected:
   const model::Machine machine_ = machine_named(std::get<0>(GetParam()));
   const std::uint64_t each_ = std::get<1>(GetParam());
 };
 
-TEST_P(OnMachine, is_near_what_is_played) {
+TEST_P(MachineCostTest, cost_is_near_simulation) {
   std::vector<double> errors;
   for (const bool even : {true, false}) {
     WriteFacts facts = facts_on(machine_, 16, each_);
     if (!even) facts.step_bytes = exponential(16, each_);
-    for (const WritePlan& plan : cells_of(facts)) {
-      const double ratio = step_cost(facts, plan).storage_us / played_us(facts, plan);
+    for (const WritePlan& plan : plans_of(facts)) {
+      const double ratio = step_cost(facts, plan).storage_us / simulated_us(facts, plan);
       errors.push_back(std::abs(std::log(ratio)));
       EXPECT_GT(ratio, 0.5) << text_of(plan);
       EXPECT_LT(ratio, 2) << text_of(plan);
     }
   }
   std::ranges::sort(errors);
-  // 1.152 where locks grow and steps are small, below 1.15 elsewhere.
+  // 1.152 with growing locks and small steps, below 1.15 elsewhere.
   EXPECT_LT(std::exp(errors[errors.size() / 2]), 1.16) << "the median";
 }
 
 void expect_choice_near_best(const WriteFacts& facts) {
   double best_us = INFINITY;
   std::string best;
-  for (const WritePlan& plan : cells_of(facts)) {
-    const double us = played_us(facts, plan);
+  for (const WritePlan& plan : plans_of(facts)) {
+    const double us = simulated_us(facts, plan);
     if (us < best_us) best = text_of(plan);
     best_us = std::min(best_us, us);
   }
   const auto chosen = plan_write(facts);
   ASSERT_TRUE(chosen) << chosen.error().message();
-  EXPECT_LT(played_us(facts, *chosen), 1.25 * best_us) << chosen->reason << "; best: " << best;
+  EXPECT_LT(simulated_us(facts, *chosen), 1.25 * best_us) << chosen->reason << "; best: " << best;
 }
 
-TEST_P(OnMachine, chooses_a_plan_near_the_best) {
+TEST_P(MachineCostTest, chosen_plan_is_near_best) {
   for (const std::uint32_t ranks : {1U, 2U, 4U, 8U, 16U, 32U}) {
     WriteFacts facts = facts_on(machine_, ranks, each_);
     expect_choice_near_best(facts);
@@ -126,7 +126,7 @@ TEST_P(OnMachine, chooses_a_plan_near_the_best) {
   }
 }
 
-TEST(StepCost, of_few_ranks_asks_for_a_writer_for_each_server) {
+TEST(StepCost, few_ranks_get_one_writer_per_server) {
   const model::Machine machine = machine_named("lustre-small");
   for (const std::uint32_t ranks : {2U, 4U, 8U}) {
     const WriteFacts facts = facts_on(machine, ranks, 64_MiB);
@@ -137,62 +137,62 @@ TEST(StepCost, of_few_ranks_asks_for_a_writer_for_each_server) {
   }
 }
 
-TEST(StepCost, of_many_files_is_what_one_metadata_server_needs_for_them) {
+TEST(StepCost, many_files_cost_metadata_server_time) {
   model::Machine machine = machine_named("lustre-small");
   machine.metadata.create_us = 5000;
   const WriteFacts facts = facts_on(machine, 64, 1_MiB);
   const auto each = plan_write(facts, plan_of(Strategy::kFilePerProcess));
-  EXPECT_NEAR(step_cost(facts, *each).names_us, 64 * 5000, 1);
+  EXPECT_NEAR(step_cost(facts, *each).metadata_us, 64 * 5000, 1);
   const auto chosen = plan_write(facts);
   ASSERT_TRUE(chosen);
   EXPECT_EQ(chosen->strategy, Strategy::kReducedBlocking) << chosen->reason;
-  EXPECT_LT(1.3 * played_us(facts, *chosen), played_us(facts, *each));
+  EXPECT_LT(1.3 * simulated_us(facts, *chosen), simulated_us(facts, *each));
   WritePlan grouped = *each;
   grouped.steps_per_group = 8;
-  EXPECT_NEAR(step_cost(facts, grouped).names_us, 8 * 5000, 1);
+  EXPECT_NEAR(step_cost(facts, grouped).metadata_us, 8 * 5000, 1);
 }
 
-TEST(StepCost, of_handing_over_counts_links_and_what_passes_through) {
+TEST(StepCost, exchange_counts_links_and_relayed_bytes) {
   model::Machine machine = machine_named("pvfs-small");
   machine.client.link_bandwidth_mb_per_s = 100;
   WriteFacts facts{.step_bytes = {10'000'000}, .machine = &machine};
-  facts.crew.node_of_computing = {0, 1, 2, 3};
+  facts.rank_layout.node_of_compute_rank = {0, 1, 2, 3};
   const auto cost_of = [&](Strategy strategy) {
     return step_cost(facts, *plan_write(facts, {.strategy = strategy, .writers = 1}));
   };
-  EXPECT_NEAR(cost_of(Strategy::kReducedBlocking).hand_over_us, 300'000, 1)
+  EXPECT_NEAR(cost_of(Strategy::kReducedBlocking).exchange_us, 300'000, 1)
       << "three ranks through the link of the writer";
-  EXPECT_NEAR(cost_of(Strategy::kBrigade).hand_over_us, 300'000, 1)
-      << "the last link of the chain has as much to carry";
+  EXPECT_NEAR(cost_of(Strategy::kBrigade).exchange_us, 300'000, 1)
+      << "the last link of the chain carries as much";
   EXPECT_GT(cost_of(Strategy::kGather).durable_us(), cost_of(Strategy::kBrigade).durable_us() * 1.3)
-      << "nothing is written before all is there";
-  facts.crew.node_of_computing = {0, 0, 0, 0};
-  EXPECT_EQ(cost_of(Strategy::kReducedBlocking).hand_over_us, 0) << "memory is shared";
+      << "nothing is written before all bytes have arrived";
+  facts.rank_layout.node_of_compute_rank = {0, 0, 0, 0};
+  EXPECT_EQ(cost_of(Strategy::kReducedBlocking).exchange_us, 0) << "memory is shared";
 }
 
-TEST(StepCost, of_one_lock_for_a_file_is_one_writer_at_a_time) {
+TEST(StepCost, file_lock_serializes_writers) {
   model::Machine machine = machine_named("pvfs-small");
   machine.locks = {.unit = model::LockUnit::kFile, .change_us = 2000};
   const WriteFacts facts = facts_on(machine, 4, 16_MiB);
-  WritePlan wanted{.unit_bytes = 256_KiB};
-  const auto chosen = plan_write(facts, wanted);
-  wanted.writers = 4;
-  wanted.files = 1;
-  const auto one = plan_write(facts, wanted);
+  WritePlan requested{.unit_bytes = 256_KiB};
+  const auto chosen = plan_write(facts, requested);
+  requested.writers = 4;
+  requested.files = 1;
+  const auto one = plan_write(facts, requested);
   EXPECT_GT(step_cost(facts, *one).storage_us, 1.5 * step_cost(facts, *chosen).storage_us);
-  EXPECT_GT(played_us(facts, *one), 1.5 * played_us(facts, *chosen));
+  EXPECT_GT(simulated_us(facts, *one), 1.5 * simulated_us(facts, *chosen));
   EXPECT_EQ(chosen->files, chosen->writers) << chosen->reason;
 }
 
-TEST(StepCost, of_locks_that_grow_is_what_is_played_of_a_shared_file) {
+TEST(StepCost, growing_locks_match_simulation_of_shared_file) {
   const model::Machine machine = machine_named("lustre-small");
   const WriteFacts facts = facts_on(machine, 16, 256_KiB);
   const auto time_of = [&](std::uint32_t files) {
     const auto plan =
         plan_write(facts, {.strategy = Strategy::kReducedBlocking, .writers = 4, .files = files});
     EXPECT_TRUE(plan);
-    EXPECT_NEAR(step_cost(facts, *plan).storage_us / played_us(facts, *plan), 1, 0.5) << files;
-    return std::pair{step_cost(facts, *plan).storage_us, played_us(facts, *plan)};
+    EXPECT_NEAR(step_cost(facts, *plan).storage_us / simulated_us(facts, *plan), 1, 0.5) << files;
+    return std::pair{step_cost(facts, *plan).storage_us, simulated_us(facts, *plan)};
   };
   const auto [one_cost_us, one_played_us] = time_of(1);
   const auto [each_cost_us, each_played_us] = time_of(4);
@@ -201,7 +201,7 @@ TEST(StepCost, of_locks_that_grow_is_what_is_played_of_a_shared_file) {
 }
 
 INSTANTIATE_TEST_SUITE_P(StepCost,
-                         OnMachine,
+                         MachineCostTest,
                          ::testing::Combine(::testing::ValuesIn(kMachines),
                                             ::testing::Values(256_KiB, 4_MiB, 64_MiB)));
 

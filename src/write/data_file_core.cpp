@@ -8,118 +8,121 @@ namespace forebay::write {
 
 namespace {
 
-Error queue_has_ended() {
+Error queue_closed_error() {
   return Error(
       {.kind = ErrorClass::kClosed, .operation = "write", .cause = "the Runtime has ended"});
 }
 
 }  // namespace
 
-std::optional<Error> OpenFiles::add(const std::shared_ptr<DataFileCore>& core) {
+std::optional<Error> OpenFileTable::add(const std::shared_ptr<DataFileCore>& core) {
   const std::lock_guard lock(mutex_);
   open_.push_back(core);
-  return refused_;
+  return cancel_reason_;
 }
 
-void OpenFiles::note_closed(const DataFileCore& core) {
+void OpenFileTable::mark_closed(const DataFileCore& core) {
   const std::lock_guard lock(mutex_);
   const auto found = std::ranges::find(open_, &core, &std::shared_ptr<DataFileCore>::get);
   closed_.push_back(std::move(*found));
   open_.erase(found);
-  one_closed_.notify_all();
+  file_closed_.notify_all();
 }
 
-void OpenFiles::sweep() {
-  std::vector<std::shared_ptr<DataFileCore>> leaving;  // not under the lock
+void OpenFileTable::release_closed() {
+  std::vector<std::shared_ptr<DataFileCore>> leaving;  // destroyed after the lock is released
   const std::lock_guard lock(mutex_);
   leaving.swap(closed_);
 }
 
-void OpenFiles::refuse(const Error& why) {
+void OpenFileTable::cancel(const Error& why) {
   std::vector<std::shared_ptr<DataFileCore>> open;
   {
     const std::lock_guard lock(mutex_);
-    if (!refused_) refused_ = why;
+    if (!cancel_reason_) cancel_reason_ = why;
     open = open_;
   }
   for (const auto& core : open) {
-    core->refuse(why);
+    core->cancel(why);
     core->close();
   }
 }
 
-void OpenFiles::wait_until_closed() {
+void OpenFileTable::wait_until_closed() {
   std::unique_lock lock(mutex_);
-  one_closed_.wait(lock, [this] { return open_.empty(); });
+  file_closed_.wait(lock, [this] { return open_.empty(); });
 }
 
 DataFileCore::DataFileCore(Setup setup)
-    : setup_(std::move(setup)), account_(*this, {}, setup_.limits) {}
+    : setup_(std::move(setup)), client_state_(*this, {}, setup_.limits) {}
 
-/// False if it has left the queue, or is about to.
-bool DataFileCore::hold() noexcept {
-  std::uint64_t held = holds_.load();
+/// False if the file has left the queue, or is about to.
+bool DataFileCore::acquire_reference() noexcept {
+  std::uint64_t held = references_.load();
   while (held > 0) {
-    if (holds_.compare_exchange_weak(held, held + 1)) return true;
+    if (references_.compare_exchange_weak(held, held + 1)) return true;
   }
   return false;
 }
 
-/// The last one that lets go sends what the queue answers when it has forgotten the file.
-void DataFileCore::let_go() noexcept {
-  if (holds_.fetch_sub(1) != 1) return;
-  last_.kind = stream::ParcelKind::kBarrier;
-  last_.account = &account_;
-  last_.is_last = true;
-  setup_.queue->push(last_);
+/// The last reference submits the final barrier, which the queue completes when it does not use the
+/// file any more.
+void DataFileCore::release_reference() noexcept {
+  if (references_.fetch_sub(1) != 1) return;
+  final_barrier_.kind = stream::SubmissionKind::kBarrier;
+  final_barrier_.client_state = &client_state_;
+  final_barrier_.is_last = true;
+  setup_.queue->push(final_barrier_);
 }
 
 void DataFileCore::close() noexcept {
-  if (!closed_.exchange(true)) let_go();
+  if (!is_closed_.exchange(true)) release_reference();
 }
 
 void DataFileCore::write(std::uint64_t offset_bytes, std::span<const std::byte> data, Done done) {
-  if (!hold()) return answer_later(std::move(done));
-  auto parcel = std::make_unique<Write>();
-  parcel->account = &account_;
-  parcel->target = setup_.target.get();
-  parcel->range = {offset_bytes, data.size()};
-  // Parcels of streams may be moved within their buffers; those without one never are.
-  parcel->data = const_cast<std::byte*>(data.data());
-  parcel->submitted_at = SteadyClock::shared().now();
-  parcel->done = std::move(done);
-  setup_.queue->push(*parcel.release());
+  if (!acquire_reference()) return complete_later(std::move(done));
+  auto submission = std::make_unique<PendingWrite>();
+  submission->client_state = &client_state_;
+  submission->file_state = setup_.file_state.get();
+  submission->range = {offset_bytes, data.size()};
+  // Data of streams may be moved within their buffers. Data of submissions without a buffer is
+  // never moved.
+  submission->data = const_cast<std::byte*>(data.data());
+  submission->submitted_at = SteadyClock::shared().now();
+  submission->done = std::move(done);
+  setup_.queue->push(*submission.release());
 }
 
-void DataFileCore::wait(stream::Durability durability, Done done) {
-  if (!hold()) return answer_later(std::move(done));
-  auto barrier = std::make_unique<Wait>();
-  barrier->kind = stream::ParcelKind::kBarrier;
-  barrier->account = &account_;
-  barrier->target = setup_.target.get();
+void DataFileCore::add_barrier(stream::Durability durability, Done done) {
+  if (!acquire_reference()) return complete_later(std::move(done));
+  auto barrier = std::make_unique<PendingBarrier>();
+  barrier->kind = stream::SubmissionKind::kBarrier;
+  barrier->client_state = &client_state_;
+  barrier->file_state = setup_.file_state.get();
   barrier->durability = durability;
   barrier->done = std::move(done);
   setup_.queue->push(*barrier.release());
 }
 
 void DataFileCore::seal(std::uint64_t end_bytes, Done done) {
-  if (!hold()) return answer_later(std::move(done));
-  wait(stream::Durability::kWritten, [this, end_bytes, done = std::move(done)](const Status& all) {
-    const auto errand = [this, end_bytes, all, done](const std::optional<Error>& refused) {
-      finish_seal(refused ? Status(tl::unexpect, *refused) : all, end_bytes, done);
+  if (!acquire_reference()) return complete_later(std::move(done));
+  add_barrier(stream::Durability::kWritten, [this, end_bytes,
+                                             done = std::move(done)](const Status& status) {
+    const auto task = [this, end_bytes, status, done](const std::optional<Error>& cancel_reason) {
+      finish_seal(cancel_reason ? Status(tl::unexpect, *cancel_reason) : status, end_bytes, done);
     };
-    setup_.errands->add(errand);
+    setup_.blocking_executor->add(task);
   });
 }
 
 void DataFileCore::finish_seal(const Status& written, std::uint64_t end_bytes, const Done& done) {
   if (written) {
-    cut_and_sync(end_bytes, done);
+    truncate_and_sync(end_bytes, done);
   } else {
     fail(written.error());
     done(outcome());
   }
-  let_go();
+  release_reference();
 }
 
 Status DataFileCore::cut(std::uint64_t end_bytes) {
@@ -128,20 +131,20 @@ Status DataFileCore::cut(std::uint64_t end_bytes) {
   return *size > end_bytes ? file().truncate(end_bytes) : Status();
 }
 
-Status DataFileCore::punch(ByteRange place) { return file().punch(place); }
+Status DataFileCore::punch_hole(ByteRange place) { return file().punch_hole(place); }
 
 /// Blocks.
-void DataFileCore::cut_and_sync(std::uint64_t end_bytes, const Done& done) {
+void DataFileCore::truncate_and_sync(std::uint64_t end_bytes, const Done& done) {
   if (const Status is_cut = cut(end_bytes); !is_cut) return done(is_cut);
   sync(done);
 }
 
-/// It is too late to ask the queue.
-void DataFileCore::answer_later(Done done) {
-  Status told = outcome();
-  if (told) told = failure(queue_has_ended());
-  setup_.errands->add(
-      [told = std::move(told), done = std::move(done)](const auto& /*refused*/) { done(told); });
+/// Reports on the executor's thread: the queue cannot be used any more.
+void DataFileCore::complete_later(Done done) {
+  Status status = outcome();
+  if (status) status = failure(queue_closed_error());
+  setup_.blocking_executor->add([status = std::move(status), done = std::move(done)](
+                                    const auto& /*refused*/) { done(status); });
 }
 
 Status DataFileCore::outcome() const {
@@ -152,46 +155,47 @@ Status DataFileCore::outcome() const {
 void DataFileCore::fail(const Error& error) noexcept {
   {
     const std::lock_guard lock(mutex_);
-    if (!error_) error_ = located(error, file().path());
-    failed_.store(true, std::memory_order_release);
+    if (!error_) error_ = with_location(error, file().path());
+    has_failed_.store(true, std::memory_order_release);
   }
-  setup_.queue->ring();
+  setup_.queue->wake();
 }
 
-void DataFileCore::fail_parcel(stream::Parcel& parcel, const Error& error) noexcept {
-  auto& write = static_cast<Write&>(parcel);
+void DataFileCore::fail_submission(stream::Submission& submission, const Error& error) noexcept {
+  auto& write = static_cast<PendingWrite&>(submission);
   if (!write.error) write.error = error;
 }
 
-void DataFileCore::give_back(stream::Parcel& parcel) noexcept {
+void DataFileCore::complete_submission(stream::Submission& submission) noexcept {
   {
-    const std::unique_ptr<Write> write(static_cast<Write*>(&parcel));
-    Status told;
-    if (!write->is_written) told = outcome();
-    if (write->error) told = failure(*write->error);
-    if (!write->is_written && told) told = failure(queue_has_ended());
-    write->done(told);
+    const std::unique_ptr<PendingWrite> write(static_cast<PendingWrite*>(&submission));
+    Status status;
+    if (!write->is_written) status = outcome();
+    if (write->error) status = failure(*write->error);
+    if (!write->is_written && status) status = failure(queue_closed_error());
+    write->done(status);
   }
-  let_go();
+  release_reference();
 }
 
-void DataFileCore::reached(stream::Barrier& barrier) noexcept {
-  if (&barrier == &last_) {
-    const auto errands = setup_.errands;  // from the next line on this may be gone
+void DataFileCore::complete_barrier(stream::Barrier& barrier) noexcept {
+  if (&barrier == &final_barrier_) {
+    const auto blocking_executor =
+        setup_.blocking_executor;  // `this` may be destroyed in mark_closed()
     const auto files = setup_.files;
-    files->note_closed(*this);
-    errands->add([files](const std::optional<Error>& refused) {
-      if (!refused) files->sweep();
+    files->mark_closed(*this);
+    blocking_executor->add([files](const std::optional<Error>& cancel_reason) {
+      if (!cancel_reason) files->release_closed();
     });
     return;
   }
   {
-    const std::unique_ptr<Wait> wait(static_cast<Wait*>(&barrier));
-    Status told = outcome();
-    if (told && !wait->is_written) told = failure(queue_has_ended());
-    wait->done(told);
+    const std::unique_ptr<PendingBarrier> wait(static_cast<PendingBarrier*>(&barrier));
+    Status status = outcome();
+    if (status && !wait->is_written) status = failure(queue_closed_error());
+    wait->done(status);
   }
-  let_go();
+  release_reference();
 }
 
 }  // namespace forebay::write

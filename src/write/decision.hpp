@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// What the first rank decides when a dataset is opened for writing (the plan, what is there
-// already), with what only it holds (the right to write, the publisher), and how others hear of it.
+// Decision: the plan and the state of the dataset, as the first rank decides them when a dataset is
+// opened for writing. It includes what that rank alone holds: lease and commit log. The rest is
+// encoded for the other ranks.
 #pragma once
 
 #include <forebay/error.hpp>
@@ -14,40 +15,41 @@
 
 #include "comm/communicator.hpp"
 #include "format/records.hpp"
+#include "write/commit_log.hpp"
 #include "write/lease.hpp"
 #include "write/plan.hpp"
-#include "write/publisher.hpp"
 
 namespace forebay::write {
 
-/// What the first rank has found.
-struct Found {
+/// State of the dataset, as found by the first rank.
+struct DatasetState {
   format::DatasetId dataset = {};
   std::uint64_t first_group = 0;
   std::uint64_t newest_step = 0;
-  std::uint64_t newest_bytes = 0;  ///< that it takes in its files
+  std::uint64_t newest_bytes = 0;  ///< of the newest step, in its files
   bool has_steps = false;
-  std::uint64_t lease = 0;  ///< its nonce
+  std::uint64_t lease_nonce = 0;  ///< nonce of the lease
 };
 
 struct Decision {
   std::string path;
   WritePlan plan = {};  ///< complete
-  Found found = {};
-  std::shared_ptr<Publisher> publisher = nullptr;  ///< of the first rank, as is:
+  DatasetState state = {};
+  std::shared_ptr<CommitLog> commit_log = nullptr;  ///< on the first rank alone, as is `lease`
   std::unique_ptr<Lease> lease = nullptr;
 };
 
-/// Makes what is made once: the folder, the lease, the list of steps; and removes what others left
-/// behind. What is damaged in that list is told to `log`, which may be null; kDamage if that has
-/// cost a step that is complete in its data files.
+/// Does what is done once: creates the directory, acquires the lease, opens the list of steps, and
+/// removes files that former writers left behind. Logs damage of that list to `log`, which may be
+/// null. kDamage if the damage affects a step that is complete in its data files, or one that was
+/// dropped.
 Result<Decision> decide(const std::string& path,
                         const WriteFacts& facts,
-                        const WritePlan& wanted,
+                        const WritePlan& requested,
                         LogSink* log = nullptr);
 
-/// For other ranks, without what is the first one's alone; and back.
-comm::Bytes bytes_of(const Decision& decision);
-Result<Decision> decision_from(std::span<const std::byte> bytes);
+/// Encodes a decision for other ranks, without what the first rank alone holds; and decodes it.
+comm::Bytes to_bytes(const Decision& decision);
+Result<Decision> decision_from_bytes(std::span<const std::byte> bytes);
 
 }  // namespace forebay::write

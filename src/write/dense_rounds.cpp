@@ -6,16 +6,16 @@
 
 namespace forebay::write {
 
-RoundMeans means_for(Access access, std::span<const ByteRange> ranges) {
-  if (access == Access::kDirect) return RoundMeans::kQueues;
+CollectiveMethod choose_collective_method(Access access, std::span<const ByteRange> ranges) {
+  if (access == Access::kDirect) return CollectiveMethod::kIndependent;
   std::uint64_t bytes = 0;
   for (const ByteRange& range : ranges)
     bytes += range.size;
   const bool is_large = bytes >= ranges.size() * kLargePieceBytes;
-  return is_large ? RoundMeans::kOwnPieces : RoundMeans::kAggregated;
+  return is_large ? CollectiveMethod::kCollective : CollectiveMethod::kTwoPhase;
 }
 
-std::vector<ByteRange> joined(std::vector<ByteRange> ranges) {
+std::vector<ByteRange> coalesce(std::vector<ByteRange> ranges) {
   std::ranges::sort(ranges, {}, &ByteRange::offset);
   std::vector<ByteRange> all;
   for (const ByteRange& range : ranges) {
@@ -30,7 +30,7 @@ std::vector<ByteRange> joined(std::vector<ByteRange> ranges) {
 
 std::vector<ByteRange> dense_rounds(std::vector<ByteRange> ranges) {
   std::vector<ByteRange> rounds;
-  for (ByteRange rest : joined(std::move(ranges))) {
+  for (ByteRange rest : coalesce(std::move(ranges))) {
     while (!rest.empty()) {
       const ByteRange round{rest.offset,
                             std::min(rest.size, comm::CollectiveFile::kPiecesBytesMax)};
@@ -41,8 +41,8 @@ std::vector<ByteRange> dense_rounds(std::vector<ByteRange> ranges) {
   return rounds;
 }
 
-std::vector<comm::FilePiece> pieces_in(const ByteRange& round,
-                                       std::span<const comm::FilePiece> pieces) {
+std::vector<comm::FilePiece> clip_to_round(const ByteRange& round,
+                                           std::span<const comm::FilePiece> pieces) {
   std::vector<comm::FilePiece> inside;
   auto piece = std::ranges::upper_bound(pieces, round.offset, {}, &comm::FilePiece::end_bytes);
   for (; piece != pieces.end() && piece->offset_bytes < round.end(); ++piece) {

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // Dense rounds: which bytes of a file its ranks write in which collective call. MPI-IO fills holes
-// between what ranks write by reading and writing back all that lies there, which moves more bytes
-// than the step has and overwrites what others write in the hole; so no round has a hole.
+// between the ranks' bytes by reading and rewriting the whole range. That moves more bytes than the
+// step has, and overwrites what other ranks write into the hole. So no round has a hole.
 #pragma once
 
 #include <forebay/access.hpp>
@@ -15,29 +15,30 @@
 
 namespace forebay::write {
 
-/// How the ranks of a file carry out the rounds of a step: the same on all ranks.
-enum class RoundMeans : std::uint8_t {
-  kQueues,      ///< each rank writes its bytes past the page cache, as in other schedules
-  kOwnPieces,   ///< MPI-IO; each rank writes its own pieces
-  kAggregated,  ///< MPI-IO, which gathers pieces on aggregators where they interleave
+/// How the ranks of a file write the rounds of a step: the same on all ranks.
+enum class CollectiveMethod : std::uint8_t {
+  kIndependent,  ///< each rank writes its bytes directly, as in other transfer modes
+  kCollective,   ///< MPI-IO; each rank writes its own pieces
+  kTwoPhase,     ///< MPI-IO, which gathers pieces on aggregators where they interleave
 };
 
-/// Ranges of this many bytes on average are large requests already: aggregators would copy them
-/// and gain nothing.
+/// Ranges of this many bytes on average are large requests already: aggregators would only add a
+/// copy.
 inline constexpr std::uint64_t kLargePieceBytes = std::uint64_t{1} << 20U;
 
-/// MPI-IO writes through the page cache alone, so it writes what goes there anyway.
-RoundMeans means_for(Access access, std::span<const ByteRange> ranges);
+/// MPI-IO only writes through the page cache, so it writes the files that use the page cache
+/// anyway.
+CollectiveMethod choose_collective_method(Access access, std::span<const ByteRange> ranges);
 
-/// The same bytes in rising order, as few ranges as possible. The ranges do not overlap.
-std::vector<ByteRange> joined(std::vector<ByteRange> ranges);
+/// The same bytes by rising offset, as the fewest ranges. `ranges` must not overlap.
+std::vector<ByteRange> coalesce(std::vector<ByteRange> ranges);
 
-/// The rounds of a step, from the ranges of all ranks: in rising order, each of at most
-/// CollectiveFile::kPiecesBytesMax, with every byte of it in one of the ranges.
+/// The rounds of a step, from the ranges of all ranks, by rising offset. Each has at most
+/// CollectiveFile::kPiecesBytesMax bytes, and each of its bytes is in one of the ranges.
 std::vector<ByteRange> dense_rounds(std::vector<ByteRange> ranges);
 
-/// What of `pieces`, which rise, lies in a round.
-std::vector<comm::FilePiece> pieces_in(const ByteRange& round,
-                                       std::span<const comm::FilePiece> pieces);
+/// The parts of `pieces` that lie in a round. `pieces` must be sorted by offset.
+std::vector<comm::FilePiece> clip_to_round(const ByteRange& round,
+                                           std::span<const comm::FilePiece> pieces);
 
 }  // namespace forebay::write

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Places, turns, and the index that closes a step.
+// Space, the baton, and the index that ends a step.
 #include "write/file_owner.hpp"
 
 #include <algorithm>
@@ -11,19 +11,19 @@
 #include "format/index_builder.hpp"
 #include "write/aligned_bytes.hpp"
 #include "write/dense_rounds.hpp"
-#include "write/index_of_step.hpp"
+#include "write/step_index.hpp"
 
 namespace forebay::write {
 
-/// What closing a step takes along from thread to thread.
-struct FileOwner::Sealing {
+/// State of the end of a step, passed from thread to thread.
+struct FileOwner::StepFinalization {
   std::shared_ptr<DataFile> file;
   std::uint64_t offset = 0;
-  std::vector<RankStep> parts;
-  format::IndexPlace place;
-  format::StepFacts facts;
+  std::vector<RankMetadata> metadata;
+  format::IndexId place;
+  format::StepMetadata facts;
   std::optional<format::IndexBuilder> builder;
-  std::optional<comm::Bytes> claims;  ///< if other files of the step may contest them
+  std::optional<comm::Bytes> coverage;  ///< if other files of the step may overlap with this one
   AlignedBytes index;
   Status outcome;
 };
@@ -31,417 +31,454 @@ struct FileOwner::Sealing {
 FileOwner::FileOwner(AgentContext& context, const Setup& setup)
     : context_(context),
       setup_(setup),
-      file_(context.routes().file_of(context.rank().number)),
+      file_(context.aggregation().file_of(context.rank().number)),
       expected_bytes_(setup.expected_bytes) {
-  for (std::uint32_t rank = 0; rank < context_.routes().computing(); ++rank)
-    if (context_.routes().file_of(rank) == file_) ranks_.push_back(rank);
+  for (std::uint32_t rank = 0; rank < context_.aggregation().compute_rank_count(); ++rank)
+    if (context_.aggregation().file_of(rank) == file_) ranks_.push_back(rank);
 }
 
 void FileOwner::start() {
-  make(setup_.first_group);
+  ensure_file(setup_.first_group);
   if (context_.plan().steps_per_group == 1 && context_.plan().steps_in_flight > 1)
-    make(setup_.first_group + 1);
+    ensure_file(setup_.first_group + 1);
 }
 
-/// Not if all its steps have failed, which others may tell of before a slow rank begins any.
-void FileOwner::make(std::uint64_t group) {
+/// Does nothing if all steps of the group have failed. Other ranks may report that before a slow
+/// rank begins one of them.
+void FileOwner::ensure_file(std::uint64_t group) {
   if (groups_.contains(group)) return;
-  GroupFile its;
-  for (const StepName& step : failed_)
-    if (step.group == group) its.over.insert(step);
-  if (its.over.size() >= context_.plan().steps_per_group) return;
-  its.steps = its.over;
-  groups_.emplace(group, std::move(its));
-  create(group);
+  GroupFile group_file;
+  for (const StepId& step : failed_steps_)
+    if (step.group == group) group_file.resolved_steps.insert(step);
+  if (group_file.resolved_steps.size() >= context_.plan().steps_per_group) return;
+  group_file.steps = group_file.resolved_steps;
+  groups_.emplace(group, std::move(group_file));
+  create_file(group);
 }
 
-void FileOwner::create(std::uint64_t group) {
-  const auto come = [this, group](Result<std::shared_ptr<DataFile>> file) {
-    context_.post([this, group, file = std::move(file)] { made(group, file); });
+void FileOwner::create_file(std::uint64_t group) {
+  const auto on_created = [this, group](Result<std::shared_ptr<DataFile>> file) {
+    context_.post([this, group, file = std::move(file)] { handle_file_created(group, file); });
   };
-  context_.lane().create(name_of_file(group), expected_bytes_, come);
+  context_.file_writer().create(name_of_file(group), expected_bytes_, on_created);
 }
 
-void FileOwner::made(std::uint64_t group, const Result<std::shared_ptr<DataFile>>& file) {
+void FileOwner::handle_file_created(std::uint64_t group,
+                                    const Result<std::shared_ptr<DataFile>>& file) {
   const auto found = groups_.find(group);
   if (found == groups_.end()) return;
-  GroupFile& its = found->second;
+  GroupFile& group_file = found->second;
   if (file)
-    its.file = *file;
+    group_file.file = *file;
   else
-    its.failure = file.error();
-  if (its.file && setup_.on_made) setup_.on_made(group, its.file);
-  for (const Question& question : std::exchange(its.waiting, {}))
-    answer(question);
-  const auto steps = its.steps;
-  for (const StepName& step : steps) {
-    if (its.failure) context_.report_failure(step, *its.failure);
+    group_file.failure = file.error();
+  if (group_file.file && setup_.on_file_created) setup_.on_file_created(group, group_file.file);
+  for (const AllocationRequest& request : std::exchange(group_file.pending_requests, {}))
+    allocate(request);
+  const auto steps = group_file.steps;
+  for (const StepId& step : steps) {
+    if (group_file.failure) context_.report_failure(step, *group_file.failure);
     const auto parts = steps_.find(step);
-    if (!its.file || parts == steps_.end()) continue;
-    go(step, parts->second);
-    seal(step, parts->second);
+    if (!group_file.file || parts == steps_.end()) continue;
+    start_collective(step, parts->second);
+    finalize_step(step, parts->second);
   }
 }
 
-/// Notes that the step uses the file of its group; false if the step is over, or cannot be.
-bool FileOwner::use(const StepName& step) {
-  // Of a step that was published nothing is to come: its file must not be made anew.
-  if (failed_.contains(step) || (newest_published_ && step <= *newest_published_)) return false;
-  make(step.group);
+/// Registers the step as a user of its group's file. False if the step is resolved, or cannot be
+/// written.
+bool FileOwner::register_step(const StepId& step) {
+  // A published step needs nothing any more, and its file must not be created anew.
+  if (failed_steps_.contains(step) || (newest_published_ && step <= *newest_published_))
+    return false;
+  ensure_file(step.group);
   const auto found = groups_.find(step.group);
   if (found == groups_.end()) {
-    refuse_another(step, failed_in(step.group));
+    report_step_mismatch(step, failed_step_of(step.group));
     return false;
   }
-  GroupFile& its = found->second;
-  // Made ahead, when there was no room for it: there may be now.
-  if (its.steps.size() == its.over.size() && its.failure) {
-    its.failure.reset();
-    create(step.group);
+  GroupFile& group_file = found->second;
+  // Its creation ahead of need failed for lack of space. There may be space now.
+  if (group_file.steps.size() == group_file.resolved_steps.size() && group_file.failure) {
+    group_file.failure.reset();
+    create_file(step.group);
   }
-  if (!its.steps.insert(step).second) return true;
-  make(step.group + 1);
-  if (its.failure) context_.report_failure(step, *its.failure);
-  if (its.steps.size() <= context_.plan().steps_per_group) return true;
-  refuse_another(step, its.steps.begin()->step);
+  if (!group_file.steps.insert(step).second) return true;
+  ensure_file(step.group + 1);
+  if (group_file.failure) context_.report_failure(step, *group_file.failure);
+  if (group_file.steps.size() <= context_.plan().steps_per_group) return true;
+  report_step_mismatch(step, group_file.steps.begin()->step);
   return false;
 }
 
-/// The first one. There is one.
-std::uint64_t FileOwner::failed_in(std::uint64_t group) const {
-  return std::ranges::find(failed_, group, &StepName::group)->step;
+/// The first failed step of the group, which must have one.
+std::uint64_t FileOwner::failed_step_of(std::uint64_t group) const {
+  return std::ranges::find(failed_steps_, group, &StepId::group)->step;
 }
 
-void FileOwner::refuse_another(const StepName& step, std::uint64_t in_its_place) {
+void FileOwner::report_step_mismatch(const StepId& step, std::uint64_t in_its_place) {
   context_.report_failure(
-      step, context_.error(ErrorClass::kInvalidArgument, "write step " + std::to_string(step.step),
-                           "ranks have begun different steps: " + std::to_string(in_its_place) +
-                               " was begun by another rank in its place"));
+      step, context_.error(
+                ErrorClass::kInvalidArgument, "write step " + std::to_string(step.step),
+                "ranks have begun different steps: " + std::to_string(in_its_place) +
+                    " was begun by another rank in its place; begin the same steps on all ranks"));
 }
 
-Status FileOwner::asked(comm::Rank writer,
-                        const StepName& step,
-                        std::uint64_t question,
-                        std::uint64_t bytes) {
+Status FileOwner::handle_allocate_request(comm::Rank writer,
+                                          const StepId& step,
+                                          std::uint64_t request,
+                                          std::uint64_t bytes) {
   if (bytes > kRegionBytesMax)
-    return failure(malformed(LetterKind::kAskPlace, "bytes", bytes, "no region is that long"));
-  const Question asked{writer, step, question, bytes};
-  if (!use(step)) return {};
-  if (context_.plan().schedule != Schedule::kBaton || holder_ == std::optional(writer)) {
-    answer(asked);
+    return failure(
+        malformed_message(MessageKind::kAllocateRequest, "bytes", bytes, "no region is that long"));
+  const AllocationRequest request_from_writer{writer, step, request, bytes};
+  if (!register_step(step)) return {};
+  if (context_.plan().transfer_mode != TransferMode::kBaton ||
+      baton_holder_ == std::optional(writer)) {
+    allocate(request_from_writer);
     return {};
   }
-  queue_.push_back(asked);
-  give_turn(std::chrono::steady_clock::now());
+  baton_queue_.push_back(request_from_writer);
+  grant_baton(std::chrono::steady_clock::now());
   return {};
 }
 
-void FileOwner::answer(const Question& question) {
-  GroupFile& its = groups_.at(question.step.group);
-  if (its.failure || failed_.contains(question.step)) return turn_over(question.writer);
-  if (!its.file) return its.waiting.push_back(question);
-  if (holder_ == std::optional(question.writer)) still_writing(question.writer);
+void FileOwner::allocate(const AllocationRequest& request) {
+  GroupFile& group_file = groups_.at(request.step.group);
+  if (group_file.failure || failed_steps_.contains(request.step))
+    return release_baton(request.writer);
+  if (!group_file.file) return group_file.pending_requests.push_back(request);
+  if (baton_holder_ == std::optional(request.writer)) renew_baton(request.writer);
   const std::uint64_t alignment = context_.plan().alignment_bytes;
-  const std::uint64_t place = format::round_up(its.end, alignment);
-  if (place > kRegionBytesMax || question.bytes > kRegionBytesMax - place) {
-    const Error full =
-        malformed(LetterKind::kAskPlace, "bytes", question.bytes, "the file would be too long");
-    return context_.report_failure(question.step, on_rank(full, question.writer.number));
+  const std::uint64_t place = format::round_up(group_file.end, alignment);
+  if (place > kRegionBytesMax || request.bytes > kRegionBytesMax - place) {
+    const Error full = malformed_message(MessageKind::kAllocateRequest, "bytes", request.bytes,
+                                         "the file would be too long");
+    return context_.report_failure(request.step, with_rank(full, request.writer.number));
   }
-  its.end = place + format::round_up(question.bytes, alignment);
-  its.places.insert_or_assign(place, Place{question.step, its.end - place});
-  context_.send(question.writer, LetterKind::kPlace, {question.number, place}, {});
+  group_file.end = place + format::round_up(request.bytes, alignment);
+  group_file.allocations.insert_or_assign(place, Allocation{request.step, group_file.end - place});
+  context_.send(request.writer, MessageKind::kAllocateReply, {request.number, place}, {});
 }
 
-Status FileOwner::trim(std::uint64_t group, const ByteRange& room, std::uint64_t needed_bytes) {
-  if (room.size > kRegionBytesMax || needed_bytes > room.size)
-    return failure(malformed(LetterKind::kTrim, "bytes needed", needed_bytes,
-                             "must be within the " + std::to_string(room.size) + " asked for"));
+Status FileOwner::handle_trim(std::uint64_t group,
+                              const ByteRange& allocation,
+                              std::uint64_t needed_bytes) {
+  if (allocation.size > kRegionBytesMax || needed_bytes > allocation.size)
+    return failure(malformed_message(
+        MessageKind::kTrimAllocation, "bytes needed", needed_bytes,
+        "must be within the " + std::to_string(allocation.size) + " bytes requested"));
   const auto found = groups_.find(group);
   if (found == groups_.end()) return {};
   const std::uint64_t alignment = context_.plan().alignment_bytes;
-  GroupFile& its = found->second;
-  const auto place = its.places.find(room.offset);
-  if (place == its.places.end()) return {};  // of a step that is over
-  if (place->second.bytes != format::round_up(room.size, alignment))
-    return failure(malformed(LetterKind::kTrim, "bytes asked for", room.size,
-                             "must be the size of the place"));
-  // Behind it something else may lie by now; then the room is lost.
-  if (its.end != room.offset + place->second.bytes) return {};
+  GroupFile& group_file = found->second;
+  const auto place = group_file.allocations.find(allocation.offset);
+  if (place == group_file.allocations.end()) return {};  // of a resolved step
+  if (place->second.bytes != format::round_up(allocation.size, alignment))
+    return failure(malformed_message(MessageKind::kTrimAllocation, "bytes requested",
+                                     allocation.size, "must be the size of the allocation"));
+  // If another allocation follows it by now, the space is lost.
+  if (group_file.end != allocation.offset + place->second.bytes) return {};
   place->second.bytes = format::round_up(needed_bytes, alignment);
-  its.end = room.offset + place->second.bytes;
+  group_file.end = allocation.offset + place->second.bytes;
   return {};
 }
 
-void FileOwner::turn_over(comm::Rank writer) {
-  if (holder_ != std::optional(writer)) return;
-  holder_.reset();
-  give_turn(std::chrono::steady_clock::now());
+void FileOwner::release_baton(comm::Rank writer) {
+  if (baton_holder_ != std::optional(writer)) return;
+  baton_holder_.reset();
+  grant_baton(std::chrono::steady_clock::now());
 }
 
-void FileOwner::still_writing(comm::Rank writer) {
-  if (holder_ == std::optional(writer)) held_since_ = std::chrono::steady_clock::now();
+void FileOwner::renew_baton(comm::Rank writer) {
+  if (baton_holder_ == std::optional(writer)) baton_since_ = std::chrono::steady_clock::now();
 }
 
-/// To who has waited longest, with all that it has asked for.
-void FileOwner::give_turn(TimePoint now) {
-  if (holder_ || queue_.empty()) return;
-  holder_ = queue_.front().writer;
-  held_since_ = now;
-  std::vector<Question> now_answered;
-  const auto is_its = [this](const Question& one) { return holder_ == std::optional(one.writer); };
-  std::ranges::copy_if(queue_, std::back_inserter(now_answered), is_its);
-  std::erase_if(queue_, is_its);
-  for (const Question& question : now_answered)
-    answer(question);
+/// Grants the baton to the writer that has waited longest, with all its requests.
+void FileOwner::grant_baton(TimePoint now) {
+  if (baton_holder_ || baton_queue_.empty()) return;
+  baton_holder_ = baton_queue_.front().writer;
+  baton_since_ = now;
+  std::vector<AllocationRequest> now_answered;
+  const auto is_its = [this](const AllocationRequest& one) {
+    return baton_holder_ == std::optional(one.writer);
+  };
+  std::ranges::copy_if(baton_queue_, std::back_inserter(now_answered), is_its);
+  std::erase_if(baton_queue_, is_its);
+  for (const AllocationRequest& request : now_answered)
+    allocate(request);
 }
 
 void FileOwner::tick(TimePoint now) {
-  if (!holder_ || queue_.empty() || now < held_since_ + kTurnLease) return;
-  holder_.reset();
-  give_turn(now);
+  if (!baton_holder_ || baton_queue_.empty() || now < baton_since_ + kBatonLease) return;
+  baton_holder_.reset();
+  grant_baton(now);
 }
 
-std::optional<TimePoint> FileOwner::due() const noexcept {
-  if (!holder_ || queue_.empty()) return std::nullopt;
-  return held_since_ + kTurnLease;
+std::optional<TimePoint> FileOwner::next_deadline() const noexcept {
+  if (!baton_holder_ || baton_queue_.empty()) return std::nullopt;
+  return baton_since_ + kBatonLease;
 }
 
-Status FileOwner::ready(comm::Rank from, const StepName& step, std::vector<ByteRange> ranges) {
-  if (context_.plan().schedule != Schedule::kCollective)
-    return failure(malformed(LetterKind::kReady, "step", step.step,
-                             "the schedule of this plan is not collective"));
+Status FileOwner::handle_collective_ready(comm::Rank from,
+                                          const StepId& step,
+                                          std::vector<ByteRange> ranges) {
+  if (context_.plan().transfer_mode != TransferMode::kCollective)
+    return failure(malformed_message(MessageKind::kCollectiveReady, "step", step.step,
+                                     "the transfer_mode of this plan is not collective"));
   for (const ByteRange& range : ranges)
     if (range.offset > kRegionBytesMax || range.size > kRegionBytesMax)
-      return failure(
-          malformed(LetterKind::kReady, "range offset", range.offset, "no file is that long"));
-  if (!use(step)) return {};
-  Parts& parts = steps_[step];
+      return failure(malformed_message(MessageKind::kCollectiveReady, "range offset", range.offset,
+                                       "no file is that long"));
+  if (!register_step(step)) return {};
+  StepProgress& parts = steps_[step];
   if (!parts.ranges.emplace(from.number, std::move(ranges)).second)
-    return failure(malformed(LetterKind::kReady, "step", step.step, "must be said once"));
-  go(step, parts);
+    return failure(
+        malformed_message(MessageKind::kCollectiveReady, "step", step.step, "must be sent once"));
+  start_collective(step, parts);
   return {};
 }
 
-void FileOwner::go(const StepName& step, const Parts& parts) {
-  // In calls of all ranks, those that are left would wait for it without an end.
-  if (is_rank_gone_) return;
+void FileOwner::start_collective(const StepId& step, const StepProgress& parts) {
+  // In collective calls the remaining ranks would wait for the lost one without limit.
+  if (has_lost_rank_) return;
   if (parts.ranges.size() < ranks_.size() || !groups_.at(step.group).file) return;
   std::vector<ByteRange> all;
   for (const auto& [rank, ranges] : parts.ranges)
     all.insert(all.end(), ranges.begin(), ranges.end());
-  const RoundMeans means = means_for(groups_.at(step.group).file->access(), all);
-  const comm::Bytes rounds = comm::bytes_of_list<ByteRange>(dense_rounds(std::move(all)));
-  const auto words = words_of(step, static_cast<std::uint64_t>(means));
+  const CollectiveMethod method =
+      choose_collective_method(groups_.at(step.group).file->access(), all);
+  const comm::Bytes rounds = comm::list_to_bytes<ByteRange>(dense_rounds(std::move(all)));
+  const auto words = message_words(step, static_cast<std::uint64_t>(method));
   for (const std::uint32_t rank : ranks_)
-    context_.send(comm::Rank{rank}, LetterKind::kGo, words, rounds);
+    context_.send(comm::Rank{rank}, MessageKind::kCollectiveStart, words, rounds);
 }
 
-/// Blocks lie in places that were given.
-Status FileOwner::check_part(const RankStep& part, const StepName& step) const {
+/// Blocks must lie in allocated space.
+Status FileOwner::check_rank_metadata(const RankMetadata& part, const StepId& step) const {
   if (part.step != step.step)
-    return failure(malformed(LetterKind::kPart, "step", part.step, "must be that of the letter"));
+    return failure(malformed_message(MessageKind::kRankMetadata, "step", part.step,
+                                     "must be that of the header"));
   const std::uint64_t end = groups_.at(step.group).end;
   for (const BlockRecord& block : part.blocks)
     if (block.offset > end || block.stored_bytes > end - block.offset)
-      return failure(malformed(LetterKind::kPart, "block offset", block.offset,
-                               "must begin a block that ends before " + std::to_string(end)));
+      return failure(
+          malformed_message(MessageKind::kRankMetadata, "block offset", block.offset,
+                            "must begin a block that ends before " + std::to_string(end)));
   return {};
 }
 
-Status FileOwner::part_came(comm::Rank from,
-                            const StepName& step,
-                            std::span<const std::byte> bytes,
-                            std::uint64_t all_bytes) {
-  if (!use(step)) return {};
-  Parts& parts = steps_[step];
-  if (parts.by_rank.contains(from.number))
-    return failure(malformed(LetterKind::kPart, "step", step.step, "its part is here already"));
-  Pieces& arriving = parts.arriving[from.number];
-  if (Status good = arriving.add(LetterKind::kPart, bytes, all_bytes); !good) return good;
-  if (!arriving.is_whole()) return {};
-  auto part = rank_step_from(arriving.bytes);
+Status FileOwner::handle_rank_metadata(comm::Rank from,
+                                       const StepId& step,
+                                       std::span<const std::byte> bytes,
+                                       std::uint64_t total_bytes) {
+  if (!register_step(step)) return {};
+  StepProgress& parts = steps_[step];
+  if (parts.metadata_by_rank.contains(from.number))
+    return failure(
+        malformed_message(MessageKind::kRankMetadata, "step", step.step, "must be sent once"));
+  ReassemblyBuffer& arriving = parts.fragments[from.number];
+  if (Status good = arriving.add(MessageKind::kRankMetadata, bytes, total_bytes); !good)
+    return good;
+  if (!arriving.is_complete()) return {};
+  auto part = rank_metadata_from_bytes(arriving.bytes);
   if (!part) return failure(part.error());
-  if (Status good = check_part(*part, step); !good) return good;
-  parts.by_rank.emplace(from.number, std::move(*part));
-  parts.arriving.erase(from.number);
-  if (parts.is_asked_for) tell_missing(step);
-  seal(step, parts);
+  if (Status good = check_rank_metadata(*part, step); !good) return good;
+  parts.metadata_by_rank.emplace(from.number, std::move(*part));
+  parts.fragments.erase(from.number);
+  if (parts.is_missing_requested) report_missing_ranks(step);
+  finalize_step(step, parts);
   return {};
 }
 
-void FileOwner::tell_missing(const StepName& step) {
-  if (failed_.contains(step)) return;
-  Parts& parts = steps_[step];
-  parts.is_asked_for = true;
+void FileOwner::report_missing_ranks(const StepId& step) {
+  if (failed_steps_.contains(step)) return;
+  StepProgress& parts = steps_[step];
+  parts.is_missing_requested = true;
   std::vector<std::uint32_t> missing;
   for (const std::uint32_t rank : ranks_)
-    if (!parts.by_rank.contains(rank) && missing.size() <= kRanksNamed) missing.push_back(rank);
-  context_.send(comm::Rank{Routes::coordinator()}, LetterKind::kMissing, words_of(step, file_),
-                comm::bytes_of_list<std::uint32_t>(missing));
+    if (!parts.metadata_by_rank.contains(rank) && missing.size() <= kRanksInErrorMax)
+      missing.push_back(rank);
+  context_.send(comm::Rank{AggregationMap::coordinator()}, MessageKind::kMissingRanksReply,
+                message_words(step, file_), comm::list_to_bytes<std::uint32_t>(missing));
 }
 
-/// Once all parts are there: the index is worked out where it holds up nobody.
-void FileOwner::seal(const StepName& step, Parts& parts) {
-  GroupFile& its = groups_.at(step.group);
-  if (parts.by_rank.size() < ranks_.size() || parts.is_sealing || !its.file) return;
-  parts.is_sealing = true;
-  auto sealing = std::make_shared<Sealing>();
-  sealing->file = its.file;
-  sealing->place = {setup_.dataset, step.step, step.group, file_};
-  for (auto& [rank, part] : parts.by_rank)
-    sealing->parts.push_back(std::move(part));
-  sealing->facts = {.wall_ns = wall_clock_ns(),
-                    .writers = context_.routes().writer_count(),
-                    .files = context_.routes().file_count(),
-                    .strategy = static_cast<std::uint16_t>(context_.plan().strategy)};
-  context_.lane().run([this, step, sealing] {
-    auto index = index_of_step(sealing->place, sealing->facts, sealing->parts, ranks_);
+/// Once all metadata is here: builds the index on the thread for blocking tasks, so that nothing
+/// waits for it.
+void FileOwner::finalize_step(const StepId& step, StepProgress& parts) {
+  GroupFile& group_file = groups_.at(step.group);
+  if (parts.metadata_by_rank.size() < ranks_.size() || parts.is_finalizing || !group_file.file)
+    return;
+  parts.is_finalizing = true;
+  auto finalization = std::make_shared<StepFinalization>();
+  finalization->file = group_file.file;
+  finalization->place = {setup_.dataset, step.step, step.group, file_};
+  for (auto& [rank, part] : parts.metadata_by_rank)
+    finalization->metadata.push_back(std::move(part));
+  finalization->facts = {.wall_ns = wall_clock_ns(),
+                         .writers = context_.aggregation().writer_count(),
+                         .files = context_.aggregation().file_count(),
+                         .strategy = static_cast<std::uint16_t>(context_.plan().strategy)};
+  context_.file_writer().run_blocking([this, step, finalization] {
+    auto index =
+        build_step_index(finalization->place, finalization->facts, finalization->metadata, ranks_);
     if (!index) {
-      sealing->outcome = failure(index.error());
+      finalization->outcome = failure(index.error());
     } else {
-      sealing->builder.emplace(std::move(index->builder));
-      if (sealing->facts.files > 1) sealing->claims = to_bytes(index->claims);
+      finalization->builder.emplace(std::move(index->builder));
+      if (finalization->facts.files > 1) finalization->coverage = to_bytes(index->coverage);
     }
-    context_.post([this, step, sealing] { encode(step, sealing); });
+    context_.post([this, step, finalization] { encode_index(step, finalization); });
   });
 }
 
-void FileOwner::encode(const StepName& step, const std::shared_ptr<Sealing>& sealing) {
+void FileOwner::encode_index(const StepId& step,
+                             const std::shared_ptr<StepFinalization>& finalization) {
   if (!steps_.contains(step)) return;
-  if (!sealing->outcome)
-    return context_.report_failure(step, located(sealing->outcome.error(), context_.path()));
-  if (const auto claims = std::exchange(sealing->claims, {}))
-    context_.send_in_pieces(comm::Rank{Routes::coordinator()}, LetterKind::kClaims,
-                            words_of(step, file_, claims->size()), *claims);
-  GroupFile& its = groups_.at(step.group);
-  sealing->offset = its.end;
-  its.end += sealing->builder->encoded_bytes();
-  its.places.insert_or_assign(sealing->offset, Place{step, its.end - sealing->offset});
-  context_.lane().run([this, step, sealing] {
-    auto encoded = sealing->builder->encode(sealing->offset);
+  if (!finalization->outcome)
+    return context_.report_failure(step,
+                                   with_location(finalization->outcome.error(), context_.path()));
+  if (const auto coverage = std::exchange(finalization->coverage, {}))
+    context_.send_fragmented(comm::Rank{AggregationMap::coordinator()}, MessageKind::kCoverage,
+                             message_words(step, file_, coverage->size()), *coverage);
+  GroupFile& group_file = groups_.at(step.group);
+  finalization->offset = group_file.end;
+  group_file.end += finalization->builder->encoded_bytes();
+  group_file.allocations.insert_or_assign(finalization->offset,
+                                          Allocation{step, group_file.end - finalization->offset});
+  context_.file_writer().run_blocking([this, step, finalization] {
+    auto encoded = finalization->builder->encode(finalization->offset);
     if (encoded)
-      sealing->index = AlignedBytes(*encoded);
+      finalization->index = AlignedBytes(*encoded);
     else
-      sealing->outcome = failure(encoded.error());
-    context_.post([this, step, sealing] { write_index(step, sealing); });
+      finalization->outcome = failure(encoded.error());
+    context_.post([this, step, finalization] { write_index(step, finalization); });
   });
 }
 
-void FileOwner::write_index(const StepName& step, const std::shared_ptr<Sealing>& sealing) {
+void FileOwner::write_index(const StepId& step,
+                            const std::shared_ptr<StepFinalization>& finalization) {
   if (!steps_.contains(step)) return;
-  if (!sealing->outcome)
-    return context_.report_failure(step, located(sealing->outcome.error(), context_.path()));
-  const auto done = [this, step, sealing](const Status& outcome) {
-    context_.post([this, step, sealing, outcome] {
+  if (!finalization->outcome)
+    return context_.report_failure(step,
+                                   with_location(finalization->outcome.error(), context_.path()));
+  const auto done = [this, step, finalization](const Status& outcome) {
+    context_.post([this, step, finalization, outcome] {
       if (!outcome) return context_.report_failure(step, outcome.error());
-      if (steps_.contains(step)) make_durable(step, sealing);
+      if (steps_.contains(step)) sync_step(step, finalization);
     });
   };
-  context_.lane().write(sealing->file, sealing->offset, sealing->index.bytes(), done);
+  context_.file_writer().write(finalization->file, finalization->offset,
+                               finalization->index.bytes(), done);
 }
 
-void FileOwner::make_durable(const StepName& step, const std::shared_ptr<Sealing>& sealing) {
-  GroupFile& its = groups_.at(step.group);
-  const auto done = [this, step, sealing](const Status& outcome) {
-    context_.post([this, step, sealing, outcome] {
+void FileOwner::sync_step(const StepId& step,
+                          const std::shared_ptr<StepFinalization>& finalization) {
+  GroupFile& group_file = groups_.at(step.group);
+  const auto done = [this, step, finalization](const Status& outcome) {
+    context_.post([this, step, finalization, outcome] {
       if (!outcome) return context_.report_failure(step, outcome.error());
-      if (steps_.contains(step)) tell_sealed(step, *sealing);
+      if (steps_.contains(step)) report_durable(step, *finalization);
     });
   };
-  const bool is_last = ++its.steps_durable == context_.plan().steps_per_group;
+  const bool is_last = ++group_file.durable_steps == context_.plan().steps_per_group;
   if (is_last)
-    context_.lane().seal(sealing->file, its.end, done);
+    context_.file_writer().seal(finalization->file, group_file.end, done);
   else
-    context_.lane().sync(sealing->file, done);
+    context_.file_writer().sync(finalization->file, done);
 }
 
-void FileOwner::tell_sealed(const StepName& step, const Sealing& sealing) {
+void FileOwner::report_durable(const StepId& step, const StepFinalization& finalization) {
   expected_bytes_ = std::max(expected_bytes_, groups_.at(step.group).end);
-  format::Reference index = format::IndexBuilder::reference_of(sealing.index.bytes());
-  index.offset = sealing.offset;
-  const SealedLetter letter{.step = step,
-                            .file = file_,
-                            .parts = static_cast<std::uint32_t>(ranks_.size()),
-                            .index = index,
-                            .raw_bytes = sealing.builder->raw_bytes(),
-                            .stored_bytes = sealing.builder->stored_bytes()};
-  groups_.at(step.group).unanswered.insert(step);
-  context_.send(comm::Rank{Routes::coordinator()}, LetterKind::kSealed, words_of(step),
-                to_bytes(letter));
+  format::Reference index = format::IndexBuilder::reference_of(finalization.index.bytes());
+  index.offset = finalization.offset;
+  const FileDurableMessage message{.step = step,
+                                   .file = file_,
+                                   .rank_count = static_cast<std::uint32_t>(ranks_.size()),
+                                   .index = index,
+                                   .raw_bytes = finalization.builder->raw_bytes(),
+                                   .stored_bytes = finalization.builder->stored_bytes()};
+  groups_.at(step.group).undecided.insert(step);
+  context_.send(comm::Rank{AggregationMap::coordinator()}, MessageKind::kFileDurable,
+                message_words(step), to_bytes(message));
 }
 
-void FileOwner::resolved(const StepName& step, StepFate fate, const Status& outcome) {
+void FileOwner::handle_step_outcome(const StepId& step,
+                                    StepOutcome step_outcome,
+                                    const Status& outcome) {
   steps_.erase(step);
-  // Its file may go now, and with it what an answer needs.
-  std::erase_if(queue_, [&](const Question& one) { return one.step == step; });
+  // Its file may be removed now, and the replies to these requests need it.
+  std::erase_if(baton_queue_, [&](const AllocationRequest& one) { return one.step == step; });
   if (outcome) newest_published_ = step;
   const auto group = groups_.find(step.group);
   if (!outcome) {
-    failed_.insert(step);
-    if (outcome.error().kind() == ErrorClass::kNoSpace) context_.lane().give_up_free_files();
+    failed_steps_.insert(step);
+    if (outcome.error().kind() == ErrorClass::kNoSpace) context_.file_writer().remove_free_files();
   }
   if (group == groups_.end()) return;
-  GroupFile& its = group->second;
-  if (fate != StepFate::kFailed) {
-    its.has_steps_to_keep = true;
-    std::erase_if(its.places, [&](const auto& place) { return place.second.step == step; });
+  GroupFile& group_file = group->second;
+  if (step_outcome != StepOutcome::kFailed) {
+    group_file.has_published_steps = true;
+    std::erase_if(group_file.allocations,
+                  [&](const auto& place) { return place.second.step == step; });
   } else {
-    punch_failed(its);
+    punch_failed_steps(group_file);
   }
-  its.unanswered.erase(step);
-  its.steps.insert(step);
-  its.over.insert(step);
-  const bool is_full = its.steps.size() >= context_.plan().steps_per_group;
-  if (is_full && its.over.size() == its.steps.size()) retire(step.group);
+  group_file.undecided.erase(step);
+  group_file.steps.insert(step);
+  group_file.resolved_steps.insert(step);
+  const bool is_full = group_file.steps.size() >= context_.plan().steps_per_group;
+  if (is_full && group_file.resolved_steps.size() == group_file.steps.size())
+    retire_group(step.group);
 }
 
-/// Steps to come may need the room of those that failed. What ranks still write for these fills a
-/// place again, which is why all of them are punched each time.
-void FileOwner::punch_failed(const GroupFile& its) {
-  if (!its.file || context_.plan().steps_per_group == 1) return;
+/// Later steps may need the space of those that failed. Writes in flight for failed steps fill a
+/// hole again, so all holes are punched each time.
+void FileOwner::punch_failed_steps(const GroupFile& group_file) {
+  if (!group_file.file || context_.plan().steps_per_group == 1) return;
   std::vector<ByteRange> failed;
-  for (const auto& [offset, place] : its.places) {
-    if (!failed_.contains(place.step)) continue;
+  for (const auto& [offset, place] : group_file.allocations) {
+    if (!failed_steps_.contains(place.step)) continue;
     if (!failed.empty() && failed.back().end() == offset)
       failed.back().size += place.bytes;
     else
       failed.push_back({offset, place.bytes});
   }
-  if (!failed.empty()) context_.lane().punch(its.file, std::move(failed));
+  if (!failed.empty()) context_.file_writer().punch_hole(group_file.file, std::move(failed));
 }
 
-/// A file of which nothing was published goes; others may still write to it, and lose nothing. Who
-/// keeps one that was not sealed keeps no more room than its steps have.
-void FileOwner::retire(std::uint64_t group) {
-  const GroupFile its = std::move(groups_.extract(group).mapped());
-  if (!its.has_steps_to_keep && its.unanswered.empty())
-    return context_.lane().remove(name_of_file(group), [](const Status& /*done*/) {});
-  punch_failed(its);
-  if (its.file && its.steps_durable < context_.plan().steps_per_group)
-    context_.lane().cut(its.file, its.end);
+/// Removes a file of which nothing was published. Ranks that still write to it lose nothing. A file
+/// that stays without being sealed is truncated, so that it has no more space than its steps.
+void FileOwner::retire_group(std::uint64_t group) {
+  const GroupFile group_file = std::move(groups_.extract(group).mapped());
+  if (!group_file.has_published_steps && group_file.undecided.empty())
+    return context_.file_writer().remove(name_of_file(group), [](const Status& /*done*/) {});
+  punch_failed_steps(group_file);
+  if (group_file.file && group_file.durable_steps < context_.plan().steps_per_group)
+    context_.file_writer().truncate(group_file.file, group_file.end);
 }
 
-void FileOwner::gone(comm::Rank rank, const Error& why) {
-  if (holder_ == std::optional(rank)) turn_over(rank);
+void FileOwner::handle_rank_lost(comm::Rank rank, const Error& why) {
+  if (baton_holder_ == std::optional(rank)) release_baton(rank);
   if (std::ranges::find(ranks_, rank.number) == ranks_.end()) return;
-  is_rank_gone_ = true;
-  for (const auto& [group, its] : groups_)
-    for (const StepName& step : its.steps) {
+  has_lost_rank_ = true;
+  for (const auto& [group, group_file] : groups_)
+    for (const StepId& step : group_file.steps) {
       const auto parts = steps_.find(step);
-      const bool has_part = parts != steps_.end() && parts->second.by_rank.contains(rank.number);
-      const bool is_sealing = parts != steps_.end() && parts->second.is_sealing;
+      const bool has_part =
+          parts != steps_.end() && parts->second.metadata_by_rank.contains(rank.number);
+      const bool is_sealing = parts != steps_.end() && parts->second.is_finalizing;
       if (!has_part && !is_sealing) context_.report_failure(step, why);
     }
 }
 
-/// What nobody needs goes. A coordinator that died may have published what was sealed, and told
-/// nobody: if not, who opens the dataset next finds a file that is left over.
-void FileOwner::end() {
-  steps_.clear();  // what is being sealed comes to nothing
-  queue_.clear();
+/// Removes what no step needs. A coordinator that was lost may have published steps that are
+/// durable here. If it has not, the next opening finds and removes their file.
+void FileOwner::shut_down() {
+  steps_.clear();  // steps that are being finalized are dropped
+  baton_queue_.clear();
   while (!groups_.empty())
-    retire(groups_.begin()->first);
+    retire_group(groups_.begin()->first);
 }
 
 }  // namespace forebay::write

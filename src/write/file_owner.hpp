@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// FileOwner: what one rank does for the data file that it owns. It has files made before they are
-// needed, gives out places in them as bytes come, lets those that share a file in a baton write one
-// after the other, and closes each step with an index of it.
+// FileOwner: the work of one rank for the data file that it owns. It has files created ahead of
+// need, and allocates space as bytes arrive. It grants the baton to writers that share a file, one
+// after the other, and ends each step with an index.
 #pragma once
 
 #include <cstdint>
@@ -17,13 +17,13 @@
 #include "base/clock.hpp"
 #include "format/records.hpp"
 #include "write/agent_context.hpp"
-#include "write/letter_bytes.hpp"
-#include "write/rank_step.hpp"
+#include "write/message_codec.hpp"
+#include "write/rank_metadata.hpp"
 
 namespace forebay::write {
 
-/// In a baton: who has nothing written for so long, and somebody waits, has lost its turn.
-inline constexpr std::chrono::milliseconds kTurnLease{2000};
+/// Baton: a holder that has written nothing for this time loses it if another writer waits.
+inline constexpr std::chrono::milliseconds kBatonLease{2000};
 
 /// Belongs to the agent's thread. For a rank that owns a file.
 class FileOwner {
@@ -31,93 +31,96 @@ class FileOwner {
   struct Setup {
     format::DatasetId dataset;
     std::uint64_t first_group = 0;
-    std::uint64_t expected_bytes = 0;  ///< of the first file; 0: not known
-    /// Receives each file with its group, before any place in it is given out.
-    std::function<void(std::uint64_t, const std::shared_ptr<DataFile>&)> on_made = {};
+    std::uint64_t expected_bytes = 0;  ///< of the first file; 0: unknown
+    /// Receives each file with its group, before any space in it is allocated.
+    std::function<void(std::uint64_t, const std::shared_ptr<DataFile>&)> on_file_created = {};
   };
   FileOwner(AgentContext& context, const Setup& setup);
 
-  /// Has the first files made.
+  /// Requests the first files.
   void start();
-  // What comes from other ranks; an Error of class kDamage if it cannot be.
-  Status asked(comm::Rank writer,
-               const StepName& step,
-               std::uint64_t question,
-               std::uint64_t bytes);
-  /// Of the bytes asked for at that place only so many are needed.
-  Status trim(std::uint64_t group, const ByteRange& room, std::uint64_t needed_bytes);
-  void turn_over(comm::Rank writer);
-  /// The writer whose turn it is gets on.
-  void still_writing(comm::Rank writer);
-  /// Collective: `ranges` of the file are the rank's to write. Once all of the group are ready,
-  /// they receive the rounds.
-  Status ready(comm::Rank from, const StepName& step, std::vector<ByteRange> ranges);
-  /// A piece of a rank's part, which has `all_bytes`; pieces come in their order.
-  Status part_came(comm::Rank from,
-                   const StepName& step,
-                   std::span<const std::byte> bytes,
-                   std::uint64_t all_bytes);
-  /// Tells the coordinator now, and whenever it changes, which ranks' parts have not come.
-  void tell_missing(const StepName& step);
-  void resolved(const StepName& step, StepFate fate, const Status& outcome);
-  void gone(comm::Rank rank, const Error& why);
-  /// Files that nobody needed go.
-  void end();
+  // Messages of other ranks. kDamage if a message is not valid.
+  Status handle_allocate_request(comm::Rank writer,
+                                 const StepId& step,
+                                 std::uint64_t request,
+                                 std::uint64_t bytes);
+  /// Of the bytes that were requested at `allocation`, only `needed_bytes` are needed.
+  Status handle_trim(std::uint64_t group, const ByteRange& allocation, std::uint64_t needed_bytes);
+  void release_baton(comm::Rank writer);
+  /// The holder of the baton makes progress, so it keeps the baton.
+  void renew_baton(comm::Rank writer);
+  /// Collective: the rank writes `ranges` of the file. Once all ranks of the file are ready, they
+  /// receive the rounds.
+  Status handle_collective_ready(comm::Rank from,
+                                 const StepId& step,
+                                 std::vector<ByteRange> ranges);
+  /// A fragment of a rank's metadata, which has `total_bytes` in all; fragments arrive in order.
+  Status handle_rank_metadata(comm::Rank from,
+                              const StepId& step,
+                              std::span<const std::byte> bytes,
+                              std::uint64_t total_bytes);
+  /// Reports to the coordinator, now and after each change, the ranks whose metadata is missing.
+  void report_missing_ranks(const StepId& step);
+  void handle_step_outcome(const StepId& step, StepOutcome step_outcome, const Status& outcome);
+  void handle_rank_lost(comm::Rank rank, const Error& why);
+  /// Removes files that no step needs.
+  void shut_down();
 
   void tick(TimePoint now);
-  std::optional<TimePoint> due() const noexcept;
+  std::optional<TimePoint> next_deadline() const noexcept;
 
  private:
-  struct Question {
+  struct AllocationRequest {
     comm::Rank writer;
-    StepName step;
+    StepId step;
     std::uint64_t number = 0;
     std::uint64_t bytes = 0;
   };
-  /// What a step was given of a file.
-  struct Place {
-    StepName step;
+  /// Space that was allocated for a step.
+  struct Allocation {
+    StepId step;
     std::uint64_t bytes = 0;
   };
   /// The file of one group.
   struct GroupFile {
-    std::shared_ptr<DataFile> file;  ///< null while it is being made
+    std::shared_ptr<DataFile> file;  ///< null while it is being created
     std::optional<Error> failure;
-    std::uint64_t end = format::kPageBytes;  ///< places are given out from here on
-    std::map<std::uint64_t, Place> places;   ///< by offset, of steps that are not published
-    std::vector<Question> waiting;           ///< until it is there
-    std::set<StepName> steps;
-    std::set<StepName> over;  ///< of these: published, or failed
-    std::uint32_t steps_durable = 0;
-    bool has_steps_to_keep = false;
-    std::set<StepName> unanswered;  ///< sealed: the coordinator may have published them already
+    std::uint64_t end = format::kPageBytes;  ///< space is allocated from here on
+    std::map<std::uint64_t, Allocation>
+        allocations;  ///< by offset, of steps that are not published
+    std::vector<AllocationRequest> pending_requests;  ///< until the file exists
+    std::set<StepId> steps;
+    std::set<StepId> resolved_steps;  ///< of these: published, or failed
+    std::uint32_t durable_steps = 0;
+    bool has_published_steps = false;
+    std::set<StepId> undecided;  ///< durable: the coordinator may have published them already
   };
-  struct Parts {
-    std::map<std::uint32_t, Pieces> arriving;
-    std::map<std::uint32_t, RankStep> by_rank;
-    std::map<std::uint32_t, std::vector<ByteRange>> ranges;  ///< of those that are ready
-    bool is_sealing = false;
-    bool is_asked_for = false;  ///< by the coordinator, which waits for what is missing
+  struct StepProgress {
+    std::map<std::uint32_t, ReassemblyBuffer> fragments;
+    std::map<std::uint32_t, RankMetadata> metadata_by_rank;
+    std::map<std::uint32_t, std::vector<ByteRange>> ranges;  ///< of the ranks that are ready
+    bool is_finalizing = false;
+    bool is_missing_requested = false;  ///< by the coordinator, which waits for missing metadata
   };
-  struct Sealing;
+  struct StepFinalization;
 
-  bool use(const StepName& step);
-  std::uint64_t failed_in(std::uint64_t group) const;
-  Status check_part(const RankStep& part, const StepName& step) const;
-  void refuse_another(const StepName& step, std::uint64_t in_its_place);
-  void go(const StepName& step, const Parts& parts);
-  void make(std::uint64_t group);
-  void create(std::uint64_t group);
-  void made(std::uint64_t group, const Result<std::shared_ptr<DataFile>>& file);
-  void answer(const Question& question);
-  void punch_failed(const GroupFile& its);
-  void give_turn(TimePoint now);
-  void seal(const StepName& step, Parts& parts);
-  void encode(const StepName& step, const std::shared_ptr<Sealing>& sealing);
-  void write_index(const StepName& step, const std::shared_ptr<Sealing>& sealing);
-  void make_durable(const StepName& step, const std::shared_ptr<Sealing>& sealing);
-  void tell_sealed(const StepName& step, const Sealing& sealing);
-  void retire(std::uint64_t group);
+  bool register_step(const StepId& step);
+  std::uint64_t failed_step_of(std::uint64_t group) const;
+  Status check_rank_metadata(const RankMetadata& part, const StepId& step) const;
+  void report_step_mismatch(const StepId& step, std::uint64_t in_its_place);
+  void start_collective(const StepId& step, const StepProgress& parts);
+  void ensure_file(std::uint64_t group);
+  void create_file(std::uint64_t group);
+  void handle_file_created(std::uint64_t group, const Result<std::shared_ptr<DataFile>>& file);
+  void allocate(const AllocationRequest& request);
+  void punch_failed_steps(const GroupFile& group_file);
+  void grant_baton(TimePoint now);
+  void finalize_step(const StepId& step, StepProgress& parts);
+  void encode_index(const StepId& step, const std::shared_ptr<StepFinalization>& finalization);
+  void write_index(const StepId& step, const std::shared_ptr<StepFinalization>& finalization);
+  void sync_step(const StepId& step, const std::shared_ptr<StepFinalization>& finalization);
+  void report_durable(const StepId& step, const StepFinalization& finalization);
+  void retire_group(std::uint64_t group);
   format::DataFileName name_of_file(std::uint64_t group) const { return {group, file_}; }
 
   AgentContext& context_;
@@ -125,15 +128,15 @@ class FileOwner {
   const std::uint32_t file_;
   std::vector<std::uint32_t> ranks_;  ///< whose bytes are in it
   std::map<std::uint64_t, GroupFile> groups_;
-  std::map<StepName, Parts> steps_;
-  std::set<StepName> failed_;
-  std::optional<StepName> newest_published_;
-  bool is_rank_gone_ = false;  ///< one of them
+  std::map<StepId, StepProgress> steps_;
+  std::set<StepId> failed_steps_;
+  std::optional<StepId> newest_published_;
+  bool has_lost_rank_ = false;  ///< one of `ranks_`
   std::uint64_t expected_bytes_;
   // The baton:
-  std::optional<comm::Rank> holder_;
-  TimePoint held_since_;
-  std::deque<Question> queue_;
+  std::optional<comm::Rank> baton_holder_;
+  TimePoint baton_since_;
+  std::deque<AllocationRequest> baton_queue_;
 };
 
 }  // namespace forebay::write

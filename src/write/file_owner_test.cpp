@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// The owner of a file alone: places, turns, and the index that closes a step.
+// The owner of a file alone: space, the baton, and the index that ends a step.
 #include "write/file_owner.hpp"
 
 #include <algorithm>
@@ -15,9 +15,9 @@
 #include "base/testing.hpp"
 #include "comm/error_bytes.hpp"
 #include "format/box.hpp"
-#include "write/contested_blocks.hpp"
-#include "write/letter_bytes.hpp"
+#include "write/message_codec.hpp"
 #include "write/role_testing.hpp"
+#include "write/step_coverage.hpp"
 
 namespace forebay::write {
 namespace {
@@ -30,9 +30,9 @@ using ::testing::HasSubstr;
 constexpr std::uint64_t kAlignmentBytes = 64_KiB;
 constexpr format::DatasetId kOwnedDataset{std::byte{3}};
 
-StepName step_of_group(std::uint64_t number, std::uint64_t group) { return {number, group}; }
+StepId step_in_group(std::uint64_t number, std::uint64_t group) { return {number, group}; }
 
-/// Three writers of one file, at any time.
+/// Three writers of one file, with independent writes.
 WritePlan shared_file(std::uint32_t steps_per_group = 1) {
   WritePlan plan{.strategy = Strategy::kReducedBlocking, .writers = 3, .files = 1};
   plan.alignment_bytes = kAlignmentBytes;
@@ -41,7 +41,7 @@ WritePlan shared_file(std::uint32_t steps_per_group = 1) {
   return plan;
 }
 
-/// The same, one after the other.
+/// The same with a baton.
 WritePlan baton() {
   WritePlan plan{.strategy = Strategy::kBaton, .writers = 3, .files = 1};
   plan.steps_in_flight = 2;
@@ -49,21 +49,22 @@ WritePlan baton() {
   return plan;
 }
 
-/// A place that was given: to whom, for which question, where.
-struct Given {
+/// An allocation: the writer that received it, the number of its request, the offset.
+struct Grant {
   std::uint32_t to = 0;
-  std::uint64_t question = 0;
+  std::uint64_t request = 0;
   std::uint64_t offset = 0;
 
-  friend bool operator==(const Given&, const Given&) = default;
+  friend bool operator==(const Grant&, const Grant&) = default;
 };
-using Places = std::vector<Given>;
+using Grants = std::vector<Grant>;
 
-/// A rank's part of step 1: a block of a global array of 16 x 8, which lies where no other one with
-/// another first row does.
-RankStep rank_block_of(const format::Place& start, const format::Place& count) {
+/// Metadata of a rank in step 1: a block of a global array of 16 x 8. Blocks with another first row
+/// lie elsewhere.
+RankMetadata test_array_metadata(const format::Coordinates& start,
+                                 const format::Coordinates& count) {
   const std::uint64_t bytes = count[0] * count[1] * sizeof(double);
-  RankStep record{.step = 1, .regions = bytes > 0 ? 1U : 0U, .raw_bytes = bytes};
+  RankMetadata record{.step = 1, .regions = bytes > 0 ? 1U : 0U, .raw_bytes = bytes};
   record.fields.push_back({.name = "pressure",
                            .type = ElementType::kFloat64,
                            .kind = format::FieldKind::kGlobal,
@@ -78,626 +79,639 @@ RankStep rank_block_of(const format::Place& start, const format::Place& count) {
   return record;
 }
 
-class FileOwnerAlone : public ::testing::Test {
+class FileOwnerTest : public ::testing::Test {
  protected:
   void start(const WritePlan& plan) {
-    context_ = std::make_unique<TestContext>(crew_of(3), plan, 0);
-    owner_ = std::make_unique<FileOwner>(*context_, FileOwner::Setup{kOwnedDataset, 1, 0});
-    owner_->start();
+    context_ = std::make_unique<TestContext>(single_node_layout(3), plan, 0);
+    file_owner_ = std::make_unique<FileOwner>(*context_, FileOwner::Setup{kOwnedDataset, 1, 0});
+    file_owner_->start();
   }
   void start_with_file(const WritePlan& plan) {
     start(plan);
-    context_->answer_all(LaneCall::kCreate);
+    context_->complete_all(FileOperation::kCreate);
   }
-  Places given() {
-    Places places;
-    for (const Sent& letter : context_->take(LetterKind::kPlace))
-      places.push_back({letter.to, letter.words[0], letter.words[1]});
+  Grants grants() {
+    Grants places;
+    for (const SentMessage& message : context_->take_messages(MessageKind::kAllocateReply))
+      places.push_back({message.to, message.words[0], message.words[1]});
     return places;
   }
-  /// With room before it for all that they have.
-  void tell_parts(const StepName& name) {
-    owner_->asked({0}, name, 0, 1_MiB);
+  /// After an allocation for all of the metadata's blocks.
+  void send_all_metadata(const StepId& name) {
+    file_owner_->handle_allocate_request({0}, name, 0, 1_MiB);
     for (std::uint32_t rank = 0; rank < 3; ++rank)
-      tell_part(rank, name, rank_step_of(name.step, rank * 10, 2));
-    context_->settle();
+      send_metadata(rank, name, test_metadata(name.step, rank * 10, 2));
+    context_->run_pending();
   }
-  void tell_part(std::uint32_t rank, const StepName& name, const RankStep& part) {
+  void send_metadata(std::uint32_t rank, const StepId& name, const RankMetadata& part) {
     const comm::Bytes bytes = to_bytes(part);
-    owner_->part_came({rank}, name, bytes, bytes.size());
+    file_owner_->handle_rank_metadata({rank}, name, bytes, bytes.size());
   }
-  void publish(const StepName& name) { owner_->resolved(name, StepFate::kPublished, {}); }
-  void fail(const StepName& name, const std::string& cause, int error_number = EIO) {
-    owner_->resolved(name, StepFate::kFailed, failed(cause, error_number));
+  void publish(const StepId& name) {
+    file_owner_->handle_step_outcome(name, StepOutcome::kPublished, {});
+  }
+  void fail(const StepId& name, const std::string& cause, int error_number = EIO) {
+    file_owner_->handle_step_outcome(name, StepOutcome::kFailed,
+                                     failed_status(cause, error_number));
   }
   std::string failure() {
-    const Sent letter = context_->take_one(LetterKind::kFailed);
-    EXPECT_EQ(letter.to, Routes::coordinator());
-    return letter.payload.empty() ? "" : comm::error_from(letter.payload).value().message();
+    const SentMessage message = context_->take_one(MessageKind::kStepFailed);
+    EXPECT_EQ(message.to, AggregationMap::coordinator());
+    return message.payload.empty() ? "" : comm::error_from_bytes(message.payload).value().message();
   }
-  /// Of the files that are removed.
+  /// Groups of the files that are removed.
   std::vector<std::uint64_t> removed_groups() const {
     std::vector<std::uint64_t> groups;
-    for (const LaneRequest& request : context_->asked(LaneCall::kRemove))
+    for (const FileRequest& request : context_->requests(FileOperation::kRemove))
       groups.push_back(request.name.group);
     return groups;
   }
 
-  std::vector<LaneRequest> cut() const { return context_->asked(LaneCall::kCut); }
+  std::vector<FileRequest> truncations() const {
+    return context_->requests(FileOperation::kTruncate);
+  }
 
   std::unique_ptr<TestContext> context_;
-  std::unique_ptr<FileOwner> owner_;
+  std::unique_ptr<FileOwner> file_owner_;
 };
 
-TEST_F(FileOwnerAlone, has_files_made_ahead_of_the_steps_that_need_them) {
+TEST_F(FileOwnerTest, files_are_created_ahead_of_need) {
   start(shared_file());
-  const auto made = context_->asked(LaneCall::kCreate);
+  const auto made = context_->requests(FileOperation::kCreate);
   ASSERT_EQ(made.size(), 2U);
   EXPECT_EQ(made[0].name, (format::DataFileName{1, 0}));
   EXPECT_EQ(made[1].name, (format::DataFileName{2, 0}));
-  owner_->asked({1}, step_of_group(5, 2), 0, 100);
-  EXPECT_EQ(context_->asked(LaneCall::kCreate).back().name, (format::DataFileName{3, 0}));
+  file_owner_->handle_allocate_request({1}, step_in_group(5, 2), 0, 100);
+  EXPECT_EQ(context_->requests(FileOperation::kCreate).back().name, (format::DataFileName{3, 0}));
 }
 
-TEST_F(FileOwnerAlone, gives_places_in_the_order_of_arrival_at_multiples_of_the_alignment) {
+TEST_F(FileOwnerTest, space_is_allocated_in_arrival_order_and_aligned) {
   start_with_file(shared_file());
-  owner_->asked({2}, step_of_group(1, 1), 7, 100);
-  owner_->asked({0}, step_of_group(1, 1), 1, kAlignmentBytes);
-  owner_->asked({1}, step_of_group(1, 1), 4, kAlignmentBytes + 1);
-  owner_->asked({2}, step_of_group(1, 1), 8, 1);
-  EXPECT_EQ(given(), (Places{{2, 7, kAlignmentBytes},
-                             {0, 1, kAlignmentBytes + kAlignmentBytes},
-                             {1, 4, kAlignmentBytes + 2 * kAlignmentBytes},
-                             {2, 8, kAlignmentBytes + 4 * kAlignmentBytes}}));
+  file_owner_->handle_allocate_request({2}, step_in_group(1, 1), 7, 100);
+  file_owner_->handle_allocate_request({0}, step_in_group(1, 1), 1, kAlignmentBytes);
+  file_owner_->handle_allocate_request({1}, step_in_group(1, 1), 4, kAlignmentBytes + 1);
+  file_owner_->handle_allocate_request({2}, step_in_group(1, 1), 8, 1);
+  EXPECT_EQ(grants(), (Grants{{2, 7, kAlignmentBytes},
+                              {0, 1, kAlignmentBytes + kAlignmentBytes},
+                              {1, 4, kAlignmentBytes + 2 * kAlignmentBytes},
+                              {2, 8, kAlignmentBytes + 4 * kAlignmentBytes}}));
 }
 
-TEST_F(FileOwnerAlone, questions_wait_for_the_file_and_keep_their_order) {
+TEST_F(FileOwnerTest, requests_wait_for_file_and_keep_order) {
   start(shared_file());
-  owner_->asked({2}, step_of_group(1, 1), 7, 100);
-  owner_->asked({0}, step_of_group(1, 1), 1, 100);
-  EXPECT_EQ(given(), Places{});
-  context_->answer(LaneCall::kCreate);
-  EXPECT_EQ(given(), (Places{{2, 7, kAlignmentBytes}, {0, 1, kAlignmentBytes + kAlignmentBytes}}));
+  file_owner_->handle_allocate_request({2}, step_in_group(1, 1), 7, 100);
+  file_owner_->handle_allocate_request({0}, step_in_group(1, 1), 1, 100);
+  EXPECT_EQ(grants(), Grants{});
+  context_->complete(FileOperation::kCreate);
+  EXPECT_EQ(grants(), (Grants{{2, 7, kAlignmentBytes}, {0, 1, kAlignmentBytes + kAlignmentBytes}}));
 }
 
-TEST_F(FileOwnerAlone, steps_of_two_groups_have_files_of_their_own) {
+TEST_F(FileOwnerTest, steps_of_two_groups_use_separate_files) {
   start_with_file(shared_file());
-  owner_->asked({1}, step_of_group(1, 1), 0, 100);
-  owner_->asked({1}, step_of_group(2, 2), 1, 100);
-  EXPECT_EQ(given(), (Places{{1, 0, kAlignmentBytes}, {1, 1, kAlignmentBytes}}));
+  file_owner_->handle_allocate_request({1}, step_in_group(1, 1), 0, 100);
+  file_owner_->handle_allocate_request({1}, step_in_group(2, 2), 1, 100);
+  EXPECT_EQ(grants(), (Grants{{1, 0, kAlignmentBytes}, {1, 1, kAlignmentBytes}}));
 }
 
-TEST_F(FileOwnerAlone, room_that_was_too_much_comes_back_unless_something_lies_behind_it) {
+TEST_F(FileOwnerTest, trim_returns_space_only_at_end_of_file) {
   start_with_file(shared_file());
   const std::uint64_t large = 4 * kAlignmentBytes;
-  owner_->asked({0}, step_of_group(1, 1), 0, large);
-  owner_->trim(1, {kAlignmentBytes, large}, 100);
-  owner_->asked({1}, step_of_group(1, 1), 1, large);
-  owner_->asked({2}, step_of_group(1, 1), 2, 100);
-  owner_->trim(1, {kAlignmentBytes + kAlignmentBytes, large}, 100);
-  owner_->asked({0}, step_of_group(1, 1), 3, 100);
-  EXPECT_EQ(given(), (Places{{0, 0, kAlignmentBytes},
-                             {1, 1, kAlignmentBytes + kAlignmentBytes},
-                             {2, 2, kAlignmentBytes + 5 * kAlignmentBytes},
-                             {0, 3, kAlignmentBytes + 6 * kAlignmentBytes}}));
+  file_owner_->handle_allocate_request({0}, step_in_group(1, 1), 0, large);
+  file_owner_->handle_trim(1, {kAlignmentBytes, large}, 100);
+  file_owner_->handle_allocate_request({1}, step_in_group(1, 1), 1, large);
+  file_owner_->handle_allocate_request({2}, step_in_group(1, 1), 2, 100);
+  file_owner_->handle_trim(1, {kAlignmentBytes + kAlignmentBytes, large}, 100);
+  file_owner_->handle_allocate_request({0}, step_in_group(1, 1), 3, 100);
+  EXPECT_EQ(grants(), (Grants{{0, 0, kAlignmentBytes},
+                              {1, 1, kAlignmentBytes + kAlignmentBytes},
+                              {2, 2, kAlignmentBytes + 5 * kAlignmentBytes},
+                              {0, 3, kAlignmentBytes + 6 * kAlignmentBytes}}));
 }
 
-TEST_F(FileOwnerAlone, a_file_that_cannot_be_made_fails_its_steps_and_no_other) {
+TEST_F(FileOwnerTest, failed_create_fails_only_its_steps) {
   start(shared_file());
-  owner_->asked({1}, step_of_group(1, 1), 0, 100);
-  context_->answer(LaneCall::kCreate, failed("no room", ENOSPC));
+  file_owner_->handle_allocate_request({1}, step_in_group(1, 1), 0, 100);
+  context_->complete(FileOperation::kCreate, failed_status("no room", ENOSPC));
   EXPECT_THAT(failure(), HasSubstr("no room"));
-  EXPECT_EQ(given(), Places{});
-  context_->answer(LaneCall::kCreate);
-  owner_->asked({1}, step_of_group(2, 2), 1, 100);
-  EXPECT_EQ(given().size(), 1U);
-  EXPECT_TRUE(context_->take(LetterKind::kFailed).empty());
+  EXPECT_EQ(grants(), Grants{});
+  context_->complete(FileOperation::kCreate);
+  file_owner_->handle_allocate_request({1}, step_in_group(2, 2), 1, 100);
+  EXPECT_EQ(grants().size(), 1U);
+  EXPECT_TRUE(context_->take_messages(MessageKind::kStepFailed).empty());
 }
 
-TEST_F(FileOwnerAlone, a_file_that_could_not_be_made_ahead_is_made_when_its_step_begins) {
+TEST_F(FileOwnerTest, failed_early_create_is_retried_when_step_begins) {
   start(shared_file());
-  context_->answer(LaneCall::kCreate);
-  context_->answer(LaneCall::kCreate, failed("no room", ENOSPC));  // of the step before, too
-  owner_->asked({1}, step_of_group(2, 2), 1, 100);
-  EXPECT_TRUE(context_->take(LetterKind::kFailed).empty());
-  EXPECT_TRUE(context_->answer(LaneCall::kCreate));
-  EXPECT_EQ(given().size(), 1U);
+  context_->complete(FileOperation::kCreate);
+  context_->complete(FileOperation::kCreate,
+                     failed_status("no room", ENOSPC));  // of the previous step, too
+  file_owner_->handle_allocate_request({1}, step_in_group(2, 2), 1, 100);
+  EXPECT_TRUE(context_->take_messages(MessageKind::kStepFailed).empty());
+  EXPECT_TRUE(context_->complete(FileOperation::kCreate));
+  EXPECT_EQ(grants().size(), 1U);
 }
 
-TEST_F(FileOwnerAlone, regions_behind_an_index_are_aligned_too) {
+TEST_F(FileOwnerTest, regions_after_index_are_aligned) {
   start_with_file(shared_file(2));
-  tell_parts(step_of_group(1, 1));
-  given();
-  context_->answer(LaneCall::kWrite);
-  owner_->asked({1}, step_of_group(2, 1), 5, 100);
-  const Places places = given();
+  send_all_metadata(step_in_group(1, 1));
+  grants();
+  context_->complete(FileOperation::kWrite);
+  file_owner_->handle_allocate_request({1}, step_in_group(2, 1), 5, 100);
+  const Grants places = grants();
   ASSERT_EQ(places.size(), 1U);
   EXPECT_EQ(places[0].offset % kAlignmentBytes, 0U);
 }
 
-TEST_F(FileOwnerAlone, ranks_that_begin_different_steps_are_told_so) {
+TEST_F(FileOwnerTest, mismatched_steps_are_reported) {
   start_with_file(shared_file());
-  owner_->asked({0}, step_of_group(1, 1), 0, 100);
-  owner_->asked({1}, step_of_group(2, 1), 0, 100);
+  file_owner_->handle_allocate_request({0}, step_in_group(1, 1), 0, 100);
+  file_owner_->handle_allocate_request({1}, step_in_group(2, 1), 0, 100);
   EXPECT_THAT(failure(), HasSubstr("ranks have begun different steps"));
-  EXPECT_EQ(given().size(), 1U);
+  EXPECT_EQ(grants().size(), 1U);
 }
 
-TEST_F(FileOwnerAlone, a_turn_of_the_baton_ends_before_the_next_one_begins) {
+TEST_F(FileOwnerTest, baton_is_granted_after_release) {
   start_with_file(baton());
-  owner_->asked({1}, step_of_group(1, 1), 0, 100);
-  owner_->asked({2}, step_of_group(1, 1), 0, 100);
-  owner_->asked({0}, step_of_group(1, 1), 0, 100);
-  owner_->asked({1}, step_of_group(1, 1), 1, 100);  // its turn: at once
-  EXPECT_EQ(given(), (Places{{1, 0, kPageBytes}, {1, 1, 2 * kPageBytes}}));
-  owner_->turn_over({2});  // it is not its turn
-  EXPECT_EQ(given(), Places{});
-  owner_->turn_over({1});
-  EXPECT_EQ(given(), (Places{{2, 0, 3 * kPageBytes}}));
-  owner_->turn_over({2});
-  EXPECT_EQ(given(), (Places{{0, 0, 4 * kPageBytes}}));
+  file_owner_->handle_allocate_request({1}, step_in_group(1, 1), 0, 100);
+  file_owner_->handle_allocate_request({2}, step_in_group(1, 1), 0, 100);
+  file_owner_->handle_allocate_request({0}, step_in_group(1, 1), 0, 100);
+  // the holder: served at once
+  file_owner_->handle_allocate_request({1}, step_in_group(1, 1), 1, 100);
+  EXPECT_EQ(grants(), (Grants{{1, 0, kPageBytes}, {1, 1, 2 * kPageBytes}}));
+  file_owner_->release_baton({2});  // not the holder
+  EXPECT_EQ(grants(), Grants{});
+  file_owner_->release_baton({1});
+  EXPECT_EQ(grants(), (Grants{{2, 0, 3 * kPageBytes}}));
+  file_owner_->release_baton({2});
+  EXPECT_EQ(grants(), (Grants{{0, 0, 4 * kPageBytes}}));
 }
 
-TEST_F(FileOwnerAlone, who_comes_to_its_turn_gets_all_that_it_has_asked_for) {
+TEST_F(FileOwnerTest, baton_grant_serves_all_requests_of_writer) {
   start_with_file(baton());
-  owner_->asked({1}, step_of_group(1, 1), 0, 100);
-  owner_->asked({2}, step_of_group(1, 1), 0, 100);
-  owner_->asked({0}, step_of_group(1, 1), 0, 100);
-  owner_->asked({2}, step_of_group(1, 1), 1, 100);
-  given();
-  owner_->turn_over({1});
-  EXPECT_EQ(given(), (Places{{2, 0, 2 * kPageBytes}, {2, 1, 3 * kPageBytes}}));
+  file_owner_->handle_allocate_request({1}, step_in_group(1, 1), 0, 100);
+  file_owner_->handle_allocate_request({2}, step_in_group(1, 1), 0, 100);
+  file_owner_->handle_allocate_request({0}, step_in_group(1, 1), 0, 100);
+  file_owner_->handle_allocate_request({2}, step_in_group(1, 1), 1, 100);
+  grants();
+  file_owner_->release_baton({1});
+  EXPECT_EQ(grants(), (Grants{{2, 0, 2 * kPageBytes}, {2, 1, 3 * kPageBytes}}));
 }
 
-TEST_F(FileOwnerAlone, a_silent_holder_loses_its_turn_when_its_lease_is_over) {
+TEST_F(FileOwnerTest, silent_holder_loses_baton_after_lease) {
   start_with_file(baton());
-  owner_->asked({1}, step_of_group(1, 1), 0, 100);
-  EXPECT_EQ(owner_->due(), std::nullopt) << "nobody waits";
-  owner_->asked({2}, step_of_group(1, 1), 0, 100);
-  given();
-  const auto due = owner_->due();
+  file_owner_->handle_allocate_request({1}, step_in_group(1, 1), 0, 100);
+  EXPECT_EQ(file_owner_->next_deadline(), std::nullopt) << "no writer waits";
+  file_owner_->handle_allocate_request({2}, step_in_group(1, 1), 0, 100);
+  grants();
+  const auto due = file_owner_->next_deadline();
   ASSERT_TRUE(due.has_value());
-  EXPECT_LE(*due, steady_clock::now() + kTurnLease);
-  owner_->tick(*due - milliseconds(1));
-  EXPECT_EQ(given(), Places{});
-  owner_->tick(*due);
-  EXPECT_EQ(given(), (Places{{2, 0, 2 * kPageBytes}}));
-  owner_->turn_over({1});  // wakes up: it is the other one's turn
-  owner_->asked({0}, step_of_group(1, 1), 0, 100);
-  EXPECT_EQ(given(), Places{});
+  EXPECT_LE(*due, steady_clock::now() + kBatonLease);
+  file_owner_->tick(*due - milliseconds(1));
+  EXPECT_EQ(grants(), Grants{});
+  file_owner_->tick(*due);
+  EXPECT_EQ(grants(), (Grants{{2, 0, 2 * kPageBytes}}));
+  file_owner_->release_baton({1});  // the former holder resumes
+  file_owner_->handle_allocate_request({0}, step_in_group(1, 1), 0, 100);
+  EXPECT_EQ(grants(), Grants{});
 }
 
-TEST_F(FileOwnerAlone, a_holder_that_gets_on_keeps_its_turn) {
+TEST_F(FileOwnerTest, renewing_holder_keeps_baton) {
   start_with_file(baton());
-  owner_->asked({1}, step_of_group(1, 1), 0, 100);
-  owner_->asked({2}, step_of_group(1, 1), 0, 100);
-  given();
-  const auto due = owner_->due();
+  file_owner_->handle_allocate_request({1}, step_in_group(1, 1), 0, 100);
+  file_owner_->handle_allocate_request({2}, step_in_group(1, 1), 0, 100);
+  grants();
+  const auto due = file_owner_->next_deadline();
   ASSERT_TRUE(due.has_value());
-  while (steady_clock::now() <= *due - kTurnLease) {
+  while (steady_clock::now() <= *due - kBatonLease) {
   }
-  owner_->still_writing({2});  // it is not its turn
-  EXPECT_EQ(owner_->due(), due);
-  owner_->still_writing({1});
-  owner_->tick(*due);
-  EXPECT_EQ(given(), Places{});
-  EXPECT_GT(owner_->due(), due);
+  file_owner_->renew_baton({2});  // not the holder
+  EXPECT_EQ(file_owner_->next_deadline(), due);
+  file_owner_->renew_baton({1});
+  file_owner_->tick(*due);
+  EXPECT_EQ(grants(), Grants{});
+  EXPECT_GT(file_owner_->next_deadline(), due);
 }
 
-TEST_F(FileOwnerAlone, a_lost_holder_loses_its_turn_and_fails_its_step) {
+TEST_F(FileOwnerTest, lost_holder_loses_baton_and_fails_its_step) {
   start_with_file(baton());
-  owner_->asked({1}, step_of_group(1, 1), 0, 100);
-  owner_->asked({2}, step_of_group(1, 1), 0, 100);
-  given();
-  owner_->gone({1}, broken("killed"));
-  EXPECT_EQ(given(), (Places{{2, 0, 2 * kPageBytes}}));
+  file_owner_->handle_allocate_request({1}, step_in_group(1, 1), 0, 100);
+  file_owner_->handle_allocate_request({2}, step_in_group(1, 1), 0, 100);
+  grants();
+  file_owner_->handle_rank_lost({1}, io_error("killed"));
+  EXPECT_EQ(grants(), (Grants{{2, 0, 2 * kPageBytes}}));
   EXPECT_THAT(failure(), HasSubstr("killed"));
 }
 
-TEST_F(FileOwnerAlone, questions_of_a_failed_step_hold_up_no_turn) {
+TEST_F(FileOwnerTest, requests_of_failed_step_do_not_hold_baton) {
   start_with_file(baton());
-  owner_->asked({1}, step_of_group(1, 1), 0, 100);
-  owner_->asked({2}, step_of_group(1, 1), 0, 100);
-  owner_->asked({0}, step_of_group(2, 2), 0, 100);
-  given();
-  fail(step_of_group(1, 1), "skipped");
-  owner_->turn_over({1});
-  EXPECT_EQ(given(), (Places{{0, 0, kPageBytes}}));
+  file_owner_->handle_allocate_request({1}, step_in_group(1, 1), 0, 100);
+  file_owner_->handle_allocate_request({2}, step_in_group(1, 1), 0, 100);
+  file_owner_->handle_allocate_request({0}, step_in_group(2, 2), 0, 100);
+  grants();
+  fail(step_in_group(1, 1), "skipped");
+  file_owner_->release_baton({1});
+  EXPECT_EQ(grants(), (Grants{{0, 0, kPageBytes}}));
 }
 
-TEST_F(FileOwnerAlone, the_index_is_written_when_all_have_told_behind_everything_else) {
+TEST_F(FileOwnerTest, index_follows_all_regions_once_metadata_is_complete) {
   start_with_file(shared_file());
   for (std::uint32_t rank = 0; rank < 3; ++rank)
-    owner_->asked({rank}, step_of_group(1, 1), 0, 1600);
+    file_owner_->handle_allocate_request({rank}, step_in_group(1, 1), 0, 1600);
   for (std::uint32_t rank = 0; rank < 2; ++rank)
-    tell_part(rank, step_of_group(1, 1), rank_step_of(1, rank * 10, 2));
-  tell_part(1, step_of_group(1, 1), rank_step_of(1, 10, 2));  // told twice
-  context_->settle();
-  EXPECT_TRUE(context_->asked(LaneCall::kWrite).empty());
-  tell_part(2, step_of_group(1, 1), rank_step_of(1, 20, 2));
-  context_->settle();
-  const auto written = context_->asked(LaneCall::kWrite);
+    send_metadata(rank, step_in_group(1, 1), test_metadata(1, rank * 10, 2));
+  send_metadata(1, step_in_group(1, 1), test_metadata(1, 10, 2));  // sent twice
+  context_->run_pending();
+  EXPECT_TRUE(context_->requests(FileOperation::kWrite).empty());
+  send_metadata(2, step_in_group(1, 1), test_metadata(1, 20, 2));
+  context_->run_pending();
+  const auto written = context_->requests(FileOperation::kWrite);
   ASSERT_EQ(written.size(), 1U);
   EXPECT_EQ(written[0].offset, kAlignmentBytes + 3 * kAlignmentBytes);
-  EXPECT_TRUE(context_->asked(LaneCall::kSeal).empty()) << "before the index is there";
-  context_->answer(LaneCall::kWrite);
-  EXPECT_TRUE(context_->take(LetterKind::kSealed).empty()) << "before it is durable";
-  ASSERT_EQ(context_->asked(LaneCall::kSeal).size(), 1U);
-  EXPECT_EQ(context_->asked(LaneCall::kSeal)[0].offset,
+  EXPECT_TRUE(context_->requests(FileOperation::kSeal).empty()) << "before the index is written";
+  context_->complete(FileOperation::kWrite);
+  EXPECT_TRUE(context_->take_messages(MessageKind::kFileDurable).empty()) << "before it is durable";
+  ASSERT_EQ(context_->requests(FileOperation::kSeal).size(), 1U);
+  EXPECT_EQ(context_->requests(FileOperation::kSeal)[0].offset,
             written[0].offset + written[0].bytes.size());
-  context_->answer(LaneCall::kSeal);
-  const Sent sealed = context_->take_one(LetterKind::kSealed);
-  const auto letter = sealed_from(sealed.payload).value();
-  EXPECT_EQ(letter.step, step_of_group(1, 1));
-  EXPECT_EQ(letter.parts, 3U);
-  EXPECT_EQ(letter.index.offset, written[0].offset);
-  EXPECT_EQ(letter.raw_bytes, 6U * 800);
+  context_->complete(FileOperation::kSeal);
+  const SentMessage sealed = context_->take_one(MessageKind::kFileDurable);
+  const auto message = file_durable_from_bytes(sealed.payload).value();
+  EXPECT_EQ(message.step, step_in_group(1, 1));
+  EXPECT_EQ(message.rank_count, 3U);
+  EXPECT_EQ(message.index.offset, written[0].offset);
+  EXPECT_EQ(message.raw_bytes, 6U * 800);
 }
 
-TEST_F(FileOwnerAlone, claims_are_sent_before_a_file_is_sealed_if_the_step_has_several_files) {
+TEST_F(FileOwnerTest, coverage_is_sent_before_durable_if_several_files) {
   WritePlan plan = shared_file();
   for (const std::uint32_t files : {1U, 3U}) {
     plan.files = files;
     start_with_file(plan);
-    owner_->asked({0}, step_of_group(1, 1), 0, 1600);
+    file_owner_->handle_allocate_request({0}, step_in_group(1, 1), 0, 1600);
     for (std::uint32_t rank = 0; rank < 4 - files; ++rank)
-      tell_part(rank, step_of_group(1, 1), rank_step_of(1, rank * 10, 2));
-    context_->settle();
-    const auto letters = context_->take(LetterKind::kClaims);
+      send_metadata(rank, step_in_group(1, 1), test_metadata(1, rank * 10, 2));
+    context_->run_pending();
+    const auto letters = context_->take_messages(MessageKind::kCoverage);
     ASSERT_EQ(letters.size(), files == 1 ? 0U : 1U);
     if (files == 1) continue;
-    EXPECT_TRUE(context_->take(LetterKind::kSealed).empty());
-    EXPECT_EQ(letters[0].to, Routes::coordinator());
+    EXPECT_TRUE(context_->take_messages(MessageKind::kFileDurable).empty());
+    EXPECT_EQ(letters[0].to, AggregationMap::coordinator());
     EXPECT_EQ(letters[0].words, (AgentContext::Words{1, 1, 0, letters[0].payload.size()}));
-    const StepClaims claims = claims_from(letters[0].payload).value();
-    ASSERT_EQ(claims.size(), 1U);
-    EXPECT_EQ(claims[0].name, "density");
-    ASSERT_EQ(claims[0].parts.size(), 1U);
-    EXPECT_EQ(claims[0].parts[0].count, 2U);
+    const StepCoverage coverage = coverage_from_bytes(letters[0].payload).value();
+    ASSERT_EQ(coverage.size(), 1U);
+    EXPECT_EQ(coverage[0].name, "density");
+    ASSERT_EQ(coverage[0].parts.size(), 1U);
+    EXPECT_EQ(coverage[0].parts[0].count, 2U);
   }
 }
 
-TEST_F(FileOwnerAlone, each_file_that_is_made_is_handed_to_the_writer_of_its_rank) {
+TEST_F(FileOwnerTest, created_files_are_passed_to_local_aggregator) {
   std::vector<std::uint64_t> groups;
-  context_ = std::make_unique<TestContext>(crew_of(3), shared_file(), 0);
+  context_ = std::make_unique<TestContext>(single_node_layout(3), shared_file(), 0);
   const auto made = [&groups](std::uint64_t group, const std::shared_ptr<DataFile>& file) {
     EXPECT_NE(file, nullptr);
     groups.push_back(group);
   };
-  owner_ = std::make_unique<FileOwner>(*context_, FileOwner::Setup{kOwnedDataset, 1, 0, made});
-  owner_->start();
-  context_->answer(LaneCall::kCreate);
+  file_owner_ = std::make_unique<FileOwner>(*context_, FileOwner::Setup{kOwnedDataset, 1, 0, made});
+  file_owner_->start();
+  context_->complete(FileOperation::kCreate);
   EXPECT_EQ(groups, std::vector<std::uint64_t>{1});
-  context_->answer(LaneCall::kCreate, failed("no room", ENOSPC));
+  context_->complete(FileOperation::kCreate, failed_status("no room", ENOSPC));
   EXPECT_EQ(groups, std::vector<std::uint64_t>{1});
 }
 
-TEST_F(FileOwnerAlone, a_part_that_comes_in_pieces_is_put_together) {
+TEST_F(FileOwnerTest, fragmented_metadata_is_reassembled) {
   start_with_file(shared_file());
-  const StepName name = step_of_group(1, 1);
-  owner_->asked({0}, name, 0, 1_MiB);
-  tell_part(0, name, rank_step_of(1, 0, 2));
-  tell_part(2, name, rank_step_of(1, 20, 2));
-  const comm::Bytes bytes = to_bytes(rank_step_of(1, 10, 2));
+  const StepId name = step_in_group(1, 1);
+  file_owner_->handle_allocate_request({0}, name, 0, 1_MiB);
+  send_metadata(0, name, test_metadata(1, 0, 2));
+  send_metadata(2, name, test_metadata(1, 20, 2));
+  const comm::Bytes bytes = to_bytes(test_metadata(1, 10, 2));
   for (std::size_t at = 0; at < bytes.size(); at += 100) {
-    context_->settle();
-    EXPECT_TRUE(context_->asked(LaneCall::kWrite).empty());
+    context_->run_pending();
+    EXPECT_TRUE(context_->requests(FileOperation::kWrite).empty());
     const std::size_t size = std::min<std::size_t>(100, bytes.size() - at);
-    owner_->part_came({1}, name, std::span(bytes).subspan(at, size), bytes.size());
+    file_owner_->handle_rank_metadata({1}, name, std::span(bytes).subspan(at, size), bytes.size());
   }
-  context_->settle();
-  EXPECT_EQ(context_->asked(LaneCall::kWrite).size(), 1U);
+  context_->run_pending();
+  EXPECT_EQ(context_->requests(FileOperation::kWrite).size(), 1U);
 }
 
-TEST_F(FileOwnerAlone, whose_part_is_missing_is_told_when_asked_and_again_when_one_has_come) {
+TEST_F(FileOwnerTest, missing_ranks_are_reported_on_request_and_change) {
   start_with_file(shared_file());
-  const StepName name = step_of_group(1, 1);
-  const auto told = [this] {
-    const Sent letter = context_->take_one(LetterKind::kMissing);
-    EXPECT_EQ(letter.to, Routes::coordinator());
-    EXPECT_EQ(letter.words[2], 0U) << "the file";
-    return comm::list_from<std::uint32_t>("missing", letter.payload).value();
+  const StepId name = step_in_group(1, 1);
+  const auto missing_ranks = [this] {
+    const SentMessage message = context_->take_one(MessageKind::kMissingRanksReply);
+    EXPECT_EQ(message.to, AggregationMap::coordinator());
+    EXPECT_EQ(message.words[2], 0U) << "the file";
+    return comm::list_from_bytes<std::uint32_t>("missing ranks reply", message.payload).value();
   };
   using Ranks = std::vector<std::uint32_t>;
-  owner_->asked({0}, name, 0, 1_MiB);
-  tell_part(1, name, rank_step_of(1, 10, 2));
-  EXPECT_TRUE(context_->take(LetterKind::kMissing).empty()) << "nobody has asked";
-  owner_->tell_missing(name);
-  EXPECT_EQ(told(), (Ranks{0, 2}));
-  tell_part(2, name, rank_step_of(1, 20, 2));
-  EXPECT_EQ(told(), Ranks{0});
-  tell_part(0, name, rank_step_of(1, 0, 2));
-  EXPECT_EQ(told(), Ranks{});
-  owner_->tell_missing(step_of_group(2, 2));
-  EXPECT_EQ(told(), (Ranks{0, 1, 2})) << "of a step that nobody has begun";
-  fail(step_of_group(2, 2), "skipped");
-  owner_->tell_missing(step_of_group(2, 2));
-  EXPECT_TRUE(context_->take(LetterKind::kMissing).empty());
+  file_owner_->handle_allocate_request({0}, name, 0, 1_MiB);
+  send_metadata(1, name, test_metadata(1, 10, 2));
+  EXPECT_TRUE(context_->take_messages(MessageKind::kMissingRanksReply).empty())
+      << "nothing was requested";
+  file_owner_->report_missing_ranks(name);
+  EXPECT_EQ(missing_ranks(), (Ranks{0, 2}));
+  send_metadata(2, name, test_metadata(1, 20, 2));
+  EXPECT_EQ(missing_ranks(), Ranks{0});
+  send_metadata(0, name, test_metadata(1, 0, 2));
+  EXPECT_EQ(missing_ranks(), Ranks{});
+  file_owner_->report_missing_ranks(step_in_group(2, 2));
+  EXPECT_EQ(missing_ranks(), (Ranks{0, 1, 2})) << "of a step that no rank has begun";
+  fail(step_in_group(2, 2), "skipped");
+  file_owner_->report_missing_ranks(step_in_group(2, 2));
+  EXPECT_TRUE(context_->take_messages(MessageKind::kMissingRanksReply).empty());
 }
 
-TEST_F(FileOwnerAlone, parts_that_come_before_the_file_is_there_are_kept) {
+TEST_F(FileOwnerTest, metadata_before_file_creation_is_kept) {
   start(shared_file());
   for (std::uint32_t rank = 0; rank < 3; ++rank)
-    tell_part(rank, step_of_group(1, 1), rank_step_of(1, rank * 10, 0));
-  context_->settle();
-  EXPECT_TRUE(context_->asked(LaneCall::kWrite).empty());
-  context_->answer(LaneCall::kCreate);
-  EXPECT_EQ(context_->asked(LaneCall::kWrite).size(), 1U);
+    send_metadata(rank, step_in_group(1, 1), test_metadata(1, rank * 10, 0));
+  context_->run_pending();
+  EXPECT_TRUE(context_->requests(FileOperation::kWrite).empty());
+  context_->complete(FileOperation::kCreate);
+  EXPECT_EQ(context_->requests(FileOperation::kWrite).size(), 1U);
 }
 
-TEST_F(FileOwnerAlone, a_file_of_several_steps_is_cut_to_its_length_with_the_last) {
+TEST_F(FileOwnerTest, file_of_several_steps_is_sealed_with_the_last) {
   start_with_file(shared_file(2));
-  tell_parts(step_of_group(1, 1));
-  context_->answer(LaneCall::kWrite);
-  EXPECT_TRUE(context_->asked(LaneCall::kSeal).empty());
-  EXPECT_TRUE(context_->answer(LaneCall::kSync));
-  context_->take_one(LetterKind::kSealed);
-  publish(step_of_group(1, 1));
-  tell_parts(step_of_group(2, 1));
-  context_->answer(LaneCall::kWrite);
-  EXPECT_TRUE(context_->asked(LaneCall::kSync).empty());
-  EXPECT_TRUE(context_->answer(LaneCall::kSeal));
-  context_->take_one(LetterKind::kSealed);
+  send_all_metadata(step_in_group(1, 1));
+  context_->complete(FileOperation::kWrite);
+  EXPECT_TRUE(context_->requests(FileOperation::kSeal).empty());
+  EXPECT_TRUE(context_->complete(FileOperation::kSync));
+  context_->take_one(MessageKind::kFileDurable);
+  publish(step_in_group(1, 1));
+  send_all_metadata(step_in_group(2, 1));
+  context_->complete(FileOperation::kWrite);
+  EXPECT_TRUE(context_->requests(FileOperation::kSync).empty());
+  EXPECT_TRUE(context_->complete(FileOperation::kSeal));
+  context_->take_one(MessageKind::kFileDurable);
 }
 
-TEST_F(FileOwnerAlone, an_index_that_cannot_be_written_fails_the_step_and_is_not_synced) {
+TEST_F(FileOwnerTest, failed_index_write_fails_step_without_sync) {
   start_with_file(shared_file());
-  tell_parts(step_of_group(1, 1));
-  context_->answer(LaneCall::kWrite, failed("a bad place"));
-  EXPECT_THAT(failure(), HasSubstr("a bad place"));
-  EXPECT_TRUE(context_->asked(LaneCall::kSeal).empty());
-  EXPECT_TRUE(context_->take(LetterKind::kSealed).empty());
+  send_all_metadata(step_in_group(1, 1));
+  context_->complete(FileOperation::kWrite, failed_status("a bad block"));
+  EXPECT_THAT(failure(), HasSubstr("a bad block"));
+  EXPECT_TRUE(context_->requests(FileOperation::kSeal).empty());
+  EXPECT_TRUE(context_->take_messages(MessageKind::kFileDurable).empty());
 }
 
-TEST_F(FileOwnerAlone, a_sync_that_fails_fails_the_step_and_its_file_goes) {
+TEST_F(FileOwnerTest, failed_sync_fails_step_and_removes_file) {
   start_with_file(shared_file());
-  tell_parts(step_of_group(1, 1));
-  context_->answer(LaneCall::kWrite);
-  context_->answer(LaneCall::kSeal, failed("lost bytes"));
+  send_all_metadata(step_in_group(1, 1));
+  context_->complete(FileOperation::kWrite);
+  context_->complete(FileOperation::kSeal, failed_status("lost bytes"));
   EXPECT_THAT(failure(), HasSubstr("lost bytes"));
-  EXPECT_TRUE(context_->take(LetterKind::kSealed).empty());
-  fail(step_of_group(1, 1), "lost bytes");
+  EXPECT_TRUE(context_->take_messages(MessageKind::kFileDurable).empty());
+  fail(step_in_group(1, 1), "lost bytes");
   EXPECT_EQ(removed_groups(), std::vector<std::uint64_t>{1});
 }
 
-TEST_F(FileOwnerAlone, two_ranks_with_the_same_part_are_told_and_nothing_is_written) {
+TEST_F(FileOwnerTest, part_of_two_ranks_fails_step_before_index) {
   start_with_file(shared_file());
-  owner_->asked({0}, step_of_group(1, 1), 0, 1_MiB);
+  file_owner_->handle_allocate_request({0}, step_in_group(1, 1), 0, 1_MiB);
   for (std::uint32_t rank = 0; rank < 3; ++rank)
-    tell_part(rank, step_of_group(1, 1), rank_step_of(1, rank == 2 ? 10 : rank * 10, 1));
-  context_->settle();
-  if (context_->answer(LaneCall::kWrite)) FAIL() << "an index with a part twice";
+    send_metadata(rank, step_in_group(1, 1), test_metadata(1, rank == 2 ? 10 : rank * 10, 1));
+  context_->run_pending();
+  if (context_->complete(FileOperation::kWrite)) FAIL() << "an index with a part twice";
   EXPECT_EQ(failure(),
             "rank 2: write step 1 run.fb: part 10 of field density was put by ranks 1 and 2");
 }
 
-TEST_F(FileOwnerAlone, a_rank_that_put_a_part_twice_is_told) {
+TEST_F(FileOwnerTest, part_put_twice_by_one_rank_fails_step) {
   start_with_file(shared_file());
-  owner_->asked({0}, step_of_group(1, 1), 0, 1_MiB);
-  RankStep part = rank_step_of(1, 10, 2);
+  file_owner_->handle_allocate_request({0}, step_in_group(1, 1), 0, 1_MiB);
+  RankMetadata part = test_metadata(1, 10, 2);
   part.blocks[1].part = 10;
-  tell_part(0, step_of_group(1, 1), rank_step_of(1, 0, 1));
-  tell_part(1, step_of_group(1, 1), part);
-  tell_part(2, step_of_group(1, 1), rank_step_of(1, 20, 1));
-  context_->settle();
+  send_metadata(0, step_in_group(1, 1), test_metadata(1, 0, 1));
+  send_metadata(1, step_in_group(1, 1), part);
+  send_metadata(2, step_in_group(1, 1), test_metadata(1, 20, 1));
+  context_->run_pending();
   EXPECT_EQ(failure(),
             "rank 1: write step 1 run.fb: part 10 of field density was put twice by rank 1");
 }
 
-TEST_F(FileOwnerAlone, blocks_of_a_global_array_that_overlap_fail_the_step_and_name_both_ranks) {
+TEST_F(FileOwnerTest, overlapping_blocks_fail_step_and_name_both_ranks) {
   start_with_file(shared_file());
-  owner_->asked({0}, step_of_group(1, 1), 0, 1_MiB);
-  tell_part(0, step_of_group(1, 1), rank_block_of({0, 0}, {4, 8}));
-  tell_part(1, step_of_group(1, 1), rank_block_of({4, 0}, {4, 8}));
-  tell_part(2, step_of_group(1, 1), rank_block_of({7, 2}, {2, 4}));
-  context_->settle();
-  if (context_->answer(LaneCall::kWrite)) FAIL() << "an index with elements twice";
+  file_owner_->handle_allocate_request({0}, step_in_group(1, 1), 0, 1_MiB);
+  send_metadata(0, step_in_group(1, 1), test_array_metadata({0, 0}, {4, 8}));
+  send_metadata(1, step_in_group(1, 1), test_array_metadata({4, 0}, {4, 8}));
+  send_metadata(2, step_in_group(1, 1), test_array_metadata({7, 2}, {2, 4}));
+  context_->run_pending();
+  if (context_->complete(FileOperation::kWrite)) FAIL() << "an index with elements twice";
   EXPECT_EQ(failure(),
             "rank 2: write step 1 run.fb: blocks of field pressure overlap: rank 1 put 4 x 8 "
             "elements from 4, 0 on, and rank 2 put 2 x 4 elements from 7, 2 on");
 }
 
-TEST_F(FileOwnerAlone, blocks_of_a_global_array_that_only_touch_are_written) {
+TEST_F(FileOwnerTest, adjacent_blocks_are_written) {
   start_with_file(shared_file());
-  owner_->asked({0}, step_of_group(1, 1), 0, 1_MiB);
-  tell_part(0, step_of_group(1, 1), rank_block_of({0, 0}, {4, 8}));
-  tell_part(1, step_of_group(1, 1), rank_block_of({4, 0}, {4, 8}));
-  tell_part(2, step_of_group(1, 1), rank_block_of({5, 0}, {0, 8}));
-  EXPECT_TRUE(context_->answer(LaneCall::kWrite));
-  EXPECT_TRUE(context_->take(LetterKind::kFailed).empty());
+  file_owner_->handle_allocate_request({0}, step_in_group(1, 1), 0, 1_MiB);
+  send_metadata(0, step_in_group(1, 1), test_array_metadata({0, 0}, {4, 8}));
+  send_metadata(1, step_in_group(1, 1), test_array_metadata({4, 0}, {4, 8}));
+  send_metadata(2, step_in_group(1, 1), test_array_metadata({5, 0}, {0, 8}));
+  EXPECT_TRUE(context_->complete(FileOperation::kWrite));
+  EXPECT_TRUE(context_->take_messages(MessageKind::kStepFailed).empty());
 }
 
-TEST_F(FileOwnerAlone, a_rank_with_more_fields_than_an_index_can_have_is_told) {
+TEST_F(FileOwnerTest, too_many_fields_fail_step) {
   start_with_file(shared_file());
   for (std::uint32_t rank = 0; rank < 3; ++rank) {
-    RankStep part{.step = 1};
+    RankMetadata part{.step = 1};
     for (std::uint32_t field = 0; rank == 1 && field <= format::kFieldsMax; ++field)
       part.fields.push_back({.name = std::to_string(field), .type = ElementType::kFloat64});
-    tell_part(rank, step_of_group(1, 1), part);
+    send_metadata(rank, step_in_group(1, 1), part);
   }
-  context_->settle();
+  context_->run_pending();
   EXPECT_EQ(failure(),
             "rank 1: write step 1 run.fb: define field 65536: a step has at most 65536 fields in a "
             "file");
 }
 
-TEST_F(FileOwnerAlone, what_comes_of_a_step_that_was_given_up_is_not_answered) {
+TEST_F(FileOwnerTest, messages_of_aborted_step_are_ignored) {
   start_with_file(shared_file());
-  owner_->asked({0}, step_of_group(1, 1), 0, 100);
-  given();
-  fail(step_of_group(1, 1), "skipped");
+  file_owner_->handle_allocate_request({0}, step_in_group(1, 1), 0, 100);
+  grants();
+  fail(step_in_group(1, 1), "skipped");
   EXPECT_EQ(removed_groups(), std::vector<std::uint64_t>{1});
-  tell_parts(step_of_group(1, 1));
-  EXPECT_EQ(given(), Places{});
-  EXPECT_TRUE(context_->asked(LaneCall::kWrite).empty());
+  send_all_metadata(step_in_group(1, 1));
+  EXPECT_EQ(grants(), Grants{});
+  EXPECT_TRUE(context_->requests(FileOperation::kWrite).empty());
 }
 
-TEST_F(FileOwnerAlone, a_file_with_a_published_step_stays_when_another_one_in_it_fails) {
+TEST_F(FileOwnerTest, failed_step_keeps_file_with_published_step) {
   start_with_file(shared_file(2));
-  owner_->asked({0}, step_of_group(1, 1), 0, 100);
-  publish(step_of_group(1, 1));
-  owner_->asked({0}, step_of_group(2, 1), 1, 100);
-  fail(step_of_group(2, 1), "skipped");
+  file_owner_->handle_allocate_request({0}, step_in_group(1, 1), 0, 100);
+  publish(step_in_group(1, 1));
+  file_owner_->handle_allocate_request({0}, step_in_group(2, 1), 1, 100);
+  fail(step_in_group(2, 1), "skipped");
   EXPECT_TRUE(removed_groups().empty());
 }
 
-TEST_F(FileOwnerAlone, a_file_stays_while_a_step_that_has_only_places_in_it_is_under_way) {
+TEST_F(FileOwnerTest, file_stays_while_step_with_allocations_is_pending) {
   start_with_file(shared_file(2));
-  owner_->asked({0}, step_of_group(1, 1), 0, 100);
-  owner_->asked({0}, step_of_group(2, 1), 1, 100);
-  const Places first = given();
-  const auto created = context_->asked(LaneCall::kCreate).size();
-  publish(step_of_group(1, 1));
-  owner_->asked({1}, step_of_group(2, 1), 2, 100);
-  EXPECT_EQ(context_->asked(LaneCall::kCreate).size(), created) << "not a second time";
+  file_owner_->handle_allocate_request({0}, step_in_group(1, 1), 0, 100);
+  file_owner_->handle_allocate_request({0}, step_in_group(2, 1), 1, 100);
+  const Grants first = grants();
+  const auto created = context_->requests(FileOperation::kCreate).size();
+  publish(step_in_group(1, 1));
+  file_owner_->handle_allocate_request({1}, step_in_group(2, 1), 2, 100);
+  EXPECT_EQ(context_->requests(FileOperation::kCreate).size(), created) << "not a second time";
   ASSERT_EQ(first.size(), 2U);
-  EXPECT_EQ(given(), (Places{{1, 2, first[1].offset + kAlignmentBytes}}));
-  fail(step_of_group(2, 1), "skipped");
+  EXPECT_EQ(grants(), (Grants{{1, 2, first[1].offset + kAlignmentBytes}}));
+  fail(step_in_group(2, 1), "skipped");
   EXPECT_TRUE(removed_groups().empty());
 }
 
-TEST_F(FileOwnerAlone, a_file_stays_when_its_younger_step_fails_first) {
+TEST_F(FileOwnerTest, failed_later_step_keeps_file) {
   start_with_file(shared_file(2));
-  owner_->asked({0}, step_of_group(1, 1), 0, 100);
-  owner_->asked({1}, step_of_group(2, 1), 1, 100);
-  fail(step_of_group(2, 1), "abandoned");
+  file_owner_->handle_allocate_request({0}, step_in_group(1, 1), 0, 100);
+  file_owner_->handle_allocate_request({1}, step_in_group(2, 1), 1, 100);
+  fail(step_in_group(2, 1), "aborted");
   EXPECT_TRUE(removed_groups().empty());
-  fail(step_of_group(1, 1), "abandoned");
+  fail(step_in_group(1, 1), "aborted");
   EXPECT_EQ(removed_groups(), std::vector<std::uint64_t>{1});
 }
 
-TEST_F(FileOwnerAlone, a_step_that_the_coordinator_may_have_published_keeps_its_file) {
+TEST_F(FileOwnerTest, possibly_published_step_keeps_its_file) {
   start_with_file(shared_file());
-  tell_parts(step_of_group(1, 1));
-  context_->answer_all(LaneCall::kWrite);
-  context_->answer_all(LaneCall::kSeal);
-  context_->take_one(LetterKind::kSealed);
-  owner_->gone({Routes::coordinator()}, Error({.kind = ErrorClass::kClosed, .operation = "x"}));
-  owner_->end();
+  send_all_metadata(step_in_group(1, 1));
+  context_->complete_all(FileOperation::kWrite);
+  context_->complete_all(FileOperation::kSeal);
+  context_->take_one(MessageKind::kFileDurable);
+  file_owner_->handle_rank_lost({AggregationMap::coordinator()},
+                                Error({.kind = ErrorClass::kClosed, .operation = "x"}));
+  file_owner_->shut_down();
   EXPECT_EQ(removed_groups(), std::vector<std::uint64_t>{2});
 }
 
-// Of a writer that was taken for dead while it published.
-TEST_F(FileOwnerAlone, a_step_that_somebody_else_may_have_found_keeps_its_file) {
+// A former writer that was presumed dead while it published.
+TEST_F(FileOwnerTest, step_in_doubt_keeps_its_file) {
   start_with_file(shared_file(2));
-  owner_->asked({0}, step_of_group(1, 1), 0, 100);
-  owner_->resolved(step_of_group(1, 1), StepFate::kUnknown, failed("somebody else writes it"));
-  fail(step_of_group(2, 1), "skipped");
-  owner_->end();
-  EXPECT_EQ(removed_groups(), std::vector<std::uint64_t>{2}) << "that was made ahead";
-  EXPECT_TRUE(context_->asked(LaneCall::kPunch).empty());
+  file_owner_->handle_allocate_request({0}, step_in_group(1, 1), 0, 100);
+  file_owner_->handle_step_outcome(step_in_group(1, 1), StepOutcome::kInDoubt,
+                                   failed_status("another program writes it"));
+  fail(step_in_group(2, 1), "skipped");
+  file_owner_->shut_down();
+  EXPECT_EQ(removed_groups(), std::vector<std::uint64_t>{2}) << "the file created ahead";
+  EXPECT_TRUE(context_->requests(FileOperation::kPunchHole).empty());
 }
 
-TEST_F(FileOwnerAlone, an_end_in_the_midst_of_sealing_writes_no_index) {
+TEST_F(FileOwnerTest, shut_down_during_finalization_writes_no_index) {
   start_with_file(shared_file());
-  owner_->asked({0}, step_of_group(1, 1), 0, 1_MiB);
+  file_owner_->handle_allocate_request({0}, step_in_group(1, 1), 0, 1_MiB);
   for (std::uint32_t rank = 0; rank < 3; ++rank)
-    tell_part(rank, step_of_group(1, 1), rank_step_of(1, rank * 10, 2));
-  owner_->end();
-  context_->settle();
-  EXPECT_TRUE(context_->asked(LaneCall::kWrite).empty());
+    send_metadata(rank, step_in_group(1, 1), test_metadata(1, rank * 10, 2));
+  file_owner_->shut_down();
+  context_->run_pending();
+  EXPECT_TRUE(context_->requests(FileOperation::kWrite).empty());
 }
 
-TEST_F(FileOwnerAlone, files_that_nobody_needed_go_at_the_end) {
+TEST_F(FileOwnerTest, unneeded_files_are_removed_at_shut_down) {
   start_with_file(shared_file(2));
-  owner_->asked({0}, step_of_group(1, 1), 0, 100);
-  publish(step_of_group(1, 1));
-  context_->answer_all(LaneCall::kCreate);  // of the second group, ahead
-  owner_->end();
+  file_owner_->handle_allocate_request({0}, step_in_group(1, 1), 0, 100);
+  publish(step_in_group(1, 1));
+  context_->complete_all(FileOperation::kCreate);  // of the second group, created ahead
+  file_owner_->shut_down();
   EXPECT_EQ(removed_groups(), std::vector<std::uint64_t>{2});
-  ASSERT_EQ(cut().size(), 1U);
-  EXPECT_EQ(cut()[0].offset, kAlignmentBytes + kAlignmentBytes);
+  ASSERT_EQ(truncations().size(), 1U);
+  EXPECT_EQ(truncations()[0].offset, kAlignmentBytes + kAlignmentBytes);
 }
 
-TEST_F(FileOwnerAlone, a_file_in_which_a_step_failed_keeps_no_room_for_it) {
+TEST_F(FileOwnerTest, file_keeps_no_space_of_failed_step) {
   start_with_file(shared_file(2));
-  owner_->asked({0}, step_of_group(1, 1), 0, 100);
-  publish(step_of_group(1, 1));
-  owner_->asked({0}, step_of_group(2, 1), 1, 100);
-  EXPECT_TRUE(cut().empty());
-  fail(step_of_group(2, 1), "skipped");
-  ASSERT_EQ(cut().size(), 1U) << "nobody seals it";
-  EXPECT_EQ(cut()[0].name.group, 1U);
-  owner_->end();
-  EXPECT_EQ(cut().size(), 1U);
+  file_owner_->handle_allocate_request({0}, step_in_group(1, 1), 0, 100);
+  publish(step_in_group(1, 1));
+  file_owner_->handle_allocate_request({0}, step_in_group(2, 1), 1, 100);
+  EXPECT_TRUE(truncations().empty());
+  fail(step_in_group(2, 1), "skipped");
+  ASSERT_EQ(truncations().size(), 1U) << "it is not sealed";
+  EXPECT_EQ(truncations()[0].name.group, 1U);
+  file_owner_->shut_down();
+  EXPECT_EQ(truncations().size(), 1U);
 }
 
-// The room of steps that had failed was kept, and every further one needed more.
-TEST_F(FileOwnerAlone, the_room_of_a_failed_step_is_given_back_while_its_file_is_used) {
+// The space of failed steps was once kept, and each further step needed more.
+TEST_F(FileOwnerTest, space_of_failed_step_is_punched_while_file_is_used) {
   start_with_file(shared_file(3));
-  const auto punched = [this] { return context_->asked(LaneCall::kPunch); };
-  owner_->asked({0}, step_of_group(1, 1), 0, 1);
-  publish(step_of_group(1, 1));
-  owner_->asked({0}, step_of_group(2, 1), 1, 1);
-  owner_->asked({1}, step_of_group(3, 1), 2, 1);
-  owner_->asked({2}, step_of_group(2, 1), 3, 1);
-  owner_->trim(1, {4 * kAlignmentBytes, 1}, 0);  // the last one is not needed
-  owner_->asked({1}, step_of_group(3, 1), 4, 1);
+  const auto punched = [this] { return context_->requests(FileOperation::kPunchHole); };
+  file_owner_->handle_allocate_request({0}, step_in_group(1, 1), 0, 1);
+  publish(step_in_group(1, 1));
+  file_owner_->handle_allocate_request({0}, step_in_group(2, 1), 1, 1);
+  file_owner_->handle_allocate_request({1}, step_in_group(3, 1), 2, 1);
+  file_owner_->handle_allocate_request({2}, step_in_group(2, 1), 3, 1);
+  file_owner_->handle_trim(1, {4 * kAlignmentBytes, 1}, 0);  // the last allocation is not needed
+  file_owner_->handle_allocate_request({1}, step_in_group(3, 1), 4, 1);
   EXPECT_TRUE(punched().empty());
-  fail(step_of_group(2, 1), "skipped");
+  fail(step_in_group(2, 1), "skipped");
   ASSERT_EQ(punched().size(), 1U);
   EXPECT_EQ(punched()[0].name.group, 1U);
   EXPECT_EQ(punched()[0].offset, 2 * kAlignmentBytes);
   EXPECT_EQ(punched()[0].size, kAlignmentBytes);
-  fail(step_of_group(3, 1), "skipped");
+  fail(step_in_group(3, 1), "skipped");
   const std::uint64_t all = punched().back().offset + punched().back().size;
-  EXPECT_EQ(all, 5 * kAlignmentBytes) << "that of both";
+  EXPECT_EQ(all, 5 * kAlignmentBytes) << "the space of both";
 }
 
-TEST_F(FileOwnerAlone, a_full_disk_costs_the_files_that_are_kept_for_later) {
+TEST_F(FileOwnerTest, full_disk_removes_free_files) {
   start_with_file(shared_file());
-  const auto given_up = [this] { return context_->asked(LaneCall::kGiveUpFreeFiles).size(); };
-  fail(step_of_group(1, 1), "skipped");
-  EXPECT_EQ(given_up(), 0U);
-  fail(step_of_group(2, 2), "no room", ENOSPC);
-  EXPECT_EQ(given_up(), 1U);
+  const auto removals = [this] {
+    return context_->requests(FileOperation::kRemoveFreeFiles).size();
+  };
+  fail(step_in_group(1, 1), "skipped");
+  EXPECT_EQ(removals(), 0U);
+  fail(step_in_group(2, 2), "no room", ENOSPC);
+  EXPECT_EQ(removals(), 1U);
 }
 
-// Each stayed, with all its room, until the end.
-TEST_F(FileOwnerAlone, no_file_is_made_for_a_step_that_others_have_failed_with_before) {
+// Each file once stayed, with all its space, until the end.
+TEST_F(FileOwnerTest, no_file_is_created_for_step_that_failed_before) {
   start_with_file(shared_file());
-  const auto created = [this] { return context_->asked(LaneCall::kCreate).size(); };
-  fail(step_of_group(3, 3), "abandoned");
-  owner_->asked({0}, step_of_group(2, 2), 0, 100);
+  const auto created = [this] { return context_->requests(FileOperation::kCreate).size(); };
+  fail(step_in_group(3, 3), "aborted");
+  file_owner_->handle_allocate_request({0}, step_in_group(2, 2), 0, 100);
   EXPECT_EQ(created(), 0U) << "of group 3";
-  owner_->asked({0}, step_of_group(4, 4), 1, 100);
+  file_owner_->handle_allocate_request({0}, step_in_group(4, 4), 1, 100);
   EXPECT_EQ(created(), 2U) << "of groups 4 and 5";
-  owner_->asked({0}, step_of_group(9, 3), 2, 100);
+  file_owner_->handle_allocate_request({0}, step_in_group(9, 3), 2, 100);
   EXPECT_THAT(failure(), HasSubstr("3 was begun by another rank in its place"));
 }
 
-TEST_F(FileOwnerAlone, a_file_some_of_whose_steps_have_failed_before_is_done_with_the_others) {
+TEST_F(FileOwnerTest, file_with_early_failures_retires_with_other_steps) {
   start_with_file(shared_file(2));
-  fail(step_of_group(4, 3), "abandoned");
-  owner_->asked({0}, step_of_group(3, 3), 0, 100);
-  context_->answer_all(LaneCall::kCreate);
-  fail(step_of_group(3, 3), "abandoned");
+  fail(step_in_group(4, 3), "aborted");
+  file_owner_->handle_allocate_request({0}, step_in_group(3, 3), 0, 100);
+  context_->complete_all(FileOperation::kCreate);
+  fail(step_in_group(3, 3), "aborted");
   EXPECT_EQ(removed_groups(), std::vector<std::uint64_t>{3});
 }
 
-TEST_F(FileOwnerAlone, ranks_begin_rounds_together_when_all_are_ready) {
+TEST_F(FileOwnerTest, rounds_start_when_all_ranks_are_ready) {
   start_with_file({.strategy = Strategy::kCollective, .files = 1});
-  const StepName name = step_of_group(1, 1);
+  const StepId name = step_in_group(1, 1);
   for (std::uint32_t rank = 0; rank < 3; ++rank) {
-    EXPECT_TRUE(context_->take(LetterKind::kGo).empty());
-    owner_->ready({rank}, name, {{rank * 4096, 4096}, {65536 + rank * 4096, 4096}});
+    EXPECT_TRUE(context_->take_messages(MessageKind::kCollectiveStart).empty());
+    file_owner_->handle_collective_ready({rank}, name,
+                                         {{rank * 4096, 4096}, {65536 + rank * 4096, 4096}});
   }
-  const auto go = context_->take(LetterKind::kGo);
+  const auto go = context_->take_messages(MessageKind::kCollectiveStart);
   ASSERT_EQ(go.size(), 3U);
   const std::vector<ByteRange> dense{{0, 3 * 4096}, {65536, 3 * 4096}};
-  EXPECT_EQ(comm::list_from<ByteRange>("go", go[0].payload).value(), dense);
-  EXPECT_EQ(go[0].words[2], static_cast<std::uint64_t>(RoundMeans::kAggregated));
+  EXPECT_EQ(comm::list_from_bytes<ByteRange>("collective start", go[0].payload).value(), dense);
+  EXPECT_EQ(go[0].words[2], static_cast<std::uint64_t>(CollectiveMethod::kTwoPhase));
 }
 
-TEST_F(FileOwnerAlone, nobody_begins_rounds_in_which_a_rank_is_missing_that_was_ready) {
+TEST_F(FileOwnerTest, rounds_do_not_start_after_ready_rank_is_lost) {
   start_with_file({.strategy = Strategy::kCollective, .files = 1});
-  const StepName name = step_of_group(1, 1);
-  owner_->ready({1}, name, {});
-  owner_->gone({1}, broken("killed"));
+  const StepId name = step_in_group(1, 1);
+  file_owner_->handle_collective_ready({1}, name, {});
+  file_owner_->handle_rank_lost({1}, io_error("killed"));
   EXPECT_THAT(failure(), HasSubstr("killed"));
-  owner_->ready({0}, name, {});
-  owner_->ready({2}, name, {});
-  EXPECT_TRUE(context_->take(LetterKind::kGo).empty());
+  file_owner_->handle_collective_ready({0}, name, {});
+  file_owner_->handle_collective_ready({2}, name, {});
+  EXPECT_TRUE(context_->take_messages(MessageKind::kCollectiveStart).empty());
 }
 
 }  // namespace

@@ -15,23 +15,24 @@ namespace forebay::write {
 
 namespace {
 
-/// A part of a small second-level cache: what was hashed is still there when it is copied.
+/// Part of a small second-level cache: hashed bytes are still there when they are copied.
 constexpr std::size_t kChunkBytes = std::size_t{256} << 10U;
 
 #ifdef __SSE2__
-/// Shorter copies are over before they could push anything out of a cache.
-constexpr std::size_t kPastCacheBytesMin = std::size_t{4} << 10U;
+/// Shorter copies end before they can evict anything from a cache.
+constexpr std::size_t kNontemporalBytesMin = std::size_t{4} << 10U;
 constexpr std::size_t kLineBytes = 64;
-/// So far ahead of the copy lines are asked for: where such stores wait for nothing, loads are all
-/// that is left to wait for. What is not there is not fetched, so reading past the end is no fault.
-constexpr std::size_t kAheadBytes = 1024;
+/// Distance from the copy at which lines are prefetched. These stores do not wait, so loads are the
+/// only remaining wait. A prefetch of unmapped memory is ignored, so reading past the end is no
+/// fault.
+constexpr std::size_t kPrefetchBytes = 1024;
 
-/// Whole lines; `to` is at the beginning of one.
+/// Copies whole lines; `to` must be at the beginning of one.
 void copy_lines(std::byte* to, const std::byte* from, std::size_t lines) noexcept {
   for (; lines > 0; --lines, to += kLineBytes, from += kLineBytes) {
     const auto* const source = reinterpret_cast<const __m128i*>(from);
     auto* const target = reinterpret_cast<__m128i*>(to);
-    _mm_prefetch(from + kAheadBytes, _MM_HINT_NTA);
+    _mm_prefetch(from + kPrefetchBytes, _MM_HINT_NTA);
     const __m128i first = _mm_loadu_si128(source);
     const __m128i second = _mm_loadu_si128(source + 1);
     const __m128i third = _mm_loadu_si128(source + 2);
@@ -41,13 +42,14 @@ void copy_lines(std::byte* to, const std::byte* from, std::size_t lines) noexcep
     _mm_stream_si128(target + 2, third);
     _mm_stream_si128(target + 3, fourth);
   }
-  // Such stores are not ordered with others: who is told of the bytes afterwards must see them.
+  // Such stores are not ordered with others; a thread that is notified afterwards must see the
+  // bytes.
   _mm_sfence();
 }
 
-/// Copies the beginning of `from` that ends on a line, or nothing of it; returns its size.
-std::size_t copy_most(std::byte* to, std::span<const std::byte> from) noexcept {
-  if (from.size() < kPastCacheBytesMin) return 0;
+/// Copies the beginning of `from` up to the end of a line of `to`, or nothing. Returns its size.
+std::size_t copy_lines_aligned(std::byte* to, std::span<const std::byte> from) noexcept {
+  if (from.size() < kNontemporalBytesMin) return 0;
   const std::size_t over = reinterpret_cast<std::uintptr_t>(to) % kLineBytes;
   const std::size_t before = over == 0 ? 0 : kLineBytes - over;
   std::memcpy(to, from.data(), before);
@@ -56,7 +58,9 @@ std::size_t copy_most(std::byte* to, std::span<const std::byte> from) noexcept {
   return before + lines * kLineBytes;
 }
 #else
-std::size_t copy_most(std::byte* /*to*/, std::span<const std::byte> /*from*/) noexcept { return 0; }
+std::size_t copy_lines_aligned(std::byte* /*to*/, std::span<const std::byte> /*from*/) noexcept {
+  return 0;
+}
 #endif
 
 void hash(XXH3_state_t* state, std::span<const std::byte> bytes) noexcept {
@@ -66,9 +70,9 @@ void hash(XXH3_state_t* state, std::span<const std::byte> bytes) noexcept {
 
 }  // namespace
 
-void copy_past_cache(std::span<std::byte> to, std::span<const std::byte> from) noexcept {
+void copy_nontemporal(std::span<std::byte> to, std::span<const std::byte> from) noexcept {
   FOREBAY_ASSERT(to.size() >= from.size());
-  const std::size_t done = copy_most(to.data(), from);
+  const std::size_t done = copy_lines_aligned(to.data(), from);
   const std::span<const std::byte> rest = from.subspan(done);
   if (!rest.empty()) std::memcpy(to.data() + done, rest.data(), rest.size());
 }
@@ -81,10 +85,10 @@ std::uint64_t hash_of(std::span<const std::byte> bytes, std::uint64_t seed) noex
 
 HashedCopy::HashedCopy(std::uint64_t seed) : state_(::XXH3_createState()) {
   FOREBAY_ASSERT(state_ != nullptr);
-  restart(seed);
+  reset(seed);
 }
 
-void HashedCopy::restart(std::uint64_t seed) noexcept {
+void HashedCopy::reset(std::uint64_t seed) noexcept {
   const XXH_errorcode code = ::XXH3_64bits_reset_withSeed(state_.get(), seed);
   FOREBAY_ASSERT(code == XXH_OK);
   size_bytes_ = 0;
@@ -96,7 +100,7 @@ void HashedCopy::add(std::span<std::byte> to, std::span<const std::byte> from) n
   while (!from.empty()) {
     const std::size_t size_bytes = std::min(kChunkBytes, from.size());
     hash(state_.get(), from.first(size_bytes));
-    copy_past_cache(to, from.first(size_bytes));
+    copy_nontemporal(to, from.first(size_bytes));
     to = to.subspan(size_bytes);
     from = from.subspan(size_bytes);
   }
@@ -113,7 +117,7 @@ std::uint64_t hashed_copy(std::span<std::byte> to,
                           std::span<const std::byte> from,
                           std::uint64_t seed) noexcept {
   thread_local HashedCopy copy(seed);
-  copy.restart(seed);
+  copy.reset(seed);
   copy.add(to, from);
   return copy.digest();
 }

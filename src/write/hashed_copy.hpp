@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// Copies bytes and hashes them on the way. A copy is bound by memory; hashing what a core has just
-// brought into its cache costs less than reading all of it a second time. The hash is XXH3 with 64
-// bits and a seed, as the dataset format has it.
+// Copies that hash. A copy is bound by memory bandwidth, so hashing bytes that a core has just
+// loaded into its cache costs less than reading them again. The hash is XXH3 with 64 bits and a
+// seed, as in the dataset format.
 #pragma once
 
 #include <cstddef>
@@ -13,35 +13,35 @@ struct XXH3_state_s;
 
 namespace forebay::write {
 
-/// Copies `from` to the beginning of `to`, which is as long at least and lies elsewhere, without
-/// taking room in caches: what is staged is read by a device next, not by a core. Up to twice as
-/// fast as memcpy() where that goes through the cache.
-void copy_past_cache(std::span<std::byte> to, std::span<const std::byte> from) noexcept;
+/// Copies `from` to the beginning of `to`, which must be at least as long and must not overlap it.
+/// Bypasses the caches, because a device, not a core, reads staged bytes next. Up to twice as fast
+/// as memcpy() through the cache.
+void copy_nontemporal(std::span<std::byte> to, std::span<const std::byte> from) noexcept;
 
-/// The same, and returns the hash of what was copied.
+/// As copy_nontemporal(); returns the hash of the copied bytes.
 std::uint64_t hashed_copy(std::span<std::byte> to,
                           std::span<const std::byte> from,
                           std::uint64_t seed) noexcept;
 
-/// The hash of what need not be copied.
+/// Returns the hash of bytes without a copy.
 std::uint64_t hash_of(std::span<const std::byte> bytes, std::uint64_t seed) noexcept;
 
-/// The same for a piece that comes in several spans. Not thread-safe.
+/// Copies and hashes a piece that consists of several spans. Not thread-safe.
 class HashedCopy {
  public:
   explicit HashedCopy(std::uint64_t seed);
 
-  /// Copies as hashed_copy() does; the hash is of all that was added since the last restart().
+  /// Copies as copy_nontemporal() does. The hash covers all bytes added since the last reset().
   void add(std::span<std::byte> to, std::span<const std::byte> from) noexcept;
-  /// Hashes what needs no copy.
+  /// Hashes bytes without a copy.
   void add(std::span<const std::byte> bytes) noexcept;
 
-  /// Of what was added so far; more may be added.
+  /// Hash of the bytes added so far; more may be added.
   std::uint64_t digest() const noexcept;
   std::uint64_t size_bytes() const noexcept { return size_bytes_; }
 
   /// Begins another piece.
-  void restart(std::uint64_t seed) noexcept;
+  void reset(std::uint64_t seed) noexcept;
 
  private:
   struct Free {

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Copies at all alignments and sizes around those where the way of copying changes; the hash beside
-// that of the library it comes from, in one go.
+// Copies at all alignments, and sizes around those where the method changes. Hashes are compared
+// with those of the library in one call.
 #include "write/hashed_copy.hpp"
 
 #include <algorithm>
@@ -34,16 +34,16 @@ class HashedCopyTest : public ::testing::Test {
   std::mt19937_64 random_{seed_};
 };
 
-/// Copies to that place of a larger memory, of which nothing else may change.
+/// Copies to an offset of a larger memory, the rest of which must not change.
 bool copies_exactly(std::span<const std::byte> from, std::size_t to_at) {
   std::vector<std::byte> target(from.size() + 260, kUntouched);
   std::vector<std::byte> expected = target;
   std::copy(from.begin(), from.end(), expected.begin() + static_cast<std::ptrdiff_t>(to_at));
-  copy_past_cache(std::span(target).subspan(to_at), from);
+  copy_nontemporal(std::span(target).subspan(to_at), from);
   return target == expected;
 }
 
-TEST_F(HashedCopyTest, copies_each_byte_and_no_other_at_any_alignment) {
+TEST_F(HashedCopyTest, copy_is_exact_at_any_alignment) {
   const std::vector<std::byte> source = random_bytes(70'000, random_);
   for (const std::size_t size : {0U, 1U, 63U, 64U, 65U, 4095U, 4096U, 4097U, 4160U, 65'536U}) {
     for (int round = 0; round < 20; ++round) {
@@ -53,7 +53,7 @@ TEST_F(HashedCopyTest, copies_each_byte_and_no_other_at_any_alignment) {
   }
 }
 
-TEST_F(HashedCopyTest, hash_is_that_of_the_bytes_with_the_seed) {
+TEST_F(HashedCopyTest, hash_matches_library_hash_with_seed) {
   for (const std::size_t size : {0U, 1U, 100U, 240U, 241U, 4096U, 262'144U, 262'145U, 3'000'001U}) {
     const std::vector<std::byte> from = random_bytes(size, random_);
     std::vector<std::byte> to(size);
@@ -63,7 +63,7 @@ TEST_F(HashedCopyTest, hash_is_that_of_the_bytes_with_the_seed) {
   }
 }
 
-TEST_F(HashedCopyTest, other_seeds_and_other_bytes_give_other_hashes) {
+TEST_F(HashedCopyTest, hash_depends_on_seed_and_bytes) {
   std::vector<std::byte> from = random_bytes(1 << 20U, random_);
   std::vector<std::byte> to(from.size());
   const std::uint64_t hash = hashed_copy(to, from, 1);
@@ -72,7 +72,7 @@ TEST_F(HashedCopyTest, other_seeds_and_other_bytes_give_other_hashes) {
   EXPECT_NE(hashed_copy(to, from, 1), hash);
 }
 
-/// Adds all of `from` in parts of random sizes, some of which are copied before.
+/// Adds all of `from` in parts of random sizes; some of the parts are copied before.
 void add_in_parts(HashedCopy& copy,
                   std::span<std::byte> to,
                   std::span<const std::byte> from,
@@ -91,7 +91,7 @@ void add_in_parts(HashedCopy& copy,
   }
 }
 
-TEST_F(HashedCopyTest, spans_of_any_size_make_one_piece) {
+TEST_F(HashedCopyTest, spans_of_any_size_form_one_piece) {
   for (int round = 0; round < 50; ++round) {
     const std::vector<std::byte> from = random_bytes(random_() % 1'500'000, random_);
     std::vector<std::byte> to(from.size());
@@ -104,13 +104,13 @@ TEST_F(HashedCopyTest, spans_of_any_size_make_one_piece) {
   }
 }
 
-TEST_F(HashedCopyTest, begins_again) {
+TEST_F(HashedCopyTest, reset_begins_new_piece) {
   const std::vector<std::byte> bytes = random_bytes(1000, random_);
   HashedCopy copy(1);
   EXPECT_EQ(copy.digest(), hash_of({}, 1));
   copy.add(bytes);
   EXPECT_EQ(copy.digest(), hash_of(bytes, 1));
-  copy.restart(2);
+  copy.reset(2);
   EXPECT_EQ(copy.size_bytes(), 0U);
   copy.add(bytes);
   EXPECT_EQ(copy.digest(), hash_of(bytes, 2));

@@ -17,11 +17,11 @@ std::string rounded(double value) { return std::to_string(std::lround(value)); }
 
 }  // namespace
 
-std::uint32_t cores_for_agents(const HashingPlace& place) {
+std::uint32_t cores_for_agents(const HashingNode& place) {
   return place.cores > place.ranks ? std::min(place.cores - place.ranks, place.ranks) : 0;
 }
 
-HashingCost hashing_cost(const HashingPlace& place, const HashingSpeeds& speeds) {
+HashingCost hashing_cost(const HashingNode& place, const HashingRates& speeds) {
   FOREBAY_ASSERT(place.ranks > 0);
   HashingCost cost{.copy_us = us_of_mb(speeds.hashed_copy_mb_per_s),
                    .agent_us = us_of_mb(speeds.copy_mb_per_s)};
@@ -38,8 +38,8 @@ HashingCost hashing_cost(const HashingPlace& place, const HashingSpeeds& speeds)
   return cost;
 }
 
-std::string reason_of(const HashingPlace& place, const HashingCost& cost) {
-  const bool by_agent = cost.cheaper() == ChecksumBy::kAgent;
+std::string reason_of(const HashingNode& place, const HashingCost& cost) {
+  const bool by_agent = cost.choice() == ChecksumStage::kAgent;
   const std::uint32_t free = cores_for_agents(place);
   std::string on = free == 0 ? "no core is free" : std::to_string(free) + " free";
   if (free > 0) on += free == 1 ? " core" : " cores";

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Who works out checksums: put(), on the bytes that it copies, or the agent, later, on those that
-// it has. Whichever keeps the application for less time. Pure: numbers in, numbers out.
+// Which thread computes checksums: put(), on the bytes that it copies, or the agent, later. The
+// choice blocks the application for less time. Pure: numbers in, numbers out.
 #pragma once
 
 #include <forebay/write_plan.hpp>
@@ -10,43 +10,44 @@
 
 namespace forebay::write {
 
-/// What one core does, in MB/s, with bytes that are in no cache. The defaults were measured on a
-/// quiet machine of two Zen 3 cores, in put() and by hash_of(); what counts is how they compare.
-struct HashingSpeeds {
-  double copy_mb_per_s = 9600;         ///< copy_past_cache()
+/// Rates of one core in MB/s, for bytes that are in no cache. The defaults were measured on an idle
+/// machine of two Zen 3 cores, in put() and by hash_of(). Mostly their ratios matter.
+struct HashingRates {
+  double copy_mb_per_s = 9600;         ///< copy_nontemporal()
   double hashed_copy_mb_per_s = 5700;  ///< hashed_copy()
   double hash_mb_per_s = 11000;        ///< hash_of()
 };
 
-/// The node that has the fewest cores for what its ranks do.
-struct HashingPlace {
-  std::uint32_t ranks = 1;     ///< that compute there
-  std::uint32_t cores = 0;     ///< that they may use together; 0: not known, so none is free
-  double storage_mb_per_s = 0; /**< how fast agents there get rid of bytes, all together; 0: not
-                                    known, and taken to be slower than hashing */
+/// The node with the fewest cores for the work of its ranks.
+struct HashingNode {
+  std::uint32_t ranks = 1;  ///< compute ranks of the node
+  std::uint32_t cores = 0;  ///< that these may use together; 0: unknown, so none is free
+  /// How fast the agents of the node write bytes, all together; 0: unknown, taken to be slower than
+  /// hashing.
+  double storage_mb_per_s = 0;
 };
 
-/// For how long an application is kept by one MB that a rank puts, in microseconds.
+/// Time for which one MB that a rank puts blocks the application, in microseconds.
 struct HashingCost {
   double copy_us = 0;   ///< hashed by put()
   double agent_us = 0;  ///< copied by put(), hashed by the agent
 
-  ChecksumBy cheaper() const {
-    return copy_us <= agent_us ? ChecksumBy::kCopy : ChecksumBy::kAgent;
+  ChecksumStage choice() const {
+    return copy_us <= agent_us ? ChecksumStage::kCopy : ChecksumStage::kAgent;
   }
 };
 
-/// Cores on which agents hash while all ranks compute: an agent is one thread, so at most one for
-/// each rank.
-std::uint32_t cores_for_agents(const HashingPlace& place);
+/// Cores on which agents hash while all ranks compute. An agent is one thread, so at most one core
+/// for each rank.
+std::uint32_t cores_for_agents(const HashingNode& place);
 
-/// Agents that have no core of their own take one from a rank: copying and a second pass over
-/// memory, all of it is lost. On free cores it costs nothing as long as storage takes longer for
-/// the same bytes; what it takes longer than storage holds up the memory that put() waits for.
-HashingCost hashing_cost(const HashingPlace& place, const HashingSpeeds& speeds = {});
+/// Without a free core, an agent takes one from a rank: the copy and a second pass over memory both
+/// block the application. On free cores hashing costs nothing while storage takes longer for the
+/// same bytes. The time by which it exceeds storage holds the memory that put() waits for.
+HashingCost hashing_cost(const HashingNode& place, const HashingRates& speeds = {});
 
-/// "checksums by the agent, on 2 free cores of a node with 2 ranks (104 us for each MB, on the copy
+/// "checksums by the agent, 2 free cores on a node with 2 ranks (104 us for each MB, on the copy
 /// 175)".
-std::string reason_of(const HashingPlace& place, const HashingCost& cost);
+std::string reason_of(const HashingNode& place, const HashingCost& cost);
 
 }  // namespace forebay::write

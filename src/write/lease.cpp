@@ -1,8 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
-// How the lease changes hands: `owner` is a link to a file that is complete and durable before, so
-// nobody ever sees half of one, and of two that link only one succeeds. To follow a holder X that
-// is gone, one must have the file owner-after-X, got in the same way, and while one has it only
-// oneself may put something in X's place: so two that follow cannot remove each other.
+// How the lease is acquired and taken over. `owner` is a link to a file that was complete and
+// durable before. So it is never visible in part, and only one of two link() calls succeeds. To
+// follow a holder X that has ended, a process must have the file owner-after-X, which it acquires
+// in the same way. Only the process that has it may replace the file of X. So two processes that
+// follow X cannot remove each other.
 #include "write/lease.hpp"
 
 #include <algorithm>
@@ -18,21 +19,21 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
-#include "base/folder_entries.hpp"
+#include "base/directory_entries.hpp"
 #include "base/no_space.hpp"
+#include "base/retry_on_eintr.hpp"
 #include "base/service_thread.hpp"
 #include "base/text_file.hpp"
-#include "base/uninterrupted.hpp"
-#include "write/holder.hpp"
-#include "write/owner_seen.hpp"
+#include "write/lease_holder.hpp"
+#include "write/owner_file_state.hpp"
 #include "write/processes.hpp"
 
 namespace forebay::write {
 
 namespace {
 
-constexpr int kLooksMax = 50;      ///< for what is there already
-constexpr int kRoundsMax = 64;     ///< others that come and go meanwhile
+constexpr int kPollsMax = 50;      ///< of verify_lease()
+constexpr int kRetriesMax = 64;    ///< others that acquire and release it meanwhile
 constexpr unsigned kDepthMax = 8;  ///< followers that died while they followed
 constexpr mode_t kOwnerMode = 0644;
 
@@ -42,164 +43,167 @@ std::string hex(std::uint64_t number) {
   return text.data();
 }
 
-constexpr std::string_view kNewPrefix = "owner-new-";      ///< not linked yet
-constexpr std::string_view kAfterPrefix = "owner-after-";  ///< while one is followed
-/// No attempt takes so long that lives.
-constexpr std::int64_t kAttemptSecondsMax = 600;
+constexpr std::string_view kNewPrefix = "owner-new-";          ///< not linked yet
+constexpr std::string_view kSuccessorPrefix = "owner-after-";  ///< while a holder is followed
+/// No living attempt takes longer.
+constexpr std::int64_t kAttemptTimeoutSeconds = 600;
 
-/// Attempts that were killed. Both times are the file system's.
-void remove_old_attempts(const std::string& folder, const struct stat& owner) {
+/// Removes files of attempts that were killed. Both times are the file system's.
+void remove_stale_attempts(const std::string& directory, const struct stat& owner) {
   std::error_code ignored;
-  for (const auto& entry : std::filesystem::directory_iterator(folder, ignored)) {
+  for (const auto& entry : std::filesystem::directory_iterator(directory, ignored)) {
     const std::string name = entry.path().filename().string();
-    if (!name.starts_with(kNewPrefix) && !name.starts_with(kAfterPrefix)) continue;
+    if (!name.starts_with(kNewPrefix) && !name.starts_with(kSuccessorPrefix)) continue;
     struct stat facts{};
     const bool is_old = ::stat(entry.path().c_str(), &facts) == 0 &&
-                        facts.st_mtim.tv_sec + kAttemptSecondsMax < owner.st_mtim.tv_sec;
-    if (is_old) std::ignore = remove_entry(entry.path().string());
+                        facts.st_mtim.tv_sec + kAttemptTimeoutSeconds < owner.st_mtim.tv_sec;
+    if (is_old) std::ignore = unlink_if_exists(entry.path().string());
   }
 }
 
-/// The attempt of one process.
-class Attempt {
+/// The attempt of one process to acquire the lease.
+class LeaseAttempt {
  public:
-  Attempt(std::string folder, format::Owner self, const LeaseOptions& options)
-      : folder_(std::move(folder)),
+  LeaseAttempt(std::string directory, format::Owner self, const LeaseOptions& options)
+      : directory_(std::move(directory)),
         self_(std::move(self)),
         options_(options),
-        own_path_(folder_ + "/" + std::string(kNewPrefix) + hex(self_.nonce)) {}
-  ~Attempt() { ::unlink(own_path_.c_str()); }
-  Attempt(const Attempt&) = delete;
-  Attempt& operator=(const Attempt&) = delete;
+        private_path_(directory_ + "/" + std::string(kNewPrefix) + hex(self_.nonce)) {}
+  ~LeaseAttempt() { ::unlink(private_path_.c_str()); }
+  LeaseAttempt(const LeaseAttempt&) = delete;
+  LeaseAttempt& operator=(const LeaseAttempt&) = delete;
 
-  /// The complete file, locked where its storage allows, which has no name that counts yet.
-  Result<Descriptor> write_own();
-  /// Gives it the name, following whoever has it and is gone.
-  Status take(const std::string& path, unsigned depth);
-  /// As it is in the file.
+  /// Creates the complete file under a name that does not count yet; locked, if its storage allows.
+  Result<Descriptor> create_owner_file();
+  /// Links the file to `path`. Takes over from a holder that has ended, if necessary.
+  Status acquire(const std::string& path, unsigned depth);
+  /// As written to the file.
   const format::Owner& self() const noexcept { return self_; }
 
  private:
-  enum class Change : std::uint8_t { kMine, kLookAgain };
-  Result<bool> link_to(const std::string& path) const;
-  Result<Change> follow(const std::string& path, const OwnerSeen& gone, unsigned depth);
+  enum class TakeoverResult : std::uint8_t { kAcquired, kRetry };
+  Result<bool> try_link(const std::string& path) const;
+  Result<TakeoverResult> take_over(const std::string& path,
+                                   const OwnerFileState& gone,
+                                   unsigned depth);
 
-  const std::string folder_;
+  const std::string directory_;
   format::Owner self_;
   const LeaseOptions& options_;
-  const std::string own_path_;
+  const std::string private_path_;
 };
 
-Result<Descriptor> Attempt::write_own() {
+Result<Descriptor> LeaseAttempt::create_owner_file() {
   const int flags = O_RDWR | O_CREAT | O_EXCL | O_CLOEXEC;
-  Descriptor file = open_path(own_path_, flags, kOwnerMode);
+  Descriptor file = open_path(private_path_, flags, kOwnerMode);
   struct stat facts{};
   if (!file || ::fstat(file.get(), &facts) != 0)
-    return failure(system_error({.operation = "make", .path = own_path_}, errno));
+    return failure(system_error({.operation = "make", .path = private_path_}, errno));
   self_.device = facts.st_dev;
   self_.inode = facts.st_ino;
-  self_.is_locked = lock_owner(file);
+  self_.is_locked = lock_owner_file(file);
   const std::string text = format::encode_owner(self_);
   errno = 0;
   const auto size = static_cast<ssize_t>(text.size());
   const auto write = [&] { return ::pwrite(file.get(), text.data(), text.size(), 0); };
   const bool is_durable =
-      uninterrupted(write) == size && uninterrupted([&] { return ::fsync(file.get()); }) == 0;
+      retry_on_eintr(write) == size && retry_on_eintr([&] { return ::fsync(file.get()); }) == 0;
   if (is_durable) return file;
   const Error why =
-      system_error({.operation = "make", .path = own_path_}, errno != 0 ? errno : ENOSPC);
-  return failure(with_space(why, text.size()));
+      system_error({.operation = "make", .path = private_path_}, errno != 0 ? errno : ENOSPC);
+  return failure(with_free_space(why, text.size()));
 }
 
 /// False if the name is taken.
-Result<bool> Attempt::link_to(const std::string& path) const {
-  if (::link(own_path_.c_str(), path.c_str()) == 0) return true;
+Result<bool> LeaseAttempt::try_link(const std::string& path) const {
+  if (::link(private_path_.c_str(), path.c_str()) == 0) return true;
   const int error_number = errno;
-  // NFS may repeat a request whose answer was lost, and then say that the name is taken.
+  // NFS may repeat a request whose reply was lost, and then report that the name is taken.
   struct stat facts{};
   struct stat there{};
-  const bool is_there = ::stat(own_path_.c_str(), &facts) == 0 &&
+  const bool is_there = ::stat(private_path_.c_str(), &facts) == 0 &&
                         ::stat(path.c_str(), &there) == 0 && facts.st_ino == there.st_ino;
   if (is_there) return true;
   if (error_number == EEXIST) return false;
   return failure(system_error({.operation = "make", .path = path}, error_number));
 }
 
-Status Attempt::take(const std::string& path, unsigned depth) {
-  for (int round = 0; round < kRoundsMax; ++round) {
-    const auto is_mine = link_to(path);
+Status LeaseAttempt::acquire(const std::string& path, unsigned depth) {
+  for (int round = 0; round < kRetriesMax; ++round) {
+    const auto is_mine = try_link(path);
     if (!is_mine) return failure(is_mine.error());
     if (*is_mine) return {};
-    const auto found = look_at_owner(path);
+    const auto found = read_owner_file(path);
     if (!found) return failure(found.error());
     if (!*found) continue;  // gone meanwhile
-    if (const Status gone = wait_for_end(folder_, path, **found, self_, options_); !gone)
+    if (const Status gone = wait_for_holder(directory_, path, **found, self_, options_); !gone)
       return gone;
-    const auto change = follow(path, **found, depth);
+    const auto change = take_over(path, **found, depth);
     if (!change) return failure(change.error());
-    if (*change == Change::kMine) return {};
+    if (*change == TakeoverResult::kAcquired) return {};
   }
   return failure({.kind = ErrorClass::kLimit,
                   .operation = "write the dataset of",
                   .path = path,
-                  .cause = "too many others want to at the same moment"});
+                  .cause = "too many other programs acquire it at the same moment; try again"});
 }
 
-/// Puts itself in the place of one that is gone.
-Result<Attempt::Change> Attempt::follow(const std::string& path,
-                                        const OwnerSeen& gone,
-                                        unsigned depth) {
-  if (depth == kDepthMax) return failure(held_by(path, gone));
-  const std::string after = folder_ + "/" + std::string(kAfterPrefix) + hex(gone.nonce());
-  if (const Status mine = take(after, depth + 1); !mine) return failure(mine.error());
-  // Somebody else may have followed, and be done with it, before we had this.
-  const auto now = look_at_owner(path);
+/// Replaces the file of a holder that has ended.
+Result<LeaseAttempt::TakeoverResult> LeaseAttempt::take_over(const std::string& path,
+                                                             const OwnerFileState& gone,
+                                                             unsigned depth) {
+  if (depth == kDepthMax) return failure(lease_held_error(path, gone));
+  const std::string after = directory_ + "/" + std::string(kSuccessorPrefix) + hex(gone.nonce());
+  if (const Status mine = acquire(after, depth + 1); !mine) return failure(mine.error());
+  // Another process may have followed, and finished, before this one had the file.
+  const auto now = read_owner_file(path);
   const bool is_same = now && *now && (*now)->nonce() == gone.nonce();
   if (!is_same) {
     ::unlink(after.c_str());
-    return now ? Result<Change>(Change::kLookAgain) : failure(now.error());
+    return now ? Result<TakeoverResult>(TakeoverResult::kRetry) : failure(now.error());
   }
   if (std::rename(after.c_str(), path.c_str()) != 0)
-    return failure(system_error({.operation = "follow in", .path = path}, errno));
-  return Change::kMine;
+    return failure(system_error({.operation = "take over", .path = path}, errno));
+  return TakeoverResult::kAcquired;
 }
 
 }  // namespace
 
-Status find_lease(const std::string& folder,
-                  std::uint64_t nonce,
-                  std::chrono::milliseconds patience) {
-  const std::string path = folder + "/" + std::string(format::kOwnerName);
-  const auto until = std::chrono::steady_clock::now() + patience;
+Status verify_lease(const std::string& directory,
+                    std::uint64_t nonce,
+                    std::chrono::milliseconds timeout) {
+  const std::string path = directory + "/" + std::string(format::kOwnerName);
+  const auto until = std::chrono::steady_clock::now() + timeout;
   while (true) {
-    const auto found = look_at_owner(path);
+    const auto found = read_owner_file(path);
     if (found && *found && (*found)->nonce() == nonce) return {};
     const bool is_over = std::chrono::steady_clock::now() >= until;
     const bool may_look = found || found.error().kind() != ErrorClass::kPermission;
     if (!found && (is_over || !may_look)) return failure(found.error());
     if (is_over) break;
-    std::this_thread::sleep_for(patience / kLooksMax);
+    std::this_thread::sleep_for(timeout / kPollsMax);
   }
   return failure({.kind = ErrorClass::kInvalidArgument,
                   .operation = "write the dataset of",
-                  .path = folder,
+                  .path = directory,
                   .cause = "on " + host_name() +
-                           " this is another folder than the first rank's; give a path that is "
-                           "the same folder on all nodes, of storage that they share"});
+                           " this is not the directory of the first rank; give a path that is "
+                           "the same directory on all nodes, of storage that they share"});
 }
 
-Result<std::unique_ptr<Lease>> Lease::acquire(const std::string& folder,
-                                              format::Owner who,
+Result<std::unique_ptr<Lease>> Lease::acquire(const std::string& directory,
+                                              format::Owner holder,
                                               LeaseOptions options) {
-  const std::string path = folder + "/" + std::string(format::kOwnerName);
-  Attempt attempt(folder, std::move(who), options);
-  auto file = attempt.write_own();
+  const std::string path = directory + "/" + std::string(format::kOwnerName);
+  LeaseAttempt attempt(directory, std::move(holder), options);
+  auto file = attempt.create_owner_file();
   if (!file) return failure(file.error());
-  if (const Status taken = attempt.take(path, 0); !taken) return failure(taken.error());
+  if (const Status taken = attempt.acquire(path, 0); !taken) return failure(taken.error());
   struct stat facts{};
-  if (::fstat(file->get(), &facts) == 0) remove_old_attempts(folder, facts);
+  if (::fstat(file->get(), &facts) == 0) remove_stale_attempts(directory, facts);
   std::unique_ptr<Lease> lease(new Lease(path, attempt.self(), std::move(*file), options));
-  auto thread = start_service_thread("forebay-lease", [raw = lease.get()] { raw->beat(); });
+  auto thread =
+      start_service_thread("forebay-lease", [raw = lease.get()] { raw->send_heartbeats(); });
   if (!thread) return failure(thread.error());
   lease->thread_ = std::move(*thread);
   return lease;
@@ -211,28 +215,28 @@ Lease::Lease(std::string path, format::Owner owner, Descriptor file, LeaseOption
 Lease::~Lease() {
   {
     const std::lock_guard lock(mutex_);
-    ends_ = true;
-    ending_.notify_all();
+    is_stopping_ = true;
+    stop_requested_.notify_all();
   }
   if (thread_.joinable()) thread_.join();
   if (check()) ::unlink(path_.c_str());
 }
 
 Status Lease::check() const {
-  const auto found = look_at_owner(path_);
+  const auto found = read_owner_file(path_);
   if (!found) return failure(found.error());
   if (*found && (*found)->owner && (*found)->owner->nonce == owner_.nonce) return {};
-  if (*found) return failure(held_by(path_, **found));
+  if (*found) return failure(lease_held_error(path_, **found));
   return failure({.kind = ErrorClass::kPermission,
                   .operation = "write the dataset of",
                   .path = path_,
-                  .cause = "somebody removed this file"});
+                  .cause = "another program has removed this file"});
 }
 
-/// All of the thread.
-void Lease::beat() {
+/// Body of the thread.
+void Lease::send_heartbeats() {
   std::unique_lock lock(mutex_);
-  while (!ending_.wait_for(lock, options_.beat_ms, [this] { return ends_; }))
+  while (!stop_requested_.wait_for(lock, options_.heartbeat_ms, [this] { return is_stopping_; }))
     ::futimens(file_.get(), nullptr);
 }
 

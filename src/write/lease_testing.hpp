@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// For tests of leases: a clock whose waits take no time, the lines of a log, and `owner` files as
-// other processes, hosts and versions leave them.
+// For tests of leases: a clock whose waits take no time, a recorder of log lines, and `owner` files
+// as other processes, hosts and versions leave them.
 #pragma once
 
 #include <atomic>
@@ -16,12 +16,12 @@
 #include <sys/stat.h>
 
 #include "format/owner.hpp"
-#include "write/holder.hpp"
+#include "write/lease_holder.hpp"
 
 namespace forebay::write {
 
-/// Advances by each wait, and calls `on_sleep` before.
-class SteppedClock final : public LeaseClock {
+/// Advances by each wait, and calls `on_sleep` before it.
+class SimulatedClock final : public LeaseClock {
  public:
   TimePoint now() const noexcept override { return TimePoint() + std::chrono::hours(1) + waited(); }
   bool sleep_for(std::chrono::milliseconds time) override {
@@ -40,7 +40,7 @@ class SteppedClock final : public LeaseClock {
   std::atomic<std::int64_t> waited_ms_{0};
 };
 
-class LinesOfLog final : public LogSink {
+class LogRecorder final : public LogSink {
  public:
   void write(LogLevel /*level*/, std::string_view line) noexcept override {
     lines.emplace_back(line);
@@ -48,26 +48,26 @@ class LinesOfLog final : public LogSink {
   std::vector<std::string> lines;
 };
 
-/// As a version without locks leaves it.
-inline void write_owner(const std::string& path, const format::Owner& owner) {
+/// Writes the file as a version without locks leaves it.
+inline void write_owner_file(const std::string& path, const format::Owner& owner) {
   std::ofstream(path) << format::encode_owner(owner);
 }
 
-/// The heartbeat of a writer that has no lock, as this clock shows each one.
-inline void touch_at(const std::string& path, std::int64_t second) {
+/// Sets the time of the file: a heartbeat of a writer without a lock.
+inline void set_mtime(const std::string& path, std::int64_t second) {
   const timespec times[2] = {{.tv_sec = second, .tv_nsec = 0}, {.tv_sec = second, .tv_nsec = 0}};
   ::utimensat(AT_FDCWD, path.c_str(), times, 0);
 }
 
-/// As a process leaves it that had the lock on the file and was killed.
-inline void write_locked_owner(const std::string& path, format::Owner owner) {
+/// Writes the file as a process leaves it that was killed while it had the lock.
+inline void write_locked_owner_file(const std::string& path, format::Owner owner) {
   std::ofstream(path).flush();
   struct stat facts{};
   ::stat(path.c_str(), &facts);
   owner.device = facts.st_dev;
   owner.inode = facts.st_ino;
   owner.is_locked = true;
-  write_owner(path, owner);
+  write_owner_file(path, owner);
 }
 
 }  // namespace forebay::write

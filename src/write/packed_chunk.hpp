@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// What the application's thread hands to its agent: bytes that are ready to travel, and what keeps
-// their memory.
+// PackedChunk: what the application's thread passes to its agent: bytes that are ready to be sent,
+// and the owner of their memory.
 #pragma once
 
 #include <cstdint>
@@ -9,14 +9,14 @@
 #include <span>
 #include <vector>
 
-#include "shm/memory_name.hpp"
-#include "write/letters.hpp"
+#include "shm/memory_handle.hpp"
+#include "write/messages.hpp"
 
 namespace forebay::write {
 
-/// A piece of a block whose checksum is still to be worked out.
+/// A piece of a block whose checksum is still to be computed.
 struct PieceToHash {
-  std::uint64_t number = 0;  ///< in RankStep::piece_checksums
+  std::uint64_t number = 0;  ///< in RankMetadata::piece_checksums
   std::uint64_t seed = 0;
   std::span<const std::byte> bytes;
 };
@@ -24,10 +24,10 @@ struct PieceToHash {
 struct PackedChunk {
   Chunk chunk;
   std::span<const std::byte> bytes;  ///< chunk.bytes of them
-  shm::MemoryName memory;            ///< where that is, for other processes
+  shm::MemoryHandle memory;          ///< location of these, for other processes
   std::uint64_t memory_offset = 0;
   std::vector<PieceToHash> to_hash;  ///< within `bytes`
-  /// Gives the memory back; called once, on any thread.
+  /// Releases the memory; called once, on any thread.
   std::function<void()> release;
 };
 

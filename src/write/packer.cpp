@@ -15,13 +15,13 @@ namespace {
 
 using format::kPieceBytes;
 
-tl::unexpected<Error> refuse(const std::string& field, std::string cause) {
+tl::unexpected<Error> invalid_put(const std::string& field, std::string cause) {
   return failure({.kind = ErrorClass::kInvalidArgument,
                   .operation = "put field '" + field + "'",
                   .cause = std::move(cause)});
 }
 
-/// Elements of a block; more than there can be stays more, and none is none.
+/// Number of elements of a block: UINT64_MAX on overflow, 0 if any count is 0.
 std::uint64_t elements_of(std::span<const std::uint64_t> counts) {
   if (std::ranges::find(counts, 0U) != counts.end()) return 0;
   std::uint64_t elements = 1;
@@ -30,13 +30,13 @@ std::uint64_t elements_of(std::span<const std::uint64_t> counts) {
   return elements;
 }
 
-/// To the end of its scope.
-class Copying {
+/// Sets the flag until the end of its scope.
+class CopyingScope {
  public:
-  explicit Copying(std::atomic<bool>& flag) : flag_(flag) { flag_.store(true); }
-  ~Copying() { flag_.store(false); }
-  Copying(const Copying&) = delete;
-  Copying& operator=(const Copying&) = delete;
+  explicit CopyingScope(std::atomic<bool>& flag) : flag_(flag) { flag_.store(true); }
+  ~CopyingScope() { flag_.store(false); }
+  CopyingScope(const CopyingScope&) = delete;
+  CopyingScope& operator=(const CopyingScope&) = delete;
 
  private:
   std::atomic<bool>& flag_;
@@ -55,16 +55,16 @@ Packer::Packer(Setup setup)
 }
 
 Packer::~Packer() {
-  if (open_) setup_.staging->give_back(open_->segment);
+  if (open_) setup_.staging->release(open_->segment);
 }
 
 Result<std::uint32_t> Packer::field_number(const format::FieldDefinition& field) {
   const auto known = fields_.find(field.name);
   if (known != fields_.end()) {
     if (record_.fields[known->second] == field) return known->second;
-    return refuse(field.name, "it is " + description_of(field) + " here, and was " +
-                                  description_of(record_.fields[known->second]) +
-                                  " before in this step");
+    return invalid_put(field.name, "it is " + description_of(field) + " here, and was " +
+                                       description_of(record_.fields[known->second]) +
+                                       " before in this step");
   }
   if (const Status can_be = format::check_field(field); !can_be) return failure(can_be.error());
   const auto number = static_cast<std::uint32_t>(record_.fields.size());
@@ -74,32 +74,34 @@ Result<std::uint32_t> Packer::field_number(const format::FieldDefinition& field)
   return number;
 }
 
-Status Packer::check(const BlockPlace& place, std::uint64_t bytes) const {
+Status Packer::check(const BlockDescriptor& place, std::uint64_t bytes) const {
   const format::FieldDefinition& field = place.field;
   const bool is_global = field.kind == format::FieldKind::kGlobal;
   const std::size_t expected = std::size_t{field.dimensions} * (is_global ? 2 : 1);
   if (place.extents.size() != expected)
-    return refuse(field.name, "start and count do not have the dimensions of the array");
+    return invalid_put(field.name, "start and count do not have the dimensions of the array");
   const auto counts = std::span(place.extents).last(field.dimensions);
-  const std::uint64_t element_bytes = bytes_of(field.type);
+  const std::uint64_t element_bytes = element_size(field.type);
   const std::uint64_t elements = elements_of(counts);
   if (bytes % element_bytes != 0)
-    return refuse(field.name, std::to_string(bytes) + " bytes are no whole number of elements of " +
-                                  std::to_string(element_bytes) + " bytes");
+    return invalid_put(field.name, std::to_string(bytes) +
+                                       " bytes are no whole number of elements of " +
+                                       std::to_string(element_bytes) + " bytes");
   if (elements != bytes / element_bytes)
-    return refuse(field.name, "its shape has " + std::to_string(elements) + " elements, and " +
-                                  std::to_string(bytes / element_bytes) + " were given");
+    return invalid_put(field.name, "its shape has " + std::to_string(elements) + " elements, and " +
+                                       std::to_string(bytes / element_bytes) + " were given");
   for (std::size_t d = 0; is_global && d < field.dimensions; ++d) {
     const std::uint64_t start = place.extents[d];
     if (start <= field.shape[d] && counts[d] <= field.shape[d] - start) continue;
-    return refuse(field.name, "start " + std::to_string(start) + " and count " +
-                                  std::to_string(counts[d]) + " in dimension " + std::to_string(d) +
-                                  ", which has " + std::to_string(field.shape[d]) + " elements");
+    return invalid_put(field.name, "start " + std::to_string(start) + " and count " +
+                                       std::to_string(counts[d]) + " in dimension " +
+                                       std::to_string(d) + ", which has " +
+                                       std::to_string(field.shape[d]) + " elements");
   }
   return {};
 }
 
-format::BlockSeed Packer::seed_of(const BlockPlace& place, std::uint32_t field) const {
+format::BlockSeed Packer::seed_of(const BlockDescriptor& place, std::uint32_t field) const {
   if (place.field.kind == format::FieldKind::kParts)
     return format::part_seed(field_seeds_[field], place.part);
   const std::span extents(place.extents);
@@ -107,7 +109,7 @@ format::BlockSeed Packer::seed_of(const BlockPlace& place, std::uint32_t field) 
                             extents.last(place.field.dimensions));
 }
 
-Result<BlockRecord> Packer::begin_block(const BlockPlace& place, std::uint64_t bytes) {
+Result<BlockRecord> Packer::begin_block(const BlockDescriptor& place, std::uint64_t bytes) {
   if (const Status checked = check(place, bytes); !checked) return failure(checked.error());
   const auto field = field_number(place.field);
   if (!field) return failure(field.error());
@@ -118,24 +120,25 @@ Result<BlockRecord> Packer::begin_block(const BlockPlace& place, std::uint64_t b
   return block;
 }
 
-/// What is waiting goes first if there is none: its memory may be what is waited for.
-Result<Packer::Open> Packer::take_segment() {
-  if (const auto segment = setup_.staging->try_take()) return Open{.segment = *segment};
-  setup_.is_copying->store(false);
+/// If no segment is free, first offers the one that is being filled: its memory may be the one to
+/// wait for.
+Result<Packer::OpenSegment> Packer::take_segment() {
+  if (const auto segment = setup_.staging->try_acquire()) return OpenSegment{.segment = *segment};
+  setup_.copying_flag->store(false);
   flush();
-  if (setup_.press) setup_.press();
-  const auto segment = setup_.staging->take(setup_.wait_max);
-  setup_.is_copying->store(true);
+  if (setup_.request_memory) setup_.request_memory();
+  const auto segment = setup_.staging->acquire(setup_.wait_max);
+  setup_.copying_flag->store(true);
   if (!segment) return failure(segment.error());
-  return Open{.segment = *segment};
+  return OpenSegment{.segment = *segment};
 }
 
-Status Packer::add(const BlockPlace& place, std::span<const std::byte> bytes) {
+Status Packer::add(const BlockDescriptor& place, std::span<const std::byte> bytes) {
   auto block = begin_block(place, bytes.size());
   if (!block) return failure(block.error());
   const format::BlockSeed seed = seed_of(place, block->field);
   const bool is_small = bytes.size() <= setup_.staging->segment_bytes();
-  const Copying copying(*setup_.is_copying);
+  const CopyingScope copying(*setup_.copying_flag);
   const Status added = bytes.empty() ? Status()
                        : is_small    ? add_small(*block, seed, bytes)
                                      : add_large(*block, seed, bytes);
@@ -147,7 +150,7 @@ Status Packer::add(const BlockPlace& place, std::span<const std::byte> bytes) {
   return {};
 }
 
-/// Into the segment that is being filled, whole: its pieces are not cut.
+/// Copies a small block into the segment that is being filled. It is not split, nor are its pieces.
 Status Packer::add_small(BlockRecord& block,
                          format::BlockSeed seed,
                          std::span<const std::byte> bytes) {
@@ -171,8 +174,9 @@ Status Packer::add_small(BlockRecord& block,
   return {};
 }
 
-/// Why a large block found no segment. One that needs more than there is must wait for its own.
-Error Packer::explained(const Error& error, std::uint64_t bytes) const {
+/// The Error of a large block that got no segment. A block larger than the memory must wait for its
+/// own segments.
+Error Packer::with_block_size(const Error& error, std::uint64_t bytes) const {
   const std::uint64_t memory = setup_.staging->memory().size();
   const bool may_wait = setup_.wait_max > std::chrono::nanoseconds::zero();
   if (error.kind() != ErrorClass::kLimit || may_wait || bytes <= memory) return error;
@@ -183,12 +187,12 @@ Error Packer::explained(const Error& error, std::uint64_t bytes) const {
                          error.cause()});
 }
 
-/// Into a region of its own, a segment at a time.
+/// Copies a large block into a region of its own, a segment at a time.
 Status Packer::add_large(BlockRecord& block,
                          format::BlockSeed seed,
                          std::span<const std::byte> bytes) {
   auto filling = take_segment();
-  if (!filling) return failure(explained(filling.error(), bytes.size()));
+  if (!filling) return failure(with_block_size(filling.error(), bytes.size()));
   filling->region = record_.regions++;
   filling->region_bytes = format::round_up(bytes.size(), format::kPageBytes);
   block.region = filling->region;
@@ -196,8 +200,8 @@ Status Packer::add_large(BlockRecord& block,
   for (std::uint64_t piece = 0; piece < format::piece_count(bytes.size()); ++piece) {
     const auto raw = piece_of(bytes, piece);
     if (filling->fill + raw.size() > setup_.staging->segment_bytes())
-      if (const Status next = go_on(*filling); !next)
-        return failure(explained(next.error(), bytes.size()));
+      if (const Status next = continue_in_next_segment(*filling); !next)
+        return failure(with_block_size(next.error(), bytes.size()));
     const std::uint64_t stored = add_piece(*filling, block, format::piece_seed(seed, piece), raw);
     filling->fill += stored;
     block.stored_bytes += stored;
@@ -207,11 +211,11 @@ Status Packer::add_large(BlockRecord& block,
   return {};
 }
 
-/// Offers what fills whole pages, and goes on with the rest in the next segment.
-Status Packer::go_on(Open& filling) {
+/// Offers the full pages of the segment, and continues with the rest in the next one.
+Status Packer::continue_in_next_segment(OpenSegment& filling) {
   auto next = take_segment();
   if (!next) {
-    setup_.staging->give_back(filling.segment);
+    setup_.staging->release(filling.segment);
     return failure(next.error());
   }
   const std::uint64_t whole = filling.fill - filling.fill % format::kPageBytes;
@@ -227,9 +231,9 @@ Status Packer::go_on(Open& filling) {
   return {};
 }
 
-/// Copies or compresses a piece to where the segment is filled to, and sees to its checksum; how
-/// many bytes it takes.
-std::uint64_t Packer::add_piece(Open& open,
+/// Copies or compresses a piece to the end of the segment, and computes or schedules its checksum.
+/// Returns the bytes that it takes.
+std::uint64_t Packer::add_piece(OpenSegment& open,
                                 const BlockRecord& block,
                                 std::uint64_t seed,
                                 std::span<const std::byte> raw) {
@@ -237,15 +241,15 @@ std::uint64_t Packer::add_piece(Open& open,
   if (block.codec != format::Codec::kNone) {
     const auto stored = format::compress_piece(block.codec, setup_.codec_level, raw, to);
     FOREBAY_ASSERT(stored.has_value());
-    const std::uint64_t own = format::seed_as_stored(seed, {raw, to.first(*stored)});
+    const std::uint64_t own = format::stored_piece_seed(seed, {raw, to.first(*stored)});
     record_.piece_checksums.push_back(hash_of(raw, own));
     return *stored;
   }
-  if (setup_.checksum_by == ChecksumBy::kCopy) {
+  if (setup_.checksum_stage == ChecksumStage::kCopy) {
     record_.piece_checksums.push_back(hashed_copy(to, raw, seed));
     return raw.size();
   }
-  copy_past_cache(to, raw);
+  copy_nontemporal(to, raw);
   open.to_hash.push_back({record_.piece_checksums.size(), seed, to});
   record_.piece_checksums.push_back(0);
   return raw.size();
@@ -253,14 +257,14 @@ std::uint64_t Packer::add_piece(Open& open,
 
 void Packer::flush() {
   if (!open_) return;
-  Open open = std::move(*open_);
+  OpenSegment open = std::move(*open_);
   open_.reset();
   open.region_bytes = format::round_up(open.fill, format::kPageBytes);
   offer(std::move(open), Last::kYes);
 }
 
-void Packer::offer(Open open, Last last) {
-  Staging& staging = *setup_.staging;
+void Packer::offer(OpenSegment open, Last last) {
+  StagingPool& staging = *setup_.staging;
   const std::uint64_t bytes = format::round_up(open.fill, format::kPageBytes);
   const auto memory = staging.segment(open.segment).first(bytes);
   std::ranges::fill(memory.subspan(open.fill), std::byte{});
@@ -277,11 +281,11 @@ void Packer::offer(Open open, Last last) {
                 .memory_offset = offset,
                 .to_hash = std::move(open.to_hash),
                 .release = [staging = setup_.staging, segment = open.segment] {
-                  staging->give_back(segment);
+                  staging->release(segment);
                 }});
 }
 
-Status Packer::adopt(const BlockPlace& place, AdoptedBuffer buffer) {
+Status Packer::adopt(const BlockDescriptor& place, AdoptedBuffer buffer) {
   if (const Status checked = buffer.check(); !checked) return checked;
   const auto bytes = buffer.bytes();
   if (bytes.empty() || setup_.codec != Codec::kNone) return add(place, bytes);

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// The packer alone: which chunks blocks become, and that what is in them is what was put, with the
-// checksums that readers will look for.
+// The packer alone: the chunks that blocks become. They must have the bytes that were put, with the
+// checksums that readers verify.
 #include "write/packer.hpp"
 
 #include <forebay/part.hpp>
@@ -16,7 +16,7 @@
 
 #include "base/testing.hpp"
 #include "format/codec.hpp"
-#include "shm/buffer_source.hpp"
+#include "shm/buffer_allocator.hpp"
 #include "write/hashed_copy.hpp"
 
 namespace forebay::write {
@@ -38,21 +38,21 @@ std::vector<double> numbers(std::uint64_t count, std::uint64_t seed, std::uint64
     value = static_cast<double>(random() % distinct);
   return values;
 }
-/// That get no smaller by much.
+/// Values that compress little.
 std::vector<double> noise(std::uint64_t count, std::uint64_t seed) {
   return numbers(count, seed, UINT64_MAX);
 }
 
-BlockPlace part(std::uint64_t number, std::uint64_t elements) {
+BlockDescriptor part(std::uint64_t number, std::uint64_t elements) {
   return {.field = kField, .part = number, .extents = {elements}};
 }
 
-class PackerAlone : public ::testing::Test {
+class PackerTest : public ::testing::Test {
  protected:
   void start(std::uint32_t segments, Packer::Setup setup = {}) {
-    auto staging = Staging::make({.memory_bytes = segments * kSegmentBytes,
-                                  .segment_bytes = kSegmentBytes,
-                                  .ready_bytes = 0});
+    auto staging = StagingPool::create({.memory_bytes = segments * kSegmentBytes,
+                                        .segment_bytes = kSegmentBytes,
+                                        .prefault_bytes = 0});
     ASSERT_TRUE(staging) << staging.error().message();
     staging_ = *staging;
     setup.staging = staging_;
@@ -64,11 +64,11 @@ class PackerAlone : public ::testing::Test {
       offered_.push_back(std::move(chunk));
     };
     setup.offer_adopted = [this](const AdoptedBlock& block) {
-      std::ranges::move(chunks_of(block), std::back_inserter(offered_));
+      std::ranges::move(split_into_chunks(block), std::back_inserter(offered_));
     };
-    is_copying_ = setup.is_copying;
-    setup.press = [this] {
-      ++presses_;
+    is_copying_ = setup.copying_flag;
+    setup.request_memory = [this] {
+      ++memory_requests_;
       EXPECT_FALSE(*is_copying_) << "it is about to wait";
     };
     packer_ = std::make_unique<Packer>(std::move(setup));
@@ -78,8 +78,8 @@ class PackerAlone : public ::testing::Test {
         packer_->add(part(number, values.size()), std::as_bytes(std::span(values)));
     ASSERT_TRUE(added) << added.error().message();
   }
-  /// The bytes of a region, as its chunks bring them together; each of them continues the one
-  /// before, and the last one alone says so.
+  /// The bytes of a region, as its chunks have them. Each chunk must continue the one before it,
+  /// and only the last one must be marked.
   std::vector<std::byte> region(std::uint32_t number) const {
     std::vector<std::byte> bytes;
     bool is_whole = false;
@@ -98,15 +98,15 @@ class PackerAlone : public ::testing::Test {
     EXPECT_TRUE(is_whole);
     return bytes;
   }
-  /// Works out what the agent would.
+  /// Computes what the agent would.
   void hash_all() {
     for (const PackedChunk& packed : offered_)
       for (const PieceToHash& piece : packed.to_hash)
         packer_->record().piece_checksums[piece.number] = hash_of(piece.bytes, piece.seed);
   }
-  /// That a block is there as it was put.
-  void expect_holds(std::size_t number, const std::vector<double>& values) {
-    const RankStep& record = packer_->record();
+  /// Expects that a block is stored as it was put.
+  void expect_block(std::size_t number, const std::vector<double>& values) {
+    const RankMetadata& record = packer_->record();
     ASSERT_GT(record.blocks.size(), number);
     const BlockRecord& block = record.blocks[number];
     const auto raw = std::as_bytes(std::span(values));
@@ -128,8 +128,8 @@ class PackerAlone : public ::testing::Test {
       const Status read =
           format::decompress_piece(block.codec, stored.subspan(begin, end - begin), got);
       ASSERT_TRUE(read) << read.error().message();
-      EXPECT_TRUE(same_bytes(got, wanted)) << "piece " << piece;
-      const std::uint64_t own = format::seed_as_stored(
+      EXPECT_TRUE(equal_bytes(got, wanted)) << "piece " << piece;
+      const std::uint64_t own = format::stored_piece_seed(
           format::piece_seed(seed, piece), {wanted, stored.subspan(begin, end - begin)});
       EXPECT_EQ(record.piece_checksums[block.first_piece + piece], hash_of(wanted, own))
           << "piece " << piece;
@@ -137,32 +137,32 @@ class PackerAlone : public ::testing::Test {
     }
     EXPECT_EQ(begin, block.stored_bytes);
   }
-  std::uint32_t taken() const { return staging_->counts().taken; }
+  std::uint32_t segments_in_use() const { return staging_->counts().in_use; }
   void release_all() {
     for (const PackedChunk& packed : offered_)
       packed.release();
     offered_.clear();
   }
 
-  std::shared_ptr<Staging> staging_;
+  std::shared_ptr<StagingPool> staging_;
   std::vector<PackedChunk> offered_;
-  int presses_ = 0;
+  int memory_requests_ = 0;
   std::shared_ptr<std::atomic<bool>> is_copying_;
   bool was_copying_ = false;  ///< when the newest chunk was offered
   std::unique_ptr<Packer> packer_;
 };
 
-TEST_F(PackerAlone, small_blocks_share_a_segment_and_the_rest_of_its_page_is_zero) {
+TEST_F(PackerTest, small_blocks_share_segment_with_zero_padding) {
   start(2);
   const std::vector<std::vector<double>> blocks{noise(100, 1), noise(1, 2), noise(333, 3)};
   for (std::uint64_t number = 0; number < blocks.size(); ++number)
     add(number, blocks[number]);
-  EXPECT_TRUE(offered_.empty()) << "there is room for more";
+  EXPECT_TRUE(offered_.empty()) << "there is space for more";
   packer_->flush();
   ASSERT_EQ(offered_.size(), 1U);
   EXPECT_EQ(packer_->record().regions, 1U);
   for (std::size_t number = 0; number < blocks.size(); ++number)
-    expect_holds(number, blocks[number]);
+    expect_block(number, blocks[number]);
   const auto bytes = region(0);
   EXPECT_EQ(bytes.size(), kPageBytes);
   const auto rest = std::span(bytes).subspan(434 * sizeof(double));
@@ -170,7 +170,7 @@ TEST_F(PackerAlone, small_blocks_share_a_segment_and_the_rest_of_its_page_is_zer
   EXPECT_EQ(packer_->copied_bytes(), 434 * sizeof(double));
 }
 
-TEST_F(PackerAlone, a_block_that_does_not_fit_any_more_begins_the_next_segment) {
+TEST_F(PackerTest, block_that_does_not_fit_starts_next_segment) {
   start(3);
   const auto first = noise(160'000, 1);
   const auto second = noise(160'000, 2);
@@ -178,57 +178,57 @@ TEST_F(PackerAlone, a_block_that_does_not_fit_any_more_begins_the_next_segment) 
   add(1, second);
   EXPECT_EQ(offered_.size(), 1U);
   packer_->flush();
-  packer_->flush();  // there is nothing more
+  packer_->flush();  // nothing is left to offer
   ASSERT_EQ(offered_.size(), 2U);
-  expect_holds(0, first);
-  expect_holds(1, second);
+  expect_block(0, first);
+  expect_block(1, second);
   EXPECT_NE(packer_->record().blocks[0].region, packer_->record().blocks[1].region);
 }
 
-TEST_F(PackerAlone, a_block_of_exactly_a_segment_is_one_chunk) {
+TEST_F(PackerTest, block_of_segment_size_is_one_chunk) {
   start(2);
   const auto values = noise(kSegmentBytes / sizeof(double), 1);
   add(0, values);
   packer_->flush();
   ASSERT_EQ(offered_.size(), 1U);
   EXPECT_EQ(offered_[0].chunk.region_bytes, kSegmentBytes);
-  expect_holds(0, values);
+  expect_block(0, values);
 }
 
-TEST_F(PackerAlone, a_large_block_has_a_region_of_its_own_in_segments) {
+TEST_F(PackerTest, large_block_has_own_region_in_segments) {
   start(8);
   const auto small = noise(10, 1);
   const auto large = noise(5 * kPieceBytes / sizeof(double) + 3, 2);
   add(0, small);
   add(1, large);
-  add(2, small);  // goes on in the segment of the first
+  add(2, small);  // continues in the segment of the first
   packer_->flush();
   EXPECT_EQ(packer_->record().regions, 2U);
   EXPECT_EQ(offered_.size(), 4U);
-  expect_holds(0, small);
-  expect_holds(1, large);
-  expect_holds(2, small);
+  expect_block(0, small);
+  expect_block(1, large);
+  expect_block(2, small);
   EXPECT_EQ(packer_->record().blocks[0].region, packer_->record().blocks[2].region);
 }
 
-TEST_F(PackerAlone, compressed_pieces_lie_together_across_pages_and_segments) {
+TEST_F(PackerTest, compressed_pieces_are_contiguous_across_segments) {
   start(8, {.codec = Codec::kZstd, .codec_level = 1});
   const auto small = numbers(1000, 1, 7);
-  // Of pieces that get a little smaller, none ends where a page does.
+  // Of pieces that compress little, none ends at a page boundary.
   const auto large = numbers(9 * kPieceBytes / sizeof(double) + 5, 2, 1ULL << 40U);
   add(0, small);
   add(1, large);
   packer_->flush();
-  expect_holds(0, small);
-  expect_holds(1, large);
+  expect_block(0, small);
+  expect_block(1, large);
   const BlockRecord& block = packer_->record().blocks[1];
   EXPECT_LT(block.stored_bytes, block.raw_bytes * 9 / 10);
   EXPECT_GT(block.stored_bytes, 2 * kSegmentBytes) << "over several segments";
   EXPECT_EQ(offered_.front().chunk.region_bytes, format::round_up(block.raw_bytes, kPageBytes))
-      << "room for all of it, as nobody knows before how much is needed";
+      << "space for all of it, as the compressed size is unknown before";
 }
 
-TEST_F(PackerAlone, what_does_not_get_smaller_is_stored_as_it_is) {
+TEST_F(PackerTest, incompressible_pieces_are_stored_raw) {
   start(4, {.codec = Codec::kZstd, .codec_level = 1});
   std::mt19937_64 random(4);
   std::vector<double> values(3 * kPieceBytes / sizeof(double));
@@ -236,14 +236,14 @@ TEST_F(PackerAlone, what_does_not_get_smaller_is_stored_as_it_is) {
     value = std::bit_cast<double>(random());
   add(0, values);
   packer_->flush();
-  expect_holds(0, values);
+  expect_block(0, values);
   EXPECT_EQ(packer_->record().blocks[0].stored_bytes, 3 * kPieceBytes);
 }
 
-TEST_F(PackerAlone, an_adopted_buffer_travels_from_where_it_is_with_pieces_of_the_whole_block) {
+TEST_F(PackerTest, adopted_buffer_is_offered_in_place_by_pieces) {
   start(1);
   const auto values = noise(5 * kPieceBytes / sizeof(double) + 3, 6);
-  const auto source = shm::BufferSource::make(0);
+  const auto source = shm::BufferAllocator::make(0);
   auto buffer = source->allocate(values.size() * sizeof(double), MemoryKind::kHost);
   ASSERT_TRUE(buffer) << buffer.error().message();
   std::ranges::copy(std::as_bytes(std::span(values)), buffer->data());
@@ -252,31 +252,31 @@ TEST_F(PackerAlone, an_adopted_buffer_travels_from_where_it_is_with_pieces_of_th
   ASSERT_TRUE(added) << added.error().message();
   EXPECT_EQ(packer_->adopted_bytes(), values.size() * sizeof(double));
   EXPECT_EQ(packer_->copied_bytes(), 0U);
-  EXPECT_EQ(taken(), 0U) << "no staging memory";
+  EXPECT_EQ(segments_in_use(), 0U) << "no staging memory";
   ASSERT_EQ(offered_.size(), 3U);
   EXPECT_EQ(offered_[0].bytes.data(), memory);
   EXPECT_EQ(offered_[1].memory_offset, offered_[0].memory_offset + kSegmentBytes);
   hash_all();
-  expect_holds(0, values);
-  EXPECT_GT(source->counts().lent_bytes, 0U);
+  expect_block(0, values);
+  EXPECT_GT(source->counts().allocated_bytes, 0U);
   release_all();
-  EXPECT_EQ(source->counts().lent_bytes, 0U) << "when the last chunk is";
+  EXPECT_EQ(source->counts().allocated_bytes, 0U) << "freed with the last chunk";
 }
 
-TEST_F(PackerAlone, an_adopted_buffer_that_is_to_be_compressed_is_copied) {
+TEST_F(PackerTest, adopted_buffer_to_compress_is_copied) {
   start(4, {.codec = Codec::kZstd, .codec_level = 1});
   const auto values = numbers(1000, 1, 7);
-  auto buffer = shm::BufferSource::make(0)->allocate(8000, MemoryKind::kHost);
+  auto buffer = shm::BufferAllocator::make(0)->allocate(8000, MemoryKind::kHost);
   ASSERT_TRUE(buffer) << buffer.error().message();
   std::ranges::copy(std::as_bytes(std::span(values)), buffer->data());
   ASSERT_TRUE(packer_->adopt(part(0, 1000), adopt(std::move(*buffer))));
   packer_->flush();
   EXPECT_EQ(packer_->copied_bytes(), 8000U);
-  expect_holds(0, values);
+  expect_block(0, values);
 }
 
-TEST_F(PackerAlone, checksums_may_be_left_to_the_agent) {
-  start(4, {.checksum_by = ChecksumBy::kAgent});
+TEST_F(PackerTest, agent_stage_leaves_checksums_to_agent) {
+  start(4, {.checksum_stage = ChecksumStage::kAgent});
   const auto small = noise(100, 1);
   const auto large = noise(3 * kPieceBytes / sizeof(double) + 1, 2);
   add(0, small);
@@ -284,28 +284,28 @@ TEST_F(PackerAlone, checksums_may_be_left_to_the_agent) {
   packer_->flush();
   EXPECT_EQ(packer_->record().piece_checksums, std::vector<std::uint64_t>(5));
   hash_all();
-  expect_holds(0, small);
-  expect_holds(1, large);
+  expect_block(0, small);
+  expect_block(1, large);
 }
 
-TEST_F(PackerAlone, an_empty_part_is_recorded_and_takes_no_memory) {
+TEST_F(PackerTest, empty_part_is_recorded_without_memory) {
   start(1);
   add(4, {});
   packer_->flush();
   EXPECT_TRUE(offered_.empty());
-  EXPECT_EQ(taken(), 0U);
-  const RankStep& record = packer_->record();
+  EXPECT_EQ(segments_in_use(), 0U);
+  const RankMetadata& record = packer_->record();
   ASSERT_EQ(record.blocks.size(), 1U);
   EXPECT_EQ(record.blocks[0].region, kNoRegion);
   EXPECT_EQ(record.extents, std::vector<std::uint64_t>{0});
   EXPECT_EQ(record.regions, 0U);
 }
 
-TEST_F(PackerAlone, a_part_without_elements_may_be_of_any_extents) {
+TEST_F(PackerTest, part_without_elements_may_have_any_extents) {
   start(1);
   std::uint64_t number = 0;
   for (const Shape& shape : {Shape{std::uint64_t{1} << 63U, 4, 0}, Shape{0, 4}, Shape{4, 0, 4}}) {
-    BlockPlace empty{.field = kField, .part = number++, .extents = shape};
+    BlockDescriptor empty{.field = kField, .part = number++, .extents = shape};
     empty.field.name += std::to_string(number);
     empty.field.dimensions = static_cast<std::uint32_t>(shape.size());
     const Status added = packer_->add(empty, {});
@@ -313,7 +313,7 @@ TEST_F(PackerAlone, a_part_without_elements_may_be_of_any_extents) {
   }
 }
 
-TEST_F(PackerAlone, what_does_not_suit_its_shape_or_field_is_refused_and_leaves_no_trace) {
+TEST_F(PackerTest, mismatched_shape_or_field_is_refused_without_trace) {
   start(2);
   const auto values = noise(100, 1);
   add(0, values);
@@ -324,18 +324,18 @@ TEST_F(PackerAlone, what_does_not_suit_its_shape_or_field_is_refused_and_leaves_
   const Status cut = packer_->add(part(1, 99), bytes.first(99 * sizeof(double) + 4));
   ASSERT_FALSE(cut);
   EXPECT_THAT(cut.error().message(), HasSubstr("796 bytes are no whole number of elements of 8"));
-  BlockPlace other = part(1, 200);
+  BlockDescriptor other = part(1, 200);
   other.field.type = ElementType::kFloat32;
   const Status type = packer_->add(other, bytes);
   ASSERT_FALSE(type);
   EXPECT_THAT(type.error().message(), HasSubstr("float32"));
-  BlockPlace outside{.field = {.name = "grid",
-                               .type = ElementType::kFloat64,
-                               .kind = format::FieldKind::kGlobal,
-                               .dimensions = 1,
-                               .shape = {150}},
-                     .part = 0,
-                     .extents = {51, 100}};
+  BlockDescriptor outside{.field = {.name = "grid",
+                                    .type = ElementType::kFloat64,
+                                    .kind = format::FieldKind::kGlobal,
+                                    .dimensions = 1,
+                                    .shape = {150}},
+                          .part = 0,
+                          .extents = {51, 100}};
   const Status place = packer_->add(outside, bytes);
   ASSERT_FALSE(place);
   EXPECT_THAT(place.error().message(),
@@ -348,10 +348,10 @@ TEST_F(PackerAlone, what_does_not_suit_its_shape_or_field_is_refused_and_leaves_
   packer_->flush();
   EXPECT_EQ(packer_->record().blocks.size(), 1U);
   EXPECT_EQ(packer_->record().fields.size(), 1U);
-  expect_holds(0, values);
+  expect_block(0, values);
 }
 
-TEST_F(PackerAlone, it_says_that_it_copies_as_long_as_it_does) {
+TEST_F(PackerTest, copying_flag_is_set_during_copy) {
   start(4);
   add(0, noise(4 * kPieceBytes / sizeof(double), 1));
   ASSERT_GT(offered_.size(), 1U);
@@ -361,7 +361,7 @@ TEST_F(PackerAlone, it_says_that_it_copies_as_long_as_it_does) {
   EXPECT_FALSE(*is_copying_);
 }
 
-TEST_F(PackerAlone, without_memory_it_offers_what_waits_presses_and_says_so) {
+TEST_F(PackerTest, without_memory_open_segment_is_offered_and_memory_requested) {
   start(1);
   const auto large = noise(170'000, 1);
   add(0, large);
@@ -369,33 +369,34 @@ TEST_F(PackerAlone, without_memory_it_offers_what_waits_presses_and_says_so) {
   const Status full = packer_->add(part(1, large.size()), bytes);
   ASSERT_FALSE(full);
   EXPECT_EQ(full.error().kind(), ErrorClass::kLimit) << full.error().message();
-  EXPECT_EQ(presses_, 1);
+  EXPECT_EQ(memory_requests_, 1);
   EXPECT_FALSE(*is_copying_);
-  ASSERT_EQ(offered_.size(), 1U) << "whose memory is what is waited for";
+  ASSERT_EQ(offered_.size(), 1U) << "its memory is the one to wait for";
   release_all();
   EXPECT_TRUE(packer_->add(part(2, large.size()), bytes));
 }
 
-TEST_F(PackerAlone, a_large_block_that_finds_no_memory_keeps_none_but_what_it_offered) {
+TEST_F(PackerTest, large_block_without_memory_keeps_only_offered_segments) {
   start(2);
   const auto large = noise(7 * kPieceBytes / sizeof(double), 1);
   const Status full = packer_->add(part(0, large.size()), std::as_bytes(std::span(large)));
   ASSERT_FALSE(full);
-  EXPECT_EQ(taken(), offered_.size());
-  EXPECT_EQ(full.error().message(),
-            "take staging memory: a block of 7340032 bytes passes through memory of 4194304 bytes; "
-            "all 2 segments, 4194304 bytes, are in use, and the plan has nobody wait for them: "
-            "give it more memory_bytes, or when_full = \"wait\"");
+  EXPECT_EQ(segments_in_use(), offered_.size());
+  EXPECT_EQ(
+      full.error().message(),
+      "acquire staging memory: a block of 7340032 bytes passes through memory of 4194304 bytes; "
+      "all 2 segments, 4194304 bytes, are in use, and the plan does not wait for them: "
+      "give it more memory_bytes, or staging_full_policy = \"block\"");
   release_all();
-  EXPECT_EQ(taken(), 0U);
+  EXPECT_EQ(segments_in_use(), 0U);
 }
 
-TEST_F(PackerAlone, a_step_that_is_given_up_gives_its_segment_back) {
+TEST_F(PackerTest, destroyed_packer_releases_segment) {
   start(2);
   add(0, noise(100, 1));
-  EXPECT_EQ(taken(), 1U);
+  EXPECT_EQ(segments_in_use(), 1U);
   packer_.reset();
-  EXPECT_EQ(taken(), 0U);
+  EXPECT_EQ(segments_in_use(), 0U);
 }
 
 }  // namespace

@@ -19,43 +19,44 @@ namespace forebay::write {
 
 namespace {
 
-bool hands_over(Strategy strategy) {
+bool is_aggregating(Strategy strategy) {
   return strategy == Strategy::kReducedBlocking || strategy == Strategy::kBrigade ||
          strategy == Strategy::kGather;
 }
 
-/// Ranks that are given to I/O write, unless that is not what the plan says.
-Placement choose_placement(const WriteFacts& facts, const WritePlan& wanted) {
-  const std::uint32_t dedicated = facts.crew.dedicated();
-  if (dedicated == 0 || wanted.hand_off == HandOff::kNone) return Placement::kInRank;
-  const bool fits = wanted.writers <= dedicated && wanted.files <= dedicated;
-  const bool may = wanted.strategy == Strategy::kAuto
-                       ? !wanted.schedule || wanted.schedule == Schedule::kIndependent
-                       : hands_over(wanted.strategy);
+/// I/O ranks write, unless the plan excludes that.
+Placement choose_placement(const WriteFacts& facts, const WritePlan& requested) {
+  const std::uint32_t dedicated = facts.rank_layout.io_rank_count();
+  if (dedicated == 0 || requested.exchange == Exchange::kNone) return Placement::kInRank;
+  const bool fits = requested.writers <= dedicated && requested.files <= dedicated;
+  const bool may =
+      requested.strategy == Strategy::kAuto
+          ? !requested.transfer_mode || requested.transfer_mode == TransferMode::kIndependent
+          : is_aggregating(requested.strategy);
   return fits && may ? Placement::kDedicated : Placement::kInRank;
 }
 
-Schedule schedule_of(Strategy strategy) {
-  return plan_of(strategy).schedule.value_or(Schedule::kIndependent);
+TransferMode transfer_mode_of(Strategy strategy) {
+  return plan_of(strategy).transfer_mode.value_or(TransferMode::kIndependent);
 }
 
-/// `plan` has its shape and placement.
-HandOff choose_hand_off(const WriteFacts& facts, const WritePlan& plan) {
+/// `plan` must have its shape and placement.
+Exchange choose_exchange(const WriteFacts& facts, const WritePlan& plan) {
   const bool in_rank = plan.placement == Placement::kInRank;
-  if (in_rank && plan.writers == facts.crew.computing()) return HandOff::kNone;
-  if (plan.hand_off) return *plan.hand_off;
-  if (plan.strategy == Strategy::kBrigade) return HandOff::kBrigade;
-  if (plan.strategy == Strategy::kGather) return HandOff::kGather;
-  const Routes routes(facts.crew, plan);
-  for (Rank rank = 0; rank < routes.computing(); ++rank) {
-    const Rank writer = routes.writer_of(rank);
-    const bool together = facts.crew.node_of(rank) == facts.crew.node_of(writer);
-    if (writer != rank && together) return HandOff::kSharedMemory;
+  if (in_rank && plan.writers == facts.rank_layout.compute_rank_count()) return Exchange::kNone;
+  if (plan.exchange) return *plan.exchange;
+  if (plan.strategy == Strategy::kBrigade) return Exchange::kBrigade;
+  if (plan.strategy == Strategy::kGather) return Exchange::kGather;
+  const AggregationMap aggregation(facts.rank_layout, plan);
+  for (RankNumber rank = 0; rank < aggregation.compute_rank_count(); ++rank) {
+    const RankNumber writer = aggregation.writer_of(rank);
+    const bool together = facts.rank_layout.node_of(rank) == facts.rank_layout.node_of(writer);
+    if (writer != rank && together) return Exchange::kSharedMemory;
   }
-  return HandOff::kMessage;
+  return Exchange::kMessage;
 }
 
-/// What one lock covers; 0: there are none, or no alignment helps.
+/// Bytes that one lock covers; 0: there are no locks, or no alignment helps.
 std::uint64_t lock_bytes(const WriteFacts& facts, const WritePlan& plan) {
   if (facts.machine == nullptr) return 0;
   const model::Machine& machine = *facts.machine;
@@ -70,8 +71,8 @@ std::uint64_t lock_bytes(const WriteFacts& facts, const WritePlan& plan) {
   }
 }
 
-/// As much memory as there may be; 0: no limit is known.
-std::uint64_t memory_most(const WriteFacts& facts, const WritePlan& plan) {
+/// Upper bound of the memory; 0: unknown.
+std::uint64_t memory_limit(const WriteFacts& facts, const WritePlan& plan) {
   return plan.memory_bytes != 0 ? plan.memory_bytes : facts.available_bytes;
 }
 
@@ -79,23 +80,22 @@ std::uint64_t choose_unit(const WriteFacts& facts, const WritePlan& plan) {
   if (plan.unit_bytes != 0) return plan.unit_bytes;
   const std::uint64_t grain = std::max(plan.alignment_bytes, kAlignmentBytesLimits.min);
   const std::uint64_t smallest = std::max(grain, kUnitBytesSmall);
-  const std::uint64_t step = facts.bytes_most();
-  const std::uint64_t memory = memory_most(facts, plan);
-  const auto is_much = [&](std::uint64_t unit) {
+  const std::uint64_t step = facts.max_step_bytes();
+  const std::uint64_t memory = memory_limit(facts, plan);
+  const auto is_too_large = [&](std::uint64_t unit) {
     const bool for_step = unit > smallest && step != 0 && kUnitsMin * unit > step;
     const bool for_memory = unit > grain && memory != 0 && kUnitsMin * unit > memory;
-    const bool for_free = unit > std::max(grain, kUnitBytesOfLittleMemory) &&
-                          facts.free_bytes != 0 && plan.memory_bytes == 0 &&
-                          kUnitsMin * unit > facts.free_bytes;
+    const bool for_free = unit > std::max(grain, kUnitBytesLowMemory) && facts.free_bytes != 0 &&
+                          plan.memory_bytes == 0 && kUnitsMin * unit > facts.free_bytes;
     return for_step || for_memory || for_free;
   };
   std::uint64_t unit = std::max(kUnitBytesDefault, grain);
-  while (is_much(unit))
+  while (is_too_large(unit))
     unit /= 2;
   return unit;
 }
 
-/// Locks are followed as long as that does not make places larger than what is written there.
+/// Follows locks as long as allocations do not become larger than what is written there.
 std::uint64_t choose_alignment(const WriteFacts& facts, const WritePlan& plan) {
   if (plan.alignment_bytes != 0) return plan.alignment_bytes;
   const std::uint64_t smallest = kAlignmentBytesLimits.min;
@@ -104,17 +104,17 @@ std::uint64_t choose_alignment(const WriteFacts& facts, const WritePlan& plan) {
   return plan.unit_bytes % lock == 0 ? lock : smallest;
 }
 
-/// Of the rank that needs most.
-std::uint64_t memory_least(const WriteFacts& facts, const WritePlan& plan) {
-  const bool takes_others =
-      plan.placement != Placement::kDedicated && plan.writers < facts.crew.computing();
+/// Of the rank that needs the most.
+std::uint64_t memory_required(const WriteFacts& facts, const WritePlan& plan) {
+  const bool takes_others = plan.placement != Placement::kDedicated &&
+                            plan.writers < facts.rank_layout.compute_rank_count();
   const std::uint64_t segments = (takes_others ? 2 : 1) * kSegmentsMin * segment_bytes_of(plan);
   // Units may be larger than segments.
   return std::max(segments, kUnitsMin * std::max(plan.unit_bytes, plan.alignment_bytes));
 }
 
 Result<std::uint64_t> choose_memory(const WriteFacts& facts, const WritePlan& plan) {
-  const std::uint64_t least = memory_least(facts, plan);
+  const std::uint64_t least = memory_required(facts, plan);
   if (facts.available_bytes != 0 && std::max(least, plan.memory_bytes) > facts.available_bytes) {
     return failure({.kind = ErrorClass::kLimit,
                     .operation = "plan how a dataset is written",
@@ -124,9 +124,10 @@ Result<std::uint64_t> choose_memory(const WriteFacts& facts, const WritePlan& pl
                              ": make memory_bytes or unit_bytes smaller"});
   }
   if (plan.memory_bytes != 0) return std::max(least, plan.memory_bytes);
-  const std::uint64_t step = facts.bytes_most();
-  // Memory is taken as the first step needs it, so this is a bound and no cost.
-  const std::uint64_t for_any = facts.free_bytes == 0 ? kMemoryBytesDefault : kMemoryBytesNewMax;
+  const std::uint64_t step = facts.max_step_bytes();
+  // Memory is taken as the first step needs it, so this is a bound and not a cost.
+  const std::uint64_t for_any =
+      facts.free_bytes == 0 ? kMemoryBytesDefault : kMemoryBytesUnknownMax;
   std::uint64_t memory = step == 0 ? for_any : step;
   memory = std::min(memory, kMemoryBytesLimits.max);
   if (facts.free_bytes != 0) memory = std::min(memory, facts.free_bytes);
@@ -143,30 +144,30 @@ Status choose_sizes(const WriteFacts& facts, WritePlan& plan) {
   return {};
 }
 
-/// How fast agents of a node get rid of bytes; 0: not known. Memory never makes anybody wait.
-double storage_of_node(const WriteFacts& known, const WritePlan& plan) {
+/// Rate at which the agents of a node write; 0: unknown. Storage in memory delays no agent.
+double node_storage_mb_per_s(const WriteFacts& known, const WritePlan& plan) {
   if (known.storage == StorageKind::kMemory) return std::numeric_limits<double>::infinity();
   if (known.machine == nullptr) return 0;
   WriteFacts facts = known;
   if (facts.step_bytes.empty()) facts.step_bytes = {kAssumedStepBytes};
   double bytes = 0;
-  for (Rank rank = 0; rank < facts.crew.computing(); ++rank)
+  for (RankNumber rank = 0; rank < facts.rank_layout.compute_rank_count(); ++rank)
     bytes += static_cast<double>(facts.bytes_of(rank));
   const double storage_us = step_cost(facts, plan).storage_us;
-  return storage_us == 0 ? 0 : bytes / storage_us / facts.crew.node_count();
+  return storage_us == 0 ? 0 : bytes / storage_us / facts.rank_layout.node_count();
 }
 
-/// `plan` is complete but for this. Returns why; nothing where it was given.
-std::string choose_checksums(const WriteFacts& facts, WritePlan& plan) {
-  if (plan.checksum_by != ChecksumBy::kAuto) return {};
+/// `plan` must be complete except for this. Returns the reason; empty if the stage was given.
+std::string choose_checksum_stage(const WriteFacts& facts, WritePlan& plan) {
+  if (plan.checksum_stage != ChecksumStage::kAuto) return {};
   if (plan.codec != Codec::kNone) {
-    plan.checksum_by = ChecksumBy::kCopy;
-    return "checksums on the way, since put() compresses";
+    plan.checksum_stage = ChecksumStage::kCopy;
+    return "checksums by put(), because put() compresses";
   }
-  HashingPlace place{.ranks = facts.ranks_of_node_most(), .cores = facts.cores_of_node};
-  if (cores_for_agents(place) > 0) place.storage_mb_per_s = storage_of_node(facts, plan);
+  HashingNode place{.ranks = facts.max_ranks_per_node(), .cores = facts.cores_per_node};
+  if (cores_for_agents(place) > 0) place.storage_mb_per_s = node_storage_mb_per_s(facts, plan);
   const HashingCost cost = hashing_cost(place);
-  plan.checksum_by = cost.cheaper();
+  plan.checksum_stage = cost.choice();
   return reason_of(place, cost);
 }
 
@@ -174,14 +175,14 @@ void fill_defaults(WritePlan& plan) {
   if (plan.steps_in_flight == 0) plan.steps_in_flight = kStepsInFlightDefault;
   if (plan.steps_per_group == 0) plan.steps_per_group = 1;
   if (plan.codec == Codec::kZstd && plan.codec_level == 0) plan.codec_level = kCodecLevelDefault;
-  if (plan.deadline.count() == 0) plan.deadline = kDeadlineDefault;
+  if (plan.step_timeout.count() == 0) plan.step_timeout = kStepTimeoutDefault;
 }
 
 std::string reason_of(const WriteFacts& facts, const WritePlan& plan, const std::string& why) {
   std::string reason = std::string(name_of(plan.strategy)) + ", " + std::to_string(plan.writers) +
                        (plan.writers == 1 ? " writer, " : " writers, ") +
                        std::to_string(plan.files) + (plan.files == 1 ? " file" : " files");
-  if (plan.placement == Placement::kDedicated) reason += ", by ranks given to I/O";
+  if (plan.placement == Placement::kDedicated) reason += ", by I/O ranks";
   reason += ": " + why;
   if (!facts.storage_reason.empty()) reason += "; " + facts.storage_reason;
   return reason;
@@ -189,12 +190,12 @@ std::string reason_of(const WriteFacts& facts, const WritePlan& plan, const std:
 
 }  // namespace
 
-std::uint64_t WriteFacts::bytes_of(Rank rank) const {
+std::uint64_t WriteFacts::bytes_of(RankNumber rank) const {
   if (step_bytes.empty()) return 0;
   return step_bytes.size() == 1 ? step_bytes.front() : step_bytes.at(rank);
 }
 
-std::uint64_t WriteFacts::bytes_most() const {
+std::uint64_t WriteFacts::max_step_bytes() const {
   return step_bytes.empty() ? 0 : *std::ranges::max_element(step_bytes);
 }
 
@@ -202,34 +203,35 @@ std::uint32_t WriteFacts::server_count() const {
   return servers == 0 && machine != nullptr ? machine->server_count() : servers;
 }
 
-std::uint32_t WriteFacts::ranks_of_node_most() const {
+std::uint32_t WriteFacts::max_ranks_per_node() const {
   std::map<std::uint32_t, std::uint32_t> ranks_of;
-  for (const std::uint32_t node : crew.node_of_computing)
+  for (const std::uint32_t node : rank_layout.node_of_compute_rank)
     ++ranks_of[node];
   return std::ranges::max_element(ranks_of, {}, &decltype(ranks_of)::value_type::second)->second;
 }
 
-Result<WritePlan> plan_write(const WriteFacts& facts, const WritePlan& wanted) {
-  FOREBAY_ASSERT(facts.crew.computing() > 0);
-  FOREBAY_ASSERT(facts.step_bytes.size() <= 1 || facts.step_bytes.size() == facts.crew.computing());
-  if (Status right = check_numbers(wanted); !right) return failure(right.error());
-  WritePlan plan = wanted;
+Result<WritePlan> plan_write(const WriteFacts& facts, const WritePlan& requested) {
+  FOREBAY_ASSERT(facts.rank_layout.compute_rank_count() > 0);
+  FOREBAY_ASSERT(facts.step_bytes.size() <= 1 ||
+                 facts.step_bytes.size() == facts.rank_layout.compute_rank_count());
+  if (Status right = check_numbers(requested); !right) return failure(right.error());
+  WritePlan plan = requested;
   if (!plan.placement) plan.placement = choose_placement(facts, plan);
   plan.strategy = implied_strategy(facts, plan);
   if (Status right = check_shape(facts, plan); !right) return failure(right.error());
-  const Shape shape = choose_shape(facts, plan);
+  const PlanShape shape = choose_shape(facts, plan);
   plan.strategy = shape.strategy;
   plan.writers = shape.writers;
   plan.files = shape.files;
-  plan.schedule = schedule_of(plan.strategy);
-  plan.hand_off = choose_hand_off(facts, plan);
+  plan.transfer_mode = transfer_mode_of(plan.strategy);
+  plan.exchange = choose_exchange(facts, plan);
   if (Status right = choose_sizes(facts, plan); !right) return failure(right.error());
   fill_defaults(plan);
   plan.reason = reason_of(facts, plan, shape.reason);
-  if (wanted.memory_bytes != 0 && wanted.memory_bytes < plan.memory_bytes)
-    plan.reason += "; memory_bytes is " + std::to_string(plan.memory_bytes) +
-                   ", the least for this, and not " + std::to_string(wanted.memory_bytes);
-  if (const std::string why = choose_checksums(facts, plan); !why.empty())
+  if (requested.memory_bytes != 0 && requested.memory_bytes < plan.memory_bytes)
+    plan.reason += "; memory_bytes is raised from " + std::to_string(requested.memory_bytes) +
+                   " to " + std::to_string(plan.memory_bytes) + ", the minimum for this plan";
+  if (const std::string why = choose_checksum_stage(facts, plan); !why.empty())
     plan.reason += "; " + why;
   return plan;
 }
@@ -239,12 +241,13 @@ std::uint64_t segment_bytes_of(const WritePlan& plan) {
 }
 
 std::chrono::milliseconds stall_max(const WritePlan& plan) {
-  return std::min(plan.deadline, kStallMax);
+  return std::min(plan.step_timeout, kStallMax);
 }
 
 std::chrono::milliseconds put_wait_max(const WritePlan& plan) {
-  if (plan.when_full == WhenFull::kFail) return std::chrono::milliseconds::zero();
-  return plan.deadline;
+  if (plan.staging_full_policy == StagingFullPolicy::kFail)
+    return std::chrono::milliseconds::zero();
+  return plan.step_timeout;
 }
 
 }  // namespace forebay::write

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// From what is known of job and storage to a whole plan. Pure: no file, no clock, no message, so
-// that every rank comes to the same plan and tests try thousands.
+// plan_write(): a complete plan from facts about the job and its storage. Pure: no files, no clock,
+// no messages, so that every rank computes the same plan and tests try thousands.
 #pragma once
 
 #include <forebay/write_plan.hpp>
@@ -11,65 +11,66 @@
 #include <vector>
 
 #include "model/machine.hpp"
-#include "write/routes.hpp"
+#include "write/aggregation_map.hpp"
 
 namespace forebay::write {
 
-/// What kind of place a dataset lies in.
+/// The kind of storage that a dataset lies on.
 enum class StorageKind : std::uint8_t {
   kUnknown,
-  kMemory,    ///< tmpfs and its like
+  kMemory,    ///< tmpfs and similar
   kLocal,     ///< a disk of the node
   kNetwork,   ///< one server for all (NFS)
   kParallel,  ///< many servers (Lustre, GPFS, PVFS)
 };
 
-/// What plan_write() needs to know.
+/// Input of plan_write().
 struct WriteFacts {
-  Crew crew;
-  /// What each rank that computes puts in one step; empty: not known; one number: all alike.
+  RankLayout rank_layout;
+  /// Bytes that each compute rank puts in one step; empty: unknown; one number: all alike.
   std::vector<std::uint64_t> step_bytes = {};
   StorageKind storage = StorageKind::kUnknown;
-  /// Servers of the storage; 0: not known, or as the machine has it.
+  /// Servers of the storage; 0: unknown, or the number of the machine.
   std::uint32_t servers = 0;
-  /// The storage's machine file, which outlives the call; null: not known.
+  /// Machine file of the storage, which must outlive the call; null: unknown.
   const model::Machine* machine = nullptr;
-  /// Whose word kind and machine are, for people. May be empty.
+  /// Source of `storage` and `machine`, for the reason of the plan. May be empty.
   std::string storage_reason = {};
-  /// What each rank can give to staging; 0: not known.
+  /// Bytes that each rank can give to staging; 0: unknown.
   std::uint64_t available_bytes = 0;
-  /// What a plan that sets no memory_bytes may take on each rank: its share of the free memory. If
-  /// it needs more to work at all, it takes that. 0: not known.
+  /// Staging bytes on each rank for a plan without memory_bytes: its share of the free memory. A
+  /// plan that needs more to work takes more. 0: unknown.
   std::uint64_t free_bytes = 0;
-  /// Requests that a writer has under way.
-  std::uint32_t requests_of_writer = 4;
-  /// Cores that the computing ranks of a node may use together; 0: not known.
-  std::uint32_t cores_of_node = 0;
+  /// Requests that a writer has in flight.
+  std::uint32_t requests_per_writer = 4;
+  /// Cores that the compute ranks of a node may use together; 0: unknown.
+  std::uint32_t cores_per_node = 0;
 
-  std::uint64_t bytes_of(Rank rank) const;
-  /// Of the rank with the most; 0: not known.
-  std::uint64_t bytes_most() const;
+  std::uint64_t bytes_of(RankNumber rank) const;
+  /// Of the rank with the most; 0: unknown.
+  std::uint64_t max_step_bytes() const;
   std::uint32_t server_count() const;
-  /// Computing ranks of the node that has the most.
-  std::uint32_t ranks_of_node_most() const;
+  /// Compute ranks of the node with the most.
+  std::uint32_t max_ranks_per_node() const;
 };
 
-/// Completes `wanted`: checks what it gives, which is never changed (but `hand_off`, which is kNone
-/// where each rank writes its own), and chooses what it leaves open. Memory for fewer segments than
-/// the way of writing needs becomes as much as it needs, and the reason says so. A plan that came
-/// from here comes back as it is, but for its reason.
+/// Completes `requested`: checks the values that it sets, and chooses those that it leaves open.
+/// Values that are set do not change, with two exceptions. `exchange` becomes kNone where each rank
+/// writes its own bytes. `memory_bytes` below what the transfer needs is raised, and the reason
+/// reports it. A plan that this function returned is returned unchanged, except for its reason.
 /// Fails with kInvalidArgument, naming field, value and what to write instead, and with kLimit if
-/// there is less memory than that.
-Result<WritePlan> plan_write(const WriteFacts& facts, const WritePlan& wanted = {});
+/// less memory is available than needed.
+Result<WritePlan> plan_write(const WriteFacts& facts, const WritePlan& requested = {});
 
-/// What the staging memory of a whole plan is divided into: a unit, in whole pieces.
+/// Size of the segments into which the staging memory of a complete plan is divided: a unit, in
+/// whole pieces.
 std::uint64_t segment_bytes_of(const WritePlan& plan);
 
-/// How long to wait for what comes however long ranks compute: answers of ranks given to I/O,
-/// others' end, storage that does not move. Never longer than the deadline.
+/// Maximum wait for events that take no computing time of ranks: replies of I/O ranks, the end of
+/// other ranks, storage that stalls. Never longer than the step timeout.
 std::chrono::milliseconds stall_max(const WritePlan& plan);
-/// How long put() waits for memory. It comes back from storage, which may stall; but where ranks
-/// write together, only when the slowest of them has come.
+/// Maximum wait of put() for memory. Storage releases it, and may stall. With collective writes it
+/// is released only when the slowest rank is ready.
 std::chrono::milliseconds put_wait_max(const WritePlan& plan);
 
 }  // namespace forebay::write

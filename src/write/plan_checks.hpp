@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// What a plan may not say. Apart from what is chosen, because it is most of the text.
+// Checks of a plan. They are separate from the choices, because they are the largest part of the
+// text.
 #pragma once
 
 #include <forebay/write_plan.hpp>
@@ -10,13 +11,13 @@
 
 namespace forebay::write {
 
-tl::unexpected<Error> bad_plan(std::string cause);
+tl::unexpected<Error> invalid_plan(std::string cause);
 
-/// Numbers that are wrong in any job.
-Status check_numbers(const WritePlan& wanted);
+/// Rejects numbers that are wrong in any job.
+Status check_numbers(const WritePlan& requested);
 
-/// What cannot go together with the strategy, the placement and the ranks of the job. `wanted` has
-/// its strategy (or kAuto) and its placement.
-Status check_shape(const WriteFacts& facts, const WritePlan& wanted);
+/// Rejects values that contradict the strategy, the placement or the ranks of the job. `requested`
+/// must have its strategy (or kAuto) and its placement.
+Status check_shape(const WriteFacts& facts, const WritePlan& requested);
 
 }  // namespace forebay::write

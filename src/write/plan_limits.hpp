@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// What numbers of a plan may be, for who checks plans and for who reads them from files.
+// Limits of the numbers of a plan, for the checks of plans and for the reader of plan files.
 #pragma once
 
 #include <forebay/range.hpp>
@@ -9,47 +9,48 @@
 
 namespace forebay::write {
 
-/// Bounds of a number, both allowed.
+/// Bounds of a number, both inclusive.
 struct Limits {
   std::uint64_t min;
   std::uint64_t max;
 };
 
 inline constexpr Limits kWritersLimits{0, UINT32_MAX};
-inline constexpr Limits kTargetsLimits{0, 65'536};
+inline constexpr Limits kStripeCountLimits{0, 65'536};
 inline constexpr Limits kStripeBytesLimits{4_KiB, 1_GiB};
 inline constexpr Limits kUnitBytesLimits{4_KiB, 1_GiB};
 inline constexpr Limits kAlignmentBytesLimits{4_KiB, 1_GiB};
 inline constexpr Limits kMemoryBytesLimits{8_KiB, 1024_GiB};
 inline constexpr Limits kStepsInFlightLimits{1, 64};
 inline constexpr Limits kStepsPerGroupLimits{1, 1'000'000};
-inline constexpr Limits kKeepLimits{0, 1'000'000};
+inline constexpr Limits kRetainedStepsLimits{0, 1'000'000};
 inline constexpr Limits kCodecLevelLimits{1, 19};
-inline constexpr Limits kDeadlineMsLimits{1, 86'400'000};
+inline constexpr Limits kStepTimeoutMsLimits{1, 86'400'000};
 
 inline constexpr std::uint64_t kUnitBytesDefault = 4_MiB;
 /// No unit is chosen below this: requests would cost more than bytes.
 inline constexpr std::uint64_t kUnitBytesSmall = 64_KiB;
-/// No unit is chosen below this because little memory is free: pieces have as much.
-inline constexpr std::uint64_t kUnitBytesOfLittleMemory = 1_MiB;
-/// For steps of which nothing is known, where free memory is not known either.
+/// No unit is chosen below this for lack of free memory: pieces have this size anyway.
+inline constexpr std::uint64_t kUnitBytesLowMemory = 1_MiB;
+/// For steps of unknown size, if the free memory is unknown, too.
 inline constexpr std::uint64_t kMemoryBytesDefault = 64_MiB;
-/// No more is chosen for steps of which nothing is known.
-inline constexpr std::uint64_t kMemoryBytesNewMax = 1_GiB;
-/// One is filled while another is written.
+/// No more is chosen for steps of unknown size.
+inline constexpr std::uint64_t kMemoryBytesUnknownMax = 1_GiB;
+/// One unit is filled while another is written.
 inline constexpr std::uint64_t kUnitsMin = 2;
-/// Chunks are no longer than this, so that each fits a message.
+/// Chunks are not longer than this, so that each fits a message.
 inline constexpr std::uint64_t kChunkBytesMax = 32_MiB;
-/// Staging is divided into segments. A rank fills one while another is written; one that also takes
-/// what others put needs as many for that.
+/// Staging is divided into segments. A rank fills one while another is written. A rank that also
+/// takes bytes of other ranks needs as many for these.
 inline constexpr std::uint64_t kSegmentsMin = 2;
 inline constexpr std::uint32_t kStepsInFlightDefault = 2;
 inline constexpr std::uint32_t kCodecLevelDefault = 3;
-/// A rank that computes is no failure, and one that has died is known by its connection.
-inline constexpr std::chrono::milliseconds kDeadlineDefault = std::chrono::minutes(10);
-/// Nobody waits longer for what needs no rank to compute for it.
+/// A rank that computes for long is no failure, and a rank that has died is detected by its
+/// connection.
+inline constexpr std::chrono::milliseconds kStepTimeoutDefault = std::chrono::minutes(10);
+/// Maximum wait for events that need no rank to compute.
 inline constexpr std::chrono::milliseconds kStallMax = std::chrono::seconds(60);
-/// Ranks, of a node on local disks, in all elsewhere, up to which each writes a file.
-inline constexpr std::uint32_t kRanksWithFilesMax = 8;
+/// Each rank writes a file up to this many ranks: of a node on local disks, of the job elsewhere.
+inline constexpr std::uint32_t kFilePerProcessRanksMax = 8;
 
 }  // namespace forebay::write

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// The words of a plan, each once: what name_of() says is what TOML files and FOREBAY_PLAN take.
+// The names of a plan's enumerators, each once: TOML files and FOREBAY_PLAN take what name_of()
+// returns.
 #include "write/plan_names.hpp"
 
 #include <array>
@@ -19,30 +20,31 @@ std::string_view name_of(Strategy strategy) noexcept {
   return name_in(write::kStrategyNames, strategy);
 }
 
-std::string_view name_of(HandOff hand_off) noexcept {
-  return name_in(write::kHandOffNames, hand_off);
+std::string_view name_of(Exchange exchange) noexcept {
+  return name_in(write::kExchangeNames, exchange);
 }
 
-std::string_view name_of(Schedule schedule) noexcept {
-  return name_in(write::kScheduleNames, schedule);
+std::string_view name_of(TransferMode transfer_mode) noexcept {
+  return name_in(write::kTransferModeNames, transfer_mode);
 }
 
-std::string_view name_of(WhenFull when_full) noexcept {
-  return name_in(write::kWhenFullNames, when_full);
+std::string_view name_of(StagingFullPolicy staging_full_policy) noexcept {
+  return name_in(write::kStagingFullPolicyNames, staging_full_policy);
 }
 
 std::string_view name_of(Codec codec) noexcept { return name_in(write::kCodecNames, codec); }
 
-std::string_view name_of(ChecksumBy checksum_by) noexcept {
-  return name_in(write::kChecksumByNames, checksum_by);
+std::string_view name_of(ChecksumStage checksum_stage) noexcept {
+  return name_in(write::kChecksumStageNames, checksum_stage);
 }
 
-Result<Strategy> strategy_named(std::string_view name) {
-  if (const auto strategy = write::named<Strategy>(name, write::kStrategyNames)) return *strategy;
+Result<Strategy> parse_strategy(std::string_view name) {
+  if (const auto strategy = write::parse_enum<Strategy>(name, write::kStrategyNames))
+    return *strategy;
   return failure({.kind = ErrorClass::kInvalidArgument,
-                  .operation = "choose a strategy of writing",
+                  .operation = "choose a write strategy",
                   .cause = "\"" + std::string(name) + "\" is none of " +
-                           write::list_of(write::kStrategyNames)});
+                           write::join_names(write::kStrategyNames)});
 }
 
 WritePlan plan_of(Strategy strategy) {
@@ -53,28 +55,28 @@ WritePlan plan_of(Strategy strategy) {
     case Strategy::kSerial:
       plan.writers = 1;
       plan.files = 1;
-      plan.schedule = Schedule::kIndependent;
+      plan.transfer_mode = TransferMode::kIndependent;
       break;
     case Strategy::kFilePerProcess:
-      plan.hand_off = HandOff::kNone;
-      plan.schedule = Schedule::kIndependent;
+      plan.exchange = Exchange::kNone;
+      plan.transfer_mode = TransferMode::kIndependent;
       break;
     case Strategy::kBaton:
-      plan.schedule = Schedule::kBaton;
+      plan.transfer_mode = TransferMode::kBaton;
       break;
     case Strategy::kCollective:
-      plan.schedule = Schedule::kCollective;
+      plan.transfer_mode = TransferMode::kCollective;
       break;
     case Strategy::kReducedBlocking:
-      plan.schedule = Schedule::kIndependent;
+      plan.transfer_mode = TransferMode::kIndependent;
       break;
     case Strategy::kBrigade:
-      plan.hand_off = HandOff::kBrigade;
-      plan.schedule = Schedule::kIndependent;
+      plan.exchange = Exchange::kBrigade;
+      plan.transfer_mode = TransferMode::kIndependent;
       break;
     case Strategy::kGather:
-      plan.hand_off = HandOff::kGather;
-      plan.schedule = Schedule::kIndependent;
+      plan.exchange = Exchange::kGather;
+      plan.transfer_mode = TransferMode::kIndependent;
       break;
   }
   return plan;

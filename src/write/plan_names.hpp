@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// The words of a plan in the order of their enumerators, for who prints them and who reads them.
+// Names of the enumerators of a plan, in their order, for output and for parsing.
 #pragma once
 
 #include <forebay/write_plan.hpp>
@@ -13,22 +13,22 @@
 
 namespace forebay::write {
 
-using Word = std::string_view;
+using Name = std::string_view;
 
-inline constexpr std::array<Word, 8> kStrategyNames{"auto",    "serial",     "file-per-process",
+inline constexpr std::array<Name, 8> kStrategyNames{"auto",    "serial",     "file-per-process",
                                                     "baton",   "collective", "reduced-blocking",
                                                     "brigade", "gather"};
-inline constexpr std::array<Word, 5> kHandOffNames{"none", "shared-memory", "message", "brigade",
-                                                   "gather"};
-inline constexpr std::array<Word, 3> kScheduleNames{"independent", "baton", "collective"};
-inline constexpr std::array<Word, 2> kPlacementNames{"in-rank", "dedicated"};
-inline constexpr std::array<Word, 2> kWhenFullNames{"wait", "fail"};
-inline constexpr std::array<Word, 2> kCodecNames{"none", "zstd"};
-inline constexpr std::array<Word, 3> kChecksumByNames{"auto", "copy", "agent"};
+inline constexpr std::array<Name, 5> kExchangeNames{"none", "shared-memory", "message", "brigade",
+                                                    "gather"};
+inline constexpr std::array<Name, 3> kTransferModeNames{"independent", "baton", "collective"};
+inline constexpr std::array<Name, 2> kPlacementNames{"in-rank", "dedicated"};
+inline constexpr std::array<Name, 2> kStagingFullPolicyNames{"block", "fail"};
+inline constexpr std::array<Name, 2> kCodecNames{"none", "zstd"};
+inline constexpr std::array<Name, 3> kChecksumStageNames{"auto", "copy", "agent"};
 
-/// The value of this name.
+/// Returns the value of this name.
 template <class Enum>
-std::optional<Enum> named(Word name, std::span<const Word> names) {
+std::optional<Enum> parse_enum(Name name, std::span<const Name> names) {
   for (std::size_t i = 0; i < names.size(); ++i) {
     if (names[i] == name) return static_cast<Enum>(i);
   }
@@ -36,9 +36,9 @@ std::optional<Enum> named(Word name, std::span<const Word> names) {
 }
 
 /// "none, zstd".
-inline std::string list_of(std::span<const Word> names) {
+inline std::string join_names(std::span<const Name> names) {
   std::string list;
-  for (const Word name : names)
+  for (const Name name : names)
     list.append(list.empty() ? "" : ", ").append(name);
   return list;
 }

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Strategy, writers and files: what is chosen together. By rules where no machine is known, by
-// cost where one is.
+// Strategy, writers and files, which are chosen together: by rules if no machine is known, by cost
+// if one is.
 #pragma once
 
 #include <cstdint>
@@ -10,17 +10,17 @@
 
 namespace forebay::write {
 
-struct Shape {
+struct PlanShape {
   Strategy strategy = Strategy::kAuto;
   std::uint32_t writers = 0;
   std::uint32_t files = 0;
   std::string reason = {};
 };
 
-/// The strategy that the other words of a plan name; kAuto if they name none.
-Strategy implied_strategy(const WriteFacts& facts, const WritePlan& wanted);
+/// The strategy that the other values of a plan imply; kAuto if they imply none.
+Strategy implied_strategy(const WriteFacts& facts, const WritePlan& requested);
 
-/// What is chosen for a plan that check_shape() has passed.
-Shape choose_shape(const WriteFacts& facts, const WritePlan& wanted);
+/// Chooses the shape of a plan that check_shape() has accepted.
+PlanShape choose_shape(const WriteFacts& facts, const WritePlan& requested);
 
 }  // namespace forebay::write

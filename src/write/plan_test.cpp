@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Plans: what is chosen, what is refused and how that is said, and that all of it holds together
-// for thousands of random jobs.
+// Plans: choices, rejections and their texts, and thousands of random jobs for which all rules must
+// hold.
 #include "write/plan.hpp"
 
 #include <array>
@@ -25,13 +25,13 @@ WriteFacts facts_of(std::uint32_t nodes,
                     StorageKind storage = StorageKind::kUnknown) {
   WriteFacts facts{.storage = storage};
   for (std::uint32_t i = 0; i < nodes * ranks_on_each; ++i)
-    facts.crew.node_of_computing.push_back(i / ranks_on_each);
+    facts.rank_layout.node_of_compute_rank.push_back(i / ranks_on_each);
   return facts;
 }
 
-WriteFacts with_dedicated(WriteFacts facts, std::uint32_t nodes) {
+WriteFacts with_io_ranks(WriteFacts facts, std::uint32_t nodes) {
   for (std::uint32_t node = 0; node < nodes; ++node)
-    facts.crew.node_of_dedicated.push_back(node);
+    facts.rank_layout.node_of_io_rank.push_back(node);
   return facts;
 }
 
@@ -45,18 +45,18 @@ void expect_shape(const Result<WritePlan>& plan,
   EXPECT_EQ(plan->files, files) << plan->reason;
 }
 
-TEST(WritePlan, of_a_local_disk_is_a_file_for_each_of_a_few_ranks) {
+TEST(WritePlan, local_disk_with_few_ranks_gets_file_per_process) {
   expect_shape(plan_write(facts_of(1, 8, StorageKind::kLocal)), Strategy::kFilePerProcess, 8, 8);
   expect_shape(plan_write(facts_of(2, 8, StorageKind::kLocal)), Strategy::kFilePerProcess, 16, 16);
   expect_shape(plan_write(facts_of(2, 9, StorageKind::kLocal)), Strategy::kReducedBlocking, 2, 2);
 }
 
-TEST(WritePlan, of_a_network_file_system_is_a_writer_on_each_node) {
+TEST(WritePlan, network_file_system_gets_one_writer_per_node) {
   expect_shape(plan_write(facts_of(1, 1, StorageKind::kNetwork)), Strategy::kFilePerProcess, 1, 1);
   expect_shape(plan_write(facts_of(3, 4, StorageKind::kNetwork)), Strategy::kReducedBlocking, 3, 3);
 }
 
-TEST(WritePlan, of_a_parallel_file_system_keeps_its_servers_busy) {
+TEST(WritePlan, parallel_file_system_keeps_servers_busy) {
   WriteFacts facts = facts_of(2, 16, StorageKind::kParallel);
   expect_shape(plan_write(facts), Strategy::kReducedBlocking, 2, 2);
   facts.servers = 12;
@@ -66,7 +66,7 @@ TEST(WritePlan, of_a_parallel_file_system_keeps_its_servers_busy) {
   expect_shape(plan_write(facts_of(2, 4)), Strategy::kFilePerProcess, 8, 8);
 }
 
-TEST(WritePlan, of_a_strategy_has_its_shape) {
+TEST(WritePlan, strategy_sets_shape) {
   const WriteFacts facts = facts_of(2, 4, StorageKind::kLocal);
   expect_shape(plan_write(facts, plan_of(Strategy::kSerial)), Strategy::kSerial, 1, 1);
   expect_shape(plan_write(facts, plan_of(Strategy::kFilePerProcess)), Strategy::kFilePerProcess, 8,
@@ -79,41 +79,41 @@ TEST(WritePlan, of_a_strategy_has_its_shape) {
   expect_shape(plan_write(facts, plan_of(Strategy::kGather)), Strategy::kGather, 2, 2);
 }
 
-TEST(WritePlan, follows_from_words_that_name_a_strategy) {
+TEST(WritePlan, exchange_and_transfer_mode_imply_strategy) {
   const WriteFacts facts = facts_of(1, 4, StorageKind::kLocal);
-  expect_shape(plan_write(facts, {.schedule = Schedule::kBaton}), Strategy::kBaton, 4, 1);
-  expect_shape(plan_write(facts, {.hand_off = HandOff::kGather}), Strategy::kGather, 1, 1);
+  expect_shape(plan_write(facts, {.transfer_mode = TransferMode::kBaton}), Strategy::kBaton, 4, 1);
+  expect_shape(plan_write(facts, {.exchange = Exchange::kGather}), Strategy::kGather, 1, 1);
   expect_shape(plan_write(facts, {.writers = 2}), Strategy::kReducedBlocking, 2, 2);
   expect_shape(plan_write(facts, {.writers = 4}), Strategy::kFilePerProcess, 4, 4);
   expect_shape(plan_write(facts, {.writers = 4, .files = 2}), Strategy::kReducedBlocking, 4, 2);
   expect_shape(plan_write(facts, {.files = 3}), Strategy::kReducedBlocking, 3, 3);
 }
 
-TEST(WritePlan, hands_over_in_memory_where_writers_are_near) {
+TEST(WritePlan, shared_memory_is_chosen_within_nodes) {
   const WritePlan two{.strategy = Strategy::kReducedBlocking, .writers = 2};
-  EXPECT_EQ(plan_write(facts_of(2, 2), two)->hand_off, HandOff::kSharedMemory);
-  EXPECT_EQ(plan_write(facts_of(4, 1), two)->hand_off, HandOff::kMessage);
-  EXPECT_EQ(plan_write(facts_of(2, 1), two)->hand_off, HandOff::kNone);
+  EXPECT_EQ(plan_write(facts_of(2, 2), two)->exchange, Exchange::kSharedMemory);
+  EXPECT_EQ(plan_write(facts_of(4, 1), two)->exchange, Exchange::kMessage);
+  EXPECT_EQ(plan_write(facts_of(2, 1), two)->exchange, Exchange::kNone);
 }
 
-TEST(WritePlan, uses_the_ranks_that_are_given_to_io) {
-  const WriteFacts facts = with_dedicated(facts_of(2, 3), 2);
+TEST(WritePlan, io_ranks_are_used_as_writers) {
+  const WriteFacts facts = with_io_ranks(facts_of(2, 3), 2);
   expect_shape(plan_write(facts), Strategy::kReducedBlocking, 2, 2);
   EXPECT_EQ(plan_write(facts)->placement, Placement::kDedicated);
-  EXPECT_THAT(plan_write(facts)->reason, HasSubstr("given to I/O"));
+  EXPECT_THAT(plan_write(facts)->reason, HasSubstr("by I/O ranks"));
   const auto baton = plan_write(facts, plan_of(Strategy::kBaton));
   EXPECT_EQ(baton->placement, Placement::kInRank);
   EXPECT_EQ(plan_write(facts, {.writers = 3})->placement, Placement::kInRank);
 }
 
-TEST(WritePlan, gives_no_rank_of_io_what_each_rank_does_for_itself) {
-  const WriteFacts facts = with_dedicated(facts_of(2, 3), 2);
+TEST(WritePlan, io_ranks_are_unused_if_each_rank_writes) {
+  const WriteFacts facts = with_io_ranks(facts_of(2, 3), 2);
   for (const Strategy strategy :
        {Strategy::kSerial, Strategy::kFilePerProcess, Strategy::kCollective}) {
-    WritePlan wanted = plan_of(strategy);
-    EXPECT_EQ(plan_write(facts, wanted)->placement, Placement::kInRank);
-    wanted.placement = Placement::kDedicated;
-    const auto refused = plan_write(facts, wanted);
+    WritePlan requested = plan_of(strategy);
+    EXPECT_EQ(plan_write(facts, requested)->placement, Placement::kInRank);
+    requested.placement = Placement::kDedicated;
+    const auto refused = plan_write(facts, requested);
     ASSERT_EQ(error_class(refused), ErrorClass::kInvalidArgument) << name_of(strategy);
     EXPECT_THAT(refused.error().message(), HasSubstr("placement is dedicated"));
   }
@@ -122,12 +122,13 @@ TEST(WritePlan, gives_no_rank_of_io_what_each_rank_does_for_itself) {
   EXPECT_EQ(plan_write(facts, baton)->writers, 2U);
 }
 
-TEST(WritePlan, has_units_and_memory_that_suit_the_step) {
+TEST(WritePlan, units_and_memory_suit_the_step) {
   WriteFacts facts = facts_of(1, 2, StorageKind::kLocal);
   EXPECT_EQ(plan_write(facts)->unit_bytes, 4_MiB);
   EXPECT_EQ(plan_write(facts)->memory_bytes, 64_MiB);
   facts.free_bytes = 300_MiB;
-  EXPECT_EQ(plan_write(facts)->memory_bytes, 300_MiB) << "taken as the first step needs it";
+  EXPECT_EQ(plan_write(facts)->memory_bytes, 300_MiB)
+      << "memory is taken as the first step needs it";
   facts.free_bytes = 100_GiB;
   EXPECT_EQ(plan_write(facts)->memory_bytes, 1_GiB);
   facts.step_bytes = {100_MiB + 5, 30_MiB};
@@ -141,7 +142,7 @@ TEST(WritePlan, has_units_and_memory_that_suit_the_step) {
   EXPECT_EQ(plan_write(facts)->memory_bytes, 3_MiB);
 }
 
-TEST(WritePlan, takes_no_more_than_its_share_of_free_memory) {
+TEST(WritePlan, memory_is_limited_to_share_of_free_memory) {
   WriteFacts facts = facts_of(1, 4, StorageKind::kLocal);
   const WritePlan own{.strategy = Strategy::kFilePerProcess};
   facts.free_bytes = 20_MiB;
@@ -152,31 +153,31 @@ TEST(WritePlan, takes_no_more_than_its_share_of_free_memory) {
   EXPECT_EQ(plan_write(facts, own)->memory_bytes, 4_MiB) << "also after a step of known size";
   facts.free_bytes = 4096;
   EXPECT_EQ(plan_write(facts, own)->unit_bytes, 1_MiB);
-  EXPECT_EQ(plan_write(facts, own)->memory_bytes, 2_MiB) << "one is filled, one is written";
-  WritePlan wanted = own;
-  wanted.memory_bytes = 300_MiB;
-  EXPECT_EQ(plan_write(facts, wanted)->memory_bytes, 300_MiB);
-  EXPECT_EQ(plan_write(facts, wanted)->unit_bytes, 4_MiB);
+  EXPECT_EQ(plan_write(facts, own)->memory_bytes, 2_MiB) << "one unit is filled, one is written";
+  WritePlan requested = own;
+  requested.memory_bytes = 300_MiB;
+  EXPECT_EQ(plan_write(facts, requested)->memory_bytes, 300_MiB);
+  EXPECT_EQ(plan_write(facts, requested)->unit_bytes, 4_MiB);
 }
 
-TEST(WritePlan, has_no_less_memory_than_its_way_needs_and_says_so) {
+TEST(WritePlan, too_small_memory_is_raised_and_reported) {
   const WriteFacts facts = facts_of(1, 4, StorageKind::kLocal);
-  WritePlan wanted{.strategy = Strategy::kFilePerProcess, .unit_bytes = 64_KiB};
-  wanted.memory_bytes = 1_MiB;
-  const auto own = plan_write(facts, wanted);
+  WritePlan requested{.strategy = Strategy::kFilePerProcess, .unit_bytes = 64_KiB};
+  requested.memory_bytes = 1_MiB;
+  const auto own = plan_write(facts, requested);
   ASSERT_TRUE(own) << own.error().message();
   EXPECT_EQ(own->memory_bytes, 2_MiB);
-  EXPECT_THAT(own->reason, HasSubstr("memory_bytes is 2097152, the least"));
-  wanted.strategy = Strategy::kReducedBlocking;
-  wanted.writers = 2;
-  const auto grouped = plan_write(facts, wanted);
+  EXPECT_THAT(own->reason, HasSubstr("from 1048576 to 2097152, the minimum"));
+  requested.strategy = Strategy::kReducedBlocking;
+  requested.writers = 2;
+  const auto grouped = plan_write(facts, requested);
   ASSERT_TRUE(grouped) << grouped.error().message();
-  EXPECT_EQ(grouped->memory_bytes, 4_MiB) << "a writer takes what others put";
-  wanted.memory_bytes = 5_MiB;
-  EXPECT_EQ(plan_write(facts, wanted)->memory_bytes, 5_MiB);
+  EXPECT_EQ(grouped->memory_bytes, 4_MiB) << "a writer takes bytes of others";
+  requested.memory_bytes = 5_MiB;
+  EXPECT_EQ(plan_write(facts, requested)->memory_bytes, 5_MiB);
 }
 
-TEST(WritePlan, aligns_shared_files_to_locks) {
+TEST(WritePlan, shared_files_are_aligned_to_locks) {
   model::Machine machine;
   machine.name = "locks";
   machine.servers = {{.count = 2, .latency_us = 100, .bandwidth_mb_per_s = 100}};
@@ -190,24 +191,25 @@ TEST(WritePlan, aligns_shared_files_to_locks) {
   EXPECT_EQ(plan_write(facts, own)->alignment_bytes, 4_KiB);
 }
 
-struct Refusal {
-  WritePlan wanted;
+struct InvalidPlan {
+  WritePlan requested;
   std::string_view text;
 };
 
-TEST(WritePlan, says_what_is_wrong_and_what_to_write) {
+TEST(WritePlan, invalid_plan_error_names_value_and_fix) {
   const WriteFacts facts = facts_of(2, 2);
-  const std::array<Refusal, 21> refusals{{
-      {{.writers = 5}, "writers is 5, and there are 4 ranks that compute"},
+  const std::array<InvalidPlan, 21> invalid_plans{{
+      {{.writers = 5}, "writers is 5, and there are 4 compute ranks"},
       {{.writers = 2, .files = 3}, "files is 3, and there are at most 2 writers"},
       {{.strategy = Strategy::kSerial, .writers = 2}, "the strategy has exactly 1"},
       {{.strategy = Strategy::kFilePerProcess, .files = 2}, "the strategy has exactly 4"},
       {{.strategy = Strategy::kCollective, .writers = 2}, "the strategy has exactly 4"},
-      {{.strategy = Strategy::kFilePerProcess, .hand_off = HandOff::kMessage},
-       "hand_off is message, which is not the strategy file-per-process"},
-      {{.strategy = Strategy::kBrigade, .hand_off = HandOff::kGather}, "leave one of them open"},
-      {{.strategy = Strategy::kBrigade, .schedule = Schedule::kBaton}, "schedule is baton"},
-      {{.writers = 2, .hand_off = HandOff::kNone}, "2 of 4 ranks write"},
+      {{.strategy = Strategy::kFilePerProcess, .exchange = Exchange::kMessage},
+       "exchange is message, which is not the strategy file-per-process"},
+      {{.strategy = Strategy::kBrigade, .exchange = Exchange::kGather}, "leave one of them open"},
+      {{.strategy = Strategy::kBrigade, .transfer_mode = TransferMode::kBaton},
+       "transfer_mode is baton"},
+      {{.writers = 2, .exchange = Exchange::kNone}, "2 of 4 ranks write"},
       {{.placement = Placement::kDedicated}, "FOREBAY_PLACEMENT=dedicated"},
       {{.stripe_bytes = 100}, "stripe_bytes is 100: write a number from 4096"},
       {{.stripe_bytes = 12'288}, "no power of two: write 8192"},
@@ -218,18 +220,18 @@ TEST(WritePlan, says_what_is_wrong_and_what_to_write) {
       {{.steps_in_flight = 65}, "steps_in_flight is 65: write a number from 1 to 64"},
       {{.codec_level = 5}, "make codec zstd"},
       {{.codec = Codec::kZstd, .codec_level = 20}, "codec_level is 20"},
-      {{.deadline = std::chrono::milliseconds(-1)}, "deadline is negative"},
-      {{.deadline = std::chrono::hours(25)}, "deadline is 90000000"},
+      {{.step_timeout = std::chrono::milliseconds(-1)}, "step_timeout_ms is negative"},
+      {{.step_timeout = std::chrono::hours(25)}, "step_timeout_ms is 90000000"},
   }};
-  for (const Refusal& refusal : refusals) {
-    const auto plan = plan_write(facts, refusal.wanted);
-    ASSERT_FALSE(plan) << refusal.text;
+  for (const InvalidPlan& invalid : invalid_plans) {
+    const auto plan = plan_write(facts, invalid.requested);
+    ASSERT_FALSE(plan) << invalid.text;
     EXPECT_EQ(plan.error().kind(), ErrorClass::kInvalidArgument);
-    EXPECT_THAT(plan.error().message(), HasSubstr(refusal.text));
+    EXPECT_THAT(plan.error().message(), HasSubstr(invalid.text));
   }
 }
 
-TEST(WritePlan, refuses_memory_that_is_not_there) {
+TEST(WritePlan, unavailable_memory_is_refused) {
   WriteFacts facts = facts_of(1, 2);
   facts.available_bytes = 1_MiB;
   EXPECT_EQ(error_class(plan_write(facts, {.memory_bytes = 2_MiB})), ErrorClass::kLimit);
@@ -237,20 +239,20 @@ TEST(WritePlan, refuses_memory_that_is_not_there) {
   EXPECT_EQ(error_class(plan_write(facts)), ErrorClass::kLimit);
 }
 
-TEST(WritePlan, gives_ranks_that_compute_unevenly_and_put_ten_minutes_and_the_rest_one) {
+TEST(WritePlan, put_waits_for_step_timeout_and_stalls_one_minute) {
   const WritePlan plan = plan_write(facts_of(1, 4), {.strategy = Strategy::kBaton}).value();
-  EXPECT_EQ(plan.deadline, std::chrono::minutes(10));
+  EXPECT_EQ(plan.step_timeout, std::chrono::minutes(10));
   EXPECT_EQ(stall_max(plan), std::chrono::minutes(1));
-  EXPECT_EQ(put_wait_max(plan), plan.deadline);
+  EXPECT_EQ(put_wait_max(plan), plan.step_timeout);
   WritePlan hasty = plan;
-  hasty.deadline = std::chrono::milliseconds(1500);
-  EXPECT_EQ(stall_max(hasty), hasty.deadline);
-  EXPECT_EQ(put_wait_max(hasty), hasty.deadline);
+  hasty.step_timeout = std::chrono::milliseconds(1500);
+  EXPECT_EQ(stall_max(hasty), hasty.step_timeout);
+  EXPECT_EQ(put_wait_max(hasty), hasty.step_timeout);
 }
 
-TEST(WritePlan, lets_put_wait_for_nothing_where_it_shall_fail) {
+TEST(WritePlan, fail_policy_makes_put_wait_zero) {
   WritePlan plan = plan_write(facts_of(1, 4), {.strategy = Strategy::kCollective}).value();
-  plan.when_full = WhenFull::kFail;
+  plan.staging_full_policy = StagingFullPolicy::kFail;
   EXPECT_EQ(put_wait_max(plan), std::chrono::milliseconds::zero());
 }
 
@@ -261,22 +263,22 @@ class RandomPlan {
   WriteFacts facts(const model::Machine& machine) {
     WriteFacts facts{.storage = static_cast<StorageKind>(below(5))};
     const std::uint32_t ranks = 1 + below(12);
-    for (Rank rank = 0; rank < ranks; ++rank)
-      facts.crew.node_of_computing.push_back(below(4));
+    for (RankNumber rank = 0; rank < ranks; ++rank)
+      facts.rank_layout.node_of_compute_rank.push_back(below(4));
     for (std::uint32_t i = below(3); i > 0; --i)
-      facts.crew.node_of_dedicated.push_back(below(4));
+      facts.rank_layout.node_of_io_rank.push_back(below(4));
     if (below(2) == 0) facts.step_bytes = {1ULL << below(24)};
     if (below(16) == 0) facts.machine = &machine;
     facts.available_bytes = pick({0, 0, 100'000, 5_MiB, 64_MiB, 4_GiB});
     facts.free_bytes = pick({0, 0, 4096, 5_MiB, 64_MiB, 4_GiB});
     return facts;
   }
-  WritePlan wanted() {
+  WritePlan requested() {
     WritePlan plan{.strategy = static_cast<Strategy>(below(8))};
     if (below(2) == 0) plan.writers = below(10);
     if (below(2) == 0) plan.files = below(10);
-    if (below(4) == 0) plan.hand_off = static_cast<HandOff>(below(5));
-    if (below(4) == 0) plan.schedule = static_cast<Schedule>(below(3));
+    if (below(4) == 0) plan.exchange = static_cast<Exchange>(below(5));
+    if (below(4) == 0) plan.transfer_mode = static_cast<TransferMode>(below(3));
     if (below(4) == 0) plan.placement = static_cast<Placement>(below(2));
     plan.unit_bytes = pick({0, 0, 4_KiB, 1_MiB, 12_MiB, 64_MiB});
     plan.alignment_bytes = pick({0, 0, 4_KiB, 1_MiB, 128_MiB});
@@ -294,43 +296,45 @@ class RandomPlan {
   std::mt19937_64 random_;
 };
 
-void check_whole(const WriteFacts& facts, const WritePlan& plan) {
+void check_complete(const WriteFacts& facts, const WritePlan& plan) {
   const bool dedicated = plan.placement == Placement::kDedicated;
   EXPECT_NE(plan.strategy, Strategy::kAuto);
   EXPECT_GE(plan.writers, 1U);
-  EXPECT_LE(plan.writers, dedicated ? facts.crew.dedicated() : facts.crew.computing());
+  EXPECT_LE(plan.writers,
+            dedicated ? facts.rank_layout.io_rank_count() : facts.rank_layout.compute_rank_count());
   EXPECT_GE(plan.files, 1U);
   EXPECT_LE(plan.files, plan.writers);
-  EXPECT_EQ(plan.hand_off == HandOff::kNone, !dedicated && plan.writers == facts.crew.computing());
-  EXPECT_TRUE(plan.schedule.has_value());
+  EXPECT_EQ(plan.exchange == Exchange::kNone,
+            !dedicated && plan.writers == facts.rank_layout.compute_rank_count());
+  EXPECT_TRUE(plan.transfer_mode.has_value());
   EXPECT_TRUE(std::has_single_bit(plan.alignment_bytes));
   EXPECT_EQ(plan.unit_bytes % plan.alignment_bytes, 0U);
   EXPECT_GE(plan.memory_bytes, 2 * segment_bytes_of(plan));
   EXPECT_TRUE(facts.available_bytes == 0 || plan.memory_bytes <= facts.available_bytes);
   EXPECT_GE(plan.steps_in_flight, 1U);
-  EXPECT_GT(plan.deadline.count(), 0);
+  EXPECT_GT(plan.step_timeout.count(), 0);
   EXPECT_FALSE(plan.reason.empty());
-  // So it goes to the other ranks, which check it again.
-  auto told = write_plan_from(to_toml(plan), "told");
-  ASSERT_TRUE(told) << told.error().message();
-  told->reason = plan.reason;  // a comment there
-  EXPECT_EQ(*told, plan);
+  // Other ranks receive it in this form, and check it again.
+  auto decoded = parse_write_plan(to_toml(plan), "received");
+  ASSERT_TRUE(decoded) << decoded.error().message();
+  decoded->reason = plan.reason;  // a comment in the TOML
+  EXPECT_EQ(*decoded, plan);
 }
 
-void check_kept(const WritePlan& wanted, const WritePlan& plan) {
-  EXPECT_TRUE(wanted.strategy == Strategy::kAuto || wanted.strategy == plan.strategy);
-  EXPECT_TRUE(wanted.writers == 0 || wanted.writers == plan.writers);
-  EXPECT_TRUE(wanted.files == 0 || wanted.files == plan.files);
-  EXPECT_TRUE(!wanted.hand_off || plan.hand_off == HandOff::kNone ||
-              wanted.hand_off == plan.hand_off);
-  EXPECT_TRUE(!wanted.schedule || wanted.schedule == plan.schedule);
-  EXPECT_TRUE(!wanted.placement || wanted.placement == plan.placement);
-  EXPECT_TRUE(wanted.unit_bytes == 0 || wanted.unit_bytes == plan.unit_bytes);
-  EXPECT_TRUE(wanted.alignment_bytes == 0 || wanted.alignment_bytes == plan.alignment_bytes);
-  EXPECT_TRUE(wanted.memory_bytes == 0 || wanted.memory_bytes <= plan.memory_bytes);
+void check_preserved(const WritePlan& requested, const WritePlan& plan) {
+  EXPECT_TRUE(requested.strategy == Strategy::kAuto || requested.strategy == plan.strategy);
+  EXPECT_TRUE(requested.writers == 0 || requested.writers == plan.writers);
+  EXPECT_TRUE(requested.files == 0 || requested.files == plan.files);
+  EXPECT_TRUE(!requested.exchange || plan.exchange == Exchange::kNone ||
+              requested.exchange == plan.exchange);
+  EXPECT_TRUE(!requested.transfer_mode || requested.transfer_mode == plan.transfer_mode);
+  EXPECT_TRUE(!requested.placement || requested.placement == plan.placement);
+  EXPECT_TRUE(requested.unit_bytes == 0 || requested.unit_bytes == plan.unit_bytes);
+  EXPECT_TRUE(requested.alignment_bytes == 0 || requested.alignment_bytes == plan.alignment_bytes);
+  EXPECT_TRUE(requested.memory_bytes == 0 || requested.memory_bytes <= plan.memory_bytes);
 }
 
-TEST(WritePlan, holds_together_whatever_is_wanted) {
+TEST(WritePlan, random_requests_give_consistent_plans) {
   model::Machine machine;
   machine.name = "small";
   machine.client.count = 4;
@@ -346,16 +350,16 @@ TEST(WritePlan, holds_together_whatever_is_wanted) {
     SCOPED_TRACE("seed " + std::to_string(kSeed + round));
     RandomPlan random(kSeed + round);
     const WriteFacts facts = random.facts(machine);
-    const WritePlan wanted = random.wanted();
-    auto plan = plan_write(facts, wanted);
+    const WritePlan requested = random.requested();
+    auto plan = plan_write(facts, requested);
     if (!plan) continue;
     ++whole;
-    check_whole(facts, *plan);
-    check_kept(wanted, *plan);
+    check_complete(facts, *plan);
+    check_preserved(requested, *plan);
     auto again = plan_write(facts, *plan);
     ASSERT_TRUE(again) << again.error().message();
     again->reason = plan->reason;
-    EXPECT_EQ(*again, *plan) << "a whole plan is left as it is";
+    EXPECT_EQ(*again, *plan) << "a complete plan is unchanged";
   }
   EXPECT_GT(whole, 500);
 }

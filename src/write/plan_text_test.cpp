@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Plans as text: what is read, what is refused and where, and the page that lists the keys.
+// Plans as text: what is read, what is refused with its line, and the page that lists the keys.
 #include <array>
 #include <fstream>
 #include <set>
@@ -20,51 +20,51 @@ WritePlan plan_with_all() {
   return {.strategy = Strategy::kBrigade,
           .writers = 8,
           .files = 4,
-          .hand_off = HandOff::kBrigade,
-          .schedule = Schedule::kIndependent,
+          .exchange = Exchange::kBrigade,
+          .transfer_mode = TransferMode::kIndependent,
           .placement = Placement::kDedicated,
-          .targets = 3,
+          .stripe_count = 3,
           .stripe_bytes = 1_MiB,
           .unit_bytes = 2_MiB,
           .alignment_bytes = 64_KiB,
           .memory_bytes = 256_MiB,
-          .when_full = WhenFull::kFail,
+          .staging_full_policy = StagingFullPolicy::kFail,
           .steps_in_flight = 3,
           .steps_per_group = 10,
-          .keep = 5,
+          .retained_steps = 5,
           .codec = Codec::kZstd,
           .codec_level = 7,
-          .checksum_by = ChecksumBy::kAgent,
-          .deadline = std::chrono::milliseconds(1500)};
+          .checksum_stage = ChecksumStage::kAgent,
+          .step_timeout = std::chrono::milliseconds(1500)};
 }
 
-TEST(PlanText, of_every_field_is_read_back) {
+TEST(PlanText, every_field_is_read_back) {
   WritePlan plan = plan_with_all();
-  EXPECT_EQ(*write_plan_from(to_toml(plan), "test"), plan);
+  EXPECT_EQ(*parse_write_plan(to_toml(plan), "test"), plan);
   const std::string text = to_toml(plan);
   plan.reason = "because\nof \"this\"";
   EXPECT_EQ(to_toml(plan), "# because of \"this\"\n" + text);
   plan.reason.clear();
-  EXPECT_EQ(*write_plan_from(to_toml(plan), "test"), plan);
+  EXPECT_EQ(*parse_write_plan(to_toml(plan), "test"), plan);
 }
 
-TEST(PlanText, of_presets_is_read_back) {
-  for (const write::Word name : write::kStrategyNames) {
-    const WritePlan plan = plan_of(*strategy_named(name));
+TEST(PlanText, presets_are_read_back) {
+  for (const write::Name name : write::kStrategyNames) {
+    const WritePlan plan = plan_of(*parse_strategy(name));
     EXPECT_EQ(name_of(plan.strategy), name);
-    EXPECT_EQ(*write_plan_from(to_toml(plan), "test"), plan);
+    EXPECT_EQ(*parse_write_plan(to_toml(plan), "test"), plan);
   }
   EXPECT_EQ(to_toml({}), "");
-  EXPECT_EQ(*write_plan_from("", "test"), WritePlan{});
+  EXPECT_EQ(*parse_write_plan("", "test"), WritePlan{});
 }
 
-struct Refusal {
+struct InvalidPlan {
   std::string_view text;
-  std::string_view says;
+  std::string_view message;
 };
 
-TEST(PlanText, that_is_wrong_is_refused_with_line_and_what_is_allowed) {
-  constexpr std::array<Refusal, 11> kRefusals{{
+TEST(PlanText, invalid_text_is_refused_with_line_and_allowed_values) {
+  constexpr std::array<InvalidPlan, 11> kInvalidPlans{{
       {"writers = 2\nfile = 3\n", "line 2: there is no key \"file\"; the nearest one is \"files\""},
       {"strategy = \"rbIO\"\n", "line 1: strategy is \"rbIO\": write one of auto, serial"},
       {"\nstrategy = 3\n", "line 2: strategy is no text: write one of"},
@@ -73,72 +73,72 @@ TEST(PlanText, that_is_wrong_is_refused_with_line_and_what_is_allowed) {
       {"unit_bytes = \"4 foo\"\n", "unit_bytes is no size: write bytes, or text like"},
       {"unit_bytes = \"2 GiB\"\n", "unit_bytes is 2 GiB: write bytes"},
       {"memory_bytes = -5\n", "memory_bytes is no size"},
-      {"deadline_ms = 0\n", "deadline_ms is 0: write a whole number from 1 to 86400000"},
+      {"step_timeout_ms = 0\n", "step_timeout_ms is 0: write a whole number from 1 to 86400000"},
       {"codec_level = 3\n", "make codec zstd"},
       {"writers = = 2\n", "line 1: "},
   }};
-  for (const Refusal& refusal : kRefusals) {
-    const auto plan = write_plan_from(refusal.text, "plan.toml");
-    ASSERT_FALSE(plan) << refusal.text;
+  for (const InvalidPlan& invalid : kInvalidPlans) {
+    const auto plan = parse_write_plan(invalid.text, "plan.toml");
+    ASSERT_FALSE(plan) << invalid.text;
     EXPECT_EQ(plan.error().kind(), ErrorClass::kInvalidArgument);
     EXPECT_THAT(plan.error().message(), HasSubstr("plan.toml"));
-    EXPECT_THAT(plan.error().message(), HasSubstr(refusal.says));
+    EXPECT_THAT(plan.error().message(), HasSubstr(invalid.message));
   }
 }
 
-TEST(PlanText, key_of_too_many_parts_is_refused) {
+TEST(PlanText, key_with_too_many_parts_is_refused) {
   std::string key = "a";
   for (int i = 0; i < 50'000; ++i)
     key += ".a";
-  EXPECT_EQ(error_class(write_plan_from(key + " = 1\n", "deep")), ErrorClass::kInvalidArgument);
+  EXPECT_EQ(error_class(parse_write_plan(key + " = 1\n", "deep")), ErrorClass::kInvalidArgument);
 }
 
-TEST(PlanText, may_be_a_file_or_a_name_in_a_variable) {
-  const TemporaryFolder folder;
-  const std::string path = folder / "plan.toml";
-  std::ofstream(path) << "strategy = \"gather\"\nkeep = 2\n";
-  const WritePlan expected{.strategy = Strategy::kGather, .keep = 2};
-  EXPECT_EQ(*write_plan_from_file(path), expected);
-  EXPECT_EQ(*write_plan_from(Environment{{"FOREBAY_PLAN", path}}), expected);
-  EXPECT_EQ(*write_plan_from(Environment{{"FOREBAY_PLAN", "baton"}}), plan_of(Strategy::kBaton));
-  EXPECT_EQ(*write_plan_from(Environment{{"FOREBAY_PLAN", ""}}), std::nullopt);
-  EXPECT_EQ(*write_plan_from(Environment{}), std::nullopt);
-  const auto neither = write_plan_from(Environment{{"FOREBAY_PLAN", "batons"}});
+TEST(PlanText, variable_may_name_file_or_strategy) {
+  const TemporaryDirectory directory;
+  const std::string path = directory / "plan.toml";
+  std::ofstream(path) << "strategy = \"gather\"\nretained_steps = 2\n";
+  const WritePlan expected{.strategy = Strategy::kGather, .retained_steps = 2};
+  EXPECT_EQ(*load_write_plan(path), expected);
+  EXPECT_EQ(*parse_write_plan(Environment{{"FOREBAY_PLAN", path}}), expected);
+  EXPECT_EQ(*parse_write_plan(Environment{{"FOREBAY_PLAN", "baton"}}), plan_of(Strategy::kBaton));
+  EXPECT_EQ(*parse_write_plan(Environment{{"FOREBAY_PLAN", ""}}), std::nullopt);
+  EXPECT_EQ(*parse_write_plan(Environment{}), std::nullopt);
+  const auto neither = parse_write_plan(Environment{{"FOREBAY_PLAN", "batons"}});
   EXPECT_EQ(error_class(neither), ErrorClass::kNotFound);
   EXPECT_THAT(neither.error().message(), HasSubstr("one of auto, serial, file-per-process"));
-  EXPECT_EQ(error_class(write_plan_from_file(folder / "none")), ErrorClass::kNotFound);
+  EXPECT_EQ(error_class(load_write_plan(directory / "none")), ErrorClass::kNotFound);
 }
 
-TEST(PlanText, of_an_unknown_strategy_lists_those_there_are) {
-  const auto strategy = strategy_named("rbio");
+TEST(PlanText, unknown_strategy_error_lists_all_names) {
+  const auto strategy = parse_strategy("rbio");
   EXPECT_EQ(error_class(strategy), ErrorClass::kInvalidArgument);
   EXPECT_THAT(strategy.error().message(), HasSubstr("reduced-blocking"));
 }
 
-/// What the page and the code say of one key, for comparison: its words or its range.
+/// What the page and the code have for one key, to compare: its names or its range.
 struct Keys {
   template <class Value>
-  void word(write::Word key, Value&, std::span<const write::Word> names) {
-    for (const write::Word name : names)
+  void enumerator(write::Name key, Value&, std::span<const write::Name> names) {
+    for (const write::Name name : names)
       words[std::string(key)].insert(std::string(name));
   }
   template <class Value>
-  void count(write::Word key, Value&, const write::Limits& one) {
+  void count(write::Name key, Value&, const write::Limits& one) {
     limits[std::string(key)] = one;
   }
   template <class Value>
-  void time(write::Word key, Value&, const write::Limits& one) {
+  void time(write::Name key, Value&, const write::Limits& one) {
     limits[std::string(key)] = one;
   }
   template <class Value>
-  void size(write::Word key, Value&, const write::Limits& one) {
+  void size(write::Name key, Value&, const write::Limits& one) {
     limits[std::string(key)] = one;
   }
   std::map<std::string, std::set<std::string>> words;
   std::map<std::string, write::Limits> limits;
 };
 
-TEST(Page, of_strategies_lists_every_key_and_every_word) {
+TEST(Page, strategies_page_lists_every_key_and_name) {
   std::ifstream file(FOREBAY_SOURCE_DIR "/docs/guides/strategies.md");
   std::map<std::string, std::string> rows;
   for (std::string line; std::getline(file, line);) {
@@ -160,7 +160,7 @@ TEST(Page, of_strategies_lists_every_key_and_every_word) {
   for (const auto& [key, bounds] : keys.limits) {
     ASSERT_TRUE(rows.contains(key)) << key;
     if (bounds.max == 86'400'000 || bounds.max <= 1'000'000) {
-      const bool by_servers = key == "targets";
+      const bool by_servers = key == "stripe_count";
       EXPECT_TRUE(by_servers ||
                   rows[key].find("… " + std::to_string(bounds.max)) != std::string::npos)
           << rows[key];
@@ -168,16 +168,16 @@ TEST(Page, of_strategies_lists_every_key_and_every_word) {
   }
 }
 
-TEST(Page, of_strategies_has_an_example_that_is_read) {
+TEST(Page, strategies_page_example_is_valid) {
   std::ifstream file(FOREBAY_SOURCE_DIR "/docs/guides/strategies.md");
   std::ostringstream text;
   text << file.rdbuf();
   const std::string page = text.str();
   const std::size_t begin = page.find("```toml\n") + 8;
-  const auto plan = write_plan_from(page.substr(begin, page.find("```", begin) - begin), "page");
+  const auto plan = parse_write_plan(page.substr(begin, page.find("```", begin) - begin), "page");
   ASSERT_TRUE(plan) << plan.error().message();
   EXPECT_EQ(plan->strategy, Strategy::kReducedBlocking);
-  EXPECT_EQ(plan->deadline, std::chrono::seconds(20));
+  EXPECT_EQ(plan->step_timeout, std::chrono::seconds(20));
 }
 
 }  // namespace

@@ -16,7 +16,7 @@
 #include <unistd.h>
 
 #include "base/descriptor.hpp"
-#include "base/uninterrupted.hpp"
+#include "base/retry_on_eintr.hpp"
 #include "base/wall_clock.hpp"
 #include "shm/process_watch.hpp"
 #include "write/lease.hpp"
@@ -25,9 +25,9 @@ namespace forebay::write {
 
 namespace {
 
-/// Behind the name of the program, which may have spaces and brackets: the state, and from there
-/// the 20th word is the start.
-constexpr int kWordsToStart = 19;
+/// /proc/PID/stat has the state after the name of the program, which may contain spaces and
+/// brackets. Counted from the state, the start time is the 20th word.
+constexpr int kFieldsToStartTime = 19;
 
 std::string user_name() {
   std::array<char, 4096> memory{};
@@ -72,7 +72,7 @@ std::optional<ProcessFacts> facts_of_process(std::uint64_t process_id) {
   std::string word;
   words >> word;
   ProcessFacts facts{.has_ended = word == "Z" || word == "X"};
-  for (int i = 0; i < kWordsToStart; ++i)
+  for (int i = 0; i < kFieldsToStartTime; ++i)
     words >> word;
   facts.start = std::strtoull(word.c_str(), nullptr, 10);
   return facts;
@@ -81,29 +81,29 @@ std::optional<ProcessFacts> facts_of_process(std::uint64_t process_id) {
 /// The pidfd of a process is readable once its last thread has ended.
 bool is_readable(const Descriptor& pidfd) {
   pollfd entry{.fd = pidfd.get(), .events = POLLIN, .revents = 0};
-  return uninterrupted([&] { return ::poll(&entry, 1, 0); }) == 1;
+  return retry_on_eintr([&] { return ::poll(&entry, 1, 0); }) == 1;
 }
 
-/// Also of processes that /proc hides from this user.
+/// Also detects the end of processes that /proc hides from this user.
 bool has_ended(pid_t number, const std::optional<ProcessFacts>& facts) {
   const auto pidfd = shm::watch_process(number);
   if (pidfd) return is_readable(*pidfd);
   if (pidfd.error().kind() == ErrorClass::kNotFound) return true;
-  // The kernel has no pidfd or a filter refuses it. /proc shows a process whose main thread alone
-  // has ended as one that has ended; only then are the two confused.
+  // The kernel has no pidfd, or a filter refuses it. /proc shows a process of which only the main
+  // thread has ended as one that has ended. Only in this case are the two confused.
   return (facts && facts->has_ended) || (::kill(number, 0) != 0 && errno == ESRCH);
 }
 
 }  // namespace
 
-Fate fate_of_process(std::uint64_t process_id, std::uint64_t start) {
+ProcessState process_state(std::uint64_t process_id, std::uint64_t start) {
   const auto number = static_cast<pid_t>(process_id);
-  if (number <= 0 || static_cast<std::uint64_t>(number) != process_id) return Fate::kGone;
+  if (number <= 0 || static_cast<std::uint64_t>(number) != process_id) return ProcessState::kEnded;
   const auto facts = facts_of_process(process_id);
-  // After the facts: a number that is used again between the two has another start time.
-  if (has_ended(number, facts)) return Fate::kGone;
-  if (!facts || start == 0) return Fate::kUnknown;
-  return facts->start == start ? Fate::kLives : Fate::kGone;
+  // After the facts: a number that is reused between the two has another start time.
+  if (has_ended(number, facts)) return ProcessState::kEnded;
+  if (!facts || start == 0) return ProcessState::kUnknown;
+  return facts->start == start ? ProcessState::kRunning : ProcessState::kEnded;
 }
 
 std::uint64_t process_namespace() {
@@ -118,7 +118,7 @@ std::string boot_id() {
   return line;
 }
 
-std::string time_text(std::uint64_t since_1970_ns) {
+std::string format_utc_time(std::uint64_t since_1970_ns) {
   const auto seconds = static_cast<std::time_t>(since_1970_ns / 1'000'000'000U);
   std::tm parts{};
   std::array<char, 64> text{};
@@ -127,7 +127,7 @@ std::string time_text(std::uint64_t since_1970_ns) {
   return text.data();
 }
 
-format::Owner this_process() {
+format::Owner current_process() {
   const auto process = static_cast<std::uint64_t>(::getpid());
   const auto facts = facts_of_process(process);
   format::Owner owner{.host = host_name(),

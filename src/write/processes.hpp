@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Processes as a lease needs them: the identity of this one, and whether another one of this host
-// still runs.
+// Processes as a lease needs them: the identity of this process, and whether another process of
+// this host still runs.
 #pragma once
 
 #include <cstdint>
@@ -8,24 +8,24 @@
 
 namespace forebay::write {
 
-enum class Fate : std::uint8_t {
-  kLives,
-  kGone,
+enum class ProcessState : std::uint8_t {
+  kRunning,
+  kEnded,
   kUnknown,  ///< a process of this number runs; its start time is hidden or was not recorded
 };
-/// The fate of process `process_id` in the PID namespace of the caller, which started at `start`
+/// The state of process `process_id` in the PID namespace of the caller, which started at `start`
 /// (clock ticks since boot; 0: unknown). A process lives until its last thread has ended.
-Fate fate_of_process(std::uint64_t process_id, std::uint64_t start);
+ProcessState process_state(std::uint64_t process_id, std::uint64_t start);
 
 /// The inode number of the PID namespace of the caller; 0 if unknown.
 std::uint64_t process_namespace();
 
 std::string host_name();
 
-/// Of the host's current start.
+/// The kernel's identifier of the current boot.
 std::string boot_id();
 
-/// As errors say it: "2026-01-31 12:00:00 UTC".
-std::string time_text(std::uint64_t since_1970_ns);
+/// For error texts: "2026-01-31 12:00:00 UTC".
+std::string format_utc_time(std::uint64_t since_1970_ns);
 
 }  // namespace forebay::write

@@ -19,34 +19,35 @@
 namespace forebay::write {
 namespace {
 
-TEST(Processes, live_are_gone_or_cannot_be_told) {
+TEST(Processes, state_is_running_ended_or_unknown) {
   const auto me = static_cast<std::uint64_t>(::getpid());
-  const std::uint64_t start = this_process().process_start;
-  EXPECT_EQ(fate_of_process(me, start), Fate::kLives);
-  EXPECT_EQ(fate_of_process(me, start + 1), Fate::kGone);
-  EXPECT_EQ(fate_of_process(me, 0), Fate::kUnknown);
-  EXPECT_EQ(fate_of_process(std::uint64_t{1} << 40U, start), Fate::kGone);
+  const std::uint64_t start = current_process().process_start;
+  EXPECT_EQ(process_state(me, start), ProcessState::kRunning);
+  EXPECT_EQ(process_state(me, start + 1), ProcessState::kEnded);
+  EXPECT_EQ(process_state(me, 0), ProcessState::kUnknown);
+  EXPECT_EQ(process_state(std::uint64_t{1} << 40U, start), ProcessState::kEnded);
   const pid_t child = ::fork();
   ASSERT_GE(child, 0);
   if (child == 0) ::_exit(0);
   siginfo_t info{};
   ASSERT_EQ(::waitid(P_PID, static_cast<id_t>(child), &info, WEXITED | WNOWAIT), 0);
   const auto number = static_cast<std::uint64_t>(child);
-  EXPECT_EQ(fate_of_process(number, start), Fate::kGone) << "its parent has not waited for it";
+  EXPECT_EQ(process_state(number, start), ProcessState::kEnded)
+      << "its parent has not waited for it";
   ASSERT_EQ(::waitpid(child, nullptr, 0), child);
-  EXPECT_EQ(fate_of_process(number, start), Fate::kGone);
+  EXPECT_EQ(process_state(number, start), ProcessState::kEnded);
 }
 
-/// Its main thread ends, another one stays.
+/// The main thread ends, another one stays.
 [[noreturn]] void end_main_thread(int out) {
-  const std::uint64_t start = this_process().process_start;
+  const std::uint64_t start = current_process().process_start;
   if (::write(out, &start, sizeof start) != sizeof start) ::_exit(1);
   std::thread([] { ::pause(); }).detach();
   ::syscall(SYS_exit, 0);  // pthread_exit() throws through the frames of gtest
   ::_exit(1);
 }
 
-/// The state letter of a process in /proc.
+/// The state of a process in /proc, one character.
 char state_of(pid_t process) {
   std::ifstream in("/proc/" + std::to_string(process) + "/stat");
   const std::string line(std::istreambuf_iterator<char>(in), {});
@@ -54,7 +55,7 @@ char state_of(pid_t process) {
   return name_end + 2 < line.size() ? line[name_end + 2] : '?';
 }
 
-TEST(Processes, without_main_thread_live_while_another_thread_runs) {
+TEST(Processes, process_without_main_thread_is_running) {
   std::array<int, 2> pipe{};
   ASSERT_EQ(::pipe(pipe.data()), 0);
   const pid_t child = ::fork();
@@ -65,10 +66,10 @@ TEST(Processes, without_main_thread_live_while_another_thread_runs) {
   while (state_of(child) != 'Z' && state_of(child) != '?')
     std::this_thread::yield();
   const auto number = static_cast<std::uint64_t>(child);
-  EXPECT_EQ(fate_of_process(number, start), Fate::kLives);
+  EXPECT_EQ(process_state(number, start), ProcessState::kRunning);
   ::kill(child, SIGKILL);
   ASSERT_EQ(::waitpid(child, nullptr, 0), child);
-  EXPECT_EQ(fate_of_process(number, start), Fate::kGone);
+  EXPECT_EQ(process_state(number, start), ProcessState::kEnded);
   ::close(pipe[0]);
   ::close(pipe[1]);
 }

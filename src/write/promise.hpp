@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Promise<T>: the agent's side of a Future whose result is made elsewhere and only waits to be
-// taken. Agents set it once; whether anybody still waits is nothing to them.
+// Promise<T>: the producer's side of a Future whose result is computed elsewhere. Agents set it
+// once, whether or not the Future still exists.
 #pragma once
 
 #include <forebay/executor.hpp>
@@ -14,12 +14,12 @@
 
 namespace forebay::write {
 
-/// Any thread. Outlives neither the executor nor, by copies of the shared state, anything else.
+/// Any thread. Copies share one state. Must not outlive the executor; needs nothing else.
 template <class T>
 class Promise {
  public:
-  Promise(Executor& executor, ErrorDetails about)
-      : state_(std::make_shared<State>(executor, std::move(about))) {}
+  Promise(Executor& executor, ErrorDetails details)
+      : state_(std::make_shared<State>(executor, std::move(details))) {}
 
   /// The first value counts.
   void set(Result<T> value) const {
@@ -28,18 +28,18 @@ class Promise {
     state_->value.emplace(std::move(value));
     if (state_->waiter != nullptr) std::exchange(state_->waiter, nullptr)->signal();
   }
-  /// Once.
+  /// Must be called once.
   Future<T> future() const { return Future<T>(std::make_unique<Request>(state_)); }
 
  private:
   struct State {
     State(Executor& its_executor, ErrorDetails its_about)
-        : executor(its_executor), about(std::move(its_about)) {}
+        : executor(its_executor), details(std::move(its_about)) {}
     std::mutex mutex;
     std::optional<Result<T>> value;
     detail::Waiter* waiter = nullptr;
     Executor& executor;
-    const ErrorDetails about;
+    const ErrorDetails details;
   };
 
   class Request final : public detail::PendingResult<T> {
@@ -60,7 +60,7 @@ class Promise {
       if (state_->waiter == &waiter) state_->waiter = nullptr;
     }
     Executor& executor() const override { return state_->executor; }
-    ErrorDetails describe() const override { return state_->about; }
+    ErrorDetails describe() const override { return state_->details; }
     Result<T> take() override {
       const std::lock_guard lock(state_->mutex);
       return *state_->value;

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Repair beside other writers: none of them loses a step that was acknowledged.
+// Repair with other writers: no step that was acknowledged is lost.
 #include "write/repair.hpp"
 
 #include <filesystem>
@@ -14,9 +14,9 @@
 #include "format/testing.hpp"
 #include "format/verify.hpp"
 #include "storage/testing.hpp"
+#include "write/commit_log.hpp"
 #include "write/fence.hpp"
 #include "write/lease.hpp"
-#include "write/publisher.hpp"
 
 namespace forebay::write {
 namespace {
@@ -24,7 +24,7 @@ namespace {
 namespace fs = std::filesystem;
 using Steps = std::vector<std::uint64_t>;
 
-class RepairOfDatasets : public ::testing::Test {
+class RepairTest : public ::testing::Test {
  protected:
   /// Steps 1 to 3; the slot of the third is damaged.
   void SetUp() override {
@@ -42,49 +42,49 @@ class RepairOfDatasets : public ::testing::Test {
       found.push_back(step.step);
     return found;
   }
-  /// A step of a group of its own, in its files.
+  /// A step in its own group, written to its files.
   format::StepEntry written(std::uint64_t step) {
     return writer_.write_data(format::test_step(step, 5, 2));
   }
-  /// Another program takes the lease of this one, which was stopped for long, and opens the
+  /// Another program takes over the lease of this one, which was stopped for long, and opens the
   /// dataset.
-  std::unique_ptr<Publisher> take_over() {
+  std::unique_ptr<CommitLog> take_over() {
     fs::remove(path_ + "/owner");
     other_ = std::move(Lease::acquire(path_).value());
-    EXPECT_TRUE(fence_commits(path_));
-    auto publisher = Publisher::open(path_);
-    EXPECT_TRUE(publisher) << publisher.error().message();
-    return publisher ? std::move(*publisher) : nullptr;
+    EXPECT_TRUE(fence_writers(path_));
+    auto commit_log = CommitLog::open(path_);
+    EXPECT_TRUE(commit_log) << commit_log.error().message();
+    return commit_log ? std::move(*commit_log) : nullptr;
   }
 
-  const TemporaryFolder folder_;
-  const std::string path_ = folder_ / "run.fb";
+  const TemporaryDirectory directory_;
+  const std::string path_ = directory_ / "run.fb";
   const std::string commits_ = path_ + "/commits";
-  format::TestWriter writer_{path_, format::test_dataset()};
+  format::TestWriter writer_{path_, format::test_dataset_id()};
   std::unique_ptr<Lease> other_;
 };
 
-TEST_F(RepairOfDatasets, of_a_damaged_slot_recovers_its_step_and_releases_the_lease) {
+TEST_F(RepairTest, damaged_slot_is_recovered_and_lease_released) {
   EXPECT_EQ(steps(), (Steps{1, 2}));
   const auto report = repair(path_);
   ASSERT_TRUE(report) << report.error().message();
-  EXPECT_EQ(report->rewritten, std::vector<std::string>{commits_});
+  EXPECT_EQ(report->rewritten_paths, std::vector<std::string>{commits_});
   EXPECT_EQ(steps(), (Steps{1, 2, 3}));
   EXPECT_TRUE(format::verify(path_)->findings.empty());
   EXPECT_FALSE(fs::exists(path_ + "/owner"));
 }
 
-TEST_F(RepairOfDatasets, of_a_damaged_header_writes_it_anew) {
+TEST_F(RepairTest, damaged_header_is_rewritten) {
   const std::string data = path_ + "/data-000000.00001";
   ASSERT_TRUE(storage::must_open(data, {.intent = storage::Intent::kWrite})
                   ->write_at(std::vector<std::byte>(8), 0));
   const auto report = repair(path_);
   ASSERT_TRUE(report) << report.error().message();
-  EXPECT_EQ(report->rewritten, (std::vector<std::string>{data, commits_}));
+  EXPECT_EQ(report->rewritten_paths, (std::vector<std::string>{data, commits_}));
   EXPECT_TRUE(format::verify(path_)->findings.empty());
 }
 
-TEST_F(RepairOfDatasets, of_lost_commits_makes_them_anew) {
+TEST_F(RepairTest, missing_commits_is_rebuilt) {
   fs::remove(commits_);
   const auto report = repair(path_);
   ASSERT_TRUE(report) << report.error().message();
@@ -92,15 +92,15 @@ TEST_F(RepairOfDatasets, of_lost_commits_makes_them_anew) {
   EXPECT_TRUE(format::verify(path_)->findings.empty());
 }
 
-TEST_F(RepairOfDatasets, under_the_lease_of_a_writer_is_refused) {
+TEST_F(RepairTest, repair_under_lease_of_writer_is_refused) {
   const auto writing = Lease::acquire(path_);
   ASSERT_TRUE(writing) << writing.error().message();
   EXPECT_EQ(error_class(repair(path_)), ErrorClass::kPermission);
   EXPECT_EQ(steps(), (Steps{1, 2}));
 }
 
-TEST_F(RepairOfDatasets, keeps_out_a_former_writer_that_resumes) {
-  const auto former = Publisher::open(path_);
+TEST_F(RepairTest, resumed_former_writer_is_excluded) {
+  const auto former = CommitLog::open(path_);
   ASSERT_TRUE(former) << former.error().message();
   ASSERT_TRUE(repair(path_));
   EXPECT_FALSE((*former)->publish(written(4)));
@@ -109,30 +109,30 @@ TEST_F(RepairOfDatasets, keeps_out_a_former_writer_that_resumes) {
   EXPECT_TRUE(format::verify(path_)->findings.empty());
 }
 
-TEST_F(RepairOfDatasets, that_is_stopped_while_another_program_takes_over_changes_nothing) {
-  std::unique_ptr<Publisher> publisher;
+TEST_F(RepairTest, repair_after_takeover_changes_nothing) {
+  std::unique_ptr<CommitLog> commit_log;
   const auto report = repair(path_, [&](const format::ReadProgress&) {
-    if (publisher) return true;
-    publisher = take_over();
-    const Status published = publisher->publish(written(4));
+    if (commit_log) return true;
+    commit_log = take_over();
+    const Status published = commit_log->publish(written(4));
     EXPECT_TRUE(published) << published.error().message();
     return true;
   });
   EXPECT_EQ(error_class(report), ErrorClass::kPermission);
-  const Status published = publisher->publish(written(5));
+  const Status published = commit_log->publish(written(5));
   EXPECT_TRUE(published) << published.error().message();
   EXPECT_EQ(steps(), (Steps{1, 2, 4, 5}));
 }
 
-TEST_F(RepairOfDatasets, of_lost_commits_leaves_those_that_another_program_made_meanwhile) {
+TEST_F(RepairTest, concurrently_created_commits_is_kept) {
   fs::remove(commits_);
   bool has_made = false;
   const auto report = repair(path_, [&](const format::ReadProgress&) {
     if (!std::exchange(has_made, true)) {
       fs::remove(path_ + "/owner");
       EXPECT_TRUE(repair(path_));
-      const auto publisher = take_over();
-      EXPECT_TRUE(publisher->publish(written(4)));
+      const auto commit_log = take_over();
+      EXPECT_TRUE(commit_log->publish(written(4)));
     }
     return true;
   });

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// A user who may start no more threads: POSIX AIO, which is made of them, gives errors that say so,
-// and neither hangs nor ends the program.
+// A user who may start no more threads: POSIX AIO, which uses threads, returns Errors of that
+// cause. It neither hangs nor ends the program.
 #include <chrono>
 #include <cstdio>
 #include <string>
@@ -16,24 +16,24 @@
 namespace forebay::storage {
 namespace {
 
-constexpr uid_t kNobody = 65534;
+constexpr uid_t kUnprivilegedUser = 65534;
 
-/// Root must stop being root: it has no limit. Changes this process for good.
+/// Gives up root, which has no limit. Changes this process permanently.
 bool forbid_threads() {
   const rlimit none{0, 0};
   if (::setrlimit(RLIMIT_NPROC, &none) != 0) return false;
-  return ::geteuid() != 0 || ::setuid(kNobody) == 0;
+  return ::geteuid() != 0 || ::setuid(kUnprivilegedUser) == 0;
 }
 
 std::string make_without_threads() {
   if (!forbid_threads()) return "the limit could not be set";
   const auto backend = make_backend({.choice = BackendChoice::kAio});
-  if (backend) return "there is a backend";
+  if (backend) return "a backend was created";
   if (backend.error().kind() != ErrorClass::kLimit) return backend.error().message();
   return "as expected";
 }
 
-/// Our thread is there already when the limit comes; glibc's is started with the first operation.
+/// Forebay's thread exists before the limit is set; glibc's is started by the first operation.
 std::string read_without_threads(File& file) {
   auto backend = make_backend({.choice = BackendChoice::kAio, .queue_depth = 4});
   if (!backend) return backend.error().message();
@@ -49,7 +49,7 @@ std::string read_without_threads(File& file) {
   return error.error_number() == EAGAIN ? "as expected" : error.message();
 }
 
-TEST(AioLimitsDeathTest, without_threads_there_is_an_error_and_no_backend) {
+TEST(AioLimitsDeathTest, no_more_threads_is_an_error_of_make_backend) {
   const auto run = [] {
     std::fprintf(stderr, "%s\n", make_without_threads().c_str());
     std::_Exit(0);
@@ -57,10 +57,10 @@ TEST(AioLimitsDeathTest, without_threads_there_is_an_error_and_no_backend) {
   EXPECT_EXIT(run(), ::testing::ExitedWithCode(0), "as expected");
 }
 
-TEST(AioLimitsDeathTest, without_threads_of_the_system_reads_are_refused_in_the_end) {
-  const TemporaryFolder folder;
-  write_pattern_file(folder / "data", 1000);
-  const auto file = must_open(folder / "data");
+TEST(AioLimitsDeathTest, no_more_threads_of_glibc_fails_reads) {
+  const TemporaryDirectory directory;
+  write_pattern_file(directory / "data", 1000);
+  const auto file = must_open(directory / "data");
   const auto run = [&] {
     std::fprintf(stderr, "%s\n", read_without_threads(*file).c_str());
     std::_Exit(0);

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// A user with a small memlock limit: buffers cannot be registered with the ring, one log line says
-// so, and transfers give the same bytes.
+// A user with a small memlock limit: buffers cannot be registered with the ring, one line is
+// logged, and transfers return the same bytes.
 #include <cstdio>
 #include <string>
 #include <vector>
@@ -17,7 +17,7 @@
 namespace forebay::storage {
 namespace {
 
-constexpr uid_t kLockedOut = 65534;
+constexpr uid_t kMemlockTestUser = 65534;
 
 class CountingLog final : public LogSink {
  public:
@@ -25,14 +25,14 @@ class CountingLog final : public LogSink {
   int lines = 0;
 };
 
-/// Leaves this much memory to lock. Root must stop being root: it has no limit.
+/// Sets the limit of locked memory. Gives up root, which has no limit.
 bool limit_memlock(rlim_t limit_bytes) {
   const rlimit limit{limit_bytes, limit_bytes};
   if (::setrlimit(RLIMIT_MEMLOCK, &limit) != 0) return false;
-  return ::geteuid() != 0 || ::setuid(kLockedOut) == 0;
+  return ::geteuid() != 0 || ::setuid(kMemlockTestUser) == 0;
 }
 
-/// What happened, in words; "as expected" if all went well. Changes this process for good.
+/// "as expected" on success, else what failed. Changes this process permanently.
 std::string read_with_little_memlock(File& file) {
   if (!limit_memlock(1 << 20)) return "the limit could not be set";
   CountingLog log;
@@ -41,8 +41,9 @@ std::string read_with_little_memlock(File& file) {
   const auto pool = BufferPool::create({.buffer_bytes = 1 << 20, .count = 4});
   if (!pool) return pool.error().message();
   Engine engine(std::move(*backend));
-  if (engine.add_buffers((*pool)->arena())) return "the buffers were registered";
-  if (engine.add_buffers((*pool)->arena())) return "they were registered at the second try";
+  if (engine.register_buffers((*pool)->arena())) return "the buffers were registered";
+  if (engine.register_buffers((*pool)->arena()))
+    return "the buffers were registered by the second call";
   if (log.lines != 1) return "there were " + std::to_string(log.lines) + " log lines";
   const std::span<std::byte> into = (*pool)->arena().first(100'000);
   const Operation read = read_operation(file, 0, into, 1);
@@ -53,18 +54,18 @@ std::string read_with_little_memlock(File& file) {
   return matching_pattern(into, 0) == into.size() ? "as expected" : "the bytes are wrong";
 }
 
-/// Changes this process for good.
+/// Changes this process permanently.
 std::string choose_without_memlock() {
   if (!limit_memlock(0)) return "the limit could not be set";
   CountingLog log;
   const auto backend = make_backend({.queue_depth = 64, .log = &log});
   if (!backend) return backend.error().message();
-  // Kernels before 5.12, and some after, count the ring itself against the limit.
+  // Kernels before 5.12, and some later ones, charge the ring to the limit too.
   const int lines_expected = (*backend)->name() == "ring" ? 0 : 1;
   return log.lines == lines_expected ? "as expected" : "the wrong number of log lines";
 }
 
-TEST(MemlockDeathTest, without_any_memlock_there_is_a_backend) {
+TEST(MemlockDeathTest, no_memlock_still_has_a_backend) {
   const auto run = [] {
     std::fprintf(stderr, "%s\n", choose_without_memlock().c_str());
     std::_Exit(0);
@@ -72,11 +73,11 @@ TEST(MemlockDeathTest, without_any_memlock_there_is_a_backend) {
   EXPECT_EXIT(run(), ::testing::ExitedWithCode(0), "as expected");
 }
 
-TEST(MemlockDeathTest, with_little_memlock_transfers_work_and_one_line_is_logged) {
-  if (!probe_backends().ring_works) GTEST_SKIP() << probe_backends().ring_reason;
-  const TemporaryFolder folder;
-  write_pattern_file(folder / "data", 100'000);
-  const auto file = must_open(folder / "data");
+TEST(MemlockDeathTest, little_memlock_logs_one_line_and_transfers_work) {
+  if (!probe_backends().is_ring_available) GTEST_SKIP() << probe_backends().ring_reason;
+  const TemporaryDirectory directory;
+  write_pattern_file(directory / "data", 100'000);
+  const auto file = must_open(directory / "data");
   const auto run = [&] {
     std::fprintf(stderr, "%s\n", read_with_little_memlock(*file).c_str());
     std::_Exit(0);

@@ -1,6 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// A full disk: each way of writing a file states the bytes that it wants and the bytes that are
-// free.
+// A full disk: each way to write a file reports the bytes it needs and the free bytes.
 #include <array>
 #include <cerrno>
 #include <cstdlib>
@@ -16,7 +15,7 @@
 #include "comm/collective_file.hpp"
 #include "comm/communicator.hpp"
 #include "comm/in_process.hpp"
-#include "command/published_file.hpp"
+#include "command/atomic_file.hpp"
 #include "storage/file.hpp"
 #include "write/lease.hpp"
 
@@ -26,7 +25,7 @@ namespace {
 constexpr unsigned kAlarmSeconds = 60;
 constexpr std::array<std::byte, 100> kBytes{};
 
-/// From now on the disk is full, for this process.
+/// Makes writes of this process fail with ENOSPC.
 bool fill_disk() {
   const scmp_filter_ctx filter = ::seccomp_init(SCMP_ACT_ALLOW);
   const int write = ::seccomp_syscall_resolve_name("pwrite64");
@@ -34,36 +33,36 @@ bool fill_disk() {
          ::seccomp_load(filter) == 0;
 }
 
-Status write_file(const std::string& folder) {
+Status write_file(const std::string& directory) {
   const auto file =
-      storage::open_file(folder + "/file", {.intent = storage::Intent::kCreate}).value();
+      storage::open_file(directory + "/file", {.intent = storage::Intent::kCreate}).value();
   return file->write_at(kBytes, 0).map([](std::size_t) {});
 }
 
-Status write_together(const std::string& folder) {
-  const auto alone = comm::solo();
+Status write_collectively(const std::string& directory) {
+  const auto alone = comm::self_communicator();
   const auto file =
-      alone->open_file(folder + "/file", {.intent = comm::FileIntent::kCreate}).value();
+      alone->open_file(directory + "/file", {.intent = comm::FileIntent::kCreate}).value();
   return file->write_at(kBytes, 0).map([](std::size_t) {});
 }
 
-Status publish(const std::string& folder) {
-  return command::PublishedFile::create(folder + "/file").value().write(0, kBytes);
+Status publish(const std::string& directory) {
+  return command::AtomicFile::create(directory + "/file").value().write(0, kBytes);
 }
 
-Status take_lease(const std::string& folder) {
-  return write::Lease::acquire(folder).map([](const auto&) {});
+Status acquire_lease(const std::string& directory) {
+  return write::Lease::acquire(directory).map([](const auto&) {});
 }
 
-/// Whether the error of `write()`, in a process that finds the disk full, states both.
+/// Checks that the error of `write()` has both numbers, in a process whose disk is full.
 void expect_both_numbers(const std::function<Status(const std::string&)>& write) {
-  const TemporaryFolder folder;
+  const TemporaryDirectory directory;
   const pid_t child = ::fork();
   ASSERT_GE(child, 0);
   if (child == 0) {
     ::alarm(kAlarmSeconds);
     if (!fill_disk()) ::_exit(1);
-    const Status written = write(folder.path());
+    const Status written = write(directory.path());
     if (written || written.error().error_number() != ENOSPC) ::_exit(2);
     const std::string& cause = written.error().cause();
     const bool has_both = cause.find(" bytes are wanted, the file system has ") != cause.npos;
@@ -75,15 +74,15 @@ void expect_both_numbers(const std::function<Status(const std::string&)>& write)
   EXPECT_EQ(WEXITSTATUS(status), 0);
 }
 
-TEST(FullDisk, file_states_wanted_and_free_bytes) { expect_both_numbers(write_file); }
+TEST(FullDisk, file_error_has_required_and_free_bytes) { expect_both_numbers(write_file); }
 
-TEST(FullDisk, collective_file_states_wanted_and_free_bytes) {
-  expect_both_numbers(write_together);
+TEST(FullDisk, collective_file_error_has_required_and_free_bytes) {
+  expect_both_numbers(write_collectively);
 }
 
-TEST(FullDisk, published_file_states_wanted_and_free_bytes) { expect_both_numbers(publish); }
+TEST(FullDisk, published_file_error_has_required_and_free_bytes) { expect_both_numbers(publish); }
 
-TEST(FullDisk, lease_states_wanted_and_free_bytes) { expect_both_numbers(take_lease); }
+TEST(FullDisk, lease_error_has_required_and_free_bytes) { expect_both_numbers(acquire_lease); }
 
 }  // namespace
 }  // namespace forebay

@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// refuse: runs a program as it would run on an older kernel or in a strict container, by letting
-// chosen system calls fail. Usage: refuse NAME-OR-NUMBER=ERRNO... -- PROGRAM ARGUMENTS...   (ERRNO
-// is EPERM, ENOSYS or ENOMEM)
+// refuse NAME-OR-NUMBER=ERRNO... -- PROGRAM ARGUMENTS...: runs a program in which the named system
+// calls fail, as on an older kernel or in a strict container. ERRNO is EPERM, ENOSYS or ENOMEM.
 #include <array>
 #include <cerrno>
 #include <charconv>
@@ -20,9 +19,9 @@
 namespace {
 
 constexpr int kUsageError = 2;
-constexpr int kSetUpFailed = 3;
+constexpr int kSetupFailed = 3;
 
-/// One system call and the error it gets.
+/// A system call and its error.
 struct Refusal {
   int call = -1;
   int error_number = 0;
@@ -37,7 +36,7 @@ bool parse(std::string_view text, Refusal& refusal) {
   const std::string name(text.substr(0, equals));
   const std::string_view error = text.substr(equals + 1);
   refusal.call = ::seccomp_syscall_resolve_name(name.c_str());
-  if (refusal.call < 0) {  // newer than the library: a number
+  if (refusal.call < 0) {  // a call unknown to the library, given by number
     const auto parsed = std::from_chars(name.data(), name.data() + name.size(), refusal.call);
     if (parsed.ec != std::errc{}) return false;
   }
@@ -59,8 +58,8 @@ bool install(std::span<const Refusal> refusals) {
   return installed;
 }
 
-/// True if the call fails as it should: otherwise the program would be tested under a filter that
-/// does nothing.
+/// True if the call fails as intended. Otherwise the program would run under a filter without
+/// effect.
 bool acts(const Refusal& refusal) {
   errno = 0;
   return ::syscall(refusal.call, -1, 0, 0, 0) == -1 && errno == refusal.error_number;
@@ -74,7 +73,8 @@ int main(int argument_count, char** arguments) {
   for (; next < argument_count && std::strcmp(arguments[next], "--") != 0; ++next) {
     Refusal refusal{};
     if (!parse(arguments[next], refusal)) {
-      std::fprintf(stderr, "refuse: %s is no NAME=EPERM or NAME=ENOSYS\n", arguments[next]);
+      std::fprintf(stderr, "refuse: %s is not NAME=EPERM, NAME=ENOSYS or NAME=ENOMEM\n",
+                   arguments[next]);
       return kUsageError;
     }
     refusals.push_back(refusal);
@@ -85,16 +85,16 @@ int main(int argument_count, char** arguments) {
   }
   if (!install(refusals)) {
     std::fprintf(stderr, "refuse: the filter could not be installed\n");
-    return kSetUpFailed;
+    return kSetupFailed;
   }
   for (const Refusal& refusal : refusals) {
     if (!acts(refusal)) {
       std::fprintf(stderr, "refuse: system call %d is not refused\n", refusal.call);
-      return kSetUpFailed;
+      return kSetupFailed;
     }
   }
   char** const program = arguments + next + 1;
   ::execv(program[0], program);
   std::fprintf(stderr, "refuse: %s: %s\n", program[0], std::strerror(errno));
-  return kSetUpFailed;
+  return kSetupFailed;
 }

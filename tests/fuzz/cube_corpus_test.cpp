@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// The corpus of Cube profiles and their parts through the fuzz target in an ordinary build, with
-// changes of it, and each file's answer against what its name says.
+// Runs the corpus of Cube profiles and their parts, and changes of it, through the fuzz target in
+// an ordinary build. Also compares each file's result with its name.
 #include <filesystem>
 #include <fstream>
 #include <iterator>
@@ -33,7 +33,7 @@ int for_each_file(Use use) {
   return count;
 }
 
-std::string answer(const Status& status) {
+std::string status_name(const Status& status) {
   return status ? "ok" : std::string(name_of(status.error().kind()));
 }
 
@@ -43,9 +43,9 @@ Status status_of(const Result<T>& result) {
   return failure(result.error());
 }
 
-/// Whether all rows of a file can be read.
+/// Ok if all rows of a file can be read.
 Status read_all(const std::string& text) {
-  using Source = testing::MemorySource;
+  using Source = testing::MemoryFile;
   const auto profile = Profile::open(std::make_shared<Source>(testing::bytes_of(text)));
   if (!profile) return status_of(profile);
   RowScratch scratch;
@@ -58,39 +58,39 @@ Status read_all(const std::string& text) {
   return {};
 }
 
-std::string answer_to(const std::string& input) {
+std::string classify(const std::string& input) {
   const std::string text = input.substr(1);
   const auto bytes = testing::bytes_of(text);
   switch (input.front()) {
     case 't':
-      return answer(status_of(decode_tar_header(std::span(bytes).first<kTarBlockBytes>())));
+      return status_name(status_of(decode_tar_header(std::span(bytes).first<kTarBlockBytes>())));
     case 'i':
-      return answer(status_of(decode_index(bytes, 64)));
+      return status_name(status_of(decode_index(bytes, 64)));
     case 'r':
-      return answer(status_of(
-          decode_packed_rows(bytes, {.row_count = 5, .row_bytes = 16, .payload_bytes = 1000})));
+      return status_name(status_of(
+          decode_row_table(bytes, {.row_count = 5, .row_bytes = 16, .payload_bytes = 1000})));
     case 'v':
-      return answer(status_of(parse_value_type(text)));
+      return status_name(status_of(parse_value_type(text)));
     case 'a':
-      return answer(status_of(parse_anchor(text)));
+      return status_name(status_of(parse_anchor(text)));
     default:
-      return answer(read_all(text));
+      return status_name(read_all(text));
   }
 }
 
-TEST(CubeCorpus, every_file_gets_the_answer_in_its_name) {
+TEST(CubeCorpus, every_file_has_the_result_in_its_name) {
   const int count = for_each_file([](const std::string& name, const std::string& bytes) {
     ASSERT_FALSE(bytes.empty()) << name;
-    EXPECT_TRUE(name.starts_with(answer_to(bytes) + "-"))
-        << name << " is answered with " << answer_to(bytes);
+    EXPECT_TRUE(name.starts_with(classify(bytes) + "-"))
+        << name << " has the result " << classify(bytes);
   });
   EXPECT_GE(count, 20);
 }
 
-/// Whole files are mostly zeros between members: not every place of them is worth a run.
+/// Files are mostly zeros between members, so testing every byte of a large one is not worthwhile.
 std::size_t step_of(const std::string& bytes) { return bytes.size() > 1000 ? 5 : 1; }
 
-/// All but the first byte, which says what the others are.
+/// Changes each byte but the first, which selects the parser.
 void run_changes(std::string bytes) {
   for (std::size_t i = 1; i < bytes.size(); i += step_of(bytes)) {
     const char before = bytes[i];
@@ -102,14 +102,14 @@ void run_changes(std::string bytes) {
   }
 }
 
-TEST(CubeCorpus, changes_of_one_byte_keep_the_promises_of_the_parsers) {
+TEST(CubeCorpus, single_byte_changes_violate_no_contract) {
   for_each_file([](const std::string&, const std::string& bytes) {
     run(bytes);
     run_changes(bytes);
   });
 }
 
-TEST(CubeCorpus, truncations_keep_the_promises_of_the_parsers) {
+TEST(CubeCorpus, truncations_violate_no_contract) {
   for_each_file([](const std::string&, const std::string& bytes) {
     for (std::size_t size = 1; size < bytes.size(); size += step_of(bytes))
       run(bytes.substr(0, size));

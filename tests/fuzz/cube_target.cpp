@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Gives any bytes to the parsers of Cube profiles and holds them to what they promise. The first
-// byte says to which. The same function runs under libFuzzer and, over the corpus, in the ordinary
+// Passes any bytes to the parsers of Cube profiles and checks their contracts. The first byte
+// selects the parser. The same function runs under libFuzzer and, with the corpus, in the ordinary
 // tests.
 #include <cstdio>
 #include <cstdlib>
@@ -13,22 +13,22 @@
 namespace forebay::cube {
 namespace {
 
-void hold(bool promise, const char* text) {
-  if (promise) return;
-  std::fprintf(stderr, "broken promise: %s\n", text);
+void check(bool condition, const char* text) {
+  if (condition) return;
+  std::fprintf(stderr, "broken contract: %s\n", text);
   std::abort();
 }
 
 using Bytes = std::span<const std::byte>;
 
-class FuzzedSource : public ByteSource {
+class FuzzedSource : public RandomAccessFile {
  public:
   explicit FuzzedSource(Bytes bytes) : bytes_(bytes) {}
   const std::string& path() const noexcept override { return path_; }
   std::uint64_t size_bytes() const noexcept override { return bytes_.size(); }
   Status read(std::uint64_t offset, std::span<std::byte> into) const override {
-    hold(offset <= bytes_.size(), "reads begin in the file");
-    hold(into.size() <= bytes_.size() - offset, "reads end in the file");
+    check(offset <= bytes_.size(), "a read begins inside the file");
+    check(into.size() <= bytes_.size() - offset, "a read ends inside the file");
     std::ranges::copy(bytes_.subspan(offset, into.size()), into.begin());
     return {};
   }
@@ -38,50 +38,50 @@ class FuzzedSource : public ByteSource {
   Bytes bytes_;
 };
 
-void hold_error(const Error& error) { hold(!error.cause().empty(), "a refusal has a reason"); }
+void check_error(const Error& error) { check(!error.cause().empty(), "an error has a cause"); }
 
 void try_header(Bytes bytes) {
   if (bytes.size() < kTarBlockBytes) return;
   const auto header = decode_tar_header(bytes.first<kTarBlockBytes>());
-  if (!header) return hold_error(header.error());
-  hold(header->size_bytes < 1ULL << 63U, "a size is one of a file");
+  if (!header) return check_error(header.error());
+  check(header->size_bytes < 1ULL << 63U, "a size is below 2^63");
   if (header->name.empty() || header->name.size() > kTarNameBytesMax) return;
   const auto again = decode_tar_header(encode_tar_header(header->name, header->size_bytes));
-  hold(again && again->checksum_is_right, "a header that is written is right");
-  hold(again->size_bytes == header->size_bytes, "a size survives being written");
+  check(again && again->is_checksum_valid, "an encoded header is valid");
+  check(again->size_bytes == header->size_bytes, "encoding keeps a size");
 }
 
 void try_index(Bytes bytes) {
   const auto index = decode_index(bytes, 64);
-  if (!index) return hold_error(index.error());
+  if (!index) return check_error(index.error());
   for (std::size_t i = 0; i < index->rows.size(); ++i) {
-    hold(index->rows[i] < 64, "rows are call paths");
-    hold(i == 0 || index->rows[i] > index->rows[i - 1], "rows rise");
+    check(index->rows[i] < 64, "rows are call paths");
+    check(i == 0 || index->rows[i] > index->rows[i - 1], "rows ascend");
   }
   const auto again = decode_index(encode_index(*index), 64);
-  hold(again && *again == *index, "an index survives being written");
+  check(again && *again == *index, "encoding keeps an index");
 }
 
 void try_table(Bytes bytes) {
-  const PackedShape shape{.row_count = 5, .row_bytes = 16, .payload_bytes = 1000};
-  const auto rows = decode_packed_rows(bytes, shape);
-  if (!rows) return hold_error(rows.error());
+  const RowTableBounds shape{.row_count = 5, .row_bytes = 16, .payload_bytes = 1000};
+  const auto rows = decode_row_table(bytes, shape);
+  if (!rows) return check_error(rows.error());
   for (std::uint64_t place = 0; place < shape.row_count; ++place) {
-    const PackedRow row = rows->at(place);
-    hold(row.offset + row.size_bytes <= 1000, "rows are in the data");
+    const CompressedRow row = rows->at(place);
+    check(row.offset + row.size_bytes <= 1000, "rows are inside the data");
   }
 }
 
 void try_type(Bytes bytes) {
   const auto type =
       parse_value_type(std::string(reinterpret_cast<const char*>(bytes.data()), bytes.size()));
-  if (!type) return hold_error(type.error());
-  hold(parse_value_type(type->name()) == *type, "a type survives being written");
+  if (!type) return check_error(type.error());
+  check(parse_value_type(type->name()) == *type, "the name of a type is parsed as this type");
   const std::vector<std::byte> value(type->size_bytes(), std::byte{0xff});
   std::uint64_t size_bytes = 0;
-  for (const ScalarRun& run : numbers_of(*type, value))
+  for (const ScalarRun& run : scalar_runs_of(*type, value))
     size_bytes += run.count * size_of(run.scalar);
-  hold(size_bytes <= type->size_bytes(), "numbers are in their value");
+  check(size_bytes <= type->size_bytes(), "numbers are inside their value");
 }
 
 std::string text_of(Bytes bytes) {
@@ -90,22 +90,23 @@ std::string text_of(Bytes bytes) {
 
 void try_anchor(Bytes bytes) {
   const auto anchor = parse_anchor(text_of(bytes));
-  if (!anchor) return hold_error(anchor.error());
-  hold(anchor->call_tree.places_by_row(MetricKind::kInclusive).size() == anchor->call_tree.size(),
-       "each call path has a row");
-  // What is read first may have blanks that XML drops; from then on nothing changes.
+  if (!anchor) return check_error(anchor.error());
+  check(anchor->call_tree.call_paths_by_row(MetricKind::kInclusive).size() ==
+            anchor->call_tree.size(),
+        "each call path has a row");
+  // The first parse may drop blanks, as XML does; later ones change nothing.
   const auto once = parse_anchor(write_anchor(*anchor));
-  hold(once.has_value(), "a description that is written is read");
+  check(once.has_value(), "a written anchor can be parsed");
   const std::string text = write_anchor(*once);
   const auto twice = parse_anchor(text);
-  hold(twice && write_anchor(*twice) == text, "a description survives being written");
-  const auto changed = with_metrics(text, once->metrics);
-  hold(changed && *changed == text, "the same metrics change nothing");
+  check(twice && write_anchor(*twice) == text, "writing keeps an anchor");
+  const auto changed = replace_metrics(text, once->metrics);
+  check(changed && *changed == text, "the same metrics change nothing");
 }
 
 void try_file(Bytes bytes) {
   const auto profile = Profile::open(std::make_shared<FuzzedSource>(bytes));
-  if (!profile) return hold_error(profile.error());
+  if (!profile) return check_error(profile.error());
   RowScratch scratch;
   const Anchor& anchor = profile->anchor();
   for (std::size_t i = 0; i < anchor.metrics.size(); ++i) {
@@ -113,7 +114,7 @@ void try_file(Bytes bytes) {
     std::vector<std::byte> row(anchor.row_bytes(anchor.metrics[i]));
     for (std::uint32_t number = 0; number < anchor.call_tree.size(); ++number) {
       const Status read = profile->read_row(i, number, row, scratch);
-      if (!read) hold_error(read.error());
+      if (!read) check_error(read.error());
     }
   }
 }

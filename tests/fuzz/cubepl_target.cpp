@@ -1,8 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// Gives any text to the reader of remapping specifications, runs what it accepts on a small
-// profile, and holds both to what they promise. The same function runs under libFuzzer and, over
-// the corpus, in the ordinary tests. A text that does not begin with < is the expression of a
-// metric.
+// Passes any text to the reader of remapping specifications, runs accepted ones on a small profile,
+// and checks the contracts of both. The same function runs under libFuzzer and, with the corpus, in
+// the ordinary tests. A text that does not begin with < is the expression of a metric.
 #include <cmath>
 #include <cstdio>
 #include <cstdlib>
@@ -17,20 +16,20 @@
 namespace forebay::cubepl {
 namespace {
 
-void hold(bool promise, const char* text) {
-  if (promise) return;
-  std::fprintf(stderr, "broken promise: %s\n", text);
+void check(bool condition, const char* text) {
+  if (condition) return;
+  std::fprintf(stderr, "broken contract: %s\n", text);
   std::abort();
 }
 
-void hold_refusal(const Error& error) {
+void check_refusal(const Error& error) {
   const ErrorClass kind = error.kind();
-  hold(kind == ErrorClass::kDamage || kind == ErrorClass::kInvalidArgument ||
-           kind == ErrorClass::kUnsupported || kind == ErrorClass::kLimit ||
-           kind == ErrorClass::kNotFound || kind == ErrorClass::kOutOfRange,
-       "a refusal is about the text");
-  hold(error.path() == "fuzzed", "a refusal names the path");
-  hold(!error.cause().empty(), "a refusal says what it is about");
+  check(kind == ErrorClass::kDamage || kind == ErrorClass::kInvalidArgument ||
+            kind == ErrorClass::kUnsupported || kind == ErrorClass::kLimit ||
+            kind == ErrorClass::kNotFound || kind == ErrorClass::kOutOfRange,
+        "an error has a class for invalid text");
+  check(error.path() == "fuzzed", "an error names the path");
+  check(!error.cause().empty(), "an error has a cause");
 }
 
 std::string specification_of(std::string_view text) {
@@ -39,12 +38,13 @@ std::string specification_of(std::string_view text) {
          std::string(text) + "</cubepl></metric></metrics>";
 }
 
-bool same(double a, double b) { return a == b || (std::isnan(a) && std::isnan(b)); }
+bool is_same_value(double a, double b) { return a == b || (std::isnan(a) && std::isnan(b)); }
 
-/// A row at once and its locations one by one: equal values, or a refusal by both.
-void hold_row(const Derivation& derivation, ProfileView& profile, const OutputRow& which) {
-  Evaluator evaluator(derivation, profile);
-  const std::size_t count = profile.facts().locations.size();
+/// Evaluates a row at once and its locations one by one: the values must be equal, or both must
+/// fail.
+void check_row(const BoundProgram& bound_program, ProfileView& profile, const OutputRow& which) {
+  Evaluator evaluator(bound_program, profile);
+  const std::size_t count = profile.info().locations.size();
   std::vector<double> values(count);
   const Status whole = evaluator.evaluate(which, {0, count}, values);
   bool is_refused = false;
@@ -52,26 +52,26 @@ void hold_row(const Derivation& derivation, ProfileView& profile, const OutputRo
     double alone = 0;
     const Status done = evaluator.evaluate(which, {i, 1}, {&alone, 1});
     is_refused = is_refused || !done;
-    if (whole) hold(done.has_value(), "a location has a value where its row has");
-    if (whole) hold(same(alone, values[i]), "a location's value is that of its row");
-    if (!done) hold_refusal(done.error());
+    if (whole) check(done.has_value(), "a location has a value if its row has");
+    if (whole) check(is_same_value(alone, values[i]), "a location's value is that in its row");
+    if (!done) check_refusal(done.error());
   }
-  hold(whole.has_value() || is_refused, "a row has values where all of its locations have");
+  check(whole.has_value() || is_refused, "a row has values if all of its locations have");
 }
 
-void hold_program(Program&& program) {
+void check_program(Program&& program) {
   const auto profile = testing::small_profile();
-  const auto derivation = Derivation::create(std::move(program), *profile,
-                                             {.limits = {.init_steps = 500,
-                                                         .value_steps = 100,
-                                                         .callpath_steps = 0,
-                                                         .global_elements = 1000,
-                                                         .local_elements = 1000}});
-  if (!derivation) return hold_refusal(derivation.error());
-  const std::size_t metric_count = (*derivation)->program().metrics.size();
+  const auto bound_program = BoundProgram::create(std::move(program), *profile,
+                                                  {.limits = {.init_steps = 500,
+                                                              .value_steps = 100,
+                                                              .callpath_steps = 0,
+                                                              .global_elements = 1000,
+                                                              .local_elements = 1000}});
+  if (!bound_program) return check_refusal(bound_program.error());
+  const std::size_t metric_count = (*bound_program)->program().metrics.size();
   for (std::size_t metric = 0; metric < metric_count; ++metric) {
-    for (const auto flavour : {Flavour::kExclusive, Flavour::kInclusive})
-      hold_row(**derivation, *profile, {metric, 2, flavour});
+    for (const auto flavor : {Flavor::kExclusive, Flavor::kInclusive})
+      check_row(**bound_program, *profile, {metric, 2, flavor});
   }
 }
 
@@ -84,14 +84,14 @@ extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size
   const std::string text = specification_of({reinterpret_cast<const char*>(data), size});
   auto specification = parse_specification(text, "fuzzed");
   if (!specification) {
-    hold_refusal(specification.error());
+    check_refusal(specification.error());
     return 0;
   }
   auto program = compile(std::move(*specification));
   if (program) {
-    hold_program(std::move(*program));
+    check_program(std::move(*program));
   } else {
-    hold_refusal(program.error());
+    check_refusal(program.error());
   }
   return 0;
 }

@@ -1,36 +1,38 @@
 // SPDX-License-Identifier: Apache-2.0
-// Gives any bytes as the file `commits` to its reader and holds it to what it promises; a second
-// time with right checksums of slots, tables and past blocks.
+// Passes any bytes as the file `commits` to its reader and checks the reader's contract. A second
+// run has valid checksums of slots, tables and history blocks.
 #include <vector>
 
 #include "format/checksum.hpp"
-#include "format/commits_file.hpp"
 #include "format/layout.hpp"
+#include "format/load_commits.hpp"
 #include "storage/memory_file.hpp"
 #include "tests/fuzz/dataset_target.hpp"
 
 namespace forebay::format {
 namespace {
 
-/// What was read can be gone on with, and nothing that is in force is overwritten.
-void hold_next(storage::File& file, const LoadedCommits& loaded) {
+/// Checks that a commit can follow what was read, and that it overwrites nothing of the current
+/// state.
+void check_next_commit(storage::File& file, const LoadedCommits& loaded) {
   const std::uint64_t last = loaded.state.table.empty() ? 0 : loaded.state.table.back().step;
   const std::uint64_t step = std::max(last + 1, loaded.state.first_step);
   if (last == UINT64_MAX || loaded.state.generation == UINT64_MAX) return;
-  const auto plan = plan_publish(loaded.state, {.step = step, .files = {{}}}, 1);
-  if (!plan) return;  // a past that says it is newer
+  const auto plan = plan_commit(loaded.state, {.step = step, .files = {{}}}, 1);
+  if (!plan) return;  // the history has a newer generation
   for (const CommitWrite& write : plan->writes) {
     const ByteRange written = {write.offset, write.bytes.size()};
-    hold(intersect(written, loaded.state.table_place).empty(), "the table in force stays");
-    for (const PastPlace& past : loaded.state.past)
-      hold(intersect(written, {past.reference.offset, past.reference.bytes}).empty(),
-           "the past in force stays");
-    hold(file.write_at(write.bytes, write.offset).has_value(), "memory takes it");
+    check(intersect(written, loaded.state.table_range).empty(),
+          "the current table is not overwritten");
+    for (const HistoryBlockRef& history : loaded.state.history)
+      check(intersect(written, {history.reference.offset, history.reference.bytes}).empty(),
+            "the current history is not overwritten");
+    check(file.write_at(write.bytes, write.offset).has_value(), "a write to memory succeeds");
   }
   const auto again = load_commits(file);
-  hold(again.has_value(), "what was published is read");
-  hold(again->state.generation == plan->after.generation, "the newest generation is in force");
-  hold(!again->steps.empty() && again->steps.back().step == step, "the new step is there");
+  check(again.has_value(), "a published commit can be read");
+  check(again->state.generation == plan->new_state.generation, "the newest generation is current");
+  check(!again->steps.empty() && again->steps.back().step == step, "the new step is the last");
 }
 
 bool run(std::span<const std::byte> bytes) {
@@ -38,9 +40,9 @@ bool run(std::span<const std::byte> bytes) {
   const auto loaded = load_commits(file);
   if (!loaded) return false;
   for (const StepEntry& step : loaded->steps)
-    hold(step.step >= loaded->state.first_step, "steps that are told are alive");
-  const bool is_whole = loaded->damages.empty();
-  hold_next(file, *loaded);
+    check(step.step >= loaded->state.first_step, "listed steps are not dropped");
+  const bool is_whole = loaded->errors.empty();
+  check_next_commit(file, *loaded);
   return is_whole;
 }
 
@@ -49,27 +51,29 @@ std::span<std::byte> bytes_of(std::span<std::byte> file, const Reference& place)
   return file.subspan(place.offset, place.bytes);
 }
 
-void make_whole(std::span<std::byte> file, std::uint64_t number) {
+void fix_checksums(std::span<std::byte> file, std::uint64_t number) {
   const auto page = file.subspan(number * kPageBytes, kPageBytes);
-  auto slot = layout::load<layout::Slot>(page);
-  const auto past = bytes_of(file, slot.past);
-  if (past.size() >= sizeof(layout::PastHead)) {
-    const auto head = layout::load<layout::PastHead>(past);
-    slot.past = past_reference(slot.start.dataset, head.generation, slot.past.offset, past);
+  auto slot = layout::load<layout::CommitSlot>(page);
+  const auto history = bytes_of(file, slot.history);
+  if (history.size() >= sizeof(layout::HistoryHeader)) {
+    const auto head = layout::load<layout::HistoryHeader>(history);
+    slot.history =
+        history_reference(slot.common.dataset, head.generation, slot.history.offset, history);
   }
-  const bool is_here = slot.table.offset == 0 && slot.table.bytes <= kSlotTableBytesMax;
-  const auto table = is_here ? page.subspan(offsetof(layout::Slot, table_here), slot.table.bytes)
-                             : bytes_of(file, slot.table);
+  const bool is_inline_table = slot.table.offset == 0 && slot.table.bytes <= kInlineTableBytesMax;
+  const auto table =
+      is_inline_table ? page.subspan(offsetof(layout::CommitSlot, inline_table), slot.table.bytes)
+                      : bytes_of(file, slot.table);
   slot.table.checksum =
-      metadata_checksum(generation_seed(kTableMagic, slot.start.dataset, slot.generation), table);
+      metadata_checksum(generation_seed(kTableMagic, slot.common.dataset, slot.generation), table);
   layout::store(slot, page);
-  slot.checksum = metadata_checksum(kSlotMagic, layout::before_checksum(page));
+  slot.checksum = metadata_checksum(kSlotMagic, layout::checksummed_bytes(page));
   layout::store(slot, page);
 }
 
 }  // namespace
 
-bool accepts(std::span<const std::byte> bytes) { return run(bytes); }
+bool is_accepted(std::span<const std::byte> bytes) { return run(bytes); }
 
 }  // namespace forebay::format
 
@@ -79,9 +83,9 @@ extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size
   const auto bytes = std::as_bytes(std::span(data, size));
   run(bytes);
   if (size < kSlotsBytes) return 0;
-  std::vector<std::byte> whole(bytes.begin(), bytes.end());
-  make_whole(whole, 0);
-  make_whole(whole, 1);
-  run(whole);
+  std::vector<std::byte> fixed(bytes.begin(), bytes.end());
+  fix_checksums(fixed, 0);
+  fix_checksums(fixed, 1);
+  run(fixed);
   return 0;
 }

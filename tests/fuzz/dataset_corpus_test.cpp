@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// One corpus of the dataset format through its fuzz target in an ordinary build, with changes of
-// it, and each file's answer against what its name says.
+// Runs one corpus of the dataset format, with changes of it, through its fuzz target in an ordinary
+// build. Also compares each file's result with its name.
 #include <filesystem>
 #include <fstream>
 #include <iterator>
@@ -31,17 +31,17 @@ int for_each_file(Use use) {
   return count;
 }
 
-TEST(DatasetCorpus, every_file_gets_the_answer_in_its_name) {
+TEST(DatasetCorpus, every_file_has_the_result_in_its_name) {
   const int count = for_each_file([](const std::string& name, const std::string& bytes) {
-    EXPECT_EQ(name.starts_with("ok-"), accepts(std::as_bytes(std::span(bytes)))) << name;
+    EXPECT_EQ(name.starts_with("ok-"), is_accepted(std::as_bytes(std::span(bytes)))) << name;
   });
   EXPECT_GE(count, 3);
 }
 
-TEST(DatasetCorpus, changes_and_truncations_keep_the_promises_of_the_decoder) {
+TEST(DatasetCorpus, changes_and_truncations_violate_no_contract) {
   for_each_file([](const std::string&, std::string bytes) {
     run(bytes);
-    // About a thousand places of each file, all of a small one.
+    // About a thousand positions of each file, all of a small one.
     const std::size_t stride = bytes.size() / 1000 + 1;
     for (std::size_t at = 0; at < bytes.size(); at += stride) {
       const char before = bytes[at];

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Gives any bytes to the decoders of a dataset's owner, of data files' headers and of pieces, and
-// holds them to what they promise.
+// Passes any bytes to the decoders of a dataset's owner file, of data file headers and of pieces,
+// and checks their contracts.
 #include <vector>
 
 #include "format/codec.hpp"
@@ -10,11 +10,11 @@
 
 namespace forebay::format {
 
-bool accepts(std::span<const std::byte> bytes) {
+bool is_accepted(std::span<const std::byte> bytes) {
   const std::string_view text(reinterpret_cast<const char*>(bytes.data()), bytes.size());
   const auto owner = decode_owner(text, "fuzz");
   if (!owner) return false;
-  hold(decode_owner(encode_owner(*owner), "again").has_value(), "what is written is read");
+  check(decode_owner(encode_owner(*owner), "again").has_value(), "an encoded owner can be decoded");
   return true;
 }
 
@@ -24,9 +24,10 @@ bool accepts(std::span<const std::byte> bytes) {
 extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size) {
   using namespace forebay::format;
   const auto bytes = std::as_bytes(std::span(data, size));
-  accepts(bytes);
+  is_accepted(bytes);
   if (const auto header = decode_header(bytes, "fuzz"))
-    hold(decode_header(encode_header(*header), "again").value() == *header, "headers are read");
+    check(decode_header(encode_header(*header), "again").value() == *header,
+          "encoding keeps a header");
   std::vector<std::byte> raw(1000);
   (void)decompress_piece(Codec::kZstd, bytes, raw);
   return 0;

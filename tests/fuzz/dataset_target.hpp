@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// What the fuzz targets of the dataset format share: how a promise is held, and a question that the
-// corpus answers by the names of its files.
+// Shared by the fuzz targets of the dataset format: check() for contracts, and is_accepted(), whose
+// result the corpus has in its file names.
 #pragma once
 
 #include <cstddef>
@@ -10,13 +10,13 @@
 
 namespace forebay::format {
 
-inline void hold(bool value, const char* text) {
+inline void check(bool value, const char* text) {
   if (value) return;
-  std::fprintf(stderr, "broken promise: %s\n", text);
+  std::fprintf(stderr, "broken contract: %s\n", text);
   std::abort();
 }
 
-/// True if the decoder of the target takes these bytes as they are.
-bool accepts(std::span<const std::byte> bytes);
+/// True if the decoder of the target accepts these bytes, unchanged.
+bool is_accepted(std::span<const std::byte> bytes);
 
 }  // namespace forebay::format

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// The corpus of machine files through its fuzz target in an ordinary build, with changes of single
-// bytes and truncations, and each file's answer against what its name says.
+// Runs the corpus of machine files, with changes of single bytes and truncations, through its fuzz
+// target in an ordinary build. Also compares each file's result with its name.
 #include <algorithm>
 #include <filesystem>
 #include <fstream>
@@ -37,7 +37,7 @@ void try_text(std::string_view text) {
   LLVMFuzzerTestOneInput(reinterpret_cast<const std::uint8_t*>(text.data()), text.size());
 }
 
-TEST(MachineCorpus, every_file_gets_the_answer_in_its_name) {
+TEST(MachineCorpus, every_file_has_the_result_in_its_name) {
   const auto samples = corpus();
   EXPECT_GE(samples.size(), 20U);
   for (const Sample& sample : samples) {
@@ -48,12 +48,12 @@ TEST(MachineCorpus, every_file_gets_the_answer_in_its_name) {
   }
 }
 
-TEST(MachineCorpus, every_file_keeps_the_promises_of_the_parser) {
+TEST(MachineCorpus, every_file_violates_no_contract) {
   for (const Sample& sample : corpus())
     try_text(sample.text);
 }
 
-/// The text with other bytes at `i`.
+/// Runs the text with other bytes at `i`.
 void try_changes(std::string& text, std::size_t i) {
   const char before = text[i];
   for (const char change : {'\0', '0', '-', '"', '[', '\n', '\xff'}) {
@@ -63,16 +63,16 @@ void try_changes(std::string& text, std::size_t i) {
   text[i] = before;
 }
 
-TEST(MachineCorpus, changes_of_one_byte_keep_the_promises_of_the_parser) {
+TEST(MachineCorpus, single_byte_changes_violate_no_contract) {
   for (Sample& sample : corpus()) {
-    // Long files are mostly sentences: a part of their bytes tells as much.
+    // Long files are mostly prose: some of their bytes are enough.
     const std::size_t step = 1 + sample.text.size() / 400;
     for (std::size_t i = 0; i < sample.text.size(); i += step)
       try_changes(sample.text, i);
   }
 }
 
-TEST(MachineCorpus, truncations_keep_the_promises_of_the_parser) {
+TEST(MachineCorpus, truncations_violate_no_contract) {
   for (const Sample& sample : corpus()) {
     for (std::size_t size = 0; size < sample.text.size(); size += 1 + sample.text.size() / 400)
       try_text(std::string_view(sample.text).substr(0, size));

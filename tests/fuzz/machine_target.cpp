@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Gives any text to the parser of machine files and holds it to what it promises. The same function
-// runs under libFuzzer and, over the corpus, in the ordinary tests.
+// Passes any text to the parser of machine files and checks its contract. The same function runs
+// under libFuzzer and, with the corpus, in the ordinary tests.
 #include <algorithm>
 #include <cstdio>
 #include <cstdlib>
@@ -11,36 +11,36 @@
 namespace forebay::model {
 namespace {
 
-void hold(bool promise, const char* text) {
-  if (promise) return;
-  std::fprintf(stderr, "broken promise: %s\n", text);
+void check(bool condition, const char* text) {
+  if (condition) return;
+  std::fprintf(stderr, "broken contract: %s\n", text);
   std::abort();
 }
 
-void hold_refusal(const Error& error) {
-  hold(error.kind() == ErrorClass::kInvalidArgument, "a refusal is about the argument");
-  hold(error.path() == "fuzzed", "a refusal names the path");
-  hold(error.cause().starts_with("line "), "a refusal names the line");
+void check_refusal(const Error& error) {
+  check(error.kind() == ErrorClass::kInvalidArgument, "an error is of class kInvalidArgument");
+  check(error.path() == "fuzzed", "an error names the path");
+  check(error.cause().starts_with("line "), "an error names the line");
 }
 
-void hold_machine(const Machine& machine) {
-  hold(!machine.servers.empty(), "there is a server");
-  hold(machine.server_count() <= kServersMax, "servers are within the limit");
+void check_machine(const Machine& machine) {
+  check(!machine.servers.empty(), "a machine has a server");
+  check(machine.server_count() <= kServersMax, "servers are within the limit");
   const Layout layout = layout_of_new_file(machine, 12345);
-  hold(layout.stripe_count >= 1, "a file lies on a server");
-  hold(layout.stripe_count <= machine.server_count(), "a file lies on servers that there are");
-  hold(layout.first_server < machine.server_count(), "a file begins on a server that there is");
+  check(layout.stripe_count >= 1, "a file has a stripe");
+  check(layout.stripe_count <= machine.server_count(), "stripes are on existing servers");
+  check(layout.first_server < machine.server_count(), "the first server exists");
   const auto values = describe(machine);
-  hold(std::ranges::none_of(values, [](const MachineValue& one) { return one.value.empty(); }),
-       "every key has a value");
+  check(std::ranges::none_of(values, [](const MachineValue& one) { return one.value.empty(); }),
+        "every key has a value");
 }
 
-void hold_round_trip(const Machine& machine) {
+void check_round_trip(const Machine& machine) {
   const std::string text = to_toml(machine);
   const Result<Machine> again = parse_machine(text, "again");
-  hold(again.has_value(), "a machine that was written is read");
-  hold(*again == machine, "a machine survives being written");
-  hold(to_toml(*again) == text, "equal machines have equal texts");
+  check(again.has_value(), "a written machine can be parsed");
+  check(*again == machine, "writing keeps a machine");
+  check(to_toml(*again) == text, "equal machines have equal texts");
 }
 
 }  // namespace
@@ -52,10 +52,10 @@ extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size
   const std::string_view text(reinterpret_cast<const char*>(data), size);
   const forebay::Result<Machine> machine = parse_machine(text, "fuzzed");
   if (machine) {
-    hold_machine(*machine);
-    hold_round_trip(*machine);
+    check_machine(*machine);
+    check_round_trip(*machine);
   } else {
-    hold_refusal(machine.error());
+    check_refusal(machine.error());
   }
   return 0;
 }

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// The corpus of recordings through the fuzz target in an ordinary build, with changes of it, and
-// each file's answer against what its name says.
+// Runs the corpus of recordings, with changes of it, through the fuzz target in an ordinary build.
+// Also compares each file's result with its name.
 #include <filesystem>
 #include <fstream>
 #include <iterator>
@@ -31,12 +31,12 @@ int for_each_file(Use use) {
   return count;
 }
 
-TEST(RecordCorpus, every_file_gets_the_answer_in_its_name) {
+TEST(RecordCorpus, every_file_has_the_result_in_its_name) {
   const int count = for_each_file([](const std::string& name, const std::string& bytes) {
-    const Damage damage = decode(bytes).damage;
-    EXPECT_EQ(name.starts_with("ok-"), damage == Damage::kNone) << name;
-    EXPECT_EQ(name.starts_with("ends-"), damage == Damage::kEnds) << name;
-    EXPECT_EQ(name.starts_with("broken-"), damage == Damage::kBroken) << name;
+    const DecodeStatus status = decode(bytes).status;
+    EXPECT_EQ(name.starts_with("ok-"), status == DecodeStatus::kOk) << name;
+    EXPECT_EQ(name.starts_with("ends-"), status == DecodeStatus::kTruncated) << name;
+    EXPECT_EQ(name.starts_with("broken-"), status == DecodeStatus::kCorrupt) << name;
   });
   EXPECT_GE(count, 20);
 }
@@ -52,7 +52,7 @@ void run_changes(std::string bytes) {
   }
 }
 
-TEST(RecordCorpus, every_change_and_truncation_keeps_the_promises_of_the_decoder) {
+TEST(RecordCorpus, changes_and_truncations_violate_no_contract) {
   for_each_file([](const std::string&, const std::string& bytes) {
     run(bytes);
     run_changes(bytes);

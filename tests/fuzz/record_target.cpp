@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Gives any bytes to the decoder of recordings and holds it to what it promises. The same function
-// runs under libFuzzer and, over the corpus, in the ordinary tests.
+// Passes any bytes to the decoder of recordings and checks its contract. The same function runs
+// under libFuzzer and, with the corpus, in the ordinary tests.
 #include <cstdio>
 #include <cstdlib>
 
@@ -9,19 +9,19 @@
 namespace forebay::emufs {
 namespace {
 
-void hold(bool promise, const char* text) {
-  if (promise) return;
-  std::fprintf(stderr, "broken promise: %s\n", text);
+void check(bool condition, const char* text) {
+  if (condition) return;
+  std::fprintf(stderr, "broken contract: %s\n", text);
   std::abort();
 }
 
-void hold_record(const Decoded& decoded, std::string_view text) {
-  hold(decoded.bytes > 0, "a record takes bytes");
-  hold(decoded.bytes <= text.size(), "a record takes no more bytes than there are");
-  hold(!name_of(decoded.record.kind).empty(), "a record is of a kind");
+void check_record(const Decoded& decoded, std::string_view text) {
+  check(decoded.bytes > 0, "a record has bytes");
+  check(decoded.bytes <= text.size(), "a record ends inside the input");
+  check(!name_of(decoded.record.kind).empty(), "a record has a known kind");
   const Decoded again = decode(encode(decoded.record, decoded.number));
-  hold(again.damage == Damage::kNone, "a record that was written is read");
-  hold(again.record == decoded.record, "a record survives being written");
+  check(again.status == DecodeStatus::kOk, "an encoded record can be decoded");
+  check(again.record == decoded.record, "encoding keeps a record");
 }
 
 }  // namespace
@@ -32,10 +32,10 @@ extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size
   using namespace forebay::emufs;
   const std::string_view text(reinterpret_cast<const char*>(data), size);
   const Decoded decoded = decode(text);
-  if (decoded.damage == Damage::kNone) {
-    hold_record(decoded, text);
+  if (decoded.status == DecodeStatus::kOk) {
+    check_record(decoded, text);
   } else {
-    hold(decoded.bytes == 0, "damage takes no bytes");
+    check(decoded.bytes == 0, "damage consumes no bytes");
   }
   return 0;
 }

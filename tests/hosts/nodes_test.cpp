@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// A Runtime on two hosts: the agent of one reads for both, and its bytes take the network once.
+// A Runtime on two hosts: the agent of one host reads for both, and its bytes cross the network
+// once.
 #include <forebay/mpi.hpp>
 #include <forebay/runtime.hpp>
 
@@ -17,11 +18,11 @@ namespace {
 
 constexpr std::uint64_t kFileBytes = 20'000'003;
 
-class NodesOnHosts : public ::testing::TestWithParam<Bulk> {
+class NodesOnHosts : public ::testing::TestWithParam<BulkTransport> {
  protected:
   NodesOnHosts() {
     MPI_Comm_rank(MPI_COMM_WORLD, &rank_);
-    // Both hosts see the files of one; the launcher gives all ranks one working folder.
+    // Both hosts see the files of one; the launcher gives all ranks one working directory.
     if (rank_ == 0) read::write_words(path_, kFileBytes);
     MPI_Barrier(MPI_COMM_WORLD);
   }
@@ -36,9 +37,9 @@ class NodesOnHosts : public ::testing::TestWithParam<Bulk> {
   const std::string path_ = "forebay-nodes-on-hosts.dat";
 };
 
-TEST_P(NodesOnHosts, the_agent_of_one_host_reads_for_both) {
-  Runtime runtime(MPI_COMM_WORLD, {.bulk = GetParam()});
-  const auto file = runtime.open(path_);
+TEST_P(NodesOnHosts, agent_of_one_host_reads_for_both) {
+  Runtime runtime(MPI_COMM_WORLD, {.bulk_transport = GetParam()});
+  const auto file = runtime.open_file(path_);
   ASSERT_TRUE(file) << file.error().message();
   ReadPlan plan;
   plan.agent_nodes = {1};
@@ -55,9 +56,9 @@ TEST_P(NodesOnHosts, the_agent_of_one_host_reads_for_both) {
 
 INSTANTIATE_TEST_SUITE_P(Bulks,
                          NodesOnHosts,
-                         ::testing::Values(Bulk::kAuto, Bulk::kLinks),
+                         ::testing::Values(BulkTransport::kAuto, BulkTransport::kTcp),
                          [](const auto& one) {
-                           return one.param == Bulk::kAuto ? "auto" : "links";
+                           return one.param == BulkTransport::kAuto ? "auto" : "links";
                          });
 
 }  // namespace

@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
-"""A project of somebody else builds against the installed library and reads a file with it.
+"""An external project builds against the installed library and reads a file with it.
 
-Installs the release build into a folder of its own and moves that folder, as a package would be
+Installs the release build into a new directory and moves that directory, as a package would be
 moved, before anything uses it.
 """
 
@@ -32,48 +32,48 @@ def run(*command, **options):
 
 @pytest.fixture(scope="module")
 def prefix(tmp_path_factory):
-    """Where the library was installed, and moved to."""
-    folder = tmp_path_factory.mktemp("install")
-    build, first = ROOT / "build" / "release", folder / "first"
+    """The directory of the installed library, after it was moved."""
+    directory = tmp_path_factory.mktemp("install")
+    build, first = ROOT / "build" / "release", directory / "first"
     run("cmake", "--install", build, "--prefix", first, "--component", "product")
-    return (folder / "first").rename(folder / "second")
+    return (directory / "first").rename(directory / "second")
 
 
 @pytest.fixture(scope="module")
 def downstream(prefix, tmp_path_factory):
-    """The program that the example project builds."""
+    """The program built by the example project."""
     build = tmp_path_factory.mktemp("downstream")
     run("cmake", "-S", HERE, "-B", build, "-G", "Ninja", f"-DCMAKE_PREFIX_PATH={prefix}")
     run("cmake", "--build", build)
     return build / "downstream"
 
 
-def test_the_example_project_reads_a_file(downstream, tmp_path):
+def test_example_project_reads_a_file(downstream, tmp_path):
     content = random.Random(7).randbytes(3_000_001)
     file = tmp_path / "file"
     file.write_bytes(content)
     assert run(downstream, file) == f"{len(content)} {sum(content)}\n"
 
 
-def test_a_project_of_ranks_reads_a_file(prefix, tmp_path):
-    """With the component mpi, and the MPI of the installed build, wherever the package lies."""
-    bin_folder = ROOT / ".venv" / "bin"
+def test_mpi_project_reads_a_file(prefix, tmp_path):
+    """With the component mpi, and the MPI of the installed build, in any directory."""
+    bin_directory = ROOT / ".venv" / "bin"
     build = tmp_path / "build"
     run(
         *("cmake", "-S", HERE / "mpi", "-B", build, "-G", "Ninja"),
         f"-DCMAKE_PREFIX_PATH={prefix}",
-        f"-DMPI_CXX_COMPILER={bin_folder / 'mpicxx'}",
+        f"-DMPI_CXX_COMPILER={bin_directory / 'mpicxx'}",
         "-DMPI_CXX_SKIP_MPICXX=TRUE",
     )
     run("cmake", "--build", build)
     content = random.Random(8).randbytes(1_000_003)
     file = tmp_path / "file"
     file.write_bytes(content)
-    printed = run(bin_folder / "mpiexec", "-n", "3", build / "downstream_mpi", file)
+    printed = run(bin_directory / "mpiexec", "-n", "3", build / "downstream_mpi", file)
     assert printed == f"3 {len(content)} {sum(content)}\n"
 
 
-def test_the_example_project_reports_a_missing_file(downstream, tmp_path):
+def test_example_project_reports_a_missing_file(downstream, tmp_path):
     missing = tmp_path / "missing"
     done = subprocess.run(
         [downstream, missing], capture_output=True, text=True, timeout=LIMIT_S, check=False
@@ -83,19 +83,21 @@ def test_the_example_project_reports_a_missing_file(downstream, tmp_path):
     assert not missing.exists()
 
 
-def test_all_public_headers_are_installed_and_nothing_private(prefix):
-    def headers(folder):
-        return sorted(path.relative_to(folder) for path in folder.rglob("*") if path.is_file())
+def test_public_headers_and_no_others_are_installed(prefix):
+    def headers(directory):
+        return sorted(
+            path.relative_to(directory) for path in directory.rglob("*") if path.is_file()
+        )
 
     assert headers(prefix / "include") == headers(ROOT / "include")
 
 
-def test_no_file_of_the_package_names_the_source_tree(prefix):
+def test_package_files_do_not_contain_the_source_path(prefix):
     files = (prefix / "lib" / "cmake").rglob("*.cmake")
     assert [path for path in files if str(ROOT) in path.read_text()] == []
 
 
-def test_installed_machines_are_found_beside_the_moved_library(prefix):
+def test_machines_are_found_relative_to_the_moved_library(prefix):
     program = prefix / "libexec" / "forebay" / "forebay-machine"
     shipped = sorted(path.name for path in (ROOT / "machines").glob("*.toml"))
     found = json.loads(run(program, "list"))["machines"]
@@ -104,7 +106,7 @@ def test_installed_machines_are_found_beside_the_moved_library(prefix):
     ]
 
 
-def test_installed_programs_find_the_moved_library(prefix):
+def test_programs_find_the_moved_library(prefix):
     files = sorted((prefix / "libexec" / "forebay").iterdir())
     programs = [file for file in files if not file.read_bytes().startswith(b"#!")]
     assert programs

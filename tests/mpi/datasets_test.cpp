@@ -10,8 +10,8 @@ namespace {
 
 INSTANTIATE_TEST_SUITE_P(Mpi,
                          DatasetSuite,
-                         testing::Values(comm::mpi_make("world")),
-                         comm::make_name);
+                         testing::Values(comm::mpi_factory("world")),
+                         comm::factory_name);
 
 }  // namespace
 }  // namespace forebay

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Datasets written by ranks of this MPI job that are given to I/O: as the ranks are, and as if they
-// were on several nodes.
+// Datasets written by I/O ranks of this MPI job: with its nodes as they are, and with simulated
+// nodes.
 #include <cstdint>
 #include <utility>
 #include <vector>
@@ -15,18 +15,22 @@ namespace {
 
 constexpr std::uint32_t kRanksAtNode = 3;
 
-std::vector<comm::Make> makes() {
-  comm::Make nodes{"nodes_of_3", [](const comm::RankTest& test) {
-                     // MPI must be initialised before a rank knows which one it is.
-                     int rank = 0;
-                     MPI_Comm_rank(MPI_COMM_WORLD, &rank);
-                     const auto number = static_cast<std::uint32_t>(rank);
-                     return comm::mpi_make("", {.node = number / kRanksAtNode}).run(test);
-                   }};
-  return {comm::mpi_make("world"), std::move(nodes)};
+std::vector<comm::CommunicatorFactory> factories() {
+  comm::CommunicatorFactory nodes{
+      "nodes_of_3", [](const comm::RankTest& test) {
+        // MPI must be initialized before a rank can query its number.
+        int rank = 0;
+        MPI_Comm_rank(MPI_COMM_WORLD, &rank);
+        const auto number = static_cast<std::uint32_t>(rank);
+        return comm::mpi_factory("", {.node = number / kRanksAtNode}).run(test);
+      }};
+  return {comm::mpi_factory("world"), std::move(nodes)};
 }
 
-INSTANTIATE_TEST_SUITE_P(Mpi, DedicatedDatasets, testing::ValuesIn(makes()), comm::make_name);
+INSTANTIATE_TEST_SUITE_P(Mpi,
+                         DedicatedDatasets,
+                         testing::ValuesIn(factories()),
+                         comm::factory_name);
 
 }  // namespace
 }  // namespace forebay

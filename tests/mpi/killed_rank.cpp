@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 // killed_rank: ranks that read one file through the agent of their node until one of them is
-// killed. Usage, by a launcher: killed_rank in-rank|dedicated FILE, where the agent is in a rank
-// that reads, too, or in one that is given to I/O. Each rank makes the file FILE.<its process>;
-// killed_rank.py kills one, and looks at what is left.
+// killed. Usage, by a launcher: killed_rank in-rank|dedicated FILE. The agent is in a rank that
+// also reads, or in an I/O rank. Each rank creates the file FILE.PROCESS; killed_rank.py kills one
+// and checks what is left.
 #include <forebay/mpi.hpp>
 #include <forebay/runtime.hpp>
 
@@ -20,29 +20,31 @@
 
 namespace {
 
-/// Nobody waits longer for the end, whatever becomes of the others.
-constexpr std::chrono::seconds kPatience{40};
+/// Maximum time that a rank waits for the end, whatever happens to the others.
+constexpr std::chrono::seconds kTimeout{40};
 constexpr std::uint64_t kPieceBytes = 100'000;
 
-int give_up(const forebay::Error& error) {
+int report_error(const forebay::Error& error) {
   std::fprintf(stderr, "killed_rank: %s\n", error.message().c_str());
   return 1;
 }
 
-/// Launchers mix what ranks say: so they say it by files.
-void say_ready(const std::string& path) { std::ofstream(path + "." + std::to_string(::getpid())); }
+/// Launchers mix the output of ranks, so each rank reports by a file.
+void signal_ready(const std::string& path) {
+  std::ofstream(path + "." + std::to_string(::getpid()));
+}
 
-int read_until_the_end(const forebay::Session& session) {
-  // Held for good: the agent must not wait for it either.
+int read_until_error(const forebay::Session& session) {
+  // Held to the end: the agent must not wait for it either.
   auto held = session.view({0, kPieceBytes}).wait();
-  if (!held) return give_up(held.error());
-  say_ready(session.path());
+  if (!held) return report_error(held.error());
+  signal_ready(session.path());
   std::vector<std::byte> into(kPieceBytes);
-  const auto end = std::chrono::steady_clock::now() + kPatience;
+  const auto end = std::chrono::steady_clock::now() + kTimeout;
   while (std::chrono::steady_clock::now() < end) {
     for (std::uint64_t at = 0; at + kPieceBytes <= session.extent().size; at += kPieceBytes) {
       const auto got = session.read(at, std::span(into)).wait();
-      if (!got) return give_up(got.error());
+      if (!got) return report_error(got.error());
     }
   }
   std::fprintf(stderr, "killed_rank: nothing happened\n");
@@ -50,23 +52,24 @@ int read_until_the_end(const forebay::Session& session) {
 }
 
 int serve(forebay::Runtime& runtime, const std::string& path) {
-  say_ready(path);
+  signal_ready(path);
   const auto served = runtime.serve();
-  return served ? 0 : give_up(served.error());
+  return served ? 0 : report_error(served.error());
 }
 
 int run(forebay::Placement placement, const std::string& path) {
   forebay::Runtime runtime(MPI_COMM_WORLD, {.placement = placement});
   if (runtime.role() == forebay::Role::kAgent) return serve(runtime, path);
-  const forebay::Ranks compute = runtime.compute();
-  const auto file = runtime.open(path);
-  if (!file) return give_up(file.error());
-  const auto session = file->read_session(
-      {}, {.splinter_bytes = 4096, .budget_bytes = 64 * 4096, .agents = forebay::Agents::kPerNode});
-  if (!session) return give_up(session.error());
+  const forebay::Ranks compute = runtime.compute_ranks();
+  const auto file = runtime.open_file(path);
+  if (!file) return report_error(file.error());
+  const auto session = file->read_session({}, {.splinter_bytes = 4096,
+                                               .budget_bytes = 64 * 4096,
+                                               .agent_scope = forebay::AgentScope::kPerNode});
+  if (!session) return report_error(session.error());
   MPI_Barrier(forebay::communicator_of(
-      compute));  // so that the agent has a socket, and all are its clients
-  return read_until_the_end(*session);
+      compute));  // So that the agent has a socket, and all ranks are its clients.
+  return read_until_error(*session);
 }
 
 }  // namespace

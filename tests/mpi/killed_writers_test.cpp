@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Jobs of several processes that write a dataset, and of which a rank is killed at some moment:
-// the newest step that somebody had a receipt for opens and is whole, and a restart is not refused.
+// Jobs of several processes that write a dataset, of which a rank is killed at some moment. The
+// newest step with a receipt must open and be complete, and a restart must not be refused.
 #include <algorithm>
 #include <charconv>
 #include <chrono>
@@ -27,10 +27,10 @@
 #include <unistd.h>
 
 #include "base/testing.hpp"
-#include "tests/faults/datasets/cargo.hpp"
-#include "tests/faults/datasets/how_often.hpp"
-#include "tests/faults/datasets/reading.hpp"
-#include "tests/faults/streams/own_mounts.hpp"
+#include "tests/faults/datasets/dataset_checks.hpp"
+#include "tests/faults/datasets/test_contents.hpp"
+#include "tests/faults/datasets/test_seeds.hpp"
+#include "tests/faults/streams/private_mounts.hpp"
 
 namespace forebay::faults {
 namespace {
@@ -46,13 +46,13 @@ constexpr auto kEndMax = seconds(20);
 constexpr std::uint64_t kKills = 20;
 constexpr std::uint64_t kKillsAll = 200;
 
-std::vector<std::string> words_of(const std::string& text) {
+std::vector<std::string> split_words(const std::string& text) {
   std::istringstream in(text);
   return {std::istream_iterator<std::string>(in), {}};
 }
 
 template <class Condition>
-bool becomes_true(const Condition& condition, steady_clock::duration time_max) {
+bool wait_until(const Condition& condition, steady_clock::duration time_max) {
   const auto end = steady_clock::now() + time_max;
   while (!condition()) {
     if (steady_clock::now() > end) return false;
@@ -61,38 +61,38 @@ bool becomes_true(const Condition& condition, steady_clock::duration time_max) {
   return true;
 }
 
-bool is_there(pid_t process) { return ::kill(process, 0) == 0; }
+bool is_alive(pid_t process) { return ::kill(process, 0) == 0; }
 
-/// The ranks of one job, by its marks. All of it is killed at the end, if it lives.
-class Job {
+/// The ranks of one job, found by its marks. The destructor kills all that are alive.
+class MpiJob {
  public:
   struct Task {
     std::string path;
     std::uint64_t contents = 0;
     std::string strategy;
   };
-  explicit Job(const Task& task) {
-    std::vector<std::string> words = words_of(FOREBAY_MPI_LAUNCHER_WORDS);
+  explicit MpiJob(const Task& task) {
+    std::vector<std::string> words = split_words(FOREBAY_MPI_LAUNCHER_ARGUMENTS);
     for (const std::string& word :
          {std::string("-n"), std::to_string(kRanks), std::string(FOREBAY_KILLED_WRITER), task.path,
           std::to_string(task.contents), task.strategy, marks_.path()})
       words.push_back(word);
     launcher_ = ::fork();
-    if (launcher_ == 0) become(words, marks_ / "said");
+    if (launcher_ == 0) exec_launcher(words, marks_ / "output");
     EXPECT_GT(launcher_, 0);
   }
-  ~Job() {
+  ~MpiJob() {
     for (const auto& [rank, process] : ranks_)
       ::kill(process, SIGKILL);
     if (!has_ended_) ::kill(launcher_, SIGKILL);
     if (!has_ended_) ::waitpid(launcher_, nullptr, 0);
   }
-  Job(const Job&) = delete;
-  Job& operator=(const Job&) = delete;
+  MpiJob(const MpiJob&) = delete;
+  MpiJob& operator=(const MpiJob&) = delete;
 
-  /// Until all ranks write, and so many steps are durable.
-  bool runs(std::uint64_t steps) {
-    return becomes_true(
+  /// Waits until all ranks write and `steps` steps are durable.
+  bool wait_until_running(std::uint64_t steps) {
+    return wait_until(
         [&] {
           find_ranks();
           return ranks_.size() == kRanks && durable().size() >= steps;
@@ -100,37 +100,38 @@ class Job {
         kStartMax);
   }
   void kill(std::uint32_t rank) { ::kill(ranks_.at(rank), SIGKILL); }
-  /// The launcher, and all ranks.
-  bool ends() {
-    return becomes_true(
+  /// Waits for the launcher and all ranks.
+  bool wait_until_ended() {
+    return wait_until(
         [&] {
           has_ended_ = has_ended_ || ::waitpid(launcher_, nullptr, WNOHANG) == launcher_;
           return has_ended_ && std::ranges::none_of(
-                                   ranks_, [](const auto& rank) { return is_there(rank.second); });
+                                   ranks_, [](const auto& rank) { return is_alive(rank.second); });
         },
         kEndMax);
   }
   std::vector<std::uint64_t> durable() const {
     std::vector<std::uint64_t> steps;
     for (const auto& entry : fs::directory_iterator(marks_.path()))
-      if (const auto step = number_behind("durable-", entry.path().filename()))
+      if (const auto step = number_after("durable-", entry.path().filename()))
         steps.push_back(*step);
     std::ranges::sort(steps);
     return steps;
   }
-  /// What launcher and ranks have printed.
-  std::string said() const {
-    std::ifstream in(marks_ / "said");
+  /// Output of launcher and ranks.
+  std::string output() const {
+    std::ifstream in(marks_ / "output");
     return {std::istreambuf_iterator<char>(in), {}};
   }
 
  private:
-  [[noreturn]] static void become(const std::vector<std::string>& words, const std::string& said) {
+  [[noreturn]] static void exec_launcher(const std::vector<std::string>& words,
+                                         const std::string& output_path) {
     ::prctl(PR_SET_PDEATHSIG, SIGKILL);
-    const int out = ::open(said.c_str(), O_WRONLY | O_CREAT | O_CLOEXEC, 0600);
+    const int out = ::open(output_path.c_str(), O_WRONLY | O_CREAT | O_CLOEXEC, 0600);
     ::dup2(out, STDOUT_FILENO);
     ::dup2(out, STDERR_FILENO);
-    for (const std::string& setting : words_of(FOREBAY_MPI_ENVIRONMENT)) {
+    for (const std::string& setting : split_words(FOREBAY_MPI_ENVIRONMENT)) {
       const std::size_t cut = setting.find('=');
       ::setenv(setting.substr(0, cut).c_str(), setting.substr(cut + 1).c_str(), 1);
     }
@@ -141,8 +142,8 @@ class Job {
     ::execvp(arguments[0], arguments.data());
     ::_exit(127);
   }
-  static std::optional<std::uint64_t> number_behind(const std::string& start,
-                                                    const std::string& name) {
+  static std::optional<std::uint64_t> number_after(const std::string& start,
+                                                   const std::string& name) {
     std::uint64_t number = 0;
     if (!name.starts_with(start)) return std::nullopt;
     std::from_chars(name.data() + start.size(), name.data() + name.size(), number);
@@ -152,60 +153,61 @@ class Job {
     for (const auto& entry : fs::directory_iterator(marks_.path())) {
       const std::string name = entry.path().filename();
       if (!name.starts_with("rank-")) continue;
-      const auto rank = static_cast<std::uint32_t>(*number_behind("rank-", name));
-      const auto process = *number_behind("rank-" + std::to_string(rank) + "-", name);
+      const auto rank = static_cast<std::uint32_t>(*number_after("rank-", name));
+      const auto process = *number_after("rank-" + std::to_string(rank) + "-", name);
       ranks_[rank] = static_cast<pid_t>(process);
     }
   }
 
-  const TemporaryFolder marks_;
+  const TemporaryDirectory marks_;
   pid_t launcher_ = -1;
   bool has_ended_ = false;
   std::map<std::uint32_t, pid_t> ranks_;
 };
 
-/// That the newest step that was promised is there, and a program of one rank goes on.
-void expect_restart(const std::string& path, const Cargo& cargo, std::uint64_t newest) {
+/// Expects that the newest acknowledged step exists, and that a program of one rank continues.
+void expect_restart(const std::string& path, const TestContents& contents, std::uint64_t newest) {
   if (newest > 0) {
-    EXPECT_TRUE(is_whole(path, cargo, newest, Slots::kOneMayBeTorn));
+    EXPECT_TRUE(is_intact(path, contents, newest, CommitSlots::kOneMayBeTorn));
   }
   Runtime runtime;
   const auto begin = steady_clock::now();
-  auto dataset = runtime.dataset(path);
+  auto dataset = runtime.create_dataset(path);
   ASSERT_TRUE(dataset) << dataset.error().message();
-  EXPECT_LT(steady_clock::now() - begin, seconds(10)) << "nobody waits for a lease of the dead";
+  EXPECT_LT(steady_clock::now() - begin, seconds(10))
+      << "the lease of a dead process must not delay a restart";
   const std::uint64_t next = dataset->newest_step().value_or(0) + 1;
   EXPECT_GT(next, newest);
-  const auto receipt = write_step(runtime, *dataset, cargo, next);
+  const auto receipt = write_step(runtime, *dataset, contents, next);
   EXPECT_TRUE(receipt) << receipt.error().message();
   EXPECT_TRUE(dataset->close());
-  EXPECT_TRUE(is_whole(path, cargo, next));
+  EXPECT_TRUE(is_intact(path, contents, next));
 }
 
-std::uint64_t newest_of(const Job& job) {
+std::uint64_t newest_of(const MpiJob& job) {
   const auto durable = job.durable();
   return durable.empty() ? 0 : durable.back();
 }
 
-/// What MPI leaves of a killed job in shared memory goes with the test.
-void keep_shared_memory_apart() {
-  static const bool is_apart = reason_against_own_mounts().empty() &&
-                               ::mount("tmpfs", "/dev/shm", "tmpfs", 0, "size=1g") == 0;
-  std::ignore = is_apart;
+/// What MPI leaves of a killed job in shared memory is removed with the test.
+void mount_private_shared_memory() {
+  static const bool is_private = private_mounts_unavailable_reason().empty() &&
+                                 ::mount("tmpfs", "/dev/shm", "tmpfs", 0, "size=1g") == 0;
+  std::ignore = is_private;
 }
 
-/// A seed, which says who is killed and when. Half of the jobs have all roles: rank 0 coordinates
-/// and writes, 2 writes, 1 and 3 hand over.
+/// The seed determines which rank is killed and when. Half of the jobs have all roles: rank 0
+/// coordinates and writes, 2 writes, 1 and 3 send their bytes to them.
 class KilledJob : public testing::TestWithParam<std::uint64_t> {
  protected:
-  void SetUp() override { keep_shared_memory_apart(); }
+  void SetUp() override { mount_private_shared_memory(); }
 };
 
-TEST_P(KilledJob, loses_no_step_that_it_had_a_receipt_for) {
+TEST_P(KilledJob, steps_with_receipt_survive) {
   std::mt19937_64 random(GetParam());
-  const TemporaryFolder folder;
-  const Cargo cargo(GetParam());
-  const std::string path = folder / "run.fb";
+  const TemporaryDirectory directory;
+  const TestContents contents(GetParam());
+  const std::string path = directory / "run.fb";
   const std::string strategy =
       random() % 2 == 0 ? "reduced-blocking"
                         : std::string(name_of(kStrategies.at(random() % kStrategies.size())));
@@ -214,18 +216,18 @@ TEST_P(KilledJob, loses_no_step_that_it_had_a_receipt_for) {
   const milliseconds moment(random() % 60);
   SCOPED_TRACE(strategy + ", rank " + std::to_string(victim) + " (4: all), " +
                std::to_string(moment.count()) + " ms after step " + std::to_string(steps));
-  Job job({path, cargo.seed(), strategy});
-  ASSERT_TRUE(job.runs(steps)) << job.said();
+  MpiJob job({path, contents.seed(), strategy});
+  ASSERT_TRUE(job.wait_until_running(steps)) << job.output();
   std::this_thread::sleep_for(moment);
   for (std::uint32_t rank = 0; rank < kRanks; ++rank)
     if (victim == rank || victim == kRanks) job.kill(rank);
-  ASSERT_TRUE(job.ends()) << job.said();
-  expect_restart(path, cargo, newest_of(job));
+  ASSERT_TRUE(job.wait_until_ended()) << job.output();
+  expect_restart(path, contents, newest_of(job));
 }
 
 INSTANTIATE_TEST_SUITE_P(Seeds,
                          KilledJob,
-                         testing::Range<std::uint64_t>(0, tries_all() ? kKillsAll : kKills),
+                         testing::Range<std::uint64_t>(0, is_exhaustive() ? kKillsAll : kKills),
                          seed_name);
 
 }  // namespace

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// The main program of every test that runs on several ranks. Each rank runs all tests; rank 0
-// reports as usual, the others only what failed on them; if one fails, all do.
+// The main program of every test that runs on several ranks. Each rank runs all tests. Rank 0
+// reports as usual, the others only their failures. If one rank fails, all do.
 #include <cstdio>
 #include <cstdlib>
 #include <string>
@@ -11,7 +11,7 @@
 
 namespace {
 
-/// What the test was registered with.
+/// The expectations with which the test was registered.
 struct Expected {
   int ranks = 0;
   std::string library;
@@ -25,7 +25,7 @@ int level_named(std::string_view name) {
   return MPI_THREAD_MULTIPLE;
 }
 
-/// `--name=value` words that GoogleTest left over.
+/// Parses the `--name=value` words that GoogleTest does not use.
 Expected parse(int argc, char** argv) {
   Expected expected;
   for (int i = 1; i < argc; ++i) {
@@ -38,7 +38,7 @@ Expected parse(int argc, char** argv) {
   return expected;
 }
 
-int my_rank() {
+int world_rank() {
   int rank = 0;
   MPI_Comm_rank(MPI_COMM_WORLD, &rank);
   return rank;
@@ -58,34 +58,34 @@ bool is_as_expected(const Expected& expected) {
   return false;
 }
 
-/// Says on which rank something failed, and ends the job where the others might wait for this rank.
-class Failures final : public testing::EmptyTestEventListener {
+/// Reports the rank of each failure. Ends the job if other ranks might wait for this one.
+class FailurePrinter final : public testing::EmptyTestEventListener {
   void OnTestStart(const testing::TestInfo& test) override {
     running_ = std::string(test.test_suite_name()) + "." + test.name();
   }
 
-  // GoogleTest holds its lock here: what it is asked would wait for ever.
+  // GoogleTest holds its lock here, so a call of it would deadlock.
   void OnTestPartResult(const testing::TestPartResult& result) override {
     if (!result.failed()) return;
     const char* const file = result.file_name() == nullptr ? "" : result.file_name();
-    std::fprintf(stderr, "[rank %d] %s %s:%d\n%s\n", my_rank(), running_.c_str(), file,
+    std::fprintf(stderr, "[rank %d] %s %s:%d\n%s\n", world_rank(), running_.c_str(), file,
                  result.line_number(), result.message());
     if (!result.fatally_failed()) return;
     std::fflush(nullptr);
-    std::_Exit(
-        1);  // MPI_Abort loses what was just printed; the launcher ends the others all the same
+    std::_Exit(1);  // MPI_Abort loses what was just printed; the launcher ends the other ranks all
+                    // the same.
   }
 
   std::string running_;
 };
 
-void listen() {
+void install_listeners() {
   testing::TestEventListeners& listeners = testing::UnitTest::GetInstance()->listeners();
-  if (my_rank() != 0) delete listeners.Release(listeners.default_result_printer());
-  listeners.Append(new Failures);
+  if (world_rank() != 0) delete listeners.Release(listeners.default_result_printer());
+  listeners.Append(new FailurePrinter);
 }
 
-int worst(int mine) {
+int reduce_max(int mine) {
   int all = 1;
   MPI_Allreduce(&mine, &all, 1, MPI_INT, MPI_MAX, MPI_COMM_WORLD);
   return all;
@@ -100,9 +100,10 @@ int main(int argc, char** argv) {
   MPI_Init_thread(&argc, &argv, expected.thread_level, &level);
   int outcome = 1;
   if (is_as_expected(expected)) {
-    listen();
+    install_listeners();
     const int ran = RUN_ALL_TESTS();
-    outcome = worst(ran == 0 && testing::UnitTest::GetInstance()->test_to_run_count() > 0 ? 0 : 1);
+    outcome =
+        reduce_max(ran == 0 && testing::UnitTest::GetInstance()->test_to_run_count() > 0 ? 0 : 1);
   }
   MPI_Finalize();
   return outcome;

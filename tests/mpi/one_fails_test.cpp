@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Tests that fail on rank 1, so that it can be tested that this is noticed.
+// Tests that fail on rank 1, so that other tests can check that this is detected.
 #include <gtest/gtest.h>
 #include <mpi.h>
 
@@ -18,7 +18,7 @@ TEST(OneFails, and_continues) {
 
 TEST(OneFails, and_stops) {
   ASSERT_FALSE(is_rank_1());
-  MPI_Barrier(MPI_COMM_WORLD);  // where rank 1 never comes
+  MPI_Barrier(MPI_COMM_WORLD);  // rank 1 never gets here
 }
 
 }  // namespace

@@ -13,10 +13,10 @@ namespace {
 
 INSTANTIATE_TEST_SUITE_P(Mpi,
                          RanksSuite,
-                         testing::Values(comm::mpi_make("world")),
-                         comm::make_name);
+                         testing::Values(comm::mpi_factory("world")),
+                         comm::factory_name);
 
-TEST(MpiRuntime, is_made_of_a_communicator) {
+TEST(MpiRuntime, runtime_has_ranks_of_communicator) {
   int rank = 0;
   int count = 0;
   MPI_Comm_rank(MPI_COMM_WORLD, &rank);
@@ -24,12 +24,12 @@ TEST(MpiRuntime, is_made_of_a_communicator) {
   Runtime runtime(MPI_COMM_WORLD);
   EXPECT_EQ(runtime.rank(), static_cast<std::uint32_t>(rank));
   EXPECT_EQ(runtime.rank_count(), static_cast<std::uint32_t>(count));
-  EXPECT_FALSE(runtime.open("/no/such/file"));
+  EXPECT_FALSE(runtime.open_file("/no/such/file"));
 }
 
-TEST(MpiRuntime, no_communicator_is_an_error_of_the_first_call) {
+TEST(MpiRuntime, null_communicator_fails_first_call) {
   Runtime runtime(MPI_COMM_NULL, RuntimeOptions{});
-  const auto file = runtime.open("any");
+  const auto file = runtime.open_file("any");
   ASSERT_FALSE(file);
   EXPECT_EQ(file.error().path(), "any");
 }

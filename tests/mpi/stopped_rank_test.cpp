@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// A rank that is stopped (SIGSTOP) and goes on later: until then the others read whatever does not
-// need it, and what does need it waits without being lost.
+// A rank that is stopped (SIGSTOP) and resumes later. Until then other ranks read everything that
+// does not need it. What needs it waits and is not lost.
 #include <forebay/mpi.hpp>
 #include <forebay/runtime.hpp>
 
@@ -18,9 +18,9 @@
 namespace forebay {
 namespace {
 
-using read::eventually;
+using read::wait_until;
 
-/// "R", "S", "T" ... as the kernel says.
+/// State of a process as the kernel reports it: "R", "S", "T" ...
 char state_of(pid_t process) {
   std::ifstream in("/proc/" + std::to_string(process) + "/stat");
   std::string line;
@@ -29,57 +29,57 @@ char state_of(pid_t process) {
   return name_end == std::string::npos ? '?' : line[name_end + 2];
 }
 
-/// One rank that stops itself, and one that lets it go on. The others are told nothing. A failed
-/// ASSERT would end this process, and leave nobody to let the other one go on: none here.
-class Stop {
+/// One rank that stops, and one that resumes it; the others are not involved. A failed ASSERT would
+/// end this process, and then no rank would resume the stopped one: use none here.
+class StoppedProcess {
  public:
-  Stop(comm::Communicator& ranks, std::uint32_t stopped)
+  StoppedProcess(comm::Communicator& ranks, std::uint32_t stopped)
       : ranks_(ranks),
         stopped_(stopped),
-        process_(passed_on(ranks, ::getpid(), stopped)),
-        waker_((stopped + 1) % ranks.size()) {}
+        process_(broadcast_value(ranks, ::getpid(), stopped)),
+        resumer_((stopped + 1) % ranks.size()) {}
 
-  /// On the stopped rank: returns once it goes on. Elsewhere: once it has stopped.
+  /// On the stopped rank: returns once it resumes. Elsewhere: once it has stopped.
   void begin() const {
     if (is_stopped_one()) {
       ::raise(SIGSTOP);
     } else {
-      EXPECT_TRUE(eventually([&] { return state_of(process_) == 'T'; }));
+      EXPECT_TRUE(wait_until([&] { return state_of(process_) == 'T'; }));
     }
   }
   bool is_stopped_one() const { return ranks_.rank().number == stopped_; }
-  /// After all others have come here, which does not take the stopped one.
+  /// Resumes the stopped rank once all other ranks have called this.
   void end() const {
     if (is_stopped_one()) return;
     std::byte done{};
     for (std::uint32_t other = 0; other < ranks_.size(); ++other) {
-      const bool comes = other != waker_ && other != stopped_;
-      if (is_waker() && comes) {
+      const bool should_proceed = other != resumer_ && other != stopped_;
+      if (is_resumer() && should_proceed) {
         EXPECT_TRUE(ranks_.receive({&done, 1}, {other}, kDone).wait());
       }
-      if (!is_waker() && ranks_.rank().number == other) {
-        EXPECT_TRUE(ranks_.send({&done, 1}, {waker_}, kDone).wait());
+      if (!is_resumer() && ranks_.rank().number == other) {
+        EXPECT_TRUE(ranks_.send({&done, 1}, {resumer_}, kDone).wait());
       }
     }
-    if (is_waker()) ::kill(process_, SIGCONT);
+    if (is_resumer()) ::kill(process_, SIGCONT);
   }
 
  private:
   static constexpr comm::Tag kDone{7};
-  bool is_waker() const { return ranks_.rank().number == waker_; }
+  bool is_resumer() const { return ranks_.rank().number == resumer_; }
 
   comm::Communicator& ranks_;
   const std::uint32_t stopped_;
   const pid_t process_;
-  const std::uint32_t waker_;
+  const std::uint32_t resumer_;
 };
 
-/// What a rank holds when another one is stopped.
-struct Open {
-  explicit Open(Site& site, const Reading& reading)
-      : file(site.runtime.open(site.path()).value()),
-        session(*file.read_session({}, small(reading))) {}
-  static ReadPlan small(const Reading& reading) { return reading.plan(16, 4); }
+/// What a rank has open when another one is stopped.
+struct OpenSession {
+  explicit OpenSession(RuntimeFixture& fixture, const ReadConfig& config)
+      : file(fixture.runtime.open_file(fixture.path()).value()),
+        session(*file.read_session({}, small(config))) {}
+  static ReadPlan small(const ReadConfig& config) { return config.plan(16, 4); }
 
   File file;
   Session session;
@@ -87,54 +87,57 @@ struct Open {
 
 std::shared_ptr<comm::Communicator> world() { return comm::from_mpi(MPI_COMM_WORLD).value(); }
 
-TEST(StoppedRank, others_read_through_their_agent_while_a_client_of_it_is_stopped) {
-  for (const Reading& reading : kReadings) {
-    SCOPED_TRACE(reading.name());
-    Site site(world());
-    if (reading.access == Access::kDirect && !reads_directly(site.path())) continue;
-    const Open open(site, reading);
-    // It holds memory, and has asked for more, when it is stopped.
-    auto held = result_of(open.session.view({site.runtime.rank() * kUnit, kUnit}));
-    EXPECT_TRUE(held && is_words(held->bytes(), site.runtime.rank() * kUnit));
+TEST(StoppedRank, others_read_through_agent_while_a_client_is_stopped) {
+  for (const ReadConfig& config : kReadConfigs) {
+    SCOPED_TRACE(config.name());
+    RuntimeFixture fixture(world());
+    if (config.access == Access::kDirect && !can_read_directly(fixture.path())) continue;
+    const OpenSession open(fixture, config);
+    // It holds memory, and has requested more, when it is stopped.
+    auto held =
+        result_of(open.session.view({fixture.runtime.rank() * kSplinterBytes, kSplinterBytes}));
+    EXPECT_TRUE(held && is_words(held->bytes(), fixture.runtime.rank() * kSplinterBytes));
     std::vector<std::byte> into(kFileBytes);
     auto outstanding = open.session.read(0, std::span(into));
-    const Stop stop(site.ranks, site.last());
+    const StoppedProcess stop(fixture.ranks, fixture.last());
     stop.begin();
     if (!stop.is_stopped_one()) {
       EXPECT_TRUE(reads_words(open.session, kWhole));
-      EXPECT_TRUE(reads_words(must_read(open.file, reading.plan(4)), kWhole));
+      EXPECT_TRUE(reads_words(must_open_session(open.file, config.plan(4)), kWhole));
     }
     stop.end();
     if (stop.is_stopped_one()) {
-      EXPECT_TRUE(reads_words(must_read(open.file, reading.plan(4)), kWhole));
+      EXPECT_TRUE(reads_words(must_open_session(open.file, config.plan(4)), kWhole));
     }
     EXPECT_TRUE(result_of(outstanding) && is_words(into, 0));
-    site.meet();
+    fixture.barrier();
   }
 }
 
-TEST(StoppedRank, where_the_agent_is_stopped_others_read_what_is_there_and_get_the_rest_later) {
-  for (const Reading& reading : kReadings) {
-    SCOPED_TRACE(reading.name());
-    Site site(world());
-    if (reading.access == Access::kDirect && !reads_directly(site.path())) continue;
-    const Open open(site, reading);
-    const ReadPlan own = Reading{Agents::kPerRank, reading.access}.plan(8);
-    auto held = result_of(open.session.view({3 * kUnit, 2 * kUnit}));
-    site.meet();
-    const Stop stop(site.ranks, 0);
+TEST(StoppedRank, window_is_readable_while_agent_is_stopped_and_rest_follows) {
+  for (const ReadConfig& config : kReadConfigs) {
+    SCOPED_TRACE(config.name());
+    RuntimeFixture fixture(world());
+    if (config.access == Access::kDirect && !can_read_directly(fixture.path())) continue;
+    const OpenSession open(fixture, config);
+    const ReadPlan own = ReadConfig{AgentScope::kPerRank, config.access}.plan(8);
+    auto held = result_of(open.session.view({3 * kSplinterBytes, 2 * kSplinterBytes}));
+    fixture.barrier();
+    const StoppedProcess stop(fixture.ranks, 0);
     stop.begin();
     std::vector<std::byte> into(kFileBytes);
     auto outstanding = open.session.read(0, std::span(into));
     if (!stop.is_stopped_one()) {
-      EXPECT_TRUE(held && is_words(held->bytes(), 3 * kUnit));
-      EXPECT_TRUE(reads_words(open.session, {3 * kUnit + 5, kUnit})) << "it is there";
+      EXPECT_TRUE(held && is_words(held->bytes(), 3 * kSplinterBytes));
+      EXPECT_TRUE(reads_words(open.session, {3 * kSplinterBytes + 5, kSplinterBytes}))
+          << "it is in the window";
     }
-    EXPECT_TRUE(reads_words(must_read(open.file, own), kWhole)) << "which needs no other rank";
+    EXPECT_TRUE(reads_words(must_open_session(open.file, own), kWhole))
+        << "this needs no other rank";
     stop.end();
     EXPECT_TRUE(result_of(outstanding) && is_words(into, 0));
     EXPECT_TRUE(reads_words(open.session, kWhole));
-    site.meet();
+    fixture.barrier();
   }
 }
 

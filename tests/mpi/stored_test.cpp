@@ -3,15 +3,15 @@
 #include <gtest/gtest.h>
 
 #include "comm/mpi/testing.hpp"
-#include "runtime/stored_testing.hpp"
+#include "runtime/dataset_reader_testing.hpp"
 
 namespace forebay {
 namespace {
 
 INSTANTIATE_TEST_SUITE_P(Mpi,
-                         StoredRanksSuite,
-                         testing::Values(comm::mpi_make("world")),
-                         comm::make_name);
+                         DatasetReaderRanksSuite,
+                         testing::Values(comm::mpi_factory("world")),
+                         comm::factory_name);
 
 }  // namespace
 }  // namespace forebay

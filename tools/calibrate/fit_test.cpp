@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Storages whose numbers are known, seen through the closed forms of the model, must come back.
+// Fits storages of known numbers, observed through the closed forms of the model.
 #include "tools/calibrate/fit.hpp"
 
 #include <algorithm>
@@ -10,8 +10,8 @@
 namespace forebay::calibrate {
 namespace {
 
-/// Requests a second of `clients` that ask one server again and again, as docs/formats/machine.md
-/// has it for latencies that overlap.
+/// Requests a second of `clients` closed-loop clients of one server, as docs/formats/machine.md
+/// defines it for latencies that overlap.
 double throughput(const model::ServerGroup& server, double clients, double bytes) {
   const double transfer_us = bytes / server.bandwidth_mb_per_s;
   const double in_service = std::min(clients, static_cast<double>(server.concurrency));
@@ -27,19 +27,19 @@ std::vector<LoadPoint> points(const model::ServerGroup& server, std::uint64_t by
   return points;
 }
 
-Observations look_at(const model::ServerGroup& server) {
-  Observations seen{.name = "seen", .about = "", .stripe_bytes = 1_MiB, .server_count = 4};
-  seen.read = {.small_bytes = 4_KiB,
-               .small = points(server, 4_KiB),
-               .large_bytes = 1_MiB,
-               .large = points(server, 1_MiB)};
-  seen.write = seen.read;
-  seen.names = {.create = {500e-6, 0, 0},
-                .open = {400e-6, 0, 0},
-                .stat = {300e-6, 0, 0},
-                .unlink = {200e-6, 0, 0}};
-  seen.read_ahead_bytes = 128_KiB;
-  return seen;
+Observations observe_server(const model::ServerGroup& server) {
+  Observations observations{.name = "seen", .about = "", .stripe_bytes = 1_MiB, .server_count = 4};
+  observations.read = {.small_bytes = 4_KiB,
+                       .small = points(server, 4_KiB),
+                       .large_bytes = 1_MiB,
+                       .large = points(server, 1_MiB)};
+  observations.write = observations.read;
+  observations.metadata = {.create = {500e-6, 0, 0},
+                           .open = {400e-6, 0, 0},
+                           .stat = {300e-6, 0, 0},
+                           .unlink = {200e-6, 0, 0}};
+  observations.read_ahead_bytes = 128_KiB;
+  return observations;
 }
 
 TEST(Fit, finds_the_numbers_of_a_known_storage) {
@@ -49,8 +49,8 @@ TEST(Fit, finds_the_numbers_of_a_known_storage) {
         .latency_us = 200 + static_cast<double>(random() % 8000),
         .concurrency = static_cast<std::uint32_t>(1 + random() % 32),
         .bandwidth_mb_per_s = 50 + static_cast<double>(random() % 2000)};
-    const auto fitted = fit(look_at(server)).servers.front();
-    // Where the path is full before all places are, more places make no difference to see.
+    const auto fitted = fit(observe_server(server)).servers.front();
+    // Where the bandwidth is reached before the concurrency, more concurrency is not observable.
     const double transfer_us = 4096 / server.bandwidth_mb_per_s;
     const double seen_places =
         std::min<double>(server.concurrency, (server.latency_us + transfer_us) / transfer_us);
@@ -63,13 +63,13 @@ TEST(Fit, finds_the_numbers_of_a_known_storage) {
 
 TEST(Fit, names_a_source_for_every_number) {
   const model::ServerGroup server{.latency_us = 1000, .concurrency = 4, .bandwidth_mb_per_s = 125};
-  for (const model::MachineValue& value : model::describe(fit(look_at(server))))
+  for (const model::MachineValue& value : model::describe(fit(observe_server(server))))
     EXPECT_TRUE(value.source) << value.key;
 }
 
 TEST(Fit, gives_a_machine_file_that_can_be_read) {
   const model::ServerGroup server{.latency_us = 1000, .concurrency = 4, .bandwidth_mb_per_s = 125};
-  const model::Machine machine = fit(look_at(server));
+  const model::Machine machine = fit(observe_server(server));
   const auto again = model::parse_machine(model::to_toml(machine), "seen.toml");
   ASSERT_TRUE(again) << again.error().message();
   EXPECT_EQ(*again, machine);
@@ -77,13 +77,13 @@ TEST(Fit, gives_a_machine_file_that_can_be_read) {
   EXPECT_DOUBLE_EQ(machine.metadata.create_us, 500);
 }
 
-TEST(Fit, sees_a_link_that_limits_all_servers) {
+TEST(Fit, detects_a_link_that_limits_all_servers) {
   const model::ServerGroup server{.latency_us = 1000, .concurrency = 4, .bandwidth_mb_per_s = 125};
-  Observations seen = look_at(server);
-  seen.bytes_per_second_of_all = Measured{300e6, 300e6, 300e6};
-  EXPECT_DOUBLE_EQ(fit(seen).client.link_bandwidth_mb_per_s, 300);
-  seen.bytes_per_second_of_all = Measured{490e6, 490e6, 490e6};
-  EXPECT_DOUBLE_EQ(fit(seen).client.link_bandwidth_mb_per_s, 0);
+  Observations observations = observe_server(server);
+  observations.aggregate_bytes_per_second = SampleSummary{300e6, 300e6, 300e6};
+  EXPECT_DOUBLE_EQ(fit(observations).client.link_bandwidth_mb_per_s, 300);
+  observations.aggregate_bytes_per_second = SampleSummary{490e6, 490e6, 490e6};
+  EXPECT_DOUBLE_EQ(fit(observations).client.link_bandwidth_mb_per_s, 0);
 }
 
 }  // namespace

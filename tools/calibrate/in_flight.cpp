@@ -21,18 +21,18 @@ namespace fs = std::filesystem;
 
 namespace {
 
-/// Streams hand over larger buffers and ask in requests of this. With buffers of one request each
-/// less has to be written before anything is known, where storage is slow.
+/// Request size of streams, also used as buffer size. With larger buffers, more must be written
+/// before a slow storage gives a result.
 std::uint64_t request_bytes() {
   static const std::uint64_t bytes =
       plan_output({}, plan_stream().value_or(StreamPlan())).request_bytes;
   return bytes;
 }
-/// One is being handed over while the next one waits.
-constexpr std::uint64_t kBuffersBesides = 2;
-/// Bytes limit what is under way, not their number.
+/// One is being submitted while the next one waits.
+constexpr std::uint64_t kExtraBuffers = 2;
+/// Bytes limit what is in flight, not the number of buffers.
 constexpr std::uint32_t kDepth = 1024;
-/// With more than this under way, whoever writes a byte waits for as long.
+/// With more bytes in flight, any other write to the device waits this long.
 constexpr double kBusySecondsMax = 0.25;
 constexpr double kFirstSecondsMax = 3;
 constexpr std::uint64_t kFirstInFlightBytes = 16_MiB;
@@ -41,7 +41,7 @@ double now_s() {
   return std::chrono::duration<double>(std::chrono::steady_clock::now().time_since_epoch()).count();
 }
 
-/// Storage may write zeros, and what it has already, faster than data.
+/// Random data: storage may write zeros and repeated data faster.
 std::vector<std::byte> make_data() {
   std::vector<std::byte> data(request_bytes());
   std::mt19937_64 random(1);
@@ -52,21 +52,21 @@ std::vector<std::byte> make_data() {
   return data;
 }
 
-/// With what to write, and when to stop.
-struct Task {
+/// Parameters of one write(), and when it stops.
+struct WriteRun {
   std::uint64_t in_flight_bytes = 0;
   std::uint64_t memory_bytes = in_flight_bytes;  ///< of the stream, at least
   double seconds = std::numeric_limits<double>::infinity();
   std::uint64_t bytes = std::numeric_limits<std::uint64_t>::max();
 };
 
-/// One file of a folder, written again and again.
+/// A file of a directory that is overwritten repeatedly.
 class FileWriter {
  public:
-  FileWriter(const fs::path& folder, RuntimeOptions options)
-      : path_(folder / "data"), runtime_(std::move(options)) {}
+  FileWriter(const fs::path& directory, RuntimeOptions options)
+      : path_(directory / "data"), runtime_(std::move(options)) {}
 
-  /// Makes the file, so that all that is measured finds its space there.
+  /// Creates the file, so that measured writes find allocated space.
   Status prepare(std::uint64_t file_bytes) {
     file_bytes_ = file_bytes;
     const auto rate = write(
@@ -76,23 +76,23 @@ class FileWriter {
     return {};
   }
 
-  /// Bytes a second.
-  Result<double> write(const Task& task) {
-    auto out = runtime_.output_stream({.buffer_bytes = request_bytes(),
-                                       .buffers = static_cast<std::uint32_t>(
-                                           task.memory_bytes / request_bytes() + kBuffersBesides),
-                                       .request_bytes = request_bytes(),
-                                       .queue_depth = kDepth,
-                                       .in_flight_bytes = task.in_flight_bytes});
+  /// Returns bytes a second.
+  Result<double> write(const WriteRun& run) {
+    auto out = runtime_.create_output_stream(
+        {.buffer_bytes = request_bytes(),
+         .buffers = static_cast<std::uint32_t>(run.memory_bytes / request_bytes() + kExtraBuffers),
+         .request_bytes = request_bytes(),
+         .queue_depth = kDepth,
+         .in_flight_bytes = run.in_flight_bytes});
     if (!out) return failure(out.error());
     if (const Status filled = fill(*out); !filled) return failure(filled.error());
-    const auto file = out->create(path_, {.existing = Existing::kKeep});
+    const auto file = out->create(path_, {.existing_content = ExistingContent::kKeep});
     if (!file) return failure(file.error());
     plan_ = file->plan();
     const double began = now_s();
     written_bytes_ = 0;
-    while (written_bytes_ == 0 || (now_s() - began < task.seconds && written_bytes_ < task.bytes)) {
-      if (const Status sent = send_next(*out, *file); !sent) return failure(sent.error());
+    while (written_bytes_ == 0 || (now_s() - began < run.seconds && written_bytes_ < run.bytes)) {
+      if (const Status sent = submit_next(*out, *file); !sent) return failure(sent.error());
     }
     if (const Status drained = out->drain(); !drained) return failure(drained.error());
     const double seconds = now_s() - began;
@@ -104,7 +104,7 @@ class FileWriter {
   const std::string& backend() const { return backend_; }
 
  private:
-  /// Before time is taken.
+  /// Fills all buffers of a stream, before the time is measured.
   Status fill(OutputStream& out) const {
     std::vector<OutputBuffer> all;
     for (std::uint32_t i = 0; i < out.plan().buffers; ++i) {
@@ -116,7 +116,7 @@ class FileWriter {
     return {};
   }
 
-  Status send_next(OutputStream& out, const OutputFile& file) {
+  Status submit_next(OutputStream& out, const OutputFile& file) {
     auto buffer = out.acquire();
     if (!buffer) return failure(buffer.error());
     const std::uint64_t at = written_bytes_ % file_bytes_;
@@ -134,28 +134,30 @@ class FileWriter {
   std::uint64_t written_bytes_ = 0;  ///< since the last write() began
 };
 
-/// Streams of these options have under way what they are told: a profile lifts the limit that the
-/// device has otherwise.
-Result<RuntimeOptions> options_without_limit(const fs::path& folder) {
+/// With these options, streams have the requested bytes in flight: a profile replaces the limit of
+/// the device.
+Result<RuntimeOptions> options_without_limit(const fs::path& directory) {
   auto options = options_from_environment();
   if (!options) return options;
   std::error_code failed;
-  const std::string profile = folder / "profile.toml";
-  std::ofstream(profile) << model::new_profile({.path = fs::canonical(folder, failed),
-                                                .in_flight_bytes = model::kProfileInFlightBytesMax,
-                                                .source = "while calibrating"});
+  const std::string profile = directory / "profile.toml";
+  std::ofstream(profile) << model::make_profile({.path = fs::canonical(directory, failed),
+                                                 .in_flight_bytes = model::kProfileInFlightBytesMax,
+                                                 .source = "while calibrating"});
   options->profile = profile;
   return options;
 }
 
-/// Goes up and down the points, round after round.
-class Rounds {
+/// Measures the points round by round, alternating between ascending and descending order.
+class InFlightRounds {
  public:
-  Rounds(FileWriter& writer, const InFlightLimits& limits, const Tell& tell)
-      : writer_(writer), limits_(limits), tell_(tell) {}
+  InFlightRounds(FileWriter& writer,
+                 const InFlightLimits& limits,
+                 const ProgressCallback& on_progress)
+      : writer_(writer), limits_(limits), on_progress_(on_progress) {}
 
-  /// The round that does not count: says how far the others go.
-  Result<std::vector<InFlightPoint>> first() {
+  /// Discarded round that determines the largest point of the others.
+  Result<std::vector<InFlightPoint>> run_first() {
     std::vector<InFlightPoint> points;
     double best = 0;
     total_ = limits_.in_flight_bytes.size() * (limits_.rounds + 1);
@@ -188,40 +190,39 @@ class Rounds {
         point.bytes_per_second.push_back(*rate);
       }
     }
-    if (tell_) tell_({total_, total_, "values", "measured"});
+    if (on_progress_) on_progress_({total_, total_, "values", "measured"});
     return {};
   }
 
  private:
-  Result<double> measure(const Task& task, const std::string& what) {
-    if (tell_) tell_({done_, total_, "values", what});
+  Result<double> measure(const WriteRun& run, const std::string& what) {
+    if (on_progress_) on_progress_({done_, total_, "values", what});
     ++done_;
-    return writer_.write(task);
+    return writer_.write(run);
   }
 
   FileWriter& writer_;
   const InFlightLimits& limits_;
-  const Tell& tell_;
+  const ProgressCallback& on_progress_;
   std::uint64_t done_ = 0;
   std::uint64_t total_ = 0;
-  // As many for each point, after as long a pause, in which a stream gets its memory: where
-  // something takes the first bytes faster than the others, as caches do, who writes less or later
-  // seems to be faster.
+  // Bytes for each point, measured after equal pauses in which a stream gets its memory. Where
+  // first bytes are faster, as with caches, fewer bytes or a later start would seem faster.
   std::uint64_t bytes_each_ = 0;
 };
 
 }  // namespace
 
-Result<InFlightFindings> observe_in_flight(const fs::path& folder,
+Result<InFlightFindings> observe_in_flight(const fs::path& directory,
                                            const InFlightLimits& limits,
-                                           const Tell& tell) {
-  auto options = options_without_limit(folder);
+                                           const ProgressCallback& on_progress) {
+  auto options = options_without_limit(directory);
   if (!options) return failure(options.error());
-  FileWriter writer(folder, std::move(*options));
-  if (tell) tell({0, 0, "values", "writing a file"});
+  FileWriter writer(directory, std::move(*options));
+  if (on_progress) on_progress({0, 0, "values", "writing a file"});
   if (const Status ready = writer.prepare(limits.file_bytes); !ready) return failure(ready.error());
-  Rounds rounds(writer, limits, tell);
-  auto points = rounds.first();
+  InFlightRounds rounds(writer, limits, on_progress);
+  auto points = rounds.run_first();
   if (!points) return failure(points.error());
   if (const Status done = rounds.run(*points); !done) return failure(done.error());
   InFlightFindings found{.access = writer.plan().access,

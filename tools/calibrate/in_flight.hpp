@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// How fast streams write to a folder with a growing number of bytes under way: measured with the
-// library's own streams, so that access, requests and threads are those that programs will have.
+// Rate of streams that write to a directory, by bytes in flight. Measured with streams of the
+// library, so access, requests and threads are those of programs.
 #pragma once
 
 #include <forebay/access.hpp>
@@ -18,12 +18,12 @@
 namespace forebay::calibrate {
 
 struct InFlightLimits {
-  /// What is tried, rising; whole requests of streams.
+  /// Values to measure, ascending; whole requests of streams.
   std::vector<std::uint64_t> in_flight_bytes = {4_MiB, 8_MiB, 16_MiB, 32_MiB, 64_MiB, 128_MiB};
   std::uint64_t file_bytes = 256_MiB;
   double seconds_each = 0.15;  ///< one value of one round, at the best rate
   unsigned rounds = 9;
-  unsigned rounds_min = 5;  ///< no more than these after seconds_max
+  unsigned rounds_min = 5;  ///< no further rounds after seconds_max
   double seconds_max = 15;
 };
 
@@ -36,11 +36,11 @@ struct InFlightFindings {
   InFlightChoice choice;
 };
 
-/// Writes a file in `folder`, which is the caller's to remove, for about a quarter of a minute.
-/// Nothing is tried that would keep the storage busy for more than a quarter of a second. One round
-/// goes up, the next one down, after a first one that does not count. Fails as streams do.
-Result<InFlightFindings> observe_in_flight(const std::filesystem::path& folder,
+/// Writes a file in `directory`, which the caller removes, for about 15 seconds. Values that would
+/// keep the storage busy for more than 0.25 s are not measured. After a discarded first round,
+/// rounds alternate between ascending and descending order. Fails as streams do.
+Result<InFlightFindings> observe_in_flight(const std::filesystem::path& directory,
                                            const InFlightLimits& limits,
-                                           const Tell& tell);
+                                           const ProgressCallback& on_progress);
 
 }  // namespace forebay::calibrate

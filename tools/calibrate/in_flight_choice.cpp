@@ -11,53 +11,53 @@ namespace forebay::calibrate {
 
 namespace {
 
-double median_of(std::vector<double> values) { return summarise(std::move(values)).median; }
+double median_of(std::vector<double> values) { return summarize(std::move(values)).median; }
 
-/// What the points reached in each round, in the middle.
-std::vector<double> middles_of(const std::vector<InFlightPoint>& points) {
-  std::vector<double> middles;
+/// For each round, the median over the points.
+std::vector<double> round_medians(const std::vector<InFlightPoint>& points) {
+  std::vector<double> medians;
   for (std::size_t round = 0; round < points.front().bytes_per_second.size(); ++round) {
     std::vector<double> rates;
     for (const InFlightPoint& point : points)
       rates.push_back(point.bytes_per_second.at(round));
-    middles.push_back(median_of(std::move(rates)));
+    medians.push_back(median_of(std::move(rates)));
   }
-  return middles;
+  return medians;
 }
 
-/// A point's rates as parts of `middles`.
-std::vector<double> parts_of(const InFlightPoint& point, const std::vector<double>& middles) {
-  std::vector<double> parts;
-  for (std::size_t round = 0; round < middles.size(); ++round)
-    parts.push_back(point.bytes_per_second.at(round) / middles[round]);
-  return parts;
+/// A point's rates relative to `medians`.
+std::vector<double> relative_rates(const InFlightPoint& point, const std::vector<double>& medians) {
+  std::vector<double> relative;
+  for (std::size_t round = 0; round < medians.size(); ++round)
+    relative.push_back(point.bytes_per_second.at(round) / medians[round]);
+  return relative;
 }
 
-/// The median distance from the median, as a part of it.
-double noise_of(std::vector<double> parts) {
-  const double median = median_of(parts);
-  for (double& part : parts)
+/// The median absolute deviation, relative to the median.
+double noise_of(std::vector<double> relative) {
+  const double median = median_of(relative);
+  for (double& part : relative)
     part = std::abs(part / median - 1);
-  return median_of(std::move(parts));
+  return median_of(std::move(relative));
 }
 
 }  // namespace
 
 InFlightChoice choose_in_flight(const std::vector<InFlightPoint>& points) {
-  const std::vector<double> middles = middles_of(points);
+  const std::vector<double> medians = round_medians(points);
   InFlightChoice choice;
   std::vector<double> noises;
   for (const InFlightPoint& point : points) {
-    std::vector<double> parts = parts_of(point, middles);
-    choice.shares.push_back(median_of(parts));
-    noises.push_back(noise_of(std::move(parts)));
+    std::vector<double> relative = relative_rates(point, medians);
+    choice.shares.push_back(median_of(relative));
+    noises.push_back(noise_of(std::move(relative)));
   }
   const double best = *std::ranges::max_element(choice.shares);
   for (double& share : choice.shares)
     share /= best;
   const auto first =
-      std::ranges::find_if(choice.shares, [](double share) { return share >= kAsGoodAs; });
-  choice.place = static_cast<std::size_t>(first - choice.shares.begin());
+      std::ranges::find_if(choice.shares, [](double share) { return share >= kToleranceFraction; });
+  choice.index = static_cast<std::size_t>(first - choice.shares.begin());
   choice.noise = median_of(std::move(noises));
   return choice;
 }

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Which number of bytes under way a calibration chooses, from what each of them reached: a pure
-// function, so that it is tested with curves of every shape and noise.
+// Chooses the bytes in flight of a calibration from the rates of each value. A pure function, so it
+// is tested with curves of any shape and noise.
 #pragma once
 
 #include <cstddef>
@@ -9,27 +9,27 @@
 
 namespace forebay::calibrate {
 
-/// Who is within this of the best is as good: less under way waits less.
-inline constexpr double kAsGoodAs = 0.98;
+/// A rate within this fraction of the best is as good: fewer bytes in flight mean shorter waits.
+inline constexpr double kToleranceFraction = 0.98;
 
-/// What was reached with so many bytes under way, in each round.
+/// The rate with these bytes in flight, in each round.
 struct InFlightPoint {
   std::uint64_t in_flight_bytes = 0;
   std::vector<double> bytes_per_second;
 };
 
 struct InFlightChoice {
-  std::size_t place = 0;  ///< of the chosen one among the points
-  /// What each point reached, the best one 1. Storage is faster in one round than in the next, for
-  /// all points alike: so each is compared with the others of its round, and the median counts.
+  std::size_t index = 0;  ///< of the chosen point
+  /// The rate of each point relative to the best. All points of a round are fast or slow alike. So
+  /// each is compared with the others of its round, and the median counts.
   std::vector<double> shares;
-  /// How far these were from their medians, in the middle: with more than 1 - kAsGoodAs others were
-  /// at work, and another time may choose a neighbour.
+  /// Median deviation of the relative rates. Above 1 - kToleranceFraction other programs were
+  /// active, and another calibration may choose an adjacent point.
   double noise = 0;
 };
 
-/// Chooses the fewest bytes that are as good as the best. `points` are in rising order and not
-/// empty; all have as many rounds, at least one. Pure.
+/// Chooses the fewest bytes that are as good as the best. `points` are ascending and not empty; all
+/// have the same number of rounds, at least one. Pure.
 InFlightChoice choose_in_flight(const std::vector<InFlightPoint>& points);
 
 }  // namespace forebay::calibrate

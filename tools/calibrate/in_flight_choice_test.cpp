@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Curves of known shape: as storage that needs so many bytes under way gives them, with noise.
+// Curves of known shape, with noise: a storage that needs a number of bytes in flight.
 #include "tools/calibrate/in_flight_choice.hpp"
 
 #include <forebay/range.hpp>
@@ -14,7 +14,7 @@ namespace {
 
 constexpr std::size_t kRounds = 5;
 
-/// Points of 4 MiB to 128 MiB of a storage that is busy with `needed` bytes under way.
+/// Points of 4 MiB to 128 MiB of a storage that `needed` bytes in flight keep busy.
 std::vector<InFlightPoint> curve(double needed) {
   std::vector<InFlightPoint> points;
   for (const std::uint64_t bytes : {4_MiB, 8_MiB, 16_MiB, 32_MiB, 64_MiB, 128_MiB}) {
@@ -25,7 +25,7 @@ std::vector<InFlightPoint> curve(double needed) {
 }
 
 std::uint64_t chosen(const std::vector<InFlightPoint>& points) {
-  return points.at(choose_in_flight(points).place).in_flight_bytes;
+  return points.at(choose_in_flight(points).index).in_flight_bytes;
 }
 
 TEST(InFlightChoice, fewest_that_reach_the_best) {
@@ -33,7 +33,7 @@ TEST(InFlightChoice, fewest_that_reach_the_best) {
   EXPECT_EQ(chosen(curve(16_MiB)), 16_MiB);
   EXPECT_EQ(chosen(curve(17e6)), 16_MiB) << "within 2 %";
   EXPECT_EQ(chosen(curve(20e6)), 32_MiB);
-  EXPECT_EQ(chosen(curve(1e9)), 128_MiB) << "not enough yet: the most there is";
+  EXPECT_EQ(chosen(curve(1e9)), 128_MiB) << "no point suffices: the largest one";
 }
 
 TEST(InFlightChoice, more_may_be_worse) {
@@ -63,7 +63,7 @@ TEST(InFlightChoice, noise_is_the_usual_distance_from_the_median) {
   EXPECT_NEAR(choose_in_flight({steady, one, other}).noise, 0.1, 1e-9);
 }
 
-// Others write meanwhile: whole rounds are slow, which says nothing of the points in them.
+// Other programs write meanwhile: whole rounds are slow, independent of their points.
 TEST(InFlightChoice, rounds_that_differ_by_any_factor_do_not_matter) {
   std::mt19937_64 random(1);
   std::uniform_real_distribution<double> factor(0.1, 10);
@@ -85,7 +85,7 @@ TEST(InFlightChoice, two_disturbed_values_of_each_point_do_not_matter) {
     for (InFlightPoint& point : points) {
       std::vector<std::size_t> rounds{0, 1, 2, 3, 4};
       std::shuffle(rounds.begin(), rounds.end(), random);
-      // Not so far that the middle of a round is another point's.
+      // Not enough to move the median of a round to another point.
       for (std::size_t i = 0; i < 2; ++i)
         point.bytes_per_second[rounds[i]] *= i == 0 ? 0.995 : 1.005;
     }
@@ -93,9 +93,9 @@ TEST(InFlightChoice, two_disturbed_values_of_each_point_do_not_matter) {
   }
 }
 
-// With noise as large as the difference that counts, neighbours cannot be told apart; what is far
-// from enough can.
-TEST(InFlightChoice, noise_of_two_percent_never_chooses_what_loses_a_tenth) {
+// With noise as large as the tolerance, adjacent points cannot be distinguished, but points far
+// below the optimum can.
+TEST(InFlightChoice, noise_of_two_percent_never_loses_a_tenth) {
   std::mt19937_64 random(3);
   std::normal_distribution<double> noise(1, 0.02);
   for (int run = 0; run < 500; ++run) {

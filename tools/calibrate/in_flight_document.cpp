@@ -11,11 +11,11 @@
 
 #include "base/descriptor.hpp"
 #include "model/machine_text.hpp"
-#include "model/profile_place.hpp"
+#include "model/profile_path.hpp"
 #include "storage/file_system.hpp"
 #include "stream/in_flight_limit.hpp"
-#include "tools/calibrate/own_folder.hpp"
 #include "tools/calibrate/profile_file.hpp"
+#include "tools/calibrate/scratch_directory.hpp"
 
 namespace forebay::calibrate {
 
@@ -25,52 +25,54 @@ namespace {
 
 constexpr double kBytesOfMegabyte = 1e6;
 
-/// As programs have it that ask for options_from_environment(), and most others.
-Result<std::string> profile_to_change(const InFlightTask& task) {
+/// The profile of programs that call options_from_environment().
+Result<std::string> profile_path(const InFlightTask& task) {
   if (!task.profile.empty()) return task.profile;
   auto options = options_from_environment();
   if (!options) return failure(options.error());
-  std::string path = options->profile.value_or(model::profile_to_write(process_environment()));
+  std::string path =
+      options->profile.value_or(model::calibration_profile_path(process_environment()));
   if (!path.empty()) return path;
   return failure({.kind = ErrorClass::kInvalidArgument,
                   .operation = "write profile",
-                  .cause = "there is none: FOREBAY_PROFILE is empty, or HOME is not set; name one "
+                  .cause = "FOREBAY_PROFILE is empty, or HOME is not set; name a profile "
                            "with -o FILE"});
 }
 
-/// The limit that streams to the folder have by the profile, which may not be there.
-stream::InFlightLimit limit_now(const std::string& profile, const std::filesystem::path& folder) {
-  const Descriptor opened(::open(folder.c_str(), O_RDONLY | O_DIRECTORY | O_CLOEXEC));
-  return stream::in_flight_limit(model::load_profile(profile).value_or(model::Profile()), folder,
+/// The limit of streams to the directory according to the profile, which may not exist.
+stream::InFlightLimit current_limit(const std::string& profile,
+                                    const std::filesystem::path& directory) {
+  const Descriptor opened(::open(directory.c_str(), O_RDONLY | O_DIRECTORY | O_CLOEXEC));
+  return stream::in_flight_limit(model::load_profile(profile).value_or(model::Profile()), directory,
                                  storage::file_system_of(opened.get()));
 }
 
-/// The entry without what is measured.
-Result<model::ProfileMount> entry_for(const std::filesystem::path& folder) {
-  auto place = place_of(folder);
-  if (!place) return failure(place.error());
-  const auto shared = is_shared(folder);
+/// The entry without measured values.
+Result<model::ProfileMount> entry_for(const std::filesystem::path& directory) {
+  auto root = device_root(directory);
+  if (!root) return failure(root.error());
+  const auto shared = is_shared(directory);
   if (!shared) return failure(shared.error());
-  return model::ProfileMount{.path = std::move(*place),
-                             .host = *shared ? std::string() : model::name_of_this_host()};
+  return model::ProfileMount{.path = std::move(*root),
+                             .host = *shared ? std::string() : model::local_host_name()};
 }
 
-Result<InFlightFindings> measure(const InFlightTask& task, const Tell& tell) {
-  auto own = OwnFolder::make(task.folder);
-  if (!own) return failure(own.error());
-  return observe_in_flight(**own / "", task.limits, tell);
+Result<InFlightFindings> measure(const InFlightTask& task, const ProgressCallback& on_progress) {
+  auto scratch = ScratchDirectory::make(task.directory);
+  if (!scratch) return failure(scratch.error());
+  return observe_in_flight(**scratch / "", task.limits, on_progress);
 }
 
 }  // namespace
 
 std::string source_of(const InFlightFindings& found, const std::string& about) {
-  const InFlightPoint& chosen = found.points.at(found.choice.place);
+  const InFlightPoint& chosen = found.points.at(found.choice.index);
   const std::uint64_t requests = chosen.in_flight_bytes / found.request_bytes;
   return fmt::format(
-      "{}: {} of {} at a time, {}, was the least within {:.0f} % of the best "
+      "{}: {} requests of {}, {}, were the fewest within {:.0f} % of the best "
       "({:.0f} MB/s, median of {})",
       about, requests, model::size_text(found.request_bytes), name_of(found.access),
-      100 * (1 - kAsGoodAs), summarise(chosen.bytes_per_second).median / kBytesOfMegabyte,
+      100 * (1 - kToleranceFraction), summarize(chosen.bytes_per_second).median / kBytesOfMegabyte,
       chosen.bytes_per_second.size());
 }
 
@@ -78,7 +80,7 @@ json to_json(const InFlightFindings& found) {
   auto points = json::array();
   for (std::size_t i = 0; i < found.points.size(); ++i) {
     const InFlightPoint& point = found.points[i];
-    const Measured rate = summarise(point.bytes_per_second);
+    const SampleSummary rate = summarize(point.bytes_per_second);
     points.push_back({{"in_flight_bytes", point.in_flight_bytes},
                       {"bytes_per_second", rate.median},
                       {"low", rate.low},
@@ -91,22 +93,22 @@ json to_json(const InFlightFindings& found) {
           {"backend", found.backend},
           {"request_bytes", found.request_bytes},
           {"rounds", found.points.at(0).bytes_per_second.size()},
-          {"chosen", found.choice.place},
+          {"chosen", found.choice.index},
           {"noise", found.choice.noise},
           {"points", std::move(points)}};
 }
 
-Result<json> calibrate_in_flight(const InFlightTask& task, const Tell& tell) {
-  const auto path = profile_to_change(task);
+Result<json> calibrate_in_flight(const InFlightTask& task, const ProgressCallback& on_progress) {
+  const auto path = profile_path(task);
   if (!path) return failure(path.error());
-  auto entry = entry_for(task.folder);
+  auto entry = entry_for(task.directory);
   if (!entry) return failure(entry.error());
   const ProfileFile profile(*path);
   if (const Status ready = profile.prepare(); !ready) return failure(ready.error());
-  const stream::InFlightLimit before = limit_now(*path, task.folder);
-  const auto found = measure(task, tell);
+  const stream::InFlightLimit before = current_limit(*path, task.directory);
+  const auto found = measure(task, on_progress);
   if (!found) return failure(found.error());
-  entry->in_flight_bytes = found->points.at(found->choice.place).in_flight_bytes;
+  entry->in_flight_bytes = found->points.at(found->choice.index).in_flight_bytes;
   entry->source = source_of(*found, task.about);
   if (const Status put = profile.put(*entry); !put) return failure(put.error());
   json document = to_json(*found);

@@ -20,12 +20,13 @@ const InFlightFindings kFound{.access = Access::kDirect,
                               .points = {{4_MiB, {5e8, 4e8, 6e8}},
                                          {16_MiB, {9.9e8, 9.7e8, 9.9e8}},
                                          {64_MiB, {1e9, 1e9, 1e9}}},
-                              .choice = {.place = 1, .shares = {0.5, 0.99, 1}}};
+                              .choice = {.index = 1, .shares = {0.5, 0.99, 1}}};
 
-TEST(InFlightDocument, source_is_a_sentence_with_the_numbers_that_count) {
-  EXPECT_EQ(source_of(kFound, "measured on a day"),
-            "measured on a day: 4 of 4 MiB at a time, direct, was the least within 2 % of the best "
-            "(990 MB/s, median of 3)");
+TEST(InFlightDocument, source_is_a_sentence_with_the_numbers) {
+  EXPECT_EQ(
+      source_of(kFound, "measured on a day"),
+      "measured on a day: 4 requests of 4 MiB, direct, were the fewest within 2 % of the best "
+      "(990 MB/s, median of 3)");
 }
 
 TEST(InFlightDocument, time_of_a_request_follows_from_rate_and_number) {
@@ -39,25 +40,25 @@ TEST(InFlightDocument, time_of_a_request_follows_from_rate_and_number) {
   EXPECT_DOUBLE_EQ(document["points"][0]["low"], 4e8);
 }
 
-// No measurement here: it would block signals in this process. tools/calibrate is run as a whole by
-// the tests of the command line.
-TEST(InFlightDocument, a_profile_that_is_wrong_is_an_error_before_anything_is_measured) {
-  const TemporaryFolder folder;
-  std::ofstream(folder / "profile.toml") << "format = 9\n";
-  const auto document =
-      calibrate_in_flight({.folder = folder.path(), .profile = folder / "profile.toml"}, {});
+// No measurement here: it would block signals in this process. Tests of the command line run all of
+// tools/calibrate.
+TEST(InFlightDocument, wrong_profile_fails_before_the_measurement) {
+  const TemporaryDirectory directory;
+  std::ofstream(directory / "profile.toml") << "format = 9\n";
+  const auto document = calibrate_in_flight(
+      {.directory = directory.path(), .profile = directory / "profile.toml"}, {});
   ASSERT_FALSE(document);
   EXPECT_EQ(document.error().kind(), ErrorClass::kInvalidArgument);
-  EXPECT_EQ(document.error().path(), folder / "profile.toml");
+  EXPECT_EQ(document.error().path(), directory / "profile.toml");
 }
 
-TEST(InFlightDocument, a_folder_that_is_not_there_is_an_error) {
-  const TemporaryFolder folder;
+TEST(InFlightDocument, missing_directory_fails) {
+  const TemporaryDirectory directory;
   const auto document =
-      calibrate_in_flight({.folder = folder / "none", .profile = folder / "p.toml"}, {});
+      calibrate_in_flight({.directory = directory / "none", .profile = directory / "p.toml"}, {});
   ASSERT_FALSE(document);
   EXPECT_EQ(document.error().kind(), ErrorClass::kNotFound);
-  EXPECT_FALSE(std::filesystem::exists(folder / "p.toml"));
+  EXPECT_FALSE(std::filesystem::exists(directory / "p.toml"));
 }
 
 }  // namespace

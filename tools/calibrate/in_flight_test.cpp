@@ -14,17 +14,17 @@ const InFlightLimits kSmall{
     .in_flight_bytes = {4_MiB, 8_MiB}, .file_bytes = 20_MiB, .seconds_each = 0.01, .rounds = 2};
 
 TEST(InFlight, each_round_has_a_value_for_each_point) {
-  const TemporaryFolder folder;
-  std::vector<probe::Step> steps;
-  const auto found = observe_in_flight(folder.path(), kSmall,
-                                       [&](const probe::Step& step) { steps.push_back(step); });
+  const TemporaryDirectory directory;
+  std::vector<probe::ProgressStep> steps;
+  const auto found = observe_in_flight(
+      directory.path(), kSmall, [&](const probe::ProgressStep& step) { steps.push_back(step); });
   ASSERT_TRUE(found) << found.error().message();
   ASSERT_EQ(found->points.size(), 2U);
   for (const InFlightPoint& point : found->points) {
     ASSERT_EQ(point.bytes_per_second.size(), 2U);
     EXPECT_GT(point.bytes_per_second[0], 0);
   }
-  EXPECT_LT(found->choice.place, 2U);
+  EXPECT_LT(found->choice.index, 2U);
   EXPECT_EQ(found->request_bytes, 4_MiB);
   EXPECT_FALSE(found->backend.empty());
   EXPECT_TRUE(found->access_reason.starts_with(name_of(found->access))) << found->access_reason;
@@ -32,15 +32,15 @@ TEST(InFlight, each_round_has_a_value_for_each_point) {
   EXPECT_EQ(steps.back().done, steps.back().total);
 }
 
-TEST(InFlight, a_file_in_memory_is_written_as_streams_write_it) {
-  const TemporaryFolder folder("/dev/shm");
-  const auto found = observe_in_flight(folder.path(), kSmall, {});
+TEST(InFlight, file_in_memory_is_written_buffered) {
+  const TemporaryDirectory directory("/dev/shm");
+  const auto found = observe_in_flight(directory.path(), kSmall, {});
   ASSERT_TRUE(found) << found.error().message();
   EXPECT_EQ(found->access, Access::kBuffered);
 }
 
-TEST(InFlight, a_folder_that_cannot_be_written_to_is_an_error) {
-  EXPECT_FALSE(observe_in_flight("/no/such/folder", kSmall, {}));
+TEST(InFlight, unwritable_directory_fails) {
+  EXPECT_FALSE(observe_in_flight("/no/such/directory", kSmall, {}));
 }
 
 }  // namespace

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// The file that a calibration changes is the old one or the new one, and nothing lies beside it.
+// A calibration leaves the old profile or the new one, and no temporary file.
 #include "tools/calibrate/profile_file.hpp"
 
 #include <forebay/range.hpp>
@@ -25,28 +25,28 @@ std::string text_of(const std::string& path) {
   return text.str();
 }
 
-std::ptrdiff_t files_in(const fs::path& folder) {
-  return std::distance(fs::directory_iterator(folder), {});
+std::ptrdiff_t files_in(const fs::path& directory) {
+  return std::distance(fs::directory_iterator(directory), {});
 }
 
 const model::ProfileMount kFoundMount{
     .path = "/scratch", .in_flight_bytes = 8_MiB, .source = "a test"};
 
-TEST(ProfileFile, is_made_with_its_folders_and_read_again) {
-  const TemporaryFolder folder;
-  const ProfileFile file(folder / "a/b/profile.toml");
+TEST(ProfileFile, put_creates_directories_and_a_readable_file) {
+  const TemporaryDirectory directory;
+  const ProfileFile file(directory / "a/b/profile.toml");
   ASSERT_TRUE(file.prepare());
-  EXPECT_FALSE(fs::exists(file.path())) << "nothing is known yet";
+  EXPECT_FALSE(fs::exists(file.path())) << "nothing is measured yet";
   ASSERT_TRUE(file.put(kFoundMount));
   const auto read = model::load_profile(file.path());
   ASSERT_TRUE(read) << read.error().message();
   EXPECT_EQ(read->mounts, std::vector{kFoundMount});
-  EXPECT_EQ(files_in(folder / "a/b"), 1);
+  EXPECT_EQ(files_in(directory / "a/b"), 1);
 }
 
-TEST(ProfileFile, that_is_there_keeps_what_is_not_concerned_and_who_may_read_it) {
-  const TemporaryFolder folder;
-  const ProfileFile file(folder / "profile.toml");
+TEST(ProfileFile, put_keeps_other_entries_and_permissions) {
+  const TemporaryDirectory directory;
+  const ProfileFile file(directory / "profile.toml");
   std::ofstream(file.path()) << "# mine\nformat = 1\n";
   fs::permissions(file.path(), fs::perms::owner_read | fs::perms::owner_write);
   ASSERT_TRUE(file.prepare());
@@ -55,45 +55,45 @@ TEST(ProfileFile, that_is_there_keeps_what_is_not_concerned_and_who_may_read_it)
   EXPECT_EQ(fs::status(file.path()).permissions(), fs::perms::owner_read | fs::perms::owner_write);
 }
 
-TEST(ProfileFile, that_is_wrong_is_refused_and_stays_as_it_is) {
-  const TemporaryFolder folder;
-  const ProfileFile file(folder / "profile.toml");
+TEST(ProfileFile, wrong_profile_fails_and_is_unchanged) {
+  const TemporaryDirectory directory;
+  const ProfileFile file(directory / "profile.toml");
   std::ofstream(file.path()) << "format = 2\n";
   EXPECT_EQ(error_class(file.prepare()), ErrorClass::kInvalidArgument);
   EXPECT_EQ(error_class(file.put(kFoundMount)), ErrorClass::kInvalidArgument);
   EXPECT_EQ(text_of(file.path()), "format = 2\n");
-  EXPECT_EQ(files_in(folder.path()), 1);
+  EXPECT_EQ(files_in(directory.path()), 1);
 }
 
-TEST(ProfileFile, behind_a_link_is_changed_where_it_is) {
-  const TemporaryFolder folder;
-  fs::create_directory(folder / "real");
-  std::ofstream(folder / "real/profile.toml") << "format = 1\n";
-  fs::create_symlink(folder / "real/profile.toml", folder / "link.toml");
-  ASSERT_TRUE(ProfileFile(folder / "link.toml").put(kFoundMount));
-  EXPECT_TRUE(fs::is_symlink(folder / "link.toml"));
-  EXPECT_EQ(model::load_profile(folder / "real/profile.toml")->mounts.size(), 1U);
+TEST(ProfileFile, put_replaces_the_target_of_a_link) {
+  const TemporaryDirectory directory;
+  fs::create_directory(directory / "real");
+  std::ofstream(directory / "real/profile.toml") << "format = 1\n";
+  fs::create_symlink(directory / "real/profile.toml", directory / "link.toml");
+  ASSERT_TRUE(ProfileFile(directory / "link.toml").put(kFoundMount));
+  EXPECT_TRUE(fs::is_symlink(directory / "link.toml"));
+  EXPECT_EQ(model::load_profile(directory / "real/profile.toml")->mounts.size(), 1U);
 }
 
-TEST(ProfileFile, where_no_file_can_be_is_refused_before_anything_is_measured) {
+TEST(ProfileFile, prepare_fails_where_no_file_can_be_created) {
   EXPECT_FALSE(ProfileFile("/dev/null/profile.toml").prepare());
   EXPECT_FALSE(ProfileFile("/proc/profile.toml").prepare());
 }
 
-TEST(Place, is_where_the_device_begins_and_streams_find_it) {
-  const TemporaryFolder folder;
-  fs::create_directories(folder / "a/b");
-  const auto place = place_of(folder / "a/b");
+TEST(DeviceRoot, root_of_the_device_is_found_by_streams) {
+  const TemporaryDirectory directory;
+  fs::create_directories(directory / "a/b");
+  const auto place = device_root(directory / "a/b");
   ASSERT_TRUE(place);
-  EXPECT_EQ(*place, *place_of(folder.path()));
-  EXPECT_EQ(*place_of(*place), *place);
+  EXPECT_EQ(*place, *device_root(directory.path()));
+  EXPECT_EQ(*device_root(*place), *place);
   const model::Profile profile{{{*place, 8_MiB}}};
-  EXPECT_TRUE(stream::mount_of_folder(profile, folder / "a/b"));
-  EXPECT_EQ(*place_of("/"), "/");
-  EXPECT_EQ(error_class(place_of("/no/such/folder")), ErrorClass::kNotFound);
+  EXPECT_TRUE(stream::mount_of_directory(profile, directory / "a/b"));
+  EXPECT_EQ(*device_root("/"), "/");
+  EXPECT_EQ(error_class(device_root("/no/such/directory")), ErrorClass::kNotFound);
 }
 
-TEST(Place, in_memory_is_of_this_host_alone) {
+TEST(DeviceRoot, memory_is_not_shared) {
   const auto shared = is_shared("/dev/shm");
   ASSERT_TRUE(shared);
   EXPECT_FALSE(*shared);

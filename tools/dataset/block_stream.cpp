@@ -3,15 +3,15 @@
 
 #include <cerrno>
 
-#include "command/report.hpp"
+#include "command/command_result.hpp"
 #include "format/block_reader.hpp"
-#include "tools/dataset/foreign_names.hpp"
+#include "tools/dataset/export_names.hpp"
 
 namespace forebay::dataset_tool {
 namespace {
 
 using command::Json;
-using format::BlockPlace;
+using format::BlockLocation;
 using format::FieldKind;
 
 Status write_bytes(std::span<const std::byte> bytes, std::FILE* into) {
@@ -46,7 +46,7 @@ class BlockStream {
   Status write() {
     Status done = write_line(head_of(selected_), into_);
     for (std::size_t field = 0; done && field < selected_.fields.size(); ++field)
-      for (const BlockPlace& place : step().blocks(selected_.fields[field].definition.name)) {
+      for (const BlockLocation& place : step().blocks(selected_.fields[field].definition.name)) {
         done = write_block(field, place);
         if (!done) return done;
       }
@@ -58,7 +58,7 @@ class BlockStream {
 
  private:
   const format::StepCatalog& step() const { return *selected_.step; }
-  Json line_of(std::size_t field, const BlockPlace& place) const {
+  Json line_of(std::size_t field, const BlockLocation& place) const {
     const format::Index& index = step().index(place);
     Json line = {{"field", field}};
     if (selected_.fields[field].definition.kind == FieldKind::kParts) {
@@ -70,7 +70,7 @@ class BlockStream {
     line["bytes"] = step().block(place).raw_bytes;
     return line;
   }
-  Status write_block(std::size_t field, const BlockPlace& place) {
+  Status write_block(std::size_t field, const BlockLocation& place) {
     const format::Block block = step().block(place);
     Status done = write_line(line_of(field, place), into_);
     for (std::uint64_t piece = 0; done && piece < block.pieces(); ++piece) {

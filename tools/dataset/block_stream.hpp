@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// The bytes of a step as a stream, for a program that makes another format of them without knowing
-// ours.
+// Streams the bytes of a step to a program that converts them to another format and does not
+// implement the format of datasets.
 #pragma once
 
 #include <cstdio>
@@ -9,9 +9,9 @@
 
 namespace forebay::dataset_tool {
 
-/// Writes a line of JSON that tells of the fields; then for each block a line that tells its field,
-/// part or start, shape and bytes, and the bytes themselves; then the line {"end":true}, without
-/// which it is not whole. All bytes are verified. Memory for two pieces. Blocks.
+/// Writes a line of JSON that describes the fields. Then, for each block, a line with its field,
+/// part or start, shape and bytes, followed by the bytes. Then the line {"end":true}, without which
+/// the stream is incomplete. All bytes are verified. Needs memory for two pieces. Blocks.
 Status stream_blocks(const Selection& selection, std::FILE* into);
 
 }  // namespace forebay::dataset_tool

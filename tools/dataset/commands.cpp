@@ -14,35 +14,36 @@
 #include "tools/dataset/compare.hpp"
 #include "tools/dataset/listing.hpp"
 #include "tools/dataset/references.hpp"
-#include "tools/dataset/soundness.hpp"
+#include "tools/dataset/verify_repair.hpp"
 
 namespace forebay::dataset_tool {
 namespace {
 
-using command::ArgumentRules;
 using command::Arguments;
+using command::ArgumentSpec;
 
 constexpr Arguments::Bounds kThreads{1, 256};
-/// More do not help: each reads files one after another.
-constexpr std::uint64_t kThreadsUsualMax = 8;
-constexpr std::uint64_t kBlocksUsual = 1000;
+/// More do not help: each thread reads files one after another.
+constexpr std::uint64_t kDefaultThreadsMax = 8;
+constexpr std::uint64_t kDefaultBlocks = 1000;
 
-const ArgumentRules kListRules{{"--parts"}, {"--step"}};
-const ArgumentRules kVerifyRules{{"--progress"}, {"--step", "--threads"}};
-const ArgumentRules kRepairRules{{"--dry-run", "--progress"}, {}};
-const ArgumentRules kDiffRules{
+const ArgumentSpec kListRules{{"--parts"}, {"--step"}};
+const ArgumentSpec kVerifyRules{{"--progress"}, {"--step", "--threads"}};
+const ArgumentSpec kRepairRules{{"--dry-run", "--progress"}, {}};
+const ArgumentSpec kDiffRules{
     {"--progress"}, {"--left-step", "--right-step", "--field", "--blocks"}, 2};
-const ArgumentRules kReferencesRules{{}, {"--step", "--field"}, 2};
-const ArgumentRules kReadRules{{}, {"--step", "--field"}};
+const ArgumentSpec kReferencesRules{{}, {"--step", "--field"}, 2};
+const ArgumentSpec kReadRules{{}, {"--step", "--field"}};
 
-Result<std::optional<std::uint64_t>> number(const Arguments& arguments, std::string_view option) {
+Result<std::optional<std::uint64_t>> optional_number(const Arguments& arguments,
+                                                     std::string_view option) {
   if (!arguments.has(option)) return std::nullopt;
   const auto value = arguments.number(option, 0, {});
   if (!value) return tl::unexpected(value.error());
   return *value;
 }
 
-/// Names with ends of lines between them.
+/// The names in --field, separated by newlines.
 std::vector<std::string> fields_of(const Arguments& arguments) {
   std::vector<std::string> fields;
   std::istringstream lines{std::string(arguments.text("--field").value_or(""))};
@@ -52,7 +53,7 @@ std::vector<std::string> fields_of(const Arguments& arguments) {
 }
 
 Result<Selection> selection_of(const Arguments& arguments) {
-  const auto step = number(arguments, "--step");
+  const auto step = optional_number(arguments, "--step");
   if (!step) return tl::unexpected(step.error());
   return Selection{.path = arguments.path(), .step = *step, .fields = fields_of(arguments)};
 }
@@ -63,18 +64,18 @@ command::ProgressMode progress_of(const Arguments& arguments) {
 }
 
 Result<Json> run_list(const Arguments& arguments) {
-  const auto step = number(arguments, "--step");
+  const auto step = optional_number(arguments, "--step");
   if (!step) return tl::unexpected(step.error());
   const Blocks blocks = arguments.has("--parts") ? Blocks::kList : Blocks::kCount;
   return list({.path = arguments.path(), .step = *step, .blocks = blocks});
 }
 
 Result<Json> run_verify(const Arguments& arguments) {
-  const auto step = number(arguments, "--step");
+  const auto step = optional_number(arguments, "--step");
   if (!step) return tl::unexpected(step.error());
-  const std::uint64_t usual =
-      std::clamp<std::uint64_t>(std::thread::hardware_concurrency(), 1, kThreadsUsualMax);
-  const auto threads = arguments.number("--threads", usual, kThreads);
+  const std::uint64_t default_threads =
+      std::clamp<std::uint64_t>(std::thread::hardware_concurrency(), 1, kDefaultThreadsMax);
+  const auto threads = arguments.number("--threads", default_threads, kThreads);
   if (!threads) return tl::unexpected(threads.error());
   return verify({.path = arguments.path(),
                  .step = *step,
@@ -84,16 +85,16 @@ Result<Json> run_verify(const Arguments& arguments) {
 
 Result<Json> run_repair(const Arguments& arguments) {
   using enum RepairMode;
-  return repair_tables(arguments.path(), arguments.has("--dry-run") ? kLookOnly : kWrite,
+  return repair_tables(arguments.path(), arguments.has("--dry-run") ? kDryRun : kWrite,
                        progress_of(arguments));
 }
 
 Result<Json> run_diff(const Arguments& arguments) {
-  const auto left = number(arguments, "--left-step");
+  const auto left = optional_number(arguments, "--left-step");
   if (!left) return tl::unexpected(left.error());
-  const auto right = number(arguments, "--right-step");
+  const auto right = optional_number(arguments, "--right-step");
   if (!right) return tl::unexpected(right.error());
-  const auto blocks = arguments.number("--blocks", kBlocksUsual, {});
+  const auto blocks = arguments.number("--blocks", kDefaultBlocks, {});
   if (!blocks) return tl::unexpected(blocks.error());
   return compare({.left = {arguments.paths().front(), *left},
                   .right = {arguments.paths().back(), *right},
@@ -118,7 +119,7 @@ Result<Json> run_read(const Arguments& arguments) {
 
 struct Command {
   std::string_view name;
-  const ArgumentRules& rules;
+  const ArgumentSpec& rules;
   Result<Json> (*run)(const Arguments& arguments);
 };
 const std::array kCommands{
@@ -132,17 +133,17 @@ const std::array kCommands{
 
 }  // namespace
 
-command::Outcome run_command(std::span<const std::string_view> words) {
+command::CommandResult run_command(std::span<const std::string_view> words) {
   const std::string_view name = words.empty() ? std::string_view{} : words.front();
   const auto command = std::ranges::find(kCommands, name, &Command::name);
   if (command == kCommands.end())
-    return command::failed(
-        command::usage_error("a command is needed: ls, verify, repair, diff, references or read"));
+    return command::make_failure(command::usage_error(
+        "a command is required: ls, verify, repair, diff, references or read"));
   const auto arguments = Arguments::parse(words.subspan(1), command->rules);
-  if (!arguments) return command::failed(arguments.error());
+  if (!arguments) return command::make_failure(arguments.error());
   const Result<Json> document = command->run(*arguments);
-  if (!document) return command::failed(document.error());
-  return document->is_null() ? command::Outcome{} : command::answered(*document);
+  if (!document) return command::make_failure(document.error());
+  return document->is_null() ? command::CommandResult{} : command::make_result(*document);
 }
 
 int run_program(int count, char** words) {

@@ -1,18 +1,18 @@
 // SPDX-License-Identifier: Apache-2.0
-// The words of forebay-dataset, from the command line to the document.
+// The commands of forebay-dataset: from arguments to a document.
 #pragma once
 
 #include <span>
 #include <string_view>
 
-#include "command/report.hpp"
+#include "command/command_result.hpp"
 
 namespace forebay::dataset_tool {
 
-/// Does what the words say. `read` writes to standard output itself and has no document.
-command::Outcome run_command(std::span<const std::string_view> words);
+/// Runs the command of `arguments`. `read` writes to standard output and returns no document.
+command::CommandResult run_command(std::span<const std::string_view> arguments);
 
-/// What main() does: runs a command and prints its outcome. Returns the exit code.
-int run_program(int count, char** words);
+/// Runs a command and prints its outcome, as main() does. Returns the exit code.
+int run_program(int count, char** arguments);
 
 }  // namespace forebay::dataset_tool

@@ -11,34 +11,34 @@
 namespace forebay::dataset_tool {
 namespace {
 
+using command::CommandResult;
 using command::Json;
-using command::Outcome;
-using Words = std::vector<std::string_view>;
+using ArgumentList = std::vector<std::string_view>;
 
 class DatasetCommands : public ::testing::Test {
  protected:
   void SetUp() override {
-    format::TestWriter writer(path_, format::test_dataset());
+    format::TestWriter writer(path_, format::test_dataset_id());
     for (const std::uint64_t step : {10U, 20U})
       writer.write(format::test_step(step, 5, 2));
   }
-  static Json answer(const Words& words, int exit_code) {
-    const Outcome outcome = run_command(words);
+  static Json run(const ArgumentList& words, int exit_code) {
+    const CommandResult outcome = run_command(words);
     EXPECT_EQ(outcome.exit_code, exit_code) << outcome.errors;
     return Json::parse(outcome.output.empty() ? outcome.errors : outcome.output);
   }
   void flip(const std::string& name, std::size_t at) {
-    std::vector<std::byte> bytes = command::testing::contents_of(path_ + "/" + name);
+    std::vector<std::byte> bytes = command::testing::read_file(path_ + "/" + name);
     bytes.at(at) ^= std::byte{16};
     command::testing::write_file(path_ + "/" + name, bytes);
   }
 
-  command::testing::TempFolder folder_;
-  const std::string path_ = folder_.file("run.fb");
+  command::testing::TempDirectory directory_;
+  const std::string path_ = directory_.file("run.fb");
 };
 
-TEST_F(DatasetCommands, ls_tells_steps_fields_and_blocks) {
-  const Json document = answer({"ls", path_, "--parts", "--step", "10"}, 0);
+TEST_F(DatasetCommands, ls_lists_steps_fields_and_blocks) {
+  const Json document = run({"ls", path_, "--parts", "--step", "10"}, 0);
   EXPECT_EQ(document["steps"].size(), 2U);
   EXPECT_EQ(document["step"]["step"], 10);
   EXPECT_EQ(document["step"]["fields"][0]["name"], "pressure");
@@ -47,19 +47,19 @@ TEST_F(DatasetCommands, ls_tells_steps_fields_and_blocks) {
   EXPECT_TRUE(document["ok"]);
 }
 
-TEST_F(DatasetCommands, ls_of_what_is_damaged_is_complete_and_not_ok) {
+TEST_F(DatasetCommands, ls_of_a_damaged_dataset_is_complete_and_not_ok) {
   std::filesystem::remove(path_ + "/data-000001.00001");
-  const Json document = answer({"ls", path_}, command::kExitProblems);
+  const Json document = run({"ls", path_}, command::kExitProblemsFound);
   EXPECT_FALSE(document["ok"]);
   EXPECT_EQ(document["steps"].size(), 2U);
   EXPECT_EQ(document["damages"].size(), 1U);
-  EXPECT_TRUE(answer({"ls", path_, "--step", "10"}, 0)["ok"]);
+  EXPECT_TRUE(run({"ls", path_, "--step", "10"}, 0)["ok"]);
 }
 
-TEST_F(DatasetCommands, verify_names_what_is_damaged) {
-  EXPECT_TRUE(answer({"verify", path_}, 0)["ok"]);
+TEST_F(DatasetCommands, verify_reports_damage_with_field_and_part) {
+  EXPECT_TRUE(run({"verify", path_}, 0)["ok"]);
   flip("data-000000.00000", 4096);
-  const Json document = answer({"verify", path_}, command::kExitProblems);
+  const Json document = run({"verify", path_}, command::kExitProblemsFound);
   ASSERT_EQ(document["findings"].size(), 1U);
   const Json finding = document["findings"][0];
   EXPECT_EQ(finding["file"], "data-000000.00000");
@@ -69,54 +69,54 @@ TEST_F(DatasetCommands, verify_names_what_is_damaged) {
   EXPECT_EQ(finding["lost_bytes"], 800);
 }
 
-TEST_F(DatasetCommands, verify_finds_that_commits_are_gone) {
+TEST_F(DatasetCommands, verify_reports_missing_commits) {
   std::filesystem::remove(path_ + "/commits");
-  const Json document = answer({"verify", path_}, command::kExitProblems);
+  const Json document = run({"verify", path_}, command::kExitProblemsFound);
   EXPECT_EQ(document["findings"][0]["file"], "commits");
-  EXPECT_EQ(answer({"verify", folder_.file("nothing.fb")}, 1)["error"]["class"], "not-found");
+  EXPECT_EQ(run({"verify", directory_.file("nothing.fb")}, 1)["error"]["class"], "not-found");
 }
 
-TEST_F(DatasetCommands, repair_brings_steps_back) {
+TEST_F(DatasetCommands, repair_recovers_steps) {
   std::filesystem::remove(path_ + "/commits");
-  EXPECT_TRUE(answer({"repair", path_, "--dry-run"}, 0)["dry_run"]);
+  EXPECT_TRUE(run({"repair", path_, "--dry-run"}, 0)["dry_run"]);
   EXPECT_FALSE(std::filesystem::exists(path_ + "/commits"));
-  const Json document = answer({"repair", path_}, 0);
-  EXPECT_EQ(document["steps"][1]["fate"], "recovered");
-  EXPECT_TRUE(answer({"verify", path_}, 0)["ok"]);
+  const Json document = run({"repair", path_}, 0);
+  EXPECT_EQ(document["steps"][1]["outcome"], "recovered");
+  EXPECT_TRUE(run({"verify", path_}, 0)["ok"]);
   EXPECT_FALSE(std::filesystem::exists(path_ + "/owner"));
 }
 
-TEST_F(DatasetCommands, repair_refuses_while_somebody_writes) {
+TEST_F(DatasetCommands, repair_fails_while_a_writer_holds_the_lease) {
   std::filesystem::remove(path_ + "/commits");
   const auto lease = write::Lease::acquire(path_);
   ASSERT_TRUE(lease) << lease.error().message();
-  EXPECT_EQ(answer({"repair", path_}, 1)["error"]["class"], "permission");
+  EXPECT_EQ(run({"repair", path_}, 1)["error"]["class"], "permission");
   EXPECT_FALSE(std::filesystem::exists(path_ + "/commits"));
-  EXPECT_EQ(answer({"repair", path_, "--dry-run"}, 0)["steps"].size(), 2U);
+  EXPECT_EQ(run({"repair", path_, "--dry-run"}, 0)["steps"].size(), 2U);
 }
 
 TEST_F(DatasetCommands, ls_of_a_dataset_without_steps) {
-  const std::string path = folder_.file("empty.fb");
-  const format::TestWriter writer(path, format::test_dataset());
-  const Json document = answer({"ls", path}, 0);
+  const std::string path = directory_.file("empty.fb");
+  const format::TestWriter writer(path, format::test_dataset_id());
+  const Json document = run({"ls", path}, 0);
   EXPECT_TRUE(document["steps"].empty());
   EXPECT_TRUE(document["step"].is_null());
-  EXPECT_EQ(answer({"diff", path, path}, 1)["error"]["class"], "not-found");
+  EXPECT_EQ(run({"diff", path, path}, 1)["error"]["class"], "not-found");
 }
 
 TEST_F(DatasetCommands, diff_compares_fields_and_steps) {
-  EXPECT_TRUE(answer({"diff", path_, path_}, 0)["ok"]);
-  const Json document = answer(
-      {"diff", path_, path_, "--left-step", "10", "--right-step", "20", "--field", "pressure"},
-      command::kExitProblems);
+  EXPECT_TRUE(run({"diff", path_, path_}, 0)["ok"]);
+  const Json document =
+      run({"diff", path_, path_, "--left-step", "10", "--right-step", "20", "--field", "pressure"},
+          command::kExitProblemsFound);
   ASSERT_EQ(document["fields"].size(), 1U);
   EXPECT_EQ(document["fields"][0]["absolute_max"], 10000);
-  EXPECT_EQ(answer({"diff", path_, path_, "--field", "x"}, 1)["error"]["class"], "not-found");
+  EXPECT_EQ(run({"diff", path_, path_, "--field", "x"}, 1)["error"]["class"], "not-found");
 }
 
-TEST_F(DatasetCommands, references_say_where_parts_are) {
-  const std::string output = folder_.file("refs.json");
-  EXPECT_EQ(answer({"references", path_, output}, 0)["arrays"], 10);
+TEST_F(DatasetCommands, references_locate_parts) {
+  const std::string output = directory_.file("refs.json");
+  EXPECT_EQ(run({"references", path_, output}, 0)["arrays"], 10);
   std::ifstream file(output);
   const Json references = Json::parse(file);
   const Json chunk = references["refs"]["velocity/2/0.0"];
@@ -126,15 +126,16 @@ TEST_F(DatasetCommands, references_say_where_parts_are) {
   EXPECT_EQ(array["shape"], Json({0, 3}));
 }
 
-TEST_F(DatasetCommands, a_part_that_two_files_have_is_not_exported) {
-  const std::string path = folder_.file("twice.fb");
+TEST_F(DatasetCommands, part_in_two_files_is_not_exported) {
+  const std::string path = directory_.file("twice.fb");
   format::TestStep step = format::test_step(1, 5, 2);
   step.blocks.push_back(step.blocks.back());  // velocity of part 4
   step.blocks.back().file = 1;
-  format::TestWriter(path, format::test_dataset()).write(step);
-  const std::string output = folder_.file("refs.json");
-  for (const Words& words : {Words{"references", path, output}, Words{"read", path}}) {
-    const Json error = answer(words, command::kExitFailed)["error"];
+  format::TestWriter(path, format::test_dataset_id()).write(step);
+  const std::string output = directory_.file("refs.json");
+  for (const ArgumentList& words :
+       {ArgumentList{"references", path, output}, ArgumentList{"read", path}}) {
+    const Json error = run(words, command::kExitFailure)["error"];
     EXPECT_EQ(error["class"], "damage");
     const std::string message = error["message"];
     for (const char* const text :
@@ -142,12 +143,12 @@ TEST_F(DatasetCommands, a_part_that_two_files_have_is_not_exported) {
       EXPECT_NE(message.find(text), std::string::npos) << message;
   }
   EXPECT_FALSE(std::filesystem::exists(output));
-  EXPECT_EQ(answer({"ls", path}, command::kExitProblems)["damages"].size(), 1);
-  EXPECT_EQ(answer({"references", path, output, "--field", "pressure"}, 0)["arrays"], 5);
+  EXPECT_EQ(run({"ls", path}, command::kExitProblemsFound)["damages"].size(), 1);
+  EXPECT_EQ(run({"references", path, output, "--field", "pressure"}, 0)["arrays"], 5);
 }
 
-TEST_F(DatasetCommands, blocks_that_overlap_are_neither_exported_nor_compared) {
-  const std::string path = folder_.file("overlapping.fb");
+TEST_F(DatasetCommands, overlapping_blocks_are_neither_exported_nor_compared) {
+  const std::string path = directory_.file("overlapping.fb");
   format::TestStep step = format::test_step(1, 2, 2);
   for (const std::uint32_t start : {0U, 1U}) {
     step.blocks.push_back({.field = {.name = "u",
@@ -159,11 +160,11 @@ TEST_F(DatasetCommands, blocks_that_overlap_are_neither_exported_nor_compared) {
                            .raw = std::vector<std::byte>(4 * sizeof(double)),
                            .file = start});
   }
-  format::TestWriter(path, format::test_dataset()).write(step);
-  const std::string output = folder_.file("refs.json");
-  for (const Words& words :
-       {Words{"references", path, output}, Words{"read", path}, Words{"diff", path, path}}) {
-    const Json error = answer(words, command::kExitFailed)["error"];
+  format::TestWriter(path, format::test_dataset_id()).write(step);
+  const std::string output = directory_.file("refs.json");
+  for (const ArgumentList& words : {ArgumentList{"references", path, output},
+                                    ArgumentList{"read", path}, ArgumentList{"diff", path, path}}) {
+    const Json error = run(words, command::kExitFailure)["error"];
     EXPECT_EQ(error["class"], "damage");
     const std::string message = error["message"];
     for (const char* const text : {"field u, block at element 0", "field u, block at element 1",
@@ -171,31 +172,32 @@ TEST_F(DatasetCommands, blocks_that_overlap_are_neither_exported_nor_compared) {
       EXPECT_NE(message.find(text), std::string::npos) << message;
   }
   EXPECT_FALSE(std::filesystem::exists(output));
-  EXPECT_EQ(answer({"references", path, output, "--field", "pressure"}, 0)["arrays"], 2);
-  EXPECT_TRUE(answer({"diff", path, path, "--field", "pressure"}, 0)["ok"]);
+  EXPECT_EQ(run({"references", path, output, "--field", "pressure"}, 0)["arrays"], 2);
+  EXPECT_TRUE(run({"diff", path, path, "--field", "pressure"}, 0)["ok"]);
 }
 
-TEST_F(DatasetCommands, references_to_a_path_that_is_no_text_are_refused) {
-  const std::string path = folder_.file("gr\xfc\xdf.fb");
+TEST_F(DatasetCommands, references_to_a_path_that_is_not_utf8_are_rejected) {
+  const std::string path = directory_.file("gr\xfc\xdf.fb");
   std::filesystem::rename(path_, path);
-  const std::string link = folder_.file("link.fb");
+  const std::string link = directory_.file("link.fb");
   std::filesystem::create_symlink(path, link);
-  const std::string output = folder_.file("refs.json");
+  const std::string output = directory_.file("refs.json");
   for (const std::string& given : {path, link}) {
-    const Json error = answer({"references", given, output}, command::kExitFailed)["error"];
+    const Json error = run({"references", given, output}, command::kExitFailure)["error"];
     EXPECT_EQ(error["class"], "unsupported");
     EXPECT_NE(error["message"].get<std::string>().find("UTF-8"), std::string::npos) << error;
     EXPECT_FALSE(std::filesystem::exists(output));
   }
-  EXPECT_TRUE(answer({"ls", path}, 0)["ok"]);
+  EXPECT_TRUE(run({"ls", path}, 0)["ok"]);
 }
 
-TEST_F(DatasetCommands, a_dataset_without_tables_is_sent_to_repair) {
+TEST_F(DatasetCommands, error_without_tables_names_the_repair_command) {
   std::filesystem::remove(path_ + "/commits");
-  const std::string output = folder_.file("refs.json");
-  for (const Words& words : {Words{"ls", path_}, Words{"diff", path_, path_}, Words{"read", path_},
-                             Words{"references", path_, output}}) {
-    const Json error = answer(words, command::kExitFailed)["error"];
+  const std::string output = directory_.file("refs.json");
+  for (const ArgumentList& words :
+       {ArgumentList{"ls", path_}, ArgumentList{"diff", path_, path_}, ArgumentList{"read", path_},
+        ArgumentList{"references", path_, output}}) {
+    const Json error = run(words, command::kExitFailure)["error"];
     EXPECT_EQ(error["class"], "not-found");
     EXPECT_EQ(error["path"], path_ + "/commits");
     const std::string message = error["message"];
@@ -203,25 +205,26 @@ TEST_F(DatasetCommands, a_dataset_without_tables_is_sent_to_repair) {
   }
 }
 
-TEST_F(DatasetCommands, a_folder_that_is_no_dataset_is_called_that) {
-  const std::string path = folder_.file("empty.fb");
+TEST_F(DatasetCommands, directory_without_dataset_is_reported_as_such) {
+  const std::string path = directory_.file("empty.fb");
   std::filesystem::create_directory(path);
-  for (const Words& words :
-       {Words{"ls", path}, Words{"verify", path}, Words{"diff", path, path_}, Words{"read", path},
-        Words{"repair", path}, Words{"repair", path, "--dry-run"}}) {
-    const Json error = answer(words, command::kExitFailed)["error"];
+  for (const ArgumentList& words :
+       {ArgumentList{"ls", path}, ArgumentList{"verify", path}, ArgumentList{"diff", path, path_},
+        ArgumentList{"read", path}, ArgumentList{"repair", path},
+        ArgumentList{"repair", path, "--dry-run"}}) {
+    const Json error = run(words, command::kExitFailure)["error"];
     EXPECT_EQ(error["class"], "not-found");
     EXPECT_EQ(error["path"], path);
     const std::string message = error["message"];
-    EXPECT_NE(message.find("it is no dataset"), std::string::npos) << message;
+    EXPECT_NE(message.find("it is not a dataset"), std::string::npos) << message;
   }
   EXPECT_TRUE(std::filesystem::is_empty(path));
-  EXPECT_EQ(answer({"ls", folder_.file("nothing.fb")}, 1)["error"]["class"], "not-found");
+  EXPECT_EQ(run({"ls", directory_.file("nothing.fb")}, 1)["error"]["class"], "not-found");
 }
 
-TEST_F(DatasetCommands, wrong_words_are_errors_of_usage) {
+TEST_F(DatasetCommands, invalid_arguments_are_usage_errors) {
   EXPECT_EQ(run_command({}).exit_code, command::kExitUsage);
-  const Words words = {"ls", path_, "--step", "x"};
+  const ArgumentList words = {"ls", path_, "--step", "x"};
   EXPECT_EQ(run_command(words).exit_code, command::kExitUsage);
 }
 

@@ -14,7 +14,7 @@ using format::BlockDifference;
 using format::FieldDifference;
 using format::StepCatalog;
 
-/// JSON has no infinity: null says "not finite".
+/// JSON has no infinity: null means "not finite".
 Json number(double value) { return std::isfinite(value) ? Json(value) : Json(nullptr); }
 
 Json to_json(const BlockDifference& block) {
@@ -34,7 +34,7 @@ Json to_json(const FieldDifference& field) {
     blocks.push_back(to_json(block));
   return {{"name", field.name},
           {"kind", kKinds[static_cast<std::uint8_t>(field.kind)]},
-          {"blocks_different", field.blocks_different},
+          {"blocks_different", field.differing_blocks},
           {"absolute_max", number(field.absolute_max)},
           {"relative_max", number(field.relative_max)},
           {"blocks", std::move(blocks)}};
@@ -55,8 +55,8 @@ Result<Json> compare(const CompareOptions& options) {
   if (!right) return tl::unexpected(right.error());
   for (const std::string& name : options.fields) {
     if ((*right)->find_field(name) != nullptr) continue;
-    if (const Status there = check_field(**left, options.left.path, name); !there)
-      return tl::unexpected(there.error());
+    if (const Status found = check_field(**left, options.left.path, name); !found)
+      return tl::unexpected(found.error());
   }
   const auto report = format::diff(
       **left, **right,
@@ -72,7 +72,7 @@ Result<Json> compare(const CompareOptions& options) {
               {"right", {{"path", options.right.path}, {"step", (*right)->entry().step}}},
               {"fields_compared", report->fields_compared},
               {"blocks_compared", report->blocks_compared},
-              {"blocks_by_checksum", report->blocks_by_checksum},
+              {"blocks_by_checksum", report->blocks_matched_by_checksum},
               {"fields", std::move(fields)}};
 }
 

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Where two steps differ, as a JSON document.
+// Differences of two steps, as a JSON document.
 #pragma once
 
 #include "command/progress.hpp"
@@ -7,7 +7,7 @@
 
 namespace forebay::dataset_tool {
 
-/// One side of a comparison; the newest step, if none is given.
+/// One side of a comparison; the newest step if none is given.
 struct Side {
   std::string path;
   std::optional<std::uint64_t> step = {};
@@ -16,12 +16,12 @@ struct Side {
 struct CompareOptions {
   Side left;
   Side right;
-  std::vector<std::string> fields = {};  ///< these only; all, if none is given
-  std::uint64_t blocks_max = 1000;       ///< of a field, that are named
+  std::vector<std::string> fields = {};  ///< only these; all if none is given
+  std::uint64_t blocks_max = 1000;       ///< maximum number of blocks that are listed for a field
   command::ProgressMode progress = command::ProgressMode::kSilent;
 };
 
-/// "ok" is whether there is no difference. kNotFound for a field that neither step has. Blocks.
+/// "ok" is true if there are no differences. kNotFound for a field that neither step has. Blocks.
 Result<Json> compare(const CompareOptions& options);
 
 }  // namespace forebay::dataset_tool

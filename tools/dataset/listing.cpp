@@ -5,18 +5,18 @@
 
 #include <filesystem>
 
-#include "format/contested.hpp"
-#include "tools/dataset/foreign_names.hpp"
+#include "format/overlapping_blocks.hpp"
+#include "tools/dataset/export_names.hpp"
 #include "tools/dataset/selection.hpp"
 
 namespace forebay::dataset_tool {
 namespace {
 
-using format::BlockPlace;
+using format::BlockLocation;
 using format::Catalog;
 using format::StepCatalog;
 
-/// Plans of later versions may have others.
+/// The name of a strategy; its number if a later version defined it.
 std::string strategy_name(std::uint16_t number) {
   constexpr auto kLast = static_cast<std::uint16_t>(Strategy::kGather);
   if (number > kLast) return std::to_string(number);
@@ -50,7 +50,7 @@ Json to_json(const format::StepField& field) {
           {"stored_bytes", field.stored_bytes}};
 }
 
-Json to_json(const StepCatalog& step, const BlockPlace& place) {
+Json to_json(const StepCatalog& step, const BlockLocation& place) {
   const format::Block block = step.block(place);
   const format::Index& index = step.index(place);
   const format::FieldDefinition& field = index.fields()[place.field].definition;
@@ -72,7 +72,7 @@ Json to_json(const StepCatalog& step, const BlockPlace& place) {
 Json blocks_of(const StepCatalog& step) {
   Json blocks = Json::array();
   for (const format::StepField& field : step.fields())
-    for (const BlockPlace& place : step.blocks(field.definition.name))
+    for (const BlockLocation& place : step.blocks(field.definition.name))
       blocks.push_back(to_json(step, place));
   return blocks;
 }
@@ -87,11 +87,11 @@ Json to_json(const StepCatalog& step, Blocks blocks) {
   return json;
 }
 
-/// All regular files of the folder, recycled ones too: what the dataset costs.
-std::uint64_t file_bytes_of(const std::string& folder) {
+/// Bytes of all regular files of the directory, including recycled ones.
+std::uint64_t file_bytes_of(const std::string& directory) {
   std::uint64_t bytes = 0;
   std::error_code error;
-  for (std::filesystem::directory_iterator entry(folder, error), end; !error && entry != end;
+  for (std::filesystem::directory_iterator entry(directory, error), end; !error && entry != end;
        entry.increment(error)) {
     std::error_code gone;
     const std::uint64_t size = entry->is_regular_file(gone) ? entry->file_size(gone) : 0;
@@ -102,7 +102,7 @@ std::uint64_t file_bytes_of(const std::string& folder) {
 
 }  // namespace
 
-Json text_of_damage(const Error& error) {
+Json damage_json(const Error& error) {
   Json offset = nullptr;
   if (error.offset_bytes()) offset = *error.offset_bytes();
   return {{"class", name_of(error.kind())},
@@ -118,11 +118,11 @@ Result<Json> list(const ListOptions& options) {
   for (const format::StepEntry& step : (*catalog)->steps())
     steps.push_back(to_json(step));
   Json damages = Json::array();
-  for (const Error& damage : (*catalog)->commits().damages)
-    damages.push_back(text_of_damage(damage));
+  for (const Error& damage : (*catalog)->commits().errors)
+    damages.push_back(damage_json(damage));
   Json document = {{"ok", false},
                    {"path", options.path},
-                   {"dataset", format::text_of((*catalog)->dataset())},
+                   {"dataset", format::to_string((*catalog)->dataset())},
                    {"generation", (*catalog)->commits().state.generation},
                    {"file_bytes", file_bytes_of(options.path)},
                    {"steps", std::move(steps)},
@@ -131,8 +131,8 @@ Result<Json> list(const ListOptions& options) {
     const auto step = step_of(**catalog, options.step);
     if (!step) return tl::unexpected(step.error());
     document["step"] = to_json(**step, options.blocks);
-    for (const Error& damage : format::damages_of(**step))
-      damages.push_back(text_of_damage(damage));
+    for (const Error& damage : format::errors_of(**step))
+      damages.push_back(damage_json(damage));
   }
   document["ok"] = damages.empty();
   document["damages"] = std::move(damages);

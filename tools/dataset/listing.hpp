@@ -1,12 +1,12 @@
 // SPDX-License-Identifier: Apache-2.0
-// What is in a dataset, as a JSON document: its steps, and fields and blocks of one of them.
+// Content of a dataset as a JSON document: its steps, and fields and blocks of one of them.
 #pragma once
 
 #include <cstdint>
 #include <optional>
 #include <string>
 
-#include "command/report.hpp"
+#include "command/command_result.hpp"
 #include "format/catalog.hpp"
 
 namespace forebay::dataset_tool {
@@ -17,14 +17,14 @@ enum class Blocks : std::uint8_t { kCount, kList };
 
 struct ListOptions {
   std::string path;
-  std::optional<std::uint64_t> step = {};  ///< the newest, if none is given
+  std::optional<std::uint64_t> step = {};  ///< the newest if none is given
   Blocks blocks = Blocks::kCount;
 };
 
-/// Opens files of one step at most, whatever the size of the dataset. Blocks.
+/// Opens the files of only one step, whatever the size of the dataset. Blocks.
 Result<Json> list(const ListOptions& options);
 
 /// An Error as part of a document: class, path, offset, message.
-Json text_of_damage(const Error& error);
+Json damage_json(const Error& error);
 
 }  // namespace forebay::dataset_tool

@@ -4,28 +4,28 @@
 #include <filesystem>
 #include <utility>
 
-#include "command/published_file.hpp"
+#include "command/atomic_file.hpp"
 #include "tools/dataset/chunk_grid.hpp"
-#include "tools/dataset/foreign_names.hpp"
+#include "tools/dataset/export_names.hpp"
 
 namespace forebay::dataset_tool {
 namespace {
 
 using command::Json;
 using format::Block;
-using format::BlockPlace;
+using format::BlockLocation;
+using format::Coordinates;
 using format::FieldKind;
-using format::Place;
 using format::StepCatalog;
 using format::StepField;
 
 constexpr std::size_t kBufferBytes = std::size_t{1} << 20U;
 
-/// The file, as one object whose members come one after another.
+/// The output file, a JSON object whose members are written one after another.
 class ReferenceFile {
  public:
-  ReferenceFile(command::PublishedFile file, std::string folder)
-      : file_(std::move(file)), folder_(std::move(folder)) {
+  ReferenceFile(command::AtomicFile file, std::string directory)
+      : file_(std::move(file)), directory_(std::move(directory)) {
     buffer_ = R"({"version":1,"refs":{)";
   }
 
@@ -38,9 +38,9 @@ class ReferenceFile {
     ++chunks_;
     bytes_ += range.size;
     const std::string name = std::filesystem::path(path).filename().string();
-    return add(key, Json{folder_ + "/" + name, range.offset, range.size});
+    return add(key, Json{directory_ + "/" + name, range.offset, range.size});
   }
-  /// Adds all metadata once more, in one place: zarr cannot list groups of references.
+  /// Adds all metadata once more, in one member: zarr cannot list groups of references.
   Status finish() {
     Status done = add(".zmetadata", R"({"zarr_consolidated_format":1,"metadata":{)" + all_ + "}}");
     buffer_ += "\n}}\n";
@@ -63,8 +63,8 @@ class ReferenceFile {
     return done;
   }
 
-  command::PublishedFile file_;
-  std::string folder_;
+  command::AtomicFile file_;
+  std::string directory_;
   std::string buffer_;
   std::string all_;  ///< metadata so far
   const char* separator_ = "\n";
@@ -73,25 +73,28 @@ class ReferenceFile {
   std::uint64_t bytes_ = 0;
 };
 
-/// How the bytes of a block lie in the file, for somebody who takes them as one chunk. Frames of
-/// Zstandard that follow one another are Zstandard again.
-enum class Stored : std::uint8_t { kPlain, kFrames, kMixed };
+/// How the bytes of a block are stored, if they are read as one chunk. Consecutive Zstandard frames
+/// are valid Zstandard.
+enum class BlockEncoding : std::uint8_t { kUncompressed, kCompressed, kMixed };
 
-Stored stored_as(const Block& block) {
+BlockEncoding encoding_of(const Block& block) {
   std::uint64_t frames = 0;
-  if (block.codec == format::Codec::kNone) return Stored::kPlain;
+  if (block.codec == format::Codec::kNone) return BlockEncoding::kUncompressed;
   for (std::uint64_t piece = 0; piece < block.pieces(); ++piece)
     frames += block.stored_range(piece).size < block.raw_range(piece).size ? 1 : 0;
-  if (frames == 0) return Stored::kPlain;
-  return frames == block.pieces() ? Stored::kFrames : Stored::kMixed;
+  if (frames == 0) return BlockEncoding::kUncompressed;
+  return frames == block.pieces() ? BlockEncoding::kCompressed : BlockEncoding::kMixed;
 }
 
-/// An array as Zarr 2 describes it.
-Json array_document(const StepField& field, const Place& shape, Place chunk, Stored stored) {
+/// The .zarray document of an array, version 2 of Zarr.
+Json array_document(const StepField& field,
+                    const Coordinates& shape,
+                    Coordinates chunk,
+                    BlockEncoding encoding) {
   for (std::uint64_t& extent : chunk)
     extent = std::max<std::uint64_t>(extent, 1);
   Json compressor = nullptr;
-  if (stored == Stored::kFrames) compressor = {{"id", "zstd"}, {"level", 1}};
+  if (encoding == BlockEncoding::kCompressed) compressor = {{"id", "zstd"}, {"level", 1}};
   return {{"zarr_format", 2},
           {"shape", shape},
           {"chunks", chunk},
@@ -102,7 +105,7 @@ Json array_document(const StepField& field, const Place& shape, Place chunk, Sto
           {"filters", nullptr}};
 }
 
-/// Names of dimensions, which xarray wants: those of one size only may have the same.
+/// Names of dimensions, required by xarray. Only dimensions of equal size may have equal names.
 Json dimension_names(const std::string& array, std::size_t dimensions) {
   Json names = Json::array();
   for (std::size_t d = 0; d < dimensions; ++d)
@@ -128,13 +131,13 @@ class References {
   std::uint64_t arrays() const { return arrays_; }
 
  private:
-  Status refuse(const StepField& field, const std::string& cause) const {
+  Status unsupported(const StepField& field, const std::string& cause) const {
     return failure({.kind = ErrorClass::kUnsupported,
                     .operation = "export as references",
                     .path = std::filesystem::path(step_.files().front().path).parent_path(),
                     .cause = "step " + std::to_string(step_.entry().step) + ", field " +
                              field.definition.name + ": " + cause +
-                             "; --hdf5 copies it, --field exports another one alone"});
+                             "; --hdf5 copies it, --field exports another field alone"});
   }
   Status add_array(const std::string& key, const Json& array, const Json& attributes) {
     ++arrays_;
@@ -142,17 +145,18 @@ class References {
     return done ? file_.add_metadata(key + "/.zattrs", attributes) : done;
   }
   Status add_parts(const StepField& field);
-  Status add_part(const StepField& field, const BlockPlace& place);
+  Status add_part(const StepField& field, const BlockLocation& place);
   Status add_global(const StepField& field);
   Status add_block(const StepField& field,
-                   const BlockPlace& place,
+                   const BlockLocation& place,
                    const ChunkGrid& grid,
-                   Stored stored);
-  Result<Stored> stored_alike(const StepField& field, std::span<const BlockPlace> places) const;
+                   BlockEncoding encoding);
+  Result<BlockEncoding> common_encoding(const StepField& field,
+                                        std::span<const BlockLocation> places) const;
   Result<ByteRange> chunk_range(const StepField& field,
-                                const BlockPlace& place,
+                                const BlockLocation& place,
                                 ByteRange in_block,
-                                Stored stored) const;
+                                BlockEncoding encoding) const;
 
   const StepCatalog& step_;
   std::span<const StepField> fields_;
@@ -163,22 +167,22 @@ class References {
 Status References::add_parts(const StepField& field) {
   Status done =
       file_.add_metadata(node_name(field.definition.name) + "/.zgroup", {{"zarr_format", 2}});
-  for (const BlockPlace& place : step_.blocks(field.definition.name)) {
+  for (const BlockLocation& place : step_.blocks(field.definition.name)) {
     if (!done) return done;
     done = add_part(field, place);
   }
   return done;
 }
 
-Status References::add_part(const StepField& field, const BlockPlace& place) {
+Status References::add_part(const StepField& field, const BlockLocation& place) {
   const Block block = step_.block(place);
-  const Place shape = step_.index(place).shape(place.field, place.number);
-  const Stored stored = stored_as(block);
+  const Coordinates shape = step_.index(place).shape(place.field, place.number);
+  const BlockEncoding encoding = encoding_of(block);
   const std::string part = std::to_string(block.key);
-  if (stored == Stored::kMixed)
-    return refuse(field, "pieces of part " + part + " are stored in different ways");
+  if (encoding == BlockEncoding::kMixed)
+    return unsupported(field, "pieces of part " + part + " are stored in different ways");
   const std::string key = node_name(field.definition.name) + "/" + part;
-  const Json array = array_document(field, shape, shape, stored);
+  const Json array = array_document(field, shape, shape, encoding);
   const Json attributes = dimension_names("part_" + part, shape.size());
   Status done = add_array(key, array, attributes);
   if (!done || block.raw_bytes == 0) return done;
@@ -189,44 +193,47 @@ Status References::add_part(const StepField& field, const BlockPlace& place) {
                          {block.offset, block.stored_bytes});
 }
 
-Result<Stored> References::stored_alike(const StepField& field,
-                                        std::span<const BlockPlace> places) const {
-  const Stored stored = places.empty() ? Stored::kPlain : stored_as(step_.block(places.front()));
-  for (const BlockPlace& place : places) {
-    if (stored != Stored::kMixed && stored_as(step_.block(place)) == stored) continue;
-    return tl::unexpected(refuse(field, "its blocks are stored in different ways").error());
+Result<BlockEncoding> References::common_encoding(const StepField& field,
+                                                  std::span<const BlockLocation> places) const {
+  const BlockEncoding encoding =
+      places.empty() ? BlockEncoding::kUncompressed : encoding_of(step_.block(places.front()));
+  for (const BlockLocation& place : places) {
+    if (encoding != BlockEncoding::kMixed && encoding_of(step_.block(place)) == encoding) continue;
+    return tl::unexpected(unsupported(field, "its blocks are stored in different ways").error());
   }
-  return stored;
+  return encoding;
 }
 
-/// A chunk that is short at the end of the array must not be short for Zarr. Without a codec it may
-/// go on with whatever follows in the file: nobody looks at that.
+/// The range of a chunk. Zarr requires full chunks, also at the end of the array. Without a codec a
+/// chunk may extend into the bytes that follow in the file; readers ignore these.
 Result<ByteRange> References::chunk_range(const StepField& field,
-                                          const BlockPlace& place,
+                                          const BlockLocation& place,
                                           ByteRange in_block,
-                                          Stored stored) const {
+                                          BlockEncoding encoding) const {
   const Block block = step_.block(place);
   if (block.raw_bytes == in_block.size) return ByteRange{block.offset, block.stored_bytes};
-  const auto file = format::file_of(step_.files()[place.file]);
+  const auto file = format::open_step_file(step_.files()[place.file]);
   if (!file) return tl::unexpected(file.error());
   const auto file_bytes = (*file)->size();
   if (!file_bytes) return tl::unexpected(file_bytes.error());
   const ByteRange range{block.offset + in_block.offset, in_block.size};
-  if (stored == Stored::kPlain && range.end() <= *file_bytes) return range;
+  if (encoding == BlockEncoding::kUncompressed && range.end() <= *file_bytes) return range;
   return tl::unexpected(
-      refuse(field, "the last blocks are shorter than the others, and chunks may not be").error());
+      unsupported(field,
+                  "the last blocks are shorter than the others, but all chunks must have one size")
+          .error());
 }
 
 Status References::add_block(const StepField& field,
-                             const BlockPlace& place,
+                             const BlockLocation& place,
                              const ChunkGrid& grid,
-                             Stored stored) {
+                             BlockEncoding encoding) {
   const std::string name = node_name(field.definition.name);
   const std::uint64_t bytes = format::array_bytes(field.definition.type, grid.chunk).value();
   const format::Box box = step_.index(place).box(place.field, place.number);
-  Place start = box.start;
+  Coordinates start = box.start;
   for (std::uint64_t offset = 0; start[0] < box.start[0] + box.count[0]; offset += bytes) {
-    const auto range = chunk_range(field, place, {offset, bytes}, stored);
+    const auto range = chunk_range(field, place, {offset, bytes}, encoding);
     if (!range) return tl::unexpected(range.error());
     const Status done = file_.add_chunk(name + "/" + chunk_key(grid, start),
                                         step_.files()[place.file].path, *range);
@@ -237,38 +244,39 @@ Status References::add_block(const StepField& field,
 }
 
 Status References::add_global(const StepField& field) {
-  const Place& shape = field.definition.shape;
-  const std::vector<BlockPlace> places = step_.blocks(field.definition.name);
-  const auto stored = stored_alike(field, places);
-  if (!stored) return tl::unexpected(stored.error());
+  const Coordinates& shape = field.definition.shape;
+  const std::vector<BlockLocation> places = step_.blocks(field.definition.name);
+  const auto encoding = common_encoding(field, places);
+  if (!encoding) return tl::unexpected(encoding.error());
   std::vector<format::Box> boxes;
   boxes.reserve(places.size());
-  for (const BlockPlace& place : places)
+  for (const BlockLocation& place : places)
     boxes.push_back(step_.index(place).box(place.field, place.number));
   const bool is_empty = format::array_bytes(field.definition.type, shape) == 0U;
-  const Cutting cutting = *stored == Stored::kPlain ? Cutting::kAlongRows : Cutting::kNever;
-  const auto grid = is_empty ? ChunkGrid{.chunk = shape} : find_grid(shape, boxes, cutting);
-  if (!grid) return refuse(field, grid.error().cause());
+  const SplitMode split_mode =
+      *encoding == BlockEncoding::kUncompressed ? SplitMode::kByRows : SplitMode::kNone;
+  const auto grid = is_empty ? ChunkGrid{.chunk = shape} : find_grid(shape, boxes, split_mode);
+  if (!grid) return unsupported(field, grid.error().cause());
   const std::string name = node_name(field.definition.name);
-  Status done = add_array(name, array_document(field, shape, grid->chunk, *stored),
+  Status done = add_array(name, array_document(field, shape, grid->chunk, *encoding),
                           dimension_names(name, shape.size()));
-  for (const BlockPlace& place : places)
-    if (done && !is_empty) done = add_block(field, place, *grid, *stored);
+  for (const BlockLocation& place : places)
+    if (done && !is_empty) done = add_block(field, place, *grid, *encoding);
   return done;
 }
 
-/// The folder as references name it, which are JSON.
-Result<std::string> folder_for_references(const std::string& path) {
+/// The directory of the dataset, as the references name it; they are JSON.
+Result<std::string> directory_for_references(const std::string& path) {
   std::error_code error;
-  std::string folder = std::filesystem::canonical(path, error).string();
+  std::string directory = std::filesystem::canonical(path, error).string();
   if (error)
     return tl::unexpected(system_error({.operation = "find", .path = path}, error.value()));
-  if (format::is_utf8(folder)) return folder;
+  if (format::is_utf8(directory)) return directory;
   return failure({.kind = ErrorClass::kUnsupported,
                   .operation = "export as references",
-                  .path = folder,
-                  .cause = "this path is no UTF-8 text, and references are JSON, which cannot have "
-                           "it; move the dataset, or export it with --hdf5"});
+                  .path = directory,
+                  .cause = "this path is not UTF-8, and references are JSON, which must be; "
+                           "move the dataset, or export it with --hdf5"});
 }
 
 }  // namespace
@@ -276,11 +284,11 @@ Result<std::string> folder_for_references(const std::string& path) {
 Result<Json> write_references(const Selection& selection, const std::string& output) {
   const auto selected = select(selection);
   if (!selected) return tl::unexpected(selected.error());
-  auto folder = folder_for_references(selection.path);
-  if (!folder) return tl::unexpected(folder.error());
-  auto published = command::PublishedFile::create(output);
+  auto directory = directory_for_references(selection.path);
+  if (!directory) return tl::unexpected(directory.error());
+  auto published = command::AtomicFile::create(output);
   if (!published) return tl::unexpected(published.error());
-  ReferenceFile file(std::move(*published), std::move(*folder));
+  ReferenceFile file(std::move(*published), std::move(*directory));
   References references(*selected, file);
   Status done = references.write();
   if (done) done = file.finish();

@@ -1,17 +1,17 @@
 // SPDX-License-Identifier: Apache-2.0
-// dataset_samples FOLDER: writes small datasets into FOLDER, for tests of the command line. The
-// values follow from step, part and place, so that tests can work them out again.
+// dataset_samples DIRECTORY: writes small datasets into DIRECTORY, for tests of the command line.
+// Values are functions of step, part and position, so that tests can compute them.
 //
 // run.fb     steps 10, 20, 30; 5 parts of "pressure" and "velocity" in 2 files
-// other.fb   the same, but step 30 has one value more by 0.5 and lacks part 4 of velocity
-// killed.fb  steps 10 and 20 of run.fb; data of step 30 that nobody published
-// packed.fb  step 1, zstd: "zeros", one part of 3 pieces; "mixed", of a piece that packs and one
-//            that does not
-// grid.fb    step 1, global 6 x 8 "temperature" in 4 blocks, 7 x 4 "short" in 3, "odd" of 2
-//            blocks that are no grid, "slabs" of 85, 85 and 86 rows, "a/b" big endian
+// other.fb   the same, but in step 30 one value is larger by 0.5 and part 4 of velocity is missing
+// killed.fb  steps 10 and 20 of run.fb; data of step 30, which was not published
+// packed.fb  step 1, zstd: "zeros", one part of 3 pieces; "mixed", of one piece that is compressed
+//            and one that is not
+// grid.fb    step 1, global 6 x 8 "temperature" in 4 blocks, 7 x 4 "short" in 3, "odd" in 2 blocks
+//            that form no grid, "slabs" of 85, 85 and 86 rows, "a/b" big endian
 // types.fb   steps 1 and 2, the second with zstd; for each element type and byte order, as in
 //            "int16 big": parts of 2 (step 2: 200), 0 and 1 rows of 3, and in "one int16 big" a
-//            part without dimensions; "Größe 速度/x". The values have no NaN among them
+//            part without dimensions; "Größe 速度/x". No value is a NaN
 #include <algorithm>
 #include <array>
 #include <cstring>
@@ -24,14 +24,16 @@ namespace {
 
 using forebay::ByteOrder;
 using forebay::ElementType;
+using forebay::format::Coordinates;
 using forebay::format::FieldDefinition;
 using forebay::format::FieldKind;
-using forebay::format::Place;
 using forebay::format::TestBlock;
 using forebay::format::TestStep;
 using forebay::format::TestWriter;
 
-TestBlock box(const FieldDefinition& field, const Place& start, const Place& count) {
+TestBlock make_block(const FieldDefinition& field,
+                     const Coordinates& start,
+                     const Coordinates& count) {
   TestBlock block = {.field = field, .start = start, .shape = count};
   for (std::uint64_t i = start[0]; i < start[0] + count[0]; ++i)
     for (std::uint64_t j = start[1]; j < start[1] + count[1]; ++j) {
@@ -44,7 +46,7 @@ TestBlock box(const FieldDefinition& field, const Place& start, const Place& cou
   return block;
 }
 
-FieldDefinition matrix(const std::string& name, const Place& shape) {
+FieldDefinition matrix(const std::string& name, const Coordinates& shape) {
   return {.name = name,
           .type = ElementType::kInt32,
           .kind = FieldKind::kGlobal,
@@ -52,14 +54,14 @@ FieldDefinition matrix(const std::string& name, const Place& shape) {
           .shape = shape};
 }
 
-void write_run(const std::string& folder) {
-  TestWriter writer(folder, forebay::format::test_dataset());
+void write_run(const std::string& directory) {
+  TestWriter writer(directory, forebay::format::test_dataset_id());
   for (const std::uint64_t step : {10U, 20U, 30U})
     writer.write(forebay::format::test_step(step, 5, 2));
 }
 
-void write_other(const std::string& folder) {
-  TestWriter writer(folder, {std::byte{7}});
+void write_other(const std::string& directory) {
+  TestWriter writer(directory, {std::byte{7}});
   for (const std::uint64_t step : {10U, 20U})
     writer.write(forebay::format::test_step(step, 5, 2));
   TestStep last = forebay::format::test_step(30, 5, 2);
@@ -71,15 +73,15 @@ void write_other(const std::string& folder) {
   writer.write(last);
 }
 
-/// As a program leaves it that is killed before step 30 is published.
-void write_killed(const std::string& folder) {
-  TestWriter writer(folder, forebay::format::test_dataset());
+/// The files of a program that was killed before step 30 was published.
+void write_killed(const std::string& directory) {
+  TestWriter writer(directory, forebay::format::test_dataset_id());
   for (const std::uint64_t step : {10U, 20U})
     writer.write(forebay::format::test_step(step, 5, 2));
   writer.write_data(forebay::format::test_step(30, 5, 2));
 }
 
-void write_packed(const std::string& folder) {
+void write_packed(const std::string& directory) {
   constexpr std::size_t kPiece = forebay::format::kPieceBytes;
   TestStep step = {.step = 1, .codec = forebay::format::Codec::kZstd};
   const FieldDefinition zeros = {.name = "zeros", .type = ElementType::kUint8};
@@ -93,36 +95,37 @@ void write_packed(const std::string& folder) {
   for (std::size_t i = kPiece; i < noise.size(); ++i)
     noise[i] = static_cast<std::byte>(random());
   step.blocks.push_back({.field = mixed, .shape = {noise.size()}, .raw = noise});
-  TestWriter(folder, forebay::format::test_dataset()).write(step);
+  TestWriter(directory, forebay::format::test_dataset_id()).write(step);
 }
 
-void write_grid(const std::string& folder) {
+void write_grid(const std::string& directory) {
   TestStep step = {.step = 1, .files = 2};
   for (const std::uint64_t i : {0U, 3U})
     for (const std::uint64_t j : {4U, 0U})
-      step.blocks.push_back(box(matrix("temperature", {6, 8}), {i, j}, {3, 4}));
+      step.blocks.push_back(make_block(matrix("temperature", {6, 8}), {i, j}, {3, 4}));
   for (const std::uint64_t i : {0U, 3U, 6U})
     step.blocks.push_back(
-        box(matrix("short", {7, 4}), {i, 0}, {std::min<std::uint64_t>(3, 7 - i), 4}));
-  step.blocks.push_back(box(matrix("odd", {6, 4}), {0, 0}, {6, 1}));
-  step.blocks.push_back(box(matrix("odd", {6, 4}), {0, 1}, {6, 3}));
+        make_block(matrix("short", {7, 4}), {i, 0}, {std::min<std::uint64_t>(3, 7 - i), 4}));
+  step.blocks.push_back(make_block(matrix("odd", {6, 4}), {0, 0}, {6, 1}));
+  step.blocks.push_back(make_block(matrix("odd", {6, 4}), {0, 1}, {6, 3}));
   for (const std::uint64_t i : {0U, 85U, 170U})
-    step.blocks.push_back(box(matrix("slabs", {256, 4}), {i, 0}, {i == 170 ? 86U : 85U, 4}));
+    step.blocks.push_back(make_block(matrix("slabs", {256, 4}), {i, 0}, {i == 170 ? 86U : 85U, 4}));
   FieldDefinition big = matrix("a/b", {2, 3});
   big.order = ByteOrder::kBig;
-  step.blocks.push_back(box(big, {0, 0}, {2, 3}));
+  step.blocks.push_back(make_block(big, {0, 0}, {2, 3}));
   for (std::size_t i = 0; i < step.blocks.size(); ++i)
     step.blocks[i].file = i % 2;
-  TestWriter(folder, forebay::format::test_dataset()).write(step);
+  TestWriter(directory, forebay::format::test_dataset_id()).write(step);
 }
 
-/// Byte `i` of a pattern. No number has an exponent of ones alone, in whichever order its bytes
-/// are.
+/// Byte `i` of a pattern. In either byte order, no number has an exponent that is all ones.
 std::byte pattern_byte(std::size_t i) {
   return static_cast<std::byte>((37 * i + 11) % 64 + (i % 5 == 0 ? 128 : 0));
 }
 
-TestBlock patterned(const FieldDefinition& field, std::uint64_t part, const Place& shape) {
+TestBlock make_patterned(const FieldDefinition& field,
+                         std::uint64_t part,
+                         const Coordinates& shape) {
   TestBlock block = {.field = field, .part = part, .shape = shape};
   block.raw.resize(forebay::format::array_bytes(field.type, shape).value());
   const std::size_t first = 1000 * static_cast<std::size_t>(field.type) + 100 * part;
@@ -138,14 +141,14 @@ void add_type(TestStep& step, ElementType type, ByteOrder order, std::uint64_t r
   const FieldDefinition field = {.name = name, .type = type, .order = order, .dimensions = 2};
   const std::array<std::uint64_t, 3> all_rows{rows, 0, 1};
   for (std::uint64_t part = 0; part < all_rows.size(); ++part)
-    step.blocks.push_back(patterned(field, part, {all_rows.at(part), 3}));
+    step.blocks.push_back(make_patterned(field, part, {all_rows.at(part), 3}));
   const FieldDefinition one = {
       .name = "one " + name, .type = type, .order = order, .dimensions = 0};
-  step.blocks.push_back(patterned(one, 5, {}));
+  step.blocks.push_back(make_patterned(one, 5, {}));
 }
 
-void write_types(const std::string& folder) {
-  TestWriter writer(folder, forebay::format::test_dataset());
+void write_types(const std::string& directory) {
+  TestWriter writer(directory, forebay::format::test_dataset_id());
   for (const std::uint64_t number : {1U, 2U}) {
     using enum forebay::format::Codec;
     TestStep step = {.step = number, .files = 2, .codec = number == 1 ? kNone : kZstd};
@@ -154,7 +157,7 @@ void write_types(const std::string& folder) {
       for (const ByteOrder order : {ByteOrder::kLittle, ByteOrder::kBig})
         add_type(step, static_cast<ElementType>(type), order, rows);
     const FieldDefinition named = {.name = "Größe 速度/x", .type = ElementType::kFloat64};
-    step.blocks.push_back(patterned(named, 0, {rows}));
+    step.blocks.push_back(make_patterned(named, 0, {rows}));
     writer.write(step);
   }
 }
@@ -163,12 +166,12 @@ void write_types(const std::string& folder) {
 
 int main(int count, char** words) {
   if (count != 2) return 2;
-  const std::string folder = words[1];
-  write_run(folder + "/run.fb");
-  write_other(folder + "/other.fb");
-  write_killed(folder + "/killed.fb");
-  write_packed(folder + "/packed.fb");
-  write_grid(folder + "/grid.fb");
-  write_types(folder + "/types.fb");
+  const std::string directory = words[1];
+  write_run(directory + "/run.fb");
+  write_other(directory + "/other.fb");
+  write_killed(directory + "/killed.fb");
+  write_packed(directory + "/packed.fb");
+  write_grid(directory + "/grid.fb");
+  write_types(directory + "/types.fb");
   return 0;
 }

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Finds the facts about each place with the calls that sessions use, and has the rules decide.
+// Collects the facts of each directory with the calls that sessions use, and applies the rules of
+// the library.
 #include "tools/doctor/backends.hpp"
 
 #include <utility>
@@ -8,14 +9,14 @@
 #include <nlohmann/json.hpp>
 
 #include "base/descriptor.hpp"
-#include "model/profile_place.hpp"
+#include "model/profile_path.hpp"
 #include "runtime/engine_choice.hpp"
-#include "runtime/known_storage.hpp"
+#include "runtime/storage_info.hpp"
 #include "storage/file.hpp"
 #include "storage/file_system.hpp"
 #include "stream/in_flight_limit.hpp"
 #include "stream/write_access.hpp"
-#include "tools/doctor/nameless_file.hpp"
+#include "tools/doctor/unnamed_temporary_file.hpp"
 #include "tools/probe/file_system.hpp"
 
 namespace forebay::doctor {
@@ -24,36 +25,36 @@ namespace {
 using nlohmann::json;
 namespace fs = std::filesystem;
 
-/// Where nothing can be written, nothing can be tried: all but memory is taken to have direct
-/// access.
-storage::AccessFacts guess(const fs::path& folder) {
-  const Descriptor opened(open(folder.c_str(), O_RDONLY | O_DIRECTORY | O_CLOEXEC));
+/// The facts without a test file, where the directory is not writable: all file systems but memory
+/// are assumed to support direct access.
+storage::AccessFacts assumed_facts(const fs::path& directory) {
+  const Descriptor opened(open(directory.c_str(), O_RDONLY | O_DIRECTORY | O_CLOEXEC));
   const storage::FileSystem kind = storage::file_system_of(opened.get());
-  return {.file_system = kind, .direct_works = kind != storage::FileSystem::kTmpfs};
+  return {.file_system = kind, .is_direct_supported = kind != storage::FileSystem::kTmpfs};
 }
 
-storage::AccessFacts look_at(const fs::path& folder, const KnownStorage& known) {
-  const NamelessFile made(folder);
-  if (made.error_number() != 0) return guess(folder);
+storage::AccessFacts probe_facts(const fs::path& directory, const StorageInfoSource& known) {
+  const UnnamedTemporaryFile made(directory);
+  if (made.error_number() != 0) return assumed_facts(directory);
   const auto file = storage::open_file(made.path());
-  if (!file) return guess(folder);
+  if (!file) return assumed_facts(directory);
   storage::AccessFacts facts = storage::access_facts(**file, {0, 0});
-  facts.storage_known = known.knows(**file);
+  facts.is_storage_known = known.has_info(**file);
   return facts;
 }
 
 json to_json(const storage::BackendDecision& decision) {
   json others = json::array();
-  for (const auto& other : decision.others)
+  for (const auto& other : decision.rejected)
     others.push_back({{"name", other.name}, {"reason", other.reason}});
   return {{"chosen", decision.chosen.empty() ? json() : json(decision.chosen)},
           {"reason", decision.reason},
           {"others", std::move(others)}};
 }
 
-json line_of(const fs::path& folder, const std::string& type, const Use& use) {
+json line_of(const fs::path& directory, const std::string& type, const AccessUse& use) {
   json line = to_json(use.backend);
-  line["place"] = folder.string();
+  line["place"] = directory.string();
   line["file_system"] = type;
   line["what"] = use.what;
   line["access"] = name_of(use.access.access);
@@ -61,10 +62,10 @@ json line_of(const fs::path& folder, const std::string& type, const Use& use) {
   return line;
 }
 
-/// The profile that streams take, or what is wrong with it.
-json profile_json(const Settings& settings) {
+/// The profile of streams, or the error of reading it.
+json profile_json(const DoctorSettings& settings) {
   return {{"path", settings.profile_path.empty() ? json() : json(settings.profile_path)},
-          {"complaint", settings.profile ? "" : settings.profile.error().message()}};
+          {"error", settings.profile ? "" : settings.profile.error().message()}};
 }
 
 const char* name_of(stream::LimitSource source) {
@@ -73,20 +74,22 @@ const char* name_of(stream::LimitSource source) {
       return "profile";
     case stream::LimitSource::kStorage:
       return "storage";
-    case stream::LimitSource::kUsual:
+    case stream::LimitSource::kDefault:
       return "default";
   }
   return "default";
 }
 
-/// What streams may have under way in a folder.
-json limit_of(const fs::path& folder, const Settings& settings, const KnownStorage& known) {
-  const Descriptor opened(open(folder.c_str(), O_RDONLY | O_DIRECTORY | O_CLOEXEC));
+/// The limit of bytes in flight for streams to a directory.
+json limit_of(const fs::path& directory,
+              const DoctorSettings& settings,
+              const StorageInfoSource& known) {
+  const Descriptor opened(open(directory.c_str(), O_RDONLY | O_DIRECTORY | O_CLOEXEC));
   const storage::FileSystem kind = storage::file_system_of(opened.get());
-  const auto needs = known.needs_of_writing({opened.get(), kind, folder.string()});
-  const auto limit = stream::in_flight_limit(settings.profile.value_or(model::Profile()), folder,
+  const auto needs = known.write_needs({opened.get(), kind, directory.string()});
+  const auto limit = stream::in_flight_limit(settings.profile.value_or(model::Profile()), directory,
                                              kind, needs.value_or(stream::StorageNeeds{}));
-  return {{"place", folder.string()},
+  return {{"place", directory.string()},
           {"bytes", limit.bytes},
           {"by", name_of(limit.source)},
           {"reason", limit.reason}};
@@ -94,56 +97,57 @@ json limit_of(const fs::path& folder, const Settings& settings, const KnownStora
 
 }  // namespace
 
-Settings read_settings(const Environment& environment) {
-  Settings settings;
+DoctorSettings read_settings(const Environment& environment) {
+  DoctorSettings settings;
   if (auto options = options_from(environment))
     settings.options = std::move(*options);
   else
-    settings.complaint = options.error().message();
-  settings.profile_path = settings.options.profile.value_or(model::profile_in_force(environment));
+    settings.error_text = options.error().message();
+  settings.profile_path =
+      settings.options.profile.value_or(model::active_profile_path(environment));
   if (!settings.profile_path.empty()) settings.profile = model::load_profile(settings.profile_path);
   return settings;
 }
 
-std::vector<Use> uses_of(storage::AccessFacts place, storage::BackendFacts backend) {
+std::vector<AccessUse> uses_of(storage::AccessFacts place, storage::BackendFacts backend) {
   const auto use = [&](std::string what, storage::AccessDecision access) {
     backend.access = access.access;
-    return Use{std::move(what), std::move(access), choose_backend(backend)};
+    return AccessUse{std::move(what), std::move(access), choose_backend(backend)};
   };
   place.range_bytes = storage::kDirectRangeBytesMin;
   place.cached_fraction = 0;
   storage::AccessDecision of_long_reads = choose_access(place);
-  std::vector<Use> uses;
+  std::vector<AccessUse> uses;
   if (of_long_reads.access == Access::kBuffered) {
     uses = {use("all reads", std::move(of_long_reads))};
   } else {
-    uses = {use("long reads", {Access::kDirect, "direct: what is long and not in the page cache"}),
-            use("other reads", {Access::kBuffered, "buffered: what is short, or cached already"})};
+    uses = {use("long reads", {Access::kDirect, "direct: long and not in the page cache"}),
+            use("other reads", {Access::kBuffered, "buffered: short, or cached already"})};
   }
   storage::AccessDecision of_streams = stream::choose_write_access(
-      {.file_system = place.file_system, .direct_works = place.direct_works});
+      {.file_system = place.file_system, .is_direct_supported = place.is_direct_supported});
   uses.push_back(use("output streams", std::move(of_streams)));
   return uses;
 }
 
-json backends_json(std::span<const fs::path> folders,
+json backends_json(std::span<const fs::path> directories,
                    const storage::BackendProbe& probe,
-                   const Settings& settings) {
-  const storage::BackendFacts facts{.wanted = backend_choice(settings.options.engine),
-                                    .ring_works = probe.ring_works,
+                   const DoctorSettings& settings) {
+  const storage::BackendFacts facts{.requested = backend_choice(settings.options.engine),
+                                    .is_ring_available = probe.is_ring_available,
                                     .ring_reason = probe.ring_reason};
-  const KnownStorage known(settings.options.machine);
+  const StorageInfoSource known(settings.options.machine);
   json lines = json::array();
   json limits = json::array();
-  for (const fs::path& folder : folders) {
-    const auto described = probe::describe_file_system(folder);
+  for (const fs::path& directory : directories) {
+    const auto described = probe::describe_file_system(directory);
     if (!described) continue;
-    limits.push_back(limit_of(described->folder, settings, known));
-    for (const Use& use : uses_of(look_at(folder, known), facts))
-      lines.push_back(line_of(described->folder, described->type, use));
+    limits.push_back(limit_of(described->directory, settings, known));
+    for (const AccessUse& use : uses_of(probe_facts(directory, known), facts))
+      lines.push_back(line_of(described->directory, described->type, use));
   }
-  return {{"engine", storage::name_of(facts.wanted)},
-          {"complaint", settings.complaint},
+  return {{"engine", storage::name_of(facts.requested)},
+          {"error", settings.error_text},
           {"profile", profile_json(settings)},
           {"limits", std::move(limits)},
           {"uses", std::move(lines)}};

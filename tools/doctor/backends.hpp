@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Which backend reads and writes the files of a place, and why not the others: the library's own
-// rules, asked about each place that the doctor looks at.
+// The backend that reads and writes the files of a directory, and why not the others: applies the
+// library's rules to each directory that the doctor examines.
 #pragma once
 
 #include <forebay/runtime.hpp>
@@ -18,33 +18,33 @@
 
 namespace forebay::doctor {
 
-/// The settings of whoever runs the doctor, as programs get them that ask for
-/// options_from_environment(). What cannot be understood leaves the defaults and is told.
-struct Settings {
+/// The settings of the process that runs the doctor, as programs get them from
+/// options_from_environment(). Invalid settings are reported and leave the defaults.
+struct DoctorSettings {
   RuntimeOptions options = {};
-  std::string complaint = {};
-  std::string profile_path = {};  ///< that streams take; empty: none
+  std::string error_text = {};
+  std::string profile_path = {};  ///< of streams; empty: none
   Result<model::Profile> profile = model::Profile();
 };
-Settings read_settings(const Environment& environment);
+DoctorSettings read_settings(const Environment& environment);
 
-/// A kind of reading or writing that a place sees.
-struct Use {
+/// One kind of read or write in a directory.
+struct AccessUse {
   std::string what;  ///< "long reads", "output streams", ...
   storage::AccessDecision access;
   storage::BackendDecision backend;
 };
 
-/// Pure. `place.range_bytes` and `place.cached_fraction` are of no meaning: those who read decide.
-/// Of `backend`, `access` is filled in here.
-std::vector<Use> uses_of(storage::AccessFacts place, storage::BackendFacts backend);
+/// The uses of a place. Pure. `place.range_bytes` and `place.cached_fraction` are ignored: they
+/// depend on the read. `backend.access` is set here.
+std::vector<AccessUse> uses_of(storage::AccessFacts place, storage::BackendFacts backend);
 
-/// The part "backends" of the doctor's document: settings, the profile, a line for each folder and
-/// use, and for each folder how many bytes streams may have under way there, by whose word. Folders
-/// that do not exist are left out. Tries direct access on a file without a name; where none can be
-/// made, the file system is all that is known.
-nlohmann::json backends_json(std::span<const std::filesystem::path> folders,
+/// The part "backends" of the doctor's document: settings, the profile, a line for each directory
+/// and use, and for each directory the limit of bytes in flight for streams, with its source.
+/// Missing directories are left out. Tests direct access on an unnamed file; where none can be
+/// created, only the file system decides.
+nlohmann::json backends_json(std::span<const std::filesystem::path> directories,
                              const storage::BackendProbe& probe,
-                             const Settings& settings);
+                             const DoctorSettings& settings);
 
 }  // namespace forebay::doctor

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// The doctor finds what every machine has, keeps to its limits, and leaves nothing in the folder it
-// looked at.
+// The doctor finds what every machine has, keeps to its limits, and leaves no file in the
+// directory.
 #include <cstdlib>
 #include <filesystem>
 
@@ -21,16 +21,16 @@ class Doctor : public testing::Test {
  protected:
   Doctor() {
     std::string name = (fs::current_path() / "forebay-test-XXXXXX").string();
-    folder_ = mkdtemp(name.data()) == nullptr ? fs::path() : fs::path(name);
+    directory_ = mkdtemp(name.data()) == nullptr ? fs::path() : fs::path(name);
   }
   ~Doctor() override {
     std::error_code ignored;
-    fs::remove_all(folder_, ignored);
+    fs::remove_all(directory_, ignored);
   }
-  fs::path folder_;
+  fs::path directory_;
 };
 
-TEST(Topology, has_at_least_one_of_each) {
+TEST(Topology, has_one_or_more_of_each) {
   const Topology topology = find_topology();
   EXPECT_GE(topology.packages, 1U);
   EXPECT_GE(topology.cores, 1U);
@@ -43,7 +43,7 @@ TEST(Topology, summary_counts_in_words) {
 }
 
 TEST_F(Doctor, examination_has_all_parts) {
-  const auto document = examine(folder_);
+  const auto document = examine(directory_);
   ASSERT_TRUE(document) << document.error().message();
   for (const char* key :
        {"machine", "load", "topology", "io_uring", "limits", "page_cache", "folder", "backends"}) {
@@ -53,20 +53,21 @@ TEST_F(Doctor, examination_has_all_parts) {
   EXPECT_TRUE(document->at("folder").at("writable").get<bool>());
 }
 
-TEST_F(Doctor, missing_folder_is_an_error_with_its_name) {
-  const auto document = examine(folder_ / "none");
+TEST_F(Doctor, missing_directory_is_named_in_the_error) {
+  const auto document = examine(directory_ / "none");
   ASSERT_FALSE(document);
   EXPECT_EQ(document.error().kind(), ErrorClass::kNotFound);
 }
 
-TEST_F(Doctor, measurement_keeps_its_limits_and_leaves_nothing) {
+TEST_F(Doctor, measurement_keeps_its_limits_and_leaves_no_file) {
   std::vector<std::uint64_t> steps;
   const MeasureLimits limits{.file_bytes_max = 8U << 20U, .seconds_max = 1};
-  const auto measured = measure_storage(
-      folder_, limits, [&steps](const probe::Step& step) { steps.push_back(step.done); });
+  const auto measured =
+      measure_storage(directory_, limits,
+                      [&steps](const probe::ProgressStep& step) { steps.push_back(step.done); });
   ASSERT_TRUE(measured) << measured.error().message();
   EXPECT_LE(measured->file_bytes, limits.file_bytes_max);
-  EXPECT_TRUE(fs::is_empty(folder_));
+  EXPECT_TRUE(fs::is_empty(directory_));
   EXPECT_EQ(measured->values.front().id, "write");
   for (const Measurement& one : measured->values)
     EXPECT_GT(one.value, 0) << one.id;
@@ -77,7 +78,7 @@ TEST_F(Doctor, measurement_keeps_its_limits_and_leaves_nothing) {
   }
 }
 
-TEST_F(Doctor, folder_in_memory_is_measured_without_direct_reads_or_with_all) {
+TEST_F(Doctor, directory_in_memory_is_measured_without_direct_reads_or_with_all) {
   if (!fs::exists("/dev/shm")) GTEST_SKIP() << "no /dev/shm";
   const auto measured =
       measure_storage("/dev/shm", {.file_bytes_max = 4U << 20U, .seconds_max = 1}, {});
@@ -85,11 +86,11 @@ TEST_F(Doctor, folder_in_memory_is_measured_without_direct_reads_or_with_all) {
   EXPECT_EQ(measured->values.size(), measured->not_measured.empty() ? 7U : 2U);
 }
 
-TEST_F(Doctor, measuring_a_missing_folder_names_it) {
-  const auto measured = measure_storage(folder_ / "none", {}, {});
+TEST_F(Doctor, measurement_of_missing_directory_names_it) {
+  const auto measured = measure_storage(directory_ / "none", {}, {});
   ASSERT_FALSE(measured);
   EXPECT_EQ(measured.error().kind(), ErrorClass::kNotFound);
-  EXPECT_EQ(measured.error().path(), (folder_ / "none").string());
+  EXPECT_EQ(measured.error().path(), (directory_ / "none").string());
 }
 
 }  // namespace

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Asks the library's own probes, the kernel and hwloc, and writes down what they say.
+// Collects results of the library's probes, the kernel and hwloc into the document.
 #include "tools/doctor/examine.hpp"
 
 #include <array>
@@ -13,14 +13,14 @@
 #include "storage/probe.hpp"
 #include "tools/doctor/topology.hpp"
 #include "tools/probe/file_system.hpp"
-#include "tools/probe/machine.hpp"
+#include "tools/probe/host_info.hpp"
 
 namespace forebay::doctor {
 namespace {
 
 using nlohmann::json;
 
-/// Looked at besides the folder: programs keep scratch files there.
+/// Examined besides the directory, because programs store scratch files there.
 constexpr const char* kSharedMemory = "/dev/shm";
 
 json limit_json(int resource) {
@@ -30,7 +30,7 @@ json limit_json(int resource) {
   return limit.rlim_cur;
 }
 
-// A null is "no limit".
+// A null means no limit.
 json limits_json() {
   return {{"memlock_bytes", limit_json(RLIMIT_MEMLOCK)},
           {"open_files", limit_json(RLIMIT_NOFILE)},
@@ -40,16 +40,16 @@ json limits_json() {
 json io_uring_json(const storage::BackendProbe& probe) {
   json disabled = nullptr;
   if (probe.io_uring_disabled) disabled = *probe.io_uring_disabled;
-  return {{"works", probe.ring_works},
+  return {{"works", probe.is_ring_available},
           {"reason", probe.ring_reason},
           {"disabled_sysctl", std::move(disabled)},
-          {"buffers_register", probe.buffers_register},
+          {"buffers_register", probe.can_register_buffers},
           {"buffers_reason", probe.buffers_reason}};
 }
 
-// Whether the kernel can count a file's cached pages in one call (Linux 6.5); mincore is always
-// there.
-bool knows_cachestat() {
+// Whether the kernel can count a file's cached pages in one call (Linux 6.5); mincore always
+// exists.
+bool has_cachestat() {
   constexpr long kCachestatCall = 451;
   constexpr int kNoDescriptor = -1;
   return syscall(kCachestatCall, kNoDescriptor, nullptr, nullptr, 0) != 0 && errno != ENOSYS;
@@ -59,33 +59,33 @@ json direct_json(const probe::DirectAccess& direct) {
   return {{"possible", direct.possible},
           {"memory_alignment_bytes", direct.memory_alignment_bytes},
           {"offset_alignment_bytes", direct.offset_alignment_bytes},
-          {"refusal", direct.refusal}};
+          {"reason", direct.reason}};
 }
 
-Result<json> folder_json(const std::filesystem::path& folder) {
-  const auto file_system = probe::describe_file_system(folder);
+Result<json> directory_json(const std::filesystem::path& directory) {
+  const auto file_system = probe::describe_file_system(directory);
   if (!file_system) return tl::unexpected(file_system.error());
   json result = to_json(*file_system);
-  result["writable"] = access(folder.c_str(), W_OK | X_OK) == 0;
+  result["writable"] = access(directory.c_str(), W_OK | X_OK) == 0;
   result["direct"] = nullptr;
-  if (const auto direct = probe::probe_direct_access(folder))
+  if (const auto direct = probe::probe_direct_access(directory))
     result["direct"] = direct_json(*direct);
   return result;
 }
 
 }  // namespace
 
-Result<json> examine(const std::filesystem::path& folder, const Settings& settings) {
-  Result<json> place = folder_json(folder);
+Result<json> examine(const std::filesystem::path& directory, const DoctorSettings& settings) {
+  Result<json> place = directory_json(directory);
   if (!place) return place;
   const storage::BackendProbe probe = storage::probe_backends();
-  const std::array<std::filesystem::path, 2> places{folder, kSharedMemory};
-  return json{{"machine", to_json(probe::describe_machine())},
-              {"load", to_json(probe::current_load())},
+  const std::array<std::filesystem::path, 2> places{directory, kSharedMemory};
+  return json{{"machine", to_json(probe::describe_host())},
+              {"load", to_json(probe::current_load_average())},
               {"topology", to_json(find_topology())},
               {"io_uring", io_uring_json(probe)},
               {"limits", limits_json()},
-              {"page_cache", {{"cachestat", knows_cachestat()}, {"mincore", true}}},
+              {"page_cache", {{"cachestat", has_cachestat()}, {"mincore", true}}},
               {"folder", std::move(*place)},
               {"backends", backends_json(places, probe, settings)}};
 }

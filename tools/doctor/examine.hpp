@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Everything forebay-doctor knows, collected into its one JSON document. Facts only: what they
-// mean, and what to do about them, is said by `forebay doctor`.
+// Collects all facts of forebay-doctor into its JSON document. `forebay doctor` interprets them and
+// gives advice.
 #pragma once
 
 #include <forebay/error.hpp>
@@ -13,8 +13,9 @@
 
 namespace forebay::doctor {
 
-/// Looks at this machine, at `folder` and at /dev/shm, without measuring. Keys: machine, topology,
-/// io_uring, limits, page_cache, folder, backends. Fails if there is no such folder.
-Result<nlohmann::json> examine(const std::filesystem::path& folder, const Settings& settings = {});
+/// Examines this machine, `directory` and /dev/shm, without measurements. Keys: machine, topology,
+/// io_uring, limits, page_cache, directory, backends. Fails if the directory does not exist.
+Result<nlohmann::json> examine(const std::filesystem::path& directory,
+                               const DoctorSettings& settings = {});
 
 }  // namespace forebay::doctor

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// The measurements, each with its own short time limit; direct reads go through the library's own
-// engine, so that what is measured is what a session would get.
+// The measurements, each with a short time limit. Direct reads go through the library's engine, so
+// they measure what a session gets.
 #include "tools/doctor/measure.hpp"
 
 #include <algorithm>
@@ -18,7 +18,7 @@
 #include "storage/engine.hpp"
 #include "storage/file.hpp"
 #include "storage/probe.hpp"
-#include "tools/doctor/nameless_file.hpp"
+#include "tools/doctor/unnamed_temporary_file.hpp"
 #include "tools/probe/page_cache.hpp"
 
 namespace forebay::doctor {
@@ -38,7 +38,7 @@ double now_seconds() {
   return std::chrono::duration<double>(now).count();
 }
 
-/// Memory for all requests of a depth, aligned for direct access and touched before it is used.
+/// Memory for all requests of a depth, aligned for direct access and prefaulted.
 class Buffers {
  public:
   Buffers(std::size_t count, std::size_t each_bytes) : each_bytes_(each_bytes) {
@@ -46,7 +46,7 @@ class Buffers {
     memory_.reset(static_cast<std::byte*>(std::aligned_alloc(kAlignment, count * each_bytes)));
     if (memory_) std::fill_n(memory_.get(), count * each_bytes, std::byte{1});
   }
-  bool valid() const { return memory_ != nullptr; }
+  bool is_valid() const { return memory_ != nullptr; }
   std::span<std::byte> at(std::size_t index) {
     return {memory_.get() + index * each_bytes_, each_bytes_};
   }
@@ -59,17 +59,19 @@ class Buffers {
   std::unique_ptr<std::byte, Free> memory_;
 };
 
-tl::unexpected<Error> no_memory() {
-  return failure({.kind = ErrorClass::kLimit, .operation = "measure", .cause = "no memory"});
+tl::unexpected<Error> out_of_memory() {
+  return failure({.kind = ErrorClass::kLimit,
+                  .operation = "measure",
+                  .cause = "out of memory; close other programs"});
 }
 
-/// Writes until the file is as large as it may be or the time is over; the slower of both on a slow
+/// Writes until the file has its maximum size or the time is over, which comes first on a slow
 /// disk.
 Result<Measurement> measure_write(storage::File& file,
                                   std::uint64_t bytes_max,
                                   double seconds_max) {
   Buffers buffer(1, kWriteBytes);
-  if (!buffer.valid()) return no_memory();
+  if (!buffer.is_valid()) return out_of_memory();
   const double start = now_seconds();
   std::uint64_t at = 0;
   while (at < bytes_max && (at == 0 || now_seconds() - start < seconds_max)) {
@@ -95,7 +97,7 @@ Result<Measurement> measure_warm(const std::string& path,
   auto file = storage::open_file(path);
   if (!file) return tl::unexpected(file.error());
   Buffers buffer(1, kRequestBytes);
-  if (!buffer.valid()) return no_memory();
+  if (!buffer.is_valid()) return out_of_memory();
   const double start = now_seconds();
   std::uint64_t moved_bytes = 0;
   while (now_seconds() - start < seconds_max) {
@@ -104,14 +106,14 @@ Result<Measurement> measure_warm(const std::string& path,
     moved_bytes += *got;
   }
   return Measurement{.id = "read.warm",
-                     .what = "buffered read of what is in the page cache, one thread",
+                     .what = "buffered read from the page cache, one thread",
                      .value = static_cast<double>(moved_bytes) / (now_seconds() - start),
                      .unit = "B/s",
                      .bytes = moved_bytes};
 }
 
-/// Reads a file from begin to end and again, with a fixed number of requests under way, until the
-/// time is over.
+/// Reads a file in order, repeatedly, with a fixed number of requests in flight, until the time is
+/// over.
 class DepthReader {
  public:
   DepthReader(storage::Engine& engine, storage::File& file, std::uint64_t size_bytes)
@@ -119,7 +121,7 @@ class DepthReader {
 
   Result<std::uint64_t> run(std::size_t depth, double seconds_max) {
     Buffers buffers(depth, kRequestBytes);
-    if (!buffers.valid()) return no_memory();
+    if (!buffers.is_valid()) return out_of_memory();
     for (std::size_t i = 0; i < depth; ++i)
       start(buffers.at(i), i);
     const double end = now_seconds() + seconds_max;
@@ -167,7 +169,7 @@ Result<Measurement> measure_depth(storage::File& file,
   const auto moved_bytes = DepthReader(engine, file, size_bytes).run(depth, how.seconds_max);
   if (!moved_bytes) return tl::unexpected(moved_bytes.error());
   return Measurement{.id = fmt::format("read.direct.{}", depth),
-                     .what = fmt::format("direct read of 256 KiB, {} under way", depth),
+                     .what = fmt::format("direct read of 256 KiB, {} in flight", depth),
                      .value = static_cast<double>(*moved_bytes) / (now_seconds() - start),
                      .unit = "B/s",
                      .bytes = *moved_bytes};
@@ -178,7 +180,7 @@ Result<Measurement> measure_latency(storage::File& file,
                                     double seconds_max) {
   constexpr std::size_t kReadsMax = 4000;
   Buffers buffer(1, kPageBytes);
-  if (!buffer.valid()) return no_memory();
+  if (!buffer.is_valid()) return out_of_memory();
   std::mt19937_64 random(1);
   std::vector<double> seconds;
   const double end = now_seconds() + seconds_max;
@@ -191,24 +193,24 @@ Result<Measurement> measure_latency(storage::File& file,
   }
   std::sort(seconds.begin(), seconds.end());
   return Measurement{.id = "latency.4k",
-                     .what = "direct read of 4 KiB at a random place, one after another",
+                     .what = "direct read of 4 KiB at random offsets, one at a time",
                      .value = seconds[seconds.size() / 2],
                      .unit = "s",
                      .high = seconds[seconds.size() * 95 / 100],
                      .bytes = seconds.size() * kPageBytes};
 }
 
-/// Keeps the list, tells the steps and stops at the first failure.
-class Session {
+/// Collects the results, reports the steps, and stops at the first failure.
+class MeasurementRun {
  public:
-  Session(const MeasureLimits& limits, const MeasureProgress& on_progress)
+  MeasurementRun(const MeasureLimits& limits, const MeasureProgress& on_progress)
       : limits_(limits), on_progress_(on_progress) {}
 
-  // Writing may take three tenths of the time, every other step a tenth at most.
+  // Writing may take 30 % of the time, every other step 10 % at most.
   double write_seconds() const { return limits_.seconds_max * 0.3; }
   double step_seconds() const { return std::min(0.8, limits_.seconds_max * 0.07); }
 
-  Status take(const std::string& what, const std::function<Result<Measurement>()>& measure) {
+  Status run_step(const std::string& what, const std::function<Result<Measurement>()>& measure) {
     if (on_progress_) on_progress_({done_, kStepCount, "steps", what});
     auto measured = measure();
     if (!measured) return tl::unexpected(measured.error());
@@ -220,33 +222,33 @@ class Session {
   Status buffered(const std::string& path) {
     auto file = storage::open_file(path, {.intent = storage::Intent::kWrite});
     if (!file) return tl::unexpected(file.error());
-    const Status written = take(
+    const Status written = run_step(
         "writing", [&] { return measure_write(**file, limits_.file_bytes_max, write_seconds()); });
     if (!written) return written;
     result_.file_bytes = result_.values.back().bytes;
-    return take("reading warm",
-                [&] { return measure_warm(path, result_.file_bytes, step_seconds()); });
+    return run_step("reading warm",
+                    [&] { return measure_warm(path, result_.file_bytes, step_seconds()); });
   }
 
   Status direct(const std::string& path) {
     auto file = storage::open_file(path, {.access = Access::kDirect});
     if (!file) return skip_or_fail(file.error());
-    // Pages of the file in the cache make direct reads slower, and are no part of what is measured.
+    // Cached pages of the file make direct reads slower, and are not part of the measurement.
     if (const Status dropped = probe::drop_cached(path); !dropped) {
       return skip_or_fail(dropped.error());
     }
     for (const std::size_t depth : kDepths) {
-      const Status read = take(fmt::format("reading, {} under way", depth), [&] {
+      const Status read = run_step(fmt::format("reading, {} in flight", depth), [&] {
         return measure_depth(**file, result_.file_bytes, {limits_.engine, depth, step_seconds()});
       });
       if (!read) return skip_or_fail(read.error());
     }
-    return take("latency",
-                [&] { return measure_latency(**file, result_.file_bytes, step_seconds()); });
+    return run_step("latency",
+                    [&] { return measure_latency(**file, result_.file_bytes, step_seconds()); });
   }
 
-  // A folder in memory has no direct reads to measure, nor has an engine that is asked for by name
-  // and does not work: an answer and no failure.
+  // Not a failure, but a result: a directory in memory has no direct reads, and an engine chosen by
+  // name may not work.
   Status skip_or_fail(const Error& error) {
     if (error.kind() != ErrorClass::kUnsupported) return tl::unexpected(error);
     result_.not_measured = error.cause().empty() ? error.message() : error.cause();
@@ -267,11 +269,11 @@ class Session {
   unsigned done_ = 0;
 };
 
-/// The user knows the folder, not the file without a name in it.
-Error in_folder(const Error& error, const fs::path& folder) {
+/// Names the directory, because the user does not see the unnamed file.
+Error in_directory(const Error& error, const fs::path& directory) {
   return Error({.kind = error.kind(),
                 .operation = error.operation() + " a temporary file in",
-                .path = folder.string(),
+                .path = directory.string(),
                 .offset_bytes = error.offset_bytes(),
                 .error_number = error.error_number(),
                 .cause = error.cause()});
@@ -279,19 +281,20 @@ Error in_folder(const Error& error, const fs::path& folder) {
 
 }  // namespace
 
-Result<Measurements> measure_storage(const fs::path& folder,
+Result<Measurements> measure_storage(const fs::path& directory,
                                      const MeasureLimits& limits,
                                      const MeasureProgress& on_progress) {
-  const NamelessFile file(folder);
+  const UnnamedTemporaryFile file(directory);
   if (file.error_number() != 0) {
-    return tl::unexpected(system_error(
-        {.operation = "make a temporary file in", .path = folder.string()}, file.error_number()));
+    return tl::unexpected(
+        system_error({.operation = "create a temporary file in", .path = directory.string()},
+                     file.error_number()));
   }
-  Session session(limits, on_progress);
-  Status done = session.buffered(file.path());
-  if (done) done = session.direct(file.path());
-  if (!done) return tl::unexpected(in_folder(done.error(), folder));
-  return session.finish();
+  MeasurementRun measurement(limits, on_progress);
+  Status done = measurement.buffered(file.path());
+  if (done) done = measurement.direct(file.path());
+  if (!done) return tl::unexpected(in_directory(done.error(), directory));
+  return measurement.finish();
 }
 
 nlohmann::json to_json(const Measurements& measurements) {

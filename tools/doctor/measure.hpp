@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// How fast one folder's storage is, found out in seconds: enough to say whether Forebay can help
-// there, and never enough to hurt anybody who works on the same disk.
+// Measures the storage of one directory within seconds: enough to decide whether Forebay helps
+// there, without disturbing other users of the disk.
 #pragma once
 
 #include <forebay/error.hpp>
@@ -18,11 +18,11 @@
 
 namespace forebay::doctor {
 
-/// What the whole measurement may cost, and by what.
+/// Bounds of the whole measurement.
 struct MeasureLimits {
   std::uint64_t file_bytes_max = 256ULL << 20U;
   double seconds_max = 10;
-  /// What reads directly, as in a session.
+  /// The engine of direct reads, as in a session.
   storage::BackendChoice engine = storage::BackendChoice::kAuto;
 };
 
@@ -32,23 +32,22 @@ struct Measurement {
   std::string what;
   double value = 0;
   std::string unit;         ///< "B/s" or "s"
-  double high = 0;          ///< of a latency: what 95 % stay below; else 0
-  std::uint64_t bytes = 0;  ///< how much was moved for it
+  double high = 0;          ///< of a latency: the 95th percentile; else 0
+  std::uint64_t bytes = 0;  ///< transferred for the measurement
 };
 
 struct Measurements {
   std::vector<Measurement> values;
   std::uint64_t file_bytes = 0;
-  std::string backend;       ///< what direct reads went through: "ring", "threads" or "aio"
+  std::string backend;       ///< of direct reads: "ring", "threads" or "aio"
   std::string not_measured;  ///< why direct reads are missing, if they are
 };
 
 /// Called before each measurement and at the end.
-using MeasureProgress = std::function<void(const probe::Step& step)>;
+using MeasureProgress = std::function<void(const probe::ProgressStep& step)>;
 
-/// Makes a file without a name in `folder` and reads it in several ways; it is gone afterwards
-/// whatever happens.
-Result<Measurements> measure_storage(const std::filesystem::path& folder,
+/// Creates an unnamed file in `directory` and reads it in several ways. The file never remains.
+Result<Measurements> measure_storage(const std::filesystem::path& directory,
                                      const MeasureLimits& limits,
                                      const MeasureProgress& on_progress);
 

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// The one place that talks to hwloc for the doctor.
+// The only user of hwloc in the doctor.
 #include "tools/doctor/topology.hpp"
 
 #include <algorithm>
@@ -34,7 +34,7 @@ std::uint64_t cache_bytes(const Handle& handle, hwloc_obj_type_t type) {
   return cache == nullptr ? 0 : cache->attr->cache.size;
 }
 
-std::string counted(unsigned number, const char* what) {
+std::string with_plural(unsigned number, const char* what) {
   return fmt::format("{} {}{}", number, what, number == 1 ? "" : "s");
 }
 
@@ -52,9 +52,10 @@ Topology find_topology() {
 }
 
 std::string summary_of(const Topology& topology) {
-  return fmt::format("{}, {}, {}, {}", counted(topology.packages, "package"),
-                     counted(topology.numa_nodes, "NUMA node"), counted(topology.cores, "core"),
-                     counted(topology.hardware_threads, "hardware thread"));
+  return fmt::format("{}, {}, {}, {}", with_plural(topology.packages, "package"),
+                     with_plural(topology.numa_nodes, "NUMA node"),
+                     with_plural(topology.cores, "core"),
+                     with_plural(topology.hardware_threads, "hardware thread"));
 }
 
 nlohmann::json to_json(const Topology& topology) {

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// How the machine's processors hang together, as hwloc sees it: how many cores tasks and agents
-// share, and the L2 cache, as a window that fits one core's is copied faster than a large one.
+// Processor topology of the machine by hwloc: the cores that tasks and agents share, and the L2
+// cache. A window that fits one core's L2 is copied faster than a large one.
 #pragma once
 
 #include <cstdint>
@@ -16,10 +16,10 @@ struct Topology {
   unsigned cores = 0;
   unsigned hardware_threads = 0;
   std::uint64_t l2_bytes = 0;  ///< of one core
-  std::uint64_t l3_bytes = 0;  ///< of one package; 0 if there is none
+  std::uint64_t l3_bytes = 0;  ///< of one package; 0 if there is no L3 cache
 };
 
-/// All zero if hwloc cannot look.
+/// All zero if hwloc fails.
 Topology find_topology();
 
 /// "1 package, 1 NUMA node, 2 cores, 2 hardware threads".

@@ -16,7 +16,8 @@ const char* const kUsage =
     "                           BACKING MOUNT_POINT\n"
     "       forebay-emufs unmount [--lazy] MOUNT_POINT\n"
     "       forebay-emufs record-info RECORD\n"
-    "       forebay-emufs replay [--cut N] [--unsynced all|none|random] [--seed N] RECORD FOLDER\n"
+    "       forebay-emufs replay [--cut N] [--unsynced all|none|random] [--seed N] RECORD "
+    "DIRECTORY\n"
     "Each prints one JSON document.\n";
 
 namespace {
@@ -24,33 +25,33 @@ namespace {
 constexpr std::uint32_t kClientsMax = 1024;
 constexpr unsigned kThreadsMax = 256;
 
-Error complaint(const std::string& text) {
+Error usage_error(const std::string& text) {
   return Error(
       {.kind = ErrorClass::kInvalidArgument, .operation = "read the command line", .cause = text});
 }
 
 struct Bounds {
-  std::uint64_t least = 0;
-  std::uint64_t most = UINT64_MAX;
+  std::uint64_t min = 0;
+  std::uint64_t max = UINT64_MAX;
 };
 
 std::optional<std::uint64_t> number(const std::string& text, Bounds bounds) {
   std::uint64_t value = 0;
   const auto [end, problem] = std::from_chars(text.data(), text.data() + text.size(), value);
   if (problem != std::errc{} || end != text.data() + text.size()) return std::nullopt;
-  if (value < bounds.least || value > bounds.most) return std::nullopt;
+  if (value < bounds.min || value > bounds.max) return std::nullopt;
   return value;
 }
 
-/// Options by name: flags are called with "", the others with the word that follows. False: it
-/// cannot mean that.
+/// Options by name. Flags take no argument; the others receive the next word, and return false if
+/// it is not a valid value.
 struct Options {
   std::map<std::string, std::function<void()>> flags;
   std::map<std::string, std::function<bool(const std::string&)>> values;
 };
 
-/// How many words an option at the beginning takes; 0 if there is none.
-Result<std::size_t> take_option(std::span<char* const> words, const Options& options) {
+/// Returns how many words an option at the beginning takes; 0 if the first word is not an option.
+Result<std::size_t> parse_option(std::span<char* const> words, const Options& options) {
   const std::string word = words.front();
   if (const auto flag = options.flags.find(word); flag != options.flags.end()) {
     flag->second();
@@ -59,24 +60,25 @@ Result<std::size_t> take_option(std::span<char* const> words, const Options& opt
   const auto option = options.values.find(word);
   if (option == options.values.end()) {
     if (!word.starts_with("--")) return 0;
-    return failure(complaint("unknown option " + word));
+    return failure(usage_error("unknown option " + word));
   }
   if (words.size() < 2 || !option->second(words[1])) {
-    return failure(complaint("a wrong or missing value for " + word));
+    return failure(usage_error("a wrong or missing value for " + word));
   }
   return 2;
 }
 
-/// Takes options from the words, and leaves the others.
-Result<std::vector<std::string>> take(std::span<char* const> words, const Options& options) {
-  std::vector<std::string> others;
+/// Removes options from the words, and returns the others.
+Result<std::vector<std::string>> parse_options(std::span<char* const> words,
+                                               const Options& options) {
+  std::vector<std::string> positional;
   while (!words.empty()) {
-    const auto taken = take_option(words, options);
-    if (!taken) return failure(taken.error());
-    if (*taken == 0) others.emplace_back(words.front());
-    words = words.subspan(std::max<std::size_t>(*taken, 1));
+    const auto parsed = parse_option(words, options);
+    if (!parsed) return failure(parsed.error());
+    if (*parsed == 0) positional.emplace_back(words.front());
+    words = words.subspan(std::max<std::size_t>(*parsed, 1));
   }
-  return others;
+  return positional;
 }
 
 template <class Number>
@@ -95,43 +97,43 @@ std::function<bool(const std::string&)> into(std::string& target) {
   };
 }
 
-tl::unexpected<Error> wants(const std::string& what) { return failure(complaint(what)); }
+tl::unexpected<Error> usage_failure(const std::string& what) { return failure(usage_error(what)); }
 
 Result<Command> parse_mount(std::span<char* const> words) {
   MountCommand command;
   Options options;
-  options.flags["--no-delay"] = [&] { command.delays = Delays::kNone; };
-  options.flags["--no-sync"] = [&] { command.syncing = Syncing::kNone; };
-  options.flags["--punctual"] = [&] { command.idling = Idling::kStayAwake; };
-  options.flags["--foreground"] = [&] { command.stay = Stay::kForeground; };
+  options.flags["--no-delay"] = [&] { command.delay_mode = DelayMode::kDisabled; };
+  options.flags["--no-sync"] = [&] { command.sync_mode = SyncMode::kDisabled; };
+  options.flags["--punctual"] = [&] { command.idle_policy = IdlePolicy::kStayActive; };
+  options.flags["--foreground"] = [&] { command.run_mode = RunMode::kForeground; };
   options.values["--machine"] = into(command.machine);
   options.values["--record"] = into(command.record);
   options.values["--clients"] = into(command.clients, {1, kClientsMax});
   options.values["--threads"] = into(command.threads, {1, kThreadsMax});
-  const auto others = take(words, options);
-  if (!others) return failure(others.error());
-  if (others->size() != 2) return wants("mount needs BACKING and MOUNT_POINT");
-  command.backing = others->at(0);
-  command.mount_point = others->at(1);
+  const auto positional = parse_options(words, options);
+  if (!positional) return failure(positional.error());
+  if (positional->size() != 2) return usage_failure("mount needs BACKING and MOUNT_POINT");
+  command.backing = positional->at(0);
+  command.mount_point = positional->at(1);
   return command;
 }
 
 Result<Command> parse_unmount(std::span<char* const> words) {
   UnmountCommand command;
   Options options;
-  options.flags["--lazy"] = [&] { command.how = Unmounting::kLazy; };
-  const auto others = take(words, options);
-  if (!others) return failure(others.error());
-  if (others->size() != 1) return wants("unmount needs MOUNT_POINT");
-  command.mount_point = others->at(0);
+  options.flags["--lazy"] = [&] { command.mode = UnmountMode::kLazy; };
+  const auto positional = parse_options(words, options);
+  if (!positional) return failure(positional.error());
+  if (positional->size() != 1) return usage_failure("unmount needs MOUNT_POINT");
+  command.mount_point = positional->at(0);
   return command;
 }
 
 Result<Command> parse_record_info(std::span<char* const> words) {
-  const auto others = take(words, {});
-  if (!others) return failure(others.error());
-  if (others->size() != 1) return wants("record-info needs RECORD");
-  return RecordInfoCommand{others->at(0)};
+  const auto positional = parse_options(words, {});
+  if (!positional) return failure(positional.error());
+  if (positional->size() != 1) return usage_failure("record-info needs RECORD");
+  return RecordInfoCommand{positional->at(0)};
 }
 
 Result<Command> parse_replay(std::span<char* const> words) {
@@ -144,26 +146,26 @@ Result<Command> parse_replay(std::span<char* const> words) {
     if (word == "random") command.unsynced = Unsynced::kRandom;
     return word == "all" || word == "none" || word == "random";
   };
-  const auto others = take(words, options);
-  if (!others) return failure(others.error());
-  if (others->size() != 2) return wants("replay needs RECORD and FOLDER");
-  command.record = others->at(0);
-  command.folder = others->at(1);
+  const auto positional = parse_options(words, options);
+  if (!positional) return failure(positional.error());
+  if (positional->size() != 2) return usage_failure("replay needs RECORD and DIRECTORY");
+  command.record = positional->at(0);
+  command.directory = positional->at(1);
   return command;
 }
 
 }  // namespace
 
 Result<Command> parse_command(std::span<char* const> words) {
-  if (words.empty()) return wants("name a command; --help has them");
+  if (words.empty()) return usage_failure("no command; --help lists them");
   const std::string name = words.front();
-  const auto rest = words.subspan(1);
+  const auto remaining = words.subspan(1);
   if (name == "--help") return HelpCommand{};
-  if (name == "mount") return parse_mount(rest);
-  if (name == "unmount") return parse_unmount(rest);
-  if (name == "record-info") return parse_record_info(rest);
-  if (name == "replay") return parse_replay(rest);
-  return wants("unknown command " + name + "; --help has them");
+  if (name == "mount") return parse_mount(remaining);
+  if (name == "unmount") return parse_unmount(remaining);
+  if (name == "record-info") return parse_record_info(remaining);
+  if (name == "replay") return parse_replay(remaining);
+  return usage_failure("unknown command " + name + "; --help lists the commands");
 }
 
 }  // namespace forebay::emufs

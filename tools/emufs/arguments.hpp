@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// The command line of forebay-emufs as values.
+// Command line of forebay-emufs, parsed into values.
 #pragma once
 
 #include <forebay/error.hpp>
@@ -14,7 +14,7 @@
 
 namespace forebay::emufs {
 
-enum class Stay : std::uint8_t { kBackground, kForeground };
+enum class RunMode : std::uint8_t { kBackground, kForeground };
 
 struct MountCommand {
   std::string backing;
@@ -22,16 +22,16 @@ struct MountCommand {
   std::string machine = "local";
   std::uint32_t clients = 1;
   unsigned threads = 8;
-  Delays delays = Delays::kKept;
-  Syncing syncing = Syncing::kKept;
-  Idling idling = Idling::kHalt;
-  Stay stay = Stay::kBackground;
+  DelayMode delay_mode = DelayMode::kEnabled;
+  SyncMode sync_mode = SyncMode::kEnabled;
+  IdlePolicy idle_policy = IdlePolicy::kHalt;
+  RunMode run_mode = RunMode::kBackground;
   std::string record;
 };
 
 struct UnmountCommand {
   std::string mount_point;
-  Unmounting how = Unmounting::kWhenFree;
+  UnmountMode mode = UnmountMode::kIfUnused;
 };
 
 struct RecordInfoCommand {
@@ -42,8 +42,8 @@ enum class Unsynced : std::uint8_t { kAll, kNone, kRandom };
 
 struct ReplayCommand {
   std::string record;
-  std::string folder;
-  std::uint64_t cut = UINT64_MAX;  ///< records that there were before the power went
+  std::string directory;
+  std::uint64_t cut = UINT64_MAX;  ///< replay only the first `cut` records
   Unsynced unsynced = Unsynced::kAll;
   std::uint64_t seed = 1;
 };
@@ -53,10 +53,10 @@ struct HelpCommand {};
 using Command =
     std::variant<HelpCommand, MountCommand, UnmountCommand, RecordInfoCommand, ReplayCommand>;
 
-/// What the words after the program's name ask for. The Error's cause is the complaint.
+/// Parses the words after the program's name. The Error's `cause` is the message for the user.
 Result<Command> parse_command(std::span<char* const> words);
 
-/// What there is to ask for.
+/// Usage text of the program.
 extern const char* const kUsage;
 
 }  // namespace forebay::emufs

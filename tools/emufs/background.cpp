@@ -29,18 +29,19 @@ std::string read_to_end(int descriptor) {
 }
 
 [[noreturn]] void end_with(const std::string& text) {
-  const json verdict = json::parse(text, nullptr, false);
-  if (!verdict.is_object()) {
-    std::fputs("forebay-emufs ended before it could say why\n", stderr);
+  const json result = json::parse(text, nullptr, false);
+  if (!result.is_object()) {
+    std::fputs("forebay-emufs ended without a report\n", stderr);
     std::_Exit(EXIT_FAILURE);
   }
-  std::fputs(verdict.value("out", "").c_str(), stdout);
-  std::fputs(verdict.value("err", "").c_str(), stderr);
+  std::fputs(result.value("out", "").c_str(), stdout);
+  std::fputs(result.value("err", "").c_str(), stderr);
   std::fflush(nullptr);
-  std::_Exit(verdict.value("code", EXIT_FAILURE));
+  std::_Exit(result.value("code", EXIT_FAILURE));
 }
 
-/// What the caller had open may be a pipe or a lock that others wait for, for as long as we live.
+/// Descriptors of the caller may be pipes or locks for which others would wait as long as this
+/// process runs.
 void close_all_but(int kept) {
   const auto first = static_cast<unsigned>(STDERR_FILENO) + 1;
   const auto number = static_cast<unsigned>(kept);
@@ -48,7 +49,7 @@ void close_all_but(int kept) {
   ::close_range(std::max(first, number + 1), ~0U, 0);
 }
 
-void leave_standard_streams() {
+void detach_standard_streams() {
   const int nothing = ::open("/dev/null", O_RDWR);
   for (const int stream : {STDIN_FILENO, STDOUT_FILENO, STDERR_FILENO})
     ::dup2(nothing, stream);
@@ -57,7 +58,7 @@ void leave_standard_streams() {
 
 }  // namespace
 
-int go_to_background() {
+int daemonize() {
   int ends[2] = {-1, -1};
   if (::pipe2(ends, O_CLOEXEC) != 0) return -1;
   const pid_t child = ::fork();
@@ -67,15 +68,15 @@ int go_to_background() {
   }
   close_all_but(ends[1]);
   ::setsid();
-  // A folder that we stand in could not be unmounted.
+  // The current directory could not be unmounted.
   static_cast<void>(::chdir("/") == 0);
   return ends[1];
 }
 
-void give_verdict(int descriptor, const Verdict& verdict) {
-  const json message = {{"code", verdict.exit_code}, {"out", verdict.out}, {"err", verdict.err}};
+void report_startup(int descriptor, const StartupResult& result) {
+  const json message = {{"code", result.exit_code}, {"out", result.out}, {"err", result.err}};
   const std::string text = message.dump(-1, ' ', false, json::error_handler_t::replace);
-  leave_standard_streams();
+  detach_standard_streams();
   const char* next = text.data();
   for (std::size_t left = text.size(); left > 0;) {
     const ssize_t written = ::write(descriptor, next, left);

@@ -1,24 +1,25 @@
 // SPDX-License-Identifier: Apache-2.0
-// Going to the background when something works, and not before: the process that was called waits
-// for what the one in the background says, and ends as it says.
+// Starts a background process. The calling process waits until the background process has reported
+// success or failure, prints its report, and exits with its exit code.
 #pragma once
 
 #include <string>
 
 namespace forebay::emufs {
 
-/// What the caller is told: its exit code, and what it prints.
-struct Verdict {
+/// What the first process prints, and its exit code.
+struct StartupResult {
   int exit_code = 0;
   std::string out;
   std::string err;
 };
 
-/// Becomes a process in a session of its own. The first one never returns: it ends with the
-/// verdict. Must be called before there are threads. Returns the descriptor for give_verdict().
-int go_to_background();
+/// Continues in a background process that leads a new session. The first process never returns: it
+/// prints the result of report_startup() and exits. Call it before the process has threads. Returns
+/// the descriptor for report_startup().
+int daemonize();
 
-/// Lets the first process end, and leaves its standard streams.
-void give_verdict(int descriptor, const Verdict& verdict);
+/// Ends the first process with `result`, and detaches the standard streams of this one.
+void report_startup(int descriptor, const StartupResult& result);
 
 }  // namespace forebay::emufs

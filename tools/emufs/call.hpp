@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// A request of the kernel while it is served: whose it is, what it costs, and how it is answered.
+// A request of the kernel while it is served: its caller, its cost, and its reply.
 #pragma once
 
 #include <optional>
@@ -9,36 +9,37 @@
 
 namespace forebay::emufs {
 
-/// A client reads a file for as long as this lives.
-class Reader {
+/// Counts the client as a reader of the file while it exists.
+class ReaderRegistration {
  public:
-  Reader() = default;
-  Reader(Inode& inode, model::ClientId client) : inode_(inode.shared_from_this()), client_(client) {
+  ReaderRegistration() = default;
+  ReaderRegistration(Inode& inode, model::ClientId client)
+      : inode_(inode.shared_from_this()), client_(client) {
     inode_->add_readers(client_, 1);
   }
-  ~Reader() {
+  ~ReaderRegistration() {
     if (inode_) inode_->add_readers(client_, -1);
   }
-  Reader(Reader&&) = default;
-  Reader(const Reader&) = delete;
-  Reader& operator=(const Reader&) = delete;
-  Reader& operator=(Reader&&) = delete;
+  ReaderRegistration(ReaderRegistration&&) = default;
+  ReaderRegistration(const ReaderRegistration&) = delete;
+  ReaderRegistration& operator=(const ReaderRegistration&) = delete;
+  ReaderRegistration& operator=(ReaderRegistration&&) = delete;
 
  private:
   std::shared_ptr<Inode> inode_;
   model::ClientId client_ = 0;
 };
 
-/// A file that a program has open.
+/// State of a file that a program has open.
 struct OpenFile {
   Descriptor descriptor;
   Inode* inode = nullptr;
-  Reader reader = {};
+  ReaderRegistration registration = {};
 };
 
-/// The kernel has the address, and gives it back when the file is closed.
+/// Passes ownership to the kernel, which holds the address and returns it when the file is closed.
 template <class Opened>
-void leave_to_kernel(std::unique_ptr<Opened>& opened) {
+void release_to_kernel(std::unique_ptr<Opened>& opened) {
   [[maybe_unused]] const Opened* kept = opened.release();
 }
 
@@ -51,7 +52,7 @@ class Call {
         file_system_(client_.file_system()) {}
 
   fuse_req_t request() const noexcept { return request_; }
-  FileSystem& file_system() const noexcept { return file_system_; }
+  EmulatedFileSystem& file_system() const noexcept { return file_system_; }
   Client& client() const noexcept { return client_; }
   Inode& inode(fuse_ino_t node) const noexcept { return file_system_.inodes.at(node); }
   uid_t user() const { return fuse_req_ctx(request_)->uid; }
@@ -61,92 +62,96 @@ class Call {
   }
 
   pid_t thread() const noexcept { return thread_; }
-  /// The kernel asked for what it needed on the way to what this thread wants, and has its answer.
-  void note_lookup() const;
+  /// Records that the kernel looked up a name for this thread's system call, and has the reply.
+  void record_lookup() const;
 
   void fail(int error_number) const { fuse_reply_err(request_, error_number); }
   void done() const { fuse_reply_err(request_, 0); }
   /// 0 is success.
   void result(int error_number) const { fuse_reply_err(request_, error_number); }
 
-  /// An operation on a name of a folder.
-  model::Request on_name(model::RequestKind kind, const Inode& folder, const char* name) const;
-  /// An operation on a file by whatever name.
-  model::Request on_inode(model::RequestKind kind, const Inode& inode) const;
-  model::Request on_bytes(model::RequestKind kind, Inode& inode, ByteRange range) const;
+  /// Cost of an operation on a name in a directory.
+  model::Request name_request(model::RequestKind kind,
+                              const Inode& directory,
+                              const char* name) const;
+  /// Cost of an operation on a file, whatever its name.
+  model::Request inode_request(model::RequestKind kind, const Inode& inode) const;
+  model::Request data_request(model::RequestKind kind, Inode& inode, ByteRange range) const;
 
-  /// Answers when the model says so: `send` then, or `refuse` before with an errno. Both end the
-  /// request; what they hold is given back if they are never called.
-  template <class Send, class Refuse>
-  void answer(const model::Request& cost, Send send, Refuse refuse) const {
-    submit(cost, make_answer(std::move(send), std::move(refuse)));
+  /// Replies when the model has completed the request: calls `send` then, or `on_error` with an
+  /// errno before. Both end the request. If neither is called, destroying them releases what they
+  /// hold.
+  template <class Send, class SendError>
+  void reply(const model::Request& cost, Send send, SendError on_error) const {
+    submit(cost, make_reply(std::move(send), std::move(on_error)));
   }
-  /// As above; refusing takes no more than saying so.
+  /// As above, where an error reply releases nothing.
   template <class Send>
-  void answer(const model::Request& cost, Send send) const {
+  void reply(const model::Request& cost, Send send) const {
     const fuse_req_t request = request_;
-    answer(cost, std::move(send), [request](int error) { fuse_reply_err(request, error); });
+    reply(cost, std::move(send), [request](int error) { fuse_reply_err(request, error); });
   }
-  /// The bytes of a file are others now, by an operation that takes no locks. This call's answer
-  /// waits until the clients see it.
-  void forget_pages_of_others(Inode& inode);
+  /// The bytes of a file have been changed by an operation that takes no locks. The reply to this
+  /// call waits until all clients see the change.
+  void invalidate_other_clients(Inode& inode);
 
-  /// This call has changed the bytes of a file. Its answer waits until the clients that read the
-  /// file have a new size: their kernels copy (copy_file_range, sendfile) up to the size that they
-  /// have, and ask for no other.
-  void note_change(Inode& inode) const;
+  /// This call has changed the bytes of a file. Its reply waits until the clients that read the
+  /// file have a new size. Their kernels copy (copy_file_range, sendfile) only up to the size that
+  /// they hold, and do not request the size again.
+  void record_change(Inode& inode) const;
 
-  /// The answer is success, or an errno that was found; failures cost nothing.
-  void answer_result(const model::Request& cost, int error_number) const;
+  /// Replies with success, or with an errno that the operation returned. Failures cost nothing.
+  void reply_result(const model::Request& cost, int error_number) const;
 
  private:
-  void submit(const model::Request& cost, std::unique_ptr<Answer> answer) const;
-  model::Time begun(const model::Request& cost, const Allowance& allowance) const;
+  void submit(const model::Request& cost, std::unique_ptr<Reply> reply) const;
+  model::Time start_time(const model::Request& cost, const FuseOverhead& overhead) const;
 
   fuse_req_t request_;
-  pid_t thread_;  ///< that asks; known here, as an answer that is sent takes the request with it
+  pid_t thread_;  ///< the caller's; stored here because a sent reply frees the request
   Client& client_;
-  FileSystem& file_system_;
-  std::optional<model::FileId> changed_;
+  EmulatedFileSystem& file_system_;
+  std::optional<model::FileId> changed_file_;
 };
 
-/// How long kernels may rely on what they were told of names and attributes.
-struct Trust {
+/// How long kernels may cache names and attributes.
+struct CacheTimeouts {
   double entry_s = 0;
   double attributes_s = 0;
 };
 
-/// Names hold where one client is all there is. Attributes of files are asked for each time, as
-/// asking has a price, unless it has none; those of folders are not, as the kernel wants them for
-/// each step on a path. `mode` is that of what is told of.
-Trust trust_of(const FileSystem& file_system, mode_t mode);
+/// Names stay cached only with a single client. Attributes of files are requested each time,
+/// because a request has a cost, unless the machine has no costs. Attributes of directories stay
+/// cached, because the kernel needs them for each component of a path. `mode` is the file's.
+CacheTimeouts cache_timeouts(const EmulatedFileSystem& file_system, mode_t mode);
 
-/// The answer about a name that was looked up or made.
-fuse_entry_param entry_of(const FileSystem& file_system, const Found& found);
+/// The reply about a name that was looked up or created.
+fuse_entry_param entry_of(const EmulatedFileSystem& file_system, const LookupResult& found);
 
-/// The kernel knows a file so many times less. If nobody knows it any more and it is gone, the
-/// model need not keep its locks.
-void forget_file(FileSystem& file_system, Inode& inode, std::uint64_t times);
+/// Drops `times` references of the kernel to a file. Without references, if the file is also
+/// removed, the model drops its unused locks.
+void forget_file(EmulatedFileSystem& file_system, Inode& inode, std::uint64_t times);
 
-/// A regular file that was made, as it is whatever its name leads to by now.
+/// A regular file that was created, whatever its name refers to by now.
 struct NewFile {
   Descriptor descriptor;
-  Found found;
+  LookupResult found;
 };
 
-/// Makes a regular file with the caller's rights and opens it as `flags` say. `record` has its name
-/// and mode. The kernel is to be given `found`, or forget() it. EEXIST if the name is taken.
-Outcome<NewFile> make_file(const Call& call, const Inode& folder, Record record, int flags);
+/// Creates a regular file with the caller's rights and opens it with `flags`. `record` has its name
+/// and mode. The caller must pass `found` to the kernel, or forget() it. EEXIST if the name is
+/// taken.
+ErrnoResult<NewFile> make_file(const Call& call, const Inode& directory, Record record, int flags);
 
-/// Somebody without rights has changed the file's bytes: set-user-id bits go, as on local file
-/// systems. The errno, or 0.
-int without_set_user_id(const Call& call, const Inode& inode);
+/// An unprivileged caller has changed the file's bytes: clears set-user-id bits, as local file
+/// systems do. Returns the errno, or 0.
+int clear_set_user_id_recorded(const Call& call, const Inode& inode);
 
-/// The tables of operations, one for each kind of thing.
+/// Tables of operations, one for each kind of object.
 void add_name_operations(fuse_lowlevel_ops& operations);
 void add_attribute_operations(fuse_lowlevel_ops& operations);
 void add_xattr_operations(fuse_lowlevel_ops& operations);
-void add_folder_operations(fuse_lowlevel_ops& operations);
+void add_directory_operations(fuse_lowlevel_ops& operations);
 void add_open_operations(fuse_lowlevel_ops& operations);
 void add_data_operations(fuse_lowlevel_ops& operations);
 void add_lock_operations(fuse_lowlevel_ops& operations);

@@ -41,7 +41,7 @@ void set_groups(std::span<const gid_t> groups) {
 void set_user_and_group(uid_t user, gid_t group) {
   ::setfsgid(group);
   ::setfsuid(user);
-  // Neither reports a failure; with no valid number they give what is set.
+  // Neither reports a failure; with an invalid number they return the present value.
   FOREBAY_ASSERT(static_cast<gid_t>(::setfsgid(kNoId)) == group);
   FOREBAY_ASSERT(static_cast<uid_t>(::setfsuid(kNoId)) == user);
 }

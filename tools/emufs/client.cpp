@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// One mount: a session of libfuse over a descriptor that we mounted, and the threads that take its
-// requests and serve them.
+// One mount: a session of libfuse over a descriptor that emufs mounted, and the threads that
+// receive and serve its requests.
 #include <cerrno>
 #include <cstdlib>
 #include <cstring>
@@ -20,51 +20,52 @@ namespace forebay::emufs {
 
 namespace {
 
-/// Requests that nobody waits for in a system call (read-ahead, direct access) are bounded by the
-/// kernel, silently: this is its largest bound.
+/// The kernel silently bounds requests for which no system call waits (readahead, direct access):
+/// this is its largest bound.
 constexpr unsigned kBackgroundMax = 65'535;
 
-thread_local model::Time taken_at{};
+thread_local model::Time arrival{};
 
-void greet(void* user_data, fuse_conn_info* connection) {
-  const FileSystem& file_system = static_cast<Client*>(user_data)->file_system();
+void on_init(void* user_data, fuse_conn_info* connection) {
+  const EmulatedFileSystem& file_system = static_cast<Client*>(user_data)->file_system();
   const model::Clients& client = file_system.settings.machine.client;
-  const auto want = [connection](unsigned capability) {
+  const auto enable = [connection](unsigned capability) {
     connection->want |= connection->capable & capability;
   };
-  const auto refuse = [connection](unsigned capability) { connection->want &= ~capability; };
+  const auto disable = [connection](unsigned capability) { connection->want &= ~capability; };
   connection->max_background = kBackgroundMax;
   connection->congestion_threshold = kBackgroundMax;
   if (client.read_ahead_bytes < connection->max_readahead) {
     connection->max_readahead = static_cast<unsigned>(client.read_ahead_bytes);
   }
-  // We say when pages are old. Otherwise the kernel asks for attributes before each read.
-  refuse(FUSE_CAP_AUTO_INVAL_DATA);
-  want(FUSE_CAP_EXPLICIT_INVAL_DATA);
-  // One mount's programs lock each other out without us, and then without asking.
-  if (!file_system.has_several_clients()) refuse(FUSE_CAP_FLOCK_LOCKS | FUSE_CAP_POSIX_LOCKS);
+  // emufs notifies the kernel of stale pages. Otherwise the kernel requests attributes before each
+  // read.
+  disable(FUSE_CAP_AUTO_INVAL_DATA);
+  enable(FUSE_CAP_EXPLICIT_INVAL_DATA);
+  // The kernel handles locks between programs of one mount, without requests to emufs.
+  if (!file_system.has_several_clients()) disable(FUSE_CAP_FLOCK_LOCKS | FUSE_CAP_POSIX_LOCKS);
   // Moving pages through pipes is slower than copying through memory that stays in the processor's
   // cache (docs/decisions/0006-an-emulated-storage-in-time.md).
-  refuse(FUSE_CAP_SPLICE_READ | FUSE_CAP_SPLICE_WRITE | FUSE_CAP_SPLICE_MOVE);
-  add_to_next_reply(Addition::kGreeting);
+  disable(FUSE_CAP_SPLICE_READ | FUSE_CAP_SPLICE_WRITE | FUSE_CAP_SPLICE_MOVE);
+  set_next_reply_flags(ReplyFlags::kInit);
 }
 
 fuse_lowlevel_ops operations() {
   fuse_lowlevel_ops table{};
-  table.init = greet;
+  table.init = on_init;
   add_name_operations(table);
   add_attribute_operations(table);
   add_xattr_operations(table);
-  add_folder_operations(table);
+  add_directory_operations(table);
   add_open_operations(table);
   add_data_operations(table);
   add_lock_operations(table);
   return table;
 }
 
-/// Touches all of a buffer that libfuse has made: a write of 1 MiB would be late by the time that
-/// 256 new pages take.
-void warm(const fuse_buf& buffer, std::size_t used) {
+/// Touches all of a buffer that libfuse has allocated: else 256 page faults would delay a write of
+/// 1 MiB.
+void prefault_buffer(const fuse_buf& buffer, std::size_t used) {
   const std::size_t size = ::malloc_usable_size(buffer.mem);
   if (size > used) std::memset(static_cast<char*>(buffer.mem) + used, 0, size - used);
 }
@@ -76,9 +77,9 @@ struct FreeBuffer {
 
 }  // namespace
 
-model::Time request_taken() noexcept { return taken_at; }
+model::Time request_arrival() noexcept { return arrival; }
 
-Client::Client(FileSystem& file_system,
+Client::Client(EmulatedFileSystem& file_system,
                model::ClientId number,
                Descriptor device,
                std::string mount_point)
@@ -95,7 +96,7 @@ void Client::join() {
 
 Client::~Client() {
   join();
-  errands_.reset();
+  task_queue_.reset();
   if (session_ != nullptr) fuse_session_destroy(session_);
 }
 
@@ -108,21 +109,21 @@ Status Client::start(std::function<void()> ended) {
   session_ = fuse_session_new(&arguments, &table, sizeof(table), this);
   fuse_opt_free_args(&arguments);
   // The session closes its descriptor when it ends.
-  if (session_ == nullptr || fuse_session_custom_io(session_, &wire(), device_.release()) != 0) {
+  if (session_ == nullptr || fuse_session_custom_io(session_, &fuse_io(), device_.release()) != 0) {
     return failure({.kind = ErrorClass::kLimit,
-                    .operation = "talk to FUSE for",
+                    .operation = "open a FUSE session for",
                     .path = mount_point_,
-                    .cause = "memory ran out; close other programs"});
+                    .cause = "out of memory; close other programs"});
   }
   if (file_system_.has_several_clients()) {
-    errands_ = std::make_unique<Errands>();
-    if (auto started = errands_->start(); !started) return started;
+    task_queue_ = std::make_unique<TaskQueue>();
+    if (auto started = task_queue_->start(); !started) return started;
   }
-  running_ = file_system_.settings.threads;
+  running_threads_ = file_system_.settings.threads;
   for (unsigned i = 0; i < file_system_.settings.threads; ++i) {
-    auto thread = start_service_thread("emufs-requests", [this] { take_requests(); });
+    auto thread = start_service_thread("emufs-requests", [this] { serve_requests(); });
     if (!thread) {
-      running_ -= file_system_.settings.threads - i;
+      running_threads_ -= file_system_.settings.threads - i;
       return failure(thread.error());
     }
     threads_.push_back(std::move(*thread));
@@ -130,42 +131,44 @@ Status Client::start(std::function<void()> ended) {
   return {};
 }
 
-void Client::take_requests() {
-  prefer_this_thread();
+void Client::serve_requests() {
+  raise_thread_priority();
   fuse_buf buffer{};
   const FreeBuffer free_later{&buffer};
-  bool is_warm = false;
+  bool is_prefaulted = false;
   while (fuse_session_exited(session_) == 0) {
     const int size = fuse_session_receive_buf(session_, &buffer);
     if (size == -EINTR || size == -EAGAIN) continue;
     if (size <= 0) break;
-    taken_at = monotonic_now();
-    if (!std::exchange(is_warm, true)) warm(buffer, static_cast<std::size_t>(size));
+    arrival = monotonic_now();
+    if (!std::exchange(is_prefaulted, true))
+      prefault_buffer(buffer, static_cast<std::size_t>(size));
     fuse_session_process_buf(session_, &buffer);
   }
-  if (--running_ > 0) return;
-  file_system_.program_locks.ended(number_);
+  if (--running_threads_ > 0) return;
+  file_system_.file_locks.release_client(number_);
   if (ended_) ended_();
 }
 
-void Client::drop_pages(Inode& inode, ByteRange range) {
-  const bool whole = range.size == all;
+void Client::invalidate_pages(Inode& inode, ByteRange range) {
+  const bool whole = range.size == kAll;
   fuse_lowlevel_notify_inval_inode(session_, file_system_.inodes.node_of(inode),
                                    static_cast<off_t>(range.offset),
                                    whole ? 0 : static_cast<off_t>(range.size));
 }
 
-void Client::tell_size(Inode& inode) {
+void Client::notify_size(Inode& inode) {
   struct stat now{};
   if (::fstatat(inode.fd(), "", &now, AT_EMPTY_PATH) != 0) return;
-  announce_size(fuse_session_fd(session_), file_system_.inodes.node_of(inode),
-                static_cast<std::uint64_t>(now.st_size));
+  notify_kernel_size(fuse_session_fd(session_), file_system_.inodes.node_of(inode),
+                     static_cast<std::uint64_t>(now.st_size));
 }
 
-void Client::forget_name(const Inode& folder, const std::string& name) {
-  if (errands_ == nullptr) return;
-  // Only a number for the kernel: should the folder be gone by then, there is nothing to forget.
-  errands_->add([session = session_, node = file_system_.inodes.node_of(folder), name] {
+void Client::invalidate_name(const Inode& directory, const std::string& name) {
+  if (task_queue_ == nullptr) return;
+  // Only a number for the kernel: if the directory no longer exists by then, there is nothing to
+  // invalidate.
+  task_queue_->add([session = session_, node = file_system_.inodes.node_of(directory), name] {
     fuse_lowlevel_notify_inval_entry(session, node, name.c_str(), name.size());
   });
 }

@@ -28,103 +28,105 @@ json row_of(std::uint32_t number, const model::ServerCounters& counters) {
           {"bytes_written", counters.bytes_written},
           {"dropped", counters.dropped},
           {"in_service", counters.in_service},
-          {"in_service_most", counters.in_service_most},
+          {"in_service_most", counters.in_service_max},
           {"waiting", counters.waiting},
-          {"waiting_most", counters.waiting_most},
-          {"waited_us", microseconds(counters.waited)},
-          {"busy_us", microseconds(counters.busy)}};
+          {"waiting_most", counters.waiting_max},
+          {"waited_us", microseconds(counters.wait_time)},
+          {"busy_us", microseconds(counters.busy_time)}};
 }
 
 json row_of(std::uint32_t number, const model::ClientCounters& counters) {
   return {{"number", number},
           {"requests", counters.requests},
-          {"name_operations", counters.name_operations},
+          {"name_operations", counters.metadata_operations},
           {"bytes_read", counters.bytes_read},
           {"bytes_written", counters.bytes_written},
-          {"under_way", counters.under_way},
-          {"under_way_most", counters.under_way_most},
-          {"answered_in_us", microseconds(counters.answered_in)},
+          {"under_way", counters.in_flight},
+          {"under_way_most", counters.in_flight_max},
+          {"answered_in_us", microseconds(counters.response_time)},
           {"lock_changes", counters.lock_changes},
-          {"locks_lost", counters.locks_lost},
-          {"waited_for_locks_us", microseconds(counters.waited_for_locks)}};
+          {"locks_lost", counters.locks_revoked},
+          {"waited_for_locks_us", microseconds(counters.lock_wait_time)}};
 }
 
-json line_of(const Allowance& allowance) {
-  return {{"before_us", microseconds(allowance.before)},
-          {"after_us", microseconds(allowance.after)}};
+json overhead_json(const FuseOverhead& overhead) {
+  return {{"before_us", microseconds(overhead.before)}, {"after_us", microseconds(overhead.after)}};
 }
 
-json allowances_of(const Allowances& allowances) {
-  return {{"read_4KiB", line_of(allowances.read.small)},
-          {"read_1MiB", line_of(allowances.read.large)},
-          {"write_4KiB", line_of(allowances.write.small)},
-          {"write_1MiB", line_of(allowances.write.large)},
-          {"name", line_of(allowances.name)}};
+json overheads_json(const FuseOverheads& overheads) {
+  return {{"read_4KiB", overhead_json(overheads.read.small)},
+          {"read_1MiB", overhead_json(overheads.read.large)},
+          {"write_4KiB", overhead_json(overheads.write.small)},
+          {"write_1MiB", overhead_json(overheads.write.large)},
+          {"name", overhead_json(overheads.name)}};
 }
 
-/// What all clients did together.
+/// Sums over all clients.
 json totals_of(const model::StorageModel& model, const model::Machine& machine) {
   model::ClientCounters sum;
   for (std::uint32_t i = 0; i < machine.client.count; ++i) {
     const model::ClientCounters one = model.counters(model::ClientId{i});
     sum.requests += one.requests;
-    sum.name_operations += one.name_operations;
+    sum.metadata_operations += one.metadata_operations;
     sum.bytes_read += one.bytes_read;
     sum.bytes_written += one.bytes_written;
-    sum.under_way += one.under_way;
+    sum.in_flight += one.in_flight;
     sum.lock_changes += one.lock_changes;
   }
-  return {{"requests", sum.requests},     {"name_operations", sum.name_operations},
+  return {{"requests", sum.requests},     {"name_operations", sum.metadata_operations},
           {"bytes_read", sum.bytes_read}, {"bytes_written", sum.bytes_written},
-          {"under_way", sum.under_way},   {"lock_changes", sum.lock_changes}};
+          {"under_way", sum.in_flight},   {"lock_changes", sum.lock_changes}};
 }
 
-std::string statistics(FileSystem& file_system) {
+std::string statistics(EmulatedFileSystem& file_system) {
   const model::Machine& machine = file_system.settings.machine;
   json document = {{"machine", machine.name},
                    {"backing", file_system.settings.backing},
                    {"pid", ::getpid()},
-                   {"delays", file_system.settings.delays == Delays::kKept},
+                   {"delays", file_system.settings.delay_mode == DelayMode::kEnabled},
                    {"servers", machine.server_count()},
                    {"metadata", machine.metadata.servers},
                    {"clients", machine.client.count},
-                   {"fuse", allowances_of(file_system.allowances())},
+                   {"fuse", overheads_json(file_system.fuse_overheads())},
                    {"record", nullptr}};
   if (const Recorder* recorder = file_system.recorder.get()) {
     document["record"] = {{"path", recorder->path()},
                           {"records", recorder->records()},
-                          {"broken", recorder->broken()}};
+                          {"broken", recorder->write_error()}};
   }
-  file_system.time->with_model([&](model::StorageModel& model, model::Time) {
+  file_system.scheduler->with_model([&](model::StorageModel& model, model::Time) {
     document["totals"] = totals_of(model, machine);
   });
   return text_of(document);
 }
 
 template <class Count>
-std::string rows(FileSystem& file_system, std::uint32_t first, std::uint32_t end, Count count) {
+std::string rows(EmulatedFileSystem& file_system,
+                 std::uint32_t first,
+                 std::uint32_t end,
+                 Count count) {
   json list = json::array();
-  file_system.time->with_model([&](model::StorageModel& model, model::Time) {
-    for (std::uint32_t i = first; i < end && i - first < kRowsInAnswer; ++i) {
+  file_system.scheduler->with_model([&](model::StorageModel& model, model::Time) {
+    for (std::uint32_t i = first; i < end && i - first < kRowsPerReplyMax; ++i) {
       list.push_back(row_of(i, count(model, i)));
     }
   });
   return text_of(list);
 }
 
-Outcome<std::string> rows_by_name(FileSystem& file_system, std::string_view name) {
+ErrnoResult<std::string> rows_by_name(EmulatedFileSystem& file_system, std::string_view name) {
   const std::size_t point = name.find('.');
-  if (point == std::string_view::npos) return fails(ENODATA);
+  if (point == std::string_view::npos) return errno_failure(ENODATA);
   const std::string_view kind = name.substr(0, point);
   const std::string_view digits = name.substr(point + 1);
   std::uint32_t first = 0;
   const auto [end, problem] = std::from_chars(digits.data(), digits.data() + digits.size(), first);
-  if (problem != std::errc{} || end != digits.data() + digits.size()) return fails(ENODATA);
+  if (problem != std::errc{} || end != digits.data() + digits.size()) return errno_failure(ENODATA);
   const model::Machine& machine = file_system.settings.machine;
-  using Kind = model::ServerName::Kind;
+  using Kind = model::ServerId::Kind;
   const auto server = [](Kind which) {
     return [which](const model::StorageModel& model, std::uint32_t i) {
-      return model.counters(model::ServerName{which, i});
+      return model.counters(model::ServerId{which, i});
     };
   };
   if (kind == "servers") {
@@ -133,26 +135,26 @@ Outcome<std::string> rows_by_name(FileSystem& file_system, std::string_view name
   if (kind == "metadata") {
     return rows(file_system, first, machine.metadata.servers, server(Kind::kMetadata));
   }
-  if (kind != "clients") return fails(ENODATA);
+  if (kind != "clients") return errno_failure(ENODATA);
   return rows(file_system, first, machine.client.count,
               [](const model::StorageModel& model, std::uint32_t i) {
                 return model.counters(model::ClientId{i});
               });
 }
 
-const char* name_of(FaultOn on) {
-  if (on == FaultOn::kBoth) return "both";
-  if (on == FaultOn::kSync) return "sync";
-  return on == FaultOn::kRead ? "read" : "write";
+const char* name_of(FaultOperation operation) {
+  if (operation == FaultOperation::kBoth) return "both";
+  if (operation == FaultOperation::kSync) return "sync";
+  return operation == FaultOperation::kRead ? "read" : "write";
 }
 
-std::string faults_in_force(const FileSystem& file_system) {
+std::string active_faults(const EmulatedFileSystem& file_system) {
   json bytes = json::array();
   for (const ByteFault& fault : file_system.faults.byte_faults()) {
     bytes.push_back({{"path", fault.path},
                      {"offset", fault.range.offset},
                      {"size", fault.range.size},
-                     {"on", name_of(fault.on)}});
+                     {"on", name_of(fault.operation)}});
   }
   json quotas = json::array();
   for (const auto& [user, limit] : file_system.faults.quotas()) {
@@ -163,7 +165,7 @@ std::string faults_in_force(const FileSystem& file_system) {
   json servers = json::array();
   for (const ServerFault& fault : file_system.server_faults.all()) {
     servers.push_back({{"number", fault.server.index},
-                       {"metadata", fault.server.kind == model::ServerName::Kind::kMetadata},
+                       {"metadata", fault.server.kind == model::ServerId::Kind::kMetadata},
                        {"state", fault.state},
                        {"slowness", fault.condition.slowness}});
   }
@@ -173,18 +175,18 @@ std::string faults_in_force(const FileSystem& file_system) {
 
 }  // namespace
 
-Outcome<std::string> control_value(FileSystem& file_system, std::string_view name) {
+ErrnoResult<std::string> control_value(EmulatedFileSystem& file_system, std::string_view name) {
   constexpr std::string_view kRows = "stat.";
   if (name == "stat") return statistics(file_system);
-  if (name == "faults") return faults_in_force(file_system);
+  if (name == "faults") return active_faults(file_system);
   if (name.starts_with(kRows)) return rows_by_name(file_system, name.substr(kRows.size()));
-  return fails(ENODATA);
+  return errno_failure(ENODATA);
 }
 
-int control(FileSystem& file_system, std::string_view name, std::string_view value) {
-  if (name == "fault") return command_fault(file_system, value);
+int control(EmulatedFileSystem& file_system, std::string_view name, std::string_view value) {
+  if (name == "fault") return apply_fault_command(file_system, value);
   if (name != "reset") return EINVAL;
-  file_system.time->with_model(
+  file_system.scheduler->with_model(
       [](model::StorageModel& model, model::Time) { model.reset_counters(); });
   return 0;
 }

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// What programs ask of the emulation through extended attributes of the mount's root: statistics as
-// JSON, and commands (reset, faults) as JSON. Names come without "user.emufs.".
+// Control of the emulation by extended attributes of the mount's root: statistics, reset and
+// faults, as JSON. Names are without "user.emufs.".
 #pragma once
 
 #include <string>
@@ -10,16 +10,17 @@
 
 namespace forebay::emufs {
 
-struct FileSystem;
+struct EmulatedFileSystem;
 
-/// Rows in one answer: an attribute's value is bounded by the kernel, machines are not.
-inline constexpr std::uint32_t kRowsInAnswer = 100;
+/// Rows in one reply: the kernel bounds the size of an attribute, while machines are not bounded.
+inline constexpr std::uint32_t kRowsPerReplyMax = 100;
 
-/// "stat", "stat.servers.N", "stat.metadata.N", "stat.clients.N", "faults". ENODATA for others.
-Outcome<std::string> control_value(FileSystem& file_system, std::string_view name);
+/// The value of "stat", "stat.servers.N", "stat.metadata.N", "stat.clients.N" or "faults". ENODATA
+/// for other names.
+ErrnoResult<std::string> control_value(EmulatedFileSystem& file_system, std::string_view name);
 
-/// "reset" (any value) or "fault" (a JSON object, docs/guides/emufs.md). The errno, or 0: EINVAL
-/// where the words mean nothing, ENOENT for a path that is not there.
-int control(FileSystem& file_system, std::string_view name, std::string_view value);
+/// Executes "reset" (any value) or "fault" (a JSON object, docs/guides/emufs.md). Returns the
+/// errno, or 0: EINVAL for a wrong value, ENOENT for a path that does not exist.
+int control(EmulatedFileSystem& file_system, std::string_view name, std::string_view value);
 
 }  // namespace forebay::emufs

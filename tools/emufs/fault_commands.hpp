@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Faults by command: what `forebay emufs fault` writes to the mount's root, understood and put in
-// force. Conditions of servers are remembered here, as the model only obeys them.
+// Fault commands: parses what `forebay emufs fault` writes to the mount's root, and applies it.
+// Server conditions are stored here, because the model cannot list them.
 #pragma once
 
 #include <mutex>
@@ -12,20 +12,20 @@
 
 namespace forebay::emufs {
 
-struct FileSystem;
+struct EmulatedFileSystem;
 
 struct ServerFault {
-  model::ServerName server;
+  model::ServerId server;
   model::ServerCondition condition;
-  std::string state;  ///< "works", "stall", "drop", as in the command
+  std::string state;  ///< "works", "stall" or "drop", as in the command
 };
 
-/// Any thread.
+/// Thread-safe.
 class ServerFaults {
  public:
   void set(const ServerFault& fault);
   std::vector<ServerFault> all() const;
-  /// Forgets all, and says which there were.
+  /// Removes all faults and returns those that existed.
   std::vector<ServerFault> take_all();
 
  private:
@@ -33,10 +33,10 @@ class ServerFaults {
   std::vector<ServerFault> faults_;
 };
 
-/// {"kind": "eio", "path", "offset", "size", "on"}, {"kind": "enospc", "after"},
-/// {"kind": "edquot", "uid", "limit"}, {"kind": "server", "number", "metadata", "state",
-/// "slowness"} or {"kind": "clear"}. The errno, or 0. A path is looked up below the mount's root
-/// with the rights that this thread has in file systems.
-int command_fault(FileSystem& file_system, std::string_view text);
+/// Applies {"kind": "eio", "path", "offset", "size", "on"}, {"kind": "enospc", "after"}, {"kind":
+/// "edquot", "uid", "limit"}, {"kind": "server", "number", "metadata", "state", "slowness"} or
+/// {"kind": "clear"}. Returns the errno, or 0. A path is resolved below the mount's root with the
+/// file system rights of this thread.
+int apply_fault_command(EmulatedFileSystem& file_system, std::string_view text);
 
 }  // namespace forebay::emufs

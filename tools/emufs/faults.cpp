@@ -30,41 +30,42 @@ void Faults::clear() {
   quotas_.clear();
 }
 
-bool Faults::fails(model::FileId file, ByteRange range, FaultOn on) const {
+bool Faults::is_faulty(model::FileId file, ByteRange range, FaultOperation operation) const {
   return std::ranges::any_of(byte_faults_, [&](const ByteFault& fault) {
-    const bool concerns = fault.on == FaultOn::kBoth || fault.on == on;
-    return fault.file == file && concerns && !intersect(fault.range, range).empty();
+    const bool is_affected =
+        fault.operation == FaultOperation::kBoth || fault.operation == operation;
+    return fault.file == file && is_affected && !intersect(fault.range, range).empty();
   });
 }
 
-int Faults::on_read(model::FileId file, ByteRange range) const {
+int Faults::read_error(model::FileId file, ByteRange range) const {
   const std::lock_guard lock(mutex_);
-  return fails(file, range, FaultOn::kRead) ? EIO : 0;
+  return is_faulty(file, range, FaultOperation::kRead) ? EIO : 0;
 }
 
-int Faults::on_sync(model::FileId file) const {
+int Faults::sync_error(model::FileId file) const {
   const std::lock_guard lock(mutex_);
   const bool is_bad = std::ranges::any_of(byte_faults_, [file](const ByteFault& fault) {
-    return fault.file == file && fault.on == FaultOn::kSync;
+    return fault.file == file && fault.operation == FaultOperation::kSync;
   });
   return is_bad ? EIO : 0;
 }
 
-WriteVerdict Faults::on_write(model::FileId file, ByteRange range, uid_t user) {
+WriteCheck Faults::check_write(model::FileId file, ByteRange range, uid_t user) {
   const std::lock_guard lock(mutex_);
-  if (fails(file, range, FaultOn::kWrite)) return {0, EIO};
-  WriteVerdict verdict{range.size, 0};
+  if (is_faulty(file, range, FaultOperation::kWrite)) return {0, EIO};
+  WriteCheck check{range.size, 0};
   if (const auto quota = quotas_.find(user); quota != quotas_.end()) {
     const std::uint64_t limit = quota->second;
-    verdict.bytes = limit > range.offset ? std::min(limit - range.offset, range.size) : 0;
-    if (verdict.bytes == 0) return {0, EDQUOT};
+    check.bytes = limit > range.offset ? std::min(limit - range.offset, range.size) : 0;
+    if (check.bytes == 0) return {0, EDQUOT};
   }
   if (space_) {
-    verdict.bytes = std::min(verdict.bytes, *space_);
-    if (verdict.bytes == 0) return {0, ENOSPC};
-    *space_ -= verdict.bytes;
+    check.bytes = std::min(check.bytes, *space_);
+    if (check.bytes == 0) return {0, ENOSPC};
+    *space_ -= check.bytes;
   }
-  return verdict;
+  return check;
 }
 
 std::vector<ByteFault> Faults::byte_faults() const {

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Everything that the clients of one emulated storage share, and one client: a mount with threads
-// that take its requests. Operations find both through the request they serve.
+// The state that all clients of one emulated storage share, and one client: a mount with threads
+// that serve its requests. Operations find both through the request that they serve.
 #pragma once
 
 #include <atomic>
@@ -9,71 +9,75 @@
 #include <thread>
 #include <vector>
 
-#include "tools/emufs/allowances.hpp"
-#include "tools/emufs/buffers.hpp"
-#include "tools/emufs/errands.hpp"
 #include "tools/emufs/fault_commands.hpp"
 #include "tools/emufs/faults.hpp"
+#include "tools/emufs/file_locks.hpp"
+#include "tools/emufs/fuse_io.hpp"
+#include "tools/emufs/fuse_overheads.hpp"
 #include "tools/emufs/inodes.hpp"
 #include "tools/emufs/layouts.hpp"
 #include "tools/emufs/lookup_times.hpp"
-#include "tools/emufs/program_locks.hpp"
-#include "tools/emufs/published.hpp"
+#include "tools/emufs/once_value.hpp"
 #include "tools/emufs/recorder.hpp"
-#include "tools/emufs/timekeeper.hpp"
-#include "tools/emufs/wire.hpp"
+#include "tools/emufs/reply_buffers.hpp"
+#include "tools/emufs/reply_scheduler.hpp"
+#include "tools/emufs/task_queue.hpp"
 
 namespace forebay::emufs {
 
-enum class Syncing : std::uint8_t { kKept, kNone };
+enum class SyncMode : std::uint8_t { kEnabled, kDisabled };
 
-/// What processors do that have nothing to do while requests wait.
-enum class Idling : std::uint8_t { kHalt, kStayAwake };
+/// What idle processors do while requests wait.
+enum class IdlePolicy : std::uint8_t { kHalt, kStayActive };
 
-/// What a mount is asked for, checked and resolved.
-struct Settings {
-  model::Machine machine;  ///< its client.count is that of the mounts
+/// Options of a mount, checked and resolved.
+struct MountSettings {
+  model::Machine machine;  ///< its client.count is the number of mounts
   std::string backing;     ///< absolute
-  Delays delays = Delays::kKept;
-  Syncing syncing = Syncing::kKept;
-  Idling idling = Idling::kHalt;
+  DelayMode delay_mode = DelayMode::kEnabled;
+  SyncMode sync_mode = SyncMode::kEnabled;
+  IdlePolicy idle_policy = IdlePolicy::kHalt;
   unsigned threads = 8;
-  std::string told = {};  ///< the machine file that programs see: what the mount behaves like
+  /// The machine file that programs read: what the mount behaves like.
+  std::string machine_text = {};
 };
 
 class Client;
-class Probe;
+class OverheadProbe;
 
-/// The shared part. Made before the clients and ended after them.
-struct FileSystem {
-  FileSystem(Settings with, Descriptor root, const struct stat& attributes)
+/// The shared part. Created before the clients and destroyed after them.
+struct EmulatedFileSystem {
+  EmulatedFileSystem(MountSettings with, Descriptor root, const struct stat& attributes)
       : settings(std::move(with)),
         inodes(std::move(root), attributes, settings.machine.client.count),
         layouts(settings.machine) {}
 
-  Settings settings;
+  MountSettings settings;
   Inodes inodes;
   Layouts layouts;
   Faults faults;
   ServerFaults server_faults;
-  Buffers buffers;
-  Published<Allowances> measured;  ///< once the mounts work, and only where there are delays
+  ReplyBuffers buffers;
+  /// Set when the mounts work, and only where there are delays.
+  OnceValue<FuseOverheads> measured_overheads;
   LookupTimes lookups;
-  ProgramLocks program_locks;    ///< between several clients
-  Published<Recorder> recorder;  ///< once the mounts work, and only if it was asked for
+  FileLockTable file_locks;      ///< between several clients
+  OnceValue<Recorder> recorder;  ///< set when the mounts work, and only if requested
   std::atomic<Ticket> last_ticket{0};
-  std::atomic<Probe*> probe{nullptr};  ///< while it measures
+  std::atomic<OverheadProbe*> probe{nullptr};  ///< while it measures
   std::vector<std::unique_ptr<Client>> clients;
-  /// Destroyed before all others: it sends what waits.
-  std::unique_ptr<Timekeeper> time;
+  /// Destroyed first: it sends waiting replies.
+  std::unique_ptr<ReplyScheduler> scheduler;
 
-  Allowances allowances() const { return measured.get() ? *measured.get() : Allowances{}; }
+  FuseOverheads fuse_overheads() const {
+    return measured_overheads.get() ? *measured_overheads.get() : FuseOverheads{};
+  }
   bool has_several_clients() const { return settings.machine.client.count > 1; }
-  /// Whether locks keep page caches of several clients alike. Where the machine has none, kernels
-  /// still keep pages for mappings and sendfile.
-  bool has_shared_caches() const { return has_several_clients() && has_locks(); }
-  /// Whether clients see each other's writes only when they ask for a file anew, as with NFS.
-  bool sees_others_late() const {
+  /// Whether locks keep page caches of several clients coherent. If the machine has no page cache,
+  /// kernels still cache pages for mappings and sendfile.
+  bool has_coherent_caches() const { return has_several_clients() && has_locks(); }
+  /// Whether clients see each other's writes only when they open a file again, as with NFS.
+  bool is_close_to_open() const {
     return has_several_clients() && !has_locks() && settings.machine.client.page_cache;
   }
   bool has_locks() const { return settings.machine.locks.unit != model::LockUnit::kNone; }
@@ -82,8 +86,8 @@ struct FileSystem {
 /// One mount.
 class Client {
  public:
-  /// Takes over a descriptor of /dev/fuse that is mounted at `mount_point` already.
-  Client(FileSystem& file_system,
+  /// Takes ownership of a descriptor of /dev/fuse that is mounted at `mount_point` already.
+  Client(EmulatedFileSystem& file_system,
          model::ClientId number,
          Descriptor device,
          std::string mount_point);
@@ -91,38 +95,41 @@ class Client {
   Client(const Client&) = delete;
   Client& operator=(const Client&) = delete;
 
-  /// Starts the threads; `ended` is called once when the last of them ends.
+  /// Starts the threads. `ended` is called once, when the last of them ends.
   Status start(std::function<void()> ended);
-  /// Waits until its threads have ended, as they do when the mount has; answers may still be sent.
+  /// Waits until its threads have ended, which they do when the mount has ended. Replies may still
+  /// be sent.
   void join();
-  /// The kernel's page cache of this mount forgets bytes; waits for pages that are being read.
-  void drop_pages(Inode& inode, ByteRange range);
-  /// The kernel of this mount has a file at least as long as it is now. May wait for the last page.
-  void tell_size(Inode& inode);
-  /// The kernel of this mount forgets where a name leads, soon. Does not wait.
-  void forget_name(const Inode& folder, const std::string& name);
+  /// Invalidates bytes in the kernel's page cache of this mount. Waits for pages that are being
+  /// read.
+  void invalidate_pages(Inode& inode, ByteRange range);
+  /// The kernel of this mount gets a size of the file that is at least the present one. May wait
+  /// for the last page.
+  void notify_size(Inode& inode);
+  /// The kernel of this mount invalidates a name soon. Does not wait.
+  void invalidate_name(const Inode& directory, const std::string& name);
 
-  FileSystem& file_system() noexcept { return file_system_; }
+  EmulatedFileSystem& file_system() noexcept { return file_system_; }
   model::ClientId number() const noexcept { return number_; }
   const std::string& mount_point() const noexcept { return mount_point_; }
 
  private:
-  void take_requests();
+  void serve_requests();
 
-  FileSystem& file_system_;
+  EmulatedFileSystem& file_system_;
   model::ClientId number_;
   Descriptor device_;
   std::string mount_point_;
   fuse_session* session_ = nullptr;
-  std::atomic<unsigned> running_{0};
+  std::atomic<unsigned> running_threads_{0};
   std::function<void()> ended_;
   std::vector<std::thread> threads_;
-  /// Where there are other clients. Forgetting a name waits for whoever uses its folder, which
-  /// dropping pages must not.
-  std::unique_ptr<Errands> errands_;
+  /// Only with several clients. Invalidating a name waits for operations on its directory; dropping
+  /// pages must not wait for those.
+  std::unique_ptr<TaskQueue> task_queue_;
 };
 
-/// When this thread took the request that it serves.
-model::Time request_taken() noexcept;
+/// When this thread received the request that it serves.
+model::Time request_arrival() noexcept;
 
 }  // namespace forebay::emufs

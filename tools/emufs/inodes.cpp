@@ -12,26 +12,26 @@
 namespace forebay::emufs {
 
 model::FileId id_of(FileKey key) noexcept {
-  // A backing folder may hold mounts of several devices; their inode numbers must not meet.
+  // A backing directory may hold mounts of several devices, whose inode numbers must not collide.
   constexpr std::uint64_t kOdd = 0x9e3779b97f4a7c15;
   return key.number ^ (static_cast<std::uint64_t>(key.device) * kOdd);
 }
 
-void Inode::changed_by(model::ClientId client) {
+void Inode::record_change(model::ClientId client) {
   const std::lock_guard lock(mutex_);
-  const bool was_current = seen_[client] == version_;
+  const bool was_current = seen_versions_[client] == version_;
   ++version_;
-  if (was_current) seen_[client] = version_;
+  if (was_current) seen_versions_[client] = version_;
 }
 
-bool Inode::opened_by(model::ClientId client) {
+bool Inode::record_open(model::ClientId client) {
   const std::lock_guard lock(mutex_);
-  const bool current = seen_[client] == version_;
-  seen_[client] = version_;
+  const bool current = seen_versions_[client] == version_;
+  seen_versions_[client] = version_;
   return current;
 }
 
-bool Inode::has_new_size(std::uint64_t bytes) {
+bool Inode::update_size(std::uint64_t bytes) {
   const std::lock_guard lock(mutex_);
   return std::exchange(size_bytes_, bytes) != bytes;
 }
@@ -41,7 +41,7 @@ void Inode::add_readers(model::ClientId client, int count) {
   readers_[client] += count;
 }
 
-std::vector<model::ClientId> Inode::readers_besides(model::ClientId client) const {
+std::vector<model::ClientId> Inode::other_readers(model::ClientId client) const {
   std::vector<model::ClientId> others;
   const std::lock_guard lock(mutex_);
   for (model::ClientId other = 0; other < readers_.size(); ++other) {
@@ -63,24 +63,24 @@ void Inode::set_layout(const std::optional<model::Layout>& layout) {
 Inodes::Inodes(Descriptor root, const struct stat& attributes, std::uint32_t clients)
     : clients_(clients), root_(std::make_shared<Inode>(std::move(root), attributes, clients)) {}
 
-Outcome<Found> Inodes::find(const Inode& folder, const char* name) {
-  return take(Descriptor(::openat(folder.fd(), name, O_PATH | O_NOFOLLOW | O_CLOEXEC)));
+ErrnoResult<LookupResult> Inodes::find(const Inode& directory, const char* name) {
+  return insert(Descriptor(::openat(directory.fd(), name, O_PATH | O_NOFOLLOW | O_CLOEXEC)));
 }
 
-Outcome<Found> Inodes::adopt(int file) {
+ErrnoResult<LookupResult> Inodes::find_open(int file) {
   const std::string path = "/proc/self/fd/" + std::to_string(file);
-  return take(Descriptor(::open(path.c_str(), O_PATH | O_CLOEXEC)));
+  return insert(Descriptor(::open(path.c_str(), O_PATH | O_CLOEXEC)));
 }
 
 /// `named` may be empty, with errno.
-Outcome<Found> Inodes::take(Descriptor named) {
-  if (!named) return fails(errno);
-  Found found;
+ErrnoResult<LookupResult> Inodes::insert(Descriptor named) {
+  if (!named) return errno_failure(errno);
+  LookupResult found;
   if (::fstatat(named.get(), "", &found.attributes, AT_EMPTY_PATH | AT_SYMLINK_NOFOLLOW) != 0) {
-    return fails(errno);
+    return errno_failure(errno);
   }
   const FileKey key{found.attributes.st_dev, found.attributes.st_ino};
-  if (key == root_->key()) return fails(ELOOP);
+  if (key == root_->key()) return errno_failure(ELOOP);
   const std::lock_guard lock(mutex_);
   auto& inode = by_id_[id_of(key)];
   if (!inode) inode = std::make_shared<Inode>(std::move(named), found.attributes, clients_);
@@ -89,7 +89,7 @@ Outcome<Found> Inodes::take(Descriptor named) {
   return found;
 }
 
-Inode* Inodes::hold(model::FileId id) {
+Inode* Inodes::acquire(model::FileId id) {
   const std::lock_guard lock(mutex_);
   const auto it = by_id_.find(id);
   if (it == by_id_.end()) return nullptr;
@@ -97,17 +97,17 @@ Inode* Inodes::hold(model::FileId id) {
   return it->second.get();
 }
 
-Known Inodes::forget(Inode& inode, std::uint64_t times) {
-  if (&inode == root_.get()) return Known::kBySome;
-  std::shared_ptr<Inode> gone;  // closed after the lock is free
+InodeState Inodes::forget(Inode& inode, std::uint64_t times) {
+  if (&inode == root_.get()) return InodeState::kReferenced;
+  std::shared_ptr<Inode> gone;  // closed after the lock is released
   const std::lock_guard lock(mutex_);
   FOREBAY_ASSERT(inode.lookups_ >= times);
   inode.lookups_ -= times;
-  if (inode.lookups_ > 0) return Known::kBySome;
+  if (inode.lookups_ > 0) return InodeState::kReferenced;
   const auto it = by_id_.find(inode.id());
   gone = std::move(it->second);
   by_id_.erase(it);
-  return Known::kByNobody;
+  return InodeState::kReleased;
 }
 
 }  // namespace forebay::emufs

@@ -32,92 +32,95 @@ std::optional<std::uint32_t> small_number(std::string_view text) {
   return static_cast<std::uint32_t>(*value);
 }
 
-bool set_word(LayoutWish& wish, std::string_view name, std::string_view value) {
+bool set_field(LayoutRequest& request, std::string_view name, std::string_view value) {
   if (name == "stripe_bytes") {
-    wish.stripe_bytes = number(value);
-    return wish.stripe_bytes.has_value();
+    request.stripe_bytes = number(value);
+    return request.stripe_bytes.has_value();
   }
   if (name == "stripe_count") {
-    wish.stripe_count = small_number(value);
-    return wish.stripe_count.has_value();
+    request.stripe_count = small_number(value);
+    return request.stripe_count.has_value();
   }
   if (name != "first_server") return false;
-  wish.first_server = small_number(value);
-  return wish.first_server.has_value() || value == kRotate;
+  request.first_server = small_number(value);
+  return request.first_server.has_value() || value == kRotate;
 }
 
-bool is_possible(const LayoutWish& wish, const model::Machine& machine) {
-  if (wish.stripe_bytes) {
-    const std::uint64_t bytes = *wish.stripe_bytes;
+bool is_valid(const LayoutRequest& request, const model::Machine& machine) {
+  if (request.stripe_bytes) {
+    const std::uint64_t bytes = *request.stripe_bytes;
     if (!std::has_single_bit(bytes) || bytes < kStripeBytesMin || bytes > kStripeBytesMax) {
       return false;
     }
   }
-  if (wish.stripe_count && *wish.stripe_count > machine.server_count()) return false;
-  return !wish.first_server || *wish.first_server < machine.server_count();
+  if (request.stripe_count && *request.stripe_count > machine.server_count()) return false;
+  return !request.first_server || *request.first_server < machine.server_count();
 }
 
-LayoutWish wish_for(const model::Layout& layout) {
+LayoutRequest request_for(const model::Layout& layout) {
   return {layout.stripe_bytes, layout.stripe_count, layout.first_server};
 }
 
 }  // namespace
 
-std::string to_text(const LayoutWish& wish) {
+std::string to_text(const LayoutRequest& request) {
   std::string text;
   const auto add = [&text](std::string_view name, const auto& value) {
     if (!value) return;
     if (!text.empty()) text += ' ';
     text.append(name).append("=").append(std::to_string(*value));
   };
-  add("stripe_bytes", wish.stripe_bytes);
-  add("stripe_count", wish.stripe_count);
-  add("first_server", wish.first_server);
+  add("stripe_bytes", request.stripe_bytes);
+  add("stripe_count", request.stripe_count);
+  add("first_server", request.first_server);
   return text;
 }
 
-std::optional<LayoutWish> parse_layout_wish(std::string_view text) {
-  LayoutWish wish;
+std::optional<LayoutRequest> parse_layout_request(std::string_view text) {
+  LayoutRequest request;
   while (!text.empty()) {
     const std::string_view word = text.substr(0, text.find(' '));
     text.remove_prefix(std::min(word.size() + 1, text.size()));
     const std::size_t equals = word.find('=');
     if (equals == std::string_view::npos) return std::nullopt;
-    if (!set_word(wish, word.substr(0, equals), word.substr(equals + 1))) return std::nullopt;
+    if (!set_field(request, word.substr(0, equals), word.substr(equals + 1))) return std::nullopt;
   }
-  return wish;
+  return request;
 }
 
-Outcome<LayoutWish> with_value(LayoutWish wish,
-                               std::string_view name,
-                               std::string_view value,
-                               const model::Machine& machine) {
-  if (!set_word(wish, name, value) || !is_possible(wish, machine)) return fails(EINVAL);
-  return wish;
+ErrnoResult<LayoutRequest> with_value(LayoutRequest request,
+                                      std::string_view name,
+                                      std::string_view value,
+                                      const model::Machine& machine) {
+  if (!set_field(request, name, value) || !is_valid(request, machine)) return errno_failure(EINVAL);
+  return request;
 }
 
-model::Layout fulfil(const LayoutWish& wish, const model::Machine& machine, std::uint64_t index) {
+model::Layout resolve_layout(const LayoutRequest& request,
+                             const model::Machine& machine,
+                             std::uint64_t index) {
   model::Layout layout = layout_of_new_file(machine, index);
-  if (wish.stripe_bytes) layout.stripe_bytes = *wish.stripe_bytes;
-  if (wish.stripe_count) {
-    layout.stripe_count = *wish.stripe_count == 0 ? machine.server_count() : *wish.stripe_count;
+  if (request.stripe_bytes) layout.stripe_bytes = *request.stripe_bytes;
+  if (request.stripe_count) {
+    layout.stripe_count =
+        *request.stripe_count == 0 ? machine.server_count() : *request.stripe_count;
   }
-  if (wish.first_server) layout.first_server = *wish.first_server;
+  if (request.first_server) layout.first_server = *request.first_server;
   return layout;
 }
 
-std::optional<LayoutWish> Layouts::stored(const Inode& inode) const {
+std::optional<LayoutRequest> Layouts::load_request(const Inode& inode) const {
   std::array<char, 256> text{};
   const auto size = ::getxattr(inode.path().c_str(), kStored, text.data(), text.size());
   if (size < 0) return std::nullopt;
-  auto wish = parse_layout_wish({text.data(), static_cast<std::size_t>(size)});
-  // Of another machine: what this one cannot have counts as not said.
-  if (!wish || !is_possible(*wish, machine_)) return std::nullopt;
-  return wish;
+  auto request = parse_layout_request({text.data(), static_cast<std::size_t>(size)});
+  // Of another machine: values that are invalid on this one count as absent.
+  if (!request || !is_valid(*request, machine_)) return std::nullopt;
+  return request;
 }
 
-int Layouts::store(Inode& inode, const LayoutWish& wish) const {
-  const std::string text = to_text(wish);
+int Layouts::store(Inode& inode, const LayoutRequest& request) const {
+  const std::string text = to_text(request);
   const std::string path = inode.path();
   const int result = text.empty() ? ::removexattr(path.c_str(), kStored)
                                   : ::setxattr(path.c_str(), kStored, text.data(), text.size(), 0);
@@ -128,40 +131,41 @@ int Layouts::store(Inode& inode, const LayoutWish& wish) const {
 
 model::Layout Layouts::of(Inode& file) {
   if (const auto known = file.layout()) return *known;
-  // A file that was there before begins where its number says, on each mount anew.
-  const auto layout = fulfil(stored(file).value_or(LayoutWish{}), machine_, file.key().number);
+  // A file that existed before the mount has its first server by its inode number, on each mount.
+  const auto layout =
+      resolve_layout(load_request(file).value_or(LayoutRequest{}), machine_, file.key().number);
   file.set_layout(layout);
   return layout;
 }
 
-LayoutWish Layouts::wish_of(Inode& inode) {
-  if (inode.kind() == S_IFREG) return wish_for(of(inode));
-  return stored(inode).value_or(LayoutWish{});
+LayoutRequest Layouts::request_of(Inode& inode) {
+  if (inode.kind() == S_IFREG) return request_for(of(inode));
+  return load_request(inode).value_or(LayoutRequest{});
 }
 
-void Layouts::on_created(const Inode& folder, Inode& made) {
-  const LayoutWish wish = stored(folder).value_or(LayoutWish{});
+void Layouts::on_created(const Inode& directory, Inode& made) {
+  const LayoutRequest request = load_request(directory).value_or(LayoutRequest{});
   if (made.kind() == S_IFDIR) {
-    if (wish != LayoutWish{}) store(made, wish);
+    if (request != LayoutRequest{}) store(made, request);
     return;
   }
   if (made.kind() != S_IFREG) return;
-  const model::Layout layout = fulfil(wish, machine_, made_.fetch_add(1));
-  // With one server there is nothing to remember. Where it cannot be kept, it holds for this mount.
-  if (machine_.server_count() > 1) store(made, wish_for(layout));
+  const model::Layout layout = resolve_layout(request, machine_, created_files_.fetch_add(1));
+  // With one server there is nothing to store. If it cannot be stored, it holds for this mount.
+  if (machine_.server_count() > 1) store(made, request_for(layout));
   made.set_layout(layout);
 }
 
-Outcome<std::string> Layouts::get(Inode& inode, std::string_view name) {
-  const LayoutWish wish = wish_of(inode);
-  const LayoutWish full = wish_for(fulfil(wish, machine_, 0));
+ErrnoResult<std::string> Layouts::get(Inode& inode, std::string_view name) {
+  const LayoutRequest request = request_of(inode);
+  const LayoutRequest full = request_for(resolve_layout(request, machine_, 0));
   const bool rotates =
-      inode.kind() != S_IFREG && !wish.first_server && !machine_.layout.first_server.has_value();
+      inode.kind() != S_IFREG && !request.first_server && !machine_.layout.first_server.has_value();
   const std::string first = rotates ? std::string(kRotate) : std::to_string(*full.first_server);
   if (name == "stripe_bytes") return std::to_string(*full.stripe_bytes);
   if (name == "stripe_count") return std::to_string(*full.stripe_count);
   if (name == "first_server") return first;
-  if (name != "layout") return fails(ENODATA);
+  if (name != "layout") return errno_failure(ENODATA);
   return "stripe_bytes=" + std::to_string(*full.stripe_bytes) +
          " stripe_count=" + std::to_string(*full.stripe_count) + " first_server=" + first;
 }
@@ -174,11 +178,11 @@ int Layouts::set(Inode& inode, std::string_view name, std::string_view value) {
   } else if (inode.kind() != S_IFDIR) {
     return EOPNOTSUPP;
   }
-  const auto wish = with_value(wish_of(inode), name, value, machine_);
-  if (!wish) return wish.error();
-  if (inode.kind() != S_IFREG) return store(inode, *wish);
-  // A file's layout is kept whole: what is left to the machine is decided now.
-  return store(inode, wish_for(fulfil(*wish, machine_, made_.load())));
+  const auto request = with_value(request_of(inode), name, value, machine_);
+  if (!request) return request.error();
+  if (inode.kind() != S_IFREG) return store(inode, *request);
+  // A file's layout is stored complete: the machine's defaults are resolved now.
+  return store(inode, request_for(resolve_layout(*request, machine_, created_files_.load())));
 }
 
 int Layouts::remove(Inode& inode) {

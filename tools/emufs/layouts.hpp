@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// How each file of the backing folder is cut, kept in its extended attribute so that it holds over
-// mounts, and the names under which programs see and set it.
+// The layout of each file of the backing directory, and the names under which programs read and set
+// it. It is stored in the file's extended attribute, so it persists across mounts.
 #pragma once
 
 #include <atomic>
@@ -13,58 +13,61 @@
 
 namespace forebay::emufs {
 
-/// What was asked for: of a folder, for files to be made in it; of a file, its own. What is absent
-/// is the machine's default; a stripe count of 0 means all servers.
-struct LayoutWish {
+/// A requested layout: of a directory, for files to be created in it; of a file, its own. Absent
+/// values are the machine's default; a stripe count of 0 means all servers.
+struct LayoutRequest {
   std::optional<std::uint64_t> stripe_bytes;
   std::optional<std::uint32_t> stripe_count;
   std::optional<std::uint32_t> first_server;
 
-  friend bool operator==(const LayoutWish&, const LayoutWish&) = default;
+  friend bool operator==(const LayoutRequest&, const LayoutRequest&) = default;
 };
 
-/// "stripe_bytes=1048576 stripe_count=4 first_server=rotate"; what is absent is left out.
-std::string to_text(const LayoutWish& wish);
-/// None if the text is no wish.
-std::optional<LayoutWish> parse_layout_wish(std::string_view text);
+/// "stripe_bytes=1048576 stripe_count=4 first_server=rotate"; absent values are left out.
+std::string to_text(const LayoutRequest& request);
+/// None if the text is not a layout request.
+std::optional<LayoutRequest> parse_layout_request(std::string_view text);
 
-/// One of the three names without "user.emufs." set to a text: EINVAL if name or value cannot be,
+/// Sets one of the three names without "user.emufs." to a text. EINVAL if name or value is invalid
 /// on this machine.
-Outcome<LayoutWish> with_value(LayoutWish wish,
-                               std::string_view name,
-                               std::string_view value,
-                               const model::Machine& machine);
+ErrnoResult<LayoutRequest> with_value(LayoutRequest request,
+                                      std::string_view name,
+                                      std::string_view value,
+                                      const model::Machine& machine);
 
-/// The layout of a machine's `index`-th new file under a wish.
-model::Layout fulfil(const LayoutWish& wish, const model::Machine& machine, std::uint64_t index);
+/// The layout of a machine's `index`-th new file for a request.
+model::Layout resolve_layout(const LayoutRequest& request,
+                             const model::Machine& machine,
+                             std::uint64_t index);
 
-/// Any thread.
+/// Thread-safe.
 class Layouts {
  public:
   explicit Layouts(const model::Machine& machine) : machine_(machine) {}
 
-  /// The next new file is the first one again.
-  void begin_rotation() { made_ = 0; }
+  /// The next new file gets the index of the first one.
+  void reset_rotation() { created_files_ = 0; }
 
   /// Of a regular file; read from the backing file once.
   model::Layout of(Inode& file);
-  /// A new file or folder in `folder`: it gets a layout, or inherits the folder's wish.
-  void on_created(const Inode& folder, Inode& made);
+  /// After the creation of a file or directory in `directory`: a file gets a layout, a directory
+  /// inherits the request.
+  void on_created(const Inode& directory, Inode& made);
 
   /// The value of stripe_bytes, stripe_count, first_server or layout. ENODATA for other names.
-  Outcome<std::string> get(Inode& inode, std::string_view name);
+  ErrnoResult<std::string> get(Inode& inode, std::string_view name);
   /// Sets one of the first three. EEXIST for a file with data, EINVAL for a wrong value.
   int set(Inode& inode, std::string_view name, std::string_view value);
-  /// Back to the machine's default, all of it.
+  /// Resets all values to the machine's defaults.
   int remove(Inode& inode);
 
  private:
-  std::optional<LayoutWish> stored(const Inode& inode) const;
-  int store(Inode& inode, const LayoutWish& wish) const;
-  LayoutWish wish_of(Inode& inode);
+  std::optional<LayoutRequest> load_request(const Inode& inode) const;
+  int store(Inode& inode, const LayoutRequest& request) const;
+  LayoutRequest request_of(Inode& inode);
 
   const model::Machine& machine_;
-  std::atomic<std::uint64_t> made_{0};
+  std::atomic<std::uint64_t> created_files_{0};
 };
 
 }  // namespace forebay::emufs

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// fcntl and flock where several clients are mounted, as on a cluster file system mounted with
-// `-o flock`. With one client the kernel does it, and asks nothing of this.
+// fcntl and flock between several clients, as on a cluster file system mounted with `-o flock`.
+// With one client the kernel handles them without requests.
 #include <fcntl.h>
 #include <sys/file.h>
 
@@ -15,11 +15,11 @@ LockKind kind_of(int fcntl_type) {
   return fcntl_type == F_RDLCK ? LockKind::kShared : LockKind::kExclusive;
 }
 
-/// The kernel has made all ranges absolute; a length of 0 reaches to the end.
-ProgramLock lock_of(const Call& call, const fuse_file_info& info, const struct flock& range) {
+/// The kernel has made all ranges absolute; a length of 0 means to the end.
+FileLock lock_of(const Call& call, const fuse_file_info& info, const struct flock& range) {
   const auto begin = static_cast<std::uint64_t>(range.l_start);
   const auto length = static_cast<std::uint64_t>(range.l_len);
-  return {.family = LockFamily::kRange,
+  return {.type = LockType::kPosix,
           .kind = kind_of(range.l_type),
           .owner = {call.client().number(), info.lock_owner},
           .handle = info.fh,
@@ -28,50 +28,54 @@ ProgramLock lock_of(const Call& call, const fuse_file_info& info, const struct f
           .end = length == 0 ? kFileEnd : begin + length};
 }
 
-void interrupted(fuse_req_t request, void* ticket) {
-  Call(request).file_system().program_locks.interrupt(reinterpret_cast<Ticket>(ticket));
+void on_interrupt(fuse_req_t request, void* ticket) {
+  Call(request).file_system().file_locks.interrupt(reinterpret_cast<Ticket>(ticket));
 }
 
-/// Success. As with NFS, who has a lock sees what others wrote before they gave it up.
-void answer_locked(fuse_req_t request, Inode& inode) {
+/// Replies with success. As with NFS, the holder of a lock sees what others wrote before they
+/// released it.
+void reply_locked(fuse_req_t request, Inode& inode) {
   const Call call(request);
-  FileSystem& file_system = call.file_system();
+  EmulatedFileSystem& file_system = call.file_system();
   const model::ClientId client = call.client().number();
-  if (!file_system.sees_others_late() || inode.opened_by(client)) return call.done();
-  file_system.time->drop_pages_then(client, inode.id(), [request] { fuse_reply_err(request, 0); });
+  if (!file_system.is_close_to_open() || inode.record_open(client)) return call.done();
+  file_system.scheduler->invalidate_then(client, inode.id(),
+                                         [request] { fuse_reply_err(request, 0); });
 }
 
-void wait_for(const Call& call, Inode& inode, const ProgramLock& wanted) {
-  FileSystem& file_system = call.file_system();
+void wait_for(const Call& call, Inode& inode, const FileLock& wanted) {
+  EmulatedFileSystem& file_system = call.file_system();
   const fuse_req_t request = call.request();
   const Ticket ticket = ++file_system.last_ticket;
-  // Before it waits: whoever is granted the lock may be answered, and the request gone, at once.
-  fuse_req_interrupt_func(request, interrupted, reinterpret_cast<void*>(ticket));
-  auto answer = make_answer([request, &inode] { answer_locked(request, inode); },
-                            [request](int error) { fuse_reply_err(request, error); });
-  file_system.program_locks.wait(inode.id(), wanted,
-                                 {.ticket = ticket, .answer = std::move(answer)},
-                                 [request] { return fuse_req_interrupted(request) != 0; });
+  // Before the wait: the lock may be granted, the reply sent and the request freed at once.
+  fuse_req_interrupt_func(request, on_interrupt, reinterpret_cast<void*>(ticket));
+  auto reply = make_reply([request, &inode] { reply_locked(request, inode); },
+                          [request](int error) { fuse_reply_err(request, error); });
+  file_system.file_locks.wait(inode.id(), wanted, {.ticket = ticket, .reply = std::move(reply)},
+                              [request] { return fuse_req_interrupted(request) != 0; });
 }
 
-void set(const Call& call, Inode& inode, const ProgramLock& wanted, int sleeps) {
-  const bool takes = wanted.kind != LockKind::kNone;
-  if (sleeps != 0 && takes) return wait_for(call, inode, wanted);
-  const int result = call.file_system().program_locks.set(inode.id(), wanted);
-  if (result == 0 && takes) return answer_locked(call.request(), inode);
+void set(const Call& call, Inode& inode, const FileLock& wanted, int is_blocking) {
+  const bool is_acquire = wanted.kind != LockKind::kNone;
+  if (is_blocking != 0 && is_acquire) return wait_for(call, inode, wanted);
+  const int result = call.file_system().file_locks.set(inode.id(), wanted);
+  if (result == 0 && is_acquire) return reply_locked(call.request(), inode);
   call.result(result);
 }
 
-void set_lock(
-    fuse_req_t request, fuse_ino_t node, fuse_file_info* info, struct flock* range, int sleeps) {
+void set_lock(fuse_req_t request,
+              fuse_ino_t node,
+              fuse_file_info* info,
+              struct flock* range,
+              int is_blocking) {
   const Call call(request);
-  set(call, call.inode(node), lock_of(call, *info, *range), sleeps);
+  set(call, call.inode(node), lock_of(call, *info, *range), is_blocking);
 }
 
 void get_lock(fuse_req_t request, fuse_ino_t node, fuse_file_info* info, struct flock* range) {
   const Call call(request);
-  const auto other = call.file_system().program_locks.in_the_way_of(call.inode(node).id(),
-                                                                    lock_of(call, *info, *range));
+  const auto other = call.file_system().file_locks.find_conflict(call.inode(node).id(),
+                                                                 lock_of(call, *info, *range));
   range->l_type = F_UNLCK;
   if (other) {
     range->l_type = other->kind == LockKind::kShared ? F_RDLCK : F_WRLCK;
@@ -82,16 +86,16 @@ void get_lock(fuse_req_t request, fuse_ino_t node, fuse_file_info* info, struct 
   fuse_reply_lock(request, range);
 }
 
-void lock_whole(fuse_req_t request, fuse_ino_t node, fuse_file_info* info, int operation) {
+void flock_file(fuse_req_t request, fuse_ino_t node, fuse_file_info* info, int operation) {
   const Call call(request);
   const int kind = operation & ~LOCK_NB;
-  const ProgramLock wanted{.family = LockFamily::kWhole,
-                           .kind = kind == LOCK_UN   ? LockKind::kNone
-                                   : kind == LOCK_SH ? LockKind::kShared
-                                                     : LockKind::kExclusive,
-                           .owner = {call.client().number(), info->lock_owner},
-                           .handle = info->fh,
-                           .process = call.thread()};
+  const FileLock wanted{.type = LockType::kFlock,
+                        .kind = kind == LOCK_UN   ? LockKind::kNone
+                                : kind == LOCK_SH ? LockKind::kShared
+                                                  : LockKind::kExclusive,
+                        .owner = {call.client().number(), info->lock_owner},
+                        .handle = info->fh,
+                        .process = call.thread()};
   set(call, call.inode(node), wanted, (operation & LOCK_NB) == 0 ? 1 : 0);
 }
 
@@ -100,7 +104,7 @@ void lock_whole(fuse_req_t request, fuse_ino_t node, fuse_file_info* info, int o
 void add_lock_operations(fuse_lowlevel_ops& operations) {
   operations.setlk = set_lock;
   operations.getlk = get_lock;
-  operations.flock = lock_whole;
+  operations.flock = flock_file;
 }
 
 }  // namespace forebay::emufs

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// When a system call on a path began. The kernel asks for the names on a path one by one, and then
-// for what the program wanted: names cost nothing on the machine, so the time that FUSE takes for
+// When a system call on a path began. The kernel looks up the names of a path one by one before it
+// sends the program's request. Lookups cost nothing on the machine, so the time that FUSE takes for
 // them must not count either.
 #pragma once
 
@@ -16,18 +16,20 @@
 
 namespace forebay::emufs {
 
-/// Any thread.
+/// Thread-safe.
 class LookupTimes {
  public:
-  /// A thread of a program looked a name up: it asked at `begin` and was answered at `end`.
+  /// A thread of a program looked up a name: the request came at `begin`, the reply was sent at
+  /// `end`.
   void add(pid_t thread, model::Time begin, model::Time end);
-  /// When the first of the lookups began that led to what this thread asked for at `asked`; none if
-  /// there were none just before. They are forgotten.
-  std::optional<model::Time> take(pid_t thread, model::Time asked);
+  /// When the first lookup began that belongs to this thread's request at `request_time`; none
+  /// without a lookup just before. Removes them.
+  std::optional<model::Time> consume(pid_t thread, model::Time request_time);
 
  private:
-  /// What has to do with each other is not further apart: waking a program, and hearing of it.
-  static constexpr std::chrono::microseconds kApartMost{200};
+  /// Two related requests are at most this far apart: the time to wake a program and receive its
+  /// next request.
+  static constexpr std::chrono::microseconds kGapMax{200};
 
   struct Entry {
     pid_t thread = 0;
@@ -39,7 +41,7 @@ class LookupTimes {
   }
 
   std::mutex mutex_;
-  std::array<Entry, 256> entries_;  ///< two threads that meet in one lose a few microseconds
+  std::array<Entry, 256> entries_;  ///< two threads that share an entry lose a few microseconds
 };
 
 }  // namespace forebay::emufs

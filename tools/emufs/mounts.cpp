@@ -30,8 +30,8 @@ std::string text_of(const std::string& path) {
   return text.str();
 }
 
-/// The list writes blanks and backslashes as three octal digits.
-std::string plain(std::string_view word) {
+/// /proc/self/mountinfo writes blanks and backslashes as three octal digits.
+std::string unescape(std::string_view word) {
   std::string result;
   while (!word.empty()) {
     unsigned code = 0;
@@ -69,18 +69,18 @@ std::optional<MountEntry> parse_line(const std::string& line) {
   words >> entry.type >> entry.source;
   const auto number = device_of(device);
   if (!words || !number) return std::nullopt;
-  entry.path = plain(entry.path);
-  entry.source = plain(entry.source);
+  entry.path = unescape(entry.path);
+  entry.source = unescape(entry.source);
   entry.device = *number;
   return entry;
 }
 
-bool lies_in(const fs::path& inner, const fs::path& outer) {
+bool is_below(const fs::path& inner, const fs::path& outer) {
   const fs::path relative = inner.lexically_relative(outer);
   return !relative.empty() && *relative.begin() != "..";
 }
 
-Error bad_place(const std::string& path, const std::string& cause, int error_number = 0) {
+Error mount_error(const std::string& path, const std::string& cause, int error_number = 0) {
   return Error({.kind = ErrorClass::kInvalidArgument,
                 .operation = "mount at",
                 .path = path,
@@ -88,62 +88,65 @@ Error bad_place(const std::string& path, const std::string& cause, int error_num
                 .cause = cause});
 }
 
-Error is_mount_already(const MountEntry& entry, const std::string& path) {
+Error already_mounted_error(const MountEntry& entry, const std::string& path) {
   if (entry.type == kMountType && is_dead_mount(entry.path)) {
-    return bad_place(
+    return mount_error(
         path, "a killed emufs left its mount there; run `forebay emufs unmount " + path + "` first",
         ENOTCONN);
   }
-  return bad_place(path,
-                   "it is a mount already (" + entry.type + "); unmount it or name another folder");
+  return mount_error(
+      path, "it is a mount already (" + entry.type + "); unmount it or name another directory");
 }
 
 Status check_mount_point(const std::string& path) {
-  // First of all, and without asking a mount of which servers may have stalled.
+  // First, without a request to a mount: its servers may be stalled.
   std::error_code problem;
   const std::string absolute = fs::canonical(path, problem);
-  for (const MountEntry& entry : mounts_now()) {
-    if (entry.path == absolute) return failure(is_mount_already(entry, path));
+  for (const MountEntry& entry : current_mounts()) {
+    if (entry.path == absolute) return failure(already_mounted_error(entry, path));
   }
   struct stat found{};
   if (::stat(path.c_str(), &found) != 0) {
     return failure(system_error({.operation = "mount at",
                                  .path = path,
-                                 .cause = "the mount point must be a folder; make it first"},
+                                 .cause = "the mount point must be a directory; create it first"},
                                 errno));
   }
   if (!S_ISDIR(found.st_mode)) {
-    return failure(bad_place(path, "it is no folder; name an empty one"));
+    return failure(mount_error(path, "it is not a directory; name an empty one"));
   }
   if (!fs::is_empty(path, problem)) {
-    return failure(bad_place(path, "it is not empty; name an empty folder"));
+    return failure(mount_error(path, "it is not empty; name an empty directory"));
   }
   return {};
 }
 
-Error backing_taken(const std::string& backing, const std::string& by) {
-  return Error({.kind = ErrorClass::kInvalidArgument,
-                .operation = "open the backing folder",
-                .path = backing,
-                .error_number = EBUSY,
-                .cause = by + "; for several mounts of one folder use --clients, or name another"});
+Error backing_in_use_error(const std::string& backing, const std::string& by) {
+  return Error(
+      {.kind = ErrorClass::kInvalidArgument,
+       .operation = "open the backing directory",
+       .path = backing,
+       .error_number = EBUSY,
+       .cause =
+           by + "; for several mounts of one directory use --clients, or name another directory"});
 }
 
-/// An emufs that works on a part of the folder, or on one that the folder is part of.
+/// Checks for an emufs that uses a part of the directory, or a directory that contains it.
 Status check_other_backings(const std::string& backing) {
-  for (const MountEntry& entry : mounts_now()) {
+  for (const MountEntry& entry : current_mounts()) {
     if (entry.type != kMountType || !entry.source.starts_with('/')) continue;
-    if (!lies_in(backing, entry.source) && !lies_in(entry.source, backing)) continue;
+    if (!is_below(backing, entry.source) && !is_below(entry.source, backing)) continue;
     if (is_dead_mount(entry.path)) continue;
-    return failure(backing_taken(backing, "the emufs at " + entry.path + " has " + entry.source));
+    return failure(
+        backing_in_use_error(backing, "the emufs at " + entry.path + " uses " + entry.source));
   }
   return {};
 }
 
-Error no_device(int error_number) {
+Error fuse_device_error(int error_number) {
   if (error_number == EACCES || error_number == EPERM) {
     return system_error(
-        {.operation = "open", .path = "/dev/fuse", .cause = "mounting takes root; run as root"},
+        {.operation = "open", .path = "/dev/fuse", .cause = "mounting requires root; run as root"},
         error_number);
   }
   return system_error({.operation = "open",
@@ -164,7 +167,7 @@ std::vector<MountEntry> parse_mounts(std::string_view text) {
   return entries;
 }
 
-bool is_covered(const MountEntry& entry, const std::vector<MountEntry>& mounts) {
+bool is_hidden(const MountEntry& entry, const std::vector<MountEntry>& mounts) {
   const auto top = std::find_if(mounts.rbegin(), mounts.rend(), [&entry](const MountEntry& other) {
     return other.path == entry.path;
   });
@@ -172,76 +175,77 @@ bool is_covered(const MountEntry& entry, const std::vector<MountEntry>& mounts) 
 }
 
 bool is_dead_mount(const std::string& path) {
-  // The kernel keeps what stat() says for a while, so that it would be answered without a program.
+  // The kernel caches attributes, so stat() would succeed without a program.
   struct statvfs found{};
   return ::statvfs(path.c_str(), &found) != 0 && (errno == ENOTCONN || errno == ECONNABORTED);
 }
 
-std::vector<MountEntry> mounts_now() { return parse_mounts(text_of("/proc/self/mountinfo")); }
+std::vector<MountEntry> current_mounts() { return parse_mounts(text_of("/proc/self/mountinfo")); }
 
-Result<Places> check_places(const std::string& backing, const std::string& mount_point) {
+Result<MountPaths> check_mount_paths(const std::string& backing, const std::string& mount_point) {
   struct stat found{};
   if (::stat(backing.c_str(), &found) != 0) {
-    return failure(system_error({.operation = "open the backing folder",
+    return failure(system_error({.operation = "open the backing directory",
                                  .path = backing,
-                                 .cause = "it keeps the files; make it first"},
+                                 .cause = "it must exist; create it first"},
                                 errno));
   }
   if (!S_ISDIR(found.st_mode)) {
     return failure({.kind = ErrorClass::kInvalidArgument,
-                    .operation = "open the backing folder",
+                    .operation = "open the backing directory",
                     .path = backing,
-                    .cause = "it is no folder; name one"});
+                    .cause = "it is not a directory; name a directory"});
   }
   if (auto fit = check_mount_point(mount_point); !fit) return failure(fit.error());
-  Places places{fs::canonical(backing), fs::canonical(mount_point)};
-  if (lies_in(places.backing, places.mount_point)) {
-    return failure(bad_place(mount_point, "the backing folder " + places.backing +
-                                              " lies inside the mount point; move one of them"));
+  MountPaths paths{fs::canonical(backing), fs::canonical(mount_point)};
+  if (is_below(paths.backing, paths.mount_point)) {
+    return failure(mount_error(mount_point, "the backing directory " + paths.backing +
+                                                " lies inside the mount point; move one of them"));
   }
-  if (lies_in(places.mount_point, places.backing)) {
-    return failure(bad_place(mount_point, "it lies inside the backing folder " + places.backing +
-                                              ", and would show itself; move one of them"));
+  if (is_below(paths.mount_point, paths.backing)) {
+    return failure(
+        mount_error(mount_point, "it lies inside the backing directory " + paths.backing +
+                                     ", which would contain its own mount; move one of them"));
   }
-  if (auto free = check_other_backings(places.backing); !free) return failure(free.error());
-  return places;
+  if (auto free = check_other_backings(paths.backing); !free) return failure(free.error());
+  return paths;
 }
 
-Result<std::string> check_record(const std::string& record, const Places& places) {
+Result<std::string> check_record(const std::string& record, const MountPaths& paths) {
   const fs::path path = fs::absolute(record);
   std::error_code problem;
-  const fs::path folder = fs::canonical(path.parent_path(), problem);
+  const fs::path directory = fs::canonical(path.parent_path(), problem);
   if (problem) {
-    return failure(system_error({.operation = "record to",
-                                 .path = record,
-                                 .cause = "name a file in a folder that is there"},
-                                problem.value()));
+    return failure(system_error(
+        {.operation = "record to", .path = record, .cause = "name a file in an existing directory"},
+        problem.value()));
   }
-  for (const std::string& place : {places.backing, places.mount_point}) {
-    if (!lies_in(folder, place)) continue;
+  for (const std::string& place : {paths.backing, paths.mount_point}) {
+    if (!is_below(directory, place)) continue;
     return failure(
         Error({.kind = ErrorClass::kInvalidArgument,
                .operation = "record to",
                .path = record,
                .cause = "it lies inside " + place +
-                        ", and would record itself; keep the record in another folder"}));
+                        ", where its own writes would be recorded; choose another directory"}));
   }
-  return (folder / path.filename()).string();
+  return (directory / path.filename()).string();
 }
 
-Result<Descriptor> hold_backing(const std::string& backing) {
-  Descriptor folder(::open(backing.c_str(), O_RDONLY | O_DIRECTORY | O_CLOEXEC));
-  if (!folder) {
-    return failure(system_error({.operation = "open the backing folder", .path = backing}, errno));
+Result<Descriptor> lock_backing(const std::string& backing) {
+  Descriptor directory(::open(backing.c_str(), O_RDONLY | O_DIRECTORY | O_CLOEXEC));
+  if (!directory) {
+    return failure(
+        system_error({.operation = "open the backing directory", .path = backing}, errno));
   }
-  if (::flock(folder.get(), LOCK_EX | LOCK_NB) == 0) return folder;
-  if (errno == EWOULDBLOCK) return failure(backing_taken(backing, "another emufs works on it"));
+  if (::flock(directory.get(), LOCK_EX | LOCK_NB) == 0) return directory;
+  if (errno == EWOULDBLOCK) return failure(backing_in_use_error(backing, "another emufs uses it"));
   return Descriptor();
 }
 
 Result<Descriptor> mount_at(const std::string& path, const std::string& backing) {
   Descriptor device(::open("/dev/fuse", O_RDWR | O_CLOEXEC));
-  if (!device) return failure(no_device(errno));
+  if (!device) return failure(fuse_device_error(errno));
   const std::string options = "fd=" + std::to_string(device.get()) +
                               ",rootmode=40000,user_id=0,group_id=0,"
                               "default_permissions,allow_other";
@@ -249,7 +253,7 @@ Result<Descriptor> mount_at(const std::string& path, const std::string& backing)
               options.c_str()) != 0) {
     return failure(system_error({.operation = "mount at",
                                  .path = path,
-                                 .cause = errno == EPERM ? "mounting takes root; run as root"
+                                 .cause = errno == EPERM ? "mounting requires root; run as root"
                                                          : "see the kernel's log (dmesg)"},
                                 errno));
   }
@@ -257,10 +261,10 @@ Result<Descriptor> mount_at(const std::string& path, const std::string& backing)
 }
 
 bool set_read_ahead(const std::string& path, std::uint64_t bytes) {
-  // An answer means that the kernel has heard our greeting, which would set it back.
+  // A reply means that the kernel has received the reply to FUSE_INIT, which would reset the value.
   struct stat root{};
   if (::stat(path.c_str(), &root) != 0) return false;
-  for (const MountEntry& entry : mounts_now()) {
+  for (const MountEntry& entry : current_mounts()) {
     if (entry.path != path || entry.type != kMountType) continue;
     std::ofstream setting("/sys/class/bdi/" + std::to_string(major(entry.device)) + ":" +
                           std::to_string(minor(entry.device)) + "/read_ahead_kb");

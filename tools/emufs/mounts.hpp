@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Mounting and unmounting, and what stands in the way of it: which mounts there are, whether a
-// place will do, and which processes keep one busy.
+// Mounting and unmounting, and the checks before: current mounts, suitable paths, and processes
+// that use a mount.
 #pragma once
 
 #include <forebay/error.hpp>
@@ -28,49 +28,52 @@ struct MountEntry {
 
 /// The mounts in the text of /proc/self/mountinfo, in its order.
 std::vector<MountEntry> parse_mounts(std::string_view text);
-/// Those of this process.
-std::vector<MountEntry> mounts_now();
+/// The mounts of this process.
+std::vector<MountEntry> current_mounts();
 
-/// Whether another mount at the same path hides this one of the list: the path leads to that.
-bool is_covered(const MountEntry& entry, const std::vector<MountEntry>& mounts);
+/// Whether another mount at the same path hides this one of the list: the path leads to the other
+/// one.
+bool is_hidden(const MountEntry& entry, const std::vector<MountEntry>& mounts);
 
-/// Whether a mount of ours is at `path` whose program is gone. Asks what waits for no server of the
-/// storage, whatever faults are in force.
+/// Whether a mount of emufs is at `path` whose program has ended. Makes no request that waits for a
+/// server of the storage, whatever faults are active.
 bool is_dead_mount(const std::string& path);
 
-/// What our mounts are called in that list.
+/// Type of our mounts in that list.
 inline constexpr std::string_view kMountType = "fuse.forebay-emufs";
 
-struct Places {
+struct MountPaths {
   std::string backing;      ///< absolute, without links
   std::string mount_point;  ///< likewise
 };
 
-/// Whether a backing folder and a mount point will do; the Error says which does not, and why.
-Result<Places> check_places(const std::string& backing, const std::string& mount_point);
+/// Whether a backing directory and a mount point are suitable; the Error names the unsuitable one
+/// and the cause.
+Result<MountPaths> check_mount_paths(const std::string& backing, const std::string& mount_point);
 
-/// Whether `record` lies elsewhere: in the mount, its first byte would wait for itself, and in the
-/// backing folder programs would see it. Gives its path as an absolute one.
-Result<std::string> check_record(const std::string& record, const Places& places);
+/// Checks that `record` lies outside both paths. In the mount, its first byte would wait for
+/// itself. In the backing directory, programs would see it. Returns its absolute path.
+Result<std::string> check_record(const std::string& record, const MountPaths& paths);
 
-/// Holds the backing folder as long as it is kept: two emufs, each with page caches and locks of
-/// its own, would let programs read what is no more. Fails if another one has it. Empty where the
-/// file system of the folder knows no locks.
-Result<Descriptor> hold_backing(const std::string& backing);
+/// Locks the backing directory while the descriptor is open. Two emufs with separate page caches
+/// and locks would return stale data. Fails if another emufs has the lock. Empty if the directory's
+/// file system does not support locks.
+Result<Descriptor> lock_backing(const std::string& backing);
 
 /// A descriptor of /dev/fuse, mounted at `path`.
 Result<Descriptor> mount_at(const std::string& path, const std::string& backing);
 
-/// How far the kernel reads ahead in the mount at `path`, whose program answers. False if the
-/// system does not say or let.
+/// Sets the kernel's readahead in the mount at `path`, whose program must reply. False if the
+/// system does not support or permit it.
 bool set_read_ahead(const std::string& path, std::uint64_t bytes);
 
-enum class Unmounting : std::uint8_t { kWhenFree, kLazy };
+enum class UnmountMode : std::uint8_t { kIfUnused, kLazy };
 
-/// Ends our mount at `path` or those of the clients in it, also where their program was killed,
-/// removes the folders that were made for clients, and waits for the program. Fails with EBUSY and
-/// the names of who uses one; then all are left. Refuses where the mounts are of several emufs.
-Status unmount_all(const std::string& path, Unmounting how);
+/// Unmounts our mount at `path`, or those of the clients in it, also if their program was killed.
+/// Removes the directories that were created for clients, and waits for the program. Fails with
+/// EBUSY and the names of processes that use a mount; then all mounts stay. Fails if the mounts
+/// belong to several emufs.
+Status unmount_all(const std::string& path, UnmountMode mode);
 
 /// "4711 (bash), 4712 (vim)": processes that use files of a mount; at most five of them.
 std::string users_of(const std::string& mount_path);

@@ -10,7 +10,7 @@
 namespace forebay::emufs {
 namespace {
 
-TEST(Mounts, are_read_from_the_kernels_list) {
+TEST(Mounts, mountinfo_is_parsed) {
   const auto entries = parse_mounts(
       "22 1 254:0 / / rw,relatime shared:1 master:2 - ext4 /dev/root rw\n"
       "70 22 0:51 /sub /mnt/with\\040blank rw - fuse.forebay-emufs /data/back rw,user_id=0\n");
@@ -19,18 +19,18 @@ TEST(Mounts, are_read_from_the_kernels_list) {
                                                          "/data/back", makedev(0, 51)}));
 }
 
-TEST(Mounts, lines_that_are_none_are_left_out) {
+TEST(Mounts, malformed_lines_are_skipped) {
   EXPECT_TRUE(parse_mounts("").empty());
   EXPECT_TRUE(parse_mounts("22 1 254:0 / /\n\nx y z\n").empty());
 }
 
-TEST(Mounts, one_that_comes_later_at_the_same_path_covers) {
+TEST(Mounts, later_mount_at_the_same_path_hides_earlier) {
   const std::vector<MountEntry> mounts = {{"/a", "tmpfs", "none", makedev(0, 1)},
                                           {"/b", "tmpfs", "none", makedev(0, 2)},
                                           {"/a", "tmpfs", "none", makedev(0, 3)}};
-  EXPECT_TRUE(is_covered(mounts[0], mounts));
-  EXPECT_FALSE(is_covered(mounts[1], mounts));
-  EXPECT_FALSE(is_covered(mounts[2], mounts));
+  EXPECT_TRUE(is_hidden(mounts[0], mounts));
+  EXPECT_FALSE(is_hidden(mounts[1], mounts));
+  EXPECT_FALSE(is_hidden(mounts[2], mounts));
 }
 
 Result<Command> parse(std::vector<std::string> words) {
@@ -40,7 +40,7 @@ Result<Command> parse(std::vector<std::string> words) {
   return parse_command(pointers);
 }
 
-TEST(Arguments, of_a_mount) {
+TEST(Arguments, mount_options_are_parsed) {
   const auto command = parse({"mount", "--machine", "nfs", "back", "--clients", "3", "--no-delay",
                               "point", "--record", "file"});
   ASSERT_TRUE(command);
@@ -49,12 +49,12 @@ TEST(Arguments, of_a_mount) {
   EXPECT_EQ(mount.backing, "back");
   EXPECT_EQ(mount.mount_point, "point");
   EXPECT_EQ(mount.clients, 3U);
-  EXPECT_EQ(mount.delays, Delays::kNone);
-  EXPECT_EQ(mount.syncing, Syncing::kKept);
+  EXPECT_EQ(mount.delay_mode, DelayMode::kDisabled);
+  EXPECT_EQ(mount.sync_mode, SyncMode::kEnabled);
   EXPECT_EQ(mount.record, "file");
 }
 
-TEST(Arguments, of_a_replay) {
+TEST(Arguments, replay_options_are_parsed) {
   const auto command = parse({"replay", "r", "f", "--cut", "7", "--unsynced", "random"});
   ASSERT_TRUE(command);
   const auto& replay = std::get<ReplayCommand>(*command);
@@ -62,9 +62,9 @@ TEST(Arguments, of_a_replay) {
   EXPECT_EQ(replay.unsynced, Unsynced::kRandom);
 }
 
-TEST(Arguments, what_is_wrong_is_named) {
+TEST(Arguments, error_names_the_wrong_argument) {
   const std::vector<std::pair<std::vector<std::string>, std::string>> wrong = {
-      {{}, "name a command"},
+      {{}, "no command"},
       {{"fly"}, "unknown command fly"},
       {{"mount", "a"}, "BACKING and MOUNT_POINT"},
       {{"mount", "a", "b", "--clients", "0"}, "--clients"},

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Operations on names: looking them up, making, moving and removing them. They work on the backing
-// folder at once; the answer waits for the metadata server of the name.
+// Operations on names: lookup, creation, rename and removal. They change the backing directory at
+// once; the reply waits for the metadata server of the name.
 #include <cerrno>
 #include <cstdio>
 #include <string>
@@ -20,18 +20,19 @@ using model::RequestKind;
 
 int errno_of(int result) { return result == 0 ? 0 : errno; }
 
-/// Looks a name up and notes by which name it was found.
-Outcome<Found> find(const Call& call, const Inode& folder, const char* name) {
-  auto found = call.file_system().inodes.find(folder, name);
-  if (found) found->inode->set_name_hash(call.on_name(RequestKind::kStat, folder, name).name);
+/// Looks up a name and stores the hash of that name.
+ErrnoResult<LookupResult> find(const Call& call, const Inode& directory, const char* name) {
+  auto found = call.file_system().inodes.find(directory, name);
+  if (found)
+    found->inode->set_name_hash(call.name_request(RequestKind::kStat, directory, name).name);
   return found;
 }
 
-/// Answers with a name that was found; the kernel counts it from then on.
-void answer_entry(const Call& call, const model::Request& cost, const Found& found) {
-  FileSystem& file_system = call.file_system();
+/// Replies with a name that was found; the kernel holds a reference from then on.
+void reply_entry(const Call& call, const model::Request& cost, const LookupResult& found) {
+  EmulatedFileSystem& file_system = call.file_system();
   const fuse_req_t request = call.request();
-  call.answer(
+  call.reply(
       cost,
       [request, found, &file_system] {
         const fuse_entry_param entry = entry_of(file_system, found);
@@ -43,60 +44,63 @@ void answer_entry(const Call& call, const model::Request& cost, const Found& fou
       });
 }
 
-/// Answers with a file that has got this name.
-void answer_named(const Call& call, const Inode& folder, const char* name, const Found& found) {
-  const model::Request cost = call.on_name(RequestKind::kCreate, folder, name);
+/// Replies with a file that got this name.
+void reply_named(const Call& call,
+                 const Inode& directory,
+                 const char* name,
+                 const LookupResult& found) {
+  const model::Request cost = call.name_request(RequestKind::kCreate, directory, name);
   found.inode->set_name_hash(cost.name);
-  answer_entry(call, cost, found);
+  reply_entry(call, cost, found);
 }
 
-/// What making a name leads to, unless a regular file was made. The system gives no descriptor of
-/// what it makes otherwise: another client may have moved something else to the name by now. So
-/// only a folder of the caller's gets a layout.
-void answer_made(const Call& call, const Inode& folder, const Record& record) {
-  const auto found = call.file_system().inodes.find(folder, record.name.c_str());
+/// Replies to a creation, except of a regular file. The system returns no descriptor of what it
+/// creates otherwise, and another client may have moved something else to the name by now. So only
+/// a directory of the caller gets a layout.
+void reply_created(const Call& call, const Inode& directory, const Record& record) {
+  const auto found = call.file_system().inodes.find(directory, record.name.c_str());
   if (!found) return call.fail(found.error());
   const bool is_own = found->attributes.st_uid == call.user();
   if (record.kind == RecordKind::kMkdir && found->inode->kind() == S_IFDIR && is_own) {
-    call.file_system().layouts.on_created(folder, *found->inode);
+    call.file_system().layouts.on_created(directory, *found->inode);
   }
-  answer_named(call, folder, record.name.c_str(), *found);
+  reply_named(call, directory, record.name.c_str(), *found);
 }
 
-/// The record of what was made, with what it is now.
-void keep_made(Recording& recording, const Inode& folder, Record record) {
+/// Records what was created, with its present attributes.
+void record_created(Recording& recording, const Inode& directory, Record record) {
   struct stat made{};
-  if (!recording.is_on()) return;
-  if (::fstatat(folder.fd(), record.name.c_str(), &made, AT_SYMLINK_NOFOLLOW) != 0) {
-    return recording.miss(errno);
+  if (!recording.is_enabled()) return;
+  if (::fstatat(directory.fd(), record.name.c_str(), &made, AT_SYMLINK_NOFOLLOW) != 0) {
+    return recording.mark_incomplete(errno);
   }
   record.file = id_of({made.st_dev, made.st_ino});
-  record.folder = folder.id();
+  record.directory = directory.id();
   record.mode = made.st_mode;
   record.user = made.st_uid;
   record.group = made.st_gid;
-  recording.keep(record);
+  recording.append(record);
 }
 
-/// The kernel has checked the rights to what it found under a name. Another client may have moved
-/// something else there since, or changed the rights of the folder: so the system checks again.
+/// The kernel has checked permissions of what it found under a name. Another client may have moved
+/// something else there since, or changed permissions of the directory. So the system checks again.
 template <class Change>
-int as_caller(const Call& call, Change change) {
+int run_as_caller(const Call& call, Change change) {
   const CallerRights rights(call);
   return errno_of(change());
 }
 
 template <class Make>
-void make(fuse_req_t request, fuse_ino_t parent, const Record& record, Make make_it) {
+void create_entry(fuse_req_t request, fuse_ino_t parent, const Record& record, Make create) {
   const Call call(request);
-  const Inode& folder = call.inode(parent);
+  const Inode& directory = call.inode(parent);
   {
     Recording recording(call.file_system().recorder.get());
-    const int made = as_caller(call, [&] { return make_it(folder); });
+    const int made = run_as_caller(call, [&] { return create(directory); });
     if (made != 0) return call.fail(made);
-    keep_made(recording, folder, record);
+    record_created(recording, directory, record);
   }
-  answer_made(call, folder, record);
+  reply_created(call, directory, record);
 }
 
 void lookup(fuse_req_t request, fuse_ino_t parent, const char* name) {
@@ -108,7 +112,7 @@ void lookup(fuse_req_t request, fuse_ino_t parent, const char* name) {
     const fuse_entry_param entry = entry_of(call.file_system(), *found);
     if (fuse_reply_entry(request, &entry) != 0) call.file_system().inodes.forget(*found->inode, 1);
   }
-  call.note_lookup();
+  call.record_lookup();
 }
 
 void forget(fuse_req_t request, fuse_ino_t node, std::uint64_t times) {
@@ -125,90 +129,91 @@ void forget_many(fuse_req_t request, std::size_t count, fuse_forget_data* forget
   fuse_reply_none(request);
 }
 
-void make_regular(const Call& call, const Inode& folder, const char* name, mode_t mode) {
-  const auto made =
-      make_file(call, folder, {.kind = RecordKind::kCreate, .name = name, .mode = mode}, O_WRONLY);
+void make_regular(const Call& call, const Inode& directory, const char* name, mode_t mode) {
+  const auto made = make_file(call, directory,
+                              {.kind = RecordKind::kCreate, .name = name, .mode = mode}, O_WRONLY);
   if (!made) return call.fail(made.error());
-  answer_named(call, folder, name, made->found);
+  reply_named(call, directory, name, made->found);
 }
 
 void make_node(fuse_req_t request, fuse_ino_t parent, const char* name, mode_t mode, dev_t device) {
   const Call call(request);
   if (S_ISREG(mode)) return make_regular(call, call.inode(parent), name, mode);
-  make(request, parent, {.kind = RecordKind::kMknod, .name = name, .size = device},
-       [=](const Inode& folder) { return ::mknodat(folder.fd(), name, mode, device); });
+  create_entry(
+      request, parent, {.kind = RecordKind::kMknod, .name = name, .size = device},
+      [=](const Inode& directory) { return ::mknodat(directory.fd(), name, mode, device); });
 }
 
-void make_folder(fuse_req_t request, fuse_ino_t parent, const char* name, mode_t mode) {
-  make(request, parent, {.kind = RecordKind::kMkdir, .name = name},
-       [=](const Inode& folder) { return ::mkdirat(folder.fd(), name, mode); });
+void make_directory(fuse_req_t request, fuse_ino_t parent, const char* name, mode_t mode) {
+  create_entry(request, parent, {.kind = RecordKind::kMkdir, .name = name},
+               [=](const Inode& directory) { return ::mkdirat(directory.fd(), name, mode); });
 }
 
 void make_symlink(fuse_req_t request, const char* to, fuse_ino_t parent, const char* name) {
-  make(request, parent, {.kind = RecordKind::kSymlink, .name = name, .data = to},
-       [=](const Inode& folder) { return ::symlinkat(to, folder.fd(), name); });
+  create_entry(request, parent, {.kind = RecordKind::kSymlink, .name = name, .data = to},
+               [=](const Inode& directory) { return ::symlinkat(to, directory.fd(), name); });
 }
 
 void link(fuse_req_t request, fuse_ino_t node, fuse_ino_t parent, const char* name) {
   const Call call(request);
   const Inode& inode = call.inode(node);
-  const Inode& folder = call.inode(parent);
+  const Inode& directory = call.inode(parent);
   {
     Recording recording(call.file_system().recorder.get());
     const std::string path = inode.path();
-    const int made = as_caller(call, [&] {
-      return ::linkat(AT_FDCWD, path.c_str(), folder.fd(), name, AT_SYMLINK_FOLLOW);
+    const int made = run_as_caller(call, [&] {
+      return ::linkat(AT_FDCWD, path.c_str(), directory.fd(), name, AT_SYMLINK_FOLLOW);
     });
     if (made != 0) return call.fail(made);
-    recording.keep(
-        {.kind = RecordKind::kLink, .file = inode.id(), .folder = folder.id(), .name = name});
+    recording.append(
+        {.kind = RecordKind::kLink, .file = inode.id(), .directory = directory.id(), .name = name});
   }
-  const auto found = call.file_system().inodes.adopt(inode.fd());
+  const auto found = call.file_system().inodes.find_open(inode.fd());
   if (!found) return call.fail(found.error());
-  answer_named(call, folder, name, *found);
+  reply_named(call, directory, name, *found);
 }
 
-model::FileId id_at(const Inode& folder, const char* name) {
+model::FileId id_at(const Inode& directory, const char* name) {
   struct stat found{};
-  if (::fstatat(folder.fd(), name, &found, AT_SYMLINK_NOFOLLOW) != 0) return 0;
+  if (::fstatat(directory.fd(), name, &found, AT_SYMLINK_NOFOLLOW) != 0) return 0;
   return id_of({found.st_dev, found.st_ino});
 }
 
-/// What the name led to is gone. A client that has looked it up keeps it, with its disk space,
-/// until it is told.
-void tell_others(const Call& call, const Inode& folder, const char* name) {
-  FileSystem& file_system = call.file_system();
+/// The file of the name is removed. A client that has looked it up keeps it, with its disk space,
+/// until it is notified.
+void invalidate_on_other_clients(const Call& call, const Inode& directory, const char* name) {
+  EmulatedFileSystem& file_system = call.file_system();
   for (const auto& client : file_system.clients) {
-    if (client->number() != call.client().number()) client->forget_name(folder, name);
+    if (client->number() != call.client().number()) client->invalidate_name(directory, name);
   }
 }
 
 void remove(fuse_req_t request, fuse_ino_t parent, const char* name, int flags) {
   const Call call(request);
-  const Inode& folder = call.inode(parent);
+  const Inode& directory = call.inode(parent);
   int removed = 0;
   {
     Recording recording(call.file_system().recorder.get());
-    const model::FileId file = recording.is_on() ? id_at(folder, name) : 0;
-    removed = as_caller(call, [&] { return ::unlinkat(folder.fd(), name, flags); });
+    const model::FileId file = recording.is_enabled() ? id_at(directory, name) : 0;
+    removed = run_as_caller(call, [&] { return ::unlinkat(directory.fd(), name, flags); });
     const auto kind = flags == 0 ? RecordKind::kUnlink : RecordKind::kRmdir;
     if (removed == 0) {
-      recording.keep({.kind = kind, .file = file, .folder = folder.id(), .name = name});
+      recording.append({.kind = kind, .file = file, .directory = directory.id(), .name = name});
     }
   }
-  if (removed == 0) tell_others(call, folder, name);
-  call.answer_result(call.on_name(RequestKind::kUnlink, folder, name), removed);
+  if (removed == 0) invalidate_on_other_clients(call, directory, name);
+  call.reply_result(call.name_request(RequestKind::kUnlink, directory, name), removed);
 }
 
 void unlink(fuse_req_t request, fuse_ino_t parent, const char* name) {
   remove(request, parent, name, 0);
 }
 
-void remove_folder(fuse_req_t request, fuse_ino_t parent, const char* name) {
+void remove_directory(fuse_req_t request, fuse_ino_t parent, const char* name) {
   remove(request, parent, name, AT_REMOVEDIR);
 }
 
-// NOLINTNEXTLINE(readability-function-size): libfuse says what the parameters are
+// NOLINTNEXTLINE(readability-function-size): libfuse defines the parameters
 void rename(fuse_req_t request,
             fuse_ino_t parent,
             const char* name,
@@ -221,21 +226,21 @@ void rename(fuse_req_t request,
   int renamed = 0;
   {
     Recording recording(call.file_system().recorder.get());
-    const model::FileId file = recording.is_on() ? id_at(from, name) : 0;
+    const model::FileId file = recording.is_enabled() ? id_at(from, name) : 0;
     renamed =
-        as_caller(call, [&] { return ::renameat2(from.fd(), name, to.fd(), to_name, flags); });
+        run_as_caller(call, [&] { return ::renameat2(from.fd(), name, to.fd(), to_name, flags); });
     if (renamed == 0) {
-      recording.keep({.kind = RecordKind::kRename,
-                      .file = file,
-                      .folder = from.id(),
-                      .to_folder = to.id(),
-                      .name = name,
-                      .to_name = to_name,
-                      .size = flags});
+      recording.append({.kind = RecordKind::kRename,
+                        .file = file,
+                        .directory = from.id(),
+                        .to_directory = to.id(),
+                        .name = name,
+                        .to_name = to_name,
+                        .size = flags});
     }
   }
-  if (renamed == 0) tell_others(call, to, to_name);
-  call.answer_result(call.on_name(RequestKind::kCreate, to, to_name), renamed);
+  if (renamed == 0) invalidate_on_other_clients(call, to, to_name);
+  call.reply_result(call.name_request(RequestKind::kCreate, to, to_name), renamed);
 }
 
 }  // namespace
@@ -245,11 +250,11 @@ void add_name_operations(fuse_lowlevel_ops& operations) {
   operations.forget = forget;
   operations.forget_multi = forget_many;
   operations.mknod = make_node;
-  operations.mkdir = make_folder;
+  operations.mkdir = make_directory;
   operations.symlink = make_symlink;
   operations.link = link;
   operations.unlink = unlink;
-  operations.rmdir = remove_folder;
+  operations.rmdir = remove_directory;
   operations.rename = rename;
 }
 

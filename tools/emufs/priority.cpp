@@ -9,14 +9,14 @@
 
 namespace forebay::emufs {
 
-void prefer_this_thread() noexcept {
-  constexpr int kNiceForHardware = -15;
+void raise_thread_priority() noexcept {
+  constexpr int kNiceValue = -15;
   ::prctl(PR_SET_TIMERSLACK, 1UL, 0UL, 0UL, 0UL);
   sched_param parameters{};
   parameters.sched_priority = 1;
   if (::sched_setscheduler(0, SCHED_FIFO, &parameters) == 0) return;
-  // Refused without the right to: then as an ordinary thread that is late at times.
-  ::setpriority(PRIO_PROCESS, static_cast<id_t>(::syscall(SYS_gettid)), kNiceForHardware);
+  // May be refused without privileges: the thread then has ordinary priority and is late at times.
+  ::setpriority(PRIO_PROCESS, static_cast<id_t>(::syscall(SYS_gettid)), kNiceValue);
 }
 
 }  // namespace forebay::emufs

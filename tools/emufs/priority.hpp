@@ -1,11 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
-// What a thread that stands for hardware asks of the system: to be woken when it wants to, before
-// programs that compute.
+// Scheduling of threads that emulate hardware: they wake on time, before programs that compute.
 #pragma once
 
 namespace forebay::emufs {
 
-/// Wakes without slack and, where it is allowed, before all ordinary threads. Of this thread.
-void prefer_this_thread() noexcept;
+/// Sets the calling thread's timer slack to its minimum and, where permitted, its priority above
+/// all ordinary threads.
+void raise_thread_priority() noexcept;
 
 }  // namespace forebay::emufs

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// The program forebay-emufs: mounts an emulated storage, unmounts it, and makes folders of
-// recordings. `forebay emufs` calls it. Each command prints one JSON document.
+// The program forebay-emufs: mounts an emulated storage, unmounts it, and replays recordings.
+// `forebay emufs` calls it. Each command prints one JSON document.
 #include <csignal>
 #include <cstdio>
 #include <filesystem>
@@ -14,7 +14,7 @@
 #include "tools/emufs/arguments.hpp"
 #include "tools/emufs/background.hpp"
 #include "tools/emufs/emulation.hpp"
-#include "tools/emufs/recording_files.hpp"
+#include "tools/emufs/recording_reader.hpp"
 #include "tools/emufs/replay.hpp"
 #include "tools/probe/messages.hpp"
 
@@ -23,44 +23,44 @@ namespace {
 
 using nlohmann::json;
 
-/// The plan of a mount, with everything checked that can be before there are threads.
-Result<Emulation::Plan> plan_of(const MountCommand& command) {
+/// The configuration of a mount, after all checks that are possible before there are threads.
+Result<Emulation::Config> config_of(const MountCommand& command) {
   auto machine =
-      model::load_machine(command.machine, model::machine_folders(process_environment()));
+      model::load_machine(command.machine, model::machine_directories(process_environment()));
   if (!machine) return failure(machine.error());
   if (command.clients > machine->client.count) {
     return failure({.kind = ErrorClass::kInvalidArgument,
                     .operation = "mount " + std::to_string(command.clients) + " clients of",
                     .path = command.machine,
                     .cause = "the machine has " + std::to_string(machine->client.count) +
-                             "; ask for fewer, or raise client.count in its file"});
+                             "; request fewer, or raise client.count in its file"});
   }
   machine->client.count = command.clients;
-  auto places = check_places(command.backing, command.mount_point);
-  if (!places) return failure(places.error());
-  Emulation::Plan plan{.places = std::move(*places)};
-  plan.settings = {.machine = std::move(*machine),
-                   .backing = plan.places.backing,
-                   .delays = command.delays,
-                   .syncing = command.syncing,
-                   .idling = command.idling,
-                   .threads = command.threads};
-  if (command.record.empty()) return plan;
-  auto record = check_record(command.record, plan.places);
+  auto paths = check_mount_paths(command.backing, command.mount_point);
+  if (!paths) return failure(paths.error());
+  Emulation::Config config{.paths = std::move(*paths)};
+  config.settings = {.machine = std::move(*machine),
+                     .backing = config.paths.backing,
+                     .delay_mode = command.delay_mode,
+                     .sync_mode = command.sync_mode,
+                     .idle_policy = command.idle_policy,
+                     .threads = command.threads};
+  if (command.record.empty()) return config;
+  auto record = check_record(command.record, config.paths);
   if (!record) return failure(record.error());
-  plan.record = std::move(*record);
-  return plan;
+  config.record = std::move(*record);
+  return config;
 }
 
-json document_of(const Emulation& emulation, const Emulation::Plan& plan) {
-  return {{"machine", plan.settings.machine.name},
-          {"backing", plan.places.backing},
+json document_of(const Emulation& emulation, const Emulation::Config& config) {
+  return {{"machine", config.settings.machine.name},
+          {"backing", config.paths.backing},
           {"mount_points", emulation.mount_points()},
           {"pid", ::getpid()},
-          {"remark", emulation.remark()}};
+          {"warning", emulation.warning()}};
 }
 
-/// Signals that ask us to end, as a descriptor; they are blocked for all threads that follow.
+/// Signals that end the program, as a descriptor; they are blocked in all threads that start later.
 int end_signals() {
   sigset_t wanted;
   ::sigemptyset(&wanted);
@@ -71,43 +71,43 @@ int end_signals() {
 }
 
 void wait_for_end(const Emulation& emulation, int signals) {
-  pollfd events[2] = {{emulation.ended(), POLLIN, 0}, {signals, POLLIN, 0}};
+  pollfd events[2] = {{emulation.end_event(), POLLIN, 0}, {signals, POLLIN, 0}};
   while (::poll(events, 2, -1) < 0 && errno == EINTR) {
   }
 }
 
 int run(const MountCommand& command) {
-  const auto plan = plan_of(command);
-  if (!plan) return probe::print_error(plan.error());
-  const bool stays = command.stay == Stay::kForeground;
-  const int caller = stays ? -1 : go_to_background();
+  const auto config = config_of(command);
+  if (!config) return probe::print_error(config.error());
+  const bool is_foreground = command.run_mode == RunMode::kForeground;
+  const int caller = is_foreground ? -1 : daemonize();
   const int signals = end_signals();
-  auto emulation = Emulation::start(*plan);
-  if (!emulation && stays) return probe::print_error(emulation.error());
+  auto emulation = Emulation::start(*config);
+  if (!emulation && is_foreground) return probe::print_error(emulation.error());
   if (!emulation) {
-    give_verdict(caller, {.exit_code = probe::kExitFailed,
-                          .err = probe::error_line(emulation.error()) + "\n"});
-    return probe::kExitFailed;
+    report_startup(caller, {.exit_code = probe::kExitFailure,
+                            .err = probe::error_line(emulation.error()) + "\n"});
+    return probe::kExitFailure;
   }
-  const std::string document = probe::document_text(document_of(**emulation, *plan)) + "\n";
-  if (stays) {
+  const std::string document = probe::document_text(document_of(**emulation, *config)) + "\n";
+  if (is_foreground) {
     std::fputs(document.c_str(), stdout);
     std::fflush(stdout);
   } else {
-    give_verdict(caller, {.exit_code = probe::kExitDone, .out = document});
+    report_startup(caller, {.exit_code = probe::kExitSuccess, .out = document});
   }
   wait_for_end(**emulation, signals);
-  return probe::kExitDone;
+  return probe::kExitSuccess;
 }
 
 int run(const UnmountCommand& command) {
   std::error_code problem;
-  // The kernel's list has absolute names; that of a dead mount must not be asked for more.
-  const auto folder = std::filesystem::absolute(command.mount_point).lexically_normal();
-  const auto parent = std::filesystem::canonical(folder.parent_path(), problem);
-  std::string path = problem ? folder.string() : (parent / folder.filename()).string();
+  // The kernel's list has absolute names; a dead mount allows no further path resolution.
+  const auto directory = std::filesystem::absolute(command.mount_point).lexically_normal();
+  const auto parent = std::filesystem::canonical(directory.parent_path(), problem);
+  std::string path = problem ? directory.string() : (parent / directory.filename()).string();
   if (path.ends_with('/')) path.pop_back();
-  const auto ended = unmount_all(path, command.how);
+  const auto ended = unmount_all(path, command.mode);
   if (!ended) return probe::print_error(ended.error());
   return probe::print_document(json{{"mount_point", path}});
 }
@@ -126,7 +126,7 @@ int run(const ReplayCommand& command) {
 
 int run(const HelpCommand&) {
   std::fputs(kUsage, stdout);
-  return probe::kExitDone;
+  return probe::kExitSuccess;
 }
 
 }  // namespace

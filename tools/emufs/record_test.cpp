@@ -11,8 +11,8 @@ namespace {
 Record example() {
   return {.kind = RecordKind::kRename,
           .file = 0x0102030405060708,
-          .folder = 2,
-          .to_folder = 3,
+          .directory = 2,
+          .to_directory = 3,
           .name = "from",
           .to_name = "to",
           .offset = 1ULL << 40U,
@@ -23,16 +23,16 @@ Record example() {
           .data = std::string("\0data\n", 6)};
 }
 
-TEST(RecordFormat, a_record_comes_back) {
+TEST(RecordFormat, record_round_trip) {
   const std::string bytes = encode(example(), 77);
   const Decoded decoded = decode(bytes);
-  EXPECT_EQ(decoded.damage, Damage::kNone);
+  EXPECT_EQ(decoded.status, DecodeStatus::kOk);
   EXPECT_EQ(decoded.record, example());
   EXPECT_EQ(decoded.number, 77U);
   EXPECT_EQ(decoded.bytes, bytes.size());
 }
 
-TEST(RecordFormat, fields_lie_where_the_page_says) {
+TEST(RecordFormat, field_offsets_match_the_format_page) {
   const std::string bytes = encode(example(), 77);
   EXPECT_EQ(bytes.substr(0, 4), "ECRD");
   EXPECT_EQ(bytes[4], 9);
@@ -44,26 +44,26 @@ TEST(RecordFormat, fields_lie_where_the_page_says) {
   EXPECT_EQ(bytes[80], 6);
   EXPECT_EQ(bytes.substr(96, 6), "fromto");
   EXPECT_EQ(bytes.size(), 96U + 12 + 8);
-  EXPECT_EQ(record_file_head(), "forebay-emufs 1\n");
+  EXPECT_EQ(recording_header(), "forebay-emufs 1\n");
 }
 
-TEST(RecordFormat, what_goes_on_behind_the_end_is_told_from_damage) {
+TEST(RecordFormat, truncated_record_is_not_damage) {
   const std::string bytes = encode(example(), 1);
   for (std::size_t size = 0; size < bytes.size(); ++size) {
-    EXPECT_EQ(decode(bytes.substr(0, size)).damage, Damage::kEnds) << size;
+    EXPECT_EQ(decode(bytes.substr(0, size)).status, DecodeStatus::kTruncated) << size;
   }
 }
 
-TEST(RecordFormat, every_changed_bit_is_noticed) {
+TEST(RecordFormat, every_changed_bit_is_detected) {
   const std::string bytes = encode(example(), 1);
   for (std::size_t bit = 0; bit < bytes.size() * 8; ++bit) {
     std::string changed = bytes;
     changed[bit / 8] = static_cast<char>(changed[bit / 8] ^ (1 << (bit % 8)));
-    EXPECT_NE(decode(changed).damage, Damage::kNone) << bit;
+    EXPECT_NE(decode(changed).status, DecodeStatus::kOk) << bit;
   }
 }
 
-TEST(RecordFormat, anything_can_be_read_without_harm) {
+TEST(RecordFormat, random_bytes_are_decoded_within_bounds) {
   std::mt19937_64 random(1);
   for (int i = 0; i < 20'000; ++i) {
     std::string bytes = encode(example(), 1);
@@ -82,7 +82,7 @@ TEST(RecordFormat, every_kind_has_a_name) {
   }
   EXPECT_TRUE(is_change(RecordKind::kFallocate));
   EXPECT_FALSE(is_change(RecordKind::kFsync));
-  EXPECT_FALSE(is_change(RecordKind::kKnown));
+  EXPECT_FALSE(is_change(RecordKind::kExisting));
 }
 
 }  // namespace

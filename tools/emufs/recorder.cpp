@@ -25,10 +25,10 @@ int write_all(int file, std::string_view bytes) {
   return 0;
 }
 
-Error cannot_record(const std::string& path, int error_number) {
+Error record_error(const std::string& path, int error_number) {
   return system_error({.operation = "record to",
                        .path = path,
-                       .cause = "name a file that is not there yet, on a disk with space"},
+                       .cause = "name a file that does not exist, on a disk with free space"},
                       error_number);
 }
 
@@ -37,22 +37,22 @@ Error cannot_record(const std::string& path, int error_number) {
 Result<std::unique_ptr<Recorder>> Recorder::create(const std::string& path,
                                                    const std::string& backing) {
   Descriptor file(::open(path.c_str(), O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC, 0600));
-  if (!file) return failure(cannot_record(path, errno));
+  if (!file) return failure(record_error(path, errno));
   std::unique_ptr<Recorder> recorder(new Recorder(path, std::move(file)));
-  recorder->broken_ = write_all(recorder->file_.get(), record_file_head());
-  if (auto noted = recorder->note_folder(backing); !noted) {
+  recorder->write_error_ = write_all(recorder->file_.get(), recording_header());
+  if (auto noted = recorder->record_existing(backing); !noted) {
     return failure(noted.error());
   }
-  if (recorder->broken_ != 0) return failure(cannot_record(path, recorder->broken_));
+  if (recorder->write_error_ != 0) return failure(record_error(path, recorder->write_error_));
   return recorder;
 }
 
-Status Recorder::note_folder(const std::string& path) {
-  struct stat folder{};
-  if (::lstat(path.c_str(), &folder) != 0) {
-    return failure(system_error({.operation = "look at", .path = path}, errno));
+Status Recorder::record_existing(const std::string& path) {
+  struct stat directory{};
+  if (::lstat(path.c_str(), &directory) != 0) {
+    return failure(system_error({.operation = "get attributes of", .path = path}, errno));
   }
-  append({.kind = RecordKind::kKnown, .file = id_of({folder.st_dev, folder.st_ino})});
+  append({.kind = RecordKind::kExisting, .file = id_of({directory.st_dev, directory.st_ino})});
   std::error_code problem;
   std::filesystem::recursive_directory_iterator entry(path, problem);
   for (; !problem && entry != std::filesystem::recursive_directory_iterator();
@@ -61,9 +61,9 @@ Status Recorder::note_folder(const std::string& path) {
     struct stat found{};
     if (::lstat(entry->path().parent_path().c_str(), &above) != 0) continue;
     if (::lstat(entry->path().c_str(), &found) != 0) continue;
-    append({.kind = RecordKind::kKnown,
+    append({.kind = RecordKind::kExisting,
             .file = id_of({found.st_dev, found.st_ino}),
-            .folder = id_of({above.st_dev, above.st_ino}),
+            .directory = id_of({above.st_dev, above.st_ino}),
             .name = entry->path().filename(),
             .size = static_cast<std::uint64_t>(found.st_size),
             .mode = found.st_mode,
@@ -71,22 +71,24 @@ Status Recorder::note_folder(const std::string& path) {
             .group = found.st_gid});
   }
   if (!problem) return {};
-  return failure(system_error({.operation = "look through", .path = path}, problem.value()));
+  return failure(system_error({.operation = "list the directory", .path = path}, problem.value()));
 }
 
 void Recorder::append(const Record& record) {
-  // A recording with a hole would tell a story that never was: after a failure it goes no further.
-  if (broken_ != 0) return;
+  // Replaying a recording with a gap would give states that never existed: recording stops after a
+  // failure.
+  if (write_error_ != 0) return;
   const int written = write_all(file_.get(), encode(record, records_ + 1));
-  if (written != 0) return break_off(written);
+  if (written != 0) return mark_incomplete(written);
   ++records_;
 }
 
-void Recorder::break_off(int error_number) {
-  if (broken_ != 0) return;
-  broken_ = error_number;
-  // In place, which takes no space. If it fails, the syncs that fail from now on tell.
-  [[maybe_unused]] const ssize_t marked = ::pwrite(file_.get(), &kBrokeOff, 1, kAtBrokeOff);
+void Recorder::mark_incomplete(int error_number) {
+  if (write_error_ != 0) return;
+  write_error_ = error_number;
+  // In place, which takes no space. If it fails, later failing syncs still report the loss.
+  [[maybe_unused]] const ssize_t marked =
+      ::pwrite(file_.get(), &kIncompleteMark, 1, kIncompleteOffset);
 }
 
 std::uint64_t Recorder::records() const {
@@ -94,9 +96,9 @@ std::uint64_t Recorder::records() const {
   return records_;
 }
 
-int Recorder::broken() const {
+int Recorder::write_error() const {
   const std::lock_guard lock(mutex_);
-  return broken_;
+  return write_error_;
 }
 
 }  // namespace forebay::emufs

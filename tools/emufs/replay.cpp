@@ -16,8 +16,8 @@
 #include <unistd.h>
 
 #include "base/descriptor.hpp"
-#include "tools/emufs/enclosure.hpp"
-#include "tools/emufs/recording_files.hpp"
+#include "tools/emufs/path_jail.hpp"
+#include "tools/emufs/recording_reader.hpp"
 
 namespace forebay::emufs {
 
@@ -25,33 +25,33 @@ namespace {
 
 constexpr std::uint64_t kPageBytes = 4096;
 constexpr mode_t kModeBits = 07777;
-/// Of folders in each other. Paths of the kernel have fewer names.
+/// Bound on nested directories. Paths of the kernel have fewer names.
 constexpr std::size_t kDepthMax = 4096;
 
-/// Of the folder for files that have no name, beyond all numbers of recordings.
-constexpr std::uint64_t kNameless = UINT64_MAX;
+/// Number of the directory for files without a name, above all numbers of recordings.
+constexpr std::uint64_t kOrphans = UINT64_MAX;
 
-struct Name {
-  std::uint64_t folder = 0;
+struct DirectoryEntry {
+  std::uint64_t directory = 0;
   std::string name;
-  friend auto operator<=>(const Name&, const Name&) = default;
+  friend auto operator<=>(const DirectoryEntry&, const DirectoryEntry&) = default;
 };
 
-/// Where each file of the recording lies in the folder now.
+/// Where each file of the recording lies in the directory now.
 class Tree {
  public:
   using Names = std::vector<std::string_view>;
 
   void set_root(std::uint64_t file) { root_file_ = file; }
-  void link(std::uint64_t file, const Name& name) {
+  void link(std::uint64_t file, const DirectoryEntry& name) {
     names_[file].push_back(name);
     files_[name] = file;
   }
-  void unlink(std::uint64_t file, const Name& name) {
+  void unlink(std::uint64_t file, const DirectoryEntry& name) {
     std::erase(names_[file], name);
     files_.erase(name);
   }
-  std::optional<std::uint64_t> at(const Name& name) const {
+  std::optional<std::uint64_t> at(const DirectoryEntry& name) const {
     const auto it = files_.find(name);
     return it == files_.end() ? std::nullopt : std::optional(it->second);
   }
@@ -59,17 +59,17 @@ class Tree {
     const auto it = names_.find(file);
     return it == names_.end() ? 0 : it->second.size();
   }
-  /// One of its names. It has some.
-  const Name& name_of(std::uint64_t file) const { return names_.at(file).front(); }
-  /// The names that lead to a file from the folder downwards, valid until the tree changes. ENOENT
-  /// if none do, ELOOP if a recording says that folders lie in each other.
-  Outcome<Names> names_to(std::uint64_t file) const {
+  /// One of its names. It must have at least one.
+  const DirectoryEntry& name_of(std::uint64_t file) const { return names_.at(file).front(); }
+  /// The names that lead to a file from the directory downwards, valid until the tree changes.
+  /// ENOENT if none do, ELOOP if directories of the recording form a cycle.
+  ErrnoResult<Names> names_to(std::uint64_t file) const {
     Names names;
     while (file != root_file_) {
-      if (names.size() == kDepthMax) return fails(ELOOP);
-      if (count_of(file) == 0) return fails(ENOENT);
+      if (names.size() == kDepthMax) return errno_failure(ELOOP);
+      if (count_of(file) == 0) return errno_failure(ENOENT);
       names.push_back(name_of(file).name);
-      file = name_of(file).folder;
+      file = name_of(file).directory;
     }
     std::ranges::reverse(names);
     return names;
@@ -77,87 +77,88 @@ class Tree {
 
  private:
   std::uint64_t root_file_ = 0;
-  std::unordered_map<std::uint64_t, std::vector<Name>> names_;
-  std::map<Name, std::uint64_t> files_;
+  std::unordered_map<std::uint64_t, std::vector<DirectoryEntry>> names_;
+  std::map<DirectoryEntry, std::uint64_t> files_;
 };
 
 int errno_of(int result) { return result == 0 ? 0 : errno; }
 
-/// A folder below the one that is replayed in, removed at the end with what is in it. Files are
-/// there that have no name, as a later record may give them one.
-class NamelessFiles {
+/// A directory below the target directory for files without a name, as a later record may give them
+/// one. It is removed with its content at the end.
+class OrphanDirectory {
  public:
-  static Result<NamelessFiles> make_in(const Descriptor& above, const std::string& path) {
-    std::string folder = path_of(above) + "/.forebay-emufs-XXXXXX";
-    if (::mkdtemp(folder.data()) != nullptr) return NamelessFiles(std::move(folder));
-    return failure(system_error({.operation = "make a folder in", .path = path}, errno));
+  static Result<OrphanDirectory> make_in(const Descriptor& above, const std::string& path) {
+    std::string directory = path_of(above) + "/.forebay-emufs-XXXXXX";
+    if (::mkdtemp(directory.data()) != nullptr) return OrphanDirectory(std::move(directory));
+    return failure(system_error({.operation = "create a directory in", .path = path}, errno));
   }
-  ~NamelessFiles() {
+  ~OrphanDirectory() {
     std::error_code ignored;
-    if (!folder_.empty()) std::filesystem::remove_all(folder_, ignored);
+    if (!directory_.empty()) std::filesystem::remove_all(directory_, ignored);
   }
-  NamelessFiles(NamelessFiles&& other) noexcept : folder_(std::exchange(other.folder_, {})) {}
-  NamelessFiles(const NamelessFiles&) = delete;
-  NamelessFiles& operator=(const NamelessFiles&) = delete;
-  NamelessFiles& operator=(NamelessFiles&&) = delete;
+  OrphanDirectory(OrphanDirectory&& other) noexcept
+      : directory_(std::exchange(other.directory_, {})) {}
+  OrphanDirectory(const OrphanDirectory&) = delete;
+  OrphanDirectory& operator=(const OrphanDirectory&) = delete;
+  OrphanDirectory& operator=(OrphanDirectory&&) = delete;
 
-  std::string name() const { return std::filesystem::path(folder_).filename(); }
+  std::string name() const { return std::filesystem::path(directory_).filename(); }
 
  private:
-  explicit NamelessFiles(std::string folder) : folder_(std::move(folder)) {}
-  std::string folder_;
+  explicit OrphanDirectory(std::string directory) : directory_(std::move(directory)) {}
+  std::string directory_;
 };
 
-/// Makes changes once more. Each call gives an errno, or 0. Names and files come back apart: a file
-/// that has lost its name, or has none yet, is kept, so that a later rename can bring it back.
+/// Repeats changes. Each call returns an errno, or 0. Names and files survive independently: a file
+/// that has lost its name, or has none yet, is kept, so that a later rename can restore it.
 class Replayer {
  public:
-  /// `nameless` names a folder in `folder`.
-  Replayer(Enclosure folder, std::string nameless)
-      : folder_(std::move(folder)), nameless_(std::move(nameless)) {}
+  /// `orphans` is the name of a directory in `directory`.
+  Replayer(PathJail directory, std::string orphans)
+      : directory_(std::move(directory)), orphan_directory_(std::move(orphans)) {}
 
   int apply(const Record& record);
-  /// The change itself is lost; the file that it made may still get a name.
-  int lose(const Record& record);
-  /// Of a write, the pages for which `survives(page)` is true.
-  template <class Survives>
-  int write_pages(const Record& record, Survives survives);
+  /// The change is lost; a file that it created may still get a name.
+  int discard(const Record& record);
+  /// Of a write, repeats the pages for which `is_kept(page)` is true.
+  template <class IsKept>
+  int write_pages(const Record& record, IsKept is_kept);
 
  private:
-  int know(const Record& record);
+  int add_existing(const Record& record);
   int change_name(const Record& record);
-  int make(const Record& record, const Name& name);
+  int make(const Record& record, const DirectoryEntry& name);
   int remove(const Record& record);
   int rename(const Record& record);
-  int add_name(std::uint64_t file, const Name& name);
-  int take_name(std::uint64_t file, const Name& name);
-  int clear(const Name& name);
-  int move(std::uint64_t file, const Name& from, const Name& to);
-  Name nameless() { return {kNameless, std::to_string(++nameless_count_)}; }
-  Outcome<Descriptor> named(std::uint64_t file) const;
-  /// Empty if the recording has not made it.
-  Outcome<Descriptor> if_made(std::uint64_t file) const;
+  int add_name(std::uint64_t file, const DirectoryEntry& name);
+  int remove_name(std::uint64_t file, const DirectoryEntry& name);
+  int clear(const DirectoryEntry& name);
+  int move(std::uint64_t file, const DirectoryEntry& from, const DirectoryEntry& to);
+  DirectoryEntry orphan_entry() { return {kOrphans, std::to_string(++orphan_count_)}; }
+  ErrnoResult<Descriptor> open_file(std::uint64_t file) const;
+  /// Empty if the recording has not created it.
+  ErrnoResult<Descriptor> open_if_exists(std::uint64_t file) const;
 
-  Enclosure folder_;
-  std::string nameless_;
-  std::uint64_t nameless_count_ = 0;
+  PathJail directory_;
+  std::string orphan_directory_;
+  std::uint64_t orphan_count_ = 0;
   Tree tree_;
 };
 
-Outcome<Descriptor> Replayer::named(std::uint64_t file) const {
+ErrnoResult<Descriptor> Replayer::open_file(std::uint64_t file) const {
   const auto names = tree_.names_to(file);
-  if (!names) return fails(names.error());
-  return folder_.at(*names);
+  if (!names) return errno_failure(names.error());
+  return directory_.open_path(*names);
 }
 
-Outcome<Descriptor> Replayer::if_made(std::uint64_t file) const {
+ErrnoResult<Descriptor> Replayer::open_if_exists(std::uint64_t file) const {
   const auto names = tree_.names_to(file);
   if (!names && names.error() == ENOENT) return Descriptor();
-  if (!names) return fails(names.error());
-  return folder_.at(*names);
+  if (!names) return errno_failure(names.error());
+  return directory_.open_path(*names);
 }
 
-/// Owners take root to set; the bytes are there all the same.
+/// Setting owners requires root; without it, the bytes are replayed all the same.
 int set_owner_and_mode(const Descriptor& named, const Record& record) {
   struct stat is{};
   if (::fstat(named.get(), &is) != 0) return errno;
@@ -167,38 +168,38 @@ int set_owner_and_mode(const Descriptor& named, const Record& record) {
   return errno_of(::chmod(path_of(named).c_str(), record.mode & kModeBits));
 }
 
-int make_file(const Record& record, int folder, const char* name) {
+int make_file(const Record& record, int directory, const char* name) {
   const mode_t bits = record.mode & kModeBits;
   switch (record.kind) {
     case RecordKind::kCreate:
-      return errno_of(::mknodat(folder, name, S_IFREG | bits, 0));
+      return errno_of(::mknodat(directory, name, S_IFREG | bits, 0));
     case RecordKind::kMkdir:
-      return errno_of(::mkdirat(folder, name, bits));
+      return errno_of(::mkdirat(directory, name, bits));
     case RecordKind::kSymlink:
-      return errno_of(::symlinkat(record.data.c_str(), folder, name));
+      return errno_of(::symlinkat(record.data.c_str(), directory, name));
     default:
-      return errno_of(::mknodat(folder, name, record.mode, record.size));
+      return errno_of(::mknodat(directory, name, record.mode, record.size));
   }
 }
 
-int Replayer::make(const Record& record, const Name& name) {
-  const auto folder = named(name.folder);
-  if (!folder) return folder.error();
+int Replayer::make(const Record& record, const DirectoryEntry& name) {
+  const auto directory = open_file(name.directory);
+  if (!directory) return directory.error();
   if (const int failed = clear(name); failed != 0) return failed;
-  const int made = make_file(record, folder->get(), name.name.c_str());
+  const int made = make_file(record, directory->get(), name.name.c_str());
   if (made != 0) return made;
   tree_.link(record.file, name);
-  const auto file = named_in(folder->get(), name.name.c_str());
+  const auto file = open_name(directory->get(), name.name.c_str());
   return file ? set_owner_and_mode(*file, record) : file.error();
 }
 
-int Replayer::move(std::uint64_t file, const Name& from, const Name& to) {
-  const auto source = named(from.folder);
+int Replayer::move(std::uint64_t file, const DirectoryEntry& from, const DirectoryEntry& to) {
+  const auto source = open_file(from.directory);
   if (!source) return source.error();
-  const auto target = named(to.folder);
+  const auto target = open_file(to.directory);
   if (!target) return target.error();
   if (::renameat(source->get(), from.name.c_str(), target->get(), to.name.c_str()) != 0) {
-    // Without changes that are lost, a folder may be meant to lie in itself.
+    // Where changes are lost, a rename may move a directory into itself.
     return errno == EINVAL ? 0 : errno;
   }
   tree_.unlink(file, from);
@@ -206,21 +207,21 @@ int Replayer::move(std::uint64_t file, const Name& from, const Name& to) {
   return 0;
 }
 
-bool is_folder(const Descriptor& named) {
+bool is_directory(const Descriptor& named) {
   struct stat is{};
   return ::fstat(named.get(), &is) == 0 && S_ISDIR(is.st_mode);
 }
 
-/// One more name, or the first one; the only one of a folder.
-int Replayer::add_name(std::uint64_t file, const Name& name) {
+/// Adds a name: a further or the first one; a directory has only one.
+int Replayer::add_name(std::uint64_t file, const DirectoryEntry& name) {
   if (tree_.count_of(file) == 0) return ENOENT;
-  const auto found = named(file);
+  const auto found = open_file(file);
   if (!found) return found.error();
-  const Name old = tree_.name_of(file);
-  if (old.folder == kNameless || is_folder(*found)) return move(file, old, name);
-  const auto folder = named(name.folder);
-  if (!folder) return folder.error();
-  if (::linkat(AT_FDCWD, path_of(*found).c_str(), folder->get(), name.name.c_str(),
+  const DirectoryEntry old = tree_.name_of(file);
+  if (old.directory == kOrphans || is_directory(*found)) return move(file, old, name);
+  const auto directory = open_file(name.directory);
+  if (!directory) return directory.error();
+  if (::linkat(AT_FDCWD, path_of(*found).c_str(), directory->get(), name.name.c_str(),
                AT_SYMLINK_FOLLOW) != 0) {
     return errno;
   }
@@ -228,32 +229,32 @@ int Replayer::add_name(std::uint64_t file, const Name& name) {
   return 0;
 }
 
-int Replayer::take_name(std::uint64_t file, const Name& name) {
-  if (tree_.count_of(file) == 1) return move(file, name, nameless());
-  const auto folder = named(name.folder);
-  if (!folder) return folder.error();
-  const int removed = errno_of(::unlinkat(folder->get(), name.name.c_str(), 0));
+int Replayer::remove_name(std::uint64_t file, const DirectoryEntry& name) {
+  if (tree_.count_of(file) == 1) return move(file, name, orphan_entry());
+  const auto directory = open_file(name.directory);
+  if (!directory) return directory.error();
+  const int removed = errno_of(::unlinkat(directory->get(), name.name.c_str(), 0));
   if (removed == 0) tree_.unlink(file, name);
   return removed;
 }
 
-int Replayer::clear(const Name& name) {
+int Replayer::clear(const DirectoryEntry& name) {
   const auto file = tree_.at(name);
-  return file ? take_name(*file, name) : 0;
+  return file ? remove_name(*file, name) : 0;
 }
 
 int Replayer::remove(const Record& record) {
-  const Name name{record.folder, record.name};
+  const DirectoryEntry name{record.directory, record.name};
   if (tree_.at(name)) return clear(name);
-  // The name is lost. What has none in our table has none in the folder.
-  const auto folder = named(record.folder);
-  if (!folder) return folder.error();
-  return is_folder(*folder) ? 0 : ENOTDIR;
+  // The name is lost. A name that is not in our table is not in the directory either.
+  const auto directory = open_file(record.directory);
+  if (!directory) return directory.error();
+  return is_directory(*directory) ? 0 : ENOTDIR;
 }
 
 int Replayer::rename(const Record& record) {
-  const Name from{record.folder, record.name};
-  const Name to{record.to_folder, record.to_name};
+  const DirectoryEntry from{record.directory, record.name};
+  const DirectoryEntry to{record.to_directory, record.to_name};
   const auto replaced = tree_.at(to);
   // Two names of one file: rename does nothing then.
   if (replaced == record.file) return 0;
@@ -269,7 +270,7 @@ int Replayer::rename(const Record& record) {
 timespec time_of(std::uint64_t nanoseconds) {
   constexpr std::int64_t kInSecond = 1'000'000'000;
   const auto since_1970 = static_cast<std::int64_t>(nanoseconds);
-  // Before 1970, too, the part of a second counts forwards.
+  // Also before 1970, nanoseconds count forwards.
   const std::int64_t part = (since_1970 % kInSecond + kInSecond) % kInSecond;
   return {since_1970 / kInSecond - (since_1970 % kInSecond < 0 ? 1 : 0), part};
 }
@@ -287,7 +288,7 @@ int write_at(const Descriptor& file, std::string_view bytes, std::uint64_t offse
 }
 
 int change_data(const Record& record, const Descriptor& named) {
-  const auto file = for_writing(named);
+  const auto file = open_for_writing(named);
   if (!file) return file.error();
   const auto offset = static_cast<off_t>(record.offset);
   const auto size = static_cast<off_t>(record.size);
@@ -321,37 +322,37 @@ int change(const Record& record, const Descriptor& named) {
   }
 }
 
-template <class Survives>
-int Replayer::write_pages(const Record& record, Survives survives) {
-  const auto found = if_made(record.file);
+template <class IsKept>
+int Replayer::write_pages(const Record& record, IsKept is_kept) {
+  const auto found = open_if_exists(record.file);
   if (!found) return found.error();
   if (!*found) return 0;
-  const auto file = for_writing(*found);
+  const auto file = open_for_writing(*found);
   if (!file) return file.error();
   const std::uint64_t end = record.offset + record.data.size();
   for (std::uint64_t at = record.offset; at < end;) {
     const std::uint64_t next = std::min(end, (at / kPageBytes + 1) * kPageBytes);
     const std::string_view page =
         std::string_view(record.data).substr(at - record.offset, next - at);
-    const int written = survives(at / kPageBytes) ? write_at(*file, page, at) : 0;
+    const int written = is_kept(at / kPageBytes) ? write_at(*file, page, at) : 0;
     if (written != 0) return written;
     at = next;
   }
   return 0;
 }
 
-int Replayer::know(const Record& record) {
-  if (record.folder == 0) {
+int Replayer::add_existing(const Record& record) {
+  if (record.directory == 0) {
     tree_.set_root(record.file);
-    tree_.link(kNameless, {record.file, nameless_});
+    tree_.link(kOrphans, {record.file, orphan_directory_});
   } else {
-    tree_.link(record.file, {record.folder, record.name});
+    tree_.link(record.file, {record.directory, record.name});
   }
   return 0;
 }
 
 int Replayer::change_name(const Record& record) {
-  const Name name{record.folder, record.name};
+  const DirectoryEntry name{record.directory, record.name};
   switch (record.kind) {
     case RecordKind::kLink: {
       const int cleared = clear(name);
@@ -368,16 +369,16 @@ int Replayer::change_name(const Record& record) {
 }
 
 int Replayer::apply(const Record& record) {
-  if (record.kind == RecordKind::kKnown) return know(record);
+  if (record.kind == RecordKind::kExisting) return add_existing(record);
   if (record.kind >= RecordKind::kFsync) return 0;
   if (record.kind <= RecordKind::kRename) return change_name(record);
-  const auto file = if_made(record.file);
+  const auto file = open_if_exists(record.file);
   if (!file) return file.error();
   return *file ? change(record, *file) : 0;
 }
 
-int Replayer::lose(const Record& record) {
-  return makes_file(record.kind) ? make(record, nameless()) : 0;
+int Replayer::discard(const Record& record) {
+  return is_creation(record.kind) ? make(record, orphan_entry()) : 0;
 }
 
 /// All records without the bytes that they wrote.
@@ -395,68 +396,69 @@ Result<std::vector<Record>> read_outline(const std::string& path, std::uint64_t 
   return records;
 }
 
-/// What becomes of one record.
-int apply_or_lose(Replayer& replayer,
-                  const Record& record,
-                  const Survivors& survivors,
-                  const ReplayCommand& command,
-                  Replayed& replayed) {
-  const std::uint64_t number = ++replayed.records;
-  if (survivors[number - 1]) {
-    if (is_change(record.kind)) ++replayed.applied;
+/// Repeats or discards one record.
+int apply_or_discard(Replayer& replayer,
+                     const Record& record,
+                     const SurvivingRecords& surviving,
+                     const ReplayCommand& command,
+                     ReplayResult& result) {
+  const std::uint64_t number = ++result.records;
+  if (surviving[number - 1]) {
+    if (is_change(record.kind)) ++result.applied;
     return replayer.apply(record);
   }
-  ++replayed.lost;
-  if (!changes_data(record.kind)) return replayer.lose(record);
+  ++result.lost;
+  if (!is_data_change(record.kind)) return replayer.discard(record);
   if (command.unsynced != Unsynced::kRandom) return 0;
   if (record.kind == RecordKind::kWrite) {
     return replayer.write_pages(
-        record, [&](std::uint64_t page) { return page_survives(command.seed, number, page); });
+        record, [&](std::uint64_t page) { return is_page_kept(command.seed, number, page); });
   }
-  return page_survives(command.seed, number, 0) ? replayer.apply(record) : 0;
+  return is_page_kept(command.seed, number, 0) ? replayer.apply(record) : 0;
 }
 
 }  // namespace
 
-Result<Replayed> replay(const ReplayCommand& command) {
+Result<ReplayResult> replay(const ReplayCommand& command) {
   std::error_code problem;
-  std::filesystem::create_directories(command.folder, problem);
+  std::filesystem::create_directories(command.directory, problem);
   const auto outline = read_outline(command.record, command.cut);
   if (!outline) return failure(outline.error());
-  const auto survivors = survivors_of(*outline, {command.cut, command.unsynced, command.seed});
+  const auto surviving = surviving_records(*outline, {command.cut, command.unsynced, command.seed});
   auto reader = RecordingReader::open(command.record);
   if (!reader) return failure(reader.error());
-  auto folder = Enclosure::open(command.folder);
-  if (!folder) return failure(folder.error());
-  const auto root = folder->at({});
+  auto directory = PathJail::open(command.directory);
+  if (!directory) return failure(directory.error());
+  const auto root = directory->open_path({});
   if (!root)
-    return failure(system_error({.operation = "open", .path = command.folder}, root.error()));
-  const auto nameless = NamelessFiles::make_in(*root, command.folder);
-  if (!nameless) return failure(nameless.error());
-  Replayer replayer(std::move(*folder), nameless->name());
-  Replayed replayed{.broke_off = reader->broke_off()};
+    return failure(system_error({.operation = "open", .path = command.directory}, root.error()));
+  const auto orphans = OrphanDirectory::make_in(*root, command.directory);
+  if (!orphans) return failure(orphans.error());
+  Replayer replayer(std::move(*directory), orphans->name());
+  ReplayResult result{.is_incomplete = reader->is_incomplete()};
   ::umask(0);
-  while (replayed.records < outline->size()) {
+  while (result.records < outline->size()) {
     const auto record = reader->next();
     if (!record) return failure(record.error());
-    const int failed = apply_or_lose(replayer, **record, survivors, command, replayed);
+    const int failed = apply_or_discard(replayer, **record, surviving, command, result);
     if (failed == 0) continue;
     return failure(system_error(
-        {.operation = "replay record " + std::to_string(replayed.records) + " (" +
+        {.operation = "replay record " + std::to_string(result.records) + " (" +
                       std::string(name_of((*record)->kind)) + ") in",
-         .path = command.folder,
-         .cause = "the folder must be as the backing folder was when recording began: empty, or "
-                  "a copy of it"},
+         .path = command.directory,
+         .cause =
+             "the directory must be as the backing directory was when recording began: empty, or "
+             "a copy of it"},
         failed));
   }
-  return replayed;
+  return result;
 }
 
-nlohmann::json to_json(const Replayed& replayed) {
-  return {{"records", replayed.records},
-          {"applied", replayed.applied},
-          {"lost", replayed.lost},
-          {"broke_off", replayed.broke_off}};
+nlohmann::json to_json(const ReplayResult& result) {
+  return {{"records", result.records},
+          {"applied", result.applied},
+          {"lost", result.lost},
+          {"is_incomplete", result.is_incomplete}};
 }
 
 }  // namespace forebay::emufs

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// Makes a folder what a power cut could have left: which records are safe, which are lost, and the
-// changes of the others made once more. docs/formats/emufs-record.md has the rules.
+// Produces a state of a directory that a power cut could have left: decides which records survive
+// and which are lost, and repeats the surviving changes. docs/formats/emufs-record.md has the
+// rules.
 #pragma once
 
 #include <forebay/error.hpp>
@@ -15,31 +16,30 @@
 
 namespace forebay::emufs {
 
-/// For each record: does its change come back after a power cut? Of records that are no change,
-/// true.
-using Survivors = std::vector<bool>;
+/// For each record, whether its change survives a power cut. True for records that are not changes.
+using SurvivingRecords = std::vector<bool>;
 
-struct PowerCut {
-  std::uint64_t after = UINT64_MAX;  ///< so many records were made
+struct CrashPoint {
+  std::uint64_t after = UINT64_MAX;  ///< number of records before the cut
   Unsynced unsynced = Unsynced::kAll;
   std::uint64_t seed = 1;
 };
 
-/// Pure: the same arguments, the same result. `records` are all that there were; bytes of writes
-/// are not read.
-Survivors survivors_of(const std::vector<Record>& records, const PowerCut& cut);
+/// Pure: equal arguments give equal results. `records` are all records; the bytes of writes are not
+/// read.
+SurvivingRecords surviving_records(const std::vector<Record>& records, const CrashPoint& cut);
 
-/// Whether page `page` of a write that was not synced comes back where chance decides.
-bool page_survives(std::uint64_t seed, std::uint64_t record, std::uint64_t page);
+/// Whether page `page` of an unsynced write survives with Unsynced::kRandom.
+bool is_page_kept(std::uint64_t seed, std::uint64_t record, std::uint64_t page);
 
-struct Replayed {
-  std::uint64_t records = 0;  ///< in the recording, up to the cut
-  std::uint64_t applied = 0;  ///< changes that were made
-  std::uint64_t lost = 0;     ///< changes that a power cut took
-  bool broke_off = false;     ///< the recording, which misses what was made after its end
+struct ReplayResult {
+  std::uint64_t records = 0;   ///< in the recording, up to the cut
+  std::uint64_t applied = 0;   ///< changes that were repeated
+  std::uint64_t lost = 0;      ///< changes that the power cut discarded
+  bool is_incomplete = false;  ///< the recording lacks changes after its end
 };
 
-Result<Replayed> replay(const ReplayCommand& command);
-nlohmann::json to_json(const Replayed& replayed);
+Result<ReplayResult> replay(const ReplayCommand& command);
+nlohmann::json to_json(const ReplayResult& replayed);
 
 }  // namespace forebay::emufs

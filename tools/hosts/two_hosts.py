@@ -1,13 +1,13 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: Apache-2.0
-"""Runs an MPI program on two hosts that are network namespaces of this one.
+"""Runs an MPI program on two hosts, which are network namespaces of this machine.
 
 Usage: two_hosts.py --library MPICH [--rate-mbyte 100] -- LAUNCHER... : PROGRAM...
 
-The hosts have names, addresses, shared memory and IPC of their own and one link between them, which
-can be limited; they share processors, files and users. Nothing is left behind: a host lasts as long
-as a process that reads from a pipe of this one, so it goes even if this is killed. The exit code is
-that of the launcher; 77, with the reason, where there can be no hosts (it takes root and iproute2).
+Each host has its own name, address, shared memory and IPC. One link joins them, whose rate can be
+limited. They share processors, files and users. A host exists as long as a process that reads from
+a pipe of this one, so it ends even if this process is killed. The exit code is that of the
+launcher; 77, with the reason, if hosts are unavailable (they require root and iproute2).
 """
 
 import argparse
@@ -26,17 +26,17 @@ SKIPPED = 77
 INTERFACE = "link0"
 NETWORK = "10.213.0"
 MTU_BYTES = 9000
-# What a limited link may catch up with after its processor was busy elsewhere: 10 ms of its rate.
+# Burst of a limited link after its processor was busy elsewhere: 10 ms of its rate.
 BURST_BYTES_PER_MBYTE = 10_000
-LINK_PATIENCE_S = 10
-END_PATIENCE_S = 5
+LINK_TIMEOUT_S = 10
+END_TIMEOUT_S = 5
 PR_SET_PDEATHSIG = 1
 PR_SET_CHILD_SUBREAPER = 36
 LIBC = ctypes.CDLL(None)
-REACH_HOST = Path(__file__).resolve().parent / "reach_host.sh"
+ENTER_HOST = Path(__file__).resolve().parent / "enter_host.sh"
 
 # Runs inside a new host, until its standard input ends.
-HOST = """
+HOST_SCRIPT = """
 set -e
 hostname "$1"
 mount -t tmpfs -o size=1g tmpfs /dev/shm
@@ -47,8 +47,8 @@ exec cat > /dev/null
 """
 
 
-class NoHostsError(Exception):
-    """Why this machine or user cannot have two hosts."""
+class HostsUnavailableError(Exception):
+    """The reason why two hosts are unavailable."""
 
 
 @dataclass(frozen=True)
@@ -60,7 +60,7 @@ class Host:
     holder: subprocess.Popen
 
     def enter(self, *command: str) -> list[str]:
-        """The command line that runs `command` on this host, in the current folder."""
+        """Returns the command line that runs `command` on this host, in the current directory."""
         namespaces = ["--net", "--uts", "--ipc", "--mount", f"--wdns={os.getcwd()}"]
         return ["nsenter", "--target", str(self.holder.pid), *namespaces, "--", *command]
 
@@ -68,18 +68,20 @@ class Host:
 def must(*command: str) -> None:
     done = subprocess.run(command, capture_output=True, text=True, check=False)
     if done.returncode != 0:
-        raise NoHostsError(f"{' '.join(command)}: {done.stderr.strip()}")
+        raise HostsUnavailableError(f"{' '.join(command)}: {done.stderr.strip()}")
 
 
 def make_host(number: int) -> Host:
     name = f"forebay-host-{number}"
-    # Without --fork: the process that we know is the one that is in the namespaces.
-    command = ["unshare", "--net", "--uts", "--ipc", "--mount", "sh", "-c", HOST, "sh", name]
+    # Without --fork, so that the process started here is the one in the namespaces.
+    command = ["unshare", "--net", "--uts", "--ipc", "--mount", "sh", "-c", HOST_SCRIPT, "sh", name]
     holder = subprocess.Popen(
         command, stdin=subprocess.PIPE, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True
     )
     if holder.stdout.readline() != "up\n":
-        raise NoHostsError(f"no namespaces here: {holder.communicate()[1].strip()}")
+        raise HostsUnavailableError(
+            f"namespaces are unavailable: {holder.communicate()[1].strip()}"
+        )
     return Host(name, f"{NETWORK}.{number}", holder)
 
 
@@ -100,19 +102,19 @@ def connect(hosts: list[Host], rate_mbyte: int | None) -> None:
 
 
 def wait_for_link(host: Host) -> None:
-    """The kernel tells of a new link some time after it is there; MPIs look for what is told."""
-    deadline = time.monotonic() + LINK_PATIENCE_S
+    """Waits until the kernel reports a new link as up, which is later than its creation."""
+    deadline = time.monotonic() + LINK_TIMEOUT_S
     state = host.enter("cat", f"/sys/class/net/{INTERFACE}/operstate")
     while subprocess.run(state, capture_output=True, text=True, check=False).stdout != "up\n":
         if time.monotonic() > deadline:
-            raise NoHostsError(f"{INTERFACE} of {host.name} does not come up")
+            raise HostsUnavailableError(f"{INTERFACE} of {host.name} is not up")
         time.sleep(0.02)
 
 
 def mpich_options(hosts: list[Host], ranks_per_host: int) -> tuple[list[str], dict[str, str]]:
-    options = ["-launcher", "ssh", "-launcher-exec", str(REACH_HOST), "-iface", INTERFACE]
+    options = ["-launcher", "ssh", "-launcher-exec", str(ENTER_HOST), "-iface", INTERFACE]
     options += ["-hosts", ",".join(host.address for host in hosts), "-ppn", str(ranks_per_host)]
-    # Left alone, UCX sees one kernel and goes round the network.
+    # By default, UCX finds one kernel and bypasses the network.
     return options, {"UCX_TLS": "tcp,self", "UCX_NET_DEVICES": INTERFACE}
 
 
@@ -120,7 +122,7 @@ def open_mpi_options(hosts: list[Host], ranks_per_host: int) -> tuple[list[str],
     slots = ",".join(f"{host.address}:{ranks_per_host}" for host in hosts)
     options = ["--host", slots, "--map-by", f"ppr:{ranks_per_host}:node"]
     settings = {
-        "plm_rsh_agent": str(REACH_HOST),
+        "plm_rsh_agent": str(ENTER_HOST),
         "plm_rsh_no_tree_spawn": "1",
         "oob_tcp_if_include": INTERFACE,
         "pml": "ob1",
@@ -150,30 +152,30 @@ def launch(arguments: argparse.Namespace, hosts: list[Host]) -> subprocess.Popen
 
 
 def processes_on(hosts: list[Host]) -> list[int]:
-    """All but the holders: whoever is in a namespace that we made is ours."""
+    """Returns all processes in the namespaces of the hosts, without the holders."""
     networks = set()
     for host in hosts:
-        with contextlib.suppress(OSError):  # a holder that has ended takes its network with it
+        with contextlib.suppress(OSError):  # the network ends with its holder
             networks.add(os.readlink(f"/proc/{host.holder.pid}/ns/net"))
-    holders = {host.holder.pid for host in hosts}
+    namespace_pids = {host.holder.pid for host in hosts}
     found = []
     for folder in Path("/proc").glob("[0-9]*"):
         try:
             is_ours = os.readlink(folder / "ns" / "net") in networks
-        except OSError:  # ended meanwhile
+        except OSError:  # it has ended meanwhile
             continue
-        if is_ours and int(folder.name) not in holders:
+        if is_ours and int(folder.name) not in namespace_pids:
             found.append(int(folder.name))
     return found
 
 
 def end_processes(hosts: list[Host]) -> None:
-    """First asks, then insists."""
+    """Sends SIGTERM to all processes of the hosts, then SIGKILL to those that remain."""
     for ending in (signal.SIGTERM, signal.SIGKILL):
         for pid in processes_on(hosts):
             with contextlib.suppress(ProcessLookupError):
                 os.kill(pid, ending)
-        deadline = time.monotonic() + END_PATIENCE_S
+        deadline = time.monotonic() + END_TIMEOUT_S
         while processes_on(hosts) and time.monotonic() < deadline:
             time.sleep(0.02)
 
@@ -186,17 +188,17 @@ def end_hosts(hosts: list[Host]) -> None:
         host.holder.wait()
 
 
-def adopt_orphans() -> None:
-    """What launchers leave becomes a child of this process, which can wait for its end."""
+def become_subreaper() -> None:
+    """Makes orphans of launchers children of this process, which can wait for their end."""
     LIBC.prctl(PR_SET_CHILD_SUBREAPER, 1, 0, 0, 0)
 
 
 def end_with_parent() -> None:
-    """For a new launcher, which ends its ranks: were this process killed, nobody else would."""
+    """Sends SIGTERM to a new launcher, which then ends its ranks, if this process is killed."""
     LIBC.prctl(PR_SET_PDEATHSIG, int(signal.SIGTERM), 0, 0, 0)
 
 
-def bury_orphans() -> None:
+def reap_orphans() -> None:
     with contextlib.suppress(ChildProcessError):
         while os.waitpid(-1, 0)[0] > 0:
             pass
@@ -210,21 +212,21 @@ def parse() -> argparse.Namespace:
     parser.add_argument("command", nargs="+", metavar="LAUNCHER... : PROGRAM...")
     arguments = parser.parse_args()
     if ":" not in arguments.command:
-        parser.error("a ':' stands between the launcher and the program")
+        parser.error("no ':'; write one between the launcher and the program")
     return arguments
 
 
 def check_rights() -> None:
     if os.geteuid() != 0:
-        raise NoHostsError("network namespaces take root")
+        raise HostsUnavailableError("network namespaces require root")
     for program, package in [("ip", "iproute2"), ("tc", "iproute2"), ("nsenter", "util-linux")]:
         if shutil.which(program) is None:
-            raise NoHostsError(f"{program} is missing (package {package})")
+            raise HostsUnavailableError(f"{program} is missing (package {package})")
 
 
 def main() -> int:
     arguments = parse()
-    adopt_orphans()
+    become_subreaper()
     signal.signal(signal.SIGTERM, lambda *_: sys.exit(128 + signal.SIGTERM))
     hosts: list[Host] = []
     launcher = None
@@ -235,14 +237,14 @@ def main() -> int:
         connect(hosts, arguments.rate_mbyte)
         launcher = launch(arguments, hosts)
         return launcher.wait()
-    except NoHostsError as reason:
-        print(f"skipped: no two hosts here: {reason}", flush=True)
+    except HostsUnavailableError as reason:
+        print(f"skipped: two hosts are unavailable: {reason}", flush=True)
         return SKIPPED
     finally:
         end_hosts(hosts)
         if launcher is not None:
             launcher.wait()
-        bury_orphans()
+        reap_orphans()
 
 
 if __name__ == "__main__":

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Machine files as JSON. Numbers keep the units of their keys; what nothing limits is null.
+// Machine files as JSON. Numbers keep the units of their keys; unlimited values are null.
 #include "tools/machine/document.hpp"
 
 #include <cmath>
@@ -16,7 +16,7 @@ using nlohmann::json;
 
 json finite(double number) { return std::isfinite(number) ? json(number) : json(nullptr); }
 
-/// What one looks at first.
+/// The main numbers.
 json summary_of(const Machine& machine) {
   return {{"clients", machine.client.count},
           {"servers", machine.server_count()},
@@ -27,7 +27,7 @@ json summary_of(const Machine& machine) {
           {"latency_us", machine.servers.front().latency_us}};
 }
 
-/// What describe() gives is written in TOML, and single values look the same in JSON.
+/// Values of describe() are TOML; single values are the same in JSON.
 json value_of(const std::string& toml) { return json::parse(toml); }
 
 json values_of(const Machine& machine) {
@@ -64,9 +64,9 @@ json entry_of(const Machine& machine, const std::filesystem::path& path) {
           {"summary", std::move(summary)}};
 }
 
-json list_one(const std::string& name, Folders folders) {
-  const auto path = model::find_machine(name, folders);
-  const auto machine = model::load_machine(name, folders);
+json list_one(const std::string& name, Directories directories) {
+  const auto path = model::find_machine(name, directories);
+  const auto machine = model::load_machine(name, directories);
   if (path && machine) return entry_of(*machine, *path);
   return {{"name", name},
           {"path", path ? json(path->string()) : json(nullptr)},
@@ -75,20 +75,20 @@ json list_one(const std::string& name, Folders folders) {
 
 }  // namespace
 
-json list_machines(Folders folders) {
+json list_machines(Directories directories) {
   json machines = json::array();
-  for (const std::string& name : model::machine_names(folders))
-    machines.push_back(list_one(name, folders));
+  for (const std::string& name : model::machine_names(directories))
+    machines.push_back(list_one(name, directories));
   json places = json::array();
-  for (const std::filesystem::path& folder : folders)
-    places.push_back(folder.string());
+  for (const std::filesystem::path& directory : directories)
+    places.push_back(directory.string());
   return {{"folders", std::move(places)}, {"machines", std::move(machines)}};
 }
 
-Result<json> show_machine(const std::string& name_or_path, Folders folders) {
-  const auto path = model::find_machine(name_or_path, folders);
+Result<json> show_machine(const std::string& name_or_path, Directories directories) {
+  const auto path = model::find_machine(name_or_path, directories);
   if (!path) return failure(path.error());
-  const auto machine = model::load_machine(name_or_path, folders);
+  const auto machine = model::load_machine(name_or_path, directories);
   if (!machine) return failure(machine.error());
   json document = entry_of(*machine, *path);
   document["values"] = values_of(*machine);

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Documents about machine files: of those that are shipped, and of those that cannot be read.
+// Documents of machine files: of shipped ones, and of unreadable ones.
 #include "tools/machine/document.hpp"
 
 #include <fstream>
@@ -15,9 +15,9 @@ namespace {
 using ::testing::HasSubstr;
 
 TEST(List, has_every_shipped_machine_with_its_numbers) {
-  const auto folders = model::machine_folders({});
-  const nlohmann::json document = list_machines(folders);
-  ASSERT_EQ(document["machines"].size(), model::machine_names(folders).size());
+  const auto directories = model::machine_directories({});
+  const nlohmann::json document = list_machines(directories);
+  ASSERT_EQ(document["machines"].size(), model::machine_names(directories).size());
   for (const nlohmann::json& machine : document["machines"]) {
     EXPECT_FALSE(machine.contains("error")) << machine.dump();
     if (machine["name"] != "lustre-small") continue;
@@ -27,17 +27,17 @@ TEST(List, has_every_shipped_machine_with_its_numbers) {
   }
 }
 
-TEST(List, says_what_is_wrong_with_a_file) {
-  const TemporaryFolder folder;
-  std::ofstream(folder / "broken.toml") << "format = 1";
-  const std::vector<std::filesystem::path> folders{folder.path()};
-  const nlohmann::json document = list_machines(folders);
+TEST(List, wrong_file_has_an_error) {
+  const TemporaryDirectory directory;
+  std::ofstream(directory / "broken.toml") << "format = 1";
+  const std::vector<std::filesystem::path> directories{directory.path()};
+  const nlohmann::json document = list_machines(directories);
   ASSERT_EQ(document["machines"].size(), 1U);
   EXPECT_THAT(document["machines"][0]["error"], HasSubstr("broken.toml: line 1: name is missing"));
 }
 
-TEST(Show, has_values_with_sources_and_the_file_anew) {
-  const auto document = show_machine("local", model::machine_folders({}));
+TEST(Show, has_values_with_sources_and_the_rewritten_file) {
+  const auto document = show_machine("local", model::machine_directories({}));
   ASSERT_TRUE(document.has_value()) << document.error().message();
   EXPECT_EQ((*document)["summary"]["read_mb_per_s"], nullptr) << "nothing limits it";
   EXPECT_TRUE((*document)["without_source"].empty());
@@ -47,10 +47,11 @@ TEST(Show, has_values_with_sources_and_the_file_anew) {
   EXPECT_TRUE(model::parse_machine((*document)["toml"].get<std::string>(), "again").has_value());
 }
 
-TEST(Show, fails_for_a_name_that_nobody_has) {
-  const auto document = show_machine("lustre", model::machine_folders({}));
+TEST(Show, unknown_name_fails) {
+  const auto document = show_machine("lustre", model::machine_directories({}));
   ASSERT_FALSE(document.has_value());
-  EXPECT_THAT(document.error().message(), HasSubstr("there are gpfs-small, local, lustre-small"));
+  EXPECT_THAT(document.error().message(),
+              HasSubstr("known machines are gpfs-small, local, lustre-small"));
 }
 
 }  // namespace

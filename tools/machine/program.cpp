@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// The program forebay-machine: prints what machine files say, as one JSON document. `forebay
-// machine` calls it and makes tables of it.
+// The program forebay-machine: prints the content of machine files, as one JSON document. `forebay
+// machine` calls it and prints tables.
 #include <forebay/config.hpp>
 
 #include <cstdio>
@@ -19,16 +19,17 @@ const char* const kUsage =
     "Prints one JSON document.\n";
 
 int run(const std::vector<std::string>& words) {
-  const auto folders = model::machine_folders(process_environment());
+  const auto directories = model::machine_directories(process_environment());
   if (words == std::vector<std::string>{"list"})
-    return probe::print_document(list_machines(folders));
+    return probe::print_document(list_machines(directories));
   if (words.size() == 2 && words[0] == "show")
-    return probe::print_document(show_machine(words[1], folders));
+    return probe::print_document(show_machine(words[1], directories));
   if (words == std::vector<std::string>{"--help"}) {
     std::fputs(kUsage, stdout);
-    return probe::kExitDone;
+    return probe::kExitSuccess;
   }
-  return probe::print_usage_error("list, or show and the name or file of a machine");
+  return probe::print_usage_error(
+      "no command; write list, or show and the name or file of a machine");
 }
 
 }  // namespace

@@ -18,17 +18,17 @@ const char* const kUsage =
 
 namespace {
 
-tl::unexpected<Error> complain(std::string text) {
+tl::unexpected<Error> usage_error(std::string text) {
   return failure({.kind = ErrorClass::kInvalidArgument,
                   .operation = "read the command line",
                   .cause = std::move(text)});
 }
 
-/// Reads a word into where it belongs; false if it is no number.
-using Taker = std::function<bool(const std::string&)>;
+/// Parses a word into its target; false if it is not a number.
+using OptionParser = std::function<bool(const std::string&)>;
 
 template <class Number>
-Taker into(Number& target) {
+OptionParser into(Number& target) {
   return [&target](const std::string& text) {
     const char* const end = text.data() + text.size();
     const auto [stopped, problem] = std::from_chars(text.data(), end, target);
@@ -36,7 +36,7 @@ Taker into(Number& target) {
   };
 }
 
-Taker into_buffers(std::uint64_t& target) {
+OptionParser into_buffers(std::uint64_t& target) {
   return [&target](const std::string& text) {
     if (text != "unlimited") return into(target)(text);
     target = model::kUnlimitedBuffers;
@@ -46,31 +46,32 @@ Taker into_buffers(std::uint64_t& target) {
 
 }  // namespace
 
-Result<GainQuestion> parse_gain(const std::vector<std::string>& words) {
-  GainQuestion question;
-  const std::map<std::string, Taker> options{
-      {"--compute-s", into(question.pipeline.compute_s)},
-      {"--write-s", into(question.pipeline.write_s)},
-      {"--count", into(question.pipeline.count)},
-      {"--buffers", into_buffers(question.pipeline.buffers)},
-      {"--devices", into(question.pipeline.devices)},
-      {"--jitter", into(question.jitter.write)},
-      {"--compute-jitter", into(question.jitter.compute)},
-      {"--seed", into(question.jitter.seed)},
+Result<GainQuery> parse_gain(const std::vector<std::string>& words) {
+  GainQuery query;
+  const std::map<std::string, OptionParser> options{
+      {"--compute-s", into(query.pipeline.compute_s)},
+      {"--write-s", into(query.pipeline.write_s)},
+      {"--count", into(query.pipeline.count)},
+      {"--buffers", into_buffers(query.pipeline.buffers)},
+      {"--devices", into(query.pipeline.devices)},
+      {"--jitter", into(query.jitter.write)},
+      {"--compute-jitter", into(query.jitter.compute)},
+      {"--seed", into(query.jitter.seed)},
   };
-  if (words.empty() || words.front() != "gain") return complain("the word gain, and its options");
+  if (words.empty() || words.front() != "gain")
+    return usage_error("no command; write gain and its options");
   for (std::size_t i = 1; i < words.size(); ++i) {
     if (words[i] == "--curves") {
-      question.curves = Curves::kTell;
+      query.curves = Curves::kInclude;
       continue;
     }
     const auto option = options.find(words[i]);
-    if (option == options.end()) return complain("unknown word " + words[i]);
+    if (option == options.end()) return usage_error("unknown word " + words[i]);
     if (++i == words.size() || !option->second(words[i])) {
-      return complain("a wrong or missing value for " + option->first);
+      return usage_error("a wrong or missing value for " + option->first);
     }
   }
-  return question;
+  return query;
 }
 
 }  // namespace forebay::model_tool

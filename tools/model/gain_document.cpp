@@ -18,43 +18,43 @@ using model::PipelineAdvice;
 using nlohmann::json;
 using BufferCounts = std::vector<std::uint64_t>;
 
-/// Who answers: formulas, or runs with jitter where there is some.
-class Answers {
+/// Evaluates the query: by formulas, or by simulated runs if there is jitter.
+class GainModel {
  public:
-  static Result<Answers> to(const GainQuestion& question) {
-    if (auto good = check(question.pipeline); !good) return failure(good.error());
-    Answers answers;
-    const model::Jitter& jitter = question.jitter;
-    if (jitter.write == 0 && jitter.compute == 0) return answers;
-    auto runs = model::JitteredRuns::draw(question.pipeline.count, jitter);
+  static Result<GainModel> create(const GainQuery& query) {
+    if (auto good = check(query.pipeline); !good) return failure(good.error());
+    GainModel gain_model;
+    const model::Jitter& jitter = query.jitter;
+    if (jitter.write == 0 && jitter.compute == 0) return gain_model;
+    auto runs = model::JitterSimulation::create(query.pipeline.count, jitter);
     if (!runs) return failure(runs.error());
-    answers.runs_.emplace(std::move(*runs));
-    return answers;
+    gain_model.runs_.emplace(std::move(*runs));
+    return gain_model;
   }
 
-  // Pipelines that are asked for differ from one that is good in buffers, devices and the ratio
-  // of their times, so that there is an answer.
-  OverlapSpread of(const Pipeline& pipeline) const {
-    return runs_ ? runs_->play(pipeline).value() : model::without_spread(*overlap(pipeline));
+  // The pipelines differ from a checked one only in buffers, devices and the ratio of their times,
+  // so evaluation succeeds.
+  OverlapSpread evaluate(const Pipeline& pipeline) const {
+    return runs_ ? runs_->simulate(pipeline).value() : model::zero_spread(*overlap(pipeline));
   }
   PipelineAdvice advise(const Pipeline& pipeline) const {
     return runs_ ? runs_->advise(pipeline).value() : model::advise(pipeline).value();
   }
 
-  /// How many runs an answer is the mean of; none if it is exact.
+  /// The number of runs of which a result is the mean; none if it is exact.
   std::optional<std::uint64_t> runs() const {
-    return runs_ ? std::optional(runs_->runs()) : std::nullopt;
+    return runs_ ? std::optional(runs_->run_count()) : std::nullopt;
   }
 
  private:
-  std::optional<model::JitteredRuns> runs_;
+  std::optional<model::JitterSimulation> runs_;
 };
 
-json told(const model::Spread& spread) {
+json spread_json(const model::Spread& spread) {
   return {{"mean", spread.mean}, {"low", spread.low}, {"high", spread.high}};
 }
 
-json told_buffers(std::uint64_t buffers) {
+json buffers_json(std::uint64_t buffers) {
   return buffers == kUnlimitedBuffers ? json(nullptr) : json(buffers);
 }
 
@@ -63,15 +63,15 @@ Pipeline with_buffers(Pipeline pipeline, std::uint64_t buffers) {
   return pipeline;
 }
 
-json answer_of(const Answers& answers, const Pipeline& pipeline) {
-  const OverlapSpread run = answers.of(pipeline);
-  return {{"buffers", told_buffers(pipeline.buffers)},
-          {"synchronous_s", told(run.synchronous_s)},
-          {"total_s", told(run.total_s)},
-          {"computing_s", told(run.computing_s)},
-          {"waiting_s", told(run.waiting_s)},
-          {"draining_s", told(run.draining_s)},
-          {"gain", told(run.gain)}};
+json result_json(const GainModel& gain_model, const Pipeline& pipeline) {
+  const OverlapSpread run = gain_model.evaluate(pipeline);
+  return {{"buffers", buffers_json(pipeline.buffers)},
+          {"synchronous_s", spread_json(run.synchronous_s)},
+          {"total_s", spread_json(run.total_s)},
+          {"computing_s", spread_json(run.computing_s)},
+          {"waiting_s", spread_json(run.waiting_s)},
+          {"draining_s", spread_json(run.draining_s)},
+          {"gain", spread_json(run.gain)}};
 }
 
 json jitter_of(const model::Jitter& jitter, std::optional<std::uint64_t> runs) {
@@ -83,30 +83,30 @@ json jitter_of(const model::Jitter& jitter, std::optional<std::uint64_t> runs) {
           {"runs", *runs}};
 }
 
-json best_of(const Answers& answers, const Pipeline& pipeline) {
-  const PipelineAdvice advice = answers.advise(pipeline);
+json best_of(const GainModel& gain_model, const Pipeline& pipeline) {
+  const PipelineAdvice advice = gain_model.advise(pipeline);
   Pipeline wide = with_buffers(pipeline, advice.devices_buffers);
   wide.devices = advice.devices;
   return {{"buffers", advice.buffers},
-          {"gain", told(answers.of(with_buffers(pipeline, advice.buffers)).gain)},
+          {"gain", spread_json(gain_model.evaluate(with_buffers(pipeline, advice.buffers)).gain)},
           {"devices", advice.devices},
           {"devices_buffers", advice.devices_buffers},
-          {"devices_gain", told(answers.of(wide).gain)}};
+          {"devices_gain", spread_json(gain_model.evaluate(wide).gain)}};
 }
 
-/// These and the one that was asked for, ascending.
-BufferCounts counts_with(BufferCounts counts, std::uint64_t asked) {
-  counts.push_back(asked);
+/// `counts` with `requested`, ascending.
+BufferCounts counts_with(BufferCounts counts, std::uint64_t requested) {
+  counts.push_back(requested);
   std::ranges::sort(counts);
   counts.erase(std::unique(counts.begin(), counts.end()), counts.end());
   return counts;
 }
 
-json by_buffers(const Answers& answers, const Pipeline& pipeline) {
+json by_buffers(const GainModel& gain_model, const Pipeline& pipeline) {
   json rows = json::array();
   for (const std::uint64_t buffers :
        counts_with({1, 2, 3, 4, 8, kUnlimitedBuffers}, pipeline.buffers)) {
-    rows.push_back(answer_of(answers, with_buffers(pipeline, buffers)));
+    rows.push_back(result_json(gain_model, with_buffers(pipeline, buffers)));
   }
   return rows;
 }
@@ -114,67 +114,69 @@ json by_buffers(const Answers& answers, const Pipeline& pipeline) {
 constexpr double kRatioLow = 0.03;
 constexpr double kRatioHigh = 30;
 constexpr int kSteps = 90;
-/// With jitter, of runs so long that each point takes a tenth of a second.
+/// Points with jitter and long runs: each takes a tenth of a second.
 constexpr int kStepsOfLongRuns = 30;
 constexpr std::uint64_t kLongRun = 20'000;
-constexpr std::uint64_t kBendsMax = 33;  // below is nothing of the axis
-/// A ratio of the question so far outside of the range widens it; one beyond is left out.
-constexpr double kWidened = 30;
+constexpr std::uint64_t kKinksMax = 33;  // further kinks lie below the axis
+/// The axis includes the query's ratio up to this factor beyond its range; otherwise that ratio is
+/// left out.
+constexpr double kAxisMargin = 30;
 
-/// Where on the axis of C / W a curve has points: evenly, where it may bend, and at the question.
-std::vector<double> ratios_of(const Pipeline& asked, int steps) {
+/// Points of a curve on the axis C / W: evenly spaced, at possible kinks, and at the query.
+std::vector<double> ratios_of(const Pipeline& requested, int steps) {
   std::vector<double> ratios;
   for (int step = 0; step <= steps; ++step)
     ratios.push_back(kRatioLow *
                      std::pow(kRatioHigh / kRatioLow, step / static_cast<double>(steps)));
-  const std::uint64_t bends = std::min(asked.devices, kBendsMax);
-  for (std::uint64_t hidden = 1; hidden <= bends; ++hidden)
+  const std::uint64_t kinks = std::min(requested.devices, kKinksMax);
+  for (std::uint64_t hidden = 1; hidden <= kinks; ++hidden)
     ratios.push_back(1 / static_cast<double>(hidden));
-  const double ratio = asked.compute_s / asked.write_s;
-  if (ratio >= kRatioLow / kWidened && ratio <= kRatioHigh * kWidened) ratios.push_back(ratio);
+  const double ratio = requested.compute_s / requested.write_s;
+  if (ratio >= kRatioLow / kAxisMargin && ratio <= kRatioHigh * kAxisMargin)
+    ratios.push_back(ratio);
   std::ranges::sort(ratios);
   return ratios;
 }
 
-/// The gain does not depend on the unit of time, so that W is 1.
-json points_of(const Answers& answers, Pipeline pipeline, const std::vector<double>& ratios) {
+/// The gain does not depend on the unit of time, so W is 1.
+json points_of(const GainModel& gain_model, Pipeline pipeline, const std::vector<double>& ratios) {
   json points = json::array();
   pipeline.write_s = 1;
   for (const double ratio : ratios) {
     pipeline.compute_s = ratio;
-    points.push_back({{"ratio", ratio}, {"gain", told(answers.of(pipeline).gain)}});
+    points.push_back({{"ratio", ratio}, {"gain", spread_json(gain_model.evaluate(pipeline).gain)}});
   }
   return points;
 }
 
-json curves_of(const Answers& answers, const Pipeline& pipeline) {
-  const bool takes_long = answers.runs() && pipeline.count > kLongRun;
-  const auto ratios = ratios_of(pipeline, takes_long ? kStepsOfLongRuns : kSteps);
+json curves_of(const GainModel& gain_model, const Pipeline& pipeline) {
+  const bool is_long = gain_model.runs() && pipeline.count > kLongRun;
+  const auto ratios = ratios_of(pipeline, is_long ? kStepsOfLongRuns : kSteps);
   json curves = json::array();
   for (const std::uint64_t buffers : counts_with({1, 2, 4, kUnlimitedBuffers}, pipeline.buffers)) {
-    curves.push_back({{"buffers", told_buffers(buffers)},
-                      {"points", points_of(answers, with_buffers(pipeline, buffers), ratios)}});
+    curves.push_back({{"buffers", buffers_json(buffers)},
+                      {"points", points_of(gain_model, with_buffers(pipeline, buffers), ratios)}});
   }
   return curves;
 }
 
 }  // namespace
 
-Result<json> describe_gain(const GainQuestion& question) {
-  const auto answers = Answers::to(question);
-  if (!answers) return failure(answers.error());
-  const Pipeline& pipeline = question.pipeline;
+Result<json> describe_gain(const GainQuery& query) {
+  const auto gain_model = GainModel::create(query);
+  if (!gain_model) return failure(gain_model.error());
+  const Pipeline& pipeline = query.pipeline;
   json document = {{"compute_s", pipeline.compute_s},
                    {"write_s", pipeline.write_s},
                    {"count", pipeline.count},
-                   {"buffers", told_buffers(pipeline.buffers)},
+                   {"buffers", buffers_json(pipeline.buffers)},
                    {"devices", pipeline.devices},
-                   {"jitter", jitter_of(question.jitter, answers->runs())},
+                   {"jitter", jitter_of(query.jitter, gain_model->runs())},
                    {"bound", gain_bound(pipeline).value()},
-                   {"asked", answer_of(*answers, pipeline)},
-                   {"by_buffers", by_buffers(*answers, pipeline)},
-                   {"best", best_of(*answers, pipeline)}};
-  if (question.curves == Curves::kTell) document["curves"] = curves_of(*answers, pipeline);
+                   {"requested", result_json(*gain_model, pipeline)},
+                   {"by_buffers", by_buffers(*gain_model, pipeline)},
+                   {"best", best_of(*gain_model, pipeline)}};
+  if (query.curves == Curves::kInclude) document["curves"] = curves_of(*gain_model, pipeline);
   return document;
 }
 

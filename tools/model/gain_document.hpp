@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// What the gain model says of one pipeline, as a JSON document: the answer, the same with other
-// buffers and devices, and curves for a picture. Its keys are those of docs/guides/gain.md.
+// The gain model's result for one pipeline, as a JSON document: the result, the same with other
+// buffers and devices, and curves for a figure. Its keys are those of docs/guides/gain.md.
 #pragma once
 
 #include <forebay/error.hpp>
@@ -10,21 +10,22 @@
 #include <nlohmann/json.hpp>
 
 #include "model/gain.hpp"
-#include "model/jittered_pipeline.hpp"
+#include "model/jitter_simulation.hpp"
 
 namespace forebay::model_tool {
 
-enum class Curves : std::uint8_t { kNone, kTell };
+enum class Curves : std::uint8_t { kNone, kInclude };
 
-struct GainQuestion {
+struct GainQuery {
   model::Pipeline pipeline{.count = 1000};
-  model::Jitter jitter;  ///< where it is 0, formulas answer; else runs are played
+  model::Jitter jitter;  ///< without jitter, formulas are used; otherwise runs are simulated
   Curves curves = Curves::kNone;
 
-  friend bool operator==(const GainQuestion&, const GainQuestion&) = default;
+  friend bool operator==(const GainQuery&, const GainQuery&) = default;
 };
 
-/// The document, or why the model has no answer. With jitter and curves it takes seconds.
-Result<nlohmann::json> describe_gain(const GainQuestion& question);
+/// The document, or the reason why the model has no result. With jitter and curves it takes
+/// seconds.
+Result<nlohmann::json> describe_gain(const GainQuery& query);
 
 }  // namespace forebay::model_tool

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// The program forebay-model: what the models answer to a question of numbers, as one JSON document.
-// `forebay model` calls it and makes tables and pictures of it.
+// The program forebay-model: evaluates the models for given numbers, as one JSON document. `forebay
+// model` calls it and prints tables and figures.
 #include <cstdio>
 #include <string>
 #include <vector>
@@ -15,11 +15,11 @@ namespace {
 int run(const std::vector<std::string>& words) {
   if (words == std::vector<std::string>{"--help"}) {
     std::fputs(kUsage, stdout);
-    return probe::kExitDone;
+    return probe::kExitSuccess;
   }
-  const auto question = parse_gain(words);
-  if (!question) return probe::print_usage_error(question.error().cause());
-  return probe::print_document(describe_gain(*question));
+  const auto query = parse_gain(words);
+  if (!query) return probe::print_usage_error(query.error().cause());
+  return probe::print_document(describe_gain(*query));
 }
 
 }  // namespace

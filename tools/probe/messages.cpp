@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Progress and failure as lines of JSON, whatever bytes a file name has.
+// Progress and failures as lines of JSON, whatever bytes a file name has.
 #include "tools/probe/messages.hpp"
 
 #include <chrono>
@@ -18,17 +18,17 @@ std::int64_t now_ms() {
   return std::chrono::duration_cast<milliseconds>(now).count();
 }
 
-// File names need not be UTF-8; a report must never fail because of one.
+// File names need not be UTF-8; a report must not fail because of one.
 std::string dump(const nlohmann::json& json) {
   return json.dump(-1, ' ', false, nlohmann::json::error_handler_t::replace);
 }
 
-struct Wording {
+struct ErrorText {
   std::string kind;
   std::string message;
 };
 
-std::string error_line(const Wording& wording, const Error& error) {
+std::string error_line(const ErrorText& wording, const Error& error) {
   nlohmann::json offset = nullptr;
   if (error.offset_bytes()) offset = *error.offset_bytes();
   const nlohmann::json details = {{"class", wording.kind},         {"operation", error.operation()},
@@ -39,11 +39,11 @@ std::string error_line(const Wording& wording, const Error& error) {
 
 }  // namespace
 
-void Progress::report(const Step& step) {
-  if (telling_ == Telling::kSilent) return;
+void Progress::report(const ProgressStep& step) {
+  if (progress_mode_ == ProgressMode::kSilent) return;
   const std::int64_t now = now_ms();
-  if (step.done < step.total && now - told_at_ms_ < kPeriodMs) return;
-  told_at_ms_ = now;
+  if (step.done < step.total && now - last_report_ms_ < kPeriodMs) return;
+  last_report_ms_ = now;
   const nlohmann::json line = {
       {"progress", step.done}, {"total", step.total}, {"unit", step.unit}, {"what", step.what}};
   std::fputs((dump(line) + "\n").c_str(), stderr);
@@ -53,10 +53,10 @@ std::string error_line(const Error& error) {
   return error_line({std::string(name_of(error.kind())), error.message()}, error);
 }
 
-std::string usage_error_line(const std::string& complaint) {
-  return error_line({"usage", complaint}, Error({.kind = ErrorClass::kInvalidArgument,
-                                                 .operation = "read the command line",
-                                                 .cause = complaint}));
+std::string usage_error_line(const std::string& text) {
+  return error_line({"usage", text}, Error({.kind = ErrorClass::kInvalidArgument,
+                                            .operation = "read the command line",
+                                            .cause = text}));
 }
 
 std::string document_text(const nlohmann::json& document) {
@@ -66,16 +66,16 @@ std::string document_text(const nlohmann::json& document) {
 int print_document(const Result<nlohmann::json>& document) {
   if (!document) return print_error(document.error());
   std::puts(document_text(*document).c_str());
-  return kExitDone;
+  return kExitSuccess;
 }
 
 int print_error(const Error& error) {
   std::fprintf(stderr, "%s\n", error_line(error).c_str());
-  return kExitFailed;
+  return kExitFailure;
 }
 
-int print_usage_error(const std::string& complaint) {
-  std::fprintf(stderr, "%s\n", usage_error_line(complaint).c_str());
+int print_usage_error(const std::string& text) {
+  std::fprintf(stderr, "%s\n", usage_error_line(text).c_str());
   return kExitUsage;
 }
 

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// What a native program tells its caller besides its answer: how far it is, and why it failed.
-// Lines of JSON on standard error, the same for all programs, so that one caller understands them
+// Messages of a native program to its caller besides the result: progress, and the cause of a
+// failure. All programs print the same lines of JSON to standard error, so one caller parses them
 // all.
 #pragma once
 
@@ -13,34 +13,34 @@
 
 namespace forebay::probe {
 
-/// How far one piece of work is.
-struct Step {
+/// Progress of one piece of work.
+struct ProgressStep {
   std::uint64_t done = 0;
   std::uint64_t total = 0;
   std::string unit;  ///< of both: "runs", "bytes"
   std::string what;  ///< the piece of work; a new text begins a new bar
 };
 
-enum class Telling : std::uint8_t { kSilent, kTell };
+enum class ProgressMode : std::uint8_t { kSilent, kJsonLines };
 
-/// Writes {"progress","total","unit","what"} lines, at most twenty a second and always the last one
-/// of a piece.
+/// Writes {"progress","total","unit","what"} lines, at most twenty a second, and always the last
+/// one of a piece of work.
 class Progress {
  public:
-  explicit Progress(Telling telling) : telling_(telling) {}
-  void report(const Step& step);
+  explicit Progress(ProgressMode progress_mode) : progress_mode_(progress_mode) {}
+  void report(const ProgressStep& step);
 
  private:
-  Telling telling_;
-  std::int64_t told_at_ms_ = 0;
+  ProgressMode progress_mode_;
+  std::int64_t last_report_ms_ = 0;
 };
 
-/// {"error":{"class","operation","path","offset","errno","message"}}, one line; offset is null
-/// where there is none.
+/// {"error":{"class","operation","path","offset","errno","message"}}, one line; offset is null if
+/// there is none.
 std::string error_line(const Error& error);
 
 /// The same form for a wrong command line; its class is "usage".
-std::string usage_error_line(const std::string& complaint);
+std::string usage_error_line(const std::string& text);
 
 /// A document as programs print it: indented, invalid UTF-8 replaced, without a newline at the end.
 std::string document_text(const nlohmann::json& document);
@@ -50,11 +50,11 @@ std::string document_text(const nlohmann::json& document);
 int print_document(const Result<nlohmann::json>& document);
 /// Print an error line to standard error, and return the exit code.
 int print_error(const Error& error);
-int print_usage_error(const std::string& complaint);
+int print_usage_error(const std::string& text);
 
-/// What programs return: done; the world failed; the command line is wrong.
-inline constexpr int kExitDone = 0;
-inline constexpr int kExitFailed = 1;
+/// Exit codes: success; failure of the operation; wrong command line.
+inline constexpr int kExitSuccess = 0;
+inline constexpr int kExitFailure = 1;
 inline constexpr int kExitUsage = 2;
 
 }  // namespace forebay::probe

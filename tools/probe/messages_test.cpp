@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Lines of JSON stay one line and stay JSON, whatever is in them.
+// Lines of JSON stay one line and stay JSON, whatever they contain.
 #include "tools/probe/messages.hpp"
 
 #include <cerrno>
@@ -26,43 +26,44 @@ TEST(ErrorLine, is_one_line_with_all_parts) {
   EXPECT_EQ(error.size(), 6U);
 }
 
-TEST(ErrorLine, offset_is_null_where_there_is_none) {
+TEST(ErrorLine, missing_offset_is_null) {
   const Error error({.kind = ErrorClass::kLimit, .operation = "x"});
   EXPECT_TRUE(json::parse(error_line(error)).at("error").at("offset").is_null());
 }
 
-TEST(ErrorLine, wrong_usage_has_a_class_of_its_own) {
+TEST(ErrorLine, usage_error_has_class_usage) {
   const json error = json::parse(usage_error_line("what is --fast?")).at("error");
   EXPECT_EQ(error.at("class"), "usage");
   EXPECT_EQ(error.at("message"), "what is --fast?");
 }
 
-std::vector<json> told_by(Telling telling, const std::vector<Step>& steps) {
+std::vector<json> reported_lines(ProgressMode progress_mode,
+                                 const std::vector<ProgressStep>& steps) {
   testing::internal::CaptureStderr();
-  Progress progress(telling);
-  for (const Step& step : steps)
+  Progress progress(progress_mode);
+  for (const ProgressStep& step : steps)
     progress.report(step);
   std::istringstream lines(testing::internal::GetCapturedStderr());
-  std::vector<json> told;
+  std::vector<json> reported;
   for (std::string line; std::getline(lines, line);)
-    told.push_back(json::parse(line));
-  return told;
+    reported.push_back(json::parse(line));
+  return reported;
 }
 
-TEST(Progress, first_and_last_step_are_told_and_a_flood_between_is_not) {
-  std::vector<Step> steps;
+TEST(Progress, first_and_last_step_are_reported_and_frequent_ones_skipped) {
+  std::vector<ProgressStep> steps;
   for (std::uint64_t i = 0; i <= 1000; ++i)
     steps.push_back({i, 1000, "runs", "a"});
-  const auto told = told_by(Telling::kTell, steps);
-  ASSERT_GE(told.size(), 2U);
-  EXPECT_LT(told.size(), 500U);
-  EXPECT_EQ(told.front(),
+  const auto reported = reported_lines(ProgressMode::kJsonLines, steps);
+  ASSERT_GE(reported.size(), 2U);
+  EXPECT_LT(reported.size(), 500U);
+  EXPECT_EQ(reported.front(),
             json({{"progress", 0}, {"total", 1000}, {"unit", "runs"}, {"what", "a"}}));
-  EXPECT_EQ(told.back().at("progress"), 1000);
+  EXPECT_EQ(reported.back().at("progress"), 1000);
 }
 
-TEST(Progress, silence_is_silent) {
-  EXPECT_THAT(told_by(Telling::kSilent, {{1, 1, "runs", "a"}}), testing::IsEmpty());
+TEST(Progress, silent_mode_prints_nothing) {
+  EXPECT_THAT(reported_lines(ProgressMode::kSilent, {{1, 1, "runs", "a"}}), testing::IsEmpty());
 }
 
 }  // namespace

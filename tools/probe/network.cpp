@@ -8,7 +8,7 @@
 
 namespace forebay::probe {
 
-std::uint64_t received_bytes_of_this_host() {
+std::uint64_t host_received_bytes() {
   std::ifstream table("/proc/self/net/dev");
   std::uint64_t total = 0;
   for (std::string line; std::getline(table, line);) {

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// The network between hosts: how fast it is, and what came over it. What a library says it did is
-// checked against what the interfaces counted, by benchmarks and tests alike.
+// The network between hosts: its bandwidth, and the bytes received. Benchmarks and tests compare
+// what a library reports with the counters of the interfaces.
 #pragma once
 
 #include <cstdint>
@@ -8,11 +8,12 @@
 
 namespace forebay::probe {
 
-/// All that ever came to this host by its interfaces, without loopback; 0 if nobody counts.
-std::uint64_t received_bytes_of_this_host();
+/// Bytes received by all interfaces of this host since its start, without loopback; 0 if there are
+/// no counters.
+std::uint64_t host_received_bytes();
 
-/// What the link between two hosts carries, in 10^6 bytes a second, if whoever made them limited
-/// and told it (FOREBAY_HOSTS_RATE_MBYTE).
+/// Bandwidth of the link between two hosts in 10^6 bytes a second, if the creator of the hosts
+/// limited it and set FOREBAY_HOSTS_RATE_MBYTE.
 std::optional<double> link_mbyte_per_second();
 
 }  // namespace forebay::probe

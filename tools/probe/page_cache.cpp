@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Dropping, filling and counting the pages of one file.
+// Drops, reads and counts the cached pages of one file.
 #include "tools/probe/page_cache.hpp"
 
 #include <cerrno>
@@ -14,16 +14,15 @@
 #include <unistd.h>
 
 #include "base/descriptor.hpp"
-#include "base/uninterrupted.hpp"
+#include "base/retry_on_eintr.hpp"
 
 namespace forebay::probe {
 namespace {
 
 namespace fs = std::filesystem;
 
-// Pages that a kernel thread is just looking at may stay; more is no longer cold, or no longer
-// warm.
-constexpr double kStrayFraction = 0.001;
+// Pages in use by a kernel thread may stay. With more than this, the file is not cold, or not warm.
+constexpr double kResidualFraction = 0.001;
 
 Descriptor open_to_read(const fs::path& path) {
   return Descriptor(open(path.c_str(), O_RDONLY | O_CLOEXEC));
@@ -34,7 +33,7 @@ tl::unexpected<Error> failed(const char* operation, const fs::path& path, int er
       system_error({.operation = operation, .path = path.string()}, error_number));
 }
 
-// The interface of cachestat(2), which headers of Debian 12 do not know yet (Linux 6.5).
+// The interface of cachestat(2) (Linux 6.5), which headers of Debian 12 do not declare.
 constexpr long kCachestatCall = 451;
 struct CachestatRange {
   std::uint64_t offset;
@@ -62,12 +61,12 @@ bool count_by_mincore(int fd, std::uint64_t size_bytes, std::uint64_t& pages) {
   void* const map = mmap(nullptr, size_bytes, PROT_READ, MAP_SHARED, fd, 0);
   if (map == MAP_FAILED) return false;
   std::vector<unsigned char> states((size_bytes + page_bytes() - 1) / page_bytes());
-  const bool told = mincore(map, size_bytes, states.data()) == 0;
+  const bool succeeded = mincore(map, size_bytes, states.data()) == 0;
   munmap(map, size_bytes);
   pages = 0;
   for (const unsigned char state : states)
     pages += state & 1U;
-  return told;
+  return succeeded;
 }
 
 Result<double> fraction_of(int fd, const fs::path& path) {
@@ -88,7 +87,7 @@ Result<std::uint64_t> read_whole(int fd, const fs::path& path) {
   std::vector<std::byte> buffer(kReadBytes);
   off_t at = 0;
   for (;;) {
-    const ssize_t got = uninterrupted([&] { return pread(fd, buffer.data(), buffer.size(), at); });
+    const ssize_t got = retry_on_eintr([&] { return pread(fd, buffer.data(), buffer.size(), at); });
     if (got < 0) return failed("read", path, errno);
     if (got == 0) return static_cast<std::uint64_t>(at);
     at += got;
@@ -107,47 +106,47 @@ Status drop_cached(const fs::path& path) {
   const Descriptor file = open_to_read(path);
   if (!file) return failed("open", path, errno);
   if (fdatasync(file.get()) != 0) return failed("sync", path, errno);
-  // A second try helps where pages were still in a per-processor batch of the kernel during the
-  // first.
+  // A second try helps if pages were in a per-processor batch of the kernel during the first.
   constexpr int kTries = 3;
   double left = 1;
-  for (int i = 0; i < kTries && left > kStrayFraction; ++i) {
+  for (int i = 0; i < kTries && left > kResidualFraction; ++i) {
     const int error_number = posix_fadvise(file.get(), 0, 0, POSIX_FADV_DONTNEED);
     if (error_number != 0) return failed("drop from the page cache", path, error_number);
     const Result<double> fraction = fraction_of(file.get(), path);
     if (!fraction) return tl::unexpected(fraction.error());
     left = *fraction;
   }
-  if (left <= kStrayFraction) return {};
-  return failure({.kind = ErrorClass::kUnsupported,
-                  .operation = "drop from the page cache",
-                  .path = path.string(),
-                  .cause = fmt::format("{:.1f} % of it stays in memory; choose a folder on a disk, "
-                                       "not one in memory such as tmpfs",
-                                       left * 100)});
+  if (left <= kResidualFraction) return {};
+  return failure(
+      {.kind = ErrorClass::kUnsupported,
+       .operation = "drop from the page cache",
+       .path = path.string(),
+       .cause = fmt::format("{:.1f} % of it stays in memory; choose a directory on a disk, "
+                            "not one in memory such as tmpfs",
+                            left * 100)});
 }
 
 Status warm(const fs::path& path) {
   const Descriptor file = open_to_read(path);
   if (!file) return failed("open", path, errno);
-  // The kernel may take a little back while the rest is read, as when a file was dropped just now.
+  // The kernel may reclaim some pages while the rest is read, as after a file was dropped.
   constexpr int kTries = 3;
-  double there = 0;
+  double cached = 0;
   for (int i = 0; i < kTries; ++i) {
     const Result<std::uint64_t> size_bytes = read_whole(file.get(), path);
     if (!size_bytes) return tl::unexpected(size_bytes.error());
     if (*size_bytes == 0) return {};
     const Result<double> fraction = fraction_of(file.get(), path);
     if (!fraction) return tl::unexpected(fraction.error());
-    if (*fraction >= 1 - kStrayFraction) return {};
-    there = *fraction;
+    if (*fraction >= 1 - kResidualFraction) return {};
+    cached = *fraction;
   }
   return failure({.kind = ErrorClass::kLimit,
                   .operation = "bring into the page cache",
                   .path = path.string(),
                   .cause = fmt::format("only {:.1f} % of it stayed; free memory or choose a "
                                        "smaller size",
-                                       there * 100)});
+                                       cached * 100)});
 }
 
 }  // namespace forebay::probe

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// Files that are surely cold or surely warm. A measurement of storage is worthless while nobody has
-// checked whether the bytes came from storage or from the page cache, so every function here looks
-// at what it achieved.
+// Ensures that files are cold or warm. A measurement of storage is meaningless if it is unknown
+// whether bytes were read from storage or from the page cache. So every function here verifies its
+// result.
 #pragma once
 
 #include <forebay/error.hpp>
@@ -10,16 +10,15 @@
 
 namespace forebay::probe {
 
-/// The share of a file that lies in the page cache, 0 ... 1; 0 for an empty file.
+/// The fraction of a file that is in the page cache, 0 ... 1; 0 for an empty file.
 Result<double> cached_fraction(const std::filesystem::path& path);
 
-/// Writes a file's changed pages to storage and takes all its pages out of the page cache. Fails
-/// with kUnsupported if pages stay: the file system lives in memory, or somebody else maps the
-/// file.
+/// Writes a file's dirty pages to storage and drops all its pages from the page cache. Fails with
+/// kUnsupported if pages stay: the file system is in memory, or another process maps the file.
 Status drop_cached(const std::filesystem::path& path);
 
-/// Reads a file once from begin to end, until all of it lies in the page cache. Fails with kLimit
-/// if memory is too small for it.
+/// Reads a file until all of it is in the page cache. Fails with kLimit if memory is too small for
+/// it.
 Status warm(const std::filesystem::path& path);
 
 }  // namespace forebay::probe

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Dropped is cold, warmed is warm, and where a file cannot be cold the caller is told so.
+// A dropped file is cold, a warmed file is warm, and a file that cannot be cold is an error.
 #include "tools/probe/page_cache.hpp"
 
 #include <cstdlib>
@@ -16,13 +16,13 @@ namespace {
 
 namespace fs = std::filesystem;
 
-class TemporaryFolder {
+class TemporaryDirectory {
  public:
-  explicit TemporaryFolder(const fs::path& parent) {
+  explicit TemporaryDirectory(const fs::path& parent) {
     std::string name = (parent / "forebay-test-XXXXXX").string();
     path_ = mkdtemp(name.data()) == nullptr ? fs::path() : fs::path(name);
   }
-  ~TemporaryFolder() {
+  ~TemporaryDirectory() {
     std::error_code ignored;
     fs::remove_all(path_, ignored);
   }
@@ -32,42 +32,42 @@ class TemporaryFolder {
   fs::path path_;
 };
 
-fs::path write_file(const fs::path& folder, std::size_t size_bytes) {
-  const fs::path path = folder / "data";
+fs::path write_file(const fs::path& directory, std::size_t size_bytes) {
+  const fs::path path = directory / "data";
   std::ofstream(path, std::ios::binary) << std::string(size_bytes, 'x');
   return path;
 }
 
-bool lives_in_memory(const fs::path& folder) {
-  const std::string type = describe_file_system(folder).value().type;
+bool is_memory_file_system(const fs::path& directory) {
+  const std::string type = describe_file_system(directory).value().type;
   return type == "tmpfs" || type == "ramfs";
 }
 
 constexpr std::size_t kFileBytes = (8U << 20U) + 100;
 
 TEST(PageCache, dropped_file_has_no_pages_and_warmed_file_all) {
-  const TemporaryFolder folder(fs::current_path());
-  const fs::path path = write_file(folder.path(), kFileBytes);
-  if (lives_in_memory(folder.path())) GTEST_SKIP() << "the build folder lies in memory";
+  const TemporaryDirectory directory(fs::current_path());
+  const fs::path path = write_file(directory.path(), kFileBytes);
+  if (is_memory_file_system(directory.path())) GTEST_SKIP() << "the build directory is in memory";
   ASSERT_TRUE(drop_cached(path));
   EXPECT_LE(cached_fraction(path).value(), 0.001);
   ASSERT_TRUE(warm(path));
   EXPECT_GE(cached_fraction(path).value(), 0.999);
 }
 
-TEST(PageCache, drop_says_that_a_file_in_memory_stays_there) {
+TEST(PageCache, drop_of_a_file_in_memory_fails) {
   if (!fs::exists("/dev/shm")) GTEST_SKIP() << "no /dev/shm";
-  const TemporaryFolder folder("/dev/shm");
-  const fs::path path = write_file(folder.path(), kFileBytes);
+  const TemporaryDirectory directory("/dev/shm");
+  const fs::path path = write_file(directory.path(), kFileBytes);
   const Status dropped = drop_cached(path);
   ASSERT_FALSE(dropped);
   EXPECT_EQ(dropped.error().kind(), ErrorClass::kUnsupported);
   EXPECT_THAT(dropped.error().cause(), testing::HasSubstr("tmpfs"));
 }
 
-TEST(PageCache, empty_file_is_cold_and_warm_at_once) {
-  const TemporaryFolder folder(fs::current_path());
-  const fs::path path = write_file(folder.path(), 0);
+TEST(PageCache, empty_file_is_cold_and_warm) {
+  const TemporaryDirectory directory(fs::current_path());
+  const fs::path path = write_file(directory.path(), 0);
   EXPECT_TRUE(drop_cached(path));
   EXPECT_TRUE(warm(path));
   EXPECT_EQ(cached_fraction(path).value(), 0);

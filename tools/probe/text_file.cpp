@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Reading the small text files of /proc and /sys.
+// Reads small text files of /proc and /sys.
 #include "tools/probe/text_file.hpp"
 
 #include <charconv>
@@ -10,8 +10,8 @@
 namespace forebay::probe {
 
 std::string read_text(const std::filesystem::path& path) {
-  // Not by iterators: they pass on the exception by which the library tells of a failed read, and
-  // files of a thread in /proc can be opened and fail to be read once it has ended.
+  // Not by iterators, which pass on the exception of a failed read. In /proc, files of a thread can
+  // be opened, and fail to be read once the thread has ended.
   std::ostringstream whole;
   whole << std::ifstream(path).rdbuf();
   std::string text = std::move(whole).str();
@@ -37,7 +37,7 @@ std::string value_after(const std::string& text, const std::string& key) {
   return text.substr(start, end - start);
 }
 
-std::string chosen_of(const std::string& text) {
+std::string selected_choice(const std::string& text) {
   const auto open = text.find('[');
   const auto close = text.find(']', open == std::string::npos ? 0 : open);
   if (open == std::string::npos || close == std::string::npos) return text;

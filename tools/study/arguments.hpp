@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// What forebay-study is asked: its command line as a value.
+// The command line of forebay-study as a value.
 #pragma once
 
 #include <forebay/error.hpp>
@@ -13,13 +13,13 @@ namespace forebay::study {
 
 extern const char* const kUsage;
 
-/// Ranks that a study may have: more take minutes.
-inline constexpr std::uint32_t kRanksMost = 1024;
-/// What a rank may put in a step; with all ranks it is played part by part.
-inline constexpr std::uint64_t kBytesPerRankMost = 1_GiB;
+/// Maximum number of ranks in a study: more take minutes.
+inline constexpr std::uint32_t kRanksMax = 1024;
+/// Maximum bytes of a rank in a step: every part of every rank is simulated.
+inline constexpr std::uint64_t kBytesPerRankMax = 1_GiB;
 
-/// The question of `checkpoint` and its options, after the program's name. What is left out has the
+/// The request of `checkpoint` and its options, after the program's name. Missing options have the
 /// default of kUsage. kInvalidArgument: an unknown word, or a value that is not allowed.
-Result<Question> parse_checkpoint(const std::vector<std::string>& words);
+Result<StudyRequest> parse_checkpoint(const std::vector<std::string>& words);
 
 }  // namespace forebay::study

@@ -6,60 +6,60 @@
 namespace forebay::study {
 namespace {
 
-using Words = std::vector<std::string>;
+using ArgumentList = std::vector<std::string>;
 
-std::string complaint_about(const Words& words) {
-  const auto question = parse_checkpoint(words);
-  EXPECT_FALSE(question);
-  return question ? "" : question.error().cause();
+std::string usage_error_for(const ArgumentList& words) {
+  const auto request = parse_checkpoint(words);
+  EXPECT_FALSE(request);
+  return request ? "" : request.error().cause();
 }
 
-TEST(Arguments, have_defaults) {
-  const auto question =
+TEST(Arguments, defaults) {
+  const auto request =
       parse_checkpoint({"checkpoint", "--machine", "nfs", "--bytes-per-rank", "4096"});
-  ASSERT_TRUE(question) << question.error().message();
-  EXPECT_EQ(question->machines, Words{"nfs"});
-  EXPECT_EQ(question->checkpoint.ranks, 64U);
-  EXPECT_EQ(question->checkpoint.nodes, 0U);
-  EXPECT_EQ(question->checkpoint.sizes, bench::checkpoint::Sizes::kEqual);
-  EXPECT_EQ(question->checkpoint.strategies.size(), 7U);
-  EXPECT_EQ(question->telling, probe::Telling::kSilent);
+  ASSERT_TRUE(request) << request.error().message();
+  EXPECT_EQ(request->machines, ArgumentList{"nfs"});
+  EXPECT_EQ(request->checkpoint.ranks, 64U);
+  EXPECT_EQ(request->checkpoint.nodes, 0U);
+  EXPECT_EQ(request->checkpoint.sizes, bench::checkpoint::SizeDistribution::kEqual);
+  EXPECT_EQ(request->checkpoint.strategies.size(), 7U);
+  EXPECT_EQ(request->progress_mode, probe::ProgressMode::kSilent);
 }
 
-TEST(Arguments, are_taken_as_they_are_given) {
-  const auto question = parse_checkpoint(
+TEST(Arguments, options_are_parsed) {
+  const auto request = parse_checkpoint(
       {"checkpoint", "--machine", "a", "--machine", "b", "--bytes-per-rank", "800", "--ranks", "12",
        "--nodes", "3", "--sizes", "exponential", "--strategy", "baton", "--progress"});
-  ASSERT_TRUE(question) << question.error().message();
-  EXPECT_EQ(question->machines, (Words{"a", "b"}));
-  EXPECT_EQ(question->checkpoint.ranks, 12U);
-  EXPECT_EQ(question->checkpoint.nodes, 3U);
-  EXPECT_EQ(question->checkpoint.step_bytes(), 9600U);
-  EXPECT_EQ(question->checkpoint.sizes, bench::checkpoint::Sizes::kExponential);
-  EXPECT_EQ(question->checkpoint.strategies, std::vector{Strategy::kBaton});
-  EXPECT_EQ(question->telling, probe::Telling::kTell);
+  ASSERT_TRUE(request) << request.error().message();
+  EXPECT_EQ(request->machines, (ArgumentList{"a", "b"}));
+  EXPECT_EQ(request->checkpoint.ranks, 12U);
+  EXPECT_EQ(request->checkpoint.nodes, 3U);
+  EXPECT_EQ(request->checkpoint.step_bytes(), 9600U);
+  EXPECT_EQ(request->checkpoint.sizes, bench::checkpoint::SizeDistribution::kExponential);
+  EXPECT_EQ(request->checkpoint.strategies, std::vector{Strategy::kBaton});
+  EXPECT_EQ(request->progress_mode, probe::ProgressMode::kJsonLines);
 }
 
-TEST(Arguments, that_are_wrong_are_named) {
-  const Words good{"checkpoint", "--machine", "nfs", "--bytes-per-rank", "4096"};
+TEST(Arguments, error_names_the_wrong_word) {
+  const ArgumentList good{"checkpoint", "--machine", "nfs", "--bytes-per-rank", "4096"};
   const auto with = [&](std::initializer_list<std::string> more) {
-    Words words = good;
+    ArgumentList words = good;
     words.insert(words.end(), more);
-    return complaint_about(words);
+    return usage_error_for(words);
   };
-  EXPECT_EQ(complaint_about({}), "the word checkpoint, and its options");
-  EXPECT_EQ(complaint_about({"checkpoint"}), "no machine: write --machine and its name");
-  EXPECT_EQ(complaint_about({"checkpoint", "--machine", "nfs"}),
-            "no size: write --bytes-per-rank and bytes");
+  EXPECT_EQ(usage_error_for({}), "no command; write checkpoint and its options");
+  EXPECT_EQ(usage_error_for({"checkpoint"}), "no machine; write --machine and its name");
+  EXPECT_EQ(usage_error_for({"checkpoint", "--machine", "nfs"}),
+            "no size; write --bytes-per-rank and bytes");
   EXPECT_EQ(with({"--bytes-per-rank", "12"}), "--bytes-per-rank must be a multiple of 8");
-  EXPECT_EQ(with({"--colour"}), "unknown word --colour");
+  EXPECT_EQ(with({"--color"}), "unknown word --color");
 }
 
-TEST(Arguments, whose_value_is_wrong_say_what_is_allowed) {
+TEST(Arguments, error_of_a_wrong_value_has_the_allowed_values) {
   const auto with = [](std::initializer_list<std::string> more) {
-    Words words{"checkpoint", "--machine", "nfs", "--bytes-per-rank", "4096"};
+    ArgumentList words{"checkpoint", "--machine", "nfs", "--bytes-per-rank", "4096"};
     words.insert(words.end(), more);
-    return complaint_about(words);
+    return usage_error_for(words);
   };
   EXPECT_EQ(with({"--ranks", "0"}), "--ranks must be a whole number from 1 to 1024, not '0'");
   EXPECT_EQ(with({"--ranks", "1025"}), "--ranks must be a whole number from 1 to 1024, not '1025'");

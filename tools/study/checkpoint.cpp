@@ -8,41 +8,41 @@ namespace forebay::study {
 
 namespace {
 
-/// What is known of a job on a machine, with as many clients as the study has nodes.
-struct Job {
+/// The job on a machine, with as many clients as the study has nodes.
+struct SweepJob {
   model::Machine machine;
   write::WriteFacts facts;
 };
 
 std::uint32_t nodes_of(const Checkpoint& checkpoint, const model::Machine& machine) {
-  const std::uint32_t wanted = checkpoint.nodes == 0 ? machine.client.count : checkpoint.nodes;
-  return std::min(wanted, checkpoint.ranks);
+  const std::uint32_t requested = checkpoint.nodes == 0 ? machine.client.count : checkpoint.nodes;
+  return std::min(requested, checkpoint.ranks);
 }
 
-Job job_of(const Checkpoint& checkpoint, const model::Machine& machine) {
-  Job job{.machine = machine, .facts = {}};
+SweepJob job_of(const Checkpoint& checkpoint, const model::Machine& machine) {
+  SweepJob job{.machine = machine, .facts = {}};
   const std::uint32_t nodes = nodes_of(checkpoint, machine);
   job.machine.client.count = nodes;
   for (std::uint64_t rank = 0; rank < checkpoint.ranks; ++rank)
-    job.facts.crew.node_of_computing.push_back(
+    job.facts.rank_layout.node_of_compute_rank.push_back(
         static_cast<std::uint32_t>(rank * nodes / checkpoint.ranks));
   job.facts.step_bytes =
       bench::checkpoint::block_sizes(checkpoint.sizes, checkpoint.ranks, checkpoint.step_bytes());
   return job;
 }
 
-/// 1, 2, 4 … most, and most.
-std::vector<std::uint32_t> powers_of_two(std::uint32_t most) {
+/// 1, 2, 4 … below `max_count`, and `max_count`.
+std::vector<std::uint32_t> powers_of_two(std::uint32_t max_count) {
   std::vector<std::uint32_t> counts;
-  for (std::uint64_t count = 1; count < most; count *= 2)
+  for (std::uint64_t count = 1; count < max_count; count *= 2)
     counts.push_back(static_cast<std::uint32_t>(count));
-  counts.push_back(most);
+  counts.push_back(max_count);
   return counts;
 }
 
 using Shape = std::pair<std::uint32_t, std::uint32_t>;
 
-/// Writers and files that a strategy leaves open.
+/// Numbers of writers and files to try for a strategy.
 std::vector<Shape> shapes_of(Strategy strategy, std::uint32_t ranks) {
   if (strategy == Strategy::kSerial) return {{1, 1}};
   if (strategy == Strategy::kFilePerProcess) return {{ranks, ranks}};
@@ -63,7 +63,8 @@ Result<std::vector<WritePlan>> plans_for(const write::WriteFacts& facts,
                                          const std::vector<Strategy>& strategies) {
   std::vector<WritePlan> plans;
   for (const Strategy strategy : strategies) {
-    for (const auto& [writers, files] : shapes_of(strategy, facts.crew.computing())) {
+    for (const auto& [writers, files] :
+         shapes_of(strategy, facts.rank_layout.compute_rank_count())) {
       auto plan = plan_write(facts, {.strategy = strategy, .writers = writers, .files = files});
       if (!plan) return failure(plan.error());
       plans.push_back(std::move(*plan));
@@ -72,27 +73,28 @@ Result<std::vector<WritePlan>> plans_for(const write::WriteFacts& facts,
   return plans;
 }
 
-/// What one lock covers where an alignment can keep writers apart; else a stripe.
+/// The unit of one lock, if an alignment can separate writers; else a stripe.
 std::uint64_t lock_bytes(const model::Machine& machine) {
   const bool has_size = machine.locks.unit == model::LockUnit::kBytes;
   return has_size ? machine.locks.unit_bytes : machine.layout.stripe_bytes;
 }
 
 Result<WritePlan> shared_plan(const write::WriteFacts& facts) {
-  WritePlan wanted{
-      .strategy = Strategy::kReducedBlocking, .writers = facts.crew.computing(), .files = 1};
-  const auto usual = plan_write(facts, wanted);
+  WritePlan requested{.strategy = Strategy::kReducedBlocking,
+                      .writers = facts.rank_layout.compute_rank_count(),
+                      .files = 1};
+  const auto usual = plan_write(facts, requested);
   if (!usual) return usual;
-  wanted.alignment_bytes = lock_bytes(*facts.machine);
-  wanted.unit_bytes = std::max(usual->unit_bytes, wanted.alignment_bytes);
-  return plan_write(facts, wanted);
+  requested.alignment_bytes = lock_bytes(*facts.machine);
+  requested.unit_bytes = std::max(usual->unit_bytes, requested.alignment_bytes);
+  return plan_write(facts, requested);
 }
 
 }  // namespace
 
 Result<std::vector<WritePlan>> plans_of(const Checkpoint& checkpoint,
                                         const model::Machine& machine) {
-  Job job = job_of(checkpoint, machine);
+  SweepJob job = job_of(checkpoint, machine);
   job.facts.machine = &job.machine;
   return plans_for(job.facts, checkpoint.strategies);
 }
@@ -100,7 +102,7 @@ Result<std::vector<WritePlan>> plans_of(const Checkpoint& checkpoint,
 Result<Sweep> sweep(const Checkpoint& checkpoint,
                     const model::Machine& machine,
                     const std::function<void(std::size_t)>& done) {
-  Job job = job_of(checkpoint, machine);
+  SweepJob job = job_of(checkpoint, machine);
   job.facts.machine = &job.machine;
   const auto plans = plans_for(job.facts, checkpoint.strategies);
   if (!plans) return failure(plans.error());
@@ -108,10 +110,10 @@ Result<Sweep> sweep(const Checkpoint& checkpoint,
   if (!shared) return failure(shared.error());
   Sweep result{.nodes = nodes_of(checkpoint, machine), .cells = {}, .shared = {}};
   for (const WritePlan& plan : *plans) {
-    result.cells.push_back({plan, played_step(job.facts, plan)});
+    result.cells.push_back({plan, simulate_step(job.facts, plan)});
     done(result.cells.size());
   }
-  result.shared = {*shared, played_step(job.facts, *shared)};
+  result.shared = {*shared, simulate_step(job.facts, *shared)};
   return result;
 }
 

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// The sweep: which cells there are, and what must be true of them on the machines that are shipped.
+// The sweep: its cells, and properties that hold on the shipped machines.
 #include "tools/study/checkpoint.hpp"
 
 #include <algorithm>
@@ -13,13 +13,13 @@
 namespace forebay::study {
 namespace {
 
-model::Machine shipped(const std::string& name) {
-  auto machine = model::load_machine(name, model::machine_folders({}));
+model::Machine load_shipped_machine(const std::string& name) {
+  auto machine = model::load_machine(name, model::machine_directories({}));
   EXPECT_TRUE(machine) << machine.error().message();
   return *machine;
 }
 
-Sweep swept(const Checkpoint& checkpoint, const model::Machine& machine) {
+Sweep run_sweep(const Checkpoint& checkpoint, const model::Machine& machine) {
   auto result = sweep(checkpoint, machine, [](std::size_t) {});
   EXPECT_TRUE(result) << result.error().message();
   return *result;
@@ -37,7 +37,7 @@ TEST(Sweep, has_all_powers_of_two_and_the_ranks) {
   const Checkpoint checkpoint{.ranks = 6,
                               .bytes_per_rank = 128_KiB,
                               .strategies = {Strategy::kSerial, Strategy::kReducedBlocking}};
-  const auto plans = plans_of(checkpoint, shipped("pvfs-small"));
+  const auto plans = plans_of(checkpoint, load_shipped_machine("pvfs-small"));
   ASSERT_TRUE(plans) << plans.error().message();
   std::vector<std::tuple<Strategy, std::uint32_t, std::uint32_t>> found;
   for (const WritePlan& plan : *plans)
@@ -58,47 +58,48 @@ TEST(Sweep, has_all_powers_of_two_and_the_ranks) {
   EXPECT_EQ(found, expected);
 }
 
-TEST(Sweep, tells_of_each_plan_and_gives_the_same_again) {
+TEST(Sweep, reports_each_plan_and_is_reproducible) {
   const Checkpoint checkpoint{
       .ranks = 8, .bytes_per_rank = 64_KiB, .strategies = {Strategy::kBaton}};
-  const model::Machine machine = shipped("lustre-small");
-  std::vector<std::size_t> told;
-  const auto first = sweep(checkpoint, machine, [&](std::size_t done) { told.push_back(done); });
+  const model::Machine machine = load_shipped_machine("lustre-small");
+  std::vector<std::size_t> progress;
+  const auto first =
+      sweep(checkpoint, machine, [&](std::size_t done) { progress.push_back(done); });
   ASSERT_TRUE(first);
-  EXPECT_EQ(told.size(), first->cells.size());
-  EXPECT_EQ(told.back(), first->cells.size());
-  const Sweep again = swept(checkpoint, machine);
+  EXPECT_EQ(progress.size(), first->cells.size());
+  EXPECT_EQ(progress.back(), first->cells.size());
+  const Sweep again = run_sweep(checkpoint, machine);
   for (std::size_t i = 0; i < again.cells.size(); ++i)
     EXPECT_EQ(again.cells[i].step.durable, first->cells[i].step.durable);
 }
 
-TEST(Sweep, plays_a_step_in_the_order_in_which_it_happens) {
+TEST(Sweep, events_of_a_step_are_in_order) {
   const Checkpoint checkpoint{
       .ranks = 16,
       .bytes_per_rank = 1_MiB,
-      .sizes = bench::checkpoint::Sizes::kExponential,
+      .sizes = bench::checkpoint::SizeDistribution::kExponential,
       .strategies = {Strategy::kCollective, Strategy::kBrigade, Strategy::kGather}};
   for (const char* name : {"lustre-small", "gpfs-small", "pvfs-small"}) {
-    const Sweep sweep = swept(checkpoint, shipped(name));
+    const Sweep sweep = run_sweep(checkpoint, load_shipped_machine(name));
     for (const Cell& cell : sweep.cells) {
-      EXPECT_GT(cell.step.named.count(), 0) << name;
-      EXPECT_LE(cell.step.handed, cell.step.written) << name;
+      EXPECT_GT(cell.step.files_opened.count(), 0) << name;
+      EXPECT_LE(cell.step.exchanged, cell.step.written) << name;
       EXPECT_LT(cell.step.written, cell.step.durable) << name;
     }
   }
 }
 
-TEST(Sweep, shows_what_sharing_costs_where_locks_grow_and_few_bytes_are_under_way) {
+TEST(Sweep, sharing_costs_where_locks_grow_and_few_bytes_are_in_flight) {
   const Checkpoint checkpoint{
       .ranks = 64, .bytes_per_rank = 224_KiB, .strategies = {Strategy::kReducedBlocking}};
-  const Sweep lustre = swept(checkpoint, shipped("lustre-small"));
-  const Sweep pvfs = swept(checkpoint, shipped("pvfs-small"));
+  const Sweep lustre = run_sweep(checkpoint, load_shipped_machine("lustre-small"));
+  const Sweep pvfs = run_sweep(checkpoint, load_shipped_machine("pvfs-small"));
   const auto gain = [](const Sweep& sweep) {
     return static_cast<double>(cell_of(sweep, 4, 1).step.durable.count()) /
            static_cast<double>(cell_of(sweep, 4, 4).step.durable.count());
   };
   EXPECT_GT(gain(lustre), 1.5);
-  EXPECT_LT(gain(pvfs), 1.1) << "nobody has a lock there";
+  EXPECT_LT(gain(pvfs), 1.1) << "there are no locks";
   EXPECT_GT(cell_of(lustre, 2, 1).step.durable, cell_of(lustre, 1, 1).step.durable)
       << "two writers of one file are slower than one";
 }
@@ -106,20 +107,21 @@ TEST(Sweep, shows_what_sharing_costs_where_locks_grow_and_few_bytes_are_under_wa
 TEST(Sweep, aligns_one_shared_file_to_whole_locks) {
   const Checkpoint checkpoint{
       .ranks = 16, .bytes_per_rank = 64_KiB, .strategies = {Strategy::kSerial}};
-  const Cell stripes = swept(checkpoint, shipped("lustre-small")).shared;
+  const Cell stripes = run_sweep(checkpoint, load_shipped_machine("lustre-small")).shared;
   EXPECT_EQ(stripes.plan.files, 1U);
   EXPECT_EQ(stripes.plan.writers, 16U);
   EXPECT_EQ(stripes.plan.alignment_bytes, 1_MiB);
-  EXPECT_EQ(swept(checkpoint, shipped("gpfs-small")).shared.plan.alignment_bytes, 4_MiB);
+  EXPECT_EQ(run_sweep(checkpoint, load_shipped_machine("gpfs-small")).shared.plan.alignment_bytes,
+            4_MiB);
 }
 
 TEST(Document, has_machines_and_cells) {
-  const Question question{.checkpoint = {.ranks = 4,
-                                         .bytes_per_rank = 64_KiB,
-                                         .nodes = 2,
-                                         .strategies = {Strategy::kFilePerProcess}},
-                          .machines = {"nfs", "pvfs-small"}};
-  const auto document = describe(question, model::machine_folders({}));
+  const StudyRequest request{.checkpoint = {.ranks = 4,
+                                            .bytes_per_rank = 64_KiB,
+                                            .nodes = 2,
+                                            .strategies = {Strategy::kFilePerProcess}},
+                             .machines = {"nfs", "pvfs-small"}};
+  const auto document = describe(request, model::machine_directories({}));
   ASSERT_TRUE(document) << document.error().message();
   EXPECT_EQ(document->at("step_bytes"), 256_KiB);
   ASSERT_EQ(document->at("machines").size(), 2U);
@@ -133,11 +135,11 @@ TEST(Document, has_machines_and_cells) {
               1e-9);
 }
 
-TEST(Document, of_a_machine_that_is_not_there_is_an_error) {
-  const Question question{
+TEST(Document, missing_machine_fails) {
+  const StudyRequest request{
       .checkpoint = {.bytes_per_rank = 64_KiB, .strategies = {Strategy::kSerial}},
       .machines = {"no-such-machine"}};
-  EXPECT_FALSE(describe(question, model::machine_folders({})));
+  EXPECT_FALSE(describe(request, model::machine_directories({})));
 }
 
 }  // namespace

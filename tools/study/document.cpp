@@ -19,8 +19,8 @@ json cell_json(const Cell& cell, std::uint64_t step_bytes) {
   return {{"strategy", name_of(cell.plan.strategy)},
           {"writers", cell.plan.writers},
           {"files", cell.plan.files},
-          {"named_s", seconds(cell.step.named)},
-          {"handed_s", seconds(cell.step.handed)},
+          {"files_opened_s", seconds(cell.step.files_opened)},
+          {"handed_off_s", seconds(cell.step.exchanged)},
           {"written_s", seconds(cell.step.written)},
           {"durable_s", durable_s},
           {"mb_per_s", static_cast<double>(step_bytes) / kBytesPerMb / durable_s}};
@@ -37,34 +37,35 @@ json machine_json(const model::Machine& machine, const Sweep& sweep, std::uint64
           {"shared", cell_json(sweep.shared, step_bytes)}};
 }
 
-Result<json> describe_machine(const Question& question,
+Result<json> describe_machine(const StudyRequest& request,
                               const model::Machine& machine,
                               probe::Progress& progress) {
-  const auto plans = plans_of(question.checkpoint, machine);
+  const auto plans = plans_of(request.checkpoint, machine);
   if (!plans) return failure(plans.error());
-  const auto played = sweep(question.checkpoint, machine, [&](std::size_t done) {
+  const auto swept = sweep(request.checkpoint, machine, [&](std::size_t done) {
     progress.report({done, plans->size(), "plans", machine.name});
   });
-  if (!played) return failure(played.error());
+  if (!swept) return failure(swept.error());
   const auto is_free = [](const Cell& cell) { return cell.step.durable == model::Time{}; };
-  if (std::ranges::any_of(played->cells, is_free) || is_free(played->shared))
+  if (std::ranges::any_of(swept->cells, is_free) || is_free(swept->shared))
     return failure({.kind = ErrorClass::kInvalidArgument,
-                    .operation = "play machine " + machine.name,
-                    .cause = "a step takes no time there, so there is nothing to compare; name one "
+                    .operation = "simulate machine " + machine.name,
+                    .cause = "a step takes no time there, so plans do not differ; name a machine "
                              "with a bandwidth, or measure one with `forebay calibrate`"});
-  return machine_json(machine, *played, question.checkpoint.step_bytes());
+  return machine_json(machine, *swept, request.checkpoint.step_bytes());
 }
 
 }  // namespace
 
-Result<json> describe(const Question& question, const std::vector<std::filesystem::path>& folders) {
-  const Checkpoint& checkpoint = question.checkpoint;
-  probe::Progress progress(question.telling);
+Result<json> describe(const StudyRequest& request,
+                      const std::vector<std::filesystem::path>& directories) {
+  const Checkpoint& checkpoint = request.checkpoint;
+  probe::Progress progress(request.progress_mode);
   json machines = json::array();
-  for (const std::string& name : question.machines) {
-    const auto machine = model::load_machine(name, folders);
+  for (const std::string& name : request.machines) {
+    const auto machine = model::load_machine(name, directories);
     if (!machine) return failure(machine.error());
-    auto one = describe_machine(question, *machine, progress);
+    auto one = describe_machine(request, *machine, progress);
     if (!one) return one;
     machines.push_back(std::move(*one));
   }

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// What forebay-study prints: the cells of all machines that were asked for.
+// The output of forebay-study: the cells of all requested machines.
 #pragma once
 
 #include <forebay/config.hpp>
@@ -15,16 +15,16 @@
 
 namespace forebay::study {
 
-struct Question {
+struct StudyRequest {
   Checkpoint checkpoint;
   std::vector<std::string> machines;  ///< names or files
-  probe::Telling telling = probe::Telling::kSilent;
+  probe::ProgressMode progress_mode = probe::ProgressMode::kSilent;
 };
 
 /// {"ranks","bytes_per_rank","sizes","step_bytes","machines":[{"name","about","nodes","cells":
-/// [cell…],"shared": cell}]}; a cell is {"strategy","writers","files","named_s","handed_s",
-/// "written_s","durable_s","mb_per_s"}. Fails if a machine cannot be read.
-Result<nlohmann::json> describe(const Question& question,
-                                const std::vector<std::filesystem::path>& folders);
+/// [cell…],"shared": cell}]}; a cell is {"strategy","writers","files","files_opened_s",
+/// "handed_off_s","written_s","durable_s","mb_per_s"}. Fails if a machine cannot be read.
+Result<nlohmann::json> describe(const StudyRequest& request,
+                                const std::vector<std::filesystem::path>& directories);
 
 }  // namespace forebay::study

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// The program forebay-study: a checkpoint played on machine files by many plans, as one JSON
-// document. `forebay study` calls it and makes tables and pictures of it.
+// The program forebay-study: simulates a checkpoint on machine files with many plans, as one JSON
+// document. `forebay study` calls it and prints tables and figures.
 #include <cstdio>
 #include <string>
 #include <vector>
@@ -15,11 +15,12 @@ namespace {
 int run(const std::vector<std::string>& words) {
   if (words == std::vector<std::string>{"--help"}) {
     std::fputs(kUsage, stdout);
-    return probe::kExitDone;
+    return probe::kExitSuccess;
   }
-  const auto question = parse_checkpoint(words);
-  if (!question) return probe::print_usage_error(question.error().cause());
-  return probe::print_document(describe(*question, model::machine_folders(process_environment())));
+  const auto request = parse_checkpoint(words);
+  if (!request) return probe::print_usage_error(request.error().cause());
+  return probe::print_document(
+      describe(*request, model::machine_directories(process_environment())));
 }
 
 }  // namespace

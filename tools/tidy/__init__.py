@@ -1,2 +1,2 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The style as a program: layers, limits, names and bans, checked with every test run."""
+"""Checks of the style with each test run: layers, limits, names and banned includes."""

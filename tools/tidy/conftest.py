@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""A small project of its own for each test, in which sins can be planted."""
+"""Fixtures that create a small project per test, with violations in it."""
 
 import subprocess
 
@@ -7,20 +7,20 @@ import pytest
 
 from tidy.tree import SourceTree
 
-CPP_HEAD = "// SPDX-License-Identifier: Apache-2.0\n// A file planted by a test of the rules.\n"
+CPP_HEAD = "// SPDX-License-Identifier: Apache-2.0\n// A file written by a test of the rules.\n"
 
 
 @pytest.fixture(autouse=True)
-def own_memory(tmp_path_factory, monkeypatch):
-    """Nothing that was found out elsewhere, and nothing for others to find."""
+def empty_cache(tmp_path_factory, monkeypatch):
+    """Gives each test an empty cache of results, which no other run reads."""
     monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path_factory.mktemp("cache")))
 
 
 @pytest.fixture
-def plant(tmp_path):
-    """Writes files by path into a new project and returns its tree."""
+def make_tree(tmp_path):
+    """Returns a function that writes files by path into a new project and returns its tree."""
 
-    def plant_files(files: dict[str, str]) -> SourceTree:
+    def make_files(files: dict[str, str]) -> SourceTree:
         subprocess.run(["git", "init", "-q", str(tmp_path)], check=True)
         for path, text in files.items():
             place = tmp_path / path
@@ -28,10 +28,10 @@ def plant(tmp_path):
             place.write_text(text, encoding="utf-8")
         return SourceTree(tmp_path)
 
-    return plant_files
+    return make_files
 
 
 @pytest.fixture
 def head():
-    """What every C++ file begins with."""
+    """Returns the first lines of a valid C++ file: license and purpose."""
     return CPP_HEAD

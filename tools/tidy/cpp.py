@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
-"""As much of C++ as the rules need: what is comment, what is text in quotes, what is included.
+"""A partial C++ lexer for the rules: it finds comments, string literals and includes.
 
-A compiler would know better but takes seconds a file; these rules look at the whole tree at once.
+A compiler is exact but takes seconds per file; these rules read the whole tree in one run.
 """
 
 import re
@@ -11,10 +11,10 @@ INCLUDE = re.compile(r'^[ \t]*#[ \t]*include[ \t]*([<"])([^>"]+)[>"]', re.MULTIL
 NOT_CODE = re.compile(
     r"""
       //(?:\\\n|[^\n])*                            # comment to the end of the line
-    | /\*.*?\*/                                    # comment in a line or over several
+    | /\*.*?\*/                                    # comment of one or several lines
     | R"(?P<mark>[^()\s\\]{0,16})\(.*?\)(?P=mark)" # raw string
     | "(?:\\.|[^"\\\n])*"                          # string
-    | (?<![0-9a-fA-F])'(?:\\.|[^'\\\n])+'          # character, but no separator as in 1'000
+    | (?<![0-9a-fA-F])'(?:\\.|[^'\\\n])+'          # character, but not a separator as in 1'000
     """,
     re.VERBOSE | re.DOTALL,
 )
@@ -22,7 +22,7 @@ NOT_CODE = re.compile(
 
 @dataclass(frozen=True)
 class Include:
-    """One include line: its number, what it names, and whether in <> or in quotes."""
+    """One include line: its number, the header it names, and whether that is in <> or quotes."""
 
     line: int
     target: str
@@ -30,7 +30,7 @@ class Include:
 
 
 def includes(text: str) -> list[Include]:
-    """The include lines of a file, without those in comments."""
+    """Returns the include lines of a file, without those in comments."""
     kept = NOT_CODE.sub(_blank_comment, text)
     return [
         Include(kept.count("\n", 0, match.start()) + 1, match[2], match[1] == "<")
@@ -39,7 +39,7 @@ def includes(text: str) -> list[Include]:
 
 
 def code_only(text: str) -> str:
-    """The text with comments and quoted text blanked, every line where it was."""
+    """Returns the text with comments and literals blanked; line numbers do not change."""
     return NOT_CODE.sub(lambda match: _blank(match.group()), text)
 
 

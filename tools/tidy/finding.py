@@ -1,12 +1,12 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What a rule reports: where, which rule, and what to do about it."""
+"""The result of a rule: a place, the rule, and what to do about it."""
 
 from dataclasses import dataclass
 
 
 @dataclass(frozen=True, order=True)
 class Finding:
-    """One sin. `line` counts from 1; 0 means the file as a whole."""
+    """One violation. `line` counts from 1; 0 means the whole file."""
 
     path: str
     line: int

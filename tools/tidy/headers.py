@@ -1,10 +1,10 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Whether each header compiles as the only thing in a file.
+"""Checks that each header compiles alone, as the only include of a file.
 
-Many are asked about in one go, one behind the other, if each includes, directly or not, all that
-stands before it: then nothing is hidden. What most headers include of the system stands in front,
-compiled once, where that holds for it too. Compiled alone are those of a list that fails, and those
-that include something behind a declaration.
+One compiler call checks a chain of headers. Each header of a chain includes, directly or not, all
+headers before it, so no earlier header hides a missing include. A prefix of common system headers,
+compiled once, precedes a chain whose first header includes all of them. Headers of a chain that
+fails are compiled alone, and so are headers that include something after a declaration.
 """
 
 import os
@@ -30,7 +30,7 @@ _USUAL = (
     "tl/expected.hpp",
     "vector",
 )
-# The first of which a header includes all.
+# Sets of system headers. The first set that a header includes completely is its prefix.
 PREFIX_SETS = {
     "json": (*_USUAL, "nlohmann/json.hpp"),
     "waiting": (*_USUAL, "chrono", "functional", "mutex"),
@@ -39,13 +39,13 @@ PREFIX_SETS = {
 
 
 def check_headers_alone(tree: SourceTree) -> list[Finding]:
-    """Each header compiles as the only thing in a file."""
+    """Reports headers that do not compile as the only include of a file."""
     version = programs.run([programs.COMPILER, "--version"], tree.root)[1]
     compiler = [programs.COMPILER, *_flags(tree.root)]
     mpi = pinned(tree.texts.get("requirements.txt", ""), "mpich")
     headers = [path for path in tree.cpp_files(*FOLDERS) if path.endswith(".hpp")]
-    questions = {
-        path: programs.Question(
+    cached_checks = {
+        path: programs.CachedCheck(
             "headers-alone",
             path,
             [*compiler, "-fsyntax-only", "-include", path, "-x", "c++", "/dev/null"],
@@ -53,21 +53,26 @@ def check_headers_alone(tree: SourceTree) -> list[Finding]:
         )
         for path in headers
     }
-    unknown = [path for path, question in questions.items() if not programs.is_remembered(question)]
+    unknown = [
+        path for path, cached_check in cached_checks.items() if not programs.is_cached(cached_check)
+    ]
     early = [path for path in unknown if not includes_late(tree.texts[path])]
-    proven = _proven_in_chains(tree, chains_of({path: seen_by(tree, path) for path in early}))
+    proven = _proven_in_chains(tree, chains_of({path: includes_of(tree, path) for path in early}))
     for path in proven:
-        programs.remember(questions[path], [])
-    return programs.ask_all(list(questions.values()), tree.root)
+        programs.store_verdict(cached_checks[path], [])
+    return programs.run_checks(list(cached_checks.values()), tree.root)
 
 
-def seen_by(tree: SourceTree, path: str) -> frozenset[str]:
-    """All that a header includes, directly or not, itself among it."""
+def includes_of(tree: SourceTree, path: str) -> frozenset[str]:
+    """Returns the header and all that it includes, directly or not."""
     return tree.closure(path) | {f"<{name}>" for name in tree.system_includes(path)}
 
 
 def chains_of(seen: dict[str, frozenset[str]]) -> list[list[str]]:
-    """The headers in few lists, in each of which every header sees all that those before it see."""
+    """Divides headers into few chains.
+
+    Each header of a chain includes strictly more than all headers before it.
+    """
     chains = []
     for path in sorted(seen, key=lambda path: (len(seen[path]), path)):
         fitting = [chain for chain in chains if seen[chain[-1]] < seen[path]]
@@ -79,7 +84,10 @@ def chains_of(seen: dict[str, frozenset[str]]) -> list[list[str]]:
 
 
 def includes_late(text: str) -> bool:
-    """Whether something is included behind a declaration, which may lean on what stands before."""
+    """Returns whether an include follows a declaration.
+
+    In a chain, that declaration could depend on an earlier header.
+    """
     lines = cpp.code_only(text).replace("\\\n", " ").splitlines()
     code = [line.strip() for line in lines if line.strip()]
     first = next((i for i, line in enumerate(code) if not line.startswith("#")), len(code))
@@ -87,7 +95,7 @@ def includes_late(text: str) -> bool:
 
 
 def _proven_in_chains(tree: SourceTree, chains: list[list[str]]) -> list[str]:
-    """The headers of those chains that compile."""
+    """Returns the headers of the chains that compile."""
     compiler = [programs.COMPILER, *_flags(tree.root)]
     prefix_of = {chain[0]: prefix_for(tree.system_includes(chain[0])) for chain in chains}
     for name in set(prefix_of.values()) - {None}:
@@ -105,13 +113,13 @@ def _proven_in_chains(tree: SourceTree, chains: list[list[str]]) -> list[str]:
 
 
 def pinned(requirements: str, package: str) -> str:
-    """The line that pins a package; empty if none does."""
+    """Returns the line that pins a package, empty if there is none."""
     lines = requirements.splitlines()
     return next((line for line in lines if line.startswith(f"{package}==")), "")
 
 
 def prefix_for(includes: frozenset[str]) -> str | None:
-    """The name of the set that a header with these includes of the system may stand behind."""
+    """Returns the name of the first prefix whose headers are all in `includes`, None if none is."""
     fitting = (name for name, headers in PREFIX_SETS.items() if includes.issuperset(headers))
     return next(fitting, None)
 
@@ -121,8 +129,10 @@ def _include(prefix: str | None) -> list[str]:
 
 
 def _compile_prefix(name: str, compiler: list[str], root: Path) -> None:
-    """Leaves a header, and what the compiler takes for it, unless they are there already. Without
-    the latter checks are slower and say the same."""
+    """Writes the header of a prefix and compiles it, unless both are up to date.
+
+    Without the compiled header the checks are slower and have the same result.
+    """
     header = root / PREFIXES / f"{name}.hpp"
     text = "".join(f"#include <{one}>\n" for one in PREFIX_SETS[name])
     compiled = header.with_suffix(".hpp.gch")
@@ -135,7 +145,7 @@ def _compile_prefix(name: str, compiler: list[str], root: Path) -> None:
 
 
 def _flags(root: Path) -> list[str]:
-    # As in the build, designated initialisers may leave out what has a default.
+    # As in the build, designated initializers may leave out members that have a default.
     flags = ["-std=c++20", "-Wall", "-Wextra", "-Wno-missing-field-initializers", "-Werror"]
     flags += [f"-I{folder}" for folder in ("include", "src", "apps", ".")]
     flags += ["-isystem", ".venv/include"]  # mpi.h
@@ -143,6 +153,6 @@ def _flags(root: Path) -> list[str]:
 
 
 def _flags_of_package(name: str, root: Path) -> list[str]:
-    """What a header of this package needs; nothing where it is not installed."""
+    """Returns the compiler flags of a pkg-config package, none if it is not installed."""
     code, output = programs.run(["pkg-config", "--cflags", name], root)
     return output.split() if code == 0 else []

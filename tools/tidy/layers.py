@@ -1,8 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Layers and include bans: who may include whom.
+"""Checks includes between directories and includes of banned headers.
 
-Without this check the folder graph grows a ring within months, and then nothing in it can be read,
-tested or reused alone. The table is tools/tidy/layers.toml.
+Without this check the directory graph gets a cycle within months, and then no directory of the
+cycle can be read, tested or reused alone. The table is tools/tidy/layers.toml.
 """
 
 import fnmatch
@@ -17,7 +17,7 @@ TABLE = Path(__file__).parent / "layers.toml"
 
 
 def load_table() -> dict:
-    """The table, after a check that its edges make no ring."""
+    """Returns the table. Raises ValueError if an edge does not lead downwards, as in a cycle."""
     table = tomllib.loads(TABLE.read_text(encoding="utf-8"))
     order = list(table["modules"])
     for name, allowed in table["modules"].items():
@@ -28,7 +28,7 @@ def load_table() -> dict:
 
 
 def check_layers(tree: SourceTree, table: dict) -> list[Finding]:
-    """Includes of the project's own files that cross a layer the wrong way."""
+    """Reports files of unknown directories, and includes that the table does not allow."""
     findings = []
     for path in tree.cpp_files():
         unknown = _unknown_folder(path, table)
@@ -50,8 +50,8 @@ def _public_module(path: str, table: dict) -> str | None:
     return table["public"]["module"].get(path.rpartition("/")[2].removesuffix(".hpp"))
 
 
-def _beside(path: str, table: dict) -> str | None:
-    names = [name for name in table["beside"] if path.startswith(f"{name}/")]
+def _outside_folder(path: str, table: dict) -> str | None:
+    names = [name for name in table["outside"] if path.startswith(f"{name}/")]
     return max(names, key=len, default=None)
 
 
@@ -61,7 +61,7 @@ def _unknown_folder(path: str, table: dict) -> str | None:
         return None if module in table["modules"] else f"module {module}"
     if path.startswith("include/"):
         return None if _public_module(path, table) else f"public header {path}"
-    return None if _beside(path, table) else f"folder {path.split('/')[0]}"
+    return None if _outside_folder(path, table) else f"directory {path.split('/')[0]}"
 
 
 def _bad_edge(tree: SourceTree, path: str, include: Include, table: dict) -> str | None:
@@ -96,7 +96,7 @@ def _may_include(module: str, other: str, table: dict) -> bool:
 
 def _bad_outside(path: str, include: Include, table: dict) -> str | None:
     if not include.angled:
-        return f'"{include.target}" is no file of the project'
+        return f'"{include.target}" is not a file of the project'
     if path.startswith("include/") and not _may_be_public(include.target, table):
         return f"public headers may not include <{include.target}>"
     return None
@@ -112,15 +112,15 @@ def _bad_module(path: str, other: str, table: dict) -> str | None:
     if module is not None:
         allowed = _may_include(module, other, table)
         return None if allowed else f"module {module} may not include {other}"
-    folder = _beside(path, table)
-    allowed = table["beside"][folder]
+    folder = _outside_folder(path, table)
+    allowed = table["outside"][folder]
     if "*" in allowed or other in allowed or (allowed and other == "base"):
         return None
-    return f"{folder} may not look into src/{other}; use <forebay/...>"
+    return f"{folder} may not include src/{other}; use <forebay/...>"
 
 
 def check_bans(tree: SourceTree, table: dict) -> list[Finding]:
-    """Headers of the outside world away from their one home."""
+    """Reports external headers that are included outside the files that the table names."""
     findings = []
     for header, ban in table["bans"].items():
         homes = []
@@ -134,6 +134,7 @@ def check_bans(tree: SourceTree, table: dict) -> list[Finding]:
             elif path.startswith("src/"):
                 homes.append(path)
         if 0 < ban["files_max"] < len(homes):
-            message = f"<{header}> belongs in one file, and is in {', '.join(homes)}"
+            limit = f"{len(homes)} files of src/, at most {ban['files_max']} may"
+            message = f"<{header}> is included by {limit}: {', '.join(homes)}"
             findings.append(Finding(homes[-1], 0, "bans", message))
     return findings

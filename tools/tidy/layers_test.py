@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Each edge that the layer table forbids is found, each that it allows is not."""
+"""Each edge that the layer table forbids is found; an allowed edge is not a finding."""
 
 import pytest
 
@@ -7,15 +7,15 @@ from tidy import layers
 
 TABLE = layers.load_table()
 
-# Every module has a header to be included; each test adds one file that includes.
+# Each module has one header; each test adds one file that includes it.
 PROJECT = {f"src/{module}/part.hpp": "" for module in TABLE["modules"]} | {
     f"include/forebay/{header}.hpp": "" for header in TABLE["public"]["module"]
 }
 
 
-def messages(plant, path, line):
-    """What check_layers says about one file holding one include line."""
-    findings = layers.check_layers(plant(PROJECT | {path: f"{line}\n"}), TABLE)
+def messages(make_tree, path, line):
+    """Returns the messages of check_layers about a file of one include line."""
+    findings = layers.check_layers(make_tree(PROJECT | {path: f"{line}\n"}), TABLE)
     assert all(finding.path == path for finding in findings)
     return [finding.message for finding in findings]
 
@@ -37,8 +37,8 @@ def messages(plant, path, line):
         ("src/base/x_test.cpp", "#include <forebay/runtime.hpp>"),
     ],
 )
-def test_an_edge_upwards_or_sideways_is_found(plant, path, line):
-    assert len(messages(plant, path, line)) == 1
+def test_edge_upwards_or_sideways_is_found(make_tree, path, line):
+    assert len(messages(make_tree, path, line)) == 1
 
 
 @pytest.mark.parametrize(
@@ -60,8 +60,8 @@ def test_an_edge_upwards_or_sideways_is_found(plant, path, line):
         ("src/base/x.cpp", '/*\n#include "read/part.hpp"\n*/'),
     ],
 )
-def test_an_edge_downwards_is_allowed(plant, path, line):
-    assert messages(plant, path, line) == []
+def test_edge_downwards_is_allowed(make_tree, path, line):
+    assert messages(make_tree, path, line) == []
 
 
 @pytest.mark.parametrize(
@@ -70,25 +70,25 @@ def test_an_edge_downwards_is_allowed(plant, path, line):
         ("src/base/x.cpp", '#include "forebay/error.hpp"', "write <forebay/error.hpp>"),
         ("src/storage/x.cpp", "#include <base/part.hpp>", 'write "base/part.hpp"'),
         ("src/base/x.cpp", '#include "part.hpp"', 'write "base/part.hpp"'),
-        ("src/base/x.cpp", '#include "nowhere.hpp"', "no file of the project"),
+        ("src/base/x.cpp", '#include "nowhere.hpp"', "not a file of the project"),
         ("include/forebay/log.hpp", "#include <fmt/format.h>", "public headers may not"),
         ("include/forebay/x.hpp", "#include <vector>", "is not in layers.toml"),
         ("src/invented/x.cpp", "#include <vector>", "module invented is not in layers.toml"),
-        ("elsewhere/x.cpp", "#include <vector>", "folder elsewhere is not in layers.toml"),
+        ("elsewhere/x.cpp", "#include <vector>", "directory elsewhere is not in layers.toml"),
     ],
 )
-def test_a_wrong_form_is_found_with_advice(plant, path, line, advice):
-    (message,) = messages(plant, path, line)
+def test_wrong_form_is_found_with_advice(make_tree, path, line, advice):
+    (message,) = messages(make_tree, path, line)
     assert advice in message
 
 
 @pytest.mark.parametrize("header", ["vector", "cstdint", "tl/expected.hpp"])
-def test_public_headers_may_include_what_users_have(plant, header):
-    assert messages(plant, "include/forebay/log.hpp", f"#include <{header}>") == []
+def test_public_header_may_include_public_dependencies(make_tree, header):
+    assert messages(make_tree, "include/forebay/log.hpp", f"#include <{header}>") == []
 
 
-def banned(plant, files):
-    return [finding.path for finding in layers.check_bans(plant(files), TABLE)]
+def banned(make_tree, files):
+    return [finding.path for finding in layers.check_bans(make_tree(files), TABLE)]
 
 
 @pytest.mark.parametrize(
@@ -102,8 +102,8 @@ def banned(plant, files):
         ("src/shm/x.cpp", "aio.h"),
     ],
 )
-def test_a_banned_header_away_from_home_is_found(plant, path, header):
-    assert banned(plant, {path: f"#include <{header}>\n"}) == [path]
+def test_banned_header_elsewhere_is_found(make_tree, path, header):
+    assert banned(make_tree, {path: f"#include <{header}>\n"}) == [path]
 
 
 @pytest.mark.parametrize(
@@ -116,16 +116,16 @@ def test_a_banned_header_away_from_home_is_found(plant, path, header):
         ("bench/x.cpp", "liburing.h"),
     ],
 )
-def test_a_banned_header_at_home_is_allowed(plant, path, header):
-    assert banned(plant, {path: f"#include <{header}>\n"}) == []
+def test_banned_header_in_its_place_is_allowed(make_tree, path, header):
+    assert banned(make_tree, {path: f"#include <{header}>\n"}) == []
 
 
-def test_a_banned_header_has_one_home_only(plant):
+def test_banned_header_in_two_files_is_found(make_tree):
     files = {f"src/storage/{name}.cpp": "#include <liburing.h>\n" for name in ("probe", "ring")}
-    assert banned(plant, files) == ["src/storage/ring.cpp"]
+    assert banned(make_tree, files) == ["src/storage/ring.cpp"]
 
 
-def test_a_table_with_a_ring_is_refused(tmp_path, monkeypatch):
+def test_table_with_a_cycle_is_refused(tmp_path, monkeypatch):
     table = tmp_path / "layers.toml"
     table.write_text('[modules]\nbase = []\nread = ["write"]\nwrite = ["read"]\n')
     monkeypatch.setattr(layers, "TABLE", table)

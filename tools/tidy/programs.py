@@ -1,8 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Rules that other programs know better: g++, clang-tidy, clang-format, ruff.
+"""Rules that other programs check: g++, clang-tidy, clang-format and ruff.
 
-The slow ones remember each verdict under a hash of everything that led to it, so that a second run
-asks only about what changed. As with ccache, all checkouts of a user share what is remembered.
+Results of the slow programs are cached. The key is a hash of all inputs, so that a second run
+checks only changed files. As with ccache, all checkouts of a user share the cache.
 """
 
 import hashlib
@@ -27,25 +27,23 @@ CLANG_TIDY = "clang-tidy"
 COMPILER = "g++"
 RUFF = "ruff"
 BUILD = "build/release"
-PACKAGES = Path("/var/lib/dpkg/status")  # headers of the system come from these
-KEPT_S = 30 * 24 * 3600
+PACKAGES = Path("/var/lib/dpkg/status")  # the packages that system headers belong to
+CACHE_AGE_MAX_S = 30 * 24 * 3600  # since the last use of a result
 ONE_FILE_LIMIT_S = 120
 ALL_FILES_LIMIT_S = 300
 
-# `path:line:column: error: message [check]`, as gcc and the clang tools write it.
+# `path:line:column: error: message [check]`, the format of gcc and the clang tools.
 DIAGNOSTIC = re.compile(
     r"^(?P<path>[^\s:]+):(?P<line>\d+):\d+: (?:(?:fatal )?(?:error|warning): )?(?P<text>.*)$"
 )
 
-# A line of a file in which CMake puts sources together.
+# A line of a unity source of CMake, which includes several sources.
 INCLUDED = re.compile(r'^#include "(?P<path>[^"]+)"$', re.MULTILINE)
-
-# clang-tidy judges tests by their length alone: the test macros look like nesting, and worse.
 
 
 @dataclass(frozen=True)
-class Question:
-    """One call of a slow program about one file, and what its answer depends on."""
+class CachedCheck:
+    """One call of a slow program for one file, and all that its result depends on."""
 
     rule: str
     path: str
@@ -54,7 +52,7 @@ class Question:
 
 
 def run(command: list[str], root: Path, limit_s: int = ALL_FILES_LIMIT_S) -> tuple[int, str]:
-    """Exit code and all output. Code 124 when the limit was reached."""
+    """Runs a command in `root`. Returns its exit code, 124 after `limit_s`, and all its output."""
     try:
         done = subprocess.run(
             command,
@@ -73,14 +71,16 @@ def run(command: list[str], root: Path, limit_s: int = ALL_FILES_LIMIT_S) -> tup
 
 
 def _environment() -> dict[str, str]:
-    """Programs of this virtual environment come first, by their names alone: what is remembered of
-    a command is alike in all checkouts."""
+    """Puts the programs of this virtual environment first in PATH.
+
+    Commands name a program without its directory, so that cached results match in all checkouts.
+    """
     folder = Path(sys.prefix) / "bin"
     return os.environ | {"PATH": f"{folder}:{os.environ.get('PATH', os.defpath)}"}
 
 
 def findings_in(output: str, rule: str, path: str, root: Path) -> list[Finding]:
-    """The diagnostics in a program's output; the whole output where it has none of that form."""
+    """Returns the diagnostics in a program's output, or one finding with all output if none is."""
     found: list[Finding] = []
     for line in output.splitlines():
         match = DIAGNOSTIC.match(line)
@@ -92,100 +92,103 @@ def findings_in(output: str, rule: str, path: str, root: Path) -> list[Finding]:
         elif match:
             place = os.path.relpath(root / match["path"], root)
             found.append(Finding(place, int(match["line"]), rule, match["text"]))
-    return found or [Finding(path, 0, rule, output.strip() or "failed without a word")]
+    return found or [Finding(path, 0, rule, output.strip() or "failed without output")]
 
 
-def ask_all(questions: list[Question], root: Path) -> list[Finding]:
-    """Answers from memory where possible, else from the programs, as many at once as cores."""
-    folder = _memory_folder()
+def run_checks(cached_checks: list[CachedCheck], root: Path) -> list[Finding]:
+    """Returns cached results, and runs the programs for others, one per core at a time."""
+    folder = _cache_folder()
     folder.mkdir(parents=True, exist_ok=True)
-    forget_unused(folder, time.time() - KEPT_S)
+    remove_unused(folder, time.time() - CACHE_AGE_MAX_S)
     with ThreadPoolExecutor(os.cpu_count()) as pool:
-        answers = list(pool.map(lambda question: _ask(question, root, folder), questions))
-    return sorted({finding for answer in answers for finding in answer})
+        findings = list(
+            pool.map(lambda cached_check: _run_check(cached_check, root, folder), cached_checks)
+        )
+    return sorted({finding for file_findings in findings for finding in file_findings})
 
 
-def _memory_folder() -> Path:
-    """A folder for what was installed on this system: other headers, other verdicts."""
+def _cache_folder() -> Path:
+    """Returns the cache directory for the installed packages; system headers affect results."""
     cache = os.environ.get("XDG_CACHE_HOME") or Path.home() / ".cache"
     packages = PACKAGES.read_bytes() if PACKAGES.exists() else b""
     return Path(cache) / "forebay" / "tidy" / hashlib.sha256(packages).hexdigest()[:16]
 
 
-def forget_unused(folder: Path, since_s: float) -> None:
-    """Removes verdicts beside and in `folder` that nobody has asked for since a time."""
-    for memory in folder.parent.glob("*/*"):
-        with suppress(FileNotFoundError):  # another checkout tidies up as well
-            if memory.stat().st_mtime < since_s:
-                memory.unlink()
+def remove_unused(folder: Path, since_s: float) -> None:
+    """Removes results in `folder` and its siblings whose last use is before `since_s`."""
+    for cache_file in folder.parent.glob("*/*"):
+        with suppress(FileNotFoundError):  # another checkout may remove it at the same time
+            if cache_file.stat().st_mtime < since_s:
+                cache_file.unlink()
 
 
-def is_remembered(question: Question) -> bool:
-    """Whether its answer takes no time."""
-    return _memory_of(question, _memory_folder()).exists()
+def is_cached(cached_check: CachedCheck) -> bool:
+    """Returns whether the result is cached."""
+    return _cache_path(cached_check, _cache_folder()).exists()
 
 
-def _memory_of(question: Question, folder: Path) -> Path:
-    known = [question.rule, question.path, question.command, question.depends_on]
+def _cache_path(cached_check: CachedCheck, folder: Path) -> Path:
+    known = [cached_check.rule, cached_check.path, cached_check.command, cached_check.depends_on]
     return folder / hashlib.sha256(json.dumps(known).encode()).hexdigest()
 
 
-def _ask(question: Question, root: Path, folder: Path) -> list[Finding]:
-    memory = _memory_of(question, folder)
+def _run_check(cached_check: CachedCheck, root: Path, folder: Path) -> list[Finding]:
+    cache_file = _cache_path(cached_check, folder)
     with suppress(FileNotFoundError):
-        known_text = memory.read_text(encoding="utf-8")
-        os.utime(memory)
+        known_text = cache_file.read_text(encoding="utf-8")
+        os.utime(cache_file)
         return [Finding(**one) for one in json.loads(known_text)]
-    code, output = run(question.command, root, ONE_FILE_LIMIT_S)
-    found = findings_in(output, question.rule, question.path, root) if code else []
-    if code != 124:  # a time-out says nothing about the file
-        _write(memory, found)
+    code, output = run(cached_check.command, root, ONE_FILE_LIMIT_S)
+    found = findings_in(output, cached_check.rule, cached_check.path, root) if code else []
+    if code != 124:  # a timeout is not a result about the file
+        _write(cache_file, found)
     return found
 
 
-def remember(question: Question, found: list[Finding]) -> None:
-    """Notes an answer that was found in another way."""
-    folder = _memory_folder()
+def store_verdict(cached_check: CachedCheck, found: list[Finding]) -> None:
+    """Caches a result that was found in another way."""
+    folder = _cache_folder()
     folder.mkdir(parents=True, exist_ok=True)
-    _write(_memory_of(question, folder), found)
+    _write(_cache_path(cached_check, folder), found)
 
 
-def _write(memory: Path, found: list[Finding]) -> None:
-    part = memory.with_suffix(f".{os.getpid()}")
+def _write(cache_file: Path, found: list[Finding]) -> None:
+    part = cache_file.with_suffix(f".{os.getpid()}")
     part.write_text(json.dumps([vars(one) for one in found]), encoding="utf-8")
-    part.replace(memory)
+    part.replace(cache_file)
 
 
 def check_clang_tidy(tree: SourceTree) -> list[Finding]:
-    """The checks of .clang-tidy, over what the release build compiles, as it compiles it.
+    """Runs the checks of .clang-tidy on the sources of the release build, with its flags.
 
-    Not over tests, which are a third of it: these take minutes, and length is what matters there.
+    Tests are skipped. They are a third of the sources and would take minutes, test macros look like
+    nesting, and the rule `test-functions` checks their length.
     """
     database = tree.root / BUILD / "compile_commands.json"
     if not database.exists():
-        message = "there is no compile database; run `make build` first"
+        message = "no compile database; run `make build` first"
         return [Finding(f"{BUILD}/compile_commands.json", 0, "clang-tidy", message)]
     version = run([CLANG_TIDY, "--version"], tree.root)[1]
     config = tree.texts[".clang-tidy"]
-    questions = {}
+    cached_checks = {}
     for entry in json.loads(database.read_text(encoding="utf-8")):
         path = os.path.relpath(entry["file"], tree.root)
         sources = sources_compiled(Path(entry["file"]), tree)
         if not sources or all(is_test(source) for source in sources):
             continue
-        # Warnings are the compilers' business, and some are of g++ alone.
+        # The build reports compiler warnings, and clang does not have some warnings of g++.
         quiet = ["--quiet", "--extra-arg=-Wno-error", "--extra-arg=-Wno-unknown-warning-option"]
         command = [CLANG_TIDY, *quiet, "-p", BUILD, path]
-        compiled_by = entry["command"].replace(str(tree.root), ".")  # alike in all checkouts
+        compiled_by = entry["command"].replace(str(tree.root), ".")  # the same in all checkouts
         closures = "".join(tree.closure_hash(source) for source in sources)
-        questions[path] = Question(
+        cached_checks[path] = CachedCheck(
             "clang-tidy", path, command, version + config + compiled_by + closures
         )
-    return ask_all(list(questions.values()), tree.root)
+    return run_checks(list(cached_checks.values()), tree.root)
 
 
 def sources_compiled(file: Path, tree: SourceTree) -> list[str]:
-    """The sources of the tree that a compiled file is, or that CMake has put together in it."""
+    """Returns the sources in a compiled file: itself, or those that a unity source includes."""
     path = os.path.relpath(file, tree.root)
     if path in tree.texts:
         return [path]
@@ -201,19 +204,19 @@ def _format_command(tree: SourceTree) -> list[str]:
 
 
 def check_clang_format(tree: SourceTree) -> list[Finding]:
-    """C++ in the one format; `make format` puts it there."""
+    """Reports C++ files that `make format` would change."""
     found = _check_once(tree, "clang-format", [*_format_command(tree), "--dry-run", "-Werror"])
-    first = {finding.path: finding for finding in reversed(found)}  # one a file says enough
+    first = {finding.path: finding for finding in reversed(found)}  # one per file is enough
     return sorted(first.values())
 
 
 def check_ruff(tree: SourceTree) -> list[Finding]:
-    """Python's lint rules, as pyproject.toml chooses them."""
+    """Runs the Python lint rules that pyproject.toml selects."""
     return _check_once(tree, "ruff", [RUFF, "check", "--output-format=concise", "."])
 
 
 def check_ruff_format(tree: SourceTree) -> list[Finding]:
-    """Python in the one format; `make format` puts it there."""
+    """Reports Python files that `make format` would change."""
     return _check_once(tree, "ruff-format", [RUFF, "format", "--check", "."])
 
 
@@ -223,7 +226,7 @@ def _check_once(tree: SourceTree, rule: str, command: list[str]) -> list[Finding
 
 
 def rewrite_formats(tree: SourceTree) -> int:
-    """Puts every file in its format. Returns 0, or the code of the program that failed."""
+    """Formats every file. Returns 0, or the exit code of the program that failed."""
     for command in (
         [*_format_command(tree), "-i"],
         [RUFF, "format", "--quiet", "."],

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The programs we ask find planted sins, and a remembered verdict is forgotten when it must be."""
+"""The external programs find violations, and their cached results are valid."""
 
 import json
 import os
@@ -17,20 +17,20 @@ SETTINGS = {name: (ROOT / name).read_text() for name in (".clang-format", ".clan
 
 
 @pytest.fixture
-def compiled(plant, tmp_path):
-    """Plants one file, with what clang-tidy needs to judge it, and returns the tree."""
+def compiled(make_tree, tmp_path):
+    """Returns a function that writes a file and all that clang-tidy needs to check it."""
 
     def plant_compiled(path, text, others=None):
         entry = {"directory": str(tmp_path), "file": str(tmp_path / path)}
         entry["command"] = f"g++ -std=c++20 -Isrc -Iinclude -c {path}"
         database = {f"{programs.BUILD}/compile_commands.json": json.dumps([entry])}
-        return plant(SETTINGS | database | {path: text} | (others or {}))
+        return make_tree(SETTINGS | database | {path: text} | (others or {}))
 
     return plant_compiled
 
 
 def rules_of(findings):
-    """The check names in clang-tidy's messages."""
+    """Returns the check names in messages of clang-tidy."""
     return [re.search(r"\[([a-z-]+)", finding.message)[1] for finding in findings]
 
 
@@ -39,7 +39,7 @@ LONG = "int f(int a) {\n" + "  ++a;\n" * 71 + "  return a;\n}\n"
 NESTED = "int f(int a) { if (a) { if (a > 1) { if (a > 2) { if (a > 3) { ++a; } } } } return a; }\n"
 
 
-def test_clang_tidy_looks_into_sources_that_are_compiled_together(plant, tmp_path):
+def test_clang_tidy_checks_sources_compiled_together(make_tree, tmp_path):
     together = "build/release/x.dir/Unity/unity_0_cxx.cxx"
     entry = {"directory": str(tmp_path), "file": str(tmp_path / together)}
     entry["command"] = f"g++ -std=c++20 -Isrc -c {together}"
@@ -51,7 +51,7 @@ def test_clang_tidy_looks_into_sources_that_are_compiled_together(plant, tmp_pat
     }
     (tmp_path / together).parent.mkdir(parents=True)
     (tmp_path / together).write_text("\n".join(includes))
-    (finding,) = programs.check_clang_tidy(plant(SETTINGS | texts))
+    (finding,) = programs.check_clang_tidy(make_tree(SETTINGS | texts))
     assert (finding.path, finding.line) == ("src/base/b.cpp", 1)
 
 
@@ -71,7 +71,7 @@ def test_clang_tidy_looks_into_sources_that_are_compiled_together(plant, tmp_pat
         (OVERRIDES, "modernize-use-override"),
     ],
 )
-def test_clang_tidy_finds_a_sin_against_the_style(compiled, code, check):
+def test_clang_tidy_finds_a_violation(compiled, code, check):
     assert rules_of(programs.check_clang_tidy(compiled("src/base/a.cpp", code))) == [check]
 
 
@@ -95,24 +95,24 @@ def test_clang_tidy_allows_the_style(compiled):
     assert programs.check_clang_tidy(compiled("src/base/a.cpp", GOOD)) == []
 
 
-def test_clang_tidy_looks_into_our_headers(compiled):
+def test_clang_tidy_checks_project_headers(compiled):
     header = {"src/base/a.hpp": "#pragma once\nclass bad_name {};\n"}
     tree = compiled("src/base/a.cpp", '#include "base/a.hpp"\n', header)
     (finding,) = programs.check_clang_tidy(tree)
     assert (finding.path, finding.line) == ("src/base/a.hpp", 2)
 
 
-def test_clang_tidy_leaves_tests_alone(compiled):
+def test_clang_tidy_skips_tests(compiled):
     assert programs.check_clang_tidy(compiled("src/base/a_test.cpp", NESTED)) == []
     assert len(programs.check_clang_tidy(compiled("src/base/a.cpp", NESTED))) > 0
 
 
-def test_clang_tidy_without_a_database_is_a_finding(plant):
-    (finding,) = programs.check_clang_tidy(plant(SETTINGS))
+def test_clang_tidy_without_a_database_is_a_finding(make_tree):
+    (finding,) = programs.check_clang_tidy(make_tree(SETTINGS))
     assert "make build" in finding.message
 
 
-def test_checkouts_share_verdicts(compiled, tmp_path, monkeypatch):
+def test_checkouts_share_results(compiled, tmp_path, monkeypatch):
     tree = compiled("src/a.cpp", OVERRIDES)
     first = programs.check_clang_tidy(tree)
     assert first
@@ -120,39 +120,39 @@ def test_checkouts_share_verdicts(compiled, tmp_path, monkeypatch):
     shutil.copytree(tmp_path, other)
     database = other / programs.BUILD / "compile_commands.json"
     database.write_text(database.read_text().replace(str(tmp_path), str(other)))
-    real, asked = programs.run, []
+    real, commands = programs.run, []
 
     def counting(command, *rest):
-        asked.append(command)
+        commands.append(command)
         return real(command, *rest)
 
     monkeypatch.setattr(programs, "run", counting)
     assert programs.check_clang_tidy(SourceTree(other)) == first
-    assert [command for command in asked if "--quiet" in command] == []
+    assert [command for command in commands if "--quiet" in command] == []
 
 
-def test_a_verdict_that_nobody_asks_for_is_forgotten(tmp_path):
+def test_unused_result_is_removed(tmp_path):
     old, new = tmp_path / "here" / "old", tmp_path / "there" / "new"
-    for memory in (old, new):
-        memory.parent.mkdir()
-        memory.write_text("[]")
+    for cache_file in (old, new):
+        cache_file.parent.mkdir()
+        cache_file.write_text("[]")
     os.utime(old, (1000, 1000))
-    programs.forget_unused(new.parent, 2000)
+    programs.remove_unused(new.parent, 2000)
     assert [old.exists(), new.exists()] == [False, True]
 
 
-def test_clang_format_finds_a_badly_laid_line(plant):
+def test_clang_format_finds_a_badly_formatted_line(make_tree):
     good, bad = "int f() { return 1; }\n", "int  f(){return 1;}\nint  g(){return 1;}\n"
-    tree = plant(SETTINGS | {"src/base/good.cpp": good, "src/base/bad.cpp": bad})
+    tree = make_tree(SETTINGS | {"src/base/good.cpp": good, "src/base/bad.cpp": bad})
     (finding,) = programs.check_clang_format(tree)
     assert finding.path == "src/base/bad.cpp"
 
 
 @pytest.fixture
-def python_project(plant):
-    """A project with our ruff settings."""
+def python_project(make_tree):
+    """Returns a function that creates a project with the ruff settings of this one."""
     settings = {"pyproject.toml": (ROOT / "pyproject.toml").read_text()}
-    return lambda text: plant(settings | {"python/a.py": text})
+    return lambda text: make_tree(settings | {"python/a.py": text})
 
 
 def test_ruff_finds_an_unused_import(python_project):
@@ -161,7 +161,7 @@ def test_ruff_finds_an_unused_import(python_project):
     assert "F401" in finding.message
 
 
-def test_ruff_finds_a_badly_laid_line(python_project):
+def test_ruff_finds_a_badly_formatted_line(python_project):
     assert len(programs.check_ruff_format(python_project("x = ( 1 )\n"))) == 1
 
 
@@ -170,7 +170,7 @@ def test_ruff_allows_good_python(python_project):
     assert programs.check_ruff(tree) + programs.check_ruff_format(tree) == []
 
 
-def test_formats_can_be_rewritten(plant, python_project, tmp_path):
+def test_formats_can_be_rewritten(make_tree, python_project, tmp_path):
     tree = python_project("x = ( 1 )\n")
     assert programs.rewrite_formats(tree) == 0
     assert (tmp_path / "python/a.py").read_text() == "x = 1\n"

@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Old sins may stay until touched; new ones do not enter; paid ones are struck off.
+"""The list of old violations that are allowed until their file is changed; it can only shrink.
 
-Without a ratchet a new rule could only be switched on the day the whole tree obeys it.
+Without it, a new rule could be enabled only after the whole tree follows it.
 """
 
 from collections import Counter
@@ -11,15 +11,15 @@ from tidy.finding import Finding
 LIST = "tools/tidy/ratchet.toml"
 
 
-def apply(findings: list[Finding], sins: list[dict]) -> list[Finding]:
-    """What is left to report once the listed sins are taken away.
+def apply(findings: list[Finding], entries: list[dict]) -> list[Finding]:
+    """Returns the findings that the list does not allow.
 
-    A list entry `{rule, path, count, reason}` covers up to `count` findings of a rule in a file.
-    One more than that and all are reported, since nobody can tell which is new; one less and the
-    entry itself is reported, so that the list can only shrink.
+    A list entry `{rule, path, count, reason}` allows `count` findings of a rule in a file. If there
+    are more, all are reported, since it is unknown which one is new. If there are fewer, the entry
+    is reported, so that the list can only shrink.
     """
     found = Counter((one.rule, one.path) for one in findings)
-    allowed = {(sin["rule"], sin["path"]): sin["count"] for sin in sins}
+    allowed = {(entry["rule"], entry["path"]): entry["count"] for entry in entries}
     over = {place for place, count in found.items() if count > allowed.get(place, 0)}
     kept = [one for one in findings if (one.rule, one.path) in over]
     for (rule, path), count in allowed.items():

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Rules that need no more than the text of a file: sizes, names, heads, words that are banned."""
+"""Rules that read only the text of a file: lengths, names, file heads and banned words."""
 
 import re
 from pathlib import PurePosixPath
@@ -16,7 +16,7 @@ EXAMPLE_LINES_MAX = 70
 HEAD_LETTERS_MIN = 30
 SPDX = "SPDX-License-Identifier: Apache-2.0"
 
-# The line that begins a function, or a block in one, as clang-format lays it out.
+# The line that begins a function, or a block in one, in the layout of clang-format.
 FUNCTION_HEAD = re.compile(
     r"^(?P<indent> *)(?!.*\b(?:class|struct|namespace|enum|union)\b).*\)[^;=]*\{$"
 )
@@ -25,20 +25,21 @@ BANNED_NAMES = {"util", "utils", "helper", "helpers", "manager", "managers", "mi
 SOURCE_ENDINGS = (*CPP_ENDINGS, ".py", ".cmake", ".sh")
 SOURCE_NAMES = ("CMakeLists.txt", "Makefile")
 
-# Folders of machines, not of the project. Written so that this line does not find itself.
+# Directories of machines, not of the project. The expression does not match its own source line.
 MACHINE_PATH = re.compile(r"(?:^|[^A-Za-z0-9_.])(/(?:work|root|farm|home)/[A-Za-z.][^\s\"'`)]*)")
 
-# Library code never ends the process and never prints. The exceptions: FOREBAY_ASSERT, and the log
-# that writes to a stream of the caller's.
+# Library code never ends the process and never prints. The exceptions are FOREBAY_ASSERT and the
+# log, which writes to a stream of the caller.
 MAY_END_AND_PRINT = ("src/base/assert.hpp", "src/base/assert.cpp", "src/base/log.cpp")
 ENDS_OR_PRINTS = re.compile(
     r"\bstd::(?:cout|cerr|clog|print|println)\b"
-    r"|(?<![\w.>:])(?:std::|::|fmt::)?"
+    r"|(?<![\w.>:])(?<!void )(?:std::|::|fmt::)?"
     r"(?:abort|exit|_exit|_Exit|quick_exit|terminate|printf|fprintf|vprintf|vfprintf|dprintf"
     r"|puts|fputs|putchar|perror|print|println)\s*\("
 )
 
-# A flag at a call site says nothing; a bool that is data (a value of that type) has these names.
+# `true` at a call site has no meaning without the declaration. The names `value` and `fallback` are
+# allowed: such a bool is data.
 BOOL_PARAMETER = re.compile(r"[(,]\s*(?:const\s+)?bool\s+(?!value\b|fallback\b)\w+\s*[,)={]")
 
 TODO = re.compile(r"\b(?:TODO|FIXME|XXX)\b(?P<kind>\([a-z]*\))?")
@@ -46,7 +47,7 @@ TODO_KINDS = ("(perf)", "(port)", "(test)")
 
 
 def is_test(path: str) -> bool:
-    """Tests, and what a module shares between its tests in a file named `testing`."""
+    """Returns whether a file is a test, or named `testing` and shared by tests of a module."""
     name = PurePosixPath(path).name
     return (
         path.startswith("tests/")
@@ -61,7 +62,7 @@ def is_source(path: str, text: str) -> bool:
 
 
 def check_file_length(tree: SourceTree) -> list[Finding]:
-    """Files that nobody understands without scrolling around."""
+    """Reports source files with too many lines."""
     findings = []
     for path, text in tree.texts.items():
         if not is_source(path, text):
@@ -71,13 +72,13 @@ def check_file_length(tree: SourceTree) -> list[Finding]:
             limit = EXAMPLE_LINES_MAX
         lines = text.count("\n")
         if lines > limit:
-            message = f"{lines} lines, at most {limit}: split it by what it does"
+            message = f"{lines} lines, at most {limit}: split it by purpose"
             findings.append(Finding(path, 0, "file-length", message))
     return findings
 
 
 def check_line_length(tree: SourceTree) -> list[Finding]:
-    """Long lines, also where clang-format cannot break them."""
+    """Reports long lines, also those that clang-format cannot break."""
     findings = []
     for path, text in tree.texts.items():
         if not is_source(path, text):
@@ -90,7 +91,7 @@ def check_line_length(tree: SourceTree) -> list[Finding]:
 
 
 def check_test_functions(tree: SourceTree) -> list[Finding]:
-    """Tests that are too long to be about one thing; clang-tidy judges all other functions."""
+    """Reports test functions with too many lines; clang-tidy checks all other functions."""
     findings = []
     for path in tree.cpp_files():
         lines = tree.texts[path].splitlines() if is_test(path) else []
@@ -103,7 +104,10 @@ def check_test_functions(tree: SourceTree) -> list[Finding]:
 
 
 def _lines_to_end(rest: list[str], indent: str) -> int:
-    """How many lines there are before the brace that closes what begins at `indent`."""
+    """Returns the number of lines before the brace that closes the block at `indent`.
+
+    0 if another line with this indent comes first, or if none does.
+    """
     for count, line in enumerate(rest):
         if line and len(line) - len(line.lstrip()) <= len(indent):
             return count if line.startswith(indent + "}") else 0
@@ -111,10 +115,10 @@ def _lines_to_end(rest: list[str], indent: str) -> int:
 
 
 def check_heads(tree: SourceTree) -> list[Finding]:
-    """Each source file begins with its licence and then says what it is for.
+    """Reports source files that do not begin with the license and a comment on their purpose.
 
-    A .cpp file beside its header, and the test of one, may leave that to the header; a folder's
-    list of files to the folder.
+    A .cpp file with a header, its test, and the CMakeLists.txt of a subdirectory need only the
+    license.
     """
     findings = []
     for path, text in tree.texts.items():
@@ -125,12 +129,15 @@ def check_heads(tree: SourceTree) -> list[Finding]:
             lines = lines[1:]
         if not lines or SPDX not in lines[0]:
             findings.append(Finding(path, 1, "head", f"begin the file with `{SPDX}`"))
-        elif _must_say_why(tree, path) and len(_first_comment(path, lines[1:])) < HEAD_LETTERS_MIN:
-            findings.append(Finding(path, 2, "head", "say what the file is for and why it exists"))
+        elif _requires_description(tree, path) and (
+            len(_first_comment(path, lines[1:])) < HEAD_LETTERS_MIN
+        ):
+            message = "state the purpose of the file and why it exists"
+            findings.append(Finding(path, 2, "head", message))
     return findings
 
 
-def _must_say_why(tree: SourceTree, path: str) -> bool:
+def _requires_description(tree: SourceTree, path: str) -> bool:
     if path.endswith("/CMakeLists.txt"):
         return False
     stem = re.sub(r"(_test)?\.cpp$", "", path)
@@ -139,7 +146,7 @@ def _must_say_why(tree: SourceTree, path: str) -> bool:
 
 
 def _first_comment(path: str, lines: list[str]) -> str:
-    """The words of the comment or docstring that directly follows the licence line."""
+    """Returns the text of the comment or docstring directly after the license line."""
     text = "\n".join(lines).lstrip()
     if path.endswith(".py") or not text.startswith(("//", "/*", "#")):
         match = re.match(r'("""|\'\'\')(.*?)\1', text, re.DOTALL)
@@ -157,31 +164,31 @@ def _first_comment(path: str, lines: list[str]) -> str:
 
 
 def check_names(tree: SourceTree) -> list[Finding]:
-    """If you cannot name it, it is in the wrong place."""
+    """Reports names of files and directories without meaning."""
     findings = []
     for path in tree.texts:
         for part in PurePosixPath(path).parts:
             banned = BANNED_NAMES & set(re.split(r"[_.\-]", part.lower()))
             if banned:
-                message = f"`{banned.pop()}` is no name: say what it is for"
+                message = f"`{banned.pop()}` states no purpose: name what the file contains"
                 findings.append(Finding(path, 0, "names", message))
                 break
     return findings
 
 
 def check_machine_paths(tree: SourceTree) -> list[Finding]:
-    """Folders that exist on one machine only."""
+    """Reports paths of directories that exist on one machine only."""
     findings = []
     for path, text in tree.texts.items():
         for number, line in enumerate(text.splitlines(), 1):
             if match := MACHINE_PATH.search(line):
-                message = f"{match[1]} is a folder of one machine"
+                message = f"{match[1]} is a directory of one machine"
                 findings.append(Finding(path, number, "machine-paths", message))
     return findings
 
 
-def check_prints_and_ends(tree: SourceTree) -> list[Finding]:
-    """Library code that prints, or ends a process that is not its own."""
+def check_exits_and_prints(tree: SourceTree) -> list[Finding]:
+    """Reports library code that prints, or ends the process of the application."""
     findings = []
     for path in tree.cpp_files("src", "include"):
         if path in MAY_END_AND_PRINT or is_test(path):
@@ -189,13 +196,13 @@ def check_prints_and_ends(tree: SourceTree) -> list[Finding]:
         for number, line in enumerate(cpp.code_only(tree.texts[path]).splitlines(), 1):
             if match := ENDS_OR_PRINTS.search(line):
                 what = match.group().rstrip("( ")
-                message = f"{what}: the library neither prints nor ends; return an Error"
-                findings.append(Finding(path, number, "prints-or-ends", message))
+                message = f"{what}: the library neither prints nor exits; return an Error"
+                findings.append(Finding(path, number, "exit-or-print", message))
     return findings
 
 
 def check_bool_parameters(tree: SourceTree) -> list[Finding]:
-    """Flags handed to functions: a two-value enum says at the call what it means."""
+    """Reports bool parameters; an enum of two values shows its meaning at the call."""
     findings = []
     for path in tree.cpp_files():
         if not path.endswith(".hpp"):
@@ -209,7 +216,7 @@ def check_bool_parameters(tree: SourceTree) -> list[Finding]:
 
 
 def check_todos(tree: SourceTree) -> list[Finding]:
-    """Todos name a kind that tools can search."""
+    """Reports TODO comments without one of the kinds, which tools can search for."""
     findings = []
     for path, text in tree.texts.items():
         if not is_source(path, text) or path.startswith("tools/tidy/"):

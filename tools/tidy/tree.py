@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The files under check, read once, with the C++ side's include graph.
+"""The files that the rules check, read once, with the include graph of the C++ files.
 
-Rules ask this instead of the disk, so that a test can plant a sin in a folder of its own.
+Rules read this tree instead of the disk, so that a test can use its own small project.
 """
 
 import hashlib
@@ -19,9 +19,10 @@ INCLUDE_ROOTS = ("include", "src", "apps", ".")
 
 
 class SourceTree:
-    """All text files that belong to the project: what git tracks or would track.
+    """All text files of the project: those that git tracks or would track.
 
-    In a tree that is no checkout, such as an unpacked archive, everything that .gitignore leaves.
+    Outside a checkout, such as in an unpacked archive, these are the files that .gitignore does not
+    exclude.
     """
 
     def __init__(self, root: Path):
@@ -30,12 +31,12 @@ class SourceTree:
         self.texts = {path: text for path, text in read.items() if text is not None}
 
     def cpp_files(self, *folders: str) -> list[str]:
-        """C and C++ files, in the folders named or everywhere."""
-        wanted = tuple(f"{folder}/" for folder in folders)
+        """Returns the C and C++ files in `folders`; without arguments, all of them."""
+        prefixes = tuple(f"{folder}/" for folder in folders)
         return [
             path
             for path in self.texts
-            if path.endswith(CPP_ENDINGS) and (not wanted or path.startswith(wanted))
+            if path.endswith(CPP_ENDINGS) and (not prefixes or path.startswith(prefixes))
         ]
 
     @cache  # noqa: B019  a tree lives as long as the process
@@ -43,7 +44,7 @@ class SourceTree:
         return cpp.includes(self.texts[path])
 
     def resolve(self, path: str, include: cpp.Include) -> str | None:
-        """The project's file that an include in `path` means; None for files from outside."""
+        """Returns the file of the project that an include in `path` names, None if external."""
         places = [f"{root}/{include.target}" for root in INCLUDE_ROOTS]
         if not include.angled:
             places.insert(0, f"{path.rpartition('/')[0]}/{include.target}")
@@ -54,7 +55,7 @@ class SourceTree:
 
     @cache  # noqa: B019
     def closure(self, path: str) -> frozenset[str]:
-        """The file and every file of the project it includes, directly or not."""
+        """Returns the file and all files of the project that it includes, directly or not."""
         seen, waiting = set(), [path]
         while waiting:
             current = waiting.pop()
@@ -66,7 +67,7 @@ class SourceTree:
         return frozenset(seen)
 
     def system_includes(self, path: str) -> frozenset[str]:
-        """What the closure of `path` includes in angle brackets that is not of the project."""
+        """Returns the external headers that the closure of `path` includes in angle brackets."""
         return frozenset(
             include.target
             for one in self.closure(path)
@@ -75,7 +76,7 @@ class SourceTree:
         )
 
     def closure_hash(self, path: str) -> str:
-        """Changes whenever a compiler could see something else when it reads `path`."""
+        """Returns a hash of all project text that a compiler reads for `path`."""
         digest = hashlib.sha256()
         for one in sorted(self.closure(path)):
             digest.update(f"{one}\0{self.texts[one]}\0".encode())
@@ -88,7 +89,10 @@ def _list(root: Path) -> list[str]:
 
 
 def _list_by_git(root: Path) -> set[str] | None:
-    """None where git has nothing to say: no checkout (one further up is not ours), or no git."""
+    """Returns the files that git lists, None if `root` is not a checkout or git fails.
+
+    A checkout in a parent directory is another project, and its list is not used.
+    """
     if not (root / ".git").exists():
         return None
     command = ["git", "ls-files", "-z", "--cached", "--others", "--exclude-standard"]
@@ -100,7 +104,7 @@ def _list_by_git(root: Path) -> set[str] | None:
 
 
 def _walk(root: Path) -> Iterator[str]:
-    """The files that the .gitignore of the root leaves."""
+    """Yields the files that the .gitignore of the root does not exclude."""
     patterns = _ignore_patterns(root)
     for folder, folders, files in os.walk(root):
         place = Path(folder).relative_to(root)
@@ -116,9 +120,10 @@ def _ignore_patterns(root: Path) -> list[str]:
 
 
 def _is_ignored(path: str, patterns: list[str]) -> bool:
-    """Git's rules as far as we use them. Folders end with a slash, in `path` and patterns.
+    """Implements the rules of git that this project uses.
 
-    A slash in front ties a pattern to the root; others match a name anywhere.
+    Directories end with a slash, in `path` and in patterns. A pattern with a leading slash matches
+    at the root only; others match a name anywhere.
     """
     name = path[path.removesuffix("/").rfind("/") + 1 :]
     return any(
@@ -130,7 +135,7 @@ def _is_ignored(path: str, patterns: list[str]) -> bool:
 
 
 def _read(path: Path) -> str | None:
-    """The text of a file; None when it is gone, a link, or not text."""
+    """Returns the text of a file, None if it is missing, a symbolic link, or not UTF-8 text."""
     if path.is_symlink() or not path.is_file():
         return None
     try:

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The files under check are the same ones in a checkout and in an unpacked archive of it."""
+"""The checked files are the same in a checkout and in an unpacked archive of it."""
 
 import shutil
 import subprocess
@@ -12,7 +12,7 @@ from tidy.tree import SourceTree
 ROOT = Path(__file__).resolve().parents[2]
 
 FILES = {
-    ".gitignore": "# made\n/build/\n/local.json\n__pycache__/\n*.egg-info/\n*.pyc\n",
+    ".gitignore": "# build output\n/build/\n/local.json\n__pycache__/\n*.egg-info/\n*.pyc\n",
     "README.md": "x\n",
     ".ci/run": "x\n",
     "src/base/a.cpp": "x\n",
@@ -28,24 +28,24 @@ OURS = [".ci/run", ".gitignore", "README.md", "src/base/a.cpp", "src/build/kept.
 OURS.append("src/local.json")
 
 
-def test_a_checkout_and_an_archive_have_the_same_files(plant, tmp_path):
-    assert list(plant(FILES).texts) == OURS
+def test_a_checkout_and_an_archive_have_the_same_files(make_tree, tmp_path):
+    assert list(make_tree(FILES).texts) == OURS
     shutil.rmtree(tmp_path / ".git")
     assert list(SourceTree(tmp_path).texts) == OURS
 
 
-def test_an_archive_inside_of_somebody_elses_checkout_is_walked(plant, tmp_path):
-    plant({".gitignore": "inner\n"})
+def test_archive_inside_another_checkout_is_walked(make_tree, tmp_path):
+    make_tree({".gitignore": "inner\n"})
     (tmp_path / "inner").mkdir()
     (tmp_path / "inner/a.cpp").write_text("x\n")
     assert list(SourceTree(tmp_path / "inner").texts) == ["a.cpp"]
 
 
 @pytest.mark.parametrize("git", [None, "#!/bin/sh\nexit 128\n"])
-def test_a_checkout_that_git_says_nothing_about_is_walked(plant, tmp_path, monkeypatch, git):
+def test_checkout_that_git_cannot_list_is_walked(make_tree, tmp_path, monkeypatch, git):
     checkout = tmp_path / "checkout"
     checkout.mkdir()
-    plant({f"checkout/{path}": text for path, text in FILES.items()})
+    make_tree({f"checkout/{path}": text for path, text in FILES.items()})
     subprocess.run(["git", "init", "-q", str(checkout)], check=True)
     programs = tmp_path / "bin"
     programs.mkdir()
@@ -56,7 +56,7 @@ def test_a_checkout_that_git_says_nothing_about_is_walked(plant, tmp_path, monke
     assert list(SourceTree(checkout).texts) == OURS
 
 
-def test_what_this_project_ignores_is_understood_without_git(plant, tmp_path):
+def test_ignore_rules_of_this_project_work_without_git(make_tree, tmp_path):
     rules = (ROOT / ".gitignore").read_text(encoding="utf-8")
     made = [
         ".venv/a",
@@ -66,7 +66,7 @@ def test_what_this_project_ignores_is_understood_without_git(plant, tmp_path):
         "x/.pytest_cache/a",
     ]
     files = FILES | {".gitignore": rules} | dict.fromkeys(made, "x\n")
-    listed = list(plant(files).texts)
+    listed = list(make_tree(files).texts)
     shutil.rmtree(tmp_path / ".git")
     assert list(SourceTree(tmp_path).texts) == listed
     assert not set(made) & set(listed)

@@ -11,7 +11,7 @@
 namespace forebay::cubepl {
 namespace {
 
-// Choices between numbers instead of branches, so that rows are computed several at a time.
+// Conditional expressions instead of branches, so that loops over rows are vectorized.
 double multiply(double a, double b) {
   double product = a * b;
   product = product > DBL_MAX ? DBL_MAX : product;
@@ -40,14 +40,15 @@ template <class Function>
 Lanes map(const Function& function, Lanes operand, std::size_t count, Scratch& scratch) {
   if (operand.is_uniform()) return Lanes(function(operand.number()));
   const double* const from = operand.numbers();
-  Scratch::Row row = operand.owns_row() ? operand.take_row() : scratch.take();
+  Scratch::Row row = operand.owns_row() ? operand.take_row() : scratch.acquire();
   double* const to = row.data();
   for (std::size_t i = 0; i < count; ++i)
     to[i] = function(from[i]);
   return Lanes(std::move(row));
 }
 
-/// Rows first, so that each loop reads plain arrays; a row that nobody else has is written over.
+/// Specialized for rows, so that each loop reads plain arrays. An operand's own row is reused for
+/// the result.
 template <class Function>
 Lanes map(const Function& function, Lanes left, Lanes right, std::size_t count, Scratch& scratch) {
   if (left.is_uniform() && right.is_uniform())
@@ -56,7 +57,7 @@ Lanes map(const Function& function, Lanes left, Lanes right, std::size_t count, 
   const double* const b = right.numbers();
   Scratch::Row row = left.owns_row()    ? left.take_row()
                      : right.owns_row() ? right.take_row()
-                                        : scratch.take();
+                                        : scratch.acquire();
   double* const to = row.data();
   if (a == nullptr) {
     const double number = left.number();
@@ -74,7 +75,7 @@ Lanes map(const Function& function, Lanes left, Lanes right, std::size_t count, 
 }
 
 template <class Change>
-std::string changed(std::string_view text, const Change& change) {
+std::string transform_text(std::string_view text, const Change& change) {
   std::string result(text);
   for (char& c : result)
     c = change(c);
@@ -83,12 +84,12 @@ std::string changed(std::string_view text, const Change& change) {
 
 }  // namespace
 
-double number_of(std::string_view text) {
+double parse_number(std::string_view text) {
   const std::size_t begin = text.find_first_not_of(" \t\n\r\v\f");
   if (begin == std::string_view::npos) return 0;
   text.remove_prefix(begin);
   if (text.front() == '+') text.remove_prefix(1);
-  // "inf" and "nan" are words here, not numbers.
+  // "inf" and "nan" are words in CubePL, not numbers.
   const std::size_t digits = text.find_first_not_of('-');
   if (digits == std::string_view::npos || digits > 1) return 0;
   if (text[digits] != '.' && (text[digits] < '0' || text[digits] > '9')) return 0;
@@ -97,14 +98,16 @@ double number_of(std::string_view text) {
   return number;
 }
 
-std::string text_of(double number) { return fmt::format("{:.14g}", number); }
+std::string format_number(double number) { return fmt::format("{:.14g}", number); }
 
-std::string in_lower_case(std::string_view text) {
-  return changed(text, [](char c) { return c >= 'A' && c <= 'Z' ? static_cast<char>(c + 32) : c; });
+std::string to_lower(std::string_view text) {
+  return transform_text(
+      text, [](char c) { return c >= 'A' && c <= 'Z' ? static_cast<char>(c + 32) : c; });
 }
 
-std::string in_upper_case(std::string_view text) {
-  return changed(text, [](char c) { return c >= 'a' && c <= 'z' ? static_cast<char>(c - 32) : c; });
+std::string to_upper(std::string_view text) {
+  return transform_text(
+      text, [](char c) { return c >= 'a' && c <= 'z' ? static_cast<char>(c - 32) : c; });
 }
 
 Lanes apply(Op op, Lanes operand, std::size_t count, Scratch& scratch) {
@@ -199,21 +202,21 @@ Lanes blend(const Lanes& mask,
             std::size_t count,
             Scratch& scratch) {
   if (mask.is_uniform()) return mask.number() != 0 ? chosen.view() : other.view();
-  Scratch::Row row = scratch.take();
+  Scratch::Row row = scratch.acquire();
   double* const to = row.data();
   for (std::size_t i = 0; i < count; ++i)
     to[i] = mask[i] != 0 ? chosen[i] : other[i];
   return Lanes(std::move(row));
 }
 
-Lanes copy_of(const Lanes& lanes, std::size_t count, Scratch& scratch) {
+Lanes copy_lanes(const Lanes& lanes, std::size_t count, Scratch& scratch) {
   if (lanes.is_uniform()) return Lanes(lanes.number());
-  Scratch::Row row = scratch.take();
+  Scratch::Row row = scratch.acquire();
   std::copy_n(lanes.numbers(), count, row.data());
   return Lanes(std::move(row));
 }
 
-bool any(const Lanes& lanes, std::size_t count) {
+bool any_nonzero(const Lanes& lanes, std::size_t count) {
   if (lanes.is_uniform()) return lanes.number() != 0;
   for (std::size_t i = 0; i < count; ++i)
     if (lanes[i] != 0) return true;

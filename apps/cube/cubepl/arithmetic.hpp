@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// The operators of CubePL on numbers, for one value and for rows of them. Where they are not those
-// of IEEE (0 divided by 0 is 0), docs/formats/remapping.md says so.
+// The operators of CubePL on numbers, for one value and for rows of values.
+// docs/formats/remapping.md specifies where they differ from IEEE (0 divided by 0 is 0).
 #pragma once
 
 #include <cstddef>
@@ -12,16 +12,16 @@
 
 namespace forebay::cubepl {
 
-/// The number that `text` begins with, else 0.
-double number_of(std::string_view text);
-/// At most 14 significant digits.
-std::string text_of(double number);
-std::string in_lower_case(std::string_view text);
-std::string in_upper_case(std::string_view text);
+/// The number at the beginning of `text`, else 0.
+double parse_number(std::string_view text);
+/// Formats a number with at most 14 significant digits.
+std::string format_number(double number);
+std::string to_lower(std::string_view text);
+std::string to_upper(std::string_view text);
 
-/// `op` is one of those with one numeric child, `count` how many lanes there are.
+/// Applies `op`, which must have one numeric child, to `count` lanes.
 Lanes apply(Op op, Lanes operand, std::size_t count, Scratch& scratch);
-/// `op` is one of those with two numeric children.
+/// Applies `op`, which must have two numeric children.
 Lanes apply(Op op, Lanes left, Lanes right, std::size_t count, Scratch& scratch);
 
 /// `chosen` where the mask is not 0, else `other`.
@@ -30,9 +30,9 @@ Lanes blend(const Lanes& mask,
             const Lanes& other,
             std::size_t count,
             Scratch& scratch);
-/// The same values in a row of their own, if they are a row.
-Lanes copy_of(const Lanes& lanes, std::size_t count, Scratch& scratch);
+/// Returns the same values; a row is copied to a row owned by the result.
+Lanes copy_lanes(const Lanes& lanes, std::size_t count, Scratch& scratch);
 /// Whether any lane is not 0.
-bool any(const Lanes& lanes, std::size_t count);
+bool any_nonzero(const Lanes& lanes, std::size_t count);
 
 }  // namespace forebay::cubepl

@@ -22,14 +22,14 @@ double apply_two(Op op, double a, double b) {
   return apply(op, Lanes(a), Lanes(b), 1, scratch).number();
 }
 
-TEST(Arithmetic, division_by_zero_is_the_largest_number_or_zero) {
+TEST(Arithmetic, division_by_zero_gives_largest_number_or_zero) {
   EXPECT_EQ(apply_two(Op::kDivide, 6, 4), 1.5);
   EXPECT_EQ(apply_two(Op::kDivide, 1, 0), DBL_MAX);
   EXPECT_EQ(apply_two(Op::kDivide, -1, 0), -DBL_MAX);
   EXPECT_EQ(apply_two(Op::kDivide, 0, 0), 0);
 }
 
-TEST(Arithmetic, products_are_zero_at_once_and_never_infinite) {
+TEST(Arithmetic, product_with_zero_is_zero_and_none_is_infinite) {
   EXPECT_EQ(apply_two(Op::kMultiply, 0, kInfinity), 0);
   EXPECT_EQ(apply_two(Op::kMultiply, 0, std::nan("")), 0);
   EXPECT_EQ(apply_two(Op::kMultiply, 1e200, 1e200), DBL_MAX);
@@ -37,7 +37,7 @@ TEST(Arithmetic, products_are_zero_at_once_and_never_infinite) {
   EXPECT_TRUE(std::isnan(apply_two(Op::kMultiply, kInfinity, 0)));
 }
 
-TEST(Arithmetic, roots_and_logarithms_have_values_everywhere) {
+TEST(Arithmetic, roots_and_logarithms_are_finite_everywhere) {
   EXPECT_EQ(apply_one(Op::kSquareRoot, 16), 4);
   EXPECT_EQ(apply_one(Op::kSquareRoot, -1), 0);
   EXPECT_EQ(apply_one(Op::kLogarithm, 1), 0);
@@ -45,7 +45,7 @@ TEST(Arithmetic, roots_and_logarithms_have_values_everywhere) {
   EXPECT_EQ(apply_one(Op::kLogarithm, -2), 0);
 }
 
-TEST(Arithmetic, signs_and_parts) {
+TEST(Arithmetic, sign_functions_return_documented_values) {
   EXPECT_EQ(apply_one(Op::kSign, -3), -1);
   EXPECT_EQ(apply_one(Op::kSign, 0), 0);
   EXPECT_EQ(apply_one(Op::kSign, 0.1), 1);
@@ -62,7 +62,7 @@ TEST(Arithmetic, truth_is_one_or_zero) {
   EXPECT_EQ(apply_one(Op::kNot, 5), 0);
 }
 
-TEST(Arithmetic, rows_give_what_single_numbers_give) {
+TEST(Arithmetic, rows_equal_single_numbers) {
   const std::vector<double> values = {-2, -0.5, 0, 0.25, 1, 3, 1e200, -1e200, kInfinity};
   Scratch scratch;
   for (int op = static_cast<int>(Op::kAdd); op <= static_cast<int>(Op::kXor); ++op) {
@@ -81,7 +81,7 @@ TEST(Arithmetic, rows_give_what_single_numbers_give) {
   }
 }
 
-TEST(Arithmetic, a_row_that_is_only_looked_at_stays_as_it_is) {
+TEST(Arithmetic, viewed_row_is_not_modified) {
   const std::vector<double> values = {1, 2, 3};
   Scratch scratch;
   const Lanes lanes = Lanes::view(values.data());
@@ -90,22 +90,22 @@ TEST(Arithmetic, a_row_that_is_only_looked_at_stays_as_it_is) {
   EXPECT_EQ(values, (std::vector<double>{1, 2, 3}));
 }
 
-TEST(Arithmetic, texts_become_the_number_they_begin_with) {
-  EXPECT_EQ(number_of("12.5 sec"), 12.5);
-  EXPECT_EQ(number_of("  -3"), -3);
-  EXPECT_EQ(number_of("+4"), 4);
-  EXPECT_EQ(number_of("1e3"), 1000);
+TEST(Arithmetic, parse_number_reads_leading_number) {
+  EXPECT_EQ(parse_number("12.5 sec"), 12.5);
+  EXPECT_EQ(parse_number("  -3"), -3);
+  EXPECT_EQ(parse_number("+4"), 4);
+  EXPECT_EQ(parse_number("1e3"), 1000);
   for (const char* const text : {"", "abc", "--1", "-", "inf", "nan", "-inf", "+-2"})
-    EXPECT_LE(std::fabs(number_of(text)), 2) << text;
-  EXPECT_EQ(number_of("inf"), 0);
-  EXPECT_EQ(number_of("abc"), 0);
+    EXPECT_LE(std::fabs(parse_number(text)), 2) << text;
+  EXPECT_EQ(parse_number("inf"), 0);
+  EXPECT_EQ(parse_number("abc"), 0);
 }
 
-TEST(Arithmetic, numbers_become_texts_of_fourteen_digits) {
-  EXPECT_EQ(text_of(3), "3");
-  EXPECT_EQ(text_of(0.1), "0.1");
-  EXPECT_EQ(text_of(1.0 / 3), "0.33333333333333");
-  EXPECT_EQ(text_of(1e20), "1e+20");
+TEST(Arithmetic, format_number_has_fourteen_digits) {
+  EXPECT_EQ(format_number(3), "3");
+  EXPECT_EQ(format_number(0.1), "0.1");
+  EXPECT_EQ(format_number(1.0 / 3), "0.33333333333333");
+  EXPECT_EQ(format_number(1e20), "1e+20");
 }
 
 }  // namespace

@@ -1,21 +1,21 @@
 // SPDX-License-Identifier: Apache-2.0
-// Scripts made up from a seed have the same values whether a row is computed at once, in pieces, or
-// location by location, and these are the values of the plain interpreter of reference.hpp.
+// Random scripts have equal values whether a row is computed at once, in blocks, or location by
+// location. The values are those of the plain interpreter of reference_interpreter.hpp.
 #include <cmath>
 #include <random>
 
 #include <gtest/gtest.h>
 
-#include "cube/cubepl/reference.hpp"
+#include "cube/cubepl/reference_interpreter.hpp"
 #include "cube/cubepl/testing.hpp"
 
 namespace forebay::cubepl {
 namespace {
 
-/// Texts of scripts; equal seeds give equal texts.
-class ScriptMaker {
+/// Generates texts of scripts; equal seeds give equal texts.
+class ScriptGenerator {
  public:
-  explicit ScriptMaker(std::uint32_t seed) : random_(seed) {}
+  explicit ScriptGenerator(std::uint32_t seed) : random_(seed) {}
 
   std::string block(int depth) {
     return "{ " + statements(depth) + "return " + number(depth) + "; }";
@@ -81,9 +81,9 @@ class ScriptMaker {
       return text + "; ";
     }
     if (kind == 2) {
-      const std::string turn = fmt::format("${{w{}}}", loop_count_++);
-      return turn + " = 0; while (" + turn + " < " + one_of({"2", "metric::visits(e)"}) + ") { " +
-             statements(depth - 1) + turn + " = " + turn + " + 1; }; ";
+      const std::string counter = fmt::format("${{w{}}}", loop_count_++);
+      return counter + " = 0; while (" + counter + " < " + one_of({"2", "metric::visits(e)"}) +
+             ") { " + statements(depth - 1) + counter + " = " + counter + " + 1; }; ";
     }
     if (kind == 3) return one_of({"${t} = \"x\"; ", "${t} = \"2.5 y\"; ", "${t} = ${a}; "});
     return one_of({"${a}", "${b}", "${c}[1]", "${c}[metric::visits(e)]", "${c}"}) + " = " +
@@ -96,16 +96,16 @@ class ScriptMaker {
 
 bool same(double a, double b) { return a == b || (std::isnan(a) && std::isnan(b)); }
 
-/// Rows of the script's metric computed in pieces of this many locations.
-std::vector<double> in_pieces(const Derivation& derivation,
-                              ProfileView& profile,
-                              const OutputRow& which,
-                              std::size_t piece) {
-  const std::size_t all = profile.facts().locations.size();
-  std::vector<double> values(all);
-  Evaluator evaluator(derivation, profile);
-  for (std::size_t first = 0; first < all; first += piece) {
-    const std::size_t count = std::min(piece, all - first);
+/// Rows of the script's metric, computed in blocks of `segment` locations.
+std::vector<double> evaluate_in_blocks(const BoundProgram& bound_program,
+                                       ProfileView& profile,
+                                       const OutputRow& which,
+                                       std::size_t segment) {
+  const std::size_t location_count = profile.info().locations.size();
+  std::vector<double> values(location_count);
+  Evaluator evaluator(bound_program, profile);
+  for (std::size_t first = 0; first < location_count; first += segment) {
+    const std::size_t count = std::min(segment, location_count - first);
     const Status done =
         evaluator.evaluate(which, {first, count}, std::span(values).subspan(first, count));
     EXPECT_TRUE(done) << done.error().message();
@@ -113,33 +113,33 @@ std::vector<double> in_pieces(const Derivation& derivation,
   return values;
 }
 
-TEST(Equivalence, rows_pieces_and_single_locations_have_the_values_of_the_reference) {
+TEST(Equivalence, rows_blocks_and_single_locations_match_reference) {
   constexpr std::uint32_t kSeeds = 4000;
   const auto profile = testing::small_profile();
-  std::size_t parted_count = 0;
+  std::size_t diverged_count = 0;
   for (std::uint32_t seed = 1; seed <= kSeeds; ++seed) {
-    const std::string script = ScriptMaker(seed).block(3);
+    const std::string script = ScriptGenerator(seed).block(3);
     SCOPED_TRACE(fmt::format("seed {}: {}", seed, script));
     const auto derived =
-        testing::derive(testing::specification(
-                            testing::metric("m", "POSTDERIVED", "<cubepl>" + script + "</cubepl>")),
-                        *profile);
-    ASSERT_TRUE(derived.derivation) << derived.error();
-    const Derivation& derivation = **derived.derivation;
-    const OutputRow which{0, seed % 4, seed % 2 == 0 ? Flavour::kExclusive : Flavour::kInclusive};
-    const std::vector<double> whole = in_pieces(derivation, *profile, which, 3);
-    const std::vector<double> alone = in_pieces(derivation, *profile, which, 1);
+        testing::bind_text(testing::specification(testing::metric(
+                               "m", "POSTDERIVED", "<cubepl>" + script + "</cubepl>")),
+                           *profile);
+    ASSERT_TRUE(derived.bound_program) << derived.error();
+    const BoundProgram& bound_program = **derived.bound_program;
+    const OutputRow which{0, seed % 4, seed % 2 == 0 ? Flavor::kExclusive : Flavor::kInclusive};
+    const std::vector<double> whole = evaluate_in_blocks(bound_program, *profile, which, 3);
+    const std::vector<double> alone = evaluate_in_blocks(bound_program, *profile, which, 1);
     for (std::size_t i = 0; i < whole.size(); ++i) {
-      testing::Reference reference(derivation.program().metrics[0].expression, *profile,
-                                   {0, which.callpath, which.flavour, {i, 1}});
+      testing::ReferenceInterpreter reference(bound_program.program().metrics[0].expression,
+                                              *profile, {0, which.callpath, which.flavor, {i, 1}});
       const double expected = reference.run();
       ASSERT_TRUE(same(whole[i], expected)) << i << ": " << whole[i] << " is not " << expected;
       ASSERT_TRUE(same(alone[i], expected)) << i << ": " << alone[i] << " is not " << expected;
     }
-    parted_count += whole[0] != whole[1] || whole[1] != whole[2] ? 1 : 0;
+    diverged_count += whole[0] != whole[1] || whole[1] != whole[2] ? 1 : 0;
   }
-  // Otherwise the scripts would not try what they are for.
-  EXPECT_GT(parted_count, kSeeds / 10);
+  // Ensure that enough scripts diverge between locations.
+  EXPECT_GT(diverged_count, kSeeds / 10);
 }
 
 }  // namespace

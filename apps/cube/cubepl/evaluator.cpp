@@ -8,74 +8,78 @@
 
 namespace forebay::cubepl {
 
-Evaluator::Evaluator(const Derivation& derivation, ProfileView& profile)
-    : derivation_(derivation),
+Evaluator::Evaluator(const BoundProgram& bound_program, ProfileView& profile)
+    : bound_program_(bound_program),
       profile_(profile),
-      patterns_(derivation.program().patterns),
-      machine_{.program = &derivation.program(),
-               .knowledge = &derivation.knowledge(),
-               .globals = &derivation.globals(),
-               .metric_values = &derivation.metric_values(),
-               .input_facts = &derivation.input_facts(),
-               .patterns = &patterns_,
-               .metrics = this,
-               .scratch = &scratch_,
-               .limits = derivation.limits()},
-      totals_(derivation.program().metric_count()) {}
+      patterns_(bound_program.program().patterns),
+      state_{.program = &bound_program.program(),
+             .tables = &bound_program.tables(),
+             .globals = &bound_program.globals(),
+             .metric_values = &bound_program.metric_values(),
+             .input_info = &bound_program.input_info(),
+             .patterns = &patterns_,
+             .metrics = this,
+             .scratch = &scratch_,
+             .limits = bound_program.limits()},
+      totals_(bound_program.program().metric_count()) {}
 
-Status Evaluator::evaluate(const OutputRow& which,
+Status Evaluator::evaluate(const OutputRow& key,
                            LocationRange locations,
                            std::span<double> values) {
-  machine_.error.reset();
+  state_.error.reset();
   rows_.clear();
   sums_.clear();
-  if (!adds_up_below(which)) {
-    evaluate_own(which, locations, values);
+  if (!is_subtree_sum(key)) {
+    evaluate_call_path(key, locations, values);
   } else {
-    const std::size_t numbers = kTreeBytesMax / sizeof(double) / levels_below(which.callpath);
+    const std::size_t numbers = kTreeBytesMax / sizeof(double) / subtree_depth(key.callpath);
     const std::size_t step = std::max(kLanesMax, numbers / kLanesMax * kLanesMax);
-    for (std::size_t done = 0; done < locations.count && !machine_.error; done += step) {
+    for (std::size_t done = 0; done < locations.count && !state_.error; done += step) {
       const std::size_t count = std::min(step, locations.count - done);
-      evaluate_below(which, {locations.first + done, count}, values.subspan(done, count));
+      evaluate_subtree(key, {locations.first + done, count}, values.subspan(done, count));
     }
   }
-  if (machine_.error) return failure(*machine_.error);
+  if (state_.error) return failure(*state_.error);
   return {};
 }
 
-void Evaluator::evaluate_own(const OutputRow& which,
-                             LocationRange locations,
-                             std::span<double> values) {
-  fill_pieces(which, locations, values, [this](const Place& place) { return value(place); });
+void Evaluator::evaluate_call_path(const OutputRow& key,
+                                   LocationRange locations,
+                                   std::span<double> values) {
+  fill_blocks(key, locations, values,
+              [this](const EvalContext& context) { return value(context); });
 }
 
 template <class Compute>
-void Evaluator::fill_pieces(const OutputRow& which,
+void Evaluator::fill_blocks(const OutputRow& key,
                             LocationRange locations,
                             std::span<double> values,
                             const Compute& compute) {
-  for (std::size_t done = 0; done < locations.count && !machine_.error; done += kLanesMax) {
+  for (std::size_t done = 0; done < locations.count && !state_.error; done += kLanesMax) {
     const std::size_t count = std::min(kLanesMax, locations.count - done);
-    fill_piece({.metric = which.metric,
-                .callpath = which.callpath,
-                .flavour = which.flavour,
+    fill_block({.metric = key.metric,
+                .callpath = key.callpath,
+                .flavor = key.flavor,
                 .locations = {locations.first + done, count}},
                values.subspan(done, count), compute);
   }
 }
 
 template <class Compute>
-void Evaluator::fill_piece(const Place& place, std::span<double> values, const Compute& compute) {
-  machine_.budget = budget_of_value();
-  const Lanes lanes = compute(place);
-  if (machine_.error && values.size() > 1) {
-    // A limit may be reached in a branch, or on a right side, that no location has to take.
-    machine_.error.reset();
-    Place alone = place;
-    for (std::size_t i = 0; i < values.size() && !machine_.error; ++i) {
-      alone.locations = {place.locations.first + i, 1};
-      machine_.budget = budget_of_value();
-      values[i] = compute(alone).number();
+void Evaluator::fill_block(const EvalContext& context,
+                           std::span<double> values,
+                           const Compute& compute) {
+  state_.budget = budget_of_value();
+  const Lanes lanes = compute(context);
+  if (state_.error && values.size() > 1) {
+    // The limit may have been reached in a branch, or in a right operand, that no location
+    // executes.
+    state_.error.reset();
+    EvalContext single = context;
+    for (std::size_t i = 0; i < values.size() && !state_.error; ++i) {
+      single.locations = {context.locations.first + i, 1};
+      state_.budget = budget_of_value();
+      values[i] = compute(single).number();
     }
   } else if (lanes.is_uniform()) {
     std::ranges::fill(values, lanes.number());
@@ -84,233 +88,239 @@ void Evaluator::fill_piece(const Place& place, std::span<double> values, const C
   }
 }
 
-Budget Evaluator::budget_of_value() const {
-  return {derivation_.limits().value_steps, derivation_.limits(),
-          derivation_.facts().callpaths.size()};
+StepBudget Evaluator::budget_of_value() const {
+  return {bound_program_.limits().value_steps, bound_program_.limits(),
+          bound_program_.info().callpaths.size()};
 }
 
-/// Whether values are sums over the call paths below, by whole rows instead of by pieces: so that
-/// rows of one call path at a time are in memory, and not those of all.
-bool Evaluator::adds_up_below(const OutputRow& which) const {
-  const MetricKind kind = derivation_.program().kind_of(which.metric);
-  return kind == MetricKind::kPrederivedExclusive && which.flavour == Flavour::kInclusive &&
-         !derivation_.is_off(which.metric) && !derivation_.children_of(which.callpath).empty();
+/// Whether values are sums over the call paths below, computed by whole rows instead of blocks. So
+/// only the rows of one call path at a time are in memory.
+bool Evaluator::is_subtree_sum(const OutputRow& key) const {
+  const MetricKind kind = bound_program_.program().kind_of(key.metric);
+  return kind == MetricKind::kPrederivedExclusive && key.flavor == Flavor::kInclusive &&
+         !bound_program_.is_disabled(key.metric) &&
+         !bound_program_.children_of(key.callpath).empty();
 }
 
-std::size_t Evaluator::levels_below(std::size_t callpath) const {
+std::size_t Evaluator::subtree_depth(std::size_t callpath) const {
   std::size_t levels = 0;
   std::vector<std::size_t> level{callpath};
   for (std::vector<std::size_t> next; !level.empty(); level = std::exchange(next, {})) {
     ++levels;
     for (const std::size_t above : level) {
-      const auto children = derivation_.children_of(above);
+      const auto children = bound_program_.children_of(above);
       next.insert(next.end(), children.begin(), children.end());
     }
   }
   return levels;
 }
 
-/// As all_below(), row by row: the same sums in the same order.
-void Evaluator::evaluate_below(const OutputRow& which,
-                               LocationRange block,
-                               std::span<double> values) {
-  std::vector<RowLevel> way;
-  way.push_back(own_row(which, block, which.callpath));
-  while (!machine_.error) {
-    const auto children = derivation_.children_of(way.back().callpath);
-    if (way.back().next_child < children.size()) {
-      const std::size_t child = children[way.back().next_child++];
-      way.push_back(own_row(which, block, child));
+/// Computes the same sums as sum_subtree() in the same order, row by row.
+void Evaluator::evaluate_subtree(const OutputRow& key,
+                                 LocationRange block,
+                                 std::span<double> values) {
+  std::vector<RowLevel> stack;
+  stack.push_back(exclusive_row(key, block, key.callpath));
+  while (!state_.error) {
+    const auto children = bound_program_.children_of(stack.back().callpath);
+    if (stack.back().next_child < children.size()) {
+      const std::size_t child = children[stack.back().next_child++];
+      stack.push_back(exclusive_row(key, block, child));
       continue;
     }
-    std::vector<double> total = std::move(way.back().totals);
-    way.pop_back();
-    if (way.empty()) {
+    std::vector<double> total = std::move(stack.back().totals);
+    stack.pop_back();
+    if (stack.empty()) {
       std::ranges::copy(total, values.begin());
     } else {
-      add_row(which, block, total, way.back().totals);
+      add_row(key, block, total, stack.back().totals);
     }
-    spare_rows_.push_back(std::move(total));
-    if (way.empty()) return;
+    free_rows_.push_back(std::move(total));
+    if (stack.empty()) return;
   }
 }
 
-Evaluator::RowLevel Evaluator::own_row(const OutputRow& which,
-                                       LocationRange block,
-                                       std::size_t callpath) {
+Evaluator::RowLevel Evaluator::exclusive_row(const OutputRow& key,
+                                             LocationRange block,
+                                             std::size_t callpath) {
   RowLevel level{.callpath = callpath, .next_child = 0, .totals = {}};
-  if (!spare_rows_.empty()) {
-    level.totals = std::move(spare_rows_.back());
-    spare_rows_.pop_back();
+  if (!free_rows_.empty()) {
+    level.totals = std::move(free_rows_.back());
+    free_rows_.pop_back();
   }
   level.totals.resize(block.count);
-  evaluate_own({which.metric, callpath, Flavour::kExclusive}, block, level.totals);
+  evaluate_call_path({key.metric, callpath, Flavor::kExclusive}, block, level.totals);
   rows_.clear();
-  profile_.forget_rows();
+  profile_.release_rows();
   return level;
 }
 
-void Evaluator::add_row(const OutputRow& which,
+void Evaluator::add_row(const OutputRow& key,
                         LocationRange block,
                         std::span<const double> right,
                         std::span<double> left) {
-  const auto sum = [&](const Place& place) {
-    const std::size_t at = place.locations.first - block.first;
-    if (place.locations.count == 1)
-      return combined(place, Op::kAdd, Lanes(left[at]), Lanes(right[at]));
-    return combined(place, Op::kAdd, Lanes::view(&left[at]), Lanes::view(&right[at]));
+  const auto sum = [&](const EvalContext& context) {
+    const std::size_t at = context.locations.first - block.first;
+    if (context.locations.count == 1)
+      return combine(context, Op::kAdd, Lanes(left[at]), Lanes(right[at]));
+    return combine(context, Op::kAdd, Lanes::view(&left[at]), Lanes::view(&right[at]));
   };
-  fill_pieces(which, block, left, sum);
+  fill_blocks(key, block, left, sum);
   rows_.clear();
-  profile_.forget_rows();
+  profile_.release_rows();
 }
 
-Lanes Evaluator::value(const Place& place) {
-  const Program& program = derivation_.program();
-  if (machine_.error || derivation_.is_off(place.metric)) return Lanes();
-  const bool is_inclusive = place.flavour == Flavour::kInclusive;
-  switch (program.kind_of(place.metric)) {
+Lanes Evaluator::value(const EvalContext& context) {
+  const Program& program = bound_program_.program();
+  if (state_.error || bound_program_.is_disabled(context.metric)) return Lanes();
+  const bool is_inclusive = context.flavor == Flavor::kInclusive;
+  switch (program.kind_of(context.metric)) {
     case MetricKind::kPrederivedExclusive:
-      if (is_inclusive) return all_below(place);
+      if (is_inclusive) return sum_subtree(context);
       break;
     case MetricKind::kPrederivedInclusive:
-      if (!is_inclusive) return without_children(place);
+      if (!is_inclusive) return subtract_children(context);
       break;
     case MetricKind::kPostderived:
       break;
     default:
-      return stored(place);
+      return stored(context);
   }
-  return run(program.metrics[place.metric].expression, place);
+  return run(program.metrics[context.metric].expression, context);
 }
 
-Lanes Evaluator::stored(const Place& place) {
-  const auto metric = derivation_.stored_as(place.metric);
+Lanes Evaluator::stored(const EvalContext& context) {
+  const auto metric = bound_program_.stored_index(context.metric);
   if (!metric) return Lanes();
-  const std::span<const double> values = row({*metric, place.callpath, place.flavour});
+  const std::span<const double> values = row({*metric, context.callpath, context.flavor});
   if (values.empty()) return Lanes();
-  if (place.locations.count == 1) return Lanes(values[place.locations.first]);
-  return Lanes::view(values.data() + place.locations.first);
+  if (context.locations.count == 1) return Lanes(values[context.locations.first]);
+  return Lanes::view(values.data() + context.locations.first);
 }
 
-std::span<const double> Evaluator::row(const InputRow& which) {
-  const auto known = std::ranges::find(rows_, which, &KnownRow::which);
+std::span<const double> Evaluator::row(const InputRow& key) {
+  const auto known = std::ranges::find(rows_, key, &CachedRow::key);
   if (known != rows_.end()) return known->values;
-  const auto read = profile_.row(which);
+  const auto read = profile_.row(key);
   if (!read) {
-    if (!machine_.error) machine_.error = read.error();
+    if (!state_.error) state_.error = read.error();
     return {};
   }
-  rows_.push_back({which, *read});
+  rows_.push_back({key, *read});
   return *read;
 }
 
-Lanes Evaluator::run(const Code& code, const Place& place, Arguments arguments) {
-  auto lanes = Interpreter(machine_, code, place, arguments).run();
-  return lanes ? std::move(*lanes) : run_alone(code, place, arguments);
+Lanes Evaluator::run(const CompiledScript& code, const EvalContext& context, Operands arguments) {
+  auto lanes = Interpreter(state_, code, context, arguments).run();
+  return lanes ? std::move(*lanes) : run_per_location(code, context, arguments);
 }
 
-/// Locations use up steps side by side, as they do where their ways do not part.
-Lanes Evaluator::run_alone(const Code& code, const Place& place, Arguments arguments) {
-  Scratch::Row row = scratch_.take();
-  const Budget before = machine_.budget;
-  Budget least = before;
-  for (std::size_t i = 0; i < place.locations.count && !machine_.error; ++i) {
-    Place alone = place;
-    alone.locations = {place.locations.first + i, 1};
+/// All locations start with the same budget, as they do without divergence.
+Lanes Evaluator::run_per_location(const CompiledScript& code,
+                                  const EvalContext& context,
+                                  Operands arguments) {
+  Scratch::Row row = scratch_.acquire();
+  const StepBudget before = state_.budget;
+  StepBudget least = before;
+  for (std::size_t i = 0; i < context.locations.count && !state_.error; ++i) {
+    EvalContext single = context;
+    single.locations = {context.locations.first + i, 1};
     const Lanes first(arguments.first != nullptr ? (*arguments.first)[i] : 0);
     const Lanes second(arguments.second != nullptr ? (*arguments.second)[i] : 0);
-    machine_.budget = before;
-    row.data()[i] = Interpreter(machine_, code, alone, {&first, &second}).run()->number();
-    least.keep_less(machine_.budget);
+    state_.budget = before;
+    row.data()[i] = Interpreter(state_, code, single, {&first, &second}).run()->number();
+    least.limit_to(state_.budget);
   }
-  machine_.budget = least;
+  state_.budget = least;
   return Lanes(std::move(row));
 }
 
-/// Without recursion: call trees of recursive programs are deep.
-Lanes Evaluator::all_below(const Place& place) {
-  const Code& code = derivation_.program().metrics[place.metric].expression;
+/// Without recursion, because call trees of recursive programs are deep.
+Lanes Evaluator::sum_subtree(const EvalContext& context) {
+  const CompiledScript& code = bound_program_.program().metrics[context.metric].expression;
   const auto own = [&](std::size_t callpath) {
-    Place there = place;
-    there.callpath = callpath;
-    there.flavour = Flavour::kExclusive;
-    return run(code, there);
+    EvalContext other = context;
+    other.callpath = callpath;
+    other.flavor = Flavor::kExclusive;
+    return run(code, other);
   };
-  std::vector<Level> way;
-  way.push_back({place.callpath, 0, own(place.callpath)});
-  while (!machine_.error) {
-    const auto children = derivation_.children_of(way.back().callpath);
-    if (way.back().next_child < children.size()) {
-      const std::size_t child = children[way.back().next_child++];
-      way.push_back({child, 0, own(child)});
+  std::vector<Level> stack;
+  stack.push_back({context.callpath, 0, own(context.callpath)});
+  while (!state_.error) {
+    const auto children = bound_program_.children_of(stack.back().callpath);
+    if (stack.back().next_child < children.size()) {
+      const std::size_t child = children[stack.back().next_child++];
+      stack.push_back({child, 0, own(child)});
       continue;
     }
-    Lanes total = std::move(way.back().total);
-    way.pop_back();
-    if (way.empty()) return total;
-    way.back().total = combined(place, Op::kAdd, std::move(way.back().total), std::move(total));
+    Lanes total = std::move(stack.back().total);
+    stack.pop_back();
+    if (stack.empty()) return total;
+    stack.back().total =
+        combine(context, Op::kAdd, std::move(stack.back().total), std::move(total));
   }
   return Lanes();
 }
 
-Lanes Evaluator::without_children(const Place& place) {
-  const Code& code = derivation_.program().metrics[place.metric].expression;
-  Place there = place;
-  there.flavour = Flavour::kInclusive;
-  Lanes rest = run(code, there);
-  for (const std::size_t child : derivation_.children_of(place.callpath)) {
-    there.callpath = child;
-    rest = combined(place, Op::kSubtract, std::move(rest), run(code, there));
+Lanes Evaluator::subtract_children(const EvalContext& context) {
+  const CompiledScript& code = bound_program_.program().metrics[context.metric].expression;
+  EvalContext other = context;
+  other.flavor = Flavor::kInclusive;
+  Lanes rest = run(code, other);
+  for (const std::size_t child : bound_program_.children_of(context.callpath)) {
+    other.callpath = child;
+    rest = combine(context, Op::kSubtract, std::move(rest), run(code, other));
   }
   return rest;
 }
 
-Lanes Evaluator::combined(const Place& place, Op op, Lanes left, Lanes right) {
-  const MetricCode& codes = derivation_.program().metrics[place.metric];
-  const Code& code = op == Op::kAdd ? codes.plus : codes.minus;
+Lanes Evaluator::combine(const EvalContext& context, Op op, Lanes left, Lanes right) {
+  const MetricScripts& scripts = bound_program_.program().metrics[context.metric];
+  const CompiledScript& code = op == Op::kAdd ? scripts.plus : scripts.minus;
   if (code.empty())
-    return apply(op, std::move(left), std::move(right), place.locations.count, scratch_);
-  return run(code, place, {&left, &right});
+    return apply(op, std::move(left), std::move(right), context.locations.count, scratch_);
+  return run(code, context, {&left, &right});
 }
 
-double Evaluator::sum(const Node& reference, const Place& place) {
-  return reference.reach == Reach::kAllOfAll ? sum_of_all(place) : sum_of_locations(place);
+double Evaluator::sum(const Node& reference, const EvalContext& context) {
+  return reference.scope == ReferenceScope::kAllCallPaths ? sum_of_all(context)
+                                                          : sum_of_locations(context);
 }
 
-double Evaluator::sum_of_locations(const Place& place) {
-  const InputRow which{place.metric, place.callpath, place.flavour};
-  const auto known = std::ranges::find(sums_, which, &KnownSum::which);
+double Evaluator::sum_of_locations(const EvalContext& context) {
+  const InputRow key{context.metric, context.callpath, context.flavor};
+  const auto known = std::ranges::find(sums_, key, &CachedSum::key);
   if (known != sums_.end()) return known->sum;
-  const std::size_t all = derivation_.facts().locations.size();
+  const std::size_t count = bound_program_.info().locations.size();
   double sum = 0;
-  Place there = place;
-  // Each of these values is computed once in a call of evaluate(), and has steps of its own.
-  const Budget outer = machine_.budget;
-  for (std::size_t done = 0; done < all && !machine_.error; done += kLanesMax) {
-    there.locations = {done, std::min(kLanesMax, all - done)};
-    machine_.budget = budget_of_value();
-    const Lanes lanes = value(there);
-    for (std::size_t i = 0; i < there.locations.count; ++i)
+  EvalContext other = context;
+  // Each of these values is computed once per call of evaluate(), with its own budget.
+  const StepBudget outer = state_.budget;
+  for (std::size_t done = 0; done < count && !state_.error; done += kLanesMax) {
+    other.locations = {done, std::min(kLanesMax, count - done)};
+    state_.budget = budget_of_value();
+    const Lanes lanes = value(other);
+    for (std::size_t i = 0; i < other.locations.count; ++i)
       sum += lanes[i];
   }
-  machine_.budget = outer;
-  // What an error cut short is no sum; the locations that are tried alone then meet it again.
-  if (!machine_.error) sums_.push_back({which, sum});
+  state_.budget = outer;
+  // A sum that an error interrupted is not kept; evaluation of single locations meets the error
+  // again.
+  if (!state_.error) sums_.push_back({key, sum});
   return sum;
 }
 
-double Evaluator::sum_of_all(const Place& place) {
-  std::optional<double>& total = totals_[place.metric];
+double Evaluator::sum_of_all(const EvalContext& context) {
+  std::optional<double>& total = totals_[context.metric];
   if (total) return *total;
   double sum = 0;
-  Place there = place;
-  there.flavour = Flavour::kInclusive;
-  for (const std::size_t root : derivation_.root_callpaths()) {
-    there.callpath = root;
-    sum += sum_of_locations(there);
+  EvalContext other = context;
+  other.flavor = Flavor::kInclusive;
+  for (const std::size_t root : bound_program_.root_callpaths()) {
+    other.callpath = root;
+    sum += sum_of_locations(other);
   }
-  if (!machine_.error) totals_[place.metric] = sum;
+  if (!state_.error) totals_[context.metric] = sum;
   return sum;
 }
 

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // Computes rows of values: a metric at a call path, for a range of locations. Stored metrics come
-// from the profile, derived ones from their expressions and, where their kind says so, from the
-// values of the call paths below.
+// from the profile. Derived metrics are computed from their expressions and, depending on their
+// kind, from the values of the call paths below.
 #pragma once
 
 #include <forebay/error.hpp>
@@ -11,104 +11,106 @@
 #include <span>
 #include <vector>
 
-#include "cube/cubepl/derivation.hpp"
+#include "cube/cubepl/bound_program.hpp"
 
 namespace forebay::cubepl {
 
-/// Which row to compute.
+/// The row to compute.
 struct OutputRow {
-  std::size_t metric = 0;  ///< an index in the specification
+  std::size_t metric = 0;  ///< index in the specification
   std::size_t callpath = 0;
-  Flavour flavour = Flavour::kExclusive;  ///< not kSame
+  Flavor flavor = Flavor::kExclusive;  ///< never kSame
 };
 
-/// Memory for sums of whole rows, of each thread: longer rows are summed up part by part.
+/// Memory for sums of whole rows, per thread; longer rows are summed in parts.
 inline constexpr std::size_t kTreeBytesMax = std::size_t{64} << 20U;
 
-/// One for each thread.
+/// For one thread.
 class Evaluator final : private MetricValues {
  public:
-  /// Both must outlive the evaluator. `profile` is asked for rows by the calling thread only.
-  Evaluator(const Derivation& derivation, ProfileView& profile);
+  /// Both arguments must outlive the object. It calls `profile` on the calling thread only.
+  Evaluator(const BoundProgram& bound_program, ProfileView& profile);
   Evaluator(const Evaluator&) = delete;
   Evaluator& operator=(const Evaluator&) = delete;
   ~Evaluator() override = default;
 
-  /// Writes the values at `locations` to `values`, which has as many elements. The time is that of
-  /// one evaluation, or, for the inclusive values of a PREDERIVED_EXCLUSIVE metric, of one for each
-  /// call path below, each of whose rows are forgotten before the next; their sums take a row for
-  /// each level of the call tree, kTreeBytesMax at most. The Error is the profile's, or names the
-  /// place in a script; then `values` may have been written in part.
-  Status evaluate(const OutputRow& which, LocationRange locations, std::span<double> values);
+  /// Writes the values at `locations` to `values`, which has as many elements. The time is
+  /// that of one evaluation. For inclusive values of a PREDERIVED_EXCLUSIVE metric, it is that of
+  /// one for each call path below; the rows of each are released before the next. Their sums take a
+  /// row for each level of the call tree, at most kTreeBytesMax. The Error is that of the profile,
+  /// or names the position in a script; `values` may be partly written then.
+  Status evaluate(const OutputRow& key, LocationRange locations, std::span<double> values);
 
  private:
-  /// A row that was asked for in the present call of evaluate().
-  struct KnownRow {
-    InputRow which;
+  /// A row that was read in the current call of evaluate().
+  struct CachedRow {
+    InputRow key;
     std::span<const double> values;
   };
-  /// A sum over all locations, as long as the call path stays.
-  struct KnownSum {
-    InputRow which;  // with the program's number of the metric
+  /// A sum over all locations, valid for one call path.
+  struct CachedSum {
+    InputRow key;  // metric: its number in the program
     double sum;
   };
-  /// A call path on the way down, and what was put together so far.
+  /// A call path on the current path down the tree, and its intermediate total.
   struct Level {
     std::size_t callpath;
     std::size_t next_child;
     Lanes total;
   };
 
-  /// Sums of one call of evaluate(): a call path on the way down, and the totals so far.
+  /// Sums of one call of evaluate(): a call path on the current path down, and its totals.
   struct RowLevel {
     std::size_t callpath;
     std::size_t next_child;
     std::vector<double> totals;
   };
 
-  Budget budget_of_value() const;
-  bool adds_up_below(const OutputRow& which) const;
-  std::size_t levels_below(std::size_t callpath) const;
-  void evaluate_below(const OutputRow& which, LocationRange block, std::span<double> values);
-  RowLevel own_row(const OutputRow& which, LocationRange block, std::size_t callpath);
-  void add_row(const OutputRow& which,
+  StepBudget budget_of_value() const;
+  bool is_subtree_sum(const OutputRow& key) const;
+  std::size_t subtree_depth(std::size_t callpath) const;
+  void evaluate_subtree(const OutputRow& key, LocationRange block, std::span<double> values);
+  RowLevel exclusive_row(const OutputRow& key, LocationRange block, std::size_t callpath);
+  void add_row(const OutputRow& key,
                LocationRange block,
                std::span<const double> right,
                std::span<double> left);
 
-  void evaluate_own(const OutputRow& which, LocationRange locations, std::span<double> values);
-  /// Fills `values`, which has as many elements, with what `compute` gives for pieces of
+  void evaluate_call_path(const OutputRow& key, LocationRange locations, std::span<double> values);
+  /// Fills `values`, which has as many elements, with the results of `compute` for blocks of
   /// `locations`.
   template <class Compute>
-  void fill_pieces(const OutputRow& which,
+  void fill_blocks(const OutputRow& key,
                    LocationRange locations,
                    std::span<double> values,
                    const Compute& compute);
-  /// Fills `values` with what `compute` gives for `place`, which has as many locations.
+  /// Fills `values` with the result of `compute` for `context`, which has as many locations.
   template <class Compute>
-  void fill_piece(const Place& place, std::span<double> values, const Compute& compute);
-  Lanes value(const Place& place) override;
-  double sum(const Node& reference, const Place& place) override;
+  void fill_block(const EvalContext& context, std::span<double> values, const Compute& compute);
+  Lanes value(const EvalContext& context) override;
+  double sum(const Node& reference, const EvalContext& context) override;
 
-  Lanes stored(const Place& place);
-  std::span<const double> row(const InputRow& which);
-  Lanes run(const Code& code, const Place& place, Arguments arguments = {});
-  Lanes run_alone(const Code& code, const Place& place, Arguments arguments);
-  Lanes all_below(const Place& place);
-  Lanes without_children(const Place& place);
-  Lanes combined(const Place& place, Op op, Lanes left, Lanes right);
-  double sum_of_locations(const Place& place);
-  double sum_of_all(const Place& place);
+  Lanes stored(const EvalContext& context);
+  std::span<const double> row(const InputRow& key);
+  Lanes run(const CompiledScript& code, const EvalContext& context, Operands arguments = {});
+  Lanes run_per_location(const CompiledScript& code,
+                         const EvalContext& context,
+                         Operands arguments);
+  Lanes sum_subtree(const EvalContext& context);
+  Lanes subtract_children(const EvalContext& context);
+  Lanes combine(const EvalContext& context, Op op, Lanes left, Lanes right);
+  double sum_of_locations(const EvalContext& context);
+  double sum_of_all(const EvalContext& context);
 
-  const Derivation& derivation_;
+  const BoundProgram& bound_program_;
   ProfileView& profile_;
-  PatternMemory patterns_;
+  PatternCache patterns_;
   Scratch scratch_;
-  Machine machine_;
-  std::vector<KnownRow> rows_;
-  std::vector<KnownSum> sums_;
-  std::vector<std::optional<double>> totals_;    // of a metric over everything
-  std::vector<std::vector<double>> spare_rows_;  // fresh memory would cost as much as the sums
+  InterpreterState state_;
+  std::vector<CachedRow> rows_;
+  std::vector<CachedSum> sums_;
+  std::vector<std::optional<double>> totals_;   // of a metric over all call paths and locations
+  std::vector<std::vector<double>> free_rows_;  // reused: allocation costs as much as the sums
 };
 
 }  // namespace forebay::cubepl

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// Runs one script for several locations at a time. Where their ways part (an index or a text that
-// differs between them) it stops and says so, and the caller runs it for each location alone, where
-// everything is the same everywhere: both ways are this one, and give the same values.
+// Runs one script for several locations (lanes) at a time. If lanes diverge (an index or a text
+// differs between them), it stops and returns no value. The caller then runs the script for each
+// location alone, where lanes cannot diverge. Both ways use this interpreter and give equal values.
 #pragma once
 
 #include <forebay/error.hpp>
@@ -15,7 +15,7 @@
 #include <vector>
 
 #include "cube/cubepl/arithmetic.hpp"
-#include "cube/cubepl/fact_table.hpp"
+#include "cube/cubepl/profile_variables.hpp"
 #include "cube/cubepl/program.hpp"
 #include "cube/cubepl/variables.hpp"
 
@@ -26,78 +26,79 @@ struct LocationRange {
   std::size_t count = 0;
 };
 
-/// Which value is being computed, and of which locations at a time: at most kLanesMax.
-struct Place {
+/// The value being computed, for at most kLanesMax locations at a time.
+struct EvalContext {
   std::size_t metric = 0;
   std::size_t callpath = 0;
-  Flavour flavour = Flavour::kExclusive;
+  Flavor flavor = Flavor::kExclusive;
   LocationRange locations = {0, 1};
 };
 
-/// What runs may use up; reaching one is an Error. A step is a statement, a turn of a loop, the run
-/// of a script, or kPartsPerStep operators and operands.
+/// Limits of runs; reaching one is an Error. A step is a statement, an iteration of a loop, the run
+/// of a script, or kOperandsPerStep operators and operands.
 struct Limits {
   std::uint64_t init_steps = std::uint64_t{1} << 24U;   ///< of one cubeplinit
-  std::uint64_t value_steps = std::uint64_t{1} << 20U;  ///< of one value, with all it is made of
-  /// Either of them is at least this for each call path of the profile.
+  std::uint64_t value_steps = std::uint64_t{1} << 20U;  ///< of one value, with all values it needs
+  /// Each of both limits is at least this many steps for each call path of the profile.
   std::uint64_t callpath_steps = 256;
   std::size_t global_elements = std::size_t{1} << 26U;  ///< of all globals
   std::size_t local_elements = std::size_t{1} << 20U;   ///< of all other variables of one run
 };
 
-inline constexpr std::int64_t kPartsPerStep = 16;
+inline constexpr std::int64_t kOperandsPerStep = 16;
 
-/// What is left of the steps for one value. Nested runs share it, so that loops over metrics that
-/// loop over others end as one loop does.
-class Budget {
+/// The steps left for one value. Nested runs share them, so nested loops over metrics have the same
+/// limit as a single loop.
+class StepBudget {
  public:
-  Budget() = default;
-  /// `steps` of them, or as many as are due to the size of the profile.
-  Budget(std::uint64_t steps, const Limits& limits, std::size_t callpaths)
+  StepBudget() = default;
+  /// `steps`, or the steps that Limits::callpath_steps allows, if they are more.
+  StepBudget(std::uint64_t steps, const Limits& limits, std::size_t callpaths)
       : steps_(std::max(steps, limits.callpath_steps * callpaths)),
-        parts_left_(static_cast<std::int64_t>(steps_) * kPartsPerStep) {}
+        operands_left_(static_cast<std::int64_t>(steps_) * kOperandsPerStep) {}
 
   std::uint64_t steps() const noexcept { return steps_; }
-  /// May overdraw: a script has few parts between two steps.
-  void take_part() noexcept { --parts_left_; }
-  /// False if there are no steps left.
-  bool take_step() noexcept {
-    parts_left_ -= kPartsPerStep;
-    return parts_left_ >= 0;
+  /// May make the budget negative: a script has few operands between two steps.
+  void charge_operand() noexcept { --operands_left_; }
+  /// False if no steps are left.
+  bool charge_step() noexcept {
+    operands_left_ -= kOperandsPerStep;
+    return operands_left_ >= 0;
   }
-  /// What the one of two runs from here that takes more leaves.
-  void keep_less(const Budget& other) noexcept {
-    parts_left_ = std::min(parts_left_, other.parts_left_);
+  /// Keeps the smaller remainder of two runs that began with the same budget.
+  void limit_to(const StepBudget& other) noexcept {
+    operands_left_ = std::min(operands_left_, other.operands_left_);
   }
 
  private:
   std::uint64_t steps_ = 0;
-  std::int64_t parts_left_ = 0;
+  std::int64_t operands_left_ = 0;
 };
 
-/// Where metric::x() gets its values.
+/// The source of the values of metric::x().
 class MetricValues {
  public:
   virtual ~MetricValues() = default;
-  /// Of the locations of `place`. After a failure, anything; the failure is kept.
-  virtual Lanes value(const Place& place) = 0;
-  /// The sum over all locations.
-  virtual double sum(const Node& reference, const Place& place) = 0;
+  /// Returns the values at the locations of `context`. After a failure they are unspecified; the
+  /// failure is kept.
+  virtual Lanes value(const EvalContext& context) = 0;
+  /// Returns the sum over all locations.
+  virtual double sum(const Node& reference, const EvalContext& context) = 0;
 };
 
-/// What the scripts of one thread share.
-struct Machine {
+/// State shared by the scripts of one thread.
+struct InterpreterState {
   const Program* program = nullptr;
-  const Knowledge* knowledge = nullptr;
+  const ProfileTables* tables = nullptr;
   const std::vector<GlobalArray>* globals = nullptr;
   const std::vector<std::string>* metric_values = nullptr;  ///< by number; "VOID": switched off
-  const std::vector<MetricFacts>* input_facts = nullptr;    ///< of the program's inputs
-  PatternMemory* patterns = nullptr;
+  const std::vector<MetricInfo>* input_info = nullptr;      ///< of the program's inputs
+  PatternCache* patterns = nullptr;
   MetricValues* metrics = nullptr;
   Scratch* scratch = nullptr;
   Limits limits;
-  Budget budget;
-  std::optional<Error> error;  ///< the first one; every run ends at once when it is there
+  StepBudget budget;
+  std::optional<Error> error;  ///< the first one; once it is set, every run ends immediately
 
   // In cubeplinit only:
   std::vector<GlobalArray>* assignable_globals = nullptr;
@@ -107,23 +108,26 @@ struct Machine {
 };
 
 /// The operands of <cubeplaggr>.
-struct Arguments {
+struct Operands {
   const Lanes* first = nullptr;
   const Lanes* second = nullptr;
 };
 
-/// One run of one script. `code`, `machine` and the arguments must outlive it.
+/// One run of one script. `code`, `state` and the arguments must outlive the object.
 class Interpreter {
  public:
-  Interpreter(Machine& machine, const Code& code, const Place& place, Arguments arguments = {});
+  Interpreter(InterpreterState& state,
+              const CompiledScript& code,
+              const EvalContext& context,
+              Operands arguments = {});
 
-  /// The script's value; none if the locations' ways part, which cannot be with a single one. After
-  /// a failure, anything; the failure is in the machine.
+  /// Returns the value of the script; nothing if lanes diverge, which a single location cannot.
+  /// After a failure the value is unspecified; the failure is in InterpreterState::error.
   std::optional<Lanes> run();
 
  private:
-  bool stopped() const noexcept { return parted_ || machine_.error.has_value(); }
-  void part() noexcept { parted_ = true; }
+  bool is_stopped() const noexcept { return has_diverged_ || state_.error.has_value(); }
+  void diverge() noexcept { has_diverged_ = true; }
   void fail(const Node& node, ErrorClass kind, std::string what);
   void step(const Node& node);
 
@@ -132,10 +136,10 @@ class Interpreter {
   std::string text(NodeId id);
   std::string as_text(Value value);
 
-  Lanes two(const Node& node);
+  Lanes binary(const Node& node);
   Value variable(const Node& node);
-  Value fact_value(const Node& node, double index) const;
-  Lanes quantity(Quantity what);
+  Value profile_variable_value(const Node& node, double index) const;
+  Lanes calculation_variable(CalculationVariable what);
   Lanes metric(const Node& node);
   double size_of(const Node& node) const;
   std::string property(const Node& node) const;
@@ -150,16 +154,16 @@ class Interpreter {
   void conditional(const Node& node);
   void loop(const Node& node);
 
-  std::size_t count() const noexcept { return place_.locations.count; }
+  std::size_t count() const noexcept { return context_.locations.count; }
 
-  Machine& machine_;
-  const Code& code_;
-  Place place_;
-  Arguments arguments_;
+  InterpreterState& state_;
+  const CompiledScript& script_;
+  EvalContext context_;
+  Operands operands_;
   std::vector<LocalArray> locals_;
   std::size_t local_element_count_ = 0;
-  Lanes mask_{1};  ///< which locations the present statement is for
-  bool parted_ = false;
+  Lanes mask_{1};  ///< locations that execute the current statement
+  bool has_diverged_ = false;
 };
 
 }  // namespace forebay::cubepl

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// What scripts do: each test is a few lines of the language and what comes out of them.
+// Semantics of scripts: each test runs a few lines of the language and checks the result.
 #include "cube/cubepl/interpreter.hpp"
 
 #include <cfloat>
@@ -13,14 +13,14 @@ namespace forebay::cubepl {
 namespace {
 
 using ::testing::ElementsAre;
+using testing::error_message_of;
 using ::testing::HasSubstr;
-using testing::refusal_of;
 using testing::row_of;
 using testing::value_of;
 
-TEST(Interpreter, nothing_is_zero) { EXPECT_EQ(value_of(""), 0); }
+TEST(Interpreter, empty_script_is_zero) { EXPECT_EQ(value_of(""), 0); }
 
-TEST(Interpreter, numbers_are_computed) {
+TEST(Interpreter, numeric_expressions_are_computed) {
   EXPECT_EQ(value_of("123.5 + 234 - (23) ^ 2"), 123.5 + 234 - 529);
   EXPECT_EQ(value_of("-2 ^ 2"), -4);
   EXPECT_EQ(value_of("|1 - 3| * min(4, 5) / max(1, 2)"), 4);
@@ -28,13 +28,13 @@ TEST(Interpreter, numbers_are_computed) {
   EXPECT_EQ(value_of("abs(-1) + floor(1.5) + ceil(1.5) + sgn(-9) + exp(0)"), 4);
 }
 
-TEST(Interpreter, truth_comes_from_comparisons) {
+TEST(Interpreter, comparisons_give_truth_values) {
   EXPECT_EQ(value_of("1 < 2 and not (2 < 1)"), 1);
   EXPECT_EQ(value_of("1 == 1 or 1 / 0 == 5 and false"), 0);
   EXPECT_EQ(value_of("true xor true"), 0);
 }
 
-TEST(Interpreter, variables_without_a_value_are_zero_and_empty) {
+TEST(Interpreter, undefined_variables_are_zero_and_empty) {
   EXPECT_EQ(value_of("${nothing} + 1"), 1);
   EXPECT_EQ(value_of("${nothing} eq \"\""), 1);
   EXPECT_EQ(value_of("{ ${a}[3] = 5; return ${a}[2] + ${a}[99]; }"), 0);
@@ -47,7 +47,7 @@ TEST(Interpreter, all_variables_are_arrays) {
   EXPECT_EQ(value_of("sizeof(cube::region::name)"), 4);
 }
 
-TEST(Interpreter, numbers_and_texts_turn_into_each_other) {
+TEST(Interpreter, numbers_and_texts_are_converted) {
   EXPECT_EQ(value_of("{ ${a} = \"12.5 sec\"; return ${a} * 2; }"), 25);
   EXPECT_EQ(value_of("{ ${a} = 1 / 4; return ${a} eq \"0.25\"; }"), 1);
   EXPECT_EQ(value_of("{ ${a} = \"x\"; ${b} = ${a}; return ${b} eq \"x\"; }"), 1);
@@ -62,7 +62,7 @@ TEST(Interpreter, texts_are_compared) {
   EXPECT_EQ(value_of("{ return \"a\"; } eq \"a\""), 1);
 }
 
-TEST(Interpreter, patterns_are_extended_and_find_parts) {
+TEST(Interpreter, patterns_are_extended_and_match_parts) {
   EXPECT_EQ(value_of("\"MPI_Send\" =~ /^MPI_(I){0,1}[sS]end$/"), 1);
   EXPECT_EQ(value_of("\"MPI_Sendrecv\" =~ /^MPI_(I){0,1}[sS]end$/"), 0);
   EXPECT_EQ(value_of("\"xx_lock\" =~ /_lock$/"), 1);
@@ -70,7 +70,7 @@ TEST(Interpreter, patterns_are_extended_and_find_parts) {
   EXPECT_EQ(value_of("\"a/b\" =~ /a\\/b/"), 1);
 }
 
-TEST(Interpreter, conditions_choose_the_first_that_holds) {
+TEST(Interpreter, first_true_condition_is_chosen) {
   const auto chosen = [](int n) {
     return value_of(
         fmt::format("{{ ${{a}} = {}; if (${{a}} == 1) {{ ${{r}} = 10; }} elseif "
@@ -83,20 +83,20 @@ TEST(Interpreter, conditions_choose_the_first_that_holds) {
   EXPECT_EQ(chosen(3), 30);
 }
 
-TEST(Interpreter, loops_run_while_their_condition_holds) {
+TEST(Interpreter, loops_run_while_condition_is_true) {
   EXPECT_EQ(value_of("{ ${i} = 0; ${s} = 0; while (${i} < 10) { ${s} = ${s} + ${i}; ${i} = ${i} + "
                      "1; }; return ${s}; }"),
             45);
 }
 
-TEST(Interpreter, the_right_operand_waits_for_the_left_one) {
+TEST(Interpreter, right_operand_is_short_circuited) {
   EXPECT_EQ(value_of("{ ${x} = 1 or { ${a} = 5; return 1; }; return ${a}; }"), 0);
   EXPECT_EQ(value_of("{ ${x} = 0 and { ${a} = 5; return 1; }; return ${a}; }"), 0);
   EXPECT_EQ(value_of("{ ${x} = 0 * { ${a} = 5; return 1; }; return ${a}; }"), 0);
   EXPECT_EQ(value_of("{ ${x} = 1 and { ${a} = 5; return 1; }; return ${a}; }"), 5);
 }
 
-TEST(Interpreter, facts_tell_of_the_profile) {
+TEST(Interpreter, profile_variables_have_values) {
   EXPECT_EQ(value_of("${cube::#callpaths} * 10 + ${cube::#locations}"), 43);
   EXPECT_EQ(value_of("${cube::region::name}[3] eq \"MPI_Barrier\""), 1);
   EXPECT_EQ(value_of("${cube::callpath::parent::id}[0]"), -1);
@@ -107,24 +107,24 @@ TEST(Interpreter, facts_tell_of_the_profile) {
             1);
 }
 
-TEST(Interpreter, what_is_being_computed_is_known) {
+TEST(Interpreter, calculation_variables_have_values) {
   EXPECT_EQ(value_of("${calculation::callpath::id} * 10 + ${calculation::region::id}"), 11);
   EXPECT_THAT(row_of("${calculation::sysres::id}"), ElementsAre(0, 1, 2));
   EXPECT_EQ(value_of("${calculation::sysres::kind}"), 7);
 }
 
-TEST(Interpreter, metrics_are_those_of_the_call_path_and_location) {
+TEST(Interpreter, metrics_have_values_of_call_path_and_location) {
   EXPECT_THAT(row_of("metric::time(e)"), ElementsAre(10, 20, 30));
   EXPECT_THAT(row_of("metric::time(e) / metric::visits(e)"), ElementsAre(2.5, DBL_MAX, 15));
 }
 
-TEST(Interpreter, sums_over_all_locations_are_the_same_everywhere) {
+TEST(Interpreter, sums_over_all_locations_are_uniform) {
   EXPECT_EQ(value_of("metric::fixed::time(e)"), 60);
   EXPECT_EQ(value_of("metric::fixed::time()"), 666.75);
   EXPECT_THAT(row_of("metric::time(e) / metric::fixed::time(e) * 60"), ElementsAre(10, 20, 30));
 }
 
-TEST(Interpreter, each_location_decides_about_its_own_condition) {
+TEST(Interpreter, condition_is_evaluated_per_location) {
   EXPECT_THAT(row_of("{ ${a} = 0; if (metric::visits(e) > 0) { ${a} = metric::time(e); }; return "
                      "${a}; }"),
               ElementsAre(10, 0, 30));
@@ -134,7 +134,7 @@ TEST(Interpreter, each_location_decides_about_its_own_condition) {
       ElementsAre(1, 7, 2));
 }
 
-TEST(Interpreter, locations_may_go_different_ways) {
+TEST(Interpreter, locations_may_diverge) {
   EXPECT_THAT(row_of("{ ${i} = 0; while (${i} < metric::visits(e)) { ${i} = ${i} + 1; }; return "
                      "${i}; }"),
               ElementsAre(4, 0, 2));
@@ -146,12 +146,12 @@ TEST(Interpreter, locations_may_go_different_ways) {
               ElementsAre(1, 0, 1));
 }
 
-TEST(Interpreter, a_branch_that_no_location_takes_does_not_run) {
+TEST(Interpreter, branch_taken_by_no_location_does_not_run) {
   EXPECT_THAT(row_of("{ if (metric::time(e) < 0) { while (1 == 1) { }; }; return 1; }"),
               ElementsAre(1, 1, 1));
 }
 
-TEST(Interpreter, a_value_that_was_kept_does_not_change_with_its_source) {
+TEST(Interpreter, assigned_value_does_not_change_with_its_source) {
   EXPECT_THAT(row_of("{ ${a} = metric::time(e); ${b} = ${a}; ${a} = ${a} + 1; ${a} = ${a} * 2; "
                      "return ${b} - ${a}; }"),
               ElementsAre(-12, -22, -32));
@@ -159,13 +159,13 @@ TEST(Interpreter, a_value_that_was_kept_does_not_change_with_its_source) {
               ElementsAre(10, 20, 30));
 }
 
-TEST(Interpreter, globals_live_from_init_on_and_locals_do_not) {
+TEST(Interpreter, globals_keep_values_of_init_and_locals_do_not) {
   EXPECT_EQ(value_of("${g}[1] + ${l}", "{ global(g); ${g}[1] = 7; ${l} = 5; return 0; }"), 7);
   EXPECT_EQ(value_of("sizeof(g)", "{ global(g); ${g}[9] = 7; return 0; }"), 10);
   EXPECT_EQ(value_of("${g} eq \"text\"", "{ global(g); ${g} = \"text\"; return 0; }"), 1);
 }
 
-TEST(Interpreter, masks_of_call_paths_are_made_in_init) {
+TEST(Interpreter, init_computes_masks_of_call_paths) {
   const char* const init = R"({
       global(is_mpi);
       ${i} = 0;
@@ -184,45 +184,46 @@ TEST(Interpreter, masks_of_call_paths_are_made_in_init) {
   EXPECT_EQ(value_of("${is_mpi}[2] * metric::time(e)", init), 0);
 }
 
-TEST(Interpreter, defined_knows_all_scripts) {
+TEST(Interpreter, defined_considers_all_scripts) {
   EXPECT_EQ(value_of("defined(g)", "{ global(g); return 0; }"), 1);
   EXPECT_EQ(value_of("defined(h)"), 0);
   EXPECT_EQ(value_of("defined(cube::#callpaths)"), 1);
 }
 
-TEST(Interpreter, the_environment_is_what_it_is_told) {
+TEST(Interpreter, env_reads_given_environment) {
   const auto profile = testing::small_profile();
   const std::string text = testing::specification(
       testing::metric("m", "POSTDERIVED",
                       "<cubepl>${g} eq \"PATH!\"</cubepl>"
                       "<cubeplinit>{ global(g); ${g} = env(\"PATH\"); return 0; }</cubeplinit>"));
-  const testing::Derived derived = testing::derive(
+  const testing::BoundTest derived = testing::bind_text(
       text, *profile, {.environment = [](const std::string& name) { return name + "!"; }});
   EXPECT_THAT(derived.row(*profile, "m", 1), ElementsAre(1, 1, 1));
 }
 
-TEST(Interpreter, endless_loops_are_a_limit) {
-  EXPECT_THAT(refusal_of("{ while (1 == 1) { }; return 0; }"),
+TEST(Interpreter, endless_loop_returns_limit_error) {
+  EXPECT_THAT(error_message_of("{ while (1 == 1) { }; return 0; }"),
               HasSubstr("line 2, column 71: more than 1048576 steps"));
   const auto profile = testing::small_profile();
   const std::string text = testing::specification(testing::metric(
       "m", "POSTDERIVED", "<cubeplinit>{ while (1 == 1) { ${a} = 1; }; return 0; }</cubeplinit>"));
   const Limits limits{.init_steps = 1000, .callpath_steps = 0};
-  EXPECT_THAT(testing::derive(text, *profile, {.limits = limits}).error(),
+  EXPECT_THAT(testing::bind_text(text, *profile, {.limits = limits}).error(),
               HasSubstr("metric m, cubeplinit, line 2, column 66: more than 1000 steps"));
 }
 
-TEST(Interpreter, an_endless_cubeplinit_ends_at_the_usual_limit) {
+TEST(Interpreter, endless_cubeplinit_returns_limit_error) {
   std::string body;
   for (int i = 0; i < 100; ++i)
     body += "local(a); ";
-  const std::string refusal = refusal_of("1", "{ while (1 == 1) { " + body + "}; return 0; }");
+  const std::string refusal =
+      error_message_of("1", "{ while (1 == 1) { " + body + "}; return 0; }");
   EXPECT_THAT(refusal, HasSubstr("metric m, cubeplinit, line 2, column"));
   EXPECT_THAT(refusal, HasSubstr("more than 16777216 steps"));
 }
 
-/// A metric that loops 2,000 times over `body`.
-std::string looping(std::string_view name, std::string_view body) {
+/// A metric that executes `body` in a loop 2,000 times.
+std::string loop_metric(std::string_view name, std::string_view body) {
   return testing::metric(name, "POSTDERIVED",
                          fmt::format("<cubepl>{{ ${{i}} = 0; ${{s}} = 0; while (${{i}} < 2000) {{ "
                                      "${{s}} = ${{s}} + {}; ${{i}} = ${{i}} + 1; }}; return "
@@ -234,19 +235,19 @@ std::string looping(std::string_view name, std::string_view body) {
 std::string error_of(std::string_view name, std::string_view metrics, const Limits& limits = {}) {
   const auto profile = testing::small_profile();
   const auto derived =
-      testing::derive(testing::specification(metrics), *profile, {.limits = limits});
-  if (!derived.derivation) return derived.error();
-  const auto metric = (*derived.derivation)->program().specification.find(name);
+      testing::bind_text(testing::specification(metrics), *profile, {.limits = limits});
+  if (!derived.bound_program) return derived.error();
+  const auto metric = (*derived.bound_program)->program().specification.find(name);
   std::vector<double> values(3);
-  Evaluator evaluator(**derived.derivation, *profile);
-  const Status done = evaluator.evaluate({*metric, 1, Flavour::kExclusive}, {0, 3}, values);
+  Evaluator evaluator(**derived.bound_program, *profile);
+  const Status done = evaluator.evaluate({*metric, 1, Flavor::kExclusive}, {0, 3}, values);
   return done ? "no error" : done.error().message();
 }
 
-TEST(Interpreter, loops_over_metrics_that_loop_share_one_limit) {
-  const std::string inner = looping("inner", "1");
+TEST(Interpreter, nested_loops_over_metrics_share_one_limit) {
+  const std::string inner = loop_metric("inner", "1");
   EXPECT_EQ(error_of("inner", inner), "no error");
-  EXPECT_THAT(error_of("outer", inner + looping("outer", "metric::inner()")),
+  EXPECT_THAT(error_of("outer", inner + loop_metric("outer", "metric::inner()")),
               HasSubstr("more than 1048576 steps"));
 }
 
@@ -254,7 +255,7 @@ TEST(Interpreter, operators_count_as_steps) {
   std::string sum = "1";
   for (int i = 0; i < 200; ++i)
     sum += " + 1";
-  const std::string metrics = looping("m", "1") + looping("of_many", sum);
+  const std::string metrics = loop_metric("m", "1") + loop_metric("of_many", sum);
   const Limits limits{.value_steps = 20'000, .callpath_steps = 0};
   EXPECT_EQ(error_of("m", metrics, limits), "no error");
   EXPECT_THAT(error_of("of_many", metrics, limits), HasSubstr("more than 20000 steps"));
@@ -267,12 +268,12 @@ TEST(Interpreter, each_call_path_adds_to_the_steps_of_a_value) {
   const std::string text = testing::specification(
       testing::metric("one", "PREDERIVED_EXCLUSIVE", "<cubepl>1</cubepl>") +
       testing::metric("m", "POSTDERIVED", "<cubepl>metric::one(i)</cubepl>"));
-  const testing::Derived derived =
-      testing::derive(text, *profile, {.limits = {.value_steps = 1000}});
+  const testing::BoundTest derived =
+      testing::bind_text(text, *profile, {.limits = {.value_steps = 1000}});
   EXPECT_THAT(derived.row(*profile, "m", 1), ElementsAre(2001, 2001, 2001));
 }
 
-TEST(Interpreter, a_sum_over_locations_that_fails_is_an_error_and_not_a_part_of_the_sum) {
+TEST(Interpreter, failed_sum_over_locations_returns_error) {
   const std::string metrics =
       testing::metric("endless", "POSTDERIVED",
                       "<cubepl>{ while (metric::visits(e) == 0) { }; return 1; }</cubepl>") +
@@ -280,27 +281,27 @@ TEST(Interpreter, a_sum_over_locations_that_fails_is_an_error_and_not_a_part_of_
   EXPECT_THAT(error_of("m", metrics), HasSubstr("more than 1048576 steps"));
 }
 
-TEST(Interpreter, limits_are_those_of_each_location_alone) {
+TEST(Interpreter, limits_apply_to_each_location) {
   const auto profile = testing::small_profile();
   const std::string text = testing::specification(
       testing::metric("loops", "POSTDERIVED",
                       "<cubepl>{ while (metric::visits(e) == 0) { }; return 1; }</cubepl>") +
       testing::metric("m", "POSTDERIVED", "<cubepl>metric::visits(e) * metric::loops()</cubepl>"));
-  const testing::Derived derived = testing::derive(text, *profile);
+  const testing::BoundTest derived = testing::bind_text(text, *profile);
   EXPECT_THAT(derived.row(*profile, "m", 1), ElementsAre(4, 0, 2));
 }
 
-TEST(Interpreter, indices_that_cannot_be_are_errors_where_they_are_assigned) {
-  EXPECT_THAT(refusal_of("{ ${a}[0 - 1] = 1; return 0; }"),
-              HasSubstr("${a}[-1] cannot be assigned: indices go from 0 to 67108863"));
-  EXPECT_THAT(refusal_of("{ ${a}[1 / 0] = 1; return 0; }"), HasSubstr("cannot be assigned"));
-  EXPECT_THAT(refusal_of("{ ${a}[50000000] = 1; return 0; }"),
+TEST(Interpreter, assignment_to_invalid_index_returns_error) {
+  EXPECT_THAT(error_message_of("{ ${a}[0 - 1] = 1; return 0; }"),
+              HasSubstr("${a}[-1] cannot be assigned; an index must be from 0 to 67108863"));
+  EXPECT_THAT(error_message_of("{ ${a}[1 / 0] = 1; return 0; }"), HasSubstr("cannot be assigned"));
+  EXPECT_THAT(error_message_of("{ ${a}[50000000] = 1; return 0; }"),
               HasSubstr("more than 1048576 elements"));
   const auto profile = testing::small_profile();
   const std::string text = testing::specification(testing::metric(
       "m", "POSTDERIVED",
       "<cubeplinit>{ global(a); global(b); ${a}[60] = 1; ${b}[60] = 1; return 0; }</cubeplinit>"));
-  EXPECT_THAT(testing::derive(text, *profile, {.limits = {.global_elements = 100}}).error(),
+  EXPECT_THAT(testing::bind_text(text, *profile, {.limits = {.global_elements = 100}}).error(),
               HasSubstr("global variables have more than 100 elements"));
 }
 

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// The values of one thing at several locations: a single number where all have the same, else a
-// row of numbers. What is the same everywhere is computed once and costs nothing for each location.
+// The values of one expression at several locations (lanes): a single number if all are equal, else
+// a row of numbers. A uniform value is computed once and costs nothing per location.
 #pragma once
 
 #include <cstddef>
@@ -10,39 +10,38 @@
 
 namespace forebay::cubepl {
 
-/// Locations computed at a time: a few rows of them stay in the nearest caches.
+/// Locations computed at a time: a few such rows fit in the first-level cache.
 inline constexpr std::size_t kLanesMax = 2048;
 
-/// Rows of kLanesMax numbers that come back when they are no longer used. For one thread; must
-/// outlive what it gives.
+/// A pool of rows of kLanesMax numbers. For one thread. Must outlive its rows.
 class Scratch {
  public:
-  /// A row of the pool, given back at its end.
+  /// A row of the pool; the destructor returns it.
   class Row {
    public:
     Row() = default;
     Row(Row&& other) noexcept
-        : home_(std::exchange(other.home_, nullptr)), numbers_(std::move(other.numbers_)) {}
+        : pool_(std::exchange(other.pool_, nullptr)), numbers_(std::move(other.numbers_)) {}
     Row& operator=(Row&& other) noexcept {
-      std::swap(home_, other.home_);
+      std::swap(pool_, other.pool_);
       std::swap(numbers_, other.numbers_);
       return *this;
     }
     ~Row() {
-      if (home_ != nullptr) home_->free_.push_back(std::move(numbers_));
+      if (pool_ != nullptr) pool_->free_.push_back(std::move(numbers_));
     }
     double* data() const noexcept { return numbers_.get(); }
 
    private:
     friend class Scratch;
     Row(Scratch& home, std::unique_ptr<double[]> numbers)
-        : home_(&home), numbers_(std::move(numbers)) {}
-    Scratch* home_ = nullptr;
+        : pool_(&home), numbers_(std::move(numbers)) {}
+    Scratch* pool_ = nullptr;
     std::unique_ptr<double[]> numbers_;
   };
 
-  /// Its numbers are anything.
-  Row take() {
+  /// Returns a row with unspecified numbers.
+  Row acquire() {
     if (free_.empty()) free_.push_back(std::make_unique_for_overwrite<double[]>(kLanesMax));
     std::unique_ptr<double[]> numbers = std::move(free_.back());
     free_.pop_back();
@@ -53,7 +52,7 @@ class Scratch {
   std::vector<std::unique_ptr<double[]>> free_;
 };
 
-/// A number, or one for each location. How many there are is known to who uses it.
+/// A number, or one for each location. The caller keeps the number of locations.
 class Lanes {
  public:
   Lanes() noexcept = default;
@@ -67,7 +66,7 @@ class Lanes {
   }
 
   bool is_uniform() const noexcept { return numbers_ == nullptr; }
-  /// The same number everywhere; only if is_uniform().
+  /// The number of all lanes; valid if is_uniform().
   double number() const noexcept { return number_; }
   /// Null if is_uniform().
   const double* numbers() const noexcept { return numbers_; }
@@ -75,10 +74,10 @@ class Lanes {
     return is_uniform() ? number_ : numbers_[lane];
   }
 
-  /// The same values, for as long as this one is not changed.
+  /// The same values; valid while this object is unchanged.
   Lanes view() const noexcept { return is_uniform() ? Lanes(number_) : view(numbers_); }
   bool owns_row() const noexcept { return own_.data() != nullptr; }
-  /// Its own row, to be written over; only if owns_row().
+  /// Releases the own row for reuse; valid if owns_row().
   Scratch::Row take_row() noexcept {
     numbers_ = nullptr;
     return std::move(own_);

@@ -12,14 +12,14 @@ namespace {
 bool is_digit(char c) { return c >= '0' && c <= '9'; }
 bool is_letter(char c) { return (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z'); }
 bool is_space(char c) { return c == ' ' || c == '\t' || c == '\n' || c == '\r'; }
-bool is_of_name(char c) {
+bool is_name_char(char c) {
   return is_letter(c) || is_digit(c) || c == ':' || c == '_' || c == '-' || c == '#';
 }
-bool is_of_metric(char c) {
+bool is_metric_char(char c) {
   return is_letter(c) || is_digit(c) || c == '_' || c == ':' || c == '=';
 }
 
-/// Longer ones first: "<=" must not be read as "<".
+/// Longer symbols first: "<=" must not be read as "<".
 constexpr std::array<std::string_view, 23> kSymbols = {"<<", ">>", "==", "!=", "<=", ">=", "(", ")",
                                                        "{",  "}",  "[",  "]",  ";",  ",",  "=", "<",
                                                        ">",  "+",  "-",  "*",  "/",  "^",  "|"};
@@ -49,8 +49,8 @@ char Lexer::peek(std::size_t ahead) const noexcept {
   return at_ + ahead < text_.size() ? text_[at_ + ahead] : '\0';
 }
 
-tl::unexpected<Fault> Lexer::fault(std::size_t offset, std::string what) const {
-  return tl::unexpected<Fault>({ErrorClass::kInvalidArgument, offset, std::move(what)});
+tl::unexpected<ScriptError> Lexer::script_error(std::size_t offset, std::string what) const {
+  return tl::unexpected<ScriptError>({ErrorClass::kInvalidArgument, offset, std::move(what)});
 }
 
 void Lexer::skip_space() {
@@ -85,23 +85,24 @@ Lexer::Lexed Lexer::number() {
   const char* const end = text_.data() + at_;
   const auto [read, error] = std::from_chars(text_.data() + begin, end, token.number);
   if (error != std::errc{} || read != end)
-    return fault(begin, fmt::format("'{}' is no number; write digits with at most one point",
+    return script_error(begin,
+                        fmt::format("'{}' is not a number; write digits with at most one point",
                                     text_.substr(begin, at_ - begin)));
   if (is_letter(peek()))
-    return fault(begin, "a number goes on with letters; exponents are not part of the language");
+    return script_error(begin, "letters follow a number; exponents are not part of the language");
   return token;
 }
 
 Lexer::Lexed Lexer::quoted() {
   Token token{.kind = TokenKind::kText, .offset = at_++};
   for (; peek() != '"'; ++at_) {
-    if (at_end()) return fault(token.offset, "this text has no closing quote");
+    if (at_end()) return script_error(token.offset, "this text has no closing quote");
     if (peek() != '\\') {
       token.text += peek();
       continue;
     }
     ++at_;
-    if (at_end()) return fault(token.offset, "this text has no closing quote");
+    if (at_end()) return script_error(token.offset, "this text has no closing quote");
     const char c = peek();
     token.text += c == 't' ? '\t' : c == 'n' ? '\n' : c;
   }
@@ -112,12 +113,13 @@ Lexer::Lexed Lexer::quoted() {
 Lexer::Lexed Lexer::variable() {
   const std::size_t begin = at_++;
   skip_space();
-  if (peek() != '{') return fault(begin, "'$' without a name; variables are written ${name}");
+  if (peek() != '{')
+    return script_error(begin, "'$' without a name; variables are written ${name}");
   ++at_;
   Lexed token = name();
   if (!token) return token;
   skip_space();
-  if (peek() != '}') return fault(begin, "this variable's name has no closing '}'");
+  if (peek() != '}') return script_error(begin, "this variable's name has no closing '}'");
   ++at_;
   token->kind = TokenKind::kVariable;
   token->offset = begin;
@@ -127,8 +129,8 @@ Lexer::Lexed Lexer::variable() {
 Lexer::Lexed Lexer::name() {
   skip_space();
   const std::size_t begin = at_;
-  if (!is_letter(peek())) return fault(begin, "expected the name of a variable");
-  while (is_of_name(peek()))
+  if (!is_letter(peek())) return script_error(begin, "expected the name of a variable");
+  while (is_name_char(peek()))
     ++at_;
   return Token{.kind = TokenKind::kWord,
                .offset = begin,
@@ -138,10 +140,10 @@ Lexer::Lexed Lexer::name() {
 Lexer::Lexed Lexer::pattern(std::size_t begin) {
   at_ += 2;
   skip_space();
-  if (peek() != '/') return fault(begin, "'=~' without a pattern; write =~ /pattern/");
+  if (peek() != '/') return script_error(begin, "'=~' without a pattern; write =~ /pattern/");
   Token token{.kind = TokenKind::kPattern, .offset = begin};
   for (++at_; peek() != '/'; ++at_) {
-    if (at_end()) return fault(begin, "this pattern has no closing '/'");
+    if (at_end()) return script_error(begin, "this pattern has no closing '/'");
     if (peek() == '\\' && peek(1) == '/') ++at_;
     token.text += peek();
   }
@@ -155,7 +157,7 @@ Lexer::Lexed Lexer::word() {
     ++at_;
   const std::string_view first = text_.substr(begin, at_ - begin);
   if ((first == "metric" || first == "cube") && peek() == ':') {
-    while (is_of_metric(peek()))
+    while (is_metric_char(peek()))
       ++at_;
   }
   return Token{.kind = TokenKind::kWord,
@@ -171,8 +173,9 @@ Lexer::Lexed Lexer::symbol() {
     return Token{.kind = TokenKind::kSymbol, .offset = begin, .text = std::string(symbol)};
   }
   const auto byte = static_cast<unsigned char>(peek());
-  if (byte > 0x20 && byte < 0x7f) return fault(at_, fmt::format("unknown character '{}'", peek()));
-  return fault(at_, fmt::format("unknown byte 0x{:02x}", byte));
+  if (byte > 0x20 && byte < 0x7f)
+    return script_error(at_, fmt::format("unknown character '{}'", peek()));
+  return script_error(at_, fmt::format("unknown byte 0x{:02x}", byte));
 }
 
 }  // namespace forebay::cubepl

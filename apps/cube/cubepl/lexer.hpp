@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Words of CubePL. Variables and patterns are words as a whole, because what may stand between
-// their marks (a # or a - in a name, anything in a pattern) means something else outside of them.
+// Tokens of CubePL. Variables and patterns are single tokens, because characters between their
+// delimiters (# or - in a name, anything in a pattern) have another meaning outside.
 #pragma once
 
 #include <cstddef>
@@ -17,8 +17,8 @@ enum class TokenKind : std::uint8_t {
   kNumber,    ///< number
   kText,      ///< text, without quotes and escapes
   kVariable,  ///< text is the name between ${ and }
-  kPattern,   ///< =~ and what stands between the slashes
-  kWord,      ///< a keyword, or metric:: and cube:: with all that belongs to them
+  kPattern,   ///< =~ and the text between the slashes
+  kWord,      ///< a keyword, or metric:: or cube:: with all its parts
   kSymbol,    ///< operators and parentheses
 };
 
@@ -34,26 +34,27 @@ struct Token {
   bool is_word(std::string_view word) const { return kind == TokenKind::kWord && text == word; }
 };
 
-/// How a person is told of `token`: "'while'", "the number 12", "the end".
+/// Describes `token` for errors: "'while'", "the number 12", "the end".
 std::string describe(const Token& token);
 
-/// Reads a script from its begin to its end. After an Error it may not be asked again.
+/// Reads a script from its beginning to its end. Must not be used after an Error.
 class Lexer {
  public:
-  /// `text` must live as long as the lexer.
+  /// `text` must outlive the lexer.
   explicit Lexer(std::string_view text) noexcept : text_(text) {}
 
-  tl::expected<Token, Fault> next();
-  /// The name of a variable, as in global(name); to be asked for right after the parenthesis.
-  tl::expected<Token, Fault> name();
+  tl::expected<Token, ScriptError> next();
+  /// Returns the name of a variable, as in global(name). Must be called right after the
+  /// parenthesis.
+  tl::expected<Token, ScriptError> name();
 
  private:
-  using Lexed = tl::expected<Token, Fault>;
+  using Lexed = tl::expected<Token, ScriptError>;
 
   void skip_space();
   bool at_end() const noexcept { return at_ >= text_.size(); }
   char peek(std::size_t ahead = 0) const noexcept;
-  tl::unexpected<Fault> fault(std::size_t offset, std::string what) const;
+  tl::unexpected<ScriptError> script_error(std::size_t offset, std::string what) const;
 
   Lexed number();
   Lexed quoted();

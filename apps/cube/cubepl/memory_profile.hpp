@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// A profile in memory for tests and for the fuzzer.
+// A profile in memory, for tests and the fuzzer.
 #pragma once
 
 #include <algorithm>
@@ -15,20 +15,20 @@
 
 namespace forebay::cubepl::testing {
 
-/// Exclusive values by metric and call path; what is not there is 0. Inclusive ones are summed up.
+/// Exclusive values by metric and call path; missing ones are 0. Inclusive values are their sums.
 class MemoryProfile : public ProfileView {
  public:
-  Facts told;
+  ProfileInfo profile_info;
 
-  const Facts& facts() const override { return told; }
+  const ProfileInfo& info() const override { return profile_info; }
 
   Result<std::span<const double>> row(const InputRow& which) override {
     ++row_count;
-    rows_held_max = std::max(rows_held_max, ++rows_held);
-    if (broken) return failure({.kind = ErrorClass::kIo, .operation = "read", .path = "broken"});
-    if (which.flavour == Flavour::kExclusive) return exclusive(which.metric, which.callpath);
+    held_rows_max = std::max(held_rows_max, ++held_rows);
+    if (is_broken) return failure({.kind = ErrorClass::kIo, .operation = "read", .path = "broken"});
+    if (which.flavor == Flavor::kExclusive) return exclusive(which.metric, which.callpath);
     auto& sum = inclusive_[{which.metric, which.callpath}];
-    sum.assign(told.locations.size(), 0);
+    sum.assign(profile_info.locations.size(), 0);
     add_below(which.metric, which.callpath, sum);
     return std::span<const double>(sum);
   }
@@ -38,32 +38,32 @@ class MemoryProfile : public ProfileView {
   }
 
   std::size_t add_metric(const std::string& name) {
-    told.metrics.push_back({.unique_name = name});
-    return told.metrics.size() - 1;
+    profile_info.metrics.push_back({.unique_name = name});
+    return profile_info.metrics.size() - 1;
   }
   std::size_t add_callpath(std::size_t region, std::optional<std::size_t> parent = {}) {
-    told.callpaths.push_back({.region = region, .parent = parent});
-    return told.callpaths.size() - 1;
+    profile_info.callpaths.push_back({.region = region, .parent = parent});
+    return profile_info.callpaths.size() - 1;
   }
   std::size_t add_region(const std::string& name, const std::string& paradigm) {
-    told.regions.push_back({.name = name, .paradigm = paradigm});
-    return told.regions.size() - 1;
+    profile_info.regions.push_back({.name = name, .paradigm = paradigm});
+    return profile_info.regions.size() - 1;
   }
   void add_locations(std::size_t count) {
-    told.system_nodes.push_back({.name = "machine", .node_class = "machine"});
-    told.location_groups.push_back({.name = "MPI Rank 0", .type = "process"});
+    profile_info.system_nodes.push_back({.name = "machine", .node_class = "machine"});
+    profile_info.location_groups.push_back({.name = "MPI Rank 0", .type = "process"});
     for (std::size_t i = 0; i < count; ++i)
-      told.locations.push_back({.name = fmt::format("thread {}", i),
-                                .rank = static_cast<std::int64_t>(i),
-                                .type = "thread"});
+      profile_info.locations.push_back({.name = fmt::format("thread {}", i),
+                                        .rank = static_cast<std::int64_t>(i),
+                                        .type = "thread"});
   }
 
-  void forget_rows() override { rows_held = 0; }
+  void release_rows() override { held_rows = 0; }
 
-  int row_count = 0;      ///< rows that were asked for
-  int rows_held = 0;      ///< since rows were forgotten
-  int rows_held_max = 0;  ///< at any time
-  bool broken = false;    ///< asking for one fails
+  int row_count = 0;       ///< calls of row()
+  int held_rows = 0;       ///< since release_rows()
+  int held_rows_max = 0;   ///< the maximum of held_rows
+  bool is_broken = false;  ///< row() fails
 
  private:
   std::span<const double> exclusive(std::size_t metric, std::size_t callpath) const {
@@ -74,26 +74,26 @@ class MemoryProfile : public ProfileView {
     const auto own = exclusive(metric, callpath);
     for (std::size_t i = 0; i < own.size(); ++i)
       sum[i] += own[i];
-    for (std::size_t c = 0; c < told.callpaths.size(); ++c)
-      if (told.callpaths[c].parent == callpath) add_below(metric, c, sum);
+    for (std::size_t c = 0; c < profile_info.callpaths.size(); ++c)
+      if (profile_info.callpaths[c].parent == callpath) add_below(metric, c, sum);
   }
 
   std::map<std::pair<std::size_t, std::size_t>, std::vector<double>> rows_;
   std::map<std::pair<std::size_t, std::size_t>, std::vector<double>> inclusive_;
 };
 
-/// main calls MPI_Send, compute and, below that, MPI_Barrier; three threads; time and visits.
+/// main calls MPI_Send, compute and, below compute, MPI_Barrier; three threads; time and visits.
 inline std::unique_ptr<MemoryProfile> small_profile() {
   auto made = std::make_unique<MemoryProfile>();
   MemoryProfile& profile = *made;
-  profile.told.filename = "small.cubex";
+  profile.profile_info.filename = "small.cubex";
   const std::size_t main = profile.add_region("main", "user");
   const std::size_t send = profile.add_region("MPI_Send", "mpi");
   const std::size_t compute = profile.add_region("compute", "compiler");
   const std::size_t barrier = profile.add_region("MPI_Barrier", "mpi");
-  profile.told.regions[send].role = "point2point";
-  profile.told.regions[barrier].role = "barrier";
-  profile.told.regions[compute].module = "solver.c";
+  profile.profile_info.regions[send].role = "point2point";
+  profile.profile_info.regions[barrier].role = "barrier";
+  profile.profile_info.regions[compute].module = "solver.c";
   profile.add_callpath(main);        // 0
   profile.add_callpath(send, 0);     // 1
   profile.add_callpath(compute, 0);  // 2

@@ -51,24 +51,24 @@ constexpr std::array<OpName, 18> kFunctions = {{{"sqrt", Op::kSquareRoot},
                                                 {"env", Op::kEnvironment}}};
 constexpr std::array<OpName, 2> kFunctionsOfTwo = {{{"min", Op::kMinimum}, {"max", Op::kMaximum}}};
 
-/// What CubePL has and is not executed.
-struct Outside {
+/// A construct of CubePL that Forebay does not execute.
+struct UnsupportedConstruct {
   std::string_view begin;
   std::string_view advice;
 };
 
-constexpr std::array<Outside, 11> kOutside = {
-    {{"metric::call::", "values of other call paths cannot be asked for"},
+constexpr std::array<UnsupportedConstruct, 11> kUnsupportedConstructs = {
+    {{"metric::call::", "values of other call paths cannot be read"},
      {"cube::metric::prederived::", "define the metric in the specification"},
      {"cube::metric::postderived::", "define the metric in the specification"},
      {"cube::metric::plus::", "write <cubeplaggr cubeplaggrtype=plus> in the specification"},
      {"cube::metric::minus::", "write <cubeplaggr cubeplaggrtype=minus> in the specification"},
      {"cube::init::metric::", "write <cubeplinit> in the specification"},
-     {"random", "equal input shall give equal output"},
+     {"random", "equal input must give equal output"},
      {"ln", "write log(x), which is the natural logarithm"},
      {"cot", "write 1 / tan(x)"},
      {"acot", "write atan(1 / x), or 2 * atan(1) - atan(x) for values from 0 to pi"},
-     {"print", "a remapping prints nothing; remove it"}}};
+     {"print", "remove it, because a remapping prints nothing"}}};
 
 std::optional<Op> find_op(std::span<const OpName> names, const Token& token) {
   if (token.kind != TokenKind::kSymbol && token.kind != TokenKind::kWord) return std::nullopt;
@@ -77,29 +77,29 @@ std::optional<Op> find_op(std::span<const OpName> names, const Token& token) {
   return std::nullopt;
 }
 
-/// The rest of `text` after `begin`.
-std::optional<std::string> after(std::string_view text, std::string_view begin) {
+/// The rest of `text` after `begin`; nullopt if it has another beginning.
+std::optional<std::string> strip_prefix(std::string_view text, std::string_view begin) {
   if (!text.starts_with(begin)) return std::nullopt;
   return std::string(text.substr(begin.size()));
 }
 
-/// The first fault stays: from it on every word is the end, so that all rules return at once, and
-/// what they return is not looked at.
+/// Keeps the first error. After it every token is the end, so that all rules return immediately;
+/// their results are ignored.
 class Parser {
  public:
   explicit Parser(std::string_view text) : lexer_(text) { advance(); }
 
-  tl::expected<Tree, Fault> script() {
-    if (token_.kind == TokenKind::kEnd && !fault_) return Tree{};
-    if (!fault_) tree_.root = expression();
-    if (!fault_ && token_.kind != TokenKind::kEnd)
+  tl::expected<Tree, ScriptError> script() {
+    if (token_.kind == TokenKind::kEnd && !error_) return Tree{};
+    if (!error_) tree_.root = expression();
+    if (!error_ && token_.kind != TokenKind::kEnd)
       fail(fmt::format("{} does not continue the expression", describe(token_)));
-    if (fault_) return tl::unexpected<Fault>(std::move(*fault_));
+    if (error_) return tl::unexpected<ScriptError>(std::move(*error_));
     return std::move(tree_);
   }
 
  private:
-  /// One more rule within others.
+  /// Counts the nesting of rules.
   class Nesting {
    public:
     explicit Nesting(Parser& parser) : parser_(parser) {
@@ -114,7 +114,7 @@ class Parser {
     Parser& parser_;
   };
 
-  void take(tl::expected<Token, Fault> lexed) {
+  void take(tl::expected<Token, ScriptError> lexed) {
     if (lexed) {
       token_ = std::move(*lexed);
     } else {
@@ -122,19 +122,19 @@ class Parser {
     }
   }
   void advance() {
-    if (!fault_) take(lexer_.next());
+    if (!error_) take(lexer_.next());
   }
 
-  void fail(Fault fault) {
-    if (!fault_) fault_ = std::move(fault);
+  void fail(ScriptError error) {
+    if (!error_) error_ = std::move(error);
     token_ = {};
   }
   void fail(std::string what) {
-    fail(Fault{ErrorClass::kInvalidArgument, token_.offset, std::move(what)});
+    fail(ScriptError{ErrorClass::kInvalidArgument, token_.offset, std::move(what)});
   }
   void fail_limit(std::size_t offset, std::string_view what, std::uint32_t limit) {
-    fail(Fault{ErrorClass::kLimit, offset,
-               fmt::format("more than {} {} within each other", limit, what)});
+    fail(ScriptError{ErrorClass::kLimit, offset,
+                     fmt::format("more than {} nested {}", limit, what)});
   }
   void expect_symbol(std::string_view symbol) {
     if (!token_.is_symbol(symbol)) {
@@ -145,7 +145,7 @@ class Parser {
   }
 
   NodeId add(Node node) {
-    if (fault_) return 0;
+    if (error_) return 0;
     for (const NodeId child : node.children) {
       node.depth = std::max(node.depth, tree_[child].depth + 1);
       node.has_block = node.has_block || tree_[child].has_block;
@@ -155,8 +155,8 @@ class Parser {
     tree_.nodes.push_back(std::move(node));
     return static_cast<NodeId>(tree_.nodes.size() - 1);
   }
-  /// A node that begins at the present word and takes it.
-  Node begin(Op op) {
+  /// Makes a node of the current token and consumes the token.
+  Node start_node(Op op) {
     Node node{.op = op, .offset = token_.offset, .text = std::move(token_.text)};
     node.number = token_.number;
     advance();
@@ -164,10 +164,10 @@ class Parser {
   }
 
   using Rule = NodeId (Parser::*)();
-  NodeId left_to_right(std::span<const OpName> names, Rule operand) {
+  NodeId left_associative(std::span<const OpName> names, Rule operand) {
     NodeId left = (this->*operand)();
     while (const auto op = find_op(names, token_)) {
-      Node node = begin(*op);
+      Node node = start_node(*op);
       node.text.clear();
       node.children = {left, (this->*operand)()};
       left = add(std::move(node));
@@ -175,22 +175,22 @@ class Parser {
     return left;
   }
 
-  NodeId expression() { return left_to_right(kLogic, &Parser::comparison); }
+  NodeId expression() { return left_associative(kLogic, &Parser::comparison); }
   NodeId comparison() {
-    NodeId left = left_to_right(kComparisons, &Parser::sum);
+    NodeId left = left_associative(kComparisons, &Parser::sum);
     while (token_.kind == TokenKind::kPattern) {
-      Node node = begin(Op::kMatches);
+      Node node = start_node(Op::kMatches);
       node.children = {left};
       left = add(std::move(node));
     }
     return left;
   }
-  NodeId sum() { return left_to_right(kSums, &Parser::product); }
-  NodeId product() { return left_to_right(kProducts, &Parser::factor); }
+  NodeId sum() { return left_associative(kSums, &Parser::product); }
+  NodeId product() { return left_associative(kProducts, &Parser::factor); }
   NodeId factor() {
-    if (!token_.is_symbol("-")) return left_to_right(kPowers, &Parser::primary);
+    if (!token_.is_symbol("-")) return left_associative(kPowers, &Parser::primary);
     const Nesting nesting(*this);
-    Node node = begin(Op::kNegate);
+    Node node = start_node(Op::kNegate);
     node.text.clear();
     node.children = {product()};
     return add(std::move(node));
@@ -200,23 +200,23 @@ class Parser {
     const Nesting nesting(*this);
     switch (token_.kind) {
       case TokenKind::kNumber:
-        return add(begin(Op::kNumber));
+        return add(start_node(Op::kNumber));
       case TokenKind::kText:
-        return add(begin(Op::kText));
+        return add(start_node(Op::kText));
       case TokenKind::kVariable:
         return variable();
       case TokenKind::kWord:
         return word();
       default:
-        return enclosed();
+        return bracketed();
     }
   }
 
-  NodeId enclosed() {
-    if (token_.is_symbol("(")) return parenthesised();
+  NodeId bracketed() {
+    if (token_.is_symbol("(")) return parenthesized();
     if (token_.is_symbol("{")) return block();
     if (token_.is_symbol("|")) {
-      Node node = begin(Op::kAbsolute);
+      Node node = start_node(Op::kAbsolute);
       node.text.clear();
       node.children = {expression()};
       expect_symbol("|");
@@ -226,7 +226,7 @@ class Parser {
     return 0;
   }
 
-  NodeId parenthesised() {
+  NodeId parenthesized() {
     expect_symbol("(");
     const NodeId inner = expression();
     expect_symbol(")");
@@ -234,7 +234,7 @@ class Parser {
   }
 
   NodeId variable() {
-    Node node = begin(Op::kVariable);
+    Node node = start_node(Op::kVariable);
     if (token_.is_symbol("[")) node.children = {index()};
     return add(std::move(node));
   }
@@ -246,47 +246,48 @@ class Parser {
   }
 
   NodeId word() {
-    if (refuse_outside()) return 0;
+    if (reject_unsupported()) return 0;
     if (const auto op = find_op(kFunctions, token_)) return call(*op, 1);
     if (const auto op = find_op(kFunctionsOfTwo, token_)) return call(*op, 2);
-    if (token_.is_word("not")) return negation();
+    if (token_.is_word("not")) return logical_not();
     if (token_.is_word("true") || token_.is_word("false")) return truth();
-    if (token_.is_word("arg1")) return add(begin(Op::kArgument1));
-    if (token_.is_word("arg2")) return add(begin(Op::kArgument2));
-    if (token_.is_word("sizeof")) return of_name(Op::kSizeOf);
-    if (token_.is_word("defined")) return of_name(Op::kDefined);
-    if (auto name = after(token_.text, "cube::metric::get::")) return property(std::move(*name));
-    if (auto name = after(token_.text, "metric::")) return metric(std::move(*name));
-    fail(fmt::format("'{}' is no value; texts have quotes, variables are written ${{name}}",
+    if (token_.is_word("arg1")) return add(start_node(Op::kArgument1));
+    if (token_.is_word("arg2")) return add(start_node(Op::kArgument2));
+    if (token_.is_word("sizeof")) return name_call(Op::kSizeOf);
+    if (token_.is_word("defined")) return name_call(Op::kDefined);
+    if (auto name = strip_prefix(token_.text, "cube::metric::get::"))
+      return property(std::move(*name));
+    if (auto name = strip_prefix(token_.text, "metric::")) return metric(std::move(*name));
+    fail(fmt::format("'{}' is not a value; texts have quotes, variables are written ${{name}}",
                      token_.text));
     return 0;
   }
 
-  bool refuse_outside() {
-    for (const Outside& one : kOutside) {
+  bool reject_unsupported() {
+    for (const UnsupportedConstruct& one : kUnsupportedConstructs) {
       if (!token_.text.starts_with(one.begin)) continue;
-      fail(Fault{ErrorClass::kUnsupported, token_.offset,
-                 fmt::format("'{}' is not executed: {}", one.begin, one.advice)});
+      fail(ScriptError{ErrorClass::kUnsupported, token_.offset,
+                       fmt::format("'{}' is not supported; {}", one.begin, one.advice)});
       return true;
     }
     return false;
   }
 
-  NodeId negation() {
-    Node node = begin(Op::kNot);
+  NodeId logical_not() {
+    Node node = start_node(Op::kNot);
     node.text.clear();
     node.children = {primary()};
     return add(std::move(node));
   }
   NodeId truth() {
     const double number = token_.is_word("true") ? 1 : 0;
-    Node node = begin(Op::kNumber);
+    Node node = start_node(Op::kNumber);
     node.number = number;
     return add(std::move(node));
   }
 
   NodeId call(Op op, std::size_t argument_count) {
-    Node node = begin(op);
+    Node node = start_node(op);
     node.text.clear();
     expect_symbol("(");
     node.children = {expression()};
@@ -299,8 +300,8 @@ class Parser {
   }
 
   /// sizeof(name), defined(name), global(name), local(name)
-  NodeId of_name(Op op) {
-    Node node = begin(op);
+  NodeId name_call(Op op) {
+    Node node = start_node(op);
     if (!token_.is_symbol("(")) {
       fail(fmt::format("expected '(', found {}", describe(token_)));
       return 0;
@@ -323,7 +324,7 @@ class Parser {
   }
 
   NodeId property(std::string name) {
-    Node node = begin(Op::kMetricProperty);
+    Node node = start_node(Op::kMetricProperty);
     node.text = std::move(name);
     expect_symbol("(");
     node.property = quoted();
@@ -332,38 +333,39 @@ class Parser {
   }
 
   NodeId metric(std::string name) {
-    Node node = begin(Op::kMetric);
+    Node node = start_node(Op::kMetric);
     node.text = std::move(name);
-    const auto fixed = after(node.text, "fixed::");
-    const auto context = after(node.text, "context::");
+    const auto fixed = strip_prefix(node.text, "fixed::");
+    const auto context = strip_prefix(node.text, "context::");
     if (fixed || context) node.text = fixed ? *fixed : *context;
     if (node.text.empty()) fail("'metric::' without the name of a metric");
     expect_symbol("(");
-    std::size_t flavour_count = 0;
-    while (!token_.is_symbol(")") && !fault_) {
-      if (flavour_count > 0) expect_symbol(",");
-      const Flavour read = flavour();
-      if (flavour_count++ == 0) node.flavour = read;
+    std::size_t flavor_count = 0;
+    while (!token_.is_symbol(")") && !error_) {
+      if (flavor_count > 0) expect_symbol(",");
+      const Flavor read = flavor();
+      if (flavor_count++ == 0) node.flavor = read;
     }
-    if (flavour_count > 2) fail("a metric has at most two flavours");
+    if (flavor_count > 2) fail("a metric has at most two flavors");
     expect_symbol(")");
-    if (fixed && flavour_count < 2)
-      node.reach = flavour_count == 0 ? Reach::kAllOfAll : Reach::kAllLocations;
+    if (fixed && flavor_count < 2)
+      node.scope =
+          flavor_count == 0 ? ReferenceScope::kAllCallPaths : ReferenceScope::kAllLocations;
     return add(std::move(node));
   }
 
-  Flavour flavour() {
-    const Flavour read = token_.is_word("e")   ? Flavour::kExclusive
-                         : token_.is_word("i") ? Flavour::kInclusive
-                                               : Flavour::kSame;
-    if (read == Flavour::kSame && !token_.is_symbol("*"))
-      fail(fmt::format("expected a flavour (e, i or *), found {}", describe(token_)));
+  Flavor flavor() {
+    const Flavor read = token_.is_word("e")   ? Flavor::kExclusive
+                        : token_.is_word("i") ? Flavor::kInclusive
+                                              : Flavor::kSame;
+    if (read == Flavor::kSame && !token_.is_symbol("*"))
+      fail(fmt::format("expected a flavor (e, i or *), found {}", describe(token_)));
     advance();
     return read;
   }
 
   NodeId block() {
-    Node node = begin(Op::kBlock);
+    Node node = start_node(Op::kBlock);
     node.text.clear();
     node.children = statements();
     if (!token_.is_word("return"))
@@ -378,7 +380,7 @@ class Parser {
   NodeId body() {
     const Nesting nesting(*this);
     if (!token_.is_symbol("{")) fail(fmt::format("expected '{{', found {}", describe(token_)));
-    Node node = begin(Op::kBody);
+    Node node = start_node(Op::kBody);
     node.text.clear();
     node.children = statements();
     expect_symbol("}");
@@ -387,7 +389,7 @@ class Parser {
 
   std::vector<NodeId> statements() {
     std::vector<NodeId> all;
-    while (!fault_ && !token_.is_symbol("}") && !token_.is_word("return") &&
+    while (!error_ && !token_.is_symbol("}") && !token_.is_word("return") &&
            token_.kind != TokenKind::kEnd) {
       all.push_back(statement());
       expect_symbol(";");
@@ -397,18 +399,19 @@ class Parser {
 
   NodeId statement() {
     if (token_.kind == TokenKind::kVariable) return assignment();
-    if (refuse_outside()) return 0;
+    if (reject_unsupported()) return 0;
     if (token_.is_word("if")) return conditional();
     if (token_.is_word("while")) return loop();
-    if (token_.is_word("global")) return of_name(Op::kGlobal);
-    if (token_.is_word("local")) return of_name(Op::kLocal);
-    if (auto name = after(token_.text, "cube::metric::set::")) return setting(std::move(*name));
+    if (token_.is_word("global")) return name_call(Op::kGlobal);
+    if (token_.is_word("local")) return name_call(Op::kLocal);
+    if (auto name = strip_prefix(token_.text, "cube::metric::set::"))
+      return property_assignment(std::move(*name));
     fail(fmt::format("expected a statement, found {}", describe(token_)));
     return 0;
   }
 
   NodeId assignment() {
-    Node node = begin(Op::kAssign);
+    Node node = start_node(Op::kAssign);
     std::optional<NodeId> at;
     if (token_.is_symbol("[")) at = index();
     expect_symbol("=");
@@ -421,7 +424,7 @@ class Parser {
     Node node{.op = Op::kIf, .offset = token_.offset};
     do {
       advance();
-      node.children.push_back(parenthesised());
+      node.children.push_back(parenthesized());
       node.children.push_back(body());
     } while (token_.is_word("elseif"));
     if (token_.is_word("else")) {
@@ -432,15 +435,15 @@ class Parser {
   }
 
   NodeId loop() {
-    Node node = begin(Op::kWhile);
+    Node node = start_node(Op::kWhile);
     node.text.clear();
-    node.children = {parenthesised()};
+    node.children = {parenthesized()};
     node.children.push_back(body());
     return add(std::move(node));
   }
 
-  NodeId setting(std::string name) {
-    Node node = begin(Op::kProperty);
+  NodeId property_assignment(std::string name) {
+    Node node = start_node(Op::kProperty);
     node.text = std::move(name);
     expect_symbol("(");
     node.property = quoted();
@@ -455,12 +458,12 @@ class Parser {
   Lexer lexer_;
   Token token_;
   Tree tree_;
-  std::optional<Fault> fault_;
+  std::optional<ScriptError> error_;
   std::uint32_t nesting_ = 0;
 };
 
 }  // namespace
 
-tl::expected<Tree, Fault> parse(std::string_view text) { return Parser(text).script(); }
+tl::expected<Tree, ScriptError> parse(std::string_view text) { return Parser(text).script(); }
 
 }  // namespace forebay::cubepl

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// From the text of a script to its syntax tree, by recursive descent over the grammar of
-// docs/formats/remapping.md. Words of CubePL that are not executed are known here, so that an
-// error can say that they exist and are outside.
+// Parses the text of a script to its syntax tree, by recursive descent over the grammar of
+// docs/formats/remapping.md. Constructs of CubePL that Forebay does not execute are recognized, so
+// that their error states that they are unsupported.
 #pragma once
 
 #include <string_view>
@@ -11,8 +11,8 @@
 
 namespace forebay::cubepl {
 
-/// The tree of `text`; an empty one if there are no words in it. The fault is kInvalidArgument, or
-/// kUnsupported for what CubePL has and Forebay does not execute.
-tl::expected<Tree, Fault> parse(std::string_view text);
+/// Returns the tree of `text`; it is empty if the text has no tokens. Fails with kInvalidArgument,
+/// or with kUnsupported for a construct of CubePL that Forebay does not execute.
+tl::expected<Tree, ScriptError> parse(std::string_view text);
 
 }  // namespace forebay::cubepl

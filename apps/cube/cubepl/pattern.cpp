@@ -15,17 +15,17 @@ struct Pattern::Compiled {
   regex_t regex;
 };
 
-void Pattern::Release::operator()(Compiled* compiled) const noexcept {
+void Pattern::Deleter::operator()(Compiled* compiled) const noexcept {
   ::regfree(&compiled->regex);
   delete compiled;
 }
 
 namespace {
 
-/// The C library writes out what is repeated: intervals in intervals multiply.
+/// The C library expands repetitions: nested intervals multiply.
 constexpr std::uint64_t kRepetitionsMax = 10'000;
 
-/// How often the innermost of nested intervals would be written out, or more.
+/// An upper bound for the copies of the innermost of nested intervals.
 std::uint64_t repetitions_of(const std::string& pattern) {
   std::uint64_t product = 1;
   for (std::size_t at = pattern.find('{'); at != std::string::npos;
@@ -46,21 +46,21 @@ std::uint64_t repetitions_of(const std::string& pattern) {
 
 }  // namespace
 
-tl::expected<Pattern, Fault> Pattern::compile(const std::string& pattern) {
+tl::expected<Pattern, ScriptError> Pattern::compile(const std::string& pattern) {
   if (repetitions_of(pattern) > kRepetitionsMax) {
-    return tl::unexpected<Fault>(
+    return tl::unexpected<ScriptError>(
         {ErrorClass::kLimit, 0,
-         fmt::format("/{}/ repeats more than {} times: write fewer or shorter {{intervals}}",
-                     pattern, kRepetitionsMax)});
+         fmt::format("/{}/ repeats more than {} times; use fewer or smaller {{intervals}}", pattern,
+                     kRepetitionsMax)});
   }
   auto compiled = std::make_unique<Compiled>();
   const int error = ::regcomp(&compiled->regex, pattern.c_str(), REG_EXTENDED | REG_NOSUB);
   if (error != 0) {
     std::array<char, 256> text{};
     ::regerror(error, &compiled->regex, text.data(), text.size());
-    return tl::unexpected<Fault>(
+    return tl::unexpected<ScriptError>(
         {ErrorClass::kInvalidArgument, 0,
-         fmt::format("/{}/ is no extended regular expression: {}", pattern, text.data())});
+         fmt::format("/{}/ is not an extended regular expression: {}", pattern, text.data())});
   }
   Pattern made;
   made.compiled_.reset(compiled.release());
@@ -71,11 +71,11 @@ bool Pattern::matches(const std::string& text) const {
   return ::regexec(&compiled_->regex, text.c_str(), 0, nullptr, 0) == 0;
 }
 
-bool PatternMemory::matches(std::size_t pattern, const std::string& text) {
-  auto& known = known_[pattern];
+bool PatternCache::matches(std::size_t pattern, const std::string& text) {
+  auto& known = cache_[pattern];
   if (const auto found = known.find(text); found != known.end()) return found->second;
   const bool answer = (*patterns_)[pattern].matches(text);
-  if (known.size() < kTextsMax) known.emplace(text, answer);
+  if (known.size() < kCachedTextsMax) known.emplace(text, answer);
   return answer;
 }
 

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// What scripts see of a profile: names, attributes and trees as plain tables, and rows of values
-// through one function. Whoever reads profiles implements it; nothing here knows a file format.
+// A profile as scripts see it: names, attributes and trees as plain tables, rows of values through
+// one function. Readers of profiles implement ProfileView; the language does not depend on a file
+// format.
 #pragma once
 
 #include <forebay/error.hpp>
@@ -16,8 +17,9 @@
 
 namespace forebay::cubepl {
 
-/// Indices are those of the vectors in Facts: the ids in a profile, counted from 0 without gaps.
-struct MetricFacts {
+/// Indices are those of the vectors in ProfileInfo: ids of the profile, renumbered from 0 without
+/// gaps.
+struct MetricInfo {
   std::string unique_name;
   std::string display_name;
   std::string dtype;
@@ -29,7 +31,7 @@ struct MetricFacts {
   std::optional<std::size_t> parent;
 };
 
-struct RegionFacts {
+struct RegionInfo {
   std::string name;
   std::string mangled_name;
   std::string paradigm;
@@ -41,49 +43,50 @@ struct RegionFacts {
   std::int64_t end_line = -1;
 };
 
-struct CallpathFacts {
-  std::size_t region = 0;             ///< that is called
-  std::optional<std::size_t> parent;  ///< may have any index: ids are not in the tree's order
+struct CallpathInfo {
+  std::size_t region = 0;             ///< the called region
+  std::optional<std::size_t> parent;  ///< any index: ids need not follow the order of the tree
   std::string module;
   std::int64_t line = -1;
 };
 
-struct SystemNodeFacts {
+struct SystemNodeInfo {
   std::string name;
   std::string node_class;
   std::optional<std::size_t> parent;
 };
 
-struct LocationGroupFacts {
+struct LocationGroupInfo {
   std::string name;
   std::int64_t rank = 0;
   std::string type;
-  std::size_t parent = 0;  ///< a system node
+  std::size_t parent = 0;  ///< index of a system node
 };
 
-struct LocationFacts {
+struct LocationInfo {
   std::string name;
   std::int64_t rank = 0;
   std::string type;
-  std::size_t parent = 0;  ///< a location group
+  std::size_t parent = 0;  ///< index of a location group
 };
 
-struct Facts {
+struct ProfileInfo {
   std::string filename;
   std::size_t mirror_count = 0;
-  std::vector<MetricFacts> metrics;
-  std::vector<RegionFacts> regions;
-  std::vector<CallpathFacts> callpaths;
-  std::vector<SystemNodeFacts> system_nodes;
-  std::vector<LocationGroupFacts> location_groups;
-  std::vector<LocationFacts> locations;
+  std::vector<MetricInfo> metrics;
+  std::vector<RegionInfo> regions;
+  std::vector<CallpathInfo> callpaths;
+  std::vector<SystemNodeInfo> system_nodes;
+  std::vector<LocationGroupInfo> location_groups;
+  std::vector<LocationInfo> locations;
 };
 
-/// Which row: a metric of Facts::metrics, a call path of Facts::callpaths. Never kSame.
+/// The key of a row: a metric of ProfileInfo::metrics, a call path of ProfileInfo::callpaths. The
+/// flavor is never kSame.
 struct InputRow {
   std::size_t metric = 0;
   std::size_t callpath = 0;
-  Flavour flavour = Flavour::kExclusive;
+  Flavor flavor = Flavor::kExclusive;
 
   friend bool operator==(const InputRow&, const InputRow&) noexcept = default;
 };
@@ -92,16 +95,16 @@ class ProfileView {
  public:
   virtual ~ProfileView() = default;
 
-  /// The same object each time; must not change while scripts run.
-  virtual const Facts& facts() const = 0;
+  /// Returns the same object each time. It must not change while scripts run.
+  virtual const ProfileInfo& info() const = 0;
 
-  /// The row's values, one for each location, or none at all if all of them are 0. They must stay
-  /// as they are until Evaluator::evaluate() returns or calls forget_rows(); in between it asks for
-  /// a row once. Called by the thread that evaluates.
+  /// Returns the values of the row, one for each location, or none if all of them are 0. They must
+  /// stay unchanged until Evaluator::evaluate() returns or calls release_rows(). In between,
+  /// evaluate() requests each row once. Called on the thread that evaluates.
   virtual Result<std::span<const double>> row(const InputRow& which) = 0;
 
-  /// None of the rows so far is needed any more, unless it is asked for again.
-  virtual void forget_rows() {}
+  /// The rows returned so far are no longer used. A later row() may return one of them again.
+  virtual void release_rows() {}
 };
 
 }  // namespace forebay::cubepl

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// A specification whose scripts are parsed and whose names are resolved: what runs. Made once,
-// without a profile; may be used by several threads.
+// A compiled specification: its scripts are parsed and its names resolved. It is made once, without
+// a profile, and may be used by several threads.
 #pragma once
 
 #include <forebay/error.hpp>
@@ -19,14 +19,14 @@
 
 namespace forebay::cubepl {
 
-/// Operators on one way down through metrics that use each other. Bounds the stack of a run.
+/// Operators on one path through metrics that use each other. Bounds the stack of a run.
 inline constexpr std::uint32_t kTotalDepthMax = 1000;
-/// Metric evaluations that one value may need. Bounds the time of a value: a chain of 50 metrics,
-/// each using the previous one twice, needs 2^50 evaluations.
+/// Metric evaluations that one value may need. Bounds the time of a value: a chain of 50 metrics
+/// that each use the previous one twice needs 2^50 evaluations.
 inline constexpr std::uint64_t kUsesMax = std::uint64_t{1} << 16U;
 
-/// What calculation::... tell; the slot of Home::kCalculation.
-enum class Quantity : std::uint8_t {
+/// Variables calculation::...; slots of VariableKind::kCalculation.
+enum class CalculationVariable : std::uint8_t {
   kMetric,
   kCallpath,
   kRegion,
@@ -34,61 +34,61 @@ enum class Quantity : std::uint8_t {
   kResourceKind,
 };
 
-/// One script that runs. The default is an empty one, whose value is 0.
-struct Code {
+/// A compiled script. The default is an empty one, whose value is 0.
+struct CompiledScript {
   Tree tree;
   Script script;
-  Origin origin;
+  ScriptOrigin origin;
   std::uint32_t local_count = 0;
 
   bool empty() const noexcept { return tree.empty(); }
-  /// What went wrong at `node` of this script.
+  /// An Error at `node` of this script.
   Error error_at(const Node& node, ErrorClass kind, std::string what) const {
-    return error_of({kind, node.offset, std::move(what)}, script, origin);
+    return make_error({kind, node.offset, std::move(what)}, script, origin);
   }
 };
 
 /// The scripts of one metric.
-struct MetricCode {
-  Code expression;
-  Code init;
-  Code plus;
-  Code minus;
-  Code aggregation;
+struct MetricScripts {
+  CompiledScript expression;
+  CompiledScript init;
+  CompiledScript plus;
+  CompiledScript minus;
+  CompiledScript aggregation;
 };
 
-/// A metric of the profile.
+/// A metric that is read from the profile.
 struct InputMetric {
   std::string name;
-  /// What to say if the profile lacks it; none if that does not matter.
-  std::optional<Error> missing;
+  /// The Error if the profile lacks the metric; empty if it may be absent.
+  std::optional<Error> missing_error;
 };
 
 struct Program {
   Specification specification;
-  std::vector<MetricCode> metrics;  ///< one for each of the specification
-  /// Metrics that scripts name and the specification does not have. A metric's number is its index
-  /// in the specification, or that many plus its index here.
+  std::vector<MetricScripts> metrics;  ///< one for each metric of the specification
+  /// Metrics that scripts name and the specification does not have. The number of a metric is its
+  /// index in the specification, or metrics.size() plus its index here.
   std::vector<InputMetric> inputs;
   std::uint32_t global_count = 0;
   std::vector<Pattern> patterns;
-  /// What is not an error and still may not be meant: "metric mpi, cubeplinit, line 9, column 20:
-  /// ...".
+  /// Valid constructs that may be unintended: "metric mpi, cubeplinit, line 9, column 20: ...".
   std::vector<std::string> notes;
 
   std::size_t metric_count() const noexcept { return metrics.size() + inputs.size(); }
   bool is_input(std::size_t metric) const noexcept { return metric >= metrics.size(); }
   MetricKind kind_of(std::size_t metric) const;
   const std::string& name_of(std::size_t metric) const;
-  /// The number of a metric; none if neither the specification nor a script names it.
+  /// The number of a metric; empty if neither the specification nor a script names it.
   std::optional<std::size_t> find(std::string_view name) const;
 };
 
 /// Parses all scripts and resolves their names. The Error names metric, script, line and column.
 Result<Program> compile(Specification specification);
 
-/// Unique names of the metrics whose rows may be asked for: all stored ones of the specification,
-/// in its order, and what expressions ask for besides. A profile need have only the latter.
-std::vector<std::string> needed_metrics(const Program& program);
+/// Returns unique names of the metrics whose rows may be read: all stored ones of the
+/// specification, in its order, then others that expressions read. A profile must have the latter
+/// only.
+std::vector<std::string> required_metrics(const Program& program);
 
 }  // namespace forebay::cubepl

@@ -16,8 +16,8 @@ using testing::metric;
 using testing::program_of;
 using testing::specification;
 
-/// Of one derived metric m with this inside.
-std::string refusal_inside(std::string_view inside) {
+/// The error of a derived metric m with the content `inside`.
+std::string compile_error(std::string_view inside) {
   const auto program = program_of(specification(metric("m", "PREDERIVED_EXCLUSIVE", inside)));
   return program ? "accepted" : program.error().message();
 }
@@ -27,24 +27,24 @@ std::vector<std::string> notes_of(std::string_view inside) {
   return program ? program->notes : std::vector<std::string>{program.error().message()};
 }
 
-TEST(Program, faults_name_metric_script_line_and_column) {
-  EXPECT_EQ(refusal_inside("\n<cubepl>1 +\n  ?</cubepl>"),
+TEST(Program, errors_have_metric_script_line_and_column) {
+  EXPECT_EQ(compile_error("\n<cubepl>1 +\n  ?</cubepl>"),
             "run remapping specification test.spec: metric m, cubepl, line 4, column 3: unknown "
             "character '?'");
-  EXPECT_THAT(refusal_inside("<cubeplinit>{ return 0 }</cubeplinit>"),
+  EXPECT_THAT(compile_error("<cubeplinit>{ return 0 }</cubeplinit>"),
               HasSubstr("metric m, cubeplinit, line 2, column"));
-  EXPECT_THAT(refusal_inside("<cubeplaggr cubeplaggrtype=plus>arg1 +</cubeplaggr>"),
+  EXPECT_THAT(compile_error("<cubeplaggr cubeplaggrtype=plus>arg1 +</cubeplaggr>"),
               HasSubstr("metric m, cubeplaggr plus, line 2"));
-  EXPECT_THAT(refusal_inside("<cubepl>1 &lt; 2 &lt; ?</cubepl>"), HasSubstr("column 83: unknown"));
+  EXPECT_THAT(compile_error("<cubepl>1 &lt; 2 &lt; ?</cubepl>"), HasSubstr("column 83: unknown"));
 }
 
-TEST(Program, patterns_are_checked_before_anything_runs) {
-  EXPECT_THAT(refusal_inside("<cubepl>\"a\" =~ /(/</cubepl>"),
-              HasSubstr("/(/ is no extended regular expression"));
+TEST(Program, invalid_patterns_are_rejected_at_compile_time) {
+  EXPECT_THAT(compile_error("<cubepl>\"a\" =~ /(/</cubepl>"),
+              HasSubstr("/(/ is not an extended regular expression"));
 }
 
-TEST(Program, patterns_that_would_take_for_ever_to_compile_are_refused) {
-  EXPECT_THAT(refusal_inside("<cubepl>\"a\" =~ /((((a{1,100}){1,100}){1,100}){1,100})/</cubepl>"),
+TEST(Program, patterns_with_too_many_repetitions_are_rejected) {
+  EXPECT_THAT(compile_error("<cubepl>\"a\" =~ /((((a{1,100}){1,100}){1,100}){1,100})/</cubepl>"),
               HasSubstr("repeats more than 10000 times"));
   EXPECT_TRUE(program_of(specification(
       metric("m", "POSTDERIVED", "<cubepl>\"a\" =~ /^(a{1,3}b{2}){4,9}$/</cubepl>"))));
@@ -57,65 +57,65 @@ TEST(Program, equal_patterns_are_compiled_once) {
   EXPECT_EQ(program->patterns.size(), 2U);
 }
 
-TEST(Program, what_would_depend_on_the_order_is_refused) {
-  EXPECT_THAT(refusal_inside("<cubeplinit>{ global(g); return 0; }</cubeplinit>"
-                             "<cubepl>{ ${g} = 1; return 0; }</cubepl>"),
+TEST(Program, order_dependent_scripts_are_rejected) {
+  EXPECT_THAT(compile_error("<cubeplinit>{ global(g); return 0; }</cubeplinit>"
+                            "<cubepl>{ ${g} = 1; return 0; }</cubepl>"),
               HasSubstr("g is global and can only be assigned in <cubeplinit>"));
   EXPECT_THAT(
-      refusal_inside("<cubepl>{ cube::metric::set::m(\"value\", \"VOID\"); return 0; }</cubepl>"),
+      compile_error("<cubepl>{ cube::metric::set::m(\"value\", \"VOID\"); return 0; }</cubepl>"),
       HasSubstr("only be switched off in <cubeplinit>"));
-  EXPECT_THAT(refusal_inside("<cubepl>env(\"A\")</cubepl>"),
-              HasSubstr("env() is for <cubeplinit>"));
+  EXPECT_THAT(compile_error("<cubepl>env(\"A\")</cubepl>"),
+              HasSubstr("env() can only be used in <cubeplinit>"));
 }
 
-TEST(Program, what_has_no_value_yet_is_refused) {
-  EXPECT_THAT(refusal_inside("<cubeplinit>metric::time(e)</cubeplinit>"),
-              HasSubstr("<cubeplinit> cannot ask for values of metrics"));
-  EXPECT_THAT(refusal_inside("<cubeplinit>${calculation::callpath::id}</cubeplinit>"),
-              HasSubstr("nothing is being computed yet"));
-  EXPECT_THAT(refusal_inside("<cubeplaggr cubeplaggrtype=plus>metric::m()</cubeplaggr>"),
-              HasSubstr("cannot ask for values of metrics"));
-  EXPECT_THAT(refusal_inside("<cubepl>arg1</cubepl>"), HasSubstr("<cubeplaggr> puts together"));
+TEST(Program, values_unavailable_in_a_script_are_rejected) {
+  EXPECT_THAT(compile_error("<cubeplinit>metric::time(e)</cubeplinit>"),
+              HasSubstr("<cubeplinit> cannot read values of metrics"));
+  EXPECT_THAT(compile_error("<cubeplinit>${calculation::callpath::id}</cubeplinit>"),
+              HasSubstr("has no value in <cubeplinit>"));
+  EXPECT_THAT(compile_error("<cubeplaggr cubeplaggrtype=plus>metric::m()</cubeplaggr>"),
+              HasSubstr("cannot read values of metrics"));
+  EXPECT_THAT(compile_error("<cubepl>arg1</cubepl>"), HasSubstr("exist in <cubeplaggr> only"));
 }
 
-TEST(Program, reserved_names_are_not_for_scripts) {
-  EXPECT_THAT(refusal_inside("<cubeplinit>{ ${cube::#callpaths} = 1; return 0; }</cubeplinit>"),
+TEST(Program, reserved_names_cannot_be_assigned_or_declared) {
+  EXPECT_THAT(compile_error("<cubeplinit>{ ${cube::#callpaths} = 1; return 0; }</cubeplinit>"),
               HasSubstr("cube::#callpaths cannot be assigned"));
-  EXPECT_THAT(refusal_inside("<cubeplinit>{ global(calculation::x); return 0; }</cubeplinit>"),
+  EXPECT_THAT(compile_error("<cubeplinit>{ global(calculation::x); return 0; }</cubeplinit>"),
               HasSubstr("cannot be declared"));
-  EXPECT_THAT(refusal_inside("<cubepl>${calculation::sysres::sysid}</cubepl>"),
-              HasSubstr("is not known here"));
-  EXPECT_THAT(refusal_inside("<cubeplinit>{ cube::metric::set::m(\"uom\", \"s\"); return 0; }"
-                             "</cubeplinit>"),
+  EXPECT_THAT(compile_error("<cubepl>${calculation::sysres::sysid}</cubepl>"),
+              HasSubstr("is not supported"));
+  EXPECT_THAT(compile_error("<cubeplinit>{ cube::metric::set::m(\"uom\", \"s\"); return 0; }"
+                            "</cubeplinit>"),
               HasSubstr("\"uom\" cannot be set"));
 }
 
-// They had no value, so that a metric was zero everywhere.
-TEST(Program, names_of_calculations_that_do_not_exist_are_refused) {
-  EXPECT_THAT(refusal_inside("<cubepl>${calculation::weather}</cubepl>"),
+// Such names once had no value, so that a metric was zero everywhere.
+TEST(Program, unknown_calculation_names_are_rejected) {
+  EXPECT_THAT(compile_error("<cubepl>${calculation::weather}</cubepl>"),
               HasSubstr("calculation::weather does not exist"));
-  EXPECT_THAT(refusal_inside("<cubepl>${calculation::region::name} =~ /^MPI_/</cubepl>"),
+  EXPECT_THAT(compile_error("<cubepl>${calculation::region::name} =~ /^MPI_/</cubepl>"),
               HasSubstr("calculation::region::name does not exist; write "
                         "${cube::region::name}[${calculation::region::id}]"));
 }
 
-TEST(Program, what_may_not_be_meant_is_a_note) {
+TEST(Program, unintended_constructs_give_notes) {
   EXPECT_THAT(notes_of("<cubepl>${cube::region::mangled_name}[1] eq \"\"</cubepl>"),
               ElementsAre(HasSubstr("metric m, cubepl, line 2, column 69: "
                                     "cube::region::mangled_name does not exist and has no value")));
   EXPECT_THAT(notes_of("<cubeplinit>{ ${a} = 1; global(a); return 0; }</cubeplinit>"),
-              ElementsAre(HasSubstr("a was local before and stays so")));
+              ElementsAre(HasSubstr("a is already local; this declaration has no effect")));
   EXPECT_THAT(notes_of("<cubepl>{ ${a} = 1; return ${a}; }</cubepl>"), IsEmpty());
 }
 
-TEST(Program, scripts_of_stored_metrics_have_no_effect_and_a_note) {
+TEST(Program, scripts_of_stored_metrics_are_ignored_with_note) {
   const auto program =
       program_of(specification(metric("m", "EXCLUSIVE", "<cubepl>no such thing</cubepl>")));
   ASSERT_TRUE(program) << program.error().message();
   EXPECT_THAT(program->notes, ElementsAre(HasSubstr("the metric is EXCLUSIVE, so this script")));
 }
 
-TEST(Program, the_first_mention_in_the_order_of_running_decides) {
+TEST(Program, first_mention_in_execution_order_determines_kind) {
   const auto program = program_of(specification(
       metric("first", "POSTDERIVED", "<cubepl>${g}</cubepl>") +
       metric("second", "POSTDERIVED", "<cubeplinit>{ global(g); return 0; }</cubeplinit>")));
@@ -124,7 +124,7 @@ TEST(Program, the_first_mention_in_the_order_of_running_decides) {
   EXPECT_THAT(program->notes, IsEmpty());
 }
 
-TEST(Program, metrics_outside_of_the_specification_are_needed_from_the_profile) {
+TEST(Program, metrics_outside_specification_become_inputs) {
   const auto program = program_of(specification(
       metric("time", "EXCLUSIVE", "") + metric("a", "POSTDERIVED", "<cubepl>metric::b()</cubepl>") +
       metric("b", "POSTDERIVED",
@@ -133,21 +133,21 @@ TEST(Program, metrics_outside_of_the_specification_are_needed_from_the_profile) 
   EXPECT_EQ(program->inputs.size(), 1U);
   EXPECT_EQ(program->find("visits"), 3U);
   EXPECT_FALSE(program->find("idle"));
-  EXPECT_THAT(needed_metrics(*program), ElementsAre("time", "visits"));
+  EXPECT_THAT(required_metrics(*program), ElementsAre("time", "visits"));
 }
 
-TEST(Program, metrics_that_need_each_other_are_a_ring) {
+TEST(Program, cyclic_metrics_are_rejected) {
   const auto program = program_of(
       specification(metric("a", "POSTDERIVED", "<cubepl>metric::b()</cubepl>") +
                     metric("b", "POSTDERIVED", "<cubepl>1 + metric::c()</cubepl>") +
                     metric("c", "PREDERIVED_EXCLUSIVE", "<cubepl>metric::b(i)</cubepl>")));
   ASSERT_FALSE(program);
   EXPECT_THAT(program.error().message(),
-              HasSubstr("metrics need each other in a ring: b needs c needs b"));
+              HasSubstr("metrics depend on each other in a cycle: b needs c needs b"));
 }
 
-// Each uses the one before twice: the last would be computed from 2 to the 60th values.
-TEST(Program, values_that_need_too_many_others_are_a_limit) {
+// Each metric uses the previous one twice: the last would be computed from 2^60 values.
+TEST(Program, too_many_metric_uses_return_limit_error) {
   std::string metrics = metric("m0", "POSTDERIVED", "<cubepl>1</cubepl>");
   for (int i = 1; i <= 60; ++i)
     metrics += metric(fmt::format("m{}", i), "POSTDERIVED",
@@ -158,7 +158,7 @@ TEST(Program, values_that_need_too_many_others_are_a_limit) {
   EXPECT_THAT(program.error().message(), HasSubstr("metric m16"));
 }
 
-TEST(Program, long_ways_through_metrics_are_a_limit) {
+TEST(Program, long_chains_of_metrics_return_limit_error) {
   std::string metrics;
   for (int i = 0; i < 5000; ++i)
     metrics += metric(fmt::format("m{}", i), "POSTDERIVED",

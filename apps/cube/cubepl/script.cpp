@@ -18,7 +18,7 @@ struct Entity {
 constexpr std::array<Entity, 5> kEntities = {
     {{"&lt;", '<'}, {"&gt;", '>'}, {"&amp;", '&'}, {"&quot;", '"'}, {"&apos;", '\''}}};
 
-/// One character of the decoded text and how many bytes it has in the file.
+/// One character of the decoded text, and its size in the file.
 struct Character {
   char value;
   std::size_t size;
@@ -34,7 +34,7 @@ Character character_at(std::string_view raw, std::size_t at) {
 
 }  // namespace
 
-Position advanced(Position start, std::string_view text) {
+Position advance(Position start, std::string_view text) {
   for (const char c : text) {
     ++start.column;
     if (c == '\n') start = {start.line + 1, 1};
@@ -64,20 +64,22 @@ Position Script::position(std::size_t offset) const {
   std::size_t at = 0;
   for (std::size_t i = 0; i < offset && at < raw_.size(); ++i)
     at += character_at(raw_, at).size;
-  return advanced(start_, std::string_view(raw_).substr(0, at));
+  return advance(start_, std::string_view(raw_).substr(0, at));
 }
 
-std::string place_of(std::size_t offset, const Script& script, const Origin& origin) {
+std::string describe_position(std::size_t offset,
+                              const Script& script,
+                              const ScriptOrigin& origin) {
   const Position position = script.position(offset);
   return fmt::format("metric {}, {}, line {}, column {}", origin.metric, origin.element,
                      position.line, position.column);
 }
 
-Error error_of(const Fault& fault, const Script& script, const Origin& origin) {
-  return Error({.kind = fault.kind,
+Error make_error(const ScriptError& error, const Script& script, const ScriptOrigin& origin) {
+  return Error({.kind = error.kind,
                 .operation = "run remapping specification",
                 .path = origin.path,
-                .cause = place_of(fault.offset, script, origin) + ": " + fault.what});
+                .cause = describe_position(error.offset, script, origin) + ": " + error.message});
 }
 
 }  // namespace forebay::cubepl

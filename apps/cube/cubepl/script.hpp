@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// A CubePL script as it stands in a file, and where in that file each of its characters is. Errors
-// are about the file that somebody edits, not about the piece that was cut out and decoded.
+// A CubePL script as stored in a file, with the position of each character. Errors refer to the
+// file that is edited, not to the extracted and decoded part.
 #pragma once
 
 #include <forebay/error.hpp>
@@ -12,7 +12,7 @@
 
 namespace forebay::cubepl {
 
-/// Both from 1; columns count bytes.
+/// Both count from 1; columns count bytes.
 struct Position {
   std::uint32_t line = 1;
   std::uint32_t column = 1;
@@ -20,24 +20,24 @@ struct Position {
   friend bool operator==(const Position&, const Position&) noexcept = default;
 };
 
-/// The position after all of `text`, which begins at `start`.
-Position advanced(Position start, std::string_view text);
+/// Returns the position after `text`, which begins at `start`.
+Position advance(Position start, std::string_view text);
 
-/// `text` with &lt; &gt; &amp; &quot; &apos; replaced; other entities stay as they are.
+/// Returns `text` with &lt; &gt; &amp; &quot; &apos; replaced; other entities are kept.
 std::string decode_entities(std::string_view text);
 
-/// The text of a script and its place in a file.
+/// The text of a script and its position in a file.
 class Script {
  public:
   Script() = default;
-  /// `raw` as it stands in the file, beginning at `start` there.
+  /// `raw` is the text as stored in the file, beginning at `start`.
   explicit Script(std::string raw, Position start = {});
 
-  /// What is to be parsed: entities are decoded.
+  /// The text to parse, with entities decoded.
   const std::string& text() const noexcept { return text_; }
-  /// Whether there is nothing but space in it.
+  /// Whether the script has only white space.
   bool empty() const noexcept;
-  /// Where in the file the byte at `offset` of text() is.
+  /// The position in the file of the byte at `offset` of text().
   Position position(std::size_t offset) const;
 
  private:
@@ -46,24 +46,24 @@ class Script {
   Position start_;
 };
 
-/// What is wrong at one place of a script, before anybody says whose script it is.
-struct Fault {
+/// An error in a script, without the script's origin.
+struct ScriptError {
   ErrorClass kind = ErrorClass::kInvalidArgument;
   std::size_t offset = 0;  ///< in Script::text()
-  std::string what;        ///< what was found, and what to write instead
+  std::string message;     ///< the cause, and the remedy
 };
 
-/// Whose script it is.
-struct Origin {
-  std::string path;     ///< of the specification
-  std::string metric;   ///< its unique name
+/// The origin of a script.
+struct ScriptOrigin {
+  std::string path;     ///< path of the specification
+  std::string metric;   ///< unique name of the metric
   std::string element;  ///< "cubepl", "cubeplinit", "cubeplaggr plus"
 };
 
-/// `fault` as an Error: "metric mpi, cubepl, line 12, column 34: ...".
-Error error_of(const Fault& fault, const Script& script, const Origin& origin);
+/// Makes an Error of `error`: "metric mpi, cubepl, line 12, column 34: ...".
+Error make_error(const ScriptError& error, const Script& script, const ScriptOrigin& origin);
 
 /// "metric mpi, cubepl, line 12, column 34".
-std::string place_of(std::size_t offset, const Script& script, const Origin& origin);
+std::string describe_position(std::size_t offset, const Script& script, const ScriptOrigin& origin);
 
 }  // namespace forebay::cubepl

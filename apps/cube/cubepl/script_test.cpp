@@ -4,7 +4,7 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
-#include "cube/cubepl/script_cutter.hpp"
+#include "cube/cubepl/script_extractor.hpp"
 
 namespace forebay::cubepl {
 namespace {
@@ -19,7 +19,7 @@ TEST(Script, positions_count_lines_and_bytes) {
   EXPECT_EQ(script.position(5), (Position{8, 3}));
 }
 
-TEST(Script, entities_are_one_character_of_the_text_and_several_of_the_file) {
+TEST(Script, entities_are_one_character_in_text_and_several_in_file) {
   const Script script("a &lt; b &amp;&amp; &quot;&apos;&gt;&nbsp;", {1, 1});
   EXPECT_EQ(script.text(), "a < b && \"'>&nbsp;");
   EXPECT_EQ(script.position(2), (Position{1, 3}));
@@ -27,12 +27,10 @@ TEST(Script, entities_are_one_character_of_the_text_and_several_of_the_file) {
   EXPECT_EQ(script.position(4), (Position{1, 8}));
 }
 
-TEST(Script, an_escaped_ampersand_is_decoded_once) {
-  EXPECT_EQ(decode_entities("&amp;lt;"), "&lt;");
-}
+TEST(Script, escaped_ampersand_is_decoded_once) { EXPECT_EQ(decode_entities("&amp;lt;"), "&lt;"); }
 
-TEST(ScriptCutter, leaves_a_number_where_a_script_was) {
-  const auto cut = cut_scripts("<a>\n<cubepl>1 < 2</cubepl> <cubeplinit>{</cubeplinit></a>");
+TEST(ScriptExtractor, replaces_script_by_its_number) {
+  const auto cut = extract_scripts("<a>\n<cubepl>1 < 2</cubepl> <cubeplinit>{</cubeplinit></a>");
   ASSERT_TRUE(cut);
   EXPECT_EQ(cut->xml, "<a>\n<cubepl n=\"0\"/> <cubepl n=\"1\"/></a>");
   ASSERT_EQ(cut->scripts.size(), 2U);
@@ -42,34 +40,34 @@ TEST(ScriptCutter, leaves_a_number_where_a_script_was) {
   EXPECT_EQ(cut->scripts[1].role, ScriptRole::kInit);
 }
 
-TEST(ScriptCutter, attributes_have_quotes_or_not) {
+TEST(ScriptExtractor, attributes_with_and_without_quotes_are_accepted) {
   for (const char* const text : {"<cubeplaggr cubeplaggrtype=minus>arg1</cubeplaggr>",
                                  "<cubeplaggr cubeplaggrtype=\"minus\" >arg1</cubeplaggr>"}) {
-    const auto cut = cut_scripts(text);
+    const auto cut = extract_scripts(text);
     ASSERT_TRUE(cut) << text;
     ASSERT_EQ(cut->scripts.size(), 1U);
     EXPECT_EQ(cut->scripts[0].role, ScriptRole::kMinus);
   }
 }
 
-TEST(ScriptCutter, comments_and_cdata_keep_their_tags) {
+TEST(ScriptExtractor, comments_and_cdata_keep_their_tags) {
   const std::string text = "<!-- <cubepl>1 --> <![CDATA[<cubepl>]]>";
-  const auto cut = cut_scripts(text);
+  const auto cut = extract_scripts(text);
   ASSERT_TRUE(cut);
   EXPECT_EQ(cut->xml, text);
   EXPECT_TRUE(cut->scripts.empty());
 }
 
-TEST(ScriptCutter, offsets_after_a_script_are_those_of_the_file) {
+TEST(ScriptExtractor, offsets_after_a_script_refer_to_the_file) {
   const std::string text = "<a><cubepl>x</cubepl><b/></a>";
-  const auto cut = cut_scripts(text);
+  const auto cut = extract_scripts(text);
   ASSERT_TRUE(cut);
-  EXPECT_EQ(cut->offset_in_text(cut->xml.find("<a>")), 0U);
-  EXPECT_EQ(cut->offset_in_text(cut->xml.find("<b/>")), text.find("<b/>"));
+  EXPECT_EQ(cut->source_offset(cut->xml.find("<a>")), 0U);
+  EXPECT_EQ(cut->source_offset(cut->xml.find("<b/>")), text.find("<b/>"));
 }
 
-TEST(ScriptCutter, names_what_has_no_end_or_no_meaning) {
-  const auto fault = [](std::string_view text) { return cut_scripts(text).error().what; };
+TEST(ScriptExtractor, unterminated_and_unknown_elements_return_errors) {
+  const auto fault = [](std::string_view text) { return extract_scripts(text).error().message; };
   EXPECT_THAT(fault("<cubepl>1"), HasSubstr("without its end '</cubepl>'"));
   EXPECT_THAT(fault("<!-- 1"), HasSubstr("a comment without its end"));
   EXPECT_THAT(fault("<cubepl rowwise=maybe>1</cubepl>"), HasSubstr("attributes"));

@@ -10,7 +10,7 @@
 #include <fmt/format.h>
 #include <pugixml.hpp>
 
-#include "cube/cubepl/script_cutter.hpp"
+#include "cube/cubepl/script_extractor.hpp"
 
 namespace forebay::cubepl {
 namespace {
@@ -44,7 +44,7 @@ constexpr std::array<TextElement, 7> kTexts = {{{"disp_name", &MetricSpecificati
 Script MetricSpecification::* field_of(ScriptRole role) {
   switch (role) {
     case ScriptRole::kExpression:
-    case ScriptRole::kExpressionByValue:
+    case ScriptRole::kValueExpression:
       return &MetricSpecification::expression;
     case ScriptRole::kInit:
       return &MetricSpecification::init;
@@ -58,62 +58,65 @@ Script MetricSpecification::* field_of(ScriptRole role) {
   return &MetricSpecification::aggregation;
 }
 
-std::string_view trimmed(std::string_view text) {
+std::string_view trim(std::string_view text) {
   constexpr std::string_view kSpace = " \t\r\n";
   const std::size_t begin = text.find_first_not_of(kSpace);
   if (begin == std::string_view::npos) return {};
   return text.substr(begin, text.find_last_not_of(kSpace) - begin + 1);
 }
 
-bool same_word(std::string_view text, std::string_view word) {
+bool equals_ignore_case(std::string_view text, std::string_view word) {
   return std::ranges::equal(text, word, [](char a, char b) { return (a | 0x20) == b; });
 }
 
-class Reader {
+class SpecificationReader {
  public:
-  Reader(std::string_view text, const std::string& path) : text_(text) { made_.path = path; }
+  SpecificationReader(std::string_view text, const std::string& path) : text_(text) {
+    result_.path = path;
+  }
 
   Result<Specification> run() {
     if (text_.size() > kSpecificationBytesMax)
       return failure(
-          error(ErrorClass::kLimit, fmt::format("{} bytes are more than the {} of a specification",
+          error(ErrorClass::kLimit, fmt::format("{} bytes exceed the {} of a specification",
                                                 text_.size(), kSpecificationBytesMax)));
-    auto cut = cut_scripts(text_);
-    if (!cut)
-      return failure(error(ErrorClass::kDamage, at(text_, cut.error().offset, cut.error().what)));
-    cut_ = std::move(*cut);
+    auto extracted = extract_scripts(text_);
+    if (!extracted)
+      return failure(error(ErrorClass::kDamage,
+                           at(text_, extracted.error().offset, extracted.error().message)));
+    extracted_ = std::move(*extracted);
     document();
     if (error_) return failure(std::move(*error_));
-    return std::move(made_);
+    return std::move(result_);
   }
 
  private:
   Error error(ErrorClass kind, std::string cause) const {
     return Error({.kind = kind,
                   .operation = "read remapping specification",
-                  .path = made_.path,
+                  .path = result_.path,
                   .cause = std::move(cause)});
   }
   static std::string at(std::string_view text, std::size_t offset, std::string_view what) {
-    const Position position = advanced({}, text.substr(0, offset));
+    const Position position = advance({}, text.substr(0, offset));
     return fmt::format("line {}, column {}: {}", position.line, position.column, what);
   }
   void fail(ErrorClass kind, std::string cause) {
     if (!error_) error_ = error(kind, std::move(cause));
   }
   void fail_at(const pugi::xml_node& node, std::string_view what) {
-    fail(ErrorClass::kDamage, at(text_, offset_in_text(node.offset_debug()), what));
+    fail(ErrorClass::kDamage, at(text_, source_offset(node.offset_debug()), what));
   }
 
-  std::size_t offset_in_text(std::ptrdiff_t offset) const {
-    return cut_.offset_in_text(static_cast<std::size_t>(std::max<std::ptrdiff_t>(offset, 0)));
+  std::size_t source_offset(std::ptrdiff_t offset) const {
+    return extracted_.source_offset(static_cast<std::size_t>(std::max<std::ptrdiff_t>(offset, 0)));
   }
 
   void document() {
     pugi::xml_document parsed;
-    const auto result = parsed.load_buffer(cut_.xml.data(), cut_.xml.size());
+    const auto result = parsed.load_buffer(extracted_.xml.data(), extracted_.xml.size());
     if (!result) {
-      fail(ErrorClass::kDamage, at(text_, offset_in_text(result.offset), result.description()));
+      fail(ErrorClass::kDamage, at(text_, source_offset(result.offset), result.description()));
       return;
     }
     bool has_metrics = false;
@@ -123,14 +126,14 @@ class Reader {
         mirrors(node);
       } else if (is_named(node, "metrics") && !has_metrics) {
         has_metrics = true;
-        forest(node);
+        metric_trees(node);
       } else {
         fail_at(node,
-                fmt::format("<{}> is not expected here; there are one <doc> and one <metrics>",
+                fmt::format("<{}> is not expected here; expected are one <doc> and one <metrics>",
                             node.name()));
       }
     }
-    if (!has_metrics) fail(ErrorClass::kDamage, "there is no <metrics>");
+    if (!has_metrics) fail(ErrorClass::kDamage, "<metrics> is missing");
   }
 
   static bool is_named(const pugi::xml_node& node, const char* name) {
@@ -139,16 +142,16 @@ class Reader {
 
   void mirrors(const pugi::xml_node& doc) {
     for (const pugi::xml_node& node : doc.child("mirrors").children("murl"))
-      made_.mirrors.emplace_back(trimmed(node.text().get()));
+      result_.mirrors.emplace_back(trim(node.text().get()));
   }
 
-  void forest(const pugi::xml_node& metrics) {
-    made_.title = metrics.attribute("title").value();
+  void metric_trees(const pugi::xml_node& metrics) {
+    result_.title = metrics.attribute("title").value();
     for (const pugi::xml_node& node : metrics.children()) {
       if (is_named(node, "metric")) {
         metric(node, std::nullopt, 1);
       } else {
-        fail_at(node, fmt::format("<{}> between metrics", node.name()));
+        fail_at(node, fmt::format("<{}> is not allowed between metrics", node.name()));
       }
     }
   }
@@ -156,19 +159,18 @@ class Reader {
   void metric(const pugi::xml_node& node, std::optional<std::size_t> parent, std::size_t depth) {
     if (error_) return;
     if (depth > kMetricDepthMax) {
-      fail(ErrorClass::kLimit,
-           fmt::format("more than {} metrics within each other", kMetricDepthMax));
+      fail(ErrorClass::kLimit, fmt::format("more than {} nested metrics", kMetricDepthMax));
       return;
     }
-    const std::size_t index = made_.metrics.size();
-    made_.metrics.push_back({.parent = parent});
+    const std::size_t index = result_.metrics.size();
+    result_.metrics.push_back({.parent = parent});
     attributes(node, index);
     std::vector<pugi::xml_node> children;
     for (const pugi::xml_node& child : node.children()) {
       if (is_named(child, "metric")) {
         children.push_back(child);
       } else if (child.type() == pugi::node_element) {
-        element(child, made_.metrics[index]);
+        element(child, result_.metrics[index]);
       }
     }
     check(node, index);
@@ -177,20 +179,20 @@ class Reader {
   }
 
   void attributes(const pugi::xml_node& node, std::size_t index) {
-    MetricSpecification& made = made_.metrics[index];
+    MetricSpecification& made = result_.metrics[index];
     for (const pugi::xml_attribute& attribute : node.attributes()) {
       const std::string_view name = attribute.name();
       const std::string_view value = attribute.value();
-      if (!attribute_of(made, name, value))
-        fail_at(node, fmt::format("{}=\"{}\" is no attribute of a metric, or no value of it", name,
-                                  value));
+      if (!set_attribute(made, name, value))
+        fail_at(node, fmt::format("{}=\"{}\" is not an attribute of a metric, or not a valid value",
+                                  name, value));
     }
   }
 
-  /// Whether name and value are known.
-  static bool attribute_of(MetricSpecification& made,
-                           std::string_view name,
-                           std::string_view value) {
+  /// Sets an attribute; false if name or value is unknown.
+  static bool set_attribute(MetricSpecification& made,
+                            std::string_view name,
+                            std::string_view value) {
     if (name == "type") {
       const auto* const found = std::ranges::find(kKinds, value, &KindName::name);
       if (found == kKinds.end()) return false;
@@ -198,12 +200,13 @@ class Reader {
       return true;
     }
     if (name == "viztype") {
-      if (same_word(value, "ghost")) made.visibility = Visibility::kGhost;
-      return same_word(value, "ghost") || same_word(value, "normal");
+      if (equals_ignore_case(value, "ghost")) made.visibility = Visibility::kGhost;
+      return equals_ignore_case(value, "ghost") || equals_ignore_case(value, "normal");
     }
-    if (name == "convertible" && same_word(value, "false")) made.conversion = Conversion::kRefused;
+    if (name == "convertible" && equals_ignore_case(value, "false"))
+      made.conversion = Conversion::kForbidden;
     return (name == "convertible" || name == "cacheable") &&
-           (same_word(value, "true") || same_word(value, "false"));
+           (equals_ignore_case(value, "true") || equals_ignore_case(value, "false"));
   }
 
   void element(const pugi::xml_node& node, MetricSpecification& made) {
@@ -214,37 +217,37 @@ class Reader {
     const auto* const found =
         std::ranges::find(kTexts, std::string_view(node.name()), &TextElement::name);
     if (found == kTexts.end()) {
-      fail_at(node, fmt::format("<{}> is no element of a metric", node.name()));
+      fail_at(node, fmt::format("<{}> is not an element of a metric", node.name()));
       return;
     }
     std::string& field = made.*(found->field);
-    if (!field.empty()) fail_at(node, fmt::format("<{}> a second time", node.name()));
-    field = trimmed(node.text().get());
+    if (!field.empty()) fail_at(node, fmt::format("<{}> occurs twice", node.name()));
+    field = trim(node.text().get());
   }
 
   void script(const pugi::xml_node& node, MetricSpecification& made) {
-    const auto index = node.attribute("n").as_ullong(cut_.scripts.size());
-    if (index >= cut_.scripts.size()) {
-      fail_at(node, "<cubepl> without its text");
+    const auto index = node.attribute("n").as_ullong(extracted_.scripts.size());
+    if (index >= extracted_.scripts.size()) {
+      fail_at(node, "<cubepl> has no text");
       return;
     }
-    const CutScript& cut = cut_.scripts[index];
-    Script& field = made.*field_of(cut.role);
-    if (!field.text().empty()) fail_at(node, "the same script a second time");
-    field = cut.script;
-    if (cut.role == ScriptRole::kExpressionByValue) made.evaluation = Evaluation::kByValue;
+    const ExtractedScript& extracted = extracted_.scripts[index];
+    Script& field = made.*field_of(extracted.role);
+    if (!field.text().empty()) fail_at(node, "the same script occurs twice");
+    field = extracted.script;
+    if (extracted.role == ScriptRole::kValueExpression) made.evaluation = Evaluation::kByValue;
   }
 
   void check(const pugi::xml_node& node, std::size_t index) {
-    const MetricSpecification& made = made_.metrics[index];
-    if (made.unique_name.empty()) fail_at(node, "a metric without <uniq_name>");
+    const MetricSpecification& made = result_.metrics[index];
+    if (made.unique_name.empty()) fail_at(node, "a metric has no <uniq_name>");
     if (!names_.insert(made.unique_name).second)
-      fail_at(node, fmt::format("metric {} a second time", made.unique_name));
+      fail_at(node, fmt::format("metric {} occurs twice", made.unique_name));
   }
 
   std::string_view text_;
-  Cut cut_;
-  Specification made_;
+  ExtractedScripts extracted_;
+  Specification result_;
   std::unordered_set<std::string> names_;
   std::optional<Error> error_;
 };
@@ -268,7 +271,7 @@ std::optional<std::size_t> Specification::find(std::string_view unique_name) con
 }
 
 Result<Specification> parse_specification(std::string_view text, const std::string& path) {
-  return Reader(text, path).run();
+  return SpecificationReader(text, path).run();
 }
 
 }  // namespace forebay::cubepl

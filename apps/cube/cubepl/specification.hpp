@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// A remapping specification as its file says it: the tree of metrics with their attributes and the
-// texts of their scripts. docs/formats/remapping.md is the page.
+// A remapping specification as in its file: the tree of metrics, their attributes and the texts of
+// their scripts. docs/formats/remapping.md specifies it.
 #pragma once
 
 #include <forebay/error.hpp>
@@ -16,12 +16,12 @@
 
 namespace forebay::cubepl {
 
-/// Longer ones are no specification that somebody wrote.
+/// Maximum size; no manually written specification is longer.
 inline constexpr std::size_t kSpecificationBytesMax = std::size_t{16} << 20U;
-/// Metrics within each other.
+/// Maximum nesting of metrics.
 inline constexpr std::size_t kMetricDepthMax = 100;
 
-/// Where a metric's values come from.
+/// The origin of a metric's values.
 enum class MetricKind : std::uint8_t {
   kExclusive,
   kInclusive,
@@ -29,14 +29,14 @@ enum class MetricKind : std::uint8_t {
   kPrederivedInclusive,
   kPostderived,
 };
-/// As written in the file.
+/// The name as in the file.
 std::string_view name_of(MetricKind kind) noexcept;
-/// Whether an expression says what its values are.
+/// Whether the values are computed by an expression.
 bool is_derived(MetricKind kind) noexcept;
 
 enum class Visibility : std::uint8_t { kNormal, kGhost };
-enum class Conversion : std::uint8_t { kAllowed, kRefused };
-/// How CubeLib goes about an expression; here each value is computed alone in any case.
+enum class Conversion : std::uint8_t { kAllowed, kForbidden };
+/// How CubeLib evaluates an expression. Forebay computes each value alone in either case.
 enum class Evaluation : std::uint8_t { kByRow, kByValue };
 
 struct MetricSpecification {
@@ -51,7 +51,7 @@ struct MetricSpecification {
   Visibility visibility = Visibility::kNormal;
   Conversion conversion = Conversion::kAllowed;
   Evaluation evaluation = Evaluation::kByRow;
-  std::optional<std::size_t> parent;  ///< among Specification::metrics, before this one
+  std::optional<std::size_t> parent;  ///< index in Specification::metrics, less than the own index
   Script expression;
   Script init;
   Script plus;
@@ -60,17 +60,17 @@ struct MetricSpecification {
 };
 
 struct Specification {
-  std::string path;  ///< as errors name it
+  std::string path;  ///< for errors
   std::string title;
   std::vector<std::string> mirrors;
-  std::vector<MetricSpecification> metrics;  ///< in the order of the file: parents before children
+  std::vector<MetricSpecification> metrics;  ///< in file order: parents before children
 
-  /// None if there is no such metric.
+  /// Empty if there is no such metric.
   std::optional<std::size_t> find(std::string_view unique_name) const;
 };
 
-/// Reads a specification. `path` is what errors name. Scripts are cut out, not looked into. The
-/// Error is kDamage, kUnsupported or kLimit and names the line.
+/// Parses a specification; errors name `path`. Scripts are extracted, not parsed. Fails with
+/// kDamage, kUnsupported or kLimit, naming the line.
 Result<Specification> parse_specification(std::string_view text, const std::string& path);
 
 }  // namespace forebay::cubepl

@@ -16,12 +16,12 @@ Specification read(const std::string& text) {
   return parsed.value_or(Specification{});
 }
 
-std::string refusal_of_text(const std::string& text) {
+std::string error_message_of_text(const std::string& text) {
   const auto parsed = parse_specification(text, "test.spec");
   return parsed ? "accepted" : parsed.error().message();
 }
 
-TEST(Specification, a_file_has_mirrors_and_a_forest_of_metrics) {
+TEST(Specification, mirrors_and_metric_trees_are_read) {
   const Specification made =
       read(R"(<doc><mirrors><murl>http://a/</murl><murl>b</murl></mirrors></doc>
 <metrics title="All">
@@ -58,7 +58,7 @@ TEST(Specification, a_file_has_mirrors_and_a_forest_of_metrics) {
   const MetricSpecification& mpi = made.metrics[1];
   EXPECT_EQ(mpi.kind, MetricKind::kPrederivedExclusive);
   EXPECT_EQ(mpi.visibility, Visibility::kGhost);
-  EXPECT_EQ(mpi.conversion, Conversion::kRefused);
+  EXPECT_EQ(mpi.conversion, Conversion::kForbidden);
   EXPECT_EQ(mpi.parent, 0U);
   EXPECT_EQ(mpi.expression.text(), "1 < 2");
   EXPECT_EQ(mpi.expression.position(0), (Position{10, 29}));
@@ -80,48 +80,54 @@ TEST(Specification, every_kind_has_a_name) {
   }
 }
 
-TEST(Specification, what_is_unknown_is_named_with_its_line) {
-  EXPECT_THAT(
-      refusal_of_text("<metrics>\n <metric type=\"X\"><uniq_name>a</uniq_name></metric></metrics>"),
-      HasSubstr("read remapping specification test.spec: line 2, column 3: type=\"X\""));
-  EXPECT_THAT(refusal_of_text("<metrics><metric colour=\"red\"/></metrics>"), HasSubstr("colour"));
-  EXPECT_THAT(refusal_of_text("<metrics><metric><uniq_name>a</uniq_name><cubepl>1</cubepl>\n"
-                              "<colour>red</colour></metric></metrics>"),
-              HasSubstr("line 2, column 2: <colour> is no element of a metric"));
-  EXPECT_THAT(refusal_of_text("<metrics><region/></metrics>"),
-              HasSubstr("<region> between metrics"));
-  EXPECT_THAT(refusal_of_text("<program/><metrics/>"), HasSubstr("<program> is not expected"));
-  EXPECT_THAT(refusal_of_text("<metrics/><metrics/>"), HasSubstr("<metrics> is not expected"));
+TEST(Specification, unknown_elements_return_error_with_line) {
+  EXPECT_THAT(error_message_of_text(
+                  "<metrics>\n <metric type=\"X\"><uniq_name>a</uniq_name></metric></metrics>"),
+              HasSubstr("read remapping specification test.spec: line 2, column 3: type=\"X\""));
+  EXPECT_THAT(error_message_of_text("<metrics><metric color=\"red\"/></metrics>"),
+              HasSubstr("color"));
+  EXPECT_THAT(error_message_of_text("<metrics><metric><uniq_name>a</uniq_name><cubepl>1</cubepl>\n"
+                                    "<color>red</color></metric></metrics>"),
+              HasSubstr("line 2, column 2: <color> is not an element of a metric"));
+  EXPECT_THAT(error_message_of_text("<metrics><region/></metrics>"),
+              HasSubstr("<region> is not allowed between metrics"));
+  EXPECT_THAT(error_message_of_text("<program/><metrics/>"),
+              HasSubstr("<program> is not expected"));
+  EXPECT_THAT(error_message_of_text("<metrics/><metrics/>"),
+              HasSubstr("<metrics> is not expected"));
 }
 
-TEST(Specification, what_is_missing_or_double_is_named) {
-  EXPECT_THAT(refusal_of_text("<doc></doc>"), HasSubstr("there is no <metrics>"));
-  EXPECT_THAT(refusal_of_text("<metrics><metric/></metrics>"), HasSubstr("without <uniq_name>"));
-  EXPECT_THAT(refusal_of_text("<metrics><metric><uniq_name>a</uniq_name></metric>"
-                              "<metric><uniq_name>a</uniq_name></metric></metrics>"),
-              HasSubstr("metric a a second time"));
-  EXPECT_THAT(refusal_of_text("<metrics><metric><uom>a</uom><uom>b</uom></metric></metrics>"),
-              HasSubstr("<uom> a second time"));
-  EXPECT_THAT(refusal_of_text("<metrics><metric type=\"POSTDERIVED\"><uniq_name>a</uniq_name>"
-                              "<cubepl>1</cubepl><cubepl>2</cubepl></metric></metrics>"),
-              HasSubstr("the same script a second time"));
+TEST(Specification, missing_and_repeated_elements_return_errors) {
+  EXPECT_THAT(error_message_of_text("<doc></doc>"), HasSubstr("<metrics> is missing"));
+  EXPECT_THAT(error_message_of_text("<metrics><metric/></metrics>"),
+              HasSubstr("has no <uniq_name>"));
+  EXPECT_THAT(error_message_of_text("<metrics><metric><uniq_name>a</uniq_name></metric>"
+                                    "<metric><uniq_name>a</uniq_name></metric></metrics>"),
+              HasSubstr("metric a occurs twice"));
+  EXPECT_THAT(error_message_of_text("<metrics><metric><uom>a</uom><uom>b</uom></metric></metrics>"),
+              HasSubstr("<uom> occurs twice"));
+  EXPECT_THAT(error_message_of_text("<metrics><metric type=\"POSTDERIVED\"><uniq_name>a</uniq_name>"
+                                    "<cubepl>1</cubepl><cubepl>2</cubepl></metric></metrics>"),
+              HasSubstr("the same script occurs twice"));
 }
 
-TEST(Specification, damaged_xml_is_named_with_its_line) {
-  EXPECT_THAT(refusal_of_text("<metrics>\n<metric>\n</metrics>"), HasSubstr("line 3"));
-  EXPECT_THAT(refusal_of_text(""), HasSubstr("test.spec"));
-  EXPECT_THAT(refusal_of_text("<metrics><metric><cubepl>1 + 2"), HasSubstr("without its end"));
+TEST(Specification, damaged_xml_returns_error_with_line) {
+  EXPECT_THAT(error_message_of_text("<metrics>\n<metric>\n</metrics>"), HasSubstr("line 3"));
+  EXPECT_THAT(error_message_of_text(""), HasSubstr("test.spec"));
+  EXPECT_THAT(error_message_of_text("<metrics><metric><cubepl>1 + 2"),
+              HasSubstr("without its end"));
 }
 
-TEST(Specification, deep_and_long_files_are_a_limit) {
+TEST(Specification, deep_and_long_files_return_limit_errors) {
   std::string deep = "<metrics>";
   for (int i = 0; i < 2000; ++i)
     deep += "<metric><uniq_name>m" + std::to_string(i) + "</uniq_name>";
   for (int i = 0; i < 2000; ++i)
     deep += "</metric>";
-  EXPECT_THAT(refusal_of_text(deep + "</metrics>"), HasSubstr("more than 100 metrics"));
-  EXPECT_THAT(refusal_of_text(std::string(kSpecificationBytesMax + 1, ' ')),
-              HasSubstr("bytes are more"));
+  EXPECT_THAT(error_message_of_text(deep + "</metrics>"),
+              HasSubstr("more than 100 nested metrics"));
+  EXPECT_THAT(error_message_of_text(std::string(kSpecificationBytesMax + 1, ' ')),
+              HasSubstr("bytes exceed"));
 }
 
 }  // namespace

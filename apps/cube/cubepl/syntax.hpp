@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// The syntax tree of a script: nodes in one array, children by index. What a name stands for is
-// filled in when the script is compiled; until then the tree says only what was written.
+// The syntax tree of a script: nodes in one array, children by index. The parser stores only what
+// is written; the compiler resolves names.
 #pragma once
 
 #include <cstddef>
@@ -12,24 +12,24 @@ namespace forebay::cubepl {
 
 using NodeId = std::uint32_t;
 
-/// Parentheses and blocks within each other. Bounds the stack of the parser.
+/// Maximum nesting of parentheses and blocks. Bounds the stack of the parser.
 inline constexpr std::uint32_t kNestingMax = 100;
-/// Nodes on one way down a tree: a chain of 250 additions is one. Bounds the stack of a run.
+/// Nodes on one path down a tree, such as a chain of 250 additions. Bounds the stack of a run.
 inline constexpr std::uint32_t kDepthMax = 250;
 
 enum class Op : std::uint8_t {
-  // Values: number, or text.
+  // Values: number or text.
   kNumber,
   kText,
-  kVariable,        ///< text is the name; the child, if there is one, the index
-  kMetric,          ///< text is the name; reach and flavour
-  kMetricProperty,  ///< text is the metric's name, property what is asked for
+  kVariable,        ///< text is the name; the child, if any, is the index
+  kMetric,          ///< text is the name; also scope and flavor
+  kMetricProperty,  ///< text is the metric's name, property the requested property
   kArgument1,
   kArgument2,
   kSizeOf,   ///< text is a name
   kDefined,  ///< text is a name
   kBlock,    ///< children are statements and, last, the result
-  // Of two children.
+  // With two children.
   kAdd,
   kSubtract,
   kMultiply,
@@ -48,7 +48,7 @@ enum class Op : std::uint8_t {
   kXor,
   kTextEqual,
   kTextEqualAnyCase,
-  // Of one child.
+  // With one child.
   kMatches,  ///< text is the pattern
   kNot,
   kNegate,
@@ -71,32 +71,32 @@ enum class Op : std::uint8_t {
   kUpperCase,
   kEnvironment,
   // Statements.
-  kAssign,   ///< text is the name; children are the value and, if there is one, the index
-  kIf,       ///< children are condition, body, condition, body, ..., and perhaps the last body
+  kAssign,   ///< text is the name; children are the value and, if any, the index
+  kIf,       ///< children are condition, body, condition, body, ..., and optionally the last body
   kWhile,    ///< children are condition and body
   kBody,     ///< children are statements
   kGlobal,   ///< text is a name
   kLocal,    ///< text is a name
-  kProperty  ///< text is the metric's name, property what is set to what the child says
+  kProperty  ///< text is the metric's name; sets property to the child's value
 };
 
-/// Of what a metric's value is asked.
-enum class Reach : std::uint8_t {
+/// The locations and call paths that a metric reference covers.
+enum class ReferenceScope : std::uint8_t {
   kContext,       ///< the location being computed
   kAllLocations,  ///< all locations of the call path
-  kAllOfAll,      ///< all locations of all call paths
+  kAllCallPaths,  ///< all locations of all call paths
 };
 
-/// `kSame` is that of the value being computed.
-enum class Flavour : std::uint8_t { kExclusive, kInclusive, kSame };
+/// `kSame` is the flavor of the value being computed.
+enum class Flavor : std::uint8_t { kExclusive, kInclusive, kSame };
 
-/// What a variable's name stands for.
-enum class Home : std::uint8_t {
-  kNothing,  ///< a reserved name that does not exist: without a value
+/// The meaning of a variable's name.
+enum class VariableKind : std::uint8_t {
+  kUndefined,  ///< a reserved name that does not exist; without a value
   kLocal,
   kGlobal,
-  kFact,         ///< about the profile
-  kCalculation,  ///< about the value being computed
+  kProfile,      ///< a property of the profile
+  kCalculation,  ///< a property of the value being computed
 };
 
 struct Node {
@@ -106,19 +106,19 @@ struct Node {
   std::string text;
   std::string property;
   std::vector<NodeId> children;
-  Reach reach = Reach::kContext;
-  Flavour flavour = Flavour::kSame;
+  ReferenceScope scope = ReferenceScope::kContext;
+  Flavor flavor = Flavor::kSame;
 
-  // Known once it is in a tree:
-  std::uint32_t depth = 1;  ///< nodes on the longest way down, this one included
-  bool has_block = false;   ///< there are statements in it
+  // Set when the node is added to a tree:
+  std::uint32_t depth = 1;  ///< nodes on the longest path down, including this one
+  bool has_block = false;   ///< the node contains statements
 
-  // Known once it is compiled:
-  Home home = Home::kNothing;
-  std::uint32_t slot = 0;  ///< of the variable, fact, metric or pattern
+  // Set by the compiler:
+  VariableKind kind = VariableKind::kUndefined;
+  std::uint32_t slot = 0;  ///< of the variable, metric or pattern
 };
 
-/// Nodes and the one that all others hang from. Without nodes it is an empty script.
+/// Nodes, and the root of the tree. An empty script has no nodes.
 struct Tree {
   std::vector<Node> nodes;
   NodeId root = 0;

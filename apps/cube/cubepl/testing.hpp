@@ -1,6 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// What the tests of this folder share: single expressions turned into specifications, and what
-// comes out of them.
+// Shared test helpers: makes specifications of single expressions, and computes their values.
 #pragma once
 
 #include <memory>
@@ -12,14 +11,14 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
-#include "cube/cubepl/derivation.hpp"
+#include "cube/cubepl/bound_program.hpp"
 #include "cube/cubepl/evaluator.hpp"
 #include "cube/cubepl/memory_profile.hpp"
 #include "cube/cubepl/parser.hpp"
 
 namespace forebay::cubepl::testing {
 
-/// A <metric> with what is inside of it.
+/// A <metric> element with the content `inside`.
 inline std::string metric(std::string_view name, std::string_view type, std::string_view inside) {
   return fmt::format("<metric type=\"{}\"><uniq_name>{}</uniq_name>{}</metric>\n", type, name,
                      inside);
@@ -35,21 +34,22 @@ inline Result<Program> program_of(const std::string& text) {
   return compile(std::move(*parsed));
 }
 
-/// What was made of a specification and a profile.
-struct Derived {
-  Result<std::unique_ptr<const Derivation>> derivation;
+/// A specification bound to a profile, or the Error.
+struct BoundTest {
+  Result<std::unique_ptr<const BoundProgram>> bound_program;
 
   std::string error() const {
-    return derivation ? std::string("no error") : derivation.error().message();
+    return bound_program ? std::string("no error") : bound_program.error().message();
   }
-  /// All locations of a row; empty, with a failure of the test, if it cannot be computed.
+  /// Returns all locations of a row. If it cannot be computed, adds a test failure and returns
+  /// none.
   std::vector<double> row(ProfileView& profile, const OutputRow& which) const {
-    if (!derivation) {
+    if (!bound_program) {
       ADD_FAILURE() << error();
       return {};
     }
-    std::vector<double> values(profile.facts().locations.size());
-    Evaluator evaluator(**derivation, profile);
+    std::vector<double> values(profile.info().locations.size());
+    Evaluator evaluator(**bound_program, profile);
     const Status done = evaluator.evaluate(which, {0, values.size()}, values);
     if (done) return values;
     ADD_FAILURE() << done.error().message();
@@ -58,22 +58,22 @@ struct Derived {
   std::vector<double> row(ProfileView& profile,
                           std::string_view name,
                           std::size_t callpath,
-                          Flavour flavour = Flavour::kExclusive) const {
-    if (!derivation) {
+                          Flavor flavor = Flavor::kExclusive) const {
+    if (!bound_program) {
       ADD_FAILURE() << error();
       return {};
     }
-    const auto index = (*derivation)->program().specification.find(name);
-    return row(profile, {index.value_or(0), callpath, flavour});
+    const auto index = (*bound_program)->program().specification.find(name);
+    return row(profile, {index.value_or(0), callpath, flavor});
   }
 };
 
-inline Derived derive(const std::string& text,
-                      const ProfileView& profile,
-                      const Surroundings& surroundings = {}) {
+inline BoundTest bind_text(const std::string& text,
+                           const ProfileView& profile,
+                           const BindOptions& options = {}) {
   auto program = program_of(text);
   if (!program) return {failure(program.error())};
-  return {Derivation::create(std::move(*program), profile, surroundings)};
+  return {BoundProgram::create(std::move(*program), profile, options)};
 }
 
 /// The exclusive row of a metric with this expression and cubeplinit, at call path 1.
@@ -81,11 +81,11 @@ inline std::vector<double> row_of(std::string_view expression, std::string_view 
   const auto profile = small_profile();
   const std::string inside =
       fmt::format("<cubepl>{}</cubepl><cubeplinit>{}</cubeplinit>", expression, init);
-  return derive(specification(metric("m", "PREDERIVED_EXCLUSIVE", inside)), *profile)
+  return bind_text(specification(metric("m", "PREDERIVED_EXCLUSIVE", inside)), *profile)
       .row(*profile, "m", 1);
 }
 
-/// Of a value that is the same everywhere.
+/// The value of an expression that is equal at all locations.
 inline double value_of(std::string_view expression, std::string_view init = "") {
   const std::vector<double> row = row_of(expression, init);
   if (row.empty()) return 0;
@@ -93,17 +93,17 @@ inline double value_of(std::string_view expression, std::string_view init = "") 
   return row[0];
 }
 
-/// What is said of a metric with this expression and cubeplinit when it cannot be used.
-inline std::string refusal_of(std::string_view expression, std::string_view init = "") {
+/// The error message of a metric with this expression and cubeplinit; "no error" if it is valid.
+inline std::string error_message_of(std::string_view expression, std::string_view init = "") {
   const auto profile = small_profile();
   const std::string inside =
       fmt::format("<cubepl>{}</cubepl><cubeplinit>{}</cubeplinit>", expression, init);
-  const Derived derived =
-      derive(specification(metric("m", "PREDERIVED_EXCLUSIVE", inside)), *profile);
-  if (!derived.derivation) return derived.error();
+  const BoundTest derived =
+      bind_text(specification(metric("m", "PREDERIVED_EXCLUSIVE", inside)), *profile);
+  if (!derived.bound_program) return derived.error();
   std::vector<double> values(3);
-  Evaluator evaluator(**derived.derivation, *profile);
-  const Status done = evaluator.evaluate({0, 1, Flavour::kExclusive}, {0, 3}, values);
+  Evaluator evaluator(**derived.bound_program, *profile);
+  const Status done = evaluator.evaluate({0, 1, Flavor::kExclusive}, {0, 3}, values);
   return done ? "no error" : done.error().message();
 }
 

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// What is assigned in scripts. Globals are long arrays of mostly numbers, one element for each call
-// path, and are kept so; a script's own variables are few and may differ between locations.
+// Variables of scripts. Globals are long arrays of mostly numbers, one element for each call path,
+// and are stored as such. Locals are few and may differ between locations.
 #pragma once
 
 #include <cstddef>
@@ -13,31 +13,31 @@
 
 namespace forebay::cubepl {
 
-enum class ValueKind : std::uint8_t { kUndefined, kNumber, kText };
+enum class ScriptValueKind : std::uint8_t { kUndefined, kNumber, kText };
 
-/// A number, one for each location, or a text that all locations have.
+/// A number for each location, or a text that is equal at all locations.
 struct Value {
-  ValueKind kind = ValueKind::kUndefined;
+  ScriptValueKind kind = ScriptValueKind::kUndefined;
   Lanes lanes;       ///< 0 unless it is a number
   std::string text;  ///< empty unless it is a text
 
-  static Value of(Lanes lanes) { return {ValueKind::kNumber, std::move(lanes), {}}; }
-  static Value of(std::string text) { return {ValueKind::kText, Lanes(), std::move(text)}; }
-  /// The same value, for as long as this one is not changed.
+  static Value of(Lanes lanes) { return {ScriptValueKind::kNumber, std::move(lanes), {}}; }
+  static Value of(std::string text) { return {ScriptValueKind::kText, Lanes(), std::move(text)}; }
+  /// The same value; valid while this object is unchanged.
   Value view() const { return {kind, lanes.view(), text}; }
 };
 
-/// A global. May be read by several threads while none assigns.
+/// A global. Several threads may read it while none assigns.
 class GlobalArray {
  public:
   std::size_t size() const noexcept { return kinds_.size(); }
-  /// What is not there is undefined.
+  /// A missing element is undefined.
   Value value(std::size_t index) const {
     if (index >= size()) return {};
-    if (kinds_[index] == ValueKind::kText) return Value::of(texts_.at(index));
+    if (kinds_[index] == ScriptValueKind::kText) return Value::of(texts_.at(index));
     return {kinds_[index], Lanes(numbers_[index]), {}};
   }
-  /// `value` is the same for all locations. The array grows to hold `index`.
+  /// `value` must be uniform. The array grows to hold `index`.
   void assign(std::size_t index, Value value) {
     if (index >= size()) {
       kinds_.resize(index + 1);
@@ -45,11 +45,11 @@ class GlobalArray {
     }
     kinds_[index] = value.kind;
     numbers_[index] = value.lanes.number();
-    if (value.kind == ValueKind::kText) texts_[index] = std::move(value.text);
+    if (value.kind == ScriptValueKind::kText) texts_[index] = std::move(value.text);
   }
 
  private:
-  std::vector<ValueKind> kinds_;
+  std::vector<ScriptValueKind> kinds_;
   std::vector<double> numbers_;
   std::unordered_map<std::size_t, std::string> texts_;
 };

@@ -1,9 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The command `forebay`: what it knows, and how it ends.
+"""The command `forebay`: its subcommands and exit codes.
 
-Only click is imported here. Each command lives in a module of its own that is imported when it is
-called, and imports rich, numpy and matplotlib only where it shows something: help must come at
-once.
+Only click is imported here, so that help appears at once. Each command is a separate module that is
+imported when it is called. It imports rich, numpy and matplotlib only where it produces output.
 """
 
 import importlib
@@ -16,32 +15,32 @@ import click
 
 from forebay import __version__
 from forebay.cli import standard_streams
-from forebay.errors import EXIT_SIGNAL, EXIT_USAGE, ForebayError, Terminated
+from forebay.errors import EXIT_SIGNAL, EXIT_USAGE, ForebayError, TerminatedBySignal
 
-# Name: module (and what it calls the command, if not that), and the line that `forebay --help`
-# shows without importing it.
+# Name: module (with the name of the command in it, if not `command`), and the line that
+# `forebay --help` prints without importing it.
 COMMANDS = {
-    "doctor": ("forebay.cli.doctor", "Look at this machine: what Forebay can use, and advice."),
-    "machine": ("forebay.cli.machine", "Descriptions of parallel storage: list, show, check."),
-    "model": ("forebay.cli.model", "What the models say: the gain of writing behind."),
-    "study": ("forebay.cli.study", "Plans and machines side by side, by the models."),
-    "ls": ("forebay.cli.dataset:ls", "What is in a dataset: steps, fields, parts."),
-    "verify": ("forebay.cli.dataset:verify", "Read all of a dataset and name every damage."),
-    "repair": ("forebay.cli.dataset:repair", "Make the tables of a dataset anew."),
-    "diff": ("forebay.cli.dataset:diff", "Where two steps of datasets differ."),
-    "export": ("forebay.cli.dataset_export", "A step of a dataset for zarr, xarray or HDF5."),
-    "tipsy": ("forebay.cli.tipsy", "Make, check and analyse Tipsy snapshots."),
-    "cube": ("forebay.cli.cube", "Cube profiles (.cubex): look into, check, make, compare."),
-    "flow": ("forebay.cli.flow", "A flow solver in parts that keeps checkpoints."),
-    "calibrate": ("forebay.cli.calibrate", "Measure a storage: a machine file of it."),
-    "bench": ("forebay.cli.bench", "Run benchmarks: a table and a picture against the goals."),
-    "emufs": ("forebay.cli.emufs", "Mount a folder as an emulated parallel file system."),
-    "demo": ("forebay.cli.demo", "Read a snapshot both ways; kill a solver and go on."),
+    "doctor": ("forebay.cli.doctor", "Report what Forebay can use on this machine, with advice."),
+    "machine": ("forebay.cli.machine", "List, show and check descriptions of parallel storage."),
+    "model": ("forebay.cli.model", "Compute the gain of writing behind, by a model."),
+    "study": ("forebay.cli.study", "Compare plans on several machines, by simulation."),
+    "ls": ("forebay.cli.dataset:ls", "List steps, fields and parts of a dataset."),
+    "verify": ("forebay.cli.dataset:verify", "Read all of a dataset and report all damage."),
+    "repair": ("forebay.cli.dataset:repair", "Write new tables of a dataset."),
+    "diff": ("forebay.cli.dataset:diff", "Compare two steps of datasets."),
+    "export": ("forebay.cli.dataset_export", "Export a step for Zarr, xarray or HDF5."),
+    "tipsy": ("forebay.cli.tipsy", "Generate, check and analyze Tipsy snapshots."),
+    "cube": ("forebay.cli.cube", "Inspect, check, generate and compare Cube profiles (.cubex)."),
+    "flow": ("forebay.cli.flow", "Run a flow solver in parts that writes checkpoints."),
+    "calibrate": ("forebay.cli.calibrate", "Measure a storage and write its machine file."),
+    "bench": ("forebay.cli.bench", "Run benchmarks: results and goals as a table and a plot."),
+    "emufs": ("forebay.cli.emufs", "Mount a directory as an emulated parallel file system."),
+    "demo": ("forebay.cli.demo", "Read a snapshot both ways; kill a solver and restart it."),
 }
 
 
 class LazyGroup(click.Group):
-    """A group whose commands are imported when they are used."""
+    """A group that imports a command when it is used."""
 
     def list_commands(self, ctx):
         return list(COMMANDS)
@@ -64,39 +63,42 @@ def cli():
 
 
 def main(arguments: list[str] | None = None) -> int:
-    """Runs a command line and returns its exit code: 0 done, 1 failed, 2 wrong usage,
-    128 + number for a signal, which a closed pipe at standard output counts as."""
+    """Runs a command line and returns its exit code.
+
+    0: success. 1: failure. 2: wrong usage. 128 + number: a signal; a closed pipe at standard output
+    counts as SIGPIPE.
+    """
     for number in (signal.SIGTERM, signal.SIGHUP):
         signal.signal(number, _terminate)
     try:
-        standard_streams.watch()
+        standard_streams.install_layers()
         exit_code = _run(partial(cli.main, arguments, prog_name="forebay", standalone_mode=False))
-        return _run(sys.stdout.flush) or exit_code  # when Python exits, nobody catches failures
-    except standard_streams.OutputLost as lost:
+        return _run(sys.stdout.flush) or exit_code  # Python's exit would ignore a failure
+    except standard_streams.StdoutError as lost:
         return lost.exit_code if lost.has_no_reader else _fail(str(lost), lost.exit_code)
 
 
 def _run(work: Callable[[], int | None]) -> int:
-    """Does it; a failure that a user should read becomes a line on standard error and a code."""
+    """Calls `work`. A failure for the user becomes a line on standard error and an exit code."""
     try:
         return work() or 0
     except click.exceptions.NoArgsIsHelpError as error:
         click.echo(error.ctx.get_help())
         return EXIT_USAGE
     except click.UsageError as error:
-        return _fail(f"{_first_lower(error.format_message())} {_see_help(error)}", EXIT_USAGE)
+        return _fail(f"{_lower_first(error.format_message())} {_help_hint(error)}", EXIT_USAGE)
     except click.ClickException as error:
         return _fail(error.format_message(), error.exit_code)
     except ForebayError as error:
         return _fail(str(error), error.exit_code)
     except (KeyboardInterrupt, click.Abort):
         return _fail("interrupted", EXIT_SIGNAL + signal.SIGINT)
-    except Terminated as error:
+    except TerminatedBySignal as error:
         return _fail("terminated", error.exit_code)
 
 
 def _terminate(number, _frame):
-    raise Terminated(number)
+    raise TerminatedBySignal(number)
 
 
 def _fail(message: str, exit_code: int) -> int:
@@ -104,10 +106,10 @@ def _fail(message: str, exit_code: int) -> int:
     return exit_code
 
 
-def _first_lower(text: str) -> str:
+def _lower_first(text: str) -> str:
     return text[:1].lower() + text[1:]
 
 
-def _see_help(error: click.UsageError) -> str:
+def _help_hint(error: click.UsageError) -> str:
     path = error.ctx.command_path if error.ctx else "forebay"
     return f"See {path} --help."

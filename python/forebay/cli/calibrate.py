@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
 """`forebay calibrate`: measures a storage, and writes the machine file that describes it or the
-entry of a profile that streams keep to."""
+entry of a profile that limits streams."""
 
 import os
 import re
@@ -8,32 +8,36 @@ from pathlib import Path
 
 import click
 
-from forebay import native, outputs
-from forebay.cli.output import check_new_file, json_option, plot_option, report, say
+from forebay import atomic_output, native
+from forebay.cli.output import check_new_file, json_option, plot_option, print_line, report
 from forebay.errors import EXIT_USAGE, ForebayError
 
 PROGRAM = "forebay-calibrate"
 FILE_MIB = 256
 
 
-@click.command(name="calibrate", short_help="Measure a storage: a machine file of it.")
-@click.argument("folder", type=click.Path(exists=True, file_okay=False, writable=True))
+@click.command(name="calibrate", short_help="Measure a storage and write its machine file.")
+@click.argument(
+    "folder",
+    metavar="DIRECTORY",
+    type=click.Path(exists=True, file_okay=False, writable=True),
+)
 @click.option(
     "--profile",
     "for_profile",
     is_flag=True,
-    help="Find out how many bytes streams should have under way, for the profile.",
+    help="Measure the best number of bytes in flight for streams, for the profile.",
 )
 @click.option(
     "-o",
     "--output",
     metavar="FILE",
     callback=lambda _ctx, _parameter, value: check_new_file(value, (".toml",)),
-    help="Where the machine file goes, or which profile is changed (.toml).  "
+    help="The machine file to write, or the profile to change (.toml).  "
     "[default: NAME.toml in ~/.config/forebay/machines, where programs find it by name; the "
-    "profile that programs take]",
+    "profile that programs use]",
 )
-@click.option("--name", help="The name of the machine.  [default: that of FILE, or of FOLDER]")
+@click.option("--name", help="Name of the machine.  [default: that of FILE, or of DIRECTORY]")
 @click.option(
     "--size-mib",
     type=click.IntRange(min=1),
@@ -41,19 +45,19 @@ FILE_MIB = 256
     show_default=True,
     help="Size of the file that is read and written; it is removed afterwards.",
 )
-@click.option("--quick", is_flag=True, help="Seconds, not half a minute: does it work?")
+@click.option("--quick", is_flag=True, help="Take seconds, not half a minute: check that it works.")
 @json_option
-@plot_option("what was measured, and what follows from it,")
+@plot_option("the measurements and the result")
 def command(folder, for_profile, output, name, **options):
-    """Measure the storage of FOLDER for half a minute: how long a request takes, how many are
-    served at once, how many bytes a second, and what names cost.
+    """Measure the storage of DIRECTORY for half a minute: time of a request, requests served at
+    once, bandwidth, and cost of operations on names.
 
-    The machine file says where each number comes from. `forebay emufs mount --machine FILE` behaves
-    like it, and sessions choose their plan by it.
+    The machine file states the source of each number. `forebay emufs mount --machine FILE` emulates
+    the storage, and sessions choose their plan by it.
 
-    With --profile, a quarter of a minute: the fewest bytes under way with which streams write as
-    fast as with any number (within 2 %). The profile keeps that for the place where FOLDER lies,
-    and all streams of a program together keep to it.
+    With --profile, a quarter of a minute: the fewest bytes in flight with which streams write as
+    fast as with any number (within 2 %). The profile records them for the storage at DIRECTORY, as
+    the limit of all streams of a program together.
     """
     if for_profile:
         if name is not None:
@@ -63,35 +67,35 @@ def command(folder, for_profile, output, name, **options):
         calibrate_machine(folder, output, name, **options)
 
 
-def calibrate_machine(folder, output, name, json_file, plot_file, **effort) -> None:
+def calibrate_machine(folder, output, name, json_file, plot_file, **workload) -> None:
     name = machine_name(name, output, folder)
     target = Path(output) if output else user_machines() / f"{name}.toml"
     check_new_file(str(target))
-    document = measure(folder, ["--name", name], **effort)
-    outputs.write_text(target, document["machine"])
+    document = measure(folder, ["--name", name], **workload)
+    atomic_output.write_text(target, document["machine"])
     report(document, json_file, lambda console: _tables().print_calibration(console, document))
-    say(json_file, f"machine file: {target}")
+    print_line(json_file, f"machine file: {target}")
     if plot_file is not None:
         from forebay.report.calibration_plot import draw_calibration
 
         draw_calibration(document, name, Path(plot_file))
-        say(json_file, f"picture: {plot_file}")
+        print_line(json_file, f"picture: {plot_file}")
 
 
-def calibrate_profile(folder, output, json_file, plot_file, **effort) -> None:
+def calibrate_profile(folder, output, json_file, plot_file, **workload) -> None:
     chosen = ["--profile", str(Path(output).absolute())] if output else []
-    document = measure(folder, ["--in-flight", *chosen], **effort)
+    document = measure(folder, ["--in-flight", *chosen], **workload)
     report(document, json_file, lambda console: _tables().print_in_flight(console, document))
-    say(json_file, f"profile: {document['profile']}")
+    print_line(json_file, f"profile: {document['profile']}")
     if plot_file is not None:
         from forebay.report.in_flight_plot import draw_in_flight
 
         draw_in_flight(document, Path(plot_file))
-        say(json_file, f"picture: {plot_file}")
+        print_line(json_file, f"picture: {plot_file}")
 
 
 def user_machines() -> Path:
-    """The folder in which programs look for machines of the user; it is made."""
+    """The directory in which programs search for machines of the user; created if missing."""
     config = Path(os.environ.get("XDG_CONFIG_HOME", ""))
     folder = config if config.is_absolute() else Path.home() / ".config"
     folder = folder / "forebay" / "machines"
@@ -100,11 +104,11 @@ def user_machines() -> Path:
 
 
 def machine_name(name: str | None, output: str | None, folder: str) -> str:
-    """Lower case letters, digits and '-', as the format asks."""
+    """A name of lower case letters, digits and '-', as the format requires."""
     if name is not None and not re.fullmatch(r"[a-z0-9-]+", name):
         raise ForebayError(f"--name {name} must be lower case letters, digits and -", EXIT_USAGE)
-    told = name or (Path(output).stem if output else Path(folder).resolve().name)
-    return re.sub(r"[^a-z0-9]+", "-", told.lower()).strip("-") or "storage"
+    base_name = name or (Path(output).stem if output else Path(folder).resolve().name)
+    return re.sub(r"[^a-z0-9]+", "-", base_name.lower()).strip("-") or "storage"
 
 
 def measure(folder: str, what: list[str], size_mib: int, quick: bool) -> dict:
@@ -116,7 +120,7 @@ def measure(folder: str, what: list[str], size_mib: int, quick: bool) -> dict:
     arguments = ["--dir", folder, *what, "--about", about]
     arguments += ["--bytes", str(size_mib << 20), *(["--quick"] if quick else [])]
     with progress() as on_progress:
-        return native.call(PROGRAM, arguments, on_progress).document
+        return native.run_program(PROGRAM, arguments, on_progress).document
 
 
 def _tables():

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""`forebay export`: a step of a dataset for other people's programs."""
+"""`forebay export`: exports a step of a dataset for programs without Forebay."""
 
 import click
 
@@ -11,35 +11,40 @@ from forebay.errors import EXIT_USAGE, ForebayError
 
 def _target(_ctx, _parameter, value):
     if value == STDOUT:
-        raise ForebayError("name a file; standard output cannot take an export", EXIT_USAGE)
+        raise ForebayError("standard output cannot hold an export; name a file", EXIT_USAGE)
     return check_new_file(value)
 
 
-@click.command(name="export", short_help="A step for Zarr or HDF5.")
+@click.command(name="export", short_help="Export a step for Zarr or HDF5.")
 @dataset_argument
 @click.option("--kerchunk", metavar="FILE", callback=_target,
-              help="References to the bytes in place, for zarr and xarray.")  # fmt: skip
-@click.option("--hdf5", metavar="FILE", callback=_target, help="A copy as HDF5.")
+              help="Write references to the bytes in place, for Zarr and xarray.")  # fmt: skip
+@click.option("--hdf5", metavar="FILE", callback=_target, help="Write a copy as HDF5.")
 @step_option
 @field_option
 @json_option
 def command(dataset, kerchunk, hdf5, json_file, **options):
-    """Make a step of DATASET readable for zarr and xarray, in place, or for HDF5, as a copy."""
+    """Export a step of DATASET for Zarr and xarray, in place, or for HDF5, as a copy."""
     if (kerchunk is None) == (hdf5 is None):
-        raise ForebayError("--kerchunk FILE or --hdf5 FILE is needed; take one of them", EXIT_USAGE)
-    words = native.options_of(options)
+        raise ForebayError(
+            "exactly one of --kerchunk and --hdf5 is required; choose one", EXIT_USAGE
+        )
+    args = native.option_arguments(options)
     if kerchunk is not None:
-        document = native.call(PROGRAM, ["references", dataset, kerchunk, *words]).document
+        document = native.run_program(PROGRAM, ["references", dataset, kerchunk, *args]).document
     else:
-        document = _copy(dataset, hdf5, words)
+        document = _copy(dataset, hdf5, args)
     report(document, json_file, lambda console: _tables().print_exported(console, document))
 
 
-def _copy(dataset: str, file: str, words: list[str]) -> dict:
+def _copy(dataset: str, file: str, args: list[str]) -> dict:
     from forebay.hdf5_copy import copy
     from forebay.report.terminal import progress
 
-    with progress() as on_progress, native.streaming(PROGRAM, ["read", dataset, *words]) as stream:
+    with (
+        progress() as on_progress,
+        native.output_stream(PROGRAM, ["read", dataset, *args]) as stream,
+    ):
         return {"path": dataset} | copy(stream, file, on_progress)
 
 

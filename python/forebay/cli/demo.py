@@ -1,7 +1,10 @@
 # SPDX-License-Identifier: Apache-2.0
-"""`forebay demo`: one snapshot, one analysis, read through std::ifstream and through Forebay; one
-file cut into more and more tasks, from a disk and from a parallel file system; and checkpoints of a
-solver that is killed and goes on."""
+"""`forebay demo`: shows the use of Forebay in three parts.
+
+One analysis reads a snapshot through std::ifstream and through Forebay. More and more tasks read a
+file, from a disk and from a parallel file system. A solver writes checkpoints, is killed and is
+restarted.
+"""
 
 import json
 import os
@@ -10,9 +13,9 @@ from pathlib import Path
 
 import click
 
-from forebay import outputs
+from forebay import atomic_output
 from forebay.cli import demo_checkpoints
-from forebay.cli.output import STDOUT, json_option, report, say
+from forebay.cli.output import STDOUT, json_option, print_line, report
 from forebay.errors import ForebayError, NativeError, SkippedError
 
 SIZES = {False: ("1GiB", 1 << 30), True: ("64MiB", 64 << 20)}  # by --quick
@@ -22,7 +25,7 @@ PARALLEL_STORAGE = "lustre-small"
 SAMPLE_ENDINGS = (".tbin", ".std", ".tipsy")
 
 
-@click.command(name="demo", short_help="Analyse a 1 GiB snapshot both ways.")
+@click.command(name="demo", short_help="Analyze a 1 GiB snapshot both ways.")
 @click.option("--quick", is_flag=True, help="64 MiB instead of 1 GiB.")
 @click.option(
     "--dir",
@@ -30,67 +33,72 @@ SAMPLE_ENDINGS = (".tbin", ".std", ".tipsy")
     default="build/demo",
     show_default=True,
     type=click.Path(file_okay=False),
-    help="Where the snapshot and the pictures go; made if it is missing.",
+    help="Directory of the snapshot and the plots; created if missing.",
 )
 @json_option
 def command(quick, folder, json_file):
-    """Make a Plummer sphere of gas, dark and star particles (once), analyse it in thousands of
-    tasks that read it through std::ifstream and through Forebay, cold and warm; read a file by 2 to
-    16384 tasks, on two ranks where there is an MPI, while a computation goes on, and, as root, from
-    an emulated parallel file system; keep checkpoints of a flow solver while it computes, kill it,
-    go on with other ranks, and keep them in each way that there is, where there is an MPI; and draw
-    what came out. With FOREBAY_SAMPLES set, the real
-    snapshots in that folder are analysed too."""
+    """Read a snapshot with and without Forebay, and restart a solver from its checkpoints.
+
+    Generate a Plummer sphere of gas, dark and star particles (once). Analyze it in thousands of
+    tasks, through std::ifstream and through Forebay, cold and warm. With FOREBAY_SAMPLES set, also
+    analyze the real snapshots in that directory.
+
+    Read a file by 2 to 16384 tasks while a computation runs: on two ranks if MPI is installed, and,
+    as root, from an emulated parallel file system.
+
+    With MPI, write checkpoints of a flow solver while it computes, kill it, restart it with other
+    ranks, and compare all strategies of writing. Plot the results.
+    """
     place = prepare(Path(folder))
-    snapshot, generated = obtain_snapshot(place, *SIZES[quick])
+    snapshot, generated = prepare_snapshot(place, *SIZES[quick])
     comparisons = [run_pairs(snapshot, cold) for cold in (True, False)]
-    found = {
+    results = {
         "many_tasks": run_benchmark("tasks", place, quick),
         "servers": read_from_servers(place, quick),
     }
     checkpoints = demo_checkpoints.show(place, quick)
-    samples = analyse_samples()
-    pictures = draw(place, comparisons, generated["model"], found)
+    samples = analyze_samples()
+    pictures = draw(place, comparisons, generated["model"], results)
     pictures += demo_checkpoints.draw(checkpoints, place)
-    document = to_document(generated, comparisons, samples, found)
+    document = to_document(generated, comparisons, samples, results)
     document |= {"checkpoints": checkpoints.to_document(), "pictures": pictures}
 
     def show(console):
         _tables().print_demo(console, document)
-        demo_checkpoints.print_shown(console, checkpoints)
+        demo_checkpoints.print_checkpoint_demo(console, checkpoints)
 
     report(document, json_file, show)
     if json_file != STDOUT:
-        say(json_file, "Pictures:\n" + "\n".join(f"  {picture}" for picture in pictures))
+        print_line(json_file, "Pictures:\n" + "\n".join(f"  {picture}" for picture in pictures))
 
 
 def prepare(folder: Path) -> Path:
     try:
         folder.mkdir(parents=True, exist_ok=True)
     except OSError as error:
-        message = f"cannot make {folder}: {error.strerror}; choose another folder with --dir"
+        message = f"cannot create {folder}: {error.strerror}; choose another directory with --dir"
         raise ForebayError(message) from None
     return folder
 
 
-def obtain_snapshot(folder: Path, size: str, size_bytes: int) -> tuple[Path, dict]:
-    """The snapshot and what its generator said: from an earlier run if nothing touched it since."""
+def prepare_snapshot(folder: Path, size: str, size_bytes: int) -> tuple[Path, dict]:
+    """The snapshot and its generator's document, from an earlier run if the file is unchanged."""
     from forebay.cli import tipsy
 
     snapshot = folder / f"plummer-{size}.tipsy"
     note = snapshot.with_suffix(".json")
-    if (generated := read_note(note, snapshot)) is not None:
+    if (generated := read_generator_note(note, snapshot)) is not None:
         return snapshot, generated
     snapshot.unlink(missing_ok=True)
     require_space(folder, size_bytes)
     generated = tipsy.generate_snapshot(str(snapshot), {"size": size})
     facts = snapshot.stat()
     stamp = {"file_bytes": facts.st_size, "changed_ns": facts.st_mtime_ns}
-    outputs.write_text(note, json.dumps({"stamp": stamp, "generated": generated}))
+    atomic_output.write_text(note, json.dumps({"stamp": stamp, "generated": generated}))
     return snapshot, generated
 
 
-def read_note(note: Path, snapshot: Path) -> dict | None:
+def read_generator_note(note: Path, snapshot: Path) -> dict | None:
     try:
         text = json.loads(note.read_text(encoding="utf-8"))
         facts = snapshot.stat()
@@ -108,26 +116,26 @@ def require_space(folder: Path, size_bytes: int) -> None:
     if free < needed:
         raise ForebayError(
             f"{folder} has {units.size(free)} free and {units.size(needed)} are needed; "
-            "free some, or choose another folder with --dir"
+            "free some, or choose another directory with --dir"
         )
 
 
 def run_pairs(snapshot: Path, cold: bool):
-    """Compares the readers on a file that is dropped from the page cache, or lies in it."""
+    """Compares the readers on a file that was dropped from the page cache, or is cached."""
     from forebay.cli import tipsy
     from forebay.comparison import compare
 
-    def analyse(reader: str, told: str) -> dict:
+    def analyze(reader: str, label: str) -> dict:
         options = {"source": reader, "cold": cold}
-        return tipsy.ask("analyse", str(snapshot), options, told=told).document
+        return tipsy.run_native("analyze", str(snapshot), options, label=label).document
 
     if not cold:
-        analyse("ifstream", "warming up: ")
-    return compare(analyse, cold, STATE_LIMIT_S)
+        analyze("ifstream", "warming up: ")
+    return compare(analyze, cold, STATE_LIMIT_S)
 
 
 def run_benchmark(name: str, folder: Path, quick: bool) -> dict:
-    """What `forebay bench NAME` says."""
+    """The document of `forebay bench NAME`."""
     from forebay.cli import bench
 
     options = {"folder": str(folder), "quick": quick, "full": False, "only": None, "ranks": 2}
@@ -138,28 +146,28 @@ def run_benchmark(name: str, folder: Path, quick: bool) -> dict:
 
 
 def read_from_servers(folder: Path, quick: bool) -> dict:
-    """What `forebay bench servers` says on a parallel file system that is mounted for it; where
-    nothing can be mounted, the reason."""
-    from forebay.mounted import mounted
-    from forebay.servers import skipped
+    """The document of `forebay bench servers` on a parallel file system that is mounted for it; the
+    reason if nothing can be mounted."""
+    from forebay.emufs_mount import mount_machine
+    from forebay.servers import skipped_document
 
     try:
-        with mounted(PARALLEL_STORAGE, folder) as storage:
+        with mount_machine(PARALLEL_STORAGE, folder) as storage:
             return run_benchmark("servers", storage, quick)
     except SkippedError as why:
-        return skipped(str(why))
+        return skipped_document(str(why))
 
 
 def sample_files() -> list[Path]:
-    """Real snapshots, where FOREBAY_SAMPLES names a folder of them."""
+    """The real snapshots in the directory that FOREBAY_SAMPLES names; none if it is not set."""
     folder = os.environ.get("FOREBAY_SAMPLES")
     if not folder:
         return []
     return sorted(path for path in Path(folder).rglob("*") if path.suffix in SAMPLE_ENDINGS)
 
 
-def analyse_samples() -> list[dict]:
-    """Analyses each sample with both readers; files that cannot be read are left out and named."""
+def analyze_samples() -> list[dict]:
+    """Analyzes each sample with both readers. Files that cannot be read are left out and named."""
     from forebay.cli import tipsy
     from forebay.comparison import require_same
 
@@ -167,48 +175,48 @@ def analyse_samples() -> list[dict]:
     for file in sample_files():
         options = {"tasks": 64}
         try:
-            ours = tipsy.ask("analyse", str(file), options | {"source": "forebay"}).document
+            ours = tipsy.run_native("analyze", str(file), options | {"source": "forebay"}).document
         except NativeError as refused:
             click.echo(f"left out: {refused}", err=True)
             continue
-        theirs = tipsy.ask("analyse", str(file), options | {"source": "ifstream"}).document
+        theirs = tipsy.run_native("analyze", str(file), options | {"source": "ifstream"}).document
         require_same(theirs, ours)
         samples.append(ours)
     return samples
 
 
-def draw(folder: Path, comparisons: list, model: dict, found: dict) -> list[str]:
-    from forebay.many_tasks import points_of
+def draw(folder: Path, comparisons: list, model: dict, results: dict) -> list[str]:
+    from forebay.many_tasks import parse_points
     from forebay.report.demo_plot import draw_times
     from forebay.report.density_plot import draw_density
     from forebay.report.servers_plot import draw_servers
     from forebay.report.tasks_plot import draw_tasks
-    from forebay.servers import found_in
+    from forebay.servers import parse_results
 
     density, times, tasks, servers = (
         folder / f"{name}.png" for name in ("density", "times", "tasks", "servers")
     )
     draw_density(comparisons[0].analyses["forebay"][-1], density, model["scale_radius"])
     draw_times(comparisons, times)
-    draw_tasks(found["many_tasks"]["parameters"], points_of(found["many_tasks"]), tasks)
+    draw_tasks(results["many_tasks"]["parameters"], parse_points(results["many_tasks"]), tasks)
     pictures = [density, times, tasks]
-    if "skipped" not in found["servers"]:
-        draw_servers(found_in(found["servers"]), servers)
+    if "skip_reason" not in results["servers"]:
+        draw_servers(parse_results(results["servers"]), servers)
         pictures.append(servers)
     return [str(picture) for picture in pictures]
 
 
-def to_document(generated: dict, comparisons: list, samples: list, found: dict) -> dict:
+def to_document(generated: dict, comparisons: list, samples: list, results: dict) -> dict:
     from forebay import comparison, servers
     from forebay import many_tasks as points
 
     return {
         "analysis": comparisons[0].analyses["forebay"][-1],
         "model": generated["model"],
-        "readers_agree": True,  # or compare() had raised
+        "readers_agree": True,  # otherwise compare() has raised an error
         **{one.state: comparison.to_document(one) for one in comparisons},
-        "many_tasks": points.to_document(found["many_tasks"]),
-        "servers": servers.to_document(found["servers"]),
+        "many_tasks": points.to_document(results["many_tasks"]),
+        "servers": servers.to_document(results["servers"]),
         "samples": samples,
     }
 

@@ -1,64 +1,66 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The part of `forebay demo` about checkpoints: a solver and its checkpoints side by side, a job
-that is killed and goes on elsewhere, and every way of writing on two storages."""
+"""The part of `forebay demo` about checkpoints: a solver and its checkpoints over time, a job that
+is killed and restarted on other ranks, and every strategy on two storages."""
 
 from dataclasses import dataclass
 from pathlib import Path
 
-from forebay import killed_run, presets
+from forebay import presets, restart_scenario
 from forebay.errors import SkippedError
 
 LIMIT_S = 28  # for the runs on each storage, if one round takes less
-QUICK = presets.Effort(cells=8, averages=200, rounds=1)
-CELLS = {False: 20, True: 12}  # across, of the run that is killed; by --quick
+QUICK = presets.Workload(cells=8, averages=200, rounds=1)
+CELLS = {False: 20, True: 12}  # across, of the killed run; by --quick
 
 
 @dataclass(frozen=True)
-class Shown:
-    """Both, or why there is nothing."""
+class CheckpointDemo:
+    """Both results, or the reason why there are none."""
 
-    story: killed_run.Story | None
-    ways: presets.Found | None
+    results: restart_scenario.RestartResults | None
+    strategies: presets.PresetResults | None
     skipped: str = ""
 
     def to_document(self) -> dict:
-        if self.story is None or self.ways is None:
-            return {"skipped": self.skipped}
-        return {"restart": self.story.to_document(), "presets": self.ways.to_document()}
+        if self.results is None or self.strategies is None:
+            return {"skip_reason": self.skipped}
+        return {"restart": self.results.to_document(), "presets": self.strategies.to_document()}
 
 
-def show(folder: Path, quick: bool) -> Shown:
+def show(folder: Path, quick: bool) -> CheckpointDemo:
     from forebay.report.terminal import progress
 
-    effort = QUICK if quick else presets.Effort(limit_s=LIMIT_S)
+    workload = QUICK if quick else presets.Workload(limit_s=LIMIT_S)
     try:
         presets.require_ranks()
     except SkippedError as why:
-        return Shown(None, None, str(why))
+        return CheckpointDemo(None, None, str(why))
     with progress() as on_progress:
-        story = killed_run.play(folder, CELLS[quick], on_progress)
-        return Shown(story, presets.measure(folder, presets.STORAGES["both"], effort, on_progress))
+        results = restart_scenario.run_scenario(folder, CELLS[quick], on_progress)
+        return CheckpointDemo(
+            results, presets.measure(folder, presets.STORAGES["both"], workload, on_progress)
+        )
 
 
-def draw(shown: Shown, folder: Path) -> list[str]:
-    """The pictures that were drawn."""
+def draw(demo: CheckpointDemo, folder: Path) -> list[str]:
+    """Draws the plots, and returns their paths."""
     from forebay.report.presets_plot import draw_presets
     from forebay.report.timeline_plot import draw_timeline
 
-    if shown.story is None or shown.ways is None:
+    if demo.results is None or demo.strategies is None:
         return []
-    timeline, ways = folder / "checkpoints.png", folder / "presets.png"
-    draw_timeline(shown.story.kept, timeline)
-    draw_presets(shown.ways, ways)
-    return [str(timeline), str(ways)]
+    timeline, strategies = folder / "checkpoints.png", folder / "presets.png"
+    draw_timeline(demo.results.checkpointed, timeline)
+    draw_presets(demo.strategies, strategies)
+    return [str(timeline), str(strategies)]
 
 
-def print_shown(console, shown: Shown) -> None:
-    from forebay.report.killed_run_tables import print_story
+def print_checkpoint_demo(console, demo: CheckpointDemo) -> None:
     from forebay.report.presets_table import print_presets
+    from forebay.report.restart_tables import print_restart
 
-    if shown.story is None or shown.ways is None:
-        console.print(f"Without checkpoints of a solver: {shown.skipped}.\n")
+    if demo.results is None or demo.strategies is None:
+        console.print(f"Without checkpoints of a solver: {demo.skipped}.\n")
         return
-    print_story(console, shown.story)
-    print_presets(console, shown.ways)
+    print_restart(console, demo.results)
+    print_presets(console, demo.strategies)

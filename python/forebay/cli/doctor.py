@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""`forebay doctor`: looks at the machine and one folder, and says what it means."""
+"""`forebay doctor`: examines the machine and one directory, and prints facts and advice."""
 
 import click
 
@@ -9,39 +9,42 @@ from forebay.cli.output import json_option, report
 PROGRAM = "forebay-doctor"
 
 
-@click.command(name="doctor", short_help="Look at this machine.")
+@click.command(name="doctor", short_help="Report what Forebay can use.")
 @click.option(
     "--dir",
     "folder",
     default=".",
     show_default=True,
     type=click.Path(),
-    help="The folder whose storage is looked at and measured.",
+    help="Directory whose storage is examined and measured.",
 )
 @click.option(
     "--no-measure",
     is_flag=True,
-    help="Do not measure rates (else at most 256 MiB and 10 s; the file is removed).",
+    help="Do not measure rates (otherwise at most 256 MiB and 10 s; the file is removed).",
 )
 @json_option
 def command(folder, no_measure, json_file):
-    """What Forebay can use here (io_uring, memory limits, direct access, FUSE, /dev/shm), how fast
-    the storage is, and what to do about it, if anything."""
+    """Report what Forebay can use here (io_uring, memory limits, direct access, FUSE, /dev/shm),
+    how fast the storage is, and what to change, if anything."""
     document = examine(folder, ["--no-measure"] if no_measure else [])
     report(document, json_file, lambda console: _tables().print_examination(console, document))
 
 
 def examine(folder: str, arguments: list[str]) -> dict:
-    """What the native doctor and Python see, with the advice that follows."""
+    """The facts that the native program and Python collect, with the resulting advice."""
     from dataclasses import asdict
 
     from forebay.advice import advise
+    from forebay.host_info import collect_host_info
     from forebay.report.terminal import progress
-    from forebay.surroundings import look_around
 
     with progress() as on_progress:
         arguments = ["--dir", folder, *arguments]
-        document = {**native.call(PROGRAM, arguments, on_progress).document, **look_around()}
+        document = {
+            **native.run_program(PROGRAM, arguments, on_progress).document,
+            **collect_host_info(),
+        }
     document["advice"] = [asdict(one) for one in advise(document)]
     return document
 

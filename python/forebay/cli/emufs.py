@@ -1,78 +1,80 @@
 # SPDX-License-Identifier: Apache-2.0
-"""`forebay emufs`: mounts an emulated parallel file system, looks at it, and breaks it."""
+"""`forebay emufs`: mounts an emulated parallel file system, prints its state, injects faults."""
 
 import os
 
 import click
 
 from forebay import native
-from forebay.cli.output import json_option, report, say
+from forebay.cli.output import json_option, print_line, report
 
 PROGRAM = "forebay-emufs"
 
 
-@click.group(name="emufs", short_help="An emulated parallel file system.")
+@click.group(name="emufs", short_help="Emulate a parallel file system.")
 def command():
-    """Mount a folder so that it behaves like the storage of a machine file.
+    """Mount a directory so that it behaves like the storage of a machine file.
 
-    See docs/guides/emufs.md. Mounting takes Linux, /dev/fuse and root."""
+    See docs/guides/emufs.md. Mounting requires Linux, /dev/fuse and root."""
 
 
 mount_point_argument = click.argument("mount_point", type=click.Path())
 
 
-@command.command(short_help="Mount a folder as a machine's storage.")
+@command.command(short_help="Mount a directory as a machine's storage.")
 @click.argument("backing", type=click.Path())
 @mount_point_argument
-@click.option("--machine", metavar="NAME|FILE", help="The storage to behave like [local].")
+@click.option("--machine", metavar="NAME|FILE", help="The storage to emulate [local].")
 @click.option("--clients", type=click.IntRange(1), metavar="N", help="Nodes to mount [1].")
-@click.option("--threads", type=click.IntRange(1), metavar="N", help="Threads of requests [8].")
-@click.option("--no-delay", is_flag=True, help="Answer at once.")
-@click.option("--no-sync", is_flag=True, help="Do not hand fsync to the backing folder.")
-@click.option("--punctual", is_flag=True, help="Keep processors awake while requests wait.")
-@click.option("--record", metavar="FILE", type=click.Path(), help="Keep all changes in FILE.")
-@click.option("--foreground", is_flag=True, help="Stay, and end with the mount.")
+@click.option("--threads", type=click.IntRange(1), metavar="N", help="Threads for requests [8].")
+@click.option("--no-delay", is_flag=True, help="Reply at once.")
+@click.option("--no-sync", is_flag=True, help="Do not pass fsync to BACKING.")
+@click.option("--punctual", is_flag=True, help="Do not let processors halt while requests wait.")
+@click.option("--record", metavar="FILE", type=click.Path(), help="Record all changes in FILE.")
+@click.option("--foreground", is_flag=True, help="Run in the foreground; end with the mount.")
 @json_option
 def mount(backing, mount_point, foreground, json_file, **options):
-    """Mount the folder BACKING at the empty folder MOUNT_POINT.
+    """Mount the directory BACKING at the empty directory MOUNT_POINT.
 
     With several clients, MOUNT_POINT/0, MOUNT_POINT/1 … are one emulated node each."""
-    words = ["mount", *_native_options(options), backing, mount_point]
+    args = ["mount", *_native_options(options), backing, mount_point]
     if foreground:
-        path = str(native.find(PROGRAM))
-        os.execv(path, [path, *words, "--foreground"])
-    document = native.call(PROGRAM, words).document
+        path = str(native.find_program(PROGRAM))
+        os.execv(path, [path, *args, "--foreground"])
+    document = native.run_program(PROGRAM, args).document
     report(document, json_file, lambda console: _tables().print_mounted(console, document))
 
 
 def _native_options(options: dict) -> list[str]:
-    words = []
+    args = []
     for name, value in options.items():
         option = f"--{name.replace('_', '-')}"
         if value is True:
-            words.append(option)
+            args.append(option)
         elif value is not None and value is not False:
-            words += [option, str(value)]
-    return words
+            args += [option, str(value)]
+    return args
 
 
 @command.command(short_help="Unmount, also after a crash.")
 @mount_point_argument
-@click.option("--lazy", is_flag=True, help="Take it away now; it ends when nobody uses it.")
+@click.option("--lazy", is_flag=True, help="Detach it now; it ends when it is no longer used.")
 @json_option
 def unmount(mount_point, lazy, json_file):
-    """Unmount all clients at MOUNT_POINT; cleans up too after an emufs that was killed."""
-    words = ["unmount", *(["--lazy"] if lazy else []), mount_point]
-    document = native.call(PROGRAM, words).document
-    report(document, json_file, lambda _console: say(json_file, f"{mount_point} is unmounted"))
+    """Unmount all clients at MOUNT_POINT; also clean up after an emufs that was killed."""
+    args = ["unmount", *(["--lazy"] if lazy else []), mount_point]
+    document = native.run_program(PROGRAM, args).document
+    report(
+        document, json_file, lambda _console: print_line(json_file, f"{mount_point} is unmounted")
+    )
 
 
-@command.command(short_help="Requests, bytes and queues.")
+@command.command(short_help="Print requests, bytes and queues.")
 @mount_point_argument
-@click.option("--reset", is_flag=True, help="Begin at 0 again, after this.")
+@click.option("--reset", is_flag=True, help="Set the counters to 0 afterwards.")
 @json_option
 def stat(mount_point, reset, json_file):
-    """Requests, bytes, queues and waiting times at MOUNT_POINT, by server and by client."""
+    """Print requests, bytes, queues and waiting times at MOUNT_POINT, by server and by client."""
     from forebay import emufs
 
     document = emufs.statistics(mount_point)
@@ -81,14 +83,14 @@ def stat(mount_point, reset, json_file):
     report(document, json_file, lambda console: _tables().print_statistics(console, document))
 
 
-@command.command(short_help="How files are cut over servers.")
+@command.command(short_help="Print or set the striping of files.")
 @click.argument("path", type=click.Path())
-@click.option("--stripe-bytes", metavar="SIZE", help="What lies on one server in a row.")
+@click.option("--stripe-bytes", metavar="SIZE", help="Consecutive bytes on one server.")
 @click.option("--stripe-count", type=click.IntRange(0), metavar="N", help="Servers; 0: all.")
-@click.option("--first-server", metavar="N|rotate", help="Where it begins.")
+@click.option("--first-server", metavar="N|rotate", help="Server of the first stripe.")
 @json_option
-def layout(path, stripe_bytes, json_file, **wishes):
-    """Print how the file PATH is cut, or new files of the folder PATH will be; or set it.
+def layout(path, stripe_bytes, json_file, **layout_values):
+    """Print the striping of the file PATH, or of new files in the directory PATH; or set it.
 
     A file's layout can be set while it is empty."""
     from forebay import emufs
@@ -96,20 +98,20 @@ def layout(path, stripe_bytes, json_file, **wishes):
 
     if stripe_bytes is not None:
         stripe_bytes = parse_size(stripe_bytes, "--stripe-bytes")
-    emufs.set_layout(path, {"stripe_bytes": stripe_bytes, **wishes})
+    emufs.set_layout(path, {"stripe_bytes": stripe_bytes, **layout_values})
     document = {"path": path, **emufs.layout(path)}
     report(document, json_file, lambda console: _tables().print_layout(console, document))
 
 
-@command.group(short_help="Failures of storage and servers.")
+@command.group(short_help="Inject faults of storage and servers.")
 def fault():
     """Make the storage at a mount point fail, until `clear`."""
 
 
-def _put(mount_point: str, json_file: str | None, wanted: dict) -> None:
+def _set_fault(mount_point: str, json_file: str | None, settings: dict) -> None:
     from forebay import emufs
 
-    emufs.command_fault(mount_point, wanted)
+    emufs.command_fault(mount_point, settings)
     document = emufs.faults(mount_point)
     report(document, json_file, lambda console: _tables().print_faults(console, document))
 
@@ -120,104 +122,114 @@ def _bytes(text: str, option: str) -> int:
     return parse_size(text, option)
 
 
-@fault.command(short_help="EIO from bytes of a file.")
+@fault.command(short_help="Fail requests for bytes of a file with EIO.")
 @mount_point_argument
 @click.argument("path")
-@click.option("--offset", default="0", metavar="SIZE", help="The first byte [0].")
-@click.option("--size", metavar="SIZE", help="How many [all].")
+@click.option("--offset", default="0", metavar="SIZE", help="First byte [0].")
+@click.option("--size", metavar="SIZE", help="Number of bytes [all].")
 @click.option("--on", type=click.Choice(["read", "write", "both", "sync"]), default="both")
 @json_option
 def eio(mount_point, path, json_file, **options):
-    """EIO from requests that touch bytes of PATH, a file named from MOUNT_POINT."""
+    """Fail requests that touch bytes of PATH with EIO. PATH is relative to MOUNT_POINT."""
     from forebay import emufs
 
-    name = emufs.named_from_root(mount_point, path)
-    wanted = {"kind": "eio", "path": name, "on": options["on"]}
-    wanted["offset"] = _bytes(options["offset"], "--offset")
+    name = emufs.path_from_root(mount_point, path)
+    settings = {"kind": "eio", "path": name, "on": options["on"]}
+    settings["offset"] = _bytes(options["offset"], "--offset")
     if options["size"] is not None:
-        wanted["size"] = _bytes(options["size"], "--size")
-    _put(mount_point, json_file, wanted)
+        settings["size"] = _bytes(options["size"], "--size")
+    _set_fault(mount_point, json_file, settings)
 
 
-@fault.command(short_help="A full storage.")
+@fault.command(short_help="Make the storage full.")
 @mount_point_argument
-@click.option("--after", default="0", metavar="SIZE", help="Bytes that can be written still [0].")
+@click.option("--after", default="0", metavar="SIZE", help="Bytes that can still be written [0].")
 @json_option
 def enospc(mount_point, after, json_file):
-    """ENOSPC after so many more bytes."""
-    _put(mount_point, json_file, {"kind": "enospc", "after": _bytes(after, "--after")})
+    """Fail writes with ENOSPC after this number of bytes."""
+    _set_fault(mount_point, json_file, {"kind": "enospc", "after": _bytes(after, "--after")})
 
 
-@fault.command(short_help="A quota.")
+@fault.command(short_help="Set a quota.")
 @mount_point_argument
-@click.option("--uid", type=click.IntRange(0), required=True, metavar="N", help="Whose writes.")
-@click.option("--limit", required=True, metavar="SIZE", help="How long a file may be.")
+@click.option(
+    "--uid", type=click.IntRange(0), required=True, metavar="N", help="User of the writes."
+)
+@click.option("--limit", required=True, metavar="SIZE", help="Maximum length of a file.")
 @json_option
 def edquot(mount_point, uid, limit, json_file):
-    """EDQUOT from writes that make a file of this user longer than the limit."""
-    wanted = {"kind": "edquot", "uid": uid, "limit": _bytes(limit, "--limit")}
-    _put(mount_point, json_file, wanted)
+    """Fail writes of this user beyond the limit of a file's length with EDQUOT."""
+    settings = {"kind": "edquot", "uid": uid, "limit": _bytes(limit, "--limit")}
+    _set_fault(mount_point, json_file, settings)
 
 
-@fault.command(short_help="A server that stalls, drops or slows.")
+@fault.command(short_help="Make a server stall, drop or slow requests.")
 @mount_point_argument
 @click.argument("number", type=click.IntRange(0))
 @click.option("--stall", "state", flag_value="stall", help="Requests wait until it works.")
-@click.option("--drop", "state", flag_value="drop", help="Requests are never answered.")
-@click.option("--works", "state", flag_value="works", default=True, help="As it should [default].")
+@click.option("--drop", "state", flag_value="drop", help="Requests never get a reply.")
+@click.option("--works", "state", flag_value="works", default=True, help="It works [default].")
 @click.option(
-    "--slow", type=click.FloatRange(0, 1e6, min_open=True), metavar="F", help="F times slower."
+    "--slow",
+    type=click.FloatRange(0, 1e6, min_open=True),
+    metavar="F",
+    help="Requests take F times as long.",
 )
-@click.option("--metadata", is_flag=True, help="A metadata server.")
+@click.option("--metadata", is_flag=True, help="NUMBER is that of a metadata server.")
 @json_option
 def server(mount_point, number, json_file, **condition):
-    """Server NUMBER stalls, drops requests, slows, or works again."""
-    wanted = {"kind": "server", "number": number, "metadata": condition["metadata"]}
-    wanted |= {"state": condition["state"], "slowness": condition["slow"] or 1.0}
-    _put(mount_point, json_file, wanted)
+    """Make server NUMBER stall, drop or slow requests, or work again."""
+    settings = {"kind": "server", "number": number, "metadata": condition["metadata"]}
+    settings |= {"state": condition["state"], "slowness": condition["slow"] or 1.0}
+    _set_fault(mount_point, json_file, settings)
 
 
-@fault.command(short_help="No faults any more.")
+@fault.command(short_help="Remove all faults.")
 @mount_point_argument
 @json_option
 def clear(mount_point, json_file):
-    """No faults any more."""
-    _put(mount_point, json_file, {"kind": "clear"})
+    """Remove all faults."""
+    _set_fault(mount_point, json_file, {"kind": "clear"})
 
 
-@fault.command(name="list", short_help="What is in force.")
+@fault.command(name="list", short_help="List active faults.")
 @mount_point_argument
 @json_option
 def list_faults(mount_point, json_file):
-    """The faults that are in force."""
+    """List the active faults."""
     from forebay import emufs
 
     document = emufs.faults(mount_point)
     report(document, json_file, lambda console: _tables().print_faults(console, document))
 
 
-@command.command(short_help="What a recording holds.")
+@command.command(short_help="Print the contents of a recording.")
 @click.argument("record", type=click.Path())
 @json_option
 def record_info(record, json_file):
-    """How many changes and syncs are in the recording RECORD."""
-    document = native.call(PROGRAM, ["record-info", record]).document
+    """Print the number of changes and syncs in the recording RECORD."""
+    document = native.run_program(PROGRAM, ["record-info", record]).document
     report(document, json_file, lambda console: _tables().print_record(console, document))
 
 
-@command.command(short_help="What a power cut could leave.")
+@command.command(short_help="Create a state that a power cut could leave.")
 @click.argument("record", type=click.Path())
-@click.argument("folder", type=click.Path())
-@click.option("--cut", type=click.IntRange(0), metavar="N", help="The power goes after record N.")
-@click.option("--unsynced", type=click.Choice(["all", "none", "random"]), help="[all]")
+@click.argument("folder", metavar="DIRECTORY", type=click.Path())
+@click.option("--cut", type=click.IntRange(0), metavar="N", help="Cut the power after record N.")
+@click.option(
+    "--unsynced",
+    type=click.Choice(["all", "none", "random"]),
+    help="Unsynced changes that survive [all].",
+)
 @click.option("--seed", type=click.IntRange(0), metavar="N", help="Same seed, same choice [1].")
 @json_option
 def replay(record, folder, json_file, **options):
-    """Make FOLDER what a power cut could have left.
+    """Make DIRECTORY a state that a power cut could leave.
 
-    FOLDER is a copy of the backing folder as it was when recording began; empty, if it was."""
-    words = ["replay", *_native_options(options), record, folder]
-    document = native.call(PROGRAM, words).document
+    Before, DIRECTORY is a copy of the backing directory when recording began: empty, if that was
+    empty."""
+    args = ["replay", *_native_options(options), record, folder]
+    document = native.run_program(PROGRAM, args).document
     report(document, json_file, lambda console: _tables().print_replayed(console, document))
 
 

@@ -1,12 +1,12 @@
 # SPDX-License-Identifier: Apache-2.0
-"""`forebay model`: what the models say to numbers that a user gives; nothing is measured."""
+"""`forebay model`: results of the models for given numbers; nothing is measured."""
 
 from pathlib import Path
 
 import click
 
 from forebay import native
-from forebay.cli.output import json_option, plot_option, report, say
+from forebay.cli.output import json_option, plot_option, print_line, report
 from forebay.durations import parse_duration
 from forebay.errors import EXIT_USAGE, ForebayError
 
@@ -14,12 +14,12 @@ PROGRAM = "forebay-model"
 UNLIMITED = "unlimited"
 COUNT = 1000
 JITTER_MAX = 3
-NUMBER = click.IntRange(min=1)  # the native program says where there is a limit
+NUMBER = click.IntRange(min=1)  # the native program reports upper limits
 
 
-@click.group(name="model", short_help="What the models say to your numbers.")
+@click.group(name="model", short_help="Compute results of the models.")
 def command():
-    """What the models say to numbers that you give. Nothing is measured."""
+    """Compute results of the models for numbers that you give. Nothing is measured."""
 
 
 def _duration(_context, parameter, value: str) -> float:
@@ -29,7 +29,7 @@ def _duration(_context, parameter, value: str) -> float:
 def _buffers(_context, parameter, value: str) -> str:
     if value == UNLIMITED or (value.isascii() and value.isdigit() and int(value) >= 1):
         return value
-    message = f"{parameter.opts[0]}: {value!r} is no number of buffers; write 2 or {UNLIMITED}"
+    message = f"{parameter.opts[0]}: {value!r} is not a number of buffers; write 2 or {UNLIMITED}"
     raise ForebayError(message, EXIT_USAGE)
 
 
@@ -52,16 +52,16 @@ def jitter_option(name: str, what: str):
     )
 
 
-@command.command(short_help="What writing behind the computation brings.")
+@command.command(short_help="Compute the gain of writing behind the computation.")
 @click.option(
     "--compute",
     metavar="TIME",
     required=True,
     callback=_duration,
-    help="To fill one buffer: 10ms, 1.5s.",
+    help="Time to fill one buffer: 10ms, 1.5s.",
 )
 @click.option(
-    "--write", metavar="TIME", required=True, callback=_duration, help="To write one buffer."
+    "--write", metavar="TIME", required=True, callback=_duration, help="Time to write one."
 )
 @click.option(
     "--buffers",
@@ -69,7 +69,7 @@ def jitter_option(name: str, what: str):
     default="2",
     show_default=True,
     callback=_buffers,
-    help="Buffers in memory; 1 is one after the other.",
+    help="Buffers in memory; 1 is synchronous.",
 )
 @click.option(
     "--devices",
@@ -85,7 +85,7 @@ def jitter_option(name: str, what: str):
     type=NUMBER,
     default=COUNT,
     show_default=True,
-    help="Buffers that are written.",
+    help="Buffers to write.",
 )
 @jitter_option("--jitter", "write")
 @jitter_option("--compute-jitter", "computing")
@@ -95,31 +95,31 @@ def jitter_option(name: str, what: str):
     type=click.IntRange(min=0),
     default=1,
     show_default=True,
-    help="Of the times that jitter draws.",
+    help="Seed of the random times.",
 )
 @json_option
 @plot_option("the gain over compute time / write time")
 def gain(json_file, plot_file, **question):
-    """How long a program takes that computes a buffer while others are written, beside one that
-    computes and writes in turn; which number of buffers and devices is enough.
+    """Compute the time of a program that fills a buffer while others are written, beside the time
+    of one that computes and writes alternately; and the sufficient numbers of buffers and devices.
 
-    docs/guides/gain.md has the formulas, and what they cannot say.
+    docs/guides/gain.md has the formulas and the limits of the model.
     """
-    document = native.call(PROGRAM, gain_words(question, plot_file is not None)).document
+    document = native.run_program(PROGRAM, gain_arguments(question, plot_file is not None)).document
     report(document, json_file, lambda console: _tables().print_gain(console, document))
     if plot_file is not None:
         from forebay.report.gain_plot import draw_gain
 
         draw_gain(document, Path(plot_file))
-        say(json_file, f"picture: {plot_file}")
+        print_line(json_file, f"picture: {plot_file}")
 
 
-def gain_words(question: dict, with_curves: bool) -> list[str]:
-    """The question as the native program takes it."""
-    words = ["gain", "--compute-s", repr(question["compute"]), "--write-s", repr(question["write"])]
+def gain_arguments(question: dict, with_curves: bool) -> list[str]:
+    """The arguments of the native program."""
+    args = ["gain", "--compute-s", repr(question["compute"]), "--write-s", repr(question["write"])]
     for name in ("buffers", "devices", "count", "jitter", "compute_jitter", "seed"):
-        words += [f"--{name.replace('_', '-')}", str(question[name])]
-    return [*words, *(["--curves"] if with_curves else [])]
+        args += [f"--{name.replace('_', '-')}", str(question[name])]
+    return [*args, *(["--curves"] if with_curves else [])]
 
 
 def _tables():

@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What all commands have in common in what they print: --json, tables, progress.
+"""Output that all commands share: --json, tables, progress.
 
-With `--json -` standard output carries the document and nothing else; progress always goes to
+With `--json -` standard output carries the document and nothing else. Progress always goes to
 standard error.
 """
 
@@ -13,12 +13,12 @@ from pathlib import Path
 
 import click
 
-from forebay import outputs
+from forebay import atomic_output
 from forebay.errors import EXIT_USAGE, ForebayError
 
 STDOUT = "-"
 
-# Of docs/formats/dataset.md; "free-" is that of one which is kept for later use.
+# Names of docs/formats/dataset.md; "free-" marks a data file that is kept for later use.
 COMMITS = "commits"
 DATA_FILE = re.compile(r"(free-)?data-\d{6,}\.\d{5,}")
 
@@ -41,37 +41,37 @@ def plot_option(what: str):
         "plot_file",
         metavar="FILE",
         callback=lambda _ctx, _parameter, value: check_new_file(value, (".png", ".svg", ".pdf")),
-        help=f"Draw {what} to FILE (.png, .svg or .pdf).",
+        help=f"Plot {what} to FILE (.png, .svg or .pdf).",
     )
 
 
 def check_target(file: str | None, endings: tuple[str, ...] = ()) -> str | None:
-    """Refuses a file that cannot be written, or must not, before long work, not after it."""
+    """Raises an error for a file that cannot or must not be written. Called before long work."""
     if file is None or (file == STDOUT and not endings):
         return file
     path = Path(file)
     if endings and path.suffix.lower() not in endings:
         raise ForebayError(f"{file} must end in {', '.join(endings)}", EXIT_USAGE)
     if path.is_dir():
-        raise ForebayError(f"{file} is a folder; name a file in it", EXIT_USAGE)
+        raise ForebayError(f"{file} is a directory; name a file in it", EXIT_USAGE)
     if not path.absolute().parent.is_dir():
-        raise ForebayError(f"there is no folder {path.parent}; make it first", EXIT_USAGE)
-    _refuse_a_place_in_a_dataset(file)
+        raise ForebayError(f"directory {path.parent} does not exist; create it first", EXIT_USAGE)
+    _reject_dataset_path(file)
     return file
 
 
 def check_new_file(file: str | None, endings: tuple[str, ...] = ()) -> str | None:
-    """check_target() for what replaces `file`, and would leave a regular file where a pipe or a
-    device was."""
+    """check_target() for output that replaces `file`. It refuses a pipe or a device, which would
+    become a regular file."""
     check_target(file, endings)
-    if file is not None and outputs.is_written_through(file):
-        raise ForebayError(f"{file} is no regular file; name another", EXIT_USAGE)
+    if file is not None and atomic_output.is_special_file(file):
+        raise ForebayError(f"{file} is not a regular file; name another", EXIT_USAGE)
     return file
 
 
-def _refuse_a_place_in_a_dataset(file: str) -> None:
-    """By what it is called, and by where links lead: whatever is written there may be data of a
-    step, or the list of all of them."""
+def _reject_dataset_path(file: str) -> None:
+    """Raises an error for a file of a dataset, by its name and by the target of links. It may hold
+    data of a step, or the list of all steps."""
     for path in (os.path.abspath(file), os.path.realpath(file)):
         folder, name = os.path.split(path)
         is_in_use = DATA_FILE.fullmatch(name) is not None and os.path.exists(path)
@@ -81,7 +81,7 @@ def _refuse_a_place_in_a_dataset(file: str) -> None:
 
 
 def report(document, json_file: str | None, render: Callable) -> None:
-    """Writes the document where --json says, and calls `render(console)` unless that is stdout."""
+    """Writes the document to `json_file`, and calls `render(console)` unless that is stdout."""
     if json_file is not None:
         write_json(document, json_file)
     if json_file != STDOUT:
@@ -91,16 +91,16 @@ def report(document, json_file: str | None, render: Callable) -> None:
 
 
 def write_json(document, json_file: str) -> None:
-    # Paths may be no text: what of them is not is written as JSON escapes it.
+    # A path may have bytes that are not text: these are written as JSON escapes.
     text = json.dumps(document, indent=2, ensure_ascii=False)
     text = text.encode("utf-8", "backslashreplace").decode("utf-8")
     if json_file == STDOUT:
         click.echo(text)
         return
-    outputs.write_text(json_file, text + "\n")
+    atomic_output.write_text(json_file, text + "\n")
 
 
-def say(json_file: str | None, text: str) -> None:
-    """A line for the reader, unless standard output belongs to the document."""
+def print_line(json_file: str | None, text: str) -> None:
+    """Prints a line for the user, unless standard output carries the document."""
     if json_file != STDOUT:
         click.echo(text)

@@ -1,9 +1,9 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Standard output and error that fail in one way, whoever writes to them.
+"""Layers below standard output and error that report a failed write in one way.
 
-click and rich take a closed pipe for an end of their own, with exit code 1, which says "damaged" or
-"differs" of some commands. And Python writes what is left when it exits, where nobody can catch the
-failure. So both streams get a lowest layer of ours, which no writer passes by.
+click and rich exit with code 1 after a closed pipe. For some commands this code means "damaged" or
+"differs". Python flushes the rest of the output when it exits, where a failure cannot be caught. So
+both streams get a lowest layer of Forebay's, through which all writes pass.
 """
 
 import errno
@@ -15,9 +15,12 @@ import sys
 from forebay.errors import EXIT_FAILED, EXIT_SIGNAL
 
 
-class OutputLost(BaseException):
-    """Standard output cannot be written. No Exception: who goes on after a failure of other work
-    must not go on after this one, as the answer could not be told."""
+class StdoutError(BaseException):
+    """Standard output cannot be written.
+
+    It is not an Exception: code that continues after a failure of other work must not continue
+    after this one, as its result could not be printed.
+    """
 
     def __init__(self, number: int):
         super().__init__(number)
@@ -29,15 +32,15 @@ class OutputLost(BaseException):
 
     @property
     def has_no_reader(self) -> bool:
-        """A reader such as head has seen enough, which is nothing to complain about."""
+        """Whether the reader has closed the pipe, as `head` does, which is not reported."""
         return self.number == errno.EPIPE
 
     def __str__(self) -> str:
-        return f"cannot write standard output: {os.strerror(self.number)}; send it elsewhere"
+        return f"cannot write standard output: {os.strerror(self.number)}; redirect it"
 
 
-class _Output(io.FileIO):
-    """Raises OutputLost once, and then drops what comes: Python's exit flushes once more."""
+class _StdoutLayer(io.FileIO):
+    """Raises StdoutError once, and drops further output, as Python flushes once more at exit."""
 
     is_lost = False
 
@@ -47,15 +50,15 @@ class _Output(io.FileIO):
         try:
             if (written := super().write(data)) is not None:
                 return written
-            number = errno.EAGAIN  # a pipe that does not block, and is full
+            number = errno.EAGAIN  # a full pipe in non-blocking mode
         except OSError as error:
             number = error.errno
         self.is_lost = True
-        raise OutputLost(number)
+        raise StdoutError(number)
 
 
-class _Errors(io.FileIO):
-    """Drops what cannot be written: there is nowhere to say so, and the exit code still counts."""
+class _StderrLayer(io.FileIO):
+    """Drops output that cannot be written: no stream can report that, and the exit code stays."""
 
     def write(self, data) -> int:
         try:
@@ -64,21 +67,23 @@ class _Errors(io.FileIO):
             return memoryview(data).nbytes
 
 
-def watch() -> None:
-    """Puts our layer below both streams, unless they are somebody's own, as a test's are. Raises
-    OutputLost if standard output is closed: its number could become that of a file of ours."""
+def install_layers() -> None:
+    """Installs the layers below both streams, unless these were replaced, as a test does.
+
+    Raises StdoutError if standard output is closed, as another file could get its descriptor.
+    """
     if sys.stderr is None:
         sys.stderr = open(os.devnull, "w", encoding="utf-8")  # noqa: SIM115
     elif sys.stderr is sys.__stderr__:
-        sys.stderr = _on(_Errors, sys.stderr)
+        sys.stderr = _wrap_stream(_StderrLayer, sys.stderr)
     if sys.stdout is None:
-        raise OutputLost(errno.EBADF)
+        raise StdoutError(errno.EBADF)
     if sys.stdout is sys.__stdout__:
-        sys.stdout = _on(_Output, sys.stdout)
+        sys.stdout = _wrap_stream(_StdoutLayer, sys.stdout)
 
 
-def _on(layer: type[io.FileIO], stream: io.TextIOWrapper) -> io.TextIOWrapper:
-    """A stream like `stream` on the same descriptor, which stays open when it ends."""
+def _wrap_stream(layer: type[io.FileIO], stream: io.TextIOWrapper) -> io.TextIOWrapper:
+    """A stream like `stream` on the same descriptor, which stays open when the stream is closed."""
     return io.TextIOWrapper(
         io.BufferedWriter(layer(stream.fileno(), "w", closefd=False)),
         encoding=stream.encoding,

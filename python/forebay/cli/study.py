@@ -1,12 +1,12 @@
 # SPDX-License-Identifier: Apache-2.0
-"""`forebay study`: what the models say of many plans and machines side by side."""
+"""`forebay study`: compares many plans on several machines, by simulation."""
 
 from pathlib import Path
 
 import click
 
 from forebay import checkpoint_study, native
-from forebay.cli.output import json_option, plot_option, report, say
+from forebay.cli.output import json_option, plot_option, print_line, report
 from forebay.errors import EXIT_USAGE, ForebayError
 from forebay.sizes import parse_size
 from forebay.strategies import PRESETS
@@ -15,41 +15,41 @@ PROGRAM = "forebay-study"
 MACHINES = ("lustre-small", "gpfs-small", "pvfs-small")
 WORD_BYTES = 8
 
-# As the program has them, which names its own options.
+# The limits of the native program. They are checked here as its errors name its own options.
 RANKS = click.IntRange(1, 1024)
-BYTES_MOST = 2**30
+BYTES_MAX = 2**30
 
 
-@click.group(name="study", short_help="Plans and machines side by side, by the models.")
+@click.group(name="study", short_help="Compare plans on several machines, by simulation.")
 def command():
-    """What the models say of many plans on several machines, side by side. Nothing is measured."""
+    """Compare many plans on several machines, by simulation. Nothing is measured."""
 
 
 def _bytes(_context, parameter, value: str) -> int:
     option = parameter.opts[0]
     size = parse_size(value, option)
-    if not WORD_BYTES <= size <= BYTES_MOST:
+    if not WORD_BYTES <= size <= BYTES_MAX:
         raise ForebayError(f"{option} must be from 8 B to 1 GiB, not {value!r}", EXIT_USAGE)
-    return size // WORD_BYTES * WORD_BYTES  # sizes are counted in words
+    return size // WORD_BYTES * WORD_BYTES  # sizes are whole words
 
 
-@command.command(short_help="Writers, files and presets of a checkpoint.")
+@command.command(short_help="Compare writers, files and presets of a checkpoint.")
 @click.option(
     "--machine",
     "machines",
     metavar="NAME|FILE",
     multiple=True,
     default=MACHINES,
-    help=f"Give it once for each machine.  [default: {', '.join(MACHINES)}]",
+    help=f"Repeat it for each machine.  [default: {', '.join(MACHINES)}]",
 )
 @click.option(
-    "--ranks", metavar="N", type=RANKS, default=64, show_default=True, help="They share the step."
+    "--ranks", metavar="N", type=RANKS, default=64, show_default=True, help="Ranks of the step."
 )
 @click.option(
     "--nodes",
     metavar="N",
     type=RANKS,
-    help="Ranks are spread over these.  [default: the machine's clients]",
+    help="Nodes with these ranks.  [default: the machine's clients]",
 )
 @click.option(
     "--bytes",
@@ -58,51 +58,51 @@ def _bytes(_context, parameter, value: str) -> int:
     default="1792KiB",
     show_default=True,
     callback=_bytes,
-    help="What each rank puts in the step, 8 B to 1 GiB; on average, if sizes are exponential.",
+    help="Bytes of each rank in the step, 8 B to 1 GiB; the average, if sizes are exponential.",
 )
 @click.option(
     "--sizes",
     type=click.Choice(["equal", "exponential"]),
     default="equal",
     show_default=True,
-    help="How the step is shared out.",
+    help="Distribution of the step over ranks.",
 )
 @click.option(
     "--preset",
     "presets",
     type=click.Choice(PRESETS),
     multiple=True,
-    help="Give it once for each.  [default: all]",
+    help="Repeat it for each strategy.  [default: all]",
 )
 @json_option
 @plot_option("the tables as heat maps")
 def checkpoint(json_file, plot_file, **question):
-    """Play one checkpoint by every preset with every number of writers and files, and tell what is
-    best on which machine, and what is lost when another machine's best is used.
+    """Simulate one checkpoint with every preset and every number of writers and files. Report the
+    best on each machine, and the loss with the best of another machine.
 
-    docs/guides/study.md says how to read it, and what it does not say.
+    docs/guides/study.md explains the output and its limits.
     """
     from forebay.report.terminal import progress
 
     with progress() as on_progress:
-        played = native.call(PROGRAM, checkpoint_words(question), on_progress).document
-    result = checkpoint_study.report_of(played)
+        simulated = native.run_program(PROGRAM, study_arguments(question), on_progress).document
+    result = checkpoint_study.report_of(simulated)
     report(result, json_file, lambda console: _tables().print_study(console, result))
     if plot_file is not None:
         from forebay.report.study_plot import draw_study
 
         draw_study(result, Path(plot_file))
-        say(json_file, f"picture: {plot_file}")
+        print_line(json_file, f"picture: {plot_file}")
 
 
-def checkpoint_words(question: dict) -> list[str]:
-    """The question as the native program takes it."""
+def study_arguments(question: dict) -> list[str]:
+    """The arguments of the native program."""
     single = {name: question[name] for name in ("ranks", "nodes", "bytes_per_rank", "sizes")}
-    words = ["checkpoint", *native.options_of(single)]
+    args = ["checkpoint", *native.option_arguments(single)]
     for option, name in (("--machine", "machines"), ("--strategy", "presets")):
         for value in question[name]:
-            words += [option, value]
-    return words
+            args += [option, value]
+    return args
 
 
 def _tables():

@@ -1,25 +1,25 @@
 # SPDX-License-Identifier: Apache-2.0
-"""`forebay tipsy`: forebay-tipsy with its answers as tables and pictures."""
+"""`forebay tipsy`: runs forebay-tipsy and prints its results as tables and plots."""
 
 from pathlib import Path
 
 import click
 
 from forebay import native
-from forebay.cli.output import json_option, plot_option, report, say
-from forebay.model_note import read_note, write_note
+from forebay.cli.output import json_option, plot_option, print_line, report
+from forebay.model_attribute import read_model_attribute, write_model_attribute
 
 PROGRAM = "forebay-tipsy"
-EXIT_PROBLEMS = 3  # `check` found some; its answer is complete
+EXIT_PROBLEMS = 3  # `check` found damage; its document is complete
 
 
 @click.group(name="tipsy", short_help="Tipsy snapshots.")
 def command():
-    """Make, check and analyse Tipsy snapshots (N-body simulations)."""
+    """Generate, check and analyze Tipsy snapshots (N-body simulations)."""
 
 
 def precision_options(function):
-    """How numbers are stored, where the file's size leaves a choice."""
+    """Adds the options for the precision of numbers, for files whose size is ambiguous."""
     flags = ("single", "double-positions", "double-velocities")
     texts = ("All numbers are 32-bit.", "Positions are 64-bit.", "Velocities are 64-bit.")
     for flag, text in reversed(list(zip(flags, texts, strict=True))):
@@ -28,23 +28,23 @@ def precision_options(function):
 
 
 def counts_option(function):
-    """Which counts are believed."""
+    """Adds the option for the source of particle counts."""
     return click.option(
         "--counts-from",
         type=click.Choice(["header", "families"]),
-        help="What says how many there are: all must agree, or the families alone [header].",
+        help="Source of the counts: all must agree, or the families alone [header].",
     )(function)
 
 
 def source_options(function):
-    """Who brings the bytes, and how the work is cut."""
+    """Adds the options for the reader, and for how work is split."""
     options = (
         click.option(
             "--source",
             type=click.Choice(["forebay", "ifstream"]),
             default="forebay",
             show_default=True,
-            help="Who reads for the tasks.",
+            help="Reader for the tasks.",
         ),
         click.option("--tasks", type=click.IntRange(1), metavar="N", help="Tasks [4096]."),
         click.option("--threads", type=click.IntRange(1), metavar="N", help="Threads [all cores]."),
@@ -59,36 +59,38 @@ def source_options(function):
 snapshot_argument = click.argument("file", type=click.Path())
 
 
-def ask(
-    action: str, file: str, options: dict, answers: tuple[int, ...] = (0,), told: str = ""
-) -> native.Answer:
-    """Calls forebay-tipsy and shows its progress, with `told` before it."""
+def run_native(
+    action: str, file: str, options: dict, accepted_codes: tuple[int, ...] = (0,), label: str = ""
+) -> native.ProgramResult:
+    """Runs forebay-tipsy and shows its progress, with the prefix `label`."""
     from forebay.report.terminal import progress
 
-    arguments = [action, file, *native.options_of(options)]
-    with progress(told) as on_progress:
-        return native.call(PROGRAM, arguments, on_progress, answers)
+    arguments = [action, file, *native.option_arguments(options)]
+    with progress(label) as on_progress:
+        return native.run_program(PROGRAM, arguments, on_progress, accepted_codes)
 
 
 def generate_snapshot(file: str, options: dict) -> dict:
-    """Makes a snapshot and notes its model on it."""
-    document = ask("generate", file, options).document
-    write_note(Path(file), document["model"])
+    """Generates a snapshot and stores its model in an extended attribute."""
+    document = run_native("generate", file, options).document
+    write_model_attribute(Path(file), document["model"])
     return document
 
 
-@command.command(short_help="What the header says.")
+@command.command(short_help="Print the header.")
 @snapshot_argument
 @precision_options
 @counts_option
 @json_option
 def info(file, json_file, **options):
-    """What the header of FILE says."""
-    document = native.call(PROGRAM, ["info", file, *native.options_of(options)]).document
+    """Print the header of FILE."""
+    document = native.run_program(
+        PROGRAM, ["info", file, *native.option_arguments(options)]
+    ).document
     report(document, json_file, lambda console: _tables().print_snapshot(console, document))
 
 
-@command.command(short_help="Read all of it and look for damage.")
+@command.command(short_help="Read all of a snapshot and report damage.")
 @snapshot_argument
 @precision_options
 @counts_option
@@ -96,32 +98,38 @@ def info(file, json_file, **options):
 @json_option
 @click.pass_context
 def check(ctx, file, json_file, **options):
-    """Read all of FILE and look for damage; exit code 3 if there is some."""
-    answer = ask("check", file, options, (0, EXIT_PROBLEMS))
-    document = answer.document
+    """Read all of FILE and report damage; exit code 3 if there is any."""
+    result = run_native("check", file, options, (0, EXIT_PROBLEMS))
+    document = result.document
     report(document, json_file, lambda console: _tables().print_check(console, document))
-    return answer.exit_code
+    return result.exit_code
 
 
-@command.command(short_help="Make a Plummer sphere.")
+@command.command(short_help="Generate a Plummer sphere.")
 @snapshot_argument
-@click.option("--size", metavar="SIZE", help="Size of the file, as in 64MiB [1GiB].")
+@click.option("--size", metavar="SIZE", help="Size of the file, such as 64MiB [1GiB].")
 @click.option("--gas", type=click.IntRange(0), metavar="N", help="Number of gas particles.")
 @click.option("--dark", type=click.IntRange(0), metavar="N", help="Number of dark particles.")
 @click.option("--star", type=click.IntRange(0), metavar="N", help="Number of star particles.")
-@click.option("--seed", type=click.IntRange(0), metavar="N", help="Same seed, same file [1].")
+@click.option(
+    "--seed", type=click.IntRange(0), metavar="N", help="The same seed gives the same file [1]."
+)
 @click.option("--threads", type=click.IntRange(1), metavar="N", help="Threads [all cores].")
-@click.option("--byte-order", type=click.Choice(["standard", "native"]), help="[standard]")
+@click.option(
+    "--byte-order", type=click.Choice(["standard", "native"]), help="Byte order [standard]."
+)
 @click.option("--header", type=click.Choice(["32", "28"]), help="Bytes of the header [32].")
 @precision_options
 @json_option
 def generate(file, json_file, **options):
-    """Make FILE: a Plummer sphere in equilibrium with gas, dark and star particles."""
+    """Write FILE: a Plummer sphere in equilibrium with gas, dark and star particles."""
     document = generate_snapshot(file, options)
     report(document, json_file, lambda console: _tables().print_generated(console, document))
 
 
-@command.command(short_help="Centre, velocity dispersion, density profile.")
+@command.command(
+    name="analyze", short_help="Compute center, velocity dispersion and density profile."
+)
 @snapshot_argument
 @precision_options
 @counts_option
@@ -131,24 +139,24 @@ def generate(file, json_file, **options):
     "--plummer-a",
     type=click.FloatRange(0, min_open=True),
     metavar="A",
-    help="Draw the Plummer sphere of this scale radius too. Known for files of `generate`.",
+    help="Also plot the Plummer sphere of this scale radius [that of `generate`, if known].",
 )
 @json_option
 @plot_option("the density profile")
-def analyse(file, plummer_a, json_file, plot_file, **options):
-    """Centre of mass, velocity dispersion and density profile of FILE, in many tasks."""
-    document = ask("analyse", file, options).document
+def analyze(file, plummer_a, json_file, plot_file, **options):
+    """Compute center of mass, velocity dispersion and density profile of FILE, in many tasks."""
+    document = run_native("analyze", file, options).document
     report(document, json_file, lambda console: _tables().print_analysis(console, document))
     if plot_file:
         from forebay.report.density_plot import draw_density
 
-        draw_density(document, Path(plot_file), plummer_a or known_scale_radius(document))
-        say(json_file, f"picture: {plot_file}")
+        draw_density(document, Path(plot_file), plummer_a or stored_scale_radius(document))
+        print_line(json_file, f"picture: {plot_file}")
 
 
-def known_scale_radius(analysis: dict) -> float | None:
-    """The Plummer radius of a file that we made."""
-    note = read_note(Path(analysis["snapshot"]["path"]))
+def stored_scale_radius(analysis: dict) -> float | None:
+    """The Plummer radius that `generate` stored with a file; None if there is none."""
+    note = read_model_attribute(Path(analysis["snapshot"]["path"]))
     return note.get("scale_radius") if note.get("name") == "plummer" else None
 
 

@@ -1,2 +1,2 @@
 # SPDX-License-Identifier: Apache-2.0
-"""How results look: numbers with units, tables in the terminal, pictures."""
+"""Presentation of results: numbers with units, tables in the terminal, plots."""

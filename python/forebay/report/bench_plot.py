@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Results against goals in one picture, whatever their units: every value is divided by its goal.
+"""Results relative to their goals in one plot, whatever their units.
 
-A bar that ends left of the line has reached its goal. The true values stand beside the bars.
+A bar that ends left of the line has reached its goal. The values themselves stand beside the bars.
 """
 
 from dataclasses import dataclass
@@ -12,15 +12,15 @@ from forebay.report.bench_table import goal_text, machine_line, peer_text, title
 
 REMARK_MAX = 48  # characters below a name
 AXIS_MIN = 1.6
-AXIS_MAX = 3.0  # longer bars are cut and say so
+AXIS_MAX = 3.0  # longer bars are cut and marked
 ROW_IN = 0.62
-VALUE_AT = 10  # where the column of values begins right of the axis, in points
-CHARACTER = 7.2  # the width of a bold one, in points
+VALUE_AT = 10  # start of the column of values, right of the axis, in points
+CHARACTER_POINTS = 7.2  # width of a bold character, in points
 
 
 @dataclass(frozen=True)
 class Bar:
-    """One result, relative to its goal: 1 is the goal, less is better."""
+    """One result, relative to its goal: 1 is the goal, smaller is better."""
 
     name: str
     value: float
@@ -29,8 +29,8 @@ class Bar:
     met: bool
     value_text: str
     goal_text: str
-    peers: list[float]  # those in the result's own unit, relative to the goal
-    remark: str  # all of them, with their values
+    peers: list[float]  # peers in the unit of the result, relative to the goal
+    remark: str  # all peers, with their values
 
 
 def bars_of(document: dict) -> list[Bar]:
@@ -39,7 +39,7 @@ def bars_of(document: dict) -> list[Bar]:
 
 
 def relative(value: float, row: dict) -> float:
-    """How far a value is from the goal, so that less is always better."""
+    """A value relative to its goal, so that smaller is always better."""
     if row.get("better") == "higher":
         return row["goal"] / value if value else float("inf")
     return value / row["goal"]
@@ -63,7 +63,7 @@ def _bar(row: dict) -> Bar:
 
 
 def remark_of(peers: dict) -> str:
-    """The first peers, as many as there is room for, and how many more there are."""
+    """The first peers that fit, and the number of further ones."""
     texts = [peer_text(name, peer) for name, peer in peers.items()]
     shown = texts[:1]
     for text in texts[1:]:
@@ -95,13 +95,13 @@ def axis_limit(bars: list[Bar]) -> float:
 
 
 def _draw_bar(axes, place: int, bar: Bar, limit: float) -> None:
-    colour = style.FOREBAY if bar.met else style.VERMILION
+    color = style.FOREBAY if bar.met else style.VERMILION
     hatch = None if bar.met else "///"
     axes.barh(
         place,
         min(bar.value, limit),
         height=0.5,
-        color=colour,
+        color=color,
         edgecolor="white",
         linewidth=0,
         hatch=hatch,
@@ -124,7 +124,7 @@ def _draw_peers(axes, place: int, bar: Bar, limit: float) -> None:
 
 def _write_columns(axes, bars: list[Bar]) -> None:
     longest = max((len(bar.value_text) for bar in bars), default=0)
-    goal_at = VALUE_AT + CHARACTER * max(longest + 2, 8)
+    goal_at = VALUE_AT + CHARACTER_POINTS * max(longest + 2, 8)
     heading = {"color": style.GREY, "fontsize": 8.5}
     _write_beside(axes, -0.75, VALUE_AT, "value", **heading)
     _write_beside(axes, -0.75, goal_at, "goal", **heading)
@@ -168,5 +168,5 @@ def _footnote(document: dict) -> str:
     without = f"\nWithout a goal, not drawn: {', '.join(skipped)}." if skipped else ""
     whisker = f"Whiskers: {shown} of the runs. " if shown else ""
     if any(bar.peers for bar in bars_of(document)):
-        whisker += "Diamonds: those named at the left, where they have the same unit.\n"
+        whisker += "Diamonds: peers named at the left that have the same unit.\n"
     return f"{whisker}{machine_line(document['machine'])}.{without}"

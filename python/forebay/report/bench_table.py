@@ -1,12 +1,12 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The results of a benchmark as a table: value, spread, goal, and peers beside it."""
+"""The results of a benchmark as a table: value, spread, goal, and peers."""
 
 from rich.markup import escape
 
 from forebay.report import units
 from forebay.report.terminal import table
 
-WIDE_COLUMNS = 100  # of a terminal; below there is no room for peers
+WIDE_COLUMNS = 100  # width of a terminal from which peers are printed
 
 
 def print_results(console, document: dict) -> None:
@@ -22,34 +22,34 @@ def print_results(console, document: dict) -> None:
             verdict_text(row),
         )
     console.print(results)
-    for name, why in document.get("left_out", {}).items():
-        console.print(f"[dim]{name} left out: {escape(why)}[/]")
+    for name, reason in document.get("skipped", {}).items():
+        console.print(f"[dim]{name} left out: {escape(reason)}[/]")
     console.print(f"[dim]{machine_line(document['machine'])}[/]\n")
 
 
 def name_text(row: dict) -> str:
-    """The id, and below it what others reach in the same run."""
+    """The id, and below it the values of peers in the same run."""
     peers = ", ".join(peer_text(name, peer) for name, peer in row["peers"].items())
     return f"{row['id']}\n  [dim]{peers}[/]" if peers else row["id"]
 
 
 def spread_text(row: dict) -> str:
-    """Both ends in the value's unit, which stands beside it; only times are scaled each."""
+    """Both ends in the unit of the value beside them. Only times are scaled separately."""
     return units.quantity_range(*row["spread"], "s" if row["unit"] == "s" else "1")
 
 
 def verdict_text(row: dict) -> str:
-    """The goal, and whether it is met in sign and colour."""
+    """The goal; sign and color show whether it is met."""
     if row["met"] is None:
         return ""
-    sign, colour = ("✓", "green") if row["met"] else ("✗", "red")
-    return f"[{colour}]{sign} {goal_text(row)}[/]"
+    sign, color = ("✓", "green") if row["met"] else ("✗", "red")
+    return f"[{color}]{sign} {goal_text(row)}[/]"
 
 
 def title_of(document: dict) -> str:
     efforts = [word for word in ("quick", "full") if document["parameters"].get(word)]
-    words = [f"Forebay {document['version']}", *efforts]
-    return f"{document['benchmark']} ({', '.join(words)})"
+    args = [f"Forebay {document['version']}", *efforts]
+    return f"{document['benchmark']} ({', '.join(args)})"
 
 
 def goal_text(row: dict) -> str:
@@ -67,7 +67,7 @@ def peer_text(name: str, peer) -> str:
 
 
 def machine_line(machine: dict) -> str:
-    """Where it was measured, and how much others disturbed."""
+    """The machine of the measurement, and the load by other processes."""
     parts = [
         machine.get("cpu_model", "unknown processor"),
         f"{machine.get('cores_usable', '?')} cores",
@@ -80,5 +80,5 @@ def machine_line(machine: dict) -> str:
     if profile := machine.get("in_flight", {}).get("profile"):
         parts.append(f"profile {profile}")
     if (busy := machine.get("others_busy_cores")) is not None:
-        parts.append(f"others kept {busy:.2f} cores busy")
+        parts.append(f"other processes kept {busy:.2f} cores busy")
     return ", ".join(parts)

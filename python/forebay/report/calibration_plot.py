@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Bytes a second against requests at once: what was measured, and what the machine file says."""
+"""Bandwidth over requests at once: measured values, and those of the machine file."""
 
 from pathlib import Path
 
@@ -29,7 +29,7 @@ def draw_calibration(document: dict, name: str, file: Path) -> None:
         panels[0].legend(loc="upper left", fontsize=9)
         style.footnote(
             figure,
-            f"{name}: points are medians, whiskers all rounds; lines: what the machine file says.",
+            f"{name}: points are medians, whiskers all rounds; lines: the machine file.",
         )
 
 

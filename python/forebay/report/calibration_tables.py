@@ -1,19 +1,19 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What `forebay calibrate` found, as tables: the numbers with their sources, and the loads; for a
-profile, what each number of bytes under way reached.
+"""Results of `forebay calibrate` as tables: the numbers with their sources, and the loads; for a
+profile, the rate with each number of bytes in flight.
 """
 
 from forebay.report import units
 from forebay.report.terminal import table
 
-LOAD_COLUMNS = ("requests of", "at once", "measured", "range", "the file says")
-IN_FLIGHT_COLUMNS = ("", "under way", "written", "range", "of the best", "a request takes")
-NOISE_MAX = 0.02  # beyond, another time may choose a neighbour
+LOAD_COLUMNS = ("requests of", "at once", "measured", "range", "machine file")
+IN_FLIGHT_COLUMNS = ("", "in flight", "written", "range", "of the best", "request time")
+NOISE_MAX = 0.02  # above it, a repeated measurement may choose an adjacent point
 SHOWN = ("servers.", "metadata.", "client.", "layout.stripe_bytes")
 
 
 def print_calibration(console, document: dict) -> None:
-    numbers = table("Machine", "number", "value", "where it comes from", right=(1,), fold=2)
+    numbers = table("Machine", "number", "value", "source", right=(1,), fold=2)
     for one in document["values"]:
         if one["key"].startswith(SHOWN):
             numbers.add_row(one["key"], one["value"], one["source"])
@@ -49,18 +49,18 @@ def print_in_flight(console, document: dict) -> None:
     console.print(in_flight_sentence(document))
     if document["noise"] > NOISE_MAX:
         console.print(
-            f"[yellow]The same was {100 * document['noise']:.0f} % faster or slower from one time "
-            "to the next: something else used the machine. Measure again when it is quiet.[/]"
+            f"[yellow]Repeated measurements differ by {100 * document['noise']:.0f} %: other "
+            "processes used the machine. Measure again when it is idle.[/]"
         )
 
 
 def in_flight_sentence(document: dict) -> str:
-    """What streams do from now on, and what they did before."""
+    """The new limit of streams, and the previous one."""
     place = document["place"]
     where = f"{place} on {document['host']}" if document["host"] else place
     now, before = document["in_flight_bytes"], document["before"]
     change = "as before" if now == before["bytes"] else f"before: {units.size(before['bytes'])}"
     return (
-        f"Streams to {where} have at most [bold]{units.size(now)}[/] under way "
+        f"Streams to {where} have at most [bold]{units.size(now)}[/] in flight "
         f"({change}, {before['reason']})."
     )

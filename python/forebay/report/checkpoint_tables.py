@@ -1,6 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What each way of checkpointing did in each case: contenders down, what they reached and cost
-across."""
+"""Results of each method of checkpointing in each case: candidates in rows, values in columns."""
 
 from rich.markup import escape
 
@@ -13,14 +12,14 @@ def whole(value: float) -> str:
     return f"{value:.0f}"
 
 
-# Column, metric, and how its value is written. Bandwidths are in MB/s, as the note below says.
-# Writing has two tables, so that each fits a terminal of 80 columns with the longest contender.
+# Column, metric, and format of its value. Bandwidths are in MB/s, as in NOTE.
+# Writing has two tables, so that each fits a terminal of 80 columns with the longest candidate.
 SPEED = (
     ("perceived", "perceived_mb_s", units.number),
     ("durable", "durable_mb_s", units.number),
     ("drain", "drain_s", units.duration),
     ("interval", "interval_s", units.duration),
-    ("making", "making_s", units.duration),
+    ("fill", "fill_s", units.duration),
 )
 COST = (
     ("memory", "memory_max_bytes", units.size),
@@ -40,11 +39,11 @@ READING = (("restart", "restart_mb_s", units.number),)
 NARROW = (0, 1, 0, 0)  # above, to the right, below, to the left of a cell
 
 NOTE = (
-    "Bandwidths in MB/s. interval: the least between two checkpoints, so that one is on storage "
-    "when the next begins. memory: growth of a rank, of the one that grew most and of all. "
-    "staging: of all ranks, as the contender tells. calls: "
-    "of open, create, remove, rename, truncate, reserve and sync. making: of the blocks, in all "
-    "times but the perceived one."
+    "Bandwidths in MB/s. interval: the shortest between two checkpoints with one on storage "
+    "when the next begins. memory: growth of the rank that grew most; sum: of all ranks. "
+    "staging: of all ranks, as the candidate reports it. calls: "
+    "open, create, remove, rename, truncate, reserve and sync. fill: filling the blocks, in all "
+    "times except the perceived one."
 )
 
 
@@ -53,18 +52,18 @@ def has_cases(document: dict) -> bool:
 
 
 def print_cases(console, document: dict) -> None:
-    """Prints a table or two for each case that has contenders."""
+    """Prints one or two tables for each case that has candidates."""
     for case in document["parameters"]["cases"]:
-        if not case["contenders"]:
+        if not case["candidates"]:
             continue
         for heading, columns in tables_of(case):
             names = [name for name, _, _ in columns]
             right = tuple(range(1, len(names) + 1))
-            result = table(heading, "contender", *names, right=right, fold=0)
+            result = table(heading, "candidate", *names, right=right, fold=0)
             result.padding = NARROW
-            for contender, metrics in case["contenders"].items():
+            for candidate, metrics in case["candidates"].items():
                 result.add_row(
-                    escape(contender), *(cell(metrics.get(key), text) for _, key, text in columns)
+                    escape(candidate), *(cell(metrics.get(key), text) for _, key, text in columns)
                 )
             console.print(result)
     console.print(f"[dim]{NOTE}[/]\n")
@@ -73,8 +72,8 @@ def print_cases(console, document: dict) -> None:
 
 
 def run_texts(parameters: dict) -> list[str]:
-    """What was around each program that ran: fio's settings, and where there were two of them the
-    machine of each. That of one alone stands below the results."""
+    """The environment of each program's run: settings of fio and, with two programs, the machine
+    of each. The machine of a single one is printed below the results."""
     runs = parameters.get("runs")
     if not runs:
         return [fio_text(parameters["fio"])] if parameters.get("fio") else []
@@ -89,18 +88,18 @@ def short_name(mpi: str) -> str:
 
 
 def fio_text(fio: dict) -> str:
-    """With which settings fio is compared, and what those gave that were tried."""
+    """The settings of fio in the comparison, and the rates of all tried settings."""
     return " ".join(
         f"fio, {what}: {fio[what]}; tried: "
-        + ", ".join(f"{one['setting']} {one['mb_s']:.0f}" for one in tried_in_order(fio, what))
+        + ", ".join(f"{one['setting']} {one['mb_s']:.0f}" for one in sort_trials(fio, what))
         + " MB/s."
         for what in ("writing", "reading")
         if what in fio
     )
 
 
-def tried_in_order(fio: dict, what: str) -> list[dict]:
-    """The best try of each setting, the best setting first."""
+def sort_trials(fio: dict, what: str) -> list[dict]:
+    """The best trial of each setting, the best setting first."""
     best = {}
     for one in fio[f"tried_{what}"]:
         known = best.get(one["setting"])
@@ -110,7 +109,7 @@ def tried_in_order(fio: dict, what: str) -> list[dict]:
 
 
 def tables_of(case: dict) -> list[tuple[str, tuple]]:
-    """Heading and columns of each."""
+    """Heading and columns of each table."""
     title = title_of(case)
     if case["readers"]:
         return [(title, READING)]
@@ -124,11 +123,11 @@ def cell(metric: dict | None, text) -> str:
 
 
 def title_of(case: dict) -> str:
-    words = [f"{case['writers']} ranks", f"{case['sizes']} sizes"]
+    args = [f"{case['writers']} ranks", f"{case['sizes']} sizes"]
     if case["readers"]:
-        words.append(f"read by {case['readers']}, cold")
+        args.append(f"read by {case['readers']}, cold")
     if case["computing"] != "none":
-        words.append(f"computing: {case['computing']}")
+        args.append(f"computing: {case['computing']}")
     if case.get("mpi"):
-        words.append(short_name(case["mpi"]))
-    return ", ".join(words)
+        args.append(short_name(case["mpi"]))
+    return ", ".join(args)

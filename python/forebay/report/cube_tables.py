@@ -1,8 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What forebay-cube found, as tables.
+"""Results of forebay-cube as tables.
 
-Names and paths are those of the profile and of the file system: brackets in them are no markup of
-ours, so each of them goes through escape(). "f[abi:cxx11]" would lose its end otherwise.
+Names and paths come from the profile and the file system. Brackets in them are not markup, so each
+goes through escape(): "f[abi:cxx11]" would otherwise lose its end.
 """
 
 from rich.markup import escape
@@ -22,7 +22,7 @@ def print_profile(console, document: dict) -> None:
 
 def _profile_rows(profile: dict) -> list[tuple[str, str]]:
     size = units.size(profile["file_bytes"])
-    creator = profile["attributes"].get("Creator", "not told")
+    creator = profile["attributes"].get("Creator", "unknown")
     rows = [
         ("size", f"{size} ({units.count(profile['file_bytes'])} B)"),
         ("written by", escape(f"{creator}; Cube {profile['version']}")),
@@ -56,7 +56,7 @@ def _metric_table(metrics: list[dict]):
 
 
 def _depths(metrics: list[dict]) -> dict[int, int]:
-    """How many metrics are above each; parents come first."""
+    """The number of metrics above each one; parents come first."""
     depths = {}
     for metric in metrics:
         depths[metric["id"]] = depths.get(metric["parent"], -1) + 1
@@ -75,7 +75,7 @@ def _print_remarks(console, remarks: list[dict]) -> None:
         message = escape(remark["message"])
         console.print(f"[yellow]at byte {units.count(remark['offset'])}: {message}[/]")
     if len(remarks) > REMARKS_SHOWN:
-        console.print(f"[yellow]and {len(remarks) - REMARKS_SHOWN} more like it[/]")
+        console.print(f"[yellow]and {len(remarks) - REMARKS_SHOWN} more[/]")
 
 
 def print_generated(console, document: dict) -> None:
@@ -115,7 +115,7 @@ def _remapping_rows(document: dict) -> list[tuple[str, str]]:
 
 
 def _overlap_rows(stream: dict) -> list[tuple[str, str]]:
-    """What the stream says of overlap; of a few buffers it says nothing."""
+    """Overlap as the stream measured it. With few buffers it is not meaningful."""
     compute, write = units.duration(stream["compute_s"]), units.duration(stream["write_s"])
     elapsed, model = units.duration(stream["elapsed_s"]), units.duration(stream["model_s"])
     return [
@@ -136,7 +136,7 @@ def print_check(console, document: dict) -> None:
         offset = "" if problem["offset"] is None else units.count(problem["offset"])
         result.add_row(problem["class"], offset, escape(problem["message"]))
     console.print(result)
-    console.print(f"{checked} are whole")
+    console.print(f"{checked} are intact")
 
 
 def print_difference(console, document: dict) -> None:

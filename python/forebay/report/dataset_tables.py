@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What forebay-dataset found, as tables. Names and paths go through escape(): brackets in them are
-no markup of ours."""
+"""Results of forebay-dataset as tables. Names and paths go through escape(), as brackets in them
+are not markup."""
 
 import datetime
 from pathlib import Path
@@ -69,7 +69,7 @@ def _step_table(steps: list[dict]):
 def _time(time_ns: int) -> str:
     try:
         time = datetime.datetime.fromtimestamp(time_ns // NS_PER_S)
-    except (OverflowError, ValueError):  # damaged, or from another age
+    except (OverflowError, ValueError):  # damaged, or outside the range of dates
         return "–"
     return time.isoformat(sep=" ")
 
@@ -125,14 +125,16 @@ def _print_shortened(console, result, rows: list, cells_of) -> None:
 
 
 def print_verified(console, document: dict) -> None:
-    whole = units.size(document["whole_bytes"])
+    intact = units.size(document["intact_bytes"])
     read = f"{units.count(document['steps'])} steps, {units.count(document['blocks'])} parts"
     path = escape(document["path"])
     if document["ok"]:
-        console.print(f"{path}: no damage in {whole} of {read}")
+        console.print(f"{path}: no damage in {intact} of {read}")
         return
     findings = document["findings"]
-    title = f"{path}: {units.count(len(findings))} damages, {whole} of {read} are whole"
+    title = (
+        f"{path}: {units.count(len(findings))} findings of damage, {intact} of {read} are intact"
+    )
     result = table(title, "step", "field", "part", "file", "offset", "lost", "what",
                    right=(0, 4, 5), fold=6)  # fmt: skip
     _print_shortened(console, result, findings, _finding_row)
@@ -140,17 +142,17 @@ def print_verified(console, document: dict) -> None:
 
 def _finding_row(finding: dict) -> tuple[str, ...]:
     return (
-        _or_dash(finding["step"]),
+        _text_or_dash(finding["step"]),
         "–" if finding["field"] is None else escape(finding["field"]),
-        _or_dash(finding["key"]),
+        _text_or_dash(finding["key"]),
         escape(finding["file"]),
-        _or_dash(finding["offset"]),
+        _text_or_dash(finding["offset"]),
         units.size(finding["lost_bytes"]) if finding["lost_bytes"] else "–",
         escape(finding["message"]),
     )
 
 
-def _or_dash(value) -> str:
+def _text_or_dash(value) -> str:
     return "–" if value is None else str(value)
 
 
@@ -164,18 +166,18 @@ def print_repaired(console, document: dict) -> None:
         console.print(f"[red]damage: {escape(damage['message'])}[/]")
     for file in document["rewritten"]:
         console.print(f"{escape(file)} {would} written anew")
-    result = table("", "step", "what became of it", "why", right=(0,))
-    rows = [step for step in document["steps"] if step["fate"] != "kept"]
+    result = table("", "step", "result", "reason", right=(0,))
+    rows = [step for step in document["steps"] if step["outcome"] != "kept"]
     if kept := len(document["steps"]) - len(rows):
-        console.print(f"{units.count(kept)} steps are kept as they were")
+        console.print(f"{units.count(kept)} steps are unchanged")
     if rows:
         _print_shortened(console, result, rows, _repaired_row)
 
 
 def _repaired_row(step: dict) -> tuple[str, ...]:
-    color = {"recovered": "green", "dropped": "yellow"}.get(step["fate"], "red")
-    fate = step["fate"].replace("-", " ")
-    return (str(step["step"]), f"[{color}]{fate}[/]", escape(step["why"]))
+    color = {"recovered": "green", "dropped": "yellow"}.get(step["outcome"], "red")
+    outcome = step["outcome"].replace("-", " ")
+    return (str(step["step"]), f"[{color}]{outcome}[/]", escape(step["reason"]))
 
 
 def print_difference(console, document: dict) -> None:
@@ -230,4 +232,4 @@ def print_exported(console, document: dict) -> None:
     parts = f"{units.count(document['blocks'])} parts"
     console.print(f"{what}: {parts} of {fields}, {units.size(document['copied_bytes'])} copied")
     for name in document["incomplete"]:
-        console.print(f"[yellow]{escape(name)} is not complete: what no part has is 0[/]")
+        console.print(f"[yellow]{escape(name)} is incomplete: elements that no part holds are 0[/]")

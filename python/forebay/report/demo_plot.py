@@ -1,10 +1,10 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Where the demonstration's time went: waiting or computing, for both readers, cold and warm."""
+"""Time of the demo, split into waiting and computing, for both readers, cold and warm."""
 
 from pathlib import Path
 from statistics import median
 
-from forebay.comparison import first_look_s
+from forebay.comparison import setup_s
 from forebay.report import style, units
 from forebay.report.demo_tables import READER_NAMES
 
@@ -30,9 +30,9 @@ def draw_times(comparisons: list, file: Path) -> None:
 
 
 def _draw_reader(axes, place: float, comparison, reader: str) -> None:
-    typical = comparison.typical(reader)
+    median_run = comparison.median_run(reader)
     left = 0.0
-    for name, seconds, look in _parts(typical):
+    for name, seconds, look in _parts(median_run):
         axes.barh(place, seconds, left=left, height=BAR_HEIGHT, label=name, **look)
         left += seconds
     times = comparison.times(reader)
@@ -49,7 +49,7 @@ def _draw_reader(axes, place: float, comparison, reader: str) -> None:
 def _parts(analysis: dict):
     waiting = {"color": style.ORANGE, "hatch": "///", "edgecolor": "white", "linewidth": 0}
     return (
-        ("first look", first_look_s(analysis), {"color": style.FAINT}),
+        ("setup", setup_s(analysis), {"color": style.FAINT}),
         ("waiting for data or a core", analysis["times_s"]["waiting"], waiting),
         ("computing (CPU time)", analysis["times_s"]["computing_cpu"], {"color": style.BLUE}),
     )
@@ -70,7 +70,7 @@ def _draw_frame(axes, ticks: dict, longest: float) -> None:
     axes.grid(axis="y", visible=False)
     axes.set_ylim(max(ticks) + 0.6, -1.05)
     axes.set_xlim(0, longest * 1.32)
-    axes.set_xlabel("seconds (the run in the middle; line: fastest to slowest; beside: memory)")
+    axes.set_xlabel("seconds (median run; line: fastest to slowest; beside: memory)")
     handles, names = axes.get_legend_handles_labels()
     unique = dict(zip(names, handles, strict=True))
     axes.legend(

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What the demonstration found, in the terminal: physics first, then time and memory."""
+"""Results of the demo in the terminal: physics first, then time and memory."""
 
 from pathlib import Path
 
@@ -20,10 +20,10 @@ def print_demo(console, document: dict) -> None:
     name = Path(analysis["snapshot"]["path"]).name
     rows = physics_rows(analysis)
     rows.append(("theory", _theory(document["model"])))
-    console.print(facts(f"{name}: what the analysis found", rows))
+    console.print(facts(f"{name}: results of the analysis", rows))
     for state, text in STATE_TEXTS.items():
         console.print(_time_table(f"Read {text}", document[state]))
-        console.print(f"  {gain_text(document[state]['over_ifstream'])}\n")
+        console.print(f"  {speedup_text(document[state]['over_ifstream'])}\n")
     console.print("Both readers give the same results to the last bit.\n")
     console.print(_tasks_table(document["many_tasks"]))
     console.print(f"  {tasks_text(document['many_tasks']['points'])}\n")
@@ -39,8 +39,8 @@ def _theory(model: dict) -> str:
     )
 
 
-def gain_text(ratio: dict) -> str:
-    """One honest sentence: how much, how sure, and red where Forebay loses."""
+def speedup_text(ratio: dict) -> str:
+    """One sentence: the ratio and its certainty; red if Forebay is slower."""
     runs, faster = ratio["runs"], ratio["pairs_faster"]
     spread = units.quantity_range(*ratio["spread"], ratio["unit"])
     value = f"{units.number(ratio['value'])} of the time (pairs: {spread})"
@@ -71,14 +71,14 @@ def _time_table(title: str, compared: dict):
     return result
 
 
-def _tasks_table(found: dict):
-    where = f"on {found['ranks']} ranks" if found["ranks"] > 1 else "in one process"
+def _tasks_table(results: dict):
+    where = f"on {results['ranks']} ranks" if results["ranks"] > 1 else "in one process"
     result = table(
-        f"{units.size(found['file_bytes'])} from storage by many tasks {where}",
-        "tasks", "each for itself", "Forebay", "of the time", "computed meanwhile", "with Forebay",
+        f"{units.size(results['file_bytes'])} from storage by many tasks {where}",
+        "tasks", "each alone", "Forebay", "of the time", "computed meanwhile", "with Forebay",
         right=(0, 1, 2, 3, 4, 5),
     )  # fmt: skip
-    for point in found["points"]:
+    for point in results["points"]:
         result.add_row(
             units.count(point["tasks"]),
             units.duration(point["times_s"]["naive"]["value"]),
@@ -91,12 +91,12 @@ def _tasks_table(found: dict):
 
 
 def tasks_text(points: list[dict]) -> str:
-    """How far times lie apart, and what is left of a computation on the same threads."""
+    """The spread of times, and the remaining speed of a computation on the same threads."""
     flat = {reader: _slowest_by_fastest(points, reader) for reader in ("naive", "forebay")}
     shares = sorted(point["computing"]["forebay"]["value"] for point in points)
     longer = sorted(point["longer"]["value"] for point in points)
     return (
-        f"Slowest by fastest: {flat['forebay']} through Forebay, {flat['naive']} without. A "
+        f"Slowest / fastest: {flat['forebay']} through Forebay, {flat['naive']} without. A "
         f"computation between the tasks keeps {shares[0]:.0%} to {shares[-1]:.0%} of its speed, "
         f"and reading takes {units.number(longer[0])} to {units.number(longer[-1])} times as long "
         "as without it."
@@ -111,7 +111,7 @@ def _slowest_by_fastest(points: list[dict], reader: str) -> str:
 def _sample_table(samples: list[dict]):
     result = table(
         "Real snapshots (FOREBAY_SAMPLES)",
-        "file", "particles", "mass", "centre of mass", "dispersion", "time",
+        "file", "particles", "mass", "center of mass", "dispersion", "time",
         right=(1, 2, 4, 5),
     )  # fmt: skip
     for one in samples:
@@ -119,7 +119,7 @@ def _sample_table(samples: list[dict]):
             Path(one["snapshot"]["path"]).name,
             units.count(one["snapshot"]["counts"]["total"]),
             f"{one['mass']:.5g}",
-            vector(one["centre_of_mass"]),
+            vector(one["center_of_mass"]),
             f"{one['velocity_dispersion']['total']:.4g}",
             units.duration(one["times_s"]["total"]),
         )

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The density profile of a snapshot, measured, beside the analytic one of a Plummer sphere."""
+"""The measured density profile of a snapshot, beside the analytic one of a Plummer sphere."""
 
 from pathlib import Path
 
@@ -8,7 +8,7 @@ from forebay.report import style, units
 
 
 def shell_radii(shells: list[dict]) -> list[float]:
-    """One radius for each shell: the geometric middle, as shells are equal in the logarithm."""
+    """One radius for each shell: the geometric mean, as shells have equal logarithmic width."""
     return [(shell["inner"] * shell["outer"]) ** 0.5 for shell in shells]
 
 
@@ -34,10 +34,12 @@ def plummer_shell_density(mass: float, a: float, inner, outer):
 
 
 def draw_density(analysis: dict, file: Path, plummer_a: float | None) -> None:
-    """Draws an answer of `forebay-tipsy analyse`; with a scale radius, theory and deviation too."""
+    """Plots a document of `forebay-tipsy analyze`, and theory and deviation with a scale radius."""
     shells = [shell for shell in analysis["profile"]["shells"] if shell["count"] > 0]
     if not shells:
-        raise ForebayError("there is no profile to draw: no shell has a particle in it")
+        raise ForebayError(
+            "no profile to plot: no shell has a particle; analyze a snapshot with particles"
+        )
     with style.picture(file, 7.6, 6.2 if plummer_a else 4.8) as figure:
         if plummer_a:
             upper, lower = figure.subplots(2, 1, sharex=True, height_ratios=(3, 1))
@@ -48,7 +50,7 @@ def draw_density(analysis: dict, file: Path, plummer_a: float | None) -> None:
         _draw_measured(upper, shells)
         upper.legend(loc="lower left")
         upper.set_title(_title(analysis))
-        lower.set_xlabel("distance from the centre")
+        lower.set_xlabel("distance from the center")
         _label_distances(lower)
         figure.align_ylabels()
         style.footnote(figure, _footnote(analysis))
@@ -61,9 +63,9 @@ def _title(analysis: dict) -> str:
 
 def _footnote(analysis: dict) -> str:
     dispersion = analysis["velocity_dispersion"]["total"]
-    centre = ", ".join(f"{value:.3g}" for value in analysis["centre_of_mass"])
+    center = ", ".join(f"{value:.3g}" for value in analysis["center_of_mass"])
     return (
-        f"Mass {analysis['mass']:.5g}, centre of mass ({centre}), velocity dispersion "
+        f"Mass {analysis['mass']:.5g}, center of mass ({center}), velocity dispersion "
         f"{dispersion:.4g}.\nError bars: 1/√N of a shell. Read by {analysis['source']} in "
         f"{units.count(analysis['tasks'])} tasks."
     )

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The doctor's document as tables, and its advice as sentences."""
+"""The document of `forebay doctor` as tables, and its advice as sentences."""
 
 from forebay.report import units
 from forebay.report.terminal import facts, table
@@ -10,7 +10,9 @@ SIGNS = {"good": "[green]✓[/]", "note": "[cyan]•[/]", "warn": "[yellow]![/]"
 def print_examination(console, document: dict) -> None:
     console.print(facts("Machine", _machine_rows(document)))
     console.print(facts("For Forebay", _forebay_rows(document)))
-    console.print(facts(f"Folder {document['folder']['folder']}", _folder_rows(document["folder"])))
+    console.print(
+        facts(f"Directory {document['folder']['folder']}", _folder_rows(document["folder"]))
+    )
     print_backends(console, document["backends"])
     if document["storage"] is not None:
         console.print(_rates(document["storage"]))
@@ -50,11 +52,11 @@ def _machine_rows(document: dict) -> list[tuple[str, str]]:
 def _forebay_rows(document: dict) -> list[tuple[str, str]]:
     limits, versions = document["limits"], document["versions"]
     return [
-        ("io_uring", _yes_or_why(document["io_uring"]["works"], document["io_uring"]["reason"])),
+        ("io_uring", _yes_or_reason(document["io_uring"]["works"], document["io_uring"]["reason"])),
         ("registered buffers", _registered(document["io_uring"])),
         ("memlock limit", _limit(limits["memlock_bytes"], units.size)),
         ("open files, threads", f"{_limit(limits['open_files'])}, {_limit(limits['threads'])}"),
-        ("cached pages told by", "cachestat" if document["page_cache"]["cachestat"] else "mincore"),
+        ("cached pages seen by", "cachestat" if document["page_cache"]["cachestat"] else "mincore"),
         ("huge pages", document["machine"]["huge_pages"] or "unknown"),
         ("FUSE", _fuse(document["fuse"])),
         ("/dev/shm", _shared_memory(document["shm"])),
@@ -62,7 +64,7 @@ def _forebay_rows(document: dict) -> list[tuple[str, str]]:
     ]
 
 
-def _yes_or_why(works: bool, reason: str) -> str:
+def _yes_or_reason(works: bool, reason: str) -> str:
     return f"[green]works[/] ({reason})" if works else f"[yellow]no[/] ({reason})"
 
 
@@ -70,9 +72,9 @@ def _registered(ring: dict) -> str:
     if not ring["works"]:
         return "needs io_uring"
     return (
-        _yes_or_why(True, "2 MiB tried")
+        _yes_or_reason(True, "2 MiB tested")
         if ring["buffers_register"]
-        else (_yes_or_why(False, ring["buffers_reason"]))
+        else (_yes_or_reason(False, ring["buffers_reason"]))
     )
 
 
@@ -84,7 +86,7 @@ def _fuse(fuse: dict) -> str:
     if not fuse["device"]:
         return "no /dev/fuse"
     if not fuse["usable"]:
-        return "/dev/fuse is there, but not for you"
+        return "/dev/fuse exists, but is not accessible"
     return "works" if fuse["mount_program"] else "/dev/fuse works, fusermount3 is not installed"
 
 
@@ -106,16 +108,16 @@ def _folder_rows(folder: dict) -> list[tuple[str, str]]:
 def _device(device: dict | None) -> str:
     if device is None:
         return "none: memory or network"
-    kind = "rotating, or says so" if device["rotational"] else "solid state"
+    kind = "reported as rotating" if device["rotational"] else "solid state"
     model = f" {device['model']}" if device["model"] else ""
     return f"{device['name']}{model}, {kind}, scheduler {device['scheduler'] or 'unknown'}"
 
 
 def _direct(direct: dict | None) -> str:
     if direct is None:
-        return "not tried: the folder is not writable"
+        return "not tested: the directory is not writable"
     if not direct["possible"]:
-        return f"[yellow]no[/] ({direct['refusal']})"
+        return f"[yellow]no[/] ({direct['reason']})"
     return (
         f"[green]works[/], offsets in {units.size(direct['offset_alignment_bytes'])}, "
         f"memory in {units.size(direct['memory_alignment_bytes'])}"
@@ -123,20 +125,20 @@ def _direct(direct: dict | None) -> str:
 
 
 def print_backends(console, backends: dict) -> None:
-    """For each place what reads and writes there and why, and why nothing else does."""
-    asked = [] if backends["engine"] == "auto" else [("engine asked for", backends["engine"])]
+    """For each place, the backends that read and write there, and the reasons for and against."""
+    requested = [] if backends["engine"] == "auto" else [("requested engine", backends["engine"])]
     uses = backends["uses"]
     for place in dict.fromkeys(use["place"] for use in uses):
-        here = [use for use in uses if use["place"] == place]
-        title = f"Who reads and writes in {place} ({here[0]['file_system']})"
-        rows = [row for use in here for row in _use_rows(use)]
-        console.print(facts(title, asked + rows + _limit_rows(backends["limits"], place)))
+        uses_there = [use for use in uses if use["place"] == place]
+        title = f"Backends in {place} ({uses_there[0]['file_system']})"
+        rows = [row for use in uses_there for row in _use_rows(use)]
+        console.print(facts(title, requested + rows + _limit_rows(backends["limits"], place)))
 
 
 def _limit_rows(limits: list[dict], place: str) -> list[tuple[str, str]]:
-    """What streams may have under way there, and whose word that is."""
+    """The limit of bytes in flight of streams there, and its source."""
     return [
-        ("  bytes under way", f"at most {units.size(one['bytes'])}, {one['reason']}")
+        ("  bytes in flight", f"at most {units.size(one['bytes'])}, {one['reason']}")
         for one in limits
         if one["place"] == place
     ]

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What emufs says of itself, as tables."""
+"""Tables of what emufs reports: its mounts, its servers, its recordings and its replays."""
 
 from forebay.report import units
 from forebay.report.terminal import facts, table
@@ -10,15 +10,15 @@ MICROSECOND = 1e-6
 def print_mounted(console, document: dict) -> None:
     rows = [
         ("machine", document["machine"]),
-        ("backing folder", document["backing"]),
+        ("backing directory", document["backing"]),
         ("mounted at", "\n".join(document["mount_points"])),
         ("process", str(document["pid"])),
     ]
-    if document["remark"]:
-        rows.append(("remark", document["remark"]))
+    if document["warning"]:
+        rows.append(("warning", document["warning"]))
     console.print(facts("emufs", rows))
     first = document["mount_points"][0]
-    console.print(f"`forebay emufs stat {first}` shows what it does.")
+    console.print(f"`forebay emufs stat {first}` prints its statistics.")
 
 
 def print_statistics(console, document: dict) -> None:
@@ -32,12 +32,12 @@ def _overview(document: dict) -> list[tuple[str, str]]:
     totals, fuse = document["totals"], document["fuse"]
     rows = [
         ("machine", document["machine"] + ("" if document["delays"] else ", without delays")),
-        ("backing folder", document["backing"]),
+        ("backing directory", document["backing"]),
         (
             "requests",
             f"{units.count(totals['requests'])}, "
             f"{units.count(totals['name_operations'])} of them on names, "
-            f"{units.count(totals['under_way'])} under way",
+            f"{units.count(totals['under_way'])} in flight",
         ),
         (
             "bytes",
@@ -46,9 +46,9 @@ def _overview(document: dict) -> list[tuple[str, str]]:
         ),
     ]
     if document["delays"]:
-        rows.append(("FUSE, taken off", _fuse(fuse)))
+        rows.append(("FUSE, subtracted", _fuse(fuse)))
     if (record := document["record"]) is not None:
-        broken = f", broken off (errno {record['broken']})" if record["broken"] else ""
+        broken = f", stopped (errno {record['broken']})" if record["broken"] else ""
         rows.append(
             ("record", f"{record['path']}, {units.count(record['records'])} records{broken}")
         )
@@ -67,7 +67,7 @@ def _fuse(fuse: dict) -> str:
 def _servers(title: str, rows: list[dict]):
     result = table(
         title,
-        *("", "requests", "read", "written", "in service", "most", "waiting", "most"),
+        *("", "requests", "read", "written", "in service", "max", "waiting", "max"),
         *("waited", "busy", "lost"),
         right=tuple(range(11)),
         fold=0,
@@ -89,7 +89,7 @@ def _servers(title: str, rows: list[dict]):
 def _clients(rows: list[dict]):
     result = table(
         "Clients",
-        *("", "requests", "on names", "read", "written", "under way", "most", "answered in"),
+        *("", "requests", "on names", "read", "written", "in flight", "max", "mean time"),
         *("locks taken", "lost", "waited for"),
         right=tuple(range(11)),
         fold=0,
@@ -128,7 +128,7 @@ def print_faults(console, document: dict) -> None:
         kind = "metadata server" if one["metadata"] else "server"
         slow = f", {units.limit(one['slowness'])} times as long" if one["slowness"] != 1 else ""
         rows.append((f"{kind} {one['number']}", one["state"] + slow))
-    console.print(facts("Faults", rows) if rows else "No faults are in force.")
+    console.print(facts("Faults", rows) if rows else "No faults are active.")
 
 
 def _eio(fault: dict) -> tuple[str, str]:
@@ -147,21 +147,23 @@ def print_record(console, document: dict) -> None:
         ("of them", kinds or "none"),
         ("bytes written", units.size(document["bytes_written"])),
     ]
-    if document["ends_early"]:
-        rows.append(("end", "in the middle of a record, as after a crash; those before are good"))
-    console.print(facts(f"Recording {document['path']}", rows + _broke_off(document)))
+    if document["is_truncated"]:
+        rows.append(
+            ("end", "in the middle of a record, as after a crash; records before it are intact")
+        )
+    console.print(facts(f"Recording {document['path']}", rows + _incomplete_text(document)))
 
 
 def print_replayed(console, document: dict) -> None:
     rows = [
         ("records until the cut", units.count(document["records"])),
-        ("changes that came back", units.count(document["applied"])),
+        ("changes restored", units.count(document["applied"])),
         ("changes that may be lost", units.count(document["lost"])),
     ]
-    console.print(facts("Power cut", rows + _broke_off(document)))
+    console.print(facts("Power cut", rows + _incomplete_text(document)))
 
 
-def _broke_off(document: dict) -> list[tuple[str, str]]:
-    if not document["broke_off"]:
+def _incomplete_text(document: dict) -> list[tuple[str, str]]:
+    if not document["is_incomplete"]:
         return []
-    return [("the recording", "broke off, its disk was full or failed: later changes are missing")]
+    return [("the recording", "stopped, as its disk was full or failed: later changes are missing")]

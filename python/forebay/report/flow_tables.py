@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What forebay-flow made and computed, as tables."""
+"""Results of forebay-flow as tables."""
 
 from forebay.report import units
 from forebay.report.terminal import facts, table
@@ -8,15 +8,15 @@ SPREADS = {
     "part_elements": "tetrahedra",
     "part_nodes": "nodes",
     "part_shared_nodes": "shared nodes",
-    "part_neighbours": "neighbours",
+    "part_neighbors": "neighbors",
 }
 MB = 1e6
 PHASES = {
     "assembly": "forming equations",
     "product": "matrix times vector",
-    "exchange": "exchange with neighbours",
+    "exchange": "exchange with neighbors",
     "sums": "scalar products",
-    "solve": "solver, all of it",
+    "solve": "solver, total",
     "checkpoint": "blocked by storage",
 }
 
@@ -29,10 +29,10 @@ def print_generated(console, document: dict) -> None:
         ("nodes", units.count(mesh["nodes"])),
         ("tetrahedra", units.count(mesh["elements"])),
         ("parts", units.count(document["parts"])),
-        ("made in", units.duration(document["seconds"])),
+        ("generated in", units.duration(document["seconds"])),
     ]
     console.print(facts(mesh["path"], rows))
-    result = table("", "of a part", "least", "mean", "most", "most / mean", right=(1, 2, 3, 4))
+    result = table("", "of a part", "min", "mean", "max", "max / mean", right=(1, 2, 3, 4))
     for name, label in SPREADS.items():
         spread = document[name]
         result.add_row(
@@ -54,11 +54,11 @@ def print_run(console, document: dict) -> None:
         ("residual", f"{document['relative_residual_max']:.2g} of the right-hand side at most"),
         ("checkpoints", _checkpoints(document)),
         ("fingerprint", document["fingerprint"]),
-        ("took", units.duration(document["times_s"]["total"])),
+        ("time", units.duration(document["times_s"]["total"])),
     ]
     console.print(facts(document["mesh"], rows))
-    if document["kept"] is not None:
-        print_kept(console, document["kept"])
+    if document["checkpoint_report"] is not None:
+        print_checkpoints(console, document["checkpoint_report"])
     result = table("", "phase", "mean of ranks", "longest", right=(1, 2))
     for name, label in PHASES.items():
         phase = document["times_s"][name]
@@ -66,14 +66,14 @@ def print_run(console, document: dict) -> None:
     console.print(result)
 
 
-def print_kept(console, kept: dict) -> None:
-    """What checkpoints cost: a line for each, and all of them."""
+def print_checkpoints(console, report: dict) -> None:
+    """The cost of checkpoints: a line for each, and one for all."""
     result = table(
-        f"Checkpoints: {kept['store']}",
+        f"Checkpoints: {report['store']}",
         "step", "bytes", "perceived", "durable", "perceived MB/s", "durable MB/s",
         right=(0, 1, 2, 3, 4, 5),
     )  # fmt: skip
-    for step in kept["steps"]:
+    for step in report["steps"]:
         result.add_row(
             units.count(step["step"]),
             units.size(step["bytes"]),
@@ -81,26 +81,26 @@ def print_kept(console, kept: dict) -> None:
             units.duration(step["durable_s"]),
             *(units.number(step["bytes"] / step[key] / MB) for key in ("perceived_s", "durable_s")),
         )
-    if kept["steps"]:
-        rates = (kept["perceived_mb_s"], kept["durable_mb_s"])
+    if report["steps"]:
+        rates = (report["perceived_mb_s"], report["durable_mb_s"])
         result.add_section()
         result.add_row(
             "all",
-            units.size(kept["bytes"]),
-            units.duration(kept["perceived_s"]),
-            units.duration(kept["durable_s"]),
+            units.size(report["bytes"]),
+            units.duration(report["perceived_s"]),
+            units.duration(report["durable_s"]),
             *(f"[bold]{units.number(rate)}[/]" for rate in rates),
         )
     console.print(result)
-    console.print(f"  {overhead_text(kept)}\n")
+    console.print(f"  {overhead_text(report)}\n")
 
 
-def overhead_text(kept: dict) -> str:
-    """How much of the run checkpoints took."""
+def overhead_text(report: dict) -> str:
+    """The share of the run in which checkpoints blocked the solver."""
     return (
-        f"Storage blocked the solver for {units.duration(kept['blocked_s'])} of "
-        f"{units.duration(kept['steps_s'])}, {kept['overhead']:.1%}; of that "
-        f"{units.duration(kept['drain_s'])} after the last step."
+        f"Storage blocked the solver for {units.duration(report['blocked_s'])} of "
+        f"{units.duration(report['steps_s'])}, {report['overhead']:.1%}; of that "
+        f"{units.duration(report['drain_s'])} after the last step."
     )
 
 

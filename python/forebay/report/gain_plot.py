@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
 """The gain of overlap over compute time / write time: a line for each number of buffers, with a
-band where times vary, and the point that was asked for.
+band if times vary, and the requested point.
 """
 
 from pathlib import Path
@@ -8,7 +8,7 @@ from pathlib import Path
 from forebay.report import style, units
 from forebay.report.gain_tables import buffers_text
 
-# From one buffer to unlimited: both ends of every set of curves look the same in all pictures.
+# From one buffer to unlimited. Both ends of every set of curves look the same in all plots.
 LOOKS = (
     {"color": style.GREY, "linestyle": "-"},
     {"color": style.BLUE, "linestyle": "-"},
@@ -17,8 +17,8 @@ LOOKS = (
     {"color": style.SKY, "linestyle": (0, (6, 1.5, 1.5, 1.5))},
 )
 HINT = {"fontsize": 8.5, "color": style.GREY}
-# Curves that are nowhere further apart are one line in the picture.
-SAME_LINE = 0.004
+# Curves that differ nowhere by more than this share are one line in the plot.
+EQUAL_CURVE_GAIN = 0.004
 
 
 def draw_gain(document: dict, file: Path) -> None:
@@ -26,52 +26,56 @@ def draw_gain(document: dict, file: Path) -> None:
         axes = figure.subplots()
         _set_axes(axes, document)
         _draw_bound(axes, document)
-        for curves, look in zip(groups_of(document["curves"]), LOOKS, strict=False):
-            _draw_curve(axes, curves, look)
+        for curves, line_style in zip(group_equal_curves(document["curves"]), LOOKS, strict=False):
+            _draw_curve(axes, curves, line_style)
             if document["buffers"] in [curve["buffers"] for curve in curves]:
-                _draw_band(axes, curves, look)
+                _draw_band(axes, curves, line_style)
         _mark_question(axes, document)
         _add_legend(axes)
         style.footnote(figure, _footnote(document))
 
 
 def _add_legend(axes) -> None:
-    """Where computing takes longer there is always room above; lines in the order they lie in."""
+    """Places the legend where curves are low: at large ratios. Lists lines from top to bottom."""
     handles, labels = axes.get_legend_handles_labels()
     legend = axes.legend(handles[::-1], labels[::-1], loc="upper right", fontsize=9, frameon=True)
     legend.get_frame().set(facecolor="white", edgecolor="none", alpha=1)
 
 
-def groups_of(curves: list[dict]) -> list[list[dict]]:
-    """Curves that look alike, together; more buffers never gain less, so neighbours are enough."""
+def group_equal_curves(curves: list[dict]) -> list[list[dict]]:
+    """Groups of curves that look alike. More buffers never gain less, so only adjacent curves are
+    compared."""
     groups: list[list[dict]] = []
     for curve in curves:
-        if groups and _apart(groups[-1][0], curve) <= SAME_LINE:
+        if groups and _max_difference(groups[-1][0], curve) <= EQUAL_CURVE_GAIN:
             groups[-1].append(curve)
         else:
             groups.append([curve])
     return groups
 
 
-def _apart(one: dict, other: dict) -> float:
+def _max_difference(one: dict, other: dict) -> float:
     pairs = zip(one["points"], other["points"], strict=True)
     return max(abs(a["gain"]["mean"] / b["gain"]["mean"] - 1) for a, b in pairs)
 
 
-def _draw_curve(axes, curves: list[dict], look: dict) -> None:
+def _draw_curve(axes, curves: list[dict], line_style: dict) -> None:
     points = curves[-1]["points"]
     ratios = [point["ratio"] for point in points]
-    axes.plot(ratios, [point["gain"]["mean"] for point in points], label=label_of(curves), **look)
+    axes.plot(
+        ratios, [point["gain"]["mean"] for point in points], label=label_of(curves), **line_style
+    )
 
 
-def _draw_band(axes, curves: list[dict], look: dict) -> None:
-    """Of what was asked only: bands of all lines would hide each other. None without jitter."""
+def _draw_band(axes, curves: list[dict], line_style: dict) -> None:
+    """Draws the band of the requested buffers only, as bands of all lines would hide each other.
+    Without jitter it has no height."""
     points = curves[-1]["points"]
     axes.fill_between(
         [point["ratio"] for point in points],
         [point["gain"]["low"] for point in points],
         [point["gain"]["high"] for point in points],
-        color=look["color"],
+        color=line_style["color"],
         alpha=0.25,
         linewidth=0,
         zorder=1.6,
@@ -79,14 +83,14 @@ def _draw_band(axes, curves: list[dict], look: dict) -> None:
 
 
 def label_of(curves: list[dict]) -> str:
-    """2, 4 or unlimited buffers."""
-    *first, last = [_number(curve["buffers"]) for curve in curves]
+    """The label of a group: "2, 4 or unlimited buffers"."""
+    *first, last = [_buffers_label(curve["buffers"]) for curve in curves]
     if not first:
         return buffers_text(curves[0]["buffers"])
     return f"{', '.join(first)} or {last} buffers"
 
 
-def _number(buffers: int | None) -> str:
+def _buffers_label(buffers: int | None) -> str:
     return "unlimited" if buffers is None else units.count(buffers)
 
 
@@ -98,11 +102,11 @@ def _draw_bound(axes, document: dict) -> None:
 
 
 def _mark_question(axes, document: dict) -> None:
-    """A ring where the question is, unless its times have no ratio on the axis."""
+    """Marks the requested point with a ring, unless its ratio is not on the axis."""
     low, high = axes.get_xlim()
     if document["write_s"] == 0 or not low <= document["compute_s"] / document["write_s"] <= high:
         return
-    gain = document["asked"]["gain"]["mean"]
+    gain = document["requested"]["gain"]["mean"]
     axes.plot(
         document["compute_s"] / document["write_s"],
         gain,
@@ -112,7 +116,7 @@ def _mark_question(axes, document: dict) -> None:
         markerfacecolor="white",
         zorder=5,
         clip_on=False,
-        label=f"asked: {buffers_text(document['buffers'])}, gain {units.number(gain)}",
+        label=f"requested: {buffers_text(document['buffers'])}, gain {units.number(gain)}",
     )
 
 
@@ -130,7 +134,7 @@ def _set_axes(axes, document: dict) -> None:
     axes.set_ylabel("gain: synchronous time / time")
     devices = document["devices"]
     where = "one device" if devices == 1 else f"{units.count(devices)} devices"
-    axes.set_title(f"What overlap brings on {where}")
+    axes.set_title(f"Gain of overlap on {where}")
 
 
 def _ticks() -> list[float]:
@@ -145,6 +149,6 @@ def _footnote(document: dict) -> str:
     return text + (
         f"Log-normal times, standard deviation / mean {jitter['write']:g} of writes and "
         f"{jitter['compute']:g} of computations.\n"
-        f"Lines: means of {jitter['runs']} runs of seed {jitter['seed']}. Band, of what was asked: "
-        "between what 5 % of the runs stay below and above."
+        f"Lines: means of {jitter['runs']} runs of seed {jitter['seed']}. Band, of the "
+        "requested buffers: from the 5 % to the 95 % quantile of the runs."
     )

@@ -1,12 +1,12 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The gain model in words: what overlap brings, what limits it, and what would bring more."""
+"""Results of the gain model: the gain of overlap, what limits it, and what would increase it."""
 
 from forebay.report import units
 from forebay.report.terminal import facts, table
 
 PERCENT = 100
-# Times that differ by less are told as the same.
-AS_LONG = 0.01
+# Times that differ by less count as equal.
+EQUAL_TIME_SHARE = 0.01
 
 
 def print_gain(console, document: dict) -> None:
@@ -27,28 +27,28 @@ def _question(document: dict) -> str:
 
 
 def _facts_of(document: dict) -> list[tuple[str, str]]:
-    asked = document["asked"]
+    requested = document["requested"]
     return [
         ("the program", _question(document)),
-        ("one after the other", _time(asked["synchronous_s"])),
+        ("synchronous", _time(requested["synchronous_s"])),
         (
             "overlapped",
-            f"{_time(asked['total_s'])} with {buffers_text(asked['buffers'])} and "
+            f"{_time(requested['total_s'])} with {buffers_text(requested['buffers'])} and "
             f"{_devices(document['devices'])}",
         ),
         (
             "gain",
-            f"[bold]{_gain(asked['gain'])}[/]; the bound is {units.number(document['bound'])}",
+            f"[bold]{_gain(requested['gain'])}[/]; the bound is {units.number(document['bound'])}",
         ),
-        ("computing", _share(asked, "computing_s")),
-        ("waiting for a buffer", _share(asked, "waiting_s")),
-        ("writing at the end", _share(asked, "draining_s")),
+        ("computing", _share(requested, "computing_s")),
+        ("waiting for a buffer", _share(requested, "waiting_s")),
+        ("writing at the end", _share(requested, "draining_s")),
         ("device writes" if document["devices"] == 1 else "devices write", _busy(document)),
     ]
 
 
 def _share(answer: dict, key: str) -> str:
-    """A part of the time, and which part it is."""
+    """A part of the time, in seconds and in percent."""
     part, whole = answer[key]["mean"], answer["total_s"]["mean"]
     return f"{units.duration(part)}, {_percent(part / whole)} of the time"
 
@@ -58,9 +58,9 @@ def _percent(share: float) -> str:
 
 
 def _busy(document: dict) -> str:
-    asked = document["asked"]
-    writing_s = asked["synchronous_s"]["mean"] - asked["computing_s"]["mean"]
-    share = writing_s / document["devices"] / asked["total_s"]["mean"]
+    requested = document["requested"]
+    writing_s = requested["synchronous_s"]["mean"] - requested["computing_s"]["mean"]
+    share = writing_s / document["devices"] / requested["total_s"]["mean"]
     each = " each" if document["devices"] > 1 else ""
     return f"{_percent(share)} of the time{each}"
 
@@ -68,7 +68,7 @@ def _busy(document: dict) -> str:
 def _table_by_buffers(document: dict):
     columns = ("buffers", "time", "gain", "computing", "waiting", "at the end")
     result = table("By buffers", *columns, right=(0, 1, 2, 3, 4, 5))
-    asked = document["asked"]["buffers"]
+    requested = document["requested"]["buffers"]
     for row in document["by_buffers"]:
         cells = [
             "unlimited" if row["buffers"] is None else units.count(row["buffers"]),
@@ -79,12 +79,12 @@ def _table_by_buffers(document: dict):
                 for key in ("computing_s", "waiting_s", "draining_s")
             ),
         ]
-        result.add_row(*cells, style="bold" if row["buffers"] == asked else None)
+        result.add_row(*cells, style="bold" if row["buffers"] == requested else None)
     return result
 
 
 def advice_of(document: dict) -> list[str]:
-    """What limits, and what would bring more; the most important first."""
+    """What limits the gain, and what would increase it; most important first."""
     return [_limit_of(document), _buffers_advice(document), _devices_advice(document)]
 
 
@@ -93,8 +93,8 @@ def _limit_of(document: dict) -> str:
     what = "writing" if document["devices"] == 1 else "writing on all devices"
     if compute_s == 0 or share_s == 0:
         return "There is nothing to overlap: one of the times is 0."
-    if abs(compute_s - share_s) <= AS_LONG * share_s:
-        return f"Computing and {what} take equally long: overlap brings most here."
+    if abs(compute_s - share_s) <= EQUAL_TIME_SHARE * share_s:
+        return f"Computing and {what} take equally long: the gain of overlap is largest here."
     if compute_s > share_s:
         return f"Computing takes {units.number(compute_s / share_s)} times as long as {what}."
     return (
@@ -104,26 +104,26 @@ def _limit_of(document: dict) -> str:
 
 
 def _buffers_advice(document: dict) -> str:
-    best, asked = document["best"], document["asked"]
+    best, requested = document["best"], document["requested"]
     text = buffers_text(best["buffers"])
-    number = asked["buffers"]
+    number = requested["buffers"]
     if number is not None and number < best["buffers"]:
-        gains = f"{_gain(best['gain'])} instead of {_gain(asked['gain'])}"
-        return f"Best: {text}, gain {gains}; more bring less than 1 %."
+        gains = f"{_gain(best['gain'])} instead of {_gain(requested['gain'])}"
+        return f"Best: {text}, gain {gains}; more gain less than 1 %."
     if number == best["buffers"]:
-        return f"Best: {text}, as asked; more bring less than 1 %."
-    return f"Best: {text}, fewer than asked, and within 1 % of the gain of any number."
+        return f"Best: {text}, as requested; more gain less than 1 %."
+    return f"Best: {text}, fewer than requested, and within 1 % of the gain of any number."
 
 
 def _devices_advice(document: dict) -> str:
     best = document["best"]
     if best["devices"] == document["devices"]:
-        return "More devices bring less than 1 %."
+        return "More devices gain less than 1 %."
     gain = f"gain {_gain(best['devices_gain'])} with {buffers_text(best['devices_buffers'])}"
     devices = _devices(best["devices"])
     if best["devices"] < document["devices"]:
-        return f"More devices bring less than 1 %, and {devices} would do: {gain}."
-    return f"With {devices}: {gain}; more devices bring less than 1 %."
+        return f"More devices gain less than 1 %, and {devices} would suffice: {gain}."
+    return f"With {devices}: {gain}; more devices gain less than 1 %."
 
 
 def _jitter_line(jitter: dict) -> str:
@@ -134,8 +134,8 @@ def _jitter_line(jitter: dict) -> str:
     ]
     return (
         f"{' and '.join(varies)} (standard deviation / mean, log-normal): means of "
-        f"{units.count(jitter['runs'])} runs of seed {jitter['seed']}; in brackets, between what "
-        "5 % of the runs stay below and above."
+        f"{units.count(jitter['runs'])} runs of seed {jitter['seed']}; in parentheses, the "
+        "5 % and 95 % quantiles of the runs."
     )
 
 
@@ -158,6 +158,6 @@ def _gain(spread: dict) -> str:
 
 
 def _with_range(spread: dict, text) -> str:
-    """The mean, and in brackets both ends where they look different."""
+    """The mean, and in parentheses both ends if they print differently."""
     low, mean, high = (text(spread[key]) for key in ("low", "mean", "high"))
     return mean if low == high else f"{mean} ({low} … {high})"

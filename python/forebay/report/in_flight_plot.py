@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Writing rate, and time of a request, over bytes under way, with the point that was chosen."""
+"""Write rate and time of a request over bytes in flight, with the chosen point."""
 
 from pathlib import Path
 
@@ -19,7 +19,7 @@ def draw_in_flight(document: dict, file: Path) -> None:
             axes.set_xscale("log", base=2)
             axes.set_xticks(sizes, [units.size(size).removesuffix(" MiB") for size in sizes])
             axes.minorticks_off()
-            axes.set_xlabel("MiB under way")
+            axes.set_xlabel("MiB in flight")
             axes.set_ylim(bottom=0)
         style.footnote(figure, _footnote(document))
 
@@ -33,7 +33,7 @@ def _draw_rates(axes, document: dict, sizes: list[int]) -> None:
         sizes, values, yerr=[below, above], fmt="o-", color=style.BLUE, capsize=3, elinewidth=1
     )
     _mark(axes, document, values)
-    axes.set_title("What is written")
+    axes.set_title("Write rate")
     axes.set_ylabel("MB/s")
     axes.legend(loc="lower right", fontsize=9)
 
@@ -42,7 +42,7 @@ def _draw_times(axes, document: dict, sizes: list[int]) -> None:
     values = [point["request_s"] / MILLISECOND for point in document["points"]]
     axes.plot(sizes, values, "s-", color=style.VERMILION)
     _mark(axes, document, values)
-    axes.set_title(f"What a request of {units.size(document['request_bytes'])} takes")
+    axes.set_title(f"Time of a request of {units.size(document['request_bytes'])}")
     axes.set_ylabel("ms")
 
 
@@ -66,6 +66,6 @@ def _footnote(document: dict) -> str:
     return (
         f"Files below {document['place']}, {document['access']} ({document['backend']}). Points "
         f"are medians of {document['rounds']} rounds, whiskers all of them.\nChosen: the fewest "
-        "bytes whose rate, beside the others of its round, is within 2 % of the best. Times follow "
-        "from rates."
+        "bytes whose rate, compared within rounds, is within 2 % of the best. Times follow from "
+        "rates."
     )

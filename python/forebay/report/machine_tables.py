@@ -1,18 +1,19 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Machine files as tables: all that there are, or one with the source of each number.
+"""Machine files as tables: all of them, or one with the source of each number.
 
-What is said once in a file is said once here, and what nothing limits is called that, not 0.
+A source that applies to several numbers is printed once. A number without limit prints as that, not
+as 0.
 """
 
 from forebay.report import units
 from forebay.report.terminal import facts, table
 
-KEYS_NAMED = 8
+KEYS_LISTED_MAX = 8
 MEGABYTE = 1e6
 
 
 def print_machines(console, document: dict) -> None:
-    columns = ("name", "clients", "servers", "reads at most", "a request", "locks", "")
+    columns = ("name", "clients", "servers", "reads at most", "latency", "locks", "")
     result = table("Machines", *columns, right=(1, 2, 3, 4))
     for machine in document["machines"]:
         result.add_row(machine["name"], *_summary_cells(machine))
@@ -47,7 +48,7 @@ def print_machine(console, document: dict) -> None:
 def _facts_of(document: dict) -> list[tuple[str, str]]:
     summary = document["summary"]
     return [
-        ("about", _plain(document["about"]) or "[dim]nothing is said[/]"),
+        ("about", _plain(document["about"]) or "[dim]no text[/]"),
         ("file", _plain(document["path"])),
         ("clients", f"{units.count(summary['clients'])}, {_cache(summary['page_cache'])}"),
         (
@@ -62,12 +63,12 @@ def _facts_of(document: dict) -> list[tuple[str, str]]:
     ]
 
 
-def _cache(is_there: bool) -> str:
-    return "with page caches" if is_there else "without page caches"
+def _cache(has_cache: bool) -> str:
+    return "with page caches" if has_cache else "without page caches"
 
 
 def _tables_of(values: list[dict]) -> dict[str, list[dict]]:
-    """The values by table; of servers, by group."""
+    """The values by table; for servers, by group."""
     tables: dict[str, list[dict]] = {}
     for one in values:
         tables.setdefault(one["key"].rpartition(".")[0], []).append(one)
@@ -75,7 +76,7 @@ def _tables_of(values: list[dict]) -> dict[str, list[dict]]:
 
 
 def _source(one: dict, before: dict | None) -> str:
-    """What is said of several numbers in a row is said once."""
+    """The source of a number; a ditto mark if it is that of the number above."""
     if not one["source"]:
         return "[yellow]none[/]"
     if before is not None and before["source"] == one["source"]:
@@ -89,7 +90,7 @@ def _heading(name: str) -> str:
 
 
 def _value(one: dict) -> str:
-    """As in the file, in a form that people read."""
+    """The value as in the file, in readable form."""
     value = one["value"]
     if isinstance(value, bool):
         return "yes" if value else "no"
@@ -106,7 +107,9 @@ def print_check(console, document: dict) -> None:
         soft_wrap=True,
     )
     if missing := document["without_source"]:
-        named = ", ".join(missing[:KEYS_NAMED]) + (", …" if len(missing) > KEYS_NAMED else "")
+        named = ", ".join(missing[:KEYS_LISTED_MAX]) + (
+            ", …" if len(missing) > KEYS_LISTED_MAX else ""
+        )
         console.print(
             f"[cyan]•[/] {len(missing)} of {len(document['values'])} numbers have no source in "
             f"\\[sources]: {named}",
@@ -127,7 +130,7 @@ def _duration_us(us: float) -> str:
 
 
 def _plain(text: str) -> str:
-    """Text of a file, in which brackets are brackets."""
+    """Text of a file, whose brackets are not markup."""
     from rich.markup import escape
 
     return escape(text)

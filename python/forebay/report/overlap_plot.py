@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The measured gain of writing behind over compute time / write time, with what the model says of
-the same runs, for each kind of storage.
+"""The measured gain of writing behind over compute time / write time, and the model's gain for the
+same runs, for each kind of storage.
 """
 
 from pathlib import Path
@@ -20,16 +20,16 @@ def draw_overlap(document: dict, file: Path) -> None:
     curves = document["parameters"][CURVES]
     with style.picture(file, 9.6, 5) as figure:
         axes = figure.subplots()
-        for (name, points), look in zip(curves.items(), LOOKS, strict=False):
-            _draw_curve(axes, name, points, look)
+        for (name, points), line_style in zip(curves.items(), LOOKS, strict=False):
+            _draw_curve(axes, name, points, line_style)
         _set_axes(axes, curves)
         axes.legend(loc="upper right", fontsize=9)
         style.footnote(figure, _footnote(document))
-        axes.set_title(f"{title_of(document)}: what writing behind gains")
+        axes.set_title(f"{title_of(document)}: gain of writing behind")
 
 
-def _draw_curve(axes, name: str, points: list[dict], look: tuple[str, str]) -> None:
-    colour, marker = look
+def _draw_curve(axes, name: str, points: list[dict], line_style: tuple[str, str]) -> None:
+    color, marker = line_style
     ordered = sorted(points, key=lambda point: point["ratio"])
     ratios = [point["ratio"] for point in ordered]
     gains = [point["gain"] for point in ordered]
@@ -38,7 +38,7 @@ def _draw_curve(axes, name: str, points: list[dict], look: tuple[str, str]) -> N
     axes.plot(
         ratios,
         [point["model"] for point in ordered],
-        color=colour,
+        color=color,
         linewidth=1.2,
         linestyle=(0, (4, 2)),
         label=f"{name}: model",
@@ -47,7 +47,7 @@ def _draw_curve(axes, name: str, points: list[dict], look: tuple[str, str]) -> N
         ratios,
         gains,
         yerr=(below, above),
-        color=colour,
+        color=color,
         marker=marker,
         markersize=6,
         linestyle="none",
@@ -76,7 +76,7 @@ def _ticks() -> list[float]:
 
 def _footnote(document: dict) -> str:
     return (
-        "Two buffers of 16 MiB. Model: T = C + W + (n − 1) max(C, W) of C and W as the synchronous "
-        "run of the same round has them.\nPoints above it: two writes under way use the storage "
+        "Two buffers of 16 MiB. Model: T = C + W + (n − 1) max(C, W), with C and W of the "
+        "synchronous run of the same round.\nPoints above it: two writes in flight use the storage "
         "better than one. Whiskers: min–max of the rounds.\n" + machine_line(document["machine"])
     )

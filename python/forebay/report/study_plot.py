@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The tables of a study as heat maps side by side, the best cell of each machine framed."""
+"""The tables of a study as heat maps side by side, with the best cell of each machine framed."""
 
 import math
 from pathlib import Path
@@ -10,13 +10,13 @@ from forebay.report import style, units
 WIDTH_OF_CELL_IN = 0.56
 HEIGHT_OF_CELL_IN = 0.42
 MARGIN_IN = 1.1
-COLOURS = "cividis"
-DARK_BELOW = 0.55  # of the largest value: there text is white
+COLORMAP = "cividis"
+DARK_BELOW = 0.55  # of the largest value; below it, text is white
 SMALL_TEXT = 8
 
 
 def draw_study(report: dict, file: Path) -> None:
-    """Draws a document of report_of()."""
+    """Plots a document of report_of()."""
     from forebay.report.study_tables import question_line
 
     machines = report["machines"]
@@ -41,9 +41,9 @@ def _draw_machine(axes, machine: dict) -> None:
     values = [[math.nan] * len(columns) for _ in rows]
     for cell in cells_of(machine, machine["table"]):
         values[rows.index(cell["writers"])][columns.index(cell["files"])] = cell["mb_per_s"]
-    most = max(value for row in values for value in row if not math.isnan(value))
-    axes.imshow(values, cmap=COLOURS, vmin=0, vmax=most, aspect="auto")
-    _label_cells(axes, values, most)
+    largest = max(value for row in values for value in row if not math.isnan(value))
+    axes.imshow(values, cmap=COLORMAP, vmin=0, vmax=largest, aspect="auto")
+    _label_cells(axes, values, largest)
     _frame_best(axes, rows, columns, machine["best"])
     axes.set_title(f"{machine['name']}\n{machine['table']}, MB/s", fontsize=10)
     axes.set_xlabel("files")
@@ -55,14 +55,14 @@ def _draw_machine(axes, machine: dict) -> None:
     axes.grid(False)
 
 
-def _label_cells(axes, values: list[list[float]], most: float) -> None:
+def _label_cells(axes, values: list[list[float]], largest: float) -> None:
     for y, row in enumerate(values):
         for x, value in enumerate(row):
             if math.isnan(value):
                 continue
-            colour = "white" if value < DARK_BELOW * most else style.INK
+            color = "white" if value < DARK_BELOW * largest else style.INK
             axes.text(
-                x, y, f"{value:.0f}", ha="center", va="center", color=colour, fontsize=SMALL_TEXT
+                x, y, f"{value:.0f}", ha="center", va="center", color=color, fontsize=SMALL_TEXT
             )
 
 

@@ -1,8 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
-"""A study of checkpoints as tables: writers down and files across, what is best, what it is worth
-elsewhere."""
+"""A study of checkpoints as tables: writers in rows and files in columns, the best cells, and their
+loss on other machines."""
 
-from forebay.checkpoint_study import best_of, cells_of, shape_of, text_of
+from forebay.checkpoint_study import best_of, cell_label, cells_of, shape_of
 from forebay.report import bench_table, units
 from forebay.report.terminal import table
 
@@ -23,8 +23,8 @@ def print_study(console, report: dict) -> None:
     for row in report["results"]:
         value = units.with_unit(units.limit(row["value"]), row["unit"])
         console.print(f"{row['id']}: [bold]{value}[/]  {bench_table.verdict_text(row)}")
-    for name, why in report["left_out"].items():
-        console.print(f"[dim]{name} left out: {why}[/]", soft_wrap=True)
+    for name, reason in report["skipped"].items():
+        console.print(f"[dim]{name} left out: {reason}[/]", soft_wrap=True)
 
 
 def question_line(parameters: dict) -> str:
@@ -32,7 +32,7 @@ def question_line(parameters: dict) -> str:
     sizes = "each" if parameters["sizes"] == "equal" else "on average, exponential"
     return (
         f"{parameters['ranks']} ranks with {each} {sizes}; MB/s = bytes / time until the step is "
-        f"durable, by the model; {MARK} is the best cell"
+        f"durable, by the model; {MARK} marks the best cell"
     )
 
 
@@ -58,7 +58,7 @@ def _cell_text(cell: dict | None, best: dict) -> str:
 
 def _presets_table(machine: dict):
     columns = ("preset", "writers", "files", "MB/s", "names", "handed", "written", "durable")
-    title = "Each preset at its best, and when what was done"
+    title = "Each preset at its best, with its times"
     result = table(title, *columns, right=tuple(range(1, len(columns))))
     for strategy in dict.fromkeys(cell["strategy"] for cell in machine["cells"]):
         _add_preset(result, strategy, best_of(cells_of(machine, strategy)))
@@ -67,7 +67,10 @@ def _presets_table(machine: dict):
 
 
 def _add_preset(result, name: str, cell: dict) -> None:
-    times = [units.duration(cell[key]) for key in ("named_s", "handed_s", "written_s", "durable_s")]
+    times = [
+        units.duration(cell[key])
+        for key in ("files_opened_s", "handed_off_s", "written_s", "durable_s")
+    ]
     result.add_row(
         name,
         units.count(cell["writers"]),
@@ -81,10 +84,10 @@ def _orderings_table(orderings: list[dict]):
     columns = ("", "claim", "factor", "goal", "compared")
     result = table("Orderings on lustre-small", *columns, right=(2, 3), fold=4)
     for number, one in enumerate(orderings, start=1):
-        sign, colour = ("✓", "green") if one["met"] else ("✗", "red")
+        sign, color = ("✓", "green") if one["met"] else ("✗", "red")
         limit = "≥" if one["better"] == "higher" else "≤"
         result.add_row(
-            f"[{colour}]{sign}[/]",
+            f"[{color}]{sign}[/]",
             f"({number}) {one['claim']}",
             f"{one['factor']:.2f}",
             f"{limit} {units.limit(one['goal'])}",
@@ -97,7 +100,7 @@ def _losses_table(report: dict):
     machines = report["machines"]
     columns = ["used on", *(f"best of {one['name']}" for one in machines)]
     result = table("Loss in %", *columns, right=tuple(range(1, len(columns))))
-    result.add_row("[dim]cell[/]", *(f"[dim]{text_of(one['best'])}[/]" for one in machines))
+    result.add_row("[dim]cell[/]", *(f"[dim]{cell_label(one['best'])}[/]" for one in machines))
     for machine, row in zip(machines, report["losses"], strict=True):
         result.add_row(machine["name"], *(f"{PERCENT * loss + 0.0:.0f}" for loss in row))
     return result

@@ -1,14 +1,14 @@
 # SPDX-License-Identifier: Apache-2.0
-"""One look for all pictures: fonts, sizes, and colours that everybody can tell apart.
+"""One style for all plots: fonts, sizes, and colors that all readers can distinguish.
 
-The colours are those of Okabe and Ito, chosen for readers with any kind of colour vision; no
-picture tells anything by colour alone.
+The colors are those of Okabe and Ito, for readers with any kind of color vision. No plot conveys
+information by color alone.
 """
 
 from contextlib import contextmanager
 from pathlib import Path
 
-from forebay import outputs
+from forebay import atomic_output
 
 BLUE = "#0072B2"
 ORANGE = "#E69F00"
@@ -20,7 +20,7 @@ GREY = "#6B6B6B"
 FAINT = "#D9D9D9"
 
 FOREBAY = BLUE  # always Forebay
-PEER = ORANGE  # always what it is compared with
+PEER = ORANGE  # always its peer
 DPI = 160
 
 SETTINGS = {
@@ -58,7 +58,7 @@ SETTINGS = {
 
 @contextmanager
 def picture(file: Path, width_in: float, height_in: float):
-    """Gives a figure in our look and writes it to `file` at the end. Needs no display."""
+    """Yields a figure in this style, and writes it to `file` at the end. Needs no display."""
     import matplotlib
     from matplotlib.backends.backend_agg import FigureCanvasAgg
     from matplotlib.figure import Figure
@@ -67,10 +67,10 @@ def picture(file: Path, width_in: float, height_in: float):
         figure = Figure(figsize=(width_in, height_in))
         FigureCanvasAgg(figure)
         yield figure
-        with outputs.publishing(file) as place:
+        with atomic_output.atomic_write(file) as place:
             figure.savefig(place, format=Path(file).suffix.removeprefix("."))
 
 
 def footnote(figure, text: str) -> None:
-    """A small line below everything: where and how it was measured."""
+    """Writes a small line below everything: where and how it was measured."""
     figure.supxlabel(text, x=0.01, ha="left", fontsize=7.5, color=GREY)

@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Tables and progress bars in the terminal: one look for all commands.
+"""Tables and progress bars in the terminal: one style for all commands.
 
-Where standard error is no terminal, progress becomes one plain line for each piece of work.
+If standard error is not a terminal, progress is one plain line for each piece of work.
 """
 
 import contextlib
@@ -16,7 +16,7 @@ WIDTH_WITHOUT_TERMINAL = 110
 
 
 def make_console():
-    """For standard output. A pipe gets a width that no table of ours exceeds."""
+    """A console for standard output. A pipe gets a width that no table exceeds."""
     from rich.console import Console
 
     width = None if sys.stdout.isatty() else WIDTH_WITHOUT_TERMINAL
@@ -24,8 +24,8 @@ def make_console():
 
 
 def table(title: str, *columns: str, right: tuple[int, ...] = (), fold: int = -1):
-    """An empty table; columns whose index is in `right` hold numbers, the one of index `fold` goes
-    over several lines where the terminal is narrow."""
+    """An empty table. Columns whose index is in `right` hold numbers. In a narrow terminal, the
+    column of index `fold` wraps."""
     from rich import box
     from rich.table import Table
 
@@ -65,30 +65,30 @@ def facts(title: str, rows: list[tuple[str, str]]):
 
 @contextlib.contextmanager
 def progress(prefix: str = ""):
-    """Gives a function to hand to native.call(): it shows how far each piece of work is."""
+    """Yields a callback for native.run_program() that shows the progress of each piece of work."""
     if not sys.stderr.isatty():
-        yield _PlainLines(prefix).take
+        yield _PlainLines(prefix).feed
         return
     bars = _Bars(prefix)
     with bars.display:
-        yield bars.take
+        yield bars.feed
 
 
 class _PlainLines:
-    """A line when a piece of work begins; enough for a log."""
+    """Prints a line when a piece of work begins, for logs."""
 
     def __init__(self, prefix: str):
         self.prefix = prefix
-        self.told: str | None = None
+        self.shown_step: str | None = None
 
-    def take(self, step: Progress) -> None:
-        if step.what != self.told:
-            self.told = step.what
+    def feed(self, step: Progress) -> None:
+        if step.what != self.shown_step:
+            self.shown_step = step.what
             click.echo(f"{self.prefix}{step.what} …", err=True)
 
 
 class _Bars:
-    """One bar for the piece of work under way; a finished one stays as a line."""
+    """One bar for the current piece of work."""
 
     def __init__(self, prefix: str):
         from rich.console import Console
@@ -105,7 +105,7 @@ class _Bars:
             transient=True,
         )
 
-    def take(self, step: Progress) -> None:
+    def feed(self, step: Progress) -> None:
         if step.what != self.what:
             self.what = step.what
             for old in self.display.task_ids:

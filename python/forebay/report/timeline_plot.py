@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""A solver that computes while its checkpoints are on their way, second by second."""
+"""A solver that computes while its checkpoints are written, over time."""
 
 from pathlib import Path
 
@@ -11,12 +11,12 @@ BLOCKED = {"color": style.ORANGE, "hatch": "///", "edgecolor": "white", "linewid
 
 
 def draw_timeline(run: dict, file: Path) -> None:
-    """Draws a document of forebay-flow that has kept checkpoints."""
-    kept = run["kept"]
-    steps = kept["steps"]
+    """Plots a document of a forebay-flow run with checkpoints."""
+    report = run["checkpoint_report"]
+    steps = report["steps"]
     with style.picture(file, 9.4, 2.0 + ROW_IN * (len(steps) + 1)) as figure:
         axes = figure.add_subplot()
-        _draw_solver(axes, kept)
+        _draw_solver(axes, report)
         for row, step in enumerate(steps, 1):
             _draw_checkpoint(axes, row, step)
         names = ["solver", *(f"checkpoint of step {step['step']}" for step in steps)]
@@ -24,7 +24,7 @@ def draw_timeline(run: dict, file: Path) -> None:
         axes.set_ylim(len(names) - 0.4, -0.6)
         axes.tick_params(axis="y", length=0)
         axes.grid(axis="y", visible=False)
-        axes.set_xlim(0, kept["steps_s"] * 1.17)  # texts stand beside the last bars
+        axes.set_xlim(0, report["steps_s"] * 1.17)  # texts stand beside the last bars
         axes.set_xlabel("seconds")
         axes.set_title(_title(run), pad=26)
         axes.legend(
@@ -33,15 +33,19 @@ def draw_timeline(run: dict, file: Path) -> None:
         style.footnote(figure, _footnote(run))
 
 
-def _draw_solver(axes, kept: dict) -> None:
-    axes.barh(0, kept["steps_s"], height=BAR_HEIGHT, color=style.BLUE, label="computing")
-    for step in kept["steps"]:
+def _draw_solver(axes, report: dict) -> None:
+    axes.barh(0, report["steps_s"], height=BAR_HEIGHT, color=style.BLUE, label="computing")
+    for step in report["steps"]:
         axes.barh(
             0, step["perceived_s"], left=step["begun_s"], height=BAR_HEIGHT,
-            label="blocked by storage" if step is kept["steps"][0] else None, **BLOCKED,
+            label="blocked by storage" if step is report["steps"][0] else None, **BLOCKED,
         )  # fmt: skip
     axes.barh(
-        0, kept["drain_s"], left=kept["steps_s"] - kept["drain_s"], height=BAR_HEIGHT, **BLOCKED
+        0,
+        report["drain_s"],
+        left=report["steps_s"] - report["drain_s"],
+        height=BAR_HEIGHT,
+        **BLOCKED,
     )
 
 
@@ -58,13 +62,13 @@ def _draw_checkpoint(axes, row: int, step: dict) -> None:
 
 
 def _title(run: dict) -> str:
-    size = units.size(run["kept"]["steps"][0]["bytes"])
+    size = units.size(run["checkpoint_report"]["steps"][0]["bytes"])
     return f"A solver on {run['ranks']} ranks, and its checkpoints of {size}"
 
 
 def _footnote(run: dict) -> str:
-    kept = run["kept"]
+    report = run["checkpoint_report"]
     return (
-        f"Written as {kept['store']}. Of each checkpoint, the slowest rank. Blocked: "
-        f"{kept['overhead']:.1%} of the time, the wait after the last step included."
+        f"Written as {report['store']}. Times of a checkpoint: those of its slowest rank. Blocked: "
+        f"{report['overhead']:.1%} of the time, including the wait after the last step."
     )

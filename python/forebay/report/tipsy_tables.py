@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What forebay-tipsy found, as tables."""
+"""Results of forebay-tipsy as tables."""
 
 from forebay.report import units
 from forebay.report.terminal import facts, table
@@ -8,7 +8,7 @@ FAMILIES = ("gas", "dark", "star")
 
 
 def vector(values) -> str:
-    """Three numbers with signs under each other."""
+    """Three numbers with their signs."""
     return "  ".join(f"{value:+.4g}" for value in values)
 
 
@@ -48,7 +48,7 @@ def _pad_text(snapshot: dict) -> str:
 def _precision(snapshot: dict) -> str:
     if snapshot["precision"] is not None:
         return snapshot["precision"].replace("-", " ")
-    return f"[yellow]{' or '.join(snapshot['candidates'])}; say which[/]"
+    return f"[yellow]{' or '.join(snapshot['candidates'])}; choose one[/]"
 
 
 def _family_table(snapshot: dict):
@@ -102,7 +102,7 @@ def _range_table(family: str, ranges: dict):
 
 
 def _ends(ends) -> list[str]:
-    """Smallest and largest; none where no particle has a finite value."""
+    """Smallest and largest value; "none" if no particle has a finite value."""
     return ["none", "none"] if ends is None else [f"{value:.5g}" for value in ends]
 
 
@@ -120,11 +120,11 @@ def print_analysis(console, document: dict) -> None:
     snapshot = document["snapshot"]
     title = f"{snapshot['path']}, read by {document['source']}"
     console.print(facts(title, physics_rows(document)))
-    console.print(facts("How it went", _run_rows(document)))
+    console.print(facts("Run", _run_rows(document)))
 
 
 def physics_rows(document: dict) -> list[tuple[str, str]]:
-    """What the snapshot is, as far as the analysis tells."""
+    """The physical results of the analysis."""
     dispersion = document["velocity_dispersion"]
     families = [
         f"{family} {units.count(document['families'][family]['count'])}"
@@ -135,7 +135,7 @@ def physics_rows(document: dict) -> list[tuple[str, str]]:
     return [
         ("particles", f"{total} ({', '.join(families)})"),
         ("mass", f"{document['mass']:.6g}"),
-        ("centre of mass", vector(document["centre_of_mass"])),
+        ("center of mass", vector(document["center_of_mass"])),
         ("mean velocity", vector(document["mean_velocity"])),
         ("velocity dispersion", f"{dispersion['total']:.5g}   (axes {vector(dispersion['axes'])})"),
     ]
@@ -145,7 +145,7 @@ def _run_rows(document: dict) -> list[tuple[str, str]]:
     times, memory = document["times_s"], document["memory"]
     rows = [
         ("tasks, threads", f"{units.count(document['tasks'])}, {document['threads']}"),
-        ("file was", "dropped from the page cache first" if document["cold"] else "read as it lay"),
+        ("page cache", "file dropped first" if document["cold"] else "left as it was"),
         ("time", f"{units.duration(times['total'])}, {_speed(document)}"),
         ("waiting", units.duration(times["waiting"])),
         ("computing (CPU time)", units.duration(times["computing_cpu"])),

@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Numbers as people read them: three digits and a unit.
+"""Numbers in readable form: three digits and a unit.
 
-Three, because a spread of some percent makes more of them a lie.
+With a spread of a few percent, further digits have no meaning.
 """
 
 import math
@@ -24,12 +24,12 @@ def number(value: float) -> str:
 
 
 def limit(value: float) -> str:
-    """A number that somebody chose, as they wrote it: 0.75, 96."""
+    """A chosen number, as it was written: 0.75, 96."""
     return f"{value:.6g}"
 
 
 def size(size_bytes: float) -> str:
-    """1536 is 1.50 KiB."""
+    """Bytes in powers of 1024: 1536 is 1.50 KiB."""
     value, unit = float(size_bytes), BYTE_UNITS[0]
     for larger in BYTE_UNITS[1:]:
         if abs(value) < ROUNDS_TO_1024:
@@ -39,7 +39,7 @@ def size(size_bytes: float) -> str:
 
 
 def duration(seconds: float) -> str:
-    """0.0123 is 12.3 ms."""
+    """Seconds in a suitable unit: 0.0123 is 12.3 ms."""
     for factor, unit in TIME_UNITS:
         if abs(seconds) >= factor:
             return f"{number(seconds / factor)} {unit}"
@@ -47,7 +47,7 @@ def duration(seconds: float) -> str:
 
 
 def rate(bytes_per_s: float) -> str:
-    """Bytes in a second, in powers of 1000 as disks are sold."""
+    """Bytes per second in powers of 1000, as disks are sold."""
     for factor, unit in ((1e9, "GB/s"), (1e6, "MB/s"), (1e3, "kB/s")):
         if bytes_per_s >= factor:
             return f"{number(bytes_per_s / factor)} {unit}"
@@ -55,24 +55,24 @@ def rate(bytes_per_s: float) -> str:
 
 
 def count(value: int) -> str:
-    """1234567 is 1,234,567."""
+    """A number with separators: 1234567 is 1,234,567."""
     return f"{value:,}"
 
 
 def quantity(value: float, unit: str) -> str:
-    """A value with the unit that a benchmark gives it; "1" means a ratio, "s" is scaled."""
+    """A value with its unit of a benchmark. "1" is a ratio; "s" is scaled to a suitable unit."""
     if unit == "s":
         return duration(value)
     return with_unit(number(value), unit)
 
 
 def with_unit(text: str, unit: str) -> str:
-    """A number that is text already, and its unit as it is printed."""
+    """A formatted number with its unit as it is printed."""
     return f"{text} {UNIT_TEXTS.get(unit, unit)}".rstrip()
 
 
 def quantity_range(low: float, high: float, unit: str) -> str:
-    """Both ends with one unit where that is shorter: 1.2 … 3.4 µs."""
+    """Both ends, with one unit if both have the same: 1.2 … 3.4 µs."""
     first, last = quantity(low, unit), quantity(high, unit)
     first_unit, last_unit = first.partition(" ")[2], last.partition(" ")[2]
     return f"{first.partition(' ')[0]} … {last}" if first_unit == last_unit else f"{first} … {last}"

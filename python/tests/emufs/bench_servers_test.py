@@ -1,16 +1,16 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What `forebay bench servers` counts on a mount, and that it says where there is none."""
+"""Requests that `forebay bench servers` counts on a mount, and its reason without a mount."""
 
-from forebay.servers import found_in
+from forebay.servers import parse_results
 
 
 def test_servers_are_counted_by_number_of_tasks(real_native, emufs, machine_file, forebay):
     real_native("forebay-bench-tasks")
     mount = emufs("--machine", machine_file("free", page_cache="false"))
-    words = ("--quick", "--only", "servers.2,servers.512", "--dir", mount.path)
-    ran = forebay("bench", "servers", *words, "--json", "-")
-    assert ran.code == 0, ran.err
-    few, many = found_in(ran.json).points
+    args = ("--quick", "--only", "servers.2,servers.512", "--dir", mount.path)
+    completed = forebay("bench", "servers", *args, "--json", "-")
+    assert completed.code == 0, completed.err
+    few, many = parse_results(completed.json).points
     assert (few.tasks, many.tasks) == (2, 512)
     for point in (few, many):
         for run in point.runs.values():
@@ -20,8 +20,8 @@ def test_servers_are_counted_by_number_of_tasks(real_native, emufs, machine_file
     assert opens == [2, 512]
 
 
-def test_without_a_mount_there_is_nothing_to_count(real_native, forebay, tmp_path):
+def test_without_mount_rows_are_left_out(real_native, forebay, tmp_path):
     real_native("forebay-bench-tasks")
-    ran = forebay("bench", "servers", "--quick", "--only", "servers.2", "--dir", tmp_path)
-    assert ran.code == 0, ran.err
-    assert "servers.2 left out: the folder is in no mount of emufs" in ran.out
+    completed = forebay("bench", "servers", "--quick", "--only", "servers.2", "--dir", tmp_path)
+    assert completed.code == 0, completed.err
+    assert "servers.2 left out: the directory is not in a mount of emufs" in completed.out

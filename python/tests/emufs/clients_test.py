@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Several clients of one storage, and requests that are under way at the same time."""
+"""Several clients of one storage, and concurrent requests."""
 
 import os
 import threading
@@ -13,7 +13,7 @@ LATENCY_S = 0.02
 
 @pytest.mark.parametrize("locks", ["stripe", "object", "file", "64 KiB", "none"])
 @pytest.mark.parametrize("cached", ["true", "false"])
-def test_what_one_client_writes_another_sees_on_opening(emufs, machine_file, locks, cached):
+def test_another_client_sees_writes_on_opening(emufs, machine_file, locks, cached):
     machine = machine_file("free", locks=locks, page_cache=cached)
     first, second = emufs("--machine", machine, clients=2).clients
     for round_number in range(20):
@@ -26,7 +26,7 @@ def test_what_one_client_writes_another_sees_on_opening(emufs, machine_file, loc
 
 
 @pytest.mark.parametrize("machine", ["free", "slow"])
-def test_with_locks_what_one_client_writes_another_sees_at_once(emufs, machine_file, machine):
+def test_with_locks_another_client_sees_writes_at_once(emufs, machine_file, machine):
     first, second = emufs("--machine", machine_file(machine), clients=2).clients
     (first / "a").write_bytes(b"." * 4 * REQUEST)
     reader = os.open(second / "a", os.O_RDONLY)
@@ -41,7 +41,7 @@ def test_with_locks_what_one_client_writes_another_sees_at_once(emufs, machine_f
     os.close(writer)
 
 
-def test_two_clients_write_one_file_in_turns_without_a_hang(emufs, machine_file):
+def test_two_clients_write_one_file_without_a_hang(emufs, machine_file):
     mount = emufs("--machine", machine_file("free"), clients=2)
     (mount.clients[0] / "a").write_bytes(b"\0" * 8 * REQUEST)
 
@@ -67,7 +67,7 @@ def test_two_clients_write_one_file_in_turns_without_a_hang(emufs, machine_file)
 
 
 def timed(count, work) -> float:
-    """How long `count` threads take for work(number) all together."""
+    """The time of work(number) in `count` concurrent threads, in seconds."""
     threads = [threading.Thread(target=work, args=(number,)) for number in range(count)]
     begin = time.monotonic()
     for thread in threads:
@@ -78,10 +78,11 @@ def timed(count, work) -> float:
 
 
 @pytest.fixture
-def wide(emufs, machine_file):
-    """A mount whose servers each serve 64 at once, and a file that has its length.
+def concurrent_mount(emufs, machine_file):
+    """make(cached): a mount whose servers each serve 64 requests at once, with a file of full
+    length.
 
-    A second for each leaves time to arrive where the processors are busy.
+    A latency of one second lets all requests arrive even on a busy machine.
     """
 
     def make(cached):
@@ -96,25 +97,25 @@ def wide(emufs, machine_file):
 
 
 @pytest.mark.parametrize("cached", ["true", "false"])
-def test_writes_to_one_file_are_in_service_at_once(wide, cached):
-    mount = wide(cached)
+def test_writes_to_one_file_are_in_service_at_once(concurrent_mount, cached):
+    mount = concurrent_mount(cached)
     file = os.open(mount.path / "a", os.O_WRONLY)
     timed(32, lambda number: os.pwrite(file, b"x" * REQUEST, number * REQUEST))
     os.close(file)
-    # Two threads take requests; what is under way at once is the machine's affair.
-    assert most_in_service(mount) > 8
+    # Two threads receive requests. The machine file alone bounds the requests in service.
+    assert max_in_service(mount) > 8
 
 
 @pytest.mark.parametrize("cached", ["true", "false"])
-def test_reads_of_one_file_are_in_service_at_once(wide, cached):
-    mount = wide(cached)
+def test_reads_of_one_file_are_in_service_at_once(concurrent_mount, cached):
+    mount = concurrent_mount(cached)
     file = os.open(mount.path / "a", os.O_RDONLY)
     timed(32, lambda number: os.pread(file, 4096, 2 * number * REQUEST))
     os.close(file)
-    assert most_in_service(mount) > 8
+    assert max_in_service(mount) > 8
 
 
-def most_in_service(mount) -> int:
+def max_in_service(mount) -> int:
     import json
 
     rows = json.loads(os.getxattr(mount.path, "user.emufs.stat.servers.0"))
@@ -128,14 +129,14 @@ def test_one_request_takes_its_latency_and_a_queue_its_length(emufs, machine_fil
     begin = time.monotonic()
     os.pread(file, 4096, 0)
     alone = time.monotonic() - begin
-    # Never earlier than the storage; how much later is a matter of who else uses this machine.
+    # Never earlier than the storage. Other processes on this machine may add a delay.
     assert alone > 0.9 * LATENCY_S
     eight = timed(8, lambda _number: os.pread(file, 4096, 0))
     assert eight > 8 * 0.9 * LATENCY_S
     os.close(file)
 
 
-def test_what_was_read_stays_over_opens_where_there_is_a_cache(emufs, machine_file):
+def test_data_stays_cached_across_opens_if_the_machine_has_a_cache(emufs, machine_file):
     for cached, expected in (("true", 0), ("false", 1)):
         machine = machine_file("free", page_cache=cached)
         mount = emufs("--machine", machine)
@@ -160,9 +161,9 @@ def test_read_ahead_is_that_of_the_machine(emufs, machine_file, tmp_path):
         assert int(file.read()) == 1024
 
 
-def test_a_stat_is_one_operation_also_where_a_name_was_just_made(emufs, machine_file):
+def test_stat_is_one_operation_also_after_creation(emufs, machine_file):
     mount = emufs("--machine", machine_file("slow"))
-    folder = mount.path / "folder"
+    folder = mount.path / "directory"
     folder.mkdir()
     os.mknod(folder / "old")
     os.mknod(folder / "new")

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What several clients see of each other besides plain writes, and who waits for whom meanwhile."""
+"""Coherence between clients apart from plain writes, and operations that wait meanwhile."""
 
 import contextlib
 import ctypes
@@ -23,8 +23,8 @@ libc.fallocate.argtypes = (ctypes.c_int, ctypes.c_int, ctypes.c_int64, ctypes.c_
 
 
 @pytest.fixture
-def opened():
-    """opened(path, flags) opens a file and has it closed at the end."""
+def open_file():
+    """open_file(path, flags) opens a file, which is closed at the end."""
     files = []
 
     def open_it(path, flags=os.O_RDONLY) -> int:
@@ -40,10 +40,10 @@ def opened():
 @pytest.mark.parametrize(
     "how", [("stripe", "true"), ("stripe", "false"), ("object", "true"), ("none", "true")]
 )
-def test_what_clients_append_in_turns_is_all_there(emufs, machine_file, opened, mode, how):
+def test_alternating_appends_of_clients_are_all_kept(emufs, machine_file, open_file, mode, how):
     locks, cached = how
     mount = emufs("--machine", machine_file("free", locks=locks, page_cache=cached), clients=2)
-    logs = [opened(client / "log", mode | os.O_APPEND) for client in mount.clients]
+    logs = [open_file(client / "log", mode | os.O_APPEND) for client in mount.clients]
     expected = b""
     for i in range(40):
         for number, log in enumerate(logs):
@@ -67,17 +67,19 @@ def open_with_truncation(_file, path):
     os.close(os.open(path, os.O_WRONLY | os.O_TRUNC))
 
 
-def punch_a_hole(file, _path):
+def punch_hole(file, _path):
     mode = FALLOC_KEEP_SIZE | FALLOC_PUNCH_HOLE
     assert libc.fallocate(file, mode, 0, PAGE) == 0, os.strerror(ctypes.get_errno())
 
 
-@pytest.mark.parametrize("change", [truncate, truncate_opened, open_with_truncation, punch_a_hole])
+@pytest.mark.parametrize("change", [truncate, truncate_opened, open_with_truncation, punch_hole])
 @pytest.mark.parametrize("machine", ["free", "slow"])
-def test_others_see_what_is_cut_off_when_it_returns(emufs, machine_file, opened, machine, change):
+def test_other_clients_see_truncation_when_it_returns(
+    emufs, machine_file, open_file, machine, change
+):
     mount = emufs("--machine", machine_file(machine, concurrency=16), clients=2)
-    writer = opened(mount.clients[0] / "a", os.O_RDWR)
-    reader = opened(mount.clients[1] / "a")
+    writer = open_file(mount.clients[0] / "a", os.O_RDWR)
+    reader = open_file(mount.clients[1] / "a")
     stale = 0
     for _ in range(ROUNDS if machine == "free" else 5):
         os.pwrite(writer, b"x" * PAGE, 0)
@@ -87,15 +89,15 @@ def test_others_see_what_is_cut_off_when_it_returns(emufs, machine_file, opened,
     assert stale == 0
 
 
-def test_who_has_an_unlinked_file_open_still_sees_what_others_write(emufs, machine_file, opened):
+def test_open_unlinked_file_still_shows_writes_of_others(emufs, machine_file, open_file):
     first, second, third = emufs("--machine", machine_file("free"), clients=3).clients
-    writer = opened(first / "a", os.O_RDWR)
+    writer = open_file(first / "a", os.O_RDWR)
     os.pwrite(writer, b"x" * PAGE, 0)
-    reader = opened(second / "a")
+    reader = open_file(second / "a")
     assert os.pread(reader, PAGE, 0) == b"x" * PAGE
     (third / "a").stat()
     os.unlink(third / "a")
-    for _ in range(50):  # meanwhile the third client's kernel says that it has forgotten the file
+    for _ in range(50):  # meanwhile the third client's kernel reports that it forgot the file
         (third / "b").touch()
         os.unlink(third / "b")
     for i in range(20):
@@ -104,7 +106,7 @@ def test_who_has_an_unlinked_file_open_still_sees_what_others_write(emufs, machi
 
 
 def files_held(mount) -> list[str]:
-    """What emufs has open of files that are gone."""
+    """Removed files of the backing directory that emufs has open."""
     folder = f"/proc/{mount.pid}/fd"
     links = []
     for number in os.listdir(folder):
@@ -116,9 +118,7 @@ def files_held(mount) -> list[str]:
 
 
 @pytest.mark.parametrize("locks", ["stripe", "object", "none"])
-def test_a_removed_file_gives_its_space_back_although_others_have_seen_it(
-    emufs, machine_file, until, locks
-):
+def test_removed_file_frees_its_space_after_other_clients_saw_it(emufs, machine_file, until, locks):
     mount = emufs("--machine", machine_file("free", locks=locks), clients=3)
     first, *others = mount.clients
     for name in ("unlinked", "replaced"):
@@ -131,22 +131,22 @@ def test_a_removed_file_gives_its_space_back_although_others_have_seen_it(
     os.rmdir(first / "folder")
     (first / "new").write_bytes(b"y")
     os.rename(first / "new", first / "replaced")
-    until(lambda: not files_held(mount), "the end of what was removed")
+    until(lambda: not files_held(mount), "the release of removed files")
     assert (others[0] / "replaced").read_bytes() == b"y"
     assert not (others[0] / "unlinked").exists()
 
 
-def test_a_signal_that_is_caught_does_not_end_a_write_that_is_slow(emufs, machine_file, opened):
+def test_caught_signal_does_not_interrupt_a_slow_write(emufs, machine_file, open_file):
     mount = emufs("--machine", machine_file("slow", page_cache="false"))
     for number in range(2):
         mount.command(kind="server", number=number, slowness=125)
-    file = opened(mount.path / "a", os.O_WRONLY)
+    file = open_file(mount.path / "a", os.O_WRONLY)
     before = signal.signal(signal.SIGALRM, lambda *_: None)
     signal.siginterrupt(signal.SIGALRM, False)
     try:
         signal.setitimer(signal.ITIMER_REAL, 0.2)
         begin = time.monotonic()
-        # Python's own would try again.
+        # os.pwrite() would retry.
         written = libc.pwrite(file, b"bytes", 5, ctypes.c_int64(0))
     finally:
         signal.setitimer(signal.ITIMER_REAL, 0)
@@ -156,12 +156,12 @@ def test_a_signal_that_is_caught_does_not_end_a_write_that_is_slow(emufs, machin
 
 
 @pytest.fixture
-def mapped(opened):
-    """mapped(path) maps a file's first page for writing, shared, and has it unmapped."""
+def mapped(open_file):
+    """mapped(path) maps a file's first page, shared and writable; it is unmapped at the end."""
     maps = []
 
     def map_it(path) -> mmap.mmap:
-        maps.append(mmap.mmap(opened(path, os.O_RDWR), PAGE))
+        maps.append(mmap.mmap(open_file(path, os.O_RDWR), PAGE))
         return maps[-1]
 
     yield map_it
@@ -169,13 +169,11 @@ def mapped(opened):
         one.close()
 
 
-def test_a_mapping_that_is_synced_before_others_write_loses_nothing(
-    emufs, machine_file, opened, mapped
-):
+def test_mapping_synced_before_other_writes_loses_nothing(emufs, machine_file, open_file, mapped):
     first, second = emufs("--machine", machine_file("free"), clients=2).clients
     (first / "a").write_bytes(b"." * PAGE)
     mapping = mapped(first / "a")
-    writer = opened(second / "a", os.O_WRONLY)
+    writer = open_file(second / "a", os.O_WRONLY)
     mapping[0] = ord("m")
     mapping.flush()
     os.pwrite(writer, b"w", 100)
@@ -186,25 +184,25 @@ def test_a_mapping_that_is_synced_before_others_write_loses_nothing(
     assert data[:2] + data[100:101] == b"mmw"
 
 
-# A limit that the guide to emufs names; if this fails, it is gone, and the guide should say so.
-def test_a_mapping_that_is_not_synced_puts_its_page_back_whole(emufs, machine_file, opened, mapped):
+# docs/guides/emufs.md documents this limit. If the test fails, the limit is gone: correct the page.
+def test_unsynced_mapping_overwrites_its_whole_page(emufs, machine_file, open_file, mapped):
     first, second = emufs("--machine", machine_file("free"), clients=2).clients
     (first / "a").write_bytes(b"." * PAGE)
     mapping = mapped(first / "a")
     mapping[0] = ord("m")
-    os.pwrite(opened(second / "a", os.O_WRONLY), b"w", 100)
+    os.pwrite(open_file(second / "a", os.O_WRONLY), b"w", 100)
     mapping.flush()
     assert (second / "a").read_bytes()[100:101] == b"."
 
 
-def test_read_past_the_end_is_forgotten_when_another_client_writes_there(
-    emufs, machine_file, opened
+def test_read_past_the_end_is_dropped_when_another_client_writes_there(
+    emufs, machine_file, open_file
 ):
     mount = emufs("--machine", machine_file("free", locks="stripe"), clients=2)
     for number in range(20):
-        first, second = (opened(client / f"file{number}", os.O_RDWR) for client in mount.clients)
+        first, second = (open_file(client / f"file{number}", os.O_RDWR) for client in mount.clients)
         os.pwrite(first, b"x" * PAGE, 0)
-        # The second client learns a size, and reads a whole page when the file has none.
+        # The second client gets a size, and reads a whole page when the file is empty.
         assert os.fstat(second).st_size == PAGE
         os.ftruncate(first, 0)
         assert os.pread(second, PAGE, 0) == b""
@@ -214,13 +212,11 @@ def test_read_past_the_end_is_forgotten_when_another_client_writes_there(
 
 
 @pytest.mark.parametrize("locks", ["stripe", "object"])
-def test_read_past_the_end_is_billed_for_the_bytes_that_are_there(
-    emufs, machine_file, opened, locks
-):
+def test_read_past_the_end_costs_only_existing_bytes(emufs, machine_file, open_file, locks):
     machine = machine_file("free", locks=locks, page_cache="false")
     mount = emufs("--machine", machine, clients=2)
     (mount.clients[0] / "a").write_bytes(b"x" * PAGE)
-    reader = opened(mount.clients[1] / "a")
+    reader = open_file(mount.clients[1] / "a")
     before = mount.stat()["totals"]
     assert os.pread(reader, 1 << 20, PAGE) == b""
     assert mount.stat()["totals"]["bytes_read"] == before["bytes_read"]
@@ -252,35 +248,35 @@ def two_clients(request, emufs, machine_file):
 
 @pytest.mark.parametrize("transfer", [copied_by_kernel, sent_by_kernel])
 @pytest.mark.parametrize("grow", [write_more, os.ftruncate, allocate_more])
-def test_copy_in_kernel_from_file_that_another_client_grew_reaches_the_new_end(
-    two_clients, opened, transfer, grow
+def test_kernel_copy_reaches_the_end_of_a_file_that_another_client_grew(
+    two_clients, open_file, transfer, grow
 ):
     first, second = two_clients
-    writer = opened(first / "a", os.O_RDWR)
-    source = opened(second / "a")
-    target = opened(second / "b", os.O_RDWR)
+    writer = open_file(first / "a", os.O_RDWR)
+    source = open_file(second / "a")
+    target = open_file(second / "b", os.O_RDWR)
     for size in (PAGE, 3 * PAGE, 5 * PAGE):
         grow(writer, size)
         assert transfer(source, target, 2 * size) == size
 
 
-def test_sendfile_sees_what_another_client_wrote(two_clients, opened):
+def test_sendfile_sees_what_another_client_wrote(two_clients, open_file):
     first, second = two_clients
-    writer = opened(first / "a", os.O_RDWR)
-    source = opened(second / "a")
-    target = opened(second / "b", os.O_RDWR)
+    writer = open_file(first / "a", os.O_RDWR)
+    source = open_file(second / "a")
+    target = open_file(second / "b", os.O_RDWR)
     for text in (b"old", b"new"):
         os.pwrite(writer, text, 0)
         assert sent_by_kernel(source, target, 3) == 3
         assert os.pread(target, 3, 0) == text
 
 
-# Opens a file that root of another client makes and removes again and again; prints how often it
-# got one that is not its own.
+# Repeatedly opens a file that root creates and removes on another client. Prints how often it
+# opened a file of root, and the number of opens.
 AS_NOBODY = """
 import os, sys, time
 folder, name, opened_max, limit_s = sys.argv[1:]
-os.chdir(folder)  # folders above it may be root's alone
+os.chdir(folder)  # its parent directories may be accessible to root only
 os.setgroups([]), os.setgid(65534), os.setuid(65534)
 foreign = opened = 0
 end = time.monotonic() + float(limit_s)
@@ -298,7 +294,7 @@ print(foreign, opened)
 
 
 @pytest.mark.skipif(os.geteuid() != 0, reason="needs root, to be two users")
-def test_private_file_made_at_the_same_moment_is_not_opened_by_another_user(emufs, machine_file):
+def test_private_file_created_concurrently_is_not_opened_by_another_user(emufs, machine_file):
     mount = emufs("--machine", machine_file("free", locks="stripe"), clients=2)
     mount.clients[0].chmod(0o777)
     name = "private"
@@ -315,7 +311,7 @@ def test_private_file_made_at_the_same_moment_is_not_opened_by_another_user(emuf
     assert foreign == 0, f"{foreign} of {opened_files}"
 
 
-# Makes a pipe again and again, as a user without rights.
+# Repeatedly creates and removes a pipe, as an unprivileged user.
 PIPES_OF_NOBODY = """
 import os, sys, time
 os.chdir(sys.argv[1])
@@ -331,7 +327,7 @@ while time.monotonic() < end:
 
 
 @pytest.mark.skipif(os.geteuid() != 0, reason="needs root, to be two users")
-def test_file_moved_over_a_name_that_is_being_made_keeps_its_owner(emufs, machine_file):
+def test_file_renamed_over_a_name_being_created_keeps_its_owner(emufs, machine_file):
     mount = emufs("--machine", machine_file("free"), clients=2)
     first = mount.clients[0]
     first.chmod(0o777)
@@ -359,7 +355,7 @@ os.mkdir("folder"), os.mkfifo("pipe"), os.close(os.open("file", os.O_CREAT | os.
 
 
 @pytest.mark.skipif(os.geteuid() != 0, reason="needs root, to be another user")
-def test_member_of_a_supplementary_group_makes_files_in_a_folder_of_the_group(emufs, machine_file):
+def test_supplementary_group_member_creates_files_in_the_groups_directory(emufs, machine_file):
     path = emufs("--machine", machine_file("free")).path
     (path / "shared").mkdir()
     os.chown(path / "shared", 0, 50)

@@ -1,8 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Mounts for tests, each taken away whatever happens.
+"""Mounts for tests, each of which is removed in any case.
 
-A watchdog kills an emufs whose test takes too long, so that system calls in its mount fail instead
-of hanging for ever.
+A watchdog kills an emufs whose test takes too long, so that system calls in its mount fail and do
+not hang.
 """
 
 import json
@@ -21,7 +21,7 @@ from forebay import native
 LIMIT_S = 90
 PROGRAM = "forebay-emufs"
 
-# Servers that answer at once, for tests of what emufs does and not of when.
+# Servers that reply at once, for tests of results and not of times.
 FREE = """
 format = 1
 name = "free"
@@ -40,7 +40,7 @@ bandwidth_mb_per_s = 0
 unit = "{locks}"
 """
 
-# One place at a time, 20 ms a request: who waits for whom is seen on any machine.
+# One request at a time, 20 ms each, so that waiting is visible on any machine.
 SLOW = """
 format = 1
 name = "slow"
@@ -89,16 +89,16 @@ class Mount:
         os.setxattr(self.clients[0], "user.emufs.fault", json.dumps(fault).encode())
 
 
-def wait_until(true, what, limit_s=30):
+def wait_until(condition, what, limit_s=30):
     end = time.monotonic() + limit_s
-    while not true():
-        assert time.monotonic() < end, f"{what} did not come in {limit_s} s"
+    while not condition():
+        assert time.monotonic() < end, f"{what} did not happen in {limit_s} s"
         time.sleep(0.005)
 
 
-def run_native(*words, code=0) -> dict:
-    """Runs forebay-emufs; gives its document, or the error that it told."""
-    command = [str(native.find(PROGRAM)), *(str(word) for word in words)]
+def run_native(*args, code=0) -> dict:
+    """Runs forebay-emufs; returns its document, or its error if `code` is not 0."""
+    command = [str(native.find_program(PROGRAM)), *(str(word) for word in args)]
     done = subprocess.run(command, capture_output=True, text=True, timeout=LIMIT_S)
     assert done.returncode == code, done.stderr
     return json.loads(done.stdout) if code == 0 else json.loads(done.stderr)["error"]
@@ -106,24 +106,24 @@ def run_native(*words, code=0) -> dict:
 
 @pytest.fixture
 def until():
-    """until(true, what) waits for something to come true, with an end."""
+    """until(condition, what) waits for a condition, with a time limit."""
     return wait_until
 
 
 @pytest.fixture
 def program(can_mount):
-    """program(*words, code=0) runs forebay-emufs."""
+    """program(*args, code=0) runs forebay-emufs."""
     return run_native
 
 
 @pytest.fixture(scope="session")
 def can_mount(real_native):
-    """Skips where nothing can be mounted."""
+    """Skips the test if nothing can be mounted."""
     real_native(PROGRAM)
     if not os.path.exists("/dev/fuse"):
-        pytest.skip("there is no /dev/fuse")
+        pytest.skip("/dev/fuse does not exist")
     if os.geteuid() != 0:
-        pytest.skip("mounting takes root")
+        pytest.skip("mounting requires root")
 
 
 @pytest.fixture
@@ -143,7 +143,7 @@ def machine_file(tmp_path):
 
 @pytest.fixture
 def emufs(tmp_path, can_mount):
-    """emufs(*options, backing=None, clients=1) mounts, and has it taken away at the end."""
+    """emufs(*options, backing=None, clients=1) mounts; the mount is removed at the end."""
     mounts = []
 
     def mount(*options, backing=None, clients=1) -> Mount:
@@ -152,8 +152,8 @@ def emufs(tmp_path, can_mount):
         path = tmp_path / f"mount{number}"
         folder.mkdir(exist_ok=True)
         path.mkdir(exist_ok=True)
-        words = ["mount", *options, "--clients", clients, folder, path]
-        document = run_native(*words)
+        args = ["mount", *options, "--clients", clients, folder, path]
+        document = run_native(*args)
         points = [Path(point) for point in document["mount_points"]]
         mounts.append(Mount(path, folder, document["pid"], points))
         return mounts[-1]
@@ -163,10 +163,10 @@ def emufs(tmp_path, can_mount):
     yield mount
     watchdog.cancel()
     for one in mounts:
-        take_away(one)
+        unmount_all(one)
 
 
-def take_away(mount: Mount) -> None:
+def unmount_all(mount: Mount) -> None:
     left = [line.split()[1] for line in Path("/proc/mounts").read_text("utf-8").splitlines()]
     if any(str(point) in left for point in mount.clients):
         run_native("unmount", "--lazy", mount.path)

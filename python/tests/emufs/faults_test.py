@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Faults by command: what programs see of them, and that `clear` ends them."""
+"""Injected faults: their effects on programs, and `clear`."""
 
 import errno
 import os
@@ -11,7 +11,7 @@ import time
 import pytest
 
 REQUEST = 65536
-NOBODY = 65534
+NOBODY_UID = 65534
 EIO_FAULTS_MAX = 256
 
 
@@ -77,7 +77,7 @@ def test_eio_from_syncs_alone(mount):
     os.close(file)
 
 
-def test_enospc_after_so_many_bytes(mount):
+def test_enospc_after_the_given_bytes(mount):
     file = os.open(mount.path / "a", os.O_WRONLY | os.O_CREAT)
     mount.command(kind="enospc", after=10_000)
     assert os.write(file, b"x" * 6_000) == 6_000
@@ -90,10 +90,10 @@ def test_enospc_after_so_many_bytes(mount):
 
 
 def test_edquot_for_one_user(mount):
-    mount.command(kind="edquot", uid=NOBODY, limit=5_000)
+    mount.command(kind="edquot", uid=NOBODY_UID, limit=5_000)
     code = f"""
 import errno, os
-os.setgid({NOBODY}); os.setuid({NOBODY})
+os.setgid({NOBODY_UID}); os.setuid({NOBODY_UID})
 file = os.open("theirs", os.O_WRONLY | os.O_CREAT)
 assert os.write(file, b"x" * 6000) == 5000
 try:
@@ -124,7 +124,7 @@ except OSError as error:
     ],
     ids=str,
 )
-def test_commands_that_mean_nothing_are_refused(emufs, machine_file, command):
+def test_invalid_commands_are_refused(emufs, machine_file, command):
     mount = emufs("--machine", machine_file("free"))
     (mount.path / "a").write_bytes(b"")
     with pytest.raises(OSError) as failed:
@@ -132,7 +132,7 @@ def test_commands_that_mean_nothing_are_refused(emufs, machine_file, command):
     assert failed.value.errno == errno.EINVAL
 
 
-def test_a_path_that_is_not_there(emufs, machine_file):
+def test_missing_path_is_refused(emufs, machine_file):
     mount = emufs("--machine", machine_file("free"))
     with pytest.raises(OSError) as failed:
         mount.command(kind="eio", path="nowhere")
@@ -164,12 +164,12 @@ def test_path_of_a_fault_follows_links_inside_the_mount(emufs, machine_file):
     os.close(file)
 
 
-def test_path_of_a_fault_is_looked_up_with_the_rights_of_the_caller(mount):
+def test_path_of_a_fault_is_resolved_with_permissions_of_the_caller(mount):
     (mount.path / "private").mkdir(mode=0o700)
     (mount.path / "private" / "a").write_bytes(b"")
     code = f"""
 import errno, json, os
-os.setgroups([]); os.setgid({NOBODY}); os.setuid({NOBODY})
+os.setgroups([]); os.setgid({NOBODY_UID}); os.setuid({NOBODY_UID})
 for name in ("a", "nowhere"):
     try:
         fault = json.dumps({{"kind": "eio", "path": "private/" + name}})
@@ -184,16 +184,16 @@ os._exit(7)
     assert subprocess.run(command, cwd=mount.path, timeout=30).returncode == 7
 
 
-def test_faults_beyond_the_most_that_are_held_are_refused_until_clear(mount, forebay):
+def test_faults_beyond_the_maximum_are_refused_until_clear(mount, forebay):
     (mount.path / "a").write_bytes(b"x")
     descriptors = len(os.listdir(f"/proc/{mount.pid}/fd"))
     for offset in range(EIO_FAULTS_MAX):
         mount.command(kind="eio", path="a", offset=offset, size=1)
     assert errno_of(lambda: mount.command(kind="eio", path="a")) == errno.EMFILE
     assert len(os.listdir(f"/proc/{mount.pid}/fd")) <= descriptors + EIO_FAULTS_MAX
-    ran = forebay("emufs", "fault", "eio", mount.path, "a")
-    assert ran.code == 1
-    assert "emufs fault clear" in ran.err
+    completed = forebay("emufs", "fault", "eio", mount.path, "a")
+    assert completed.code == 1
+    assert "emufs fault clear" in completed.err
     mount.command(kind="clear")
     mount.command(kind="eio", path="a")
 
@@ -212,7 +212,8 @@ except InterruptedError:
 
 @pytest.fixture
 def reader(emufs, machine_file):
-    """A mount, and a program that reads a byte of server 0; it is ended with the test."""
+    """A mount, and a function that starts a program which reads a byte of server 0. The program
+    ends with the test."""
     mount = emufs("--machine", machine_file("free", page_cache="false"))
     (mount.path / "a").write_bytes(b"x" * REQUEST)
     processes = []
@@ -235,7 +236,7 @@ def is_waiting(mount):
     return mount.stat()["totals"]["under_way"] > 0
 
 
-def test_a_stalled_server_answers_when_it_works_again(reader, until):
+def test_stalled_server_replies_when_it_works_again(reader, until):
     mount, start = reader
     mount.command(kind="server", number=0, state="stall")
     process = start()
@@ -245,7 +246,7 @@ def test_a_stalled_server_answers_when_it_works_again(reader, until):
     assert process.wait(30) == 0
 
 
-def test_clear_lets_a_stalled_server_work(reader, until):
+def test_clear_restarts_a_stalled_server(reader, until):
     mount, start = reader
     mount.command(kind="server", number=0, state="stall")
     process = start()
@@ -254,7 +255,7 @@ def test_clear_lets_a_stalled_server_work(reader, until):
     assert process.wait(30) == 0
 
 
-def test_who_waits_for_a_server_that_drops_can_be_killed(reader, until):
+def test_process_waiting_for_a_dropping_server_can_be_killed(reader, until):
     mount, start = reader
     mount.command(kind="server", number=0, state="drop")
     process = start()
@@ -265,7 +266,7 @@ def test_who_waits_for_a_server_that_drops_can_be_killed(reader, until):
     assert start().wait(30) == 0
 
 
-def test_who_waits_for_a_stalled_server_can_be_killed_after_a_signal_that_is_caught(reader, until):
+def test_process_waiting_for_a_stalled_server_can_be_killed(reader, until):
     mount, start = reader
     mount.command(kind="server", number=0, state="stall")
     process = start()
@@ -288,7 +289,7 @@ def test_a_slow_server_is_slow(emufs, machine_file):
     os.close(file)
 
 
-def test_a_signal_does_not_interrupt_a_request_that_is_only_slow(emufs, machine_file):
+def test_signal_does_not_interrupt_a_slow_request(emufs, machine_file):
     mount = emufs("--machine", machine_file("slow", page_cache="false", locks="none"))
     (mount.path / "a").write_bytes(b"x" * REQUEST)
     command = [sys.executable, "-S", "-c", READ_ONE_BYTE, mount.path / "a"]
@@ -300,27 +301,27 @@ def test_a_signal_does_not_interrupt_a_request_that_is_only_slow(emufs, machine_
     process.stdout.close()
 
 
-def test_by_the_command_line(emufs, machine_file, forebay):
+def test_command_line_sets_and_lists_faults(emufs, machine_file, forebay):
     mount = emufs("--machine", machine_file("free"))
     (mount.path / "a").write_bytes(b"x" * REQUEST)
     fault = ("emufs", "fault")
     json_out = ("--json", "-")
-    words = ("eio", mount.path, mount.path / "a", "--offset", "4KiB", "--on", "read", *json_out)
-    assert forebay(*fault, *words).json["eio"] == [
+    args = ("eio", mount.path, mount.path / "a", "--offset", "4KiB", "--on", "read", *json_out)
+    assert forebay(*fault, *args).json["eio"] == [
         {"path": "a", "offset": 4096, "size": 2**64 - 1, "on": "read"}
     ]
-    ran = forebay(*fault, "enospc", mount.path, "--after", "1MiB", *json_out)
-    assert ran.json["enospc_after"] == 1 << 20
-    ran = forebay(*fault, "edquot", mount.path, "--uid", 7, "--limit", "1MiB", *json_out)
-    assert ran.json["edquot"] == [{"uid": 7, "limit": 1 << 20}]
-    ran = forebay(*fault, "server", mount.path, 2, "--slow", 3, *json_out)
-    assert ran.json["servers"] == [
+    completed = forebay(*fault, "enospc", mount.path, "--after", "1MiB", *json_out)
+    assert completed.json["enospc_after"] == 1 << 20
+    completed = forebay(*fault, "edquot", mount.path, "--uid", 7, "--limit", "1MiB", *json_out)
+    assert completed.json["edquot"] == [{"uid": 7, "limit": 1 << 20}]
+    completed = forebay(*fault, "server", mount.path, 2, "--slow", 3, *json_out)
+    assert completed.json["servers"] == [
         {"number": 2, "metadata": False, "state": "works", "slowness": 3.0}
     ]
     table = forebay(*fault, "list", mount.path).out
     for text in ("EIO", "ENOSPC", "EDQUOT", "server 2"):
         assert text in table
     assert "No faults" in forebay(*fault, "clear", mount.path).out
-    ran = forebay(*fault, "eio", mount.path, "nowhere")
-    assert ran.code == 1
-    assert "name it from the mount point" in ran.err
+    completed = forebay(*fault, "eio", mount.path, "nowhere")
+    assert completed.code == 1
+    assert "use a path from the mount point" in completed.err

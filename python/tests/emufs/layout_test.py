@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Layouts of files and folders: set, inherited, kept over mounts, and obeyed by the servers."""
+"""Layouts of files and directories: set, inherited, kept across mounts, and used for requests."""
 
 import errno
 import json
@@ -32,17 +32,17 @@ def mount(emufs, machine_file):
     return emufs("--machine", machine_file("free"))
 
 
-def test_new_files_begin_one_server_further(mount):
+def test_new_files_begin_at_the_next_server(mount):
     for i in range(6):
         (mount.path / str(i)).write_bytes(b"")
         assert get(mount.path / str(i)) == f"stripe_bytes=65536 stripe_count=4 first_server={i % 4}"
 
 
-def test_a_folder_has_the_machines_layout(mount):
+def test_directory_has_the_machines_layout(mount):
     assert get(mount.path) == "stripe_bytes=65536 stripe_count=4 first_server=rotate"
 
 
-def test_files_inherit_the_layout_of_their_folder(mount):
+def test_files_inherit_the_layout_of_their_directory(mount):
     folder = mount.path / "folder"
     folder.mkdir()
     assert put(folder, "stripe_count", 1) == 0
@@ -56,7 +56,7 @@ def test_files_inherit_the_layout_of_their_folder(mount):
     assert get(folder, "first_server") == "rotate"
 
 
-def test_a_file_is_cut_as_it_says(mount):
+def test_file_is_striped_by_its_layout(mount):
     (mount.path / "a").write_bytes(b"")
     assert put(mount.path / "a", "first_server", 1) == 0
     assert put(mount.path / "a", "stripe_count", 2) == 0
@@ -90,7 +90,7 @@ def test_values_that_the_machine_cannot_have_are_refused(mount, name, value):
     assert get(mount.path) == "stripe_bytes=65536 stripe_count=4 first_server=rotate"
 
 
-def test_layouts_hold_over_mounts(emufs, program, machine_file):
+def test_layouts_persist_across_mounts(emufs, program, machine_file):
     machine = machine_file("free")
     mount = emufs("--machine", machine)
     (mount.path / "folder").mkdir()
@@ -114,16 +114,16 @@ def test_layout_is_read_only(mount):
     assert put(mount.path, "layout", "stripe_count=1") == errno.EACCES
 
 
-def test_by_the_command_line(mount, forebay):
+def test_command_line_sets_layouts(mount, forebay):
     (mount.path / "a").write_bytes(b"")
-    words = ("--stripe-count", 1, "--stripe-bytes", "128KiB", "--first-server", 2)
-    ran = forebay("emufs", "layout", mount.path / "a", *words, "--json", "-")
+    args = ("--stripe-count", 1, "--stripe-bytes", "128KiB", "--first-server", 2)
+    completed = forebay("emufs", "layout", mount.path / "a", *args, "--json", "-")
     expected = {"stripe_bytes": 131072, "stripe_count": 1, "first_server": 2}
-    assert ran.json == {"path": str(mount.path / "a"), **expected}
+    assert completed.json == {"path": str(mount.path / "a"), **expected}
     (mount.path / "a").write_bytes(b"data")
-    ran = forebay("emufs", "layout", mount.path / "a", "--stripe-count", 2)
-    assert ran.code == 1
-    assert "set the layout of an empty file" in ran.err
-    ran = forebay("emufs", "layout", mount.path, "--stripe-count", 99)
-    assert ran.code == 2
-    assert "its machine cannot have stripe_count 99" in ran.err
+    completed = forebay("emufs", "layout", mount.path / "a", "--stripe-count", 2)
+    assert completed.code == 1
+    assert "set the layout of an empty file" in completed.err
+    completed = forebay("emufs", "layout", mount.path, "--stripe-count", 99)
+    assert completed.code == 2
+    assert "its machine cannot have stripe_count 99" in completed.err

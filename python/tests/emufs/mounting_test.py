@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Mounting, unmounting, and all that may be in the way of either: what a user is told, and that
-nothing is lost in the backing folder."""
+"""Mounting, unmounting, and what may prevent either: errors for the user, and no lost data in the
+backing directory."""
 
 import errno
 import os
@@ -16,7 +16,7 @@ def is_mounted(path) -> bool:
     return any(line.split()[1] == str(path) for line in open("/proc/mounts", encoding="utf-8"))
 
 
-def test_files_lie_in_the_backing_folder(emufs):
+def test_files_are_in_the_backing_directory(emufs):
     mount = emufs("--machine", "local")
     (mount.path / "a").mkdir()
     (mount.path / "a" / "b").write_bytes(b"bytes")
@@ -24,7 +24,7 @@ def test_files_lie_in_the_backing_folder(emufs):
     assert mount.stat()["totals"]["bytes_written"] == 5
 
 
-def test_unmounting_ends_the_program_and_a_new_mount_shows_the_same(emufs, program):
+def test_unmount_ends_emufs_and_a_new_mount_has_the_same_files(emufs, program):
     mount = emufs("--machine", "local")
     (mount.path / "a").write_bytes(b"kept")
     program("unmount", mount.path)
@@ -35,7 +35,7 @@ def test_unmounting_ends_the_program_and_a_new_mount_shows_the_same(emufs, progr
     assert (again.path / "a").read_bytes() == b"kept"
 
 
-def test_several_clients_have_a_mount_each_and_leave_no_folders(emufs, program, machine_file):
+def test_several_clients_have_a_mount_each_and_leave_no_directories(emufs, program, machine_file):
     mount = emufs("--machine", machine_file("free"), clients=3)
     assert mount.clients == [mount.path / str(i) for i in range(3)]
     program("unmount", mount.path)
@@ -43,51 +43,51 @@ def test_several_clients_have_a_mount_each_and_leave_no_folders(emufs, program, 
     assert not mount.is_alive()
 
 
-def refusal(program, *words) -> str:
-    return program("mount", *words, code=1)["message"]
+def expect_error(program, *args) -> str:
+    return program("mount", *args, code=1)["message"]
 
 
-def test_places_that_will_not_do(tmp_path, program):
+def test_unsuitable_directories_are_refused(tmp_path, program):
     backing, point, full = tmp_path / "backing", tmp_path / "point", tmp_path / "full"
     for folder in (backing, point, full, backing / "inside", point.parent / "full" / "x"):
         folder.mkdir(parents=True, exist_ok=True)
     missing = tmp_path / "missing"
     file = tmp_path / "file"
     file.write_bytes(b"")
-    assert "backing folder" in refusal(program, missing, point)
-    assert "must be a folder; make it first" in refusal(program, backing, missing)
-    assert "it is no folder" in refusal(program, backing, file)
-    assert "it is not empty" in refusal(program, backing, full)
-    assert "inside the backing folder" in refusal(program, backing, backing / "inside")
+    assert "backing directory" in expect_error(program, missing, point)
+    assert "must be a directory; create it first" in expect_error(program, backing, missing)
+    assert "it is not a directory" in expect_error(program, backing, file)
+    assert "it is not empty" in expect_error(program, backing, full)
+    assert "inside the backing directory" in expect_error(program, backing, backing / "inside")
     (full / "x" / "y").mkdir()
-    assert "it is not empty" in refusal(program, full / "x", full)
+    assert "it is not empty" in expect_error(program, full / "x", full)
     assert not is_mounted(point)
 
 
-def test_a_mount_point_that_is_a_mount(emufs, program, tmp_path):
+def test_mount_point_that_is_a_mount_is_refused(emufs, program, tmp_path):
     mount = emufs("--machine", "local")
-    assert "it is a mount already" in refusal(program, tmp_path, mount.path)
+    assert "it is a mount already" in expect_error(program, tmp_path, mount.path)
 
 
-def test_machines_that_will_not_do(tmp_path, program, machine_file):
+def test_unsuitable_machines_are_refused(tmp_path, program, machine_file):
     backing, point = tmp_path / "backing", tmp_path / "point"
     backing.mkdir()
     point.mkdir()
-    words = (backing, point)
-    assert "lustre-small" in refusal(program, "--machine", "lustre-smal", *words)
+    args = (backing, point)
+    assert "lustre-small" in expect_error(program, "--machine", "lustre-smal", *args)
     broken = tmp_path / "broken.toml"
     broken.write_text("format = 1\nname = 'x'\nspeed = 7\n")
-    assert "broken.toml" in refusal(program, "--machine", broken, *words)
+    assert "broken.toml" in expect_error(program, "--machine", broken, *args)
     free = machine_file("free")
-    assert "the machine has 4" in refusal(program, "--machine", free, "--clients", 5, *words)
+    assert "the machine has 4" in expect_error(program, "--machine", free, "--clients", 5, *args)
 
 
-def test_wrong_words_are_usage_errors(program):
-    for words in (["mount", "a"], ["mount", "--fast", "a", "b"], ["sing"], ["unmount"]):
-        assert program(*words, code=2)["class"] == "usage"
+def test_wrong_arguments_are_usage_errors(program):
+    for args in (["mount", "a"], ["mount", "--fast", "a", "b"], ["sing"], ["unmount"]):
+        assert program(*args, code=2)["class"] == "usage"
 
 
-def test_a_busy_mount_names_who_uses_it(emufs, program):
+def test_unmount_of_a_busy_mount_names_its_processes(emufs, program):
     mount = emufs("--machine", "local")
     sleeper = subprocess.Popen(["sleep", "60"], cwd=mount.path)
     try:
@@ -102,7 +102,7 @@ def test_a_busy_mount_names_who_uses_it(emufs, program):
     program("unmount", mount.path)
 
 
-def test_lazily_a_busy_mount_ends_with_its_user(emufs, program, until):
+def test_lazily_unmounted_busy_mount_ends_when_it_is_unused(emufs, program, until):
     mount = emufs("--machine", "local")
     file = os.open(mount.path / "a", os.O_RDWR | os.O_CREAT)
     program("unmount", "--lazy", mount.path)
@@ -113,14 +113,14 @@ def test_lazily_a_busy_mount_ends_with_its_user(emufs, program, until):
     assert (mount.backing / "a").read_bytes() == b"late"
 
 
-def test_after_a_crash_it_is_cleaned_up_and_nothing_is_lost(emufs, program, tmp_path):
+def test_mount_is_cleaned_up_after_a_crash_and_data_is_kept(emufs, program, tmp_path):
     mount = emufs("--machine", "lustre-small")
     (mount.path / "a").write_bytes(b"x" * 100_000)
     mount.kill()
     with pytest.raises(OSError) as failed:
         (mount.path / "a").read_bytes()
     assert failed.value.errno in (errno.ENOTCONN, errno.ECONNABORTED)
-    assert "a killed emufs left its mount" in refusal(program, tmp_path, mount.path)
+    assert "a killed emufs left its mount" in expect_error(program, tmp_path, mount.path)
     program("unmount", mount.path)
     assert not is_mounted(mount.path)
     assert (mount.backing / "a").read_bytes() == b"x" * 100_000
@@ -133,7 +133,7 @@ def test_a_crash_with_several_clients_is_cleaned_up(emufs, program, machine_file
     assert list(mount.path.iterdir()) == []
 
 
-def test_asked_to_end_it_unmounts(emufs, until):
+def test_sigterm_unmounts(emufs, until):
     mount = emufs("--machine", "lustre-small")
     file = os.open(mount.path / "a", os.O_RDWR | os.O_CREAT)
     os.kill(mount.pid, 15)
@@ -145,7 +145,7 @@ def test_asked_to_end_it_unmounts(emufs, until):
         assert failed.value.errno in (errno.ENOTCONN, errno.ECONNABORTED)
 
 
-def test_unmounting_what_is_no_mount(tmp_path, program):
+def test_unmount_without_mount_is_an_error(tmp_path, program):
     assert "no emufs is mounted there" in program("unmount", tmp_path, code=1)["message"]
 
 
@@ -166,7 +166,7 @@ def small_disk(tmp_path):
 
 
 @pytest.mark.parametrize("machine", ["local", "lustre-small"])
-def test_a_full_disk_is_passed_on_and_nothing_is_lost(emufs, small_disk, machine, program, until):
+def test_full_disk_is_reported_and_data_is_kept(emufs, small_disk, machine, program, until):
     folder = small_disk / "backing"
     mount = emufs("--machine", machine, backing=folder)
     written = 0
@@ -178,21 +178,21 @@ def test_a_full_disk_is_passed_on_and_nothing_is_lost(emufs, small_disk, machine
     assert written > MIB
     assert (mount.path / "a").stat().st_size == written
     (mount.path / "a").unlink()
-    # The kernel lets go of a removed file a moment after its program has.
+    # The kernel releases a removed file shortly after its program has closed it.
     until(lambda: os.statvfs(small_disk).f_bfree > 0, "room after removing a file")
     (mount.path / "b").write_bytes(b"room again")
     program("unmount", mount.path)
     assert (folder / "b").read_bytes() == b"room again"
 
 
-def test_the_foreground_stays_until_the_mount_ends(tmp_path, program):
+def test_foreground_process_runs_until_the_mount_ends(tmp_path, program):
     from forebay import native
 
     backing, point = tmp_path / "backing", tmp_path / "point"
     backing.mkdir()
     point.mkdir()
-    words = [native.find("forebay-emufs"), "mount", "--foreground", backing, point]
-    process = subprocess.Popen(words, stdout=subprocess.PIPE, text=True)
+    args = [native.find_program("forebay-emufs"), "mount", "--foreground", backing, point]
+    process = subprocess.Popen(args, stdout=subprocess.PIPE, text=True)
     try:
         assert process.stdout.readline().strip() == "{"
         assert is_mounted(point)
@@ -206,7 +206,7 @@ def test_the_foreground_stays_until_the_mount_ends(tmp_path, program):
         subprocess.run(["umount", "-l", point], capture_output=True)
 
 
-def test_what_a_backing_folder_has_is_there(emufs, tmp_path):
+def test_mount_has_the_files_of_its_backing_directory(emufs, tmp_path):
     backing = tmp_path / "full"
     (backing / "sub").mkdir(parents=True)
     (backing / "sub" / "file").write_bytes(b"before")
@@ -216,14 +216,14 @@ def test_what_a_backing_folder_has_is_there(emufs, tmp_path):
     assert sorted(one.name for one in Path(mount.path).iterdir()) == ["link", "sub"]
 
 
-def test_by_the_command_line(forebay, tmp_path, can_mount, machine_file):
+def test_command_line_mounts_and_unmounts(forebay, tmp_path, can_mount, machine_file):
     backing, point = tmp_path / "backing", tmp_path / "point"
     backing.mkdir()
     point.mkdir()
     options = ("--machine", machine_file("free"), "--clients", 2)
-    mounted = forebay("emufs", "mount", *options, backing, point, "--json", "-")
+    emufs_mount = forebay("emufs", "mount", *options, backing, point, "--json", "-")
     try:
-        assert mounted.json["mount_points"] == [str(point / "0"), str(point / "1")]
+        assert emufs_mount.json["mount_points"] == [str(point / "0"), str(point / "1")]
         (point / "0" / "a").write_bytes(b"x" * 1000)
         document = forebay("emufs", "stat", point / "1", "--json", "-").json
         assert [row["bytes_written"] for row in document["clients"]] == [1000, 0]
@@ -233,8 +233,8 @@ def test_by_the_command_line(forebay, tmp_path, can_mount, machine_file):
         document = forebay("emufs", "stat", point / "0", "--json", "-").json
         assert document["totals"]["bytes_written"] == 0
     finally:
-        ran = forebay("emufs", "unmount", point)
-    assert ran.out == f"{point} is unmounted\n"
+        completed = forebay("emufs", "unmount", point)
+    assert completed.out == f"{point} is unmounted\n"
     assert list(point.iterdir()) == []
-    ran = forebay("emufs", "stat", point)
-    assert (ran.code, "is no mount of emufs" in ran.err) == (1, True)
+    completed = forebay("emufs", "stat", point)
+    assert (completed.code, "is not a mount of emufs" in completed.err) == (1, True)

@@ -1,8 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Names that another client gives to another file while an operation on them is under way.
+"""Names that another client renames to another file during an operation on them.
 
-An operation ends at the file that it began with, and with the rights of its caller. emufs is held
-between two steps by a fanotify group that must permit each opening in the backing folder.
+An operation ends on the file on which it began, and with the permissions of its caller. A fanotify
+group that must permit each open in the backing directory stops emufs between two steps.
 """
 
 import contextlib
@@ -18,7 +18,7 @@ from pathlib import Path
 
 import pytest
 
-NOBODY = 65534
+NOBODY_UID = 65534
 LIMIT_S = 10
 LAYOUT = "user.emufs.layout"
 SECRET = b"the secret of root"
@@ -34,7 +34,7 @@ libc.fanotify_mark.argtypes = (
     ctypes.c_char_p,
 )
 
-# Of <sys/fanotify.h>.
+# From <sys/fanotify.h>.
 FAN_CLOEXEC, FAN_CLASS_CONTENT = 0x1, 0x4
 FAN_MARK_ADD = 0x1
 FAN_OPEN_PERM, FAN_EVENT_ON_CHILD = 0x0001_0000, 0x0800_0000
@@ -44,8 +44,8 @@ EVENT = struct.Struct("=IBBHQii")
 RESPONSE = struct.Struct("=iI")
 
 
-class Openings:
-    """Holds whatever opens a file of a folder until it is permitted. Closing it permits all."""
+class OpenInterceptor:
+    """Blocks each open of a file in a directory until it is permitted. close() permits all."""
 
     def __init__(self, folder: Path):
         self.group = libc.fanotify_init(FAN_CLASS_CONTENT | FAN_CLOEXEC, os.O_RDONLY)
@@ -54,14 +54,14 @@ class Openings:
         if self.group < 0 or libc.fanotify_mark(self.group, FAN_MARK_ADD, mask, AT_FDCWD, path):
             problem = os.strerror(ctypes.get_errno())
             self.close()
-            pytest.skip(f"the kernel does not let fanotify hold an opening: {problem}")
+            pytest.skip(f"the kernel does not let fanotify block an open: {problem}")
 
     def close(self) -> None:
         if self.group >= 0:
             os.close(self.group)
 
     def wait_for(self, name: str, then) -> None:
-        """Calls then() while the opening of a file with this name waits, and permits it."""
+        """Calls then() while the open of a file with this name is blocked, and permits it."""
         found = False
         while not found:
             assert select.select([self.group], [], [], LIMIT_S)[0], f"nothing opened {name}"
@@ -77,8 +77,8 @@ class Openings:
 
 @contextlib.contextmanager
 def as_nobody(folder: Path, code: str):
-    """Python code in a folder as a user without rights; its exit code must be 0."""
-    head = f"import os, sys\nos.setgroups([]); os.setgid({NOBODY}); os.setuid({NOBODY})\n"
+    """Runs Python code in a directory as an unprivileged user. Its exit code must be 0."""
+    head = f"import os, sys\nos.setgroups([]); os.setgid({NOBODY_UID}); os.setuid({NOBODY_UID})\n"
     command = [sys.executable, "-S", "-c", head + code]
     pipes = {"stdin": subprocess.PIPE, "stdout": subprocess.PIPE, "stderr": subprocess.PIPE}
     with subprocess.Popen(command, cwd=folder, text=True, **pipes) as process:
@@ -93,7 +93,7 @@ def as_nobody(folder: Path, code: str):
 
 @pytest.fixture
 def mount(emufs, machine_file):
-    """Two clients, and a folder where every user may change every name."""
+    """Two clients, and a directory in which every user may change every name."""
     mount = emufs("--machine", machine_file("free"), clients=2)
     (mount.clients[0] / "shared").mkdir()
     (mount.clients[0] / "shared").chmod(0o777)
@@ -101,8 +101,8 @@ def mount(emufs, machine_file):
 
 
 @contextlib.contextmanager
-def held_openings(mount):
-    openings = Openings(mount.backing / "shared")
+def intercepted_opens(mount):
+    openings = OpenInterceptor(mount.backing / "shared")
     try:
         yield openings
     finally:
@@ -110,7 +110,7 @@ def held_openings(mount):
 
 
 def make_secret(mount) -> None:
-    """A file of root alone, without a stored layout."""
+    """Creates a file that only root can access, without a stored layout."""
     path = mount.clients[0] / "shared" / "secret"
     with open(os.open(path, os.O_WRONLY | os.O_CREAT, 0o600), "wb") as file:
         file.write(SECRET)
@@ -123,17 +123,17 @@ def layouts_stored(path: Path) -> list[str]:
 
 CREATE = f"""
 file = os.open("name", os.O_RDWR | os.O_CREAT | os.O_EXCL, 0o600)
-assert os.fstat(file).st_uid == {NOBODY}, "a file of another user"
+assert os.fstat(file).st_uid == {NOBODY_UID}, "a file of another user"
 assert os.write(file, b"mine") == 4
 assert os.pread(file, 100, 0) == b"mine"
 assert os.fstat(file).st_size == 4
 """
 
 
-def test_created_file_stays_that_of_its_creator_when_another_is_renamed_over_it(mount):
+def test_created_file_is_kept_when_another_is_renamed_over_it(mount):
     first, second = (client / "shared" for client in mount.clients)
     make_secret(mount)
-    with held_openings(mount) as openings, as_nobody(second, CREATE):
+    with intercepted_opens(mount) as openings, as_nobody(second, CREATE):
         openings.wait_for("name", lambda: os.rename(first / "secret", first / "name"))
     found = (mount.backing / "shared" / "name").stat()
     assert (found.st_uid, stat.S_IMODE(found.st_mode)) == (0, 0o600)
@@ -143,7 +143,7 @@ def test_created_file_stays_that_of_its_creator_when_another_is_renamed_over_it(
 
 def test_create_succeeds_when_its_name_is_removed_before_it_returns(mount):
     first, second = (client / "shared" for client in mount.clients)
-    with held_openings(mount) as openings, as_nobody(second, CREATE):
+    with intercepted_opens(mount) as openings, as_nobody(second, CREATE):
         openings.wait_for("name", lambda: os.unlink(first / "name"))
     assert not (first / "name").exists()
 
@@ -153,15 +153,15 @@ os.mknod("name", 0o100600)
 """
 
 
-def test_file_of_mknod_gets_a_layout_and_not_what_is_renamed_over_it(mount):
+def test_file_renamed_over_one_of_mknod_gets_no_layout(mount):
     first, second = (client / "shared" for client in mount.clients)
     make_secret(mount)
-    with held_openings(mount) as openings, as_nobody(second, MAKE_NODE):
+    with intercepted_opens(mount) as openings, as_nobody(second, MAKE_NODE):
         openings.wait_for("name", lambda: os.rename(first / "secret", first / "name"))
     assert layouts_stored(mount.backing / "shared" / "name") == []
 
 
-# Waits, with the rights of the folder as they are now in the kernel's memory, and then changes it.
+# Waits while the kernel caches the directory's current permissions, and then changes it.
 CHANGE = """
 import errno
 os.stat(".")
@@ -173,7 +173,7 @@ except OSError as error:
     if error.errno not in (errno.EPERM, errno.EACCES):
         raise
 else:
-    sys.exit("it was let")
+    sys.exit("the change was permitted")
 """
 
 
@@ -191,12 +191,12 @@ STICKY, CLOSED = 0o1777, 0o755
         ("os.link('mine', 'linked')", CLOSED),
     ],
 )
-def test_names_are_changed_with_the_rights_that_the_caller_has_by_then(mount, change, mode):
+def test_names_are_changed_with_current_permissions_of_the_caller(mount, change, mode):
     first, second = (client / "shared" for client in mount.clients)
     (first / "file").write_bytes(SECRET)
     (first / "folder").mkdir()
     (first / "mine").write_bytes(b"")
-    os.chown(first / "mine", NOBODY, NOBODY)
+    os.chown(first / "mine", NOBODY_UID, NOBODY_UID)
     with as_nobody(second, CHANGE.format(change=change)) as process:
         assert process.stdout.readline() == "ready\n"
         first.chmod(mode)
@@ -206,7 +206,7 @@ def test_names_are_changed_with_the_rights_that_the_caller_has_by_then(mount, ch
     assert (first / "file").read_bytes() == SECRET
 
 
-# Makes and removes a folder again and again.
+# Repeatedly creates and removes a directory.
 FOLDERS = """
 import time
 end = time.monotonic() + 1
@@ -219,14 +219,14 @@ while time.monotonic() < end:
 """
 
 
-def test_folder_of_another_user_moved_over_a_new_one_gets_no_layout(mount):
+def test_directory_of_another_user_renamed_over_a_new_one_gets_no_layout(mount):
     first, second = (client / "shared" for client in mount.clients)
     os.setxattr(first, "user.emufs.stripe_count", b"2")
     elsewhere = mount.clients[0] / "elsewhere"
     elsewhere.mkdir()
     wrong = 0
     with as_nobody(second, FOLDERS) as process:
-        # Only root's own folder, made where new ones get no layout, counts.
+        # Only directories of root count. They were created where new ones get no layout.
         while process.poll() is None:
             (elsewhere / "folder").mkdir()
             os.rename(elsewhere / "folder", first / "name")
@@ -238,7 +238,7 @@ def test_folder_of_another_user_moved_over_a_new_one_gets_no_layout(mount):
     assert wrong == 0
 
 
-def test_hard_link_of_a_symbolic_link_is_that_link(mount):
+def test_hard_link_to_a_symbolic_link_is_not_followed(mount):
     folder = mount.clients[0] / "shared"
     (folder / "link").symlink_to("nowhere")
     os.link(folder / "link", folder / "second", follow_symlinks=False)

@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What POSIX promises of a file system, each promise a test.
+"""Guarantees of POSIX for file systems, one test each.
 
-On mounts without delays: with and without a page cache, and with several clients.
+The mounts have no delays: with and without a page cache, and with several clients.
 """
 
 import errno
@@ -14,13 +14,13 @@ import sys
 
 import pytest
 
-NOBODY = 65534
+NOBODY_UID = 65534
 MIB = 1 << 20
 
 
 @pytest.fixture(params=["cached", "uncached", "one-of-three-clients"])
 def folder(request, emufs, machine_file):
-    """A folder in a mount of each kind."""
+    """A directory in a mount of each kind."""
     cached = "false" if request.param == "uncached" else "true"
     machine = machine_file("free", page_cache=cached)
     clients = 3 if request.param == "one-of-three-clients" else 1
@@ -38,13 +38,13 @@ def errno_of(function, *arguments):
 
 
 def as_nobody(folder, code: str) -> int:
-    """Runs Python code in a folder, as a user without rights; its exit code."""
-    head = f"import os, errno; os.setgid({NOBODY}); os.setuid({NOBODY})\n"
+    """Runs Python code in a directory, as an unprivileged user. Returns its exit code."""
+    head = f"import os, errno; os.setgid({NOBODY_UID}); os.setuid({NOBODY_UID})\n"
     command = ["/usr/bin/python3", "-S", "-c", head + code]
     return subprocess.run(command, cwd=folder, timeout=30).returncode
 
 
-def test_bytes_come_back(folder):
+def test_written_bytes_are_read(folder):
     data = os.urandom(3 * MIB + 17)
     (folder / "a").write_bytes(data)
     assert (folder / "a").read_bytes() == data
@@ -55,7 +55,7 @@ def test_bytes_come_back(folder):
         assert file.read() == b""
 
 
-def test_appending_goes_to_the_end_whoever_wrote_before(folder):
+def test_append_goes_to_the_end_of_other_writes(folder):
     path = folder / "log"
     first, second = (os.open(path, os.O_WRONLY | os.O_CREAT | os.O_APPEND) for _ in range(2))
     for text, file in ((b"one ", first), (b"two ", second), (b"three", first)):
@@ -65,7 +65,7 @@ def test_appending_goes_to_the_end_whoever_wrote_before(folder):
     os.close(second)
 
 
-def test_a_file_lives_as_long_as_somebody_has_it_open(folder):
+def test_unlinked_file_exists_while_it_is_open(folder):
     path = folder / "a"
     file = os.open(path, os.O_RDWR | os.O_CREAT)
     os.unlink(path)
@@ -90,7 +90,7 @@ def test_rename_replaces_at_once_and_keeps_open_files(folder):
     os.close(file)
 
 
-def test_rename_of_folders(folder):
+def test_rename_of_directories(folder):
     for name in ("a/b", "c", "full/x"):
         (folder / name).mkdir(parents=True)
     os.rename(folder / "a", folder / "c")
@@ -99,7 +99,7 @@ def test_rename_of_folders(folder):
     assert errno_of(os.rename, folder / "c", folder / "c" / "b" / "in") == errno.EINVAL
 
 
-def test_truncating_cuts_and_fills_with_zeros(folder):
+def test_truncate_shortens_and_extends_with_zeros(folder):
     path = folder / "a"
     path.write_bytes(b"x" * 10_000)
     os.truncate(path, 5_000)
@@ -120,7 +120,7 @@ def test_a_shared_mapping_writes_the_file(folder):
     assert path.read_bytes()[4999:5004] == b".map."
 
 
-def test_a_private_mapping_does_not(folder):
+def test_private_mapping_does_not_write_the_file(folder):
     path = folder / "a"
     path.write_bytes(b"." * 10_000)
     with open(path, "r+b") as file:
@@ -130,7 +130,7 @@ def test_a_private_mapping_does_not(folder):
         assert os.pread(file.fileno(), 4, 0) == b"...."
 
 
-def test_a_mapping_sees_what_is_written(folder):
+def test_mapping_shows_writes(folder):
     path = folder / "a"
     path.write_bytes(b"." * 10_000)
     with open(path, "r+b") as file, mmap.mmap(file.fileno(), 0) as mapping:
@@ -226,7 +226,7 @@ def test_symbolic_links(folder):
     assert errno_of(os.stat, folder / "loop") == errno.ELOOP
 
 
-def test_rights_are_kept(folder):
+def test_permissions_are_enforced(folder):
     path = folder / "secret"
     path.write_bytes(b"x")
     path.chmod(0o600)
@@ -243,7 +243,7 @@ except PermissionError:
     assert as_nobody(folder, read) == 7
 
 
-def test_what_a_user_makes_is_theirs(folder):
+def test_created_files_belong_to_their_user(folder):
     folder.chmod(0o777)
     code = """
 os.close(os.open("file", os.O_CREAT | os.O_WRONLY, 0o640))
@@ -254,17 +254,17 @@ os.mkfifo("pipe")
     assert as_nobody(folder, code) == 0
     for name in ("file", "folder", "link", "pipe"):
         found = os.lstat(folder / name)
-        assert (found.st_uid, found.st_gid) == (NOBODY, NOBODY), name
+        assert (found.st_uid, found.st_gid) == (NOBODY_UID, NOBODY_UID), name
 
 
-def test_a_folder_may_give_its_group(folder):
+def test_set_group_id_directory_passes_its_group(folder):
     os.chown(folder, 0, 1234)
     folder.chmod(0o2777)
     assert as_nobody(folder, "open('file', 'w')") == 0
     assert (folder / "file").stat().st_gid == 1234
 
 
-def test_writing_by_others_takes_set_user_id_away(folder):
+def test_write_by_another_user_clears_set_user_id(folder):
     path = folder / "program"
     path.write_bytes(b"x")
     path.chmod(0o4777)
@@ -284,7 +284,7 @@ def test_many_names_are_all_listed_once(folder):
     assert set(listed) == names
 
 
-def test_a_list_under_change_has_what_stays(folder):
+def test_listing_during_removal_has_remaining_names_once(folder):
     for i in range(2000):
         os.close(os.open(folder / f"{i:05d}", os.O_CREAT | os.O_WRONLY))
     seen = []
@@ -303,12 +303,12 @@ def test_a_list_under_change_has_what_stays(folder):
 def test_extended_attributes(folder):
     path = folder / "a"
     path.write_bytes(b"")
-    os.setxattr(path, "user.colour", b"blue")
-    assert os.getxattr(path, "user.colour") == b"blue"
-    assert os.listxattr(path) == ["user.colour"]
-    assert errno_of(os.setxattr, path, "user.colour", b"", os.XATTR_CREATE) == errno.EEXIST
-    os.removexattr(path, "user.colour")
-    assert errno_of(os.getxattr, path, "user.colour") == errno.ENODATA
+    os.setxattr(path, "user.color", b"blue")
+    assert os.getxattr(path, "user.color") == b"blue"
+    assert os.listxattr(path) == ["user.color"]
+    assert errno_of(os.setxattr, path, "user.color", b"", os.XATTR_CREATE) == errno.EEXIST
+    os.removexattr(path, "user.color")
+    assert errno_of(os.getxattr, path, "user.color") == errno.ENODATA
 
 
 def test_copying_in_the_file_system(folder):
@@ -349,7 +349,7 @@ def test_errors_of_names(folder):
     assert errno_of(os.open, folder / "file", flags) == errno.EEXIST
 
 
-def test_syncing_and_room(folder):
+def test_sync_and_statvfs(folder):
     file = os.open(folder / "a", os.O_RDWR | os.O_CREAT)
     os.fsync(file)
     os.fdatasync(file)
@@ -371,7 +371,7 @@ def test_special_files(folder):
     os.close(writer)
 
 
-def test_programs_run_from_it(folder):
+def test_program_runs_from_the_mount(folder):
     program = folder / "program"
     program.write_text("#!/bin/sh\necho from the mount\n")
     program.chmod(0o755)

@@ -14,12 +14,12 @@ import time
 
 import pytest
 
-# Takes a lock, says so, and keeps it until its input ends.
+# Takes a lock, prints a line, and holds the lock until its input ends.
 HOLDER = """
 import fcntl, os, sys
 file = os.open(sys.argv[1], os.O_RDWR)
 {take}
-print("has it", flush=True)
+print("locked", flush=True)
 sys.stdin.read()
 """
 FLOCK = "fcntl.flock(file, fcntl.LOCK_EX)"
@@ -32,7 +32,7 @@ EXCLUSIVE = fcntl.LOCK_EX | fcntl.LOCK_NB
 
 @pytest.fixture
 def clients(emufs, machine_file):
-    """Two clients, and a file `a` that both have."""
+    """Two clients, with a file `a`."""
     points = emufs("--machine", machine_file("free"), clients=2).clients
     (points[0] / "a").write_bytes(b"." * 1000)
     return points
@@ -40,13 +40,13 @@ def clients(emufs, machine_file):
 
 @pytest.fixture
 def holder():
-    """holder(path, take) runs a program that has a lock, until the end of the test."""
+    """holder(path, take) runs a program that holds a lock until the end of the test."""
     running = []
 
     def start(path, take) -> subprocess.Popen:
-        words = [sys.executable, "-c", HOLDER.format(take=take), str(path)]
-        running.append(subprocess.Popen(words, stdin=subprocess.PIPE, stdout=subprocess.PIPE))
-        assert running[-1].stdout.readline() == b"has it\n"
+        args = [sys.executable, "-c", HOLDER.format(take=take), str(path)]
+        running.append(subprocess.Popen(args, stdin=subprocess.PIPE, stdout=subprocess.PIPE))
+        assert running[-1].stdout.readline() == b"locked\n"
         return running[-1]
 
     yield start
@@ -58,8 +58,8 @@ def holder():
 
 
 @pytest.fixture
-def opened():
-    """opened(path) opens for reading and writing, until the end of the test."""
+def open_file():
+    """open_file(path) opens a file for reading and writing, until the end of the test."""
     files = []
 
     def open_it(path) -> int:
@@ -80,7 +80,7 @@ def errno_of(function, *arguments):
 
 
 def lock(file, take, flags):
-    """The same lock as the holder's."""
+    """Takes or releases the same lock as the holder."""
     if take == FLOCK:
         fcntl.flock(file, flags)
     else:
@@ -88,7 +88,7 @@ def lock(file, take, flags):
 
 
 def lock_when_free(file, take):
-    """In a thread: gives it, and a list that gets how it went."""
+    """Takes the lock in a thread. Returns the thread, and a list that receives the errno."""
     went = []
     thread = threading.Thread(target=lambda: went.append(errno_of(lock, file, take, fcntl.LOCK_EX)))
     thread.start()
@@ -96,7 +96,7 @@ def lock_when_free(file, take):
 
 
 def is_waiting(thread) -> bool:
-    """Whether the kernel has the thread wait for an answer of ours."""
+    """Whether the thread waits in the kernel for a reply of emufs."""
     try:
         with open(f"/proc/self/task/{thread.native_id}/syscall", encoding="ascii") as file:
             return file.read().split()[0] in SLEEPS
@@ -104,14 +104,14 @@ def is_waiting(thread) -> bool:
         return False
 
 
-# The numbers of fcntl and flock in this machine's system calls.
+# The system call numbers of fcntl and flock on this machine.
 SLEEPS = {"x86_64": ("72", "73"), "aarch64": ("25", "32")}.get(os.uname().machine, ())
 
 
 @BOTH
-def test_what_one_client_locks_another_finds_locked(clients, holder, opened, take):
+def test_lock_of_one_client_holds_for_another(clients, holder, open_file, take):
     process = holder(clients[0] / "a", take)
-    file = opened(clients[1] / "a")
+    file = open_file(clients[1] / "a")
     assert errno_of(lock, file, take, EXCLUSIVE) == errno.EWOULDBLOCK
     shared = fcntl.LOCK_SH | fcntl.LOCK_NB
     assert errno_of(lock, file, take, shared) == errno.EWOULDBLOCK
@@ -121,9 +121,9 @@ def test_what_one_client_locks_another_finds_locked(clients, holder, opened, tak
 
 
 @BOTH
-def test_one_who_waits_is_let_in_when_the_holder_is_killed(clients, holder, opened, until, take):
+def test_waiter_gets_the_lock_when_the_holder_is_killed(clients, holder, open_file, until, take):
     process = holder(clients[0] / "a", take)
-    thread, went = lock_when_free(opened(clients[1] / "a"), take)
+    thread, went = lock_when_free(open_file(clients[1] / "a"), take)
     until(lambda: is_waiting(thread) or not SLEEPS, "a thread that waits")
     assert went == []
     process.kill()
@@ -132,9 +132,9 @@ def test_one_who_waits_is_let_in_when_the_holder_is_killed(clients, holder, open
 
 
 @BOTH
-def test_a_signal_ends_the_wait_and_leaves_no_lock(clients, holder, opened, take):
+def test_a_signal_ends_the_wait_and_leaves_no_lock(clients, holder, open_file, take):
     process = holder(clients[0] / "a", take)
-    file = opened(clients[1] / "a")
+    file = open_file(clients[1] / "a")
 
     def interrupt(_number, _frame):
         raise InterruptedError(errno.EINTR, "a signal")
@@ -151,25 +151,25 @@ def test_a_signal_ends_the_wait_and_leaves_no_lock(clients, holder, opened, take
     assert time.monotonic() - begin >= 0.2
     process.kill()
     process.wait(30)
-    third = opened(clients[0] / "a")
+    third = open_file(clients[0] / "a")
     thread, went = lock_when_free(third, take)
     thread.join(30)
     assert went == [0]
 
 
 @BOTH
-def test_a_killed_waiter_leaves_no_lock(clients, holder, opened, until, take):
+def test_a_killed_waiter_leaves_no_lock(clients, holder, open_file, until, take):
     first = holder(clients[0] / "a", take)
-    code = HOLDER.format(take='print("asks", flush=True)\n' + take)
-    words = [sys.executable, "-c", code, str(clients[1] / "a")]
-    with subprocess.Popen(words, stdin=subprocess.PIPE, stdout=subprocess.PIPE) as waiter:
-        assert waiter.stdout.readline() == b"asks\n"
+    code = HOLDER.format(take='print("waits", flush=True)\n' + take)
+    args = [sys.executable, "-c", code, str(clients[1] / "a")]
+    with subprocess.Popen(args, stdin=subprocess.PIPE, stdout=subprocess.PIPE) as waiter:
+        assert waiter.stdout.readline() == b"waits\n"
         until(lambda: sleeps_in_lock(waiter.pid), "a program that waits")
         waiter.kill()
         waiter.wait(30)
     first.kill()
     first.wait(30)
-    thread, went = lock_when_free(opened(clients[0] / "a"), take)
+    thread, went = lock_when_free(open_file(clients[0] / "a"), take)
     thread.join(30)
     assert went == [0]
 
@@ -180,8 +180,8 @@ def sleeps_in_lock(pid) -> bool:
 
 
 @BOTH
-def test_clients_take_turns(clients, opened, take):
-    """Each adds to a number that is read and written under the lock."""
+def test_lock_serializes_clients(clients, open_file, take):
+    """Each client adds to a number that is read and written under the lock."""
     path = clients[0] / "a"
     path.write_bytes(struct.pack("<q", 0))
     adder = f"""
@@ -201,35 +201,33 @@ for _ in range(100):
 
 
 @BOTH
-def test_without_locks_of_the_machine_who_has_the_lock_sees_what_was_written(
-    emufs, machine_file, take
-):
+def test_lock_shows_earlier_writes_on_a_machine_without_locks(emufs, machine_file, take):
     points = emufs("--machine", machine_file("free", locks="none"), clients=2).clients
     (points[0] / "a").write_bytes(b"old")
     files = [os.open(point / "a", os.O_RDWR) for point in points]
-    for turn in range(20):
-        writer, reader = files[turn % 2], files[1 - turn % 2]
+    for number in range(20):
+        writer, reader = files[number % 2], files[1 - number % 2]
         os.pread(reader, 3, 0)
         lock(writer, take, fcntl.LOCK_EX)
-        os.pwrite(writer, f"{turn:03d}".encode(), 0)
+        os.pwrite(writer, f"{number:03d}".encode(), 0)
         lock(writer, take, fcntl.LOCK_UN)
         lock(reader, take, fcntl.LOCK_EX)
-        assert os.pread(reader, 3, 0) == f"{turn:03d}".encode()
+        assert os.pread(reader, 3, 0) == f"{number:03d}".encode()
         lock(reader, take, fcntl.LOCK_UN)
     for file in files:
         os.close(file)
 
 
-def test_closing_any_descriptor_ends_the_locks_of_a_process(clients, opened):
-    file, other = opened(clients[0] / "a"), opened(clients[1] / "a")
+def test_closing_any_descriptor_ends_the_locks_of_a_process(clients, open_file):
+    file, other = open_file(clients[0] / "a"), open_file(clients[1] / "a")
     fcntl.lockf(file, fcntl.LOCK_EX, 10, 0)
     assert errno_of(fcntl.lockf, other, EXCLUSIVE, 10, 0) == errno.EWOULDBLOCK
     os.close(os.open(clients[0] / "a", os.O_RDONLY))
     fcntl.lockf(other, EXCLUSIVE, 10, 0)
 
 
-def test_flock_lives_as_long_as_any_descriptor_of_the_opened_file(clients, opened):
-    other = opened(clients[1] / "a")
+def test_flock_holds_until_the_last_descriptor_is_closed(clients, open_file):
+    other = open_file(clients[1] / "a")
     file = os.open(clients[0] / "a", os.O_RDWR)
     fcntl.flock(file, fcntl.LOCK_EX)
     copy = os.dup(file)
@@ -241,23 +239,23 @@ def test_flock_lives_as_long_as_any_descriptor_of_the_opened_file(clients, opene
     assert went == [0]
 
 
-def test_who_holds_a_range_is_told(clients, holder, opened):
+def test_getlk_returns_the_holder_of_a_range(clients, holder, open_file):
     process = holder(clients[0] / "a", "fcntl.lockf(file, fcntl.LOCK_EX, 10, 20)")
-    file = opened(clients[1] / "a")
+    file = open_file(clients[1] / "a")
     layout = "hhqqi4x"  # struct flock: type, whence, start, length, process
-    wish = struct.pack(layout, fcntl.F_RDLCK, os.SEEK_SET, 0, 0, 0)
-    answer = struct.unpack(layout, fcntl.fcntl(file, fcntl.F_GETLK, wish))
-    assert answer == (fcntl.F_WRLCK, os.SEEK_SET, 20, 10, process.pid)
+    request = struct.pack(layout, fcntl.F_RDLCK, os.SEEK_SET, 0, 0, 0)
+    reply = struct.unpack(layout, fcntl.fcntl(file, fcntl.F_GETLK, request))
+    assert reply == (fcntl.F_WRLCK, os.SEEK_SET, 20, 10, process.pid)
     beside = struct.pack(layout, fcntl.F_RDLCK, os.SEEK_SET, 0, 20, 0)
     assert struct.unpack(layout, fcntl.fcntl(file, fcntl.F_GETLK, beside))[0] == fcntl.F_UNLCK
 
 
-def test_locks_of_an_opened_file_end_with_it(clients, opened):
-    """Open file description locks, of which a file system in user space hears no end."""
-    other = opened(clients[1] / "a")
+def test_open_file_description_lock_ends_with_the_description(clients, open_file):
+    """A file system in user space gets no request when such a lock ends."""
+    other = open_file(clients[1] / "a")
     file = os.open(clients[0] / "a", os.O_RDWR)
-    wish = struct.pack("hhqqi4x", fcntl.F_WRLCK, os.SEEK_SET, 0, 0, 0)
-    fcntl.fcntl(file, F_OFD_SETLK, wish)
+    request = struct.pack("hhqqi4x", fcntl.F_WRLCK, os.SEEK_SET, 0, 0, 0)
+    fcntl.fcntl(file, F_OFD_SETLK, request)
     assert errno_of(fcntl.lockf, other, EXCLUSIVE, 10, 0) == errno.EWOULDBLOCK
     os.close(file)
     thread, went = lock_when_free(other, LOCKF)
@@ -265,10 +263,10 @@ def test_locks_of_an_opened_file_end_with_it(clients, opened):
     assert went == [0]
 
 
-def test_a_client_that_is_forced_off_lets_its_locks_go(clients, opened):
+def test_forced_unmount_of_a_client_releases_its_locks(clients, open_file):
     file = os.open(clients[0] / "a", os.O_RDWR)
     fcntl.flock(file, fcntl.LOCK_EX)
-    thread, went = lock_when_free(opened(clients[1] / "a"), FLOCK)
+    thread, went = lock_when_free(open_file(clients[1] / "a"), FLOCK)
     libc = ctypes.CDLL(None, use_errno=True)
     force_and_detach = 1 | 2
     assert libc.umount2(os.fsencode(clients[0]), force_and_detach) == 0

@@ -1,9 +1,9 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Random operations on files through one and two clients give what a model in memory gives.
+"""Random operations on files through one and two clients have the results of a model in memory.
 
-Operations are plain tuples that depend on nothing but the seed, and each means something after any
-others: a failing list stays valid when operations are left out of it. A failure prints its seed and
-the operations that it takes. FOREBAY_TEST_ALL=1 tries all seeds, with more operations each.
+Operations are plain tuples that depend only on the seed. Each is valid after any others, so a
+failing list stays valid when operations are removed. A failure prints its seed and the necessary
+operations. FOREBAY_TEST_ALL=1 tries all seeds, with more operations each.
 """
 
 import contextlib
@@ -68,7 +68,7 @@ class File:
 
 
 @dataclass(eq=False)
-class Opened:
+class OpenFile:
     """A descriptor of one client."""
 
     number: int
@@ -89,7 +89,7 @@ class Opened:
         return bool(self.flags & os.O_APPEND)
 
 
-def same(what: str, got, expected) -> None:
+def require_equal(what: str, got, expected) -> None:
     if got == expected:
         return
     if isinstance(got, (bytes, bytearray)):
@@ -101,13 +101,13 @@ def same(what: str, got, expected) -> None:
     raise AssertionError(f"{what}: {got} instead of {expected}")
 
 
-class World:
-    """A folder as clients see it, and its model. Close it."""
+class FilesystemModel:
+    """A directory as clients see it, and its model. The owner calls close()."""
 
     def __init__(self, clients: list[Path], backing: Path):
         self.clients, self.backing = clients, backing
         self.names: dict[str, File] = {}
-        self.slots: list[Opened | None] = [None] * SLOTS
+        self.slots: list[OpenFile | None] = [None] * SLOTS
         self.sink = os.memfd_create("sink")
 
     def close(self) -> None:
@@ -123,18 +123,22 @@ class World:
         self.check_all()
 
     def expect(self, error: int, function, *arguments):
-        """The result; None if it fails with this error, as it must if there is one."""
+        """Calls the function, which must fail with `error` unless that is 0. Returns its result;
+        None after the error."""
         try:
             result = function(*arguments)
         except OSError as raised:
-            same(function.__name__, errno.errorcode[raised.errno], errno.errorcode.get(error, "ok"))
+            require_equal(
+                function.__name__, errno.errorcode[raised.errno], errno.errorcode.get(error, "ok")
+            )
             return None
-        same(function.__name__, "ok", errno.errorcode.get(error, "ok"))
+        require_equal(function.__name__, "ok", errno.errorcode.get(error, "ok"))
         return result
 
     def resize(self, file: File, size: int) -> None:
-        """A kernel keeps the old size of a file that another client cut off until it asks for it,
-        and may give zeros up to there: a limit that the guide to emufs names."""
+        """Resizes the model, and calls fstat() on all descriptors. Until then a kernel keeps the
+        old size of a file that another client truncated, and may return zeros up to it:
+        docs/guides/emufs.md documents this limit."""
         file.resize(size)
         for slot in range(SLOTS):
             if (opened := self.slots[slot]) and opened.file is file:
@@ -160,7 +164,7 @@ class World:
             file = self.names[name] = File()
         if flags & os.O_TRUNC:
             self.resize(file, 0)
-        self.slots[slot] = Opened(number, client, file, flags)
+        self.slots[slot] = OpenFile(number, client, file, flags)
 
     def close_slot(self, slot: int) -> None:
         if opened := self.slots[slot]:
@@ -203,14 +207,14 @@ class World:
         file = self.names.get(name)
         found = self.expect(0 if file else errno.ENOENT, os.stat, self.path(client, name))
         if file:
-            same("stat", (found.st_size, found.st_nlink), (len(file.data), file.links))
+            require_equal("stat", (found.st_size, found.st_nlink), (len(file.data), file.links))
 
     def list(self, client: int) -> None:
-        same("names", sorted(os.listdir(self.clients[client])), sorted(self.names))
+        require_equal("names", sorted(os.listdir(self.clients[client])), sorted(self.names))
 
     def read_all(self, client: int, name: str) -> None:
         if file := self.names.get(name):
-            same(f"content of {name}", self.path(client, name).read_bytes(), file.data)
+            require_equal(f"content of {name}", self.path(client, name).read_bytes(), file.data)
 
     def sync_folder(self, client: int) -> None:
         folder = os.open(self.clients[client], os.O_RDONLY)
@@ -226,7 +230,7 @@ class World:
         error = 0 if opened.reads else errno.EBADF
         got = self.expect(error, os.pread, opened.number, size, offset)
         if not error:
-            same("read", got, opened.file.data[offset : offset + size])
+            require_equal("read", got, opened.file.data[offset : offset + size])
 
     def write(self, slot: int, place: tuple, size: int, salt: int) -> None:
         if not (opened := self.slots[slot]):
@@ -237,7 +241,7 @@ class World:
         written = self.expect(error, os.pwrite, opened.number, data, offset)
         if error:
             return
-        same("written", written, size)
+        require_equal("written", written, size)
         opened.file.write(len(opened.file.data) if opened.appends else offset, data)
 
     def truncate_open(self, slot: int, place: tuple) -> None:
@@ -259,7 +263,7 @@ class World:
         access = mmap.ACCESS_WRITE if opened.writes else mmap.ACCESS_READ
         with mmap.mmap(opened.number, 0, access=access) as mapping:
             end = offset + len(data)
-            same("mapping", mapping[offset:end], file.data[offset:end])
+            require_equal("mapping", mapping[offset:end], file.data[offset:end])
             if opened.writes:
                 mapping[offset:end] = data
                 mapping.flush()
@@ -279,16 +283,17 @@ class World:
         elif not mode & KEEP_SIZE:
             file.resize(max(len(file.data), offset + size))
 
-    def transfer(self, what: str, some, expected: bytes) -> None:
-        """Calls some(done, rest) until all of `expected` is through; then it must give 0."""
+    def transfer(self, what: str, transfer_once, expected: bytes) -> None:
+        """Calls transfer_once(done, rest) until all of `expected` is transferred. If that is empty,
+        the call must return 0."""
         done = 0
         while done < len(expected):
-            step = some(done, len(expected) - done)
+            step = transfer_once(done, len(expected) - done)
             if step <= 0:
                 raise AssertionError(f"{what}: {done} bytes instead of {len(expected)}")
             done += step
         if not expected:
-            same(what, some(0, 1), 0)
+            require_equal(what, transfer_once(0, 1), 0)
 
     def copy(self, slot: int, to_slot: int, place: tuple, to_place: tuple, size: int) -> None:
         source, target = self.slots[slot], self.slots[to_slot]
@@ -299,10 +304,10 @@ class World:
         offset, to = source.file.at(place), target.file.at(to_place)
         data = bytes(source.file.data[offset : offset + size])
 
-        def some(done, rest):
+        def transfer_once(done, rest):
             return os.copy_file_range(source.number, target.number, rest, offset + done, to + done)
 
-        self.transfer("copy_file_range", some, data)
+        self.transfer("copy_file_range", transfer_once, data)
         target.file.write(to, data)
 
     def send(self, slot: int, place: tuple, size: int) -> None:
@@ -314,11 +319,11 @@ class World:
         os.ftruncate(self.sink, 0)
         os.lseek(self.sink, 0, os.SEEK_SET)
 
-        def some(done, rest):
+        def transfer_once(done, rest):
             return os.sendfile(self.sink, source.number, offset + done, rest)
 
-        self.transfer("sendfile", some, data)
-        same("sendfile", os.pread(self.sink, size, 0), data)
+        self.transfer("sendfile", transfer_once, data)
+        require_equal("sendfile", os.pread(self.sink, size, 0), data)
 
     def send_to(self, slot: int, to_slot: int, place: tuple, to_place: tuple, size: int) -> None:
         source, target = self.slots[slot], self.slots[to_slot]
@@ -330,10 +335,10 @@ class World:
         data = bytes(source.file.data[offset : offset + size])
         os.lseek(target.number, to, os.SEEK_SET)
 
-        def some(done, rest):
+        def transfer_once(done, rest):
             return os.sendfile(target.number, source.number, offset + done, rest)
 
-        self.transfer("sendfile to a file", some, data)
+        self.transfer("sendfile to a file", transfer_once, data)
         target.file.write(to, data)
 
     def sync(self, slot: int, function: str) -> None:
@@ -344,7 +349,7 @@ class World:
         if opened := self.slots[slot]:
             found = os.fstat(opened.number)
             expected = (len(opened.file.data), opened.file.links)
-            same("fstat", (found.st_size, found.st_nlink), expected)
+            require_equal("fstat", (found.st_size, found.st_nlink), expected)
 
     def check_all(self) -> None:
         for client in range(len(self.clients)):
@@ -357,11 +362,11 @@ class World:
             if (opened := self.slots[slot]) and opened.reads:
                 self.read(slot, ("at", 0), END_MAX * 2)
         for name, file in self.names.items():
-            same(f"backing file of {name}", (self.backing / name).read_bytes(), file.data)
+            require_equal(f"backing file of {name}", (self.backing / name).read_bytes(), file.data)
 
 
-class Maker:
-    """Makes operations from a seed."""
+class OperationGenerator:
+    """Generates operations from a seed."""
 
     def __init__(self, seed: int, clients: int):
         self.random = random.Random(seed)
@@ -410,7 +415,7 @@ class Maker:
         return self.random.choice(["fsync", "fdatasync"])
 
 
-# How often, and what takes which arguments.
+# The weight of each operation, and its arguments.
 OPERATIONS = {
     "open": (14, "client slot name flags"),
     "close_slot": (2, "slot"),
@@ -436,7 +441,7 @@ OPERATIONS = {
 
 
 def make_operations(seed: int, clients: int, count: int) -> list[tuple]:
-    maker = Maker(seed, clients)
+    maker = OperationGenerator(seed, clients)
     weights = [weight for weight, _ in OPERATIONS.values()]
     kinds = maker.random.choices(list(OPERATIONS), weights, k=count)
     return [
@@ -445,9 +450,9 @@ def make_operations(seed: int, clients: int, count: int) -> list[tuple]:
 
 
 def failure_of(clients: list[Path], backing: Path, folder: str, operations: list[tuple]) -> str:
-    """Runs operations in a new folder; what went wrong, or nothing."""
+    """Runs operations in a new directory. Returns the failure, or an empty text."""
     (clients[0] / folder).mkdir()
-    world = World([client / folder for client in clients], backing / folder)
+    world = FilesystemModel([client / folder for client in clients], backing / folder)
     try:
         world.run(operations)
     except (AssertionError, OSError) as error:
@@ -459,7 +464,7 @@ def failure_of(clients: list[Path], backing: Path, folder: str, operations: list
 
 
 def shrink(operations: list[tuple], fails) -> list[tuple]:
-    """Leaves out what the failure does not need, as far as the time allows."""
+    """Removes operations that the failure does not need, as far as SHRINK_S allows."""
     end = time.monotonic() + SHRINK_S
     size = len(operations) // 2
     while size > 0:
@@ -475,7 +480,7 @@ def shrink(operations: list[tuple], fails) -> list[tuple]:
 
 
 def report(seed: int, operations: list[tuple], failure_after) -> str:
-    """What fails, and how; empty if nothing does."""
+    """The failure with its seed and operations; empty if there is none."""
     failure = failure_after(operations)
     if not failure:
         return ""
@@ -491,7 +496,7 @@ def report(seed: int, operations: list[tuple], failure_after) -> str:
 
 @pytest.mark.parametrize("seed", SEEDS)
 @pytest.mark.parametrize("clients", [1, 2])
-def test_random_operations_give_what_the_model_gives(emufs, machine_file, clients, seed):
+def test_random_operations_match_the_model(emufs, machine_file, clients, seed):
     locks = "object" if seed % 4 == 0 else "stripe"
     cached = "false" if seed % 3 == 0 else "true"
     machine = machine_file("free", locks=locks, page_cache=cached)

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Recordings, and what a power cut could leave."""
+"""Recordings, and states that a power cut could leave."""
 
 import os
 import random
@@ -10,7 +10,7 @@ import pytest
 
 
 def content_of(folder) -> dict:
-    """Every name of a folder with what it is."""
+    """Type, mode and content of every name below a directory."""
     found = {}
     for above, folders, files in os.walk(folder):
         for name in folders + files:
@@ -30,7 +30,7 @@ def content_of(folder) -> dict:
 
 @pytest.fixture
 def recorded(emufs, machine_file, tmp_path):
-    """recorded(work) mounts, calls work(path), and gives the recording and the backing folder."""
+    """recorded(work) mounts and calls work(path). Returns recording and backing directory."""
 
     def record(work, backing=None, options=()):
         path = tmp_path / "changes"
@@ -48,8 +48,8 @@ def sync_folder(path) -> None:
     os.close(folder)
 
 
-def everything(path):
-    """Every kind of change, in a folder."""
+def make_all_changes(path):
+    """Makes every kind of change in a directory."""
     (path / "a").write_bytes(b"x" * 200_000)
     (path / "sub" / "deep").mkdir(parents=True)
     (path / "sub" / "b").write_bytes(b"y" * 10)
@@ -82,8 +82,8 @@ def everything(path):
     os.utime(path / "copy", ns=(1_000, 2_000))
 
 
-def test_all_of_a_recording_gives_the_same_folder(recorded, program, tmp_path):
-    recording, backing = recorded(everything)
+def test_complete_replay_gives_the_same_directory(recorded, program, tmp_path):
+    recording, backing = recorded(make_all_changes)
     program("replay", recording, tmp_path / "again")
     assert content_of(tmp_path / "again") == content_of(backing)
     assert os.stat(tmp_path / "again" / "a").st_gid == 4
@@ -92,10 +92,10 @@ def test_all_of_a_recording_gives_the_same_folder(recorded, program, tmp_path):
     info = program("record-info", recording)
     assert info["kinds"]["rename"] == 3
     assert info["kinds"]["fsync"] == 1
-    assert not info["ends_early"]
+    assert not info["is_truncated"]
 
 
-def test_what_was_there_before_is_not_in_it(recorded, program, tmp_path):
+def test_recording_excludes_earlier_content(recorded, program, tmp_path):
     backing = tmp_path / "had"
     (backing / "old").mkdir(parents=True)
     (backing / "old" / "file").write_bytes(b"before")
@@ -111,7 +111,7 @@ def test_what_was_there_before_is_not_in_it(recorded, program, tmp_path):
     assert content_of(tmp_path / "again") == content_of(backing)
 
 
-def test_a_cut_leaves_what_was_made_until_then(recorded, program, tmp_path):
+def test_cut_keeps_changes_before_it(recorded, program, tmp_path):
     def write(path):
         file = os.open(path / "a", os.O_WRONLY | os.O_CREAT)
         for i in range(10):
@@ -119,7 +119,7 @@ def test_a_cut_leaves_what_was_made_until_then(recorded, program, tmp_path):
         os.close(file)
 
     recording, _ = recorded(write)
-    # Record 1 is the folder itself, 2 the file; each write is one more.
+    # Record 1 is the directory, record 2 the file; each write adds one.
     for writes in range(11):
         folder = tmp_path / f"cut{writes}"
         program("replay", recording, folder, "--cut", 2 + writes)
@@ -127,14 +127,14 @@ def test_a_cut_leaves_what_was_made_until_then(recorded, program, tmp_path):
 
 
 def write_synced(path) -> None:
-    """A file that is synced, without its folder."""
+    """Writes and syncs a file, but not its directory."""
     file = os.open(path, os.O_WRONLY | os.O_CREAT)
     os.write(file, b"x" * 100_000)
     os.fsync(file)
     os.close(file)
 
 
-def test_synced_file_in_a_synced_folder_survives_and_unsynced_data_is_lost(
+def test_synced_file_in_a_synced_directory_survives_and_other_data_is_lost(
     recorded, program, tmp_path
 ):
     def write(path):
@@ -152,7 +152,7 @@ def test_synced_file_in_a_synced_folder_survives_and_unsynced_data_is_lost(
                 assert (folder / "unsafe").read_bytes() == b""
 
 
-def test_file_synced_without_its_folder_loses_its_name(recorded, program, tmp_path):
+def test_file_synced_without_its_directory_loses_its_name(recorded, program, tmp_path):
     recording, _ = recorded(lambda path: write_synced(path / "nameless"))
     program("replay", recording, tmp_path / "none", "--unsynced", "none")
     assert os.listdir(tmp_path / "none") == []
@@ -192,7 +192,7 @@ def unsynced_link(path):
     ],
     ids=["rename", "unlink", "link"],
 )
-def test_change_of_names_survives_by_a_sync_of_the_folder(recorded, program, tmp_path, case):
+def test_change_of_names_survives_by_a_sync_of_the_directory(recorded, program, tmp_path, case):
     change, before, after = case
 
     def work(path):
@@ -201,15 +201,15 @@ def test_change_of_names_survives_by_a_sync_of_the_folder(recorded, program, tmp
         sync_folder(path)
 
     recording, _ = recorded(work)
-    changed = 5 if change is unsynced_unlink else 4  # records until the first sync of the folder
+    changed = 5 if change is unsynced_unlink else 4  # records up to the first sync of the directory
     for cut, expected in ((changed + 4, before), (changed + 6, [*after, "another"])):
         folder = tmp_path / f"cut{cut}"
         program("replay", recording, folder, "--unsynced", "none", "--cut", cut)
         assert sorted(os.listdir(folder)) == sorted(expected)
 
 
-def test_chance_is_the_same_for_the_same_seed(recorded, program, tmp_path):
-    recording, _ = recorded(everything)
+def test_random_choice_is_the_same_for_the_same_seed(recorded, program, tmp_path):
+    recording, _ = recorded(make_all_changes)
     for name in ("one", "two"):
         program("replay", recording, tmp_path / name, "--unsynced", "random", "--seed", 7)
     assert content_of(tmp_path / "one") == content_of(tmp_path / "two")
@@ -243,25 +243,25 @@ def test_every_cut_of_a_random_history_can_be_replayed(recorded, program, tmp_pa
     for cut in range(1, count + 1, 7):
         for how in ("all", "none", "random"):
             folder = tmp_path / f"{how}-{cut}"
-            words = ("--cut", cut, "--unsynced", how, "--seed", cut)
-            replayed = program("replay", recording, folder, *words)
+            args = ("--cut", cut, "--unsynced", how, "--seed", cut)
+            replayed = program("replay", recording, folder, *args)
             assert replayed["records"] == cut
     program("replay", recording, tmp_path / "all")
     assert content_of(tmp_path / "all") == content_of(backing)
 
 
-def test_a_recording_that_was_cut_off_is_read_to_its_last_record(recorded, program, tmp_path):
-    recording, _ = recorded(everything)
+def test_truncated_recording_is_read_to_its_last_record(recorded, program, tmp_path):
+    recording, _ = recorded(make_all_changes)
     whole = recording.read_bytes()
     records = program("record-info", recording)["records"]
     recording.write_bytes(whole[:-5])
     info = program("record-info", recording)
-    assert info["ends_early"]
+    assert info["is_truncated"]
     assert info["records"] == records - 1
 
 
-def test_damage_is_told_with_its_place(recorded, program):
-    recording, _ = recorded(everything)
+def test_damage_is_reported_with_its_offset(recorded, program):
+    recording, _ = recorded(make_all_changes)
     data = bytearray(recording.read_bytes())
     data[5_000] ^= 1
     recording.write_bytes(data)
@@ -271,24 +271,24 @@ def test_damage_is_told_with_its_place(recorded, program):
     assert "replay with --cut" in error["message"]
 
 
-def test_what_is_no_recording_is_refused(program, tmp_path):
+def test_other_file_is_refused_as_recording(program, tmp_path):
     (tmp_path / "text").write_text("once upon a time")
-    assert "is no recording" in program("record-info", tmp_path / "text", code=1)["message"]
+    assert "is not a recording" in program("record-info", tmp_path / "text", code=1)["message"]
 
 
-def test_a_recording_is_never_written_over(emufs, program, tmp_path, machine_file):
+def test_existing_file_is_not_overwritten_by_a_recording(emufs, program, tmp_path, machine_file):
     (tmp_path / "there").write_text("precious")
     (tmp_path / "b").mkdir()
     (tmp_path / "m").mkdir()
-    words = ("--machine", machine_file("free"), "--record", tmp_path / "there")
-    error = program("mount", *words, tmp_path / "b", tmp_path / "m", code=1)
-    assert "name a file that is not there yet" in error["message"]
+    args = ("--machine", machine_file("free"), "--record", tmp_path / "there")
+    error = program("mount", *args, tmp_path / "b", tmp_path / "m", code=1)
+    assert "name a file that does not exist" in error["message"]
     assert (tmp_path / "there").read_text() == "precious"
 
 
-def test_by_the_command_line(recorded, forebay, tmp_path):
-    recording, backing = recorded(everything)
+def test_command_line_prints_and_replays(recorded, forebay, tmp_path):
+    recording, backing = recorded(make_all_changes)
     assert "bytes written" in forebay("emufs", "record-info", recording).out
-    ran = forebay("emufs", "replay", recording, tmp_path / "again", "--json", "-")
-    assert ran.json["lost"] == 0
+    completed = forebay("emufs", "replay", recording, tmp_path / "again", "--json", "-")
+    assert completed.json["lost"] == 0
     assert content_of(tmp_path / "again") == content_of(backing)

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What a recording must not miss: changes that come with others, and those that are rare."""
+"""Changes that a recording must include: implied by other changes, or rare."""
 
 import errno
 import os
@@ -11,7 +11,7 @@ import pytest
 
 @pytest.fixture
 def recording(emufs, machine_file, tmp_path):
-    """recording(*options) mounts; gives the mount and the file in which changes are kept."""
+    """recording(*options) mounts. Returns the mount and the file of the recording."""
 
     def mount(*options):
         path = tmp_path / "changes"
@@ -26,7 +26,7 @@ def sync_folder(path) -> None:
     os.close(folder)
 
 
-def test_times_before_1970_come_back(recording, program, tmp_path):
+def test_times_before_1970_are_replayed(recording, program, tmp_path):
     times = (-1_500_000_001, -1)
     mount, changes = recording()
     (mount.path / "old").write_bytes(b"1")
@@ -39,7 +39,7 @@ def test_times_before_1970_come_back(recording, program, tmp_path):
 
 @pytest.mark.parametrize("flag", [os.O_DSYNC, os.O_SYNC], ids=["dsync", "sync"])
 @pytest.mark.parametrize("access", [os.O_WRONLY, os.O_RDWR], ids=["past_cache", "by_cache"])
-def test_writes_that_sync_are_safe(recording, program, tmp_path, flag, access):
+def test_synchronous_writes_survive(recording, program, tmp_path, flag, access):
     mount, changes = recording()
     file = os.open(mount.path / "log", access | os.O_CREAT | flag)
     assert os.write(file, b"x" * 10_000) == 10_000
@@ -52,7 +52,7 @@ def test_writes_that_sync_are_safe(recording, program, tmp_path, flag, access):
     assert (tmp_path / "again" / "log").read_bytes() == b"x" * 10_000 + b"y" * 10
 
 
-def test_a_single_write_that_syncs_is_safe(recording, program, tmp_path):
+def test_single_synchronous_write_survives(recording, program, tmp_path):
     mount, changes = recording()
     file = os.open(mount.path / "log", os.O_WRONLY | os.O_CREAT)
     assert os.pwritev(file, [b"safe"], 0, os.RWF_DSYNC) == 4
@@ -62,7 +62,7 @@ def test_a_single_write_that_syncs_is_safe(recording, program, tmp_path):
     assert (tmp_path / "again" / "log").read_bytes() == b"safe"
 
 
-def test_a_copy_to_a_file_that_syncs_is_safe(recording, program, tmp_path):
+def test_copy_to_a_synchronous_file_survives(recording, program, tmp_path):
     mount, changes = recording()
     (mount.path / "from").write_bytes(b"x" * 10_000)
     source = os.open(mount.path / "from", os.O_RDONLY)
@@ -75,7 +75,7 @@ def test_a_copy_to_a_file_that_syncs_is_safe(recording, program, tmp_path):
     assert (tmp_path / "again" / "to").read_bytes() == b"x" * 10_000
 
 
-def test_a_copy_of_more_than_a_record_holds_is_cut_short(recording, program, tmp_path):
+def test_copy_longer_than_a_record_is_short(recording, program, tmp_path):
     mount, changes = recording()
     size = (1 << 30) + 5  # a record has at most 1 GiB
     with open(mount.path / "from", "wb") as file:
@@ -98,7 +98,7 @@ USER = 1000
 
 
 def as_user(folder, work):
-    """Calls work() in the folder, in a process of somebody who has no rights above it."""
+    """Calls work() in the directory, in a process of a user without access to its parents."""
     child = os.fork()
     if child == 0:
         try:
@@ -120,7 +120,7 @@ def owners_and_modes(folder) -> dict:
     return {name: (is_.st_uid, is_.st_gid, oct(is_.st_mode)) for name, is_ in states.items()}
 
 
-def everything_of_a_user(path):
+def make_all_user_changes(path):
     (path / "folder").mkdir()
     (path / "folder" / "file").write_bytes(b"1")
     os.symlink("file", path / "link")
@@ -132,13 +132,13 @@ def everything_of_a_user(path):
     os.mkfifo(path / "of_group" / "pipe")
 
 
-def test_what_others_than_root_make_is_theirs(recording, program, tmp_path):
+def test_replayed_files_keep_their_owners(recording, program, tmp_path):
     mount, changes = recording()
     mount.path.chmod(0o777)
     (mount.path / "of_group").mkdir()
     os.chown(mount.path / "of_group", 0, 50)
     (mount.path / "of_group").chmod(0o2777)
-    as_user(mount.path, lambda: everything_of_a_user(Path()))
+    as_user(mount.path, lambda: make_all_user_changes(Path()))
     made = owners_and_modes(mount.backing)
     assert made["folder"][:2] == made["link"][:2] == made["pipe"][:2] == (USER, USER)
     assert made["of_group/pipe"][:2] == (USER, 50)
@@ -166,7 +166,7 @@ def changes_of_set_id_files():
 
 
 @pytest.mark.parametrize("change", changes_of_set_id_files(), ids=lambda one: one.__name__)
-def test_lost_set_id_bits_stay_lost(recording, program, tmp_path, change):
+def test_cleared_set_id_bits_are_replayed(recording, program, tmp_path, change):
     mount, changes = recording()
     (mount.path / "runs").write_bytes(b"123")
     (mount.path / "runs").chmod(0o6777)
@@ -189,12 +189,12 @@ def small_disk(can_mount, tmp_path):
 
 @pytest.fixture
 def small_recording(small_disk, emufs, machine_file):
-    """A mount, and the file on a small disk in which its changes are kept."""
+    """A mount, and the file of its recording, on a small disk."""
     changes = small_disk / "changes"
     return emufs("--machine", machine_file("free"), "--record", changes), changes
 
 
-def test_a_recording_that_breaks_off_is_told(small_recording, program, forebay, tmp_path):
+def test_stopped_recording_is_reported(small_recording, program, forebay, tmp_path):
     mount, changes = small_recording
     safe = 0
     file = os.open(mount.path / "log", os.O_WRONLY | os.O_CREAT)
@@ -215,15 +215,16 @@ def test_a_recording_that_breaks_off_is_told(small_recording, program, forebay, 
     assert safe == 800_000
     assert (mount.backing / "log").stat().st_size == 1_600_000
     assert mount.stat()["record"]["broken"] == errno.ENOSPC
-    assert program("record-info", changes)["broke_off"]
-    assert program("replay", changes, tmp_path / "again")["broke_off"]
+    assert program("record-info", changes)["is_incomplete"]
+    assert program("replay", changes, tmp_path / "again")["is_incomplete"]
     assert (tmp_path / "again" / "log").stat().st_size == safe
-    assert "broke off" in forebay("emufs", "record-info", changes).out
-    assert "broke off" in forebay("emufs", "replay", changes, tmp_path / "once_more").out
+    text = "later changes are missing"
+    for args in (("record-info", changes), ("replay", changes, tmp_path / "once_more")):
+        assert text in " ".join(forebay("emufs", *args).out.split())
 
 
-def test_a_whole_recording_did_not_break_off(recording, program, tmp_path):
+def test_complete_recording_is_not_reported_as_stopped(recording, program, tmp_path):
     mount, changes = recording()
     (mount.path / "a").write_bytes(b"1")
-    assert not program("record-info", changes)["broke_off"]
-    assert not program("replay", changes, tmp_path / "again")["broke_off"]
+    assert not program("record-info", changes)["is_incomplete"]
+    assert not program("replay", changes, tmp_path / "again")["is_incomplete"]

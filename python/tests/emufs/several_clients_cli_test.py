@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""`forebay emufs` on the mount point of several clients, where no emufs is mounted itself."""
+"""`forebay emufs` on the mount point of several clients, on which nothing is mounted."""
 
 import errno
 
@@ -13,18 +13,18 @@ def mount(emufs, machine_file):
 
 def test_statistics_are_those_of_all_clients(mount, forebay):
     (mount.clients[1] / "file").write_bytes(b"x" * 1000)
-    ran = forebay("emufs", "stat", mount.path, "--reset", "--json", "-")
-    assert ran.code == 0, ran.err
-    assert [row["bytes_written"] for row in ran.json["clients"]] == [0, 1000]
+    completed = forebay("emufs", "stat", mount.path, "--reset", "--json", "-")
+    assert completed.code == 0, completed.err
+    assert [row["bytes_written"] for row in completed.json["clients"]] == [0, 1000]
     assert mount.stat()["totals"]["bytes_written"] == 0
 
 
 @pytest.mark.parametrize("name", ["file", "{path}/file", "{path}/0/file", "{path}/1/file"])
-def test_a_file_may_be_named_from_the_mount_point_or_by_any_client(mount, forebay, name):
+def test_path_of_a_fault_may_go_through_any_client(mount, forebay, name):
     for client in mount.clients:
         (client / "file").write_bytes(b"x")
-    ran = forebay("emufs", "fault", "eio", mount.path, name.format(path=mount.path))
-    assert ran.code == 0, ran.err
+    completed = forebay("emufs", "fault", "eio", mount.path, name.format(path=mount.path))
+    assert completed.code == 0, completed.err
     for client in mount.clients:
         with pytest.raises(OSError) as raised:
             (client / "file").write_bytes(b"y")
@@ -33,15 +33,15 @@ def test_a_file_may_be_named_from_the_mount_point_or_by_any_client(mount, foreba
     assert forebay("emufs", "fault", "list", mount.path, "--json", "-").json["eio"] == []
 
 
-def test_a_folder_that_holds_no_mounts_is_told_apart(tmp_path, forebay):
+def test_directory_without_mounts_is_an_error(tmp_path, forebay):
     (tmp_path / "0").mkdir()
-    ran = forebay("emufs", "stat", tmp_path)
-    assert ran.code == 1
-    assert f"{tmp_path} is no mount of emufs" in ran.err
+    completed = forebay("emufs", "stat", tmp_path)
+    assert completed.code == 1
+    assert f"{tmp_path} is not a mount of emufs" in completed.err
 
 
-def test_clients_whose_emufs_was_killed_are_told_apart(mount, forebay):
+def test_killed_emufs_is_reported(mount, forebay):
     mount.kill()
-    ran = forebay("emufs", "stat", mount.path)
-    assert ran.code == 1
-    assert "was killed" in ran.err
+    completed = forebay("emufs", "stat", mount.path)
+    assert completed.code == 1
+    assert "was killed" in completed.err

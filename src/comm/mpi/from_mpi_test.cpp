@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// What the MPI make does with the application's MPI, and with MPI's errors and thread levels.
+// How the MPI implementation uses the application's MPI, MPI's errors and thread levels.
 #include <cerrno>
 #include <string>
 #include <thread>
@@ -17,10 +17,12 @@
 namespace forebay::comm {
 namespace {
 
-Ranks world(MpiOptions options = {}) { return must(from_mpi(MPI_COMM_WORLD, options), "from_mpi"); }
+CommunicatorPtr world(MpiOptions options = {}) {
+  return value_or_throw(from_mpi(MPI_COMM_WORLD, options), "from_mpi");
+}
 
 TEST(FromMpi, has_the_ranks_of_the_application) {
-  const Ranks ranks = world();
+  const CommunicatorPtr ranks = world();
   int rank = 0;
   int size = 0;
   MPI_Comm_rank(MPI_COMM_WORLD, &rank);
@@ -30,12 +32,12 @@ TEST(FromMpi, has_the_ranks_of_the_application) {
   EXPECT_TRUE(ranks->name().starts_with("mpi: ")) << ranks->name();
 }
 
-TEST(FromMpi, leaves_the_application_s_communicator_alone) {
+TEST(FromMpi, does_not_change_the_application_communicator) {
   MPI_Comm application = MPI_COMM_NULL;
   MPI_Comm_dup(MPI_COMM_WORLD, &application);
   MPI_Comm_set_errhandler(application, MPI_ERRORS_ARE_FATAL);
   {
-    const Ranks ranks = must(from_mpi(application), "from_mpi");
+    const CommunicatorPtr ranks = value_or_throw(from_mpi(application), "from_mpi");
     int relation = 0;
     MPI_Comm_compare(handle_of(*ranks), application, &relation);
     EXPECT_EQ(relation, MPI_CONGRUENT);  // the same ranks, another communicator
@@ -52,16 +54,16 @@ TEST(FromMpi, leaves_the_application_s_communicator_alone) {
   MPI_Comm_free(&application);
 }
 
-TEST(FromMpi, a_message_of_the_application_is_not_ours) {
-  const Ranks ranks = world();
+TEST(FromMpi, does_not_receive_messages_of_the_application) {
+  const CommunicatorPtr ranks = world();
   const int me = static_cast<int>(ranks->rank().number);
   char theirs = 't';
   MPI_Request sent = MPI_REQUEST_NULL;
   MPI_Isend(&theirs, 1, MPI_CHAR, me, 0, MPI_COMM_WORLD, &sent);
   const Bytes ours = bytes_of("o");
   Bytes got(1);
-  Transfer receive = ranks->receive(got, ranks->rank(), Tag{0});
-  Transfer send = ranks->send(ours, ranks->rank(), Tag{0});
+  MessageRequest receive = ranks->receive(got, ranks->rank(), Tag{0});
+  MessageRequest send = ranks->send(ours, ranks->rank(), Tag{0});
   EXPECT_TRUE(receive.wait());
   EXPECT_TRUE(send.wait());
   EXPECT_EQ(text_of(got), "o");
@@ -71,36 +73,38 @@ TEST(FromMpi, a_message_of_the_application_is_not_ours) {
   EXPECT_EQ(got_theirs, 't');
 }
 
-int errors_seen = 0;
+int handler_calls = 0;
 
 void count_error(MPI_Comm* where, int* code, ...) {
   EXPECT_NE(*where, MPI_COMM_NULL);
   EXPECT_NE(*code, MPI_SUCCESS);
-  ++errors_seen;
+  ++handler_calls;
 }
 
-// What returns codes by default goes unnoticed in a program that counts on being ended.
-TEST(FromMpi, errors_are_handled_as_the_application_does_where_it_gets_a_communicator) {
+// A default of MPI_ERRORS_RETURN would hide errors from a program that relies on abort.
+TEST(FromMpi, duplicate_for_application_has_its_error_handler) {
   MPI_Comm theirs = MPI_COMM_NULL;
   MPI_Comm_dup(MPI_COMM_WORLD, &theirs);
   MPI_Errhandler counting = MPI_ERRHANDLER_NULL;
   MPI_Comm_create_errhandler(count_error, &counting);
   MPI_Comm_set_errhandler(theirs, counting);
   MPI_Errhandler_free(&counting);
-  const Ranks ours = must(from_mpi(theirs), "from_mpi");
-  const Ranks half = must(ours->split({.color = ours->rank().number % 2}), "split");
+  const CommunicatorPtr ours = value_or_throw(from_mpi(theirs), "from_mpi");
+  const CommunicatorPtr half =
+      value_or_throw(ours->split({.color = ours->rank().number % 2}), "split");
   MPI_Comm_free(&theirs);
 
-  const Ranks lent = must(half->duplicate_for_application(), "duplicate_for_application");
+  const CommunicatorPtr lent =
+      value_or_throw(half->duplicate_for_application(), "duplicate_for_application");
   EXPECT_EQ(lent->size(), half->size());
-  errors_seen = 0;
+  handler_calls = 0;
   MPI_Comm_call_errhandler(handle_of(*lent), MPI_ERR_OTHER);
-  EXPECT_EQ(errors_seen, 1);
+  EXPECT_EQ(handler_calls, 1);
   MPI_Comm_call_errhandler(handle_of(*half), MPI_ERR_OTHER);
-  EXPECT_EQ(errors_seen, 1);
+  EXPECT_EQ(handler_calls, 1);
 }
 
-TEST(FromMpi, refuses_what_is_no_communicator) {
+TEST(FromMpi, refuses_invalid_communicators) {
   const auto ranks = from_mpi(MPI_COMM_NULL);
   ASSERT_FALSE(ranks);
   EXPECT_EQ(ranks.error().kind(), ErrorClass::kInvalidArgument);
@@ -114,31 +118,31 @@ TEST(FromMpi, refuses_pieces_that_mpi_cannot_count) {
   }
 }
 
-TEST(FromMpi, puts_ranks_on_the_nodes_that_the_caller_names) {
+TEST(FromMpi, node_option_places_ranks) {
   int rank = 0;
   MPI_Comm_rank(MPI_COMM_WORLD, &rank);
-  const Ranks ranks = world({.node = static_cast<std::uint32_t>(rank) / 2 + 40});
+  const CommunicatorPtr ranks = world({.node = static_cast<std::uint32_t>(rank) / 2 + 40});
   EXPECT_EQ(ranks->nodes().count(), (ranks->size() + 1) / 2);
   EXPECT_EQ(ranks->nodes().node_of(ranks->rank()).number, ranks->rank().number / 2);
-  const Ranks copy = must(ranks->duplicate(), "duplicate");
+  const CommunicatorPtr copy = value_or_throw(ranks->duplicate(), "duplicate");
   EXPECT_EQ(copy->nodes().count(), ranks->nodes().count());
 }
 
-TEST(FromMpi, finds_that_this_machine_is_one_node) { EXPECT_EQ(world()->nodes().count(), 1U); }
+TEST(FromMpi, detects_that_this_machine_is_one_node) { EXPECT_EQ(world()->nodes().count(), 1U); }
 
-TEST(FromMpi, other_makes_have_no_handle_of_mpi) {
-  EXPECT_TRUE(handle_of(*solo()) == MPI_COMM_NULL);
+TEST(FromMpi, other_implementations_have_no_mpi_handle) {
+  EXPECT_TRUE(handle_of(*self_communicator()) == MPI_COMM_NULL);
 }
 
-TEST(FromMpi, makes_and_forgets_many_communicators) {
-  const Ranks ranks = world();
-  // More than an MPI has room for at once; with many ranks that takes long.
+TEST(FromMpi, frees_communicators) {
+  const CommunicatorPtr ranks = world();
+  // More than an MPI can hold at once; with many ranks that takes long.
   const int count = ranks->size() <= 2 ? 3000 : 30;
   for (int i = 0; i < count; ++i)
     ASSERT_TRUE(ranks->duplicate()) << i;
 }
 
-TEST(FromMpi, an_error_of_mpi_has_its_class_and_text) {
+TEST(FromMpi, mpi_error_has_class_and_text) {
   const Error error =
       mpi_error({.operation = "open", .path = "data", .offset_bytes = 7}, MPI_ERR_NO_SUCH_FILE);
   EXPECT_EQ(error.kind(), ErrorClass::kNotFound);
@@ -151,7 +155,7 @@ TEST(FromMpi, an_error_of_mpi_has_its_class_and_text) {
   EXPECT_EQ(mpi_error({}, MPI_ERR_IO).kind(), ErrorClass::kIo);
 }
 
-TEST(FromMpi, a_full_disk_is_told_as_such_whatever_class_mpi_has_for_it) {
+TEST(FromMpi, full_disk_is_recognized_for_every_mpi_error_class) {
   const std::string romio =
       "Other I/O error , error stack: ADIOI_GEN_WRITECONTIG(71): Other I/O "
       "error ";
@@ -176,8 +180,8 @@ TEST(FromMpi, a_full_disk_is_told_as_such_whatever_class_mpi_has_for_it) {
   }
 }
 
-/// What another thread gets when it uses `ranks`.
-Status from_another_thread(const Ranks& ranks) {
+/// The outcome of a call on `ranks` in another thread.
+Status call_from_other_thread(const CommunicatorPtr& ranks) {
   Status outcome;
   std::thread other([&] { outcome = ranks->barrier(); });
   other.join();
@@ -185,8 +189,8 @@ Status from_another_thread(const Ranks& ranks) {
 }
 
 TEST(FromMpi, another_thread_may_call_only_where_mpi_allows_it) {
-  const Ranks ranks = world();
-  const Status called = from_another_thread(ranks);
+  const CommunicatorPtr ranks = world();
+  const Status called = call_from_other_thread(ranks);
   if (ranks->thread_support() >= ThreadSupport::kSerialized) {
     EXPECT_TRUE(called);
     return;
@@ -209,7 +213,7 @@ TEST(Pieces, cover_a_transfer_without_gap) {
   }
 }
 
-/// Standard output is closed while it lives.
+/// Standard output is closed during its lifetime.
 class ClosedOutput {
  public:
   ClosedOutput() : saved_(::fcntl(STDOUT_FILENO, F_DUPFD_CLOEXEC, 3)) { ::close(STDOUT_FILENO); }
@@ -224,14 +228,14 @@ class ClosedOutput {
   const int saved_;
 };
 
-TEST(FromMpi, a_collective_file_never_has_the_number_of_a_closed_standard_output) {
-  const Ranks ranks = world();
-  const SharedFolder folder(ranks);
+TEST(FromMpi, collective_file_avoids_the_descriptor_of_closed_stdout) {
+  const CommunicatorPtr ranks = world();
+  const SharedDirectory directory(ranks);
   bool is_taken = false;
   {
     const ClosedOutput closed;
-    const auto file =
-        must(ranks->open_file(folder / "data", {.intent = FileIntent::kCreate}), "open");
+    const auto file = value_or_throw(
+        ranks->open_file(directory / "data", {.intent = FileIntent::kCreate}), "open");
     is_taken = ::fcntl(STDOUT_FILENO, F_GETFD) >= 0;
   }
   EXPECT_FALSE(is_taken);

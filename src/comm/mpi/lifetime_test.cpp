@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Before MPI_Init and after MPI_Finalize: an Error, and nothing that MPI would abort for. A program
-// of its own, as MPI is initialised once in the life of a process.
+// Before MPI_Init and after MPI_Finalize: an Error, and no call for which MPI would abort. A
+// separate program, as MPI is initialized once in a process.
 #include <gtest/gtest.h>
 
 #include "comm/mpi/mpi_communicator.hpp"
@@ -9,13 +9,13 @@
 namespace forebay::comm {
 namespace {
 
-TEST(MpiLifetime, is_the_application_s) {
+TEST(MpiLifetime, application_initializes_and_finalizes_mpi) {
   const auto too_early = from_mpi(MPI_COMM_WORLD);
   ASSERT_EQ(error_class(too_early), ErrorClass::kUnsupported);
 
   int level = 0;
   MPI_Init_thread(nullptr, nullptr, MPI_THREAD_MULTIPLE, &level);
-  auto ranks = must(from_mpi(MPI_COMM_WORLD), "from_mpi");
+  auto ranks = value_or_throw(from_mpi(MPI_COMM_WORLD), "from_mpi");
   EXPECT_TRUE(ranks->barrier());
   MPI_Finalize();
 

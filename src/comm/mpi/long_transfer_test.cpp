@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Real messages and file transfers of more than MPI can count in one: 2 GiB and a bit, in address
-// space that is backed by little memory.
+// Real messages and file transfers longer than MPI can count in one call: 2 GiB and a bit, in
+// address space with little memory behind it.
 #include <algorithm>
 
 #include <fcntl.h>
@@ -20,11 +20,11 @@ constexpr std::uint64_t kSharedBytes = 16 * kMiB;
 constexpr std::uint64_t kWindow = kMiB;
 constexpr std::uint64_t kLastWindow = 2047 * kMiB;  // around 2 GiB, and to the end
 
-/// Address space over 16 MiB of memory that is mapped again and again: only the first MiB and what
-/// follows kLastWindow have memory of their own.
-class WideMemory {
+/// Address space on 16 MiB of memory that is mapped repeatedly: only the first MiB and the bytes
+/// from kLastWindow have separate memory.
+class AliasedMemory {
  public:
-  WideMemory() {
+  AliasedMemory() {
     const Descriptor memory(::memfd_create("forebay-test", MFD_CLOEXEC));
     EXPECT_EQ(::ftruncate(memory.get(), static_cast<off_t>(kSharedBytes)), 0);
     void* const base = ::mmap(nullptr, kMapped, PROT_READ | PROT_WRITE,
@@ -38,9 +38,9 @@ class WideMemory {
           MAP_FAILED);
     }
   }
-  ~WideMemory() { ::munmap(data_, kMapped); }
-  WideMemory(const WideMemory&) = delete;
-  WideMemory& operator=(const WideMemory&) = delete;
+  ~AliasedMemory() { ::munmap(data_, kMapped); }
+  AliasedMemory(const AliasedMemory&) = delete;
+  AliasedMemory& operator=(const AliasedMemory&) = delete;
 
   std::span<std::byte> bytes() const { return {data_, kSize}; }
   std::span<std::byte> last() const { return bytes().subspan(kLastWindow); }
@@ -63,9 +63,9 @@ bool is_pattern(std::span<const std::byte> bytes, std::uint64_t offset) {
 }
 
 TEST(LongTransfer, a_message_may_have_more_than_2_gib) {
-  const Ranks ranks = must(from_mpi(MPI_COMM_WORLD), "from_mpi");
+  const CommunicatorPtr ranks = value_or_throw(from_mpi(MPI_COMM_WORLD), "from_mpi");
   ASSERT_EQ(ranks->size(), 2U);
-  const WideMemory memory;
+  const AliasedMemory memory;
   if (ranks->rank() == Rank{0}) {
     fill(memory.bytes().first(kWindow), 0);
     fill(memory.last(), kLastWindow);
@@ -77,9 +77,9 @@ TEST(LongTransfer, a_message_may_have_more_than_2_gib) {
   }
 }
 
-/// A file of kSize bytes, most of it a hole.
-std::string made_file(const Ranks& ranks, const SharedFolder& folder) {
-  const std::string path = folder / "long";
+/// A file of kSize bytes, almost all a hole.
+std::string create_file(const CommunicatorPtr& ranks, const SharedDirectory& directory) {
+  const std::string path = directory / "long";
   if (ranks->rank() == Rank{0}) {
     const Bytes last = pattern(kLastWindow, kSize - kLastWindow);
     const Descriptor file(::open(path.c_str(), O_WRONLY | O_CREAT | O_CLOEXEC, 0600));
@@ -90,29 +90,29 @@ std::string made_file(const Ranks& ranks, const SharedFolder& folder) {
   return path;
 }
 
-// One rank reads more than 2 GiB and the other next to nothing: both must make the same calls.
+// One rank reads more than 2 GiB and the other very little: both must make the same calls.
 TEST(LongTransfer, a_collective_read_may_have_more_than_2_gib) {
-  const Ranks ranks = must(from_mpi(MPI_COMM_WORLD), "from_mpi");
-  const SharedFolder folder(ranks);
-  const auto file = must(ranks->open_file(made_file(ranks, folder), {}), "open");
+  const CommunicatorPtr ranks = value_or_throw(from_mpi(MPI_COMM_WORLD), "from_mpi");
+  const SharedDirectory directory(ranks);
+  const auto file = value_or_throw(ranks->open_file(create_file(ranks, directory), {}), "open");
   if (ranks->rank() == Rank{0}) {
-    const WideMemory memory;
-    EXPECT_EQ(must(file->read_at_all(memory.bytes(), 0), "read"), kSize);
+    const AliasedMemory memory;
+    EXPECT_EQ(value_or_throw(file->read_at_all(memory.bytes(), 0), "read"), kSize);
     EXPECT_TRUE(is_pattern(memory.last(), kLastWindow));
   } else {
     Bytes few(100);
-    EXPECT_EQ(must(file->read_at_all(few, kLastWindow), "read"), few.size());
+    EXPECT_EQ(value_or_throw(file->read_at_all(few, kLastWindow), "read"), few.size());
     EXPECT_TRUE(is_pattern(few, kLastWindow));
   }
 }
 
 TEST(LongTransfer, a_read_alone_may_have_more_than_2_gib) {
-  const Ranks ranks = must(from_mpi(MPI_COMM_WORLD), "from_mpi");
-  const SharedFolder folder(ranks);
-  const auto file = must(ranks->open_file(made_file(ranks, folder), {}), "open");
+  const CommunicatorPtr ranks = value_or_throw(from_mpi(MPI_COMM_WORLD), "from_mpi");
+  const SharedDirectory directory(ranks);
+  const auto file = value_or_throw(ranks->open_file(create_file(ranks, directory), {}), "open");
   if (ranks->rank() == Rank{1}) {
-    const WideMemory memory;
-    EXPECT_EQ(must(file->read_at(memory.bytes(), 0), "read"), kSize);
+    const AliasedMemory memory;
+    EXPECT_EQ(value_or_throw(file->read_at(memory.bytes(), 0), "read"), kSize);
     EXPECT_TRUE(is_pattern(memory.last(), kLastWindow));
   }
 }

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Classes and texts of MPI's errors, and the rules of its thread levels.
+// Classes and texts of MPI's errors, and rules of its thread levels.
 #include "comm/mpi/mpi_call.hpp"
 
 #include <algorithm>
@@ -38,19 +38,19 @@ ErrorClass kind_of(int error_class) noexcept {
   }
 }
 
-/// ENOSPC or EDQUOT if it is that, else 0. ROMIO says MPI_ERR_IO of either, and puts the system's
-/// words into the text.
-int full_storage(int error_class, std::string_view text) noexcept {
-  const auto says = [text](std::string_view words) { return text.find(words) != text.npos; };
+/// ENOSPC, EDQUOT, or 0 for any other error. ROMIO returns MPI_ERR_IO for both, with the system's
+/// text.
+int no_space_errno(int error_class, std::string_view text) noexcept {
+  const auto contains = [text](std::string_view words) { return text.find(words) != text.npos; };
   if (error_class == MPI_ERR_QUOTA) return EDQUOT;
   if (error_class == MPI_ERR_NO_SPACE) return ENOSPC;
   if (error_class != MPI_ERR_IO && error_class != MPI_ERR_OTHER) return 0;
-  if (says("Disk quota")) return EDQUOT;
-  return says("No space left") ? ENOSPC : 0;
+  if (contains("Disk quota")) return EDQUOT;
+  return contains("No space left") ? ENOSPC : 0;
 }
 
-/// One line, whatever MPI thought of layout.
-std::string on_one_line(std::string text) {
+/// As one line without newlines.
+std::string single_line(std::string text) {
   while (!text.empty() && text.back() == '\n')
     text.pop_back();
   std::replace(text.begin(), text.end(), '\n', ' ');
@@ -61,10 +61,10 @@ std::string text_of(int code) {
   char text[MPI_MAX_ERROR_STRING + 1] = {};
   int length = 0;
   if (MPI_Error_string(code, text, &length) != MPI_SUCCESS) return "an unknown error";
-  return on_one_line(std::string(text, static_cast<std::size_t>(length)));
+  return single_line(std::string(text, static_cast<std::size_t>(length)));
 }
 
-/// MPI is one for the process, and so is the rule that its calls must not overlap.
+/// MPI exists once in a process, and so does the rule that its calls must not overlap.
 std::mutex& serial_mutex() {
   static std::mutex mutex;
   return mutex;
@@ -92,7 +92,8 @@ Error mpi_error(ErrorDetails details, int code) {
 
 Error mpi_error_of_class(ErrorDetails details, int error_class, const std::string& text) {
   details.cause = "MPI error class " + std::to_string(error_class) + ": " + text;
-  if (const int full = full_storage(error_class, text)) return system_error(details, full);
+  if (const int error_number = no_space_errno(error_class, text))
+    return system_error(details, error_number);
   details.kind = kind_of(error_class);
   return Error(std::move(details));
 }
@@ -106,21 +107,21 @@ ThreadSupport mpi_thread_support() {
   return ThreadSupport::kSingle;
 }
 
-Result<MpiTurn> MpiTurn::take(ThreadSupport support, const ErrorDetails& what) {
-  MpiTurn turn;
-  if (support == ThreadSupport::kSerialized) turn.lock_ = std::unique_lock(serial_mutex());
+Result<MpiCallGuard> MpiCallGuard::acquire(ThreadSupport support, const ErrorDetails& what) {
+  MpiCallGuard guard;
+  if (support == ThreadSupport::kSerialized) guard.lock_ = std::unique_lock(serial_mutex());
   if (is_finalized()) {
     ErrorDetails details = what;
     details.kind = ErrorClass::kClosed;
     details.cause = "MPI has been finalized";
     return failure(std::move(details));
   }
-  const bool anyone = support >= ThreadSupport::kSerialized;
-  if (anyone || is_main_thread()) return turn;
+  const bool is_any_thread_allowed = support >= ThreadSupport::kSerialized;
+  if (is_any_thread_allowed || is_main_thread()) return guard;
   ErrorDetails details = what;
   details.kind = ErrorClass::kUnsupported;
-  details.cause = "MPI was initialised with thread level " + std::string(name_of(support)) +
-                  ", and this is not the thread that did so; ask for MPI_THREAD_MULTIPLE";
+  details.cause = "MPI was initialized with thread level " + std::string(name_of(support)) +
+                  ", and this is not the thread that did so; request MPI_THREAD_MULTIPLE";
   return failure(std::move(details));
 }
 
@@ -130,9 +131,9 @@ MpiErrorHandler::~MpiErrorHandler() {
                              [&to_free] { return MPI_Errhandler_free(&to_free); }));
 }
 
-MpiGroup::~MpiGroup() {
+MpiCommHandle::~MpiCommHandle() {
   MPI_Comm to_free = handle;
-  // Nobody is left to be told.
+  // The outcome has no receiver.
   static_cast<void>(
       call({.operation = "free a communicator"}, [&to_free] { return MPI_Comm_free(&to_free); }));
 }

@@ -12,7 +12,7 @@
 #include "base/checked_cast.hpp"
 #include "comm/mpi/mpi_call.hpp"
 #include "comm/mpi/mpi_file.hpp"
-#include "comm/mpi/mpi_transfer.hpp"
+#include "comm/mpi/mpi_operation.hpp"
 #include "comm/mpi/pieces.hpp"
 #include "comm/posix_collective_file.hpp"
 
@@ -47,34 +47,36 @@ std::string library_name() {
   return "mpi: " + line;
 }
 
-using Group = std::shared_ptr<const MpiGroup>;
+using MpiCommPtr = std::shared_ptr<const MpiCommHandle>;
 
-/// Byte strings of different length, laid one after the other.
-struct Layout {
-  std::vector<int> lengths;
-  std::vector<int> starts;
+/// Byte strings of different lengths, one after the other.
+struct GatherLayout {
+  std::vector<int> counts;
+  std::vector<int> displacements;
   int total = 0;
 };
 
 class MpiCommunicator final : public Communicator {
  public:
-  struct Place {
+  struct RankLocation {
     Rank rank;
     std::uint64_t node_key;  ///< equal for ranks of one node
   };
-  MpiCommunicator(Group group, Place place, const std::vector<std::uint64_t>& node_keys)
-      : group_(std::move(group)),
-        place_(place),
+  MpiCommunicator(MpiCommPtr mpi_comm,
+                  RankLocation location,
+                  const std::vector<std::uint64_t>& node_keys)
+      : mpi_comm_(std::move(mpi_comm)),
+        location_(location),
         size_(static_cast<std::uint32_t>(node_keys.size())),
         name_(library_name()),
         nodes_(node_keys) {}
 
-  Rank rank() const noexcept override { return place_.rank; }
+  Rank rank() const noexcept override { return location_.rank; }
   std::uint32_t size() const noexcept override { return size_; }
   const std::string& name() const noexcept override { return name_; }
   const Nodes& nodes() const noexcept override { return nodes_; }
-  ThreadSupport thread_support() const noexcept override { return group_->support; }
-  MPI_Comm handle() const noexcept { return group_->handle; }
+  ThreadSupport thread_support() const noexcept override { return mpi_comm_->support; }
+  MPI_Comm handle() const noexcept { return mpi_comm_->handle; }
 
   Status barrier() override;
   Status broadcast(std::span<std::byte> bytes, Rank root) override;
@@ -84,53 +86,55 @@ class MpiCommunicator final : public Communicator {
   Result<std::shared_ptr<Communicator>> duplicate() override;
   Result<std::shared_ptr<Communicator>> duplicate_for_application() override;
   Result<std::shared_ptr<Communicator>> split(SplitBy by) override;
-  Transfer send(std::span<const std::byte> bytes, Rank to, Tag tag) override;
-  Transfer receive(std::span<std::byte> into, Rank from, Tag tag) override;
+  MessageRequest send(std::span<const std::byte> bytes, Rank to, Tag tag) override;
+  MessageRequest receive(std::span<std::byte> into, Rank from, Tag tag) override;
   void progress() override;
   Result<std::unique_ptr<CollectiveFile>> open_file(const std::string& path,
-                                                    const CollectiveOpen& how) override;
+                                                    const CollectiveOpenOptions& how) override;
 
  private:
-  Result<Layout> exchange_lengths(std::size_t mine);
+  Result<GatherLayout> exchange_lengths(std::size_t mine);
 
-  const Group group_;
-  const Place place_;
+  const MpiCommPtr mpi_comm_;
+  const RankLocation location_;
   const std::uint32_t size_;
   const std::string name_;
   const Nodes nodes_;
 };
 
-/// Takes over `raw`, which was just made by MPI: from here on it is freed, and its errors return.
-Group adopt(MPI_Comm raw, const MpiHabits& like) {
+/// Takes over `raw`, which MPI just created: it will be freed, and its errors are returned.
+MpiCommPtr adopt(MPI_Comm raw, const MpiCommSettings& like) {
   MPI_Comm_set_errhandler(raw, MPI_ERRORS_RETURN);
-  return std::make_shared<const MpiGroup>(raw, like);
+  return std::make_shared<const MpiCommHandle>(raw, like);
 }
 
-/// Collective: a Communicator of `group`, once all have said which node they are on.
-Result<std::shared_ptr<Communicator>> make_communicator(Group group, std::uint64_t node_key) {
+/// Collective: a Communicator of `mpi_comm`, after an exchange of node keys.
+Result<std::shared_ptr<Communicator>> make_communicator(MpiCommPtr mpi_comm,
+                                                        std::uint64_t node_key) {
   int rank = 0;
   int size = 0;
   std::vector<std::uint64_t> keys;
-  const Status asked = group->call({.operation = "set up a communicator"}, [&] {
-    MPI_Comm_rank(group->handle, &rank);
-    MPI_Comm_size(group->handle, &size);
+  const Status status = mpi_comm->call({.operation = "set up a communicator"}, [&] {
+    MPI_Comm_rank(mpi_comm->handle, &rank);
+    MPI_Comm_size(mpi_comm->handle, &size);
     keys.resize(static_cast<std::size_t>(size));
-    return MPI_Allgather(&node_key, 1, MPI_UINT64_T, keys.data(), 1, MPI_UINT64_T, group->handle);
+    return MPI_Allgather(&node_key, 1, MPI_UINT64_T, keys.data(), 1, MPI_UINT64_T,
+                         mpi_comm->handle);
   });
-  if (!asked) return failure(asked.error());
-  const MpiCommunicator::Place place{Rank{static_cast<std::uint32_t>(rank)}, node_key};
-  return std::make_shared<MpiCommunicator>(std::move(group), place, keys);
+  if (!status) return failure(status.error());
+  const MpiCommunicator::RankLocation location{Rank{static_cast<std::uint32_t>(rank)}, node_key};
+  return std::make_shared<MpiCommunicator>(std::move(mpi_comm), location, keys);
 }
 
-/// Collective: a number that ranks share if, and only if, MPI says that they can share memory.
-Result<std::uint64_t> find_node(const MpiGroup& group) {
+/// Collective: a number that ranks share if, and only if, MPI reports that they can share memory.
+Result<std::uint64_t> find_node_key(const MpiCommHandle& mpi_comm) {
   int lowest = 0;
-  const Status found = group.call({.operation = "find the ranks of this node"}, [&] {
+  const Status found = mpi_comm.call({.operation = "find the ranks of this node"}, [&] {
     int rank = 0;
-    MPI_Comm_rank(group.handle, &rank);
+    MPI_Comm_rank(mpi_comm.handle, &rank);
     MPI_Comm node = MPI_COMM_NULL;
     const int code =
-        MPI_Comm_split_type(group.handle, MPI_COMM_TYPE_SHARED, 0, MPI_INFO_NULL, &node);
+        MPI_Comm_split_type(mpi_comm.handle, MPI_COMM_TYPE_SHARED, 0, MPI_INFO_NULL, &node);
     if (code != MPI_SUCCESS) return code;
     const int reduced = MPI_Allreduce(&rank, &lowest, 1, MPI_INT, MPI_MIN, node);
     MPI_Comm_free(&node);
@@ -141,104 +145,104 @@ Result<std::uint64_t> find_node(const MpiGroup& group) {
 }
 
 Status MpiCommunicator::barrier() {
-  return group_->call({.operation = "barrier"}, [this] { return MPI_Barrier(handle()); });
+  return mpi_comm_->call({.operation = "barrier"}, [this] { return MPI_Barrier(handle()); });
 }
 
 Status MpiCommunicator::broadcast(std::span<std::byte> bytes, Rank root) {
   if (Status good = check_rank("broadcast", root); !good) return good;
-  const Pieces pieces(bytes.size(), group_->piece_bytes);
+  const Pieces pieces(bytes.size(), mpi_comm_->piece_bytes);
   for (std::uint64_t i = 0; i < pieces.count(); ++i) {
     const Piece piece = pieces.at(i);
-    const Status told = group_->call({.operation = "broadcast"}, [&] {
+    const Status status = mpi_comm_->call({.operation = "broadcast"}, [&] {
       return MPI_Bcast(bytes.data() + piece.first, piece.size, MPI_BYTE,
                        static_cast<int>(root.number), handle());
     });
-    if (!told) return told;
+    if (!status) return status;
   }
   return {};
 }
 
-/// Every rank learns all lengths, so that all refuse what is too much.
-Result<Layout> MpiCommunicator::exchange_lengths(std::size_t mine) {
+/// Every rank gets all lengths, so that all refuse too long data.
+Result<GatherLayout> MpiCommunicator::exchange_lengths(std::size_t mine) {
   const std::uint64_t length = mine;
-  std::vector<std::uint64_t> lengths(size());
-  const Status told = group_->call({.operation = "gather"}, [&] {
-    return MPI_Allgather(&length, 1, MPI_UINT64_T, lengths.data(), 1, MPI_UINT64_T, handle());
+  std::vector<std::uint64_t> counts(size());
+  const Status status = mpi_comm_->call({.operation = "gather"}, [&] {
+    return MPI_Allgather(&length, 1, MPI_UINT64_T, counts.data(), 1, MPI_UINT64_T, handle());
   });
-  if (!told) return failure(told.error());
-  Layout layout;
+  if (!status) return failure(status.error());
+  GatherLayout layout;
   std::uint64_t total = 0;
-  for (const std::uint64_t one : lengths) {
+  for (const std::uint64_t one : counts) {
     if (one > INT_MAX - total) {
       return failure({.kind = ErrorClass::kLimit,
                       .operation = "gather",
                       .cause = "the ranks have 2 GiB or more together"});
     }
-    layout.lengths.push_back(static_cast<int>(one));
-    layout.starts.push_back(static_cast<int>(total));
+    layout.counts.push_back(static_cast<int>(one));
+    layout.displacements.push_back(static_cast<int>(total));
     total += one;
   }
   layout.total = static_cast<int>(total);
   return layout;
 }
 
-std::vector<Bytes> cut(const Bytes& all, const Layout& layout) {
+std::vector<Bytes> split_bytes(const Bytes& all, const GatherLayout& layout) {
   std::vector<Bytes> parts;
-  for (std::size_t i = 0; i < layout.lengths.size(); ++i) {
-    const auto first = all.begin() + layout.starts[i];
-    parts.emplace_back(first, first + layout.lengths[i]);
+  for (std::size_t i = 0; i < layout.counts.size(); ++i) {
+    const auto first = all.begin() + layout.displacements[i];
+    parts.emplace_back(first, first + layout.counts[i]);
   }
   return parts;
 }
 
 Result<std::vector<Bytes>> MpiCommunicator::gather(std::span<const std::byte> bytes, Rank root) {
   if (Status good = check_rank("gather", root); !good) return failure(good.error());
-  const Result<Layout> layout = exchange_lengths(bytes.size());
+  const Result<GatherLayout> layout = exchange_lengths(bytes.size());
   if (!layout) return failure(layout.error());
   Bytes all(rank() == root ? static_cast<std::size_t>(layout->total) : 0);
-  const Status told = group_->call({.operation = "gather"}, [&] {
+  const Status status = mpi_comm_->call({.operation = "gather"}, [&] {
     return MPI_Gatherv(bytes.data(), static_cast<int>(bytes.size()), MPI_BYTE, all.data(),
-                       layout->lengths.data(), layout->starts.data(), MPI_BYTE,
+                       layout->counts.data(), layout->displacements.data(), MPI_BYTE,
                        static_cast<int>(root.number), handle());
   });
-  if (!told) return failure(told.error());
-  return rank() == root ? cut(all, *layout) : std::vector<Bytes>();
+  if (!status) return failure(status.error());
+  return rank() == root ? split_bytes(all, *layout) : std::vector<Bytes>();
 }
 
 Result<std::vector<Bytes>> MpiCommunicator::all_gather(std::span<const std::byte> bytes) {
-  const Result<Layout> layout = exchange_lengths(bytes.size());
+  const Result<GatherLayout> layout = exchange_lengths(bytes.size());
   if (!layout) return failure(layout.error());
   Bytes all(static_cast<std::size_t>(layout->total));
-  const Status told = group_->call({.operation = "gather"}, [&] {
+  const Status status = mpi_comm_->call({.operation = "gather"}, [&] {
     return MPI_Allgatherv(bytes.data(), static_cast<int>(bytes.size()), MPI_BYTE, all.data(),
-                          layout->lengths.data(), layout->starts.data(), MPI_BYTE, handle());
+                          layout->counts.data(), layout->displacements.data(), MPI_BYTE, handle());
   });
-  if (!told) return failure(told.error());
-  return cut(all, *layout);
+  if (!status) return failure(status.error());
+  return split_bytes(all, *layout);
 }
 
 Result<std::uint64_t> MpiCommunicator::all_reduce(Reduction reduction, std::uint64_t value) {
   std::uint64_t reduced = 0;
-  const Status told = group_->call({.operation = "reduce"}, [&] {
+  const Status status = mpi_comm_->call({.operation = "reduce"}, [&] {
     return MPI_Allreduce(&value, &reduced, 1, MPI_UINT64_T, operation_of(reduction), handle());
   });
-  if (!told) return failure(told.error());
+  if (!status) return failure(status.error());
   return reduced;
 }
 
 Result<std::shared_ptr<Communicator>> MpiCommunicator::duplicate() {
   MPI_Comm raw = MPI_COMM_NULL;
-  const Status made = group_->call({.operation = "duplicate a communicator"},
-                                   [&] { return MPI_Comm_dup(handle(), &raw); });
+  const Status made = mpi_comm_->call({.operation = "duplicate a communicator"},
+                                      [&] { return MPI_Comm_dup(handle(), &raw); });
   if (!made) return failure(made.error());
-  return make_communicator(adopt(raw, *group_), place_.node_key);
+  return make_communicator(adopt(raw, *mpi_comm_), location_.node_key);
 }
 
 Result<std::shared_ptr<Communicator>> MpiCommunicator::duplicate_for_application() {
   auto made = duplicate();
   if (!made) return made;
-  const Status set = group_->call({.operation = "set an error handler"}, [&] {
-    return MPI_Comm_set_errhandler(handle_of(**made), group_->application_errors->handle);
+  const Status set = mpi_comm_->call({.operation = "set an error handler"}, [&] {
+    return MPI_Comm_set_errhandler(handle_of(**made), mpi_comm_->application_error_handler->handle);
   });
   if (!set) return failure(set.error());
   return made;
@@ -249,48 +253,48 @@ Result<std::shared_ptr<Communicator>> MpiCommunicator::split(SplitBy by) {
   if (std::max(by.color, by.key) > INT32_MAX) {
     return failure({.kind = ErrorClass::kInvalidArgument,
                     .operation = what.operation,
-                    .cause = "colour and key are below 2^31"});
+                    .cause = "color and key must be below 2^31"});
   }
   MPI_Comm raw = MPI_COMM_NULL;
-  const Status made = group_->call(what, [&] {
+  const Status made = mpi_comm_->call(what, [&] {
     return MPI_Comm_split(handle(), static_cast<int>(by.color), static_cast<int>(by.key), &raw);
   });
   if (!made) return failure(made.error());
-  return make_communicator(adopt(raw, *group_), place_.node_key);
+  return make_communicator(adopt(raw, *mpi_comm_), location_.node_key);
 }
 
-Transfer MpiCommunicator::send(std::span<const std::byte> bytes, Rank to, Tag tag) {
-  if (Status good = check_message("send", to, tag); !good) return Transfer(good.error());
-  return start_send(group_, bytes, to, tag);
+MessageRequest MpiCommunicator::send(std::span<const std::byte> bytes, Rank to, Tag tag) {
+  if (Status good = check_message("send", to, tag); !good) return MessageRequest(good.error());
+  return start_send(mpi_comm_, bytes, to, tag);
 }
 
-Transfer MpiCommunicator::receive(std::span<std::byte> into, Rank from, Tag tag) {
-  if (Status good = check_message("receive", from, tag); !good) return Transfer(good.error());
-  return start_receive(group_, into, from, tag);
+MessageRequest MpiCommunicator::receive(std::span<std::byte> into, Rank from, Tag tag) {
+  if (Status good = check_message("receive", from, tag); !good) return MessageRequest(good.error());
+  return start_receive(mpi_comm_, into, from, tag);
 }
 
 void MpiCommunicator::progress() {
-  std::ignore = group_->call({.operation = "let messages move on"}, [this] {
+  std::ignore = mpi_comm_->call({.operation = "make progress on messages"}, [this] {
     int is_there = 0;
-    return MPI_Iprobe(MPI_ANY_SOURCE, MPI_ANY_TAG, group_->handle, &is_there, MPI_STATUS_IGNORE);
+    return MPI_Iprobe(MPI_ANY_SOURCE, MPI_ANY_TAG, mpi_comm_->handle, &is_there, MPI_STATUS_IGNORE);
   });
 }
 
-Result<std::unique_ptr<CollectiveFile>> MpiCommunicator::open_file(const std::string& path,
-                                                                   const CollectiveOpen& how) {
+Result<std::unique_ptr<CollectiveFile>> MpiCommunicator::open_file(
+    const std::string& path, const CollectiveOpenOptions& how) {
   Result<std::shared_ptr<Communicator>> own = duplicate();
   if (!own) return failure(own.error());
   const MPI_Comm raw = handle_of(**own);
-  return open_mpi_file({std::move(*own), raw, group_->piece_bytes}, path, how);
+  return open_mpi_file({std::move(*own), raw, mpi_comm_->piece_bytes}, path, how);
 }
 
-Status check_alive() {
+Status check_mpi_active() {
   int is_initialised = 0;
   MPI_Initialized(&is_initialised);
   if (is_initialised == 0) {
     return failure({.kind = ErrorClass::kUnsupported,
                     .operation = "use MPI",
-                    .cause = "it is not initialised; the application calls MPI_Init_thread first"});
+                    .cause = "MPI is not initialized; call MPI_Init_thread first"});
   }
   int is_finalized = 0;
   MPI_Finalized(&is_finalized);
@@ -299,7 +303,7 @@ Status check_alive() {
       {.kind = ErrorClass::kClosed, .operation = "use MPI", .cause = "MPI has been finalized"});
 }
 
-Status check_application(MPI_Comm application) {
+Status check_communicator(MPI_Comm application) {
   const auto refused = [](const char* cause) {
     return failure({.kind = ErrorClass::kInvalidArgument, .operation = "use MPI", .cause = cause});
   };
@@ -315,13 +319,13 @@ Status check_piece(std::uint64_t piece_bytes) {
   if (piece_bytes > 0 && piece_bytes <= kPieceBytesMax) return {};
   return failure({.kind = ErrorClass::kInvalidArgument,
                   .operation = "use MPI",
-                  .cause = "piece_bytes is between 1 and 1 GiB"});
+                  .cause = "piece_bytes must be between 1 byte and 1 GiB"});
 }
 
 }  // namespace
 
 Result<std::shared_ptr<Communicator>> from_mpi(MPI_Comm application, MpiOptions options) {
-  if (Status ready = check_alive(); !ready) return failure(ready.error());
+  if (Status ready = check_mpi_active(); !ready) return failure(ready.error());
   if (Status good = check_piece(options.piece_bytes); !good) {
     return failure(good.error());
   }
@@ -331,22 +335,22 @@ Result<std::shared_ptr<Communicator>> from_mpi(MPI_Comm application, MpiOptions 
   MPI_Errhandler errors = MPI_ERRHANDLER_NULL;
   Status applicable;
   const Status made = mpi_call(support, what, [&] {
-    applicable = check_application(application);
+    applicable = check_communicator(application);
     if (!applicable) return MPI_SUCCESS;
-    // Without the application's hints: it may have promised MPI what we do not keep.
+    // Without the application's hints: they may promise MPI what this code does not keep.
     const int code = MPI_Comm_dup_with_info(application, MPI_INFO_NULL, &raw);
     return code == MPI_SUCCESS ? MPI_Comm_get_errhandler(application, &errors) : code;
   });
   if (!made) return failure(made.error());
   if (!applicable) return failure(applicable.error());
 
-  MpiHabits habits{.support = support, .piece_bytes = options.piece_bytes};
-  habits.application_errors = std::make_shared<const MpiErrorHandler>(errors, support);
-  Group group = adopt(raw, habits);
-  if (options.node) return make_communicator(std::move(group), *options.node);
-  const Result<std::uint64_t> node = find_node(*group);
+  MpiCommSettings settings{.support = support, .piece_bytes = options.piece_bytes};
+  settings.application_error_handler = std::make_shared<const MpiErrorHandler>(errors, support);
+  MpiCommPtr mpi_comm = adopt(raw, settings);
+  if (options.node) return make_communicator(std::move(mpi_comm), *options.node);
+  const Result<std::uint64_t> node = find_node_key(*mpi_comm);
   if (!node) return failure(node.error());
-  return make_communicator(std::move(group), *node);
+  return make_communicator(std::move(mpi_comm), *node);
 }
 
 MPI_Comm handle_of(const Communicator& ranks) noexcept {

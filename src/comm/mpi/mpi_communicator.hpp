@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Ranks that are processes of an MPI job. The one private header of the project whose signature
-// names MPI: whoever includes it links libforebay_mpi, and libforebay itself never needs MPI.
+// Ranks that are processes of an MPI job. The only private header whose signatures name MPI: code
+// that includes it links libforebay_mpi, and libforebay needs no MPI.
 #pragma once
 
 #include <forebay/error.hpp>
@@ -16,26 +16,26 @@
 namespace forebay::comm {
 
 struct MpiOptions {
-  /// Longer messages and file transfers are cut into pieces of this size, as MPI counts in int. The
-  /// same on all ranks, at most 1 GiB.
+  /// Longer messages and file transfers are split into pieces of this size, as MPI counts in int.
+  /// The same on all ranks, at most 1 GiB.
   std::uint64_t piece_bytes = std::uint64_t{1} << 30U;
-  /// Ranks that give the same number count as being on one node; absent: MPI is asked. Given by all
-  /// ranks or by none.
+  /// Ranks with the same number count as being on one node; absent: MPI decides. Given by all ranks
+  /// or by none.
   std::optional<std::uint32_t> node = std::nullopt;
 };
 
-/// Collective over `application`, an intracommunicator. Duplicates it: nothing is ever sent in the
-/// application's own, and no error handler of it is changed. MPI must be initialised (kUnsupported
-/// otherwise) and stays the application's to finalize; destroy the Communicator, and all that came
-/// from it, before that: what is left is then left to MPI, and every call gives kClosed.
+/// Collective over `application`, an intracommunicator. Duplicates it: nothing is ever sent on the
+/// application's communicator, and none of its error handlers is changed. MPI must be initialized
+/// (kUnsupported otherwise), and the application finalizes it. Destroy the Communicator, and all
+/// objects made from it, before that: MPI frees what is left then, and every call returns kClosed.
 ///
-/// Errors of MPI become Errors that hold its text and class. What a failed MPI leaves behind is its
-/// own matter; most are of use only for a last message.
+/// Errors of MPI become Errors with its text and class. The state of MPI after a failure depends on
+/// the MPI; with most only a last message is possible.
 Result<std::shared_ptr<Communicator>> from_mpi(MPI_Comm application, MpiOptions options = {});
 
-/// The communicator of MPI inside one that from_mpi() made, or that was split or duplicated from
-/// such; MPI_COMM_NULL for other makes. Still owned by it. Collective calls of others on it would
-/// get in the way: duplicate it for them.
+/// The MPI communicator inside a Communicator that from_mpi() made, or that was split or duplicated
+/// from such; MPI_COMM_NULL for other implementations. Still owned by it. Collective calls of other
+/// code on it would interfere: duplicate it for them.
 MPI_Comm handle_of(const Communicator& ranks) noexcept;
 
 }  // namespace forebay::comm

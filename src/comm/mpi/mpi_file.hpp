@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// A CollectiveFile of MPI-IO. Nothing else of the project calls MPI_File_...
+// A CollectiveFile on MPI-IO. No other code calls MPI_File_...
 #pragma once
 
 #include <memory>
@@ -11,15 +11,15 @@
 namespace forebay::comm {
 
 /// The ranks that open a file together.
-struct MpiFileRanks {
+struct MpiFileComm {
   std::shared_ptr<Communicator> ranks;  ///< becomes part of the file
-  MPI_Comm handle = MPI_COMM_NULL;      ///< the same ranks, as MPI knows them
+  MPI_Comm handle = MPI_COMM_NULL;      ///< the MPI communicator of the same ranks
   std::uint64_t piece_bytes = 0;        ///< the most that one call of MPI moves
 };
 
 /// Collective. As Communicator::open_file().
-Result<std::unique_ptr<CollectiveFile>> open_mpi_file(const MpiFileRanks& of,
+Result<std::unique_ptr<CollectiveFile>> open_mpi_file(const MpiFileComm& file_comm,
                                                       const std::string& path,
-                                                      const CollectiveOpen& how);
+                                                      const CollectiveOpenOptions& how);
 
 }  // namespace forebay::comm

@@ -21,7 +21,8 @@ inline std::uint64_t bytes_of(std::span<const FilePiece> pieces) {
   return bytes;
 }
 
-/// Of pieces that rise and do not overlap. Addresses are absolute: the buffer is MPI_BOTTOM.
+/// For pieces in increasing order that do not overlap. Addresses are absolute: the buffer is
+/// MPI_BOTTOM.
 class PieceTypes {
  public:
   explicit PieceTypes(std::span<const FilePiece> pieces) {

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// How a transfer that is too long for one call of MPI is cut.
+// Pieces: splits a transfer that is too long for one call of MPI.
 #pragma once
 
 #include <algorithm>
@@ -11,7 +11,7 @@ namespace forebay::comm {
 
 struct Piece {
   std::uint64_t first = 0;  ///< from the start of the transfer
-  int size = 0;             ///< as MPI counts
+  int size = 0;             ///< an int, as MPI counts
 };
 
 /// The pieces of one transfer.
@@ -22,12 +22,12 @@ class Pieces {
     FOREBAY_ASSERT(piece_bytes > 0);
   }
 
-  /// At least 1: a transfer of nothing is one piece of nothing.
+  /// At least 1: an empty transfer is one empty piece.
   std::uint64_t count() const noexcept {
     return total_bytes_ == 0 ? 1 : (total_bytes_ - 1) / piece_bytes_ + 1;
   }
 
-  /// An empty one at the end for an index of count() or more.
+  /// An index of count() or more gives an empty piece at the end.
   Piece at(std::uint64_t index) const noexcept {
     if (index >= count()) return {total_bytes_, 0};
     const std::uint64_t first = index * piece_bytes_;

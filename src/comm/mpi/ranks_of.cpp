@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// The bridge from a program's own communicator to a Runtime, and back.
+// Converts a program's communicator to the ranks of a Runtime, and back.
 #include <forebay/mpi.hpp>
 
 #include "comm/mpi/mpi_communicator.hpp"

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// The ranks of an MPI job as a make that the suites of ranks run on. For tests only.
+// The ranks of an MPI job as a factory for the suites of ranks. For tests only.
 #pragma once
 
 #include <memory>
@@ -12,7 +12,7 @@
 namespace forebay::comm {
 
 /// All ranks of the job that the test runs in.
-inline Make mpi_make(std::string name, const MpiOptions& options = {}) {
+inline CommunicatorFactory mpi_factory(std::string name, const MpiOptions& options = {}) {
   return {std::move(name), [options](const RankTest& test) -> Status {
             const Result<std::shared_ptr<Communicator>> ranks = from_mpi(MPI_COMM_WORLD, options);
             if (!ranks) return failure(ranks.error());

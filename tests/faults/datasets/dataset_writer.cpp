@@ -1,11 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
-// The program that tests of datasets kill, and whose power they cut: ranks (threads) that write one
-// step after another, as many at a time as the plan allows, and say of each when it is durable.
+// The program that tests of datasets kill, or whose power they cut. Its ranks (threads) write
+// steps, as many at a time as the plan allows. It reports each step when it is durable.
 //
-//   dataset_writer PATH CONTENTS WAY STEPS [MARKS]
+// dataset_writer PATH CONTENTS CONFIG STEPS [MARKS]
 //
-// CONTENTS and WAY are seeds (cargo.hpp). After each receipt the first rank prints a line with the
-// step's number, and before that makes the file MARKS/durable-<step>. What fails goes to stderr.
+// CONTENTS and CONFIG are seeds (test_contents.hpp). After each receipt the first rank creates the
+// file MARKS/durable-<step>, then prints a line with the step's number. Errors go to stderr.
 #include <cerrno>
 #include <cstdio>
 #include <cstdlib>
@@ -17,24 +17,24 @@
 #include <fcntl.h>
 #include <unistd.h>
 
-#include "cargo.hpp"
 #include "comm/in_process.hpp"
-#include "steps_under_way.hpp"
+#include "in_flight_steps.hpp"
+#include "test_contents.hpp"
 
 namespace forebay::faults {
 namespace {
 
 using Communicator = std::shared_ptr<comm::Communicator>;
 
-struct Task {
+struct DatasetTask {
   std::string path;
-  Cargo cargo;
-  Way way;
+  TestContents contents;
+  WriteConfig config;
   std::uint64_t steps;
   std::string marks;
 };
 
-Status say_durable(const Task& task, std::uint64_t step) {
+Status report_durable(const DatasetTask& task, std::uint64_t step) {
   const std::string number = std::to_string(step);
   if (!task.marks.empty()) {
     const std::string mark = task.marks + "/durable-" + number;
@@ -45,37 +45,37 @@ Status say_durable(const Task& task, std::uint64_t step) {
   const std::string line = number + "\n";
   if (::write(STDOUT_FILENO, line.data(), line.size()) == static_cast<ssize_t>(line.size()))
     return {};
-  return failure(system_error({.operation = "tell", .path = "stdout"}, errno));
+  return failure(system_error({.operation = "report", .path = "stdout"}, errno));
 }
 
-/// Waits for the oldest step that this rank has under way; nothing is said before its receipt.
-Status hear_of_oldest(const Task& task, Runtime& runtime, StepsUnderWay& under_way) {
-  const Outcome oldest = under_way.oldest();
+/// Waits for this rank's oldest step in flight, then reports it.
+Status wait_for_oldest(const DatasetTask& task, Runtime& runtime, InFlightSteps& in_flight_steps) {
+  const StepResult oldest = in_flight_steps.wait_oldest();
   if (!oldest.receipt) return failure(oldest.receipt.error());
-  return runtime.rank() == 0 ? say_durable(task, oldest.step) : Status();
+  return runtime.rank() == 0 ? report_durable(task, oldest.step) : Status();
 }
 
-Status write_as_rank(const Task& task, const Communicator& ranks) {
+Status write_as_rank(const DatasetTask& task, const Communicator& ranks) {
   Runtime runtime(Ranks(ranks), {.budget_bytes = 1_MiB});
-  auto dataset = runtime.dataset(task.path, task.way.plan);
+  auto dataset = runtime.create_dataset(task.path, task.config.plan);
   if (!dataset) return failure(dataset.error());
-  StepsUnderWay under_way(dataset->plan().steps_in_flight);
+  InFlightSteps in_flight_steps(dataset->plan().steps_in_flight);
   const std::uint64_t first = dataset->newest_step().value_or(0) + 1;
   for (std::uint64_t step = first; step < first + task.steps; ++step) {
-    if (under_way.is_full())
-      if (Status heard = hear_of_oldest(task, runtime, under_way); !heard) return heard;
-    drift_apart(task.cargo.seed(), step, runtime.rank());
-    auto receipt = commit_step(runtime, *dataset, task.cargo, step);
+    if (in_flight_steps.is_full())
+      if (Status waited = wait_for_oldest(task, runtime, in_flight_steps); !waited) return waited;
+    delay_rank(task.contents.seed(), step, runtime.rank());
+    auto receipt = commit_step(runtime, *dataset, task.contents, step);
     if (!receipt) return failure(receipt.error());
-    under_way.add(step, std::move(*receipt));
+    in_flight_steps.add(step, std::move(*receipt));
   }
-  while (!under_way.is_empty())
-    if (Status heard = hear_of_oldest(task, runtime, under_way); !heard) return heard;
+  while (!in_flight_steps.is_empty())
+    if (Status waited = wait_for_oldest(task, runtime, in_flight_steps); !waited) return waited;
   return dataset->close();
 }
 
-Status write_steps(const Task& task) {
-  return comm::run_ranks({.count = task.way.ranks, .per_node = task.way.per_node},
+Status write_steps(const DatasetTask& task) {
+  return comm::run_ranks({.count = task.config.ranks, .per_node = task.config.per_node},
                          [&task](const Communicator& ranks) { return write_as_rank(task, ranks); });
 }
 
@@ -88,8 +88,8 @@ int main(int argc, char** argv) {
   if (words.size() != 5 && words.size() != 6) return 2;
   const auto number = [&](std::size_t word) { return std::strtoull(words[word], nullptr, 10); };
   const auto written = write_steps({.path = words[1],
-                                    .cargo = Cargo(number(2)),
-                                    .way = way_of(number(3)),
+                                    .contents = TestContents(number(2)),
+                                    .config = random_config(number(3)),
                                     .steps = number(4),
                                     .marks = words.size() == 6 ? words[5] : ""});
   if (!written) std::fprintf(stderr, "%s\n", written.error().message().c_str());

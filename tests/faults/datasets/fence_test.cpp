@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // Two clients of NFS: a writer that was presumed dead resumes on one client while the other fences
-// it. Client caches are not coherent, and still no acknowledged step is lost.
+// it. Client caches are not coherent. No acknowledged step is lost.
 #include "write/fence.hpp"
 
 #include <atomic>
@@ -14,11 +14,11 @@
 
 #include <gtest/gtest.h>
 
-#include "format/commits_file.hpp"
-#include "how_often.hpp"
+#include "format/load_commits.hpp"
+#include "test_seeds.hpp"
 #include "tests/faults/streams/emulated_storage.hpp"
-#include "tests/faults/streams/own_mounts.hpp"
-#include "write/publisher.hpp"
+#include "tests/faults/streams/private_mounts.hpp"
+#include "write/commit_log.hpp"
 
 namespace forebay::faults {
 namespace {
@@ -26,24 +26,24 @@ namespace {
 class FenceOnTwoClients : public testing::Test {
  protected:
   void SetUp() override {
-    if (const std::string reason = reason_against_own_mounts(); !reason.empty())
+    if (const std::string reason = private_mounts_unavailable_reason(); !reason.empty())
       GTEST_SKIP() << reason;
     storage_ = std::make_unique<EmulatedStorage>(
         EmulatedStorage::Setup{.machine = FOREBAY_NFS_MACHINE, .clients = 2});
-    ASSERT_EQ(storage_->reason_against(), "");
+    ASSERT_EQ(storage_->unavailable_reason(), "");
   }
-  std::string folder(std::size_t client) const { return storage_->client(client) + "/run.fb"; }
+  std::string directory(std::size_t client) const { return storage_->client(client) + "/run.fb"; }
 
   static format::StepEntry entry(std::uint64_t step) {
     return {.step = step,
             .group = step,
             .files = {{.file = 0, .index = {.offset = 4096, .bytes = 200, .checksum = step}}}};
   }
-  /// The newest step that the second client finds after it has fenced; 0 if there is none.
-  std::uint64_t fence_and_look() const {
-    const Status fenced = write::fence_commits(folder(1));
+  /// The newest step that the second client finds after it has fenced; 0 if none.
+  std::uint64_t fence_and_read() const {
+    const Status fenced = write::fence_writers(directory(1));
     EXPECT_TRUE(fenced) << fenced.error().message();
-    const auto next = write::Publisher::open(folder(1));
+    const auto next = write::CommitLog::open(directory(1));
     EXPECT_TRUE(next) << next.error().message();
     return next && !(*next)->steps().empty() ? (*next)->steps().back().step : 0;
   }
@@ -51,11 +51,11 @@ class FenceOnTwoClients : public testing::Test {
   std::unique_ptr<EmulatedStorage> storage_;
 };
 
-TEST_F(FenceOnTwoClients, loses_no_step_that_was_acknowledged) {
+TEST_F(FenceOnTwoClients, loses_no_acknowledged_step) {
   std::mt19937_64 random(11);
   std::uint64_t step = 0;
-  for (int round = 0; round < (tries_all() ? 200 : 12); ++round) {
-    auto former = write::Publisher::open(folder(0));
+  for (int round = 0; round < (is_exhaustive() ? 200 : 12); ++round) {
+    auto former = write::CommitLog::open(directory(0));
     ASSERT_TRUE(former) << former.error().message();
     std::atomic<std::uint64_t> acknowledged{step};
     std::thread publishing([&, next = step]() mutable {
@@ -63,7 +63,7 @@ TEST_F(FenceOnTwoClients, loses_no_step_that_was_acknowledged) {
         acknowledged = next;
     });
     std::this_thread::sleep_for(std::chrono::milliseconds(20 + random() % 60));
-    const std::uint64_t found = fence_and_look();
+    const std::uint64_t found = fence_and_read();
     publishing.join();
     EXPECT_TRUE((*former)->is_replaced());
     EXPECT_GE(found, acknowledged.load()) << "round " << round;

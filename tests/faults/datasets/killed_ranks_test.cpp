@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// Ranks that are killed while they write, where all of them compute and where ranks are given to
-// I/O: a writer, one that hands over, the one that coordinates. The others are told which, in
-// bounded time; what was durable stays, and the dataset goes on.
+// Ranks are killed while they write, with and without I/O ranks: a writer, one that forwards, the
+// coordinator. The other ranks get an Error that names the killed rank, in bounded time. Durable
+// steps remain, and the dataset can be continued.
 #include <algorithm>
 #include <array>
 #include <chrono>
@@ -21,176 +21,179 @@
 
 #include "base/descriptor.hpp"
 #include "base/testing.hpp"
-#include "cargo.hpp"
 #include "comm/in_process.hpp"
+#include "dataset_checks.hpp"
 #include "process_ranks.hpp"
-#include "reading.hpp"
+#include "test_contents.hpp"
 
 namespace forebay::faults {
 namespace {
 
 using Communicator = std::shared_ptr<comm::Communicator>;
 
-/// Three on the first node and two on the second; the last of each may be given to I/O.
+/// Three on the first node and two on the second; the last of each may be an I/O rank.
 constexpr std::uint32_t kRanks = 5;
 constexpr std::uint32_t kPerNode = 3;
-/// As Forebay counts them where some are: those that compute first.
+/// Numbers of ranks if some are I/O ranks: compute ranks come first.
 constexpr std::array<std::uint32_t, kRanks> kNumbers{0, 1, 3, 2, 4};
-/// More than anybody writes before the kill.
+/// More than any rank writes before the kill.
 constexpr std::uint64_t kStepsMax = 100'000;
 
 constexpr int kAsExpected = 0;
-constexpr uid_t kNobody = 65'534;
+constexpr uid_t kUnprivilegedUser = 65'534;
 
-struct Kill {
+struct KillCase {
   Placement placement;
-  HandOff hand_off;
-  std::uint32_t rank;  ///< of the job
+  Exchange exchange;
+  std::uint32_t rank;  ///< number in the job
   Strategy strategy = Strategy::kReducedBlocking;
 
   bool has_dedicated() const { return placement == Placement::kDedicated; }
   bool is_given_to_io() const { return has_dedicated() && (rank == 2 || rank == 4); }
   std::uint32_t number() const { return has_dedicated() ? kNumbers.at(rank) : rank; }
-  std::uint32_t computing() const { return has_dedicated() ? 3 : kRanks; }
+  std::uint32_t compute_ranks() const { return has_dedicated() ? 3 : kRanks; }
 };
 
-std::ostream& operator<<(std::ostream& out, const Kill& kill) {
-  if (kill.strategy != Strategy::kReducedBlocking)
-    return out << name_of(kill.strategy) << "_" << kill.rank;
-  out << (kill.has_dedicated() ? "dedicated_" : "in_rank_")
-      << (kill.hand_off == HandOff::kMessage ? "message_" : "memory_");
-  return out << kill.rank;
+std::ostream& operator<<(std::ostream& out, const KillCase& kill_case) {
+  if (kill_case.strategy != Strategy::kReducedBlocking)
+    return out << name_of(kill_case.strategy) << "_" << kill_case.rank;
+  out << (kill_case.has_dedicated() ? "dedicated_" : "in_rank_")
+      << (kill_case.exchange == Exchange::kMessage ? "message_" : "memory_");
+  return out << kill_case.rank;
 }
 
-WritePlan plan_of(const Kill& kill) {
-  WritePlan plan{.strategy = kill.strategy, .unit_bytes = 64_KiB};
+WritePlan plan_of(const KillCase& kill_case) {
+  WritePlan plan{.strategy = kill_case.strategy, .unit_bytes = 64_KiB};
   plan.memory_bytes = 1_MiB;
-  plan.hand_off = kill.hand_off;
-  plan.placement = kill.placement;
+  plan.exchange = kill_case.exchange;
+  plan.placement = kill_case.placement;
   // A baton in one file, a chain through all ranks, or two writers.
-  const bool is_chain = kill.strategy == Strategy::kBrigade;
-  plan.files = kill.strategy == Strategy::kReducedBlocking ? 2 : 1;
-  plan.writers = kill.strategy == Strategy::kBaton ? kRanks : is_chain ? 1 : 2;
-  if (kill.has_dedicated()) plan.writers = plan.files = 0;
-  plan.deadline = std::chrono::seconds(5);
+  const bool is_chain = kill_case.strategy == Strategy::kBrigade;
+  plan.files = kill_case.strategy == Strategy::kReducedBlocking ? 2 : 1;
+  plan.writers = kill_case.strategy == Strategy::kBaton ? kRanks : is_chain ? 1 : 2;
+  if (kill_case.has_dedicated()) plan.writers = plan.files = 0;
+  plan.step_timeout = std::chrono::seconds(5);
   return plan;
 }
 
-class KilledRanks : public testing::TestWithParam<Kill> {
+class KilledRanks : public testing::TestWithParam<KillCase> {
  protected:
-  /// What a process that is not killed does; it is its exit code that tells.
+  /// The code of each process; its exit code is the result.
   int run(const Communicator& ranks, int receipts) const {
-    const auto complain = [&](const std::string& what) {
+    const auto report_failure = [&](const std::string& what) {
       std::fprintf(stderr, "rank %u: %s\n", ranks->rank().number, what.c_str());
       return 1;
     };
     Runtime runtime(Ranks(ranks), {.placement = GetParam().placement});
     if (runtime.role() == Role::kAgent)
-      return runtime.serve() ? kAsExpected : complain("serve() failed");
-    auto dataset = runtime.dataset(path_, plan_of(GetParam()));
-    if (!dataset) return complain(dataset.error().message());
+      return runtime.serve() ? kAsExpected : report_failure("serve() failed");
+    auto dataset = runtime.create_dataset(path_, plan_of(GetParam()));
+    if (!dataset) return report_failure(dataset.error().message());
     for (std::uint64_t step = 1; step <= kStepsMax; ++step) {
-      const auto receipt = write_step(runtime, *dataset, cargo_, step);
+      const auto receipt = write_step(runtime, *dataset, contents_, step);
       if (!receipt && is_named(receipt.error())) return after(runtime, *dataset, step);
-      if (!receipt) return complain("not named: " + receipt.error().message());
-      const std::uint32_t me = runtime.rank();
-      if (::write(receipts, &me, sizeof me) != sizeof me) return complain("nobody listens");
+      if (!receipt) return report_failure("not named: " + receipt.error().message());
+      const std::uint32_t own_rank = runtime.rank();
+      if (::write(receipts, &own_rank, sizeof own_rank) != sizeof own_rank)
+        return report_failure("the pipe of receipts is closed");
     }
-    return complain("nobody was killed");
+    return report_failure("no rank was killed");
   }
 
   static bool is_named(const Error& error) {
     const std::uint32_t number = GetParam().number();
-    // Who noticed first may have left already, when others hear of the next step.
-    const bool is_sequel = mentions(error, "has closed the dataset before this step");
-    return is_sequel || error.rank() == number || mentions(error, "rank " + std::to_string(number));
+    // The rank that noticed first may have closed the dataset before others begin the next step.
+    const bool is_consequence = message_contains(error, "has closed the dataset before this step");
+    return is_consequence || error.rank() == number ||
+           message_contains(error, "rank " + std::to_string(number));
   }
 
-  /// Once a step has failed: no other is written without all ranks, and whoever closes hears of it.
-  int after(Runtime& runtime, Dataset& dataset, std::uint64_t failed) const {
-    if (write_step(runtime, dataset, cargo_, failed + 1)) return 4;
+  /// After a failed step: no step is written without all ranks, and close() reports the failure.
+  int after(Runtime& runtime, DatasetWriter& dataset, std::uint64_t failed) const {
+    if (write_step(runtime, dataset, contents_, failed + 1)) return 4;
     if (dataset.close()) return 5;
     if (!GetParam().is_given_to_io()) return kAsExpected;
-    // Those who compute are all there, and can do without.
-    const auto again = runtime.dataset(path_ + "-2", plan_of(GetParam()));
+    // All compute ranks remain, and can write without I/O ranks.
+    const auto again = runtime.create_dataset(path_ + "-2", plan_of(GetParam()));
     if (error_class(again) != ErrorClass::kClosed || !is_named(again.error())) {
-      std::fprintf(stderr, "again: %s\n", again ? "opened" : again.error().message().c_str());
+      std::fprintf(stderr, "second dataset: %s\n",
+                   again ? "opened" : again.error().message().c_str());
       return 2;
     }
-    auto own = runtime.dataset(path_ + "-2", Strategy::kFilePerProcess);
-    if (!own || !write_step(runtime, *own, cargo_, 1) || !own->close()) return 3;
+    auto own = runtime.create_dataset(path_ + "-2", Strategy::kFilePerProcess);
+    if (!own || !write_step(runtime, *own, contents_, 1) || !own->close()) return 3;
     return kAsExpected;
   }
 
   /// With other ranks, and another writer among them.
-  void go_on() {
+  void continue_writing() {
     const Placement placement = GetParam().placement;
     const auto write = [this, placement](const Communicator& ranks) -> Status {
       Runtime runtime(Ranks(ranks), {.placement = placement});
       if (runtime.role() == Role::kAgent) return runtime.serve();
-      auto dataset = runtime.dataset(path_);
+      auto dataset = runtime.create_dataset(path_);
       if (!dataset) return failure(dataset.error());
       EXPECT_EQ(dataset->plan().placement, placement);
       const std::uint64_t next = dataset->newest_step().value() + 1;
       EXPECT_GT(next, 1U);
-      const auto receipt = write_step(runtime, *dataset, cargo_, next);
+      const auto receipt = write_step(runtime, *dataset, contents_, next);
       return receipt ? dataset->close() : failure(receipt.error());
     };
     const Status done = comm::run_ranks({.count = 3}, write);
     EXPECT_TRUE(done) << done.error().message();
   }
 
-  const TemporaryFolder folder_;
-  const std::string path_ = folder_ / "run.fb";
-  const Cargo cargo_{11};
+  const TemporaryDirectory directory_;
+  const std::string path_ = directory_ / "run.fb";
+  const TestContents contents_{11};
 };
 
-/// A job that writes steps, and the receipts that its ranks tell of.
-class Job {
+/// A job that writes steps, and the receipts that its ranks report.
+class RankJob {
  public:
   using Code = std::function<int(const Communicator& job, int receipts)>;
 
-  Job(std::uint32_t computing, const Code& code) : receipts_(computing) {
+  RankJob(std::uint32_t compute_ranks, const Code& code) : receipts_(compute_ranks) {
     std::array<int, 2> pipe{};
     EXPECT_EQ(::pipe2(pipe.data(), O_CLOEXEC), 0);
-    said_ = Descriptor(pipe[0]);
-    const Descriptor saying(pipe[1]);
+    receipt_pipe_ = Descriptor(pipe[0]);
+    const Descriptor write_end(pipe[1]);
     ranks_.emplace(kRanks, kPerNode,
-                   [&](const Communicator& job) { return code(job, saying.get()); });
+                   [&](const Communicator& job) { return code(job, write_end.get()); });
   }
   ProcessRanks& ranks() { return *ranks_; }
 
-  /// True once each rank that computes has had a receipt.
+  /// True when each compute rank has had a receipt.
   bool has_begun() {
     while (std::ranges::min(receipts_) == 0)
-      if (!hear()) return false;
+      if (!read_receipt()) return false;
     return true;
   }
-  /// After the end of all: the newest step of which anybody had a receipt.
-  std::uint64_t promised() {
-    while (hear()) {
+  /// After the end of all ranks: the newest step of which any rank had a receipt.
+  std::uint64_t acknowledged() {
+    while (read_receipt()) {
     }
     return std::ranges::max(receipts_);
   }
 
  private:
-  bool hear() {
-    std::uint32_t who = 0;
-    const bool heard = ::read(said_.get(), &who, sizeof who) == sizeof who;
-    if (heard) ++receipts_.at(who);
-    return heard;
+  bool read_receipt() {
+    std::uint32_t rank = 0;
+    const bool waited = ::read(receipt_pipe_.get(), &rank, sizeof rank) == sizeof rank;
+    if (waited) ++receipts_.at(rank);
+    return waited;
   }
 
   std::vector<std::uint64_t> receipts_;
-  Descriptor said_;
+  Descriptor receipt_pipe_;
   std::optional<ProcessRanks> ranks_;
 };
 
-TEST_P(KilledRanks, in_the_midst_of_writing_is_named_to_all_others) {
-  Job job(GetParam().computing(),
-          [&](const Communicator& ranks, int receipts) { return run(ranks, receipts); });
+TEST_P(KilledRanks, while_writing_are_named_in_the_errors_of_all_others) {
+  RankJob job(GetParam().compute_ranks(),
+              [&](const Communicator& ranks, int receipts) { return run(ranks, receipts); });
   ASSERT_TRUE(job.has_begun());
-  // At any moment of the next steps.
+  // At any moment during the next steps.
   std::this_thread::sleep_for(std::chrono::milliseconds(GetParam().rank * 7));
   job.ranks().kill(GetParam().rank);
   for (std::uint32_t rank = 0; rank < kRanks; ++rank) {
@@ -198,17 +201,18 @@ TEST_P(KilledRanks, in_the_midst_of_writing_is_named_to_all_others) {
         rank == GetParam().rank ? std::optional<int>() : std::optional(kAsExpected);
     EXPECT_EQ(job.ranks().result(rank), expected) << "rank " << rank;
   }
-  const std::uint64_t promised = job.promised();
-  EXPECT_TRUE(is_whole(path_, cargo_, promised));
-  go_on();
-  EXPECT_TRUE(is_whole(path_, cargo_, promised + 1));
+  const std::uint64_t promised = job.acknowledged();
+  EXPECT_TRUE(is_intact(path_, contents_, promised));
+  continue_writing();
+  EXPECT_TRUE(is_intact(path_, contents_, promised + 1));
 }
 
-/// Who writes for a rank leaves before that rank has noticed why.
+/// The aggregator of a rank exits before that rank has noticed the cause.
 class KilledCoordinator : public KilledRanks {};
 
-TEST_P(KilledCoordinator, is_named_to_who_slept_until_all_others_had_left) {
-  Job job(kRanks, [&](const Communicator& ranks, int receipts) { return run(ranks, receipts); });
+TEST_P(KilledCoordinator, is_named_to_a_rank_that_was_stopped_until_others_exited) {
+  RankJob job(kRanks,
+              [&](const Communicator& ranks, int receipts) { return run(ranks, receipts); });
   ASSERT_TRUE(job.has_begun());
   constexpr std::uint32_t kSleeper = 4;
   job.ranks().stop(kSleeper);
@@ -219,43 +223,45 @@ TEST_P(KilledCoordinator, is_named_to_who_slept_until_all_others_had_left) {
   EXPECT_EQ(job.ranks().result(kSleeper), kAsExpected);
 }
 
-/// Runs as somebody who may not look into the folder of the dataset.
-bool become_a_stranger() { return ::setgid(kNobody) == 0 && ::setuid(kNobody) == 0; }
+/// Changes to a user without access to the directory of the dataset.
+bool drop_privileges() {
+  return ::setgid(kUnprivilegedUser) == 0 && ::setuid(kUnprivilegedUser) == 0;
+}
 
-TEST(DedicatedStranger, who_cannot_open_files_is_named_and_can_be_done_without) {
+TEST(DedicatedIoRank, without_permission_is_named_and_can_be_omitted) {
   if (::geteuid() != 0) GTEST_SKIP() << "not root: all processes have the same rights";
-  const TemporaryFolder folder;
-  const std::string path = folder / "run.fb";
-  const Cargo cargo(12);
+  const TemporaryDirectory directory;
+  const std::string path = directory / "run.fb";
+  const TestContents contents(12);
   ProcessRanks ranks(3, 3, [&](const Communicator& job) {
     const bool is_stranger = job->rank().number == 2;
-    if (is_stranger && !become_a_stranger()) return 2;
+    if (is_stranger && !drop_privileges()) return 2;
     Runtime runtime(Ranks(job), {.placement = Placement::kDedicated});
     if (runtime.role() == Role::kAgent) return runtime.serve() ? kAsExpected : 3;
-    const auto dataset = runtime.dataset(path);
-    const auto failed =
-        dataset.and_then([&](Dataset open) { return write_step(runtime, open, cargo, 1); });
+    const auto dataset = runtime.create_dataset(path);
+    const auto failed = dataset.and_then(
+        [&](DatasetWriter open) { return write_step(runtime, open, contents, 1); });
     if (error_class(failed) != ErrorClass::kPermission || failed.error().rank() != 2U) return 4;
-    std::ignore = dataset.map([](const Dataset& open) { return open.close(); });
-    auto own = runtime.dataset(path, Strategy::kFilePerProcess);
-    return own && write_step(runtime, *own, cargo, 2) && own->close() ? kAsExpected : 5;
+    std::ignore = dataset.map([](const DatasetWriter& open) { return open.close(); });
+    auto own = runtime.create_dataset(path, Strategy::kFilePerProcess);
+    return own && write_step(runtime, *own, contents, 2) && own->close() ? kAsExpected : 5;
   });
   for (std::uint32_t rank = 0; rank < 3; ++rank)
     EXPECT_EQ(ranks.result(rank), kAsExpected) << "rank " << rank;
-  EXPECT_TRUE(is_whole(path, cargo, 2));
+  EXPECT_TRUE(is_intact(path, contents, 2));
 }
 
-const std::vector<Kill> kKilledRanks = [] {
-  std::vector<Kill> all;
+const std::vector<KillCase> kKilledRanks = [] {
+  std::vector<KillCase> cases;
   for (const Placement placement : {Placement::kInRank, Placement::kDedicated})
-    for (const HandOff hand_off : {HandOff::kSharedMemory, HandOff::kMessage})
+    for (const Exchange exchange : {Exchange::kSharedMemory, Exchange::kMessage})
       for (std::uint32_t rank = 0; rank < kRanks; ++rank)
-        all.push_back({placement, hand_off, rank});
+        cases.push_back({placement, exchange, rank});
   for (std::uint32_t rank = 0; rank < kRanks; ++rank) {
-    all.push_back({Placement::kInRank, HandOff::kNone, rank, Strategy::kBaton});
-    all.push_back({Placement::kInRank, HandOff::kBrigade, rank, Strategy::kBrigade});
+    cases.push_back({Placement::kInRank, Exchange::kNone, rank, Strategy::kBaton});
+    cases.push_back({Placement::kInRank, Exchange::kBrigade, rank, Strategy::kBrigade});
   }
-  return all;
+  return cases;
 }();
 
 INSTANTIATE_TEST_SUITE_P(All,
@@ -264,8 +270,8 @@ INSTANTIATE_TEST_SUITE_P(All,
                          testing::PrintToStringParamName());
 INSTANTIATE_TEST_SUITE_P(All,
                          KilledCoordinator,
-                         testing::Values(Kill{Placement::kInRank, HandOff::kSharedMemory, 0},
-                                         Kill{Placement::kInRank, HandOff::kMessage, 0}),
+                         testing::Values(KillCase{Placement::kInRank, Exchange::kSharedMemory, 0},
+                                         KillCase{Placement::kInRank, Exchange::kMessage, 0}),
                          testing::PrintToStringParamName());
 
 }  // namespace

@@ -11,7 +11,7 @@
 
 #include <fcntl.h>
 
-#include "tools/emufs/recording_files.hpp"
+#include "tools/emufs/recording_reader.hpp"
 
 namespace forebay::faults {
 
@@ -25,23 +25,23 @@ bool is_file_sync(const Record& record) {
   return record.kind == RecordKind::kFsync || record.kind == RecordKind::kFdatasync;
 }
 bool is_any_sync(const Record& record) {
-  return is_file_sync(record) || record.kind == RecordKind::kFsyncFolder ||
+  return is_file_sync(record) || record.kind == RecordKind::kFsyncDirectory ||
          record.kind == RecordKind::kSyncAll;
 }
 bool changes_names(const Record& record) {
-  return record.kind >= RecordKind::kKnown && record.kind <= RecordKind::kRename;
+  return record.kind >= RecordKind::kExisting && record.kind <= RecordKind::kRename;
 }
-/// The folder whose sync makes a change of names safe: of a rename, the one with the new name.
-std::uint64_t folder_of(const Record& record) {
-  return record.kind == RecordKind::kRename ? record.to_folder : record.folder;
+/// The directory whose sync makes a change of names durable; for a rename, that of the new name.
+std::uint64_t directory_of(const Record& record) {
+  return record.kind == RecordKind::kRename ? record.to_directory : record.directory;
 }
 
-/// A file after the cut: bytes, and zeros from there to its size, which take no memory.
-struct FileAfter {
+/// A file after the cut: bytes, followed by zeros up to its size, which need no memory.
+struct FileState {
   std::string bytes;
   std::uint64_t size = 0;
 
-  void cut_or_extend(std::uint64_t to) {
+  void truncate(std::uint64_t to) {
     size = to;
     if (bytes.size() > to) bytes.resize(to);
   }
@@ -54,76 +54,76 @@ struct FileAfter {
 };
 
 /// The disk after the cut, in memory.
-class Disk {
+class DiskModel {
  public:
-  Disk(const PowerCut& cut, const Recording& recording)
+  DiskModel(const PowerCut& cut, const Recording& recording)
       : cut_(cut), random_(cut.seed), recording_(std::span(recording).first(cut.after)) {}
 
   void replay() {
     find_syncs();
     for (std::size_t i = 0; i < recording_.size(); ++i) {
       const Record& record = recording_[i];
-      if (changes_names(record) && names_survive(i)) change_names(record);
-      if (emufs::changes_data(record.kind)) change_data(i);
+      if (changes_names(record) && are_names_kept(i)) change_names(record);
+      if (emufs::is_data_change(record.kind)) change_data(i);
     }
   }
 
-  void write_to(const std::string& folder) const { write_folder(root_, folder); }
+  void write_to(const std::string& directory) const { write_directory(root_, directory); }
 
  private:
-  using Folder = std::map<std::string, std::uint64_t>;
+  using Directory = std::map<std::string, std::uint64_t>;
 
-  /// Up to which record the names of each folder, or of all, come back.
+  /// Finds the record up to which the names of each directory, or of all, remain.
   void find_syncs() {
     for (std::size_t i = 0; i < recording_.size(); ++i) {
       const Record& record = recording_[i];
       if (is_file_sync(record)) data_synced_[record.file] = i;
       if (record.kind == RecordKind::kSyncAll) all_synced_ = i + 1;
       if (is_any_sync(record)) names_until_ = i;
-      if (record.kind == RecordKind::kFsyncFolder) folder_until_[record.file] = i;
-      if (changes_names(record)) folder_until_.try_emplace(folder_of(record), 0);
+      if (record.kind == RecordKind::kFsyncDirectory) directory_until_[record.file] = i;
+      if (changes_names(record)) directory_until_.try_emplace(directory_of(record), 0);
     }
-    names_until_ = some_later_than(names_until_);
-    for (auto& [folder, until] : folder_until_)
-      until = some_later_than(std::max(until, all_synced_));
+    names_until_ = random_after(names_until_);
+    for (auto& [directory, until] : directory_until_)
+      until = random_after(std::max(until, all_synced_));
   }
-  std::size_t some_later_than(std::size_t record) {
+  std::size_t random_after(std::size_t record) {
     return record + random_() % (recording_.size() - record + 1);
   }
-  bool names_survive(std::size_t i) const {
-    if (recording_[i].kind == RecordKind::kKnown) return true;
-    if (cut_.names == Names::kByAnySync) return i < names_until_;
-    return i < folder_until_.at(folder_of(recording_[i]));
+  bool are_names_kept(std::size_t i) const {
+    if (recording_[i].kind == RecordKind::kExisting) return true;
+    if (cut_.name_durability == NameDurability::kAnySync) return i < names_until_;
+    return i < directory_until_.at(directory_of(recording_[i]));
   }
   bool is_safe(std::size_t i) const {
     const auto synced = data_synced_.find(recording_[i].file);
     return i < all_synced_ || (synced != data_synced_.end() && i < synced->second);
   }
-  bool chance() { return random_() % 2 == 0; }
+  bool random_bool() { return random_() % 2 == 0; }
 
   void change_names(const Record& record) {
-    Folder& folder = folders_[record.folder];
+    Directory& directory = directories_[record.directory];
     switch (record.kind) {
-      case RecordKind::kKnown:
-        if (record.folder == 0)
+      case RecordKind::kExisting:
+        if (record.directory == 0)
           root_ = record.file;
         else
-          folder[record.name] = record.file;
+          directory[record.name] = record.file;
         return;
       case RecordKind::kMkdir:
-        folders_[record.file];
+        directories_[record.file];
         [[fallthrough]];
       case RecordKind::kCreate:
       case RecordKind::kLink:
-        folder[record.name] = record.file;
+        directory[record.name] = record.file;
         return;
       case RecordKind::kUnlink:
       case RecordKind::kRmdir:
-        folder.erase(record.name);
+        directory.erase(record.name);
         return;
       case RecordKind::kRename:
-        folder.erase(record.name);
-        folders_[record.to_folder][record.to_name] = record.file;
+        directory.erase(record.name);
+        directories_[record.to_directory][record.to_name] = record.file;
         return;
       default:
         return;
@@ -133,34 +133,34 @@ class Disk {
   void change_data(std::size_t i) {
     const Record& record = recording_[i];
     const bool safe = is_safe(i);
-    FileAfter& file = files_[record.file];
+    FileState& file = files_[record.file];
     if (record.kind == RecordKind::kWrite) return write(record, safe, file);
-    if (!safe && chance()) return;
-    if (record.kind == RecordKind::kTruncate) return file.cut_or_extend(record.size);
+    if (!safe && random_bool()) return;
+    if (record.kind == RecordKind::kTruncate) return file.truncate(record.size);
     const bool keeps_size = (record.mode & FALLOC_FL_KEEP_SIZE) != 0;
     if (!keeps_size) file.extend(record.offset + record.size);
   }
 
-  void write(const Record& record, bool safe, FileAfter& file) {
+  void write(const Record& record, bool safe, FileState& file) {
     const std::uint64_t end = record.offset + record.data.size();
-    // A length may come back without the bytes that made it.
-    if (safe || chance()) file.extend(end);
+    // A length may remain without the bytes that caused it.
+    if (safe || random_bool()) file.extend(end);
     for (std::uint64_t at = record.offset; at < end;) {
       const std::uint64_t next = std::min((at / cut_.sector_bytes + 1) * cut_.sector_bytes, end);
-      if (safe || chance())
+      if (safe || random_bool())
         file.write(at, std::string_view(record.data).substr(at - record.offset, next - at));
       at = next;
     }
   }
 
-  void write_folder(std::uint64_t folder, const std::string& path) const {
-    const auto found = folders_.find(folder);
-    if (found == folders_.end()) return;
+  void write_directory(std::uint64_t directory, const std::string& path) const {
+    const auto found = directories_.find(directory);
+    if (found == directories_.end()) return;
     for (const auto& [name, file] : found->second) {
       const std::string to = path + "/" + name;
-      if (folders_.contains(file)) {
+      if (directories_.contains(file)) {
         fs::create_directory(to);
-        write_folder(file, to);
+        write_directory(file, to);
         continue;
       }
       const auto known = files_.find(file);
@@ -178,10 +178,10 @@ class Disk {
   std::map<std::uint64_t, std::size_t> data_synced_;  ///< the last sync of each file
   std::size_t all_synced_ = 0;
   std::size_t names_until_ = 0;
-  std::map<std::uint64_t, std::size_t> folder_until_;
+  std::map<std::uint64_t, std::size_t> directory_until_;
   std::uint64_t root_ = 0;
-  std::map<std::uint64_t, Folder> folders_;
-  std::map<std::uint64_t, FileAfter> files_;
+  std::map<std::uint64_t, Directory> directories_;
+  std::map<std::uint64_t, FileState> files_;
 };
 
 }  // namespace
@@ -189,7 +189,7 @@ class Disk {
 std::string PowerCut::text() const {
   return "after record " + std::to_string(after) + ", seed " + std::to_string(seed) +
          ", sectors of " + std::to_string(sector_bytes) + ", names by " +
-         (names == Names::kByAnySync ? "any sync" : "their folders");
+         (name_durability == NameDurability::kAnySync ? "any sync" : "their directories");
 }
 
 Result<Recording> read_recording(const std::string& path) {
@@ -202,17 +202,19 @@ Result<Recording> read_recording(const std::string& path) {
     if (!*record) break;
     recording.push_back(std::move(**record));
   }
-  if (!reader->broke_off() && !reader->ends_early()) return recording;
+  if (!reader->is_incomplete() && !reader->is_truncated()) return recording;
   return failure({.kind = ErrorClass::kDamage,
                   .operation = "read the recording",
                   .path = path,
                   .cause = "changes are missing at its end"});
 }
 
-void leave_after(const PowerCut& cut, const Recording& recording, const std::string& folder) {
-  Disk disk(cut, recording);
-  disk.replay();
-  disk.write_to(folder);
+void apply_power_cut(const PowerCut& cut,
+                     const Recording& recording,
+                     const std::string& directory) {
+  DiskModel model(cut, recording);
+  model.replay();
+  model.write_to(directory);
 }
 
 }  // namespace forebay::faults

@@ -22,9 +22,9 @@ using comm::Rank;
 namespace {
 
 /// Sockets between all pairs of ranks; each process keeps its own ends.
-class Exchange {
+class SocketExchange {
  public:
-  explicit Exchange(std::uint32_t count) : count_(count), ends_(std::size_t{count} * count) {
+  explicit SocketExchange(std::uint32_t count) : count_(count), ends_(std::size_t{count} * count) {
     for (std::uint32_t a = 0; a < count; ++a)
       for (std::uint32_t b = a + 1; b < count; ++b) {
         std::array<int, 2> pair{};
@@ -33,25 +33,25 @@ class Exchange {
         ends_[b * count + a] = Descriptor(pair[1]);
       }
   }
-  /// Who holds the end of another one never learns that this one has gone.
-  void become(std::uint32_t rank) {
+  /// Closes the ends of other ranks: a process that holds them would not see them close.
+  void select_rank(std::uint32_t rank) {
     for (std::uint32_t a = 0; a < count_; ++a)
       for (std::uint32_t b = 0; b < count_; ++b)
         if (a != rank) ends_[a * count_ + b] = Descriptor();
-    me_ = rank;
+    own_rank_ = rank;
   }
   std::uint32_t count() const { return count_; }
 
   Status send(std::uint32_t to, const Bytes& bytes) {
     const std::uint64_t size = bytes.size();
     return send_all(to, &size, sizeof size) && send_all(to, bytes.data(), size) ? Status()
-                                                                                : gone(to);
+                                                                                : rank_failure(to);
   }
   Result<Bytes> receive(std::uint32_t from) {
     std::uint64_t size = 0;
-    if (!receive_all(from, &size, sizeof size)) return failure(gone(from).error());
+    if (!receive_all(from, &size, sizeof size)) return failure(rank_failure(from).error());
     Bytes bytes(size);
-    if (!receive_all(from, bytes.data(), size)) return failure(gone(from).error());
+    if (!receive_all(from, bytes.data(), size)) return failure(rank_failure(from).error());
     return bytes;
   }
 
@@ -62,17 +62,17 @@ class Exchange {
   bool receive_all(std::uint32_t from, void* data, std::size_t size) {
     return size == 0 || ::recv(end(from), data, size, MSG_WAITALL) == static_cast<ssize_t>(size);
   }
-  int end(std::uint32_t other) const { return ends_[me_ * count_ + other].get(); }
-  static Status gone(std::uint32_t rank) {
+  int end(std::uint32_t other) const { return ends_[own_rank_ * count_ + other].get(); }
+  static Status rank_failure(std::uint32_t rank) {
     const Error error({.kind = ErrorClass::kClosed,
                        .operation = "exchange",
-                       .cause = "rank " + std::to_string(rank) + " has gone"});
-    return failure(on_rank(error, rank));
+                       .cause = "rank " + std::to_string(rank) + " has exited"});
+    return failure(with_rank(error, rank));
   }
 
   const std::uint32_t count_;
-  std::uint32_t me_ = 0;
-  std::vector<Descriptor> ends_;  ///< from one to another, by both
+  std::uint32_t own_rank_ = 0;
+  std::vector<Descriptor> ends_;  ///< from one rank to another, used by both
 };
 
 comm::Nodes nodes_of(const std::vector<std::uint32_t>& members, std::uint32_t per_node) {
@@ -82,23 +82,23 @@ comm::Nodes nodes_of(const std::vector<std::uint32_t>& members, std::uint32_t pe
   return comm::Nodes(keys);
 }
 
-tl::unexpected<Error> not_here(const char* operation) {
+tl::unexpected<Error> unsupported(const char* operation) {
   return failure({.kind = ErrorClass::kUnsupported, .operation = operation});
 }
 
 class ProcessGroup final : public comm::Communicator {
  public:
-  ProcessGroup(std::shared_ptr<Exchange> exchange,
+  ProcessGroup(std::shared_ptr<SocketExchange> exchange,
                std::vector<std::uint32_t> members,
-               std::uint32_t me,
+               std::uint32_t own_rank,
                std::uint32_t per_node)
       : exchange_(std::move(exchange)),
         members_(std::move(members)),
-        me_(me),
+        own_rank_(own_rank),
         per_node_(per_node),
         nodes_(nodes_of(members_, per_node)) {}
 
-  Rank rank() const noexcept override { return {me_}; }
+  Rank rank() const noexcept override { return {own_rank_}; }
   std::uint32_t size() const noexcept override {
     return static_cast<std::uint32_t>(members_.size());
   }
@@ -109,77 +109,81 @@ class ProcessGroup final : public comm::Communicator {
   }
 
   Status barrier() override {
-    const auto all = all_gather({});
-    return all ? Status() : failure(all.error());
+    const auto gathered = all_gather({});
+    return gathered ? Status() : failure(gathered.error());
   }
   Status broadcast(std::span<std::byte> bytes, Rank root) override {
-    const auto all = all_gather(bytes);
-    if (!all) return failure(all.error());
-    std::ranges::copy(all->at(root.number), bytes.begin());
+    const auto gathered = all_gather(bytes);
+    if (!gathered) return failure(gathered.error());
+    std::ranges::copy(gathered->at(root.number), bytes.begin());
     return {};
   }
   Result<std::vector<Bytes>> gather(std::span<const std::byte> bytes, Rank root) override {
-    auto all = all_gather(bytes);
-    if (all && rank() != root) all->clear();
-    return all;
+    auto gathered = all_gather(bytes);
+    if (gathered && rank() != root) gathered->clear();
+    return gathered;
   }
   Result<std::vector<Bytes>> all_gather(std::span<const std::byte> bytes) override;
   Result<std::uint64_t> all_reduce(comm::Reduction reduction, std::uint64_t value) override;
-  Result<std::shared_ptr<comm::Communicator>> duplicate() override { return split({0, me_}); }
+  Result<std::shared_ptr<comm::Communicator>> duplicate() override { return split({0, own_rank_}); }
   Result<std::shared_ptr<comm::Communicator>> split(comm::SplitBy by) override;
 
-  comm::Transfer send(std::span<const std::byte> /*bytes*/, Rank /*to*/, comm::Tag /*t*/) override {
-    return comm::Transfer(not_here("send").value());
+  comm::MessageRequest send(std::span<const std::byte> /*bytes*/,
+                            Rank /*to*/,
+                            comm::Tag /*t*/) override {
+    return comm::MessageRequest(unsupported("send").value());
   }
-  comm::Transfer receive(std::span<std::byte> /*into*/, Rank /*from*/, comm::Tag /*t*/) override {
-    return comm::Transfer(not_here("receive").value());
+  comm::MessageRequest receive(std::span<std::byte> /*into*/,
+                               Rank /*from*/,
+                               comm::Tag /*t*/) override {
+    return comm::MessageRequest(unsupported("receive").value());
   }
   Result<std::unique_ptr<comm::CollectiveFile>> open_file(
-      const std::string& /*path*/, const comm::CollectiveOpen& /*how*/) override {
-    return not_here("open a file together");
+      const std::string& /*path*/, const comm::CollectiveOpenOptions& /*how*/) override {
+    return unsupported("open a file together");
   }
 
  private:
-  const std::shared_ptr<Exchange> exchange_;
+  const std::shared_ptr<SocketExchange> exchange_;
   const std::vector<std::uint32_t> members_;
-  const std::uint32_t me_;
+  const std::uint32_t own_rank_;
   const std::uint32_t per_node_;
   const comm::Nodes nodes_;
   const std::string name_ = "processes";
 };
 
-/// Each to the first rank, and all from there, one after the other. What one cannot have, those
-/// behind it get nothing of: they wait in vain until the first has gone as well, which it does.
+/// Each rank sends to the first rank, which then sends all, rank after rank. If the exchange with
+/// one rank fails, the remaining ranks wait until the first has exited too, which it does.
 Result<std::vector<Bytes>> ProcessGroup::all_gather(std::span<const std::byte> bytes) {
   const Bytes mine(bytes.begin(), bytes.end());
-  std::vector<Bytes> all(size());
-  if (me_ != 0) {
+  std::vector<Bytes> gathered(size());
+  if (own_rank_ != 0) {
     if (const Status sent = exchange_->send(members_[0], mine); !sent) return failure(sent.error());
-    for (Bytes& one : all) {
+    for (Bytes& one : gathered) {
       auto got = exchange_->receive(members_[0]);
       if (!got) return failure(got.error());
       one = std::move(*got);
     }
-    return all;
+    return gathered;
   }
-  all[0] = mine;
+  gathered[0] = mine;
   for (std::uint32_t other = 1; other < size(); ++other) {
     auto got = exchange_->receive(members_[other]);
     if (!got) return failure(got.error());
-    all[other] = std::move(*got);
+    gathered[other] = std::move(*got);
   }
   for (std::uint32_t other = 1; other < size(); ++other)
-    for (const Bytes& one : all)
+    for (const Bytes& one : gathered)
       if (const Status sent = exchange_->send(members_[other], one); !sent)
         return failure(sent.error());
-  return all;
+  return gathered;
 }
 
 Result<std::uint64_t> ProcessGroup::all_reduce(comm::Reduction reduction, std::uint64_t value) {
-  const auto all = all_gather(std::as_bytes(std::span(&value, 1)));
-  if (!all) return failure(all.error());
+  const auto gathered = all_gather(std::as_bytes(std::span(&value, 1)));
+  if (!gathered) return failure(gathered.error());
   std::vector<std::uint64_t> values;
-  for (const Bytes& one : *all) {
+  for (const Bytes& one : *gathered) {
     std::uint64_t number = 0;
     std::memcpy(&number, one.data(), sizeof number);
     values.push_back(number);
@@ -190,34 +194,34 @@ Result<std::uint64_t> ProcessGroup::all_reduce(comm::Reduction reduction, std::u
 }
 
 Result<std::shared_ptr<comm::Communicator>> ProcessGroup::split(comm::SplitBy by) {
-  const auto all = all_gather(std::as_bytes(std::span(&by, 1)));
-  if (!all) return failure(all.error());
-  std::vector<std::pair<std::uint32_t, std::uint32_t>> ours;  // key and place here
+  const auto gathered = all_gather(std::as_bytes(std::span(&by, 1)));
+  if (!gathered) return failure(gathered.error());
+  std::vector<std::pair<std::uint32_t, std::uint32_t>> ours;  // key and rank in this group
   for (std::uint32_t place = 0; place < size(); ++place) {
     comm::SplitBy other;
-    std::memcpy(&other, all->at(place).data(), sizeof other);
+    std::memcpy(&other, gathered->at(place).data(), sizeof other);
     if (other.color == by.color) ours.emplace_back(other.key, place);
   }
   std::ranges::sort(ours);
   std::vector<std::uint32_t> members;
-  std::uint32_t me = 0;
+  std::uint32_t own_rank = 0;
   for (const auto& [key, place] : ours) {
-    if (place == me_) me = static_cast<std::uint32_t>(members.size());
+    if (place == own_rank_) own_rank = static_cast<std::uint32_t>(members.size());
     members.push_back(members_[place]);
   }
-  return std::make_shared<ProcessGroup>(exchange_, std::move(members), me, per_node_);
+  return std::make_shared<ProcessGroup>(exchange_, std::move(members), own_rank, per_node_);
 }
 
 }  // namespace
 
 ProcessRanks::ProcessRanks(std::uint32_t count, std::uint32_t per_node, const Code& code) {
-  const auto exchange = std::make_shared<Exchange>(count);
+  const auto exchange = std::make_shared<SocketExchange>(count);
   std::vector<std::uint32_t> members(count);
   std::iota(members.begin(), members.end(), 0U);
   for (std::uint32_t rank = 0; rank < count; ++rank)
     children_.emplace_back([&] {
       ::prctl(PR_SET_PDEATHSIG, SIGKILL);
-      exchange->become(rank);
+      exchange->select_rank(rank);
       return code(std::make_shared<ProcessGroup>(exchange, members, rank, per_node));
     });
 }

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Power cuts at any moment of a repair, recorded as in power_cut_test.cpp. What a step had before
-// the damage, the next repair finds.
+// Power cuts at any moment of a repair, recorded as in power_cut_test.cpp. The next repair recovers
+// each step that was complete before the damage.
 #include <algorithm>
 #include <cstddef>
 #include <cstdint>
@@ -12,15 +12,15 @@
 
 #include <gtest/gtest.h>
 
-#include "base/folder_entries.hpp"
-#include "cargo.hpp"
-#include "format/commits_file.hpp"
-#include "how_often.hpp"
+#include "base/directory_entries.hpp"
+#include "dataset_checks.hpp"
+#include "format/load_commits.hpp"
 #include "power_cut.hpp"
-#include "reading.hpp"
 #include "storage/testing.hpp"
+#include "test_contents.hpp"
+#include "test_seeds.hpp"
 #include "tests/faults/streams/emulated_storage.hpp"
-#include "tests/faults/streams/own_mounts.hpp"
+#include "tests/faults/streams/private_mounts.hpp"
 #include "write/repair.hpp"
 #include "writer_process.hpp"
 
@@ -36,22 +36,23 @@ const std::string kDamaged = "damaged";
 class RepairPowerCuts : public testing::TestWithParam<std::uint64_t> {
  protected:
   void SetUp() override {
-    if (const auto reason = reason_against_own_mounts(); !reason.empty()) GTEST_SKIP() << reason;
-    const std::string record = folder_ / "recording";
+    if (const auto reason = private_mounts_unavailable_reason(); !reason.empty())
+      GTEST_SKIP() << reason;
+    const std::string record = directory_ / "recording";
     {
       const EmulatedStorage storage({.record = record});
-      if (!storage.reason_against().empty()) GTEST_SKIP() << storage.reason_against();
+      if (!storage.unavailable_reason().empty()) GTEST_SKIP() << storage.unavailable_reason();
       const std::string path = storage / "run.fb";
-      WriterProcess writer({path, cargo_.seed(), GetParam(), kSteps, storage.path()});
-      ASSERT_EQ(writer.complaint_at_end(), "");
-      const auto written = StepReader::open(path);
+      WriterProcess writer({path, contents_.seed(), GetParam(), kSteps, storage.path()});
+      ASSERT_EQ(writer.error_at_exit(), "");
+      const auto written = CatalogReader::open(path);
       ASSERT_TRUE(written) << written.error().message();
       oldest_ = written->steps().front();
       damage(path);
       std::ofstream(storage / kDamaged).close();
       const auto repaired = write::repair(path);
       ASSERT_TRUE(repaired) << repaired.error().message();
-      ASSERT_TRUE(is_whole(path, cargo_, kSteps));
+      ASSERT_TRUE(is_intact(path, contents_, kSteps));
     }
     auto recording = read_recording(record);
     ASSERT_TRUE(recording) << recording.error().message();
@@ -62,12 +63,12 @@ class RepairPowerCuts : public testing::TestWithParam<std::uint64_t> {
     ASSERT_LT(damaged_at_, recording_.size());
   }
 
-  /// Durably: the newest slot, both slots, or the whole file.
+  /// Damages durably: the newest slot, both slots, or the whole file.
   void damage(const std::string& path) const {
     const std::string commits = path + "/commits";
     if (GetParam() % 3 == 0) {
       std::filesystem::remove(commits);
-      ASSERT_TRUE(sync_entries(path));
+      ASSERT_TRUE(sync_directory(path));
       return;
     }
     const auto file = storage::must_open(commits, {.intent = storage::Intent::kWrite});
@@ -82,31 +83,32 @@ class RepairPowerCuts : public testing::TestWithParam<std::uint64_t> {
   }
 
   void cut_and_repair(const PowerCut& cut) const {
-    const TemporaryFolder left;
-    leave_after(cut, recording_, left.path());
+    const TemporaryDirectory left;
+    apply_power_cut(cut, recording_, left.path());
     const std::string path = left / "run.fb";
     std::filesystem::remove(path + "/owner");  // this process, which the power cut would end
     const auto repaired = write::repair(path);
     ASSERT_TRUE(repaired) << repaired.error().message();
-    // An older slot lists steps of which some files are gone, others have come back.
-    EXPECT_TRUE(is_whole(path, cargo_, kSteps, Slots::kBothWhole, oldest_));
+    // An older slot may list steps of which some files are missing and others remain.
+    EXPECT_TRUE(is_intact(path, contents_, kSteps, CommitSlots::kBothIntact, oldest_));
     EXPECT_TRUE(has_no_gap(path));
   }
 
-  const TemporaryFolder folder_;
-  const Cargo cargo_{GetParam()};
+  const TemporaryDirectory directory_;
+  const TestContents contents_{GetParam()};
   Recording recording_;
   std::size_t damaged_at_ = 0;
-  std::uint64_t oldest_ = 0;  ///< of the steps that were there before the damage
+  std::uint64_t oldest_ = 0;  ///< of the steps before the damage
 };
 
-TEST_P(RepairPowerCuts, lose_no_step_that_was_durable) {
+TEST_P(RepairPowerCuts, lose_no_durable_step) {
   std::mt19937_64 random(GetParam());
   for (std::uint64_t i = 0; i < kCuts && !HasFailure(); ++i) {
     const PowerCut cut{.after = damaged_at_ + random() % (recording_.size() - damaged_at_ + 1),
                        .seed = random(),
                        .sector_bytes = random() % 2 == 0 ? 4096U : 512U,
-                       .names = random() % 2 == 0 ? Names::kByAnySync : Names::kByTheirFolders};
+                       .name_durability = random() % 2 == 0 ? NameDurability::kAnySync
+                                                            : NameDurability::kDirectorySync};
     SCOPED_TRACE(cut.text() + " of " + std::to_string(recording_.size()));
     cut_and_repair(cut);
   }
@@ -114,7 +116,8 @@ TEST_P(RepairPowerCuts, lose_no_step_that_was_durable) {
 
 INSTANTIATE_TEST_SUITE_P(Seeds,
                          RepairPowerCuts,
-                         testing::Range<std::uint64_t>(1, 1 + (tries_all() ? kSeedsAll : kSeeds)),
+                         testing::Range<std::uint64_t>(1,
+                                                       1 + (is_exhaustive() ? kSeedsAll : kSeeds)),
                          seed_name);
 
 }  // namespace

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// What any number of ranks has written in any way, any number of ranks reads back bit for bit by
-// Runtime::open_dataset(), in other decompositions than it was written in.
+// Any number of ranks reads back bit for bit what any number of ranks wrote with any strategy.
+// Reads use Runtime::open_dataset(), in other decompositions than the step was written in.
 #include <array>
 #include <cstdint>
 #include <memory>
@@ -11,10 +11,10 @@
 #include <gtest/gtest.h>
 
 #include "base/testing.hpp"
-#include "cargo.hpp"
 #include "comm/in_process.hpp"
-#include "how_often.hpp"
 #include "restart_reader.hpp"
+#include "test_contents.hpp"
+#include "test_seeds.hpp"
 
 namespace forebay::faults {
 namespace {
@@ -43,14 +43,14 @@ std::string restart_name(const testing::TestParamInfo<Restart>& info) {
 class Restarts : public testing::TestWithParam<Restart> {
  protected:
   std::uint64_t seed() const {
-    return mixed(static_cast<std::uint64_t>(GetParam().strategy), GetParam().writers);
+    return hash_mix(static_cast<std::uint64_t>(GetParam().strategy), GetParam().writers);
   }
   Status write() const {
     const auto write = [this](const Communicator& ranks) -> Status {
       Runtime runtime{Ranks(ranks)};
-      auto dataset = runtime.dataset(path_, GetParam().strategy);
+      auto dataset = runtime.create_dataset(path_, GetParam().strategy);
       if (!dataset) return failure(dataset.error());
-      const auto receipt = write_step(runtime, *dataset, cargo_, kStep);
+      const auto receipt = write_step(runtime, *dataset, contents_, kStep);
       if (!receipt) return failure(receipt.error());
       return dataset->close();
     };
@@ -58,15 +58,15 @@ class Restarts : public testing::TestWithParam<Restart> {
   }
   Status read_as_rank(const Communicator& ranks) const {
     Runtime runtime{Ranks(ranks)};
-    // Without verification other bytes are read, and only those that are asked for.
+    // Without verification only the requested bytes are read.
     const bool is_verified = (seed() + ranks->size()) % 2 == 0;
     const auto dataset = runtime.open_dataset(
         path_, {.verification = is_verified ? Verification::kOn : Verification::kOff});
     if (!dataset) return failure(dataset.error());
-    const auto step = dataset->step(kStep);
+    const auto step = dataset->open_step(kStep);
     if (!step) return failure(step.error());
     SCOPED_TRACE("rank " + std::to_string(runtime.rank()) + (is_verified ? ", verified" : ""));
-    RestartReader(*step, cargo_, *ranks).expect_all();
+    RestartReader(*step, contents_, *ranks).expect_all();
     return {};
   }
   void expect_same_for(std::uint32_t readers) const {
@@ -75,29 +75,29 @@ class Restarts : public testing::TestWithParam<Restart> {
     EXPECT_TRUE(done) << (done ? "" : done.error().message());
   }
 
-  const TemporaryFolder folder_;
-  const std::string path_ = folder_ / "run.fb";
-  const Cargo cargo_{seed()};
+  const TemporaryDirectory directory_;
+  const std::string path_ = directory_ / "run.fb";
+  const TestContents contents_{seed()};
 };
 
 TEST_P(Restarts, are_exact_on_any_number_of_ranks) {
-  SCOPED_TRACE("contents of seed " + std::to_string(seed()));
+  SCOPED_TRACE("contents seed " + std::to_string(seed()));
   const Status written = write();
   ASSERT_TRUE(written) << written.error().message();
   for (std::size_t i = 0; i < kCounts.size(); ++i) {
-    // One of the six, another one for each way of writing.
-    if (!tries_all() && i != seed() % kCounts.size()) continue;
+    // One of the six counts, a different one for each case.
+    if (!is_exhaustive() && i != seed() % kCounts.size()) continue;
     SCOPED_TRACE(std::to_string(kCounts.at(i)) + " readers");
     expect_same_for(kCounts.at(i));
   }
 }
 
 std::vector<Restart> restarts() {
-  std::vector<Restart> all;
+  std::vector<Restart> cases;
   for (const Strategy strategy : kStrategies)
     for (const std::uint32_t writers : kCounts)
-      all.push_back({strategy, writers});
-  return all;
+      cases.push_back({strategy, writers});
+  return cases;
 }
 
 INSTANTIATE_TEST_SUITE_P(All, Restarts, testing::ValuesIn(restarts()), restart_name);

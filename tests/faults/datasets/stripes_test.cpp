@@ -1,7 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Plans that say how files are cut over servers, on a file system that lets itself be told.
-#include "storage/stripes.hpp"
-
+// Plans that set the stripes of files, on a file system that accepts stripe settings.
 #include <forebay/runtime.hpp>
 
 #include <algorithm>
@@ -13,8 +11,9 @@
 #include <gtest/gtest.h>
 
 #include "base/testing.hpp"
+#include "storage/stripe_layout.hpp"
 #include "tests/faults/streams/emulated_storage.hpp"
-#include "tests/faults/streams/own_mounts.hpp"
+#include "tests/faults/streams/private_mounts.hpp"
 
 namespace forebay::faults {
 namespace {
@@ -35,32 +34,33 @@ bandwidth_mb_per_s = 0
 class StripesOfPlan : public testing::Test {
  protected:
   void SetUp() override {
-    if (const auto reason = reason_against_own_mounts(); !reason.empty()) GTEST_SKIP() << reason;
-    std::ofstream(folder_ / "four.toml") << kFourServers;
-    storage_ =
-        std::make_unique<EmulatedStorage>(EmulatedStorage::Setup{.machine = folder_ / "four.toml"});
-    if (!storage_->reason_against().empty()) GTEST_SKIP() << storage_->reason_against();
+    if (const auto reason = private_mounts_unavailable_reason(); !reason.empty())
+      GTEST_SKIP() << reason;
+    std::ofstream(directory_ / "four.toml") << kFourServers;
+    storage_ = std::make_unique<EmulatedStorage>(
+        EmulatedStorage::Setup{.machine = directory_ / "four.toml"});
+    if (!storage_->unavailable_reason().empty()) GTEST_SKIP() << storage_->unavailable_reason();
   }
 
-  /// A step of one part by this plan; the stripes of its data files.
-  std::vector<storage::Stripes> stripes_with(const WritePlan& plan) {
+  /// Writes a step of one part by this plan. Returns the stripes of its data files.
+  std::vector<storage::StripeLayout> stripes_with(const WritePlan& plan) {
     const std::string path = *storage_ / "run.fb";
     write_one_step(path, plan);
-    std::vector<storage::Stripes> stripes;
+    std::vector<storage::StripeLayout> stripes;
     for (const auto& entry : std::filesystem::directory_iterator(path)) {
       if (!entry.path().filename().string().starts_with("data-")) continue;
       const auto file = storage::open_file(entry.path().string());
       EXPECT_TRUE(file) << file.error().message();
-      stripes.push_back(storage::stripes_of(**file).value_or(storage::Stripes{}));
+      stripes.push_back(storage::stripe_layout_of(**file).value_or(storage::StripeLayout{}));
     }
     return stripes;
   }
 
  private:
-  /// Files that were made ahead are gone when this returns, as the Runtime is.
+  /// Files that were created ahead are removed when this returns, as the Runtime ends.
   static void write_one_step(const std::string& path, const WritePlan& plan) {
     Runtime runtime;
-    auto dataset = runtime.dataset(path, plan);
+    auto dataset = runtime.create_dataset(path, plan);
     EXPECT_TRUE(dataset) << dataset.error().message();
     auto step = dataset->begin_step(1);
     const std::vector<double> values(100'000, 1.5);
@@ -70,25 +70,25 @@ class StripesOfPlan : public testing::Test {
     EXPECT_TRUE(dataset->close());
   }
 
-  const TemporaryFolder folder_;
+  const TemporaryDirectory directory_;
   std::unique_ptr<EmulatedStorage> storage_;
 };
 
-TEST_F(StripesOfPlan, are_those_of_its_files) {
+TEST_F(StripesOfPlan, are_set_for_its_files) {
   const auto stripes =
-      stripes_with({.writers = 1, .targets = 3, .stripe_bytes = std::uint64_t{256} << 10U});
+      stripes_with({.writers = 1, .stripe_count = 3, .stripe_bytes = std::uint64_t{256} << 10U});
   ASSERT_FALSE(stripes.empty());
-  for (const storage::Stripes& one : stripes) {
+  for (const storage::StripeLayout& one : stripes) {
     EXPECT_EQ(one.stripe_bytes, std::uint64_t{256} << 10U);
-    EXPECT_EQ(one.server_count, 3U);
+    EXPECT_EQ(one.stripe_count, 3U);
   }
 }
 
-TEST_F(StripesOfPlan, that_are_left_open_are_those_of_the_storage) {
+TEST_F(StripesOfPlan, that_are_unset_are_those_of_the_storage) {
   const auto stripes = stripes_with({.writers = 1});
   ASSERT_FALSE(stripes.empty());
   EXPECT_EQ(stripes.front().stripe_bytes, std::uint64_t{1} << 20U);
-  EXPECT_EQ(stripes.front().server_count, 1U);
+  EXPECT_EQ(stripes.front().stripe_count, 1U);
 }
 
 }  // namespace

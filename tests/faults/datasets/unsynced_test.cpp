@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// Storage that takes all bytes and fails when they are to be durable. A system may have dropped
-// what it could not write, and says so once; the next sync succeeds, and the bytes are gone. So
-// nothing that a failed sync was about may be counted on later: here it is taken away for good.
+// Storage that accepts all bytes and fails when they are synced. A system may drop what it could
+// not write, and report that once; the next sync succeeds, and the bytes are lost. So data of a
+// failed sync must not be used later: these tests remove it permanently.
 #include <barrier>
 #include <cerrno>
 #include <chrono>
@@ -21,12 +21,12 @@
 
 #include "base/descriptor.hpp"
 #include "base/testing.hpp"
-#include "cargo.hpp"
 #include "comm/in_process.hpp"
+#include "dataset_checks.hpp"
 #include "read/testing.hpp"
-#include "reading.hpp"
+#include "test_contents.hpp"
 #include "tests/faults/streams/emulated_storage.hpp"
-#include "tests/faults/streams/own_mounts.hpp"
+#include "tests/faults/streams/private_mounts.hpp"
 
 namespace forebay::faults {
 namespace {
@@ -35,202 +35,203 @@ namespace fs = std::filesystem;
 using Communicator = std::shared_ptr<comm::Communicator>;
 using Steps = std::vector<std::uint64_t>;
 
-constexpr std::uint32_t kRanksThatSync = 3;
+constexpr std::uint32_t kSyncRanks = 3;
 
-/// Each rank writes a file of its own.
-WritePlan own_files(std::uint32_t steps_per_group, std::uint32_t keep = 0) {
+/// Each rank writes a separate file.
+WritePlan file_per_process_plan(std::uint32_t steps_per_group, std::uint32_t keep = 0) {
   WritePlan plan{.strategy = Strategy::kFilePerProcess};
   plan.unit_bytes = 1_MiB;
   plan.memory_bytes = 2_MiB;
   plan.steps_per_group = steps_per_group;
-  plan.keep = keep;
-  plan.deadline = std::chrono::seconds(30);
+  plan.retained_steps = keep;
+  plan.step_timeout = std::chrono::seconds(30);
   return plan;
 }
 
-/// 0 where there is no such file, as agents give files other names at any time.
+/// 0 if the file does not exist, as agents rename files at any time.
 ino_t inode_of(const std::string& path) {
   struct stat file{};
   return ::stat(path.c_str(), &file) == 0 ? file.st_ino : 0;
 }
 
-/// Agents remove files behind the application's back.
-bool goes_away(const std::string& path) {
+/// Agents remove files asynchronously.
+bool wait_until_removed(const std::string& path) {
   const auto end = std::chrono::steady_clock::now() + std::chrono::seconds(20);
   while (fs::exists(path) && std::chrono::steady_clock::now() < end)
     std::this_thread::sleep_for(std::chrono::milliseconds(2));
   return !fs::exists(path);
 }
 
-/// What each rank was told of a step: none if it was published.
-using Told = std::vector<std::optional<Error>>;
+/// The Error of each rank for a step: no value if it was published.
+using RankErrors = std::vector<std::optional<Error>>;
 
 class Unsynced : public testing::Test {
  protected:
   void SetUp() override {
-    if (const auto reason = reason_against_own_mounts(); !reason.empty()) GTEST_SKIP() << reason;
+    if (const auto reason = private_mounts_unavailable_reason(); !reason.empty())
+      GTEST_SKIP() << reason;
     storage_ = std::make_unique<EmulatedStorage>();
-    if (!storage_->reason_against().empty()) GTEST_SKIP() << storage_->reason_against();
+    if (!storage_->unavailable_reason().empty()) GTEST_SKIP() << storage_->unavailable_reason();
   }
 
-  /// All ranks write steps 1 to `last`; before a step they come together, and the first one does
-  /// what `before` says.
-  std::vector<Told> write(const WritePlan& plan,
-                          std::uint64_t last,
-                          const std::function<void(std::uint64_t)>& before) {
-    std::vector<Told> told(last + 1, Told(kRanksThatSync));
-    std::barrier<> together(kRanksThatSync);
+  /// All ranks write steps 1 to `last`. Before each step they meet, and the first rank calls
+  /// `before`.
+  std::vector<RankErrors> write(const WritePlan& plan,
+                                std::uint64_t last,
+                                const std::function<void(std::uint64_t)>& before) {
+    std::vector<RankErrors> errors(last + 1, RankErrors(kSyncRanks));
+    std::barrier<> step_barrier(kSyncRanks);
     const Status ran =
-        comm::run_ranks({.count = kRanksThatSync}, [&](const Communicator& ranks) -> Status {
+        comm::run_ranks({.count = kSyncRanks}, [&](const Communicator& ranks) -> Status {
           Runtime runtime{Ranks(ranks)};
-          auto dataset = runtime.dataset(*storage_ / kName, plan);
-          if (!dataset) return failure(dataset.error());  // on all ranks alike
+          auto dataset = runtime.create_dataset(*storage_ / kName, plan);
+          if (!dataset) return failure(dataset.error());  // the same on all ranks
           for (std::uint64_t step = 1; step <= last; ++step) {
-            together.arrive_and_wait();
+            step_barrier.arrive_and_wait();
             if (runtime.rank() == 0) before(step);
-            together.arrive_and_wait();
-            const auto receipt = write_step(runtime, *dataset, cargo_, step);
-            if (!receipt) told[step][runtime.rank()] = receipt.error();
+            step_barrier.arrive_and_wait();
+            const auto receipt = write_step(runtime, *dataset, contents_, step);
+            if (!receipt) errors[step][runtime.rank()] = receipt.error();
           }
-          std::ignore = dataset->close();  // tells of the steps that failed
+          std::ignore = dataset->close();  // reports the steps that failed
           return {};
         });
     EXPECT_TRUE(ran) << ran.error().message();
-    return told;
+    return errors;
   }
-  /// Has syncs of this file or folder of the dataset fail, once it is there.
-  void break_syncs(const std::string& name) {
-    EXPECT_TRUE(read::eventually([&] { return fs::exists(*storage_ / (kName + name)); })) << name;
-    storage_->break_syncs(kName + name);
+  /// Makes syncs of this file or directory of the dataset fail, once it exists.
+  void inject_sync_errors(const std::string& name) {
+    EXPECT_TRUE(read::wait_until([&] { return fs::exists(*storage_ / (kName + name)); })) << name;
+    storage_->inject_sync_errors(kName + name);
   }
   void save(const std::string& name) const {
     std::error_code error;
-    fs::copy_file(storage_->behind(kName + name), saved_ / "file", error);
+    fs::copy_file(storage_->backing_path(kName + name), saved_ / "file", error);
     EXPECT_FALSE(error) << error.message();
   }
-  /// What was written to the file since it was saved is lost, and syncs work again.
-  void lose_and_heal(const std::string& name) {
+  /// Discards what was written to the file since it was saved; syncs work again.
+  void restore_and_heal(const std::string& name) {
     std::error_code error;
-    fs::copy_file(saved_ / "file", storage_->behind(kName + name),
+    fs::copy_file(saved_ / "file", storage_->backing_path(kName + name),
                   fs::copy_options::overwrite_existing, error);  // keeps its inode
     EXPECT_FALSE(error) << error.message();
-    storage_->heal();
+    storage_->clear_faults();
   }
-  static void expect_published(const Told& told) {
-    for (const auto& error : told)
+  static void expect_published(const RankErrors& errors) {
+    for (const auto& error : errors)
       EXPECT_FALSE(error) << error->message();
   }
-  /// That all ranks were told the same: what could not be synced, where, and why.
-  void expect_failed(const Told& told, const std::string& name) const {
-    for (const auto& error : told) {
+  /// Checks that all ranks got the same Error: what could not be synced, where, and why.
+  void expect_failed(const RankErrors& errors, const std::string& name) const {
+    for (const auto& error : errors) {
       ASSERT_TRUE(error.has_value());
       EXPECT_EQ(error->error_number(), EIO) << error->message();
       EXPECT_EQ(error->path(), *storage_ / (kName + name)) << error->message();
       EXPECT_NE(error->message().find("sync"), std::string::npos) << error->message();
-      EXPECT_EQ(error->message(), told[0]->message());
+      EXPECT_EQ(error->message(), errors[0]->message());
     }
   }
-  /// What really lies there.
+  /// Checks the steps in the backing directory.
   void expect_steps(const Steps& steps) const {
-    const std::string behind = storage_->behind(kName);
-    EXPECT_TRUE(is_whole(behind, cargo_, steps.back()));
-    const auto reader = StepReader::open(behind);
+    const std::string backing = storage_->backing_path(kName);
+    EXPECT_TRUE(is_intact(backing, contents_, steps.back()));
+    const auto reader = CatalogReader::open(backing);
     ASSERT_TRUE(reader) << reader.error().message();
     EXPECT_EQ(reader->steps(), steps);
   }
 
   const std::string kName = "run.fb";
-  const Cargo cargo_{23};
+  const TestContents contents_{23};
   std::unique_ptr<EmulatedStorage> storage_;
-  const TemporaryFolder saved_;
+  const TemporaryDirectory saved_;
 };
 
-TEST_F(Unsynced, a_data_file_fails_its_step_on_all_ranks_and_is_not_used_again) {
+TEST_F(Unsynced, data_file_fails_its_step_on_all_ranks_and_is_not_reused) {
   const std::string name = "/data-000001.00001";
-  const auto told = write(own_files(1, 1), 6, [&](std::uint64_t step) {
-    if (step == 2) break_syncs(name);
+  const auto errors = write(file_per_process_plan(1, 1), 6, [&](std::uint64_t step) {
+    if (step == 2) inject_sync_errors(name);
     if (step != 3) return;
-    EXPECT_TRUE(goes_away(storage_->behind(kName + name)));
-    EXPECT_TRUE(is_whole(storage_->behind(kName), cargo_, 1)) << "the former step";
-    storage_->heal();
+    EXPECT_TRUE(wait_until_removed(storage_->backing_path(kName + name)));
+    EXPECT_TRUE(is_intact(storage_->backing_path(kName), contents_, 1)) << "the former step";
+    storage_->clear_faults();
   });
-  expect_failed(told[2], name);
-  EXPECT_NE(told[2][0]->message().find("rank 1"), std::string::npos) << told[2][0]->message();
+  expect_failed(errors[2], name);
+  EXPECT_NE(errors[2][0]->message().find("rank 1"), std::string::npos) << errors[2][0]->message();
   for (const std::uint64_t step : {1U, 3U, 4U, 5U, 6U})
-    expect_published(told[step]);
+    expect_published(errors[step]);
   expect_steps({6});
 }
 
-TEST_F(Unsynced, a_data_file_of_several_steps_is_of_no_use_for_those_that_follow) {
+TEST_F(Unsynced, data_file_of_several_steps_fails_later_ones_too) {
   const std::string name = "/data-000000.00002";
-  const auto told = write(own_files(3), 5, [&](std::uint64_t step) {
+  const auto errors = write(file_per_process_plan(3), 5, [&](std::uint64_t step) {
     if (step == 2) {
-      break_syncs(name);
+      inject_sync_errors(name);
       save(name);
     }
-    if (step == 3) lose_and_heal(name);
+    if (step == 3) restore_and_heal(name);
   });
-  expect_published(told[1]);
-  expect_failed(told[2], name);
-  expect_failed(told[3], name);  // of the same file, though syncs work again
-  expect_published(told[4]);
-  expect_published(told[5]);
+  expect_published(errors[1]);
+  expect_failed(errors[2], name);
+  expect_failed(errors[3], name);  // in the same file, though syncs work again
+  expect_published(errors[4]);
+  expect_published(errors[5]);
   expect_steps({1, 4, 5});
 }
 
-TEST_F(Unsynced, a_data_file_with_an_older_step_is_not_kept_for_newer_ones) {
+TEST_F(Unsynced, data_file_with_an_older_step_is_not_recycled) {
   const std::string name = "/data-000000.00000";
-  Descriptor held;  // so that its number is given to no other file
+  Descriptor held;  // so that no other file gets its inode number
   ino_t bad = 0;
-  const auto told = write(own_files(2, 1), 8, [&](std::uint64_t step) {
+  const auto errors = write(file_per_process_plan(2, 1), 8, [&](std::uint64_t step) {
     if (step == 2) {
-      break_syncs(name);
+      inject_sync_errors(name);
       save(name);
-      const std::string behind = storage_->behind(kName + name);
-      held = Descriptor(::open(behind.c_str(), O_RDONLY | O_CLOEXEC));
-      bad = inode_of(behind);
-      EXPECT_NE(bad, 0U) << behind;
+      const std::string backing = storage_->backing_path(kName + name);
+      held = Descriptor(::open(backing.c_str(), O_RDONLY | O_CLOEXEC));
+      bad = inode_of(backing);
+      EXPECT_NE(bad, 0U) << backing;
     }
-    if (step == 3) lose_and_heal(name);
+    if (step == 3) restore_and_heal(name);
     if (step <= 4) return;
-    for (const auto& entry : fs::directory_iterator(storage_->behind(kName))) {
+    for (const auto& entry : fs::directory_iterator(storage_->backing_path(kName))) {
       EXPECT_NE(inode_of(entry.path()), bad) << step << ": " << entry.path();
     }
   });
-  expect_failed(told[2], name);
+  expect_failed(errors[2], name);
   for (const std::uint64_t step : {1U, 3U, 4U, 5U, 6U, 7U, 8U})
-    expect_published(told[step]);
+    expect_published(errors[step]);
   expect_steps({8});
 }
 
-TEST_F(Unsynced, the_commits_file_fails_the_step_and_nothing_of_it_is_counted_on) {
+TEST_F(Unsynced, commits_file_fails_the_step_and_is_not_trusted) {
   const std::string name = "/commits";
-  const auto told = write(own_files(1), 4, [&](std::uint64_t step) {
+  const auto errors = write(file_per_process_plan(1), 4, [&](std::uint64_t step) {
     if (step == 2) {
-      break_syncs(name);
+      inject_sync_errors(name);
       save(name);
     }
     if (step != 3) return;
-    EXPECT_TRUE(is_whole(storage_->behind(kName), cargo_, 1, Slots::kOneMayBeTorn));
-    lose_and_heal(name);
-    EXPECT_TRUE(is_whole(storage_->behind(kName), cargo_, 1));
+    EXPECT_TRUE(is_intact(storage_->backing_path(kName), contents_, 1, CommitSlots::kOneMayBeTorn));
+    restore_and_heal(name);
+    EXPECT_TRUE(is_intact(storage_->backing_path(kName), contents_, 1));
   });
-  expect_failed(told[2], name);
+  expect_failed(errors[2], name);
   for (const std::uint64_t step : {1U, 3U, 4U})
-    expect_published(told[step]);
+    expect_published(errors[step]);
   expect_steps({1, 3, 4});
 }
 
-TEST_F(Unsynced, a_folder_fails_the_step_and_the_next_one_goes_on) {
-  const auto told = write(own_files(1), 3, [&](std::uint64_t step) {
-    if (step == 2) break_syncs("");
+TEST_F(Unsynced, directory_fails_the_step_and_the_next_one_works) {
+  const auto errors = write(file_per_process_plan(1), 3, [&](std::uint64_t step) {
+    if (step == 2) inject_sync_errors("");
     if (step != 3) return;
-    EXPECT_TRUE(is_whole(storage_->behind(kName), cargo_, 1));
-    storage_->heal();
+    EXPECT_TRUE(is_intact(storage_->backing_path(kName), contents_, 1));
+    storage_->clear_faults();
   });
-  expect_failed(told[2], "");
-  expect_published(told[1]);
-  expect_published(told[3]);
+  expect_failed(errors[2], "");
+  expect_published(errors[1]);
+  expect_published(errors[3]);
   expect_steps({1, 3});
 }
 

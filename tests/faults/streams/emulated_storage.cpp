@@ -30,8 +30,8 @@ struct MountPaths {
   EmulatedStorage::Setup setup;
 };
 
-/// Becomes the program, which ends when the thread that called does.
-[[noreturn]] void become_emufs(const MountPaths& paths, int out) {
+/// Executes forebay-emufs, which ends when the thread that called fork() does.
+[[noreturn]] void exec_emufs(const MountPaths& paths, int out) {
   ::prctl(PR_SET_PDEATHSIG, SIGTERM);
   ::dup2(out, STDOUT_FILENO);
   ::dup2(out, STDERR_FILENO);
@@ -47,48 +47,48 @@ struct MountPaths {
   ::_exit(127);
 }
 
-/// All that it says, up to the end of a document; it says nothing more after that.
+/// Output up to the end of a JSON document; the program prints nothing after it.
 std::string document_from(int descriptor) {
-  std::string said;
+  std::string output;
   std::array<char, 4096> some{};
-  while (!json::accept(said)) {
+  while (!json::accept(output)) {
     const ssize_t got = ::read(descriptor, some.data(), some.size());
     if (got <= 0) break;
-    said.append(some.data(), static_cast<std::size_t>(got));
+    output.append(some.data(), static_cast<std::size_t>(got));
   }
-  return said;
+  return output;
 }
 
 }  // namespace
 
 EmulatedStorage::EmulatedStorage(const Setup& setup)
-    : point_(folder_ / "mount"),
-      backing_(setup.backing.empty() ? folder_ / "backing" : setup.backing) {
-  std::filesystem::create_directory(point_);
+    : mount_point_(directory_ / "mount"),
+      backing_(setup.backing.empty() ? directory_ / "backing" : setup.backing) {
+  std::filesystem::create_directory(mount_point_);
   std::filesystem::create_directory(backing_);
-  reason_against_ = mount(setup);
+  unavailable_reason_ = mount(setup);
 }
 
-/// Empty when it works.
+/// Empty if it is mounted.
 std::string EmulatedStorage::mount(const Setup& setup) {
   std::array<int, 2> pipe{};
   EXPECT_EQ(::pipe2(pipe.data(), O_CLOEXEC), 0);
   process_ = ::fork();
-  if (process_ == 0) become_emufs({backing_, point_, setup}, pipe[1]);
+  if (process_ == 0) exec_emufs({backing_, mount_point_, setup}, pipe[1]);
   ::close(pipe[1]);
-  const std::string said = document_from(pipe[0]);
+  const std::string output = document_from(pipe[0]);
   ::close(pipe[0]);
-  const json document = json::parse(said, nullptr, false);
+  const json document = json::parse(output, nullptr, false);
   if (document.is_object() && document.contains("mount_points")) {
     clients_ = document["mount_points"].get<std::vector<std::string>>();
     return {};
   }
-  return "forebay-emufs mounts nothing here: " + said;
+  return "forebay-emufs mounts nothing here: " + output;
 }
 
 EmulatedStorage::~EmulatedStorage() {
-  if (reason_against_.empty()) {
-    heal();
+  if (unavailable_reason_.empty()) {
+    clear_faults();
     for (const std::string& client : clients_)
       ::umount2(client.c_str(), MNT_DETACH);
   }
@@ -102,15 +102,15 @@ void EmulatedStorage::command(const std::string& fault) const {
       << std::strerror(errno);
 }
 
-void EmulatedStorage::break_writes(const std::string& name, std::uint64_t offset_bytes) {
+void EmulatedStorage::inject_write_errors(const std::string& name, std::uint64_t offset_bytes) {
   command(json{{"kind", "eio"}, {"path", name}, {"offset", offset_bytes}, {"on", "write"}}.dump());
 }
 
-void EmulatedStorage::break_syncs(const std::string& name) {
+void EmulatedStorage::inject_sync_errors(const std::string& name) {
   command(json{{"kind", "eio"}, {"path", name}, {"on", "sync"}}.dump());
 }
 
-void EmulatedStorage::limit_files(std::uint64_t size_bytes) {
+void EmulatedStorage::set_quota(std::uint64_t size_bytes) {
   command(json{{"kind", "edquot"}, {"uid", ::getuid()}, {"limit", size_bytes}}.dump());
 }
 
@@ -118,11 +118,11 @@ EmulatedStorage::Stall::Stall(EmulatedStorage& storage) : storage_(storage) {
   storage_.command(json{{"kind", "server"}, {"number", 0}, {"state", "stall"}}.dump());
 }
 
-EmulatedStorage::Stall::~Stall() { storage_.heal(); }
+EmulatedStorage::Stall::~Stall() { storage_.clear_faults(); }
 
-void EmulatedStorage::heal() { command(json{{"kind", "clear"}}.dump()); }
+void EmulatedStorage::clear_faults() { command(json{{"kind", "clear"}}.dump()); }
 
-std::uint64_t EmulatedStorage::under_way() const {
+std::uint64_t EmulatedStorage::requests_in_flight() const {
   std::string text(std::size_t{64} << 10U, '\0');
   const ssize_t got =
       ::getxattr(clients_.front().c_str(), "user.emufs.stat", text.data(), text.size());
@@ -132,9 +132,9 @@ std::uint64_t EmulatedStorage::under_way() const {
   return document.is_object() ? document["totals"]["under_way"].get<std::uint64_t>() : 0;
 }
 
-bool EmulatedStorage::has_requests() const {
+bool EmulatedStorage::wait_for_requests() const {
   const auto end = std::chrono::steady_clock::now() + std::chrono::minutes(1);
-  while (under_way() == 0) {
+  while (requests_in_flight() == 0) {
     if (std::chrono::steady_clock::now() > end) return false;
     std::this_thread::sleep_for(std::chrono::milliseconds(2));
   }

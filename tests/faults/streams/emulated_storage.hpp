@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Storage that fails when a test says so: a mount of forebay-emufs, which ends with
-// the test's process.
+// Storage that fails at a test's command: a mount of forebay-emufs, which ends with the test's
+// process.
 #pragma once
 
 #include <cstdint>
@@ -13,13 +13,13 @@
 
 namespace forebay::faults {
 
-/// Call reason_against_own_mounts() first.
+/// Call private_mounts_unavailable_reason() first.
 class EmulatedStorage {
  public:
   struct Setup {
-    std::string record = {};   ///< all changes and syncs are kept in this file; empty: they are not
+    std::string record = {};   ///< records all changes and syncs in this file; empty: no recording
     std::string machine = {};  ///< a machine file; empty: one server without delays
-    std::string backing = {};  ///< the folder to mount; empty: one of its own
+    std::string backing = {};  ///< the directory to mount; empty: a new one
     std::uint32_t clients = 1;
   };
   explicit EmulatedStorage(const Setup& setup);
@@ -28,23 +28,23 @@ class EmulatedStorage {
   EmulatedStorage(const EmulatedStorage&) = delete;
   EmulatedStorage& operator=(const EmulatedStorage&) = delete;
 
-  /// Why it could not be mounted; empty if it is there.
-  const std::string& reason_against() const { return reason_against_; }
-  std::string operator/(const std::string& name) const { return point_ + "/" + name; }
-  const std::string& path() const { return point_; }
-  /// The folder as one of several clients sees it.
+  /// Why it could not be mounted; empty if it is mounted.
+  const std::string& unavailable_reason() const { return unavailable_reason_; }
+  std::string operator/(const std::string& name) const { return mount_point_ + "/" + name; }
+  const std::string& path() const { return mount_point_; }
+  /// The mount point of one of several clients.
   std::string client(std::size_t number) const { return clients_.at(number); }
-  /// The same file where it really lies, past the mount and its page cache.
-  std::string behind(const std::string& name) const { return backing_ + "/" + name; }
+  /// The same file in the backing directory, past the mount and its page cache.
+  std::string backing_path(const std::string& name) const { return backing_ + "/" + name; }
 
-  /// EIO from writes that touch bytes of this file, which is there, from this offset on.
-  void break_writes(const std::string& name, std::uint64_t offset_bytes);
-  /// EIO from each sync of this file or folder, which is there; nothing else fails.
-  void break_syncs(const std::string& name);
-  /// EDQUOT from writes that would make a file of this user longer.
-  void limit_files(std::uint64_t size_bytes);
-  /// Requests of data wait for as long as this lives. A test has it end before what must wait for
-  /// them.
+  /// Injects EIO for writes to bytes of this file, which must exist, from this offset on.
+  void inject_write_errors(const std::string& name, std::uint64_t offset_bytes);
+  /// Injects EIO for each sync of this file or directory, which must exist; nothing else fails.
+  void inject_sync_errors(const std::string& name);
+  /// Injects EDQUOT for writes that would extend a file of this user beyond the quota.
+  void set_quota(std::uint64_t size_bytes);
+  /// Data requests wait during its lifetime. A test must end it before objects that wait for these
+  /// requests.
   class [[nodiscard]] Stall {
    public:
     explicit Stall(EmulatedStorage& storage);
@@ -55,23 +55,23 @@ class EmulatedStorage {
    private:
     EmulatedStorage& storage_;
   };
-  /// All faults end, and what waits is answered.
-  void heal();
-  /// How many requests of data wait for an answer now.
-  std::uint64_t under_way() const;
-  /// Returns when some do; false after a minute.
-  bool has_requests() const;
+  /// Ends all faults, and completes waiting requests.
+  void clear_faults();
+  /// Number of data requests that wait for an answer.
+  std::uint64_t requests_in_flight() const;
+  /// Returns when a data request waits; false after a minute.
+  bool wait_for_requests() const;
 
  private:
   std::string mount(const Setup& setup);
   void command(const std::string& fault) const;
 
-  const TemporaryFolder folder_;
-  const std::string point_;
+  const TemporaryDirectory directory_;
+  const std::string mount_point_;
   const std::string backing_;
   pid_t process_ = -1;
   std::vector<std::string> clients_;
-  std::string reason_against_;
+  std::string unavailable_reason_;
 };
 
 }  // namespace forebay::faults

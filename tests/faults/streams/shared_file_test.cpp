@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Processes that write one file at the same time, each its own pieces: every byte is in the file at
-// the end, and no process shortens it, lengthens it or rewrites what another one wrote.
+// Processes write one file at the same time, each its own pieces. At the end the file has every
+// byte. No process shortens or extends it, or overwrites bytes of another.
 #include <algorithm>
 #include <array>
 #include <climits>
@@ -18,8 +18,8 @@
 #include <unistd.h>
 
 #include "base/testing.hpp"
-#include "tests/faults/datasets/how_often.hpp"
-#include "writing.hpp"
+#include "stream_configs.hpp"
+#include "tests/faults/datasets/test_seeds.hpp"
 
 namespace forebay::faults {
 namespace {
@@ -34,7 +34,7 @@ struct Piece {
   int process = 0;
 };
 
-/// The file in pieces of which most borders lie inside a block, and which process writes each.
+/// Splits the file into pieces whose ends are mostly inside a block, and assigns each to a process.
 std::vector<Piece> pieces_of(std::uint64_t seed, int processes) {
   std::mt19937_64 random(seed);
   std::vector<Piece> pieces;
@@ -58,13 +58,13 @@ std::vector<std::byte> content(ByteRange range) {
   return bytes;
 }
 
-Status write_own(const Way& way,
-                 const std::string& path,
-                 const std::vector<Piece>& pieces,
-                 int process) {
-  Runtime runtime({.engine = way.engine});
-  OutputStream out = must(runtime.output_stream(way.plan()));
-  const OutputFile file = must(out.create(path, {.existing = Existing::kKeep}));
+Status write_pieces(const WriteConfig& config,
+                    const std::string& path,
+                    const std::vector<Piece>& pieces,
+                    int process) {
+  Runtime runtime({.engine = config.engine});
+  OutputStream out = must(runtime.create_output_stream(config.plan()));
+  const OutputFile file = must(out.create(path, {.existing_content = ExistingContent::kKeep}));
   int written = 0;
   for (const Piece& piece : pieces) {
     if (piece.process != process) continue;
@@ -76,8 +76,8 @@ Status write_own(const Way& way,
   return out.sync();
 }
 
-/// Returns when they are written. The stream keeps the space that it reserved, as drain() would
-/// not.
+/// Returns when the pieces are written. The stream keeps the space that it reserved, unlike with
+/// drain().
 Status write_without_drain(OutputStream& out,
                            const OutputFile& file,
                            const std::vector<Piece>& pieces) {
@@ -121,19 +121,19 @@ class Channel {
 };
 
 /// Writes its own pieces first, and publishes the file after the others have written theirs.
-Status create_and_publish(const Way& way,
+Status create_and_publish(const WriteConfig& config,
                           const std::string& path,
                           std::uint64_t expected_bytes,
                           const std::vector<Piece>& pieces,
                           const Channel& created,
                           Channel& complete) {
-  Runtime runtime({.engine = way.engine});
-  OutputStream out = must(runtime.output_stream(way.plan()));
+  Runtime runtime({.engine = config.engine});
+  OutputStream out = must(runtime.create_output_stream(config.plan()));
   const OutputFile file = must(out.create(path, {.expected_bytes = expected_bytes,
-                                                 .publication = Publication::kWhenComplete,
-                                                 .writers = Writers::kOtherProcesses}));
+                                                 .visibility = FileVisibility::kOnPublish,
+                                                 .sharing = FileSharing::kShared}));
   if (const Status done = write_without_drain(out, file, pieces); !done) return done;
-  if (!created.send(file.written_path()) || complete.receive().empty()) return out.drain();
+  if (!created.send(file.write_path()) || complete.receive().empty()) return out.drain();
   return file.publish();
 }
 
@@ -144,7 +144,7 @@ std::vector<std::byte> bytes_of(const std::string& path) {
   return {bytes.begin(), bytes.end()};
 }
 
-/// A process that does `work`.
+/// Starts a process that runs `work`.
 template <class Work>
 pid_t start(const Work& work) {
   const pid_t child = ::fork();
@@ -153,32 +153,32 @@ pid_t start(const Work& work) {
   return child;
 }
 
-bool succeeds(pid_t child) {
+bool wait_for_success(pid_t child) {
   int status = 0;
   EXPECT_EQ(::waitpid(child, &status, 0), child);
   return WIFEXITED(status) && WEXITSTATUS(status) == 0;
 }
 
-class SharedFile : public ::testing::TestWithParam<Way> {
+class SharedFile : public ::testing::TestWithParam<WriteConfig> {
  protected:
   void write_and_compare(std::uint64_t seed, int processes) {
-    const std::string path = folder_ / "shared";
-    // Longer than what is written, and stays so; or empty, and grows.
+    const std::string path = directory_ / "shared";
+    // Longer than the written bytes, and keeps its length; or empty, and grows.
     const std::uint64_t old_bytes = seed % 2 == 0 ? kOldBytes : 0;
     std::ofstream(path, std::ios::binary) << std::string(old_bytes, 'o');
     const std::vector<Piece> pieces = pieces_of(seed, processes);
     std::vector<pid_t> children;
     for (int process = 0; process < processes; ++process)
-      children.push_back(start([&] { return write_own(GetParam(), path, pieces, process); }));
+      children.push_back(start([&] { return write_pieces(GetParam(), path, pieces, process); }));
     for (const pid_t child : children)
-      EXPECT_TRUE(succeeds(child)) << "seed " << seed;
+      EXPECT_TRUE(wait_for_success(child)) << "seed " << seed;
     std::vector<std::byte> wanted = content({0, kSharedBytes});
     if (old_bytes > 0) wanted.resize(old_bytes, std::byte{'o'});
     ASSERT_EQ(bytes_of(path), wanted) << "seed " << seed;
   }
   /// Process 0 creates the file, the three others join.
   void create_join_and_compare(std::uint64_t seed, std::uint64_t expected_bytes) {
-    const std::string path = folder_ / "shared";
+    const std::string path = directory_ / "shared";
     const std::vector<Piece> pieces = pieces_of(seed, 4);
     Channel created;
     Channel complete;
@@ -189,25 +189,25 @@ class SharedFile : public ::testing::TestWithParam<Way> {
     ASSERT_NE(joined, "") << "seed " << seed;
     std::vector<pid_t> others;
     for (int process = 1; process < 4; ++process)
-      others.push_back(start([&] { return write_own(GetParam(), joined, pieces, process); }));
+      others.push_back(start([&] { return write_pieces(GetParam(), joined, pieces, process); }));
     for (const pid_t other : others)
-      ASSERT_TRUE(succeeds(other)) << "seed " << seed;
+      ASSERT_TRUE(wait_for_success(other)) << "seed " << seed;
     ASSERT_TRUE(complete.send("all"));
-    ASSERT_TRUE(succeeds(creator)) << "seed " << seed;
+    ASSERT_TRUE(wait_for_success(creator)) << "seed " << seed;
     ASSERT_EQ(bytes_of(path), content({0, kSharedBytes})) << "seed " << seed;
     std::filesystem::remove(path);
   }
-  static std::uint64_t rounds() { return tries_all() ? 200 : 10; }
+  static std::uint64_t rounds() { return is_exhaustive() ? 200 : 10; }
 
-  TemporaryFolder folder_;
+  TemporaryDirectory directory_;
 };
 
-TEST_P(SharedFile, pieces_of_2_processes_are_all_there) {
+TEST_P(SharedFile, has_all_pieces_of_2_processes) {
   for (std::uint64_t seed = 1; seed <= rounds(); ++seed)
     write_and_compare(seed, 2);
 }
 
-TEST_P(SharedFile, pieces_of_4_processes_are_all_there) {
+TEST_P(SharedFile, has_all_pieces_of_4_processes) {
   for (std::uint64_t seed = 1; seed <= rounds(); ++seed)
     write_and_compare(seed, 4);
 }
@@ -222,7 +222,7 @@ TEST_P(SharedFile, with_reserved_space_has_the_pieces_of_3_others) {
     create_join_and_compare(seed, seed % 2 == 0 ? kSharedBytes : 3 * kSharedBytes);
 }
 
-INSTANTIATE_TEST_SUITE_P(All, SharedFile, ::testing::ValuesIn(ways()), way_name);
+INSTANTIATE_TEST_SUITE_P(All, SharedFile, ::testing::ValuesIn(stream_configs()), config_name);
 
 }  // namespace
 }  // namespace forebay::faults

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// What a user of MPI writes first: each rank reads its share of a file and adds up its bytes; rank
-// 0 prints the sum of all, so that the test can compare with the truth.
+// A first program of a user of MPI: each rank reads its share of a file and sums its bytes. Rank 0
+// prints the total, which the test compares.
 #include <forebay/forebay.hpp>
 #include <forebay/mpi.hpp>
 
@@ -10,23 +10,23 @@
 
 namespace {
 
-int complain(const forebay::Error& error) {
+int print_error(const forebay::Error& error) {
   std::cerr << error.message() << '\n';
   return 1;
 }
 
 int run(const char* path) {
   forebay::Runtime runtime(MPI_COMM_WORLD);
-  const auto file = runtime.open(path);
-  if (!file) return complain(file.error());
+  const auto file = runtime.open_file(path);
+  if (!file) return print_error(file.error());
   const auto session = file->read_session();
-  if (!session) return complain(session.error());
+  if (!session) return print_error(session.error());
 
   const std::uint64_t first = file->size() * runtime.rank() / runtime.rank_count();
   const std::uint64_t last = file->size() * (runtime.rank() + 1) / runtime.rank_count();
   std::vector<std::byte> share(last - first);
   const auto got = session->read(first, std::span(share)).wait();
-  if (!got) return complain(got.error());
+  if (!got) return print_error(got.error());
 
   std::uint64_t sum = 0;
   for (const std::byte byte : share)

@@ -1,0 +1,174 @@
+// SPDX-License-Identifier: Apache-2.0
+// DatasetWriter and StepWriter: write datasets as steps that become visible completely or not at
+// all, while the program computes. A step consists of blocks: parts of a field, or blocks of a
+// global array. Agents write them as a WritePlan describes. After Runtime::create_dataset(), no
+// rank waits for another. <forebay/dataset_reader.hpp> reads datasets.
+#pragma once
+
+#include <forebay/buffer.hpp>
+#include <forebay/element_type.hpp>
+#include <forebay/error.hpp>
+#include <forebay/future.hpp>
+#include <forebay/part.hpp>
+#include <forebay/range.hpp>
+#include <forebay/write_plan.hpp>
+
+#include <chrono>
+#include <cstddef>
+#include <cstdint>
+#include <memory>
+#include <span>
+#include <string>
+#include <string_view>
+#include <utility>
+#include <vector>
+
+namespace forebay {
+
+namespace write {
+class DatasetWriterCore;
+class StepWriterCore;
+}  // namespace write
+
+/// How safe the step of a Receipt is. Only kDurable is produced today.
+enum class SafetyLevel : std::uint8_t {
+  kLocal,    ///< in memory of agents, lost with the node; not produced yet
+  kDurable,  ///< synced to storage and published: survives a power failure
+};
+
+/// The outcome of a commit.
+struct Receipt {
+  std::uint64_t step = 0;
+  SafetyLevel level = SafetyLevel::kLocal;  ///< kDurable in each Receipt of commit()
+  /// Time for which the application of this rank was blocked, in begin_step(), put() and commit()
+  /// together.
+  std::chrono::nanoseconds perceived_time{};
+  /// From begin_step() until the whole step, with the bytes of all ranks, was durable.
+  std::chrono::nanoseconds durable_time{};
+  std::uint64_t bytes = 0;          ///< of this rank's blocks
+  std::uint64_t copied_bytes = 0;   ///< of `bytes`: copied into staging memory by put()
+  std::uint64_t adopted_bytes = 0;  ///< of `bytes`: written from adopted buffers, without a copy
+};
+
+/// A step in progress on one rank. Move-only; used by one thread at a time. Destruction without
+/// commit() aborts the step.
+class [[nodiscard]] StepWriter {
+ public:
+  StepWriter(StepWriter&& other) noexcept = default;
+  StepWriter& operator=(StepWriter&& other) noexcept;
+  ~StepWriter();
+
+  std::uint64_t number() const noexcept;
+
+  /// Adds a part of a field. Copies the bytes before it returns. `shape` has as many elements as
+  /// `data`; left out: one dimension. A field has the same element type and number of dimensions in
+  /// all its parts, on all ranks. Each part is put once in a step, by any rank; it may be empty.
+  /// Not collective.
+  ///
+  /// Blocks while no staging memory is free, at most for the plan's step timeout;
+  /// StagingFullPolicy::kFail does not block. Then fails with kLimit. After an Error the step
+  /// cannot be committed: commit() returns the same Error.
+  template <class T>
+    requires(element_type_of<T>().has_value())
+  Status put(std::string_view field, Part part, std::span<T> data, const Shape& shape = {}) {
+    return put_part({field, *element_type_of<T>()}, part, shape, std::as_bytes(data));
+  }
+  /// Adds a block of a global array, in C order. block.shape is the same on all ranks. Blocks of
+  /// one array must not overlap: overlap fails the step. Elements that no rank puts are absent.
+  /// Ignores element_bytes and array_offset.
+  template <class T>
+    requires(element_type_of<T>().has_value())
+  Status put(std::string_view field, const Subarray& block, std::span<T> data) {
+    return put_block({field, *element_type_of<T>()}, block, std::as_bytes(data));
+  }
+  /// The same without a copy: storage is written from the buffer, which then returns to its
+  /// Runtime. `put<double>("velocity", part, adopt(std::move(buffer)), shape)`. Bytes that are
+  /// compressed are copied nevertheless; the Receipt counts them.
+  template <class T>
+    requires(element_type_of<T>().has_value())
+  Status put(std::string_view field, Part part, AdoptedBuffer data, const Shape& shape = {}) {
+    return adopt_part({field, *element_type_of<T>()}, part, shape, std::move(data));
+  }
+  template <class T>
+    requires(element_type_of<T>().has_value())
+  Status put(std::string_view field, const Subarray& block, AdoptedBuffer data) {
+    return adopt_block({field, *element_type_of<T>()}, block, std::move(data));
+  }
+
+  /// Declares that this rank has put all its blocks. Returns at once; the step continues, and this
+  /// handle is empty. The Future is ready when the bytes of all ranks are durable and the step is
+  /// published, or when the step has failed.
+  ///
+  /// The Error names the failed rank and the cause; earlier steps are unchanged, and later ones can
+  /// be written. kClosed leaves open whether the step is published: the first rank was lost, or the
+  /// Runtime ended first. Dropping the Future has no effect on the step.
+  Future<Receipt> commit();
+
+  /// Aborts the step on all ranks: it is never visible.
+  void abort() noexcept;
+
+ private:
+  friend class DatasetWriter;
+  using Bytes = std::span<const std::byte>;
+  struct TypedField {
+    std::string_view field;
+    ElementType type;
+  };
+  explicit StepWriter(std::shared_ptr<write::StepWriterCore> core) noexcept
+      : core_(std::move(core)) {}
+  Status put_part(const TypedField& element, Part part, const Shape& shape, Bytes data);
+  Status put_block(const TypedField& element, const Subarray& block, Bytes data);
+  Status adopt_part(const TypedField& element, Part part, const Shape& shape, AdoptedBuffer data);
+  Status adopt_block(const TypedField& element, const Subarray& block, AdoptedBuffer data);
+
+  std::shared_ptr<write::StepWriterCore> core_;  // null: moved from, committed or aborted
+};
+
+/// What this rank did for a dataset and how much memory it used. WritePlan has the limits.
+struct DatasetReport {
+  std::uint64_t steps_published = 0;  ///< since the dataset was opened
+  std::uint64_t steps_failed = 0;
+  std::uint64_t bytes = 0;          ///< of this rank's blocks
+  std::uint64_t written_bytes = 0;  ///< written by this rank, also for others, including padding
+  /// Peak staging memory. The peaks of own blocks and of bytes received from other ranks, added.
+  std::uint64_t staging_bytes_max = 0;
+};
+
+/// A dataset that this program writes: a small handle, copyable, usable from any thread. Steps of
+/// one dataset are published in the order of their numbers. Two datasets never wait for each other.
+/// Runtime::create_dataset() makes one.
+class DatasetWriter {
+ public:
+  const std::string& path() const noexcept;
+  /// The complete plan in force; `reason` explains it.
+  const WritePlan& plan() const noexcept;
+  /// The newest step that existed at opening or was published since. No value if there are no
+  /// steps.
+  std::optional<std::uint64_t> newest_step() const;
+
+  /// Begins a step whose number is larger than all before. All ranks begin the same steps in the
+  /// same order; the call does not wait for other ranks. It blocks while plan().steps_in_flight
+  /// steps are not resolved: at most the step timeout plus one minute, or plus the step timeout if
+  /// that is less. Then it fails with kLimit, and the step has failed on all ranks, which continue
+  /// with the next number.
+  ///
+  /// Fails with kInvalidArgument if the number is not larger, or while another StepWriter of this
+  /// rank is not committed. Fails with kClosed after close().
+  Result<StepWriter> begin_step(std::uint64_t number);
+
+  DatasetReport report() const;
+
+  /// Waits until all steps that this rank has committed are resolved, at most as long as
+  /// begin_step(). Returns the first Error of any step since opening, and the number of failed
+  /// steps; an aborted step is no failure. An open StepWriter may still be committed. Further calls
+  /// do the same. So does the end of the Runtime, which also aborts an open StepWriter. Not
+  /// collective: agents continue to serve other ranks.
+  Status close() const;
+
+ private:
+  friend class Runtime;
+  explicit DatasetWriter(std::shared_ptr<write::DatasetWriterCore> core) : core_(std::move(core)) {}
+  std::shared_ptr<write::DatasetWriterCore> core_;
+};
+
+}  // namespace forebay

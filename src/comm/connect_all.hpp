@@ -1,0 +1,38 @@
+// SPDX-License-Identifier: Apache-2.0
+// connect_all(): connects agents that have each other's addresses, each pair by one socket on which
+// both have authenticated each other (handshake.hpp).
+#pragma once
+
+#include <forebay/error.hpp>
+
+#include <chrono>
+#include <vector>
+
+#include "comm/handshake.hpp"
+#include "comm/nodes.hpp"
+#include "comm/socket.hpp"
+
+namespace forebay::comm {
+
+struct MeshPeer {
+  Rank rank;
+  std::vector<SocketAddress> addresses;  ///< tried in this order, repeatedly; not empty
+};
+
+struct MeshSetup {
+  Rank me;
+  JobKey key = {};
+  std::vector<MeshPeer> peers;  ///< this rank connects to those of lower rank; the others connect
+                                ///< to it
+  SocketOptions socket = {};
+  std::chrono::milliseconds timeout_ms{30'000};
+};
+
+/// Blocks until a socket to each peer is connected; returns them in the order of `setup.peers`. If
+/// the timeout passes first, the Error names a peer that was not reached and the cause. All peers
+/// call this at about the same time; `listeners` have the addresses that the others use for this
+/// rank.
+Result<std::vector<Descriptor>> connect_all(const MeshSetup& setup,
+                                            const std::vector<TcpListener>& listeners);
+
+}  // namespace forebay::comm

@@ -1,0 +1,39 @@
+// SPDX-License-Identifier: Apache-2.0
+// EndpointTable: the addresses of all ranks of a job, and the job key. The ranks exchange it once,
+// through their Communicator. Connections made later need no Communicator.
+#pragma once
+
+#include <forebay/error.hpp>
+
+#include <string>
+#include <vector>
+
+#include "comm/communicator.hpp"
+#include "comm/handshake.hpp"
+#include "comm/nodes.hpp"
+#include "comm/socket.hpp"
+
+namespace forebay::comm {
+
+/// Result of the exchange: a few dozen bytes for each rank.
+struct EndpointTable {
+  JobKey key = {};
+  std::vector<Bytes> packed_addresses;  ///< by rank; empty for a rank that does not listen
+
+  std::vector<SocketAddress> addresses_of(Rank rank) const;
+};
+
+/// Listening sockets at all addresses of `network` (see local_addresses()), at the first few if it
+/// has many. If all ranks share one node, at its loopback addresses alone. Skips addresses at which
+/// it cannot listen (one that is being removed or added); fails if none is left.
+Result<std::vector<TcpListener>> listen_on(const std::string& network,
+                                           const SocketOptions& options,
+                                           const Nodes& nodes);
+
+/// Collective: all ranks receive the listening addresses of each rank, and the key of rank 0.
+/// `mine` is empty on a rank that does not listen. May fail on some ranks only.
+Result<EndpointTable> exchange_endpoints(Communicator& ranks,
+                                         const std::vector<TcpListener>& mine,
+                                         const JobKey& key);
+
+}  // namespace forebay::comm

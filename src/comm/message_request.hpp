@@ -1,0 +1,49 @@
+// SPDX-License-Identifier: Apache-2.0
+// MessageRequest: one message in progress. Both sides have the size of a message before it is sent,
+// so a message is only memory. The request reports when the memory is free again.
+#pragma once
+
+#include <forebay/error.hpp>
+
+#include <memory>
+#include <optional>
+
+namespace forebay::comm {
+
+/// A message in progress, as an implementation of Communicator sees it. test() and wait() are
+/// called until one of them reports completion, and not again. Destroying it earlier cancels a
+/// receive; a send is waited for if the implementation cannot cancel it.
+class MessageOperation {
+ public:
+  virtual ~MessageOperation() = default;
+  virtual Result<bool> test() = 0;
+  virtual Status wait() = 0;
+};
+
+/// A message in progress or complete. Move-only. The caller owns the memory that is read or filled.
+/// It must stay valid and untouched until the MessageRequest is complete or destroyed. One thread
+/// at a time; Communicator::thread_support() states which threads.
+class MessageRequest {
+ public:
+  /// Complete, successful.
+  MessageRequest() : outcome_(Status()) {}
+  explicit MessageRequest(std::unique_ptr<MessageOperation> work) : work_(std::move(work)) {}
+  /// Failed before it began.
+  explicit MessageRequest(Error refused) : outcome_(failure(std::move(refused))) {}
+
+  /// True once the memory is free again and, for a receive, filled. Does not block. An error also
+  /// ends the message; the content of a receive's memory is then undefined. Later calls return the
+  /// same.
+  Result<bool> test();
+
+  /// Blocks until complete. A send may wait until the other side receives.
+  Status wait();
+
+ private:
+  Status finish(Status outcome);
+
+  std::unique_ptr<MessageOperation> work_;  // null once complete
+  std::optional<Status> outcome_;
+};
+
+}  // namespace forebay::comm

@@ -1,0 +1,180 @@
+// SPDX-License-Identifier: Apache-2.0
+// Requests of MPI, and how each ends.
+#include "comm/mpi/mpi_operation.hpp"
+
+#include <string>
+#include <thread>
+#include <utility>
+#include <vector>
+
+#include "comm/mpi/pieces.hpp"
+
+namespace forebay::comm {
+
+namespace {
+
+enum class Direction : std::uint8_t { kSend, kReceive };
+
+/// The MPI request of one piece.
+struct PendingPiece {
+  MPI_Request request = MPI_REQUEST_NULL;
+  int size = 0;
+};
+
+Error size_mismatch(const ErrorDetails& what, int got, int announced) {
+  ErrorDetails details = what;
+  details.kind = ErrorClass::kInvalidArgument;
+  details.cause = "the message has " + std::to_string(got) + " bytes where " +
+                  std::to_string(announced) + " are expected";
+  return Error(std::move(details));
+}
+
+class MpiOperation final : public MessageOperation {
+ public:
+  MpiOperation(std::shared_ptr<const MpiCommHandle> mpi_comm, Direction direction)
+      : mpi_comm_(std::move(mpi_comm)), direction_(direction) {}
+  MpiOperation(const MpiOperation&) = delete;
+  MpiOperation& operator=(const MpiOperation&) = delete;
+  ~MpiOperation() override;
+
+  /// Starts a piece: `start(request)` is a call of MPI.
+  template <class Start>
+  Status add(int size, Start start) {
+    PendingPiece pending_piece{.size = size};
+    Status started =
+        mpi_comm_->call(error_details(), [&] { return start(&pending_piece.request); });
+    if (started) pending_pieces_.push_back(pending_piece);
+    return started;
+  }
+
+  Result<bool> test() override;
+  Status wait() override;
+
+ private:
+  ErrorDetails error_details() const {
+    return {.operation = direction_ == Direction::kSend ? "send" : "receive"};
+  }
+  bool is_complete() const noexcept { return completed_ == pending_pieces_.size(); }
+  Result<bool> test_next();
+  Status wait_next();
+  Status complete_piece(int code, const MPI_Status& status);
+  void cancel_remaining();
+
+  std::shared_ptr<const MpiCommHandle> mpi_comm_;
+  const Direction direction_;
+  std::vector<PendingPiece> pending_pieces_;
+  std::size_t completed_ = 0;  ///< pieces before this one are complete
+};
+
+/// One piece is complete: its error, or a check of its size.
+Status MpiOperation::complete_piece(int code, const MPI_Status& status) {
+  const PendingPiece& pending_piece = pending_pieces_[completed_++];
+  if (code != MPI_SUCCESS) return failure(mpi_error(error_details(), code));
+  if (direction_ == Direction::kSend) return {};
+  int got = 0;
+  MPI_Get_count(&status, MPI_BYTE, &got);
+  if (got == pending_piece.size) return {};
+  return failure(size_mismatch(error_details(), got, pending_piece.size));
+}
+
+Result<bool> MpiOperation::test_next() {
+  const Result<MpiCallGuard> guard = MpiCallGuard::acquire(mpi_comm_->support, error_details());
+  if (!guard) return failure(guard.error());
+  int is_done = 0;
+  MPI_Status status;
+  const int code = MPI_Test(&pending_pieces_[completed_].request, &is_done, &status);
+  if (code == MPI_SUCCESS && is_done == 0) return false;
+  if (Status outcome = complete_piece(code, status); !outcome) {
+    return failure(outcome.error());
+  }
+  return true;
+}
+
+Result<bool> MpiOperation::test() {
+  while (!is_complete()) {
+    const Result<bool> is_done = test_next();
+    if (!is_done || !*is_done) return is_done;
+  }
+  return true;
+}
+
+Status MpiOperation::wait_next() {
+  const Result<MpiCallGuard> guard = MpiCallGuard::acquire(mpi_comm_->support, error_details());
+  if (!guard) return failure(guard.error());
+  MPI_Status status;
+  const int code = MPI_Wait(&pending_pieces_[completed_].request, &status);
+  return complete_piece(code, status);
+}
+
+Status MpiOperation::wait() {
+  // If our calls exclude each other, a waiting call must let others in.
+  const bool is_serialized = mpi_comm_->support == ThreadSupport::kSerialized;
+  while (!is_complete()) {
+    if (is_serialized) {
+      const Result<bool> is_done = test();
+      if (!is_done) return failure(is_done.error());
+      if (!*is_done) std::this_thread::yield();
+    } else if (Status next = wait_next(); !next) {
+      return next;
+    }
+  }
+  return {};
+}
+
+void MpiOperation::cancel_remaining() {
+  const Result<MpiCallGuard> guard = MpiCallGuard::acquire(mpi_comm_->support, error_details());
+  if (!guard) return;  // MPI is finalized or not ours to call: its requests end with it
+  for (; completed_ < pending_pieces_.size(); ++completed_) {
+    MPI_Request& request = pending_pieces_[completed_].request;
+    if (request == MPI_REQUEST_NULL) continue;
+    if (direction_ == Direction::kReceive) MPI_Cancel(&request);
+    MPI_Wait(&request, MPI_STATUS_IGNORE);
+  }
+}
+
+MpiOperation::~MpiOperation() {
+  if (!is_complete()) cancel_remaining();
+}
+
+template <class Start>
+MessageRequest start_all(std::unique_ptr<MpiOperation> work, const Pieces& pieces, Start start) {
+  for (std::uint64_t i = 0; i < pieces.count(); ++i) {
+    const Piece piece = pieces.at(i);
+    const Status started =
+        work->add(piece.size, [&](MPI_Request* request) { return start(piece, request); });
+    if (!started) return MessageRequest(started.error());
+  }
+  return MessageRequest(std::move(work));
+}
+
+}  // namespace
+
+MessageRequest start_send(std::shared_ptr<const MpiCommHandle> mpi_comm,
+                          std::span<const std::byte> bytes,
+                          Rank to,
+                          Tag tag) {
+  const Pieces pieces(bytes.size(), mpi_comm->piece_bytes);
+  const MPI_Comm handle = mpi_comm->handle;
+  const auto start = [=](Piece piece, MPI_Request* request) {
+    return MPI_Isend(bytes.data() + piece.first, piece.size, MPI_BYTE, static_cast<int>(to.number),
+                     static_cast<int>(tag.number), handle, request);
+  };
+  return start_all(std::make_unique<MpiOperation>(std::move(mpi_comm), Direction::kSend), pieces,
+                   start);
+}
+
+MessageRequest start_receive(std::shared_ptr<const MpiCommHandle> mpi_comm,
+                             std::span<std::byte> into,
+                             Rank from,
+                             Tag tag) {
+  const Pieces pieces(into.size(), mpi_comm->piece_bytes);
+  const MPI_Comm handle = mpi_comm->handle;
+  const auto start = [=](Piece piece, MPI_Request* request) {
+    return MPI_Irecv(into.data() + piece.first, piece.size, MPI_BYTE, static_cast<int>(from.number),
+                     static_cast<int>(tag.number), handle, request);
+  };
+  return start_all(std::make_unique<MpiOperation>(std::move(mpi_comm), Direction::kReceive), pieces,
+                   start);
+}
+
+}  // namespace forebay::comm

@@ -1,0 +1,28 @@
+// SPDX-License-Identifier: Apache-2.0
+// ReadAgent: performs I/O for tasks. Sources notify it by serve() and resume(); how it waits and
+// reads is private.
+#pragma once
+
+#include <memory>
+
+namespace forebay::read {
+
+class TransferSource;
+
+class ReadAgent {
+ public:
+  virtual ~ReadAgent() = default;
+
+  /// Notifies the agent that a source may have a transfer. Any thread; never blocks; cheap if the
+  /// agent is already notified.
+  virtual void serve(const std::shared_ptr<TransferSource>& source) = 0;
+
+  /// The same, after memory was released for which the source waited.
+  virtual void resume(const std::shared_ptr<TransferSource>& source) { serve(source); }
+
+  /// Ends the agent's threads. Later serve() calls do nothing. Close all sources first: their
+  /// pending transfers are never read.
+  virtual void stop() = 0;
+};
+
+}  // namespace forebay::read

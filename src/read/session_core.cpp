@@ -1,0 +1,76 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "read/session_core.hpp"
+
+#include <algorithm>
+#include <bit>
+#include <utility>
+
+namespace forebay::read {
+
+namespace {
+
+/// Three times what the device works on, so that the device never waits for the request's owner to
+/// wake up; at most three quarters of the window.
+std::uint32_t lookahead_of(const ReadPlan& plan) {
+  const std::uint32_t under_way =
+      splinter_count(plan.queue_depth * plan.request_bytes, plan.splinter_bytes);
+  const std::uint32_t slots = splinter_count(plan.window_bytes, plan.splinter_bytes);
+  return std::max(1U, std::min(3 * under_way, slots / 4 * 3));
+}
+
+}  // namespace
+
+SessionCore::SessionCore(Properties properties)
+    : properties_(std::move(properties)),
+      geometry_(properties_.extent, properties_.plan.splinter_bytes),
+      splinter_shift_(static_cast<unsigned>(std::countr_zero(properties_.plan.splinter_bytes))),
+      lookahead_splinters_(lookahead_of(properties_.plan)) {}
+
+SessionCore::~SessionCore() = default;
+
+void SessionCore::add_mapping(const WindowMapping& ring) {
+  mappings_.push_back(ring);
+  mapping_.store(&mappings_.back(), std::memory_order_release);
+}
+
+const std::byte* SessionCore::run_address(SplinterIndex first, SplinterIndex last) noexcept {
+  const std::uint32_t slots = control_block_.header().slots.load(std::memory_order_acquire);
+  if (slots != mapping_.load(std::memory_order_acquire)->slots) map_grown_window(slots);
+  const WindowMapping& ring = *mapping_.load(std::memory_order_acquire);
+  const std::uint32_t start = control_block_[first].slot();
+  for (SplinterIndex splinter = first; splinter <= last; ++splinter) {
+    if (control_block_[splinter].slot() != (start + (splinter - first)) % ring.slots)
+      return nullptr;
+  }
+  // The mapping repeats the slots behind the last one, so a run that wraps around needs no special
+  // case.
+  return ring.base + (std::uint64_t{start} << splinter_shift_);
+}
+
+void SessionCore::handle_unpin(SplinterIndex splinter,
+                               std::uint32_t slot,
+                               shm::Stall stall) noexcept {
+  // If the slot holds another splinter by now, the agent has seen that it was free.
+  const bool retired = control_block_.served_bytes(slot) >=
+                       LoadScheduler::bytes_per_reader(control_block_[splinter]);
+  if (stall == shm::Stall::kUntilReleased || retired) notify_memory_released();
+}
+
+Error SessionCore::closed_error() const {
+  if (is_from_parent()) return detail::fork_error({.operation = "read", .path = path()});
+  return Error({.kind = ErrorClass::kClosed,
+                .operation = "read",
+                .path = path(),
+                .cause = "the session was closed"});
+}
+
+Error SessionCore::no_memory_error(const ByteRange& range) const {
+  return Error({.kind = ErrorClass::kLimit,
+                .operation = "read",
+                .path = path(),
+                .offset_bytes = range.offset,
+                .cause = "no memory for a copy of " + std::to_string(range.size) +
+                         " bytes; views hold the session's window: release some"});
+}
+
+}  // namespace forebay::read

@@ -1,0 +1,179 @@
+// SPDX-License-Identifier: Apache-2.0
+// SessionCore: a read session as tasks see it. Reading resident bytes is the same in every process:
+// look up the residency table, pin, copy or return a view. A miss is handled where the session is
+// read: in this process (LocalSession), or by the node's agent, perhaps in another process
+// (MappedSession). The session keeps no state of a request: each poll looks at the residency table
+// again. So a dropped request needs no cleanup.
+#pragma once
+
+#include <forebay/executor.hpp>
+#include <forebay/future.hpp>
+#include <forebay/origin_process.hpp>
+#include <forebay/read_plan.hpp>
+#include <forebay/session.hpp>
+
+#include <atomic>
+#include <cstddef>
+#include <cstdint>
+#include <deque>
+#include <memory>
+#include <string>
+
+#include "read/bypass_read.hpp"
+#include "read/geometry.hpp"
+#include "read/load_scheduler.hpp"
+#include "read/splinter_request.hpp"
+#include "shm/session_control_block.hpp"
+#include "storage/file.hpp"
+
+namespace forebay::read {
+
+/// Result of SessionCore::request().
+enum class Availability : std::uint8_t {
+  kReady,    ///< resident: pin it
+  kPending,  ///< queued or loading
+  /// all slots are pinned by views, or the splinter cannot be read whole: read a private copy
+  kBypassRequired,
+};
+
+class SessionCore : public std::enable_shared_from_this<SessionCore> {
+ public:
+  /// Constant while a session is open.
+  struct Properties {
+    std::shared_ptr<storage::File> file;
+    ByteRange extent;
+    ReadPlan plan;  ///< no open values
+    Executor* executor = nullptr;
+    SessionHandle handle = {};
+  };
+
+  SessionCore(const SessionCore&) = delete;
+  SessionCore& operator=(const SessionCore&) = delete;
+  virtual ~SessionCore();
+
+  const Geometry& geometry() const noexcept { return geometry_; }
+  const ReadPlan& plan() const noexcept { return properties_.plan; }
+  const std::string& path() const noexcept { return properties_.file->path(); }
+  const SessionHandle& handle() const noexcept { return properties_.handle; }
+  Executor& executor() const noexcept { return *properties_.executor; }
+  storage::File& file() const noexcept { return *properties_.file; }
+  /// Number of splinters that a large request requests before the first one is resident.
+  std::uint32_t lookahead_splinters() const noexcept { return lookahead_splinters_; }
+
+  // Access to resident bytes. Any thread.
+
+  /// Pins a splinter. True if the bytes of `part` are resident; else the splinter is not pinned.
+  bool pin(SplinterIndex splinter, ValidBytes part) noexcept {
+    const shm::Splinter& entry = control_block_[splinter];
+    const shm::RefCountTable::PinResult pinned =
+        control_block_.ref_counts().pin(entry, client_index_);
+    if (pinned == shm::RefCountTable::PinResult::kPinned) {
+      if (entry.valid().covers(part)) return true;
+      unpin(splinter, 0);
+    } else if (pinned == shm::RefCountTable::PinResult::kRetracted) {
+      notify_memory_released();
+    }
+    return false;
+  }
+  /// Releases a pin. `served_bytes` of the splinter need not stay resident for the owner of the
+  /// pin.
+  void unpin(SplinterIndex splinter, std::uint32_t served_bytes) noexcept {
+    const std::uint32_t slot = control_block_[splinter].slot();
+    const shm::SlotRefCount::Word after =
+        control_block_.ref_counts().at(client_index_, slot).remove_pin(served_bytes);
+    if (after.pins() != 0) return;
+    const shm::Stall stall = control_block_.header().stall.load(std::memory_order_seq_cst);
+    if (stall != shm::Stall::kNone) handle_unpin(splinter, slot, stall);
+  }
+  /// First byte of the slot of a pinned splinter.
+  const std::byte* address(SplinterIndex splinter) const noexcept {
+    const std::byte* const base = slots_base_.load(std::memory_order_acquire);
+    return base + (std::uint64_t{control_block_[splinter].slot()} << splinter_shift_);
+  }
+  /// First byte of a run of pinned splinters if their slots are contiguous, else null.
+  const std::byte* run_address(SplinterIndex first, SplinterIndex last) noexcept;
+  /// Resident bytes of a pinned splinter.
+  ValidBytes valid_bytes(SplinterIndex splinter) const noexcept {
+    return control_block_[splinter].valid();
+  }
+
+  // Requests for bytes that are not resident. Any thread.
+
+  /// Returns whether the part is resident, and queues a load of it unless one is queued or in
+  /// flight. Numbers `request` if its priority is at least kAwaited. Fails with kClosed.
+  virtual Result<Availability> request(SplinterRequest& request, LoadPriority priority) = 0;
+  /// Queues a load of the part and returns no result.
+  virtual void prefetch(const SplinterRequest& request, LoadPriority priority) = 0;
+  /// Registers `waiter` for the next change of a pending splinter. False if it has already changed.
+  virtual bool arm(SplinterRequest& request, detail::Waiter& waiter) = 0;
+  virtual void disarm(SplinterIndex splinter, detail::Waiter& waiter) noexcept = 0;
+  /// For a thread that cannot continue without this splinter: loads it, or another one, on this
+  /// thread, if that cannot wait for a device. True if it loaded one.
+  virtual bool help(SplinterRequest& request, detail::Help how) = 0;
+  /// Reads a range into memory outside the window.
+  virtual std::shared_ptr<BypassRead> start_bypass_read(ByteRange range) = 0;
+  /// Counts a view that is returned as a copy because its splinters are not contiguous.
+  virtual void record_view_copy(std::uint64_t bytes) = 0;
+
+  virtual SessionReport report() const = 0;
+  /// Must not be called in a child of fork().
+  virtual void close() = 0;
+  /// May be called in a child of fork().
+  bool is_closed() const noexcept {
+    return is_closed_.load(std::memory_order_relaxed) || !origin_.is_current();
+  }
+  bool is_from_parent() const noexcept { return !origin_.is_current(); }
+  Error closed_error() const;
+  Error no_memory_error(const ByteRange& range) const;
+
+ protected:
+  /// One double mapping of the window, for a number of slots. All mappings are kept until the end:
+  /// views may point into old ones.
+  struct WindowMapping {
+    const std::byte* base = nullptr;
+    std::uint32_t slots = 0;
+  };
+
+  /// `properties.plan` has no open values.
+  explicit SessionCore(Properties properties);
+
+  /// `client_index` is the row of the reference counts that this process uses. Call it before any
+  /// other thread uses the session.
+  void set_control_block(const shm::SessionControlBlock& control_block,
+                         std::uint32_t client_index) noexcept {
+    control_block_ = control_block;
+    client_index_ = client_index;
+  }
+  /// Sets the address of slot 0.
+  void set_slots_base(const std::byte* base) noexcept {
+    slots_base_.store(base, std::memory_order_release);
+  }
+  /// Sets the mapping in which run_address() finds runs. One thread at a time.
+  void add_mapping(const WindowMapping& ring);
+  const shm::SessionControlBlock& control_block() const noexcept { return control_block_; }
+  std::uint32_t client_index() const noexcept { return client_index_; }
+
+  /// Called when the window has grown to `slots` slots: calls add_mapping() if it can map them. In
+  /// the process that reads the window the mapping exists already, so it does nothing.
+  virtual void map_grown_window(std::uint32_t /*slots*/) noexcept {}
+  /// Called when memory was released for which the agent may be waiting.
+  virtual void notify_memory_released() noexcept = 0;
+
+  std::atomic<bool> is_closed_{false};  // written only by close()
+
+ private:
+  void handle_unpin(SplinterIndex splinter, std::uint32_t slot, shm::Stall stall) noexcept;
+
+  const detail::OriginProcess origin_;
+  const Properties properties_;
+  const Geometry geometry_;
+  const unsigned splinter_shift_;
+  const std::uint32_t lookahead_splinters_;
+  shm::SessionControlBlock control_block_;
+  std::uint32_t client_index_ = 0;
+  std::atomic<const std::byte*> slots_base_{nullptr};
+  std::atomic<const WindowMapping*> mapping_{nullptr};
+  std::deque<WindowMapping> mappings_;
+};
+
+}  // namespace forebay::read

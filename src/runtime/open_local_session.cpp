@@ -1,0 +1,40 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "runtime/open_local_session.hpp"
+
+#include <utility>
+
+#include "read/local_session.hpp"
+
+namespace forebay {
+
+Result<SessionPtr> open_local_session(RuntimeCore& runtime,
+                                      AccessMethod method,
+                                      const SessionRequest& request) {
+  const auto lock = runtime.lock_opening();
+  ReadFacts facts{.extent = request.extent,
+                  .access = method.access,
+                  .access_reason = method.reason,
+                  .is_cached = method.cached,
+                  .alignment_bytes = method.file->alignment_bytes(),
+                  .available_bytes = runtime.windows()->available_bytes(),
+                  .total_bytes = runtime.windows()->budget_bytes()};
+  if (auto known = runtime.storage().add_facts(facts, *method.file); !known)
+    return failure(known.error());
+  auto complete = plan_read(facts, request.plan);
+  if (!complete) return failure(complete.error());
+  auto agent = runtime.agent_for(*complete->access);
+  if (!agent) return failure(agent.error());
+  auto host = read::LocalSession::open({.file = std::move(method.file),
+                                        .extent = request.extent,
+                                        .plan = std::move(*complete),
+                                        .windows = runtime.windows(),
+                                        .agent = *agent,
+                                        .executor = &runtime.executor(),
+                                        .is_cached = method.cached,
+                                        .handle = request.handle});
+  if (!host) return failure(host.error());
+  (*agent)->serve(*host);
+  return *host;
+}
+
+}  // namespace forebay

@@ -1,0 +1,30 @@
+// SPDX-License-Identifier: Apache-2.0
+// open_local_session(): sessions that a rank reads for its own use. These are sessions on files of
+// the user, unless an agent reads for the whole node, and all sessions on data files of a dataset.
+#pragma once
+
+#include <forebay/session.hpp>
+
+#include <memory>
+
+#include "read/session_core.hpp"
+#include "runtime/access_method.hpp"
+#include "runtime/runtime_core.hpp"
+
+namespace forebay {
+
+using SessionPtr = std::shared_ptr<read::SessionCore>;
+
+/// The arguments of an opening session.
+struct SessionRequest {
+  ByteRange extent;
+  const ReadPlan& plan;
+  SessionHandle handle;
+};
+
+/// Opens a session that this rank reads. It is not registered yet: see SessionRegistry.
+Result<SessionPtr> open_local_session(RuntimeCore& runtime,
+                                      AccessMethod method,
+                                      const SessionRequest& request);
+
+}  // namespace forebay

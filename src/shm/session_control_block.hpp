@@ -1,0 +1,108 @@
+// SPDX-License-Identifier: Apache-2.0
+// SessionControlBlock: the state shared by the side that reads storage and its clients, in two
+// pieces of memory. Only the reading side writes the *table*, so others may map it read-only. In
+// the *reference counts* each client writes its own row. Neither has pointers.
+// docs/formats/arena.md has the layout.
+#pragma once
+
+#include <atomic>
+#include <cstddef>
+#include <cstdint>
+#include <span>
+
+#include "shm/residency.hpp"
+
+namespace forebay::shm {
+
+/// Event for which the reading side waits while it has no memory; a release of memory signals it.
+enum class Stall : std::uint32_t {
+  kNone,
+  kUntilConsumed,  ///< until all bytes of a slot were served
+  kUntilReleased,  ///< until any pin is removed
+};
+
+/// Sizes of a control block.
+struct ControlBlockShape {
+  std::uint32_t splinters = 0;
+  std::uint32_t slots_max = 0;
+  std::uint32_t clients = 1;
+
+  friend bool operator==(const ControlBlockShape&, const ControlBlockShape&) = default;
+};
+
+/// The first bytes of the table.
+struct TableHeader {
+  std::uint64_t magic = 0;
+  std::uint32_t version = 0;
+  ControlBlockShape shape;
+  /// Current number of slots of the window; it only grows.
+  alignas(128) std::atomic<std::uint32_t> slots{0};
+  std::atomic<Stall> stall{Stall::kNone};
+  /// Totals for reports.
+  alignas(128) std::atomic<std::uint64_t> bytes_read{0};
+  std::atomic<std::uint64_t> bytes_from_nodes{0};
+  std::atomic<std::uint64_t> splinters_loaded{0};
+  std::atomic<std::uint64_t> splinters_reread{0};
+  std::atomic<std::uint64_t> window_bytes{0};
+  std::atomic<std::uint64_t> readahead_bytes{0};
+};
+
+/// A view on memory that outlives it. Any thread, as far as its parts allow.
+class SessionControlBlock {
+ public:
+  static constexpr std::uint64_t kMagic = 0x736b6f6f42796246;  // "FbyBooks"
+  static constexpr std::uint32_t kVersion = 1;
+  /// Alignment of both pieces of memory.
+  static constexpr std::size_t kAlignment = 128;
+
+  static std::size_t table_bytes(const ControlBlockShape& shape) noexcept {
+    return offsets_of(shape).table_bytes;
+  }
+  static std::size_t ref_count_bytes(const ControlBlockShape& shape) noexcept {
+    return RefCountTable::entry_count(shape.clients, shape.slots_max) * sizeof(SlotRefCount);
+  }
+
+  SessionControlBlock() = default;
+  /// Creates a control block in zeroed memory of at least these sizes.
+  static SessionControlBlock create(const ControlBlockShape& shape,
+                                    std::span<std::byte> table,
+                                    std::span<std::byte> ref_count_memory) noexcept;
+  /// Attaches to a control block that another process created. `table` may be mapped read-only.
+  /// False if there is none, or its version or shape does not fit the memory.
+  bool attach(std::span<std::byte> table, std::span<std::byte> ref_count_memory) noexcept;
+
+  TableHeader& header() const noexcept { return *header_; }
+  std::span<Splinter> splinters() const noexcept { return {splinters_, header_->shape.splinters}; }
+  Splinter& operator[](std::uint32_t splinter) const noexcept { return splinters_[splinter]; }
+  const RefCountTable& ref_counts() const noexcept { return ref_counts_; }
+
+  /// Bytes served from a slot since reset_served_bytes().
+  std::uint64_t served_bytes(std::uint32_t slot) const noexcept {
+    return RefCountTable::wrapped_difference(
+        ref_counts_.served_bytes(slot), served_baseline_[slot].load(std::memory_order_relaxed));
+  }
+  /// Restarts the count of a slot from zero, and returns the previous count. For the reading side.
+  std::uint64_t reset_served_bytes(std::uint32_t slot) const noexcept {
+    const std::uint64_t now = ref_counts_.served_bytes(slot);
+    return RefCountTable::wrapped_difference(
+        now, served_baseline_[slot].exchange(now, std::memory_order_relaxed));
+  }
+
+ private:
+  struct Offsets {
+    std::size_t splinters = 0;
+    std::size_t served_baseline = 0;
+    std::size_t table_bytes = 0;
+  };
+  static Offsets offsets_of(const ControlBlockShape& shape) noexcept;
+  void bind_memory(const ControlBlockShape& shape,
+                   std::span<std::byte> table,
+                   std::span<std::byte> ref_count_memory) noexcept;
+
+  TableHeader* header_ = nullptr;
+  Splinter* splinters_ = nullptr;
+  std::atomic<std::uint64_t>* served_baseline_ = nullptr;
+  RefCountTable ref_counts_;
+};
+
+}  // namespace forebay::shm

@@ -1,0 +1,490 @@
+// SPDX-License-Identifier: Apache-2.0
+// The path of a chunk from its offer to storage.
+#include "write/aggregator.hpp"
+
+#include <algorithm>
+#include <utility>
+
+#include "base/assert.hpp"
+#include "format/catalog.hpp"
+#include "write/message_codec.hpp"
+
+namespace forebay::write {
+
+Aggregator::Aggregator(AgentContext& context, std::shared_ptr<StagingPool> receive_staging)
+    : context_(context), receive_staging_(std::move(receive_staging)) {
+  if (receive_staging_)
+    receive_staging_->set_free_callback(
+        [&context, this] { context.post([this] { fetch_queued_chunks(); }); });
+}
+
+bool Aggregator::is_writer_of(std::uint32_t origin) const {
+  return context_.aggregation().writer_of(origin) == context_.rank().number;
+}
+
+format::DataFileName Aggregator::file_of(const StepId& step) const {
+  return {step.group, context_.aggregation().file_of(context_.rank().number)};
+}
+
+Status Aggregator::handle_chunk_offer(comm::Rank from, const ChunkOfferMessage& message) {
+  if (Status good = check_offer(from, message); !good) return good;
+  if (route_error_) fail_step(message.chunk.step, *route_error_);
+  if (failed_steps_.contains(message.chunk.step)) {
+    context_.send(from, MessageKind::kReleaseChunk, {message.number}, {});
+    return {};
+  }
+  const std::uint64_t chunk_id = next_chunk_id_++ | kRelayFlag;
+  IncomingChunk& incoming = incoming_[chunk_id];
+  incoming.offer = message;
+  incoming.from = from;
+  chunk_id_of_[{from.number, message.number}] = chunk_id;
+  const Exchange exchange = context_.plan().exchange.value_or(Exchange::kSharedMemory);
+  const bool is_mine = from == context_.rank();
+  const bool may_map =
+      is_mine || (exchange == Exchange::kSharedMemory && context_.is_same_node(from));
+  if (may_map) {
+    auto mapped = peers_.map(message.memory, {message.memory_offset, message.chunk.bytes});
+    if (mapped) {
+      incoming.bytes = mapped->bytes;
+      incoming.mapping = std::move(mapped->mapping);
+      handle_chunk_received(chunk_id);
+      return {};
+    }
+    // This rank has no sources, so it has no other memory into which the bytes could be received.
+    if (!receive_staging_) {
+      context_.report_failure(message.chunk.step, mapped.error());
+      release_chunk(chunk_id);
+      return {};
+    }
+  }
+  if (!receive_staging_ || message.chunk.bytes > receive_staging_->segment_bytes()) {
+    erase_chunk(chunk_id);
+    return failure(malformed_message(MessageKind::kOfferChunk, "bytes", message.chunk.bytes,
+                                     "must fit the memory of this rank"));
+  }
+  queued_.push_back(chunk_id);
+  fetch_queued_chunks();
+  return {};
+}
+
+/// Fetches queued chunks in their order while there is receiving memory. Without memory, chunks of
+/// gathered steps are written before their step is complete.
+void Aggregator::fetch_queued_chunks() {
+  while (!queued_.empty()) {
+    const auto found = incoming_.find(queued_.front());
+    if (found == incoming_.end()) {
+      queued_.pop_front();
+      continue;
+    }
+    const auto segment = receive_staging_->try_acquire();
+    if (!segment) return write_held_back();
+    IncomingChunk& incoming = found->second;
+    incoming.segment = *segment;
+    incoming.state = State::kFetching;
+    queued_.pop_front();
+    context_.send(incoming.from, MessageKind::kFetchChunk, {incoming.offer.number}, {});
+  }
+}
+
+std::span<std::byte> Aggregator::receive_buffer(comm::Rank from,
+                                                std::uint64_t chunk,
+                                                std::uint64_t bytes) {
+  const auto chunk_id = chunk_id_of_.find({from.number, chunk});
+  if (chunk_id == chunk_id_of_.end()) return {};
+  const IncomingChunk& incoming = incoming_.at(chunk_id->second);
+  if (incoming.state != State::kFetching || incoming.offer.chunk.bytes != bytes) return {};
+  return receive_staging_->segment(*incoming.segment).first(bytes);
+}
+
+void Aggregator::handle_chunk_data(comm::Rank from, std::uint64_t chunk) {
+  const auto chunk_id = chunk_id_of_.find({from.number, chunk});
+  if (chunk_id == chunk_id_of_.end()) return;
+  IncomingChunk& incoming = incoming_.at(chunk_id->second);
+  if (incoming.state != State::kFetching) return;
+  incoming.bytes = receive_staging_->segment(*incoming.segment).first(incoming.offer.chunk.bytes);
+  handle_chunk_received(chunk_id->second);
+}
+
+void Aggregator::handle_chunk_received(std::uint64_t chunk_id) {
+  IncomingChunk& incoming = incoming_.at(chunk_id);
+  incoming.state = State::kReceived;
+  if (failed_steps_.contains(incoming.offer.chunk.step)) return release_chunk(chunk_id);
+  if (!is_writer_of(incoming.offer.chunk.origin)) return forward(chunk_id);
+  if (should_hold_back(incoming)) return held_back_.push_back(chunk_id);
+  write_or_allocate(chunk_id);
+}
+
+/// Forwards a chunk to the next rank of the chain, from the memory into which it was received.
+void Aggregator::forward(std::uint64_t chunk_id) {
+  IncomingChunk& incoming = incoming_.at(chunk_id);
+  incoming.state = State::kInFlight;
+  ChunkOfferMessage message = incoming.offer;
+  message.number = chunk_id;
+  if (incoming.segment) {
+    message.memory = receive_staging_->name();
+    const auto offset = incoming.bytes.data() - receive_staging_->memory().data();
+    message.memory_offset = static_cast<std::uint64_t>(offset);
+  }
+  const auto next = context_.aggregation().next_hop(context_.rank().number);
+  FOREBAY_ASSERT(next.has_value());
+  context_.send(comm::Rank{*next}, MessageKind::kOfferChunk, {}, to_bytes(message));
+}
+
+Status Aggregator::handle_fetch_chunk(comm::Rank to, std::uint64_t chunk_id) {
+  const auto found = incoming_.find(chunk_id);
+  if (found == incoming_.end()) return {};
+  IncomingChunk& incoming = found->second;
+  if (Status good = check_forwarded(MessageKind::kFetchChunk, incoming); !good) return good;
+  incoming.is_being_sent = true;
+  context_.send_in_place(to, MessageKind::kChunkData, {chunk_id}, incoming.bytes,
+                         [this, chunk_id](const Status& /*sent*/) { release_chunk(chunk_id); });
+  return {};
+}
+
+Status Aggregator::handle_chunk_released(std::uint64_t chunk_id) {
+  const auto found = incoming_.find(chunk_id);
+  if (found == incoming_.end()) return {};
+  if (Status good = check_forwarded(MessageKind::kReleaseChunk, found->second); !good) return good;
+  release_chunk(chunk_id);
+  return {};
+}
+
+bool Aggregator::should_hold_back(const IncomingChunk& incoming) const {
+  if (context_.plan().exchange != Exchange::kGather || incoming.from == context_.rank())
+    return false;
+  // Another chunk waits for memory, so chunks that are here are written first.
+  if (!queued_.empty()) return false;
+  const auto finished = finished_ranks_.find(incoming.offer.chunk.step);
+  const auto group = context_.aggregation().group_of(context_.rank().number);
+  return finished == finished_ranks_.end() || finished->second.size() < group.size();
+}
+
+void Aggregator::write_held_back() {
+  for (const std::uint64_t chunk_id : std::exchange(held_back_, {}))
+    if (incoming_.contains(chunk_id)) write_or_allocate(chunk_id);
+}
+
+void Aggregator::write_or_allocate(std::uint64_t chunk_id) {
+  const IncomingChunk& incoming = incoming_.at(chunk_id);
+  const Chunk& chunk = incoming.offer.chunk;
+  if (const Status good = check_chunk(chunk); !good) {
+    context_.report_failure(chunk.step, with_rank(good.error(), incoming.from.number));
+    return release_chunk(chunk_id);
+  }
+  const RankKey key{chunk.step, chunk.origin};
+  const auto [at, is_new] = ranks_[key].regions_by_number.try_emplace(chunk.region);
+  Region& region = at->second;
+  if (chunk.is_last) region.total_bytes = chunk.offset + chunk.bytes;
+  if (is_new) {
+    region.region_bytes = chunk.region_bytes;
+    region.allocated_bytes = chunk.region_bytes;
+    const std::uint64_t request = next_request_++;
+    pending_allocations_[request] = {key, chunk.region};
+    context_.send(owner(), MessageKind::kAllocateRequest,
+                  message_words(chunk.step, request, chunk.region_bytes), {});
+  }
+  region.waiting_chunks.push_back(chunk_id);
+  if (!region.file_offset) return;
+  trim(key.first, region);
+  write_waiting(key, region);
+}
+
+/// Returns the space that a region does not need. Only compressed blocks are smaller than their
+/// upper bound.
+void Aggregator::trim(const StepId& step, Region& region) {
+  if (!region.total_bytes || *region.total_bytes >= region.allocated_bytes) return;
+  const AgentContext::Words words{step.group, *region.file_offset, region.allocated_bytes,
+                                  *region.total_bytes};
+  region.allocated_bytes = *region.total_bytes;
+  context_.send(owner(), MessageKind::kTrimAllocation, words, {});
+}
+
+Status Aggregator::handle_allocation(std::uint64_t request, std::uint64_t offset) {
+  const auto pending_allocation = pending_allocations_.find(request);
+  if (pending_allocation == pending_allocations_.end())
+    return failure(
+        malformed_message(MessageKind::kAllocateReply, "request", request, "must be pending"));
+  if (offset < format::kPageBytes || offset > kRegionBytesMax)
+    return failure(
+        malformed_message(MessageKind::kAllocateReply, "offset", offset, "no region lies there"));
+  const auto [key, number] = pending_allocation->second;
+  pending_allocations_.erase(pending_allocation);
+  ++open_regions_;
+  const auto rank = ranks_.find(key);
+  if (rank == ranks_.end()) {
+    close_region();
+    return {};
+  }
+  Region& region = rank->second.regions_by_number.at(number);
+  region.file_offset = offset;
+  trim(key.first, region);
+  write_waiting(key, region);
+  return {};
+}
+
+void Aggregator::write_waiting(const RankKey& key, Region& region) {
+  auto chunk_ids = std::exchange(region.waiting_chunks, {});
+  const auto write_all = [this, chunk_ids = std::move(chunk_ids)](const Status& opened) {
+    for (const std::uint64_t chunk_id : chunk_ids)
+      if (incoming_.contains(chunk_id)) write(chunk_id, opened);
+  };
+  with_open_file(key.first, write_all);
+}
+
+void Aggregator::set_file(std::uint64_t group, std::shared_ptr<DataFile> file) {
+  files_[group] = std::move(file);
+}
+
+/// Calls `then` when the file of the step is open here, or cannot be opened.
+void Aggregator::with_open_file(const StepId& step, std::function<void(const Status&)> then) {
+  if (files_.contains(step.group)) return then({});
+  auto& waiting = open_callbacks_[step.group];
+  waiting.push_back(std::move(then));
+  if (waiting.size() > 1) return;
+  const auto on_open = [this, group = step.group](Result<std::shared_ptr<DataFile>> file) {
+    const Status opened = file ? Status() : Status(tl::unexpect, file.error());
+    if (file) files_[group] = std::move(*file);
+    const auto all = std::move(open_callbacks_.extract(group).mapped());
+    for (const auto& one : all)
+      one(opened);
+  };
+  context_.file_writer().open(file_of(step),
+                              [this, on_open](Result<std::shared_ptr<DataFile>> file) {
+                                context_.post([on_open, file = std::move(file)] { on_open(file); });
+                              });
+}
+
+void Aggregator::write(std::uint64_t chunk_id, const Status& opened) {
+  IncomingChunk& incoming = incoming_.at(chunk_id);
+  incoming.state = State::kInFlight;
+  if (!opened) return handle_write_completion(chunk_id, opened);
+  const StepId& step = incoming.offer.chunk.step;
+  const bool is_independent = memory_wait_step_ && step <= *memory_wait_step_;
+  if (context_.collective_io_thread() == nullptr || is_independent) return submit_write(chunk_id);
+  incoming.state = State::kCollectivePending;
+  report_if_ready(step);
+}
+
+void Aggregator::submit_write(std::uint64_t chunk_id) {
+  IncomingChunk& incoming = incoming_.at(chunk_id);
+  incoming.state = State::kInFlight;
+  const auto done = [this, chunk_id](const Status& outcome) {
+    context_.post([this, chunk_id, outcome] { handle_write_completion(chunk_id, outcome); });
+  };
+  const comm::FilePiece piece = piece_of(chunk_id);
+  context_.file_writer().write(files_.at(incoming.offer.chunk.step.group), piece.offset_bytes,
+                               piece.bytes, done);
+}
+
+std::vector<std::uint64_t> Aggregator::collective_chunks(const StepId& step) const {
+  std::vector<std::uint64_t> chunk_ids;
+  for (const auto& [chunk_id, incoming] : incoming_)
+    if (incoming.state == State::kCollectivePending && incoming.offer.chunk.step == step)
+      chunk_ids.push_back(chunk_id);
+  return chunk_ids;
+}
+
+/// Reports to the file owner once all of this rank's step is written or has offsets. The rank can
+/// then join the rounds at once.
+void Aggregator::report_if_ready(const StepId& step) {
+  const std::uint32_t me = context_.rank().number;
+  const auto found = ranks_.find({step, me});
+  if (context_.collective_io_thread() == nullptr || found == ranks_.end()) return;
+  RankProgress& progress = found->second;
+  if (progress.is_ready || !progress.regions ||
+      progress.regions_by_number.size() < *progress.regions)
+    return;
+  const auto chunk_ids = collective_chunks(step);
+  std::uint64_t missing = 0;
+  for (const auto& [number, region] : progress.regions_by_number) {
+    if (!region.total_bytes || !region.file_offset) return;
+    missing += *region.total_bytes - region.bytes_written;
+  }
+  std::vector<ByteRange> ranges;
+  for (const std::uint64_t chunk_id : chunk_ids) {
+    const comm::FilePiece piece = piece_of(chunk_id);
+    ranges.push_back({piece.offset_bytes, piece.bytes.size()});
+    missing -= piece.bytes.size();
+  }
+  if (missing > 0) return;
+  progress.is_ready = true;
+  context_.send(owner(), MessageKind::kCollectiveReady, message_words(step),
+                comm::list_to_bytes<ByteRange>(coalesce(std::move(ranges))));
+}
+
+/// The bytes of a chunk and their place in the file. Its region must have an offset.
+comm::FilePiece Aggregator::piece_of(std::uint64_t chunk_id) const {
+  const IncomingChunk& incoming = incoming_.at(chunk_id);
+  const Chunk& chunk = incoming.offer.chunk;
+  const Region& region = ranks_.at({chunk.step, chunk.origin}).regions_by_number.at(chunk.region);
+  return {incoming.bytes, *region.file_offset + chunk.offset};
+}
+
+/// Each chunk is written independently; its region is reported when the last of its chunks is
+/// written.
+void Aggregator::write_collective_independently(const StepId& step) {
+  const RankKey key{step, context_.rank().number};
+  const auto found = ranks_.find(key);
+  if (found == ranks_.end()) return;
+  found->second.is_collective_done = true;
+  for (const std::uint64_t chunk_id : collective_chunks(step))
+    submit_write(chunk_id);
+  report_if_complete(key);
+}
+
+Status Aggregator::handle_collective_start(const StepId& step,
+                                           CollectiveMethod method,
+                                           std::vector<ByteRange> rounds) {
+  if (Status good = check_collective_start(step, rounds); !good) return good;
+  if (method == CollectiveMethod::kIndependent) {
+    write_collective_independently(step);
+    return {};
+  }
+  const auto chunk_ids = collective_chunks(step);
+  CollectiveWrite collective_write;
+  collective_write.method = method;
+  collective_write.path = format::data_path(context_.path(), file_of(step));
+  collective_write.rounds = std::move(rounds);
+  for (const std::uint64_t chunk_id : chunk_ids) {
+    incoming_.at(chunk_id).state = State::kInFlight;
+    collective_write.pieces.push_back(piece_of(chunk_id));
+  }
+  std::ranges::sort(collective_write.pieces, {}, &comm::FilePiece::offset_bytes);
+  collective_write.done = [this, step, chunk_ids](const Status& outcome) {
+    context_.post([this, step, chunk_ids, outcome] {
+      for (const std::uint64_t chunk_id : chunk_ids)
+        handle_write_completion(chunk_id, outcome);
+      handle_collective_completion(step, outcome);
+    });
+  };
+  context_.collective_io_thread()->submit(std::move(collective_write));
+  return {};
+}
+
+/// The regions are reported only now: a rank without bytes of its own took part, too.
+void Aggregator::handle_collective_completion(const StepId& step, const Status& outcome) {
+  if (!outcome) context_.report_failure(step, outcome.error());
+  const RankKey key{step, context_.rank().number};
+  const auto found = ranks_.find(key);
+  if (found == ranks_.end()) return;
+  found->second.is_collective_done = true;
+  if (outcome) report_if_complete(key);
+}
+
+void Aggregator::write_independently(const StepId& step) {
+  memory_wait_step_ = step;
+  std::vector<std::uint64_t> chunk_ids;
+  for (const auto& [chunk_id, incoming] : incoming_) {
+    if (incoming.state != State::kCollectivePending) continue;
+    const auto found = ranks_.find({incoming.offer.chunk.step, incoming.offer.chunk.origin});
+    const bool is_announced = found != ranks_.end() && found->second.is_ready;
+    if (!is_announced) chunk_ids.push_back(chunk_id);
+  }
+  for (const std::uint64_t chunk_id : chunk_ids)
+    submit_write(chunk_id);
+}
+
+void Aggregator::handle_write_completion(std::uint64_t chunk_id, const Status& outcome) {
+  const Chunk chunk = incoming_.at(chunk_id).offer.chunk;
+  release_chunk(chunk_id);
+  const RankKey key{chunk.step, chunk.origin};
+  const auto rank = ranks_.find(key);
+  if (!outcome) context_.report_failure(chunk.step, outcome.error());
+  if (rank == ranks_.end()) return;
+  Region& region = rank->second.regions_by_number.at(chunk.region);
+  region.bytes_written += chunk.bytes;
+  region.has_failed = region.has_failed || !outcome;
+  if (outcome) written_bytes_ += chunk.bytes;
+  if (!region.is_whole() || region.is_counted) return renew_baton();
+  region.is_counted = true;
+  close_region();
+  if (region.has_failed) return;
+  ++rank->second.regions_written;
+  report_if_ready(key.first);
+  report_if_complete(key);
+}
+
+/// Ends a chunk on this rank: releases its memory, here or at the rank that offered it.
+void Aggregator::release_chunk(std::uint64_t chunk_id) {
+  const auto found = incoming_.find(chunk_id);
+  if (found == incoming_.end()) return;
+  const IncomingChunk incoming = found->second;
+  erase_chunk(chunk_id);
+  if (incoming.segment) return receive_staging_->release(*incoming.segment);
+  context_.send(incoming.from, MessageKind::kReleaseChunk, {incoming.offer.number}, {});
+}
+
+void Aggregator::erase_chunk(std::uint64_t chunk_id) {
+  const auto found = incoming_.find(chunk_id);
+  chunk_id_of_.erase({found->second.from.number, found->second.offer.number});
+  incoming_.erase(found);
+}
+
+/// Counts a region that was written or dropped. After the last one, the writer releases the baton.
+void Aggregator::close_region() {
+  FOREBAY_ASSERT(open_regions_ > 0);
+  if (--open_regions_ > 0) return renew_baton();
+  if (context_.plan().transfer_mode == TransferMode::kBaton)
+    context_.send(owner(), MessageKind::kReleaseBaton, {}, {});
+}
+
+/// In a baton, a holder that makes progress keeps it.
+void Aggregator::renew_baton() {
+  if (context_.plan().transfer_mode == TransferMode::kBaton)
+    context_.send(owner(), MessageKind::kRenewBaton, {}, {});
+}
+
+comm::Rank Aggregator::owner() const {
+  const AggregationMap& aggregation = context_.aggregation();
+  return {aggregation.owner_of(aggregation.file_of(context_.rank().number))};
+}
+
+Status Aggregator::handle_region_count(const StepId& step,
+                                       std::uint32_t origin,
+                                       std::uint32_t regions) {
+  if (failed_steps_.contains(step)) return {};
+  RankProgress& progress = ranks_[{step, origin}];
+  const bool has_more =
+      !progress.regions_by_number.empty() && progress.regions_by_number.rbegin()->first >= regions;
+  if (has_more || progress.regions)
+    return failure(malformed_message(MessageKind::kRegionCount, "regions", regions,
+                                     "must be sent once, and exceed every region offered"));
+  progress.regions = regions;
+  // The region count of an earlier step does not count: the application waits in a later step by
+  // now.
+  if (memory_wait_step_ && *memory_wait_step_ <= step) memory_wait_step_.reset();
+  auto& finished = finished_ranks_[step];
+  finished.insert(origin);
+  const auto group = context_.aggregation().group_of(context_.rank().number);
+  if (finished.size() == group.size()) write_held_back();
+  report_if_ready(step);
+  report_if_complete({step, origin});
+  return {};
+}
+
+void Aggregator::report_if_complete(const RankKey& key) {
+  RankProgress& progress = ranks_.at(key);
+  if (progress.regions != std::optional(progress.regions_written)) return;
+  if (context_.collective_io_thread() != nullptr && !progress.is_collective_done) return;
+  // On the owner's node, the owner's sync covers what was written here, too.
+  if (progress.regions == 0U || context_.is_same_node(owner())) return report_regions(key);
+  const auto synced = [this, key](const Status& outcome) {
+    if (!outcome) return context_.report_failure(key.first, outcome.error());
+    if (ranks_.contains(key)) report_regions(key);
+  };
+  context_.file_writer().sync(files_.at(key.first.group), [this, synced](const Status& outcome) {
+    context_.post([synced, outcome] { synced(outcome); });
+  });
+}
+
+void Aggregator::report_regions(const RankKey& key) {
+  std::vector<std::uint64_t> places;
+  for (const auto& [number, region] : ranks_.at(key).regions_by_number)
+    places.push_back(*region.file_offset);
+  const comm::Rank origin{key.second};
+  ranks_.erase(key);
+  context_.send(origin, MessageKind::kRegionsWritten, message_words(key.first),
+                comm::list_to_bytes<std::uint64_t>(places));
+}
+
+}  // namespace forebay::write

@@ -1,0 +1,158 @@
+// SPDX-License-Identifier: Apache-2.0
+// Aggregator (writer): brings the bytes of its ranks, and its own, to storage, or forwards them in
+// a chain. It maps memory of its node in place, and fetches bytes of other nodes when it has memory
+// for them. The owner of its file allocates space for each region. It can write everything that it
+// has accepted without another rank, unless the transfer mode is collective.
+#pragma once
+
+#include <cstdint>
+#include <deque>
+#include <functional>
+#include <map>
+#include <memory>
+#include <optional>
+#include <set>
+#include <span>
+#include <utility>
+#include <vector>
+
+#include "comm/collective_file.hpp"
+#include "write/agent_context.hpp"
+#include "write/peer_memory_cache.hpp"
+#include "write/staging_pool.hpp"
+
+namespace forebay::write {
+
+/// Belongs to the agent's thread.
+class Aggregator {
+ public:
+  /// `receive_staging` is the memory for bytes that arrive in messages; null if none can arrive.
+  Aggregator(AgentContext& context, std::shared_ptr<StagingPool> receive_staging);
+
+  // Messages of other ranks. kDamage if a message is not valid.
+  Status handle_chunk_offer(comm::Rank from, const ChunkOfferMessage& message);
+  /// The memory that receives the bytes of a chunk. Empty if they are no longer needed, were not
+  /// fetched, or have another size.
+  std::span<std::byte> receive_buffer(comm::Rank from, std::uint64_t chunk, std::uint64_t bytes);
+  void handle_chunk_data(comm::Rank from, std::uint64_t chunk);
+  Status handle_region_count(const StepId& step, std::uint32_t origin, std::uint32_t regions);
+  Status handle_allocation(std::uint64_t request, std::uint64_t offset);
+  /// This rank has created the file of the group, so the aggregator does not open it.
+  void set_file(std::uint64_t group, std::shared_ptr<DataFile> file);
+  /// Collective: all ranks of the file are ready, and write together.
+  Status handle_collective_start(const StepId& step,
+                                 CollectiveMethod method,
+                                 std::vector<ByteRange> rounds);
+  /// The application waits for memory in this step. Chunks that wait for the collective write, and
+  /// chunks that follow, are written independently.
+  void write_independently(const StepId& step);
+  /// A forwarded chunk has reached the next rank, so its memory here is free.
+  Status handle_chunk_released(std::uint64_t chunk_id);
+  Status handle_fetch_chunk(comm::Rank to, std::uint64_t chunk_id);
+  void handle_step_outcome(const StepId& step, const Status& outcome);
+  void handle_rank_lost(comm::Rank rank, const Error& why);
+  /// Fetches queued chunks while there is receiving memory. Called when some may be free again.
+  void fetch_queued_chunks();
+  std::uint64_t written_bytes() const noexcept { return written_bytes_; }
+
+ private:
+  enum class State : std::uint8_t {
+    kQueued,             ///< waits for receiving memory
+    kFetching,           ///< was requested from its rank
+    kReceived,           ///< its bytes can be read
+    kCollectivePending,  ///< has its offset, waits for the other ranks to write together
+    kInFlight,           ///< is being written or forwarded
+  };
+  struct IncomingChunk {
+    ChunkOfferMessage offer;
+    comm::Rank from;
+    State state = State::kQueued;
+    std::span<const std::byte> bytes;
+    std::shared_ptr<const void> mapping;   ///< of memory of another process
+    std::optional<std::uint32_t> segment;  ///< of the receiving memory
+    bool is_being_sent = false;            ///< to the next rank of the chain
+  };
+  using RankKey = std::pair<StepId, std::uint32_t>;
+  struct Region {
+    std::optional<std::uint64_t> file_offset;
+    std::optional<std::uint64_t> total_bytes;  ///< set by its last chunk
+    std::uint64_t bytes_written = 0;
+    std::uint64_t region_bytes = 0;  ///< the same in all of its chunks
+    std::uint64_t allocated_bytes = 0;
+    bool has_failed = false;  ///< a chunk of it could not be written
+    bool is_counted = false;  ///< it is whole and was counted
+    bool is_whole() const { return total_bytes == std::optional(bytes_written); }
+    std::vector<std::uint64_t> waiting_chunks;  ///< ids of received chunks
+  };
+  /// One rank's bytes of one step.
+  struct RankProgress {
+    std::optional<std::uint32_t> regions;  ///< set once the rank has committed
+    std::uint32_t regions_written = 0;
+    std::map<std::uint32_t, Region> regions_by_number;
+    bool is_ready = false;            ///< collective: reported to the file owner
+    bool is_started = false;          ///< collective: kCollectiveStart has arrived
+    bool is_collective_done = false;  ///< all have written together, or each writes by its queue
+  };
+  struct PendingAllocation {
+    RankKey rank;
+    std::uint32_t region;
+  };
+
+  Status check_offer(comm::Rank from, const ChunkOfferMessage& message) const;
+  Status check_chunk(const Chunk& chunk) const;
+  Status check_forwarded(MessageKind kind, const IncomingChunk& incoming) const;
+  Status check_collective_start(const StepId& step, const std::vector<ByteRange>& rounds);
+  void erase_chunk(std::uint64_t chunk_id);
+  void handle_chunk_received(std::uint64_t chunk_id);
+  void forward(std::uint64_t chunk_id);
+  void write_or_allocate(std::uint64_t chunk_id);
+  void write_waiting(const RankKey& key, Region& region);
+  void with_open_file(const StepId& step, std::function<void(const Status&)> then);
+  void write(std::uint64_t chunk_id, const Status& opened);
+  void handle_write_completion(std::uint64_t chunk_id, const Status& outcome);
+  void trim(const StepId& step, Region& region);
+  void submit_write(std::uint64_t chunk_id);
+  void report_if_ready(const StepId& step);
+  void write_collective_independently(const StepId& step);
+  void handle_collective_completion(const StepId& step, const Status& outcome);
+  std::vector<std::uint64_t> collective_chunks(const StepId& step) const;
+  comm::FilePiece piece_of(std::uint64_t chunk_id) const;
+  void release_chunk(std::uint64_t chunk_id);
+  void close_region();
+  void renew_baton();
+  comm::Rank owner() const;
+  void report_if_complete(const RankKey& key);
+  void report_regions(const RankKey& key);
+  bool should_hold_back(const IncomingChunk& incoming) const;
+  void write_held_back();
+  void discard_step(const StepId& step);
+  void fail_step(const StepId& step, const Error& why);
+  void fail_all_steps(const Error& why);
+  bool has_work_in(std::uint64_t group) const;
+  format::DataFileName file_of(const StepId& step) const;
+  bool is_writer_of(std::uint32_t origin) const;
+
+  AgentContext& context_;
+  const std::shared_ptr<StagingPool> receive_staging_;
+  PeerMemoryCache peers_;
+  std::map<std::uint64_t, IncomingChunk> incoming_;
+  std::map<std::pair<std::uint32_t, std::uint64_t>, std::uint64_t>
+      chunk_id_of_;                       ///< by rank and number of the offer
+  std::deque<std::uint64_t> queued_;      ///< wait for receiving memory
+  std::vector<std::uint64_t> held_back_;  ///< of gathered steps that are not complete yet
+  std::map<RankKey, RankProgress> ranks_;
+  std::map<std::uint64_t, PendingAllocation> pending_allocations_;
+  std::map<std::uint64_t, std::shared_ptr<DataFile>> files_;  ///< by group
+  std::map<std::uint64_t, std::vector<std::function<void(const Status&)>>> open_callbacks_;
+  std::set<StepId> failed_steps_;
+  std::optional<Error> route_error_;  ///< why nothing can be written or forwarded any more
+  std::map<StepId, std::set<std::uint32_t>> finished_ranks_;  ///< that have sent their region count
+  std::uint64_t next_chunk_id_ = 0;
+  std::uint64_t next_request_ = 0;
+  std::uint64_t open_regions_ = 0;  ///< that have an offset and are not fully written
+  std::uint64_t written_bytes_ = 0;
+  std::optional<StepId> memory_wait_step_;  ///< in which the application waits, or waited, for
+                                            ///< memory
+};
+
+}  // namespace forebay::write

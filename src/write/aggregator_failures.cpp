@@ -1,0 +1,90 @@
+// SPDX-License-Identifier: Apache-2.0
+// What an aggregator drops when a step ends or fails, or another rank is lost.
+#include <algorithm>
+#include <set>
+#include <utility>
+#include <vector>
+
+#include "write/aggregator.hpp"
+
+namespace forebay::write {
+
+/// Chunks of a failed step are not written, unless their transfer has begun.
+void Aggregator::discard_step(const StepId& step) {
+  failed_steps_.insert(step);
+  std::vector<std::uint64_t> chunk_ids;
+  for (const auto& [chunk_id, incoming] : incoming_) {
+    const bool is_idle = incoming.state == State::kReceived || incoming.state == State::kQueued ||
+                         incoming.state == State::kCollectivePending;
+    if (incoming.offer.chunk.step == step && is_idle) chunk_ids.push_back(chunk_id);
+  }
+  for (auto rank = ranks_.begin(); rank != ranks_.end();) {
+    if (rank->first.first != step) {
+      ++rank;
+      continue;
+    }
+    for (const auto& [number, region] : rank->second.regions_by_number)
+      if (region.file_offset && !region.is_whole()) close_region();
+    rank = ranks_.erase(rank);
+  }
+  for (const std::uint64_t chunk_id : chunk_ids)
+    release_chunk(chunk_id);
+  fetch_queued_chunks();
+}
+
+void Aggregator::fail_step(const StepId& step, const Error& why) {
+  if (failed_steps_.contains(step)) return;
+  context_.report_failure(step, why);
+  discard_step(step);
+}
+
+/// No space is allocated any more, no step is completed, or nothing is taken by the next rank. What
+/// is written already is of no use.
+void Aggregator::fail_all_steps(const Error& why) {
+  route_error_ = why;
+  std::set<StepId> steps;
+  for (const auto& [chunk_id, incoming] : incoming_)
+    steps.insert(incoming.offer.chunk.step);
+  for (const auto& [key, progress] : ranks_)
+    steps.insert(key.first);
+  for (const StepId& step : steps)
+    fail_step(step, why);
+}
+
+void Aggregator::handle_rank_lost(comm::Rank rank, const Error& why) {
+  const AggregationMap& aggregation = context_.aggregation();
+  const std::uint32_t me = context_.rank().number;
+  const bool was_next = aggregation.next_hop(me) == std::optional(rank.number);
+  if (was_next || (aggregation.is_writer(me) && rank == owner())) fail_all_steps(why);
+  std::vector<std::uint64_t> chunk_ids;
+  for (const auto& [chunk_id, incoming] : incoming_) {
+    const bool cannot_come = incoming.from == rank && incoming.state != State::kInFlight;
+    const bool cannot_go = was_next && !is_writer_of(incoming.offer.chunk.origin);
+    if (cannot_come || cannot_go) chunk_ids.push_back(chunk_id);
+  }
+  for (const std::uint64_t chunk_id : chunk_ids) {
+    const StepId step = incoming_.at(chunk_id).offer.chunk.step;
+    if (!failed_steps_.contains(step)) context_.report_failure(step, why);
+    release_chunk(chunk_id);
+  }
+}
+
+void Aggregator::handle_step_outcome(const StepId& step, const Status& outcome) {
+  finished_ranks_.erase(step);
+  if (!outcome) discard_step(step);
+  // The file of a failed step was removed, and takes space until it is closed. If ranks have begun
+  // different steps, it may have other steps.
+  if (context_.plan().steps_per_group == 1 && !has_work_in(step.group)) files_.erase(step.group);
+  // All steps before a published one are resolved. A failed one may have unresolved steps before
+  // it.
+  if (outcome) std::erase_if(files_, [&](const auto& file) { return file.first < step.group; });
+}
+
+bool Aggregator::has_work_in(std::uint64_t group) const {
+  return std::ranges::any_of(ranks_, [group](const auto& one) {
+    const StepId& step = one.first.first;
+    return step.group == group;
+  });
+}
+
+}  // namespace forebay::write

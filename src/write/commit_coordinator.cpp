@@ -1,0 +1,365 @@
+// SPDX-License-Identifier: Apache-2.0
+// From the reports of ranks about a step to the slot that makes it visible, or to the reason why
+// not.
+#include "write/commit_coordinator.hpp"
+
+#include <algorithm>
+#include <chrono>
+#include <ranges>
+#include <utility>
+
+#include "base/wall_clock.hpp"
+#include "comm/error_bytes.hpp"
+#include "write/step_coverage.hpp"
+
+namespace forebay::write {
+
+namespace {
+
+std::string format_ranks(const std::vector<std::uint32_t>& numbers) {
+  std::string text;
+  for (std::size_t i = 0; i < std::min(numbers.size(), kRanksInErrorMax); ++i)
+    text += (i == 0 ? "" : ", ") + std::to_string(numbers[i]);
+  return numbers.size() > kRanksInErrorMax ? text + " and others" : text;
+}
+
+std::string step_operation(const StepId& step) { return "write step " + std::to_string(step.step); }
+
+using CoverageByFile = std::map<std::uint32_t, ReassemblyBuffer>;
+
+/// Frees the coverage.
+Status check_overlap_across_files(std::uint64_t step, CoverageByFile& coverage) {
+  std::vector<StepCoverage> files;
+  files.reserve(coverage.size());
+  for (auto& [file, pieces] : coverage) {
+    auto of_file = coverage_from_bytes(std::exchange(pieces.bytes, {}));
+    if (!of_file) return failure(of_file.error());
+    files.push_back(std::move(*of_file));
+  }
+  return check_no_overlap(step, merge_coverage(std::move(files)));
+}
+
+}  // namespace
+
+/// Null if the step is resolved. Every rank commits its steps in order, so no message about a step
+/// before a published one can follow.
+CommitCoordinator::PendingStep* CommitCoordinator::find_or_create(const StepId& step) {
+  if (aborted_.contains(step) || (newest_published_ && step <= *newest_published_)) return nullptr;
+  const auto [found, is_new] = steps_.try_emplace(step);
+  if (is_new)
+    found->second.deadline = std::chrono::steady_clock::now() + context_.plan().step_timeout;
+  return &found->second;
+}
+
+void CommitCoordinator::handle_rank_committed(comm::Rank from,
+                                              const StepId& step,
+                                              const std::vector<format::FieldDefinition>& fields) {
+  PendingStep* const collected = find_or_create(step);
+  if (collected == nullptr) return;
+  collected->committed_ranks.insert(from.number);
+  for (const format::FieldDefinition& field : fields) {
+    const auto known =
+        collected->fields.try_emplace(field.name, FieldOrigin{field, from.number}).first;
+    if (known->second.field == field) continue;
+    const std::string cause = "field '" + field.name + "' is " + description_of(field) +
+                              " here, and " + description_of(known->second.field) + " on rank " +
+                              std::to_string(known->second.rank);
+    const Error why = context_.error(ErrorClass::kInvalidArgument, step_operation(step), cause);
+    return abort_step(step, with_rank(why, from.number));
+  }
+  for (const auto& [rank, why] : lost_ranks_)
+    if (!can_complete_without(rank, *collected)) return abort_step(step, why);
+  for (const std::uint32_t rank : left_ranks_) {
+    if (collected->committed_ranks.contains(rank)) continue;
+    const Error why = context_.error(ErrorClass::kClosed, step_operation(step),
+                                     "the rank has closed the dataset before this step");
+    return abort_step(step, with_rank(why, rank));
+  }
+  publish_next();
+}
+
+void CommitCoordinator::handle_step_failed(comm::Rank from, const StepId& step, const Error& why) {
+  if (find_or_create(step) == nullptr) return;
+  const Error known = with_rank(why, from.number);
+  if (why.kind() != ErrorClass::kNotFound) return abort_step(step, known);
+  // Another writer that presumed this program dead may have removed the file. The lease shows that,
+  // and then its Error is the one to report.
+  context_.file_writer().run_blocking([this, step, known] {
+    const Status is_mine = lease_.check();
+    context_.post([this, step, why = is_mine ? known : is_mine.error()] { abort_step(step, why); });
+  });
+}
+
+Status CommitCoordinator::handle_coverage(const StepId& step,
+                                          std::uint32_t file,
+                                          std::span<const std::byte> piece,
+                                          std::uint64_t total_bytes) {
+  PendingStep* const collected = find_or_create(step);
+  if (collected == nullptr) return {};
+  if (collected->durable_files.contains(file))
+    return failure(
+        malformed_message(MessageKind::kCoverage, "file", file, "must not be durable already"));
+  return collected->coverage[file].add(MessageKind::kCoverage, piece, total_bytes);
+}
+
+void CommitCoordinator::handle_file_durable(comm::Rank /*from*/,
+                                            const FileDurableMessage& message) {
+  PendingStep* const collected = find_or_create(message.step);
+  if (collected == nullptr) return;
+  collected->durable_files.emplace(message.file, message);
+  publish_next();
+}
+
+bool CommitCoordinator::is_complete(const PendingStep& collected) const {
+  const AggregationMap& aggregation = context_.aggregation();
+  return collected.committed_ranks.size() == aggregation.compute_rank_count() &&
+         collected.durable_files.size() == aggregation.file_count();
+}
+
+/// Publishes steps one at a time, the oldest first. A step that is not complete delays those after
+/// it until its deadline.
+void CommitCoordinator::publish_next() {
+  if (steps_.empty()) return;
+  auto& [step, collected] = *steps_.begin();
+  if (collected.is_publishing || !is_complete(collected)) return;
+  collected.is_publishing = true;
+  publish(step, collected);
+}
+
+void CommitCoordinator::publish(const StepId& step, PendingStep& collected) {
+  format::StepEntry entry{.step = step.step, .group = step.group, .wall_ns = wall_clock_ns()};
+  entry.writers = context_.aggregation().writer_count();
+  entry.strategy = static_cast<std::uint16_t>(context_.plan().strategy);
+  for (const auto& [file, message] : collected.durable_files) {
+    entry.files.push_back({file, message.index});
+    entry.raw_bytes += message.raw_bytes;
+    entry.stored_bytes += message.stored_bytes;
+  }
+  const auto finish = [this, step](StepOutcome step_outcome, const Status& outcome) {
+    context_.post([this, step, step_outcome, outcome] {
+      resolve(step, step_outcome, outcome);
+      publish_next();
+    });
+  };
+  const auto coverage = std::make_shared<CoverageByFile>(std::move(collected.coverage));
+  const auto publish_it = [this, entry, coverage, finish] {
+    if (const Status status = check_overlap_across_files(entry.step, *coverage); !status)
+      return finish(StepOutcome::kFailed, failure(with_location(status.error(), context_.path())));
+    // After a long pause this process may be presumed dead, and another writer may publish now.
+    if (const Status is_mine = lease_.check(); !is_mine)
+      return finish(StepOutcome::kFailed, is_mine);
+    const Status published = commit_log_->publish(entry);
+    if (!published) return finish(outcome_of_failed_publish(), publish_error(published));
+    finish(StepOutcome::kPublished, published);
+    prune();
+  };
+  // The names of new files are made durable once for the step, by the coordinator.
+  context_.file_writer().sync_directory([this, finish, publish_it](const Status& outcome) {
+    if (outcome)
+      context_.file_writer().run_blocking(publish_it);
+    else
+      finish(StepOutcome::kFailed, outcome);
+  });
+}
+
+/// Called on the thread for blocking tasks, as is publish_error().
+StepOutcome CommitCoordinator::outcome_of_failed_publish() const {
+  return commit_log_->is_replaced() ? StepOutcome::kInDoubt : StepOutcome::kFailed;
+}
+
+/// If another writer has the dataset now, the Error of the lease is more precise.
+Status CommitCoordinator::publish_error(const Status& status) const {
+  const Status is_mine = lease_.check();
+  return commit_log_->is_replaced() && !is_mine ? is_mine : status;
+}
+
+/// Called on the thread for blocking tasks, once the new step is durable. Drops steps that are too
+/// old; the owners of their files keep these for later steps. A failure is retried with the next
+/// step.
+void CommitCoordinator::prune() {
+  const std::uint32_t keep = context_.plan().retained_steps;
+  const std::vector<format::StepEntry> steps = commit_log_->steps();
+  if (keep == 0 || steps.size() <= keep) return;
+  const auto first_kept = steps.end() - keep;
+  if (const Status dropped = commit_log_->drop_before(first_kept->step); !dropped) return;
+  for (auto step = steps.begin(); step != first_kept; ++step) {
+    if (step->group == first_kept->group) continue;
+    for (const format::FileEntry& file : step->files)
+      context_.post(
+          [this, name = format::DataFileName{step->group, file.file}] { release_file(name); });
+  }
+}
+
+/// Sends the file to the owner of such files, which may reuse it.
+void CommitCoordinator::release_file(const format::DataFileName& name) {
+  const AggregationMap& aggregation = context_.aggregation();
+  // Writes of a failed step may still be in flight to the file, so it must not be reused.
+  const auto is_in_it = [&](const StepId& step) { return step.group == name.group; };
+  // Nor must a file of a former writer: if that was presumed dead, it still has the file open.
+  const bool is_formers = name.group < first_group_;
+  if (is_formers || name.file >= aggregation.file_count() ||
+      std::ranges::any_of(aborted_, is_in_it))
+    return context_.file_writer().remove(name, [](const Status& /*done*/) {});
+  const comm::Rank owner{aggregation.owner_of(name.file)};
+  context_.send(owner, MessageKind::kRecycleFile, {name.group, name.file}, {});
+}
+
+void CommitCoordinator::abort_step(const StepId& step, const Error& why) {
+  const auto found = steps_.find(step);
+  // All of the step is durable already; a failure now concerns a later step.
+  if (found == steps_.end() || found->second.is_publishing) return;
+  resolve(step, StepOutcome::kFailed, Status(tl::unexpect, why));
+  publish_next();
+}
+
+void CommitCoordinator::resolve(const StepId& step,
+                                StepOutcome step_outcome,
+                                const Status& outcome) {
+  steps_.erase(step);
+  if (outcome)
+    newest_published_ = step;
+  else
+    aborted_.insert(step);
+  const comm::Bytes why = outcome ? comm::Bytes() : comm::to_bytes(outcome.error());
+  broadcast(MessageKind::kStepOutcome,
+            message_words(step, static_cast<std::uint64_t>(step_outcome)), why);
+}
+
+void CommitCoordinator::broadcast(MessageKind kind,
+                                  const AgentContext::Words& words,
+                                  const comm::Bytes& payload) {
+  for (std::uint32_t rank = 0; rank < context_.rank_count(); ++rank)
+    if (!lost_ranks_.contains(rank)) context_.send(comm::Rank{rank}, kind, words, payload);
+}
+
+void CommitCoordinator::handle_rank_lost(comm::Rank rank, const Error& why) {
+  const bool has_left = left_ranks_.contains(rank.number);
+  if (!lost_ranks_.emplace(rank.number, why).second || has_left) return finish_if_all_left();
+  broadcast(MessageKind::kRankLost, {rank.number}, comm::to_bytes(why));
+  std::vector<StepId> missing;
+  for (const auto& [step, collected] : steps_)
+    if (!can_complete_without(rank.number, collected)) missing.push_back(step);
+  for (const StepId& step : missing)
+    abort_step(step, why);
+  finish_if_all_left();
+}
+
+/// Whether a step can be complete although that rank is lost. Ranks that send bytes to it report
+/// that.
+bool CommitCoordinator::can_complete_without(std::uint32_t rank,
+                                             const PendingStep& collected) const {
+  const AggregationMap& aggregation = context_.aggregation();
+  if (rank < aggregation.compute_rank_count() && !collected.committed_ranks.contains(rank))
+    return false;
+  const auto is_there = [&](std::uint32_t file) {
+    return aggregation.owner_of(file) != rank || collected.durable_files.contains(file);
+  };
+  return std::ranges::all_of(std::views::iota(0U, aggregation.file_count()), is_there);
+}
+
+void CommitCoordinator::handle_leave(comm::Rank from) {
+  left_ranks_.insert(from.number);
+  std::vector<StepId> missing;
+  for (const auto& [step, collected] : steps_)
+    if (!collected.committed_ranks.contains(from.number)) missing.push_back(step);
+  for (const StepId& step : missing) {
+    const Error why = context_.error(ErrorClass::kClosed, step_operation(step),
+                                     "the rank has closed the dataset before this step");
+    abort_step(step, with_rank(why, from.number));
+  }
+  finish_if_all_left();
+}
+
+void CommitCoordinator::finish_if_all_left() {
+  if (has_ended_ || !steps_.empty()) return;
+  for (std::uint32_t rank = 0; rank < context_.aggregation().compute_rank_count(); ++rank)
+    if (!left_ranks_.contains(rank) && !lost_ranks_.contains(rank)) return;
+  has_ended_ = true;
+  broadcast(MessageKind::kAllLeft, {}, {});
+}
+
+std::string CommitCoordinator::describe_missing(const PendingStep& collected) const {
+  std::vector<std::uint32_t> ranks;
+  for (std::uint32_t rank = 0; rank < context_.aggregation().compute_rank_count(); ++rank)
+    if (!collected.committed_ranks.contains(rank)) ranks.push_back(rank);
+  if (!ranks.empty()) return "ranks that have not committed it: " + format_ranks(ranks);
+  for (std::uint32_t file = 0; file < context_.aggregation().file_count(); ++file)
+    if (!collected.durable_files.contains(file))
+      ranks.push_back(context_.aggregation().owner_of(file));
+  return "files of ranks " + format_ranks(ranks) + " are not durable yet" +
+         describe_late_files(collected);
+}
+
+/// Why files are not durable, as far as their owners have replied.
+std::string CommitCoordinator::describe_late_files(const PendingStep& collected) const {
+  std::set<std::uint32_t> late;
+  bool have_all_replied = true;
+  for (std::uint32_t file = 0; file < context_.aggregation().file_count(); ++file) {
+    if (collected.durable_files.contains(file)) continue;
+    const auto reply = collected.missing_ranks.find(file);
+    have_all_replied = have_all_replied && reply != collected.missing_ranks.end();
+    if (reply != collected.missing_ranks.end())
+      late.insert(reply->second.begin(), reply->second.end());
+  }
+  if (!late.empty())
+    return "; bytes of ranks " + format_ranks({late.begin(), late.end()}) +
+           " are not written and hashed yet";
+  return have_all_replied ? "; all bytes are written, but the index or its sync is late" : "";
+}
+
+void CommitCoordinator::handle_missing_ranks(const StepId& step,
+                                             std::uint32_t file,
+                                             const std::vector<std::uint32_t>& ranks) {
+  const auto found = steps_.find(step);
+  if (found != steps_.end()) found->second.missing_ranks[file] = ranks;
+}
+
+/// Early enough that the replies arrive before the deadline, when the Error needs them.
+void CommitCoordinator::request_missing_ranks(const StepId& step, PendingStep& collected) {
+  collected.has_requested_missing = true;
+  const AggregationMap& aggregation = context_.aggregation();
+  for (std::uint32_t file = 0; file < aggregation.file_count(); ++file)
+    if (!collected.durable_files.contains(file))
+      context_.send(comm::Rank{aggregation.owner_of(file)}, MessageKind::kMissingRanksRequest,
+                    message_words(step), {});
+}
+
+void CommitCoordinator::tick(TimePoint now) {
+  std::vector<StepId> late;
+  for (auto& [step, collected] : steps_) {
+    const auto due = deadline_of(collected);
+    if (!due || now < *due) continue;
+    if (collected.deadline <= now)
+      late.push_back(step);
+    else
+      request_missing_ranks(step, collected);
+  }
+  for (const StepId& step : late) {
+    const std::string cause =
+        "not complete " + std::to_string(context_.plan().step_timeout.count()) +
+        " ms after the first rank committed; " + describe_missing(steps_.at(step));
+    abort_step(step, context_.error(ErrorClass::kLimit, step_operation(step), cause));
+  }
+}
+
+/// When a pending step needs an action. If it waits for file owners alone, these receive a request
+/// at three quarters of the step timeout.
+std::optional<TimePoint> CommitCoordinator::deadline_of(const PendingStep& collected) const {
+  if (collected.is_publishing || is_complete(collected)) return std::nullopt;
+  const bool is_for_owners =
+      collected.committed_ranks.size() == context_.aggregation().compute_rank_count();
+  if (is_for_owners && !collected.has_requested_missing)
+    return collected.deadline - context_.plan().step_timeout / 4;
+  return collected.deadline;
+}
+
+std::optional<TimePoint> CommitCoordinator::next_deadline() const noexcept {
+  std::optional<TimePoint> first;
+  for (const auto& [step, collected] : steps_) {
+    const auto due = deadline_of(collected);
+    if (due && (!first || *due < *first)) first = due;
+  }
+  return first;
+}
+
+}  // namespace forebay::write

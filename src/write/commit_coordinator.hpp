@@ -1,0 +1,110 @@
+// SPDX-License-Identifier: Apache-2.0
+// CommitCoordinator: collects the reports of all ranks about a step, and decides. It publishes a
+// step, after all earlier ones, when every rank has committed it and every file of it is durable.
+// It aborts a step if a rank failed, is lost, or missed the step timeout. All ranks receive the
+// outcome.
+#pragma once
+
+#include <cstdint>
+#include <map>
+#include <memory>
+#include <optional>
+#include <set>
+#include <span>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "base/clock.hpp"
+#include "format/records.hpp"
+#include "write/agent_context.hpp"
+#include "write/commit_log.hpp"
+#include "write/lease.hpp"
+#include "write/message_codec.hpp"
+#include "write/rank_metadata.hpp"
+
+namespace forebay::write {
+
+/// Belongs to the agent's thread of the coordinating rank.
+class CommitCoordinator {
+ public:
+  /// `lease` must outlive the blocking tasks that this starts. `first_group` is that of this
+  /// opening.
+  CommitCoordinator(AgentContext& context,
+                    std::shared_ptr<CommitLog> commit_log,
+                    const Lease& lease,
+                    std::uint64_t first_group)
+      : context_(context),
+        commit_log_(std::move(commit_log)),
+        lease_(lease),
+        first_group_(first_group) {}
+
+  void handle_rank_committed(comm::Rank from,
+                             const StepId& step,
+                             const std::vector<format::FieldDefinition>& fields);
+  void handle_step_failed(comm::Rank from, const StepId& step, const Error& why);
+  /// A fragment of a file's StepCoverage, which has `total_bytes` in all. Fragments arrive in
+  /// order, before the file is durable. kDamage if the fragment is not valid.
+  Status handle_coverage(const StepId& step,
+                         std::uint32_t file,
+                         std::span<const std::byte> piece,
+                         std::uint64_t total_bytes);
+  void handle_file_durable(comm::Rank from, const FileDurableMessage& message);
+  /// Reply of a file owner: the bytes of these ranks are not in this file yet.
+  void handle_missing_ranks(const StepId& step,
+                            std::uint32_t file,
+                            const std::vector<std::uint32_t>& ranks);
+  void handle_leave(comm::Rank from);
+  void handle_rank_lost(comm::Rank rank, const Error& why);
+
+  void tick(TimePoint now);
+  std::optional<TimePoint> next_deadline() const noexcept;
+
+ private:
+  struct FieldOrigin {
+    format::FieldDefinition field;
+    std::uint32_t rank = 0;  ///< the first one that defined it
+  };
+  struct PendingStep {
+    TimePoint deadline;
+    std::set<std::uint32_t> committed_ranks;
+    std::map<std::string, FieldOrigin> fields;
+    std::map<std::uint32_t, ReassemblyBuffer> coverage;  ///< by file, if there are several
+    std::map<std::uint32_t, FileDurableMessage> durable_files;
+    /// By file, as reported by the owners.
+    std::map<std::uint32_t, std::vector<std::uint32_t>> missing_ranks;
+    bool has_requested_missing = false;  ///< from file owners
+    bool is_publishing = false;
+  };
+
+  PendingStep* find_or_create(const StepId& step);
+  void publish_next();
+  void publish(const StepId& step, PendingStep& collected);
+  void resolve(const StepId& step, StepOutcome step_outcome, const Status& outcome);
+  StepOutcome outcome_of_failed_publish() const;
+  Status publish_error(const Status& status) const;
+  void prune();
+  void release_file(const format::DataFileName& name);
+  void abort_step(const StepId& step, const Error& why);
+  void finish_if_all_left();
+  bool is_complete(const PendingStep& collected) const;
+  bool can_complete_without(std::uint32_t rank, const PendingStep& collected) const;
+  std::optional<TimePoint> deadline_of(const PendingStep& collected) const;
+  void request_missing_ranks(const StepId& step, PendingStep& collected);
+  std::string describe_missing(const PendingStep& collected) const;
+  std::string describe_late_files(const PendingStep& collected) const;
+  void broadcast(MessageKind kind, const AgentContext::Words& words, const comm::Bytes& payload);
+
+  AgentContext& context_;
+  const std::shared_ptr<CommitLog> commit_log_;
+  const Lease& lease_;
+  const std::uint64_t first_group_;
+  std::map<StepId, PendingStep> steps_;
+  std::set<StepId> aborted_;
+  std::optional<StepId> newest_published_;
+  std::map<std::uint32_t, Error> lost_ranks_;
+  std::set<std::uint32_t> left_ranks_;
+  bool has_ended_ = false;
+};
+
+}  // namespace forebay::write

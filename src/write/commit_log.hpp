@@ -1,0 +1,82 @@
+// SPDX-License-Identifier: Apache-2.0
+// CommitLog: the file `commits` of a dataset, written by one process alone. A step is published
+// when a table and a slot are written and one sync has returned. Until then, and after any failure,
+// the previous generation is in force.
+#pragma once
+
+#include <forebay/error.hpp>
+
+#include <cstdint>
+#include <memory>
+#include <optional>
+#include <span>
+#include <string>
+#include <vector>
+
+#include "format/commits.hpp"
+#include "format/load_commits.hpp"
+#include "storage/file.hpp"
+
+namespace forebay::write {
+
+/// Blocks; one thread at a time. The caller of open() must hold the Lease.
+class CommitLog {
+ public:
+  /// Opens the dataset in `directory`. If the directory or its `commits` does not exist, creates it
+  /// durably. kDamage if `commits` has no valid generation or has lost steps, or is missing while
+  /// there are data files: such a dataset is never created anew.
+  static Result<std::unique_ptr<CommitLog>> open(const std::string& directory);
+
+  /// For repair: opens an existing `commits` without reading it, kNotFound if there is none; or
+  /// creates an empty one, an Error if there is one. The caller must check the lease afterwards: if
+  /// it is still held, no other writer has replaced the file before.
+  enum class RepairTarget : std::uint8_t { kExisting, kNew };
+  static Result<std::unique_ptr<CommitLog>> open_for_repair(const std::string& directory,
+                                                            RepairTarget file);
+
+  /// As open(), on a file of any kind that holds generation 0 or later.
+  static Result<std::unique_ptr<CommitLog>> open_with_file(std::unique_ptr<storage::File> commits);
+
+  const format::DatasetId& dataset() const noexcept { return state_.dataset; }
+  std::uint64_t generation() const noexcept { return state_.generation; }
+  /// The steps in force, by rising number.
+  const std::vector<format::StepEntry>& steps() const noexcept { return steps_; }
+  /// Damage that open() passed over. One such case is a slot torn by a crash, which the next
+  /// publish() overwrites.
+  const std::vector<Error>& damages() const noexcept { return damages_; }
+  /// True if files of groups that steps() does not list can be removed. False if damage was passed
+  /// over or no step was ever published: repair may find steps in these files.
+  bool can_collect_garbage() const noexcept { return damages_.empty() && !steps_.empty(); }
+
+  /// True if another file was found in place of `commits`. Then another writer decides which steps
+  /// exist, and the last step written may be one of them although it failed.
+  bool is_replaced() const noexcept { return fenced_error_.has_value(); }
+
+  /// Publishes one more step, whose data and names are durable. kInvalidArgument if its number does
+  /// not rise. After a failure the previous generation is in force, and the next call writes the
+  /// same slot again. Once is_replaced(), nothing is written any more: kPermission, or kNotFound if
+  /// the file is gone.
+  Status publish(const format::StepEntry& step);
+
+  /// Writes a generation that format::plan_repair() has planned. Fails as publish() does.
+  Status write_generation(format::CommitPlan plan) { return write_plan(std::move(plan)); }
+
+  /// Drops the steps below this one. Their files may be removed once this has succeeded.
+  Status drop_before(std::uint64_t step);
+
+ private:
+  CommitLog(std::unique_ptr<storage::File> file, format::LoadedCommits loaded);
+  void record_identity();
+  Status write_plan(format::CommitPlan plan);
+  Status check_identity();
+
+  std::unique_ptr<storage::File> file_;
+  bool has_path_ = false;        ///< opened by name
+  bool has_write_bits_ = false;  ///< its write bits were set at opening
+  std::optional<Error> fenced_error_;
+  format::CommitsState state_;
+  std::vector<format::StepEntry> steps_;
+  std::vector<Error> damages_;
+};
+
+}  // namespace forebay::write

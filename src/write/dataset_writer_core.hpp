@@ -1,0 +1,119 @@
+// SPDX-License-Identifier: Apache-2.0
+// DatasetWriterCore: implementation of a DatasetWriter. It has the application's counters (next
+// step, steps in flight), the memory that put() copies into, and the agent that does the rest.
+// StepWriterCore: the same for one step, until it is committed.
+#pragma once
+
+#include <forebay/dataset_writer.hpp>
+#include <forebay/executor.hpp>
+#include <forebay/origin_process.hpp>
+
+#include <condition_variable>
+#include <cstdint>
+#include <map>
+#include <memory>
+#include <mutex>
+#include <optional>
+#include <string>
+
+#include "base/clock.hpp"
+#include "write/dataset_agent.hpp"
+#include "write/packer.hpp"
+#include "write/staging_pool.hpp"
+
+namespace forebay::write {
+
+class DatasetWriterCore : public std::enable_shared_from_this<DatasetWriterCore> {
+ public:
+  struct Setup {
+    std::string path;
+    WritePlan plan;  ///< complete
+    format::DatasetId dataset;
+    std::uint64_t first_group = 0;
+    std::optional<std::uint64_t> newest_step;
+    std::uint32_t rank = 0;
+    std::shared_ptr<StagingPool> staging;
+    std::shared_ptr<const StagingPool> receive_staging =
+        nullptr;  ///< for bytes of other ranks, if any
+    Executor* executor = nullptr;
+  };
+  explicit DatasetWriterCore(Setup setup) : setup_(std::move(setup)), newest_(setup_.newest_step) {}
+  /// Must be called once, before anything else. `agent` reports to on_resolved().
+  void set_agent(std::shared_ptr<DatasetAgent> agent) noexcept { agent_ = std::move(agent); }
+
+  /// Any thread, called by the agent.
+  void on_resolved(const StepId& step, const Status& outcome);
+
+  // As in DatasetWriter.
+  const std::string& path() const noexcept { return setup_.path; }
+  const WritePlan& plan() const noexcept { return setup_.plan; }
+  std::optional<std::uint64_t> newest_step() const;
+  Result<std::shared_ptr<StepWriterCore>> begin_step(std::uint64_t number);
+  DatasetReport report() const;
+  Status close();
+
+  /// The end of the Runtime: cancels an open step, closes, then waits for the other ranks, which
+  /// the agent still serves. Waits for them at most stall_max().
+  void shut_down() noexcept;
+  bool is_closed() const;
+  /// True if no rank needs its agent any more.
+  bool has_ended() const { return agent_->has_ended(); }
+
+ private:
+  friend class StepWriterCore;
+  Error error(ErrorClass kind, std::string operation, std::string cause) const;
+  Status check_begin(std::uint64_t number) const;
+  Result<StepId> register_step(std::uint64_t number);
+  void handle_step_closed(const Packer& packer);
+  void cancel_open_step() noexcept;
+
+  const detail::OriginProcess origin_;
+  const Setup setup_;
+  std::shared_ptr<DatasetAgent> agent_;
+
+  mutable std::mutex mutex_;
+  std::condition_variable resolved_;
+  std::uint64_t steps_begun_ = 0;
+  std::uint32_t steps_in_flight_ = 0;
+  std::optional<StepId> open_step_;  ///< begun and not committed
+  bool is_closed_ = false;
+  std::optional<std::uint64_t> last_begun_;
+  std::optional<std::uint64_t> newest_;
+  std::optional<Error> first_failure_;  ///< of a step; aborted steps do not count
+  std::uint64_t failures_ = 0;          ///< failed steps; aborted ones do not count
+  DatasetReport report_;
+};
+
+/// One thread at a time.
+class StepWriterCore {
+ public:
+  StepWriterCore(std::shared_ptr<DatasetWriterCore> dataset,
+                 const StepId& name,
+                 TimePoint begun_at);
+  /// As abandon(), unless committed.
+  ~StepWriterCore();
+  StepWriterCore(const StepWriterCore&) = delete;
+  StepWriterCore& operator=(const StepWriterCore&) = delete;
+
+  std::uint64_t number() const noexcept { return name_.step; }
+  Status put(const BlockDescriptor& place, std::span<const std::byte> bytes);
+  Status adopt(const BlockDescriptor& place, AdoptedBuffer buffer);
+  /// Records a put() that failed: the step fails, too.
+  Status fail(const Error& why);
+  Future<Receipt> commit();
+  void abandon() noexcept;
+
+ private:
+  Status check_process() const;
+  Status record_failure(Status outcome);
+
+  const std::shared_ptr<DatasetWriterCore> dataset_;
+  const StepId name_;
+  const TimePoint begun_at_;
+  std::chrono::nanoseconds blocked_time_;
+  Packer packer_;
+  std::optional<Error> failure_;  ///< the first
+  bool is_closed_ = false;
+};
+
+}  // namespace forebay::write

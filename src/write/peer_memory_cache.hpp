@@ -1,0 +1,74 @@
+// SPDX-License-Identifier: Apache-2.0
+// PeerMemoryCache: memory of other processes of the node, mapped by its handle. With it a writer
+// stores bytes that other ranks have staged, without receiving them. Mappings are cached, because
+// the same memory is used step after step, and the cache is bounded.
+#pragma once
+
+#include <forebay/error.hpp>
+#include <forebay/range.hpp>
+
+#include <cstddef>
+#include <cstdint>
+#include <list>
+#include <memory>
+#include <mutex>
+#include <span>
+
+#include "shm/memory_handle.hpp"
+
+namespace forebay::write {
+
+using shm::MemoryHandle;
+
+/// Bytes of another process. They stay mapped while this is held, even if that process ends. Copies
+/// share the mapping.
+struct PeerBytes {
+  std::span<std::byte> bytes;
+  std::shared_ptr<const void> mapping;
+};
+
+/// Any thread.
+class PeerMemoryCache {
+ public:
+  struct Bounds {
+    std::size_t mappings = 256;                      ///< that are cached
+    std::uint64_t bytes = std::uint64_t{64} << 30U;  ///< of addresses that are cached
+  };
+
+  PeerMemoryCache() noexcept : PeerMemoryCache(Bounds{}) {}
+  explicit PeerMemoryCache(const Bounds& bounds) noexcept : bounds_(bounds) {}
+  PeerMemoryCache(const PeerMemoryCache&) = delete;
+  PeerMemoryCache& operator=(const PeerMemoryCache&) = delete;
+
+  /// Maps `range` of the memory that `name` identifies, in this process or another one. Its owner
+  /// can still write to the bytes or reuse them; the messages about them must prevent that. Fails
+  /// with kPermission if this process must not access that one; then bytes must be sent. Fails with
+  /// kNotFound if the process is gone, and with kDamage if the handle identifies something else by
+  /// now. Fails with kOutOfRange for a range outside the memory, and with kLimit if there are no
+  /// addresses or descriptors.
+  Result<PeerBytes> map(const MemoryHandle& name, const ByteRange& range);
+
+  /// Drops the cached mappings of a process; mappings in use stay.
+  void evict(std::uint32_t process) noexcept;
+
+  /// Drops the cached mapping of a memory. Its owner is about to free it, which has no effect while
+  /// a mapping exists.
+  void evict(const MemoryHandle& name) noexcept;
+
+  /// Number of cached mappings.
+  std::size_t mapping_count() const;
+
+ private:
+  class Mapping;
+  template <class Which>
+  void evict_if(const Which& which) noexcept;
+  std::shared_ptr<const Mapping> find(const MemoryHandle& name);
+  std::shared_ptr<const Mapping> insert(std::shared_ptr<const Mapping> made);
+
+  const Bounds bounds_;
+  mutable std::mutex mutex_;
+  std::list<std::shared_ptr<const Mapping>> cached_;  // most recently used first
+  std::uint64_t cached_bytes_ = 0;
+};
+
+}  // namespace forebay::write

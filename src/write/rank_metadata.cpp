@@ -1,0 +1,149 @@
+// SPDX-License-Identifier: Apache-2.0
+// Metadata as bytes: counts, then the arrays one after the other.
+#include "write/rank_metadata.hpp"
+
+#include <utility>
+
+#include "comm/message_bytes.hpp"
+#include "write/messages.hpp"
+
+namespace forebay::write {
+
+namespace {
+
+using comm::MessageReader;
+using comm::MessageWriter;
+
+/// Minimum size of a field in a message: two lengths, three enumerators and the dimensions.
+constexpr std::size_t kFieldBytesMin = 23;
+
+void write_value(MessageWriter& out, const std::vector<format::FieldDefinition>& fields) {
+  out.number(std::uint64_t{fields.size()});
+  for (const format::FieldDefinition& field : fields) {
+    out.text(field.name);
+    out.enumerator(field.type);
+    out.enumerator(field.order);
+    out.enumerator(field.kind);
+    out.number(field.dimensions);
+    out.list(std::span<const std::uint64_t>(field.shape));
+  }
+}
+
+format::FieldDefinition read_field(MessageReader& in) {
+  format::FieldDefinition field;
+  field.name = in.text("field name");
+  field.type = in.enumerator("field type", ElementType::kBytes);
+  if (field.type < ElementType::kInt8)
+    in.reject("field type", 0, "must name one of the values that there are");
+  field.order = in.enumerator("field byte order", ByteOrder::kBig);
+  field.kind = in.enumerator("field kind", format::FieldKind::kGlobal);
+  field.dimensions = in.number<std::uint32_t>("field dimensions");
+  field.shape = in.list<std::uint64_t>("field shape");
+  if (!in.is_valid()) return field;
+  if (const Status can_be = format::check_field(field); !can_be)
+    in.reject("field dimensions", field.dimensions, can_be.error().message());
+  return field;
+}
+
+std::vector<format::FieldDefinition> read_fields(MessageReader& in) {
+  const std::uint64_t count = in.count("fields", kFieldBytesMin);
+  std::vector<format::FieldDefinition> fields;
+  for (std::uint64_t i = 0; i < count && in.is_valid(); ++i)
+    fields.push_back(read_field(in));
+  return fields;
+}
+
+/// Whether `count` entries from `first` on exist.
+bool has_range(std::size_t size, std::uint64_t first, std::uint64_t count) {
+  return first <= size && count <= size - first;
+}
+
+/// Rejects a block that refers to something that is missing.
+void check_block(MessageReader& in, const RankMetadata& step, const BlockRecord& block) {
+  if (block.field >= step.fields.size())
+    in.reject("block field", block.field, "there are fewer fields");
+  if (block.region != kNoRegion && block.region >= step.regions)
+    in.reject("block region", block.region, "there are fewer regions");
+  if (block.codec > format::Codec::kZstd)
+    in.reject("block codec", static_cast<std::uint64_t>(block.codec),
+              "must name one of the values that there are");
+  if (block.offset > kRegionBytesMax)
+    in.reject("block offset", block.offset, "no file is that long");
+  if (block.raw_bytes > kRegionBytesMax)
+    in.reject("block raw bytes", block.raw_bytes, "no block is that long");
+  if (block.stored_bytes > kRegionBytesMax)
+    in.reject("block stored bytes", block.stored_bytes, "no block is that long");
+  if (!in.is_valid()) return;
+  const format::FieldDefinition& field = step.fields[block.field];
+  const std::uint64_t extents =
+      std::uint64_t{field.dimensions} * (field.kind == format::FieldKind::kGlobal ? 2 : 1);
+  if (!has_range(step.extents.size(), block.first_extent, extents))
+    in.reject("block first extent", block.first_extent, "there are fewer extents");
+  const std::uint64_t pieces = format::piece_count(block.raw_bytes);
+  if (!has_range(step.piece_checksums.size(), block.first_piece, pieces))
+    in.reject("block first piece", block.first_piece, "there are fewer pieces");
+}
+
+std::string text_of(const std::vector<std::uint64_t>& shape) {
+  std::string text;
+  for (const std::uint64_t extent : shape)
+    text += (text.empty() ? "" : " x ") + std::to_string(extent);
+  return text;
+}
+
+}  // namespace
+
+std::string description_of(const format::FieldDefinition& field) {
+  const std::string type(name_of(field.type));
+  if (field.kind == format::FieldKind::kGlobal)
+    return type + ", a global array of " + text_of(field.shape);
+  return type + ", parts of " + std::to_string(field.dimensions) + " dimensions";
+}
+
+comm::Bytes to_bytes(const RankMetadata& step) {
+  MessageWriter out;
+  out.number(step.step);
+  out.number(step.regions);
+  out.number(step.raw_bytes);
+  write_value(out, step.fields);
+  out.list(std::span(step.blocks));
+  out.list(std::span(step.extents));
+  out.list(std::span(step.piece_checksums));
+  out.list(std::span(step.piece_ends));
+  return std::move(out).take();
+}
+
+Result<RankMetadata> rank_metadata_from_bytes(std::span<const std::byte> bytes) {
+  MessageReader in("rank metadata", bytes);
+  RankMetadata step;
+  step.step = in.number<std::uint64_t>("step");
+  step.regions = in.number<std::uint32_t>("regions");
+  step.raw_bytes = in.number<std::uint64_t>("raw bytes");
+  step.fields = read_fields(in);
+  step.blocks = in.list<BlockRecord>("blocks");
+  step.extents = in.list<std::uint64_t>("extents");
+  step.piece_checksums = in.list<std::uint64_t>("piece checksums");
+  step.piece_ends = in.list<std::uint64_t>("piece ends");
+  const std::size_t ends = step.piece_ends.size();
+  if (ends != 0 && ends != step.piece_checksums.size())
+    in.reject("piece ends", ends, "must be none, or one for each piece");
+  for (const BlockRecord& block : step.blocks)
+    check_block(in, step, block);
+  if (Status whole = in.finish(); !whole) return failure(whole.error());
+  return step;
+}
+
+comm::Bytes fields_to_bytes(const std::vector<format::FieldDefinition>& fields) {
+  MessageWriter out;
+  write_value(out, fields);
+  return std::move(out).take();
+}
+
+Result<std::vector<format::FieldDefinition>> fields_from_bytes(std::span<const std::byte> bytes) {
+  MessageReader in("rank committed", bytes);
+  auto fields = read_fields(in);
+  if (Status whole = in.finish(); !whole) return failure(whole.error());
+  return fields;
+}
+
+}  // namespace forebay::write

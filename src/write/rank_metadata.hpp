@@ -1,0 +1,61 @@
+// SPDX-License-Identifier: Apache-2.0
+// RankMetadata: what one rank has put into one step: fields, blocks, and their offsets in regions.
+// Flat arrays, as there may be a million blocks. It belongs to the application's thread until
+// commit(), then to its agent, which sends it to the owner of the file.
+#pragma once
+
+#include <forebay/error.hpp>
+
+#include <array>
+#include <cstdint>
+#include <span>
+#include <string>
+#include <type_traits>
+#include <vector>
+
+#include "comm/communicator.hpp"
+#include "format/records.hpp"
+
+namespace forebay::write {
+
+inline constexpr std::uint32_t kNoRegion = UINT32_MAX;
+
+/// "float64, parts of 2 dimensions" and similar, for Errors.
+std::string description_of(const format::FieldDefinition& field);
+
+struct BlockRecord {
+  std::uint64_t part = 0;
+  std::uint64_t offset = 0;  ///< within its region; once that has an offset, in the file
+  std::uint64_t raw_bytes = 0;
+  std::uint64_t stored_bytes = 0;
+  std::uint64_t first_extent = 0;  ///< in RankMetadata::extents: a part's shape, or start and count
+  std::uint64_t first_piece = 0;   ///< in RankMetadata::piece_checksums
+  std::uint32_t field = 0;
+  std::uint32_t region = kNoRegion;  ///< kNoRegion: no bytes
+  format::Codec codec = format::Codec::kNone;
+  std::array<std::uint8_t, 7> unused = {};  ///< so that a message has no undefined bytes
+};
+static_assert(std::has_unique_object_representations_v<BlockRecord>);
+
+struct RankMetadata {
+  std::uint64_t step = 0;
+  std::vector<format::FieldDefinition> fields;
+  std::vector<BlockRecord> blocks;
+  std::vector<std::uint64_t> extents;
+  std::vector<std::uint64_t> piece_checksums;
+  /// Ends of the stored bytes of each piece in its block; empty without compression.
+  std::vector<std::uint64_t> piece_ends;
+  std::uint32_t regions = 0;
+  std::uint64_t raw_bytes = 0;
+};
+
+/// Encodes the payload of a message, and decodes it. kDamage, with field and value, if a block
+/// refers to something that is missing.
+comm::Bytes to_bytes(const RankMetadata& step);
+Result<RankMetadata> rank_metadata_from_bytes(std::span<const std::byte> bytes);
+
+/// The same for the fields alone.
+comm::Bytes fields_to_bytes(const std::vector<format::FieldDefinition>& fields);
+Result<std::vector<format::FieldDefinition>> fields_from_bytes(std::span<const std::byte> bytes);
+
+}  // namespace forebay::write

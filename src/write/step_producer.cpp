@@ -1,0 +1,272 @@
+// SPDX-License-Identifier: Apache-2.0
+// A rank's own steps, from the first chunk to the receipt.
+#include "write/step_producer.hpp"
+
+#include <algorithm>
+#include <utility>
+
+#include "comm/error_bytes.hpp"
+#include "write/hashed_copy.hpp"
+#include "write/message_codec.hpp"
+
+namespace forebay::write {
+
+namespace {
+
+/// Replaces offsets in regions by offsets in the file. A block without bytes gets the first offset
+/// at which bytes may lie.
+void apply_region_offsets(RankMetadata& record, const std::vector<std::uint64_t>& places) {
+  for (BlockRecord& block : record.blocks)
+    block.offset =
+        block.region == kNoRegion ? format::kPageBytes : block.offset + places[block.region];
+}
+
+}  // namespace
+
+void StepProducer::begin(const StepId& step) {
+  StepState& own = steps_.try_emplace(step).first->second;
+  last_begun_ = step;
+  if (const auto failed = failed_early_.find(step); failed != failed_early_.end())
+    own.failure = failed->second;
+  failed_early_.erase(failed_early_.begin(), failed_early_.upper_bound(step));
+  const auto gone =
+      std::ranges::find_if(lost_ranks_, [this](const auto& one) { return depends_on(one.first); });
+  if (gone != lost_ranks_.end()) fail_and_report(step, gone->second);
+}
+
+void StepProducer::offer(PackedChunk packed) {
+  const std::uint64_t number = next_chunk_++;
+  const Chunk chunk = packed.chunk;
+  StepState& own = steps_.at(chunk.step);
+  if (own.failure) return packed.release();
+  for (const PieceToHash& piece : packed.to_hash)
+    pieces_to_hash_.push_back({chunk.step, number, piece});
+  own.pieces_left += packed.to_hash.size();
+  const ChunkOfferMessage message{chunk, number, packed.memory, packed.memory_offset};
+  const std::size_t pieces = packed.to_hash.size();
+  held_.emplace(number, HeldChunk{std::move(packed), true, pieces});
+  const comm::Rank me = context_.rank();
+  const comm::Rank next{context_.aggregation().next_hop(me.number).value_or(me.number)};
+  context_.send(next, MessageKind::kOfferChunk, {}, to_bytes(message));
+}
+
+void StepProducer::commit(const StepId& step, CommittedStep committed) {
+  StepState& own = steps_.at(step);
+  const auto me = context_.rank();
+  const comm::Rank writer{context_.aggregation().writer_of(me.number)};
+  const comm::Rank coordinator{AggregationMap::coordinator()};
+  own.committed.emplace(std::move(committed));
+  const RankMetadata& record = own.committed->record;
+  if (own.failure) return handle_step_outcome(step, Status(tl::unexpect, *own.failure));
+  context_.send(writer, MessageKind::kRegionCount, message_words(step, record.regions, me.number),
+                {});
+  context_.send(coordinator, MessageKind::kRankCommitted, message_words(step),
+                fields_to_bytes(record.fields));
+  send_metadata_if_complete(step, own);
+}
+
+void StepProducer::abandon(const StepId& step, const Error& why) {
+  steps_.at(step).is_abandoned = true;
+  fail_and_report(step, why);
+}
+
+void StepProducer::fail_and_report(const StepId& step, const Error& why) {
+  context_.report_failure(step, why);
+  fail_step(step, why);
+}
+
+void StepProducer::cancel_step(const StepId& step, const Error& why) {
+  const auto found = steps_.find(step);
+  if (found == steps_.end()) return;
+  StepState& own = found->second;
+  context_.report_failure(step, why);
+  if (!own.failure) own.failure = why;
+  own.is_cancelled = true;
+  leave_if_done();
+}
+
+void StepProducer::leave() {
+  is_leaving_ = true;
+  leave_if_done();
+}
+
+Status StepProducer::handle_fetch_chunk(comm::Rank to, std::uint64_t chunk) {
+  const auto found = held_.find(chunk);
+  if (found == held_.end()) return {};  // its step has failed meanwhile
+  HeldChunk& held = found->second;
+  if (!held.is_in_use_by_peer || held.is_being_sent)
+    return failure(
+        malformed_message(MessageKind::kFetchChunk, "chunk", chunk, "its bytes were sent already"));
+  held.is_being_sent = true;
+  context_.send_in_place(to, MessageKind::kChunkData, {chunk}, held.packed.bytes,
+                         [this, chunk](const Status& /*sent*/) { release_by_peer(chunk); });
+  return {};
+}
+
+Status StepProducer::handle_chunk_released(std::uint64_t chunk) {
+  const auto found = held_.find(chunk);
+  if (found != held_.end() && found->second.is_being_sent)
+    return failure(
+        malformed_message(MessageKind::kReleaseChunk, "chunk", chunk, "its bytes are being sent"));
+  release_by_peer(chunk);
+  return {};
+}
+
+/// No other rank needs the memory of this chunk any more.
+void StepProducer::release_by_peer(std::uint64_t chunk) {
+  const auto found = held_.find(chunk);
+  if (found == held_.end()) return;
+  found->second.is_in_use_by_peer = false;
+  release_if_unused(chunk);
+}
+
+void StepProducer::release_if_unused(std::uint64_t chunk) {
+  const auto found = held_.find(chunk);
+  if (found->second.is_in_use_by_peer || found->second.pieces_left > 0) return;
+  found->second.packed.release();
+  held_.erase(found);
+}
+
+bool StepProducer::is_hashing_only_user() const {
+  return !pieces_to_hash_.empty() && !held_.at(pieces_to_hash_.front().chunk).is_in_use_by_peer;
+}
+
+bool StepProducer::hash_next_piece() {
+  if (pieces_to_hash_.empty()) return false;
+  const PendingChecksum waiting = pieces_to_hash_.front();
+  pieces_to_hash_.pop_front();
+  const std::uint64_t checksum = hash_of(waiting.piece.bytes, waiting.piece.seed);
+  StepState& own = steps_.at(waiting.step);
+  own.hashes.emplace_back(waiting.piece.number, checksum);
+  --own.pieces_left;
+  --held_.at(waiting.chunk).pieces_left;
+  release_if_unused(waiting.chunk);
+  send_metadata_if_complete(waiting.step, own);
+  // If it was committed or aborted meanwhile, its outcome has waited for this.
+  if (own.failure) handle_step_outcome(waiting.step, Status(tl::unexpect, *own.failure));
+  return true;
+}
+
+Status StepProducer::handle_regions_written(const StepId& step, std::vector<std::uint64_t> places) {
+  const auto found = steps_.find(step);
+  if (found == steps_.end()) return {};
+  StepState& own = found->second;
+  if (!own.committed || own.region_offsets || places.size() != own.committed->record.regions)
+    return failure(malformed_message(MessageKind::kRegionsWritten, "places", places.size(),
+                                     "must be one for each region of a step that is committed"));
+  for (const std::uint64_t place : places)
+    if (place > kRegionBytesMax)
+      return failure(
+          malformed_message(MessageKind::kRegionsWritten, "place", place, "no file is that long"));
+  own.region_offsets = std::move(places);
+  send_metadata_if_complete(step, own);
+  return {};
+}
+
+void StepProducer::send_metadata_if_complete(const StepId& step, StepState& own) {
+  if (!own.committed || !own.region_offsets || own.pieces_left > 0 || own.is_metadata_sent ||
+      own.failure)
+    return;
+  own.is_metadata_sent = true;
+  RankMetadata record = own.committed->record;
+  apply_region_offsets(record, *own.region_offsets);
+  for (const auto& [piece, checksum] : own.hashes)
+    record.piece_checksums[piece] = checksum;
+  const auto me = context_.rank();
+  const AggregationMap& aggregation = context_.aggregation();
+  const comm::Rank owner{aggregation.owner_of(aggregation.file_of(me.number))};
+  const comm::Bytes part = to_bytes(record);
+  context_.send_fragmented(owner, MessageKind::kRankMetadata, message_words(step, part.size()),
+                           part);
+}
+
+/// The step is resolved on this rank. Its memory is released as other ranks release it.
+void StepProducer::fail_step(const StepId& step, const Error& why) {
+  const auto found = steps_.find(step);
+  if (found == steps_.end()) return;
+  if (!found->second.failure) found->second.failure = why;
+  handle_step_outcome(step, Status(tl::unexpect, *found->second.failure));
+}
+
+void StepProducer::handle_step_outcome(const StepId& step, const Status& outcome) {
+  const auto found = steps_.find(step);
+  if (found == steps_.end()) {
+    // Other ranks may be ahead, and fail in a step that this rank has yet to begin. The outcome is
+    // sent only once.
+    const bool is_to_come = !last_begun_ || step > *last_begun_;
+    if (is_to_come && !outcome) failed_early_.emplace(step, outcome.error());
+    return;
+  }
+  StepState& own = found->second;
+  if (!outcome && !own.failure) own.failure = outcome.error();
+  // A step that is not committed yet fails at commit(); memory that is being hashed is still
+  // needed.
+  if ((!own.committed && !own.is_abandoned) || own.pieces_left > 0) return;
+  const Status final_status = own.failure ? Status(tl::unexpect, *own.failure) : outcome;
+  std::optional<CommittedStep> committed = std::move(own.committed);
+  steps_.erase(found);
+  // First the counters, then the application, which may rely on them.
+  on_resolved_(step, final_status);
+  if (committed) complete_commit(*committed, final_status);
+  leave_if_done();
+}
+
+void StepProducer::complete_commit(CommittedStep& committed, const Status& outcome) {
+  committed.receipt.durable_time = std::chrono::steady_clock::now() - committed.begun_at;
+  committed.receipt.level = SafetyLevel::kDurable;
+  if (outcome)
+    committed.promise.set(committed.receipt);
+  else
+    committed.promise.set(failure(outcome.error()));
+}
+
+void StepProducer::leave_if_done() {
+  const auto is_cancelled = [](const auto& one) { return one.second.is_cancelled; };
+  if (!is_leaving_ || has_left_ || !std::ranges::all_of(steps_, is_cancelled)) return;
+  has_left_ = true;
+  context_.send(comm::Rank{AggregationMap::coordinator()}, MessageKind::kLeave, {}, {});
+}
+
+void StepProducer::handle_rank_lost(comm::Rank rank, const Error& why) {
+  lost_ranks_.emplace(rank.number, why);
+  if (!depends_on(rank.number)) return;
+  if (context_.aggregation().next_hop(context_.rank().number) == std::optional(rank.number)) {
+    std::vector<std::uint64_t> chunks;
+    for (const auto& [number, held] : held_)
+      chunks.push_back(number);
+    for (const std::uint64_t chunk : chunks)
+      release_by_peer(chunk);
+  }
+  const bool is_alone = lost_ranks_.contains(AggregationMap::coordinator());
+  std::vector<StepId> own_steps;
+  for (const auto& [step, own] : steps_) {
+    // All its bytes are written, so it may be published already: only the coordinator can decide.
+    if (own.is_metadata_sent && !is_alone)
+      context_.report_failure(step, why);
+    else
+      own_steps.push_back(step);
+  }
+  for (const StepId& step : own_steps)
+    fail_and_report(step, why);
+}
+
+bool StepProducer::depends_on(std::uint32_t rank) const {
+  return context_.aggregation().depends_on(context_.rank().number, rank);
+}
+
+void StepProducer::shut_down(const Error& why) {
+  pieces_to_hash_.clear();
+  for (auto& [step, own] : steps_)
+    own.pieces_left = 0;
+  for (auto& [number, held] : std::exchange(held_, {}))
+    held.packed.release();
+  std::vector<StepId> own_steps;
+  for (const auto& [step, own] : steps_)
+    own_steps.push_back(step);
+  for (const StepId& step : own_steps)
+    fail_step(step, why);
+  for (auto& [step, own] : std::exchange(steps_, {}))
+    on_resolved_(step, Status(tl::unexpect, why));
+}
+
+}  // namespace forebay::write

@@ -1,0 +1,30 @@
+// SPDX-License-Identifier: Apache-2.0
+// The documents of `verify`, which checks that a dataset is as written, and of `repair`, which
+// writes new tables for a damaged one.
+#pragma once
+
+#include "command/progress.hpp"
+#include "tools/dataset/listing.hpp"
+
+namespace forebay::dataset_tool {
+
+struct VerifyRequest {
+  std::string path;
+  std::optional<std::uint64_t> step = {};
+  unsigned threads = 1;
+  command::ProgressMode progress = command::ProgressMode::kSilent;
+};
+
+/// Finds all damage; "ok" is true if there is none. A directory without commits has one finding.
+/// Fails only if the directory has no dataset, or the dataset does not have this step. Blocks.
+Result<Json> verify(const VerifyRequest& request);
+
+enum class RepairMode : std::uint8_t { kDryRun, kWrite };
+
+/// "ok" is true if all steps that were found are in the tables afterwards or were dropped, and no
+/// file has damage that remains. With kWrite, acts as write::repair(). Blocks.
+Result<Json> repair_tables(const std::string& path,
+                           RepairMode mode,
+                           command::ProgressMode progress);
+
+}  // namespace forebay::dataset_tool
