@@ -19,7 +19,7 @@ from pathlib import Path
 TOOLS = Path(__file__).resolve().parent.parent
 sys.path.insert(0, str(TOOLS))
 
-from tidy import headers, layers, programs, ratchet, text  # noqa: E402
+from tidy import headers, layers, programs, ratchet, text, voice  # noqa: E402
 from tidy.finding import Finding  # noqa: E402
 from tidy.tree import SourceTree  # noqa: E402
 
@@ -45,6 +45,8 @@ def all_rules() -> dict[str, programs.Rule]:
         "exit-or-print": text.check_exits_and_prints,
         "bool-parameters": text.check_bool_parameters,
         "todos": text.check_todos,
+        "voice": voice.check_voice,
+        "sentences": voice.check_sentences,
         **programs.RULES,
         **SLOW_RULES,
     }
