@@ -4,18 +4,22 @@
 # docs/dependencies.md has the reason for each. Users of the library see only tl::expected.
 find_package(Threads REQUIRED)
 find_package(tl-expected REQUIRED)
-find_package(fmt 9 REQUIRED)
 find_package(nlohmann_json 3.11 REQUIRED)
-find_package(ZLIB 1.2.11 REQUIRED)
 find_package(OpenSSL 3.0 REQUIRED COMPONENTS Crypto)
 find_package(PkgConfig REQUIRED)
 pkg_check_modules(liburing REQUIRED IMPORTED_TARGET liburing>=2.3)
 pkg_check_modules(xxhash REQUIRED IMPORTED_TARGET libxxhash>=0.8)
 pkg_check_modules(hwloc REQUIRED IMPORTED_TARGET hwloc>=2.9)
-pkg_check_modules(fuse3 REQUIRED IMPORTED_TARGET fuse3>=3.14)
-pkg_check_modules(pugixml REQUIRED IMPORTED_TARGET pugixml>=1.13)
 pkg_check_modules(tomlplusplus REQUIRED IMPORTED_TARGET tomlplusplus>=3.3)
 pkg_check_modules(zstd REQUIRED IMPORTED_TARGET libzstd>=1.4)
+
+# The library needs none of them.
+if(FOREBAY_TOOLS)
+  find_package(fmt 9 REQUIRED)
+  find_package(ZLIB 1.2.11 REQUIRED)
+  pkg_check_modules(fuse3 REQUIRED IMPORTED_TARGET fuse3>=3.14)
+  pkg_check_modules(pugixml REQUIRED IMPORTED_TARGET pugixml>=1.13)
+endif()
 
 # The product is also built without them.
 if(FOREBAY_TESTS)

@@ -6,7 +6,8 @@
 option(FOREBAY_TESTS "Build the unit tests and register them with ctest." ${PROJECT_IS_TOP_LEVEL})
 option(FOREBAY_BENCH "Build the benchmark programs." ${PROJECT_IS_TOP_LEVEL})
 option(FOREBAY_EXAMPLES "Build the examples and run each as a test." ${PROJECT_IS_TOP_LEVEL})
-option(FOREBAY_PROGRAMS "Build programs and all tests; otherwise the library and its tests." ON)
+option(FOREBAY_TOOLS "Build the command line; otherwise only the library and its tests."
+       ${PROJECT_IS_TOP_LEVEL})
 option(FOREBAY_FUZZ "Build the fuzz targets (clang only)." OFF)
 option(FOREBAY_STRICT "Treat every warning of the project's own code as an error." OFF)
 option(FOREBAY_CCACHE "Compile through ccache if it is installed." ON)
@@ -16,6 +17,11 @@ set(FOREBAY_TEST_SHARDS
 set(FOREBAY_SANITIZE
     ""
     CACHE STRING "Sanitizers to compile with, as in -fsanitize=; empty for none.")
+
+if(FOREBAY_BENCH AND NOT FOREBAY_TOOLS)
+  message(FATAL_ERROR "FOREBAY_BENCH=ON requires FOREBAY_TOOLS=ON, because benchmarks share code "
+                      "with the tools; set -DFOREBAY_BENCH=OFF or -DFOREBAY_TOOLS=ON")
+endif()
 
 set(CMAKE_CXX_STANDARD 20)
 set(CMAKE_CXX_STANDARD_REQUIRED ON)
