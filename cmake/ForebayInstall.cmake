@@ -31,4 +31,5 @@ configure_package_config_file(
 write_basic_package_version_file("${PROJECT_BINARY_DIR}/forebayConfigVersion.cmake"
                                  COMPATIBILITY SameMinorVersion)
 install(FILES "${PROJECT_BINARY_DIR}/forebayConfig.cmake"
-              "${PROJECT_BINARY_DIR}/forebayConfigVersion.cmake" DESTINATION ${forebay_config_dir})
+              "${PROJECT_BINARY_DIR}/forebayConfigVersion.cmake" cmake/forebayMpiLibrary.cmake
+        DESTINATION ${forebay_config_dir})
