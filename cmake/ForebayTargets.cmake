@@ -110,10 +110,15 @@ function(forebay_program name)
   set_target_properties(
     ${name} PROPERTIES RUNTIME_OUTPUT_DIRECTORY "${PROJECT_BINARY_DIR}/libexec/forebay"
                        INSTALL_RPATH "${forebay_libexec_rpath}")
+  # Benchmarks are installed only by the name of their component.
+  set(excluded)
+  if(forebay_part STREQUAL "bench")
+    set(excluded EXCLUDE_FROM_ALL)
+  endif()
   install(
     TARGETS ${name}
     RUNTIME DESTINATION ${CMAKE_INSTALL_LIBEXECDIR}/forebay
-    COMPONENT ${forebay_part})
+    COMPONENT ${forebay_part} ${excluded})
   add_dependencies(${forebay_part} ${name})
   if(arg_TESTS)
     forebay_test(

@@ -1,0 +1,23 @@
+# SPDX-License-Identifier: Apache-2.0
+#
+# Builds the installed examples against the installed library; installed beside them as
+# CMakeLists.txt.
+#
+#   cmake -S share/doc/forebay/examples -B build -DCMAKE_PREFIX_PATH=<prefix>
+cmake_minimum_required(VERSION 3.25)
+project(forebay_examples LANGUAGES CXX)
+
+find_package(forebay REQUIRED OPTIONAL_COMPONENTS mpi)
+
+file(GLOB examples RELATIVE "${CMAKE_CURRENT_SOURCE_DIR}" "*.cpp")
+set(mpi_examples dedicated_ranks.cpp)
+foreach(source IN LISTS examples)
+  cmake_path(GET source STEM name)
+  if(NOT source IN_LIST mpi_examples)
+    add_executable(${name} ${source})
+    target_link_libraries(${name} PRIVATE forebay::forebay)
+  elseif(forebay_mpi_FOUND)
+    add_executable(${name} ${source})
+    target_link_libraries(${name} PRIVATE forebay::mpi)
+  endif()
+endforeach()
