@@ -43,10 +43,13 @@ def downstream(run, prefix, tmp_path_factory):
 
 
 @pytest.fixture(scope="module")
-def library_build(run, tmp_path_factory):
-    """The configured build of the library alone, without the packages that only tools need."""
-    build = tmp_path_factory.mktemp("library")
-    run("cmake", "-S", ROOT, "-B", build, "-G", "Ninja", *WITHOUT_TOOLS, *UNITY)
+def library_build(run):
+    """The configured build of the library alone, without the packages that only tools need.
+
+    In one place, so that a second run compiles only what has changed.
+    """
+    build = ROOT / "build" / "library"
+    run("cmake", "--fresh", "-S", ROOT, "-B", build, "-G", "Ninja", *WITHOUT_TOOLS, *UNITY)
     return build
 
 

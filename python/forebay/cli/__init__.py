@@ -38,6 +38,9 @@ COMMANDS = {
     "demo": ("forebay.cli.demo", "Read a snapshot both ways; kill a solver and restart it."),
 }
 
+# Raised since click 8.2. Before, click printed the help by itself.
+NO_ARGUMENTS = getattr(click.exceptions, "NoArgsIsHelpError", ())
+
 
 class LazyGroup(click.Group):
     """A group that imports a command when it is used."""
@@ -82,7 +85,7 @@ def _run(work: Callable[[], int | None]) -> int:
     """Calls `work`. A failure for the user becomes a line on standard error and an exit code."""
     try:
         return work() or 0
-    except click.exceptions.NoArgsIsHelpError as error:
+    except NO_ARGUMENTS as error:
         click.echo(error.ctx.get_help())
         return EXIT_USAGE
     except click.UsageError as error:

@@ -33,7 +33,7 @@ def draw_presets(results: PresetResults, file: Path) -> None:
         _set_bandwidths(panels[0], shown)
         figure.legend(
             handles=[Patch(**line_style) for line_style in LOOKS.values()],
-            loc="outside upper left", ncols=2, fontsize=9.5,
+            loc=style.outside("upper left"), ncols=2, fontsize=9.5,
         )  # fmt: skip
         style.footnote(figure, _footnote(results))
 

@@ -76,7 +76,8 @@ def draw_stages(document: dict, file: Path) -> None:
             axes.set_yticklabels([])
         handles, labels = panels[0].get_legend_handles_labels()
         handles, labels = _add_legend(panels, handles, labels)
-        figure.legend(handles, labels, loc="outside upper right", ncols=len(labels), fontsize=9)
+        place = style.outside("upper right")
+        figure.legend(handles, labels, loc=place, ncols=len(labels), fontsize=9)
         figure.suptitle(
             f"{title_of(document)}: stages of the re-mapper", x=0.01, ha="left", weight="bold"
         )

@@ -74,3 +74,12 @@ def picture(file: Path, width_in: float, height_in: float):
 def footnote(figure, text: str) -> None:
     """Writes a small line below everything: where and how it was measured."""
     figure.supxlabel(text, x=0.01, ha="left", fontsize=7.5, color=GREY)
+
+
+def outside(corner: str) -> str:
+    """The place of a figure's legend outside all axes. Inside before matplotlib 3.7, as in
+    Debian 12.
+    """
+    import matplotlib
+
+    return f"outside {corner}" if matplotlib.__version_info__ >= (3, 7) else corner
