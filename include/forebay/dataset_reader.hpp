@@ -89,14 +89,14 @@ class StepReader {
   std::span<const FieldInfo> fields() const noexcept;
   /// Null if no field has this name.
   const FieldInfo* find(std::string_view field) const noexcept;
-  /// The unreadable parts of the step, as far as its tables show: files that are missing or have no
-  /// complete index, fields that contradict each other. Also parts that exist in two files, one
-  /// Error for each field: reads return the first copy.
+  /// What of the step is unreadable, as far as its tables show; data is not checked. Files that are
+  /// missing or have no complete index, fields that contradict each other. Also parts that exist in
+  /// two files, one Error for each field: reads return the first copy.
   std::span<const Error> errors() const noexcept;
 
-  /// Parts of a field that can be read, by increasing number. Parts in files that errors() names
-  /// are left out. Fails with kNotFound for an unknown field, and with kInvalidArgument for a
-  /// global array.
+  /// Parts of a field that the indexes list, by increasing number; their data may still be damaged.
+  /// Parts in files that errors() names are left out. Fails with kNotFound for an unknown field,
+  /// and with kInvalidArgument for a global array.
   Result<std::vector<Part>> parts(std::string_view field) const;
   /// The share of `rank` if `ranks` ranks split all parts evenly: consecutive parts, whose number
   /// differs by at most one between ranks. If parts may be in lost files, fails with the Error of
@@ -146,7 +146,7 @@ class StepReader {
   }
   /// Reads a region of a global array: region.start and region.count, in C order. region.shape is
   /// empty or that of the array; other members are ignored. The region is assembled from all blocks
-  /// that it touches. Fails with kNotFound if no block has some of its elements.
+  /// that it touches. Fails with kNotFound if any of its elements is in no block.
   template <MutableElement T>
   Future<ByteCount> read(std::string_view field, const Subarray& region, std::span<T> into) const {
     return read_region(read_target(field, into), region, {});

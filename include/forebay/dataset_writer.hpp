@@ -127,9 +127,9 @@ class [[nodiscard]] StepWriter {
 /// What this rank did for a dataset and how much memory it used. WritePlan has the limits.
 struct DatasetReport {
   std::uint64_t steps_published = 0;  ///< since the dataset was opened
-  std::uint64_t steps_failed = 0;
-  std::uint64_t bytes = 0;          ///< of this rank's blocks
-  std::uint64_t written_bytes = 0;  ///< written by this rank, also for others, including padding
+  std::uint64_t steps_failed = 0;     ///< including aborted steps
+  std::uint64_t bytes = 0;            ///< of this rank's blocks
+  std::uint64_t written_bytes = 0;    ///< written by this rank, also for others, including padding
   /// Peak staging memory. The peaks of own blocks and of bytes received from other ranks, added.
   std::uint64_t staging_bytes_max = 0;
 };
@@ -159,8 +159,9 @@ class DatasetWriter {
   DatasetReport report() const;
 
   /// Waits until all steps that this rank has committed are resolved, at most as long as
-  /// begin_step(). Returns the first Error of any step since opening, and the number of failed
-  /// steps; an aborted step is no failure. An open StepWriter may still be committed. Further calls
+  /// begin_step(); then fails with kLimit. Returns the first Error of any step since opening, and
+  /// the number of failed steps; an aborted step is no failure. An open StepWriter may still be
+  /// committed. Further calls
   /// do the same. So does the end of the Runtime, which also aborts an open StepWriter. Not
   /// collective: agents continue to serve other ranks.
   Status close() const;

@@ -1,8 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 // Future<T>: the result of a request that may be in progress. A request returns one at once. Its
 // owner waits, polls, chains a continuation, watches a descriptor in a foreign loop, or awaits it
-// in a coroutine of any type. Data is transferred to the owner's memory only inside calls on the
-// Future; agents never touch that memory. So a dropped Future is harmless.
+// in a coroutine of any type. Data is transferred to the owner's memory only inside the requesting
+// call and inside calls on the Future; agents never touch that memory. So a dropped Future is
+// harmless.
 #pragma once
 
 #include <forebay/error.hpp>

@@ -108,7 +108,7 @@ class AsyncInputStream {
   /// Reads only `range` of the session. Positions count from its start.
   AsyncInputStream(Session session, ByteRange range);
 
-  /// Reads into.size() bytes, or fewer at the end of the range; eof() is true then. The position
+  /// Reads into.size() bytes, fewer only at the end of the range; eof() is true then. The position
   /// and gcount() change when the read is *issued*; an Error does not undo that.
   Future<ByteCount> read(std::span<std::byte> into);
 

@@ -9,15 +9,16 @@
 
 namespace forebay {
 
-/// The ranks of `communicator`. It is duplicated, so messages of Forebay and of the program never
-/// match each other. Collective. MPI must be initialized, and finalized after the Runtime has
-/// ended. A failure is returned by the first call on a Runtime that is created with these Ranks.
+/// Collective. The ranks of `communicator`, which is duplicated, so messages of Forebay and of the
+/// program never match each other. MPI must be initialized before, and finalized after the Runtime
+/// has ended. On failure, the first call on a Runtime created with these Ranks returns the Error.
 Ranks ranks_of(MPI_Comm communicator);
 
-/// The communicator of `ranks`. MPI_COMM_NULL if these are not MPI ranks or hold an Error. Forebay
-/// sends no messages in the communicator of Runtime::compute_ranks(). The application may use it,
-/// also for collective calls, while a copy of these Ranks exists. Do not free it. It has the error
-/// handler of the communicator with which the Runtime was created.
+/// The communicator of `ranks`. MPI_COMM_NULL if these are not MPI ranks or hold an Error.
+///
+/// Forebay sends no messages in the communicator of Runtime::compute_ranks(). The application may
+/// use that one, also for collective calls, while a copy of these Ranks exists. Do not free it. Its
+/// error handler is that of the communicator with which the Runtime was created.
 MPI_Comm communicator_of(const Ranks& ranks);
 
 template <>

@@ -72,7 +72,7 @@ enum class FileVisibility : std::uint8_t {
 
 /// What happens to the content of an existing file.
 enum class ExistingContent : std::uint8_t {
-  kReplace,  ///< it is removed at creation
+  kReplace,  ///< the written file begins empty; with kOnPublish the old one stays until publish()
   kKeep,     ///< it stays where nothing is written; the file never gets shorter
 };
 
@@ -195,9 +195,9 @@ class OutputStream {
   /// Creates a file, or opens an existing one. Blocks as open(2) does. Fails with kNotFound (the
   /// directory), kPermission, ... Fails with kUnsupported if the plan is direct and the file system
   /// has no direct access. Fails with kNoSpace if FileSharing::kShared cannot reserve
-  /// expected_bytes. Fails with kInvalidArgument if this Runtime is already writing a file of that
-  /// name and this call would truncate it, or has other options. These failures do not affect the
-  /// stream.
+  /// expected_bytes. Fails with kInvalidArgument if this Runtime is already writing that file, and
+  /// this call would truncate it or the plan sets the other access method. These failures do not
+  /// affect the stream.
   Result<OutputFile> create(const std::string& path, const OutputFileOptions& options = {});
   Result<OutputFile> create(const std::string& path, std::uint64_t expected_bytes) {
     return create(path, OutputFileOptions{.expected_bytes = expected_bytes});
@@ -231,9 +231,9 @@ class OutputStream {
                std::uint64_t offset_bytes,
                std::span<const std::byte> bytes);
 
-  /// Waits until all earlier submissions are written and files have their final size. "Written" is
-  /// meant as in write(2): other programs see the bytes, a power failure may lose them. The stream
-  /// continues afterwards.
+  /// Waits until all earlier submissions are written and files have their true size, without
+  /// reserved space. "Written" is meant as in write(2): other programs see the bytes, a power
+  /// failure may lose them. The stream continues afterwards.
   Status drain();
   /// drain(), then makes everything written durable, including names of new files. That includes
   /// bytes of earlier drains, except in files that an earlier drain() has closed (see OutputFile).

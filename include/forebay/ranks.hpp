@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Ranks: the ranks of a program, as a Runtime receives them. This process alone, or the ranks of an
-// MPI job (<forebay/mpi.hpp>). Programs name this type only if they provide a communicator of
+// Ranks: the ranks of a program, passed to a Runtime. They are this process alone, or the ranks of
+// an MPI job (<forebay/mpi.hpp>). Programs name this type only if they provide a communicator of
 // another kind.
 #pragma once
 
@@ -15,7 +15,7 @@ namespace comm {
 class Communicator;
 }
 
-/// Ranks that work together, or the Error why they cannot. A small value; copies are equal.
+/// A group of ranks, or the Error of its creation. Cheap to copy; copies share one communicator.
 class Ranks {
  public:
   /// This process alone.
@@ -33,7 +33,7 @@ class Ranks {
   Result<std::shared_ptr<comm::Communicator>> communicator_;
 };
 
-/// Makes Ranks of a communicator of another library. A header for that library specializes this
+/// Converts a communicator of another library to Ranks. A header for that library specializes this
 /// with `static Ranks make(Native)`. Then `Runtime runtime(native)` works.
 template <class Native>
 struct RanksOf;

@@ -76,7 +76,8 @@ struct RuntimeOptions {
   Placement placement = Placement::kInRank;
   /// Description of the storage: the name of a machine, or the path of a machine file
   /// (docs/formats/machine.md), such as one made by `forebay calibrate`. Names are looked up in the
-  /// directories of FOREBAY_MACHINES (separated by ':') and among the machines that Forebay ships.
+  /// directories of FOREBAY_MACHINES (separated by ':'), in `forebay/machines` of the user's
+  /// configuration directory, and among the machines that Forebay ships.
   /// Sessions on files that are not in memory keep as much in flight as keeps the storage busy.
   /// Output streams have more in flight if the servers need it, see OutputPlan::reason.
   ///
@@ -200,8 +201,9 @@ class Runtime {
   /// The library chooses values that are left open. Collective over the compute ranks; no later
   /// call on the dataset is.
   ///
-  /// If it fails on one rank, all get its Error. kPermission: another program writes to the
-  /// dataset; the text names it. kInvalidArgument: a plan that cannot work, or a writer that finds
+  /// If it fails on one rank, all get its Error. kPermission: another writer has the dataset open,
+  /// in this or another program; the text names it. kInvalidArgument: a plan that cannot work, or a
+  /// writer that finds
   /// another directory at `path`. kClosed or kLimit: a writer does not call serve(). ...
   Result<DatasetWriter> create_dataset(const std::string& path,
                                        const std::optional<WritePlan>& plan = std::nullopt);

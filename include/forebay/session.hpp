@@ -23,12 +23,12 @@ class SessionCore;
 class HandleAccess;
 }  // namespace read
 
-/// A contiguous, read-only part of a session's extent, borrowed from its window. The bytes stay
-/// valid and unchanged until the View is released, even after Session::close(). Release it before
-/// its Runtime ends. Move-only; may be released on any thread.
+/// A contiguous, read-only part of a session's extent, borrowed until it is released. The bytes
+/// stay valid and unchanged until then, even after Session::close(). Release it before its Runtime
+/// ends. Move-only; may be released on any thread.
 ///
-/// A View pins its splinters. That never blocks other requests: they get private copies, which are
-/// counted.
+/// A View pins its splinters of the window. That never blocks other requests: they get Views with
+/// private copies, which are counted.
 class [[nodiscard]] View {
  public:
   View() noexcept = default;

@@ -66,7 +66,7 @@ std::string_view name_of(Strategy strategy) noexcept;
 std::string_view name_of(Exchange exchange) noexcept;
 /// "independent", "baton", "collective".
 std::string_view name_of(TransferMode schedule) noexcept;
-/// "wait", "fail".
+/// "block", "fail".
 std::string_view name_of(StagingFullPolicy staging_full_policy) noexcept;
 /// "none", "zstd".
 std::string_view name_of(Codec codec) noexcept;
@@ -111,9 +111,9 @@ struct WritePlan {
   /// Level of kZstd, from 1 (fast) to 19 (small). 0: 3.
   std::uint32_t codec_level = 0;
   ChecksumStage checksum_stage = ChecksumStage::kAuto;
-  /// Time from the first commit of a step until all ranks, which may still compute, have committed
-  /// it and all files are durable. Then the step fails. The death of a rank is detected at once. 0:
-  /// 10 minutes.
+  /// Limit of the time from the first commit of a step until all ranks, which may still compute,
+  /// have committed it and all its files are durable. A step that exceeds it fails with kLimit. The
+  /// death of a rank is detected at once, not after this time. 0: 10 minutes.
   std::chrono::milliseconds step_timeout = {};
   /// Why these values were chosen, for people. Set when a dataset is opened.
   std::string reason = {};
@@ -127,9 +127,10 @@ WritePlan plan_of(Strategy strategy);
 /// The strategy with this name. The Error for an unknown name lists all names.
 Result<Strategy> parse_strategy(std::string_view name);
 
-/// The plan in a TOML text. Keys are the members of WritePlan except `reason`;
-/// docs/guides/strategies.md lists them. Sizes may be text ("4 MiB"). Errors use `path` as the file
-/// name, and name the line and the allowed values. Absent keys are left open.
+/// The plan in a TOML text. Keys are the members of WritePlan except `reason`; the key of
+/// `step_timeout` is `step_timeout_ms`. docs/guides/strategies.md lists them. Sizes may be text
+/// ("4 MiB"). Errors use `path` as the file name, and name the line and the allowed values. Absent
+/// keys are left open.
 Result<WritePlan> parse_write_plan(std::string_view text, const std::string& path);
 
 /// The same for a file.

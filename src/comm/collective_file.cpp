@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Order of calls on one CollectiveFile, the same for all implementations.
+// Checks the state of the file and the order of calls, for all implementations.
 #include "comm/collective_file.hpp"
 
 #include "comm/communicator.hpp"
@@ -118,7 +118,7 @@ Status CollectiveFile::check_open(const char* operation) const {
   return refuse(ErrorClass::kClosed, operation, "it has been closed");
 }
 
-/// Not every MPI-IO refuses to write to a file opened for reading.
+/// Rejects writes to a file opened for reading: not every MPI-IO does.
 Status CollectiveFile::check_transfer(const FileTransfer& transfer) const {
   if (is_open_ && !transfer.is_read() && intent_ == FileIntent::kRead) {
     return refuse(ErrorClass::kInvalidArgument, "write", "it was opened for reading only");

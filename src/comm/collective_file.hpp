@@ -59,17 +59,19 @@ struct FilePiece {
 /// operating system, without the prefix of an MPI-IO driver. Offsets count from the start of the
 /// file. A transfer may have any size.
 ///
-/// All ranks make each call marked *collective*, in the same order. If one rank fails, all ranks
-/// get the Error of the first rank that failed, with its rank. Errors that are the same on all
-/// ranks (a closed file, a write to a file opened for reading) are returned without communication.
-/// Other calls are local. Memory belongs to the caller. Bytes that one rank wrote are certainly
-/// visible to another after both have called sync() twice. One thread at a time;
+/// All ranks make each call marked *collective*, in the same order. If ranks fail, all ranks get
+/// the Error of the lowest rank that failed; Error::rank() is that rank. Errors that are the same
+/// on all ranks (a closed file, a write to a file opened for reading) are returned without
+/// communication. Other calls are local. Memory belongs to the caller. One thread at a time;
 /// Communicator::thread_support() states which threads.
+///
+/// Bytes that one rank wrote are guaranteed to be visible to another after both have called sync()
+/// twice (sync-barrier-sync in MPI-IO).
 class CollectiveFile {
  public:
   CollectiveFile(const CollectiveFile&) = delete;
   CollectiveFile& operator=(const CollectiveFile&) = delete;
-  /// Closes the file if close() was not called, and discards the outcome; collective in that case.
+  /// If close() was not called: collective, closes the file, and discards the outcome.
   virtual ~CollectiveFile() = default;
 
   /// As passed to open_file() on this rank.
@@ -92,20 +94,23 @@ class CollectiveFile {
   Result<std::size_t> write_at_all(std::span<const std::byte> from, std::uint64_t offset_bytes);
 
   /// Collective. Writes the pieces of all ranks in one call. Pieces of a rank are in increasing
-  /// order and do not overlap; a rank has at most kPiecesBytesMax. If the pieces of all ranks
-  /// together leave no hole, only their bytes are read or written.
+  /// order of offset and do not overlap; their total is at most kPiecesBytesMax. If the pieces of
+  /// all ranks together leave no hole, no other bytes of the file are read or written. Otherwise
+  /// MPI-IO may read and rewrite holes (data sieving).
   Status write_pieces_at_all(std::span<const FilePiece> pieces);
   static constexpr std::uint64_t kPiecesBytesMax = std::uint64_t{1} << 30U;
 
   /// Collective. Starts a read_at_all(). The caller must not touch the memory until
-  /// read_at_all_end(), which returns all errors. One split call at a time on a file, and no other
-  /// collective call on it before the end: kInvalidArgument, on this rank alone.
+  /// read_at_all_end(), which returns all errors of the transfer. Until then any other collective
+  /// call on the file, split or not, fails with kInvalidArgument, on this rank alone.
   Status read_at_all_begin(std::span<std::byte> into, std::uint64_t offset_bytes);
+  /// Collective. kInvalidArgument, on this rank alone, if no such call has begun.
   Result<std::size_t> read_at_all_end();
+  /// Collective. The same for write_at_all().
   Status write_at_all_begin(std::span<const std::byte> from, std::uint64_t offset_bytes);
   Result<std::size_t> write_at_all_end();
 
-  /// Collective. Returns once all that any rank wrote before is on stable storage.
+  /// Collective. Returns once all bytes that any rank wrote before are on stable storage.
   Status sync();
 
   /// Collective. Every later call returns kClosed. Returns errors found on closing; syncs nothing.
@@ -116,15 +121,17 @@ class CollectiveFile {
       : ranks_(std::move(ranks)), path_(std::move(path)), intent_(intent) {}
   Communicator& ranks() const noexcept { return *ranks_; }
   bool is_open() const noexcept { return is_open_; }
-  /// Collective. `moved` if all ranks succeeded.
+  /// Collective. Returns `moved` if it is a value on all ranks, else the Error of the lowest rank
+  /// that failed.
   Result<std::size_t> agree_on(const Result<std::size_t>& moved);
 
  private:
   using Direction = FileTransfer::Direction;
 
-  // Implementations override these. They are called only when the file is open and, unless the call
-  // is local, no split call is in progress. Those named ..._local return the outcome of this rank;
-  // the others are collective and return the same on all ranks.
+  // Implementations override these. They are called only while the file is open. During a split
+  // call, only local_size(), transfer_local() and end_collective() are called. local_size() and
+  // those named ..._local return the outcome of this rank. The others are collective and return the
+  // same Error on all ranks.
   virtual Result<std::uint64_t> local_size() = 0;
   virtual Result<std::size_t> transfer_local(const FileTransfer& transfer) = 0;
   virtual Result<std::size_t> transfer_collective(const FileTransfer& transfer) = 0;

@@ -40,8 +40,8 @@ enum class Reduction : std::uint8_t { kMin, kMax, kSum };
 enum class ThreadSupport : std::uint8_t {
   kSingle,      ///< the thread that initialized MPI; any other gets kUnsupported
   kFunneled,    ///< the same
-  kSerialized,  ///< any thread; our calls exclude each other; the application must not call MPI at
-                ///< the same time
+  kSerialized,  ///< any thread; calls of Forebay exclude each other; the application must not call
+                ///< MPI at the same time
   kMultiple,    ///< any threads, concurrently
 };
 
@@ -51,15 +51,15 @@ std::string_view name_of(ThreadSupport support) noexcept;
 /// Arguments of a split.
 struct SplitBy {
   std::uint32_t color = 0;  ///< ranks of one color stay together; at most INT32_MAX
-  std::uint32_t key = 0;    ///< order of the ranks, then their old rank; at most INT32_MAX
+  std::uint32_t key = 0;    ///< ranks are ordered by key, then by old rank; at most INT32_MAX
 };
 
 /// A group of ranks with a message space of its own.
 ///
-/// All ranks make each call marked *collective*, in the same order. It blocks until the other ranks
-/// have made the part of the call that it needs. Collective calls on one Communicator come from one
-/// thread at a time. They are meant for opening and starting; nothing here is tuned for thousands
-/// of calls a second. A failure may occur on some ranks only; agree() makes it common.
+/// All ranks make each call marked *collective*, in the same order. The call blocks until all ranks
+/// on which its result depends have made it. Collective calls on one Communicator come from one
+/// thread at a time. They are intended for setup; nothing here is tuned for thousands of calls a
+/// second. A failure may occur on some ranks only; agree() makes it common.
 ///
 /// If a rank dies, the launcher ends the MPI job. A rank of run_ranks() that leaves early gives the
 /// others an Error. No wait is unbounded in either case.
@@ -85,7 +85,8 @@ class Communicator {
   virtual Status broadcast(std::span<std::byte> bytes, Rank root) = 0;
 
   /// Collective. On `root`: the bytes of each rank, by rank; lengths may differ. On other ranks:
-  /// empty. All together below 2 GiB, else kLimit on all ranks. `root` is the same on all.
+  /// empty. `root` is the same on all ranks. The total must be below 2 GiB; MPI ranks check this,
+  /// and all get kLimit.
   virtual Result<std::vector<Bytes>> gather(std::span<const std::byte> bytes, Rank root) = 0;
 
   /// Collective. As gather(), with the same result on every rank.
@@ -97,16 +98,16 @@ class Communicator {
   /// Collective. The same ranks with another message space. May outlive this Communicator.
   virtual Result<std::shared_ptr<Communicator>> duplicate() = 0;
 
-  /// Collective. As duplicate(), for messages of the application. If this communicator came from
-  /// one of the application, the new one has the error handler of that.
+  /// Collective. As duplicate(), for messages of the application. If this Communicator was made
+  /// from a communicator of the application, the duplicate gets the error handler of that one.
   virtual Result<std::shared_ptr<Communicator>> duplicate_for_application() { return duplicate(); }
 
   /// Collective. The ranks with the same color, ordered by key.
   virtual Result<std::shared_ptr<Communicator>> split(SplitBy by) = 0;
 
-  /// Starts to send all of `bytes`; any size. The receiver must already have the size, and receive
-  /// exactly that. Messages between two ranks with one tag arrive in the order in which they were
-  /// started. Does not block.
+  /// Starts to send all of `bytes`; any size. The receiver must pass memory of exactly this size to
+  /// receive(). Messages with one tag from one rank to another arrive in the order of the send()
+  /// calls. Does not block.
   virtual MessageRequest send(std::span<const std::byte> bytes, Rank to, Tag tag) = 0;
 
   /// Starts to receive a message that fills `into` exactly. Does not block. A message of another
@@ -115,8 +116,9 @@ class Communicator {
   /// MPIs do not report it for messages of a rank to itself.
   virtual MessageRequest receive(std::span<std::byte> into, Rank from, Tag tag) = 0;
 
-  /// MPI makes progress on messages only inside its calls, and a send may complete only inside a
-  /// call of its receiver. A rank without a MessageRequest to test calls this instead.
+  /// Makes progress on messages, for a rank that has no MessageRequest to test. MPI makes progress
+  /// only inside its calls, and a send may complete only inside a call of its receiver. Other
+  /// implementations need no such call.
   virtual void progress() {}
 
   /// Collective. Opens one file on all ranks: through MPI-IO if the ranks are MPI processes,
@@ -125,7 +127,7 @@ class Communicator {
                                                             const CollectiveOpenOptions& how) = 0;
 
   /// Collective. Success if `mine` is success on all ranks. Otherwise all ranks get the Error of
-  /// the first rank that has one, with Error::rank() set (unless it is set already).
+  /// the lowest rank that has one. Error::rank() is that rank, unless the Error has a rank already.
   Status agree(const Status& mine);
 
  protected:

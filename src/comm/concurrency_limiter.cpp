@@ -120,12 +120,12 @@ void ConcurrencyLimiter::run() noexcept {
     transport_->poll(*this);
     expire_permit(now());
   }
-  transport_.reset();  // so that other ranks see that this one has ended
+  transport_.reset();  // so that other ranks detect the end of this one
   release_waiters();
 }
 
-/// A rank without the queue ends once it has left; its server notices that. The server ends once
-/// all ranks of its group have ended.
+/// After leave(), the server continues until all other ranks of its group have ended. Other ranks
+/// end immediately; their server detects it.
 bool ConcurrencyLimiter::should_stop() {
   const std::lock_guard lock(mutex_);
   if (is_stopping_) return true;

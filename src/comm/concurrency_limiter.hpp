@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
-// ConcurrencyLimiter: a distributed semaphore that lets a limited number of ranks do something at a
-// time. Dedicated threads pass permits by messages, so no rank needs to be inside a call for others
-// to get a permit. A permit that others wait for expires, so a rank that died, or computes while it
-// holds a permit, blocks no other rank.
+// ConcurrencyLimiter: a distributed semaphore. A limited number of ranks hold a permit at a time. A
+// service thread on each rank passes permits by messages, independent of calls of the application.
+// A permit that others wait for expires. So a rank that died, or computes while it holds a permit,
+// blocks no other rank.
 #pragma once
 
 #include <forebay/error.hpp>
@@ -24,33 +24,36 @@
 
 namespace forebay::comm {
 
-/// Splits the ranks into `at_once` groups of consecutive ranks. One rank of each group holds a
-/// permit, in the order of requests. The first rank of a group is its permit server and holds the
-/// queue. If the server leaves or cannot be reached, its group continues without permits.
+/// Splits the ranks into `at_once` groups of consecutive ranks, each with one permit. The first
+/// rank of a group is its permit server: it holds the queue, and grants the permit to one rank at a
+/// time, in the order of requests. If the server ends or cannot be reached, its group continues
+/// without a limit.
 class ConcurrencyLimiter final : private MessageHandler {
  public:
   struct Setup {
-    std::uint32_t at_once = 1;  ///< permits; at least 1; the same on all ranks
-    /// How long a rank may hold a permit that others wait for.
+    std::uint32_t at_once = 1;  ///< number of permits, at least 1; the same on all ranks
+    /// Time for which a rank may hold a permit that others wait for.
     std::chrono::milliseconds lease{1000};
   };
   /// Collective; `ranks` is not used afterwards. The same outcome on all ranks.
   static Result<std::shared_ptr<ConcurrencyLimiter>> open(Communicator& ranks,
                                                           const LinkOptions& links,
                                                           const Setup& setup);
-  /// As stop().
+  /// Calls stop().
   ~ConcurrencyLimiter() override;
   ConcurrencyLimiter(const ConcurrencyLimiter&) = delete;
   ConcurrencyLimiter& operator=(const ConcurrencyLimiter&) = delete;
 
-  /// This rank requests no more permits. Its thread continues while other ranks of the group may
-  /// request permits, if this rank is their permit server. Any thread.
+  /// This rank requests no more permits. Its thread ends. On a permit server it ends after all
+  /// other ranks of the group. Does not block. Any thread.
   void leave() noexcept;
+  /// True once the thread has ended its work. Any thread.
   bool has_ended() const noexcept;
-  /// Ends at once; waiters of this rank continue without a permit. One thread.
+  /// Ends and joins the thread; waiters of this rank continue without a permit. One thread.
   void stop() noexcept;
 
-  /// A request's use of permits. One thread at a time, as a request.
+  /// Use of the rank's permit by one request. All requests of a rank share its permit. One thread
+  /// at a time.
   class Permit {
    public:
     /// `limiter` null: no limit.
@@ -60,13 +63,14 @@ class ConcurrencyLimiter final : private MessageHandler {
     Permit(const Permit&) = delete;
     Permit& operator=(const Permit&) = delete;
 
-    /// True if this rank holds a permit now; requests one if not. Call again before each operation
-    /// that needs a permit.
+    /// True if this rank holds a permit now, or needs none; otherwise requests one. Call it again
+    /// before each operation that needs a permit.
     bool has();
-    /// Requests one signal when has() may be true; false if it may be true right now.
+    /// Registers `waiter` for one signal, when has() may be true. False, without registration, if
+    /// has() should be called now.
     bool arm(detail::Waiter& waiter);
     void disarm(detail::Waiter& waiter) noexcept;
-    /// This request needs the permit no more. Calling it again does nothing.
+    /// Ends the use by this request. Further calls do nothing.
     void release() noexcept;
 
    private:
@@ -76,11 +80,11 @@ class ConcurrencyLimiter final : private MessageHandler {
 
  private:
   enum class MessageKind : std::uint32_t {
-    kHello,    ///< to the server, at the start: so that it notices when this rank ends
-    kRequest,  ///< to the server: requests a permit
-    kGrant,    ///< reply of the server: the number of the permit
+    kHello,    ///< to the server, first: connects, so that the server detects the end of this rank
+    kRequest,  ///< to the server: requests the permit
+    kGrant,    ///< to the new holder: the number of the permit
     kRecall,   ///< to the holder: other ranks wait for the permit
-    kReturn,   ///< reply to a recall, once no request needs the permit: its number
+    kReturn,   ///< to the server, after kRecall or leave(), once no request uses the permit
     kExpired,  ///< to the former holder: its permit has expired
   };
   enum class State : std::uint8_t { kNone, kRequested, kHeld };
@@ -115,23 +119,25 @@ class ConcurrencyLimiter final : private MessageHandler {
   const Rank server_;
   const std::uint32_t group_ranks_;
   const Descriptor wakeup_;
-  std::unique_ptr<MessageTransport> transport_;  // the thread's alone, as all members of the server
+
+  // Used by the service thread only. After transport_: state of the permit server.
+  std::unique_ptr<MessageTransport> transport_;
   std::set<Rank> departed_;
   std::deque<Rank> queue_;
   std::optional<Rank> holder_;
   std::uint64_t permit_id_ = 0;
   TimePoint granted_at_ = {};
 
-  mutable std::mutex mutex_;
+  mutable std::mutex mutex_;  // guards the members below, except thread_
   State state_ = State::kNone;
   bool is_request_pending_ = false;  ///< not yet sent to the server
-  bool is_unlimited_ = false;        ///< permits are not needed any more
-  bool is_recalled_ = false;         ///< other ranks wait for this permit
+  bool is_unlimited_ = false;        ///< no permit is needed any more
+  bool is_recalled_ = false;         ///< other ranks wait for the permit of this rank
   bool is_leaving_ = false;
   bool is_stopping_ = false;
   bool has_ended_ = false;
   std::uint64_t own_permit_id_ = 0;
-  std::uint32_t user_count_ = 0;
+  std::uint32_t user_count_ = 0;  ///< Permit objects in use
   std::vector<detail::Waiter*> waiters_;
   std::thread thread_;
 };

@@ -20,7 +20,7 @@ namespace forebay::comm {
 
 namespace {
 
-/// Unauthenticated accepted connections, besides two for each peer.
+/// Limit of accepted connections that are not authenticated, in addition to two for each peer.
 constexpr std::size_t kUnauthenticatedMax = 64;
 
 /// A connection in progress, outgoing or accepted.
@@ -28,7 +28,7 @@ struct PendingConnection {
   Descriptor socket;
   TimePoint deadline;  ///< dropped at this time
   Handshake handshake;
-  std::optional<std::size_t> peer = {};  ///< index; of an accepted connection unknown until
+  std::optional<std::size_t> peer = {};  ///< index; an accepted connection has none until it is
                                          ///< authenticated
   bool is_outgoing = false;              ///< started by this rank
   bool is_connected = true;
@@ -43,7 +43,7 @@ struct PeerState {
   std::string failure_reason = {};
 };
 
-enum class Step : std::uint8_t { kPending, kConnected, kClosed };
+enum class Outcome : std::uint8_t { kPending, kConnected, kClosed };
 
 class MeshConnector {
  public:
@@ -63,9 +63,9 @@ class MeshConnector {
   bool accepts(Rank from) const;
   std::optional<std::size_t> index_of(Rank rank) const;
   std::list<PendingConnection>::iterator apply(std::list<PendingConnection>::iterator connection,
-                                               Step outcome);
-  Step advance(PendingConnection& connection);
-  Step step_of(PendingConnection& connection, Handshake::State state);
+                                               Outcome outcome);
+  Outcome advance(PendingConnection& connection);
+  Outcome outcome_of(PendingConnection& connection, Handshake::State state);
   void record_failure(PendingConnection& connection, const std::string& cause);
   void drop_expired(TimePoint now);
   Error timeout_error() const;
@@ -135,8 +135,8 @@ void MeshConnector::wait(TimePoint now) {
   for (const TcpListener& listener : listeners_)
     entries_.push_back({listener.socket.get(), POLLIN, 0});
   for (const PendingConnection& connection : pending_) {
-    const bool is_calling = connection.is_outgoing && !connection.is_connected;
-    const short events = is_calling ? POLLOUT : POLLIN;
+    const bool is_connect_pending = connection.is_outgoing && !connection.is_connected;
+    const short events = is_connect_pending ? POLLOUT : POLLIN;
     entries_.push_back({connection.socket.get(), events, 0});
     until = std::min(until, connection.deadline);
   }
@@ -152,7 +152,7 @@ void MeshConnector::wait(TimePoint now) {
 void MeshConnector::process_events() {
   auto entry = entries_.begin() + static_cast<std::ptrdiff_t>(listeners_.size());
   for (auto connection = pending_.begin(); connection != pending_.end(); ++entry) {
-    const Step outcome = entry->revents == 0 ? Step::kPending : advance(*connection);
+    const Outcome outcome = entry->revents == 0 ? Outcome::kPending : advance(*connection);
     connection = apply(connection, outcome);
   }
   for (std::size_t i = 0; i < listeners_.size(); ++i) {
@@ -160,11 +160,11 @@ void MeshConnector::process_events() {
   }
 }
 
-/// Returns the next connection.
+/// Removes the connection if it has ended. Returns the next connection.
 std::list<PendingConnection>::iterator MeshConnector::apply(
-    std::list<PendingConnection>::iterator connection, Step outcome) {
-  if (outcome == Step::kPending) return std::next(connection);
-  if (outcome == Step::kConnected) {
+    std::list<PendingConnection>::iterator connection, Outcome outcome) {
+  if (outcome == Outcome::kPending) return std::next(connection);
+  if (outcome == Outcome::kConnected) {
     peers_[*connection->peer].socket = std::move(connection->socket);
     ++connected_count_;
   }
@@ -185,8 +185,8 @@ void MeshConnector::accept_connections(const TcpListener& listener) {
                       .handshake = Handshake::make_server(setup_.key, setup_.me)});
 }
 
-/// Prefers a connection without hello. Reads its pending messages first: it may have just
-/// authenticated, and then counts this rank as connected.
+/// Drops the oldest accepted connection, preferably one without hello. Reads its pending messages
+/// first: if a proof has arrived, the peer already uses the connection, so it is kept.
 void MeshConnector::drop_oldest_unauthenticated() {
   const auto is_unidentified = [](const PendingConnection& connection) {
     return !connection.is_outgoing && !connection.handshake.peer();
@@ -196,32 +196,33 @@ void MeshConnector::drop_oldest_unauthenticated() {
   };
   auto oldest = std::ranges::find_if(pending_, is_unidentified);
   if (oldest == pending_.end()) oldest = std::ranges::find_if(pending_, is_incoming);
-  const Step outcome = advance(*oldest);
-  apply(oldest, outcome == Step::kConnected ? outcome : Step::kClosed);
+  const Outcome outcome = advance(*oldest);
+  apply(oldest, outcome == Outcome::kConnected ? outcome : Outcome::kClosed);
 }
 
-Step MeshConnector::advance(PendingConnection& connection) {
+Outcome MeshConnector::advance(PendingConnection& connection) {
   if (connection.is_connected) {
-    return step_of(connection, connection.handshake.advance(
-                                   connection.socket, [this](Rank from) { return accepts(from); }));
+    return outcome_of(connection,
+                      connection.handshake.advance(connection.socket,
+                                                   [this](Rank from) { return accepts(from); }));
   }
   if (const int error_number = connect_errno(connection.socket); error_number != 0) {
     const Error error = system_error({.operation = "connect"}, error_number);
     record_failure(connection, peers_[*connection.peer].failure_reason + ": " + error.message());
-    return Step::kClosed;
+    return Outcome::kClosed;
   }
   connection.is_connected = true;
-  return step_of(connection, connection.handshake.begin(connection.socket));
+  return outcome_of(connection, connection.handshake.begin(connection.socket));
 }
 
-Step MeshConnector::step_of(PendingConnection& connection, Handshake::State state) {
-  if (state == Handshake::State::kInProgress) return Step::kPending;
+Outcome MeshConnector::outcome_of(PendingConnection& connection, Handshake::State state) {
+  if (state == Handshake::State::kInProgress) return Outcome::kPending;
   if (state == Handshake::State::kFailed) {
     record_failure(connection, connection.handshake.failure_reason());
-    return Step::kClosed;
+    return Outcome::kClosed;
   }
   connection.peer = index_of(*connection.handshake.peer());
-  return peers_[*connection.peer].socket ? Step::kClosed : Step::kConnected;
+  return peers_[*connection.peer].socket ? Outcome::kClosed : Outcome::kConnected;
 }
 
 std::optional<std::size_t> MeshConnector::index_of(Rank rank) const {
@@ -230,12 +231,12 @@ std::optional<std::size_t> MeshConnector::index_of(Rank rank) const {
   return static_cast<std::size_t>(found - setup_.peers.begin());
 }
 
-/// This rank connects to those of lower number; they do not connect to it.
+/// True for peers of higher rank: only they connect to this rank.
 bool MeshConnector::accepts(Rank from) const {
   return from > setup_.me && index_of(from).has_value();
 }
 
-/// An outgoing connection is retried at the next address.
+/// Records why an outgoing connection failed. start_due_attempts() tries the next address.
 void MeshConnector::record_failure(PendingConnection& connection, const std::string& cause) {
   if (!connection.is_outgoing) return;
   PeerState& peer = peers_[*connection.peer];

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// connect_all(): connects agents that have each other's addresses, each pair by one socket on which
-// both have authenticated each other (handshake.hpp).
+// connect_all(): connects each pair of agents by one socket on which both have authenticated each
+// other (handshake.hpp). The agents already have each other's addresses.
 #pragma once
 
 #include <forebay/error.hpp>
@@ -28,10 +28,10 @@ struct MeshSetup {
   std::chrono::milliseconds timeout_ms{30'000};
 };
 
-/// Blocks until a socket to each peer is connected; returns them in the order of `setup.peers`. If
-/// the timeout passes first, the Error names a peer that was not reached and the cause. All peers
-/// call this at about the same time; `listeners` have the addresses that the others use for this
-/// rank.
+/// Blocks until a socket to each peer is connected; returns the sockets in the order of
+/// `setup.peers`. If the timeout passes first, the Error names a peer without a connection, and the
+/// cause. All peers call this at about the same time. `listeners` listen at the addresses that the
+/// peers have for this rank.
 Result<std::vector<Descriptor>> connect_all(const MeshSetup& setup,
                                             const std::vector<TcpListener>& listeners);
 

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Each pending connection has a key that is never reused: a late event of one that has ended finds
-// nothing.
+// Each pending connection has a key that is never reused, so a late event of an ended connection is
+// ignored.
 #include "comm/connector.hpp"
 
 #include <algorithm>
@@ -17,16 +17,16 @@ namespace forebay::comm {
 namespace {
 
 constexpr std::size_t kUnauthenticatedMax = 256;  ///< accepted, and not authenticated yet
-constexpr int kEventsPerPollMax = 64;  ///< in one call of poll(), as are accepted connections
-constexpr std::size_t kRoundsMin = 2;  ///< attempts at all addresses before a peer fails
-constexpr std::chrono::milliseconds kHandshakeTimeoutMin{150};  ///< longer than a short attempt
+constexpr int kEventsPerPollMax = 64;  ///< events in one poll(), and connections in one accept loop
+constexpr std::size_t kRoundsMin = 2;  ///< attempts at each address before connecting fails
+constexpr std::chrono::milliseconds kHandshakeTimeoutMin{150};  ///< above the shortest attempt
 constexpr std::chrono::milliseconds kAcceptPause{100};
 
 bool is_out_of_descriptors(int error_number) noexcept {
   return error_number == EMFILE || error_number == ENFILE;
 }
 
-/// A sandbox that forbids accept() does so permanently.
+/// True if a sandbox forbids accept(). That is permanent.
 bool is_forbidden(int error_number) noexcept {
   return error_number == EPERM || error_number == EACCES || error_number == ENOSYS;
 }
@@ -150,7 +150,7 @@ void Connector::try_next_address(Rank peer, TimePoint now) {
   target.pending_key = key;
 }
 
-/// An attempt has failed. May remove the peer.
+/// Retries later, or ends connecting to `peer` with an Error and removes its target.
 void Connector::handle_failed_attempt(Rank peer, int error_number, const std::string& cause) {
   ConnectTarget& target = targets_.at(peer.number);
   target.pending_key.reset();
@@ -166,7 +166,7 @@ void Connector::handle_failed_attempt(Rank peer, int error_number, const std::st
        {.kind = ErrorClass::kClosed, .error_number = ETIMEDOUT, .cause = target.failure_reason});
 }
 
-/// Ignores time during which poll() was not called.
+/// Requires enough attempts, too: the deadline may have passed while poll() was not called.
 bool Connector::is_exhausted(const ConnectTarget& target, TimePoint now) const {
   return target.deadline <= now && target.attempts >= kRoundsMin * target.addresses.size();
 }
@@ -201,9 +201,9 @@ void Connector::add_incoming(Descriptor socket, TimePoint now) {
   ++unauthenticated_;
 }
 
-/// After accept() failed: true if the next one may be tried now. Without descriptors, accepting
-/// pauses for a while, as the listener would wake its owner continuously. If accept() is forbidden,
-/// the listeners are closed, so that the other side fails at once.
+/// Handles a failed accept(); true if it may be called again now. Without free descriptors it
+/// pauses accepting, because the readable listener would wake the owner continuously. If accept()
+/// is forbidden, it closes the listeners, so that connects of other ranks fail immediately.
 bool Connector::recover_from_accept_error(TimePoint now) {
   const bool is_transient = errno == ECONNABORTED || errno == EINTR;
   if (is_transient) return true;
@@ -221,8 +221,8 @@ bool Connector::recover_from_accept_error(TimePoint now) {
   return false;
 }
 
-/// Prefers a connection without hello. Reads its pending messages first: it may have just
-/// authenticated, and then counts this rank as connected.
+/// Drops the oldest accepted connection, preferably one without hello. Reads its pending messages
+/// first: if a proof has arrived, the peer already uses the connection, so it is kept.
 void Connector::drop_oldest_unauthenticated(TimePoint now) {
   const auto is_incoming = [](const auto& connection) {
     return connection.second.initiator == Initiator::kPeer;
@@ -240,7 +240,7 @@ void Connector::drop_oldest_unauthenticated(TimePoint now) {
 
 void Connector::process_connection(PendingConnections::iterator connection, TimePoint now) {
   const bool is_outgoing = connection->second.initiator == Initiator::kSelf;
-  // Never confirm late: the other side may have given up.
+  // Send no proof after the deadline: the other side may have dropped the connection.
   if (is_outgoing && connection->second.deadline <= now)
     return abort_connection(connection, ETIMEDOUT, "no answer in time");
   if (!connection->second.is_connected) return start_handshake(connection);
@@ -291,8 +291,8 @@ void Connector::abort_connection(PendingConnections::iterator connection,
     --unauthenticated_;
 }
 
-/// Reads pending messages of accepted connections first: one may have authenticated while poll()
-/// was not called, and then counts this rank as connected.
+/// Reads pending messages of accepted connections first: a proof may have arrived while poll() was
+/// not called. The peer then already uses the connection, so it is kept.
 void Connector::drop_expired(TimePoint now) {
   std::vector<std::uint64_t> expired;
   for (const auto& [key, connection] : pending_) {

@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
-// Connector: non-blocking connections to single ranks, on demand. connect_all() connects all of a
-// group at once and blocks; a Connector works as long as the ranks exchange messages. Attempts time
-// out and unauthenticated connections are dropped; neither delays other ranks.
+// Connector: opens and accepts connections to single ranks, on demand and without blocking. It
+// exists as long as the MessageTransport of the rank; connect_all() blocks until a whole group is
+// connected. Attempts time out, and unauthenticated connections are dropped; neither delays other
+// ranks.
 #pragma once
 
 #include <forebay/error.hpp>
@@ -30,15 +31,14 @@ class Connector {
  public:
   struct Setup {
     Rank me;
-    std::uint32_t ranks = 1;
+    std::uint32_t ranks = 1;  ///< number of ranks of the job
     JobKey key = {};
-    std::vector<TcpListener> listeners;  ///< listen at the addresses that other ranks use for this
-                                         ///< rank
+    std::vector<TcpListener> listeners;  ///< at the addresses that other ranks have for this rank
     SocketOptions socket = {};
     std::chrono::milliseconds timeout_ms{30'000};  ///< for each outgoing connection
   };
 
-  /// A peer is connected, and both sides have counted it; or connecting to it has failed.
+  /// A connected socket on which the handshake is complete, or the Error of connecting to `peer`.
   struct ConnectResult {
     Rank peer;
     Initiator initiator = Initiator::kSelf;
@@ -49,18 +49,20 @@ class Connector {
 
   /// Readable when poll() has something to do; an epoll descriptor.
   int descriptor() const noexcept { return events_.get(); }
-  /// When poll() must be called even if the descriptor is not readable. Changes in the calls below.
+  /// Time at which poll() must be called even if the descriptor is not readable. Changes in the
+  /// calls below only.
   std::optional<TimePoint> next_deadline() const noexcept { return next_deadline_; }
 
-  /// Connects to a peer that is not being connected. Tries these addresses (not empty) in rotation
-  /// until one answers or the timeout has passed. A later poll() returns the outcome, unless it is
-  /// canceled. If all addresses refuse connections, or no descriptor is left, the next poll()
-  /// returns the failure.
+  /// Starts to connect to `peer`, to which no outgoing connection is in progress. Tries `addresses`
+  /// (not empty) in rotation until the handshake succeeds at one or the timeout has passed. A later
+  /// poll() returns the outcome, unless it is canceled. Fails before the timeout if each address
+  /// has refused connections twice in a row, or if no descriptor is left.
   void connect(Rank peer, std::vector<SocketAddress> addresses);
+  /// Ends an outgoing connection in progress, if any; poll() returns no outcome for it.
   void cancel(Rank peer);
 
-  /// Advances all pending connections, and returns those that have completed or failed. The same
-  /// peer may be connected twice, once by each side.
+  /// Advances all pending connections. Returns outgoing ones that have completed or failed, and
+  /// accepted ones that have completed. A peer may be connected twice, once by each side.
   std::vector<ConnectResult> poll();
 
  private:

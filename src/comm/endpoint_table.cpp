@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Addresses are sent without the unused part of sockaddr_storage: each rank gets those of all.
+// Addresses are sent without the unused part of sockaddr_storage, because each rank receives those
+// of all ranks.
 #include "comm/endpoint_table.hpp"
 
 #include <algorithm>
@@ -15,7 +16,7 @@ namespace forebay::comm {
 
 namespace {
 
-constexpr std::size_t kAddressesMax = 16;  ///< of one host; further ones are left out
+constexpr std::size_t kAddressesMax = 16;  ///< of one rank; further ones are left out
 
 /// Empty on a host without loopback.
 std::vector<SocketAddress> loopback_addresses() {

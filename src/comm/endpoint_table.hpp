@@ -23,15 +23,16 @@ struct EndpointTable {
   std::vector<SocketAddress> addresses_of(Rank rank) const;
 };
 
-/// Listening sockets at all addresses of `network` (see local_addresses()), at the first few if it
-/// has many. If all ranks share one node, at its loopback addresses alone. Skips addresses at which
-/// it cannot listen (one that is being removed or added); fails if none is left.
+/// Creates listening sockets at the addresses of `network` (see local_addresses()), at most 16. If
+/// all ranks share one node, at its loopback addresses instead, if it has any. Skips addresses at
+/// which it cannot listen (one that is being removed or added); fails if none is left.
 Result<std::vector<TcpListener>> listen_on(const std::string& network,
                                            const SocketOptions& options,
                                            const Nodes& nodes);
 
-/// Collective: all ranks receive the listening addresses of each rank, and the key of rank 0.
-/// `mine` is empty on a rank that does not listen. May fail on some ranks only.
+/// Collective. All ranks receive the listening addresses of each rank, and the key of rank 0.
+/// `mine` is empty on a rank that does not listen; `key` matters on rank 0 only. May fail on some
+/// ranks only.
 Result<EndpointTable> exchange_endpoints(Communicator& ranks,
                                          const std::vector<TcpListener>& mine,
                                          const JobKey& key);

@@ -18,7 +18,7 @@ std::vector<std::byte> to_bytes(const Error& error);
 /// The inverse of to_bytes(); kDamage for any other bytes.
 Result<Error> error_from_bytes(std::span<const std::byte> bytes);
 
-/// The longest Error that agents send each other.
+/// Limit of an encoded Error, in bytes, in messages between agents.
 inline constexpr std::uint32_t kErrorBytesMax = std::uint32_t{1} << 20U;
 
 }  // namespace forebay::comm

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// A message is 88 bytes, which a new socket sends and receives in one piece or nearly so.
+// A message has 88 bytes. A new socket accepts it in one send(); it may arrive in several parts.
 #include "comm/handshake.hpp"
 
 #include <algorithm>
@@ -14,11 +14,12 @@ namespace forebay::comm {
 
 namespace {
 
-/// The timeout allows at least this number of attempts.
+/// Attempts at each address that the timeout allows.
 constexpr std::int64_t kConnectAttemptsMin = 3;
 constexpr std::chrono::milliseconds kConnectAttemptMin{50};
 
-/// Input of the MAC: fixed sizes, so that no two handshakes have the same bytes.
+/// Input of the MAC. Fields have fixed sizes, so two different handshakes never have the same
+/// bytes.
 struct Transcript {
   std::array<char, 24> label = {};
   std::uint64_t magic = HandshakeMessage::kMagic;
@@ -119,26 +120,26 @@ Handshake::State Handshake::check(Kind expected) {
   return State::kInProgress;
 }
 
-Handshake::State Handshake::check_mac(Kind sender) {
-  const Result<Mac> expected = mac_of(sender);
+Handshake::State Handshake::check_mac(Kind kind) {
+  const Result<Mac> expected = mac_of(kind);
   if (!expected) return fail(expected.error().message());
   if (constant_time_equal(*expected, message_.mac)) return State::kInProgress;
-  return fail(std::string("handshake ") + name_of(sender) +
+  return fail(std::string("handshake ") + name_of(kind) +
               ": field 'mac' is wrong: the other end does not hold the key of this job");
 }
 
-/// Over a challenge of the server, or a proof of the client.
-Result<Mac> Handshake::mac_of(Kind sender) const {
-  Transcript signed_bytes;
-  signed_bytes.label = sender == Kind::kChallenge ? kServerLabel : kClientLabel;
-  signed_bytes.client = is_client_ ? me_.number : peer_->number;
-  signed_bytes.server = is_client_ ? peer_->number : me_.number;
-  signed_bytes.client_nonce = client_nonce_;
-  signed_bytes.server_nonce = server_nonce_;
-  return hmac_sha256(*key_, std::as_bytes(std::span(&signed_bytes, 1)));
+/// The MAC in the server's challenge, or in the client's proof.
+Result<Mac> Handshake::mac_of(Kind kind) const {
+  Transcript transcript;
+  transcript.label = kind == Kind::kChallenge ? kServerLabel : kClientLabel;
+  transcript.client = is_client_ ? me_.number : peer_->number;
+  transcript.server = is_client_ ? peer_->number : me_.number;
+  transcript.client_nonce = client_nonce_;
+  transcript.server_nonce = server_nonce_;
+  return hmac_sha256(*key_, std::as_bytes(std::span(&transcript, 1)));
 }
 
-/// Fails if the socket does not accept all of it at once: a new one does.
+/// Fails if the socket does not accept the whole message in one call; a new socket does.
 Handshake::State Handshake::send(const Descriptor& socket, Kind kind, const Nonce& nonce) {
   HandshakeMessage message{
       .kind = kind, .from = me_.number, .to = peer_->number, .nonce = nonce, .mac = {}};

@@ -1,17 +1,17 @@
 // SPDX-License-Identifier: Apache-2.0
-// How two ranks authenticate each other on a new connection. An address may lead to another job:
-// hosts have the same private addresses, and ports are reused. A connection therefore carries
-// messages only after both ends have proved that they hold the key of the job.
+// Handshake: two ranks authenticate each other on a new connection. An address may lead to another
+// job: different hosts can have the same private address, and ports are reused. A connection
+// therefore carries messages only after both ends have proved that they hold the key of the job.
 //
 //   client                                             server
 //   HELLO      version, ranks, nonce_a          -->
 //              <--  CHALLENGE  nonce_b, HMAC(key, "server", ranks, nonce_a, nonce_b)
 //   PROOF      HMAC(key, "client", ranks, nonce_a, nonce_b)  -->
 //
-// The client is the rank that connects. The key is never sent. Both nonces are random, so a
-// recorded handshake is refused. The third message also makes both ends agree on one of several
-// attempts: a server counts a connection only after the proof, and a client that has given up sends
-// no proof.
+// The client is the rank that connects. The key is never sent on a connection. Both nonces are
+// random, so a replayed handshake is refused. The third message also makes both ends agree on one
+// of several attempts: a server accepts a connection only after the proof, and a client sends no
+// proof after its timeout.
 //
 // The handshake authenticates the ends of a connection when it begins. It does not encrypt or sign
 // what follows.
@@ -33,11 +33,12 @@
 
 namespace forebay::comm {
 
-/// The secret of one job. Rank 0 generates it, and the ranks' Communicator carries it.
+/// The secret of one job. Rank 0 generates it, and sends it to all ranks through their
+/// Communicator.
 using JobKey = std::array<std::byte, 32>;
 Result<JobKey> generate_job_key();
 
-/// Sent as it is in memory: the magic detects a machine of the other byte order.
+/// Sent in native byte order; the magic detects a peer with the other byte order.
 struct HandshakeMessage {
   static constexpr std::uint64_t kMagic = 0x79616265726f66;  // "forebay", and the byte order
   static constexpr std::uint32_t kVersion = 2;
@@ -55,12 +56,13 @@ struct HandshakeMessage {
 static_assert(sizeof(HandshakeMessage) == 88);
 
 /// One end of one connection. Holds two nonces and at most one message of the other end. Never
-/// blocks, and never reads past the last message. The owner sets the deadline.
+/// blocks. Never reads past the last message of the handshake: later bytes are for the Link. The
+/// owner enforces the deadline.
 class Handshake {
  public:
   enum class State : std::uint8_t {
     kInProgress,
-    kDone,    ///< the other end holds the key, and has or will have the same proof of this one
+    kDone,    ///< the other end has proved that it holds the key, and this end has sent its proof
     kFailed,  ///< close the connection; failure_reason() has the cause
   };
 
@@ -90,11 +92,11 @@ class Handshake {
   State read_message(const Descriptor& socket, const std::function<bool(Rank)>& accepts);
   State send_challenge(const Descriptor& socket, const std::function<bool(Rank)>& accepts);
   State check(Kind expected);
-  State check_mac(Kind sender);
+  State check_mac(Kind kind);
   State send(const Descriptor& socket, Kind kind, const Nonce& nonce);
   State fail(std::string cause);
   State fail_field(const char* field, std::uint64_t value);
-  Result<Mac> mac_of(Kind sender) const;
+  Result<Mac> mac_of(Kind kind) const;
 
   const JobKey* key_;
   Rank me_;
@@ -107,14 +109,16 @@ class Handshake {
   std::string failure_reason_ = {};
 };
 
-/// How long an attempt to connect may take, and how long an accepted connection may take to
-/// authenticate. The second is longer, so the client gives up first.
+/// Limit of a client's attempt: connect() and handshake.
 inline constexpr std::chrono::milliseconds kConnectAttemptMax{3'000};
+/// Limit of an accepted connection's handshake. Longer than an attempt, so the client times out
+/// first.
 inline constexpr std::chrono::milliseconds kHandshakeTimeoutMax = 2 * kConnectAttemptMax;
+/// Pause of a client after it has tried all addresses.
 inline constexpr std::chrono::milliseconds kRetryDelay{20};
 
-/// The limit of one attempt for a peer with `addresses` addresses, within the timeout `total`:
-/// short enough for a second round over all addresses.
+/// The limit of one attempt for a peer with `addresses` addresses: the timeout `total` allows three
+/// rounds over all of them. At least 50 ms, at most kConnectAttemptMax.
 std::chrono::milliseconds connect_attempt_timeout(std::size_t addresses,
                                                   std::chrono::milliseconds total);
 

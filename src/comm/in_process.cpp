@@ -46,12 +46,12 @@ class InProcessOperation final : public MessageOperation {
   struct OperationContext {
     std::shared_ptr<InProcessJob> job;
     std::shared_ptr<CommunicatorState> state;
-    Rank receiver;  ///< rank in this communicator
-    Rank peer;      ///< the other side, as a rank of the job
+    Rank receiver;  ///< of the message; number in this communicator
+    Rank peer;      ///< the other side; number in the job
     const char* operation;
   };
-  InProcessOperation(OperationContext route, std::shared_ptr<PendingMessage> message)
-      : operation_context_(std::move(route)), message_(std::move(message)) {}
+  InProcessOperation(OperationContext context, std::shared_ptr<PendingMessage> message)
+      : operation_context_(std::move(context)), message_(std::move(message)) {}
   InProcessOperation(const InProcessOperation&) = delete;
   InProcessOperation& operator=(const InProcessOperation&) = delete;
   ~InProcessOperation() override {
@@ -139,7 +139,7 @@ class InProcessCommunicator final : public Communicator {
   Nodes nodes_;
 };
 
-/// A member that left before it contributed, if any.
+/// A rank of the job that left before it contributed to `collective`, if any.
 std::optional<Rank> InProcessCommunicator::find_departed(const CollectiveCall& collective) const {
   for (std::size_t i = 0; i < collective.contributions.size(); ++i) {
     const Rank member = context_.state->members[i];
@@ -154,7 +154,7 @@ Result<CollectiveCallPtr> InProcessCommunicator::exchange(const char* call,
   const std::shared_ptr<CollectiveCall> collective = context_.state->current_call;
   if (collective->name == nullptr) collective->name = call;
   FOREBAY_ASSERT(std::strcmp(collective->name, call) ==
-                 0);  // all ranks make the same calls in order
+                 0);  // all ranks make the same calls in the same order
   if (std::optional<Bytes>& place = collective->contributions[context_.rank.number]; !place) {
     place.emplace(mine.begin(), mine.end());
     --collective->missing_count;
@@ -216,7 +216,8 @@ Result<std::shared_ptr<Communicator>> InProcessCommunicator::duplicate() {
   return split({.color = 0, .key = rank().number});
 }
 
-/// The group of the ranks with `color`; created by the first caller. Under the lock.
+/// The state of the communicator that a split makes for `color`. The first caller creates it. The
+/// caller holds the lock.
 std::shared_ptr<CommunicatorState> InProcessCommunicator::split_state_of(CollectiveCall& collective,
                                                                          std::uint32_t color) {
   std::shared_ptr<CommunicatorState>& state = collective.split_states[color];
@@ -275,7 +276,8 @@ Result<std::unique_ptr<CollectiveFile>> InProcessCommunicator::open_file(
   return open_posix_file(std::move(*own), path, how);
 }
 
-/// A job without its threads: the context of rank 0, from which those of other ranks are made.
+/// Creates a job, without threads, and returns the context of rank 0. The contexts of other ranks
+/// are copies with another rank.
 InProcessCommunicator::RankContext make_first_context(ThreadRanks ranks, std::string name) {
   std::vector<Rank> members;
   std::vector<std::uint64_t> keys;

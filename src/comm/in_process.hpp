@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Ranks without MPI. One process alone is the default of every program. Threads as ranks let tests
-// inspect all ranks at once, and the thread sanitizer see their races.
+// Ranks without MPI. One process alone is the default of every program. In tests, ranks are
+// threads: a test can inspect all of them, and the thread sanitizer detects their races.
 #pragma once
 
 #include <forebay/error.hpp>
@@ -16,7 +16,7 @@ namespace forebay::comm {
 /// The one rank of a process without MPI. All calls work, also messages of the rank to itself.
 std::shared_ptr<Communicator> self_communicator();
 
-/// Code of each rank. It may keep its Communicator until it returns, no longer.
+/// Code of each rank. It must not keep its Communicator after it returns.
 using RankFunction = std::function<Status(const std::shared_ptr<Communicator>&)>;
 
 struct ThreadRanks {
@@ -28,7 +28,7 @@ struct ThreadRanks {
 /// For tests. Runs `code` on `ranks.count` threads, each with its own rank of one communicator, and
 /// returns when all have ended. If a rank returns while others still need it, those get an Error of
 /// class kClosed instead of an unbounded wait. An exception is a failure with kException. The
-/// returned Error is that of the rank that failed first in time, and has its rank.
+/// returned Error is that of the first rank, in time, that failed; Error::rank() is that rank.
 Status run_ranks(ThreadRanks ranks, const RankFunction& code);
 
 }  // namespace forebay::comm

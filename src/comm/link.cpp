@@ -34,7 +34,7 @@ iovec make_iovec(std::span<const std::byte> bytes) noexcept {
   return {const_cast<std::byte*>(bytes.data()), bytes.size()};
 }
 
-/// A msghdr of these pieces, without the empty ones.
+/// Builds a msghdr; skips empty pieces.
 class IovecList {
  public:
   void add(std::span<const std::byte> bytes) noexcept {
@@ -143,7 +143,7 @@ bool Link::write_some() {
   return false;
 }
 
-/// The first bytes of the queue are sent.
+/// Removes bytes that the kernel has accepted from the front of the queue.
 void Link::consume_sent(std::size_t sent_bytes) {
   queued_bytes_ -= sent_bytes;
   while (sent_bytes > 0) {

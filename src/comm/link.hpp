@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// Link: messages between two agents over a stream socket. A message is a small header of fixed
-// size, which describes it, and a payload. Payloads move directly between the sender's memory and
-// that of the receiver. Nothing here blocks: the owner polls the descriptor and drives the link.
+// Link: messages between two ranks over a stream socket. A message is a header of fixed size and a
+// payload. The kernel reads payloads from the sender's memory and writes them into the receiver's,
+// without a bounce buffer. Nothing here blocks: the owner polls the descriptor and drives the link.
 #pragma once
 
 #include <forebay/error.hpp>
@@ -20,26 +20,26 @@
 
 namespace forebay::comm {
 
-/// Sent before each payload, as it is in memory: both ends are the same program on the same kind of
-/// machine.
+/// Starts each message. Sent in native byte order: both ends are the same program on the same kind
+/// of machine.
 struct LinkHeader {
   std::uint32_t payload_bytes = 0;  ///< set by send()
-  std::uint32_t kind = 0;           ///< this and `words` have a meaning for the owners only
+  std::uint32_t kind = 0;           ///< the owners define `kind` and `words`
   std::array<std::uint64_t, 4> words = {};
 };
 static_assert(sizeof(LinkHeader) == 40);
 
 class Link;
 
-/// Callbacks of a link, implemented by the owner of links. A returned Error ends the link with that
-/// Error. May send on the link; must not destroy it.
+/// Callbacks of a link, implemented by its owner and called by process_events(). A returned Error
+/// ends the link with that Error. A callback may send on the link; it must not destroy it.
 class LinkHandler {
  public:
   virtual ~LinkHandler() = default;
 
-  /// A message with a payload has begun. Returns its destination, memory of header.payload_bytes,
-  /// or an empty span to drop the payload. The memory must stay valid until handle_message(), or
-  /// until the link has ended.
+  /// A message with a payload has begun. Returns the destination of the payload: memory of exactly
+  /// header.payload_bytes, or an empty span to drop it. The memory must stay valid until
+  /// handle_message(), or until the link has ended.
   virtual Result<std::span<std::byte>> payload_buffer(Link& link, const LinkHeader& header) = 0;
 
   /// A message is complete. `payload` is the memory that payload_buffer() returned; empty if the
@@ -62,13 +62,13 @@ Status check_payload(std::size_t payload_bytes, const LinkLimits& limits, Rank p
 ///
 /// A link ends once, permanently, with an Error that names the peer's rank: class kClosed if the
 /// peer has closed the link, has died or was silent for too long; kDamage if it sent malformed
-/// data; or an Error of the receiver. Data that has arrived is read first, even if sending detects
-/// the end. A peer that stops reading, while more is sent than the kernel buffers, counts as
-/// silent: TCP_USER_TIMEOUT does not distinguish the two.
+/// data; or the Error of a callback. close() ends it with the Error of the owner. Data that has
+/// arrived is read first, even if sending detects the end. A peer that stops reading, while more is
+/// sent than the kernel buffers, counts as silent: TCP_USER_TIMEOUT does not distinguish the two.
 class Link {
  public:
-  /// Called when the memory of a payload is free again: success once the kernel has all of it, else
-  /// the reason why the link has ended.
+  /// Called when the link no longer needs the memory of a payload: with success once the kernel has
+  /// all of it, else with the reason why the link has ended.
   using OnSent = std::function<void(const Status&)>;
 
   /// Takes over a connected, non-blocking stream socket.
@@ -86,19 +86,19 @@ class Link {
   /// process_events() only.
   short interest() const noexcept;
 
-  /// Passes to the kernel what it accepts at once, and queues the rest of the message. `payload`
-  /// must stay valid until `on_sent` was called, which happens exactly once, possibly inside this
-  /// call. Sets `header.payload_bytes`. Fails, and passes the Error to `on_sent`, if the link has
-  /// ended or the payload is too long.
+  /// Passes to the kernel the bytes that it accepts without blocking, and queues the rest of the
+  /// message. `payload` must stay valid until `on_sent` is called: exactly once, possibly inside
+  /// this call, unless the link is destroyed first. Sets the `payload_bytes` of the header. Fails,
+  /// and passes the Error to `on_sent`, if the link has ended or the payload is too long.
   Status send(LinkHeader header, std::span<const std::byte> payload, OnSent on_sent = {});
 
-  /// Does what `events`, the revents of poll(), allows without blocking: sends, receives, calls
-  /// `handler`. Returns after a few MiB, so that an owner of many links is fair. Fails if the link
-  /// ends now or has ended.
+  /// Sends and receives, as far as `events` (revents of poll()) allows without blocking, and calls
+  /// `handler`. Returns after a few MiB, so that one link does not starve others. Fails if the link
+  /// has ended, before or during this call.
   Status process_events(short events, LinkHandler& handler);
 
-  /// Ends the link from this side. Queued messages get `why`. The peer detects the end at once,
-  /// even if another process has the socket open.
+  /// Ends the link from this side. Passes `why` to `on_sent` of queued messages. Calls shutdown(),
+  /// so the peer detects the end immediately, even if another process has the socket open.
   void close(Error why);
   /// Why the link has ended, if it has.
   const std::optional<Error>& close_reason() const noexcept { return close_reason_; }
@@ -133,7 +133,7 @@ class Link {
   const Descriptor socket_;
   const LinkLimits limits_;
   std::optional<Error> close_reason_;
-  std::optional<Error> send_error_;  ///< sending has failed; received data is read, then link ends
+  std::optional<Error> send_error_;  ///< sending failed; the link ends after received data is read
 
   std::deque<Outgoing> queue_;
   std::uint64_t queued_bytes_ = 0;

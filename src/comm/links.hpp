@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// connect_agents(): connects the agents of all nodes with each other, once, when a program starts.
-// The ranks' Communicator carries the addresses. Later the agents need no Communicator, as MPI has
-// no call in which a thread can sleep.
+// connect_agents(): connects the agents of all nodes with each other, once, when a Runtime is
+// created. The ranks exchange addresses through their Communicator. Agents then wait for messages
+// on links, because MPI has no call in which a thread can sleep.
 #pragma once
 
 #include <forebay/error.hpp>
@@ -20,23 +20,24 @@ namespace forebay::comm {
 
 struct LinkOptions {
   /// Name of an interface, or an address, by which others reach this host. Empty: all addresses of
-  /// the host are tried. If all ranks share one node, loopback alone is used.
+  /// the host are tried. If all ranks share one node, loopback alone is used instead.
   std::string network = {};
-  std::chrono::milliseconds connect_timeout_ms{30'000};  ///< for all connections together
+  /// connect_agents(): for all connections together. MessageTransport: for each connection.
+  std::chrono::milliseconds connect_timeout_ms{30'000};
   SocketOptions socket = {};
   LinkLimits limits = {};
 };
 
-/// One for each other agent, in the order of their ranks.
+/// One link for each other agent, in the order of their ranks.
 using Links = std::vector<std::unique_ptr<Link>>;
 
 /// Collective over all ranks; blocks until all agents are connected. `agents` is the same on all
 /// ranks, in increasing order. The options matter on agents only and may differ. Ranks that are not
-/// agents take part in the exchange and get no links. If one rank fails, all get the Error of the
-/// first, with its rank.
+/// agents take part in the exchange and get no links. If ranks fail, all get the Error of the
+/// lowest rank that failed; Error::rank() is that rank.
 ///
-/// Only ranks of this job can take part: both ends of each connection prove that they hold the key
-/// of this job, which is sent through `ranks` alone (handshake.hpp). Later bytes are neither
+/// Both ends of each connection prove that they hold the key of this job, so only ranks of this job
+/// can connect (handshake.hpp). The key is sent through `ranks` alone. Messages are neither
 /// encrypted nor signed.
 Result<Links> connect_agents(Communicator& ranks,
                              std::span<const Rank> agents,

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// First in, first out, for each sender and tag.
+// Messages of one sender with one tag match in the order of the calls.
 #include "comm/match_queue.hpp"
 
 #include <algorithm>

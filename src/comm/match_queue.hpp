@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// MatchQueue: matches sends and receives between ranks of one process. Bytes are copied from memory
-// to memory when the second of both sides arrives. A program that relies on buffering hangs here,
-// as it may under MPI.
+// MatchQueue: matches sends and receives between ranks of one process. The second of the two calls
+// copies the bytes to the receiver's memory; nothing is buffered. A program that relies on
+// buffering hangs here, as it may under MPI.
 #pragma once
 
 #include <forebay/error.hpp>
@@ -25,7 +25,7 @@ struct PendingMessage {
   std::optional<Status> outcome = {};     ///< set once it is complete
 };
 
-/// The messages to one rank. The caller holds the lock of the job around every call.
+/// The messages to one rank of a communicator. The caller holds InProcessJob::mutex.
 class MatchQueue {
  public:
   /// Completes the first matching receive, or queues the send.
@@ -34,7 +34,7 @@ class MatchQueue {
   /// Completes the first matching send, or queues the receive.
   void receive(const std::shared_ptr<PendingMessage>& message);
 
-  /// Removes a message that is not complete.
+  /// Removes a message that is not complete; does nothing for others.
   void cancel(const std::shared_ptr<PendingMessage>& message);
 
  private:

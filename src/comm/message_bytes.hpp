@@ -26,7 +26,7 @@ namespace forebay::comm {
 template <class T>
 concept WireInteger = std::integral<T> && !std::same_as<T, bool>;
 
-/// Numbers as they are in memory; lists, texts and bytes after their count.
+/// Encodes numbers in native byte order. Lists, texts and bytes follow their count (64 bits).
 class MessageWriter {
  public:
   template <WireInteger T>
@@ -39,7 +39,7 @@ class MessageWriter {
     number(static_cast<std::underlying_type_t<E>>(value));
   }
   void flag(bool value) { number(static_cast<std::uint8_t>(value)); }
-  /// For a struct all bit patterns must be valid.
+  /// If T is a struct, all bit patterns must be valid values of it.
   template <class T>
     requires std::is_trivially_copyable_v<T>
   void list(std::span<const T> values) {
@@ -61,15 +61,15 @@ class MessageWriter {
   Bytes bytes_;
 };
 
-/// `read message 'offer': field 'region' is 9: must be below 4`, of class kDamage. A link adds the
-/// rank of its peer.
+/// An Error of class kDamage: `read message 'offer': field 'region' is 9: must be below 4`. A Link
+/// adds the rank of its peer.
 Error malformed_message(std::string_view kind,
                         std::string_view field,
                         std::uint64_t value,
                         std::string_view must_be);
 
-/// The inverse of MessageWriter. After the first field that is missing or wrong all others are zero
-/// or empty, and finish() returns the cause. Allocates no more than the message has bytes.
+/// The inverse of MessageWriter. After the first field that is missing or wrong, all fields read as
+/// zero or empty, and finish() returns its Error. Allocates no more than the message has bytes.
 class MessageReader {
  public:
   /// `kind` and names of fields are string literals.
@@ -110,11 +110,11 @@ class MessageReader {
     if (!raw.empty()) std::memcpy(values.data(), raw.data(), raw.size());
     return values;
   }
-  /// The number of items that follow. Rejects a number for which the message is too short, with
-  /// `item_bytes_min` bytes for each item.
+  /// The number of items that follow, each of at least `item_bytes_min` bytes. Rejects a number for
+  /// which the message is too short.
   std::uint64_t count(const char* field, std::size_t item_bytes_min);
 
-  /// Records that a field is wrong, unless an earlier field was.
+  /// Records that `field` is wrong. Keeps the Error of an earlier field.
   void reject(const char* field, std::uint64_t value, std::string_view must_be) {
     if (is_valid()) error_ = malformed_message(kind_, field, value, must_be);
   }
@@ -133,7 +133,7 @@ class MessageReader {
   std::optional<Error> error_;
 };
 
-/// A payload that is only a list, as it is in memory.
+/// Encodes a payload that is one list, in native byte order, without a count.
 template <class T>
   requires std::is_trivially_copyable_v<T>
 Bytes list_to_bytes(std::span<const T> list) {
@@ -152,15 +152,15 @@ Result<std::vector<T>> list_from_bytes(std::string_view kind, std::span<const st
   return list;
 }
 
-/// What the header of a message of one kind may contain.
+/// Valid contents of the header of one message kind.
 struct MessageRule {
   const char* name;
-  std::size_t words = 0;  ///< in use; the others are zero
+  std::size_t words = 0;  ///< number of words in use; the others must be zero
   std::uint32_t payload_bytes_min = 0;
   std::uint32_t payload_bytes_max = 0;
 };
 
-/// `rules` has one entry for each kind, by number.
+/// Checks `header` by the rule of its kind; `rules` is indexed by kind. Fails with kDamage.
 Status check_header(const LinkHeader& header, std::span<const MessageRule> rules);
 
 }  // namespace forebay::comm

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// MessageRequest: one message in progress. Both sides have the size of a message before it is sent,
-// so a message is only memory. The request reports when the memory is free again.
+// MessageRequest: one message in progress. The receiver passes memory of the size of the message,
+// so Forebay buffers no bytes. The request reports when the caller may use the memory again.
 #pragma once
 
 #include <forebay/error.hpp>
@@ -10,9 +10,9 @@
 
 namespace forebay::comm {
 
-/// A message in progress, as an implementation of Communicator sees it. test() and wait() are
-/// called until one of them reports completion, and not again. Destroying it earlier cancels a
-/// receive; a send is waited for if the implementation cannot cancel it.
+/// A message in progress, as an implementation of Communicator provides it. test() and wait() are
+/// called until one of them reports completion or an Error, and not again. Earlier destruction
+/// cancels a receive. It cancels a send too, or blocks until the send is complete (MPI).
 class MessageOperation {
  public:
   virtual ~MessageOperation() = default;
@@ -21,8 +21,9 @@ class MessageOperation {
 };
 
 /// A message in progress or complete. Move-only. The caller owns the memory that is read or filled.
-/// It must stay valid and untouched until the MessageRequest is complete or destroyed. One thread
-/// at a time; Communicator::thread_support() states which threads.
+/// It must stay valid and untouched until the MessageRequest is complete or destroyed. Destruction
+/// may block, see MessageOperation. One thread at a time; Communicator::thread_support() states
+/// which threads.
 class MessageRequest {
  public:
   /// Complete, successful.
@@ -36,7 +37,8 @@ class MessageRequest {
   /// same.
   Result<bool> test();
 
-  /// Blocks until complete. A send may wait until the other side receives.
+  /// Blocks until complete. A send may block until the other side receives. Later calls return the
+  /// same.
   Status wait();
 
  private:

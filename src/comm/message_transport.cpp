@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 // The first connection with a peer, opened by either side, carries all that this rank sends to it.
-// Two ranks that connect to each other at the same moment have a second one, which is read only.
-// Ended connections are handled at the end of poll(), when no call inside a link is active.
+// Two ranks that connect to each other at the same moment have a second one, on which this rank
+// only receives. Ended connections are handled at the end of poll(), when no call of a link is
+// active.
 #include "comm/message_transport.hpp"
 
 #include <algorithm>
@@ -84,7 +85,7 @@ struct MessageTransport::Peer {
   std::array<std::unique_ptr<Link>, kLinksPerPeer> links = {};  ///< until the peer is lost; may
                                                                 ///< have ended
   std::array<short, kLinksPerPeer> interest = {};
-  Link* send_link = nullptr;               ///< sends messages, once the queue is empty
+  Link* send_link = nullptr;               ///< for all messages; set once it has taken the queue
   const Link* receive_link = nullptr;      ///< the only one that delivers messages
   std::deque<OutgoingMessage> queue = {};  ///< waiting for a connection, or for the own rank
   std::uint64_t queued_bytes = 0;
@@ -131,8 +132,8 @@ class MessageTransport::PeerLinkHandler final : public LinkHandler {
   const std::optional<Error>& handler_error() const noexcept { return handler_error_; }
 
  private:
-  /// A rank sends by one connection. The receiver has one payload buffer for each peer, which two
-  /// messages that arrive at once would share.
+  /// Rejects messages on a second connection: a rank sends on one only. The handler has one payload
+  /// buffer for each peer, which interleaved messages of two connections would share.
   Status check(const Link& link, const LinkHeader& header) {
     if (peer_.pending_error) return failure(*peer_.pending_error);
     if (peer_.receive_link == nullptr) peer_.receive_link = &link;
@@ -244,7 +245,7 @@ Status MessageTransport::send_by_link(Peer& peer, Link& link, OutgoingMessage me
   return sent;
 }
 
-/// For a rank of this host, loopback is the fastest; it comes last among the addresses.
+/// Tries loopback first for a rank of this host: it is the fastest, but last among the addresses.
 void MessageTransport::connect(Rank peer) {
   std::vector<SocketAddress> addresses = endpoints_->addresses_of(peer);
   if (nodes_.node_of(peer) == nodes_.node_of(me_)) {
@@ -353,7 +354,7 @@ void MessageTransport::process_connects() {
   }
 }
 
-/// If the peer is lost already, its connection is closed.
+/// Closes the connection instead if the peer is lost already.
 void MessageTransport::add_connection(Peer& peer, std::size_t link_index, Descriptor socket) {
   if (peer.unavailable_reason() || peer.links.at(link_index)) return;
   if (!watch(events_, socket.get(), POLLIN, link_key(peer.rank, link_index))) {
@@ -381,7 +382,7 @@ void MessageTransport::process_link_events(std::uint64_t key,
   if (link == nullptr || link->close_reason() || peer.unavailable_reason()) return;
   PeerLinkHandler link_handler(peer, handler);
   const auto incoming = static_cast<short>(events & ~POLLOUT);
-  // First read: if the peer has left, an attempt to write ends the link.
+  // Read first: if the peer has left, a write ends the link.
   if (incoming != 0) std::ignore = link->process_events(incoming, link_handler);
   if (!link->close_reason() && (events & POLLOUT) != 0)
     std::ignore = link->process_events(POLLOUT, link_handler);

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// MessageTransport: messages between any two ranks, without MPI. An agent can sleep on one
+// MessageTransport: messages between any two ranks, without MPI. A thread can sleep on one
 // descriptor while any rank may send to it. connect_agents() connects all with all, which suits one
 // agent for each node. A MessageTransport connects two ranks when one first sends to the other. So
 // thousands of ranks, each with few peers, need few descriptors.
@@ -32,10 +32,10 @@ class MessageHandler {
  public:
   virtual ~MessageHandler() = default;
 
-  /// A message with a payload has begun. Returns its destination, memory of header.payload_bytes,
-  /// or an empty span to drop the payload. The memory must stay valid until handle_message() or
-  /// handle_peer_lost(). Parts of messages of several peers arrive interleaved, so each peer needs
-  /// memory of its own. An Error closes the peer `from`, as close() does.
+  /// A message with a payload has begun. Returns the destination of the payload: memory of exactly
+  /// header.payload_bytes, or an empty span to drop it. The memory must stay valid until
+  /// handle_message() or handle_peer_lost(). Parts of messages of several peers arrive interleaved,
+  /// so each peer needs memory of its own. An Error closes the peer `from`, as close() does.
   virtual Result<std::span<std::byte>> payload_buffer(Rank from, const LinkHeader& header) = 0;
 
   /// A message is complete. `payload` is the memory that payload_buffer() returned; empty if the
@@ -44,9 +44,9 @@ class MessageHandler {
                                 const LinkHeader& header,
                                 std::span<const std::byte> payload) = 0;
 
-  /// Called at most once for each peer. No more messages arrive from it or reach it, and its queued
-  /// messages have got `why`, which names its rank. The reason is the peer's (it has closed, has
-  /// died, cannot be reached, sends malformed data), or comes from payload_buffer(),
+  /// Called at most once for each peer. No more messages arrive from it or reach it. `on_sent` of
+  /// messages queued for it has received `why`, which names its rank. The cause is the peer (it has
+  /// closed, has died, cannot be reached, sends malformed data), or an Error of payload_buffer(),
   /// handle_message() or close().
   virtual void handle_peer_lost(Rank peer, const Error& why) = 0;
 };
@@ -56,16 +56,16 @@ struct EndpointTable;
 
 /// The connections of one rank with its peers. One thread at a time. Only open() blocks.
 ///
-/// A peer without messages in either direction may disappear unnoticed. Any other is lost when it
-/// closes its transport, dies or is silent (see SocketOptions). Bytes that arrived before are
-/// received first: usually all that the peer sent. For certainty, ranks exchange a final message,
-/// and close after all have received it.
+/// The end of a peer is not detected if no message was sent in either direction. Any other peer is
+/// lost when it closes its transport, dies or is silent (see SocketOptions). Bytes that arrived
+/// before are received first: usually all that the peer sent. For certainty, ranks exchange a final
+/// message, and close after all have received it.
 class MessageTransport {
  public:
-  /// Collective: creates a listener on each rank. Sends its addresses to all ranks, and the job key
+  /// Collective. Creates listeners on each rank. All ranks receive their addresses, and the job key
   /// with which both ends of each connection authenticate (see connect_agents()). Makes no
   /// connection yet. `ranks` is not used afterwards. The options should be the same on all ranks;
-  /// `connect_timeout_ms` is for each connection. If one rank fails, all get its Error.
+  /// `connect_timeout_ms` is for each connection. If ranks fail, all get the Error of the lowest.
   static Result<std::unique_ptr<MessageTransport>> open(Communicator& ranks,
                                                         const LinkOptions& options);
 
@@ -80,14 +80,15 @@ class MessageTransport {
 
   /// Queues a message. The first one to a peer that has not connected starts a connection, which
   /// poll() drives. If that takes longer than `connect_timeout_ms`, the peer is lost
-  /// (handle_peer_lost()). The next poll() delivers messages to the own rank. Messages to one peer
+  /// (handle_peer_lost()). A later poll() delivers messages to the own rank. Messages to one peer
   /// arrive in the order in which they were sent.
   ///
-  /// `payload` must stay valid until `on_sent` was called, which happens exactly once, possibly
-  /// inside this call: success when the kernel, or the own rank, has all of it, else the reason why
-  /// the peer was lost. `on_sent` may call send() and close(). Sets `header.payload_bytes`. Fails,
-  /// and passes the Error to `on_sent`, if the peer is lost, the payload is too long, or the rank
-  /// does not exist.
+  /// `payload` must stay valid until `on_sent` is called: exactly once, possibly inside this call,
+  /// unless the transport is destroyed first. It receives success when the kernel, or the own rank,
+  /// has all of the payload, else the reason why the peer was lost. It may call send() and close().
+  ///
+  /// Sets the `payload_bytes` of the header. Fails, and passes the Error to `on_sent`, if the peer
+  /// is lost, the payload is too long, or the rank does not exist.
   Status send(Rank to,
               LinkHeader header,
               std::span<const std::byte> payload,
@@ -100,13 +101,13 @@ class MessageTransport {
   /// Readable when poll() has something to do. An epoll descriptor: watch it for reading only.
   int descriptor() const noexcept { return events_.get(); }
 
-  /// When poll() must be called at the latest even if the descriptor is not readable (timeouts of
+  /// Time at which poll() must be called even if the descriptor is not readable (timeouts of
   /// connections); no value: never. Changes in send() and poll() only.
   std::optional<TimePoint> next_deadline() const noexcept;
 
-  /// Does what is possible without blocking: connects, sends, receives, calls `handler`. Moves a
-  /// few MiB for each peer and call, so that no peer starves; the descriptor stays readable while
-  /// there is more. Call it often: a peer that waits for this rank longer than its
+  /// Connects, sends, receives and calls `handler`, as far as possible without blocking. Moves a
+  /// few MiB for each peer and call, so that no peer starves; the descriptor stays readable if more
+  /// is possible. Call it often: a peer that waits for this rank longer than its
   /// `connect_timeout_ms`, or `peer_timeout_ms`, considers this rank lost.
   void poll(MessageHandler& handler);
 
@@ -114,9 +115,9 @@ class MessageTransport {
   std::uint64_t queued_bytes() const noexcept;
 
   /// Closes `peer` from this side, permanently. Nothing more is received from it. The next poll()
-  /// passes `why` to its queued messages and to handle_peer_lost(). The peer then loses this rank,
-  /// if it was connected, and cannot connect to it any more. Does nothing if the peer is lost
-  /// already.
+  /// passes `why` to `on_sent` of messages queued for it, and to handle_peer_lost(). The peer then
+  /// loses this rank, if it was connected, and cannot connect to it again. Does nothing if the peer
+  /// is lost already.
   void close(Rank peer, Error why);
 
  private:

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Ranks, and which of them share a node. Placement of agents and sharing of memory use this class,
-// so only its creator depends on the source of the information.
+// Ranks, and which of them share a node. Code that places agents or shares memory uses this class.
+// Only the code that creates it depends on how nodes are detected.
 #pragma once
 
 #include <compare>
@@ -10,14 +10,14 @@
 
 namespace forebay::comm {
 
-/// A process (or, in tests, a thread) of a communicator, from 0.
+/// A process (or, in tests, a thread) of a communicator, numbered from 0.
 struct Rank {
   std::uint32_t number = 0;
 
   friend constexpr auto operator<=>(const Rank&, const Rank&) noexcept = default;
 };
 
-/// A computer, from 0, in the order of the lowest rank on each.
+/// A computer. Nodes are numbered from 0, in the order of the lowest rank on each.
 struct Node {
   std::uint32_t number = 0;
 
@@ -29,8 +29,8 @@ class Nodes {
  public:
   Nodes() = default;
 
-  /// `keys` has one number for each rank, equal for ranks that share a node. The numbers themselves
-  /// do not matter.
+  /// `keys` has one number for each rank, equal for ranks that share a node. The values do not
+  /// matter otherwise.
   explicit Nodes(std::span<const std::uint64_t> keys);
 
   std::uint32_t count() const noexcept { return static_cast<std::uint32_t>(ranks_.size()); }

@@ -19,8 +19,8 @@ namespace forebay::comm {
 
 namespace {
 
-constexpr mode_t kNewFileMode = 0666;                    // as usual, reduced by the umask
-constexpr std::size_t kSystemCallBytesMax = 0x7ffff000;  // the most that one call moves on Linux
+constexpr mode_t kNewFileMode = 0666;                    // reduced by the umask
+constexpr std::size_t kSystemCallBytesMax = 0x7ffff000;  // limit of one call on Linux
 
 tl::unexpected<Error> errno_failure(const char* operation, const std::string& path) {
   return failure(system_error({.operation = operation, .path = path}, errno));
@@ -78,7 +78,7 @@ Result<std::uint64_t> PosixCollectiveFile::local_size() {
   return checked_cast<std::uint64_t>(end);
 }
 
-/// One system call that continues after `moved` bytes.
+/// One system call, which starts `moved` bytes into the transfer.
 ssize_t PosixCollectiveFile::attempt(const FileTransfer& transfer,
                                      std::size_t moved) const noexcept {
   const auto rest = transfer.memory.subspan(moved);
@@ -88,7 +88,7 @@ ssize_t PosixCollectiveFile::attempt(const FileTransfer& transfer,
                             : ::pwrite(file_.get(), rest.data(), bytes, offset);
 }
 
-/// Makes attempts until all bytes are moved or no more arrive.
+/// Makes attempts until all bytes are moved, one moves none, or one fails.
 Result<std::size_t> PosixCollectiveFile::transfer_local(const FileTransfer& transfer) {
   ErrorDetails where{.operation = transfer.operation(), .path = path()};
   std::size_t moved = 0;

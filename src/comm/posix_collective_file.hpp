@@ -10,11 +10,11 @@
 
 namespace forebay::comm {
 
-/// Opens and closes `path` on this rank alone, and creates it if `intent` is kCreate: checks
-/// whether it can be opened. Regular files and block devices only.
+/// Checks whether this rank can open `path`: opens and closes it. Local. Creates a missing file if
+/// `intent` is kCreate. Rejects all but regular files and block devices.
 Status try_open(const std::string& path, FileIntent intent);
 
-/// Collective. `ranks` becomes part of the file and should be used for nothing else. Ignores hints.
+/// Collective. The file keeps `ranks`, which should not be used for anything else. Ignores hints.
 Result<std::unique_ptr<CollectiveFile>> open_posix_file(std::shared_ptr<Communicator> ranks,
                                                         const std::string& path,
                                                         const CollectiveOpenOptions& how);

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// All sockets are non-blocking, closed on exec, and send small messages at once. They detect a
-// silent host with bytes in flight (TCP_USER_TIMEOUT) or without (keep-alive).
+// All sockets are non-blocking, closed on exec, and send small messages immediately (TCP_NODELAY).
+// They detect a silent host, with bytes in flight by TCP_USER_TIMEOUT, without by keep-alive.
 #include "comm/socket.hpp"
 
 #include <algorithm>
@@ -22,7 +22,7 @@ namespace forebay::comm {
 namespace {
 
 constexpr int kBacklog = 1024;        ///< pending connections; the system may allow fewer
-constexpr int kKeepAliveProbes = 3;   ///< unanswered ones, after which the host counts as gone
+constexpr int kKeepAliveProbes = 3;   ///< unanswered probes after which the host counts as gone
 constexpr std::size_t kTextMax = 64;  ///< longer than any address
 
 using Interfaces = std::unique_ptr<ifaddrs, void (*)(ifaddrs*)>;
@@ -60,7 +60,7 @@ std::string host_text(const SocketAddress& address) {
   return text.data();
 }
 
-/// The address of an interface, if other hosts or processes can use it.
+/// The address of an interface; length 0 if other hosts and processes cannot use it.
 SocketAddress usable_address(const ifaddrs& interface) noexcept {
   if (interface.ifa_addr == nullptr || (interface.ifa_flags & IFF_UP) == 0) return {};
   SocketAddress address;

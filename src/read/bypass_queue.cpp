@@ -27,7 +27,7 @@ Error short_file_error(const storage::File& file, ByteRange extent, std::uint64_
                 .operation = "read",
                 .path = file.path(),
                 .offset_bytes = missing_byte,
-                .cause = "the file was cut while it was open" + now +
+                .cause = "the file was truncated while it was open" + now +
                          ", but the session reaches to " + std::to_string(extent.end())});
 }
 

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// BypassRead: a private copy, a range that is read into memory outside the window because views of
-// other tasks pin all slots. So a request never waits for another task.
+// BypassRead: a private copy: a range that is read into memory outside the window, because views of
+// other tasks pin all slots or its splinter cannot be read whole. So a request never waits for
+// another task.
 #pragma once
 
 #include <forebay/future.hpp>
@@ -55,7 +56,7 @@ class BypassRead {
   void disarm(detail::Waiter& waiter) noexcept;
 
  private:
-  /// Stops counting the memory in the queue: its owner holds it from now on.
+  /// Subtracts the memory from what the queue counts as held.
   void return_to_queue() noexcept;
 
   ByteRange range_;

@@ -137,8 +137,8 @@ void CopyAgent::read_source(const std::shared_ptr<TransferSource>& source) {
   if (!is_stopping_) add_timer(source, *retry_at);
 }
 
-/// A source that waits for its time, or one for which a thread of this agent is reading. A helper
-/// reads alternately with that thread, which leaves once it sees the help.
+/// A source in the timer queue, or one for which a thread of this agent is reading. That thread
+/// leaves the source to the helper once it sees the help.
 std::shared_ptr<TransferSource> CopyAgent::find_cached_source() const {
   const auto copies = [](const auto& source) { return source->is_cached(); };
   if (auto source = timers_.find_any([](const TransferSource& one) { return one.is_cached(); }))
@@ -156,7 +156,7 @@ bool CopyAgent::help() {
   }
   if (!source || !copy_next(source)) return false;
   source->record_help();
-  serve(source);  // arrived bytes and released memory may let others continue
+  serve(source);  // more loads may be possible now
   return true;
 }
 

@@ -5,8 +5,8 @@
 //
 // If a read is only a copy, the thread that needs the data copies best, because the bytes then lie
 // in its core's cache. So such sessions are left to their tasks' threads (help()) for a moment.
-// These agents do the rest: loads that are not done in time, for example while the application
-// computes. docs/decisions/0002-which-thread-copies.md has the measurements.
+// This agent does the rest: loads that those threads do not do in time, for example while they
+// compute. docs/decisions/0002-which-thread-copies.md has the measurements.
 #pragma once
 
 #include <chrono>
@@ -26,9 +26,10 @@ namespace forebay::read {
 
 class CopyAgent final : public ReadAgent {
  public:
-  /// How long a session whose reads are copies is left to its tasks' threads; and how long if they
-  /// have been copying. Each look at it costs them some of their core's time.
+  /// How long a session whose reads are copies is left to its tasks' threads.
   static constexpr std::chrono::microseconds kInitialDelay{200};
+  /// The same if they copied recently. Longer, because each check by the agent takes some of their
+  /// core's time.
   static constexpr std::chrono::microseconds kHelpedDelay{1000};
   /// Threads that copied within this time are expected to continue; they may have lost their core.
   static constexpr std::chrono::milliseconds kHelperTimeout{10};
@@ -70,7 +71,7 @@ class CopyAgent final : public ReadAgent {
   std::mutex mutex_;  // guards all members up to is_stopping_
   std::condition_variable work_available_;
   std::deque<std::shared_ptr<TransferSource>> ready_queue_;
-  TimerQueue timers_;  // sessions to look at when their time has come
+  TimerQueue timers_;  // sessions to check at a certain time
   std::vector<std::shared_ptr<TransferSource>>
       active_;  // sessions for which a thread of this agent is reading
   unsigned idle_threads_ = 0;

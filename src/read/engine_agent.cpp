@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// One round: look at the sources that were notified or had a completion, submit their transfers as
-// one batch, wait.
+// One round: checks the sources that were notified or had a completion, submits their transfers as
+// one batch, waits.
 #include "read/engine_agent.hpp"
 
 #include <algorithm>
@@ -130,8 +130,7 @@ void EngineAgent::run(storage::Engine& engine) {
   drop_sources();
 }
 
-/// Event sources run on this thread, so their notifications need no wake-up: run() looks at them
-/// next.
+/// Event sources run on this thread, so their notifications need no wake-up: run() takes them next.
 void EngineAgent::poll_event_sources() {
   {
     const std::lock_guard lock(mutex_);
@@ -221,8 +220,8 @@ std::uint32_t EngineAgent::allocate_transfer() {
 }
 
 void EngineAgent::submit(storage::Engine& engine) {
-  const std::size_t taken = engine.enqueue(batch_);  // the agent waits next
-  FOREBAY_ASSERT(taken == batch_.size());
+  const std::size_t accepted = engine.enqueue(batch_);  // the next wait() submits them
+  FOREBAY_ASSERT(accepted == batch_.size());
   batch_.clear();
 }
 

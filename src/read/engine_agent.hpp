@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // EngineAgent: a service thread that moves bytes from storage for any number of sources. It waits
-// in one place, the engine's, for completions and notifications. An idle agent uses no processor
-// time.
+// only in Engine::wait(), for completions and notifications. An idle agent uses practically no
+// processor time.
 #pragma once
 
 #include <forebay/error.hpp>
@@ -79,7 +79,7 @@ class EngineAgent final : public ReadAgent {
   bool is_draining_ = false;  // waits for operations in flight; begins none
   std::shared_ptr<EventSource> event_source_;
   std::size_t operations_max_ = 1;
-  // Sources to look at, each once, in order. The first one may be waiting for room in the engine.
+  // Sources to check, each once, in order. The first one may be waiting for room in the engine.
   std::vector<std::shared_ptr<TransferSource>> run_queue_;
   TimerQueue timers_;
   std::vector<InFlightTransfer> transfers_;

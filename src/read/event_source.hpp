@@ -20,7 +20,8 @@ class EventSource {
 
   /// Readable when there is work; the same descriptor for the lifetime of the object.
   virtual int descriptor() const noexcept = 0;
-  /// Does the work. Called on the agent's thread when descriptor() is readable; must not block.
+  /// Does the work. Called on the agent's thread when descriptor() was readable, and after each
+  /// wait with a next_deadline(); must not block.
   virtual void poll() = 0;
   /// Latest time of the next poll(), whatever descriptor() reports; called before each wait.
   virtual Deadline next_deadline() const { return std::nullopt; }

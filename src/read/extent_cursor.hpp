@@ -37,9 +37,10 @@ class ExtentCursor {
   /// Pieces that are adjacent in both the file and the buffer are merged.
   static ExtentCursor of_ranges(std::span<const ByteRange> ranges);
 
-  /// A block of an array that begins at `array_offset`. Fails with kInvalidArgument if the numbers
-  /// of dimensions differ, the element size is 0, or the block exceeds the array; with kLimit above
-  /// kDimensionsMax dimensions.
+  /// A block of an array; the array begins at `array_offset`. Fails with kInvalidArgument if the
+  /// numbers of dimensions differ, the element size is 0, or the block exceeds the array. Fails
+  /// with kLimit above kDimensionsMax dimensions, with kOutOfRange if the array ends past 2^64
+  /// bytes.
   static Result<ExtentCursor> of_block(const Subarray& block, std::uint64_t array_offset);
 
   bool is_done() const noexcept { return current_.size == 0; }
@@ -53,7 +54,7 @@ class ExtentCursor {
   std::uint64_t consumed_bytes() const noexcept { return consumed_bytes_; }
   /// The range from the first to the last byte of the whole request.
   ByteRange bounds() const noexcept { return bounds_; }
-  /// Consumes `bytes` of the current piece, and moves to the next one at its end.
+  /// Consumes `bytes` of the current piece, at most its size; at its end, moves to the next piece.
   void advance(std::uint64_t bytes) noexcept;
 
  private:

@@ -69,8 +69,8 @@ bool SessionStreamBuffer::refill() {
   }
   view_ = std::move(*view);
   view_end_ = end;
-  // std::streambuf takes pointers to non-const. Nothing writes through them: no put-back beyond the
-  // View exists.
+  // std::streambuf takes pointers to non-const. Nothing writes through them: pbackfail() does not
+  // store its character.
   char* const first = const_cast<char*>(reinterpret_cast<const char*>(view_.bytes().data()));
   setg(first, first, first + view_.bytes().size());
   return true;

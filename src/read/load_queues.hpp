@@ -20,9 +20,9 @@ namespace forebay::read {
 enum class LoadPriority : std::uint8_t {
   kHint,               ///< will probably be requested soon
   kRequested,          ///< requested, but nothing waits for it at present
-  kAwaited,            ///< a coroutine or a continuation waits
-  kAwaitedUnassisted,  ///< the same, and no thread of its executor does an agent's work
-  kBlocked,            ///< a thread is blocked
+  kAwaited,            ///< a coroutine or a continuation waits; threads of its executor copy
+  kAwaitedUnassisted,  ///< any other waiter: a thread, a descriptor, a client, ...
+  kBlocked,            ///< a thread is in SessionCore::help(), or has polled many times
 };
 inline constexpr std::size_t kLoadPriorities = static_cast<std::size_t>(LoadPriority::kBlocked) + 1;
 

@@ -167,12 +167,12 @@ LoadScheduler::Decision LoadScheduler::extend(SplinterIndex splinter, ValidBytes
   const ValidBytes valid = entry.valid();
   const ValidBytes wanted = align(part);
   const std::uint32_t slot = entry.slot();
-  decrement_waste();  // one part led to the next: loading whole splinters may be right
-  const bool to_the_left = wanted.first < valid.first;
+  decrement_waste();  // requests need several parts of a splinter: whole loads may pay
+  const bool extends_front = wanted.first < valid.first;
   load = {.splinter = splinter,
           .slot = slot,
-          .bytes = to_the_left ? ValidBytes{wanted.first, valid.first}
-                               : ValidBytes{valid.last, wanted.last},
+          .bytes = extends_front ? ValidBytes{wanted.first, valid.first}
+                                 : ValidBytes{valid.last, wanted.last},
           .is_extension = true,
           .generation = entry.load().generation()};
   count_load_begin(load);
@@ -192,7 +192,8 @@ LoadScheduler::Decision LoadScheduler::next_readahead(Load& load) {
   return Decision::kLoad;
 }
 
-/// A splinter that was loaded once is not read ahead: its requests were served.
+/// True also for a splinter that is requested or loading. Such splinters are not read ahead: their
+/// requests have been or will be served.
 bool LoadScheduler::has_been_loaded(SplinterIndex splinter) const {
   const shm::Splinter::Word word = control_block_[splinter].load();
   return word.residency() != Residency::kAbsent || word.generation() > 0;
@@ -267,14 +268,15 @@ bool LoadScheduler::complete_load(const Load& load,
   shm::Splinter& entry = control_block_[load.splinter];
   Slot& slot = slots_[load.slot];
   const std::uint32_t reached = load.bytes.first + got_bytes;
-  const std::uint32_t reserved = std::min(load.bytes.last, geometry_.full_part(load.splinter).last);
-  const bool complete = reached >= reserved;
+  const std::uint32_t requested_end =
+      std::min(load.bytes.last, geometry_.full_part(load.splinter).last);
+  const bool complete = reached >= requested_end;
   ValidBytes valid = {load.bytes.first, reached};
   if (load.is_extension) {
     const ValidBytes before = entry.valid();
-    const bool left = load.bytes.last == before.first;
-    if (left) valid = complete ? ValidBytes{load.bytes.first, before.last} : before;
-    if (!left) valid = {before.first, reached};
+    const bool extends_front = load.bytes.last == before.first;
+    if (extends_front) valid = complete ? ValidBytes{load.bytes.first, before.last} : before;
+    if (!extends_front) valid = {before.first, reached};
   }
   entry.set_valid(valid);
   if (!load.is_extension) entry.set_residency(Residency::kReady);

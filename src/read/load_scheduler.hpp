@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // LoadScheduler: chooses the splinter to load next, and its slot in the window. It holds all policy
-// of a session: demand before readahead, retirement, eviction, growth of the window. It has no
-// files, threads or memory except the residency table. Every call requires the session's lock.
+// of a session: demand before readahead, eviction, growth of the window. It has no files, threads
+// or memory except the residency table. Every call requires the session's lock.
 #pragma once
 
 #include <forebay/read_plan.hpp>
@@ -104,12 +104,13 @@ class LoadScheduler {
   std::uint64_t rereads() const noexcept { return rereads_; }
   /// Bytes served from the window so far.
   std::uint64_t served_bytes() const;
-  /// retry_at(): if requests with waiters need memory, latest time of the next call of next().
-  /// is_waiting_for_slot(): true if the last next() returned kIdle although requests are pending,
-  /// because they need memory.
+  /// Latest time of the next call of next(), if requests with waiters need memory.
   std::optional<TimePoint> retry_at() const noexcept { return retry_at_; }
+  /// True if the last next() returned kIdle although requests are pending, because they need
+  /// memory.
   bool is_waiting_for_slot() const noexcept { return is_waiting_for_slot_; }
-  /// True if next() may return kIdle because enough is read ahead.
+  /// True while splinters are left to read ahead. next() may return kIdle meanwhile, because enough
+  /// is read ahead.
   bool can_read_ahead() const noexcept { return readahead_next_ < geometry_.count(); }
   /// Estimate of how many times each byte is read.
   std::uint32_t reader_count() const noexcept { return readers_.value(); }
@@ -142,7 +143,7 @@ class LoadScheduler {
     std::uint64_t last_served_bytes = 0;
     std::uint32_t reserved_bytes = 0;  ///< needed by signaled waiters
     std::uint64_t last_used = 0;
-    TimePoint reserved_until = {};  ///< until then no other waiter evicts it
+    TimePoint reserved_until = {};  ///< until then only a request with kBlocked evicts it
   };
   struct PendingRequest {
     ValidBytes part;
@@ -208,7 +209,8 @@ class LoadScheduler {
   std::uint32_t loads_in_flight_ = 0;
   std::uint32_t readahead_limit_ = 0;
   SplinterIndex readahead_next_ = 0;
-  bool is_readahead_disabled_ = false;  // requests evicted splinters that had been read ahead
+  // too many splinters that were read ahead were evicted before they were requested
+  bool is_readahead_disabled_ = false;
   SplinterIndex last_requested_ = 0;
   // consecutive requests for adjacent splinters, in file order
   std::uint32_t sequential_requests_ = 0;

@@ -12,8 +12,8 @@ namespace {
 
 using shm::Residency;
 
-/// Number of splinters evicted mostly unused, after which requests for parts no longer load whole
-/// splinters.
+/// Number of splinters evicted mostly unused, after which a request loads only its own bytes of a
+/// splinter.
 constexpr std::uint32_t kWasteLimit = 8;
 constexpr std::uint32_t kWasteMax = 16;
 
@@ -66,7 +66,7 @@ void LoadScheduler::update_slot_states() {
     slot_states_[i] = update_slot_state(i);
     ++state_counts_.at(static_cast<std::size_t>(slot_states_[i]));
     if (slots_[i].is_readahead) ++readahead_outstanding_;
-    // In a cache, served bytes count only since the last update.
+    // With kLru, served bytes count only since the last update.
     if (limits_.eviction == EvictionPolicy::kLru && slot_states_[i] == SlotState::kPartlyServed) {
       served_bytes_ += control_block_.reset_served_bytes(i);
       slots_[i].last_served_bytes = 0;
@@ -97,33 +97,34 @@ std::optional<std::uint32_t> LoadScheduler::neighbor_slot(SplinterIndex splinter
     return slots_[control_block_[index].slot()].splinter == index &&
            control_block_[index].load().residency() >= Residency::kLoading;
   };
-  const auto ring = static_cast<std::uint32_t>(slots_.size());
+  const auto slot_count = static_cast<std::uint32_t>(slots_.size());
   if (splinter > 0 && in_window(splinter - 1)) {
-    const std::uint32_t after = (control_block_[splinter - 1].slot() + 1) % ring;
+    const std::uint32_t after = (control_block_[splinter - 1].slot() + 1) % slot_count;
     if (is_reclaimable(after)) return after;
   }
   if (splinter + 1 < geometry_.count() && in_window(splinter + 1)) {
-    const std::uint32_t before = (control_block_[splinter + 1].slot() + ring - 1) % ring;
+    const std::uint32_t before =
+        (control_block_[splinter + 1].slot() + slot_count - 1) % slot_count;
     if (is_reclaimable(before)) return before;
   }
   return std::nullopt;
 }
 
 std::optional<std::uint32_t> LoadScheduler::largest_gap_slot() const {
-  const std::size_t ring = slots_.size();
+  const std::size_t slot_count = slots_.size();
   std::size_t best_start = 0;
   std::size_t best_length = 0;
   std::size_t length = 0;
-  for (std::size_t i = 0; i < 2 * ring && best_length < ring; ++i) {
-    length = is_reclaimable(static_cast<std::uint32_t>(i % ring)) ? length + 1 : 0;
+  for (std::size_t i = 0; i < 2 * slot_count && best_length < slot_count; ++i) {
+    length = is_reclaimable(static_cast<std::uint32_t>(i % slot_count)) ? length + 1 : 0;
     if (length <= best_length) continue;
     best_length = length;
     best_start = i + 1 - length;
   }
   if (best_length == 0) return std::nullopt;
   // The middle of the gap lets both the stream before it and this one continue without a break.
-  const std::size_t lead = best_length == ring ? 0 : best_length / 2;
-  return static_cast<std::uint32_t>((best_start + lead) % ring);
+  const std::size_t lead = best_length == slot_count ? 0 : best_length / 2;
+  return static_cast<std::uint32_t>((best_start + lead) % slot_count);
 }
 
 std::optional<std::uint32_t> LoadScheduler::least_recently_used(SlotState state) const {
@@ -184,7 +185,7 @@ LoadScheduler::Decision LoadScheduler::decide_without_slot(LoadPriority priority
   return all_held && priority >= LoadPriority::kAwaited ? Decision::kNoMemory : Decision::kIdle;
 }
 
-/// Retired splinters have no valid bytes; other evicted ones do.
+/// A splinter that was evicted as kConsumed has no valid bytes; one that was evicted earlier has.
 void LoadScheduler::record_reload(const shm::Splinter& entry) {
   const shm::Splinter::Word word = entry.load();
   const bool is_gone = word.residency() == Residency::kAbsent && word.generation() > 0;
@@ -201,7 +202,7 @@ void LoadScheduler::record_eviction(std::uint32_t slot, std::uint64_t served_byt
   }
 }
 
-/// A splinter that was read ahead is evicted before it was requested.
+/// Counts a splinter that was read ahead and is evicted before it was requested.
 void LoadScheduler::record_readahead_eviction() {
   readahead_limit_ /= 2;
   if (readahead_limit_ == 0) is_readahead_disabled_ = true;
@@ -219,8 +220,8 @@ bool LoadScheduler::evict(std::uint32_t slot) {
   Slot& taken = slots_[slot];
   if (taken.splinter == kNoSplinter) return true;
   const bool was_requested = !taken.is_readahead;
-  // If tasks each take half a splinter in random order, the second half is usually requested too
-  // late.
+  // Half counts as unused: if tasks take half splinters in random order, the second half is usually
+  // requested too late.
   const bool mostly_unused =
       slot_states_[slot] != SlotState::kConsumed &&
       taken.last_served_bytes <= control_block_[taken.splinter].valid().size() / 2;
@@ -239,7 +240,7 @@ bool LoadScheduler::evict(std::uint32_t slot) {
   }
   const SplinterIndex evicted = taken.splinter;
   taken = Slot{};
-  // More of it was requested while it was resident: that request starts again.
+  // A request for more of its bytes may be pending: it starts again.
   if (pending_.contains(evicted)) control_block_[evicted].set_residency(Residency::kRequested);
   return true;
 }

@@ -26,8 +26,8 @@ LoadScheduler::Limits limits_of(const LocalSession::OpenArgs& args) {
   const std::uint64_t readahead = plan.readahead_bytes.value_or(0);
   const auto depth = splinter_count(plan.queue_depth * plan.request_bytes, unit);
   const std::uint32_t readahead_max = readahead == 0 ? 0 : splinter_count(readahead, unit);
-  // The limit grows as tasks take bytes. A computing task takes none; storage makes up for that
-  // time, but an idle link has lost it. So a session read over links begins with the maximum.
+  // The readahead limit grows as tasks take bytes, but not while they compute. Storage catches up
+  // later; an idle link does not. So a session with a remote reader begins with the maximum.
   const std::uint32_t readahead_initial =
       args.remote_reader ? readahead_max : std::min(depth, readahead_max);
   return {.slots = splinter_count(plan.window_bytes, unit),
@@ -236,7 +236,7 @@ bool LocalSession::has_memory() const {
   return window_allocation_.size_bytes() > 0;
 }
 
-/// Under the lock. Waiters of this process look up what has changed.
+/// Under the lock. `kind` is for clients; a waiter of this process checks the session again.
 void LocalSession::signal_waiters(SplinterIndex splinter, NotificationKind kind) {
   const auto found = waiters_.find(splinter);
   if (found == waiters_.end()) return;
@@ -293,7 +293,8 @@ bool LocalSession::next_transfer(Transfer& transfer, LoadPriority least) {
       transfer = make_transfer(load);
       return true;
     }
-    // Set before the second look: memory released in between is seen by the agent or by the task.
+    // Set before the second attempt: memory that is released in between is found by that attempt,
+    // or the task that releases it notifies the agent.
     update_stall();
   }
   return false;
@@ -379,7 +380,7 @@ void LocalSession::finish(const Transfer& transfer, const Result<std::uint64_t>&
   publish_report();
 }
 
-/// Clients report the totals of the node.
+/// Stores the totals of the node in the table, for the reports of clients.
 void LocalSession::publish_report() const {
   shm::TableHeader& header = control_block().header();
   header.bytes_read.store(report_.bytes_read, std::memory_order_relaxed);
@@ -411,7 +412,7 @@ SessionReport LocalSession::report() const {
 /// Returns the window of a closed session to the budget as soon as no View and no transfer uses it,
 /// even while handles exist. Under the lock.
 void LocalSession::release_window() {
-  // Set first: a View that is released meanwhile is seen by this call or calls the agent.
+  // Set first: a View that is released meanwhile is found by this call, or it notifies the agent.
   set_stall(shm::Stall::kUntilReleased);
   if (scheduler_.loads_in_flight() > 0 || !scheduler_.evict_all()) return;
   set_stall(shm::Stall::kNone);

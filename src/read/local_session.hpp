@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// LocalSession: a session in the process that reads it. It holds the memory of the window, the load
-// scheduler behind one lock, and the waiters. Its tasks are in this process. Or it serves clients
-// in several processes of the node by messages (node_agent.hpp), and has no tasks.
+// LocalSession: a session in the process of its agent. It holds the memory of the window, the load
+// scheduler behind one lock, and the waiters. Either its tasks are in this process, or it has no
+// tasks and serves clients in several processes of the node by messages (node_agent.hpp).
 #pragma once
 
 #include <forebay/log.hpp>
@@ -81,7 +81,7 @@ class LocalSession final : public SessionCore, public TransferSource {
   /// Sends one LoadNotification to `client`, now or later, when the splinter of `ring_message` has
   /// changed.
   void add_client_waiter(const LoadRequest& ring_message, SessionClient& client);
-  /// The client of some row released memory. Notifies the agent if it waits for memory.
+  /// This process or a client released memory. Notifies the agent if it waits for memory.
   void notify_memory_released() noexcept override;
   /// Removes all waiters of `client`.
   void remove_waiters(const SessionClient& client);

@@ -14,7 +14,7 @@ namespace {
 /// A polling request is sent again after this time: an agent that was short of memory may have
 /// deferred it.
 constexpr std::chrono::milliseconds kResendInterval{1};
-/// Beyond this number, sent requests are dropped: sending one twice costs little.
+/// Beyond this number, the records of sent requests are dropped: sending one twice costs little.
 constexpr std::size_t kSentRequestsMax = 4096;
 
 }  // namespace
@@ -120,9 +120,9 @@ void MappedSession::send_request(const SplinterRequest& request,
                         sent.priority >= priority && sent.part.covers(request.part) &&
                         now < sent.sent_at + kResendInterval;
   if (is_known) return;
-  const bool is_answered = priority >= LoadPriority::kAwaited;
+  const bool needs_reply = priority >= LoadPriority::kAwaited;
   // The reply is for all requests numbered so far.
-  const std::uint64_t number = is_answered ? sequencer_.last_sequence() : 0;
+  const std::uint64_t number = needs_reply ? sequencer_.last_sequence() : 0;
   sent = {.part = request.part,
           .priority = priority,
           .sent_at = now,
@@ -131,7 +131,7 @@ void MappedSession::send_request(const SplinterRequest& request,
                      .sequence = number,
                      .splinter = request.splinter,
                      .part = request.part,
-                     .kind = is_answered ? LoadRequest::Kind::kNotify : LoadRequest::Kind::kNoReply,
+                     .kind = needs_reply ? LoadRequest::Kind::kNotify : LoadRequest::Kind::kNoReply,
                      .priority = priority,
                      .granularity = request.granularity});
 }
@@ -146,7 +146,8 @@ Result<Availability> MappedSession::request(SplinterRequest& request, LoadPriori
                                               : Availability::kBypassRequired;
   }
   if (should_bypass(request)) return Availability::kBypassRequired;
-  // A request that returns without a wait polls: it needs the notification that a waiter receives.
+  // The owner may poll without a waiter. Its request needs a number too, so that kNoMemory applies
+  // to it.
   if (priority >= LoadPriority::kAwaited) sequencer_.assign_sequence(request);
   send_request(request, priority, ResendPolicy::kIfExpired);
   return Availability::kPending;

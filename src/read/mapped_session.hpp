@@ -41,8 +41,8 @@ class MappedSession final : public SessionCore {
     Executor* executor = nullptr;
     SessionHandle handle = {};
     std::shared_ptr<AgentConnection> connection = nullptr;  ///< set by NodeClient::open()
-    /// Creates the agent that reads for this process if the node's agent cannot; called at first
-    /// need.
+    /// Creates the agent that makes private copies for this process, and reads everything once the
+    /// node's agent has ended; called at first need.
     std::function<Result<std::shared_ptr<ReadAgent>>()> fallback_agent = nullptr;
     /// How this process would access the file, and why. The node's agent uses this value.
     Access access = Access::kBuffered;

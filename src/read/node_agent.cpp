@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// All state of a client is found by its row: connection, reference counts, open sessions. A client
-// ends when its channel or its process ends, whichever is noticed first.
+// A client is identified by its row of the reference counts (`client_index`), in all sessions. A
+// client ends when its channel or its process ends, whichever is noticed first.
 #include "read/node_agent.hpp"
 
 #include <algorithm>
@@ -49,15 +49,15 @@ class NodeAgent::ClientConnection final : public SessionClient {
     if (!doorbell) return failure(doorbell.error());
     auto bell = shm::Doorbell::create();
     if (!bell) return failure(bell.error());
-    auto passed_on = bell->descriptor().duplicate();
-    if (!passed_on) return failure(passed_on.error());
+    auto duplicate = bell->descriptor().duplicate();
+    if (!duplicate) return failure(duplicate.error());
     auto rings = Rings::attach(ConnectionLayout::to_client(*memory),
                                ConnectionLayout::to_agent(*memory), std::move(*bell));
     if (!rings) return failure(rings.error());
     auto connection = std::unique_ptr<ClientConnection>(new ClientConnection(
         std::move(channel), std::move(*memory), std::move(*doorbell), std::move(*rings)));
     connection->client_index_ = client_index;
-    if (auto sent = connection->send_connect_reply(*passed_on); !sent) return failure(sent.error());
+    if (auto sent = connection->send_connect_reply(*duplicate); !sent) return failure(sent.error());
     if (connection->channel_.peer().pid > 0) {
       if (auto process = shm::watch_process(connection->channel_.peer().pid))
         connection->process_descriptor_ = std::move(*process);
@@ -83,7 +83,7 @@ class NodeAgent::ClientConnection final : public SessionClient {
 
   void send(const LoadNotification& ring_message) noexcept override { enqueue(ring_message); }
 
-  /// kBroken also if a message to it could not be written because its ring is damaged.
+  /// kBroken also after reject(), or if the ring to the client is damaged.
   shm::RingOutcome next_request(LoadRequest& ring_message) noexcept {
     const std::lock_guard lock(mutex_);
     return is_broken_ ? shm::RingOutcome::kBroken : rings_.try_pop(ring_message);
@@ -208,7 +208,7 @@ void NodeAgent::poll() {
     }
   }
   destroy_drained_sessions();
-  // Memory that was released just now is returned by its session a little later.
+  // After the last pin is removed, the session returns its memory a little later.
   next_check_.reset();
   if (count > 0 && !draining_.empty())
     next_check_ = std::chrono::steady_clock::now() + kDrainCheckDelay;
@@ -289,8 +289,8 @@ bool NodeAgent::receive_messages(ClientConnection& client) {
       continue;
     }
     if (!*message) return !client.has_ended();
-    if (const Status taken = handle_message(client, std::move(**message)); !taken) {
-      client.reject(taken.error());
+    if (const Status handled = handle_message(client, std::move(**message)); !handled) {
+      client.reject(handled.error());
       return true;  // drain_ring() finds it broken
     }
   }
@@ -302,8 +302,8 @@ Status NodeAgent::handle_message(ClientConnection& client, shm::ChannelMessage m
   if (!decoded) return failure(decoded.error());
   if (auto* const request = std::get_if<OpenSessionRequest>(&*decoded)) {
     handle_open_request(client, std::move(*request), std::move(message));
-  } else if (const auto* const left = std::get_if<CloseSessionRequest>(&*decoded)) {
-    close_session(client, left->handle);
+  } else if (const auto* const close_request = std::get_if<CloseSessionRequest>(&*decoded)) {
+    close_session(client, close_request->handle);
   } else {
     return failure(comm::malformed_message("from a client", "kind", decoded->index(),
                                            "only agents send messages of this kind"));
@@ -375,7 +375,7 @@ void NodeAgent::close_session(ClientConnection& client, const SessionHandle& han
   if (found == sessions_.end()) return;
   SessionEntry& entry = *found->second;
   entry.session->remove_waiters(client);
-  // Pins that this client still holds are released in its row of the reference counts.
+  // The client may still hold pins; it removes them later, in its row of the reference counts.
   release_session(found);
 }
 
@@ -415,8 +415,8 @@ bool NodeAgent::drain_ring(ClientConnection& client) {
     const shm::RingOutcome outcome = client.next_request(ring_message);
     if (outcome == shm::RingOutcome::kEmpty) return true;
     if (outcome != shm::RingOutcome::kDone) return false;
-    if (const Status taken = handle_request(client, ring_message); !taken) {
-      client.reject(taken.error());
+    if (const Status handled = handle_request(client, ring_message); !handled) {
+      client.reject(handled.error());
       return false;
     }
   }
@@ -452,8 +452,8 @@ void NodeAgent::close_all_sessions(std::uint32_t client_index) {
   for_each_session([&](LocalSession& session) { session.remove_waiters(client); });
 }
 
-/// For a client that sent a malformed message but may be alive and hold views: its pins stay until
-/// its process has ended.
+/// For a client that sent a malformed message but may be alive and hold views. Its pins stay until
+/// its process has ended; without a pidfd they are removed at once.
 void NodeAgent::disconnect(std::uint32_t client_index) {
   ClientConnection& client = *clients_.at(client_index);
   close_all_sessions(client_index);
@@ -477,7 +477,7 @@ void NodeAgent::remove_client(std::uint32_t client_index) {
   if (++disconnected_count_ == clients_max_ && on_all_disconnected_) on_all_disconnected_();
 }
 
-/// Closing the descriptors is not enough: a forked child may hold them, too.
+/// Closing the descriptors does not end epoll's watch if a forked child also holds them.
 void NodeAgent::stop_watching(const ClientConnection& client) const {
   for (const int descriptor : client.watched_descriptors()) {
     if (descriptor >= 0) ::epoll_ctl(events_.get(), EPOLL_CTL_DEL, descriptor, nullptr);

@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 // NodeAgent: serves sessions to the clients of a node. It opens sessions for them, creates control
 // blocks in memory that they can map, and forwards their requests. When a client dies, it releases
-// what that client held. The sessions' agents read; a thread of one of them polls this object.
+// the memory that the client held. The engine agent's thread calls poll(); the agents of the
+// sessions read.
 #pragma once
 
 #include <forebay/error.hpp>
@@ -22,7 +23,8 @@
 
 namespace forebay::read {
 
-/// All calls but start(), name() and descriptor() come from one thread, the one that calls poll().
+/// Calls come from one thread, the one that calls poll(); except start(), name(), descriptor() and
+/// set_on_all_disconnected().
 class NodeAgent final : public EventSource {
  public:
   /// Arguments for opening a session that a client requests. The agent calls `create_control_block`
@@ -112,7 +114,7 @@ class NodeAgent final : public EventSource {
   std::unordered_map<std::uint64_t, std::unique_ptr<SessionEntry>> sessions_;     // by number
   std::vector<std::unique_ptr<SessionEntry>>
       draining_;         // closed, but clients still hold their memory
-  Deadline next_check_;  // of draining_, shortly after an event
+  Deadline next_check_;  // time of the next check of draining_
 };
 
 }  // namespace forebay::read

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// One thread waits in one place for the doorbell, the channel, the agent's end and stop(). It
-// signals the waiters of this process. Threads that have a message send it directly.
+// One thread waits for the doorbell, the channel, the agent's end and stop(). It signals the
+// waiters of this process. Any thread sends its messages directly.
 #include "read/node_client.hpp"
 
 #include <array>
@@ -157,8 +157,8 @@ void NodeClient::run() {
   disconnect(disconnected_error("the ring of the agent is damaged"));
 }
 
-/// Takes arrived messages, and sends those of this process that found no room; false if a ring is
-/// damaged.
+/// Takes arrived messages, and sends those of this process that found no room. False if a ring is
+/// damaged or a message is malformed.
 bool NodeClient::exchange_messages() {
   while (true) {
     if (!drain_ring()) return false;
@@ -204,7 +204,7 @@ Status NodeClient::dispatch(const LoadNotification& ring_message) {
   }
   for (const auto& session : recipients) {
     if (!session) continue;
-    if (Status taken = session->handle_notification(ring_message); !taken) return taken;
+    if (Status handled = session->handle_notification(ring_message); !handled) return handled;
   }
   return {};
 }
@@ -215,10 +215,10 @@ bool NodeClient::receive_messages() {
     auto message = channel_.receive(kDoNotBlock);
     if (message && !*message) break;
     if (message) {
-      const Status taken = handle_message(std::move(**message));
-      if (taken) continue;
-      disconnect(with_note(taken.error(), "sent by the agent of this node, process " +
-                                              std::to_string(channel_.peer().pid)));
+      const Status handled = handle_message(std::move(**message));
+      if (handled) continue;
+      disconnect(with_note(handled.error(), "sent by the agent of this node, process " +
+                                                std::to_string(channel_.peer().pid)));
       channel_.shutdown();
       return false;
     }
@@ -226,7 +226,7 @@ bool NodeClient::receive_messages() {
     // A reply was lost, perhaps because no descriptors are left.
     fail_pending_opens(message.error());
   }
-  // Woken with nothing to receive: the process has ended while another process holds its socket.
+  // The agent's process may have ended while another process holds its socket.
   const std::array<int, 1> process{agent_process_.get()};
   return process[0] < 0 || !shm::wait_readable(process, kDoNotBlock);
 }

@@ -36,7 +36,8 @@ struct ConnectionLayout {
 class NodeClient final : public AgentConnection, public std::enable_shared_from_this<NodeClient> {
  public:
   /// Connects to the agent of that name, and starts a thread that sleeps until messages arrive.
-  /// Fails with kNotFound, kPermission, kLimit; kUnsupported if the agent has another version.
+  /// Fails with kNotFound, kPermission, kLimit, kDamage; kUnsupported if the agent has another
+  /// version.
   static Result<std::shared_ptr<NodeClient>> connect(const std::string& name, Deadline deadline);
   ~NodeClient() override;
 
@@ -44,7 +45,7 @@ class NodeClient final : public AgentConnection, public std::enable_shared_from_
   /// (kClosed). `args.plan` is the requested plan; the session has the complete one.
   Result<std::shared_ptr<MappedSession>> open(MappedSession::OpenArgs args);
 
-  /// Ends the thread. Open sessions read on their own from now on.
+  /// Ends the thread. From now on, open sessions read with their fallback agents.
   void stop();
 
   void send(const LoadRequest& ring_message) noexcept override;

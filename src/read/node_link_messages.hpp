@@ -19,8 +19,8 @@ enum class LinkKind : std::uint32_t {
   kError,     ///< id; an Error as payload
   kClose,     ///< session
   kBulkData,  ///< id; the bytes follow by the bulk communicator, in the order of these messages
-  /// Number of announced sends that have completed since the last such message; until then MPI
-  /// needs calls by the receiver.
+  /// count: announced sends that have completed since the last such message. Until all have
+  /// completed, the node that receives their bytes must call MPI.
   kBulkSent,
 };
 

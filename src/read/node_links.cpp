@@ -42,7 +42,7 @@ Error not_connected_error(std::uint32_t node) {
 
 std::uint64_t leaked_sends() noexcept { return leaked_send_count; }
 
-/// The parts of one session.
+/// Requests the parts of one session that other nodes read.
 class NodeLinks::Reader final : public RemoteReader {
  public:
   Reader(std::weak_ptr<NodeLinks> links,
@@ -150,8 +150,8 @@ void NodeLinks::send(Peer& peer,
   update_interest(peer);
 }
 
-void NodeLinks::send_payload(Peer& peer, comm::LinkHeader header, std::vector<std::byte> text) {
-  const auto kept = std::make_shared<const std::vector<std::byte>>(std::move(text));
+void NodeLinks::send_payload(Peer& peer, comm::LinkHeader header, std::vector<std::byte> payload) {
+  const auto kept = std::make_shared<const std::vector<std::byte>>(std::move(payload));
   send(peer, header, *kept, [kept](const Status&) {});
 }
 
@@ -255,8 +255,8 @@ Status NodeLinks::handle_reply(Peer& peer, LinkKind kind, std::uint64_t id, cons
   return {};
 }
 
-Status NodeLinks::handle_open(Peer& peer, std::span<const std::byte> text) {
-  auto message = message_from(text);
+Status NodeLinks::handle_open(Peer& peer, std::span<const std::byte> payload) {
+  auto message = message_from(payload);
   if (!message) return failure(message.error());
   auto* const request = std::get_if<OpenSessionRequest>(&*message);
   if (request == nullptr)
@@ -384,8 +384,8 @@ void NodeLinks::progress_bulk() {
       peer.bulk_receives.pop_front();
       complete_fetch(peer, id, received ? Status() : failure(received.error()));
     }
-    // Received bytes may not be released at the sender: its MPI completes a send only while this
-    // process calls MPI.
+    // The sender's MPI may complete its sends only while this process calls MPI, even if the bytes
+    // have arrived here.
     if (peer.bulk_receives.empty() && peer.unconfirmed_sends > 0) bulk_->progress();
   }
 }
@@ -402,8 +402,8 @@ std::uint64_t NodeLinks::release_completed_sends(Peer& peer) {
   return count;
 }
 
-/// A send that is never received never completes. So this receives all announced bytes, and waits
-/// for own sends, while the peers live and at most kShutdownTimeout.
+/// A send that is never received never completes. So this receives all announced bytes while the
+/// peers live, and waits for its own sends; at most kShutdownTimeout.
 void NodeLinks::drain_bulk() {
   if (!bulk_) return;
   const TimePoint limit = std::chrono::steady_clock::now() + kShutdownTimeout;
@@ -425,10 +425,10 @@ void NodeLinks::leak_unfinished_sends(Peer& peer) {
   if (peer.bulk_sends.empty()) return;
   // Reachable, so that leak checkers do not report it.
   static std::mutex mutex;
-  static auto* const lost = new std::deque<std::deque<BulkSend>>;  // NOLINT
+  static auto* const leaked = new std::deque<std::deque<BulkSend>>;  // NOLINT
   const std::lock_guard lock(mutex);
   leaked_send_count += peer.bulk_sends.size();
-  lost->push_back(std::exchange(peer.bulk_sends, {}));
+  leaked->push_back(std::exchange(peer.bulk_sends, {}));
 }
 
 /// Fails the requests sent to the peer, and closes the sessions that it opened.
@@ -467,9 +467,10 @@ void NodeLinks::poll() {
   }
 }
 
-/// Ranks of this node may still have sessions open, and peers may have closed sessions with a view
-/// pending. Later, such a view would arrive at a destroyed loop, and this agent no longer reads for
-/// it. So all are closed: the other node receives an Error, and neither side waits for the other.
+/// Peers may have views pending, also of sessions that they have closed. This agent no longer reads
+/// for such views, and they must not complete after `loop_` is destroyed. So all sessions that
+/// serve peers are closed, even if ranks of this node still use them. The other node receives an
+/// Error, and neither side waits for the other.
 void NodeLinks::shutdown() {
   is_draining_ = true;
   for (Peer& peer : peers_) {
@@ -484,7 +485,7 @@ void NodeLinks::shutdown() {
   is_shut_down_ = true;
   for (Peer& peer : peers_)
     disconnect(peer);
-  // Remaining: views that waited for a peer in turn, and private copies that threads of another
+  // Remaining: views whose bytes a peer was to send, and private copies that threads of another
   // agent are reading. They end, because that agent is stopped after this one.
   loop_.poll();
   while (!pending_views_.empty())

@@ -30,7 +30,8 @@ namespace forebay::read {
 /// the agent ended. 0 if all ranks end normally.
 std::uint64_t leaked_sends() noexcept;
 
-/// All calls but descriptor() come from the agent's thread.
+/// After start() and set_session_callbacks(), all calls but descriptor() come from the agent's
+/// thread.
 class NodeLinks final : public EventSource,
                         public comm::LinkHandler,
                         public std::enable_shared_from_this<NodeLinks> {
@@ -74,7 +75,7 @@ class NodeLinks final : public EventSource,
     std::shared_ptr<TransferSource> source;
     TransferSource::Transfer transfer;
     std::shared_ptr<ReadAgent> agent;
-    std::uint64_t skipped_bytes = 0;  ///< at the start of its memory: they lie before the session
+    std::uint64_t skipped_bytes = 0;  ///< of its memory, before the session's extent begins
     std::uint64_t size_bytes = 0;
     bool is_bulk = false;  ///< its bytes are sent by `bulk_`
   };
@@ -110,7 +111,7 @@ class NodeLinks final : public EventSource,
             comm::LinkHeader header,
             std::span<const std::byte> payload,
             comm::Link::OnSent on_sent = {});
-  void send_payload(Peer& peer, comm::LinkHeader header, std::vector<std::byte> text);
+  void send_payload(Peer& peer, comm::LinkHeader header, std::vector<std::byte> payload);
   void update_interest(Peer& peer);
   bool fetch(std::uint32_t node, const SessionHandle& session, Fetch fetch);
   static Result<Fetch*> find_fetch(Peer& peer, LinkKind kind, std::uint64_t id);
@@ -133,7 +134,7 @@ class NodeLinks final : public EventSource,
   static std::uint64_t release_completed_sends(Peer& peer);
   void drain_bulk();
   static void leak_unfinished_sends(Peer& peer);
-  Status handle_open(Peer& peer, std::span<const std::byte> text);
+  Status handle_open(Peer& peer, std::span<const std::byte> payload);
   void handle_close(Peer& peer, std::uint64_t number);
   void disconnect(Peer& peer);
 
@@ -146,9 +147,9 @@ class NodeLinks final : public EventSource,
   std::shared_ptr<comm::Communicator> bulk_;
   SessionCallbacks session_callbacks_;
   Descriptor events_;
-  EventLoop loop_;  // continues when views of served sessions are ready
-  /// Sessions of pending views, which may outlive the peers that requested them. Empty before the
-  /// loop ends.
+  EventLoop loop_;  // runs continuations of views of served sessions
+  /// Sessions of pending views, which may outlive the connections to the peers that requested them.
+  /// Empty before `loop_` is destroyed.
   std::unordered_map<std::uint64_t, Session> pending_views_;
   std::uint64_t next_view_key_ = 0;
   std::vector<Peer> peers_;

@@ -44,7 +44,7 @@ struct LoadRequest {
   LoadGranularity granularity = LoadGranularity::kSplinter;
 };
 
-/// Event of a splinter for which a client waits.
+/// Change of a splinter for which a client waits.
 enum class NotificationKind : std::uint32_t {
   kChanged,     ///< read the entry again
   kNoMemory,    ///< views hold all memory: read a private copy, this once
@@ -91,7 +91,7 @@ struct OpenSessionReply {
   ReadPlan plan;  ///< no open values
 };
 
-/// A number that no session has: all sessions that are being opened.
+/// A handle that no session has. In an ErrorReply: all sessions that the client is opening.
 inline constexpr SessionHandle kAllSessions{UINT64_MAX, UINT64_MAX};
 
 /// Reply if the session could not be opened.
@@ -100,8 +100,8 @@ struct ErrorReply {
   Error error;
 };
 
-/// A client's message: it has closed the session and sends no more requests. It may still hold
-/// pins.
+/// A client's message: it has closed the session, and sends no more requests for it. It may still
+/// hold pins.
 struct CloseSessionRequest {
   SessionHandle handle;
 };

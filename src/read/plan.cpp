@@ -33,12 +33,12 @@ constexpr std::uint64_t kSaturationWindowBytes = kReadaheadShare * kDirectDepth 
 // 1 / this of the Runtime's memory is kept for windows of a few splinters. So sessions can still be
 // opened after others have taken their preferred size.
 constexpr std::uint64_t kReserveShare = 2;
-// A session without a given budget grows until 1 / this of all memory is left for others.
+// If the plan sets no budget, the window grows until 1 / this of all memory is left for others.
 constexpr std::uint64_t kGrowthReserveShare = 8;
-// Keeps the residency table below 24 MiB for any file size.
+// Keeps the residency table at 16 MiB for files up to 16 TiB.
 constexpr std::uint64_t kSplintersMax = 1ULL << 20U;
-// A given splinter size may exceed that, up to the memory for the table (384 MiB) and the range of
-// SplinterIndex.
+// A plan that sets splinter_bytes may have more splinters, up to a table of 256 MiB. SplinterIndex
+// has room for them.
 constexpr std::uint64_t kSplintersLimit = 1ULL << 24U;
 // Contiguous bytes that one node reads: no splinter is larger.
 constexpr std::uint64_t kAgentStripeBytes = kSplinterBytesMax;

@@ -20,8 +20,8 @@ class ReadAgent {
   /// The same, after memory was released for which the source waited.
   virtual void resume(const std::shared_ptr<TransferSource>& source) { serve(source); }
 
-  /// Ends the agent's threads. Later serve() calls do nothing. Close all sources first: their
-  /// pending transfers are never read.
+  /// Ends the agent's threads. Later serve() calls do nothing. Close all sources first: pending
+  /// transfers of an open source would never be read.
   virtual void stop() = 0;
 };
 

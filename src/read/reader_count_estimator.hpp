@@ -15,11 +15,11 @@ class ReaderCountEstimator {
   /// How many times a splinter is served before its memory is reused.
   std::uint32_t value() const noexcept { return value_; }
 
-  /// A splinter was loaded again after it was retired.
+  /// Counts a splinter that is loaded again after it was consumed and evicted.
   void record_reload() noexcept {
     if (value_ < limit_ && ++reloads_ >= kObservationsMin) set(value_ + 1);
   }
-  /// A splinter was evicted that had been served one time less than value().
+  /// Counts an evicted splinter that had been served one time less than value().
   void record_unused_retention() noexcept {
     if (value_ > 1 && ++unused_retentions_ >= kObservationsMin) set(value_ - 1);
   }

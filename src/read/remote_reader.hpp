@@ -13,8 +13,8 @@ class RemoteReader {
  public:
   virtual ~RemoteReader() = default;
 
-  /// True if another node's agent reads this transfer: the request has been sent, and its result is
-  /// passed to `source` (finish(), then ReadAgent::serve()). On the agent's thread.
+  /// True if another node's agent reads this transfer: the request has been sent. Its result is
+  /// passed to `source` later (finish(), then ReadAgent::serve()). On the agent's thread.
   virtual bool try_fetch(const std::shared_ptr<TransferSource>& source,
                          const TransferSource::Transfer& transfer) = 0;
 };

@@ -12,9 +12,9 @@ namespace forebay::read {
 
 namespace {
 
-/// After this many polls without success, the owner is polling, and was not just too early.
+/// After this many polls without success, the owner counts as polling in a loop.
 constexpr std::uint32_t kPollsUntilUnassisted = 2;
-/// After this many it counts as blocked: it may be spinning on this request alone.
+/// After this many it counts as blocked: it may do nothing but poll this request.
 constexpr std::uint32_t kPollsUntilBlocked = 64;
 
 LoadPriority priority_after(std::uint32_t failed_polls) {
@@ -146,9 +146,9 @@ ValidBytes GatherRead::consume_splinter(ExtentCursor& cursor, SplinterIndex spli
   return all_parts;
 }
 
-/// Requests as far ahead as a sequential reader would. A request with more distant pieces requests
-/// a few of them, in batches, because each new request may have to wake an agent. If copy_cursor_
-/// has passed request_cursor_ because bytes were resident, requesting resumes at copy_cursor_.
+/// Requests all splinters within lookahead_splinters(). Of more distant pieces, requests a few, in
+/// batches, because each new request may have to wake an agent. If copy_cursor_ has passed
+/// request_cursor_ because bytes were resident, requesting resumes at copy_cursor_.
 void GatherRead::request_ahead() {
   SessionCore& core = wait_.core();
   const Geometry& geometry = core.geometry();
@@ -199,8 +199,8 @@ bool ViewRequest::advance() {
   return finish(wait_.bypass_read()->error());
 }
 
-/// advance() requests the first splinter, because it needs the result. The others follow, so that
-/// they get the slots behind it.
+/// The splinters after the one that advance() has requested. Requested in order, so that they get
+/// the slots behind it.
 void ViewRequest::request_remaining() {
   if (std::exchange(has_requested_remaining_, true)) return;
   for (SplinterIndex splinter = next_ + 1; splinter <= last_; ++splinter) {

@@ -16,7 +16,8 @@
 
 namespace forebay::read {
 
-/// The splinter for which a request waits, and how: shared by copies and views.
+/// The splinter for which a request waits, in the window or as a private copy. Used by GatherRead
+/// and ViewRequest.
 class SplinterWait {
  public:
   explicit SplinterWait(std::shared_ptr<SessionCore> core) : core_(std::move(core)) {}
@@ -24,7 +25,7 @@ class SplinterWait {
   SessionCore& core() const noexcept { return *core_; }
   const std::shared_ptr<SessionCore>& shared_core() const noexcept { return core_; }
 
-  /// Requests `part`, with a higher priority after each call without success.
+  /// Requests `part`. The priority rises with the number of calls without success.
   Result<Availability> request(SplinterIndex splinter,
                                ValidBytes part,
                                LoadGranularity granularity);

@@ -9,13 +9,13 @@ namespace forebay::read {
 
 namespace {
 
-/// Three times what the device works on, so that the device never waits for the request's owner to
-/// wake up; at most three quarters of the window.
+/// Three times the splinters in flight, so that the device never waits until the request's owner
+/// wakes up; at most three quarters of the window.
 std::uint32_t lookahead_of(const ReadPlan& plan) {
-  const std::uint32_t under_way =
+  const std::uint32_t in_flight =
       splinter_count(plan.queue_depth * plan.request_bytes, plan.splinter_bytes);
   const std::uint32_t slots = splinter_count(plan.window_bytes, plan.splinter_bytes);
-  return std::max(1U, std::min(3 * under_way, slots / 4 * 3));
+  return std::max(1U, std::min(3 * in_flight, slots / 4 * 3));
 }
 
 }  // namespace
@@ -28,32 +28,32 @@ SessionCore::SessionCore(Properties properties)
 
 SessionCore::~SessionCore() = default;
 
-void SessionCore::add_mapping(const WindowMapping& ring) {
-  mappings_.push_back(ring);
+void SessionCore::add_mapping(const WindowMapping& mapping) {
+  mappings_.push_back(mapping);
   mapping_.store(&mappings_.back(), std::memory_order_release);
 }
 
 const std::byte* SessionCore::run_address(SplinterIndex first, SplinterIndex last) noexcept {
   const std::uint32_t slots = control_block_.header().slots.load(std::memory_order_acquire);
   if (slots != mapping_.load(std::memory_order_acquire)->slots) map_grown_window(slots);
-  const WindowMapping& ring = *mapping_.load(std::memory_order_acquire);
+  const WindowMapping& mapping = *mapping_.load(std::memory_order_acquire);
   const std::uint32_t start = control_block_[first].slot();
   for (SplinterIndex splinter = first; splinter <= last; ++splinter) {
-    if (control_block_[splinter].slot() != (start + (splinter - first)) % ring.slots)
+    if (control_block_[splinter].slot() != (start + (splinter - first)) % mapping.slots)
       return nullptr;
   }
   // The mapping repeats the slots behind the last one, so a run that wraps around needs no special
   // case.
-  return ring.base + (std::uint64_t{start} << splinter_shift_);
+  return mapping.base + (std::uint64_t{start} << splinter_shift_);
 }
 
 void SessionCore::handle_unpin(SplinterIndex splinter,
                                std::uint32_t slot,
                                shm::Stall stall) noexcept {
-  // If the slot holds another splinter by now, the agent has seen that it was free.
-  const bool retired = control_block_.served_bytes(slot) >=
-                       LoadScheduler::bytes_per_reader(control_block_[splinter]);
-  if (stall == shm::Stall::kUntilReleased || retired) notify_memory_released();
+  // If the slot holds another splinter by now, the agent has already reused it: no harm.
+  const bool is_consumed = control_block_.served_bytes(slot) >=
+                           LoadScheduler::bytes_per_reader(control_block_[splinter]);
+  if (stall == shm::Stall::kUntilReleased || is_consumed) notify_memory_released();
 }
 
 Error SessionCore::closed_error() const {

@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 // SessionCore: a read session as tasks see it. Reading resident bytes is the same in every process:
-// look up the residency table, pin, copy or return a view. A miss is handled where the session is
-// read: in this process (LocalSession), or by the node's agent, perhaps in another process
-// (MappedSession). The session keeps no state of a request: each poll looks at the residency table
-// again. So a dropped request needs no cleanup.
+// look up the residency table, pin, copy or return a view. A miss is handled by an agent of this
+// process (LocalSession), or by the node's agent, perhaps in another process (MappedSession). The
+// session keeps no state of a request: each poll checks the residency table again. So a dropped
+// request needs no cleanup.
 #pragma once
 
 #include <forebay/executor.hpp>
@@ -32,7 +32,8 @@ namespace forebay::read {
 enum class Availability : std::uint8_t {
   kReady,    ///< resident: pin it
   kPending,  ///< queued or loading
-  /// all slots are pinned by views, or the splinter cannot be read whole: read a private copy
+  /// Read a private copy. Views pin all slots, or the splinter cannot be read whole. Or this
+  /// process has kPinsMax pins on its slot, or the node's agent has ended.
   kBypassRequired,
 };
 
@@ -57,7 +58,7 @@ class SessionCore : public std::enable_shared_from_this<SessionCore> {
   const SessionHandle& handle() const noexcept { return properties_.handle; }
   Executor& executor() const noexcept { return *properties_.executor; }
   storage::File& file() const noexcept { return *properties_.file; }
-  /// Number of splinters that a large request requests before the first one is resident.
+  /// Number of splinters beyond the current one that a large request requests ahead.
   std::uint32_t lookahead_splinters() const noexcept { return lookahead_splinters_; }
 
   // Access to resident bytes. Any thread.
@@ -75,8 +76,8 @@ class SessionCore : public std::enable_shared_from_this<SessionCore> {
     }
     return false;
   }
-  /// Releases a pin. `served_bytes` of the splinter need not stay resident for the owner of the
-  /// pin.
+  /// Releases a pin, and counts `served_bytes` of the splinter as served: the owner of the pin does
+  /// not read them again.
   void unpin(SplinterIndex splinter, std::uint32_t served_bytes) noexcept {
     const std::uint32_t slot = control_block_[splinter].slot();
     const shm::SlotRefCount::Word after =
@@ -100,7 +101,7 @@ class SessionCore : public std::enable_shared_from_this<SessionCore> {
   // Requests for bytes that are not resident. Any thread.
 
   /// Returns whether the part is resident, and queues a load of it unless one is queued or in
-  /// flight. Numbers `request` if its priority is at least kAwaited. Fails with kClosed.
+  /// flight. Sets request.sequence if the priority is at least kAwaited. Fails with kClosed.
   virtual Result<Availability> request(SplinterRequest& request, LoadPriority priority) = 0;
   /// Queues a load of the part and returns no result.
   virtual void prefetch(const SplinterRequest& request, LoadPriority priority) = 0;
@@ -108,7 +109,8 @@ class SessionCore : public std::enable_shared_from_this<SessionCore> {
   virtual bool arm(SplinterRequest& request, detail::Waiter& waiter) = 0;
   virtual void disarm(SplinterIndex splinter, detail::Waiter& waiter) noexcept = 0;
   /// For a thread that cannot continue without this splinter: loads it, or another one, on this
-  /// thread, if that cannot wait for a device. True if it loaded one.
+  /// thread. With Help::kAny it may wait for a device; otherwise it only copies from the page
+  /// cache. True if it loaded one.
   virtual bool help(SplinterRequest& request, detail::Help how) = 0;
   /// Reads a range into memory outside the window.
   virtual std::shared_ptr<BypassRead> start_bypass_read(ByteRange range) = 0;
@@ -149,12 +151,12 @@ class SessionCore : public std::enable_shared_from_this<SessionCore> {
     slots_base_.store(base, std::memory_order_release);
   }
   /// Sets the mapping in which run_address() finds runs. One thread at a time.
-  void add_mapping(const WindowMapping& ring);
+  void add_mapping(const WindowMapping& mapping);
   const shm::SessionControlBlock& control_block() const noexcept { return control_block_; }
   std::uint32_t client_index() const noexcept { return client_index_; }
 
   /// Called when the window has grown to `slots` slots: calls add_mapping() if it can map them. In
-  /// the process that reads the window the mapping exists already, so it does nothing.
+  /// the agent's process that mapping exists already, so it does nothing.
   virtual void map_grown_window(std::uint32_t /*slots*/) noexcept {}
   /// Called when memory was released for which the agent may be waiting.
   virtual void notify_memory_released() noexcept = 0;

@@ -18,7 +18,8 @@ struct SharedControlBlock {
   shm::SharedMemory ref_counts;
 };
 
-/// Creates the memory of a control block. `kept` receives its descriptors, for clients.
+/// Creates the memory of a control block. `kept` receives a reference to it; its descriptors are
+/// for clients.
 Result<ControlBlockMemory> create_shared_control_block(const shm::ControlBlockShape& shape,
                                                        std::shared_ptr<SharedControlBlock>& kept);
 

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// SplinterOwners: the node whose agent reads which bytes of a session, if not all nodes read. Pure
-// arithmetic.
+// SplinterOwners: maps each byte of a session to the node whose agent reads it from storage, if the
+// plan names such nodes. Pure arithmetic.
 #pragma once
 
 #include <cstdint>

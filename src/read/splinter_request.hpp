@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
-// SplinterRequest: the bytes that a request needs of one splinter. RequestSequencer: records which
-// of them found all memory pinned by views. They are numbered in the order in which they begin to
-// wait. So a failure recorded for an earlier request, perhaps dropped since, does not apply to a
-// later one.
+// SplinterRequest: the bytes that a request needs of one splinter. RequestSequencer: numbers
+// requests in the order in which they begin to wait, and records which of them found all memory
+// pinned by views. So a failure recorded for an earlier request, perhaps dropped since, does not
+// apply to a later one.
 #pragma once
 
 #include <cstdint>
@@ -44,7 +44,7 @@ class RequestSequencer {
 
  private:
   std::uint64_t last_ = 0;
-  // Never erased, because requests may look late. The residency table is larger for each splinter.
+  // At most one entry for each splinter. Never erased, because requests may check late.
   std::unordered_map<SplinterIndex, std::uint64_t> failed_up_to_;
 };
 

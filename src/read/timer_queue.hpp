@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// TimerQueue: sources at which an agent must look again at a certain time without a notification.
-// These are sources whose requests wait for pinned memory, and sources that are left to their
-// tasks' threads for a moment. There are few at any time.
+// TimerQueue: sources that an agent must check at a certain time, without a notification. Either
+// their requests wait for memory, or they are left to their tasks' threads for a moment. The queue
+// is short at any time.
 #pragma once
 
 #include <algorithm>

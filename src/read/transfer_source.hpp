@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// TransferSource: an object for which an agent reads. It supplies the next transfer and takes its
-// result. The agent decides when to read, how many transfers at once, and by which interface.
+// TransferSource: a session or bypass queue, as an agent sees it. It supplies the next transfer and
+// takes its result. The agent decides when to read, how many transfers at once, and by which
+// interface.
 #pragma once
 
 #include <forebay/error.hpp>
@@ -37,7 +38,7 @@ class TransferSource {
   virtual storage::File& file() const noexcept = 0;
   /// A transfer is split into operations of this size; 0: it is not split.
   virtual std::uint64_t operation_bytes() const noexcept = 0;
-  /// More bytes than any transfer has.
+  /// Upper limit of the bytes of a transfer. Has no effect if operation_bytes() is 0.
   virtual std::uint64_t transfer_bytes_max() const noexcept = 0;
 
   /// Reads parts of the source on other nodes; null: none does.
@@ -60,16 +61,16 @@ class TransferSource {
 
   /// True if a read is a copy from memory, so that a waiting thread may do it.
   virtual bool is_cached() const noexcept { return false; }
-  /// record_help(): a task's thread has just done some of the agent's work. has_help_since():
-  /// whether one has since `time`.
+  /// Records that a task's thread has just done some of the agent's work.
   void record_help() noexcept {
     helped_at_.store(std::chrono::steady_clock::now(), std::memory_order_relaxed);
   }
+  /// True if a task's thread has done some of the agent's work since `time`.
   bool has_help_since(TimePoint time) const noexcept {
     return helped_at_.load(std::memory_order_relaxed) >= time;
   }
 
-  /// True while the agent is notified of this source.
+  /// True from a notification until the agent takes the source from its queue.
   std::atomic<bool> is_notified{false};
   /// True while the source is in the engine agent's run queue. For the engine agent's thread alone.
   bool is_in_run_queue = false;

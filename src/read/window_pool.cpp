@@ -12,8 +12,8 @@ namespace {
 /// An idle window is at most this many times as large as the first mapping of a session. A small
 /// session must not hold memory that another one could use.
 constexpr std::uint64_t kOversizeMax = 4;
-/// A larger window is not lent if less than 1 / this of the budget would stay free, because plans
-/// become small then.
+/// A larger window is not lent if less than 1 / this of the budget would stay free. plan_read()
+/// would choose small windows for later sessions then.
 constexpr std::uint64_t kReserveShare = 2;
 
 }  // namespace

@@ -43,8 +43,8 @@ class WindowPool : public std::enable_shared_from_this<WindowPool> {
 
   explicit WindowPool(std::uint64_t budget_bytes) : budget_bytes_(budget_bytes) {}
 
-  /// A window that will first be mapped with `size_bytes`: an idle one of about that size with its
-  /// pages, else an empty one. A larger one is lent only while half of the budget stays free.
+  /// A window that will first be mapped with `size_bytes`. Returns an idle one with its pages: of
+  /// that size, or up to four times as large if half of the budget stays free. Else an empty one.
   Result<Allocation> allocate(std::uint64_t size_bytes);
   /// Bytes of the budget that are not allocated.
   std::uint64_t available_bytes() const;

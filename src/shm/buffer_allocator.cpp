@@ -38,7 +38,8 @@ Status check_request(std::uint64_t size_bytes, MemoryKind kind) {
 Result<NodeMemory> make_memory(std::uint64_t size_bytes, MemoryKind kind) {
   auto memory = NodeMemory::create("forebay-buffer", size_bytes);
   if (!memory) return memory;
-  if (auto taken = memory->prefault({0, size_bytes}); !taken) return failure(taken.error());
+  if (auto prefaulted = memory->prefault({0, size_bytes}); !prefaulted)
+    return failure(prefaulted.error());
   if (kind != MemoryKind::kPinned) return memory;
   if (auto pinned = memory->pin(); !pinned) return failure(pinned.error());
   return memory;
@@ -185,7 +186,7 @@ void BufferAllocator::release(BufferBlock block) noexcept {
                retired);
 }
 
-/// True if the slab has no block in use any more; it is then in no list.
+/// Frees a block. True if the slab has no block in use any more; it is then in no list.
 bool BufferAllocator::release_block(const BufferBlock& block) {
   BufferSlab& slab = *block.slab;
   Slabs& slabs = slabs_[{slab.kind, slab.block_bytes}];

@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
-// BufferAllocator: caching allocator of the Buffers of a Runtime. Fresh memory costs more than
-// writing it out, so freed memory is kept, within a bound, for later requests of about the same
-// size. Each large buffer has its own memfd; small ones share slabs of 2 MiB, to save descriptors.
+// BufferAllocator: caching allocator of the Buffers of a Runtime. The first access to fresh memory
+// costs more than writing its bytes to storage. So freed memory is kept, within a bound, for later
+// requests of about the same size. Each large buffer has its own memfd; small ones share slabs of
+// 2 MiB, to save descriptors.
 #pragma once
 
 #include <forebay/buffer.hpp>
@@ -68,13 +69,13 @@ struct BufferAllocation {
   static MemoryLocation location_of(const Buffer& buffer);
 };
 
-/// All calls from any thread. Lives as long as the last of its buffers.
+/// All calls from any thread. Each of its buffers keeps it alive.
 class BufferAllocator : public std::enable_shared_from_this<BufferAllocator> {
  public:
   struct Counts {
-    std::uint64_t allocated_bytes = 0;  ///< of memories with a buffer in them
-    std::uint64_t cached_bytes = 0;     ///< prefaulted bytes of memories in the cache
-    std::uint64_t created_count = 0;    ///< memories that had to be created
+    std::uint64_t allocated_bytes = 0;  ///< of each NodeMemory that holds a buffer or a region
+    std::uint64_t cached_bytes = 0;     ///< prefaulted bytes of the cache
+    std::uint64_t created_count = 0;    ///< number of NodeMemory objects created
   };
 
   /// Keeps at most `cached_bytes_max` of freed memory.
@@ -87,13 +88,13 @@ class BufferAllocator : public std::enable_shared_from_this<BufferAllocator> {
   Result<Buffer> allocate(std::uint64_t size_bytes, MemoryKind kind);
 
   /// Returns at least `size_bytes` (a multiple of 4 KiB), at most an eighth more: freed memory,
-  /// else new memory under `label`, without pages yet. Fails as NodeMemory::create() does.
+  /// else new memory named `label`, without pages yet. Fails as NodeMemory::create() does.
   Result<MemoryRegion> acquire(const char* label, std::uint64_t size_bytes);
-  /// Returns memory of acquire(). Memory with prefaulted pages is cached for later acquire() calls;
-  /// for buffers only if all of it is prefaulted.
+  /// Releases memory of acquire(). Memory with prefaulted pages is cached for later acquire()
+  /// calls, and for allocate() if all of it is prefaulted.
   void release(MemoryRegion region) noexcept;
 
-  /// From now on freed memory is released at once; releases the cache now.
+  /// Releases the cache. From now on, freed memory is released at once.
   void disable_cache() noexcept;
 
   Counts counts() const;
@@ -109,7 +110,8 @@ class BufferAllocator : public std::enable_shared_from_this<BufferAllocator> {
     bool is_prefaulted() const noexcept { return prefaulted_bytes == size_bytes(); }
   };
   enum class CacheMatch : std::uint8_t { kPrefaulted, kAny };
-  /// Memory to release after the lock: unused here, but other processes may still map it.
+  /// Memory that the destructor releases, once the lock is free. Unused in this process, but others
+  /// may still map it.
   struct RetiredMemory {
     std::list<CachedMemory> memories = {};
     ~RetiredMemory() {

@@ -66,8 +66,8 @@ Result<UnixAddress> address_of(const std::string& name) {
 Result<std::string> random_name() {
   std::array<std::uint8_t, kNameRandomBytes> random{};
   const ssize_t got = ::getrandom(random.data(), random.size(), 0);
-  if (got != static_cast<ssize_t>(random.size()))  // getrandom() never returns fewer of so few
-                                                   // bytes
+  // getrandom() is never short for at most 256 bytes.
+  if (got != static_cast<ssize_t>(random.size()))
     return failure(channel_error("generate a random name", got < 0 ? errno : EIO));
   std::string name = "forebay-";
   for (const std::uint8_t byte : random) {
@@ -143,7 +143,7 @@ void attach_descriptors(msghdr& header,
   std::memcpy(CMSG_DATA(entry), descriptors.data(), descriptors.size_bytes());
 }
 
-/// Takes over all descriptors that the kernel has added to this process.
+/// Takes ownership of all descriptors that the kernel has added to this process.
 std::vector<Descriptor> take_descriptors(msghdr& header) {
   std::array<int, kMessageDescriptorsMax> numbers{};
   std::size_t count = 0;

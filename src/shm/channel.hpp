@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// Channel: messages and descriptors between two processes of one user on one node. A client
-// receives through it the memory that it then shares with the agent; frequent messages go through
-// rings. The name has no entry in any file system, so a crash leaves nothing behind.
+// Channel: messages and descriptors between two processes of one user on one node. Through it a
+// client receives the memory that it shares with the agent. Frequent messages use rings instead.
+// The name has no entry in any file system, so a crash leaves nothing behind.
 #pragma once
 
 #include <forebay/error.hpp>
@@ -29,15 +29,15 @@ struct ChannelMessage {
   std::vector<Descriptor> descriptors;  ///< closed on exec
 };
 
-/// Process and user at the other end, as reported by the kernel, so they cannot be forged. For a
-/// connection that was accepted or connected this is the process that connected or listened, even
-/// if the socket is passed on.
+/// Process and user at the other end, as reported by the kernel, so they cannot be forged. At the
+/// accepting end, this is the process that called connect(); at the connecting end, the one that
+/// called listen(). Passing the socket on does not change it.
 struct PeerCredentials {
   pid_t pid = 0;  ///< 0 if not visible (another PID namespace)
   uid_t uid = 0;
 };
 
-/// Only processes of user `own` may connect: kPermission, with both users, for others.
+/// Fails with kPermission, naming both users, unless the peer's user is `own`.
 Status check_peer(const PeerCredentials& peer, uid_t own);
 
 /// One end of a connection that preserves message boundaries. Not thread-safe; no call raises
@@ -63,9 +63,10 @@ class Channel {
               std::span<const int> descriptors = {},
               Deadline deadline = kDoNotBlock);
 
-  /// The next message; no value if the deadline passed. Blocks until then. Fails with kClosed when
-  /// the other end is closed and all its messages have been received. A message that is too long
-  /// (kDamage), or has more descriptors than this process can open (kLimit), is dropped as a whole.
+  /// Blocks until a message arrives, and returns it; no value if the deadline passed. Fails with
+  /// kClosed when the other end is closed and all its messages have been received. A message that
+  /// is too long (kDamage), or has more descriptors than this process can open (kLimit), is dropped
+  /// as a whole.
   Result<std::optional<ChannelMessage>> receive(Deadline deadline);
 
   /// Ends the connection for both sides, even if a forked child also has the socket open.

@@ -23,12 +23,12 @@ class Doorbell {
   /// The doorbell that another process passed. kInvalidArgument if ringing it could block.
   static Result<Doorbell> from(Descriptor descriptor);
 
-  /// Never blocks, never fails, also after very many rings. Must not be called on an empty one.
+  /// Never blocks and never fails, even without any clear(). Must not be called on an empty one.
   void ring() const noexcept;
-  /// Resets it. Clear first and check for work afterwards: the opposite order loses a ring in
-  /// between.
+  /// Resets it. Clear first and check for work afterwards: the opposite order loses a signal that
+  /// arrives in between.
   void clear() const noexcept;
-  /// Blocks until it is rung after the last clear(); false if the deadline passed.
+  /// Blocks until it has been rung since the last clear(); false if the deadline passed.
   bool wait(Deadline deadline) const noexcept;
 
   /// Readable while rung. For poll(), or to pass a duplicate on.

@@ -55,12 +55,13 @@ std::uint64_t huge_page_bytes() noexcept {
 
 std::byte* reserve_addresses(std::uint64_t size_bytes) noexcept {
   const std::uint64_t alignment = std::max(huge_page_bytes(), page_bytes());
-  const std::uint64_t taken = size_bytes + alignment;
-  if (taken < size_bytes) {
+  const std::uint64_t reserved_bytes = size_bytes + alignment;
+  if (reserved_bytes < size_bytes) {
     errno = ENOMEM;
     return nullptr;
   }
-  void* const place = ::mmap(nullptr, taken, PROT_NONE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+  void* const place =
+      ::mmap(nullptr, reserved_bytes, PROT_NONE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
   if (place == MAP_FAILED) return nullptr;
   auto* const first = static_cast<std::byte*>(place);
   std::byte* const base = align_up(first, alignment);

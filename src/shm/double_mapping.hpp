@@ -15,19 +15,19 @@
 
 namespace forebay::shm {
 
-/// Bytes mapped by one second-level page table entry; 0 if the kernel does not report it.
+/// Size of a huge page (one PMD entry); 0 if the kernel does not report it.
 std::uint64_t huge_page_bytes() noexcept;
 
-/// Address space without memory, `size_bytes` (> 0, whole pages), aligned for huge pages; null and
-/// errno on failure. The caller maps memory there and unmaps it.
+/// Reserves `size_bytes` (> 0, whole pages) of address space without memory, aligned for huge
+/// pages. Returns null and sets errno on failure. The caller maps memory there and unmaps it.
 std::byte* reserve_addresses(std::uint64_t size_bytes) noexcept;
 
-/// Creates the page table entries of mapped memory now instead of at the first access; false if the
-/// kernel does not support it or fails.
+/// Creates the page table entries of mapped memory now instead of at the first access. Returns
+/// false if the kernel does not support that or fails.
 bool populate(std::byte* base, std::uint64_t size_bytes, Protection protection) noexcept;
 
-/// Makes huge pages of mapped memory: whole huge pages, each with one page present. False if the
-/// kernel does not support it or fails.
+/// Converts mapped memory to huge pages (MADV_COLLAPSE). The range consists of whole huge pages,
+/// and one page of each is present. Returns false if the kernel does not support that or fails.
 bool collapse(std::byte* base, std::uint64_t size_bytes) noexcept;
 
 /// Byte i and byte i + size_bytes of base() are the same byte. The destructor unmaps it.

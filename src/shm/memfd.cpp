@@ -16,7 +16,7 @@ namespace forebay::shm {
 
 namespace {
 
-// Linux 6.3, which logs a line if a program does not state whether its memory is executable.
+// Since Linux 6.3. The kernel logs a warning about a memfd without this flag or its opposite.
 #ifdef MFD_NOEXEC_SEAL
 constexpr unsigned kNoExecSeal = MFD_NOEXEC_SEAL;
 #else
@@ -31,7 +31,7 @@ Error memory_error(const char* operation, int error_number) {
   return system_error({.operation = operation}, error_number);
 }
 
-/// If memfd_create() is forbidden, a smaller request does not help.
+/// A forbidden memfd_create() fails for any size, so the Error then states what to allow.
 Error memfd_error(int error_number) {
   const bool is_forbidden =
       error_number == EPERM || error_number == EACCES || error_number == ENOSYS;

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Memory without a name in any file system, so that nothing remains of it when its processes have
-// ended for any reason. It may grow and never shrinks. So a process that has mapped it and checked
+// memfd: shared memory without a name in any file system, so nothing remains when its processes
+// end, for any reason. It may grow and never shrinks. So a process that has mapped it and checked
 // its size once gets no SIGBUS later.
 #pragma once
 
@@ -34,8 +34,8 @@ void release_memory(const Descriptor& memfd, std::uint64_t first, std::uint64_t 
 /// Checks memory received from another process: kInvalidArgument if it is not sealed against
 /// shrinking.
 Status check_sealed(const Descriptor& memfd);
-/// The same for a mapping of `size_bytes`, which may come from the other process, too:
-/// kInvalidArgument if it is 0, kDamage if the memory has less.
+/// Calls check_sealed(), then checks `size_bytes`, the size to map. That number may come from the
+/// other process: kInvalidArgument if it is 0, kDamage if the memory has fewer bytes.
 Status check_memfd(const Descriptor& memfd, std::uint64_t size_bytes);
 
 /// The current size of a memfd.

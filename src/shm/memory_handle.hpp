@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // MemoryHandle: identifies memory of one process to another one of the node. Plain numbers, sent in
 // a message instead of the bytes. The receiver maps the memory, and checks that the handle still
-// means the same memory.
+// refers to the same memory.
 #pragma once
 
 #include <forebay/error.hpp>
@@ -32,9 +32,10 @@ struct MemoryLocation {
 /// The handle of memory of this process. Valid while the descriptor is open.
 Result<MemoryHandle> memory_handle_of(const Descriptor& memfd);
 
-/// Opens the memory of `name`, in this process or another one of the node, for reading and writing.
-/// Fails with kPermission if this process may not access that one, with kNotFound if the process or
-/// its descriptor is gone. Fails with kDamage if the numbers mean something else by now.
-Result<Descriptor> open_memory_handle(const MemoryHandle& name);
+/// Opens the memory of `handle`, in this process or another one of the node, for reading and
+/// writing. Fails with kPermission if this process may not access that one, with kNotFound if the
+/// process or its descriptor is gone. Fails with kDamage if the numbers refer to other memory now,
+/// with kInvalidArgument if the memory could shrink later.
+Result<Descriptor> open_memory_handle(const MemoryHandle& handle);
 
 }  // namespace forebay::shm

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Huge pages are requested in one call for a whole range. A call waits for all processors to
-// release cached pages, so one call for each huge page costs twenty times as much.
+// Huge pages are requested in one call for a whole range. Each call waits until all processors have
+// drained their page lists, so one call for each huge page costs twenty times as much.
 #include "shm/node_memory.hpp"
 
 #include <cerrno>
@@ -26,7 +26,8 @@ namespace {
 /// Smaller requests skip the check of the machine's available memory.
 constexpr std::uint64_t kCheckBytesMin = 4U << 20U;
 
-/// For too large requests the kernel kills a process instead of failing the call.
+/// If a request exceeds the available memory, the kernel kills a process instead of failing the
+/// call.
 Status check_available(std::uint64_t requested_bytes) {
   if (requested_bytes < kCheckBytesMin) return {};
   const auto available = free_memory_bytes();
@@ -38,8 +39,8 @@ Status check_available(std::uint64_t requested_bytes) {
                            " available"});
 }
 
-/// Whole huge pages in [first, last). One page of each must be present; the kernel then extends it.
-/// On failure small pages are used later.
+/// Allocates the whole huge pages in [first, last). The kernel needs one present page of each. On
+/// failure the rest of the range gets small pages.
 void populate_huge_pages(std::byte* base, std::uint64_t first, std::uint64_t last) {
   const std::uint64_t huge = huge_page_bytes();
   if (huge == 0) return;
@@ -92,9 +93,9 @@ Result<NodeMemory> NodeMemory::create(const char* label, std::uint64_t size_byte
       MAP_FAILED) {
     return failed("map memory");
   }
-  auto name = memory_handle_of(*memfd);
-  if (!name) return failure(name.error());
-  memory.handle_ = *name;
+  auto memory_handle = memory_handle_of(*memfd);
+  if (!memory_handle) return failure(memory_handle.error());
+  memory.handle_ = *memory_handle;
   memory.descriptor_ = std::move(*memfd);
   return memory;
 }

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// NodeMemory: memory for data that storage reads or writes directly, and that other processes of
-// the node may map by its handle. Accessing fresh memory costs more than writing it out. So it can
-// be faulted in ahead of use, with huge pages, a part at a time.
+// NodeMemory: memory for direct transfers, which other processes of the node may map by its handle.
+// The first access to fresh memory costs more than writing its bytes to storage. So it can be
+// faulted in ahead of use, with huge pages, a part at a time.
 #pragma once
 
 #include <forebay/error.hpp>
@@ -34,19 +34,19 @@ class NodeMemory {
   ~NodeMemory();
 
   /// `size_bytes` (> 0, a multiple of 4 KiB) of zeros, without pages yet. `label` is shown in
-  /// /proc. Fails with kLimit if descriptors or addresses are exhausted.
+  /// /proc. Fails as create_memfd() does, and with kLimit if addresses are exhausted.
   static Result<NodeMemory> create(const char* label, std::uint64_t size_bytes);
 
   /// Allocates the memory of `range` (multiples of 4 KiB, inside this memory) now. No other access
   /// to the range is allowed meanwhile; its content is kept. Blocks, at most about 0.1 ms for a
   /// MiB. Uses huge pages if the machine has them and the range contains whole ones. Fails with
-  /// kLimit if the machine has less memory left; the Error has the amount.
+  /// kLimit if the machine has less available memory; the Error states how much it has.
   Status prefault(const ByteRange& range);
 
-  /// Keeps all of it from being swapped out. Fails with kLimit, naming RLIMIT_MEMLOCK.
+  /// Locks all of it in memory (mlock()). Fails with kLimit, naming RLIMIT_MEMLOCK.
   Status pin();
 
-  /// Frees the memory even if other processes still map it; they read zeros. The address stays.
+  /// Frees the memory even if other processes still map it; they read zeros. The mapping stays.
   void release_pages() noexcept;
 
   std::span<std::byte> bytes() const noexcept { return {base_, size_bytes_}; }

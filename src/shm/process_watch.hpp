@@ -12,9 +12,9 @@
 namespace forebay::shm {
 
 /// A descriptor that becomes readable when process `pid` has ended for any reason. Fails with
-/// kNotFound if there is no such process (any more), with kUnsupported if the kernel has no such
-/// descriptors (before Linux 5.3). Process numbers are reused some time after a process has ended:
-/// call this while something else, such as its Channel, still proves that it lives.
+/// kNotFound if no such process exists (any more), with kUnsupported if the kernel has no such
+/// descriptors (before Linux 5.3). The kernel reuses the numbers of ended processes. So call this
+/// while something else, such as an open Channel, proves that the process lives.
 Result<Descriptor> watch_process(pid_t pid);
 
 }  // namespace forebay::shm

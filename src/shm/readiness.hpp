@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Waits until one of a few descriptors is ready. For a side that waits for one event at a time (a
-// client); an agent polls the descriptors of all its clients elsewhere.
+// Waits until one of a few descriptors is ready. For clients, which wait for few descriptors. An
+// agent watches the descriptors of all its clients by epoll.
 #pragma once
 
 #include <cstddef>
@@ -14,8 +14,8 @@ namespace forebay::shm {
 inline constexpr std::size_t kWaitDescriptorsMax = 4;
 
 /// Blocks until one of `descriptors` (at most kWaitDescriptorsMax; negative ones are ignored) is
-/// readable or at its end, and returns its index: the first if several are ready. No value if the
-/// deadline passed. Signals do not interrupt it.
+/// readable, or its other end is closed. Returns its index: the first if several are ready. No
+/// value if the deadline passed. Signals do not interrupt it.
 std::optional<std::size_t> wait_readable(std::span<const int> descriptors,
                                          Deadline deadline) noexcept;
 

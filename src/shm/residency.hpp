@@ -4,9 +4,9 @@
 // bytes served from it. A task whose splinter is ready pins the slot with one atomic addition,
 // without the agent. Plain memory without pointers, which can be shared (docs/formats/arena.md).
 //
-// Only the agent's side writes entries of the table, under the session's lock. Only its client
-// writes a row of the reference counts. So every pin has an owner, and clearing the row of a dead
-// client releases its pins.
+// Only the agent's process writes entries of the table, under the session's lock. Each client
+// writes only its own row of the reference counts. So every pin has an owner, and the agent
+// releases the pins of a dead client by clearing its row.
 #pragma once
 
 #include <atomic>
@@ -35,11 +35,12 @@ struct ValidBytes {
   friend bool operator==(const ValidBytes&, const ValidBytes&) = default;
 };
 
-/// The entry of one splinter. All loads and stores of `word_`, and of SlotRefCount, are in one
-/// order (seq_cst): RefCountTable::pin() and RefCountTable::try_evict() depend on it.
+/// The residency table's entry of one splinter. RefCountTable::pin() and RefCountTable::try_evict()
+/// require that all accesses to `word_` and to SlotRefCount are sequentially consistent. Only the
+/// check of kPinsMax is relaxed.
 ///
 ///     bits  0..31  slot
-///     bits 32..61  generation: counts the loads, so that a re-read is detectable
+///     bits 32..61  generation: number of evictions, so that a re-read is detectable
 ///     bits 62..63  Residency
 class Splinter {
  public:
@@ -60,7 +61,7 @@ class Splinter {
     return {static_cast<std::uint32_t>(packed), static_cast<std::uint32_t>(packed >> 32U)};
   }
 
-  // The following calls are made under the session's lock, by the side that reads storage.
+  // The following calls require the session's lock. Only the agent's process makes them.
 
   void set_residency(Residency to) noexcept {
     const Word now = load();
@@ -70,7 +71,7 @@ class Splinter {
     const Word now = load();
     store(now.residency(), now.generation(), slot);
   }
-  /// The splinter has left its slot.
+  /// Marks an evicted splinter as absent, and increments its generation.
   void mark_absent() noexcept { store(Residency::kAbsent, load().generation() + 1, 0); }
   void set_valid(ValidBytes valid) noexcept {
     valid_.store(valid.first | static_cast<std::uint64_t>(valid.last) << 32U,
@@ -123,7 +124,7 @@ class SlotRefCount {
     const std::uint64_t change = (bytes << kServedShift) - 1;
     return {word_.fetch_add(change, std::memory_order_seq_cst) + change};
   }
-  /// For a client that has ended.
+  /// Removes all pins. For a client that has ended.
   void drop_pins() noexcept { word_.store(load().bits & ~kPinMask, std::memory_order_seq_cst); }
 
  private:
@@ -136,10 +137,10 @@ class SlotRefCount {
 static_assert(sizeof(SlotRefCount) == 8);
 
 /// The reference counts of all clients of a session: a row for each client, a column for each slot.
-/// A view on memory that outlives it.
+/// Does not own the memory, which must outlive this object.
 class RefCountTable {
  public:
-  /// Each row begins on a new cache line.
+  /// A row begins at a multiple of this number of counts (128 bytes), to avoid false sharing.
   static constexpr std::uint32_t kClientAlignment = 128 / sizeof(SlotRefCount);
 
   RefCountTable() = default;
@@ -156,10 +157,10 @@ class RefCountTable {
     return counts_[client * entries_per_client_ + slot];
   }
 
-  /// Pins the slot of `entry` for `client` if the splinter is ready; `entry` keeps that slot until
-  /// remove_pin(). Any thread. kRetracted: a pin was added and removed again; the other side may
-  /// have seen it.
+  /// kRetracted: a pin was added and removed again. try_evict() may have seen it, and failed.
   enum class PinResult : std::uint8_t { kPinned, kNotReady, kRetracted };
+  /// Pins the slot of `entry` for `client` if the splinter is ready and the client has fewer than
+  /// kPinsMax pins on the slot. `entry` keeps that slot until remove_pin(). Any thread.
   PinResult pin(const Splinter& entry, std::uint32_t client) const noexcept {
     const Splinter::Word seen = entry.load();
     if (seen.residency() != Residency::kReady) return PinResult::kNotReady;
@@ -184,17 +185,19 @@ class RefCountTable {
       sum += at(client, slot).load().served_bytes();
     return sum & kServedMask;
   }
+  /// now - before, modulo 2^48.
   static std::uint64_t wrapped_difference(std::uint64_t now, std::uint64_t before) noexcept {
     return (now - before) & kServedMask;
   }
 
-  /// Takes the slot from a ready splinter: absent, next generation. False if it is pinned. Under
-  /// the session's lock.
+  /// Evicts a ready splinter from its slot: see Splinter::mark_absent(). False if it is pinned or
+  /// not ready. Requires the session's lock.
   bool try_evict(Splinter& entry) const noexcept {
     const Splinter::Word word = entry.load();
     if (word.residency() != Residency::kReady || pins(word.slot()) > 0) return false;
     entry.set_residency(Residency::kLoading);
-    // A later pin sees this state; an earlier one is seen here.
+    // pin() retracts a pin that is added from here on, as it sees kLoading. A pin that was added
+    // before is counted here.
     if (pins(word.slot()) > 0) {
       entry.set_residency(Residency::kReady);
       return false;

@@ -19,8 +19,7 @@ Result<RingLayout> map_ring(std::span<std::byte> memory, std::size_t message_byt
                              " bytes are not a ring of messages of " +
                              std::to_string(message_bytes) + " bytes"});
   }
-  // Zeros are a valid header, and both processes share only the mapping: the objects begin to exist
-  // with it.
+  // No constructor runs: zeros are a valid header, and the other process may already use the ring.
   return RingLayout{.header = reinterpret_cast<RingHeader*>(memory.data()),
                     .slots = memory.data() + sizeof(RingHeader),
                     .capacity = capacity};

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // A ring of small messages in shared memory, from one writer to one reader. Each client has a
-// separate ring: in a shared one a writer that is killed in the middle would block all others.
+// separate ring: in a common one, a writer killed during a write would block all others.
 // Neither side trusts the content of the memory: for any content, no access is out of bounds.
 #pragma once
 
@@ -23,14 +23,14 @@ inline constexpr std::size_t kFalseSharingBytes = 128;
 
 inline constexpr std::uint64_t kRingCapacityMax = 1U << 20U;
 
-/// Shared state of both sides; zeros are an empty ring. The indices count messages without limit
-/// and wrap.
+/// Shared state of both sides; zeros are an empty ring. The indices count all messages, modulo
+/// 2^64.
 ///
 /// How a side sleeps without a lost wake-up (Dekker: all four accesses are seq_cst): it sets its
 /// flag, checks the ring once more, and sleeps on its doorbell only if there is still no work. The
-/// other side publishes its index and reads the flag; if the flag is set, it clears it and rings. A
-/// flag is beside the index that its sleeper reads, as the sleeper has that cache line at that
-/// time.
+/// other side publishes its index and reads the flag. If the flag is set, it clears the flag and
+/// rings the doorbell. Each flag is beside the index that its sleeper reads, and so in a cache line
+/// that the sleeper accesses anyway.
 struct RingHeader {
   alignas(kFalseSharingBytes) std::atomic<std::uint64_t> tail;  ///< next to write; by the writer
   std::atomic<std::uint32_t> is_reader_sleeping;
@@ -59,7 +59,7 @@ enum class RingOutcome : std::uint8_t {
   kFull,         ///< no room to write
   kEmpty,        ///< nothing to read
   kBroken,       ///< the other side left an impossible index; the ring is unusable from now on
-  kInterrupted,  ///< the other event for which the caller waits has happened
+  kInterrupted,  ///< WaitOptions::interrupt_fd is readable (ring_pair.hpp)
 };
 
 /// Addresses of a ring; checked, see map_ring().
@@ -100,7 +100,8 @@ class RingWriter {
            layout_.header->is_reader_sleeping.exchange(0, std::memory_order_seq_cst) != 0;
   }
 
-  /// Requests a ring when the reader has made room. True if the ring is still full: sleep now.
+  /// Requests a doorbell signal for the time when the reader has made room. True if the ring is
+  /// still full: sleep now.
   bool can_sleep() noexcept {
     layout_.header->is_writer_waiting.store(1, std::memory_order_seq_cst);
     return !refresh_head() && !is_broken_;
@@ -151,7 +152,7 @@ class RingReader {
            layout_.header->is_writer_waiting.exchange(0, std::memory_order_seq_cst) != 0;
   }
 
-  /// Requests a ring with the next message. True if there is still none: sleep now.
+  /// Requests a doorbell signal with the next message. True if the ring is still empty: sleep now.
   bool can_sleep() noexcept {
     layout_.header->is_reader_sleeping.store(1, std::memory_order_seq_cst);
     return head_ == tail_ && !refresh_tail() && !is_broken_;

@@ -60,13 +60,14 @@ class RingPair {
     return outcome;
   }
 
-  /// For an end with its own poll loop: requests a ring from the other end. True: sleep now. False:
-  /// the awaited event is present already (or a ring is broken, which the next attempt returns).
-  /// After waking, clear the own doorbell first and try afterwards; the ring may be spurious.
+  /// For an end with its own poll loop: requests a doorbell signal from the other end. True: sleep
+  /// now. False: the awaited event has occurred (or a ring is broken, which the next attempt
+  /// returns). After waking, clear the own doorbell first and try afterwards; wake-ups may be
+  /// spurious.
   bool can_sleep(WakeCondition what) noexcept {
-    const bool is_empty = what == WakeCondition::kSpace || reader_.can_sleep();
-    const bool is_full = what == WakeCondition::kMessage || writer_.can_sleep();
-    return is_empty && is_full;
+    const bool can_reader_sleep = what == WakeCondition::kSpace || reader_.can_sleep();
+    const bool can_writer_sleep = what == WakeCondition::kMessage || writer_.can_sleep();
+    return can_reader_sleep && can_writer_sleep;
   }
 
   /// As try_push(), but sleeps for room: kDone, kBroken, kFull if the deadline passed,
@@ -102,7 +103,8 @@ class RingPair {
     }
   }
 
-  /// A process killed between push and ring leaves a message without a wake-up: try once more.
+  /// A process killed after a push, before it rings the doorbell, leaves a message without a
+  /// wake-up: tries once more.
   template <class Try>
   static RingOutcome final_attempt(const Try& try_once) noexcept {
     const RingOutcome outcome = try_once();

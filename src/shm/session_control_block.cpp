@@ -38,7 +38,7 @@ void SessionControlBlock::bind_memory(const ControlBlockShape& shape,
                                       std::span<std::byte> table,
                                       std::span<std::byte> ref_count_memory) noexcept {
   const Offsets offsets = offsets_of(shape);
-  // The types are those of zeroed memory. No writes here, as the memory may be in use.
+  // No constructors run: zeros are a valid state of these types, and the memory may be in use.
   header_ = std::launder(reinterpret_cast<TableHeader*>(table.data()));
   splinters_ = std::launder(reinterpret_cast<Splinter*>(table.data() + offsets.splinters));
   served_baseline_ = std::launder(

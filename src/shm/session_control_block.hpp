@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// SessionControlBlock: the state shared by the side that reads storage and its clients, in two
-// pieces of memory. Only the reading side writes the *table*, so others may map it read-only. In
-// the *reference counts* each client writes its own row. Neither has pointers.
+// SessionControlBlock: the state that a session's agent and its clients share, in two pieces of
+// memory. Only the agent's process writes the *table*, so others may map it read-only. In the
+// *reference counts* each client writes its own row. Neither has pointers.
 // docs/formats/arena.md has the layout.
 #pragma once
 
@@ -14,11 +14,12 @@
 
 namespace forebay::shm {
 
-/// Event for which the reading side waits while it has no memory; a release of memory signals it.
+/// Event for which the agent waits when it can begin no load. A client that removes its last pin on
+/// a slot notifies the agent if that is the event.
 enum class Stall : std::uint32_t {
   kNone,
-  kUntilConsumed,  ///< until all bytes of a slot were served
-  kUntilReleased,  ///< until any pin is removed
+  kUntilConsumed,  ///< all bytes of a slot were served
+  kUntilReleased,  ///< a client has removed its last pin on any slot
 };
 
 /// Sizes of a control block.
@@ -47,7 +48,8 @@ struct TableHeader {
   std::atomic<std::uint64_t> readahead_bytes{0};
 };
 
-/// A view on memory that outlives it. Any thread, as far as its parts allow.
+/// Does not own the memory, which must outlive this object. The thread rules are those of its
+/// parts.
 class SessionControlBlock {
  public:
   static constexpr std::uint64_t kMagic = 0x736b6f6f42796246;  // "FbyBooks"
@@ -68,7 +70,7 @@ class SessionControlBlock {
                                     std::span<std::byte> table,
                                     std::span<std::byte> ref_count_memory) noexcept;
   /// Attaches to a control block that another process created. `table` may be mapped read-only.
-  /// False if there is none, or its version or shape does not fit the memory.
+  /// False if the memory holds no control block, another version, or a shape that exceeds it.
   bool attach(std::span<std::byte> table, std::span<std::byte> ref_count_memory) noexcept;
 
   TableHeader& header() const noexcept { return *header_; }
@@ -81,7 +83,8 @@ class SessionControlBlock {
     return RefCountTable::wrapped_difference(
         ref_counts_.served_bytes(slot), served_baseline_[slot].load(std::memory_order_relaxed));
   }
-  /// Restarts the count of a slot from zero, and returns the previous count. For the reading side.
+  /// Restarts the count of a slot from zero, and returns the previous count. Requires the session's
+  /// lock, as it writes the table.
   std::uint64_t reset_served_bytes(std::uint32_t slot) const noexcept {
     const std::uint64_t now = ref_counts_.served_bytes(slot);
     return RefCountTable::wrapped_difference(

@@ -41,8 +41,8 @@ Result<SharedMemory> SharedMemory::create(const char* name, std::uint64_t size_b
   // Addresses first: an impossible size fails here, before any memory is allocated.
   if (auto mapped = memory.map(size_bytes, Protection::kReadWrite); !mapped)
     return failure(mapped.error());
-  if (auto taken = reserve_memory(memory.descriptor_, 0, size_bytes); !taken)
-    return failure(taken.error());
+  if (auto reserved = reserve_memory(memory.descriptor_, 0, size_bytes); !reserved)
+    return failure(reserved.error());
   return memory;
 }
 

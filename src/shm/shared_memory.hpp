@@ -15,8 +15,9 @@
 
 namespace forebay::shm {
 
-/// A mapping and the descriptor of its memory. Either may be passed on; the memory is freed when
-/// the last process has dropped both. Moving it keeps the addresses. Not thread-safe.
+/// A mapping and the descriptor of its memory, which may be passed on. The memory is freed when the
+/// last process has dropped its mapping and its descriptor. Moving it keeps the addresses. Not
+/// thread-safe.
 class SharedMemory {
  public:
   SharedMemory() noexcept = default;
@@ -28,13 +29,13 @@ class SharedMemory {
   }
   ~SharedMemory();
 
-  /// `size_bytes` (> 0) of zeros, reserved now and mapped for reading and writing. Fails with
-  /// kLimit or kNoSpace; then nothing is left behind.
+  /// `size_bytes` (> 0) of zeros, reserved now and mapped for reading and writing. Fails as
+  /// create_memfd() and reserve_memory() do; then nothing is left behind.
   static Result<SharedMemory> create(const char* name, std::uint64_t size_bytes);
 
   /// Maps the first `size_bytes` of memory shared by another process. Fails with kDamage if it has
   /// fewer, with kInvalidArgument if `size_bytes` is 0 or the memory could shrink later. Fails with
-  /// kPermission if it was shared for reading only and `protection` is more.
+  /// kPermission if it was shared read-only and `protection` is kReadWrite.
   static Result<SharedMemory> attach(Descriptor descriptor,
                                      std::uint64_t size_bytes,
                                      Protection protection);

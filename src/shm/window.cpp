@@ -39,14 +39,14 @@ void Window::swap(Window& other) noexcept {
 
 Status Window::reserve(std::byte* base, std::uint64_t size_bytes) {
   if (size_bytes <= size_bytes_) return {};
-  auto taken = reserve_missing(base, size_bytes);
-  if (taken) {
+  auto reserved = reserve_missing(base, size_bytes);
+  if (reserved) {
     size_bytes_ = size_bytes;
     return {};
   }
   release_memory(descriptor_, size_bytes_, file_bytes_);
-  return failure(
-      window_error(taken.error().operation().c_str(), taken.error().error_number(), size_bytes));
+  return failure(window_error(reserved.error().operation().c_str(), reserved.error().error_number(),
+                              size_bytes));
 }
 
 Status Window::reserve_missing(std::byte* base, std::uint64_t size_bytes) {
@@ -60,9 +60,9 @@ Status Window::reserve_missing(std::byte* base, std::uint64_t size_bytes) {
   return reserve_memory(descriptor_, size_bytes_, size_bytes);
 }
 
-/// Direct transfers into memory that is contiguous for the device need one descriptor; single pages
-/// need hundreds. MADV_COLLAPSE gives huge pages independent of the machine's setting for shared
-/// memory; it needs one present page. On failure small pages are used later.
+/// A direct transfer into a huge page needs one DMA segment; into small pages it needs hundreds.
+/// MADV_COLLAPSE makes huge pages whatever the machine's setting for shared memory. It needs one
+/// present page of each. On failure the rest of the memory gets small pages.
 void Window::populate_huge_pages(std::byte* base, std::uint64_t size_bytes) {
   const std::uint64_t huge = huge_page_bytes();
   if (huge == 0) return;

@@ -16,7 +16,8 @@
 
 namespace forebay::shm {
 
-/// Growing shared memory. Not thread-safe; returned addresses stay valid until it is destroyed.
+/// Shared memory that can grow. Not thread-safe; returned addresses stay valid until it is
+/// destroyed.
 class Window {
  public:
   Window() noexcept = default;
@@ -28,7 +29,7 @@ class Window {
   }
   ~Window() = default;
 
-  /// An empty window. Fails if the system has no memfd left (kLimit, kUnsupported).
+  /// An empty window. Fails as create_memfd() does.
   static Result<Window> create();
 
   /// Maps the first `size_bytes` of the window twice in a row, adding memory if it has less. Byte i
@@ -57,20 +58,20 @@ class Window {
   std::vector<DoubleMapping> mappings_;
 };
 
-/// A view on a window that another process owns. Not thread-safe; returned addresses stay valid
-/// until it is destroyed, even if the owner ends.
+/// Read-only mappings of a window that another process owns. Not thread-safe; returned addresses
+/// stay valid until it is destroyed, even if the owner ends.
 class WindowView {
  public:
   WindowView() noexcept = default;
 
-  /// Takes over the owner's descriptor. Fails with kInvalidArgument if the memory could shrink
-  /// later.
+  /// Takes ownership of a descriptor from Window::share(). Fails with kInvalidArgument if the
+  /// memory could shrink later.
   static Result<WindowView> attach(Descriptor descriptor);
 
   /// Maps the first `size_bytes` twice in a row for reading: see Window::map(). The owner must have
-  /// mapped that much before. Fails with kDamage if the window has less. Fails with
-  /// kInvalidArgument if the size is 0 or not whole pages (it comes from the owner), with kLimit if
-  /// addresses are exhausted.
+  /// mapped at least that size before: kDamage if the window has less. The size comes from the
+  /// owner: kInvalidArgument if it is 0 or not whole pages. Fails with kLimit if addresses are
+  /// exhausted.
   Result<const std::byte*> map(std::uint64_t size_bytes);
 
  private:

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// CompletionList: written buffers for written(), as they complete or in the order of submission.
-// Bounded: if a program requests completions and never fetches them, submissions fail at the limit.
+// CompletionList: written buffers for poll_completions(), as they complete or in the order of
+// submission. Bounded: if a program requests completions and never fetches them, submissions fail
+// at the limit.
 #pragma once
 
 #include <forebay/output_stream.hpp>

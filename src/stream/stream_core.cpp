@@ -153,7 +153,7 @@ Status StreamCore::submit(OutputBuffer buffer, FileCore& file, ByteRange range) 
   if (!completions_.reserve()) {
     return bad_submission(ErrorClass::kLimit, &file, range.offset,
                           std::to_string(CompletionList::kEntriesMax) +
-                              " completions are not fetched; call written()");
+                              " completions are not fetched; call poll_completions()");
   }
   Slot& slot = slots_[buffer.index_];
   Submission& submission = slot.submission;

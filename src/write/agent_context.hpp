@@ -41,11 +41,11 @@ class AgentContext {
   /// Null unless the transfer mode is collective.
   virtual CollectiveIoThread* collective_io_thread() noexcept = 0;
 
-  /// Sends a message. Never blocks. A message that cannot be sent is dropped: all roles have been
-  /// notified that the recipient is lost, or are about to be.
+  /// Sends a message. Never blocks. Drops a message whose recipient is lost; handle_rank_lost() of
+  /// the roles reports that loss.
   virtual void send(comm::Rank to, MessageKind kind, const Words& words, comm::Bytes payload) = 0;
   /// As send(), without a copy: `payload` must stay unchanged until `on_sent` is called. It is
-  /// called exactly once.
+  /// called exactly once, or never if the agent ends first.
   virtual void send_in_place(comm::Rank to,
                              MessageKind kind,
                              const Words& words,
@@ -67,7 +67,7 @@ class AgentContext {
                   .path = path(),
                   .cause = std::move(cause)});
   }
-  /// Reports to the coordinator that this step cannot be completed.
+  /// Reports to the coordinator that this step cannot be completed, and why.
   void report_failure(const StepId& step, const Error& why);
 };
 

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 // AgentTaskQueue: tasks that other threads post to an agent, and the doorbell that wakes it. A
 // wake-up costs the caller several microseconds, and the application is such a caller. So the
-// doorbell does not ring for an agent that is awake, nor for one whose short sleep ends soon
-// enough.
+// doorbell does not ring while the agent is awake. For a kDeferred task it does not ring while the
+// agent is in a short sleep either.
 #pragma once
 
 #include <cstdint>
@@ -37,8 +37,8 @@ class AgentTaskQueue {
   /// task or a wake-up is pending.
   int prepare_wait(int wait_ms);
   /// Returns all tasks, in order. The agent counts as awake until the next prepare_wait().
-  /// kSignaled: poll() found descriptor() readable, even if the tasks of that ring were taken
-  /// before.
+  /// kSignaled: poll() reported descriptor() as readable. An earlier call may already have returned
+  /// the tasks of that ring.
   std::vector<Task> take_all(Wakeup wakeup);
   /// As take_all(), for the last time: later tasks are refused.
   std::vector<Task> close();
@@ -50,7 +50,7 @@ class AgentTaskQueue {
   std::mutex mutex_;
   std::vector<Task> tasks_;
   State state_ = State::kRunning;
-  bool is_signaled_ = false;  ///< it rang, and take_all() has not run since
+  bool is_signaled_ = false;  ///< the doorbell rang after the last take_all()
   bool is_closed_ = false;
 };
 

@@ -36,7 +36,7 @@ std::vector<RankList> ranks_by_node(std::span<const std::uint32_t> node_of, Rank
   return rows;
 }
 
-/// Begin of part `index` if `count` elements are split into `pieces` parts.
+/// First element of part `index` if `count` elements are split into `pieces` parts.
 std::size_t partition_begin(std::size_t count, std::size_t pieces, std::size_t index) {
   return index * (count / pieces) + std::min(index, count % pieces);
 }
@@ -111,7 +111,7 @@ RankList choose_io_ranks(const RankLayout& rank_layout, std::size_t writers) {
   return chosen;
 }
 
-/// Index of the writer with the fewest ranks, the first of several.
+/// Index of the first writer with the fewest ranks.
 std::size_t least_loaded(const std::vector<RankList>& groups) {
   const auto found = std::ranges::min_element(groups, {}, &RankList::size);
   return static_cast<std::size_t>(found - groups.begin());

@@ -42,7 +42,7 @@ struct RankLayout {
 /// for each writer. On a node, groups are as equal as possible, and the first ones are one rank
 /// larger. With at least as many writers as nodes, no group spans two nodes; with fewer writers, no
 /// group ends within a node. The first rank of a group is its writer, unless I/O ranks write. Then
-/// each of these writes for ranks of its node, and for ranks of nodes without an I/O rank.
+/// each I/O rank that writes does so for ranks of its node, and for nodes without such an I/O rank.
 ///
 /// Files: writers, in that order, are split in the same way into one contiguous run for each file.
 /// The first writer of a run owns the file: it allocates space, writes the index and reports to the
@@ -65,28 +65,29 @@ class AggregationMap {
 
   /// The writer that stores the bytes of a compute rank; it may be that rank.
   RankNumber writer_of(RankNumber rank) const { return writer_of_[rank]; }
-  /// The ranks whose bytes a writer stores, in chain order, the nearest first. A compute rank that
-  /// writes is the first of its group. Empty for a rank that is no writer, and for an I/O rank for
-  /// which no compute rank was left.
+  /// The ranks whose bytes a writer stores, in chain order: the rank nearest to the writer is
+  /// first. A compute rank that writes is the first of its group. Empty for a rank that is no
+  /// writer, and for an I/O rank to which no compute rank is assigned.
   std::span<const RankNumber> group_of(RankNumber writer) const;
 
-  /// The rank to which a rank sends bytes, its own and those that it forwards: its writer, or in a
-  /// brigade the rank before it in the chain. No value for a writer, which writes to storage, and
+  /// The rank to which a rank sends its bytes and those that it forwards. This is its writer, or in
+  /// a brigade the rank before it in the chain. No value for a writer, which writes to storage, and
   /// for an I/O rank that does not write.
   std::optional<RankNumber> next_hop(RankNumber rank) const;
   /// The ranks whose next_hop() is `rank`, in chain order.
   std::vector<RankNumber> sources_of(RankNumber rank) const;
 
-  /// True if a compute rank always needs `other` to continue, whatever the state of its steps.
+  /// True if a compute rank cannot complete any step without `other`: the coordinator, its writer,
+  /// the owner of its file, or its next_hop().
   bool depends_on(RankNumber rank, RankNumber other) const;
 
   /// The file that receives the bytes of a rank.
   FileNumber file_of(RankNumber rank) const;
   RankNumber owner_of(FileNumber file) const { return writers_of(file).front(); }
-  /// The writers of a file, in baton order.
+  /// The writers of a file, in the order of their groups.
   std::span<const RankNumber> writers_of(FileNumber file) const;
-  /// The writer that gets the baton after this one. No value after the last writer, with which the
-  /// step ends.
+  /// The writer after this one in writers_of() its file; no value for the last one. FileOwner
+  /// grants the baton in the order of requests, not in this order.
   std::optional<RankNumber> next_baton_holder(RankNumber writer) const;
 
  private:
@@ -96,7 +97,7 @@ class AggregationMap {
 
   std::vector<RankNumber> writer_of_;
   std::vector<RankNumber> writers_;
-  /// of every rank; kNoWriter if it does not write
+  /// By rank; kNoWriter if it does not write.
   std::vector<std::uint32_t> writer_index_of_rank_;
   std::vector<std::vector<RankNumber>> groups_;  ///< by writer index
   std::vector<std::uint32_t> chain_positions_;   ///< position of a compute rank in its group

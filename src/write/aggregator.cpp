@@ -50,7 +50,7 @@ Status Aggregator::handle_chunk_offer(comm::Rank from, const ChunkOfferMessage& 
       handle_chunk_received(chunk_id);
       return {};
     }
-    // This rank has no sources, so it has no other memory into which the bytes could be received.
+    // Without sources, this rank has no memory into which it could receive the bytes.
     if (!receive_staging_) {
       context_.report_failure(message.chunk.step, mapped.error());
       release_chunk(chunk_id);
@@ -67,8 +67,8 @@ Status Aggregator::handle_chunk_offer(comm::Rank from, const ChunkOfferMessage& 
   return {};
 }
 
-/// Fetches queued chunks in their order while there is receiving memory. Without memory, chunks of
-/// gathered steps are written before their step is complete.
+/// Fetches queued chunks in order while receiving memory is free. If none is, writes the chunks of
+/// gathered steps before their steps are complete, which frees their memory.
 void Aggregator::fetch_queued_chunks() {
   while (!queued_.empty()) {
     const auto found = incoming_.find(queued_.front());
@@ -152,7 +152,7 @@ Status Aggregator::handle_chunk_released(std::uint64_t chunk_id) {
 bool Aggregator::should_hold_back(const IncomingChunk& incoming) const {
   if (context_.plan().exchange != Exchange::kGather || incoming.from == context_.rank())
     return false;
-  // Another chunk waits for memory, so chunks that are here are written first.
+  // Another chunk waits for memory, so this one is written now.
   if (!queued_.empty()) return false;
   const auto finished = finished_ranks_.find(incoming.offer.chunk.step);
   const auto group = context_.aggregation().group_of(context_.rank().number);
@@ -284,8 +284,8 @@ std::vector<std::uint64_t> Aggregator::collective_chunks(const StepId& step) con
   return chunk_ids;
 }
 
-/// Reports to the file owner once all of this rank's step is written or has offsets. The rank can
-/// then join the rounds at once.
+/// Reports to the file owner once each byte of this rank's step is written or has its offset. The
+/// rank can then join the rounds at once.
 void Aggregator::report_if_ready(const StepId& step) {
   const std::uint32_t me = context_.rank().number;
   const auto found = ranks_.find({step, me});
@@ -320,8 +320,8 @@ comm::FilePiece Aggregator::piece_of(std::uint64_t chunk_id) const {
   return {incoming.bytes, *region.file_offset + chunk.offset};
 }
 
-/// Each chunk is written independently; its region is reported when the last of its chunks is
-/// written.
+/// Writes each chunk of a collective step independently. handle_write_completion() reports them as
+/// in other transfer modes.
 void Aggregator::write_collective_independently(const StepId& step) {
   const RankKey key{step, context_.rank().number};
   const auto found = ranks_.find(key);
@@ -361,7 +361,7 @@ Status Aggregator::handle_collective_start(const StepId& step,
   return {};
 }
 
-/// The regions are reported only now: a rank without bytes of its own took part, too.
+/// Reports the regions here, not after the last chunk, because ranks without bytes take part, too.
 void Aggregator::handle_collective_completion(const StepId& step, const Status& outcome) {
   if (!outcome) context_.report_failure(step, outcome.error());
   const RankKey key{step, context_.rank().number};
@@ -404,7 +404,7 @@ void Aggregator::handle_write_completion(std::uint64_t chunk_id, const Status& o
   report_if_complete(key);
 }
 
-/// Ends a chunk on this rank: releases its memory, here or at the rank that offered it.
+/// Removes a chunk, and releases its memory on this rank or on the rank that offered it.
 void Aggregator::release_chunk(std::uint64_t chunk_id) {
   const auto found = incoming_.find(chunk_id);
   if (found == incoming_.end()) return;
@@ -420,7 +420,7 @@ void Aggregator::erase_chunk(std::uint64_t chunk_id) {
   incoming_.erase(found);
 }
 
-/// Counts a region that was written or dropped. After the last one, the writer releases the baton.
+/// Counts a region as closed: written or discarded. After the last one, releases the baton.
 void Aggregator::close_region() {
   FOREBAY_ASSERT(open_regions_ > 0);
   if (--open_regions_ > 0) return renew_baton();
@@ -428,7 +428,7 @@ void Aggregator::close_region() {
     context_.send(owner(), MessageKind::kReleaseBaton, {}, {});
 }
 
-/// In a baton, a holder that makes progress keeps it.
+/// Reports progress to the file owner, so that this writer keeps the baton.
 void Aggregator::renew_baton() {
   if (context_.plan().transfer_mode == TransferMode::kBaton)
     context_.send(owner(), MessageKind::kRenewBaton, {}, {});
@@ -450,8 +450,7 @@ Status Aggregator::handle_region_count(const StepId& step,
     return failure(malformed_message(MessageKind::kRegionCount, "regions", regions,
                                      "must be sent once, and exceed every region offered"));
   progress.regions = regions;
-  // The region count of an earlier step does not count: the application waits in a later step by
-  // now.
+  // The application still waits if this is the region count of an earlier step.
   if (memory_wait_step_ && *memory_wait_step_ <= step) memory_wait_step_.reset();
   auto& finished = finished_ranks_[step];
   finished.insert(origin);
@@ -466,7 +465,7 @@ void Aggregator::report_if_complete(const RankKey& key) {
   RankProgress& progress = ranks_.at(key);
   if (progress.regions != std::optional(progress.regions_written)) return;
   if (context_.collective_io_thread() != nullptr && !progress.is_collective_done) return;
-  // On the owner's node, the owner's sync covers what was written here, too.
+  // On one node, the sync by the file owner also covers the writes of this rank.
   if (progress.regions == 0U || context_.is_same_node(owner())) return report_regions(key);
   const auto synced = [this, key](const Status& outcome) {
     if (!outcome) return context_.report_failure(key.first, outcome.error());
@@ -478,13 +477,13 @@ void Aggregator::report_if_complete(const RankKey& key) {
 }
 
 void Aggregator::report_regions(const RankKey& key) {
-  std::vector<std::uint64_t> places;
+  std::vector<std::uint64_t> offsets;
   for (const auto& [number, region] : ranks_.at(key).regions_by_number)
-    places.push_back(*region.file_offset);
+    offsets.push_back(*region.file_offset);
   const comm::Rank origin{key.second};
   ranks_.erase(key);
   context_.send(origin, MessageKind::kRegionsWritten, message_words(key.first),
-                comm::list_to_bytes<std::uint64_t>(places));
+                comm::list_to_bytes<std::uint64_t>(offsets));
 }
 
 }  // namespace forebay::write

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
-// Aggregator (writer): brings the bytes of its ranks, and its own, to storage, or forwards them in
+// Aggregator (writer): writes the bytes of its ranks, and its own, to storage, or forwards them in
 // a chain. It maps memory of its node in place, and fetches bytes of other nodes when it has memory
-// for them. The owner of its file allocates space for each region. It can write everything that it
-// has accepted without another rank, unless the transfer mode is collective.
+// for them. The owner of its file allocates space for each region. Unless the transfer mode is
+// collective, it depends on no rank but that owner to write what it has accepted.
 #pragma once
 
 #include <cstdint>
@@ -37,21 +37,22 @@ class Aggregator {
   void handle_chunk_data(comm::Rank from, std::uint64_t chunk);
   Status handle_region_count(const StepId& step, std::uint32_t origin, std::uint32_t regions);
   Status handle_allocation(std::uint64_t request, std::uint64_t offset);
-  /// This rank has created the file of the group, so the aggregator does not open it.
+  /// `file` is the file of the group, which this rank has created. The aggregator does not open it.
   void set_file(std::uint64_t group, std::shared_ptr<DataFile> file);
   /// Collective: all ranks of the file are ready, and write together.
   Status handle_collective_start(const StepId& step,
                                  CollectiveMethod method,
                                  std::vector<ByteRange> rounds);
-  /// The application waits for memory in this step. Chunks that wait for the collective write, and
-  /// chunks that follow, are written independently.
+  /// The application waits for memory in this step. Writes chunks that wait for a collective write
+  /// independently, and also the following chunks up to this step. Steps that this rank has
+  /// reported as ready are still written together.
   void write_independently(const StepId& step);
-  /// A forwarded chunk has reached the next rank, so its memory here is free.
+  /// The next rank does not need the memory of a forwarded chunk any more: releases it.
   Status handle_chunk_released(std::uint64_t chunk_id);
   Status handle_fetch_chunk(comm::Rank to, std::uint64_t chunk_id);
   void handle_step_outcome(const StepId& step, const Status& outcome);
   void handle_rank_lost(comm::Rank rank, const Error& why);
-  /// Fetches queued chunks while there is receiving memory. Called when some may be free again.
+  /// Fetches queued chunks while receiving memory is free. Called when some may have become free.
   void fetch_queued_chunks();
   std::uint64_t written_bytes() const noexcept { return written_bytes_; }
 
@@ -80,7 +81,7 @@ class Aggregator {
     std::uint64_t region_bytes = 0;  ///< the same in all of its chunks
     std::uint64_t allocated_bytes = 0;
     bool has_failed = false;  ///< a chunk of it could not be written
-    bool is_counted = false;  ///< it is whole and was counted
+    bool is_counted = false;  ///< it is whole, and open_regions_ no longer counts it
     bool is_whole() const { return total_bytes == std::optional(bytes_written); }
     std::vector<std::uint64_t> waiting_chunks;  ///< ids of received chunks
   };
@@ -89,9 +90,9 @@ class Aggregator {
     std::optional<std::uint32_t> regions;  ///< set once the rank has committed
     std::uint32_t regions_written = 0;
     std::map<std::uint32_t, Region> regions_by_number;
-    bool is_ready = false;            ///< collective: reported to the file owner
+    bool is_ready = false;            ///< collective: kCollectiveReady was sent
     bool is_started = false;          ///< collective: kCollectiveStart has arrived
-    bool is_collective_done = false;  ///< all have written together, or each writes by its queue
+    bool is_collective_done = false;  ///< collective: written together, or not to be
   };
   struct PendingAllocation {
     RankKey rank;
@@ -138,18 +139,18 @@ class Aggregator {
   std::map<std::uint64_t, IncomingChunk> incoming_;
   std::map<std::pair<std::uint32_t, std::uint64_t>, std::uint64_t>
       chunk_id_of_;                       ///< by rank and number of the offer
-  std::deque<std::uint64_t> queued_;      ///< wait for receiving memory
-  std::vector<std::uint64_t> held_back_;  ///< of gathered steps that are not complete yet
+  std::deque<std::uint64_t> queued_;      ///< chunks that wait for receiving memory
+  std::vector<std::uint64_t> held_back_;  ///< chunks of gathered steps that are not complete yet
   std::map<RankKey, RankProgress> ranks_;
   std::map<std::uint64_t, PendingAllocation> pending_allocations_;
   std::map<std::uint64_t, std::shared_ptr<DataFile>> files_;  ///< by group
   std::map<std::uint64_t, std::vector<std::function<void(const Status&)>>> open_callbacks_;
   std::set<StepId> failed_steps_;
   std::optional<Error> route_error_;  ///< why nothing can be written or forwarded any more
-  std::map<StepId, std::set<std::uint32_t>> finished_ranks_;  ///< that have sent their region count
+  std::map<StepId, std::set<std::uint32_t>> finished_ranks_;  ///< that have sent kRegionCount
   std::uint64_t next_chunk_id_ = 0;
   std::uint64_t next_request_ = 0;
-  std::uint64_t open_regions_ = 0;  ///< that have an offset and are not fully written
+  std::uint64_t open_regions_ = 0;  ///< that have an offset and are not completely written
   std::uint64_t written_bytes_ = 0;
   std::optional<StepId> memory_wait_step_;  ///< in which the application waits, or waited, for
                                             ///< memory

@@ -27,9 +27,9 @@ Status Aggregator::check_offer(comm::Rank from, const ChunkOfferMessage& message
 
 /// The next rank of the chain may fetch or release a forwarded chunk once.
 Status Aggregator::check_forwarded(MessageKind kind, const IncomingChunk& incoming) const {
-  const bool is_passed_on =
+  const bool is_forwarded =
       incoming.state == State::kInFlight && !is_writer_of(incoming.offer.chunk.origin);
-  if (is_passed_on && !incoming.is_being_sent) return {};
+  if (is_forwarded && !incoming.is_being_sent) return {};
   return failure(malformed_message(kind, "chunk", incoming.offer.number,
                                    "must be a forwarded chunk that is not being sent"));
 }
@@ -56,7 +56,8 @@ Status Aggregator::check_chunk(const Chunk& chunk) const {
   return fits ? Status() : wrong("bytes", chunk.bytes, "must end in the region");
 }
 
-/// A step that has failed here is still written together: other ranks wait for this rank in MPI.
+/// Accepts a step that has failed here, because the other ranks of the file wait for this one in
+/// MPI.
 Status Aggregator::check_collective_start(const StepId& step,
                                           const std::vector<ByteRange>& rounds) {
   const auto wrong = [](const char* field, std::uint64_t value, const char* must_be) -> Status {

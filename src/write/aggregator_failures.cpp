@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// What an aggregator drops when a step ends or fails, or another rank is lost.
+// What an aggregator discards when a step ends or fails, or when another rank is lost.
 #include <algorithm>
 #include <set>
 #include <utility>
@@ -9,7 +9,7 @@
 
 namespace forebay::write {
 
-/// Chunks of a failed step are not written, unless their transfer has begun.
+/// Discards the chunks of a failed step, except those whose transfer has begun.
 void Aggregator::discard_step(const StepId& step) {
   failed_steps_.insert(step);
   std::vector<std::uint64_t> chunk_ids;
@@ -38,8 +38,8 @@ void Aggregator::fail_step(const StepId& step, const Error& why) {
   discard_step(step);
 }
 
-/// No space is allocated any more, no step is completed, or nothing is taken by the next rank. What
-/// is written already is of no use.
+/// Called when the file owner or the next rank of the chain is lost. Then no step can be completed,
+/// even if all its bytes are written.
 void Aggregator::fail_all_steps(const Error& why) {
   route_error_ = why;
   std::set<StepId> steps;
@@ -58,9 +58,9 @@ void Aggregator::handle_rank_lost(comm::Rank rank, const Error& why) {
   if (was_next || (aggregation.is_writer(me) && rank == owner())) fail_all_steps(why);
   std::vector<std::uint64_t> chunk_ids;
   for (const auto& [chunk_id, incoming] : incoming_) {
-    const bool cannot_come = incoming.from == rank && incoming.state != State::kInFlight;
-    const bool cannot_go = was_next && !is_writer_of(incoming.offer.chunk.origin);
-    if (cannot_come || cannot_go) chunk_ids.push_back(chunk_id);
+    const bool is_source_lost = incoming.from == rank && incoming.state != State::kInFlight;
+    const bool is_route_lost = was_next && !is_writer_of(incoming.offer.chunk.origin);
+    if (is_source_lost || is_route_lost) chunk_ids.push_back(chunk_id);
   }
   for (const std::uint64_t chunk_id : chunk_ids) {
     const StepId step = incoming_.at(chunk_id).offer.chunk.step;
@@ -72,11 +72,10 @@ void Aggregator::handle_rank_lost(comm::Rank rank, const Error& why) {
 void Aggregator::handle_step_outcome(const StepId& step, const Status& outcome) {
   finished_ranks_.erase(step);
   if (!outcome) discard_step(step);
-  // The file of a failed step was removed, and takes space until it is closed. If ranks have begun
-  // different steps, it may have other steps.
+  // The file of a failed step was removed, but its space is freed only when it is closed. The file
+  // may have other steps nevertheless, if ranks have begun different steps.
   if (context_.plan().steps_per_group == 1 && !has_work_in(step.group)) files_.erase(step.group);
-  // All steps before a published one are resolved. A failed one may have unresolved steps before
-  // it.
+  // All steps before a published step are resolved. Steps before a failed one may not be.
   if (outcome) std::erase_if(files_, [&](const auto& file) { return file.first < step.group; });
 }
 

@@ -36,8 +36,8 @@ Result<stream::ClientLimits> limits_for(const AsyncFileWriter::Setup& setup,
 }
 
 /// One OutputFileState for each file, shared by all writers of this process.
-Result<std::shared_ptr<stream::OutputFileState>> target_of(std::unique_ptr<storage::File> file,
-                                                           stream::DeviceQueues& queues) {
+Result<std::shared_ptr<stream::OutputFileState>> file_state_of(std::unique_ptr<storage::File> file,
+                                                               stream::DeviceQueues& queues) {
   const storage::FileIdentity identity = storage::identity_of(*file);
   const std::string path = file->path();
   if (auto known = queues.find(identity)) return known;
@@ -190,7 +190,7 @@ Result<std::shared_ptr<DataFile>> QueuedFileWriter::open_core(
   if (!file) return failure(file.error());
   const auto limits = limits_for(setup_, **file);
   if (!limits) return failure(limits.error());
-  auto file_state = target_of(std::move(*file), *setup_.queues);
+  auto file_state = file_state_of(std::move(*file), *setup_.queues);
   if (!file_state) return failure(file_state.error());
   auto queue = setup_.queues->queue_of((*file_state)->file());
   if (!queue) return failure(queue.error());
@@ -213,8 +213,8 @@ void QueuedFileWriter::write(const std::shared_ptr<DataFile>& file,
                              std::span<const std::byte> data,
                              Done done) {
   const auto address = reinterpret_cast<std::uintptr_t>(data.data());
-  const std::uint64_t places = offset_bytes | data.size() | address;
-  if (places % file->alignment_bytes() == 0) {
+  const std::uint64_t aligned = offset_bytes | data.size() | address;
+  if (aligned % file->alignment_bytes() == 0) {
     core_of(*file).write(offset_bytes, data,
                          [file, done = std::move(done)](const Status& status) { done(status); });
     return;
@@ -223,8 +223,8 @@ void QueuedFileWriter::write(const std::shared_ptr<DataFile>& file,
                            done = std::move(done)](const auto&) { done(failure(why)); });
 }
 
-/// After a failed sync it is unknown which bytes the system dropped, and why. So no other step gets
-/// that file.
+/// After a failed sync it is unknown which bytes the system dropped, and why. So the file is not
+/// reused for another step.
 AsyncFileWriter::Done QueuedFileWriter::mark_bad_on_error(const std::shared_ptr<DataFile>& file,
                                                           Done done) {
   return [this, file, done = std::move(done)](const Status& status) {

@@ -41,10 +41,10 @@ class DataFile {
 };
 
 /// Any thread, except stop(). An interface, so that tests of roles need no files and no threads;
-/// start() creates the implementation. A writer accepts its own files alone.
+/// start() creates the implementation. A writer accepts only files that it has opened.
 ///
-/// Callbacks run on a thread of the writer or of a queue, exactly once for each call. They must not
-/// block, and may call the writer. After stop() they run on the caller's thread.
+/// Each call runs its callback exactly once, on a thread of the writer or of a queue. Callbacks
+/// must not block, and may call the writer. After stop() they run on the caller's thread.
 class AsyncFileWriter {
  public:
   struct Setup {
@@ -73,18 +73,18 @@ class AsyncFileWriter {
   virtual ~AsyncFileWriter() = default;
 
   /// Creates a file, or reuses a recycled one, which keeps its bytes except the header. Reserves
-  /// space for `expected_bytes` (header included) if the file system supports it. As much space
-  /// must remain for all files of a step, because steps in flight need it first. Without a
-  /// reservation the file grows as it is written. Without space for a header, recycled files are
-  /// removed first; if that is not enough, fails with kNoSpace and leaves nothing behind. A file
-  /// that has the name already belongs to a step that was never published, and is removed. The name
-  /// is durable after the next sync_directory(), the header after the next sync().
+  /// space for `expected_bytes` (header included) if the file system supports it and has twice that
+  /// for each file of a step: steps in flight need the other half. Without a reservation the file
+  /// grows as it is written. If space is short, recycled files are removed. Without space for the
+  /// header, fails with kNoSpace and leaves nothing behind. Removes an existing file of that name:
+  /// it belongs to a step that was never published. The name is durable after the next
+  /// sync_directory(), the header after the next sync().
   virtual void create(format::DataFileName name,
                       std::uint64_t expected_bytes,
                       OpenCallback opened) = 0;
 
-  /// Opens a file that create() of another rank has made, to write another part of it. Reserves
-  /// nothing. kNotFound if it does not exist, kDamage if it has the header of another file.
+  /// Opens a file that another rank has created, to write other ranges of it. Reserves nothing.
+  /// kNotFound if it does not exist, kDamage if it has the header of another file.
   virtual void open(format::DataFileName name, OpenCallback opened) = 0;
 
   /// Writes `data` at an offset. The caller keeps the bytes unchanged until `done`. With direct
@@ -97,20 +97,20 @@ class AsyncFileWriter {
                      Done done) = 0;
 
   /// Completes when all earlier writes have ended and their bytes are durable. Does not report
-  /// failed writes, which have reported that. If the system lost bytes (EIO), the file is unusable:
+  /// failed writes; their callbacks do. If the system lost bytes (EIO), the file is unusable:
   /// all later operations on it fail, for every writer of this process.
   virtual void sync(const std::shared_ptr<DataFile>& file, Done done) = 0;
 
-  /// Ends the file: returns space beyond `end_bytes`, then acts as sync(). For the file's owner,
-  /// once the bytes of all ranks are written.
+  /// Truncates the file to `end_bytes`, then acts as sync(). For the file's owner, once the bytes
+  /// of all ranks are written.
   virtual void seal(const std::shared_ptr<DataFile>& file, std::uint64_t end_bytes, Done done) = 0;
 
-  /// Returns space beyond `end_bytes`, where no rank writes; also after stop(). Durable with a
-  /// later sync. No callback.
+  /// Truncates the file to `end_bytes`, beyond which no rank writes; also after stop(). Durable
+  /// with a later sync. No callback.
   virtual void truncate(const std::shared_ptr<DataFile>& file, std::uint64_t end_bytes) = 0;
 
-  /// As truncate(), for ranges inside the file, in which no write matters any more. File systems
-  /// that cannot punch holes keep the space.
+  /// As truncate(), for ranges inside the file whose bytes are no longer needed. Does nothing on
+  /// file systems that cannot punch holes.
   virtual void punch_hole(const std::shared_ptr<DataFile>& file, std::vector<ByteRange> places) = 0;
 
   /// Makes the names of created files durable. Takes up to a third of a second on a busy disk.
@@ -121,7 +121,7 @@ class AsyncFileWriter {
   /// file system had no space to reserve for the last create(). Readers that have it open see its
   /// bytes until they are overwritten.
   virtual void recycle(format::DataFileName name, Done done) = 0;
-  /// Removes all files that recycle() has kept: their space is needed.
+  /// Removes all files that recycle() has kept, because their space is needed.
   virtual void remove_free_files() = 0;
   /// Removes the file; also after stop(). Runs after an earlier create() of the same name. A
   /// missing file is no failure.

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 // BlockingExecutor: a thread for calls that block on a file system: open, create, rename, sync of
-// directories. Each dataset has one, so that a server that does not answer delays that dataset
-// alone. Files created ahead of need must not delay tasks that a step waits for; hence two
-// priorities.
+// directories. Each dataset has one, so that a server that does not respond delays only that
+// dataset. There are two priorities, so that files created ahead of need do not delay tasks that a
+// step waits for.
 #pragma once
 
 #include <forebay/error.hpp>
@@ -26,8 +26,8 @@ enum class TaskPriority : std::uint8_t {
 /// Any thread, except stop().
 class BlockingExecutor {
  public:
-  /// Called on the executor's thread without a value; or, after cancel() or stop(), with the reason
-  /// not to do the work.
+  /// Called on the executor's thread. After cancel() or stop(), `cancel_reason` has a value, and
+  /// the task should not do its work.
   using Task = std::function<void(const std::optional<Error>& cancel_reason)>;
 
   /// kLimit if no thread can be started.

@@ -18,11 +18,11 @@ Result<std::unique_ptr<CollectiveIoThread>> CollectiveIoThread::start(
                   std::string(comm::name_of(support)) +
                   "'; request MPI_THREAD_MULTIPLE from MPI_Init_thread(), or choose another "
                   "strategy than collective"});
-  std::unique_ptr<CollectiveIoThread> caller(new CollectiveIoThread(std::move(group)));
-  auto thread = start_service_thread("fb-collective", [raw = caller.get()] { raw->run(); });
+  std::unique_ptr<CollectiveIoThread> io_thread(new CollectiveIoThread(std::move(group)));
+  auto thread = start_service_thread("fb-collective", [raw = io_thread.get()] { raw->run(); });
   if (!thread) return failure(thread.error());
-  caller->thread_ = std::move(*thread);
-  return caller;
+  io_thread->thread_ = std::move(*thread);
+  return io_thread;
 }
 
 CollectiveIoThread::~CollectiveIoThread() {
@@ -34,10 +34,10 @@ CollectiveIoThread::~CollectiveIoThread() {
   if (thread_.joinable()) thread_.join();
 }
 
-void CollectiveIoThread::submit(CollectiveWrite rounds) {
+void CollectiveIoThread::submit(CollectiveWrite collective_write) {
   {
     const std::lock_guard lock(mutex_);
-    queue_.push_back(std::move(rounds));
+    queue_.push_back(std::move(collective_write));
   }
   changed_.notify_all();
 }
@@ -46,28 +46,29 @@ void CollectiveIoThread::run() {
   std::unique_lock lock(mutex_);
   while (true) {
     changed_.wait(lock, [this] { return is_stopping_ || !queue_.empty(); });
-    // Submitted writes are carried out in any case: other ranks are in the calls already.
+    // Submitted writes are always made, because other ranks are already in these calls.
     if (queue_.empty()) return;
-    const CollectiveWrite rounds = std::move(queue_.front());
+    const CollectiveWrite collective_write = std::move(queue_.front());
     queue_.pop_front();
     lock.unlock();
-    rounds.done(write(rounds));
+    collective_write.done(write(collective_write));
     lock.lock();
   }
 }
 
-/// Makes the same calls on all ranks, whatever fails: errors are common to all.
-Status CollectiveIoThread::write(const CollectiveWrite& rounds) {
-  // A rank that writes its own pieces must not fill the gaps between them.
+/// All ranks make the same calls, because each call returns the same Status on all of them.
+Status CollectiveIoThread::write(const CollectiveWrite& collective_write) {
+  // Data sieving would fill the gaps between the pieces of a rank.
   comm::CollectiveOpenOptions how{.intent = comm::FileIntent::kCreate,
                                   .hints = {{"romio_ds_write", "disable"}}};
-  if (rounds.method == CollectiveMethod::kCollective)
+  if (collective_write.method == CollectiveMethod::kCollective)
     how.hints.push_back({"romio_cb_write", "disable"});
-  auto file = group_->open_file(rounds.path, how);
+  auto file = group_->open_file(collective_write.path, how);
   if (!file) return failure(file.error());
   Status outcome;
-  for (const ByteRange& round : rounds.rounds)
-    if (outcome) outcome = (*file)->write_pieces_at_all(clip_to_round(round, rounds.pieces));
+  for (const ByteRange& round : collective_write.rounds)
+    if (outcome)
+      outcome = (*file)->write_pieces_at_all(clip_to_round(round, collective_write.pieces));
   if (outcome) outcome = (*file)->sync();
   const Status closed = (*file)->close();
   return outcome ? closed : outcome;

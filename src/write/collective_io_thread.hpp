@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // CollectiveIoThread: the thread that makes the collective MPI-IO calls of one rank. These calls
-// block until all ranks have made them, and cannot be canceled. So they begin only after every rank
-// of the file has reported to the file owner that it is ready. No agent waits in one.
+// block until all ranks have made them, and cannot be canceled. So no agent makes them. They begin
+// only after every rank of the file has reported to the file owner that it is ready.
 #pragma once
 
 #include <forebay/error.hpp>
@@ -32,11 +32,11 @@ struct CollectiveWrite {
 
 class CollectiveIoThread {
  public:
-  /// `group` has the ranks of one file, in a message space of their own. kUnsupported if their MPI
+  /// `group` has the ranks of one file, and is used for nothing else. kUnsupported if their MPI
   /// cannot be called from any thread.
   static Result<std::unique_ptr<CollectiveIoThread>> start(
       std::shared_ptr<comm::Communicator> group);
-  /// Ends when all submitted writes have ended: other ranks are in these calls already.
+  /// Blocks until all submitted writes have ended, because other ranks are already in these calls.
   ~CollectiveIoThread();
   CollectiveIoThread(const CollectiveIoThread&) = delete;
   CollectiveIoThread& operator=(const CollectiveIoThread&) = delete;
@@ -44,13 +44,13 @@ class CollectiveIoThread {
   /// Any thread. Writes run in the order of the calls, which must be the same on all ranks. `done`
   /// is called on this object's thread. Each write opens the file, writes by collective calls, and
   /// closes it.
-  void submit(CollectiveWrite rounds);
+  void submit(CollectiveWrite collective_write);
 
  private:
   explicit CollectiveIoThread(std::shared_ptr<comm::Communicator> group)
       : group_(std::move(group)) {}
   void run();
-  Status write(const CollectiveWrite& rounds);
+  Status write(const CollectiveWrite& collective_write);
 
   const std::shared_ptr<comm::Communicator> group_;
   std::mutex mutex_;

@@ -1,6 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// From the reports of ranks about a step to the slot that makes it visible, or to the reason why
-// not.
+// Collects the reports of ranks about steps, publishes complete steps, and aborts the others.
 #include "write/commit_coordinator.hpp"
 
 #include <algorithm>
@@ -27,7 +26,7 @@ std::string step_operation(const StepId& step) { return "write step " + std::to_
 
 using CoverageByFile = std::map<std::uint32_t, ReassemblyBuffer>;
 
-/// Frees the coverage.
+/// Fails if two files have the same part or element. Frees the coverage.
 Status check_overlap_across_files(std::uint64_t step, CoverageByFile& coverage) {
   std::vector<StepCoverage> files;
   files.reserve(coverage.size());
@@ -82,8 +81,8 @@ void CommitCoordinator::handle_step_failed(comm::Rank from, const StepId& step, 
   if (find_or_create(step) == nullptr) return;
   const Error known = with_rank(why, from.number);
   if (why.kind() != ErrorClass::kNotFound) return abort_step(step, known);
-  // Another writer that presumed this program dead may have removed the file. The lease shows that,
-  // and then its Error is the one to report.
+  // Another writer that presumed this program dead may have removed the file. Then the Error of the
+  // lease is the cause to report.
   context_.file_writer().run_blocking([this, step, known] {
     const Status is_mine = lease_.check();
     context_.post([this, step, why = is_mine ? known : is_mine.error()] { abort_step(step, why); });
@@ -116,8 +115,8 @@ bool CommitCoordinator::is_complete(const PendingStep& collected) const {
          collected.durable_files.size() == aggregation.file_count();
 }
 
-/// Publishes steps one at a time, the oldest first. A step that is not complete delays those after
-/// it until its deadline.
+/// Publishes the oldest step if it is complete. An incomplete step delays later ones until its
+/// deadline.
 void CommitCoordinator::publish_next() {
   if (steps_.empty()) return;
   auto& [step, collected] = *steps_.begin();
@@ -145,7 +144,7 @@ void CommitCoordinator::publish(const StepId& step, PendingStep& collected) {
   const auto publish_it = [this, entry, coverage, finish] {
     if (const Status status = check_overlap_across_files(entry.step, *coverage); !status)
       return finish(StepOutcome::kFailed, failure(with_location(status.error(), context_.path())));
-    // After a long pause this process may be presumed dead, and another writer may publish now.
+    // If this process was paused for long, another writer may have presumed it dead, and publishes.
     if (const Status is_mine = lease_.check(); !is_mine)
       return finish(StepOutcome::kFailed, is_mine);
     const Status published = commit_log_->publish(entry);
@@ -153,7 +152,7 @@ void CommitCoordinator::publish(const StepId& step, PendingStep& collected) {
     finish(StepOutcome::kPublished, published);
     prune();
   };
-  // The names of new files are made durable once for the step, by the coordinator.
+  // One sync of the directory makes the names of the new files of all ranks durable.
   context_.file_writer().sync_directory([this, finish, publish_it](const Status& outcome) {
     if (outcome)
       context_.file_writer().run_blocking(publish_it);
@@ -173,9 +172,8 @@ Status CommitCoordinator::publish_error(const Status& status) const {
   return commit_log_->is_replaced() && !is_mine ? is_mine : status;
 }
 
-/// Called on the thread for blocking tasks, once the new step is durable. Drops steps that are too
-/// old; the owners of their files keep these for later steps. A failure is retried with the next
-/// step.
+/// Called on the thread for blocking tasks, once the new step is durable. Drops the steps that
+/// exceed retained_steps, and releases their files. Retries a failure with the next step.
 void CommitCoordinator::prune() {
   const std::uint32_t keep = context_.plan().retained_steps;
   const std::vector<format::StepEntry> steps = commit_log_->steps();
@@ -190,12 +188,12 @@ void CommitCoordinator::prune() {
   }
 }
 
-/// Sends the file to the owner of such files, which may reuse it.
+/// Lets the file's owner recycle the file, or removes a file that must not be reused.
 void CommitCoordinator::release_file(const format::DataFileName& name) {
   const AggregationMap& aggregation = context_.aggregation();
   // Writes of a failed step may still be in flight to the file, so it must not be reused.
   const auto is_in_it = [&](const StepId& step) { return step.group == name.group; };
-  // Nor must a file of a former writer: if that was presumed dead, it still has the file open.
+  // A former writer that was presumed dead may still have its files open.
   const bool is_formers = name.group < first_group_;
   if (is_formers || name.file >= aggregation.file_count() ||
       std::ranges::any_of(aborted_, is_in_it))
@@ -206,7 +204,7 @@ void CommitCoordinator::release_file(const format::DataFileName& name) {
 
 void CommitCoordinator::abort_step(const StepId& step, const Error& why) {
   const auto found = steps_.find(step);
-  // All of the step is durable already; a failure now concerns a later step.
+  // While a step is published, all of it is durable. A failure reported now concerns later steps.
   if (found == steps_.end() || found->second.is_publishing) return;
   resolve(step, StepOutcome::kFailed, Status(tl::unexpect, why));
   publish_next();
@@ -244,17 +242,17 @@ void CommitCoordinator::handle_rank_lost(comm::Rank rank, const Error& why) {
   finish_if_all_left();
 }
 
-/// Whether a step can be complete although that rank is lost. Ranks that send bytes to it report
-/// that.
+/// True if a step can complete without `rank`: it has committed the step, and its files are
+/// durable. If the rank had bytes of other ranks, these ranks report the failure.
 bool CommitCoordinator::can_complete_without(std::uint32_t rank,
                                              const PendingStep& collected) const {
   const AggregationMap& aggregation = context_.aggregation();
   if (rank < aggregation.compute_rank_count() && !collected.committed_ranks.contains(rank))
     return false;
-  const auto is_there = [&](std::uint32_t file) {
+  const auto is_unaffected = [&](std::uint32_t file) {
     return aggregation.owner_of(file) != rank || collected.durable_files.contains(file);
   };
-  return std::ranges::all_of(std::views::iota(0U, aggregation.file_count()), is_there);
+  return std::ranges::all_of(std::views::iota(0U, aggregation.file_count()), is_unaffected);
 }
 
 void CommitCoordinator::handle_leave(comm::Rank from) {
@@ -314,7 +312,7 @@ void CommitCoordinator::handle_missing_ranks(const StepId& step,
   if (found != steps_.end()) found->second.missing_ranks[file] = ranks;
 }
 
-/// Early enough that the replies arrive before the deadline, when the Error needs them.
+/// Called before the deadline, so that the replies arrive in time for the Error.
 void CommitCoordinator::request_missing_ranks(const StepId& step, PendingStep& collected) {
   collected.has_requested_missing = true;
   const AggregationMap& aggregation = context_.aggregation();
@@ -342,8 +340,8 @@ void CommitCoordinator::tick(TimePoint now) {
   }
 }
 
-/// When a pending step needs an action. If it waits for file owners alone, these receive a request
-/// at three quarters of the step timeout.
+/// The time of the next action for a pending step: its deadline. If only file owners are late,
+/// first the request to them, at three quarters of the step timeout.
 std::optional<TimePoint> CommitCoordinator::deadline_of(const PendingStep& collected) const {
   if (collected.is_publishing || is_complete(collected)) return std::nullopt;
   const bool is_for_owners =

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
-// CommitCoordinator: collects the reports of all ranks about a step, and decides. It publishes a
-// step, after all earlier ones, when every rank has committed it and every file of it is durable.
-// It aborts a step if a rank failed, is lost, or missed the step timeout. All ranks receive the
-// outcome.
+// CommitCoordinator: collects the reports of all ranks about a step, then publishes or aborts it.
+// It publishes a step, after all earlier ones, when every rank has committed it and every file of
+// it is durable. It aborts a step if a rank failed, is lost, or missed the step timeout. All ranks
+// receive the outcome.
 #pragma once
 
 #include <cstdint>
@@ -28,8 +28,7 @@ namespace forebay::write {
 /// Belongs to the agent's thread of the coordinating rank.
 class CommitCoordinator {
  public:
-  /// `lease` must outlive the blocking tasks that this starts. `first_group` is that of this
-  /// opening.
+  /// `lease` must outlive the blocking tasks of this object. `first_group` is that of this opening.
   CommitCoordinator(AgentContext& context,
                     std::shared_ptr<CommitLog> commit_log,
                     const Lease& lease,
@@ -63,7 +62,7 @@ class CommitCoordinator {
  private:
   struct FieldOrigin {
     format::FieldDefinition field;
-    std::uint32_t rank = 0;  ///< the first one that defined it
+    std::uint32_t rank = 0;  ///< the first rank that reported the field
   };
   struct PendingStep {
     TimePoint deadline;

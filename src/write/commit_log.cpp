@@ -29,7 +29,8 @@ Status write_all(storage::File& file, const format::CommitPlan& plan) {
   return file.sync();
 }
 
-/// Writes a file of another name first: an existing `commits` must have a valid generation.
+/// Writes a temporary file and renames it, because an existing `commits` must have a valid
+/// generation.
 Status create_dataset(const std::string& directory, const std::string& path) {
   if (::mkdir(directory.c_str(), kDirectoryMode) != 0 && errno != EEXIST)
     return failure(system_error({.operation = "create", .path = directory}, errno));
@@ -45,7 +46,7 @@ Status create_dataset(const std::string& directory, const std::string& path) {
   return made->publish();
 }
 
-/// A writer makes `commits` durable before it creates data files.
+/// True if the dataset was used: a writer makes `commits` durable before it creates data files.
 bool has_data_files(const std::string& directory) {
   std::error_code error;
   for (std::filesystem::directory_iterator entry(directory, error), end; !error && entry != end;
@@ -66,8 +67,7 @@ Error needs_repair_error(const std::string& path, const std::string& cause) {
                                  "remove the dataset"});
 }
 
-/// The names of a dataset without steps: the writer that created it may have died before they were
-/// durable.
+/// Makes the names of a dataset without steps durable: its creator may have been killed before.
 Status sync_directory_entries(const std::string& directory) {
   if (Status synced = sync_directory(directory); !synced) return synced;
   return sync_parent_directory(directory);
@@ -141,7 +141,7 @@ Status CommitLog::drop_before(std::uint64_t step) {
   return {};
 }
 
-/// A writer that has followed this one, which it presumed dead, has replaced the file.
+/// Fails if a later writer, which presumed this one dead, has replaced the file.
 Status CommitLog::check_identity() {
   if (!has_path_) return {};
   const auto there = storage::open_file(file_->path());
@@ -167,8 +167,8 @@ Status CommitLog::write_plan(format::CommitPlan plan) {
     return {};
   }
   if (fenced_error_) return done;
-  // Readers may see what was written, and must not take a failed step for a published one. If this
-  // write fails, too, the slot is torn or the disk is gone.
+  // Overwrites the slot, because readers may already see it, and the step has failed. If this write
+  // fails, too, the slot is torn or the disk has failed.
   const std::vector<std::byte> nothing(format::kPageBytes);
   const std::uint64_t slot = plan.new_state.generation % 2 * format::kPageBytes;
   if (file_->write_at(nothing, slot)) static_cast<void>(file_->sync());

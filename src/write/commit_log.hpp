@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// CommitLog: the file `commits` of a dataset, written by one process alone. A step is published
-// when a table and a slot are written and one sync has returned. Until then, and after any failure,
-// the previous generation is in force.
+// CommitLog: the file `commits` of a dataset, as its only writer uses it. A step is published when
+// a table and a slot are written and one sync has returned. Until then, and after any failure, the
+// previous generation is in force. docs/formats/dataset.md#commits defines these terms.
 #pragma once
 
 #include <forebay/error.hpp>
@@ -34,22 +34,22 @@ class CommitLog {
   static Result<std::unique_ptr<CommitLog>> open_for_repair(const std::string& directory,
                                                             RepairTarget file);
 
-  /// As open(), on a file of any kind that holds generation 0 or later.
+  /// As open(), for a file of any kind that is already open and has a valid generation.
   static Result<std::unique_ptr<CommitLog>> open_with_file(std::unique_ptr<storage::File> commits);
 
   const format::DatasetId& dataset() const noexcept { return state_.dataset; }
   std::uint64_t generation() const noexcept { return state_.generation; }
   /// The steps in force, by rising number.
   const std::vector<format::StepEntry>& steps() const noexcept { return steps_; }
-  /// Damage that open() passed over. One such case is a slot torn by a crash, which the next
-  /// publish() overwrites.
+  /// Damage that open() tolerated, for example a slot torn by a crash. The next publish()
+  /// overwrites such a slot.
   const std::vector<Error>& damages() const noexcept { return damages_; }
-  /// True if files of groups that steps() does not list can be removed. False if damage was passed
-  /// over or no step was ever published: repair may find steps in these files.
+  /// True if files of groups that steps() does not list can be removed. False if damage was
+  /// tolerated or steps() is empty: repair may find steps in these files.
   bool can_collect_garbage() const noexcept { return damages_.empty() && !steps_.empty(); }
 
-  /// True if another file was found in place of `commits`. Then another writer decides which steps
-  /// exist, and the last step written may be one of them although it failed.
+  /// True if another file has replaced `commits`. Then another writer decides which steps exist. It
+  /// may have found the last step of this writer published, although publish() has failed.
   bool is_replaced() const noexcept { return fenced_error_.has_value(); }
 
   /// Publishes one more step, whose data and names are durable. kInvalidArgument if its number does

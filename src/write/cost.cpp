@@ -28,10 +28,11 @@ double transfer_time_us(double bytes, double mb_per_s) {
 struct ServerRequests {
   double part_bytes = 0;
   double parts = 0;
-  double in_flight = 1;  ///< of them, at a time
+  double in_flight = 1;  ///< parts in flight at a time
 };
 
-/// The first parts together; the others at the rate that these allow.
+/// Time that a server works on its requests: latency and service time of the first parts, then the
+/// other parts at the rate of the server.
 double busy_us(const model::ServerGroup& server, const ServerRequests& share) {
   const double in_flight = std::max(1.0, share.in_flight);
   const model::Load load{
@@ -55,7 +56,7 @@ struct StepLoads {
   std::map<std::uint32_t, double> written_by_node;  ///< to storage
   std::map<std::uint32_t, double> sent_by_node;     ///< to other nodes
   std::map<std::uint32_t, double> received_by_node;
-  double relayed_bytes_max = 0;  ///< copied by one rank that forwards them
+  double copied_bytes_max = 0;  ///< of one rank that receives bytes of others
 };
 
 class StepCostModel {
@@ -74,10 +75,10 @@ class StepCostModel {
 
   StepCost cost() const {
     StepCost cost;
-    const FileCreationTimes names = metadata_us();
-    cost.metadata_us = names.last_us;
+    const FileCreationTimes creation = file_creation_times();
+    cost.metadata_us = creation.last_us;
     const double writing_us = write_us();
-    cost.storage_us = std::max(names.first_us + writing_us, names.last_us + last_writer_us());
+    cost.storage_us = std::max(creation.first_us + writing_us, creation.last_us + last_writer_us());
     cost.exchange_us = exchange_us();
     cost.is_overlapped = plan_.exchange != Exchange::kGather;
     // The files, in parallel, and the slot that publishes the step: the latency of one request
@@ -99,7 +100,7 @@ class StepCostModel {
   void compute_loads();
   void compute_transfers();
   void add_transfer(RankNumber from, RankNumber to, double bytes);
-  FileCreationTimes metadata_us() const;
+  FileCreationTimes file_creation_times() const;
   double request_us(FileNumber file, double bytes) const;
   double single_writer_us(FileNumber file, double bytes) const;
   double write_us() const;
@@ -158,7 +159,7 @@ void StepCostModel::compute_loads() {
     const double used = std::min<double>(layout.stripe_count, std::max(1.0, stripes));
     for (std::uint32_t column = 0; column < used; ++column) {
       const std::uint32_t server = (layout.first_server + column) % machine_.server_count();
-      // In whole stripes: the first servers have one more.
+      // Servers have whole stripes, the first ones one more.
       const double whole = std::ceil((stripes - column) / layout.stripe_count);
       const double bytes = whole * static_cast<double>(layout.stripe_bytes);
       loads_.of_server[server] += std::min(bytes, loads_.of_file[file]);
@@ -188,12 +189,12 @@ void StepCostModel::compute_transfers() {
       if (!(shared && together)) through += own;
       add_transfer(*rank, *next, chain ? through : own);
     }
-    loads_.relayed_bytes_max = std::max(loads_.relayed_bytes_max, through);
+    loads_.copied_bytes_max = std::max(loads_.copied_bytes_max, through);
   }
 }
 
 /// The owner creates a file; then the other writers open it.
-StepCostModel::FileCreationTimes StepCostModel::metadata_us() const {
+StepCostModel::FileCreationTimes StepCostModel::file_creation_times() const {
   const model::MetadataServers& servers = machine_.metadata;
   std::vector<std::uint32_t> creates(servers.servers);
   std::vector<std::uint32_t> opens(servers.servers);
@@ -206,15 +207,15 @@ StepCostModel::FileCreationTimes StepCostModel::metadata_us() const {
     const std::uint32_t whole = (count + servers.concurrency - 1) / servers.concurrency;
     return static_cast<double>(whole);
   };
-  FileCreationTimes names{.first_us = servers.create_us + machine_.client.link_latency_us};
+  FileCreationTimes creation{.first_us = servers.create_us + machine_.client.link_latency_us};
   for (std::uint32_t i = 0; i < servers.servers; ++i) {
     const double links = (opens[i] > 0 ? 2 : 1) * machine_.client.link_latency_us;
     const double total_us =
         rounds(creates[i]) * servers.create_us + rounds(opens[i]) * servers.open_us;
-    names.last_us = std::max(names.last_us, total_us + links);
+    creation.last_us = std::max(creation.last_us, total_us + links);
   }
   const double shared_by = plan_.steps_per_group;
-  return {names.first_us / shared_by, names.last_us / shared_by};
+  return {creation.first_us / shared_by, creation.last_us / shared_by};
 }
 
 /// One request to idle storage.
@@ -246,14 +247,14 @@ double StepCostModel::single_writer_us(FileNumber file, double bytes) const {
 
 double StepCostModel::servers_us() const {
   double parts = 0;
-  double part_most = 0;
+  double part_bytes_max = 0;
   double in_use = 0;
   for (FileNumber file = 0; file < aggregation_.file_count(); ++file) {
     const double concurrent =
         is_baton_ ? 1 : static_cast<double>(aggregation_.writers_of(file).size());
     const double requests = concurrent * facts_.requests_per_writer;
     parts += requests * parts_of_request(file);
-    part_most = std::max(part_most, part_bytes(file));
+    part_bytes_max = std::max(part_bytes_max, part_bytes(file));
     in_use += servers_in_use(file, requests);
   }
   const auto loaded = std::ranges::count_if(loads_.of_server, [](double load) { return load > 0; });
@@ -262,8 +263,8 @@ double StepCostModel::servers_us() const {
   double longest = 0;
   for (std::uint32_t i = 0; i < machine_.server_count(); ++i) {
     if (loads_.of_server[i] == 0) continue;
-    const ServerRequests share{.part_bytes = part_most,
-                               .parts = loads_.of_server[i] / part_most * idle,
+    const ServerRequests share{.part_bytes = part_bytes_max,
+                               .parts = loads_.of_server[i] / part_bytes_max * idle,
                                .in_flight = parts / std::max(1.0, in_use)};
     longest = std::max(longest, busy_us(machine_.server(i), share));
   }
@@ -284,9 +285,9 @@ double StepCostModel::links_us() const {
   double longest = 0;
   for (const auto& [node, bytes] : loads_.written_by_node) {
     const auto sent = loads_.sent_by_node.find(node);
-    const double total_us = bytes + (sent == loads_.sent_by_node.end() ? 0 : sent->second);
+    const double total_bytes = bytes + (sent == loads_.sent_by_node.end() ? 0 : sent->second);
     longest =
-        std::max(longest, transfer_time_us(total_us, machine_.client.link_bandwidth_mb_per_s));
+        std::max(longest, transfer_time_us(total_bytes, machine_.client.link_bandwidth_mb_per_s));
   }
   return longest;
 }
@@ -313,15 +314,15 @@ double StepCostModel::locks_of_file_us(FileNumber file) const {
       locks.unit == model::LockUnit::kBytes ? locks.unit_bytes : layouts_[file].stripe_bytes;
   if (plan_.alignment_bytes % lock == 0) return 0;
   // Allocations that share a lock wait for each other; those on other locks proceed in parallel.
-  // About every second of consecutive requests is another client's.
+  // About every second one of consecutive requests is of another client.
   const double in_a_row = std::max(2.0, static_cast<double>(lock) / unit);
   const double in_flight = static_cast<double>(writers.size()) * facts_.requests_per_writer;
   return requests / 2 * one_us / std::max(1.0, in_flight / in_a_row);
 }
 
-/// Of the clients that wait, the one that writes highest gets a lock on everything above, which the
-/// next one revokes. So the requests in flight to a file take its locks in rounds, and each round
-/// revokes one lock.
+/// Among waiting clients, the one with the highest offset gets a lock up to the end of the object,
+/// and the next client revokes it. So the requests in flight to a file get its locks in rounds, and
+/// each round revokes one lock.
 double StepCostModel::lock_rounds_of(FileNumber file) const {
   if (machine_.locks.unit != model::LockUnit::kObject || is_baton_) return 0;
   if (clients_of(file) < 2) return 0;
@@ -342,7 +343,7 @@ double StepCostModel::write_us() const {
   double rounds = 0;
   for (FileNumber file = 0; file < aggregation_.file_count(); ++file)
     rounds = std::max(rounds, lock_rounds_of(file));
-  // In a round servers serve one part alone. That matters where they would be busy otherwise.
+  // In each round, a server serves one part alone. This latency adds to the time of busy servers.
   const double servers = servers_us() + rounds * server_of(0, 0).write_latency_us;
   return std::max({servers, writers_us(), links_us(), locks_us()}) +
          rounds * machine_.locks.change_us;
@@ -358,7 +359,7 @@ double StepCostModel::last_writer_us() const {
 }
 
 double StepCostModel::exchange_us() const {
-  double longest = loads_.relayed_bytes_max / kCopyMbPerS;
+  double longest = loads_.copied_bytes_max / kCopyMbPerS;
   const double link = machine_.client.link_bandwidth_mb_per_s;
   for (const auto& [node, bytes] : loads_.sent_by_node)
     longest = std::max(longest, transfer_time_us(bytes, link) + machine_.client.link_latency_us);

@@ -14,8 +14,8 @@ namespace forebay::write {
 /// they are the same for all plans.
 struct StepCost {
   double metadata_us = 0;  ///< until the last file is created, and opened by all its writers
-  /// Until the last byte is written, metadata included, if all bytes were at their writers from the
-  /// start.
+  /// Until the last byte is written, including metadata. Assumes that the writers have all bytes at
+  /// the start.
   double storage_us = 0;
   double exchange_us = 0;     ///< until all bytes are at their writers
   double sync_us = 0;         ///< syncs of files, and publication
@@ -31,7 +31,7 @@ struct StepCost {
 /// Bytes that a rank is assumed to put in a step while the real number is unknown.
 inline constexpr std::uint64_t kAssumedStepBytes = 64_MiB;
 
-/// Copies of a rank's memory: rate of a current core on warm pages.
+/// Rate at which one current core copies between warm pages.
 inline constexpr double kCopyMbPerS = 4000;
 
 /// `plan` must be complete, as plan_write() returned it for these facts, which must have a machine.

@@ -139,7 +139,7 @@ void DataFileCore::truncate_and_sync(std::uint64_t end_bytes, const Done& done) 
   sync(done);
 }
 
-/// Reports on the executor's thread: the queue cannot be used any more.
+/// Reports on the executor's thread that the queue can no longer be used.
 void DataFileCore::complete_later(Done done) {
   Status status = outcome();
   if (status) status = failure(queue_closed_error());

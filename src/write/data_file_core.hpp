@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // DataFileCore: implementation of a DataFile. As a client of the device's queue it submits writes
-// and syncs, and reports each result to its caller. It leaves the queue when the last of them is
-// done and the file has no holder any more. OpenFileTable has the files that have not left yet.
+// and syncs, and reports each result to its caller. It leaves the queue when the DataFile is
+// released and all operations are done. OpenFileTable has the files that a queue still uses.
 #pragma once
 
 #include <forebay/error.hpp>
@@ -27,18 +27,18 @@ namespace forebay::write {
 
 class DataFileCore;
 
-/// The files of a writer that a queue may still use. Any thread.
+/// The files of an AsyncFileWriter that a queue may still use. Any thread.
 class OpenFileTable {
  public:
-  /// Adds a file. Returns the reason of cancel(), if that came first.
+  /// Adds a file. If cancel() was called before, returns its reason.
   std::optional<Error> add(const std::shared_ptr<DataFileCore>& core);
-  /// The queue does not use the file any more, so it can be released.
+  /// Marks a file that the queue no longer uses, so that release_closed() releases it.
   void mark_closed(const DataFileCore& core);
-  /// Releases these files, on a thread that may wait for a file to close.
+  /// Releases the marked files. Blocks until they are closed.
   void release_closed();
-  /// The files in the table, and files added later, begin no more operations.
+  /// No file in the table, and none added later, begins another operation.
   void cancel(const Error& why);
-  /// Blocks until no file is left.
+  /// Blocks until all files are marked as closed.
   void wait_until_closed();
 
  private:
@@ -65,7 +65,7 @@ class DataFileCore final : public stream::QueueClient {
   const format::DataFileName& name() const noexcept { return setup_.name; }
   storage::File& file() const noexcept { return setup_.file_state->file(); }
 
-  /// As in AsyncFileWriter. This object lives until they are done.
+  /// As in AsyncFileWriter. This object lives until these operations are done.
   void write(std::uint64_t offset_bytes, std::span<const std::byte> data, Done done);
   void sync(Done done) { add_barrier(stream::Durability::kSynced, std::move(done)); }
   void seal(std::uint64_t end_bytes, Done done);
@@ -74,9 +74,9 @@ class DataFileCore final : public stream::QueueClient {
   /// Blocks.
   Status punch_hole(ByteRange place);
 
-  /// No more operations begin, for this reason.
+  /// Operations that have not begun fail with `why`.
   void cancel(const Error& why) noexcept { fail(why); }
-  /// No more operations follow: leaves the queue when all are done. Idempotent.
+  /// Called after the last operation was added: leaves the queue when all are done. Idempotent.
   void close() noexcept;
 
   // Called by the queue.
@@ -96,7 +96,7 @@ class DataFileCore final : public stream::QueueClient {
   struct PendingBarrier : stream::Barrier {
     Done done;
   };
-  // References that keep the file in the queue: one of its holders (until close()), and one of each
+  // The file stays in the queue while it has references: one until close(), and one for each
   // operation in flight.
   bool acquire_reference() noexcept;
   void release_reference() noexcept;

@@ -38,8 +38,8 @@ Result<std::shared_ptr<DatasetAgent>> DatasetAgent::start(Setup setup) {
   if (!wakeup) return failure(wakeup.error());
   std::shared_ptr<DatasetAgent> agent(new DatasetAgent(std::move(setup), std::move(*wakeup)));
   auto thread = start_service_thread("fb-dataset", [raw = agent.get()] {
-    // The agent hashes. Otherwise the application, which woke it, would wait for its core
-    // meanwhile.
+    // With normal scheduling, an agent that hashes would take the core of the application's thread
+    // that woke it.
     if (raw->producer_) use_batch_scheduling();
     raw->run();
   });
@@ -136,8 +136,8 @@ bool DatasetAgent::is_finished() const noexcept {
   return is_free && transport_->queued_bytes() == 0;
 }
 
-/// Hashing and copying at the same time slow each other down. Hashing can wait while storage, or
-/// another rank, uses the same bytes. After that it alone holds their memory.
+/// Hashing and copying at the same time slow each other down. While storage or another rank uses
+/// the next bytes, hashing them later delays nothing. Afterwards only hashing holds their memory.
 bool DatasetAgent::should_hash() const noexcept {
   return !is_copying_.load(std::memory_order_relaxed) || producer_->is_hashing_only_user();
 }
@@ -164,7 +164,7 @@ AgentTaskQueue::Wakeup DatasetAgent::wait(TimePoint now) {
                                             : AgentTaskQueue::Wakeup::kNotSignaled;
 }
 
-/// Ends what is left. Files end first, so that nothing is written out of memory that is freed.
+/// Ends all roles. Stops writes before StepProducer releases the memory that they read.
 void DatasetAgent::shut_down() {
   if (file_owner_) file_owner_->shut_down();
   const Error why =
@@ -181,8 +181,8 @@ void DatasetAgent::shut_down() {
     has_ended_ = true;
   }
   if (producer_) producer_->shut_down(why);
-  transport_.reset();  // so that other ranks see the end, even if the program still holds its
-                       // dataset
+  // Other ranks detect the end by their connections, even if the program keeps its DatasetWriter.
+  transport_.reset();
   changed_.notify_all();
 }
 
@@ -414,7 +414,7 @@ Status DatasetAgent::dispatch_to_coordinator(comm::Rank from,
   }
 }
 
-/// The sender must own the file.
+/// kDamage unless the sender owns the file.
 Status DatasetAgent::check_file(MessageKind kind, comm::Rank from, std::uint64_t file) const {
   const bool is_its = file < aggregation_.file_count() &&
                       aggregation_.owner_of(static_cast<FileNumber>(file)) == from.number;
@@ -476,8 +476,9 @@ void DatasetAgent::handle_peer_lost(comm::Rank peer, const Error& why) {
   if (coordinator_) coordinator_->handle_rank_lost(peer, why);
 }
 
-/// This rank leaves when its application does, without waiting for other ranks. A rank that has not
-/// noticed the loss by then would take this rank for the cause, so it is notified first.
+/// Reports the loss to the ranks that depend on this one. Afterwards this rank leaves with its
+/// application, without waiting for others. A rank that had not yet detected the loss would report
+/// this rank as the cause.
 void DatasetAgent::handle_coordinator_lost(const Error& why) {
   has_lost_coordinator_ = true;
   const std::uint32_t me = rank().number;

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// DatasetAgent: the thread that does all work of one rank for one dataset, in the roles that the
-// plan gives it. It waits in one place for messages of other agents, for the application and for
-// storage, so that no role needs a lock.
+// DatasetAgent: the event loop of one rank for one dataset, on a thread, with the roles that the
+// plan assigns to the rank. One poll() waits for messages of other agents, tasks of the application
+// and completions of storage. All roles run on this thread, so none needs a lock.
 #pragma once
 
 #include <forebay/error.hpp>
@@ -48,12 +48,12 @@ class DatasetAgent final : public AgentContext, private comm::MessageHandler {
         collective_io_thread;                      ///< null unless the transfer mode is collective
     std::shared_ptr<StagingPool> receive_staging;  ///< null if no bytes arrive in messages
     std::shared_ptr<CommitLog> commit_log;         ///< of the coordinating rank; else null
-    std::unique_ptr<Lease> lease;                  ///< the same; released when all ranks have left
-    StepProducer::OnResolved on_resolved;          ///< used on a compute rank alone
+    std::unique_ptr<Lease> lease;                  ///< the same; released when the agent ends
+    StepProducer::OnResolved on_resolved;          ///< on compute ranks only
   };
   /// Starts the thread.
   static Result<std::shared_ptr<DatasetAgent>> start(Setup setup);
-  /// As stop() without waiting.
+  /// As stop() with a deadline that has passed.
   ~DatasetAgent() override;
 
   /// Any thread, on a compute rank: runs `what` on the agent's thread, for actions of the
@@ -69,10 +69,11 @@ class DatasetAgent final : public AgentContext, private comm::MessageHandler {
       const std::shared_ptr<DatasetAgent>& agent) {
     return {agent, &agent->is_copying_};
   }
-  /// Any thread: waits until all ranks have left, or until the deadline; then ends the thread.
-  /// Steps that are not resolved by then get an Error.
+  /// Any thread: waits until all ranks have left, or until the deadline. Then ends the thread,
+  /// which first waits for transfers in progress. Steps that are not resolved by then fail with
+  /// kClosed.
   void stop(Deadline deadline) noexcept;
-  /// Any thread: returns when no rank needs this one any more.
+  /// Any thread: blocks until the agent has ended.
   void wait_until_ended() const;
   bool has_ended() const;
   std::uint64_t written_bytes() const noexcept { return written_bytes_.load(); }
@@ -113,7 +114,7 @@ class DatasetAgent final : public AgentContext, private comm::MessageHandler {
   void handle_peer_lost(comm::Rank peer, const Error& why) override;
   Status check(comm::Rank from, const comm::LinkHeader& header) const;
   Status check_file(MessageKind kind, comm::Rank from, std::uint64_t file) const;
-  // kDamage ends the connection to the sender.
+  // If one of the following fails with kDamage, the connection to the sender ends.
   using Payload = std::span<const std::byte>;
   Status dispatch(comm::Rank from, const comm::LinkHeader& header, Payload payload);
   Status dispatch_to_aggregator(comm::Rank from, const comm::LinkHeader& header, Payload payload);
@@ -145,7 +146,7 @@ class DatasetAgent final : public AgentContext, private comm::MessageHandler {
 
   mutable std::mutex mutex_;
   mutable std::condition_variable changed_;
-  bool is_stopping_ = false;  ///< end at once
+  bool is_stopping_ = false;  ///< the loop ends at its next pass
   bool has_ended_ = false;
   std::thread thread_;
 };

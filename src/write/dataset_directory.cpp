@@ -164,7 +164,7 @@ Status DatasetDirectory::initialize_file(storage::File& file,
   return written ? Status() : failure(written.error());
 }
 
-/// Best effort. Over FUSE, writes that extend a file wait for each other.
+/// Extends the file on FUSE, where writes that extend a file wait for each other. Best effort.
 void DatasetDirectory::extend(storage::File& file) {
   if (file.access() != Access::kDirect || file_system() != storage::FileSystem::kFuse) return;
   rlimit limit{};
@@ -175,7 +175,7 @@ void DatasetDirectory::extend(storage::File& file) {
 
 Status DatasetDirectory::reserve(storage::File& file, std::uint64_t expected_bytes) {
   std::uint64_t requested_bytes = std::max(expected_bytes, format::kPageBytes);
-  // A file that is created ahead of need must leave as much space for the step in flight.
+  // The reservation of a file that is created ahead of need must leave as much for steps in flight.
   const std::uint64_t needed = 2 * requested_bytes * std::max(setup_.files, 1U);
   const auto is_too_much = [&] {
     const auto free_bytes = file.free_bytes();
@@ -222,6 +222,7 @@ Result<DatasetDirectory::FilePointer> DatasetDirectory::open(const format::DataF
   if (!read) return failure(read.error());
   const auto there = std::span(page->bytes).first(*read);
   // Over NFS the name is visible at once, the bytes only after the rank that wrote them has synced.
+  // So a header of zeros is accepted.
   if (std::ranges::count(there, std::byte{0}) == std::ssize(there)) return file;
   const auto header = format::decode_header(there, (*file)->path());
   if (!header) return failure(header.error());
@@ -234,8 +235,7 @@ Result<DatasetDirectory::FilePointer> DatasetDirectory::open(const format::DataF
                            format::to_string(header->dataset)});
 }
 
-/// The last file, which could have had this one's space, was created before it. If space was low
-/// then, it is low now.
+/// If space was too low for the last new file, removes this one, so that the next has its space.
 Status DatasetDirectory::recycle(const format::DataFileName& name) {
   if (is_low_on_space_ || bad_files_.contains(name) || free_.size() >= setup_.free_files_max)
     return remove(name);

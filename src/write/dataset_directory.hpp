@@ -25,8 +25,8 @@ namespace forebay::write {
 /// Prefix of the name of a file that is kept for reuse; the name that it had follows.
 inline constexpr std::string_view kFreePrefix = "free-";
 
-/// Length of a new file of unknown size, where a file gets a length before it is written. No space
-/// is reserved for it, and sealing truncates it.
+/// Length of a new file of unknown size on file systems where writes must not extend files (FUSE).
+/// No space is reserved for it. AsyncFileWriter::seal() truncates the file.
 inline constexpr std::uint64_t kInitialLengthBytes = std::uint64_t{256} << 20U;
 
 /// One thread at a time.
@@ -38,7 +38,7 @@ class DatasetDirectory {
     std::optional<Access> access = {};
     std::uint32_t files = 1;  ///< of one step
     storage::StripeHint stripes = {};
-    LogSink* log = nullptr;  ///< receives unsupported striping requests; null: no logging
+    LogSink* log = nullptr;  ///< receives a line if a file has other striping; null: no logging
     /// File system of the directory; no value: it is detected.
     std::optional<storage::FileSystem> file_system = {};
     std::size_t free_files_max = 0;
@@ -53,10 +53,10 @@ class DatasetDirectory {
   Result<FilePointer> create(const format::DataFileName& name, std::uint64_t expected_bytes);
   /// Opens an existing file. See AsyncFileWriter::open().
   Result<FilePointer> open(const format::DataFileName& name);
-  /// Keeps the file for reuse. Removes it if it is marked bad, if its space is needed, or if enough
-  /// are kept.
+  /// Keeps the file for reuse. Removes it if it is marked bad, if its space is needed, or if
+  /// free_files_max are kept.
   Status recycle(const format::DataFileName& name);
-  /// The bytes of the file could not be made durable: it must not be reused.
+  /// Excludes a file from reuse, because its bytes could not be made durable.
   void mark_bad(const format::DataFileName& name) { bad_files_.insert(name); }
   Status remove(const format::DataFileName& name);
   /// Makes names durable.
@@ -88,7 +88,7 @@ class DatasetDirectory {
   const Setup setup_;
   std::optional<storage::FileSystem> file_system_;
   bool has_warned_striping_ = false;
-  bool is_low_on_space_ = false;            ///< too low to reserve what the last new file expected
+  bool is_low_on_space_ = false;            ///< the last new file could not be reserved
   std::vector<format::DataFileName> free_;  ///< by the names that they had
   std::set<format::DataFileName> bad_files_;
 };

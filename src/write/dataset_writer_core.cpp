@@ -14,16 +14,16 @@ namespace {
 
 TimePoint now() { return std::chrono::steady_clock::now(); }
 
-/// A committed step is published or aborted by its deadline, unless storage or the coordinator
-/// stalls.
+/// Maximum wait for a committed step. It is published or aborted by its deadline, unless storage or
+/// the coordinator stalls.
 std::chrono::milliseconds resolve_timeout(const WritePlan& plan) {
   return plan.step_timeout + stall_max(plan);
 }
 
-/// If the agent has ended, the memory is released at once.
+/// Posts the offer of a chunk to the agent. If the agent has ended, releases the memory at once.
 void post_offer(DatasetAgent& agent, PackedChunk packed) {
   const auto shared = std::make_shared<PackedChunk>(std::move(packed));
-  const auto offer = [shared](StepProducer& member) { member.offer(std::move(*shared)); };
+  const auto offer = [shared](StepProducer& producer) { producer.offer(std::move(*shared)); };
   if (!agent.post_to_producer(offer, AgentTaskQueue::WakePolicy::kDeferred)) shared->release();
 }
 
@@ -71,12 +71,12 @@ Result<std::shared_ptr<StepWriterCore>> DatasetWriterCore::begin_step(std::uint6
   // Other threads may have begun a step, or closed the dataset, meanwhile.
   if (const Status checked = check_begin(number); !checked) return failure(checked.error());
   const std::uint32_t before = steps_in_flight_;
-  const auto name = register_step(number);
-  if (!name) return failure(name.error());
+  const auto step = register_step(number);
+  if (!step) return failure(step.error());
   if (is_free) {
-    open_step_ = *name;
+    open_step_ = *step;
     lock.unlock();
-    return std::shared_ptr<StepWriterCore>(new StepWriterCore(shared_from_this(), *name, begun_at),
+    return std::shared_ptr<StepWriterCore>(new StepWriterCore(shared_from_this(), *step, begun_at),
                                            detail::OriginDeleter());
   }
   // Other ranks count this step, too. So it fails on all ranks, and the next one is the same on
@@ -85,20 +85,21 @@ Result<std::shared_ptr<StepWriterCore>> DatasetWriterCore::begin_step(std::uint6
       error(ErrorClass::kLimit, "begin step " + std::to_string(number),
             std::to_string(before) + " steps are still in flight: storage does not keep up");
   agent_->post_to_producer(
-      [name = *name, why](StepProducer& member) { member.abandon(name, why); });
+      [step = *step, why](StepProducer& producer) { producer.abandon(step, why); });
   return failure(why);
 }
 
-/// All ranks count the same steps, so that they agree on the file group of each.
+/// Counts the step and begins it on the agent. All ranks count the same steps, so they compute the
+/// same file group.
 Result<StepId> DatasetWriterCore::register_step(std::uint64_t number) {
-  const StepId name{number, setup_.first_group + steps_begun_ / setup_.plan.steps_per_group};
-  if (!agent_->post_to_producer([name](StepProducer& member) { member.begin(name); }))
+  const StepId step{number, setup_.first_group + steps_begun_ / setup_.plan.steps_per_group};
+  if (!agent_->post_to_producer([step](StepProducer& producer) { producer.begin(step); }))
     return failure(
         error(ErrorClass::kClosed, "begin step " + std::to_string(number), "the agent has ended"));
   ++steps_begun_;
   ++steps_in_flight_;
   last_begun_ = number;
-  return name;
+  return step;
 }
 
 void DatasetWriterCore::on_resolved(const StepId& step, const Status& outcome) {
@@ -109,7 +110,7 @@ void DatasetWriterCore::on_resolved(const StepId& step, const Status& outcome) {
     newest_ = std::max(newest_.value_or(0), step.step);
   } else {
     ++report_.steps_failed;
-    // an abort by the application is no failure
+    // A step that the application has aborted is no failure.
     if (outcome.error().kind() != ErrorClass::kCancelled) {
       ++failures_;
       if (!first_failure_) first_failure_ = outcome.error();
@@ -138,11 +139,11 @@ Status DatasetWriterCore::close() {
   if (Status process_check = origin_.check("close", path()); !process_check) return process_check;
   std::unique_lock lock(mutex_);
   const bool was_closed = std::exchange(is_closed_, true);
-  // An open step has no outcome to wait for.
+  // A step that is not committed gets no outcome, so it is not awaited.
   const auto committed = [this] { return steps_in_flight_ - (open_step_ ? 1 : 0); };
   const auto is_idle = [&] { return committed() == 0; };
   const bool done = resolved_.wait_for(lock, resolve_timeout(setup_.plan), is_idle);
-  if (!was_closed) agent_->post_to_producer([](StepProducer& member) { member.leave(); });
+  if (!was_closed) agent_->post_to_producer([](StepProducer& producer) { producer.leave(); });
   if (!done)
     return failure(error(
         ErrorClass::kLimit, "close",
@@ -158,14 +159,15 @@ bool DatasetWriterCore::is_closed() const {
   return is_closed_;
 }
 
-/// The thread that holds the open step may be the one that waits for the end.
+/// Does not wait for commit(): the thread that has the open step may be the one that ends the
+/// Runtime.
 void DatasetWriterCore::cancel_open_step() noexcept {
   const std::lock_guard lock(mutex_);
   if (!open_step_) return;
   const Error why = error(ErrorClass::kClosed, "write step " + std::to_string(open_step_->step),
                           "the Runtime has ended before it was committed");
   agent_->post_to_producer(
-      [name = *open_step_, why](StepProducer& member) { member.cancel_step(name, why); });
+      [step = *open_step_, why](StepProducer& producer) { producer.cancel_step(step, why); });
 }
 
 void DatasetWriterCore::shut_down() noexcept {
@@ -176,15 +178,15 @@ void DatasetWriterCore::shut_down() noexcept {
 }
 
 StepWriterCore::StepWriterCore(std::shared_ptr<DatasetWriterCore> dataset,
-                               const StepId& name,
+                               const StepId& step,
                                TimePoint begun_at)
     : dataset_(std::move(dataset)),
-      name_(name),
+      step_(step),
       begun_at_(begun_at),
       blocked_time_(now() - begun_at),
       packer_({.staging = dataset_->setup_.staging,
                .dataset = dataset_->setup_.dataset,
-               .step = name,
+               .step = step,
                .origin = dataset_->setup_.rank,
                .checksum_stage = dataset_->plan().checksum_stage,
                .codec = dataset_->plan().codec,
@@ -194,12 +196,12 @@ StepWriterCore::StepWriterCore(std::shared_ptr<DatasetWriterCore> dataset,
                             PackedChunk packed) { post_offer(*agent, std::move(packed)); },
                .offer_adopted =
                    [agent = dataset_->agent_](AdoptedBlock block) {
-                     agent->post_to_producer([block = std::move(block)](StepProducer& member) {
+                     agent->post_to_producer([block = std::move(block)](StepProducer& producer) {
                        for (PackedChunk& one : split_into_chunks(block))
-                         member.offer(std::move(one));
+                         producer.offer(std::move(one));
                      });
                    },
-               .request_memory = [agent = dataset_->agent_, name] { agent->request_memory(name); },
+               .request_memory = [agent = dataset_->agent_, step] { agent->request_memory(step); },
                .copying_flag = DatasetAgent::copying_flag(dataset_->agent_)}) {}
 
 StepWriterCore::~StepWriterCore() { abandon(); }
@@ -241,13 +243,13 @@ Future<Receipt> StepWriterCore::commit() {
   }
   const TimePoint begin = now();
   packer_.flush();
-  Receipt receipt{.step = name_.step};
+  Receipt receipt{.step = step_.step};
   receipt.copied_bytes = packer_.copied_bytes();
   receipt.adopted_bytes = packer_.adopted_bytes();
   receipt.bytes = receipt.copied_bytes + receipt.adopted_bytes;
   const Promise<Receipt> promise(
       *dataset_->setup_.executor,
-      {.operation = "write step " + std::to_string(name_.step), .path = dataset_->path()});
+      {.operation = "write step " + std::to_string(step_.step), .path = dataset_->path()});
   auto future = promise.future();
   is_closed_ = true;
   dataset_->handle_step_closed(packer_);
@@ -255,8 +257,8 @@ Future<Receipt> StepWriterCore::commit() {
   auto committed = std::make_shared<CommittedStep>(
       CommittedStep{std::move(packer_.record()), receipt, begun_at_, promise});
   const bool is_posted =
-      dataset_->agent_->post_to_producer([name = name_, committed](StepProducer& member) {
-        member.commit(name, std::move(*committed));
+      dataset_->agent_->post_to_producer([step = step_, committed](StepProducer& producer) {
+        producer.commit(step, std::move(*committed));
       });
   if (!is_posted)
     promise.set(failure(dataset_->error(ErrorClass::kClosed, "write step", "the agent has ended")));
@@ -267,10 +269,10 @@ void StepWriterCore::abandon() noexcept {
   if (std::exchange(is_closed_, true)) return;
   dataset_->handle_step_closed(packer_);
   const Error why = failure_.value_or(dataset_->error(ErrorClass::kCancelled,
-                                                      "write step " + std::to_string(name_.step),
+                                                      "write step " + std::to_string(step_.step),
                                                       "the application has aborted it"));
   dataset_->agent_->post_to_producer(
-      [name = name_, why](StepProducer& member) { member.abandon(name, why); });
+      [step = step_, why](StepProducer& producer) { producer.abandon(step, why); });
 }
 
 }  // namespace forebay::write

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// DatasetWriterCore: implementation of a DatasetWriter. It has the application's counters (next
-// step, steps in flight), the memory that put() copies into, and the agent that does the rest.
-// StepWriterCore: the same for one step, until it is committed.
+// DatasetWriterCore: implementation of a DatasetWriter. It has the counters of the application's
+// side (steps begun, steps in flight), the staging memory and the agent. StepWriterCore:
+// implementation of a StepWriter.
 #pragma once
 
 #include <forebay/dataset_writer.hpp>
@@ -33,15 +33,15 @@ class DatasetWriterCore : public std::enable_shared_from_this<DatasetWriterCore>
     std::optional<std::uint64_t> newest_step;
     std::uint32_t rank = 0;
     std::shared_ptr<StagingPool> staging;
-    std::shared_ptr<const StagingPool> receive_staging =
-        nullptr;  ///< for bytes of other ranks, if any
+    /// For bytes of other ranks; null if none arrive in messages.
+    std::shared_ptr<const StagingPool> receive_staging = nullptr;
     Executor* executor = nullptr;
   };
   explicit DatasetWriterCore(Setup setup) : setup_(std::move(setup)), newest_(setup_.newest_step) {}
   /// Must be called once, before anything else. `agent` reports to on_resolved().
   void set_agent(std::shared_ptr<DatasetAgent> agent) noexcept { agent_ = std::move(agent); }
 
-  /// Any thread, called by the agent.
+  /// Called by the agent for each resolved step. Any thread.
   void on_resolved(const StepId& step, const Status& outcome);
 
   // As in DatasetWriter.
@@ -52,11 +52,11 @@ class DatasetWriterCore : public std::enable_shared_from_this<DatasetWriterCore>
   DatasetReport report() const;
   Status close();
 
-  /// The end of the Runtime: cancels an open step, closes, then waits for the other ranks, which
-  /// the agent still serves. Waits for them at most stall_max().
+  /// Called at the end of the Runtime: cancels an open step, and closes. Then waits until all ranks
+  /// have left, which the agent serves until then, but at most stall_max().
   void shut_down() noexcept;
   bool is_closed() const;
-  /// True if no rank needs its agent any more.
+  /// True if the agent has ended.
   bool has_ended() const { return agent_->has_ended(); }
 
  private:
@@ -88,19 +88,20 @@ class DatasetWriterCore : public std::enable_shared_from_this<DatasetWriterCore>
 class StepWriterCore {
  public:
   StepWriterCore(std::shared_ptr<DatasetWriterCore> dataset,
-                 const StepId& name,
+                 const StepId& step,
                  TimePoint begun_at);
-  /// As abandon(), unless committed.
+  /// Calls abandon().
   ~StepWriterCore();
   StepWriterCore(const StepWriterCore&) = delete;
   StepWriterCore& operator=(const StepWriterCore&) = delete;
 
-  std::uint64_t number() const noexcept { return name_.step; }
+  std::uint64_t number() const noexcept { return step_.step; }
   Status put(const BlockDescriptor& place, std::span<const std::byte> bytes);
   Status adopt(const BlockDescriptor& place, AdoptedBuffer buffer);
-  /// Records a put() that failed: the step fails, too.
+  /// Records that put() failed: commit() then fails, too. Returns the Error.
   Status fail(const Error& why);
   Future<Receipt> commit();
+  /// Aborts the step, unless it was committed or aborted before.
   void abandon() noexcept;
 
  private:
@@ -108,7 +109,7 @@ class StepWriterCore {
   Status record_failure(Status outcome);
 
   const std::shared_ptr<DatasetWriterCore> dataset_;
-  const StepId name_;
+  const StepId step_;
   const TimePoint begun_at_;
   std::chrono::nanoseconds blocked_time_;
   Packer packer_;

@@ -23,13 +23,14 @@ namespace {
 
 constexpr mode_t kDirectoryMode = 0777;  ///< reduced by the umask
 
-/// Created first, because the lease is in it. CommitLog makes it durable.
+/// Called first, because the lease is in the directory. CommitLog makes the directory durable.
 Status create_directory(const std::string& path) {
   if (::mkdir(path.c_str(), kDirectoryMode) == 0 || errno == EEXIST) return {};
   return failure(system_error({.operation = "create a dataset", .path = path}, errno));
 }
 
-/// If a full disk has no space for the copy, files that a killed writer left are removed first.
+/// As fence_writers(). If a full disk has no space for the copy, first removes files that a killed
+/// writer left behind.
 Status fence_with_cleanup(const std::string& path) {
   Status fenced = fence_writers(path);
   if (fenced || fenced.error().kind() != ErrorClass::kNoSpace) return fenced;
@@ -51,10 +52,11 @@ std::optional<std::string> describe_lost_step(const format::RepairedStep& step) 
   return std::nullopt;
 }
 
-/// Further writing would overwrite the damaged slot, the last trace of its step, and remove the
-/// files of that step; or it would list steps again that the slot had dropped. A crash leaves such
-/// a slot of a step that was never acknowledged. So does a bit that flips later in a slot of a step
-/// that was acknowledged. The files do not show which, so the user must decide.
+/// Fails if further writing could lose a step. It would overwrite the damaged slot, the last trace
+/// of its step, and remove the files of that step. Or it would list steps again that the slot had
+/// dropped. There are two causes: a crash during the commit of a step that was never acknowledged,
+/// or a later bit error in the slot of an acknowledged step. The files do not show which, so the
+/// user must decide.
 Status check_damages(const CommitLog& commit_log, const std::string& path, LogSink* log) {
   if (commit_log.damages().empty()) return {};
   for (const Error& damage : commit_log.damages())
@@ -70,7 +72,7 @@ Status check_damages(const CommitLog& commit_log, const std::string& path, LogSi
   return {};
 }
 
-/// The other ranks wait for the first one, so its wait for a former writer must end.
+/// With a deadline, because the other ranks wait while the first one waits for a former writer.
 LeaseOptions lease_options(LogSink* log) {
   LeaseOptions options;
   options.deadline = SteadyClock::shared().now() + kStallMax;

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Decision: the plan and the state of the dataset, as the first rank decides them when a dataset is
-// opened for writing. It includes what that rank alone holds: lease and commit log. The rest is
+// Decision: the plan and the state of a dataset, as the first rank determines them when the dataset
+// is opened for writing. The lease and the commit log stay on the first rank; the other members are
 // encoded for the other ranks.
 #pragma once
 
@@ -26,29 +26,29 @@ struct DatasetState {
   format::DatasetId dataset = {};
   std::uint64_t first_group = 0;
   std::uint64_t newest_step = 0;
-  std::uint64_t newest_bytes = 0;  ///< of the newest step, in its files
+  std::uint64_t newest_bytes = 0;  ///< stored bytes of the newest step
   bool has_steps = false;
-  std::uint64_t lease_nonce = 0;  ///< nonce of the lease
+  std::uint64_t lease_nonce = 0;  ///< other ranks verify their directory with it
 };
 
 struct Decision {
   std::string path;
   WritePlan plan = {};  ///< complete
   DatasetState state = {};
-  std::shared_ptr<CommitLog> commit_log = nullptr;  ///< on the first rank alone, as is `lease`
+  std::shared_ptr<CommitLog> commit_log = nullptr;  ///< only on the first rank, as `lease`
   std::unique_ptr<Lease> lease = nullptr;
 };
 
-/// Does what is done once: creates the directory, acquires the lease, opens the list of steps, and
-/// removes files that former writers left behind. Logs damage of that list to `log`, which may be
-/// null. kDamage if the damage affects a step that is complete in its data files, or one that was
-/// dropped.
+/// Does the work of the first rank: creates the directory, acquires the lease, opens the list of
+/// steps, and removes files that former writers left behind. Logs damage of that list to `log`,
+/// which may be null. kDamage if the damage affects a step that is complete in its data files, or
+/// one that was dropped.
 Result<Decision> decide(const std::string& path,
                         const WriteFacts& facts,
                         const WritePlan& requested,
                         LogSink* log = nullptr);
 
-/// Encodes a decision for other ranks, without what the first rank alone holds; and decodes it.
+/// Encodes a decision for other ranks, without lease and commit log; and decodes it.
 comm::Bytes to_bytes(const Decision& decision);
 Result<Decision> decision_from_bytes(std::span<const std::byte> bytes);
 

@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
-// Dense rounds: which bytes of a file its ranks write in which collective call. MPI-IO fills holes
-// between the ranks' bytes by reading and rewriting the whole range. That moves more bytes than the
-// step has, and overwrites what other ranks write into the hole. So no round has a hole.
+// Dense rounds: the range of a file that its ranks write in each collective call, a round. MPI-IO
+// fills holes between the ranks' bytes by reading and rewriting the whole range. That moves more
+// bytes than the step has, and overwrites what other ranks write into the hole. So no round has a
+// hole.
 #pragma once
 
 #include <forebay/access.hpp>
@@ -22,15 +23,15 @@ enum class CollectiveMethod : std::uint8_t {
   kTwoPhase,     ///< MPI-IO, which gathers pieces on aggregators where they interleave
 };
 
-/// Ranges of this many bytes on average are large requests already: aggregators would only add a
-/// copy.
+/// If ranges have this many bytes on average, each rank's requests are large without aggregators,
+/// which would only add a copy.
 inline constexpr std::uint64_t kLargePieceBytes = std::uint64_t{1} << 20U;
 
-/// MPI-IO only writes through the page cache, so it writes the files that use the page cache
-/// anyway.
+/// kIndependent for direct access, because MPI-IO writes through the page cache. Else kCollective
+/// if the ranges have kLargePieceBytes on average, and kTwoPhase for smaller ones.
 CollectiveMethod choose_collective_method(Access access, std::span<const ByteRange> ranges);
 
-/// The same bytes by rising offset, as the fewest ranges. `ranges` must not overlap.
+/// Returns the same bytes by rising offset, as the fewest ranges. `ranges` must not overlap.
 std::vector<ByteRange> coalesce(std::vector<ByteRange> ranges);
 
 /// The rounds of a step, from the ranges of all ranks, by rising offset. Each has at most

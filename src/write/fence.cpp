@@ -23,7 +23,8 @@ namespace forebay::write {
 
 namespace {
 
-/// An excluded writer publishes once more at most, and the holder of the lease excludes all others.
+/// Rounds of the copy. Few suffice: each excluded writer publishes at most once more, and the lease
+/// excludes new writers.
 constexpr int kRetriesMax = 16;
 constexpr std::uint64_t kCopyBytes = 1_MiB;
 constexpr mode_t kWritePermissions = S_IWUSR | S_IWGRP | S_IWOTH;
@@ -44,7 +45,7 @@ class ReplacedCommits {
     return failure(direct.error());
   }
 
-  /// Each publication changes one of the slots, and is complete when it has.
+  /// Each publication changes one of the slots as its last write.
   Result<std::vector<std::byte>> slots() { return read({0, format::kSlotsBytes}); }
 
   Status copy_to(storage::File& to) {

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Space, the baton, and the index that ends a step.
+// Allocates space, grants the baton, and writes the index that ends a step.
 #include "write/file_owner.hpp"
 
 #include <algorithm>
@@ -15,7 +15,7 @@
 
 namespace forebay::write {
 
-/// State of the end of a step, passed from thread to thread.
+/// State of a step while its index is built and written, passed from thread to thread.
 struct FileOwner::StepFinalization {
   std::shared_ptr<DataFile> file;
   std::uint64_t offset = 0;
@@ -23,7 +23,7 @@ struct FileOwner::StepFinalization {
   format::IndexId place;
   format::StepMetadata facts;
   std::optional<format::IndexBuilder> builder;
-  std::optional<comm::Bytes> coverage;  ///< if other files of the step may overlap with this one
+  std::optional<comm::Bytes> coverage;  ///< if the step has several files
   AlignedBytes index;
   Status outcome;
 };
@@ -43,8 +43,8 @@ void FileOwner::start() {
     ensure_file(setup_.first_group + 1);
 }
 
-/// Does nothing if all steps of the group have failed. Other ranks may report that before a slow
-/// rank begins one of them.
+/// Creates the file of a group, unless that was done or all steps of the group have failed. These
+/// may have failed on other ranks before this rank receives the first message about them.
 void FileOwner::ensure_file(std::uint64_t group) {
   if (groups_.contains(group)) return;
   GroupFile group_file;
@@ -78,17 +78,17 @@ void FileOwner::handle_file_created(std::uint64_t group,
   const auto steps = group_file.steps;
   for (const StepId& step : steps) {
     if (group_file.failure) context_.report_failure(step, *group_file.failure);
-    const auto parts = steps_.find(step);
-    if (!group_file.file || parts == steps_.end()) continue;
-    start_collective(step, parts->second);
-    finalize_step(step, parts->second);
+    const auto progress = steps_.find(step);
+    if (!group_file.file || progress == steps_.end()) continue;
+    start_collective(step, progress->second);
+    finalize_step(step, progress->second);
   }
 }
 
 /// Registers the step as a user of its group's file. False if the step is resolved, or cannot be
 /// written.
 bool FileOwner::register_step(const StepId& step) {
-  // A published step needs nothing any more, and its file must not be created anew.
+  // The file of a published step must not be created again.
   if (failed_steps_.contains(step) || (newest_published_ && step <= *newest_published_))
     return false;
   ensure_file(step.group);
@@ -98,7 +98,7 @@ bool FileOwner::register_step(const StepId& step) {
     return false;
   }
   GroupFile& group_file = found->second;
-  // Its creation ahead of need failed for lack of space. There may be space now.
+  // The creation ahead of need failed, for example for lack of space. There may be space now.
   if (group_file.steps.size() == group_file.resolved_steps.size() && group_file.failure) {
     group_file.failure.reset();
     create_file(step.group);
@@ -116,11 +116,11 @@ std::uint64_t FileOwner::failed_step_of(std::uint64_t group) const {
   return std::ranges::find(failed_steps_, group, &StepId::group)->step;
 }
 
-void FileOwner::report_step_mismatch(const StepId& step, std::uint64_t in_its_place) {
+void FileOwner::report_step_mismatch(const StepId& step, std::uint64_t other_step) {
   context_.report_failure(
       step, context_.error(
                 ErrorClass::kInvalidArgument, "write step " + std::to_string(step.step),
-                "ranks have begun different steps: " + std::to_string(in_its_place) +
+                "ranks have begun different steps: " + std::to_string(other_step) +
                     " was begun by another rank in its place; begin the same steps on all ranks"));
 }
 
@@ -177,7 +177,7 @@ Status FileOwner::handle_trim(std::uint64_t group,
   if (place->second.bytes != format::round_up(allocation.size, alignment))
     return failure(malformed_message(MessageKind::kTrimAllocation, "bytes requested",
                                      allocation.size, "must be the size of the allocation"));
-  // If another allocation follows it by now, the space is lost.
+  // Space before another allocation cannot be reused.
   if (group_file.end != allocation.offset + place->second.bytes) return {};
   place->second.bytes = format::round_up(needed_bytes, alignment);
   group_file.end = allocation.offset + place->second.bytes;
@@ -194,18 +194,19 @@ void FileOwner::renew_baton(comm::Rank writer) {
   if (baton_holder_ == std::optional(writer)) baton_since_ = std::chrono::steady_clock::now();
 }
 
-/// Grants the baton to the writer that has waited longest, with all its requests.
+/// Grants the baton to the writer that has waited longest, and allocates space for all its
+/// requests.
 void FileOwner::grant_baton(TimePoint now) {
   if (baton_holder_ || baton_queue_.empty()) return;
   baton_holder_ = baton_queue_.front().writer;
   baton_since_ = now;
-  std::vector<AllocationRequest> now_answered;
+  std::vector<AllocationRequest> granted;
   const auto is_its = [this](const AllocationRequest& one) {
     return baton_holder_ == std::optional(one.writer);
   };
-  std::ranges::copy_if(baton_queue_, std::back_inserter(now_answered), is_its);
+  std::ranges::copy_if(baton_queue_, std::back_inserter(granted), is_its);
   std::erase_if(baton_queue_, is_its);
-  for (const AllocationRequest& request : now_answered)
+  for (const AllocationRequest& request : granted)
     allocate(request);
 }
 
@@ -231,20 +232,20 @@ Status FileOwner::handle_collective_ready(comm::Rank from,
       return failure(malformed_message(MessageKind::kCollectiveReady, "range offset", range.offset,
                                        "no file is that long"));
   if (!register_step(step)) return {};
-  StepProgress& parts = steps_[step];
-  if (!parts.ranges.emplace(from.number, std::move(ranges)).second)
+  StepProgress& progress = steps_[step];
+  if (!progress.ranges.emplace(from.number, std::move(ranges)).second)
     return failure(
         malformed_message(MessageKind::kCollectiveReady, "step", step.step, "must be sent once"));
-  start_collective(step, parts);
+  start_collective(step, progress);
   return {};
 }
 
-void FileOwner::start_collective(const StepId& step, const StepProgress& parts) {
-  // In collective calls the remaining ranks would wait for the lost one without limit.
+void FileOwner::start_collective(const StepId& step, const StepProgress& progress) {
+  // In collective calls, the other ranks would wait for the lost one without limit.
   if (has_lost_rank_) return;
-  if (parts.ranges.size() < ranks_.size() || !groups_.at(step.group).file) return;
+  if (progress.ranges.size() < ranks_.size() || !groups_.at(step.group).file) return;
   std::vector<ByteRange> all;
-  for (const auto& [rank, ranges] : parts.ranges)
+  for (const auto& [rank, ranges] : progress.ranges)
     all.insert(all.end(), ranges.begin(), ranges.end());
   const CollectiveMethod method =
       choose_collective_method(groups_.at(step.group).file->access(), all);
@@ -254,13 +255,13 @@ void FileOwner::start_collective(const StepId& step, const StepProgress& parts) 
     context_.send(comm::Rank{rank}, MessageKind::kCollectiveStart, words, rounds);
 }
 
-/// Blocks must lie in allocated space.
-Status FileOwner::check_rank_metadata(const RankMetadata& part, const StepId& step) const {
-  if (part.step != step.step)
-    return failure(malformed_message(MessageKind::kRankMetadata, "step", part.step,
+/// kDamage if a block lies outside allocated space.
+Status FileOwner::check_rank_metadata(const RankMetadata& metadata, const StepId& step) const {
+  if (metadata.step != step.step)
+    return failure(malformed_message(MessageKind::kRankMetadata, "step", metadata.step,
                                      "must be that of the header"));
   const std::uint64_t end = groups_.at(step.group).end;
-  for (const BlockRecord& block : part.blocks)
+  for (const BlockRecord& block : metadata.blocks)
     if (block.offset > end || block.stored_bytes > end - block.offset)
       return failure(
           malformed_message(MessageKind::kRankMetadata, "block offset", block.offset,
@@ -273,48 +274,49 @@ Status FileOwner::handle_rank_metadata(comm::Rank from,
                                        std::span<const std::byte> bytes,
                                        std::uint64_t total_bytes) {
   if (!register_step(step)) return {};
-  StepProgress& parts = steps_[step];
-  if (parts.metadata_by_rank.contains(from.number))
+  StepProgress& progress = steps_[step];
+  if (progress.metadata_by_rank.contains(from.number))
     return failure(
         malformed_message(MessageKind::kRankMetadata, "step", step.step, "must be sent once"));
-  ReassemblyBuffer& arriving = parts.fragments[from.number];
+  ReassemblyBuffer& arriving = progress.fragments[from.number];
   if (Status good = arriving.add(MessageKind::kRankMetadata, bytes, total_bytes); !good)
     return good;
   if (!arriving.is_complete()) return {};
-  auto part = rank_metadata_from_bytes(arriving.bytes);
-  if (!part) return failure(part.error());
-  if (Status good = check_rank_metadata(*part, step); !good) return good;
-  parts.metadata_by_rank.emplace(from.number, std::move(*part));
-  parts.fragments.erase(from.number);
-  if (parts.is_missing_requested) report_missing_ranks(step);
-  finalize_step(step, parts);
+  auto metadata = rank_metadata_from_bytes(arriving.bytes);
+  if (!metadata) return failure(metadata.error());
+  if (Status good = check_rank_metadata(*metadata, step); !good) return good;
+  progress.metadata_by_rank.emplace(from.number, std::move(*metadata));
+  progress.fragments.erase(from.number);
+  if (progress.is_missing_requested) report_missing_ranks(step);
+  finalize_step(step, progress);
   return {};
 }
 
 void FileOwner::report_missing_ranks(const StepId& step) {
   if (failed_steps_.contains(step)) return;
-  StepProgress& parts = steps_[step];
-  parts.is_missing_requested = true;
+  StepProgress& progress = steps_[step];
+  progress.is_missing_requested = true;
   std::vector<std::uint32_t> missing;
   for (const std::uint32_t rank : ranks_)
-    if (!parts.metadata_by_rank.contains(rank) && missing.size() <= kRanksInErrorMax)
+    if (!progress.metadata_by_rank.contains(rank) && missing.size() <= kRanksInErrorMax)
       missing.push_back(rank);
   context_.send(comm::Rank{AggregationMap::coordinator()}, MessageKind::kMissingRanksReply,
                 message_words(step, file_), comm::list_to_bytes<std::uint32_t>(missing));
 }
 
-/// Once all metadata is here: builds the index on the thread for blocking tasks, so that nothing
-/// waits for it.
-void FileOwner::finalize_step(const StepId& step, StepProgress& parts) {
+/// Once the metadata of all ranks has arrived, builds the index on the thread for blocking tasks.
+/// The agent does not wait for it.
+void FileOwner::finalize_step(const StepId& step, StepProgress& progress) {
   GroupFile& group_file = groups_.at(step.group);
-  if (parts.metadata_by_rank.size() < ranks_.size() || parts.is_finalizing || !group_file.file)
+  if (progress.metadata_by_rank.size() < ranks_.size() || progress.is_finalizing ||
+      !group_file.file)
     return;
-  parts.is_finalizing = true;
+  progress.is_finalizing = true;
   auto finalization = std::make_shared<StepFinalization>();
   finalization->file = group_file.file;
   finalization->place = {setup_.dataset, step.step, step.group, file_};
-  for (auto& [rank, part] : parts.metadata_by_rank)
-    finalization->metadata.push_back(std::move(part));
+  for (auto& [rank, metadata] : progress.metadata_by_rank)
+    finalization->metadata.push_back(std::move(metadata));
   finalization->facts = {.wall_ns = wall_clock_ns(),
                          .writers = context_.aggregation().writer_count(),
                          .files = context_.aggregation().file_count(),
@@ -407,7 +409,7 @@ void FileOwner::handle_step_outcome(const StepId& step,
                                     StepOutcome step_outcome,
                                     const Status& outcome) {
   steps_.erase(step);
-  // Its file may be removed now, and the replies to these requests need it.
+  // Replies to these requests would need the file, which may be removed now.
   std::erase_if(baton_queue_, [&](const AllocationRequest& one) { return one.step == step; });
   if (outcome) newest_published_ = step;
   const auto group = groups_.find(step.group);
@@ -432,8 +434,8 @@ void FileOwner::handle_step_outcome(const StepId& step,
     retire_group(step.group);
 }
 
-/// Later steps may need the space of those that failed. Writes in flight for failed steps fill a
-/// hole again, so all holes are punched each time.
+/// Returns the space of failed steps, which later steps may need. Writes in flight for failed steps
+/// fill holes again, so each call punches all of them.
 void FileOwner::punch_failed_steps(const GroupFile& group_file) {
   if (!group_file.file || context_.plan().steps_per_group == 1) return;
   std::vector<ByteRange> failed;
@@ -447,8 +449,8 @@ void FileOwner::punch_failed_steps(const GroupFile& group_file) {
   if (!failed.empty()) context_.file_writer().punch_hole(group_file.file, std::move(failed));
 }
 
-/// Removes a file of which nothing was published. Ranks that still write to it lose nothing. A file
-/// that stays without being sealed is truncated, so that it has no more space than its steps.
+/// Ends the file of a group. Removes it if it has no published or undecided step; ranks may still
+/// write to it. Truncates it to the end of its steps if it stays and was not sealed.
 void FileOwner::retire_group(std::uint64_t group) {
   const GroupFile group_file = std::move(groups_.extract(group).mapped());
   if (!group_file.has_published_steps && group_file.undecided.empty())
@@ -464,18 +466,18 @@ void FileOwner::handle_rank_lost(comm::Rank rank, const Error& why) {
   has_lost_rank_ = true;
   for (const auto& [group, group_file] : groups_)
     for (const StepId& step : group_file.steps) {
-      const auto parts = steps_.find(step);
-      const bool has_part =
-          parts != steps_.end() && parts->second.metadata_by_rank.contains(rank.number);
-      const bool is_sealing = parts != steps_.end() && parts->second.is_finalizing;
-      if (!has_part && !is_sealing) context_.report_failure(step, why);
+      const auto progress = steps_.find(step);
+      const bool has_metadata =
+          progress != steps_.end() && progress->second.metadata_by_rank.contains(rank.number);
+      const bool is_finalizing = progress != steps_.end() && progress->second.is_finalizing;
+      if (!has_metadata && !is_finalizing) context_.report_failure(step, why);
     }
 }
 
-/// Removes what no step needs. A coordinator that was lost may have published steps that are
-/// durable here. If it has not, the next opening finds and removes their file.
+/// A lost coordinator may have published steps that are durable here, so their files stay. If it
+/// has not, the next opening removes these files.
 void FileOwner::shut_down() {
-  steps_.clear();  // steps that are being finalized are dropped
+  steps_.clear();  // also discards steps that are being finalized
   baton_queue_.clear();
   while (!groups_.empty())
     retire_group(groups_.begin()->first);

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// FileOwner: the work of one rank for the data file that it owns. It has files created ahead of
-// need, and allocates space as bytes arrive. It grants the baton to writers that share a file, one
-// after the other, and ends each step with an index.
+// FileOwner: the work of one rank for the data file that it owns. It creates files ahead of need,
+// and allocates space as bytes arrive. It grants the baton to writers that share a file, one after
+// the other. It ends each step in the file with an index.
 #pragma once
 
 #include <cstdint>
@@ -22,7 +22,7 @@
 
 namespace forebay::write {
 
-/// Baton: a holder that has written nothing for this time loses it if another writer waits.
+/// A holder of the baton that has written nothing for this time loses it if another writer waits.
 inline constexpr std::chrono::milliseconds kBatonLease{2000};
 
 /// Belongs to the agent's thread. For a rank that owns a file.
@@ -44,13 +44,13 @@ class FileOwner {
                                  const StepId& step,
                                  std::uint64_t request,
                                  std::uint64_t bytes);
-  /// Of the bytes that were requested at `allocation`, only `needed_bytes` are needed.
+  /// Reduces an allocation to `needed_bytes`. `allocation.size` is the size that was requested.
   Status handle_trim(std::uint64_t group, const ByteRange& allocation, std::uint64_t needed_bytes);
   void release_baton(comm::Rank writer);
   /// The holder of the baton makes progress, so it keeps the baton.
   void renew_baton(comm::Rank writer);
-  /// Collective: the rank writes `ranges` of the file. Once all ranks of the file are ready, they
-  /// receive the rounds.
+  /// Collective: the rank is ready to write `ranges` of the file. Sends the rounds to all ranks of
+  /// the file once all are ready.
   Status handle_collective_ready(comm::Rank from,
                                  const StepId& step,
                                  std::vector<ByteRange> ranges);
@@ -63,7 +63,7 @@ class FileOwner {
   void report_missing_ranks(const StepId& step);
   void handle_step_outcome(const StepId& step, StepOutcome step_outcome, const Status& outcome);
   void handle_rank_lost(comm::Rank rank, const Error& why);
-  /// Removes files that no step needs.
+  /// Removes or truncates the files of unresolved steps. Keeps files that may have published steps.
   void shut_down();
 
   void tick(TimePoint now);
@@ -85,37 +85,38 @@ class FileOwner {
   struct GroupFile {
     std::shared_ptr<DataFile> file;  ///< null while it is being created
     std::optional<Error> failure;
-    std::uint64_t end = format::kPageBytes;  ///< space is allocated from here on
+    std::uint64_t end = format::kPageBytes;  ///< offset of the next allocation, before alignment
     std::map<std::uint64_t, Allocation>
         allocations;  ///< by offset, of steps that are not published
     std::vector<AllocationRequest> pending_requests;  ///< until the file exists
     std::set<StepId> steps;
-    std::set<StepId> resolved_steps;  ///< of these: published, or failed
+    std::set<StepId> resolved_steps;  ///< those of `steps` that are published or failed
     std::uint32_t durable_steps = 0;
     bool has_published_steps = false;
-    std::set<StepId> undecided;  ///< durable: the coordinator may have published them already
+    std::set<StepId> undecided;  ///< durable, outcome unknown: may be published already
   };
   struct StepProgress {
     std::map<std::uint32_t, ReassemblyBuffer> fragments;
     std::map<std::uint32_t, RankMetadata> metadata_by_rank;
-    std::map<std::uint32_t, std::vector<ByteRange>> ranges;  ///< of the ranks that are ready
+    std::map<std::uint32_t, std::vector<ByteRange>>
+        ranges;  ///< of the ranks that are ready, by rank
     bool is_finalizing = false;
-    bool is_missing_requested = false;  ///< by the coordinator, which waits for missing metadata
+    bool is_missing_requested = false;  ///< the coordinator has requested the missing ranks
   };
   struct StepFinalization;
 
   bool register_step(const StepId& step);
   std::uint64_t failed_step_of(std::uint64_t group) const;
-  Status check_rank_metadata(const RankMetadata& part, const StepId& step) const;
-  void report_step_mismatch(const StepId& step, std::uint64_t in_its_place);
-  void start_collective(const StepId& step, const StepProgress& parts);
+  Status check_rank_metadata(const RankMetadata& metadata, const StepId& step) const;
+  void report_step_mismatch(const StepId& step, std::uint64_t other_step);
+  void start_collective(const StepId& step, const StepProgress& progress);
   void ensure_file(std::uint64_t group);
   void create_file(std::uint64_t group);
   void handle_file_created(std::uint64_t group, const Result<std::shared_ptr<DataFile>>& file);
   void allocate(const AllocationRequest& request);
   void punch_failed_steps(const GroupFile& group_file);
   void grant_baton(TimePoint now);
-  void finalize_step(const StepId& step, StepProgress& parts);
+  void finalize_step(const StepId& step, StepProgress& progress);
   void encode_index(const StepId& step, const std::shared_ptr<StepFinalization>& finalization);
   void write_index(const StepId& step, const std::shared_ptr<StepFinalization>& finalization);
   void sync_step(const StepId& step, const std::shared_ptr<StepFinalization>& finalization);
@@ -126,7 +127,7 @@ class FileOwner {
   AgentContext& context_;
   const Setup setup_;
   const std::uint32_t file_;
-  std::vector<std::uint32_t> ranks_;  ///< whose bytes are in it
+  std::vector<std::uint32_t> ranks_;  ///< compute ranks whose bytes go to the file
   std::map<std::uint64_t, GroupFile> groups_;
   std::map<StepId, StepProgress> steps_;
   std::set<StepId> failed_steps_;

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 // Garbage collection: removes files in a dataset's directory that no step needs. These are files of
 // steps that were never published or were dropped, and files kept for reuse. The holder of the
-// lease removes them before it begins and after it has ended. It uses new file names, because a
-// former writer that was presumed dead may resume.
+// lease removes them when it opens the dataset, and after its last write. Each opening uses new
+// file names, because a former writer that was presumed dead may resume.
 #pragma once
 
 #include <forebay/error.hpp>
@@ -15,7 +15,8 @@
 
 namespace forebay::write {
 
-/// Groups of one opening. No run has more; further ones would be those of the next opening.
+/// Number of groups reserved for one opening. No run needs more; the next opening uses the
+/// following ones.
 inline constexpr std::uint64_t kGroupsPerOpen = 1'000'000;
 
 /// Returns the first group of an opening: a multiple of kGroupsPerOpen above the groups of `steps`
@@ -25,9 +26,8 @@ inline constexpr std::uint64_t kGroupsPerOpen = 1'000'000;
 Result<std::uint64_t> reserve_groups(const std::string& directory,
                                      std::span<const format::StepEntry> steps);
 
-/// Removes data files of groups that none of `steps` is in, and all free files, but only of groups
-/// below `end_group`: other groups belong to a later writer. Files that cannot be removed stay.
-/// Blocks.
+/// Removes free files, and data files of groups without any of `steps`. Keeps groups from
+/// `end_group` on, which belong to a later writer. Ignores files that cannot be removed. Blocks.
 void collect_garbage(const std::string& directory,
                      std::span<const format::StepEntry> steps,
                      std::uint64_t end_group);

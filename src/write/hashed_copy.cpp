@@ -15,16 +15,16 @@ namespace forebay::write {
 
 namespace {
 
-/// Part of a small second-level cache: hashed bytes are still there when they are copied.
-constexpr std::size_t kChunkBytes = std::size_t{256} << 10U;
+/// Bytes that are hashed, then copied. They fit a small L2 cache, so the copy reads them from
+/// there.
+constexpr std::size_t kCacheBytes = std::size_t{256} << 10U;
 
 #ifdef __SSE2__
-/// Shorter copies end before they can evict anything from a cache.
+/// Shorter copies go through the caches, because they evict little.
 constexpr std::size_t kNontemporalBytesMin = std::size_t{4} << 10U;
 constexpr std::size_t kLineBytes = 64;
-/// Distance from the copy at which lines are prefetched. These stores do not wait, so loads are the
-/// only remaining wait. A prefetch of unmapped memory is ignored, so reading past the end is no
-/// fault.
+/// Distance ahead of the copy at which lines are prefetched. Nontemporal stores do not block, so
+/// only loads do. A prefetch of unmapped memory has no effect, so prefetching past the end is safe.
 constexpr std::size_t kPrefetchBytes = 1024;
 
 /// Copies whole lines; `to` must be at the beginning of one.
@@ -42,12 +42,13 @@ void copy_lines(std::byte* to, const std::byte* from, std::size_t lines) noexcep
     _mm_stream_si128(target + 2, third);
     _mm_stream_si128(target + 3, fourth);
   }
-  // Such stores are not ordered with others; a thread that is notified afterwards must see the
-  // bytes.
+  // Nontemporal stores are not ordered with others. A thread that is notified afterwards must see
+  // the bytes.
   _mm_sfence();
 }
 
-/// Copies the beginning of `from` up to the end of a line of `to`, or nothing. Returns its size.
+/// Copies the beginning of `from`, so that the copy ends at the end of a cache line of `to`. Copies
+/// nothing if `from` is short. Returns the number of bytes copied.
 std::size_t copy_lines_aligned(std::byte* to, std::span<const std::byte> from) noexcept {
   if (from.size() < kNontemporalBytesMin) return 0;
   const std::size_t over = reinterpret_cast<std::uintptr_t>(to) % kLineBytes;
@@ -98,7 +99,7 @@ void HashedCopy::add(std::span<std::byte> to, std::span<const std::byte> from) n
   FOREBAY_ASSERT(to.size() >= from.size());
   size_bytes_ += from.size();
   while (!from.empty()) {
-    const std::size_t size_bytes = std::min(kChunkBytes, from.size());
+    const std::size_t size_bytes = std::min(kCacheBytes, from.size());
     hash(state_.get(), from.first(size_bytes));
     copy_nontemporal(to, from.first(size_bytes));
     to = to.subspan(size_bytes);

@@ -10,7 +10,7 @@ namespace forebay::write {
 
 namespace {
 
-/// A byte for each microsecond is a MB for each second.
+/// Microseconds for one MB at this rate.
 double us_of_mb(double mb_per_s) { return 1e6 / mb_per_s; }
 
 std::string rounded(double value) { return std::to_string(std::lround(value)); }

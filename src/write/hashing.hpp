@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Which thread computes checksums: put(), on the bytes that it copies, or the agent, later. The
-// choice blocks the application for less time. Pure: numbers in, numbers out.
+// Chooses where checksums are computed: in put(), during the copy, or later in the agent. Chooses
+// the stage that blocks the application for less time. Pure: depends only on its arguments.
 #pragma once
 
 #include <forebay/write_plan.hpp>
@@ -11,7 +11,8 @@
 namespace forebay::write {
 
 /// Rates of one core in MB/s, for bytes that are in no cache. The defaults were measured on an idle
-/// machine of two Zen 3 cores, in put() and by hash_of(). Mostly their ratios matter.
+/// machine of two Zen 3 cores, in put() and by hash_of(). The choice depends mostly on their
+/// ratios.
 struct HashingRates {
   double copy_mb_per_s = 9600;         ///< copy_nontemporal()
   double hashed_copy_mb_per_s = 5700;  ///< hashed_copy()
@@ -21,7 +22,7 @@ struct HashingRates {
 /// The node with the fewest cores for the work of its ranks.
 struct HashingNode {
   std::uint32_t ranks = 1;  ///< compute ranks of the node
-  std::uint32_t cores = 0;  ///< that these may use together; 0: unknown, so none is free
+  std::uint32_t cores = 0;  ///< that its compute ranks may use together; 0: unknown, none is free
   /// How fast the agents of the node write bytes, all together; 0: unknown, taken to be slower than
   /// hashing.
   double storage_mb_per_s = 0;
@@ -37,13 +38,13 @@ struct HashingCost {
   }
 };
 
-/// Cores on which agents hash while all ranks compute. An agent is one thread, so at most one core
-/// for each rank.
+/// Number of cores on which agents can hash while all ranks compute. An agent is one thread, so at
+/// most one core for each rank.
 std::uint32_t cores_for_agents(const HashingNode& place);
 
 /// Without a free core, an agent takes one from a rank: the copy and a second pass over memory both
 /// block the application. On free cores hashing costs nothing while storage takes longer for the
-/// same bytes. The time by which it exceeds storage holds the memory that put() waits for.
+/// same bytes. If hashing takes longer, the difference delays the release of memory to put().
 HashingCost hashing_cost(const HashingNode& place, const HashingRates& speeds = {});
 
 /// "checksums by the agent, 2 free cores on a node with 2 ranks (104 us for each MB, on the copy

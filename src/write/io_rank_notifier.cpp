@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// A notification, an acknowledgment from each I/O rank, and the start. Notifications have numbers,
-// so that a late acknowledgment does not count for the next one.
+// Exchanges a notification, an acknowledgment from each I/O rank, and the start. Notifications have
+// numbers, so that a late acknowledgment is not taken for that of the next notification.
 #include "write/io_rank_notifier.hpp"
 
 #include <algorithm>
@@ -63,7 +63,8 @@ Result<std::unique_ptr<IoRankNotifier>> IoRankNotifier::open(comm::Communicator&
   return io_rank_notifier;
 }
 
-/// The first notification is empty: it connects, so that the first rank's end is noticed.
+/// Sends the first notification, which is empty. The connection then reports the end of the first
+/// rank.
 Status IoRankNotifier::connect(std::chrono::milliseconds timeout) {
   if (is_first_rank()) return request_acknowledgments({}, timeout);
   if (!is_io_rank()) return {};
@@ -82,7 +83,8 @@ Status IoRankNotifier::notify(const comm::Bytes& payload, std::chrono::milliseco
   ++sequence_;
   if (Status all_acknowledged = request_acknowledgments(payload, timeout); !all_acknowledged)
     return all_acknowledged;
-  // A header alone, on a connection with an empty queue, so the kernel takes it at once.
+  // Each message is only a header and the queue of its connection is empty, so the kernel accepts
+  // it at once.
   for (std::uint32_t rank = compute_rank_count_; rank < transport_->size(); ++rank)
     std::ignore = transport_->send({rank}, make_header(NotifierMessageKind::kStart, sequence_));
   return {};
@@ -97,13 +99,13 @@ Status IoRankNotifier::request_acknowledgments(const comm::Bytes& payload,
         transport_->send({rank}, make_header(NotifierMessageKind::kNotify, sequence_), payload);
   }
   const TimePoint end = now() + timeout;
-  const std::uint32_t called = transport_->size() - compute_rank_count_;
-  while (acknowledged_.size() < called && lost_ranks_.empty() && now() < end)
+  const std::uint32_t notified = transport_->size() - compute_rank_count_;
+  while (acknowledged_.size() < notified && lost_ranks_.empty() && now() < end)
     poll_until(end);
   return check_acknowledgments();
 }
 
-/// A rank that has ended is reported first: the wait for the others then ended early.
+/// Reports a rank that has ended first, because the wait for the others then ended early.
 Status IoRankNotifier::check_acknowledgments() const {
   if (!lost_ranks_.empty()) {
     const auto& [rank, why] = *lost_ranks_.begin();
@@ -142,13 +144,14 @@ void IoRankNotifier::poll_until(Deadline end) {
 /// Notifications are sent by the first rank, acknowledgments by I/O ranks.
 Status IoRankNotifier::check(comm::Rank from, const comm::LinkHeader& header) const {
   if (Status good = comm::check_header(header, kRules); !good) return good;
-  const bool is_answer =
+  const bool is_acknowledgment =
       static_cast<NotifierMessageKind>(header.kind) == NotifierMessageKind::kAcknowledge;
-  const bool may_send = is_answer ? is_first_rank() && from.number >= compute_rank_count_
-                                  : is_io_rank() && from == comm::Rank{0};
+  const bool may_send = is_acknowledgment ? is_first_rank() && from.number >= compute_rank_count_
+                                          : is_io_rank() && from == comm::Rank{0};
   if (may_send) return {};
-  return failure(comm::malformed_message(kRules.at(header.kind).name, "sender", from.number,
-                                         is_answer ? "must be an I/O rank" : "must be rank 0"));
+  return failure(
+      comm::malformed_message(kRules.at(header.kind).name, "sender", from.number,
+                              is_acknowledgment ? "must be an I/O rank" : "must be rank 0"));
 }
 
 Result<std::span<std::byte>> IoRankNotifier::payload_buffer(comm::Rank from,

@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 // IoRankNotifier: wakes I/O ranks that are needed to open a dataset. Opening is collective, and MPI
 // has no call that sleeps. So I/O ranks sleep on a connection to the first rank, which notifies
-// them before the compute ranks begin. A rank that has acknowledged is on its way. Collective calls
-// begin only after all have acknowledged, so that no rank waits for one that has ended or does not
-// serve.
+// them before the compute ranks begin. The first rank sends the start after all I/O ranks have
+// acknowledged. Collective calls begin only then, so no rank waits for one that has ended or does
+// not serve.
 #pragma once
 
 #include <forebay/error.hpp>
@@ -33,7 +33,7 @@ class IoRankNotifier final : private comm::MessageHandler {
                                                       const comm::LinkOptions& options);
   IoRankNotifier(const IoRankNotifier&) = delete;
   IoRankNotifier& operator=(const IoRankNotifier&) = delete;
-  /// On the first rank: ends all notifications.
+  /// On the first rank: ends wait_for_notification() of all I/O ranks, without a value.
   ~IoRankNotifier() override = default;
 
   /// On the first rank: notifies all I/O ranks. Returns when each has acknowledged and was sent the
@@ -68,7 +68,7 @@ class IoRankNotifier final : private comm::MessageHandler {
       transport_;  ///< null on ranks that neither notify nor are notified
   const std::uint32_t compute_rank_count_;
   std::uint64_t sequence_ = 0;                 ///< of the last notification
-  std::set<std::uint32_t> acknowledged_;       ///< ranks that acknowledged that one
+  std::set<std::uint32_t> acknowledged_;       ///< ranks that acknowledged the last notification
   std::map<std::uint32_t, Error> lost_ranks_;  ///< never cleared
   comm::Bytes payload_;                        ///< of the notification
   bool is_notified_ = false;

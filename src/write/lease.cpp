@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
-// How the lease is acquired and taken over. `owner` is a link to a file that was complete and
-// durable before. So it is never visible in part, and only one of two link() calls succeeds. To
-// follow a holder X that has ended, a process must have the file owner-after-X, which it acquires
-// in the same way. Only the process that has it may replace the file of X. So two processes that
-// follow X cannot remove each other.
+// Acquires the lease and takes it over. `owner` is a link to a file that was complete and durable
+// before. So it is never visible in part, and only one of two link() calls succeeds. To take over
+// from a holder X that has ended, a process first acquires the file owner-after-X in the same way.
+// Only the process that has it replaces the file of X. So of two processes that take over from X,
+// neither can replace the file of the other.
 #include "write/lease.hpp"
 
 #include <algorithm>
@@ -32,9 +32,9 @@ namespace forebay::write {
 
 namespace {
 
-constexpr int kPollsMax = 50;      ///< of verify_lease()
-constexpr int kRetriesMax = 64;    ///< others that acquire and release it meanwhile
-constexpr unsigned kDepthMax = 8;  ///< followers that died while they followed
+constexpr int kPollsMax = 50;      ///< reads of the file in verify_lease()
+constexpr int kRetriesMax = 64;    ///< while other processes acquire and release the lease
+constexpr unsigned kDepthMax = 8;  ///< processes that were killed while they took over
 constexpr mode_t kOwnerMode = 0644;
 
 std::string hex(std::uint64_t number) {
@@ -44,11 +44,11 @@ std::string hex(std::uint64_t number) {
 }
 
 constexpr std::string_view kNewPrefix = "owner-new-";          ///< not linked yet
-constexpr std::string_view kSuccessorPrefix = "owner-after-";  ///< while a holder is followed
-/// No living attempt takes longer.
+constexpr std::string_view kSuccessorPrefix = "owner-after-";  ///< during a takeover
+/// Upper limit for an attempt of a live process.
 constexpr std::int64_t kAttemptTimeoutSeconds = 600;
 
-/// Removes files of attempts that were killed. Both times are the file system's.
+/// Removes files of attempts that were killed. Compares times that the file system has set.
 void remove_stale_attempts(const std::string& directory, const struct stat& owner) {
   std::error_code ignored;
   for (const auto& entry : std::filesystem::directory_iterator(directory, ignored)) {
@@ -73,7 +73,7 @@ class LeaseAttempt {
   LeaseAttempt(const LeaseAttempt&) = delete;
   LeaseAttempt& operator=(const LeaseAttempt&) = delete;
 
-  /// Creates the complete file under a name that does not count yet; locked, if its storage allows.
+  /// Creates the complete file under a temporary name; locked, if its storage supports locks.
   Result<Descriptor> create_owner_file();
   /// Links the file to `path`. Takes over from a holder that has ended, if necessary.
   Status acquire(const std::string& path, unsigned depth);
@@ -148,14 +148,14 @@ Status LeaseAttempt::acquire(const std::string& path, unsigned depth) {
                   .cause = "too many other programs acquire it at the same moment; try again"});
 }
 
-/// Replaces the file of a holder that has ended.
+/// Replaces the file of a holder that has ended. kRetry if another process has done so.
 Result<LeaseAttempt::TakeoverResult> LeaseAttempt::take_over(const std::string& path,
                                                              const OwnerFileState& gone,
                                                              unsigned depth) {
   if (depth == kDepthMax) return failure(lease_held_error(path, gone));
   const std::string after = directory_ + "/" + std::string(kSuccessorPrefix) + hex(gone.nonce());
   if (const Status mine = acquire(after, depth + 1); !mine) return failure(mine.error());
-  // Another process may have followed, and finished, before this one had the file.
+  // Another process may have completed a takeover before this one acquired `after`.
   const auto now = read_owner_file(path);
   const bool is_same = now && *now && (*now)->nonce() == gone.nonce();
   if (!is_same) {

@@ -1,8 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 // Lease: the exclusive right of one program to write a dataset. It is the file `owner` of the
 // directory, created by link(), so that it works on every file system and between hosts. A second
-// writer is refused with the name of the first one. The next writer follows one that was killed: at
-// once if a lock proves its death, else after some seconds without a heartbeat (lease_holder.hpp).
+// writer is refused with an Error that names the first one. The lease of a killed writer is taken
+// over: at once if a lock proves its death, else after seconds without a heartbeat
+// (lease_holder.hpp).
 #pragma once
 
 #include <forebay/error.hpp>
@@ -26,7 +27,7 @@ format::Owner current_process();
 
 /// Succeeds if `directory`, as this process sees it, is the one whose lease has this nonce. Blocks:
 /// retries for `timeout`, because file systems may show new files to other hosts late.
-/// kInvalidArgument if it is another directory; another Error if this process must not look there.
+/// kInvalidArgument if it is another directory; another Error if this process cannot read it.
 Status verify_lease(const std::string& directory,
                     std::uint64_t nonce,
                     std::chrono::milliseconds timeout);
@@ -46,7 +47,7 @@ class Lease {
   Lease& operator=(const Lease&) = delete;
 
   const format::Owner& owner() const noexcept { return owner_; }
-  /// Fails if another writer has taken the lease meanwhile. Other hosts do that if this process was
+  /// Fails if another writer has taken the lease over. Other hosts do that if this process was
   /// stopped for longer than their heartbeat timeout. Reads the file. For use before actions that
   /// cannot be undone.
   Status check() const;

@@ -37,8 +37,8 @@ bool is_copy(const OwnerFileState& found) {
   return found.owner && found.owner->inode != 0 && found.owner->inode != found.inode;
 }
 
-/// On NFS and Lustre, inode numbers are those of the servers. Other clients, and FUSE, may make
-/// them up.
+/// On NFS and Lustre, inode numbers are those of the servers. Clients of other file systems, and
+/// FUSE, may invent them.
 HolderCheck check_copied_dataset(const OwnerFileState& found, const LeaseOptions& options) {
   if (is_local(found.file_system)) return {.action = kTakeOver};
   const bool is_server_number = found.file_system == storage::FileSystem::kNfs ||
@@ -51,8 +51,9 @@ HolderCheck check_copied_dataset(const OwnerFileState& found, const LeaseOptions
               "than it records"};
 }
 
-/// The file is on storage of this host alone. A free lock proves death only for the file that was
-/// locked: a snapshot, and a second mount of an overlay's layer, have locks of their own.
+/// For storage of this host alone; no value if the lock proves nothing. A free lock proves death
+/// only for the file that was locked: a snapshot, and a second mount of an overlay's layer, have
+/// separate locks.
 std::optional<HolderCheck> check_free_lock(const OwnerFileState& found,
                                            const format::Owner& self,
                                            const LeaseOptions& options) {

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// Decides whether the writer that a file `owner` names is alive. docs/formats/dataset.md has the
-// rules: a held lock proves life, a free lock proves death. Otherwise the heartbeat decides, for
-// which the next writer waits.
+// Decides whether the writer that a file `owner` names is alive. Usually a held lock proves that it
+// lives, and a free lock that it has ended. Otherwise the next writer waits for a heartbeat.
+// docs/formats/dataset.md#owner has the rules and their exceptions.
 #pragma once
 
 #include <forebay/error.hpp>

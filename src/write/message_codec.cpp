@@ -24,7 +24,8 @@ constexpr std::uint32_t kAnyBytes = std::numeric_limits<std::uint32_t>::max();
 constexpr std::uint32_t kErrorBytes = comm::kErrorBytesMax;
 constexpr std::uint32_t kMissingRanksBytes = (kRanksInErrorMax + 1) * sizeof(std::uint32_t);
 
-/// By MessageKind: words, then bytes of payload. LinkLimits bound payloads of any length.
+/// Indexed by MessageKind: name, number of words, minimum and maximum bytes of the payload. For
+/// kAnyBytes, LinkLimits has the maximum.
 constexpr std::array<MessageRule, 26> kRules{{
     {.name = "hello"},
     {"offer chunk", 0, kChunkOfferBytes, kChunkOfferBytes},
@@ -106,7 +107,7 @@ bool is_next_hop(RankNumber from, RankNumber to, const AggregationMap& aggregati
   return aggregation.next_hop(from).value_or(from) == to;
 }
 
-/// Whether `from` has the role that sends such messages to `me`.
+/// True if `from` has the role that sends such messages to `me`.
 bool can_send(MessageKind kind, RankNumber from, RankNumber me, const AggregationMap& aggregation) {
   const bool is_coordinator = me == AggregationMap::coordinator();
   const bool is_from_coordinator = from == AggregationMap::coordinator();
@@ -225,7 +226,7 @@ Result<FileDurableMessage> file_durable_from_bytes(std::span<const std::byte> by
   FileDurableMessage message;
   message.step = read_step_id(in);
   message.file = in.number<std::uint32_t>("file");
-  message.rank_count = in.number<std::uint32_t>("parts");
+  message.rank_count = in.number<std::uint32_t>("rank count");
   message.index.offset = in.number<std::uint64_t>("index.offset");
   if (message.index.offset < format::kPageBytes || message.index.offset > kRegionBytesMax)
     in.reject("index.offset", message.index.offset, "no index lies there");

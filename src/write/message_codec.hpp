@@ -18,14 +18,14 @@
 namespace forebay::write {
 
 comm::Bytes to_bytes(const ChunkOfferMessage& message);
-/// kDamage, with field and value, if the bytes are no valid message; the same below.
+/// Fails with kDamage, with field and value, if the bytes are no valid message; the same below.
 Result<ChunkOfferMessage> chunk_offer_from_bytes(std::span<const std::byte> bytes);
 
 comm::Bytes to_bytes(const FileDurableMessage& message);
 Result<FileDurableMessage> file_durable_from_bytes(std::span<const std::byte> bytes);
 
-/// Checks a message as far as possible without the state of a role: its kind, the words that it
-/// uses, the length of its payload, and that `from` has the role that sends it to `me`. Both must
+/// Checks what does not depend on the state of a role: the kind, the words that are used, the
+/// length of the payload, and that `from` has the role that sends it to `me`. `from` and `me` must
 /// be ranks of `aggregation`.
 Status check_message(const comm::LinkHeader& header,
                      RankNumber from,
@@ -43,7 +43,7 @@ Error malformed_message(MessageKind kind,
 
 /// Reassembles a payload that is sent as several messages (AgentContext::send_fragmented()).
 struct ReassemblyBuffer {
-  std::optional<std::uint64_t> total_bytes = {};  ///< as the first fragment announces
+  std::optional<std::uint64_t> total_bytes = {};  ///< announced by the first fragment
   comm::Bytes bytes = {};
 
   /// Appends a fragment. If it announces another total than the first one, or would exceed that

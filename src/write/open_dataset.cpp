@@ -20,7 +20,7 @@ namespace {
 
 /// The offsets of all regions of a rank in a step are one message.
 constexpr std::uint32_t kMessageBytesMax = std::uint32_t{1} << 30U;
-/// Files that a file owner keeps: where old steps are dropped, one file is freed for each new one.
+/// Recycled files that a file owner keeps. With retained_steps, one file is freed for each new one.
 constexpr std::uint32_t kFreeFilesMax = 2;
 /// Time within which all ranks must see what the first rank has just created.
 constexpr std::chrono::milliseconds kDirectoryTimeout{5000};
@@ -30,7 +30,7 @@ Status status_of(const Result<T>& result) {
   return result ? Status() : Status(tl::unexpect, result.error());
 }
 
-/// Broadcasts the bytes of the first rank; their number need not be the same on the others before.
+/// Broadcasts the bytes of the first rank. The size of `bytes` on other ranks is arbitrary.
 Status broadcast_bytes(comm::Communicator& ranks, comm::Bytes& bytes) {
   std::uint64_t size_bytes = bytes.size();
   const Status status = ranks.broadcast(std::as_writable_bytes(std::span(&size_bytes, 1)), {0});
@@ -56,7 +56,7 @@ Result<Decision> decide_collectively(comm::Communicator& ranks, const OpenReques
   return decision;
 }
 
-/// Collective over the compute ranks. Returns the ranks that take part in what follows.
+/// Collective over the compute ranks. Returns the ranks that take part in the following calls.
 Result<comm::Communicator*> notify_io_ranks(const JobCommunicators& ranks,
                                             const Decision& decision) {
   if (decision.plan.placement != Placement::kDedicated) return &ranks.compute;
@@ -75,7 +75,7 @@ Result<comm::Communicator*> notify_io_ranks(const JobCommunicators& ranks,
 struct MemoryPartition {
   std::uint64_t segment_bytes = 0;
   std::uint64_t staging_bytes = 0;  ///< for blocks that it puts
-  /// For bytes of other ranks; if these are mapped, for those that cannot be.
+  /// For bytes of other ranks. If their memory is mapped: for bytes whose mapping fails.
   std::uint64_t receive_bytes = 0;
 };
 
@@ -88,10 +88,10 @@ MemoryPartition partition_memory(const RankLayout& rank_layout,
   const bool puts = me < rank_layout.compute_rank_count();
   const auto others = aggregation.sources_of(me);
   if (!others.empty()) {
-    const bool are_all_here = std::ranges::all_of(others, [&](RankNumber other) {
+    const bool are_all_on_node = std::ranges::all_of(others, [&](RankNumber other) {
       return rank_layout.node_of(other) == rank_layout.node_of(me);
     });
-    const bool is_mapped = plan.exchange == Exchange::kSharedMemory && are_all_here;
+    const bool is_mapped = plan.exchange == Exchange::kSharedMemory && are_all_on_node;
     partition.receive_bytes =
         is_mapped ? kSegmentsMin * partition.segment_bytes : plan.memory_bytes / (puts ? 2 : 1);
   }
@@ -99,14 +99,14 @@ MemoryPartition partition_memory(const RankLayout& rank_layout,
   return partition;
 }
 
-/// A bound that free memory allowed does not show the size of the steps of a new dataset.
+/// Less for a new dataset: its memory_bytes is a bound, which does not show the size of steps.
 std::uint64_t prefault_bytes(const Decision& decision, std::uint64_t staging_bytes) {
   const std::uint64_t most = StagingPoolOptions().prefault_bytes;
   const bool is_guess = !decision.state.has_steps && staging_bytes > most;
   return is_guess ? kMemoryBytesDefault : most;
 }
 
-/// What a rank needs for its part, except the connections, which all ranks create together.
+/// What one rank creates without other ranks. All ranks create the connections together.
 struct RankResources {
   std::unique_ptr<AsyncFileWriter> file_writer;
   std::shared_ptr<StagingPool> staging;          ///< null on a rank that puts nothing
@@ -120,7 +120,7 @@ Result<RankResources> create_resources(const Decision& decision,
   if (!request.queues) return failure(request.queues.error());
   const RankLayout& rank_layout = request.facts.rank_layout;
   const AggregationMap aggregation(rank_layout, decision.plan);
-  // In another directory its bytes would not be found.
+  // Detects a rank whose path leads to another directory, as on storage that is not shared.
   if (aggregation.is_writer(me))
     if (const Status is_same =
             verify_lease(decision.path, decision.state.lease_nonce, kDirectoryTimeout);
@@ -158,7 +158,7 @@ Result<RankResources> create_resources(const Decision& decision,
   return resources;
 }
 
-/// Collective: the ranks of each file get a message space of their own, if the plan needs one.
+/// Collective: creates a communicator for the ranks of each file, if the plan needs them.
 Status create_file_groups(comm::Communicator& ranks,
                           RankResources& resources,
                           const Decision& decision,
@@ -167,14 +167,14 @@ Status create_file_groups(comm::Communicator& ranks,
   const AggregationMap aggregation(request.facts.rank_layout, decision.plan);
   const std::uint32_t me = ranks.rank().number;
   auto group = ranks.split({.color = aggregation.file_of(me), .key = me});
-  auto caller = group ? CollectiveIoThread::start(std::move(*group))
-                      : Result<std::unique_ptr<CollectiveIoThread>>(tl::unexpect, group.error());
-  const Status agreed = ranks.agree(status_of(caller));
-  if (agreed) resources.collective_io_thread = std::move(*caller);
+  auto io_thread = group ? CollectiveIoThread::start(std::move(*group))
+                         : Result<std::unique_ptr<CollectiveIoThread>>(tl::unexpect, group.error());
+  const Status agreed = ranks.agree(status_of(io_thread));
+  if (agreed) resources.collective_io_thread = std::move(*io_thread);
   return agreed;
 }
 
-/// A rank's part, before its agent starts.
+/// The resources and connections of a rank, before its agent starts.
 struct PreparedRank {
   RankResources resources;
   std::unique_ptr<comm::MessageTransport> transport;

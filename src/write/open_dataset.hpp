@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
-// How a dataset is opened for writing. The first rank decides (plan, state of the dataset) and does
-// what is done once. All others receive the decision; I/O ranks that are to write are notified.
-// Then each rank sets up its own part: memory, files, an agent. A failure on one rank is a failure
-// on all, and leaves an existing dataset unchanged.
+// open_dataset(): opens a dataset for writing. The first rank determines the plan and the state of
+// the dataset (decide()). All others receive this Decision; I/O ranks that write are notified. Then
+// each rank creates its memory, files and agent. A failure on one rank is a failure on all, and
+// leaves the steps of an existing dataset unchanged.
 #pragma once
 
 #include <forebay/error.hpp>
@@ -29,7 +29,7 @@ namespace forebay::write {
 struct OpenRequest {
   std::string path;
   WritePlan requested_plan;
-  WriteFacts facts;         ///< used on the first rank alone, except `rank_layout`
+  WriteFacts facts;         ///< used only on the first rank, except `rank_layout`
   comm::LinkOptions links;  ///< between agents
   Result<stream::DeviceQueues*> queues = nullptr;
   Executor* executor = nullptr;
@@ -40,21 +40,20 @@ struct OpenRequest {
 /// The communicators of a job.
 struct JobCommunicators {
   comm::Communicator& compute;
-  comm::Communicator& all_ranks;  ///< compute ranks first; the same as `compute` if there are no
-                                  ///< others
+  comm::Communicator& all_ranks;  ///< compute ranks first; without I/O ranks the same as `compute`
   Result<IoRankNotifier*> io_rank_notifier = nullptr;  ///< for I/O ranks, if there are any
 };
 
-/// The ranks of a communicator by node; the first `computing` of them compute.
+/// The ranks of a communicator by node. The first `computing` ranks are compute ranks.
 RankLayout rank_layout_of(const comm::Communicator& ranks, std::uint32_t computing);
 
 /// Collective over the compute ranks. `ranks` is not used after the call.
 Result<std::shared_ptr<DatasetWriterCore>> open_dataset(const JobCommunicators& ranks,
                                                         const OpenRequest& request);
 
-/// As open_dataset(), on an I/O rank that was notified. Returns its part, which runs without
-/// further calls. Values that `decision` has are not read from `request`. Collective over all
-/// ranks, compute ranks first.
+/// As open_dataset(), on an I/O rank that was notified. Returns its agent, which needs no further
+/// calls. Values of `decision` replace those of `request`. Collective over all ranks, compute ranks
+/// first.
 Result<std::shared_ptr<DatasetAgent>> join_dataset(comm::Communicator& ranks,
                                                    Decision decision,
                                                    const OpenRequest& request);

@@ -23,8 +23,7 @@ struct flock lock_of_whole_file() noexcept {
   return lock;
 }
 
-/// Queries the lock without taking it, so that two processes that query it do not disturb each
-/// other.
+/// Queries the lock without acquiring it, so that concurrent queries do not see each other.
 OwnerLock lock_state_of(const Descriptor& file, storage::FileSystem kind) noexcept {
   if (!is_local(kind)) return OwnerLock::kUnknown;
   struct flock lock = lock_of_whole_file();

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// The file `owner` of a dataset as it is on storage: its text, its last heartbeat, its identity,
-// and whether its writer still holds the lock on it. write/lease_holder.hpp draws the conclusions.
+// OwnerFileState: the file `owner` of a dataset as found on storage: its text, its last heartbeat,
+// its identity, and the lock on it. write/lease_holder.hpp decides from it whether the writer
+// lives.
 #pragma once
 
 #include <forebay/error.hpp>
@@ -55,7 +56,7 @@ bool lock_owner_file(const Descriptor& file) noexcept;
 /// bytes, as the file may: see to_printable().
 std::string describe_holder(const OwnerFileState& found);
 
-/// kPermission: the holder of `found`, the file at `path`, is or may be alive.
+/// The Error, kPermission, for a holder that is or may be alive. `found` is the file at `path`.
 Error lease_held_error(const std::string& path, const OwnerFileState& found);
 
 }  // namespace forebay::write

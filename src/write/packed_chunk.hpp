@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// PackedChunk: what the application's thread passes to its agent: bytes that are ready to be sent,
-// and the owner of their memory.
+// PackedChunk: bytes that the application's thread passes to its agent, ready to be sent, with the
+// function that releases their memory.
 #pragma once
 
 #include <cstdint>
@@ -16,16 +16,16 @@ namespace forebay::write {
 
 /// A piece of a block whose checksum is still to be computed.
 struct PieceToHash {
-  std::uint64_t number = 0;  ///< in RankMetadata::piece_checksums
+  std::uint64_t number = 0;  ///< index in RankMetadata::piece_checksums
   std::uint64_t seed = 0;
   std::span<const std::byte> bytes;
 };
 
 struct PackedChunk {
   Chunk chunk;
-  std::span<const std::byte> bytes;  ///< chunk.bytes of them
-  shm::MemoryHandle memory;          ///< location of these, for other processes
-  std::uint64_t memory_offset = 0;
+  std::span<const std::byte> bytes;  ///< the size is chunk.bytes
+  shm::MemoryHandle memory;          ///< contains `bytes`; other processes can map it
+  std::uint64_t memory_offset = 0;   ///< of `bytes` in `memory`
   std::vector<PieceToHash> to_hash;  ///< within `bytes`
   /// Releases the memory; called once, on any thread.
   std::function<void()> release;

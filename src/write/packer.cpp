@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Blocks into segments, pieces into checksums.
+// Copies blocks into segments, and computes the checksums of their pieces.
 #include "write/packer.hpp"
 
 #include <algorithm>
@@ -120,8 +120,7 @@ Result<BlockRecord> Packer::begin_block(const BlockDescriptor& place, std::uint6
   return block;
 }
 
-/// If no segment is free, first offers the one that is being filled: its memory may be the one to
-/// wait for.
+/// If no segment is free, first offers the one that is being filled: it may be the only one in use.
 Result<Packer::OpenSegment> Packer::take_segment() {
   if (const auto segment = setup_.staging->try_acquire()) return OpenSegment{.segment = *segment};
   setup_.copying_flag->store(false);
@@ -150,7 +149,8 @@ Status Packer::add(const BlockDescriptor& place, std::span<const std::byte> byte
   return {};
 }
 
-/// Copies a small block into the segment that is being filled. It is not split, nor are its pieces.
+/// Copies a small block into the segment that is being filled. The block is not split over
+/// segments.
 Status Packer::add_small(BlockRecord& block,
                          format::BlockSeed seed,
                          std::span<const std::byte> bytes) {
@@ -174,8 +174,8 @@ Status Packer::add_small(BlockRecord& block,
   return {};
 }
 
-/// The Error of a large block that got no segment. A block larger than the memory must wait for its
-/// own segments.
+/// The Error of a large block that got no segment. If put() does not wait and the block is larger
+/// than the memory, the Error states both sizes.
 Error Packer::with_block_size(const Error& error, std::uint64_t bytes) const {
   const std::uint64_t memory = setup_.staging->memory().size();
   const bool may_wait = setup_.wait_max > std::chrono::nanoseconds::zero();
@@ -187,7 +187,7 @@ Error Packer::with_block_size(const Error& error, std::uint64_t bytes) const {
                          error.cause()});
 }
 
-/// Copies a large block into a region of its own, a segment at a time.
+/// Copies a large block into a separate region, a segment at a time.
 Status Packer::add_large(BlockRecord& block,
                          format::BlockSeed seed,
                          std::span<const std::byte> bytes) {
@@ -232,7 +232,7 @@ Status Packer::continue_in_next_segment(OpenSegment& filling) {
 }
 
 /// Copies or compresses a piece to the end of the segment, and computes or schedules its checksum.
-/// Returns the bytes that it takes.
+/// Returns the stored bytes.
 std::uint64_t Packer::add_piece(OpenSegment& open,
                                 const BlockRecord& block,
                                 std::uint64_t seed,

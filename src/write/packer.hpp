@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// Packer: packs the blocks that an application puts into chunks. Small blocks share a segment of
-// staging memory, large ones have regions of their own, and adopted buffers stay in place.
-// Checksums and compression are done here while bytes are copied.
+// Packer: packs the blocks of an application into chunks. Small blocks share a segment of staging
+// memory and its region. Each large block and each adopted buffer has a separate region; adopted
+// buffers stay in place. Checksums and compression are computed while bytes are copied.
 #pragma once
 
 #include <forebay/buffer.hpp>
@@ -45,10 +45,10 @@ class Packer {
     ChecksumStage checksum_stage = ChecksumStage::kCopy;
     Codec codec = Codec::kNone;
     int codec_level = 0;
-    std::chrono::nanoseconds wait_max{};  ///< for memory
+    std::chrono::nanoseconds wait_max{};  ///< for each segment
     std::function<void(PackedChunk)> offer;
     std::function<void(AdoptedBlock)> offer_adopted;
-    std::function<void()> request_memory = {};  ///< called before it waits for memory
+    std::function<void()> request_memory = {};  ///< called before a wait for memory
     /// Set while bytes are copied: hashing at that time takes memory bandwidth from the copy.
     std::shared_ptr<std::atomic<bool>> copying_flag = std::make_shared<std::atomic<bool>>(false);
   };
@@ -59,7 +59,7 @@ class Packer {
   Packer& operator=(const Packer&) = delete;
 
   /// Copies the bytes. kInvalidArgument if they do not match the descriptor or the field; kLimit if
-  /// no memory is free in time.
+  /// a segment is not free within `wait_max`.
   Status add(const BlockDescriptor& place, std::span<const std::byte> bytes);
   /// Takes the buffer without a copy. Copies it if the bytes are to be compressed.
   Status adopt(const BlockDescriptor& place, AdoptedBuffer buffer);
@@ -76,8 +76,8 @@ class Packer {
     std::uint32_t segment = 0;
     std::uint64_t fill = 0;
     std::uint32_t region = 0;
-    std::uint64_t region_bytes = 0;   ///< of a large block: its space
-    std::uint64_t region_offset = 0;  ///< of a large block: bytes before this segment
+    std::uint64_t region_bytes = 0;   ///< of a large block: size of its region
+    std::uint64_t region_offset = 0;  ///< of a large block: of this segment in the region
     std::vector<PieceToHash> to_hash = {};
   };
 

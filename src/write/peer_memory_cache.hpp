@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // PeerMemoryCache: memory of other processes of the node, mapped by its handle. With it a writer
-// stores bytes that other ranks have staged, without receiving them. Mappings are cached, because
-// the same memory is used step after step, and the cache is bounded.
+// writes bytes that other ranks have staged, without receiving them. Mappings are cached, because
+// the same memory is used in each step. The cache is bounded.
 #pragma once
 
 #include <forebay/error.hpp>
@@ -20,8 +20,8 @@ namespace forebay::write {
 
 using shm::MemoryHandle;
 
-/// Bytes of another process. They stay mapped while this is held, even if that process ends. Copies
-/// share the mapping.
+/// Bytes of another process. They stay mapped until `mapping` and its copies are released, even if
+/// that process ends.
 struct PeerBytes {
   std::span<std::byte> bytes;
   std::shared_ptr<const void> mapping;
@@ -40,20 +40,20 @@ class PeerMemoryCache {
   PeerMemoryCache(const PeerMemoryCache&) = delete;
   PeerMemoryCache& operator=(const PeerMemoryCache&) = delete;
 
-  /// Maps `range` of the memory that `name` identifies, in this process or another one. Its owner
+  /// Maps `range` of the memory that `handle` identifies, in this process or another one. Its owner
   /// can still write to the bytes or reuse them; the messages about them must prevent that. Fails
-  /// with kPermission if this process must not access that one; then bytes must be sent. Fails with
-  /// kNotFound if the process is gone, and with kDamage if the handle identifies something else by
-  /// now. Fails with kOutOfRange for a range outside the memory, and with kLimit if there are no
+  /// with kPermission if this process cannot access that one; then bytes must be sent. Fails with
+  /// kNotFound if the process has ended, and with kDamage if the handle now identifies something
+  /// else. Fails with kOutOfRange for a range outside the memory, and with kLimit if there are no
   /// addresses or descriptors.
-  Result<PeerBytes> map(const MemoryHandle& name, const ByteRange& range);
+  Result<PeerBytes> map(const MemoryHandle& handle, const ByteRange& range);
 
   /// Drops the cached mappings of a process; mappings in use stay.
   void evict(std::uint32_t process) noexcept;
 
-  /// Drops the cached mapping of a memory. Its owner is about to free it, which has no effect while
-  /// a mapping exists.
-  void evict(const MemoryHandle& name) noexcept;
+  /// Drops the cached mapping of a memory that its owner is about to free. The memory stays
+  /// allocated while a mapping exists.
+  void evict(const MemoryHandle& handle) noexcept;
 
   /// Number of cached mappings.
   std::size_t mapping_count() const;
@@ -62,7 +62,7 @@ class PeerMemoryCache {
   class Mapping;
   template <class Which>
   void evict_if(const Which& which) noexcept;
-  std::shared_ptr<const Mapping> find(const MemoryHandle& name);
+  std::shared_ptr<const Mapping> find(const MemoryHandle& handle);
   std::shared_ptr<const Mapping> insert(std::shared_ptr<const Mapping> made);
 
   const Bounds bounds_;

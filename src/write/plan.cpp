@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// A plan, field by field: strategy and placement, writers and files, then sizes.
+// Completes a plan: strategy and placement, then writers and files, then sizes.
 #include "write/plan.hpp"
 
 #include <algorithm>
@@ -95,7 +95,8 @@ std::uint64_t choose_unit(const WriteFacts& facts, const WritePlan& plan) {
   return unit;
 }
 
-/// Follows locks as long as allocations do not become larger than what is written there.
+/// The range of one lock where writers share files, if units are multiples of it. For smaller
+/// units, allocations would be larger than the bytes written to them.
 std::uint64_t choose_alignment(const WriteFacts& facts, const WritePlan& plan) {
   if (plan.alignment_bytes != 0) return plan.alignment_bytes;
   const std::uint64_t smallest = kAlignmentBytesLimits.min;
@@ -104,7 +105,7 @@ std::uint64_t choose_alignment(const WriteFacts& facts, const WritePlan& plan) {
   return plan.unit_bytes % lock == 0 ? lock : smallest;
 }
 
-/// Of the rank that needs the most.
+/// Minimum of memory_bytes, for the rank that needs the most.
 std::uint64_t memory_required(const WriteFacts& facts, const WritePlan& plan) {
   const bool takes_others = plan.placement != Placement::kDedicated &&
                             plan.writers < facts.rank_layout.compute_rank_count();
@@ -125,7 +126,7 @@ Result<std::uint64_t> choose_memory(const WriteFacts& facts, const WritePlan& pl
   }
   if (plan.memory_bytes != 0) return std::max(least, plan.memory_bytes);
   const std::uint64_t step = facts.max_step_bytes();
-  // Memory is taken as the first step needs it, so this is a bound and not a cost.
+  // Memory is allocated as the first step needs it, so a high bound costs nothing.
   const std::uint64_t for_any =
       facts.free_bytes == 0 ? kMemoryBytesDefault : kMemoryBytesUnknownMax;
   std::uint64_t memory = step == 0 ? for_any : step;

@@ -30,7 +30,7 @@ struct WriteFacts {
   /// Bytes that each compute rank puts in one step; empty: unknown; one number: all alike.
   std::vector<std::uint64_t> step_bytes = {};
   StorageKind storage = StorageKind::kUnknown;
-  /// Servers of the storage; 0: unknown, or the number of the machine.
+  /// Servers of the storage. 0: those of `machine`; unknown without a machine.
   std::uint32_t servers = 0;
   /// Machine file of the storage, which must outlive the call; null: unknown.
   const model::Machine* machine = nullptr;
@@ -38,8 +38,8 @@ struct WriteFacts {
   std::string storage_reason = {};
   /// Bytes that each rank can give to staging; 0: unknown.
   std::uint64_t available_bytes = 0;
-  /// Staging bytes on each rank for a plan without memory_bytes: its share of the free memory. A
-  /// plan that needs more to work takes more. 0: unknown.
+  /// The rank's share of the free memory, for a plan without memory_bytes. A plan whose minimum is
+  /// larger takes that minimum. 0: unknown.
   std::uint64_t free_bytes = 0;
   /// Requests that a writer has in flight.
   std::uint32_t requests_per_writer = 4;
@@ -47,16 +47,16 @@ struct WriteFacts {
   std::uint32_t cores_per_node = 0;
 
   std::uint64_t bytes_of(RankNumber rank) const;
-  /// Of the rank with the most; 0: unknown.
+  /// Step bytes of the rank with the most; 0: unknown.
   std::uint64_t max_step_bytes() const;
   std::uint32_t server_count() const;
-  /// Compute ranks of the node with the most.
+  /// Compute ranks of the node with the most ranks.
   std::uint32_t max_ranks_per_node() const;
 };
 
 /// Completes `requested`: checks the values that it sets, and chooses those that it leaves open.
 /// Values that are set do not change, with two exceptions. `exchange` becomes kNone where each rank
-/// writes its own bytes. `memory_bytes` below what the transfer needs is raised, and the reason
+/// writes its own bytes. `memory_bytes` below the minimum of the plan is raised, and the reason
 /// reports it. A plan that this function returned is returned unchanged, except for its reason.
 /// Fails with kInvalidArgument, naming field, value and what to write instead, and with kLimit if
 /// less memory is available than needed.
@@ -66,11 +66,11 @@ Result<WritePlan> plan_write(const WriteFacts& facts, const WritePlan& requested
 /// whole pieces.
 std::uint64_t segment_bytes_of(const WritePlan& plan);
 
-/// Maximum wait for events that take no computing time of ranks: replies of I/O ranks, the end of
-/// other ranks, storage that stalls. Never longer than the step timeout.
+/// Maximum wait for events that do not depend on computing: replies of I/O ranks, the end of other
+/// ranks, stalled storage. Never longer than the step timeout.
 std::chrono::milliseconds stall_max(const WritePlan& plan);
-/// Maximum wait of put() for memory. Storage releases it, and may stall. With collective writes it
-/// is released only when the slowest rank is ready.
+/// Maximum wait of put() for one segment of memory, which is released when storage has its bytes.
+/// Memory of a committed step with collective writes is released after the slowest rank is ready.
 std::chrono::milliseconds put_wait_max(const WritePlan& plan);
 
 }  // namespace forebay::write

@@ -51,11 +51,11 @@ Status check_sizes(const WritePlan& requested) {
   return {};
 }
 
-/// What a strategy leaves open.
+/// Values that a strategy fixes.
 struct StrategyConstraints {
   Strategy strategy;
-  std::optional<Exchange> exchange;  ///< the only one besides kNone; absent: kSharedMemory or
-                                     ///< kMessage
+  /// The only exchange besides kNone; no value: kSharedMemory or kMessage.
+  std::optional<Exchange> exchange;
   TransferMode transfer_mode;
 };
 

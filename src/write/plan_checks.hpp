@@ -1,6 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Checks of a plan. They are separate from the choices, because they are the largest part of the
-// text.
+// Checks of the values that a plan sets, before plan_write() chooses the others.
 #pragma once
 
 #include <forebay/write_plan.hpp>

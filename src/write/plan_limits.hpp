@@ -28,17 +28,17 @@ inline constexpr Limits kCodecLevelLimits{1, 19};
 inline constexpr Limits kStepTimeoutMsLimits{1, 86'400'000};
 
 inline constexpr std::uint64_t kUnitBytesDefault = 4_MiB;
-/// No unit is chosen below this: requests would cost more than bytes.
+/// Minimum of a chosen unit. For smaller ones, requests would cost more than bytes.
 inline constexpr std::uint64_t kUnitBytesSmall = 64_KiB;
-/// No unit is chosen below this for lack of free memory: pieces have this size anyway.
+/// Minimum of a unit that is chosen for lack of free memory. Pieces have this size in any case.
 inline constexpr std::uint64_t kUnitBytesLowMemory = 1_MiB;
-/// For steps of unknown size, if the free memory is unknown, too.
+/// Staging memory for steps of unknown size, if the free memory is also unknown.
 inline constexpr std::uint64_t kMemoryBytesDefault = 64_MiB;
-/// No more is chosen for steps of unknown size.
+/// Maximum of the staging memory for steps of unknown size.
 inline constexpr std::uint64_t kMemoryBytesUnknownMax = 1_GiB;
 /// One unit is filled while another is written.
 inline constexpr std::uint64_t kUnitsMin = 2;
-/// Chunks are not longer than this, so that each fits a message.
+/// Maximum size of a chunk, so that each fits a message.
 inline constexpr std::uint64_t kChunkBytesMax = 32_MiB;
 /// Staging is divided into segments. A rank fills one while another is written. A rank that also
 /// takes bytes of other ranks needs as many for these.
@@ -50,7 +50,8 @@ inline constexpr std::uint32_t kCodecLevelDefault = 3;
 inline constexpr std::chrono::milliseconds kStepTimeoutDefault = std::chrono::minutes(10);
 /// Maximum wait for events that need no rank to compute.
 inline constexpr std::chrono::milliseconds kStallMax = std::chrono::seconds(60);
-/// Each rank writes a file up to this many ranks: of a node on local disks, of the job elsewhere.
+/// Maximum number of ranks for which file-per-process is the default: on each node for local disks,
+/// of the job for other storage.
 inline constexpr std::uint32_t kFilePerProcessRanksMax = 8;
 
 }  // namespace forebay::write

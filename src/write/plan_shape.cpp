@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// The rules of docs/guides/strategies.md, "How the default is chosen".
+// Implements docs/guides/strategies.md, "How the default is chosen".
 #include "write/plan_shape.hpp"
 
 #include <algorithm>
@@ -27,7 +27,7 @@ bool is_every_rank_writing(Strategy strategy) {
          strategy == Strategy::kCollective;
 }
 
-/// One for each node or for each server, whichever are more, as far as there are ranks.
+/// The larger of the numbers of nodes and servers, limited to the number of ranks.
 std::uint32_t default_writer_count(const WriteFacts& facts, const WritePlan& requested) {
   if (requested.placement == Placement::kDedicated) return facts.rank_layout.io_rank_count();
   const bool one_server = facts.storage == StorageKind::kNetwork;
@@ -93,7 +93,8 @@ PlanShape shape_by_rule(const WriteFacts& facts, const WritePlan& requested) {
   return shape;
 }
 
-/// 1, 2, 3, 4, 6, 8, 12 … `most`, and the numbers of nodes and servers.
+/// Numbers to compare: `given` if it is set. Else 1, 2, 3, 4, 6, 8, 12 … `most`, and the numbers of
+/// nodes and servers.
 std::vector<std::uint32_t> candidate_counts(const WriteFacts& facts,
                                             std::uint32_t given,
                                             std::uint32_t most) {
@@ -124,8 +125,8 @@ std::vector<Strategy> candidate_strategies(const WritePlan& requested) {
 
 /// Completes a plan as plan_write() will.
 std::optional<Candidate> candidate_of(const WriteFacts& facts, WritePlan plan) {
-  plan.checksum_stage =
-      ChecksumStage::kCopy;  // of no effect on the shape, and its choice computes a cost, too
+  // Has no effect on the shape. An automatic choice would compute another cost.
+  plan.checksum_stage = ChecksumStage::kCopy;
   const Result<WritePlan> whole = plan_write(facts, plan);
   if (!whole) return std::nullopt;
   const StepCost cost = step_cost(facts, *whole);
@@ -175,7 +176,7 @@ auto preference_of(const WriteFacts& facts, const WritePlan& plan) {
   return std::tuple{missing, plan.files < plan.writers, plan.files, plan.writers};
 }
 
-/// Number of request parts of a step.
+/// Number of parts into which stripes and the client's request size split the writes of a step.
 double request_part_count(const WriteFacts& facts) {
   double bytes = 0;
   for (RankNumber rank = 0; rank < facts.rank_layout.compute_rank_count(); ++rank)
@@ -185,8 +186,9 @@ double request_part_count(const WriteFacts& facts) {
   return bytes / static_cast<double>(part) + facts.rank_layout.compute_rank_count();
 }
 
-/// Simulates the plans that may be the best by formula, if that is fast: formulas are least
-/// accurate for small steps. Drops the other plans then.
+/// For small steps, for which formulas are least accurate: simulates the plans whose formula cost
+/// is near the best, and drops the others. Does nothing for large steps, which take long to
+/// simulate.
 void simulate_candidates(const WriteFacts& facts, std::vector<Candidate>& candidates) {
   if (request_part_count(facts) > kSimulatedPartsMax) return;
   std::ranges::sort(candidates, {}, [&facts](const Candidate& one) {
@@ -203,7 +205,7 @@ void simulate_candidates(const WriteFacts& facts, std::vector<Candidate>& candid
   }
 }
 
-/// Of the plans that are as good as the best one, the preferred one.
+/// Returns the preferred plan among those whose cost is within kTieTolerance of the best.
 const Candidate& choose_candidate(const WriteFacts& facts,
                                   const std::vector<Candidate>& candidates) {
   const Candidate* chosen = &*std::ranges::min_element(candidates, {}, &Candidate::durable_us);

@@ -1,6 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Strategy, writers and files, which are chosen together: by rules if no machine is known, by cost
-// if one is.
+// Chooses strategy, writers and files together: by cost if the machine is known, else by rules.
 #pragma once
 
 #include <cstdint>

@@ -1,6 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Plans as TOML. Every Error names the line and what to write instead, as those of machine files
-// do.
+// Plans as TOML. Every Error names the line and what to write instead, as for machine files.
 #include <algorithm>
 #include <optional>
 #include <utility>

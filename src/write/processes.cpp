@@ -89,8 +89,8 @@ bool has_ended(pid_t number, const std::optional<ProcessFacts>& facts) {
   const auto pidfd = shm::watch_process(number);
   if (pidfd) return is_readable(*pidfd);
   if (pidfd.error().kind() == ErrorClass::kNotFound) return true;
-  // The kernel has no pidfd, or a filter refuses it. /proc shows a process of which only the main
-  // thread has ended as one that has ended. Only in this case are the two confused.
+  // The kernel has no pidfd, or a filter refuses it. Without one, a process counts as ended when
+  // its main thread has ended, because /proc does not show the difference.
   return (facts && facts->has_ended) || (::kill(number, 0) != 0 && errno == ESRCH);
 }
 

@@ -11,7 +11,7 @@ namespace forebay::write {
 enum class ProcessState : std::uint8_t {
   kRunning,
   kEnded,
-  kUnknown,  ///< a process of this number runs; its start time is hidden or was not recorded
+  kUnknown,  ///< a process of this number runs, but its start time is hidden or was not recorded
 };
 /// The state of process `process_id` in the PID namespace of the caller, which started at `start`
 /// (clock ticks since boot; 0: unknown). A process lives until its last thread has ended.

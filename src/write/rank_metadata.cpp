@@ -33,8 +33,7 @@ format::FieldDefinition read_field(MessageReader& in) {
   format::FieldDefinition field;
   field.name = in.text("field name");
   field.type = in.enumerator("field type", ElementType::kBytes);
-  if (field.type < ElementType::kInt8)
-    in.reject("field type", 0, "must name one of the values that there are");
+  if (field.type < ElementType::kInt8) in.reject("field type", 0, "must be a known type");
   field.order = in.enumerator("field byte order", ByteOrder::kBig);
   field.kind = in.enumerator("field kind", format::FieldKind::kGlobal);
   field.dimensions = in.number<std::uint32_t>("field dimensions");
@@ -53,20 +52,19 @@ std::vector<format::FieldDefinition> read_fields(MessageReader& in) {
   return fields;
 }
 
-/// Whether `count` entries from `first` on exist.
+/// True if `count` entries from `first` on exist.
 bool has_range(std::size_t size, std::uint64_t first, std::uint64_t count) {
   return first <= size && count <= size - first;
 }
 
-/// Rejects a block that refers to something that is missing.
+/// Rejects a block that refers to a missing field, region, extent or piece.
 void check_block(MessageReader& in, const RankMetadata& step, const BlockRecord& block) {
   if (block.field >= step.fields.size())
     in.reject("block field", block.field, "there are fewer fields");
   if (block.region != kNoRegion && block.region >= step.regions)
     in.reject("block region", block.region, "there are fewer regions");
   if (block.codec > format::Codec::kZstd)
-    in.reject("block codec", static_cast<std::uint64_t>(block.codec),
-              "must name one of the values that there are");
+    in.reject("block codec", static_cast<std::uint64_t>(block.codec), "must be a known codec");
   if (block.offset > kRegionBytesMax)
     in.reject("block offset", block.offset, "no file is that long");
   if (block.raw_bytes > kRegionBytesMax)

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// RankMetadata: what one rank has put into one step: fields, blocks, and their offsets in regions.
-// Flat arrays, as there may be a million blocks. It belongs to the application's thread until
+// RankMetadata: the fields and blocks that one rank has put into one step, and their offsets. Flat
+// arrays, because there may be a million blocks. It belongs to the application's thread until
 // commit(), then to its agent, which sends it to the owner of the file.
 #pragma once
 
@@ -25,11 +25,12 @@ std::string description_of(const format::FieldDefinition& field);
 
 struct BlockRecord {
   std::uint64_t part = 0;
-  std::uint64_t offset = 0;  ///< within its region; once that has an offset, in the file
+  std::uint64_t offset = 0;  ///< in the region; in the file when sent to the file owner
   std::uint64_t raw_bytes = 0;
   std::uint64_t stored_bytes = 0;
-  std::uint64_t first_extent = 0;  ///< in RankMetadata::extents: a part's shape, or start and count
-  std::uint64_t first_piece = 0;   ///< in RankMetadata::piece_checksums
+  std::uint64_t first_extent =
+      0;  ///< index in RankMetadata::extents: shape of a part, or start and count
+  std::uint64_t first_piece = 0;  ///< index in RankMetadata::piece_checksums
   std::uint32_t field = 0;
   std::uint32_t region = kNoRegion;  ///< kNoRegion: no bytes
   format::Codec codec = format::Codec::kNone;
@@ -43,14 +44,15 @@ struct RankMetadata {
   std::vector<BlockRecord> blocks;
   std::vector<std::uint64_t> extents;
   std::vector<std::uint64_t> piece_checksums;
-  /// Ends of the stored bytes of each piece in its block; empty without compression.
+  /// End of the stored bytes of each piece, from the beginning of its block; empty without
+  /// compression.
   std::vector<std::uint64_t> piece_ends;
   std::uint32_t regions = 0;
   std::uint64_t raw_bytes = 0;
 };
 
-/// Encodes the payload of a message, and decodes it. kDamage, with field and value, if a block
-/// refers to something that is missing.
+/// Encodes the payload of a message, and decodes it. kDamage, with field and value, if the bytes
+/// are not valid or a block refers to a missing field, region, extent or piece.
 comm::Bytes to_bytes(const RankMetadata& step);
 Result<RankMetadata> rank_metadata_from_bytes(std::span<const std::byte> bytes);
 

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Pieces of one unit move from rank to rank, in the order in which they are ready. Each hop begins
-// as soon as the link and the receiving rank are free.
+// Moves pieces of one unit from rank to rank, in the order in which they are ready. A transfer
+// begins when the links of both nodes are free; a copy begins when the receiving rank is free.
 #include "write/simulated_exchange.hpp"
 
 #include <algorithm>
@@ -20,13 +20,13 @@ using model::Time;
 
 constexpr double kNsPerUs = 1000;
 
-/// 10^6 bytes a second are one byte in a microsecond; 0 is no limit.
+/// Time for `bytes` at this rate; 0 MB/s: no limit. 1 MB/s is one byte in a microsecond.
 Time time_at(std::uint64_t bytes, double mb_per_s) {
   if (mb_per_s == 0) return {};
   return Time(std::llround(static_cast<double>(bytes) * kNsPerUs / mb_per_s));
 }
 
-/// Bytes that are at a rank.
+/// Bytes that a rank has from time `at` on.
 struct Piece {
   Time at = {};
   std::uint64_t order = 0;
@@ -87,7 +87,7 @@ class ExchangeSimulator {
     }
     pieces_.push({at, ++piece_count_, next, piece.bytes});
   }
-  /// When the piece is on the node of `next`.
+  /// Time at which the piece is on the node of `next`.
   Time arrival_over_link(const Piece& piece, RankNumber next) {
     const std::uint32_t here = facts_.rank_layout.node_of(piece.rank);
     const std::uint32_t there = facts_.rank_layout.node_of(next);
@@ -100,7 +100,7 @@ class ExchangeSimulator {
     got = std::max(sent, got + takes);
     return got + Time(std::llround(client.link_latency_us * kNsPerUs));
   }
-  /// A writer that gathers writes nothing before it has everything.
+  /// With kGather, a writer writes nothing before it has all bytes of its group.
   void delay_until_last() {
     std::vector<Time> last(aggregation_.writer_count());
     for (const Arrival& one : arrivals_)

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// simulate_arrivals(): when the bytes of a step arrive at their writers, simulated piece by piece:
-// over the links of nodes, and by copies in the ranks that receive them. Excludes storage, which
-// simulated_step.hpp has.
+// simulate_arrivals(): the times at which the bytes of a step arrive at their writers, simulated
+// unit by unit: over the links of nodes, and by copies in the ranks that receive them. Excludes
+// storage, which simulated_step.hpp simulates.
 #pragma once
 
 #include <cstdint>
@@ -12,7 +12,7 @@
 
 namespace forebay::write {
 
-/// Bytes that a writer may write from this time on.
+/// Bytes that a writer can write from time `at` on.
 struct Arrival {
   model::Time at = {};
   std::uint32_t writer = 0;  ///< index of the writer

@@ -108,17 +108,17 @@ class StepSimulator final : public model::ModelObserver {
     return client % facts_.machine->client.count;
   }
   std::uint32_t writers_end(FileNumber file) const { return files_[file + 1].first_writer; }
-  static std::uint64_t tag_of(std::uint32_t writer, RequestPurpose task) {
-    return writer * kRequestPurposes + static_cast<std::uint64_t>(task);
+  static std::uint64_t tag_of(std::uint32_t writer, RequestPurpose purpose) {
+    return writer * kRequestPurposes + static_cast<std::uint64_t>(purpose);
   }
 
-  void submit_metadata(std::uint32_t number, RequestPurpose task, Time now) {
+  void submit_metadata(std::uint32_t number, RequestPurpose purpose, Time now) {
     const Writer& writer = writers_[number];
-    const bool creates = task == RequestPurpose::kCreate;
+    const bool creates = purpose == RequestPurpose::kCreate;
     model_.submit(now, {.client = writer.client,
                         .kind = creates ? RequestKind::kCreate : RequestKind::kOpen,
                         .name = name_hash_of_file(*facts_.machine, writer.file),
-                        .tag = tag_of(number, task)});
+                        .tag = tag_of(number, purpose)});
   }
   void open_for_others(FileNumber file, Time now) {
     for (std::uint32_t i = files_[file].first_writer + 1; i < writers_end(file); ++i)
@@ -154,7 +154,7 @@ class StepSimulator final : public model::ModelObserver {
       if (!writer.has_file || writer.bytes_left > 0 || writer.in_flight > 0) return;
     }
   }
-  /// All ranks of a file write one unit at a time, and wait for each other before the next.
+  /// All ranks of a file write one unit in each round, and wait for each other before the next.
   void begin_round(FileNumber file, Time now) {
     for (std::uint32_t i = files_[file].first_writer; i < writers_end(file); ++i) {
       const Writer& writer = writers_[i];
@@ -175,7 +175,7 @@ class StepSimulator final : public model::ModelObserver {
       submit_write(number, bytes, RequestPurpose::kWrite, now);
     }
   }
-  void submit_write(std::uint32_t number, std::uint64_t bytes, RequestPurpose task, Time now) {
+  void submit_write(std::uint32_t number, std::uint64_t bytes, RequestPurpose purpose, Time now) {
     const Writer& writer = writers_[number];
     File& file = files_[writer.file];
     const std::uint64_t grain = plan_.alignment_bytes;
@@ -186,7 +186,7 @@ class StepSimulator final : public model::ModelObserver {
                         .file = writer.file,
                         .range = {offset, bytes},
                         .layout = layout_of_file(*facts_.machine, plan_, writer.file),
-                        .tag = tag_of(number, task)});
+                        .tag = tag_of(number, purpose)});
   }
 
   /// The owner of a file writes its index when all writers have written.
@@ -217,7 +217,7 @@ class StepSimulator final : public model::ModelObserver {
   model::StorageModel model_;
   std::map<std::uint32_t, model::ClientId> clients_;  ///< by node
   std::vector<Writer> writers_;
-  std::vector<File> files_;  ///< and one more, whose first writer is the end
+  std::vector<File> files_;  ///< a last one marks the end of writers_
   std::uint32_t files_left_ = 0;
   SimulatedStep step_;
 };

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // simulate_step(): a step simulated event by event: exchange, creation and opening of files,
-// allocation and writes, indexes, publication. Exact where step_cost() is a formula. Takes about a
-// microsecond for each part of a request.
+// allocation and writes, indexes, publication. step_cost() approximates the same by formulas. Takes
+// about a microsecond for each part of a request.
 #pragma once
 
 #include "model/storage_model.hpp"
@@ -9,7 +9,7 @@
 
 namespace forebay::write {
 
-/// Times from when the ranks have the bytes of the step in memory.
+/// Times since the ranks had the bytes of the step in memory.
 struct SimulatedStep {
   model::Time files_opened = {};  ///< the last file is created, and opened by all its writers
   model::Time exchanged = {};     ///< the last byte is at its writer
@@ -21,8 +21,8 @@ struct SimulatedStep {
 /// clients; several nodes share a client if there are more nodes.
 SimulatedStep simulate_step(const WriteFacts& facts, const WritePlan& plan);
 
-/// Storage alone: the time until the last byte of a field is written, if all bytes were at their
-/// writers from the start.
+/// Time until the last byte of a field is written, without exchange: the writers have all bytes at
+/// the start.
 model::Time simulate_write_time(const WriteFacts& facts, const WritePlan& plan);
 
 }  // namespace forebay::write

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// One thread at a time prefaults memory, without the lock. A caller that finds no free segment
-// prefaults, or waits for the thread that does. Neither depends on a release, and both take
-// milliseconds, so they do not count as a wait of acquire().
+// One thread at a time prefaults memory, without the lock. A caller of acquire() that finds no free
+// segment prefaults, or waits for the thread that does. Neither depends on a release, and both take
+// milliseconds, so they do not count as a wait. try_acquire() does not wait for another thread.
 #include "write/staging_pool.hpp"
 
 #include <algorithm>
@@ -21,8 +21,8 @@ namespace {
 
 /// Bytes that are prefaulted at once: enough that the cost of a call is small, milliseconds at
 /// most.
-constexpr std::uint64_t kChunkBytes = std::uint64_t{16} << 20U;
-/// A wait of this length has no practical end.
+constexpr std::uint64_t kPrefaultBytes = std::uint64_t{16} << 20U;
+/// Waits of at least this length have no deadline.
 constexpr std::chrono::nanoseconds kUnlimitedWait = std::chrono::hours(24 * 365);
 
 Status check_options(const StagingPoolOptions& options) {
@@ -57,8 +57,8 @@ StagingPool::StagingPool(shm::MemoryRegion region, const StagingPoolOptions& opt
       initial_prefaulted_bytes_(region.prefaulted_bytes),
       segment_bytes_(options.segment_bytes),
       segment_count_(checked_cast<std::uint32_t>(options.memory_bytes / segment_bytes_)),
-      chunk_segments_(
-          checked_cast<std::uint32_t>(std::max<std::uint64_t>(1, kChunkBytes / segment_bytes_))),
+      prefault_segments_(
+          checked_cast<std::uint32_t>(std::max<std::uint64_t>(1, kPrefaultBytes / segment_bytes_))),
       log_(options.log),
       log_interval_(options.log_interval),
       is_in_use_(segment_count_, false) {
@@ -102,10 +102,10 @@ StagingPool::~StagingPool() {
   freed_.notify_all();
   if (prefault_thread_.joinable()) prefault_thread_.join();
   if (!source_) return;
-  // A segment that was not released may still be read by another process: its memory is not reused.
+  // Another process may still read a segment that was not released, so the memory is not reused.
   const std::uint64_t ready_bytes =
       std::max(initial_prefaulted_bytes_, counts_.prefaulted * segment_bytes_);
-  // A chunk that failed may hold memory that `ready_bytes` does not count.
+  // A failed prefault may have allocated memory that `ready_bytes` does not count.
   const bool is_of_use = counts_.in_use == 0 && !memory_error_;
   source_->release({.memory = std::move(memory_), .prefaulted_bytes = is_of_use ? ready_bytes : 0});
 }
@@ -117,18 +117,18 @@ void StagingPool::prefault(std::uint64_t bytes) noexcept {
   while (!is_ending_ && !cancel_error_ && counts_.prefaulted < wanted) {
     if (is_prefaulting_) {
       freed_.wait(lock);
-    } else if (!prefault_chunk(lock)) {
+    } else if (!prefault_next(lock)) {
       return;
     }
     notify_starved(lock);
   }
 }
 
-/// Prefaults a chunk and adds it to the free segments. Returns false, with memory_error_ set, if
-/// the machine has no memory for it. Releases the lock meanwhile.
-bool StagingPool::prefault_chunk(std::unique_lock<std::mutex>& lock) {
+/// Prefaults the next segments and adds them to the free ones. Returns false, with memory_error_
+/// set, if the machine has no memory for them. Releases the lock meanwhile.
+bool StagingPool::prefault_next(std::unique_lock<std::mutex>& lock) {
   const std::uint32_t first = counts_.prefaulted;
-  const std::uint32_t count = std::min(chunk_segments_, segment_count_ - first);
+  const std::uint32_t count = std::min(prefault_segments_, segment_count_ - first);
   is_prefaulting_ = true;
   lock.unlock();
   const Status made = memory_.prefault({first * segment_bytes_, count * segment_bytes_});
@@ -136,8 +136,8 @@ bool StagingPool::prefault_chunk(std::unique_lock<std::mutex>& lock) {
   is_prefaulting_ = false;
   memory_error_.reset();
   if (made) {
-    // Inserted before segments that were used, because these new ones are cold. The lowest is the
-    // next of them.
+    // Released segments are acquired first, because caches may have them. Then the new segments are
+    // acquired in rising order.
     free_.insert(free_.begin(), count, 0);
     std::iota(free_.rend() - count, free_.rend(), first);
     counts_.prefaulted += count;
@@ -159,18 +159,18 @@ std::uint32_t StagingPool::pop_free() noexcept {
 std::optional<std::uint32_t> StagingPool::try_acquire() noexcept {
   std::unique_lock lock(mutex_);
   const bool may_make = !cancel_error_ && free_.empty() && !is_prefaulting_;
-  if (may_make && counts_.prefaulted < segment_count_) prefault_chunk(lock);
+  if (may_make && counts_.prefaulted < segment_count_) prefault_next(lock);
   if (!cancel_error_ && !free_.empty()) return pop_free();
   has_failed_acquire_ = true;
   return std::nullopt;
 }
 
-/// True if there is a free segment, or if the pool was canceled, so that waiting is of no use.
+/// Returns true if a segment is free or the pool was canceled, false if only a release can help.
 bool StagingPool::wait_for_prefault(std::unique_lock<std::mutex>& lock) {
   while (!cancel_error_ && free_.empty()) {
     if (is_prefaulting_) {
       freed_.wait(lock);
-    } else if (counts_.prefaulted == segment_count_ || !prefault_chunk(lock)) {
+    } else if (counts_.prefaulted == segment_count_ || !prefault_next(lock)) {
       return false;
     }
   }
@@ -207,7 +207,7 @@ std::string StagingPool::usage_text() const {
          std::to_string(counts_.in_use * segment_bytes_) + " bytes, are in use";
 }
 
-/// Requires the lock, which others need only after this wait.
+/// Requires the lock, so release() blocks while the log sink runs.
 void StagingPool::log_wait(std::chrono::nanoseconds waited) const {
   if (log_ == nullptr) return;
   const auto seconds = std::chrono::duration_cast<std::chrono::seconds>(waited).count();
@@ -216,13 +216,13 @@ void StagingPool::log_wait(std::chrono::nanoseconds waited) const {
                                       "; storage is slower than put(), or it stalls");
 }
 
-/// A caller that did not wait proves nothing about storage.
+/// If the caller did not wait, the text does not suggest that storage is slow.
 Error StagingPool::exhausted_error(std::chrono::nanoseconds waited) const {
   const auto wait_ms = std::chrono::duration_cast<std::chrono::milliseconds>(waited).count();
   const std::string why = waited <= std::chrono::nanoseconds::zero()
                               ? "and the plan does not wait for them: give it more memory_bytes, "
                                 "or staging_full_policy = \"block\""
-                              : "and none came back in " + std::to_string(wait_ms) +
+                              : "and none was released in " + std::to_string(wait_ms) +
                                     " ms: storage is slower than put(), or it stalls";
   return Error({.kind = ErrorClass::kLimit,
                 .operation = "acquire staging memory",
@@ -241,7 +241,7 @@ void StagingPool::release(std::uint32_t segment) noexcept {
   notify_starved(lock);
 }
 
-/// Calls the callback if a call has found no segment since the last time. Releases the lock
+/// Calls the callback if a call has found no segment since the last callback. Releases the lock
 /// meanwhile.
 void StagingPool::notify_starved(std::unique_lock<std::mutex>& lock) noexcept {
   if (!has_failed_acquire_ || !free_callback_) return;

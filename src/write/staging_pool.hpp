@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// StagingPool: memory into which blocks are copied that the application keeps. Its size is a hard
-// bound, so a program that outruns storage waits here. Its segments are reused, because fresh
-// memory costs more than the copy.
+// StagingPool: memory in segments, into which put() copies blocks and a writer receives bytes. Its
+// size is a hard bound, so a program that outruns storage waits here. Its segments are reused,
+// because page faults of new memory cost more than the copy.
 #pragma once
 
 #include <forebay/error.hpp>
@@ -27,41 +27,40 @@ namespace forebay::write {
 struct StagingPoolOptions {
   std::uint64_t memory_bytes = 0;   ///< the bound, rounded down to whole segments; one or more
   std::uint64_t segment_bytes = 0;  ///< a multiple of 4 KiB
-  /// Prefaulted by a separate thread when the pool is created. The first use of memory beyond it
-  /// costs its user the page faults.
+  /// Size that a separate thread prefaults after the creation. acquire() prefaults memory beyond it
+  /// when that is first needed.
   std::uint64_t prefault_bytes = std::uint64_t{256} << 20U;
-  /// Source of memory that may be prefaulted already, and its destination at the end. Null: memory
-  /// is allocated, and freed.
+  /// Lends memory, which may already be prefaulted, until the pool ends. Null: the pool allocates
+  /// and frees its memory.
   std::shared_ptr<shm::BufferAllocator> source = nullptr;
-  /// Receives a line each time a call of acquire() has waited for another `log_interval`; null:
-  /// none.
+  /// Receives a line for each `log_interval` that a call of acquire() has waited; null: no logging.
   LogSink* log = nullptr;
   std::chrono::nanoseconds log_interval = std::chrono::seconds(10);
 };
 
 struct StagingPoolCounts {
-  std::uint32_t segments = 0;    ///< that there can be
-  std::uint32_t prefaulted = 0;  ///< that have memory; they keep it to the end
+  std::uint32_t segments = 0;    ///< maximum number, from the bound
+  std::uint32_t prefaulted = 0;  ///< that have memory, until the pool ends
   std::uint32_t in_use = 0;      ///< now
   std::uint32_t in_use_max = 0;  ///< at any time
   std::uint64_t waits = 0;       ///< calls of acquire() that had to wait for release()
 };
 
-/// Segments of one memory that the processes of the node can map. Any thread.
+/// Segments of one memory, which the processes of the node can map. Any thread.
 class StagingPool {
  public:
-  /// Costs only addresses; memory follows later. Fails with kInvalidArgument for sizes that cannot
-  /// work, and with kLimit if there are no addresses, descriptors or threads.
+  /// Reserves only addresses; memory is allocated when it is prefaulted. Fails with
+  /// kInvalidArgument for invalid sizes, and with kLimit if there are no addresses, descriptors or
+  /// threads.
   static Result<std::shared_ptr<StagingPool>> create(const StagingPoolOptions& options);
   /// All segments must have been released, or their bytes must not be needed any more.
   ~StagingPool();
   StagingPool(const StagingPool&) = delete;
   StagingPool& operator=(const StagingPool&) = delete;
 
-  /// A segment; if several are free, the last one released. Waits for one for at most `wait_max`,
-  /// then fails with kLimit; the text has the bytes in use. Fails with the Error of cancel(). Fails
-  /// with kLimit if the machine has no memory left and no segment is in use whose release could end
-  /// the wait.
+  /// Returns a segment; if several are free, the last one released. Waits for at most `wait_max`,
+  /// then fails with kLimit and the bytes in use. After cancel(), fails with its Error. If the
+  /// machine has no memory left and no segment is in use, fails with kLimit at once.
   Result<std::uint32_t> acquire(std::chrono::nanoseconds wait_max);
   /// As acquire(), without waiting for a release; it may prefault memory in the calling thread.
   std::optional<std::uint32_t> try_acquire() noexcept;
@@ -72,16 +71,16 @@ class StagingPool {
   std::span<std::byte> segment(std::uint32_t segment) const noexcept;
   std::uint64_t segment_bytes() const noexcept { return segment_bytes_; }
 
-  /// Ends all waits, now and later: acquire() fails from now on. The first call counts. release()
-  /// still works. Also calls the callback of set_free_callback(), so that its owner notices.
+  /// Ends all waits: acquire() fails with `why` from now on. The first call counts. release() still
+  /// works. Also calls the callback of set_free_callback().
   void cancel(Error why) noexcept;
   /// The Error of cancel(), if it was called.
   std::optional<Error> cancel_error() const;
 
-  /// `callback` is called once after try_acquire() or acquire() found no segment, when that may
-  /// have changed. It runs on the thread that released or prefaulted a segment, or canceled, and
-  /// without the lock. It must not block, nor release the last reference to the pool. Replaces the
-  /// previous callback, which may still be running on another thread.
+  /// After try_acquire() or acquire() has found no segment, `callback` is called once when a
+  /// segment may be free. It runs on the thread that released the segment or called cancel(), or on
+  /// the prefault thread, without the lock. It must not block, nor release the last reference to
+  /// the pool. Replaces the previous callback, which may still be running on another thread.
   void set_free_callback(std::function<void()> callback);
 
   const shm::MemoryHandle& name() const noexcept { return memory_.handle(); }
@@ -95,7 +94,7 @@ class StagingPool {
   static Result<shm::MemoryRegion> allocate_memory(const StagingPoolOptions& options,
                                                    std::uint64_t size_bytes);
   void prefault(std::uint64_t bytes) noexcept;
-  bool prefault_chunk(std::unique_lock<std::mutex>& lock);
+  bool prefault_next(std::unique_lock<std::mutex>& lock);
   bool wait_for_prefault(std::unique_lock<std::mutex>& lock);
   std::uint32_t pop_free() noexcept;
   void notify_starved(std::unique_lock<std::mutex>& lock) noexcept;
@@ -108,7 +107,7 @@ class StagingPool {
   const std::uint64_t initial_prefaulted_bytes_;  ///< by the previous user of the memory
   const std::uint64_t segment_bytes_;
   const std::uint32_t segment_count_;
-  const std::uint32_t chunk_segments_;  // that are prefaulted together
+  const std::uint32_t prefault_segments_;  // that are prefaulted together
   LogSink* const log_;
   const std::chrono::nanoseconds log_interval_;
 
@@ -116,7 +115,7 @@ class StagingPool {
   std::condition_variable freed_;
   std::vector<std::uint32_t> free_;  // the last one is acquired first
   std::vector<bool> is_in_use_;
-  bool is_prefaulting_ = false;  // a thread prefaults the next chunk
+  bool is_prefaulting_ = false;  // a thread prefaults the next segments
   StagingPoolCounts counts_;
   std::optional<Error> memory_error_;
   std::optional<Error> cancel_error_;

@@ -64,7 +64,7 @@ void sort_parts(std::vector<PartRange>& parts) {
   }
 }
 
-/// A part that was put twice stays in two ranges.
+/// Joins ranges of consecutive parts. A part that was put twice stays in two ranges.
 void join_consecutive(std::vector<PartRange>& parts) {
   if (parts.empty()) return;
   std::size_t last = 0;
@@ -114,7 +114,7 @@ Status overlap_error(std::uint64_t step, std::uint32_t rank, std::string cause) 
                   .rank = rank});
 }
 
-/// Ranges that overlap are adjacent: all are sorted, and those before them are disjoint.
+/// Compares adjacent ranges only: if any sorted ranges overlap, two adjacent ones do.
 Status check_parts(std::uint64_t step, const FieldCoverage& field) {
   const auto shares_parts = [](const PartRange& a, const PartRange& b) {
     return b.first - a.first < a.count;

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
-// StepCoverage: the parts and boxes of the blocks of a step, and the ranks that put them. It
-// detects parts and elements that two blocks have, because no reader could choose between them. The
-// owner of a file compares the blocks in it. If a step has several files, the coordinator compares
-// those of all files.
+// StepCoverage: the parts and boxes of the blocks of a step, and the ranks that put them. It serves
+// to detect parts and elements that are in two blocks: a reader could not choose between them. The
+// owner of a file compares the blocks in that file. If a step has several files, the coordinator
+// compares those of all files.
 #pragma once
 
 #include <forebay/error.hpp>
@@ -28,7 +28,7 @@ struct FieldCoverage {
   std::string name;
   std::vector<PartRange> parts;          ///< by first part, then by rank
   std::uint32_t dimensions = 0;          ///< of a global array
-  std::vector<std::uint64_t> boxes;      ///< of each block with elements: its start, its count
+  std::vector<std::uint64_t> boxes;      ///< start, then count, of each block with elements
   std::vector<std::uint32_t> box_ranks;  ///< of each box
 };
 

@@ -17,10 +17,10 @@ struct StepIndex {
   StepCoverage coverage;  ///< without overlaps
 };
 
-/// `parts` must have offsets in the file; parts[i] is of ranks[i], and ranks rise. kInvalidArgument
-/// if they do not fit together: another type or shape of a field, too many fields, a part twice,
-/// blocks of a global array that overlap. The Error names the step, and has the rank that caused
-/// it.
+/// `parts[i]` is the metadata of `ranks[i]`, with offsets in the file; `ranks` must be in rising
+/// order. Fails with kInvalidArgument if ranks define a field differently or there are too many
+/// fields. Also fails if a part was put twice or blocks of a global array overlap. The Error names
+/// the step, and has the rank that caused it.
 Result<StepIndex> build_step_index(const format::IndexId& place,
                                    const format::StepMetadata& facts,
                                    std::span<const RankMetadata> parts,

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// A rank's own steps, from the first chunk to the receipt.
+// Handles a rank's steps from the first chunk to the Receipt.
 #include "write/step_producer.hpp"
 
 #include <algorithm>
@@ -13,12 +13,12 @@ namespace forebay::write {
 
 namespace {
 
-/// Replaces offsets in regions by offsets in the file. A block without bytes gets the first offset
-/// at which bytes may lie.
-void apply_region_offsets(RankMetadata& record, const std::vector<std::uint64_t>& places) {
+/// Replaces offsets in regions by offsets in the file. A block without bytes gets the first valid
+/// offset of a block.
+void apply_region_offsets(RankMetadata& record, const std::vector<std::uint64_t>& region_offsets) {
   for (BlockRecord& block : record.blocks)
-    block.offset =
-        block.region == kNoRegion ? format::kPageBytes : block.offset + places[block.region];
+    block.offset = block.region == kNoRegion ? format::kPageBytes
+                                             : block.offset + region_offsets[block.region];
 }
 
 }  // namespace
@@ -99,7 +99,7 @@ Status StepProducer::handle_fetch_chunk(comm::Rank to, std::uint64_t chunk) {
         malformed_message(MessageKind::kFetchChunk, "chunk", chunk, "its bytes were sent already"));
   held.is_being_sent = true;
   context_.send_in_place(to, MessageKind::kChunkData, {chunk}, held.packed.bytes,
-                         [this, chunk](const Status& /*sent*/) { release_by_peer(chunk); });
+                         [this, chunk](const Status& /*sent*/) { mark_unused_by_peer(chunk); });
   return {};
 }
 
@@ -108,12 +108,12 @@ Status StepProducer::handle_chunk_released(std::uint64_t chunk) {
   if (found != held_.end() && found->second.is_being_sent)
     return failure(
         malformed_message(MessageKind::kReleaseChunk, "chunk", chunk, "its bytes are being sent"));
-  release_by_peer(chunk);
+  mark_unused_by_peer(chunk);
   return {};
 }
 
-/// No other rank needs the memory of this chunk any more.
-void StepProducer::release_by_peer(std::uint64_t chunk) {
+/// Called when no other rank, and no write, needs the memory of this chunk.
+void StepProducer::mark_unused_by_peer(std::uint64_t chunk) {
   const auto found = held_.find(chunk);
   if (found == held_.end()) return;
   found->second.is_in_use_by_peer = false;
@@ -142,23 +142,24 @@ bool StepProducer::hash_next_piece() {
   --held_.at(waiting.chunk).pieces_left;
   release_if_unused(waiting.chunk);
   send_metadata_if_complete(waiting.step, own);
-  // If it was committed or aborted meanwhile, its outcome has waited for this.
+  // The outcome of a failed step is reported when its last piece is hashed.
   if (own.failure) handle_step_outcome(waiting.step, Status(tl::unexpect, *own.failure));
   return true;
 }
 
-Status StepProducer::handle_regions_written(const StepId& step, std::vector<std::uint64_t> places) {
+Status StepProducer::handle_regions_written(const StepId& step,
+                                            std::vector<std::uint64_t> offsets) {
   const auto found = steps_.find(step);
   if (found == steps_.end()) return {};
   StepState& own = found->second;
-  if (!own.committed || own.region_offsets || places.size() != own.committed->record.regions)
-    return failure(malformed_message(MessageKind::kRegionsWritten, "places", places.size(),
+  if (!own.committed || own.region_offsets || offsets.size() != own.committed->record.regions)
+    return failure(malformed_message(MessageKind::kRegionsWritten, "offsets", offsets.size(),
                                      "must be one for each region of a step that is committed"));
-  for (const std::uint64_t place : places)
-    if (place > kRegionBytesMax)
-      return failure(
-          malformed_message(MessageKind::kRegionsWritten, "place", place, "no file is that long"));
-  own.region_offsets = std::move(places);
+  for (const std::uint64_t offset : offsets)
+    if (offset > kRegionBytesMax)
+      return failure(malformed_message(MessageKind::kRegionsWritten, "offset", offset,
+                                       "no file is that long"));
+  own.region_offsets = std::move(offsets);
   send_metadata_if_complete(step, own);
   return {};
 }
@@ -180,7 +181,7 @@ void StepProducer::send_metadata_if_complete(const StepId& step, StepState& own)
                            part);
 }
 
-/// The step is resolved on this rank. Its memory is released as other ranks release it.
+/// Resolves the step on this rank. Its memory is released when other ranks no longer need it.
 void StepProducer::fail_step(const StepId& step, const Error& why) {
   const auto found = steps_.find(step);
   if (found == steps_.end()) return;
@@ -191,21 +192,21 @@ void StepProducer::fail_step(const StepId& step, const Error& why) {
 void StepProducer::handle_step_outcome(const StepId& step, const Status& outcome) {
   const auto found = steps_.find(step);
   if (found == steps_.end()) {
-    // Other ranks may be ahead, and fail in a step that this rank has yet to begin. The outcome is
-    // sent only once.
-    const bool is_to_come = !last_begun_ || step > *last_begun_;
-    if (is_to_come && !outcome) failed_early_.emplace(step, outcome.error());
+    // Another rank may fail in a step that this rank has not begun. The outcome is sent only once,
+    // so it is kept.
+    const bool is_not_begun = !last_begun_ || step > *last_begun_;
+    if (is_not_begun && !outcome) failed_early_.emplace(step, outcome.error());
     return;
   }
   StepState& own = found->second;
   if (!outcome && !own.failure) own.failure = outcome.error();
-  // A step that is not committed yet fails at commit(); memory that is being hashed is still
-  // needed.
+  // A step that is not committed yet fails at commit(). Pieces that are not hashed yet need the
+  // memory of the step.
   if ((!own.committed && !own.is_abandoned) || own.pieces_left > 0) return;
   const Status final_status = own.failure ? Status(tl::unexpect, *own.failure) : outcome;
   std::optional<CommittedStep> committed = std::move(own.committed);
   steps_.erase(found);
-  // First the counters, then the application, which may rely on them.
+  // Updates the counters before the application can see the outcome.
   on_resolved_(step, final_status);
   if (committed) complete_commit(*committed, final_status);
   leave_if_done();
@@ -235,13 +236,14 @@ void StepProducer::handle_rank_lost(comm::Rank rank, const Error& why) {
     for (const auto& [number, held] : held_)
       chunks.push_back(number);
     for (const std::uint64_t chunk : chunks)
-      release_by_peer(chunk);
+      mark_unused_by_peer(chunk);
   }
-  const bool is_alone = lost_ranks_.contains(AggregationMap::coordinator());
+  const bool is_coordinator_lost = lost_ranks_.contains(AggregationMap::coordinator());
   std::vector<StepId> own_steps;
   for (const auto& [step, own] : steps_) {
-    // All its bytes are written, so it may be published already: only the coordinator can decide.
-    if (own.is_metadata_sent && !is_alone)
+    // All bytes of this rank are written, so the step may already be published. Only the
+    // coordinator decides the outcome.
+    if (own.is_metadata_sent && !is_coordinator_lost)
       context_.report_failure(step, why);
     else
       own_steps.push_back(step);

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// StepProducer: a rank's own part of each step. It offers the application's chunks to the next rank
-// on the way to storage, and keeps their memory while it is needed. It sends the metadata to the
-// file owner, and reports the outcome to the application.
+// StepProducer: the part of each step that this rank has put. It offers the application's chunks to
+// the next rank on the way to storage, and holds their memory until the bytes are written and
+// hashed. It sends the metadata to the file owner, and reports the outcome to the application.
 #pragma once
 
 #include <forebay/dataset_writer.hpp>
@@ -23,10 +23,10 @@
 
 namespace forebay::write {
 
-/// What the application passes at commit().
+/// The data that commit() passes to the agent.
 struct CommittedStep {
   RankMetadata record;
-  Receipt receipt;  ///< without the values that only the outcome gives
+  Receipt receipt;  ///< except `level` and `durable_time`
   TimePoint begun_at;
   Promise<Receipt> promise;
 };
@@ -34,8 +34,7 @@ struct CommittedStep {
 /// Belongs to the agent's thread.
 class StepProducer {
  public:
-  /// `on_resolved` is called once for each step, with the outcome on which the application may
-  /// rely.
+  /// `on_resolved` is called once for each step, with its final outcome.
   using OnResolved = std::function<void(const StepId&, const Status&)>;
   StepProducer(AgentContext& context, OnResolved on_resolved)
       : context_(context), on_resolved_(std::move(on_resolved)) {}
@@ -45,25 +44,25 @@ class StepProducer {
   void offer(PackedChunk packed);
   void commit(const StepId& step, CommittedStep committed);
   void abandon(const StepId& step, const Error& why);
-  /// The step fails, and leave() does not wait for the application to commit or abort it, which it
-  /// still may.
+  /// Fails the step. leave() then does not wait for the application to commit or abort it. The
+  /// application may still do so.
   void cancel_step(const StepId& step, const Error& why);
   void leave();
 
   // Messages of other ranks. kDamage if a message is not valid.
   Status handle_fetch_chunk(comm::Rank to, std::uint64_t chunk);
   Status handle_chunk_released(std::uint64_t chunk);
-  Status handle_regions_written(const StepId& step, std::vector<std::uint64_t> places);
+  Status handle_regions_written(const StepId& step, std::vector<std::uint64_t> offsets);
   void handle_step_outcome(const StepId& step, const Status& outcome);
   void handle_rank_lost(comm::Rank rank, const Error& why);
 
-  /// Computes one checksum of a piece; false if there is none to compute.
+  /// Computes the checksum of the next piece. Returns false if there is no piece.
   bool hash_next_piece();
   bool has_left() const noexcept { return has_left_; }
   bool has_pieces_to_hash() const noexcept { return !pieces_to_hash_.empty(); }
-  /// True if the next of these pieces is the only reason that its memory is held.
+  /// True if the memory of the next piece is held only for its checksum.
   bool is_hashing_only_user() const;
-  /// The end: every step that is not resolved gets `why`.
+  /// Ends this role: unresolved steps fail with `why`.
   void shut_down(const Error& why);
 
  private:
@@ -75,8 +74,8 @@ class StepProducer {
   };
   struct StepState {
     std::optional<CommittedStep> committed;
-    bool is_abandoned = false;      ///< aborted by the application, which does not wait for it
-    bool is_cancelled = false;      ///< the rank may leave before its outcome
+    bool is_abandoned = false;      ///< aborted by the application; has no promise
+    bool is_cancelled = false;      ///< the rank may leave before the outcome of the step
     std::uint64_t pieces_left = 0;  ///< to hash
     std::vector<std::pair<std::uint64_t, std::uint64_t>> hashes;
     std::optional<std::vector<std::uint64_t>> region_offsets;
@@ -89,7 +88,7 @@ class StepProducer {
     PieceToHash piece;
   };
 
-  void release_by_peer(std::uint64_t chunk);
+  void mark_unused_by_peer(std::uint64_t chunk);
   void release_if_unused(std::uint64_t chunk);
   void fail_and_report(const StepId& step, const Error& why);
   static void complete_commit(CommittedStep& committed, const Status& outcome);

@@ -38,8 +38,8 @@ ErrorClass kind_of(int error_class) noexcept {
   }
 }
 
-/// ENOSPC, EDQUOT, or 0 for any other error. ROMIO returns MPI_ERR_IO for both, with the system's
-/// text.
+/// ENOSPC, EDQUOT, or 0 for any other error. ROMIO returns MPI_ERR_IO for both, with the text of
+/// strerror().
 int no_space_errno(int error_class, std::string_view text) noexcept {
   const auto contains = [text](std::string_view words) { return text.find(words) != text.npos; };
   if (error_class == MPI_ERR_QUOTA) return EDQUOT;
@@ -49,7 +49,7 @@ int no_space_errno(int error_class, std::string_view text) noexcept {
   return contains("No space left") ? ENOSPC : 0;
 }
 
-/// As one line without newlines.
+/// Replaces newlines by spaces, and drops trailing ones.
 std::string single_line(std::string text) {
   while (!text.empty() && text.back() == '\n')
     text.pop_back();
@@ -64,7 +64,7 @@ std::string text_of(int code) {
   return single_line(std::string(text, static_cast<std::size_t>(length)));
 }
 
-/// MPI exists once in a process, and so does the rule that its calls must not overlap.
+/// One for the process: MPI_THREAD_SERIALIZED forbids overlapping calls on any communicators.
 std::mutex& serial_mutex() {
   static std::mutex mutex;
   return mutex;
@@ -133,7 +133,7 @@ MpiErrorHandler::~MpiErrorHandler() {
 
 MpiCommHandle::~MpiCommHandle() {
   MPI_Comm to_free = handle;
-  // The outcome has no receiver.
+  // A destructor cannot return the outcome.
   static_cast<void>(
       call({.operation = "free a communicator"}, [&to_free] { return MPI_Comm_free(&to_free); }));
 }

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// How MPI is called: by a thread that may, and with the outcome as a Status. All calls of MPI that
-// have an effect go through here.
+// mpi_call(): checks that the calling thread may call MPI, and returns the outcome as a Status. All
+// MPI calls with an effect are made through it or under an MpiCallGuard.
 #pragma once
 
 #include <forebay/error.hpp>
@@ -20,8 +20,8 @@ namespace forebay::comm {
 /// An Error with the class that matches the MPI error `code`, and MPI's text.
 Error mpi_error(ErrorDetails details, int code);
 
-/// The same for an error class of MPI and its text. If the class is a general one, as ROMIO's is, a
-/// full disk or quota is recognized by the text; the errno is set then, too.
+/// The same for an error class of MPI and its text. A full disk or quota sets the errno, too. If
+/// the class is a general one, as that of ROMIO, the text identifies them.
 Error mpi_error_of_class(ErrorDetails details, int error_class, const std::string& text);
 
 /// The level that MPI was initialized with. Any thread; MPI must be initialized.
@@ -31,14 +31,14 @@ ThreadSupport mpi_thread_support();
 class MpiCallGuard {
  public:
   /// Fails with kUnsupported if this thread may not call MPI at all, with kClosed if MPI is
-  /// finalized. With kSerialized it waits for other threads of ours.
+  /// finalized. With kSerialized, blocks while another thread holds a guard.
   static Result<MpiCallGuard> acquire(ThreadSupport support, const ErrorDetails& what);
 
  private:
-  std::unique_lock<std::mutex> lock_;  // held during each of our calls if they must not overlap
+  std::unique_lock<std::mutex> lock_;  // kSerialized: of a mutex of the process
 };
 
-/// Calls `call()`, which returns an MPI code, if this thread may.
+/// Runs `call()`, which returns an MPI error code, under an MpiCallGuard.
 template <class Call>
 Status mpi_call(ThreadSupport support, const ErrorDetails& what, Call call) {
   const Result<MpiCallGuard> guard = MpiCallGuard::acquire(support, what);
@@ -48,27 +48,27 @@ Status mpi_call(ThreadSupport support, const ErrorDetails& what, Call call) {
   return failure(mpi_error(what, code));
 }
 
-/// An error handler of MPI that is ours to free.
+/// Owns an error handler of MPI.
 struct MpiErrorHandler {
   MpiErrorHandler(MPI_Errhandler owned, ThreadSupport threads) noexcept
       : handle(owned), support(threads) {}
   MpiErrorHandler(const MpiErrorHandler&) = delete;
   MpiErrorHandler& operator=(const MpiErrorHandler&) = delete;
-  /// As ~MpiCommHandle().
+  /// Frees it, under the conditions of ~MpiCommHandle().
   ~MpiErrorHandler();
 
   const MPI_Errhandler handle;
   const ThreadSupport support;
 };
 
-/// How communicators of one origin are used.
+/// Settings of a from_mpi() call, shared by all communicators derived from its result.
 struct MpiCommSettings {
   ThreadSupport support = ThreadSupport::kSingle;
   std::uint64_t piece_bytes = 0;
   std::shared_ptr<const MpiErrorHandler> application_error_handler = nullptr;
 };
 
-/// A communicator of MPI that is ours to free, and how it may be used.
+/// Owns a communicator of MPI, and holds its settings.
 struct MpiCommHandle : MpiCommSettings {
   MpiCommHandle(MPI_Comm owned, MpiCommSettings how) noexcept
       : MpiCommSettings(std::move(how)), handle(owned) {}

@@ -34,7 +34,7 @@ MPI_Op operation_of(Reduction reduction) noexcept {
   return MPI_OP_NULL;
 }
 
-/// "mpi: MPICH Version: 5.0.2": the first line, each gap one space.
+/// The first line of the version, with single spaces: "mpi: MPICH Version: 5.0.2".
 std::string library_name() {
   char text[MPI_MAX_LIBRARY_VERSION_STRING + 1] = {};
   int length = 0;
@@ -49,7 +49,7 @@ std::string library_name() {
 
 using MpiCommPtr = std::shared_ptr<const MpiCommHandle>;
 
-/// Byte strings of different lengths, one after the other.
+/// Contiguous parts of different lengths, by rank: arguments of MPI_Gatherv().
 struct GatherLayout {
   std::vector<int> counts;
   std::vector<int> displacements;
@@ -102,13 +102,13 @@ class MpiCommunicator final : public Communicator {
   const Nodes nodes_;
 };
 
-/// Takes over `raw`, which MPI just created: it will be freed, and its errors are returned.
+/// Takes ownership of `raw`, which MPI just created, and sets MPI_ERRORS_RETURN for it.
 MpiCommPtr adopt(MPI_Comm raw, const MpiCommSettings& like) {
   MPI_Comm_set_errhandler(raw, MPI_ERRORS_RETURN);
   return std::make_shared<const MpiCommHandle>(raw, like);
 }
 
-/// Collective: a Communicator of `mpi_comm`, after an exchange of node keys.
+/// Collective. Exchanges node keys, and makes a Communicator of `mpi_comm`.
 Result<std::shared_ptr<Communicator>> make_communicator(MpiCommPtr mpi_comm,
                                                         std::uint64_t node_key) {
   int rank = 0;
@@ -126,7 +126,8 @@ Result<std::shared_ptr<Communicator>> make_communicator(MpiCommPtr mpi_comm,
   return std::make_shared<MpiCommunicator>(std::move(mpi_comm), location, keys);
 }
 
-/// Collective: a number that ranks share if, and only if, MPI reports that they can share memory.
+/// Collective. Returns a number that is equal on two ranks if and only if MPI reports that they can
+/// share memory.
 Result<std::uint64_t> find_node_key(const MpiCommHandle& mpi_comm) {
   int lowest = 0;
   const Status found = mpi_comm.call({.operation = "find the ranks of this node"}, [&] {
@@ -162,7 +163,8 @@ Status MpiCommunicator::broadcast(std::span<std::byte> bytes, Rank root) {
   return {};
 }
 
-/// Every rank gets all lengths, so that all refuse too long data.
+/// Collective. Every rank receives all lengths, so that all return kLimit if the total is too
+/// large.
 Result<GatherLayout> MpiCommunicator::exchange_lengths(std::size_t mine) {
   const std::uint64_t length = mine;
   std::vector<std::uint64_t> counts(size());
@@ -275,8 +277,8 @@ MessageRequest MpiCommunicator::receive(std::span<std::byte> into, Rank from, Ta
 
 void MpiCommunicator::progress() {
   std::ignore = mpi_comm_->call({.operation = "make progress on messages"}, [this] {
-    int is_there = 0;
-    return MPI_Iprobe(MPI_ANY_SOURCE, MPI_ANY_TAG, mpi_comm_->handle, &is_there, MPI_STATUS_IGNORE);
+    int flag = 0;
+    return MPI_Iprobe(MPI_ANY_SOURCE, MPI_ANY_TAG, mpi_comm_->handle, &flag, MPI_STATUS_IGNORE);
   });
 }
 
@@ -289,9 +291,9 @@ Result<std::unique_ptr<CollectiveFile>> MpiCommunicator::open_file(
 }
 
 Status check_mpi_active() {
-  int is_initialised = 0;
-  MPI_Initialized(&is_initialised);
-  if (is_initialised == 0) {
+  int is_initialized = 0;
+  MPI_Initialized(&is_initialized);
+  if (is_initialized == 0) {
     return failure({.kind = ErrorClass::kUnsupported,
                     .operation = "use MPI",
                     .cause = "MPI is not initialized; call MPI_Init_thread first"});
@@ -337,7 +339,7 @@ Result<std::shared_ptr<Communicator>> from_mpi(MPI_Comm application, MpiOptions 
   const Status made = mpi_call(support, what, [&] {
     applicable = check_communicator(application);
     if (!applicable) return MPI_SUCCESS;
-    // Without the application's hints: they may promise MPI what this code does not keep.
+    // Without the application's hints: they may assert properties that this code does not have.
     const int code = MPI_Comm_dup_with_info(application, MPI_INFO_NULL, &raw);
     return code == MPI_SUCCESS ? MPI_Comm_get_errhandler(application, &errors) : code;
   });

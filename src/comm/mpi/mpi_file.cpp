@@ -16,13 +16,13 @@ namespace forebay::comm {
 
 namespace {
 
-/// Progress of a transfer.
-struct PeerState {
-  FileTransfer transfer = {};
-  std::size_t moved_bytes = 0;
-  Status outcome = {};
-  Piece active_piece = {};  ///< of a split call
-  bool has_begun = false;   ///< MPI has a split call in progress
+/// State of a transfer in progress.
+struct TransferProgress {
+  FileTransfer transfer = {};   ///< a read is shortened at the end of the file
+  std::size_t moved_bytes = 0;  ///< up to the first short piece
+  Status outcome = {};          ///< the first failure
+  Piece active_piece = {};      ///< of a split call
+  bool has_begun = false;       ///< MPI has a split call in progress
 };
 
 class MpiFile final : public CollectiveFile {
@@ -54,7 +54,7 @@ class MpiFile final : public CollectiveFile {
   Status call(const ErrorDetails& details, Call call) const {
     return mpi_call(ranks().thread_support(), details, call);
   }
-  Pieces pieces_of(const PeerState& progress) const {
+  Pieces pieces_of(const TransferProgress& progress) const {
     return Pieces(progress.transfer.memory.size(), piece_bytes_);
   }
 
@@ -65,9 +65,9 @@ class MpiFile final : public CollectiveFile {
   int begin_split(const FileTransfer& transfer, Piece piece) const;
   int end_split(const FileTransfer& transfer, Piece piece, MPI_Status* status) const;
 
-  PeerState start_progress(const FileTransfer& transfer);
-  void move_piece(PeerState& progress, Piece piece, Move move) const;
-  Result<std::size_t> outcome_of(const PeerState& progress) const;
+  TransferProgress start_progress(const FileTransfer& transfer);
+  void move_piece(TransferProgress& progress, Piece piece, Move move) const;
+  Result<std::size_t> outcome_of(const TransferProgress& progress) const;
   Status begin_rounds(const FileTransfer& transfer);
   void move_rounds(std::uint64_t first);
 
@@ -75,7 +75,7 @@ class MpiFile final : public CollectiveFile {
   MPI_File handle_;
 
   // The collective transfer in progress.
-  PeerState progress_;
+  TransferProgress progress_;
   std::uint64_t rounds_ = 0;  ///< the same on all ranks
 };
 
@@ -125,9 +125,9 @@ int MpiFile::end_split(const FileTransfer& transfer, Piece piece, MPI_Status* st
                             : MPI_File_write_at_all_end(handle_, memory, status);
 }
 
-/// A read is cut at the end of the file: not every MPI-IO reports how many bytes were past it.
-PeerState MpiFile::start_progress(const FileTransfer& transfer) {
-  PeerState progress{.transfer = transfer};
+/// Shortens a read at the end of the file: not every MPI-IO returns the correct count there.
+TransferProgress MpiFile::start_progress(const FileTransfer& transfer) {
+  TransferProgress progress{.transfer = transfer};
   if (!transfer.is_read()) return progress;
   const Result<std::uint64_t> end = local_size();
   if (!end) progress.outcome = failure(end.error());
@@ -139,8 +139,8 @@ PeerState MpiFile::start_progress(const FileTransfer& transfer) {
   return progress;
 }
 
-/// One call of MPI that moves one piece; its outcome goes into `progress`.
-void MpiFile::move_piece(PeerState& progress, Piece piece, Move move) const {
+/// Moves one piece by one call of MPI, and records the outcome in `progress`.
+void MpiFile::move_piece(TransferProgress& progress, Piece piece, Move move) const {
   ErrorDetails details = error_details(progress.transfer.operation());
   details.offset_bytes = progress.transfer.offset_bytes + piece.first;
   MPI_Status status;
@@ -160,8 +160,8 @@ void MpiFile::move_piece(PeerState& progress, Piece piece, Move move) const {
   }
 }
 
-/// The outcome of `progress`. A shorter read means that the file was truncated meanwhile.
-Result<std::size_t> MpiFile::outcome_of(const PeerState& progress) const {
+/// The result of the transfer. A short read is success: the file was truncated meanwhile.
+Result<std::size_t> MpiFile::outcome_of(const TransferProgress& progress) const {
   if (!progress.outcome) return failure(progress.outcome.error());
   const FileTransfer& transfer = progress.transfer;
   const bool is_short = progress.moved_bytes < transfer.memory.size();
@@ -174,14 +174,15 @@ Result<std::size_t> MpiFile::outcome_of(const PeerState& progress) const {
 }
 
 Result<std::size_t> MpiFile::transfer_local(const FileTransfer& transfer) {
-  PeerState progress = start_progress(transfer);
+  TransferProgress progress = start_progress(transfer);
   const Pieces pieces = pieces_of(progress);
   for (std::uint64_t i = 0; i < pieces.count() && progress.outcome; ++i)
     move_piece(progress, pieces.at(i), &MpiFile::move_independent);
   return outcome_of(progress);
 }
 
-/// All ranks make as many calls as the rank with the most bytes.
+/// Collective. Sets rounds_, the number of MPI calls of every rank, to the largest number of
+/// pieces.
 Status MpiFile::begin_rounds(const FileTransfer& transfer) {
   progress_ = start_progress(transfer);
   const Result<std::uint64_t> rounds =
@@ -203,7 +204,8 @@ Result<std::size_t> MpiFile::transfer_collective(const FileTransfer& transfer) {
   return agree_on(outcome_of(progress_));
 }
 
-/// Memory and file as types of MPI, so that one call moves all pieces. All ranks make all calls.
+/// Describes memory and file by MPI datatypes, so that one call moves all pieces. Makes all calls
+/// even if one fails: they are collective.
 Status MpiFile::write_pieces(std::span<const FilePiece> pieces) {
   int moved = 0;
   ErrorDetails details = error_details("write");
@@ -229,7 +231,7 @@ Status MpiFile::write_pieces(std::span<const FilePiece> pieces) {
   return ranks().agree(mine);
 }
 
-/// Starts the first round. Its failure is reported at the end, so that all ranks get there.
+/// Starts the first round. end_collective() reports its failure, so that all ranks call that.
 Status MpiFile::begin_collective(const FileTransfer& transfer) {
   if (Status begun = begin_rounds(transfer); !begun) return begun;
   const Piece piece = pieces_of(progress_).at(0);
@@ -277,7 +279,8 @@ class Info {
   MPI_Info info_ = MPI_INFO_NULL;
 };
 
-/// MPI aborts on a hint that is too long: the error handler of MPI's own communicator applies.
+/// Rejects hints on which MPI_Info_set() aborts: its errors go to the error handler of
+/// MPI_COMM_WORLD (MPI_COMM_SELF since MPI-4).
 Status check_hints(const std::string& path, const std::vector<Hint>& hints) {
   for (const Hint& hint : hints) {
     const bool key_fits = !hint.key.empty() && hint.key.size() <= MPI_MAX_INFO_KEY;
@@ -311,13 +314,13 @@ Result<std::unique_ptr<CollectiveFile>> open_mpi_file(const MpiFileComm& file_co
   const ErrorDetails what{.operation = "open", .path = path};
   const Status mine = mpi_call(file_comm.ranks->thread_support(), what, [&] {
     Info info;
-    const StandardDescriptorGuard taken;
+    const StandardDescriptorGuard guard;
     if (const int code = info.set(how.hints); code != MPI_SUCCESS) return code;
     const int code = MPI_File_open(file_comm.handle, path.c_str(), mode, info.get(), &handle);
     if (code == MPI_SUCCESS) MPI_File_set_errhandler(handle, MPI_ERRORS_RETURN);
     return code;
   });
-  // If only some ranks could open it, their handles stay open: closing needs all ranks.
+  // If only some ranks could open it, their handles stay open: MPI_File_close() is collective.
   if (Status all = file_comm.ranks->agree(mine); !all) return failure(all.error());
   return std::make_unique<MpiFile>(file_comm, path, how.intent, handle);
 }

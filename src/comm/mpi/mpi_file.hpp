@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// A CollectiveFile on MPI-IO. No other code calls MPI_File_...
+// A CollectiveFile on MPI-IO. No other code of the library calls MPI_File_ functions.
 #pragma once
 
 #include <memory>
@@ -12,9 +12,9 @@ namespace forebay::comm {
 
 /// The ranks that open a file together.
 struct MpiFileComm {
-  std::shared_ptr<Communicator> ranks;  ///< becomes part of the file
+  std::shared_ptr<Communicator> ranks;  ///< kept by the file
   MPI_Comm handle = MPI_COMM_NULL;      ///< the MPI communicator of the same ranks
-  std::uint64_t piece_bytes = 0;        ///< the most that one call of MPI moves
+  std::uint64_t piece_bytes = 0;        ///< limit of one MPI call
 };
 
 /// Collective. As Communicator::open_file().

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Requests of MPI, and how each ends.
+// One MPI request for each piece; pieces complete in order.
 #include "comm/mpi/mpi_operation.hpp"
 
 #include <string>
@@ -21,11 +21,11 @@ struct PendingPiece {
   int size = 0;
 };
 
-Error size_mismatch(const ErrorDetails& what, int got, int announced) {
+Error size_mismatch(const ErrorDetails& what, int got, int expected) {
   ErrorDetails details = what;
   details.kind = ErrorClass::kInvalidArgument;
   details.cause = "the message has " + std::to_string(got) + " bytes where " +
-                  std::to_string(announced) + " are expected";
+                  std::to_string(expected) + " are expected";
   return Error(std::move(details));
 }
 
@@ -37,7 +37,7 @@ class MpiOperation final : public MessageOperation {
   MpiOperation& operator=(const MpiOperation&) = delete;
   ~MpiOperation() override;
 
-  /// Starts a piece: `start(request)` is a call of MPI.
+  /// Starts the next piece by `start(request)`, a call of MPI.
   template <class Start>
   Status add(int size, Start start) {
     PendingPiece pending_piece{.size = size};
@@ -66,7 +66,7 @@ class MpiOperation final : public MessageOperation {
   std::size_t completed_ = 0;  ///< pieces before this one are complete
 };
 
-/// One piece is complete: its error, or a check of its size.
+/// Counts the next piece as complete. Returns its MPI error, or an Error if its size is wrong.
 Status MpiOperation::complete_piece(int code, const MPI_Status& status) {
   const PendingPiece& pending_piece = pending_pieces_[completed_++];
   if (code != MPI_SUCCESS) return failure(mpi_error(error_details(), code));
@@ -107,7 +107,7 @@ Status MpiOperation::wait_next() {
 }
 
 Status MpiOperation::wait() {
-  // If our calls exclude each other, a waiting call must let others in.
+  // With kSerialized, release the lock between tests, so that other threads can call MPI.
   const bool is_serialized = mpi_comm_->support == ThreadSupport::kSerialized;
   while (!is_complete()) {
     if (is_serialized) {
@@ -123,7 +123,7 @@ Status MpiOperation::wait() {
 
 void MpiOperation::cancel_remaining() {
   const Result<MpiCallGuard> guard = MpiCallGuard::acquire(mpi_comm_->support, error_details());
-  if (!guard) return;  // MPI is finalized or not ours to call: its requests end with it
+  if (!guard) return;  // MPI is finalized, or this thread may not call it: leave the requests to it
   for (; completed_ < pending_pieces_.size(); ++completed_) {
     MPI_Request& request = pending_pieces_[completed_].request;
     if (request == MPI_REQUEST_NULL) continue;

@@ -11,11 +11,13 @@
 
 namespace forebay::comm {
 
+/// As Communicator::send().
 MessageRequest start_send(std::shared_ptr<const MpiCommHandle> mpi_comm,
                           std::span<const std::byte> bytes,
                           Rank to,
                           Tag tag);
 
+/// As Communicator::receive().
 MessageRequest start_receive(std::shared_ptr<const MpiCommHandle> mpi_comm,
                              std::span<std::byte> into,
                              Rank from,

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// PieceTypes: pieces of memory and their places in a file as derived types of MPI.
+// PieceTypes: MPI derived datatypes of pieces in memory and in the file.
 #pragma once
 
 #include <cstdint>
@@ -21,8 +21,8 @@ inline std::uint64_t bytes_of(std::span<const FilePiece> pieces) {
   return bytes;
 }
 
-/// For pieces in increasing order that do not overlap. Addresses are absolute: the buffer is
-/// MPI_BOTTOM.
+/// For pieces in increasing order of offset that do not overlap. Addresses are absolute: the buffer
+/// is MPI_BOTTOM. Without bytes, count() is 0 and both types are MPI_BYTE.
 class PieceTypes {
  public:
   explicit PieceTypes(std::span<const FilePiece> pieces) {
@@ -49,7 +49,7 @@ class PieceTypes {
   PieceTypes(const PieceTypes&) = delete;
   PieceTypes& operator=(const PieceTypes&) = delete;
 
-  int count() const noexcept { return count_; }  ///< of memory()
+  int count() const noexcept { return count_; }  ///< number of memory() to transfer: 0 or 1
   MPI_Datatype memory() const noexcept { return memory_; }
   MPI_Datatype file() const noexcept { return file_; }
 

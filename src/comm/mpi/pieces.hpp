@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Pieces: splits a transfer that is too long for one call of MPI.
+// Pieces: splits a transfer that is too long for one MPI call, which counts in int.
 #pragma once
 
 #include <algorithm>
@@ -10,8 +10,8 @@
 namespace forebay::comm {
 
 struct Piece {
-  std::uint64_t first = 0;  ///< from the start of the transfer
-  int size = 0;             ///< an int, as MPI counts
+  std::uint64_t first = 0;  ///< offset in the transfer, in bytes
+  int size = 0;             ///< in bytes
 };
 
 /// The pieces of one transfer.
@@ -27,7 +27,7 @@ class Pieces {
     return total_bytes_ == 0 ? 1 : (total_bytes_ - 1) / piece_bytes_ + 1;
   }
 
-  /// An index of count() or more gives an empty piece at the end.
+  /// For an index of count() or more, an empty piece at the end of the transfer.
   Piece at(std::uint64_t index) const noexcept {
     if (index >= count()) return {total_bytes_, 0};
     const std::uint64_t first = index * piece_bytes_;
