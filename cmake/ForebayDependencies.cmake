@@ -15,6 +15,7 @@ pkg_check_modules(zstd REQUIRED IMPORTED_TARGET libzstd>=1.4)
 
 # The library needs none of them.
 if(FOREBAY_TOOLS)
+  find_package(CLI11 2.1 REQUIRED)
   find_package(fmt 9 REQUIRED)
   find_package(ZLIB 1.2.11 REQUIRED)
   pkg_check_modules(fuse3 REQUIRED IMPORTED_TARGET fuse3>=3.14)

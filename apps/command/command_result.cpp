@@ -23,16 +23,18 @@ std::string dump(const Json& document, int indent) {
   return document.dump(indent, ' ', false, Json::error_handler_t::replace);
 }
 
-CommandResult make_result(const Json& document) {
-  const bool ok = document.value("ok", true);
-  return {ok ? kExitSuccess : kExitProblemsFound, dump(document, 1) + '\n', {}};
+CommandResult make_result(const Result<Json>& document) {
+  if (!document) return make_failure(document.error());
+  const bool ok = document->value("ok", true);
+  return {ok ? kExitSuccess : kExitProblemsFound, dump(*document, 1) + '\n', {}};
 }
 
 CommandResult make_failure(const Error& error) {
-  const bool is_usage = error.operation() == "usage";
-  return {is_usage ? kExitUsage : kExitFailure,
-          {},
-          dump(to_json(error, is_usage ? "usage" : ""), -1) + '\n'};
+  if (error.operation() != "usage") return {kExitFailure, {}, dump(to_json(error), -1) + '\n'};
+  Json document = to_json(error, "usage");
+  // The cause names the option, so that the operation would add nothing.
+  document["error"]["message"] = Error({.kind = error.kind(), .cause = error.cause()}).message();
+  return {kExitUsage, {}, dump(document, -1) + '\n'};
 }
 
 std::string describe_exception(std::string_view what) {

@@ -33,8 +33,9 @@ Json to_json(const Error& error, std::string_view class_name = {});
 /// Serializes `document`; the text is valid JSON whatever bytes a path has.
 std::string dump(const Json& document, int indent);
 
-/// The result of a complete document: kExitProblemsFound if its "ok" is false, else success.
-CommandResult make_result(const Json& document);
+/// The result of a complete document: kExitProblemsFound if its "ok" is false, else success. The
+/// same as make_failure() for an Error.
+CommandResult make_result(const Result<Json>& document);
 /// The result of an error: one line. A usage error has its own class and exit code.
 CommandResult make_failure(const Error& error);
 

@@ -5,6 +5,7 @@
 #include <array>
 #include <cstdio>
 #include <exception>
+#include <memory>
 #include <optional>
 #include <string>
 #include <utility>
@@ -96,19 +97,21 @@ class MpiWriterComm final : public WriterComm {
   int size_ = 1;
 };
 
+command::Run declare_remap(CLI::App& app) {
+  const auto options = std::make_shared<RemapOptions>();
+  add_remap(app, *options);
+  return [options] {
+    MpiWriterComm comm;
+    if (comm.rank() > 0) options->progress = command::ProgressMode::kSilent;
+    return command::make_result(run_remap(*options, comm));
+  };
+}
+
 command::CommandResult run(std::span<const std::string_view> args) {
-  if (args.empty() || args.front() != "remap") {
-    return command::make_failure(command::usage_error("several ranks can only run remap"));
-  }
-  const auto arguments = command::Arguments::parse(args.subspan(1), remap_rules());
-  if (!arguments) return command::make_failure(arguments.error());
-  auto options = remap_options(*arguments);
-  if (!options) return command::make_failure(options.error());
-  MpiWriterComm comm;
-  if (comm.rank() > 0) options->progress = command::ProgressMode::kSilent;
-  const auto document = remap(*options, comm);
-  if (!document) return command::make_failure(document.error());
-  return command::make_result(*document);
+  const command::Command remap{"remap", "Write a profile with computed metrics.", declare_remap};
+  CLI::App app("Remap Cube profiles on several ranks; print one JSON document.",
+               "forebay-cube-mpi");
+  return command::run(app, args, std::span(&remap, 1));
 }
 
 /// For exceptions: if one rank ended, the others would wait for it without limit.

@@ -1,166 +1,58 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "flow/commands.hpp"
 
-#include <algorithm>
 #include <array>
-#include <charconv>
-#include <cmath>
+#include <memory>
 #include <optional>
 #include <string>
 #include <utility>
+#include <vector>
 
-#include <fmt/format.h>
-
-#include "command/arguments.hpp"
+#include "command/cli.hpp"
 #include "flow/generate.hpp"
 #include "flow/solver_run.hpp"
 
 namespace forebay::flow {
 
-using command::Arguments;
-using command::ArgumentSpec;
+using command::add_choice;
+using command::add_number;
+using command::Bounds;
 using command::Json;
-using command::usage_error;
 
 namespace {
 
 /// Limits of option values, so that a typing error is reported and does not exhaust memory.
-constexpr Arguments::Bounds kCells{1, 4096};
-constexpr Arguments::Bounds kParts{1, 1U << 20U};
-constexpr Arguments::Bounds kSteps{0, 1U << 30U};
-constexpr Arguments::Bounds kEvery{1, 1U << 30U};
-constexpr Arguments::Bounds kIterations{1, 1U << 20U};
-constexpr Arguments::Bounds kRestart{1, 1000};
-constexpr Arguments::Bounds kAverages{0, 1000};
-constexpr Arguments::Bounds kKeep{0, 1000000};
-constexpr Arguments::Bounds kRanks{1, 256};
+constexpr Bounds kCells{1, 4096};
+constexpr Bounds kParts{1, 1U << 20U};
+constexpr Bounds kSteps{0, 1U << 30U};
+constexpr Bounds kEvery{1, 1U << 30U};
+constexpr Bounds kIterations{1, 1U << 20U};
+constexpr Bounds kRestart{1, 1000};
+constexpr Bounds kAverages{0, 1000};
+constexpr Bounds kKeep{0, 1000000};
+constexpr Bounds kRanks{1, 256};
+constexpr command::RealBounds kFraction{0, 1};
+constexpr command::RealBounds kStepLength{1e-9, 1e9};
+constexpr command::RealBounds kTolerance{1e-15, 1};
 
-const ArgumentSpec kGenerateRules{{"--progress"},
-                                  {"--cells", "--length", "--parts", "--shape", "--grading",
-                                   "--imbalance", "--seed", "--store", "--plan", "--ranks"}};
-const ArgumentSpec kRunRules{
-    {"--progress", "--resume"},
-    {"--steps", "--step-length", "--problem", "--tolerance", "--iterations", "--restart",
-     "--averages", "--checkpoints", "--every", "--store", "--plan", "--keep", "--mapping",
-     "--ranks", "--resume-step"}};
-
-command::ProgressMode progress_mode(const Arguments& arguments) {
-  using enum command::ProgressMode;
-  return arguments.has("--progress") ? kJsonLines : kSilent;
-}
-
-/// Reads options one after the other, and keeps the first failure.
-class OptionReader {
- public:
-  explicit OptionReader(const Arguments& arguments) : arguments_(arguments) {}
-
-  template <class Number>
-  void number(std::string_view option, Number& into, Arguments::Bounds bounds) {
-    if (!status_) return;
-    const Result<std::uint64_t> given = arguments_.number(option, into, bounds);
-    if (given) {
-      into = static_cast<Number>(*given);
-    } else {
-      status_ = failure(given.error());
-    }
-  }
-
-  /// Accepts values from `least` to below `end`.
-  void floating(std::string_view option, double& into, double least, double end) {
-    const auto text = arguments_.text(option);
-    if (!status_ || !text) return;
-    double given = 0;
-    const auto [rest, error] = std::from_chars(text->data(), text->data() + text->size(), given);
-    const bool is_number = error == std::errc{} && rest == text->data() + text->size();
-    if (is_number && given >= least && given < end) {
-      into = given;
-      return;
-    }
-    status_ = failure(usage_error(fmt::format("{} must be a number from {} to below {}, not '{}'",
-                                              option, least, end, *text)));
-  }
-
-  /// Accepts one of two words.
-  template <class Choice>
-  void choice(std::string_view option,
-              Choice& into,
-              std::array<std::pair<std::string_view, Choice>, 2> args) {
-    const auto text = arguments_.text(option);
-    if (!status_ || !text) return;
-    for (const auto& [word, meaning] : args) {
-      if (*text != word) continue;
-      into = meaning;
-      return;
-    }
-    status_ = failure(usage_error(
-        fmt::format("{} must be {} or {}, not '{}'", option, args[0].first, args[1].first, *text)));
-  }
-
-  void store(StoreOptions& into) {
-    StoreKind kind = StoreKind::kDataset;
-    choice<StoreKind>("--store", kind,
-                      {{{"folder", StoreKind::kDirectory}, {"dataset", StoreKind::kDataset}}});
-    if (arguments_.has("--store")) into.kind = kind;
-    text("--plan", into.plan);
-    if (arguments_.has("--keep")) number("--keep", into.keep.emplace(), kKeep);
-  }
-
-  void text(std::string_view option, std::string& into) {
-    if (const auto given = arguments_.text(option)) into = std::string(*given);
-  }
-
-  const Status& status() const { return status_; }
-
- private:
-  const Arguments& arguments_;
-  Status status_;
+/// How a command runs: on its ranks, with its store.
+struct RunContext {
+  const RankLauncher& launcher;
+  StoreOptions store = {};
+  std::uint32_t ranks = 1;
 };
 
-Result<GenerateOptions> generate_options(const Arguments& arguments, StoreOptions& store_options) {
-  GenerateOptions options{.path = arguments.path(), .progress = progress_mode(arguments)};
-  OptionReader reader(arguments);
-  reader.number("--cells", options.mesh.cells_across, kCells);
-  options.mesh.cells_along = 3 * options.mesh.cells_across;
-  reader.number("--length", options.mesh.cells_along, kCells);
-  reader.number("--parts", options.partition.parts, kParts);
-  reader.choice<MeshShape>("--shape", options.mesh.shape,
-                           {{{"tube", MeshShape::kTube}, {"box", MeshShape::kBox}}});
-  reader.floating("--grading", options.mesh.grading, 0, 1);
-  reader.floating("--imbalance", options.partition.imbalance, 0, 1);
-  reader.number("--seed", options.mesh.seed, {});
-  options.partition.seed = options.mesh.seed;
-  reader.store(store_options);
-  if (!reader.status()) return failure(reader.status().error());
-  return options;
-}
-
-Result<RunOptions> run_options(const Arguments& arguments, StoreOptions& store_options) {
-  RunOptions options{.mesh = arguments.path(), .progress = progress_mode(arguments)};
-  OptionReader reader(arguments);
-  reader.number("--steps", options.steps, kSteps);
-  reader.number("--every", options.checkpoint_interval, kEvery);
-  reader.floating("--step-length", options.simulation.step_length, 1e-9, 1e9);
-  reader.floating("--tolerance", options.simulation.solver.tolerance, 1e-15, 1);
-  reader.number("--iterations", options.simulation.solver.iterations, kIterations);
-  reader.number("--restart", options.simulation.solver.restart, kRestart);
-  reader.choice<ProblemKind>(
-      "--problem", options.problem,
-      {{{"diffusion", ProblemKind::kDiffusion}, {"advection", ProblemKind::kAdvection}}});
-  reader.number("--averages", options.simulation.averages, kAverages);
-  reader.text("--checkpoints", options.checkpoints);
-  reader.text("--mapping", options.mapping);
-  reader.store(store_options);
-  if (arguments.has("--resume-step"))
-    reader.number("--resume-step", options.resume_step.emplace(), kSteps);
-  if (arguments.has("--resume") || options.resume_step) options.start_mode = StartMode::kResume;
-  if (!reader.status()) return failure(reader.status().error());
-  if (!options.checkpoints.empty()) return options;
-  for (const char* const option :
-       {"--resume", "--resume-step", "--every", "--store", "--plan", "--keep"}) {
-    if (arguments.has(option))
-      return failure(usage_error(fmt::format("{} requires --checkpoints PATH", option)));
-  }
-  return options;
+/// Adds the options that both commands have. Returns those of the store.
+std::vector<CLI::Option*> add_context(CLI::App& app, RunContext& context) {
+  CLI::Option* const ranks =
+      add_number(app, "--ranks", context.ranks, kRanks, "Ranks, which are threads");
+  if (context.launcher.kind == RankLauncher::Kind::kExisting)
+    ranks->check([](const std::string&) { return "applies to forebay-flow, without MPI"; });
+  return {
+      add_choice<StoreKind>(app, "--store", context.store.kind,
+                            {{"folder", StoreKind::kDirectory}, {"dataset", StoreKind::kDataset}},
+                            "Type of a new store"),
+      command::add_text(app, "--plan", "PLAN", context.store.plan, "Strategy, or FILE.toml")};
 }
 
 /// The result of one rank. A failure is the same on all ranks.
@@ -172,76 +64,114 @@ struct RankResult {
 /// Calls `work(open_store, comm)` on all ranks. Returns the result of rank 0; of this rank, if the
 /// program has its ranks already.
 template <class Work>
-Result<RankResult> run_on_ranks(const Arguments& arguments,
-                                const RankLauncher& ranks,
-                                const StoreOptions& store_options,
-                                const Work& work) {
-  const bool are_existing = ranks.kind == RankLauncher::Kind::kExisting;
-  if (are_existing && arguments.has("--ranks")) {
-    return failure(usage_error("--ranks applies to forebay-flow, without MPI"));
-  }
-  const auto count = arguments.number("--ranks", 1, kRanks);
-  if (!count) return failure(count.error());
+command::CommandResult run_on_ranks(const RunContext& context, const Work& work) {
+  const bool are_existing = context.launcher.kind == RankLauncher::Kind::kExisting;
   const DatasetRanks dataset_ranks =
       are_existing ? DatasetRanks::kAllRanks : DatasetRanks::kOneRank;
   std::optional<RankResult> result;
-  ranks.run(static_cast<std::uint32_t>(*count), [&](SolverComm& comm) {
-    StoreFactory factory(store_options, ranks.make_runtime, dataset_ranks);
+  context.launcher.run(context.ranks, [&](SolverComm& comm) {
+    StoreFactory factory(context.store, context.launcher.make_runtime, dataset_ranks);
     RankResult local{comm.rank(), work(factory.opener(), comm)};
     if (are_existing || comm.rank() == 0) result = std::move(local);
   });
-  return std::move(*result);
-}
-
-command::CommandResult outcome_of(const Result<RankResult>& result) {
-  if (!result) return command::make_failure(result.error());
-  command::CommandResult outcome = result->document
-                                       ? command::make_result(*result->document)
-                                       : command::make_failure(result->document.error());
+  command::CommandResult outcome = command::make_result(result->document);
   if (result->rank > 0) return {outcome.exit_code, {}, {}};
   return outcome;
 }
 
-command::CommandResult run_generate(const Arguments& arguments, const RankLauncher& ranks) {
-  StoreOptions store_options;
-  const auto options = generate_options(arguments, store_options);
-  if (!options) return command::make_failure(options.error());
-  return outcome_of(run_on_ranks(arguments, ranks, store_options,
-                                 [&](const StoreOpener& open_store, SolverComm& comm) {
-                                   return generate(*options, open_store, comm);
-                                 }));
-}
-
-command::CommandResult run_run(const Arguments& arguments, const RankLauncher& ranks) {
-  StoreOptions store_options;
-  const auto options = run_options(arguments, store_options);
-  if (!options) return command::make_failure(options.error());
-  return outcome_of(run_on_ranks(arguments, ranks, store_options,
-                                 [&](const StoreOpener& open_store, SolverComm& comm) {
-                                   return run(*options, open_store, comm);
-                                 }));
-}
-
-struct Command {
-  std::string_view name;
-  const ArgumentSpec& rules;
-  command::CommandResult (*run)(const Arguments&, const RankLauncher&);
+/// The cells along are three times those across unless given.
+struct GenerateCommand {
+  RunContext context;
+  GenerateOptions options = {};
+  std::optional<std::uint32_t> cells_along = {};
 };
-const std::array kCommands{Command{"generate", kGenerateRules, run_generate},
-                           Command{"run", kRunRules, run_run}};
+
+command::Run declare_generate(CLI::App& app, const RankLauncher& launcher) {
+  const auto request = std::make_shared<GenerateCommand>(RunContext{launcher});
+  MeshOptions& mesh = request->options.mesh;
+  PartitionOptions& partition = request->options.partition;
+  command::add_path(app, "MESH", request->options.path, "The new mesh");
+  add_number(app, "--cells", mesh.cells_across, kCells, "Cells across");
+  add_number(app, "--length", request->cells_along, kCells, "Cells along [3 x cells]");
+  add_number(app, "--parts", partition.parts, kParts, "Parts of the mesh");
+  add_choice<MeshShape>(app, "--shape", mesh.shape,
+                        {{"tube", MeshShape::kTube}, {"box", MeshShape::kBox}}, "Shape");
+  command::add_real(app, "--grading", mesh.grading, kFraction, "Density inside");
+  command::add_real(app, "--imbalance", partition.imbalance, kFraction,
+                    "Largest part above the mean");
+  add_number(app, "--seed", mesh.seed, {}, "Seed; equal seeds give equal meshes");
+  add_context(app, request->context);
+  command::add_progress(app, request->options.progress);
+  return [request] {
+    GenerateOptions options = request->options;
+    options.mesh.cells_along = request->cells_along.value_or(3 * options.mesh.cells_across);
+    options.partition.seed = options.mesh.seed;
+    return run_on_ranks(request->context, [&](const StoreOpener& open_store, SolverComm& comm) {
+      return generate(options, open_store, comm);
+    });
+  };
+}
+
+struct RunCommand {
+  RunContext context;
+  RunOptions options = {};
+};
+
+void add_checkpoint_options(CLI::App& app, RunCommand& request) {
+  RunOptions& options = request.options;
+  CLI::Option* const checkpoints = command::add_text(
+      app, "--checkpoints", "PATH", options.checkpoints, "Store of checkpoints [none]");
+  std::vector<CLI::Option*> dependent = add_context(app, request.context);
+  dependent.push_back(
+      add_number(app, "--every", options.checkpoint_interval, kEvery, "Steps between checkpoints"));
+  dependent.push_back(
+      add_number(app, "--keep", request.context.store.keep, kKeep, "Newest checkpoints to keep"));
+  dependent.push_back(command::add_flag(app, "--resume", options.start_mode, StartMode::kResume,
+                                        "Resume from the newest checkpoint"));
+  dependent.push_back(
+      add_number(app, "--resume-step", options.resume_step, kSteps, "Resume from this checkpoint"));
+  for (CLI::Option* const option : dependent)
+    option->needs(checkpoints);
+}
+
+command::Run declare_run(CLI::App& app, const RankLauncher& launcher) {
+  const auto request = std::make_shared<RunCommand>(RunContext{launcher});
+  RunOptions& options = request->options;
+  SimulationOptions& simulation = options.simulation;
+  command::add_path(app, "MESH", options.mesh, "The mesh");
+  add_number(app, "--steps", options.steps, kSteps, "Steps done at the end");
+  command::add_real(app, "--step-length", simulation.step_length, kStepLength, "Length of a step");
+  command::add_real(app, "--tolerance", simulation.solver.tolerance, kTolerance,
+                    "Residual / right-hand side");
+  add_number(app, "--iterations", simulation.solver.iterations, kIterations,
+             "Maximum number of iterations of a step");
+  add_number(app, "--restart", simulation.solver.restart, kRestart, "Vectors of GMRES");
+  add_choice<ProblemKind>(
+      app, "--problem", options.problem,
+      {{"diffusion", ProblemKind::kDiffusion}, {"advection", ProblemKind::kAdvection}}, "Problem");
+  add_number(app, "--averages", simulation.averages, kAverages, "Running means of each node");
+  command::add_text(app, "--mapping", "MAP", options.mapping, "blocks, round-robin or random:SEED");
+  add_checkpoint_options(app, *request);
+  command::add_progress(app, options.progress);
+  return [request] {
+    if (request->options.resume_step) request->options.start_mode = StartMode::kResume;
+    return run_on_ranks(request->context, [&](const StoreOpener& open_store, SolverComm& comm) {
+      return run(request->options, open_store, comm);
+    });
+  };
+}
 
 }  // namespace
 
 command::CommandResult run_command(std::span<const std::string_view> args,
                                    const RankLauncher& ranks) {
-  const std::string_view name = args.empty() ? std::string_view{} : args.front();
-  const auto command = std::ranges::find(kCommands, name, &Command::name);
-  if (command == kCommands.end()) {
-    return command::make_failure(usage_error("a command is required: generate or run"));
-  }
-  const auto arguments = Arguments::parse(args.subspan(1), command->rules);
-  if (!arguments) return command::make_failure(arguments.error());
-  return command->run(*arguments, ranks);
+  const std::array commands{
+      command::Command{"generate", "Write a mesh of uneven parts.",
+                       [&](CLI::App& app) { return declare_generate(app, ranks); }},
+      command::Command{"run", "Compute steps on a mesh and write checkpoints.",
+                       [&](CLI::App& app) { return declare_run(app, ranks); }}};
+  CLI::App app("Generate meshes, and solve on them; print one JSON document.", "forebay-flow");
+  return command::run(app, args, commands);
 }
 
 }  // namespace forebay::flow

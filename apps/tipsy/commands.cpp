@@ -3,11 +3,10 @@
 
 #include <algorithm>
 #include <array>
+#include <memory>
 #include <thread>
 
-#include <fmt/format.h>
-
-#include "command/arguments.hpp"
+#include "command/cli.hpp"
 #include "tipsy/analyze.hpp"
 #include "tipsy/check.hpp"
 #include "tipsy/generate.hpp"
@@ -15,102 +14,62 @@
 
 namespace forebay::tipsy {
 
-using command::Arguments;
-using command::ArgumentSpec;
-using command::usage_error;
+using command::add_choice;
+using command::add_flag;
+using command::add_number;
+using command::Bounds;
 
 namespace {
 
 /// Limits of option values, so that a typing error is reported and does not exhaust memory.
-constexpr std::uint64_t kTasksMax = 1U << 24U;
-constexpr std::uint64_t kThreadsMax = 256;
-constexpr std::uint64_t kShellsMax = 10000;
-constexpr Arguments::Bounds kFileBytes{0, INT64_MAX};
+constexpr Bounds kTasks{1, 1U << 24U};
+constexpr Bounds kThreads{1, 256};
+constexpr Bounds kShells{1, 10000};
+constexpr Bounds kFileBytes{0, INT64_MAX};
 /// The limits of FOREBAY_BUDGET.
-constexpr Arguments::Bounds kBudgetBytes{64_KiB, 1024_GiB};
+constexpr Bounds kBudgetBytes{64_KiB, 1024_GiB};
 
-const std::vector<std::string_view> kPrecisionFlags{"--single", "--double-positions",
-                                                    "--double-velocities"};
-
-std::vector<std::string_view> with_precision(std::vector<std::string_view> flags) {
-  flags.insert(flags.end(), kPrecisionFlags.begin(), kPrecisionFlags.end());
-  return flags;
+void add_precision(CLI::App& app, std::optional<Precision>& precision) {
+  const auto add_double = [&](const std::string& name, unsigned bit, const std::string& help) {
+    const auto apply = [&precision, bit] {
+      const auto before = static_cast<unsigned>(precision.value_or(Precision::kSingle));
+      precision = kPrecisions.at(before | bit);
+    };
+    return add_flag(app, name, apply, help);
+  };
+  CLI::Option* const single = add_flag(app, "--single", precision, Precision::kSingle,
+                                       "Assume that all coordinates are f32");
+  single->excludes(add_double("--double-positions", 1, "Assume that positions are f64"));
+  single->excludes(add_double("--double-velocities", 2, "Assume that velocities are f64"));
 }
 
-const ArgumentSpec kInfoRules{with_precision({}), {"--counts-from"}};
-const ArgumentSpec kCheckRules{with_precision({"--progress", "--cold"}),
-                               {"--source", "--tasks", "--threads", "--budget", "--counts-from"}};
-const ArgumentSpec kAnalyzeRules{
-    with_precision({"--progress", "--cold"}),
-    {"--source", "--tasks", "--threads", "--budget", "--shells", "--counts-from"}};
-const ArgumentSpec kGenerateRules{
-    with_precision({"--progress"}),
-    {"--size", "--gas", "--dark", "--star", "--seed", "--threads", "--byte-order", "--header"}};
-
-/// The index in `names` of the option's value; `otherwise` if the option is absent.
-Result<std::size_t> choice(const Arguments& arguments,
-                           std::string_view option,
-                           std::span<const std::string_view> names,
-                           std::size_t otherwise) {
-  const std::optional<std::string_view> given = arguments.text(option);
-  if (!given) return otherwise;
-  const auto found = std::ranges::find(names, *given);
-  if (found != names.end()) return static_cast<std::size_t>(found - names.begin());
-  return failure(usage_error(
-      fmt::format("{} must be one of {}, not '{}'", option, fmt::join(names, ", "), *given)));
+void add_threads(CLI::App& app, unsigned& threads) {
+  threads = std::max(1U, std::thread::hardware_concurrency());
+  add_number(app, "--threads", threads, kThreads, "Threads");
 }
 
-Result<std::optional<Precision>> precision_option(const Arguments& arguments) {
-  const bool single = arguments.has("--single");
-  const bool positions = arguments.has("--double-positions");
-  const bool velocities = arguments.has("--double-velocities");
-  if (single && (positions || velocities)) {
-    return failure(usage_error("--single excludes --double-positions and --double-velocities"));
-  }
-  if (!single && !positions && !velocities) return std::optional<Precision>{};
-  return std::optional(kPrecisions[(positions ? 1U : 0U) + (velocities ? 2U : 0U)]);
+/// The file, and how its header is read.
+void add_snapshot(CLI::App& app, RunOptions& options) {
+  command::add_path(app, "FILE", options.path, "The snapshot");
+  add_precision(app, options.named_precision);
+  add_choice<CountSource>(
+      app, "--counts-from", options.count_source,
+      {{"header", CountSource::kHeader}, {"families", CountSource::kFamilyCounts}},
+      "Number of particles that counts: nbodies of the header, or the sum of its families");
 }
 
-Result<CountSource> count_source(const Arguments& arguments) {
-  constexpr std::array<std::string_view, 2> kNames{"header", "families"};
-  return choice(arguments, "--counts-from", kNames, 0).map([](std::size_t place) {
-    return static_cast<CountSource>(place);
-  });
-}
-
-Result<std::uint64_t> thread_count(const Arguments& arguments) {
-  const std::uint64_t cores = std::max(1U, std::thread::hardware_concurrency());
-  return arguments.number("--threads", cores, {1, kThreadsMax});
-}
-
-command::ProgressMode progress_mode(const Arguments& arguments) {
-  return arguments.has("--progress") ? command::ProgressMode::kJsonLines
-                                     : command::ProgressMode::kSilent;
-}
-
-Result<RunOptions> run_options(const Arguments& arguments) {
-  constexpr std::array<std::string_view, 2> kSources{"forebay", "ifstream"};
-  const auto named_precision = precision_option(arguments);
-  if (!named_precision) return failure(named_precision.error());
-  const auto from = count_source(arguments);
-  if (!from) return failure(from.error());
-  const auto source = choice(arguments, "--source", kSources, 0);
-  if (!source) return failure(source.error());
-  const auto tasks = arguments.number("--tasks", 4096, {1, kTasksMax});
-  if (!tasks) return failure(tasks.error());
-  const auto threads = thread_count(arguments);
-  if (!threads) return failure(threads.error());
-  const auto budget = arguments.size_bytes("--budget", kBudgetBytes);
-  if (!budget) return failure(budget.error());
-  return RunOptions{
-      .path = arguments.path(),
-      .named_precision = *named_precision,
-      .count_source = *from,
-      .source = {*source == 0 ? SourceKind::kForebay : SourceKind::kIfstream, *budget},
-      .tasks = *tasks,
-      .threads = static_cast<unsigned>(*threads),
-      .cache = arguments.has("--cold") ? PageCacheMode::kDrop : PageCacheMode::kKeep,
-      .progress = progress_mode(arguments)};
+void add_run_options(CLI::App& app, RunOptions& options) {
+  add_snapshot(app, options);
+  add_choice<SourceKind>(app, "--source", options.source.kind,
+                         {{"forebay", SourceKind::kForebay}, {"ifstream", SourceKind::kIfstream}},
+                         "Read with Forebay, or with one ifstream for each task");
+  add_number(app, "--tasks", options.tasks, kTasks, "Tasks that share the particles");
+  add_threads(app, options.threads);
+  command::add_size(app, "--budget", options.source.budget_bytes, kBudgetBytes,
+                    "Memory of Forebay");
+  add_flag(app, "--cold", options.cache, PageCacheMode::kDrop,
+           "Drop the file from the page cache first");
+  command::add_progress(app, options.progress);
 }
 
 /// Reads the header of `path` with plain streams, as an agent would gain nothing.
@@ -121,94 +80,58 @@ Result<Snapshot> inspect(RunOptions options) {
   return (*run)->snapshot();
 }
 
-Result<Json> run_info(const Arguments& arguments) {
-  const auto named_precision = precision_option(arguments);
-  if (!named_precision) return failure(named_precision.error());
-  const auto from = count_source(arguments);
-  if (!from) return failure(from.error());
-  const Result<Snapshot> snapshot = inspect(
-      {.path = arguments.path(), .named_precision = *named_precision, .count_source = *from});
-  if (!snapshot) return failure(snapshot.error());
-  return Json{{"snapshot", to_json(*snapshot)}};
+command::Run declare_info(CLI::App& app) {
+  const auto options = std::make_shared<RunOptions>();
+  add_snapshot(app, *options);
+  return [options] {
+    const auto document = inspect(*options).map(
+        [](const Snapshot& snapshot) { return Json{{"snapshot", to_json(snapshot)}}; });
+    return command::make_result(document);
+  };
 }
 
-Result<Json> run_check(const Arguments& arguments) {
-  const auto options = run_options(arguments);
-  if (!options) return failure(options.error());
-  return check(*options);
+command::Run declare_check(CLI::App& app) {
+  const auto options = std::make_shared<RunOptions>();
+  add_run_options(app, *options);
+  return [options] { return command::make_result(check(*options)); };
 }
 
-Result<Json> run_analyze(const Arguments& arguments) {
-  const auto options = run_options(arguments);
-  if (!options) return failure(options.error());
-  const auto shells = arguments.number("--shells", 50, {1, kShellsMax});
-  if (!shells) return failure(shells.error());
-  return analyze({*options, *shells});
+command::Run declare_analyze(CLI::App& app) {
+  const auto options = std::make_shared<AnalyzeOptions>();
+  add_run_options(app, options->run);
+  add_number(app, "--shells", options->shells, kShells, "Shells of the density profile");
+  return [options] { return command::make_result(analyze(*options)); };
 }
 
-/// Byte order, header and precision of a new file.
-Result<Layout> new_layout(const Arguments& arguments) {
-  constexpr std::array<std::string_view, 2> kOrders{"standard", "native"};
-  constexpr std::array<std::string_view, 2> kHeaders{"32", "28"};
-  const auto named_precision = precision_option(arguments);
-  if (!named_precision) return failure(named_precision.error());
-  const auto order = choice(arguments, "--byte-order", kOrders, 0);
-  if (!order) return failure(order.error());
-  const auto header = choice(arguments, "--header", kHeaders, 0);
-  if (!header) return failure(header.error());
-  return Layout{{},
-                named_precision->value_or(Precision::kSingle),
-                *order == 0 ? ByteOrder::kStandard : ByteOrder::kNative,
-                *header == 0 ? kHeaderBytes : kShortHeaderBytes};
-}
+struct NewSnapshot {
+  GenerateOptions options;
+  std::optional<Precision> precision;
+  std::array<std::optional<std::uint64_t>, kFamilies.size()> counts;
+  std::uint64_t size_bytes = 1_GiB;
+};
 
-/// Counts of a new file: given, or computed from its size.
-Result<Counts> new_counts(const Arguments& arguments, const Layout& shape) {
-  std::array<std::uint64_t, 3> counts{};
-  bool given = false;
-  for (const Family family : kFamilies) {
-    const std::string option = fmt::format("--{}", name_of(family));
-    const auto count = arguments.number(option, 0, {0, kCountLimit});
-    if (!count) return failure(count.error());
-    counts[index_of(family)] = *count;
-    given = given || arguments.has(option);
-  }
-  if (given && arguments.has("--size")) {
-    return failure(usage_error("--size excludes --gas, --dark and --star"));
-  }
-  if (given) return Counts{counts[0], counts[1], counts[2]};
-  const auto size = arguments.size_bytes("--size", kFileBytes);
-  if (!size) return failure(size.error());
-  return counts_for_size(size->value_or(1_GiB), shape);
-}
-
-Result<Json> run_generate(const Arguments& arguments) {
-  auto layout = new_layout(arguments);
-  if (!layout) return failure(layout.error());
-  const auto counts = new_counts(arguments, *layout);
+Result<Json> run_generate(NewSnapshot made) {
+  GenerateOptions& options = made.options;
+  Layout& layout = options.layout;
+  layout.precision = made.precision.value_or(Precision::kSingle);
+  const auto [gas, dark, star] = made.counts;
+  const auto counts = gas || dark || star
+                          ? Counts{gas.value_or(0), dark.value_or(0), star.value_or(0)}
+                          : counts_for_size(made.size_bytes, layout);
   if (!counts) return failure(counts.error());
-  layout->counts = *counts;
-  const auto seed = arguments.number("--seed", 1, {});
-  if (!seed) return failure(seed.error());
-  const auto threads = thread_count(arguments);
-  if (!threads) return failure(threads.error());
+  layout.counts = *counts;
 
   const Stopwatch watch;
-  const Status made = generate({.path = arguments.path(),
-                                .layout = *layout,
-                                .seed = *seed,
-                                .threads = static_cast<unsigned>(*threads),
-                                .progress = progress_mode(arguments)});
-  if (!made) return failure(made.error());
+  if (const Status done = generate(options); !done) return failure(done.error());
   const double seconds = watch.elapsed_s();
   const Result<Snapshot> snapshot =
-      inspect({.path = arguments.path(), .named_precision = layout->precision});
+      inspect({.path = options.path, .named_precision = layout.precision});
   if (!snapshot) return failure(snapshot.error());
   return Json{{"snapshot", to_json(*snapshot)},
-              {"seed", *seed},
-              {"threads", *threads},
+              {"seed", options.seed},
+              {"threads", options.threads},
               {"seconds", seconds},
-              {"bytes_per_s", static_cast<double>(layout->end_offset()) / seconds},
+              {"bytes_per_s", static_cast<double>(layout.end_offset()) / seconds},
               {"model",
                {{"name", "plummer"},
                 {"total_mass", 1.0},
@@ -218,32 +141,44 @@ Result<Json> run_generate(const Arguments& arguments) {
                 {"dispersion", kDispersion}}}};
 }
 
-struct Command {
-  std::string_view name;
-  const ArgumentSpec& rules;
-  Result<Json> (*run)(const Arguments& arguments);
-};
+command::Run declare_generate(CLI::App& app) {
+  const auto made = std::make_shared<NewSnapshot>();
+  GenerateOptions& options = made->options;
+  command::add_path(app, "FILE", options.path, "The new snapshot");
+  CLI::Option* const size =
+      command::add_size(app, "--size", made->size_bytes, kFileBytes, "Size of the file [1GiB]");
+  for (const Family family : kFamilies) {
+    const std::string name(name_of(family));
+    size->excludes(add_number(app, "--" + name, made->counts.at(index_of(family)), {0, kCountLimit},
+                              "Number of " + name + " particles"));
+  }
+  add_number(app, "--seed", options.seed, {}, "Seed; equal seeds give equal files");
+  add_threads(app, options.threads);
+  add_choice<ByteOrder>(app, "--byte-order", options.layout.order,
+                        {{"standard", ByteOrder::kStandard}, {"native", ByteOrder::kNative}},
+                        "Byte order");
+  add_choice<std::uint64_t>(app, "--header", options.layout.header_bytes,
+                            {{"32", kHeaderBytes}, {"28", kShortHeaderBytes}},
+                            "Bytes of the header");
+  add_precision(app, made->precision);
+  command::add_progress(app, options.progress);
+  return [made] { return command::make_result(run_generate(*made)); };
+}
+
 const std::array kCommands{
-    Command{"info", kInfoRules, run_info},
-    Command{"check", kCheckRules, run_check},
-    Command{"generate", kGenerateRules, run_generate},
-    Command{"analyze", kAnalyzeRules, run_analyze},
+    command::Command{"info", "Print the header of a snapshot.", declare_info},
+    command::Command{"check", "Read all of a snapshot and report damage.", declare_check},
+    command::Command{"generate", "Write a Plummer sphere.", declare_generate},
+    command::Command{"analyze", "Compute center of mass, velocity dispersion and density profile.",
+                     declare_analyze},
 };
 
 }  // namespace
 
 command::CommandResult run_command(std::span<const std::string_view> args) {
-  const std::string_view name = args.empty() ? std::string_view{} : args.front();
-  const auto command = std::ranges::find(kCommands, name, &Command::name);
-  if (command == kCommands.end()) {
-    return command::make_failure(
-        usage_error("a command is required: info, check, generate or analyze"));
-  }
-  const auto arguments = Arguments::parse(args.subspan(1), command->rules);
-  if (!arguments) return command::make_failure(arguments.error());
-  const Result<Json> document = command->run(*arguments);
-  if (!document) return command::make_failure(document.error());
-  return command::make_result(*document);
+  CLI::App app("Inspect, check, generate and analyze Tipsy snapshots; print one JSON document.",
+               "forebay-tipsy");
+  return command::run(app, args, kCommands);
 }
 
 int run_program(int count, char** args) { return command::run_and_print(count, args, run_command); }

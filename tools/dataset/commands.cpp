@@ -4,12 +4,12 @@
 #include <algorithm>
 #include <array>
 #include <cstdio>
-#include <sstream>
+#include <memory>
 #include <string>
 #include <thread>
 #include <vector>
 
-#include "command/arguments.hpp"
+#include "command/cli.hpp"
 #include "tools/dataset/block_stream.hpp"
 #include "tools/dataset/compare.hpp"
 #include "tools/dataset/listing.hpp"
@@ -19,131 +19,113 @@
 namespace forebay::dataset_tool {
 namespace {
 
-using command::Arguments;
-using command::ArgumentSpec;
+using command::add_number;
+using command::add_path;
 
-constexpr Arguments::Bounds kThreads{1, 256};
+constexpr command::Bounds kThreads{1, 256};
 /// More do not help: each thread reads files one after another.
-constexpr std::uint64_t kDefaultThreadsMax = 8;
-constexpr std::uint64_t kDefaultBlocks = 1000;
+constexpr unsigned kDefaultThreadsMax = 8;
 
-const ArgumentSpec kListRules{{"--parts"}, {"--step"}};
-const ArgumentSpec kVerifyRules{{"--progress"}, {"--step", "--threads"}};
-const ArgumentSpec kRepairRules{{"--dry-run", "--progress"}, {}};
-const ArgumentSpec kDiffRules{
-    {"--progress"}, {"--left-step", "--right-step", "--field", "--blocks"}, 2};
-const ArgumentSpec kReferencesRules{{}, {"--step", "--field"}, 2};
-const ArgumentSpec kReadRules{{}, {"--step", "--field"}};
-
-Result<std::optional<std::uint64_t>> optional_number(const Arguments& arguments,
-                                                     std::string_view option) {
-  if (!arguments.has(option)) return std::nullopt;
-  const auto value = arguments.number(option, 0, {});
-  if (!value) return tl::unexpected(value.error());
-  return *value;
+void add_step(CLI::App& app, std::optional<std::uint64_t>& step) {
+  add_number(app, "--step", step, {}, "Step [the newest]");
 }
 
-/// The names in --field, separated by newlines.
-std::vector<std::string> fields_of(const Arguments& arguments) {
-  std::vector<std::string> fields;
-  std::istringstream lines{std::string(arguments.text("--field").value_or(""))};
-  for (std::string line; std::getline(lines, line);)
-    fields.push_back(line);
-  return fields;
+void add_fields(CLI::App& app, std::vector<std::string>& fields) {
+  command::add_names(app, "--field", fields, "Only these fields, separated by newlines");
 }
 
-Result<Selection> selection_of(const Arguments& arguments) {
-  const auto step = optional_number(arguments, "--step");
-  if (!step) return tl::unexpected(step.error());
-  return Selection{.path = arguments.path(), .step = *step, .fields = fields_of(arguments)};
+command::Run declare_list(CLI::App& app) {
+  const auto options = std::make_shared<ListOptions>();
+  add_path(app, "DATASET", options->path, "The dataset");
+  add_step(app, options->step);
+  command::add_flag(app, "--parts", options->blocks, Blocks::kList, "List parts and blocks");
+  return [options] { return command::make_result(list(*options)); };
 }
 
-command::ProgressMode progress_of(const Arguments& arguments) {
-  using enum command::ProgressMode;
-  return arguments.has("--progress") ? kJsonLines : kSilent;
+command::Run declare_verify(CLI::App& app) {
+  const auto request = std::make_shared<VerifyRequest>();
+  request->threads = std::clamp(std::thread::hardware_concurrency(), 1U, kDefaultThreadsMax);
+  add_path(app, "DATASET", request->path, "The dataset");
+  add_number(app, "--step", request->step, {}, "Verify only this step");
+  add_number(app, "--threads", request->threads, kThreads, "Files read at once");
+  command::add_progress(app, request->progress);
+  return [request] { return command::make_result(verify(*request)); };
 }
 
-Result<Json> run_list(const Arguments& arguments) {
-  const auto step = optional_number(arguments, "--step");
-  if (!step) return tl::unexpected(step.error());
-  const Blocks blocks = arguments.has("--parts") ? Blocks::kList : Blocks::kCount;
-  return list({.path = arguments.path(), .step = *step, .blocks = blocks});
-}
-
-Result<Json> run_verify(const Arguments& arguments) {
-  const auto step = optional_number(arguments, "--step");
-  if (!step) return tl::unexpected(step.error());
-  const std::uint64_t default_threads =
-      std::clamp<std::uint64_t>(std::thread::hardware_concurrency(), 1, kDefaultThreadsMax);
-  const auto threads = arguments.number("--threads", default_threads, kThreads);
-  if (!threads) return tl::unexpected(threads.error());
-  return verify({.path = arguments.path(),
-                 .step = *step,
-                 .threads = static_cast<unsigned>(*threads),
-                 .progress = progress_of(arguments)});
-}
-
-Result<Json> run_repair(const Arguments& arguments) {
-  using enum RepairMode;
-  return repair_tables(arguments.path(), arguments.has("--dry-run") ? kDryRun : kWrite,
-                       progress_of(arguments));
-}
-
-Result<Json> run_diff(const Arguments& arguments) {
-  const auto left = optional_number(arguments, "--left-step");
-  if (!left) return tl::unexpected(left.error());
-  const auto right = optional_number(arguments, "--right-step");
-  if (!right) return tl::unexpected(right.error());
-  const auto blocks = arguments.number("--blocks", kDefaultBlocks, {});
-  if (!blocks) return tl::unexpected(blocks.error());
-  return compare({.left = {arguments.paths().front(), *left},
-                  .right = {arguments.paths().back(), *right},
-                  .fields = fields_of(arguments),
-                  .blocks_max = *blocks,
-                  .progress = progress_of(arguments)});
-}
-
-Result<Json> run_references(const Arguments& arguments) {
-  const auto selection = selection_of(arguments);
-  if (!selection) return tl::unexpected(selection.error());
-  return write_references(*selection, arguments.paths().back());
-}
-
-Result<Json> run_read(const Arguments& arguments) {
-  const auto selection = selection_of(arguments);
-  if (!selection) return tl::unexpected(selection.error());
-  if (const Status done = stream_blocks(*selection, stdout); !done)
-    return tl::unexpected(done.error());
-  return Json();
-}
-
-struct Command {
-  std::string_view name;
-  const ArgumentSpec& rules;
-  Result<Json> (*run)(const Arguments& arguments);
+struct RepairCommand {
+  std::string path;
+  RepairMode mode = RepairMode::kWrite;
+  command::ProgressMode progress = command::ProgressMode::kSilent;
 };
+
+command::Run declare_repair(CLI::App& app) {
+  const auto request = std::make_shared<RepairCommand>();
+  add_path(app, "DATASET", request->path, "The dataset");
+  command::add_flag(app, "--dry-run", request->mode, RepairMode::kDryRun, "Change nothing");
+  command::add_progress(app, request->progress);
+  return [request] {
+    return command::make_result(repair_tables(request->path, request->mode, request->progress));
+  };
+}
+
+command::Run declare_diff(CLI::App& app) {
+  const auto options = std::make_shared<CompareOptions>();
+  add_path(app, "LEFT", options->left.path, "The first dataset");
+  add_path(app, "RIGHT", options->right.path, "The second dataset");
+  add_number(app, "--left-step", options->left.step, {}, "Step of LEFT [the newest]");
+  add_number(app, "--right-step", options->right.step, {}, "Step of RIGHT [the newest]");
+  add_fields(app, options->fields);
+  add_number(app, "--blocks", options->blocks_max, {}, "Blocks to list for each field");
+  command::add_progress(app, options->progress);
+  return [options] { return command::make_result(compare(*options)); };
+}
+
+void add_selection(CLI::App& app, Selection& selection) {
+  add_path(app, "DATASET", selection.path, "The dataset");
+  add_step(app, selection.step);
+  add_fields(app, selection.fields);
+}
+
+struct ReferencesCommand {
+  Selection selection;
+  std::string output;
+};
+
+command::Run declare_references(CLI::App& app) {
+  const auto request = std::make_shared<ReferencesCommand>();
+  add_selection(app, request->selection);
+  add_path(app, "FILE", request->output, "The new file");
+  return [request] {
+    return command::make_result(write_references(request->selection, request->output));
+  };
+}
+
+command::Run declare_read(CLI::App& app) {
+  const auto selection = std::make_shared<Selection>();
+  add_selection(app, *selection);
+  return [selection] {
+    const Status done = stream_blocks(*selection, stdout);
+    return done ? command::CommandResult{} : command::make_failure(done.error());
+  };
+}
+
 const std::array kCommands{
-    Command{"ls", kListRules, run_list},
-    Command{"verify", kVerifyRules, run_verify},
-    Command{"repair", kRepairRules, run_repair},
-    Command{"diff", kDiffRules, run_diff},
-    Command{"references", kReferencesRules, run_references},
-    Command{"read", kReadRules, run_read},
+    command::Command{"ls", "List steps, fields and blocks of a dataset.", declare_list},
+    command::Command{"verify", "Read all of a dataset and report damage.", declare_verify},
+    command::Command{"repair", "Write new tables of a dataset from its data files.",
+                     declare_repair},
+    command::Command{"diff", "Report where a step of two datasets differs.", declare_diff},
+    command::Command{"references", "Write references to the bytes of a step, for Zarr.",
+                     declare_references},
+    command::Command{"read", "Write the blocks of a step to standard output.", declare_read},
 };
 
 }  // namespace
 
 command::CommandResult run_command(std::span<const std::string_view> words) {
-  const std::string_view name = words.empty() ? std::string_view{} : words.front();
-  const auto command = std::ranges::find(kCommands, name, &Command::name);
-  if (command == kCommands.end())
-    return command::make_failure(command::usage_error(
-        "a command is required: ls, verify, repair, diff, references or read"));
-  const auto arguments = Arguments::parse(words.subspan(1), command->rules);
-  if (!arguments) return command::make_failure(arguments.error());
-  const Result<Json> document = command->run(*arguments);
-  if (!document) return command::make_failure(document.error());
-  return document->is_null() ? command::CommandResult{} : command::make_result(*document);
+  CLI::App app("List, verify, repair, compare and export datasets; print one JSON document.",
+               "forebay-dataset");
+  return command::run(app, words, kCommands);
 }
 
 int run_program(int count, char** words) {
