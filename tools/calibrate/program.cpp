@@ -2,15 +2,12 @@
 // The program forebay-calibrate: measures the storage of a directory. Prints the machine file that
 // describes it, or the profile entry that it wrote, with the measurements, as one JSON document.
 // `forebay calibrate` calls it.
-#include <charconv>
-#include <cstdio>
-#include <filesystem>
 #include <string>
-#include <string_view>
 #include <utility>
 
 #include <nlohmann/json.hpp>
 
+#include "command/cli.hpp"
 #include "model/machine.hpp"
 #include "model/queueing.hpp"
 #include "tools/calibrate/fit.hpp"
@@ -21,88 +18,35 @@
 namespace forebay::calibrate {
 namespace {
 
-const char* const kUsage =
-    "usage: forebay-calibrate --dir DIRECTORY --name NAME --about TEXT [--bytes N] [--quick]\n"
-    "                         [--progress]\n"
-    "       forebay-calibrate --in-flight --dir DIRECTORY [--profile FILE] --about TEXT\n"
-    "                         [--bytes N] [--quick] [--progress]\n"
-    "Prints one JSON document. --progress writes JSON lines to standard error.\n";
-
 /// What to measure.
 enum class Subject : std::uint8_t { kMachine, kInFlight };
 
-struct Command {
+struct CalibrateCommand {
   Subject subject = Subject::kMachine;
-  std::filesystem::path directory = ".";
+  std::string directory = ".";
   std::string name;
   std::string about;
   std::string profile;
   ObserveLimits limits;
   InFlightLimits in_flight_limits;
   probe::ProgressMode progress_mode = probe::ProgressMode::kSilent;
-  bool help = false;
-  std::string usage_error;  ///< empty if all words are valid
 };
 
-bool parse_number(std::string_view text, std::uint64_t& into) {
-  const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), into);
-  return error == std::errc() && end == text.data() + text.size();
+void apply_quick(CalibrateCommand& request) {
+  request.limits.seconds_each = 0.02;
+  request.limits.rounds = 1;
+  request.limits.metadata_files = 20;
+  request.in_flight_limits.in_flight_bytes = {4_MiB, 16_MiB, 64_MiB};
+  request.in_flight_limits.seconds_each = 0.05;
+  request.in_flight_limits.rounds = 1;
 }
 
 /// Whole blocks of 1 MiB.
-bool parse_bytes(Command& command, const std::string& value) {
-  std::uint64_t bytes = 0;
-  if (!parse_number(value, bytes) || bytes < 1_MiB || bytes % 1_MiB != 0) return false;
-  command.limits.file_bytes = command.in_flight_limits.file_bytes = bytes;
-  return true;
-}
-
-/// False if the option takes no value, or the value is invalid.
-bool parse_value(Command& command, std::string_view option, const std::string& value) {
-  if (option == "--dir") {
-    command.directory = value;
-  } else if (option == "--name") {
-    command.name = value;
-  } else if (option == "--about") {
-    command.about = value;
-  } else if (option == "--profile") {
-    command.profile = value;
-  } else {
-    return option == "--bytes" && parse_bytes(command, value);
-  }
-  return true;
-}
-
-void apply_quick(Command& command) {
-  command.limits.seconds_each = 0.02;
-  command.limits.rounds = 1;
-  command.limits.metadata_files = 20;
-  command.in_flight_limits.in_flight_bytes = {4_MiB, 16_MiB, 64_MiB};
-  command.in_flight_limits.seconds_each = 0.05;
-  command.in_flight_limits.rounds = 1;
-}
-
-Command parse(int count, char** words) {
-  Command command;
-  for (int i = 1; i < count; ++i) {
-    const std::string word = words[i];
-    if (word == "--progress") {
-      command.progress_mode = probe::ProgressMode::kJsonLines;
-    } else if (word == "--quick") {
-      apply_quick(command);
-    } else if (word == "--in-flight") {
-      command.subject = Subject::kInFlight;
-    } else if (word == "--help") {
-      command.help = true;
-    } else if (i + 1 < count && parse_value(command, word, words[i + 1])) {
-      ++i;
-    } else {
-      command.usage_error = "unknown or incomplete option " + word;
-    }
-  }
-  const bool needs_name = command.subject == Subject::kMachine && !command.help;
-  if (needs_name && command.name.empty()) command.usage_error = "--name is missing";
-  return command;
+void parse_file_bytes(CalibrateCommand& request, const std::string& value) {
+  const std::uint64_t bytes = command::parse_number("--bytes", value, {.min = 1_MiB});
+  if (bytes % 1_MiB != 0)
+    command::reject("--bytes must be a multiple of 1 MiB, not '" + value + "'");
+  request.limits.file_bytes = request.in_flight_limits.file_bytes = bytes;
 }
 
 /// Measured rates, and the rates of the fitted server beside them.
@@ -151,41 +95,64 @@ nlohmann::json machine_document(const Observations& observations) {
           {"write", LoadTable(server, model::RequestKind::kWrite).rows(observations.write)}};
 }
 
-Result<nlohmann::json> calibrate_machine(const Command& command,
+Result<nlohmann::json> calibrate_machine(const CalibrateCommand& request,
                                          const ProgressCallback& on_progress) {
-  return observe(command.directory, command.limits, on_progress)
+  return observe(request.directory, request.limits, on_progress)
       .map([&](Observations observations) {
-        observations.name = command.name;
-        observations.about = command.about;
+        observations.name = request.name;
+        observations.about = request.about;
         return machine_document(observations);
       });
 }
 
-int run(const Command& command) {
-  probe::Progress progress(command.progress_mode);
+int run(const CalibrateCommand& request) {
+  probe::Progress progress(request.progress_mode);
   const ProgressCallback on_progress = [&progress](const probe::ProgressStep& step) {
     progress.report(step);
   };
-  const auto document = command.subject == Subject::kMachine
-                            ? calibrate_machine(command, on_progress)
-                            : calibrate_in_flight({.directory = command.directory,
-                                                   .profile = command.profile,
-                                                   .about = command.about,
-                                                   .limits = command.in_flight_limits},
+  const auto document = request.subject == Subject::kMachine
+                            ? calibrate_machine(request, on_progress)
+                            : calibrate_in_flight({.directory = request.directory,
+                                                   .profile = request.profile,
+                                                   .about = request.about,
+                                                   .limits = request.in_flight_limits},
                                                   on_progress);
   return probe::print_document(document);
+}
+
+void add_options(CLI::App& app, CalibrateCommand& request) {
+  using command::add_flag;
+  using command::add_text;
+  add_text(app, "--dir", "DIRECTORY", request.directory, "Directory to measure [.]");
+  add_text(app, "--name", "NAME", request.name, "Name of the machine");
+  add_flag(app, "--in-flight", request.subject, Subject::kInFlight,
+           "Measure the best number of bytes in flight, and write it to a profile");
+  add_text(app, "--profile", "FILE", request.profile, "The profile [that of this user]");
+  add_text(app, "--about", "TEXT", request.about, "Author and date of the measurement");
+  const auto parse = [&request](const std::string& value) { parse_file_bytes(request, value); };
+  command::add_value(app, "--bytes", "N", parse, "Bytes of the file to measure with");
+  add_flag(app, "--quick", [&request] { apply_quick(request); }, "Measure less");
+  command::add_progress(app, request.progress_mode);
+}
+
+command::CommandResult run_command(command::Words words) {
+  CalibrateCommand request;
+  CLI::App app(
+      "Measure the storage of a directory; print its machine file, or the profile entry that was "
+      "written, as one JSON document.",
+      "forebay-calibrate");
+  add_options(app, request);
+  return command::run(app, words, [&]() -> command::CommandResult {
+    if (request.subject == Subject::kMachine && request.name.empty())
+      return command::make_failure(command::usage_error("--name is required without --in-flight"));
+    return {.exit_code = run(request)};
+  });
 }
 
 }  // namespace
 
 int run_program(int count, char** words) {
-  const Command command = parse(count, words);
-  if (!command.usage_error.empty()) return probe::print_usage_error(command.usage_error);
-  if (command.help) {
-    std::fputs(kUsage, stdout);
-    return probe::kExitSuccess;
-  }
-  return run(command);
+  return command::run_and_print(count, words, run_command);
 }
 
 }  // namespace forebay::calibrate

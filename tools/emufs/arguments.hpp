@@ -1,16 +1,13 @@
 // SPDX-License-Identifier: Apache-2.0
-// Command line of forebay-emufs, parsed into values.
+// The options of forebay-emufs as values.
 #pragma once
 
-#include <forebay/error.hpp>
-
 #include <cstdint>
-#include <span>
 #include <string>
-#include <variant>
 
+#include "command/cli.hpp"
 #include "tools/emufs/file_system.hpp"
-#include "tools/emufs/mounts.hpp"
+#include "tools/emufs/replay.hpp"
 
 namespace forebay::emufs {
 
@@ -29,34 +26,7 @@ struct MountCommand {
   std::string record;
 };
 
-struct UnmountCommand {
-  std::string mount_point;
-  UnmountMode mode = UnmountMode::kIfUnused;
-};
-
-struct RecordInfoCommand {
-  std::string record;
-};
-
-enum class Unsynced : std::uint8_t { kAll, kNone, kRandom };
-
-struct ReplayCommand {
-  std::string record;
-  std::string directory;
-  std::uint64_t cut = UINT64_MAX;  ///< replay only the first `cut` records
-  Unsynced unsynced = Unsynced::kAll;
-  std::uint64_t seed = 1;
-};
-
-struct HelpCommand {};
-
-using Command =
-    std::variant<HelpCommand, MountCommand, UnmountCommand, RecordInfoCommand, ReplayCommand>;
-
-/// Parses the words after the program's name. The Error's `cause` is the message for the user.
-Result<Command> parse_command(std::span<char* const> words);
-
-/// Usage text of the program.
-extern const char* const kUsage;
+void add_mount(CLI::App& app, MountCommand& mount);
+void add_replay(CLI::App& app, ReplayCommand& replay);
 
 }  // namespace forebay::emufs

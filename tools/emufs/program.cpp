@@ -1,9 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
 // The program forebay-emufs: mounts an emulated storage, unmounts it, and replays recordings.
 // `forebay emufs` calls it. Each command prints one JSON document.
+#include <array>
 #include <csignal>
 #include <cstdio>
 #include <filesystem>
+#include <memory>
 #include <string>
 
 #include <nlohmann/json.hpp>
@@ -14,6 +16,7 @@
 #include "tools/emufs/arguments.hpp"
 #include "tools/emufs/background.hpp"
 #include "tools/emufs/emulation.hpp"
+#include "tools/emufs/mounts.hpp"
 #include "tools/emufs/recording_reader.hpp"
 #include "tools/emufs/replay.hpp"
 #include "tools/probe/messages.hpp"
@@ -100,41 +103,71 @@ int run(const MountCommand& command) {
   return probe::kExitSuccess;
 }
 
-int run(const UnmountCommand& command) {
+int unmount(const std::string& mount_point, UnmountMode mode) {
   std::error_code problem;
   // The kernel's list has absolute names; a dead mount allows no further path resolution.
-  const auto directory = std::filesystem::absolute(command.mount_point).lexically_normal();
+  const auto directory = std::filesystem::absolute(mount_point).lexically_normal();
   const auto parent = std::filesystem::canonical(directory.parent_path(), problem);
   std::string path = problem ? directory.string() : (parent / directory.filename()).string();
   if (path.ends_with('/')) path.pop_back();
-  const auto ended = unmount_all(path, command.mode);
+  const auto ended = unmount_all(path, mode);
   if (!ended) return probe::print_error(ended.error());
   return probe::print_document(json{{"mount_point", path}});
 }
 
-int run(const RecordInfoCommand& command) {
-  const auto summary = summarize(command.record);
-  if (!summary) return probe::print_error(summary.error());
-  return probe::print_document(to_json(*summary));
+template <class Document>
+command::CommandResult print(const Result<Document>& document) {
+  return {.exit_code = probe::print_document(
+              document.map([](const Document& value) { return to_json(value); }))};
 }
 
-int run(const ReplayCommand& command) {
-  const auto replayed = replay(command);
-  if (!replayed) return probe::print_error(replayed.error());
-  return probe::print_document(to_json(*replayed));
+command::Run declare_mount(CLI::App& app) {
+  const auto mount = std::make_shared<MountCommand>();
+  add_mount(app, *mount);
+  return [mount] { return command::CommandResult{.exit_code = run(*mount)}; };
 }
 
-int run(const HelpCommand&) {
-  std::fputs(kUsage, stdout);
-  return probe::kExitSuccess;
+command::Run declare_unmount(CLI::App& app) {
+  const auto mount_point = std::make_shared<std::string>();
+  const auto mode = std::make_shared<UnmountMode>(UnmountMode::kIfUnused);
+  command::add_path(app, "MOUNT_POINT", *mount_point, "The mount");
+  command::add_flag(app, "--lazy", *mode, UnmountMode::kLazy,
+                    "Detach it now; it ends when it is no longer used");
+  return [mount_point, mode] {
+    return command::CommandResult{.exit_code = unmount(*mount_point, *mode)};
+  };
+}
+
+command::Run declare_record_info(CLI::App& app) {
+  const auto record = std::make_shared<std::string>();
+  command::add_path(app, "RECORD", *record, "The recording");
+  return [record] { return print(summarize(*record)); };
+}
+
+command::Run declare_replay(CLI::App& app) {
+  const auto request = std::make_shared<ReplayCommand>();
+  add_replay(app, *request);
+  return [request] { return print(replay(*request)); };
+}
+
+const std::array kCommands{
+    command::Command{"mount", "Mount a directory as the storage of a machine.", declare_mount},
+    command::Command{"unmount", "Unmount all clients of a mount, also after a crash.",
+                     declare_unmount},
+    command::Command{"record-info", "Print the number of changes and syncs in a recording.",
+                     declare_record_info},
+    command::Command{"replay", "Create a state that a power cut could leave.", declare_replay},
+};
+
+command::CommandResult run_command(command::Words words) {
+  CLI::App app("Emulate the storage of a machine; print one JSON document.", "forebay-emufs");
+  return command::run(app, words, kCommands);
 }
 
 }  // namespace
 
 int run_program(int count, char** words) {
-  const auto command = parse_command({words + 1, static_cast<std::size_t>(count - 1)});
-  if (!command) return probe::print_usage_error(command.error().cause());
-  return std::visit([](const auto& one) { return run(one); }, *command);
+  return command::run_and_print(count, words, run_command);
 }
 
 }  // namespace forebay::emufs

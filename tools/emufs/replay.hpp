@@ -7,17 +7,27 @@
 #include <forebay/error.hpp>
 
 #include <cstdint>
+#include <string>
 #include <vector>
 
 #include <nlohmann/json.hpp>
 
-#include "tools/emufs/arguments.hpp"
 #include "tools/emufs/record.hpp"
 
 namespace forebay::emufs {
 
 /// For each record, whether its change survives a power cut. True for records that are not changes.
 using SurvivingRecords = std::vector<bool>;
+
+enum class Unsynced : std::uint8_t { kAll, kNone, kRandom };
+
+struct ReplayCommand {
+  std::string record;
+  std::string directory;
+  std::uint64_t cut = UINT64_MAX;  ///< replay only the first `cut` records
+  Unsynced unsynced = Unsynced::kAll;
+  std::uint64_t seed = 1;
+};
 
 struct CrashPoint {
   std::uint64_t after = UINT64_MAX;  ///< number of records before the cut

@@ -3,37 +3,45 @@
 // machine` calls it and prints tables.
 #include <forebay/config.hpp>
 
-#include <cstdio>
+#include <array>
+#include <memory>
 #include <string>
-#include <vector>
 
+#include "command/cli.hpp"
 #include "tools/machine/document.hpp"
 #include "tools/probe/messages.hpp"
 
 namespace forebay::machine_tool {
 namespace {
 
-const char* const kUsage =
-    "usage: forebay-machine list\n"
-    "       forebay-machine show NAME-OR-FILE\n"
-    "Prints one JSON document.\n";
+command::CommandResult print(const Result<nlohmann::json>& document) {
+  return {.exit_code = probe::print_document(document)};
+}
 
-int run(const std::vector<std::string>& words) {
-  const auto directories = model::machine_directories(process_environment());
-  if (words == std::vector<std::string>{"list"})
-    return probe::print_document(list_machines(directories));
-  if (words.size() == 2 && words[0] == "show")
-    return probe::print_document(show_machine(words[1], directories));
-  if (words == std::vector<std::string>{"--help"}) {
-    std::fputs(kUsage, stdout);
-    return probe::kExitSuccess;
-  }
-  return probe::print_usage_error(
-      "no command; write list, or show and the name or file of a machine");
+command::Run declare_list(CLI::App&) {
+  return [] { return print(list_machines(model::machine_directories(process_environment()))); };
+}
+
+command::Run declare_show(CLI::App& app) {
+  const auto name = std::make_shared<std::string>();
+  command::add_path(app, "MACHINE", *name, "Name of a machine, or its file");
+  return [name] {
+    return print(show_machine(*name, model::machine_directories(process_environment())));
+  };
+}
+
+const std::array kCommands{
+    command::Command{"list", "List all machine files.", declare_list},
+    command::Command{"show", "Print the content of a machine file.", declare_show},
+};
+
+command::CommandResult run(command::Words words) {
+  CLI::App app("Print the content of machine files as one JSON document.", "forebay-machine");
+  return command::run(app, words, kCommands);
 }
 
 }  // namespace
 
-int run_program(int count, char** words) { return run({words + 1, words + count}); }
+int run_program(int count, char** words) { return command::run_and_print(count, words, run); }
 
 }  // namespace forebay::machine_tool

@@ -2,19 +2,12 @@
 // The command line of forebay-model as a value.
 #pragma once
 
-#include <forebay/error.hpp>
-
-#include <string>
-#include <vector>
-
+#include "command/cli.hpp"
 #include "tools/model/gain_document.hpp"
 
 namespace forebay::model_tool {
 
-extern const char* const kUsage;
-
-/// The query of `gain` and its options, after the program's name. kInvalidArgument: an unknown
-/// word, or a value that is not a number. The model checks whether the numbers are valid.
-Result<GainQuery> parse_gain(const std::vector<std::string>& words);
+/// Adds the options of `gain`. The model checks whether the numbers are valid.
+void add_gain(CLI::App& app, GainQuery& query);
 
 }  // namespace forebay::model_tool

@@ -4,22 +4,17 @@
 
 #include <forebay/error.hpp>
 
-#include <string>
-#include <vector>
-
+#include "command/cli.hpp"
 #include "tools/study/document.hpp"
 
 namespace forebay::study {
-
-extern const char* const kUsage;
 
 /// Maximum number of ranks in a study: more take minutes.
 inline constexpr std::uint32_t kRanksMax = 1024;
 /// Maximum bytes of a rank in a step: every part of every rank is simulated.
 inline constexpr std::uint64_t kBytesPerRankMax = 1_GiB;
 
-/// The request of `checkpoint` and its options, after the program's name. Missing options have the
-/// default of kUsage. kInvalidArgument: an unknown word, or a value that is not allowed.
-Result<StudyRequest> parse_checkpoint(const std::vector<std::string>& words);
+/// Adds the options of `checkpoint`. By default, all strategies that can be simulated are.
+void add_checkpoint(CLI::App& app, StudyRequest& request);
 
 }  // namespace forebay::study
