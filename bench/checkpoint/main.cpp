@@ -1,9 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // The program forebay-bench-checkpoint, started by the launcher of its MPI: rank 0 runs the frame,
 // like forebay-bench, and the others execute its requests.
-#include <algorithm>
 #include <span>
-#include <string_view>
 
 #include <mpi.h>
 
@@ -26,19 +24,13 @@ int run_rank(std::span<const char* const> words) {
   return code;
 }
 
-// Listing benchmarks needs no ranks and no launcher.
-bool is_text_request(std::span<const char* const> words) {
-  return std::any_of(words.begin(), words.end(), [](const std::string_view word) {
-    return word == "--list" || word == "--help";
-  });
-}
-
 }  // namespace
 }  // namespace forebay::bench::checkpoint
 
 int main(int count, char** arguments) {
   const std::span<const char* const> words(arguments + 1, static_cast<std::size_t>(count - 1));
-  if (forebay::bench::checkpoint::is_text_request(words)) return forebay::bench::run_program(words);
+  const auto command = forebay::bench::parse_command(words);
+  if (command && !command->needs_ranks()) return forebay::bench::run_command(*command);
   int support = MPI_THREAD_SINGLE;
   MPI_Init_thread(&count, &arguments, MPI_THREAD_MULTIPLE, &support);
   const int code =

@@ -1,15 +1,14 @@
 // SPDX-License-Identifier: Apache-2.0
-// Parses the command line without a library: six options do not justify seconds of compilation.
 #include "bench/frame/command.hpp"
 
-#include <algorithm>
 #include <sstream>
 #include <string_view>
+#include <vector>
+
+#include "command/cli.hpp"
 
 namespace forebay::bench {
 namespace {
-
-using Failure = tl::unexpected<std::string>;
 
 std::set<std::string> split_ids(const std::string& text) {
   std::set<std::string> ids;
@@ -20,77 +19,40 @@ std::set<std::string> split_ids(const std::string& text) {
   return ids;
 }
 
-bool contains(std::span<const char* const> arguments, std::string_view word) {
-  return std::find(arguments.begin(), arguments.end(), word) != arguments.end();
-}
-
-// True if `argument` was an option without a value.
-bool parse_flag(std::string_view argument, Command& command) {
-  if (argument == "--quick") {
-    command.effort = Effort::kQuick;
-  } else if (argument == "--full") {
-    command.effort = Effort::kFull;
-  } else if (argument == "--progress") {
-    command.progress_mode = ProgressMode::kJsonLines;
-  } else if (argument == "--list") {
-    command.action = Action::kList;
-  } else if (argument == "--clean") {
-    command.action = Action::kClean;
-  } else if (argument == "--help") {
-    command.action = Action::kHelp;
-  } else {
-    return false;
-  }
-  return true;
-}
-
-// True if `option` takes a value, which is stored now.
-bool parse_value(std::string_view option, const std::string& value, Command& command) {
-  if (option == "--dir") {
-    command.parent = value;
-  } else if (option == "--only") {
-    command.only = split_ids(value);
-  } else if (option == "--partial-results") {
-    command.partial_results = value;
-  } else {
-    return false;
-  }
-  return true;
+void add_options(CLI::App& app, Command& command) {
+  using command::add_flag;
+  using command::add_text;
+  add_text(app, "NAME", "", command.name, "The benchmark");
+  add_flag(app, "--quick", command.effort, Effort::kQuick,
+           "Use small files, to check that it works")
+      ->excludes(add_flag(app, "--full", command.effort, Effort::kFull,
+                          "Use files that are far larger than caches"));
+  add_text(app, "--dir", "DIRECTORY", command.parent, "Directory to measure in [.]");
+  const auto parse_ids = [&command](const std::string& value) { command.only = split_ids(value); };
+  command::add_value(app, "--only", "ID,...", parse_ids, "Measure only these results");
+  add_text(app, "--partial-results", "FILE", command.partial_results,
+           "Write the document to FILE after each result, in case the run is ended");
+  command::add_progress(app, command.progress_mode);
+  add_flag(app, "--list", command.action, Action::kList, "List the benchmarks");
+  add_flag(app, "--clean", command.action, Action::kClean,
+           "Remove from DIRECTORY what killed runs have left");
 }
 
 }  // namespace
 
-const char* const kUsage =
-    "usage: forebay-bench NAME [--quick | --full] [--progress] [--dir DIRECTORY] [--only ID,...]\n"
-    "                     [--partial-results FILE]\n"
-    "       forebay-bench --list\n"
-    "       forebay-bench --clean [--dir DIRECTORY]\n"
-    "Prints one JSON document. --progress writes JSON lines to standard error. --partial-results\n"
-    "writes that document to FILE after each result, in case the run is ended. --clean removes "
-    "from\n"
-    "DIRECTORY what killed runs have left.\n";
-
-tl::expected<Command, std::string> parse_command(std::span<const char* const> arguments) {
+Result<Command> parse_command(std::span<const char* const> words, RanksOption ranks_option) {
   Command command;
-  for (std::size_t i = 0; i < arguments.size(); ++i) {
-    const std::string argument = arguments[i];
-    if (parse_flag(argument, command)) continue;
-    if (argument.rfind('-', 0) != 0) {
-      if (!command.name.empty()) return Failure("only one benchmark at a time: " + argument);
-      command.name = argument;
-      continue;
-    }
-    const bool has_value = i + 1 < arguments.size();
-    if (!parse_value(argument, has_value ? arguments[i + 1] : "", command)) {
-      return Failure("unknown option " + argument);
-    }
-    if (!has_value) return Failure(argument + " needs a value");
-    ++i;
-  }
-  if (contains(arguments, "--quick") && contains(arguments, "--full"))
-    return Failure("--quick excludes --full");
+  CLI::App app("Run a benchmark; print one JSON document.", "forebay-bench");
+  add_options(app, command);
+  if (ranks_option == RanksOption::kPresent)
+    command::add_number(app, "--ranks", command.ranks, {1, UINT32_MAX}, "Active ranks [all]");
+  const std::vector<std::string_view> views(words.begin(), words.end());
+  Result<std::string> help = command::parse(app, views);
+  if (!help) return failure(help.error());
+  command.help = std::move(*help);
+  if (!command.help.empty()) command.action = Action::kHelp;
   if (command.action == Action::kRun && command.name.empty())
-    return Failure("no benchmark; name one, or use --list");
+    return failure(command::usage_error("no benchmark; name one, or use --list"));
   return command;
 }
 

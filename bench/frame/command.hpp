@@ -2,12 +2,12 @@
 // The command line of forebay-bench, separate from main() so that it can be tested.
 #pragma once
 
-#include <filesystem>
+#include <forebay/error.hpp>
+
+#include <optional>
 #include <set>
 #include <span>
 #include <string>
-
-#include <tl/expected.hpp>
 
 #include "bench/frame/benchmark.hpp"
 
@@ -20,16 +20,23 @@ struct Command {
   std::string name;
   Effort effort = Effort::kUsual;
   ProgressMode progress_mode = ProgressMode::kSilent;
-  std::filesystem::path parent = ".";  ///< the work directory is created in it
+  std::string parent = ".";  ///< the work directory is created in it
   std::set<std::string> only;
   /// Receives the document of all results so far; empty: no file.
-  std::filesystem::path partial_results;
+  std::string partial_results;
+  std::optional<std::uint32_t> ranks;  ///< active ranks; absent: all
+  std::string help;                    ///< the text of Action::kHelp
+
+  /// False for listing and help, which need no launcher.
+  bool needs_ranks() const { return action == Action::kRun || action == Action::kClean; }
 };
 
-extern const char* const kUsage;
+/// Whether a program has the option --ranks.
+enum class RanksOption : std::uint8_t { kAbsent, kPresent };
 
-/// Parses arguments without the program's name; the failure is a line for the user.
-tl::expected<Command, std::string> parse_command(std::span<const char* const> arguments);
+/// Parses arguments without the program's name. The cause of an Error is a line for the user.
+Result<Command> parse_command(std::span<const char* const> words,
+                              RanksOption ranks_option = RanksOption::kAbsent);
 
 /// [{"name","description"}], sorted by name.
 nlohmann::json list_json(const std::map<std::string, Benchmark>& benchmarks);

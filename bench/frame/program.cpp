@@ -128,26 +128,29 @@ int run(const Benchmark& benchmark, const Command& command) {
 
 }  // namespace
 
-int run_program(std::span<const char* const> words) {
-  const auto command = parse_command(words);
-  if (!command) return probe::print_usage_error(command.error());
-  if (command->action == Action::kHelp) {
-    std::fputs(kUsage, stdout);
+int run_command(const Command& command) {
+  if (command.action == Action::kHelp) {
+    std::fputs(command.help.c_str(), stdout);
     return probe::kExitSuccess;
   }
-  if (command->action == Action::kList) {
+  if (command.action == Action::kList) {
     print(list_json(all_benchmarks()));
     return probe::kExitSuccess;
   }
-  if (command->action == Action::kClean) {
-    remove_stale_directories(command->parent);
+  if (command.action == Action::kClean) {
+    remove_stale_directories(command.parent);
     print(nlohmann::json::object());
     return probe::kExitSuccess;
   }
-  const auto found = all_benchmarks().find(command->name);
+  const auto found = all_benchmarks().find(command.name);
   if (found == all_benchmarks().end())
-    return probe::print_usage_error("no benchmark named " + command->name);
-  return run(found->second, *command);
+    return probe::print_usage_error("no benchmark named " + command.name);
+  return run(found->second, command);
+}
+
+int run_program(std::span<const char* const> words) {
+  const auto command = parse_command(words);
+  return command ? run_command(*command) : probe::print_usage_error(command.error().cause());
 }
 
 }  // namespace forebay::bench

@@ -4,10 +4,14 @@
 
 #include <span>
 
+#include "bench/frame/command.hpp"
+
 namespace forebay::bench {
 
-/// Executes a command line (command.hpp), writes one JSON document to standard output, and returns
-/// the exit code.
+/// Executes a command, writes one JSON document to standard output, and returns the exit code.
+int run_command(const Command& command);
+
+/// The same for a command line.
 int run_program(std::span<const char* const> words);
 
 }  // namespace forebay::bench

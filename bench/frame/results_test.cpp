@@ -59,7 +59,7 @@ TEST(Command, options_and_name_come_in_any_order) {
   const std::vector<const char*> words = {"--quick", "solo",  "--dir",     "/d",
                                           "--only",  "a,b,,", "--progress"};
   const auto command = parse_command(words);
-  ASSERT_TRUE(command) << command.error();
+  ASSERT_TRUE(command) << command.error().message();
   EXPECT_EQ(command->name, "solo");
   EXPECT_EQ(command->effort, Effort::kQuick);
   EXPECT_EQ(command->progress_mode, ProgressMode::kJsonLines);
@@ -79,13 +79,28 @@ TEST(Command, partial_results_option_is_parsed) {
 
 TEST(Command, wrong_usage_has_an_error_text) {
   const auto parse_error = [](std::vector<const char*> words) {
-    return parse_command(words).error();
+    return parse_command(words).error().cause();
   };
   EXPECT_EQ(parse_error({}), "no benchmark; name one, or use --list");
-  EXPECT_EQ(parse_error({"a", "b"}), "only one benchmark at a time: b");
+  EXPECT_EQ(parse_error({"a", "b"}), "unexpected argument 'b'");
   EXPECT_EQ(parse_error({"a", "--fast"}), "unknown option --fast");
   EXPECT_EQ(parse_error({"a", "--dir"}), "--dir needs a value");
   EXPECT_EQ(parse_error({"--full", "a", "--quick"}), "--quick excludes --full");
+  EXPECT_EQ(parse_error({"a", "--ranks", "2"}), "unknown option --ranks");
+}
+
+TEST(Command, ranks_option_is_parsed_by_programs_of_ranks) {
+  const std::vector<const char*> words = {"solo", "--ranks", "2"};
+  EXPECT_EQ(parse_command(words, RanksOption::kPresent)->ranks, 2U);
+}
+
+TEST(Command, help_and_list_need_no_ranks) {
+  for (const char* const word : {"--help", "--list"}) {
+    const auto command = parse_command(std::vector<const char*>{word});
+    ASSERT_TRUE(command) << command.error().message();
+    EXPECT_FALSE(command->needs_ranks());
+    EXPECT_EQ(command->help.empty(), command->action == Action::kList);
+  }
 }
 
 TEST(Command, list_names_and_describes) {

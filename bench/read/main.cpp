@@ -6,12 +6,11 @@
 #include <forebay/mpi.hpp>
 #include <forebay/runtime.hpp>
 
-#include <algorithm>
-#include <charconv>
 #include <cstdio>
-#include <optional>
-#include <string_view>
-#include <vector>
+#include <span>
+#include <string>
+
+#include <mpi.h>
 
 #include "bench/frame/program.hpp"
 #include "bench/read/rank_harness_instance.hpp"
@@ -21,43 +20,11 @@
 namespace forebay::bench {
 namespace {
 
-/// The arguments of the frame, and those of this program.
-struct CommandLine {
-  std::vector<const char*> benchmark_arguments;
-  std::optional<std::string_view> ranks;
-};
-
-CommandLine parse_command_line(std::span<const char* const> words) {
-  CommandLine result;
-  for (std::size_t i = 0; i < words.size(); ++i) {
-    if (words[i] == std::string_view("--ranks") && i + 1 < words.size()) {
-      result.ranks = words[++i];
-    } else {
-      result.benchmark_arguments.push_back(words[i]);
-    }
-  }
-  return result;
-}
-
-/// The number of active ranks: all, or the requested number; empty if that is invalid.
-std::optional<std::uint32_t> parse_rank_count(const std::optional<std::string_view>& requested,
-                                              std::uint32_t available) {
-  if (!requested) return available;
-  std::uint32_t number = 0;
-  const auto [end, error] =
-      std::from_chars(requested->data(), requested->data() + requested->size(), number);
-  const bool is_number = error == std::errc() && end == requested->data() + requested->size();
-  if (!is_number || number < 1 || number > available) return std::nullopt;
-  return number;
-}
-
-int report_usage_error(const comm::Communicator& world) {
-  if (world.rank().number == 0) {
-    const std::string text =
-        "--ranks must be a number from 1 to the number of ranks, " + std::to_string(world.size());
-    std::fprintf(stderr, "%s\n", probe::usage_error_line(text).c_str());
-  }
-  return probe::kExitUsage;
+/// Only rank 0 prints.
+int report_usage_error(const std::string& text) {
+  int rank = 0;
+  MPI_Comm_rank(MPI_COMM_WORLD, &rank);
+  return rank == 0 ? probe::print_usage_error(text) : probe::kExitUsage;
 }
 
 int report_error(const Error& error) {
@@ -65,35 +32,33 @@ int report_error(const Error& error) {
   return probe::kExitFailure;
 }
 
-int run_rank(std::span<const char* const> words) {
+int run_rank(const Command& command) {
   const Ranks ranks = ranks_of(MPI_COMM_WORLD);
   if (!ranks.communicator()) return report_error(ranks.communicator().error());
-  const CommandLine mine = parse_command_line(words);
-  const auto size = parse_rank_count(mine.ranks, (*ranks.communicator())->size());
-  if (!size) return report_usage_error(**ranks.communicator());
-  const auto harness = read::RankHarness::create(*ranks.communicator(), *size);
+  const std::uint32_t available = (*ranks.communicator())->size();
+  const std::uint32_t size = command.ranks.value_or(available);
+  if (size > available) {
+    return report_usage_error("--ranks must be a number from 1 to the number of ranks, " +
+                              std::to_string(available));
+  }
+  const auto harness = read::RankHarness::create(*ranks.communicator(), size);
   if (!harness) return report_error(harness.error());
   if (!(*harness)->is_root()) return (*harness)->serve() ? 0 : 1;
   read::set_rank_harness(harness->get());
-  return run_program(mine.benchmark_arguments);
-}
-
-// Listing benchmarks needs no ranks and no launcher.
-bool is_text_request(std::span<const char* const> words) {
-  return std::any_of(words.begin(), words.end(), [](const std::string_view word) {
-    return word == "--list" || word == "--help";
-  });
+  return run_command(command);
 }
 
 }  // namespace
 }  // namespace forebay::bench
 
 int main(int count, char** arguments) {
+  using namespace forebay::bench;
   const std::span<const char* const> words(arguments + 1, static_cast<std::size_t>(count - 1));
-  if (forebay::bench::is_text_request(words)) return forebay::bench::run_program(words);
+  const auto command = parse_command(words, RanksOption::kPresent);
+  if (command && !command->needs_ranks()) return run_command(*command);
   int support = MPI_THREAD_SINGLE;
   MPI_Init_thread(&count, &arguments, MPI_THREAD_SERIALIZED, &support);
-  const int code = forebay::bench::run_rank({arguments + 1, static_cast<std::size_t>(count - 1)});
+  const int code = command ? run_rank(*command) : report_usage_error(command.error().cause());
   MPI_Finalize();
   return code;
 }
