@@ -1,6 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 // How the MPI implementation uses the application's MPI, MPI's errors and thread levels.
 #include <cerrno>
+#include <chrono>
+#include <functional>
+#include <future>
 #include <string>
 #include <thread>
 #include <vector>
@@ -13,6 +16,19 @@
 #include "comm/mpi/mpi_communicator.hpp"
 #include "comm/mpi/pieces.hpp"
 #include "comm/testing.hpp"
+
+namespace {
+
+/// Called for each MPI_Comm_set_errhandler() of the process while it is set.
+std::function<void()> on_set_errhandler;
+
+}  // namespace
+
+// Replaces the function of MPI, also for calls of the library.
+extern "C" int MPI_Comm_set_errhandler(MPI_Comm mpi_comm, MPI_Errhandler handler) {
+  if (on_set_errhandler) on_set_errhandler();
+  return PMPI_Comm_set_errhandler(mpi_comm, handler);
+}
 
 namespace forebay::comm {
 namespace {
@@ -198,6 +214,30 @@ TEST(FromMpi, another_thread_may_call_only_where_mpi_allows_it) {
   ASSERT_FALSE(called);
   EXPECT_EQ(called.error().kind(), ErrorClass::kUnsupported);
   EXPECT_NE(called.error().cause().find(name_of(ranks->thread_support())), std::string::npos);
+}
+
+TEST(FromMpi, error_handlers_are_set_under_the_guard_of_mpi_calls) {
+  if (mpi_thread_support() != ThreadSupport::kSerialized) return;  // other levels have no lock
+  std::vector<std::future<void>> others;
+  int calls = 0;
+  int unguarded_calls = 0;
+  on_set_errhandler = [&] {
+    ++calls;
+    others.push_back(std::async(std::launch::async, [] {
+      EXPECT_TRUE(MpiCallGuard::acquire(ThreadSupport::kSerialized, {.operation = "test"}));
+    }));
+    if (others.back().wait_for(std::chrono::milliseconds(200)) == std::future_status::ready)
+      ++unguarded_calls;
+  };
+  {
+    const CommunicatorPtr ranks = world();
+    EXPECT_TRUE(ranks->duplicate());
+    EXPECT_TRUE(ranks->duplicate_for_application());
+    EXPECT_TRUE(ranks->split({}));
+  }
+  on_set_errhandler = nullptr;
+  EXPECT_GE(calls, 5);
+  EXPECT_EQ(unguarded_calls, 0);
 }
 
 TEST(Pieces, cover_a_transfer_without_gap) {

@@ -102,9 +102,15 @@ class MpiCommunicator final : public Communicator {
   const Nodes nodes_;
 };
 
-/// Takes ownership of `raw`, which MPI just created, and sets MPI_ERRORS_RETURN for it.
+/// `code` is the result of the MPI call that created `raw`. After success, sets MPI_ERRORS_RETURN
+/// for `raw`. Returns `code`. Call it under the MpiCallGuard of that call.
+int return_errors_of(MPI_Comm raw, int code) {
+  if (code == MPI_SUCCESS) MPI_Comm_set_errhandler(raw, MPI_ERRORS_RETURN);
+  return code;
+}
+
+/// Takes ownership of `raw`.
 MpiCommPtr adopt(MPI_Comm raw, const MpiCommSettings& like) {
-  MPI_Comm_set_errhandler(raw, MPI_ERRORS_RETURN);
   return std::make_shared<const MpiCommHandle>(raw, like);
 }
 
@@ -234,8 +240,10 @@ Result<std::uint64_t> MpiCommunicator::all_reduce(Reduction reduction, std::uint
 
 Result<std::shared_ptr<Communicator>> MpiCommunicator::duplicate() {
   MPI_Comm raw = MPI_COMM_NULL;
-  const Status made = mpi_comm_->call({.operation = "duplicate a communicator"},
-                                      [&] { return MPI_Comm_dup(handle(), &raw); });
+  const Status made = mpi_comm_->call({.operation = "duplicate a communicator"}, [&] {
+    const int code = MPI_Comm_dup(handle(), &raw);
+    return return_errors_of(raw, code);
+  });
   if (!made) return failure(made.error());
   return make_communicator(adopt(raw, *mpi_comm_), location_.node_key);
 }
@@ -259,7 +267,9 @@ Result<std::shared_ptr<Communicator>> MpiCommunicator::split(SplitBy by) {
   }
   MPI_Comm raw = MPI_COMM_NULL;
   const Status made = mpi_comm_->call(what, [&] {
-    return MPI_Comm_split(handle(), static_cast<int>(by.color), static_cast<int>(by.key), &raw);
+    const int code =
+        MPI_Comm_split(handle(), static_cast<int>(by.color), static_cast<int>(by.key), &raw);
+    return return_errors_of(raw, code);
   });
   if (!made) return failure(made.error());
   return make_communicator(adopt(raw, *mpi_comm_), location_.node_key);
@@ -341,7 +351,9 @@ Result<std::shared_ptr<Communicator>> from_mpi(MPI_Comm application, MpiOptions 
     if (!applicable) return MPI_SUCCESS;
     // Without the application's hints: they may assert properties that this code does not have.
     const int code = MPI_Comm_dup_with_info(application, MPI_INFO_NULL, &raw);
-    return code == MPI_SUCCESS ? MPI_Comm_get_errhandler(application, &errors) : code;
+    return return_errors_of(raw, code) == MPI_SUCCESS
+               ? MPI_Comm_get_errhandler(application, &errors)
+               : code;
   });
   if (!made) return failure(made.error());
   if (!applicable) return failure(applicable.error());
