@@ -62,8 +62,9 @@ struct FilePiece {
 /// All ranks make each call marked *collective*, in the same order. If ranks fail, all ranks get
 /// the Error of the lowest rank that failed; Error::rank() is that rank. Errors that are the same
 /// on all ranks (a closed file, a write to a file opened for reading) are returned without
-/// communication. Other calls are local. Memory belongs to the caller. One thread at a time;
-/// Communicator::thread_support() states which threads.
+/// communication. Errors of the communication between ranks may differ, as for
+/// Communicator::agree(). Other calls are local. Memory belongs to the caller. One thread at a
+/// time; Communicator::thread_support() states which threads.
 ///
 /// Bytes that one rank wrote are guaranteed to be visible to another after both have called sync()
 /// twice (sync-barrier-sync in MPI-IO).

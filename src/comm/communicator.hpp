@@ -128,6 +128,7 @@ class Communicator {
 
   /// Collective. Success if `mine` is success on all ranks. Otherwise all ranks get the Error of
   /// the lowest rank that has one. Error::rank() is that rank, unless the Error has a rank already.
+  /// If the communication of agree() itself fails, the outcome may differ between ranks.
   Status agree(const Status& mine);
 
  protected:

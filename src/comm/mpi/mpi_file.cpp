@@ -182,7 +182,7 @@ Result<std::size_t> MpiFile::transfer_local(const FileTransfer& transfer) {
 }
 
 /// Collective. Sets rounds_, the number of MPI calls of every rank, to the largest number of
-/// pieces.
+/// pieces. A failure needs no agree(): it is one of communication, which agree() needs, too.
 Status MpiFile::begin_rounds(const FileTransfer& transfer) {
   progress_ = start_progress(transfer);
   const Result<std::uint64_t> rounds =
