@@ -22,7 +22,7 @@ enum class LoadPriority : std::uint8_t {
   kRequested,          ///< requested, but nothing waits for it at present
   kAwaited,            ///< a coroutine or a continuation waits; threads of its executor copy
   kAwaitedUnassisted,  ///< any other waiter: a thread, a descriptor, a client, ...
-  kBlocked,            ///< a thread is in SessionCore::help(), or has polled many times
+  kBlocked,            ///< a thread loads in LocalSession::help(), or has polled many times there
 };
 inline constexpr std::size_t kLoadPriorities = static_cast<std::size_t>(LoadPriority::kBlocked) + 1;
 

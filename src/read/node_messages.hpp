@@ -40,6 +40,7 @@ struct LoadRequest {
   SplinterIndex splinter = 0;
   ValidBytes part;
   Kind kind = Kind::kNoReply;
+  /// Applies to kNoReply. The agent serves all kNotify requests with kAwaitedUnassisted.
   LoadPriority priority = LoadPriority::kHint;
   LoadGranularity granularity = LoadGranularity::kSplinter;
 };
