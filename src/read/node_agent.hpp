@@ -23,6 +23,8 @@
 
 namespace forebay::read {
 
+class ClientConnection;
+
 /// Calls come from one thread, the one that calls poll(); except start(), name(), descriptor() and
 /// set_on_all_disconnected().
 class NodeAgent final : public EventSource {
@@ -73,7 +75,6 @@ class NodeAgent final : public EventSource {
   std::size_t session_count() const noexcept { return sessions_.size() + draining_.size(); }
 
  private:
-  class ClientConnection;
   /// A session that clients have open, or whose memory they still hold.
   struct SessionEntry;
 

@@ -1,0 +1,142 @@
+// SPDX-License-Identifier: Apache-2.0
+// ClientConnection: the agent's side of a client: its channel, its rings, and the sessions that it
+// has open. NodeAgent owns one for each client.
+#pragma once
+
+#include <forebay/error.hpp>
+
+#include <array>
+#include <cstdint>
+#include <memory>
+#include <mutex>
+#include <set>
+#include <string>
+#include <utility>
+
+#include "base/descriptor.hpp"
+#include "read/local_session.hpp"
+#include "read/node_client.hpp"
+#include "read/node_messages.hpp"
+#include "shm/channel.hpp"
+#include "shm/doorbell.hpp"
+#include "shm/process_watch.hpp"
+#include "shm/readiness.hpp"
+#include "shm/ring_pair.hpp"
+#include "shm/shared_memory.hpp"
+
+namespace forebay::read {
+
+/// The agent's thread uses it; any thread may call send().
+class ClientConnection final : public SessionClient {
+ public:
+  using Rings = shm::RingPair<LoadNotification, LoadRequest>;
+
+  static Result<std::unique_ptr<ClientConnection>> make(shm::Channel channel,
+                                                        std::uint32_t client_index) {
+    auto memory = shm::SharedMemory::create("forebay-rings", ConnectionLayout::bytes());
+    if (!memory) return failure(memory.error());
+    auto doorbell = shm::Doorbell::create();
+    if (!doorbell) return failure(doorbell.error());
+    auto bell = shm::Doorbell::create();
+    if (!bell) return failure(bell.error());
+    auto duplicate = bell->descriptor().duplicate();
+    if (!duplicate) return failure(duplicate.error());
+    auto rings = Rings::attach(ConnectionLayout::to_client(*memory),
+                               ConnectionLayout::to_agent(*memory), std::move(*bell));
+    if (!rings) return failure(rings.error());
+    auto connection = std::unique_ptr<ClientConnection>(new ClientConnection(
+        std::move(channel), std::move(*memory), std::move(*doorbell), std::move(*rings)));
+    connection->client_index_ = client_index;
+    if (auto sent = connection->send_connect_reply(*duplicate); !sent) return failure(sent.error());
+    if (connection->channel_.peer().pid > 0) {
+      if (auto process = shm::watch_process(connection->channel_.peer().pid))
+        connection->process_descriptor_ = std::move(*process);
+    }
+    return connection;
+  }
+
+  std::uint32_t client_index() const noexcept { return client_index_; }
+  shm::Channel& channel() noexcept { return channel_; }
+  const shm::Doorbell& doorbell() const noexcept { return doorbell_; }
+  int process_descriptor() const noexcept { return process_descriptor_.get(); }
+  /// Whether its process has ended, as far as known.
+  bool has_ended() const noexcept {
+    const std::array<int, 1> process{process_descriptor_.get()};
+    return process[0] >= 0 && shm::wait_readable(process, kDoNotBlock).has_value();
+  }
+  std::array<int, 3> watched_descriptors() const noexcept {
+    return {channel_.descriptor().get(), doorbell_.descriptor().get(), process_descriptor_.get()};
+  }
+  bool is_disconnected() const noexcept { return is_disconnected_; }
+  void set_disconnected() noexcept { is_disconnected_ = true; }
+  std::set<std::uint64_t>& sessions() noexcept { return sessions_; }
+
+  void send(const LoadNotification& ring_message) noexcept override { enqueue(ring_message); }
+
+  /// kBroken also after reject(), or if the ring to the client is damaged.
+  shm::RingOutcome next_request(LoadRequest& ring_message) noexcept {
+    const std::lock_guard lock(mutex_);
+    return is_broken_ ? shm::RingOutcome::kBroken : rings_.try_pop(ring_message);
+  }
+  /// Also sends kOverflow for dropped notifications, once there is room. True: nothing to do now.
+  bool can_sleep() noexcept {
+    const std::lock_guard lock(mutex_);
+    if (has_overflowed_) has_overflowed_ = !try_push({.kind = NotificationKind::kOverflow});
+    if (is_broken_) return false;
+    return rings_.can_sleep(has_overflowed_ ? shm::WakeCondition::kEither
+                                            : shm::WakeCondition::kMessage);
+  }
+  /// After a malformed message: sends the reason to the client, and marks its ring as broken.
+  void reject(const Error& why) {
+    const Error sent = with_note(why, "sent by process " + std::to_string(channel_.peer().pid));
+    static_cast<void>(channel_.send(to_bytes(ErrorReply{kAllSessions, sent})));
+    const std::lock_guard lock(mutex_);
+    is_broken_ = true;
+  }
+  bool take_released_flag() const noexcept {
+    return ConnectionLayout::released_flag(memory_).exchange(0, std::memory_order_seq_cst) != 0;
+  }
+
+ private:
+  ClientConnection(shm::Channel channel,
+                   shm::SharedMemory memory,
+                   shm::Doorbell doorbell,
+                   Rings rings)
+      : channel_(std::move(channel)),
+        memory_(std::move(memory)),
+        doorbell_(std::move(doorbell)),
+        rings_(std::move(rings)) {}
+
+  Status send_connect_reply(const Descriptor& bell) {
+    const auto memory = memory_.share(shm::Protection::kReadWrite);
+    if (!memory) return failure(memory.error());
+    const std::array<int, 3> descriptors{memory->get(), bell.get(), doorbell_.descriptor().get()};
+    return channel_.send(to_bytes(ConnectReply{.client_index = client_index_}), descriptors);
+  }
+
+  void enqueue(const LoadNotification& ring_message) noexcept {
+    const std::lock_guard lock(mutex_);
+    if (has_overflowed_ || !try_push(ring_message)) has_overflowed_ = true;
+    if (has_overflowed_) doorbell_.ring();  // can_sleep() then retries
+  }
+  /// Under the lock.
+  bool try_push(const LoadNotification& ring_message) noexcept {
+    const shm::RingOutcome outcome = rings_.try_push(ring_message);
+    if (outcome == shm::RingOutcome::kBroken) is_broken_ = true;
+    return outcome == shm::RingOutcome::kDone;
+  }
+
+  shm::Channel channel_;
+  const shm::SharedMemory memory_;
+  const shm::Doorbell doorbell_;
+  Descriptor process_descriptor_;
+  std::uint32_t client_index_ = 0;
+  std::set<std::uint64_t> sessions_;
+  bool is_disconnected_ = false;
+  std::mutex mutex_;  // guards the members below: notifications may be sent by any thread
+  Rings rings_;
+  bool has_overflowed_ = false;
+  bool is_broken_ = false;
+};
+
+}  // namespace forebay::read
