@@ -64,6 +64,16 @@ class ClientConnection final : public SessionClient {
     const std::array<int, 1> process{process_descriptor_.get()};
     return process[0] >= 0 && shm::wait_readable(process, kDoNotBlock).has_value();
   }
+  /// The same once disconnected. Without a pidfd, the client ends when it closes the channel;
+  /// messages that arrive until then are dropped.
+  bool has_ended_disconnected() {
+    if (process_descriptor_) return has_ended();
+    while (true) {
+      const auto message = channel_.receive(kDoNotBlock);
+      if (message && !*message) return false;
+      if (!message && message.error().kind() == ErrorClass::kClosed) return true;
+    }
+  }
   std::array<int, 3> watched_descriptors() const noexcept {
     return {channel_.descriptor().get(), doorbell_.descriptor().get(), process_descriptor_.get()};
   }

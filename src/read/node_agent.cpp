@@ -140,7 +140,7 @@ void NodeAgent::handle_client_events(std::uint32_t client_index) {
   if (found == clients_.end()) return;  // it ended in this round
   ClientConnection& client = *found->second;
   if (client.is_disconnected()) {
-    if (client.has_ended()) remove_client(client_index);
+    if (client.has_ended_disconnected()) remove_client(client_index);
     return;
   }
   client.doorbell().clear();
@@ -334,16 +334,20 @@ void NodeAgent::close_all_sessions(std::uint32_t client_index) {
 }
 
 /// For a client that sent a malformed message but may be alive and hold views. Its pins stay until
-/// its process has ended; without a pidfd they are removed at once.
+/// its process has ended. Without a pidfd, they stay until it closes its end of the channel.
 void NodeAgent::disconnect(std::uint32_t client_index) {
   ClientConnection& client = *clients_.at(client_index);
   close_all_sessions(client_index);
-  client.channel().shutdown();
   stop_watching(client);
   client.set_disconnected();
-  const bool is_exit_watched = client.process_descriptor() >= 0 &&
-                               watch(client.process_descriptor(), client_index).has_value();
-  if (!is_exit_watched) remove_client(client_index);
+  const bool has_pidfd = client.process_descriptor() >= 0;
+  if (has_pidfd)
+    client.channel().shutdown();
+  else
+    client.channel().shutdown_sending();
+  const int end_of_client =
+      has_pidfd ? client.process_descriptor() : client.channel().descriptor().get();
+  if (!watch(end_of_client, client_index)) remove_client(client_index);
 }
 
 /// For a client that has ended.

@@ -83,8 +83,10 @@ constexpr const char* kChildFile = "FOREBAY_TEST_FILE";
 /// This program again, as a client that holds views.
 class ViewHolderProcess : public ChildProcess {
  public:
-  ViewHolderProcess(const std::string& node, const std::string& path)
-      : ChildProcess("NodeSessionsChild.DISABLED_holds_views",
+  ViewHolderProcess(const std::string& node,
+                    const std::string& path,
+                    const std::string& disabled_case = "holds_views")
+      : ChildProcess("NodeSessionsChild.DISABLED_" + disabled_case,
                      {std::string(kChildNode) + "=" + node, std::string(kChildFile) + "=" + path}) {
   }
 
@@ -92,7 +94,15 @@ class ViewHolderProcess : public ChildProcess {
   bool wait_until_holding() const { return read_output_until("holding").has_value(); }
 };
 
-TEST(NodeSessionsChild, DISABLED_holds_views) {
+/// True once the agent has disconnected `client` because of a request that it sends here.
+bool is_disconnected_after_malformed_request(TestClient& client, const std::string& path) {
+  client.send({.splinter = 1000000});
+  return wait_until([&] {
+    return error_class(client.open(path, {0, kUnit}, SmallPlan{}, 9)) == ErrorClass::kClosed;
+  });
+}
+
+void hold_views(bool (*prepare)(TestClient&, const std::string&)) {
   const char* const node = std::getenv(kChildNode);
   const char* const path = std::getenv(kChildFile);
   ASSERT_NE(node, nullptr);
@@ -106,25 +116,50 @@ TEST(NodeSessionsChild, DISABLED_holds_views) {
     ASSERT_TRUE(view);
     views.push_back(std::move(*view));
   }
+  ASSERT_TRUE(prepare(client, path));
   std::printf("holding\n");
   std::fflush(stdout);
   ::sleep(120);
 }
 
-TEST_F(NodeSessions, memory_held_by_a_killed_client_is_released) {
+TEST(NodeSessionsChild, DISABLED_holds_views) {
+  hold_views([](TestClient&, const std::string&) { return true; });
+}
+
+TEST(NodeSessionsChild, DISABLED_holds_views_of_a_disconnected_client) {
+  hold_views(is_disconnected_after_malformed_request);
+}
+
+class HeldMemory : public NodeSessions {
+ protected:
+  /// The views of `holder_process` hold all memory until it is killed.
+  void expect_released_at_end_of(ViewHolderProcess& holder_process) {
+    ASSERT_TRUE(holder_process.wait_until_holding());
+    TestClient client(node.name());
+    const Session session = open(client, SmallPlan{.slots = 4, .slots_max = 4});
+    const auto starved = result_of(session.view({20 * kUnit, kUnit}));
+    ASSERT_TRUE(starved);
+    EXPECT_TRUE(starved->is_copy()) << "the other client holds all memory";
+    holder_process.kill();
+    EXPECT_TRUE(wait_until([&] {
+      const auto view = result_of(session.view({21 * kUnit, kUnit}));
+      return view && !view->is_copy();
+    }));
+    EXPECT_TRUE(reads_words(session, {0, kFileBytes}));
+  }
+};
+
+TEST_F(HeldMemory, of_a_killed_client_is_released) {
   ViewHolderProcess holder_process(node.name(), path);
-  ASSERT_TRUE(holder_process.wait_until_holding());
-  TestClient client(node.name());
-  const Session session = open(client, SmallPlan{.slots = 4, .slots_max = 4});
-  const auto starved = result_of(session.view({20 * kUnit, kUnit}));
-  ASSERT_TRUE(starved);
-  EXPECT_TRUE(starved->is_copy()) << "the other client holds all memory";
-  holder_process.kill();
-  EXPECT_TRUE(wait_until([&] {
-    const auto view = result_of(session.view({21 * kUnit, kUnit}));
-    return view && !view->is_copy();
-  }));
-  EXPECT_TRUE(reads_words(session, {0, kFileBytes}));
+  expect_released_at_end_of(holder_process);
+}
+
+// Also without pidfd (tests/faults).
+TEST_F(HeldMemory, of_a_disconnected_client_is_released_at_its_end) {
+  TestClient other(node.name());
+  const Session kept = open(other, SmallPlan{.slots = 4, .slots_max = 4});
+  ViewHolderProcess holder_process(node.name(), path, "holds_views_of_a_disconnected_client");
+  expect_released_at_end_of(holder_process);
 }
 
 TEST_F(NodeSessions, stopped_client_blocks_no_other) {
@@ -148,6 +183,21 @@ TEST_F(NodeSessions, client_with_a_damaged_ring_keeps_its_pins) {
   ASSERT_FALSE(held->is_copy());
   malformed->corrupt_rings();
   EXPECT_TRUE(reads_words(damaged, {0, kFileBytes})) << "read by the client from now on";
+  EXPECT_TRUE(reads_words(session, {0, kFileBytes}));
+  EXPECT_TRUE(is_words(held->bytes(), 3 * kUnit));
+}
+
+// Also without pidfd (tests/faults): its pins were cleared when the agent disconnected it.
+TEST_F(NodeSessions, disconnected_client_keeps_its_pins) {
+  const SmallPlan four_slots{.slots = 4, .slots_max = 4};
+  TestClient client(node.name());
+  const Session session = open(client, four_slots);
+  TestClient malformed(node.name());
+  const Session disconnected = open(malformed, four_slots);
+  const auto held = result_of(disconnected.view({3 * kUnit, kUnit}));
+  ASSERT_TRUE(held);
+  ASSERT_FALSE(held->is_copy());
+  ASSERT_TRUE(is_disconnected_after_malformed_request(malformed, path));
   EXPECT_TRUE(reads_words(session, {0, kFileBytes}));
   EXPECT_TRUE(is_words(held->bytes(), 3 * kUnit));
 }

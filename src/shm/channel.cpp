@@ -268,6 +268,10 @@ void Channel::shutdown() noexcept {
   if (socket_) ::shutdown(socket_.get(), SHUT_RDWR);
 }
 
+void Channel::shutdown_sending() noexcept {
+  if (socket_) ::shutdown(socket_.get(), SHUT_WR);
+}
+
 Result<std::optional<ChannelMessage>> Channel::receive(Deadline deadline) {
   const std::array<int, 1> descriptors{socket_.get()};
   while (wait_readable(descriptors, deadline)) {

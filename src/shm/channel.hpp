@@ -71,6 +71,9 @@ class Channel {
 
   /// Ends the connection for both sides, even if a forked child also has the socket open.
   void shutdown() noexcept;
+  /// Ends sending: the other end receives kClosed. receive() still detects that the other end is
+  /// closed.
+  void shutdown_sending() noexcept;
 
   const PeerCredentials& peer() const noexcept { return peer_; }
   /// Readable when receive() would not block. For poll().
