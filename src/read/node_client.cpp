@@ -209,7 +209,8 @@ Status NodeClient::dispatch(const LoadNotification& ring_message) {
   return {};
 }
 
-/// False if the agent has ended.
+/// False if the agent has ended or sent a malformed message. The channel stays open, because the
+/// agent clears the pins of a client that closes it, and this process may hold views.
 bool NodeClient::receive_messages() {
   while (true) {
     auto message = channel_.receive(kDoNotBlock);
@@ -219,7 +220,6 @@ bool NodeClient::receive_messages() {
       if (handled) continue;
       disconnect(with_note(handled.error(), "sent by the agent of this node, process " +
                                                 std::to_string(channel_.peer().pid)));
-      channel_.shutdown();
       return false;
     }
     if (message.error().kind() == ErrorClass::kClosed) return false;

@@ -5,7 +5,9 @@
 #include <csignal>
 #include <cstdio>
 #include <cstdlib>
+#include <future>
 #include <memory>
+#include <optional>
 #include <string>
 #include <utility>
 #include <vector>
@@ -246,6 +248,43 @@ TEST_F(NodeSessions, malformed_message_of_a_client_closes_its_channel_and_names_
     EXPECT_TRUE(wait_until([&] { return !channel->receive(kDoNotBlock); }));
   }
   EXPECT_TRUE(reads_words(session, {0, kFileBytes}));
+}
+
+/// Accepts one client, and sends the first message of an agent.
+shm::Channel accept_client(shm::ChannelListener& listener) {
+  std::optional<shm::Channel> channel;
+  EXPECT_TRUE(wait_until([&] {
+    auto accepted = listener.accept();
+    if (accepted && *accepted) channel = std::move(**accepted);
+    return channel.has_value();
+  }));
+  const auto memory = shm::SharedMemory::create("rings", ConnectionLayout::bytes()).value();
+  const auto shared = memory.share(shm::Protection::kReadWrite).value();
+  const auto bell = shm::Doorbell::create().value();
+  const std::array<int, 3> descriptors{shared.get(), bell.descriptor().get(),
+                                       bell.descriptor().get()};
+  EXPECT_TRUE(channel->send(to_bytes(ConnectReply{}), descriptors));
+  return std::move(*channel);
+}
+
+// The agent clears the pins of a client whose channel ends, but this one may hold views.
+TEST(NodeClientFaults, channel_stays_open_after_a_malformed_message_of_the_agent) {
+  auto listener = shm::ChannelListener::open().value();
+  auto accepted = std::async(std::launch::async, [&] { return accept_client(listener); });
+  const auto deadline = detail::deadline_after(kTestTimeout);
+  const auto client = NodeClient::connect(listener.name(), deadline).value();
+  shm::Channel channel = accepted.get();
+  ASSERT_TRUE(channel.send(word_bytes({64, 100})));
+  const auto opened = client->open({.file = word_file(kUnit),
+                                    .extent = {0, kUnit},
+                                    .plan = SmallPlan{},
+                                    .connection = nullptr,
+                                    .fallback_agent = nullptr});
+  EXPECT_EQ(error_class(opened), ErrorClass::kDamage);
+  auto received = channel.receive(kDoNotBlock);
+  while (received && *received)
+    received = channel.receive(kDoNotBlock);
+  EXPECT_TRUE(received) << received.error().message();
 }
 
 /// A client that can connect, and then sends malformed data.
