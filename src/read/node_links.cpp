@@ -91,6 +91,7 @@ class NodeLinks::Reader final : public RemoteReader {
 Result<std::shared_ptr<NodeLinks>> NodeLinks::start(Setup setup) {
   std::shared_ptr<NodeLinks> made(new NodeLinks());
   made->bulk_ = std::move(setup.bulk);
+  made->own_node_ = setup.own_node;
   for (std::size_t i = 0; i < setup.links.size(); ++i) {
     made->peers_.emplace_back();
     made->peers_.back().link = std::move(setup.links[i]);
@@ -296,11 +297,11 @@ Status NodeLinks::handle_request(Peer& peer,
   if (range.empty()) return failure(malformed(LinkKind::kRequest, "size", 0, "must not be 0"));
   const auto found = peer.served.find(session.number);
   if (found == peer.served.end()) {
-    send_error(peer, id, not_connected_error(peer.node));
+    send_error(peer, id, not_connected_error(own_node_));
     return {};
   }
   if (!found->second || is_draining_) {
-    send_error(peer, id, is_draining_ ? not_connected_error(peer.node) : found->second.error());
+    send_error(peer, id, is_draining_ ? not_connected_error(own_node_) : found->second.error());
     return {};
   }
   if (!found->second->extent().contains(range))

@@ -45,6 +45,7 @@ class NodeLinks final : public EventSource,
   struct Setup {
     comm::Links links;
     std::vector<std::uint32_t> nodes;  ///< node at the other end of each link
+    std::uint32_t own_node = 0;
     /// Transfers the bytes of splinters, which are announced by a link; any thread may use it.
     /// Null: the links carry the bytes.
     std::shared_ptr<comm::Communicator> bulk = nullptr;
@@ -145,6 +146,7 @@ class NodeLinks final : public EventSource,
                         std::span<const std::byte> payload) override;
 
   std::shared_ptr<comm::Communicator> bulk_;
+  std::uint32_t own_node_ = 0;
   SessionCallbacks session_callbacks_;
   Descriptor events_;
   EventLoop loop_;  // runs continuations of views of served sessions

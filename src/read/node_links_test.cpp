@@ -6,7 +6,9 @@
 #include <chrono>
 #include <functional>
 #include <memory>
+#include <optional>
 #include <random>
+#include <stop_token>
 #include <thread>
 #include <utility>
 #include <vector>
@@ -68,7 +70,9 @@ std::shared_ptr<NodeLinks> connect_links(const CommunicatorPtr& ranks) {
   const std::vector<comm::Rank> agents{{0}, {1}};
   auto links = comm::connect_agents(*ranks, agents, {}).value();
   const std::uint32_t other = links.front()->peer().number;
-  return NodeLinks::start({.links = std::move(links), .nodes = {other}}).value();
+  return NodeLinks::start(
+             {.links = std::move(links), .nodes = {other}, .own_node = ranks->rank().number})
+      .value();
 }
 
 bool poll_until(NodeLinks& links, const std::function<bool()>& condition) {
@@ -190,6 +194,60 @@ void send_malformed(const CommunicatorPtr& ranks, std::mt19937 random) {
     std::ignore = link.process_events(POLLIN | POLLOUT, silent);
     return link.close_reason().has_value();
   }));
+}
+
+/// Receiver of a link that expects one Error.
+class ErrorReceiver final : public comm::LinkHandler {
+ public:
+  std::optional<Error> error;
+
+ private:
+  Result<std::span<std::byte>> payload_buffer(comm::Link& /*link*/,
+                                              const comm::LinkHeader& header) override {
+    payload_.resize(header.payload_bytes);
+    return std::span(payload_);
+  }
+  Status handle_message(comm::Link& /*link*/,
+                        const comm::LinkHeader& /*header*/,
+                        std::span<const std::byte> payload) override {
+    error = comm::error_from_bytes(payload).value();
+    return {};
+  }
+
+  std::vector<std::byte> payload_;
+};
+
+Error request_closed_session(comm::Link& link) {
+  std::ignore = link.send(header_of(LinkKind::kRequest, {1, kSession.number, 0, kUnit}), {});
+  ErrorReceiver receiver;
+  EXPECT_TRUE(wait_until([&] {
+    std::ignore = link.process_events(POLLIN | POLLOUT, receiver);
+    return receiver.error.has_value();
+  }));
+  return *receiver.error;
+}
+
+// The Error named the node that had sent the request.
+TEST(NodeLinks, error_for_a_closed_session_names_the_node_that_closed_it) {
+  const auto ran =
+      comm::run_ranks({.count = 2, .per_node = 1}, [&](const CommunicatorPtr& ranks) -> Status {
+        if (ranks->rank().number == 1) {
+          const auto links = comm::connect_agents(*ranks, {{{0}, {1}}}, {}).value();
+          const Error error = request_closed_session(*links.front());
+          EXPECT_EQ(error.cause(), "the agent of node 0 has ended");
+          return ranks->barrier();
+        }
+        const auto links = connect_links(ranks);
+        std::jthread agent([&](const std::stop_token& is_stopped) {
+          while (!is_stopped.stop_requested())
+            links->poll();
+        });
+        const Status received = ranks->barrier();
+        agent = {};
+        links->shutdown();
+        return received;
+      });
+  EXPECT_TRUE(ran) << ran.error().message();
 }
 
 // A reply without bytes once ended the process, because no request matched it.

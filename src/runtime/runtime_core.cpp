@@ -215,6 +215,7 @@ void RuntimeCore::connect_node() {
   comm::Communicator& ranks = *rank_split_->all_ranks;
   const NodeRoles& here = rank_split_->own_node;
   read::NodeLinks::Setup links{.links = connect_nodes(), .nodes = {}};
+  links.own_node = ranks.nodes().node_of(ranks.rank()).number;
   links.bulk = bulk_communicator();
   Result<std::string> name;
   if (here.agent == ranks.rank())
