@@ -88,11 +88,10 @@ void DatasetAgent::request_memory(const StepId& step) {
 
 void DatasetAgent::post(std::function<void()> work) { tasks_.add(std::move(work)); }
 
-void DatasetAgent::stop(Deadline deadline) noexcept {
+void DatasetAgent::stop(TimePoint deadline) noexcept {
   {
     std::unique_lock lock(mutex_);
-    const auto ended = [this] { return has_ended_; };
-    if (thread_.joinable() && deadline) changed_.wait_until(lock, *deadline, ended);
+    if (thread_.joinable()) changed_.wait_until(lock, deadline, [this] { return has_ended_; });
     is_stopping_ = true;
   }
   tasks_.wake();

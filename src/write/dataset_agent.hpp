@@ -72,7 +72,7 @@ class DatasetAgent final : public AgentContext, private comm::MessageHandler {
   /// Any thread: waits until all ranks have left, or until the deadline. Then ends the thread,
   /// which first waits for transfers in progress. Steps that are not resolved by then fail with
   /// kClosed.
-  void stop(Deadline deadline) noexcept;
+  void stop(TimePoint deadline) noexcept;
   /// Any thread: blocks until the agent has ended.
   void wait_until_ended() const;
   bool has_ended() const;
