@@ -6,6 +6,7 @@
 #include <utility>
 
 #include "base/assert.hpp"
+#include "base/clock.hpp"
 #include "format/codec.hpp"
 #include "write/hashed_copy.hpp"
 
@@ -120,13 +121,26 @@ Result<BlockRecord> Packer::begin_block(const BlockDescriptor& place, std::uint6
   return block;
 }
 
+Result<std::uint32_t> Packer::wait_for_segment() {
+  const bool may_wait = setup_.wait_max > std::chrono::nanoseconds::zero();
+  const auto left = std::max(setup_.wait_max - waited_, std::chrono::nanoseconds(may_wait ? 1 : 0));
+  const auto waited_ms = std::chrono::duration_cast<std::chrono::milliseconds>(waited_).count();
+  const TimePoint began = SteadyClock::shared().now();
+  auto segment = setup_.staging->acquire(left);
+  waited_ += SteadyClock::shared().now() - began;
+  const bool is_late = !segment && segment.error().kind() == ErrorClass::kLimit;
+  if (!is_late || !may_wait || waited_ms == 0) return segment;
+  return failure(with_note(segment.error(), "the call had waited " + std::to_string(waited_ms) +
+                                                " ms for earlier segments"));
+}
+
 /// If no segment is free, first offers the one that is being filled: it may be the only one in use.
 Result<Packer::OpenSegment> Packer::take_segment() {
   if (const auto segment = setup_.staging->try_acquire()) return OpenSegment{.segment = *segment};
   setup_.copying_flag->store(false);
   flush();
   if (setup_.request_memory) setup_.request_memory();
-  const auto segment = setup_.staging->acquire(setup_.wait_max);
+  const auto segment = wait_for_segment();
   setup_.copying_flag->store(true);
   if (!segment) return failure(segment.error());
   return OpenSegment{.segment = *segment};
@@ -137,6 +151,7 @@ Status Packer::add(const BlockDescriptor& place, std::span<const std::byte> byte
   if (!block) return failure(block.error());
   const format::BlockSeed seed = seed_of(place, block->field);
   const bool is_small = bytes.size() <= setup_.staging->segment_bytes();
+  waited_ = {};
   const CopyingScope copying(*setup_.copying_flag);
   const Status added = bytes.empty() ? Status()
                        : is_small    ? add_small(*block, seed, bytes)

@@ -9,6 +9,7 @@
 #include <forebay/write_plan.hpp>
 
 #include <atomic>
+#include <chrono>
 #include <cstdint>
 #include <functional>
 #include <map>
@@ -45,7 +46,7 @@ class Packer {
     ChecksumStage checksum_stage = ChecksumStage::kCopy;
     Codec codec = Codec::kNone;
     int codec_level = 0;
-    std::chrono::nanoseconds wait_max{};  ///< for each segment
+    std::chrono::nanoseconds wait_max{};  ///< for each call of add(), for all its segments
     std::function<void(PackedChunk)> offer;
     std::function<void(AdoptedBlock)> offer_adopted;
     std::function<void()> request_memory = {};  ///< called before a wait for memory
@@ -59,7 +60,7 @@ class Packer {
   Packer& operator=(const Packer&) = delete;
 
   /// Copies the bytes. kInvalidArgument if they do not match the descriptor or the field; kLimit if
-  /// a segment is not free within `wait_max`.
+  /// it waits for segments for more than `wait_max`.
   Status add(const BlockDescriptor& place, std::span<const std::byte> bytes);
   /// Takes the buffer without a copy. Copies it if the bytes are to be compressed.
   Status adopt(const BlockDescriptor& place, AdoptedBuffer buffer);
@@ -86,6 +87,7 @@ class Packer {
   Result<BlockRecord> begin_block(const BlockDescriptor& place, std::uint64_t bytes);
   format::BlockSeed seed_of(const BlockDescriptor& place, std::uint32_t field) const;
   Result<OpenSegment> take_segment();
+  Result<std::uint32_t> wait_for_segment();
   Status add_small(BlockRecord& block, format::BlockSeed seed, std::span<const std::byte> bytes);
   Status add_large(BlockRecord& block, format::BlockSeed seed, std::span<const std::byte> bytes);
   Status continue_in_next_segment(OpenSegment& filling);
@@ -102,6 +104,7 @@ class Packer {
   std::map<std::string, std::uint32_t, std::less<>> fields_;
   std::vector<format::FieldSeed> field_seeds_;
   std::optional<OpenSegment> open_;
+  std::chrono::nanoseconds waited_{};  ///< by this call of add()
   std::uint64_t copied_bytes_ = 0;
   std::uint64_t adopted_bytes_ = 0;
 };

@@ -6,9 +6,13 @@
 #include <forebay/part.hpp>
 
 #include <algorithm>
+#include <chrono>
+#include <functional>
+#include <future>
 #include <memory>
 #include <random>
 #include <string>
+#include <thread>
 #include <vector>
 
 #include <gmock/gmock.h>
@@ -70,6 +74,7 @@ class PackerTest : public ::testing::Test {
     setup.request_memory = [this] {
       ++memory_requests_;
       EXPECT_FALSE(*is_copying_) << "it is about to wait";
+      if (before_wait_) before_wait_();
     };
     packer_ = std::make_unique<Packer>(std::move(setup));
   }
@@ -147,6 +152,7 @@ class PackerTest : public ::testing::Test {
   std::shared_ptr<StagingPool> staging_;
   std::vector<PackedChunk> offered_;
   int memory_requests_ = 0;
+  std::function<void()> before_wait_;
   std::shared_ptr<std::atomic<bool>> is_copying_;
   bool was_copying_ = false;  ///< when the newest chunk was offered
   std::unique_ptr<Packer> packer_;
@@ -389,6 +395,26 @@ TEST_F(PackerTest, large_block_without_memory_keeps_only_offered_segments) {
       "give it more memory_bytes, or staging_full_policy = \"block\"");
   release_all();
   EXPECT_EQ(segments_in_use(), 0U);
+}
+
+// The limit applied to each segment, so a large block could wait for hours.
+TEST_F(PackerTest, waits_for_all_segments_of_a_block_share_one_limit) {
+  start(2, {.wait_max = std::chrono::milliseconds(150)});
+  std::vector<std::future<void>> releases;
+  before_wait_ = [&] {
+    releases.push_back(std::async(std::launch::async, [one = offered_[releases.size()].release] {
+      std::this_thread::sleep_for(std::chrono::milliseconds(100));
+      one();
+    }));
+  };
+  const auto large = noise(7 * kPieceBytes / sizeof(double), 1);
+  const auto bytes = std::as_bytes(std::span(large));
+  const Status late = packer_->add(part(0, large.size()), bytes);
+  ASSERT_FALSE(late);
+  EXPECT_EQ(late.error().kind(), ErrorClass::kLimit);
+  EXPECT_THAT(late.error().message(), HasSubstr("the call had waited 1"));
+  releases.clear();
+  EXPECT_TRUE(packer_->add(part(1, kPageBytes), bytes.first(kPageBytes * sizeof(double))));
 }
 
 TEST_F(PackerTest, destroyed_packer_releases_segment) {

@@ -69,7 +69,7 @@ std::uint64_t segment_bytes_of(const WritePlan& plan);
 /// Maximum wait for events that do not depend on computing: replies of I/O ranks, the end of other
 /// ranks, stalled storage. Never longer than the step timeout.
 std::chrono::milliseconds stall_max(const WritePlan& plan);
-/// Maximum wait of put() for one segment of memory, which is released when storage has its bytes.
+/// Maximum wait of put() for memory, which is released when storage has its bytes.
 /// Memory of a committed step with collective writes is released after the slowest rank is ready.
 std::chrono::milliseconds put_wait_max(const WritePlan& plan);
 
