@@ -195,7 +195,7 @@ Result<std::uint32_t> StagingPool::acquire(std::chrono::nanoseconds wait_max) {
     is_late = deadline == until;
     if (is_late) continue;
     next_line += log_interval_;
-    log_wait(SteadyClock::shared().now() - began);
+    log_wait(lock, SteadyClock::shared().now() - began);
   }
   if (cancel_error_) return failure(*cancel_error_);
   return pop_free();
@@ -207,13 +207,17 @@ std::string StagingPool::usage_text() const {
          std::to_string(counts_.in_use * segment_bytes_) + " bytes, are in use";
 }
 
-/// Requires the lock, so release() blocks while the log sink runs.
-void StagingPool::log_wait(std::chrono::nanoseconds waited) const {
+/// Releases the lock meanwhile: a slow log sink must not block the agent, which releases segments.
+void StagingPool::log_wait(std::unique_lock<std::mutex>& lock,
+                           std::chrono::nanoseconds waited) const {
   if (log_ == nullptr) return;
   const auto seconds = std::chrono::duration_cast<std::chrono::seconds>(waited).count();
-  log_->write(LogLevel::kWarning, "put() has waited " + std::to_string(seconds) +
-                                      " s for staging memory: " + usage_text() +
-                                      "; storage is slower than put(), or it stalls");
+  const std::string line = "put() has waited " + std::to_string(seconds) +
+                           " s for staging memory: " + usage_text() +
+                           "; storage is slower than put(), or it stalls";
+  lock.unlock();
+  log_->write(LogLevel::kWarning, line);
+  lock.lock();
 }
 
 /// If the caller did not wait, the text does not suggest that storage is slow.

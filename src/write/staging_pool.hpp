@@ -99,7 +99,7 @@ class StagingPool {
   std::uint32_t pop_free() noexcept;
   void notify_starved(std::unique_lock<std::mutex>& lock) noexcept;
   std::string usage_text() const;
-  void log_wait(std::chrono::nanoseconds waited) const;
+  void log_wait(std::unique_lock<std::mutex>& lock, std::chrono::nanoseconds waited) const;
   Error exhausted_error(std::chrono::nanoseconds waited) const;
 
   const std::shared_ptr<shm::BufferAllocator> source_;

@@ -111,6 +111,36 @@ TEST(StagingPool, long_wait_is_logged) {
   EXPECT_TRUE(waiting.get());
 }
 
+/// Releases a segment on another thread during its first line.
+class ReleasingLog final : public LogSink {
+ public:
+  void write(LogLevel /*level*/, std::string_view /*line*/) noexcept override {
+    if (release_.valid()) return;
+    release_ = std::async(std::launch::async, [this] { release(); });
+    is_released = release_.wait_for(std::chrono::seconds(2)) == std::future_status::ready;
+  }
+
+  std::function<void()> release;
+  bool is_released = false;
+
+ private:
+  std::future<void> release_;
+};
+
+// The agent releases segments: it waited for the log sink of the application.
+TEST(StagingPool, release_does_not_wait_for_log_sink) {
+  ReleasingLog log;
+  const auto staging = StagingPool::create({.memory_bytes = kSmallSegmentBytes,
+                                            .segment_bytes = kSmallSegmentBytes,
+                                            .prefault_bytes = 0,
+                                            .log = &log,
+                                            .log_interval = milliseconds(1)})
+                           .value();
+  log.release = [&, held = staging->acquire(nanoseconds(0)).value()] { staging->release(held); };
+  EXPECT_TRUE(staging->acquire(kTimeout));
+  EXPECT_TRUE(log.is_released);
+}
+
 TEST(StagingPool, exhausted_pool_fails_at_once_with_usage) {
   const auto staging = make(3);
   for (int i = 0; i < 3; ++i)
