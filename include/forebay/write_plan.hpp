@@ -91,14 +91,14 @@ struct WritePlan {
   std::uint32_t stripe_count = 0;
   std::uint64_t stripe_bytes = 0;
   /// Size of one write, and unit of allocation in a file: a multiple of `alignment_bytes`, at most
-  /// 1 GiB. 0: 4 MiB, less for small steps.
+  /// 1 GiB. 0: 4 MiB, less for small steps, and less where little memory is free.
   std::uint64_t unit_bytes = 0;
   /// Alignment of the ranges of each writer in a file: a power of two, at least 4 KiB. 0: 4 KiB;
   /// the range of one lock, if several writers share a file on storage with locks.
   std::uint64_t alignment_bytes = 0;
   /// Upper limit of staging memory on each rank, at least two units. 0: the average that a rank has
   /// put in the newest step if that is known, else 1 GiB; in both cases limited to the rank's share
-  /// of a quarter of the free memory.
+  /// of a quarter of the free memory. If neither the step nor the free memory is known: 64 MiB.
   std::uint64_t memory_bytes = 0;
   StagingFullPolicy staging_full_policy = StagingFullPolicy::kBlock;
   /// Steps that may be begun and not yet published. 0: 2.
