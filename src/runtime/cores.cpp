@@ -43,16 +43,20 @@ std::uint32_t total_cores(std::span<const CoreSet> core_sets) {
   return cores;
 }
 
-Result<std::uint32_t> count_first_node_cores(comm::Communicator& ranks) {
+Result<std::vector<std::uint32_t>> count_node_cores(comm::Communicator& ranks) {
   const CoreSet mine = core_set_of(this_machine(), initial_affinity());
   const comm::Rank first{0};
   const auto gathered = ranks.gather(std::as_bytes(std::span(&mine, 1)), first);
   if (!gathered) return failure(gathered.error());
-  if (ranks.rank() != first) return 0;
-  std::vector<CoreSet> core_sets;
-  for (const comm::Rank rank : ranks.nodes().ranks_of(ranks.nodes().node_of(first)))
-    std::memcpy(&core_sets.emplace_back(), gathered->at(rank.number).data(), sizeof(CoreSet));
-  return total_cores(core_sets);
+  std::vector<std::uint32_t> cores_of_node;
+  if (ranks.rank() != first) return cores_of_node;
+  for (std::uint32_t node = 0; node < ranks.nodes().count(); ++node) {
+    std::vector<CoreSet> core_sets;
+    for (const comm::Rank rank : ranks.nodes().ranks_of({node}))
+      std::memcpy(&core_sets.emplace_back(), gathered->at(rank.number).data(), sizeof(CoreSet));
+    cores_of_node.push_back(total_cores(core_sets));
+  }
+  return cores_of_node;
 }
 
 }  // namespace forebay

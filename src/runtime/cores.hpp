@@ -27,8 +27,8 @@ CoreSet core_set_of(const std::vector<Processor>& machine, const std::vector<int
 /// unknown. Pure.
 std::uint32_t total_cores(std::span<const CoreSet> core_sets);
 
-/// Collective. Returns on the first rank the number of cores of its node for the ranks of `ranks`,
-/// 0 if unknown. Returns 0 on all other ranks.
-Result<std::uint32_t> count_first_node_cores(comm::Communicator& ranks);
+/// Collective. Returns on the first rank the number of cores of each node for the ranks of `ranks`,
+/// 0 if unknown. Returns no numbers on all other ranks.
+Result<std::vector<std::uint32_t>> count_node_cores(comm::Communicator& ranks);
 
 }  // namespace forebay

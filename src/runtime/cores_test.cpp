@@ -41,14 +41,16 @@ TEST(Cores, total_is_unknown_if_one_rank_is_unknown) {
   EXPECT_EQ(total_cores(some), 0U);
 }
 
-TEST(Cores, first_rank_receives_the_count) {
+TEST(Cores, first_rank_receives_the_count_of_each_node) {
   const auto here = core_set_of(machine_processors(), initial_affinity());
   const Status ran =
       comm::run_ranks({.count = 3, .per_node = 2}, [&](const comm::CommunicatorPtr& ranks) {
-        const auto cores = count_first_node_cores(*ranks);
+        const auto cores = count_node_cores(*ranks);
         EXPECT_TRUE(cores);
         const bool is_first = ranks->rank() == comm::Rank{0};
-        EXPECT_EQ(cores.value_or(77), is_first ? here.cores : 0U);
+        using Counts = std::vector<std::uint32_t>;
+        EXPECT_EQ(cores.value_or(Counts{77}),
+                  is_first ? (Counts{here.cores, here.cores}) : Counts());
         return Status();
       });
   EXPECT_TRUE(ran);

@@ -131,9 +131,9 @@ Result<std::shared_ptr<write::DatasetWriterCore>> RuntimeCore::open_dataset(
   if (!named) mine = failure(named.error());
   if (!request.queues) mine = failure(request.queues.error());
   if (const Status agreed = ranks.agree(mine); !agreed) return failure(agreed.error());
-  const auto cores = count_first_node_cores(ranks);
+  auto cores = count_node_cores(ranks);
   if (!cores) return failure(cores.error());
-  request.facts.cores_per_node = *cores;
+  request.facts.cores_of_node = std::move(*cores);
   request.facts.free_bytes = free_memory_bytes().value_or(0) / kStagingShare / ranks_of_node();
   if (*named && !requested) request.requested_plan = **named;
   const auto notifier = io_rank_notifier_.map([](const auto& made) { return made.get(); });

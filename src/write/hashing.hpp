@@ -19,7 +19,7 @@ struct HashingRates {
   double hash_mb_per_s = 11000;        ///< hash_of()
 };
 
-/// The node with the fewest cores for the work of its ranks.
+/// A node, for example the one with the fewest cores for the work of its ranks.
 struct HashingNode {
   std::uint32_t ranks = 1;  ///< compute ranks of the node
   std::uint32_t cores = 0;  ///< that its compute ranks may use together; 0: unknown, none is free

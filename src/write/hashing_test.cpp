@@ -49,7 +49,7 @@ TEST(Hashing, agent_uses_at_most_one_core) {
 }
 
 WriteFacts two_ranks(std::uint32_t cores) {
-  return {.rank_layout = {.node_of_compute_rank = {0, 0}}, .cores_per_node = cores};
+  return {.rank_layout = {.node_of_compute_rank = {0, 0}}, .cores_of_node = {cores}};
 }
 
 TEST(Hashing, plan_has_stage_with_reason) {
@@ -75,10 +75,25 @@ TEST(Hashing, compressed_data_is_hashed_by_put) {
 }
 
 TEST(Hashing, choice_uses_node_with_most_ranks) {
-  WriteFacts facts{.rank_layout = {.node_of_compute_rank = {0, 1, 1, 1}}, .cores_per_node = 3};
+  WriteFacts facts{.rank_layout = {.node_of_compute_rank = {0, 1, 1, 1}}, .cores_of_node = {3}};
   EXPECT_EQ(plan_write(facts)->checksum_stage, ChecksumStage::kCopy);
   facts.rank_layout.node_of_compute_rank = {0, 1, 2, 2};
   EXPECT_EQ(plan_write(facts)->checksum_stage, ChecksumStage::kAgent);
+}
+
+// The cores of the first node were compared with the ranks of the fullest.
+TEST(Hashing, choice_uses_node_with_fewest_free_cores_for_each_rank) {
+  WriteFacts facts{.rank_layout = {.node_of_compute_rank = {0, 0, 1, 1, 1, 1}},
+                   .cores_of_node = {16, 4}};
+  const auto plan = plan_write(facts);
+  EXPECT_EQ(plan->checksum_stage, ChecksumStage::kCopy);
+  EXPECT_THAT(plan->reason, HasSubstr("no core is free on a node with 4 ranks"));
+  facts.cores_of_node = {2, 16};
+  EXPECT_THAT(plan_write(facts)->reason, HasSubstr("no core is free on a node with 2 ranks"));
+  facts.cores_of_node = {4, 8};
+  EXPECT_EQ(plan_write(facts)->checksum_stage, ChecksumStage::kAgent);
+  facts.cores_of_node = {4, 0};
+  EXPECT_THAT(plan_write(facts)->reason, HasSubstr("free cores are not known"));
 }
 
 TEST(Hashing, disk_hides_hashing_and_memory_does_not) {
@@ -97,7 +112,7 @@ TEST(Hashing, choice_follows_storage_of_machine) {
   WriteFacts facts{.rank_layout = {.node_of_compute_rank = std::vector<std::uint32_t>(8, 0)},
                    .step_bytes = {64_MiB},
                    .machine = &machine,
-                   .cores_per_node = 9};
+                   .cores_of_node = {9}};
   EXPECT_EQ(plan_write(facts)->checksum_stage, ChecksumStage::kAgent);
   machine.servers.front().write_bandwidth_mb_per_s = 1e6;
   EXPECT_EQ(plan_write(facts)->checksum_stage, ChecksumStage::kCopy)

@@ -6,6 +6,7 @@
 #include <bit>
 #include <limits>
 #include <map>
+#include <optional>
 
 #include "base/assert.hpp"
 #include "format/records.hpp"
@@ -158,6 +159,26 @@ double node_storage_mb_per_s(const WriteFacts& known, const WritePlan& plan) {
   return storage_us == 0 ? 0 : bytes / storage_us / facts.rank_layout.node_count();
 }
 
+/// True if `a` has fewer free cores for each rank than `b`, or as few for more ranks.
+bool is_scarcer(const HashingNode& a, const HashingNode& b) {
+  const std::uint64_t left = std::uint64_t{cores_for_agents(a)} * b.ranks;
+  const std::uint64_t right = std::uint64_t{cores_for_agents(b)} * a.ranks;
+  return left < right || (left == right && a.ranks > b.ranks);
+}
+
+/// The node with the fewest free cores for each rank, because each step waits for all nodes.
+HashingNode scarcest_node(const WriteFacts& facts) {
+  std::map<std::uint32_t, std::uint32_t> ranks_of;
+  for (const std::uint32_t node : facts.rank_layout.node_of_compute_rank)
+    ++ranks_of[node];
+  std::optional<HashingNode> scarcest;
+  for (const auto& [node, ranks] : ranks_of) {
+    const HashingNode one{.ranks = ranks, .cores = facts.cores_of(node)};
+    if (!scarcest || is_scarcer(one, *scarcest)) scarcest = one;
+  }
+  return *scarcest;
+}
+
 /// `plan` must be complete except for this. Returns the reason; empty if the stage was given.
 std::string choose_checksum_stage(const WriteFacts& facts, WritePlan& plan) {
   if (plan.checksum_stage != ChecksumStage::kAuto) return {};
@@ -165,7 +186,7 @@ std::string choose_checksum_stage(const WriteFacts& facts, WritePlan& plan) {
     plan.checksum_stage = ChecksumStage::kCopy;
     return "checksums by put(), because put() compresses";
   }
-  HashingNode place{.ranks = facts.max_ranks_per_node(), .cores = facts.cores_per_node};
+  HashingNode place = scarcest_node(facts);
   if (cores_for_agents(place) > 0) place.storage_mb_per_s = node_storage_mb_per_s(facts, plan);
   const HashingCost cost = hashing_cost(place);
   plan.checksum_stage = cost.choice();
@@ -196,19 +217,17 @@ std::uint64_t WriteFacts::bytes_of(RankNumber rank) const {
   return step_bytes.size() == 1 ? step_bytes.front() : step_bytes.at(rank);
 }
 
+std::uint32_t WriteFacts::cores_of(std::uint32_t node) const {
+  if (cores_of_node.empty()) return 0;
+  return cores_of_node.size() == 1 ? cores_of_node.front() : cores_of_node.at(node);
+}
+
 std::uint64_t WriteFacts::max_step_bytes() const {
   return step_bytes.empty() ? 0 : *std::ranges::max_element(step_bytes);
 }
 
 std::uint32_t WriteFacts::server_count() const {
   return servers == 0 && machine != nullptr ? machine->server_count() : servers;
-}
-
-std::uint32_t WriteFacts::max_ranks_per_node() const {
-  std::map<std::uint32_t, std::uint32_t> ranks_of;
-  for (const std::uint32_t node : rank_layout.node_of_compute_rank)
-    ++ranks_of[node];
-  return std::ranges::max_element(ranks_of, {}, &decltype(ranks_of)::value_type::second)->second;
 }
 
 Result<WritePlan> plan_write(const WriteFacts& facts, const WritePlan& requested) {

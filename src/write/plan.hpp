@@ -43,15 +43,15 @@ struct WriteFacts {
   std::uint64_t free_bytes = 0;
   /// Requests that a writer has in flight.
   std::uint32_t requests_per_writer = 4;
-  /// Cores that the compute ranks of a node may use together; 0: unknown.
-  std::uint32_t cores_per_node = 0;
+  /// Cores that the compute ranks of each node may use together, by the number of the node; 0:
+  /// unknown. Empty: all unknown; one number: all alike.
+  std::vector<std::uint32_t> cores_of_node = {};
 
   std::uint64_t bytes_of(RankNumber rank) const;
+  std::uint32_t cores_of(std::uint32_t node) const;
   /// Step bytes of the rank with the most; 0: unknown.
   std::uint64_t max_step_bytes() const;
   std::uint32_t server_count() const;
-  /// Compute ranks of the node with the most ranks.
-  std::uint32_t max_ranks_per_node() const;
 };
 
 /// Completes `requested`: checks the values that it sets, and chooses those that it leaves open.
