@@ -241,12 +241,4 @@ std::span<const RankNumber> AggregationMap::writers_of(FileNumber file) const {
   return std::span(writers_).subspan(begin, file_begins_.at(file + 1) - begin);
 }
 
-std::optional<RankNumber> AggregationMap::next_baton_holder(RankNumber writer) const {
-  const auto number = writer_index_of(writer);
-  FOREBAY_ASSERT(number.has_value());
-  const std::uint32_t after = *number + 1;
-  if (after == file_begins_[file_of_writer_[*number] + 1]) return std::nullopt;
-  return writers_[after];
-}
-
 }  // namespace forebay::write

@@ -86,9 +86,6 @@ class AggregationMap {
   RankNumber owner_of(FileNumber file) const { return writers_of(file).front(); }
   /// The writers of a file, in the order of their groups.
   std::span<const RankNumber> writers_of(FileNumber file) const;
-  /// The writer after this one in writers_of() its file; no value for the last one. FileOwner
-  /// grants the baton in the order of requests, not in this order.
-  std::optional<RankNumber> next_baton_holder(RankNumber writer) const;
 
  private:
   void index_groups();

@@ -42,7 +42,6 @@ TEST(AggregationMap, single_rank_writes_for_itself) {
   EXPECT_EQ(aggregation.writer_of(0), 0U);
   EXPECT_EQ(aggregation.next_hop(0), std::nullopt);
   EXPECT_EQ(aggregation.owner_of(0), 0U);
-  EXPECT_EQ(aggregation.next_baton_holder(0), std::nullopt);
   EXPECT_THAT(aggregation.sources_of(0), IsEmpty());
 }
 
@@ -59,8 +58,6 @@ TEST(AggregationMap, first_groups_are_one_rank_larger) {
   EXPECT_EQ(aggregation.next_hop(5), 3U);
   EXPECT_EQ(aggregation.file_of(5), 0U);
   EXPECT_EQ(aggregation.file_of(7), 1U);
-  EXPECT_EQ(aggregation.next_baton_holder(0), 3U);
-  EXPECT_EQ(aggregation.next_baton_holder(3), std::nullopt);
 }
 
 TEST(AggregationMap, brigade_forwards_to_adjacent_rank) {
@@ -211,13 +208,9 @@ void check_files(const Case& one, const AggregationMap& aggregation) {
     ASSERT_FALSE(writers.empty());
     EXPECT_EQ(aggregation.owner_of(file), writers.front());
     EXPECT_LE(writers.size(), (one.plan.writers + one.plan.files - 1) / one.plan.files);
-    std::vector<RankNumber> by_baton{writers.front()};
-    while (const auto after = aggregation.next_baton_holder(by_baton.back()))
-      by_baton.push_back(*after);
-    EXPECT_TRUE(std::ranges::equal(by_baton, writers)) << "the baton visits each writer once";
     for (const RankNumber writer : writers)
       EXPECT_EQ(aggregation.file_of(writer), file);
-    all.insert(all.end(), by_baton.begin(), by_baton.end());
+    all.insert(all.end(), writers.begin(), writers.end());
   }
   EXPECT_TRUE(std::ranges::equal(all, aggregation.writers()));
   for (RankNumber rank = 0; rank < one.rank_layout.compute_rank_count(); ++rank)
