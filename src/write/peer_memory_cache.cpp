@@ -92,28 +92,6 @@ std::shared_ptr<const PeerMemoryCache::Mapping> PeerMemoryCache::insert(
   return made;
 }
 
-template <class Which>
-void PeerMemoryCache::evict_if(const Which& which) noexcept {
-  std::list<std::shared_ptr<const Mapping>> gone;
-  const std::lock_guard lock(mutex_);
-  for (auto at = cached_.begin(); at != cached_.end();) {
-    const auto next = std::next(at);
-    if (which((*at)->handle())) {
-      cached_bytes_ -= (*at)->handle().bytes;
-      gone.splice(gone.end(), cached_, at);
-    }
-    at = next;
-  }
-}
-
-void PeerMemoryCache::evict(std::uint32_t process) noexcept {
-  evict_if([process](const MemoryHandle& handle) { return handle.process == process; });
-}
-
-void PeerMemoryCache::evict(const MemoryHandle& handle) noexcept {
-  evict_if([&handle](const MemoryHandle& other) { return other == handle; });
-}
-
 std::size_t PeerMemoryCache::mapping_count() const {
   const std::lock_guard lock(mutex_);
   return cached_.size();

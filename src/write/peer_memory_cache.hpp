@@ -48,20 +48,11 @@ class PeerMemoryCache {
   /// addresses or descriptors.
   Result<PeerBytes> map(const MemoryHandle& handle, const ByteRange& range);
 
-  /// Drops the cached mappings of a process; mappings in use stay.
-  void evict(std::uint32_t process) noexcept;
-
-  /// Drops the cached mapping of a memory that its owner is about to free. The memory stays
-  /// allocated while a mapping exists.
-  void evict(const MemoryHandle& handle) noexcept;
-
   /// Number of cached mappings.
   std::size_t mapping_count() const;
 
  private:
   class Mapping;
-  template <class Which>
-  void evict_if(const Which& which) noexcept;
   std::shared_ptr<const Mapping> find(const MemoryHandle& handle);
   std::shared_ptr<const Mapping> insert(std::shared_ptr<const Mapping> made);
 

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // Memory of other processes: the same bytes seen from both sides, handles that are not valid any
-// more, and mappings that are cached, bounded and evicted.
+// more, and mappings that are cached and bounded.
 #include "write/peer_memory_cache.hpp"
 
 #include <array>
@@ -87,8 +87,7 @@ TEST(PeerMemoryCache, two_processes_share_the_same_bytes) {
   // The owner has ended; a mapping that is held stays.
   EXPECT_EQ(mapped->bytes[0], std::byte{77});
   EXPECT_TRUE(peers.map(*name, {1000, 1})) << "cached";
-  peers.evict(name->process);
-  EXPECT_EQ(error_class(peers.map(*name, {1000, 1})), ErrorClass::kNotFound);
+  EXPECT_EQ(error_class(PeerMemoryCache().map(*name, {1000, 1})), ErrorClass::kNotFound);
   EXPECT_EQ(mapped->bytes[1000], std::byte{88});
 }
 
@@ -180,19 +179,6 @@ TEST(PeerMemoryCache, cached_addresses_are_bounded) {
   mapped->bytes[0] = std::byte{1};
 }
 
-TEST(PeerMemoryCache, evict_drops_one_memory_and_keeps_others) {
-  const NodeMemory one = make_memory();
-  const NodeMemory other = make_memory();
-  PeerMemoryCache peers;
-  ASSERT_TRUE(peers.map(one.handle(), {0, 1}) && peers.map(other.handle(), {0, 1}));
-  peers.evict(one.handle());
-  EXPECT_EQ(peers.mapping_count(), 1U);
-  peers.evict(static_cast<std::uint32_t>(::getpid()) + 1);
-  EXPECT_EQ(peers.mapping_count(), 1U);
-  peers.evict(static_cast<std::uint32_t>(::getpid()));
-  EXPECT_EQ(peers.mapping_count(), 0U);
-}
-
 TEST(PeerMemoryCache, no_descriptor_stays_open) {
   const NodeMemory memory = make_memory();
   const std::size_t before = open_descriptor_count();
@@ -209,7 +195,6 @@ void map_and_evict(PeerMemoryCache& peers, const Memories& memories, std::size_t
     const auto mapped = peers.map(memories[(i + thread) % 4].handle(), {thread, 1});
     ASSERT_TRUE(mapped) << mapped.error().message();
     mapped->bytes[0] = static_cast<std::byte>(thread + 1);
-    if (i % 16 == 0) peers.evict(memories[i % 4].handle());
   }
 }
 
