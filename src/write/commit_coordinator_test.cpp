@@ -71,7 +71,6 @@ class CommitCoordinatorTest : public ::testing::Test {
   void make_durable(std::uint32_t rank, std::uint64_t number) {
     const FileDurableMessage message{.step = step_id(number),
                                      .file = rank,
-                                     .rank_count = 1,
                                      .index = {.offset = 4096, .bytes = 200, .checksum = number}};
     coordinator_->handle_file_durable({rank}, message);
   }

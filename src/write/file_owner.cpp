@@ -396,7 +396,6 @@ void FileOwner::report_durable(const StepId& step, const StepFinalization& final
   index.offset = finalization.offset;
   const FileDurableMessage message{.step = step,
                                    .file = file_,
-                                   .rank_count = static_cast<std::uint32_t>(ranks_.size()),
                                    .index = index,
                                    .raw_bytes = finalization.builder->raw_bytes(),
                                    .stored_bytes = finalization.builder->stored_bytes()};

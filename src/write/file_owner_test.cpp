@@ -337,7 +337,6 @@ TEST_F(FileOwnerTest, index_follows_all_regions_once_metadata_is_complete) {
   const SentMessage sealed = context_->take_one(MessageKind::kFileDurable);
   const auto message = file_durable_from_bytes(sealed.payload).value();
   EXPECT_EQ(message.step, step_in_group(1, 1));
-  EXPECT_EQ(message.rank_count, 3U);
   EXPECT_EQ(message.index.offset, written[0].offset);
   EXPECT_EQ(message.raw_bytes, 6U * 800);
 }

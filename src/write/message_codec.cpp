@@ -19,7 +19,7 @@ using comm::MessageRule;
 using comm::MessageWriter;
 
 constexpr std::uint32_t kChunkOfferBytes = 89;
-constexpr std::uint32_t kFileDurableBytes = 64;
+constexpr std::uint32_t kFileDurableBytes = 60;
 constexpr std::uint32_t kAnyBytes = std::numeric_limits<std::uint32_t>::max();
 constexpr std::uint32_t kErrorBytes = comm::kErrorBytesMax;
 constexpr std::uint32_t kMissingRanksBytes = (kRanksInErrorMax + 1) * sizeof(std::uint32_t);
@@ -212,7 +212,6 @@ comm::Bytes to_bytes(const FileDurableMessage& message) {
   MessageWriter out;
   write_value(out, message.step);
   out.number(message.file);
-  out.number(message.rank_count);
   out.number(message.index.offset);
   out.number(message.index.bytes);
   out.number(message.index.checksum);
@@ -226,7 +225,6 @@ Result<FileDurableMessage> file_durable_from_bytes(std::span<const std::byte> by
   FileDurableMessage message;
   message.step = read_step_id(in);
   message.file = in.number<std::uint32_t>("file");
-  message.rank_count = in.number<std::uint32_t>("rank count");
   message.index.offset = in.number<std::uint64_t>("index.offset");
   if (message.index.offset < format::kPageBytes || message.index.offset > kRegionBytesMax)
     in.reject("index.offset", message.index.offset, "no index lies there");

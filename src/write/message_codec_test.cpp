@@ -39,7 +39,6 @@ ChunkOfferMessage some_offer() {
 FileDurableMessage some_file_durable() {
   return {.step = {7, 3},
           .file = 1,
-          .rank_count = 2,
           .index = {.offset = 8192, .bytes = 300, .checksum = 5},
           .raw_bytes = 10,
           .stored_bytes = 9};

@@ -126,7 +126,6 @@ struct ChunkOfferMessage {
 struct FileDurableMessage {
   StepId step;
   std::uint32_t file = 0;
-  std::uint32_t rank_count = 0;  ///< compute ranks whose bytes go to this file
   format::Reference index;
   std::uint64_t raw_bytes = 0;
   std::uint64_t stored_bytes = 0;
