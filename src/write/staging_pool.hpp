@@ -80,7 +80,9 @@ class StagingPool {
   /// After try_acquire() or acquire() has found no segment, `callback` is called once when a
   /// segment may be free. It runs on the thread that released the segment or called cancel(), or on
   /// the prefault thread, without the lock. It must not block, nor release the last reference to
-  /// the pool. Replaces the previous callback, which may still be running on another thread.
+  /// the pool. It is not called for segments that acquire() or try_acquire() prefaults, so all
+  /// their calls must come from one thread. Replaces the previous callback, which may still be
+  /// running on another thread.
   void set_free_callback(std::function<void()> callback);
 
   const shm::MemoryHandle& name() const noexcept { return memory_.handle(); }
