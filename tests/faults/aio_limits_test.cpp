@@ -12,17 +12,16 @@
 #include "storage/engine.hpp"
 #include "storage/probe.hpp"
 #include "storage/testing.hpp"
+#include "unprivileged_user.hpp"
 
 namespace forebay::storage {
 namespace {
-
-constexpr uid_t kUnprivilegedUser = 65534;
 
 /// Gives up root, which has no limit. Changes this process permanently.
 bool forbid_threads() {
   const rlimit none{0, 0};
   if (::setrlimit(RLIMIT_NPROC, &none) != 0) return false;
-  return ::geteuid() != 0 || ::setuid(kUnprivilegedUser) == 0;
+  return drop_root();
 }
 
 std::string make_without_threads() {

@@ -13,11 +13,10 @@
 #include "storage/engine.hpp"
 #include "storage/probe.hpp"
 #include "storage/testing.hpp"
+#include "unprivileged_user.hpp"
 
 namespace forebay::storage {
 namespace {
-
-constexpr uid_t kMemlockTestUser = 65534;
 
 class CountingLog final : public LogSink {
  public:
@@ -29,7 +28,7 @@ class CountingLog final : public LogSink {
 bool limit_memlock(rlim_t limit_bytes) {
   const rlimit limit{limit_bytes, limit_bytes};
   if (::setrlimit(RLIMIT_MEMLOCK, &limit) != 0) return false;
-  return ::geteuid() != 0 || ::setuid(kMemlockTestUser) == 0;
+  return drop_root();
 }
 
 /// "as expected" on success, else what failed. Changes this process permanently.

@@ -25,6 +25,7 @@
 #include "dataset_checks.hpp"
 #include "process_ranks.hpp"
 #include "test_contents.hpp"
+#include "tests/faults/unprivileged_user.hpp"
 
 namespace forebay::faults {
 namespace {
@@ -40,7 +41,6 @@ constexpr std::array<std::uint32_t, kRanks> kNumbers{0, 1, 3, 2, 4};
 constexpr std::uint64_t kStepsMax = 100'000;
 
 constexpr int kAsExpected = 0;
-constexpr uid_t kUnprivilegedUser = 65'534;
 
 struct KillCase {
   Placement placement;
