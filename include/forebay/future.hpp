@@ -50,7 +50,8 @@ enum class Help : std::uint8_t {
 
 /// A request in progress. All calls come from the Future's owner, one at a time; an agent calls
 /// only Waiter::signal(). At most one waiter is armed at a time, and none during advance() or
-/// help(): after progress, a request cannot find an armed waiter again.
+/// help(). After progress the request may wait elsewhere, and disarm() removes waiters only
+/// where it waits now.
 class PendingOperation {
  public:
   virtual ~PendingOperation() = default;

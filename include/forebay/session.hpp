@@ -82,7 +82,8 @@ struct SessionReport {
   std::uint64_t bytes_from_nodes = 0;  ///< of bytes_read: read by agents of other nodes
   std::uint64_t splinters_loaded = 0;
   std::uint64_t splinters_reread = 0;  ///< loaded again after eviction
-  std::uint64_t loads_by_waiters = 0;  ///< loads that a blocked task did instead of sleeping
+  std::uint64_t loads_by_waiters = 0;  ///< loads by blocked threads instead of sleeping, and by
+                                       ///< coroutines before they are suspended
   std::uint64_t private_copies = 0;    ///< requests that could not be served from the window
   std::uint64_t private_copy_bytes = 0;
   std::uint64_t window_bytes = 0;     ///< current size of the window
