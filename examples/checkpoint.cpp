@@ -7,7 +7,6 @@
 #include <cstdlib>
 #include <iostream>
 #include <optional>
-#include <span>
 #include <vector>
 
 #include "input_file.hpp"
@@ -22,21 +21,23 @@ std::vector<double> values_of(std::uint64_t step, std::uint64_t part) {
 }
 
 forebay::Status compute_and_checkpoint(forebay::Runtime& runtime, const std::string& path) {
-  auto data = runtime.create_dataset(path, forebay::WritePlan{.retained_steps = 2});
-  if (!data) return tl::unexpected(data.error());
+  // A restarted program continues the same dataset, so kAppend.
+  auto data = runtime.create_dataset(path, {.existing = forebay::ExistingDataset::kAppend,
+                                            .plan = forebay::WritePlan{.retained_steps = 2}});
+  if (!data) return failure(data.error());
   std::optional<forebay::Future<forebay::Receipt>> last;
   for (std::uint64_t number = 1; number <= 5; ++number) {
     auto step = data->begin_step(number);
-    if (!step) return tl::unexpected(step.error());
+    if (!step) return failure(step.error());
     for (std::uint64_t part = 0; part < kParts; ++part) {
       const std::vector<double> values = values_of(number, part);  // put() copies
-      const auto taken = step->put("velocity", forebay::Part{part}, std::span(values));
+      const auto taken = step->put("velocity", forebay::Part{part}, values);
       if (!taken) return taken;
     }
     last.emplace(step->commit());  // returns at once; the Future has the result later
   }
   const auto receipt = last->wait();
-  if (!receipt) return tl::unexpected(receipt.error());
+  if (!receipt) return failure(receipt.error());
   std::cout << data->plan().reason << "\nstep " << receipt->step << " blocked the program for "
             << receipt->perceived_time.count() / 1000 << " us, and was durable after "
             << receipt->durable_time.count() / 1000 << " us\n";
@@ -45,13 +46,13 @@ forebay::Status compute_and_checkpoint(forebay::Runtime& runtime, const std::str
 
 forebay::Status restart(forebay::Runtime& runtime, const std::string& path) {
   const auto stored = runtime.open_dataset(path);
-  if (!stored) return tl::unexpected(stored.error());
+  if (!stored) return failure(stored.error());
   const auto step = stored->open_step(stored->newest_step().value_or(0));
-  if (!step) return tl::unexpected(step.error());
+  if (!step) return failure(step.error());
   for (std::uint64_t part = 0; part < kParts; ++part) {
     std::vector<double> values(kElements);
-    const auto read = step->read("velocity", forebay::Part{part}, std::span(values)).wait();
-    if (!read) return tl::unexpected(read.error());
+    const auto read = step->read("velocity", forebay::Part{part}, values).wait();
+    if (!read) return failure(read.error());
     if (values != values_of(5, part)) std::abort();
   }
   return {};

@@ -24,7 +24,8 @@ int print_error(const forebay::Error& error) {
 int add_up(forebay::Runtime& runtime, MPI_Comm ranks, const std::string& path) {
   const auto file = runtime.open_file(path);
   if (!file) return print_error(file.error());
-  const auto session = file->read_session({}, {.agent_scope = forebay::AgentScope::kPerNode});
+  const auto session =
+      file->read_session({}, {.tuning = {.agent_scope = forebay::AgentScope::kPerNode}});
   if (!session) return print_error(session.error());
 
   const std::uint64_t first = kCount * runtime.rank() / runtime.rank_count();

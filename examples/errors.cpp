@@ -44,7 +44,7 @@ int main() {
 
   forebay::ReadPlan plan;
   plan.budget_bytes = 1_KiB;
-  plan.splinter_bytes = 64_KiB;
+  plan.tuning.splinter_bytes = 64_KiB;
   show(file->read_session({}, plan), ErrorClass::kInvalidArgument);
 
   plan = {};

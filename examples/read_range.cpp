@@ -6,7 +6,6 @@
 #include <cmath>
 #include <cstdint>
 #include <iostream>
-#include <span>
 #include <vector>
 
 #include "input_file.hpp"
@@ -45,7 +44,7 @@ int main() {
   // A request returns at once. Offsets always count from the start of the file. The memory belongs
   // to the caller and must live until the Future is finished or dropped.
   std::vector<std::uint64_t> block(1000);
-  forebay::Future<forebay::ByteCount> request = session->read(2_MiB, std::span(block));
+  forebay::Future<forebay::ByteCount> request = session->read(2_MiB, block);
 
   const double computed = compute_something();
 

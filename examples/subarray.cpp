@@ -6,7 +6,6 @@
 
 #include <cstdint>
 #include <iostream>
-#include <span>
 #include <vector>
 
 #include "input_file.hpp"
@@ -49,7 +48,7 @@ int main() {
                                 .element_bytes = sizeof(double),
                                 .array_offset = kHeaderDoubles * sizeof(double)};
   std::vector<double> values(block.count[0] * block.count[1] * block.count[2]);
-  const auto got = session->read(block, std::span(values)).wait();
+  const auto got = session->read(block, values).wait();
   if (!got) return print_error(got.error());
 
   // The block is in memory as in the file: the last index varies fastest, without gaps.

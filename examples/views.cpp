@@ -43,7 +43,7 @@ int main() {
 
   // One contiguous View across a boundary between splinters, so the program need not join two
   // halves. It pins its memory until it is released; other requests never wait for that.
-  const std::uint64_t border = session->plan().splinter_bytes;
+  const std::uint64_t border = session->plan().tuning.splinter_bytes;
   forebay::Result<forebay::View> view =
       session->view({.offset = border - 4_KiB, .size = 8_KiB}).wait();
   if (!view) return print_error(view.error());

@@ -28,7 +28,7 @@ void compute(std::span<std::byte> into, std::uint64_t offset) {
 forebay::Status write_numbers(forebay::OutputStream& out, const forebay::OutputFile& file) {
   for (std::uint64_t offset = 0; offset < kBytes; offset += kBufferBytes) {
     auto buffer = out.acquire();  // blocks while both are being written: memory never grows
-    if (!buffer) return tl::unexpected(buffer.error());
+    if (!buffer) return failure(buffer.error());
     compute(buffer->bytes(), offset);
     if (const auto taken = out.submit(std::move(*buffer), file, offset); !taken) return taken;
   }
@@ -58,7 +58,7 @@ int main() {
 
   const auto result = runtime.open_file(path);
   std::vector<std::byte> bytes(kBytes);
-  if (!result || !result->read_session()->read(0, std::span(bytes)).wait()) return 1;
+  if (!result || !result->read_session()->read(0, bytes).wait()) return 1;
   constexpr std::uint64_t kNumbers = kBytes / sizeof(std::uint64_t);
   return examples::sum_of(bytes) == kNumbers * (kNumbers - 1) / 2 ? 0 : 1;
 }

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "command/cli.hpp"
 
-#include <forebay/config.hpp>
+#include <forebay/range.hpp>
 
 #include <algorithm>
 #include <charconv>

@@ -157,7 +157,8 @@ class DatasetStore final : public PartStore {
 
   /// Collective.
   Status open_to_write(const std::optional<WritePlan>& plan) {
-    auto dataset = runtime_.create_dataset(path_, plan);
+    auto dataset =
+        runtime_.create_dataset(path_, {.existing = ExistingDataset::kAppend, .plan = plan});
     if (!dataset) return failure(dataset.error());
     dataset_.emplace(std::move(*dataset));
     const auto existing = steps();

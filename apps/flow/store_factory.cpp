@@ -45,7 +45,7 @@ Result<std::optional<WritePlan>> requested_plan(const StoreOptions& store_option
     if (!named) return failure(named.error());
     plan = *named;
   } else if (store_options.keep) {
-    plan = parse_write_plan(process_environment());
+    plan = write_plan_from_environment();
     if (plan && !*plan) plan = WritePlan{};
   }
   if (plan && *plan && store_options.keep) (*plan)->retained_steps = *store_options.keep;

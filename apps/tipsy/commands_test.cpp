@@ -6,6 +6,7 @@
 
 #include <array>
 #include <cmath>
+#include <cstdlib>
 #include <cstring>
 #include <filesystem>
 
@@ -126,7 +127,9 @@ TEST_F(Commands, budget_option_accepts_what_the_variable_accepts) {
   generate({"--gas", "100"});
   for (const std::string text :
        {"65535", "64 KiB", "64 mib", "1TiB", "1025GiB", "4KiB", "0", "1.5GiB"}) {
-    const auto variable = options_from({{"FOREBAY_BUDGET", text}});
+    ::setenv("FOREBAY_BUDGET", text.c_str(), 1);
+    const auto variable = options_from_environment();
+    ::unsetenv("FOREBAY_BUDGET");
     const auto outcome =
         run_command(std::array<std::string_view, 4>{"analyze", path_, "--budget", text});
     EXPECT_EQ(outcome.exit_code, variable ? kExitSuccess : kExitUsage) << text << outcome.errors;

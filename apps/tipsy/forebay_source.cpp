@@ -52,7 +52,7 @@ class ForebaySource final : public SnapshotSource {
   EventLoop& loop() override { return runtime_.event_loop(); }
   Status read_ranges(std::span<const ByteRange> ranges, std::span<std::byte> into) override {
     ReadPlan plan;
-    plan.splinter_bytes = kSampleSplinterBytes;
+    plan.tuning.splinter_bytes = kSampleSplinterBytes;
     plan.budget_bytes =
         std::clamp(budget_bytes_ / kSampleBudgetShare, kSampleSplinterBytes, kSampleBudgetBytes);
     plan.readahead_bytes = 0;

@@ -71,7 +71,7 @@ Json to_json(const std::optional<SourceReport>& report) {
           {"private_copy_bytes", session.private_copy_bytes},
           {"window_bytes", session.window_bytes},
           {"loads_by_waiters", session.loads_by_waiters},
-          {"splinter_bytes", plan.splinter_bytes},
+          {"splinter_bytes", plan.tuning.splinter_bytes},
           {"budget_bytes", plan.budget_bytes},
           {"access", access},
           {"reason", plan.reason}};

@@ -6,6 +6,7 @@
 
 #include <fcntl.h>
 
+#include "base/config.hpp"
 #include "base/descriptor.hpp"
 #include "bench/checkpoint/forebay_rows.hpp"
 #include "bench/checkpoint/trial_harness.hpp"

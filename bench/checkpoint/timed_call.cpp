@@ -51,7 +51,7 @@ StepTimes copy_once(std::span<const std::byte> block,
 
 WritePlan plan_for(TimedCall call) {
   WritePlan plan;
-  plan.checksum_stage =
+  plan.tuning.checksum_stage =
       call == TimedCall::kHashingPut ? ChecksumStage::kCopy : ChecksumStage::kAgent;
   return plan;
 }
@@ -62,8 +62,8 @@ class CallTimer {
       : runtime_(runtime_of(team)), rank_(team.rank), settings_(settings), block_(block) {}
 
   Status open(const Checkpoint& checkpoint) {
-    auto dataset =
-        runtime_.create_dataset(checkpoint.directory / "pieces.fb", plan_for(settings_.call));
+    auto dataset = runtime_.create_dataset(checkpoint.directory / "pieces.fb",
+                                           {.plan = plan_for(settings_.call)});
     if (!dataset) return failure(dataset.error());
     dataset_.emplace(std::move(*dataset));
     return {};

@@ -11,6 +11,7 @@
 #include <fcntl.h>
 #include <unistd.h>
 
+#include "base/config.hpp"
 #include "base/descriptor.hpp"
 #include "bench/emufs/emufs_mount.hpp"
 #include "bench/emufs/loads.hpp"

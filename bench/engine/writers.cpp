@@ -324,7 +324,7 @@ Result<LoopTimes> run_with_forebay(Runtime& runtime, const WriteLoop& loop, Stre
   auto out = runtime.create_output_stream({.access = loop.access,
                                            .buffer_bytes = loop.buffer_bytes,
                                            .buffers = options.buffers,
-                                           .preallocation = Preallocation::kNone});
+                                           .tuning = {.preallocation = Preallocation::kNone}});
   if (!out) return failure(out.error());
   std::vector<OutputFile> files;
   for (const std::string& path : loop.paths) {

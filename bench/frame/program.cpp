@@ -3,7 +3,6 @@
 // draws tables and figures.
 #include "bench/frame/program.hpp"
 
-#include <forebay/config.hpp>
 #include <forebay/temporary_file.hpp>
 
 #include <cstdio>
@@ -15,6 +14,7 @@
 #include <fcntl.h>
 #include <nlohmann/json.hpp>
 
+#include "base/config.hpp"
 #include "base/descriptor.hpp"
 #include "bench/frame/clock.hpp"
 #include "bench/frame/command.hpp"

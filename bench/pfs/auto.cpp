@@ -75,11 +75,11 @@ struct SweepResult {
 };
 
 nlohmann::json to_json(const ReadPlan& plan, const Summary& seconds) {
-  return {{"agents", name_of(plan.agent_scope.value_or(AgentScope::kPerRank))},
-          {"splinter_bytes", plan.splinter_bytes},
-          {"request_bytes", plan.request_bytes},
-          {"queue_depth", plan.queue_depth},
-          {"window_bytes", plan.window_bytes},
+  return {{"agents", name_of(plan.tuning.agent_scope.value_or(AgentScope::kPerRank))},
+          {"splinter_bytes", plan.tuning.splinter_bytes},
+          {"request_bytes", plan.tuning.request_bytes},
+          {"queue_depth", plan.tuning.queue_depth},
+          {"window_bytes", plan.tuning.window_bytes},
           {"reason", plan.reason},
           {"seconds", seconds.median}};
 }

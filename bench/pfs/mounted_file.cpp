@@ -6,6 +6,7 @@
 #include <system_error>
 #include <utility>
 
+#include "base/config.hpp"
 #include "bench/read/rank_harness_instance.hpp"
 #include "model/queueing.hpp"
 #include "tools/probe/page_cache.hpp"

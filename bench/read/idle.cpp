@@ -88,9 +88,10 @@ Result<std::unique_ptr<PreparedRun>> prepare_idle(const KernelContext& kernel, c
   std::vector<Session> sessions;
   // One session of each kind, after readahead is complete. Taking data would give them more work.
   // The last session is read by the first node alone, so that agents of other nodes wait for it.
-  const std::array<ReadPlan, 3> plans{ReadPlan{.access = Access::kBuffered, .budget_bytes = 16_MiB},
-                                      ReadPlan{.access = Access::kDirect, .budget_bytes = 16_MiB},
-                                      ReadPlan{.budget_bytes = 16_MiB, .agent_nodes = {0}}};
+  const std::array<ReadPlan, 3> plans{
+      ReadPlan{.access = Access::kBuffered, .budget_bytes = 16_MiB},
+      ReadPlan{.access = Access::kDirect, .budget_bytes = 16_MiB},
+      ReadPlan{.budget_bytes = 16_MiB, .tuning = {.agent_nodes = {0}}}};
   for (const ReadPlan& plan : plans) {
     auto session = file.read_session({}, plan);
     if (!session) return failure(session.error());

@@ -263,10 +263,10 @@ Status run_hits(const Session& session, const LocalTasks& local) {
 }
 
 Result<std::unique_ptr<PreparedRun>> prepare_hits(const File& file, const LocalTasks& local) {
-  auto session = file.read_session({0, local.partition.file_bytes},
-                                   {.window_bytes = local.partition.file_bytes + 1_MiB,
-                                    .eviction = EvictionPolicy::kLru,
-                                    .reason = {}});
+  auto session =
+      file.read_session({0, local.partition.file_bytes},
+                        {.eviction = EvictionPolicy::kLru,
+                         .tuning = {.window_bytes = local.partition.file_bytes + 1_MiB}});
   if (!session) return failure(session.error());
   if (auto filled = visit_all(*session, local); !filled) return failure(filled.error());
   return make_run([session = std::move(*session), local] { return run_hits(session, local); });

@@ -161,9 +161,9 @@ struct SessionOptions {
 /// One node's agent reads for both nodes. The window has room for what arrives during a slice, 30
 /// million bytes, and some more.
 SessionOptions session_options(Kernel kernel) {
-  SessionOptions options{.plan = {.agent_nodes = {0}}, .has_computation = false};
+  SessionOptions options{.plan = {.tuning = {.agent_nodes = {0}}}, .has_computation = false};
   if (kernel == Kernel::kLinkAutoPlan) return options;
-  options.plan.window_bytes = 48_MiB;
+  options.plan.tuning.window_bytes = 48_MiB;
   options.plan.readahead_bytes = 48_MiB;
   options.has_computation = kernel == Kernel::kLinkComputing;
   return options;

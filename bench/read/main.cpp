@@ -15,6 +15,7 @@
 #include "bench/frame/program.hpp"
 #include "bench/read/rank_harness_instance.hpp"
 #include "comm/communicator.hpp"
+#include "comm/ranks_access.hpp"
 #include "tools/probe/messages.hpp"
 
 namespace forebay::bench {
@@ -34,14 +35,15 @@ int report_error(const Error& error) {
 
 int run_rank(const Command& command) {
   const Ranks ranks = ranks_of(MPI_COMM_WORLD);
-  if (!ranks.communicator()) return report_error(ranks.communicator().error());
-  const std::uint32_t available = (*ranks.communicator())->size();
+  if (!comm::ranks_communicator(ranks))
+    return report_error(comm::ranks_communicator(ranks).error());
+  const std::uint32_t available = (*comm::ranks_communicator(ranks))->size();
   const std::uint32_t size = command.ranks.value_or(available);
   if (size > available) {
     return report_usage_error("--ranks must be a number from 1 to the number of ranks, " +
                               std::to_string(available));
   }
-  const auto harness = read::RankHarness::create(*ranks.communicator(), size);
+  const auto harness = read::RankHarness::create(*comm::ranks_communicator(ranks), size);
   if (!harness) return report_error(harness.error());
   if (!(*harness)->is_root()) return (*harness)->serve() ? 0 : 1;
   read::set_rank_harness(harness->get());

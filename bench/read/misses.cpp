@@ -122,7 +122,7 @@ Result<std::unique_ptr<PreparedRun>> prepare_misses(const KernelContext& kernel,
   const ByteRange share = share_of(kernel.job, kernel.ranks);
   auto session = file.read_session({}, scattered_plan());
   if (!session) return failure(session.error());
-  auto pieces = scattered_pieces(share, session->plan().splinter_bytes);
+  auto pieces = scattered_pieces(share, session->plan().tuning.splinter_bytes);
   if (pieces.empty()) {
     return failure({.kind = ErrorClass::kInvalidArgument,
                     .operation = "time misses",

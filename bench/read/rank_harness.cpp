@@ -58,11 +58,11 @@ std::vector<pid_t> processes_on_node(comm::Communicator& ranks) {
 }  // namespace
 
 ReadPlan PlanOverrides::to_plan() const {
-  return {.splinter_bytes = splinter_bytes,
-          .window_bytes = window_bytes,
-          .request_bytes = request_bytes,
-          .queue_depth = queue_depth,
-          .agent_scope = agents};
+  return {.tuning = {.splinter_bytes = splinter_bytes,
+                     .window_bytes = window_bytes,
+                     .request_bytes = request_bytes,
+                     .queue_depth = queue_depth,
+                     .agent_scope = agents}};
 }
 
 Job Job::make(Kernel work, const FilePartition& partition, Hints hints) {

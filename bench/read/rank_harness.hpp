@@ -20,6 +20,7 @@
 
 #include "bench/frame/file_partition.hpp"
 #include "comm/communicator.hpp"
+#include "comm/ranks_access.hpp"
 
 namespace forebay::bench::read {
 
@@ -100,7 +101,7 @@ class RuntimeTeam {
   explicit RuntimeTeam(std::shared_ptr<comm::Communicator> ranks) : ranks_(std::move(ranks)) {}
 
   comm::Communicator& ranks() const noexcept { return *ranks_; }
-  Ranks to_ranks() const { return Ranks(ranks_); }
+  Ranks to_ranks() const { return comm::make_ranks(ranks_); }
   /// Their Runtime, created at the first call. Collective.
   Runtime& runtime() {
     if (!runtime_) runtime_.emplace(to_ranks());

@@ -88,7 +88,7 @@ Status bench_requests(Context& context) {
   auto file = runtime.open_file(path->string());
   if (!file) return failure(file.error());
   auto cached = file->read_session(
-      {0, kAll}, {.window_bytes = 2 * kFileBytes, .eviction = EvictionPolicy::kLru});
+      {0, kAll}, {.eviction = EvictionPolicy::kLru, .tuning = {.window_bytes = 2 * kFileBytes}});
   if (!cached) return failure(cached.error());
   if (auto filled = visit_all(*cached, partition); !filled) return filled;
 

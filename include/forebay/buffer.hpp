@@ -20,16 +20,15 @@ namespace shm {
 struct BufferAllocation;
 }  // namespace shm
 
-/// The kind of memory. Device memory has its place in the interface, and no support yet.
+/// The kind of memory.
 enum class MemoryKind : std::uint8_t {
   kHost,    ///< ordinary memory
   kPinned,  ///< ordinary memory that is never swapped out
-  kDevice,  ///< memory of an accelerator: not supported yet, allocate() fails with kUnsupported
 };
 
-/// "host", "pinned" or "device".
+/// "host" or "pinned".
 constexpr std::string_view name_of(MemoryKind kind) noexcept {
-  constexpr std::string_view kNames[] = {"host", "pinned", "device"};
+  constexpr std::string_view kNames[] = {"host", "pinned"};
   return kNames[static_cast<std::size_t>(kind)];
 }
 
@@ -86,10 +85,10 @@ class [[nodiscard]] AdoptedBuffer {
  private:
   friend AdoptedBuffer adopt(Buffer&& buffer) noexcept;
   friend AdoptedBuffer adopt(Buffer&& buffer, std::size_t size_bytes) noexcept;
-  AdoptedBuffer(Buffer&& buffer, std::size_t wanted_bytes) noexcept
+  AdoptedBuffer(Buffer&& buffer, std::size_t requested_bytes) noexcept
       : buffer_(std::move(buffer)),
-        requested_bytes_(wanted_bytes),
-        size_bytes_(wanted_bytes <= buffer_.size() ? wanted_bytes : 0) {}
+        requested_bytes_(requested_bytes),
+        size_bytes_(requested_bytes <= buffer_.size() ? requested_bytes : 0) {}
 
   Buffer buffer_;
   std::size_t requested_bytes_;

@@ -71,9 +71,10 @@ struct FieldInfo {
   std::uint64_t stored_bytes = 0;  ///< the same as stored
 };
 
-/// Types that read() writes to: not const, and with an element type.
-template <class T>
-concept MutableElement = !std::is_const_v<T> && element_type_of<T>().has_value();
+/// Memory that read() fills: a contiguous range whose values have an element type. A temporary
+/// vector or array is not one, because the Future outlives the call.
+template <class R>
+concept WritableElementRange = ElementRange<R> && WritableRange<R>;
 
 /// An open step: a small handle, copyable, usable from any thread. Nothing here is collective. Its
 /// data files stay open while a handle exists. Must not outlive its Runtime.
@@ -117,46 +118,44 @@ class StepReader {
   // Reading. Each call returns at once. `into` has exactly the requested size and must stay alive
   // until the Future is finished, cancelled or dropped. It is written only inside calls on that
   // Future, and inside the read() call if the data is present. After an Error its content is
-  // undefined. The Future returns the number of requested bytes. T is the element type of the
-  // field; otherwise kInvalidArgument names both types. T may also be std::byte, which reads any
-  // type unconverted: the size of `into` is then in bytes, all other arguments still count
-  // elements.
+  // undefined. The Future returns the number of requested bytes. The values of `into` have
+  // the element type of the field; otherwise kInvalidArgument names both types. They may also be
+  // std::byte, which reads any type unconverted: the size of `into` is then in bytes, all other
+  // arguments still count elements.
 
   /// Reads a whole part.
-  template <MutableElement T>
-  Future<ByteCount> read(std::string_view field, Part part, std::span<T> into) const {
+  template <WritableElementRange R>
+  Future<ByteCount> read(std::string_view field, Part part, R&& into) const {
     return read_parts(read_target(field, into), std::span(&part, 1));
   }
   /// Reads elements of a part from `first_element` on, in C order. Fails with kOutOfRange if the
   /// part has fewer.
-  template <MutableElement T>
+  template <WritableElementRange R>
   Future<ByteCount> read(std::string_view field,
                          Part part,
                          std::uint64_t first_element,
-                         std::span<T> into) const {
+                         R&& into) const {
     return read_range(read_target(field, into), part, first_element);
   }
   /// Reads several parts as one request, one after the other in `into`, in the order given. Storage
   /// is read in file order.
-  template <MutableElement T>
-  Future<ByteCount> read(std::string_view field,
-                         std::span<const Part> parts,
-                         std::span<T> into) const {
+  template <WritableElementRange R>
+  Future<ByteCount> read(std::string_view field, std::span<const Part> parts, R&& into) const {
     return read_parts(read_target(field, into), parts);
   }
   /// Reads a region of a global array: region.start and region.count, in C order. region.shape is
   /// empty or that of the array; other members are ignored. The region is assembled from all blocks
   /// that it touches. Fails with kNotFound if any of its elements is in no block.
-  template <MutableElement T>
-  Future<ByteCount> read(std::string_view field, const Subarray& region, std::span<T> into) const {
+  template <WritableElementRange R>
+  Future<ByteCount> read(std::string_view field, const Subarray& region, R&& into) const {
     return read_region(read_target(field, into), region, {});
   }
   /// The same for a region that is not fully written: elements in no block become `fill`.
-  template <MutableElement T>
+  template <WritableElementRange R>
   Future<ByteCount> read(std::string_view field,
                          const Subarray& region,
-                         std::span<T> into,
-                         const std::type_identity_t<T>& fill) const {
+                         R&& into,
+                         const std::ranges::range_value_t<R>& fill) const {
     return read_region(read_target(field, into), region, std::as_bytes(std::span(&fill, 1)));
   }
 
@@ -168,9 +167,10 @@ class StepReader {
     ElementType type;
     std::span<std::byte> into;
   };
-  template <class T>
-  static ReadTarget read_target(std::string_view field, std::span<T> into) {
-    return {field, *element_type_of<T>(), std::as_writable_bytes(into)};
+  template <class R>
+    requires WritableElementRange<R&>
+  static ReadTarget read_target(std::string_view field, R& into) {
+    return {field, *element_type_of<std::ranges::range_value_t<R>>(), writable_bytes(into)};
   }
   explicit StepReader(std::shared_ptr<restore::StepReaderCore> core) noexcept
       : core_(std::move(core)) {}

@@ -17,6 +17,7 @@
 #include <cstddef>
 #include <cstdint>
 #include <memory>
+#include <optional>
 #include <span>
 #include <string>
 #include <string_view>
@@ -30,16 +31,24 @@ class DatasetWriterCore;
 class StepWriterCore;
 }  // namespace write
 
-/// How safe the step of a Receipt is. Only kDurable is produced today.
-enum class SafetyLevel : std::uint8_t {
-  kLocal,    ///< in memory of agents, lost with the node; not produced yet
-  kDurable,  ///< synced to storage and published: survives a power failure
+/// What create_dataset() does with a directory that holds steps of a dataset.
+enum class ExistingDataset : std::uint8_t {
+  kFail,    ///< fails with kExists; a dataset without steps is used as it is
+  kAppend,  ///< adds steps to it; creates it if it does not exist
 };
 
-/// The outcome of a commit.
+/// How a dataset is created.
+struct DatasetOptions {
+  ExistingDataset existing = ExistingDataset::kFail;
+  /// Absent: the plan that FOREBAY_PLAN names (see write_plan_from_environment()), else one that
+  /// the library chooses.
+  std::optional<WritePlan> plan = std::nullopt;
+};
+
+/// The outcome of a commit: the step is synced to storage and published, and survives a power
+/// failure.
 struct Receipt {
   std::uint64_t step = 0;
-  SafetyLevel level = SafetyLevel::kLocal;  ///< kDurable in each Receipt of commit()
   /// Time for which the application of this rank was blocked, in begin_step(), put() and commit()
   /// together.
   std::chrono::nanoseconds perceived_time{};
@@ -60,26 +69,25 @@ class [[nodiscard]] StepWriter {
 
   std::uint64_t number() const noexcept;
 
-  /// Adds a part of a field. Copies the bytes before it returns. `shape` has as many elements as
-  /// `data`; left out: one dimension. A field has the same element type and number of dimensions in
+  /// Adds a part of a field. `data` is any contiguous range: a vector, a std::array, a std::span, a
+  /// C array. Copies the bytes before it returns. `shape` has as many elements as `data`; left out:
+  /// one dimension. A field has the same element type and number of dimensions in
   /// all its parts, on all ranks. Each part is put once in a step, by any rank; it may be empty.
   /// Not collective.
   ///
   /// Blocks while no staging memory is free, at most for the plan's step timeout;
   /// StagingFullPolicy::kFail does not block. Then fails with kLimit. After an Error the step
   /// cannot be committed: commit() returns the same Error.
-  template <class T>
-    requires(element_type_of<T>().has_value())
-  Status put(std::string_view field, Part part, std::span<T> data, const Shape& shape = {}) {
-    return put_part({field, *element_type_of<T>()}, part, shape, std::as_bytes(data));
+  template <ElementRange R>
+  Status put(std::string_view field, Part part, R&& data, const Shape& shape = {}) {
+    return put_part(typed_field<R>(field), part, shape, std::as_bytes(std::span(data)));
   }
   /// Adds a block of a global array, in C order. block.shape is the same on all ranks. Blocks of
   /// one array must not overlap: overlap fails the step. Elements that no rank puts are absent.
   /// Ignores element_bytes and array_offset.
-  template <class T>
-    requires(element_type_of<T>().has_value())
-  Status put(std::string_view field, const Subarray& block, std::span<T> data) {
-    return put_block({field, *element_type_of<T>()}, block, std::as_bytes(data));
+  template <ElementRange R>
+  Status put(std::string_view field, const Subarray& block, R&& data) {
+    return put_block(typed_field<R>(field), block, std::as_bytes(std::span(data)));
   }
   /// The same without a copy: storage is written from the buffer, which then returns to its
   /// Runtime. `put<double>("velocity", part, adopt(std::move(buffer)), shape)`. Bytes that are
@@ -114,6 +122,10 @@ class [[nodiscard]] StepWriter {
     std::string_view field;
     ElementType type;
   };
+  template <ElementRange R>
+  static TypedField typed_field(std::string_view field) {
+    return {field, *element_type_of<std::ranges::range_value_t<R>>()};
+  }
   explicit StepWriter(std::shared_ptr<write::StepWriterCore> core) noexcept
       : core_(std::move(core)) {}
   Status put_part(const TypedField& element, Part part, const Shape& shape, Bytes data);
@@ -161,9 +173,8 @@ class DatasetWriter {
   /// Waits until all steps that this rank has committed are resolved, at most as long as
   /// begin_step(); then fails with kLimit. Returns the first Error of any step since opening, and
   /// the number of failed steps; an aborted step is no failure. An open StepWriter may still be
-  /// committed. Further calls
-  /// do the same. So does the end of the Runtime, which also aborts an open StepWriter. Not
-  /// collective: agents continue to serve other ranks.
+  /// committed. Further calls do the same. So does the end of the Runtime, which also aborts an
+  /// open StepWriter. Not collective: agents continue to serve other ranks.
   Status close() const;
 
  private:

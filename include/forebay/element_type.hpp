@@ -3,10 +3,13 @@
 // format, so put() and the index need no conversion.
 #pragma once
 
+#include <forebay/range.hpp>
+
 #include <complex>
 #include <cstddef>
 #include <cstdint>
 #include <optional>
+#include <ranges>
 #include <string_view>
 #include <type_traits>
 
@@ -73,7 +76,7 @@ constexpr std::optional<ElementType> integer_type() noexcept {
 }
 }  // namespace detail
 
-/// The element type of a C++ type; no value if it has none.
+/// The element type of a C++ type; no value if it has none. `char` is kInt8 on all platforms.
 template <class T>
 constexpr std::optional<ElementType> element_type_of() noexcept {
   using Plain = std::remove_cv_t<T>;
@@ -81,6 +84,8 @@ constexpr std::optional<ElementType> element_type_of() noexcept {
     return ElementType::kBytes;
   } else if constexpr (std::is_same_v<Plain, bool>) {
     return std::nullopt;
+  } else if constexpr (std::is_same_v<Plain, char>) {
+    return ElementType::kInt8;
   } else if constexpr (std::is_integral_v<Plain> && sizeof(Plain) <= 8) {
     return detail::integer_type<Plain>();
   } else if constexpr (std::is_same_v<Plain, float>) {
@@ -95,5 +100,10 @@ constexpr std::optional<ElementType> element_type_of() noexcept {
     return std::nullopt;
   }
 }
+
+/// A ReadableRange whose values have an element type.
+template <class R>
+concept ElementRange =
+    ReadableRange<R> && element_type_of<std::ranges::range_value_t<R>>().has_value();
 
 }  // namespace forebay

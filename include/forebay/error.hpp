@@ -5,10 +5,13 @@
 #pragma once
 
 #include <cstdint>
+#include <functional>
 #include <memory>
 #include <optional>
 #include <string>
 #include <string_view>
+#include <type_traits>
+#include <utility>
 
 #include <tl/expected.hpp>
 
@@ -18,6 +21,7 @@ namespace forebay {
 enum class ErrorClass : std::uint8_t {
   kInvalidArgument,  ///< the arguments are invalid (an unknown option, a budget below one splinter)
   kNotFound,         ///< the file does not exist; nothing was created
+  kExists,           ///< the dataset has steps, which are unchanged
   kPermission,       ///< refused by the operating system
   kIo,               ///< the device or file system failed (EIO and similar)
   kNoSpace,          ///< ENOSPC, EDQUOT
@@ -76,9 +80,81 @@ class [[nodiscard]] Error {
   std::shared_ptr<const ErrorDetails> details_;
 };
 
-/// A value or an Error.
+/// A value or an Error: tl::expected, which a caller must not ignore. map() and and_then() return a
+/// Result; map_error() and or_else() return a tl::expected, which converts.
 template <class T>
-using Result = tl::expected<T, Error>;
+class [[nodiscard]] Result : public tl::expected<T, Error> {
+  using Base = tl::expected<T, Error>;
+
+ public:
+  using Base::Base;
+  Result() = default;
+  Result(const Result&) = default;
+  Result(Result&&) = default;
+  // Without these two, `Result<bool>` would take another Result for a value.
+  Result(Result& other)
+    requires std::is_copy_constructible_v<Base>
+      : Result(std::as_const(other)) {}
+  Result(const Result&& other)
+    requires std::is_copy_constructible_v<Base>
+      : Result(static_cast<const Result&>(other)) {}
+  Result(const Base& other) : Base(other) {}
+  Result(Base&& other) : Base(std::move(other)) {}
+  Result& operator=(const Result&) = default;
+  Result& operator=(Result&&) = default;
+  /// Assigns a value or a failure().
+  template <class U>
+    requires(std::is_assignable_v<Base&, U> && !std::is_base_of_v<Base, std::remove_cvref_t<U>>)
+  Result& operator=(U&& value) {
+    Base::operator=(std::forward<U>(value));
+    return *this;
+  }
+  ~Result() = default;
+
+  /// The result of `function`, which takes the value and returns a Result; or this Error.
+  template <class F>
+  auto and_then(F&& function) & {
+    return chain(*this, std::forward<F>(function));
+  }
+  template <class F>
+  auto and_then(F&& function) const& {
+    return chain(*this, std::forward<F>(function));
+  }
+  template <class F>
+  auto and_then(F&& function) && {
+    return chain(std::move(*this), std::forward<F>(function));
+  }
+  /// What `function` returns for the value; or this Error.
+  template <class F>
+  auto map(F&& function) & {
+    return wrap(Base::map(std::forward<F>(function)));
+  }
+  template <class F>
+  auto map(F&& function) const& {
+    return wrap(Base::map(std::forward<F>(function)));
+  }
+  template <class F>
+  auto map(F&& function) && {
+    return wrap(static_cast<Base&&>(*this).map(std::forward<F>(function)));
+  }
+
+ private:
+  template <class U>
+  static Result<U> wrap(tl::expected<U, Error>&& other) {
+    return Result<U>(std::move(other));
+  }
+  template <class Self, class F>
+  static auto chain(Self&& self, F&& function) {
+    if constexpr (std::is_void_v<T>) {
+      using Next = std::invoke_result_t<F>;
+      return self ? std::invoke(std::forward<F>(function)) : Next(tl::unexpect, self.error());
+    } else {
+      using Next = std::invoke_result_t<F, decltype(*std::forward<Self>(self))>;
+      return self ? std::invoke(std::forward<F>(function), *std::forward<Self>(self))
+                  : Next(tl::unexpect, self.error());
+    }
+  }
+};
 
 /// Success or an Error.
 using Status = Result<void>;

@@ -4,7 +4,7 @@
 // task runtime (Charm++, TBB, an event loop) implements this interface.
 #pragma once
 
-#include <forebay/origin_process.hpp>
+#include <forebay/detail/origin_process.hpp>
 
 #include <atomic>
 #include <condition_variable>

@@ -18,4 +18,5 @@
 #include <forebay/runtime.hpp>
 #include <forebay/session.hpp>
 #include <forebay/stream_plan.hpp>
+#include <forebay/temporary_file.hpp>
 #include <forebay/write_plan.hpp>

@@ -52,7 +52,6 @@ class SessionStreamBuffer final : public std::streambuf {
   bool seek_to(std::uint64_t position);
   bool refill();
   void release_view();
-  std::streamsize read_past_view(char* into, std::uint64_t count);
 
   Session session_;
   ByteRange range_;
@@ -71,31 +70,26 @@ class istream : public std::istream {
   /// Reads only `range` of the session. Positions count from its start.
   istream(Session session, ByteRange range);
 
-  /// As std::istream::read(), but inline if the bytes are in the get area. Calls on this type use
-  /// it automatically. Calls through a std::istream& may be mixed with it.
-  istream& read(char* into, std::streamsize count) {
-    if (!read_buffered(into, count)) [[unlikely]]
-      std::istream::read(into, count);
-    return *this;
+  /// Reads exactly `into.size()` bytes, inline if they are in the get area: faster than read() for
+  /// small reads. False at the end of the range or after a failure; the state is then as after
+  /// read(). May be mixed with all calls of std::istream. After success, gcount() is unspecified. A
+  /// tied stream may not be flushed.
+  bool read_exact(std::span<char> into) {
+    const auto count = static_cast<std::streamsize>(into.size());
+    if (good() && rdbuf() == &buffer_ && buffer_.copy_buffered(into.data(), count)) [[likely]]
+      return true;
+    return static_cast<bool>(read(into.data(), count));
+  }
+  /// The same for any values that can be copied as bytes.
+  template <WritableRange R>
+  bool read_exact(R&& into) {
+    const std::span<std::byte> bytes = writable_bytes(into);
+    return read_exact(std::span(reinterpret_cast<char*>(bytes.data()), bytes.size()));
   }
 
   const std::optional<Error>& error() const noexcept { return buffer_.error(); }
 
  private:
-  /// First tests what the sentry of std::istream tests: state, buffer, tied stream.
-  bool read_buffered(char* into, std::streamsize count) {
-#ifdef __GLIBCXX__
-    if (!good() || rdbuf() != &buffer_ || tie() != nullptr) return false;
-    if (!buffer_.copy_buffered(into, count)) return false;
-    _M_gcount = count;  // libstdc++ lets derived classes set the count; others use
-                        // std::istream::read()
-    return true;
-#else
-    static_cast<void>(into), static_cast<void>(count);
-    return false;
-#endif
-  }
-
   SessionStreamBuffer buffer_;
 };
 
@@ -111,6 +105,11 @@ class AsyncInputStream {
   /// Reads into.size() bytes, fewer only at the end of the range; eof() is true then. The position
   /// and gcount() change when the read is *issued*; an Error does not undo that.
   Future<ByteCount> read(std::span<std::byte> into);
+  /// The same for the bytes of any range.
+  template <WritableRange R>
+  Future<ByteCount> read(R&& into) {
+    return read(writable_bytes(into));
+  }
 
   /// Moves the position, relative to the start, the current position or the end. Fails with
   /// kOutOfRange outside [0, size].

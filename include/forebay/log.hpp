@@ -11,12 +11,11 @@
 namespace forebay {
 
 enum class LogLevel : std::uint8_t {
-  kDebug,
   kInfo,     ///< a choice that was made (a backend, buffered or direct)
   kWarning,  ///< a feature works, but slower or with less than requested
 };
 
-/// "debug", "info", "warning".
+/// "info", "warning".
 std::string_view name_of(LogLevel level) noexcept;
 
 /// Receives log lines. Called from any thread, including agents. An implementation should be fast

@@ -230,6 +230,10 @@ class OutputStream {
   Status write(const OutputFile& file,
                std::uint64_t offset_bytes,
                std::span<const std::byte> bytes);
+  template <ReadableRange R>
+  Status write(const OutputFile& file, std::uint64_t offset_bytes, R&& values) {
+    return write(file, offset_bytes, std::as_bytes(std::span(values)));
+  }
 
   /// Waits until all earlier submissions are written and files have their true size, without
   /// reserved space. "Written" is meant as in write(2): other programs see the bytes, a power

@@ -3,9 +3,16 @@
 // range_test.cpp tests their arithmetic.
 #pragma once
 
+#include <forebay/error.hpp>
+
+#include <concepts>
 #include <cstddef>
 #include <cstdint>
 #include <optional>
+#include <ranges>
+#include <span>
+#include <string_view>
+#include <type_traits>
 #include <vector>
 
 namespace forebay {
@@ -21,6 +28,44 @@ constexpr std::uint64_t operator""_KiB(unsigned long long value) { return value 
 constexpr std::uint64_t operator""_MiB(unsigned long long value) { return value << 20U; }
 constexpr std::uint64_t operator""_GiB(unsigned long long value) { return value << 30U; }
 }  // namespace literals
+
+/// Parses a size in bytes: "4096", "64KiB", "64 MiB", "2GiB", "1TiB" (powers of 1024), or "64kB",
+/// "64MB", "2GB", "1TB" (powers of 1000). Case is ignored. Fails with kInvalidArgument.
+Result<std::uint64_t> parse_size(std::string_view text);
+
+namespace detail {
+/// The type of a string literal.
+template <class R, class Value = std::remove_cv_t<std::remove_extent_t<std::remove_reference_t<R>>>>
+concept StringLiteral =
+    std::is_array_v<std::remove_reference_t<R>> &&
+    std::is_const_v<std::remove_extent_t<std::remove_reference_t<R>>> &&
+    (std::same_as<Value, char> || std::same_as<Value, wchar_t> || std::same_as<Value, char8_t> ||
+     std::same_as<Value, char16_t> || std::same_as<Value, char32_t>);
+}  // namespace detail
+
+/// Contiguous memory whose values can be copied as bytes: a vector, a std::array, a std::span, a C
+/// array. Neither a string literal, because of its terminating zero, nor a range of pointers, spans
+/// or string views.
+template <class R>
+concept ReadableRange =
+    std::ranges::contiguous_range<R> && std::ranges::sized_range<R> &&
+    std::is_trivially_copyable_v<std::ranges::range_value_t<R>> &&
+    !std::is_pointer_v<std::ranges::range_value_t<R>> &&
+    !std::ranges::view<std::ranges::range_value_t<R>> && !detail::StringLiteral<R>;
+
+/// Such memory that a request may fill. A temporary vector or array is not one: the request
+/// outlives the call.
+template <class R>
+concept WritableRange =
+    ReadableRange<R> && std::ranges::borrowed_range<R> &&
+    !std::is_const_v<std::remove_reference_t<std::ranges::range_reference_t<R>>>;
+
+/// The bytes of a range.
+template <class R>
+  requires WritableRange<R&>
+std::span<std::byte> writable_bytes(R& range) noexcept {
+  return std::as_writable_bytes(std::span(range));
+}
 
 /// The part of a file that a session reads. The defaults cover everything: {} is the whole file,
 /// {.offset = 32} all but its first 32 bytes. Only a size of 0 reads nothing.

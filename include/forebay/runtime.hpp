@@ -5,7 +5,6 @@
 #pragma once
 
 #include <forebay/buffer.hpp>
-#include <forebay/config.hpp>
 #include <forebay/dataset_reader.hpp>
 #include <forebay/dataset_writer.hpp>
 #include <forebay/error.hpp>
@@ -25,6 +24,7 @@
 #include <optional>
 #include <string>
 #include <utility>
+#include <vector>
 
 namespace forebay {
 
@@ -57,20 +57,32 @@ enum class Role : std::uint8_t {
   kAgent,    ///< reads and writes for other ranks: calls Runtime::serve()
 };
 
+/// Values of RuntimeOptions that depend on hardware rather than on the program.
+struct RuntimeTuning {
+  EngineChoice engine = EngineChoice::kAuto;
+  BulkTransport bulk_transport = BulkTransport::kAuto;
+  WriterAffinity writer_affinity = WriterAffinity::kSeparate;
+  /// Threads that copy from the page cache. 0: chosen from the cores of this machine.
+  unsigned copy_threads = 0;
+  /// Upper limit of the memory of freed Buffers that is kept for later allocate() calls, in bytes,
+  /// for all ranks of a node together.
+  std::uint64_t buffer_cache_bytes = 1ULL << 30U;
+  /// Processors (system numbers, sorted) of agents and of all other threads of Forebay that start
+  /// after this Runtime is created. writer_affinity is then ignored. Set it if the launcher binds
+  /// each rank to one core. The list applies to the process: the newest Runtime sets it. Empty:
+  /// threads inherit the affinity of the thread that starts them.
+  std::vector<int> cores = {};
+  /// Path of a profile (docs/formats/profile.md): the bytes that streams have in flight to each
+  /// place. Absent: the file that FOREBAY_PROFILE names, else the profile of the user, if it exists
+  /// (`forebay calibrate --profile` makes it). Empty: none, defaults apply. A profile that cannot
+  /// be read is an Error of each stream.
+  std::optional<std::string> profile = std::nullopt;
+};
+
 struct RuntimeOptions {
   /// Upper limit of the memory for data of all sessions together. Sessions start small and grow
   /// within it.
   std::uint64_t budget_bytes = 64ULL << 20U;
-  /// Upper limit of the memory of freed Buffers that is kept for later allocate() calls, in bytes,
-  /// for all ranks of a node together.
-  std::uint64_t buffer_cache_bytes = 1ULL << 30U;
-  EngineChoice engine = EngineChoice::kAuto;
-  /// Threads that copy from the page cache. 0: chosen from the cores of this machine.
-  unsigned copy_threads = 0;
-  /// Network interface (its name, or an address) by which agents of other nodes reach this one.
-  /// Empty: tries all of the host. Only used with ranks on several nodes.
-  std::string network = {};
-  BulkTransport bulk_transport = BulkTransport::kAuto;
   /// Whether some ranks do only I/O. The same on all ranks. docs/guides/agents.md describes when
   /// that is better, and what a program must do then.
   Placement placement = Placement::kInRank;
@@ -85,36 +97,26 @@ struct RuntimeOptions {
   /// by the file system has precedence in any case; ReadPlan::reason names the source. A machine
   /// that cannot be read is an Error of each session and stream.
   std::string machine = {};
-  WriterAffinity writer_affinity = WriterAffinity::kSeparate;
-  /// Processors (system numbers, sorted) of agents and of all other threads of Forebay that start
-  /// after this Runtime is created. writer_affinity is then ignored. Set it if the launcher binds
-  /// each rank to one core. The list applies to the process: the newest Runtime sets it. Empty:
-  /// threads inherit the affinity of the thread that starts them.
-  std::vector<int> cores = {};
-  /// Path of a profile (docs/formats/profile.md): the bytes that streams have in flight to each
-  /// place. Absent: the file that FOREBAY_PROFILE names, else the profile of the user, if it exists
-  /// (`forebay calibrate --profile` makes it). Empty: none, defaults apply. A profile that cannot
-  /// be read is an Error of each stream.
-  std::optional<std::string> profile = std::nullopt;
+  /// Network interface (its name, or an address) by which agents of other nodes reach this one.
+  /// Empty: tries all of the host. Only used with ranks on several nodes.
+  std::string network = {};
   /// Where coroutines resume by default. Null: the Runtime's own EventLoop. Must outlive the
   /// Runtime.
   Executor* executor = nullptr;
   /// Receives diagnostics, including a kInfo line for each session: its file, buffered or direct,
   /// and why. Null: no logging. Must outlive the Runtime.
   LogSink* log = nullptr;
+  RuntimeTuning tuning = {};
 };
 
-/// Reads options from FOREBAY_BUDGET ("64MiB"), FOREBAY_BUFFER_CACHE ("1GiB"), FOREBAY_ENGINE
-/// (auto, ring, threads, aio), FOREBAY_COPY_THREADS, FOREBAY_NETWORK, FOREBAY_BULK (auto, links),
-/// FOREBAY_PLACEMENT (in-rank, dedicated), FOREBAY_MACHINE (a name or a path), FOREBAY_WRITER_CORES
-/// (apart, anywhere), FOREBAY_CORES (as in "2-3,7") and FOREBAY_PROFILE (a path). FOREBAY_CONFIG
-/// may name a TOML file with the same settings: budget, buffer_cache, engine, copy_threads,
-/// network, bulk, placement, machine, writer_cores, cores, profile. Settings that are absent keep
-/// their defaults. Fails with kInvalidArgument, naming variable or key, also for an unknown
-/// FOREBAY_... variable.
-Result<RuntimeOptions> options_from(const Environment& environment);
-
-/// The same from the environment of this process.
+/// Reads options from the environment of this process: FOREBAY_BUDGET ("64MiB"),
+/// FOREBAY_BUFFER_CACHE ("1GiB"), FOREBAY_ENGINE (auto, ring, threads, aio), FOREBAY_COPY_THREADS,
+/// FOREBAY_NETWORK, FOREBAY_BULK (auto, tcp), FOREBAY_PLACEMENT (in-rank, dedicated),
+/// FOREBAY_MACHINE (a name or a path), FOREBAY_WRITER_AFFINITY (separate, inherited), FOREBAY_CORES
+/// (as in "2-3,7") and FOREBAY_PROFILE (a path). FOREBAY_CONFIG may name a TOML file with the same
+/// settings: budget, buffer_cache, engine, copy_threads, network, bulk, placement, machine,
+/// writer_affinity, cores, profile. Settings that are absent keep their defaults. Fails with
+/// kInvalidArgument, naming variable or key, also for an unknown FOREBAY_... variable.
 Result<RuntimeOptions> options_from_environment();
 
 /// A file opened for reading. A small handle, usable from any thread. Must not outlive its Runtime.
@@ -178,8 +180,7 @@ class Runtime {
   /// of RuntimeOptions::budget_bytes. Freed memory is kept for later calls: an allocation of about
   /// the same size then takes microseconds, while new memory takes 0.1 to 1 ms for each MiB. Each
   /// Buffer larger than 1 MiB takes a descriptor of the process. Fails with kLimit if memory or
-  /// descriptors are exhausted, or if RLIMIT_MEMLOCK is too small for kPinned. Fails with
-  /// kUnsupported for kDevice.
+  /// descriptors are exhausted, or if RLIMIT_MEMLOCK is too small for kPinned.
   Result<Buffer> allocate(std::uint64_t size_bytes, MemoryKind kind = MemoryKind::kHost);
 
   /// Opens a dataset for reading; never creates one. Fails with kNotFound, kDamage, ... Collective
@@ -195,21 +196,17 @@ class Runtime {
   /// collective.
   Result<OutputStream> create_output_stream(const StreamPlan& plan = {});
 
-  /// Opens the dataset (a directory) at `path` for writing: creates it, or appends to an existing
-  /// one. `path` leads to the same directory on all ranks; a later chdir() has no effect. The plan
-  /// of the first rank is in force. Without a plan, FOREBAY_PLAN names it (see parse_write_plan()).
-  /// The library chooses values that are left open. Collective over the compute ranks; no later
-  /// call on the dataset is.
+  /// Creates the dataset (a directory) at `path`, or opens it to append. `path` leads to the same
+  /// directory on all ranks; a later chdir() has no effect. The options of the first rank are in
+  /// force. The library chooses values of the plan that are left open. Collective over the compute
+  /// ranks; no later call on the dataset is.
   ///
-  /// If it fails on one rank, all get its Error. kPermission: another writer has the dataset open,
-  /// in this or another program; the text names it. kInvalidArgument: a plan that cannot work, or a
-  /// writer that finds
-  /// another directory at `path`. kClosed or kLimit: a writer does not call serve(). ...
-  Result<DatasetWriter> create_dataset(const std::string& path,
-                                       const std::optional<WritePlan>& plan = std::nullopt);
-  Result<DatasetWriter> create_dataset(const std::string& path, Strategy strategy) {
-    return create_dataset(path, plan_of(strategy));
-  }
+  /// If it fails on one rank, all get its Error. kExists: the dataset has steps, which are
+  /// unchanged; append with ExistingDataset::kAppend. kPermission: another writer has the dataset
+  /// open, in this or another program; the text names it. kInvalidArgument: a plan that cannot
+  /// work, or a writer that finds another directory at `path`. kClosed or kLimit: a writer does not
+  /// call serve(). ...
+  Result<DatasetWriter> create_dataset(const std::string& path, const DatasetOptions& options = {});
 
   /// The session with this handle on this rank; the handle may come from another rank. Fails with
   /// kNotFound if this rank has not opened the session yet, and with kClosed if it has ended here.

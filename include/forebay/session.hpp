@@ -132,18 +132,19 @@ class Session {
   /// Reads a block of a global array as one request. `into` has the size of the block in bytes.
   Future<ByteCount> read(const Subarray& block, std::span<std::byte> into) const;
 
-  /// The same for memory of any trivially copyable type.
-  template <class T>
-    requires(std::is_trivially_copyable_v<T> && !std::is_same_v<T, std::byte> &&
-             !std::is_const_v<T>)
-  Future<ByteCount> read(std::uint64_t offset, std::span<T> into) const {
-    return read(offset, std::as_writable_bytes(into));
+  /// The same for any contiguous range of a trivially copyable type: a vector, a std::array, a C
+  /// array.
+  template <WritableRange R>
+  Future<ByteCount> read(std::uint64_t offset, R&& into) const {
+    return read(offset, writable_bytes(into));
   }
-  template <class T>
-    requires(std::is_trivially_copyable_v<T> && !std::is_same_v<T, std::byte> &&
-             !std::is_const_v<T>)
-  Future<ByteCount> read(const Subarray& block, std::span<T> into) const {
-    return read(block, std::as_writable_bytes(into));
+  template <WritableRange R>
+  Future<ByteCount> read(std::span<const ByteRange> ranges, R&& into) const {
+    return read(ranges, writable_bytes(into));
+  }
+  template <WritableRange R>
+  Future<ByteCount> read(const Subarray& block, R&& into) const {
+    return read(block, writable_bytes(into));
   }
 
   /// One contiguous View of `range`. Fails with kLimit if `range` is larger than the plan's budget:

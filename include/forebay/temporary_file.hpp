@@ -4,8 +4,8 @@
 // at the same time. The library and its programs publish all output through it.
 #pragma once
 
+#include <forebay/detail/origin_process.hpp>
 #include <forebay/error.hpp>
-#include <forebay/origin_process.hpp>
 
 #include <string>
 

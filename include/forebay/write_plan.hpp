@@ -4,7 +4,6 @@
 // opened, and `reason` explains them. docs/guides/strategies.md describes when which plan is right.
 #pragma once
 
-#include <forebay/config.hpp>
 #include <forebay/error.hpp>
 #include <forebay/placement.hpp>
 
@@ -73,15 +72,9 @@ std::string_view name_of(Codec codec) noexcept;
 /// "auto", "copy", "agent".
 std::string_view name_of(ChecksumStage checksum_stage) noexcept;
 
-/// How the steps of a dataset are written. Zero, or an absent optional, means that the library
-/// chooses, unless stated otherwise. `WritePlan{.strategy = Strategy::kBrigade}` is a complete
-/// plan.
-struct WritePlan {
-  Strategy strategy = Strategy::kAuto;
-  /// Number of ranks that access storage, at most all ranks, or all I/O ranks if `placement` is
-  /// kDedicated. And number of files of a step, at most one for each writer.
-  std::uint32_t writers = 0;
-  std::uint32_t files = 0;
+/// Values of a WritePlan that depend on hardware rather than on the program. Zero, or an absent
+/// optional, means that the library chooses.
+struct WriteTuning {
   std::optional<Exchange> exchange = std::nullopt;
   std::optional<TransferMode> transfer_mode = std::nullopt;
   /// Whether compute ranks write, or the I/O ranks of the Runtime (RuntimeOptions::placement).
@@ -96,6 +89,22 @@ struct WritePlan {
   /// Alignment of the ranges of each writer in a file: a power of two, at least 4 KiB. 0: 4 KiB;
   /// the range of one lock, if several writers share a file on storage with locks.
   std::uint64_t alignment_bytes = 0;
+  /// Steps that share their files. 0: 1.
+  std::uint32_t steps_per_group = 0;
+  ChecksumStage checksum_stage = ChecksumStage::kAuto;
+
+  friend bool operator==(const WriteTuning&, const WriteTuning&) = default;
+};
+
+/// How the steps of a dataset are written. Zero, or an absent optional, means that the library
+/// chooses, unless stated otherwise. `WritePlan{.strategy = Strategy::kBrigade}` is a complete
+/// plan.
+struct WritePlan {
+  Strategy strategy = Strategy::kAuto;
+  /// Number of ranks that access storage, at most all ranks, or all I/O ranks if
+  /// `tuning.placement` is kDedicated. And number of files of a step, at most one for each writer.
+  std::uint32_t writers = 0;
+  std::uint32_t files = 0;
   /// Upper limit of staging memory on each rank, at least two units. 0: the average that a rank has
   /// put in the newest step if that is known, else 1 GiB; in both cases limited to the rank's share
   /// of a quarter of the free memory. If neither the step nor the free memory is known: 64 MiB.
@@ -103,18 +112,16 @@ struct WritePlan {
   StagingFullPolicy staging_full_policy = StagingFullPolicy::kBlock;
   /// Steps that may be begun and not yet published. 0: 2.
   std::uint32_t steps_in_flight = 0;
-  /// Steps that share their files. 0: 1.
-  std::uint32_t steps_per_group = 0;
   /// Steps that are kept when a newer one is durable. 0: all.
   std::uint32_t retained_steps = 0;
   Codec codec = Codec::kNone;
   /// Level of kZstd, from 1 (fast) to 19 (small). 0: 3.
   std::uint32_t codec_level = 0;
-  ChecksumStage checksum_stage = ChecksumStage::kAuto;
   /// Limit of the time from the first commit of a step until all ranks, which may still compute,
   /// have committed it and all its files are durable. A step that exceeds it fails with kLimit. The
   /// death of a rank is detected at once, not after this time. 0: 10 minutes.
   std::chrono::milliseconds step_timeout = {};
+  WriteTuning tuning = {};
   /// Why these values were chosen, for people. Set when a dataset is opened.
   std::string reason = {};
 
@@ -127,8 +134,9 @@ WritePlan plan_of(Strategy strategy);
 /// The strategy with this name. The Error for an unknown name lists all names.
 Result<Strategy> parse_strategy(std::string_view name);
 
-/// The plan in a TOML text. Keys are the members of WritePlan except `reason`; the key of
-/// `step_timeout` is `step_timeout_ms`. docs/guides/strategies.md lists them. Sizes may be text
+/// The plan in a TOML text. Keys are the members of WritePlan and WriteTuning, all at the top
+/// level, except `tuning` and `reason`; the key of `step_timeout` is `step_timeout_ms`.
+/// docs/guides/strategies.md lists them. Sizes may be text
 /// ("4 MiB"). Errors use `path` as the file name, and name the line and the allowed values. Absent
 /// keys are left open.
 Result<WritePlan> parse_write_plan(std::string_view text, const std::string& path);
@@ -138,7 +146,7 @@ Result<WritePlan> load_write_plan(const std::string& path);
 
 /// The plan that the variable FOREBAY_PLAN names: a strategy by its name, else the path of a TOML
 /// file. No value if the variable is unset or empty.
-Result<std::optional<WritePlan>> parse_write_plan(const Environment& environment);
+Result<std::optional<WritePlan>> write_plan_from_environment();
 
 /// The TOML text of a plan. Open values are left out; `reason` is a comment. parse_write_plan() of
 /// the text gives an equal plan without reason.

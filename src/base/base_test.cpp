@@ -73,8 +73,8 @@ TEST(Log, stream_log_writes_one_line_with_its_level) {
 }
 
 TEST(Log, lines_below_the_lowest_level_are_dropped) {
-  EXPECT_EQ(log_output(LogLevel::kInfo, LogLevel::kDebug, "detail"), "");
-  EXPECT_EQ(log_output(LogLevel::kDebug, LogLevel::kDebug, "detail"), "forebay: debug: detail\n");
+  EXPECT_EQ(log_output(LogLevel::kWarning, LogLevel::kInfo, "detail"), "");
+  EXPECT_EQ(log_output(LogLevel::kInfo, LogLevel::kInfo, "detail"), "forebay: info: detail\n");
 }
 
 TEST(Log, silent_log_writes_nothing) {

@@ -2,7 +2,8 @@
 // Reads settings: TOML through toml++, which only this file and the reader of machines use, and
 // variables from the caller. Values are stored as text with their origin. The getters convert them,
 // because only they have the type.
-#include <forebay/config.hpp>
+
+#include "base/config.hpp"
 
 #include <algorithm>
 #include <array>

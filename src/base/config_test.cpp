@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // Settings: their sources and precedence, and the text of their errors.
-#include <forebay/config.hpp>
+#include "base/config.hpp"
+
 #include <forebay/range.hpp>
 
 #include <array>

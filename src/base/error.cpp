@@ -64,6 +64,8 @@ std::string_view name_of(ErrorClass kind) noexcept {
       return "invalid-argument";
     case ErrorClass::kNotFound:
       return "not-found";
+    case ErrorClass::kExists:
+      return "exists";
     case ErrorClass::kPermission:
       return "permission";
     case ErrorClass::kIo:

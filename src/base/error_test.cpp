@@ -3,8 +3,11 @@
 #include <forebay/error.hpp>
 
 #include <cerrno>
+#include <memory>
 #include <set>
 #include <string>
+#include <type_traits>
+#include <utility>
 
 #include <gtest/gtest.h>
 
@@ -127,6 +130,47 @@ TEST(Error, too_many_open_files_names_the_limit) {
   EXPECT_TRUE(
       message_contains(system_error({.operation = "open", .path = "x"}, EMFILE), "ulimit -n"));
 }
+
+TEST(Result, of_bool_copies_the_value_of_another) {
+  Result<bool> no = false;
+  const Result<bool> constant = false;
+  const Result<bool> from_variable(no);
+  const Result<bool> from_constant(constant);
+  const Result<bool> from_moved(std::move(constant));  // NOLINT: a const object is not moved
+  for (const Result<bool>* const copy : {&from_variable, &from_constant, &from_moved})
+    EXPECT_FALSE(copy->value());
+}
+
+TEST(Result, is_assigned_values_failures_and_results) {
+  Result<std::string> result = "first";
+  result = std::string("second");
+  EXPECT_EQ(*result, "second");
+  result = failure({.kind = ErrorClass::kLimit});
+  EXPECT_EQ(result.error().kind(), ErrorClass::kLimit);
+  result = Result<std::string>("third").map([](const std::string& text) { return text + "!"; });
+  EXPECT_EQ(*result, "third!");
+  Status status = failure({.kind = ErrorClass::kIo});
+  status = {};
+  EXPECT_TRUE(status);
+}
+
+TEST(Result, chain_passes_the_value_as_it_is_held) {
+  Result<std::unique_ptr<int>> held = std::make_unique<int>(1);
+  const Result<int> seen = held.and_then([](std::unique_ptr<int>& value) -> Result<int> {
+    *value = 2;
+    return *value;
+  });
+  EXPECT_EQ(*seen, 2);
+  const auto moved = std::move(held).map([](std::unique_ptr<int> value) { return *value + 1; });
+  static_assert(std::is_same_v<decltype(moved), const Result<int>>);
+  EXPECT_EQ(*moved, 3);
+  const Status failed = failure({.kind = ErrorClass::kIo});
+  EXPECT_EQ(failed.and_then([] { return Status(); }).error().kind(), ErrorClass::kIo);
+}
+
+static_assert(!std::is_copy_constructible_v<Result<std::unique_ptr<int>>>);
+static_assert(
+    !std::is_constructible_v<Result<std::unique_ptr<int>>, Result<std::unique_ptr<int>>&>);
 
 }  // namespace
 }  // namespace forebay

@@ -269,5 +269,15 @@ TEST_F(FutureTest, detached_continuation_of_a_finished_future_is_posted) {
   EXPECT_EQ(seen, 5);
 }
 
+TEST(Future, continuation_may_return_what_members_of_a_result_return) {
+  const auto add_one = [](Result<int> value) {
+    return value.map_error([](Error error) { return error; });
+  };
+  Future<int> chained = Future<int>(failure({.kind = ErrorClass::kLimit})).then(add_one);
+  EXPECT_EQ(chained.wait().error().kind(), ErrorClass::kLimit);
+  const auto make = [&]() -> Future<int> { return add_one(Result<int>(4)); };
+  EXPECT_EQ(*make().wait(), 4);
+}
+
 }  // namespace
 }  // namespace forebay

@@ -15,8 +15,6 @@ class SilentLog final : public LogSink {
 
 std::string_view name_of(LogLevel level) noexcept {
   switch (level) {
-    case LogLevel::kDebug:
-      return "debug";
     case LogLevel::kInfo:
       return "info";
     case LogLevel::kWarning:

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-#include <forebay/origin_process.hpp>
+// Counts fork() calls in the child, so that objects of the parent process are recognized there.
+#include <forebay/detail/origin_process.hpp>
 
 #include <atomic>
 #include <new>

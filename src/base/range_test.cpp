@@ -2,7 +2,12 @@
 // Arithmetic of byte ranges, including the ends of 64-bit numbers.
 #include <forebay/range.hpp>
 
+#include <array>
 #include <cstdint>
+#include <span>
+#include <string>
+#include <string_view>
+#include <vector>
 
 #include <gtest/gtest.h>
 
@@ -66,6 +71,27 @@ TEST(Subarray, equal_blocks_compare_equal) {
   other.order = ArrayOrder::kFortran;
   EXPECT_NE(block, other);
 }
+
+static_assert(ReadableRange<const std::vector<double>&>);
+static_assert(ReadableRange<std::vector<double>>, "its bytes are copied before the call returns");
+static_assert(ReadableRange<std::array<double, 3>&>);
+static_assert(ReadableRange<std::span<const int>>);
+static_assert(ReadableRange<char (&)[64]>);
+static_assert(ReadableRange<const int (&)[4]>);
+static_assert(ReadableRange<std::vector<std::array<float, 3>>&>);
+static_assert(!ReadableRange<const char (&)[7]>, "a literal has a terminating zero");
+static_assert(!ReadableRange<const char8_t (&)[7]> && !ReadableRange<const wchar_t (&)[7]>);
+static_assert(!ReadableRange<std::vector<bool>&>);
+static_assert(!ReadableRange<std::vector<std::string>&>);
+static_assert(!ReadableRange<std::vector<std::string_view>&>, "its bytes are addresses");
+static_assert(!ReadableRange<std::vector<const char*>&>);
+static_assert(!ReadableRange<std::vector<std::span<int>>&>);
+static_assert(WritableRange<std::vector<double>&>);
+static_assert(WritableRange<std::span<double>>);
+static_assert(WritableRange<int (&)[4]>);
+static_assert(!WritableRange<std::vector<double>>, "the request outlives a temporary");
+static_assert(!WritableRange<const std::vector<double>&>);
+static_assert(!WritableRange<std::span<const double>>);
 
 }  // namespace
 }  // namespace forebay

@@ -17,7 +17,7 @@ Result<bool> MessageRequest::test() {
     FOREBAY_ASSERT(work_ != nullptr);
     const Result<bool> is_done = work_->test();
     if (is_done && !*is_done) return false;
-    finish(is_done ? Status() : Status(failure(is_done.error())));
+    static_cast<void>(finish(is_done ? Status() : Status(failure(is_done.error()))));
   }
   if (!*outcome_) return failure(outcome_->error());
   return true;

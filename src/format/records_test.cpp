@@ -1,7 +1,12 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "format/records.hpp"
 
+#include <forebay/element_type.hpp>
+
+#include <array>
+#include <complex>
 #include <set>
+#include <vector>
 
 #include <gtest/gtest.h>
 
@@ -9,6 +14,11 @@
 
 namespace forebay::format {
 namespace {
+
+static_assert(ElementRange<std::vector<std::complex<double>>&>);
+static_assert(!ElementRange<std::vector<std::array<float, 3>>&>);
+static_assert(!ElementRange<std::vector<ByteOrder>&>, "an enumeration has no element type");
+static_assert(element_type_of<char>() == ElementType::kInt8, "on all platforms");
 
 TEST(Records, magic_is_readable_in_the_file) {
   const std::uint64_t magic = kIndexMagic;

@@ -4,7 +4,6 @@
 // measurements use the same machine.
 #pragma once
 
-#include <forebay/config.hpp>
 #include <forebay/error.hpp>
 #include <forebay/range.hpp>
 
@@ -16,6 +15,8 @@
 #include <string>
 #include <string_view>
 #include <vector>
+
+#include "base/config.hpp"
 
 namespace forebay::model {
 

@@ -3,7 +3,6 @@
 // measured once.
 #pragma once
 
-#include <forebay/config.hpp>
 #include <forebay/error.hpp>
 #include <forebay/range.hpp>
 
@@ -12,6 +11,8 @@
 #include <string>
 #include <string_view>
 #include <vector>
+
+#include "base/config.hpp"
 
 namespace forebay::model {
 

@@ -4,9 +4,9 @@
 // same path.
 #pragma once
 
-#include <forebay/config.hpp>
-
 #include <string>
+
+#include "base/config.hpp"
 
 namespace forebay::model {
 

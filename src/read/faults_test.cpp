@@ -23,11 +23,9 @@ constexpr std::uint64_t kSplinters = 16;
 constexpr std::uint64_t kFaultyFileBytes = kSplinters * kSplinterBytes;
 
 ReadPlan plan_of(std::uint64_t slots, std::uint64_t readahead_splinters) {
-  return {.splinter_bytes = kSplinterBytes,
-          .budget_bytes = slots * kSplinterBytes,
-          .window_bytes = slots * kSplinterBytes,
+  return {.budget_bytes = slots * kSplinterBytes,
           .readahead_bytes = readahead_splinters * kSplinterBytes,
-          .reason = {}};
+          .tuning = {.splinter_bytes = kSplinterBytes, .window_bytes = slots * kSplinterBytes}};
 }
 
 /// Whether waiting tasks read, or the agent alone.

@@ -23,7 +23,7 @@ void prefetch_ahead(const Session& session,
                     const ByteRange& range,
                     std::uint64_t position,
                     std::uint64_t& prefetched_until) {
-  const std::uint64_t unit = session.plan().splinter_bytes;
+  const std::uint64_t unit = session.plan().tuning.splinter_bytes;
   const std::uint64_t horizon = std::min(range.end(), position + kPrefetchSplinters * unit);
   const bool moved =
       prefetched_until < position || prefetched_until > horizon + kPrefetchSplinters * unit;
@@ -58,7 +58,7 @@ bool SessionStreamBuffer::refill() {
   release_view();
   view_end_ = at;
   if (at >= range_.end() || error_) return false;
-  const std::uint64_t unit = session_.plan().splinter_bytes;
+  const std::uint64_t unit = session_.plan().tuning.splinter_bytes;
   const std::uint64_t end = std::min(range_.end(), (at / unit + 1) * unit);
   Future<View> piece = session_.view({at, end - at});
   prefetch_ahead(session_, range_, end, prefetched_until_);

@@ -22,24 +22,25 @@ constexpr std::uint32_t kEvictionsBeforeGrowth = 8;
 
 LoadScheduler::Limits limits_of(const LocalSession::OpenArgs& args) {
   const ReadPlan& plan = args.plan;
-  const std::uint64_t unit = plan.splinter_bytes;
+  const std::uint64_t unit = plan.tuning.splinter_bytes;
   const std::uint64_t readahead = plan.readahead_bytes.value_or(0);
-  const auto depth = splinter_count(plan.queue_depth * plan.request_bytes, unit);
+  const auto depth = splinter_count(plan.tuning.queue_depth * plan.tuning.request_bytes, unit);
   const std::uint32_t readahead_max = readahead == 0 ? 0 : splinter_count(readahead, unit);
   // The readahead limit grows as tasks take bytes, but not while they compute. Storage catches up
   // later; an idle link does not. So a session with a remote reader begins with the maximum.
   const std::uint32_t readahead_initial =
       args.remote_reader ? readahead_max : std::min(depth, readahead_max);
-  return {.slots = splinter_count(plan.window_bytes, unit),
-          .slots_max = splinter_count(plan.budget_bytes, unit),
-          .loads_max = depth,
-          .striping = {.stripe_bytes = plan.stripe_bytes, .servers = plan.stripe_count},
-          .readahead_initial = readahead_initial,
-          .readahead_max = readahead_max,
-          .alignment_bytes = load_alignment_of(*args.file),
-          .eviction = plan.eviction,
-          .evictions_before_growth = args.is_cached ? kEvictionsBeforeGrowth : 0,
-          .readers_max = args.clients};
+  return {
+      .slots = splinter_count(plan.tuning.window_bytes, unit),
+      .slots_max = splinter_count(plan.budget_bytes, unit),
+      .loads_max = depth,
+      .striping = {.stripe_bytes = plan.tuning.stripe_bytes, .servers = plan.tuning.stripe_count},
+      .readahead_initial = readahead_initial,
+      .readahead_max = readahead_max,
+      .alignment_bytes = load_alignment_of(*args.file),
+      .eviction = plan.eviction,
+      .evictions_before_growth = args.is_cached ? kEvictionsBeforeGrowth : 0,
+      .readers_max = args.clients};
 }
 
 /// Control block on the heap, for a session whose tasks are in this process.
@@ -60,13 +61,13 @@ ControlBlockMemory heap_control_block(const shm::ControlBlockShape& shape) {
 shm::ControlBlockShape control_block_shape(ByteRange extent,
                                            const ReadPlan& plan,
                                            std::uint32_t clients) {
-  return {.splinters = Geometry(extent, plan.splinter_bytes).count(),
-          .slots_max = splinter_count(plan.budget_bytes, plan.splinter_bytes),
+  return {.splinters = Geometry(extent, plan.tuning.splinter_bytes).count(),
+          .slots_max = splinter_count(plan.budget_bytes, plan.tuning.splinter_bytes),
           .clients = clients};
 }
 
 Result<std::shared_ptr<LocalSession>> LocalSession::open(const OpenArgs& args) try {
-  auto allocation = args.windows->allocate(args.plan.window_bytes);
+  auto allocation = args.windows->allocate(args.plan.tuning.window_bytes);
   if (!allocation) return failure(allocation.error());
   const shm::ControlBlockShape shape = control_block_shape(args.extent, args.plan, args.clients);
   auto control_block =
@@ -83,7 +84,7 @@ Result<std::shared_ptr<LocalSession>> LocalSession::open(const OpenArgs& args) t
                   .operation = "open a read session",
                   .path = args.file->path(),
                   .cause = "no memory for the table of " +
-                           std::to_string(args.extent.size / args.plan.splinter_bytes + 1) +
+                           std::to_string(args.extent.size / args.plan.tuning.splinter_bytes + 1) +
                            " splinters; choose larger ones"});
 }
 
@@ -106,7 +107,7 @@ LocalSession::LocalSession(const OpenArgs& args,
 }
 
 Status LocalSession::map_window(std::uint32_t slots) {
-  auto base = window_allocation_.map(std::uint64_t{slots} * plan().splinter_bytes);
+  auto base = window_allocation_.map(std::uint64_t{slots} * plan().tuning.splinter_bytes);
   if (!base) return failure(base.error());
   window_ = *base;
   set_slots_base(*base);
@@ -268,7 +269,7 @@ LoadScheduler::Decision LocalSession::next_load(Load& load, LoadPriority least) 
 }
 
 void LocalSession::grow() {
-  const std::uint32_t slots_max = splinter_count(plan().budget_bytes, plan().splinter_bytes);
+  const std::uint32_t slots_max = splinter_count(plan().budget_bytes, plan().tuning.splinter_bytes);
   const std::uint32_t slots = std::min(2 * scheduler_.slots(), slots_max);
   scheduler_.set_slot_count(map_window(slots) ? slots : scheduler_.slots());
 }
@@ -316,7 +317,7 @@ void LocalSession::update_stall() {
 }
 
 LocalSession::Transfer LocalSession::make_transfer(const Load& load) const {
-  std::byte* const slot = window_ + std::uint64_t{load.slot} * plan().splinter_bytes;
+  std::byte* const slot = window_ + std::uint64_t{load.slot} * plan().tuning.splinter_bytes;
   return {.file_offset = geometry().start_of(load.splinter) + load.bytes.first,
           .memory = {slot + load.bytes.first, load.bytes.size()},
           .load = load,
@@ -327,7 +328,7 @@ bool LocalSession::help(SplinterRequest& request, detail::Help how) {
   const bool is_direct = file().access() == Access::kDirect;
   if (how != detail::Help::kAny && (!is_cached_ || is_direct)) return false;
   // A transfer of several operations is left to the agent, which has them in flight at once.
-  if (is_direct && plan().splinter_bytes > plan().request_bytes) return false;
+  if (is_direct && plan().tuning.splinter_bytes > plan().tuning.request_bytes) return false;
   Transfer transfer;
   {
     const std::lock_guard lock(mutex_);
@@ -388,10 +389,11 @@ void LocalSession::publish_report() const {
   header.splinters_loaded.store(report_.splinters_loaded, std::memory_order_relaxed);
   header.splinters_reread.store(scheduler_.rereads(), std::memory_order_relaxed);
   header.window_bytes.store(
-      window_allocation_.size_bytes() > 0 ? scheduler_.slots() * plan().splinter_bytes : 0,
+      window_allocation_.size_bytes() > 0 ? scheduler_.slots() * plan().tuning.splinter_bytes : 0,
       std::memory_order_relaxed);
-  header.readahead_bytes.store(std::uint64_t{scheduler_.readahead_limit()} * plan().splinter_bytes,
-                               std::memory_order_relaxed);
+  header.readahead_bytes.store(
+      std::uint64_t{scheduler_.readahead_limit()} * plan().tuning.splinter_bytes,
+      std::memory_order_relaxed);
 }
 
 SessionReport LocalSession::report() const {
@@ -404,8 +406,9 @@ SessionReport LocalSession::report() const {
   report.private_copy_bytes += copies.bytes_requested;
   report.splinters_reread = scheduler_.rereads();
   const bool has_memory = window_allocation_.size_bytes() > 0;  // a closed session releases it
-  report.window_bytes = has_memory ? scheduler_.slots() * plan().splinter_bytes : 0;
-  report.readahead_bytes = std::uint64_t{scheduler_.readahead_limit()} * plan().splinter_bytes;
+  report.window_bytes = has_memory ? scheduler_.slots() * plan().tuning.splinter_bytes : 0;
+  report.readahead_bytes =
+      std::uint64_t{scheduler_.readahead_limit()} * plan().tuning.splinter_bytes;
   return report;
 }
 

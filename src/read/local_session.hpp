@@ -95,8 +95,10 @@ class LocalSession final : public SessionCore, public TransferSource {
   // For the agent.
 
   storage::File& file() const noexcept override { return SessionCore::file(); }
-  std::uint64_t operation_bytes() const noexcept override { return plan().request_bytes; }
-  std::uint64_t transfer_bytes_max() const noexcept override { return plan().splinter_bytes; }
+  std::uint64_t operation_bytes() const noexcept override { return plan().tuning.request_bytes; }
+  std::uint64_t transfer_bytes_max() const noexcept override {
+    return plan().tuning.splinter_bytes;
+  }
   using TransferSource::next_transfer;
   bool next_transfer(Transfer& transfer, LoadPriority least) override;
   std::optional<TimePoint> retry_at() const override;

@@ -73,7 +73,7 @@ Status MappedSession::attach(AttachInfo info) {
     served_at_open_.push_back(
         control_block.ref_counts().at(info.client_index, slot).load().served_bytes());
 
-  const std::uint64_t slots_bytes = std::uint64_t{shape.slots_max} * plan().splinter_bytes;
+  const std::uint64_t slots_bytes = std::uint64_t{shape.slots_max} * plan().tuning.splinter_bytes;
   if (slots_bytes == 0 || slots_bytes % shm::page_bytes() != 0)
     return damaged("the control block from the node's agent has slots that are not whole pages");
   auto slots = shm::DoubleMapping::make(info.window, slots_bytes, shm::Protection::kReadOnly);
@@ -84,7 +84,7 @@ Status MappedSession::attach(AttachInfo info) {
   if (!window) return failure(window.error());
   window_ = std::move(*window);
   const std::uint32_t now = control_block.header().slots.load(std::memory_order_acquire);
-  shm::populate(slots_.base(), std::uint64_t{now} * plan().splinter_bytes,
+  shm::populate(slots_.base(), std::uint64_t{now} * plan().tuning.splinter_bytes,
                 shm::Protection::kReadOnly);
   add_mapping({slots_.base(), 1});  // runs of one splinter, until a longer one is requested
   return {};
@@ -93,7 +93,7 @@ Status MappedSession::attach(AttachInfo info) {
 /// If this fails, views of several splinters are copies.
 void MappedSession::map_grown_window(std::uint32_t slots) noexcept {
   const std::lock_guard lock(mutex_);
-  const auto base = window_.map(std::uint64_t{slots} * plan().splinter_bytes);
+  const auto base = window_.map(std::uint64_t{slots} * plan().tuning.splinter_bytes);
   if (base) add_mapping({*base, slots});
 }
 

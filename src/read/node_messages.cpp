@@ -42,39 +42,39 @@ std::uint32_t get_uint32(MessageReader& in, const char* field) {
 
 void put(MessageWriter& out, const ReadPlan& plan) {
   put_enum(out, plan.access);
-  out.number(plan.splinter_bytes);
+  out.number(plan.tuning.splinter_bytes);
   out.number(plan.budget_bytes);
-  out.number(plan.window_bytes);
-  out.number(plan.request_bytes);
-  out.number(std::uint64_t{plan.queue_depth});
-  out.number(plan.stripe_bytes);
-  out.number(std::uint64_t{plan.stripe_count});
+  out.number(plan.tuning.window_bytes);
+  out.number(plan.tuning.request_bytes);
+  out.number(std::uint64_t{plan.tuning.queue_depth});
+  out.number(plan.tuning.stripe_bytes);
+  out.number(std::uint64_t{plan.tuning.stripe_count});
   out.number(plan.readahead_bytes.value_or(kAbsent));
   put_enum(out, std::optional(plan.eviction));
-  put_enum(out, plan.agent_scope);
-  out.number(plan.agent_stripe_bytes);
-  out.list(std::span<const std::uint32_t>(plan.agent_nodes));
+  put_enum(out, plan.tuning.agent_scope);
+  out.number(plan.tuning.agent_stripe_bytes);
+  out.list(std::span<const std::uint32_t>(plan.tuning.agent_nodes));
   out.text(plan.reason);
 }
 
 ReadPlan get_plan(MessageReader& in) {
   ReadPlan plan;
   plan.access = get_enum(in, "plan.access", Access::kDirect);
-  plan.splinter_bytes = in.number<std::uint64_t>("plan.splinter_bytes");
+  plan.tuning.splinter_bytes = in.number<std::uint64_t>("plan.splinter_bytes");
   plan.budget_bytes = in.number<std::uint64_t>("plan.budget_bytes");
-  plan.window_bytes = in.number<std::uint64_t>("plan.window_bytes");
-  plan.request_bytes = in.number<std::uint64_t>("plan.request_bytes");
-  plan.queue_depth = get_uint32(in, "plan.queue_depth");
-  plan.stripe_bytes = in.number<std::uint64_t>("plan.stripe_bytes");
-  plan.stripe_count = get_uint32(in, "plan.stripe_count");
+  plan.tuning.window_bytes = in.number<std::uint64_t>("plan.window_bytes");
+  plan.tuning.request_bytes = in.number<std::uint64_t>("plan.request_bytes");
+  plan.tuning.queue_depth = get_uint32(in, "plan.queue_depth");
+  plan.tuning.stripe_bytes = in.number<std::uint64_t>("plan.stripe_bytes");
+  plan.tuning.stripe_count = get_uint32(in, "plan.stripe_count");
   const auto readahead_bytes = in.number<std::uint64_t>("plan.readahead_bytes");
   if (readahead_bytes != kAbsent) plan.readahead_bytes = readahead_bytes;
   const auto eviction = get_enum(in, "plan.eviction", EvictionPolicy::kLru);
   if (!eviction.has_value()) in.reject("plan.eviction", kAbsent, "must not be absent");
   plan.eviction = eviction.value_or(EvictionPolicy{});
-  plan.agent_scope = get_enum(in, "plan.agent_scope", AgentScope::kPerNode);
-  plan.agent_stripe_bytes = in.number<std::uint64_t>("plan.agent_stripe_bytes");
-  plan.agent_nodes = in.list<std::uint32_t>("plan.agent_nodes");
+  plan.tuning.agent_scope = get_enum(in, "plan.agent_scope", AgentScope::kPerNode);
+  plan.tuning.agent_stripe_bytes = in.number<std::uint64_t>("plan.agent_stripe_bytes");
+  plan.tuning.agent_nodes = in.list<std::uint32_t>("plan.agent_nodes");
   plan.reason = in.text("plan.reason");
   return plan;
 }
@@ -148,7 +148,7 @@ OpenSessionReply get_open_session_reply(MessageReader& in) {
   OpenSessionReply message;
   message.handle = get_handle(in);
   message.plan = get_plan(in);
-  const std::uint64_t splinter_bytes = message.plan.splinter_bytes;
+  const std::uint64_t splinter_bytes = message.plan.tuning.splinter_bytes;
   if (!std::has_single_bit(splinter_bytes) || splinter_bytes > UINT32_MAX)
     in.reject("plan.splinter_bytes", splinter_bytes, "must be a power of two below 4294967296");
   return message;

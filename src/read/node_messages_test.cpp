@@ -27,35 +27,35 @@ M round_trip(const M& message) {
 
 ReadPlan test_plan() {
   return {.access = Access::kDirect,
-          .splinter_bytes = 1,
           .budget_bytes = 2,
-          .window_bytes = 3,
-          .request_bytes = 4,
-          .queue_depth = 5,
-          .stripe_bytes = 6,
-          .stripe_count = 7,
           .readahead_bytes = 0,
           .eviction = EvictionPolicy::kLru,
-          .agent_scope = AgentScope::kPerNode,
-          .agent_nodes = {3, 1},
-          .agent_stripe_bytes = 6,
+          .tuning = {.splinter_bytes = 1,
+                     .window_bytes = 3,
+                     .request_bytes = 4,
+                     .queue_depth = 5,
+                     .stripe_bytes = 6,
+                     .stripe_count = 7,
+                     .agent_scope = AgentScope::kPerNode,
+                     .agent_nodes = {3, 1},
+                     .agent_stripe_bytes = 6},
           .reason = "because"};
 }
 
 void expect_equal(const ReadPlan& a, const ReadPlan& b) {
   EXPECT_EQ(a.access, b.access);
-  EXPECT_EQ(a.splinter_bytes, b.splinter_bytes);
+  EXPECT_EQ(a.tuning.splinter_bytes, b.tuning.splinter_bytes);
   EXPECT_EQ(a.budget_bytes, b.budget_bytes);
-  EXPECT_EQ(a.window_bytes, b.window_bytes);
-  EXPECT_EQ(a.request_bytes, b.request_bytes);
-  EXPECT_EQ(a.queue_depth, b.queue_depth);
-  EXPECT_EQ(a.stripe_bytes, b.stripe_bytes);
-  EXPECT_EQ(a.stripe_count, b.stripe_count);
+  EXPECT_EQ(a.tuning.window_bytes, b.tuning.window_bytes);
+  EXPECT_EQ(a.tuning.request_bytes, b.tuning.request_bytes);
+  EXPECT_EQ(a.tuning.queue_depth, b.tuning.queue_depth);
+  EXPECT_EQ(a.tuning.stripe_bytes, b.tuning.stripe_bytes);
+  EXPECT_EQ(a.tuning.stripe_count, b.tuning.stripe_count);
   EXPECT_EQ(a.readahead_bytes, b.readahead_bytes);
   EXPECT_EQ(a.eviction, b.eviction);
-  EXPECT_EQ(a.agent_scope, b.agent_scope);
-  EXPECT_EQ(a.agent_nodes, b.agent_nodes);
-  EXPECT_EQ(a.agent_stripe_bytes, b.agent_stripe_bytes);
+  EXPECT_EQ(a.tuning.agent_scope, b.tuning.agent_scope);
+  EXPECT_EQ(a.tuning.agent_nodes, b.tuning.agent_nodes);
+  EXPECT_EQ(a.tuning.agent_stripe_bytes, b.tuning.agent_stripe_bytes);
   EXPECT_EQ(a.reason, b.reason);
 }
 
@@ -107,7 +107,7 @@ TEST(NodeMessages, values_out_of_range_are_refused_by_field) {
   access.access = Access{9};
   EXPECT_THAT(message_of(access), testing::HasSubstr("'OpenSessionRequest': field 'access' is 9"));
   ReadPlan plan = test_plan();
-  plan.splinter_bytes = 0;
+  plan.tuning.splinter_bytes = 0;
   EXPECT_THAT(message_of(OpenSessionReply{{5, 6}, plan}),
               testing::HasSubstr("'OpenSessionReply': field 'plan.splinter_bytes' is 0"));
   plan = test_plan();

@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 // The values of the default plan, each with its source. They were measured on local disks. A
 // machine's calibration may replace the values; the rules stay.
-#include <forebay/read_plan.hpp>
+
+#include "read/plan.hpp"
 
 #include <algorithm>
 #include <bit>
@@ -72,7 +73,7 @@ std::uint64_t choose_splinter(const ReadFacts& facts, std::uint64_t budget) {
 }
 
 Status check_splinter(const ReadPlan& plan, const ReadFacts& facts) {
-  const std::uint64_t splinter = plan.splinter_bytes;
+  const std::uint64_t splinter = plan.tuning.splinter_bytes;
   if (!std::has_single_bit(splinter) || splinter < kSplinterBytesMin ||
       splinter > kSplinterBytesMax) {
     return bad_plan(ErrorClass::kInvalidArgument, "splinter_bytes is " + std::to_string(splinter) +
@@ -105,7 +106,7 @@ std::uint64_t choose_budget(const ReadFacts& facts, std::uint64_t window_bytes) 
 
 /// The window without limits.
 std::uint64_t preferred_window(const ReadPlan& plan, const ReadFacts& facts) {
-  if (facts.is_cached) return kCachedSplinters * plan.splinter_bytes;
+  if (facts.is_cached) return kCachedSplinters * plan.tuning.splinter_bytes;
   const bool direct = plan.access == Access::kDirect;
   return std::max(kReadaheadShare * saturation_bytes(facts),
                   direct ? kDirectWindowBytes : kBufferedWindowBytes);
@@ -115,7 +116,7 @@ std::uint64_t preferred_window(const ReadPlan& plan, const ReadFacts& facts) {
 /// one that keeps the storage busy; else a few splinters.
 std::uint64_t choose_window(ReadPlan& plan, const ReadFacts& facts) {
   const std::uint64_t preferred = preferred_window(plan, facts);
-  const std::uint64_t smallest = std::min(preferred, kSplintersMin * plan.splinter_bytes);
+  const std::uint64_t smallest = std::min(preferred, kSplintersMin * plan.tuning.splinter_bytes);
   const std::uint64_t reserve = std::max(facts.total_bytes, facts.available_bytes) / kReserveShare;
   const std::uint64_t spare = facts.available_bytes - std::min(facts.available_bytes, reserve);
   const std::uint64_t busy =
@@ -129,7 +130,7 @@ std::uint64_t choose_window(ReadPlan& plan, const ReadFacts& facts) {
 }
 
 Status choose_memory(ReadPlan& plan, const ReadFacts& facts, const ReadPlan& requested) {
-  const std::uint64_t splinter = plan.splinter_bytes;
+  const std::uint64_t splinter = plan.tuning.splinter_bytes;
   if (requested.budget_bytes != 0 && requested.budget_bytes < splinter) {
     return bad_plan(ErrorClass::kInvalidArgument,
                     "budget_bytes is " + std::to_string(requested.budget_bytes) +
@@ -146,9 +147,9 @@ Status choose_memory(ReadPlan& plan, const ReadFacts& facts, const ReadPlan& req
   const std::uint64_t needed = std::max(splinter, round_up(facts.extent.size, splinter) + splinter);
   plan.budget_bytes =
       std::min({plan.budget_bytes, facts.available_bytes, needed}) / splinter * splinter;
-  if (plan.window_bytes == 0) plan.window_bytes = choose_window(plan, facts);
-  plan.window_bytes =
-      std::clamp(plan.window_bytes / splinter * splinter, splinter, plan.budget_bytes);
+  if (plan.tuning.window_bytes == 0) plan.tuning.window_bytes = choose_window(plan, facts);
+  plan.tuning.window_bytes =
+      std::clamp(plan.tuning.window_bytes / splinter * splinter, splinter, plan.budget_bytes);
   return {};
 }
 
@@ -156,7 +157,7 @@ Status choose_memory(ReadPlan& plan, const ReadFacts& facts, const ReadPlan& req
 /// each server gets at least one.
 std::uint64_t saturation_requests(const ReadPlan& plan, const ReadFacts& facts) {
   const std::uint64_t needed =
-      round_up(saturation_bytes(facts), plan.request_bytes) / plan.request_bytes;
+      round_up(saturation_bytes(facts), plan.tuning.request_bytes) / plan.tuning.request_bytes;
   return std::max<std::uint64_t>(needed,
                                  std::min(facts.queue_depth, std::max(facts.stripe_count, 1U)));
 }
@@ -165,12 +166,12 @@ std::uint64_t saturation_requests(const ReadPlan& plan, const ReadFacts& facts) 
 /// which.
 void choose_saturation_depth(ReadPlan& plan, const ReadFacts& facts) {
   const std::uint64_t busy = saturation_requests(plan, facts);
-  const std::uint64_t room = plan.budget_bytes / plan.request_bytes;
+  const std::uint64_t room = plan.budget_bytes / plan.tuning.request_bytes;
   const bool fits = busy <= room || plan.budget_bytes >= facts.extent.size;
   const std::uint64_t depth = std::min(fits ? busy : room, kSaturationDepthMax);
-  plan.queue_depth = static_cast<std::uint32_t>(depth);
+  plan.tuning.queue_depth = static_cast<std::uint32_t>(depth);
   plan.reason += "; " + std::to_string(depth) + " requests of " +
-                 std::to_string(plan.request_bytes) + " bytes ";
+                 std::to_string(plan.tuning.request_bytes) + " bytes ";
   if (depth == busy) {
     plan.reason += "keep its storage busy";
   } else {
@@ -183,55 +184,58 @@ void choose_saturation_depth(ReadPlan& plan, const ReadFacts& facts) {
 void choose_requests(ReadPlan& plan, const ReadFacts& facts) {
   const bool known = saturation_bytes(facts) > 0;
   if (!facts.is_cached && !facts.storage_reason.empty()) plan.reason += "; " + facts.storage_reason;
-  if (plan.request_bytes == 0) plan.request_bytes = known ? facts.request_bytes : kSplinterBytes;
+  if (plan.tuning.request_bytes == 0)
+    plan.tuning.request_bytes = known ? facts.request_bytes : kSplinterBytes;
   const std::uint64_t smallest = std::max(kSplinterBytesMin, std::bit_ceil(facts.alignment_bytes));
-  plan.request_bytes = std::clamp(std::bit_floor(plan.request_bytes),
-                                  std::min(smallest, plan.splinter_bytes), plan.splinter_bytes);
-  if (plan.queue_depth == 0 && known) choose_saturation_depth(plan, facts);
-  if (plan.queue_depth == 0)
-    plan.queue_depth = plan.access == Access::kDirect ? kDirectDepth : kBufferedDepth;
-  if (!plan.readahead_bytes) plan.readahead_bytes = plan.window_bytes / kReadaheadShare;
+  plan.tuning.request_bytes =
+      std::clamp(std::bit_floor(plan.tuning.request_bytes),
+                 std::min(smallest, plan.tuning.splinter_bytes), plan.tuning.splinter_bytes);
+  if (plan.tuning.queue_depth == 0 && known) choose_saturation_depth(plan, facts);
+  if (plan.tuning.queue_depth == 0)
+    plan.tuning.queue_depth = plan.access == Access::kDirect ? kDirectDepth : kBufferedDepth;
+  if (!plan.readahead_bytes) plan.readahead_bytes = plan.tuning.window_bytes / kReadaheadShare;
   *plan.readahead_bytes = std::min(*plan.readahead_bytes, plan.budget_bytes);
 }
 
 Status choose_striping(ReadPlan& plan, const ReadFacts& facts) {
-  if (plan.stripe_count > 1 && plan.stripe_bytes == 0) {
+  if (plan.tuning.stripe_count > 1 && plan.tuning.stripe_bytes == 0) {
     return bad_plan(ErrorClass::kInvalidArgument, "stripe_count is " +
-                                                      std::to_string(plan.stripe_count) +
+                                                      std::to_string(plan.tuning.stripe_count) +
                                                       ", and stripe_bytes is 0; set stripe_bytes");
   }
-  if (plan.stripe_count == 0 && !facts.is_cached) {
-    plan.stripe_count = facts.stripe_count;
-    plan.stripe_bytes = facts.stripe_bytes;
+  if (plan.tuning.stripe_count == 0 && !facts.is_cached) {
+    plan.tuning.stripe_count = facts.stripe_count;
+    plan.tuning.stripe_bytes = facts.stripe_bytes;
   }
-  plan.stripe_count = std::max(plan.stripe_count, 1U);
+  plan.tuning.stripe_count = std::max(plan.tuning.stripe_count, 1U);
   return {};
 }
 
 Status choose_nodes(ReadPlan& plan, const ReadFacts& facts) {
-  if (plan.agent_nodes.empty()) return {};
-  for (const std::uint32_t node : plan.agent_nodes) {
+  if (plan.tuning.agent_nodes.empty()) return {};
+  for (const std::uint32_t node : plan.tuning.agent_nodes) {
     if (node < std::max(facts.linked_nodes, 1U) || facts.linked_nodes <= 1) continue;
     return bad_plan(ErrorClass::kInvalidArgument, "agent_nodes has node " + std::to_string(node) +
                                                       "; there are " +
                                                       std::to_string(facts.linked_nodes));
   }
-  if (plan.agent_stripe_bytes == 0) plan.agent_stripe_bytes = kAgentStripeBytes;
-  if (!std::has_single_bit(plan.agent_stripe_bytes)) {
-    return bad_plan(ErrorClass::kInvalidArgument, "agent_stripe_bytes is " +
-                                                      std::to_string(plan.agent_stripe_bytes) +
-                                                      "; it must be a power of two");
+  if (plan.tuning.agent_stripe_bytes == 0) plan.tuning.agent_stripe_bytes = kAgentStripeBytes;
+  if (!std::has_single_bit(plan.tuning.agent_stripe_bytes)) {
+    return bad_plan(ErrorClass::kInvalidArgument,
+                    "agent_stripe_bytes is " + std::to_string(plan.tuning.agent_stripe_bytes) +
+                        "; it must be a power of two");
   }
   // All nodes must compute the same owners, however much memory each has for splinters.
-  if (plan.agent_stripe_bytes < plan.splinter_bytes) {
+  if (plan.tuning.agent_stripe_bytes < plan.tuning.splinter_bytes) {
     return bad_plan(ErrorClass::kInvalidArgument,
-                    "agent_stripe_bytes is " + std::to_string(plan.agent_stripe_bytes) +
-                        ", less than one splinter of " + std::to_string(plan.splinter_bytes) +
+                    "agent_stripe_bytes is " + std::to_string(plan.tuning.agent_stripe_bytes) +
+                        ", less than one splinter of " +
+                        std::to_string(plan.tuning.splinter_bytes) +
                         "; give splinter_bytes as well");
   }
   if (facts.linked_nodes > 1) {
-    plan.reason += "; storage is used by " + std::to_string(plan.agent_nodes.size()) + " of " +
-                   std::to_string(facts.linked_nodes) + " nodes";
+    plan.reason += "; storage is used by " + std::to_string(plan.tuning.agent_nodes.size()) +
+                   " of " + std::to_string(facts.linked_nodes) + " nodes";
   }
   return {};
 }
@@ -243,26 +247,28 @@ std::string_view name_of(AgentScope agents) noexcept {
 }
 
 AgentScope choose_agent_scope(const ReadFacts& facts, const ReadPlan& requested) noexcept {
-  if (facts.linked_nodes > 1 && !requested.agent_nodes.empty()) return AgentScope::kPerNode;
+  if (facts.linked_nodes > 1 && !requested.tuning.agent_nodes.empty()) return AgentScope::kPerNode;
   if (facts.ranks_on_node <= 1) return AgentScope::kPerRank;
   const Access access = requested.access.value_or(facts.access);
-  return requested.agent_scope.value_or(access == Access::kDirect ? AgentScope::kPerNode
-                                                                  : AgentScope::kPerRank);
+  return requested.tuning.agent_scope.value_or(access == Access::kDirect ? AgentScope::kPerNode
+                                                                         : AgentScope::kPerRank);
 }
 
 Result<ReadPlan> plan_read(const ReadFacts& facts, const ReadPlan& requested) {
   ReadPlan plan = requested;
   plan.access = requested.access.value_or(facts.access);
   plan.reason = requested.access ? "access as given" : facts.access_reason;
-  if (plan.budget_bytes == 0) plan.budget_bytes = choose_budget(facts, requested.window_bytes);
-  if (plan.splinter_bytes == 0) plan.splinter_bytes = choose_splinter(facts, plan.budget_bytes);
+  if (plan.budget_bytes == 0)
+    plan.budget_bytes = choose_budget(facts, requested.tuning.window_bytes);
+  if (plan.tuning.splinter_bytes == 0)
+    plan.tuning.splinter_bytes = choose_splinter(facts, plan.budget_bytes);
   if (auto checked = check_splinter(plan, facts); !checked) return failure(checked.error());
   if (auto chosen = choose_memory(plan, facts, requested); !chosen) return failure(chosen.error());
   choose_requests(plan, facts);
   if (auto chosen = choose_striping(plan, facts); !chosen) return failure(chosen.error());
-  plan.agent_scope = choose_agent_scope(facts, requested);
+  plan.tuning.agent_scope = choose_agent_scope(facts, requested);
   if (auto chosen = choose_nodes(plan, facts); !chosen) return failure(chosen.error());
-  if (plan.agent_scope == AgentScope::kPerNode && facts.ranks_on_node > 1) {
+  if (plan.tuning.agent_scope == AgentScope::kPerNode && facts.ranks_on_node > 1) {
     plan.reason +=
         "; one agent for the " + std::to_string(facts.ranks_on_node) + " ranks of this node";
   }

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // The plan of a session: chosen and given values, their limits, and the reasons in it.
-#include <forebay/read_plan.hpp>
+
+#include "read/plan.hpp"
 
 #include <bit>
 #include <random>
@@ -23,16 +24,16 @@ TEST(ReadPlan, warm_file_gets_a_window_that_fits_a_core_cache) {
   about.is_cached = true;
   const auto plan = plan_read(about);
   ASSERT_TRUE(plan);
-  EXPECT_EQ(plan->window_bytes, 512_KiB);
+  EXPECT_EQ(plan->tuning.window_bytes, 512_KiB);
   EXPECT_EQ(plan->budget_bytes, 64_MiB);
-  EXPECT_EQ(plan->splinter_bytes, 256_KiB);
+  EXPECT_EQ(plan->tuning.splinter_bytes, 256_KiB);
 }
 
 TEST(ReadPlan, cold_file_keeps_the_device_busy) {
   const auto plan = plan_read(facts(1_GiB, Access::kDirect));
   ASSERT_TRUE(plan);
-  EXPECT_GE(plan->queue_depth * plan->request_bytes, 4_MiB);
-  EXPECT_GE(*plan->readahead_bytes, plan->queue_depth * plan->request_bytes);
+  EXPECT_GE(plan->tuning.queue_depth * plan->tuning.request_bytes, 4_MiB);
+  EXPECT_GE(*plan->readahead_bytes, plan->tuning.queue_depth * plan->tuning.request_bytes);
 }
 
 TEST(ReadPlan, small_file_takes_little_memory) {
@@ -44,13 +45,13 @@ TEST(ReadPlan, small_file_takes_little_memory) {
 TEST(ReadPlan, huge_file_keeps_the_table_small) {
   const auto plan = plan_read(facts(1ULL << 42U, Access::kDirect));
   ASSERT_TRUE(plan);
-  EXPECT_LE((1ULL << 42U) / plan->splinter_bytes, 1ULL << 20U);
+  EXPECT_LE((1ULL << 42U) / plan->tuning.splinter_bytes, 1ULL << 20U);
 }
 
 // Their indexes wrapped around once, or their table used all memory.
 TEST(ReadPlan, too_many_splinters_are_refused) {
   const auto plan =
-      plan_read(facts(1ULL << 45U, Access::kBuffered), {.splinter_bytes = 4_KiB, .reason = {}});
+      plan_read(facts(1ULL << 45U, Access::kBuffered), {.tuning = {.splinter_bytes = 4_KiB}});
   ASSERT_FALSE(plan);
   EXPECT_EQ(plan.error().kind(), ErrorClass::kInvalidArgument);
   EXPECT_NE(plan.error().message().find("splinter_bytes is 4096"), std::string::npos);
@@ -58,8 +59,8 @@ TEST(ReadPlan, too_many_splinters_are_refused) {
 }
 
 TEST(ReadPlan, budget_below_one_splinter_is_refused_with_both_numbers) {
-  const auto plan =
-      plan_read(facts(1_GiB, Access::kBuffered), {.splinter_bytes = 1_MiB, .budget_bytes = 4096});
+  const auto plan = plan_read(facts(1_GiB, Access::kBuffered),
+                              {.budget_bytes = 4096, .tuning = {.splinter_bytes = 1_MiB}});
   ASSERT_FALSE(plan);
   EXPECT_EQ(plan.error().kind(), ErrorClass::kInvalidArgument);
   EXPECT_NE(plan.error().message().find("4096"), std::string::npos);
@@ -69,7 +70,7 @@ TEST(ReadPlan, budget_below_one_splinter_is_refused_with_both_numbers) {
 TEST(ReadPlan, small_budget_gets_small_splinters) {
   const auto plan = plan_read(facts(1_GiB, Access::kBuffered), {.budget_bytes = 64_KiB});
   ASSERT_TRUE(plan) << plan.error().message();
-  EXPECT_LE(plan->splinter_bytes * 4, plan->budget_bytes);
+  EXPECT_LE(plan->tuning.splinter_bytes * 4, plan->budget_bytes);
 }
 
 TEST(ReadPlan, budget_in_use_is_a_limit) {
@@ -89,9 +90,9 @@ TEST(ReadPlan, many_sessions_on_large_files_share_a_budget) {
     for (int opened = 0; opened < kSessions; ++opened) {
       const auto plan = plan_read(about);
       ASSERT_TRUE(plan) << opened << ": " << plan.error().message();
-      EXPECT_EQ(plan->splinter_bytes, 256_KiB);
-      EXPECT_GE(plan->window_bytes, 4 * plan->splinter_bytes);
-      about.available_bytes -= plan->window_bytes;
+      EXPECT_EQ(plan->tuning.splinter_bytes, 256_KiB);
+      EXPECT_GE(plan->tuning.window_bytes, 4 * plan->tuning.splinter_bytes);
+      about.available_bytes -= plan->tuning.window_bytes;
     }
   }
 }
@@ -103,16 +104,16 @@ TEST(ReadPlan, known_storage_is_kept_busy) {
   about.queue_depth = 12;
   const auto plan = plan_read(about);
   ASSERT_TRUE(plan);
-  EXPECT_EQ(plan->splinter_bytes, 1_MiB);
-  EXPECT_EQ(plan->request_bytes, 1_MiB);
-  EXPECT_EQ(plan->queue_depth, 12U);
-  EXPECT_GE(plan->window_bytes, 15_MiB);
+  EXPECT_EQ(plan->tuning.splinter_bytes, 1_MiB);
+  EXPECT_EQ(plan->tuning.request_bytes, 1_MiB);
+  EXPECT_EQ(plan->tuning.queue_depth, 12U);
+  EXPECT_GE(plan->tuning.window_bytes, 15_MiB);
   EXPECT_NE(plan->reason.find("12 requests"), std::string::npos);
   // Cached bytes are not read from the storage.
   about.access = Access::kBuffered;
   about.is_cached = true;
-  EXPECT_EQ(plan_read(about)->splinter_bytes, 256_KiB);
-  EXPECT_EQ(plan_read(about)->window_bytes, 512_KiB);
+  EXPECT_EQ(plan_read(about)->tuning.splinter_bytes, 256_KiB);
+  EXPECT_EQ(plan_read(about)->tuning.window_bytes, 512_KiB);
 }
 
 TEST(ReadPlan, window_holds_the_requests_that_keep_a_known_storage_busy) {
@@ -121,20 +122,20 @@ TEST(ReadPlan, window_holds_the_requests_that_keep_a_known_storage_busy) {
   about.total_bytes = 64_MiB;
   about.request_bytes = 1_MiB;
   about.queue_depth = 14;
-  EXPECT_EQ(plan_read(about)->window_bytes, 28_MiB);
+  EXPECT_EQ(plan_read(about)->tuning.window_bytes, 28_MiB);
   // Without the reserve for sessions of a few splinters.
   about.queue_depth = 24;
-  EXPECT_EQ(plan_read(about)->window_bytes, 32_MiB);
+  EXPECT_EQ(plan_read(about)->tuning.window_bytes, 32_MiB);
 }
 
 TEST(ReadPlan, given_values_override_known_ones) {
   ReadFacts about = facts(4_GiB, Access::kDirect);
   about.request_bytes = 1_MiB;
   about.queue_depth = 12;
-  const auto plan = plan_read(about, {.request_bytes = 128_KiB, .queue_depth = 3});
+  const auto plan = plan_read(about, {.tuning = {.request_bytes = 128_KiB, .queue_depth = 3}});
   ASSERT_TRUE(plan);
-  EXPECT_EQ(plan->request_bytes, 128_KiB);
-  EXPECT_EQ(plan->queue_depth, 3U);
+  EXPECT_EQ(plan->tuning.request_bytes, 128_KiB);
+  EXPECT_EQ(plan->tuning.queue_depth, 3U);
 }
 
 /// A plan for a storage that 12 requests of 1 MiB keep busy.
@@ -152,40 +153,43 @@ TEST(ReadPlan, other_request_sizes_keep_as_many_bytes_in_flight) {
   EXPECT_EQ(busy_plan({}).reason,
             "test; storage from the options: lustre; 12 requests of 1048576 bytes keep its "
             "storage busy");
-  const ReadPlan small = busy_plan({.request_bytes = 128_KiB});
-  EXPECT_EQ(small.queue_depth, 96U);
+  const ReadPlan small = busy_plan({.tuning = {.request_bytes = 128_KiB}});
+  EXPECT_EQ(small.tuning.queue_depth, 96U);
   EXPECT_NE(small.reason.find("; 96 requests of 131072 bytes keep its storage busy"),
             std::string::npos);
-  const ReadPlan large = busy_plan({.splinter_bytes = 4_MiB, .request_bytes = 4_MiB});
-  EXPECT_EQ(large.queue_depth, 4U) << "one for each server";
-  EXPECT_EQ(busy_plan({.queue_depth = 3}).reason, "test; storage from the options: lustre");
+  const ReadPlan large = busy_plan({.tuning = {.splinter_bytes = 4_MiB, .request_bytes = 4_MiB}});
+  EXPECT_EQ(large.tuning.queue_depth, 4U) << "one for each server";
+  EXPECT_EQ(busy_plan({.tuning = {.queue_depth = 3}}).reason,
+            "test; storage from the options: lustre");
 }
 
 TEST(ReadPlan, reason_reports_too_few_requests_to_keep_a_storage_busy) {
   const ReadPlan poor = busy_plan({.budget_bytes = 1_MiB});
-  EXPECT_EQ(poor.request_bytes, 256_KiB);
-  EXPECT_EQ(poor.queue_depth, 4U);
+  EXPECT_EQ(poor.tuning.request_bytes, 256_KiB);
+  EXPECT_EQ(poor.tuning.queue_depth, 4U);
   EXPECT_NE(poor.reason.find("; 4 requests of 262144 bytes are all that its budget can hold, "
                              "and 48 would keep its storage busy"),
             std::string::npos)
       << poor.reason;
-  const ReadPlan tiny = busy_plan({.request_bytes = 4_KiB});
-  EXPECT_EQ(tiny.queue_depth, 256U);
+  const ReadPlan tiny = busy_plan({.tuning = {.request_bytes = 4_KiB}});
+  EXPECT_EQ(tiny.tuning.queue_depth, 256U);
   EXPECT_NE(tiny.reason.find("and 3072 would keep"), std::string::npos) << tiny.reason;
 }
 
 TEST(ReadPlan, known_stripes_are_used) {
   ReadFacts about = facts(4_GiB, Access::kDirect);
-  EXPECT_EQ(plan_read(about)->stripe_count, 1U);
+  EXPECT_EQ(plan_read(about)->tuning.stripe_count, 1U);
   about.stripe_bytes = 1_MiB;
   about.stripe_count = 4;
-  EXPECT_EQ(plan_read(about)->stripe_bytes, 1_MiB);
-  EXPECT_EQ(plan_read(about)->stripe_count, 4U);
-  EXPECT_EQ(plan_read(about, {.stripe_bytes = 4_MiB, .stripe_count = 2})->stripe_bytes, 4_MiB);
-  EXPECT_EQ(plan_read(about, {.stripe_count = 1})->stripe_count, 1U);
+  EXPECT_EQ(plan_read(about)->tuning.stripe_bytes, 1_MiB);
+  EXPECT_EQ(plan_read(about)->tuning.stripe_count, 4U);
+  EXPECT_EQ(
+      plan_read(about, {.tuning = {.stripe_bytes = 4_MiB, .stripe_count = 2}})->tuning.stripe_bytes,
+      4_MiB);
+  EXPECT_EQ(plan_read(about, {.tuning = {.stripe_count = 1}})->tuning.stripe_count, 1U);
   about.is_cached = true;
-  EXPECT_EQ(plan_read(about)->stripe_count, 1U);
-  const auto halved = plan_read(about, {.stripe_count = 2});
+  EXPECT_EQ(plan_read(about)->tuning.stripe_count, 1U);
+  const auto halved = plan_read(about, {.tuning = {.stripe_count = 2}});
   ASSERT_FALSE(halved);
   EXPECT_EQ(halved.error().kind(), ErrorClass::kInvalidArgument);
 }
@@ -195,7 +199,7 @@ TEST(ReadPlan, windows_shrink_in_steps_and_the_reason_reports_it) {
   about.total_bytes = 64_MiB;
   const auto window = [&](std::uint64_t available) {
     about.available_bytes = available;
-    return plan_read(about)->window_bytes;
+    return plan_read(about)->tuning.window_bytes;
   };
   EXPECT_EQ(window(64_MiB), 16_MiB);
   EXPECT_EQ(plan_read(about)->reason, "test");
@@ -213,7 +217,7 @@ TEST(ReadPlan, windows_shrink_in_steps_and_the_reason_reports_it) {
 TEST(ReadPlan, given_window_that_fits_is_not_reduced) {
   ReadFacts about = facts(4_GiB, Access::kDirect);
   about.total_bytes = 1_GiB;
-  EXPECT_EQ(plan_read(about, {.window_bytes = 64_MiB})->window_bytes, 64_MiB);
+  EXPECT_EQ(plan_read(about, {.tuning = {.window_bytes = 64_MiB}})->tuning.window_bytes, 64_MiB);
 }
 
 TEST(ReadPlan, session_without_a_budget_leaves_memory_to_others) {
@@ -228,7 +232,8 @@ TEST(ReadPlan, session_without_a_budget_leaves_memory_to_others) {
 
 TEST(ReadPlan, splinter_must_be_a_power_of_two_in_range) {
   for (const std::uint64_t bad : {1000ULL, 2048ULL, 3ULL << 20U, 1ULL << 30U}) {
-    const auto plan = plan_read(facts(1_GiB, Access::kBuffered), {.splinter_bytes = bad});
+    const auto plan =
+        plan_read(facts(1_GiB, Access::kBuffered), {.tuning = {.splinter_bytes = bad}});
     ASSERT_FALSE(plan) << bad;
     EXPECT_EQ(plan.error().kind(), ErrorClass::kInvalidArgument);
   }
@@ -247,21 +252,21 @@ TEST(ReadPlan, random_requested_values_give_consistent_plans) {
     about.available_bytes = pick({0, 5000, 300'000, 64_MiB, 4_GiB});
     about.total_bytes = pick({0, 300'000, 64_MiB, 4_GiB});
     ReadPlan requested;
-    requested.splinter_bytes = pick({0, 0, 4096, 65536, 1_MiB, 12345});
+    requested.tuning.splinter_bytes = pick({0, 0, 4096, 65536, 1_MiB, 12345});
     requested.budget_bytes = pick({0, 0, 1, 70'000, 8_MiB});
-    requested.window_bytes = pick({0, 0, 1, 1_MiB, 1_GiB});
-    requested.request_bytes = pick({0, 0, 512, 100'000, 1_GiB});
+    requested.tuning.window_bytes = pick({0, 0, 1, 1_MiB, 1_GiB});
+    requested.tuning.request_bytes = pick({0, 0, 512, 100'000, 1_GiB});
     const auto plan = plan_read(about, requested);
     if (!plan) continue;
-    ASSERT_TRUE(std::has_single_bit(plan->splinter_bytes));
-    ASSERT_EQ(plan->budget_bytes % plan->splinter_bytes, 0U);
-    ASSERT_EQ(plan->window_bytes % plan->splinter_bytes, 0U);
-    ASSERT_GE(plan->window_bytes, plan->splinter_bytes);
-    ASSERT_LE(plan->window_bytes, plan->budget_bytes);
+    ASSERT_TRUE(std::has_single_bit(plan->tuning.splinter_bytes));
+    ASSERT_EQ(plan->budget_bytes % plan->tuning.splinter_bytes, 0U);
+    ASSERT_EQ(plan->tuning.window_bytes % plan->tuning.splinter_bytes, 0U);
+    ASSERT_GE(plan->tuning.window_bytes, plan->tuning.splinter_bytes);
+    ASSERT_LE(plan->tuning.window_bytes, plan->budget_bytes);
     ASSERT_LE(plan->budget_bytes, about.available_bytes);
-    ASSERT_GE(plan->request_bytes, 1U);
-    ASSERT_LE(plan->request_bytes, plan->splinter_bytes);
-    ASSERT_GE(plan->queue_depth, 1U);
+    ASSERT_GE(plan->tuning.request_bytes, 1U);
+    ASSERT_LE(plan->tuning.request_bytes, plan->tuning.splinter_bytes);
+    ASSERT_GE(plan->tuning.queue_depth, 1U);
   }
 }
 

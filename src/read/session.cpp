@@ -183,7 +183,7 @@ void Session::close() const {
 Future<View> ViewSequence::next() {
   if (!session_.extent().contains(remaining_))
     return session_.view(std::exchange(remaining_, {remaining_.end(), 0}));
-  const std::uint64_t unit = session_.plan().splinter_bytes;
+  const std::uint64_t unit = session_.plan().tuning.splinter_bytes;
   const std::uint64_t piece_end = std::min(remaining_.end(), (remaining_.offset / unit + 1) * unit);
   const ByteRange piece{remaining_.offset, piece_end - remaining_.offset};
   remaining_ = {piece_end, remaining_.end() - piece_end};
@@ -195,8 +195,9 @@ Future<View> ViewSequence::next() {
 /// Requests are batched because each new one may have to wake an agent.
 void ViewSequence::prefetch_ahead() {
   const ReadPlan& plan = session_.plan();
-  const std::uint64_t unit = plan.splinter_bytes;
-  const std::uint64_t busy = std::min(plan.queue_depth * plan.request_bytes, plan.window_bytes / 4);
+  const std::uint64_t unit = plan.tuning.splinter_bytes;
+  const std::uint64_t busy =
+      std::min(plan.tuning.queue_depth * plan.tuning.request_bytes, plan.tuning.window_bytes / 4);
   const std::uint64_t ahead = std::max(kPiecesAheadMin, busy / unit) * unit;
   const std::uint64_t from = std::max(prefetched_end_, remaining_.offset);
   if (from > remaining_.offset + ahead / 2) return;

@@ -12,9 +12,9 @@ namespace {
 /// Three times the splinters in flight, so that the device never waits until the request's owner
 /// wakes up; at most three quarters of the window.
 std::uint32_t lookahead_of(const ReadPlan& plan) {
-  const std::uint32_t in_flight =
-      splinter_count(plan.queue_depth * plan.request_bytes, plan.splinter_bytes);
-  const std::uint32_t slots = splinter_count(plan.window_bytes, plan.splinter_bytes);
+  const std::uint32_t in_flight = splinter_count(
+      plan.tuning.queue_depth * plan.tuning.request_bytes, plan.tuning.splinter_bytes);
+  const std::uint32_t slots = splinter_count(plan.tuning.window_bytes, plan.tuning.splinter_bytes);
   return std::max(1U, std::min(3 * in_flight, slots / 4 * 3));
 }
 
@@ -22,8 +22,9 @@ std::uint32_t lookahead_of(const ReadPlan& plan) {
 
 SessionCore::SessionCore(Properties properties)
     : properties_(std::move(properties)),
-      geometry_(properties_.extent, properties_.plan.splinter_bytes),
-      splinter_shift_(static_cast<unsigned>(std::countr_zero(properties_.plan.splinter_bytes))),
+      geometry_(properties_.extent, properties_.plan.tuning.splinter_bytes),
+      splinter_shift_(
+          static_cast<unsigned>(std::countr_zero(properties_.plan.tuning.splinter_bytes))),
       lookahead_splinters_(lookahead_of(properties_.plan)) {}
 
 SessionCore::~SessionCore() = default;

@@ -6,9 +6,9 @@
 // request needs no cleanup.
 #pragma once
 
+#include <forebay/detail/origin_process.hpp>
 #include <forebay/executor.hpp>
 #include <forebay/future.hpp>
-#include <forebay/origin_process.hpp>
 #include <forebay/read_plan.hpp>
 #include <forebay/session.hpp>
 

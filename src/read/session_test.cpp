@@ -290,7 +290,7 @@ TEST_F(SessionTest, splinters_of_many_requests) {
   for (const std::uint64_t request : {4_KiB, 64_KiB, 1_MiB}) {
     const Session session = fixture.open(
         std::make_shared<GatedFile>(kSize), {0, kSize},
-        {.splinter_bytes = 1_MiB, .budget_bytes = 2_MiB, .request_bytes = request, .reason = {}});
+        {.budget_bytes = 2_MiB, .tuning = {.splinter_bytes = 1_MiB, .request_bytes = request}});
     ASSERT_TRUE(reads_words(session, {0, kSize})) << request;
   }
 }
@@ -335,7 +335,7 @@ TEST_F(SessionTest, busy_session_does_not_block_others) {
   const auto file = std::make_shared<GatedFile>(64 * kUnit);
   const Session before = fixture.open(file, {0, 64 * kUnit}, SmallPlan{});
   ReadPlan greedy_plan = SmallPlan{.slots = 16, .slots_max = 16};
-  greedy_plan.queue_depth = SessionFixture::kOperations;
+  greedy_plan.tuning.queue_depth = SessionFixture::kOperations;
   const Session greedy = fixture.open(file, {0, 64 * kUnit}, greedy_plan);
   const Session after = fixture.open(file, {0, 64 * kUnit}, SmallPlan{});
   std::atomic<bool> stop{false};

@@ -36,6 +36,7 @@
 #include "read/local_session.hpp"
 #include "read/node_agent.hpp"
 #include "read/node_client.hpp"
+#include "read/plan.hpp"
 #include "read/requests.hpp"
 #include "storage/file.hpp"
 #include "storage/memory_file.hpp"
@@ -379,12 +380,10 @@ struct SmallPlan {
 
   static constexpr std::uint64_t kUnit = 4_KiB;
   operator ReadPlan() const {  // NOLINT: a SmallPlan is a ReadPlan in fewer words
-    return {.splinter_bytes = kUnit,
-            .budget_bytes = slots_max * kUnit,
-            .window_bytes = slots * kUnit,
+    return {.budget_bytes = slots_max * kUnit,
             .readahead_bytes = readahead * kUnit,
             .eviction = eviction,
-            .reason = {}};
+            .tuning = {.splinter_bytes = kUnit, .window_bytes = slots * kUnit}};
   }
 };
 

@@ -5,6 +5,8 @@
 #include <string>
 #include <utility>
 
+#include "read/plan.hpp"
+
 namespace forebay::read {
 
 namespace {

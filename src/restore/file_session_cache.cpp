@@ -25,7 +25,7 @@ FileSession::FileSession(std::string path,
     : path_(std::move(path)),
       core_(std::move(core)),
       window_size_(window_size),
-      reserved_bytes_max_(core_->plan().window_bytes / 4 * kReservedQuarters) {}
+      reserved_bytes_max_(core_->plan().tuning.window_bytes / 4 * kReservedQuarters) {}
 
 /// The extents of the steps of a file differ.
 bool FileSession::can_serve(const format::StepFile& file, WindowSize window_size) const noexcept {

@@ -4,7 +4,7 @@
 #pragma once
 
 #include <forebay/dataset_reader.hpp>
-#include <forebay/origin_process.hpp>
+#include <forebay/detail/origin_process.hpp>
 
 #include <map>
 #include <memory>

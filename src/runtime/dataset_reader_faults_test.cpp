@@ -151,6 +151,8 @@ TEST_F(DatasetReaderFaults, lost_file_fails_only_its_parts) {
       });
 }
 
+const DatasetOptions kAppending{.existing = ExistingDataset::kAppend};
+
 class DamagedSlotTest : public DatasetReaderFaults {
  protected:
   void SetUp() override {
@@ -181,12 +183,12 @@ TEST_F(DamagedSlotTest, damage_is_reported_and_no_published_step_is_lost) {
     EXPECT_EQ(stored->steps().back(), 5U);
     EXPECT_TRUE(has_warned());
   }
-  const auto refused = runtime.create_dataset(path_);
+  const auto refused = runtime.create_dataset(path_, kAppending);
   ASSERT_EQ(error_class(refused), ErrorClass::kDamage);
   EXPECT_TRUE(message_contains(refused.error(), "step 6")) << refused.error().message();
   EXPECT_TRUE(message_contains(refused.error(), "forebay repair")) << refused.error().message();
   ASSERT_TRUE(write::repair(path_));
-  EXPECT_TRUE(runtime.create_dataset(path_));
+  EXPECT_TRUE(runtime.create_dataset(path_, kAppending));
   EXPECT_EQ(runtime.open_dataset(path_)->steps().back(), 6U);
 }
 
@@ -195,12 +197,12 @@ TEST_F(DamagedSlotTest, after_a_killed_writer_writing_needs_a_repair) {
   ++dead.process_start;
   std::ofstream(path_ + "/owner") << format::encode_owner(dead);
   Runtime runtime({.log = &log_});
-  const auto refused = runtime.create_dataset(path_);
+  const auto refused = runtime.create_dataset(path_, kAppending);
   ASSERT_EQ(error_class(refused), ErrorClass::kDamage);
   EXPECT_TRUE(message_contains(refused.error(), "forebay repair")) << refused.error().message();
   EXPECT_TRUE(std::filesystem::exists(file(0, 2))) << "a receipt may refer to it";
   ASSERT_TRUE(write::repair(path_));
-  EXPECT_TRUE(runtime.create_dataset(path_));
+  EXPECT_TRUE(runtime.create_dataset(path_, kAppending));
   EXPECT_EQ(runtime.open_dataset(path_)->steps().back(), 6U);
 }
 
@@ -209,12 +211,12 @@ TEST_F(DamagedSlotTest, after_dropped_steps_writing_needs_a_repair) {
   std::filesystem::resize_file(file(0, 2), format::kPageBytes);
   std::filesystem::remove(file(0, 0));
   Runtime runtime({.log = &log_});
-  const auto refused = runtime.create_dataset(path_);
+  const auto refused = runtime.create_dataset(path_, kAppending);
   ASSERT_EQ(error_class(refused), ErrorClass::kDamage);
   EXPECT_TRUE(message_contains(refused.error(), "step 4 was dropped")) << refused.error().message();
   EXPECT_TRUE(message_contains(refused.error(), "forebay repair")) << refused.error().message();
   ASSERT_TRUE(write::repair(path_));
-  EXPECT_TRUE(runtime.create_dataset(path_));
+  EXPECT_TRUE(runtime.create_dataset(path_, kAppending));
   const auto stored = runtime.open_dataset(path_);
   ASSERT_TRUE(stored) << stored.error().message();
   ASSERT_EQ(stored->steps().size(), 1U);
@@ -224,7 +226,7 @@ TEST_F(DamagedSlotTest, after_dropped_steps_writing_needs_a_repair) {
 TEST_F(DamagedSlotTest, damage_of_an_incomplete_step_does_not_prevent_writing) {
   std::filesystem::resize_file(file(0, 2), format::kPageBytes);
   Runtime runtime({.log = &log_});
-  const auto dataset = runtime.create_dataset(path_);
+  const auto dataset = runtime.create_dataset(path_, kAppending);
   ASSERT_TRUE(dataset) << dataset.error().message();
   EXPECT_TRUE(has_warned());
 }

@@ -8,6 +8,7 @@
 
 #include <gtest/gtest.h>
 
+#include "comm/ranks_access.hpp"
 #include "runtime/dataset_reader_testing.hpp"
 
 namespace forebay {
@@ -118,7 +119,7 @@ TEST_P(DatasetReaderRanksSuite, runtime_that_ends_with_a_permit_does_not_block_o
   comm::CommunicatorTest::run_on_all_ranks([](const Communicator& communicator) {
     DatasetReaderFixture fixture(communicator);
     for (const std::uint32_t leaver : {0U, fixture.last()}) {
-      auto runtime = std::make_unique<Runtime>(Ranks(communicator), test_options());
+      auto runtime = std::make_unique<Runtime>(comm::make_ranks(communicator), test_options());
       const auto dataset = runtime->open_dataset(fixture.path(), {.concurrent_readers_max = 1});
       ASSERT_TRUE(dataset) << dataset.error().message();
       const StepReader step = dataset->open_step(1).value();

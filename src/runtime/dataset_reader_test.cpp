@@ -76,7 +76,7 @@ TEST_F(DatasetReaderTest, requests_in_flight_may_exceed_the_budget) {
   Runtime runtime{test_options(options)};
   for (const std::uint64_t window_bytes : {0_MiB, 2_MiB}) {
     DatasetReadOptions stored;
-    stored.plan.window_bytes = window_bytes;
+    stored.plan.tuning.window_bytes = window_bytes;
     const StepReader step = open_newest_step(runtime, path_, stored);
     std::vector<std::vector<double>> values;
     std::vector<Future<ByteCount>> under_way;

@@ -12,6 +12,7 @@
 
 #include <gtest/gtest.h>
 
+#include "comm/ranks_access.hpp"
 #include "format/block_reader.hpp"
 #include "format/catalog.hpp"
 #include "format/verify.hpp"
@@ -24,7 +25,7 @@ struct DatasetFixture {
   explicit DatasetFixture(const Communicator& communicator, RuntimeOptions options = {})
       : ranks(*communicator),
         directory(communicator),
-        runtime(Ranks(communicator), test_options(options)) {}
+        runtime(comm::make_ranks(communicator), test_options(options)) {}
   std::string path() const { return directory / "run.fb"; }
   bool is_first() const { return ranks.rank() == comm::Rank{0}; }
   void barrier() const { EXPECT_TRUE(ranks.barrier()); }
@@ -38,7 +39,7 @@ struct DatasetFixture {
 /// staging memory takes longer than writing the parts of a test.
 inline WritePlan with_small_memory(WritePlan plan) {
   if (plan.memory_bytes == 0) plan.memory_bytes = 16_MiB;
-  if (plan.unit_bytes == 0) plan.unit_bytes = 1_MiB;
+  if (plan.tuning.unit_bytes == 0) plan.tuning.unit_bytes = 1_MiB;
   return plan;
 }
 
@@ -96,7 +97,7 @@ inline Result<Receipt> write_parts(const DatasetFixture& fixture,
 
 /// Writes three steps. The last rank aborts the second one, and all other ranks get its Error.
 inline void write_with_abandoned_step(DatasetFixture& fixture, std::uint64_t parts) {
-  auto dataset = fixture.runtime.create_dataset(fixture.path(), with_small_memory({}));
+  auto dataset = fixture.runtime.create_dataset(fixture.path(), {.plan = with_small_memory({})});
   ASSERT_TRUE(dataset) << dataset.error().message();
   EXPECT_TRUE(write_parts(fixture, *dataset, 1, parts));
   const std::uint32_t last = fixture.runtime.rank_count() - 1;

@@ -13,6 +13,7 @@
 #include <gtest/gtest.h>
 
 #include "base/free_memory.hpp"
+#include "comm/ranks_access.hpp"
 #include "format/catalog.hpp"
 #include "runtime/dataset_testing.hpp"
 
@@ -39,16 +40,15 @@ void write_and_read(DatasetFixture& fixture, const std::string& path, const Writ
   SCOPED_TRACE(std::string(name_of(plan.strategy)) + ", writers " + std::to_string(plan.writers) +
                ", files " + std::to_string(plan.files));
   {
-    auto dataset = fixture.runtime.create_dataset(path, with_small_memory(plan));
+    auto dataset = fixture.runtime.create_dataset(path, {.plan = with_small_memory(plan)});
     ASSERT_TRUE(dataset) << dataset.error().message();
-    if (plan.checksum_stage != ChecksumStage::kAuto) {
-      EXPECT_EQ(dataset->plan().checksum_stage, plan.checksum_stage);
+    if (plan.tuning.checksum_stage != ChecksumStage::kAuto) {
+      EXPECT_EQ(dataset->plan().tuning.checksum_stage, plan.tuning.checksum_stage);
     }
     for (const std::uint64_t number : {3U, 4U, 10U}) {
       const auto receipt = write_parts(fixture, *dataset, number, kParts);
       ASSERT_TRUE(receipt) << receipt.error().message();
       EXPECT_EQ(receipt->step, number);
-      EXPECT_EQ(receipt->level, SafetyLevel::kDurable);
     }
     EXPECT_TRUE(dataset->close());
   }
@@ -85,11 +85,11 @@ TEST_P(DatasetSuite, steps_are_written_while_the_next_ones_are_put) {
     for (const Strategy strategy : kStrategies) {
       SCOPED_TRACE(name_of(strategy));
       const std::string path = fixture.directory / std::string(name_of(strategy));
-      WritePlan plan{.strategy = strategy, .unit_bytes = 1_MiB};
+      WritePlan plan{.strategy = strategy, .tuning = {.unit_bytes = 1_MiB}};
       plan.memory_bytes = 4_MiB;
       plan.steps_in_flight = 3;
-      plan.steps_per_group = 2;
-      auto dataset = fixture.runtime.create_dataset(path, plan);
+      plan.tuning.steps_per_group = 2;
+      auto dataset = fixture.runtime.create_dataset(path, {.plan = plan});
       ASSERT_TRUE(dataset) << dataset.error().message();
       std::vector<Future<Receipt>> receipts;
       std::vector<std::uint64_t> steps(7);
@@ -113,7 +113,7 @@ TEST_P(DatasetSuite, steps_are_written_while_the_next_ones_are_put) {
 
 TEST_P(DatasetSuite, rejected_block_fails_its_step) {
   with_dataset_fixture([](DatasetFixture& fixture) {
-    auto dataset = fixture.runtime.create_dataset(fixture.path(), with_small_memory({}));
+    auto dataset = fixture.runtime.create_dataset(fixture.path(), {.plan = with_small_memory({})});
     ASSERT_TRUE(dataset) << dataset.error().message();
     auto step = dataset->begin_step(1);
     ASSERT_TRUE(step) << step.error().message();
@@ -129,7 +129,7 @@ TEST_P(DatasetSuite, rejected_block_fails_its_step) {
 
 TEST_P(DatasetSuite, block_with_different_dimensions_is_rejected) {
   with_dataset_fixture([](DatasetFixture& fixture) {
-    auto dataset = fixture.runtime.create_dataset(fixture.path(), with_small_memory({}));
+    auto dataset = fixture.runtime.create_dataset(fixture.path(), {.plan = with_small_memory({})});
     ASSERT_TRUE(dataset) << dataset.error().message();
     auto step = dataset->begin_step(1);
     ASSERT_TRUE(step) << step.error().message();
@@ -150,10 +150,10 @@ TEST_P(DatasetSuite, open_datasets_do_not_wait_for_each_other) {
     for (const Strategy strategy : kStrategies) {
       SCOPED_TRACE(name_of(strategy));
       const std::string directory = fixture.directory / std::string(name_of(strategy));
-      auto first = fixture.runtime.create_dataset(directory + "-a",
-                                                  with_small_memory({.strategy = strategy}));
-      auto second = fixture.runtime.create_dataset(directory + "-b",
-                                                   with_small_memory({.strategy = strategy}));
+      auto first = fixture.runtime.create_dataset(
+          directory + "-a", {.plan = with_small_memory({.strategy = strategy})});
+      auto second = fixture.runtime.create_dataset(
+          directory + "-b", {.plan = with_small_memory({.strategy = strategy})});
       ASSERT_TRUE(first && second);
       auto held = first->begin_step(1);
       ASSERT_TRUE(held) << held.error().message();
@@ -168,13 +168,15 @@ TEST_P(DatasetSuite, open_datasets_do_not_wait_for_each_other) {
 TEST_P(DatasetSuite, appending_plans_for_steps_as_large_as_the_last_one) {
   with_dataset_fixture([](DatasetFixture& fixture) {
     {
-      auto dataset = fixture.runtime.create_dataset(fixture.path(), with_small_memory({}));
+      auto dataset =
+          fixture.runtime.create_dataset(fixture.path(), {.plan = with_small_memory({})});
       ASSERT_TRUE(dataset) << dataset.error().message();
       ASSERT_TRUE(write_parts(fixture, *dataset, 1, kParts));
       EXPECT_TRUE(dataset->close());
     }
     fixture.barrier();
-    auto dataset = fixture.runtime.create_dataset(fixture.path());
+    auto dataset =
+        fixture.runtime.create_dataset(fixture.path(), {.existing = ExistingDataset::kAppend});
     ASSERT_TRUE(dataset) << dataset.error().message();
     EXPECT_LT(dataset->plan().memory_bytes, 16_MiB);
     EXPECT_TRUE(write_parts(fixture, *dataset, 2, kParts));
@@ -212,7 +214,8 @@ TEST_P(DatasetSuite, ranks_of_a_node_share_the_cache_of_freed_buffers) {
     for (const bool is_kept : {true, false}) {
       const std::uint64_t ranks = ranks_of_node(*communicator);
       const std::uint64_t bytes = is_kept ? 4_MiB * ranks : 4_MiB * ranks - 4096;
-      Runtime runtime(Ranks(communicator), test_options({.buffer_cache_bytes = bytes}));
+      Runtime runtime(comm::make_ranks(communicator),
+                      test_options({.tuning = {.buffer_cache_bytes = bytes}}));
       {
         auto buffer = runtime.allocate(4_MiB);
         ASSERT_TRUE(buffer) << buffer.error().message();
@@ -234,7 +237,7 @@ TEST_P(DatasetSuite, different_directories_on_ranks_are_an_error) {
     const std::string path = fixture.directory / (is_last ? "other.fb" : "run.fb");
     if (is_last) std::filesystem::create_directory(path);
     const auto dataset = fixture.runtime.create_dataset(
-        path, with_small_memory({.strategy = Strategy::kFilePerProcess}));
+        path, {.plan = with_small_memory({.strategy = Strategy::kFilePerProcess})});
     ASSERT_EQ(error_class(dataset), ErrorClass::kInvalidArgument);
     EXPECT_TRUE(message_contains(dataset.error(), "other.fb")) << dataset.error().message();
   });
@@ -242,7 +245,7 @@ TEST_P(DatasetSuite, different_directories_on_ranks_are_an_error) {
 
 TEST_P(DatasetSuite, close_waits_only_for_committed_steps) {
   with_dataset_fixture([](DatasetFixture& fixture) {
-    auto dataset = fixture.runtime.create_dataset(fixture.path(), with_small_memory({}));
+    auto dataset = fixture.runtime.create_dataset(fixture.path(), {.plan = with_small_memory({})});
     ASSERT_TRUE(dataset) << dataset.error().message();
     ASSERT_TRUE(write_parts(fixture, *dataset, 1, kParts));
     auto step = dataset->begin_step(2);
@@ -263,8 +266,8 @@ TEST_P(DatasetSuite, runtime_end_does_not_wait_for_uncommitted_steps) {
     WritePlan plan = with_small_memory({});
     plan.step_timeout = std::chrono::hours(1);  // longer than this test may take
     {
-      Runtime runtime(Ranks(communicator), test_options({}));
-      auto dataset = runtime.create_dataset(directory / "run.fb", plan);
+      Runtime runtime(comm::make_ranks(communicator), test_options({}));
+      auto dataset = runtime.create_dataset(directory / "run.fb", {.plan = plan});
       ASSERT_TRUE(dataset) << dataset.error().message();
       auto begun = dataset->begin_step(1);
       ASSERT_TRUE(begun) << begun.error().message();
@@ -278,7 +281,8 @@ TEST_P(DatasetSuite, runtime_end_does_not_wait_for_uncommitted_steps) {
 TEST_P(DatasetSuite, less_memory_than_a_step_is_enough) {
   with_dataset_fixture([](DatasetFixture& fixture) {
     for (const Strategy strategy : kStrategies) {
-      const WritePlan plan{.strategy = strategy, .unit_bytes = 1_MiB, .memory_bytes = 2_MiB};
+      const WritePlan plan{
+          .strategy = strategy, .memory_bytes = 2_MiB, .tuning = {.unit_bytes = 1_MiB}};
       write_and_read(fixture, fixture.directory / std::string(name_of(strategy)), plan);
     }
   });
@@ -287,7 +291,8 @@ TEST_P(DatasetSuite, less_memory_than_a_step_is_enough) {
 TEST_P(DatasetSuite, compressed_pieces_are_read_back) {
   with_dataset_fixture([](DatasetFixture& fixture) {
     for (const Strategy strategy : {Strategy::kFilePerProcess, Strategy::kSerial}) {
-      const WritePlan plan{.strategy = strategy, .unit_bytes = 1_MiB, .codec = Codec::kZstd};
+      const WritePlan plan{
+          .strategy = strategy, .codec = Codec::kZstd, .tuning = {.unit_bytes = 1_MiB}};
       write_and_read(fixture, fixture.directory / std::string(name_of(strategy)), plan);
     }
   });
@@ -296,7 +301,7 @@ TEST_P(DatasetSuite, compressed_pieces_are_read_back) {
 TEST_P(DatasetSuite, agents_or_copies_compute_checksums) {
   with_dataset_fixture([](DatasetFixture& fixture) {
     for (const ChecksumStage by : {ChecksumStage::kAgent, ChecksumStage::kCopy}) {
-      const WritePlan plan{.strategy = Strategy::kFilePerProcess, .checksum_stage = by};
+      const WritePlan plan{.strategy = Strategy::kFilePerProcess, .tuning = {.checksum_stage = by}};
       const std::string path = fixture.directory / std::string(name_of(by));
       write_and_read(fixture, path, plan);
     }
@@ -305,7 +310,7 @@ TEST_P(DatasetSuite, agents_or_copies_compute_checksums) {
 
 TEST_P(DatasetSuite, steps_share_files_if_planned) {
   with_dataset_fixture([](DatasetFixture& fixture) {
-    const WritePlan plan{.strategy = Strategy::kReducedBlocking, .steps_per_group = 2};
+    const WritePlan plan{.strategy = Strategy::kReducedBlocking, .tuning = {.steps_per_group = 2}};
     write_and_read(fixture, fixture.path(), plan);
     const auto catalog = format::Catalog::open(fixture.path());
     ASSERT_TRUE(catalog) << catalog.error().message();
@@ -321,7 +326,7 @@ TEST_P(DatasetSuite, adopted_buffers_are_written_without_a_copy) {
     for (const Strategy strategy : kStrategies) {
       const std::string path = fixture.directory / std::string(name_of(strategy));
       auto dataset =
-          fixture.runtime.create_dataset(path, with_small_memory({.strategy = strategy}));
+          fixture.runtime.create_dataset(path, {.plan = with_small_memory({.strategy = strategy})});
       ASSERT_TRUE(dataset) << dataset.error().message();
       auto step = dataset->begin_step(1);
       ASSERT_TRUE(step) << step.error().message();
@@ -351,7 +356,7 @@ TEST_P(DatasetSuite, report_includes_memory_for_received_bytes) {
     for (const Strategy strategy : {Strategy::kBrigade, Strategy::kGather}) {
       const std::string path = fixture.directory / std::string(name_of(strategy));
       auto dataset = fixture.runtime.create_dataset(
-          path, with_small_memory({.strategy = strategy, .writers = 1}));
+          path, {.plan = with_small_memory({.strategy = strategy, .writers = 1})});
       ASSERT_TRUE(dataset) << dataset.error().message();
       auto step = dataset->begin_step(1);
       ASSERT_TRUE(step) << step.error().message();
@@ -369,7 +374,8 @@ TEST_P(DatasetSuite, report_includes_memory_for_received_bytes) {
 TEST_P(DatasetSuite, reopened_dataset_is_appended_with_increasing_numbers) {
   with_dataset_fixture([](DatasetFixture& fixture) {
     for (const std::uint64_t number : {1U, 2U}) {
-      auto dataset = fixture.runtime.create_dataset(fixture.path(), with_small_memory({}));
+      auto dataset = fixture.runtime.create_dataset(
+          fixture.path(), {.existing = ExistingDataset::kAppend, .plan = with_small_memory({})});
       ASSERT_TRUE(dataset) << dataset.error().message();
       if (number == 2) {
         EXPECT_EQ(dataset->newest_step(), 1U);
@@ -388,10 +394,32 @@ TEST_P(DatasetSuite, reopened_dataset_is_appended_with_increasing_numbers) {
   });
 }
 
+TEST_P(DatasetSuite, existing_dataset_is_an_error_unless_it_is_appended) {
+  with_dataset_fixture([](DatasetFixture& fixture) {
+    const DatasetOptions options{.plan = with_small_memory({})};
+    {
+      auto dataset = fixture.runtime.create_dataset(fixture.path(), options);
+      ASSERT_TRUE(dataset) << dataset.error().message();
+      EXPECT_TRUE(write_parts(fixture, *dataset, 1, kParts));
+      EXPECT_TRUE(dataset->close());
+    }
+    fixture.barrier();
+    const auto refused = fixture.runtime.create_dataset(fixture.path(), options);
+    ASSERT_EQ(error_class(refused), ErrorClass::kExists);
+    EXPECT_EQ(refused.error().path(), fixture.path());
+    EXPECT_TRUE(message_contains(refused.error(), "kAppend")) << refused.error().message();
+    fixture.barrier();
+    if (fixture.is_first()) {
+      EXPECT_TRUE(has_steps(fixture.path(), {1}, kParts));
+    }
+    fixture.barrier();
+  });
+}
+
 TEST_P(DatasetSuite, only_the_newest_steps_are_retained) {
   with_dataset_fixture([](DatasetFixture& fixture) {
-    auto dataset =
-        fixture.runtime.create_dataset(fixture.path(), with_small_memory({.retained_steps = 2}));
+    auto dataset = fixture.runtime.create_dataset(
+        fixture.path(), {.plan = with_small_memory({.retained_steps = 2})});
     ASSERT_TRUE(dataset) << dataset.error().message();
     for (std::uint64_t number = 1; number <= 6; ++number) {
       const auto receipt = write_parts(fixture, *dataset, number, kParts);
@@ -421,8 +449,8 @@ TEST_P(DatasetSuite, step_aborted_by_one_rank_is_skipped) {
 
 TEST_P(DatasetSuite, step_aborted_during_hashing_is_resolved) {
   with_dataset_fixture([](DatasetFixture& fixture) {
-    const WritePlan plan{.steps_in_flight = 1, .checksum_stage = ChecksumStage::kAgent};
-    auto dataset = fixture.runtime.create_dataset(fixture.path(), plan);
+    const WritePlan plan{.steps_in_flight = 1, .tuning = {.checksum_stage = ChecksumStage::kAgent}};
+    auto dataset = fixture.runtime.create_dataset(fixture.path(), {.plan = plan});
     ASSERT_TRUE(dataset) << dataset.error().message();
     const std::vector<double> large(1'000'000, 1.5);
     for (std::uint64_t number = 1; number <= 3; ++number) {
@@ -507,7 +535,7 @@ TEST_P(DatasetSuite, block_put_by_two_ranks_fails_the_step_and_names_both) {
     const std::uint32_t ranks = fixture.runtime.rank_count();
     if (ranks == 1) return;
     auto dataset = fixture.runtime.create_dataset(
-        fixture.path(), with_small_memory({.strategy = Strategy::kFilePerProcess}));
+        fixture.path(), {.plan = with_small_memory({.strategy = Strategy::kFilePerProcess})});
     ASSERT_TRUE(dataset) << dataset.error().message();
     EXPECT_TRUE(write_parts(fixture, *dataset, 1, kParts));
     const std::vector<float> values(4);

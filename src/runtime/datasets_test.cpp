@@ -1,7 +1,12 @@
 // SPDX-License-Identifier: Apache-2.0
 // Datasets of one process, and of ranks as threads on one node or several.
+#include <array>
+#include <atomic>
 #include <cstdlib>
 #include <filesystem>
+#include <set>
+#include <string>
+#include <thread>
 #include <vector>
 
 #include <gtest/gtest.h>
@@ -19,12 +24,23 @@ std::vector<comm::CommunicatorFactory> dataset_rank_factories() {
   return factories;
 }
 
+/// As one program does. False if it may not create the dataset.
+bool write_one_step(const std::string& path) {
+  Runtime runtime;
+  auto dataset = runtime.create_dataset(path);
+  if (!dataset) return false;
+  auto step = dataset->begin_step(dataset->newest_step().value_or(0) + 1);
+  return step && step->put("value", Part{0}, std::array{1.5}) && step->commit().wait() &&
+         dataset->close();
+}
+
 TEST(SingleProcessDataset, variable_sets_the_plan_unless_the_program_has_one) {
   const TemporaryDirectory directory;
   ::setenv("FOREBAY_PLAN", "brigade", 1);
   Runtime runtime;
   const auto open = runtime.create_dataset(directory / "open");
-  const auto given = runtime.create_dataset(directory / "given", Strategy::kFilePerProcess);
+  const auto given =
+      runtime.create_dataset(directory / "given", {.plan = plan_of(Strategy::kFilePerProcess)});
   ::setenv("FOREBAY_PLAN", "brigades", 1);
   const auto misspelt = runtime.create_dataset(directory / "misspelt");
   ::unsetenv("FOREBAY_PLAN");
@@ -33,6 +49,46 @@ TEST(SingleProcessDataset, variable_sets_the_plan_unless_the_program_has_one) {
   EXPECT_EQ(open->plan().strategy, Strategy::kBrigade);
   EXPECT_EQ(given->plan().strategy, Strategy::kFilePerProcess);
   EXPECT_EQ(error_class(misspelt), ErrorClass::kNotFound) << "neither a strategy nor a file";
+}
+
+TEST(SingleProcessDataset, dataset_without_steps_can_be_created_again) {
+  const TemporaryDirectory directory;
+  for (int round = 0; round < 2; ++round) {
+    Runtime runtime;
+    auto dataset = runtime.create_dataset(directory / "run.fb");
+    ASSERT_TRUE(dataset) << dataset.error().message();
+    EXPECT_TRUE(dataset->close());
+  }
+}
+
+TEST(SingleProcessDataset, refused_creation_leaves_the_directory_unchanged) {
+  const TemporaryDirectory directory;
+  const std::string path = directory / "run.fb";
+  write_one_step(path);
+  const auto names = [&path] {
+    std::set<std::string> found;
+    for (const auto& entry : std::filesystem::directory_iterator(path))
+      found.insert(entry.path().filename());
+    return found;
+  };
+  const auto before = names();
+  Runtime runtime;
+  EXPECT_EQ(error_class(runtime.create_dataset(path)), ErrorClass::kExists);
+  EXPECT_EQ(names(), before);
+}
+
+TEST(SingleProcessDataset, of_programs_that_create_one_dataset_only_one_adds_a_step) {
+  for (int round = 0; round < 30; ++round) {
+    const TemporaryDirectory directory;
+    const std::string path = directory / "run.fb";
+    std::atomic<int> written{0};
+    {
+      std::vector<std::jthread> programs;
+      for (int program = 0; program < 3; ++program)
+        programs.emplace_back([&] { written += write_one_step(path) ? 1 : 0; });
+    }
+    EXPECT_EQ(written, 1) << "round " << round;
+  }
 }
 
 TEST(SingleProcessDataset, path_is_not_affected_by_chdir) {

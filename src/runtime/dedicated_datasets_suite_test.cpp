@@ -12,6 +12,7 @@
 
 #include <gtest/gtest.h>
 
+#include "comm/ranks_access.hpp"
 #include "runtime/dataset_testing.hpp"
 
 namespace forebay {
@@ -23,8 +24,8 @@ const RuntimeOptions kDedicated{.placement = Placement::kDedicated};
 /// Over the compute ranks: I/O ranks take part in no collective call while they serve.
 void barrier(const Runtime& runtime) {
   const Ranks compute = runtime.compute_ranks();
-  ASSERT_TRUE(compute.communicator());
-  EXPECT_TRUE((*compute.communicator())->barrier());
+  ASSERT_TRUE(comm::ranks_communicator(compute));
+  EXPECT_TRUE((*comm::ranks_communicator(compute))->barrier());
 }
 
 bool has_dedicated(const DatasetFixture& fixture) {
@@ -53,13 +54,13 @@ void write_dedicated_and_read(DatasetFixture& fixture,
   SCOPED_TRACE(std::string(name_of(plan.strategy)) + ", writers " + std::to_string(plan.writers) +
                ", files " + std::to_string(plan.files));
   {
-    auto dataset = fixture.runtime.create_dataset(path, with_small_memory(plan));
+    auto dataset = fixture.runtime.create_dataset(path, {.plan = with_small_memory(plan)});
     ASSERT_TRUE(dataset) << dataset.error().message();
-    EXPECT_EQ(dataset->plan().placement, expected_placement(fixture)) << dataset->plan().reason;
+    EXPECT_EQ(dataset->plan().tuning.placement, expected_placement(fixture))
+        << dataset->plan().reason;
     for (const std::uint64_t number : {3U, 4U, 10U}) {
       const auto receipt = write_parts(fixture, *dataset, number, kDedicatedParts);
       ASSERT_TRUE(receipt) << receipt.error().message();
-      EXPECT_EQ(receipt->level, SafetyLevel::kDurable);
     }
     EXPECT_TRUE(dataset->close());
     if (has_dedicated(fixture)) {
@@ -85,7 +86,7 @@ TEST_P(DedicatedDatasets, every_strategy_with_exchange_is_written_by_io_ranks) {
         write_dedicated_and_read(fixture, path, {.strategy = strategy});
     }
     WritePlan baton{.strategy = Strategy::kBaton, .files = 1};
-    baton.placement = expected_placement(fixture);
+    baton.tuning.placement = expected_placement(fixture);
     write_dedicated_and_read(fixture, fixture.directory / "baton", baton);
   });
 }
@@ -93,8 +94,8 @@ TEST_P(DedicatedDatasets, every_strategy_with_exchange_is_written_by_io_ranks) {
 TEST_P(DedicatedDatasets, bytes_arrive_by_messages_and_by_shared_memory) {
   with_dedicated_dataset_fixture([](DatasetFixture& fixture) {
     for (const Exchange exchange : {Exchange::kMessage, Exchange::kSharedMemory}) {
-      WritePlan plan{.strategy = Strategy::kReducedBlocking, .unit_bytes = 64_KiB};
-      plan.exchange = exchange;
+      WritePlan plan{.strategy = Strategy::kReducedBlocking, .tuning = {.unit_bytes = 64_KiB}};
+      plan.tuning.exchange = exchange;
       plan.memory_bytes = 1_MiB;  // much less than a step
       write_dedicated_and_read(fixture, fixture.directory / std::string(name_of(exchange)), plan);
     }
@@ -120,15 +121,15 @@ TEST_P(DedicatedDatasets, strategies_without_exchange_reject_dedicated_placement
          {Strategy::kSerial, Strategy::kFilePerProcess, Strategy::kCollective}) {
       const std::string path = fixture.directory / std::string(name_of(strategy));
       WritePlan plan{.strategy = strategy};
-      plan.placement = Placement::kDedicated;
-      const auto refused = fixture.runtime.create_dataset(path, plan);
+      plan.tuning.placement = Placement::kDedicated;
+      const auto refused = fixture.runtime.create_dataset(path, {.plan = plan});
       ASSERT_EQ(error_class(refused), ErrorClass::kInvalidArgument);
       EXPECT_TRUE(message_contains(refused.error(), "placement")) << refused.error().message();
       // Collective calls still match, and compute ranks can write it themselves.
       auto dataset =
-          fixture.runtime.create_dataset(path, with_small_memory({.strategy = strategy}));
+          fixture.runtime.create_dataset(path, {.plan = with_small_memory({.strategy = strategy})});
       ASSERT_TRUE(dataset) << dataset.error().message();
-      EXPECT_EQ(dataset->plan().placement, Placement::kInRank);
+      EXPECT_EQ(dataset->plan().tuning.placement, Placement::kInRank);
       EXPECT_TRUE(write_parts(fixture, *dataset, 1, kDedicatedParts));
       EXPECT_TRUE(dataset->close());
     }
@@ -171,8 +172,9 @@ TEST_P(DedicatedDatasets, reopening_many_times_works) {
   with_dedicated_dataset_fixture([](DatasetFixture& fixture) {
     constexpr std::uint64_t kTimes = 30;
     for (std::uint64_t i = 1; i <= kTimes; ++i) {
-      auto dataset =
-          fixture.runtime.create_dataset(fixture.path(), with_small_memory({.retained_steps = 2}));
+      auto dataset = fixture.runtime.create_dataset(
+          fixture.path(),
+          {.existing = ExistingDataset::kAppend, .plan = with_small_memory({.retained_steps = 2})});
       ASSERT_TRUE(dataset) << i << ": " << dataset.error().message();
       auto step = dataset->begin_step(i);
       ASSERT_TRUE(step) << step.error().message();
@@ -200,7 +202,8 @@ TEST_P(DedicatedDatasets, open_datasets_do_not_wait_for_each_other) {
     for (std::size_t i = 1; i < open.size(); ++i)
       EXPECT_TRUE(write_parts(fixture, open[i], 1, kDedicatedParts));
     // An open dataset cannot be opened again, and is not affected by the attempt.
-    EXPECT_EQ(error_class(fixture.runtime.create_dataset(fixture.directory / "a")),
+    EXPECT_EQ(error_class(fixture.runtime.create_dataset(fixture.directory / "a",
+                                                         {.existing = ExistingDataset::kAppend})),
               ErrorClass::kPermission);
     EXPECT_TRUE(held->commit().wait());
     for (const DatasetWriter& dataset : open)
@@ -267,7 +270,7 @@ TEST_P(DedicatedDatasets, opening_fails_if_the_writer_does_not_serve) {
     WritePlan short_deadline{.strategy = Strategy::kReducedBlocking};
     short_deadline.step_timeout = std::chrono::milliseconds(200);
     for (int i = 0; i < 2 && has_dedicated(fixture); ++i) {
-      const auto dataset = fixture.runtime.create_dataset(fixture.path(), short_deadline);
+      const auto dataset = fixture.runtime.create_dataset(fixture.path(), {.plan = short_deadline});
       ASSERT_EQ(error_class(dataset), ErrorClass::kLimit);
       EXPECT_EQ(dataset.error().rank(), fixture.runtime.rank_count());
       EXPECT_TRUE(message_contains(dataset.error(), "serve()")) << dataset.error().message();
@@ -292,8 +295,9 @@ TEST_P(DedicatedDatasets, compute_ranks_can_write_after_io_ranks_have_ended) {
       EXPECT_EQ(dataset.error().path(), path);
     }
     WritePlan plan;
-    plan.placement = Placement::kInRank;
-    auto dataset = fixture->runtime.create_dataset(path, plan);
+    plan.tuning.placement = Placement::kInRank;
+    auto dataset =
+        fixture->runtime.create_dataset(path, {.existing = ExistingDataset::kAppend, .plan = plan});
     ASSERT_TRUE(dataset) << dataset.error().message();
     EXPECT_TRUE(write_parts(*fixture, *dataset, 1, kDedicatedParts));
     EXPECT_TRUE(dataset->close());

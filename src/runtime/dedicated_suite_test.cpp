@@ -12,6 +12,7 @@
 
 #include <gtest/gtest.h>
 
+#include "comm/ranks_access.hpp"
 #include "runtime/node_roles.hpp"
 #include "runtime/testing.hpp"
 
@@ -25,7 +26,7 @@ NodeRoles own_node_roles(const comm::Communicator& ranks) {
 }
 
 /// The plan of files on devices, for a small file on any storage.
-ReadPlan shared_agent_plan() { return {.agent_scope = AgentScope::kPerNode, .reason = {}}; }
+ReadPlan shared_agent_plan() { return {.tuning = {.agent_scope = AgentScope::kPerNode}}; }
 
 /// Reads the whole file of words, through an agent in another rank if there is one.
 void read_all(const DedicatedFixture& fixture, const File& file) {
@@ -33,7 +34,8 @@ void read_all(const DedicatedFixture& fixture, const File& file) {
   ASSERT_TRUE(session) << session.error().message();
   EXPECT_TRUE(reads_words(*session, {0, DedicatedFixture::kFileBytes}));
   const bool has_agent = own_node_roles(fixture.ranks).sharing_ranks() > 1;
-  EXPECT_EQ(session->plan().agent_scope, has_agent ? AgentScope::kPerNode : AgentScope::kPerRank);
+  EXPECT_EQ(session->plan().tuning.agent_scope,
+            has_agent ? AgentScope::kPerNode : AgentScope::kPerRank);
 }
 
 /// Calls `compute` on the compute ranks; the others serve.
@@ -41,7 +43,7 @@ template <class F>
 void with_dedicated_fixture(F compute) {
   DedicatedSuite::run_on_all_ranks([&](const Communicator& communicator) {
     DedicatedFixture fixture(communicator);
-    Runtime runtime(Ranks(communicator), {.placement = Placement::kDedicated});
+    Runtime runtime(comm::make_ranks(communicator), {.placement = Placement::kDedicated});
     if (runtime.role() == Role::kCompute) {
       compute(fixture, runtime);
     } else {
@@ -67,7 +69,7 @@ TEST_P(DedicatedSuite, compute_ranks_read_the_right_bytes) {
 TEST_P(DedicatedSuite, ranks_have_the_assigned_roles) {
   run_on_all_ranks([](const Communicator& communicator) {
     comm::Communicator& ranks = *communicator;
-    Runtime runtime(Ranks(communicator), {.placement = Placement::kDedicated});
+    Runtime runtime(comm::make_ranks(communicator), {.placement = Placement::kDedicated});
     EXPECT_EQ(runtime.role(), own_node_roles(ranks).role_of(ranks.rank()));
     const auto roles = assign_roles(ranks.nodes(), Placement::kDedicated);
     const std::uint32_t compute_rank_count = std::accumulate(
@@ -86,8 +88,9 @@ TEST_P(DedicatedSuite, ranks_have_the_assigned_roles) {
 TEST_P(DedicatedSuite, compute_ranks_have_their_own_message_space) {
   with_dedicated_fixture([](DedicatedFixture& fixture, Runtime& runtime) {
     const Ranks compute = runtime.compute_ranks();
-    ASSERT_TRUE(compute.communicator()) << compute.communicator().error().message();
-    comm::Communicator& ours = **compute.communicator();
+    ASSERT_TRUE(comm::ranks_communicator(compute))
+        << comm::ranks_communicator(compute).error().message();
+    comm::Communicator& ours = **comm::ranks_communicator(compute);
     EXPECT_EQ(ours.rank().number, runtime.rank());
     EXPECT_EQ(ours.size(), runtime.rank_count());
     // Collective calls of both communicators, interleaved: messages never match across them.
@@ -101,13 +104,13 @@ TEST_P(DedicatedSuite, compute_ranks_have_their_own_message_space) {
 
 TEST_P(DedicatedSuite, compute_ranks_outlive_their_runtime) {
   run_on_all_ranks([](const Communicator& communicator) {
-    std::optional<Runtime> runtime(std::in_place, Ranks(communicator),
+    std::optional<Runtime> runtime(std::in_place, comm::make_ranks(communicator),
                                    RuntimeOptions{.placement = Placement::kDedicated});
     const Ranks compute = runtime->compute_ranks();
     const std::uint32_t count = runtime->rank_count();
     runtime.reset();
-    if (!compute.communicator()) return;  // an I/O rank
-    const auto ranks = (*compute.communicator())->all_reduce(comm::Reduction::kSum, 1);
+    if (!comm::ranks_communicator(compute)) return;  // an I/O rank
+    const auto ranks = (*comm::ranks_communicator(compute))->all_reduce(comm::Reduction::kSum, 1);
     ASSERT_TRUE(ranks);
     EXPECT_EQ(*ranks, count);
   });
@@ -116,13 +119,13 @@ TEST_P(DedicatedSuite, compute_ranks_outlive_their_runtime) {
 TEST_P(DedicatedSuite, without_placement_all_ranks_compute) {
   run_on_all_ranks([](const Communicator& communicator) {
     DedicatedFixture fixture(communicator);
-    Runtime runtime{Ranks(communicator)};
+    Runtime runtime{comm::make_ranks(communicator)};
     EXPECT_EQ(runtime.role(), Role::kCompute);
     EXPECT_EQ(runtime.rank_count(), communicator->size());
     const Ranks compute = runtime.compute_ranks();
-    ASSERT_TRUE(compute.communicator());
-    EXPECT_EQ((*compute.communicator())->size(), communicator->size());
-    EXPECT_TRUE((*compute.communicator())->barrier());
+    ASSERT_TRUE(comm::ranks_communicator(compute));
+    EXPECT_EQ((*comm::ranks_communicator(compute))->size(), communicator->size());
+    EXPECT_TRUE((*comm::ranks_communicator(compute))->barrier());
     EXPECT_EQ(error_class(runtime.serve()), ErrorClass::kInvalidArgument);
   });
 }
@@ -130,7 +133,7 @@ TEST_P(DedicatedSuite, without_placement_all_ranks_compute) {
 TEST_P(DedicatedSuite, wrong_call_for_the_role_names_the_right_one) {
   run_on_all_ranks([](const Communicator& communicator) {
     DedicatedFixture fixture(communicator);
-    Runtime runtime(Ranks(communicator), {.placement = Placement::kDedicated});
+    Runtime runtime(comm::make_ranks(communicator), {.placement = Placement::kDedicated});
     if (runtime.role() == Role::kCompute) {
       const Status served = runtime.serve();
       ASSERT_EQ(error_class(served), ErrorClass::kInvalidArgument);
@@ -145,8 +148,9 @@ TEST_P(DedicatedSuite, wrong_call_for_the_role_names_the_right_one) {
     const auto session = runtime.find_session({});
     ASSERT_EQ(error_class(session), ErrorClass::kInvalidArgument);
     EXPECT_TRUE(message_contains(session.error(), "serve()"));
-    ASSERT_FALSE(runtime.compute_ranks().communicator());
-    EXPECT_EQ(runtime.compute_ranks().communicator().error().kind(), ErrorClass::kInvalidArgument);
+    ASSERT_FALSE(comm::ranks_communicator(runtime.compute_ranks()));
+    EXPECT_EQ(comm::ranks_communicator(runtime.compute_ranks()).error().kind(),
+              ErrorClass::kInvalidArgument);
   });
 }
 
@@ -154,13 +158,13 @@ TEST_P(DedicatedSuite, different_placements_are_the_same_error_on_all_ranks) {
   run_on_all_ranks([](const Communicator& communicator) {
     if (communicator->size() == 1) return;
     const bool differs = communicator->rank() == comm::Rank{1};
-    Runtime runtime(Ranks(communicator),
+    Runtime runtime(comm::make_ranks(communicator),
                     {.placement = differs ? Placement::kDedicated : Placement::kInRank});
     const auto file = runtime.open_file("any");
     ASSERT_EQ(error_class(file), ErrorClass::kInvalidArgument);
     EXPECT_TRUE(message_contains(file.error(), "RuntimeOptions::placement"));
     EXPECT_EQ(runtime.role(), Role::kCompute);
-    EXPECT_FALSE(runtime.compute_ranks().communicator());
+    EXPECT_FALSE(comm::ranks_communicator(runtime.compute_ranks()));
     EXPECT_EQ(error_class(runtime.serve()), ErrorClass::kInvalidArgument);
   });
 }
@@ -168,7 +172,7 @@ TEST_P(DedicatedSuite, different_placements_are_the_same_error_on_all_ranks) {
 TEST_P(DedicatedSuite, serve_returns_after_the_last_rank_has_left) {
   run_on_all_ranks([](const Communicator& communicator) {
     DedicatedFixture fixture(communicator);
-    std::optional<Runtime> runtime(std::in_place, Ranks(communicator),
+    std::optional<Runtime> runtime(std::in_place, comm::make_ranks(communicator),
                                    RuntimeOptions{.placement = Placement::kDedicated});
     if (runtime->role() == Role::kAgent) {
       EXPECT_TRUE(runtime->serve());
@@ -177,7 +181,7 @@ TEST_P(DedicatedSuite, serve_returns_after_the_last_rank_has_left) {
     }
     // Ranks leave one after the other; the remaining ones are served as before.
     const Ranks compute = runtime->compute_ranks();
-    comm::Communicator& ours = **compute.communicator();
+    comm::Communicator& ours = **comm::ranks_communicator(compute);
     std::optional<File> file = runtime->open_file(fixture.path()).value();
     for (std::uint32_t leaving = 0; leaving < ours.size(); ++leaving) {
       if (file) read_all(fixture, *file);
@@ -193,7 +197,7 @@ TEST_P(DedicatedSuite, serve_returns_after_the_last_rank_has_left) {
 TEST_P(DedicatedSuite, after_an_agent_leaves_early_others_read_for_themselves) {
   run_on_all_ranks([](const Communicator& communicator) {
     DedicatedFixture fixture(communicator);
-    std::optional<Runtime> runtime(std::in_place, Ranks(communicator),
+    std::optional<Runtime> runtime(std::in_place, comm::make_ranks(communicator),
                                    RuntimeOptions{.placement = Placement::kDedicated});
     if (runtime->role() == Role::kAgent) {
       fixture.barrier();  // sessions are open
@@ -220,7 +224,7 @@ TEST_P(DedicatedSuite, agent_that_leaves_during_opens_and_reads_blocks_no_rank) 
   run_on_all_ranks([](const std::shared_ptr<comm::Communicator>& communicator) {
     for (int round = 0; round < 3; ++round) {
       DedicatedFixture fixture(communicator);
-      std::optional<Runtime> runtime(std::in_place, Ranks(communicator),
+      std::optional<Runtime> runtime(std::in_place, comm::make_ranks(communicator),
                                      RuntimeOptions{.placement = Placement::kDedicated});
       if (runtime->role() == Role::kAgent) {
         std::this_thread::sleep_for(std::chrono::milliseconds(2 * round));
@@ -243,9 +247,9 @@ TEST_P(DedicatedSuite, agent_that_leaves_during_opens_and_reads_blocks_no_rank) 
 
 /// Only the agent of node 0 accesses storage; it sends to other nodes what their ranks request.
 ReadPlan first_node_plan() {
-  ReadPlan plan{.splinter_bytes = 16_KiB, .reason = {}};
-  plan.agent_nodes = {0};
-  plan.agent_stripe_bytes = 64_KiB;
+  ReadPlan plan{.tuning = {.splinter_bytes = 16_KiB}};
+  plan.tuning.agent_nodes = {0};
+  plan.tuning.agent_stripe_bytes = 64_KiB;
   return plan;
 }
 
@@ -259,7 +263,8 @@ TEST_P(DedicatedSuite, agent_of_one_node_reads_for_all_nodes) {
     const bool is_first_node = fixture.ranks.nodes().node_of(fixture.ranks.rank()) == comm::Node{0};
     EXPECT_EQ(session->report().bytes_from_nodes > 0, !is_first_node);
     const Ranks compute = runtime.compute_ranks();
-    EXPECT_TRUE((*compute.communicator())->barrier());  // node 0 serves until all have read
+    EXPECT_TRUE(
+        (*comm::ranks_communicator(compute))->barrier());  // node 0 serves until all have read
   });
 }
 
@@ -271,7 +276,7 @@ TEST_P(DedicatedSuite, after_a_node_has_finished_others_read_for_themselves) {
     ASSERT_TRUE(session) << session.error().message();
     EXPECT_TRUE(reads_words(*session, {0, 1000}));
     const Ranks compute = runtime.compute_ranks();
-    EXPECT_TRUE((*compute.communicator())->barrier());
+    EXPECT_TRUE((*comm::ranks_communicator(compute))->barrier());
     if (fixture.ranks.nodes().node_of(fixture.ranks.rank()) == comm::Node{0}) return;
     EXPECT_TRUE(reads_words(*session, {0, DedicatedFixture::kFileBytes}));
   });
@@ -293,7 +298,8 @@ TEST_P(DedicatedSuite, error_names_the_rank_among_compute_ranks) {
 TEST_P(DedicatedSuite, node_with_one_rank_computes_and_logs_a_warning) {
   run_on_all_ranks([](const Communicator& communicator) {
     WarningLog log;
-    Runtime runtime(Ranks(communicator), {.placement = Placement::kDedicated, .log = &log});
+    Runtime runtime(comm::make_ranks(communicator),
+                    {.placement = Placement::kDedicated, .log = &log});
     const bool is_alone = own_node_roles(*communicator).sharing_ranks() == 1;
     const auto lines = log.lines();
     const auto mentions_single_rank = [](const std::string& line) {

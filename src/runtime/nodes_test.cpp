@@ -13,6 +13,7 @@
 #include <gtest/gtest.h>
 
 #include "comm/in_process.hpp"
+#include "comm/ranks_access.hpp"
 #include "read/testing.hpp"
 #include "storage/testing.hpp"
 
@@ -32,13 +33,13 @@ class NodesTest : public ::testing::TestWithParam<BulkTransport> {
 
   template <class F>
   void on_ranks(std::uint32_t count, std::uint32_t per_node, F test) {
-    const auto outcome =
-        comm::run_ranks({.count = count, .per_node = per_node},
-                        [&](const std::shared_ptr<comm::Communicator>& ranks) -> Status {
-                          Runtime runtime(Ranks(ranks), {.bulk_transport = GetParam()});
-                          test(runtime, *ranks);
-                          return ranks->barrier();
-                        });
+    const auto outcome = comm::run_ranks(
+        {.count = count, .per_node = per_node},
+        [&](const std::shared_ptr<comm::Communicator>& ranks) -> Status {
+          Runtime runtime(comm::make_ranks(ranks), {.tuning = {.bulk_transport = GetParam()}});
+          test(runtime, *ranks);
+          return ranks->barrier();
+        });
     EXPECT_TRUE(outcome) << outcome.error().message();
   }
 
@@ -48,9 +49,9 @@ class NodesTest : public ::testing::TestWithParam<BulkTransport> {
 
 ReadPlan plan_for_nodes(std::vector<std::uint32_t> nodes) {
   ReadPlan plan;
-  plan.splinter_bytes = 16_KiB;
-  plan.agent_nodes = std::move(nodes);
-  plan.agent_stripe_bytes = 64_KiB;
+  plan.tuning.splinter_bytes = 16_KiB;
+  plan.tuning.agent_nodes = std::move(nodes);
+  plan.tuning.agent_stripe_bytes = 64_KiB;
   return plan;
 }
 
@@ -63,8 +64,8 @@ TEST_P(NodesTest, agents_of_some_nodes_read_for_all) {
         ASSERT_TRUE(file) << file.error().message();
         const auto session = file->read_session({}, plan_for_nodes(nodes));
         ASSERT_TRUE(session) << session.error().message();
-        EXPECT_EQ(session->plan().agent_nodes, nodes);
-        EXPECT_EQ(session->plan().agent_scope, AgentScope::kPerNode);
+        EXPECT_EQ(session->plan().tuning.agent_nodes, nodes);
+        EXPECT_EQ(session->plan().tuning.agent_scope, AgentScope::kPerNode);
         EXPECT_TRUE(reads_words(*session, {0, kFileOfNodesBytes}));
         EXPECT_TRUE(reads_words(*session, {kFileOfNodesBytes - 5, 5}));
         const SessionReport report = session->report();
@@ -110,8 +111,8 @@ TEST_P(NodesTest, tasks_of_other_nodes_get_views_of_their_own_window) {
 TEST_P(NodesTest, readahead_reaches_a_node_that_has_not_requested_yet) {
   on_ranks(2, 1, [&](Runtime& runtime, comm::Communicator& ranks) {
     ReadPlan plan = plan_for_nodes({0});
-    plan.request_bytes = 16_KiB;
-    plan.queue_depth = 4;
+    plan.tuning.request_bytes = 16_KiB;
+    plan.tuning.queue_depth = 4;
     plan.readahead_bytes = 1_MiB;
     const auto session = runtime.open_file(path)->read_session({}, plan);
     ASSERT_TRUE(session) << session.error().message();
@@ -165,7 +166,7 @@ TEST_P(NodesTest, sessions_may_be_closed_at_the_last_moment) {
     const auto outcome = comm::run_ranks(
         {.count = 4, .per_node = 2},
         [&](const std::shared_ptr<comm::Communicator>& ranks) -> Status {
-          Runtime runtime(Ranks(ranks), {.bulk_transport = GetParam()});
+          Runtime runtime(comm::make_ranks(ranks), {.tuning = {.bulk_transport = GetParam()}});
           const auto session = runtime.open_file(path)->read_session({}, plan_for_nodes({0}));
           EXPECT_TRUE(session) << session.error().message();
           EXPECT_TRUE(reads_words(*session, {0, 300'000}));
@@ -178,7 +179,7 @@ TEST_P(NodesTest, sessions_may_be_closed_at_the_last_moment) {
 TEST_P(NodesTest, stripes_smaller_than_a_splinter_are_rejected) {
   on_ranks(2, 1, [&](Runtime& runtime, comm::Communicator&) {
     ReadPlan plan = plan_for_nodes({0, 1});
-    plan.splinter_bytes = 0;
+    plan.tuning.splinter_bytes = 0;
     const auto session = runtime.open_file(path)->read_session({}, plan);
     ASSERT_FALSE(session);
     EXPECT_EQ(session.error().kind(), ErrorClass::kInvalidArgument);
@@ -189,8 +190,8 @@ TEST_P(NodesTest, stripes_smaller_than_a_splinter_are_rejected) {
 TEST_P(NodesTest, after_the_reading_agent_ends_others_read_for_themselves) {
   const auto outcome = comm::run_ranks(
       {.count = 3, .per_node = 1}, [&](const std::shared_ptr<comm::Communicator>& ranks) -> Status {
-        auto runtime =
-            std::make_unique<Runtime>(Ranks(ranks), RuntimeOptions{.bulk_transport = GetParam()});
+        auto runtime = std::make_unique<Runtime>(
+            comm::make_ranks(ranks), RuntimeOptions{.tuning = {.bulk_transport = GetParam()}});
         auto session = runtime->open_file(path)->read_session({}, plan_for_nodes({0}));
         EXPECT_TRUE(session) << session.error().message();
         EXPECT_TRUE(reads_words(*session, {0, 100'000}));
@@ -210,7 +211,7 @@ INSTANTIATE_TEST_SUITE_P(Bulks,
                          NodesTest,
                          ::testing::Values(BulkTransport::kAuto, BulkTransport::kTcp),
                          [](const auto& one) {
-                           return one.param == BulkTransport::kAuto ? "auto" : "links";
+                           return one.param == BulkTransport::kAuto ? "auto" : "tcp";
                          });
 
 }  // namespace

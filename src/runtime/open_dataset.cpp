@@ -34,13 +34,13 @@ ReadPlan complete_plan(const RuntimeCore& runtime,
                        ReadPlan plan,
                        restore::WindowSize window_size) {
   if (!plan.readahead_bytes) plan.readahead_bytes = 0;
-  plan.agent_scope = AgentScope::kPerRank;
+  plan.tuning.agent_scope = AgentScope::kPerRank;
   const WindowLimits& window =
       window_size == restore::WindowSize::kLarge ? kLargeWindow : kSmallWindow;
   const std::uint64_t share = runtime.windows()->budget_bytes() / window.share;
-  const bool is_left_open = plan.window_bytes == 0 && plan.budget_bytes == 0;
+  const bool is_left_open = plan.tuning.window_bytes == 0 && plan.budget_bytes == 0;
   if (is_left_open && !method.cached && share >= kWindowBytesMin)
-    plan.window_bytes = std::min(window.bytes, std::bit_floor(share));
+    plan.tuning.window_bytes = std::min(window.bytes, std::bit_floor(share));
   return plan;
 }
 

@@ -4,6 +4,7 @@
 #include <utility>
 
 #include "read/local_session.hpp"
+#include "read/plan.hpp"
 
 namespace forebay {
 

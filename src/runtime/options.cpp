@@ -1,8 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // RuntimeOptions from a file and from variables: settings that users can change without compiling
 // the program again.
-#include <forebay/config.hpp>
-#include <forebay/runtime.hpp>
+#include "runtime/options.hpp"
 
 #include <array>
 #include <charconv>
@@ -21,13 +20,13 @@ constexpr std::array kKeys = {
     ConfigKey{"engine", "backend of direct reads and writes: auto, ring, threads or aio"},
     ConfigKey{"cores", "processors for threads of Forebay, as in 2-3,7"},
     ConfigKey{"copy_threads", "threads that copy from the page cache; 0: chosen from the cores"},
-    ConfigKey{"bulk", "transport of bytes between nodes: auto or links"},
+    ConfigKey{"bulk", "transport of bytes between nodes: auto or tcp"},
     ConfigKey{"network", "interface or address by which agents of other nodes reach this one"},
     ConfigKey{"machine", "description of the storage: the name of a machine, or a machine file"},
     ConfigKey{"placement", "where agents run: in-rank or dedicated"},
     ConfigKey{"profile", "measured limits of the storage: a profile file"},
-    ConfigKey{"writer_cores",
-              "processors of threads that copy into the page cache: apart or anywhere"},
+    ConfigKey{"writer_affinity",
+              "processors of threads that copy into the page cache: separate or inherited"},
 };
 
 // Variables of the command line, of datasets and of tests, which are not settings of a Runtime.
@@ -52,10 +51,10 @@ Result<EngineChoice> parse_engine(std::string_view text) {
 
 Result<BulkTransport> parse_bulk(std::string_view text) {
   if (text == "auto") return BulkTransport::kAuto;
-  if (text == "links") return BulkTransport::kTcp;
+  if (text == "tcp") return BulkTransport::kTcp;
   return failure({.kind = ErrorClass::kInvalidArgument,
                   .operation = "read the setting bulk",
-                  .cause = "\"" + std::string(text) + "\" is neither auto nor links"});
+                  .cause = "\"" + std::string(text) + "\" is neither auto nor tcp"});
 }
 
 Result<Placement> parse_placement(std::string_view text) {
@@ -66,12 +65,12 @@ Result<Placement> parse_placement(std::string_view text) {
                   .cause = "\"" + std::string(text) + "\" is none of in-rank, dedicated"});
 }
 
-Result<WriterAffinity> parse_writer_cores(std::string_view text) {
-  if (text == "apart") return WriterAffinity::kSeparate;
-  if (text == "anywhere") return WriterAffinity::kInherited;
+Result<WriterAffinity> parse_writer_affinity(std::string_view text) {
+  if (text == "separate") return WriterAffinity::kSeparate;
+  if (text == "inherited") return WriterAffinity::kInherited;
   return failure({.kind = ErrorClass::kInvalidArgument,
-                  .operation = "read the setting writer_cores",
-                  .cause = "\"" + std::string(text) + "\" is none of apart, anywhere"});
+                  .operation = "read the setting writer_affinity",
+                  .cause = "\"" + std::string(text) + "\" is neither separate nor inherited"});
 }
 
 /// Parses "2-3,7": numbers and ranges. Returns them sorted and unique; no value for invalid text.
@@ -115,11 +114,12 @@ Result<RuntimeOptions> options_from(const Environment& environment) {
   const auto budget =
       config->bytes("budget", {options.budget_bytes, kBudgetBytesMin, kBudgetBytesMax});
   if (!budget) return failure(budget.error());
-  const auto cache = config->bytes("buffer_cache", {options.buffer_cache_bytes, 0, kCacheBytesMax});
+  const auto cache =
+      config->bytes("buffer_cache", {options.tuning.buffer_cache_bytes, 0, kCacheBytesMax});
   if (!cache) return failure(cache.error());
-  options.buffer_cache_bytes = *cache;
+  options.tuning.buffer_cache_bytes = *cache;
   const auto copy_threads =
-      config->count("copy_threads", {options.copy_threads, 0, kCopyThreadsMax});
+      config->count("copy_threads", {options.tuning.copy_threads, 0, kCopyThreadsMax});
   if (!copy_threads) return failure(copy_threads.error());
   const auto engine = config->text("engine", "auto").and_then(parse_engine);
   if (!engine) return failure(engine.error());
@@ -130,22 +130,23 @@ Result<RuntimeOptions> options_from(const Environment& environment) {
   const auto machine = config->text("machine", "");
   if (!machine) return failure(machine.error());
   options.machine = *machine;
-  options.bulk_transport = *bulk;
+  options.tuning.bulk_transport = *bulk;
   options.network = *network;
   const auto placement = config->text("placement", "in-rank").and_then(parse_placement);
   if (!placement) return failure(placement.error());
-  const auto writer_affinity = config->text("writer_cores", "apart").and_then(parse_writer_cores);
+  const auto writer_affinity =
+      config->text("writer_affinity", "separate").and_then(parse_writer_affinity);
   if (!writer_affinity) return failure(writer_affinity.error());
-  options.writer_affinity = *writer_affinity;
+  options.tuning.writer_affinity = *writer_affinity;
   const auto cores = config->text("cores", "").and_then(parse_cores);
   if (!cores) return failure(cores.error());
-  options.cores = *cores;
+  options.tuning.cores = *cores;
   const auto profile = config->text("profile", "");
   if (!profile) return failure(profile.error());
-  if (config->is_set("profile")) options.profile = *profile;
+  if (config->is_set("profile")) options.tuning.profile = *profile;
   options.budget_bytes = *budget;
-  options.copy_threads = static_cast<unsigned>(*copy_threads);
-  options.engine = *engine;
+  options.tuning.copy_threads = static_cast<unsigned>(*copy_threads);
+  options.tuning.engine = *engine;
   options.placement = *placement;
   return options;
 }

@@ -1,10 +1,13 @@
 // SPDX-License-Identifier: Apache-2.0
 // RuntimeOptions from variables and from a file: each key sets its option, and an invalid value is
 // rejected with its key.
-#include <forebay/config.hpp>
+#include "runtime/options.hpp"
+
 #include <forebay/runtime.hpp>
 
 #include <gtest/gtest.h>
+
+#include "base/config.hpp"
 
 namespace forebay {
 namespace {
@@ -13,18 +16,18 @@ TEST(RuntimeOptions, empty_environment_keeps_the_defaults) {
   const auto options = options_from({});
   ASSERT_TRUE(options) << options.error().message();
   EXPECT_EQ(options->budget_bytes, 64_MiB);
-  EXPECT_EQ(options->buffer_cache_bytes, 1_GiB);
-  EXPECT_EQ(options->engine, EngineChoice::kAuto);
-  EXPECT_EQ(options->copy_threads, 0U);
+  EXPECT_EQ(options->tuning.buffer_cache_bytes, 1_GiB);
+  EXPECT_EQ(options->tuning.engine, EngineChoice::kAuto);
+  EXPECT_EQ(options->tuning.copy_threads, 0U);
   EXPECT_EQ(options->placement, Placement::kInRank);
-  EXPECT_EQ(options->writer_affinity, WriterAffinity::kSeparate);
-  EXPECT_EQ(options->profile, std::nullopt);
+  EXPECT_EQ(options->tuning.writer_affinity, WriterAffinity::kSeparate);
+  EXPECT_EQ(options->tuning.profile, std::nullopt);
 }
 
 TEST(RuntimeOptions, empty_profile_differs_from_an_absent_one) {
   const auto options = options_from({{"FOREBAY_PROFILE", ""}});
   ASSERT_TRUE(options) << options.error().message();
-  EXPECT_EQ(options->profile, "");
+  EXPECT_EQ(options->tuning.profile, "");
 }
 
 TEST(RuntimeOptions, variables_set_their_options) {
@@ -33,7 +36,7 @@ TEST(RuntimeOptions, variables_set_their_options) {
                                      {"FOREBAY_ENGINE", "threads"},
                                      {"FOREBAY_COPY_THREADS", "3"},
                                      {"FOREBAY_PLACEMENT", "dedicated"},
-                                     {"FOREBAY_WRITER_CORES", "anywhere"},
+                                     {"FOREBAY_WRITER_AFFINITY", "inherited"},
                                      {"FOREBAY_CORES", "7,2-3,3"},
                                      {"FOREBAY_MACHINE", "lustre-small"},
                                      {"FOREBAY_PROFILE", "here.toml"},
@@ -41,14 +44,14 @@ TEST(RuntimeOptions, variables_set_their_options) {
                                      {"PATH", "elsewhere"}});
   ASSERT_TRUE(options) << options.error().message();
   EXPECT_EQ(options->budget_bytes, 16_MiB);
-  EXPECT_EQ(options->buffer_cache_bytes, 0U);
-  EXPECT_EQ(options->engine, EngineChoice::kThreads);
-  EXPECT_EQ(options->copy_threads, 3U);
+  EXPECT_EQ(options->tuning.buffer_cache_bytes, 0U);
+  EXPECT_EQ(options->tuning.engine, EngineChoice::kThreads);
+  EXPECT_EQ(options->tuning.copy_threads, 3U);
   EXPECT_EQ(options->placement, Placement::kDedicated);
-  EXPECT_EQ(options->writer_affinity, WriterAffinity::kInherited);
-  EXPECT_EQ(options->cores, (std::vector{2, 3, 7}));
+  EXPECT_EQ(options->tuning.writer_affinity, WriterAffinity::kInherited);
+  EXPECT_EQ(options->tuning.cores, (std::vector{2, 3, 7}));
   EXPECT_EQ(options->machine, "lustre-small");
-  EXPECT_EQ(options->profile, "here.toml");
+  EXPECT_EQ(options->tuning.profile, "here.toml");
 }
 
 TEST(RuntimeOptions, each_engine_has_its_name) {
@@ -57,7 +60,7 @@ TEST(RuntimeOptions, each_engine_has_its_name) {
         std::pair{"threads", EngineChoice::kThreads}, std::pair{"aio", EngineChoice::kAio}}) {
     const auto options = options_from({{"FOREBAY_ENGINE", name}});
     ASSERT_TRUE(options) << options.error().message();
-    EXPECT_EQ(options->engine, engine) << name;
+    EXPECT_EQ(options->tuning.engine, engine) << name;
   }
 }
 
@@ -67,7 +70,7 @@ TEST(RuntimeOptions, invalid_value_is_rejected_by_name) {
                                                {"FOREBAY_ENGINE", "steam"},
                                                {"FOREBAY_COPY_THREADS", "-1"},
                                                {"FOREBAY_PLACEMENT", "elsewhere"},
-                                               {"FOREBAY_WRITER_CORES", "off"},
+                                               {"FOREBAY_WRITER_AFFINITY", "off"},
                                                {"FOREBAY_CORES", "3-2"},
                                                {"FOREBAY_CORES", "1,"},
                                                {"FOREBAY_CORES", "-1"},

@@ -4,6 +4,8 @@
 #include <algorithm>
 #include <string>
 
+#include "comm/ranks_access.hpp"
+
 namespace forebay {
 
 namespace {
@@ -63,14 +65,14 @@ Status split_by_role(RankSplit& rank_split) {
 Ranks application_ranks(const RankSplit& rank_split) {
   if (rank_split.role == Role::kAgent) return Ranks(not_computing_error());
   auto duplicate = rank_split.role_ranks->duplicate_for_application();
-  return duplicate ? Ranks(std::move(*duplicate)) : Ranks(duplicate.error());
+  return duplicate ? comm::make_ranks(std::move(*duplicate)) : Ranks(duplicate.error());
 }
 
 }  // namespace
 
 Result<RankSplit> split_ranks(const Ranks& ranks, Placement requested) {
-  if (!ranks.communicator()) return failure(ranks.communicator().error());
-  const auto& all = *ranks.communicator();
+  if (!comm::ranks_communicator(ranks)) return failure(comm::ranks_communicator(ranks).error());
+  const auto& all = *comm::ranks_communicator(ranks);
   if (Status agreed = agree_on_placement(*all, requested); !agreed) {
     return failure(agreed.error());
   }

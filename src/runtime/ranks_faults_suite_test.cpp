@@ -227,7 +227,7 @@ TEST_P(RanksSuite, invalid_plans_are_rejected_by_name_on_each_rank) {
     ReadPlan small_budget = config.plan(1);
     small_budget.budget_bytes = kSplinterBytes - 1;
     ReadPlan odd_splinter = config.plan(4);
-    odd_splinter.splinter_bytes = 5000;
+    odd_splinter.tuning.splinter_bytes = 5000;
     const auto refused = file->read_session({}, small_budget);
     ASSERT_EQ(error_class(refused), ErrorClass::kInvalidArgument);
     EXPECT_TRUE(message_contains(refused.error(), "budget_bytes")) << refused.error().message();
@@ -242,9 +242,9 @@ TEST_P(RanksSuite, invalid_plans_are_rejected_by_name_on_each_rank) {
 /// Invalid plans, each for another reason.
 std::vector<ReadPlan> bad_plans(const ReadConfig& config) {
   std::vector<ReadPlan> plans(3, config.plan(8));
-  plans[0].splinter_bytes = 5000;
+  plans[0].tuning.splinter_bytes = 5000;
   plans[1].budget_bytes = kSplinterBytes - 1;
-  plans[2].splinter_bytes = 64 * kSplinterBytes;  // more than its budget
+  plans[2].tuning.splinter_bytes = 64 * kSplinterBytes;  // more than its budget
   return plans;
 }
 
@@ -285,15 +285,16 @@ TEST_P(RanksSuite, first_plan_of_a_node_is_in_force_and_all_ranks_get_it) {
     RuntimeFixture fixture(ranks);
     const auto file = fixture.runtime.open_file(fixture.path());
     ReadPlan other = config.plan(8);
-    other.splinter_bytes = 2 * kSplinterBytes;
+    other.tuning.splinter_bytes = 2 * kSplinterBytes;
     other.eviction = EvictionPolicy::kLru;
     std::optional<Session> session;
     if (fixture.is_first()) session = must_open_session(file, config.plan(16, 4));
     fixture.barrier();
     if (!session) session = must_open_session(file, other);
-    const bool shares = session->plan().agent_scope == AgentScope::kPerNode;
+    const bool shares = session->plan().tuning.agent_scope == AgentScope::kPerNode;
     const bool has_its_own = !fixture.is_first() && !shares;
-    EXPECT_EQ(session->plan().splinter_bytes, has_its_own ? 2 * kSplinterBytes : kSplinterBytes);
+    EXPECT_EQ(session->plan().tuning.splinter_bytes,
+              has_its_own ? 2 * kSplinterBytes : kSplinterBytes);
     EXPECT_EQ(session->plan().budget_bytes, (has_its_own ? 8 : 16) * kSplinterBytes);
     EXPECT_EQ(*session->plan().readahead_bytes, (has_its_own ? 0 : 4) * kSplinterBytes);
     EXPECT_EQ(session->plan().eviction,

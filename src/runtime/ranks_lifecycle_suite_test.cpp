@@ -8,6 +8,7 @@
 
 #include <gtest/gtest.h>
 
+#include "comm/ranks_access.hpp"
 #include "runtime/testing.hpp"
 
 namespace forebay {
@@ -106,7 +107,7 @@ TEST_P(RanksSuite, invalid_plan_of_one_rank_does_not_affect_others) {
       RuntimeFixture fixture(ranks);
       const auto file = fixture.runtime.open_file(fixture.path());
       ReadPlan plan = config.plan(8);
-      if (fixture.runtime.rank() == odd) plan.splinter_bytes = 5000;
+      if (fixture.runtime.rank() == odd) plan.tuning.splinter_bytes = 5000;
       const auto session = file->read_session({}, plan);
       if (fixture.runtime.rank() != odd || session) {
         ASSERT_TRUE(session) << session.error().message();
@@ -187,7 +188,7 @@ TEST_P(RanksSuite, sessions_are_closed_in_a_different_order_on_each_rank) {
 /// A Runtime that a rank can end before the others do.
 struct OwnRuntime {
   OwnRuntime(const Communicator& ranks, const std::string& path)
-      : runtime(std::in_place, Ranks(ranks), test_options()) {
+      : runtime(std::in_place, comm::make_ranks(ranks), test_options()) {
     auto opened = runtime->open_file(path);
     EXPECT_TRUE(opened) << opened.error().message();
     file = std::move(opened.value());

@@ -78,7 +78,7 @@ TEST_P(RanksSuite, failed_session_on_one_rank_does_not_shift_numbers) {
     comm::Communicator& ranks = fixture.ranks;
     const auto file = runtime.open_file(fixture.path());
     ASSERT_TRUE(file);
-    const ReadPlan plan{.splinter_bytes = runtime.rank() == 0 ? 1000ULL : 4096ULL, .reason = {}};
+    const ReadPlan plan{.tuning = {.splinter_bytes = runtime.rank() == 0 ? 1000ULL : 4096ULL}};
     EXPECT_EQ(file->read_session({}, plan).has_value(), runtime.rank() != 0);
     const auto session = file->read_session();
     ASSERT_TRUE(session);
@@ -147,8 +147,9 @@ TEST_P(RanksSuite, ranks_share_a_session_or_log_why_they_cannot) {
     const bool can_share = ranks->size() > 1 && std::getenv("FOREBAY_TEST_UNSHARED") == nullptr;
     const auto file = fixture.runtime.open_file(fixture.path());
     for (int i = 0; i < 2; ++i) {
-      const Session session = must_open_session(file, {.agent_scope = AgentScope::kPerNode});
-      EXPECT_EQ(*session.plan().agent_scope,
+      const Session session =
+          must_open_session(file, {.tuning = {.agent_scope = AgentScope::kPerNode}});
+      EXPECT_EQ(*session.plan().tuning.agent_scope,
                 can_share ? AgentScope::kPerNode : AgentScope::kPerRank);
       EXPECT_TRUE(reads_words(session, {0, kFileBytes}));
     }

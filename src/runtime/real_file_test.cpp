@@ -56,7 +56,7 @@ class RealFile : public ::testing::TestWithParam<AccessCase> {
   }
 
   storage::TemporaryDirectory directory;
-  Runtime runtime{{.budget_bytes = 8_MiB, .engine = GetParam().engine}};
+  Runtime runtime{{.budget_bytes = 8_MiB, .tuning = {.engine = GetParam().engine}}};
 };
 
 TEST_P(RealFile, odd_sizes_at_odd_offsets_are_read) {
@@ -67,7 +67,7 @@ TEST_P(RealFile, odd_sizes_at_odd_offsets_are_read) {
     for (const std::uint64_t first : {std::uint64_t{0}, size / 3, size - 1}) {
       for (const std::uint64_t last : {size, size - size / 5}) {
         const ByteRange extent{std::min(first, last), last - std::min(first, last)};
-        const auto session = file.read_session(extent, plan({.splinter_bytes = 4_KiB}));
+        const auto session = file.read_session(extent, plan({.tuning = {.splinter_bytes = 4_KiB}}));
         ASSERT_TRUE(session) << session.error().message();
         ASSERT_TRUE(reads_words(*session, extent)) << extent.offset << " + " << extent.size;
         ASSERT_TRUE(session->views(extent).for_each(
@@ -84,8 +84,8 @@ TEST_P(RealFile, random_requests_through_windows_of_all_sizes) {
   for (const std::uint64_t window : {4_KiB, 12_KiB, 64_KiB, 1_MiB}) {
     const ByteRange extent{random.uniform(10'000), kSize - 20'000};
     const auto session = open("words").read_session(
-        extent,
-        plan({.splinter_bytes = 4_KiB, .budget_bytes = 4 * window, .window_bytes = window}));
+        extent, plan({.budget_bytes = 4 * window,
+                      .tuning = {.splinter_bytes = 4_KiB, .window_bytes = window}}));
     ASSERT_TRUE(session) << session.error().message();
     for (int round = 0; round < 100; ++round)
       ASSERT_TRUE(reads_words(*session, random.range(extent, random.one_in(20) ? kSize : 30'000)));
@@ -120,7 +120,8 @@ TEST_P(RealFile, threads_share_a_session_and_a_tiny_window) {
   constexpr std::uint64_t kSize = 600'007;
   write_words("words", kSize);
   const auto session = open("words").read_session(
-      {0, kSize}, plan({.splinter_bytes = 4_KiB, .budget_bytes = 24_KiB, .window_bytes = 8_KiB}));
+      {0, kSize},
+      plan({.budget_bytes = 24_KiB, .tuning = {.splinter_bytes = 4_KiB, .window_bytes = 8_KiB}}));
   ASSERT_TRUE(session) << session.error().message();
   const Random seeds;
   std::vector<std::jthread> threads;
@@ -156,7 +157,8 @@ Detached sum_words(Session session, ByteRange range, std::uint64_t& sum, int& le
 TEST_P(RealFile, coroutines_run_while_the_loop_waits) {
   constexpr std::uint64_t kWords = 200'000;
   write_words("words", kWords * 8);
-  const auto session = open("words").read_session({0, kAll}, plan({.splinter_bytes = 16_KiB}));
+  const auto session =
+      open("words").read_session({0, kAll}, plan({.tuning = {.splinter_bytes = 16_KiB}}));
   ASSERT_TRUE(session) << session.error().message();
   std::uint64_t sum = 0;
   int left = 100;
@@ -169,7 +171,8 @@ TEST_P(RealFile, coroutines_run_while_the_loop_waits) {
 
 TEST_P(RealFile, istream_reads_what_ifstream_reads) {
   write_words("words", 777'777);
-  const auto session = open("words").read_session({0, kAll}, plan({.splinter_bytes = 16_KiB}));
+  const auto session =
+      open("words").read_session({0, kAll}, plan({.tuning = {.splinter_bytes = 16_KiB}}));
   ASSERT_TRUE(session) << session.error().message();
   forebay::istream in(*session);
   std::ifstream expected(directory / "words", std::ios::binary);
@@ -190,7 +193,8 @@ TEST_P(RealFile, truncated_open_file_is_an_error_and_no_signal) {
   constexpr std::uint64_t kSize = 1'000'000;
   write_words("words", kSize);
   const auto session = open("words").read_session(
-      {0, kAll}, plan({.splinter_bytes = 4_KiB, .budget_bytes = 64_KiB, .readahead_bytes = 0}));
+      {0, kAll},
+      plan({.budget_bytes = 64_KiB, .readahead_bytes = 0, .tuning = {.splinter_bytes = 4_KiB}}));
   ASSERT_TRUE(session) << session.error().message();
   const View held = *result_of(session->view({900'000, 100}));
   constexpr std::uint64_t kLeft = 500'123;
@@ -210,7 +214,8 @@ TEST_P(RealFile, file_that_grows_or_is_unlinked_is_read_as_opened) {
   write_words("words", kSize);
   const File file = open("words");
   const auto session = file.read_session(
-      {0, kAll}, plan({.splinter_bytes = 4_KiB, .budget_bytes = 64_KiB, .readahead_bytes = 0}));
+      {0, kAll},
+      plan({.budget_bytes = 64_KiB, .readahead_bytes = 0, .tuning = {.splinter_bytes = 4_KiB}}));
   ASSERT_TRUE(session) << session.error().message();
   ASSERT_EQ(::truncate((directory / "words").c_str(), kSize * 2), 0);
   EXPECT_EQ(file.size(), kSize);

@@ -8,6 +8,7 @@
 #include <vector>
 
 #include "read/mapped_session.hpp"
+#include "read/plan.hpp"
 #include "runtime/access_method.hpp"
 #include "runtime/open_local_session.hpp"
 #include "runtime/runtime_core.hpp"
@@ -169,12 +170,13 @@ Result<OutputStream> Runtime::create_output_stream(const StreamPlan& plan) {
 }
 
 Result<DatasetWriter> Runtime::create_dataset(const std::string& path,
-                                              const std::optional<WritePlan>& plan) {
-  if (const Status role_status = core_->check_role("open a dataset"); !role_status)
+                                              const DatasetOptions& options) {
+  if (const Status role_status = core_->check_role("create a dataset"); !role_status)
     return failure(with_location(role_status.error(), path));
-  return core_->open_dataset(path, plan).map([](std::shared_ptr<write::DatasetWriterCore> core) {
-    return DatasetWriter(std::move(core));
-  });
+  return core_->create_dataset(path, options)
+      .map([](std::shared_ptr<write::DatasetWriterCore> core) {
+        return DatasetWriter(std::move(core));
+      });
 }
 
 Result<Session> Runtime::find_session(const SessionHandle& handle) const {

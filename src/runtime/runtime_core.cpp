@@ -14,6 +14,7 @@
 #include "base/free_memory.hpp"
 #include "base/processors.hpp"
 #include "read/local_session.hpp"
+#include "read/plan.hpp"
 #include "runtime/cores.hpp"
 #include "runtime/engine_choice.hpp"
 #include "storage/file.hpp"
@@ -41,7 +42,7 @@ Result<ReadPlan> plan_shared_session(const ReadFacts& facts, ReadPlan requested)
 }
 
 unsigned copy_threads(const RuntimeOptions& options) {
-  if (options.copy_threads != 0) return options.copy_threads;
+  if (options.tuning.copy_threads != 0) return options.tuning.copy_threads;
   return std::clamp(std::thread::hardware_concurrency() / 2, 1U, kDefaultCopyThreadsMax);
 }
 
@@ -53,16 +54,16 @@ RuntimeCore::RuntimeCore(RuntimeOptions options, const Ranks& ranks)
       rank_split_(split_ranks(ranks, options_.placement)),
       ranks_(rank_split_.map([](const RankSplit& rank_split) { return rank_split.role_ranks; })),
       windows_(std::make_shared<read::WindowPool>(options_.budget_bytes)),
-      buffers_(shm::BufferAllocator::make(options_.buffer_cache_bytes / ranks_of_node())),
+      buffers_(shm::BufferAllocator::make(options_.tuning.buffer_cache_bytes / ranks_of_node())),
       registry_(agree_on_id()),
-      streams_({.choice = backend_choice(options_.engine),
-                .copy_threads = options_.copy_threads,
-                .writer_affinity = options_.writer_affinity,
-                .profile = options_.profile,
+      streams_({.choice = backend_choice(options_.tuning.engine),
+                .copy_threads = options_.tuning.copy_threads,
+                .writer_affinity = options_.tuning.writer_affinity,
+                .profile = options_.tuning.profile,
                 .log = options_.log,
                 .storage = &storage_}) {
   raise_descriptor_limit();
-  if (!set_service_processors(options_.cores))
+  if (!set_service_processors(options_.tuning.cores))
     log(LogLevel::kWarning,
         "this process may use none of the processors that the setting cores names");
   // A thread that waits for a copy from the page cache may copy as well.
@@ -116,16 +117,17 @@ void RuntimeCore::stop() {
   buffers_->disable_cache();
 }
 
-Result<std::shared_ptr<write::DatasetWriterCore>> RuntimeCore::open_dataset(
-    const std::string& path, const std::optional<WritePlan>& requested) {
+Result<std::shared_ptr<write::DatasetWriterCore>> RuntimeCore::create_dataset(
+    const std::string& path, const DatasetOptions& options) {
   if (!ranks_) return failure(with_location(ranks_.error(), path));
   comm::Communicator& ranks = **ranks_;
   write::OpenRequest request = make_dataset_request();
   request.path = absolute_path(path);
-  request.requested_plan = requested.value_or(WritePlan{});
+  request.existing = options.existing;
+  request.requested_plan = options.plan.value_or(WritePlan{});
   request.executor = &executor();
   const auto machine = storage_.add_facts(request.facts, path);
-  const auto named = parse_write_plan(process_environment());
+  const auto named = write_plan_from_environment();
   Status mine;
   if (!machine) mine = failure(machine.error());
   if (!named) mine = failure(named.error());
@@ -135,7 +137,7 @@ Result<std::shared_ptr<write::DatasetWriterCore>> RuntimeCore::open_dataset(
   if (!cores) return failure(cores.error());
   request.facts.cores_of_node = std::move(*cores);
   request.facts.free_bytes = free_memory_bytes().value_or(0) / kStagingShare / ranks_of_node();
-  if (*named && !requested) request.requested_plan = **named;
+  if (*named && !options.plan) request.requested_plan = **named;
   const auto notifier = io_rank_notifier_.map([](const auto& made) { return made.get(); });
   return dataset_writers_.open(
       {.compute = ranks, .all_ranks = *rank_split_->compute_first, .io_rank_notifier = notifier},
@@ -187,7 +189,7 @@ Result<std::shared_ptr<read::ReadAgent>> RuntimeCore::copy_agent() {
 Result<std::shared_ptr<read::ReadAgent>> RuntimeCore::engine_agent(
     std::shared_ptr<read::EventSource> event_source) {
   if (engine_agent_) return engine_agent_;
-  auto started = read::EngineAgent::start({.choice = backend_choice(options_.engine),
+  auto started = read::EngineAgent::start({.choice = backend_choice(options_.tuning.engine),
                                            .queue_depth = kAgentDepth,
                                            .worker_count = kDirectThreads,
                                            .worker_cpus = {},
@@ -255,7 +257,7 @@ comm::Links RuntimeCore::connect_nodes() {
 /// Collective. Null if the agents' threads may not call MPI.
 std::shared_ptr<comm::Communicator> RuntimeCore::bulk_communicator() const {
   comm::Communicator& ranks = *rank_split_->all_ranks;
-  if (linked_nodes_ == 1 || options_.bulk_transport == BulkTransport::kTcp) return nullptr;
+  if (linked_nodes_ == 1 || options_.tuning.bulk_transport == BulkTransport::kTcp) return nullptr;
   const bool may = ranks.thread_support() == comm::ThreadSupport::kMultiple;
   const auto all_support = ranks.all_reduce(comm::Reduction::kMin, may ? 1 : 0);
   if (!all_support || *all_support == 0) return nullptr;
@@ -386,8 +388,9 @@ std::shared_ptr<read::RemoteReader> RuntimeCore::make_remote_reader(
     const ReadPlan& plan,
     const std::shared_ptr<read::ReadAgent>& agent) const {
   const auto links = node_links_.lock();
-  if (!links || plan.agent_nodes.empty()) return nullptr;
-  return links->create_reader(request, {plan.agent_nodes, plan.agent_stripe_bytes}, agent);
+  if (!links || plan.tuning.agent_nodes.empty()) return nullptr;
+  return links->create_reader(request, {plan.tuning.agent_nodes, plan.tuning.agent_stripe_bytes},
+                              agent);
 }
 
 /// On the agent's thread: opens a session for clients.
@@ -397,7 +400,7 @@ Result<read::NodeAgent::ServedSession> RuntimeCore::open_served_session(
   auto method = access_method_for(args);
   if (!method) return failure(method.error());
   // Bytes from other nodes count as bytes from a device, wherever they are stored there.
-  const bool is_shared_out = linked_nodes_ > 1 && !request.plan.agent_nodes.empty();
+  const bool is_shared_out = linked_nodes_ > 1 && !request.plan.tuning.agent_nodes.empty();
   const Access like = is_shared_out ? Access::kDirect : method->access;
   auto agent = agent_for(like);
   if (!agent) return failure(agent.error());

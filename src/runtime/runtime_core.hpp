@@ -5,7 +5,7 @@
 // from the beginning, and all ranks are its clients.
 #pragma once
 
-#include <forebay/origin_process.hpp>
+#include <forebay/detail/origin_process.hpp>
 #include <forebay/runtime.hpp>
 
 #include <atomic>
@@ -75,8 +75,8 @@ class RuntimeCore {
   const StorageInfoSource& storage() const noexcept { return storage_; }
   Streams& streams() noexcept { return streams_; }
   /// As Runtime::create_dataset().
-  Result<std::shared_ptr<write::DatasetWriterCore>> open_dataset(
-      const std::string& path, const std::optional<WritePlan>& requested);
+  Result<std::shared_ptr<write::DatasetWriterCore>> create_dataset(const std::string& path,
+                                                                   const DatasetOptions& options);
   shm::BufferAllocator& buffers() noexcept { return *buffers_; }
   /// Keeps the limiter while other ranks may request permits, at most until the Runtime ends.
   void retain(std::shared_ptr<comm::ConcurrencyLimiter> limiter);

@@ -149,7 +149,7 @@ TEST_F(RuntimeTest, omitted_extent_members_cover_the_rest_of_the_file) {
   constexpr ByteRange kWhole{0, kFileBytes};
   EXPECT_EQ(file->read_session()->extent(), kWhole);
   EXPECT_EQ(file->read_session({})->extent(), kWhole);
-  EXPECT_EQ(file->read_session({}, {.splinter_bytes = 4_KiB})->extent(), kWhole);
+  EXPECT_EQ(file->read_session({}, {.tuning = {.splinter_bytes = 4_KiB}})->extent(), kWhole);
   EXPECT_EQ(file->read_session(Extent{})->extent(), kWhole);
   EXPECT_EQ(file->read_session({.size = 5})->extent(), (ByteRange{0, 5}));
   constexpr ByteRange kRemainder{32, kFileBytes - 32};
@@ -164,13 +164,14 @@ TEST_F(RuntimeTest, invalid_plans_are_rejected_by_name) {
   const auto file = runtime.open_file(path);
   ASSERT_TRUE(file);
   const auto refusal = [&](const ReadPlan& plan) { return file->read_session({0, kAll}, plan); };
-  const auto small_budget = refusal({.splinter_bytes = 64_KiB, .budget_bytes = 64_KiB - 1});
+  const auto small_budget =
+      refusal({.budget_bytes = 64_KiB - 1, .tuning = {.splinter_bytes = 64_KiB}});
   EXPECT_EQ(error_class(small_budget), ErrorClass::kInvalidArgument);
   EXPECT_TRUE(message_contains(small_budget.error(), "budget_bytes"));
   EXPECT_EQ(small_budget.error().path(), path);
   EXPECT_EQ(small_budget.error().offset_bytes(), 0U);
   for (const std::uint64_t splinter : {std::uint64_t{1}, 2_KiB, 5000_KiB, 1_GiB}) {
-    const auto session = refusal({.splinter_bytes = splinter});
+    const auto session = refusal({.tuning = {.splinter_bytes = splinter}});
     EXPECT_EQ(error_class(session), ErrorClass::kInvalidArgument) << splinter;
     EXPECT_TRUE(message_contains(session.error(), "splinter_bytes"));
   }
@@ -182,7 +183,7 @@ TEST_F(RuntimeTest, too_many_splinters_are_rejected) {
   Runtime runtime;
   const auto file = runtime.open_file(path);
   ASSERT_TRUE(file);
-  const auto session = file->read_session({0, kAll}, {.splinter_bytes = 4_KiB});
+  const auto session = file->read_session({0, kAll}, {.tuning = {.splinter_bytes = 4_KiB}});
   EXPECT_EQ(error_class(session), ErrorClass::kInvalidArgument);
   const auto by_default = file->read_session();
   ASSERT_TRUE(by_default) << by_default.error().message();
@@ -210,7 +211,8 @@ TEST_F(RuntimeTest, budget_below_one_splinter_is_rejected) {
 TEST_F(RuntimeTest, used_up_budget_is_a_limit_and_is_returned) {
   Runtime runtime({.budget_bytes = 256_KiB});
   const auto file = runtime.open_file(path);
-  const ReadPlan plan{.splinter_bytes = 16_KiB, .budget_bytes = 64_KiB, .window_bytes = 64_KiB};
+  const ReadPlan plan{.budget_bytes = 64_KiB,
+                      .tuning = {.splinter_bytes = 16_KiB, .window_bytes = 64_KiB}};
   std::vector<Session> sessions;
   for (int i = 0; i < 4; ++i) {
     auto session = file->read_session({0, kAll}, plan);
@@ -265,7 +267,8 @@ TEST_F(RuntimeTest, many_files_and_sessions_share_a_small_budget) {
     const auto file = runtime.open_file(one);
     ASSERT_TRUE(file);
     for (const ByteRange extent : {ByteRange{0, kAll}, ByteRange{i * 100, kAll}}) {
-      auto session = file->read_session(extent, {.splinter_bytes = 4_KiB, .window_bytes = 8_KiB});
+      auto session =
+          file->read_session(extent, {.tuning = {.splinter_bytes = 4_KiB, .window_bytes = 8_KiB}});
       ASSERT_TRUE(session) << session.error().message();
       sessions.push_back(std::move(*session));
     }
@@ -319,7 +322,7 @@ TEST_F(RuntimeTest, each_session_logs_access_and_reason) {
 
 TEST_F(RuntimeTest, direct_session_logs_its_access) {
   RecordingLog log;
-  Runtime runtime({.engine = EngineChoice::kThreads, .log = &log});
+  Runtime runtime({.log = &log, .tuning = {.engine = EngineChoice::kThreads}});
   const auto session = runtime.open_file(path)->read_session({}, {.access = Access::kDirect});
   if (!session) GTEST_SKIP() << session.error().message();
   EXPECT_EQ(log.take(), std::vector{"info " + path + ": direct: access as given"});
@@ -330,7 +333,7 @@ TEST_F(RuntimeTest, rejected_session_logs_nothing) {
   Runtime runtime({.log = &log});
   const auto file = runtime.open_file(path);
   EXPECT_FALSE(file->read_session({.offset = kFileBytes + 1}));
-  EXPECT_FALSE(file->read_session({}, {.splinter_bytes = 1}));
+  EXPECT_FALSE(file->read_session({}, {.tuning = {.splinter_bytes = 1}}));
   EXPECT_TRUE(log.take().empty());
 }
 
@@ -395,7 +398,8 @@ TEST_P(RuntimeShutdownTest, requests_in_flight_are_closed_without_hanging) {
     runtime.emplace(RuntimeOptions{.budget_bytes = 256_KiB});
     {
       const auto file = runtime->open_file(path);
-      auto made = file->read_session({0, kAll}, {.access = GetParam(), .splinter_bytes = 4_KiB});
+      auto made = file->read_session({0, kAll},
+                                     {.access = GetParam(), .tuning = {.splinter_bytes = 4_KiB}});
       if (!made) GTEST_SKIP() << made.error().message();
       session = std::move(*made);
     }
@@ -450,7 +454,7 @@ TEST_P(RuntimeShutdownTest, tasks_and_threads_that_copy_for_themselves_end_with_
     {
       Runtime runtime({.budget_bytes = 256_KiB, .executor = &loop});
       auto session = runtime.open_file(path)->read_session(
-          {0, kAll}, {.access = GetParam(), .splinter_bytes = 4_KiB, .reason = {}});
+          {0, kAll}, {.access = GetParam(), .tuning = {.splinter_bytes = 4_KiB}});
       if (!session) alive = 0;
       loop.interrupt();
       if (!session) GTEST_SKIP() << session.error().message();
@@ -474,7 +478,7 @@ TEST_P(RuntimeShutdownTest, views_stay_valid_and_unchanged) {
     Runtime runtime;
     const auto session = runtime.open_file(path)->read_session(
         {0, kAll},
-        {.access = GetParam(), .splinter_bytes = 4_KiB, .budget_bytes = 16_KiB, .reason = {}});
+        {.access = GetParam(), .budget_bytes = 16_KiB, .tuning = {.splinter_bytes = 4_KiB}});
     if (!session) GTEST_SKIP() << session.error().message();
     for (std::uint64_t i = 0; i < 10; ++i) {
       auto view = result_of(session->view({i * 5000 + 1, 5000}));

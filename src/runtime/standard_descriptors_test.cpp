@@ -38,7 +38,7 @@ bool is_open(int number) {
 int use_everything(const std::string& directory, EngineChoice engine) {
   for (int number = 0; number < kNumbers; ++number)
     ::close(number);
-  Runtime runtime({.engine = engine});
+  Runtime runtime({.tuning = {.engine = engine}});
   const auto file = runtime.open_file(directory + "/in");
   if (!file) return kUseFailed;
   const auto session = file->read_session({});

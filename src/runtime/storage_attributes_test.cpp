@@ -187,7 +187,7 @@ bandwidth_mb_per_s = 1000
 )";
 
 OutputPlan plan_of_stream(const TemporaryDirectory& directory, const std::string& machine) {
-  Runtime runtime({.machine = machine, .profile = ""});
+  Runtime runtime({.machine = machine, .tuning = {.profile = ""}});
   auto out = runtime.create_output_stream({.buffer_bytes = 16_MiB});
   if (!out) return {.reason = out.error().message()};
   const auto created = out->create(directory / "data");

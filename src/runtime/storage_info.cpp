@@ -7,6 +7,7 @@
 
 #include <fcntl.h>
 
+#include "base/config.hpp"
 #include "base/descriptor.hpp"
 #include "base/retry_on_eintr.hpp"
 #include "model/layout.hpp"

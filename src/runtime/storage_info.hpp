@@ -11,6 +11,7 @@
 #include <string>
 
 #include "model/machine.hpp"
+#include "read/plan.hpp"
 #include "storage/file.hpp"
 #include "storage/stripe_layout.hpp"
 #include "stream/in_flight_limit.hpp"

@@ -54,7 +54,8 @@ TEST_F(StorageInfoTest, machine_file_sets_the_requests_in_flight) {
   ASSERT_TRUE(far) << far.error().message();
   const auto usual = plan_with("");
   ASSERT_TRUE(usual);
-  EXPECT_GT(far->queue_depth * far->request_bytes, usual->queue_depth * usual->request_bytes);
+  EXPECT_GT(far->tuning.queue_depth * far->tuning.request_bytes,
+            usual->tuning.queue_depth * usual->tuning.request_bytes);
   EXPECT_NE(far->reason.find("keep its storage busy"), std::string::npos) << far->reason;
   EXPECT_EQ(usual->reason.find("keep its storage busy"), std::string::npos);
 }

@@ -6,9 +6,11 @@
 #include <utility>
 #include <vector>
 
+#include "base/config.hpp"
 #include "base/processors.hpp"
 #include "model/profile.hpp"
 #include "model/profile_path.hpp"
+#include "stream/plan.hpp"
 
 namespace forebay {
 

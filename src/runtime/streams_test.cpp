@@ -131,7 +131,7 @@ std::vector<std::vector<int>> affinities_beside_bound_thread(WriterAffinity core
   std::vector<std::vector<int>> places;
   std::thread([&] {
     set_thread_affinity({initial_affinity().front()});
-    Runtime runtime(test_options({.writer_affinity = cores}));
+    Runtime runtime(test_options({.tuning = {.writer_affinity = cores}}));
     auto out = runtime.create_output_stream({.access = Access::kBuffered, .buffer_bytes = 1_MiB});
     write_file(*out, directory / "data", 2_MiB);
     EXPECT_TRUE(out->drain());  // afterwards the copying threads have their names
@@ -178,7 +178,7 @@ TEST(RuntimeStreams, profile_sets_the_bytes_in_flight) {
   const TemporaryDirectory directory;
   const std::string place = std::filesystem::canonical(directory.path());
   write_profile(directory / "profile.toml", place, "5 MiB");
-  Runtime runtime(test_options({.profile = directory / "profile.toml"}));
+  Runtime runtime(test_options({.tuning = {.profile = directory / "profile.toml"}}));
   auto out = runtime.create_output_stream({.buffer_bytes = 1_MiB});
   ASSERT_TRUE(out) << out.error().message();
   write_file(*out, directory / "data", 1_MiB);
@@ -198,10 +198,11 @@ TEST(RuntimeStreams, profile_of_the_user_applies_unless_another_is_named) {
   {
     const ScopedVariable unset("FOREBAY_PROFILE", std::nullopt);
     EXPECT_EQ(in_flight_bytes_in(directory.path(), test_options()), 5_MiB);
-    EXPECT_EQ(
-        in_flight_bytes_in(directory.path(), test_options({.profile = directory / "other.toml"})),
-        6_MiB);
-    EXPECT_GT(in_flight_bytes_in(directory.path(), test_options({.profile = ""})), 6_MiB)
+    EXPECT_EQ(in_flight_bytes_in(directory.path(),
+                                 test_options({.tuning = {.profile = directory / "other.toml"}})),
+              6_MiB);
+    EXPECT_GT(in_flight_bytes_in(directory.path(), test_options({.tuning = {.profile = ""}})),
+              6_MiB)
         << "empty: no profile";
   }
   const ScopedVariable empty("FOREBAY_PROFILE", "");
@@ -211,7 +212,7 @@ TEST(RuntimeStreams, profile_of_the_user_applies_unless_another_is_named) {
 }
 
 TEST(RuntimeStreams, unreadable_profile_is_an_error_of_each_stream) {
-  Runtime runtime(test_options({.profile = "/no/such/profile.toml"}));
+  Runtime runtime(test_options({.tuning = {.profile = "/no/such/profile.toml"}}));
   EXPECT_EQ(error_class(runtime.create_output_stream()), ErrorClass::kNotFound);
 }
 

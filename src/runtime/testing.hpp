@@ -21,6 +21,7 @@
 #include <gtest/gtest.h>
 
 #include "base/sanitizer.hpp"
+#include "comm/ranks_access.hpp"
 #include "comm/testing.hpp"
 #include "read/node_links.hpp"
 #include "read/testing.hpp"
@@ -74,14 +75,15 @@ struct SharedFileFixture {
 inline constexpr bool kCanUseIoUring = !kThreadSanitizer;
 
 inline RuntimeOptions test_options(RuntimeOptions options = {}) {
-  if (!kCanUseIoUring) options.engine = EngineChoice::kThreads;
+  if (!kCanUseIoUring) options.tuning.engine = EngineChoice::kThreads;
   return options;
 }
 
 /// The shared file, and a Runtime on each rank.
 struct RuntimeFixture : SharedFileFixture {
   explicit RuntimeFixture(const Communicator& communicator, const RuntimeOptions& options = {})
-      : SharedFileFixture(communicator), runtime(Ranks(communicator), test_options(options)) {}
+      : SharedFileFixture(communicator),
+        runtime(comm::make_ranks(communicator), test_options(options)) {}
   std::uint32_t last() const { return runtime.rank_count() - 1; }
 
   Runtime runtime;
@@ -106,11 +108,11 @@ struct ReadConfig {
   /// A plan with a window of `slots` splinters of 4 KiB. Readahead is off unless given.
   ReadPlan plan(std::uint64_t slots, std::uint64_t eager_splinters = 0) const {
     return {.access = access,
-            .splinter_bytes = kSplinterBytes,
             .budget_bytes = slots * kSplinterBytes,
-            .window_bytes = slots * kSplinterBytes,
             .readahead_bytes = eager_splinters * kSplinterBytes,
-            .agent_scope = agents};
+            .tuning = {.splinter_bytes = kSplinterBytes,
+                       .window_bytes = slots * kSplinterBytes,
+                       .agent_scope = agents}};
   }
 };
 

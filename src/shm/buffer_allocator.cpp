@@ -22,13 +22,7 @@ constexpr std::uint64_t kBytesMax = std::uint64_t{1} << 47U;
 /// Cached memory may exceed the requested size by this fraction.
 constexpr std::uint64_t kSlackDivisor = 8;
 
-Status check_request(std::uint64_t size_bytes, MemoryKind kind) {
-  if (kind == MemoryKind::kDevice) {
-    return failure({.kind = ErrorClass::kUnsupported,
-                    .operation = "allocate",
-                    .cause = "device memory is not supported yet; use MemoryKind::kPinned, and "
-                             "copy"});
-  }
+Status check_request(std::uint64_t size_bytes) {
   if (size_bytes <= kBytesMax) return {};
   return failure({.kind = ErrorClass::kLimit,
                   .operation = "allocate",
@@ -81,7 +75,7 @@ std::shared_ptr<BufferAllocator> BufferAllocator::make(std::uint64_t cached_byte
 BufferAllocator::~BufferAllocator() { disable_cache(); }
 
 Result<Buffer> BufferAllocator::allocate(std::uint64_t size_bytes, MemoryKind kind) {
-  if (auto possible = check_request(size_bytes, kind); !possible) return failure(possible.error());
+  if (auto possible = check_request(size_bytes); !possible) return failure(possible.error());
   if (size_bytes == 0) return BufferAllocation::make_buffer(nullptr, 0, kind);
   auto block = size_bytes > kBlockBytesMax
                    ? allocate_whole((size_bytes + kSlabBytes - 1) / kSlabBytes * kSlabBytes, kind)

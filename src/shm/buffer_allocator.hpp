@@ -6,8 +6,8 @@
 #pragma once
 
 #include <forebay/buffer.hpp>
+#include <forebay/detail/origin_process.hpp>
 #include <forebay/error.hpp>
-#include <forebay/origin_process.hpp>
 
 #include <cstdint>
 #include <list>

@@ -228,12 +228,6 @@ TEST_F(BufferAllocatorTest, adopting_more_than_the_size_is_refused) {
   EXPECT_TRUE(adopted.bytes().empty());
 }
 
-TEST_F(BufferAllocatorTest, device_memory_is_an_error_with_the_reason) {
-  const auto buffer = source_->allocate(4096, MemoryKind::kDevice);
-  ASSERT_EQ(error_class(buffer), ErrorClass::kUnsupported);
-  EXPECT_TRUE(message_contains(buffer.error(), "not supported yet"));
-}
-
 TEST_F(BufferAllocatorTest, more_than_the_machine_has_is_an_error_without_a_leak) {
   const std::size_t before = open_descriptor_count();
   for (const unsigned bits : {44U, 46U, 50U, 63U}) {

@@ -49,8 +49,8 @@ TEST_P(LifetimeTest, failed_sync_is_reported_to_all_streams_of_the_file) {
 }
 
 TEST_P(LifetimeTest, sync_that_began_before_the_end_of_a_write_does_not_cover_it) {
-  OutputStream first = fixture.make_stream({.preallocation = Preallocation::kNone});
-  OutputStream second = fixture.make_stream({.preallocation = Preallocation::kNone});
+  OutputStream first = fixture.make_stream({.tuning = {.preallocation = Preallocation::kNone}});
+  OutputStream second = fixture.make_stream({.tuning = {.preallocation = Preallocation::kNone}});
   const OutputFile here = must(first.create(fixture / "data"));
   const OutputFile there =
       must(second.create(fixture / "data", {.existing_content = ExistingContent::kKeep}));
@@ -69,7 +69,7 @@ TEST_P(LifetimeTest, sync_that_began_before_the_end_of_a_write_does_not_cover_it
 }
 
 TEST_P(LifetimeTest, bytes_of_another_process_beyond_the_end_are_kept) {
-  OutputStream out = fixture.make_stream({.preallocation = Preallocation::kNone});
+  OutputStream out = fixture.make_stream({.tuning = {.preallocation = Preallocation::kNone}});
   const OutputFile file =
       must(out.create(fixture / "data", {.existing_content = ExistingContent::kKeep}));
   EXPECT_TRUE(is_ok(submit_pattern(out, file, {0, 1000})));
@@ -90,7 +90,8 @@ TEST_P(LifetimeTest, moved_from_file_is_refused) {
 }
 
 TEST_P(LifetimeTest, stream_ends_while_another_writes_the_same_file) {
-  OutputStream stays = fixture.make_stream({.buffers = 8, .preallocation = Preallocation::kNone});
+  OutputStream stays =
+      fixture.make_stream({.buffers = 8, .tuning = {.preallocation = Preallocation::kNone}});
   const OutputFile here = must(stays.create(fixture / "data"));
   {
     OutputStream goes = fixture.make_stream();
@@ -138,7 +139,7 @@ TEST_P(LifetimeTest, drain_of_a_file_while_its_stream_is_canceled_and_ends_is_sa
 
 TEST_P(LifetimeTest, partial_reservation_of_a_full_disk_is_freed) {
   fixture.gate.fail_reservations_partially();
-  OutputStream out = fixture.make_stream({.preallocation = Preallocation::kGrowing});
+  OutputStream out = fixture.make_stream({.tuning = {.preallocation = Preallocation::kGrowing}});
   const OutputFile file = must(out.create(fixture / "data"));
   EXPECT_TRUE(is_ok(submit_all(out, file, {0, 100'001})));
   EXPECT_TRUE(is_ok(out.drain()));

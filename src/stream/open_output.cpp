@@ -5,6 +5,7 @@
 
 #include "storage/file.hpp"
 #include "storage/file_system.hpp"
+#include "stream/plan.hpp"
 #include "stream/write_access.hpp"
 
 namespace forebay::stream {

@@ -247,7 +247,7 @@ TEST_P(StreamTest, completions_in_any_order_are_each_reported_once) {
 }
 
 TEST_P(StreamTest, the_report_has_every_byte) {
-  OutputStream out = fixture.make_stream({.request_bytes = 16_KiB});
+  OutputStream out = fixture.make_stream({.tuning = {.request_bytes = 16_KiB}});
   const OutputFile file = must(out.create(fixture / "data"));
   EXPECT_TRUE(is_ok(submit_all(out, file, {0, 10 * kBuffer})));
   EXPECT_TRUE(is_ok(out.drain()));

@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 // Values of the default plan of a stream, each with its source.
+#include "stream/plan.hpp"
+
 #include <forebay/range.hpp>
-#include <forebay/stream_plan.hpp>
 
 #include <algorithm>
 #include <bit>
@@ -52,18 +53,19 @@ Status check_memory(const StreamPlan& plan) {
 }
 
 Status check_requests(const StreamPlan& plan) {
-  if (plan.request_bytes % kRequestBytesUnit != 0 || plan.request_bytes > kBufferBytesMax) {
-    return bad_plan(is("request_bytes", plan.request_bytes) + "; it must be a multiple of " +
+  if (plan.tuning.request_bytes % kRequestBytesUnit != 0 ||
+      plan.tuning.request_bytes > kBufferBytesMax) {
+    return bad_plan(is("request_bytes", plan.tuning.request_bytes) + "; it must be a multiple of " +
                     std::to_string(kRequestBytesUnit) + ", and at most " +
                     std::to_string(kBufferBytesMax));
   }
-  if (plan.queue_depth > kDepthMax) {
-    return bad_plan(is("queue_depth", plan.queue_depth) + "; at most " + std::to_string(kDepthMax) +
-                    " are possible");
+  if (plan.tuning.queue_depth > kDepthMax) {
+    return bad_plan(is("queue_depth", plan.tuning.queue_depth) + "; at most " +
+                    std::to_string(kDepthMax) + " are possible");
   }
-  if (plan.in_flight_bytes != 0 && plan.in_flight_bytes < plan.request_bytes) {
-    return bad_plan(is("in_flight_bytes", plan.in_flight_bytes) + ", less than one request of " +
-                    std::to_string(plan.request_bytes));
+  if (plan.tuning.in_flight_bytes != 0 && plan.tuning.in_flight_bytes < plan.tuning.request_bytes) {
+    return bad_plan(is("in_flight_bytes", plan.tuning.in_flight_bytes) +
+                    ", less than one request of " + std::to_string(plan.tuning.request_bytes));
   }
   return {};
 }
@@ -71,7 +73,8 @@ Status check_requests(const StreamPlan& plan) {
 std::uint64_t choose_request(const StreamPlan& plan) {
   const std::uint64_t preferred = std::clamp(std::bit_floor(plan.buffer_bytes / kRequestsPerBuffer),
                                              kRequestBytesSmall, kRequestBytesLarge);
-  const std::uint64_t limit = plan.in_flight_bytes == 0 ? preferred : plan.in_flight_bytes;
+  const std::uint64_t limit =
+      plan.tuning.in_flight_bytes == 0 ? preferred : plan.tuning.in_flight_bytes;
   return std::max(std::min(preferred, limit) / kRequestBytesUnit * kRequestBytesUnit,
                   kRequestBytesUnit);
 }
@@ -93,11 +96,11 @@ std::uint32_t choose_depth(const OutputFacts& facts, const OutputPlan& chosen) {
 void choose_in_flight(OutputPlan& chosen, const OutputFacts& facts, const StreamPlan& plan) {
   const std::uint64_t limit = facts.in_flight_bytes == 0 ? kInFlightBytes : facts.in_flight_bytes;
   chosen.in_flight_bytes =
-      plan.in_flight_bytes == 0 ? limit : std::min(plan.in_flight_bytes, limit);
+      plan.tuning.in_flight_bytes == 0 ? limit : std::min(plan.tuning.in_flight_bytes, limit);
   // One request may always be in flight.
   chosen.in_flight_bytes = std::max(chosen.in_flight_bytes, chosen.request_bytes);
   chosen.reason += "; at most " + std::to_string(chosen.in_flight_bytes) + " bytes under way";
-  if (plan.in_flight_bytes != 0 && chosen.in_flight_bytes == plan.in_flight_bytes) {
+  if (plan.tuning.in_flight_bytes != 0 && chosen.in_flight_bytes == plan.tuning.in_flight_bytes) {
     chosen.reason += ", as given";
   } else if (!facts.in_flight_reason.empty()) {
     chosen.reason += ", " + facts.in_flight_reason;
@@ -132,9 +135,12 @@ OutputPlan plan_output(const OutputFacts& facts, const StreamPlan& plan) {
   chosen.access = plan.access.value_or(facts.access);
   chosen.reason =
       plan.access ? std::string(name_of(*plan.access)) + ": as given" : facts.access_reason;
-  chosen.request_bytes = plan.request_bytes != 0 ? plan.request_bytes : choose_request(plan);
-  chosen.queue_depth = plan.queue_depth != 0 ? plan.queue_depth : choose_depth(facts, chosen);
-  chosen.preallocation = plan.preallocation.value_or(choose_preallocation(facts, chosen.access));
+  chosen.request_bytes =
+      plan.tuning.request_bytes != 0 ? plan.tuning.request_bytes : choose_request(plan);
+  chosen.queue_depth =
+      plan.tuning.queue_depth != 0 ? plan.tuning.queue_depth : choose_depth(facts, chosen);
+  chosen.preallocation =
+      plan.tuning.preallocation.value_or(choose_preallocation(facts, chosen.access));
   choose_in_flight(chosen, facts, plan);
   return chosen;
 }

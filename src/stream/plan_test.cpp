@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 // Plans of streams: chosen values, given values, and errors.
+#include "stream/plan.hpp"
+
 #include <forebay/range.hpp>
-#include <forebay/stream_plan.hpp>
 
 #include <random>
 
@@ -34,11 +35,11 @@ TEST(StreamPlan, keeps_given_values) {
   const StreamPlan requested{.access = Access::kDirect,
                              .buffer_bytes = 8_MiB,
                              .buffers = 3,
-                             .request_bytes = 512_KiB,
-                             .queue_depth = 5,
-                             .in_flight_bytes = 4_MiB,
                              .completion_order = CompletionOrder::kInOrder,
-                             .preallocation = Preallocation::kExpected};
+                             .tuning = {.request_bytes = 512_KiB,
+                                        .queue_depth = 5,
+                                        .in_flight_bytes = 4_MiB,
+                                        .preallocation = Preallocation::kExpected}};
   const auto plan = plan_stream(requested);
   ASSERT_TRUE(plan);
   EXPECT_EQ(plan->buffer_bytes, 8_MiB);
@@ -58,7 +59,7 @@ TEST(StreamPlan, direct_queue_depth_covers_the_needs_of_the_servers) {
   const std::uint32_t usual = planned(facts).queue_depth;
   facts.saturation_bytes = 100 * planned(facts).request_bytes;
   EXPECT_EQ(planned(facts).queue_depth, 100U);
-  EXPECT_EQ(planned(facts, {.queue_depth = 5}).queue_depth, 5U) << "as given";
+  EXPECT_EQ(planned(facts, {.tuning = {.queue_depth = 5}}).queue_depth, 5U) << "as given";
   facts.saturation_bytes = 1;
   EXPECT_EQ(planned(facts).queue_depth, usual);
   const OutputFacts buffered = on_disk(Access::kBuffered);
@@ -77,10 +78,10 @@ TEST(StreamPlan, invalid_values_are_refused_with_field_and_limit) {
   refused({.buffer_bytes = 4095}, "buffer_bytes");
   refused({.buffer_bytes = 1_GiB + 1}, "buffer_bytes");
   refused({.buffers = 65537}, "buffers");
-  refused({.request_bytes = 5000}, "request_bytes");
-  refused({.request_bytes = 2_GiB}, "request_bytes");
-  refused({.queue_depth = 1025}, "queue_depth");
-  refused({.request_bytes = 1_MiB, .in_flight_bytes = 512_KiB}, "in_flight_bytes");
+  refused({.tuning = {.request_bytes = 5000}}, "request_bytes");
+  refused({.tuning = {.request_bytes = 2_GiB}}, "request_bytes");
+  refused({.tuning = {.queue_depth = 1025}}, "queue_depth");
+  refused({.tuning = {.request_bytes = 1_MiB, .in_flight_bytes = 512_KiB}}, "in_flight_bytes");
 }
 
 TEST(StreamPlan, device_gets_several_requests_of_a_buffer_at_a_time) {
@@ -104,10 +105,10 @@ TEST(StreamPlan, reason_names_the_source_of_the_limit) {
   facts.in_flight_reason = "as a file on this disk was measured";
   EXPECT_EQ(planned(facts).reason,
             "for a reason; at most 33554432 bytes under way, as a file on this disk was measured");
-  EXPECT_EQ(planned(facts, {.in_flight_bytes = 8_MiB}).reason,
+  EXPECT_EQ(planned(facts, {.tuning = {.in_flight_bytes = 8_MiB}}).reason,
             "for a reason; at most 8388608 bytes under way, as given");
   // The device's limit applies to all: a stream cannot raise it.
-  EXPECT_EQ(planned(facts, {.in_flight_bytes = 64_MiB}).in_flight_bytes, 32_MiB);
+  EXPECT_EQ(planned(facts, {.tuning = {.in_flight_bytes = 64_MiB}}).in_flight_bytes, 32_MiB);
 }
 
 TEST(StreamPlan, accepted_plans_have_requests_that_fit) {
@@ -116,9 +117,9 @@ TEST(StreamPlan, accepted_plans_have_requests_that_fit) {
   for (int round = 0; round < 10000; ++round) {
     const StreamPlan requested{.buffer_bytes = below(2) * (4_KiB + below(64_MiB)),
                                .buffers = static_cast<std::uint32_t>(below(10)),
-                               .request_bytes = below(2) * below(4096) * 4_KiB,
-                               .queue_depth = static_cast<std::uint32_t>(below(1030)),
-                               .in_flight_bytes = below(2) * below(64_MiB)};
+                               .tuning = {.request_bytes = below(2) * below(4096) * 4_KiB,
+                                          .queue_depth = static_cast<std::uint32_t>(below(1030)),
+                                          .in_flight_bytes = below(2) * below(64_MiB)}};
     const auto plan = plan_stream(requested);
     if (!plan) continue;
     OutputFacts facts = on_disk(below(2) == 0 ? Access::kDirect : Access::kBuffered);

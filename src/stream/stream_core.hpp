@@ -3,11 +3,11 @@
 // the queues of devices, takes them back, and holds the first error and the waiters.
 #pragma once
 
+#include <forebay/detail/origin_process.hpp>
 #include <forebay/error.hpp>
 #include <forebay/executor.hpp>
 #include <forebay/future.hpp>
 #include <forebay/log.hpp>
-#include <forebay/origin_process.hpp>
 #include <forebay/output_stream.hpp>
 
 #include <atomic>

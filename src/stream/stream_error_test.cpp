@@ -39,7 +39,7 @@ Error error_of(OutputStream& out, const OutputFile& file) {
 TEST_P(StreamErrorTest, first_error_is_permanent_with_path_and_offset) {
   StreamFixture fixture(with_bad_offset(GetParam(), EIO));
   if (const auto reason = fixture.unavailable_reason(); !reason.empty()) GTEST_SKIP() << reason;
-  OutputStream out = fixture.make_stream({.request_bytes = 4_KiB});
+  OutputStream out = fixture.make_stream({.tuning = {.request_bytes = 4_KiB}});
   const OutputFile file = must(out.create(fixture / "data"));
   const Error error = error_of(out, file);
   EXPECT_EQ(error.kind(), ErrorClass::kIo);

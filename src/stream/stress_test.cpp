@@ -25,10 +25,10 @@ class ShortStream {
         name_("stream" + std::to_string(seed)) {}
 
   void run() {
-    OutputStream out = site_.make_stream({.buffer_bytes = 4096 + below(60'000),
-                                          .buffers = 1 + narrow(below(4)),
-                                          .request_bytes = 4096 * (1 + below(5)),
-                                          .queue_depth = 1 + narrow(below(5))});
+    OutputStream out = site_.make_stream(
+        {.buffer_bytes = 4096 + below(60'000),
+         .buffers = 1 + narrow(below(4)),
+         .tuning = {.request_bytes = 4096 * (1 + below(5)), .queue_depth = 1 + narrow(below(5))}});
     std::vector<OutputFile> files;
     std::vector<std::uint64_t> sizes(1 + below(3), 0);
     for (std::size_t i = 0; i < sizes.size(); ++i)
@@ -101,7 +101,7 @@ TEST_P(Stress, several_streams_write_one_file_in_small_odd_pieces) {
 TEST_P(Stress, cancel_at_any_moment_ends_all_waits) {
   std::mt19937_64 random(9);
   for (int round = 0; round < 30; ++round) {
-    OutputStream out = fixture.make_stream({.buffers = 3, .request_bytes = 4_KiB});
+    OutputStream out = fixture.make_stream({.buffers = 3, .tuning = {.request_bytes = 4_KiB}});
     const OutputFile file = must(out.create(fixture / ("data" + std::to_string(round))));
     std::jthread producer([&] {
       for (std::uint64_t at = 0; submit_pattern(out, file, {at, 50'001}); at += 50'001) {

@@ -28,6 +28,7 @@
 #include "storage/faulty.hpp"
 #include "storage/probe.hpp"
 #include "storage/testing.hpp"
+#include "stream/plan.hpp"
 #include "stream/stream_core.hpp"
 
 namespace forebay::stream {

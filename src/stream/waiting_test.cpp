@@ -121,7 +121,7 @@ TEST_P(WaitingTest, cancel_ends_every_wait) {
 
 TEST_P(WaitingTest, cancel_drops_submissions_that_have_not_begun) {
   fixture.gate.close();
-  OutputStream out = fixture.make_stream({.buffers = 8, .queue_depth = 1});
+  OutputStream out = fixture.make_stream({.buffers = 8, .tuning = {.queue_depth = 1}});
   const OutputFile file = must(out.create(fixture / "data"));
   EXPECT_TRUE(is_ok(submit_all(out, file, {0, 8 * kBuffer})));
   out.cancel();
@@ -174,8 +174,7 @@ TEST_P(WaitingTest, busy_stream_does_not_starve_another_one) {
   narrow.gate.close();
   const StreamPlan plan{.buffer_bytes = 1_MiB,
                         .buffers = 16,
-                        .request_bytes = 1_MiB,
-                        .preallocation = Preallocation::kNone};
+                        .tuning = {.request_bytes = 1_MiB, .preallocation = Preallocation::kNone}};
   OutputStream busy = narrow.make_stream(plan);
   OutputStream other = narrow.make_stream(plan);
   const OutputFile much = must(busy.create(narrow / "much"));

@@ -150,8 +150,8 @@ AggregationMap::AggregationMap(const RankLayout& rank_layout, const WritePlan& p
       writer_index_of_rank_(rank_layout.compute_rank_count() + rank_layout.io_rank_count(),
                             kNoWriter),
       chain_positions_(rank_layout.compute_rank_count()),
-      is_chain_(plan.exchange == Exchange::kBrigade) {
-  const bool dedicated = plan.placement == Placement::kDedicated;
+      is_chain_(plan.tuning.exchange == Exchange::kBrigade) {
+  const bool dedicated = plan.tuning.placement == Placement::kDedicated;
   FOREBAY_ASSERT(rank_layout.compute_rank_count() > 0);
   FOREBAY_ASSERT(plan.writers >= 1);
   FOREBAY_ASSERT(plan.writers <=

@@ -37,8 +37,8 @@ std::vector<RankNumber> writers_of_all(const RankLayout& rank_layout,
 }
 
 TEST(AggregationMap, single_rank_writes_for_itself) {
-  const AggregationMap aggregation(layout_on_nodes({1}),
-                                   {.writers = 1, .files = 1, .exchange = Exchange::kNone});
+  const AggregationMap aggregation(
+      layout_on_nodes({1}), {.writers = 1, .files = 1, .tuning = {.exchange = Exchange::kNone}});
   EXPECT_EQ(aggregation.writer_of(0), 0U);
   EXPECT_EQ(aggregation.next_hop(0), std::nullopt);
   EXPECT_EQ(aggregation.owner_of(0), 0U);
@@ -47,8 +47,8 @@ TEST(AggregationMap, single_rank_writes_for_itself) {
 
 TEST(AggregationMap, first_groups_are_one_rank_larger) {
   const RankLayout rank_layout = layout_on_nodes({8});
-  const AggregationMap aggregation(rank_layout,
-                                   {.writers = 3, .files = 2, .exchange = Exchange::kSharedMemory});
+  const AggregationMap aggregation(
+      rank_layout, {.writers = 3, .files = 2, .tuning = {.exchange = Exchange::kSharedMemory}});
   EXPECT_THAT(writers_of_all(rank_layout, aggregation), ElementsAre(0, 0, 0, 3, 3, 3, 6, 6));
   EXPECT_THAT(aggregation.writers(), ElementsAre(0, 3, 6));
   EXPECT_THAT(aggregation.writers_of(0), ElementsAre(0, 3));
@@ -61,8 +61,8 @@ TEST(AggregationMap, first_groups_are_one_rank_larger) {
 }
 
 TEST(AggregationMap, brigade_forwards_to_adjacent_rank) {
-  const AggregationMap aggregation(layout_on_nodes({4}),
-                                   {.writers = 1, .files = 1, .exchange = Exchange::kBrigade});
+  const AggregationMap aggregation(
+      layout_on_nodes({4}), {.writers = 1, .files = 1, .tuning = {.exchange = Exchange::kBrigade}});
   EXPECT_EQ(aggregation.next_hop(3), 2U);
   EXPECT_EQ(aggregation.next_hop(1), 0U);
   EXPECT_EQ(aggregation.next_hop(0), std::nullopt);
@@ -81,30 +81,31 @@ TEST(AggregationMap, depends_on_returns_required_ranks) {
   const AggregationMap messages(layout_on_nodes({3, 3}), {.writers = 2, .files = 1});
   EXPECT_THAT(needs(messages, 5), ElementsAre(0, 3));
   EXPECT_THAT(needs(messages, 0), IsEmpty());
-  const AggregationMap chain(layout_on_nodes({3, 3}),
-                             {.writers = 2, .files = 2, .exchange = Exchange::kBrigade});
+  const AggregationMap chain(
+      layout_on_nodes({3, 3}),
+      {.writers = 2, .files = 2, .tuning = {.exchange = Exchange::kBrigade}});
   EXPECT_THAT(needs(chain, 5), ElementsAre(0, 3, 4));
 }
 
 TEST(AggregationMap, round_robin_ranks_are_grouped_within_nodes) {
   const RankLayout rank_layout{.node_of_compute_rank = {7, 3, 7, 3, 7, 3}};
-  const AggregationMap aggregation(rank_layout,
-                                   {.writers = 2, .files = 2, .exchange = Exchange::kSharedMemory});
+  const AggregationMap aggregation(
+      rank_layout, {.writers = 2, .files = 2, .tuning = {.exchange = Exchange::kSharedMemory}});
   EXPECT_THAT(writers_of_all(rank_layout, aggregation), ElementsAre(0, 1, 0, 1, 0, 1));
   EXPECT_THAT(aggregation.group_of(1), ElementsAre(1, 3, 5));
 }
 
 TEST(AggregationMap, nodes_with_more_ranks_get_more_writers) {
   const RankLayout rank_layout = layout_on_nodes({6, 2});
-  const AggregationMap aggregation(rank_layout,
-                                   {.writers = 4, .files = 4, .exchange = Exchange::kSharedMemory});
+  const AggregationMap aggregation(
+      rank_layout, {.writers = 4, .files = 4, .tuning = {.exchange = Exchange::kSharedMemory}});
   EXPECT_THAT(aggregation.writers(), ElementsAre(0, 2, 4, 6));
 }
 
 TEST(AggregationMap, fewer_writers_than_nodes_join_whole_nodes) {
   const RankLayout rank_layout = layout_on_nodes({1, 3, 2, 2});
-  const AggregationMap aggregation(rank_layout,
-                                   {.writers = 2, .files = 1, .exchange = Exchange::kMessage});
+  const AggregationMap aggregation(
+      rank_layout, {.writers = 2, .files = 1, .tuning = {.exchange = Exchange::kMessage}});
   EXPECT_THAT(writers_of_all(rank_layout, aggregation), ElementsAre(0, 0, 0, 0, 4, 4, 4, 4));
 }
 
@@ -112,7 +113,9 @@ TEST(AggregationMap, io_rank_writes_for_its_node) {
   RankLayout rank_layout = layout_on_nodes({3, 3, 1});
   rank_layout.node_of_io_rank = {0, 1};
   const WritePlan plan{
-      .writers = 2, .files = 1, .exchange = Exchange::kBrigade, .placement = Placement::kDedicated};
+      .writers = 2,
+      .files = 1,
+      .tuning = {.exchange = Exchange::kBrigade, .placement = Placement::kDedicated}};
   const AggregationMap aggregation(rank_layout, plan);
   EXPECT_THAT(aggregation.writers(), ElementsAre(7, 8));
   EXPECT_THAT(writers_of_all(rank_layout, aggregation), ElementsAre(7, 7, 7, 8, 8, 8, 7))
@@ -127,10 +130,10 @@ TEST(AggregationMap, io_rank_writes_for_its_node) {
 TEST(AggregationMap, surplus_io_ranks_get_no_ranks) {
   RankLayout rank_layout = layout_on_nodes({1});
   rank_layout.node_of_io_rank = {0, 0};
-  const WritePlan plan{.writers = 2,
-                       .files = 2,
-                       .exchange = Exchange::kSharedMemory,
-                       .placement = Placement::kDedicated};
+  const WritePlan plan{
+      .writers = 2,
+      .files = 2,
+      .tuning = {.exchange = Exchange::kSharedMemory, .placement = Placement::kDedicated}};
   const AggregationMap aggregation(rank_layout, plan);
   EXPECT_THAT(aggregation.group_of(1), ElementsAre(0));
   EXPECT_THAT(aggregation.group_of(2), IsEmpty());
@@ -156,12 +159,12 @@ Case random_case(std::uint64_t seed) {
   if (below(3) == 0) {
     for (std::uint32_t i = 0; i <= below(nodes); ++i)
       one.rank_layout.node_of_io_rank.push_back(below(nodes));
-    one.plan.placement = Placement::kDedicated;
+    one.plan.tuning.placement = Placement::kDedicated;
   }
-  const bool dedicated = one.plan.placement == Placement::kDedicated;
+  const bool dedicated = one.plan.tuning.placement == Placement::kDedicated;
   one.plan.writers = 1 + below(dedicated ? one.rank_layout.io_rank_count() : ranks);
   one.plan.files = 1 + below(one.plan.writers);
-  one.plan.exchange = static_cast<Exchange>(1 + below(4));
+  one.plan.tuning.exchange = static_cast<Exchange>(1 + below(4));
   return one;
 }
 
@@ -176,7 +179,7 @@ void check_groups(const Case& one, const AggregationMap& aggregation) {
     largest = std::max(largest, group.size());
     for (const RankNumber rank : group)
       EXPECT_EQ(aggregation.writer_of(rank), writer);
-    if (one.plan.placement == Placement::kDedicated) continue;
+    if (one.plan.tuning.placement == Placement::kDedicated) continue;
     ASSERT_FALSE(group.empty());
     EXPECT_EQ(group.front(), writer);
     if (one.plan.writers < one.rank_layout.node_count()) continue;
@@ -185,13 +188,13 @@ void check_groups(const Case& one, const AggregationMap& aggregation) {
   }
   EXPECT_EQ(stored.size(), one.rank_layout.compute_rank_count());
   EXPECT_EQ(std::set<RankNumber>(stored.begin(), stored.end()).size(), stored.size());
-  if (one.rank_layout.node_count() == 1 && one.plan.placement != Placement::kDedicated) {
+  if (one.rank_layout.node_count() == 1 && one.plan.tuning.placement != Placement::kDedicated) {
     EXPECT_LE(largest - smallest, 1U);
   }
 }
 
 void check_whole_nodes(const Case& one, const AggregationMap& aggregation) {
-  if (one.plan.placement == Placement::kDedicated) return;
+  if (one.plan.tuning.placement == Placement::kDedicated) return;
   if (one.plan.writers >= one.rank_layout.node_count()) return;
   std::map<std::uint32_t, RankNumber> writer_of_node;
   for (RankNumber rank = 0; rank < one.rank_layout.compute_rank_count(); ++rank) {
@@ -222,7 +225,7 @@ void check_paths(const Case& one, const AggregationMap& aggregation) {
   for (RankNumber rank = 0; rank < ranks; ++rank) {
     for (const RankNumber source : aggregation.sources_of(rank))
       EXPECT_EQ(aggregation.next_hop(source), rank);
-    const bool in_chain = one.plan.exchange == Exchange::kBrigade;
+    const bool in_chain = one.plan.tuning.exchange == Exchange::kBrigade;
     EXPECT_TRUE(!in_chain || aggregation.sources_of(rank).size() <= 1);
     const auto next = aggregation.next_hop(rank);
     if (next) {
@@ -246,7 +249,7 @@ TEST(AggregationMap, random_jobs_satisfy_all_guarantees) {
     const AggregationMap aggregation(one.rank_layout, one.plan);
     ASSERT_EQ(aggregation.writer_count(), one.plan.writers);
     ASSERT_EQ(aggregation.file_count(), one.plan.files);
-    EXPECT_TRUE(one.plan.placement == Placement::kDedicated ||
+    EXPECT_TRUE(one.plan.tuning.placement == Placement::kDedicated ||
                 aggregation.writer_of(AggregationMap::coordinator()) ==
                     AggregationMap::coordinator());
     check_groups(one, aggregation);

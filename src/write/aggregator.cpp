@@ -38,7 +38,7 @@ Status Aggregator::handle_chunk_offer(comm::Rank from, const ChunkOfferMessage& 
   incoming.offer = message;
   incoming.from = from;
   chunk_id_of_[{from.number, message.number}] = chunk_id;
-  const Exchange exchange = context_.plan().exchange.value_or(Exchange::kSharedMemory);
+  const Exchange exchange = context_.plan().tuning.exchange.value_or(Exchange::kSharedMemory);
   const bool is_mine = from == context_.rank();
   const bool may_map =
       is_mine || (exchange == Exchange::kSharedMemory && context_.is_same_node(from));
@@ -150,7 +150,7 @@ Status Aggregator::handle_chunk_released(std::uint64_t chunk_id) {
 }
 
 bool Aggregator::should_hold_back(const IncomingChunk& incoming) const {
-  if (context_.plan().exchange != Exchange::kGather || incoming.from == context_.rank())
+  if (context_.plan().tuning.exchange != Exchange::kGather || incoming.from == context_.rank())
     return false;
   // Another chunk waits for memory, so this one is written now.
   if (!queued_.empty()) return false;
@@ -424,13 +424,13 @@ void Aggregator::erase_chunk(std::uint64_t chunk_id) {
 void Aggregator::close_region() {
   FOREBAY_ASSERT(open_regions_ > 0);
   if (--open_regions_ > 0) return renew_baton();
-  if (context_.plan().transfer_mode == TransferMode::kBaton)
+  if (context_.plan().tuning.transfer_mode == TransferMode::kBaton)
     context_.send(owner(), MessageKind::kReleaseBaton, {}, {});
 }
 
 /// Reports progress to the file owner, so that this writer keeps the baton.
 void Aggregator::renew_baton() {
-  if (context_.plan().transfer_mode == TransferMode::kBaton)
+  if (context_.plan().tuning.transfer_mode == TransferMode::kBaton)
     context_.send(owner(), MessageKind::kRenewBaton, {}, {});
 }
 

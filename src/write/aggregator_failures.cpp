@@ -74,7 +74,8 @@ void Aggregator::handle_step_outcome(const StepId& step, const Status& outcome) 
   if (!outcome) discard_step(step);
   // The file of a failed step was removed, but its space is freed only when it is closed. The file
   // may have other steps nevertheless, if ranks have begun different steps.
-  if (context_.plan().steps_per_group == 1 && !has_work_in(step.group)) files_.erase(step.group);
+  if (context_.plan().tuning.steps_per_group == 1 && !has_work_in(step.group))
+    files_.erase(step.group);
   // All steps before a published step are resolved. Steps before a failed one may not be.
   if (outcome) std::erase_if(files_, [&](const auto& file) { return file.first < step.group; });
 }

@@ -29,8 +29,8 @@ WritePlan plan_to_rank_0(Exchange exchange) {
   WritePlan plan{.strategy = gathers ? Strategy::kGather : Strategy::kReducedBlocking,
                  .writers = 1,
                  .files = 1};
-  plan.exchange = exchange;
-  plan.steps_per_group = 1;
+  plan.tuning.exchange = exchange;
+  plan.tuning.steps_per_group = 1;
   return plan;
 }
 
@@ -53,7 +53,7 @@ class AggregatorTest : public ::testing::Test {
                       .region_bytes = kBytes,
                       .bytes = kBytes,
                       .is_last = true};
-    aggregator_->handle_chunk_offer({from}, {chunk, region, {}, 0});
+    EXPECT_TRUE(aggregator_->handle_chunk_offer({from}, {chunk, region, {}, 0}));
   }
   /// The chunks that are fetched now.
   RandomValues fetched_chunks() {
@@ -73,7 +73,7 @@ class AggregatorTest : public ::testing::Test {
   std::size_t allocate_all() {
     const auto questions = context_->take_messages(MessageKind::kAllocateRequest);
     for (const SentMessage& request : questions) {
-      aggregator_->handle_allocation(request.words[2], end_);
+      EXPECT_TRUE(aggregator_->handle_allocation(request.words[2], end_));
       end_ += request.words[3];
     }
     context_->complete_all(FileOperation::kOpen);
@@ -119,7 +119,7 @@ TEST_F(AggregatorTest, file_created_by_its_rank_is_not_opened) {
   EXPECT_EQ(fetched_chunks(), RandomValues{0});
   deliver_bytes(1, 0);
   const SentMessage request = context_->take_one(MessageKind::kAllocateRequest);
-  aggregator_->handle_allocation(request.words[2], end_);
+  EXPECT_TRUE(aggregator_->handle_allocation(request.words[2], end_));
   EXPECT_TRUE(context_->requests(FileOperation::kOpen).empty());
   EXPECT_EQ(context_->requests(FileOperation::kWrite).size(), 1U);
 }
@@ -138,7 +138,7 @@ TEST_F(AggregatorTest, unmappable_own_memory_fails_step) {
 
 TEST_F(AggregatorTest, lost_owner_releases_waiting_chunks_and_refuses_more) {
   WritePlan baton{.strategy = Strategy::kBaton, .writers = 4, .files = 1};
-  baton.steps_per_group = 1;
+  baton.tuning.steps_per_group = 1;
   start(baton, 3, 2);
   for (std::uint32_t chunk = 0; chunk < 2; ++chunk) {
     offer(2, chunk);
@@ -160,7 +160,7 @@ TEST_F(AggregatorTest, lost_owner_releases_waiting_chunks_and_refuses_more) {
 TEST_F(AggregatorTest, unused_io_rank_ignores_lost_ranks) {
   const RankLayout rank_layout{.node_of_compute_rank = {0, 0}, .node_of_io_rank = {0, 0}};
   WritePlan plan{.strategy = Strategy::kReducedBlocking, .writers = 1, .files = 1};
-  plan.placement = Placement::kDedicated;
+  plan.tuning.placement = Placement::kDedicated;
   for (const std::uint32_t me : {2U, 3U}) {
     context_ = std::make_unique<TestContext>(rank_layout, plan, me);
     aggregator_ = std::make_unique<Aggregator>(*context_, nullptr);
@@ -181,7 +181,7 @@ TEST_F(AggregatorTest, chunks_are_written_at_allocated_offset) {
   ASSERT_EQ(written[0].bytes.size(), kBytes);
   EXPECT_EQ(written[0].bytes.back(), std::byte{3});
   EXPECT_TRUE(context_->take_messages(MessageKind::kRegionsWritten).empty());
-  aggregator_->handle_region_count(step_id(1), 3, 1);
+  EXPECT_TRUE(aggregator_->handle_region_count(step_id(1), 3, 1));
   context_->complete(FileOperation::kWrite);
   const SentMessage message = context_->take_one(MessageKind::kRegionsWritten);
   EXPECT_EQ(message.to, 3U);
@@ -208,9 +208,9 @@ TEST_F(AggregatorTest, gather_waits_for_whole_group) {
   for (std::uint32_t rank = 1; rank < 4; ++rank)
     deliver_bytes(rank, 0);
   for (std::uint32_t rank = 0; rank < 3; ++rank)
-    aggregator_->handle_region_count(step_id(1), rank, rank == 0 ? 0 : 1);
+    EXPECT_TRUE(aggregator_->handle_region_count(step_id(1), rank, rank == 0 ? 0 : 1));
   EXPECT_EQ(allocate_all(), 0U);
-  aggregator_->handle_region_count(step_id(1), 3, 1);
+  EXPECT_TRUE(aggregator_->handle_region_count(step_id(1), 3, 1));
   EXPECT_EQ(allocate_all(), 3U);
 }
 
@@ -245,13 +245,13 @@ TEST_F(AggregatorTest, relay_holds_no_more_than_its_memory) {
   EXPECT_EQ(fetched_chunks(), RandomValues{}) << "before the next rank has taken any";
   EXPECT_TRUE(context_->take_messages(MessageKind::kAllocateRequest).empty())
       << "this rank is not the writer";
-  aggregator_->handle_fetch_chunk({0}, message.number);
+  EXPECT_TRUE(aggregator_->handle_fetch_chunk({0}, message.number));
   const SentMessage bytes = context_->take_one(MessageKind::kChunkData);
   EXPECT_EQ(bytes.in_place.size(), kBytes);
   bytes.on_sent({});
   EXPECT_EQ(fetched_chunks(), RandomValues{2});
-  aggregator_->handle_chunk_released(
-      chunk_offer_from_bytes(passed[1].payload).value().number);  // out of shared memory
+  EXPECT_TRUE(aggregator_->handle_chunk_released(
+      chunk_offer_from_bytes(passed[1].payload).value().number));  // out of shared memory
   EXPECT_EQ(fetched_chunks(), RandomValues{3});
   EXPECT_EQ(receive_staging_->counts().in_use_max, 2U);
 }
@@ -283,7 +283,7 @@ TEST_F(AggregatorTest, failed_write_is_reported_and_memory_released) {
   offer(1, 0);
   fetched_chunks();
   deliver_bytes(1, 0);
-  aggregator_->handle_region_count(step_id(1), 1, 1);
+  EXPECT_TRUE(aggregator_->handle_region_count(step_id(1), 1, 1));
   allocate_all();
   context_->complete(FileOperation::kWrite, failed_status("a bad block"));
   EXPECT_THAT(failure(), HasSubstr("a bad block"));
@@ -297,7 +297,7 @@ TEST_F(AggregatorTest, failed_open_fails_step_and_is_retried_for_next) {
   fetched_chunks();
   deliver_bytes(1, 0);
   const auto request = context_->take_one(MessageKind::kAllocateRequest);
-  aggregator_->handle_allocation(request.words[2], 4096);
+  EXPECT_TRUE(aggregator_->handle_allocation(request.words[2], 4096));
   context_->complete(FileOperation::kOpen, failed_status("it is missing", ENOENT));
   EXPECT_THAT(failure(), HasSubstr("it is missing"));
   EXPECT_EQ(segments_in_use(), 0U);
@@ -321,7 +321,7 @@ TEST_F(AggregatorTest, aborted_step_keeps_only_chunks_in_flight) {
   deliver_bytes(1, 1);
   aggregator_->handle_step_outcome(step_id(1), failed_status("skipped"));
   const auto request = context_->take_one(MessageKind::kAllocateRequest);
-  aggregator_->handle_allocation(request.words[2], 8192);  // late
+  EXPECT_TRUE(aggregator_->handle_allocation(request.words[2], 8192));  // late
   EXPECT_EQ(context_->requests(FileOperation::kWrite).size(), 1U);
   EXPECT_EQ(segments_in_use(), 2U) << "the chunk that is written, and the one that was fetched";
   EXPECT_TRUE(context_->complete(FileOperation::kWrite));
@@ -359,7 +359,7 @@ TEST_F(AggregatorTest, failed_later_step_keeps_file_of_earlier_step) {
   EXPECT_EQ(allocate_all(), 1U);
   EXPECT_TRUE(context_->requests(FileOperation::kOpen).empty()) << "it is open already";
   EXPECT_EQ(context_->complete_all(FileOperation::kWrite), 2U);
-  aggregator_->handle_region_count(step_id(1), 1, 2);
+  EXPECT_TRUE(aggregator_->handle_region_count(step_id(1), 1, 2));
   EXPECT_EQ(context_->take_one(MessageKind::kRegionsWritten).to, 1U);
 }
 
@@ -372,13 +372,13 @@ TEST_F(AggregatorTest, region_with_failed_chunk_is_not_reported) {
                       .offset = piece * kBytes,
                       .bytes = kBytes,
                       .is_last = piece == 1};
-    aggregator_->handle_chunk_offer({1}, {chunk, piece, {}, 0});
+    EXPECT_TRUE(aggregator_->handle_chunk_offer({1}, {chunk, piece, {}, 0}));
   }
   fetched_chunks();
   deliver_bytes(1, 0);
   deliver_bytes(1, 1);
   allocate_all();
-  aggregator_->handle_region_count(step_id(1), 1, 1);
+  EXPECT_TRUE(aggregator_->handle_region_count(step_id(1), 1, 1));
   EXPECT_TRUE(context_->complete(FileOperation::kWrite, failed_status("a bad block")));
   EXPECT_TRUE(context_->complete(FileOperation::kWrite));
   EXPECT_THAT(failure(), HasSubstr("a bad block"));
@@ -397,7 +397,8 @@ TEST_F(AggregatorTest, baton_is_released_when_all_regions_are_written) {
                       .region_bytes = kBytes,
                       .bytes = kBytes,
                       .is_last = true};
-    aggregator_->handle_chunk_offer({2}, {chunk, region, (*staging)->name(), region * kBytes});
+    EXPECT_TRUE(
+        aggregator_->handle_chunk_offer({2}, {chunk, region, (*staging)->name(), region * kBytes}));
   }
   EXPECT_EQ(allocate_all(), 2U);
   EXPECT_TRUE(context_->complete(FileOperation::kWrite));
@@ -420,8 +421,8 @@ TEST_F(AggregatorTest, unused_space_of_compressed_blocks_is_trimmed_once) {
                  .bytes = kBytes,
                  .is_last = is_last};
   };
-  aggregator_->handle_chunk_offer({1}, {piece(0, false), 0, {}, 0});
-  aggregator_->handle_chunk_offer({1}, {piece(kBytes, true), 1, {}, 0});
+  EXPECT_TRUE(aggregator_->handle_chunk_offer({1}, {piece(0, false), 0, {}, 0}));
+  EXPECT_TRUE(aggregator_->handle_chunk_offer({1}, {piece(kBytes, true), 1, {}, 0}));
   fetched_chunks();
   deliver_bytes(1, 0);
   EXPECT_EQ(allocate_all(), 1U);
@@ -438,13 +439,13 @@ TEST_F(AggregatorTest, mismatched_steps_of_one_file_keep_it_open) {
   const StepId mine{6, 0};
   const Chunk chunk{
       .step = mine, .origin = 1, .region_bytes = kBytes, .bytes = kBytes, .is_last = true};
-  aggregator_->handle_chunk_offer({1}, {chunk, 0, {}, 0});
+  EXPECT_TRUE(aggregator_->handle_chunk_offer({1}, {chunk, 0, {}, 0}));
   fetched_chunks();
   deliver_bytes(1, 0);
   allocate_all();
   aggregator_->handle_step_outcome({5, 0}, failed_status("ranks have begun different steps"));
   EXPECT_EQ(context_->complete_all(FileOperation::kWrite), 1U);
-  aggregator_->handle_region_count(mine, 1, 1);
+  EXPECT_TRUE(aggregator_->handle_region_count(mine, 1, 1));
   EXPECT_EQ(context_->take_one(MessageKind::kRegionsWritten).to, 1U);
 }
 
@@ -482,7 +483,7 @@ class AggregatorCollectiveTest : public AggregatorTest {
                       .offset = offset,
                       .bytes = kBytes,
                       .is_last = offset > 0};
-    aggregator_->handle_chunk_offer({2}, {chunk, next_chunk_++, staging_->name(), 0});
+    EXPECT_TRUE(aggregator_->handle_chunk_offer({2}, {chunk, next_chunk_++, staging_->name(), 0}));
     allocate_all();
   }
   std::size_t complete_writes() { return context_->complete_all(FileOperation::kWrite); }
@@ -499,20 +500,20 @@ TEST_F(AggregatorCollectiveTest, step_without_memory_writes_independently) {
   EXPECT_EQ(complete_writes(), 1U);
   offer_own(1, 1);
   EXPECT_EQ(complete_writes(), 1U);
-  aggregator_->handle_region_count(step_id(1), 2, 2);
+  EXPECT_TRUE(aggregator_->handle_region_count(step_id(1), 2, 2));
   offer_own(2, 0);
   EXPECT_EQ(complete_writes(), 0U) << "in a later step";
 }
 
 TEST_F(AggregatorCollectiveTest, direct_bytes_are_written_by_queue_once_all_are_ready) {
   offer_own(1, 0);
-  aggregator_->handle_region_count(step_id(1), 2, 1);
+  EXPECT_TRUE(aggregator_->handle_region_count(step_id(1), 2, 1));
   EXPECT_TRUE(context_->take_messages(MessageKind::kCollectiveReady).empty())
       << "half of a region is missing";
   offer_own(1, 0, kBytes);
   EXPECT_EQ(context_->take_messages(MessageKind::kCollectiveReady).size(), 1U);
   EXPECT_EQ(complete_writes(), 0U);
-  aggregator_->handle_collective_start(step_id(1), CollectiveMethod::kIndependent, {});
+  EXPECT_TRUE(aggregator_->handle_collective_start(step_id(1), CollectiveMethod::kIndependent, {}));
   EXPECT_TRUE(context_->take_messages(MessageKind::kRegionsWritten).empty());
   EXPECT_EQ(complete_writes(), 2U);
   context_->run_pending();
@@ -522,7 +523,7 @@ TEST_F(AggregatorCollectiveTest, direct_bytes_are_written_by_queue_once_all_are_
 // put() once waited for its deadline, because the end of the step before canceled the request.
 TEST_F(AggregatorCollectiveTest, end_of_previous_step_keeps_independent_writes) {
   aggregator_->write_independently(step_id(2));
-  aggregator_->handle_region_count(step_id(1), 2, 0);
+  EXPECT_TRUE(aggregator_->handle_region_count(step_id(1), 2, 0));
   offer_own(2, 0);
   EXPECT_EQ(complete_writes(), 1U);
 }

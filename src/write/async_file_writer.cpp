@@ -8,6 +8,7 @@
 #include "base/assert.hpp"
 #include "storage/file.hpp"
 #include "storage/file_system.hpp"
+#include "stream/plan.hpp"
 #include "write/blocking_executor.hpp"
 #include "write/data_file_core.hpp"
 #include "write/dataset_directory.hpp"
@@ -20,9 +21,9 @@ namespace {
 Result<stream::ClientLimits> limits_for(const AsyncFileWriter::Setup& setup,
                                         const storage::File& file) {
   StreamPlan stream_plan;
-  stream_plan.request_bytes = setup.request_bytes;
-  stream_plan.queue_depth = setup.requests;
-  stream_plan.in_flight_bytes = setup.in_flight_bytes;
+  stream_plan.tuning.request_bytes = setup.request_bytes;
+  stream_plan.tuning.queue_depth = setup.requests;
+  stream_plan.tuning.in_flight_bytes = setup.in_flight_bytes;
   const auto plan = plan_stream(stream_plan);
   if (!plan) return failure(plan.error());
   const auto budget = setup.queues->budget_of(file);

@@ -34,7 +34,7 @@ constexpr milliseconds kDeadline{5000};
 WritePlan plan(std::uint32_t keep = 0) {
   WritePlan plan{.strategy = Strategy::kFilePerProcess};
   plan.steps_in_flight = 4;
-  plan.steps_per_group = 1;
+  plan.tuning.steps_per_group = 1;
   plan.retained_steps = keep;
   plan.step_timeout = kDeadline;
   return plan;

@@ -70,7 +70,7 @@ class StepCostModel {
       layouts_.push_back(layout_of_file(machine_, plan_, file));
     compute_loads();
     compute_transfers();
-    is_baton_ = plan_.transfer_mode == TransferMode::kBaton;
+    is_baton_ = plan_.tuning.transfer_mode == TransferMode::kBaton;
   }
 
   StepCost cost() const {
@@ -80,7 +80,7 @@ class StepCostModel {
     const double writing_us = write_us();
     cost.storage_us = std::max(creation.first_us + writing_us, creation.last_us + last_writer_us());
     cost.exchange_us = exchange_us();
-    cost.is_overlapped = plan_.exchange != Exchange::kGather;
+    cost.is_overlapped = plan_.tuning.exchange != Exchange::kGather;
     // The files, in parallel, and the slot that publishes the step: the latency of one request
     // each.
     cost.sync_us = 2 * request_us(0, 4096);
@@ -116,17 +116,17 @@ class StepCostModel {
 
   double part_bytes(FileNumber file) const {
     return static_cast<double>(std::min(
-        {plan_.unit_bytes, layouts_[file].stripe_bytes, machine_.client.request_bytes_max}));
+        {plan_.tuning.unit_bytes, layouts_[file].stripe_bytes, machine_.client.request_bytes_max}));
   }
   /// Servers of a file that `requests` consecutive requests use.
   double servers_in_use(FileNumber file, double requests) const {
-    const double stripes =
-        static_cast<double>(plan_.unit_bytes) / static_cast<double>(layouts_[file].stripe_bytes);
+    const double stripes = static_cast<double>(plan_.tuning.unit_bytes) /
+                           static_cast<double>(layouts_[file].stripe_bytes);
     const double touched = stripes >= 1 ? requests * stripes : 1 + (requests - 1) * stripes;
     return std::clamp<double>(std::floor(touched), 1, layouts_[file].stripe_count);
   }
   double parts_of_request(FileNumber file) const {
-    return static_cast<double>(plan_.unit_bytes) / part_bytes(file);
+    return static_cast<double>(plan_.tuning.unit_bytes) / part_bytes(file);
   }
   const model::ServerGroup& server_of(FileNumber file, std::uint32_t column) const {
     return machine_.server((layouts_[file].first_server + column) % machine_.server_count());
@@ -176,8 +176,8 @@ void StepCostModel::add_transfer(RankNumber from, RankNumber to, double bytes) {
 }
 
 void StepCostModel::compute_transfers() {
-  const bool chain = plan_.exchange == Exchange::kBrigade;
-  const bool shared = plan_.exchange == Exchange::kSharedMemory;
+  const bool chain = plan_.tuning.exchange == Exchange::kBrigade;
+  const bool shared = plan_.tuning.exchange == Exchange::kSharedMemory;
   for (const RankNumber writer : aggregation_.writers()) {
     const auto group = aggregation_.group_of(writer);
     double through = 0;
@@ -214,7 +214,7 @@ StepCostModel::FileCreationTimes StepCostModel::file_creation_times() const {
         rounds(creates[i]) * servers.create_us + rounds(opens[i]) * servers.open_us;
     creation.last_us = std::max(creation.last_us, total_us + links);
   }
-  const double shared_by = plan_.steps_per_group;
+  const double shared_by = plan_.tuning.steps_per_group;
   return {creation.first_us / shared_by, creation.last_us / shared_by};
 }
 
@@ -232,7 +232,7 @@ double StepCostModel::single_writer_us(FileNumber file, double bytes) const {
   if (bytes == 0) return 0;
   const double part = std::min(part_bytes(file), bytes);
   const double requests = std::min<double>(
-      facts_.requests_per_writer, std::ceil(bytes / static_cast<double>(plan_.unit_bytes)));
+      facts_.requests_per_writer, std::ceil(bytes / static_cast<double>(plan_.tuning.unit_bytes)));
   const double in_use = servers_in_use(file, std::min(requests, std::ceil(bytes / part)));
   const ServerRequests share{.part_bytes = part,
                              .parts = bytes / part / in_use,
@@ -305,14 +305,14 @@ double StepCostModel::locks_of_file_us(FileNumber file) const {
   const auto writers = aggregation_.writers_of(file);
   if (clients_of(file) < 2) return 0;
   if (is_baton_) return static_cast<double>(writers.size() - 1) * locks.change_us;
-  const double unit = static_cast<double>(plan_.unit_bytes);
+  const double unit = static_cast<double>(plan_.tuning.unit_bytes);
   const double requests = std::ceil(loads_.of_file[file] / unit);
   const double one_us = request_us(file, unit) + locks.change_us;
   if (locks.unit == model::LockUnit::kFile) return requests * one_us;
   if (locks.unit == model::LockUnit::kObject) return 0;
   const std::uint64_t lock =
       locks.unit == model::LockUnit::kBytes ? locks.unit_bytes : layouts_[file].stripe_bytes;
-  if (plan_.alignment_bytes % lock == 0) return 0;
+  if (plan_.tuning.alignment_bytes % lock == 0) return 0;
   // Allocations that share a lock wait for each other; those on other locks proceed in parallel.
   // About every second one of consecutive requests is of another client.
   const double in_a_row = std::max(2.0, static_cast<double>(lock) / unit);

@@ -148,7 +148,7 @@ TEST(StepCost, many_files_cost_metadata_server_time) {
   EXPECT_EQ(chosen->strategy, Strategy::kReducedBlocking) << chosen->reason;
   EXPECT_LT(1.3 * simulated_us(facts, *chosen), simulated_us(facts, *each));
   WritePlan grouped = *each;
-  grouped.steps_per_group = 8;
+  grouped.tuning.steps_per_group = 8;
   EXPECT_NEAR(step_cost(facts, grouped).metadata_us, 8 * 5000, 1);
 }
 
@@ -174,7 +174,7 @@ TEST(StepCost, file_lock_serializes_writers) {
   model::Machine machine = machine_named("pvfs-small");
   machine.locks = {.unit = model::LockUnit::kFile, .change_us = 2000};
   const WriteFacts facts = facts_on(machine, 4, 16_MiB);
-  WritePlan requested{.unit_bytes = 256_KiB};
+  WritePlan requested{.tuning = {.unit_bytes = 256_KiB}};
   const auto chosen = plan_write(facts, requested);
   requested.writers = 4;
   requested.files = 1;

@@ -92,7 +92,7 @@ Result<std::shared_ptr<StepWriterCore>> DatasetWriterCore::begin_step(std::uint6
 /// Counts the step and begins it on the agent. All ranks count the same steps, so they compute the
 /// same file group.
 Result<StepId> DatasetWriterCore::register_step(std::uint64_t number) {
-  const StepId step{number, setup_.first_group + steps_begun_ / setup_.plan.steps_per_group};
+  const StepId step{number, setup_.first_group + steps_begun_ / setup_.plan.tuning.steps_per_group};
   if (!agent_->post_to_producer([step](StepProducer& producer) { producer.begin(step); }))
     return failure(
         error(ErrorClass::kClosed, "begin step " + std::to_string(number), "the agent has ended"));
@@ -188,7 +188,7 @@ StepWriterCore::StepWriterCore(std::shared_ptr<DatasetWriterCore> dataset,
                .dataset = dataset_->setup_.dataset,
                .step = step,
                .origin = dataset_->setup_.rank,
-               .checksum_stage = dataset_->plan().checksum_stage,
+               .checksum_stage = dataset_->plan().tuning.checksum_stage,
                .codec = dataset_->plan().codec,
                .codec_level = static_cast<int>(dataset_->plan().codec_level),
                .wait_max = put_wait_max(dataset_->plan()),

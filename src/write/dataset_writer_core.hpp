@@ -5,8 +5,8 @@
 #pragma once
 
 #include <forebay/dataset_writer.hpp>
+#include <forebay/detail/origin_process.hpp>
 #include <forebay/executor.hpp>
-#include <forebay/origin_process.hpp>
 
 #include <condition_variable>
 #include <cstdint>

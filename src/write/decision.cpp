@@ -6,12 +6,15 @@
 #include <limits>
 #include <optional>
 #include <span>
+#include <string>
 #include <utility>
 
 #include <sys/stat.h>
 
 #include "base/clock.hpp"
 #include "comm/message_bytes.hpp"
+#include "format/load_commits.hpp"
+#include "format/open_commits.hpp"
 #include "format/repair.hpp"
 #include "write/fence.hpp"
 #include "write/garbage_collection.hpp"
@@ -27,6 +30,22 @@ constexpr mode_t kDirectoryMode = 0777;  ///< reduced by the umask
 Status create_directory(const std::string& path) {
   if (::mkdir(path.c_str(), kDirectoryMode) == 0 || errno == EEXIST) return {};
   return failure(system_error({.operation = "create a dataset", .path = path}, errno));
+}
+
+/// Fails with kExists if the directory holds steps and nothing may be appended. A dataset without
+/// steps is what a failed opening leaves behind, and is no obstacle. Damage is reported later, as
+/// for appending.
+Status check_no_steps(const std::string& path, ExistingDataset existing) {
+  if (existing == ExistingDataset::kAppend) return {};
+  const auto commits = format::open_commits(path);
+  if (!commits) return {};
+  const auto found = format::load_commits(**commits);
+  if (!found || found->steps.empty()) return {};
+  return failure({.kind = ErrorClass::kExists,
+                  .operation = "create a dataset",
+                  .path = path,
+                  .cause = "it has step " + std::to_string(found->steps.back().step) +
+                           "; append with ExistingDataset::kAppend, or choose another path"});
 }
 
 /// As fence_writers(). If a full disk has no space for the copy, first removes files that a killed
@@ -82,17 +101,19 @@ LeaseOptions lease_options(LogSink* log) {
 
 }  // namespace
 
-Result<Decision> decide(const std::string& path,
-                        const WriteFacts& facts,
-                        const WritePlan& requested,
-                        LogSink* log) {
+Result<Decision> decide(const DecisionRequest& request, LogSink* log) {
+  const auto& [path, existing, facts, requested] = request;
   auto plan = plan_write(facts, requested);
   if (!plan) return failure(with_location(plan.error(), path));
   Decision decision{.path = path, .plan = std::move(*plan)};
+  // Before the lease, because taking it changes the directory; and below it, because another
+  // program may have created the dataset meanwhile.
+  if (const Status absent = check_no_steps(path, existing); !absent) return failure(absent.error());
   if (const Status made = create_directory(path); !made) return failure(made.error());
   auto lease = Lease::acquire(path, current_process(), lease_options(log));
   if (!lease) return failure(lease.error());
   decision.lease = std::move(*lease);
+  if (const Status absent = check_no_steps(path, existing); !absent) return failure(absent.error());
   if (const Status fenced = fence_with_cleanup(path); !fenced) return failure(fenced.error());
   auto commit_log = CommitLog::open(path);
   if (!commit_log) return failure(commit_log.error());

@@ -4,6 +4,7 @@
 // encoded for the other ranks.
 #pragma once
 
+#include <forebay/dataset_writer.hpp>
 #include <forebay/error.hpp>
 #include <forebay/log.hpp>
 #include <forebay/write_plan.hpp>
@@ -39,14 +40,20 @@ struct Decision {
   std::unique_ptr<Lease> lease = nullptr;
 };
 
+/// What the first rank decides from.
+struct DecisionRequest {
+  std::string path;
+  ExistingDataset existing = ExistingDataset::kFail;
+  WriteFacts facts;
+  WritePlan requested;
+};
+
 /// Does the work of the first rank: creates the directory, acquires the lease, opens the list of
 /// steps, and removes files that former writers left behind. Logs damage of that list to `log`,
-/// which may be null. kDamage if the damage affects a step that is complete in its data files, or
-/// one that was dropped.
-Result<Decision> decide(const std::string& path,
-                        const WriteFacts& facts,
-                        const WritePlan& requested,
-                        LogSink* log = nullptr);
+/// which may be null. Fails with kExists if the dataset has steps and `existing` is kFail. Fails
+/// with kDamage if the damage affects a step that is complete in its data files, or one that was
+/// dropped.
+Result<Decision> decide(const DecisionRequest& request, LogSink* log = nullptr);
 
 /// Encodes a decision for other ranks, without lease and commit log; and decodes it.
 comm::Bytes to_bytes(const Decision& decision);

@@ -10,9 +10,9 @@ model::Layout layout_of_file(const model::Machine& machine,
                              const WritePlan& plan,
                              FileNumber file) {
   model::Layout layout = model::layout_of_new_file(machine, file);
-  if (plan.stripe_bytes != 0) layout.stripe_bytes = plan.stripe_bytes;
-  if (plan.stripe_count != 0)
-    layout.stripe_count = std::min(plan.stripe_count, machine.server_count());
+  if (plan.tuning.stripe_bytes != 0) layout.stripe_bytes = plan.tuning.stripe_bytes;
+  if (plan.tuning.stripe_count != 0)
+    layout.stripe_count = std::min(plan.tuning.stripe_count, machine.server_count());
   return layout;
 }
 

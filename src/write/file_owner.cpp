@@ -39,7 +39,7 @@ FileOwner::FileOwner(AgentContext& context, const Setup& setup)
 
 void FileOwner::start() {
   ensure_file(setup_.first_group);
-  if (context_.plan().steps_per_group == 1 && context_.plan().steps_in_flight > 1)
+  if (context_.plan().tuning.steps_per_group == 1 && context_.plan().steps_in_flight > 1)
     ensure_file(setup_.first_group + 1);
 }
 
@@ -50,7 +50,7 @@ void FileOwner::ensure_file(std::uint64_t group) {
   GroupFile group_file;
   for (const StepId& step : failed_steps_)
     if (step.group == group) group_file.resolved_steps.insert(step);
-  if (group_file.resolved_steps.size() >= context_.plan().steps_per_group) return;
+  if (group_file.resolved_steps.size() >= context_.plan().tuning.steps_per_group) return;
   group_file.steps = group_file.resolved_steps;
   groups_.emplace(group, std::move(group_file));
   create_file(group);
@@ -106,7 +106,7 @@ bool FileOwner::register_step(const StepId& step) {
   if (!group_file.steps.insert(step).second) return true;
   ensure_file(step.group + 1);
   if (group_file.failure) context_.report_failure(step, *group_file.failure);
-  if (group_file.steps.size() <= context_.plan().steps_per_group) return true;
+  if (group_file.steps.size() <= context_.plan().tuning.steps_per_group) return true;
   report_step_mismatch(step, group_file.steps.begin()->step);
   return false;
 }
@@ -133,7 +133,7 @@ Status FileOwner::handle_allocate_request(comm::Rank writer,
         malformed_message(MessageKind::kAllocateRequest, "bytes", bytes, "no region is that long"));
   const AllocationRequest request_from_writer{writer, step, request, bytes};
   if (!register_step(step)) return {};
-  if (context_.plan().transfer_mode != TransferMode::kBaton ||
+  if (context_.plan().tuning.transfer_mode != TransferMode::kBaton ||
       baton_holder_ == std::optional(writer)) {
     allocate(request_from_writer);
     return {};
@@ -149,7 +149,7 @@ void FileOwner::allocate(const AllocationRequest& request) {
     return release_baton(request.writer);
   if (!group_file.file) return group_file.pending_requests.push_back(request);
   if (baton_holder_ == std::optional(request.writer)) renew_baton(request.writer);
-  const std::uint64_t alignment = context_.plan().alignment_bytes;
+  const std::uint64_t alignment = context_.plan().tuning.alignment_bytes;
   const std::uint64_t place = format::round_up(group_file.end, alignment);
   if (place > kRegionBytesMax || request.bytes > kRegionBytesMax - place) {
     const Error full = malformed_message(MessageKind::kAllocateRequest, "bytes", request.bytes,
@@ -170,7 +170,7 @@ Status FileOwner::handle_trim(std::uint64_t group,
         "must be within the " + std::to_string(allocation.size) + " bytes requested"));
   const auto found = groups_.find(group);
   if (found == groups_.end()) return {};
-  const std::uint64_t alignment = context_.plan().alignment_bytes;
+  const std::uint64_t alignment = context_.plan().tuning.alignment_bytes;
   GroupFile& group_file = found->second;
   const auto place = group_file.allocations.find(allocation.offset);
   if (place == group_file.allocations.end()) return {};  // of a resolved step
@@ -224,7 +224,7 @@ std::optional<TimePoint> FileOwner::next_deadline() const noexcept {
 Status FileOwner::handle_collective_ready(comm::Rank from,
                                           const StepId& step,
                                           std::vector<ByteRange> ranges) {
-  if (context_.plan().transfer_mode != TransferMode::kCollective)
+  if (context_.plan().tuning.transfer_mode != TransferMode::kCollective)
     return failure(malformed_message(MessageKind::kCollectiveReady, "step", step.step,
                                      "the transfer_mode of this plan is not collective"));
   for (const ByteRange& range : ranges)
@@ -383,7 +383,7 @@ void FileOwner::sync_step(const StepId& step,
       if (steps_.contains(step)) report_durable(step, *finalization);
     });
   };
-  const bool is_last = ++group_file.durable_steps == context_.plan().steps_per_group;
+  const bool is_last = ++group_file.durable_steps == context_.plan().tuning.steps_per_group;
   if (is_last)
     context_.file_writer().seal(finalization->file, group_file.end, done);
   else
@@ -428,7 +428,7 @@ void FileOwner::handle_step_outcome(const StepId& step,
   group_file.undecided.erase(step);
   group_file.steps.insert(step);
   group_file.resolved_steps.insert(step);
-  const bool is_full = group_file.steps.size() >= context_.plan().steps_per_group;
+  const bool is_full = group_file.steps.size() >= context_.plan().tuning.steps_per_group;
   if (is_full && group_file.resolved_steps.size() == group_file.steps.size())
     retire_group(step.group);
 }
@@ -436,7 +436,7 @@ void FileOwner::handle_step_outcome(const StepId& step,
 /// Returns the space of failed steps, which later steps may need. Writes in flight for failed steps
 /// fill holes again, so each call punches all of them.
 void FileOwner::punch_failed_steps(const GroupFile& group_file) {
-  if (!group_file.file || context_.plan().steps_per_group == 1) return;
+  if (!group_file.file || context_.plan().tuning.steps_per_group == 1) return;
   std::vector<ByteRange> failed;
   for (const auto& [offset, place] : group_file.allocations) {
     if (!failed_steps_.contains(place.step)) continue;
@@ -455,7 +455,7 @@ void FileOwner::retire_group(std::uint64_t group) {
   if (!group_file.has_published_steps && group_file.undecided.empty())
     return context_.file_writer().remove(name_of_file(group), [](const Status& /*done*/) {});
   punch_failed_steps(group_file);
-  if (group_file.file && group_file.durable_steps < context_.plan().steps_per_group)
+  if (group_file.file && group_file.durable_steps < context_.plan().tuning.steps_per_group)
     context_.file_writer().truncate(group_file.file, group_file.end);
 }
 

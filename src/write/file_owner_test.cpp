@@ -35,9 +35,9 @@ StepId step_in_group(std::uint64_t number, std::uint64_t group) { return {number
 /// Three writers of one file, with independent writes.
 WritePlan shared_file(std::uint32_t steps_per_group = 1) {
   WritePlan plan{.strategy = Strategy::kReducedBlocking, .writers = 3, .files = 1};
-  plan.alignment_bytes = kAlignmentBytes;
+  plan.tuning.alignment_bytes = kAlignmentBytes;
   plan.steps_in_flight = 2;
-  plan.steps_per_group = steps_per_group;
+  plan.tuning.steps_per_group = steps_per_group;
   return plan;
 }
 
@@ -45,7 +45,7 @@ WritePlan shared_file(std::uint32_t steps_per_group = 1) {
 WritePlan baton() {
   WritePlan plan{.strategy = Strategy::kBaton, .writers = 3, .files = 1};
   plan.steps_in_flight = 2;
-  plan.steps_per_group = 1;
+  plan.tuning.steps_per_group = 1;
   return plan;
 }
 
@@ -98,14 +98,14 @@ class FileOwnerTest : public ::testing::Test {
   }
   /// After an allocation for all of the metadata's blocks.
   void send_all_metadata(const StepId& name) {
-    file_owner_->handle_allocate_request({0}, name, 0, 1_MiB);
+    EXPECT_TRUE(file_owner_->handle_allocate_request({0}, name, 0, 1_MiB));
     for (std::uint32_t rank = 0; rank < 3; ++rank)
       send_metadata(rank, name, test_metadata(name.step, rank * 10, 2));
     context_->run_pending();
   }
   void send_metadata(std::uint32_t rank, const StepId& name, const RankMetadata& part) {
     const comm::Bytes bytes = to_bytes(part);
-    file_owner_->handle_rank_metadata({rank}, name, bytes, bytes.size());
+    EXPECT_TRUE(file_owner_->handle_rank_metadata({rank}, name, bytes, bytes.size()));
   }
   void publish(const StepId& name) {
     file_owner_->handle_step_outcome(name, StepOutcome::kPublished, {});
@@ -141,16 +141,17 @@ TEST_F(FileOwnerTest, files_are_created_ahead_of_need) {
   ASSERT_EQ(made.size(), 2U);
   EXPECT_EQ(made[0].name, (format::DataFileName{1, 0}));
   EXPECT_EQ(made[1].name, (format::DataFileName{2, 0}));
-  file_owner_->handle_allocate_request({1}, step_in_group(5, 2), 0, 100);
+  EXPECT_TRUE(file_owner_->handle_allocate_request({1}, step_in_group(5, 2), 0, 100));
   EXPECT_EQ(context_->requests(FileOperation::kCreate).back().name, (format::DataFileName{3, 0}));
 }
 
 TEST_F(FileOwnerTest, space_is_allocated_in_arrival_order_and_aligned) {
   start_with_file(shared_file());
-  file_owner_->handle_allocate_request({2}, step_in_group(1, 1), 7, 100);
-  file_owner_->handle_allocate_request({0}, step_in_group(1, 1), 1, kAlignmentBytes);
-  file_owner_->handle_allocate_request({1}, step_in_group(1, 1), 4, kAlignmentBytes + 1);
-  file_owner_->handle_allocate_request({2}, step_in_group(1, 1), 8, 1);
+  EXPECT_TRUE(file_owner_->handle_allocate_request({2}, step_in_group(1, 1), 7, 100));
+  EXPECT_TRUE(file_owner_->handle_allocate_request({0}, step_in_group(1, 1), 1, kAlignmentBytes));
+  EXPECT_TRUE(
+      file_owner_->handle_allocate_request({1}, step_in_group(1, 1), 4, kAlignmentBytes + 1));
+  EXPECT_TRUE(file_owner_->handle_allocate_request({2}, step_in_group(1, 1), 8, 1));
   EXPECT_EQ(grants(), (Grants{{2, 7, kAlignmentBytes},
                               {0, 1, kAlignmentBytes + kAlignmentBytes},
                               {1, 4, kAlignmentBytes + 2 * kAlignmentBytes},
@@ -159,8 +160,8 @@ TEST_F(FileOwnerTest, space_is_allocated_in_arrival_order_and_aligned) {
 
 TEST_F(FileOwnerTest, requests_wait_for_file_and_keep_order) {
   start(shared_file());
-  file_owner_->handle_allocate_request({2}, step_in_group(1, 1), 7, 100);
-  file_owner_->handle_allocate_request({0}, step_in_group(1, 1), 1, 100);
+  EXPECT_TRUE(file_owner_->handle_allocate_request({2}, step_in_group(1, 1), 7, 100));
+  EXPECT_TRUE(file_owner_->handle_allocate_request({0}, step_in_group(1, 1), 1, 100));
   EXPECT_EQ(grants(), Grants{});
   context_->complete(FileOperation::kCreate);
   EXPECT_EQ(grants(), (Grants{{2, 7, kAlignmentBytes}, {0, 1, kAlignmentBytes + kAlignmentBytes}}));
@@ -168,20 +169,20 @@ TEST_F(FileOwnerTest, requests_wait_for_file_and_keep_order) {
 
 TEST_F(FileOwnerTest, steps_of_two_groups_use_separate_files) {
   start_with_file(shared_file());
-  file_owner_->handle_allocate_request({1}, step_in_group(1, 1), 0, 100);
-  file_owner_->handle_allocate_request({1}, step_in_group(2, 2), 1, 100);
+  EXPECT_TRUE(file_owner_->handle_allocate_request({1}, step_in_group(1, 1), 0, 100));
+  EXPECT_TRUE(file_owner_->handle_allocate_request({1}, step_in_group(2, 2), 1, 100));
   EXPECT_EQ(grants(), (Grants{{1, 0, kAlignmentBytes}, {1, 1, kAlignmentBytes}}));
 }
 
 TEST_F(FileOwnerTest, trim_returns_space_only_at_end_of_file) {
   start_with_file(shared_file());
   const std::uint64_t large = 4 * kAlignmentBytes;
-  file_owner_->handle_allocate_request({0}, step_in_group(1, 1), 0, large);
-  file_owner_->handle_trim(1, {kAlignmentBytes, large}, 100);
-  file_owner_->handle_allocate_request({1}, step_in_group(1, 1), 1, large);
-  file_owner_->handle_allocate_request({2}, step_in_group(1, 1), 2, 100);
-  file_owner_->handle_trim(1, {kAlignmentBytes + kAlignmentBytes, large}, 100);
-  file_owner_->handle_allocate_request({0}, step_in_group(1, 1), 3, 100);
+  EXPECT_TRUE(file_owner_->handle_allocate_request({0}, step_in_group(1, 1), 0, large));
+  EXPECT_TRUE(file_owner_->handle_trim(1, {kAlignmentBytes, large}, 100));
+  EXPECT_TRUE(file_owner_->handle_allocate_request({1}, step_in_group(1, 1), 1, large));
+  EXPECT_TRUE(file_owner_->handle_allocate_request({2}, step_in_group(1, 1), 2, 100));
+  EXPECT_TRUE(file_owner_->handle_trim(1, {kAlignmentBytes + kAlignmentBytes, large}, 100));
+  EXPECT_TRUE(file_owner_->handle_allocate_request({0}, step_in_group(1, 1), 3, 100));
   EXPECT_EQ(grants(), (Grants{{0, 0, kAlignmentBytes},
                               {1, 1, kAlignmentBytes + kAlignmentBytes},
                               {2, 2, kAlignmentBytes + 5 * kAlignmentBytes},
@@ -190,12 +191,12 @@ TEST_F(FileOwnerTest, trim_returns_space_only_at_end_of_file) {
 
 TEST_F(FileOwnerTest, failed_create_fails_only_its_steps) {
   start(shared_file());
-  file_owner_->handle_allocate_request({1}, step_in_group(1, 1), 0, 100);
+  EXPECT_TRUE(file_owner_->handle_allocate_request({1}, step_in_group(1, 1), 0, 100));
   context_->complete(FileOperation::kCreate, failed_status("no room", ENOSPC));
   EXPECT_THAT(failure(), HasSubstr("no room"));
   EXPECT_EQ(grants(), Grants{});
   context_->complete(FileOperation::kCreate);
-  file_owner_->handle_allocate_request({1}, step_in_group(2, 2), 1, 100);
+  EXPECT_TRUE(file_owner_->handle_allocate_request({1}, step_in_group(2, 2), 1, 100));
   EXPECT_EQ(grants().size(), 1U);
   EXPECT_TRUE(context_->take_messages(MessageKind::kStepFailed).empty());
 }
@@ -205,7 +206,7 @@ TEST_F(FileOwnerTest, failed_early_create_is_retried_when_step_begins) {
   context_->complete(FileOperation::kCreate);
   context_->complete(FileOperation::kCreate,
                      failed_status("no room", ENOSPC));  // of the previous step, too
-  file_owner_->handle_allocate_request({1}, step_in_group(2, 2), 1, 100);
+  EXPECT_TRUE(file_owner_->handle_allocate_request({1}, step_in_group(2, 2), 1, 100));
   EXPECT_TRUE(context_->take_messages(MessageKind::kStepFailed).empty());
   EXPECT_TRUE(context_->complete(FileOperation::kCreate));
   EXPECT_EQ(grants().size(), 1U);
@@ -216,7 +217,7 @@ TEST_F(FileOwnerTest, regions_after_index_are_aligned) {
   send_all_metadata(step_in_group(1, 1));
   grants();
   context_->complete(FileOperation::kWrite);
-  file_owner_->handle_allocate_request({1}, step_in_group(2, 1), 5, 100);
+  EXPECT_TRUE(file_owner_->handle_allocate_request({1}, step_in_group(2, 1), 5, 100));
   const Grants places = grants();
   ASSERT_EQ(places.size(), 1U);
   EXPECT_EQ(places[0].offset % kAlignmentBytes, 0U);
@@ -224,19 +225,19 @@ TEST_F(FileOwnerTest, regions_after_index_are_aligned) {
 
 TEST_F(FileOwnerTest, mismatched_steps_are_reported) {
   start_with_file(shared_file());
-  file_owner_->handle_allocate_request({0}, step_in_group(1, 1), 0, 100);
-  file_owner_->handle_allocate_request({1}, step_in_group(2, 1), 0, 100);
+  EXPECT_TRUE(file_owner_->handle_allocate_request({0}, step_in_group(1, 1), 0, 100));
+  EXPECT_TRUE(file_owner_->handle_allocate_request({1}, step_in_group(2, 1), 0, 100));
   EXPECT_THAT(failure(), HasSubstr("ranks have begun different steps"));
   EXPECT_EQ(grants().size(), 1U);
 }
 
 TEST_F(FileOwnerTest, baton_is_granted_after_release) {
   start_with_file(baton());
-  file_owner_->handle_allocate_request({1}, step_in_group(1, 1), 0, 100);
-  file_owner_->handle_allocate_request({2}, step_in_group(1, 1), 0, 100);
-  file_owner_->handle_allocate_request({0}, step_in_group(1, 1), 0, 100);
+  EXPECT_TRUE(file_owner_->handle_allocate_request({1}, step_in_group(1, 1), 0, 100));
+  EXPECT_TRUE(file_owner_->handle_allocate_request({2}, step_in_group(1, 1), 0, 100));
+  EXPECT_TRUE(file_owner_->handle_allocate_request({0}, step_in_group(1, 1), 0, 100));
   // the holder: served at once
-  file_owner_->handle_allocate_request({1}, step_in_group(1, 1), 1, 100);
+  EXPECT_TRUE(file_owner_->handle_allocate_request({1}, step_in_group(1, 1), 1, 100));
   EXPECT_EQ(grants(), (Grants{{1, 0, kPageBytes}, {1, 1, 2 * kPageBytes}}));
   file_owner_->release_baton({2});  // not the holder
   EXPECT_EQ(grants(), Grants{});
@@ -248,10 +249,10 @@ TEST_F(FileOwnerTest, baton_is_granted_after_release) {
 
 TEST_F(FileOwnerTest, baton_grant_serves_all_requests_of_writer) {
   start_with_file(baton());
-  file_owner_->handle_allocate_request({1}, step_in_group(1, 1), 0, 100);
-  file_owner_->handle_allocate_request({2}, step_in_group(1, 1), 0, 100);
-  file_owner_->handle_allocate_request({0}, step_in_group(1, 1), 0, 100);
-  file_owner_->handle_allocate_request({2}, step_in_group(1, 1), 1, 100);
+  EXPECT_TRUE(file_owner_->handle_allocate_request({1}, step_in_group(1, 1), 0, 100));
+  EXPECT_TRUE(file_owner_->handle_allocate_request({2}, step_in_group(1, 1), 0, 100));
+  EXPECT_TRUE(file_owner_->handle_allocate_request({0}, step_in_group(1, 1), 0, 100));
+  EXPECT_TRUE(file_owner_->handle_allocate_request({2}, step_in_group(1, 1), 1, 100));
   grants();
   file_owner_->release_baton({1});
   EXPECT_EQ(grants(), (Grants{{2, 0, 2 * kPageBytes}, {2, 1, 3 * kPageBytes}}));
@@ -259,9 +260,9 @@ TEST_F(FileOwnerTest, baton_grant_serves_all_requests_of_writer) {
 
 TEST_F(FileOwnerTest, silent_holder_loses_baton_after_lease) {
   start_with_file(baton());
-  file_owner_->handle_allocate_request({1}, step_in_group(1, 1), 0, 100);
+  EXPECT_TRUE(file_owner_->handle_allocate_request({1}, step_in_group(1, 1), 0, 100));
   EXPECT_EQ(file_owner_->next_deadline(), std::nullopt) << "no writer waits";
-  file_owner_->handle_allocate_request({2}, step_in_group(1, 1), 0, 100);
+  EXPECT_TRUE(file_owner_->handle_allocate_request({2}, step_in_group(1, 1), 0, 100));
   grants();
   const auto due = file_owner_->next_deadline();
   ASSERT_TRUE(due.has_value());
@@ -271,14 +272,14 @@ TEST_F(FileOwnerTest, silent_holder_loses_baton_after_lease) {
   file_owner_->tick(*due);
   EXPECT_EQ(grants(), (Grants{{2, 0, 2 * kPageBytes}}));
   file_owner_->release_baton({1});  // the former holder resumes
-  file_owner_->handle_allocate_request({0}, step_in_group(1, 1), 0, 100);
+  EXPECT_TRUE(file_owner_->handle_allocate_request({0}, step_in_group(1, 1), 0, 100));
   EXPECT_EQ(grants(), Grants{});
 }
 
 TEST_F(FileOwnerTest, renewing_holder_keeps_baton) {
   start_with_file(baton());
-  file_owner_->handle_allocate_request({1}, step_in_group(1, 1), 0, 100);
-  file_owner_->handle_allocate_request({2}, step_in_group(1, 1), 0, 100);
+  EXPECT_TRUE(file_owner_->handle_allocate_request({1}, step_in_group(1, 1), 0, 100));
+  EXPECT_TRUE(file_owner_->handle_allocate_request({2}, step_in_group(1, 1), 0, 100));
   grants();
   const auto due = file_owner_->next_deadline();
   ASSERT_TRUE(due.has_value());
@@ -294,8 +295,8 @@ TEST_F(FileOwnerTest, renewing_holder_keeps_baton) {
 
 TEST_F(FileOwnerTest, lost_holder_loses_baton_and_fails_its_step) {
   start_with_file(baton());
-  file_owner_->handle_allocate_request({1}, step_in_group(1, 1), 0, 100);
-  file_owner_->handle_allocate_request({2}, step_in_group(1, 1), 0, 100);
+  EXPECT_TRUE(file_owner_->handle_allocate_request({1}, step_in_group(1, 1), 0, 100));
+  EXPECT_TRUE(file_owner_->handle_allocate_request({2}, step_in_group(1, 1), 0, 100));
   grants();
   file_owner_->handle_rank_lost({1}, io_error("killed"));
   EXPECT_EQ(grants(), (Grants{{2, 0, 2 * kPageBytes}}));
@@ -304,9 +305,9 @@ TEST_F(FileOwnerTest, lost_holder_loses_baton_and_fails_its_step) {
 
 TEST_F(FileOwnerTest, requests_of_failed_step_do_not_hold_baton) {
   start_with_file(baton());
-  file_owner_->handle_allocate_request({1}, step_in_group(1, 1), 0, 100);
-  file_owner_->handle_allocate_request({2}, step_in_group(1, 1), 0, 100);
-  file_owner_->handle_allocate_request({0}, step_in_group(2, 2), 0, 100);
+  EXPECT_TRUE(file_owner_->handle_allocate_request({1}, step_in_group(1, 1), 0, 100));
+  EXPECT_TRUE(file_owner_->handle_allocate_request({2}, step_in_group(1, 1), 0, 100));
+  EXPECT_TRUE(file_owner_->handle_allocate_request({0}, step_in_group(2, 2), 0, 100));
   grants();
   fail(step_in_group(1, 1), "skipped");
   file_owner_->release_baton({1});
@@ -316,10 +317,11 @@ TEST_F(FileOwnerTest, requests_of_failed_step_do_not_hold_baton) {
 TEST_F(FileOwnerTest, index_follows_all_regions_once_metadata_is_complete) {
   start_with_file(shared_file());
   for (std::uint32_t rank = 0; rank < 3; ++rank)
-    file_owner_->handle_allocate_request({rank}, step_in_group(1, 1), 0, 1600);
+    EXPECT_TRUE(file_owner_->handle_allocate_request({rank}, step_in_group(1, 1), 0, 1600));
   for (std::uint32_t rank = 0; rank < 2; ++rank)
     send_metadata(rank, step_in_group(1, 1), test_metadata(1, rank * 10, 2));
-  send_metadata(1, step_in_group(1, 1), test_metadata(1, 10, 2));  // sent twice
+  const comm::Bytes again = to_bytes(test_metadata(1, 10, 2));
+  EXPECT_FALSE(file_owner_->handle_rank_metadata({1}, step_in_group(1, 1), again, again.size()));
   context_->run_pending();
   EXPECT_TRUE(context_->requests(FileOperation::kWrite).empty());
   send_metadata(2, step_in_group(1, 1), test_metadata(1, 20, 2));
@@ -346,7 +348,7 @@ TEST_F(FileOwnerTest, coverage_is_sent_before_durable_if_several_files) {
   for (const std::uint32_t files : {1U, 3U}) {
     plan.files = files;
     start_with_file(plan);
-    file_owner_->handle_allocate_request({0}, step_in_group(1, 1), 0, 1600);
+    EXPECT_TRUE(file_owner_->handle_allocate_request({0}, step_in_group(1, 1), 0, 1600));
     for (std::uint32_t rank = 0; rank < 4 - files; ++rank)
       send_metadata(rank, step_in_group(1, 1), test_metadata(1, rank * 10, 2));
     context_->run_pending();
@@ -382,7 +384,7 @@ TEST_F(FileOwnerTest, created_files_are_passed_to_local_aggregator) {
 TEST_F(FileOwnerTest, fragmented_metadata_is_reassembled) {
   start_with_file(shared_file());
   const StepId name = step_in_group(1, 1);
-  file_owner_->handle_allocate_request({0}, name, 0, 1_MiB);
+  EXPECT_TRUE(file_owner_->handle_allocate_request({0}, name, 0, 1_MiB));
   send_metadata(0, name, test_metadata(1, 0, 2));
   send_metadata(2, name, test_metadata(1, 20, 2));
   const comm::Bytes bytes = to_bytes(test_metadata(1, 10, 2));
@@ -390,7 +392,8 @@ TEST_F(FileOwnerTest, fragmented_metadata_is_reassembled) {
     context_->run_pending();
     EXPECT_TRUE(context_->requests(FileOperation::kWrite).empty());
     const std::size_t size = std::min<std::size_t>(100, bytes.size() - at);
-    file_owner_->handle_rank_metadata({1}, name, std::span(bytes).subspan(at, size), bytes.size());
+    EXPECT_TRUE(file_owner_->handle_rank_metadata({1}, name, std::span(bytes).subspan(at, size),
+                                                  bytes.size()));
   }
   context_->run_pending();
   EXPECT_EQ(context_->requests(FileOperation::kWrite).size(), 1U);
@@ -406,7 +409,7 @@ TEST_F(FileOwnerTest, missing_ranks_are_reported_on_request_and_change) {
     return comm::list_from_bytes<std::uint32_t>("missing ranks reply", message.payload).value();
   };
   using Ranks = std::vector<std::uint32_t>;
-  file_owner_->handle_allocate_request({0}, name, 0, 1_MiB);
+  EXPECT_TRUE(file_owner_->handle_allocate_request({0}, name, 0, 1_MiB));
   send_metadata(1, name, test_metadata(1, 10, 2));
   EXPECT_TRUE(context_->take_messages(MessageKind::kMissingRanksReply).empty())
       << "nothing was requested";
@@ -470,7 +473,7 @@ TEST_F(FileOwnerTest, failed_sync_fails_step_and_removes_file) {
 
 TEST_F(FileOwnerTest, part_of_two_ranks_fails_step_before_index) {
   start_with_file(shared_file());
-  file_owner_->handle_allocate_request({0}, step_in_group(1, 1), 0, 1_MiB);
+  EXPECT_TRUE(file_owner_->handle_allocate_request({0}, step_in_group(1, 1), 0, 1_MiB));
   for (std::uint32_t rank = 0; rank < 3; ++rank)
     send_metadata(rank, step_in_group(1, 1), test_metadata(1, rank == 2 ? 10 : rank * 10, 1));
   context_->run_pending();
@@ -481,7 +484,7 @@ TEST_F(FileOwnerTest, part_of_two_ranks_fails_step_before_index) {
 
 TEST_F(FileOwnerTest, part_put_twice_by_one_rank_fails_step) {
   start_with_file(shared_file());
-  file_owner_->handle_allocate_request({0}, step_in_group(1, 1), 0, 1_MiB);
+  EXPECT_TRUE(file_owner_->handle_allocate_request({0}, step_in_group(1, 1), 0, 1_MiB));
   RankMetadata part = test_metadata(1, 10, 2);
   part.blocks[1].part = 10;
   send_metadata(0, step_in_group(1, 1), test_metadata(1, 0, 1));
@@ -494,7 +497,7 @@ TEST_F(FileOwnerTest, part_put_twice_by_one_rank_fails_step) {
 
 TEST_F(FileOwnerTest, overlapping_blocks_fail_step_and_name_both_ranks) {
   start_with_file(shared_file());
-  file_owner_->handle_allocate_request({0}, step_in_group(1, 1), 0, 1_MiB);
+  EXPECT_TRUE(file_owner_->handle_allocate_request({0}, step_in_group(1, 1), 0, 1_MiB));
   send_metadata(0, step_in_group(1, 1), test_array_metadata({0, 0}, {4, 8}));
   send_metadata(1, step_in_group(1, 1), test_array_metadata({4, 0}, {4, 8}));
   send_metadata(2, step_in_group(1, 1), test_array_metadata({7, 2}, {2, 4}));
@@ -507,7 +510,7 @@ TEST_F(FileOwnerTest, overlapping_blocks_fail_step_and_name_both_ranks) {
 
 TEST_F(FileOwnerTest, adjacent_blocks_are_written) {
   start_with_file(shared_file());
-  file_owner_->handle_allocate_request({0}, step_in_group(1, 1), 0, 1_MiB);
+  EXPECT_TRUE(file_owner_->handle_allocate_request({0}, step_in_group(1, 1), 0, 1_MiB));
   send_metadata(0, step_in_group(1, 1), test_array_metadata({0, 0}, {4, 8}));
   send_metadata(1, step_in_group(1, 1), test_array_metadata({4, 0}, {4, 8}));
   send_metadata(2, step_in_group(1, 1), test_array_metadata({5, 0}, {0, 8}));
@@ -531,7 +534,7 @@ TEST_F(FileOwnerTest, too_many_fields_fail_step) {
 
 TEST_F(FileOwnerTest, messages_of_aborted_step_are_ignored) {
   start_with_file(shared_file());
-  file_owner_->handle_allocate_request({0}, step_in_group(1, 1), 0, 100);
+  EXPECT_TRUE(file_owner_->handle_allocate_request({0}, step_in_group(1, 1), 0, 100));
   grants();
   fail(step_in_group(1, 1), "skipped");
   EXPECT_EQ(removed_groups(), std::vector<std::uint64_t>{1});
@@ -542,21 +545,21 @@ TEST_F(FileOwnerTest, messages_of_aborted_step_are_ignored) {
 
 TEST_F(FileOwnerTest, failed_step_keeps_file_with_published_step) {
   start_with_file(shared_file(2));
-  file_owner_->handle_allocate_request({0}, step_in_group(1, 1), 0, 100);
+  EXPECT_TRUE(file_owner_->handle_allocate_request({0}, step_in_group(1, 1), 0, 100));
   publish(step_in_group(1, 1));
-  file_owner_->handle_allocate_request({0}, step_in_group(2, 1), 1, 100);
+  EXPECT_TRUE(file_owner_->handle_allocate_request({0}, step_in_group(2, 1), 1, 100));
   fail(step_in_group(2, 1), "skipped");
   EXPECT_TRUE(removed_groups().empty());
 }
 
 TEST_F(FileOwnerTest, file_stays_while_step_with_allocations_is_pending) {
   start_with_file(shared_file(2));
-  file_owner_->handle_allocate_request({0}, step_in_group(1, 1), 0, 100);
-  file_owner_->handle_allocate_request({0}, step_in_group(2, 1), 1, 100);
+  EXPECT_TRUE(file_owner_->handle_allocate_request({0}, step_in_group(1, 1), 0, 100));
+  EXPECT_TRUE(file_owner_->handle_allocate_request({0}, step_in_group(2, 1), 1, 100));
   const Grants first = grants();
   const auto created = context_->requests(FileOperation::kCreate).size();
   publish(step_in_group(1, 1));
-  file_owner_->handle_allocate_request({1}, step_in_group(2, 1), 2, 100);
+  EXPECT_TRUE(file_owner_->handle_allocate_request({1}, step_in_group(2, 1), 2, 100));
   EXPECT_EQ(context_->requests(FileOperation::kCreate).size(), created) << "not a second time";
   ASSERT_EQ(first.size(), 2U);
   EXPECT_EQ(grants(), (Grants{{1, 2, first[1].offset + kAlignmentBytes}}));
@@ -566,8 +569,8 @@ TEST_F(FileOwnerTest, file_stays_while_step_with_allocations_is_pending) {
 
 TEST_F(FileOwnerTest, failed_later_step_keeps_file) {
   start_with_file(shared_file(2));
-  file_owner_->handle_allocate_request({0}, step_in_group(1, 1), 0, 100);
-  file_owner_->handle_allocate_request({1}, step_in_group(2, 1), 1, 100);
+  EXPECT_TRUE(file_owner_->handle_allocate_request({0}, step_in_group(1, 1), 0, 100));
+  EXPECT_TRUE(file_owner_->handle_allocate_request({1}, step_in_group(2, 1), 1, 100));
   fail(step_in_group(2, 1), "aborted");
   EXPECT_TRUE(removed_groups().empty());
   fail(step_in_group(1, 1), "aborted");
@@ -589,7 +592,7 @@ TEST_F(FileOwnerTest, possibly_published_step_keeps_its_file) {
 // A former writer that was presumed dead while it published.
 TEST_F(FileOwnerTest, step_in_doubt_keeps_its_file) {
   start_with_file(shared_file(2));
-  file_owner_->handle_allocate_request({0}, step_in_group(1, 1), 0, 100);
+  EXPECT_TRUE(file_owner_->handle_allocate_request({0}, step_in_group(1, 1), 0, 100));
   file_owner_->handle_step_outcome(step_in_group(1, 1), StepOutcome::kInDoubt,
                                    failed_status("another program writes it"));
   fail(step_in_group(2, 1), "skipped");
@@ -600,7 +603,7 @@ TEST_F(FileOwnerTest, step_in_doubt_keeps_its_file) {
 
 TEST_F(FileOwnerTest, shut_down_during_finalization_writes_no_index) {
   start_with_file(shared_file());
-  file_owner_->handle_allocate_request({0}, step_in_group(1, 1), 0, 1_MiB);
+  EXPECT_TRUE(file_owner_->handle_allocate_request({0}, step_in_group(1, 1), 0, 1_MiB));
   for (std::uint32_t rank = 0; rank < 3; ++rank)
     send_metadata(rank, step_in_group(1, 1), test_metadata(1, rank * 10, 2));
   file_owner_->shut_down();
@@ -610,7 +613,7 @@ TEST_F(FileOwnerTest, shut_down_during_finalization_writes_no_index) {
 
 TEST_F(FileOwnerTest, unneeded_files_are_removed_at_shut_down) {
   start_with_file(shared_file(2));
-  file_owner_->handle_allocate_request({0}, step_in_group(1, 1), 0, 100);
+  EXPECT_TRUE(file_owner_->handle_allocate_request({0}, step_in_group(1, 1), 0, 100));
   publish(step_in_group(1, 1));
   context_->complete_all(FileOperation::kCreate);  // of the second group, created ahead
   file_owner_->shut_down();
@@ -621,9 +624,9 @@ TEST_F(FileOwnerTest, unneeded_files_are_removed_at_shut_down) {
 
 TEST_F(FileOwnerTest, file_keeps_no_space_of_failed_step) {
   start_with_file(shared_file(2));
-  file_owner_->handle_allocate_request({0}, step_in_group(1, 1), 0, 100);
+  EXPECT_TRUE(file_owner_->handle_allocate_request({0}, step_in_group(1, 1), 0, 100));
   publish(step_in_group(1, 1));
-  file_owner_->handle_allocate_request({0}, step_in_group(2, 1), 1, 100);
+  EXPECT_TRUE(file_owner_->handle_allocate_request({0}, step_in_group(2, 1), 1, 100));
   EXPECT_TRUE(truncations().empty());
   fail(step_in_group(2, 1), "skipped");
   ASSERT_EQ(truncations().size(), 1U) << "it is not sealed";
@@ -636,13 +639,14 @@ TEST_F(FileOwnerTest, file_keeps_no_space_of_failed_step) {
 TEST_F(FileOwnerTest, space_of_failed_step_is_punched_while_file_is_used) {
   start_with_file(shared_file(3));
   const auto punched = [this] { return context_->requests(FileOperation::kPunchHole); };
-  file_owner_->handle_allocate_request({0}, step_in_group(1, 1), 0, 1);
+  EXPECT_TRUE(file_owner_->handle_allocate_request({0}, step_in_group(1, 1), 0, 1));
   publish(step_in_group(1, 1));
-  file_owner_->handle_allocate_request({0}, step_in_group(2, 1), 1, 1);
-  file_owner_->handle_allocate_request({1}, step_in_group(3, 1), 2, 1);
-  file_owner_->handle_allocate_request({2}, step_in_group(2, 1), 3, 1);
-  file_owner_->handle_trim(1, {4 * kAlignmentBytes, 1}, 0);  // the last allocation is not needed
-  file_owner_->handle_allocate_request({1}, step_in_group(3, 1), 4, 1);
+  EXPECT_TRUE(file_owner_->handle_allocate_request({0}, step_in_group(2, 1), 1, 1));
+  EXPECT_TRUE(file_owner_->handle_allocate_request({1}, step_in_group(3, 1), 2, 1));
+  EXPECT_TRUE(file_owner_->handle_allocate_request({2}, step_in_group(2, 1), 3, 1));
+  EXPECT_TRUE(file_owner_->handle_trim(1, {4 * kAlignmentBytes, 1},
+                                       0));  // the last allocation is not needed
+  EXPECT_TRUE(file_owner_->handle_allocate_request({1}, step_in_group(3, 1), 4, 1));
   EXPECT_TRUE(punched().empty());
   fail(step_in_group(2, 1), "skipped");
   ASSERT_EQ(punched().size(), 1U);
@@ -670,18 +674,18 @@ TEST_F(FileOwnerTest, no_file_is_created_for_step_that_failed_before) {
   start_with_file(shared_file());
   const auto created = [this] { return context_->requests(FileOperation::kCreate).size(); };
   fail(step_in_group(3, 3), "aborted");
-  file_owner_->handle_allocate_request({0}, step_in_group(2, 2), 0, 100);
+  EXPECT_TRUE(file_owner_->handle_allocate_request({0}, step_in_group(2, 2), 0, 100));
   EXPECT_EQ(created(), 0U) << "of group 3";
-  file_owner_->handle_allocate_request({0}, step_in_group(4, 4), 1, 100);
+  EXPECT_TRUE(file_owner_->handle_allocate_request({0}, step_in_group(4, 4), 1, 100));
   EXPECT_EQ(created(), 2U) << "of groups 4 and 5";
-  file_owner_->handle_allocate_request({0}, step_in_group(9, 3), 2, 100);
+  EXPECT_TRUE(file_owner_->handle_allocate_request({0}, step_in_group(9, 3), 2, 100));
   EXPECT_THAT(failure(), HasSubstr("3 was begun by another rank in its place"));
 }
 
 TEST_F(FileOwnerTest, file_with_early_failures_retires_with_other_steps) {
   start_with_file(shared_file(2));
   fail(step_in_group(4, 3), "aborted");
-  file_owner_->handle_allocate_request({0}, step_in_group(3, 3), 0, 100);
+  EXPECT_TRUE(file_owner_->handle_allocate_request({0}, step_in_group(3, 3), 0, 100));
   context_->complete_all(FileOperation::kCreate);
   fail(step_in_group(3, 3), "aborted");
   EXPECT_EQ(removed_groups(), std::vector<std::uint64_t>{3});
@@ -692,8 +696,8 @@ TEST_F(FileOwnerTest, rounds_start_when_all_ranks_are_ready) {
   const StepId name = step_in_group(1, 1);
   for (std::uint32_t rank = 0; rank < 3; ++rank) {
     EXPECT_TRUE(context_->take_messages(MessageKind::kCollectiveStart).empty());
-    file_owner_->handle_collective_ready({rank}, name,
-                                         {{rank * 4096, 4096}, {65536 + rank * 4096, 4096}});
+    EXPECT_TRUE(file_owner_->handle_collective_ready(
+        {rank}, name, {{rank * 4096, 4096}, {65536 + rank * 4096, 4096}}));
   }
   const auto go = context_->take_messages(MessageKind::kCollectiveStart);
   ASSERT_EQ(go.size(), 3U);
@@ -705,11 +709,11 @@ TEST_F(FileOwnerTest, rounds_start_when_all_ranks_are_ready) {
 TEST_F(FileOwnerTest, rounds_do_not_start_after_ready_rank_is_lost) {
   start_with_file({.strategy = Strategy::kCollective, .files = 1});
   const StepId name = step_in_group(1, 1);
-  file_owner_->handle_collective_ready({1}, name, {});
+  EXPECT_TRUE(file_owner_->handle_collective_ready({1}, name, {}));
   file_owner_->handle_rank_lost({1}, io_error("killed"));
   EXPECT_THAT(failure(), HasSubstr("killed"));
-  file_owner_->handle_collective_ready({0}, name, {});
-  file_owner_->handle_collective_ready({2}, name, {});
+  EXPECT_TRUE(file_owner_->handle_collective_ready({0}, name, {}));
+  EXPECT_TRUE(file_owner_->handle_collective_ready({2}, name, {}));
   EXPECT_TRUE(context_->take_messages(MessageKind::kCollectiveStart).empty());
 }
 

@@ -54,31 +54,32 @@ WriteFacts two_ranks(std::uint32_t cores) {
 
 TEST(Hashing, plan_has_stage_with_reason) {
   const auto full = plan_write(two_ranks(2));
-  EXPECT_EQ(full->checksum_stage, ChecksumStage::kCopy);
+  EXPECT_EQ(full->tuning.checksum_stage, ChecksumStage::kCopy);
   EXPECT_THAT(full->reason, HasSubstr("checksums on the copy, no core is free on a node with 2"));
   const auto roomy = plan_write(two_ranks(4));
-  EXPECT_EQ(roomy->checksum_stage, ChecksumStage::kAgent);
+  EXPECT_EQ(roomy->tuning.checksum_stage, ChecksumStage::kAgent);
   EXPECT_THAT(roomy->reason, HasSubstr("checksums by the agent, 2 free cores on a node with 2"));
   EXPECT_THAT(plan_write(two_ranks(0))->reason, HasSubstr("free cores are not known"));
 }
 
 TEST(Hashing, stage_of_requested_plan_is_kept) {
-  const auto given = plan_write(two_ranks(2), {.checksum_stage = ChecksumStage::kAgent});
-  EXPECT_EQ(given->checksum_stage, ChecksumStage::kAgent);
+  const auto given =
+      plan_write(two_ranks(2), {.tuning = {.checksum_stage = ChecksumStage::kAgent}});
+  EXPECT_EQ(given->tuning.checksum_stage, ChecksumStage::kAgent);
   EXPECT_EQ(given->reason.find("checksums"), std::string::npos) << given->reason;
 }
 
 TEST(Hashing, compressed_data_is_hashed_by_put) {
   const auto plan = plan_write(two_ranks(64), {.codec = Codec::kZstd});
-  EXPECT_EQ(plan->checksum_stage, ChecksumStage::kCopy);
+  EXPECT_EQ(plan->tuning.checksum_stage, ChecksumStage::kCopy);
   EXPECT_THAT(plan->reason, HasSubstr("put() compresses"));
 }
 
 TEST(Hashing, choice_uses_node_with_most_ranks) {
   WriteFacts facts{.rank_layout = {.node_of_compute_rank = {0, 1, 1, 1}}, .cores_of_node = {3}};
-  EXPECT_EQ(plan_write(facts)->checksum_stage, ChecksumStage::kCopy);
+  EXPECT_EQ(plan_write(facts)->tuning.checksum_stage, ChecksumStage::kCopy);
   facts.rank_layout.node_of_compute_rank = {0, 1, 2, 2};
-  EXPECT_EQ(plan_write(facts)->checksum_stage, ChecksumStage::kAgent);
+  EXPECT_EQ(plan_write(facts)->tuning.checksum_stage, ChecksumStage::kAgent);
 }
 
 // The cores of the first node were compared with the ranks of the fullest.
@@ -86,12 +87,12 @@ TEST(Hashing, choice_uses_node_with_fewest_free_cores_for_each_rank) {
   WriteFacts facts{.rank_layout = {.node_of_compute_rank = {0, 0, 1, 1, 1, 1}},
                    .cores_of_node = {16, 4}};
   const auto plan = plan_write(facts);
-  EXPECT_EQ(plan->checksum_stage, ChecksumStage::kCopy);
+  EXPECT_EQ(plan->tuning.checksum_stage, ChecksumStage::kCopy);
   EXPECT_THAT(plan->reason, HasSubstr("no core is free on a node with 4 ranks"));
   facts.cores_of_node = {2, 16};
   EXPECT_THAT(plan_write(facts)->reason, HasSubstr("no core is free on a node with 2 ranks"));
   facts.cores_of_node = {4, 8};
-  EXPECT_EQ(plan_write(facts)->checksum_stage, ChecksumStage::kAgent);
+  EXPECT_EQ(plan_write(facts)->tuning.checksum_stage, ChecksumStage::kAgent);
   facts.cores_of_node = {4, 0};
   EXPECT_THAT(plan_write(facts)->reason, HasSubstr("free cores are not known"));
 }
@@ -99,9 +100,9 @@ TEST(Hashing, choice_uses_node_with_fewest_free_cores_for_each_rank) {
 TEST(Hashing, disk_hides_hashing_and_memory_does_not) {
   WriteFacts facts = two_ranks(4);
   facts.storage = StorageKind::kLocal;
-  EXPECT_EQ(plan_write(facts)->checksum_stage, ChecksumStage::kAgent);
+  EXPECT_EQ(plan_write(facts)->tuning.checksum_stage, ChecksumStage::kAgent);
   facts.storage = StorageKind::kMemory;
-  EXPECT_EQ(plan_write(facts)->checksum_stage, ChecksumStage::kCopy);
+  EXPECT_EQ(plan_write(facts)->tuning.checksum_stage, ChecksumStage::kCopy);
 }
 
 TEST(Hashing, choice_follows_storage_of_machine) {
@@ -113,9 +114,9 @@ TEST(Hashing, choice_follows_storage_of_machine) {
                    .step_bytes = {64_MiB},
                    .machine = &machine,
                    .cores_of_node = {9}};
-  EXPECT_EQ(plan_write(facts)->checksum_stage, ChecksumStage::kAgent);
+  EXPECT_EQ(plan_write(facts)->tuning.checksum_stage, ChecksumStage::kAgent);
   machine.servers.front().write_bandwidth_mb_per_s = 1e6;
-  EXPECT_EQ(plan_write(facts)->checksum_stage, ChecksumStage::kCopy)
+  EXPECT_EQ(plan_write(facts)->tuning.checksum_stage, ChecksumStage::kCopy)
       << "one core cannot hash as fast as that is written";
 }
 

@@ -222,8 +222,8 @@ TEST(RoleFuzz, aggregator_survives_messages_in_any_order) {
   RandomValues numbers;
   for (int round = 0; round < 300; ++round) {
     WritePlan plan{.strategy = Strategy::kReducedBlocking, .writers = 1, .files = 1};
-    plan.exchange = Exchange::kMessage;
-    plan.steps_per_group = 1;
+    plan.tuning.exchange = Exchange::kMessage;
+    plan.tuning.steps_per_group = 1;
     TestContext context(single_node_layout(4), plan, 0);
     const auto receive_staging =
         StagingPool::create({.memory_bytes = 4 * 4096, .segment_bytes = 4096, .prefault_bytes = 0});
@@ -275,7 +275,7 @@ void fuzz_file_owner(Strategy strategy) {
   for (int round = 0; round < 300; ++round) {
     WritePlan plan{.strategy = strategy, .writers = 3, .files = 1};
     plan.steps_in_flight = 2;
-    plan.steps_per_group = 1;
+    plan.tuning.steps_per_group = 1;
     TestContext context(single_node_layout(3), plan, 0);
     FileOwner owner(context, FileOwner::Setup{{}, 1, 0});
     owner.start();

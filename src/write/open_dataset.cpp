@@ -42,9 +42,12 @@ Status broadcast_bytes(comm::Communicator& ranks, comm::Bytes& bytes) {
 /// Collective over the compute ranks.
 Result<Decision> decide_collectively(comm::Communicator& ranks, const OpenRequest& request) {
   const bool is_first = ranks.rank() == comm::Rank{AggregationMap::coordinator()};
-  Result<Decision> decision =
-      is_first ? decide(request.path, request.facts, request.requested_plan, request.log)
-               : Result<Decision>(Decision{});
+  Result<Decision> decision = is_first ? decide({.path = request.path,
+                                                 .existing = request.existing,
+                                                 .facts = request.facts,
+                                                 .requested = request.requested_plan},
+                                                request.log)
+                                       : Result<Decision>(Decision{});
   if (const Status agreed = ranks.agree(status_of(decision)); !agreed)
     return failure(agreed.error());
   comm::Bytes bytes = is_first ? to_bytes(*decision) : comm::Bytes();
@@ -59,7 +62,7 @@ Result<Decision> decide_collectively(comm::Communicator& ranks, const OpenReques
 /// Collective over the compute ranks. Returns the ranks that take part in the following calls.
 Result<comm::Communicator*> notify_io_ranks(const JobCommunicators& ranks,
                                             const Decision& decision) {
-  if (decision.plan.placement != Placement::kDedicated) return &ranks.compute;
+  if (decision.plan.tuning.placement != Placement::kDedicated) return &ranks.compute;
   const bool is_first = ranks.compute.rank() == comm::Rank{AggregationMap::coordinator()};
   const auto call = [&](IoRankNotifier* io_rank_notifier) {
     return is_first ? io_rank_notifier->notify(to_bytes(decision), stall_max(decision.plan))
@@ -91,7 +94,7 @@ MemoryPartition partition_memory(const RankLayout& rank_layout,
     const bool are_all_on_node = std::ranges::all_of(others, [&](RankNumber other) {
       return rank_layout.node_of(other) == rank_layout.node_of(me);
     });
-    const bool is_mapped = plan.exchange == Exchange::kSharedMemory && are_all_on_node;
+    const bool is_mapped = plan.tuning.exchange == Exchange::kSharedMemory && are_all_on_node;
     partition.receive_bytes =
         is_mapped ? kSegmentsMin * partition.segment_bytes : plan.memory_bytes / (puts ? 2 : 1);
   }
@@ -145,14 +148,14 @@ Result<RankResources> create_resources(const Decision& decision,
     if (!receive_staging) return failure(receive_staging.error());
     resources.receive_staging = std::move(*receive_staging);
   }
-  auto file_writer =
-      AsyncFileWriter::start({.directory = decision.path,
-                              .dataset = decision.state.dataset,
-                              .queues = *request.queues,
-                              .files = decision.plan.files,
-                              .stripes = {decision.plan.stripe_bytes, decision.plan.stripe_count},
-                              .free_files_max = kFreeFilesMax,
-                              .log = request.log});
+  auto file_writer = AsyncFileWriter::start(
+      {.directory = decision.path,
+       .dataset = decision.state.dataset,
+       .queues = *request.queues,
+       .files = decision.plan.files,
+       .stripes = {decision.plan.tuning.stripe_bytes, decision.plan.tuning.stripe_count},
+       .free_files_max = kFreeFilesMax,
+       .log = request.log});
   if (!file_writer) return failure(file_writer.error());
   resources.file_writer = std::move(*file_writer);
   return resources;
@@ -163,7 +166,7 @@ Status create_file_groups(comm::Communicator& ranks,
                           RankResources& resources,
                           const Decision& decision,
                           const OpenRequest& request) {
-  if (decision.plan.transfer_mode != TransferMode::kCollective) return {};
+  if (decision.plan.tuning.transfer_mode != TransferMode::kCollective) return {};
   const AggregationMap aggregation(request.facts.rank_layout, decision.plan);
   const std::uint32_t me = ranks.rank().number;
   auto group = ranks.split({.color = aggregation.file_of(me), .key = me});

@@ -5,6 +5,7 @@
 // leaves the steps of an existing dataset unchanged.
 #pragma once
 
+#include <forebay/dataset_writer.hpp>
 #include <forebay/error.hpp>
 #include <forebay/executor.hpp>
 #include <forebay/log.hpp>
@@ -28,6 +29,7 @@ namespace forebay::write {
 
 struct OpenRequest {
   std::string path;
+  ExistingDataset existing = ExistingDataset::kFail;  ///< of the first rank
   WritePlan requested_plan;
   WriteFacts facts;         ///< used only on the first rank, except `rank_layout`
   comm::LinkOptions links;  ///< between agents

@@ -28,24 +28,24 @@ bool is_aggregating(Strategy strategy) {
 /// I/O ranks write, unless the plan excludes that.
 Placement choose_placement(const WriteFacts& facts, const WritePlan& requested) {
   const std::uint32_t dedicated = facts.rank_layout.io_rank_count();
-  if (dedicated == 0 || requested.exchange == Exchange::kNone) return Placement::kInRank;
+  if (dedicated == 0 || requested.tuning.exchange == Exchange::kNone) return Placement::kInRank;
   const bool fits = requested.writers <= dedicated && requested.files <= dedicated;
-  const bool may =
-      requested.strategy == Strategy::kAuto
-          ? !requested.transfer_mode || requested.transfer_mode == TransferMode::kIndependent
-          : is_aggregating(requested.strategy);
+  const bool may = requested.strategy == Strategy::kAuto
+                       ? !requested.tuning.transfer_mode ||
+                             requested.tuning.transfer_mode == TransferMode::kIndependent
+                       : is_aggregating(requested.strategy);
   return fits && may ? Placement::kDedicated : Placement::kInRank;
 }
 
 TransferMode transfer_mode_of(Strategy strategy) {
-  return plan_of(strategy).transfer_mode.value_or(TransferMode::kIndependent);
+  return plan_of(strategy).tuning.transfer_mode.value_or(TransferMode::kIndependent);
 }
 
 /// `plan` must have its shape and placement.
 Exchange choose_exchange(const WriteFacts& facts, const WritePlan& plan) {
-  const bool in_rank = plan.placement == Placement::kInRank;
+  const bool in_rank = plan.tuning.placement == Placement::kInRank;
   if (in_rank && plan.writers == facts.rank_layout.compute_rank_count()) return Exchange::kNone;
-  if (plan.exchange) return *plan.exchange;
+  if (plan.tuning.exchange) return *plan.tuning.exchange;
   if (plan.strategy == Strategy::kBrigade) return Exchange::kBrigade;
   if (plan.strategy == Strategy::kGather) return Exchange::kGather;
   const AggregationMap aggregation(facts.rank_layout, plan);
@@ -64,7 +64,7 @@ std::uint64_t lock_bytes(const WriteFacts& facts, const WritePlan& plan) {
   switch (machine.locks.unit) {
     case model::LockUnit::kStripe:
     case model::LockUnit::kObject:
-      return plan.stripe_bytes != 0 ? plan.stripe_bytes : machine.layout.stripe_bytes;
+      return plan.tuning.stripe_bytes != 0 ? plan.tuning.stripe_bytes : machine.layout.stripe_bytes;
     case model::LockUnit::kBytes:
       return machine.locks.unit_bytes;
     default:
@@ -78,8 +78,8 @@ std::uint64_t memory_limit(const WriteFacts& facts, const WritePlan& plan) {
 }
 
 std::uint64_t choose_unit(const WriteFacts& facts, const WritePlan& plan) {
-  if (plan.unit_bytes != 0) return plan.unit_bytes;
-  const std::uint64_t grain = std::max(plan.alignment_bytes, kAlignmentBytesLimits.min);
+  if (plan.tuning.unit_bytes != 0) return plan.tuning.unit_bytes;
+  const std::uint64_t grain = std::max(plan.tuning.alignment_bytes, kAlignmentBytesLimits.min);
   const std::uint64_t smallest = std::max(grain, kUnitBytesSmall);
   const std::uint64_t step = facts.max_step_bytes();
   const std::uint64_t memory = memory_limit(facts, plan);
@@ -99,20 +99,21 @@ std::uint64_t choose_unit(const WriteFacts& facts, const WritePlan& plan) {
 /// The range of one lock where writers share files, if units are multiples of it. For smaller
 /// units, allocations would be larger than the bytes written to them.
 std::uint64_t choose_alignment(const WriteFacts& facts, const WritePlan& plan) {
-  if (plan.alignment_bytes != 0) return plan.alignment_bytes;
+  if (plan.tuning.alignment_bytes != 0) return plan.tuning.alignment_bytes;
   const std::uint64_t smallest = kAlignmentBytesLimits.min;
   if (plan.files == plan.writers) return smallest;
   const std::uint64_t lock = std::max(smallest, lock_bytes(facts, plan));
-  return plan.unit_bytes % lock == 0 ? lock : smallest;
+  return plan.tuning.unit_bytes % lock == 0 ? lock : smallest;
 }
 
 /// Minimum of memory_bytes, for the rank that needs the most.
 std::uint64_t memory_required(const WriteFacts& facts, const WritePlan& plan) {
-  const bool takes_others = plan.placement != Placement::kDedicated &&
+  const bool takes_others = plan.tuning.placement != Placement::kDedicated &&
                             plan.writers < facts.rank_layout.compute_rank_count();
   const std::uint64_t segments = (takes_others ? 2 : 1) * kSegmentsMin * segment_bytes_of(plan);
   // Units may be larger than segments.
-  return std::max(segments, kUnitsMin * std::max(plan.unit_bytes, plan.alignment_bytes));
+  return std::max(segments,
+                  kUnitsMin * std::max(plan.tuning.unit_bytes, plan.tuning.alignment_bytes));
 }
 
 Result<std::uint64_t> choose_memory(const WriteFacts& facts, const WritePlan& plan) {
@@ -134,12 +135,12 @@ Result<std::uint64_t> choose_memory(const WriteFacts& facts, const WritePlan& pl
   memory = std::min(memory, kMemoryBytesLimits.max);
   if (facts.free_bytes != 0) memory = std::min(memory, facts.free_bytes);
   if (facts.available_bytes != 0) memory = std::min(memory, facts.available_bytes);
-  return std::max(memory / plan.unit_bytes * plan.unit_bytes, least);
+  return std::max(memory / plan.tuning.unit_bytes * plan.tuning.unit_bytes, least);
 }
 
 Status choose_sizes(const WriteFacts& facts, WritePlan& plan) {
-  plan.unit_bytes = choose_unit(facts, plan);
-  plan.alignment_bytes = choose_alignment(facts, plan);
+  plan.tuning.unit_bytes = choose_unit(facts, plan);
+  plan.tuning.alignment_bytes = choose_alignment(facts, plan);
   const Result<std::uint64_t> memory = choose_memory(facts, plan);
   if (!memory) return failure(memory.error());
   plan.memory_bytes = *memory;
@@ -181,21 +182,21 @@ HashingNode scarcest_node(const WriteFacts& facts) {
 
 /// `plan` must be complete except for this. Returns the reason; empty if the stage was given.
 std::string choose_checksum_stage(const WriteFacts& facts, WritePlan& plan) {
-  if (plan.checksum_stage != ChecksumStage::kAuto) return {};
+  if (plan.tuning.checksum_stage != ChecksumStage::kAuto) return {};
   if (plan.codec != Codec::kNone) {
-    plan.checksum_stage = ChecksumStage::kCopy;
+    plan.tuning.checksum_stage = ChecksumStage::kCopy;
     return "checksums by put(), because put() compresses";
   }
   HashingNode place = scarcest_node(facts);
   if (cores_for_agents(place) > 0) place.storage_mb_per_s = node_storage_mb_per_s(facts, plan);
   const HashingCost cost = hashing_cost(place);
-  plan.checksum_stage = cost.choice();
+  plan.tuning.checksum_stage = cost.choice();
   return reason_of(place, cost);
 }
 
 void fill_defaults(WritePlan& plan) {
   if (plan.steps_in_flight == 0) plan.steps_in_flight = kStepsInFlightDefault;
-  if (plan.steps_per_group == 0) plan.steps_per_group = 1;
+  if (plan.tuning.steps_per_group == 0) plan.tuning.steps_per_group = 1;
   if (plan.codec == Codec::kZstd && plan.codec_level == 0) plan.codec_level = kCodecLevelDefault;
   if (plan.step_timeout.count() == 0) plan.step_timeout = kStepTimeoutDefault;
 }
@@ -204,7 +205,7 @@ std::string reason_of(const WriteFacts& facts, const WritePlan& plan, const std:
   std::string reason = std::string(name_of(plan.strategy)) + ", " + std::to_string(plan.writers) +
                        (plan.writers == 1 ? " writer, " : " writers, ") +
                        std::to_string(plan.files) + (plan.files == 1 ? " file" : " files");
-  if (plan.placement == Placement::kDedicated) reason += ", by I/O ranks";
+  if (plan.tuning.placement == Placement::kDedicated) reason += ", by I/O ranks";
   reason += ": " + why;
   if (!facts.storage_reason.empty()) reason += "; " + facts.storage_reason;
   return reason;
@@ -236,15 +237,15 @@ Result<WritePlan> plan_write(const WriteFacts& facts, const WritePlan& requested
                  facts.step_bytes.size() == facts.rank_layout.compute_rank_count());
   if (Status right = check_numbers(requested); !right) return failure(right.error());
   WritePlan plan = requested;
-  if (!plan.placement) plan.placement = choose_placement(facts, plan);
+  if (!plan.tuning.placement) plan.tuning.placement = choose_placement(facts, plan);
   plan.strategy = implied_strategy(facts, plan);
   if (Status right = check_shape(facts, plan); !right) return failure(right.error());
   const PlanShape shape = choose_shape(facts, plan);
   plan.strategy = shape.strategy;
   plan.writers = shape.writers;
   plan.files = shape.files;
-  plan.transfer_mode = transfer_mode_of(plan.strategy);
-  plan.exchange = choose_exchange(facts, plan);
+  plan.tuning.transfer_mode = transfer_mode_of(plan.strategy);
+  plan.tuning.exchange = choose_exchange(facts, plan);
   if (Status right = choose_sizes(facts, plan); !right) return failure(right.error());
   fill_defaults(plan);
   plan.reason = reason_of(facts, plan, shape.reason);
@@ -257,7 +258,7 @@ Result<WritePlan> plan_write(const WriteFacts& facts, const WritePlan& requested
 }
 
 std::uint64_t segment_bytes_of(const WritePlan& plan) {
-  return std::min(format::round_up(plan.unit_bytes, format::kPieceBytes), kChunkBytesMax);
+  return std::min(format::round_up(plan.tuning.unit_bytes, format::kPieceBytes), kChunkBytesMax);
 }
 
 std::chrono::milliseconds stall_max(const WritePlan& plan) {

@@ -37,12 +37,12 @@ Status check_power_of_two(std::string_view field, std::uint64_t value) {
 }
 
 Status check_sizes(const WritePlan& requested) {
-  const std::uint64_t grain = std::max(requested.alignment_bytes, kAlignmentBytesLimits.min);
-  if (requested.unit_bytes % grain != 0) {
-    return invalid_plan(format_value("unit_bytes", requested.unit_bytes) +
+  const std::uint64_t grain = std::max(requested.tuning.alignment_bytes, kAlignmentBytesLimits.min);
+  if (requested.tuning.unit_bytes % grain != 0) {
+    return invalid_plan(format_value("unit_bytes", requested.tuning.unit_bytes) +
                         ": write a multiple of alignment_bytes, " + std::to_string(grain));
   }
-  const std::uint64_t least = kUnitsMin * std::max(requested.unit_bytes, grain);
+  const std::uint64_t least = kUnitsMin * std::max(requested.tuning.unit_bytes, grain);
   if (requested.memory_bytes != 0 && requested.memory_bytes < least) {
     return invalid_plan(format_value("memory_bytes", requested.memory_bytes) +
                         ": write at least two units, " + std::to_string(least) +
@@ -84,16 +84,18 @@ Status check_strategy(const WriteFacts& facts, const WritePlan& requested) {
   if (requested.strategy == Strategy::kAuto) return {};
   const StrategyConstraints constraints = constraints_of(requested.strategy);
   const std::string strategy = "the strategy " + std::string(name_of(requested.strategy));
-  const bool alone =
-      facts.rank_layout.compute_rank_count() == 1 && requested.placement != Placement::kDedicated;
-  if (requested.exchange && !is_allowed(constraints, *requested.exchange) &&
-      !(alone && requested.exchange == Exchange::kNone)) {
-    return invalid_plan("exchange is " + std::string(name_of(*requested.exchange)) +
+  const bool alone = facts.rank_layout.compute_rank_count() == 1 &&
+                     requested.tuning.placement != Placement::kDedicated;
+  if (requested.tuning.exchange && !is_allowed(constraints, *requested.tuning.exchange) &&
+      !(alone && requested.tuning.exchange == Exchange::kNone)) {
+    return invalid_plan("exchange is " + std::string(name_of(*requested.tuning.exchange)) +
                         ", which is not " + strategy + ": leave one of them open");
   }
-  if (requested.transfer_mode && *requested.transfer_mode != constraints.transfer_mode) {
-    return invalid_plan("transfer_mode is " + std::string(name_of(*requested.transfer_mode)) +
-                        ", which is not " + strategy + ": leave one of them open");
+  if (requested.tuning.transfer_mode &&
+      *requested.tuning.transfer_mode != constraints.transfer_mode) {
+    return invalid_plan("transfer_mode is " +
+                        std::string(name_of(*requested.tuning.transfer_mode)) + ", which is not " +
+                        strategy + ": leave one of them open");
   }
   return {};
 }
@@ -108,7 +110,7 @@ Status check_fixed_counts(const WriteFacts& facts, const WritePlan& requested) {
   const bool serial = requested.strategy == Strategy::kSerial;
   const bool is_fixed = serial || requested.strategy == Strategy::kFilePerProcess;
   const bool by_computing = is_fixed || requested.strategy == Strategy::kCollective;
-  if (by_computing && requested.placement == Placement::kDedicated) {
+  if (by_computing && requested.tuning.placement == Placement::kDedicated) {
     return invalid_plan("placement is dedicated, and with " +
                         std::string(name_of(requested.strategy)) +
                         " the compute ranks write: leave it open, or choose reduced-blocking");
@@ -120,7 +122,7 @@ Status check_fixed_counts(const WriteFacts& facts, const WritePlan& requested) {
 }
 
 Status check_counts(const WriteFacts& facts, const WritePlan& requested) {
-  const bool dedicated = requested.placement == Placement::kDedicated;
+  const bool dedicated = requested.tuning.placement == Placement::kDedicated;
   const std::uint32_t ranks =
       dedicated ? facts.rank_layout.io_rank_count() : facts.rank_layout.compute_rank_count();
   if (requested.writers > ranks) {
@@ -133,7 +135,7 @@ Status check_counts(const WriteFacts& facts, const WritePlan& requested) {
     return invalid_plan(format_value("files", requested.files) + ", and there are at most " +
                         std::to_string(writers) + " writers: write at most as many");
   }
-  if (requested.exchange != Exchange::kNone) return {};
+  if (requested.tuning.exchange != Exchange::kNone) return {};
   if (dedicated) {
     return invalid_plan(
         "exchange is none, and I/O ranks have no bytes of their own: "
@@ -155,19 +157,20 @@ tl::unexpected<Error> invalid_plan(std::string cause) {
 
 Status check_numbers(const WritePlan& requested) {
   const std::array<Number, 8> numbers{
-      {{"stripe_count", requested.stripe_count, kStripeCountLimits},
-       {"stripe_bytes", requested.stripe_bytes, kStripeBytesLimits},
-       {"unit_bytes", requested.unit_bytes, kUnitBytesLimits},
-       {"alignment_bytes", requested.alignment_bytes, kAlignmentBytesLimits},
+      {{"stripe_count", requested.tuning.stripe_count, kStripeCountLimits},
+       {"stripe_bytes", requested.tuning.stripe_bytes, kStripeBytesLimits},
+       {"unit_bytes", requested.tuning.unit_bytes, kUnitBytesLimits},
+       {"alignment_bytes", requested.tuning.alignment_bytes, kAlignmentBytesLimits},
        {"memory_bytes", requested.memory_bytes, kMemoryBytesLimits},
        {"steps_in_flight", requested.steps_in_flight, kStepsInFlightLimits},
-       {"steps_per_group", requested.steps_per_group, kStepsPerGroupLimits},
+       {"steps_per_group", requested.tuning.steps_per_group, kStepsPerGroupLimits},
        {"retained_steps", requested.retained_steps, kRetainedStepsLimits}}};
   for (const Number& number : numbers) {
     if (Status right = check_number(number); !right) return right;
   }
-  for (const auto& [field, value] : {std::pair{"stripe_bytes", requested.stripe_bytes},
-                                     std::pair{"alignment_bytes", requested.alignment_bytes}}) {
+  for (const auto& [field, value] :
+       {std::pair{"stripe_bytes", requested.tuning.stripe_bytes},
+        std::pair{"alignment_bytes", requested.tuning.alignment_bytes}}) {
     if (Status right = check_power_of_two(field, value); !right) return right;
   }
   if (requested.codec == Codec::kNone && requested.codec_level != 0) {
@@ -186,15 +189,17 @@ Status check_numbers(const WritePlan& requested) {
 }
 
 Status check_shape(const WriteFacts& facts, const WritePlan& requested) {
-  if (requested.placement == Placement::kDedicated && facts.rank_layout.io_rank_count() == 0) {
+  if (requested.tuning.placement == Placement::kDedicated &&
+      facts.rank_layout.io_rank_count() == 0) {
     return invalid_plan(
         "placement is dedicated, and there are no I/O ranks: create the Runtime with "
         "Placement::kDedicated (FOREBAY_PLACEMENT=dedicated), or leave it open");
   }
   const std::uint32_t servers = facts.server_count();
-  if (servers > 0 && requested.stripe_count > servers) {
-    return invalid_plan(format_value("stripe_count", requested.stripe_count) + ", and there are " +
-                        std::to_string(servers) + " servers: write at most as many");
+  if (servers > 0 && requested.tuning.stripe_count > servers) {
+    return invalid_plan(format_value("stripe_count", requested.tuning.stripe_count) +
+                        ", and there are " + std::to_string(servers) +
+                        " servers: write at most as many");
   }
   if (Status right = check_strategy(facts, requested); !right) return right;
   if (Status right = check_fixed_counts(facts, requested); !right) return right;

@@ -16,21 +16,21 @@ void visit_plan(Visitor& visit, Plan& plan) {
   visit.enumerator("strategy", plan.strategy, kStrategyNames);
   visit.count("writers", plan.writers, kWritersLimits);
   visit.count("files", plan.files, kWritersLimits);
-  visit.enumerator("exchange", plan.exchange, kExchangeNames);
-  visit.enumerator("transfer_mode", plan.transfer_mode, kTransferModeNames);
-  visit.enumerator("placement", plan.placement, kPlacementNames);
-  visit.count("stripe_count", plan.stripe_count, kStripeCountLimits);
-  visit.size("stripe_bytes", plan.stripe_bytes, kStripeBytesLimits);
-  visit.size("unit_bytes", plan.unit_bytes, kUnitBytesLimits);
-  visit.size("alignment_bytes", plan.alignment_bytes, kAlignmentBytesLimits);
+  visit.enumerator("exchange", plan.tuning.exchange, kExchangeNames);
+  visit.enumerator("transfer_mode", plan.tuning.transfer_mode, kTransferModeNames);
+  visit.enumerator("placement", plan.tuning.placement, kPlacementNames);
+  visit.count("stripe_count", plan.tuning.stripe_count, kStripeCountLimits);
+  visit.size("stripe_bytes", plan.tuning.stripe_bytes, kStripeBytesLimits);
+  visit.size("unit_bytes", plan.tuning.unit_bytes, kUnitBytesLimits);
+  visit.size("alignment_bytes", plan.tuning.alignment_bytes, kAlignmentBytesLimits);
   visit.size("memory_bytes", plan.memory_bytes, kMemoryBytesLimits);
   visit.enumerator("staging_full_policy", plan.staging_full_policy, kStagingFullPolicyNames);
   visit.count("steps_in_flight", plan.steps_in_flight, kStepsInFlightLimits);
-  visit.count("steps_per_group", plan.steps_per_group, kStepsPerGroupLimits);
+  visit.count("steps_per_group", plan.tuning.steps_per_group, kStepsPerGroupLimits);
   visit.count("retained_steps", plan.retained_steps, kRetainedStepsLimits);
   visit.enumerator("codec", plan.codec, kCodecNames);
   visit.count("codec_level", plan.codec_level, kCodecLevelLimits);
-  visit.enumerator("checksum_stage", plan.checksum_stage, kChecksumStageNames);
+  visit.enumerator("checksum_stage", plan.tuning.checksum_stage, kChecksumStageNames);
   visit.time("step_timeout_ms", plan.step_timeout, kStepTimeoutMsLimits);
 }
 

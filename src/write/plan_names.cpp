@@ -55,28 +55,28 @@ WritePlan plan_of(Strategy strategy) {
     case Strategy::kSerial:
       plan.writers = 1;
       plan.files = 1;
-      plan.transfer_mode = TransferMode::kIndependent;
+      plan.tuning.transfer_mode = TransferMode::kIndependent;
       break;
     case Strategy::kFilePerProcess:
-      plan.exchange = Exchange::kNone;
-      plan.transfer_mode = TransferMode::kIndependent;
+      plan.tuning.exchange = Exchange::kNone;
+      plan.tuning.transfer_mode = TransferMode::kIndependent;
       break;
     case Strategy::kBaton:
-      plan.transfer_mode = TransferMode::kBaton;
+      plan.tuning.transfer_mode = TransferMode::kBaton;
       break;
     case Strategy::kCollective:
-      plan.transfer_mode = TransferMode::kCollective;
+      plan.tuning.transfer_mode = TransferMode::kCollective;
       break;
     case Strategy::kReducedBlocking:
-      plan.transfer_mode = TransferMode::kIndependent;
+      plan.tuning.transfer_mode = TransferMode::kIndependent;
       break;
     case Strategy::kBrigade:
-      plan.exchange = Exchange::kBrigade;
-      plan.transfer_mode = TransferMode::kIndependent;
+      plan.tuning.exchange = Exchange::kBrigade;
+      plan.tuning.transfer_mode = TransferMode::kIndependent;
       break;
     case Strategy::kGather:
-      plan.exchange = Exchange::kGather;
-      plan.transfer_mode = TransferMode::kIndependent;
+      plan.tuning.exchange = Exchange::kGather;
+      plan.tuning.transfer_mode = TransferMode::kIndependent;
       break;
   }
   return plan;

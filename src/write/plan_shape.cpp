@@ -18,7 +18,7 @@ namespace forebay::write {
 namespace {
 
 std::uint32_t writers_limit(const WriteFacts& facts, const WritePlan& requested) {
-  const bool dedicated = requested.placement == Placement::kDedicated;
+  const bool dedicated = requested.tuning.placement == Placement::kDedicated;
   return dedicated ? facts.rank_layout.io_rank_count() : facts.rank_layout.compute_rank_count();
 }
 
@@ -29,7 +29,7 @@ bool is_every_rank_writing(Strategy strategy) {
 
 /// The larger of the numbers of nodes and servers, limited to the number of ranks.
 std::uint32_t default_writer_count(const WriteFacts& facts, const WritePlan& requested) {
-  if (requested.placement == Placement::kDedicated) return facts.rank_layout.io_rank_count();
+  if (requested.tuning.placement == Placement::kDedicated) return facts.rank_layout.io_rank_count();
   const bool one_server = facts.storage == StorageKind::kNetwork;
   const std::uint32_t servers = one_server ? 1 : facts.server_count();
   return std::min(facts.rank_layout.compute_rank_count(),
@@ -82,7 +82,7 @@ PlanShape shape_by_rule(const WriteFacts& facts, const WritePlan& requested) {
   const std::uint32_t most = writers_limit(facts, requested);
   const std::uint32_t busy = default_writer_count(facts, requested);
   const bool all_write =
-      is_every_rank_writing(shape.strategy) || requested.exchange == Exchange::kNone;
+      is_every_rank_writing(shape.strategy) || requested.tuning.exchange == Exchange::kNone;
   shape.writers = requested.writers;
   if (shape.strategy == Strategy::kSerial) shape.writers = 1;
   if (shape.writers == 0) shape.writers = all_write ? most : std::max(busy, requested.files);
@@ -126,7 +126,7 @@ std::vector<Strategy> candidate_strategies(const WritePlan& requested) {
 /// Completes a plan as plan_write() will.
 std::optional<Candidate> candidate_of(const WriteFacts& facts, WritePlan plan) {
   // Has no effect on the shape. An automatic choice would compute another cost.
-  plan.checksum_stage = ChecksumStage::kCopy;
+  plan.tuning.checksum_stage = ChecksumStage::kCopy;
   const Result<WritePlan> whole = plan_write(facts, plan);
   if (!whole) return std::nullopt;
   const StepCost cost = step_cost(facts, *whole);
@@ -139,7 +139,7 @@ void add_candidates(const WriteFacts& facts,
   const bool fixed =
       requested.strategy == Strategy::kSerial || requested.strategy == Strategy::kFilePerProcess;
   const bool all_write =
-      is_every_rank_writing(requested.strategy) || requested.exchange == Exchange::kNone;
+      is_every_rank_writing(requested.strategy) || requested.tuning.exchange == Exchange::kNone;
   const std::uint32_t most = writers_limit(facts, requested);
   const std::uint32_t only = requested.strategy == Strategy::kSerial ? 1 : most;
   for (const std::uint32_t writers : candidate_counts(
@@ -168,7 +168,7 @@ constexpr double kSimulatedPartsMax = 1024;
 /// for which real file systems charge more than machine files state. Then few files, then few
 /// writers.
 auto preference_of(const WriteFacts& facts, const WritePlan& plan) {
-  const bool dedicated = plan.placement == Placement::kDedicated;
+  const bool dedicated = plan.tuning.placement == Placement::kDedicated;
   const std::uint32_t most =
       dedicated ? facts.rank_layout.io_rank_count() : facts.rank_layout.compute_rank_count();
   const std::uint32_t preferred = std::min(most, facts.server_count());
@@ -244,24 +244,26 @@ PlanShape shape_by_cost(const WriteFacts& known, const WritePlan& requested) {
 
 Strategy implied_strategy(const WriteFacts& facts, const WritePlan& requested) {
   if (requested.strategy != Strategy::kAuto) return requested.strategy;
-  if (requested.transfer_mode == TransferMode::kBaton) return Strategy::kBaton;
-  if (requested.transfer_mode == TransferMode::kCollective) return Strategy::kCollective;
-  if (requested.exchange == Exchange::kBrigade) return Strategy::kBrigade;
-  if (requested.exchange == Exchange::kGather) return Strategy::kGather;
+  if (requested.tuning.transfer_mode == TransferMode::kBaton) return Strategy::kBaton;
+  if (requested.tuning.transfer_mode == TransferMode::kCollective) return Strategy::kCollective;
+  if (requested.tuning.exchange == Exchange::kBrigade) return Strategy::kBrigade;
+  if (requested.tuning.exchange == Exchange::kGather) return Strategy::kGather;
   const std::uint32_t ranks = facts.rank_layout.compute_rank_count();
   const bool each_file = requested.files == 0 || requested.files == ranks;
   const bool each_rank = requested.writers == ranks ||
-                         (requested.writers == 0 && requested.exchange == Exchange::kNone);
-  const bool in_rank = requested.placement != Placement::kDedicated;
+                         (requested.writers == 0 && requested.tuning.exchange == Exchange::kNone);
+  const bool in_rank = requested.tuning.placement != Placement::kDedicated;
   if (in_rank && each_file && each_rank) return Strategy::kFilePerProcess;
-  const bool has_aggregators = requested.exchange.has_value() || requested.writers != 0 || !in_rank;
+  const bool has_aggregators =
+      requested.tuning.exchange.has_value() || requested.writers != 0 || !in_rank;
   return has_aggregators ? Strategy::kReducedBlocking : Strategy::kAuto;
 }
 
 PlanShape choose_shape(const WriteFacts& facts, const WritePlan& requested) {
   const bool nothing_open =
       requested.strategy != Strategy::kAuto && requested.writers != 0 && requested.files != 0;
-  const bool all_dedicated = requested.placement == Placement::kDedicated && requested.writers == 0;
+  const bool all_dedicated =
+      requested.tuning.placement == Placement::kDedicated && requested.writers == 0;
   if (facts.machine == nullptr || nothing_open || all_dedicated)
     return shape_by_rule(facts, requested);
   return shape_by_cost(facts, requested);

@@ -81,8 +81,10 @@ TEST(WritePlan, strategy_sets_shape) {
 
 TEST(WritePlan, exchange_and_transfer_mode_imply_strategy) {
   const WriteFacts facts = facts_of(1, 4, StorageKind::kLocal);
-  expect_shape(plan_write(facts, {.transfer_mode = TransferMode::kBaton}), Strategy::kBaton, 4, 1);
-  expect_shape(plan_write(facts, {.exchange = Exchange::kGather}), Strategy::kGather, 1, 1);
+  expect_shape(plan_write(facts, {.tuning = {.transfer_mode = TransferMode::kBaton}}),
+               Strategy::kBaton, 4, 1);
+  expect_shape(plan_write(facts, {.tuning = {.exchange = Exchange::kGather}}), Strategy::kGather, 1,
+               1);
   expect_shape(plan_write(facts, {.writers = 2}), Strategy::kReducedBlocking, 2, 2);
   expect_shape(plan_write(facts, {.writers = 4}), Strategy::kFilePerProcess, 4, 4);
   expect_shape(plan_write(facts, {.writers = 4, .files = 2}), Strategy::kReducedBlocking, 4, 2);
@@ -91,19 +93,19 @@ TEST(WritePlan, exchange_and_transfer_mode_imply_strategy) {
 
 TEST(WritePlan, shared_memory_is_chosen_within_nodes) {
   const WritePlan two{.strategy = Strategy::kReducedBlocking, .writers = 2};
-  EXPECT_EQ(plan_write(facts_of(2, 2), two)->exchange, Exchange::kSharedMemory);
-  EXPECT_EQ(plan_write(facts_of(4, 1), two)->exchange, Exchange::kMessage);
-  EXPECT_EQ(plan_write(facts_of(2, 1), two)->exchange, Exchange::kNone);
+  EXPECT_EQ(plan_write(facts_of(2, 2), two)->tuning.exchange, Exchange::kSharedMemory);
+  EXPECT_EQ(plan_write(facts_of(4, 1), two)->tuning.exchange, Exchange::kMessage);
+  EXPECT_EQ(plan_write(facts_of(2, 1), two)->tuning.exchange, Exchange::kNone);
 }
 
 TEST(WritePlan, io_ranks_are_used_as_writers) {
   const WriteFacts facts = with_io_ranks(facts_of(2, 3), 2);
   expect_shape(plan_write(facts), Strategy::kReducedBlocking, 2, 2);
-  EXPECT_EQ(plan_write(facts)->placement, Placement::kDedicated);
+  EXPECT_EQ(plan_write(facts)->tuning.placement, Placement::kDedicated);
   EXPECT_THAT(plan_write(facts)->reason, HasSubstr("by I/O ranks"));
   const auto baton = plan_write(facts, plan_of(Strategy::kBaton));
-  EXPECT_EQ(baton->placement, Placement::kInRank);
-  EXPECT_EQ(plan_write(facts, {.writers = 3})->placement, Placement::kInRank);
+  EXPECT_EQ(baton->tuning.placement, Placement::kInRank);
+  EXPECT_EQ(plan_write(facts, {.writers = 3})->tuning.placement, Placement::kInRank);
 }
 
 TEST(WritePlan, io_ranks_are_unused_if_each_rank_writes) {
@@ -111,20 +113,20 @@ TEST(WritePlan, io_ranks_are_unused_if_each_rank_writes) {
   for (const Strategy strategy :
        {Strategy::kSerial, Strategy::kFilePerProcess, Strategy::kCollective}) {
     WritePlan requested = plan_of(strategy);
-    EXPECT_EQ(plan_write(facts, requested)->placement, Placement::kInRank);
-    requested.placement = Placement::kDedicated;
+    EXPECT_EQ(plan_write(facts, requested)->tuning.placement, Placement::kInRank);
+    requested.tuning.placement = Placement::kDedicated;
     const auto refused = plan_write(facts, requested);
     ASSERT_EQ(error_class(refused), ErrorClass::kInvalidArgument) << name_of(strategy);
     EXPECT_THAT(refused.error().message(), HasSubstr("placement is dedicated"));
   }
   WritePlan baton = plan_of(Strategy::kBaton);
-  baton.placement = Placement::kDedicated;
+  baton.tuning.placement = Placement::kDedicated;
   EXPECT_EQ(plan_write(facts, baton)->writers, 2U);
 }
 
 TEST(WritePlan, units_and_memory_suit_the_step) {
   WriteFacts facts = facts_of(1, 2, StorageKind::kLocal);
-  EXPECT_EQ(plan_write(facts)->unit_bytes, 4_MiB);
+  EXPECT_EQ(plan_write(facts)->tuning.unit_bytes, 4_MiB);
   EXPECT_EQ(plan_write(facts)->memory_bytes, 64_MiB);
   facts.free_bytes = 300_MiB;
   EXPECT_EQ(plan_write(facts)->memory_bytes, 300_MiB)
@@ -134,11 +136,11 @@ TEST(WritePlan, units_and_memory_suit_the_step) {
   facts.step_bytes = {100_MiB + 5, 30_MiB};
   EXPECT_EQ(plan_write(facts)->memory_bytes, 100_MiB);
   facts.step_bytes = {1_MiB};
-  EXPECT_EQ(plan_write(facts)->unit_bytes, 512_KiB);
+  EXPECT_EQ(plan_write(facts)->tuning.unit_bytes, 512_KiB);
   EXPECT_EQ(plan_write(facts)->memory_bytes, 2_MiB) << "pieces have 1 MiB";
   facts.step_bytes = {100_MiB};
   facts.available_bytes = 3_MiB;
-  EXPECT_EQ(plan_write(facts)->unit_bytes, 1_MiB);
+  EXPECT_EQ(plan_write(facts)->tuning.unit_bytes, 1_MiB);
   EXPECT_EQ(plan_write(facts)->memory_bytes, 3_MiB);
 }
 
@@ -152,17 +154,17 @@ TEST(WritePlan, memory_is_limited_to_share_of_free_memory) {
   facts.step_bytes = {300_MiB};
   EXPECT_EQ(plan_write(facts, own)->memory_bytes, 4_MiB) << "also after a step of known size";
   facts.free_bytes = 4096;
-  EXPECT_EQ(plan_write(facts, own)->unit_bytes, 1_MiB);
+  EXPECT_EQ(plan_write(facts, own)->tuning.unit_bytes, 1_MiB);
   EXPECT_EQ(plan_write(facts, own)->memory_bytes, 2_MiB) << "one unit is filled, one is written";
   WritePlan requested = own;
   requested.memory_bytes = 300_MiB;
   EXPECT_EQ(plan_write(facts, requested)->memory_bytes, 300_MiB);
-  EXPECT_EQ(plan_write(facts, requested)->unit_bytes, 4_MiB);
+  EXPECT_EQ(plan_write(facts, requested)->tuning.unit_bytes, 4_MiB);
 }
 
 TEST(WritePlan, too_small_memory_is_raised_and_reported) {
   const WriteFacts facts = facts_of(1, 4, StorageKind::kLocal);
-  WritePlan requested{.strategy = Strategy::kFilePerProcess, .unit_bytes = 64_KiB};
+  WritePlan requested{.strategy = Strategy::kFilePerProcess, .tuning = {.unit_bytes = 64_KiB}};
   requested.memory_bytes = 1_MiB;
   const auto own = plan_write(facts, requested);
   ASSERT_TRUE(own) << own.error().message();
@@ -185,10 +187,10 @@ TEST(WritePlan, shared_files_are_aligned_to_locks) {
   WriteFacts facts = facts_of(2, 2);
   facts.machine = &machine;
   const WritePlan shared{.strategy = Strategy::kReducedBlocking, .writers = 4, .files = 1};
-  EXPECT_EQ(plan_write(facts, shared)->alignment_bytes, 2_MiB);
+  EXPECT_EQ(plan_write(facts, shared)->tuning.alignment_bytes, 2_MiB);
   WritePlan own = shared;
   own.files = 4;
-  EXPECT_EQ(plan_write(facts, own)->alignment_bytes, 4_KiB);
+  EXPECT_EQ(plan_write(facts, own)->tuning.alignment_bytes, 4_KiB);
 }
 
 struct InvalidPlan {
@@ -204,19 +206,20 @@ TEST(WritePlan, invalid_plan_error_names_value_and_fix) {
       {{.strategy = Strategy::kSerial, .writers = 2}, "the strategy has exactly 1"},
       {{.strategy = Strategy::kFilePerProcess, .files = 2}, "the strategy has exactly 4"},
       {{.strategy = Strategy::kCollective, .writers = 2}, "the strategy has exactly 4"},
-      {{.strategy = Strategy::kFilePerProcess, .exchange = Exchange::kMessage},
+      {{.strategy = Strategy::kFilePerProcess, .tuning = {.exchange = Exchange::kMessage}},
        "exchange is message, which is not the strategy file-per-process"},
-      {{.strategy = Strategy::kBrigade, .exchange = Exchange::kGather}, "leave one of them open"},
-      {{.strategy = Strategy::kBrigade, .transfer_mode = TransferMode::kBaton},
+      {{.strategy = Strategy::kBrigade, .tuning = {.exchange = Exchange::kGather}},
+       "leave one of them open"},
+      {{.strategy = Strategy::kBrigade, .tuning = {.transfer_mode = TransferMode::kBaton}},
        "transfer_mode is baton"},
-      {{.writers = 2, .exchange = Exchange::kNone}, "2 of 4 ranks write"},
-      {{.placement = Placement::kDedicated}, "FOREBAY_PLACEMENT=dedicated"},
-      {{.stripe_bytes = 100}, "stripe_bytes is 100: write a number from 4096"},
-      {{.stripe_bytes = 12'288}, "no power of two: write 8192"},
-      {{.unit_bytes = 1}, "unit_bytes is 1: write a number from 4096"},
-      {{.unit_bytes = 4097}, "write a multiple of alignment_bytes, 4096"},
-      {{.unit_bytes = 64_KiB, .alignment_bytes = 1_MiB}, "alignment_bytes, 1048576"},
-      {{.unit_bytes = 1_MiB, .memory_bytes = 1_MiB}, "at least two units, 2097152"},
+      {{.writers = 2, .tuning = {.exchange = Exchange::kNone}}, "2 of 4 ranks write"},
+      {{.tuning = {.placement = Placement::kDedicated}}, "FOREBAY_PLACEMENT=dedicated"},
+      {{.tuning = {.stripe_bytes = 100}}, "stripe_bytes is 100: write a number from 4096"},
+      {{.tuning = {.stripe_bytes = 12'288}}, "no power of two: write 8192"},
+      {{.tuning = {.unit_bytes = 1}}, "unit_bytes is 1: write a number from 4096"},
+      {{.tuning = {.unit_bytes = 4097}}, "write a multiple of alignment_bytes, 4096"},
+      {{.tuning = {.unit_bytes = 64_KiB, .alignment_bytes = 1_MiB}}, "alignment_bytes, 1048576"},
+      {{.memory_bytes = 1_MiB, .tuning = {.unit_bytes = 1_MiB}}, "at least two units, 2097152"},
       {{.steps_in_flight = 65}, "steps_in_flight is 65: write a number from 1 to 64"},
       {{.codec_level = 5}, "make codec zstd"},
       {{.codec = Codec::kZstd, .codec_level = 20}, "codec_level is 20"},
@@ -277,13 +280,13 @@ class RandomPlan {
     WritePlan plan{.strategy = static_cast<Strategy>(below(8))};
     if (below(2) == 0) plan.writers = below(10);
     if (below(2) == 0) plan.files = below(10);
-    if (below(4) == 0) plan.exchange = static_cast<Exchange>(below(5));
-    if (below(4) == 0) plan.transfer_mode = static_cast<TransferMode>(below(3));
-    if (below(4) == 0) plan.placement = static_cast<Placement>(below(2));
-    plan.unit_bytes = pick({0, 0, 4_KiB, 1_MiB, 12_MiB, 64_MiB});
-    plan.alignment_bytes = pick({0, 0, 4_KiB, 1_MiB, 128_MiB});
+    if (below(4) == 0) plan.tuning.exchange = static_cast<Exchange>(below(5));
+    if (below(4) == 0) plan.tuning.transfer_mode = static_cast<TransferMode>(below(3));
+    if (below(4) == 0) plan.tuning.placement = static_cast<Placement>(below(2));
+    plan.tuning.unit_bytes = pick({0, 0, 4_KiB, 1_MiB, 12_MiB, 64_MiB});
+    plan.tuning.alignment_bytes = pick({0, 0, 4_KiB, 1_MiB, 128_MiB});
     plan.memory_bytes = pick({0, 0, 8_KiB, 64_MiB});
-    plan.stripe_bytes = pick({0, 0, 1_MiB});
+    plan.tuning.stripe_bytes = pick({0, 0, 1_MiB});
     plan.codec = static_cast<Codec>(below(2));
     return plan;
   }
@@ -297,18 +300,18 @@ class RandomPlan {
 };
 
 void check_complete(const WriteFacts& facts, const WritePlan& plan) {
-  const bool dedicated = plan.placement == Placement::kDedicated;
+  const bool dedicated = plan.tuning.placement == Placement::kDedicated;
   EXPECT_NE(plan.strategy, Strategy::kAuto);
   EXPECT_GE(plan.writers, 1U);
   EXPECT_LE(plan.writers,
             dedicated ? facts.rank_layout.io_rank_count() : facts.rank_layout.compute_rank_count());
   EXPECT_GE(plan.files, 1U);
   EXPECT_LE(plan.files, plan.writers);
-  EXPECT_EQ(plan.exchange == Exchange::kNone,
+  EXPECT_EQ(plan.tuning.exchange == Exchange::kNone,
             !dedicated && plan.writers == facts.rank_layout.compute_rank_count());
-  EXPECT_TRUE(plan.transfer_mode.has_value());
-  EXPECT_TRUE(std::has_single_bit(plan.alignment_bytes));
-  EXPECT_EQ(plan.unit_bytes % plan.alignment_bytes, 0U);
+  EXPECT_TRUE(plan.tuning.transfer_mode.has_value());
+  EXPECT_TRUE(std::has_single_bit(plan.tuning.alignment_bytes));
+  EXPECT_EQ(plan.tuning.unit_bytes % plan.tuning.alignment_bytes, 0U);
   EXPECT_GE(plan.memory_bytes, 2 * segment_bytes_of(plan));
   EXPECT_TRUE(facts.available_bytes == 0 || plan.memory_bytes <= facts.available_bytes);
   EXPECT_GE(plan.steps_in_flight, 1U);
@@ -325,12 +328,15 @@ void check_preserved(const WritePlan& requested, const WritePlan& plan) {
   EXPECT_TRUE(requested.strategy == Strategy::kAuto || requested.strategy == plan.strategy);
   EXPECT_TRUE(requested.writers == 0 || requested.writers == plan.writers);
   EXPECT_TRUE(requested.files == 0 || requested.files == plan.files);
-  EXPECT_TRUE(!requested.exchange || plan.exchange == Exchange::kNone ||
-              requested.exchange == plan.exchange);
-  EXPECT_TRUE(!requested.transfer_mode || requested.transfer_mode == plan.transfer_mode);
-  EXPECT_TRUE(!requested.placement || requested.placement == plan.placement);
-  EXPECT_TRUE(requested.unit_bytes == 0 || requested.unit_bytes == plan.unit_bytes);
-  EXPECT_TRUE(requested.alignment_bytes == 0 || requested.alignment_bytes == plan.alignment_bytes);
+  EXPECT_TRUE(!requested.tuning.exchange || plan.tuning.exchange == Exchange::kNone ||
+              requested.tuning.exchange == plan.tuning.exchange);
+  EXPECT_TRUE(!requested.tuning.transfer_mode ||
+              requested.tuning.transfer_mode == plan.tuning.transfer_mode);
+  EXPECT_TRUE(!requested.tuning.placement || requested.tuning.placement == plan.tuning.placement);
+  EXPECT_TRUE(requested.tuning.unit_bytes == 0 ||
+              requested.tuning.unit_bytes == plan.tuning.unit_bytes);
+  EXPECT_TRUE(requested.tuning.alignment_bytes == 0 ||
+              requested.tuning.alignment_bytes == plan.tuning.alignment_bytes);
   EXPECT_TRUE(requested.memory_bytes == 0 || requested.memory_bytes <= plan.memory_bytes);
 }
 

@@ -7,12 +7,14 @@
 
 #include <toml++/toml.h>
 
+#include "base/config.hpp"
 #include "base/text_file.hpp"
 #include "base/toml_nesting.hpp"
 #include "model/machine_reader.hpp"
 #include "model/machine_text.hpp"
 #include "write/plan_checks.hpp"
 #include "write/plan_fields.hpp"
+#include "write/plan_variable.hpp"
 
 namespace forebay {
 
@@ -192,7 +194,19 @@ Result<WritePlan> load_write_plan(const std::string& path) {
   return parse_write_plan(*text, path);
 }
 
-Result<std::optional<WritePlan>> parse_write_plan(const Environment& environment) {
+Result<std::optional<WritePlan>> write_plan_from_environment() {
+  return write::parse_plan_variable(process_environment());
+}
+
+std::string to_toml(const WritePlan& plan) {
+  Writer writer;
+  write::visit_plan(writer, plan);
+  return (plan.reason.empty() ? "" : comment_of(plan.reason)) + writer.take();
+}
+
+namespace write {
+
+Result<std::optional<WritePlan>> parse_plan_variable(const Environment& environment) {
   const auto found = std::ranges::find(environment, kVariable, &Environment::value_type::first);
   if (found == environment.end() || found->second.empty()) return std::nullopt;
   if (const auto strategy = parse_strategy(found->second)) return plan_of(*strategy);
@@ -204,13 +218,9 @@ Result<std::optional<WritePlan>> parse_write_plan(const Environment& environment
                   .path = found->second,
                   .cause = "this is neither a file nor a strategy; write the path of a "
                            "plan, or one of " +
-                           write::join_names(write::kStrategyNames)});
+                           join_names(kStrategyNames)});
 }
 
-std::string to_toml(const WritePlan& plan) {
-  Writer writer;
-  write::visit_plan(writer, plan);
-  return (plan.reason.empty() ? "" : comment_of(plan.reason)) + writer.take();
-}
+}  // namespace write
 
 }  // namespace forebay

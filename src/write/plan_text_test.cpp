@@ -10,6 +10,7 @@
 
 #include "base/testing.hpp"
 #include "write/plan_fields.hpp"
+#include "write/plan_variable.hpp"
 
 namespace forebay {
 namespace {
@@ -20,22 +21,22 @@ WritePlan plan_with_all() {
   return {.strategy = Strategy::kBrigade,
           .writers = 8,
           .files = 4,
-          .exchange = Exchange::kBrigade,
-          .transfer_mode = TransferMode::kIndependent,
-          .placement = Placement::kDedicated,
-          .stripe_count = 3,
-          .stripe_bytes = 1_MiB,
-          .unit_bytes = 2_MiB,
-          .alignment_bytes = 64_KiB,
           .memory_bytes = 256_MiB,
           .staging_full_policy = StagingFullPolicy::kFail,
           .steps_in_flight = 3,
-          .steps_per_group = 10,
           .retained_steps = 5,
           .codec = Codec::kZstd,
           .codec_level = 7,
-          .checksum_stage = ChecksumStage::kAgent,
-          .step_timeout = std::chrono::milliseconds(1500)};
+          .step_timeout = std::chrono::milliseconds(1500),
+          .tuning = {.exchange = Exchange::kBrigade,
+                     .transfer_mode = TransferMode::kIndependent,
+                     .placement = Placement::kDedicated,
+                     .stripe_count = 3,
+                     .stripe_bytes = 1_MiB,
+                     .unit_bytes = 2_MiB,
+                     .alignment_bytes = 64_KiB,
+                     .steps_per_group = 10,
+                     .checksum_stage = ChecksumStage::kAgent}};
 }
 
 TEST(PlanText, every_field_is_read_back) {
@@ -99,11 +100,12 @@ TEST(PlanText, variable_may_name_file_or_strategy) {
   std::ofstream(path) << "strategy = \"gather\"\nretained_steps = 2\n";
   const WritePlan expected{.strategy = Strategy::kGather, .retained_steps = 2};
   EXPECT_EQ(*load_write_plan(path), expected);
-  EXPECT_EQ(*parse_write_plan(Environment{{"FOREBAY_PLAN", path}}), expected);
-  EXPECT_EQ(*parse_write_plan(Environment{{"FOREBAY_PLAN", "baton"}}), plan_of(Strategy::kBaton));
-  EXPECT_EQ(*parse_write_plan(Environment{{"FOREBAY_PLAN", ""}}), std::nullopt);
-  EXPECT_EQ(*parse_write_plan(Environment{}), std::nullopt);
-  const auto neither = parse_write_plan(Environment{{"FOREBAY_PLAN", "batons"}});
+  EXPECT_EQ(*write::parse_plan_variable(Environment{{"FOREBAY_PLAN", path}}), expected);
+  EXPECT_EQ(*write::parse_plan_variable(Environment{{"FOREBAY_PLAN", "baton"}}),
+            plan_of(Strategy::kBaton));
+  EXPECT_EQ(*write::parse_plan_variable(Environment{{"FOREBAY_PLAN", ""}}), std::nullopt);
+  EXPECT_EQ(*write::parse_plan_variable(Environment{}), std::nullopt);
+  const auto neither = write::parse_plan_variable(Environment{{"FOREBAY_PLAN", "batons"}});
   EXPECT_EQ(error_class(neither), ErrorClass::kNotFound);
   EXPECT_THAT(neither.error().message(), HasSubstr("one of auto, serial, file-per-process"));
   EXPECT_EQ(error_class(load_write_plan(directory / "none")), ErrorClass::kNotFound);

@@ -59,7 +59,7 @@ class ExchangeSimulator {
         arrivals_.push_back({piece.at, numbers_.at(piece.rank), piece.bytes});
       }
     }
-    if (plan_.exchange == Exchange::kGather) delay_until_last();
+    if (plan_.tuning.exchange == Exchange::kGather) delay_until_last();
     std::ranges::sort(arrivals_, {},
                       [](const Arrival& one) { return std::tuple{one.at, one.writer, one.bytes}; });
     return std::move(arrivals_);
@@ -68,13 +68,13 @@ class ExchangeSimulator {
  private:
   void split(RankNumber rank) {
     for (std::uint64_t left = facts_.bytes_of(rank); left > 0;) {
-      const std::uint64_t bytes = std::min(left, plan_.unit_bytes);
+      const std::uint64_t bytes = std::min(left, plan_.tuning.unit_bytes);
       pieces_.push({.order = ++piece_count_, .rank = rank, .bytes = bytes});
       left -= bytes;
     }
   }
   bool is_shared_memory(RankNumber from, RankNumber to) const {
-    return plan_.exchange == Exchange::kSharedMemory &&
+    return plan_.tuning.exchange == Exchange::kSharedMemory &&
            facts_.rank_layout.node_of(from) == facts_.rank_layout.node_of(to);
   }
   void forward(const Piece& piece, RankNumber next) {

@@ -132,7 +132,7 @@ class StepSimulator final : public model::ModelObserver {
 
   void advance_writer(std::uint32_t number, Time now) {
     const FileNumber file = writers_[number].file;
-    switch (plan_.transfer_mode.value_or(TransferMode::kIndependent)) {
+    switch (plan_.tuning.transfer_mode.value_or(TransferMode::kIndependent)) {
       case TransferMode::kIndependent:
         submit_writes(number, facts_.requests_per_writer, now);
         break;
@@ -167,7 +167,7 @@ class StepSimulator final : public model::ModelObserver {
   void submit_writes(std::uint32_t number, std::uint32_t requests_most, Time now) {
     Writer& writer = writers_[number];
     while (writer.has_file && writer.in_flight < requests_most && writer.bytes_left > 0) {
-      const std::uint64_t bytes = std::min(writer.bytes_left, plan_.unit_bytes);
+      const std::uint64_t bytes = std::min(writer.bytes_left, plan_.tuning.unit_bytes);
       if (writer.bytes_ready < bytes) return;
       writer.bytes_ready -= bytes;
       writer.bytes_left -= bytes;
@@ -178,7 +178,7 @@ class StepSimulator final : public model::ModelObserver {
   void submit_write(std::uint32_t number, std::uint64_t bytes, RequestPurpose purpose, Time now) {
     const Writer& writer = writers_[number];
     File& file = files_[writer.file];
-    const std::uint64_t grain = plan_.alignment_bytes;
+    const std::uint64_t grain = plan_.tuning.alignment_bytes;
     const std::uint64_t offset = file.end;
     file.end += (bytes + grain - 1) / grain * grain;
     model_.submit(now, {.client = writer.client,

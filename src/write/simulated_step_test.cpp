@@ -61,8 +61,8 @@ TEST(SimulatedStep, collective_rounds_follow_largest_rank) {
   const model::Machine machine = plain_machine(3);
   WriteFacts facts = facts_of(machine, 3, 0);
   facts.step_bytes = {64_KiB, 256_KiB, 64_KiB};
-  const WritePlan plan =
-      plan_for(facts, {.strategy = Strategy::kCollective, .files = 1, .unit_bytes = 64_KiB});
+  const WritePlan plan = plan_for(
+      facts, {.strategy = Strategy::kCollective, .files = 1, .tuning = {.unit_bytes = 64_KiB}});
   EXPECT_EQ(simulate_step(facts, plan).written, milliseconds(3 + 4 * 10))
       << "a file for each rank would have taken 10 ms";
 }
@@ -88,7 +88,8 @@ class ExchangeSimulationTest : public ::testing::Test {
   std::vector<Arrival> arrivals_of(Strategy strategy) const {
     const WriteFacts facts = facts_of(machine_, 4, 4'096'000);
     return simulate_arrivals(
-        facts, plan_for(facts, {.strategy = strategy, .writers = 1, .unit_bytes = 4'096'000}));
+        facts,
+        plan_for(facts, {.strategy = strategy, .writers = 1, .tuning = {.unit_bytes = 4'096'000}}));
   }
   model::Machine machine_;
 };

@@ -214,7 +214,6 @@ void StepProducer::handle_step_outcome(const StepId& step, const Status& outcome
 
 void StepProducer::complete_commit(CommittedStep& committed, const Status& outcome) {
   committed.receipt.durable_time = std::chrono::steady_clock::now() - committed.begun_at;
-  committed.receipt.level = SafetyLevel::kDurable;
   if (outcome)
     committed.promise.set(committed.receipt);
   else

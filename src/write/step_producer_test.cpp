@@ -86,7 +86,7 @@ TEST_F(StepProducerTest, hashing_is_only_user_after_peer_release) {
   chunk.to_hash = {{.number = 0, .seed = 1, .bytes = bytes_}};
   producer_.offer(std::move(chunk));
   EXPECT_FALSE(producer_.is_hashing_only_user());
-  producer_.handle_chunk_released(offered_chunk());
+  EXPECT_TRUE(producer_.handle_chunk_released(offered_chunk()));
   EXPECT_TRUE(producer_.is_hashing_only_user());
   EXPECT_EQ(released_, 0);
   EXPECT_TRUE(producer_.hash_next_piece());
@@ -108,7 +108,7 @@ TEST_F(StepProducerTest, step_proceeds_from_offer_to_receipt) {
   EXPECT_TRUE(context_.take_messages(MessageKind::kRankMetadata).empty())
       << "before the offsets are known";
 
-  producer_.handle_chunk_released(offered.number);
+  EXPECT_TRUE(producer_.handle_chunk_released(offered.number));
   EXPECT_EQ(released_, 1);
   send_region_offsets(1, {1'048'576});
   const RankMetadata part =
@@ -145,7 +145,7 @@ TEST_F(StepProducerTest, metadata_is_sent_after_last_checksum) {
   producer_.offer(std::move(packed));
   const auto receipt = commit(1, test_metadata(1, 0, 2));
   send_region_offsets(1, {4096});
-  producer_.handle_chunk_released(offered_chunk());
+  EXPECT_TRUE(producer_.handle_chunk_released(offered_chunk()));
   EXPECT_EQ(released_, 0) << "its bytes are still to be hashed";
   EXPECT_TRUE(producer_.hash_next_piece());
   EXPECT_TRUE(context_.take_messages(MessageKind::kRankMetadata).empty());
@@ -163,7 +163,7 @@ TEST_F(StepProducerTest, fetched_memory_is_released_after_send) {
   producer_.begin(step_id(1));
   producer_.offer(chunk_of(1, 0));
   const std::uint64_t chunk = offered_chunk();
-  producer_.handle_fetch_chunk({0}, chunk);
+  EXPECT_TRUE(producer_.handle_fetch_chunk({0}, chunk));
   const SentMessage bytes = context_.take_one(MessageKind::kChunkData);
   EXPECT_EQ(bytes.to, 0U);
   EXPECT_EQ(bytes.words[0], chunk);
@@ -171,7 +171,7 @@ TEST_F(StepProducerTest, fetched_memory_is_released_after_send) {
   EXPECT_EQ(released_, 0);
   bytes.on_sent({});
   EXPECT_EQ(released_, 1);
-  producer_.handle_chunk_released(chunk);  // released twice
+  EXPECT_TRUE(producer_.handle_chunk_released(chunk));  // released twice
   EXPECT_EQ(released_, 1);
 }
 
@@ -210,7 +210,7 @@ TEST_F(StepProducerTest, memory_of_failed_step_stays_while_others_read_it) {
   producer_.handle_step_outcome(step_id(1), failed_status("skipped"));
   EXPECT_THAT(failure_of(receipt), HasSubstr("skipped"));
   EXPECT_EQ(released_, 0);
-  producer_.handle_chunk_released(offered_chunk());
+  EXPECT_TRUE(producer_.handle_chunk_released(offered_chunk()));
   EXPECT_EQ(released_, 1);
 }
 
@@ -268,7 +268,9 @@ TEST_F(StepProducerTest, possibly_published_step_waits_for_coordinator) {
                                     .receipt = {.step = number},
                                     .begun_at = SteadyClock::shared().now(),
                                     .promise = promise});
-    if (number < 3) member.handle_regions_written(step_id(number), {});
+    if (number < 3) {
+      EXPECT_TRUE(member.handle_regions_written(step_id(number), {}));
+    }
   }
   member.handle_rank_lost({2}, io_error("rank 2 was killed"));
   EXPECT_EQ(context.take_messages(MessageKind::kStepFailed).size(), 3U);

@@ -38,11 +38,11 @@ class NodesOnHosts : public ::testing::TestWithParam<BulkTransport> {
 };
 
 TEST_P(NodesOnHosts, agent_of_one_host_reads_for_both) {
-  Runtime runtime(MPI_COMM_WORLD, {.bulk_transport = GetParam()});
+  Runtime runtime(MPI_COMM_WORLD, {.tuning = {.bulk_transport = GetParam()}});
   const auto file = runtime.open_file(path_);
   ASSERT_TRUE(file) << file.error().message();
   ReadPlan plan;
-  plan.agent_nodes = {1};
+  plan.tuning.agent_nodes = {1};
   const auto session = file->read_session({}, plan);
   ASSERT_TRUE(session) << session.error().message();
   EXPECT_TRUE(read::reads_words(*session, {0, kFileBytes}));

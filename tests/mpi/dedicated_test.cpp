@@ -10,6 +10,7 @@
 #include <gtest/gtest.h>
 
 #include "comm/mpi/testing.hpp"
+#include "comm/ranks_access.hpp"
 #include "runtime/testing.hpp"
 
 namespace forebay {
@@ -63,7 +64,7 @@ TEST(MpiDedicated, communicator_has_the_compute_ranks) {
 // A program never receives a message of Forebay, even from any source with any tag.
 TEST(MpiDedicated, communicator_carries_only_messages_of_the_program) {
   const auto ranks = ranks_of(MPI_COMM_WORLD);
-  DedicatedFixture fixture(*ranks.communicator());
+  DedicatedFixture fixture(*comm::ranks_communicator(ranks));
   Runtime runtime(ranks, {.placement = Placement::kDedicated});
   if (runtime.role() == Role::kAgent) {
     EXPECT_TRUE(runtime.serve());

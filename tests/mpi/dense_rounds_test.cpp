@@ -62,7 +62,7 @@ class DenseRoundsOnRanks : public testing::TestWithParam<BlockSizes> {
 
   /// Returns the bytes that this rank put.
   std::uint64_t write(const WritePlan& plan) {
-    auto dataset = value_or_throw(runtime_.create_dataset(path_, plan), "create");
+    auto dataset = value_or_throw(runtime_.create_dataset(path_, {.plan = plan}), "create");
     std::uint64_t bytes = 0;
     for (std::uint64_t number = 1; number <= kSteps; ++number) {
       auto step = value_or_throw(dataset.begin_step(number), "begin");
@@ -106,8 +106,8 @@ TEST_P(DenseRoundsOnRanks, collective_write_writes_each_byte_once) {
   const IoCounters before = IoCounters::now();
   const std::uint64_t bytes = write({.strategy = Strategy::kCollective,
                                      .files = 1,
-                                     .unit_bytes = kMiB,
-                                     .memory_bytes = 64 * kMiB});
+                                     .memory_bytes = 64 * kMiB,
+                                     .tuning = {.unit_bytes = kMiB}});
   const IoCounters after = IoCounters::now();
   const auto data = static_cast<double>(sum(bytes));
   const auto written = static_cast<double>(sum(after.written - before.written));

@@ -63,9 +63,9 @@ int run(forebay::Placement placement, const std::string& path) {
   const forebay::Ranks compute = runtime.compute_ranks();
   const auto file = runtime.open_file(path);
   if (!file) return report_error(file.error());
-  const auto session = file->read_session({}, {.splinter_bytes = 4096,
-                                               .budget_bytes = 64 * 4096,
-                                               .agent_scope = forebay::AgentScope::kPerNode});
+  const auto session = file->read_session(
+      {}, {.budget_bytes = 64 * 4096,
+           .tuning = {.splinter_bytes = 4096, .agent_scope = forebay::AgentScope::kPerNode}});
   if (!session) return report_error(session.error());
   MPI_Barrier(forebay::communicator_of(
       compute));  // So that the agent has a socket, and all ranks are its clients.

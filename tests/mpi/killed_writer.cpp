@@ -27,7 +27,7 @@ WritePlan plan_named(const std::string& strategy) {
   WritePlan plan{.strategy = parse_strategy(strategy).value_or(Strategy::kAuto)};
   // Of four ranks two write, each its own file, so that all roles exist.
   if (plan.strategy == Strategy::kReducedBlocking) plan.writers = plan.files = 2;
-  plan.unit_bytes = 1_MiB;
+  plan.tuning.unit_bytes = 1_MiB;
   plan.memory_bytes = 4_MiB;
   plan.steps_in_flight = 2;
   plan.retained_steps = 3;
@@ -42,7 +42,7 @@ int write_until_killed(std::span<char*> words) {
   const std::string marks = words[4];
   const TestContents contents(std::strtoull(words[2], nullptr, 10));
   Runtime runtime(MPI_COMM_WORLD);
-  auto dataset = runtime.create_dataset(words[1], plan_named(words[3]));
+  auto dataset = runtime.create_dataset(words[1], {.plan = plan_named(words[3])});
   if (!dataset) {
     std::fprintf(stderr, "killed_writer: %s\n", dataset.error().message().c_str());
     return 1;

@@ -172,7 +172,7 @@ void expect_restart(const std::string& path, const TestContents& contents, std::
   }
   Runtime runtime;
   const auto begin = steady_clock::now();
-  auto dataset = runtime.create_dataset(path);
+  auto dataset = runtime.create_dataset(path, {.existing = ExistingDataset::kAppend});
   ASSERT_TRUE(dataset) << dataset.error().message();
   EXPECT_LT(steady_clock::now() - begin, seconds(10))
       << "the lease of a dead process must not delay a restart";

@@ -10,6 +10,7 @@
 #include <gtest/gtest.h>
 
 #include "comm/mpi/testing.hpp"
+#include "comm/ranks_access.hpp"
 #include "tests/faults/datasets/restart_reader.hpp"
 #include "tests/faults/datasets/test_contents.hpp"
 
@@ -34,11 +35,11 @@ class CollectiveRestarts : public testing::TestWithParam<std::uint32_t> {
     ASSERT_TRUE(world_->barrier());
   }
   void write(const Communicator& ranks) const {
-    Runtime runtime{Ranks(ranks)};
+    Runtime runtime{comm::make_ranks(ranks)};
     // Several collective rounds for each step.
     const WritePlan plan{
-        .strategy = Strategy::kCollective, .unit_bytes = 64_KiB, .memory_bytes = 2_MiB};
-    auto dataset = runtime.create_dataset(path_, plan);
+        .strategy = Strategy::kCollective, .memory_bytes = 2_MiB, .tuning = {.unit_bytes = 64_KiB}};
+    auto dataset = runtime.create_dataset(path_, {.plan = plan});
     ASSERT_TRUE(dataset) << dataset.error().message();
     for (std::uint64_t step = 1; step <= kSteps; ++step) {
       const auto receipt = write_step(runtime, *dataset, contents_, step);
@@ -48,7 +49,7 @@ class CollectiveRestarts : public testing::TestWithParam<std::uint32_t> {
     EXPECT_TRUE(closed) << closed.error().message();
   }
   void expect_same(const Communicator& ranks) const {
-    Runtime runtime{Ranks(ranks)};
+    Runtime runtime{comm::make_ranks(ranks)};
     const auto dataset = runtime.open_dataset(path_);
     ASSERT_TRUE(dataset) << dataset.error().message();
     ASSERT_EQ(dataset->steps().size(), kSteps);

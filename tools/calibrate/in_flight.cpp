@@ -14,6 +14,7 @@
 #include <fmt/format.h>
 
 #include "model/profile_text.hpp"
+#include "stream/plan.hpp"
 
 namespace forebay::calibrate {
 
@@ -81,9 +82,9 @@ class FileWriter {
     auto out = runtime_.create_output_stream(
         {.buffer_bytes = request_bytes(),
          .buffers = static_cast<std::uint32_t>(run.memory_bytes / request_bytes() + kExtraBuffers),
-         .request_bytes = request_bytes(),
-         .queue_depth = kDepth,
-         .in_flight_bytes = run.in_flight_bytes});
+         .tuning = {.request_bytes = request_bytes(),
+                    .queue_depth = kDepth,
+                    .in_flight_bytes = run.in_flight_bytes}});
     if (!out) return failure(out.error());
     if (const Status filled = fill(*out); !filled) return failure(filled.error());
     const auto file = out->create(path_, {.existing_content = ExistingContent::kKeep});
@@ -144,7 +145,7 @@ Result<RuntimeOptions> options_without_limit(const fs::path& directory) {
   std::ofstream(profile) << model::make_profile({.path = fs::canonical(directory, failed),
                                                  .in_flight_bytes = model::kProfileInFlightBytesMax,
                                                  .source = "while calibrating"});
-  options->profile = profile;
+  options->tuning.profile = profile;
   return options;
 }
 

@@ -9,6 +9,7 @@
 #include <fmt/format.h>
 #include <nlohmann/json.hpp>
 
+#include "base/config.hpp"
 #include "base/descriptor.hpp"
 #include "model/machine_text.hpp"
 #include "model/profile_path.hpp"
@@ -31,7 +32,7 @@ Result<std::string> profile_path(const InFlightTask& task) {
   auto options = options_from_environment();
   if (!options) return failure(options.error());
   std::string path =
-      options->profile.value_or(model::calibration_profile_path(process_environment()));
+      options->tuning.profile.value_or(model::calibration_profile_path(process_environment()));
   if (!path.empty()) return path;
   return failure({.kind = ErrorClass::kInvalidArgument,
                   .operation = "write profile",

@@ -11,6 +11,7 @@
 #include "base/descriptor.hpp"
 #include "model/profile_path.hpp"
 #include "runtime/engine_choice.hpp"
+#include "runtime/options.hpp"
 #include "runtime/storage_info.hpp"
 #include "storage/file.hpp"
 #include "storage/file_system.hpp"
@@ -104,7 +105,7 @@ DoctorSettings read_settings(const Environment& environment) {
   else
     settings.error_text = options.error().message();
   settings.profile_path =
-      settings.options.profile.value_or(model::active_profile_path(environment));
+      settings.options.tuning.profile.value_or(model::active_profile_path(environment));
   if (!settings.profile_path.empty()) settings.profile = model::load_profile(settings.profile_path);
   return settings;
 }
@@ -133,7 +134,7 @@ std::vector<AccessUse> uses_of(storage::AccessFacts place, storage::BackendFacts
 json backends_json(std::span<const fs::path> directories,
                    const storage::BackendProbe& probe,
                    const DoctorSettings& settings) {
-  const storage::BackendFacts facts{.requested = backend_choice(settings.options.engine),
+  const storage::BackendFacts facts{.requested = backend_choice(settings.options.tuning.engine),
                                     .is_ring_available = probe.is_ring_available,
                                     .ring_reason = probe.ring_reason};
   const StorageInfoSource known(settings.options.machine);

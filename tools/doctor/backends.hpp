@@ -12,6 +12,7 @@
 
 #include <nlohmann/json_fwd.hpp>
 
+#include "base/config.hpp"
 #include "model/profile.hpp"
 #include "storage/access_rule.hpp"
 #include "storage/backend_rule.hpp"

@@ -57,13 +57,13 @@ TEST(Uses, network_file_system_is_read_directly_where_its_storage_is_known) {
 
 TEST(DoctorSettings, engine_is_taken_from_the_environment) {
   const DoctorSettings settings = read_settings({{"FOREBAY_ENGINE", "aio"}});
-  EXPECT_EQ(settings.options.engine, EngineChoice::kAio);
+  EXPECT_EQ(settings.options.tuning.engine, EngineChoice::kAio);
   EXPECT_THAT(settings.error_text, IsEmpty());
 }
 
 TEST(DoctorSettings, invalid_value_is_reported_and_leaves_the_defaults) {
   const DoctorSettings settings = read_settings({{"FOREBAY_ENGINE", "steam"}});
-  EXPECT_EQ(settings.options.engine, EngineChoice::kAuto);
+  EXPECT_EQ(settings.options.tuning.engine, EngineChoice::kAuto);
   EXPECT_THAT(settings.error_text, HasSubstr("steam"));
 }
 

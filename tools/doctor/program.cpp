@@ -5,6 +5,7 @@
 
 #include <nlohmann/json.hpp>
 
+#include "base/config.hpp"
 #include "command/cli.hpp"
 #include "runtime/engine_choice.hpp"
 #include "tools/doctor/examine.hpp"
@@ -34,7 +35,7 @@ int run(const DoctorCommand& command) {
       progress.report(step);
     };
     const auto measured = measure_storage(
-        command.directory, {.engine = backend_choice(settings.options.engine)}, on_progress);
+        command.directory, {.engine = backend_choice(settings.options.tuning.engine)}, on_progress);
     if (!measured) return probe::print_error(measured.error());
     (*document)["storage"] = to_json(*measured);
   }

@@ -13,6 +13,7 @@
 #include <sys/signalfd.h>
 #include <unistd.h>
 
+#include "base/config.hpp"
 #include "tools/emufs/arguments.hpp"
 #include "tools/emufs/background.hpp"
 #include "tools/emufs/emulation.hpp"

@@ -1,12 +1,12 @@
 // SPDX-License-Identifier: Apache-2.0
 // The program forebay-machine: prints the content of machine files, as one JSON document. `forebay
 // machine` calls it and prints tables.
-#include <forebay/config.hpp>
 
 #include <array>
 #include <memory>
 #include <string>
 
+#include "base/config.hpp"
 #include "command/cli.hpp"
 #include "tools/machine/document.hpp"
 #include "tools/probe/messages.hpp"

@@ -85,8 +85,9 @@ Result<WritePlan> shared_plan(const write::WriteFacts& facts) {
                       .files = 1};
   const auto usual = plan_write(facts, requested);
   if (!usual) return usual;
-  requested.alignment_bytes = lock_bytes(*facts.machine);
-  requested.unit_bytes = std::max(usual->unit_bytes, requested.alignment_bytes);
+  requested.tuning.alignment_bytes = lock_bytes(*facts.machine);
+  requested.tuning.unit_bytes =
+      std::max(usual->tuning.unit_bytes, requested.tuning.alignment_bytes);
   return plan_write(facts, requested);
 }
 

@@ -110,9 +110,10 @@ TEST(Sweep, aligns_one_shared_file_to_whole_locks) {
   const Cell stripes = run_sweep(checkpoint, load_shipped_machine("lustre-small")).shared;
   EXPECT_EQ(stripes.plan.files, 1U);
   EXPECT_EQ(stripes.plan.writers, 16U);
-  EXPECT_EQ(stripes.plan.alignment_bytes, 1_MiB);
-  EXPECT_EQ(run_sweep(checkpoint, load_shipped_machine("gpfs-small")).shared.plan.alignment_bytes,
-            4_MiB);
+  EXPECT_EQ(stripes.plan.tuning.alignment_bytes, 1_MiB);
+  EXPECT_EQ(
+      run_sweep(checkpoint, load_shipped_machine("gpfs-small")).shared.plan.tuning.alignment_bytes,
+      4_MiB);
 }
 
 TEST(Document, has_machines_and_cells) {

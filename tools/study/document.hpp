@@ -2,7 +2,6 @@
 // The output of forebay-study: the cells of all requested machines.
 #pragma once
 
-#include <forebay/config.hpp>
 #include <forebay/error.hpp>
 
 #include <string>
@@ -10,6 +9,7 @@
 
 #include <nlohmann/json.hpp>
 
+#include "base/config.hpp"
 #include "tools/probe/messages.hpp"
 #include "tools/study/checkpoint.hpp"
 

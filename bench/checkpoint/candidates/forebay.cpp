@@ -47,7 +47,7 @@ class ForebayWriter final : public Writer {
         buffers_(std::move(buffers)) {}
 
   Status open(const Checkpoint& checkpoint, const WritePlan& plan) {
-    auto dataset = runtime_.create_dataset(path_of(checkpoint), plan);
+    auto dataset = runtime_.create_dataset(path_of(checkpoint), {.plan = plan});
     if (!dataset) return failure(dataset.error());
     dataset_.emplace(std::move(*dataset));
     return {};

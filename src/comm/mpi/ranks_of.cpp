@@ -3,16 +3,18 @@
 #include <forebay/mpi.hpp>
 
 #include "comm/mpi/mpi_communicator.hpp"
+#include "comm/ranks_access.hpp"
 
 namespace forebay {
 
 Ranks ranks_of(MPI_Comm communicator) {
   auto made = comm::from_mpi(communicator);
-  return made ? Ranks(std::move(*made)) : Ranks(made.error());
+  return made ? comm::make_ranks(std::move(*made)) : Ranks(made.error());
 }
 
 MPI_Comm communicator_of(const Ranks& ranks) {
-  return ranks.communicator() ? comm::handle_of(**ranks.communicator()) : MPI_COMM_NULL;
+  return comm::ranks_communicator(ranks) ? comm::handle_of(**comm::ranks_communicator(ranks))
+                                         : MPI_COMM_NULL;
 }
 
 }  // namespace forebay

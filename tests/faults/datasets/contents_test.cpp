@@ -18,6 +18,7 @@
 #include "base/sanitizer.hpp"
 #include "base/testing.hpp"
 #include "comm/in_process.hpp"
+#include "comm/ranks_access.hpp"
 #include "dataset_checks.hpp"
 #include "format/block_reader.hpp"
 #include "format/verify.hpp"
@@ -90,7 +91,7 @@ TEST(Contents, of_a_million_parts_in_one_file_take_bounded_time) {
   const std::string path = directory / "run.fb";
   {
     Runtime runtime;
-    auto dataset = runtime.create_dataset(path, Strategy::kSerial);
+    auto dataset = runtime.create_dataset(path, {.plan = plan_of(Strategy::kSerial)});
     ASSERT_TRUE(dataset) << dataset.error().message();
     auto step = dataset->begin_step(1);
     ASSERT_TRUE(step) << step.error().message();
@@ -123,14 +124,14 @@ TEST_F(SecondWriter, is_rejected_with_the_name_of_the_first_until_it_ends) {
   first.wait_for(1, std::chrono::seconds(60));
   ASSERT_FALSE(first.acknowledged().empty());
   Runtime runtime;
-  const auto refused = runtime.create_dataset(path_);
+  const auto refused = runtime.create_dataset(path_, {.existing = ExistingDataset::kAppend});
   ASSERT_FALSE(refused);
   EXPECT_EQ(refused.error().kind(), ErrorClass::kPermission) << refused.error().message();
   EXPECT_TRUE(message_contains(refused.error(), "dataset_writer")) << refused.error().message();
   EXPECT_TRUE(message_contains(refused.error(), std::to_string(first.id())))
       << refused.error().message();
   first.kill();
-  auto dataset = runtime.create_dataset(path_);
+  auto dataset = runtime.create_dataset(path_, {.existing = ExistingDataset::kAppend});
   ASSERT_TRUE(dataset) << dataset.error().message();
   const std::uint64_t next = dataset->newest_step().value_or(0) + 1;
   EXPECT_GT(next, first.acknowledged().back());
@@ -206,8 +207,8 @@ class FlippedBits : public testing::TestWithParam<std::uint64_t> {
     config_.plan.retained_steps = 0;
     const Status written =
         comm::run_ranks({.count = config_.ranks}, [&](const auto& ranks) -> Status {
-          Runtime runtime{Ranks(ranks)};
-          auto dataset = runtime.create_dataset(path_, config_.plan);
+          Runtime runtime{comm::make_ranks(ranks)};
+          auto dataset = runtime.create_dataset(path_, {.plan = config_.plan});
           if (!dataset) return failure(dataset.error());
           for (const std::uint64_t step : {std::uint64_t{1}, kStep}) {
             const auto receipt = write_step(runtime, *dataset, contents_, step);

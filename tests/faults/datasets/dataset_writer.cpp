@@ -18,6 +18,7 @@
 #include <unistd.h>
 
 #include "comm/in_process.hpp"
+#include "comm/ranks_access.hpp"
 #include "in_flight_steps.hpp"
 #include "test_contents.hpp"
 
@@ -56,8 +57,9 @@ Status wait_for_oldest(const DatasetTask& task, Runtime& runtime, InFlightSteps&
 }
 
 Status write_as_rank(const DatasetTask& task, const Communicator& ranks) {
-  Runtime runtime(Ranks(ranks), {.budget_bytes = 1_MiB});
-  auto dataset = runtime.create_dataset(task.path, task.config.plan);
+  Runtime runtime(comm::make_ranks(ranks), {.budget_bytes = 1_MiB});
+  auto dataset = runtime.create_dataset(
+      task.path, {.existing = ExistingDataset::kAppend, .plan = task.config.plan});
   if (!dataset) return failure(dataset.error());
   InFlightSteps in_flight_steps(dataset->plan().steps_in_flight);
   const std::uint64_t first = dataset->newest_step().value_or(0) + 1;

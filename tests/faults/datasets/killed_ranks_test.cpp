@@ -22,6 +22,7 @@
 #include "base/descriptor.hpp"
 #include "base/testing.hpp"
 #include "comm/in_process.hpp"
+#include "comm/ranks_access.hpp"
 #include "dataset_checks.hpp"
 #include "process_ranks.hpp"
 #include "test_contents.hpp"
@@ -63,10 +64,10 @@ std::ostream& operator<<(std::ostream& out, const KillCase& kill_case) {
 }
 
 WritePlan plan_of(const KillCase& kill_case) {
-  WritePlan plan{.strategy = kill_case.strategy, .unit_bytes = 64_KiB};
+  WritePlan plan{.strategy = kill_case.strategy, .tuning = {.unit_bytes = 64_KiB}};
   plan.memory_bytes = 1_MiB;
-  plan.exchange = kill_case.exchange;
-  plan.placement = kill_case.placement;
+  plan.tuning.exchange = kill_case.exchange;
+  plan.tuning.placement = kill_case.placement;
   // A baton in one file, a chain through all ranks, or two writers.
   const bool is_chain = kill_case.strategy == Strategy::kBrigade;
   plan.files = kill_case.strategy == Strategy::kReducedBlocking ? 2 : 1;
@@ -84,10 +85,10 @@ class KilledRanks : public testing::TestWithParam<KillCase> {
       std::fprintf(stderr, "rank %u: %s\n", ranks->rank().number, what.c_str());
       return 1;
     };
-    Runtime runtime(Ranks(ranks), {.placement = GetParam().placement});
+    Runtime runtime(comm::make_ranks(ranks), {.placement = GetParam().placement});
     if (runtime.role() == Role::kAgent)
       return runtime.serve() ? kAsExpected : report_failure("serve() failed");
-    auto dataset = runtime.create_dataset(path_, plan_of(GetParam()));
+    auto dataset = runtime.create_dataset(path_, {.plan = plan_of(GetParam())});
     if (!dataset) return report_failure(dataset.error().message());
     for (std::uint64_t step = 1; step <= kStepsMax; ++step) {
       const auto receipt = write_step(runtime, *dataset, contents_, step);
@@ -114,13 +115,14 @@ class KilledRanks : public testing::TestWithParam<KillCase> {
     if (dataset.close()) return 5;
     if (!GetParam().is_given_to_io()) return kAsExpected;
     // All compute ranks remain, and can write without I/O ranks.
-    const auto again = runtime.create_dataset(path_ + "-2", plan_of(GetParam()));
+    const auto again = runtime.create_dataset(path_ + "-2", {.plan = plan_of(GetParam())});
     if (error_class(again) != ErrorClass::kClosed || !is_named(again.error())) {
       std::fprintf(stderr, "second dataset: %s\n",
                    again ? "opened" : again.error().message().c_str());
       return 2;
     }
-    auto own = runtime.create_dataset(path_ + "-2", Strategy::kFilePerProcess);
+    auto own = runtime.create_dataset(path_ + "-2", {.existing = ExistingDataset::kAppend,
+                                                     .plan = plan_of(Strategy::kFilePerProcess)});
     if (!own || !write_step(runtime, *own, contents_, 1) || !own->close()) return 3;
     return kAsExpected;
   }
@@ -129,11 +131,11 @@ class KilledRanks : public testing::TestWithParam<KillCase> {
   void continue_writing() {
     const Placement placement = GetParam().placement;
     const auto write = [this, placement](const Communicator& ranks) -> Status {
-      Runtime runtime(Ranks(ranks), {.placement = placement});
+      Runtime runtime(comm::make_ranks(ranks), {.placement = placement});
       if (runtime.role() == Role::kAgent) return runtime.serve();
-      auto dataset = runtime.create_dataset(path_);
+      auto dataset = runtime.create_dataset(path_, {.existing = ExistingDataset::kAppend});
       if (!dataset) return failure(dataset.error());
-      EXPECT_EQ(dataset->plan().placement, placement);
+      EXPECT_EQ(dataset->plan().tuning.placement, placement);
       const std::uint64_t next = dataset->newest_step().value() + 1;
       EXPECT_GT(next, 1U);
       const auto receipt = write_step(runtime, *dataset, contents_, next);
@@ -236,14 +238,15 @@ TEST(DedicatedIoRank, without_permission_is_named_and_can_be_omitted) {
   ProcessRanks ranks(3, 3, [&](const Communicator& job) {
     const bool is_stranger = job->rank().number == 2;
     if (is_stranger && !drop_privileges()) return 2;
-    Runtime runtime(Ranks(job), {.placement = Placement::kDedicated});
+    Runtime runtime(comm::make_ranks(job), {.placement = Placement::kDedicated});
     if (runtime.role() == Role::kAgent) return runtime.serve() ? kAsExpected : 3;
     const auto dataset = runtime.create_dataset(path);
     const auto failed = dataset.and_then(
         [&](DatasetWriter open) { return write_step(runtime, open, contents, 1); });
     if (error_class(failed) != ErrorClass::kPermission || failed.error().rank() != 2U) return 4;
     std::ignore = dataset.map([](const DatasetWriter& open) { return open.close(); });
-    auto own = runtime.create_dataset(path, Strategy::kFilePerProcess);
+    auto own = runtime.create_dataset(
+        path, {.existing = ExistingDataset::kAppend, .plan = plan_of(Strategy::kFilePerProcess)});
     return own && write_step(runtime, *own, contents, 2) && own->close() ? kAsExpected : 5;
   });
   for (std::uint32_t rank = 0; rank < 3; ++rank)

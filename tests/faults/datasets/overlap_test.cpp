@@ -20,6 +20,7 @@
 
 #include "base/testing.hpp"
 #include "comm/in_process.hpp"
+#include "comm/ranks_access.hpp"
 #include "dataset_checks.hpp"
 #include "in_flight_steps.hpp"
 #include "test_contents.hpp"
@@ -63,12 +64,12 @@ struct Overlap {
 };
 
 WritePlan plan_of(const Overlap& overlap) {
-  WritePlan plan{.strategy = overlap.path.strategy, .exchange = overlap.path.exchange};
+  WritePlan plan{.strategy = overlap.path.strategy, .tuning = {.exchange = overlap.path.exchange}};
   if (plan.strategy == Strategy::kReducedBlocking) plan.writers = plan.files = 2;
-  plan.unit_bytes = 1_MiB;
+  plan.tuning.unit_bytes = 1_MiB;
   plan.memory_bytes = 8_MiB;
   plan.steps_in_flight = overlap.in_flight;
-  plan.steps_per_group = overlap.per_group;
+  plan.tuning.steps_per_group = overlap.per_group;
   plan.step_timeout = std::chrono::seconds(20);
   return plan;
 }
@@ -101,8 +102,8 @@ class OverlappingSteps : public testing::TestWithParam<Overlap> {
   }
 
   Status write_as_rank(const Job& job, const Communicator& ranks) {
-    Runtime runtime{Ranks(ranks)};
-    auto dataset = runtime.create_dataset(path_, job.plan);
+    Runtime runtime{comm::make_ranks(ranks)};
+    auto dataset = runtime.create_dataset(path_, {.plan = job.plan});
     if (!dataset) return failure(dataset.error());
     InFlightSteps in_flight_steps(job.plan.steps_in_flight);
     for (std::uint64_t number = 1; number <= job.steps; ++number) {

@@ -14,6 +14,7 @@
 #include <gtest/gtest.h>
 
 #include "comm/in_process.hpp"
+#include "comm/ranks_access.hpp"
 #include "dataset_checks.hpp"
 #include "test_contents.hpp"
 #include "test_seeds.hpp"
@@ -91,14 +92,14 @@ class PowerCuts : public testing::TestWithParam<std::uint64_t> {
   void continue_writing(const std::string& path) {
     std::uint64_t step = 0;
     const Status done = comm::run_ranks({.count = 1}, [&](const auto& ranks) -> Status {
-      Runtime runtime{Ranks(ranks)};
-      auto dataset = runtime.create_dataset(path);
+      Runtime runtime{comm::make_ranks(ranks)};
+      auto dataset = runtime.create_dataset(path, {.existing = ExistingDataset::kAppend});
       // A slot may be torn for a step that is complete in its files: repair is needed, as a user
       // decides.
       if (!dataset && dataset.error().kind() == ErrorClass::kDamage) {
         const auto repaired = write::repair(path);
         if (!repaired) return failure(repaired.error());
-        dataset = runtime.create_dataset(path);
+        dataset = runtime.create_dataset(path, {.existing = ExistingDataset::kAppend});
       }
       if (!dataset) return failure(dataset.error());
       step = dataset->newest_step().value_or(0) + 1;

@@ -13,6 +13,7 @@
 
 #include "base/testing.hpp"
 #include "comm/in_process.hpp"
+#include "comm/ranks_access.hpp"
 #include "dataset_checks.hpp"
 #include "test_contents.hpp"
 
@@ -67,7 +68,7 @@ class RankExits : public testing::TestWithParam<RankExit> {
  protected:
   WritePlan plan() const {
     WritePlan plan{.strategy = GetParam().strategy};
-    plan.unit_bytes = 64_KiB;
+    plan.tuning.unit_bytes = 64_KiB;
     plan.memory_bytes = 4_MiB;
     plan.step_timeout = GetParam().mode == ExitMode::kAbandonsStep ? kLongDeadline : kDeadline;
     if (plan.strategy == Strategy::kReducedBlocking) plan.writers = plan.files = 2;
@@ -76,8 +77,8 @@ class RankExits : public testing::TestWithParam<RankExit> {
 
   /// The whole run of one rank.
   Status run(const Communicator& ranks) {
-    auto runtime = std::make_unique<Runtime>(Ranks(ranks));
-    auto dataset = runtime->create_dataset(path_, plan());
+    auto runtime = std::make_unique<Runtime>(comm::make_ranks(ranks));
+    auto dataset = runtime->create_dataset(path_, {.plan = plan()});
     if (!dataset) return failure(dataset.error());
     if (const auto first = write_step(*runtime, *dataset, contents_, 1); !first)
       return failure(first.error());
@@ -109,8 +110,9 @@ class RankExits : public testing::TestWithParam<RankExit> {
   /// Continues the dataset with other ranks.
   void continue_writing() {
     const Status done = comm::run_ranks({.count = 2}, [this](const Communicator& ranks) -> Status {
-      Runtime runtime{Ranks(ranks)};
-      auto dataset = runtime.create_dataset(path_, plan());
+      Runtime runtime{comm::make_ranks(ranks)};
+      auto dataset =
+          runtime.create_dataset(path_, {.existing = ExistingDataset::kAppend, .plan = plan()});
       if (!dataset) return failure(dataset.error());
       EXPECT_EQ(dataset->newest_step(), 1U);
       const auto receipt = write_step(runtime, *dataset, contents_, 4);
@@ -142,8 +144,9 @@ TEST(RankExits, directly_after_commit_loses_nothing) {
     SCOPED_TRACE(name_of(strategy));
     const Status done =
         comm::run_ranks({.count = kRanksOfOne}, [&](const Communicator& ranks) -> Status {
-          Runtime runtime{Ranks(ranks)};
-          auto dataset = runtime.create_dataset(path, strategy);
+          Runtime runtime{comm::make_ranks(ranks)};
+          auto dataset = runtime.create_dataset(
+              path, {.existing = ExistingDataset::kAppend, .plan = plan_of(strategy)});
           if (!dataset) return failure(dataset.error());
           auto step = dataset->begin_step(dataset->newest_step().value_or(0) + 1);
           if (!step) return failure(step.error());

@@ -12,6 +12,7 @@
 
 #include "base/testing.hpp"
 #include "comm/in_process.hpp"
+#include "comm/ranks_access.hpp"
 #include "restart_reader.hpp"
 #include "test_contents.hpp"
 #include "test_seeds.hpp"
@@ -47,8 +48,8 @@ class Restarts : public testing::TestWithParam<Restart> {
   }
   Status write() const {
     const auto write = [this](const Communicator& ranks) -> Status {
-      Runtime runtime{Ranks(ranks)};
-      auto dataset = runtime.create_dataset(path_, GetParam().strategy);
+      Runtime runtime{comm::make_ranks(ranks)};
+      auto dataset = runtime.create_dataset(path_, {.plan = plan_of(GetParam().strategy)});
       if (!dataset) return failure(dataset.error());
       const auto receipt = write_step(runtime, *dataset, contents_, kStep);
       if (!receipt) return failure(receipt.error());
@@ -57,7 +58,7 @@ class Restarts : public testing::TestWithParam<Restart> {
     return comm::run_ranks({.count = GetParam().writers}, write);
   }
   Status read_as_rank(const Communicator& ranks) const {
-    Runtime runtime{Ranks(ranks)};
+    Runtime runtime{comm::make_ranks(ranks)};
     // Without verification only the requested bytes are read.
     const bool is_verified = (seed() + ranks->size()) % 2 == 0;
     const auto dataset = runtime.open_dataset(

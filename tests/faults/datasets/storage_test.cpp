@@ -36,7 +36,7 @@ const std::vector<double> kMebibyte(131'072, 1.5);
 
 WritePlan small_plan(StagingFullPolicy staging_full_policy = StagingFullPolicy::kBlock) {
   WritePlan plan{.strategy = Strategy::kSerial};
-  plan.unit_bytes = 1_MiB;
+  plan.tuning.unit_bytes = 1_MiB;
   plan.memory_bytes = 2_MiB;
   plan.staging_full_policy = staging_full_policy;
   plan.step_timeout = kStepDeadline;
@@ -67,7 +67,7 @@ class FaultyStorage : public testing::Test {
   /// Opens a dataset and writes a first step, which must remain complete.
   void open(const std::string& path, const WritePlan& plan) {
     path_ = path;
-    auto opened = runtime_->create_dataset(path, plan);
+    auto opened = runtime_->create_dataset(path, {.plan = plan});
     ASSERT_TRUE(opened) << opened.error().message();
     dataset_ = std::make_unique<DatasetWriter>(std::move(*opened));
     const auto first = write_step(*runtime_, *dataset_, contents_, 1);
@@ -232,7 +232,8 @@ TEST_F(FaultyStorage, almost_filled_by_a_killed_writer_can_be_written_again) {
     ASSERT_TRUE((*filler)->allocate({0, memory.free_bytes() - 8_KiB}));
   }
   ASSERT_EQ(memory.free_bytes(), 8_KiB);
-  auto opened = runtime_->create_dataset(path_, small_plan());
+  auto opened =
+      runtime_->create_dataset(path_, {.existing = ExistingDataset::kAppend, .plan = small_plan()});
   ASSERT_TRUE(opened) << opened.error().message();
   dataset_ = std::make_unique<DatasetWriter>(std::move(*opened));
   expect_next_step(2);
@@ -256,7 +257,7 @@ TEST_F(FaultyStorage, with_space_for_one_step_more_than_retained_takes_every_ste
 TEST_F(FaultyStorage, that_was_full_takes_further_steps_in_the_same_file) {
   const SizedTmpfs memory(24_MiB);
   WritePlan plan = small_plan();
-  plan.steps_per_group = 16;
+  plan.tuning.steps_per_group = 16;
   open(memory.path() + "/run.fb", plan);
   for (std::uint64_t number = 2; number < 6; ++number) {
     EXPECT_EQ(error_class(write_mebibytes(*dataset_, number, 32)), ErrorClass::kNoSpace);
@@ -308,7 +309,7 @@ TEST_F(FaultyStorage, that_is_read_only_fails_when_the_dataset_is_opened) {
   const SizedTmpfs memory(16_MiB);
   ASSERT_EQ(::mount("none", memory.path().c_str(), nullptr, MS_REMOUNT | MS_RDONLY, nullptr), 0);
   const std::string path = memory.path() + "/run.fb";
-  const auto dataset = runtime_->create_dataset(path, small_plan());
+  const auto dataset = runtime_->create_dataset(path, {.plan = small_plan()});
   ASSERT_FALSE(dataset);
   EXPECT_EQ(dataset.error().error_number(), EROFS) << dataset.error().message();
   EXPECT_EQ(dataset.error().path(), path);
@@ -321,7 +322,8 @@ TEST_F(FaultyStorage, that_became_read_only_names_what_cannot_be_written) {
   dataset_.reset();
   runtime_ = std::make_unique<Runtime>();  // the former Runtime released the lease
   ASSERT_EQ(::mount("none", memory.path().c_str(), nullptr, MS_REMOUNT | MS_RDONLY, nullptr), 0);
-  const auto again = runtime_->create_dataset(path_, small_plan());
+  const auto again =
+      runtime_->create_dataset(path_, {.existing = ExistingDataset::kAppend, .plan = small_plan()});
   ASSERT_FALSE(again);
   EXPECT_EQ(again.error().error_number(), EROFS) << again.error().message();
   EXPECT_TRUE(message_contains(again.error(), path_)) << again.error().message();

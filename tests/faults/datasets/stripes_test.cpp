@@ -60,7 +60,7 @@ class StripesOfPlan : public testing::Test {
   /// Files that were created ahead are removed when this returns, as the Runtime ends.
   static void write_one_step(const std::string& path, const WritePlan& plan) {
     Runtime runtime;
-    auto dataset = runtime.create_dataset(path, plan);
+    auto dataset = runtime.create_dataset(path, {.plan = plan});
     EXPECT_TRUE(dataset) << dataset.error().message();
     auto step = dataset->begin_step(1);
     const std::vector<double> values(100'000, 1.5);
@@ -75,8 +75,8 @@ class StripesOfPlan : public testing::Test {
 };
 
 TEST_F(StripesOfPlan, are_set_for_its_files) {
-  const auto stripes =
-      stripes_with({.writers = 1, .stripe_count = 3, .stripe_bytes = std::uint64_t{256} << 10U});
+  const auto stripes = stripes_with(
+      {.writers = 1, .tuning = {.stripe_count = 3, .stripe_bytes = std::uint64_t{256} << 10U}});
   ASSERT_FALSE(stripes.empty());
   for (const storage::StripeLayout& one : stripes) {
     EXPECT_EQ(one.stripe_bytes, std::uint64_t{256} << 10U);

@@ -119,13 +119,13 @@ WriteConfig random_config(std::uint64_t seed) {
     plan.writers = 1 + choice(config.ranks);
     plan.files = 1 + choice(plan.writers);
   }
-  plan.unit_bytes = choice(2) == 0 ? 1_MiB : 64_KiB;
+  plan.tuning.unit_bytes = choice(2) == 0 ? 1_MiB : 64_KiB;
   plan.memory_bytes = choice(2) == 0 ? 2_MiB : 8_MiB;
   plan.steps_in_flight = 1 + choice(3);
-  plan.steps_per_group = 1 + choice(3);
+  plan.tuning.steps_per_group = 1 + choice(3);
   plan.retained_steps = choice(2) == 0 ? 0 : 1 + choice(3);
   plan.codec = choice(4) == 0 ? Codec::kZstd : Codec::kNone;
-  plan.checksum_stage = choice(2) == 0 ? ChecksumStage::kCopy : ChecksumStage::kAgent;
+  plan.tuning.checksum_stage = choice(2) == 0 ? ChecksumStage::kCopy : ChecksumStage::kAgent;
   return config;
 }
 

@@ -22,6 +22,7 @@
 #include "base/descriptor.hpp"
 #include "base/testing.hpp"
 #include "comm/in_process.hpp"
+#include "comm/ranks_access.hpp"
 #include "dataset_checks.hpp"
 #include "read/testing.hpp"
 #include "test_contents.hpp"
@@ -40,9 +41,9 @@ constexpr std::uint32_t kSyncRanks = 3;
 /// Each rank writes a separate file.
 WritePlan file_per_process_plan(std::uint32_t steps_per_group, std::uint32_t keep = 0) {
   WritePlan plan{.strategy = Strategy::kFilePerProcess};
-  plan.unit_bytes = 1_MiB;
+  plan.tuning.unit_bytes = 1_MiB;
   plan.memory_bytes = 2_MiB;
-  plan.steps_per_group = steps_per_group;
+  plan.tuning.steps_per_group = steps_per_group;
   plan.retained_steps = keep;
   plan.step_timeout = std::chrono::seconds(30);
   return plan;
@@ -83,8 +84,8 @@ class Unsynced : public testing::Test {
     std::barrier<> step_barrier(kSyncRanks);
     const Status ran =
         comm::run_ranks({.count = kSyncRanks}, [&](const Communicator& ranks) -> Status {
-          Runtime runtime{Ranks(ranks)};
-          auto dataset = runtime.create_dataset(*storage_ / kName, plan);
+          Runtime runtime{comm::make_ranks(ranks)};
+          auto dataset = runtime.create_dataset(*storage_ / kName, {.plan = plan});
           if (!dataset) return failure(dataset.error());  // the same on all ranks
           for (std::uint64_t step = 1; step <= last; ++step) {
             step_barrier.arrive_and_wait();

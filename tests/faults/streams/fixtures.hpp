@@ -32,7 +32,8 @@ class StreamTest : public StorageTest<Storage> {
     return must(runtime->create_output_stream(this->GetParam().plan()));
   }
 
-  std::optional<Runtime> runtime{std::in_place, RuntimeOptions{.engine = this->GetParam().engine}};
+  std::optional<Runtime> runtime{std::in_place,
+                                 RuntimeOptions{.tuning = {.engine = this->GetParam().engine}}};
 };
 
 }  // namespace forebay::faults

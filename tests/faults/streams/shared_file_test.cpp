@@ -62,7 +62,7 @@ Status write_pieces(const WriteConfig& config,
                     const std::string& path,
                     const std::vector<Piece>& pieces,
                     int process) {
-  Runtime runtime({.engine = config.engine});
+  Runtime runtime({.tuning = {.engine = config.engine}});
   OutputStream out = must(runtime.create_output_stream(config.plan()));
   const OutputFile file = must(out.create(path, {.existing_content = ExistingContent::kKeep}));
   int written = 0;
@@ -127,7 +127,7 @@ Status create_and_publish(const WriteConfig& config,
                           const std::vector<Piece>& pieces,
                           const Channel& created,
                           Channel& complete) {
-  Runtime runtime({.engine = config.engine});
+  Runtime runtime({.tuning = {.engine = config.engine}});
   OutputStream out = must(runtime.create_output_stream(config.plan()));
   const OutputFile file = must(out.create(path, {.expected_bytes = expected_bytes,
                                                  .visibility = FileVisibility::kOnPublish,

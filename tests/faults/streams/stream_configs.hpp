@@ -33,8 +33,10 @@ struct WriteConfig {
   std::optional<Preallocation> preallocation = {};
 
   StreamPlan plan() const {
-    return {
-        .access = access, .buffer_bytes = kBuffer, .buffers = 4, .preallocation = preallocation};
+    return {.access = access,
+            .buffer_bytes = kBuffer,
+            .buffers = 4,
+            .tuning = {.preallocation = preallocation}};
   }
 };
 

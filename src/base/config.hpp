@@ -5,6 +5,7 @@
 #pragma once
 
 #include <forebay/error.hpp>
+#include <forebay/range.hpp>
 
 #include <cstdint>
 #include <map>
@@ -83,9 +84,5 @@ class Config {
 
   std::map<std::string, Value, std::less<>> values_;
 };
-
-/// Parses a size in bytes: "4096", "64KiB", "64 MiB", "2GiB", "1TiB" (powers of 1024), or "64kB",
-/// "64MB", "2GB", "1TB" (powers of 1000). Case is ignored. Fails with kInvalidArgument.
-Result<std::uint64_t> parse_size(std::string_view text);
 
 }  // namespace forebay

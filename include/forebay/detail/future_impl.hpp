@@ -1,9 +1,16 @@
 // SPDX-License-Identifier: Apache-2.0
-// The templates behind Future<T>: chained continuations, detached ones, and the awaiter. Included
-// only by future.hpp.
+// The templates of Future<T>: its members, chained and detached continuations, and the awaiter.
+// Included only by future.hpp.
 #pragma once
 
 #include <forebay/future.hpp>
+
+#include <coroutine>
+#include <exception>
+#include <memory>
+#include <optional>
+#include <type_traits>
+#include <utility>
 
 namespace forebay {
 
@@ -114,6 +121,95 @@ class ResumeDriver final : public Driver {
 };
 
 }  // namespace detail
+
+template <class T>
+Future<T>& Future<T>::operator=(Future&& other) noexcept {
+  disarm_descriptor();
+  value_ = std::move(other.value_);
+  pending_ = std::move(other.pending_);
+  descriptor_ = std::move(other.descriptor_);
+  return *this;
+}
+
+template <class T>
+bool Future<T>::poll() {
+  fail_if_forked();
+  if (value_) return true;
+  if (!pending_) return false;
+  disarm_descriptor();
+  if (!pending_->advance()) {
+    if (descriptor_) descriptor_->arm(*pending_);
+    return false;
+  }
+  settle();
+  return true;
+}
+
+template <class T>
+Result<T> Future<T>::wait() {
+  fail_if_forked();
+  if (!value_) {
+    if (!pending_) return failure(detail::moved_from_error());
+    disarm_descriptor();
+    detail::block_on(*pending_, std::nullopt);
+    settle();
+  }
+  return std::move(*value_);
+}
+
+template <class T>
+bool Future<T>::wait_for(std::chrono::nanoseconds limit) {
+  fail_if_forked();
+  if (value_ || !pending_) return true;
+  disarm_descriptor();
+  if (detail::block_on(*pending_, detail::deadline_after(limit))) {
+    settle();
+    return true;
+  }
+  if (descriptor_) descriptor_->arm(*pending_);
+  return false;
+}
+
+template <class T>
+void Future<T>::cancel() {
+  fail_if_forked();
+  if (value_ || !pending_) return;
+  Error error = detail::cancelled_error(*pending_);
+  disarm_descriptor();
+  pending_.reset();
+  value_.emplace(tl::unexpect, std::move(error));
+}
+
+template <class T>
+Result<int> Future<T>::event_fd() {
+  if (!descriptor_) {
+    auto made = detail::EventDescriptor::create();
+    if (!made) return failure(made.error());
+    descriptor_ = std::move(*made);
+  }
+  if (poll()) descriptor_->signal();
+  return descriptor_->descriptor();
+}
+
+template <class T>
+void Future<T>::settle() {
+  disarm_descriptor();
+  value_.emplace(pending_->take());
+  pending_.reset();
+  if (descriptor_) descriptor_->signal();
+}
+
+template <class T>
+void Future<T>::disarm_descriptor() noexcept {
+  if (descriptor_ && pending_ && pending_->is_served()) descriptor_->disarm(*pending_);
+}
+
+template <class T>
+void Future<T>::fail_if_forked() {
+  if (!pending_ || pending_->is_served()) return;
+  value_.emplace(tl::unexpect, detail::fork_error(pending_->describe()));
+  pending_.reset();
+}
 
 template <class T>
 class Future<T>::Awaiter {
