@@ -29,7 +29,7 @@ configure_package_config_file(
   cmake/forebayConfig.cmake.in "${PROJECT_BINARY_DIR}/forebayConfig.cmake"
   INSTALL_DESTINATION ${forebay_config_dir} NO_SET_AND_CHECK_MACRO)
 write_basic_package_version_file("${PROJECT_BINARY_DIR}/forebayConfigVersion.cmake"
-                                 COMPATIBILITY SameMinorVersion)
+                                 COMPATIBILITY SameMajorVersion)
 install(FILES "${PROJECT_BINARY_DIR}/forebayConfig.cmake"
               "${PROJECT_BINARY_DIR}/forebayConfigVersion.cmake" cmake/forebayMpiLibrary.cmake
         DESTINATION ${forebay_config_dir})

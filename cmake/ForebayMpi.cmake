@@ -72,7 +72,7 @@ function(forebay_mpi_program name)
   forebay_test_program(
     test_${name}
     SOURCES ${arg_SOURCES} "${PROJECT_SOURCE_DIR}/tests/mpi/main.cpp"
-    LIBRARIES forebay_mpi ${arg_LIBRARIES} GTest::gmock GTest::gtest)
+    LIBRARIES forebay_mpi_linked ${arg_LIBRARIES} GTest::gmock GTest::gtest)
   add_dependencies(mpi_tests test_${name})
 endfunction()
 

@@ -12,28 +12,63 @@ foreach(part product bench)
   add_custom_target(${part}_tests)
 endforeach()
 
-# Creates the library, forebay::forebay. It is shared, so that a user needs none of its private
-# dependencies, neither at compile time nor at link time.
-function(forebay_library)
-  add_library(forebay SHARED)
-  add_library(forebay::forebay ALIAS forebay)
+# forebay_libraries(<name> PUBLIC <targets>)
+#
+# Creates two libraries from the same objects, which forebay_link_objects() adds:
+# - <name> is shared and exports only what FOREBAY_EXPORT marks. A user needs none of its private
+#   dependencies, neither at compile time nor at link time.
+# - <name>_private is static, for tests, tools and benchmarks, which use all of its symbols.
+#
+# Targets of this build link <name>_linked. It is the static one for programs with the property
+# FOREBAY_PRIVATE, so that no program ever has both.
+function(forebay_libraries name)
+  cmake_parse_arguments(PARSE_ARGV 1 arg "" "" "PUBLIC")
+  forebay_reject_unparsed(forebay_libraries "${arg_UNPARSED_ARGUMENTS}")
+  add_library(${name} SHARED)
+  add_library(${name}_private STATIC EXCLUDE_FROM_ALL)
+  add_library(${name}_linked INTERFACE)
+  foreach(library ${name} ${name}_private)
+    set_target_properties(${library} PROPERTIES LINKER_LANGUAGE CXX)
+    target_compile_features(${library} PUBLIC cxx_std_20)
+    target_include_directories(
+      ${library} PUBLIC "$<BUILD_INTERFACE:${PROJECT_SOURCE_DIR}/include>"
+                        "$<INSTALL_INTERFACE:${CMAKE_INSTALL_INCLUDEDIR}>")
+    target_link_libraries(${library} PRIVATE $<BUILD_INTERFACE:forebay_flags>)
+  endforeach()
+  set(is_private $<BOOL:$<TARGET_PROPERTY:FOREBAY_PRIVATE>>)
+  list(TRANSFORM arg_PUBLIC REPLACE "_linked$" "" OUTPUT_VARIABLE public)
+  target_link_libraries(${name} PUBLIC ${public})
+  list(TRANSFORM arg_PUBLIC REPLACE "_linked$" "_private" OUTPUT_VARIABLE public)
+  target_link_libraries(${name}_private PUBLIC ${public})
+  target_link_libraries(${name}_linked INTERFACE $<IF:${is_private},${name}_private,${name}>)
+
+  set(exports "${PROJECT_BINARY_DIR}/exports.map")
+  configure_file("${PROJECT_SOURCE_DIR}/cmake/exports.map.in" "${exports}" @ONLY)
   set_target_properties(
-    forebay
+    ${name}
     PROPERTIES VERSION ${PROJECT_VERSION}
-               SOVERSION ${PROJECT_VERSION_MAJOR}.${PROJECT_VERSION_MINOR}
-               LINKER_LANGUAGE CXX
+               SOVERSION ${PROJECT_VERSION_MAJOR}
+               LINK_DEPENDS "${exports}"
                LIBRARY_OUTPUT_DIRECTORY "${PROJECT_BINARY_DIR}/lib")
-  target_compile_features(forebay PUBLIC cxx_std_20)
-  target_include_directories(
-    forebay PUBLIC "$<BUILD_INTERFACE:${PROJECT_SOURCE_DIR}/include>"
-                   "$<INSTALL_INTERFACE:${CMAKE_INSTALL_INCLUDEDIR}>")
-  target_link_libraries(
-    forebay
-    PUBLIC tl::expected Threads::Threads
-    PRIVATE $<BUILD_INTERFACE:forebay_flags>)
   # Calls inside the library go directly to their target: a hit in a session is a few of them.
-  target_link_options(forebay PRIVATE -Wl,-Bsymbolic-functions)
-  add_dependencies(product forebay)
+  target_link_options(${name} PRIVATE -Wl,-Bsymbolic-functions
+                      "-Wl,--version-script=${exports}")
+  add_dependencies(product ${name})
+endfunction()
+
+# forebay_link_objects(<name> <objects> [<libraries>])
+#
+# Adds the object library <objects> to both libraries of forebay_libraries(<name>). The libraries
+# are those that its code needs.
+function(forebay_link_objects name objects)
+  set_target_properties(${objects} PROPERTIES CXX_VISIBILITY_PRESET hidden
+                                              VISIBILITY_INLINES_HIDDEN ON)
+  foreach(library ${name} ${name}_private)
+    target_sources(${library} PRIVATE $<TARGET_OBJECTS:${objects}>)
+    foreach(needed IN LISTS ARGN)
+      target_link_libraries(${library} PRIVATE $<BUILD_INTERFACE:${needed}>)
+    endforeach()
+  endforeach()
 endfunction()
 
 # forebay_module(<name> SOURCES <files> [DEPENDS <modules>] [LIBRARIES <targets>]
@@ -61,10 +96,7 @@ function(forebay_module name)
   if(arg_SOURCES)
     add_library(forebay_${name}_objects OBJECT ${arg_SOURCES})
     target_link_libraries(forebay_${name}_objects PRIVATE forebay_${name} forebay_flags)
-    target_sources(forebay PRIVATE $<TARGET_OBJECTS:forebay_${name}_objects>)
-    foreach(library IN LISTS arg_LIBRARIES)
-      target_link_libraries(forebay PRIVATE $<BUILD_INTERFACE:${library}>)
-    endforeach()
+    forebay_link_objects(forebay forebay_${name}_objects ${arg_LIBRARIES})
   endif()
   if(arg_TESTS)
     forebay_test(
@@ -82,13 +114,13 @@ endfunction()
 # are shared with its tests, MAIN is not. With ENTRY, main() calls <namespace>::run_program(int
 # count, char** words), which is in one of SOURCES and thus compiled together with them. Its own
 # headers are included with the name of their directory, as in "tipsy/header.hpp". INSIDE permits
-# private headers of the library (for bench and tools, not for apps and examples).
+# private headers and symbols of the library (for bench and tools, not for apps and examples).
 function(forebay_program name)
   cmake_parse_arguments(PARSE_ARGV 1 arg "INSIDE" "MAIN;ENTRY"
                         "SOURCES;LIBRARIES;TESTS;TEST_DEFINITIONS")
   forebay_reject_unparsed(forebay_program "${arg_UNPARSED_ARGUMENTS}")
   add_library(${name}_needs INTERFACE)
-  target_link_libraries(${name}_needs INTERFACE forebay::forebay forebay_flags ${arg_LIBRARIES})
+  target_link_libraries(${name}_needs INTERFACE forebay_linked forebay_flags ${arg_LIBRARIES})
   target_include_directories(${name}_needs INTERFACE "${CMAKE_CURRENT_SOURCE_DIR}/..")
   if(arg_INSIDE)
     target_include_directories(${name}_needs INTERFACE "${PROJECT_SOURCE_DIR}/src")
@@ -98,6 +130,7 @@ function(forebay_program name)
   if(arg_SOURCES)
     add_library(${name}_objects OBJECT ${arg_SOURCES})
     target_link_libraries(${name}_objects PRIVATE ${name}_needs)
+    set_target_properties(${name}_objects PROPERTIES FOREBAY_PRIVATE "${arg_INSIDE}")
     target_sources(${name}_parts INTERFACE $<TARGET_OBJECTS:${name}_objects>)
   endif()
 
@@ -108,7 +141,8 @@ function(forebay_program name)
   add_executable(${name} ${arg_MAIN})
   target_link_libraries(${name} PRIVATE ${name}_parts)
   set_target_properties(
-    ${name} PROPERTIES RUNTIME_OUTPUT_DIRECTORY "${PROJECT_BINARY_DIR}/libexec/forebay"
+    ${name} PROPERTIES FOREBAY_PRIVATE "${arg_INSIDE}"
+                       RUNTIME_OUTPUT_DIRECTORY "${PROJECT_BINARY_DIR}/libexec/forebay"
                        INSTALL_RPATH "${forebay_libexec_rpath}")
   # Benchmarks are installed only by the name of their component.
   set(excluded)
@@ -141,7 +175,8 @@ function(forebay_test_program name)
   target_link_libraries(${name} PRIVATE forebay_flags ${arg_LIBRARIES} forebay_testing_bytes)
   # The tested code is in the libraries. Tests compile in half the time without optimization.
   target_compile_options(${name} PRIVATE -O0)
-  set_target_properties(${name} PROPERTIES RUNTIME_OUTPUT_DIRECTORY "${PROJECT_BINARY_DIR}/tests")
+  set_target_properties(
+    ${name} PROPERTIES FOREBAY_PRIVATE ON RUNTIME_OUTPUT_DIRECTORY "${PROJECT_BINARY_DIR}/tests")
   add_dependencies(${forebay_part}_tests ${name})
 endfunction()
 
@@ -159,7 +194,7 @@ function(forebay_test name)
   forebay_test_program(
     test_${name}
     SOURCES ${arg_SOURCES}
-    LIBRARIES forebay::forebay ${arg_LIBRARIES} GTest::gmock GTest::gtest_main)
+    LIBRARIES forebay_linked ${arg_LIBRARIES} GTest::gmock GTest::gtest_main)
   target_compile_definitions(test_${name} PRIVATE ${arg_DEFINITIONS})
   forebay_shards(${name} PROGRAM test_${name} LABEL ${name})
 endfunction()
@@ -204,6 +239,8 @@ file(RELATIVE_PATH forebay_lib_from_libexec "/${CMAKE_INSTALL_LIBEXECDIR}/foreba
      "/${CMAKE_INSTALL_LIBDIR}")
 set(forebay_libexec_rpath "$ORIGIN/${forebay_lib_from_libexec}")
 
-# The library finds its machine files relative to its own path.
-file(RELATIVE_PATH forebay_machines_from_library "/${CMAKE_INSTALL_LIBDIR}"
-     "/${CMAKE_INSTALL_DATADIR}/forebay/machines")
+# The library, or a program that contains it, finds machine files relative to its own path.
+set(machines "/${CMAKE_INSTALL_DATADIR}/forebay/machines")
+file(RELATIVE_PATH forebay_machines_from_lib "/${CMAKE_INSTALL_LIBDIR}" "${machines}")
+file(RELATIVE_PATH forebay_machines_from_program "/${CMAKE_INSTALL_LIBEXECDIR}/forebay"
+     "${machines}")

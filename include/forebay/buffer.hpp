@@ -4,6 +4,7 @@
 // Buffer to a dataset.
 #pragma once
 
+#include <forebay/detail/export.hpp>
 #include <forebay/error.hpp>
 
 #include <cstddef>
@@ -36,7 +37,7 @@ constexpr std::string_view name_of(MemoryKind kind) noexcept {
 /// not change the address. The destructor returns the memory to its Runtime, on any thread. May
 /// outlive the Runtime. The object is used by one thread at a time; any thread may access its
 /// bytes.
-class Buffer {
+class FOREBAY_EXPORT Buffer {
  public:
   Buffer() noexcept;
   Buffer(Buffer&& other) noexcept;
@@ -68,7 +69,7 @@ class Buffer {
 
 /// A Buffer whose ownership was given up, for a dataset that writes it without a copy. Only adopt()
 /// makes one. The memory returns to its Runtime when its last byte has been written.
-class [[nodiscard]] AdoptedBuffer {
+class FOREBAY_EXPORT [[nodiscard]] AdoptedBuffer {
  public:
   /// The bytes to write.
   std::span<const std::byte> bytes() const noexcept { return buffer_.bytes().first(size_bytes_); }

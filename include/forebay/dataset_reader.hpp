@@ -4,6 +4,7 @@
 // both.
 #pragma once
 
+#include <forebay/detail/export.hpp>
 #include <forebay/element_type.hpp>
 #include <forebay/error.hpp>
 #include <forebay/future.hpp>
@@ -56,7 +57,7 @@ enum class FieldKind : std::uint8_t {
 };
 
 /// "parts", "global".
-std::string_view name_of(FieldKind kind) noexcept;
+FOREBAY_EXPORT std::string_view name_of(FieldKind kind) noexcept;
 
 /// A field of a step.
 struct FieldInfo {
@@ -81,7 +82,7 @@ concept WritableElementRange = ElementRange<R> && WritableRange<R>;
 ///
 /// Errors of reads name file and offset, step, field, part or block, and piece. Damage never
 /// prevents reads of other data.
-class StepReader {
+class FOREBAY_EXPORT StepReader {
  public:
   std::uint64_t number() const noexcept;
   /// Time of begin_step(), by the clock of the writer.
@@ -187,7 +188,7 @@ class StepReader {
 
 /// A dataset in the state in which it was opened: a small handle, copyable, usable from any thread.
 /// Runtime::open_dataset() makes one. Must not outlive its Runtime.
-class DatasetReader {
+class FOREBAY_EXPORT DatasetReader {
  public:
   const std::string& path() const noexcept;
   /// Step numbers in increasing order. The same on all ranks that opened the dataset together.

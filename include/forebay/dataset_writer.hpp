@@ -6,6 +6,7 @@
 #pragma once
 
 #include <forebay/buffer.hpp>
+#include <forebay/detail/export.hpp>
 #include <forebay/element_type.hpp>
 #include <forebay/error.hpp>
 #include <forebay/future.hpp>
@@ -61,7 +62,7 @@ struct Receipt {
 
 /// A step in progress on one rank. Move-only; used by one thread at a time. Destruction without
 /// commit() aborts the step.
-class [[nodiscard]] StepWriter {
+class FOREBAY_EXPORT [[nodiscard]] StepWriter {
  public:
   StepWriter(StepWriter&& other) noexcept = default;
   StepWriter& operator=(StepWriter&& other) noexcept;
@@ -149,7 +150,7 @@ struct DatasetReport {
 /// A dataset that this program writes: a small handle, copyable, usable from any thread. Steps of
 /// one dataset are published in the order of their numbers. Two datasets never wait for each other.
 /// Runtime::create_dataset() makes one.
-class DatasetWriter {
+class FOREBAY_EXPORT DatasetWriter {
  public:
   const std::string& path() const noexcept;
   /// The complete plan in force; `reason` explains it.

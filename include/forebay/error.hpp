@@ -4,6 +4,8 @@
 // alone is enough to act on.
 #pragma once
 
+#include <forebay/detail/export.hpp>
+
 #include <cstdint>
 #include <functional>
 #include <memory>
@@ -37,7 +39,7 @@ enum class ErrorClass : std::uint8_t {
 
 /// The stable lower-case name of a class, as printed and as written to JSON: "not-found",
 /// "short-file", ...
-std::string_view name_of(ErrorClass kind) noexcept;
+FOREBAY_EXPORT std::string_view name_of(ErrorClass kind) noexcept;
 
 /// The members of an Error. Set those that are known.
 struct ErrorDetails {
@@ -54,7 +56,7 @@ struct ErrorDetails {
 
 /// An immutable failure. Copies share one description, so a copy for each of a thousand waiters is
 /// cheap. May be used from any thread.
-class [[nodiscard]] Error {
+class FOREBAY_EXPORT [[nodiscard]] Error {
  public:
   explicit Error(ErrorDetails details);
 
@@ -172,18 +174,18 @@ inline tl::unexpected<Error> failure(Error error) {
 
 /// The Error of a failed system call. Its class is derived from `error_number`: ENOENT is
 /// kNotFound, ENOSPC is kNoSpace, ...
-Error system_error(ErrorDetails details, int error_number);
+FOREBAY_EXPORT Error system_error(ErrorDetails details, int error_number);
 
 /// A copy of `error` in which a missing path and a missing offset are filled in.
-Error with_location(const Error& error,
-                    const std::string& path,
-                    std::optional<std::uint64_t> offset_bytes = std::nullopt);
+FOREBAY_EXPORT Error with_location(const Error& error,
+                                   const std::string& path,
+                                   std::optional<std::uint64_t> offset_bytes = std::nullopt);
 
 /// A copy of `error` with the rank that failed. An Error that has a rank already is returned
 /// unchanged.
-Error with_rank(const Error& error, std::uint32_t rank);
+FOREBAY_EXPORT Error with_rank(const Error& error, std::uint32_t rank);
 
 /// A copy of `error` whose cause ends with a semicolon and `note`.
-Error with_note(const Error& error, const std::string& note);
+FOREBAY_EXPORT Error with_note(const Error& error, const std::string& note);
 
 }  // namespace forebay

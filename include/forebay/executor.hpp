@@ -4,6 +4,7 @@
 // task runtime (Charm++, TBB, an event loop) implements this interface.
 #pragma once
 
+#include <forebay/detail/export.hpp>
 #include <forebay/detail/origin_process.hpp>
 
 #include <atomic>
@@ -23,9 +24,9 @@ struct Work {
 };
 
 /// Runs posted work on threads of the caller.
-class Executor {
+class FOREBAY_EXPORT Executor {
  public:
-  virtual ~Executor() = default;
+  virtual ~Executor();
 
   /// Queues `work`, to call `work.run(work)` once. Called from any thread, including agents: it
   /// must not block, throw, or run the work inline. The caller keeps the work alive until it has
@@ -45,7 +46,7 @@ class Executor {
 /// The default executor: a queue that its owner runs by calling poll() or wait(), from any number
 /// of threads. The queue must be empty at destruction: remaining work never runs. In a child of
 /// fork(), poll() and wait() of a loop of the parent return 0 at once.
-class EventLoop final : public Executor {
+class FOREBAY_EXPORT EventLoop final : public Executor {
  public:
   EventLoop();
   ~EventLoop() override;

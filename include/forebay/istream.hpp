@@ -4,6 +4,7 @@
 // AsyncInputStream is its counterpart for coroutines: while one waits, others run.
 #pragma once
 
+#include <forebay/detail/export.hpp>
 #include <forebay/error.hpp>
 #include <forebay/session.hpp>
 
@@ -21,7 +22,7 @@ namespace forebay {
 
 /// The stream buffer of forebay::istream. Its get area is a View, so small reads copy once and need
 /// no request.
-class SessionStreamBuffer final : public std::streambuf {
+class FOREBAY_EXPORT SessionStreamBuffer final : public std::streambuf {
  public:
   explicit SessionStreamBuffer(Session session, ByteRange range);
   ~SessionStreamBuffer() override;
@@ -64,7 +65,7 @@ class SessionStreamBuffer final : public std::streambuf {
 /// A std::istream over a session. Positions count from the start of the session's extent: its first
 /// byte has position 0. A storage failure sets badbit, and error() returns the cause. One thread at
 /// a time.
-class istream : public std::istream {
+class FOREBAY_EXPORT istream : public std::istream {
  public:
   explicit istream(Session session);
   /// Reads only `range` of the session. Positions count from its start.
@@ -96,7 +97,7 @@ class istream : public std::istream {
 /// A sequential reader for coroutines: read(), seekg(), tellg(), gcount() and eof() of
 /// std::istream, but read() returns a Future. It holds no View between calls, so a thousand of them
 /// share one window. One read at a time.
-class AsyncInputStream {
+class FOREBAY_EXPORT AsyncInputStream {
  public:
   explicit AsyncInputStream(Session session);
   /// Reads only `range` of the session. Positions count from its start.

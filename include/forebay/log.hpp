@@ -3,6 +3,8 @@
 // sink, and the default drops all lines.
 #pragma once
 
+#include <forebay/detail/export.hpp>
+
 #include <cstdint>
 #include <cstdio>
 #include <mutex>
@@ -16,22 +18,22 @@ enum class LogLevel : std::uint8_t {
 };
 
 /// "info", "warning".
-std::string_view name_of(LogLevel level) noexcept;
+FOREBAY_EXPORT std::string_view name_of(LogLevel level) noexcept;
 
 /// Receives log lines. Called from any thread, including agents. An implementation should be fast
 /// and must not call Forebay.
-class LogSink {
+class FOREBAY_EXPORT LogSink {
  public:
-  virtual ~LogSink() = default;
+  virtual ~LogSink();
   /// Receives one line without a line feed, valid only during the call.
   virtual void write(LogLevel level, std::string_view line) noexcept = 0;
 };
 
 /// Drops all lines: the default.
-LogSink& silent_log() noexcept;
+FOREBAY_EXPORT LogSink& silent_log() noexcept;
 
 /// Writes lines at `lowest` and above to a stream of the caller, as "forebay: warning: text".
-class StreamLog final : public LogSink {
+class FOREBAY_EXPORT StreamLog final : public LogSink {
  public:
   /// `stream` must stay open during the lifetime of this object. It is flushed after each line and
   /// never closed.

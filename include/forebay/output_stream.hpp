@@ -5,6 +5,7 @@
 // with the best possible overlap. docs/guides/writing.md is the guide.
 #pragma once
 
+#include <forebay/detail/export.hpp>
 #include <forebay/error.hpp>
 #include <forebay/future.hpp>
 #include <forebay/range.hpp>
@@ -28,7 +29,7 @@ class StreamCore;
 
 /// A buffer of a stream, borrowed by acquire() until it is submitted. Move-only; any thread may
 /// fill, submit or release it. The destructor releases it unwritten.
-class [[nodiscard]] OutputBuffer {
+class FOREBAY_EXPORT [[nodiscard]] OutputBuffer {
  public:
   OutputBuffer(OutputBuffer&& other) noexcept
       : core_(std::move(other.core_)),
@@ -96,7 +97,7 @@ struct OutputFileOptions {
 
 /// A file of a stream: a small handle, copyable, usable from any thread. It is closed by the first
 /// drain() after its last handle is gone, or with its stream. Offsets count from its start.
-class OutputFile {
+class FOREBAY_EXPORT OutputFile {
  public:
   /// The name passed to create().
   const std::string& path() const noexcept;
@@ -186,7 +187,7 @@ struct StreamReport {
 ///
 /// Move-only. The destructor waits for submitted buffers as drain() does. An error that no call has
 /// returned is logged. Must not outlive its Runtime.
-class OutputStream {
+class FOREBAY_EXPORT OutputStream {
  public:
   OutputStream(OutputStream&& other) noexcept = default;
   OutputStream& operator=(OutputStream&& other) noexcept;

@@ -3,6 +3,7 @@
 // range_test.cpp tests their arithmetic.
 #pragma once
 
+#include <forebay/detail/export.hpp>
 #include <forebay/error.hpp>
 
 #include <concepts>
@@ -31,7 +32,7 @@ constexpr std::uint64_t operator""_GiB(unsigned long long value) { return value 
 
 /// Parses a size in bytes: "4096", "64KiB", "64 MiB", "2GiB", "1TiB" (powers of 1024), or "64kB",
 /// "64MB", "2GB", "1TB" (powers of 1000). Case is ignored. Fails with kInvalidArgument.
-Result<std::uint64_t> parse_size(std::string_view text);
+FOREBAY_EXPORT Result<std::uint64_t> parse_size(std::string_view text);
 
 namespace detail {
 /// The type of a string literal.

@@ -3,6 +3,7 @@
 // an MPI job (<forebay/mpi.hpp>).
 #pragma once
 
+#include <forebay/detail/export.hpp>
 #include <forebay/error.hpp>
 
 #include <cstdint>
@@ -17,7 +18,7 @@ struct RanksAccess;
 }  // namespace comm
 
 /// A group of ranks, or the Error of its creation. Cheap to copy; copies share one communicator.
-class Ranks {
+class FOREBAY_EXPORT Ranks {
  public:
   /// This process alone.
   Ranks();

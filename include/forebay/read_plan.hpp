@@ -5,6 +5,7 @@
 #pragma once
 
 #include <forebay/access.hpp>
+#include <forebay/detail/export.hpp>
 
 #include <cstdint>
 #include <optional>
@@ -30,7 +31,7 @@ enum class AgentScope : std::uint8_t {
 };
 
 /// "per rank", "per node".
-std::string_view name_of(AgentScope agents) noexcept;
+FOREBAY_EXPORT std::string_view name_of(AgentScope agents) noexcept;
 
 /// Values of a ReadPlan that depend on hardware rather than on the program. Zero, or an absent
 /// optional, means that the library chooses.

@@ -7,6 +7,7 @@
 #include <forebay/buffer.hpp>
 #include <forebay/dataset_reader.hpp>
 #include <forebay/dataset_writer.hpp>
+#include <forebay/detail/export.hpp>
 #include <forebay/error.hpp>
 #include <forebay/executor.hpp>
 #include <forebay/log.hpp>
@@ -117,10 +118,10 @@ struct RuntimeOptions {
 /// settings: budget, buffer_cache, engine, copy_threads, network, bulk, placement, machine,
 /// writer_affinity, cores, profile. Settings that are absent keep their defaults. Fails with
 /// kInvalidArgument, naming variable or key, also for an unknown FOREBAY_... variable.
-Result<RuntimeOptions> options_from_environment();
+FOREBAY_EXPORT Result<RuntimeOptions> options_from_environment();
 
 /// A file opened for reading. A small handle, usable from any thread. Must not outlive its Runtime.
-class File {
+class FOREBAY_EXPORT File {
  public:
   const std::string& path() const noexcept;
   /// Size in bytes when the file was opened.
@@ -152,7 +153,7 @@ class File {
 /// Owns agents and memory. Creation starts nothing that takes CPU time while idle. Functions may be
 /// called from any thread, collective ones from one thread at a time. The destructor closes
 /// sessions and joins agents. All Views and Futures must be destroyed before it.
-class Runtime {
+class FOREBAY_EXPORT Runtime {
  public:
   /// This process alone.
   explicit Runtime(RuntimeOptions options = {});

@@ -4,6 +4,7 @@
 // docs/guides/views.md has the rules of views.
 #pragma once
 
+#include <forebay/detail/export.hpp>
 #include <forebay/future.hpp>
 #include <forebay/range.hpp>
 #include <forebay/read_plan.hpp>
@@ -29,7 +30,7 @@ class HandleAccess;
 ///
 /// A View pins its splinters of the window. That never blocks other requests: they get Views with
 /// private copies, which are counted.
-class [[nodiscard]] View {
+class FOREBAY_EXPORT [[nodiscard]] View {
  public:
   View() noexcept = default;
   View(View&& other) noexcept { move_from(other); }
@@ -108,7 +109,7 @@ struct SessionHandle {
 /// its last handle, or by close(). Offsets count from the start of the file. A request returns
 /// exactly its bytes or an Error. A request outside the extent is kOutOfRange; a request of zero
 /// bytes is always complete.
-class Session {
+class FOREBAY_EXPORT Session {
  public:
   /// The part of the file that this session reads. A size of `kAll` has been replaced by the real
   /// size.
@@ -184,7 +185,7 @@ class Session {
 ///
 /// After an Error, the next call of next() returns the next piece. A range outside the session
 /// gives one Error, and is_done() is true then.
-class ViewSequence {
+class FOREBAY_EXPORT ViewSequence {
  public:
   ViewSequence(Session session, ByteRange range)
       : session_(std::move(session)), remaining_(range) {}

@@ -5,6 +5,7 @@
 #pragma once
 
 #include <forebay/access.hpp>
+#include <forebay/detail/export.hpp>
 
 #include <cstdint>
 #include <optional>
@@ -29,7 +30,7 @@ enum class Preallocation : std::uint8_t {
 };
 
 /// "none", "expected", "growing".
-std::string_view name_of(Preallocation preallocation) noexcept;
+FOREBAY_EXPORT std::string_view name_of(Preallocation preallocation) noexcept;
 
 /// Values of a StreamPlan that depend on hardware rather than on the program. Zero, or an absent
 /// optional, means that the library chooses.

@@ -4,6 +4,7 @@
 // at the same time. The library and its programs publish all output through it.
 #pragma once
 
+#include <forebay/detail/export.hpp>
 #include <forebay/detail/origin_process.hpp>
 #include <forebay/error.hpp>
 
@@ -15,7 +16,7 @@ namespace forebay {
 ///
 /// Its name is that of the target with `.tmp-` and 16 random digits, created exclusively (O_EXCL).
 /// A killed program leaves it behind; it may then be deleted at any time.
-class TemporaryFile {
+class FOREBAY_EXPORT TemporaryFile {
  public:
   /// Creates an empty file in the directory of `target`. Symbolic links at `target` are followed:
   /// publish() replaces the file that they lead to. Mode, owner and group of that file are kept

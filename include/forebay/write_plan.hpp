@@ -4,6 +4,7 @@
 // opened, and `reason` explains them. docs/guides/strategies.md describes when which plan is right.
 #pragma once
 
+#include <forebay/detail/export.hpp>
 #include <forebay/error.hpp>
 #include <forebay/placement.hpp>
 
@@ -60,17 +61,17 @@ enum class ChecksumStage : std::uint8_t {
 
 /// "auto", "serial", "file-per-process", "baton", "collective", "reduced-blocking", "brigade",
 /// "gather".
-std::string_view name_of(Strategy strategy) noexcept;
+FOREBAY_EXPORT std::string_view name_of(Strategy strategy) noexcept;
 /// "none", "shared-memory", "message", "brigade", "gather".
-std::string_view name_of(Exchange exchange) noexcept;
+FOREBAY_EXPORT std::string_view name_of(Exchange exchange) noexcept;
 /// "independent", "baton", "collective".
-std::string_view name_of(TransferMode schedule) noexcept;
+FOREBAY_EXPORT std::string_view name_of(TransferMode schedule) noexcept;
 /// "block", "fail".
-std::string_view name_of(StagingFullPolicy staging_full_policy) noexcept;
+FOREBAY_EXPORT std::string_view name_of(StagingFullPolicy staging_full_policy) noexcept;
 /// "none", "zstd".
-std::string_view name_of(Codec codec) noexcept;
+FOREBAY_EXPORT std::string_view name_of(Codec codec) noexcept;
 /// "auto", "copy", "agent".
-std::string_view name_of(ChecksumStage checksum_stage) noexcept;
+FOREBAY_EXPORT std::string_view name_of(ChecksumStage checksum_stage) noexcept;
 
 /// Values of a WritePlan that depend on hardware rather than on the program. Zero, or an absent
 /// optional, means that the library chooses.
@@ -129,27 +130,27 @@ struct WritePlan {
 };
 
 /// The preset of a strategy: only the values that it implies.
-WritePlan plan_of(Strategy strategy);
+FOREBAY_EXPORT WritePlan plan_of(Strategy strategy);
 
 /// The strategy with this name. The Error for an unknown name lists all names.
-Result<Strategy> parse_strategy(std::string_view name);
+FOREBAY_EXPORT Result<Strategy> parse_strategy(std::string_view name);
 
 /// The plan in a TOML text. Keys are the members of WritePlan and WriteTuning, all at the top
 /// level, except `tuning` and `reason`; the key of `step_timeout` is `step_timeout_ms`.
 /// docs/guides/strategies.md lists them. Sizes may be text
 /// ("4 MiB"). Errors use `path` as the file name, and name the line and the allowed values. Absent
 /// keys are left open.
-Result<WritePlan> parse_write_plan(std::string_view text, const std::string& path);
+FOREBAY_EXPORT Result<WritePlan> parse_write_plan(std::string_view text, const std::string& path);
 
 /// The same for a file.
-Result<WritePlan> load_write_plan(const std::string& path);
+FOREBAY_EXPORT Result<WritePlan> load_write_plan(const std::string& path);
 
 /// The plan that the variable FOREBAY_PLAN names: a strategy by its name, else the path of a TOML
 /// file. No value if the variable is unset or empty.
-Result<std::optional<WritePlan>> write_plan_from_environment();
+FOREBAY_EXPORT Result<std::optional<WritePlan>> write_plan_from_environment();
 
 /// The TOML text of a plan. Open values are left out; `reason` is a comment. parse_write_plan() of
 /// the text gives an equal plan without reason.
-std::string to_toml(const WritePlan& plan);
+FOREBAY_EXPORT std::string to_toml(const WritePlan& plan);
 
 }  // namespace forebay

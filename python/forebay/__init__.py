@@ -4,4 +4,4 @@
 Native programs read and measure. This package runs them and presents their results.
 """
 
-__version__ = "0.1.0"
+__version__ = "1.0.0"

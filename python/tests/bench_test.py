@@ -48,7 +48,7 @@ def row(name, value, **more):
 PREAD = {"value": 0.4, "unit": "s", "spread": [0.3, 0.5]}
 DOCUMENT = {
     "benchmark": "solo",
-    "version": "0.1.0",
+    "version": "1.0.0",
     "parameters": {"quick": True},
     "machine": MACHINE,
     "results": [
@@ -74,7 +74,7 @@ def test_the_table_shows_value_spread_goal_and_peers(forebay, fake_program):
     fake_program("forebay-bench", DOCUMENT)
     completed = forebay("bench", "solo")
     assert completed.code == 0
-    assert "solo (Forebay 0.1.0, quick)" in completed.out
+    assert "solo (Forebay 1.0.0, quick)" in completed.out
     met = line_with(completed.out, "solo.warm")
     for text in ("0.600", "0.540 … 0.660", "✓ ≤ 0.75"):
         assert text in met
@@ -117,7 +117,7 @@ def test_full_option_requests_larger_files(forebay, fake):
 
 
 def test_title_names_the_full_workload():
-    assert title_of(DOCUMENT | {"parameters": {"full": True}}) == "solo (Forebay 0.1.0, full)"
+    assert title_of(DOCUMENT | {"parameters": {"full": True}}) == "solo (Forebay 1.0.0, full)"
 
 
 def test_missed_goal_is_not_a_failure(forebay, fake_program):

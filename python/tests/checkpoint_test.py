@@ -72,7 +72,7 @@ def case(candidates, **more):
 def document(mpi, candidate, results, skipped):
     return {
         "benchmark": "checkpoint",
-        "version": "0.1.0",
+        "version": "1.0.0",
         "parameters": {"mpi": mpi, "cases": [case({candidate: WRITTEN})]},
         "machine": MACHINE,
         "results": results,

@@ -4,6 +4,8 @@
 // aborts.
 #pragma once
 
+#include <forebay/detail/export.hpp>
+
 namespace forebay {
 
 /// Sets the rank that failed assertions print, so that the line identifies one of a thousand ranks.
@@ -11,7 +13,9 @@ namespace forebay {
 void set_assertion_rank(int rank) noexcept;
 
 namespace detail {
-[[noreturn]] void assertion_failed(const char* expression, const char* file, int line) noexcept;
+[[noreturn]] FOREBAY_EXPORT void assertion_failed(const char* expression,
+                                                  const char* file,
+                                                  int line) noexcept;
 }  // namespace detail
 
 }  // namespace forebay

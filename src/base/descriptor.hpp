@@ -3,6 +3,7 @@
 // descriptors, some of them received from other processes. An error path must not leak one.
 #pragma once
 
+#include <forebay/detail/export.hpp>
 #include <forebay/error.hpp>
 
 #include <array>
@@ -25,7 +26,7 @@ void raise_descriptor_limit() noexcept;
 
 /// Occupies free numbers among 0, 1 and 2 during its lifetime, so that files opened by other
 /// libraries do not get them.
-class StandardDescriptorGuard {
+class FOREBAY_EXPORT StandardDescriptorGuard {
  public:
   StandardDescriptorGuard() noexcept;
   ~StandardDescriptorGuard();

@@ -24,6 +24,8 @@ constexpr int kEmptyPollsMax = 64;
 
 }  // namespace
 
+Executor::~Executor() = default;
+
 EventLoop::EventLoop() = default;
 
 EventLoop::~EventLoop() {

@@ -13,6 +13,8 @@ class SilentLog final : public LogSink {
 
 }  // namespace
 
+LogSink::~LogSink() = default;
+
 std::string_view name_of(LogLevel level) noexcept {
   switch (level) {
     case LogLevel::kInfo:

@@ -3,6 +3,7 @@
 // do.
 #pragma once
 
+#include <forebay/detail/export.hpp>
 #include <forebay/error.hpp>
 
 #include <cstdint>
@@ -24,6 +25,6 @@ std::string no_space_cause(std::optional<std::uint64_t> free_bytes,
 
 /// `error` with that cause as a note, for an operation that was to write `requested_bytes` to the
 /// file at its path.
-Error with_free_space(const Error& error, std::uint64_t requested_bytes);
+FOREBAY_EXPORT Error with_free_space(const Error& error, std::uint64_t requested_bytes);
 
 }  // namespace forebay

@@ -4,6 +4,7 @@
 // is written once and also runs without MPI.
 #pragma once
 
+#include <forebay/detail/export.hpp>
 #include <forebay/error.hpp>
 
 #include <cstddef>
@@ -68,7 +69,7 @@ struct FilePiece {
 ///
 /// Bytes that one rank wrote are guaranteed to be visible to another after both have called sync()
 /// twice (sync-barrier-sync in MPI-IO).
-class CollectiveFile {
+class FOREBAY_EXPORT CollectiveFile {
  public:
   CollectiveFile(const CollectiveFile&) = delete;
   CollectiveFile& operator=(const CollectiveFile&) = delete;

@@ -5,6 +5,7 @@
 // mpi/mpi_communicator.hpp).
 #pragma once
 
+#include <forebay/detail/export.hpp>
 #include <forebay/error.hpp>
 
 #include <cstddef>
@@ -46,7 +47,7 @@ enum class ThreadSupport : std::uint8_t {
 };
 
 /// "single", "funneled", "serialized", "multiple".
-std::string_view name_of(ThreadSupport support) noexcept;
+FOREBAY_EXPORT std::string_view name_of(ThreadSupport support) noexcept;
 
 /// Arguments of a split.
 struct SplitBy {
@@ -63,7 +64,7 @@ struct SplitBy {
 ///
 /// If a rank dies, the launcher ends the MPI job. A rank of run_ranks() that leaves early gives the
 /// others an Error. No wait is unbounded in either case.
-class Communicator {
+class FOREBAY_EXPORT Communicator {
  public:
   Communicator() = default;
   Communicator(const Communicator&) = delete;

@@ -3,6 +3,8 @@
 // Only the code that creates it depends on how nodes are detected.
 #pragma once
 
+#include <forebay/detail/export.hpp>
+
 #include <compare>
 #include <cstdint>
 #include <span>
@@ -25,7 +27,7 @@ struct Node {
 };
 
 /// Nodes of the ranks of one communicator. Immutable; any thread.
-class Nodes {
+class FOREBAY_EXPORT Nodes {
  public:
   Nodes() = default;
 

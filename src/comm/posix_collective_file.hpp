@@ -3,6 +3,8 @@
 // outcome. Used by ranks without MPI, and as the reference for MPI-IO.
 #pragma once
 
+#include <forebay/detail/export.hpp>
+
 #include <memory>
 #include <string>
 
@@ -12,7 +14,7 @@ namespace forebay::comm {
 
 /// Checks whether this rank can open `path`: opens and closes it. Local. Creates a missing file if
 /// `intent` is kCreate. Rejects all but regular files and block devices.
-Status try_open(const std::string& path, FileIntent intent);
+FOREBAY_EXPORT Status try_open(const std::string& path, FileIntent intent);
 
 /// Collective. The file keeps `ranks`, which should not be used for anything else. Ignores hints.
 Result<std::unique_ptr<CollectiveFile>> open_posix_file(std::shared_ptr<Communicator> ranks,

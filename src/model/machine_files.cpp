@@ -6,6 +6,7 @@
 #include <system_error>
 
 #include <dlfcn.h>
+#include <link.h>
 
 #include "base/text_file.hpp"
 #include "model/machine.hpp"
@@ -48,15 +49,39 @@ bool is_path(const std::string& word) {
   return word.find('/') != std::string::npos || word.ends_with(kExtension);
 }
 
-/// The files beside this library belong to it: those of another version may differ.
-std::optional<std::filesystem::path> directory_beside_library() {
+/// The shared library that holds this code, or the program if the code is linked statically. An
+/// empty path if it is unknown.
+struct CodeFile {
+  std::filesystem::path path;
+  bool is_library = false;
+};
+
+CodeFile file_of_this_code() {
   Dl_info info{};
-  if (::dladdr(reinterpret_cast<const void*>(&machine_directories), &info) == 0)
-    return std::nullopt;
+  link_map* map = nullptr;
+  const void* const address = reinterpret_cast<const void*>(&file_of_this_code);
+  const bool is_found =
+      ::dladdr1(address, &info, reinterpret_cast<void**>(&map), RTLD_DL_LINKMAP) != 0;
+  const bool is_library = is_found && map != nullptr && *map->l_name != '\0';
   std::error_code failed;
-  const std::filesystem::path library = std::filesystem::canonical(info.dli_fname, failed);
-  if (failed) return std::nullopt;
-  return (library.parent_path() / FOREBAY_MACHINES_FROM_LIBRARY).lexically_normal();
+  std::filesystem::path path =
+      std::filesystem::canonical(is_library ? map->l_name : "/proc/self/exe", failed);
+  if (failed) path.clear();
+  return {.path = std::move(path), .is_library = is_library};
+}
+
+/// The files beside this library or program belong to it: those of another version may differ.
+/// Programs for tests are in another directory than installed ones.
+std::optional<std::filesystem::path> shipped_directory() {
+  const CodeFile code = file_of_this_code();
+  if (code.path.empty()) return std::nullopt;
+  const auto beside = [&code](const char* relative) {
+    return (code.path.parent_path() / relative).lexically_normal();
+  };
+  std::filesystem::path of_program = beside(FOREBAY_MACHINES_FROM_PROGRAM);
+  std::error_code failed;
+  if (!code.is_library && std::filesystem::is_directory(of_program, failed)) return of_program;
+  return beside(FOREBAY_MACHINES_FROM_LIBRARY);
 }
 
 }  // namespace
@@ -87,7 +112,7 @@ std::vector<std::filesystem::path> machine_directories(const Environment& enviro
   }
   if (const std::string own = user_machine_directory(environment); !own.empty())
     directories.emplace_back(own);
-  if (auto shipped = directory_beside_library()) directories.push_back(*std::move(shipped));
+  if (auto shipped = shipped_directory()) directories.push_back(*std::move(shipped));
   return directories;
 }
 

@@ -14,6 +14,14 @@ import pytest
 
 ROOT = Path(__file__).resolve().parent.parent.parent
 LIMIT_S = 120
+WITHOUT_TOOLS = (
+    "-DFOREBAY_TOOLS=OFF",
+    "-DFOREBAY_BENCH=OFF",
+    "-DFOREBAY_TESTS=OFF",
+    "-DCMAKE_DISABLE_FIND_PACKAGE_fmt=ON",
+    "-DCMAKE_DISABLE_FIND_PACKAGE_ZLIB=ON",
+)
+UNITY = ("-DCMAKE_UNITY_BUILD=ON", "-DCMAKE_UNITY_BUILD_BATCH_SIZE=16")
 
 
 @dataclass(frozen=True)
@@ -68,3 +76,14 @@ def prefix(run, tmp_path_factory):
     directory = tmp_path_factory.mktemp("install")
     run("cmake", "--install", ROOT / "build" / "release", "--prefix", directory / "first")
     return (directory / "first").rename(directory / "second")
+
+
+@pytest.fixture(scope="session")
+def library_build(run):
+    """The configured build of the library alone, without the packages that only tools need.
+
+    In one place, so that a second run compiles only what has changed.
+    """
+    build = ROOT / "build" / "library"
+    run("cmake", "--fresh", "-S", ROOT, "-B", build, "-G", "Ninja", *WITHOUT_TOOLS, *UNITY)
+    return build

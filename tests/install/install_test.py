@@ -12,14 +12,6 @@ HERE = Path(__file__).resolve().parent
 ROOT = HERE.parent.parent
 BIN = ROOT / ".venv" / "bin"
 IS_ALL = os.environ.get("FOREBAY_TEST_ALL") == "1"
-WITHOUT_TOOLS = (
-    "-DFOREBAY_TOOLS=OFF",
-    "-DFOREBAY_BENCH=OFF",
-    "-DFOREBAY_TESTS=OFF",
-    "-DCMAKE_DISABLE_FIND_PACKAGE_fmt=ON",
-    "-DCMAKE_DISABLE_FIND_PACKAGE_ZLIB=ON",
-)
-UNITY = ("-DCMAKE_UNITY_BUILD=ON", "-DCMAKE_UNITY_BUILD_BATCH_SIZE=16")
 WARNINGS = ("-std=c++20", "-Wall", "-Wextra", "-Werror")
 
 
@@ -40,17 +32,6 @@ def downstream(run, prefix, tmp_path_factory):
     run("cmake", "-S", HERE, "-B", build, "-G", "Ninja", f"-DCMAKE_PREFIX_PATH={prefix}")
     run("cmake", "--build", build)
     return build / "downstream"
-
-
-@pytest.fixture(scope="module")
-def library_build(run):
-    """The configured build of the library alone, without the packages that only tools need.
-
-    In one place, so that a second run compiles only what has changed.
-    """
-    build = ROOT / "build" / "library"
-    run("cmake", "--fresh", "-S", ROOT, "-B", build, "-G", "Ninja", *WITHOUT_TOOLS, *UNITY)
-    return build
 
 
 @pytest.fixture

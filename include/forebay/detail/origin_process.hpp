@@ -5,6 +5,7 @@
 // nothing.
 #pragma once
 
+#include <forebay/detail/export.hpp>
 #include <forebay/error.hpp>
 
 #include <atomic>
@@ -16,13 +17,13 @@ namespace forebay::detail {
 
 /// Number of fork() calls between the first process of this program and this one. Written only by
 /// the handler that fork() calls in a child.
-extern std::atomic<std::uint32_t> process_generation;
+FOREBAY_EXPORT extern std::atomic<std::uint32_t> process_generation;
 
 /// kClosed: the object named by `about` belongs to the parent of this process.
-Error fork_error(ErrorDetails about);
+FOREBAY_EXPORT Error fork_error(ErrorDetails about);
 
 /// The process that created the object which holds this. Any thread; takes no lock.
-class OriginProcess {
+class FOREBAY_EXPORT OriginProcess {
  public:
   /// False in a child of the creating process, and in the descendants of that child.
   bool is_current() const noexcept {
@@ -37,7 +38,7 @@ class OriginProcess {
 };
 
 /// Keeps `object` reachable for leak detectors.
-void leak_object(void* object) noexcept;
+FOREBAY_EXPORT void leak_object(void* object) noexcept;
 
 /// Deletes an object in the process that created it. In a child the object stays: its destructor
 /// could wait for threads and locks of the parent, or remove files of the parent.

@@ -3,6 +3,7 @@
 // part of the interface for programs.
 #pragma once
 
+#include <forebay/detail/export.hpp>
 #include <forebay/detail/origin_process.hpp>
 #include <forebay/error.hpp>
 #include <forebay/executor.hpp>
@@ -20,7 +21,7 @@ namespace forebay {
 namespace detail {
 
 /// Object that an agent signals when a request may make progress.
-class Waiter {
+class FOREBAY_EXPORT Waiter {
  public:
   virtual ~Waiter() = default;
   /// Called by an agent, under its lock: must not block or call Forebay.
@@ -41,7 +42,7 @@ enum class Help : std::uint8_t {
 /// only Waiter::signal(). At most one waiter is armed at a time, and none during advance() or
 /// help(). After progress the request may wait elsewhere, and disarm() removes waiters only
 /// where it waits now.
-class PendingOperation {
+class FOREBAY_EXPORT PendingOperation {
  public:
   virtual ~PendingOperation() = default;
   /// Takes what has arrived. Returns true once the request is finished, and on all later calls.
@@ -81,21 +82,21 @@ using PendingPointer = OriginPointer<PendingResult<T>>;
 using Deadline = std::optional<std::chrono::steady_clock::time_point>;
 
 /// Blocks until the request is finished (true) or the deadline has passed (false).
-bool block_on(PendingOperation& pending, Deadline deadline);
+FOREBAY_EXPORT bool block_on(PendingOperation& pending, Deadline deadline);
 
 /// Tries to finish `pending` by copies on this thread, as far as `executor` permits. True if it is
 /// finished.
-bool copy_inline(PendingOperation& pending, Executor& executor);
+FOREBAY_EXPORT bool copy_inline(PendingOperation& pending, Executor& executor);
 
 /// Runs work inside post(). For requests that are finished from the start and never suspend.
-Executor& inline_executor() noexcept;
+FOREBAY_EXPORT Executor& inline_executor() noexcept;
 
 /// The time after `limit` from now. No deadline if the clock cannot represent that time.
-Deadline deadline_after(std::chrono::nanoseconds limit);
+FOREBAY_EXPORT Deadline deadline_after(std::chrono::nanoseconds limit);
 
 /// Advances a request on an executor whenever it may make progress, until step() returns true. Then
 /// it deletes its own object. The base of coroutines and detached continuations.
-class Driver : public Work, private Waiter {
+class FOREBAY_EXPORT Driver : public Work, private Waiter {
  public:
   ~Driver() override = default;
   /// Posts the first step to `executor`. step() never runs inside start().
@@ -119,7 +120,7 @@ class Driver : public Work, private Waiter {
 };
 
 /// A descriptor that becomes readable when a request may make progress.
-class EventDescriptor {
+class FOREBAY_EXPORT EventDescriptor {
  public:
   static Result<std::unique_ptr<EventDescriptor>> create();
   ~EventDescriptor();
@@ -137,9 +138,9 @@ class EventDescriptor {
   bool is_armed_ = false;
 };
 
-Error cancelled_error(const PendingOperation& pending);
-Error moved_from_error();
-Error exception_error(ErrorDetails where, std::exception_ptr exception);
+FOREBAY_EXPORT Error cancelled_error(const PendingOperation& pending);
+FOREBAY_EXPORT Error moved_from_error();
+FOREBAY_EXPORT Error exception_error(ErrorDetails where, std::exception_ptr exception);
 
 template <class R>
 struct Flatten {

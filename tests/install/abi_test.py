@@ -1,0 +1,86 @@
+# SPDX-License-Identifier: Apache-2.0
+"""The shared libraries export the public interface and nothing else, and keep it.
+
+abi/*.symbols are the exported symbols, abi/layouts is the report on public types (abi_report.py).
+After an intended change, replace them by the files in build/abi that a failed test names.
+"""
+
+import difflib
+import os
+import re
+from pathlib import Path
+
+import abi_report
+import pytest
+
+HERE = Path(__file__).resolve().parent
+ROOT = HERE.parent.parent
+KEPT = HERE / "abi"
+FOUND = ROOT / "build" / "abi"
+LIBRARIES = ("libforebay", "libforebay_mpi")
+INTERNAL = re.compile(
+    r"forebay::(comm|format|model|read|restore|runtime|shm|storage|stream|write)::"
+)
+
+needs_all = pytest.mark.skipif(
+    os.environ.get("FOREBAY_TEST_ALL") != "1", reason="only make test-all builds debug information"
+)
+
+
+def compare_with_kept(name, text):
+    """Fails, with the difference, unless `text` is the content of the file in abi."""
+    FOUND.mkdir(parents=True, exist_ok=True)
+    found, kept = FOUND / name, KEPT / name
+    found.write_text(text)
+    expected = kept.read_text() if kept.exists() else ""
+    difference = difflib.unified_diff(expected.splitlines(), text.splitlines(), lineterm="", n=0)
+    assert text == expected, "\n".join([*difference, f"if this is intended: cp {found} {kept}"])
+
+
+def exported_symbols(run, library):
+    """Type and demangled name with version of each symbol; constructors have several."""
+    printed = run("nm", "-DC", "--defined-only", "--with-symbol-versions", library)
+    printed = re.sub(r"(FOREBAY_PRIVATE)_[\d.]+$", r"\1", printed, flags=re.MULTILINE)
+    words = {line.split(maxsplit=1)[1] for line in printed.splitlines()}
+    return sorted(word for word in words if not re.fullmatch(r"A FOREBAY_\w+", word))
+
+
+@pytest.mark.parametrize("library", LIBRARIES)
+def test_exported_symbols_are_those_of_the_list(run, prefix, library):
+    symbols = exported_symbols(run, prefix / "lib" / f"{library}.so")
+    compare_with_kept(f"{library}.symbols", "\n".join(symbols) + "\n")
+
+
+@pytest.mark.parametrize("library", LIBRARIES)
+def test_public_symbols_are_of_public_namespaces(library):
+    symbols = (KEPT / f"{library}.symbols").read_text().splitlines()
+    public = [line for line in symbols if line.endswith("@@FOREBAY_1")]
+    private = [line for line in symbols if line.endswith("@@FOREBAY_PRIVATE")]
+    assert public
+    assert sorted(public + private) == symbols
+    names = [re.sub(r"\(.*", "", line.split(maxsplit=1)[1]) for line in public]
+    assert [name for name in names if "forebay::" not in name or INTERNAL.search(name)] == []
+
+
+def test_test_of_namespaces_finds_internal_names():
+    assert INTERNAL.search("forebay::comm::Nodes::node_of")
+    assert not INTERNAL.search("forebay::Session::read")
+
+
+def test_type_of_a_private_header_is_not_reported(tmp_path):
+    (tmp_path / "xml").write_text(
+        "<abi-corpus><abi-instr><namespace-decl name='forebay'>"
+        "<enum-decl name='Access' id='1'><enumerator name='kDirect' value='1'/></enum-decl>"
+        "<class-decl name='Hidden' id='2' size-in-bits='64'/>"
+        "</namespace-decl></abi-instr></abi-corpus>"
+    )
+    found = abi_report.report(tmp_path / "xml", ROOT / "include")
+    assert found == "forebay::Access\n  1 kDirect\n"
+
+
+@needs_all
+def test_layouts_are_those_of_the_report(run, library_build, tmp_path):
+    run("cmake", "--build", library_build, "--target", "forebay", limit_s=3000)
+    library = library_build / "lib" / "libforebay.so"
+    run("abidw", "--no-show-locs", "--out-file", tmp_path / "xml", library, limit_s=600)
+    compare_with_kept("layouts", abi_report.report(tmp_path / "xml", ROOT / "include"))
