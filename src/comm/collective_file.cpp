@@ -24,7 +24,7 @@ Result<std::uint64_t> CollectiveFile::size() {
   if (Status open = check_open("get the size of"); !open) {
     return failure(open.error());
   }
-  return local_size();
+  return size_local();
 }
 
 Result<std::size_t> CollectiveFile::read_at(std::span<std::byte> into, std::uint64_t offset_bytes) {
@@ -46,10 +46,10 @@ Result<std::size_t> CollectiveFile::write_at_all(std::span<const std::byte> from
   return transfer_all(make_write(from, offset_bytes));
 }
 
-Status CollectiveFile::write_pieces_at_all(std::span<const FilePiece> pieces) {
+Status CollectiveFile::write_regions_at_all(std::span<const FileRegion> regions) {
   Status allowed = check_collective("write");
   if (allowed) allowed = check_transfer(make_write({}, 0));
-  return allowed ? write_pieces(pieces) : allowed;
+  return allowed ? write_regions(regions) : allowed;
 }
 
 Status CollectiveFile::read_at_all_begin(std::span<std::byte> into, std::uint64_t offset_bytes) {
@@ -77,8 +77,8 @@ Status CollectiveFile::close() {
 }
 
 Result<std::size_t> CollectiveFile::agree_on(const Result<std::size_t>& moved) {
-  const Status mine = moved ? Status() : Status(failure(moved.error()));
-  if (Status all = ranks_->agree(mine); !all) return failure(all.error());
+  const Status outcome = moved ? Status() : Status(failure(moved.error()));
+  if (Status agreed = ranks_->agree(outcome); !agreed) return failure(agreed.error());
   return moved;
 }
 

@@ -48,8 +48,8 @@ struct FileTransfer {
   const char* operation() const noexcept { return is_read() ? "read" : "write"; }
 };
 
-/// Bytes in memory, and their place in the file.
-struct FilePiece {
+/// Bytes in memory, and their offset in a file.
+struct FileRegion {
   std::span<const std::byte> bytes;
   std::uint64_t offset_bytes = 0;  ///< from the start of the file
 
@@ -95,12 +95,12 @@ class FOREBAY_EXPORT CollectiveFile {
   /// Collective. As write_at(), for all ranks together.
   Result<std::size_t> write_at_all(std::span<const std::byte> from, std::uint64_t offset_bytes);
 
-  /// Collective. Writes the pieces of all ranks in one call. Pieces of a rank are in increasing
-  /// order of offset and do not overlap; their total is at most kPiecesBytesMax. If the pieces of
+  /// Collective. Writes the regions of all ranks in one call. Regions of a rank are in increasing
+  /// order of offset and do not overlap; their total is at most kRegionsBytesMax. If the regions of
   /// all ranks together leave no hole, no other bytes of the file are read or written. Otherwise
   /// MPI-IO may read and rewrite holes (data sieving).
-  Status write_pieces_at_all(std::span<const FilePiece> pieces);
-  static constexpr std::uint64_t kPiecesBytesMax = std::uint64_t{1} << 30U;
+  Status write_regions_at_all(std::span<const FileRegion> regions);
+  static constexpr std::uint64_t kRegionsBytesMax = std::uint64_t{1} << 30U;
 
   /// Collective. Starts a read_at_all(). The caller must not touch the memory until
   /// read_at_all_end(), which returns all errors of the transfer. Until then any other collective
@@ -131,13 +131,13 @@ class FOREBAY_EXPORT CollectiveFile {
   using Direction = FileTransfer::Direction;
 
   // Implementations override these. They are called only while the file is open. During a split
-  // call, only local_size(), transfer_local() and end_collective() are called. local_size() and
-  // those named ..._local return the outcome of this rank. The others are collective and return the
-  // same Error on all ranks.
-  virtual Result<std::uint64_t> local_size() = 0;
+  // call, only size_local(), transfer_local() and end_collective() are called. Functions named
+  // ..._local return the outcome of this rank. The others are collective and return the same Error
+  // on all ranks.
+  virtual Result<std::uint64_t> size_local() = 0;
   virtual Result<std::size_t> transfer_local(const FileTransfer& transfer) = 0;
   virtual Result<std::size_t> transfer_collective(const FileTransfer& transfer) = 0;
-  virtual Status write_pieces(std::span<const FilePiece> pieces) = 0;
+  virtual Status write_regions(std::span<const FileRegion> regions) = 0;
   virtual Status begin_collective(const FileTransfer& transfer) = 0;
   virtual Result<std::size_t> end_collective() = 0;
   virtual Status sync_local() = 0;

@@ -20,15 +20,15 @@ std::string_view name_of(ThreadSupport support) noexcept {
   return "unknown";
 }
 
-Status Communicator::agree(const Status& mine) {
-  const std::uint64_t failing = mine ? size() : rank().number;
+Status Communicator::agree(const Status& outcome) {
+  const std::uint64_t failing = outcome ? size() : rank().number;
   const Result<std::uint64_t> first = all_reduce(Reduction::kMin, failing);
   if (!first) return failure(first.error());
   if (*first == size()) return {};
   const Rank first_failed{static_cast<std::uint32_t>(*first)};
 
   Bytes encoded;
-  if (rank() == first_failed) encoded = to_bytes(with_rank(mine.error(), first_failed.number));
+  if (rank() == first_failed) encoded = to_bytes(with_rank(outcome.error(), first_failed.number));
   std::uint64_t encoded_bytes = encoded.size();
   if (Status sent = broadcast(std::as_writable_bytes(std::span(&encoded_bytes, 1)), first_failed);
       !sent) {

@@ -113,7 +113,7 @@ class FOREBAY_EXPORT Communicator {
 
   /// Starts to receive a message that fills `into` exactly. Does not block. A message of another
   /// size is an Error of class kInvalidArgument at the receiver, not at the sender. Do not rely on
-  /// it: MPI reports it only if both sizes have the same number of pieces (see MpiOptions). Some
+  /// it: MPI reports it only if both sizes have the same number of parts (see MpiOptions). Some
   /// MPIs do not report it for messages of a rank to itself.
   virtual MessageRequest receive(std::span<std::byte> into, Rank from, Tag tag) = 0;
 
@@ -124,13 +124,13 @@ class FOREBAY_EXPORT Communicator {
 
   /// Collective. Opens one file on all ranks: through MPI-IO if the ranks are MPI processes,
   /// through POSIX calls otherwise. Contract: see CollectiveFile.
-  virtual Result<std::unique_ptr<CollectiveFile>> open_file(const std::string& path,
-                                                            const CollectiveOpenOptions& how) = 0;
+  virtual Result<std::unique_ptr<CollectiveFile>> open_file(
+      const std::string& path, const CollectiveOpenOptions& options) = 0;
 
-  /// Collective. Success if `mine` is success on all ranks. Otherwise all ranks get the Error of
+  /// Collective. Success if `outcome` is success on all ranks. Otherwise all ranks get the Error of
   /// the lowest rank that has one. Error::rank() is that rank, unless the Error has a rank already.
   /// If the communication of agree() itself fails, the outcome may differ between ranks.
-  Status agree(const Status& mine);
+  Status agree(const Status& outcome);
 
  protected:
   /// Rejects arguments on which MPI would abort or hang.

@@ -108,19 +108,19 @@ Error own_error(const Communicator& ranks) {
 TEST_P(CommunicatorSuite, agree_returns_error_of_first_failed_rank_on_all) {
   run_on_all_ranks([](const CommunicatorPtr& ranks) {
     for (std::uint32_t first = 0; first < ranks->size(); ++first) {
-      Status mine;
-      if (ranks->rank().number >= first) mine = failure(own_error(*ranks));
-      const Status all = ranks->agree(mine);
-      ASSERT_FALSE(all);
-      EXPECT_EQ(all.error().rank(), first);
-      EXPECT_EQ(all.error().kind(), ErrorClass::kNoSpace);
-      EXPECT_EQ(all.error().error_number(), ENOSPC);
-      EXPECT_EQ(all.error().path(), "data." + std::to_string(first));
-      EXPECT_EQ(all.error().offset_bytes(), 4096 + first);
-      EXPECT_EQ(all.error().message(), "rank " + std::to_string(first) + ": open data." +
-                                           std::to_string(first) + " at offset " +
-                                           std::to_string(4096 + first) +
-                                           ": No space left on device (ENOSPC): look here");
+      Status outcome;
+      if (ranks->rank().number >= first) outcome = failure(own_error(*ranks));
+      const Status agreed = ranks->agree(outcome);
+      ASSERT_FALSE(agreed);
+      EXPECT_EQ(agreed.error().rank(), first);
+      EXPECT_EQ(agreed.error().kind(), ErrorClass::kNoSpace);
+      EXPECT_EQ(agreed.error().error_number(), ENOSPC);
+      EXPECT_EQ(agreed.error().path(), "data." + std::to_string(first));
+      EXPECT_EQ(agreed.error().offset_bytes(), 4096 + first);
+      EXPECT_EQ(agreed.error().message(), "rank " + std::to_string(first) + ": open data." +
+                                              std::to_string(first) + " at offset " +
+                                              std::to_string(4096 + first) +
+                                              ": No space left on device (ENOSPC): look here");
     }
   });
 }
@@ -128,9 +128,9 @@ TEST_P(CommunicatorSuite, agree_returns_error_of_first_failed_rank_on_all) {
 TEST_P(CommunicatorSuite, agreed_error_keeps_its_rank) {
   run_on_all_ranks([](const CommunicatorPtr& ranks) {
     const std::uint32_t last = ranks->size() - 1;
-    Status mine;
-    if (ranks->rank().number == last) mine = failure(own_error(*ranks));
-    const Status again = ranks->agree(ranks->agree(mine));
+    Status outcome;
+    if (ranks->rank().number == last) outcome = failure(own_error(*ranks));
+    const Status again = ranks->agree(ranks->agree(outcome));
     ASSERT_FALSE(again);
     EXPECT_EQ(again.error().rank(), last);
   });

@@ -51,10 +51,10 @@ TimePoint now() { return std::chrono::steady_clock::now(); }
 Result<std::shared_ptr<ConcurrencyLimiter>> ConcurrencyLimiter::open(Communicator& ranks,
                                                                      const LinkOptions& links,
                                                                      const Setup& setup) {
-  FOREBAY_ASSERT(setup.at_once > 0);
+  FOREBAY_ASSERT(setup.permit_count > 0);
   auto transport = MessageTransport::open(ranks, links);
   if (!transport) return failure(transport.error());
-  Status mine;
+  Status outcome;
   std::shared_ptr<ConcurrencyLimiter> limiter;
   Descriptor wakeup(::eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK));
   if (wakeup) {
@@ -63,11 +63,11 @@ Result<std::shared_ptr<ConcurrencyLimiter>> ConcurrencyLimiter::open(Communicato
     if (thread)
       limiter->thread_ = std::move(*thread);
     else
-      mine = failure(thread.error());
+      outcome = failure(thread.error());
   } else {
-    mine = failure(system_error({.operation = "create an eventfd"}, errno));
+    outcome = failure(system_error({.operation = "create an eventfd"}, errno));
   }
-  if (const Status agreed = ranks.agree(mine); !agreed) return failure(agreed.error());
+  if (const Status agreed = ranks.agree(outcome); !agreed) return failure(agreed.error());
   return limiter;
 }
 
@@ -76,8 +76,9 @@ ConcurrencyLimiter::ConcurrencyLimiter(std::unique_ptr<MessageTransport> transpo
                                        Descriptor wakeup)
     : setup_(setup),
       me_(transport->rank()),
-      server_(server_of(me_, transport->size(), std::min(setup.at_once, transport->size()))),
-      group_ranks_(group_size(me_, transport->size(), std::min(setup.at_once, transport->size()))),
+      server_(server_of(me_, transport->size(), std::min(setup.permit_count, transport->size()))),
+      group_ranks_(
+          group_size(me_, transport->size(), std::min(setup.permit_count, transport->size()))),
       wakeup_(std::move(wakeup)),
       transport_(std::move(transport)) {}
 
@@ -186,16 +187,16 @@ void ConcurrencyLimiter::signal_all() {
 /// No message has a payload.
 Result<std::span<std::byte>> ConcurrencyLimiter::payload_buffer(Rank from,
                                                                 const LinkHeader& header) {
-  if (Status good = check(from, header); !good) return failure(good.error());
+  if (Status checked = check(from, header); !checked) return failure(checked.error());
   return std::span<std::byte>();
 }
 
 Status ConcurrencyLimiter::check(Rank from, const LinkHeader& header) const {
-  if (Status good = check_header(header, kRules); !good) return good;
+  if (Status checked = check_header(header, kRules); !checked) return checked;
   const auto kind = static_cast<MessageKind>(header.kind);
   const bool is_to_server =
       kind == MessageKind::kHello || kind == MessageKind::kRequest || kind == MessageKind::kReturn;
-  const std::uint32_t groups = std::min(setup_.at_once, transport_->size());
+  const std::uint32_t groups = std::min(setup_.permit_count, transport_->size());
   const bool may_send =
       is_to_server ? server_of(from, transport_->size(), groups) == me_ : from == server_;
   if (may_send) return {};
@@ -208,7 +209,7 @@ Status ConcurrencyLimiter::check(Rank from, const LinkHeader& header) const {
 Status ConcurrencyLimiter::handle_message(Rank from,
                                           const LinkHeader& header,
                                           std::span<const std::byte> /*payload*/) {
-  if (Status good = check(from, header); !good) return good;
+  if (Status checked = check(from, header); !checked) return checked;
   const std::uint64_t permit_id = header.words[0];
   const auto kind = static_cast<MessageKind>(header.kind);
   if (kind == MessageKind::kRequest) handle_request(from);
@@ -266,7 +267,7 @@ void ConcurrencyLimiter::expire_permit(TimePoint time) {
   grant_next();
 }
 
-bool ConcurrencyLimiter::Permit::has() {
+bool ConcurrencyLimiter::Permit::try_acquire() {
   if (!limiter_) return true;
   const std::lock_guard lock(limiter_->mutex_);
   if (!std::exchange(is_registered_, true)) ++limiter_->user_count_;

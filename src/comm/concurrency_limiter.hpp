@@ -24,14 +24,14 @@
 
 namespace forebay::comm {
 
-/// Splits the ranks into `at_once` groups of consecutive ranks, each with one permit. The first
-/// rank of a group is its permit server: it holds the queue, and grants the permit to one rank at a
-/// time, in the order of requests. If the server ends or cannot be reached, its group continues
-/// without a limit.
+/// Splits the ranks into `permit_count` groups of consecutive ranks, each with one permit. The
+/// first rank of a group is its permit server: it holds the queue, and grants the permit to one
+/// rank at a time, in the order of requests. If the server ends or cannot be reached, its group
+/// continues without a limit.
 class ConcurrencyLimiter final : private MessageHandler {
  public:
   struct Setup {
-    std::uint32_t at_once = 1;  ///< number of permits, at least 1; the same on all ranks
+    std::uint32_t permit_count = 1;  ///< number of permits, at least 1; the same on all ranks
     /// Time for which a rank may hold a permit that others wait for.
     std::chrono::milliseconds lease{1000};
   };
@@ -63,11 +63,11 @@ class ConcurrencyLimiter final : private MessageHandler {
     Permit(const Permit&) = delete;
     Permit& operator=(const Permit&) = delete;
 
-    /// True if this rank holds a permit now, or needs none; otherwise requests one. Call it again
-    /// before each operation that needs a permit.
-    bool has();
-    /// Registers `waiter` for one signal, when has() may be true. False, without registration, if
-    /// has() should be called now.
+    /// True if this rank holds a permit now, or needs none; otherwise requests one. Does not block.
+    /// Call it again before each operation that needs a permit.
+    bool try_acquire();
+    /// Registers `waiter` for one signal, when try_acquire() may be true. False, without
+    /// registration, if try_acquire() should be called now.
     bool arm(detail::Waiter& waiter);
     void disarm(detail::Waiter& waiter) noexcept;
     /// Ends the use by this request. Further calls do nothing.

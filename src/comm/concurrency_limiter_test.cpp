@@ -43,7 +43,7 @@ class BlockingWaiter final : public detail::Waiter {
 /// Waits as a request does.
 bool acquire_permit(ConcurrencyLimiter::Permit& permit) {
   BlockingWaiter waiter;
-  while (!permit.has()) {
+  while (!permit.try_acquire()) {
     if (!permit.arm(waiter)) continue;
     const bool is_signaled = waiter.wait();
     permit.disarm(waiter);
@@ -70,12 +70,12 @@ std::shared_ptr<ConcurrencyLimiter> open_limiter(Communicator& ranks,
 class PermitCount : public testing::TestWithParam<std::uint32_t> {};
 
 TEST_P(PermitCount, never_exceeds_the_limit_and_serves_every_rank) {
-  const std::uint32_t at_once = GetParam();
+  const std::uint32_t permit_count = GetParam();
   std::atomic<std::uint32_t> inside{0};
   std::atomic<std::uint32_t> most{0};
   std::atomic<std::uint32_t> taken{0};
   run_on_ranks(7, [&](const CommunicatorPtr& ranks) {
-    const auto limiter = open_limiter(*ranks, {.at_once = at_once, .lease = kLongLease});
+    const auto limiter = open_limiter(*ranks, {.permit_count = permit_count, .lease = kLongLease});
     for (int round = 0; round < 20; ++round) {
       ConcurrencyLimiter::Permit permit(limiter);
       ASSERT_TRUE(acquire_permit(permit));
@@ -90,7 +90,7 @@ TEST_P(PermitCount, never_exceeds_the_limit_and_serves_every_rank) {
     EXPECT_TRUE(ranks->barrier());
   });
   EXPECT_EQ(taken, 7U * 20);
-  EXPECT_LE(most, at_once);
+  EXPECT_LE(most, permit_count);
 }
 
 INSTANTIATE_TEST_SUITE_P(Counts, PermitCount, testing::Values(1, 2, 3, 7));
@@ -98,7 +98,7 @@ INSTANTIATE_TEST_SUITE_P(Counts, PermitCount, testing::Values(1, 2, 3, 7));
 TEST(ConcurrencyLimiter, permit_of_a_busy_rank_expires) {
   run_on_ranks(3, [](const CommunicatorPtr& ranks) {
     const auto limiter =
-        open_limiter(*ranks, {.at_once = 1, .lease = std::chrono::milliseconds(50)});
+        open_limiter(*ranks, {.permit_count = 1, .lease = std::chrono::milliseconds(50)});
     ConcurrencyLimiter::Permit permit(limiter);
     if (ranks->rank() == Rank{1}) {
       ASSERT_TRUE(acquire_permit(permit));
@@ -120,7 +120,7 @@ TEST(ConcurrencyLimiter, permit_of_a_busy_rank_expires) {
 TEST(ConcurrencyLimiter, other_ranks_continue_after_holder_or_server_ends) {
   for (const std::uint32_t departing_rank : {0U, 1U}) {  // the permit server, and another rank
     run_on_ranks(3, [departing_rank](const CommunicatorPtr& ranks) {
-      auto limiter = open_limiter(*ranks, {.at_once = 1, .lease = kLongLease});
+      auto limiter = open_limiter(*ranks, {.permit_count = 1, .lease = kLongLease});
       if (ranks->rank() == Rank{departing_rank}) {
         ConcurrencyLimiter::Permit permit(limiter);
         ASSERT_TRUE(acquire_permit(permit));
@@ -140,7 +140,7 @@ TEST(ConcurrencyLimiter, other_ranks_continue_after_holder_or_server_ends) {
 TEST(ConcurrencyLimiter, server_grants_permits_after_it_has_left) {
   std::atomic<std::uint32_t> inside{0};
   run_on_ranks(4, [&](const CommunicatorPtr& ranks) {
-    const auto limiter = open_limiter(*ranks, {.at_once = 1, .lease = kLongLease});
+    const auto limiter = open_limiter(*ranks, {.permit_count = 1, .lease = kLongLease});
     if (ranks->rank() == Rank{0}) limiter->leave();
     EXPECT_TRUE(ranks->barrier());
     for (int round = 0; round < 10 && ranks->rank() != Rank{0}; ++round) {
@@ -161,14 +161,14 @@ TEST(ConcurrencyLimiter, server_grants_permits_after_it_has_left) {
 
 TEST(ConcurrencyLimiter, uncontended_permit_is_kept_for_the_next_request) {
   run_on_ranks(2, [](const CommunicatorPtr& ranks) {
-    const auto limiter = open_limiter(*ranks, {.at_once = 1, .lease = kLongLease});
+    const auto limiter = open_limiter(*ranks, {.permit_count = 1, .lease = kLongLease});
     if (ranks->rank() == Rank{1}) {
       {
         ConcurrencyLimiter::Permit first(limiter);
         ASSERT_TRUE(acquire_permit(first));
       }
       ConcurrencyLimiter::Permit second(limiter);
-      EXPECT_TRUE(second.has());
+      EXPECT_TRUE(second.try_acquire());
     }
     EXPECT_TRUE(ranks->barrier());
   });
@@ -183,7 +183,7 @@ TEST(ConcurrencyLimiter, malformed_messages_close_only_their_link) {
     forged.words.at(1 + random() % 3) = 1 + random();
     run_on_ranks(2, [&](const CommunicatorPtr& ranks) {
       if (ranks->rank() == Rank{0}) {
-        const auto limiter = open_limiter(*ranks, {.at_once = 1});
+        const auto limiter = open_limiter(*ranks, {.permit_count = 1});
         ConcurrencyLimiter::Permit permit(limiter);
         EXPECT_TRUE(acquire_permit(permit));
         EXPECT_TRUE(ranks->barrier());

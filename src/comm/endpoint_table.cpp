@@ -54,7 +54,7 @@ Result<std::vector<SocketAddress>> unpack_addresses(std::span<const std::byte> b
       in.reject("address", raw.size(), "must be the bytes of an IPv4 or IPv6 address");
     addresses.push_back(address);
   }
-  if (Status whole = in.finish(); !whole) return failure(whole.error());
+  if (Status parsed = in.finish(); !parsed) return failure(parsed.error());
   return addresses;
 }
 

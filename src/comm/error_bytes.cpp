@@ -33,7 +33,7 @@ Result<Error> error_from_bytes(std::span<const std::byte> bytes) {
   details.operation = in.text("operation");
   details.path = in.text("path");
   details.cause = in.text("cause");
-  if (Status whole = in.finish(); !whole) return failure(whole.error());
+  if (Status parsed = in.finish(); !parsed) return failure(parsed.error());
   return Error(std::move(details));
 }
 

@@ -49,9 +49,9 @@ TEST(MessageBytes, count_beyond_the_message_is_refused_without_an_allocation) {
   const Bytes bytes = std::move(out).take();
   MessageReader in("test", bytes);
   EXPECT_TRUE(in.list<std::uint64_t>("numbers").empty());
-  const Status whole = in.finish();
-  ASSERT_FALSE(whole);
-  EXPECT_EQ(whole.error().message(),
+  const Status parsed = in.finish();
+  ASSERT_FALSE(parsed);
+  EXPECT_EQ(parsed.error().message(),
             "read message 'test': field 'numbers' is 4611686018427387904: the message is too "
             "short");
 }

@@ -121,7 +121,7 @@ class InProcessCommunicator final : public Communicator {
   MessageRequest send(std::span<const std::byte> bytes, Rank to, Tag tag) override;
   MessageRequest receive(std::span<std::byte> into, Rank from, Tag tag) override;
   Result<std::unique_ptr<CollectiveFile>> open_file(const std::string& path,
-                                                    const CollectiveOpenOptions& how) override;
+                                                    const CollectiveOpenOptions& options) override;
 
  private:
   Result<CollectiveCallPtr> exchange(const char* call, std::span<const std::byte> mine);
@@ -175,7 +175,7 @@ Status InProcessCommunicator::barrier() {
 }
 
 Status InProcessCommunicator::broadcast(std::span<std::byte> bytes, Rank root) {
-  if (Status good = check_rank("broadcast", root); !good) return good;
+  if (Status checked = check_rank("broadcast", root); !checked) return checked;
   const auto mine = rank() == root ? std::span<const std::byte>(bytes) : std::span<std::byte>();
   const Result<CollectiveCallPtr> all = exchange("broadcast", mine);
   if (!all) return failure(all.error());
@@ -187,7 +187,7 @@ Status InProcessCommunicator::broadcast(std::span<std::byte> bytes, Rank root) {
 
 Result<std::vector<Bytes>> InProcessCommunicator::gather(std::span<const std::byte> bytes,
                                                          Rank root) {
-  if (Status good = check_rank("gather", root); !good) return failure(good.error());
+  if (Status checked = check_rank("gather", root); !checked) return failure(checked.error());
   Result<std::vector<Bytes>> all = all_gather(bytes);
   if (all && rank() != root) all->clear();
   return all;
@@ -248,7 +248,8 @@ Result<std::shared_ptr<Communicator>> InProcessCommunicator::split(SplitBy by) {
 }
 
 MessageRequest InProcessCommunicator::send(std::span<const std::byte> bytes, Rank to, Tag tag) {
-  if (Status good = check_message("send", to, tag); !good) return MessageRequest(good.error());
+  if (Status checked = check_message("send", to, tag); !checked)
+    return MessageRequest(checked.error());
   auto message =
       std::make_shared<PendingMessage>(PendingMessage{.from = rank(), .tag = tag, .bytes = bytes});
   const std::scoped_lock lock(context_.job->mutex);
@@ -259,7 +260,8 @@ MessageRequest InProcessCommunicator::send(std::span<const std::byte> bytes, Ran
 }
 
 MessageRequest InProcessCommunicator::receive(std::span<std::byte> into, Rank from, Tag tag) {
-  if (Status good = check_message("receive", from, tag); !good) return MessageRequest(good.error());
+  if (Status checked = check_message("receive", from, tag); !checked)
+    return MessageRequest(checked.error());
   auto message =
       std::make_shared<PendingMessage>(PendingMessage{.from = from, .tag = tag, .into = into});
   const std::scoped_lock lock(context_.job->mutex);
@@ -270,10 +272,10 @@ MessageRequest InProcessCommunicator::receive(std::span<std::byte> into, Rank fr
 }
 
 Result<std::unique_ptr<CollectiveFile>> InProcessCommunicator::open_file(
-    const std::string& path, const CollectiveOpenOptions& how) {
+    const std::string& path, const CollectiveOpenOptions& options) {
   Result<std::shared_ptr<Communicator>> own = duplicate();
   if (!own) return failure(own.error());
-  return open_posix_file(std::move(*own), path, how);
+  return open_posix_file(std::move(*own), path, options);
 }
 
 /// Creates a job, without threads, and returns the context of rank 0. The contexts of other ranks

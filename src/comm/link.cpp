@@ -60,7 +60,7 @@ class IovecList {
 Status check_payload(std::size_t payload_bytes, const LinkLimits& limits, Rank peer) {
   if (payload_bytes <= limits.payload_bytes_max) return {};
   return failure({.kind = ErrorClass::kLimit,
-                  .operation = "send to another agent",
+                  .operation = "send to another rank",
                   .cause = std::to_string(payload_bytes) + " bytes exceed the limit of " +
                            std::to_string(limits.payload_bytes_max) + " bytes for a message",
                   .rank = peer.number});
@@ -77,7 +77,7 @@ short Link::interest() const noexcept {
 
 Error Link::closed_error(int error_number, const char* cause) const {
   return Error({.kind = ErrorClass::kClosed,
-                .operation = "exchange messages with another agent",
+                .operation = "exchange messages with another rank",
                 .error_number = error_number,
                 .cause = cause,
                 .rank = peer_.number});
@@ -177,8 +177,9 @@ void Link::read_stream(LinkHandler& handler) {
                                     : "the connection ended in the middle of a message";
       return fail(send_error_.value_or(closed_error(error_number, cause)));
     }
-    if (const Status good = process_received(static_cast<std::size_t>(got), handler); !good) {
-      return fail(with_rank(good.error(), peer_.number));
+    if (const Status processed = process_received(static_cast<std::size_t>(got), handler);
+        !processed) {
+      return fail(with_rank(processed.error(), peer_.number));
     }
     if (static_cast<std::size_t>(got) < pieces.total_bytes()) return;  // no more to read
     received_bytes += static_cast<std::size_t>(got);
@@ -199,7 +200,7 @@ Status Link::process_received(std::size_t bytes, LinkHandler& handler) {
   const std::size_t of_header = bytes - of_payload;
   payload_missing_ -= of_payload;
   if (of_payload > 0 && payload_missing_ == 0) {
-    if (Status good = end_message(handler); !good || close_reason_) return good;
+    if (Status ended = end_message(handler); !ended || close_reason_) return ended;
   }
   header_received_ += of_header;
   if (header_received_ < sizeof partial_header_) return {};
@@ -213,7 +214,7 @@ Status Link::begin_message(LinkHandler& handler) {
   if (payload_header_.payload_bytes == 0) return handler.handle_message(*this, payload_header_, {});
   if (payload_header_.payload_bytes > limits_.payload_bytes_max) {
     return failure({.kind = ErrorClass::kDamage,
-                    .operation = "receive from another agent",
+                    .operation = "receive from another rank",
                     .cause = "a message claims " + std::to_string(payload_header_.payload_bytes) +
                              " bytes, more than the limit of " +
                              std::to_string(limits_.payload_bytes_max) + " bytes"});

@@ -76,8 +76,8 @@ Result<Links> connect_agents(Communicator& ranks,
   if (agents.size() < 2) return Links();
   const bool is_agent = std::ranges::find(agents, ranks.rank()) != agents.end();
   ListenState mine;
-  if (Status all = ranks.agree(open_listeners(options, ranks, is_agent, mine)); !all) {
-    return failure(all.error());
+  if (Status agreed = ranks.agree(open_listeners(options, ranks, is_agent, mine)); !agreed) {
+    return failure(agreed.error());
   }
   Result<Links> links;
   Result<MeshSetup> setup = exchange_setup(ranks, agents, mine);
@@ -86,7 +86,7 @@ Result<Links> connect_agents(Communicator& ranks,
   } else if (is_agent) {
     links = connect(std::move(*setup), options, mine);
   }
-  if (Status all = ranks.agree(status_of(links)); !all) return failure(all.error());
+  if (Status agreed = ranks.agree(status_of(links)); !agreed) return failure(agreed.error());
   return links;
 }
 

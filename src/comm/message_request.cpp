@@ -7,15 +7,15 @@
 namespace forebay::comm {
 
 Status MessageRequest::finish(Status outcome) {
-  work_.reset();
+  operation_.reset();
   outcome_ = outcome;
   return outcome;
 }
 
 Result<bool> MessageRequest::test() {
   if (!outcome_) {
-    FOREBAY_ASSERT(work_ != nullptr);
-    const Result<bool> is_done = work_->test();
+    FOREBAY_ASSERT(operation_ != nullptr);
+    const Result<bool> is_done = operation_->test();
     if (is_done && !*is_done) return false;
     static_cast<void>(finish(is_done ? Status() : Status(failure(is_done.error()))));
   }
@@ -25,8 +25,8 @@ Result<bool> MessageRequest::test() {
 
 Status MessageRequest::wait() {
   if (outcome_) return *outcome_;
-  FOREBAY_ASSERT(work_ != nullptr);
-  return finish(work_->wait());
+  FOREBAY_ASSERT(operation_ != nullptr);
+  return finish(operation_->wait());
 }
 
 }  // namespace forebay::comm

@@ -28,7 +28,8 @@ class MessageRequest {
  public:
   /// Complete, successful.
   MessageRequest() : outcome_(Status()) {}
-  explicit MessageRequest(std::unique_ptr<MessageOperation> work) : work_(std::move(work)) {}
+  explicit MessageRequest(std::unique_ptr<MessageOperation> operation)
+      : operation_(std::move(operation)) {}
   /// Failed before it began.
   explicit MessageRequest(Error refused) : outcome_(failure(std::move(refused))) {}
 
@@ -44,7 +45,7 @@ class MessageRequest {
  private:
   Status finish(Status outcome);
 
-  std::unique_ptr<MessageOperation> work_;  // null once complete
+  std::unique_ptr<MessageOperation> operation_;  // null once complete
   std::optional<Status> outcome_;
 };
 

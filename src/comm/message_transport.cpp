@@ -116,7 +116,7 @@ class MessageTransport::PeerLinkHandler final : public LinkHandler {
   PeerLinkHandler(Peer& peer, MessageHandler& handler) : peer_(peer), handler_(handler) {}
 
   Result<std::span<std::byte>> payload_buffer(Link& link, const LinkHeader& header) override {
-    if (Status good = check(link, header); !good) return failure(good.error());
+    if (Status checked = check(link, header); !checked) return failure(checked.error());
     Result<std::span<std::byte>> buffer = handler_.payload_buffer(peer_.rank, header);
     if (!buffer) handler_error_ = buffer.error();
     return buffer;
@@ -124,10 +124,10 @@ class MessageTransport::PeerLinkHandler final : public LinkHandler {
   Status handle_message(Link& link,
                         const LinkHeader& header,
                         std::span<const std::byte> payload) override {
-    if (Status good = check(link, header); !good) return good;
-    Status good = handler_.handle_message(peer_.rank, header, payload);
-    if (!good) handler_error_ = good.error();
-    return good;
+    if (Status checked = check(link, header); !checked) return checked;
+    Status handled = handler_.handle_message(peer_.rank, header, payload);
+    if (!handled) handler_error_ = handled.error();
+    return handled;
   }
   const std::optional<Error>& handler_error() const noexcept { return handler_error_; }
 
@@ -153,15 +153,15 @@ class MessageTransport::PeerLinkHandler final : public LinkHandler {
 Result<std::unique_ptr<MessageTransport>> MessageTransport::open(Communicator& ranks,
                                                                  const LinkOptions& options) {
   TransportSetup mine;
-  if (Status all = ranks.agree(open_listeners(ranks, options, mine)); !all) {
-    return failure(all.error());
+  if (Status agreed = ranks.agree(open_listeners(ranks, options, mine)); !agreed) {
+    return failure(agreed.error());
   }
   std::unique_ptr<MessageTransport> transport(new MessageTransport(ranks, options));
   auto endpoints = exchange_endpoints(ranks, mine.listeners, mine.key);
   const Status initialized =
       endpoints ? transport->initialize(std::move(*endpoints), std::move(mine.listeners))
                 : status_of(endpoints.error());
-  if (Status all = ranks.agree(initialized); !all) return failure(all.error());
+  if (Status agreed = ranks.agree(initialized); !agreed) return failure(agreed.error());
   return transport;
 }
 
@@ -212,9 +212,9 @@ Status MessageTransport::send(Rank to,
                               LinkHeader header,
                               std::span<const std::byte> payload,
                               Link::OnSent on_sent) {
-  if (Status good = check(to, payload.size()); !good) {
-    if (on_sent) on_sent(good);
-    return good;
+  if (Status checked = check(to, payload.size()); !checked) {
+    if (on_sent) on_sent(checked);
+    return checked;
   }
   header.payload_bytes = checked_cast<std::uint32_t>(payload.size());
   OutgoingMessage message{header, payload, std::move(on_sent)};
@@ -320,7 +320,8 @@ void MessageTransport::deliver_to_self(MessageHandler& handler) {
     const OutgoingMessage message = own.dequeue();
     bytes += message.bytes();
     --count;
-    if (const Status good = deliver(message, handler); !good) drop_peer(own, good.error());
+    if (const Status delivered = deliver(message, handler); !delivered)
+      drop_peer(own, delivered.error());
   }
   if (!own.queue.empty()) wake();
 }

@@ -52,12 +52,12 @@ class PosixCollectiveFile final : public CollectiveFile {
       : CollectiveFile(std::move(ranks), path, intent), file_(std::move(file)) {}
 
  private:
-  Result<std::uint64_t> local_size() override;
+  Result<std::uint64_t> size_local() override;
   Result<std::size_t> transfer_local(const FileTransfer& transfer) override;
   Result<std::size_t> transfer_collective(const FileTransfer& transfer) override {
     return agree_on(transfer_local(transfer));
   }
-  Status write_pieces(std::span<const FilePiece> pieces) override;
+  Status write_regions(std::span<const FileRegion> regions) override;
   Status begin_collective(const FileTransfer& transfer) override {
     split_outcome_ = transfer_local(transfer);
     return {};
@@ -72,7 +72,7 @@ class PosixCollectiveFile final : public CollectiveFile {
   Result<std::size_t> split_outcome_ = 0;
 };
 
-Result<std::uint64_t> PosixCollectiveFile::local_size() {
+Result<std::uint64_t> PosixCollectiveFile::size_local() {
   const off_t end = ::lseek(file_.get(), 0, SEEK_END);
   if (end < 0) return errno_failure("get the size of", path());
   return checked_cast<std::uint64_t>(end);
@@ -109,12 +109,12 @@ Result<std::size_t> PosixCollectiveFile::transfer_local(const FileTransfer& tran
   return failure(std::move(where));
 }
 
-Status PosixCollectiveFile::write_pieces(std::span<const FilePiece> pieces) {
+Status PosixCollectiveFile::write_regions(std::span<const FileRegion> regions) {
   Result<std::size_t> moved = 0;
-  for (const FilePiece& piece : pieces) {
-    const std::span memory(const_cast<std::byte*>(piece.bytes.data()), piece.bytes.size());
+  for (const FileRegion& region : regions) {
+    const std::span memory(const_cast<std::byte*>(region.bytes.data()), region.bytes.size());
     if (moved)
-      moved = transfer_local({FileTransfer::Direction::kWrite, memory, piece.offset_bytes});
+      moved = transfer_local({FileTransfer::Direction::kWrite, memory, region.offset_bytes});
   }
   const auto all = agree_on(moved);
   return all ? Status() : Status(failure(all.error()));
@@ -139,12 +139,12 @@ Status try_open(const std::string& path, FileIntent intent) {
 
 Result<std::unique_ptr<CollectiveFile>> open_posix_file(std::shared_ptr<Communicator> ranks,
                                                         const std::string& path,
-                                                        const CollectiveOpenOptions& how) {
-  Result<Descriptor> mine = open_local(path, how.intent);
-  const Status outcome = mine ? Status() : Status(failure(mine.error()));
-  if (Status all = ranks->agree(outcome); !all) return failure(all.error());
-  return std::make_unique<PosixCollectiveFile>(std::move(ranks), path, how.intent,
-                                               std::move(*mine));
+                                                        const CollectiveOpenOptions& options) {
+  Result<Descriptor> opened = open_local(path, options.intent);
+  const Status outcome = opened ? Status() : Status(failure(opened.error()));
+  if (Status agreed = ranks->agree(outcome); !agreed) return failure(agreed.error());
+  return std::make_unique<PosixCollectiveFile>(std::move(ranks), path, options.intent,
+                                               std::move(*opened));
 }
 
 }  // namespace forebay::comm

@@ -19,6 +19,6 @@ FOREBAY_EXPORT Status try_open(const std::string& path, FileIntent intent);
 /// Collective. The file keeps `ranks`, which should not be used for anything else. Ignores hints.
 Result<std::unique_ptr<CollectiveFile>> open_posix_file(std::shared_ptr<Communicator> ranks,
                                                         const std::string& path,
-                                                        const CollectiveOpenOptions& how);
+                                                        const CollectiveOpenOptions& options);
 
 }  // namespace forebay::comm

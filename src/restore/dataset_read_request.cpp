@@ -98,7 +98,7 @@ Result<ByteCount> DatasetReadRequest::take() {
 void DatasetReadRequest::issue_loads(IssueMode mode) {
   while (!error_ && in_flight_.size() < kInFlightMax) {
     if (!next_ && !cursor_.is_done()) next_ = cursor_.next();
-    if (!next_ || !permit_.has() || !issue_load(mode)) return;
+    if (!next_ || !permit_.try_acquire() || !issue_load(mode)) return;
   }
 }
 

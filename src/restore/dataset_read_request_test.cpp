@@ -172,13 +172,13 @@ class LimitedReadersTest : public testing::Test {
  protected:
   LimitedReadersTest() { format::TestWriter(path_, format::test_dataset_id()).write(written_); }
   /// All ranks read all parts, each beginning with another one. With 0: without a limit.
-  void read_all(std::uint32_t at_once, ActiveReaders& count) const {
+  void read_all(std::uint32_t permit_count, ActiveReaders& count) const {
     const Status ran =
         comm::run_ranks({.count = kReaders}, [&](const comm::CommunicatorPtr& ranks) {
           std::shared_ptr<comm::ConcurrencyLimiter> limiter;
-          if (at_once > 0)
-            limiter = comm::ConcurrencyLimiter::open(*ranks, {},
-                                                     {.at_once = at_once, .lease = kLongLease})
+          if (permit_count > 0)
+            limiter = comm::ConcurrencyLimiter::open(
+                          *ranks, {}, {.permit_count = permit_count, .lease = kLongLease})
                           .value();
           {
             TestReader reader(path_, *ranks, count, limiter);
@@ -196,11 +196,11 @@ class LimitedReadersTest : public testing::Test {
 };
 
 TEST_F(LimitedReadersTest, at_most_the_limit_read_at_a_time) {
-  for (const std::uint32_t at_once : {1U, 2U}) {
+  for (const std::uint32_t permit_count : {1U, 2U}) {
     ActiveReaders count(1);
-    read_all(at_once, count);
+    read_all(permit_count, count);
     EXPECT_GE(count.max(), 1U);
-    EXPECT_LE(count.max(), at_once);
+    EXPECT_LE(count.max(), permit_count);
   }
 }
 

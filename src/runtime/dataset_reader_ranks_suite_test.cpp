@@ -63,9 +63,9 @@ TEST_P(DatasetReaderRanksSuite, every_rank_reads_its_share) {
 
 TEST_P(DatasetReaderRanksSuite, limited_concurrent_readers_read_the_same) {
   with_dataset_reader_fixture([](DatasetReaderFixture& fixture) {
-    for (const std::uint32_t at_once : {1U, 2U}) {
+    for (const std::uint32_t readers_max : {1U, 2U}) {
       const auto dataset = fixture.runtime.open_dataset(
-          fixture.path(), {.concurrent_readers_max = fixture.is_first() ? at_once : 0});
+          fixture.path(), {.concurrent_readers_max = fixture.is_first() ? readers_max : 0});
       ASSERT_TRUE(dataset) << dataset.error().message();
       const StepReader step = dataset->open_step(*dataset->newest_step()).value();
       expect_all_parts(step);

@@ -65,12 +65,12 @@ Result<SessionPtr> open_session(RuntimeCore& runtime,
 Result<std::shared_ptr<comm::ConcurrencyLimiter>> open_limiter(RuntimeCore& runtime,
                                                                const DatasetReadOptions& options) {
   comm::Communicator& ranks = **runtime.ranks();
-  std::uint32_t at_once = options.concurrent_readers_max;
-  const Status sent = ranks.broadcast(std::as_writable_bytes(std::span(&at_once, 1)), {0});
+  std::uint32_t permit_count = options.concurrent_readers_max;
+  const Status sent = ranks.broadcast(std::as_writable_bytes(std::span(&permit_count, 1)), {0});
   if (!sent) return failure(sent.error());
-  if (at_once == 0 || at_once >= ranks.size()) return nullptr;
+  if (permit_count == 0 || permit_count >= ranks.size()) return nullptr;
   auto limiter = comm::ConcurrencyLimiter::open(ranks, {.network = runtime.options().network},
-                                                {.at_once = at_once});
+                                                {.permit_count = permit_count});
   if (!limiter) return limiter;
   runtime.retain(*limiter);
   return std::shared_ptr<comm::ConcurrencyLimiter>(

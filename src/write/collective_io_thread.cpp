@@ -58,7 +58,7 @@ void CollectiveIoThread::run() {
 
 /// All ranks make the same calls, because each call returns the same Status on all of them.
 Status CollectiveIoThread::write(const CollectiveWrite& collective_write) {
-  // Data sieving would fill the gaps between the pieces of a rank.
+  // Data sieving would fill the gaps between the regions of a rank.
   comm::CollectiveOpenOptions how{.intent = comm::FileIntent::kCreate,
                                   .hints = {{"romio_ds_write", "disable"}}};
   if (collective_write.method == CollectiveMethod::kCollective)
@@ -68,7 +68,7 @@ Status CollectiveIoThread::write(const CollectiveWrite& collective_write) {
   Status outcome;
   for (const ByteRange& round : collective_write.rounds)
     if (outcome)
-      outcome = (*file)->write_pieces_at_all(clip_to_round(round, collective_write.pieces));
+      outcome = (*file)->write_regions_at_all(clip_to_round(round, collective_write.regions));
   if (outcome) outcome = (*file)->sync();
   const Status closed = (*file)->close();
   return outcome ? closed : outcome;

@@ -25,7 +25,7 @@ namespace forebay::write {
 struct CollectiveWrite {
   std::string path;
   CollectiveMethod method = CollectiveMethod::kCollective;  ///< not kIndependent
-  std::vector<comm::FilePiece> pieces;                      ///< of this rank, by rising offset
+  std::vector<comm::FileRegion> regions;                    ///< of this rank, by rising offset
   std::vector<ByteRange> rounds;                            ///< the same on all ranks
   std::function<void(const Status&)> done;
 };

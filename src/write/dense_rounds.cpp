@@ -11,7 +11,7 @@ CollectiveMethod choose_collective_method(Access access, std::span<const ByteRan
   std::uint64_t bytes = 0;
   for (const ByteRange& range : ranges)
     bytes += range.size;
-  const bool is_large = bytes >= ranges.size() * kLargePieceBytes;
+  const bool is_large = bytes >= ranges.size() * kLargeRangeBytes;
   return is_large ? CollectiveMethod::kCollective : CollectiveMethod::kTwoPhase;
 }
 
@@ -33,7 +33,7 @@ std::vector<ByteRange> dense_rounds(std::vector<ByteRange> ranges) {
   for (ByteRange rest : coalesce(std::move(ranges))) {
     while (!rest.empty()) {
       const ByteRange round{rest.offset,
-                            std::min(rest.size, comm::CollectiveFile::kPiecesBytesMax)};
+                            std::min(rest.size, comm::CollectiveFile::kRegionsBytesMax)};
       rounds.push_back(round);
       rest = {round.end(), rest.size - round.size};
     }
@@ -41,13 +41,13 @@ std::vector<ByteRange> dense_rounds(std::vector<ByteRange> ranges) {
   return rounds;
 }
 
-std::vector<comm::FilePiece> clip_to_round(const ByteRange& round,
-                                           std::span<const comm::FilePiece> pieces) {
-  std::vector<comm::FilePiece> inside;
-  auto piece = std::ranges::upper_bound(pieces, round.offset, {}, &comm::FilePiece::end_bytes);
-  for (; piece != pieces.end() && piece->offset_bytes < round.end(); ++piece) {
-    const ByteRange part = intersect(round, {piece->offset_bytes, piece->bytes.size()});
-    const auto bytes = piece->bytes.subspan(part.offset - piece->offset_bytes, part.size);
+std::vector<comm::FileRegion> clip_to_round(const ByteRange& round,
+                                            std::span<const comm::FileRegion> regions) {
+  std::vector<comm::FileRegion> inside;
+  auto region = std::ranges::upper_bound(regions, round.offset, {}, &comm::FileRegion::end_bytes);
+  for (; region != regions.end() && region->offset_bytes < round.end(); ++region) {
+    const ByteRange part = intersect(round, {region->offset_bytes, region->bytes.size()});
+    const auto bytes = region->bytes.subspan(part.offset - region->offset_bytes, part.size);
     if (!part.empty()) inside.push_back({bytes, part.offset});
   }
   return inside;

@@ -19,27 +19,27 @@ namespace forebay::write {
 /// How the ranks of a file write the rounds of a step: the same on all ranks.
 enum class CollectiveMethod : std::uint8_t {
   kIndependent,  ///< each rank writes its bytes directly, as in other transfer modes
-  kCollective,   ///< MPI-IO; each rank writes its own pieces
-  kTwoPhase,     ///< MPI-IO, which gathers pieces on aggregators where they interleave
+  kCollective,   ///< MPI-IO; each rank writes its own regions
+  kTwoPhase,     ///< MPI-IO, which gathers regions on aggregators where they interleave
 };
 
 /// If ranges have this many bytes on average, each rank's requests are large without aggregators,
 /// which would only add a copy.
-inline constexpr std::uint64_t kLargePieceBytes = std::uint64_t{1} << 20U;
+inline constexpr std::uint64_t kLargeRangeBytes = std::uint64_t{1} << 20U;
 
 /// kIndependent for direct access, because MPI-IO writes through the page cache. Else kCollective
-/// if the ranges have kLargePieceBytes on average, and kTwoPhase for smaller ones.
+/// if the ranges have kLargeRangeBytes on average, and kTwoPhase for smaller ones.
 CollectiveMethod choose_collective_method(Access access, std::span<const ByteRange> ranges);
 
 /// Returns the same bytes by rising offset, as the fewest ranges. `ranges` must not overlap.
 std::vector<ByteRange> coalesce(std::vector<ByteRange> ranges);
 
 /// The rounds of a step, from the ranges of all ranks, by rising offset. Each has at most
-/// CollectiveFile::kPiecesBytesMax bytes, and each of its bytes is in one of the ranges.
+/// CollectiveFile::kRegionsBytesMax bytes, and each of its bytes is in one of the ranges.
 std::vector<ByteRange> dense_rounds(std::vector<ByteRange> ranges);
 
-/// The parts of `pieces` that lie in a round. `pieces` must be sorted by offset.
-std::vector<comm::FilePiece> clip_to_round(const ByteRange& round,
-                                           std::span<const comm::FilePiece> pieces);
+/// The parts of `regions` that lie in a round. `regions` must be sorted by offset.
+std::vector<comm::FileRegion> clip_to_round(const ByteRange& round,
+                                            std::span<const comm::FileRegion> regions);
 
 }  // namespace forebay::write

@@ -14,7 +14,7 @@
 #include "comm/in_process.hpp"
 #include "comm/mpi/mpi_call.hpp"
 #include "comm/mpi/mpi_communicator.hpp"
-#include "comm/mpi/pieces.hpp"
+#include "comm/mpi/transfer_parts.hpp"
 #include "comm/testing.hpp"
 
 namespace {
@@ -126,9 +126,9 @@ TEST(FromMpi, refuses_invalid_communicators) {
   EXPECT_EQ(ranks.error().kind(), ErrorClass::kInvalidArgument);
 }
 
-TEST(FromMpi, refuses_pieces_that_mpi_cannot_count) {
-  for (const std::uint64_t piece_bytes : {std::uint64_t{0}, (std::uint64_t{1} << 30U) + 1}) {
-    const auto ranks = from_mpi(MPI_COMM_WORLD, {.piece_bytes = piece_bytes});
+TEST(FromMpi, refuses_parts_that_mpi_cannot_count) {
+  for (const std::uint64_t part_bytes : {std::uint64_t{0}, (std::uint64_t{1} << 30U) + 1}) {
+    const auto ranks = from_mpi(MPI_COMM_WORLD, {.part_bytes = part_bytes});
     ASSERT_FALSE(ranks);
     EXPECT_EQ(ranks.error().kind(), ErrorClass::kInvalidArgument);
   }
@@ -240,16 +240,16 @@ TEST(FromMpi, error_handlers_are_set_under_the_guard_of_mpi_calls) {
   EXPECT_EQ(unguarded_calls, 0);
 }
 
-TEST(Pieces, cover_a_transfer_without_gap) {
+TEST(TransferParts, cover_a_transfer_without_gap) {
   for (const std::uint64_t total : {0U, 1U, 9U, 10U, 11U, 100U, 101U}) {
-    const Pieces pieces(total, 10);
+    const TransferParts parts(total, 10);
     std::uint64_t reached = 0;
-    for (std::uint64_t i = 0; i < pieces.count(); ++i) {
-      EXPECT_EQ(pieces.at(i).first, reached);
-      reached += static_cast<std::uint64_t>(pieces.at(i).size);
+    for (std::uint64_t i = 0; i < parts.count(); ++i) {
+      EXPECT_EQ(parts.at(i).first, reached);
+      reached += static_cast<std::uint64_t>(parts.at(i).size);
     }
     EXPECT_EQ(reached, total);
-    EXPECT_EQ(pieces.at(pieces.count()).size, 0);
+    EXPECT_EQ(parts.at(parts.count()).size, 0);
   }
 }
 

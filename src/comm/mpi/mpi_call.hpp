@@ -64,14 +64,14 @@ struct MpiErrorHandler {
 /// Settings of a from_mpi() call, shared by all communicators derived from its result.
 struct MpiCommSettings {
   ThreadSupport support = ThreadSupport::kSingle;
-  std::uint64_t piece_bytes = 0;
+  std::uint64_t part_bytes = 0;
   std::shared_ptr<const MpiErrorHandler> application_error_handler = nullptr;
 };
 
 /// Owns a communicator of MPI, and holds its settings.
 struct MpiCommHandle : MpiCommSettings {
-  MpiCommHandle(MPI_Comm owned, MpiCommSettings how) noexcept
-      : MpiCommSettings(std::move(how)), handle(owned) {}
+  MpiCommHandle(MPI_Comm owned, MpiCommSettings settings) noexcept
+      : MpiCommSettings(std::move(settings)), handle(owned) {}
   MpiCommHandle(const MpiCommHandle&) = delete;
   MpiCommHandle& operator=(const MpiCommHandle&) = delete;
   /// Frees it, unless MPI is finalized already or this thread may not call MPI.

@@ -13,14 +13,14 @@
 #include "comm/mpi/mpi_call.hpp"
 #include "comm/mpi/mpi_file.hpp"
 #include "comm/mpi/mpi_operation.hpp"
-#include "comm/mpi/pieces.hpp"
+#include "comm/mpi/transfer_parts.hpp"
 #include "comm/posix_collective_file.hpp"
 
 namespace forebay::comm {
 
 namespace {
 
-constexpr std::uint64_t kPieceBytesMax = std::uint64_t{1} << 30U;
+constexpr std::uint64_t kPartBytesMax = std::uint64_t{1} << 30U;
 
 MPI_Op operation_of(Reduction reduction) noexcept {
   switch (reduction) {
@@ -90,7 +90,7 @@ class MpiCommunicator final : public Communicator {
   MessageRequest receive(std::span<std::byte> into, Rank from, Tag tag) override;
   void progress() override;
   Result<std::unique_ptr<CollectiveFile>> open_file(const std::string& path,
-                                                    const CollectiveOpenOptions& how) override;
+                                                    const CollectiveOpenOptions& options) override;
 
  private:
   Result<GatherLayout> exchange_lengths(std::size_t mine);
@@ -156,12 +156,12 @@ Status MpiCommunicator::barrier() {
 }
 
 Status MpiCommunicator::broadcast(std::span<std::byte> bytes, Rank root) {
-  if (Status good = check_rank("broadcast", root); !good) return good;
-  const Pieces pieces(bytes.size(), mpi_comm_->piece_bytes);
-  for (std::uint64_t i = 0; i < pieces.count(); ++i) {
-    const Piece piece = pieces.at(i);
+  if (Status checked = check_rank("broadcast", root); !checked) return checked;
+  const TransferParts parts(bytes.size(), mpi_comm_->part_bytes);
+  for (std::uint64_t i = 0; i < parts.count(); ++i) {
+    const TransferPart part = parts.at(i);
     const Status status = mpi_comm_->call({.operation = "broadcast"}, [&] {
-      return MPI_Bcast(bytes.data() + piece.first, piece.size, MPI_BYTE,
+      return MPI_Bcast(bytes.data() + part.first, part.size, MPI_BYTE,
                        static_cast<int>(root.number), handle());
     });
     if (!status) return status;
@@ -204,7 +204,7 @@ std::vector<Bytes> split_bytes(const Bytes& all, const GatherLayout& layout) {
 }
 
 Result<std::vector<Bytes>> MpiCommunicator::gather(std::span<const std::byte> bytes, Rank root) {
-  if (Status good = check_rank("gather", root); !good) return failure(good.error());
+  if (Status checked = check_rank("gather", root); !checked) return failure(checked.error());
   const Result<GatherLayout> layout = exchange_lengths(bytes.size());
   if (!layout) return failure(layout.error());
   Bytes all(rank() == root ? static_cast<std::size_t>(layout->total) : 0);
@@ -276,12 +276,14 @@ Result<std::shared_ptr<Communicator>> MpiCommunicator::split(SplitBy by) {
 }
 
 MessageRequest MpiCommunicator::send(std::span<const std::byte> bytes, Rank to, Tag tag) {
-  if (Status good = check_message("send", to, tag); !good) return MessageRequest(good.error());
+  if (Status checked = check_message("send", to, tag); !checked)
+    return MessageRequest(checked.error());
   return start_send(mpi_comm_, bytes, to, tag);
 }
 
 MessageRequest MpiCommunicator::receive(std::span<std::byte> into, Rank from, Tag tag) {
-  if (Status good = check_message("receive", from, tag); !good) return MessageRequest(good.error());
+  if (Status checked = check_message("receive", from, tag); !checked)
+    return MessageRequest(checked.error());
   return start_receive(mpi_comm_, into, from, tag);
 }
 
@@ -293,11 +295,11 @@ void MpiCommunicator::progress() {
 }
 
 Result<std::unique_ptr<CollectiveFile>> MpiCommunicator::open_file(
-    const std::string& path, const CollectiveOpenOptions& how) {
+    const std::string& path, const CollectiveOpenOptions& options) {
   Result<std::shared_ptr<Communicator>> own = duplicate();
   if (!own) return failure(own.error());
   const MPI_Comm raw = handle_of(**own);
-  return open_mpi_file({std::move(*own), raw, mpi_comm_->piece_bytes}, path, how);
+  return open_mpi_file({std::move(*own), raw, mpi_comm_->part_bytes}, path, options);
 }
 
 Status check_mpi_active() {
@@ -327,19 +329,19 @@ Status check_communicator(MPI_Comm application) {
   return {};
 }
 
-Status check_piece(std::uint64_t piece_bytes) {
-  if (piece_bytes > 0 && piece_bytes <= kPieceBytesMax) return {};
+Status check_part_bytes(std::uint64_t part_bytes) {
+  if (part_bytes > 0 && part_bytes <= kPartBytesMax) return {};
   return failure({.kind = ErrorClass::kInvalidArgument,
                   .operation = "use MPI",
-                  .cause = "piece_bytes must be between 1 byte and 1 GiB"});
+                  .cause = "part_bytes must be between 1 byte and 1 GiB"});
 }
 
 }  // namespace
 
 Result<std::shared_ptr<Communicator>> from_mpi(MPI_Comm application, MpiOptions options) {
   if (Status ready = check_mpi_active(); !ready) return failure(ready.error());
-  if (Status good = check_piece(options.piece_bytes); !good) {
-    return failure(good.error());
+  if (Status checked = check_part_bytes(options.part_bytes); !checked) {
+    return failure(checked.error());
   }
   const ThreadSupport support = mpi_thread_support();
   const ErrorDetails what{.operation = "duplicate the communicator of the application"};
@@ -358,7 +360,7 @@ Result<std::shared_ptr<Communicator>> from_mpi(MPI_Comm application, MpiOptions 
   if (!made) return failure(made.error());
   if (!applicable) return failure(applicable.error());
 
-  MpiCommSettings settings{.support = support, .piece_bytes = options.piece_bytes};
+  MpiCommSettings settings{.support = support, .part_bytes = options.part_bytes};
   settings.application_error_handler = std::make_shared<const MpiErrorHandler>(errors, support);
   MpiCommPtr mpi_comm = adopt(raw, settings);
   if (options.node) return make_communicator(std::move(mpi_comm), *options.node);

@@ -17,9 +17,9 @@
 namespace forebay::comm {
 
 struct MpiOptions {
-  /// Longer messages and file transfers are split into pieces of this size, because MPI counts in
+  /// Longer messages and file transfers are split into parts of this size, because MPI counts in
   /// int. The same on all ranks, from 1 byte to 1 GiB.
-  std::uint64_t piece_bytes = std::uint64_t{1} << 30U;
+  std::uint64_t part_bytes = std::uint64_t{1} << 30U;
   /// Ranks with the same number are on one node; absent: as MPI reports. Given by all ranks or by
   /// none.
   std::optional<std::uint32_t> node = std::nullopt;

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// MPI-IO in pieces that an int can count. All ranks make the same number of collective calls, even
+// MPI-IO in parts that an int can count. All ranks make the same number of collective calls, even
 // if they have no bytes left or have failed: a missing rank would block the others.
 #include "comm/mpi/mpi_file.hpp"
 
@@ -8,8 +8,8 @@
 #include "base/checked_cast.hpp"
 #include "base/descriptor.hpp"
 #include "base/no_space.hpp"
-#include "comm/mpi/piece_types.hpp"
-#include "comm/mpi/pieces.hpp"
+#include "comm/mpi/region_types.hpp"
+#include "comm/mpi/transfer_parts.hpp"
 #include "comm/posix_collective_file.hpp"
 
 namespace forebay::comm {
@@ -18,18 +18,18 @@ namespace {
 
 /// State of a transfer in progress.
 struct TransferProgress {
-  FileTransfer transfer = {};   ///< a read is shortened at the end of the file
-  std::size_t moved_bytes = 0;  ///< up to the first short piece
-  Status outcome = {};          ///< the first failure
-  Piece active_piece = {};      ///< of a split call
-  bool has_begun = false;       ///< MPI has a split call in progress
+  FileTransfer transfer = {};     ///< a read is shortened at the end of the file
+  std::size_t moved_bytes = 0;    ///< up to the first short part
+  Status outcome = {};            ///< the first failure
+  TransferPart active_part = {};  ///< of a split call
+  bool has_begun = false;         ///< MPI has a split call in progress
 };
 
 class MpiFile final : public CollectiveFile {
  public:
   MpiFile(const MpiFileComm& file_comm, const std::string& path, FileIntent intent, MPI_File handle)
       : CollectiveFile(file_comm.ranks, path, intent),
-        piece_bytes_(file_comm.piece_bytes),
+        part_bytes_(file_comm.part_bytes),
         handle_(handle) {}
   MpiFile(const MpiFile&) = delete;
   MpiFile& operator=(const MpiFile&) = delete;
@@ -38,10 +38,10 @@ class MpiFile final : public CollectiveFile {
   }
 
  private:
-  Result<std::uint64_t> local_size() override;
+  Result<std::uint64_t> size_local() override;
   Result<std::size_t> transfer_local(const FileTransfer& transfer) override;
   Result<std::size_t> transfer_collective(const FileTransfer& transfer) override;
-  Status write_pieces(std::span<const FilePiece> pieces) override;
+  Status write_regions(std::span<const FileRegion> regions) override;
   Status begin_collective(const FileTransfer& transfer) override;
   Result<std::size_t> end_collective() override;
   Status sync_local() override;
@@ -54,24 +54,24 @@ class MpiFile final : public CollectiveFile {
   Status call(const ErrorDetails& details, Call call) const {
     return mpi_call(ranks().thread_support(), details, call);
   }
-  Pieces pieces_of(const TransferProgress& progress) const {
-    return Pieces(progress.transfer.memory.size(), piece_bytes_);
+  TransferParts parts_of(const TransferProgress& progress) const {
+    return TransferParts(progress.transfer.memory.size(), part_bytes_);
   }
 
-  /// Calls of MPI for a piece of a transfer.
-  using Move = int (MpiFile::*)(const FileTransfer&, Piece, MPI_Status*) const;
-  int move_independent(const FileTransfer& transfer, Piece piece, MPI_Status* status) const;
-  int move_collective(const FileTransfer& transfer, Piece piece, MPI_Status* status) const;
-  int begin_split(const FileTransfer& transfer, Piece piece) const;
-  int end_split(const FileTransfer& transfer, Piece piece, MPI_Status* status) const;
+  /// Calls of MPI for a part of a transfer.
+  using Move = int (MpiFile::*)(const FileTransfer&, TransferPart, MPI_Status*) const;
+  int move_independent(const FileTransfer& transfer, TransferPart part, MPI_Status* status) const;
+  int move_collective(const FileTransfer& transfer, TransferPart part, MPI_Status* status) const;
+  int begin_split(const FileTransfer& transfer, TransferPart part) const;
+  int end_split(const FileTransfer& transfer, TransferPart part, MPI_Status* status) const;
 
   TransferProgress start_progress(const FileTransfer& transfer);
-  void move_piece(TransferProgress& progress, Piece piece, Move move) const;
+  void move_part(TransferProgress& progress, TransferPart part, Move move) const;
   Result<std::size_t> outcome_of(const TransferProgress& progress) const;
   Status begin_rounds(const FileTransfer& transfer);
   void move_rounds(std::uint64_t first);
 
-  const std::uint64_t piece_bytes_;
+  const std::uint64_t part_bytes_;
   MPI_File handle_;
 
   // The collective transfer in progress.
@@ -79,7 +79,7 @@ class MpiFile final : public CollectiveFile {
   std::uint64_t rounds_ = 0;  ///< the same on all ranks
 };
 
-Result<std::uint64_t> MpiFile::local_size() {
+Result<std::uint64_t> MpiFile::size_local() {
   MPI_Offset bytes = 0;
   const Status status =
       call(error_details("get the size of"), [&] { return MPI_File_get_size(handle_, &bytes); });
@@ -87,40 +87,43 @@ Result<std::uint64_t> MpiFile::local_size() {
   return checked_cast<std::uint64_t>(bytes);
 }
 
-MPI_Offset offset_of(const FileTransfer& transfer, Piece piece) {
-  const std::uint64_t offset_bytes = transfer.offset_bytes + piece.first;
+MPI_Offset offset_of(const FileTransfer& transfer, TransferPart part) {
+  const std::uint64_t offset_bytes = transfer.offset_bytes + part.first;
   return static_cast<MPI_Offset>(offset_bytes);  // MPI refuses what becomes negative
 }
 
-std::byte* memory_of(const FileTransfer& transfer, Piece piece) {
-  return transfer.memory.data() + piece.first;
+std::byte* memory_of(const FileTransfer& transfer, TransferPart part) {
+  return transfer.memory.data() + part.first;
 }
 
-int MpiFile::move_independent(const FileTransfer& transfer, Piece piece, MPI_Status* status) const {
-  const MPI_Offset at = offset_of(transfer, piece);
-  std::byte* const memory = memory_of(transfer, piece);
-  return transfer.is_read() ? MPI_File_read_at(handle_, at, memory, piece.size, MPI_BYTE, status)
-                            : MPI_File_write_at(handle_, at, memory, piece.size, MPI_BYTE, status);
+int MpiFile::move_independent(const FileTransfer& transfer,
+                              TransferPart part,
+                              MPI_Status* status) const {
+  const MPI_Offset at = offset_of(transfer, part);
+  std::byte* const memory = memory_of(transfer, part);
+  return transfer.is_read() ? MPI_File_read_at(handle_, at, memory, part.size, MPI_BYTE, status)
+                            : MPI_File_write_at(handle_, at, memory, part.size, MPI_BYTE, status);
 }
 
-int MpiFile::move_collective(const FileTransfer& transfer, Piece piece, MPI_Status* status) const {
-  const MPI_Offset at = offset_of(transfer, piece);
-  std::byte* const memory = memory_of(transfer, piece);
+int MpiFile::move_collective(const FileTransfer& transfer,
+                             TransferPart part,
+                             MPI_Status* status) const {
+  const MPI_Offset at = offset_of(transfer, part);
+  std::byte* const memory = memory_of(transfer, part);
   return transfer.is_read()
-             ? MPI_File_read_at_all(handle_, at, memory, piece.size, MPI_BYTE, status)
-             : MPI_File_write_at_all(handle_, at, memory, piece.size, MPI_BYTE, status);
+             ? MPI_File_read_at_all(handle_, at, memory, part.size, MPI_BYTE, status)
+             : MPI_File_write_at_all(handle_, at, memory, part.size, MPI_BYTE, status);
 }
 
-int MpiFile::begin_split(const FileTransfer& transfer, Piece piece) const {
-  const MPI_Offset at = offset_of(transfer, piece);
-  std::byte* const memory = memory_of(transfer, piece);
-  return transfer.is_read()
-             ? MPI_File_read_at_all_begin(handle_, at, memory, piece.size, MPI_BYTE)
-             : MPI_File_write_at_all_begin(handle_, at, memory, piece.size, MPI_BYTE);
+int MpiFile::begin_split(const FileTransfer& transfer, TransferPart part) const {
+  const MPI_Offset at = offset_of(transfer, part);
+  std::byte* const memory = memory_of(transfer, part);
+  return transfer.is_read() ? MPI_File_read_at_all_begin(handle_, at, memory, part.size, MPI_BYTE)
+                            : MPI_File_write_at_all_begin(handle_, at, memory, part.size, MPI_BYTE);
 }
 
-int MpiFile::end_split(const FileTransfer& transfer, Piece piece, MPI_Status* status) const {
-  std::byte* const memory = memory_of(transfer, piece);
+int MpiFile::end_split(const FileTransfer& transfer, TransferPart part, MPI_Status* status) const {
+  std::byte* const memory = memory_of(transfer, part);
   return transfer.is_read() ? MPI_File_read_at_all_end(handle_, memory, status)
                             : MPI_File_write_at_all_end(handle_, memory, status);
 }
@@ -129,7 +132,7 @@ int MpiFile::end_split(const FileTransfer& transfer, Piece piece, MPI_Status* st
 TransferProgress MpiFile::start_progress(const FileTransfer& transfer) {
   TransferProgress progress{.transfer = transfer};
   if (!transfer.is_read()) return progress;
-  const Result<std::uint64_t> end = local_size();
+  const Result<std::uint64_t> end = size_local();
   if (!end) progress.outcome = failure(end.error());
   const std::uint64_t first = std::min(transfer.offset_bytes, end.value_or(0));
   const std::uint64_t left = end.value_or(0) - first;
@@ -139,23 +142,23 @@ TransferProgress MpiFile::start_progress(const FileTransfer& transfer) {
   return progress;
 }
 
-/// Moves one piece by one call of MPI, and records the outcome in `progress`.
-void MpiFile::move_piece(TransferProgress& progress, Piece piece, Move move) const {
+/// Moves one part by one call of MPI, and records the outcome in `progress`.
+void MpiFile::move_part(TransferProgress& progress, TransferPart part, Move move) const {
   ErrorDetails details = error_details(progress.transfer.operation());
-  details.offset_bytes = progress.transfer.offset_bytes + piece.first;
+  details.offset_bytes = progress.transfer.offset_bytes + part.first;
   MPI_Status status;
   int moved = 0;
   const Status done = call(details, [&] {
-    const int code = (this->*move)(progress.transfer, piece, &status);
+    const int code = (this->*move)(progress.transfer, part, &status);
     return code == MPI_SUCCESS ? MPI_Get_count(&status, MPI_BYTE, &moved) : code;
   });
   if (!progress.outcome) return;  // report the first failure
   progress.outcome = done;
   if (!done)
     progress.outcome =
-        failure(with_free_space(done.error(), checked_cast<std::uint64_t>(piece.size)));
-  // Bytes after a short piece do not count as moved.
-  if (done && progress.moved_bytes == piece.first) {
+        failure(with_free_space(done.error(), checked_cast<std::uint64_t>(part.size)));
+  // Bytes after a short part do not count as moved.
+  if (done && progress.moved_bytes == part.first) {
     progress.moved_bytes += checked_cast<std::size_t>(moved);
   }
 }
@@ -175,27 +178,27 @@ Result<std::size_t> MpiFile::outcome_of(const TransferProgress& progress) const 
 
 Result<std::size_t> MpiFile::transfer_local(const FileTransfer& transfer) {
   TransferProgress progress = start_progress(transfer);
-  const Pieces pieces = pieces_of(progress);
-  for (std::uint64_t i = 0; i < pieces.count() && progress.outcome; ++i)
-    move_piece(progress, pieces.at(i), &MpiFile::move_independent);
+  const TransferParts parts = parts_of(progress);
+  for (std::uint64_t i = 0; i < parts.count() && progress.outcome; ++i)
+    move_part(progress, parts.at(i), &MpiFile::move_independent);
   return outcome_of(progress);
 }
 
 /// Collective. Sets rounds_, the number of MPI calls of every rank, to the largest number of
-/// pieces. A failure needs no agree(): it is one of communication, which agree() needs, too.
+/// parts. A failure needs no agree(): it is one of communication, which agree() needs, too.
 Status MpiFile::begin_rounds(const FileTransfer& transfer) {
   progress_ = start_progress(transfer);
   const Result<std::uint64_t> rounds =
-      ranks().all_reduce(Reduction::kMax, pieces_of(progress_).count());
+      ranks().all_reduce(Reduction::kMax, parts_of(progress_).count());
   if (!rounds) return failure(rounds.error());
   rounds_ = *rounds;
   return {};
 }
 
 void MpiFile::move_rounds(std::uint64_t first) {
-  const Pieces pieces = pieces_of(progress_);
+  const TransferParts parts = parts_of(progress_);
   for (std::uint64_t i = first; i < rounds_; ++i)
-    move_piece(progress_, pieces.at(i), &MpiFile::move_collective);
+    move_part(progress_, parts.at(i), &MpiFile::move_collective);
 }
 
 Result<std::size_t> MpiFile::transfer_collective(const FileTransfer& transfer) {
@@ -204,14 +207,14 @@ Result<std::size_t> MpiFile::transfer_collective(const FileTransfer& transfer) {
   return agree_on(outcome_of(progress_));
 }
 
-/// Describes memory and file by MPI datatypes, so that one call moves all pieces. Makes all calls
+/// Describes memory and file by MPI datatypes, so that one call moves all regions. Makes all calls
 /// even if one fails: they are collective.
-Status MpiFile::write_pieces(std::span<const FilePiece> pieces) {
+Status MpiFile::write_regions(std::span<const FileRegion> regions) {
   int moved = 0;
   ErrorDetails details = error_details("write");
-  if (!pieces.empty()) details.offset_bytes = pieces.front().offset_bytes;
-  Status mine = call(details, [&] {
-    const PieceTypes types(pieces);
+  if (!regions.empty()) details.offset_bytes = regions.front().offset_bytes;
+  Status outcome = call(details, [&] {
+    const RegionTypes types(regions);
     MPI_Status status;
     const int viewed =
         MPI_File_set_view(handle_, 0, MPI_BYTE, types.file(), "native", MPI_INFO_NULL);
@@ -221,31 +224,31 @@ Status MpiFile::write_pieces(std::span<const FilePiece> pieces) {
     const int code = viewed != MPI_SUCCESS ? viewed : written != MPI_SUCCESS ? written : reset;
     return code == MPI_SUCCESS ? MPI_Get_elements(&status, MPI_BYTE, &moved) : code;
   });
-  if (!mine) mine = failure(with_free_space(mine.error(), bytes_of(pieces)));
-  if (mine && checked_cast<std::uint64_t>(moved) < bytes_of(pieces))
-    mine = failure({.kind = ErrorClass::kIo,
-                    .operation = "write",
-                    .path = path(),
-                    .offset_bytes = details.offset_bytes,
-                    .cause = "MPI-IO accepted no more bytes and returned no error"});
-  return ranks().agree(mine);
+  if (!outcome) outcome = failure(with_free_space(outcome.error(), bytes_of(regions)));
+  if (outcome && checked_cast<std::uint64_t>(moved) < bytes_of(regions))
+    outcome = failure({.kind = ErrorClass::kIo,
+                       .operation = "write",
+                       .path = path(),
+                       .offset_bytes = details.offset_bytes,
+                       .cause = "MPI-IO accepted no more bytes and returned no error"});
+  return ranks().agree(outcome);
 }
 
 /// Starts the first round. end_collective() reports its failure, so that all ranks call that.
 Status MpiFile::begin_collective(const FileTransfer& transfer) {
   if (Status begun = begin_rounds(transfer); !begun) return begun;
-  const Piece piece = pieces_of(progress_).at(0);
-  progress_.active_piece = piece;
+  const TransferPart part = parts_of(progress_).at(0);
+  progress_.active_part = part;
   ErrorDetails details = error_details(progress_.transfer.operation());
   details.offset_bytes = progress_.transfer.offset_bytes;
-  const Status started = call(details, [&] { return begin_split(progress_.transfer, piece); });
+  const Status started = call(details, [&] { return begin_split(progress_.transfer, part); });
   progress_.has_begun = started.has_value();
   if (progress_.outcome) progress_.outcome = started;
   return {};
 }
 
 Result<std::size_t> MpiFile::end_collective() {
-  if (progress_.has_begun) move_piece(progress_, progress_.active_piece, &MpiFile::end_split);
+  if (progress_.has_begun) move_part(progress_, progress_.active_part, &MpiFile::end_split);
   move_rounds(1);
   return agree_on(outcome_of(progress_));
 }
@@ -295,34 +298,34 @@ Status check_hints(const std::string& path, const std::vector<Hint>& hints) {
 }
 
 /// Checks without MPI-IO, whose errors are less clear.
-Status check_openable(const std::string& path, const CollectiveOpenOptions& how) {
-  if (Status good = check_hints(path, how.hints); !good) return good;
-  return try_open(path, how.intent);
+Status check_openable(const std::string& path, const CollectiveOpenOptions& options) {
+  if (Status checked = check_hints(path, options.hints); !checked) return checked;
+  return try_open(path, options.intent);
 }
 
 }  // namespace
 
 Result<std::unique_ptr<CollectiveFile>> open_mpi_file(const MpiFileComm& file_comm,
                                                       const std::string& path,
-                                                      const CollectiveOpenOptions& how) {
-  if (Status all = file_comm.ranks->agree(check_openable(path, how)); !all) {
-    return failure(all.error());
+                                                      const CollectiveOpenOptions& options) {
+  if (Status agreed = file_comm.ranks->agree(check_openable(path, options)); !agreed) {
+    return failure(agreed.error());
   }
   const int mode =
-      how.intent == FileIntent::kRead ? MPI_MODE_RDONLY : MPI_MODE_RDWR | MPI_MODE_CREATE;
+      options.intent == FileIntent::kRead ? MPI_MODE_RDONLY : MPI_MODE_RDWR | MPI_MODE_CREATE;
   MPI_File handle = MPI_FILE_NULL;
   const ErrorDetails what{.operation = "open", .path = path};
-  const Status mine = mpi_call(file_comm.ranks->thread_support(), what, [&] {
+  const Status outcome = mpi_call(file_comm.ranks->thread_support(), what, [&] {
     Info info;
     const StandardDescriptorGuard guard;
-    if (const int code = info.set(how.hints); code != MPI_SUCCESS) return code;
+    if (const int code = info.set(options.hints); code != MPI_SUCCESS) return code;
     const int code = MPI_File_open(file_comm.handle, path.c_str(), mode, info.get(), &handle);
     if (code == MPI_SUCCESS) MPI_File_set_errhandler(handle, MPI_ERRORS_RETURN);
     return code;
   });
   // If only some ranks could open it, their handles stay open: MPI_File_close() is collective.
-  if (Status all = file_comm.ranks->agree(mine); !all) return failure(all.error());
-  return std::make_unique<MpiFile>(file_comm, path, how.intent, handle);
+  if (Status agreed = file_comm.ranks->agree(outcome); !agreed) return failure(agreed.error());
+  return std::make_unique<MpiFile>(file_comm, path, options.intent, handle);
 }
 
 }  // namespace forebay::comm

@@ -14,12 +14,12 @@ namespace forebay::comm {
 struct MpiFileComm {
   std::shared_ptr<Communicator> ranks;  ///< kept by the file
   MPI_Comm handle = MPI_COMM_NULL;      ///< the MPI communicator of the same ranks
-  std::uint64_t piece_bytes = 0;        ///< limit of one MPI call
+  std::uint64_t part_bytes = 0;         ///< limit of one MPI call
 };
 
 /// Collective. As Communicator::open_file().
 Result<std::unique_ptr<CollectiveFile>> open_mpi_file(const MpiFileComm& file_comm,
                                                       const std::string& path,
-                                                      const CollectiveOpenOptions& how);
+                                                      const CollectiveOpenOptions& options);
 
 }  // namespace forebay::comm

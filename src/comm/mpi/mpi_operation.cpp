@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// One MPI request for each piece; pieces complete in order.
+// One MPI request for each part; parts complete in order.
 #include "comm/mpi/mpi_operation.hpp"
 
 #include <string>
@@ -7,7 +7,7 @@
 #include <utility>
 #include <vector>
 
-#include "comm/mpi/pieces.hpp"
+#include "comm/mpi/transfer_parts.hpp"
 
 namespace forebay::comm {
 
@@ -15,8 +15,8 @@ namespace {
 
 enum class Direction : std::uint8_t { kSend, kReceive };
 
-/// The MPI request of one piece.
-struct PendingPiece {
+/// The MPI request of one part.
+struct PendingPart {
   MPI_Request request = MPI_REQUEST_NULL;
   int size = 0;
 };
@@ -37,13 +37,12 @@ class MpiOperation final : public MessageOperation {
   MpiOperation& operator=(const MpiOperation&) = delete;
   ~MpiOperation() override;
 
-  /// Starts the next piece by `start(request)`, a call of MPI.
+  /// Starts the next part by `start(request)`, a call of MPI.
   template <class Start>
   Status add(int size, Start start) {
-    PendingPiece pending_piece{.size = size};
-    Status started =
-        mpi_comm_->call(error_details(), [&] { return start(&pending_piece.request); });
-    if (started) pending_pieces_.push_back(pending_piece);
+    PendingPart pending_part{.size = size};
+    Status started = mpi_comm_->call(error_details(), [&] { return start(&pending_part.request); });
+    if (started) pending_parts_.push_back(pending_part);
     return started;
   }
 
@@ -54,27 +53,27 @@ class MpiOperation final : public MessageOperation {
   ErrorDetails error_details() const {
     return {.operation = direction_ == Direction::kSend ? "send" : "receive"};
   }
-  bool is_complete() const noexcept { return completed_ == pending_pieces_.size(); }
+  bool is_complete() const noexcept { return completed_ == pending_parts_.size(); }
   Result<bool> test_next();
   Status wait_next();
-  Status complete_piece(int code, const MPI_Status& status);
+  Status complete_part(int code, const MPI_Status& status);
   void cancel_remaining();
 
   std::shared_ptr<const MpiCommHandle> mpi_comm_;
   const Direction direction_;
-  std::vector<PendingPiece> pending_pieces_;
-  std::size_t completed_ = 0;  ///< pieces before this one are complete
+  std::vector<PendingPart> pending_parts_;
+  std::size_t completed_ = 0;  ///< parts before this one are complete
 };
 
-/// Counts the next piece as complete. Returns its MPI error, or an Error if its size is wrong.
-Status MpiOperation::complete_piece(int code, const MPI_Status& status) {
-  const PendingPiece& pending_piece = pending_pieces_[completed_++];
+/// Counts the next part as complete. Returns its MPI error, or an Error if its size is wrong.
+Status MpiOperation::complete_part(int code, const MPI_Status& status) {
+  const PendingPart& pending_part = pending_parts_[completed_++];
   if (code != MPI_SUCCESS) return failure(mpi_error(error_details(), code));
   if (direction_ == Direction::kSend) return {};
   int got = 0;
   MPI_Get_count(&status, MPI_BYTE, &got);
-  if (got == pending_piece.size) return {};
-  return failure(size_mismatch(error_details(), got, pending_piece.size));
+  if (got == pending_part.size) return {};
+  return failure(size_mismatch(error_details(), got, pending_part.size));
 }
 
 Result<bool> MpiOperation::test_next() {
@@ -82,9 +81,9 @@ Result<bool> MpiOperation::test_next() {
   if (!guard) return failure(guard.error());
   int is_done = 0;
   MPI_Status status;
-  const int code = MPI_Test(&pending_pieces_[completed_].request, &is_done, &status);
+  const int code = MPI_Test(&pending_parts_[completed_].request, &is_done, &status);
   if (code == MPI_SUCCESS && is_done == 0) return false;
-  if (Status outcome = complete_piece(code, status); !outcome) {
+  if (Status outcome = complete_part(code, status); !outcome) {
     return failure(outcome.error());
   }
   return true;
@@ -102,8 +101,8 @@ Status MpiOperation::wait_next() {
   const Result<MpiCallGuard> guard = MpiCallGuard::acquire(mpi_comm_->support, error_details());
   if (!guard) return failure(guard.error());
   MPI_Status status;
-  const int code = MPI_Wait(&pending_pieces_[completed_].request, &status);
-  return complete_piece(code, status);
+  const int code = MPI_Wait(&pending_parts_[completed_].request, &status);
+  return complete_part(code, status);
 }
 
 Status MpiOperation::wait() {
@@ -124,8 +123,8 @@ Status MpiOperation::wait() {
 void MpiOperation::cancel_remaining() {
   const Result<MpiCallGuard> guard = MpiCallGuard::acquire(mpi_comm_->support, error_details());
   if (!guard) return;  // MPI is finalized, or this thread may not call it: leave the requests to it
-  for (; completed_ < pending_pieces_.size(); ++completed_) {
-    MPI_Request& request = pending_pieces_[completed_].request;
+  for (; completed_ < pending_parts_.size(); ++completed_) {
+    MPI_Request& request = pending_parts_[completed_].request;
     if (request == MPI_REQUEST_NULL) continue;
     if (direction_ == Direction::kReceive) MPI_Cancel(&request);
     MPI_Wait(&request, MPI_STATUS_IGNORE);
@@ -137,14 +136,16 @@ MpiOperation::~MpiOperation() {
 }
 
 template <class Start>
-MessageRequest start_all(std::unique_ptr<MpiOperation> work, const Pieces& pieces, Start start) {
-  for (std::uint64_t i = 0; i < pieces.count(); ++i) {
-    const Piece piece = pieces.at(i);
+MessageRequest start_all(std::unique_ptr<MpiOperation> operation,
+                         const TransferParts& parts,
+                         Start start) {
+  for (std::uint64_t i = 0; i < parts.count(); ++i) {
+    const TransferPart part = parts.at(i);
     const Status started =
-        work->add(piece.size, [&](MPI_Request* request) { return start(piece, request); });
+        operation->add(part.size, [&](MPI_Request* request) { return start(part, request); });
     if (!started) return MessageRequest(started.error());
   }
-  return MessageRequest(std::move(work));
+  return MessageRequest(std::move(operation));
 }
 
 }  // namespace
@@ -153,13 +154,13 @@ MessageRequest start_send(std::shared_ptr<const MpiCommHandle> mpi_comm,
                           std::span<const std::byte> bytes,
                           Rank to,
                           Tag tag) {
-  const Pieces pieces(bytes.size(), mpi_comm->piece_bytes);
+  const TransferParts parts(bytes.size(), mpi_comm->part_bytes);
   const MPI_Comm handle = mpi_comm->handle;
-  const auto start = [=](Piece piece, MPI_Request* request) {
-    return MPI_Isend(bytes.data() + piece.first, piece.size, MPI_BYTE, static_cast<int>(to.number),
+  const auto start = [=](TransferPart part, MPI_Request* request) {
+    return MPI_Isend(bytes.data() + part.first, part.size, MPI_BYTE, static_cast<int>(to.number),
                      static_cast<int>(tag.number), handle, request);
   };
-  return start_all(std::make_unique<MpiOperation>(std::move(mpi_comm), Direction::kSend), pieces,
+  return start_all(std::make_unique<MpiOperation>(std::move(mpi_comm), Direction::kSend), parts,
                    start);
 }
 
@@ -167,13 +168,13 @@ MessageRequest start_receive(std::shared_ptr<const MpiCommHandle> mpi_comm,
                              std::span<std::byte> into,
                              Rank from,
                              Tag tag) {
-  const Pieces pieces(into.size(), mpi_comm->piece_bytes);
+  const TransferParts parts(into.size(), mpi_comm->part_bytes);
   const MPI_Comm handle = mpi_comm->handle;
-  const auto start = [=](Piece piece, MPI_Request* request) {
-    return MPI_Irecv(into.data() + piece.first, piece.size, MPI_BYTE, static_cast<int>(from.number),
+  const auto start = [=](TransferPart part, MPI_Request* request) {
+    return MPI_Irecv(into.data() + part.first, part.size, MPI_BYTE, static_cast<int>(from.number),
                      static_cast<int>(tag.number), handle, request);
   };
-  return start_all(std::make_unique<MpiOperation>(std::move(mpi_comm), Direction::kReceive), pieces,
+  return start_all(std::make_unique<MpiOperation>(std::move(mpi_comm), Direction::kReceive), parts,
                    start);
 }
 

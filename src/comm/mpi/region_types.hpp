@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// PieceTypes: MPI derived datatypes of pieces in memory and in the file.
+// RegionTypes: MPI derived datatypes of regions in memory and in the file.
 #pragma once
 
 #include <cstdint>
@@ -14,40 +14,40 @@
 
 namespace forebay::comm {
 
-inline std::uint64_t bytes_of(std::span<const FilePiece> pieces) {
+inline std::uint64_t bytes_of(std::span<const FileRegion> regions) {
   std::uint64_t bytes = 0;
-  for (const FilePiece& piece : pieces)
-    bytes += piece.bytes.size();
+  for (const FileRegion& region : regions)
+    bytes += region.bytes.size();
   return bytes;
 }
 
-/// For pieces in increasing order of offset that do not overlap. Addresses are absolute: the buffer
-/// is MPI_BOTTOM. Without bytes, count() is 0 and both types are MPI_BYTE.
-class PieceTypes {
+/// For regions in increasing order of offset that do not overlap. Addresses are absolute: the
+/// buffer is MPI_BOTTOM. Without bytes, count() is 0 and both types are MPI_BYTE.
+class RegionTypes {
  public:
-  explicit PieceTypes(std::span<const FilePiece> pieces) {
-    FOREBAY_ASSERT(bytes_of(pieces) <= CollectiveFile::kPiecesBytesMax);
+  explicit RegionTypes(std::span<const FileRegion> regions) {
+    FOREBAY_ASSERT(bytes_of(regions) <= CollectiveFile::kRegionsBytesMax);
     std::vector<int> lengths;
     std::vector<MPI_Aint> addresses;
     std::vector<MPI_Aint> offsets;
-    for (const FilePiece& piece : pieces) {
-      if (piece.bytes.empty()) continue;
-      lengths.push_back(checked_cast<int>(piece.bytes.size()));
-      MPI_Get_address(piece.bytes.data(), &addresses.emplace_back());
-      offsets.push_back(checked_cast<MPI_Aint>(piece.offset_bytes));
+    for (const FileRegion& region : regions) {
+      if (region.bytes.empty()) continue;
+      lengths.push_back(checked_cast<int>(region.bytes.size()));
+      MPI_Get_address(region.bytes.data(), &addresses.emplace_back());
+      offsets.push_back(checked_cast<MPI_Aint>(region.offset_bytes));
     }
     if (lengths.empty()) return;
     count_ = 1;
     memory_ = type_of(lengths, addresses);
     file_ = type_of(lengths, offsets);
   }
-  ~PieceTypes() {
+  ~RegionTypes() {
     if (count_ == 0) return;
     MPI_Type_free(&memory_);
     MPI_Type_free(&file_);
   }
-  PieceTypes(const PieceTypes&) = delete;
-  PieceTypes& operator=(const PieceTypes&) = delete;
+  RegionTypes(const RegionTypes&) = delete;
+  RegionTypes& operator=(const RegionTypes&) = delete;
 
   int count() const noexcept { return count_; }  ///< number of memory() to transfer: 0 or 1
   MPI_Datatype memory() const noexcept { return memory_; }
@@ -55,10 +55,10 @@ class PieceTypes {
 
  private:
   static MPI_Datatype type_of(const std::vector<int>& lengths,
-                              const std::vector<MPI_Aint>& places) {
+                              const std::vector<MPI_Aint>& displacements) {
     MPI_Datatype type = MPI_DATATYPE_NULL;
     const int count = checked_cast<int>(lengths.size());
-    MPI_Type_create_hindexed(count, lengths.data(), places.data(), MPI_BYTE, &type);
+    MPI_Type_create_hindexed(count, lengths.data(), displacements.data(), MPI_BYTE, &type);
     MPI_Type_commit(&type);
     return type;
   }
