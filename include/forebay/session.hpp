@@ -170,8 +170,8 @@ class FOREBAY_EXPORT Session {
   friend class File;
   friend class read::HandleAccess;
   explicit Session(std::shared_ptr<read::SessionCore> core);
-  Session(std::shared_ptr<read::SessionCore> core, std::shared_ptr<void> closer)
-      : core_(std::move(core)), close_guard_(std::move(closer)) {}
+  Session(std::shared_ptr<read::SessionCore> core, std::shared_ptr<void> close_guard)
+      : core_(std::move(core)), close_guard_(std::move(close_guard)) {}
   Future<View> request_view(ByteRange range) const;
   std::shared_ptr<read::SessionCore> core_;
   std::shared_ptr<void> close_guard_;  // closes the session with the last handle

@@ -45,7 +45,7 @@ std::shared_ptr<BypassRead> BypassQueue::read(ByteRange range) {
     ++counts_.reads;
     counts_.bytes_requested += range.size;
   }
-  agent_->serve(shared_from_this());
+  agent_->notify(shared_from_this());
   return copy;
 }
 
@@ -102,7 +102,7 @@ void BypassQueue::release(std::uint64_t bytes) noexcept {
     if (held_bytes_ < kHeldBytesMax / 2) held_bytes_max_ = kHeldBytesMax;
     if (queued_.empty() || held_bytes_ >= held_bytes_max_) return;
   }
-  agent_->serve(shared_from_this());
+  agent_->notify(shared_from_this());
 }
 
 void BypassQueue::finish(const Transfer& transfer, const Result<std::uint64_t>& bytes) {

@@ -15,8 +15,10 @@ namespace {
 /// Counts its notifications.
 class CountingAgent final : public ReadAgent {
  public:
-  void serve(const std::shared_ptr<TransferSource>& /*source*/) override { ++notifications; }
-  void resume(const std::shared_ptr<TransferSource>& /*source*/) override { ++notifications; }
+  void notify(const std::shared_ptr<TransferSource>& /*source*/) override { ++notifications; }
+  void notify_memory_released(const std::shared_ptr<TransferSource>& /*source*/) override {
+    ++notifications;
+  }
   void stop() override {}
   int notifications = 0;
 };

@@ -88,13 +88,14 @@ class ClientConnection final : public SessionClient {
     const std::lock_guard lock(mutex_);
     return is_broken_ ? shm::RingOutcome::kBroken : rings_.try_pop(ring_message);
   }
-  /// Also sends kOverflow for dropped notifications, once there is room. True: nothing to do now.
-  bool can_sleep() noexcept {
+  /// As RingPair::prepare_sleep(). Also sends kOverflow for dropped notifications, once there is
+  /// room.
+  bool prepare_sleep() noexcept {
     const std::lock_guard lock(mutex_);
     if (has_overflowed_) has_overflowed_ = !try_push({.kind = NotificationKind::kOverflow});
     if (is_broken_) return false;
-    return rings_.can_sleep(has_overflowed_ ? shm::WakeCondition::kEither
-                                            : shm::WakeCondition::kMessage);
+    return rings_.prepare_sleep(has_overflowed_ ? shm::WakeCondition::kEither
+                                                : shm::WakeCondition::kMessage);
   }
   /// After a malformed message: sends the reason to the client, and marks its ring as broken.
   void reject(const Error& why) {
@@ -127,7 +128,7 @@ class ClientConnection final : public SessionClient {
   void enqueue(const LoadNotification& ring_message) noexcept {
     const std::lock_guard lock(mutex_);
     if (has_overflowed_ || !try_push(ring_message)) has_overflowed_ = true;
-    if (has_overflowed_) doorbell_.ring();  // can_sleep() then retries
+    if (has_overflowed_) doorbell_.ring();  // prepare_sleep() then retries
   }
   /// Under the lock.
   bool try_push(const LoadNotification& ring_message) noexcept {

@@ -43,7 +43,7 @@ void CopyAgent::stop() {
   timers_ = {};
 }
 
-void CopyAgent::serve(const std::shared_ptr<TransferSource>& source) {
+void CopyAgent::notify(const std::shared_ptr<TransferSource>& source) {
   if (source->is_notified.exchange(true, std::memory_order_acq_rel)) return;
   const std::lock_guard lock(mutex_);
   if (is_stopping_) return;
@@ -56,8 +56,8 @@ void CopyAgent::serve(const std::shared_ptr<TransferSource>& source) {
   }
 }
 
-void CopyAgent::resume(const std::shared_ptr<TransferSource>& source) {
-  serve(source);
+void CopyAgent::notify_memory_released(const std::shared_ptr<TransferSource>& source) {
+  notify(source);
   if (!source->is_cached()) return;
   const std::lock_guard lock(mutex_);
   if (!is_stopping_) notify_helpers_();
@@ -120,7 +120,7 @@ void CopyAgent::read_source(const std::shared_ptr<TransferSource>& source) {
     // The tasks' threads copy; but a waiter that is not one of those threads (a foreign loop,
     // another executor) may have no helper.
     copy_next(source, LoadPriority::kAwaitedUnassisted);
-    serve(source);
+    notify(source);
     return;
   }
   const TimePoint start = now();
@@ -128,7 +128,7 @@ void CopyAgent::read_source(const std::shared_ptr<TransferSource>& source) {
     // Other sources may have work, too. If the source's tasks have copied since, it is left to
     // them.
     if (source->is_cached() && !source->has_help_since(start)) continue;
-    serve(source);
+    notify(source);
     return;
   }
   const auto retry_at = source->retry_at();
@@ -156,7 +156,7 @@ bool CopyAgent::help() {
   }
   if (!source || !copy_next(source)) return false;
   source->record_help();
-  serve(source);  // more loads may be possible now
+  notify(source);  // more loads may be possible now
   return true;
 }
 

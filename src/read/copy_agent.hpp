@@ -44,8 +44,8 @@ class CopyAgent final : public ReadAgent {
   CopyAgent(const CopyAgent&) = delete;
   CopyAgent& operator=(const CopyAgent&) = delete;
 
-  void serve(const std::shared_ptr<TransferSource>& source) override;
-  void resume(const std::shared_ptr<TransferSource>& source) override;
+  void notify(const std::shared_ptr<TransferSource>& source) override;
+  void notify_memory_released(const std::shared_ptr<TransferSource>& source) override;
   /// Each thread finishes its current read.
   void stop() override;
 

@@ -85,7 +85,7 @@ void EngineAgent::stop() {
   if (thread_.joinable()) thread_.join();
 }
 
-void EngineAgent::serve(const std::shared_ptr<TransferSource>& source) {
+void EngineAgent::notify(const std::shared_ptr<TransferSource>& source) {
   if (source->is_notified.exchange(true, std::memory_order_acq_rel)) return;
   const std::lock_guard lock(mutex_);
   if (is_stopping_) return;

@@ -34,7 +34,7 @@ class EngineAgent final : public ReadAgent {
   EngineAgent(const EngineAgent&) = delete;
   EngineAgent& operator=(const EngineAgent&) = delete;
 
-  void serve(const std::shared_ptr<TransferSource>& source) override;
+  void notify(const std::shared_ptr<TransferSource>& source) override;
   /// Waits for the operations in flight.
   void stop() override;
 

@@ -45,7 +45,7 @@ void LoadScheduler::add_request(SplinterIndex splinter,
                                 ValidBytes part,
                                 LoadPriority priority,
                                 LoadGranularity granularity) {
-  shm::Splinter& entry = control_block_[splinter];
+  shm::ResidencyEntry& entry = control_block_[splinter];
   // An exact request shows that the bytes around it are not needed; a whole splinter shows that
   // they are.
   if (granularity == LoadGranularity::kExact) readahead_limit_ = 0;
@@ -130,7 +130,7 @@ std::optional<SplinterIndex> LoadScheduler::next_request(LoadPriority priority) 
 }
 
 bool LoadScheduler::erase_if_present(PendingRequests::iterator request) {
-  const shm::Splinter& entry = control_block_[request->first];
+  const shm::ResidencyEntry& entry = control_block_[request->first];
   if (entry.load().residency() != Residency::kReady ||
       !entry.valid().covers(align(request->second.part)))
     return false;
@@ -139,7 +139,7 @@ bool LoadScheduler::erase_if_present(PendingRequests::iterator request) {
 }
 
 bool LoadScheduler::is_loading(SplinterIndex splinter) const {
-  const shm::Splinter& entry = control_block_[splinter];
+  const shm::ResidencyEntry& entry = control_block_[splinter];
   const Residency residency = entry.load().residency();
   return residency == Residency::kLoading ||
          (residency == Residency::kReady && slots_[entry.slot()].is_loading);
@@ -163,7 +163,7 @@ LoadScheduler::Decision LoadScheduler::assign_slot(SplinterIndex splinter,
 }
 
 LoadScheduler::Decision LoadScheduler::extend(SplinterIndex splinter, ValidBytes part, Load& load) {
-  shm::Splinter& entry = control_block_[splinter];
+  shm::ResidencyEntry& entry = control_block_[splinter];
   const ValidBytes valid = entry.valid();
   const ValidBytes wanted = align(part);
   const std::uint32_t slot = entry.slot();
@@ -195,7 +195,7 @@ LoadScheduler::Decision LoadScheduler::next_readahead(Load& load) {
 /// True also for a splinter that is requested or loading. Such splinters are not read ahead: their
 /// requests have been or will be served.
 bool LoadScheduler::has_been_loaded(SplinterIndex splinter) const {
-  const shm::Splinter::Word word = control_block_[splinter].load();
+  const shm::ResidencyEntry::Word word = control_block_[splinter].load();
   return word.residency() != Residency::kAbsent || word.generation() > 0;
 }
 
@@ -223,7 +223,7 @@ void LoadScheduler::start_load(SplinterIndex splinter,
                                std::uint32_t slot,
                                ValidBytes part,
                                Load& load) {
-  shm::Splinter& entry = control_block_[splinter];
+  shm::ResidencyEntry& entry = control_block_[splinter];
   slots_[slot] = Slot{};
   slots_[slot].splinter = splinter;
   slots_[slot].is_fully_loaded = part == geometry_.full_part(splinter);
@@ -265,7 +265,7 @@ std::uint64_t LoadScheduler::served_bytes() const {
 bool LoadScheduler::complete_load(const Load& load,
                                   std::uint32_t got_bytes,
                                   std::uint32_t reserved_bytes) {
-  shm::Splinter& entry = control_block_[load.splinter];
+  shm::ResidencyEntry& entry = control_block_[load.splinter];
   Slot& slot = slots_[load.slot];
   const std::uint32_t reached = load.bytes.first + got_bytes;
   const std::uint32_t requested_end =
@@ -305,7 +305,7 @@ void LoadScheduler::fail_load(const Load& load) {
 }
 
 void LoadScheduler::cancel_request(SplinterIndex splinter) {
-  shm::Splinter& entry = control_block_[splinter];
+  shm::ResidencyEntry& entry = control_block_[splinter];
   if (entry.load().residency() == Residency::kRequested) entry.set_residency(Residency::kAbsent);
   pending_.erase(splinter);
 }

@@ -115,7 +115,7 @@ class LoadScheduler {
   /// Estimate of how many times each byte is read.
   std::uint32_t reader_count() const noexcept { return readers_.value(); }
   /// The bytes of a splinter that one reader takes: all that were loaded of it.
-  static std::uint32_t bytes_per_reader(const shm::Splinter& splinter) noexcept {
+  static std::uint32_t bytes_per_reader(const shm::ResidencyEntry& splinter) noexcept {
     return splinter.valid().size();
   }
 
@@ -179,7 +179,7 @@ class LoadScheduler {
   bool should_grow(LoadPriority priority) const;
   bool is_growth_worthwhile() const;
   Decision decide_without_slot(LoadPriority priority) const;
-  void record_reload(const shm::Splinter& entry);
+  void record_reload(const shm::ResidencyEntry& entry);
   void record_eviction(std::uint32_t slot, std::uint64_t served_bytes);
   void record_access_order(SplinterIndex splinter);
   void record_readahead_eviction();

@@ -186,14 +186,14 @@ LoadScheduler::Decision LoadScheduler::decide_without_slot(LoadPriority priority
 }
 
 /// A splinter that was evicted as kConsumed has no valid bytes; one that was evicted earlier has.
-void LoadScheduler::record_reload(const shm::Splinter& entry) {
-  const shm::Splinter::Word word = entry.load();
+void LoadScheduler::record_reload(const shm::ResidencyEntry& entry) {
+  const shm::ResidencyEntry::Word word = entry.load();
   const bool is_gone = word.residency() == Residency::kAbsent && word.generation() > 0;
   if (is_gone && entry.valid().size() == 0) readers_.record_reload();
 }
 
 void LoadScheduler::record_eviction(std::uint32_t slot, std::uint64_t served_bytes) {
-  shm::Splinter& entry = control_block_[slots_[slot].splinter];
+  shm::ResidencyEntry& entry = control_block_[slots_[slot].splinter];
   const std::uint64_t kept_for = std::uint64_t{bytes_per_reader(entry)} * (reader_count() - 1);
   if (slot_states_[slot] == SlotState::kConsumed) {
     entry.set_valid({});

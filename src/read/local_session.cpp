@@ -119,7 +119,7 @@ Status LocalSession::map_window(std::uint32_t slots) {
 void LocalSession::notify_memory_released() noexcept {
   auto& stall = control_block().header().stall;
   if (stall.exchange(shm::Stall::kNone, std::memory_order_seq_cst) == shm::Stall::kNone) return;
-  agent_->resume(shared_local());
+  agent_->notify_memory_released(shared_local());
 }
 
 Result<Availability> LocalSession::request(SplinterRequest& request, LoadPriority priority) {
@@ -127,14 +127,14 @@ Result<Availability> LocalSession::request(SplinterRequest& request, LoadPriorit
     const std::lock_guard lock(mutex_);
     return request_locked(request, priority);
   }();
-  if (availability && *availability == Availability::kPending) agent_->serve(shared_local());
+  if (availability && *availability == Availability::kPending) agent_->notify(shared_local());
   return availability;
 }
 
 Result<Availability> LocalSession::request_locked(SplinterRequest& request, LoadPriority priority) {
   if (is_closed_) return failure(closed_error());
-  const shm::Splinter& entry = control_block()[request.splinter];
-  const shm::Splinter::Word word = entry.load();
+  const shm::ResidencyEntry& entry = control_block()[request.splinter];
+  const shm::ResidencyEntry::Word word = entry.load();
   if (word.residency() == shm::Residency::kReady && entry.valid().covers(request.part)) {
     const std::uint32_t pins =
         control_block().ref_counts().at(client_index(), word.slot()).load().pins();
@@ -152,13 +152,13 @@ Result<Availability> LocalSession::request_locked(SplinterRequest& request, Load
 void LocalSession::prefetch(const SplinterRequest& request, LoadPriority priority) {
   {
     const std::lock_guard lock(mutex_);
-    const shm::Splinter& entry = control_block()[request.splinter];
+    const shm::ResidencyEntry& entry = control_block()[request.splinter];
     const bool ready =
         entry.load().residency() == shm::Residency::kReady && entry.valid().covers(request.part);
     if (ready || is_closed_ || unreadable_.contains(request.splinter)) return;
     scheduler_.add_request(request.splinter, request.part, priority, request.granularity);
   }
-  agent_->serve(shared_local());
+  agent_->notify(shared_local());
 }
 
 void LocalSession::record_view_copy(std::uint64_t bytes) {
@@ -179,7 +179,7 @@ bool LocalSession::arm(SplinterRequest& request, detail::Waiter& waiter) {
     if (!availability || *availability != Availability::kPending) return false;
     waiters_[request.splinter].push_back({.waiter = &waiter, .bytes = request.part.size()});
   }
-  agent_->serve(self);
+  agent_->notify(self);
   return true;
 }
 
@@ -210,7 +210,7 @@ void LocalSession::add_client_waiter(const LoadRequest& ring_message, SessionCli
     waiters_[ring_message.splinter].push_back(
         {.client = &client, .bytes = ring_message.part.size(), .sequence = ring_message.sequence});
   }
-  agent_->serve(shared_local());
+  agent_->notify(shared_local());
 }
 
 void LocalSession::remove_waiters(const SessionClient& client) {
@@ -349,7 +349,7 @@ bool LocalSession::help(SplinterRequest& request, detail::Help how) {
   }
   read_synchronously(transfer);
   if (how != detail::Help::kOpportunisticCopy) record_help();
-  agent_->serve(shared_local());
+  agent_->notify(shared_local());
   return true;
 }
 

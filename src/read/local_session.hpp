@@ -63,7 +63,7 @@ class LocalSession final : public SessionCore, public TransferSource {
     std::shared_ptr<RemoteReader> remote_reader = nullptr;
   };
 
-  /// Takes memory from the pool. Reading starts when the agent is notified (ReadAgent::serve()).
+  /// Takes memory from the pool. Reading starts when the agent is notified (ReadAgent::notify()).
   static Result<std::shared_ptr<LocalSession>> open(const OpenArgs& args);
 
   Result<Availability> request(SplinterRequest& request, LoadPriority priority) override;

@@ -98,7 +98,7 @@ void MappedSession::map_grown_window(std::uint32_t slots) noexcept {
 }
 
 bool MappedSession::is_ready(SplinterIndex splinter, ValidBytes part) const {
-  const shm::Splinter& entry = control_block()[splinter];
+  const shm::ResidencyEntry& entry = control_block()[splinter];
   return entry.load().residency() == shm::Residency::kReady && entry.valid().covers(part);
 }
 

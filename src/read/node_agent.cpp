@@ -154,7 +154,7 @@ void NodeAgent::handle_client_events(std::uint32_t client_index) {
       return;
     }
     handle_memory_released(client);
-  } while (!client.can_sleep());
+  } while (!client.prepare_sleep());
 }
 
 /// False if the client has ended.

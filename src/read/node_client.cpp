@@ -171,7 +171,7 @@ bool NodeClient::exchange_messages() {
     }
     const auto awaited =
         backlog_.empty() ? shm::WakeCondition::kMessage : shm::WakeCondition::kEither;
-    if (rings_.can_sleep(awaited)) return true;
+    if (rings_.prepare_sleep(awaited)) return true;
   }
 }
 

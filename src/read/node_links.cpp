@@ -188,7 +188,7 @@ void NodeLinks::complete_fetch(Peer& peer, std::uint64_t id, const Status& outco
       outcome ? Result<std::uint64_t>(fetch.skipped_bytes + fetch.size_bytes)
               : Result<std::uint64_t>(tl::unexpect, outcome.error());
   fetch.source->finish(fetch.transfer, bytes);
-  fetch.agent->serve(fetch.source);
+  fetch.agent->notify(fetch.source);
 }
 
 /// The pending transfer to which bytes or an Error belong.

@@ -27,7 +27,7 @@ using CommunicatorPtr = std::shared_ptr<comm::Communicator>;
 /// Records notifications, and leaves the work to the test.
 class IdleAgent final : public ReadAgent {
  public:
-  void serve(const std::shared_ptr<TransferSource>& source) override { last_source = source; }
+  void notify(const std::shared_ptr<TransferSource>& source) override { last_source = source; }
   void stop() override {}
 
   std::weak_ptr<TransferSource> last_source;

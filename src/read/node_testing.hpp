@@ -136,7 +136,7 @@ class TestNodeAgent {
                                        .create_control_block = std::move(args.create_control_block),
                                        .clients = kClientsMax});
     if (!session) return failure(session.error());
-    agent()->serve(*session);
+    agent()->notify(*session);
     return NodeAgent::ServedSession{.session = std::move(*session)};
   }
 

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// ReadAgent: performs I/O for tasks. Sources notify it by serve() and resume(); how it waits and
-// reads is private.
+// ReadAgent: performs I/O for tasks. Sources call notify() and notify_memory_released(); how it
+// waits and reads is private.
 #pragma once
 
 #include <memory>
@@ -15,12 +15,14 @@ class ReadAgent {
 
   /// Notifies the agent that a source may have a transfer. Any thread; never blocks; cheap if the
   /// agent is already notified.
-  virtual void serve(const std::shared_ptr<TransferSource>& source) = 0;
+  virtual void notify(const std::shared_ptr<TransferSource>& source) = 0;
 
   /// The same, after memory was released for which the source waited.
-  virtual void resume(const std::shared_ptr<TransferSource>& source) { serve(source); }
+  virtual void notify_memory_released(const std::shared_ptr<TransferSource>& source) {
+    notify(source);
+  }
 
-  /// Ends the agent's threads. Later serve() calls do nothing. Close all sources first: pending
+  /// Ends the agent's threads. Later notify() calls do nothing. Close all sources first: pending
   /// transfers of an open source would never be read.
   virtual void stop() = 0;
 };

@@ -14,7 +14,7 @@ class RemoteReader {
   virtual ~RemoteReader() = default;
 
   /// True if another node's agent reads this transfer: the request has been sent. Its result is
-  /// passed to `source` later (finish(), then ReadAgent::serve()). On the agent's thread.
+  /// passed to `source` later (finish(), then ReadAgent::notify()). On the agent's thread.
   virtual bool try_fetch(const std::shared_ptr<TransferSource>& source,
                          const TransferSource::Transfer& transfer) = 0;
 };

@@ -53,7 +53,7 @@ ErrorDetails SplinterWait::describe(std::uint64_t offset) const {
 }
 
 GatherRead::GatherRead(std::shared_ptr<SessionCore> core,
-                       const ExtentCursor& cursor,
+                       const PieceCursor& cursor,
                        std::span<std::byte> into)
     : wait_(std::move(core)), copy_cursor_(cursor), request_cursor_(cursor), into_(into) {}
 
@@ -93,7 +93,7 @@ bool GatherRead::copy_from_window() {
     return true;
   }
   request_ahead();
-  ExtentCursor ahead = copy_cursor_;
+  PieceCursor ahead = copy_cursor_;
   const ValidBytes needed = consume_splinter(ahead, splinter);
   const auto availability = wait_.request(splinter, needed, granularity());
   if (!availability) {
@@ -134,7 +134,7 @@ std::uint64_t GatherRead::copy_pieces(const ByteRange& held,
   return reached;
 }
 
-ValidBytes GatherRead::consume_splinter(ExtentCursor& cursor, SplinterIndex splinter) const {
+ValidBytes GatherRead::consume_splinter(PieceCursor& cursor, SplinterIndex splinter) const {
   const Geometry& geometry = wait_.core().geometry();
   ValidBytes all_parts;
   while (!cursor.is_done() && geometry.index_at(cursor.current().file_offset) == splinter) {

@@ -11,7 +11,7 @@
 #include <optional>
 #include <span>
 
-#include "read/extent_cursor.hpp"
+#include "read/piece_cursor.hpp"
 #include "read/session_core.hpp"
 
 namespace forebay::read {
@@ -57,7 +57,7 @@ class SplinterWait {
 class GatherRead final : public detail::PendingResult<ByteCount> {
  public:
   GatherRead(std::shared_ptr<SessionCore> core,
-             const ExtentCursor& cursor,
+             const PieceCursor& cursor,
              std::span<std::byte> into);
 
   bool advance() override;
@@ -73,15 +73,15 @@ class GatherRead final : public detail::PendingResult<ByteCount> {
   bool copy_from_window();
   bool copy_from_bypass();
   std::uint64_t copy_pieces(const ByteRange& held, std::uint64_t limit, const std::byte* bytes);
-  ValidBytes consume_splinter(ExtentCursor& cursor, SplinterIndex splinter) const;
+  ValidBytes consume_splinter(PieceCursor& cursor, SplinterIndex splinter) const;
   void request_ahead();
   LoadGranularity granularity() const {
     return copy_cursor_.is_scattered() ? LoadGranularity::kExact : LoadGranularity::kSplinter;
   }
 
   SplinterWait wait_;
-  ExtentCursor copy_cursor_;           ///< next bytes to copy
-  ExtentCursor request_cursor_;        ///< next bytes to request
+  PieceCursor copy_cursor_;            ///< next bytes to copy
+  PieceCursor request_cursor_;         ///< next bytes to request
   SplinterIndex splinter_ = 0;         ///< the splinter at copy_cursor_
   std::uint32_t requested_ahead_ = 0;  ///< number of splinters requested beyond splinter_
   std::span<std::byte> into_;
@@ -129,8 +129,8 @@ class HandleAccess {
     return Session(std::move(core));
   }
   /// Another handle on a session that has handles already.
-  static Session make_session(std::shared_ptr<SessionCore> core, std::shared_ptr<void> closer) {
-    return Session(std::move(core), std::move(closer));
+  static Session make_session(std::shared_ptr<SessionCore> core, std::shared_ptr<void> guard) {
+    return Session(std::move(core), std::move(guard));
   }
   static const std::shared_ptr<void>& close_guard(const Session& session) {
     return session.close_guard_;

@@ -15,8 +15,8 @@ namespace forebay {
 
 namespace {
 
-using read::ExtentCursor;
 using read::Geometry;
+using read::PieceCursor;
 using read::SessionCore;
 
 /// Minimum number of pieces that a ViewSequence requests beyond the one it waits for.
@@ -49,7 +49,7 @@ std::optional<Error> check_buffer(const SessionCore& core,
 }
 
 Future<ByteCount> start_gather(const std::shared_ptr<SessionCore>& core,
-                               const ExtentCursor& cursor,
+                               const PieceCursor& cursor,
                                std::span<std::byte> into) {
   if (auto error = check_buffer(*core, cursor.total_bytes(), into.size())) return *error;
   if (cursor.is_done()) return ByteCount{0};
@@ -103,7 +103,7 @@ Future<ByteCount> Session::read(std::uint64_t offset, std::span<std::byte> into)
       return ByteCount{range.size};
     }
   }
-  return start_gather(core_, ExtentCursor(range), into);
+  return start_gather(core_, PieceCursor(range), into);
 }
 
 Future<ByteCount> Session::read(std::span<const ByteRange> ranges,
@@ -112,12 +112,12 @@ Future<ByteCount> Session::read(std::span<const ByteRange> ranges,
     if (range.empty()) continue;
     if (auto error = check_range(*core_, range)) return *error;
   }
-  return start_gather(core_, ExtentCursor::of_ranges(ranges), into);
+  return start_gather(core_, PieceCursor::of_ranges(ranges), into);
 }
 
 Future<ByteCount> Session::read(const Subarray& block, std::span<std::byte> into) const {
   const std::uint64_t array_offset = block.array_offset.value_or(extent().offset);
-  auto cursor = ExtentCursor::of_block(block, array_offset);
+  auto cursor = PieceCursor::of_block(block, array_offset);
   if (!cursor) return with_location(cursor.error(), core_->path(), array_offset);
   return start_gather(core_, *cursor, into);
 }

@@ -65,7 +65,7 @@ class SessionCore : public std::enable_shared_from_this<SessionCore> {
 
   /// Pins a splinter. True if the bytes of `part` are resident; else the splinter is not pinned.
   bool pin(SplinterIndex splinter, ValidBytes part) noexcept {
-    const shm::Splinter& entry = control_block_[splinter];
+    const shm::ResidencyEntry& entry = control_block_[splinter];
     const shm::RefCountTable::PinResult pinned =
         control_block_.ref_counts().pin(entry, client_index_);
     if (pinned == shm::RefCountTable::PinResult::kPinned) {

@@ -252,10 +252,10 @@ class GatedFile final : public storage::File {
 /// Presumed location of buffered files: if in the page cache, tasks copy on their own threads.
 enum class PageCacheState : std::uint8_t { kCold, kWarm };
 
-/// True if the tasks of a SessionFixture are clients of a node's agent (FOREBAY_TEST_SEATS=node)
+/// True if the tasks of a SessionFixture are clients of a node's agent (FOREBAY_TEST_AGENT=node)
 /// instead of using agents directly. All tests hold for both.
 inline bool is_node_agent_run() {
-  const char* const agents = std::getenv("FOREBAY_TEST_SEATS");
+  const char* const agents = std::getenv("FOREBAY_TEST_AGENT");
   return agents != nullptr && std::string(agents) == "node";
 }
 
@@ -311,7 +311,7 @@ class SessionFixture {
     if (client_) return open_at_node_agent(std::move(setup));
     const auto session = LocalSession::open(setup);
     EXPECT_TRUE(session) << session.error().message();
-    setup.agent->serve(*session);
+    setup.agent->notify(*session);
     return HandleAccess::make_session(*session);
   }
   /// A session on a whole file of words.
@@ -353,7 +353,7 @@ class SessionFixture {
           setup.clients = 3;
           auto session = LocalSession::open(setup);
           if (!session) return failure(session.error());
-          setup.agent->serve(*session);
+          setup.agent->notify(*session);
           return NodeAgent::ServedSession{.session = std::move(*session)};
         });
     EXPECT_TRUE(node) << node.error().message();

@@ -44,7 +44,7 @@ class TransferSource {
   /// Reads parts of the source on other nodes; null: none does.
   virtual RemoteReader* remote_reader() const noexcept { return nullptr; }
 
-  /// The next transfer of at least priority `least`. False: none at present; ReadAgent::serve() is
+  /// The next transfer of at least priority `least`. False: none at present; ReadAgent::notify() is
   /// called when that changes. Any thread.
   virtual bool next_transfer(Transfer& transfer, LoadPriority least) = 0;
   bool next_transfer(Transfer& transfer) { return next_transfer(transfer, LoadPriority::kHint); }

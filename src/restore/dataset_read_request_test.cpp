@@ -157,7 +157,7 @@ class TestReader {
                                           .agent = agent_,
                                           .executor = &loop_});
     if (!host) return failure(host.error());
-    agent_->serve(*host);
+    agent_->notify(*host);
     return *host;
   }
 

@@ -34,7 +34,7 @@ Result<SessionPtr> open_local_session(RuntimeCore& runtime,
                                         .is_cached = method.cached,
                                         .handle = request.handle});
   if (!host) return failure(host.error());
-  (*agent)->serve(*host);
+  (*agent)->notify(*host);
   return *host;
 }
 

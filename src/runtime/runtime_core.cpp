@@ -430,7 +430,7 @@ Result<read::NodeAgent::ServedSession> RuntimeCore::open_served_session(
                                 .clients = clients_at_node_ + 1,
                                 .remote_reader = std::move(remote)});
   if (!host) return failure(host.error());
-  (*agent)->serve(*host);
+  (*agent)->notify(*host);
   // A rank that joins later gets the same result as if it were the first. Its plan is checked
   // against the facts of that moment: current facts lack the memory that this session has taken.
   return read::NodeAgent::ServedSession{.session = std::move(*host),

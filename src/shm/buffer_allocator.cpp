@@ -35,7 +35,7 @@ Result<NodeMemory> make_memory(std::uint64_t size_bytes, MemoryKind kind) {
   if (auto prefaulted = memory->prefault({0, size_bytes}); !prefaulted)
     return failure(prefaulted.error());
   if (kind != MemoryKind::kPinned) return memory;
-  if (auto pinned = memory->pin(); !pinned) return failure(pinned.error());
+  if (auto locked = memory->lock_memory(); !locked) return failure(locked.error());
   return memory;
 }
 

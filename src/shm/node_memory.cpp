@@ -110,11 +110,11 @@ Status NodeMemory::prefault(const ByteRange& range) {
   return reserve_memory(descriptor_, range.offset, range.end());
 }
 
-Status NodeMemory::pin() {
+Status NodeMemory::lock_memory() {
   if (::mlock(base_, size_bytes_) == 0) return {};
   const int error_number = errno;
   return failure({.kind = ErrorClass::kLimit,
-                  .operation = "pin memory",
+                  .operation = "lock memory",
                   .error_number = error_number,
                   .cause = std::to_string(size_bytes_) +
                            " bytes exceed RLIMIT_MEMLOCK of this process (" + memlock_limit() +

@@ -44,7 +44,7 @@ class NodeMemory {
   Status prefault(const ByteRange& range);
 
   /// Locks all of it in memory (mlock()). Fails with kLimit, naming RLIMIT_MEMLOCK.
-  Status pin();
+  Status lock_memory();
 
   /// Frees the memory even if other processes still map it; they read zeros. The mapping stays.
   void release_pages() noexcept;

@@ -90,25 +90,25 @@ TEST(NodeMemory, moving_keeps_address_and_handle) {
 }
 
 /// In a process without privileges that may lock `bytes`.
-int pin_with_limit(std::uint64_t bytes) {
+int lock_with_limit(std::uint64_t bytes) {
   const rlimit limit{bytes, bytes};
   if (::setrlimit(RLIMIT_MEMLOCK, &limit) != 0) return 2;
   if (::geteuid() == 0 && ::setuid(65534) != 0) return 3;
   auto memory = NodeMemory::create("forebay-test", 1_MiB);
   if (!memory || !memory->prefault({0, 1_MiB})) return 4;
-  const Status pinned = memory->pin();
-  if (pinned) return 0;
-  const bool is_expected = pinned.error().kind() == ErrorClass::kLimit &&
-                           message_contains(pinned.error(), "RLIMIT_MEMLOCK") &&
-                           message_contains(pinned.error(), std::to_string(bytes));
+  const Status locked = memory->lock_memory();
+  if (locked) return 0;
+  const bool is_expected = locked.error().kind() == ErrorClass::kLimit &&
+                           message_contains(locked.error(), "RLIMIT_MEMLOCK") &&
+                           message_contains(locked.error(), std::to_string(bytes));
   return is_expected ? 1 : 5;
 }
 
-TEST(NodeMemory, pinning_more_than_allowed_names_the_limit) {
+TEST(NodeMemory, locking_more_than_allowed_names_the_limit) {
   // Sanitizers skip mlock(), which returns success.
   constexpr int kExpected = kThreadSanitizer || kAddressSanitizer ? 0 : 1;
-  EXPECT_EQ(ChildProcess([] { return pin_with_limit(65536); }).exit_code(), kExpected);
-  EXPECT_EQ(ChildProcess([] { return pin_with_limit(4096); }).exit_code(), kExpected);
+  EXPECT_EQ(ChildProcess([] { return lock_with_limit(65536); }).exit_code(), kExpected);
+  EXPECT_EQ(ChildProcess([] { return lock_with_limit(4096); }).exit_code(), kExpected);
 }
 
 TEST(NodeMemory, pins_what_is_allowed) {
@@ -116,7 +116,7 @@ TEST(NodeMemory, pins_what_is_allowed) {
   ASSERT_EQ(::getrlimit(RLIMIT_MEMLOCK, &limit), 0);
   if (::geteuid() != 0 && limit.rlim_max < 2_MiB)
     GTEST_SKIP() << "this process may pin only " << limit.rlim_max << " bytes";
-  EXPECT_EQ(ChildProcess([] { return pin_with_limit(2_MiB); }).exit_code(), 0);
+  EXPECT_EQ(ChildProcess([] { return lock_with_limit(2_MiB); }).exit_code(), 0);
 }
 
 TEST(MemoryHandle, opens_the_same_memory) {

@@ -196,7 +196,7 @@ TEST(Processes, client_receives_all_memory_over_its_channel) {
 
   const RingPairFixture rings;
   AgentEnd agent = rings.agent_end();
-  ASSERT_TRUE(agent.can_sleep(WakeCondition::kMessage));
+  ASSERT_TRUE(agent.prepare_sleep(WakeCondition::kMessage));
   auto shared_window = window->share(Protection::kReadOnly);
   auto shared_line = rings.memory.share(Protection::kReadWrite);
   ASSERT_TRUE(shared_window && shared_line);

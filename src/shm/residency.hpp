@@ -42,7 +42,7 @@ struct ValidBytes {
 ///     bits  0..31  slot
 ///     bits 32..61  generation: number of evictions, so that a re-read is detectable
 ///     bits 62..63  Residency
-class Splinter {
+class ResidencyEntry {
  public:
   struct Word {
     std::uint64_t bits = 0;
@@ -94,7 +94,7 @@ class Splinter {
 };
 
 static_assert(std::atomic<std::uint64_t>::is_always_lock_free);
-static_assert(sizeof(Splinter) == 16);
+static_assert(sizeof(ResidencyEntry) == 16);
 
 /// Pins and served bytes of one client on one slot.
 ///
@@ -140,8 +140,8 @@ static_assert(sizeof(SlotRefCount) == 8);
 /// Does not own the memory, which must outlive this object.
 class RefCountTable {
  public:
-  /// A row begins at a multiple of this number of counts (128 bytes), to avoid false sharing.
-  static constexpr std::uint32_t kClientAlignment = 128 / sizeof(SlotRefCount);
+  /// Counts in 128 bytes. A row begins at a multiple of this number, to avoid false sharing.
+  static constexpr std::uint32_t kCountsPerAlignment = 128 / sizeof(SlotRefCount);
 
   RefCountTable() = default;
   /// `counts` has entry_count(rows, slots) entries, all zero to begin with.
@@ -161,8 +161,8 @@ class RefCountTable {
   enum class PinResult : std::uint8_t { kPinned, kNotReady, kRetracted };
   /// Pins the slot of `entry` for `client` if the splinter is ready and the client has fewer than
   /// kPinsMax pins on the slot. `entry` keeps that slot until remove_pin(). Any thread.
-  PinResult pin(const Splinter& entry, std::uint32_t client) const noexcept {
-    const Splinter::Word seen = entry.load();
+  PinResult pin(const ResidencyEntry& entry, std::uint32_t client) const noexcept {
+    const ResidencyEntry::Word seen = entry.load();
     if (seen.residency() != Residency::kReady) return PinResult::kNotReady;
     SlotRefCount& count = at(client, seen.slot());
     if (!count.add_pin()) return PinResult::kNotReady;
@@ -190,10 +190,10 @@ class RefCountTable {
     return (now - before) & kServedMask;
   }
 
-  /// Evicts a ready splinter from its slot: see Splinter::mark_absent(). False if it is pinned or
-  /// not ready. Requires the session's lock.
-  bool try_evict(Splinter& entry) const noexcept {
-    const Splinter::Word word = entry.load();
+  /// Evicts a ready splinter from its slot: see ResidencyEntry::mark_absent(). False if it is
+  /// pinned or not ready. Requires the session's lock.
+  bool try_evict(ResidencyEntry& entry) const noexcept {
+    const ResidencyEntry::Word word = entry.load();
     if (word.residency() != Residency::kReady || pins(word.slot()) > 0) return false;
     entry.set_residency(Residency::kLoading);
     // pin() retracts a pin that is added from here on, as it sees kLoading. A pin that was added
@@ -209,7 +209,8 @@ class RefCountTable {
  private:
   static constexpr std::uint64_t kServedMask = (1ULL << 48U) - 1;
   static std::size_t entries_per_client(std::uint32_t slots) noexcept {
-    return (std::size_t{slots} + kClientAlignment - 1) / kClientAlignment * kClientAlignment;
+    return (std::size_t{slots} + kCountsPerAlignment - 1) / kCountsPerAlignment *
+           kCountsPerAlignment;
   }
 
   SlotRefCount* counts_ = nullptr;

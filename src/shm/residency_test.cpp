@@ -27,9 +27,9 @@ struct ResidencyFixture {
     return table.at(client, splinter.slot()).remove_pin(bytes);
   }
 
-  std::array<SlotRefCount, 3 * RefCountTable::kClientAlignment> counts;
+  std::array<SlotRefCount, 3 * RefCountTable::kCountsPerAlignment> counts;
   RefCountTable table{counts, 3, kSlots};
-  Splinter splinter;
+  ResidencyEntry splinter;
 };
 
 TEST(Residency, absent_splinter_cannot_be_pinned) {

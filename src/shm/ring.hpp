@@ -102,7 +102,7 @@ class RingWriter {
 
   /// Requests a doorbell signal for the time when the reader has made room. True if the ring is
   /// still full: sleep now.
-  bool can_sleep() noexcept {
+  bool prepare_sleep() noexcept {
     layout_.header->is_writer_waiting.store(1, std::memory_order_seq_cst);
     return !refresh_head() && !is_broken_;
   }
@@ -153,7 +153,7 @@ class RingReader {
   }
 
   /// Requests a doorbell signal with the next message. True if the ring is still empty: sleep now.
-  bool can_sleep() noexcept {
+  bool prepare_sleep() noexcept {
     layout_.header->is_reader_sleeping.store(1, std::memory_order_seq_cst);
     return head_ == tail_ && !refresh_tail() && !is_broken_;
   }

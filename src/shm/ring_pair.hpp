@@ -64,9 +64,9 @@ class RingPair {
   /// now. False: the awaited event has occurred (or a ring is broken, which the next attempt
   /// returns). After waking, clear the own doorbell first and try afterwards; wake-ups may be
   /// spurious.
-  bool can_sleep(WakeCondition what) noexcept {
-    const bool can_reader_sleep = what == WakeCondition::kSpace || reader_.can_sleep();
-    const bool can_writer_sleep = what == WakeCondition::kMessage || writer_.can_sleep();
+  bool prepare_sleep(WakeCondition what) noexcept {
+    const bool can_reader_sleep = what == WakeCondition::kSpace || reader_.prepare_sleep();
+    const bool can_writer_sleep = what == WakeCondition::kMessage || writer_.prepare_sleep();
     return can_reader_sleep && can_writer_sleep;
   }
 
@@ -95,7 +95,7 @@ class RingPair {
       const RingOutcome outcome = try_once();
       const bool should_wait = outcome == RingOutcome::kFull || outcome == RingOutcome::kEmpty;
       if (!should_wait) return outcome;
-      if (!can_sleep(what)) continue;
+      if (!prepare_sleep(what)) continue;
       const auto ready_index = wait_readable(descriptors, options.deadline);
       if (!ready_index) return outcome;
       if (*ready_index != 0) return final_attempt(try_once);

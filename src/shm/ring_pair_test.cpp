@@ -29,7 +29,7 @@ TEST_F(RingPairTest, rings_only_for_a_sleeper) {
   ASSERT_EQ(client_.try_push({.number = 1}), RingOutcome::kDone);
   EXPECT_FALSE(take_ring(rings_.agent_doorbell));
   ASSERT_EQ(agent_.try_pop(request_), RingOutcome::kDone);
-  ASSERT_TRUE(agent_.can_sleep(WakeCondition::kMessage));
+  ASSERT_TRUE(agent_.prepare_sleep(WakeCondition::kMessage));
   ASSERT_EQ(client_.try_push({.number = 2}), RingOutcome::kDone);
   EXPECT_TRUE(take_ring(rings_.agent_doorbell));
   ASSERT_EQ(client_.try_push({.number = 3}), RingOutcome::kDone);
@@ -39,15 +39,15 @@ TEST_F(RingPairTest, rings_only_for_a_sleeper) {
 
 TEST_F(RingPairTest, message_before_sleeping_prevents_it) {
   ASSERT_EQ(client_.try_push({}), RingOutcome::kDone);
-  EXPECT_FALSE(agent_.can_sleep(WakeCondition::kMessage));
-  EXPECT_FALSE(agent_.can_sleep(WakeCondition::kEither));
-  EXPECT_FALSE(agent_.can_sleep(WakeCondition::kSpace)) << "there is room for events";
+  EXPECT_FALSE(agent_.prepare_sleep(WakeCondition::kMessage));
+  EXPECT_FALSE(agent_.prepare_sleep(WakeCondition::kEither));
+  EXPECT_FALSE(agent_.prepare_sleep(WakeCondition::kSpace)) << "there is room for events";
 }
 
 TEST_F(RingPairTest, sleeper_is_woken_by_room) {
   while (agent_.try_push({}) == RingOutcome::kDone) {
   }
-  ASSERT_TRUE(agent_.can_sleep(WakeCondition::kEither));
+  ASSERT_TRUE(agent_.prepare_sleep(WakeCondition::kEither));
   ASSERT_EQ(client_.try_pop(event_), RingOutcome::kDone);
   EXPECT_TRUE(take_ring(rings_.agent_doorbell));
 }
@@ -101,7 +101,7 @@ TEST_F(RingPairTest, message_of_a_sender_killed_before_ringing_is_received) {
 
 TEST_F(RingPairTest, broken_ring_is_reported_instead_of_sleeping) {
   reinterpret_cast<RingHeader*>(rings_.events().data())->tail = 1'000'000;
-  EXPECT_FALSE(client_.can_sleep(WakeCondition::kMessage));
+  EXPECT_FALSE(client_.prepare_sleep(WakeCondition::kMessage));
   EXPECT_EQ(client_.pop(event_, {.own = rings_.client_doorbell}), RingOutcome::kBroken);
 }
 

@@ -84,7 +84,7 @@ bool exchange(RingPair<Out, In>& end, const Doorbell& own, std::uint64_t count) 
     const WakeCondition awaited = sent == count       ? WakeCondition::kMessage
                                   : received == count ? WakeCondition::kSpace
                                                       : WakeCondition::kEither;
-    if (has_moved || !end.can_sleep(awaited)) continue;
+    if (has_moved || !end.prepare_sleep(awaited)) continue;
     if (!own.wait(deadline)) return false;
     own.clear();
   }

@@ -70,29 +70,29 @@ TEST_F(RingTest, late_reader_finds_earlier_messages) {
 TEST_F(RingTest, doorbell_is_requested_once_and_only_by_a_sleeper) {
   ASSERT_EQ(writer_.try_push({}), RingOutcome::kDone);
   EXPECT_FALSE(writer_.take_doorbell_request());
-  EXPECT_FALSE(reader_.can_sleep()) << "the ring has a message";
+  EXPECT_FALSE(reader_.prepare_sleep()) << "the ring has a message";
   ASSERT_EQ(reader_.try_pop(message_), RingOutcome::kDone);
   EXPECT_FALSE(reader_.take_doorbell_request());
-  EXPECT_TRUE(reader_.can_sleep());
+  EXPECT_TRUE(reader_.prepare_sleep());
   ASSERT_EQ(writer_.try_push({}), RingOutcome::kDone);
   EXPECT_TRUE(writer_.take_doorbell_request());
   EXPECT_FALSE(writer_.take_doorbell_request());
 }
 
 TEST_F(RingTest, writer_that_waits_for_room_requests_its_doorbell) {
-  EXPECT_FALSE(writer_.can_sleep()) << "the ring has room";
+  EXPECT_FALSE(writer_.prepare_sleep()) << "the ring has room";
   while (writer_.try_push({}) == RingOutcome::kDone) {
   }
-  EXPECT_TRUE(writer_.can_sleep());
+  EXPECT_TRUE(writer_.prepare_sleep());
   ASSERT_EQ(reader_.try_pop(message_), RingOutcome::kDone);
   EXPECT_TRUE(reader_.take_doorbell_request());
   EXPECT_FALSE(reader_.take_doorbell_request());
-  EXPECT_FALSE(writer_.can_sleep());
+  EXPECT_FALSE(writer_.prepare_sleep());
 }
 
 TEST_F(RingTest, impossible_index_of_the_writer_breaks_the_reader) {
   header().tail = kCapacity + 1;
-  EXPECT_FALSE(reader_.can_sleep()) << "would never be woken";
+  EXPECT_FALSE(reader_.prepare_sleep()) << "would never be woken";
   EXPECT_EQ(reader_.try_pop(message_), RingOutcome::kBroken);
   header().tail = 1;
   EXPECT_EQ(reader_.try_pop(message_), RingOutcome::kBroken);
@@ -109,7 +109,7 @@ TEST_F(RingTest, impossible_index_of_the_reader_breaks_the_writer) {
   while (writer_.try_push({}) == RingOutcome::kDone) {
   }
   header().head = kCapacity + 1;
-  EXPECT_FALSE(writer_.can_sleep()) << "would never be woken";
+  EXPECT_FALSE(writer_.prepare_sleep()) << "would never be woken";
   EXPECT_EQ(writer_.try_push({}), RingOutcome::kBroken);
   header().head = 0;
   EXPECT_EQ(writer_.try_push({}), RingOutcome::kBroken);
@@ -190,7 +190,7 @@ int count_lost(const Sleeper& try_sleep, const Waker& rings, const Settle& settl
 }
 
 TEST_F(RingTest, sleeper_sees_the_message_or_writer_sees_the_sleeper) {
-  const int lost = count_lost([this] { return reader_.can_sleep(); },
+  const int lost = count_lost([this] { return reader_.prepare_sleep(); },
                               [this] {
                                 EXPECT_EQ(writer_.try_push({}), RingOutcome::kDone);
                                 return writer_.take_doorbell_request();
@@ -205,7 +205,7 @@ TEST_F(RingTest, sleeper_sees_the_message_or_writer_sees_the_sleeper) {
 TEST_F(RingTest, waiting_writer_sees_the_room_or_reader_sees_it_wait) {
   while (writer_.try_push({}) == RingOutcome::kDone) {
   }
-  const int lost = count_lost([this] { return writer_.can_sleep(); },
+  const int lost = count_lost([this] { return writer_.prepare_sleep(); },
                               [this] {
                                 EXPECT_EQ(reader_.try_pop(message_), RingOutcome::kDone);
                                 return reader_.take_doorbell_request();

@@ -28,7 +28,7 @@ SessionControlBlock::Offsets SessionControlBlock::offsets_of(
   Offsets offsets;
   offsets.splinters = align_up(sizeof(TableHeader));
   offsets.served_baseline =
-      align_up(offsets.splinters + std::size_t{shape.splinters} * sizeof(Splinter));
+      align_up(offsets.splinters + std::size_t{shape.splinters} * sizeof(ResidencyEntry));
   offsets.table_bytes = align_up(offsets.served_baseline +
                                  std::size_t{shape.slots_max} * sizeof(std::atomic<std::uint64_t>));
   return offsets;
@@ -40,7 +40,7 @@ void SessionControlBlock::bind_memory(const ControlBlockShape& shape,
   const Offsets offsets = offsets_of(shape);
   // No constructors run: zeros are a valid state of these types, and the memory may be in use.
   header_ = std::launder(reinterpret_cast<TableHeader*>(table.data()));
-  splinters_ = std::launder(reinterpret_cast<Splinter*>(table.data() + offsets.splinters));
+  splinters_ = std::launder(reinterpret_cast<ResidencyEntry*>(table.data() + offsets.splinters));
   served_baseline_ = std::launder(
       reinterpret_cast<std::atomic<std::uint64_t>*>(table.data() + offsets.served_baseline));
   const std::size_t counts = RefCountTable::entry_count(shape.clients, shape.slots_max);

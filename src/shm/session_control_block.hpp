@@ -74,8 +74,10 @@ class SessionControlBlock {
   bool attach(std::span<std::byte> table, std::span<std::byte> ref_count_memory) noexcept;
 
   TableHeader& header() const noexcept { return *header_; }
-  std::span<Splinter> splinters() const noexcept { return {splinters_, header_->shape.splinters}; }
-  Splinter& operator[](std::uint32_t splinter) const noexcept { return splinters_[splinter]; }
+  std::span<ResidencyEntry> splinters() const noexcept {
+    return {splinters_, header_->shape.splinters};
+  }
+  ResidencyEntry& operator[](std::uint32_t splinter) const noexcept { return splinters_[splinter]; }
   const RefCountTable& ref_counts() const noexcept { return ref_counts_; }
 
   /// Bytes served from a slot since reset_served_bytes().
@@ -103,7 +105,7 @@ class SessionControlBlock {
                    std::span<std::byte> ref_count_memory) noexcept;
 
   TableHeader* header_ = nullptr;
-  Splinter* splinters_ = nullptr;
+  ResidencyEntry* splinters_ = nullptr;
   std::atomic<std::uint64_t>* served_baseline_ = nullptr;
   RefCountTable ref_counts_;
 };

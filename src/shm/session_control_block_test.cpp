@@ -56,7 +56,7 @@ TEST(SessionControlBlock, parts_do_not_overlap) {
     EXPECT_EQ(block.reset_served_bytes(slot), 3 * (slot + 1));
     EXPECT_EQ(block.served_bytes(slot), 0U);
   }
-  for (const Splinter& splinter : block.splinters())
+  for (const ResidencyEntry& splinter : block.splinters())
     ASSERT_EQ(splinter.load().bits, 0U);
   for (std::uint32_t i = 0; i < kShape.splinters; ++i)
     block[i].set_slot(UINT32_MAX);

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// ExtentCursor: iterates over the contiguous pieces of one request in file order. A request is a
+// PieceCursor: iterates over the contiguous pieces of one request in file order. A request is a
 // range, a list of ranges, or a block of an array. A cursor is small and copyable, so a request can
 // look ahead with a copy. A block of a billion rows is never expanded into a list.
 #pragma once
@@ -26,22 +26,22 @@ struct Piece {
   friend bool operator==(const Piece&, const Piece&) = default;
 };
 
-class ExtentCursor {
+class PieceCursor {
  public:
   static constexpr std::size_t kDimensionsMax = 16;
 
   /// One range.
-  explicit ExtentCursor(ByteRange range);
+  explicit PieceCursor(ByteRange range);
 
   /// Several ranges, in any order; they may touch or overlap. Pieces are sorted by file offset.
   /// Pieces that are adjacent in both the file and the buffer are merged.
-  static ExtentCursor of_ranges(std::span<const ByteRange> ranges);
+  static PieceCursor of_ranges(std::span<const ByteRange> ranges);
 
   /// A block of an array; the array begins at `array_offset`. Fails with kInvalidArgument if the
   /// numbers of dimensions differ, the element size is 0, or the block exceeds the array. Fails
   /// with kLimit above kDimensionsMax dimensions, with kOutOfRange if the array ends past 2^64
   /// bytes.
-  static Result<ExtentCursor> of_block(const Subarray& block, std::uint64_t array_offset);
+  static Result<PieceCursor> of_block(const Subarray& block, std::uint64_t array_offset);
 
   bool is_done() const noexcept { return current_.size == 0; }
   /// True for a request of more than one piece: the bytes between its pieces are not needed.
@@ -64,7 +64,7 @@ class ExtentCursor {
     std::uint64_t index = 0;
   };
 
-  ExtentCursor() = default;
+  PieceCursor() = default;
   void next_piece() noexcept;
   void next_row() noexcept;
 

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // Lists are sorted and merged once. Blocks are normalized: a dimension that the block covers
 // completely is merged into the next faster one, so rows are as long as the file allows.
-#include "read/extent_cursor.hpp"
+#include "read/piece_cursor.hpp"
 
 #include <algorithm>
 #include <numeric>
@@ -39,10 +39,10 @@ Status check_block(const Subarray& block) {
                          std::to_string(rank) + ", " + std::to_string(block.start.size()) +
                          " and " + std::to_string(block.count.size()));
   }
-  if (rank > ExtentCursor::kDimensionsMax) {
-    return bad_block(ErrorClass::kLimit, "an array may have at most " +
-                                             std::to_string(ExtentCursor::kDimensionsMax) +
-                                             " dimensions");
+  if (rank > PieceCursor::kDimensionsMax) {
+    return bad_block(
+        ErrorClass::kLimit,
+        "an array may have at most " + std::to_string(PieceCursor::kDimensionsMax) + " dimensions");
   }
   if (block.element_bytes == 0)
     return bad_block(ErrorClass::kInvalidArgument, "elements have 0 bytes; pass their size");
@@ -69,10 +69,10 @@ std::vector<Axis> axes_of(const Subarray& block) {
 
 }  // namespace
 
-ExtentCursor::ExtentCursor(ByteRange range)
+PieceCursor::PieceCursor(ByteRange range)
     : current_{range.offset, range.size, 0}, total_bytes_(range.size), bounds_(range) {}
 
-ExtentCursor ExtentCursor::of_ranges(std::span<const ByteRange> ranges) {
+PieceCursor PieceCursor::of_ranges(std::span<const ByteRange> ranges) {
   std::vector<Piece> pieces;
   pieces.reserve(ranges.size());
   std::uint64_t buffer_offset = 0;
@@ -96,7 +96,7 @@ ExtentCursor ExtentCursor::of_ranges(std::span<const ByteRange> ranges) {
       merged.push_back(piece);
     }
   }
-  ExtentCursor cursor;
+  PieceCursor cursor;
   cursor.total_bytes_ = buffer_offset;
   if (merged.empty()) return cursor;
   cursor.bounds_ = {merged.front().file_offset, last - merged.front().file_offset};
@@ -105,7 +105,7 @@ ExtentCursor ExtentCursor::of_ranges(std::span<const ByteRange> ranges) {
   return cursor;
 }
 
-Result<ExtentCursor> ExtentCursor::of_block(const Subarray& block, std::uint64_t array_offset) {
+Result<PieceCursor> PieceCursor::of_block(const Subarray& block, std::uint64_t array_offset) {
   if (auto checked = check_block(block); !checked) return failure(checked.error());
   const std::vector<Axis> axes = axes_of(block);
 
@@ -117,7 +117,7 @@ Result<ExtentCursor> ExtentCursor::of_block(const Subarray& block, std::uint64_t
     return bad_block(ErrorClass::kOutOfRange, "the array has more than 2^64 bytes");
   }
 
-  ExtentCursor cursor;
+  PieceCursor cursor;
   cursor.row_bytes_ = block.element_bytes;
   cursor.block_offset_ = array_offset;
   cursor.rows_ = 1;
@@ -148,7 +148,7 @@ Result<ExtentCursor> ExtentCursor::of_block(const Subarray& block, std::uint64_t
   return cursor;
 }
 
-void ExtentCursor::advance(std::uint64_t bytes) noexcept {
+void PieceCursor::advance(std::uint64_t bytes) noexcept {
   consumed_bytes_ += bytes;
   current_.file_offset += bytes;
   current_.buffer_offset += bytes;
@@ -156,7 +156,7 @@ void ExtentCursor::advance(std::uint64_t bytes) noexcept {
   if (current_.size == 0) next_piece();
 }
 
-void ExtentCursor::next_piece() noexcept {
+void PieceCursor::next_piece() noexcept {
   if (list_ != nullptr) {
     ++position_;
     if (position_ < list_->size()) current_ = (*list_)[position_];
@@ -165,7 +165,7 @@ void ExtentCursor::next_piece() noexcept {
   if (row_ + 1 < rows_) next_row();
 }
 
-void ExtentCursor::next_row() noexcept {
+void PieceCursor::next_row() noexcept {
   ++row_;
   for (std::size_t d = outer_count_; d > 0; --d) {
     Dimension& dimension = outer_[d - 1];
