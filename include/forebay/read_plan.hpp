@@ -31,7 +31,7 @@ enum class AgentScope : std::uint8_t {
 };
 
 /// "per rank", "per node".
-FOREBAY_EXPORT std::string_view name_of(AgentScope agents) noexcept;
+FOREBAY_EXPORT std::string_view name_of(AgentScope agent_scope) noexcept;
 
 /// Values of a ReadPlan that depend on hardware rather than on the program. Zero, or an absent
 /// optional, means that the library chooses.

@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
-// WritePlan: how ranks write the steps of a dataset, as a plain struct: which ranks access storage,
-// how many files a step has, how bytes get there. The library chooses open values when a dataset is
-// opened, and `reason` explains them. docs/guides/strategies.md describes when which plan is right.
+// WritePlan: how ranks write the steps of a dataset, as a plain struct: which ranks write data
+// files, how many files a step has, how bytes get there. The library chooses open values when a
+// dataset is opened, and `reason` explains them. docs/guides/strategies.md describes when which
+// plan is right.
 #pragma once
 
 #include <forebay/detail/export.hpp>
@@ -65,7 +66,7 @@ FOREBAY_EXPORT std::string_view name_of(Strategy strategy) noexcept;
 /// "none", "shared-memory", "message", "brigade", "gather".
 FOREBAY_EXPORT std::string_view name_of(Exchange exchange) noexcept;
 /// "independent", "baton", "collective".
-FOREBAY_EXPORT std::string_view name_of(TransferMode schedule) noexcept;
+FOREBAY_EXPORT std::string_view name_of(TransferMode transfer_mode) noexcept;
 /// "block", "fail".
 FOREBAY_EXPORT std::string_view name_of(StagingFullPolicy staging_full_policy) noexcept;
 /// "none", "zstd".
@@ -102,7 +103,7 @@ struct WriteTuning {
 /// plan.
 struct WritePlan {
   Strategy strategy = Strategy::kAuto;
-  /// Number of ranks that access storage, at most all ranks, or all I/O ranks if
+  /// Number of ranks that write data files, at most all ranks, or all I/O ranks if
   /// `tuning.placement` is kDedicated. And number of files of a step, at most one for each writer.
   std::uint32_t writers = 0;
   std::uint32_t files = 0;

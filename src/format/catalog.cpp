@@ -23,10 +23,9 @@ std::string step_text(std::uint64_t step) { return "step " + std::to_string(step
 
 /// The index that the step table refers to: its bytes, and its step and file.
 Result<std::shared_ptr<const Index>> load_index(storage::File& file,
-                                                const IndexId& location,
+                                                const IndexId& id,
                                                 const Reference& reference) {
-  const DecodeContext context = {"index of " + step_text(location.step), file.path(),
-                                 reference.offset};
+  const DecodeContext context = {"index of " + step_text(id.step), file.path(), reference.offset};
   if (reference.bytes > kIndexBytesMax) return context.damage_error(0, "it cannot be that long");
   const auto bytes = read_range(file, {reference.offset, reference.bytes});
   if (!bytes) return tl::unexpected(bytes.error());
@@ -37,8 +36,8 @@ Result<std::shared_ptr<const Index>> load_index(storage::File& file,
   auto index = Index::decode(*bytes, reference.offset, file.path());
   if (!index)
     return context.make_error(index.error().kind(), 0,
-                              step_text(location.step) + ": " + index.error().cause());
-  if (index->header().id != location || index->reference() != reference)
+                              step_text(id.step) + ": " + index.error().cause());
+  if (index->header().id != id || index->reference() != reference)
     return context.damage_error(0, "it is valid, but not the index in the step table");
   return std::make_shared<const Index>(std::move(*index));
 }

@@ -63,8 +63,8 @@ Status check_pieces(const FieldDefinition& field, const NewBlock& block) {
 
 }  // namespace
 
-IndexBuilder::IndexBuilder(const IndexId& place, const StepMetadata& metadata)
-    : id_(place), metadata_(metadata) {}
+IndexBuilder::IndexBuilder(const IndexId& id, const StepMetadata& metadata)
+    : id_(id), metadata_(metadata) {}
 
 Result<FieldNumber> IndexBuilder::add_field(const FieldDefinition& field) {
   if (Status checked = check_field(field); !checked) return tl::unexpected(checked.error());

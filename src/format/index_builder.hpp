@@ -29,7 +29,7 @@ struct NewBlock {
 /// One thread at a time.
 class IndexBuilder {
  public:
-  IndexBuilder(const IndexId& place, const StepMetadata& metadata);
+  IndexBuilder(const IndexId& id, const StepMetadata& metadata);
 
   /// Returns the number of the field, the same one for the same definition. kInvalidArgument if the
   /// field is not valid, or if a field of this name has another type, kind or shape.

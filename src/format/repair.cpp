@@ -206,9 +206,9 @@ Status RepairPlanner::scan_file(const DataFileName& name) {
 
 /// Steps in tables need no further information.
 bool RepairPlanner::should_decode(const IndexHeader& head) const {
-  const IndexId& place = head.id;
-  return (!dataset_ || place.dataset == *dataset_) && !outcomes_.contains(place.step) &&
-         place.step >= state_.first_step;
+  const IndexId& id = head.id;
+  return (!dataset_ || id.dataset == *dataset_) && !outcomes_.contains(id.step) &&
+         id.step >= state_.first_step;
 }
 
 Status RepairPlanner::choose_dataset() {

@@ -32,13 +32,13 @@ StepEntry entry_of(const ScannedStep& found) {
 
 std::optional<DatasetId> keep_most_frequent_dataset(ScannedSteps& steps) {
   std::map<DatasetId, std::uint64_t> counts;
-  for (const auto& [place, files] : steps)
+  for (const auto& [key, files] : steps)
     for (const auto& [number, file] : files)
       ++counts[file.dataset];
   const auto most =
       std::ranges::max_element(counts, {}, [](const auto& count) { return count.second; });
   if (most == counts.end()) return std::nullopt;
-  for (auto& [place, files] : steps)
+  for (auto& [key, files] : steps)
     std::erase_if(files, [&](const auto& file) { return file.second.dataset != most->first; });
   return most->first;
 }

@@ -19,9 +19,9 @@ class StepFileWriter {
  public:
   StepFileWriter(storage::File& file,
                  std::uint64_t end,
-                 const IndexId& place,
+                 const IndexId& id,
                  const StepMetadata& metadata)
-      : file_(file), end_(end), id_(place), builder_(place, metadata) {}
+      : file_(file), end_(end), id_(id), builder_(id, metadata) {}
 
   void put(const TestBlock& block, Codec codec) {
     const FieldSeed field = field_seed(step_seed(id_.dataset, id_.step), block.field.name);

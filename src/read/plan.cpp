@@ -242,8 +242,8 @@ Status choose_nodes(ReadPlan& plan, const ReadFacts& facts) {
 
 }  // namespace
 
-std::string_view name_of(AgentScope agents) noexcept {
-  return agents == AgentScope::kPerNode ? "per node" : "per rank";
+std::string_view name_of(AgentScope agent_scope) noexcept {
+  return agent_scope == AgentScope::kPerNode ? "per node" : "per rank";
 }
 
 AgentScope choose_agent_scope(const ReadFacts& facts, const ReadPlan& requested) noexcept {

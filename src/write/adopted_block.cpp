@@ -36,7 +36,7 @@ std::vector<PackedChunk> split_into_chunks(const AdoptedBlock& block) {
   const std::uint64_t room = format::round_up(block.size_bytes, format::kPageBytes);
   const std::span<std::byte> memory(block.buffer->data(), room);
   std::ranges::fill(memory.subspan(block.size_bytes), std::byte{});
-  const shm::MemoryLocation place = shm::BufferAllocation::location_of(*block.buffer);
+  const shm::MemoryLocation location = shm::BufferAllocation::location_of(*block.buffer);
   std::vector<PackedChunk> chunks;
   for (std::uint64_t offset = 0; offset < room; offset += block.chunk_bytes) {
     const std::uint64_t bytes = std::min(block.chunk_bytes, room - offset);
@@ -49,8 +49,8 @@ std::vector<PackedChunk> split_into_chunks(const AdoptedBlock& block) {
                                 .bytes = bytes,
                                 .is_last = offset + bytes == room},
                       .bytes = memory.subspan(offset, bytes),
-                      .memory = place.memory,
-                      .memory_offset = place.offset_bytes + offset,
+                      .memory = location.memory,
+                      .memory_offset = location.offset_bytes + offset,
                       .to_hash = pieces_of_chunk(block, offset, raw),
                       .release = [buffer = block.buffer] {}});
   }

@@ -174,9 +174,9 @@ void AggregationMap::index_groups() {
   for (std::uint32_t number = 0; number < writer_count(); ++number) {
     writer_index_of_rank_[writers_[number]] = number;
     const RankList& group = groups_[number];
-    for (std::size_t place = 0; place < group.size(); ++place) {
-      writer_of_[group[place]] = writers_[number];
-      chain_positions_[group[place]] = static_cast<std::uint32_t>(place);
+    for (std::size_t position = 0; position < group.size(); ++position) {
+      writer_of_[group[position]] = writers_[number];
+      chain_positions_[group[position]] = static_cast<std::uint32_t>(position);
     }
   }
 }

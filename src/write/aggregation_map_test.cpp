@@ -198,9 +198,9 @@ void check_whole_nodes(const Case& one, const AggregationMap& aggregation) {
   if (one.plan.writers >= one.rank_layout.node_count()) return;
   std::map<std::uint32_t, RankNumber> writer_of_node;
   for (RankNumber rank = 0; rank < one.rank_layout.compute_rank_count(); ++rank) {
-    const auto [place, is_new] =
+    const auto [entry, is_new] =
         writer_of_node.try_emplace(one.rank_layout.node_of(rank), aggregation.writer_of(rank));
-    EXPECT_EQ(place->second, aggregation.writer_of(rank)) << "a node's ranks have one writer";
+    EXPECT_EQ(entry->second, aggregation.writer_of(rank)) << "a node's ranks have one writer";
   }
 }
 

@@ -27,7 +27,7 @@ format::DataFileName Aggregator::file_of(const StepId& step) const {
 }
 
 Status Aggregator::handle_chunk_offer(comm::Rank from, const ChunkOfferMessage& message) {
-  if (Status good = check_offer(from, message); !good) return good;
+  if (Status checked = check_offer(from, message); !checked) return checked;
   if (route_error_) fail_step(message.chunk.step, *route_error_);
   if (failed_steps_.contains(message.chunk.step)) {
     context_.send(from, MessageKind::kReleaseChunk, {message.number}, {});
@@ -121,7 +121,7 @@ void Aggregator::forward(std::uint64_t chunk_id) {
   ChunkOfferMessage message = incoming.offer;
   message.number = chunk_id;
   if (incoming.segment) {
-    message.memory = receive_staging_->name();
+    message.memory = receive_staging_->handle();
     const auto offset = incoming.bytes.data() - receive_staging_->memory().data();
     message.memory_offset = static_cast<std::uint64_t>(offset);
   }
@@ -134,7 +134,8 @@ Status Aggregator::handle_fetch_chunk(comm::Rank to, std::uint64_t chunk_id) {
   const auto found = incoming_.find(chunk_id);
   if (found == incoming_.end()) return {};
   IncomingChunk& incoming = found->second;
-  if (Status good = check_forwarded(MessageKind::kFetchChunk, incoming); !good) return good;
+  if (Status checked = check_forwarded(MessageKind::kFetchChunk, incoming); !checked)
+    return checked;
   incoming.is_being_sent = true;
   context_.send_in_place(to, MessageKind::kChunkData, {chunk_id}, incoming.bytes,
                          [this, chunk_id](const Status& /*sent*/) { release_chunk(chunk_id); });
@@ -144,7 +145,8 @@ Status Aggregator::handle_fetch_chunk(comm::Rank to, std::uint64_t chunk_id) {
 Status Aggregator::handle_chunk_released(std::uint64_t chunk_id) {
   const auto found = incoming_.find(chunk_id);
   if (found == incoming_.end()) return {};
-  if (Status good = check_forwarded(MessageKind::kReleaseChunk, found->second); !good) return good;
+  if (Status checked = check_forwarded(MessageKind::kReleaseChunk, found->second); !checked)
+    return checked;
   release_chunk(chunk_id);
   return {};
 }
@@ -167,8 +169,8 @@ void Aggregator::write_held_back() {
 void Aggregator::write_or_allocate(std::uint64_t chunk_id) {
   const IncomingChunk& incoming = incoming_.at(chunk_id);
   const Chunk& chunk = incoming.offer.chunk;
-  if (const Status good = check_chunk(chunk); !good) {
-    context_.report_failure(chunk.step, with_rank(good.error(), incoming.from.number));
+  if (const Status checked = check_chunk(chunk); !checked) {
+    context_.report_failure(chunk.step, with_rank(checked.error(), incoming.from.number));
     return release_chunk(chunk_id);
   }
   const RankKey key{chunk.step, chunk.origin};
@@ -335,7 +337,7 @@ void Aggregator::write_collective_independently(const StepId& step) {
 Status Aggregator::handle_collective_start(const StepId& step,
                                            CollectiveMethod method,
                                            std::vector<ByteRange> rounds) {
-  if (Status good = check_collective_start(step, rounds); !good) return good;
+  if (Status checked = check_collective_start(step, rounds); !checked) return checked;
   if (method == CollectiveMethod::kIndependent) {
     write_collective_independently(step);
     return {};
@@ -371,7 +373,7 @@ void Aggregator::handle_collective_completion(const StepId& step, const Status& 
   if (outcome) report_if_complete(key);
 }
 
-void Aggregator::write_independently(const StepId& step) {
+void Aggregator::write_pending_independently(const StepId& step) {
   memory_wait_step_ = step;
   std::vector<std::uint64_t> chunk_ids;
   for (const auto& [chunk_id, incoming] : incoming_) {

@@ -46,7 +46,7 @@ class Aggregator {
   /// The application waits for memory in this step. Writes chunks that wait for a collective write
   /// independently, and also the following chunks up to this step. Steps that this rank has
   /// reported as ready are still written together.
-  void write_independently(const StepId& step);
+  void write_pending_independently(const StepId& step);
   /// The next rank does not need the memory of a forwarded chunk any more: releases it.
   Status handle_chunk_released(std::uint64_t chunk_id);
   Status handle_fetch_chunk(comm::Rank to, std::uint64_t chunk_id);

@@ -397,8 +397,8 @@ TEST_F(AggregatorTest, baton_is_released_when_all_regions_are_written) {
                       .region_bytes = kBytes,
                       .bytes = kBytes,
                       .is_last = true};
-    EXPECT_TRUE(
-        aggregator_->handle_chunk_offer({2}, {chunk, region, (*staging)->name(), region * kBytes}));
+    EXPECT_TRUE(aggregator_->handle_chunk_offer(
+        {2}, {chunk, region, (*staging)->handle(), region * kBytes}));
   }
   EXPECT_EQ(allocate_all(), 2U);
   EXPECT_TRUE(context_->complete(FileOperation::kWrite));
@@ -483,7 +483,8 @@ class AggregatorCollectiveTest : public AggregatorTest {
                       .offset = offset,
                       .bytes = kBytes,
                       .is_last = offset > 0};
-    EXPECT_TRUE(aggregator_->handle_chunk_offer({2}, {chunk, next_chunk_++, staging_->name(), 0}));
+    EXPECT_TRUE(
+        aggregator_->handle_chunk_offer({2}, {chunk, next_chunk_++, staging_->handle(), 0}));
     allocate_all();
   }
   std::size_t complete_writes() { return context_->complete_all(FileOperation::kWrite); }
@@ -496,7 +497,7 @@ class AggregatorCollectiveTest : public AggregatorTest {
 TEST_F(AggregatorCollectiveTest, step_without_memory_writes_independently) {
   offer_own(1, 0);
   EXPECT_EQ(complete_writes(), 0U);
-  aggregator_->write_independently(step_id(1));
+  aggregator_->write_pending_independently(step_id(1));
   EXPECT_EQ(complete_writes(), 1U);
   offer_own(1, 1);
   EXPECT_EQ(complete_writes(), 1U);
@@ -522,7 +523,7 @@ TEST_F(AggregatorCollectiveTest, direct_bytes_are_written_by_queue_once_all_are_
 
 // put() once waited for its deadline, because the end of the step before canceled the request.
 TEST_F(AggregatorCollectiveTest, end_of_previous_step_keeps_independent_writes) {
-  aggregator_->write_independently(step_id(2));
+  aggregator_->write_pending_independently(step_id(2));
   EXPECT_TRUE(aggregator_->handle_region_count(step_id(1), 2, 0));
   offer_own(2, 0);
   EXPECT_EQ(complete_writes(), 1U);

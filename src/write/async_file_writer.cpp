@@ -97,7 +97,7 @@ class QueuedFileWriter final : public AsyncFileWriter {
   void sync(const std::shared_ptr<DataFile>& file, Done done) override;
   void seal(const std::shared_ptr<DataFile>& file, std::uint64_t end_bytes, Done done) override;
   void truncate(const std::shared_ptr<DataFile>& file, std::uint64_t end_bytes) override;
-  void punch_hole(const std::shared_ptr<DataFile>& file, std::vector<ByteRange> places) override;
+  void punch_hole(const std::shared_ptr<DataFile>& file, std::vector<ByteRange> ranges) override;
   void sync_directory(Done done) override;
   void recycle(format::DataFileName name, Done done) override;
   void remove_free_files() override;
@@ -250,10 +250,10 @@ void QueuedFileWriter::truncate(const std::shared_ptr<DataFile>& file, std::uint
 }
 
 void QueuedFileWriter::punch_hole(const std::shared_ptr<DataFile>& file,
-                                  std::vector<ByteRange> places) {
-  blocking_executor_->add([file, places = std::move(places)](const auto& /*refused*/) {
-    for (const ByteRange& place : places)
-      std::ignore = core_of(*file).punch_hole(place);
+                                  std::vector<ByteRange> ranges) {
+  blocking_executor_->add([file, ranges = std::move(ranges)](const auto& /*refused*/) {
+    for (const ByteRange& range : ranges)
+      std::ignore = core_of(*file).punch_hole(range);
   });
 }
 

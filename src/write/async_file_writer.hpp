@@ -111,7 +111,7 @@ class AsyncFileWriter {
 
   /// As truncate(), for ranges inside the file whose bytes are no longer needed. Does nothing on
   /// file systems that cannot punch holes.
-  virtual void punch_hole(const std::shared_ptr<DataFile>& file, std::vector<ByteRange> places) = 0;
+  virtual void punch_hole(const std::shared_ptr<DataFile>& file, std::vector<ByteRange> ranges) = 0;
 
   /// Makes the names of created files durable. Takes up to a third of a second on a busy disk.
   virtual void sync_directory(Done done) = 0;

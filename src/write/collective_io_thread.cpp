@@ -59,11 +59,11 @@ void CollectiveIoThread::run() {
 /// All ranks make the same calls, because each call returns the same Status on all of them.
 Status CollectiveIoThread::write(const CollectiveWrite& collective_write) {
   // Data sieving would fill the gaps between the regions of a rank.
-  comm::CollectiveOpenOptions how{.intent = comm::FileIntent::kCreate,
-                                  .hints = {{"romio_ds_write", "disable"}}};
+  comm::CollectiveOpenOptions options{.intent = comm::FileIntent::kCreate,
+                                      .hints = {{"romio_ds_write", "disable"}}};
   if (collective_write.method == CollectiveMethod::kCollective)
-    how.hints.push_back({"romio_cb_write", "disable"});
-  auto file = group_->open_file(collective_write.path, how);
+    options.hints.push_back({"romio_cb_write", "disable"});
+  auto file = group_->open_file(collective_write.path, options);
   if (!file) return failure(file.error());
   Status outcome;
   for (const ByteRange& round : collective_write.rounds)

@@ -53,12 +53,12 @@ CommitCoordinator::PendingStep* CommitCoordinator::find_or_create(const StepId& 
 void CommitCoordinator::handle_rank_committed(comm::Rank from,
                                               const StepId& step,
                                               const std::vector<format::FieldDefinition>& fields) {
-  PendingStep* const collected = find_or_create(step);
-  if (collected == nullptr) return;
-  collected->committed_ranks.insert(from.number);
+  PendingStep* const pending = find_or_create(step);
+  if (pending == nullptr) return;
+  pending->committed_ranks.insert(from.number);
   for (const format::FieldDefinition& field : fields) {
     const auto known =
-        collected->fields.try_emplace(field.name, FieldOrigin{field, from.number}).first;
+        pending->fields.try_emplace(field.name, FieldOrigin{field, from.number}).first;
     if (known->second.field == field) continue;
     const std::string cause = "field '" + field.name + "' is " + description_of(field) +
                               " here, and " + description_of(known->second.field) + " on rank " +
@@ -67,9 +67,9 @@ void CommitCoordinator::handle_rank_committed(comm::Rank from,
     return abort_step(step, with_rank(why, from.number));
   }
   for (const auto& [rank, why] : lost_ranks_)
-    if (!can_complete_without(rank, *collected)) return abort_step(step, why);
+    if (!can_complete_without(rank, *pending)) return abort_step(step, why);
   for (const std::uint32_t rank : left_ranks_) {
-    if (collected->committed_ranks.contains(rank)) continue;
+    if (pending->committed_ranks.contains(rank)) continue;
     const Error why = context_.error(ErrorClass::kClosed, step_operation(step),
                                      "the rank has closed the dataset before this step");
     return abort_step(step, with_rank(why, rank));
@@ -93,43 +93,43 @@ Status CommitCoordinator::handle_coverage(const StepId& step,
                                           std::uint32_t file,
                                           std::span<const std::byte> piece,
                                           std::uint64_t total_bytes) {
-  PendingStep* const collected = find_or_create(step);
-  if (collected == nullptr) return {};
-  if (collected->durable_files.contains(file))
+  PendingStep* const pending = find_or_create(step);
+  if (pending == nullptr) return {};
+  if (pending->durable_files.contains(file))
     return failure(
         malformed_message(MessageKind::kCoverage, "file", file, "must not be durable already"));
-  return collected->coverage[file].add(MessageKind::kCoverage, piece, total_bytes);
+  return pending->coverage[file].add(MessageKind::kCoverage, piece, total_bytes);
 }
 
 void CommitCoordinator::handle_file_durable(comm::Rank /*from*/,
                                             const FileDurableMessage& message) {
-  PendingStep* const collected = find_or_create(message.step);
-  if (collected == nullptr) return;
-  collected->durable_files.emplace(message.file, message);
+  PendingStep* const pending = find_or_create(message.step);
+  if (pending == nullptr) return;
+  pending->durable_files.emplace(message.file, message);
   publish_next();
 }
 
-bool CommitCoordinator::is_complete(const PendingStep& collected) const {
+bool CommitCoordinator::is_complete(const PendingStep& pending) const {
   const AggregationMap& aggregation = context_.aggregation();
-  return collected.committed_ranks.size() == aggregation.compute_rank_count() &&
-         collected.durable_files.size() == aggregation.file_count();
+  return pending.committed_ranks.size() == aggregation.compute_rank_count() &&
+         pending.durable_files.size() == aggregation.file_count();
 }
 
 /// Publishes the oldest step if it is complete. An incomplete step delays later ones until its
 /// deadline.
 void CommitCoordinator::publish_next() {
   if (steps_.empty()) return;
-  auto& [step, collected] = *steps_.begin();
-  if (collected.is_publishing || !is_complete(collected)) return;
-  collected.is_publishing = true;
-  publish(step, collected);
+  auto& [step, pending] = *steps_.begin();
+  if (pending.is_publishing || !is_complete(pending)) return;
+  pending.is_publishing = true;
+  publish(step, pending);
 }
 
-void CommitCoordinator::publish(const StepId& step, PendingStep& collected) {
+void CommitCoordinator::publish(const StepId& step, PendingStep& pending) {
   format::StepEntry entry{.step = step.step, .group = step.group, .wall_ns = wall_clock_ns()};
   entry.writers = context_.aggregation().writer_count();
   entry.strategy = static_cast<std::uint16_t>(context_.plan().strategy);
-  for (const auto& [file, message] : collected.durable_files) {
+  for (const auto& [file, message] : pending.durable_files) {
     entry.files.push_back({file, message.index});
     entry.raw_bytes += message.raw_bytes;
     entry.stored_bytes += message.stored_bytes;
@@ -140,7 +140,7 @@ void CommitCoordinator::publish(const StepId& step, PendingStep& collected) {
       publish_next();
     });
   };
-  const auto coverage = std::make_shared<CoverageByFile>(std::move(collected.coverage));
+  const auto coverage = std::make_shared<CoverageByFile>(std::move(pending.coverage));
   const auto publish_it = [this, entry, coverage, finish] {
     if (const Status status = check_overlap_across_files(entry.step, *coverage); !status)
       return finish(StepOutcome::kFailed, failure(with_location(status.error(), context_.path())));
@@ -235,8 +235,8 @@ void CommitCoordinator::handle_rank_lost(comm::Rank rank, const Error& why) {
   if (!lost_ranks_.emplace(rank.number, why).second || has_left) return finish_if_all_left();
   broadcast(MessageKind::kRankLost, {rank.number}, comm::to_bytes(why));
   std::vector<StepId> missing;
-  for (const auto& [step, collected] : steps_)
-    if (!can_complete_without(rank.number, collected)) missing.push_back(step);
+  for (const auto& [step, pending] : steps_)
+    if (!can_complete_without(rank.number, pending)) missing.push_back(step);
   for (const StepId& step : missing)
     abort_step(step, why);
   finish_if_all_left();
@@ -244,13 +244,12 @@ void CommitCoordinator::handle_rank_lost(comm::Rank rank, const Error& why) {
 
 /// True if a step can complete without `rank`: it has committed the step, and its files are
 /// durable. If the rank had bytes of other ranks, these ranks report the failure.
-bool CommitCoordinator::can_complete_without(std::uint32_t rank,
-                                             const PendingStep& collected) const {
+bool CommitCoordinator::can_complete_without(std::uint32_t rank, const PendingStep& pending) const {
   const AggregationMap& aggregation = context_.aggregation();
-  if (rank < aggregation.compute_rank_count() && !collected.committed_ranks.contains(rank))
+  if (rank < aggregation.compute_rank_count() && !pending.committed_ranks.contains(rank))
     return false;
   const auto is_unaffected = [&](std::uint32_t file) {
-    return aggregation.owner_of(file) != rank || collected.durable_files.contains(file);
+    return aggregation.owner_of(file) != rank || pending.durable_files.contains(file);
   };
   return std::ranges::all_of(std::views::iota(0U, aggregation.file_count()), is_unaffected);
 }
@@ -258,8 +257,8 @@ bool CommitCoordinator::can_complete_without(std::uint32_t rank,
 void CommitCoordinator::handle_leave(comm::Rank from) {
   left_ranks_.insert(from.number);
   std::vector<StepId> missing;
-  for (const auto& [step, collected] : steps_)
-    if (!collected.committed_ranks.contains(from.number)) missing.push_back(step);
+  for (const auto& [step, pending] : steps_)
+    if (!pending.committed_ranks.contains(from.number)) missing.push_back(step);
   for (const StepId& step : missing) {
     const Error why = context_.error(ErrorClass::kClosed, step_operation(step),
                                      "the rank has closed the dataset before this step");
@@ -276,27 +275,27 @@ void CommitCoordinator::finish_if_all_left() {
   broadcast(MessageKind::kAllLeft, {}, {});
 }
 
-std::string CommitCoordinator::describe_missing(const PendingStep& collected) const {
+std::string CommitCoordinator::describe_missing(const PendingStep& pending) const {
   std::vector<std::uint32_t> ranks;
   for (std::uint32_t rank = 0; rank < context_.aggregation().compute_rank_count(); ++rank)
-    if (!collected.committed_ranks.contains(rank)) ranks.push_back(rank);
+    if (!pending.committed_ranks.contains(rank)) ranks.push_back(rank);
   if (!ranks.empty()) return "ranks that have not committed it: " + format_ranks(ranks);
   for (std::uint32_t file = 0; file < context_.aggregation().file_count(); ++file)
-    if (!collected.durable_files.contains(file))
+    if (!pending.durable_files.contains(file))
       ranks.push_back(context_.aggregation().owner_of(file));
   return "files of ranks " + format_ranks(ranks) + " are not durable yet" +
-         describe_late_files(collected);
+         describe_late_files(pending);
 }
 
 /// Why files are not durable, as far as their owners have replied.
-std::string CommitCoordinator::describe_late_files(const PendingStep& collected) const {
+std::string CommitCoordinator::describe_late_files(const PendingStep& pending) const {
   std::set<std::uint32_t> late;
   bool have_all_replied = true;
   for (std::uint32_t file = 0; file < context_.aggregation().file_count(); ++file) {
-    if (collected.durable_files.contains(file)) continue;
-    const auto reply = collected.missing_ranks.find(file);
-    have_all_replied = have_all_replied && reply != collected.missing_ranks.end();
-    if (reply != collected.missing_ranks.end())
+    if (pending.durable_files.contains(file)) continue;
+    const auto reply = pending.missing_ranks.find(file);
+    have_all_replied = have_all_replied && reply != pending.missing_ranks.end();
+    if (reply != pending.missing_ranks.end())
       late.insert(reply->second.begin(), reply->second.end());
   }
   if (!late.empty())
@@ -313,24 +312,24 @@ void CommitCoordinator::handle_missing_ranks(const StepId& step,
 }
 
 /// Called before the deadline, so that the replies arrive in time for the Error.
-void CommitCoordinator::request_missing_ranks(const StepId& step, PendingStep& collected) {
-  collected.has_requested_missing = true;
+void CommitCoordinator::request_missing_ranks(const StepId& step, PendingStep& pending) {
+  pending.has_requested_missing = true;
   const AggregationMap& aggregation = context_.aggregation();
   for (std::uint32_t file = 0; file < aggregation.file_count(); ++file)
-    if (!collected.durable_files.contains(file))
+    if (!pending.durable_files.contains(file))
       context_.send(comm::Rank{aggregation.owner_of(file)}, MessageKind::kMissingRanksRequest,
                     message_words(step), {});
 }
 
 void CommitCoordinator::tick(TimePoint now) {
   std::vector<StepId> late;
-  for (auto& [step, collected] : steps_) {
-    const auto due = deadline_of(collected);
+  for (auto& [step, pending] : steps_) {
+    const auto due = deadline_of(pending);
     if (!due || now < *due) continue;
-    if (collected.deadline <= now)
+    if (pending.deadline <= now)
       late.push_back(step);
     else
-      request_missing_ranks(step, collected);
+      request_missing_ranks(step, pending);
   }
   for (const StepId& step : late) {
     const std::string cause =
@@ -342,19 +341,19 @@ void CommitCoordinator::tick(TimePoint now) {
 
 /// The time of the next action for a pending step: its deadline. If only file owners are late,
 /// first the request to them, at three quarters of the step timeout.
-std::optional<TimePoint> CommitCoordinator::deadline_of(const PendingStep& collected) const {
-  if (collected.is_publishing || is_complete(collected)) return std::nullopt;
+std::optional<TimePoint> CommitCoordinator::deadline_of(const PendingStep& pending) const {
+  if (pending.is_publishing || is_complete(pending)) return std::nullopt;
   const bool is_for_owners =
-      collected.committed_ranks.size() == context_.aggregation().compute_rank_count();
-  if (is_for_owners && !collected.has_requested_missing)
-    return collected.deadline - context_.plan().step_timeout / 4;
-  return collected.deadline;
+      pending.committed_ranks.size() == context_.aggregation().compute_rank_count();
+  if (is_for_owners && !pending.has_requested_missing)
+    return pending.deadline - context_.plan().step_timeout / 4;
+  return pending.deadline;
 }
 
 std::optional<TimePoint> CommitCoordinator::next_deadline() const noexcept {
   std::optional<TimePoint> first;
-  for (const auto& [step, collected] : steps_) {
-    const auto due = deadline_of(collected);
+  for (const auto& [step, pending] : steps_) {
+    const auto due = deadline_of(pending);
     if (due && (!first || *due < *first)) first = due;
   }
   return first;

@@ -78,7 +78,7 @@ class CommitCoordinator {
 
   PendingStep* find_or_create(const StepId& step);
   void publish_next();
-  void publish(const StepId& step, PendingStep& collected);
+  void publish(const StepId& step, PendingStep& pending);
   void resolve(const StepId& step, StepOutcome step_outcome, const Status& outcome);
   StepOutcome outcome_of_failed_publish() const;
   Status publish_error(const Status& status) const;
@@ -86,12 +86,12 @@ class CommitCoordinator {
   void release_file(const format::DataFileName& name);
   void abort_step(const StepId& step, const Error& why);
   void finish_if_all_left();
-  bool is_complete(const PendingStep& collected) const;
-  bool can_complete_without(std::uint32_t rank, const PendingStep& collected) const;
-  std::optional<TimePoint> deadline_of(const PendingStep& collected) const;
-  void request_missing_ranks(const StepId& step, PendingStep& collected);
-  std::string describe_missing(const PendingStep& collected) const;
-  std::string describe_late_files(const PendingStep& collected) const;
+  bool is_complete(const PendingStep& pending) const;
+  bool can_complete_without(std::uint32_t rank, const PendingStep& pending) const;
+  std::optional<TimePoint> deadline_of(const PendingStep& pending) const;
+  void request_missing_ranks(const StepId& step, PendingStep& pending);
+  std::string describe_missing(const PendingStep& pending) const;
+  std::string describe_late_files(const PendingStep& pending) const;
   void broadcast(MessageKind kind, const AgentContext::Words& words, const comm::Bytes& payload);
 
   AgentContext& context_;

@@ -131,7 +131,7 @@ Status DataFileCore::cut(std::uint64_t end_bytes) {
   return *size > end_bytes ? file().truncate(end_bytes) : Status();
 }
 
-Status DataFileCore::punch_hole(ByteRange place) { return file().punch_hole(place); }
+Status DataFileCore::punch_hole(ByteRange range) { return file().punch_hole(range); }
 
 /// Blocks.
 void DataFileCore::truncate_and_sync(std::uint64_t end_bytes, const Done& done) {

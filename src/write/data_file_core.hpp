@@ -72,7 +72,7 @@ class DataFileCore final : public stream::QueueClient {
   /// Blocks. Truncates the file if it is longer.
   Status cut(std::uint64_t end_bytes);
   /// Blocks.
-  Status punch_hole(ByteRange place);
+  Status punch_hole(ByteRange range);
 
   /// Operations that have not begun fail with `why`.
   void cancel(const Error& why) noexcept { fail(why); }

@@ -83,7 +83,7 @@ bool DatasetAgent::post_to_producer(std::function<void(StepProducer&)> what,
 }
 
 void DatasetAgent::request_memory(const StepId& step) {
-  post([this, step] { aggregator_.write_independently(step); });
+  post([this, step] { aggregator_.write_pending_independently(step); });
 }
 
 void DatasetAgent::post(std::function<void()> work) { tasks_.add(std::move(work)); }
@@ -210,7 +210,7 @@ Status DatasetAgent::check(comm::Rank from, const comm::LinkHeader& header) cons
 
 Result<std::span<std::byte>> DatasetAgent::payload_buffer(comm::Rank from,
                                                           const comm::LinkHeader& header) {
-  if (Status good = check(from, header); !good) return failure(good.error());
+  if (Status checked = check(from, header); !checked) return failure(checked.error());
   if (header.kind == static_cast<std::uint32_t>(MessageKind::kChunkData))
     return aggregator_.receive_buffer(from, header.words[0], header.payload_bytes);
   comm::Bytes& bytes = payloads_[from.number];
@@ -221,7 +221,7 @@ Result<std::span<std::byte>> DatasetAgent::payload_buffer(comm::Rank from,
 Status DatasetAgent::handle_message(comm::Rank from,
                                     const comm::LinkHeader& header,
                                     std::span<const std::byte> payload) {
-  if (Status good = check(from, header); !good) return good;
+  if (Status checked = check(from, header); !checked) return checked;
   if (header.kind == static_cast<std::uint32_t>(MessageKind::kChunkData)) {
     if (!payload.empty()) aggregator_.handle_chunk_data(from, header.words[0]);
     return {};
@@ -258,9 +258,9 @@ Status DatasetAgent::dispatch(comm::Rank from,
     case MessageKind::kLeave:
       return dispatch_to_coordinator(from, header, payload);
     case MessageKind::kRegionsWritten: {
-      auto places = comm::list_from_bytes<std::uint64_t>("regions written", payload);
-      if (!places) return failure(places.error());
-      return producer_ ? producer_->handle_regions_written(step_id_of(header), std::move(*places))
+      auto regions = comm::list_from_bytes<std::uint64_t>("regions written", payload);
+      if (!regions) return failure(regions.error());
+      return producer_ ? producer_->handle_regions_written(step_id_of(header), std::move(*regions))
                        : Status();
     }
     case MessageKind::kStepOutcome:
@@ -399,7 +399,7 @@ Status DatasetAgent::dispatch_to_coordinator(comm::Rank from,
     }
     case MessageKind::kCoverage: {
       const std::uint64_t file = header.words[2];
-      if (Status good = check_file(MessageKind::kCoverage, from, file); !good) return good;
+      if (Status checked = check_file(MessageKind::kCoverage, from, file); !checked) return checked;
       return coordinator_->handle_coverage(step_id_of(header), static_cast<std::uint32_t>(file),
                                            payload, header.words[3]);
     }
@@ -429,7 +429,8 @@ Status DatasetAgent::handle_file_durable(comm::Rank from,
   if (message->step != step_id_of(header))
     return failure(malformed_message(MessageKind::kFileDurable, "step", message->step.step,
                                      "must be that of the header"));
-  if (Status good = check_file(MessageKind::kFileDurable, from, message->file); !good) return good;
+  if (Status checked = check_file(MessageKind::kFileDurable, from, message->file); !checked)
+    return checked;
   coordinator_->handle_file_durable(from, *message);
   return {};
 }
@@ -437,8 +438,8 @@ Status DatasetAgent::handle_file_durable(comm::Rank from,
 Status DatasetAgent::handle_missing_ranks(comm::Rank from,
                                           const comm::LinkHeader& header,
                                           std::span<const std::byte> payload) {
-  if (Status good = check_file(MessageKind::kMissingRanksReply, from, header.words[2]); !good)
-    return good;
+  if (Status checked = check_file(MessageKind::kMissingRanksReply, from, header.words[2]); !checked)
+    return checked;
   const auto ranks = comm::list_from_bytes<std::uint32_t>("missing ranks reply", payload);
   if (!ranks) return failure(ranks.error());
   coordinator_->handle_missing_ranks(step_id_of(header),

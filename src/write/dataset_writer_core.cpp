@@ -219,18 +219,18 @@ Status StepWriterCore::check_process() const {
   return dataset_->origin_.check("write a step of", dataset_->path());
 }
 
-Status StepWriterCore::put(const BlockDescriptor& place, std::span<const std::byte> bytes) {
+Status StepWriterCore::put(const BlockDescriptor& descriptor, std::span<const std::byte> bytes) {
   if (Status process_check = check_process(); !process_check) return process_check;
   const TimePoint begin = now();
-  Status outcome = record_failure(packer_.add(place, bytes));
+  Status outcome = record_failure(packer_.add(descriptor, bytes));
   blocked_time_ += now() - begin;
   return outcome;
 }
 
-Status StepWriterCore::adopt(const BlockDescriptor& place, AdoptedBuffer buffer) {
+Status StepWriterCore::adopt(const BlockDescriptor& descriptor, AdoptedBuffer buffer) {
   if (Status process_check = check_process(); !process_check) return process_check;
   const TimePoint begin = now();
-  Status outcome = record_failure(packer_.adopt(place, std::move(buffer)));
+  Status outcome = record_failure(packer_.adopt(descriptor, std::move(buffer)));
   blocked_time_ += now() - begin;
   return outcome;
 }
@@ -317,11 +317,11 @@ Result<write::BlockDescriptor> array_block_descriptor(std::string_view field,
                              std::to_string(block.start.size()) + " and " +
                              std::to_string(block.count.size()) +
                              " dimensions; give all of them the same number"});
-  write::BlockDescriptor place{parts_field(field, type, dimensions), 0, block.start};
-  place.field.kind = format::FieldKind::kGlobal;
-  place.field.shape = block.shape;
-  place.extents.insert(place.extents.end(), block.count.begin(), block.count.end());
-  return place;
+  write::BlockDescriptor descriptor{parts_field(field, type, dimensions), 0, block.start};
+  descriptor.field.kind = format::FieldKind::kGlobal;
+  descriptor.field.shape = block.shape;
+  descriptor.extents.insert(descriptor.extents.end(), block.count.begin(), block.count.end());
+  return descriptor;
 }
 
 tl::unexpected<Error> step_closed_error(const char* operation) {
@@ -344,8 +344,8 @@ Status StepWriter::put_part(const TypedField& element, Part part, const Shape& s
 
 Status StepWriter::put_block(const TypedField& element, const Subarray& block, Bytes data) {
   if (!core_) return step_closed_error("put");
-  const auto place = array_block_descriptor(element.field, element.type, block);
-  return place ? core_->put(*place, data) : core_->fail(place.error());
+  const auto descriptor = array_block_descriptor(element.field, element.type, block);
+  return descriptor ? core_->put(*descriptor, data) : core_->fail(descriptor.error());
 }
 
 Status StepWriter::adopt_part(const TypedField& element,
@@ -354,17 +354,17 @@ Status StepWriter::adopt_part(const TypedField& element,
                               AdoptedBuffer data) {
   if (!core_) return step_closed_error("put");
   const std::size_t size_bytes = data.bytes().size();
-  const auto place = part_descriptor(element.field, element.type, part, shape, size_bytes);
-  return core_->adopt(place, std::move(data));
+  const auto descriptor = part_descriptor(element.field, element.type, part, shape, size_bytes);
+  return core_->adopt(descriptor, std::move(data));
 }
 
 Status StepWriter::adopt_block(const TypedField& element,
                                const Subarray& block,
                                AdoptedBuffer data) {
   if (!core_) return step_closed_error("put");
-  const auto place = array_block_descriptor(element.field, element.type, block);
-  if (!place) return core_->fail(place.error());
-  return core_->adopt(*place, std::move(data));
+  const auto descriptor = array_block_descriptor(element.field, element.type, block);
+  if (!descriptor) return core_->fail(descriptor.error());
+  return core_->adopt(*descriptor, std::move(data));
 }
 
 Future<Receipt> StepWriter::commit() {

@@ -96,8 +96,8 @@ class StepWriterCore {
   StepWriterCore& operator=(const StepWriterCore&) = delete;
 
   std::uint64_t number() const noexcept { return step_.step; }
-  Status put(const BlockDescriptor& place, std::span<const std::byte> bytes);
-  Status adopt(const BlockDescriptor& place, AdoptedBuffer buffer);
+  Status put(const BlockDescriptor& descriptor, std::span<const std::byte> bytes);
+  Status adopt(const BlockDescriptor& descriptor, AdoptedBuffer buffer);
   /// Records that put() failed: commit() then fails, too. Returns the Error.
   Status fail(const Error& why);
   Future<Receipt> commit();

@@ -177,7 +177,7 @@ Result<Decision> decision_from_bytes(std::span<const std::byte> bytes) {
   found.lease_nonce = in.number<std::uint64_t>("lease");
   decision.path = in.text("path");
   const std::string text = in.text("plan");
-  if (Status whole = in.finish(); !whole) return failure(whole.error());
+  if (Status parsed = in.finish(); !parsed) return failure(parsed.error());
   auto plan = parse_write_plan(text, decision.path);
   if (!plan) return failure(plan.error());
   decision.plan = std::move(*plan);

@@ -20,7 +20,7 @@ struct FileOwner::StepFinalization {
   std::shared_ptr<DataFile> file;
   std::uint64_t offset = 0;
   std::vector<RankMetadata> metadata;
-  format::IndexId place;
+  format::IndexId index_id;
   format::StepMetadata facts;
   std::optional<format::IndexBuilder> builder;
   std::optional<comm::Bytes> coverage;  ///< if the step has several files
@@ -150,15 +150,16 @@ void FileOwner::allocate(const AllocationRequest& request) {
   if (!group_file.file) return group_file.pending_requests.push_back(request);
   if (baton_holder_ == std::optional(request.writer)) renew_baton(request.writer);
   const std::uint64_t alignment = context_.plan().tuning.alignment_bytes;
-  const std::uint64_t place = format::round_up(group_file.end, alignment);
-  if (place > kRegionBytesMax || request.bytes > kRegionBytesMax - place) {
+  const std::uint64_t offset = format::round_up(group_file.end, alignment);
+  if (offset > kRegionBytesMax || request.bytes > kRegionBytesMax - offset) {
     const Error full = malformed_message(MessageKind::kAllocateRequest, "bytes", request.bytes,
                                          "the file would be too long");
     return context_.report_failure(request.step, with_rank(full, request.writer.number));
   }
-  group_file.end = place + format::round_up(request.bytes, alignment);
-  group_file.allocations.insert_or_assign(place, Allocation{request.step, group_file.end - place});
-  context_.send(request.writer, MessageKind::kAllocateReply, {request.number, place}, {});
+  group_file.end = offset + format::round_up(request.bytes, alignment);
+  group_file.allocations.insert_or_assign(offset,
+                                          Allocation{request.step, group_file.end - offset});
+  context_.send(request.writer, MessageKind::kAllocateReply, {request.number, offset}, {});
 }
 
 Status FileOwner::handle_trim(std::uint64_t group,
@@ -172,15 +173,15 @@ Status FileOwner::handle_trim(std::uint64_t group,
   if (found == groups_.end()) return {};
   const std::uint64_t alignment = context_.plan().tuning.alignment_bytes;
   GroupFile& group_file = found->second;
-  const auto place = group_file.allocations.find(allocation.offset);
-  if (place == group_file.allocations.end()) return {};  // of a resolved step
-  if (place->second.bytes != format::round_up(allocation.size, alignment))
+  const auto entry = group_file.allocations.find(allocation.offset);
+  if (entry == group_file.allocations.end()) return {};  // of a resolved step
+  if (entry->second.bytes != format::round_up(allocation.size, alignment))
     return failure(malformed_message(MessageKind::kTrimAllocation, "bytes requested",
                                      allocation.size, "must be the size of the allocation"));
   // Space before another allocation cannot be reused.
-  if (group_file.end != allocation.offset + place->second.bytes) return {};
-  place->second.bytes = format::round_up(needed_bytes, alignment);
-  group_file.end = allocation.offset + place->second.bytes;
+  if (group_file.end != allocation.offset + entry->second.bytes) return {};
+  entry->second.bytes = format::round_up(needed_bytes, alignment);
+  group_file.end = allocation.offset + entry->second.bytes;
   return {};
 }
 
@@ -279,12 +280,12 @@ Status FileOwner::handle_rank_metadata(comm::Rank from,
     return failure(
         malformed_message(MessageKind::kRankMetadata, "step", step.step, "must be sent once"));
   ReassemblyBuffer& arriving = progress.fragments[from.number];
-  if (Status good = arriving.add(MessageKind::kRankMetadata, bytes, total_bytes); !good)
-    return good;
+  if (Status added = arriving.add(MessageKind::kRankMetadata, bytes, total_bytes); !added)
+    return added;
   if (!arriving.is_complete()) return {};
   auto metadata = rank_metadata_from_bytes(arriving.bytes);
   if (!metadata) return failure(metadata.error());
-  if (Status good = check_rank_metadata(*metadata, step); !good) return good;
+  if (Status checked = check_rank_metadata(*metadata, step); !checked) return checked;
   progress.metadata_by_rank.emplace(from.number, std::move(*metadata));
   progress.fragments.erase(from.number);
   if (progress.is_missing_requested) report_missing_ranks(step);
@@ -314,7 +315,7 @@ void FileOwner::finalize_step(const StepId& step, StepProgress& progress) {
   progress.is_finalizing = true;
   auto finalization = std::make_shared<StepFinalization>();
   finalization->file = group_file.file;
-  finalization->place = {setup_.dataset, step.step, step.group, file_};
+  finalization->index_id = {setup_.dataset, step.step, step.group, file_};
   for (auto& [rank, metadata] : progress.metadata_by_rank)
     finalization->metadata.push_back(std::move(metadata));
   finalization->facts = {.wall_ns = wall_clock_ns(),
@@ -322,8 +323,8 @@ void FileOwner::finalize_step(const StepId& step, StepProgress& progress) {
                          .files = context_.aggregation().file_count(),
                          .strategy = static_cast<std::uint16_t>(context_.plan().strategy)};
   context_.file_writer().run_blocking([this, step, finalization] {
-    auto index =
-        build_step_index(finalization->place, finalization->facts, finalization->metadata, ranks_);
+    auto index = build_step_index(finalization->index_id, finalization->facts,
+                                  finalization->metadata, ranks_);
     if (!index) {
       finalization->outcome = failure(index.error());
     } else {
@@ -421,7 +422,7 @@ void FileOwner::handle_step_outcome(const StepId& step,
   if (step_outcome != StepOutcome::kFailed) {
     group_file.has_published_steps = true;
     std::erase_if(group_file.allocations,
-                  [&](const auto& place) { return place.second.step == step; });
+                  [&](const auto& entry) { return entry.second.step == step; });
   } else {
     punch_failed_steps(group_file);
   }
@@ -438,12 +439,12 @@ void FileOwner::handle_step_outcome(const StepId& step,
 void FileOwner::punch_failed_steps(const GroupFile& group_file) {
   if (!group_file.file || context_.plan().tuning.steps_per_group == 1) return;
   std::vector<ByteRange> failed;
-  for (const auto& [offset, place] : group_file.allocations) {
-    if (!failed_steps_.contains(place.step)) continue;
+  for (const auto& [offset, allocation] : group_file.allocations) {
+    if (!failed_steps_.contains(allocation.step)) continue;
     if (!failed.empty() && failed.back().end() == offset)
-      failed.back().size += place.bytes;
+      failed.back().size += allocation.bytes;
     else
-      failed.push_back({offset, place.bytes});
+      failed.push_back({offset, allocation.bytes});
   }
   if (!failed.empty()) context_.file_writer().punch_hole(group_file.file, std::move(failed));
 }

@@ -40,15 +40,15 @@ struct HashingCost {
 
 /// Number of cores on which agents can hash while all ranks compute. An agent is one thread, so at
 /// most one core for each rank.
-std::uint32_t cores_for_agents(const HashingNode& place);
+std::uint32_t cores_for_agents(const HashingNode& node);
 
 /// Without a free core, an agent takes one from a rank: the copy and a second pass over memory both
 /// block the application. On free cores hashing costs nothing while storage takes longer for the
 /// same bytes. If hashing takes longer, the difference delays the release of memory to put().
-HashingCost hashing_cost(const HashingNode& place, const HashingRates& speeds = {});
+HashingCost hashing_cost(const HashingNode& node, const HashingRates& speeds = {});
 
 /// "checksums by the agent, 2 free cores on a node with 2 ranks (104 us for each MB, on the copy
 /// 175)".
-std::string reason_of(const HashingNode& place, const HashingCost& cost);
+std::string reason_of(const HashingNode& node, const HashingCost& cost);
 
 }  // namespace forebay::write

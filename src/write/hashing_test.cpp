@@ -15,7 +15,7 @@ using ::testing::HasSubstr;
 constexpr HashingRates kSpeeds{
     .copy_mb_per_s = 5000, .hashed_copy_mb_per_s = 2500, .hash_mb_per_s = 4000};
 
-ChecksumStage choice_at(const HashingNode& place) { return hashing_cost(place, kSpeeds).choice(); }
+ChecksumStage choice_at(const HashingNode& node) { return hashing_cost(node, kSpeeds).choice(); }
 
 TEST(Hashing, busy_cores_choose_copy) {
   const HashingCost cost = hashing_cost({.ranks = 8, .cores = 8}, kSpeeds);
@@ -34,10 +34,10 @@ TEST(Hashing, free_core_hides_hashing_behind_slow_storage) {
 }
 
 TEST(Hashing, few_free_cores_delay_fast_storage) {
-  const HashingNode place{.ranks = 8, .cores = 9, .storage_mb_per_s = 16'000};
-  EXPECT_DOUBLE_EQ(hashing_cost(place, kSpeeds).agent_us, 200 + 8 * 250 - 8 * 62.5);
-  EXPECT_EQ(choice_at(place), ChecksumStage::kCopy);
-  HashingNode roomy = place;
+  const HashingNode node{.ranks = 8, .cores = 9, .storage_mb_per_s = 16'000};
+  EXPECT_DOUBLE_EQ(hashing_cost(node, kSpeeds).agent_us, 200 + 8 * 250 - 8 * 62.5);
+  EXPECT_EQ(choice_at(node), ChecksumStage::kCopy);
+  HashingNode roomy = node;
   roomy.cores = 16;
   EXPECT_DOUBLE_EQ(hashing_cost(roomy, kSpeeds).agent_us, 200);
 }

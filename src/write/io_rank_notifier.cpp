@@ -143,7 +143,7 @@ void IoRankNotifier::poll_until(Deadline end) {
 
 /// Notifications are sent by the first rank, acknowledgments by I/O ranks.
 Status IoRankNotifier::check(comm::Rank from, const comm::LinkHeader& header) const {
-  if (Status good = comm::check_header(header, kRules); !good) return good;
+  if (Status checked = comm::check_header(header, kRules); !checked) return checked;
   const bool is_acknowledgment =
       static_cast<NotifierMessageKind>(header.kind) == NotifierMessageKind::kAcknowledge;
   const bool may_send = is_acknowledgment ? is_first_rank() && from.number >= compute_rank_count_
@@ -156,7 +156,7 @@ Status IoRankNotifier::check(comm::Rank from, const comm::LinkHeader& header) co
 
 Result<std::span<std::byte>> IoRankNotifier::payload_buffer(comm::Rank from,
                                                             const comm::LinkHeader& header) {
-  if (Status good = check(from, header); !good) return failure(good.error());
+  if (Status checked = check(from, header); !checked) return failure(checked.error());
   payload_.resize(header.payload_bytes);
   return std::span(payload_);
 }
@@ -164,7 +164,7 @@ Result<std::span<std::byte>> IoRankNotifier::payload_buffer(comm::Rank from,
 Status IoRankNotifier::handle_message(comm::Rank from,
                                       const comm::LinkHeader& header,
                                       std::span<const std::byte> payload) {
-  if (Status good = check(from, header); !good) return good;
+  if (Status checked = check(from, header); !checked) return checked;
   const std::uint64_t number = header.words[0];
   switch (static_cast<NotifierMessageKind>(header.kind)) {
     case NotifierMessageKind::kNotify:

@@ -204,7 +204,7 @@ Result<ChunkOfferMessage> chunk_offer_from_bytes(std::span<const std::byte> byte
   message.memory.inode = in.number<std::uint64_t>("memory.inode");
   message.memory.bytes = in.number<std::uint64_t>("memory.bytes");
   message.memory_offset = in.number<std::uint64_t>("memory offset");
-  if (Status whole = in.finish(); !whole) return failure(whole.error());
+  if (Status parsed = in.finish(); !parsed) return failure(parsed.error());
   return message;
 }
 
@@ -234,7 +234,7 @@ Result<FileDurableMessage> file_durable_from_bytes(std::span<const std::byte> by
   message.index.checksum = in.number<std::uint64_t>("index.checksum");
   message.raw_bytes = in.number<std::uint64_t>("raw bytes");
   message.stored_bytes = in.number<std::uint64_t>("stored bytes");
-  if (Status whole = in.finish(); !whole) return failure(whole.error());
+  if (Status parsed = in.finish(); !parsed) return failure(parsed.error());
   return message;
 }
 
@@ -250,7 +250,7 @@ Status check_message(const comm::LinkHeader& header,
                      RankNumber from,
                      RankNumber me,
                      const AggregationMap& aggregation) {
-  if (Status good = comm::check_header(header, kRules); !good) return good;
+  if (Status checked = comm::check_header(header, kRules); !checked) return checked;
   const auto kind = static_cast<MessageKind>(header.kind);
   if (can_send(kind, from, me, aggregation)) return {};
   return failure(malformed_message(kind, "sender", from,

@@ -75,13 +75,13 @@ Result<std::uint32_t> Packer::field_number(const format::FieldDefinition& field)
   return number;
 }
 
-Status Packer::check(const BlockDescriptor& place, std::uint64_t bytes) const {
-  const format::FieldDefinition& field = place.field;
+Status Packer::check(const BlockDescriptor& descriptor, std::uint64_t bytes) const {
+  const format::FieldDefinition& field = descriptor.field;
   const bool is_global = field.kind == format::FieldKind::kGlobal;
   const std::size_t expected = std::size_t{field.dimensions} * (is_global ? 2 : 1);
-  if (place.extents.size() != expected)
+  if (descriptor.extents.size() != expected)
     return invalid_put(field.name, "start and count do not have the dimensions of the array");
-  const auto counts = std::span(place.extents).last(field.dimensions);
+  const auto counts = std::span(descriptor.extents).last(field.dimensions);
   const std::uint64_t element_bytes = element_size(field.type);
   const std::uint64_t elements = elements_of(counts);
   if (bytes % element_bytes != 0)
@@ -92,7 +92,7 @@ Status Packer::check(const BlockDescriptor& place, std::uint64_t bytes) const {
     return invalid_put(field.name, "its shape has " + std::to_string(elements) + " elements, and " +
                                        std::to_string(bytes / element_bytes) + " were given");
   for (std::size_t d = 0; is_global && d < field.dimensions; ++d) {
-    const std::uint64_t start = place.extents[d];
+    const std::uint64_t start = descriptor.extents[d];
     if (start <= field.shape[d] && counts[d] <= field.shape[d] - start) continue;
     return invalid_put(field.name, "start " + std::to_string(start) + " and count " +
                                        std::to_string(counts[d]) + " in dimension " +
@@ -102,19 +102,20 @@ Status Packer::check(const BlockDescriptor& place, std::uint64_t bytes) const {
   return {};
 }
 
-format::BlockSeed Packer::seed_of(const BlockDescriptor& place, std::uint32_t field) const {
-  if (place.field.kind == format::FieldKind::kParts)
-    return format::part_seed(field_seeds_[field], place.part);
-  const std::span extents(place.extents);
-  return format::array_seed(field_seeds_[field], extents.first(place.field.dimensions),
-                            extents.last(place.field.dimensions));
+format::BlockSeed Packer::seed_of(const BlockDescriptor& descriptor, std::uint32_t field) const {
+  if (descriptor.field.kind == format::FieldKind::kParts)
+    return format::part_seed(field_seeds_[field], descriptor.part);
+  const std::span extents(descriptor.extents);
+  return format::array_seed(field_seeds_[field], extents.first(descriptor.field.dimensions),
+                            extents.last(descriptor.field.dimensions));
 }
 
-Result<BlockRecord> Packer::begin_block(const BlockDescriptor& place, std::uint64_t bytes) {
-  if (const Status checked = check(place, bytes); !checked) return failure(checked.error());
-  const auto field = field_number(place.field);
+Result<BlockRecord> Packer::begin_block(const BlockDescriptor& descriptor, std::uint64_t bytes) {
+  if (const Status checked = check(descriptor, bytes); !checked) return failure(checked.error());
+  const auto field = field_number(descriptor.field);
   if (!field) return failure(field.error());
-  BlockRecord block{.part = place.part, .raw_bytes = bytes, .stored_bytes = bytes, .field = *field};
+  BlockRecord block{
+      .part = descriptor.part, .raw_bytes = bytes, .stored_bytes = bytes, .field = *field};
   block.first_extent = record_.extents.size();
   block.first_piece = record_.piece_checksums.size();
   if (bytes > 0 && setup_.codec == Codec::kZstd) block.codec = format::Codec::kZstd;
@@ -146,10 +147,10 @@ Result<Packer::OpenSegment> Packer::take_segment() {
   return OpenSegment{.segment = *segment};
 }
 
-Status Packer::add(const BlockDescriptor& place, std::span<const std::byte> bytes) {
-  auto block = begin_block(place, bytes.size());
+Status Packer::add(const BlockDescriptor& descriptor, std::span<const std::byte> bytes) {
+  auto block = begin_block(descriptor, bytes.size());
   if (!block) return failure(block.error());
-  const format::BlockSeed seed = seed_of(place, block->field);
+  const format::BlockSeed seed = seed_of(descriptor, block->field);
   const bool is_small = bytes.size() <= setup_.staging->segment_bytes();
   waited_ = {};
   const CopyingScope copying(*setup_.copying_flag);
@@ -157,7 +158,8 @@ Status Packer::add(const BlockDescriptor& place, std::span<const std::byte> byte
                        : is_small    ? add_small(*block, seed, bytes)
                                      : add_large(*block, seed, bytes);
   if (!added) return added;
-  record_.extents.insert(record_.extents.end(), place.extents.begin(), place.extents.end());
+  record_.extents.insert(record_.extents.end(), descriptor.extents.begin(),
+                         descriptor.extents.end());
   record_.blocks.push_back(*block);
   record_.raw_bytes += bytes.size();
   copied_bytes_ += bytes.size();
@@ -292,7 +294,7 @@ void Packer::offer(OpenSegment open, Last last) {
                           .bytes = bytes,
                           .is_last = last == Last::kYes},
                 .bytes = memory,
-                .memory = staging.name(),
+                .memory = staging.handle(),
                 .memory_offset = offset,
                 .to_hash = std::move(open.to_hash),
                 .release = [staging = setup_.staging, segment = open.segment] {
@@ -300,15 +302,16 @@ void Packer::offer(OpenSegment open, Last last) {
                 }});
 }
 
-Status Packer::adopt(const BlockDescriptor& place, AdoptedBuffer buffer) {
+Status Packer::adopt(const BlockDescriptor& descriptor, AdoptedBuffer buffer) {
   if (const Status checked = buffer.check(); !checked) return checked;
   const auto bytes = buffer.bytes();
-  if (bytes.empty() || setup_.codec != Codec::kNone) return add(place, bytes);
-  auto block = begin_block(place, bytes.size());
+  if (bytes.empty() || setup_.codec != Codec::kNone) return add(descriptor, bytes);
+  auto block = begin_block(descriptor, bytes.size());
   if (!block) return failure(block.error());
-  const format::BlockSeed seed = seed_of(place, block->field);
+  const format::BlockSeed seed = seed_of(descriptor, block->field);
   block->region = record_.regions++;
-  record_.extents.insert(record_.extents.end(), place.extents.begin(), place.extents.end());
+  record_.extents.insert(record_.extents.end(), descriptor.extents.begin(),
+                         descriptor.extents.end());
   record_.blocks.push_back(*block);
   record_.raw_bytes += bytes.size();
   adopted_bytes_ += bytes.size();

@@ -61,9 +61,9 @@ class Packer {
 
   /// Copies the bytes. kInvalidArgument if they do not match the descriptor or the field; kLimit if
   /// it waits for segments for more than `wait_max`.
-  Status add(const BlockDescriptor& place, std::span<const std::byte> bytes);
+  Status add(const BlockDescriptor& descriptor, std::span<const std::byte> bytes);
   /// Takes the buffer without a copy. Copies it if the bytes are to be compressed.
-  Status adopt(const BlockDescriptor& place, AdoptedBuffer buffer);
+  Status adopt(const BlockDescriptor& descriptor, AdoptedBuffer buffer);
   /// Offers the segment that is being filled. Afterwards record() is complete.
   void flush();
 
@@ -83,9 +83,9 @@ class Packer {
   };
 
   Result<std::uint32_t> field_number(const format::FieldDefinition& field);
-  Status check(const BlockDescriptor& place, std::uint64_t bytes) const;
-  Result<BlockRecord> begin_block(const BlockDescriptor& place, std::uint64_t bytes);
-  format::BlockSeed seed_of(const BlockDescriptor& place, std::uint32_t field) const;
+  Status check(const BlockDescriptor& descriptor, std::uint64_t bytes) const;
+  Result<BlockRecord> begin_block(const BlockDescriptor& descriptor, std::uint64_t bytes);
+  format::BlockSeed seed_of(const BlockDescriptor& descriptor, std::uint32_t field) const;
   Result<OpenSegment> take_segment();
   Result<std::uint32_t> wait_for_segment();
   Status add_small(BlockRecord& block, format::BlockSeed seed, std::span<const std::byte> bytes);

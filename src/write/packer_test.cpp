@@ -342,9 +342,9 @@ TEST_F(PackerTest, mismatched_shape_or_field_is_refused_without_trace) {
                                     .shape = {150}},
                           .part = 0,
                           .extents = {51, 100}};
-  const Status place = packer_->add(outside, bytes);
-  ASSERT_FALSE(place);
-  EXPECT_THAT(place.error().message(),
+  const Status bounds = packer_->add(outside, bytes);
+  ASSERT_FALSE(bounds);
+  EXPECT_THAT(bounds.error().message(),
               HasSubstr("start 51 and count 100 in dimension 0, which has 150 elements"));
   outside.extents = {UINT64_MAX, 100};
   const Status negative = packer_->add(outside, bytes);

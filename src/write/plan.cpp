@@ -187,11 +187,11 @@ std::string choose_checksum_stage(const WriteFacts& facts, WritePlan& plan) {
     plan.tuning.checksum_stage = ChecksumStage::kCopy;
     return "checksums by put(), because put() compresses";
   }
-  HashingNode place = scarcest_node(facts);
-  if (cores_for_agents(place) > 0) place.storage_mb_per_s = node_storage_mb_per_s(facts, plan);
-  const HashingCost cost = hashing_cost(place);
+  HashingNode node = scarcest_node(facts);
+  if (cores_for_agents(node) > 0) node.storage_mb_per_s = node_storage_mb_per_s(facts, plan);
+  const HashingCost cost = hashing_cost(node);
   plan.tuning.checksum_stage = cost.choice();
-  return reason_of(place, cost);
+  return reason_of(node, cost);
 }
 
 void fill_defaults(WritePlan& plan) {

@@ -127,7 +127,7 @@ Result<RankMetadata> rank_metadata_from_bytes(std::span<const std::byte> bytes) 
     in.reject("piece ends", ends, "must be none, or one for each piece");
   for (const BlockRecord& block : step.blocks)
     check_block(in, step, block);
-  if (Status whole = in.finish(); !whole) return failure(whole.error());
+  if (Status parsed = in.finish(); !parsed) return failure(parsed.error());
   return step;
 }
 
@@ -140,7 +140,7 @@ comm::Bytes fields_to_bytes(const std::vector<format::FieldDefinition>& fields) 
 Result<std::vector<format::FieldDefinition>> fields_from_bytes(std::span<const std::byte> bytes) {
   MessageReader in("rank committed", bytes);
   auto fields = read_fields(in);
-  if (Status whole = in.finish(); !whole) return failure(whole.error());
+  if (Status parsed = in.finish(); !parsed) return failure(parsed.error());
   return fields;
 }
 

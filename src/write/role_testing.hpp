@@ -102,9 +102,9 @@ class TestFileWriter final : public AsyncFileWriter {
   void truncate(const std::shared_ptr<DataFile>& file, std::uint64_t end_bytes) override {
     record({FileOperation::kTruncate, file->name(), end_bytes, {}, nullptr});
   }
-  void punch_hole(const std::shared_ptr<DataFile>& file, std::vector<ByteRange> places) override {
-    for (const ByteRange& place : places)
-      record({FileOperation::kPunchHole, file->name(), place.offset, {}, nullptr, place.size});
+  void punch_hole(const std::shared_ptr<DataFile>& file, std::vector<ByteRange> ranges) override {
+    for (const ByteRange& range : ranges)
+      record({FileOperation::kPunchHole, file->name(), range.offset, {}, nullptr, range.size});
   }
   void sync_directory(Done done) override {
     record({FileOperation::kSyncDirectory, {}, 0, {}, std::move(done)});

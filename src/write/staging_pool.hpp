@@ -85,7 +85,7 @@ class StagingPool {
   /// running on another thread.
   void set_free_callback(std::function<void()> callback);
 
-  const shm::MemoryHandle& name() const noexcept { return memory_.handle(); }
+  const shm::MemoryHandle& handle() const noexcept { return memory_.handle(); }
   std::span<std::byte> memory() const noexcept {
     return memory_.bytes().first(segment_count_ * segment_bytes_);
   }

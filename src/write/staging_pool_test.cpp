@@ -57,7 +57,7 @@ TEST(StagingPool, segments_are_disjoint_and_fill_memory) {
   }
   EXPECT_EQ(places.size(), 5U);
   EXPECT_EQ(staging->memory().size(), 5 * kSmallSegmentBytes);
-  EXPECT_EQ(staging->name().bytes, 5 * kSmallSegmentBytes);
+  EXPECT_EQ(staging->handle().bytes, 5 * kSmallSegmentBytes);
 }
 
 TEST(StagingPool, invalid_sizes_are_refused) {

@@ -232,7 +232,7 @@ Result<StepCoverage> coverage_from_bytes(std::span<const std::byte> bytes) {
       in.reject("boxes", field.boxes.size(), "must be two numbers a dimension for each rank");
     coverage.push_back(std::move(field));
   }
-  if (Status whole = in.finish(); !whole) return failure(whole.error());
+  if (Status parsed = in.finish(); !parsed) return failure(parsed.error());
   return coverage;
 }
 

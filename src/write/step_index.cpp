@@ -71,18 +71,18 @@ Error step_error(std::uint64_t step, const Error& error, std::uint32_t rank) {
 
 }  // namespace
 
-Result<StepIndex> build_step_index(const format::IndexId& place,
+Result<StepIndex> build_step_index(const format::IndexId& id,
                                    const format::StepMetadata& facts,
                                    std::span<const RankMetadata> parts,
                                    std::span<const std::uint32_t> ranks) {
-  format::IndexBuilder builder(place, facts);
-  const format::StepSeed step = format::step_seed(place.dataset, place.step);
+  format::IndexBuilder builder(id, facts);
+  const format::StepSeed step = format::step_seed(id.dataset, id.step);
   for (std::size_t i = 0; i < parts.size(); ++i) {
     const Status added = add_rank(builder, step, parts[i]);
-    if (!added) return failure(step_error(place.step, added.error(), ranks[i]));
+    if (!added) return failure(step_error(id.step, added.error(), ranks[i]));
   }
   StepCoverage coverage = coverage_of(parts, ranks);
-  if (const Status status = check_no_overlap(place.step, coverage); !status)
+  if (const Status status = check_no_overlap(id.step, coverage); !status)
     return failure(status.error());
   return StepIndex{std::move(builder), std::move(coverage)};
 }

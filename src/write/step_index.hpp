@@ -21,7 +21,7 @@ struct StepIndex {
 /// order. Fails with kInvalidArgument if ranks define a field differently or there are too many
 /// fields. Also fails if a part was put twice or blocks of a global array overlap. The Error names
 /// the step, and has the rank that caused it.
-Result<StepIndex> build_step_index(const format::IndexId& place,
+Result<StepIndex> build_step_index(const format::IndexId& id,
                                    const format::StepMetadata& facts,
                                    std::span<const RankMetadata> parts,
                                    std::span<const std::uint32_t> ranks);
