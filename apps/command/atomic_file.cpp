@@ -27,7 +27,7 @@ Error AtomicFile::no_space(ErrorDetails details,
                            int error_number) const {
   if (error_number != ENOSPC && error_number != EDQUOT)
     return system_error(std::move(details), error_number);
-  details.cause = fmt::format("{} bytes are wanted", requested_bytes);
+  details.cause = fmt::format("{} bytes are requested", requested_bytes);
   struct statvfs system{};
   if (error_number == ENOSPC && ::fstatvfs(file_.descriptor(), &system) == 0)
     details.cause +=

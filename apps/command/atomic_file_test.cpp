@@ -50,7 +50,7 @@ TEST(AtomicFile, reserve_beyond_free_space_returns_no_space) {
   const Status reserved = file->reserve(std::uint64_t{1} << 60U);
   ASSERT_FALSE(reserved);
   EXPECT_EQ(reserved.error().kind(), ErrorClass::kNoSpace) << reserved.error().message();
-  EXPECT_NE(reserved.error().cause().find(" bytes are wanted, the file system has "),
+  EXPECT_NE(reserved.error().cause().find(" bytes are requested, the file system has "),
             std::string::npos)
       << reserved.error().message();
 }

@@ -23,9 +23,9 @@ namespace {
 
 /// Agents of the previous run may still remove files that they created ahead of need: listed files
 /// may be gone, and new ones may appear.
-constexpr int kTriesMax = 100;
+constexpr int kAttemptsMax = 100;
 constexpr std::uint64_t kStatBlockBytes = 512;  // of st_blocks, on all file systems
-constexpr std::size_t kSyncsAtOnce = 16;
+constexpr std::size_t kSyncThreadsMax = 16;
 constexpr auto kRetryInterval = std::chrono::milliseconds(5);
 
 Status io_failure(const char* operation, const fs::path& path, int error_number) {
@@ -33,20 +33,19 @@ Status io_failure(const char* operation, const fs::path& path, int error_number)
 }
 
 Status sync_one(const fs::path& path) {
-  const Descriptor opened(::open(path.c_str(), O_RDONLY | O_CLOEXEC));
+  const Descriptor file(::open(path.c_str(), O_RDONLY | O_CLOEXEC));
   // A file that was created ahead of need and removed since has no data to lose.
-  if (!opened) return errno == ENOENT ? Status() : io_failure("open to sync", path, errno);
-  return ::fsync(opened.get()) == 0 ? Status() : io_failure("sync", path, errno);
+  if (!file) return errno == ENOENT ? Status() : io_failure("open to sync", path, errno);
+  return ::fsync(file.get()) == 0 ? Status() : io_failure("sync", path, errno);
 }
 
 Result<std::vector<fs::path>> paths_below(const fs::path& directory) {
-  std::error_code trouble;
+  std::error_code error;
   std::vector<fs::path> paths;
-  fs::recursive_directory_iterator entry(directory, trouble);
-  for (const fs::recursive_directory_iterator end; !trouble && entry != end;
-       entry.increment(trouble))
+  fs::recursive_directory_iterator entry(directory, error);
+  for (const fs::recursive_directory_iterator end; !error && entry != end; entry.increment(error))
     paths.push_back(entry->path());
-  if (trouble) return failure(io_failure("list", directory, trouble.value()).error());
+  if (error) return failure(io_failure("list", directory, error.value()).error());
   return paths;
 }
 
@@ -65,15 +64,15 @@ Result<std::vector<fs::path>> paths_to_sync(const fs::path& directory) {
 Status sync_each(const std::vector<fs::path>& paths) {
   std::vector<Status> outcomes(paths.size());
   std::atomic<std::size_t> next = 0;
-  const auto work = [&] {
-    for (std::size_t mine = next++; mine < paths.size(); mine = next++)
-      outcomes[mine] = sync_one(paths[mine]);
+  const auto sync_paths = [&] {
+    for (std::size_t index = next++; index < paths.size(); index = next++)
+      outcomes[index] = sync_one(paths[index]);
   };
   {
     std::vector<std::jthread> threads;  // joined at the end of the scope
-    while (threads.size() + 1 < std::min(paths.size(), kSyncsAtOnce))
-      threads.emplace_back(work);
-    work();
+    while (threads.size() + 1 < std::min(paths.size(), kSyncThreadsMax))
+      threads.emplace_back(sync_paths);
+    sync_paths();
   }
   const auto failed = std::find_if(outcomes.begin(), outcomes.end(),
                                    [](const Status& outcome) { return !outcome; });
@@ -125,18 +124,18 @@ Status drop_all(const fs::path& directory) {
 }
 
 Status make_empty(const fs::path& directory) {
-  std::error_code trouble;
-  fs::remove_all(directory, trouble);
-  for (int tries = 1; trouble && tries < kTriesMax; ++tries) {
+  std::error_code error;
+  fs::remove_all(directory, error);
+  for (int attempt = 1; error && attempt < kAttemptsMax; ++attempt) {
     std::this_thread::sleep_for(kRetryInterval);
-    fs::remove_all(directory, trouble);
+    fs::remove_all(directory, error);
   }
-  if (!trouble) fs::create_directories(directory, trouble);
-  return trouble ? io_failure("create", directory, trouble.value()) : Status();
+  if (!error) fs::create_directories(directory, error);
+  return error ? io_failure("create", directory, error.value()) : Status();
 }
 
 Status make_empty_on_storage(const fs::path& directory) {
-  if (auto made = make_empty(directory); !made) return made;
+  if (auto created = make_empty(directory); !created) return created;
   if (auto synced = sync_all(directory); !synced) return synced;
   return sync_one(directory.parent_path());
 }

@@ -44,8 +44,8 @@ std::string Conversion::description() const {
   return write_anchor(anchor);
 }
 
-Status Conversion::compute(std::size_t metric, std::size_t place, std::span<std::byte> into) {
-  return builder_->fill(metrics_[metric], place, into);
+Status Conversion::compute(std::size_t metric, std::size_t row_number, std::span<std::byte> into) {
+  return builder_->fill(metrics_[metric], row_number, into);
 }
 
 }  // namespace forebay::bench::cube

@@ -31,8 +31,8 @@ class Conversion {
   /// Returns anchor.xml of the output.
   std::string description() const;
 
-  /// Fills `into`, of row_bytes(), with the row at `place` of the index of a metric.
-  Status compute(std::size_t metric, std::size_t place, std::span<std::byte> into);
+  /// Fills `into`, of row_bytes(), with row `row_number` of the index of a metric.
+  Status compute(std::size_t metric, std::size_t row_number, std::span<std::byte> into);
 
  private:
   explicit Conversion(forebay::cube::Profile profile) : profile_(std::move(profile)) {}

@@ -68,7 +68,7 @@ class OriginalRemapper {
   }
 
   Status write_metric(std::size_t metric);
-  Status write_row(std::size_t metric, std::size_t place, const RowTarget& target);
+  Status write_row(std::size_t metric, std::size_t row_number, const RowTarget& target);
   Status compress_all();
   Status compress(std::size_t metric, StdioTemporaryFile& data);
   Status assemble_archive();
@@ -99,18 +99,21 @@ Status OriginalRemapper::write_metric(std::size_t metric) {
     if (auto wrote = file.append(bytes_of(forebay::cube::kPlainMagic)); !wrote) return wrote;
     if (auto flushed = file.flush(); !flushed) return flushed;
   }
-  for (std::size_t place = 0; place < row_count; ++place) {
-    const std::uint64_t offset = begin + place * conversion_.row_bytes(metric);
-    const Status done = write_row(metric, place, {&file, offset});
+  for (std::size_t row_number = 0; row_number < row_count; ++row_number) {
+    const std::uint64_t offset = begin + row_number * conversion_.row_bytes(metric);
+    const Status done = write_row(metric, row_number, {&file, offset});
     if (!done) return done;
   }
   return {};
 }
 
-Status OriginalRemapper::write_row(std::size_t metric, std::size_t place, const RowTarget& target) {
+Status OriginalRemapper::write_row(std::size_t metric,
+                                   std::size_t row_number,
+                                   const RowTarget& target) {
   auto row = writer_->acquire(conversion_.row_bytes(metric));
   if (!row) return failure(row.error());
-  Status done = timed(times_.compute_s, [&] { return conversion_.compute(metric, place, *row); });
+  Status done =
+      timed(times_.compute_s, [&] { return conversion_.compute(metric, row_number, *row); });
   if (done) return timed(times_.write_s, [&] { return writer_->write(target, *row); });
   memory_->release(row->data());
   return done;
@@ -132,10 +135,10 @@ Status OriginalRemapper::compress(std::size_t metric, StdioTemporaryFile& data) 
   const std::uint64_t row_bytes = conversion_.row_bytes(metric);
   std::vector<std::uint64_t> sizes;
   std::uint64_t at = forebay::cube::compressed_header_bytes(row_count);
-  for (std::size_t place = 0; place < row_count; ++place) {
+  for (std::size_t row_number = 0; row_number < row_count; ++row_number) {
     std::vector<std::byte> row(row_bytes);
     std::vector<std::byte> packed;
-    Status done = rows_[metric].read(place * row_bytes, row);
+    Status done = rows_[metric].read(row_number * row_bytes, row);
     if (done) done = forebay::cube::deflate_row(row, *scheme_.compression_level, packed);
     if (done) done = data.write(at, packed);
     if (!done) return done;
@@ -164,10 +167,10 @@ Status OriginalRemapper::assemble_archive() {
     if (!done) return done;
   }
   const std::string description = conversion_.description();
-  auto place = layout.append(std::string(forebay::cube::kAnchorName), description.size());
-  Status done = archive->append(header_of(place).bytes);
+  auto member = layout.append(std::string(forebay::cube::kAnchorName), description.size());
+  Status done = archive->append(header_of(member).bytes);
   if (done) done = archive->append(bytes_of(description));
-  if (done) done = archive->append(padding_of(place).bytes);
+  if (done) done = archive->append(padding_of(member).bytes);
   if (done) done = archive->append(layout.end().bytes);
   if (done) done = archive->sync();
   if (done) archive->keep();
@@ -179,15 +182,15 @@ Status OriginalRemapper::copy_part(forebay::cube::ArchiveLayout& layout,
                                    StdioTemporaryFile& archive) {
   const auto size = part.file.size_bytes();
   if (!size) return failure(size.error());
-  const auto place = layout.append(part.name, *size);
-  if (auto wrote = archive.append(header_of(place).bytes); !wrote) return wrote;
+  const auto member = layout.append(part.name, *size);
+  if (auto wrote = archive.append(header_of(member).bytes); !wrote) return wrote;
   for (std::uint64_t at = 0; at < *size; at += kCopyBytes) {
     const auto piece = std::span(copy_).first(std::min(kCopyBytes, *size - at));
     Status done = part.file.read(at, piece);
     if (done) done = archive.append(piece);
     if (!done) return done;
   }
-  return archive.append(padding_of(place).bytes);
+  return archive.append(padding_of(member).bytes);
 }
 
 }  // namespace

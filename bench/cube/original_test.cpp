@@ -103,11 +103,11 @@ TEST_F(OptimizationStages, derived_metrics_have_values_of_expressions) {
   forebay::cube::RowScratch scratch;
   std::vector<double> values(anchor.locations.size());
   const auto first_of = [&](std::size_t metric, std::string_view region) {
-    std::uint32_t place = 0;
-    while (anchor.region_name_at(place) != region)
-      ++place;
-    EXPECT_TRUE(
-        profile->read_row(metric, place, std::as_writable_bytes(std::span(values)), scratch));
+    std::uint32_t region_index = 0;
+    while (anchor.region_name_at(region_index) != region)
+      ++region_index;
+    EXPECT_TRUE(profile->read_row(metric, region_index, std::as_writable_bytes(std::span(values)),
+                                  scratch));
     return values.front();
   };
   EXPECT_GT(first_of(0, "MPI_Waitall"), 0);

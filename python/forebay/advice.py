@@ -9,6 +9,7 @@ import shlex
 from collections.abc import Callable
 from dataclasses import dataclass
 
+from forebay.native import install_hint
 from forebay.report import units
 
 GOOD, NOTE, WARN = "good", "note", "warn"
@@ -248,7 +249,7 @@ def check_versions(document: dict) -> Advice | None:
     return Advice(
         WARN,
         f"The command line has version {ours} and its native programs {document['version']}: "
-        "run make build.",
+        f"{install_hint()}.",
     )
 
 

@@ -26,6 +26,7 @@ TASKS_BENCH_PROGRAM = "forebay-bench-tasks"  # `forebay demo` runs it, so `make 
 EXIT_SKIPPED = 77  # as in test programs; the printed line is the reason
 SKIPPED = "skipped: "
 HOSTS_SCRIPT = "two_hosts.py"
+SOURCE_DIRECTORY = Path(__file__).parents[2]  # if this package is used from a source tree
 PR_SET_PDEATHSIG = 1  # from <linux/prctl.h>
 
 
@@ -71,14 +72,22 @@ def find_program(name: str) -> Path:
     folder = Path(chosen) if chosen else Path(sys.prefix) / "libexec" / "forebay"
     path = folder / name
     if not path.is_file() or not os.access(path, os.X_OK):
-        raise ForebayError(f"{name} is not in {folder}; run make {make_target(name)}")
+        raise ForebayError(f"{name} is not in {folder}; {install_hint(name)}")
     return path
 
 
-def make_target(name: str) -> str:
-    """The make target that builds a native program."""
+def is_source_tree() -> bool:
+    """Whether this package lies in the source tree of Forebay, not in an installed prefix."""
+    return (SOURCE_DIRECTORY / "Makefile").is_file()
+
+
+def install_hint(name: str = "") -> str:
+    """What installs a native program: make in a source tree, or CMake for an installed prefix."""
     is_further = name.startswith("forebay-bench") and name != TASKS_BENCH_PROGRAM
-    return "bench" if is_further else "build"
+    if is_source_tree():
+        return f"run make {'bench' if is_further else 'build'}"
+    component = "bench" if is_further else "product"
+    return f"run cmake --install with --component {component}"
 
 
 def option_arguments(options: dict) -> list[str]:
@@ -117,7 +126,8 @@ def mpi_launcher() -> list[str]:
     """The launcher of the MPI beside this Python."""
     path = Path(sys.prefix) / "bin" / "mpiexec"
     if not os.access(path, os.X_OK):
-        raise ForebayError(f"no mpiexec in {path.parent}; run make build")
+        hint = install_hint() if is_source_tree() else "install MPICH there"
+        raise ForebayError(f"no mpiexec in {path.parent}; {hint}")
     # A waiting rank yields its core to a working one early.
     return [str(path), "-genv", "MPIR_CVAR_POLLS_BEFORE_YIELD", "10"]
 
@@ -241,7 +251,7 @@ def _start(command: list[str], stdout, stderr) -> subprocess.Popen:
             preexec_fn=end_with_parent,
         )
     except OSError as error:
-        message = f"{command[0]} cannot be run: {error.strerror}; run make build"
+        message = f"{command[0]} cannot be run: {error.strerror}; {install_hint()}"
         raise ForebayError(message) from None
 
 
@@ -316,7 +326,7 @@ def _make_result(
         last_line = stderr.other_lines[-1] if stderr.other_lines else "none"
         raise ForebayError(f"{name} ended with code {exit_code}; its last line: {last_line}")
     if document is None:
-        raise ForebayError(f"{name} printed no JSON, so its version differs; run make build")
+        raise ForebayError(f"{name} printed no JSON, so its version differs; {install_hint(name)}")
     return ProgramResult(document, exit_code)
 
 

@@ -102,7 +102,7 @@ def real_native():
         if "FOREBAY_LIBEXEC" in os.environ:
             path = Path(os.environ["FOREBAY_LIBEXEC"]) / name
         if not path.exists():
-            pytest.skip(f"{name} is not built: run make {native.make_target(name)}")
+            pytest.skip(f"{name} is not built: {native.install_hint(name)}")
         return name
 
     return find_program

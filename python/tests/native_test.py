@@ -62,6 +62,14 @@ def test_missing_program_is_an_error_that_names_the_remedy(libexec):
         native.find_program("forebay-bench-tasks")
 
 
+def test_missing_program_of_a_prefix_names_the_component(libexec, monkeypatch, tmp_path):
+    monkeypatch.setattr(native, "SOURCE_DIRECTORY", tmp_path)  # without a Makefile
+    with pytest.raises(ForebayError, match="run cmake --install with --component product"):
+        native.find_program("forebay-x")
+    with pytest.raises(ForebayError, match="run cmake --install with --component bench"):
+        native.find_program("forebay-bench-mpi")
+
+
 def test_file_that_is_not_executable_is_an_error_that_names_the_remedy(libexec, fake):
     (libexec / "forebay-x").write_text("no program")
     with pytest.raises(ForebayError, match="run make build"):

@@ -31,7 +31,7 @@ std::string no_space_cause(std::optional<std::uint64_t> free_bytes,
                            std::uint64_t requested_bytes,
                            int error_number) {
   if (error_number != ENOSPC && error_number != EDQUOT) return {};
-  std::string cause = std::to_string(requested_bytes) + " bytes are wanted";
+  std::string cause = std::to_string(requested_bytes) + " bytes are requested";
   if (error_number == ENOSPC && free_bytes)
     cause += ", the file system has " + std::to_string(*free_bytes) + " free";
   return cause + "; free some, or write elsewhere";

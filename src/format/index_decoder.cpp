@@ -131,7 +131,7 @@ Status IndexDecoder::read_header() {
                                "the index has " + std::to_string(record_.bytes) +
                                    " bytes, of which " +
                                    std::to_string(record_.bytes - bytes_.size()) + " are missing");
-  if (Status whole = check_checksum(); !whole) return whole;
+  if (Status checked = check_checksum(); !checked) return checked;
   if (record_.common.major > kMajorVersion) return context_.version_error(record_.common.major);
   if (!has_plausible_sizes(record_)) return context_.damage_error(12, "its sizes are inconsistent");
   if (record_.offset != context_.offset)

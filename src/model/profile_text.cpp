@@ -136,8 +136,8 @@ Result<std::string> update_mount(const ProfileText& profile,
     text += (text.ends_with('\n') ? "\n" : "\n\n") + entry_text(mount);
     known->mounts.push_back(mount);
   }
-  if (const Status good = check({text, profile.path}, *known, mount); !good)
-    return failure(good.error());
+  if (const Status checked = check({text, profile.path}, *known, mount); !checked)
+    return failure(checked.error());
   return text;
 }
 

@@ -209,8 +209,9 @@ Status MappedSession::handle_notification(const LoadNotification& ring_message) 
     signal_all_waiters();
     return {};
   }
-  if (Status good = check_ring_message(ring_message, geometry(), sequencer_.last_sequence()); !good)
-    return good;
+  if (Status checked = check_ring_message(ring_message, geometry(), sequencer_.last_sequence());
+      !checked)
+    return checked;
   if (ring_message.kind == NotificationKind::kUnreadable) unreadable_.insert(ring_message.splinter);
   const bool is_for_all = ring_message.kind != NotificationKind::kNoMemory;
   if (!is_for_all) sequencer_.fail_for_memory(ring_message.splinter, ring_message.sequence);

@@ -307,7 +307,8 @@ bool NodeAgent::drain_ring(ClientConnection& client) {
 Status NodeAgent::handle_request(ClientConnection& client, const LoadRequest& ring_message) {
   if (!client.sessions().contains(ring_message.session)) return {};
   LocalSession& session = *sessions_.at(ring_message.session)->session;
-  if (Status good = check_ring_message(ring_message, session.geometry()); !good) return good;
+  if (Status checked = check_ring_message(ring_message, session.geometry()); !checked)
+    return checked;
   if (ring_message.kind == LoadRequest::Kind::kNotify) {
     session.add_client_waiter(ring_message, client);
   } else {

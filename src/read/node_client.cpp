@@ -183,8 +183,8 @@ bool NodeClient::drain_ring() {
       const shm::RingOutcome outcome = rings_.try_pop(ring_message);
       if (outcome != shm::RingOutcome::kDone) return outcome == shm::RingOutcome::kEmpty;
     }
-    if (const Status good = dispatch(ring_message); !good) {
-      disconnect(good.error());
+    if (const Status dispatched = dispatch(ring_message); !dispatched) {
+      disconnect(dispatched.error());
       return false;
     }
   }

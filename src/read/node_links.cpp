@@ -203,8 +203,8 @@ Result<NodeLinks::Fetch*> NodeLinks::find_fetch(Peer& peer, LinkKind kind, std::
 
 Result<std::span<std::byte>> NodeLinks::payload_buffer(comm::Link& link,
                                                        const comm::LinkHeader& header) {
-  if (Status good = comm::check_header(header, kLinkMessageRules); !good)
-    return failure(good.error());
+  if (Status checked = comm::check_header(header, kLinkMessageRules); !checked)
+    return failure(checked.error());
   Peer& peer = peer_of(link);
   if (header.kind != static_cast<std::uint32_t>(LinkKind::kData)) {
     peer.payload.resize(header.payload_bytes);
@@ -221,7 +221,7 @@ Result<std::span<std::byte>> NodeLinks::payload_buffer(comm::Link& link,
 Status NodeLinks::handle_message(comm::Link& link,
                                  const comm::LinkHeader& header,
                                  std::span<const std::byte> payload) {
-  if (Status good = comm::check_header(header, kLinkMessageRules); !good) return good;
+  if (Status checked = comm::check_header(header, kLinkMessageRules); !checked) return checked;
   Peer& peer = peer_of(link);
   const auto& words = header.words;
   switch (static_cast<LinkKind>(header.kind)) {

@@ -158,7 +158,7 @@ OpenSessionReply get_open_session_reply(MessageReader& in) {
 Result<NodeMessage> get_error_reply(MessageReader& in) {
   const SessionHandle handle = get_handle(in);
   const auto why = in.bytes("error");
-  if (Status whole = in.finish(); !whole) return failure(whole.error());
+  if (Status parsed = in.finish(); !parsed) return failure(parsed.error());
   auto error = comm::error_from_bytes(why);
   if (!error) return failure(error.error());
   return ErrorReply{handle, std::move(*error)};

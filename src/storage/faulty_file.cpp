@@ -20,16 +20,16 @@ Status FaultyFile::check(std::string_view operation, ByteRange touched) const {
 Result<std::size_t> FaultyFile::read_at(std::span<std::byte> into, std::uint64_t offset_bytes) {
   const ByteRange end{0, faults_.end_offset.value_or(kAll)};
   const ByteRange wanted = intersect({offset_bytes, into.size()}, end);
-  if (const Status good = check("read", wanted); !good) {
-    return failure(good.error());
+  if (const Status checked = check("read", wanted); !checked) {
+    return failure(checked.error());
   }
   return inner_->read_at(into.first(wanted.size), offset_bytes);
 }
 
 Result<std::size_t> FaultyFile::write_at(std::span<const std::byte> from,
                                          std::uint64_t offset_bytes) {
-  if (const Status good = check("write", {offset_bytes, from.size()}); !good) {
-    return failure(good.error());
+  if (const Status checked = check("write", {offset_bytes, from.size()}); !checked) {
+    return failure(checked.error());
   }
   return inner_->write_at(from, offset_bytes);
 }

@@ -183,7 +183,7 @@ void RingBackend::arm_watch() {
 
 Status RingBackend::watch(int descriptor) {
   FOREBAY_ASSERT(watched_ < 0);
-  if (Status good = check_watchable(descriptor); !good) return good;
+  if (Status checked = check_watchable(descriptor); !checked) return checked;
   watched_ = descriptor;
   return {};
 }

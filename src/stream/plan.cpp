@@ -125,8 +125,8 @@ Result<StreamPlan> plan_stream(const StreamPlan& requested) {
   StreamPlan plan = requested;
   if (plan.buffer_bytes == 0) plan.buffer_bytes = kBufferBytes;
   if (plan.buffers == 0) plan.buffers = kBuffers;
-  if (const Status good = check_memory(plan); !good) return failure(good.error());
-  if (const Status good = check_requests(plan); !good) return failure(good.error());
+  if (const Status checked = check_memory(plan); !checked) return failure(checked.error());
+  if (const Status checked = check_requests(plan); !checked) return failure(checked.error());
   return plan;
 }
 

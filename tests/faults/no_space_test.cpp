@@ -65,7 +65,7 @@ void expect_both_numbers(const std::function<Status(const std::string&)>& write)
     const Status written = write(directory.path());
     if (written || written.error().error_number() != ENOSPC) ::_exit(2);
     const std::string& cause = written.error().cause();
-    const bool has_both = cause.find(" bytes are wanted, the file system has ") != cause.npos;
+    const bool has_both = cause.find(" bytes are requested, the file system has ") != cause.npos;
     ::_exit(has_both ? 0 : 3);
   }
   int status = 0;

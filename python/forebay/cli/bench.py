@@ -137,7 +137,7 @@ def list_benchmarks() -> list[dict]:
     all. Some benchmarks are in two programs, with and without ranks."""
     built = list(filter(native.is_built, (PROGRAM, *RANKS_PROGRAMS, checkpoint.PROGRAM)))
     if not built:
-        native.find_program(PROGRAM)  # raises an error that names the make target
+        native.find_program(PROGRAM)  # raises an error that names the remedy
     found = [one for program in built for one in native.run_program(program, ["--list"]).document]
     return list({one["name"]: one for one in found}.values())
 

@@ -57,7 +57,7 @@ def _cell_text(cell: dict | None, best: dict) -> str:
 
 
 def _presets_table(machine: dict):
-    columns = ("preset", "writers", "files", "MB/s", "names", "handed", "written", "durable")
+    columns = ("preset", "writers", "files", "MB/s", "opened", "exchanged", "written", "durable")
     title = "Each preset at its best, with its times"
     result = table(title, *columns, right=tuple(range(1, len(columns))))
     for strategy in dict.fromkeys(cell["strategy"] for cell in machine["cells"]):

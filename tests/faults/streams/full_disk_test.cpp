@@ -37,7 +37,7 @@ void expect_no_space(const Error& error, const std::string& path) {
   EXPECT_EQ(error.error_number(), ENOSPC) << error.message();
   EXPECT_EQ(error.path(), path);
   EXPECT_TRUE(error.offset_bytes().has_value()) << error.message();
-  EXPECT_TRUE(message_contains(error, " bytes are wanted, the file system has "))
+  EXPECT_TRUE(message_contains(error, " bytes are requested, the file system has "))
       << error.message();
 }
 
@@ -73,7 +73,7 @@ TEST_P(DiskTooSmall, for_a_shared_file_fails_in_create) {
                                         .sharing = FileSharing::kShared});
     ASSERT_EQ(error_class(file), ErrorClass::kNoSpace);
     EXPECT_EQ(file.error().error_number(), ENOSPC) << file.error().message();
-    EXPECT_TRUE(message_contains(file.error(), " bytes are wanted, the file system has "));
+    EXPECT_TRUE(message_contains(file.error(), " bytes are requested, the file system has "));
     EXPECT_EQ(storage->free_bytes(), free_before) << "unused space stays reserved";
   }
   EXPECT_TRUE(is_ok(out.drain())) << "the stream must continue";
