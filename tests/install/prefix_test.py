@@ -117,6 +117,23 @@ def test_programs_find_the_moved_library(run, prefix):
     assert users == {program.name for program in programs} - TOOLS
 
 
+def test_machine_files_are_those_of_the_prefix(run, start, prefix, tmp_path):
+    """In the library, and in a program that contains it. Another prefix may be one level above."""
+    other = prefix.parent / "share" / "forebay" / "machines"
+    other.mkdir(parents=True)
+    shutil.copy(prefix / "share" / "forebay" / "machines" / "local.toml", other / "other.toml")
+    programs, snapshot = prefix / "libexec" / "forebay", tmp_path / "snapshot"
+    run(programs / "forebay-tipsy", "generate", snapshot, "--gas", "10")
+    analyze = (programs / "forebay-tipsy", "analyze", snapshot)
+    printed = start(*analyze, environment={"FOREBAY_MACHINE": "unknown"}).err
+    assert "known machines are" in printed
+    assert "local" in printed
+    assert "other" not in printed
+    listed = json.loads(run(programs / "forebay-machine", "list"))
+    assert str(prefix / "share" / "forebay" / "machines") in listed["folders"]
+    assert str(other) not in listed["folders"]
+
+
 def test_command_prints_its_version(run, prefix):
     version = tomllib.loads((ROOT / "pyproject.toml").read_text())["project"]["version"]
     assert run(prefix / "bin" / "forebay", "--version") == f"forebay, version {version}\n"
