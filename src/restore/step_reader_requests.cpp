@@ -126,6 +126,11 @@ Result<std::uint64_t> StepReaderCore::check_region(const FieldInfo& field,
                   "the array has " + with_unit(dimensions, "dimensions") + ", start and count of " +
                       "the region have " + std::to_string(region.start.size()) + " and " +
                       std::to_string(region.count.size()));
+  if (region.order != ArrayOrder::kC)
+    return refuse(
+        ErrorClass::kInvalidArgument,
+        "arrays are read in C order; reverse shape, start and count of a region in Fortran "
+        "order");
   if (!region.shape.empty() && region.shape != field.shape)
     return refuse(ErrorClass::kInvalidArgument, "the region is for an array of another shape");
   if (!is_inside(region, field.shape))

@@ -161,6 +161,8 @@ TEST_F(ArrayReaderTest, shape_is_reported_and_other_shapes_are_rejected) {
   EXPECT_EQ(read({.start = {5, 0}, .count = {2, 2}}), ErrorClass::kOutOfRange);
   EXPECT_EQ(read({.start = {0}, .count = {4}}), ErrorClass::kInvalidArgument);
   EXPECT_EQ(read({.start = {0, 0}, .count = {2, 3}}), ErrorClass::kInvalidArgument);
+  EXPECT_EQ(read({.start = {0, 0}, .count = {2, 2}, .order = ArrayOrder::kFortran}),
+            ErrorClass::kInvalidArgument);
   EXPECT_EQ(read({.shape = {7, 6}, .start = {0, 0}, .count = {2, 2}}),
             ErrorClass::kInvalidArgument);
   EXPECT_EQ(read({.shape = {6, 7}, .start = {0, 0}, .count = {2, 2}}), std::nullopt);
