@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// Buffer: memory that the program computes in and that agents write without a copy. It is aligned
-// for direct I/O and prefaulted, and other processes of the node can map it. adopt() passes a
-// Buffer to a dataset.
+// Buffer: memory that the program computes in and from which agents write to storage without a
+// copy. It is aligned for direct I/O and prefaulted, and other processes of the node can map it.
+// adopt() passes a Buffer to a dataset.
 #pragma once
 
 #include <forebay/detail/export.hpp>

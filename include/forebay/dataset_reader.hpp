@@ -43,8 +43,9 @@ struct DatasetReadOptions {
   Verification verification = Verification::kOn;
   /// Number of ranks that may read data at a time, for storage that slows down with many readers.
   /// 0: all. The value of the first rank applies. Ranks are split into that many groups, and one
-  /// rank of a group reads at a time, for one request or one second. A rank that does not use its
-  /// permit, or dies, delays others no longer than that. All ranks read indexes without a permit.
+  /// rank of a group reads at a time: until its requests are finished, and at most one second while
+  /// others wait. A stopped first rank of a group delays its group. Indexes are read without a
+  /// permit.
   std::uint32_t concurrent_readers_max = 0;
   /// Plan of the sessions on its files. Values left out are chosen for datasets: no readahead. Each
   /// rank reads for its own use, whatever the plan sets.
@@ -69,7 +70,7 @@ struct FieldInfo {
   Shape shape = {};                ///< of the global array; empty for parts
   std::uint64_t blocks = 0;        ///< number of parts, or of blocks of the array, that exist
   std::uint64_t bytes = 0;         ///< size of all of them
-  std::uint64_t stored_bytes = 0;  ///< the same as stored
+  std::uint64_t stored_bytes = 0;  ///< size in the files, after compression
 };
 
 /// Memory that read() fills: a contiguous range whose values have an element type. A temporary
@@ -85,7 +86,7 @@ concept WritableElementRange = ElementRange<R> && WritableRange<R>;
 class FOREBAY_EXPORT StepReader {
  public:
   std::uint64_t number() const noexcept;
-  /// Time of begin_step(), by the clock of the writer.
+  /// Time of begin_step(), by the clock of the first rank that wrote it.
   std::chrono::system_clock::time_point begin_time() const noexcept;
   /// Sorted by name.
   std::span<const FieldInfo> fields() const noexcept;
@@ -97,11 +98,11 @@ class FOREBAY_EXPORT StepReader {
   std::span<const Error> errors() const noexcept;
 
   /// Parts of a field that the indexes list, by increasing number; their data may still be damaged.
-  /// Parts in files that errors() names are left out. Fails with kNotFound for an unknown field,
-  /// and with kInvalidArgument for a global array.
+  /// Parts in files without a readable index are left out. Fails with kNotFound for an unknown
+  /// field, and with kInvalidArgument for a global array.
   Result<std::vector<Part>> parts(std::string_view field) const;
-  /// The share of `rank` if `ranks` ranks split all parts evenly: consecutive parts, whose number
-  /// differs by at most one between ranks. If parts may be in lost files, fails with the Error of
+  /// The share of `rank` if `ranks` ranks split all parts evenly: consecutive parts; the counts of
+  /// two ranks differ by at most one. If parts may be in lost files, fails with the Error of
   /// one such file, so that no restart from partial data goes unnoticed. A program with another
   /// mapping makes its own list.
   Result<std::vector<Part>> parts_of_rank(std::string_view field,
@@ -145,8 +146,9 @@ class FOREBAY_EXPORT StepReader {
     return read_parts(read_target(field, into), parts);
   }
   /// Reads a region of a global array: region.start and region.count, in C order. region.shape is
-  /// empty or that of the array; other members are ignored. The region is assembled from all blocks
-  /// that it touches. Fails with kNotFound if any of its elements is in no block.
+  /// empty or that of the array, region.order is kC; other members are ignored. The region is
+  /// assembled from all blocks that it touches. Fails with kNotFound if any of its elements is in
+  /// no block.
   template <WritableElementRange R>
   Future<ByteCount> read(std::string_view field, const Subarray& region, R&& into) const {
     return read_region(read_target(field, into), region, {});

@@ -1,8 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
 // DatasetWriter and StepWriter: write datasets as steps that become visible completely or not at
 // all, while the program computes. A step consists of blocks: parts of a field, or blocks of a
-// global array. Agents write them as a WritePlan describes. After Runtime::create_dataset(), no
-// rank waits for another. <forebay/dataset_reader.hpp> reads datasets.
+// global array. Agents write them as a WritePlan describes. Only
+// Runtime::create_dataset() is collective. begin_step(), close() and, with kCollective, put() may
+// block until other ranks have committed earlier steps. <forebay/dataset_reader.hpp> reads
+// datasets.
 #pragma once
 
 #include <forebay/buffer.hpp>
@@ -85,7 +87,7 @@ class FOREBAY_EXPORT [[nodiscard]] StepWriter {
   }
   /// Adds a block of a global array, in C order. block.shape is the same on all ranks. Blocks of
   /// one array must not overlap: overlap fails the step. Elements that no rank puts are absent.
-  /// Ignores element_bytes and array_offset.
+  /// block.order must be kC, else kInvalidArgument; element_bytes and array_offset are ignored.
   template <ElementRange R>
   Status put(std::string_view field, const Subarray& block, R&& data) {
     return put_block(typed_field<R>(field), block, std::as_bytes(std::span(data)));
@@ -109,8 +111,9 @@ class FOREBAY_EXPORT [[nodiscard]] StepWriter {
   /// published, or when the step has failed.
   ///
   /// The Error names the failed rank and the cause; earlier steps are unchanged, and later ones can
-  /// be written. kClosed leaves open whether the step is published: the first rank was lost, or the
-  /// Runtime ended first. Dropping the Future has no effect on the step.
+  /// be written. kClosed leaves open whether the step is published: the first rank ended, or this
+  /// Runtime ended while the step was in progress. cancel() and the end of the Future discard the
+  /// Receipt and have no effect on the step.
   Future<Receipt> commit();
 
   /// Aborts the step on all ranks: it is never visible.
@@ -172,10 +175,11 @@ class FOREBAY_EXPORT DatasetWriter {
   DatasetReport report() const;
 
   /// Waits until all steps that this rank has committed are resolved, at most as long as
-  /// begin_step(); then fails with kLimit. Returns the first Error of any step since opening, and
-  /// the number of failed steps; an aborted step is no failure. An open StepWriter may still be
-  /// committed. Further calls do the same. So does the end of the Runtime, which also aborts an
-  /// open StepWriter. Not collective: agents continue to serve other ranks.
+  /// begin_step(); then fails with kLimit. Returns the first Error of any step since opening; its
+  /// cause has the number of failed steps if there are several. An aborted step is no failure. An
+  /// open StepWriter may still be committed. Further calls do the same. So does the end of the
+  /// Runtime, which also aborts an open StepWriter. Not collective: agents continue to serve other
+  /// ranks.
   Status close() const;
 
  private:

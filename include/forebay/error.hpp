@@ -22,17 +22,17 @@ namespace forebay {
 /// Class of a failure, for a program to branch on. Error::message() is for people.
 enum class ErrorClass : std::uint8_t {
   kInvalidArgument,  ///< the arguments are invalid (an unknown option, a budget below one splinter)
-  kNotFound,         ///< the file does not exist; nothing was created
+  kNotFound,         ///< the file, dataset, step, field, part or session does not exist
   kExists,           ///< the dataset has steps, which are unchanged
-  kPermission,       ///< refused by the operating system
+  kPermission,       ///< refused by the operating system, or the dataset is open for writing
   kIo,               ///< the device or file system failed (EIO and similar)
   kNoSpace,          ///< ENOSPC, EDQUOT
   kShortFile,        ///< the file ended before bytes that it had when it was opened
   kOutOfRange,       ///< an offset outside the session, the file or the array
   kDamage,           ///< the bytes exist and violate the format
   kCancelled,        ///< the caller cancelled the request
-  kClosed,           ///< the session or stream was closed before the request finished
-  kLimit,            ///< a named limit (memory budget, pins, descriptors) is exhausted
+  kClosed,           ///< what serves the request has ended, or its step was dropped
+  kLimit,            ///< memory, descriptors or a timeout is exhausted
   kUnsupported,      ///< not possible on this file, kernel or build
   kException,        ///< a continuation of the caller threw; the cause holds the exception's text
 };

@@ -26,7 +26,8 @@ class ThenPending;
 
 /// The result of a request that may be in progress. Move-only; used by one thread at a time.
 ///
-/// Destroying a Future cancels the request: buffers of the caller are not touched afterwards.
+/// Destroying a Future cancels a request to read: buffers of the caller are not touched afterwards.
+/// A committed step continues.
 /// Failures are the Error of the Result; no function here throws. In a child of fork(), a request
 /// of the parent results in kClosed.
 template <class T>

@@ -11,8 +11,9 @@ namespace forebay {
 /// Number of elements in each dimension; the last dimension varies fastest (C order).
 using Shape = std::vector<std::uint64_t>;
 
-/// A numbered piece of a field: a mesh part, a domain, a rank's particles. The application chooses
-/// the numbers. A part keeps its number on every rank that writes or reads it. Gaps are allowed.
+/// A numbered portion of a field: a mesh part, a domain, a rank's particles. The application
+/// chooses the numbers. A part keeps its number on every rank that writes or reads it. Gaps are
+/// allowed.
 struct Part {
   std::uint64_t number = 0;
 

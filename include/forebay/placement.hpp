@@ -7,7 +7,8 @@
 
 namespace forebay {
 
-/// Where the agent of a node runs. Chosen once, when a Runtime is created.
+/// Which ranks do I/O. RuntimeOptions::placement reserves I/O ranks, once. WriteTuning::placement
+/// selects for each dataset whether these or the compute ranks write it.
 enum class Placement : std::uint8_t {
   kInRank,     ///< a service thread in one of the compute ranks
   kDedicated,  ///< the last rank of each node is an I/O rank; on a node of one rank as kInRank

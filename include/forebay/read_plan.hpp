@@ -56,8 +56,8 @@ struct ReadTuning {
   /// get the bytes that their ranks request from these agents. Empty: each node reads for its own
   /// ranks. No effect with one node, or if the agents could not connect.
   std::vector<std::uint32_t> agent_nodes = {};
-  /// Contiguous bytes of the file that one node of `agent_nodes` reads: a power of two, at least
-  /// one splinter. The value 0 means 16 MiB.
+  /// Stripes of this many bytes of the file are assigned to `agent_nodes` round-robin: a power of
+  /// two, at least one splinter. The value 0 means 16 MiB.
   std::uint64_t agent_stripe_bytes = 0;
 };
 

@@ -81,8 +81,8 @@ struct RuntimeTuning {
 };
 
 struct RuntimeOptions {
-  /// Upper limit of the memory for data of all sessions together. Sessions start small and grow
-  /// within it.
+  /// Upper limit of the windows of all sessions together. Sessions start small and grow within it.
+  /// Private copies, which SessionReport counts, are not included.
   std::uint64_t budget_bytes = 64ULL << 20U;
   /// Whether some ranks do only I/O. The same on all ranks. docs/guides/agents.md describes when
   /// that is better, and what a program must do then.
@@ -151,8 +151,10 @@ class FOREBAY_EXPORT File {
 };
 
 /// Owns agents and memory. Creation starts nothing that takes CPU time while idle. Functions may be
-/// called from any thread, collective ones from one thread at a time. The destructor closes
-/// sessions and joins agents. All Views and Futures must be destroyed before it.
+/// called from any thread, collective ones from one thread at a time, as the thread level of MPI
+/// permits. The destructor aborts open steps and blocks as DatasetWriter::close(), then for at most
+/// one minute for other ranks. Then it closes sessions and joins agents. It is not collective. All
+/// Views and Futures of reads must be destroyed before it.
 class FOREBAY_EXPORT Runtime {
  public:
   /// This process alone.
@@ -176,18 +178,18 @@ class FOREBAY_EXPORT Runtime {
   /// get the same Error, which names the first such rank. On I/O ranks: kInvalidArgument, at once.
   Result<File> open_file(const std::string& path);
 
-  /// Allocates memory that agents write without a copy: see Buffer. It is prefaulted; its content
-  /// is undefined (zeros, or bytes of an earlier use). A size of 0 gives an empty Buffer. Not part
-  /// of RuntimeOptions::budget_bytes. Freed memory is kept for later calls: an allocation of about
-  /// the same size then takes microseconds, while new memory takes 0.1 to 1 ms for each MiB. Each
-  /// Buffer larger than 1 MiB takes a descriptor of the process. Fails with kLimit if memory or
-  /// descriptors are exhausted, or if RLIMIT_MEMLOCK is too small for kPinned.
+  /// Allocates memory from which agents write to storage without a copy: see Buffer. It is
+  /// prefaulted; its content is undefined (zeros, or bytes of an earlier use). A size of 0 gives an
+  /// empty Buffer. Not part of RuntimeOptions::budget_bytes. Freed memory is kept for later calls:
+  /// an allocation of about the same size then takes microseconds, while new memory takes 0.1 to 1
+  /// ms for each MiB. Each Buffer larger than 1 MiB takes a descriptor of the process. Fails with
+  /// kLimit if memory or descriptors are exhausted, or if RLIMIT_MEMLOCK is too small for kPinned.
   Result<Buffer> allocate(std::uint64_t size_bytes, MemoryKind kind = MemoryKind::kHost);
 
   /// Opens a dataset for reading; never creates one. Fails with kNotFound, kDamage, ... Collective
   /// over the compute ranks: the first one reads the list of steps, and all get the same list or
-  /// the same Error. After that, `path` and `options` apply to each rank by itself. On I/O ranks:
-  /// kInvalidArgument, at once.
+  /// the same Error. After that, `path` and `options` apply to each rank by itself, except
+  /// concurrent_readers_max of the first rank. On I/O ranks: kInvalidArgument, at once.
   Result<DatasetReader> open_dataset(const std::string& path,
                                      const DatasetReadOptions& options = {});
 
@@ -203,10 +205,10 @@ class FOREBAY_EXPORT Runtime {
   /// ranks; no later call on the dataset is.
   ///
   /// If it fails on one rank, all get its Error. kExists: the dataset has steps, which are
-  /// unchanged; append with ExistingDataset::kAppend. kPermission: another writer has the dataset
-  /// open, in this or another program; the text names it. kInvalidArgument: a plan that cannot
-  /// work, or a writer that finds another directory at `path`. kClosed or kLimit: a writer does not
-  /// call serve(). ...
+  /// unchanged; append with ExistingDataset::kAppend. kPermission: the dataset is open for writing,
+  /// in this or another program; the text names it. kInvalidArgument: a plan that cannot work, or a
+  /// rank that writes data files finds another directory at `path`. kClosed or kLimit: an I/O rank
+  /// does not call serve(). ...
   Result<DatasetWriter> create_dataset(const std::string& path, const DatasetOptions& options = {});
 
   /// The session with this handle on this rank; the handle may come from another rank. Fails with
@@ -214,10 +216,10 @@ class FOREBAY_EXPORT Runtime {
   /// Fails with kInvalidArgument for a handle of another Runtime and on an I/O rank.
   Result<Session> find_session(const SessionHandle& handle) const;
 
-  /// Number of this process among the ranks with its role, from 0, in the order of all ranks; and
-  /// how many ranks have that role: all ranks, if none is an I/O rank. Error::rank() counts in the
-  /// same way, with I/O ranks after the compute ranks.
+  /// Number of this process among the ranks with its role, from 0, in the order of all ranks.
+  /// Error::rank() counts the compute ranks first, then the I/O ranks.
   std::uint32_t rank() const noexcept;
+  /// Number of ranks with that role: all ranks, if none is an I/O rank.
   std::uint32_t rank_count() const noexcept;
 
   /// Role of this rank: kCompute on all ranks unless RuntimeOptions::placement is kDedicated.
@@ -229,11 +231,12 @@ class FOREBAY_EXPORT Runtime {
   /// Error instead.
   Ranks compute_ranks() const;
 
-  /// Reads for the ranks of this node and writes datasets for all, until the compute ranks have
-  /// ended their Runtime. Blocks. The thread sleeps while agents work; it calls MPI while a dataset
-  /// is opened. Call it on a rank whose role() is kAgent, once the rank has no other work. Fails
-  /// with kInvalidArgument on other ranks, at once. If a Runtime ends without this call, other
-  /// ranks read for themselves, and datasets that this rank should write cannot be opened.
+  /// Reads and writes for the ranks of this node, and for nodes assigned to it. Blocks until those
+  /// of its node and the first rank have ended their Runtime, and its datasets are closed. The
+  /// thread sleeps while agents work; it calls MPI while a dataset is opened. Call it on a rank
+  /// whose role() is kAgent, once the rank has no other work. Fails with kInvalidArgument on other
+  /// ranks, at once. If a Runtime ends without this call, other ranks read for themselves, and
+  /// datasets that this rank should write cannot be opened.
   Status serve();
 
   /// The Runtime's own executor. Coroutines that await a Future resume inside its poll() and

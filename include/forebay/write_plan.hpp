@@ -112,7 +112,7 @@ struct WritePlan {
   /// of a quarter of the free memory. If neither the step nor the free memory is known: 64 MiB.
   std::uint64_t memory_bytes = 0;
   StagingFullPolicy staging_full_policy = StagingFullPolicy::kBlock;
-  /// Steps that may be begun and not yet published. 0: 2.
+  /// Steps that may be begun and neither published nor failed. 0: 2.
   std::uint32_t steps_in_flight = 0;
   /// Steps that are kept when a newer one is durable. 0: all.
   std::uint32_t retained_steps = 0;
