@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 // Link: messages between two ranks over a stream socket. A message is a header of fixed size and a
-// payload. The kernel reads payloads from the sender's memory and writes them into the receiver's,
-// without a bounce buffer. Nothing here blocks: the owner polls the descriptor and drives the link.
+// payload. The process copies no payload: sendmsg() reads it from the sender's memory, recvmsg()
+// writes it to its destination. Nothing here blocks: the owner polls the descriptor and drives the
+// link.
 #pragma once
 
 #include <forebay/error.hpp>

@@ -18,11 +18,13 @@ namespace forebay::read {
 
 /// Priority of a load; it decides which splinters may be evicted for it.
 enum class LoadPriority : std::uint8_t {
-  kHint,               ///< will probably be requested soon
-  kRequested,          ///< requested, but nothing waits for it at present
-  kAwaited,            ///< a coroutine or a continuation waits; threads of its executor copy
-  kAwaitedUnassisted,  ///< any other waiter: a thread, a descriptor, a client, ...
-  kBlocked,            ///< a thread loads in LocalSession::help(), or has polled many times there
+  kHint,       ///< will probably be requested soon
+  kRequested,  ///< requested, but nothing waits for it at present
+  /// A coroutine or a continuation waits, whose executor's threads also copy; or the request was
+  /// polled once in vain.
+  kAwaited,
+  kAwaitedUnassisted,  ///< any other waiter: a thread, a descriptor, a client; or polled again
+  kBlocked,  ///< a thread loads in LocalSession::help(), or the owner has polled 64 times in vain
 };
 inline constexpr std::size_t kLoadPriorities = static_cast<std::size_t>(LoadPriority::kBlocked) + 1;
 

@@ -82,9 +82,9 @@ class LoadScheduler {
   /// The window now has `slots` slots.
   void set_slot_count(std::uint32_t slots);
 
-  /// The first `got_bytes` bytes of `load` are in the slot. The waiters that are signaled now need
-  /// `reserved_bytes` of them. True if all requested bytes were read; false if the file is shorter
-  /// than before.
+  /// The first `got_bytes` bytes of `load` are in the slot. `reserved_bytes` is the sum, over the
+  /// waiters signaled now, of the bytes that each will take from the slot. True if all requested
+  /// bytes were read; false if the file is shorter than before.
   bool complete_load(const Load& load, std::uint32_t got_bytes, std::uint32_t reserved_bytes);
   void fail_load(const Load& load);
 
@@ -124,9 +124,9 @@ class LoadScheduler {
   /// before it.
   enum class SlotState : std::uint8_t {
     kFree,
-    kConsumed,      ///< all bytes were served
+    kConsumed,      ///< kReadOnce: served to as many readers as estimated
     kPrefetched,    ///< read ahead, not requested yet
-    kPartlyServed,  ///< some bytes were served
+    kPartlyServed,  ///< some bytes were served, and it is not consumed
     kUnserved,      ///< requested, not taken yet
     kReserved,      ///< waiters were signaled and have not taken all of it yet
     kPinned,        ///< pinned by a client

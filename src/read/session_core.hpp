@@ -91,7 +91,8 @@ class SessionCore : public std::enable_shared_from_this<SessionCore> {
     const std::byte* const base = slots_base_.load(std::memory_order_acquire);
     return base + (std::uint64_t{control_block_[splinter].slot()} << splinter_shift_);
   }
-  /// First byte of a run of pinned splinters if their slots are contiguous, else null.
+  /// First byte of a run of pinned splinters, from `first` to `last`, inclusive, if their slots are
+  /// contiguous, else null.
   const std::byte* run_address(SplinterIndex first, SplinterIndex last) noexcept;
   /// Resident bytes of a pinned splinter.
   ValidBytes valid_bytes(SplinterIndex splinter) const noexcept {
@@ -114,7 +115,8 @@ class SessionCore : public std::enable_shared_from_this<SessionCore> {
   virtual bool help(SplinterRequest& request, detail::Help how) = 0;
   /// Reads a range into memory outside the window.
   virtual std::shared_ptr<BypassRead> start_bypass_read(ByteRange range) = 0;
-  /// Counts a view that is returned as a copy because its splinters are not contiguous.
+  /// Counts a view that is returned as a copy because the slots of its splinters are not
+  /// contiguous.
   virtual void record_view_copy(std::uint64_t bytes) = 0;
 
   virtual SessionReport report() const = 0;

@@ -36,7 +36,8 @@ class TransferSource {
   virtual ~TransferSource() = default;
 
   virtual storage::File& file() const noexcept = 0;
-  /// A transfer is split into operations of this size; 0: it is not split.
+  /// The engine agent splits a transfer into operations of this size or, if those would be too
+  /// many, larger ones; 0: it does not split.
   virtual std::uint64_t operation_bytes() const noexcept = 0;
   /// Upper limit of the bytes of a transfer. Has no effect if operation_bytes() is 0.
   virtual std::uint64_t transfer_bytes_max() const noexcept = 0;

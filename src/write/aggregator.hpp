@@ -1,8 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 // Aggregator (writer): writes the bytes of its ranks, and its own, to storage, or forwards them in
-// a chain. It maps memory of its node in place, and fetches bytes of other nodes when it has memory
-// for them. The owner of its file allocates space for each region. Unless the transfer mode is
-// collective, it depends on no rank but that owner to write what it has accepted.
+// a chain. It writes from its own staging memory and, with shared-memory exchange, from that of
+// other ranks of its node, which it maps. It fetches other bytes when it has memory for them. The
+// owner of its file allocates space for each region. Unless the transfer mode is collective, it
+// depends on no rank but that owner to write what it has accepted.
 #pragma once
 
 #include <cstdint>
@@ -39,7 +40,7 @@ class Aggregator {
   Status handle_allocation(std::uint64_t request, std::uint64_t offset);
   /// `file` is the file of the group, which this rank has created. The aggregator does not open it.
   void set_file(std::uint64_t group, std::shared_ptr<DataFile> file);
-  /// Collective: all ranks of the file are ready, and write together.
+  /// Transfer mode collective: all ranks of the file are ready, and write together.
   Status handle_collective_start(const StepId& step,
                                  CollectiveMethod method,
                                  std::vector<ByteRange> rounds);
@@ -90,9 +91,10 @@ class Aggregator {
     std::optional<std::uint32_t> regions;  ///< set once the rank has committed
     std::uint32_t regions_written = 0;
     std::map<std::uint32_t, Region> regions_by_number;
-    bool is_ready = false;            ///< collective: kCollectiveReady was sent
-    bool is_started = false;          ///< collective: kCollectiveStart has arrived
-    bool is_collective_done = false;  ///< collective: written together, or not to be
+    // Transfer mode collective:
+    bool is_ready = false;            ///< kCollectiveReady was sent
+    bool is_started = false;          ///< kCollectiveStart has arrived
+    bool is_collective_done = false;  ///< written together, or handed to independent writes
   };
   struct PendingAllocation {
     RankKey rank;

@@ -1,8 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
 // CommitCoordinator: collects the reports of all ranks about a step, then publishes or aborts it.
 // It publishes a step, after all earlier ones, when every rank has committed it and every file of
-// it is durable. It aborts a step if a rank failed, is lost, or missed the step timeout. All ranks
-// receive the outcome.
+// it is durable. It aborts a step if a rank reports a failure, or is lost or leaves before its part
+// of the step is complete. It also aborts a step at the step timeout, if ranks define a field
+// differently, if blocks in two files overlap, or if publishing fails. All ranks receive the
+// outcome.
 #pragma once
 
 #include <cstdint>

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
-// Dense rounds: the range of a file that its ranks write in each collective call, a round. MPI-IO
-// fills holes between the ranks' bytes by reading and rewriting the whole range. That moves more
-// bytes than the step has, and overwrites what other ranks write into the hole. So no round has a
-// hole.
+// Dense rounds. A round is the range of a file that its ranks write in one collective call. Dense:
+// every byte of it belongs to the step. MPI-IO fills holes between the ranks' bytes by reading and
+// rewriting the whole range. That moves more bytes than the step has, and overwrites what other
+// ranks write into the hole. So no round has a hole.
 #pragma once
 
 #include <forebay/access.hpp>

@@ -49,8 +49,8 @@ class FileOwner {
   void release_baton(comm::Rank writer);
   /// The holder of the baton makes progress, so it keeps the baton.
   void renew_baton(comm::Rank writer);
-  /// Collective: the rank is ready to write `ranges` of the file. Sends the rounds to all ranks of
-  /// the file once all are ready.
+  /// Transfer mode collective: the rank is ready to write `ranges` of the file. Sends the rounds to
+  /// all ranks of the file once all are ready.
   Status handle_collective_ready(comm::Rank from,
                                  const StepId& step,
                                  std::vector<ByteRange> ranges);

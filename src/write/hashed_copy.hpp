@@ -14,8 +14,8 @@ struct XXH3_state_s;
 namespace forebay::write {
 
 /// Copies `from` to the beginning of `to`, which must be at least as long and must not overlap it.
-/// Bypasses the caches, because a device, not a core, reads staged bytes next. Up to twice as fast
-/// as memcpy() through the cache.
+/// Its stores bypass the caches: staged bytes are read much later, by a device or by the agent that
+/// hashes them. Up to twice as fast as memcpy() through the cache.
 void copy_nontemporal(std::span<std::byte> to, std::span<const std::byte> from) noexcept;
 
 /// As copy_nontemporal(); returns the hash of the copied bytes.

@@ -37,15 +37,16 @@ struct LeaseOptions {
   /// heartbeat timeout.
   Deadline deadline = {};
   /// Receives a line for each wait longer than 1 s, and one more every 5 s while it lasts. Also
-  /// receives one for each copy that is taken over.
+  /// receives one for each copied dataset directory that is taken over: its `owner` file names a
+  /// lease held elsewhere.
   LogSink* log = &silent_log();
   LeaseClock* clock = &LeaseClock::shared();
 };
 
-/// Succeeds if the holder of `found`, the file at `path` in the dataset `directory`, has ended or
-/// does not hold this copy. Waits for heartbeats where the rules require it. kPermission if the
-/// holder is or may be alive, kLimit at the deadline, kCancelled if the clock ends the wait. `self`
-/// is this process.
+/// Succeeds if the holder of `found`, the file at `path` in the dataset `directory`, has ended, or
+/// holds the lease of the original, of which this directory is a copy. Waits for heartbeats where
+/// the rules require it. kPermission if the holder is or may be alive, kLimit at the deadline,
+/// kCancelled if the clock ends the wait. `self` is this process.
 Status wait_for_holder(const std::string& directory,
                        const std::string& path,
                        const OwnerFileState& found,

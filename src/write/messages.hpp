@@ -13,22 +13,24 @@ namespace forebay::write {
 
 /// "A to B" names the roles. In a message about a step, the first two words of the header are the
 /// step and its file group (StepId). The comment of each kind lists the other words, then, after a
-/// semicolon, the payload.
+/// semicolon, the payload. A sentence before the semicolon states the event; such a message has no
+/// other words.
 enum class MessageKind : std::uint32_t {
-  /// Rank to coordinator, when it starts, so that the coordinator detects the end of the rank.
+  /// Rank to coordinator, when it starts, not about a step: the coordinator can now detect the end
+  /// of the rank.
   kHello,
   /// Rank to the next on the way to storage: no words; a ChunkOfferMessage, about memory that holds
   /// a chunk.
   kOfferChunk,
-  /// Reply: chunk. Requests its bytes.
+  /// Reply, not about a step: chunk. Requests its bytes.
   kFetchChunk,
-  /// Reply to that: chunk; its bytes.
+  /// Reply to that, not about a step: chunk; its bytes.
   kChunkData,
-  /// Reply to an offer: chunk. Its memory is no longer needed.
+  /// Reply to an offer, not about a step: chunk. Its memory is no longer needed.
   kReleaseChunk,
   /// Rank to its writer: number of regions that the rank has offered in the step, the rank.
   kRegionCount,
-  /// Writer to rank: the step; file offsets of all regions of the rank.
+  /// Writer to rank: all regions of the rank are written; their file offsets.
   kRegionsWritten,
   /// Writer to owner: request, bytes of space that a region needs.
   kAllocateRequest,
@@ -36,12 +38,13 @@ enum class MessageKind : std::uint32_t {
   kAllocateReply,
   /// Writer to owner, not about a step: group, offset, bytes requested there, bytes needed.
   kTrimAllocation,
-  /// Writer to owner (baton): no region of this writer is being written.
+  /// Writer to owner (transfer mode baton), not about a step: no region of this writer is being
+  /// written.
   kReleaseBaton,
-  /// Writer to owner (baton): a chunk is written, and more follow.
+  /// Writer to owner (transfer mode baton), not about a step: a chunk is written, and more follow.
   kRenewBaton,
-  /// Rank to owner (collective): all regions of the step have offsets; the ByteRanges that the rank
-  /// writes.
+  /// Rank to owner (transfer mode collective): all regions of the step have offsets; the ByteRanges
+  /// that the rank writes.
   kCollectiveReady,
   /// Owner to its ranks, when all are ready: CollectiveMethod; the rounds, as ByteRanges.
   kCollectiveStart,
@@ -65,12 +68,12 @@ enum class MessageKind : std::uint32_t {
   kRecycleFile,
   /// Coordinator to all: a StepOutcome; the Error, unless the step was published.
   kStepOutcome,
-  /// Coordinator to all: a lost rank; the Error. If the coordinator is lost: a rank to those that
-  /// depend on it.
+  /// Coordinator to all, not about a step: a lost rank; the Error. If the coordinator is lost: a
+  /// rank to those that depend on it.
   kRankLost,
-  /// Rank to coordinator: the rank begins no more steps.
+  /// Rank to coordinator, not about a step: the rank begins no more steps.
   kLeave,
-  /// Coordinator to all: no rank begins steps any more.
+  /// Coordinator to all, not about a step: no rank begins steps any more.
   kAllLeft,
 };
 

@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 // Packer: packs the blocks of an application into chunks. Small blocks share a segment of staging
 // memory and its region. Each large block and each adopted buffer has a separate region; adopted
-// buffers stay in place. Checksums and compression are computed while bytes are copied.
+// buffers stay in place. Bytes are compressed as they are copied; checksums are computed then, or
+// later by the agent (hashing.hpp).
 #pragma once
 
 #include <forebay/buffer.hpp>

@@ -13,8 +13,9 @@ enum class ProcessState : std::uint8_t {
   kEnded,
   kUnknown,  ///< a process of this number runs, but its start time is hidden or was not recorded
 };
-/// The state of process `process_id` in the PID namespace of the caller, which started at `start`
-/// (clock ticks since boot; 0: unknown). A process lives until its last thread has ended.
+/// The state of the process that has number `process_id` in the caller's PID namespace and started
+/// at `start` (clock ticks since boot; 0: unknown). A process lives until its last thread has
+/// ended.
 ProcessState process_state(std::uint64_t process_id, std::uint64_t start);
 
 /// The inode number of the PID namespace of the caller; 0 if unknown.

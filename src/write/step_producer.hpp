@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 // StepProducer: the part of each step that this rank has put. It offers the application's chunks to
-// the next rank on the way to storage, and holds their memory until the bytes are written and
-// hashed. It sends the metadata to the file owner, and reports the outcome to the application.
+// the next rank on the way to storage. It holds their memory until the bytes are written or sent to
+// another rank, and hashed. It sends the metadata to the file owner, and reports the outcome to the
+// application.
 #pragma once
 
 #include <forebay/dataset_writer.hpp>

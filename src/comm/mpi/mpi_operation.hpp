@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// A message of any size over MPI, which counts in int: one MPI message for each piece, in order,
-// with one tag.
+// A message of any size over MPI, which counts in int: one MPI message for each part
+// (MpiOptions::part_bytes), in order, with one tag.
 #pragma once
 
 #include <memory>
