@@ -76,10 +76,10 @@ Status CollectiveFile::close() {
   return ranks_->agree(close_local());
 }
 
-Result<std::size_t> CollectiveFile::agree_on(const Result<std::size_t>& moved) {
-  const Status outcome = moved ? Status() : Status(failure(moved.error()));
+Result<std::size_t> CollectiveFile::agree_on(const Result<std::size_t>& transferred) {
+  const Status outcome = transferred ? Status() : Status(failure(transferred.error()));
   if (Status agreed = ranks_->agree(outcome); !agreed) return failure(agreed.error());
-  return moved;
+  return transferred;
 }
 
 Result<std::size_t> CollectiveFile::transfer_independent(const FileTransfer& transfer) {

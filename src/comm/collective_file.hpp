@@ -123,9 +123,9 @@ class FOREBAY_EXPORT CollectiveFile {
       : ranks_(std::move(ranks)), path_(std::move(path)), intent_(intent) {}
   Communicator& ranks() const noexcept { return *ranks_; }
   bool is_open() const noexcept { return is_open_; }
-  /// Collective. Returns `moved` if it is a value on all ranks, else the Error of the lowest rank
-  /// that failed.
-  Result<std::size_t> agree_on(const Result<std::size_t>& moved);
+  /// Collective. Returns `transferred` if it is a value on all ranks, else the Error of the lowest
+  /// rank that failed.
+  Result<std::size_t> agree_on(const Result<std::size_t>& transferred);
 
  private:
   using Direction = FileTransfer::Direction;

@@ -35,17 +35,17 @@ class ClientConnection final : public SessionClient {
                                                         std::uint32_t client_index) {
     auto memory = shm::SharedMemory::create("forebay-rings", ConnectionLayout::bytes());
     if (!memory) return failure(memory.error());
-    auto doorbell = shm::Doorbell::create();
-    if (!doorbell) return failure(doorbell.error());
-    auto bell = shm::Doorbell::create();
-    if (!bell) return failure(bell.error());
-    auto duplicate = bell->descriptor().duplicate();
+    auto agent_doorbell = shm::Doorbell::create();
+    if (!agent_doorbell) return failure(agent_doorbell.error());
+    auto client_doorbell = shm::Doorbell::create();
+    if (!client_doorbell) return failure(client_doorbell.error());
+    auto duplicate = client_doorbell->descriptor().duplicate();
     if (!duplicate) return failure(duplicate.error());
     auto rings = Rings::attach(ConnectionLayout::to_client(*memory),
-                               ConnectionLayout::to_agent(*memory), std::move(*bell));
+                               ConnectionLayout::to_agent(*memory), std::move(*client_doorbell));
     if (!rings) return failure(rings.error());
     auto connection = std::unique_ptr<ClientConnection>(new ClientConnection(
-        std::move(channel), std::move(*memory), std::move(*doorbell), std::move(*rings)));
+        std::move(channel), std::move(*memory), std::move(*agent_doorbell), std::move(*rings)));
     connection->client_index_ = client_index;
     if (auto sent = connection->send_connect_reply(*duplicate); !sent) return failure(sent.error());
     if (connection->channel_.peer().pid > 0) {
@@ -57,7 +57,7 @@ class ClientConnection final : public SessionClient {
 
   std::uint32_t client_index() const noexcept { return client_index_; }
   shm::Channel& channel() noexcept { return channel_; }
-  const shm::Doorbell& doorbell() const noexcept { return doorbell_; }
+  const shm::Doorbell& agent_doorbell() const noexcept { return agent_doorbell_; }
   int process_descriptor() const noexcept { return process_descriptor_.get(); }
   /// Whether its process has ended, as far as known.
   bool has_ended() const noexcept {
@@ -75,7 +75,8 @@ class ClientConnection final : public SessionClient {
     }
   }
   std::array<int, 3> watched_descriptors() const noexcept {
-    return {channel_.descriptor().get(), doorbell_.descriptor().get(), process_descriptor_.get()};
+    return {channel_.descriptor().get(), agent_doorbell_.descriptor().get(),
+            process_descriptor_.get()};
   }
   bool is_disconnected() const noexcept { return is_disconnected_; }
   void set_disconnected() noexcept { is_disconnected_ = true; }
@@ -111,24 +112,25 @@ class ClientConnection final : public SessionClient {
  private:
   ClientConnection(shm::Channel channel,
                    shm::SharedMemory memory,
-                   shm::Doorbell doorbell,
+                   shm::Doorbell agent_doorbell,
                    Rings rings)
       : channel_(std::move(channel)),
         memory_(std::move(memory)),
-        doorbell_(std::move(doorbell)),
+        agent_doorbell_(std::move(agent_doorbell)),
         rings_(std::move(rings)) {}
 
-  Status send_connect_reply(const Descriptor& bell) {
+  Status send_connect_reply(const Descriptor& client_doorbell) {
     const auto memory = memory_.share(shm::Protection::kReadWrite);
     if (!memory) return failure(memory.error());
-    const std::array<int, 3> descriptors{memory->get(), bell.get(), doorbell_.descriptor().get()};
+    const std::array<int, 3> descriptors{memory->get(), client_doorbell.get(),
+                                         agent_doorbell_.descriptor().get()};
     return channel_.send(to_bytes(ConnectReply{.client_index = client_index_}), descriptors);
   }
 
   void enqueue(const LoadNotification& ring_message) noexcept {
     const std::lock_guard lock(mutex_);
     if (has_overflowed_ || !try_push(ring_message)) has_overflowed_ = true;
-    if (has_overflowed_) doorbell_.ring();  // prepare_sleep() then retries
+    if (has_overflowed_) agent_doorbell_.ring();  // prepare_sleep() then retries
   }
   /// Under the lock.
   bool try_push(const LoadNotification& ring_message) noexcept {
@@ -139,7 +141,7 @@ class ClientConnection final : public SessionClient {
 
   shm::Channel channel_;
   const shm::SharedMemory memory_;
-  const shm::Doorbell doorbell_;
+  const shm::Doorbell agent_doorbell_;
   Descriptor process_descriptor_;
   std::uint32_t client_index_ = 0;
   std::set<std::uint64_t> sessions_;

@@ -34,9 +34,9 @@ Deadline earlier_of(const Deadline& a, const Deadline& b) {
 EngineAgent::EngineAgent(std::size_t operations_max) { batch_.reserve(operations_max); }
 
 Result<std::shared_ptr<ReadAgent>> EngineAgent::start(const storage::BackendOptions& options,
-                                                      std::shared_ptr<EventSource> event_sources) {
+                                                      std::shared_ptr<EventSource> event_source) {
   std::shared_ptr<EngineAgent> agent(new EngineAgent(options.queue_depth));
-  agent->event_source_ = std::move(event_sources);
+  agent->event_source_ = std::move(event_source);
   std::promise<Status> started;
   std::future<Status> outcome = started.get_future();
   auto thread = start_service_thread("forebay-agent", [raw = agent.get(), options, &started] {

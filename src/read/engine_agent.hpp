@@ -27,9 +27,9 @@ namespace forebay::read {
 class EngineAgent final : public ReadAgent {
  public:
   /// Starts the thread and its engine. Fails if no backend is available. The thread polls
-  /// `event_sources`, if not null; stop() releases them.
+  /// `event_source`, if not null; stop() releases it.
   static Result<std::shared_ptr<ReadAgent>> start(
-      const storage::BackendOptions& options, std::shared_ptr<EventSource> event_sources = nullptr);
+      const storage::BackendOptions& options, std::shared_ptr<EventSource> event_source = nullptr);
   ~EngineAgent() override;
   EngineAgent(const EngineAgent&) = delete;
   EngineAgent& operator=(const EngineAgent&) = delete;

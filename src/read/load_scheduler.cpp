@@ -180,7 +180,7 @@ LoadScheduler::Decision LoadScheduler::extend(SplinterIndex splinter, ValidBytes
 }
 
 LoadScheduler::Decision LoadScheduler::next_readahead(Load& load) {
-  while (readahead_next_ < geometry_.count() && has_been_loaded(readahead_next_))
+  while (readahead_next_ < geometry_.count() && needs_no_readahead(readahead_next_))
     ++readahead_next_;
   if (readahead_outstanding_ >= readahead_limit_) return Decision::kIdle;
   const SplinterIndex splinter = next_readahead_splinter();
@@ -192,9 +192,8 @@ LoadScheduler::Decision LoadScheduler::next_readahead(Load& load) {
   return Decision::kLoad;
 }
 
-/// True also for a splinter that is requested or loading. Such splinters are not read ahead: their
-/// requests have been or will be served.
-bool LoadScheduler::has_been_loaded(SplinterIndex splinter) const {
+/// True if the splinter was loaded, is loading, or is requested.
+bool LoadScheduler::needs_no_readahead(SplinterIndex splinter) const {
   const shm::ResidencyEntry::Word word = control_block_[splinter].load();
   return word.residency() != Residency::kAbsent || word.generation() > 0;
 }
@@ -206,7 +205,8 @@ SplinterIndex LoadScheduler::next_readahead_splinter() const {
   const SplinterIndex end =
       readahead_next_ + std::min(left, server_limiter_.full_stripe_splinters());
   for (SplinterIndex splinter = readahead_next_; splinter < end; ++splinter) {
-    if (server_limiter_.has_room(server_limiter_.server_of(splinter)) && !has_been_loaded(splinter))
+    if (server_limiter_.has_room(server_limiter_.server_of(splinter)) &&
+        !needs_no_readahead(splinter))
       return splinter;
   }
   return kNoSplinter;

@@ -159,7 +159,7 @@ class LoadScheduler {
   Decision next_readahead(Load& load);
   Decision next_demand(Load& load, LoadPriority least);
   std::optional<SplinterIndex> next_request(LoadPriority priority);
-  bool has_been_loaded(SplinterIndex splinter) const;
+  bool needs_no_readahead(SplinterIndex splinter) const;
   SplinterIndex next_readahead_splinter() const;
   void enqueue(SplinterIndex splinter, LoadPriority priority);
   void count_load_begin(const Load& load);

@@ -51,8 +51,8 @@ LoadScheduler::SlotState LoadScheduler::update_slot_state(std::uint32_t index) {
       std::uint64_t{bytes_per_reader(control_block_[slot.splinter])} * reader_count();
   if (once && served >= enough) return SlotState::kConsumed;
   if (slot.reserved_until == TimePoint::max()) slot.reserved_until = now_ + kReservationTimeout;
-  const bool is_unserved = served < slot.reserved_bytes;
-  if (is_unserved && now_ < slot.reserved_until && (once || !slot.is_used))
+  const bool has_reserved_bytes_left = served < slot.reserved_bytes;
+  if (has_reserved_bytes_left && now_ < slot.reserved_until && (once || !slot.is_used))
     return SlotState::kReserved;
   if (slot.is_used) return SlotState::kPartlyServed;
   return slot.is_readahead ? SlotState::kPrefetched : SlotState::kUnserved;
@@ -152,7 +152,7 @@ std::optional<std::uint32_t> LoadScheduler::victim(LoadPriority priority) const 
   if (should_grow(priority)) return std::nullopt;
   if (const auto partial = evictable_partly_served(priority)) return partial;
   if (priority < LoadPriority::kAwaited || count(SlotState::kLoading) > 0) return std::nullopt;
-  if (const auto is_unserved = least_recently_used(SlotState::kUnserved)) return is_unserved;
+  if (const auto unserved = least_recently_used(SlotState::kUnserved)) return unserved;
   return priority == LoadPriority::kBlocked ? least_recently_used(SlotState::kReserved)
                                             : std::nullopt;
 }

@@ -143,7 +143,7 @@ void NodeAgent::handle_client_events(std::uint32_t client_index) {
     if (client.has_ended_disconnected()) remove_client(client_index);
     return;
   }
-  client.doorbell().clear();
+  client.agent_doorbell().clear();
   do {
     if (!receive_messages(client)) {
       remove_client(client_index);

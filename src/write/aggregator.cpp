@@ -47,7 +47,7 @@ Status Aggregator::handle_chunk_offer(comm::Rank from, const ChunkOfferMessage& 
     if (mapped) {
       incoming.bytes = mapped->bytes;
       incoming.mapping = std::move(mapped->mapping);
-      handle_chunk_received(chunk_id);
+      handle_chunk_readable(chunk_id);
       return {};
     }
     // Without sources, this rank has no memory into which it could receive the bytes.
@@ -87,27 +87,27 @@ void Aggregator::fetch_queued_chunks() {
 }
 
 std::span<std::byte> Aggregator::receive_buffer(comm::Rank from,
-                                                std::uint64_t chunk,
+                                                std::uint64_t offer_number,
                                                 std::uint64_t bytes) {
-  const auto chunk_id = chunk_id_of_.find({from.number, chunk});
+  const auto chunk_id = chunk_id_of_.find({from.number, offer_number});
   if (chunk_id == chunk_id_of_.end()) return {};
   const IncomingChunk& incoming = incoming_.at(chunk_id->second);
   if (incoming.state != State::kFetching || incoming.offer.chunk.bytes != bytes) return {};
   return receive_staging_->segment(*incoming.segment).first(bytes);
 }
 
-void Aggregator::handle_chunk_data(comm::Rank from, std::uint64_t chunk) {
-  const auto chunk_id = chunk_id_of_.find({from.number, chunk});
+void Aggregator::handle_chunk_data(comm::Rank from, std::uint64_t offer_number) {
+  const auto chunk_id = chunk_id_of_.find({from.number, offer_number});
   if (chunk_id == chunk_id_of_.end()) return;
   IncomingChunk& incoming = incoming_.at(chunk_id->second);
   if (incoming.state != State::kFetching) return;
   incoming.bytes = receive_staging_->segment(*incoming.segment).first(incoming.offer.chunk.bytes);
-  handle_chunk_received(chunk_id->second);
+  handle_chunk_readable(chunk_id->second);
 }
 
-void Aggregator::handle_chunk_received(std::uint64_t chunk_id) {
+void Aggregator::handle_chunk_readable(std::uint64_t chunk_id) {
   IncomingChunk& incoming = incoming_.at(chunk_id);
-  incoming.state = State::kReceived;
+  incoming.state = State::kReadable;
   if (failed_steps_.contains(incoming.offer.chunk.step)) return release_chunk(chunk_id);
   if (!is_writer_of(incoming.offer.chunk.origin)) return forward(chunk_id);
   if (should_hold_back(incoming)) return held_back_.push_back(chunk_id);
@@ -397,8 +397,8 @@ void Aggregator::handle_write_completion(std::uint64_t chunk_id, const Status& o
   region.bytes_written += chunk.bytes;
   region.has_failed = region.has_failed || !outcome;
   if (outcome) written_bytes_ += chunk.bytes;
-  if (!region.is_whole() || region.is_counted) return renew_baton();
-  region.is_counted = true;
+  if (!region.is_whole() || region.is_closed) return renew_baton();
+  region.is_closed = true;
   close_region();
   if (region.has_failed) return;
   ++rank->second.regions_written;

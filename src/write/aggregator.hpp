@@ -34,8 +34,10 @@ class Aggregator {
   Status handle_chunk_offer(comm::Rank from, const ChunkOfferMessage& message);
   /// The memory that receives the bytes of a chunk. Empty if they are no longer needed, were not
   /// fetched, or have another size.
-  std::span<std::byte> receive_buffer(comm::Rank from, std::uint64_t chunk, std::uint64_t bytes);
-  void handle_chunk_data(comm::Rank from, std::uint64_t chunk);
+  std::span<std::byte> receive_buffer(comm::Rank from,
+                                      std::uint64_t offer_number,
+                                      std::uint64_t bytes);
+  void handle_chunk_data(comm::Rank from, std::uint64_t offer_number);
   Status handle_region_count(const StepId& step, std::uint32_t origin, std::uint32_t regions);
   Status handle_allocation(std::uint64_t request, std::uint64_t offset);
   /// `file` is the file of the group, which this rank has created. The aggregator does not open it.
@@ -61,7 +63,7 @@ class Aggregator {
   enum class State : std::uint8_t {
     kQueued,             ///< waits for receiving memory
     kFetching,           ///< was requested from its rank
-    kReceived,           ///< its bytes can be read
+    kReadable,           ///< its bytes can be read
     kCollectivePending,  ///< has its offset, waits for the other ranks to write together
     kInFlight,           ///< is being written or forwarded
   };
@@ -82,9 +84,9 @@ class Aggregator {
     std::uint64_t region_bytes = 0;  ///< the same in all of its chunks
     std::uint64_t allocated_bytes = 0;
     bool has_failed = false;  ///< a chunk of it could not be written
-    bool is_counted = false;  ///< it is whole, and open_regions_ no longer counts it
+    bool is_closed = false;   ///< it is whole, and close_region() was called for it
     bool is_whole() const { return total_bytes == std::optional(bytes_written); }
-    std::vector<std::uint64_t> waiting_chunks;  ///< ids of received chunks
+    std::vector<std::uint64_t> waiting_chunks;  ///< ids of readable chunks
   };
   /// One rank's bytes of one step.
   struct RankProgress {
@@ -106,7 +108,7 @@ class Aggregator {
   Status check_forwarded(MessageKind kind, const IncomingChunk& incoming) const;
   Status check_collective_start(const StepId& step, const std::vector<ByteRange>& rounds);
   void erase_chunk(std::uint64_t chunk_id);
-  void handle_chunk_received(std::uint64_t chunk_id);
+  void handle_chunk_readable(std::uint64_t chunk_id);
   void forward(std::uint64_t chunk_id);
   void write_or_allocate(std::uint64_t chunk_id);
   void write_waiting(const RankKey& key, Region& region);

@@ -14,7 +14,7 @@ void Aggregator::discard_step(const StepId& step) {
   failed_steps_.insert(step);
   std::vector<std::uint64_t> chunk_ids;
   for (const auto& [chunk_id, incoming] : incoming_) {
-    const bool is_idle = incoming.state == State::kReceived || incoming.state == State::kQueued ||
+    const bool is_idle = incoming.state == State::kReadable || incoming.state == State::kQueued ||
                          incoming.state == State::kCollectivePending;
     if (incoming.offer.chunk.step == step && is_idle) chunk_ids.push_back(chunk_id);
   }

@@ -245,8 +245,9 @@ void QueuedFileWriter::seal(const std::shared_ptr<DataFile>& file,
 }
 
 void QueuedFileWriter::truncate(const std::shared_ptr<DataFile>& file, std::uint64_t end_bytes) {
-  blocking_executor_->add(
-      [file, end_bytes](const auto& /*refused*/) { std::ignore = core_of(*file).cut(end_bytes); });
+  blocking_executor_->add([file, end_bytes](const auto& /*refused*/) {
+    std::ignore = core_of(*file).truncate_if_longer(end_bytes);
+  });
 }
 
 void QueuedFileWriter::punch_hole(const std::shared_ptr<DataFile>& file,

@@ -30,8 +30,8 @@ using CoverageByFile = std::map<std::uint32_t, ReassemblyBuffer>;
 Status check_overlap_across_files(std::uint64_t step, CoverageByFile& coverage) {
   std::vector<StepCoverage> files;
   files.reserve(coverage.size());
-  for (auto& [file, pieces] : coverage) {
-    auto of_file = coverage_from_bytes(std::exchange(pieces.bytes, {}));
+  for (auto& [file, fragments] : coverage) {
+    auto of_file = coverage_from_bytes(std::exchange(fragments.bytes, {}));
     if (!of_file) return failure(of_file.error());
     files.push_back(std::move(*of_file));
   }
@@ -43,7 +43,8 @@ Status check_overlap_across_files(std::uint64_t step, CoverageByFile& coverage) 
 /// Null if the step is resolved. Every rank commits its steps in order, so no message about a step
 /// before a published one can follow.
 CommitCoordinator::PendingStep* CommitCoordinator::find_or_create(const StepId& step) {
-  if (aborted_.contains(step) || (newest_published_ && step <= *newest_published_)) return nullptr;
+  if (unpublished_.contains(step) || (newest_published_ && step <= *newest_published_))
+    return nullptr;
   const auto [found, is_new] = steps_.try_emplace(step);
   if (is_new)
     found->second.deadline = std::chrono::steady_clock::now() + context_.plan().step_timeout;
@@ -84,21 +85,22 @@ void CommitCoordinator::handle_step_failed(comm::Rank from, const StepId& step, 
   // Another writer that presumed this program dead may have removed the file. Then the Error of the
   // lease is the cause to report.
   context_.file_writer().run_blocking([this, step, known] {
-    const Status is_mine = lease_.check();
-    context_.post([this, step, why = is_mine ? known : is_mine.error()] { abort_step(step, why); });
+    const Status lease_status = lease_.check();
+    context_.post(
+        [this, step, why = lease_status ? known : lease_status.error()] { abort_step(step, why); });
   });
 }
 
 Status CommitCoordinator::handle_coverage(const StepId& step,
                                           std::uint32_t file,
-                                          std::span<const std::byte> piece,
+                                          std::span<const std::byte> fragment,
                                           std::uint64_t total_bytes) {
   PendingStep* const pending = find_or_create(step);
   if (pending == nullptr) return {};
   if (pending->durable_files.contains(file))
     return failure(
         malformed_message(MessageKind::kCoverage, "file", file, "must not be durable already"));
-  return pending->coverage[file].add(MessageKind::kCoverage, piece, total_bytes);
+  return pending->coverage[file].add(MessageKind::kCoverage, fragment, total_bytes);
 }
 
 void CommitCoordinator::handle_file_durable(comm::Rank /*from*/,
@@ -145,8 +147,8 @@ void CommitCoordinator::publish(const StepId& step, PendingStep& pending) {
     if (const Status status = check_overlap_across_files(entry.step, *coverage); !status)
       return finish(StepOutcome::kFailed, failure(with_location(status.error(), context_.path())));
     // If this process was paused for long, another writer may have presumed it dead, and publishes.
-    if (const Status is_mine = lease_.check(); !is_mine)
-      return finish(StepOutcome::kFailed, is_mine);
+    if (const Status lease_status = lease_.check(); !lease_status)
+      return finish(StepOutcome::kFailed, lease_status);
     const Status published = commit_log_->publish(entry);
     if (!published) return finish(outcome_of_failed_publish(), publish_error(published));
     finish(StepOutcome::kPublished, published);
@@ -168,8 +170,8 @@ StepOutcome CommitCoordinator::outcome_of_failed_publish() const {
 
 /// If another writer has the dataset now, the Error of the lease is more precise.
 Status CommitCoordinator::publish_error(const Status& status) const {
-  const Status is_mine = lease_.check();
-  return commit_log_->is_replaced() && !is_mine ? is_mine : status;
+  const Status lease_status = lease_.check();
+  return commit_log_->is_replaced() && !lease_status ? lease_status : status;
 }
 
 /// Called on the thread for blocking tasks, once the new step is durable. Drops the steps that
@@ -196,7 +198,7 @@ void CommitCoordinator::release_file(const format::DataFileName& name) {
   // A former writer that was presumed dead may still have its files open.
   const bool is_formers = name.group < first_group_;
   if (is_formers || name.file >= aggregation.file_count() ||
-      std::ranges::any_of(aborted_, is_in_it))
+      std::ranges::any_of(unpublished_, is_in_it))
     return context_.file_writer().remove(name, [](const Status& /*done*/) {});
   const comm::Rank owner{aggregation.owner_of(name.file)};
   context_.send(owner, MessageKind::kRecycleFile, {name.group, name.file}, {});
@@ -217,7 +219,7 @@ void CommitCoordinator::resolve(const StepId& step,
   if (outcome)
     newest_published_ = step;
   else
-    aborted_.insert(step);
+    unpublished_.insert(step);
   const comm::Bytes why = outcome ? comm::Bytes() : comm::to_bytes(outcome.error());
   broadcast(MessageKind::kStepOutcome,
             message_words(step, static_cast<std::uint64_t>(step_outcome)), why);

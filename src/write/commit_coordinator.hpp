@@ -48,7 +48,7 @@ class CommitCoordinator {
   /// order, before the file is durable. kDamage if the fragment is not valid.
   Status handle_coverage(const StepId& step,
                          std::uint32_t file,
-                         std::span<const std::byte> piece,
+                         std::span<const std::byte> fragment,
                          std::uint64_t total_bytes);
   void handle_file_durable(comm::Rank from, const FileDurableMessage& message);
   /// Reply of a file owner: the bytes of these ranks are not in this file yet.
@@ -101,7 +101,7 @@ class CommitCoordinator {
   const Lease& lease_;
   const std::uint64_t first_group_;
   std::map<StepId, PendingStep> steps_;
-  std::set<StepId> aborted_;
+  std::set<StepId> unpublished_;  ///< resolved, but not as published (failed or in doubt)
   std::optional<StepId> newest_published_;
   std::map<std::uint32_t, Error> lost_ranks_;
   std::set<std::uint32_t> left_ranks_;

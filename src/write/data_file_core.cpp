@@ -125,7 +125,7 @@ void DataFileCore::finish_seal(const Status& written, std::uint64_t end_bytes, c
   release_reference();
 }
 
-Status DataFileCore::cut(std::uint64_t end_bytes) {
+Status DataFileCore::truncate_if_longer(std::uint64_t end_bytes) {
   const auto size = file().size();
   if (!size) return failure(size.error());
   return *size > end_bytes ? file().truncate(end_bytes) : Status();
@@ -135,7 +135,7 @@ Status DataFileCore::punch_hole(ByteRange range) { return file().punch_hole(rang
 
 /// Blocks.
 void DataFileCore::truncate_and_sync(std::uint64_t end_bytes, const Done& done) {
-  if (const Status is_cut = cut(end_bytes); !is_cut) return done(is_cut);
+  if (const Status truncated = truncate_if_longer(end_bytes); !truncated) return done(truncated);
   sync(done);
 }
 

@@ -70,7 +70,7 @@ class DataFileCore final : public stream::QueueClient {
   void sync(Done done) { add_barrier(stream::Durability::kSynced, std::move(done)); }
   void seal(std::uint64_t end_bytes, Done done);
   /// Blocks. Truncates the file if it is longer.
-  Status cut(std::uint64_t end_bytes);
+  Status truncate_if_longer(std::uint64_t end_bytes);
   /// Blocks.
   Status punch_hole(ByteRange range);
 

@@ -27,9 +27,9 @@ void AgentContext::send_fragmented(comm::Rank to,
                                    const Words& words,
                                    std::span<const std::byte> payload) {
   do {
-    const auto piece = payload.first(std::min<std::size_t>(payload.size(), kFragmentBytesMax));
-    payload = payload.subspan(piece.size());
-    send(to, kind, words, {piece.begin(), piece.end()});
+    const auto fragment = payload.first(std::min<std::size_t>(payload.size(), kFragmentBytesMax));
+    payload = payload.subspan(fragment.size());
+    send(to, kind, words, {fragment.begin(), fragment.end()});
   } while (!payload.empty());
 }
 

@@ -125,7 +125,8 @@ Result<Decision> decide(const DecisionRequest& request, LogSink* log) {
   const auto first_group = reserve_groups(path, decision.commit_log->steps());
   if (!first_group) return failure(first_group.error());
   // A writer that took the lease over before may have reserved the same groups.
-  if (const Status is_mine = decision.lease->check(); !is_mine) return failure(is_mine.error());
+  if (const Status lease_status = decision.lease->check(); !lease_status)
+    return failure(lease_status.error());
   found.first_group = *first_group;
   if (decision.commit_log->can_collect_garbage())
     collect_garbage(path, decision.commit_log->steps(), found.first_group);

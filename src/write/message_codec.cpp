@@ -168,17 +168,17 @@ Error malformed_message(MessageKind kind,
 }
 
 Status ReassemblyBuffer::add(MessageKind kind,
-                             std::span<const std::byte> piece,
+                             std::span<const std::byte> fragment,
                              std::uint64_t announced_bytes) {
   if (!total_bytes) total_bytes = announced_bytes;
   if (*total_bytes != announced_bytes)
     return failure(
         malformed_message(kind, "bytes of all fragments", announced_bytes,
                           "must be " + std::to_string(*total_bytes) + " as in the first fragment"));
-  if (piece.size() > *total_bytes - bytes.size())
+  if (fragment.size() > *total_bytes - bytes.size())
     return failure(malformed_message(kind, "bytes of all fragments", announced_bytes,
                                      "must not be less than the bytes received"));
-  bytes.insert(bytes.end(), piece.begin(), piece.end());
+  bytes.insert(bytes.end(), fragment.begin(), fragment.end());
   return {};
 }
 

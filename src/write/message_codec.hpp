@@ -48,7 +48,7 @@ struct ReassemblyBuffer {
 
   /// Appends a fragment. If it announces another total than the first one, or would exceed that
   /// total, fails with kDamage and appends nothing.
-  Status add(MessageKind kind, std::span<const std::byte> piece, std::uint64_t announced_bytes);
+  Status add(MessageKind kind, std::span<const std::byte> fragment, std::uint64_t announced_bytes);
   bool is_complete() const noexcept { return total_bytes == bytes.size(); }
 };
 

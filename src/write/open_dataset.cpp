@@ -125,10 +125,10 @@ Result<RankResources> create_resources(const Decision& decision,
   const AggregationMap aggregation(rank_layout, decision.plan);
   // Detects a rank whose path leads to another directory, as on storage that is not shared.
   if (aggregation.is_writer(me))
-    if (const Status is_same =
+    if (const Status verified =
             verify_lease(decision.path, decision.state.lease_nonce, kDirectoryTimeout);
-        !is_same)
-      return failure(is_same.error());
+        !verified)
+      return failure(verified.error());
   const MemoryPartition partition = partition_memory(rank_layout, aggregation, decision.plan, me);
   RankResources resources;
   if (partition.staging_bytes > 0) {

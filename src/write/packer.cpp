@@ -67,7 +67,8 @@ Result<std::uint32_t> Packer::field_number(const format::FieldDefinition& field)
                                        description_of(record_.fields[known->second]) +
                                        " before in this step");
   }
-  if (const Status can_be = format::check_field(field); !can_be) return failure(can_be.error());
+  if (const Status field_status = format::check_field(field); !field_status)
+    return failure(field_status.error());
   const auto number = static_cast<std::uint32_t>(record_.fields.size());
   record_.fields.push_back(field);
   field_seeds_.push_back(format::field_seed(step_seed_, field.name));

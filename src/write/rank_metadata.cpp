@@ -39,8 +39,8 @@ format::FieldDefinition read_field(MessageReader& in) {
   field.dimensions = in.number<std::uint32_t>("field dimensions");
   field.shape = in.list<std::uint64_t>("field shape");
   if (!in.is_valid()) return field;
-  if (const Status can_be = format::check_field(field); !can_be)
-    in.reject("field dimensions", field.dimensions, can_be.error().message());
+  if (const Status field_status = format::check_field(field); !field_status)
+    in.reject("field dimensions", field.dimensions, field_status.error().message());
   return field;
 }
 
@@ -58,10 +58,10 @@ bool has_range(std::size_t size, std::uint64_t first, std::uint64_t count) {
 }
 
 /// Rejects a block that refers to a missing field, region, extent or piece.
-void check_block(MessageReader& in, const RankMetadata& step, const BlockRecord& block) {
-  if (block.field >= step.fields.size())
+void check_block(MessageReader& in, const RankMetadata& metadata, const BlockRecord& block) {
+  if (block.field >= metadata.fields.size())
     in.reject("block field", block.field, "there are fewer fields");
-  if (block.region != kNoRegion && block.region >= step.regions)
+  if (block.region != kNoRegion && block.region >= metadata.regions)
     in.reject("block region", block.region, "there are fewer regions");
   if (block.codec > format::Codec::kZstd)
     in.reject("block codec", static_cast<std::uint64_t>(block.codec), "must be a known codec");
@@ -72,13 +72,13 @@ void check_block(MessageReader& in, const RankMetadata& step, const BlockRecord&
   if (block.stored_bytes > kRegionBytesMax)
     in.reject("block stored bytes", block.stored_bytes, "no block is that long");
   if (!in.is_valid()) return;
-  const format::FieldDefinition& field = step.fields[block.field];
+  const format::FieldDefinition& field = metadata.fields[block.field];
   const std::uint64_t extents =
       std::uint64_t{field.dimensions} * (field.kind == format::FieldKind::kGlobal ? 2 : 1);
-  if (!has_range(step.extents.size(), block.first_extent, extents))
+  if (!has_range(metadata.extents.size(), block.first_extent, extents))
     in.reject("block first extent", block.first_extent, "there are fewer extents");
   const std::uint64_t pieces = format::piece_count(block.raw_bytes);
-  if (!has_range(step.piece_checksums.size(), block.first_piece, pieces))
+  if (!has_range(metadata.piece_checksums.size(), block.first_piece, pieces))
     in.reject("block first piece", block.first_piece, "there are fewer pieces");
 }
 
@@ -98,37 +98,37 @@ std::string description_of(const format::FieldDefinition& field) {
   return type + ", parts of " + std::to_string(field.dimensions) + " dimensions";
 }
 
-comm::Bytes to_bytes(const RankMetadata& step) {
+comm::Bytes to_bytes(const RankMetadata& metadata) {
   MessageWriter out;
-  out.number(step.step);
-  out.number(step.regions);
-  out.number(step.raw_bytes);
-  write_value(out, step.fields);
-  out.list(std::span(step.blocks));
-  out.list(std::span(step.extents));
-  out.list(std::span(step.piece_checksums));
-  out.list(std::span(step.piece_ends));
+  out.number(metadata.step);
+  out.number(metadata.regions);
+  out.number(metadata.raw_bytes);
+  write_value(out, metadata.fields);
+  out.list(std::span(metadata.blocks));
+  out.list(std::span(metadata.extents));
+  out.list(std::span(metadata.piece_checksums));
+  out.list(std::span(metadata.piece_ends));
   return std::move(out).take();
 }
 
 Result<RankMetadata> rank_metadata_from_bytes(std::span<const std::byte> bytes) {
   MessageReader in("rank metadata", bytes);
-  RankMetadata step;
-  step.step = in.number<std::uint64_t>("step");
-  step.regions = in.number<std::uint32_t>("regions");
-  step.raw_bytes = in.number<std::uint64_t>("raw bytes");
-  step.fields = read_fields(in);
-  step.blocks = in.list<BlockRecord>("blocks");
-  step.extents = in.list<std::uint64_t>("extents");
-  step.piece_checksums = in.list<std::uint64_t>("piece checksums");
-  step.piece_ends = in.list<std::uint64_t>("piece ends");
-  const std::size_t ends = step.piece_ends.size();
-  if (ends != 0 && ends != step.piece_checksums.size())
+  RankMetadata metadata;
+  metadata.step = in.number<std::uint64_t>("step");
+  metadata.regions = in.number<std::uint32_t>("regions");
+  metadata.raw_bytes = in.number<std::uint64_t>("raw bytes");
+  metadata.fields = read_fields(in);
+  metadata.blocks = in.list<BlockRecord>("blocks");
+  metadata.extents = in.list<std::uint64_t>("extents");
+  metadata.piece_checksums = in.list<std::uint64_t>("piece checksums");
+  metadata.piece_ends = in.list<std::uint64_t>("piece ends");
+  const std::size_t ends = metadata.piece_ends.size();
+  if (ends != 0 && ends != metadata.piece_checksums.size())
     in.reject("piece ends", ends, "must be none, or one for each piece");
-  for (const BlockRecord& block : step.blocks)
-    check_block(in, step, block);
+  for (const BlockRecord& block : metadata.blocks)
+    check_block(in, metadata, block);
   if (Status parsed = in.finish(); !parsed) return failure(parsed.error());
-  return step;
+  return metadata;
 }
 
 comm::Bytes fields_to_bytes(const std::vector<format::FieldDefinition>& fields) {

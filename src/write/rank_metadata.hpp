@@ -53,7 +53,7 @@ struct RankMetadata {
 
 /// Encodes the payload of a message, and decodes it. kDamage, with field and value, if the bytes
 /// are not valid or a block refers to a missing field, region, extent or piece.
-comm::Bytes to_bytes(const RankMetadata& step);
+comm::Bytes to_bytes(const RankMetadata& metadata);
 Result<RankMetadata> rank_metadata_from_bytes(std::span<const std::byte> bytes);
 
 /// The same for the fields alone.

@@ -22,14 +22,14 @@ constexpr std::size_t kFieldBytesMin = 36;
 using CoverageByField = std::map<std::string, FieldCoverage>;
 
 void add_coverage(FieldCoverage& coverage,
-                  const RankMetadata& step,
+                  const RankMetadata& metadata,
                   const BlockRecord& block,
                   std::uint32_t rank) {
   if (coverage.dimensions == 0)
     return coverage.parts.push_back({.first = block.part, .rank = rank});
   if (block.raw_bytes == 0) return;
   const auto box =
-      std::span(step.extents).subspan(block.first_extent, std::size_t{2} * coverage.dimensions);
+      std::span(metadata.extents).subspan(block.first_extent, std::size_t{2} * coverage.dimensions);
   coverage.boxes.insert(coverage.boxes.end(), box.begin(), box.end());
   coverage.box_ranks.push_back(rank);
 }
@@ -160,19 +160,19 @@ Status check_box_overlaps(std::uint64_t step, const FieldCoverage& field) {
 
 }  // namespace
 
-StepCoverage coverage_of(std::span<const RankMetadata> steps,
+StepCoverage coverage_of(std::span<const RankMetadata> metadata,
                          std::span<const std::uint32_t> ranks) {
   CoverageByField fields;
-  for (std::size_t i = 0; i < steps.size(); ++i) {
+  for (std::size_t i = 0; i < metadata.size(); ++i) {
     std::vector<FieldCoverage*> known;
-    for (const format::FieldDefinition& field : steps[i].fields) {
+    for (const format::FieldDefinition& field : metadata[i].fields) {
       FieldCoverage& coverage = fields[field.name];
       coverage.name = field.name;
       if (field.kind == format::FieldKind::kGlobal) coverage.dimensions = field.dimensions;
       known.push_back(&coverage);
     }
-    for (const BlockRecord& block : steps[i].blocks)
-      add_coverage(*known[block.field], steps[i], block, ranks[i]);
+    for (const BlockRecord& block : metadata[i].blocks)
+      add_coverage(*known[block.field], metadata[i], block, ranks[i]);
   }
   StepCoverage coverage = sort_coverage(std::move(fields));
   for (FieldCoverage& field : coverage)

@@ -35,8 +35,10 @@ struct FieldCoverage {
 /// By field name.
 using StepCoverage = std::vector<FieldCoverage>;
 
-/// Coverage of one file: ranks[i] put steps[i]. Fields of one name must be the same in all of them.
-StepCoverage coverage_of(std::span<const RankMetadata> steps, std::span<const std::uint32_t> ranks);
+/// Coverage of one file: `ranks[i]` put the blocks of `metadata[i]`. Fields of one name must be the
+/// same in all of them.
+StepCoverage coverage_of(std::span<const RankMetadata> metadata,
+                         std::span<const std::uint32_t> ranks);
 
 /// Coverage of several files. Fields of one name must be the same in all of them.
 StepCoverage merge_coverage(std::vector<StepCoverage> files);

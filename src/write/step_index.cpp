@@ -19,11 +19,11 @@ struct IndexField {
   const format::FieldDefinition* field;
 };
 
-format::NewBlock new_block(const RankMetadata& part,
+format::NewBlock new_block(const RankMetadata& metadata,
                            const BlockRecord& block,
                            const IndexField& target) {
   const std::size_t dimensions = target.field->dimensions;
-  const std::span extents(part.extents);
+  const std::span extents(metadata.extents);
   format::NewBlock added{
       .offset = block.offset, .raw_bytes = block.raw_bytes, .stored_bytes = block.stored_bytes};
   format::BlockSeed seed{};
@@ -37,25 +37,27 @@ format::NewBlock new_block(const RankMetadata& part,
     seed = format::part_seed(target.seed, block.part);
   }
   const std::size_t pieces = format::piece_count(block.raw_bytes);
-  added.piece_checksums = std::span(part.piece_checksums).subspan(block.first_piece, pieces);
-  if (!part.piece_ends.empty()) {
-    added.piece_ends = std::span(part.piece_ends).subspan(block.first_piece, pieces);
+  added.piece_checksums = std::span(metadata.piece_checksums).subspan(block.first_piece, pieces);
+  if (!metadata.piece_ends.empty()) {
+    added.piece_ends = std::span(metadata.piece_ends).subspan(block.first_piece, pieces);
     added.codec = block.codec;
   }
   added.checksum = format::block_checksum(seed, added.piece_checksums);
   return added;
 }
 
-Status add_rank(format::IndexBuilder& builder, format::StepSeed step, const RankMetadata& part) {
+Status add_rank(format::IndexBuilder& builder,
+                format::StepSeed step,
+                const RankMetadata& metadata) {
   std::vector<IndexField> targets;
-  for (const format::FieldDefinition& field : part.fields) {
+  for (const format::FieldDefinition& field : metadata.fields) {
     const auto number = builder.add_field(field);
     if (!number) return failure(number.error());
     targets.push_back({*number, format::field_seed(step, field.name), &field});
   }
-  for (const BlockRecord& block : part.blocks) {
+  for (const BlockRecord& block : metadata.blocks) {
     const IndexField& target = targets[block.field];
-    const Status added = builder.add_block(target.number, new_block(part, block, target));
+    const Status added = builder.add_block(target.number, new_block(metadata, block, target));
     if (!added) return added;
   }
   return {};
@@ -73,15 +75,15 @@ Error step_error(std::uint64_t step, const Error& error, std::uint32_t rank) {
 
 Result<StepIndex> build_step_index(const format::IndexId& id,
                                    const format::StepMetadata& facts,
-                                   std::span<const RankMetadata> parts,
+                                   std::span<const RankMetadata> metadata,
                                    std::span<const std::uint32_t> ranks) {
   format::IndexBuilder builder(id, facts);
   const format::StepSeed step = format::step_seed(id.dataset, id.step);
-  for (std::size_t i = 0; i < parts.size(); ++i) {
-    const Status added = add_rank(builder, step, parts[i]);
+  for (std::size_t i = 0; i < metadata.size(); ++i) {
+    const Status added = add_rank(builder, step, metadata[i]);
     if (!added) return failure(step_error(id.step, added.error(), ranks[i]));
   }
-  StepCoverage coverage = coverage_of(parts, ranks);
+  StepCoverage coverage = coverage_of(metadata, ranks);
   if (const Status status = check_no_overlap(id.step, coverage); !status)
     return failure(status.error());
   return StepIndex{std::move(builder), std::move(coverage)};

@@ -17,13 +17,13 @@ struct StepIndex {
   StepCoverage coverage;  ///< without overlaps
 };
 
-/// `parts[i]` is the metadata of `ranks[i]`, with offsets in the file; `ranks` must be in rising
-/// order. Fails with kInvalidArgument if ranks define a field differently or there are too many
-/// fields. Also fails if a part of a field was put twice or blocks of a global array overlap. The
-/// Error names the step, and has the rank that caused it.
+/// `metadata[i]` is that of `ranks[i]`, with offsets in the file; `ranks` must be in rising order.
+/// Fails with kInvalidArgument if ranks define a field differently or there are too many fields.
+/// Also fails if a part of a field was put twice or blocks of a global array overlap. The Error
+/// names the step, and has the rank that caused it.
 Result<StepIndex> build_step_index(const format::IndexId& id,
                                    const format::StepMetadata& facts,
-                                   std::span<const RankMetadata> parts,
+                                   std::span<const RankMetadata> metadata,
                                    std::span<const std::uint32_t> ranks);
 
 }  // namespace forebay::write

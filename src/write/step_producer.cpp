@@ -90,38 +90,39 @@ void StepProducer::leave() {
   leave_if_done();
 }
 
-Status StepProducer::handle_fetch_chunk(comm::Rank to, std::uint64_t chunk) {
-  const auto found = held_.find(chunk);
+Status StepProducer::handle_fetch_chunk(comm::Rank to, std::uint64_t chunk_number) {
+  const auto found = held_.find(chunk_number);
   if (found == held_.end()) return {};  // its step has failed meanwhile
   HeldChunk& held = found->second;
   if (!held.is_in_use_by_peer || held.is_being_sent)
-    return failure(
-        malformed_message(MessageKind::kFetchChunk, "chunk", chunk, "its bytes were sent already"));
+    return failure(malformed_message(MessageKind::kFetchChunk, "chunk", chunk_number,
+                                     "its bytes were sent already"));
   held.is_being_sent = true;
-  context_.send_in_place(to, MessageKind::kChunkData, {chunk}, held.packed.bytes,
-                         [this, chunk](const Status& /*sent*/) { mark_unused_by_peer(chunk); });
+  context_.send_in_place(
+      to, MessageKind::kChunkData, {chunk_number}, held.packed.bytes,
+      [this, chunk_number](const Status& /*sent*/) { mark_unused_by_peer(chunk_number); });
   return {};
 }
 
-Status StepProducer::handle_chunk_released(std::uint64_t chunk) {
-  const auto found = held_.find(chunk);
+Status StepProducer::handle_chunk_released(std::uint64_t chunk_number) {
+  const auto found = held_.find(chunk_number);
   if (found != held_.end() && found->second.is_being_sent)
-    return failure(
-        malformed_message(MessageKind::kReleaseChunk, "chunk", chunk, "its bytes are being sent"));
-  mark_unused_by_peer(chunk);
+    return failure(malformed_message(MessageKind::kReleaseChunk, "chunk", chunk_number,
+                                     "its bytes are being sent"));
+  mark_unused_by_peer(chunk_number);
   return {};
 }
 
 /// Called when no other rank, and no write, needs the memory of this chunk.
-void StepProducer::mark_unused_by_peer(std::uint64_t chunk) {
-  const auto found = held_.find(chunk);
+void StepProducer::mark_unused_by_peer(std::uint64_t chunk_number) {
+  const auto found = held_.find(chunk_number);
   if (found == held_.end()) return;
   found->second.is_in_use_by_peer = false;
-  release_if_unused(chunk);
+  release_if_unused(chunk_number);
 }
 
-void StepProducer::release_if_unused(std::uint64_t chunk) {
-  const auto found = held_.find(chunk);
+void StepProducer::release_if_unused(std::uint64_t chunk_number) {
+  const auto found = held_.find(chunk_number);
   if (found->second.is_in_use_by_peer || found->second.pieces_left > 0) return;
   found->second.packed.release();
   held_.erase(found);
@@ -176,9 +177,9 @@ void StepProducer::send_metadata_if_complete(const StepId& step, StepState& own)
   const auto me = context_.rank();
   const AggregationMap& aggregation = context_.aggregation();
   const comm::Rank owner{aggregation.owner_of(aggregation.file_of(me.number))};
-  const comm::Bytes part = to_bytes(record);
-  context_.send_fragmented(owner, MessageKind::kRankMetadata, message_words(step, part.size()),
-                           part);
+  const comm::Bytes encoded = to_bytes(record);
+  context_.send_fragmented(owner, MessageKind::kRankMetadata, message_words(step, encoded.size()),
+                           encoded);
 }
 
 /// Resolves the step on this rank. Its memory is released when other ranks no longer need it.

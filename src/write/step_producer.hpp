@@ -51,8 +51,8 @@ class StepProducer {
   void leave();
 
   // Messages of other ranks. kDamage if a message is not valid.
-  Status handle_fetch_chunk(comm::Rank to, std::uint64_t chunk);
-  Status handle_chunk_released(std::uint64_t chunk);
+  Status handle_fetch_chunk(comm::Rank to, std::uint64_t chunk_number);
+  Status handle_chunk_released(std::uint64_t chunk_number);
   Status handle_regions_written(const StepId& step, std::vector<std::uint64_t> offsets);
   void handle_step_outcome(const StepId& step, const Status& outcome);
   void handle_rank_lost(comm::Rank rank, const Error& why);
@@ -89,8 +89,8 @@ class StepProducer {
     PieceToHash piece;
   };
 
-  void mark_unused_by_peer(std::uint64_t chunk);
-  void release_if_unused(std::uint64_t chunk);
+  void mark_unused_by_peer(std::uint64_t chunk_number);
+  void release_if_unused(std::uint64_t chunk_number);
   void fail_and_report(const StepId& step, const Error& why);
   static void complete_commit(CommittedStep& committed, const Status& outcome);
   void send_metadata_if_complete(const StepId& step, StepState& own);
