@@ -6,6 +6,7 @@ After an intended change, replace them by the files in build/abi that a failed t
 """
 
 import difflib
+import itertools
 import os
 import re
 from pathlib import Path
@@ -21,6 +22,12 @@ LIBRARIES = ("libforebay", "libforebay_mpi")
 INTERNAL = re.compile(
     r"forebay::(comm|format|model|read|restore|runtime|shm|storage|stream|write)::"
 )
+
+# A function or a class of a namespace, unless all of it is inline.
+FUNCTION = re.compile(
+    r"(?!inline|constexpr|template|using|friend|FOREBAY_EXPORT)[A-Za-z_\[][\w:<>, &*\[\]]* \w+\("
+)
+CLASS = re.compile(r"class (?!FOREBAY_EXPORT)[^;]*\{$")
 
 needs_all = pytest.mark.skipif(
     os.environ.get("FOREBAY_TEST_ALL") != "1", reason="only make test-all builds debug information"
@@ -65,6 +72,29 @@ def test_public_symbols_are_of_public_namespaces(library):
 def test_test_of_namespaces_finds_internal_names():
     assert INTERNAL.search("forebay::comm::Nodes::node_of")
     assert not INTERNAL.search("forebay::Session::read")
+
+
+def unmarked_declarations(text):
+    lines = text.splitlines()
+    return [
+        line
+        for before, line in itertools.pairwise(lines)
+        if (FUNCTION.match(line) or CLASS.match(line))
+        and not before.startswith(("template", "  requires"))
+    ]
+
+
+def test_public_declarations_are_marked():
+    headers = [path for path in (ROOT / "include").rglob("*.hpp") if path.name != "future_impl.hpp"]
+    found = {path.name: unmarked_declarations(path.read_text()) for path in headers}
+    assert len(found) > 20
+    assert {name: lines for name, lines in found.items() if lines} == {}
+
+
+def test_unmarked_declaration_is_found():
+    marked = "\nFOREBAY_EXPORT Error make(int a);\ninline int f() { return 1; }\nclass Name;\n"
+    assert unmarked_declarations(marked + "template <class T>\nclass Value {\n") == []
+    assert len(unmarked_declarations("\nstd::string name_of(Kind kind);\nclass A final {\n")) == 2
 
 
 def test_type_of_a_private_header_is_not_reported(tmp_path):
