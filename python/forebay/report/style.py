@@ -22,6 +22,8 @@ FAINT = "#D9D9D9"
 FOREBAY = BLUE  # always Forebay
 PEER = ORANGE  # always its peer
 DPI = 160
+FOOTNOTE_SIZE = 7.5  # points
+POINTS_PER_INCH = 72
 
 SETTINGS = {
     "figure.dpi": DPI,
@@ -72,8 +74,24 @@ def picture(file: Path, width_in: float, height_in: float):
 
 
 def footnote(figure, text: str) -> None:
-    """Writes a small line below everything: where and how it was measured."""
-    figure.supxlabel(text, x=0.01, ha="left", fontsize=7.5, color=GREY)
+    """Writes small lines below everything, within the figure: where and how it was measured."""
+    width = figure.get_figwidth() * POINTS_PER_INCH * 0.98
+    lines = [line for given in text.split("\n") for line in _wrap(given, width)]
+    figure.supxlabel("\n".join(lines), x=0.01, ha="left", fontsize=FOOTNOTE_SIZE, color=GREY)
+
+
+def _wrap(text: str, width_points: float) -> list[str]:
+    """The lines of `text` that are at most that wide; one word may be wider."""
+    from matplotlib.textpath import TextPath
+
+    lines = [""]
+    for word in text.split(" "):
+        longer = f"{lines[-1]} {word}" if lines[-1] else word
+        if lines[-1] and TextPath((0, 0), longer, FOOTNOTE_SIZE).get_extents().width > width_points:
+            lines.append(word)
+        else:
+            lines[-1] = longer
+    return lines
 
 
 def outside(corner: str) -> str:
