@@ -2,20 +2,22 @@
 """A report of the binary interface that reviewers can read: layouts of the public types.
 
 libabigail describes all types in 35 MB of XML. The report keeps those that a public header
-declares: sizes, bases, members with offsets, positions of virtual functions, enumerators.
+defines: sizes, bases, members with offsets, positions of virtual functions, enumerators.
 """
 
 import re
 from xml.etree import ElementTree
 
-DECLARED = re.compile(r"^\s*(?:class|struct|enum class) (?:FOREBAY_EXPORT )?(?:\[\[\w+\]\] )?(\w+)")
+DEFINED = re.compile(
+    r"^\s*(?:class|struct|enum class) (?:FOREBAY_EXPORT )?(?:\[\[\w+\]\] )?(\w+)(?![^{]*;$)\b"
+)
 SUFFIXES = {"pointer-type-def": "*", "reference-type-def": "&"}
 
 
 def public_names(include):
-    """The names of the types that the headers in `include` declare or define."""
+    """The names of the types that the headers in `include` define."""
     texts = [path.read_text() for path in sorted(include.rglob("*.hpp"))]
-    return {m[1] for text in texts for line in text.splitlines() if (m := DECLARED.match(line))}
+    return {m[1] for text in texts for line in text.splitlines() if (m := DEFINED.match(line))}
 
 
 def namespaces_of(root):

@@ -102,6 +102,7 @@ def test_type_of_a_private_header_is_not_reported(tmp_path):
         "<abi-corpus><abi-instr><namespace-decl name='forebay'>"
         "<enum-decl name='Access' id='1'><enumerator name='kDirect' value='1'/></enum-decl>"
         "<class-decl name='Hidden' id='2' size-in-bits='64'/>"
+        "<class-decl name='RuntimeCore' id='3' size-in-bits='64'/>"
         "</namespace-decl></abi-instr></abi-corpus>"
     )
     found = abi_report.report(tmp_path / "xml", ROOT / "include")
