@@ -21,10 +21,10 @@ enum class LoadPriority : std::uint8_t {
   kHint,       ///< will probably be requested soon
   kRequested,  ///< requested, but nothing waits for it at present
   /// A coroutine or a continuation waits, whose executor's threads also copy; or the request was
-  /// polled once in vain.
+  /// polled once without a result.
   kAwaited,
   kAwaitedUnassisted,  ///< any other waiter: a thread, a descriptor, a client; or polled again
-  kBlocked,  ///< a thread loads in LocalSession::help(), or the owner has polled 64 times in vain
+  kBlocked,            ///< a thread loads in LocalSession::help(), or the owner has polled 64 times
 };
 inline constexpr std::size_t kLoadPriorities = static_cast<std::size_t>(LoadPriority::kBlocked) + 1;
 

@@ -96,14 +96,19 @@ class LogCounter final : public LogSink {
   std::atomic<int> lines{0};
 };
 
+/// A pool of one segment that logs waits every millisecond.
+auto one_segment_with_log(LogSink& log) {
+  return StagingPool::create({.memory_bytes = kSmallSegmentBytes,
+                              .segment_bytes = kSmallSegmentBytes,
+                              .prefault_bytes = 0,
+                              .log = &log,
+                              .log_interval = milliseconds(1)})
+      .value();
+}
+
 TEST(StagingPool, long_wait_is_logged) {
   LogCounter log;
-  const auto staging = StagingPool::create({.memory_bytes = kSmallSegmentBytes,
-                                            .segment_bytes = kSmallSegmentBytes,
-                                            .prefault_bytes = 0,
-                                            .log = &log,
-                                            .log_interval = milliseconds(1)})
-                           .value();
+  const auto staging = one_segment_with_log(log);
   const std::uint32_t held = staging->acquire(nanoseconds(0)).value();
   auto waiting = std::async(std::launch::async, [&] { return staging->acquire(kTimeout); });
   EXPECT_TRUE(becomes_true([&] { return log.lines >= 2; }));
@@ -130,12 +135,7 @@ class ReleasingLog final : public LogSink {
 // The agent releases segments: it waited for the log sink of the application.
 TEST(StagingPool, release_does_not_wait_for_log_sink) {
   ReleasingLog log;
-  const auto staging = StagingPool::create({.memory_bytes = kSmallSegmentBytes,
-                                            .segment_bytes = kSmallSegmentBytes,
-                                            .prefault_bytes = 0,
-                                            .log = &log,
-                                            .log_interval = milliseconds(1)})
-                           .value();
+  const auto staging = one_segment_with_log(log);
   log.release = [&, held = staging->acquire(nanoseconds(0)).value()] { staging->release(held); };
   EXPECT_TRUE(staging->acquire(kTimeout));
   EXPECT_TRUE(log.is_released);
