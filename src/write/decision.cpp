@@ -32,20 +32,25 @@ Status create_directory(const std::string& path) {
   return failure(system_error({.operation = "create a dataset", .path = path}, errno));
 }
 
-/// Fails with kExists if the directory holds steps and nothing may be appended. A dataset without
-/// steps is what a failed opening leaves behind, and is no obstacle. Damage is reported later, as
-/// for appending.
-Status check_no_steps(const std::string& path, ExistingDataset existing) {
-  if (existing == ExistingDataset::kAppend) return {};
-  const auto commits = format::open_commits(path);
-  if (!commits) return {};
-  const auto found = format::load_commits(**commits);
-  if (!found || found->steps.empty()) return {};
+/// Fails with kExists if there are steps and nothing may be appended. A dataset without steps is
+/// what a failed opening leaves behind, and is no obstacle.
+Status check_no_steps(const DecisionRequest& request, std::span<const format::StepEntry> steps) {
+  if (request.existing == ExistingDataset::kAppend || steps.empty()) return {};
   return failure({.kind = ErrorClass::kExists,
                   .operation = "create a dataset",
-                  .path = path,
-                  .cause = "it has step " + std::to_string(found->steps.back().step) +
+                  .path = request.path,
+                  .cause = "it has step " + std::to_string(steps.back().step) +
                            "; append with ExistingDataset::kAppend, or choose another path"});
+}
+
+/// The same before the lease is taken, which changes the directory. Damage is reported later, as
+/// for appending.
+Status check_no_steps_before_lease(const DecisionRequest& request) {
+  if (request.existing == ExistingDataset::kAppend) return {};
+  const auto commits = format::open_commits(request.path);
+  if (!commits) return {};
+  const auto found = format::load_commits(**commits);
+  return found ? check_no_steps(request, found->steps) : Status();
 }
 
 /// As fence_writers(). If a full disk has no space for the copy, first removes files that a killed
@@ -102,21 +107,23 @@ LeaseOptions lease_options(LogSink* log) {
 }  // namespace
 
 Result<Decision> decide(const DecisionRequest& request, LogSink* log) {
-  const auto& [path, existing, facts, requested] = request;
-  auto plan = plan_write(facts, requested);
+  const std::string& path = request.path;
+  const WriteFacts& facts = request.facts;
+  auto plan = plan_write(facts, request.requested);
   if (!plan) return failure(with_location(plan.error(), path));
   Decision decision{.path = path, .plan = std::move(*plan)};
-  // Before the lease, because taking it changes the directory; and below it, because another
-  // program may have created the dataset meanwhile.
-  if (const Status absent = check_no_steps(path, existing); !absent) return failure(absent.error());
+  if (const Status absent = check_no_steps_before_lease(request); !absent)
+    return failure(absent.error());
   if (const Status made = create_directory(path); !made) return failure(made.error());
   auto lease = Lease::acquire(path, current_process(), lease_options(log));
   if (!lease) return failure(lease.error());
   decision.lease = std::move(*lease);
-  if (const Status absent = check_no_steps(path, existing); !absent) return failure(absent.error());
   if (const Status fenced = fence_with_cleanup(path); !fenced) return failure(fenced.error());
   auto commit_log = CommitLog::open(path);
   if (!commit_log) return failure(commit_log.error());
+  // Another program may have written steps before the lease was taken.
+  if (const Status absent = check_no_steps(request, (*commit_log)->steps()); !absent)
+    return failure(absent.error());
   const Status sound = check_damages(**commit_log, path, log);
   if (!sound) return failure(sound.error());
   decision.commit_log = std::move(*commit_log);
@@ -142,7 +149,7 @@ Result<Decision> decide(const DecisionRequest& request, LogSink* log) {
   known.step_bytes = {(newest.raw_bytes + facts.rank_layout.compute_rank_count() - 1) /
                       facts.rank_layout.compute_rank_count()};
   if (known.step_bytes.front() == 0) return decision;
-  plan = plan_write(known, requested);
+  plan = plan_write(known, request.requested);
   if (!plan) return failure(with_location(plan.error(), path));
   decision.plan = std::move(*plan);
   return decision;
