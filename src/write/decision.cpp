@@ -54,7 +54,7 @@ Status check_no_steps_before_lease(const DecisionRequest& request) {
 }
 
 /// As fence_writers(). If a full disk has no space for the copy, first removes files that a killed
-/// writer left behind.
+/// holder left behind.
 Status fence_with_cleanup(const std::string& path) {
   Status fenced = fence_writers(path);
   if (fenced || fenced.error().kind() != ErrorClass::kNoSpace) return fenced;
@@ -96,17 +96,18 @@ Status check_damages(const CommitLog& commit_log, const std::string& path, LogSi
   return {};
 }
 
-/// With a deadline, because the other ranks wait while the first one waits for a former writer.
-LeaseOptions lease_options(LogSink* log) {
+/// With a deadline, because the other ranks wait while the first one waits for a former holder.
+LeaseOptions lease_options(LogSink* log, LeaseClock& clock) {
   LeaseOptions options;
-  options.deadline = SteadyClock::shared().now() + kStallMax;
+  options.deadline = clock.now() + kStallMax;
+  options.clock = &clock;
   if (log != nullptr) options.log = log;
   return options;
 }
 
 }  // namespace
 
-Result<Decision> decide(const DecisionRequest& request, LogSink* log) {
+Result<Decision> decide(const DecisionRequest& request, LogSink* log, LeaseClock& clock) {
   const std::string& path = request.path;
   const WriteFacts& facts = request.facts;
   auto plan = plan_write(facts, request.requested);
@@ -115,7 +116,7 @@ Result<Decision> decide(const DecisionRequest& request, LogSink* log) {
   if (const Status absent = check_no_steps_before_lease(request); !absent)
     return failure(absent.error());
   if (const Status made = create_directory(path); !made) return failure(made.error());
-  auto lease = Lease::acquire(path, current_process(), lease_options(log));
+  auto lease = Lease::acquire(path, current_process(), lease_options(log, clock));
   if (!lease) return failure(lease.error());
   decision.lease = std::move(*lease);
   if (const Status fenced = fence_with_cleanup(path); !fenced) return failure(fenced.error());
@@ -131,7 +132,7 @@ Result<Decision> decide(const DecisionRequest& request, LogSink* log) {
   found.lease_nonce = decision.lease->owner().nonce;
   const auto first_group = reserve_groups(path, decision.commit_log->steps());
   if (!first_group) return failure(first_group.error());
-  // A writer that took the lease over before may have reserved the same groups.
+  // A program that took the lease over before may have reserved the same groups.
   if (const Status lease_status = decision.lease->check(); !lease_status)
     return failure(lease_status.error());
   found.first_group = *first_group;

@@ -49,11 +49,13 @@ struct DecisionRequest {
 };
 
 /// Does the work of the first rank: creates the directory, acquires the lease, opens the list of
-/// steps, and removes files that former writers left behind. Logs damage of that list to `log`,
-/// which may be null. Fails with kExists if the dataset has steps and `existing` is kFail. Fails
-/// with kDamage if the damage affects a step that is complete in its data files, or one that was
-/// dropped.
-Result<Decision> decide(const DecisionRequest& request, LogSink* log = nullptr);
+/// steps, and removes files that former holders left behind. Logs damage of that list to `log`,
+/// which may be null. Waits for a former holder by `clock`. Fails with kExists if the dataset has
+/// steps and `existing` is kFail. Fails with kDamage if the damage affects a step that is complete
+/// in its data files, or one that was dropped.
+Result<Decision> decide(const DecisionRequest& request,
+                        LogSink* log = nullptr,
+                        LeaseClock& clock = LeaseClock::shared());
 
 /// Encodes a decision for other ranks, without lease and commit log; and decodes it.
 comm::Bytes to_bytes(const Decision& decision);

@@ -1,0 +1,72 @@
+// SPDX-License-Identifier: Apache-2.0
+// Decisions of the first rank while another program writes the same dataset.
+#include "write/decision.hpp"
+
+#include <filesystem>
+#include <utility>
+
+#include <gtest/gtest.h>
+
+#include "base/testing.hpp"
+#include "format/testing.hpp"
+#include "write/lease_testing.hpp"
+
+namespace forebay::write {
+namespace {
+
+/// `owner` is the file of a holder on another host that sends no heartbeat. So decide() waits for
+/// its death.
+class DecisionTest : public ::testing::Test {
+ protected:
+  void SetUp() override {
+    format::Owner remote = current_process();
+    remote.host += "-far";
+    remote.boot_id = "another";
+    write_owner_file(directory_ / "owner", remote);
+  }
+
+  Result<Decision> decide_about(ExistingDataset existing) {
+    return decide({.path = directory_.path(),
+                   .existing = existing,
+                   .facts = {.rank_layout = {.node_of_compute_rank = {0}}},
+                   .requested = {}},
+                  nullptr, clock_);
+  }
+  void write_step() {
+    format::TestWriter(directory_.path(), format::test_dataset_id())
+        .write(format::test_step(7, 2, 1));
+  }
+
+  TemporaryDirectory directory_;
+  SimulatedClock clock_;
+};
+
+// There are no steps when decide() begins to wait. Then the former holder publishes one, and ends.
+TEST_F(DecisionTest, step_published_during_the_wait_for_the_lease_is_found) {
+  bool is_published = false;
+  clock_.on_sleep = [&] {
+    if (!std::exchange(is_published, true)) write_step();
+  };
+  EXPECT_EQ(error_class(decide_about(ExistingDataset::kFail)), ErrorClass::kExists);
+  EXPECT_TRUE(is_published);
+  EXPECT_FALSE(std::filesystem::exists(directory_ / "owner")) << "the lease was released";
+}
+
+TEST_F(DecisionTest, append_continues_after_a_step_published_during_the_wait) {
+  bool is_published = false;
+  clock_.on_sleep = [&] {
+    if (!std::exchange(is_published, true)) write_step();
+  };
+  const auto decision = decide_about(ExistingDataset::kAppend);
+  ASSERT_TRUE(decision) << decision.error().message();
+  EXPECT_EQ(decision->state.newest_step, 7U);
+}
+
+TEST_F(DecisionTest, existing_steps_are_refused_without_a_wait) {
+  write_step();
+  EXPECT_EQ(error_class(decide_about(ExistingDataset::kFail)), ErrorClass::kExists);
+  EXPECT_EQ(clock_.waited(), std::chrono::milliseconds(0));
+}
+
+}  // namespace
+}  // namespace forebay::write
