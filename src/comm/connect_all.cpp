@@ -150,9 +150,13 @@ void MeshConnector::wait(TimePoint now) {
 }
 
 void MeshConnector::process_events() {
+  const TimePoint now = SteadyClock::shared().now();
   auto entry = entries_.begin() + static_cast<std::ptrdiff_t>(listeners_.size());
   for (auto connection = pending_.begin(); connection != pending_.end(); ++entry) {
-    const Outcome outcome = entry->revents == 0 ? Outcome::kPending : advance(*connection);
+    // Send no proof after the deadline: the other side may have dropped the connection.
+    const bool is_expired = connection->is_outgoing && connection->deadline <= now;
+    const bool is_idle = entry->revents == 0 || is_expired;
+    const Outcome outcome = is_idle ? Outcome::kPending : advance(*connection);
     connection = apply(connection, outcome);
   }
   for (std::size_t i = 0; i < listeners_.size(); ++i) {
