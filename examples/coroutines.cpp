@@ -35,11 +35,11 @@ struct Outcome {
 
 /// Adds up one part of the file. A Session is a small handle: each task has its own copy.
 Task add_up(forebay::Session session, forebay::ByteRange range, Outcome& outcome) {
-  forebay::ViewSequence pieces = session.views(range);
-  while (!pieces.is_done()) {
-    const forebay::Result<forebay::View> piece = co_await pieces.next();
-    if (piece) outcome.sum += examples::sum_of(piece->bytes());
-    if (!piece) outcome.error = piece.error();
+  forebay::ViewSequence views = session.views(range);
+  while (!views.is_done()) {
+    const forebay::Result<forebay::View> view = co_await views.next();
+    if (view) outcome.sum += examples::sum_of(view->bytes());
+    if (!view) outcome.error = view.error();
   }
   --outcome.tasks_left;
 }

@@ -32,8 +32,8 @@ int add_up(forebay::Runtime& runtime, MPI_Comm ranks, const std::string& path) {
   const std::uint64_t last = kCount * (runtime.rank() + 1) / runtime.rank_count();
   std::uint64_t sum = 0;
   const forebay::Status read =
-      session->views({8 * first, 8 * (last - first)}).for_each([&sum](const forebay::View& piece) {
-        sum += examples::sum_of(piece.bytes());
+      session->views({8 * first, 8 * (last - first)}).for_each([&sum](const forebay::View& view) {
+        sum += examples::sum_of(view.bytes());
       });
   if (!read) return print_error(read.error());
   MPI_Allreduce(MPI_IN_PLACE, &sum, 1, MPI_UINT64_T, MPI_SUM, ranks);
@@ -42,7 +42,7 @@ int add_up(forebay::Runtime& runtime, MPI_Comm ranks, const std::string& path) {
 
 int run() {
   forebay::Runtime runtime(MPI_COMM_WORLD, {.placement = forebay::Placement::kDedicated});
-  if (runtime.role() == forebay::Role::kAgent) {
+  if (runtime.role() == forebay::Role::kIo) {
     const forebay::Status served = runtime.serve();  // until the others end their Runtimes
     return served ? 0 : print_error(served.error());
   }

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // Reading without a copy: views borrow parts of the session's window. The whole file passes through
-// a window of bounded memory, in pieces that are available as soon as they are loaded.
+// a window of bounded memory, in views that are available as soon as they are loaded.
 #include <forebay/forebay.hpp>
 
 #include <cstdint>
@@ -29,14 +29,14 @@ int main() {
   const auto session = file->read_session();  // the whole file
   if (!session) return print_error(session.error());
 
-  // Pieces in file order, each at most one splinter long. Each View is released before the next one
+  // Views in file order, each at most one splinter long. Each View is released before the next one
   // is taken, so the memory of the window is reused.
   std::uint64_t sum = 0;
-  std::size_t pieces = 0;
+  std::size_t views = 0;
   const forebay::Status status =
-      session->views(session->extent()).for_each([&](const forebay::View& piece) {
-        sum += examples::sum_of(piece.bytes());
-        ++pieces;
+      session->views(session->extent()).for_each([&](const forebay::View& view) {
+        sum += examples::sum_of(view.bytes());
+        ++views;
       });
   if (!status) return print_error(status.error());
   if (sum != kCount * (kCount - 1) / 2) return 1;
@@ -53,7 +53,7 @@ int main() {
   view->release();
 
   const forebay::SessionReport report = session->report();
-  std::cout << pieces << " pieces of " << file->size() << " bytes passed through a window of "
+  std::cout << views << " views of " << file->size() << " bytes passed through a window of "
             << report.window_bytes << "; " << report.private_copies << " private copies\n";
   return 0;
 }

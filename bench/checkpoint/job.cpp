@@ -113,7 +113,7 @@ Result<TrialResult> measure_job(const RankTeam& team,
   Status outcome;
   {
     Runtime runtime(team.communicator, {.placement = settings.placement});
-    if (runtime.role() == Role::kAgent) {
+    if (runtime.role() == Role::kIo) {
       outcome = runtime.serve();
     } else {
       const Ranks ranks = runtime.compute_ranks();

@@ -59,7 +59,7 @@ Result<double> time_pinned_loop(Runtime& runtime,
 /// separate Runtime.
 Status measure_pinning(Context& context, const WriteLoop& loop) {
   Runtime separate_cores;
-  Runtime any_core({.tuning = {.writer_affinity = WriterAffinity::kInherited}});
+  Runtime any_core({.tuning = {.write_thread_affinity = WriteThreadAffinity::kInherited}});
   Runtime unbound;
   return measure_effect(
       context,

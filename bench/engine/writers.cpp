@@ -210,7 +210,7 @@ class WriterThread {
  public:
   WriterThread(const WriteLoop& loop, const Files& files)
       : loop_(loop), files_(files), thread_([this] { write_submitted(); }) {}
-  ~WriterThread() { static_cast<void>(handle_region_count()); }
+  ~WriterThread() { static_cast<void>(finish()); }
   WriterThread(const WriterThread&) = delete;
   WriterThread& operator=(const WriterThread&) = delete;
 
@@ -235,7 +235,7 @@ class WriterThread {
     changed_.notify_all();
   }
 
-  Status handle_region_count() {
+  Status finish() {
     {
       const std::lock_guard lock(mutex_);
       ended_ = true;
@@ -292,7 +292,7 @@ Result<LoopTimes> run_with_thread(const WriteLoop& loop) {
     computing.fill({memory.get(), loop.buffer_bytes});
     writer.submit_buffer(std::move(memory));
   }
-  if (auto done = writer.handle_region_count(); !done) return failure(done.error());
+  if (auto done = writer.finish(); !done) return failure(done.error());
   return computing.times();
 }
 

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // DatasetReader and StepReader: read datasets back on any number of ranks, each of which reads any
-// parts and regions. <forebay/dataset_writer.hpp> writes datasets; docs/guides/datasets.md explains
-// both.
+// parts and selections. <forebay/dataset_writer.hpp> writes datasets; docs/guides/datasets.md
+// explains both.
 #pragma once
 
 #include <forebay/detail/export.hpp>
@@ -145,21 +145,21 @@ class FOREBAY_EXPORT StepReader {
   Future<ByteCount> read(std::string_view field, std::span<const Part> parts, R&& into) const {
     return read_parts(read_target(field, into), parts);
   }
-  /// Reads a region of a global array: region.start and region.count, in C order. region.shape is
-  /// empty or that of the array, region.order is kC; other members are ignored. The region is
-  /// assembled from all blocks that it touches. Fails with kNotFound if any of its elements is in
-  /// no block.
+  /// Reads a selection of a global array: selection.start and selection.count, in C order.
+  /// selection.shape is empty or that of the array, selection.order is kC; other members are
+  /// ignored. The selection is assembled from all blocks that it touches. Fails with kNotFound if
+  /// any of its elements is in no block.
   template <WritableElementRange R>
-  Future<ByteCount> read(std::string_view field, const Subarray& region, R&& into) const {
-    return read_region(read_target(field, into), region, {});
+  Future<ByteCount> read(std::string_view field, const Subarray& selection, R&& into) const {
+    return read_selection(read_target(field, into), selection, {});
   }
-  /// The same for a region that is not fully written: elements in no block become `fill`.
+  /// The same for a selection that is not fully written: elements in no block become `fill`.
   template <WritableElementRange R>
   Future<ByteCount> read(std::string_view field,
-                         const Subarray& region,
+                         const Subarray& selection,
                          R&& into,
                          const std::ranges::range_value_t<R>& fill) const {
-    return read_region(read_target(field, into), region, std::as_bytes(std::span(&fill, 1)));
+    return read_selection(read_target(field, into), selection, std::as_bytes(std::span(&fill, 1)));
   }
 
  private:
@@ -181,9 +181,9 @@ class FOREBAY_EXPORT StepReader {
   Future<ByteCount> read_range(const ReadTarget& target,
                                Part part,
                                std::uint64_t first_element) const;
-  Future<ByteCount> read_region(const ReadTarget& target,
-                                const Subarray& region,
-                                std::span<const std::byte> fill) const;
+  Future<ByteCount> read_selection(const ReadTarget& target,
+                                   const Subarray& selection,
+                                   std::span<const std::byte> fill) const;
 
   std::shared_ptr<restore::StepReaderCore> core_;
 };

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // DatasetWriter and StepWriter: write datasets as steps that become visible completely or not at
-// all, while the program computes. A step consists of blocks: parts of a field, or blocks of a
-// global array. Agents write them as a WritePlan describes. Only
+// all, while the program computes. A step consists of named fields. A field has numbered parts, or
+// is one global array, which ranks put as blocks. Agents write them as a WritePlan describes. Only
 // Runtime::create_dataset() is collective. begin_step(), close() and, with kCollective, put() may
 // block until other ranks have committed earlier steps. <forebay/dataset_reader.hpp> reads
 // datasets.
@@ -57,7 +57,7 @@ struct Receipt {
   std::chrono::nanoseconds perceived_time{};
   /// From begin_step() until the whole step, with the bytes of all ranks, was durable.
   std::chrono::nanoseconds durable_time{};
-  std::uint64_t bytes = 0;          ///< of this rank's blocks
+  std::uint64_t bytes = 0;          ///< that this rank has put
   std::uint64_t copied_bytes = 0;   ///< of `bytes`: copied into staging memory by put()
   std::uint64_t adopted_bytes = 0;  ///< of `bytes`: written from adopted buffers, without a copy
 };
@@ -106,9 +106,9 @@ class FOREBAY_EXPORT [[nodiscard]] StepWriter {
     return adopt_block({field, *element_type_of<T>()}, block, std::move(data));
   }
 
-  /// Declares that this rank has put all its blocks. Returns at once; the step continues, and this
-  /// handle is empty. The Future is ready when the bytes of all ranks are durable and the step is
-  /// published, or when the step has failed.
+  /// Declares that this rank has put all its parts and blocks. Returns at once; the step continues,
+  /// and this handle is empty. The Future is ready when the bytes of all ranks are durable and the
+  /// step is published, or when the step has failed.
   ///
   /// The Error names the failed rank and the cause; earlier steps are unchanged, and later ones can
   /// be written. kClosed leaves open whether the step is published: the first rank ended, or this
@@ -144,9 +144,9 @@ class FOREBAY_EXPORT [[nodiscard]] StepWriter {
 struct DatasetReport {
   std::uint64_t steps_published = 0;  ///< since the dataset was opened
   std::uint64_t steps_failed = 0;     ///< including aborted steps
-  std::uint64_t bytes = 0;            ///< of this rank's blocks
+  std::uint64_t bytes = 0;            ///< that this rank has put
   std::uint64_t written_bytes = 0;    ///< written by this rank, also for others, including padding
-  /// Peak staging memory. The peaks of own blocks and of bytes received from other ranks, added.
+  /// Peak staging memory. The peaks of own bytes and of bytes received from other ranks, added.
   std::uint64_t staging_bytes_max = 0;
 };
 

@@ -12,7 +12,7 @@ namespace forebay {
 
 /// Collective. The ranks of `communicator`, which is duplicated, so messages of Forebay and of the
 /// program never match each other. MPI must be initialized before, and finalized after the Runtime
-/// has ended. On failure, the first call on a Runtime created with these Ranks returns the Error.
+/// has ended. On failure, every call on a Runtime created with these Ranks returns the Error.
 FOREBAY_EXPORT Ranks ranks_of(MPI_Comm communicator);
 
 /// The communicator of `ranks`. MPI_COMM_NULL if these are not MPI ranks or hold an Error.

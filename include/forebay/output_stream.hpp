@@ -141,7 +141,7 @@ struct WriteCompletion {
 struct DeviceReport {
   std::string path = {};  ///< path of the first file there
   Access access = Access::kBuffered;
-  std::string backend = {};  ///< "ring", "threads", ...
+  std::string backend = {};  ///< "io_uring", "threads", ...
   std::string reason = {};   ///< why this access and these requests
   std::uint64_t bytes = 0;
   std::uint64_t requests = 0;
@@ -150,7 +150,7 @@ struct DeviceReport {
 };
 
 /// What a stream has done, compared with T = C + W + (n - 1) max(C, W): the least time in which n
-/// buffers are computed and written with overlap. Times are in seconds.
+/// buffers are computed and written with overlap, if all take the same time. Times are in seconds.
 struct StreamReport {
   std::uint64_t buffers = 0;  ///< n: buffers written so far
   std::uint64_t bytes = 0;

@@ -11,9 +11,9 @@ namespace forebay {
 /// Number of elements in each dimension; the last dimension varies fastest (C order).
 using Shape = std::vector<std::uint64_t>;
 
-/// A numbered portion of a field: a mesh part, a domain, a rank's particles. The application
-/// chooses the numbers. A part keeps its number on every rank that writes or reads it. Gaps are
-/// allowed.
+/// The number of a part of a field. A part is what one put() adds: a mesh part, a domain, the
+/// particles of a rank. The application chooses the numbers, with gaps if it likes. Reading uses
+/// the same numbers, on any ranks.
 struct Part {
   std::uint64_t number = 0;
 

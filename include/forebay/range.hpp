@@ -21,7 +21,8 @@ namespace forebay {
 /// A number of bytes.
 using ByteCount = std::uint64_t;
 
-/// "To the end of the file", as the size of an Extent or a ByteRange.
+/// "To the end", as the size of an Extent. As the size of a ByteRange only where that is clipped:
+/// in Session::prefetch() and by input streams.
 inline constexpr std::uint64_t kAll = UINT64_MAX;
 
 inline namespace literals {

@@ -17,10 +17,10 @@ namespace forebay {
 
 /// When the memory of a splinter may be reused.
 enum class EvictionPolicy : std::uint8_t {
-  kReadOnce,  ///< when as many bytes have been delivered as the splinter holds: each byte is read
-              ///< once
-  kLru,  ///< when another splinter needs the memory, least recently used first; repeated reads are
-         ///< counted
+  kReadOnce,  ///< when as many bytes have been delivered as the splinter holds; for programs that
+              ///< take each byte once
+  kLru,  ///< when another splinter needs the memory, least recently used first; for programs that
+         ///< take bytes repeatedly
 };
 
 /// Which agents read for the ranks that share a node.
@@ -53,8 +53,9 @@ struct ReadTuning {
   /// Always kPerRank if ranks do not share a node.
   std::optional<AgentScope> agent_scope = std::nullopt;
   /// Nodes whose agents access storage, numbered in the order of their lowest ranks. Other nodes
-  /// get the bytes that their ranks request from these agents. Empty: each node reads for its own
-  /// ranks. No effect with one node, or if the agents could not connect.
+  /// get the bytes that their ranks request from these agents, except private copies, which each
+  /// node reads for itself. Empty: each node reads for its own ranks. No effect with one node, or
+  /// if the agents could not connect.
   std::vector<std::uint32_t> agent_nodes = {};
   /// Stripes of this many bytes of the file are assigned to `agent_nodes` round-robin: a power of
   /// two, at least one splinter. The value 0 means 16 MiB.

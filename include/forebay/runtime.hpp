@@ -4,6 +4,7 @@
 // Runtime with them, and nothing else changes.
 #pragma once
 
+#include <forebay/backend_choice.hpp>
 #include <forebay/buffer.hpp>
 #include <forebay/dataset_reader.hpp>
 #include <forebay/dataset_writer.hpp>
@@ -31,14 +32,6 @@ namespace forebay {
 
 class RuntimeCore;
 
-/// The asynchronous interface of the system for direct reads and writes.
-enum class EngineChoice : std::uint8_t {
-  kAuto,     ///< io_uring if it works, else threads
-  kRing,     ///< io_uring or an Error
-  kThreads,  ///< a pool of threads
-  kAio,      ///< POSIX AIO, for comparison: one transfer of a file at a time; never chosen by kAuto
-};
-
 /// The transport of splinters between nodes.
 enum class BulkTransport : std::uint8_t {
   kAuto,  ///< MPI if any thread may call it (MPI_THREAD_MULTIPLE), else kTcp
@@ -46,7 +39,7 @@ enum class BulkTransport : std::uint8_t {
 };
 
 /// Processors of the threads that copy from streams into the page cache.
-enum class WriterAffinity : std::uint8_t {
+enum class WriteThreadAffinity : std::uint8_t {
   kSeparate,   ///< the other cores, if the thread that opens the first file on a device is bound to
                ///< some and the process was started with more
   kInherited,  ///< those of the thread that starts them
@@ -55,23 +48,23 @@ enum class WriterAffinity : std::uint8_t {
 /// The role of a rank.
 enum class Role : std::uint8_t {
   kCompute,  ///< runs the application; opens files
-  kAgent,    ///< reads and writes for other ranks: calls Runtime::serve()
+  kIo,       ///< an I/O rank: reads and writes for other ranks; calls Runtime::serve()
 };
 
 /// Values of RuntimeOptions that depend on hardware rather than on the program.
 struct RuntimeTuning {
-  EngineChoice engine = EngineChoice::kAuto;
+  BackendChoice backend = BackendChoice::kAuto;
   BulkTransport bulk_transport = BulkTransport::kAuto;
-  WriterAffinity writer_affinity = WriterAffinity::kSeparate;
+  WriteThreadAffinity write_thread_affinity = WriteThreadAffinity::kSeparate;
   /// Threads that copy from the page cache. 0: chosen from the cores of this machine.
   unsigned copy_threads = 0;
   /// Upper limit of the memory of freed Buffers that is kept for later allocate() calls, in bytes,
   /// for all ranks of a node together.
   std::uint64_t buffer_cache_bytes = 1ULL << 30U;
   /// Processors (system numbers, sorted) of agents and of all other threads of Forebay that start
-  /// after this Runtime is created. writer_affinity is then ignored. Set it if the launcher binds
-  /// each rank to one core. The list applies to the process: the newest Runtime sets it. Empty:
-  /// threads inherit the affinity of the thread that starts them.
+  /// after this Runtime is created. write_thread_affinity is then ignored. Set it if the launcher
+  /// binds each rank to one core. The list applies to the process: the newest Runtime sets it.
+  /// Empty: threads inherit the affinity of the thread that starts them.
   std::vector<int> cores = {};
   /// Path of a profile (docs/formats/profile.md): the bytes that streams have in flight to each
   /// place. Absent: the file that FOREBAY_PROFILE names, else the profile of the user, if it exists
@@ -111,13 +104,14 @@ struct RuntimeOptions {
 };
 
 /// Reads options from the environment of this process: FOREBAY_BUDGET ("64MiB"),
-/// FOREBAY_BUFFER_CACHE ("1GiB"), FOREBAY_ENGINE (auto, ring, threads, aio), FOREBAY_COPY_THREADS,
-/// FOREBAY_NETWORK, FOREBAY_BULK (auto, tcp), FOREBAY_PLACEMENT (in-rank, dedicated),
-/// FOREBAY_MACHINE (a name or a path), FOREBAY_WRITER_AFFINITY (separate, inherited), FOREBAY_CORES
-/// (as in "2-3,7") and FOREBAY_PROFILE (a path). FOREBAY_CONFIG may name a TOML file with the same
-/// settings: budget, buffer_cache, engine, copy_threads, network, bulk, placement, machine,
-/// writer_affinity, cores, profile. Settings that are absent keep their defaults. Fails with
-/// kInvalidArgument, naming variable or key, also for an unknown FOREBAY_... variable.
+/// FOREBAY_BUFFER_CACHE ("1GiB"), FOREBAY_BACKEND (auto, io_uring, threads, aio),
+/// FOREBAY_COPY_THREADS, FOREBAY_NETWORK, FOREBAY_BULK (auto, tcp), FOREBAY_PLACEMENT (in-rank,
+/// dedicated), FOREBAY_MACHINE (a name or a path), FOREBAY_WRITE_THREAD_AFFINITY (separate,
+/// inherited), FOREBAY_CORES (as in "2-3,7") and FOREBAY_PROFILE (a path). FOREBAY_CONFIG may name
+/// a TOML file with the same settings: budget, buffer_cache, backend, copy_threads, network, bulk,
+/// placement, machine, write_thread_affinity, cores, profile. Settings that are absent keep their
+/// defaults. Fails with kInvalidArgument, naming variable or key, also for an unknown FOREBAY_...
+/// variable.
 FOREBAY_EXPORT Result<RuntimeOptions> options_from_environment();
 
 /// A file opened for reading. A small handle, usable from any thread. Must not outlive its Runtime.

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // Session, View and ViewSequence: any number of tasks read a declared extent of one file. Agents
-// begin to read when the session is opened. Requests are served from a window of reused splinters.
-// docs/guides/views.md has the rules of views.
+// begin to read when the session is opened. Requests are served from a window whose slots are
+// reused. docs/guides/views.md has the rules of views.
 #pragma once
 
 #include <forebay/detail/export.hpp>
@@ -85,7 +85,7 @@ struct SessionReport {
   std::uint64_t splinters_reread = 0;  ///< loaded again after eviction
   std::uint64_t loads_by_waiters = 0;  ///< loads by blocked threads instead of sleeping, and by
                                        ///< coroutines before they are suspended
-  std::uint64_t private_copies = 0;    ///< requests that could not be served from the window
+  std::uint64_t private_copies = 0;    ///< requests whose bytes needed memory outside the window
   std::uint64_t private_copy_bytes = 0;
   std::uint64_t window_bytes = 0;     ///< current size of the window
   std::uint64_t readahead_bytes = 0;  ///< current readahead distance of the agents
@@ -179,11 +179,11 @@ class FOREBAY_EXPORT Session {
 
 /// A range of a session as consecutive Views:
 ///
-///     auto pieces = session.views(range);
-///     while (!pieces.is_done()) { Result<View> piece = co_await pieces.next(); ... }   // or
-///     pieces.next().wait()
+///     auto views = session.views(range);
+///     while (!views.is_done()) { Result<View> view = co_await views.next(); ... }   // or
+///     views.next().wait()
 ///
-/// After an Error, the next call of next() returns the next piece. A range outside the session
+/// After an Error, the next call of next() returns the next View. A range outside the session
 /// gives one Error, and is_done() is true then.
 class FOREBAY_EXPORT ViewSequence {
  public:
@@ -193,18 +193,18 @@ class FOREBAY_EXPORT ViewSequence {
   bool is_done() const noexcept { return remaining_.empty(); }
   /// The part that next() has not returned yet.
   ByteRange remaining() const noexcept { return remaining_; }
-  /// The next piece. Prefetches as many further pieces as keep storage busy. Must not be called
+  /// The next View. Prefetches as many further ones as keep storage busy. Must not be called
   /// when is_done().
   Future<View> next();
 
-  /// Calls `use(const View&)` for each piece on this thread and blocks in between. Stops at the
+  /// Calls `use(const View&)` for each View on this thread and blocks in between. Stops at the
   /// first error.
   template <class F>
   Status for_each(F use) {
     while (!is_done()) {
-      Result<View> piece = next().wait();
-      if (!piece) return failure(piece.error());
-      use(static_cast<const View&>(*piece));
+      Result<View> view = next().wait();
+      if (!view) return failure(view.error());
+      use(static_cast<const View&>(*view));
     }
     return {};
   }
@@ -213,7 +213,7 @@ class FOREBAY_EXPORT ViewSequence {
   void prefetch_ahead();
   Session session_;
   ByteRange remaining_;
-  std::uint64_t prefetched_end_ = 0;  // end of the pieces that were prefetched
+  std::uint64_t prefetched_end_ = 0;  // end of the views that were prefetched
 };
 
 }  // namespace forebay

@@ -36,15 +36,15 @@ def advise(document: dict) -> list[Advice]:
 
 def check_io_uring(document: dict) -> Advice:
     ring = document["io_uring"]
-    engine = document["backends"]["engine"]
+    requested = document["backends"]["requested"]
     if ring["works"]:
-        served = "direct reads use it" if engine in ("auto", "ring") else "nothing uses it"
+        served = "direct reads use it" if requested in ("auto", "io_uring") else "nothing uses it"
         return Advice(GOOD, f"io_uring works ({ring['reason']}): {served}.")
-    if engine == "ring":
+    if requested == "io_uring":
         return Advice(
             WARN,
-            f"io_uring is refused ({ring['reason']}), and the setting engine allows nothing else: "
-            "direct reads are impossible. Unset FOREBAY_ENGINE.",
+            f"io_uring is refused ({ring['reason']}), and the setting backend allows nothing else: "
+            "direct reads are impossible. Unset FOREBAY_BACKEND.",
         )
     if ring["disabled_sysctl"]:
         return Advice(
@@ -69,12 +69,12 @@ def check_settings(document: dict) -> Advice | None:
 
 
 def check_posix_aio(document: dict) -> Advice | None:
-    if document["backends"]["engine"] != "aio":
+    if document["backends"]["requested"] != "aio":
         return None
     return Advice(
         NOTE,
-        "The setting engine selects POSIX AIO: one transfer of a file at a time, and two threads "
-        "for each file. It serves comparisons; unset FOREBAY_ENGINE to let Forebay choose.",
+        "The setting backend selects POSIX AIO: one transfer of a file at a time, and two threads "
+        "for each file. It serves comparisons; unset FOREBAY_BACKEND to let Forebay choose.",
     )
 
 

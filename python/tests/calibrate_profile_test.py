@@ -21,7 +21,7 @@ DOCUMENT = {
     "before": {"bytes": 32 << 20, "reason": "as for any local device"},
     "access": "direct",
     "access_reason": "direct: a long file",
-    "backend": "ring",
+    "backend": "io_uring",
     "request_bytes": 4 << 20,
     "rounds": 9,
     "chosen": 2,

@@ -58,7 +58,7 @@ HEALTHY = {
         "direct": DIRECT,
     },
     "backends": {
-        "engine": "auto",
+        "requested": "auto",
         "error": "",
         "profile": {"path": "/config/profile.toml", "error": ""},
         "limits": [{"place": "/data", "bytes": 24 << 20, "by": "profile", "reason": "as set"}],
@@ -69,7 +69,7 @@ HEALTHY = {
                 "what": "long reads",
                 "access": "direct",
                 "access_reason": "direct: long and not in the page cache",
-                "chosen": "ring",
+                "chosen": "io_uring",
                 "reason": "io_uring works here (single issuer)",
                 "others": [
                     {"name": "threads", "reason": "used if io_uring is refused, or by name"},
@@ -87,7 +87,7 @@ HEALTHY = {
             {**rate("latency.4k", 7e-5), "unit": "s", "high": 1e-4},
         ],
         "file_bytes": 1 << 28,
-        "backend": "ring",
+        "backend": "io_uring",
         "not_measured": "",
     },
 }
@@ -141,14 +141,14 @@ def test_healthy_machine_gets_only_good_advice():
             "cannot be registered with io_uring (ENOMEM): Forebay registers none",
         ),
         (
-            {"io_uring__works": False, "backends__engine": "ring"},
+            {"io_uring__works": False, "backends__requested": "io_uring"},
             WARN,
-            "direct reads are impossible. Unset FOREBAY_ENGINE.",
+            "direct reads are impossible. Unset FOREBAY_BACKEND.",
         ),
-        ({"backends__engine": "aio"}, NOTE, "one transfer of a file at a time"),
-        ({"backends__engine": "aio"}, GOOD, "io_uring works (single issuer): nothing uses it."),
+        ({"backends__requested": "aio"}, NOTE, "one transfer of a file at a time"),
+        ({"backends__requested": "aio"}, GOOD, "io_uring works (single issuer): nothing uses it."),
         (
-            {"backends__error": 'read the setting engine: "steam" is none of auto, ring'},
+            {"backends__error": 'read the setting backend: "steam" is none of auto, ring'},
             WARN,
             '"steam" is none of auto, ring: programs that call',
         ),
@@ -238,18 +238,18 @@ def test_report_has_backends_with_reasons(forebay, fake_program):
     start = lines.index("Backends in /data (ext4)")
     assert lines[start + 2 : start + 6] == [
         "long reads direct: long and not in the page cache",
-        "ring io_uring works here (single issuer)",
+        "io_uring io_uring works here (single issuer)",
         "not threads used if io_uring is refused, or by name",
         "not aio for comparison only",
     ]
 
 
-def test_report_without_backend_has_the_requested_engine(forebay, fake_program):
-    document = machine(backends__engine="ring")
+def test_report_without_backend_has_the_requested_one(forebay, fake_program):
+    document = machine(backends__requested="io_uring")
     document["backends"]["uses"][0] |= {"chosen": None, "reason": "the ring alone is allowed"}
     fake_program("forebay-doctor", document)
     lines = [" ".join(line.split()) for line in forebay("doctor").out.splitlines()]
-    assert "requested engine ring" in lines
+    assert "requested backend io_uring" in lines
     assert "nothing the ring alone is allowed" in lines
 
 
@@ -307,14 +307,14 @@ def test_real_doctor_leaves_no_files(forebay, real_native, tmp_path):
     assert completed.json["storage"]["file_bytes"] <= 256 << 20
 
 
-def test_real_doctor_reads_with_the_set_engine(forebay, real_native, tmp_path, monkeypatch):
+def test_real_doctor_reads_with_the_set_backend(forebay, real_native, tmp_path, monkeypatch):
     real_native("forebay-doctor")
-    monkeypatch.setenv("FOREBAY_ENGINE", "aio")
+    monkeypatch.setenv("FOREBAY_BACKEND", "aio")
     found = forebay("doctor", "--dir", tmp_path, "--json", "-").json
-    assert found["backends"]["engine"] == found["storage"]["backend"] == "aio"
+    assert found["backends"]["requested"] == found["storage"]["backend"] == "aio"
     for use in found["backends"]["uses"]:
         assert use["chosen"] == ("aio" if use["access"] == "direct" else "threads")
-        assert {other["name"] for other in use["others"]} < {"ring", "threads", "aio"}
+        assert {other["name"] for other in use["others"]} < {"io_uring", "threads", "aio"}
 
 
 def test_real_doctor_names_a_missing_directory(forebay, real_native, tmp_path):

@@ -158,7 +158,7 @@ void ConcurrencyLimiter::send_changes() {
     const std::lock_guard lock(mutex_);
     has_request = std::exchange(is_request_pending_, false);
     if (state_ == State::kHeld && user_count_ == 0 && (is_recalled_ || is_leaving_)) {
-      returned = own_permit_id_;
+      returned = own_grant_id_;
       state_ = State::kNone;
     }
   }
@@ -166,10 +166,10 @@ void ConcurrencyLimiter::send_changes() {
   if (returned) send(server_, MessageKind::kReturn, *returned);
 }
 
-void ConcurrencyLimiter::send(Rank to, MessageKind kind, std::uint64_t permit_id) {
+void ConcurrencyLimiter::send(Rank to, MessageKind kind, std::uint64_t grant_id) {
   // A send to an unreachable rank fails; handle_peer_lost() reports that.
   std::ignore = transport_->send(
-      to, LinkHeader{.kind = static_cast<std::uint32_t>(kind), .words = {permit_id}});
+      to, LinkHeader{.kind = static_cast<std::uint32_t>(kind), .words = {grant_id}});
 }
 
 void ConcurrencyLimiter::release_waiters() {
@@ -210,18 +210,18 @@ Status ConcurrencyLimiter::handle_message(Rank from,
                                           const LinkHeader& header,
                                           std::span<const std::byte> /*payload*/) {
   if (Status checked = check(from, header); !checked) return checked;
-  const std::uint64_t permit_id = header.words[0];
+  const std::uint64_t grant_id = header.words[0];
   const auto kind = static_cast<MessageKind>(header.kind);
   if (kind == MessageKind::kRequest) handle_request(from);
-  if (kind == MessageKind::kReturn) handle_return(from, permit_id);
+  if (kind == MessageKind::kReturn) handle_return(from, grant_id);
   const std::lock_guard lock(mutex_);
   if (kind == MessageKind::kGrant) {
     state_ = State::kHeld;
-    own_permit_id_ = permit_id;
+    own_grant_id_ = grant_id;
     is_recalled_ = false;
     signal_all();
   }
-  const bool is_own_permit = state_ == State::kHeld && permit_id == own_permit_id_;
+  const bool is_own_permit = state_ == State::kHeld && grant_id == own_grant_id_;
   if (kind == MessageKind::kRecall && is_own_permit) {
     is_recalled_ = true;
     wake();
@@ -244,11 +244,11 @@ void ConcurrencyLimiter::handle_request(Rank from) {
   if (holder_ == from || std::ranges::find(queue_, from) != queue_.end()) return;
   queue_.push_back(from);
   if (!holder_) return grant_next();
-  send(*holder_, MessageKind::kRecall, permit_id_);
+  send(*holder_, MessageKind::kRecall, grant_id_);
 }
 
-void ConcurrencyLimiter::handle_return(Rank from, std::uint64_t permit_id) {
-  if (holder_ == from && permit_id == permit_id_) grant_next();
+void ConcurrencyLimiter::handle_return(Rank from, std::uint64_t grant_id) {
+  if (holder_ == from && grant_id == grant_id_) grant_next();
 }
 
 void ConcurrencyLimiter::grant_next() {
@@ -257,13 +257,13 @@ void ConcurrencyLimiter::grant_next() {
   holder_ = queue_.front();
   queue_.pop_front();
   granted_at_ = now();
-  send(*holder_, MessageKind::kGrant, ++permit_id_);
-  if (!queue_.empty()) send(*holder_, MessageKind::kRecall, permit_id_);
+  send(*holder_, MessageKind::kGrant, ++grant_id_);
+  if (!queue_.empty()) send(*holder_, MessageKind::kRecall, grant_id_);
 }
 
 void ConcurrencyLimiter::expire_permit(TimePoint time) {
   if (!holder_ || queue_.empty() || time < granted_at_ + setup_.lease) return;
-  send(*holder_, MessageKind::kExpired, permit_id_);
+  send(*holder_, MessageKind::kExpired, grant_id_);
   grant_next();
 }
 

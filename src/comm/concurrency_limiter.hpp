@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// ConcurrencyLimiter: a distributed semaphore. A limited number of ranks hold a permit at a time. A
+// ConcurrencyLimiter: a distributed semaphore, split into groups of ranks with one permit each. A
 // service thread on each rank passes permits by messages, independent of calls of the application.
 // A permit that others wait for expires. So a rank that died, or computes while it holds a permit,
 // blocks no other rank.
@@ -32,7 +32,8 @@ class ConcurrencyLimiter final : private MessageHandler {
  public:
   struct Setup {
     std::uint32_t permit_count = 1;  ///< number of permits, at least 1; the same on all ranks
-    /// Time for which a rank may hold a permit that others wait for.
+    /// A permit expires this long after its grant, or once another rank requests it, whichever is
+    /// later.
     std::chrono::milliseconds lease{1000};
   };
   /// Collective; `ranks` is not used afterwards. The same outcome on all ranks.
@@ -82,7 +83,7 @@ class ConcurrencyLimiter final : private MessageHandler {
   enum class MessageKind : std::uint32_t {
     kHello,    ///< to the server, first: connects, so that the server detects the end of this rank
     kRequest,  ///< to the server: requests the permit
-    kGrant,    ///< to the new holder: the number of the permit
+    kGrant,    ///< to the new holder: the number of this grant
     kRecall,   ///< to the holder: other ranks wait for the permit
     kReturn,   ///< to the server, after kRecall or leave(), once no request uses the permit
     kExpired,  ///< to the former holder: its permit has expired
@@ -98,7 +99,7 @@ class ConcurrencyLimiter final : private MessageHandler {
   bool should_stop();
   void send_changes();
   void release_waiters();
-  void send(Rank to, MessageKind kind, std::uint64_t permit_id);
+  void send(Rank to, MessageKind kind, std::uint64_t grant_id);
   void signal_all();
 
   Status check(Rank from, const LinkHeader& header) const;
@@ -110,7 +111,7 @@ class ConcurrencyLimiter final : private MessageHandler {
 
   // Used on the permit server only.
   void handle_request(Rank from);
-  void handle_return(Rank from, std::uint64_t permit_id);
+  void handle_return(Rank from, std::uint64_t grant_id);
   void grant_next();
   void expire_permit(TimePoint now);
 
@@ -125,7 +126,7 @@ class ConcurrencyLimiter final : private MessageHandler {
   std::set<Rank> departed_;
   std::deque<Rank> queue_;
   std::optional<Rank> holder_;
-  std::uint64_t permit_id_ = 0;
+  std::uint64_t grant_id_ = 0;
   TimePoint granted_at_ = {};
 
   mutable std::mutex mutex_;  // guards the members below, except thread_
@@ -136,7 +137,7 @@ class ConcurrencyLimiter final : private MessageHandler {
   bool is_leaving_ = false;
   bool is_stopping_ = false;
   bool has_ended_ = false;
-  std::uint64_t own_permit_id_ = 0;
+  std::uint64_t own_grant_id_ = 0;
   std::uint32_t user_count_ = 0;  ///< Permit objects in use
   std::vector<detail::Waiter*> waiters_;
   std::thread thread_;

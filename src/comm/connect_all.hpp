@@ -21,7 +21,7 @@ struct MeshPeer {
 
 struct MeshSetup {
   Rank me;
-  JobKey key = {};
+  SharedKey key = {};
   std::vector<MeshPeer> peers;  ///< this rank connects to those of lower rank; the others connect
                                 ///< to it
   SocketOptions socket = {};

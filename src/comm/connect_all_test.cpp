@@ -20,8 +20,8 @@ SocketAddress loopback() {
 
 TcpListener loopback_listener() { return value_or_throw(listen_at(loopback(), {}), "listen"); }
 
-JobKey key_of(int number) {
-  JobKey key;
+SharedKey key_of(int number) {
+  SharedKey key;
   key.fill(static_cast<std::byte>(number));
   return key;
 }

@@ -67,7 +67,7 @@ bool Connector::watch(const Descriptor& socket,
   return ::epoll_ctl(events_.get(), operation, socket.get(), &event) == 0;
 }
 
-void Connector::listen(std::uint32_t events) {
+void Connector::watch_listeners(std::uint32_t events) {
   for (std::size_t i = 0; i < setup_.listeners.size(); ++i)
     watch(setup_.listeners[i].socket, events, i, EPOLL_CTL_MOD);
 }
@@ -98,7 +98,7 @@ std::vector<Connector::ConnectResult> Connector::poll() {
   const TimePoint now = SteadyClock::shared().now();
   if (accept_paused_until_ && *accept_paused_until_ <= now) {
     accept_paused_until_.reset();
-    listen(EPOLLIN);
+    watch_listeners(EPOLLIN);
   }
   std::array<epoll_event, kEventsPerPollMax> events{};
   const int count = ::epoll_wait(events_.get(), events.data(), kEventsPerPollMax, 0);
@@ -217,7 +217,7 @@ bool Connector::recover_from_accept_error(TimePoint now) {
     return true;
   }
   accept_paused_until_ = now + kAcceptPause;
-  listen(0);
+  watch_listeners(0);
   return false;
 }
 

@@ -31,8 +31,8 @@ class Connector {
  public:
   struct Setup {
     Rank me;
-    std::uint32_t ranks = 1;  ///< number of ranks of the job
-    JobKey key = {};
+    std::uint32_t ranks = 1;  ///< number of ranks of the transport
+    SharedKey key = {};
     std::vector<TcpListener> listeners;  ///< at the addresses that other ranks have for this rank
     SocketOptions socket = {};
     std::chrono::milliseconds timeout_ms{30'000};  ///< for each outgoing connection
@@ -92,7 +92,7 @@ class Connector {
   explicit Connector(Setup setup) : setup_(std::move(setup)) {}
   Status open();
   bool watch(const Descriptor& socket, std::uint32_t events, std::uint64_t key, int operation);
-  void listen(std::uint32_t events);
+  void watch_listeners(std::uint32_t events);
 
   void start_due_attempts(TimePoint now);
   void try_next_address(Rank peer, TimePoint now);

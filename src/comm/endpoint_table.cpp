@@ -91,7 +91,7 @@ Result<std::vector<TcpListener>> listen_on(const std::string& network,
 
 Result<EndpointTable> exchange_endpoints(Communicator& ranks,
                                          const std::vector<TcpListener>& mine,
-                                         const JobKey& key) {
+                                         const SharedKey& key) {
   EndpointTable all{.key = key, .packed_addresses = {}};
   const Status broadcast_status =
       ranks.broadcast(std::as_writable_bytes(std::span(all.key)), Rank{0});

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// EndpointTable: the addresses of all ranks of a job, and the job key. The ranks exchange it once,
-// through their Communicator. Connections made later need no Communicator.
+// EndpointTable: the addresses of all ranks of a Communicator, and the shared key. The ranks
+// exchange it once, through their Communicator. Connections made later need no Communicator.
 #pragma once
 
 #include <forebay/error.hpp>
@@ -17,7 +17,7 @@ namespace forebay::comm {
 
 /// Result of the exchange: a few dozen bytes for each rank.
 struct EndpointTable {
-  JobKey key = {};
+  SharedKey key = {};
   std::vector<Bytes> packed_addresses;  ///< by rank; empty for a rank that does not listen
 
   std::vector<SocketAddress> addresses_of(Rank rank) const;
@@ -35,6 +35,6 @@ Result<std::vector<TcpListener>> listen_on(const std::string& network,
 /// ranks only.
 Result<EndpointTable> exchange_endpoints(Communicator& ranks,
                                          const std::vector<TcpListener>& mine,
-                                         const JobKey& key);
+                                         const SharedKey& key);
 
 }  // namespace forebay::comm

@@ -57,10 +57,10 @@ bool is_zero(std::span<const std::byte> bytes) {
 
 }  // namespace
 
-Result<JobKey> generate_job_key() {
-  JobKey key{};
+Result<SharedKey> generate_shared_key() {
+  SharedKey key{};
   if (fill_random(key)) return key;
-  return failure(system_error({.operation = "generate the job key"}, errno));
+  return failure(system_error({.operation = "generate the shared key"}, errno));
 }
 
 Handshake::State Handshake::begin(const Descriptor& socket) {
@@ -125,7 +125,7 @@ Handshake::State Handshake::check_mac(Kind kind) {
   if (!expected) return fail(expected.error().message());
   if (constant_time_equal(*expected, message_.mac)) return State::kInProgress;
   return fail(std::string("handshake ") + name_of(kind) +
-              ": field 'mac' is wrong: the other end does not hold the key of this job");
+              ": field 'mac' is wrong: the other end does not hold the key of these ranks");
 }
 
 /// The MAC in the server's challenge, or in the client's proof.
@@ -160,7 +160,7 @@ Handshake::State Handshake::fail(std::string cause) {
 
 Handshake::State Handshake::fail_field(const char* field, std::uint64_t value) {
   return fail(std::string("handshake ") + name_of(message_.kind) + ": field '" + field + "' is " +
-              std::to_string(value) + ": the other end is not a rank of this job");
+              std::to_string(value) + ": the other end is none of these ranks");
 }
 
 std::chrono::milliseconds connect_attempt_timeout(std::size_t addresses,

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // Handshake: two ranks authenticate each other on a new connection. An address may lead to another
 // job: different hosts can have the same private address, and ports are reused. A connection
-// therefore carries messages only after both ends have proved that they hold the key of the job.
+// therefore carries messages only after both ends have proved that they hold the same key.
 //
 //   client                                             server
 //   HELLO      version, ranks, nonce_a          -->
@@ -33,10 +33,10 @@
 
 namespace forebay::comm {
 
-/// The secret of one job. Rank 0 generates it, and sends it to all ranks through their
-/// Communicator.
-using JobKey = std::array<std::byte, 32>;
-Result<JobKey> generate_job_key();
+/// A secret of the ranks that one connect_agents() or MessageTransport::open() connects. Rank 0
+/// generates it, and sends it to all of them through their Communicator.
+using SharedKey = std::array<std::byte, 32>;
+Result<SharedKey> generate_shared_key();
 
 /// Sent in native byte order; the magic detects a peer with the other byte order.
 struct HandshakeMessage {
@@ -67,8 +67,8 @@ class Handshake {
   };
 
   /// `key` must outlive this.
-  static Handshake make_client(const JobKey& key, Rank me, Rank peer) { return {key, me, peer}; }
-  static Handshake make_server(const JobKey& key, Rank me) { return {key, me, std::nullopt}; }
+  static Handshake make_client(const SharedKey& key, Rank me, Rank peer) { return {key, me, peer}; }
+  static Handshake make_server(const SharedKey& key, Rank me) { return {key, me, std::nullopt}; }
 
   /// Client only: call once the socket is connected.
   State begin(const Descriptor& socket);
@@ -85,7 +85,7 @@ class Handshake {
   using Kind = HandshakeMessage::Kind;
   using Nonce = HandshakeMessage::Nonce;
 
-  Handshake(const JobKey& key, Rank me, std::optional<Rank> peer)
+  Handshake(const SharedKey& key, Rank me, std::optional<Rank> peer)
       : key_(&key), me_(me), peer_(peer), is_client_(peer.has_value()) {}
 
   State receive(const Descriptor& socket);
@@ -98,7 +98,7 @@ class Handshake {
   State fail_field(const char* field, std::uint64_t value);
   Result<Mac> mac_of(Kind kind) const;
 
-  const JobKey* key_;
+  const SharedKey* key_;
   Rank me_;
   std::optional<Rank> peer_;
   bool is_client_;

@@ -19,8 +19,8 @@ namespace {
 using State = Handshake::State;
 using testing::HasSubstr;
 
-JobKey job_key(int number) {
-  JobKey key;
+SharedKey shared_key(int number) {
+  SharedKey key;
   key.fill(static_cast<std::byte>(number));
   return key;
 }
@@ -80,9 +80,9 @@ class HandshakeTest : public testing::Test {
   State advance_server() { return server_.advance(server_socket_, accepts_all); }
   State advance_client() { return client_.advance(client_socket_, accepts_all); }
 
-  const JobKey client_key_ = job_key(1);
-  const JobKey server_key_ = job_key(1);
-  const JobKey other_key_ = job_key(2);
+  const SharedKey client_key_ = shared_key(1);
+  const SharedKey server_key_ = shared_key(1);
+  const SharedKey other_key_ = shared_key(2);
   Handshake client_ = Handshake::make_client(client_key_, Rank{5}, Rank{2});
   Handshake server_ = Handshake::make_server(server_key_, Rank{2});
   Descriptor client_socket_;

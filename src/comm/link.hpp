@@ -143,7 +143,8 @@ class Link {
   LinkHeader partial_header_;  ///< being received
   std::size_t header_received_ = 0;
   LinkHeader payload_header_;     ///< of the payload being received
-  std::span<std::byte> payload_;  ///< empty while payload_missing_ > 0: the payload is dropped
+  std::span<std::byte> payload_;  ///< where the payload goes; empty although bytes are
+                                  ///< missing: the payload is dropped
   std::size_t payload_missing_ = 0;
   std::vector<std::byte> discard_buffer_;  ///< destination of dropped payloads
 };

@@ -15,7 +15,7 @@ namespace {
 /// Contribution of this rank to the exchange.
 struct ListenState {
   std::vector<TcpListener> listeners;  ///< of an agent
-  JobKey key = {};                     ///< of rank 0
+  SharedKey key = {};                  ///< of rank 0
 };
 
 Status open_listeners(const LinkOptions& options,
@@ -23,7 +23,7 @@ Status open_listeners(const LinkOptions& options,
                       bool is_agent,
                       ListenState& mine) {
   if (ranks.rank() == Rank{0}) {
-    const Result<JobKey> key = generate_job_key();
+    const Result<SharedKey> key = generate_shared_key();
     if (!key) return failure(key.error());
     mine.key = *key;
   }

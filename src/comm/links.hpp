@@ -31,13 +31,13 @@ struct LinkOptions {
 /// One link for each other agent, in the order of their ranks.
 using Links = std::vector<std::unique_ptr<Link>>;
 
-/// Collective over all ranks; blocks until all agents are connected. `agents` is the same on all
-/// ranks, in increasing order. The options matter on agents only and may differ. Ranks that are not
-/// agents take part in the exchange and get no links. If ranks fail, all get the Error of the
-/// lowest rank that failed; Error::rank() is that rank.
+/// Collective over all ranks; blocks until all agents are connected. `agents` are the ranks that
+/// have an agent: the same on all ranks, in increasing order. The options matter on agents only and
+/// may differ. Ranks that are not agents take part in the exchange and get no links. If ranks fail,
+/// all get the Error of the lowest rank that failed; Error::rank() is that rank.
 ///
-/// Both ends of each connection prove that they hold the key of this job, so only ranks of this job
-/// can connect (handshake.hpp). The key is sent through `ranks` alone. Messages are neither
+/// Both ends of each connection prove that they hold the key of this call, so only its ranks can
+/// connect (handshake.hpp). The key is sent through `ranks` alone. Messages are neither
 /// encrypted nor signed.
 Result<Links> connect_agents(Communicator& ranks,
                              std::span<const Rank> agents,

@@ -50,13 +50,13 @@ tl::unexpected<Error> open_failure(int error_number) {
 
 struct TransportSetup {
   std::vector<TcpListener> listeners;
-  JobKey key = {};  ///< of rank 0
+  SharedKey key = {};  ///< of rank 0
 };
 
 Status open_listeners(const Communicator& ranks, const LinkOptions& options, TransportSetup& mine) {
   if (ranks.size() == 1) return {};
   if (ranks.rank() == Rank{0}) {
-    const Result<JobKey> key = generate_job_key();
+    const Result<SharedKey> key = generate_shared_key();
     if (!key) return failure(key.error());
     mine.key = *key;
   }

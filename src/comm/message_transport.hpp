@@ -56,14 +56,14 @@ struct EndpointTable;
 
 /// The connections of one rank with its peers. One thread at a time. Only open() blocks.
 ///
-/// The end of a peer is not detected if no message was sent in either direction. Any other peer is
-/// lost when it closes its transport, dies or is silent (see SocketOptions). Bytes that arrived
+/// The end of a rank with which no message was exchanged is not detected. A connected peer is lost
+/// when it closes its transport, dies or is silent (see SocketOptions). Bytes that arrived
 /// before are received first: usually all that the peer sent. For certainty, ranks exchange a final
 /// message, and close after all have received it.
 class MessageTransport {
  public:
-  /// Collective. Creates listeners on each rank. All ranks receive their addresses, and the job key
-  /// with which both ends of each connection authenticate (see connect_agents()). Makes no
+  /// Collective. Creates listeners on each rank. All ranks receive their addresses, and the shared
+  /// key with which both ends of each connection authenticate (see connect_agents()). Makes no
   /// connection yet. `ranks` is not used afterwards. The options should be the same on all ranks;
   /// `connect_timeout_ms` is for each connection. If ranks fail, all get the Error of the lowest.
   static Result<std::unique_ptr<MessageTransport>> open(Communicator& ranks,

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // All sockets are non-blocking, closed on exec, and send small messages immediately (TCP_NODELAY).
-// They detect a silent host, with bytes in flight by TCP_USER_TIMEOUT, without by keep-alive.
+// They detect a silent host: while bytes are in flight by TCP_USER_TIMEOUT, otherwise by keep-alive
+// probes.
 #include "comm/socket.hpp"
 
 #include <algorithm>

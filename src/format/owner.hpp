@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Owner: the text of the file `owner`, which identifies the writer that has a dataset open.
-// write/lease_holder.hpp decides whether that writer is alive.
+// Owner: the text of the file `owner`, which identifies the holder of a dataset: the program that
+// may write it. write/lease_holder.hpp decides whether the holder is alive.
 #pragma once
 
 #include "format/records.hpp"
@@ -18,10 +18,10 @@ struct Owner {
   std::string program = {};
   std::uint64_t opened_ns = 0;  ///< since 1970
   std::uint64_t nonce = 0;
-  /// Of the file that has this text, as its writer saw them; different in a copy. 0: unknown.
+  /// Of the file that has this text, as the holder saw them; different in a copy. 0: unknown.
   std::uint64_t device = 0;
   std::uint64_t inode = 0;
-  bool is_locked = false;  ///< the writer holds a lock on the file while it lives
+  bool is_locked = false;  ///< the holder keeps a lock on the file while it lives
 
   friend bool operator==(const Owner&, const Owner&) = default;
 };

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // ClientConnection: the agent's side of a client: its channel, its rings, and the sessions that it
-// has open. NodeAgent owns one for each client.
+// has open. NodeServer owns one for each client.
 #pragma once
 
 #include <forebay/error.hpp>
@@ -64,9 +64,9 @@ class ClientConnection final : public SessionClient {
     const std::array<int, 1> process{process_descriptor_.get()};
     return process[0] >= 0 && shm::wait_readable(process, kDoNotBlock).has_value();
   }
-  /// The same once disconnected. Without a pidfd, the client ends when it closes the channel;
+  /// The same once rejected. Without a pidfd, the client ends when it closes the channel;
   /// messages that arrive until then are dropped.
-  bool has_ended_disconnected() {
+  bool has_ended_after_rejection() {
     if (process_descriptor_) return has_ended();
     while (true) {
       const auto message = channel_.receive(kDoNotBlock);
@@ -78,8 +78,8 @@ class ClientConnection final : public SessionClient {
     return {channel_.descriptor().get(), agent_doorbell_.descriptor().get(),
             process_descriptor_.get()};
   }
-  bool is_disconnected() const noexcept { return is_disconnected_; }
-  void set_disconnected() noexcept { is_disconnected_ = true; }
+  bool is_rejected() const noexcept { return is_rejected_; }
+  void set_rejected() noexcept { is_rejected_ = true; }
   std::set<std::uint64_t>& sessions() noexcept { return sessions_; }
 
   void send(const LoadNotification& ring_message) noexcept override { enqueue(ring_message); }
@@ -145,7 +145,7 @@ class ClientConnection final : public SessionClient {
   Descriptor process_descriptor_;
   std::uint32_t client_index_ = 0;
   std::set<std::uint64_t> sessions_;
-  bool is_disconnected_ = false;
+  bool is_rejected_ = false;
   std::mutex mutex_;  // guards the members below: notifications may be sent by any thread
   Rings rings_;
   bool has_overflowed_ = false;

@@ -51,7 +51,7 @@ class CopyAgentTest : public ::testing::Test {
     agent->stop();
   }
   void prefetch(SplinterIndex splinter) {
-    session->prefetch({.splinter = splinter, .part = kWhole}, LoadPriority::kRequested);
+    session->enqueue_load({.splinter = splinter, .part = kWhole}, LoadPriority::kRequested);
   }
 
   std::shared_ptr<WindowPool> windows = std::make_shared<WindowPool>(64_MiB);

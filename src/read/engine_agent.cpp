@@ -19,9 +19,9 @@ namespace {
 
 constexpr std::size_t kCompletionsMax = 64;
 
-/// Operation `index` of a transfer begins at byte index * operation_bytes of the transfer.
-constexpr std::uint64_t tag_of(std::uint32_t flight, std::uint32_t index) {
-  return std::uint64_t{flight} << 32U | index;
+/// Operation k of a transfer begins at byte k * operation_bytes of the transfer.
+constexpr std::uint64_t tag_of(std::uint32_t transfer_index, std::uint32_t operation_index) {
+  return std::uint64_t{transfer_index} << 32U | operation_index;
 }
 
 Deadline earlier_of(const Deadline& a, const Deadline& b) {

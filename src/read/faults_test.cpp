@@ -108,16 +108,16 @@ TEST_P(Faults, list_around_a_bad_byte_succeeds) {
   EXPECT_TRUE(is_words(std::span(into).subspan(kSplinterBytes, 5 * kSplinterBytes), 0));
 }
 
-TEST_P(Faults, views_continue_after_a_bad_piece) {
+TEST_P(Faults, views_continue_after_a_bad_one) {
   constexpr std::uint64_t kBad = 5 * kSplinterBytes + 6000;
   const Session session = open_with_bad_byte(kBad, plan_of(4, 2));
-  ViewSequence pieces = session.views({0, kFaultyFileBytes});
+  ViewSequence views = session.views({0, kFaultyFileBytes});
   std::uint64_t at = 0;
   int failed = 0;
-  for (; !pieces.is_done(); at += kSplinterBytes) {
-    const auto piece = result_of(pieces.next());
-    if (piece) {
-      EXPECT_TRUE(is_words(piece->bytes(), at));
+  for (; !views.is_done(); at += kSplinterBytes) {
+    const auto view = result_of(views.next());
+    if (view) {
+      EXPECT_TRUE(is_words(view->bytes(), at));
     } else {
       EXPECT_EQ(at, 5 * kSplinterBytes);
       ++failed;

@@ -72,7 +72,7 @@ inline std::uint32_t splinter_count(std::uint64_t bytes, std::uint64_t splinter_
 inline ValidBytes hull(const ValidBytes& a, const ValidBytes& b) noexcept {
   if (a.size() == 0) return b;
   if (b.size() == 0) return a;
-  return {std::min(a.first, b.first), std::max(a.last, b.last)};
+  return {std::min(a.first, b.first), std::max(a.end, b.end)};
 }
 
 }  // namespace forebay::read

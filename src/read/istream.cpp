@@ -60,9 +60,9 @@ bool SessionStreamBuffer::refill() {
   if (at >= range_.end() || error_) return false;
   const std::uint64_t unit = session_.plan().tuning.splinter_bytes;
   const std::uint64_t end = std::min(range_.end(), (at / unit + 1) * unit);
-  Future<View> piece = session_.view({at, end - at});
+  Future<View> next = session_.view({at, end - at});
   prefetch_ahead(session_, range_, end, prefetched_until_);
-  Result<View> view = piece.wait();
+  Result<View> view = next.wait();
   if (!view) {
     error_ = view.error();
     return false;

@@ -41,7 +41,7 @@ class AgentProcess : public ChildProcess {
 };
 
 TEST(KilledAgentChild, DISABLED_serves) {
-  const TestNodeAgent node;
+  const TestNodeServer node;
   std::printf("<%s>\n", node.name().c_str());
   std::fflush(stdout);
   ::sleep(120);

@@ -141,7 +141,7 @@ bool LoadScheduler::erase_if_present(PendingRequests::iterator request) {
 bool LoadScheduler::is_loading(SplinterIndex splinter) const {
   const shm::ResidencyEntry& entry = control_block_[splinter];
   const Residency residency = entry.load().residency();
-  return residency == Residency::kLoading ||
+  return residency == Residency::kChanging ||
          (residency == Residency::kReady && slots_[entry.slot()].is_loading);
 }
 
@@ -172,7 +172,7 @@ LoadScheduler::Decision LoadScheduler::extend(SplinterIndex splinter, ValidBytes
   load = {.splinter = splinter,
           .slot = slot,
           .bytes = extends_front ? ValidBytes{wanted.first, valid.first}
-                                 : ValidBytes{valid.last, wanted.last},
+                                 : ValidBytes{valid.end, wanted.end},
           .is_extension = true,
           .generation = entry.load().generation()};
   count_load_begin(load);
@@ -215,8 +215,8 @@ SplinterIndex LoadScheduler::next_readahead_splinter() const {
 ValidBytes LoadScheduler::align(ValidBytes part) const {
   const std::uint32_t alignment = limits_.alignment_bytes;
   const auto size = static_cast<std::uint32_t>(geometry_.splinter_bytes());
-  const std::uint32_t last = align_down(part.last + alignment - 1, alignment);
-  return {align_down(part.first, alignment), std::min(last, size)};
+  const std::uint32_t end = align_down(part.end + alignment - 1, alignment);
+  return {align_down(part.first, alignment), std::min(end, size)};
 }
 
 void LoadScheduler::start_load(SplinterIndex splinter,
@@ -231,7 +231,7 @@ void LoadScheduler::start_load(SplinterIndex splinter,
   control_block_.reset_served_bytes(slot);
   entry.set_slot(slot);
   entry.set_valid({});
-  entry.set_residency(Residency::kLoading);
+  entry.set_residency(Residency::kChanging);
   load = {.splinter = splinter,
           .slot = slot,
           .bytes = align(part),
@@ -269,13 +269,13 @@ bool LoadScheduler::complete_load(const Load& load,
   Slot& slot = slots_[load.slot];
   const std::uint32_t reached = load.bytes.first + got_bytes;
   const std::uint32_t requested_end =
-      std::min(load.bytes.last, geometry_.full_part(load.splinter).last);
+      std::min(load.bytes.end, geometry_.full_part(load.splinter).end);
   const bool complete = reached >= requested_end;
   ValidBytes valid = {load.bytes.first, reached};
   if (load.is_extension) {
     const ValidBytes before = entry.valid();
-    const bool extends_front = load.bytes.last == before.first;
-    if (extends_front) valid = complete ? ValidBytes{load.bytes.first, before.last} : before;
+    const bool extends_front = load.bytes.end == before.first;
+    if (extends_front) valid = complete ? ValidBytes{load.bytes.first, before.end} : before;
     if (!extends_front) valid = {before.first, reached};
   }
   entry.set_valid(valid);

@@ -21,8 +21,11 @@
 
 namespace forebay::read {
 
-/// Whether a request needs only its own bytes of a splinter, or is part of a longer run.
-enum class LoadGranularity : std::uint8_t { kSplinter, kExact };
+/// Which bytes of a splinter a request loads.
+enum class LoadGranularity : std::uint8_t {
+  kSplinter,  ///< all: the request is contiguous
+  kExact,     ///< only its own: the request is scattered
+};
 
 /// One transfer from storage into a slot.
 struct Load {
@@ -125,7 +128,7 @@ class LoadScheduler {
   enum class SlotState : std::uint8_t {
     kFree,
     kConsumed,      ///< kReadOnce: served to as many readers as estimated
-    kPrefetched,    ///< read ahead, not requested yet
+    kReadAhead,     ///< read ahead, not requested yet
     kPartlyServed,  ///< some bytes were served, and it is not consumed
     kUnserved,      ///< requested, not taken yet
     kReserved,      ///< waiters were signaled and have not taken all of it yet

@@ -55,7 +55,7 @@ LoadScheduler::SlotState LoadScheduler::update_slot_state(std::uint32_t index) {
   if (has_reserved_bytes_left && now_ < slot.reserved_until && (once || !slot.is_used))
     return SlotState::kReserved;
   if (slot.is_used) return SlotState::kPartlyServed;
-  return slot.is_readahead ? SlotState::kPrefetched : SlotState::kUnserved;
+  return slot.is_readahead ? SlotState::kReadAhead : SlotState::kUnserved;
 }
 
 void LoadScheduler::update_slot_states() {
@@ -95,7 +95,7 @@ std::optional<std::uint32_t> LoadScheduler::reclaimable_slot(SplinterIndex splin
 std::optional<std::uint32_t> LoadScheduler::neighbor_slot(SplinterIndex splinter) const {
   const auto in_window = [&](SplinterIndex index) {
     return slots_[control_block_[index].slot()].splinter == index &&
-           control_block_[index].load().residency() >= Residency::kLoading;
+           control_block_[index].load().residency() >= Residency::kChanging;
   };
   const auto slot_count = static_cast<std::uint32_t>(slots_.size());
   if (splinter > 0 && in_window(splinter - 1)) {
@@ -148,7 +148,7 @@ std::optional<std::uint32_t> LoadScheduler::most_recently_used(SlotState state) 
 std::optional<std::uint32_t> LoadScheduler::victim(LoadPriority priority) const {
   if (priority == LoadPriority::kHint) return std::nullopt;
   // The splinter read ahead last will be requested last.
-  if (const auto prefetched = most_recently_used(SlotState::kPrefetched)) return prefetched;
+  if (const auto prefetched = most_recently_used(SlotState::kReadAhead)) return prefetched;
   if (should_grow(priority)) return std::nullopt;
   if (const auto partial = evictable_partly_served(priority)) return partial;
   if (priority < LoadPriority::kAwaited || count(SlotState::kLoading) > 0) return std::nullopt;
@@ -185,7 +185,8 @@ LoadScheduler::Decision LoadScheduler::decide_without_slot(LoadPriority priority
   return all_held && priority >= LoadPriority::kAwaited ? Decision::kNoMemory : Decision::kIdle;
 }
 
-/// A splinter that was evicted as kConsumed has no valid bytes; one that was evicted earlier has.
+/// Eviction of a consumed splinter clears valid(), other evictions leave it. So an absent splinter
+/// with an empty valid() was consumed.
 void LoadScheduler::record_reload(const shm::ResidencyEntry& entry) {
   const shm::ResidencyEntry::Word word = entry.load();
   const bool is_gone = word.residency() == Residency::kAbsent && word.generation() > 0;
@@ -230,7 +231,7 @@ bool LoadScheduler::evict(std::uint32_t slot) {
   served_bytes_ += served;
   record_eviction(slot, served);
   if (slot_states_[slot] != SlotState::kConsumed) ++premature_evictions_;
-  if (slot_states_[slot] == SlotState::kPrefetched) record_readahead_eviction();
+  if (slot_states_[slot] == SlotState::kReadAhead) record_readahead_eviction();
   if (was_requested && taken.is_fully_loaded && taken.is_used) {
     if (mostly_unused) {
       increment_waste();

@@ -266,7 +266,7 @@ TEST(LoadScheduler, random_calls_keep_the_invariants) {
       std::set<std::uint32_t> owned;
       for (SplinterIndex i = 0; i < count; ++i) {
         const auto residency = fixture.control_block[i].load().residency();
-        if (residency < Residency::kLoading) continue;
+        if (residency < Residency::kChanging) continue;
         ASSERT_TRUE(owned.insert(fixture.control_block[i].slot()).second)
             << "seed " << seed << " step " << step;
         ASSERT_LT(fixture.control_block[i].slot(), fixture.scheduler.slots());

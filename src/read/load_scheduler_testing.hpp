@@ -66,7 +66,7 @@ struct SchedulerFixture {
   }
   bool pin(SplinterIndex splinter) const {
     return control_block.ref_counts().pin(control_block[splinter], 0) ==
-           shm::RefCountTable::PinResult::kPinned;
+           shm::RefCounts::PinResult::kPinned;
   }
   void unpin(SplinterIndex splinter, std::uint32_t bytes) const {
     control_block.ref_counts().at(0, control_block[splinter].slot()).remove_pin(bytes);

@@ -117,8 +117,10 @@ Status LocalSession::map_window(std::uint32_t slots) {
 }
 
 void LocalSession::notify_memory_released() noexcept {
-  auto& stall = control_block().header().stall;
-  if (stall.exchange(shm::Stall::kNone, std::memory_order_seq_cst) == shm::Stall::kNone) return;
+  auto& memory_wait = control_block().header().memory_wait;
+  if (memory_wait.exchange(shm::MemoryWait::kNone, std::memory_order_seq_cst) ==
+      shm::MemoryWait::kNone)
+    return;
   agent_->notify_memory_released(shared_local());
 }
 
@@ -149,7 +151,7 @@ Result<Availability> LocalSession::request_locked(SplinterRequest& request, Load
   return Availability::kPending;
 }
 
-void LocalSession::prefetch(const SplinterRequest& request, LoadPriority priority) {
+void LocalSession::enqueue_load(const SplinterRequest& request, LoadPriority priority) {
   {
     const std::lock_guard lock(mutex_);
     const shm::ResidencyEntry& entry = control_block()[request.splinter];
@@ -282,7 +284,7 @@ void LocalSession::fail_for_memory(SplinterIndex splinter) {
 
 bool LocalSession::next_transfer(Transfer& transfer, LoadPriority least) {
   const std::lock_guard lock(mutex_);
-  set_stall(shm::Stall::kNone);
+  set_memory_wait(shm::MemoryWait::kNone);
   if (is_closed_) {
     release_window();
     return false;
@@ -290,7 +292,7 @@ bool LocalSession::next_transfer(Transfer& transfer, LoadPriority least) {
   Load load;
   for (int round = 0; round < 2; ++round) {
     if (next_load(load, least) == LoadScheduler::Decision::kLoad) {
-      set_stall(shm::Stall::kNone);
+      set_memory_wait(shm::MemoryWait::kNone);
       transfer = make_transfer(load);
       return true;
     }
@@ -307,13 +309,13 @@ std::optional<TimePoint> LocalSession::retry_at() const {
 }
 
 void LocalSession::update_stall() {
-  shm::Stall stall = shm::Stall::kNone;
+  shm::MemoryWait memory_wait = shm::MemoryWait::kNone;
   if (scheduler_.is_waiting_for_slot()) {
-    stall = shm::Stall::kUntilReleased;
+    memory_wait = shm::MemoryWait::kUntilReleased;
   } else if (scheduler_.can_read_ahead()) {
-    stall = shm::Stall::kUntilConsumed;
+    memory_wait = shm::MemoryWait::kUntilConsumed;
   }
-  set_stall(stall);
+  set_memory_wait(memory_wait);
 }
 
 LocalSession::Transfer LocalSession::make_transfer(const Load& load) const {
@@ -416,9 +418,9 @@ SessionReport LocalSession::report() const {
 /// even while handles exist. Under the lock.
 void LocalSession::release_window() {
   // Set first: a View that is released meanwhile is found by this call, or it notifies the agent.
-  set_stall(shm::Stall::kUntilReleased);
+  set_memory_wait(shm::MemoryWait::kUntilReleased);
   if (scheduler_.loads_in_flight() > 0 || !scheduler_.evict_all()) return;
-  set_stall(shm::Stall::kNone);
+  set_memory_wait(shm::MemoryWait::kNone);
   window_allocation_ = {};
   publish_report();
 }

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // LocalSession: a session in the process of its agent. It holds the memory of the window, the load
 // scheduler behind one lock, and the waiters. Either its tasks are in this process, or it has no
-// tasks and serves clients in several processes of the node by messages (node_agent.hpp).
+// tasks and serves clients in several processes of the node by messages (node_server.hpp).
 #pragma once
 
 #include <forebay/log.hpp>
@@ -67,7 +67,7 @@ class LocalSession final : public SessionCore, public TransferSource {
   static Result<std::shared_ptr<LocalSession>> open(const OpenArgs& args);
 
   Result<Availability> request(SplinterRequest& request, LoadPriority priority) override;
-  void prefetch(const SplinterRequest& request, LoadPriority priority) override;
+  void enqueue_load(const SplinterRequest& request, LoadPriority priority) override;
   bool arm(SplinterRequest& request, detail::Waiter& waiter) override;
   void disarm(SplinterIndex splinter, detail::Waiter& waiter) noexcept override;
   bool help(SplinterRequest& request, detail::Help how) override;
@@ -128,8 +128,8 @@ class LocalSession final : public SessionCore, public TransferSource {
   void update_stall();
   void release_window();
   void publish_report() const;
-  void set_stall(shm::Stall stall) const noexcept {
-    control_block().header().stall.store(stall, std::memory_order_seq_cst);
+  void set_memory_wait(shm::MemoryWait memory_wait) const noexcept {
+    control_block().header().memory_wait.store(memory_wait, std::memory_order_seq_cst);
   }
   std::shared_ptr<LocalSession> shared_local() {
     return std::static_pointer_cast<LocalSession>(shared_from_this());

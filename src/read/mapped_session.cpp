@@ -153,7 +153,7 @@ Result<Availability> MappedSession::request(SplinterRequest& request, LoadPriori
   return Availability::kPending;
 }
 
-void MappedSession::prefetch(const SplinterRequest& request, LoadPriority priority) {
+void MappedSession::enqueue_load(const SplinterRequest& request, LoadPriority priority) {
   if (is_ready(request.splinter, request.part)) return;
   const std::lock_guard lock(mutex_);
   if (is_closed() || has_lost_agent_ || unreadable_.contains(request.splinter)) return;
@@ -252,7 +252,7 @@ std::uint64_t MappedSession::served_bytes() const {
   for (std::uint32_t slot = 0; slot < served_at_open_.size(); ++slot) {
     const std::uint64_t now =
         control_block().ref_counts().at(client_index(), slot).load().served_bytes();
-    sum += shm::RefCountTable::wrapped_difference(now, served_at_open_[slot]);
+    sum += shm::RefCounts::wrapped_difference(now, served_at_open_[slot]);
   }
   return sum;
 }

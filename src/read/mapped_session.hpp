@@ -60,7 +60,7 @@ class MappedSession final : public SessionCore {
   ~MappedSession() override;
 
   Result<Availability> request(SplinterRequest& request, LoadPriority priority) override;
-  void prefetch(const SplinterRequest& request, LoadPriority priority) override;
+  void enqueue_load(const SplinterRequest& request, LoadPriority priority) override;
   bool arm(SplinterRequest& request, detail::Waiter& waiter) override;
   void disarm(SplinterIndex splinter, detail::Waiter& waiter) noexcept override;
   bool help(SplinterRequest&, detail::Help) override { return false; }

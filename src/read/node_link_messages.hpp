@@ -12,7 +12,7 @@
 namespace forebay::read {
 
 /// LinkHeader::kind, with the header words of each kind.
-enum class LinkKind : std::uint32_t {
+enum class LinkMessage : std::uint32_t {
   kOpen,      ///< an OpenSessionRequest as payload
   kRequest,   ///< id, session, offset, size
   kData,      ///< id; the bytes as payload
@@ -26,7 +26,7 @@ enum class LinkKind : std::uint32_t {
 
 inline constexpr std::uint32_t kOpenBytesMax = std::uint32_t{1} << 20U;
 
-/// By LinkKind.
+/// By LinkMessage.
 inline constexpr std::array<comm::MessageRule, 7> kLinkMessageRules{{
     {.name = "open", .payload_bytes_min = 1, .payload_bytes_max = kOpenBytesMax},
     {.name = "request", .words = 4},
@@ -43,12 +43,15 @@ inline constexpr std::array<comm::MessageRule, 7> kLinkMessageRules{{
     {.name = "bulk sent", .words = 1},
 }};
 
-inline comm::LinkHeader header_of(LinkKind kind, const std::array<std::uint64_t, 4>& words) {
+inline comm::LinkHeader header_of(LinkMessage kind, const std::array<std::uint64_t, 4>& words) {
   return {.kind = static_cast<std::uint32_t>(kind), .words = words};
 }
 
 /// Of class kDamage; `must_be` states the valid values of the field.
-inline Error malformed(LinkKind kind, const char* field, std::uint64_t value, const char* must_be) {
+inline Error malformed(LinkMessage kind,
+                       const char* field,
+                       std::uint64_t value,
+                       const char* must_be) {
   return comm::malformed_message(kLinkMessageRules.at(static_cast<std::size_t>(kind)).name, field,
                                  value, must_be);
 }

@@ -59,7 +59,7 @@ class NodeLinks::Reader final : public RemoteReader {
     if (!links) return;
     for (const std::uint32_t node : owners_.nodes()) {
       if (Peer* const peer = links->find_peer(node))
-        links->send(*peer, header_of(LinkKind::kClose, {handle_.number}), {});
+        links->send(*peer, header_of(LinkMessage::kClose, {handle_.number}), {});
     }
   }
   Reader(const Reader&) = delete;
@@ -163,7 +163,7 @@ std::shared_ptr<RemoteReader> NodeLinks::create_reader(const OpenSessionRequest&
   for_others.access.reset();
   for (const std::uint32_t node : owners.nodes()) {
     if (Peer* const peer = find_peer(node))
-      send_payload(*peer, header_of(LinkKind::kOpen, {}), to_bytes(NodeMessage(for_others)));
+      send_payload(*peer, header_of(LinkMessage::kOpen, {}), to_bytes(NodeMessage(for_others)));
   }
   return std::make_shared<Reader>(weak_from_this(), request, owners, agent);
 }
@@ -173,7 +173,8 @@ bool NodeLinks::fetch(std::uint32_t node, const SessionHandle& session, Fetch fe
   if (peer == nullptr || is_draining_) return false;
   const std::uint64_t id = next_id_++;
   const std::uint64_t offset = fetch.transfer.file_offset + fetch.skipped_bytes;
-  const auto header = header_of(LinkKind::kRequest, {id, session.number, offset, fetch.size_bytes});
+  const auto header =
+      header_of(LinkMessage::kRequest, {id, session.number, offset, fetch.size_bytes});
   peer->fetches.emplace(id, std::move(fetch));
   send(*peer, header, {});
   return true;
@@ -192,7 +193,7 @@ void NodeLinks::complete_fetch(Peer& peer, std::uint64_t id, const Status& outco
 }
 
 /// The pending transfer to which bytes or an Error belong.
-Result<NodeLinks::Fetch*> NodeLinks::find_fetch(Peer& peer, LinkKind kind, std::uint64_t id) {
+Result<NodeLinks::Fetch*> NodeLinks::find_fetch(Peer& peer, LinkMessage kind, std::uint64_t id) {
   const auto found = peer.fetches.find(id);
   if (found == peer.fetches.end())
     return failure(malformed(kind, "id", id, "must be that of a pending request"));
@@ -206,14 +207,14 @@ Result<std::span<std::byte>> NodeLinks::payload_buffer(comm::Link& link,
   if (Status checked = comm::check_header(header, kLinkMessageRules); !checked)
     return failure(checked.error());
   Peer& peer = peer_of(link);
-  if (header.kind != static_cast<std::uint32_t>(LinkKind::kData)) {
+  if (header.kind != static_cast<std::uint32_t>(LinkMessage::kData)) {
     peer.payload.resize(header.payload_bytes);
     return std::span(peer.payload);
   }
-  const auto fetch = find_fetch(peer, LinkKind::kData, header.words[0]);
+  const auto fetch = find_fetch(peer, LinkMessage::kData, header.words[0]);
   if (!fetch) return failure(fetch.error());
   if ((*fetch)->size_bytes != header.payload_bytes)
-    return failure(malformed(LinkKind::kData, "payload bytes", header.payload_bytes,
+    return failure(malformed(LinkMessage::kData, "payload bytes", header.payload_bytes,
                              "must be as many as were requested"));
   return (*fetch)->transfer.memory.subspan((*fetch)->skipped_bytes, (*fetch)->size_bytes);
 }
@@ -224,35 +225,36 @@ Status NodeLinks::handle_message(comm::Link& link,
   if (Status checked = comm::check_header(header, kLinkMessageRules); !checked) return checked;
   Peer& peer = peer_of(link);
   const auto& words = header.words;
-  switch (static_cast<LinkKind>(header.kind)) {
-    case LinkKind::kOpen:
+  switch (static_cast<LinkMessage>(header.kind)) {
+    case LinkMessage::kOpen:
       return handle_open(peer, payload);
-    case LinkKind::kRequest:
+    case LinkMessage::kRequest:
       return handle_request(peer, words[0], {.number = words[1]}, {words[2], words[3]});
-    case LinkKind::kData:
-      return handle_reply(peer, LinkKind::kData, words[0], {});
-    case LinkKind::kError: {
+    case LinkMessage::kData:
+      return handle_reply(peer, LinkMessage::kData, words[0], {});
+    case LinkMessage::kError: {
       const auto why = comm::error_from_bytes(payload);
       if (!why) return failure(why.error());
-      return handle_reply(peer, LinkKind::kError, words[0], failure(*why));
+      return handle_reply(peer, LinkMessage::kError, words[0], failure(*why));
     }
-    case LinkKind::kClose:
+    case LinkMessage::kClose:
       handle_close(peer, words[0]);
       return {};
-    case LinkKind::kBulkData:
+    case LinkMessage::kBulkData:
       return post_bulk_receive(peer, words[0]);
-    case LinkKind::kBulkSent:
+    case LinkMessage::kBulkSent:
       if (words[0] > peer.unconfirmed_sends)
-        return failure(malformed(LinkKind::kBulkSent, "count", words[0], "fewer were announced"));
+        return failure(
+            malformed(LinkMessage::kBulkSent, "count", words[0], "fewer were announced"));
       peer.unconfirmed_sends -= words[0];
       return {};
   }
   return {};
 }
 
-Status NodeLinks::handle_reply(Peer& peer, LinkKind kind, std::uint64_t id, const Status& outcome) {
+Status NodeLinks::handle_reply(Peer& peer, LinkMessage kind, std::uint64_t id, const Status& sent) {
   if (const auto fetch = find_fetch(peer, kind, id); !fetch) return failure(fetch.error());
-  complete_fetch(peer, id, outcome);
+  complete_fetch(peer, id, sent);
   return {};
 }
 
@@ -261,10 +263,10 @@ Status NodeLinks::handle_open(Peer& peer, std::span<const std::byte> payload) {
   if (!message) return failure(message.error());
   auto* const request = std::get_if<OpenSessionRequest>(&*message);
   if (request == nullptr)
-    return failure(malformed(LinkKind::kOpen, "payload kind", message->index(),
+    return failure(malformed(LinkMessage::kOpen, "payload kind", message->index(),
                              "must be 1, OpenSessionRequest"));
   if (request->access)
-    return failure(malformed(LinkKind::kOpen, "access",
+    return failure(malformed(LinkMessage::kOpen, "access",
                              static_cast<std::uint64_t>(*request->access),
                              "must be absent between nodes"));
   const std::uint64_t number = request->handle.number;
@@ -287,14 +289,14 @@ void NodeLinks::handle_close(Peer& peer, std::uint64_t number) {
 }
 
 void NodeLinks::send_error(Peer& peer, std::uint64_t id, const Error& why) {
-  send_payload(peer, header_of(LinkKind::kError, {id}), comm::to_bytes(why));
+  send_payload(peer, header_of(LinkMessage::kError, {id}), comm::to_bytes(why));
 }
 
 Status NodeLinks::handle_request(Peer& peer,
                                  std::uint64_t id,
                                  const SessionHandle& session,
                                  ByteRange range) {
-  if (range.empty()) return failure(malformed(LinkKind::kRequest, "size", 0, "must not be 0"));
+  if (range.empty()) return failure(malformed(LinkMessage::kRequest, "size", 0, "must not be 0"));
   const auto found = peer.served.find(session.number);
   if (found == peer.served.end()) {
     send_error(peer, id, not_connected_error(own_node_));
@@ -305,8 +307,8 @@ Status NodeLinks::handle_request(Peer& peer,
     return {};
   }
   if (!found->second->extent().contains(range))
-    return failure(
-        malformed(LinkKind::kRequest, "offset", range.offset, "must begin a range of the session"));
+    return failure(malformed(LinkMessage::kRequest, "offset", range.offset,
+                             "must begin a range of the session"));
   Future<View> view = found->second->view(range);
   if (view.poll()) {
     reply(peer.node, id, view.wait());
@@ -340,19 +342,19 @@ void NodeLinks::reply(std::uint32_t node, std::uint64_t id, Result<View> view) {
 
 void NodeLinks::send_view(Peer& peer, std::uint64_t id, const std::shared_ptr<View>& view) {
   if (!bulk_) {
-    send(peer, header_of(LinkKind::kData, {id}), view->bytes(),
+    send(peer, header_of(LinkMessage::kData, {id}), view->bytes(),
          [view](const Status&) { view->release(); });
     return;
   }
   peer.bulk_sends.push_back({bulk_->send(view->bytes(), peer.link->peer(), kBulkTag), view});
-  send(peer, header_of(LinkKind::kBulkData, {id}), {});
+  send(peer, header_of(LinkMessage::kBulkData, {id}), {});
 }
 
 Status NodeLinks::post_bulk_receive(Peer& peer, std::uint64_t id) {
-  const auto fetch = find_fetch(peer, LinkKind::kBulkData, id);
+  const auto fetch = find_fetch(peer, LinkMessage::kBulkData, id);
   if (!fetch) return failure(fetch.error());
   if (!bulk_)
-    return failure(malformed(LinkKind::kBulkData, "id", id, "this job sends bytes by links"));
+    return failure(malformed(LinkMessage::kBulkData, "id", id, "this job sends bytes by links"));
   (*fetch)->is_bulk = true;
   const auto memory =
       (*fetch)->transfer.memory.subspan((*fetch)->skipped_bytes, (*fetch)->size_bytes);
@@ -377,7 +379,7 @@ Deadline NodeLinks::next_deadline() const {
 void NodeLinks::progress_bulk() {
   for (Peer& peer : peers_) {
     if (const std::uint64_t sent = release_completed_sends(peer); sent > 0)
-      send(peer, header_of(LinkKind::kBulkSent, {sent}), {});
+      send(peer, header_of(LinkMessage::kBulkSent, {sent}), {});
     while (!peer.bulk_receives.empty()) {
       const auto received = peer.bulk_receives.front().transfer.test();
       if (received && !*received) break;

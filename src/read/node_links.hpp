@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 // NodeLinks: transfers splinters between the agents of different nodes. Each whole splinter is sent
 // once, from the window of the agent that reads it into the window of the one that requested it.
-// Tasks see only their node's residency table. Nothing here waits: the agent's thread polls.
+// Tasks see only their node's residency table. The agent's thread polls. Only
+// shutdown() waits: up to 5 s for bytes in transfer by MPI, then for reads in progress.
 #pragma once
 
 #include <forebay/executor.hpp>
@@ -115,8 +116,8 @@ class NodeLinks final : public EventSource,
   void send_payload(Peer& peer, comm::LinkHeader header, std::vector<std::byte> payload);
   void update_interest(Peer& peer);
   bool fetch(std::uint32_t node, const SessionHandle& session, Fetch fetch);
-  static Result<Fetch*> find_fetch(Peer& peer, LinkKind kind, std::uint64_t id);
-  Status handle_reply(Peer& peer, LinkKind kind, std::uint64_t id, const Status& outcome);
+  static Result<Fetch*> find_fetch(Peer& peer, LinkMessage kind, std::uint64_t id);
+  Status handle_reply(Peer& peer, LinkMessage kind, std::uint64_t id, const Status& sent);
   void complete_fetch(Peer& peer, std::uint64_t id, const Status& outcome);
   Status handle_request(Peer& peer,
                         std::uint64_t id,

@@ -89,7 +89,7 @@ Status request_and_shut_down(const CommunicatorPtr& ranks) {
   const auto agent = std::make_shared<IdleAgent>();
   const auto remote = links->create_reader(request(), {{0}, kUnit}, agent);
   const auto session = open_session(loop, agent, remote);
-  session->prefetch({.splinter = 0, .part = {0, kUnit}}, LoadPriority::kRequested);
+  session->enqueue_load({.splinter = 0, .part = {0, kUnit}}, LoadPriority::kRequested);
   TransferSource::Transfer transfer;
   EXPECT_TRUE(session->next_transfer(transfer));
   EXPECT_TRUE(remote->try_fetch(session, transfer));
@@ -132,7 +132,7 @@ TEST(NodeLinks, abandoned_views_end_with_the_links) {
 
 /// Makes each later request of the first splinter a private copy.
 void fail_first_splinter(LocalSession& session) {
-  session.prefetch({.splinter = 0, .part = {0, kUnit}}, LoadPriority::kRequested);
+  session.enqueue_load({.splinter = 0, .part = {0, kUnit}}, LoadPriority::kRequested);
   TransferSource::Transfer load;
   ASSERT_TRUE(session.next_transfer(load));
   session.finish(load, failure({.kind = ErrorClass::kIo, .operation = "read"}));
@@ -218,7 +218,7 @@ class ErrorReceiver final : public comm::LinkHandler {
 };
 
 Error request_closed_session(comm::Link& link) {
-  std::ignore = link.send(header_of(LinkKind::kRequest, {1, kSession.number, 0, kUnit}), {});
+  std::ignore = link.send(header_of(LinkMessage::kRequest, {1, kSession.number, 0, kUnit}), {});
   ErrorReceiver receiver;
   EXPECT_TRUE(wait_until([&] {
     std::ignore = link.process_events(POLLIN | POLLOUT, receiver);
@@ -269,7 +269,7 @@ TEST(NodeLinks, malformed_messages_close_only_their_link) {
                .close = [](const SessionHandle&) {}});
           const auto remote = links->create_reader(request(), {{1}, kUnit}, agent);
           const auto session = open_session(loop, agent, remote);
-          session->prefetch({.splinter = 0, .part = {0, kUnit}}, LoadPriority::kRequested);
+          session->enqueue_load({.splinter = 0, .part = {0, kUnit}}, LoadPriority::kRequested);
           TransferSource::Transfer transfer;
           EXPECT_TRUE(session->next_transfer(transfer));
           EXPECT_TRUE(remote->try_fetch(session, transfer));

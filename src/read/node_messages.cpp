@@ -181,9 +181,9 @@ Status check_ring_message(const LoadRequest& ring_message, const Geometry& geome
   };
   if (ring_message.splinter >= geometry.count())
     return wrong("splinter", ring_message.splinter, "the session has fewer");
-  if (ring_message.part.first >= ring_message.part.last ||
+  if (ring_message.part.first >= ring_message.part.end ||
       !geometry.full_part(ring_message.splinter).covers(ring_message.part))
-    return wrong("part.last", ring_message.part.last, "must end a part of the splinter");
+    return wrong("part.end", ring_message.part.end, "must be the end of a part of the splinter");
   if (ring_message.kind > LoadRequest::Kind::kNotify)
     return wrong("kind", static_cast<std::uint64_t>(ring_message.kind), "must be 0 or 1");
   if (ring_message.priority > LoadPriority::kBlocked)

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // Messages between a node's agent and its clients. Ring messages concern one splinter each. Channel
-// messages open and close sessions. docs/formats/arena.md defines when each is sent.
+// messages open and close sessions. docs/formats/shared-memory.md defines when each is sent.
 #pragma once
 
 #include <forebay/error.hpp>

@@ -127,7 +127,7 @@ TEST(NodeMessages, malformed_load_requests_are_refused_by_field) {
     raw[random() % sizeof ring_message] = static_cast<std::byte>(random());
     const Status checked = check_ring_message(ring_message, geometry);
     const bool is_right = ring_message.splinter < geometry.count() &&
-                          ring_message.part.first < ring_message.part.last &&
+                          ring_message.part.first < ring_message.part.end &&
                           geometry.full_part(ring_message.splinter).covers(ring_message.part) &&
                           ring_message.kind <= LoadRequest::Kind::kNotify &&
                           ring_message.priority <= LoadPriority::kBlocked &&

@@ -97,20 +97,19 @@ class ChildProcess {
 };
 
 /// The agent of a node, which opens the files that its clients send.
-class TestNodeAgent {
+class TestNodeServer {
  public:
-  TestNodeAgent() {
-    node_ = NodeAgent::start(kClientsMax, [this](NodeAgent::OpenArgs args) {
+  TestNodeServer() {
+    node_ = NodeServer::start(kClientsMax, [this](NodeServer::OpenArgs args) {
               return open(std::move(args));
             }).value();
     const std::lock_guard lock(mutex_);  // a client may connect before `agent_` is set
     agent_ =
-        EngineAgent::start({.choice = storage::BackendChoice::kThreads, .queue_depth = 8}, node_)
-            .value();
+        EngineAgent::start({.choice = BackendChoice::kThreads, .queue_depth = 8}, node_).value();
   }
-  ~TestNodeAgent() { stop(); }
-  TestNodeAgent(const TestNodeAgent&) = delete;
-  TestNodeAgent& operator=(const TestNodeAgent&) = delete;
+  ~TestNodeServer() { stop(); }
+  TestNodeServer(const TestNodeServer&) = delete;
+  TestNodeServer& operator=(const TestNodeServer&) = delete;
 
   std::string name() const { return node_->name(); }
   const std::shared_ptr<WindowPool>& windows() const { return windows_; }
@@ -124,7 +123,7 @@ class TestNodeAgent {
   }
 
  private:
-  Result<NodeAgent::ServedSession> open(NodeAgent::OpenArgs args) {
+  Result<NodeServer::ServedSession> open(NodeServer::OpenArgs args) {
     auto file = storage::open_descriptor(args.file.get(), args.request.path, {});
     if (!file) return failure(file.error());
     auto session = LocalSession::open({.file = std::move(*file),
@@ -137,11 +136,11 @@ class TestNodeAgent {
                                        .clients = kClientsMax});
     if (!session) return failure(session.error());
     agent()->notify(*session);
-    return NodeAgent::ServedSession{.session = std::move(*session)};
+    return NodeServer::ServedSession{.session = std::move(*session)};
   }
 
   std::shared_ptr<WindowPool> windows_ = std::make_shared<WindowPool>(1_MiB);
-  std::shared_ptr<NodeAgent> node_;
+  std::shared_ptr<NodeServer> node_;
   std::mutex mutex_;
   std::shared_ptr<ReadAgent> agent_;
 };
@@ -152,8 +151,7 @@ class TestClient {
   explicit TestClient(const std::string& name)
       : client_(NodeClient::connect(name, detail::deadline_after(kTestTimeout)).value()),
         fallback_agent_(
-            EngineAgent::start({.choice = storage::BackendChoice::kThreads, .queue_depth = 8})
-                .value()) {}
+            EngineAgent::start({.choice = BackendChoice::kThreads, .queue_depth = 8}).value()) {}
   ~TestClient() {
     client_->stop();
     fallback_agent_->stop();
@@ -216,7 +214,7 @@ class NodeSessions : public ::testing::Test {
 
   storage::TemporaryDirectory directory;
   const std::string path = directory / "words";
-  TestNodeAgent node;
+  TestNodeServer node;
 };
 
 }  // namespace forebay::read

@@ -193,16 +193,16 @@ TEST_F(RequestTest, coroutine_resumes_on_a_foreign_executor) {
 }
 
 Detached collect_views(const Session& session, ByteRange range, std::vector<std::byte>& sink) {
-  ViewSequence pieces = session.views(range);
-  while (!pieces.is_done()) {
-    const Result<View> piece = co_await pieces.next();
-    EXPECT_TRUE(piece);
-    if (!piece) co_return;
-    sink.insert(sink.end(), piece->bytes().begin(), piece->bytes().end());
+  ViewSequence views = session.views(range);
+  while (!views.is_done()) {
+    const Result<View> view = co_await views.next();
+    EXPECT_TRUE(view);
+    if (!view) co_return;
+    sink.insert(sink.end(), view->bytes().begin(), view->bytes().end());
   }
 }
 
-TEST_F(RequestTest, coroutine_takes_views_piece_by_piece) {
+TEST_F(RequestTest, coroutine_takes_views_of_one_range) {
   const ByteRange range{100, 15 * kUnit};
   std::vector<std::byte> sink;
   collect_views(session, range, sink);
@@ -371,8 +371,8 @@ TEST_F(RequestTest, session_may_be_closed_in_its_continuation) {
   EXPECT_EQ(*result_of(future), into.size());
 }
 
-// Distant pieces were read one after the other: each was beyond the splinters requested ahead.
-TEST(SparseRequest, distant_pieces_are_read_concurrently) {
+// Distant segments were read one after the other: each was beyond the splinters requested ahead.
+TEST(SparseRequest, distant_segments_are_read_concurrently) {
   constexpr std::uint64_t kApart = 100 * kUnit;
   SessionFixture fixture;
   auto file = std::make_shared<GatedFile>(8 * kApart);

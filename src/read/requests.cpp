@@ -53,7 +53,7 @@ ErrorDetails SplinterWait::describe(std::uint64_t offset) const {
 }
 
 GatherRead::GatherRead(std::shared_ptr<SessionCore> core,
-                       const PieceCursor& cursor,
+                       const SegmentCursor& cursor,
                        std::span<std::byte> into)
     : wait_(std::move(core)), copy_cursor_(cursor), request_cursor_(cursor), into_(into) {}
 
@@ -78,22 +78,22 @@ bool GatherRead::advance() {
 bool GatherRead::copy_from_window() {
   SessionCore& core = wait_.core();
   const Geometry& geometry = core.geometry();
-  const Piece piece = copy_cursor_.current();
-  const SplinterIndex splinter = geometry.index_at(piece.file_offset);
-  const ValidBytes part = geometry.part_of({piece.file_offset, piece.size}, splinter);
+  const Segment segment = copy_cursor_.current();
+  const SplinterIndex splinter = geometry.index_at(segment.file_offset);
+  const ValidBytes part = geometry.part_of({segment.file_offset, segment.size}, splinter);
   if (std::exchange(splinter_, splinter) != splinter && requested_ahead_ > 0) --requested_ahead_;
   if (core.pin(splinter, part)) {
     const ByteRange held = geometry.range_of(splinter, core.valid_bytes(splinter));
     const std::byte* const bytes =
         core.address(splinter) + (held.offset - geometry.start_of(splinter));
-    const std::uint64_t reached = copy_pieces(held, geometry.start_of(splinter + 1), bytes);
-    // The bytes between the pieces count as served: this request does not read them later.
-    core.unpin(splinter, static_cast<std::uint32_t>(reached - piece.file_offset));
+    const std::uint64_t reached = copy_segments(held, geometry.start_of(splinter + 1), bytes);
+    // The bytes between the segments count as served: this request does not read them later.
+    core.unpin(splinter, static_cast<std::uint32_t>(reached - segment.file_offset));
     wait_.reset_priority();
     return true;
   }
   request_ahead();
-  PieceCursor ahead = copy_cursor_;
+  SegmentCursor ahead = copy_cursor_;
   const ValidBytes needed = consume_splinter(ahead, splinter);
   const auto availability = wait_.request(splinter, needed, granularity());
   if (!availability) {
@@ -111,22 +111,23 @@ bool GatherRead::copy_from_bypass() {
   if (copy.error()) {
     error_ = copy.error();
   } else {
-    copy_pieces(copy.range(), copy.range().end(), copy.bytes());
+    copy_segments(copy.range(), copy.range().end(), copy.bytes());
   }
   wait_.drop_bypass_read();
   return true;
 }
 
-std::uint64_t GatherRead::copy_pieces(const ByteRange& held,
-                                      std::uint64_t limit,
-                                      const std::byte* bytes) {
+std::uint64_t GatherRead::copy_segments(const ByteRange& held,
+                                        std::uint64_t limit,
+                                        const std::byte* bytes) {
   std::uint64_t reached = copy_cursor_.current().file_offset;
   while (!copy_cursor_.is_done()) {
-    const Piece& piece = copy_cursor_.current();
-    const std::uint64_t end = std::min(piece.end(), limit);
-    if (piece.file_offset < held.offset || piece.file_offset >= limit || end > held.end()) break;
-    const std::uint64_t size = end - piece.file_offset;
-    std::memcpy(into_.data() + piece.buffer_offset, bytes + (piece.file_offset - held.offset),
+    const Segment& segment = copy_cursor_.current();
+    const std::uint64_t end = std::min(segment.end(), limit);
+    if (segment.file_offset < held.offset || segment.file_offset >= limit || end > held.end())
+      break;
+    const std::uint64_t size = end - segment.file_offset;
+    std::memcpy(into_.data() + segment.buffer_offset, bytes + (segment.file_offset - held.offset),
                 size);
     reached = std::max(reached, end);
     copy_cursor_.advance(size);
@@ -134,20 +135,20 @@ std::uint64_t GatherRead::copy_pieces(const ByteRange& held,
   return reached;
 }
 
-ValidBytes GatherRead::consume_splinter(PieceCursor& cursor, SplinterIndex splinter) const {
+ValidBytes GatherRead::consume_splinter(SegmentCursor& cursor, SplinterIndex splinter) const {
   const Geometry& geometry = wait_.core().geometry();
   ValidBytes all_parts;
   while (!cursor.is_done() && geometry.index_at(cursor.current().file_offset) == splinter) {
-    const Piece& piece = cursor.current();
-    const ValidBytes part = geometry.part_of({piece.file_offset, piece.size}, splinter);
+    const Segment& segment = cursor.current();
+    const ValidBytes part = geometry.part_of({segment.file_offset, segment.size}, splinter);
     all_parts = hull(all_parts, part);
     cursor.advance(part.size());
   }
   return all_parts;
 }
 
-/// Requests all splinters within lookahead_splinters(). Of more distant pieces, requests a few, in
-/// batches, because each new request may have to wake an agent. If copy_cursor_ has passed
+/// Requests all splinters within lookahead_splinters(). Of more distant segments, requests a few,
+/// in batches, because each new request may have to wake an agent. If copy_cursor_ has passed
 /// request_cursor_ because bytes were resident, requesting resumes at copy_cursor_.
 void GatherRead::request_ahead() {
   SessionCore& core = wait_.core();
@@ -163,8 +164,8 @@ void GatherRead::request_ahead() {
     const SplinterIndex splinter = geometry.index_at(request_cursor_.current().file_offset);
     if (splinter > near && (!refill || requested_ahead_ >= few)) return;
     const ValidBytes part = consume_splinter(request_cursor_, splinter);
-    core.prefetch({.splinter = splinter, .part = part, .granularity = granularity()},
-                  LoadPriority::kRequested);
+    core.enqueue_load({.splinter = splinter, .part = part, .granularity = granularity()},
+                      LoadPriority::kRequested);
     ++requested_ahead_;
   }
 }
@@ -204,7 +205,8 @@ bool ViewRequest::advance() {
 void ViewRequest::request_remaining() {
   if (std::exchange(has_requested_remaining_, true)) return;
   for (SplinterIndex splinter = next_ + 1; splinter <= last_; ++splinter) {
-    wait_.core().prefetch({.splinter = splinter, .part = part(splinter)}, LoadPriority::kRequested);
+    wait_.core().enqueue_load({.splinter = splinter, .part = part(splinter)},
+                              LoadPriority::kRequested);
   }
 }
 

@@ -11,7 +11,7 @@
 #include <optional>
 #include <span>
 
-#include "read/piece_cursor.hpp"
+#include "read/segment_cursor.hpp"
 #include "read/session_core.hpp"
 
 namespace forebay::read {
@@ -57,7 +57,7 @@ class SplinterWait {
 class GatherRead final : public detail::PendingResult<ByteCount> {
  public:
   GatherRead(std::shared_ptr<SessionCore> core,
-             const PieceCursor& cursor,
+             const SegmentCursor& cursor,
              std::span<std::byte> into);
 
   bool advance() override;
@@ -72,16 +72,16 @@ class GatherRead final : public detail::PendingResult<ByteCount> {
   bool is_finished() const { return error_.has_value() || copy_cursor_.is_done(); }
   bool copy_from_window();
   bool copy_from_bypass();
-  std::uint64_t copy_pieces(const ByteRange& held, std::uint64_t limit, const std::byte* bytes);
-  ValidBytes consume_splinter(PieceCursor& cursor, SplinterIndex splinter) const;
+  std::uint64_t copy_segments(const ByteRange& held, std::uint64_t limit, const std::byte* bytes);
+  ValidBytes consume_splinter(SegmentCursor& cursor, SplinterIndex splinter) const;
   void request_ahead();
   LoadGranularity granularity() const {
     return copy_cursor_.is_scattered() ? LoadGranularity::kExact : LoadGranularity::kSplinter;
   }
 
   SplinterWait wait_;
-  PieceCursor copy_cursor_;            ///< next bytes to copy
-  PieceCursor request_cursor_;         ///< next bytes to request
+  SegmentCursor copy_cursor_;          ///< next bytes to copy
+  SegmentCursor request_cursor_;       ///< next bytes to request
   SplinterIndex splinter_ = 0;         ///< the splinter at copy_cursor_
   std::uint32_t requested_ahead_ = 0;  ///< number of splinters requested beyond splinter_
   std::span<std::byte> into_;

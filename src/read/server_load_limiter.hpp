@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // ServerLoadLimiter: maps splinters to servers of a striped file, and counts loads in flight at
-// each. If tasks have slices of whole stripe rounds, all of them need one server at a time.
+// each. If the slice of each task is a multiple of a full stripe, all tasks need the same server
+// at a time.
 // Requests queued for that server must not delay those that other servers could serve meanwhile.
 #pragma once
 
@@ -38,7 +39,7 @@ class ServerLoadLimiter {
   }
   void count_load_begin(SplinterIndex splinter) noexcept { ++in_flight_[server_of(splinter)]; }
   void count_load_end(SplinterIndex splinter) noexcept { --in_flight_[server_of(splinter)]; }
-  /// Number of consecutive splinters in one stripe round, which covers all servers.
+  /// Number of consecutive splinters in one full stripe: a stripe of each server.
   std::uint32_t full_stripe_splinters() const noexcept {
     return static_cast<std::uint32_t>(count() * stripe_bytes_ / geometry_.splinter_bytes());
   }

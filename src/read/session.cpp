@@ -16,11 +16,11 @@ namespace forebay {
 namespace {
 
 using read::Geometry;
-using read::PieceCursor;
+using read::SegmentCursor;
 using read::SessionCore;
 
-/// Minimum number of pieces that a ViewSequence requests beyond the one it waits for.
-constexpr std::uint64_t kPiecesAheadMin = 2;
+/// Minimum number of views that a ViewSequence requests beyond the one it waits for.
+constexpr std::uint64_t kViewsAheadMin = 2;
 
 std::optional<Error> check_range(const SessionCore& core, const ByteRange& range) {
   const ByteRange& extent = core.geometry().extent();
@@ -49,7 +49,7 @@ std::optional<Error> check_buffer(const SessionCore& core,
 }
 
 Future<ByteCount> start_gather(const std::shared_ptr<SessionCore>& core,
-                               const PieceCursor& cursor,
+                               const SegmentCursor& cursor,
                                std::span<std::byte> into) {
   if (auto error = check_buffer(*core, cursor.total_bytes(), into.size())) return *error;
   if (cursor.is_done()) return ByteCount{0};
@@ -103,7 +103,7 @@ Future<ByteCount> Session::read(std::uint64_t offset, std::span<std::byte> into)
       return ByteCount{range.size};
     }
   }
-  return start_gather(core_, PieceCursor(range), into);
+  return start_gather(core_, SegmentCursor(range), into);
 }
 
 Future<ByteCount> Session::read(std::span<const ByteRange> ranges,
@@ -112,12 +112,12 @@ Future<ByteCount> Session::read(std::span<const ByteRange> ranges,
     if (range.empty()) continue;
     if (auto error = check_range(*core_, range)) return *error;
   }
-  return start_gather(core_, PieceCursor::of_ranges(ranges), into);
+  return start_gather(core_, SegmentCursor::of_ranges(ranges), into);
 }
 
 Future<ByteCount> Session::read(const Subarray& block, std::span<std::byte> into) const {
   const std::uint64_t array_offset = block.array_offset.value_or(extent().offset);
-  auto cursor = PieceCursor::of_block(block, array_offset);
+  auto cursor = SegmentCursor::of_block(block, array_offset);
   if (!cursor) return with_location(cursor.error(), core_->path(), array_offset);
   return start_gather(core_, *cursor, into);
 }
@@ -146,7 +146,7 @@ Future<View> Session::request_view(ByteRange range) const {
                   .cause = std::to_string(range.size) +
                            " bytes are more than the session's budget of " +
                            std::to_string(core_->plan().budget_bytes) +
-                           "; use views() to read piece by piece"});
+                           "; use views() to read it in parts"});
   }
   auto request = std::make_unique<read::ViewRequest>(core_, range);
   if (request->advance()) return request->take();
@@ -167,8 +167,8 @@ void Session::prefetch(ByteRange range) const {
   const read::SplinterIndex last = geometry.index_at(inside.end() - 1);
   for (read::SplinterIndex splinter = geometry.index_at(inside.offset); splinter <= last;
        ++splinter) {
-    core_->prefetch({.splinter = splinter, .part = geometry.part_of(inside, splinter)},
-                    read::LoadPriority::kHint);
+    core_->enqueue_load({.splinter = splinter, .part = geometry.part_of(inside, splinter)},
+                        read::LoadPriority::kHint);
   }
 }
 
@@ -184,10 +184,10 @@ Future<View> ViewSequence::next() {
   if (!session_.extent().contains(remaining_))
     return session_.view(std::exchange(remaining_, {remaining_.end(), 0}));
   const std::uint64_t unit = session_.plan().tuning.splinter_bytes;
-  const std::uint64_t piece_end = std::min(remaining_.end(), (remaining_.offset / unit + 1) * unit);
-  const ByteRange piece{remaining_.offset, piece_end - remaining_.offset};
-  remaining_ = {piece_end, remaining_.end() - piece_end};
-  Future<View> view = session_.view(piece);
+  const std::uint64_t view_end = std::min(remaining_.end(), (remaining_.offset / unit + 1) * unit);
+  const ByteRange range{remaining_.offset, view_end - remaining_.offset};
+  remaining_ = {view_end, remaining_.end() - view_end};
+  Future<View> view = session_.view(range);
   prefetch_ahead();
   return view;
 }
@@ -198,7 +198,7 @@ void ViewSequence::prefetch_ahead() {
   const std::uint64_t unit = plan.tuning.splinter_bytes;
   const std::uint64_t busy =
       std::min(plan.tuning.queue_depth * plan.tuning.request_bytes, plan.tuning.window_bytes / 4);
-  const std::uint64_t ahead = std::max(kPiecesAheadMin, busy / unit) * unit;
+  const std::uint64_t ahead = std::max(kViewsAheadMin, busy / unit) * unit;
   const std::uint64_t from = std::max(prefetched_end_, remaining_.offset);
   if (from > remaining_.offset + ahead / 2) return;
   prefetched_end_ = remaining_.offset + ahead;

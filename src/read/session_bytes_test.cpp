@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Bytes that a session returns: ranges, lists, blocks, and streams of pieces, through windows that
+// Bytes that a session returns: ranges, lists, blocks, and sequences of views, through windows that
 // are much smaller than the requests.
 #include <forebay/session.hpp>
 
@@ -142,28 +142,28 @@ TEST_P(SessionBytes, views) {
   }
 }
 
-TEST_P(SessionBytes, views_piece_by_piece) {
+TEST_P(SessionBytes, views_of_one_range) {
   for (int round = 0; round < 10; ++round) {
     const ByteRange range = round == 0 ? kExtent : random.range(kExtent, kExtent.size);
-    ViewSequence pieces = session.views(range);
+    ViewSequence views = session.views(range);
     std::uint64_t at = range.offset;
-    while (!pieces.is_done()) {
-      EXPECT_EQ(pieces.remaining(), (ByteRange{at, range.end() - at}));
-      const auto piece = result_of(pieces.next());
-      ASSERT_TRUE(piece) << piece.error().message();
-      ASSERT_LE(piece->bytes().size(), kUnit);
-      ASSERT_EQ(piece->range().offset, at);
-      ASSERT_TRUE(is_words(piece->bytes(), at));
-      at = piece->range().end();
+    while (!views.is_done()) {
+      EXPECT_EQ(views.remaining(), (ByteRange{at, range.end() - at}));
+      const auto view = result_of(views.next());
+      ASSERT_TRUE(view) << view.error().message();
+      ASSERT_LE(view->bytes().size(), kUnit);
+      ASSERT_EQ(view->range().offset, at);
+      ASSERT_TRUE(is_words(view->bytes(), at));
+      at = view->range().end();
     }
     EXPECT_EQ(at, range.end());
   }
 }
 
-TEST_P(SessionBytes, for_each_piece) {
+TEST_P(SessionBytes, for_each_view) {
   std::vector<std::byte> all_bytes;
-  const Status done = session.views(kExtent).for_each([&](const View& piece) {
-    all_bytes.insert(all_bytes.end(), piece.bytes().begin(), piece.bytes().end());
+  const Status done = session.views(kExtent).for_each([&](const View& view) {
+    all_bytes.insert(all_bytes.end(), view.bytes().begin(), view.bytes().end());
   });
   ASSERT_TRUE(done) << done.error().message();
   ASSERT_EQ(all_bytes.size(), kExtent.size);

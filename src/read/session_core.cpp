@@ -50,11 +50,11 @@ const std::byte* SessionCore::run_address(SplinterIndex first, SplinterIndex las
 
 void SessionCore::handle_unpin(SplinterIndex splinter,
                                std::uint32_t slot,
-                               shm::Stall stall) noexcept {
+                               shm::MemoryWait memory_wait) noexcept {
   // If the slot holds another splinter by now, the agent has already reused it: no harm.
   const bool is_consumed = control_block_.served_bytes(slot) >=
                            LoadScheduler::bytes_per_reader(control_block_[splinter]);
-  if (stall == shm::Stall::kUntilReleased || is_consumed) notify_memory_released();
+  if (memory_wait == shm::MemoryWait::kUntilReleased || is_consumed) notify_memory_released();
 }
 
 Error SessionCore::closed_error() const {

@@ -66,12 +66,11 @@ class SessionCore : public std::enable_shared_from_this<SessionCore> {
   /// Pins a splinter. True if the bytes of `part` are resident; else the splinter is not pinned.
   bool pin(SplinterIndex splinter, ValidBytes part) noexcept {
     const shm::ResidencyEntry& entry = control_block_[splinter];
-    const shm::RefCountTable::PinResult pinned =
-        control_block_.ref_counts().pin(entry, client_index_);
-    if (pinned == shm::RefCountTable::PinResult::kPinned) {
+    const shm::RefCounts::PinResult pinned = control_block_.ref_counts().pin(entry, client_index_);
+    if (pinned == shm::RefCounts::PinResult::kPinned) {
       if (entry.valid().covers(part)) return true;
       unpin(splinter, 0);
-    } else if (pinned == shm::RefCountTable::PinResult::kRetracted) {
+    } else if (pinned == shm::RefCounts::PinResult::kRetracted) {
       notify_memory_released();
     }
     return false;
@@ -83,8 +82,9 @@ class SessionCore : public std::enable_shared_from_this<SessionCore> {
     const shm::SlotRefCount::Word after =
         control_block_.ref_counts().at(client_index_, slot).remove_pin(served_bytes);
     if (after.pins() != 0) return;
-    const shm::Stall stall = control_block_.header().stall.load(std::memory_order_seq_cst);
-    if (stall != shm::Stall::kNone) handle_unpin(splinter, slot, stall);
+    const shm::MemoryWait memory_wait =
+        control_block_.header().memory_wait.load(std::memory_order_seq_cst);
+    if (memory_wait != shm::MemoryWait::kNone) handle_unpin(splinter, slot, memory_wait);
   }
   /// First byte of the slot of a pinned splinter.
   const std::byte* address(SplinterIndex splinter) const noexcept {
@@ -105,7 +105,7 @@ class SessionCore : public std::enable_shared_from_this<SessionCore> {
   /// flight. Sets request.sequence if the priority is at least kAwaited. Fails with kClosed.
   virtual Result<Availability> request(SplinterRequest& request, LoadPriority priority) = 0;
   /// Queues a load of the part and returns no result.
-  virtual void prefetch(const SplinterRequest& request, LoadPriority priority) = 0;
+  virtual void enqueue_load(const SplinterRequest& request, LoadPriority priority) = 0;
   /// Registers `waiter` for the next change of a pending splinter. False if it has already changed.
   virtual bool arm(SplinterRequest& request, detail::Waiter& waiter) = 0;
   virtual void disarm(SplinterIndex splinter, detail::Waiter& waiter) noexcept = 0;
@@ -166,7 +166,9 @@ class SessionCore : public std::enable_shared_from_this<SessionCore> {
   std::atomic<bool> is_closed_{false};  // written only by close()
 
  private:
-  void handle_unpin(SplinterIndex splinter, std::uint32_t slot, shm::Stall stall) noexcept;
+  void handle_unpin(SplinterIndex splinter,
+                    std::uint32_t slot,
+                    shm::MemoryWait memory_wait) noexcept;
 
   const detail::OriginProcess origin_;
   const Properties properties_;

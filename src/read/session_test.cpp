@@ -74,9 +74,9 @@ TEST_F(SessionTest, view_larger_than_the_budget_is_refused_with_both_sizes) {
 
 TEST_F(SessionTest, views_without_a_size_end_with_the_session) {
   const Session session = fixture.open(word_file(3 * kUnit), {100, 2 * kUnit}, SmallPlan{});
-  const auto count_bytes = [&](ViewSequence pieces) {
+  const auto count_bytes = [&](ViewSequence views) {
     std::uint64_t bytes = 0;
-    EXPECT_TRUE(pieces.for_each([&](const View& piece) { bytes += piece.bytes().size(); }));
+    EXPECT_TRUE(views.for_each([&](const View& view) { bytes += view.bytes().size(); }));
     return bytes;
   };
   EXPECT_EQ(count_bytes(session.views()), 2 * kUnit);
@@ -88,9 +88,9 @@ TEST_F(SessionTest, views_beyond_the_session_fail_once) {
   const Session session = fixture.open(word_file(3 * kUnit), {100, 2 * kUnit}, SmallPlan{});
   for (const Extent& part : {Extent{0, kUnit}, Extent{3 * kUnit, kAll}, Extent{100, 2 * kUnit + 1},
                              Extent{UINT64_MAX, kAll}}) {
-    ViewSequence pieces = session.views(part);
-    EXPECT_EQ(error_class(result_of(pieces.next())), ErrorClass::kOutOfRange);
-    EXPECT_TRUE(pieces.is_done());
+    ViewSequence views = session.views(part);
+    EXPECT_EQ(error_class(result_of(views.next())), ErrorClass::kOutOfRange);
+    EXPECT_TRUE(views.is_done());
   }
 }
 
@@ -267,9 +267,8 @@ TEST_F(SessionTest, unaligned_sizes_and_offsets) {
             fixture.open(word_file(extent.end() + behind), extent, SmallPlan{.readahead = 2});
         ASSERT_TRUE(reads_words(session, extent)) << offset << " + " << size;
         ASSERT_TRUE(reads_words(session, {extent.end() - 1, 1}));
-        ASSERT_TRUE(session.views(extent).for_each([&](const View& piece) {
-          EXPECT_TRUE(is_words(piece.bytes(), piece.range().offset));
-        }));
+        ASSERT_TRUE(session.views(extent).for_each(
+            [&](const View& view) { EXPECT_TRUE(is_words(view.bytes(), view.range().offset)); }));
       }
     }
   }

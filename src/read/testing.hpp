@@ -34,8 +34,8 @@
 #include "read/copy_agent.hpp"
 #include "read/engine_agent.hpp"
 #include "read/local_session.hpp"
-#include "read/node_agent.hpp"
 #include "read/node_client.hpp"
+#include "read/node_server.hpp"
 #include "read/plan.hpp"
 #include "read/requests.hpp"
 #include "storage/file.hpp"
@@ -254,7 +254,7 @@ enum class PageCacheState : std::uint8_t { kCold, kWarm };
 
 /// True if the tasks of a SessionFixture are clients of a node's agent (FOREBAY_TEST_AGENT=node)
 /// instead of using agents directly. All tests hold for both.
-inline bool is_node_agent_run() {
+inline bool is_node_server_run() {
   const char* const agents = std::getenv("FOREBAY_TEST_AGENT");
   return agents != nullptr && std::string(agents) == "node";
 }
@@ -270,10 +270,10 @@ class SessionFixture {
       : page_cache_(page_cache),
         windows_(std::make_shared<WindowPool>(64_MiB)),
         copy_agent_(CopyAgent::start(2, [this] { loop_.notify_idle_work(); }).value()) {
-    std::shared_ptr<NodeAgent> node;
-    if (is_node_agent_run()) node = start_node_agent();
-    auto started = EngineAgent::start(
-        {.choice = storage::BackendChoice::kThreads, .queue_depth = kOperations}, node);
+    std::shared_ptr<NodeServer> node;
+    if (is_node_server_run()) node = start_node_server();
+    auto started =
+        EngineAgent::start({.choice = BackendChoice::kThreads, .queue_depth = kOperations}, node);
     EXPECT_TRUE(started) << started.error().message();
     engine_agent_ = *started;
     loop_.set_idle_work([this] { return copy_agent_->help(); });
@@ -308,7 +308,7 @@ class SessionFixture {
                                  .agent = agent_for(plan->access),
                                  .executor = &loop_,
                                  .is_cached = page_cache_ == PageCacheState::kWarm};
-    if (client_) return open_at_node_agent(std::move(setup));
+    if (client_) return open_at_node_server(std::move(setup));
     const auto session = LocalSession::open(setup);
     EXPECT_TRUE(session) << session.error().message();
     setup.agent->notify(*session);
@@ -324,7 +324,7 @@ class SessionFixture {
     return access == Access::kDirect ? engine_agent_ : std::shared_ptr<ReadAgent>(copy_agent_);
   }
   /// Files of tests are in memory: the agent receives them here instead of through the channel.
-  Session open_at_node_agent(LocalSession::OpenArgs setup) {
+  Session open_at_node_server(LocalSession::OpenArgs setup) {
     setup.handle = {.runtime = 1, .number = next_number_++};
     setup.is_cached = false;  // clients cannot copy into the window
     MappedSession::OpenArgs args{.file = setup.file,
@@ -341,9 +341,9 @@ class SessionFixture {
     EXPECT_TRUE(session) << session.error().message();
     return HandleAccess::make_session(*session);
   }
-  std::shared_ptr<NodeAgent> start_node_agent() {
-    auto node =
-        NodeAgent::start(3, [this](NodeAgent::OpenArgs args) -> Result<NodeAgent::ServedSession> {
+  std::shared_ptr<NodeServer> start_node_server() {
+    auto node = NodeServer::start(
+        3, [this](NodeServer::OpenArgs args) -> Result<NodeServer::ServedSession> {
           LocalSession::OpenArgs setup;
           {
             const std::lock_guard lock(open_args_mutex_);
@@ -354,7 +354,7 @@ class SessionFixture {
           auto session = LocalSession::open(setup);
           if (!session) return failure(session.error());
           setup.agent->notify(*session);
-          return NodeAgent::ServedSession{.session = std::move(*session)};
+          return NodeServer::ServedSession{.session = std::move(*session)};
         });
     EXPECT_TRUE(node) << node.error().message();
     return *node;

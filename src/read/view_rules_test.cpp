@@ -42,7 +42,7 @@ class Readers {
       if (!run_until(loop, [this] { return (take_watched(), running_ == 0); }))
         return ::testing::AssertionFailure() << running_ << " of them hang";
     }
-    if (wrong_ > 0) return ::testing::AssertionFailure() << wrong_ << " pieces were wrong";
+    if (wrong_ > 0) return ::testing::AssertionFailure() << wrong_ << " views were wrong";
     return ::testing::AssertionSuccess();
   }
 

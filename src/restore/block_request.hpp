@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// BlockRequestList: a request as a list of blocks, in file order. Parts, ranges and regions of the
-// user are converted to it, and loads are made from it.
+// BlockRequestList: a request as a list of blocks, in file order. Parts, ranges and selections of
+// the user are converted to it, and loads are made from it.
 #pragma once
 
 #include <memory>

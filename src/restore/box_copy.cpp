@@ -5,9 +5,11 @@
 
 namespace forebay::restore {
 
-BoxCopy::BoxCopy(const format::Box& block, const format::Box& region, std::uint64_t element_bytes) {
+BoxCopy::BoxCopy(const format::Box& block,
+                 const format::Box& selection,
+                 std::uint64_t element_bytes) {
   const std::size_t dimensions = block.start.size();
-  FOREBAY_ASSERT(dimensions == region.start.size());
+  FOREBAY_ASSERT(dimensions == selection.start.size());
   FOREBAY_ASSERT(dimensions <= axes_.size());
   std::uint64_t block_stride = element_bytes;
   std::uint64_t memory_stride = element_bytes;
@@ -16,7 +18,7 @@ BoxCopy::BoxCopy(const format::Box& block, const format::Box& region, std::uint6
   std::array<Axis, format::kDimensionsMax> inner_first{};
   for (std::size_t d = dimensions; d-- > 0;) {
     const ByteRange ours{block.start[d], block.count[d]};
-    const ByteRange requested{region.start[d], region.count[d]};
+    const ByteRange requested{selection.start[d], selection.count[d]};
     const ByteRange shared = intersect(ours, requested);
     FOREBAY_ASSERT(!shared.empty());
     block_base_ += (shared.offset - ours.offset) * block_stride;

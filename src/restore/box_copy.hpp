@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// BoxCopy: which bytes of a stored block of a global array are in a region of that array, and where
-// they belong in the region's memory. Blocks and regions are cut independently, so their
-// intersection consists of rows in both. Pure.
+// BoxCopy: which bytes of a stored block of a global array are in a selection of that array, and
+// where they belong in the selection's memory. Blocks and selections are cut independently, so
+// their intersection consists of rows in both. Pure.
 #pragma once
 
 #include <array>
@@ -23,13 +23,13 @@ struct CopyRun {
 class BoxCopy {
  public:
   /// Both boxes have the same number of dimensions and share an element (FOREBAY_ASSERT).
-  BoxCopy(const format::Box& block, const format::Box& region, std::uint64_t element_bytes);
+  BoxCopy(const format::Box& block, const format::Box& selection, std::uint64_t element_bytes);
 
-  /// From the first to the last byte of the block that is in the region.
+  /// From the first to the last byte of the block that is in the selection.
   ByteRange hull() const noexcept;
   /// The same for the bytes in `raw`, a range of the block. Empty if there are none.
   ByteRange hull_in(ByteRange raw) const noexcept;
-  /// Number of bytes of the block that are in the region.
+  /// Number of bytes of the block that are in the selection.
   std::uint64_t bytes() const noexcept { return rows_ * row_bytes_; }
 
   /// Calls use(CopyRun) for each run of bytes in `raw`, in the order of the block.

@@ -54,10 +54,10 @@ Box random_box(std::mt19937_64& random, std::size_t dimensions) {
   return box;
 }
 
-/// A box and a region that overlap.
+/// A box and a selection that overlap.
 struct BoxPair {
   Box block;
-  Box region;
+  Box selection;
 };
 
 BoxPair random_pair(std::mt19937_64& random) {
@@ -65,17 +65,17 @@ BoxPair random_pair(std::mt19937_64& random) {
   while (true) {
     BoxPair pair{random_box(random, dimensions), random_box(random, dimensions)};
     for (std::uint64_t i = 0; i < element_count(pair.block.count); ++i)
-      if (index_in(pair.region, coordinates_in(pair.block, i))) return pair;
+      if (index_in(pair.selection, coordinates_in(pair.block, i))) return pair;
   }
 }
 
-/// For each byte of the region, the byte of the block that is copied to it, if that is in `raw`.
+/// For each byte of the selection, the byte of the block that is copied to it, if that is in `raw`.
 std::vector<std::int64_t> copy_by_element(const BoxPair& pair,
                                           std::uint64_t element,
                                           ByteRange raw) {
-  std::vector<std::int64_t> from(element_count(pair.region.count) * element, -1);
+  std::vector<std::int64_t> from(element_count(pair.selection.count) * element, -1);
   for (std::uint64_t i = 0; i < element_count(pair.block.count); ++i) {
-    const auto to = index_in(pair.region, coordinates_in(pair.block, i));
+    const auto to = index_in(pair.selection, coordinates_in(pair.block, i));
     for (std::uint64_t b = 0; to && b < element; ++b) {
       const std::uint64_t byte = i * element + b;
       if (raw.contains({byte, 1})) from[*to * element + b] = static_cast<std::int64_t>(byte);
@@ -85,9 +85,9 @@ std::vector<std::int64_t> copy_by_element(const BoxPair& pair,
 }
 
 std::vector<std::int64_t> copy_by_runs(const BoxPair& pair, std::uint64_t element, ByteRange raw) {
-  std::vector<std::int64_t> from(element_count(pair.region.count) * element, -1);
+  std::vector<std::int64_t> from(element_count(pair.selection.count) * element, -1);
   std::uint64_t reached = 0;
-  BoxCopy(pair.block, pair.region, element).for_each(raw, [&](const restore::CopyRun& run) {
+  BoxCopy(pair.block, pair.selection, element).for_each(raw, [&](const restore::CopyRun& run) {
     EXPECT_GE(run.block_offset, reached);
     reached = run.block_offset + run.bytes;
     for (std::uint64_t i = 0; i < run.bytes; ++i)
@@ -113,7 +113,7 @@ TEST(BoxCopy, hulls_begin_and_end_with_requested_bytes) {
   std::mt19937_64 random(read::Random().seed());
   for (int round = 0; round < 2000; ++round) {
     const BoxPair pair = random_pair(random);
-    const BoxCopy copy(pair.block, pair.region, 2);
+    const BoxCopy copy(pair.block, pair.selection, 2);
     const std::uint64_t bytes = element_count(pair.block.count) * 2;
     const std::uint64_t from = random() % bytes;
     const ByteRange raw{from, random() % (bytes - from + 1)};

@@ -25,9 +25,9 @@ PieceReadMode read_mode_of(const StepReaderCore& step) {
 }
 
 /// A list of a single range is a request for which no adjacent bytes are read.
-read::PieceCursor cursor_over(ByteRange range, bool exact) {
-  if (!exact) return read::PieceCursor(range);
-  return read::PieceCursor::of_ranges(std::array{range});
+read::SegmentCursor cursor_over(ByteRange range, bool exact) {
+  if (!exact) return read::SegmentCursor(range);
+  return read::SegmentCursor::of_ranges(std::array{range});
 }
 
 }  // namespace

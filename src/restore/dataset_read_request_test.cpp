@@ -109,9 +109,9 @@ class TestReader {
              ActiveReaders& count,
              std::shared_ptr<comm::ConcurrencyLimiter> limiter)
       : rank_(ranks.rank().number),
-        agent_(read::EngineAgent::start(
-                   {.choice = storage::BackendChoice::kThreads, .queue_depth = 8}, nullptr)
-                   .value()),
+        agent_(
+            read::EngineAgent::start({.choice = BackendChoice::kThreads, .queue_depth = 8}, nullptr)
+                .value()),
         dataset_({.directory = path,
                   .steps = read_step_list(ranks, path).value(),
                   .options = {},

@@ -117,12 +117,12 @@ Future<ByteCount> StepReader::read_range(const ReadTarget& target,
   return start_read(core_, core_->request_range(request, part, first_element), target.into);
 }
 
-Future<ByteCount> StepReader::read_region(const ReadTarget& target,
-                                          const Subarray& region,
-                                          std::span<const std::byte> fill) const {
+Future<ByteCount> StepReader::read_selection(const ReadTarget& target,
+                                             const Subarray& selection,
+                                             std::span<const std::byte> fill) const {
   const restore::FieldRequest request{target.field, target.type, target.into.size()};
   bool is_covered = false;
-  auto list = core_->request_region(request, region, is_covered);
+  auto list = core_->request_selection(request, selection, is_covered);
   if (list && !is_covered) {
     if (fill.empty()) return core_->not_covered_error(request);
     fill_with(target.into, fill);

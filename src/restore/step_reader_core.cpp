@@ -89,8 +89,8 @@ Result<const FieldInfo*> StepReaderCore::require_field(std::string_view name,
   if (field->kind == kind) return field;
   const bool is_global = field->kind == FieldKind::kGlobal;
   return failure(make_error(ErrorClass::kInvalidArgument, name,
-                            is_global ? "it is a global array; request a region of it, not parts"
-                                      : "it has parts; request these, not a region"));
+                            is_global ? "it is a global array; request a selection of it, not parts"
+                                      : "it has parts; request these, not a selection"));
 }
 
 Result<std::vector<Part>> StepReaderCore::parts(std::string_view name) const {

@@ -61,12 +61,12 @@ class StepReaderCore {
   Result<BlockRequestList> request_range(const FieldRequest& request,
                                          Part part,
                                          std::uint64_t first_element) const;
-  /// Sets `is_covered` to whether blocks have all elements of the region. If not, the missing bytes
-  /// of the memory are not written.
-  Result<BlockRequestList> request_region(const FieldRequest& request,
-                                          const Subarray& region,
-                                          bool& is_covered) const;
-  /// kNotFound: no block has some of the region.
+  /// Sets `is_covered` to whether blocks have all elements of the selection. If not, the missing
+  /// bytes of the memory are not written.
+  Result<BlockRequestList> request_selection(const FieldRequest& request,
+                                             const Subarray& selection,
+                                             bool& is_covered) const;
+  /// kNotFound: no block has some of the selection.
   Error not_covered_error(const FieldRequest& request) const;
 
   /// The Error for the user: kClosed if bytes are wrong because the step was dropped meanwhile,
@@ -82,7 +82,7 @@ class StepReaderCore {
                           std::span<const format::BlockLocation> blocks) const;
   Result<const FieldInfo*> check_type(const FieldRequest& request, FieldKind kind) const;
   Status check_size(const FieldRequest& request, std::uint64_t needed) const;
-  Result<std::uint64_t> check_region(const FieldInfo& field, const Subarray& region) const;
+  Result<std::uint64_t> check_selection(const FieldInfo& field, const Subarray& selection) const;
 
   const detail::OriginProcess origin_;
   const std::string directory_;

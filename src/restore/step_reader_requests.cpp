@@ -31,7 +31,7 @@ BlockRequest request_of(const format::StepCatalog& step, const format::BlockLoca
   return {.location = location, .offset = block.offset, .raw = {0, block.raw_bytes}};
 }
 
-/// Number of elements of a region.
+/// Number of elements of a selection.
 std::uint64_t element_count(const format::Coordinates& count) {
   std::uint64_t elements = 1;
   for (const std::uint64_t extent : count)
@@ -39,9 +39,10 @@ std::uint64_t element_count(const format::Coordinates& count) {
   return elements;
 }
 
-bool is_inside(const Subarray& region, const Shape& shape) {
+bool is_inside(const Subarray& selection, const Shape& shape) {
   for (std::size_t d = 0; d < shape.size(); ++d) {
-    if (region.start[d] > shape[d] || region.count[d] > shape[d] - region.start[d]) return false;
+    if (selection.start[d] > shape[d] || selection.count[d] > shape[d] - selection.start[d])
+      return false;
   }
   return true;
 }
@@ -114,36 +115,36 @@ Result<BlockRequestList> StepReaderCore::request_range(const FieldRequest& reque
                           .swap_unit_bytes = swap_unit_of(**field, request)};
 }
 
-/// Number of elements of the region.
-Result<std::uint64_t> StepReaderCore::check_region(const FieldInfo& field,
-                                                   const Subarray& region) const {
+/// Number of elements of the selection.
+Result<std::uint64_t> StepReaderCore::check_selection(const FieldInfo& field,
+                                                      const Subarray& selection) const {
   const std::size_t dimensions = field.shape.size();
   const auto refuse = [&](ErrorClass kind, std::string cause) {
     return failure(make_error(kind, field.name, std::move(cause)));
   };
-  if (region.start.size() != dimensions || region.count.size() != dimensions)
+  if (selection.start.size() != dimensions || selection.count.size() != dimensions)
     return refuse(ErrorClass::kInvalidArgument,
                   "the array has " + with_unit(dimensions, "dimensions") + ", start and count of " +
-                      "the region have " + std::to_string(region.start.size()) + " and " +
-                      std::to_string(region.count.size()));
-  if (region.order != ArrayOrder::kC)
+                      "the selection have " + std::to_string(selection.start.size()) + " and " +
+                      std::to_string(selection.count.size()));
+  if (selection.order != ArrayOrder::kC)
     return refuse(
         ErrorClass::kInvalidArgument,
-        "arrays are read in C order; reverse shape, start and count of a region in Fortran "
+        "arrays are read in C order; reverse shape, start and count of a selection in Fortran "
         "order");
-  if (!region.shape.empty() && region.shape != field.shape)
-    return refuse(ErrorClass::kInvalidArgument, "the region is for an array of another shape");
-  if (!is_inside(region, field.shape))
-    return refuse(ErrorClass::kOutOfRange, "the region is not inside the array");
-  return element_count(region.count);
+  if (!selection.shape.empty() && selection.shape != field.shape)
+    return refuse(ErrorClass::kInvalidArgument, "the selection is for an array of another shape");
+  if (!is_inside(selection, field.shape))
+    return refuse(ErrorClass::kOutOfRange, "the selection is not inside the array");
+  return element_count(selection.count);
 }
 
-Result<BlockRequestList> StepReaderCore::request_region(const FieldRequest& request,
-                                                        const Subarray& region,
-                                                        bool& is_covered) const {
+Result<BlockRequestList> StepReaderCore::request_selection(const FieldRequest& request,
+                                                           const Subarray& selection,
+                                                           bool& is_covered) const {
   const auto field = check_type(request, FieldKind::kGlobal);
   if (!field) return failure(field.error());
-  const auto elements = check_region(**field, region);
+  const auto elements = check_selection(**field, selection);
   if (!elements) return failure(elements.error());
   const std::uint64_t element_bytes = element_size((*field)->type);
   BlockRequestList list{.step = catalog_,
@@ -152,7 +153,7 @@ Result<BlockRequestList> StepReaderCore::request_region(const FieldRequest& requ
                         .bytes = *elements * element_bytes,
                         .swap_unit_bytes = swap_unit_of(**field, request)};
   if (const Status fits = check_size(request, list.bytes); !fits) return failure(fits.error());
-  const format::Box box{region.start, region.count};
+  const format::Box box{selection.start, selection.count};
   const auto blocks = catalog_->find_blocks(request.field, box);
   if (!blocks) return failure(blocks.error());
   std::uint64_t found_bytes = 0;
@@ -169,13 +170,13 @@ Result<BlockRequestList> StepReaderCore::request_region(const FieldRequest& requ
     return failure(apart.error());
   is_covered = found_bytes >= list.bytes;
   if (!is_covered && has_lost_files())
-    return failure(not_found_error(request.field, "some of the region is"));
+    return failure(not_found_error(request.field, "some of the selection is"));
   sort(list);
   return list;
 }
 
 /// If two blocks have the same elements, it is ambiguous which one is meant. Without overlap, a
-/// region is covered if blocks have as many bytes.
+/// selection is covered if blocks have as many bytes.
 Status StepReaderCore::check_no_overlap(const FieldRequest& request,
                                         std::span<const format::BlockLocation> blocks) const {
   if (blocks.size() < 2) return {};
@@ -196,8 +197,9 @@ bool StepReaderCore::has_lost_files() const {
 }
 
 Error StepReaderCore::not_covered_error(const FieldRequest& request) const {
-  return make_error(ErrorClass::kNotFound, request.field,
-                    "no block has some of the region; pass a fill value to read it nevertheless");
+  return make_error(
+      ErrorClass::kNotFound, request.field,
+      "no block has some of the selection; pass a fill value to read it nevertheless");
 }
 
 }  // namespace forebay::restore

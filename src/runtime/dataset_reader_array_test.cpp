@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Global arrays, written in some blocks and read in other regions.
+// Global arrays, written in some blocks and read in other selections.
 #include <optional>
 #include <random>
 #include <set>
@@ -78,13 +78,13 @@ format::TestStep random_array(std::mt19937_64& random, const Shape& shape, std::
   return step;
 }
 
-Subarray random_region(std::mt19937_64& random, const Shape& shape) {
-  Subarray region;
+Subarray random_selection(std::mt19937_64& random, const Shape& shape) {
+  Subarray selection;
   for (const std::uint64_t extent : shape) {
-    region.start.push_back(random() % extent);
-    region.count.push_back(1 + random() % (extent - region.start.back()));
+    selection.start.push_back(random() % extent);
+    selection.count.push_back(1 + random() % (extent - selection.start.back()));
   }
-  return region;
+  return selection;
 }
 
 struct DamagedBlock {
@@ -93,13 +93,15 @@ struct DamagedBlock {
   format::Box box;
 };
 
-/// Expects an Error if the region has elements of the damaged block, and right values otherwise.
-void expect_damage_in(const DamagedBlock& block, const StepReader& step, const Subarray& region) {
-  std::vector<double> values(element_count(region.count), -1.0);
-  const auto got = step.read("u", region, std::span(values)).wait();
-  if (!format::has_overlap(block.box, {region.start, region.count})) {
+/// Expects an Error if the selection has elements of the damaged block, and right values otherwise.
+void expect_damage_in(const DamagedBlock& block,
+                      const StepReader& step,
+                      const Subarray& selection) {
+  std::vector<double> values(element_count(selection.count), -1.0);
+  const auto got = step.read("u", selection, std::span(values)).wait();
+  if (!format::has_overlap(block.box, {selection.start, selection.count})) {
     ASSERT_TRUE(got) << got.error().message();
-    EXPECT_EQ(values, numbers_in(step.find("u")->shape, region.start, region.count));
+    EXPECT_EQ(values, numbers_in(step.find("u")->shape, selection.start, selection.count));
     return;
   }
   ASSERT_EQ(error_class(got), ErrorClass::kDamage) << block.name;
@@ -128,7 +130,7 @@ class ArrayReaderTest : public testing::Test {
   Runtime runtime_{test_options()};
 };
 
-TEST_F(ArrayReaderTest, any_region_is_read_from_any_blocks) {
+TEST_F(ArrayReaderTest, any_selection_is_read_from_any_blocks) {
   std::mt19937_64 random(read::Random().seed());
   const std::vector<Shape> shapes = {{400'000}, {701, 503}, {70, 81, 65}, {9, 11, 13, 15}};
   for (int round = 0; round < 12; ++round) {
@@ -138,11 +140,11 @@ TEST_F(ArrayReaderTest, any_region_is_read_from_any_blocks) {
     const StepReader step = write_and_open(
         written, {.verification = round % 5 == 0 ? Verification::kOff : Verification::kOn});
     for (int i = 0; i < 8; ++i) {
-      const Subarray region = random_region(random, shape);
-      std::vector<double> values(element_count(region.count), -1.0);
-      const auto got = step.read("u", region, std::span(values)).wait();
+      const Subarray selection = random_selection(random, shape);
+      std::vector<double> values(element_count(selection.count), -1.0);
+      const auto got = step.read("u", selection, std::span(values)).wait();
       ASSERT_TRUE(got) << got.error().message();
-      ASSERT_EQ(values, numbers_in(shape, region.start, region.count));
+      ASSERT_EQ(values, numbers_in(shape, selection.start, selection.count));
     }
   }
 }
@@ -155,8 +157,8 @@ TEST_F(ArrayReaderTest, shape_is_reported_and_other_shapes_are_rejected) {
   EXPECT_EQ(field->kind, FieldKind::kGlobal);
   EXPECT_EQ(field->shape, (Shape{6, 7}));
   std::vector<double> four(4);
-  const auto read = [&](const Subarray& region) {
-    return error_class(step.read("u", region, std::span(four)).wait());
+  const auto read = [&](const Subarray& selection) {
+    return error_class(step.read("u", selection, std::span(four)).wait());
   };
   EXPECT_EQ(read({.start = {5, 0}, .count = {2, 2}}), ErrorClass::kOutOfRange);
   EXPECT_EQ(read({.start = {0}, .count = {4}}), ErrorClass::kInvalidArgument);
@@ -174,7 +176,7 @@ TEST_F(ArrayReaderTest, shape_is_reported_and_other_shapes_are_rejected) {
             ByteCount{0});
 }
 
-TEST_F(ArrayReaderTest, overlapping_blocks_are_damage_even_in_incomplete_regions) {
+TEST_F(ArrayReaderTest, overlapping_blocks_are_damage_even_in_incomplete_selections) {
   format::TestStep step{.step = 1, .files = 2};
   for (const std::uint64_t start : {0U, 1U}) {
     format::TestBlock block{.field = {.name = "u",
@@ -190,10 +192,10 @@ TEST_F(ArrayReaderTest, overlapping_blocks_are_damage_even_in_incomplete_regions
   }
   std::vector<double> values(10);
   const StepReader read = write_and_open(step);
-  const auto check = [&](const Subarray& region, std::optional<double> fill) {
-    const auto into = std::span(values).first(region.count.front());
-    const auto got =
-        fill ? read.read("u", region, into, *fill).wait() : read.read("u", region, into).wait();
+  const auto check = [&](const Subarray& selection, std::optional<double> fill) {
+    const auto into = std::span(values).first(selection.count.front());
+    const auto got = fill ? read.read("u", selection, into, *fill).wait()
+                          : read.read("u", selection, into).wait();
     ASSERT_EQ(error_class(got), ErrorClass::kDamage);
     EXPECT_TRUE(message_contains(got.error(), "overlap")) << got.error().message();
   };
@@ -209,7 +211,7 @@ TEST_F(ArrayReaderTest, overlapping_blocks_are_damage_even_in_incomplete_regions
 }
 
 /// The blocks of the array have one piece each: a flipped bit damages its whole block.
-TEST_F(ArrayReaderTest, flipped_bit_fails_only_the_regions_of_its_block) {
+TEST_F(ArrayReaderTest, flipped_bit_fails_only_the_selections_of_its_block) {
   std::mt19937_64 random(read::Random().seed());
   const Shape shape{41, 23, 11};
   for (int round = 0; round < 20; ++round) {
@@ -228,7 +230,7 @@ TEST_F(ArrayReaderTest, flipped_bit_fails_only_the_regions_of_its_block) {
     const StepReader step = open_newest_step(runtime_, path_);
     expect_damage_in(damaged, step, {.start = damaged.box.start, .count = damaged.box.count});
     for (int i = 0; i < 12; ++i)
-      expect_damage_in(damaged, step, random_region(random, shape));
+      expect_damage_in(damaged, step, random_selection(random, shape));
   }
 }
 
@@ -241,10 +243,11 @@ TEST_F(ArrayReaderTest, missing_elements_are_an_error_or_the_fill) {
   block.raw = to_bytes(numbers_in({4, 4}, block.start, block.shape));
   written.blocks = {block};
   const StepReader step = write_and_open(written);
-  const Subarray region{.start = {0, 1}, .count = {2, 2}};
+  const Subarray selection{.start = {0, 1}, .count = {2, 2}};
   std::vector<double> values(4, -1.0);
-  EXPECT_EQ(error_class(step.read("u", region, std::span(values)).wait()), ErrorClass::kNotFound);
-  ASSERT_TRUE(step.read("u", region, std::span(values), 0.5).wait());
+  EXPECT_EQ(error_class(step.read("u", selection, std::span(values)).wait()),
+            ErrorClass::kNotFound);
+  ASSERT_TRUE(step.read("u", selection, std::span(values), 0.5).wait());
   EXPECT_EQ(values, (std::vector{0.5, 0.5, 5.0, 6.0}));
 }
 

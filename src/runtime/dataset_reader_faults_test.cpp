@@ -206,7 +206,7 @@ TEST_F(DamagedSlotTest, after_a_killed_writer_writing_needs_a_repair) {
   EXPECT_EQ(runtime.open_dataset(path_)->steps().back(), 6U);
 }
 
-// Before, the next writer listed the dropped steps again, whose files were gone.
+// Before, the next holder listed the dropped steps again, whose files were gone.
 TEST_F(DamagedSlotTest, after_dropped_steps_writing_needs_a_repair) {
   std::filesystem::resize_file(file(0, 2), format::kPageBytes);
   std::filesystem::remove(file(0, 0));

@@ -96,7 +96,7 @@ inline Result<Receipt> write_parts(const DatasetFixture& fixture,
 }
 
 /// Writes three steps. The last rank aborts the second one, and all other ranks get its Error.
-inline void write_with_abandoned_step(DatasetFixture& fixture, std::uint64_t parts) {
+inline void write_with_aborted_step(DatasetFixture& fixture, std::uint64_t parts) {
   auto dataset = fixture.runtime.create_dataset(fixture.path(), {.plan = with_small_memory({})});
   ASSERT_TRUE(dataset) << dataset.error().message();
   EXPECT_TRUE(write_parts(fixture, *dataset, 1, parts));

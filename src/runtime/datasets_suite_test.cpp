@@ -438,7 +438,7 @@ TEST_P(DatasetSuite, only_the_newest_steps_are_retained) {
 
 TEST_P(DatasetSuite, step_aborted_by_one_rank_is_skipped) {
   with_dataset_fixture([](DatasetFixture& fixture) {
-    write_with_abandoned_step(fixture, kParts);
+    write_with_aborted_step(fixture, kParts);
     fixture.barrier();
     if (fixture.is_first()) {
       EXPECT_TRUE(has_steps(fixture.path(), {1, 3}, kParts));

@@ -216,7 +216,7 @@ TEST_P(DedicatedDatasets, are_complete_if_no_rank_waits_for_the_receipt) {
     const comm::SharedDirectory directory(communicator);
     std::optional<DatasetFixture> fixture(std::in_place, communicator, kDedicated);
     const std::string path = directory / "run.fb";
-    if (fixture->runtime.role() == Role::kAgent) {
+    if (fixture->runtime.role() == Role::kIo) {
       EXPECT_TRUE(fixture->runtime.serve());
     } else {
       auto dataset = fixture->runtime.create_dataset(path);
@@ -239,7 +239,7 @@ TEST_P(DedicatedDatasets, are_complete_if_no_rank_waits_for_the_receipt) {
 
 TEST_P(DedicatedDatasets, aborted_step_is_skipped_and_later_ones_continue) {
   with_dedicated_dataset_fixture([](DatasetFixture& fixture) {
-    write_with_abandoned_step(fixture, kDedicatedParts);
+    write_with_aborted_step(fixture, kDedicatedParts);
     barrier(fixture.runtime);
     if (fixture.is_first()) {
       EXPECT_TRUE(has_steps(fixture.path(), {1, 3}, kDedicatedParts));
@@ -250,7 +250,7 @@ TEST_P(DedicatedDatasets, aborted_step_is_skipped_and_later_ones_continue) {
 TEST_P(DedicatedDatasets, opening_waits_for_a_late_serve) {
   run_on_all_ranks([](const Communicator& communicator) {
     DatasetFixture fixture(communicator, kDedicated);
-    if (fixture.runtime.role() == Role::kAgent) {
+    if (fixture.runtime.role() == Role::kIo) {
       std::this_thread::sleep_for(std::chrono::milliseconds(100));
       EXPECT_TRUE(fixture.runtime.serve());
       return;
@@ -262,7 +262,7 @@ TEST_P(DedicatedDatasets, opening_waits_for_a_late_serve) {
 TEST_P(DedicatedDatasets, opening_fails_if_the_writer_does_not_serve) {
   run_on_all_ranks([](const Communicator& communicator) {
     DatasetFixture fixture(communicator, kDedicated);
-    if (fixture.runtime.role() == Role::kAgent) {
+    if (fixture.runtime.role() == Role::kIo) {
       fixture.barrier();  // too late for the first two attempts
       EXPECT_TRUE(fixture.runtime.serve());
       return;
@@ -284,7 +284,7 @@ TEST_P(DedicatedDatasets, compute_ranks_can_write_after_io_ranks_have_ended) {
   run_on_all_ranks([](const Communicator& communicator) {
     const comm::SharedDirectory directory(communicator);
     std::optional<DatasetFixture> fixture(std::in_place, communicator, kDedicated);
-    if (fixture->runtime.role() == Role::kAgent) {
+    if (fixture->runtime.role() == Role::kIo) {
       return fixture.reset();  // without serve()
     }
     const std::string path = directory / "run.fb";

@@ -137,7 +137,7 @@ TEST_P(DedicatedSuite, wrong_call_for_the_role_names_the_right_one) {
     if (runtime.role() == Role::kCompute) {
       const Status served = runtime.serve();
       ASSERT_EQ(error_class(served), ErrorClass::kInvalidArgument);
-      EXPECT_TRUE(message_contains(served.error(), "Role::kAgent"));
+      EXPECT_TRUE(message_contains(served.error(), "Role::kIo"));
       return;
     }
     // Returns at once, on this rank alone: no other rank calls it.
@@ -174,7 +174,7 @@ TEST_P(DedicatedSuite, serve_returns_after_the_last_rank_has_left) {
     DedicatedFixture fixture(communicator);
     std::optional<Runtime> runtime(std::in_place, comm::make_ranks(communicator),
                                    RuntimeOptions{.placement = Placement::kDedicated});
-    if (runtime->role() == Role::kAgent) {
+    if (runtime->role() == Role::kIo) {
       EXPECT_TRUE(runtime->serve());
       EXPECT_TRUE(runtime->serve());  // a second call returns at once
       return;
@@ -199,7 +199,7 @@ TEST_P(DedicatedSuite, after_an_agent_leaves_early_others_read_for_themselves) {
     DedicatedFixture fixture(communicator);
     std::optional<Runtime> runtime(std::in_place, comm::make_ranks(communicator),
                                    RuntimeOptions{.placement = Placement::kDedicated});
-    if (runtime->role() == Role::kAgent) {
+    if (runtime->role() == Role::kIo) {
       fixture.barrier();  // sessions are open
       runtime.reset();
       fixture.barrier();
@@ -226,7 +226,7 @@ TEST_P(DedicatedSuite, agent_that_leaves_during_opens_and_reads_blocks_no_rank) 
       DedicatedFixture fixture(communicator);
       std::optional<Runtime> runtime(std::in_place, comm::make_ranks(communicator),
                                      RuntimeOptions{.placement = Placement::kDedicated});
-      if (runtime->role() == Role::kAgent) {
+      if (runtime->role() == Role::kIo) {
         std::this_thread::sleep_for(std::chrono::milliseconds(2 * round));
         runtime.reset();  // while others open sessions, read, and close them
         fixture.barrier();
@@ -306,7 +306,7 @@ TEST_P(DedicatedSuite, node_with_one_rank_computes_and_logs_a_warning) {
       return line.find("only one rank") != std::string::npos;
     };
     EXPECT_EQ(std::ranges::any_of(lines, mentions_single_rank), is_alone);
-    if (runtime.role() == Role::kAgent) {
+    if (runtime.role() == Role::kIo) {
       EXPECT_TRUE(runtime.serve());
     }
   });

@@ -12,7 +12,7 @@ NodeRoles roles_at(const std::vector<comm::Rank>& ranks, Placement requested) {
   }
   // The last rank, so that rank 0 computes: launchers connect it to the terminal, and programs
   // print there.
-  return {.agent = ranks.back(), .agent_role = Role::kAgent, .compute_rank_count = count - 1};
+  return {.agent = ranks.back(), .agent_role = Role::kIo, .compute_rank_count = count - 1};
 }
 
 }  // namespace

@@ -15,7 +15,7 @@ namespace forebay {
 /// The roles of the ranks of one node.
 struct NodeRoles {
   comm::Rank agent;                      ///< the rank with the node's agent
-  Role agent_role = Role::kCompute;      ///< kAgent: it is an I/O rank
+  Role agent_role = Role::kCompute;      ///< kIo: it is an I/O rank
   std::uint32_t compute_rank_count = 0;  ///< compute ranks on the node; never 0
 
   Role role_of(comm::Rank rank) const noexcept {
@@ -23,7 +23,7 @@ struct NodeRoles {
   }
   /// Number of ranks that share the agent, including its own rank.
   std::uint32_t sharing_ranks() const noexcept {
-    return compute_rank_count + (agent_role == Role::kAgent ? 1 : 0);
+    return compute_rank_count + (agent_role == Role::kIo ? 1 : 0);
   }
 
   friend bool operator==(const NodeRoles&, const NodeRoles&) noexcept = default;

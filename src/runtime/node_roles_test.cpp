@@ -70,7 +70,7 @@ TEST(Placement, dedicated_one_rank_of_each_larger_node_serves) {
     check_invariants(nodes, roles);
     for (std::uint32_t node = 0; node < nodes.count(); ++node) {
       const auto ranks = static_cast<std::uint32_t>(nodes.ranks_of({node}).size());
-      EXPECT_EQ(roles[node].agent_role, ranks > 1 ? Role::kAgent : Role::kCompute);
+      EXPECT_EQ(roles[node].agent_role, ranks > 1 ? Role::kIo : Role::kCompute);
       EXPECT_EQ(roles[node].compute_rank_count, std::max(1U, ranks - 1));
     }
   }
@@ -94,7 +94,7 @@ TEST(Placement, names_of_nodes_do_not_matter) {
 TEST(Placement, seven_ranks_in_threes) {
   const std::vector<std::uint64_t> keys{0, 0, 0, 1, 1, 1, 2};
   const std::vector<NodeRoles> expected{
-      {{2}, Role::kAgent, 2}, {{5}, Role::kAgent, 2}, {{6}, Role::kCompute, 1}};
+      {{2}, Role::kIo, 2}, {{5}, Role::kIo, 2}, {{6}, Role::kCompute, 1}};
   EXPECT_EQ(assign_roles(comm::Nodes(keys), Placement::kDedicated), expected);
 }
 

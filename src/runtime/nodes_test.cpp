@@ -98,9 +98,9 @@ TEST_P(NodesTest, tasks_of_other_nodes_get_views_of_their_own_window) {
   on_ranks(2, 1, [&](Runtime& runtime, comm::Communicator&) {
     const auto session = runtime.open_file(path)->read_session({}, plan_for_nodes({0}));
     ASSERT_TRUE(session);
-    auto pieces = session->views();
-    while (!pieces.is_done()) {
-      const auto view = result_of(pieces.next());
+    auto views = session->views();
+    while (!views.is_done()) {
+      const auto view = result_of(views.next());
       ASSERT_TRUE(view) << view.error().message();
       EXPECT_FALSE(view->is_copy());
       ASSERT_TRUE(is_words(view->bytes(), view->range().offset));

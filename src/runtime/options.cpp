@@ -17,7 +17,7 @@ namespace {
 constexpr std::array kKeys = {
     ConfigKey{"budget", "upper limit of the memory for data of all sessions"},
     ConfigKey{"buffer_cache", "upper limit of freed buffers that are kept for later use"},
-    ConfigKey{"engine", "backend of direct reads and writes: auto, ring, threads or aio"},
+    ConfigKey{"backend", "system interface of direct I/O: auto, io_uring, threads or aio"},
     ConfigKey{"cores", "processors for threads of Forebay, as in 2-3,7"},
     ConfigKey{"copy_threads", "threads that copy from the page cache; 0: chosen from the cores"},
     ConfigKey{"bulk", "transport of bytes between nodes: auto or tcp"},
@@ -25,7 +25,7 @@ constexpr std::array kKeys = {
     ConfigKey{"machine", "description of the storage: the name of a machine, or a machine file"},
     ConfigKey{"placement", "where agents run: in-rank or dedicated"},
     ConfigKey{"profile", "measured limits of the storage: a profile file"},
-    ConfigKey{"writer_affinity",
+    ConfigKey{"write_thread_affinity",
               "processors of threads that copy into the page cache: separate or inherited"},
 };
 
@@ -39,14 +39,15 @@ constexpr std::uint64_t kCacheBytesMax = 1ULL << 40U;
 constexpr std::uint64_t kCopyThreadsMax = 256;
 constexpr int kProcessorsMax = 1024;  ///< as many as cpu_set_t has
 
-Result<EngineChoice> parse_engine(std::string_view text) {
-  if (text == "auto") return EngineChoice::kAuto;
-  if (text == "ring") return EngineChoice::kRing;
-  if (text == "threads") return EngineChoice::kThreads;
-  if (text == "aio") return EngineChoice::kAio;
-  return failure({.kind = ErrorClass::kInvalidArgument,
-                  .operation = "read the setting engine",
-                  .cause = "\"" + std::string(text) + "\" is none of auto, ring, threads, aio"});
+Result<BackendChoice> parse_backend(std::string_view text) {
+  for (const BackendChoice choice : {BackendChoice::kAuto, BackendChoice::kIoUring,
+                                     BackendChoice::kThreads, BackendChoice::kAio}) {
+    if (text == name_of(choice)) return choice;
+  }
+  return failure(
+      {.kind = ErrorClass::kInvalidArgument,
+       .operation = "read the setting backend",
+       .cause = "\"" + std::string(text) + "\" is none of auto, io_uring, threads, aio"});
 }
 
 Result<BulkTransport> parse_bulk(std::string_view text) {
@@ -65,11 +66,11 @@ Result<Placement> parse_placement(std::string_view text) {
                   .cause = "\"" + std::string(text) + "\" is none of in-rank, dedicated"});
 }
 
-Result<WriterAffinity> parse_writer_affinity(std::string_view text) {
-  if (text == "separate") return WriterAffinity::kSeparate;
-  if (text == "inherited") return WriterAffinity::kInherited;
+Result<WriteThreadAffinity> parse_writer_affinity(std::string_view text) {
+  if (text == "separate") return WriteThreadAffinity::kSeparate;
+  if (text == "inherited") return WriteThreadAffinity::kInherited;
   return failure({.kind = ErrorClass::kInvalidArgument,
-                  .operation = "read the setting writer_affinity",
+                  .operation = "read the setting write_thread_affinity",
                   .cause = "\"" + std::string(text) + "\" is neither separate nor inherited"});
 }
 
@@ -121,8 +122,8 @@ Result<RuntimeOptions> options_from(const Environment& environment) {
   const auto copy_threads =
       config->count("copy_threads", {options.tuning.copy_threads, 0, kCopyThreadsMax});
   if (!copy_threads) return failure(copy_threads.error());
-  const auto engine = config->text("engine", "auto").and_then(parse_engine);
-  if (!engine) return failure(engine.error());
+  const auto backend = config->text("backend", "auto").and_then(parse_backend);
+  if (!backend) return failure(backend.error());
   const auto network = config->text("network", "");
   if (!network) return failure(network.error());
   const auto bulk = config->text("bulk", "auto").and_then(parse_bulk);
@@ -134,10 +135,10 @@ Result<RuntimeOptions> options_from(const Environment& environment) {
   options.network = *network;
   const auto placement = config->text("placement", "in-rank").and_then(parse_placement);
   if (!placement) return failure(placement.error());
-  const auto writer_affinity =
-      config->text("writer_affinity", "separate").and_then(parse_writer_affinity);
-  if (!writer_affinity) return failure(writer_affinity.error());
-  options.tuning.writer_affinity = *writer_affinity;
+  const auto write_thread_affinity =
+      config->text("write_thread_affinity", "separate").and_then(parse_writer_affinity);
+  if (!write_thread_affinity) return failure(write_thread_affinity.error());
+  options.tuning.write_thread_affinity = *write_thread_affinity;
   const auto cores = config->text("cores", "").and_then(parse_cores);
   if (!cores) return failure(cores.error());
   options.tuning.cores = *cores;
@@ -146,7 +147,7 @@ Result<RuntimeOptions> options_from(const Environment& environment) {
   if (config->is_set("profile")) options.tuning.profile = *profile;
   options.budget_bytes = *budget;
   options.tuning.copy_threads = static_cast<unsigned>(*copy_threads);
-  options.tuning.engine = *engine;
+  options.tuning.backend = *backend;
   options.placement = *placement;
   return options;
 }

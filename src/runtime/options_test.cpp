@@ -17,10 +17,10 @@ TEST(RuntimeOptions, empty_environment_keeps_the_defaults) {
   ASSERT_TRUE(options) << options.error().message();
   EXPECT_EQ(options->budget_bytes, 64_MiB);
   EXPECT_EQ(options->tuning.buffer_cache_bytes, 1_GiB);
-  EXPECT_EQ(options->tuning.engine, EngineChoice::kAuto);
+  EXPECT_EQ(options->tuning.backend, BackendChoice::kAuto);
   EXPECT_EQ(options->tuning.copy_threads, 0U);
   EXPECT_EQ(options->placement, Placement::kInRank);
-  EXPECT_EQ(options->tuning.writer_affinity, WriterAffinity::kSeparate);
+  EXPECT_EQ(options->tuning.write_thread_affinity, WriteThreadAffinity::kSeparate);
   EXPECT_EQ(options->tuning.profile, std::nullopt);
 }
 
@@ -33,10 +33,10 @@ TEST(RuntimeOptions, empty_profile_differs_from_an_absent_one) {
 TEST(RuntimeOptions, variables_set_their_options) {
   const auto options = options_from({{"FOREBAY_BUDGET", "16MiB"},
                                      {"FOREBAY_BUFFER_CACHE", "0"},
-                                     {"FOREBAY_ENGINE", "threads"},
+                                     {"FOREBAY_BACKEND", "threads"},
                                      {"FOREBAY_COPY_THREADS", "3"},
                                      {"FOREBAY_PLACEMENT", "dedicated"},
-                                     {"FOREBAY_WRITER_AFFINITY", "inherited"},
+                                     {"FOREBAY_WRITE_THREAD_AFFINITY", "inherited"},
                                      {"FOREBAY_CORES", "7,2-3,3"},
                                      {"FOREBAY_MACHINE", "lustre-small"},
                                      {"FOREBAY_PROFILE", "here.toml"},
@@ -45,10 +45,10 @@ TEST(RuntimeOptions, variables_set_their_options) {
   ASSERT_TRUE(options) << options.error().message();
   EXPECT_EQ(options->budget_bytes, 16_MiB);
   EXPECT_EQ(options->tuning.buffer_cache_bytes, 0U);
-  EXPECT_EQ(options->tuning.engine, EngineChoice::kThreads);
+  EXPECT_EQ(options->tuning.backend, BackendChoice::kThreads);
   EXPECT_EQ(options->tuning.copy_threads, 3U);
   EXPECT_EQ(options->placement, Placement::kDedicated);
-  EXPECT_EQ(options->tuning.writer_affinity, WriterAffinity::kInherited);
+  EXPECT_EQ(options->tuning.write_thread_affinity, WriteThreadAffinity::kInherited);
   EXPECT_EQ(options->tuning.cores, (std::vector{2, 3, 7}));
   EXPECT_EQ(options->machine, "lustre-small");
   EXPECT_EQ(options->tuning.profile, "here.toml");
@@ -56,21 +56,21 @@ TEST(RuntimeOptions, variables_set_their_options) {
 
 TEST(RuntimeOptions, each_engine_has_its_name) {
   for (const auto& [name, engine] :
-       {std::pair{"auto", EngineChoice::kAuto}, std::pair{"ring", EngineChoice::kRing},
-        std::pair{"threads", EngineChoice::kThreads}, std::pair{"aio", EngineChoice::kAio}}) {
-    const auto options = options_from({{"FOREBAY_ENGINE", name}});
+       {std::pair{"auto", BackendChoice::kAuto}, std::pair{"io_uring", BackendChoice::kIoUring},
+        std::pair{"threads", BackendChoice::kThreads}, std::pair{"aio", BackendChoice::kAio}}) {
+    const auto options = options_from({{"FOREBAY_BACKEND", name}});
     ASSERT_TRUE(options) << options.error().message();
-    EXPECT_EQ(options->tuning.engine, engine) << name;
+    EXPECT_EQ(options->tuning.backend, engine) << name;
   }
 }
 
 TEST(RuntimeOptions, invalid_value_is_rejected_by_name) {
   for (const auto& [name, value] : Environment{{"FOREBAY_BUDGET", "1"},
                                                {"FOREBAY_BUDGET", "much"},
-                                               {"FOREBAY_ENGINE", "steam"},
+                                               {"FOREBAY_BACKEND", "steam"},
                                                {"FOREBAY_COPY_THREADS", "-1"},
                                                {"FOREBAY_PLACEMENT", "elsewhere"},
-                                               {"FOREBAY_WRITER_AFFINITY", "off"},
+                                               {"FOREBAY_WRITE_THREAD_AFFINITY", "off"},
                                                {"FOREBAY_CORES", "3-2"},
                                                {"FOREBAY_CORES", "1,"},
                                                {"FOREBAY_CORES", "-1"},

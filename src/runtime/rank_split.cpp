@@ -40,9 +40,7 @@ Result<std::shared_ptr<comm::Communicator>> split_collectively(comm::Communicato
 
 /// Collective: creates the communicators of this role and of all ranks ordered by role.
 Status split_by_role(RankSplit& rank_split) {
-  const auto is_dedicated = [](const NodeRoles& places) {
-    return places.agent_role == Role::kAgent;
-  };
+  const auto is_dedicated = [](const NodeRoles& places) { return places.agent_role == Role::kIo; };
   rank_split.role_ranks = rank_split.compute_first = rank_split.all_ranks;
   for (const NodeRoles& node : rank_split.node_roles)
     rank_split.compute_rank_count += node.compute_rank_count;
@@ -63,7 +61,7 @@ Status split_by_role(RankSplit& rank_split) {
 
 /// Collective over the compute ranks.
 Ranks application_ranks(const RankSplit& rank_split) {
-  if (rank_split.role == Role::kAgent) return Ranks(not_computing_error());
+  if (rank_split.role == Role::kIo) return Ranks(not_computing_error());
   auto duplicate = rank_split.role_ranks->duplicate_for_application();
   return duplicate ? comm::make_ranks(std::move(*duplicate)) : Ranks(duplicate.error());
 }

@@ -31,7 +31,7 @@ using read::result_of;
 struct AccessCase {
   std::string name;
   std::optional<Access> access;
-  EngineChoice engine = EngineChoice::kAuto;
+  BackendChoice backend = BackendChoice::kAuto;
 };
 
 class RealFile : public ::testing::TestWithParam<AccessCase> {
@@ -56,7 +56,7 @@ class RealFile : public ::testing::TestWithParam<AccessCase> {
   }
 
   storage::TemporaryDirectory directory;
-  Runtime runtime{{.budget_bytes = 8_MiB, .tuning = {.engine = GetParam().engine}}};
+  Runtime runtime{{.budget_bytes = 8_MiB, .tuning = {.backend = GetParam().backend}}};
 };
 
 TEST_P(RealFile, odd_sizes_at_odd_offsets_are_read) {
@@ -71,7 +71,7 @@ TEST_P(RealFile, odd_sizes_at_odd_offsets_are_read) {
         ASSERT_TRUE(session) << session.error().message();
         ASSERT_TRUE(reads_words(*session, extent)) << extent.offset << " + " << extent.size;
         ASSERT_TRUE(session->views(extent).for_each(
-            [](const View& piece) { EXPECT_TRUE(is_words(piece.bytes(), piece.range().offset)); }));
+            [](const View& view) { EXPECT_TRUE(is_words(view.bytes(), view.range().offset)); }));
       }
     }
   }
@@ -106,10 +106,10 @@ TEST_P(RealFile, default_plans_read_right_bytes) {
     EXPECT_FALSE(session->plan().reason.empty());
     EXPECT_LE(session->plan().budget_bytes, 8_MiB);
     std::uint64_t at = 0;
-    ASSERT_TRUE(session->views({0, size}).for_each([&](const View& piece) {
-      EXPECT_EQ(piece.range().offset, at);
-      EXPECT_TRUE(is_words(piece.bytes(), at));
-      at = piece.range().end();
+    ASSERT_TRUE(session->views({0, size}).for_each([&](const View& view) {
+      EXPECT_EQ(view.range().offset, at);
+      EXPECT_TRUE(is_words(view.bytes(), at));
+      at = view.range().end();
     }));
     EXPECT_EQ(at, size);
     EXPECT_LE(session->report().window_bytes, 8_MiB);
@@ -230,8 +230,8 @@ INSTANTIATE_TEST_SUITE_P(
     ::testing::Values(AccessCase{"chosen", std::nullopt},
                       AccessCase{"buffered", Access::kBuffered},
                       AccessCase{"direct", Access::kDirect},
-                      AccessCase{"direct_threads", Access::kDirect, EngineChoice::kThreads},
-                      AccessCase{"direct_aio", Access::kDirect, EngineChoice::kAio}),
+                      AccessCase{"direct_threads", Access::kDirect, BackendChoice::kThreads},
+                      AccessCase{"direct_aio", Access::kDirect, BackendChoice::kAio}),
     [](const ::testing::TestParamInfo<AccessCase>& tested) { return tested.param.name; });
 
 // Beyond 2 and 4 GiB, the limits of 32-bit numbers.

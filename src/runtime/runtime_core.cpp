@@ -16,7 +16,6 @@
 #include "read/local_session.hpp"
 #include "read/plan.hpp"
 #include "runtime/cores.hpp"
-#include "runtime/engine_choice.hpp"
 #include "storage/file.hpp"
 
 namespace forebay {
@@ -56,9 +55,9 @@ RuntimeCore::RuntimeCore(RuntimeOptions options, const Ranks& ranks)
       windows_(std::make_shared<read::WindowPool>(options_.budget_bytes)),
       buffers_(shm::BufferAllocator::make(options_.tuning.buffer_cache_bytes / ranks_of_node())),
       registry_(agree_on_id()),
-      streams_({.choice = backend_choice(options_.tuning.engine),
+      streams_({.choice = options_.tuning.backend,
                 .copy_threads = options_.tuning.copy_threads,
-                .writer_affinity = options_.tuning.writer_affinity,
+                .write_thread_affinity = options_.tuning.write_thread_affinity,
                 .profile = options_.tuning.profile,
                 .log = options_.log,
                 .storage = &storage_}) {
@@ -71,7 +70,7 @@ RuntimeCore::RuntimeCore(RuntimeOptions options, const Ranks& ranks)
     return is_idle_copy_enabled_.load(std::memory_order_acquire) && copy_agent_->help();
   });
   const bool is_placement_met = options_.placement == Placement::kInRank || !rank_split_ ||
-                                rank_split_->own_node.agent_role == Role::kAgent;
+                                rank_split_->own_node.agent_role == Role::kIo;
   if (!is_placement_met) log(LogLevel::kWarning, "no I/O rank on this node: it has only one rank");
   connect_node();
   io_rank_notifier_ = connect_io_ranks();
@@ -189,7 +188,7 @@ Result<std::shared_ptr<read::ReadAgent>> RuntimeCore::copy_agent() {
 Result<std::shared_ptr<read::ReadAgent>> RuntimeCore::engine_agent(
     std::shared_ptr<read::EventSource> event_source) {
   if (engine_agent_) return engine_agent_;
-  auto started = read::EngineAgent::start({.choice = backend_choice(options_.tuning.engine),
+  auto started = read::EngineAgent::start({.choice = options_.tuning.backend,
                                            .queue_depth = kAgentDepth,
                                            .worker_count = kDirectThreads,
                                            .worker_cpus = {},
@@ -221,13 +220,13 @@ void RuntimeCore::connect_node() {
   links.bulk = bulk_communicator();
   Result<std::string> name;
   if (here.agent == ranks.rank())
-    name = start_node_agent(here.compute_rank_count, std::move(links));
+    name = start_node_server(here.compute_rank_count, std::move(links));
   auto client = connect_to_agent(name.value_or(std::string()));
   const auto joined = ranks.all_reduce(comm::Reduction::kMin, name && client ? 1 : 0);
   if (joined && *joined == 1) {
     node_client_ = std::move(*client);
     ranks_on_node_ = here.sharing_ranks();
-    if (role() == Role::kAgent) served_ = clients_left_.get_future().share();
+    if (role() == Role::kIo) served_ = clients_left_.get_future().share();
     return;
   }
   linked_nodes_ = 1;
@@ -265,12 +264,12 @@ std::shared_ptr<comm::Communicator> RuntimeCore::bulk_communicator() const {
   return duplicate ? *duplicate : nullptr;
 }
 
-Result<std::string> RuntimeCore::start_node_agent(std::uint32_t clients,
-                                                  read::NodeLinks::Setup links) {
+Result<std::string> RuntimeCore::start_node_server(std::uint32_t clients,
+                                                   read::NodeLinks::Setup links) {
   clients_at_node_ = clients;
   auto event_source = make_event_source(clients, std::move(links));
   if (!event_source) return failure(event_source.error());
-  const std::string name = node_agent_.lock()->name();
+  const std::string name = node_server_.lock()->name();
   const std::lock_guard lock(mutex_);
   if (auto started = engine_agent(std::move(*event_source)); !started)
     return failure(started.error());
@@ -279,12 +278,12 @@ Result<std::string> RuntimeCore::start_node_agent(std::uint32_t clients,
 
 Result<std::shared_ptr<read::EventSource>> RuntimeCore::make_event_source(
     std::uint32_t clients, read::NodeLinks::Setup links) {
-  auto agent = read::NodeAgent::start(clients, [this](read::NodeAgent::OpenArgs args) {
+  auto agent = read::NodeServer::start(clients, [this](read::NodeServer::OpenArgs args) {
     return open_served_session(std::move(args));
   });
   if (!agent) return failure(agent.error());
-  (*agent)->set_on_all_disconnected([this] { clients_left_.set_value(); });
-  node_agent_ = *agent;
+  (*agent)->set_on_all_clients_ended([this] { clients_left_.set_value(); });
+  node_server_ = *agent;
   if (links.links.empty()) return std::shared_ptr<read::EventSource>(*agent);
   for (const auto& link : links.links)
     links.nodes.push_back(rank_split_->all_ranks->nodes().node_of(link->peer()).number);
@@ -310,7 +309,7 @@ Result<std::shared_ptr<read::NodeClient>> RuntimeCore::connect_to_agent(
     const std::string& agent_name) {
   const auto names = rank_split_->all_ranks->all_gather(std::as_bytes(std::span(agent_name)));
   if (!names) return failure(names.error());
-  if (role() == Role::kAgent) return nullptr;
+  if (role() == Role::kIo) return nullptr;
   const comm::Rank agent = rank_split_->own_node.agent;
   const comm::Bytes& bytes = names->at(agent.number);
   const std::string name(reinterpret_cast<const char*>(bytes.data()), bytes.size());
@@ -327,7 +326,7 @@ Status RuntimeCore::check_role(const char* operation) const {
   if (role() == Role::kCompute) return {};
   return failure({.kind = ErrorClass::kInvalidArgument,
                   .operation = operation,
-                  .cause = "this is an I/O rank (Role::kAgent); call "
+                  .cause = "this is an I/O rank (Role::kIo); call "
                            "Runtime::serve() on it, and open files on the ranks of "
                            "Runtime::compute_ranks()"});
 }
@@ -339,7 +338,7 @@ Status RuntimeCore::serve() {
     return failure({.kind = ErrorClass::kInvalidArgument,
                     .operation = "serve",
                     .cause = "this is a compute rank (Role::kCompute); call serve() only on ranks "
-                             "whose Runtime::role() is Role::kAgent"});
+                             "whose Runtime::role() is Role::kIo"});
   }
   const Status served =
       io_rank_notifier_ && *io_rank_notifier_ ? serve_datasets(**io_rank_notifier_) : Status();
@@ -362,7 +361,7 @@ Status RuntimeCore::serve_datasets(write::IoRankNotifier& notifier) {
 
 /// The access of a session's file on this node: as chosen by the rank of this node that requests
 /// it, or chosen here if another node requests it.
-Result<AccessMethod> RuntimeCore::access_method_for(const read::NodeAgent::OpenArgs& args) const {
+Result<AccessMethod> RuntimeCore::access_method_for(const read::NodeServer::OpenArgs& args) const {
   const read::OpenSessionRequest& request = args.request;
   if (!request.access) {
     auto file = storage::open_file(request.path);
@@ -394,8 +393,8 @@ std::shared_ptr<read::RemoteReader> RuntimeCore::make_remote_reader(
 }
 
 /// On the agent's thread: opens a session for clients.
-Result<read::NodeAgent::ServedSession> RuntimeCore::open_served_session(
-    read::NodeAgent::OpenArgs args) {
+Result<read::NodeServer::ServedSession> RuntimeCore::open_served_session(
+    read::NodeServer::OpenArgs args) {
   const read::OpenSessionRequest& request = args.request;
   auto method = access_method_for(args);
   if (!method) return failure(method.error());
@@ -433,12 +432,12 @@ Result<read::NodeAgent::ServedSession> RuntimeCore::open_served_session(
   (*agent)->notify(*host);
   // A rank that joins later gets the same result as if it were the first. Its plan is checked
   // against the facts of that moment: current facts lack the memory that this session has taken.
-  return read::NodeAgent::ServedSession{.session = std::move(*host),
-                                        .check_plan = [facts](const ReadPlan& other) -> Status {
-                                          const auto checked = plan_shared_session(facts, other);
-                                          if (checked) return {};
-                                          return failure(checked.error());
-                                        }};
+  return read::NodeServer::ServedSession{.session = std::move(*host),
+                                         .check_plan = [facts](const ReadPlan& other) -> Status {
+                                           const auto checked = plan_shared_session(facts, other);
+                                           if (checked) return {};
+                                           return failure(checked.error());
+                                         }};
 }
 
 }  // namespace forebay

@@ -19,9 +19,9 @@
 #include "comm/concurrency_limiter.hpp"
 #include "read/copy_agent.hpp"
 #include "read/engine_agent.hpp"
-#include "read/node_agent.hpp"
 #include "read/node_client.hpp"
 #include "read/node_links.hpp"
+#include "read/node_server.hpp"
 #include "read/window_pool.hpp"
 #include "runtime/access_method.hpp"
 #include "runtime/dataset_writers.hpp"
@@ -99,12 +99,12 @@ class RuntimeCore {
   void connect_node();
   comm::Links connect_nodes();
   std::shared_ptr<comm::Communicator> bulk_communicator() const;
-  Result<std::string> start_node_agent(std::uint32_t clients, read::NodeLinks::Setup links);
+  Result<std::string> start_node_server(std::uint32_t clients, read::NodeLinks::Setup links);
   Result<std::shared_ptr<read::EventSource>> make_event_source(std::uint32_t clients,
                                                                read::NodeLinks::Setup links);
   Result<std::shared_ptr<read::NodeClient>> connect_to_agent(const std::string& agent_name);
-  Result<read::NodeAgent::ServedSession> open_served_session(read::NodeAgent::OpenArgs args);
-  Result<AccessMethod> access_method_for(const read::NodeAgent::OpenArgs& args) const;
+  Result<read::NodeServer::ServedSession> open_served_session(read::NodeServer::OpenArgs args);
+  Result<AccessMethod> access_method_for(const read::NodeServer::OpenArgs& args) const;
   std::shared_ptr<read::RemoteReader> make_remote_reader(
       const read::OpenSessionRequest& request,
       const ReadPlan& plan,
@@ -130,7 +130,7 @@ class RuntimeCore {
   std::uint32_t linked_nodes_ = 1;
   // On the rank with the node's agent: set before the agent starts.
   std::uint32_t clients_at_node_ = 0;
-  std::weak_ptr<read::NodeAgent> node_agent_;
+  std::weak_ptr<read::NodeServer> node_server_;
   std::weak_ptr<read::NodeLinks> node_links_;
   std::shared_ptr<read::NodeClient> node_client_;
   std::promise<void> clients_left_;  // of the agent in this rank

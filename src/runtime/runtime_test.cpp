@@ -322,7 +322,7 @@ TEST_F(RuntimeTest, each_session_logs_access_and_reason) {
 
 TEST_F(RuntimeTest, direct_session_logs_its_access) {
   RecordingLog log;
-  Runtime runtime({.log = &log, .tuning = {.engine = EngineChoice::kThreads}});
+  Runtime runtime({.log = &log, .tuning = {.backend = BackendChoice::kThreads}});
   const auto session = runtime.open_file(path)->read_session({}, {.access = Access::kDirect});
   if (!session) GTEST_SKIP() << session.error().message();
   EXPECT_EQ(log.take(), std::vector{"info " + path + ": direct: access as given"});

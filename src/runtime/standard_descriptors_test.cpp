@@ -35,10 +35,10 @@ bool is_open(int number) {
 }
 
 /// Reads, writes and commits while everything stays open, then tests the numbers.
-int use_everything(const std::string& directory, EngineChoice engine) {
+int use_everything(const std::string& directory, BackendChoice backend) {
   for (int number = 0; number < kNumbers; ++number)
     ::close(number);
-  Runtime runtime({.tuning = {.engine = engine}});
+  Runtime runtime({.tuning = {.backend = backend}});
   const auto file = runtime.open_file(directory + "/in");
   if (!file) return kUseFailed;
   const auto session = file->read_session({});
@@ -64,7 +64,7 @@ int use_everything(const std::string& directory, EngineChoice engine) {
   return kSuccess;
 }
 
-class StandardDescriptors : public ::testing::TestWithParam<EngineChoice> {};
+class StandardDescriptors : public ::testing::TestWithParam<BackendChoice> {};
 
 TEST_P(StandardDescriptors, numbers_closed_by_the_program_are_not_used) {
   const TemporaryDirectory directory;
@@ -80,7 +80,7 @@ TEST_P(StandardDescriptors, numbers_closed_by_the_program_are_not_used) {
 
 INSTANTIATE_TEST_SUITE_P(Engines,
                          StandardDescriptors,
-                         ::testing::Values(EngineChoice::kAuto, EngineChoice::kThreads));
+                         ::testing::Values(BackendChoice::kAuto, BackendChoice::kThreads));
 
 }  // namespace
 }  // namespace forebay

@@ -35,10 +35,10 @@ unsigned copy_thread_count(unsigned requested) {
 /// precedence. Called on the thread of a queue, which has the affinity of the thread that created
 /// it. If that affinity is smaller than that of the process, returns other processors. An unbound
 /// thread leaves the choice to the system.
-std::vector<int> copy_cores(WriterAffinity requested) {
+std::vector<int> copy_cores(WriteThreadAffinity requested) {
   if (!service_processors().empty()) return {};
   const std::vector<int> bound = thread_affinity();
-  if (requested == WriterAffinity::kInherited || bound == initial_affinity()) return {};
+  if (requested == WriteThreadAffinity::kInherited || bound == initial_affinity()) return {};
   return spare_processors(machine_processors(), initial_affinity(), bound);
 }
 
@@ -51,9 +51,9 @@ Result<std::unique_ptr<storage::Backend>> make_backend(const Streams::Options& o
                                   .worker_cpus = {},
                                   .log = options.log});
   }
-  const std::vector<int> cores = copy_cores(options.writer_affinity);
+  const std::vector<int> cores = copy_cores(options.write_thread_affinity);
   set_thread_affinity(cores);
-  return storage::make_backend({.choice = storage::BackendChoice::kThreads,
+  return storage::make_backend({.choice = BackendChoice::kThreads,
                                 .queue_depth = kDeviceDepth,
                                 .worker_count = copy_thread_count(options.copy_threads),
                                 .worker_cpus = cores,

@@ -25,9 +25,9 @@ namespace forebay {
 class Streams {
  public:
   struct Options {
-    storage::BackendChoice choice = storage::BackendChoice::kAuto;  ///< for direct access
+    BackendChoice choice = BackendChoice::kAuto;  ///< for direct access
     unsigned copy_threads = 0;  ///< threads that write to the page cache of one device; 0: chosen
-    WriterAffinity writer_affinity = WriterAffinity::kSeparate;
+    WriteThreadAffinity write_thread_affinity = WriteThreadAffinity::kSeparate;
     std::optional<std::string> profile = std::nullopt;  ///< as RuntimeOptions::profile
     LogSink* log = nullptr;                             ///< null: no logging
     const StorageInfoSource* storage = nullptr;         ///< outlives the streams; null: no facts

@@ -126,12 +126,12 @@ std::vector<std::vector<int>> copy_thread_affinities() {
 }
 
 /// Opens a buffered file on a thread that is bound to one processor.
-std::vector<std::vector<int>> affinities_beside_bound_thread(WriterAffinity cores) {
+std::vector<std::vector<int>> affinities_beside_bound_thread(WriteThreadAffinity cores) {
   const TemporaryDirectory directory;
   std::vector<std::vector<int>> places;
   std::thread([&] {
     set_thread_affinity({initial_affinity().front()});
-    Runtime runtime(test_options({.tuning = {.writer_affinity = cores}}));
+    Runtime runtime(test_options({.tuning = {.write_thread_affinity = cores}}));
     auto out = runtime.create_output_stream({.access = Access::kBuffered, .buffer_bytes = 1_MiB});
     write_file(*out, directory / "data", 2_MiB);
     EXPECT_TRUE(out->drain());  // afterwards the copying threads have their names
@@ -142,7 +142,7 @@ std::vector<std::vector<int>> affinities_beside_bound_thread(WriterAffinity core
 
 TEST(RuntimeStreams, copying_threads_avoid_the_core_of_a_bound_thread) {
   if (initial_affinity().size() < 2) GTEST_SKIP() << "this process has one processor";
-  const auto places = affinities_beside_bound_thread(WriterAffinity::kSeparate);
+  const auto places = affinities_beside_bound_thread(WriteThreadAffinity::kSeparate);
   ASSERT_FALSE(places.empty());
   for (const auto& place : places) {
     EXPECT_FALSE(place.empty());
@@ -151,7 +151,7 @@ TEST(RuntimeStreams, copying_threads_avoid_the_core_of_a_bound_thread) {
 }
 
 TEST(RuntimeStreams, inherited_affinity_disables_avoiding) {
-  const auto places = affinities_beside_bound_thread(WriterAffinity::kInherited);
+  const auto places = affinities_beside_bound_thread(WriteThreadAffinity::kInherited);
   ASSERT_FALSE(places.empty());
   for (const auto& place : places)
     EXPECT_EQ(place, std::vector<int>{initial_affinity().front()});

@@ -75,7 +75,7 @@ struct SharedFileFixture {
 inline constexpr bool kCanUseIoUring = !kThreadSanitizer;
 
 inline RuntimeOptions test_options(RuntimeOptions options = {}) {
-  if (!kCanUseIoUring) options.tuning.engine = EngineChoice::kThreads;
+  if (!kCanUseIoUring) options.tuning.backend = BackendChoice::kThreads;
   return options;
 }
 

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// All system calls are non-blocking, with a separate wait for readiness. So the mode of a
-// descriptor that another process shares does not matter.
+// Sending and receiving never block (MSG_DONTWAIT); a separate call waits for readiness. So the
+// mode of a descriptor that another process shares does not matter. Only connect() blocks, bounded
+// by SO_SNDTIMEO.
 #include "shm/channel.hpp"
 
 #include <algorithm>

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // memfd: shared memory without a name in any file system, so nothing remains when its processes
-// end, for any reason. It may grow and never shrinks. So a process that has mapped it and checked
-// its size once gets no SIGBUS later.
+// end, for any reason. It may grow and never shrinks. So one check of its size excludes a SIGBUS
+// for an access past its end. reserve_memory() excludes one for missing memory.
 #pragma once
 
 #include <forebay/error.hpp>

@@ -1,12 +1,13 @@
 // SPDX-License-Identifier: Apache-2.0
 // The residency table: for each splinter of a session, whether its bytes are in the window, and in
-// which slot. The reference counts (RefCountTable): which client has pinned which slot, and the
+// which slot. The reference counts (RefCounts): which client has pinned which slot, and the
 // bytes served from it. A task whose splinter is ready pins the slot with one atomic addition,
-// without the agent. Plain memory without pointers, which can be shared (docs/formats/arena.md).
+// without the agent. Plain memory without pointers, which can be shared
+// (docs/formats/shared-memory.md).
 //
 // Only the agent's process writes entries of the table, under the session's lock. Each client
 // writes only its own row of the reference counts. So every pin has an owner, and the agent
-// releases the pins of a dead client by clearing its row.
+// releases the pins of a dead client by clearing those of its row.
 #pragma once
 
 #include <atomic>
@@ -19,28 +20,29 @@ namespace forebay::shm {
 enum class Residency : std::uint8_t {
   kAbsent,     ///< not in the window and not requested
   kRequested,  ///< requested; no agent has started on it
-  kLoading,    ///< storage is reading it into its slot, or it is being evicted
+  kChanging,   ///< storage is reading it into its slot, or it is being evicted
   kReady,      ///< in its slot, as far as valid() states
 };
 
-/// Bytes of a splinter that are in its slot: [first, last), from the splinter's start.
+/// Bytes of a splinter that are in its slot: [first, end), from the splinter's start.
 struct ValidBytes {
   std::uint32_t first = 0;
-  std::uint32_t last = 0;
+  std::uint32_t end = 0;
 
   bool covers(const ValidBytes& part) const noexcept {
-    return first <= part.first && part.last <= last;
+    return first <= part.first && part.end <= end;
   }
-  std::uint32_t size() const noexcept { return last - first; }
+  std::uint32_t size() const noexcept { return end - first; }
   friend bool operator==(const ValidBytes&, const ValidBytes&) = default;
 };
 
-/// The residency table's entry of one splinter. RefCountTable::pin() and RefCountTable::try_evict()
+/// The residency table's entry of one splinter. RefCounts::pin() and RefCounts::try_evict()
 /// require that all accesses to `word_` and to SlotRefCount are sequentially consistent. Only the
 /// check of kPinsMax is relaxed.
 ///
 ///     bits  0..31  slot
-///     bits 32..61  generation: number of evictions, so that a re-read is detectable
+///     bits 32..61  generation: number of evictions, modulo 2^30. pin() detects with it that the
+///                  splinter was evicted and loaded between its two reads of the entry
 ///     bits 62..63  Residency
 class ResidencyEntry {
  public:
@@ -74,7 +76,7 @@ class ResidencyEntry {
   /// Marks an evicted splinter as absent, and increments its generation.
   void mark_absent() noexcept { store(Residency::kAbsent, load().generation() + 1, 0); }
   void set_valid(ValidBytes valid) noexcept {
-    valid_.store(valid.first | static_cast<std::uint64_t>(valid.last) << 32U,
+    valid_.store(valid.first | static_cast<std::uint64_t>(valid.end) << 32U,
                  std::memory_order_release);
   }
 
@@ -138,14 +140,14 @@ static_assert(sizeof(SlotRefCount) == 8);
 
 /// The reference counts of all clients of a session: a row for each client, a column for each slot.
 /// Does not own the memory, which must outlive this object.
-class RefCountTable {
+class RefCounts {
  public:
   /// Counts in 128 bytes. A row begins at a multiple of this number, to avoid false sharing.
   static constexpr std::uint32_t kCountsPerAlignment = 128 / sizeof(SlotRefCount);
 
-  RefCountTable() = default;
+  RefCounts() = default;
   /// `counts` has entry_count(rows, slots) entries, all zero to begin with.
-  RefCountTable(std::span<SlotRefCount> counts, std::uint32_t rows, std::uint32_t slots) noexcept
+  RefCounts(std::span<SlotRefCount> counts, std::uint32_t rows, std::uint32_t slots) noexcept
       : counts_(counts.data()), clients_(rows), entries_per_client_(entries_per_client(slots)) {}
 
   static std::size_t entry_count(std::uint32_t rows, std::uint32_t slots) noexcept {
@@ -195,8 +197,8 @@ class RefCountTable {
   bool try_evict(ResidencyEntry& entry) const noexcept {
     const ResidencyEntry::Word word = entry.load();
     if (word.residency() != Residency::kReady || pins(word.slot()) > 0) return false;
-    entry.set_residency(Residency::kLoading);
-    // pin() retracts a pin that is added from here on, as it sees kLoading. A pin that was added
+    entry.set_residency(Residency::kChanging);
+    // pin() retracts a pin that is added from here on, as it sees kChanging. A pin that was added
     // before is counted here.
     if (pins(word.slot()) > 0) {
       entry.set_residency(Residency::kReady);

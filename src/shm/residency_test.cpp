@@ -21,22 +21,22 @@ struct ResidencyFixture {
     splinter.set_residency(Residency::kReady);
   }
   bool pin(std::uint32_t client = 0) const {
-    return table.pin(splinter, client) == RefCountTable::PinResult::kPinned;
+    return table.pin(splinter, client) == RefCounts::PinResult::kPinned;
   }
   SlotRefCount::Word unpin(std::uint64_t bytes, std::uint32_t client = 0) const {
     return table.at(client, splinter.slot()).remove_pin(bytes);
   }
 
-  std::array<SlotRefCount, 3 * RefCountTable::kCountsPerAlignment> counts;
-  RefCountTable table{counts, 3, kSlots};
+  std::array<SlotRefCount, 3 * RefCounts::kCountsPerAlignment> counts;
+  RefCounts table{counts, 3, kSlots};
   ResidencyEntry splinter;
 };
 
 TEST(Residency, absent_splinter_cannot_be_pinned) {
   ResidencyFixture fixture;
-  for (const Residency state : {Residency::kAbsent, Residency::kRequested, Residency::kLoading}) {
+  for (const Residency state : {Residency::kAbsent, Residency::kRequested, Residency::kChanging}) {
     fixture.splinter.set_residency(state);
-    EXPECT_EQ(fixture.table.pin(fixture.splinter, 0), RefCountTable::PinResult::kNotReady);
+    EXPECT_EQ(fixture.table.pin(fixture.splinter, 0), RefCounts::PinResult::kNotReady);
   }
   EXPECT_EQ(fixture.table.pins(0), 0U);
 }
@@ -102,7 +102,7 @@ TEST(Residency, served_bytes_wrap_without_touching_the_pins) {
   ASSERT_TRUE(fixture.pin());
   EXPECT_EQ(fixture.unpin(11).pins(), 1U);
   EXPECT_EQ(fixture.table.served_bytes(0), 10U);
-  EXPECT_EQ(RefCountTable::wrapped_difference(fixture.table.served_bytes(0), before), 11U);
+  EXPECT_EQ(RefCounts::wrapped_difference(fixture.table.served_bytes(0), before), 11U);
 }
 
 TEST(Residency, generation_wraps_without_touching_the_state) {

@@ -21,7 +21,7 @@ bool is_aligned(const void* address) {
 }  // namespace
 
 static_assert(alignof(TableHeader) == SessionControlBlock::kAlignment);
-static_assert(std::atomic<Stall>::is_always_lock_free);
+static_assert(std::atomic<MemoryWait>::is_always_lock_free);
 
 SessionControlBlock::Offsets SessionControlBlock::offsets_of(
     const ControlBlockShape& shape) noexcept {
@@ -43,10 +43,10 @@ void SessionControlBlock::bind_memory(const ControlBlockShape& shape,
   splinters_ = std::launder(reinterpret_cast<ResidencyEntry*>(table.data() + offsets.splinters));
   served_baseline_ = std::launder(
       reinterpret_cast<std::atomic<std::uint64_t>*>(table.data() + offsets.served_baseline));
-  const std::size_t counts = RefCountTable::entry_count(shape.clients, shape.slots_max);
-  ref_counts_ = RefCountTable(
-      {std::launder(reinterpret_cast<SlotRefCount*>(ref_count_memory.data())), counts},
-      shape.clients, shape.slots_max);
+  const std::size_t counts = RefCounts::entry_count(shape.clients, shape.slots_max);
+  ref_counts_ =
+      RefCounts({std::launder(reinterpret_cast<SlotRefCount*>(ref_count_memory.data())), counts},
+                shape.clients, shape.slots_max);
 }
 
 SessionControlBlock SessionControlBlock::create(const ControlBlockShape& shape,
@@ -72,7 +72,7 @@ bool SessionControlBlock::attach(std::span<std::byte> table,
   if (header.magic != kMagic || header.version != kVersion) return false;
   const ControlBlockShape shape = header.shape;
   // By division: the product of two such numbers may overflow.
-  const std::size_t row_entries = RefCountTable::entry_count(1, shape.slots_max);
+  const std::size_t row_entries = RefCounts::entry_count(1, shape.slots_max);
   if (shape.clients == 0 ||
       row_entries > ref_count_memory.size() / sizeof(SlotRefCount) / shape.clients)
     return false;

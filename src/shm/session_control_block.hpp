@@ -2,7 +2,7 @@
 // SessionControlBlock: the state that a session's agent and its clients share, in two pieces of
 // memory. Only the agent's process writes the *table*, so others may map it read-only. In the
 // *reference counts* each client writes its own row. Neither has pointers.
-// docs/formats/arena.md has the layout.
+// docs/formats/shared-memory.md has the layout.
 #pragma once
 
 #include <atomic>
@@ -15,8 +15,8 @@
 namespace forebay::shm {
 
 /// Event for which the agent waits when it can begin no load. A client that removes its last pin on
-/// a slot notifies the agent if that is the event.
-enum class Stall : std::uint32_t {
+/// a slot checks whether this caused the event, and then notifies the agent.
+enum class MemoryWait : std::uint32_t {
   kNone,
   kUntilConsumed,  ///< all bytes of a slot were served
   kUntilReleased,  ///< a client has removed its last pin on any slot
@@ -38,7 +38,7 @@ struct TableHeader {
   ControlBlockShape shape;
   /// Current number of slots of the window; it only grows.
   alignas(128) std::atomic<std::uint32_t> slots{0};
-  std::atomic<Stall> stall{Stall::kNone};
+  std::atomic<MemoryWait> memory_wait{MemoryWait::kNone};
   /// Totals for reports.
   alignas(128) std::atomic<std::uint64_t> bytes_read{0};
   std::atomic<std::uint64_t> bytes_from_nodes{0};
@@ -61,7 +61,7 @@ class SessionControlBlock {
     return offsets_of(shape).table_bytes;
   }
   static std::size_t ref_count_bytes(const ControlBlockShape& shape) noexcept {
-    return RefCountTable::entry_count(shape.clients, shape.slots_max) * sizeof(SlotRefCount);
+    return RefCounts::entry_count(shape.clients, shape.slots_max) * sizeof(SlotRefCount);
   }
 
   SessionControlBlock() = default;
@@ -78,18 +78,18 @@ class SessionControlBlock {
     return {splinters_, header_->shape.splinters};
   }
   ResidencyEntry& operator[](std::uint32_t splinter) const noexcept { return splinters_[splinter]; }
-  const RefCountTable& ref_counts() const noexcept { return ref_counts_; }
+  const RefCounts& ref_counts() const noexcept { return ref_counts_; }
 
   /// Bytes served from a slot since reset_served_bytes().
   std::uint64_t served_bytes(std::uint32_t slot) const noexcept {
-    return RefCountTable::wrapped_difference(
-        ref_counts_.served_bytes(slot), served_baseline_[slot].load(std::memory_order_relaxed));
+    return RefCounts::wrapped_difference(ref_counts_.served_bytes(slot),
+                                         served_baseline_[slot].load(std::memory_order_relaxed));
   }
   /// Restarts the count of a slot from zero, and returns the previous count. Requires the session's
   /// lock, as it writes the table.
   std::uint64_t reset_served_bytes(std::uint32_t slot) const noexcept {
     const std::uint64_t now = ref_counts_.served_bytes(slot);
-    return RefCountTable::wrapped_difference(
+    return RefCounts::wrapped_difference(
         now, served_baseline_[slot].exchange(now, std::memory_order_relaxed));
   }
 
@@ -107,7 +107,7 @@ class SessionControlBlock {
   TableHeader* header_ = nullptr;
   ResidencyEntry* splinters_ = nullptr;
   std::atomic<std::uint64_t>* served_baseline_ = nullptr;
-  RefCountTable ref_counts_;
+  RefCounts ref_counts_;
 };
 
 }  // namespace forebay::shm

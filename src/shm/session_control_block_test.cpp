@@ -40,7 +40,7 @@ TEST(SessionControlBlock, attached_side_sees_writes_of_the_other) {
   EXPECT_EQ(reader.splinters().size(), 1000U);
   writer[999].set_slot(16);
   writer[999].set_residency(Residency::kReady);
-  ASSERT_EQ(reader.ref_counts().pin(reader[999], 2), RefCountTable::PinResult::kPinned);
+  ASSERT_EQ(reader.ref_counts().pin(reader[999], 2), RefCounts::PinResult::kPinned);
   EXPECT_EQ(writer.ref_counts().pins(16), 1U);
 }
 

@@ -62,7 +62,8 @@ Status Window::reserve_missing(std::byte* base, std::uint64_t size_bytes) {
 
 /// A direct transfer into a huge page needs one DMA segment; into small pages it needs hundreds.
 /// MADV_COLLAPSE makes huge pages whatever the machine's setting for shared memory. It needs one
-/// present page of each. On failure the rest of the memory gets small pages.
+/// present page of each, and one call for each: a window grows by few huge pages at a time. On
+/// failure the rest of the memory gets small pages.
 void Window::populate_huge_pages(std::byte* base, std::uint64_t size_bytes) {
   const std::uint64_t huge = huge_page_bytes();
   if (huge == 0) return;

@@ -16,7 +16,7 @@ namespace forebay::storage {
 
 /// For a shorter read, direct access gains less than the loss of the page cache costs.
 inline constexpr std::uint64_t kDirectRangeBytesMin = std::uint64_t{32} << 20U;
-/// The same on NFS, FUSE and Lustre, if the machine is known. The few requests of the kernel's
+/// The same where is_remote() is true, if the machine is known. The few requests of the kernel's
 /// readahead cost a round trip each; a plan keeps all servers busy at once.
 inline constexpr std::uint64_t kDirectRangeBytesMinRemote = std::uint64_t{4} << 20U;
 
@@ -27,8 +27,8 @@ inline constexpr double kDirectCachedFractionMax = 0.5;
 struct AccessFacts {
   FileSystem file_system = FileSystem::kExt;
   bool is_direct_supported = false;  ///< the file can be opened for direct access
-  bool is_storage_known = false;     ///< plans have the number of requests that keeps its servers
-                                     ///< busy
+  bool is_storage_known = false;     ///< a machine file describes it, so that plans keep its
+                                     ///< servers busy
   std::uint64_t range_bytes = 0;     ///< bytes to read
   std::optional<double> cached_fraction = {};  ///< of that range; no value: unknown, counts as 0
 };
@@ -38,8 +38,8 @@ struct AccessDecision {
   std::string reason = {};  ///< one sentence, for messages
 };
 
-/// The rule. Direct files use the ring, buffered ones the thread pool. (The ring would copy cached
-/// pages on the submitting thread, and execute buffered writes one after the other.)
+/// The rule. backend_rule.hpp chooses the backend of direct files. Of buffered files, sessions read
+/// by CopyAgent, and streams write by the `threads` backend.
 AccessDecision choose_access(const AccessFacts& facts);
 
 /// Determines the facts about reading `range` of `file`. Opens the file a second time, if

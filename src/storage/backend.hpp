@@ -59,7 +59,7 @@ class Backend {
  public:
   virtual ~Backend() = default;
 
-  /// "ring", "threads", "aio", "memory".
+  /// "io_uring", "threads", "aio", "memory".
   virtual std::string_view name() const noexcept = 0;
 
   /// Maximum number of operations in flight.

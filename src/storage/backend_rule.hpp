@@ -14,9 +14,6 @@
 
 namespace forebay::storage {
 
-/// The name of the requested backend: "auto", "ring", "threads", "aio".
-std::string_view name_of(BackendChoice choice) noexcept;
-
 /// Input of the rule.
 struct BackendFacts {
   BackendChoice requested = BackendChoice::kAuto;  ///< for direct access; ignored for buffered

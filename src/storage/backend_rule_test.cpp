@@ -14,7 +14,7 @@ namespace {
 using ::testing::HasSubstr;
 using ::testing::UnorderedElementsAre;
 
-constexpr auto kChoices = {BackendChoice::kAuto, BackendChoice::kRing, BackendChoice::kThreads,
+constexpr auto kChoices = {BackendChoice::kAuto, BackendChoice::kIoUring, BackendChoice::kThreads,
                            BackendChoice::kAio};
 
 std::string rejection_reason(const BackendDecision& decision, std::string_view name) {
@@ -26,7 +26,7 @@ std::string rejection_reason(const BackendDecision& decision, std::string_view n
 
 TEST(BackendRule, ring_is_chosen_where_it_works) {
   const auto decision = choose_backend({.is_ring_available = true, .ring_reason = "single issuer"});
-  EXPECT_EQ(decision.chosen, "ring");
+  EXPECT_EQ(decision.chosen, "io_uring");
   EXPECT_THAT(decision.reason, HasSubstr("single issuer"));
   EXPECT_THAT(rejection_reason(decision, "aio"), HasSubstr("by name only"));
 }
@@ -34,7 +34,7 @@ TEST(BackendRule, ring_is_chosen_where_it_works) {
 TEST(BackendRule, threads_replace_a_refused_ring_with_the_reason) {
   const auto decision = choose_backend({.ring_reason = "set up io_uring: EPERM"});
   EXPECT_EQ(decision.chosen, "threads");
-  EXPECT_EQ(rejection_reason(decision, "ring"), "set up io_uring: EPERM");
+  EXPECT_EQ(rejection_reason(decision, "io_uring"), "set up io_uring: EPERM");
 }
 
 TEST(BackendRule, buffered_access_always_uses_threads) {
@@ -49,9 +49,9 @@ TEST(BackendRule, buffered_access_always_uses_threads) {
 
 TEST(BackendRule, refused_ring_by_name_chooses_no_backend) {
   const auto decision =
-      choose_backend({.requested = BackendChoice::kRing, .ring_reason = "no such call"});
+      choose_backend({.requested = BackendChoice::kIoUring, .ring_reason = "no such call"});
   EXPECT_EQ(decision.chosen, "");
-  EXPECT_EQ(rejection_reason(decision, "ring"), "no such call");
+  EXPECT_EQ(rejection_reason(decision, "io_uring"), "no such call");
 }
 
 /// The chosen and the rejected backends, each of which must have a reason.
@@ -67,7 +67,7 @@ std::vector<std::string> names_in(const BackendDecision& decision) {
 }
 
 TEST(BackendRule, each_backend_is_chosen_or_has_its_reason_once) {
-  const auto all_three = UnorderedElementsAre("aio", "ring", "threads");
+  const auto all_three = UnorderedElementsAre("aio", "io_uring", "threads");
   for (const BackendChoice wanted : kChoices) {
     BackendFacts facts{.requested = wanted, .is_ring_available = true, .ring_reason = "because"};
     EXPECT_THAT(names_in(choose_backend(facts)), all_three);

@@ -143,7 +143,7 @@ inline std::vector<BackendCase> fault_free_cases() {
     };
   };
   const auto threads = chosen(BackendChoice::kThreads);
-  const auto ring = chosen(BackendChoice::kRing);
+  const auto ring = chosen(BackendChoice::kIoUring);
   const auto aio = chosen(BackendChoice::kAio);
   const auto automatic = chosen(BackendChoice::kAuto);
   return {
@@ -153,8 +153,8 @@ inline std::vector<BackendCase> fault_free_cases() {
       {"threads_on_memory", threads, FileKind::kMemory},
       {"threads_on_buffered", threads, FileKind::kBuffered},
       {"threads_on_direct", threads, FileKind::kDirect},
-      {"ring_on_buffered", ring, FileKind::kBuffered},
-      {"ring_on_direct", ring, FileKind::kDirect},
+      {"io_uring_on_buffered", ring, FileKind::kBuffered},
+      {"io_uring_on_direct", ring, FileKind::kDirect},
       {"aio_on_buffered", aio, FileKind::kBuffered},
       {"aio_on_direct", aio, FileKind::kDirect},
       {"auto_on_buffered", automatic, FileKind::kBuffered},

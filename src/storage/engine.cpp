@@ -82,13 +82,13 @@ std::size_t Engine::wait(std::span<Completion> completions, Deadline deadline) {
     submit_attempts(SubmitMode::kDeferred);
     const std::span<RawCompletion> raw(raw_.data(), raw_count);
     const std::size_t arrived = backend_->wait(raw, earliest_deadline(deadline));
-    const bool is_called = backend_->consume_watch_event();
-    is_watched_readable_ = is_watched_readable_ || is_called;
+    const bool is_watched_ready = backend_->consume_watch_event();
+    is_watched_readable_ = is_watched_readable_ || is_watched_ready;
     if (const std::size_t count = handle_completions(raw.first(arrived), completions); count > 0) {
       submit_attempts(SubmitMode::kImmediate);
       return count;
     }
-    if (is_called) return 0;
+    if (is_watched_ready) return 0;
     // The backend may have consumed a wake() together with an unfinished transfer.
     if (is_woken_.exchange(false)) return 0;
     if (arrived > 0) continue;

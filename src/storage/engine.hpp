@@ -65,8 +65,7 @@ class Engine {
   /// or the deadline has passed. Returns the number of completions stored: all available ones, if
   /// they fit; 0 after wake(), the deadline or the descriptor. It also waits with nothing in flight
   /// (for wake() and the descriptor). kDoNotBlock collects available ones. `completions` is not
-  /// empty; an issuer of small requests keeps storage busier with room for few of them than for
-  /// all.
+  /// empty. With small requests, pass room for a few only: the issuer then refills storage sooner.
   std::size_t wait(std::span<Completion> completions, Deadline deadline);
 
   /// Makes one wait(), the current or the next one, return. Any thread; never blocks.

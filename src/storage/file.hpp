@@ -45,8 +45,9 @@ enum class FileSystem : std::uint8_t {
   kOther,   ///< unknown: treated as remote
 };
 
-/// True if data travel to a server or another process. There the kernel's cache has readahead and
-/// write-behind, and values for a local device are only guesses. An unknown one counts as remote.
+/// True if data travel to a server or another process. There the kernel's cache usually has
+/// readahead and, except for FUSE, write-behind. Plan values measured on local disks are guesses
+/// there. An unknown one counts as remote.
 constexpr bool is_remote(FileSystem kind) noexcept {
   return kind == FileSystem::kNfs || kind == FileSystem::kFuse || kind == FileSystem::kLustre ||
          kind == FileSystem::kCluster || kind == FileSystem::kOther;
@@ -72,7 +73,8 @@ class File {
   virtual std::size_t alignment_bytes() const noexcept = 0;
 
   /// The descriptor of the operating system, or -1 for files without one (in memory, or wrapped by
-  /// a decorator). Only a backend may use it, and only for operations that File has as well.
+  /// a decorator). For backends, and for queries of the open file. It must not be
+  /// closed, and only a backend may read or write by it.
   virtual int descriptor() const noexcept = 0;
 
   /// The current size; for a block device its capacity.

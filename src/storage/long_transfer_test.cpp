@@ -133,7 +133,7 @@ INSTANTIATE_TEST_SUITE_P(
     LongTransfer,
     ::testing::Values(LongCase{"threads_buffered", BackendChoice::kThreads, Access::kBuffered},
                       LongCase{"threads_direct", BackendChoice::kThreads, Access::kDirect},
-                      LongCase{"ring_direct", BackendChoice::kRing, Access::kDirect},
+                      LongCase{"io_uring_direct", BackendChoice::kIoUring, Access::kDirect},
                       LongCase{"aio_buffered", BackendChoice::kAio, Access::kBuffered},
                       LongCase{"aio_direct", BackendChoice::kAio, Access::kDirect}),
     long_case_name);

@@ -58,7 +58,7 @@ Result<std::unique_ptr<Backend>> make_backend(const BackendOptions& options) {
   if (options.choice == BackendChoice::kThreads) return make_threads(options);
   if (options.choice == BackendChoice::kAio) return make_aio_backend(options.queue_depth);
   auto ring = make_ring_backend(options.queue_depth, log);
-  if (ring || options.choice == BackendChoice::kRing) return ring;
+  if (ring || options.choice == BackendChoice::kIoUring) return ring;
   auto threads = make_threads(options);
   if (threads) {
     log.write(LogLevel::kInfo, ring.error().message() + "; transfers use " +

@@ -4,6 +4,7 @@
 // costs one log line, never a failure.
 #pragma once
 
+#include <forebay/backend_choice.hpp>
 #include <forebay/error.hpp>
 #include <forebay/log.hpp>
 
@@ -17,13 +18,6 @@
 #include "storage/backend.hpp"
 
 namespace forebay::storage {
-
-enum class BackendChoice : std::uint8_t {
-  kAuto,     ///< the ring if it works, else threads and one log line
-  kRing,     ///< io_uring, or an error
-  kThreads,  ///< a small pool of threads
-  kAio,      ///< POSIX AIO; never chosen automatically
-};
 
 struct BackendOptions {
   BackendChoice choice = BackendChoice::kAuto;

@@ -42,20 +42,20 @@ TEST(Probe, automatic_choice_is_the_ring_or_threads_with_one_log_line) {
     EXPECT_THAT(log.lines[0], HasSubstr("io_uring"));
     EXPECT_THAT(log.lines[0], HasSubstr("threads instead"));
   } else {
-    EXPECT_EQ((*backend)->name(), "ring");
+    EXPECT_EQ((*backend)->name(), "io_uring");
     EXPECT_THAT(log.lines, IsEmpty());
   }
 }
 
 TEST(Probe, ring_by_name_is_the_ring_or_an_error) {
-  const auto backend = make_backend({.choice = BackendChoice::kRing});
+  const auto backend = make_backend({.choice = BackendChoice::kIoUring});
   if (io_uring_is_refused()) {
     ASSERT_FALSE(backend);
     EXPECT_EQ(backend.error().kind(), ErrorClass::kUnsupported);
     EXPECT_THAT(backend.error().message(), HasSubstr("io_uring"));
   } else {
     ASSERT_TRUE(backend) << backend.error().message();
-    EXPECT_EQ((*backend)->name(), "ring");
+    EXPECT_EQ((*backend)->name(), "io_uring");
   }
 }
 

@@ -57,7 +57,7 @@ class RingBackend final : public Backend {
 
   Status start();
 
-  std::string_view name() const noexcept override { return "ring"; }
+  std::string_view name() const noexcept override { return "io_uring"; }
   std::size_t capacity() const noexcept override { return queue_depth_; }
   bool can_submit(const File& file) const noexcept override { return file.descriptor() >= 0; }
   std::size_t submit(std::span<const Operation> operations) override;

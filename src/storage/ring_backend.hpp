@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // Backend on io_uring: many direct transfers in flight from one thread, one system call for a
-// batch. Only ring_backend.cpp uses liburing.
+// batch.
 #pragma once
 
 #include <forebay/error.hpp>

@@ -21,8 +21,8 @@ constexpr std::uint32_t kLustreMagicV3 = 0x0BD30BD0;
 constexpr std::uint64_t kAttributeBytesMax = 4096;
 constexpr std::uint64_t kMachineBytesMax = 65536;  // the kernel's XATTR_SIZE_MAX
 
-// Limits of a machine file (docs/formats/machine.md). Rows of stripes are multiplied and divided
-// by, so the same limits apply to values of a file system.
+// Limits of a machine file (docs/formats/machine.md). Sizes of full stripes are factors and
+// divisors, so the same limits apply to values of a file system.
 constexpr std::uint64_t kStripeBytesMin = 4_KiB;
 constexpr std::uint64_t kStripeBytesMax = 1_GiB;
 constexpr std::uint32_t kServersMax = 65536;

@@ -102,7 +102,7 @@ void DeviceQueue::finish_barrier(Barrier& barrier) {
   if (!barrier.is_last) return;
   FOREBAY_ASSERT(client_state.submissions == 0);
   std::erase(active_clients_, &client_state);
-  std::erase(blocked_clients_, &client_state);
+  std::erase(suspended_clients_, &client_state);
   if (!client_state.arena.empty()) engine_->unregister_buffers(client_state.arena);
 }
 

@@ -73,7 +73,7 @@ void DeviceQueue::complete_auxiliary(const InFlight& entry, const Result<std::ui
       FOREBAY_ASSERT(false);
   }
   trim_reservation(file_state);
-  unblock_clients();
+  resume_clients();
 }
 
 void DeviceQueue::complete_reservation(const InFlight& entry,
@@ -96,7 +96,7 @@ void DeviceQueue::complete_reservation(const InFlight& entry,
   if (!file_state.should_trim) fail_clients(file_state, error);
 }
 
-/// The part of a failed reservation is needed for the rest of it, and by other files.
+/// Frees what a failed reservation has kept: the smaller one and other files need that space.
 void DeviceQueue::trim_reservation(OutputFileState& file_state) {
   if (!file_state.should_trim || file_state.prepared_submissions > 0 ||
       file_state.auxiliary_operations > 0)
@@ -104,7 +104,7 @@ void DeviceQueue::trim_reservation(OutputFileState& file_state) {
   file_state.should_trim = false;
   if (const Status done = file_state.trim_reservation(); !done)
     fail_clients(file_state, done.error());
-  unblock_clients();
+  resume_clients();
 }
 
 void DeviceQueue::fail_clients(const OutputFileState& file_state, const Error& error) noexcept {

@@ -90,8 +90,8 @@ bool DeviceQueue::prepare_to_wait() {
 }
 
 bool DeviceQueue::is_done() const noexcept {
-  const bool is_idle = active_clients_.empty() && blocked_clients_.empty() && auxiliary_.empty() &&
-                       barriers_.empty() && engine_->in_flight() == 0;
+  const bool is_idle = active_clients_.empty() && suspended_clients_.empty() &&
+                       auxiliary_.empty() && barriers_.empty() && engine_->in_flight() == 0;
   return is_stopping_.load() && is_idle && incoming_.empty();
 }
 

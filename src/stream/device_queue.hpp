@@ -105,8 +105,8 @@ class DeviceQueue {
   void write_block(OutputFileState& file_state, PartialBlock& block, ClientState& client_state);
   void align(Submission& submission, ByteRange middle) noexcept;
   void flush_blocks(OutputFileState& file_state);
-  bool block_client(ClientState& client_state);
-  void unblock_clients();
+  bool suspend_client(ClientState& client_state);
+  void resume_clients();
 
   void complete(const storage::Completion& completion);
   void complete_data(const InFlight& entry);
@@ -139,7 +139,7 @@ class DeviceQueue {
   // Used by the thread only:
   std::uint64_t sequence_ = 0;
   std::deque<ClientState*> active_clients_;
-  std::vector<ClientState*> blocked_clients_;
+  std::vector<ClientState*> suspended_clients_;
   std::deque<InFlight> auxiliary_;
   std::vector<Barrier*> barriers_;
   std::vector<InFlight> in_flight_;

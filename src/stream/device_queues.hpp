@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // DeviceQueues: the queues of a Runtime, one for each device and access method, created when the
 // first file needs it. It also records the files being written. So two streams that write one file
-// share its state, and never write it with two access methods.
+// share its state and its access method.
 #pragma once
 
 #include <forebay/access.hpp>

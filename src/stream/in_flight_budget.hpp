@@ -35,8 +35,8 @@ class InFlightBudget {
   bool try_acquire(std::uint64_t bytes) noexcept;
   void release(std::uint64_t bytes) noexcept;
 
-  /// Called, on any thread, when failed try_acquire() calls should be retried. Call before the
-  /// first.
+  /// `notify` is called on any thread when a failed try_acquire() should be retried. A user adds
+  /// its listener before its own first try_acquire().
   void add_listener(std::function<void()> notify);
 
  private:

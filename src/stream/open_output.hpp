@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // open_output(): opens or creates a file of a stream, truncated or kept, direct or through the page
-// cache. A file never has two access methods at a time.
+// cache. All streams write a file with one access method. Of a direct file, only parts of blocks go
+// through the page cache.
 #pragma once
 
 #include <forebay/error.hpp>

@@ -60,7 +60,7 @@ class SpaceReservation {
   Preallocation preallocation_;
   bool has_growth_steps_ = true;
   bool has_excess_ = false;
-  std::uint64_t end_;  ///< no space is reserved beyond it
+  std::uint64_t end_;  ///< end of the space known to be reserved; see has_excess()
   std::uint64_t expected_bytes_;
 };
 

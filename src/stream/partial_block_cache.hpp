@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 // PartialBlockCache: blocks of a file of which only parts have arrived. Parts wait here until their
-// neighbors arrive and the block can be written whole. A barrier writes the remaining parts byte
-// for byte, through the page cache: other bytes of the block may belong to another process. It is
-// needed because direct writing moves only whole blocks.
+// neighbors arrive and the block can be written whole. A barrier writes exactly the parts that
+// have arrived, through the page cache: other bytes of the block may belong to another process. It
+// is needed because direct writing moves only whole blocks.
 #pragma once
 
 #include <forebay/range.hpp>

@@ -173,16 +173,16 @@ void DeviceQueue::enqueue_auxiliary(const InFlight& entry) {
 bool DeviceQueue::prepare(Submission& submission) {
   OutputFileState& file_state = *submission.file_state;
   if (file_state.is_reserving || file_state.should_trim)
-    return block_client(*submission.client_state);
+    return suspend_client(*submission.client_state);
   if (!submission.range.empty() && file_state.reservation.next_reservation(submission.range)) {
     reserve_space(submission);
-    return block_client(*submission.client_state);
+    return suspend_client(*submission.client_state);
   }
   if (file_state.file().access() == Access::kBuffered) {
     submission.remaining = submission.range;
     if (!submission.range.empty()) file_state.note_write(submission.range);
   } else if (!stage_partial_blocks(submission)) {
-    return block_client(*submission.client_state);
+    return suspend_client(*submission.client_state);
   }
   submission.is_prepared = true;
   ++file_state.prepared_submissions;
@@ -269,16 +269,16 @@ void DeviceQueue::flush_blocks(OutputFileState& file_state) {
     write_block(file_state, *block, *file_state.clients.front());
 }
 
-bool DeviceQueue::block_client(ClientState& client_state) {
-  if (std::ranges::find(blocked_clients_, &client_state) == blocked_clients_.end())
-    blocked_clients_.push_back(&client_state);
+bool DeviceQueue::suspend_client(ClientState& client_state) {
+  if (std::ranges::find(suspended_clients_, &client_state) == suspended_clients_.end())
+    suspended_clients_.push_back(&client_state);
   return false;
 }
 
-void DeviceQueue::unblock_clients() {
-  for (ClientState* const client_state : blocked_clients_)
+void DeviceQueue::resume_clients() {
+  for (ClientState* const client_state : suspended_clients_)
     activate_client(*client_state);
-  blocked_clients_.clear();
+  suspended_clients_.clear();
 }
 
 }  // namespace forebay::stream

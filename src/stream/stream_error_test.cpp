@@ -218,7 +218,7 @@ INSTANTIATE_TEST_SUITE_P(All,
 
 /// A program that is killed while its stream is being drained.
 [[noreturn]] void write_until_killed(const std::string& path, int ready) {
-  StreamFixture fixture({"killed", storage::BackendChoice::kThreads, Access::kBuffered});
+  StreamFixture fixture({"killed", BackendChoice::kThreads, Access::kBuffered});
   OutputStream out = fixture.make_stream();
   const OutputFile file = must(out.create(path, {.visibility = FileVisibility::kOnPublish}));
   EXPECT_TRUE(is_ok(submit_all(out, file, {0, 10 * kBuffer})));
@@ -248,7 +248,7 @@ TEST(Killed, while_draining_leaves_no_file_under_the_name) {
   EXPECT_FALSE(std::filesystem::exists(directory / "data"));
   EXPECT_EQ(temporary_files_of(directory / "data").size(), 1U);
   // The leftover does not disturb the next program.
-  StreamFixture fixture({"next", storage::BackendChoice::kThreads, Access::kBuffered});
+  StreamFixture fixture({"next", BackendChoice::kThreads, Access::kBuffered});
   OutputStream out = fixture.make_stream();
   const OutputFile file =
       must(out.create(directory / "data", {.visibility = FileVisibility::kOnPublish}));

@@ -228,8 +228,8 @@ StreamReport StreamCore::report() const {
   report.compute_s = times.producing_s / count;
   report.write_s = times.busy_s / count;
   report.queue_wait_s = static_cast<double>(queue_wait_ns) / 1e9 / count;
-  // The model of two buffers describes overlap as such. More buffers help if times vary, which
-  // shows as an efficiency above 1.
+  // The model assumes two buffers and constant times. With more buffers and varying times, the
+  // efficiency may exceed 1.
   const model::Pipeline pipeline{
       .compute_s = report.compute_s, .write_s = report.write_s, .count = times.buffers};
   if (const auto best = model::overlap(pipeline)) report.model_s = best->total_s;

@@ -154,7 +154,7 @@ class GatedBackend final : public storage::Backend {
 /// How a stream writes in a test.
 struct StreamConfig {
   std::string name;
-  storage::BackendChoice choice = storage::BackendChoice::kThreads;
+  BackendChoice choice = BackendChoice::kThreads;
   Access access = Access::kBuffered;
   std::optional<FaultPlan> faults = {};
 };
@@ -167,11 +167,10 @@ inline std::string config_name(const ::testing::TestParamInfo<StreamConfig>& inf
 }
 
 inline std::vector<StreamConfig> fault_free_configs() {
-  using storage::BackendChoice;
   return {{"threads_buffered", BackendChoice::kThreads, Access::kBuffered},
           {"threads_direct", BackendChoice::kThreads, Access::kDirect},
-          {"ring_buffered", BackendChoice::kRing, Access::kBuffered},
-          {"ring_direct", BackendChoice::kRing, Access::kDirect},
+          {"io_uring_buffered", BackendChoice::kIoUring, Access::kBuffered},
+          {"io_uring_direct", BackendChoice::kIoUring, Access::kDirect},
           {"aio_buffered", BackendChoice::kAio, Access::kBuffered},
           {"aio_direct", BackendChoice::kAio, Access::kDirect}};
 }

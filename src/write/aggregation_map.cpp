@@ -197,7 +197,7 @@ std::optional<std::uint32_t> AggregationMap::writer_index_of(RankNumber rank) co
   return number;
 }
 
-std::span<const RankNumber> AggregationMap::group_of(RankNumber writer) const {
+std::span<const RankNumber> AggregationMap::ranks_of_writer(RankNumber writer) const {
   const auto number = writer_index_of(writer);
   if (!number) return {};
   return groups_[*number];
@@ -208,7 +208,7 @@ std::optional<RankNumber> AggregationMap::next_hop(RankNumber rank) const {
   if (rank >= compute_rank_count()) return std::nullopt;
   const RankNumber writer = writer_of_[rank];
   if (!is_chain_ || chain_positions_[rank] == 0) return writer;
-  return group_of(writer)[chain_positions_[rank] - 1];
+  return ranks_of_writer(writer)[chain_positions_[rank] - 1];
 }
 
 std::vector<RankNumber> AggregationMap::sources_of(RankNumber rank) const {

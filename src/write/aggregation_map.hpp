@@ -68,7 +68,7 @@ class AggregationMap {
   /// The ranks whose bytes a writer stores, in chain order: the rank nearest to the writer is
   /// first. A compute rank that writes is the first of its group. Empty for a rank that is no
   /// writer, and for an I/O rank to which no compute rank is assigned.
-  std::span<const RankNumber> group_of(RankNumber writer) const;
+  std::span<const RankNumber> ranks_of_writer(RankNumber writer) const;
 
   /// The rank to which a rank sends its bytes and those that it forwards. This is its writer, or in
   /// a brigade the rank before it in the chain. No value for a writer, which writes to storage, and

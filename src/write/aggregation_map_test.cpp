@@ -53,7 +53,7 @@ TEST(AggregationMap, first_groups_are_one_rank_larger) {
   EXPECT_THAT(aggregation.writers(), ElementsAre(0, 3, 6));
   EXPECT_THAT(aggregation.writers_of(0), ElementsAre(0, 3));
   EXPECT_THAT(aggregation.writers_of(1), ElementsAre(6));
-  EXPECT_THAT(aggregation.group_of(3), ElementsAre(3, 4, 5));
+  EXPECT_THAT(aggregation.ranks_of_writer(3), ElementsAre(3, 4, 5));
   EXPECT_THAT(aggregation.sources_of(3), ElementsAre(4, 5));
   EXPECT_EQ(aggregation.next_hop(5), 3U);
   EXPECT_EQ(aggregation.file_of(5), 0U);
@@ -92,7 +92,7 @@ TEST(AggregationMap, round_robin_ranks_are_grouped_within_nodes) {
   const AggregationMap aggregation(
       rank_layout, {.writers = 2, .files = 2, .tuning = {.exchange = Exchange::kSharedMemory}});
   EXPECT_THAT(writers_of_all(rank_layout, aggregation), ElementsAre(0, 1, 0, 1, 0, 1));
-  EXPECT_THAT(aggregation.group_of(1), ElementsAre(1, 3, 5));
+  EXPECT_THAT(aggregation.ranks_of_writer(1), ElementsAre(1, 3, 5));
 }
 
 TEST(AggregationMap, nodes_with_more_ranks_get_more_writers) {
@@ -135,8 +135,8 @@ TEST(AggregationMap, surplus_io_ranks_get_no_ranks) {
       .files = 2,
       .tuning = {.exchange = Exchange::kSharedMemory, .placement = Placement::kDedicated}};
   const AggregationMap aggregation(rank_layout, plan);
-  EXPECT_THAT(aggregation.group_of(1), ElementsAre(0));
-  EXPECT_THAT(aggregation.group_of(2), IsEmpty());
+  EXPECT_THAT(aggregation.ranks_of_writer(1), ElementsAre(0));
+  EXPECT_THAT(aggregation.ranks_of_writer(2), IsEmpty());
   EXPECT_THAT(aggregation.sources_of(2), IsEmpty());
 }
 
@@ -173,17 +173,17 @@ void check_groups(const Case& one, const AggregationMap& aggregation) {
   std::size_t smallest = SIZE_MAX;
   std::size_t largest = 0;
   for (const RankNumber writer : aggregation.writers()) {
-    const auto group = aggregation.group_of(writer);
-    stored.insert(group.begin(), group.end());
-    smallest = std::min(smallest, group.size());
-    largest = std::max(largest, group.size());
-    for (const RankNumber rank : group)
+    const auto ranks = aggregation.ranks_of_writer(writer);
+    stored.insert(ranks.begin(), ranks.end());
+    smallest = std::min(smallest, ranks.size());
+    largest = std::max(largest, ranks.size());
+    for (const RankNumber rank : ranks)
       EXPECT_EQ(aggregation.writer_of(rank), writer);
     if (one.plan.tuning.placement == Placement::kDedicated) continue;
-    ASSERT_FALSE(group.empty());
-    EXPECT_EQ(group.front(), writer);
+    ASSERT_FALSE(ranks.empty());
+    EXPECT_EQ(ranks.front(), writer);
     if (one.plan.writers < one.rank_layout.node_count()) continue;
-    for (const RankNumber rank : group)
+    for (const RankNumber rank : ranks)
       EXPECT_EQ(one.rank_layout.node_of(rank), one.rank_layout.node_of(writer));
   }
   EXPECT_EQ(stored.size(), one.rank_layout.compute_rank_count());

@@ -26,7 +26,7 @@ format::DataFileName Aggregator::file_of(const StepId& step) const {
   return {step.group, context_.aggregation().file_of(context_.rank().number)};
 }
 
-Status Aggregator::handle_chunk_offer(comm::Rank from, const ChunkOfferMessage& message) {
+Status Aggregator::handle_offer_chunk(comm::Rank from, const OfferChunkMessage& message) {
   if (Status checked = check_offer(from, message); !checked) return checked;
   if (route_error_) fail_step(message.chunk.step, *route_error_);
   if (failed_steps_.contains(message.chunk.step)) {
@@ -118,7 +118,7 @@ void Aggregator::handle_chunk_readable(std::uint64_t chunk_id) {
 void Aggregator::forward(std::uint64_t chunk_id) {
   IncomingChunk& incoming = incoming_.at(chunk_id);
   incoming.state = State::kInFlight;
-  ChunkOfferMessage message = incoming.offer;
+  OfferChunkMessage message = incoming.offer;
   message.number = chunk_id;
   if (incoming.segment) {
     message.memory = receive_staging_->handle();
@@ -142,7 +142,7 @@ Status Aggregator::handle_fetch_chunk(comm::Rank to, std::uint64_t chunk_id) {
   return {};
 }
 
-Status Aggregator::handle_chunk_released(std::uint64_t chunk_id) {
+Status Aggregator::handle_release_chunk(std::uint64_t chunk_id) {
   const auto found = incoming_.find(chunk_id);
   if (found == incoming_.end()) return {};
   if (Status checked = check_forwarded(MessageKind::kReleaseChunk, found->second); !checked)
@@ -157,8 +157,8 @@ bool Aggregator::should_hold_back(const IncomingChunk& incoming) const {
   // Another chunk waits for memory, so this one is written now.
   if (!queued_.empty()) return false;
   const auto finished = finished_ranks_.find(incoming.offer.chunk.step);
-  const auto group = context_.aggregation().group_of(context_.rank().number);
-  return finished == finished_ranks_.end() || finished->second.size() < group.size();
+  const auto ranks = context_.aggregation().ranks_of_writer(context_.rank().number);
+  return finished == finished_ranks_.end() || finished->second.size() < ranks.size();
 }
 
 void Aggregator::write_held_back() {
@@ -201,7 +201,7 @@ void Aggregator::trim(const StepId& step, Region& region) {
   context_.send(owner(), MessageKind::kTrimAllocation, words, {});
 }
 
-Status Aggregator::handle_allocation(std::uint64_t request, std::uint64_t offset) {
+Status Aggregator::handle_allocate_reply(std::uint64_t request, std::uint64_t offset) {
   const auto pending_allocation = pending_allocations_.find(request);
   if (pending_allocation == pending_allocations_.end())
     return failure(
@@ -456,8 +456,8 @@ Status Aggregator::handle_region_count(const StepId& step,
   if (memory_wait_step_ && *memory_wait_step_ <= step) memory_wait_step_.reset();
   auto& finished = finished_ranks_[step];
   finished.insert(origin);
-  const auto group = context_.aggregation().group_of(context_.rank().number);
-  if (finished.size() == group.size()) write_held_back();
+  const auto ranks = context_.aggregation().ranks_of_writer(context_.rank().number);
+  if (finished.size() == ranks.size()) write_held_back();
   report_if_ready(step);
   report_if_complete({step, origin});
   return {};

@@ -31,7 +31,7 @@ class Aggregator {
   Aggregator(AgentContext& context, std::shared_ptr<StagingPool> receive_staging);
 
   // Messages of other ranks. kDamage if a message is not valid.
-  Status handle_chunk_offer(comm::Rank from, const ChunkOfferMessage& message);
+  Status handle_offer_chunk(comm::Rank from, const OfferChunkMessage& message);
   /// The memory that receives the bytes of a chunk. Empty if they are no longer needed, were not
   /// fetched, or have another size.
   std::span<std::byte> receive_buffer(comm::Rank from,
@@ -39,7 +39,7 @@ class Aggregator {
                                       std::uint64_t bytes);
   void handle_chunk_data(comm::Rank from, std::uint64_t offer_number);
   Status handle_region_count(const StepId& step, std::uint32_t origin, std::uint32_t regions);
-  Status handle_allocation(std::uint64_t request, std::uint64_t offset);
+  Status handle_allocate_reply(std::uint64_t request, std::uint64_t offset);
   /// `file` is the file of the group, which this rank has created. The aggregator does not open it.
   void set_file(std::uint64_t group, std::shared_ptr<DataFile> file);
   /// Transfer mode collective: all ranks of the file are ready, and write together.
@@ -51,7 +51,7 @@ class Aggregator {
   /// reported as ready are still written together.
   void write_pending_independently(const StepId& step);
   /// The next rank does not need the memory of a forwarded chunk any more: releases it.
-  Status handle_chunk_released(std::uint64_t chunk_id);
+  Status handle_release_chunk(std::uint64_t chunk_id);
   Status handle_fetch_chunk(comm::Rank to, std::uint64_t chunk_id);
   void handle_step_outcome(const StepId& step, const Status& outcome);
   void handle_rank_lost(comm::Rank rank, const Error& why);
@@ -68,7 +68,7 @@ class Aggregator {
     kInFlight,           ///< is being written or forwarded
   };
   struct IncomingChunk {
-    ChunkOfferMessage offer;
+    OfferChunkMessage offer;
     comm::Rank from;
     State state = State::kQueued;
     std::span<const std::byte> bytes;
@@ -103,7 +103,7 @@ class Aggregator {
     std::uint32_t region;
   };
 
-  Status check_offer(comm::Rank from, const ChunkOfferMessage& message) const;
+  Status check_offer(comm::Rank from, const OfferChunkMessage& message) const;
   Status check_chunk(const Chunk& chunk) const;
   Status check_forwarded(MessageKind kind, const IncomingChunk& incoming) const;
   Status check_collective_start(const StepId& step, const std::vector<ByteRange>& rounds);

@@ -8,7 +8,7 @@
 namespace forebay::write {
 
 /// Checks an offer: this rank must store the chunk or forward it.
-Status Aggregator::check_offer(comm::Rank from, const ChunkOfferMessage& message) const {
+Status Aggregator::check_offer(comm::Rank from, const OfferChunkMessage& message) const {
   const auto wrong = [](const char* field, std::uint64_t value, const char* must_be) -> Status {
     return failure(malformed_message(MessageKind::kOfferChunk, field, value, must_be));
   };

@@ -53,7 +53,7 @@ class AggregatorTest : public ::testing::Test {
                       .region_bytes = kBytes,
                       .bytes = kBytes,
                       .is_last = true};
-    EXPECT_TRUE(aggregator_->handle_chunk_offer({from}, {chunk, region, {}, 0}));
+    EXPECT_TRUE(aggregator_->handle_offer_chunk({from}, {chunk, region, {}, 0}));
   }
   /// The chunks that are fetched now.
   RandomValues fetched_chunks() {
@@ -73,7 +73,7 @@ class AggregatorTest : public ::testing::Test {
   std::size_t allocate_all() {
     const auto questions = context_->take_messages(MessageKind::kAllocateRequest);
     for (const SentMessage& request : questions) {
-      EXPECT_TRUE(aggregator_->handle_allocation(request.words[2], end_));
+      EXPECT_TRUE(aggregator_->handle_allocate_reply(request.words[2], end_));
       end_ += request.words[3];
     }
     context_->complete_all(FileOperation::kOpen);
@@ -119,7 +119,7 @@ TEST_F(AggregatorTest, file_created_by_its_rank_is_not_opened) {
   EXPECT_EQ(fetched_chunks(), RandomValues{0});
   deliver_bytes(1, 0);
   const SentMessage request = context_->take_one(MessageKind::kAllocateRequest);
-  EXPECT_TRUE(aggregator_->handle_allocation(request.words[2], end_));
+  EXPECT_TRUE(aggregator_->handle_allocate_reply(request.words[2], end_));
   EXPECT_TRUE(context_->requests(FileOperation::kOpen).empty());
   EXPECT_EQ(context_->requests(FileOperation::kWrite).size(), 1U);
 }
@@ -238,7 +238,7 @@ TEST_F(AggregatorTest, relay_holds_no_more_than_its_memory) {
   deliver_bytes(2, 1);
   const auto passed = context_->take_messages(MessageKind::kOfferChunk);
   ASSERT_EQ(passed.size(), 2U);
-  const auto message = chunk_offer_from_bytes(passed[0].payload).value();
+  const auto message = offer_chunk_from_bytes(passed[0].payload).value();
   EXPECT_EQ(passed[0].to, 0U);
   EXPECT_EQ(message.chunk.origin, 2U) << "the rank that put them";
   EXPECT_NE(message.number & kRelayFlag, 0U);
@@ -250,8 +250,8 @@ TEST_F(AggregatorTest, relay_holds_no_more_than_its_memory) {
   EXPECT_EQ(bytes.in_place.size(), kBytes);
   bytes.on_sent({});
   EXPECT_EQ(fetched_chunks(), RandomValues{2});
-  EXPECT_TRUE(aggregator_->handle_chunk_released(
-      chunk_offer_from_bytes(passed[1].payload).value().number));  // out of shared memory
+  EXPECT_TRUE(aggregator_->handle_release_chunk(
+      offer_chunk_from_bytes(passed[1].payload).value().number));  // out of shared memory
   EXPECT_EQ(fetched_chunks(), RandomValues{3});
   EXPECT_EQ(receive_staging_->counts().in_use_max, 2U);
 }
@@ -297,7 +297,7 @@ TEST_F(AggregatorTest, failed_open_fails_step_and_is_retried_for_next) {
   fetched_chunks();
   deliver_bytes(1, 0);
   const auto request = context_->take_one(MessageKind::kAllocateRequest);
-  EXPECT_TRUE(aggregator_->handle_allocation(request.words[2], 4096));
+  EXPECT_TRUE(aggregator_->handle_allocate_reply(request.words[2], 4096));
   context_->complete(FileOperation::kOpen, failed_status("it is missing", ENOENT));
   EXPECT_THAT(failure(), HasSubstr("it is missing"));
   EXPECT_EQ(segments_in_use(), 0U);
@@ -321,7 +321,7 @@ TEST_F(AggregatorTest, aborted_step_keeps_only_chunks_in_flight) {
   deliver_bytes(1, 1);
   aggregator_->handle_step_outcome(step_id(1), failed_status("skipped"));
   const auto request = context_->take_one(MessageKind::kAllocateRequest);
-  EXPECT_TRUE(aggregator_->handle_allocation(request.words[2], 8192));  // late
+  EXPECT_TRUE(aggregator_->handle_allocate_reply(request.words[2], 8192));  // late
   EXPECT_EQ(context_->requests(FileOperation::kWrite).size(), 1U);
   EXPECT_EQ(segments_in_use(), 2U) << "the chunk that is written, and the one that was fetched";
   EXPECT_TRUE(context_->complete(FileOperation::kWrite));
@@ -372,7 +372,7 @@ TEST_F(AggregatorTest, region_with_failed_chunk_is_not_reported) {
                       .offset = piece * kBytes,
                       .bytes = kBytes,
                       .is_last = piece == 1};
-    EXPECT_TRUE(aggregator_->handle_chunk_offer({1}, {chunk, piece, {}, 0}));
+    EXPECT_TRUE(aggregator_->handle_offer_chunk({1}, {chunk, piece, {}, 0}));
   }
   fetched_chunks();
   deliver_bytes(1, 0);
@@ -397,7 +397,7 @@ TEST_F(AggregatorTest, baton_is_released_when_all_regions_are_written) {
                       .region_bytes = kBytes,
                       .bytes = kBytes,
                       .is_last = true};
-    EXPECT_TRUE(aggregator_->handle_chunk_offer(
+    EXPECT_TRUE(aggregator_->handle_offer_chunk(
         {2}, {chunk, region, (*staging)->handle(), region * kBytes}));
   }
   EXPECT_EQ(allocate_all(), 2U);
@@ -421,8 +421,8 @@ TEST_F(AggregatorTest, unused_space_of_compressed_blocks_is_trimmed_once) {
                  .bytes = kBytes,
                  .is_last = is_last};
   };
-  EXPECT_TRUE(aggregator_->handle_chunk_offer({1}, {piece(0, false), 0, {}, 0}));
-  EXPECT_TRUE(aggregator_->handle_chunk_offer({1}, {piece(kBytes, true), 1, {}, 0}));
+  EXPECT_TRUE(aggregator_->handle_offer_chunk({1}, {piece(0, false), 0, {}, 0}));
+  EXPECT_TRUE(aggregator_->handle_offer_chunk({1}, {piece(kBytes, true), 1, {}, 0}));
   fetched_chunks();
   deliver_bytes(1, 0);
   EXPECT_EQ(allocate_all(), 1U);
@@ -439,7 +439,7 @@ TEST_F(AggregatorTest, mismatched_steps_of_one_file_keep_it_open) {
   const StepId mine{6, 0};
   const Chunk chunk{
       .step = mine, .origin = 1, .region_bytes = kBytes, .bytes = kBytes, .is_last = true};
-  EXPECT_TRUE(aggregator_->handle_chunk_offer({1}, {chunk, 0, {}, 0}));
+  EXPECT_TRUE(aggregator_->handle_offer_chunk({1}, {chunk, 0, {}, 0}));
   fetched_chunks();
   deliver_bytes(1, 0);
   allocate_all();
@@ -484,7 +484,7 @@ class AggregatorCollectiveTest : public AggregatorTest {
                       .bytes = kBytes,
                       .is_last = offset > 0};
     EXPECT_TRUE(
-        aggregator_->handle_chunk_offer({2}, {chunk, next_chunk_++, staging_->handle(), 0}));
+        aggregator_->handle_offer_chunk({2}, {chunk, next_chunk_++, staging_->handle(), 0}));
     allocate_all();
   }
   std::size_t complete_writes() { return context_->complete_all(FileOperation::kWrite); }

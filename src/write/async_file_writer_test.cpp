@@ -280,7 +280,7 @@ TEST_P(AsyncFileWriterTest, stop_fails_pending_operations_with_reason) {
 }
 
 StreamConfig failing_at(std::uint64_t offset, int error_number) {
-  StreamConfig config{"", storage::BackendChoice::kThreads, Access::kBuffered};
+  StreamConfig config{"", BackendChoice::kThreads, Access::kBuffered};
   config.faults = storage::FaultPlan{.bad_offsets = {offset}, .bad_error_number = error_number};
   return config;
 }
@@ -302,7 +302,7 @@ TEST(AsyncFileWriter, failed_write_is_reported_and_stops_no_other) {
 }
 
 TEST(AsyncFileWriter, lost_bytes_fail_all_later_operations_on_the_file) {
-  StreamFixture fixture({"", storage::BackendChoice::kThreads, Access::kBuffered});
+  StreamFixture fixture({"", BackendChoice::kThreads, Access::kBuffered});
   FileWriterFixture owner(fixture, Access::kBuffered);
   FileWriterFixture other(fixture, Access::kBuffered);
   const auto owner_file = stream::must(owner.create(kFirst));
@@ -326,7 +326,7 @@ TEST(AsyncFileWriter, lost_bytes_fail_all_later_operations_on_the_file) {
 }
 
 TEST(AsyncFileWriter, create_in_readonly_directory_returns_error_with_path) {
-  StreamFixture fixture({"", storage::BackendChoice::kThreads, Access::kBuffered});
+  StreamFixture fixture({"", BackendChoice::kThreads, Access::kBuffered});
   const auto file_writer = stream::must(AsyncFileWriter::start(
       {.directory = "/sys", .dataset = kDataset, .queues = &fixture.queues()}));
   Completion<OpenedFile> completion;
@@ -338,7 +338,7 @@ TEST(AsyncFileWriter, create_in_readonly_directory_returns_error_with_path) {
 }
 
 TEST(AsyncFileWriter, open_refuses_missing_and_foreign_files) {
-  StreamFixture fixture({"", storage::BackendChoice::kThreads, Access::kBuffered});
+  StreamFixture fixture({"", BackendChoice::kThreads, Access::kBuffered});
   FileWriterFixture writer(fixture, Access::kBuffered);
   EXPECT_EQ(writer.open(kFirst).error().kind(), ErrorClass::kNotFound);
   EXPECT_FALSE(std::filesystem::exists(fixture / to_string(kFirst)));
@@ -349,7 +349,7 @@ TEST(AsyncFileWriter, open_refuses_missing_and_foreign_files) {
 }
 
 TEST(AsyncFileWriter, reservation_leaves_half_of_free_space) {
-  StreamFixture fixture({"", storage::BackendChoice::kThreads, Access::kBuffered});
+  StreamFixture fixture({"", BackendChoice::kThreads, Access::kBuffered});
   FileWriterFixture writer(fixture, Access::kBuffered);
   const std::uint64_t free_bytes = std::filesystem::space(fixture / "").available;
   ASSERT_TRUE(writer.create(kFirst, free_bytes / 3 * 2));
@@ -360,7 +360,7 @@ TEST(AsyncFileWriter, reservation_leaves_half_of_free_space) {
 }
 
 TEST(AsyncFileWriter, punch_hole_returns_space) {
-  StreamFixture fixture({"", storage::BackendChoice::kThreads, Access::kBuffered});
+  StreamFixture fixture({"", BackendChoice::kThreads, Access::kBuffered});
   FileWriterFixture writer(fixture, Access::kBuffered);
   const auto file = stream::must(writer.create(kFirst, 0));
   EXPECT_TRUE(is_ok(writer.write(file, kPage, 1_MiB)));
@@ -381,7 +381,7 @@ TEST(AsyncFileWriter, punch_hole_returns_space) {
 }
 
 TEST(AsyncFileWriter, misaligned_direct_write_is_refused) {
-  StreamFixture fixture({"", storage::BackendChoice::kThreads, Access::kDirect});
+  StreamFixture fixture({"", BackendChoice::kThreads, Access::kDirect});
   if (const std::string reason = fixture.unavailable_reason(); !reason.empty())
     GTEST_SKIP() << reason;
   FileWriterFixture writer(fixture, Access::kDirect);
@@ -392,7 +392,7 @@ TEST(AsyncFileWriter, misaligned_direct_write_is_refused) {
 }
 
 TEST(AsyncFileWriter, stalled_device_does_not_delay_names) {
-  StreamFixture fixture({"", storage::BackendChoice::kThreads, Access::kBuffered});
+  StreamFixture fixture({"", BackendChoice::kThreads, Access::kBuffered});
   FileWriterFixture writer(fixture, Access::kBuffered);
   const auto file = stream::must(writer.create(kFirst));
   const AlignedMemory memory(1_MiB);
@@ -407,7 +407,7 @@ TEST(AsyncFileWriter, stalled_device_does_not_delay_names) {
 }
 
 TEST(AsyncFileWriter, blocking_tasks_run_in_order_before_background_creates) {
-  StreamFixture fixture({"", storage::BackendChoice::kThreads, Access::kBuffered});
+  StreamFixture fixture({"", BackendChoice::kThreads, Access::kBuffered});
   FileWriterFixture writer(fixture, Access::kBuffered);
   std::promise<void> go;
   writer.file_writer->run_blocking([gone = go.get_future().share()] { gone.wait(); });
@@ -426,7 +426,7 @@ TEST(AsyncFileWriter, blocking_tasks_run_in_order_before_background_creates) {
 
 // A file that was created after its removal once stayed, with all its reserved space.
 TEST(AsyncFileWriter, remove_before_create_completes_leaves_no_file) {
-  StreamFixture fixture({"", storage::BackendChoice::kThreads, Access::kBuffered});
+  StreamFixture fixture({"", BackendChoice::kThreads, Access::kBuffered});
   FileWriterFixture writer(fixture, Access::kBuffered);
   std::promise<void> go;
   writer.file_writer->run_blocking([gone = go.get_future().share()] { gone.wait(); });
@@ -441,7 +441,7 @@ TEST(AsyncFileWriter, remove_before_create_completes_leaves_no_file) {
 }
 
 TEST(AsyncFileWriter, truncate_after_stop_returns_space) {
-  StreamFixture fixture({"", storage::BackendChoice::kThreads, Access::kBuffered});
+  StreamFixture fixture({"", BackendChoice::kThreads, Access::kBuffered});
   FileWriterFixture writer(fixture, Access::kBuffered);
   const auto file = stream::must(writer.create(kFirst, 1_MiB));
   EXPECT_TRUE(is_ok(writer.write(file, kPage, kPage)));

@@ -61,7 +61,7 @@ Status CollectiveIoThread::write(const CollectiveWrite& collective_write) {
   // Data sieving would fill the gaps between the regions of a rank.
   comm::CollectiveOpenOptions options{.intent = comm::FileIntent::kCreate,
                                       .hints = {{"romio_ds_write", "disable"}}};
-  if (collective_write.method == CollectiveMethod::kCollective)
+  if (collective_write.method == CollectiveMethod::kDirectCollective)
     options.hints.push_back({"romio_cb_write", "disable"});
   auto file = group_->open_file(collective_write.path, options);
   if (!file) return failure(file.error());

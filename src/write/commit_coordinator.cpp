@@ -82,7 +82,7 @@ void CommitCoordinator::handle_step_failed(comm::Rank from, const StepId& step, 
   if (find_or_create(step) == nullptr) return;
   const Error known = with_rank(why, from.number);
   if (why.kind() != ErrorClass::kNotFound) return abort_step(step, known);
-  // Another writer that presumed this program dead may have removed the file. Then the Error of the
+  // Another holder that presumed this program dead may have removed the file. Then the Error of the
   // lease is the cause to report.
   context_.file_writer().run_blocking([this, step, known] {
     const Status lease_status = lease_.check();
@@ -146,7 +146,7 @@ void CommitCoordinator::publish(const StepId& step, PendingStep& pending) {
   const auto publish_it = [this, entry, coverage, finish] {
     if (const Status status = check_overlap_across_files(entry.step, *coverage); !status)
       return finish(StepOutcome::kFailed, failure(with_location(status.error(), context_.path())));
-    // If this process was paused for long, another writer may have presumed it dead, and publishes.
+    // If this process was paused for long, another holder may have presumed it dead, and publishes.
     if (const Status lease_status = lease_.check(); !lease_status)
       return finish(StepOutcome::kFailed, lease_status);
     const Status published = commit_log_->publish(entry);
@@ -168,7 +168,7 @@ StepOutcome CommitCoordinator::outcome_of_failed_publish() const {
   return commit_log_->is_replaced() ? StepOutcome::kInDoubt : StepOutcome::kFailed;
 }
 
-/// If another writer has the dataset now, the Error of the lease is more precise.
+/// If another holder has the dataset now, the Error of the lease is more precise.
 Status CommitCoordinator::publish_error(const Status& status) const {
   const Status lease_status = lease_.check();
   return commit_log_->is_replaced() && !lease_status ? lease_status : status;
@@ -195,7 +195,7 @@ void CommitCoordinator::release_file(const format::DataFileName& name) {
   const AggregationMap& aggregation = context_.aggregation();
   // Writes of a failed step may still be in flight to the file, so it must not be reused.
   const auto is_in_it = [&](const StepId& step) { return step.group == name.group; };
-  // A former writer that was presumed dead may still have its files open.
+  // A former holder that was presumed dead may still have its files open.
   const bool is_formers = name.group < first_group_;
   if (is_formers || name.file >= aggregation.file_count() ||
       std::ranges::any_of(unpublished_, is_in_it))

@@ -420,7 +420,7 @@ TEST_F(CommitCoordinatorTest, lost_lease_stops_publication) {
   EXPECT_TRUE(context_->take_messages(MessageKind::kRecycleFile).empty());
 }
 
-// The coordinator was stopped after it had checked its lease, and resumed when another writer had
+// The coordinator was stopped after it had checked its lease, and resumed when another holder had
 // the dataset.
 TEST_F(CommitCoordinatorTest, step_possibly_seen_by_successor_is_in_doubt) {
   start(2, plan(1));
@@ -463,7 +463,7 @@ TEST_F(CommitCoordinatorTest, files_beyond_current_writers_are_removed) {
   EXPECT_EQ(removed[0].name, (format::DataFileName{1, 2}));
 }
 
-// A former writer that was presumed dead once wrote into the file of a later step, and truncated
+// A former holder that was presumed dead once wrote into the file of a later step, and truncated
 // it.
 TEST_F(CommitCoordinatorTest, files_of_former_opening_are_removed_not_reused) {
   first_group_ = 2;

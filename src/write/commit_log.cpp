@@ -46,7 +46,7 @@ Status create_dataset(const std::string& directory, const std::string& path) {
   return made->publish();
 }
 
-/// True if the dataset was used: a writer makes `commits` durable before it creates data files.
+/// True if the dataset was used: a holder makes `commits` durable before it creates data files.
 bool has_data_files(const std::string& directory) {
   std::error_code error;
   for (std::filesystem::directory_iterator entry(directory, error), end; !error && entry != end;
@@ -141,7 +141,7 @@ Status CommitLog::drop_before(std::uint64_t step) {
   return {};
 }
 
-/// Fails if a later writer, which presumed this one dead, has replaced the file.
+/// Fails if a later holder, which presumed this one dead, has replaced the file.
 Status CommitLog::check_identity() {
   if (!has_path_) return {};
   const auto there = storage::open_file(file_->path());

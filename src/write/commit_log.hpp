@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
-// CommitLog: the file `commits` of a dataset, as its only writer uses it. A step is published when
-// a table and a slot are written and one sync has returned. Until then, and after any failure, the
-// previous generation is in force. docs/formats/dataset.md#commits defines these terms.
+// CommitLog: the file `commits` of a dataset, as the holder of the lease uses it. A step is
+// published when a table and a slot are written and one sync has returned. Until then, and after
+// any failure, the previous generation is in force. docs/formats/dataset.md#commits defines these
+// terms.
 #pragma once
 
 #include <forebay/error.hpp>
@@ -29,7 +30,7 @@ class CommitLog {
 
   /// For repair: opens an existing `commits` without reading it, kNotFound if there is none; or
   /// creates an empty one, an Error if there is one. The caller must check the lease afterwards: if
-  /// it is still held, no other writer has replaced the file before.
+  /// it is still held, no other holder has replaced the file before.
   enum class RepairTarget : std::uint8_t { kExisting, kNew };
   static Result<std::unique_ptr<CommitLog>> open_for_repair(const std::string& directory,
                                                             RepairTarget file);
@@ -48,8 +49,8 @@ class CommitLog {
   /// tolerated or steps() is empty: repair may find steps in these files.
   bool can_collect_garbage() const noexcept { return damages_.empty() && !steps_.empty(); }
 
-  /// True if another file has replaced `commits`. Then another writer decides which steps exist. It
-  /// may have found the last step of this writer published, although publish() has failed.
+  /// True if another file has replaced `commits`. Then another holder decides which steps exist. It
+  /// may have found the last step of this program published, although publish() has failed.
   bool is_replaced() const noexcept { return fenced_error_.has_value(); }
 
   /// Publishes one more step, whose data and names are durable. kInvalidArgument if its number does

@@ -146,7 +146,7 @@ void StepCostModel::compute_loads() {
   loads_.of_server.resize(machine_.server_count());
   for (const RankNumber writer : aggregation_.writers()) {
     double bytes = 0;
-    for (const RankNumber rank : aggregation_.group_of(writer))
+    for (const RankNumber rank : aggregation_.ranks_of_writer(writer))
       bytes += bytes_of(rank);
     loads_.of_writer.push_back(bytes);
     loads_.of_file[aggregation_.file_of(writer)] += bytes;
@@ -179,9 +179,9 @@ void StepCostModel::compute_transfers() {
   const bool chain = plan_.tuning.exchange == Exchange::kBrigade;
   const bool shared = plan_.tuning.exchange == Exchange::kSharedMemory;
   for (const RankNumber writer : aggregation_.writers()) {
-    const auto group = aggregation_.group_of(writer);
+    const auto ranks = aggregation_.ranks_of_writer(writer);
     double through = 0;
-    for (auto rank = group.rbegin(); rank != group.rend(); ++rank) {
+    for (auto rank = ranks.rbegin(); rank != ranks.rend(); ++rank) {
       const auto next = aggregation_.next_hop(*rank);
       if (!next) continue;
       const double own = bytes_of(*rank);

@@ -321,11 +321,11 @@ Status DatasetAgent::dispatch_to_aggregator(comm::Rank from,
       if (is_relayed) return aggregator_.handle_fetch_chunk(from, words[0]);
       return producer_ ? producer_->handle_fetch_chunk(from, words[0]) : Status();
     case MessageKind::kReleaseChunk:
-      if (is_relayed) return aggregator_.handle_chunk_released(words[0]);
-      return producer_ ? producer_->handle_chunk_released(words[0]) : Status();
+      if (is_relayed) return aggregator_.handle_release_chunk(words[0]);
+      return producer_ ? producer_->handle_release_chunk(words[0]) : Status();
     case MessageKind::kOfferChunk: {
-      const auto message = chunk_offer_from_bytes(payload);
-      return message ? aggregator_.handle_chunk_offer(from, *message) : failure(message.error());
+      const auto message = offer_chunk_from_bytes(payload);
+      return message ? aggregator_.handle_offer_chunk(from, *message) : failure(message.error());
     }
     case MessageKind::kRegionCount: {
       const auto regions = word_as_u32(header, 2);
@@ -335,14 +335,14 @@ Status DatasetAgent::dispatch_to_aggregator(comm::Rank from,
     case MessageKind::kCollectiveStart:
       return handle_collective_start(header, payload);
     default:
-      return aggregator_.handle_allocation(words[0], words[1]);
+      return aggregator_.handle_allocate_reply(words[0], words[1]);
   }
 }
 
 Status DatasetAgent::handle_collective_start(const comm::LinkHeader& header,
                                              std::span<const std::byte> payload) {
   const std::uint64_t method = header.words[2];
-  if (method > static_cast<std::uint64_t>(CollectiveMethod::kTwoPhase))
+  if (method > static_cast<std::uint64_t>(CollectiveMethod::kCollectiveBuffering))
     return failure(
         malformed_message(MessageKind::kCollectiveStart, "method", method, "must be 0 to 2"));
   auto rounds = comm::list_from_bytes<ByteRange>("collective start", payload);

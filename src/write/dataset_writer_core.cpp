@@ -85,7 +85,7 @@ Result<std::shared_ptr<StepWriterCore>> DatasetWriterCore::begin_step(std::uint6
       error(ErrorClass::kLimit, "begin step " + std::to_string(number),
             std::to_string(before) + " steps are still in flight: storage does not keep up");
   agent_->post_to_producer(
-      [step = *step, why](StepProducer& producer) { producer.abandon(step, why); });
+      [step = *step, why](StepProducer& producer) { producer.abort_step(step, why); });
   return failure(why);
 }
 
@@ -204,7 +204,7 @@ StepWriterCore::StepWriterCore(std::shared_ptr<DatasetWriterCore> dataset,
                .request_memory = [agent = dataset_->agent_, step] { agent->request_memory(step); },
                .copying_flag = DatasetAgent::copying_flag(dataset_->agent_)}) {}
 
-StepWriterCore::~StepWriterCore() { abandon(); }
+StepWriterCore::~StepWriterCore() { abort_step(); }
 
 Status StepWriterCore::record_failure(Status outcome) {
   if (outcome) return outcome;
@@ -238,7 +238,7 @@ Status StepWriterCore::adopt(const BlockDescriptor& descriptor, AdoptedBuffer bu
 Future<Receipt> StepWriterCore::commit() {
   if (const Status process_check = check_process(); !process_check) return process_check.error();
   if (failure_) {
-    abandon();
+    abort_step();
     return *failure_;
   }
   const TimePoint begin = now();
@@ -265,14 +265,14 @@ Future<Receipt> StepWriterCore::commit() {
   return future;
 }
 
-void StepWriterCore::abandon() noexcept {
+void StepWriterCore::abort_step() noexcept {
   if (std::exchange(is_closed_, true)) return;
   dataset_->handle_step_closed(packer_);
   const Error why = failure_.value_or(dataset_->error(ErrorClass::kCancelled,
                                                       "write step " + std::to_string(step_.step),
                                                       "the application has aborted it"));
   dataset_->agent_->post_to_producer(
-      [step = step_, why](StepProducer& producer) { producer.abandon(step, why); });
+      [step = step_, why](StepProducer& producer) { producer.abort_step(step, why); });
 }
 
 }  // namespace forebay::write

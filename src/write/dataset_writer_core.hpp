@@ -90,7 +90,7 @@ class StepWriterCore {
   StepWriterCore(std::shared_ptr<DatasetWriterCore> dataset,
                  const StepId& step,
                  TimePoint begun_at);
-  /// Calls abandon().
+  /// Calls abort_step().
   ~StepWriterCore();
   StepWriterCore(const StepWriterCore&) = delete;
   StepWriterCore& operator=(const StepWriterCore&) = delete;
@@ -102,7 +102,7 @@ class StepWriterCore {
   Status fail(const Error& why);
   Future<Receipt> commit();
   /// Aborts the step, unless it was committed or aborted before.
-  void abandon() noexcept;
+  void abort_step() noexcept;
 
  private:
   Status check_process() const;

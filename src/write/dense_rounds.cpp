@@ -12,7 +12,7 @@ CollectiveMethod choose_collective_method(Access access, std::span<const ByteRan
   for (const ByteRange& range : ranges)
     bytes += range.size;
   const bool is_large = bytes >= ranges.size() * kLargeRangeBytes;
-  return is_large ? CollectiveMethod::kCollective : CollectiveMethod::kTwoPhase;
+  return is_large ? CollectiveMethod::kDirectCollective : CollectiveMethod::kCollectiveBuffering;
 }
 
 std::vector<ByteRange> coalesce(std::vector<ByteRange> ranges) {

@@ -18,17 +18,18 @@ namespace forebay::write {
 
 /// How the ranks of a file write the rounds of a step: the same on all ranks.
 enum class CollectiveMethod : std::uint8_t {
-  kIndependent,  ///< each rank writes its bytes directly, as in other transfer modes
-  kCollective,   ///< MPI-IO; each rank writes its own regions
-  kTwoPhase,     ///< MPI-IO, which gathers regions on aggregators where they interleave
+  kIndependent,          ///< each rank writes its bytes directly, as in other transfer modes
+  kDirectCollective,     ///< MPI-IO; each rank writes its own regions
+  kCollectiveBuffering,  ///< MPI-IO, which gathers regions on aggregators where they interleave
 };
 
 /// If ranges have this many bytes on average, each rank's requests are large without aggregators,
 /// which would only add a copy.
 inline constexpr std::uint64_t kLargeRangeBytes = std::uint64_t{1} << 20U;
 
-/// kIndependent for direct access, because MPI-IO writes through the page cache. Else kCollective
-/// if the ranges have kLargeRangeBytes on average, and kTwoPhase for smaller ones.
+/// kIndependent for direct access, because MPI-IO writes through the page cache. Else
+/// kDirectCollective if the ranges have kLargeRangeBytes on average, and kCollectiveBuffering for
+/// smaller ones.
 CollectiveMethod choose_collective_method(Access access, std::span<const ByteRange> ranges);
 
 /// Returns the same bytes by rising offset, as the fewest ranges. `ranges` must not overlap.

@@ -35,8 +35,10 @@ TEST(DenseRounds, buffered_files_use_mpi_io) {
   const std::vector<ByteRange> large{{0, kLargeRangeBytes}, {kLargeRangeBytes, kLargeRangeBytes}};
   const std::vector<ByteRange> small{{0, kLargeRangeBytes}, {kLargeRangeBytes, 4096}};
   EXPECT_EQ(choose_collective_method(Access::kDirect, small), CollectiveMethod::kIndependent);
-  EXPECT_EQ(choose_collective_method(Access::kBuffered, large), CollectiveMethod::kCollective);
-  EXPECT_EQ(choose_collective_method(Access::kBuffered, small), CollectiveMethod::kTwoPhase);
+  EXPECT_EQ(choose_collective_method(Access::kBuffered, large),
+            CollectiveMethod::kDirectCollective);
+  EXPECT_EQ(choose_collective_method(Access::kBuffered, small),
+            CollectiveMethod::kCollectiveBuffering);
 }
 
 TEST(DenseRounds, regions_are_clipped_to_round) {

@@ -23,8 +23,8 @@ namespace forebay::write {
 
 namespace {
 
-/// Rounds of the copy. Few suffice: each excluded writer publishes at most once more, and the lease
-/// excludes new writers.
+/// Rounds of the copy. Few suffice: each excluded holder publishes at most once more, and the lease
+/// excludes new holders.
 constexpr int kRetriesMax = 16;
 constexpr std::uint64_t kCopyBytes = 1_MiB;
 constexpr mode_t kWritePermissions = S_IWUSR | S_IWGRP | S_IWOTH;
@@ -95,7 +95,7 @@ Status install_copy(ReplacedCommits& old_commits, const std::string& path) {
   return made->publish();
 }
 
-/// Removes copies that killed writers left behind.
+/// Removes copies that killed holders left behind.
 void remove_temporary_copies(const std::string& directory) {
   std::error_code ignored;
   for (const auto& entry : std::filesystem::directory_iterator(directory, ignored))

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// A former writer that was presumed dead and resumes: every step that it acknowledged stays, and
+// A former holder that was presumed dead and resumes: every step that it acknowledged stays, and
 // nothing that its successor has published is lost.
 #include "write/fence.hpp"
 
@@ -51,7 +51,7 @@ class FenceTest : public ::testing::Test {
 };
 using Steps = std::vector<std::uint64_t>;
 
-TEST_F(FenceTest, open_writer_is_excluded) {
+TEST_F(FenceTest, former_holder_is_excluded) {
   const auto former = open();
   ASSERT_TRUE(former->publish(step_entry(1)));
   ASSERT_TRUE(fence_writers(directory_));
@@ -76,7 +76,7 @@ TEST_F(FenceTest, fence_leaves_no_files_and_keeps_permissions) {
   open();
   ASSERT_EQ(::chmod(commits().c_str(), 0664), 0);
   const std::string copy = commits() + ".tmp-0123456789abcdef";
-  storage::write_pattern_file(copy, 100'000);  // of a writer that was killed
+  storage::write_pattern_file(copy, 100'000);  // of a holder that was killed
   ASSERT_TRUE(fence_writers(directory_));
   struct stat facts{};
   ASSERT_EQ(::stat(commits().c_str(), &facts), 0);
@@ -96,7 +96,7 @@ TEST_F(FenceTest, tables_behind_slots_are_copied) {
   EXPECT_EQ(steps(), expected);
 }
 
-// A former writer may publish at any moment of the copy, until it is fenced.
+// A former holder may publish at any moment of the copy, until it is fenced.
 TEST_F(FenceTest, acknowledged_steps_survive) {
   std::mt19937_64 random(7);
   std::uint64_t step = 1;

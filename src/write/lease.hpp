@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // Lease: the exclusive right of one program to write a dataset. It is the file `owner` of the
 // directory, created by link(), so that it works on every file system and between hosts. A second
-// writer is refused with an Error that names the first one. The lease of a killed writer is taken
+// program is refused with an Error that names the first one. The lease of a killed holder is taken
 // over: at once if a lock proves its death, else after seconds without a heartbeat
 // (lease_holder.hpp).
 #pragma once
@@ -36,8 +36,8 @@ Status verify_lease(const std::string& directory,
 class Lease {
  public:
   /// Blocks, up to heartbeat_timeout_ms_max while the death of the former holder is not proved.
-  /// kPermission, with host, process, program and time, if a writer holds the lease. kLimit at the
-  /// deadline. kCancelled if the clock of `options` ends a wait. Removes leftover files of
+  /// kPermission, with host, process, program and time, if another program holds the lease. kLimit
+  /// at the deadline. kCancelled if the clock of `options` ends a wait. Removes leftover files of
   /// attempts that were killed long ago.
   static Result<std::unique_ptr<Lease>> acquire(const std::string& directory,
                                                 format::Owner holder = current_process(),
@@ -47,7 +47,7 @@ class Lease {
   Lease& operator=(const Lease&) = delete;
 
   const format::Owner& owner() const noexcept { return owner_; }
-  /// Fails if another writer has taken the lease over. Other hosts do that if this process was
+  /// Fails if another holder has taken the lease over. Other hosts do that if this process was
   /// stopped for longer than their heartbeat timeout. Reads the file. For use before actions that
   /// cannot be undone.
   Status check() const;

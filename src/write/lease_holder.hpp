@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Decides whether the writer that a file `owner` names is alive. Usually a held lock proves that it
-// lives, and a free lock that it has ended. Otherwise the next writer waits for a heartbeat.
+// Decides whether the holder that a file `owner` names is alive. Usually a held lock proves that it
+// lives, and a free lock that it has ended. Otherwise the next holder waits for a heartbeat.
 // docs/formats/dataset.md#owner has the rules and their exceptions.
 #pragma once
 

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Whether a former writer lives: its lock, its process and its heartbeat, on this host, in other
+// Whether a former holder lives: its lock, its process and its heartbeat, on this host, in other
 // PID namespaces, in clones of a machine, and in copies of the dataset.
 #include "write/lease_holder.hpp"
 
@@ -36,7 +36,7 @@ class LeaseHolderTest : public testing::Test {
   }
   Result<std::unique_ptr<Lease>> acquire() { return acquire(directory_.path()); }
 
-  /// Sends a heartbeat of a writer without a lock at each wait.
+  /// Sends a heartbeat of a holder without a lock at each wait.
   void heartbeat_at_each_sleep() {
     clock_.on_sleep = [this, second = std::int64_t{1000}]() mutable {
       set_mtime(owner_path_, second++);
@@ -136,7 +136,7 @@ void acquire_in_pid_namespace(const std::string& directory) {
       << "the child did not acquire the lease, or recorded the start of another process";
 }
 
-TEST_F(LeaseHolderTest, writer_killed_in_pid_namespace_is_followed_without_a_wait) {
+TEST_F(LeaseHolderTest, holder_killed_in_pid_namespace_is_followed_without_a_wait) {
   acquire_in_pid_namespace(directory_.path());
   if (IsSkipped() || HasFatalFailure()) return;
   ASSERT_TRUE(fs::exists(owner_path_));
@@ -159,9 +159,9 @@ TEST_F(LeaseHolderTest, live_lock_in_another_pid_namespace_is_refused_without_a_
 TEST_F(LeaseHolderTest, lock_of_orphaned_child_is_followed_after_short_timeout) {
   std::array<int, 2> pipe{};
   ASSERT_EQ(::pipe(pipe.data()), 0);
-  const pid_t writer = ::fork();
-  ASSERT_GE(writer, 0);
-  if (writer == 0) {
+  const pid_t holder = ::fork();
+  ASSERT_GE(holder, 0);
+  if (holder == 0) {
     const auto lease = Lease::acquire(directory_.path());
     if (!lease) ::_exit(1);
     if (::fork() == 0) {  // holds the lock until the pipe is closed
@@ -173,7 +173,7 @@ TEST_F(LeaseHolderTest, lock_of_orphaned_child_is_followed_after_short_timeout) 
   }
   ::close(pipe[0]);
   int status = 0;
-  ASSERT_EQ(::waitpid(writer, &status, 0), writer);
+  ASSERT_EQ(::waitpid(holder, &status, 0), holder);
   ASSERT_EQ(status, 0);
   const auto lease = acquire();
   ::close(pipe[1]);

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// One writer at a time: a live holder is named and kept, a killed one is followed at once, and only
+// One holder at a time: a live holder is named and kept, a killed one is followed at once, and only
 // one of many successors succeeds.
 #include "write/lease.hpp"
 
@@ -56,7 +56,7 @@ TEST(Lease, lease_is_held_until_destruction) {
   EXPECT_EQ(entries_in(directory.path()), 0U);
 }
 
-TEST(Lease, second_writer_is_refused_with_name_of_first) {
+TEST(Lease, second_holder_is_refused_with_name_of_first) {
   const TemporaryDirectory directory;
   const auto first = Lease::acquire(directory.path());
   ASSERT_TRUE(first);

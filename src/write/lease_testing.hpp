@@ -53,7 +53,7 @@ inline void write_owner_file(const std::string& path, const format::Owner& owner
   std::ofstream(path) << format::encode_owner(owner);
 }
 
-/// Sets the time of the file: a heartbeat of a writer without a lock.
+/// Sets the time of the file: a heartbeat of a holder without a lock.
 inline void set_mtime(const std::string& path, std::int64_t second) {
   const timespec times[2] = {{.tv_sec = second, .tv_nsec = 0}, {.tv_sec = second, .tv_nsec = 0}};
   ::utimensat(AT_FDCWD, path.c_str(), times, 0);

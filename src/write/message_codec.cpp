@@ -18,7 +18,7 @@ using comm::MessageReader;
 using comm::MessageRule;
 using comm::MessageWriter;
 
-constexpr std::uint32_t kChunkOfferBytes = 89;
+constexpr std::uint32_t kOfferChunkBytes = 89;
 constexpr std::uint32_t kFileDurableBytes = 60;
 constexpr std::uint32_t kAnyBytes = std::numeric_limits<std::uint32_t>::max();
 constexpr std::uint32_t kErrorBytes = comm::kErrorBytesMax;
@@ -28,7 +28,7 @@ constexpr std::uint32_t kMissingRanksBytes = (kRanksInErrorMax + 1) * sizeof(std
 /// kAnyBytes, LinkLimits has the maximum.
 constexpr std::array<MessageRule, 26> kRules{{
     {.name = "hello"},
-    {"offer chunk", 0, kChunkOfferBytes, kChunkOfferBytes},
+    {"offer chunk", 0, kOfferChunkBytes, kOfferChunkBytes},
     {.name = "fetch chunk", .words = 1},
     {"chunk data", 1, 0, kAnyBytes},
     {.name = "release chunk", .words = 1},
@@ -182,7 +182,7 @@ Status ReassemblyBuffer::add(MessageKind kind,
   return {};
 }
 
-comm::Bytes to_bytes(const ChunkOfferMessage& message) {
+comm::Bytes to_bytes(const OfferChunkMessage& message) {
   MessageWriter out;
   write_value(out, message.chunk);
   out.number(message.number);
@@ -194,9 +194,9 @@ comm::Bytes to_bytes(const ChunkOfferMessage& message) {
   return std::move(out).take();
 }
 
-Result<ChunkOfferMessage> chunk_offer_from_bytes(std::span<const std::byte> bytes) {
+Result<OfferChunkMessage> offer_chunk_from_bytes(std::span<const std::byte> bytes) {
   MessageReader in("offer chunk", bytes);
-  ChunkOfferMessage message;
+  OfferChunkMessage message;
   message.chunk = read_chunk(in);
   message.number = in.number<std::uint64_t>("number");
   message.memory.process = in.number<std::uint32_t>("memory.process");

@@ -17,9 +17,9 @@
 
 namespace forebay::write {
 
-comm::Bytes to_bytes(const ChunkOfferMessage& message);
+comm::Bytes to_bytes(const OfferChunkMessage& message);
 /// Fails with kDamage, with field and value, if the bytes are no valid message; the same below.
-Result<ChunkOfferMessage> chunk_offer_from_bytes(std::span<const std::byte> bytes);
+Result<OfferChunkMessage> offer_chunk_from_bytes(std::span<const std::byte> bytes);
 
 comm::Bytes to_bytes(const FileDurableMessage& message);
 Result<FileDurableMessage> file_durable_from_bytes(std::span<const std::byte> bytes);

@@ -23,7 +23,7 @@ namespace {
 
 using testing::ContainsRegex;
 
-ChunkOfferMessage some_offer() {
+OfferChunkMessage some_offer() {
   return {.chunk = {.step = {7, 3},
                     .origin = 2,
                     .region = 1,
@@ -55,7 +55,7 @@ RankMetadata some_metadata() {
 }
 
 TEST(MessageCodec, messages_round_trip) {
-  const auto offer = chunk_offer_from_bytes(to_bytes(some_offer()));
+  const auto offer = offer_chunk_from_bytes(to_bytes(some_offer()));
   ASSERT_TRUE(offer) << offer.error().message();
   EXPECT_EQ(to_bytes(*offer), to_bytes(some_offer()));
   EXPECT_EQ(offer->memory, some_offer().memory);
@@ -69,7 +69,7 @@ TEST(MessageCodec, messages_round_trip) {
 }
 
 TEST(MessageCodec, malformed_offer_is_refused_by_field) {
-  comm::expect_safe_decoding(to_bytes(some_offer()), chunk_offer_from_bytes);
+  comm::expect_safe_decoding(to_bytes(some_offer()), offer_chunk_from_bytes);
 }
 
 TEST(MessageCodec, malformed_file_durable_is_refused_by_field) {
@@ -105,9 +105,9 @@ TEST(MessageCodec, dangling_references_are_refused_by_field) {
               ContainsRegex("'rank metadata': field 'block first piece' is 18446744073709551615"));
   EXPECT_THAT(message_of([](RankMetadata& part) { part.piece_ends.resize(1); }),
               ContainsRegex("'rank metadata': field 'piece ends' is 1"));
-  ChunkOfferMessage offer = some_offer();
+  OfferChunkMessage offer = some_offer();
   offer.chunk.offset = UINT64_MAX;
-  EXPECT_THAT(chunk_offer_from_bytes(to_bytes(offer)).error().message(),
+  EXPECT_THAT(offer_chunk_from_bytes(to_bytes(offer)).error().message(),
               ContainsRegex("'offer chunk': field 'offset' is 18446744073709551615"));
 }
 
@@ -235,7 +235,7 @@ TEST(RoleFuzz, aggregator_survives_messages_in_any_order) {
       switch (numbers.small(9)) {
         case 0:
         case 1:
-          std::ignore = writer.handle_chunk_offer(from, {numbers.chunk(), numbers.small(4), {}, 0});
+          std::ignore = writer.handle_offer_chunk(from, {numbers.chunk(), numbers.small(4), {}, 0});
           break;
         case 2:
           if (!writer.receive_buffer(from, numbers.small(4), 4096).empty())
@@ -246,7 +246,7 @@ TEST(RoleFuzz, aggregator_survives_messages_in_any_order) {
                                                    static_cast<std::uint32_t>(numbers.small(3)));
           break;
         case 4:
-          std::ignore = writer.handle_allocation(numbers.small(6), numbers.any());
+          std::ignore = writer.handle_allocate_reply(numbers.small(6), numbers.any());
           break;
         case 5:
           std::ignore = writer.handle_collective_start(name, CollectiveMethod::kIndependent,
@@ -256,7 +256,7 @@ TEST(RoleFuzz, aggregator_survives_messages_in_any_order) {
           std::ignore = writer.handle_fetch_chunk(from, numbers.small(6) | kRelayFlag);
           break;
         case 7:
-          std::ignore = writer.handle_chunk_released(numbers.small(6) | kRelayFlag);
+          std::ignore = writer.handle_release_chunk(numbers.small(6) | kRelayFlag);
           break;
         default:
           context.complete_all(FileOperation::kOpen);

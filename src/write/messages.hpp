@@ -19,7 +19,7 @@ enum class MessageKind : std::uint32_t {
   /// Rank to coordinator, when it starts, not about a step: the coordinator can now detect the end
   /// of the rank.
   kHello,
-  /// Rank to the next on the way to storage: no words; a ChunkOfferMessage, about memory that holds
+  /// Rank to the next on the way to storage: no words; a OfferChunkMessage, about memory that holds
   /// a chunk.
   kOfferChunk,
   /// Reply, not about a step: chunk. Requests its bytes.
@@ -90,7 +90,7 @@ struct StepId {
 enum class StepOutcome : std::uint8_t {
   kFailed,
   kPublished,
-  kInDoubt,  ///< failed for this program, but a new writer may have found it published
+  kInDoubt,  ///< failed for this program, but a new holder may have found it published
 };
 
 /// Part of a region: bytes that are contiguous in memory now and in the file later.
@@ -119,7 +119,7 @@ inline constexpr std::uint64_t kRelayFlag = std::uint64_t{1} << 63U;
 /// Maximum number of ranks that an Error lists. If there are more, its text ends with "and others".
 inline constexpr std::size_t kRanksInErrorMax = 8;
 
-struct ChunkOfferMessage {
+struct OfferChunkMessage {
   Chunk chunk;
   std::uint64_t number = 0;  ///< of the chunk; assigned by the offering rank
   shm::MemoryHandle memory;  ///< contains the chunk; ranks of the node can map it

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // OwnerFileState: the file `owner` of a dataset as found on storage: its text, its last heartbeat,
-// its identity, and the lock on it. write/lease_holder.hpp decides from it whether the writer
+// its identity, and the lock on it. write/lease_holder.hpp decides from it whether the holder
 // lives.
 #pragma once
 

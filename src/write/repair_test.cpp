@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Repair with other writers: no step that was acknowledged is lost.
+// Repair with other holders: no step that was acknowledged is lost.
 #include "write/repair.hpp"
 
 #include <filesystem>
@@ -92,14 +92,14 @@ TEST_F(RepairTest, missing_commits_is_rebuilt) {
   EXPECT_TRUE(format::verify(path_)->findings.empty());
 }
 
-TEST_F(RepairTest, repair_under_lease_of_writer_is_refused) {
+TEST_F(RepairTest, repair_under_lease_of_another_is_refused) {
   const auto writing = Lease::acquire(path_);
   ASSERT_TRUE(writing) << writing.error().message();
   EXPECT_EQ(error_class(repair(path_)), ErrorClass::kPermission);
   EXPECT_EQ(steps(), (Steps{1, 2}));
 }
 
-TEST_F(RepairTest, resumed_former_writer_is_excluded) {
+TEST_F(RepairTest, resumed_former_holder_is_excluded) {
   const auto former = CommitLog::open(path_);
   ASSERT_TRUE(former) << former.error().message();
   ASSERT_TRUE(repair(path_));

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Moves pieces of one unit from rank to rank, in the order in which they are ready. A transfer
+// Moves chunks of one unit from rank to rank, in the order in which they are ready. A transfer
 // begins when the links of both nodes are free; a copy begins when the receiving rank is free.
 #include "write/simulated_exchange.hpp"
 
@@ -27,13 +27,13 @@ Time time_at(std::uint64_t bytes, double mb_per_s) {
 }
 
 /// Bytes that a rank has from time `at` on.
-struct Piece {
+struct SimulatedChunk {
   Time at = {};
   std::uint64_t order = 0;
   RankNumber rank = 0;
   std::uint64_t bytes = 0;
 
-  bool operator>(const Piece& other) const {
+  bool operator>(const SimulatedChunk& other) const {
     return at != other.at ? at > other.at : order > other.order;
   }
 };
@@ -49,14 +49,14 @@ class ExchangeSimulator {
   }
 
   std::vector<Arrival> run() {
-    while (!pieces_.empty()) {
-      const Piece piece = pieces_.top();
-      pieces_.pop();
-      const auto next = aggregation_.next_hop(piece.rank);
+    while (!chunks_.empty()) {
+      const SimulatedChunk chunk = chunks_.top();
+      chunks_.pop();
+      const auto next = aggregation_.next_hop(chunk.rank);
       if (next) {
-        forward(piece, *next);
+        forward(chunk, *next);
       } else {
-        arrivals_.push_back({piece.at, numbers_.at(piece.rank), piece.bytes});
+        arrivals_.push_back({chunk.at, numbers_.at(chunk.rank), chunk.bytes});
       }
     }
     if (plan_.tuning.exchange == Exchange::kGather) delay_until_last();
@@ -69,7 +69,7 @@ class ExchangeSimulator {
   void split(RankNumber rank) {
     for (std::uint64_t left = facts_.bytes_of(rank); left > 0;) {
       const std::uint64_t bytes = std::min(left, plan_.tuning.unit_bytes);
-      pieces_.push({.order = ++piece_count_, .rank = rank, .bytes = bytes});
+      chunks_.push({.order = ++piece_count_, .rank = rank, .bytes = bytes});
       left -= bytes;
     }
   }
@@ -77,26 +77,26 @@ class ExchangeSimulator {
     return plan_.tuning.exchange == Exchange::kSharedMemory &&
            facts_.rank_layout.node_of(from) == facts_.rank_layout.node_of(to);
   }
-  void forward(const Piece& piece, RankNumber next) {
-    Time at = piece.at;
-    if (!is_shared_memory(piece.rank, next)) {
-      at = arrival_over_link(piece, next);
+  void forward(const SimulatedChunk& chunk, RankNumber next) {
+    Time at = chunk.at;
+    if (!is_shared_memory(chunk.rank, next)) {
+      at = arrival_over_link(chunk, next);
       Time& copied = copy_free_at_[next];
-      copied = std::max(at, copied) + time_at(piece.bytes, kCopyMbPerS);
+      copied = std::max(at, copied) + time_at(chunk.bytes, kCopyMbPerS);
       at = copied;
     }
-    pieces_.push({at, ++piece_count_, next, piece.bytes});
+    chunks_.push({at, ++piece_count_, next, chunk.bytes});
   }
-  /// Time at which the piece is on the node of `next`.
-  Time arrival_over_link(const Piece& piece, RankNumber next) {
-    const std::uint32_t here = facts_.rank_layout.node_of(piece.rank);
+  /// Time at which the chunk is on the node of `next`.
+  Time arrival_over_link(const SimulatedChunk& chunk, RankNumber next) {
+    const std::uint32_t here = facts_.rank_layout.node_of(chunk.rank);
     const std::uint32_t there = facts_.rank_layout.node_of(next);
-    if (here == there) return piece.at;
+    if (here == there) return chunk.at;
     const model::Clients& client = facts_.machine->client;
-    const Time takes = time_at(piece.bytes, client.link_bandwidth_mb_per_s);
+    const Time takes = time_at(chunk.bytes, client.link_bandwidth_mb_per_s);
     Time& sent = send_free_at_[here];
     Time& got = receive_free_at_[there];
-    sent = std::max(piece.at, sent) + takes;
+    sent = std::max(chunk.at, sent) + takes;
     got = std::max(sent, got + takes);
     return got + Time(std::llround(client.link_latency_us * kNsPerUs));
   }
@@ -113,12 +113,12 @@ class ExchangeSimulator {
   const WritePlan& plan_;
   const AggregationMap aggregation_;
   std::map<RankNumber, std::uint32_t> numbers_;  ///< indexes of writers
-  std::priority_queue<Piece, std::vector<Piece>, std::greater<>> pieces_;
+  std::priority_queue<SimulatedChunk, std::vector<SimulatedChunk>, std::greater<>> chunks_;
   std::uint64_t piece_count_ = 0;
   std::map<std::uint32_t, Time>
       send_free_at_;  ///< when the link of a node is free again, by direction
   std::map<std::uint32_t, Time> receive_free_at_;
-  std::map<RankNumber, Time> copy_free_at_;  ///< when a rank has copied all previous pieces
+  std::map<RankNumber, Time> copy_free_at_;  ///< when a rank has copied all previous chunks
   std::vector<Arrival> arrivals_;
 };
 

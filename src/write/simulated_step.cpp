@@ -38,7 +38,7 @@ class StepSimulator final : public model::ModelObserver {
         model_(*facts.machine) {
     for (const RankNumber rank : aggregation_.writers()) {
       Writer writer{.file = aggregation_.file_of(rank), .client = client_of(rank)};
-      for (const RankNumber one : aggregation_.group_of(rank))
+      for (const RankNumber one : aggregation_.ranks_of_writer(rank))
         writer.bytes_left += facts_.bytes_of(one);
       writers_.push_back(writer);
     }
@@ -228,7 +228,7 @@ std::vector<Arrival> arrivals_at_start(const WriteFacts& facts, const WritePlan&
   std::vector<Arrival> arrivals;
   for (std::uint32_t i = 0; i < aggregation.writer_count(); ++i) {
     Arrival arrival{.writer = i};
-    for (const RankNumber rank : aggregation.group_of(aggregation.writers()[i]))
+    for (const RankNumber rank : aggregation.ranks_of_writer(aggregation.writers()[i]))
       arrival.bytes += facts.bytes_of(rank);
     arrivals.push_back(arrival);
   }

@@ -42,7 +42,7 @@ void StepProducer::offer(PackedChunk packed) {
   for (const PieceToHash& piece : packed.to_hash)
     pieces_to_hash_.push_back({chunk.step, number, piece});
   own.pieces_left += packed.to_hash.size();
-  const ChunkOfferMessage message{chunk, number, packed.memory, packed.memory_offset};
+  const OfferChunkMessage message{chunk, number, packed.memory, packed.memory_offset};
   const std::size_t pieces = packed.to_hash.size();
   held_.emplace(number, HeldChunk{std::move(packed), true, pieces});
   const comm::Rank me = context_.rank();
@@ -65,8 +65,8 @@ void StepProducer::commit(const StepId& step, CommittedStep committed) {
   send_metadata_if_complete(step, own);
 }
 
-void StepProducer::abandon(const StepId& step, const Error& why) {
-  steps_.at(step).is_abandoned = true;
+void StepProducer::abort_step(const StepId& step, const Error& why) {
+  steps_.at(step).is_aborted = true;
   fail_and_report(step, why);
 }
 
@@ -104,7 +104,7 @@ Status StepProducer::handle_fetch_chunk(comm::Rank to, std::uint64_t chunk_numbe
   return {};
 }
 
-Status StepProducer::handle_chunk_released(std::uint64_t chunk_number) {
+Status StepProducer::handle_release_chunk(std::uint64_t chunk_number) {
   const auto found = held_.find(chunk_number);
   if (found != held_.end() && found->second.is_being_sent)
     return failure(malformed_message(MessageKind::kReleaseChunk, "chunk", chunk_number,
@@ -203,7 +203,7 @@ void StepProducer::handle_step_outcome(const StepId& step, const Status& outcome
   if (!outcome && !own.failure) own.failure = outcome.error();
   // A step that is not committed yet fails at commit(). Pieces that are not hashed yet need the
   // memory of the step.
-  if ((!own.committed && !own.is_abandoned) || own.pieces_left > 0) return;
+  if ((!own.committed && !own.is_aborted) || own.pieces_left > 0) return;
   const Status final_status = own.failure ? Status(tl::unexpect, *own.failure) : outcome;
   std::optional<CommittedStep> committed = std::move(own.committed);
   steps_.erase(found);

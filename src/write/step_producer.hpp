@@ -44,7 +44,7 @@ class StepProducer {
   void begin(const StepId& step);
   void offer(PackedChunk packed);
   void commit(const StepId& step, CommittedStep committed);
-  void abandon(const StepId& step, const Error& why);
+  void abort_step(const StepId& step, const Error& why);
   /// Fails the step. leave() then does not wait for the application to commit or abort it. The
   /// application may still do so.
   void cancel_step(const StepId& step, const Error& why);
@@ -52,7 +52,7 @@ class StepProducer {
 
   // Messages of other ranks. kDamage if a message is not valid.
   Status handle_fetch_chunk(comm::Rank to, std::uint64_t chunk_number);
-  Status handle_chunk_released(std::uint64_t chunk_number);
+  Status handle_release_chunk(std::uint64_t chunk_number);
   Status handle_regions_written(const StepId& step, std::vector<std::uint64_t> offsets);
   void handle_step_outcome(const StepId& step, const Status& outcome);
   void handle_rank_lost(comm::Rank rank, const Error& why);
@@ -75,7 +75,7 @@ class StepProducer {
   };
   struct StepState {
     std::optional<CommittedStep> committed;
-    bool is_abandoned = false;      ///< aborted by the application; has no promise
+    bool is_aborted = false;        ///< aborted by the application; has no promise
     bool is_cancelled = false;      ///< the rank may leave before the outcome of the step
     std::uint64_t pieces_left = 0;  ///< to hash
     std::vector<std::pair<std::uint64_t, std::uint64_t>> hashes;

@@ -61,8 +61,8 @@ class StepProducerTest : public ::testing::Test {
     EXPECT_TRUE(producer_.handle_regions_written(step_id(number), places));
   }
   std::uint64_t offered_chunk() { return offer().number; }
-  ChunkOfferMessage offer() {
-    return chunk_offer_from_bytes(context_.take_one(MessageKind::kOfferChunk).payload).value();
+  OfferChunkMessage offer() {
+    return offer_chunk_from_bytes(context_.take_one(MessageKind::kOfferChunk).payload).value();
   }
   static std::string failure_of(Future<Receipt>& receipt) {
     if (!receipt.poll()) return "no outcome";
@@ -86,7 +86,7 @@ TEST_F(StepProducerTest, hashing_is_only_user_after_peer_release) {
   chunk.to_hash = {{.number = 0, .seed = 1, .bytes = bytes_}};
   producer_.offer(std::move(chunk));
   EXPECT_FALSE(producer_.is_hashing_only_user());
-  EXPECT_TRUE(producer_.handle_chunk_released(offered_chunk()));
+  EXPECT_TRUE(producer_.handle_release_chunk(offered_chunk()));
   EXPECT_TRUE(producer_.is_hashing_only_user());
   EXPECT_EQ(released_, 0);
   EXPECT_TRUE(producer_.hash_next_piece());
@@ -97,7 +97,7 @@ TEST_F(StepProducerTest, hashing_is_only_user_after_peer_release) {
 TEST_F(StepProducerTest, step_proceeds_from_offer_to_receipt) {
   producer_.begin(step_id(1));
   producer_.offer(chunk_of(1, 0));
-  const ChunkOfferMessage offered = offer();
+  const OfferChunkMessage offered = offer();
   EXPECT_EQ(offered.chunk.origin, kRank);
   Future<Receipt> receipt = commit(1, test_metadata(1, 0, 2));
   const SentMessage finish = context_.take_one(MessageKind::kRegionCount);
@@ -108,7 +108,7 @@ TEST_F(StepProducerTest, step_proceeds_from_offer_to_receipt) {
   EXPECT_TRUE(context_.take_messages(MessageKind::kRankMetadata).empty())
       << "before the offsets are known";
 
-  EXPECT_TRUE(producer_.handle_chunk_released(offered.number));
+  EXPECT_TRUE(producer_.handle_release_chunk(offered.number));
   EXPECT_EQ(released_, 1);
   send_region_offsets(1, {1'048'576});
   const RankMetadata part =
@@ -145,7 +145,7 @@ TEST_F(StepProducerTest, metadata_is_sent_after_last_checksum) {
   producer_.offer(std::move(packed));
   const auto receipt = commit(1, test_metadata(1, 0, 2));
   send_region_offsets(1, {4096});
-  EXPECT_TRUE(producer_.handle_chunk_released(offered_chunk()));
+  EXPECT_TRUE(producer_.handle_release_chunk(offered_chunk()));
   EXPECT_EQ(released_, 0) << "its bytes are still to be hashed";
   EXPECT_TRUE(producer_.hash_next_piece());
   EXPECT_TRUE(context_.take_messages(MessageKind::kRankMetadata).empty());
@@ -171,7 +171,7 @@ TEST_F(StepProducerTest, fetched_memory_is_released_after_send) {
   EXPECT_EQ(released_, 0);
   bytes.on_sent({});
   EXPECT_EQ(released_, 1);
-  EXPECT_TRUE(producer_.handle_chunk_released(chunk));  // released twice
+  EXPECT_TRUE(producer_.handle_release_chunk(chunk));  // released twice
   EXPECT_EQ(released_, 1);
 }
 
@@ -210,14 +210,14 @@ TEST_F(StepProducerTest, memory_of_failed_step_stays_while_others_read_it) {
   producer_.handle_step_outcome(step_id(1), failed_status("skipped"));
   EXPECT_THAT(failure_of(receipt), HasSubstr("skipped"));
   EXPECT_EQ(released_, 0);
-  EXPECT_TRUE(producer_.handle_chunk_released(offered_chunk()));
+  EXPECT_TRUE(producer_.handle_release_chunk(offered_chunk()));
   EXPECT_EQ(released_, 1);
 }
 
 TEST_F(StepProducerTest, aborted_step_is_reported_and_not_awaited) {
   producer_.begin(step_id(1));
   producer_.offer(chunk_of(1, 0));
-  producer_.abandon(step_id(1), io_error("aborted"));
+  producer_.abort_step(step_id(1), io_error("aborted"));
   const SentMessage message = context_.take_one(MessageKind::kStepFailed);
   EXPECT_EQ(message.to, AggregationMap::coordinator());
   EXPECT_THAT(comm::error_from_bytes(message.payload).value().message(), HasSubstr("aborted"));

@@ -35,7 +35,7 @@ bool limit_memlock(rlim_t limit_bytes) {
 std::string read_with_little_memlock(File& file) {
   if (!limit_memlock(1 << 20)) return "the limit could not be set";
   CountingLog log;
-  auto backend = make_backend({.choice = BackendChoice::kRing, .queue_depth = 4, .log = &log});
+  auto backend = make_backend({.choice = BackendChoice::kIoUring, .queue_depth = 4, .log = &log});
   if (!backend) return backend.error().message();
   const auto pool = BufferPool::create({.buffer_bytes = 1 << 20, .count = 4});
   if (!pool) return pool.error().message();
@@ -60,7 +60,7 @@ std::string choose_without_memlock() {
   const auto backend = make_backend({.queue_depth = 64, .log = &log});
   if (!backend) return backend.error().message();
   // Kernels before 5.12, and some later ones, charge the ring to the limit too.
-  const int lines_expected = (*backend)->name() == "ring" ? 0 : 1;
+  const int lines_expected = (*backend)->name() == "io_uring" ? 0 : 1;
   return log.lines == lines_expected ? "as expected" : "the wrong number of log lines";
 }
 

@@ -116,7 +116,7 @@ struct Call {
 };
 
 Result<std::unique_ptr<Backend>> make_backend(const std::string& name, LogSink& log) {
-  if (name == "ring") return make_ring_backend(4, log);
+  if (name == "io_uring") return make_ring_backend(4, log);
   if (name == "aio") return make_aio_backend(4);
   return make_threads_backend({.queue_depth = 4, .worker_count = 2});
 }
@@ -232,9 +232,9 @@ TEST_P(RefusedCalls, end_operations_after_a_bounded_number) {
   EXPECT_EQ(WEXITSTATUS(status), kPassed);
 }
 
-const std::vector<Call> kCalls{{"ring", "io_uring_enter"},
-                               {"ring", "io_uring_register"},
-                               {"ring", "write"},
+const std::vector<Call> kCalls{{"io_uring", "io_uring_enter"},
+                               {"io_uring", "io_uring_register"},
+                               {"io_uring", "write"},
                                {"threads", "pread64"},
                                {"threads", "pwrite64"},
                                {"threads", "fdatasync"},

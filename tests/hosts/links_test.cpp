@@ -110,8 +110,8 @@ class CombinedWait {
   explicit CombinedWait(Link& link)
       : link_(link),
         links_(::epoll_create1(EPOLL_CLOEXEC)),
-        engine_(value_or_throw(storage::make_backend({.choice = storage::BackendChoice::kThreads}),
-                               "start")) {
+        engine_(
+            value_or_throw(storage::make_backend({.choice = BackendChoice::kThreads}), "start")) {
     epoll_event event{.events = EPOLLIN, .data = {}};
     EXPECT_EQ(::epoll_ctl(links_.get(), EPOLL_CTL_ADD, link.descriptor(), &event), 0);
     EXPECT_TRUE(engine_.watch(links_.get()));

@@ -47,7 +47,7 @@ TEST(MpiDedicated, communicator_has_the_compute_ranks) {
   Runtime runtime(MPI_COMM_WORLD, {.placement = Placement::kDedicated});
   const Ranks compute = runtime.compute_ranks();
   const MPI_Comm ours = communicator_of(compute);
-  if (runtime.role() == Role::kAgent) {
+  if (runtime.role() == Role::kIo) {
     EXPECT_TRUE(ours == MPI_COMM_NULL);
     EXPECT_TRUE(runtime.serve());
     return;
@@ -66,7 +66,7 @@ TEST(MpiDedicated, communicator_carries_only_messages_of_the_program) {
   const auto ranks = ranks_of(MPI_COMM_WORLD);
   DedicatedFixture fixture(*comm::ranks_communicator(ranks));
   Runtime runtime(ranks, {.placement = Placement::kDedicated});
-  if (runtime.role() == Role::kAgent) {
+  if (runtime.role() == Role::kIo) {
     EXPECT_TRUE(runtime.serve());
     return;
   }

@@ -59,7 +59,7 @@ int serve(forebay::Runtime& runtime, const std::string& path) {
 
 int run(forebay::Placement placement, const std::string& path) {
   forebay::Runtime runtime(MPI_COMM_WORLD, {.placement = placement});
-  if (runtime.role() == forebay::Role::kAgent) return serve(runtime, path);
+  if (runtime.role() == forebay::Role::kIo) return serve(runtime, path);
   const forebay::Ranks compute = runtime.compute_ranks();
   const auto file = runtime.open_file(path);
   if (!file) return report_error(file.error());

@@ -15,7 +15,7 @@ namespace {
 
 const InFlightFindings kFound{.access = Access::kDirect,
                               .access_reason = "direct: a test",
-                              .backend = "ring",
+                              .backend = "io_uring",
                               .request_bytes = 4_MiB,
                               .points = {{4_MiB, {5e8, 4e8, 6e8}},
                                          {16_MiB, {9.9e8, 9.7e8, 9.9e8}},

@@ -10,7 +10,6 @@
 
 #include "base/descriptor.hpp"
 #include "model/profile_path.hpp"
-#include "runtime/engine_choice.hpp"
 #include "runtime/options.hpp"
 #include "runtime/storage_info.hpp"
 #include "storage/file.hpp"
@@ -134,7 +133,7 @@ std::vector<AccessUse> uses_of(storage::AccessFacts place, storage::BackendFacts
 json backends_json(std::span<const fs::path> directories,
                    const storage::BackendProbe& probe,
                    const DoctorSettings& settings) {
-  const storage::BackendFacts facts{.requested = backend_choice(settings.options.tuning.engine),
+  const storage::BackendFacts facts{.requested = settings.options.tuning.backend,
                                     .is_ring_available = probe.is_ring_available,
                                     .ring_reason = probe.ring_reason};
   const StorageInfoSource known(settings.options.machine);
@@ -147,7 +146,7 @@ json backends_json(std::span<const fs::path> directories,
     for (const AccessUse& use : uses_of(probe_facts(directory, known), facts))
       lines.push_back(line_of(described->directory, described->type, use));
   }
-  return {{"engine", storage::name_of(facts.requested)},
+  return {{"requested", name_of(facts.requested)},
           {"error", settings.error_text},
           {"profile", profile_json(settings)},
           {"limits", std::move(limits)},

@@ -17,7 +17,6 @@ namespace forebay::doctor {
 namespace {
 
 namespace fs = std::filesystem;
-using storage::BackendChoice;
 using storage::FileSystem;
 using ::testing::HasSubstr;
 using ::testing::IsEmpty;
@@ -30,11 +29,11 @@ TEST(Uses, disk_has_long_reads_past_the_page_cache_and_others_through_it) {
       uses_of({.file_system = FileSystem::kExt, .is_direct_supported = true}, kRingWorks);
   ASSERT_THAT(uses, SizeIs(3));
   EXPECT_EQ(uses[0].access.access, Access::kDirect);
-  EXPECT_EQ(uses[0].backend.chosen, "ring");
+  EXPECT_EQ(uses[0].backend.chosen, "io_uring");
   EXPECT_EQ(uses[1].access.access, Access::kBuffered);
   EXPECT_EQ(uses[1].backend.chosen, "threads");
   EXPECT_EQ(uses[2].what, "output streams");
-  EXPECT_EQ(uses[2].backend.chosen, "ring");
+  EXPECT_EQ(uses[2].backend.chosen, "io_uring");
 }
 
 TEST(Uses, memory_is_buffered_with_a_reason) {
@@ -55,15 +54,15 @@ TEST(Uses, network_file_system_is_read_directly_where_its_storage_is_known) {
   EXPECT_EQ(uses.back().access.access, Access::kBuffered) << "streams use the page cache on NFS";
 }
 
-TEST(DoctorSettings, engine_is_taken_from_the_environment) {
-  const DoctorSettings settings = read_settings({{"FOREBAY_ENGINE", "aio"}});
-  EXPECT_EQ(settings.options.tuning.engine, EngineChoice::kAio);
+TEST(DoctorSettings, backend_is_taken_from_the_environment) {
+  const DoctorSettings settings = read_settings({{"FOREBAY_BACKEND", "aio"}});
+  EXPECT_EQ(settings.options.tuning.backend, BackendChoice::kAio);
   EXPECT_THAT(settings.error_text, IsEmpty());
 }
 
 TEST(DoctorSettings, invalid_value_is_reported_and_leaves_the_defaults) {
-  const DoctorSettings settings = read_settings({{"FOREBAY_ENGINE", "steam"}});
-  EXPECT_EQ(settings.options.tuning.engine, EngineChoice::kAuto);
+  const DoctorSettings settings = read_settings({{"FOREBAY_BACKEND", "steam"}});
+  EXPECT_EQ(settings.options.tuning.backend, BackendChoice::kAuto);
   EXPECT_THAT(settings.error_text, HasSubstr("steam"));
 }
 
@@ -72,8 +71,8 @@ TEST(Backends, each_line_has_the_chosen_one_and_a_reason_for_each_other) {
   const std::array<fs::path, 2> places{directory.path(), "/no/such/place"};
   const auto document =
       backends_json(places, {.is_ring_available = true, .ring_reason = "no flags"},
-                    read_settings({{"FOREBAY_ENGINE", "aio"}}));
-  EXPECT_EQ(document.at("engine"), "aio");
+                    read_settings({{"FOREBAY_BACKEND", "aio"}}));
+  EXPECT_EQ(document.at("requested"), "aio");
   ASSERT_FALSE(document.at("uses").empty());
   for (const auto& line : document.at("uses")) {
     EXPECT_TRUE(fs::equivalent(line.at("place").get<std::string>(), directory.path()));
@@ -89,7 +88,7 @@ TEST(Backends, refused_ring_by_name_leaves_no_backend) {
   const std::array<fs::path, 1> places{directory.path()};
   const auto document =
       backends_json(places, {.is_ring_available = false, .ring_reason = "EPERM, it is refused"},
-                    read_settings({{"FOREBAY_ENGINE", "ring"}}));
+                    read_settings({{"FOREBAY_BACKEND", "io_uring"}}));
   for (const auto& line : document.at("uses")) {
     if (line.at("access") != "direct") continue;
     EXPECT_TRUE(line.at("chosen").is_null());

@@ -153,7 +153,7 @@ class DepthReader {
 };
 
 struct DepthOptions {
-  storage::BackendChoice engine;
+  BackendChoice choice;
   std::size_t depth;
   double seconds_max;
 };
@@ -162,7 +162,7 @@ Result<Measurement> measure_depth(storage::File& file,
                                   std::uint64_t size_bytes,
                                   const DepthOptions& how) {
   const std::size_t depth = how.depth;
-  auto backend = storage::make_backend({.choice = how.engine, .queue_depth = depth});
+  auto backend = storage::make_backend({.choice = how.choice, .queue_depth = depth});
   if (!backend) return tl::unexpected(backend.error());
   storage::Engine engine(std::move(*backend), {.queue_depth = depth});
   const double start = now_seconds();
@@ -239,7 +239,7 @@ class MeasurementRun {
     }
     for (const std::size_t depth : kDepths) {
       const Status read = run_step(fmt::format("reading, {} in flight", depth), [&] {
-        return measure_depth(**file, result_.file_bytes, {limits_.engine, depth, step_seconds()});
+        return measure_depth(**file, result_.file_bytes, {limits_.backend, depth, step_seconds()});
       });
       if (!read) return skip_or_fail(read.error());
     }
@@ -257,7 +257,7 @@ class MeasurementRun {
 
   Measurements finish() {
     if (on_progress_) on_progress_({kStepCount, kStepCount, "steps", "measured"});
-    const auto backend = storage::make_backend({.choice = limits_.engine});
+    const auto backend = storage::make_backend({.choice = limits_.backend});
     if (backend) result_.backend = std::string((*backend)->name());
     return std::move(result_);
   }

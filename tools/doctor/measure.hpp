@@ -22,8 +22,8 @@ namespace forebay::doctor {
 struct MeasureLimits {
   std::uint64_t file_bytes_max = 256ULL << 20U;
   double seconds_max = 10;
-  /// The engine of direct reads, as in a session.
-  storage::BackendChoice engine = storage::BackendChoice::kAuto;
+  /// The backend of direct reads, as in a session.
+  BackendChoice backend = BackendChoice::kAuto;
 };
 
 /// One number. `id` is stable: "write", "read.warm", "read.direct.16", "latency.4k".
@@ -39,7 +39,7 @@ struct Measurement {
 struct Measurements {
   std::vector<Measurement> values;
   std::uint64_t file_bytes = 0;
-  std::string backend;       ///< of direct reads: "ring", "threads" or "aio"
+  std::string backend;       ///< of direct reads: "io_uring", "threads" or "aio"
   std::string not_measured;  ///< why direct reads are missing, if they are
 };
 

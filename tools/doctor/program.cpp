@@ -7,7 +7,6 @@
 
 #include "base/config.hpp"
 #include "command/cli.hpp"
-#include "runtime/engine_choice.hpp"
 #include "tools/doctor/examine.hpp"
 #include "tools/doctor/measure.hpp"
 #include "tools/probe/messages.hpp"
@@ -35,7 +34,7 @@ int run(const DoctorCommand& command) {
       progress.report(step);
     };
     const auto measured = measure_storage(
-        command.directory, {.engine = backend_choice(settings.options.tuning.engine)}, on_progress);
+        command.directory, {.backend = settings.options.tuning.backend}, on_progress);
     if (!measured) return probe::print_error(measured.error());
     (*document)["storage"] = to_json(*measured);
   }

@@ -24,7 +24,8 @@ namespace detail {
 class FOREBAY_EXPORT Waiter {
  public:
   virtual ~Waiter() = default;
-  /// Called by an agent, under its lock: must not block or call Forebay.
+  /// Called on any thread, under the lock of the session, private copy or stream. Must not block or
+  /// call Forebay.
   virtual void signal() noexcept = 0;
   /// True if threads that would otherwise sleep do the awaited work
   /// (Executor::can_help_when_idle()). An agent then leaves it to them.

@@ -126,7 +126,9 @@ def _direct(direct: dict | None) -> str:
 
 def print_backends(console, backends: dict) -> None:
     """For each place, the backends that read and write there, and the reasons for and against."""
-    requested = [] if backends["engine"] == "auto" else [("requested engine", backends["engine"])]
+    requested = (
+        [] if backends["requested"] == "auto" else [("requested backend", backends["requested"])]
+    )
     uses = backends["uses"]
     for place in dict.fromkeys(use["place"] for use in uses):
         uses_there = [use for use in uses if use["place"] == place]
@@ -155,7 +157,7 @@ def _use_rows(use: dict) -> list[tuple[str, str]]:
 
 
 def _rates(storage: dict):
-    title = f"Storage rates ({units.size(storage['file_bytes'])}, engine: {storage['backend']})"
+    title = f"Storage rates ({units.size(storage['file_bytes'])}, backend: {storage['backend']})"
     result = table(title, "measured", "value", "", right=(1,), fold=0)
     for one in storage["values"]:
         result.add_row(one["what"], _value(one), _remark(one))

@@ -20,8 +20,8 @@ namespace forebay::comm {
 /// An Error with the class that matches the MPI error `code`, and MPI's text.
 Error mpi_error(ErrorDetails details, int code);
 
-/// The same for an error class of MPI and its text. A full disk or quota sets the errno, too. If
-/// the class is a general one, as that of ROMIO, the text identifies them.
+/// The same for an error class of MPI and its text. For a full disk or quota the Error also has
+/// ENOSPC or EDQUOT. ROMIO reports both with a general class; MPI's text then names the cause.
 Error mpi_error_of_class(ErrorDetails details, int error_class, const std::string& text);
 
 /// The level that MPI was initialized with. Any thread; MPI must be initialized.

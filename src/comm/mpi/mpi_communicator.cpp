@@ -104,7 +104,7 @@ class MpiCommunicator final : public Communicator {
 
 /// `code` is the result of the MPI call that created `raw`. After success, sets MPI_ERRORS_RETURN
 /// for `raw`. Returns `code`. Call it under the MpiCallGuard of that call.
-int return_errors_of(MPI_Comm raw, int code) {
+int set_errors_return(MPI_Comm raw, int code) {
   if (code == MPI_SUCCESS) MPI_Comm_set_errhandler(raw, MPI_ERRORS_RETURN);
   return code;
 }
@@ -242,7 +242,7 @@ Result<std::shared_ptr<Communicator>> MpiCommunicator::duplicate() {
   MPI_Comm raw = MPI_COMM_NULL;
   const Status made = mpi_comm_->call({.operation = "duplicate a communicator"}, [&] {
     const int code = MPI_Comm_dup(handle(), &raw);
-    return return_errors_of(raw, code);
+    return set_errors_return(raw, code);
   });
   if (!made) return failure(made.error());
   return make_communicator(adopt(raw, *mpi_comm_), location_.node_key);
@@ -269,7 +269,7 @@ Result<std::shared_ptr<Communicator>> MpiCommunicator::split(SplitBy by) {
   const Status made = mpi_comm_->call(what, [&] {
     const int code =
         MPI_Comm_split(handle(), static_cast<int>(by.color), static_cast<int>(by.key), &raw);
-    return return_errors_of(raw, code);
+    return set_errors_return(raw, code);
   });
   if (!made) return failure(made.error());
   return make_communicator(adopt(raw, *mpi_comm_), location_.node_key);
@@ -353,7 +353,7 @@ Result<std::shared_ptr<Communicator>> from_mpi(MPI_Comm application, MpiOptions 
     if (!applicable) return MPI_SUCCESS;
     // Without the application's hints: they may assert properties that this code does not have.
     const int code = MPI_Comm_dup_with_info(application, MPI_INFO_NULL, &raw);
-    return return_errors_of(raw, code) == MPI_SUCCESS
+    return set_errors_return(raw, code) == MPI_SUCCESS
                ? MPI_Comm_get_errhandler(application, &errors)
                : code;
   });

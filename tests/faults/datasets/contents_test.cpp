@@ -158,7 +158,7 @@ TEST_F(SecondWriter, that_took_the_lease_is_not_overwritten) {
   EXPECT_FALSE(dataset->close());
   second.kill();
   EXPECT_TRUE(is_intact(path_, contents, second.acknowledged().back()))
-      << "the former writer must not remove files of the other";
+      << "the former holder must not remove files of the other";
 }
 
 /// A bit of one of the dataset's files.

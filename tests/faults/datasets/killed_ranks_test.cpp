@@ -86,7 +86,7 @@ class KilledRanks : public testing::TestWithParam<KillCase> {
       return 1;
     };
     Runtime runtime(comm::make_ranks(ranks), {.placement = GetParam().placement});
-    if (runtime.role() == Role::kAgent)
+    if (runtime.role() == Role::kIo)
       return runtime.serve() ? kAsExpected : report_failure("serve() failed");
     auto dataset = runtime.create_dataset(path_, {.plan = plan_of(GetParam())});
     if (!dataset) return report_failure(dataset.error().message());
@@ -132,7 +132,7 @@ class KilledRanks : public testing::TestWithParam<KillCase> {
     const Placement placement = GetParam().placement;
     const auto write = [this, placement](const Communicator& ranks) -> Status {
       Runtime runtime(comm::make_ranks(ranks), {.placement = placement});
-      if (runtime.role() == Role::kAgent) return runtime.serve();
+      if (runtime.role() == Role::kIo) return runtime.serve();
       auto dataset = runtime.create_dataset(path_, {.existing = ExistingDataset::kAppend});
       if (!dataset) return failure(dataset.error());
       EXPECT_EQ(dataset->plan().tuning.placement, placement);
@@ -239,7 +239,7 @@ TEST(DedicatedIoRank, without_permission_is_named_and_can_be_omitted) {
     const bool is_stranger = job->rank().number == 2;
     if (is_stranger && !drop_privileges()) return 2;
     Runtime runtime(comm::make_ranks(job), {.placement = Placement::kDedicated});
-    if (runtime.role() == Role::kAgent) return runtime.serve() ? kAsExpected : 3;
+    if (runtime.role() == Role::kIo) return runtime.serve() ? kAsExpected : 3;
     const auto dataset = runtime.create_dataset(path);
     const auto failed = dataset.and_then(
         [&](DatasetWriter open) { return write_step(runtime, open, contents, 1); });

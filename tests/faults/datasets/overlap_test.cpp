@@ -34,7 +34,7 @@ using Communicator = std::shared_ptr<comm::Communicator>;
 constexpr std::uint32_t kOverlapRanks = 3;  ///< two on the first node, one on the second
 constexpr std::uint32_t kOverlapPerNode = 2;
 constexpr std::uint64_t kOverlapSteps = 12;
-constexpr std::uint64_t kAbandonInterval = 4;
+constexpr std::uint64_t kAbortInterval = 4;
 
 /// A path of bytes to storage.
 struct WritePath {
@@ -75,14 +75,14 @@ WritePlan plan_of(const Overlap& overlap) {
 }
 
 /// For each aborted step, the rank that aborts it.
-using AbandonedSteps = std::map<std::uint64_t, std::uint32_t>;
+using AbortedSteps = std::map<std::uint64_t, std::uint32_t>;
 
 /// Every fourth step, by a rank chosen by the seed.
-AbandonedSteps random_abandoned(std::uint64_t seed) {
-  AbandonedSteps abandoned;
-  for (std::uint64_t step = kAbandonInterval; step <= kOverlapSteps; step += kAbandonInterval)
-    abandoned[step] = static_cast<std::uint32_t>(hash_mix(seed, step) % kOverlapRanks);
-  return abandoned;
+AbortedSteps random_aborted(std::uint64_t seed) {
+  AbortedSteps aborted;
+  for (std::uint64_t step = kAbortInterval; step <= kOverlapSteps; step += kAbortInterval)
+    aborted[step] = static_cast<std::uint32_t>(hash_mix(seed, step) % kOverlapRanks);
+  return aborted;
 }
 
 class OverlappingSteps : public testing::TestWithParam<Overlap> {
@@ -91,7 +91,7 @@ class OverlappingSteps : public testing::TestWithParam<Overlap> {
   struct Job {
     WritePlan plan;
     std::uint64_t steps;
-    AbandonedSteps abandoned = {};
+    AbortedSteps aborted = {};
   };
 
   void write(const Job& job) {
@@ -113,8 +113,8 @@ class OverlappingSteps : public testing::TestWithParam<Overlap> {
       if (!step) return failure(step.error());
       if (const Status put = put_share(runtime, *step, contents_); !put) return put;
       delay_rank(~contents_.seed(), number, runtime.rank());
-      const auto abandoned = job.abandoned.find(number);
-      if (abandoned != job.abandoned.end() && abandoned->second == runtime.rank())
+      const auto aborted = job.aborted.find(number);
+      if (aborted != job.aborted.end() && aborted->second == runtime.rank())
         step->abort();
       else
         in_flight_steps.add(number, step->commit());
@@ -134,8 +134,8 @@ class OverlappingSteps : public testing::TestWithParam<Overlap> {
     const Status closed = dataset.close();
     EXPECT_TRUE(closed) << closed.error().message();
     const DatasetReport report = dataset.report();
-    EXPECT_EQ(report.steps_published, job.steps - job.abandoned.size());
-    EXPECT_EQ(report.steps_failed, job.abandoned.size());
+    EXPECT_EQ(report.steps_published, job.steps - job.aborted.size());
+    EXPECT_EQ(report.steps_failed, job.aborted.size());
   }
 
   /// Checks that each rank received the outcome of each step.
@@ -143,19 +143,19 @@ class OverlappingSteps : public testing::TestWithParam<Overlap> {
     for (std::uint32_t rank = 0; rank < kOverlapRanks; ++rank)
       for (std::uint64_t step = 1; step <= job.steps; ++step) {
         SCOPED_TRACE("rank " + std::to_string(rank) + ", step " + std::to_string(step));
-        const auto abandoned = job.abandoned.find(step);
-        const bool is_abandoned = abandoned != job.abandoned.end();
-        if (is_abandoned && abandoned->second == rank) continue;
+        const auto aborted = job.aborted.find(step);
+        const bool is_aborted = aborted != job.aborted.end();
+        if (is_aborted && aborted->second == rank) continue;
         const auto receipts = receipts_.at(rank).find(step);
         ASSERT_NE(receipts, receipts_.at(rank).end()) << "the rank has no receipt of this step";
-        if (is_abandoned) {
-          expect_abandoned_by(abandoned->second, receipts->second);
+        if (is_aborted) {
+          expect_aborted_by(aborted->second, receipts->second);
         } else {
           EXPECT_TRUE(receipts->second) << receipts->second.error().message();
         }
       }
   }
-  static void expect_abandoned_by(std::uint32_t rank, const Result<Receipt>& receipt) {
+  static void expect_aborted_by(std::uint32_t rank, const Result<Receipt>& receipt) {
     ASSERT_FALSE(receipt) << "published without a rank's share";
     EXPECT_EQ(receipt.error().kind(), ErrorClass::kCancelled) << receipt.error().message();
     EXPECT_EQ(receipt.error().rank(), rank) << receipt.error().message();
@@ -192,7 +192,7 @@ class OverlappingSteps : public testing::TestWithParam<Overlap> {
 TEST_P(OverlappingSteps, aborted_steps_fail_and_no_others) {
   write_and_verify({.plan = plan_of(GetParam()),
                     .steps = kOverlapSteps,
-                    .abandoned = random_abandoned(GetParam().seed)});
+                    .aborted = random_aborted(GetParam().seed)});
 }
 
 /// Without aborted steps.
@@ -217,8 +217,8 @@ TEST_P(OverlappingStepsInLittleMemory, all_steps_are_durable) { write_and_verify
 /// Each rank aborts enough steps to exhaust its memory if each leaked some.
 TEST_P(OverlappingStepsInLittleMemory, aborted_steps_release_all_memory) {
   Job job = this->job();
-  for (std::uint64_t step = kAbandonInterval; step <= job.steps; step += kAbandonInterval)
-    job.abandoned[step] = static_cast<std::uint32_t>(step / kAbandonInterval % kOverlapRanks);
+  for (std::uint64_t step = kAbortInterval; step <= job.steps; step += kAbortInterval)
+    job.aborted[step] = static_cast<std::uint32_t>(step / kAbortInterval % kOverlapRanks);
   write_and_verify(job);
 }
 

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Random operations on datasets: writers that finish, are killed or meet another writer, copies,
+// Random operations on datasets: writers that finish, are killed or meet another holder, copies,
 // flipped bits of slots, and repair. After each operation every acknowledged step that no plan has
 // dropped exists and is complete.
 #include <array>
@@ -87,7 +87,7 @@ class RandomHistory : public testing::TestWithParam<std::uint64_t> {
     add_acknowledged(writer);
   }
 
-  /// Another writer is rejected, and the first one is not disturbed.
+  /// Another holder is rejected, and the first one is not disturbed.
   void contend() {
     WriterProcess first(next_task(kUntilKilled));
     first.wait_for(1, kLongestStart);
@@ -110,7 +110,7 @@ class RandomHistory : public testing::TestWithParam<std::uint64_t> {
     path_ = to;
   }
 
-  /// Flips one bit of a slot. The next writer must not discard the step that it listed.
+  /// Flips one bit of a slot. The next holder must not discard the step that it listed.
   void damage() {
     if (acknowledged_.empty() || may_have_been_removing()) return;
     flip_bit(choice(2 * format::kPageBytes), choice(8));
@@ -146,7 +146,7 @@ class RandomHistory : public testing::TestWithParam<std::uint64_t> {
     ASSERT_TRUE(file.flush()) << "flip a bit at " << offset;
   }
 
-  /// Repair removes the `owner` of a killed writer, which may_have_been_removing() checks.
+  /// Repair removes the `owner` of a killed holder, which may_have_been_removing() checks.
   void repair_intact_dataset() {
     if (acknowledged_.empty() || may_have_been_removing()) return;
     const auto repaired = write::repair(path_);

@@ -100,10 +100,10 @@ class RestartReader {
     if (block.elements() == 0) return;
     SCOPED_TRACE("start " + testing::PrintToString(block.start) + ", count " +
                  testing::PrintToString(block.count));
-    const Subarray region{.shape = {}, .start = block.start, .count = block.count};
+    const Subarray selection{.shape = {}, .start = block.start, .count = block.count};
     std::vector<float> values = unset<float>(block.elements());
     const std::vector<float> expected = contents_.grid(step_.number(), block);
-    expect_same(step_.read(kGrid, region, std::span(values)), values, expected);
+    expect_same(step_.read(kGrid, selection, std::span(values)), values, expected);
   }
   /// The block of this rank if the array is cut along one dimension.
   GridBlock slab(std::size_t dimension) const {

@@ -139,8 +139,9 @@ Status put_share(Runtime& runtime, StepWriter& step, const TestContents& content
   }
   const GridBlock block = contents.share_of(rank, ranks, step.number() % 3);
   if (block.elements() == 0) return {};
-  const Subarray region{.shape = contents.grid_shape(), .start = block.start, .count = block.count};
-  return writer.put(kGrid, region, contents.grid(step.number(), block));
+  const Subarray subarray{
+      .shape = contents.grid_shape(), .start = block.start, .count = block.count};
+  return writer.put(kGrid, subarray, contents.grid(step.number(), block));
 }
 
 Result<Future<Receipt>> commit_step(Runtime& runtime,

@@ -33,7 +33,7 @@ class StreamTest : public StorageTest<Storage> {
   }
 
   std::optional<Runtime> runtime{std::in_place,
-                                 RuntimeOptions{.tuning = {.engine = this->GetParam().engine}}};
+                                 RuntimeOptions{.tuning = {.backend = this->GetParam().backend}}};
 };
 
 }  // namespace forebay::faults

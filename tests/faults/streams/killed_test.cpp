@@ -45,7 +45,7 @@ class PipeSignal {
                                      const std::string& path,
                                      const PipeSignal& half_way,
                                      const PipeSignal& resume) {
-  Runtime runtime({.tuning = {.engine = config.engine}});
+  Runtime runtime({.tuning = {.backend = config.backend}});
   OutputStream out = must(runtime.create_output_stream(config.plan()));
   const OutputFile file = must(out.create(path, {.visibility = FileVisibility::kOnPublish}));
   EXPECT_TRUE(is_ok(submit_all(out, file, {0, 5 * kBuffer}, kBuffer)));
@@ -82,7 +82,7 @@ class Killed : public StorageTest<EmulatedStorage> {
     EXPECT_TRUE(WIFSIGNALED(status)) << "publish() returned";
   }
   void run_again(const std::string& path) {
-    Runtime runtime({.tuning = {.engine = GetParam().engine}});
+    Runtime runtime({.tuning = {.backend = GetParam().backend}});
     OutputStream out = must(runtime.create_output_stream(GetParam().plan()));
     const OutputFile file = must(out.create(path, {.visibility = FileVisibility::kOnPublish}));
     EXPECT_TRUE(is_ok(submit_all(out, file, {0, 3 * kBuffer + 5}, kBuffer)));

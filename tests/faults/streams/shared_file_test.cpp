@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Processes write one file at the same time, each its own pieces. At the end the file has every
+// Processes write one file at the same time, each its own ranges. At the end the file has every
 // byte. No process shortens or extends it, or overwrites bytes of another.
 #include <algorithm>
 #include <array>
@@ -26,27 +26,27 @@ namespace {
 
 constexpr std::uint64_t kSharedBytes = 600'000;
 constexpr std::uint64_t kOldBytes = kSharedBytes + 777;
-constexpr std::uint64_t kShortPieceBytes = 3000;
-constexpr std::uint64_t kLongPieceBytes = 40'000;
+constexpr std::uint64_t kShortRangeBytes = 3000;
+constexpr std::uint64_t kLongRangeBytes = 40'000;
 
-struct Piece {
+struct WrittenRange {
   ByteRange range;
   int process = 0;
 };
 
-/// Splits the file into pieces whose ends are mostly inside a block, and assigns each to a process.
-std::vector<Piece> pieces_of(std::uint64_t seed, int processes) {
+/// Splits the file into ranges whose ends are mostly inside a block, and assigns each to a process.
+std::vector<WrittenRange> ranges_of(std::uint64_t seed, int processes) {
   std::mt19937_64 random(seed);
-  std::vector<Piece> pieces;
+  std::vector<WrittenRange> ranges;
   for (std::uint64_t at = 0; at < kSharedBytes;) {
-    const std::uint64_t longest = random() % 3 == 0 ? kLongPieceBytes : kShortPieceBytes;
+    const std::uint64_t longest = random() % 3 == 0 ? kLongRangeBytes : kShortRangeBytes;
     const std::uint64_t size = std::min(1 + random() % longest, kSharedBytes - at);
     const auto process = static_cast<int>(random() % static_cast<std::uint64_t>(processes));
-    pieces.push_back({.range = {at, size}, .process = process});
+    ranges.push_back({.range = {at, size}, .process = process});
     at += size;
   }
-  std::ranges::shuffle(pieces, random);
-  return pieces;
+  std::ranges::shuffle(ranges, random);
+  return ranges;
 }
 
 std::byte byte_at(std::uint64_t offset) { return static_cast<std::byte>(offset * 31 + offset / 7); }
@@ -60,15 +60,15 @@ std::vector<std::byte> content(ByteRange range) {
 
 Status write_pieces(const WriteConfig& config,
                     const std::string& path,
-                    const std::vector<Piece>& pieces,
+                    const std::vector<WrittenRange>& ranges,
                     int process) {
-  Runtime runtime({.tuning = {.engine = config.engine}});
+  Runtime runtime({.tuning = {.backend = config.backend}});
   OutputStream out = must(runtime.create_output_stream(config.plan()));
   const OutputFile file = must(out.create(path, {.existing_content = ExistingContent::kKeep}));
   int written = 0;
-  for (const Piece& piece : pieces) {
-    if (piece.process != process) continue;
-    const Status done = out.write(file, piece.range.offset, content(piece.range));
+  for (const WrittenRange& range : ranges) {
+    if (range.process != process) continue;
+    const Status done = out.write(file, range.range.offset, content(range.range));
     if (!done) return done;
     const bool drains = ++written % 8 == 0;
     if (const Status drained = drains ? out.drain() : Status(); !drained) return drained;
@@ -76,15 +76,15 @@ Status write_pieces(const WriteConfig& config,
   return out.sync();
 }
 
-/// Returns when the pieces are written. The stream keeps the space that it reserved, unlike with
+/// Returns when the ranges are written. The stream keeps the space that it reserved, unlike with
 /// drain().
 Status write_without_drain(OutputStream& out,
                            const OutputFile& file,
-                           const std::vector<Piece>& pieces) {
+                           const std::vector<WrittenRange>& ranges) {
   std::uint64_t written = 0;
-  for (const Piece& piece : pieces) {
-    if (piece.process != 0) continue;
-    const Status done = out.write(file, piece.range.offset, content(piece.range));
+  for (const WrittenRange& range : ranges) {
+    if (range.process != 0) continue;
+    const Status done = out.write(file, range.range.offset, content(range.range));
     if (!done) return done;
     ++written;
   }
@@ -120,19 +120,19 @@ class Channel {
   std::array<int, 2> ends_{};
 };
 
-/// Writes its own pieces first, and publishes the file after the others have written theirs.
+/// Writes its own ranges first, and publishes the file after the others have written theirs.
 Status create_and_publish(const WriteConfig& config,
                           const std::string& path,
                           std::uint64_t expected_bytes,
-                          const std::vector<Piece>& pieces,
+                          const std::vector<WrittenRange>& ranges,
                           const Channel& created,
                           Channel& complete) {
-  Runtime runtime({.tuning = {.engine = config.engine}});
+  Runtime runtime({.tuning = {.backend = config.backend}});
   OutputStream out = must(runtime.create_output_stream(config.plan()));
   const OutputFile file = must(out.create(path, {.expected_bytes = expected_bytes,
                                                  .visibility = FileVisibility::kOnPublish,
                                                  .sharing = FileSharing::kShared}));
-  if (const Status done = write_without_drain(out, file, pieces); !done) return done;
+  if (const Status done = write_without_drain(out, file, ranges); !done) return done;
   if (!created.send(file.write_path()) || complete.receive().empty()) return out.drain();
   return file.publish();
 }
@@ -166,10 +166,10 @@ class SharedFile : public ::testing::TestWithParam<WriteConfig> {
     // Longer than the written bytes, and keeps its length; or empty, and grows.
     const std::uint64_t old_bytes = seed % 2 == 0 ? kOldBytes : 0;
     std::ofstream(path, std::ios::binary) << std::string(old_bytes, 'o');
-    const std::vector<Piece> pieces = pieces_of(seed, processes);
+    const std::vector<WrittenRange> ranges = ranges_of(seed, processes);
     std::vector<pid_t> children;
     for (int process = 0; process < processes; ++process)
-      children.push_back(start([&] { return write_pieces(GetParam(), path, pieces, process); }));
+      children.push_back(start([&] { return write_pieces(GetParam(), path, ranges, process); }));
     for (const pid_t child : children)
       EXPECT_TRUE(wait_for_success(child)) << "seed " << seed;
     std::vector<std::byte> wanted = content({0, kSharedBytes});
@@ -179,17 +179,17 @@ class SharedFile : public ::testing::TestWithParam<WriteConfig> {
   /// Process 0 creates the file, the three others join.
   void create_join_and_compare(std::uint64_t seed, std::uint64_t expected_bytes) {
     const std::string path = directory_ / "shared";
-    const std::vector<Piece> pieces = pieces_of(seed, 4);
+    const std::vector<WrittenRange> ranges = ranges_of(seed, 4);
     Channel created;
     Channel complete;
     const pid_t creator = start([&] {
-      return create_and_publish(GetParam(), path, expected_bytes, pieces, created, complete);
+      return create_and_publish(GetParam(), path, expected_bytes, ranges, created, complete);
     });
     const std::string joined = created.receive();
     ASSERT_NE(joined, "") << "seed " << seed;
     std::vector<pid_t> others;
     for (int process = 1; process < 4; ++process)
-      others.push_back(start([&] { return write_pieces(GetParam(), joined, pieces, process); }));
+      others.push_back(start([&] { return write_pieces(GetParam(), joined, ranges, process); }));
     for (const pid_t other : others)
       ASSERT_TRUE(wait_for_success(other)) << "seed " << seed;
     ASSERT_TRUE(complete.send("all"));
@@ -202,22 +202,22 @@ class SharedFile : public ::testing::TestWithParam<WriteConfig> {
   TemporaryDirectory directory_;
 };
 
-TEST_P(SharedFile, has_all_pieces_of_2_processes) {
+TEST_P(SharedFile, has_all_ranges_of_2_processes) {
   for (std::uint64_t seed = 1; seed <= rounds(); ++seed)
     write_and_compare(seed, 2);
 }
 
-TEST_P(SharedFile, has_all_pieces_of_4_processes) {
+TEST_P(SharedFile, has_all_ranges_of_4_processes) {
   for (std::uint64_t seed = 1; seed <= rounds(); ++seed)
     write_and_compare(seed, 4);
 }
 
-TEST_P(SharedFile, published_by_its_creator_has_the_pieces_of_3_others) {
+TEST_P(SharedFile, published_by_its_creator_has_the_ranges_of_3_others) {
   for (std::uint64_t seed = 1; seed <= rounds(); ++seed)
     create_join_and_compare(seed, 0);
 }
 
-TEST_P(SharedFile, with_reserved_space_has_the_pieces_of_3_others) {
+TEST_P(SharedFile, with_reserved_space_has_the_ranges_of_3_others) {
   for (std::uint64_t seed = 1; seed <= rounds(); ++seed)
     create_join_and_compare(seed, seed % 2 == 0 ? kSharedBytes : 3 * kSharedBytes);
 }

@@ -29,7 +29,7 @@ inline constexpr std::uint64_t kBuffer = 1_MiB;
 struct WriteConfig {
   std::string name;
   Access access = Access::kBuffered;
-  EngineChoice engine = EngineChoice::kAuto;
+  BackendChoice backend = BackendChoice::kAuto;
   std::optional<Preallocation> preallocation = {};
 
   StreamPlan plan() const {
@@ -50,7 +50,7 @@ inline std::string config_name(const ::testing::TestParamInfo<WriteConfig>& info
 inline std::vector<WriteConfig> stream_configs() {
   return {{"buffered"},
           {"direct", Access::kDirect},
-          {"direct_by_threads", Access::kDirect, EngineChoice::kThreads}};
+          {"direct_by_threads", Access::kDirect, BackendChoice::kThreads}};
 }
 
 /// Writes the pattern until the stream returns an Error, at the latest from sync().

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // A client is identified by its row of the reference counts (`client_index`), in all sessions. A
 // client ends when its channel or its process ends, whichever is noticed first.
-#include "read/node_agent.hpp"
+#include "read/node_server.hpp"
 
 #include <algorithm>
 #include <array>
@@ -30,7 +30,7 @@ Error open_error(const SessionHandle& handle, std::string cause) {
 
 }  // namespace
 
-struct NodeAgent::SessionEntry {
+struct NodeServer::SessionEntry {
   /// Success if the request matches this session.
   Status check_compatible(const OpenSessionRequest& request) const {
     if (session->geometry().extent() == request.extent)
@@ -47,9 +47,9 @@ struct NodeAgent::SessionEntry {
   std::uint32_t client_count = 0;  ///< clients that have it open
 };
 
-Result<std::shared_ptr<NodeAgent>> NodeAgent::start(std::uint32_t clients_max,
-                                                    SessionOpener session_opener) {
-  std::shared_ptr<NodeAgent> agent(new NodeAgent(clients_max, std::move(session_opener)));
+Result<std::shared_ptr<NodeServer>> NodeServer::start(std::uint32_t clients_max,
+                                                      SessionOpener session_opener) {
+  std::shared_ptr<NodeServer> agent(new NodeServer(clients_max, std::move(session_opener)));
   auto listener = shm::ChannelListener::open();
   if (!listener) return failure(listener.error());
   agent->name_ = listener->name();
@@ -64,20 +64,20 @@ Result<std::shared_ptr<NodeAgent>> NodeAgent::start(std::uint32_t clients_max,
   return agent;
 }
 
-NodeAgent::NodeAgent(std::uint32_t clients_max, SessionOpener session_opener)
+NodeServer::NodeServer(std::uint32_t clients_max, SessionOpener session_opener)
     : clients_max_(clients_max), session_opener_(std::move(session_opener)) {}
 
-NodeAgent::~NodeAgent() {
+NodeServer::~NodeServer() {
   for_each_session([](LocalSession& session) { session.close(); });
 }
 
-Status NodeAgent::watch(int descriptor, std::uint64_t key) {
+Status NodeServer::watch(int descriptor, std::uint64_t key) {
   epoll_event event{.events = EPOLLIN, .data = {.u64 = key}};
   if (::epoll_ctl(events_.get(), EPOLL_CTL_ADD, descriptor, &event) == 0) return {};
   return failure(system_error({.operation = "watch a client of this node"}, errno));
 }
 
-void NodeAgent::poll() {
+void NodeServer::poll() {
   std::array<epoll_event, kEventsMax> events{};
   const int count = ::epoll_wait(events_.get(), events.data(), kEventsMax, 0);
   for (int i = 0; i < count; ++i) {
@@ -95,7 +95,7 @@ void NodeAgent::poll() {
     next_check_ = std::chrono::steady_clock::now() + kDrainCheckDelay;
 }
 
-void NodeAgent::accept_clients() {
+void NodeServer::accept_clients() {
   while (true) {
     auto channel = listener_.accept();
     if (channel && !*channel) return;
@@ -111,7 +111,7 @@ void NodeAgent::accept_clients() {
   }
 }
 
-Status NodeAgent::add_client(shm::Channel channel) {
+Status NodeServer::add_client(shm::Channel channel) {
   std::uint32_t client_index = 0;
   while (clients_.contains(client_index))
     ++client_index;
@@ -135,12 +135,12 @@ Status NodeAgent::add_client(shm::Channel channel) {
   return {};
 }
 
-void NodeAgent::handle_client_events(std::uint32_t client_index) {
+void NodeServer::handle_client_events(std::uint32_t client_index) {
   const auto found = clients_.find(client_index);
   if (found == clients_.end()) return;  // it ended in this round
   ClientConnection& client = *found->second;
-  if (client.is_disconnected()) {
-    if (client.has_ended_disconnected()) remove_client(client_index);
+  if (client.is_rejected()) {
+    if (client.has_ended_after_rejection()) remove_client(client_index);
     return;
   }
   client.agent_doorbell().clear();
@@ -150,7 +150,7 @@ void NodeAgent::handle_client_events(std::uint32_t client_index) {
       return;
     }
     if (!drain_ring(client)) {
-      disconnect(client_index);
+      reject_client(client_index);
       return;
     }
     handle_memory_released(client);
@@ -158,7 +158,7 @@ void NodeAgent::handle_client_events(std::uint32_t client_index) {
 }
 
 /// False if the client has ended.
-bool NodeAgent::receive_messages(ClientConnection& client) {
+bool NodeServer::receive_messages(ClientConnection& client) {
   while (true) {
     auto message = client.channel().receive(kDoNotBlock);
     if (!message) {
@@ -178,7 +178,7 @@ bool NodeAgent::receive_messages(ClientConnection& client) {
 }
 
 /// Fails if the message is malformed.
-Status NodeAgent::handle_message(ClientConnection& client, shm::ChannelMessage message) {
+Status NodeServer::handle_message(ClientConnection& client, shm::ChannelMessage message) {
   auto decoded = message_from(message.bytes);
   if (!decoded) return failure(decoded.error());
   if (auto* const request = std::get_if<OpenSessionRequest>(&*decoded)) {
@@ -192,9 +192,9 @@ Status NodeAgent::handle_message(ClientConnection& client, shm::ChannelMessage m
   return {};
 }
 
-void NodeAgent::handle_open_request(ClientConnection& client,
-                                    OpenSessionRequest request,
-                                    shm::ChannelMessage message) {
+void NodeServer::handle_open_request(ClientConnection& client,
+                                     OpenSessionRequest request,
+                                     shm::ChannelMessage message) {
   const SessionHandle handle = request.handle;
   const auto refuse = [&](const Error& why) {
     static_cast<void>(client.channel().send(to_bytes(ErrorReply{handle, why})));
@@ -217,8 +217,8 @@ void NodeAgent::handle_open_request(ClientConnection& client,
   }
 }
 
-Result<NodeAgent::SessionEntry*> NodeAgent::find_or_open(OpenSessionRequest request,
-                                                         Descriptor file) {
+Result<NodeServer::SessionEntry*> NodeServer::find_or_open(OpenSessionRequest request,
+                                                           Descriptor file) {
   destroy_drained_sessions();
   const SessionHandle handle = request.handle;
   if (const auto known = sessions_.find(handle.number); known != sessions_.end()) {
@@ -238,7 +238,7 @@ Result<NodeAgent::SessionEntry*> NodeAgent::find_or_open(OpenSessionRequest requ
   return (sessions_[handle.number] = std::move(entry)).get();
 }
 
-Status NodeAgent::send_open_reply(ClientConnection& client, const SessionEntry& entry) {
+Status NodeServer::send_open_reply(ClientConnection& client, const SessionEntry& entry) {
   const auto window = entry.session->share_window();
   if (!window) return failure(window.error());
   const auto table = entry.control_block->table.share(shm::Protection::kReadOnly);
@@ -250,7 +250,7 @@ Status NodeAgent::send_open_reply(ClientConnection& client, const SessionEntry& 
       to_bytes(OpenSessionReply{entry.session->handle(), entry.session->plan()}), descriptors);
 }
 
-void NodeAgent::close_session(ClientConnection& client, const SessionHandle& handle) {
+void NodeServer::close_session(ClientConnection& client, const SessionHandle& handle) {
   if (client.sessions().erase(handle.number) == 0) return;
   const auto found = sessions_.find(handle.number);
   if (found == sessions_.end()) return;
@@ -260,20 +260,20 @@ void NodeAgent::close_session(ClientConnection& client, const SessionHandle& han
   release_session(found);
 }
 
-Result<std::shared_ptr<LocalSession>> NodeAgent::open_session(OpenSessionRequest request) {
+Result<std::shared_ptr<LocalSession>> NodeServer::open_session(OpenSessionRequest request) {
   auto entry = find_or_open(std::move(request), {});
   if (!entry) return failure(entry.error());
   ++(*entry)->client_count;
   return (*entry)->session;
 }
 
-void NodeAgent::close_session(const SessionHandle& handle) {
+void NodeServer::close_session(const SessionHandle& handle) {
   const auto found = sessions_.find(handle.number);
   if (found != sessions_.end()) release_session(found);
 }
 
 /// The session ends when its last client has closed it.
-void NodeAgent::release_session(
+void NodeServer::release_session(
     std::unordered_map<std::uint64_t, std::unique_ptr<SessionEntry>>::iterator entry) {
   if (--entry->second->client_count > 0) return;
   entry->second->session->close();
@@ -282,7 +282,7 @@ void NodeAgent::release_session(
 }
 
 template <class Use>
-void NodeAgent::for_each_session(Use use) const {
+void NodeServer::for_each_session(Use use) const {
   for (const auto& [number, entry] : sessions_)
     use(*entry->session);
   for (const auto& entry : draining_)
@@ -290,7 +290,7 @@ void NodeAgent::for_each_session(Use use) const {
 }
 
 /// False if the ring is damaged, or a message malformed.
-bool NodeAgent::drain_ring(ClientConnection& client) {
+bool NodeServer::drain_ring(ClientConnection& client) {
   LoadRequest ring_message;
   while (true) {
     const shm::RingOutcome outcome = client.next_request(ring_message);
@@ -304,7 +304,7 @@ bool NodeAgent::drain_ring(ClientConnection& client) {
 }
 
 /// Fails if the message is malformed.
-Status NodeAgent::handle_request(ClientConnection& client, const LoadRequest& ring_message) {
+Status NodeServer::handle_request(ClientConnection& client, const LoadRequest& ring_message) {
   if (!client.sessions().contains(ring_message.session)) return {};
   LocalSession& session = *sessions_.at(ring_message.session)->session;
   if (Status checked = check_ring_message(ring_message, session.geometry()); !checked)
@@ -312,22 +312,22 @@ Status NodeAgent::handle_request(ClientConnection& client, const LoadRequest& ri
   if (ring_message.kind == LoadRequest::Kind::kNotify) {
     session.add_client_waiter(ring_message, client);
   } else {
-    session.prefetch({.splinter = ring_message.splinter,
-                      .part = ring_message.part,
-                      .granularity = ring_message.granularity},
-                     ring_message.priority);
+    session.enqueue_load({.splinter = ring_message.splinter,
+                          .part = ring_message.part,
+                          .granularity = ring_message.granularity},
+                         ring_message.priority);
   }
   return {};
 }
 
 /// Sessions that this client has closed may also wait for its pins.
-void NodeAgent::handle_memory_released(ClientConnection& client) {
+void NodeServer::handle_memory_released(ClientConnection& client) {
   if (!client.take_released_flag()) return;
   for_each_session([](LocalSession& session) { session.notify_memory_released(); });
 }
 
 /// Closes its sessions and removes its waiters.
-void NodeAgent::close_all_sessions(std::uint32_t client_index) {
+void NodeServer::close_all_sessions(std::uint32_t client_index) {
   ClientConnection& client = *clients_.at(client_index);
   while (!client.sessions().empty())
     close_session(client, {.number = *client.sessions().begin()});
@@ -336,11 +336,11 @@ void NodeAgent::close_all_sessions(std::uint32_t client_index) {
 
 /// For a client that sent a malformed message but may be alive and hold views. Its pins stay until
 /// its process has ended. Without a pidfd, they stay until it closes its end of the channel.
-void NodeAgent::disconnect(std::uint32_t client_index) {
+void NodeServer::reject_client(std::uint32_t client_index) {
   ClientConnection& client = *clients_.at(client_index);
   close_all_sessions(client_index);
   stop_watching(client);
-  client.set_disconnected();
+  client.set_rejected();
   const bool has_pidfd = client.process_descriptor() >= 0;
   if (has_pidfd)
     client.channel().shutdown();
@@ -352,7 +352,7 @@ void NodeAgent::disconnect(std::uint32_t client_index) {
 }
 
 /// For a client that has ended.
-void NodeAgent::remove_client(std::uint32_t client_index) {
+void NodeServer::remove_client(std::uint32_t client_index) {
   close_all_sessions(client_index);
   const auto found = clients_.find(client_index);
   const std::unique_ptr<ClientConnection> client = std::move(found->second);
@@ -360,22 +360,22 @@ void NodeAgent::remove_client(std::uint32_t client_index) {
   stop_watching(*client);
   client->channel().shutdown();
   for_each_session([&](LocalSession& session) { session.clear_pins(client_index); });
-  if (++disconnected_count_ == clients_max_ && on_all_disconnected_) on_all_disconnected_();
+  if (++ended_count_ == clients_max_ && on_all_clients_ended_) on_all_clients_ended_();
 }
 
 /// Closing the descriptors does not end epoll's watch if a forked child also holds them.
-void NodeAgent::stop_watching(const ClientConnection& client) const {
+void NodeServer::stop_watching(const ClientConnection& client) const {
   for (const int descriptor : client.watched_descriptors()) {
     if (descriptor >= 0) ::epoll_ctl(events_.get(), EPOLL_CTL_DEL, descriptor, nullptr);
   }
 }
 
-void NodeAgent::shutdown() {
+void NodeServer::shutdown() {
   for (const auto& [client_index, client] : clients_)
     client->channel().shutdown();
 }
 
-void NodeAgent::destroy_drained_sessions() {
+void NodeServer::destroy_drained_sessions() {
   std::erase_if(draining_, [](const auto& entry) { return !entry->session->has_memory(); });
 }
 

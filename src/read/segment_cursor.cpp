@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // Lists are sorted and merged once. Blocks are normalized: a dimension that the block covers
 // completely is merged into the next faster one, so rows are as long as the file allows.
-#include "read/piece_cursor.hpp"
+#include "read/segment_cursor.hpp"
 
 #include <algorithm>
 #include <numeric>
@@ -39,10 +39,10 @@ Status check_block(const Subarray& block) {
                          std::to_string(rank) + ", " + std::to_string(block.start.size()) +
                          " and " + std::to_string(block.count.size()));
   }
-  if (rank > PieceCursor::kDimensionsMax) {
-    return bad_block(
-        ErrorClass::kLimit,
-        "an array may have at most " + std::to_string(PieceCursor::kDimensionsMax) + " dimensions");
+  if (rank > SegmentCursor::kDimensionsMax) {
+    return bad_block(ErrorClass::kLimit, "an array may have at most " +
+                                             std::to_string(SegmentCursor::kDimensionsMax) +
+                                             " dimensions");
   }
   if (block.element_bytes == 0)
     return bad_block(ErrorClass::kInvalidArgument, "elements have 0 bytes; pass their size");
@@ -69,43 +69,44 @@ std::vector<Axis> axes_of(const Subarray& block) {
 
 }  // namespace
 
-PieceCursor::PieceCursor(ByteRange range)
+SegmentCursor::SegmentCursor(ByteRange range)
     : current_{range.offset, range.size, 0}, total_bytes_(range.size), bounds_(range) {}
 
-PieceCursor PieceCursor::of_ranges(std::span<const ByteRange> ranges) {
-  std::vector<Piece> pieces;
-  pieces.reserve(ranges.size());
+SegmentCursor SegmentCursor::of_ranges(std::span<const ByteRange> ranges) {
+  std::vector<Segment> segments;
+  segments.reserve(ranges.size());
   std::uint64_t buffer_offset = 0;
   for (const ByteRange& range : ranges) {
-    if (!range.empty()) pieces.push_back({range.offset, range.size, buffer_offset});
+    if (!range.empty()) segments.push_back({range.offset, range.size, buffer_offset});
     // saturates: too large for any buffer
     buffer_offset = ByteRange{buffer_offset, range.size}.end();
   }
-  std::sort(pieces.begin(), pieces.end(), [](const Piece& a, const Piece& b) {
+  std::sort(segments.begin(), segments.end(), [](const Segment& a, const Segment& b) {
     return std::tie(a.file_offset, a.buffer_offset) < std::tie(b.file_offset, b.buffer_offset);
   });
-  std::vector<Piece> merged;
+  std::vector<Segment> merged;
   std::uint64_t last = 0;
-  for (const Piece& piece : pieces) {
-    last = std::max(last, ByteRange{piece.file_offset, piece.size}.end());
-    const bool continues = !merged.empty() && merged.back().end() == piece.file_offset &&
-                           merged.back().buffer_offset + merged.back().size == piece.buffer_offset;
+  for (const Segment& segment : segments) {
+    last = std::max(last, ByteRange{segment.file_offset, segment.size}.end());
+    const bool continues =
+        !merged.empty() && merged.back().end() == segment.file_offset &&
+        merged.back().buffer_offset + merged.back().size == segment.buffer_offset;
     if (continues) {
-      merged.back().size += piece.size;
+      merged.back().size += segment.size;
     } else {
-      merged.push_back(piece);
+      merged.push_back(segment);
     }
   }
-  PieceCursor cursor;
+  SegmentCursor cursor;
   cursor.total_bytes_ = buffer_offset;
   if (merged.empty()) return cursor;
   cursor.bounds_ = {merged.front().file_offset, last - merged.front().file_offset};
   cursor.current_ = merged.front();
-  cursor.list_ = std::make_shared<const std::vector<Piece>>(std::move(merged));
+  cursor.list_ = std::make_shared<const std::vector<Segment>>(std::move(merged));
   return cursor;
 }
 
-Result<PieceCursor> PieceCursor::of_block(const Subarray& block, std::uint64_t array_offset) {
+Result<SegmentCursor> SegmentCursor::of_block(const Subarray& block, std::uint64_t array_offset) {
   if (auto checked = check_block(block); !checked) return failure(checked.error());
   const std::vector<Axis> axes = axes_of(block);
 
@@ -117,7 +118,7 @@ Result<PieceCursor> PieceCursor::of_block(const Subarray& block, std::uint64_t a
     return bad_block(ErrorClass::kOutOfRange, "the array has more than 2^64 bytes");
   }
 
-  PieceCursor cursor;
+  SegmentCursor cursor;
   cursor.row_bytes_ = block.element_bytes;
   cursor.block_offset_ = array_offset;
   cursor.rows_ = 1;
@@ -148,15 +149,15 @@ Result<PieceCursor> PieceCursor::of_block(const Subarray& block, std::uint64_t a
   return cursor;
 }
 
-void PieceCursor::advance(std::uint64_t bytes) noexcept {
+void SegmentCursor::advance(std::uint64_t bytes) noexcept {
   consumed_bytes_ += bytes;
   current_.file_offset += bytes;
   current_.buffer_offset += bytes;
   current_.size -= bytes;
-  if (current_.size == 0) next_piece();
+  if (current_.size == 0) next_segment();
 }
 
-void PieceCursor::next_piece() noexcept {
+void SegmentCursor::next_segment() noexcept {
   if (list_ != nullptr) {
     ++position_;
     if (position_ < list_->size()) current_ = (*list_)[position_];
@@ -165,7 +166,7 @@ void PieceCursor::next_piece() noexcept {
   if (row_ + 1 < rows_) next_row();
 }
 
-void PieceCursor::next_row() noexcept {
+void SegmentCursor::next_row() noexcept {
   ++row_;
   for (std::size_t d = outer_count_; d > 0; --d) {
     Dimension& dimension = outer_[d - 1];

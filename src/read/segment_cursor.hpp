@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// PieceCursor: iterates over the contiguous pieces of one request in file order. A request is a
+// SegmentCursor: iterates over the contiguous segments of one request in file order. A request is a
 // range, a list of ranges, or a block of an array. A cursor is small and copyable, so a request can
 // look ahead with a copy. A block of a billion rows is never expanded into a list.
 #pragma once
@@ -15,46 +15,48 @@
 
 namespace forebay::read {
 
-/// A contiguous piece: `size` bytes at `file_offset`, stored at `buffer_offset` of the caller's
+/// A contiguous segment: `size` bytes at `file_offset`, stored at `buffer_offset` of the caller's
 /// buffer.
-struct Piece {
+struct Segment {
   std::uint64_t file_offset = 0;
   std::uint64_t size = 0;
   std::uint64_t buffer_offset = 0;
 
   std::uint64_t end() const noexcept { return file_offset + size; }
-  friend bool operator==(const Piece&, const Piece&) = default;
+  friend bool operator==(const Segment&, const Segment&) = default;
 };
 
-class PieceCursor {
+class SegmentCursor {
  public:
   static constexpr std::size_t kDimensionsMax = 16;
 
   /// One range.
-  explicit PieceCursor(ByteRange range);
+  explicit SegmentCursor(ByteRange range);
 
-  /// Several ranges, in any order; they may touch or overlap. Pieces are sorted by file offset.
-  /// Pieces that are adjacent in both the file and the buffer are merged.
-  static PieceCursor of_ranges(std::span<const ByteRange> ranges);
+  /// Several ranges, in any order; they may touch or overlap. Segments are sorted by file offset.
+  /// Segments that are adjacent in both the file and the buffer are merged.
+  static SegmentCursor of_ranges(std::span<const ByteRange> ranges);
 
   /// A block of an array; the array begins at `array_offset`. Fails with kInvalidArgument if the
   /// numbers of dimensions differ, the element size is 0, or the block exceeds the array. Fails
   /// with kLimit above kDimensionsMax dimensions, with kOutOfRange if the array ends past 2^64
   /// bytes.
-  static Result<PieceCursor> of_block(const Subarray& block, std::uint64_t array_offset);
+  static Result<SegmentCursor> of_block(const Subarray& block, std::uint64_t array_offset);
 
   bool is_done() const noexcept { return current_.size == 0; }
-  /// True for a request of more than one piece: the bytes between its pieces are not needed.
+  /// True for a list of ranges, even of one, and for a block of several rows: the bytes between its
+  /// segments are not needed.
   bool is_scattered() const noexcept { return rows_ > 1 || list_ != nullptr; }
   /// Only while not is_done().
-  const Piece& current() const noexcept { return current_; }
+  const Segment& current() const noexcept { return current_; }
   /// Bytes of the whole request.
   std::uint64_t total_bytes() const noexcept { return total_bytes_; }
   /// Bytes that advance() has consumed.
   std::uint64_t consumed_bytes() const noexcept { return consumed_bytes_; }
   /// The range from the first to the last byte of the whole request.
   ByteRange bounds() const noexcept { return bounds_; }
-  /// Consumes `bytes` of the current piece, at most its size; at its end, moves to the next piece.
+  /// Consumes `bytes` of the current segment, at most its size; at its end, moves to the next
+  /// segment.
   void advance(std::uint64_t bytes) noexcept;
 
  private:
@@ -64,18 +66,18 @@ class PieceCursor {
     std::uint64_t index = 0;
   };
 
-  PieceCursor() = default;
-  void next_piece() noexcept;
+  SegmentCursor() = default;
+  void next_segment() noexcept;
   void next_row() noexcept;
 
-  Piece current_;
+  Segment current_;
   std::uint64_t total_bytes_ = 0;
   std::uint64_t consumed_bytes_ = 0;
   ByteRange bounds_;
   // For a list:
-  std::shared_ptr<const std::vector<Piece>> list_;
+  std::shared_ptr<const std::vector<Segment>> list_;
   std::size_t position_ = 0;
-  // For a block: an odometer over the outer dimensions, slowest first; one row is one piece.
+  // For a block: an odometer over the outer dimensions, slowest first; one row is one segment.
   std::array<Dimension, kDimensionsMax> outer_{};
   std::size_t outer_count_ = 0;
   std::uint64_t rows_ = 0;

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// NodeAgent: serves sessions to the clients of a node. It opens sessions for them, creates control
+// NodeServer: serves sessions to the clients of a node. It opens sessions for them, creates control
 // blocks in memory that they can map, and forwards their requests. When a client dies, it releases
 // the memory that the client held. The engine agent's thread calls poll(); the agents of the
 // sessions read.
@@ -26,8 +26,8 @@ namespace forebay::read {
 class ClientConnection;
 
 /// Calls come from one thread, the one that calls poll(); except start(), name(), descriptor() and
-/// set_on_all_disconnected().
-class NodeAgent final : public EventSource {
+/// set_on_all_clients_ended().
+class NodeServer final : public EventSource {
  public:
   /// Arguments for opening a session that a client requests. The agent calls `create_control_block`
   /// once the plan is complete.
@@ -46,16 +46,16 @@ class NodeAgent final : public EventSource {
   using SessionOpener = std::function<Result<ServedSession>(OpenArgs)>;
 
   /// For at most `clients_max` clients at a time; poll() calls `session_opener`.
-  static Result<std::shared_ptr<NodeAgent>> start(std::uint32_t clients_max,
-                                                  SessionOpener session_opener);
-  ~NodeAgent() override;
-  NodeAgent(const NodeAgent&) = delete;
-  NodeAgent& operator=(const NodeAgent&) = delete;
+  static Result<std::shared_ptr<NodeServer>> start(std::uint32_t clients_max,
+                                                   SessionOpener session_opener);
+  ~NodeServer() override;
+  NodeServer(const NodeServer&) = delete;
+  NodeServer& operator=(const NodeServer&) = delete;
 
-  /// poll() calls `on_all_disconnected` once, when `clients_max` clients have connected and ended.
+  /// poll() calls `on_all_clients_ended` once, when `clients_max` clients have connected and ended.
   /// Set it before the first poll().
-  void set_on_all_disconnected(std::function<void()> on_all_disconnected) {
-    on_all_disconnected_ = std::move(on_all_disconnected);
+  void set_on_all_clients_ended(std::function<void()> on_all_clients_ended) {
+    on_all_clients_ended_ = std::move(on_all_clients_ended);
   }
 
   /// Name for NodeClient::connect(), in any process of this node and user.
@@ -78,7 +78,7 @@ class NodeAgent final : public EventSource {
   /// A session that clients have open, or whose memory they still hold.
   struct SessionEntry;
 
-  NodeAgent(std::uint32_t clients_max, SessionOpener session_opener);
+  NodeServer(std::uint32_t clients_max, SessionOpener session_opener);
   Status watch(int descriptor, std::uint64_t key);
   void accept_clients();
   Status add_client(shm::Channel channel);
@@ -97,7 +97,7 @@ class NodeAgent final : public EventSource {
   Status handle_request(ClientConnection& client, const LoadRequest& ring_message);
   void handle_memory_released(ClientConnection& client);
   void close_all_sessions(std::uint32_t client_index);
-  void disconnect(std::uint32_t client_index);
+  void reject_client(std::uint32_t client_index);
   void remove_client(std::uint32_t client_index);
   void stop_watching(const ClientConnection& client) const;
   void destroy_drained_sessions();
@@ -106,8 +106,8 @@ class NodeAgent final : public EventSource {
 
   const std::uint32_t clients_max_;
   const SessionOpener session_opener_;
-  std::function<void()> on_all_disconnected_;
-  std::uint32_t disconnected_count_ = 0;  // clients that have ended
+  std::function<void()> on_all_clients_ended_;
+  std::uint32_t ended_count_ = 0;  // clients that have ended
   std::string name_;
   shm::ChannelListener listener_;  // empty once it has failed
   Descriptor events_;
