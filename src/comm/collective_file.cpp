@@ -46,10 +46,10 @@ Result<std::size_t> CollectiveFile::write_at_all(std::span<const std::byte> from
   return transfer_all(make_write(from, offset_bytes));
 }
 
-Status CollectiveFile::write_regions_at_all(std::span<const FileRegion> regions) {
+Status CollectiveFile::write_segments_at_all(std::span<const FileSegment> segments) {
   Status allowed = check_collective("write");
   if (allowed) allowed = check_transfer(make_write({}, 0));
-  return allowed ? write_regions(regions) : allowed;
+  return allowed ? write_segments(segments) : allowed;
 }
 
 Status CollectiveFile::read_at_all_begin(std::span<std::byte> into, std::uint64_t offset_bytes) {

@@ -49,7 +49,7 @@ struct FileTransfer {
 };
 
 /// Bytes in memory, and their offset in a file.
-struct FileRegion {
+struct FileSegment {
   std::span<const std::byte> bytes;
   std::uint64_t offset_bytes = 0;  ///< from the start of the file
 
@@ -95,12 +95,12 @@ class FOREBAY_EXPORT CollectiveFile {
   /// Collective. As write_at(), for all ranks together.
   Result<std::size_t> write_at_all(std::span<const std::byte> from, std::uint64_t offset_bytes);
 
-  /// Collective. Writes the regions of all ranks in one call. Regions of a rank are in increasing
-  /// order of offset and do not overlap; their total is at most kRegionsBytesMax. If the regions of
-  /// all ranks together leave no hole, no other bytes of the file are read or written. Otherwise
+  /// Collective. Writes the segments of all ranks in one call. Segments of a rank are in increasing
+  /// order of offset and do not overlap; their total is at most kSegmentsBytesMax. If the segments
+  /// of all ranks together leave no hole, no other bytes of the file are read or written. Otherwise
   /// MPI-IO may read and rewrite holes (data sieving).
-  Status write_regions_at_all(std::span<const FileRegion> regions);
-  static constexpr std::uint64_t kRegionsBytesMax = std::uint64_t{1} << 30U;
+  Status write_segments_at_all(std::span<const FileSegment> segments);
+  static constexpr std::uint64_t kSegmentsBytesMax = std::uint64_t{1} << 30U;
 
   /// Collective. Starts a read_at_all(). The caller must not touch the memory until
   /// read_at_all_end(), which returns all errors of the transfer. Until then any other collective
@@ -137,7 +137,7 @@ class FOREBAY_EXPORT CollectiveFile {
   virtual Result<std::uint64_t> size_local() = 0;
   virtual Result<std::size_t> transfer_local(const FileTransfer& transfer) = 0;
   virtual Result<std::size_t> transfer_collective(const FileTransfer& transfer) = 0;
-  virtual Status write_regions(std::span<const FileRegion> regions) = 0;
+  virtual Status write_segments(std::span<const FileSegment> segments) = 0;
   virtual Status begin_collective(const FileTransfer& transfer) = 0;
   virtual Result<std::size_t> end_collective() = 0;
   virtual Status sync_local() = 0;

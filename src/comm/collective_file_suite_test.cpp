@@ -64,8 +64,8 @@ TEST_P(CollectiveFileSuite, collectively_written_data_is_read_by_all_ranks) {
   });
 }
 
-/// Regions that are scattered in memory, and interleaved with those of other ranks in the file.
-TEST_P(CollectiveFileSuite, regions_of_all_ranks_are_written_in_one_call) {
+/// Segments that are scattered in memory, and interleaved with those of other ranks in the file.
+TEST_P(CollectiveFileSuite, segments_of_all_ranks_are_written_in_one_call) {
   run_on_all_ranks([](const CommunicatorPtr& ranks) {
     constexpr std::size_t kRounds = 5;
     const SharedDirectory directory(ranks);
@@ -73,20 +73,20 @@ TEST_P(CollectiveFileSuite, regions_of_all_ranks_are_written_in_one_call) {
     const std::uint32_t me = ranks->rank().number;
     const std::uint64_t size = start_of(ranks->size());
     std::vector<Bytes> memory;
-    std::vector<FileRegion> regions;
+    std::vector<FileSegment> segments;
     for (std::size_t round = 0; round < kRounds; ++round)
       memory.push_back(pattern(round * size + start_of(me), share_of(me)));
     for (std::size_t round = 0; round < kRounds; ++round)
-      regions.push_back({memory[round], round * size + start_of(me)});
-    ASSERT_TRUE(file->write_regions_at_all(regions));
-    ASSERT_TRUE(file->write_regions_at_all({}));
+      segments.push_back({memory[round], round * size + start_of(me)});
+    ASSERT_TRUE(file->write_segments_at_all(segments));
+    ASSERT_TRUE(file->write_segments_at_all({}));
     ASSERT_TRUE(file->sync());
     ASSERT_TRUE(file->sync());
     Bytes whole(kRounds * size);
     EXPECT_EQ(value_or_throw(file->read_at(whole, 0), "read"), whole.size());
     EXPECT_EQ(whole, pattern(0, whole.size()));
     EXPECT_TRUE(file->close());
-    EXPECT_FALSE(file->write_regions_at_all({})) << "closed";
+    EXPECT_FALSE(file->write_segments_at_all({})) << "closed";
   });
 }
 

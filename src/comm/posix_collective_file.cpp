@@ -57,7 +57,7 @@ class PosixCollectiveFile final : public CollectiveFile {
   Result<std::size_t> transfer_collective(const FileTransfer& transfer) override {
     return agree_on(transfer_local(transfer));
   }
-  Status write_regions(std::span<const FileRegion> regions) override;
+  Status write_segments(std::span<const FileSegment> segments) override;
   Status begin_collective(const FileTransfer& transfer) override {
     split_outcome_ = transfer_local(transfer);
     return {};
@@ -109,12 +109,12 @@ Result<std::size_t> PosixCollectiveFile::transfer_local(const FileTransfer& tran
   return failure(std::move(where));
 }
 
-Status PosixCollectiveFile::write_regions(std::span<const FileRegion> regions) {
+Status PosixCollectiveFile::write_segments(std::span<const FileSegment> segments) {
   Result<std::size_t> moved = 0;
-  for (const FileRegion& region : regions) {
-    const std::span memory(const_cast<std::byte*>(region.bytes.data()), region.bytes.size());
+  for (const FileSegment& segment : segments) {
+    const std::span memory(const_cast<std::byte*>(segment.bytes.data()), segment.bytes.size());
     if (moved)
-      moved = transfer_local({FileTransfer::Direction::kWrite, memory, region.offset_bytes});
+      moved = transfer_local({FileTransfer::Direction::kWrite, memory, segment.offset_bytes});
   }
   const auto all = agree_on(moved);
   return all ? Status() : Status(failure(all.error()));

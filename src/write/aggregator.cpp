@@ -273,9 +273,9 @@ void Aggregator::submit_write(std::uint64_t chunk_id) {
   const auto done = [this, chunk_id](const Status& outcome) {
     context_.post([this, chunk_id, outcome] { handle_write_completion(chunk_id, outcome); });
   };
-  const comm::FileRegion file_region = file_region_of(chunk_id);
-  context_.file_writer().write(files_.at(incoming.offer.chunk.step.group), file_region.offset_bytes,
-                               file_region.bytes, done);
+  const comm::FileSegment file_segment = file_segment_of(chunk_id);
+  context_.file_writer().write(files_.at(incoming.offer.chunk.step.group),
+                               file_segment.offset_bytes, file_segment.bytes, done);
 }
 
 std::vector<std::uint64_t> Aggregator::collective_chunks(const StepId& step) const {
@@ -304,9 +304,9 @@ void Aggregator::report_if_ready(const StepId& step) {
   }
   std::vector<ByteRange> ranges;
   for (const std::uint64_t chunk_id : chunk_ids) {
-    const comm::FileRegion file_region = file_region_of(chunk_id);
-    ranges.push_back({file_region.offset_bytes, file_region.bytes.size()});
-    missing -= file_region.bytes.size();
+    const comm::FileSegment file_segment = file_segment_of(chunk_id);
+    ranges.push_back({file_segment.offset_bytes, file_segment.bytes.size()});
+    missing -= file_segment.bytes.size();
   }
   if (missing > 0) return;
   progress.is_ready = true;
@@ -315,7 +315,7 @@ void Aggregator::report_if_ready(const StepId& step) {
 }
 
 /// The bytes of a chunk and their offset in the file. Its region must have an offset.
-comm::FileRegion Aggregator::file_region_of(std::uint64_t chunk_id) const {
+comm::FileSegment Aggregator::file_segment_of(std::uint64_t chunk_id) const {
   const IncomingChunk& incoming = incoming_.at(chunk_id);
   const Chunk& chunk = incoming.offer.chunk;
   const Region& region = ranks_.at({chunk.step, chunk.origin}).regions_by_number.at(chunk.region);
@@ -349,9 +349,9 @@ Status Aggregator::handle_collective_start(const StepId& step,
   collective_write.rounds = std::move(rounds);
   for (const std::uint64_t chunk_id : chunk_ids) {
     incoming_.at(chunk_id).state = State::kInFlight;
-    collective_write.regions.push_back(file_region_of(chunk_id));
+    collective_write.segments.push_back(file_segment_of(chunk_id));
   }
-  std::ranges::sort(collective_write.regions, {}, &comm::FileRegion::offset_bytes);
+  std::ranges::sort(collective_write.segments, {}, &comm::FileSegment::offset_bytes);
   collective_write.done = [this, step, chunk_ids](const Status& outcome) {
     context_.post([this, step, chunk_ids, outcome] {
       for (const std::uint64_t chunk_id : chunk_ids)

@@ -121,7 +121,7 @@ class Aggregator {
   void write_collective_independently(const StepId& step);
   void handle_collective_completion(const StepId& step, const Status& outcome);
   std::vector<std::uint64_t> collective_chunks(const StepId& step) const;
-  comm::FileRegion file_region_of(std::uint64_t chunk_id) const;
+  comm::FileSegment file_segment_of(std::uint64_t chunk_id) const;
   void release_chunk(std::uint64_t chunk_id);
   void close_region();
   void renew_baton();

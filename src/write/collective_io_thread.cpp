@@ -61,14 +61,14 @@ Status CollectiveIoThread::write(const CollectiveWrite& collective_write) {
   // Data sieving would fill the gaps between the regions of a rank.
   comm::CollectiveOpenOptions options{.intent = comm::FileIntent::kCreate,
                                       .hints = {{"romio_ds_write", "disable"}}};
-  if (collective_write.method == CollectiveMethod::kDirectCollective)
+  if (collective_write.method == CollectiveMethod::kUnaggregated)
     options.hints.push_back({"romio_cb_write", "disable"});
   auto file = group_->open_file(collective_write.path, options);
   if (!file) return failure(file.error());
   Status outcome;
   for (const ByteRange& round : collective_write.rounds)
     if (outcome)
-      outcome = (*file)->write_regions_at_all(clip_to_round(round, collective_write.regions));
+      outcome = (*file)->write_segments_at_all(clip_to_round(round, collective_write.segments));
   if (outcome) outcome = (*file)->sync();
   const Status closed = (*file)->close();
   return outcome ? closed : outcome;

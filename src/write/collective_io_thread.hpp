@@ -24,9 +24,9 @@ namespace forebay::write {
 /// The part of one rank in the collective write of a step.
 struct CollectiveWrite {
   std::string path;
-  CollectiveMethod method = CollectiveMethod::kDirectCollective;  ///< not kIndependent
-  std::vector<comm::FileRegion> regions;  ///< of this rank, by rising offset
-  std::vector<ByteRange> rounds;          ///< the same on all ranks
+  CollectiveMethod method = CollectiveMethod::kUnaggregated;  ///< not kIndependent
+  std::vector<comm::FileSegment> segments;                    ///< of this rank, by rising offset
+  std::vector<ByteRange> rounds;                              ///< the same on all ranks
   std::function<void(const Status&)> done;
 };
 

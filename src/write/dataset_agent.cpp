@@ -342,7 +342,7 @@ Status DatasetAgent::dispatch_to_aggregator(comm::Rank from,
 Status DatasetAgent::handle_collective_start(const comm::LinkHeader& header,
                                              std::span<const std::byte> payload) {
   const std::uint64_t method = header.words[2];
-  if (method > static_cast<std::uint64_t>(CollectiveMethod::kCollectiveBuffering))
+  if (method > static_cast<std::uint64_t>(CollectiveMethod::kAggregated))
     return failure(
         malformed_message(MessageKind::kCollectiveStart, "method", method, "must be 0 to 2"));
   auto rounds = comm::list_from_bytes<ByteRange>("collective start", payload);

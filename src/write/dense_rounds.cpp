@@ -12,7 +12,7 @@ CollectiveMethod choose_collective_method(Access access, std::span<const ByteRan
   for (const ByteRange& range : ranges)
     bytes += range.size;
   const bool is_large = bytes >= ranges.size() * kLargeRangeBytes;
-  return is_large ? CollectiveMethod::kDirectCollective : CollectiveMethod::kCollectiveBuffering;
+  return is_large ? CollectiveMethod::kUnaggregated : CollectiveMethod::kAggregated;
 }
 
 std::vector<ByteRange> coalesce(std::vector<ByteRange> ranges) {
@@ -33,7 +33,7 @@ std::vector<ByteRange> dense_rounds(std::vector<ByteRange> ranges) {
   for (ByteRange rest : coalesce(std::move(ranges))) {
     while (!rest.empty()) {
       const ByteRange round{rest.offset,
-                            std::min(rest.size, comm::CollectiveFile::kRegionsBytesMax)};
+                            std::min(rest.size, comm::CollectiveFile::kSegmentsBytesMax)};
       rounds.push_back(round);
       rest = {round.end(), rest.size - round.size};
     }
@@ -41,13 +41,14 @@ std::vector<ByteRange> dense_rounds(std::vector<ByteRange> ranges) {
   return rounds;
 }
 
-std::vector<comm::FileRegion> clip_to_round(const ByteRange& round,
-                                            std::span<const comm::FileRegion> regions) {
-  std::vector<comm::FileRegion> inside;
-  auto region = std::ranges::upper_bound(regions, round.offset, {}, &comm::FileRegion::end_bytes);
-  for (; region != regions.end() && region->offset_bytes < round.end(); ++region) {
-    const ByteRange part = intersect(round, {region->offset_bytes, region->bytes.size()});
-    const auto bytes = region->bytes.subspan(part.offset - region->offset_bytes, part.size);
+std::vector<comm::FileSegment> clip_to_round(const ByteRange& round,
+                                             std::span<const comm::FileSegment> segments) {
+  std::vector<comm::FileSegment> inside;
+  auto segment =
+      std::ranges::upper_bound(segments, round.offset, {}, &comm::FileSegment::end_bytes);
+  for (; segment != segments.end() && segment->offset_bytes < round.end(); ++segment) {
+    const ByteRange part = intersect(round, {segment->offset_bytes, segment->bytes.size()});
+    const auto bytes = segment->bytes.subspan(part.offset - segment->offset_bytes, part.size);
     if (!part.empty()) inside.push_back({bytes, part.offset});
   }
   return inside;

@@ -18,9 +18,10 @@ namespace forebay::write {
 
 /// How the ranks of a file write the rounds of a step: the same on all ranks.
 enum class CollectiveMethod : std::uint8_t {
-  kIndependent,          ///< each rank writes its bytes directly, as in other transfer modes
-  kDirectCollective,     ///< MPI-IO; each rank writes its own regions
-  kCollectiveBuffering,  ///< MPI-IO, which gathers regions on aggregators where they interleave
+  /// No MPI: each rank writes its chunks through its device queue, as in other transfer modes.
+  kIndependent,
+  kUnaggregated,  ///< MPI-IO; each rank writes its own segments (romio_cb_write=disable)
+  kAggregated,    ///< MPI-IO, which may aggregate interleaved segments (collective buffering)
 };
 
 /// If ranges have this many bytes on average, each rank's requests are large without aggregators,
@@ -28,7 +29,7 @@ enum class CollectiveMethod : std::uint8_t {
 inline constexpr std::uint64_t kLargeRangeBytes = std::uint64_t{1} << 20U;
 
 /// kIndependent for direct access, because MPI-IO writes through the page cache. Else
-/// kDirectCollective if the ranges have kLargeRangeBytes on average, and kCollectiveBuffering for
+/// kUnaggregated if the ranges have kLargeRangeBytes on average, and kAggregated for
 /// smaller ones.
 CollectiveMethod choose_collective_method(Access access, std::span<const ByteRange> ranges);
 
@@ -36,11 +37,11 @@ CollectiveMethod choose_collective_method(Access access, std::span<const ByteRan
 std::vector<ByteRange> coalesce(std::vector<ByteRange> ranges);
 
 /// The rounds of a step, from the ranges of all ranks, by rising offset. Each has at most
-/// CollectiveFile::kRegionsBytesMax bytes, and each of its bytes is in one of the ranges.
+/// CollectiveFile::kSegmentsBytesMax bytes, and each of its bytes is in one of the ranges.
 std::vector<ByteRange> dense_rounds(std::vector<ByteRange> ranges);
 
-/// The parts of `regions` that lie in a round. `regions` must be sorted by offset.
-std::vector<comm::FileRegion> clip_to_round(const ByteRange& round,
-                                            std::span<const comm::FileRegion> regions);
+/// The parts of `segments` that lie in a round. `segments` must be sorted by offset.
+std::vector<comm::FileSegment> clip_to_round(const ByteRange& round,
+                                             std::span<const comm::FileSegment> segments);
 
 }  // namespace forebay::write

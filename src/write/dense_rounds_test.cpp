@@ -12,7 +12,7 @@ namespace {
 using testing::ElementsAre;
 using testing::IsEmpty;
 
-constexpr std::uint64_t kLargest = comm::CollectiveFile::kRegionsBytesMax;
+constexpr std::uint64_t kLargest = comm::CollectiveFile::kSegmentsBytesMax;
 
 TEST(DenseRounds, interleaved_ranges_form_one_round) {
   EXPECT_THAT(dense_rounds({{4096, 10}, {4126, 10}, {4106, 10}, {4116, 10}}),
@@ -35,36 +35,34 @@ TEST(DenseRounds, buffered_files_use_mpi_io) {
   const std::vector<ByteRange> large{{0, kLargeRangeBytes}, {kLargeRangeBytes, kLargeRangeBytes}};
   const std::vector<ByteRange> small{{0, kLargeRangeBytes}, {kLargeRangeBytes, 4096}};
   EXPECT_EQ(choose_collective_method(Access::kDirect, small), CollectiveMethod::kIndependent);
-  EXPECT_EQ(choose_collective_method(Access::kBuffered, large),
-            CollectiveMethod::kDirectCollective);
-  EXPECT_EQ(choose_collective_method(Access::kBuffered, small),
-            CollectiveMethod::kCollectiveBuffering);
+  EXPECT_EQ(choose_collective_method(Access::kBuffered, large), CollectiveMethod::kUnaggregated);
+  EXPECT_EQ(choose_collective_method(Access::kBuffered, small), CollectiveMethod::kAggregated);
 }
 
-TEST(DenseRounds, regions_are_clipped_to_round) {
+TEST(DenseRounds, segments_are_clipped_to_round) {
   const std::vector<std::byte> bytes(30);
-  const std::vector<comm::FileRegion> regions{{std::span(bytes).first(10), 0},
-                                              {std::span(bytes).subspan(10, 10), 10},
-                                              {std::span(bytes).subspan(20), 40}};
-  const auto inside = clip_to_round({5, 10}, regions);
+  const std::vector<comm::FileSegment> segments{{std::span(bytes).first(10), 0},
+                                                {std::span(bytes).subspan(10, 10), 10},
+                                                {std::span(bytes).subspan(20), 40}};
+  const auto inside = clip_to_round({5, 10}, segments);
   ASSERT_EQ(inside.size(), 2U);
   EXPECT_EQ(inside[0].bytes.data(), bytes.data() + 5);
   EXPECT_EQ(inside[0].end_bytes(), 10U);
   EXPECT_EQ(inside[1].bytes.size(), 5U);
-  EXPECT_THAT(clip_to_round({20, 20}, regions), IsEmpty());
+  EXPECT_THAT(clip_to_round({20, 20}, segments), IsEmpty());
 }
 
-TEST(DenseRounds, random_regions_fill_all_rounds_exactly) {
+TEST(DenseRounds, random_segments_fill_all_rounds_exactly) {
   std::mt19937_64 random(25);
   for (int iteration = 0; iteration < 300; ++iteration) {
     const std::vector<std::byte> memory(4096);
-    std::vector<comm::FileRegion> regions;
+    std::vector<comm::FileSegment> segments;
     std::vector<ByteRange> ranges;
     std::uint64_t at = 0;
     for (std::uint64_t used = 0; used + 64 < memory.size();) {
       at += random() % 3 == 0 ? random() % 100 : 0;
       const std::uint64_t size = random() % 64;
-      regions.push_back({std::span(memory).subspan(used, size), at});
+      segments.push_back({std::span(memory).subspan(used, size), at});
       ranges.push_back({at, size});
       used += size;
       at += size;
@@ -73,8 +71,8 @@ TEST(DenseRounds, random_regions_fill_all_rounds_exactly) {
     std::uint64_t moved = 0;
     for (const ByteRange& round : dense_rounds(ranges)) {
       std::uint64_t inside = 0;
-      for (const comm::FileRegion& region : clip_to_round(round, regions))
-        inside += region.bytes.size();
+      for (const comm::FileSegment& segment : clip_to_round(round, segments))
+        inside += segment.bytes.size();
       EXPECT_EQ(inside, round.size) << "iteration " << iteration;
       moved += inside;
     }

@@ -703,7 +703,7 @@ TEST_F(FileOwnerTest, rounds_start_when_all_ranks_are_ready) {
   ASSERT_EQ(go.size(), 3U);
   const std::vector<ByteRange> dense{{0, 3 * 4096}, {65536, 3 * 4096}};
   EXPECT_EQ(comm::list_from_bytes<ByteRange>("collective start", go[0].payload).value(), dense);
-  EXPECT_EQ(go[0].words[2], static_cast<std::uint64_t>(CollectiveMethod::kCollectiveBuffering));
+  EXPECT_EQ(go[0].words[2], static_cast<std::uint64_t>(CollectiveMethod::kAggregated));
 }
 
 TEST_F(FileOwnerTest, rounds_do_not_start_after_ready_rank_is_lost) {

@@ -8,7 +8,7 @@
 #include "base/checked_cast.hpp"
 #include "base/descriptor.hpp"
 #include "base/no_space.hpp"
-#include "comm/mpi/region_types.hpp"
+#include "comm/mpi/segment_types.hpp"
 #include "comm/mpi/transfer_parts.hpp"
 #include "comm/posix_collective_file.hpp"
 
@@ -41,7 +41,7 @@ class MpiFile final : public CollectiveFile {
   Result<std::uint64_t> size_local() override;
   Result<std::size_t> transfer_local(const FileTransfer& transfer) override;
   Result<std::size_t> transfer_collective(const FileTransfer& transfer) override;
-  Status write_regions(std::span<const FileRegion> regions) override;
+  Status write_segments(std::span<const FileSegment> segments) override;
   Status begin_collective(const FileTransfer& transfer) override;
   Result<std::size_t> end_collective() override;
   Status sync_local() override;
@@ -207,14 +207,14 @@ Result<std::size_t> MpiFile::transfer_collective(const FileTransfer& transfer) {
   return agree_on(outcome_of(progress_));
 }
 
-/// Describes memory and file by MPI datatypes, so that one call moves all regions. Makes all calls
+/// Describes memory and file by MPI datatypes, so that one call moves all segments. Makes all calls
 /// even if one fails: they are collective.
-Status MpiFile::write_regions(std::span<const FileRegion> regions) {
+Status MpiFile::write_segments(std::span<const FileSegment> segments) {
   int moved = 0;
   ErrorDetails details = error_details("write");
-  if (!regions.empty()) details.offset_bytes = regions.front().offset_bytes;
+  if (!segments.empty()) details.offset_bytes = segments.front().offset_bytes;
   Status outcome = call(details, [&] {
-    const RegionTypes types(regions);
+    const SegmentTypes types(segments);
     MPI_Status status;
     const int viewed =
         MPI_File_set_view(handle_, 0, MPI_BYTE, types.file(), "native", MPI_INFO_NULL);
@@ -224,8 +224,8 @@ Status MpiFile::write_regions(std::span<const FileRegion> regions) {
     const int code = viewed != MPI_SUCCESS ? viewed : written != MPI_SUCCESS ? written : reset;
     return code == MPI_SUCCESS ? MPI_Get_elements(&status, MPI_BYTE, &moved) : code;
   });
-  if (!outcome) outcome = failure(with_free_space(outcome.error(), bytes_of(regions)));
-  if (outcome && checked_cast<std::uint64_t>(moved) < bytes_of(regions))
+  if (!outcome) outcome = failure(with_free_space(outcome.error(), bytes_of(segments)));
+  if (outcome && checked_cast<std::uint64_t>(moved) < bytes_of(segments))
     outcome = failure({.kind = ErrorClass::kIo,
                        .operation = "write",
                        .path = path(),

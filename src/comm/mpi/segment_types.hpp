@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// RegionTypes: MPI derived datatypes of regions in memory and in the file.
+// SegmentTypes: MPI derived datatypes of segments in memory and in the file.
 #pragma once
 
 #include <cstdint>
@@ -14,40 +14,40 @@
 
 namespace forebay::comm {
 
-inline std::uint64_t bytes_of(std::span<const FileRegion> regions) {
+inline std::uint64_t bytes_of(std::span<const FileSegment> segments) {
   std::uint64_t bytes = 0;
-  for (const FileRegion& region : regions)
-    bytes += region.bytes.size();
+  for (const FileSegment& segment : segments)
+    bytes += segment.bytes.size();
   return bytes;
 }
 
-/// For regions in increasing order of offset that do not overlap. Addresses are absolute: the
+/// For segments in increasing order of offset that do not overlap. Addresses are absolute: the
 /// buffer is MPI_BOTTOM. Without bytes, count() is 0 and both types are MPI_BYTE.
-class RegionTypes {
+class SegmentTypes {
  public:
-  explicit RegionTypes(std::span<const FileRegion> regions) {
-    FOREBAY_ASSERT(bytes_of(regions) <= CollectiveFile::kRegionsBytesMax);
+  explicit SegmentTypes(std::span<const FileSegment> segments) {
+    FOREBAY_ASSERT(bytes_of(segments) <= CollectiveFile::kSegmentsBytesMax);
     std::vector<int> lengths;
     std::vector<MPI_Aint> addresses;
     std::vector<MPI_Aint> offsets;
-    for (const FileRegion& region : regions) {
-      if (region.bytes.empty()) continue;
-      lengths.push_back(checked_cast<int>(region.bytes.size()));
-      MPI_Get_address(region.bytes.data(), &addresses.emplace_back());
-      offsets.push_back(checked_cast<MPI_Aint>(region.offset_bytes));
+    for (const FileSegment& segment : segments) {
+      if (segment.bytes.empty()) continue;
+      lengths.push_back(checked_cast<int>(segment.bytes.size()));
+      MPI_Get_address(segment.bytes.data(), &addresses.emplace_back());
+      offsets.push_back(checked_cast<MPI_Aint>(segment.offset_bytes));
     }
     if (lengths.empty()) return;
     count_ = 1;
     memory_ = type_of(lengths, addresses);
     file_ = type_of(lengths, offsets);
   }
-  ~RegionTypes() {
+  ~SegmentTypes() {
     if (count_ == 0) return;
     MPI_Type_free(&memory_);
     MPI_Type_free(&file_);
   }
-  RegionTypes(const RegionTypes&) = delete;
-  RegionTypes& operator=(const RegionTypes&) = delete;
+  SegmentTypes(const SegmentTypes&) = delete;
+  SegmentTypes& operator=(const SegmentTypes&) = delete;
 
   int count() const noexcept { return count_; }  ///< number of memory() to transfer: 0 or 1
   MPI_Datatype memory() const noexcept { return memory_; }
