@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Headers of data files, the text of an owner, and compressed pieces.
+// Headers of data files, the text of a lease holder, and compressed pieces.
 #include <random>
 
 #include <gtest/gtest.h>
@@ -7,7 +7,7 @@
 #include "base/testing.hpp"
 #include "format/codec.hpp"
 #include "format/data_header.hpp"
-#include "format/owner.hpp"
+#include "format/lease_holder.hpp"
 #include "storage/testing.hpp"
 
 namespace forebay::format {
@@ -30,7 +30,7 @@ TEST(DataHeader, every_flipped_bit_is_damage) {
   EXPECT_EQ(error_class(decode_header(std::span(page).first(4095), "d")), ErrorClass::kShortFile);
 }
 
-Owner make_owner() {
+LeaseHolder make_lease_holder() {
   return {.host = "node7",
           .boot_id = "5d0f",
           .process_id = 4711,
@@ -45,16 +45,16 @@ Owner make_owner() {
           .is_locked = true};
 }
 
-TEST(Owner, is_read_back_equal) {
-  const std::string text = encode_owner(make_owner());
+TEST(LeaseHolder, is_read_back_equal) {
+  const std::string text = encode_lease_holder(make_lease_holder());
   EXPECT_EQ(text.find('\n'), text.size() - 1);
-  const auto read = decode_owner(text, "owner");
+  const auto read = decode_lease_holder(text, "owner");
   ASSERT_TRUE(read) << read.error().message();
-  EXPECT_EQ(*read, make_owner());
+  EXPECT_EQ(*read, make_lease_holder());
 }
 
-TEST(Owner, text_without_later_members_is_read) {
-  const auto read = decode_owner(
+TEST(LeaseHolder, text_without_later_members_is_read) {
+  const auto read = decode_lease_holder(
       R"({"host":"n","boot_id":"b","process_id":1,"process_start":2,"user":"u","program":"p",)"
       R"("opened_ns":3,"nonce":4,"checksum":"73cb148a9cea51d1"})",
       "owner");
@@ -65,25 +65,25 @@ TEST(Owner, text_without_later_members_is_read) {
   EXPECT_FALSE(read->is_locked);
 }
 
-TEST(Owner, changed_or_truncated_text_is_damage) {
-  std::string text = encode_owner(make_owner());
+TEST(LeaseHolder, changed_or_truncated_text_is_damage) {
+  std::string text = encode_lease_holder(make_lease_holder());
   for (std::size_t size = 0; size + 1 < text.size(); ++size)
-    EXPECT_EQ(error_class(decode_owner(text.substr(0, size), "owner")), ErrorClass::kDamage);
+    EXPECT_EQ(error_class(decode_lease_holder(text.substr(0, size), "owner")), ErrorClass::kDamage);
   for (std::size_t bit = 0; bit < (text.size() - 1) * 8; ++bit) {
     text[bit / 8] = static_cast<char>(text[bit / 8] ^ (1 << (bit % 8)));
-    const auto read = decode_owner(text, "owner");
-    EXPECT_TRUE(!read || *read == make_owner()) << "bit " << bit;
+    const auto read = decode_lease_holder(text, "owner");
+    EXPECT_TRUE(!read || *read == make_lease_holder()) << "bit " << bit;
     text[bit / 8] = static_cast<char>(text[bit / 8] ^ (1 << (bit % 8)));
   }
 }
 
-TEST(Owner, texts_of_any_length_and_bytes_fit_the_limit) {
-  Owner owner = make_owner();
-  owner.host = owner.boot_id = owner.user = std::string(5000, '\x01');
-  owner.program = std::string(5000, '\xFF');
-  const std::string text = encode_owner(owner);
-  EXPECT_LE(text.size(), kOwnerBytesMax);
-  EXPECT_TRUE(decode_owner(text, "owner"));
+TEST(LeaseHolder, texts_of_any_length_and_bytes_fit_the_limit) {
+  LeaseHolder holder = make_lease_holder();
+  holder.host = holder.boot_id = holder.user = std::string(5000, '\x01');
+  holder.program = std::string(5000, '\xFF');
+  const std::string text = encode_lease_holder(holder);
+  EXPECT_LE(text.size(), kLeaseHolderBytesMax);
+  EXPECT_TRUE(decode_lease_holder(text, "owner"));
 }
 
 std::vector<std::byte> compress(Codec codec, std::span<const std::byte> raw) {

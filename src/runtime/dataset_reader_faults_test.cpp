@@ -193,9 +193,9 @@ TEST_F(DamagedSlotTest, damage_is_reported_and_no_published_step_is_lost) {
 }
 
 TEST_F(DamagedSlotTest, after_a_killed_writer_writing_needs_a_repair) {
-  format::Owner dead = write::current_process();
+  format::LeaseHolder dead = write::current_process();
   ++dead.process_start;
-  std::ofstream(path_ + "/owner") << format::encode_owner(dead);
+  std::ofstream(path_ + "/owner") << format::encode_lease_holder(dead);
   Runtime runtime({.log = &log_});
   const auto refused = runtime.create_dataset(path_, kAppending);
   ASSERT_EQ(error_class(refused), ErrorClass::kDamage);

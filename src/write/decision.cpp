@@ -129,7 +129,7 @@ Result<Decision> decide(const DecisionRequest& request, LogSink* log, LeaseClock
   if (!sound) return failure(sound.error());
   decision.commit_log = std::move(*commit_log);
   DatasetState& found = decision.state;
-  found.lease_nonce = decision.lease->owner().nonce;
+  found.lease_nonce = decision.lease->holder().nonce;
   const auto first_group = reserve_groups(path, decision.commit_log->steps());
   if (!first_group) return failure(first_group.error());
   // A program that took the lease over before may have reserved the same groups.

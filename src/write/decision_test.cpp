@@ -19,10 +19,10 @@ namespace {
 class DecisionTest : public ::testing::Test {
  protected:
   void SetUp() override {
-    format::Owner remote = current_process();
+    format::LeaseHolder remote = current_process();
     remote.host += "-far";
     remote.boot_id = "another";
-    write_owner_file(directory_ / "owner", remote);
+    write_lease_file(directory_ / "owner", remote);
   }
 
   Result<Decision> decide_about(ExistingDataset existing) {

@@ -24,8 +24,8 @@
 #include "base/retry_on_eintr.hpp"
 #include "base/service_thread.hpp"
 #include "base/text_file.hpp"
+#include "write/lease_file_state.hpp"
 #include "write/lease_holder.hpp"
-#include "write/owner_file_state.hpp"
 #include "write/processes.hpp"
 
 namespace forebay::write {
@@ -35,7 +35,7 @@ namespace {
 constexpr int kPollsMax = 50;      ///< reads of the file in verify_lease()
 constexpr int kRetriesMax = 64;    ///< while other processes acquire and release the lease
 constexpr unsigned kDepthMax = 8;  ///< processes that were killed while they took over
-constexpr mode_t kOwnerMode = 0644;
+constexpr mode_t kLeaseFileMode = 0644;
 
 std::string hex(std::uint64_t number) {
   std::array<char, 17> text{};
@@ -49,14 +49,14 @@ constexpr std::string_view kSuccessorPrefix = "owner-after-";  ///< during a tak
 constexpr std::int64_t kAttemptTimeoutSeconds = 600;
 
 /// Removes files of attempts that were killed. Compares times that the file system has set.
-void remove_stale_attempts(const std::string& directory, const struct stat& owner) {
+void remove_stale_attempts(const std::string& directory, const struct stat& lease_file) {
   std::error_code ignored;
   for (const auto& entry : std::filesystem::directory_iterator(directory, ignored)) {
     const std::string name = entry.path().filename().string();
     if (!name.starts_with(kNewPrefix) && !name.starts_with(kSuccessorPrefix)) continue;
     struct stat facts{};
     const bool is_old = ::stat(entry.path().c_str(), &facts) == 0 &&
-                        facts.st_mtim.tv_sec + kAttemptTimeoutSeconds < owner.st_mtim.tv_sec;
+                        facts.st_mtim.tv_sec + kAttemptTimeoutSeconds < lease_file.st_mtim.tv_sec;
     if (is_old) std::ignore = unlink_if_exists(entry.path().string());
   }
 }
@@ -64,7 +64,7 @@ void remove_stale_attempts(const std::string& directory, const struct stat& owne
 /// The attempt of one process to acquire the lease.
 class LeaseAttempt {
  public:
-  LeaseAttempt(std::string directory, format::Owner self, const LeaseOptions& options)
+  LeaseAttempt(std::string directory, format::LeaseHolder self, const LeaseOptions& options)
       : directory_(std::move(directory)),
         self_(std::move(self)),
         options_(options),
@@ -74,35 +74,35 @@ class LeaseAttempt {
   LeaseAttempt& operator=(const LeaseAttempt&) = delete;
 
   /// Creates the complete file under a temporary name; locked, if its storage supports locks.
-  Result<Descriptor> create_owner_file();
+  Result<Descriptor> create_lease_file();
   /// Links the file to `path`. Takes over from a holder that has ended, if necessary.
   Status acquire(const std::string& path, unsigned depth);
   /// As written to the file.
-  const format::Owner& self() const noexcept { return self_; }
+  const format::LeaseHolder& self() const noexcept { return self_; }
 
  private:
   enum class TakeoverResult : std::uint8_t { kAcquired, kRetry };
   Result<bool> try_link(const std::string& path) const;
   Result<TakeoverResult> take_over(const std::string& path,
-                                   const OwnerFileState& gone,
+                                   const LeaseFileState& gone,
                                    unsigned depth);
 
   const std::string directory_;
-  format::Owner self_;
+  format::LeaseHolder self_;
   const LeaseOptions& options_;
   const std::string private_path_;
 };
 
-Result<Descriptor> LeaseAttempt::create_owner_file() {
+Result<Descriptor> LeaseAttempt::create_lease_file() {
   const int flags = O_RDWR | O_CREAT | O_EXCL | O_CLOEXEC;
-  Descriptor file = open_path(private_path_, flags, kOwnerMode);
+  Descriptor file = open_path(private_path_, flags, kLeaseFileMode);
   struct stat facts{};
   if (!file || ::fstat(file.get(), &facts) != 0)
     return failure(system_error({.operation = "make", .path = private_path_}, errno));
   self_.device = facts.st_dev;
   self_.inode = facts.st_ino;
-  self_.is_locked = lock_owner_file(file);
-  const std::string text = format::encode_owner(self_);
+  self_.is_locked = lock_lease_file(file);
+  const std::string text = format::encode_lease_holder(self_);
   errno = 0;
   const auto size = static_cast<ssize_t>(text.size());
   const auto write = [&] { return ::pwrite(file.get(), text.data(), text.size(), 0); };
@@ -133,7 +133,7 @@ Status LeaseAttempt::acquire(const std::string& path, unsigned depth) {
     const auto is_mine = try_link(path);
     if (!is_mine) return failure(is_mine.error());
     if (*is_mine) return {};
-    const auto found = read_owner_file(path);
+    const auto found = read_lease_file(path);
     if (!found) return failure(found.error());
     if (!*found) continue;  // gone meanwhile
     if (const Status gone = wait_for_holder(directory_, path, **found, self_, options_); !gone)
@@ -150,13 +150,13 @@ Status LeaseAttempt::acquire(const std::string& path, unsigned depth) {
 
 /// Replaces the file of a holder that has ended. kRetry if another process has done so.
 Result<LeaseAttempt::TakeoverResult> LeaseAttempt::take_over(const std::string& path,
-                                                             const OwnerFileState& gone,
+                                                             const LeaseFileState& gone,
                                                              unsigned depth) {
   if (depth == kDepthMax) return failure(lease_held_error(path, gone));
   const std::string after = directory_ + "/" + std::string(kSuccessorPrefix) + hex(gone.nonce());
   if (const Status mine = acquire(after, depth + 1); !mine) return failure(mine.error());
   // Another process may have completed a takeover before this one acquired `after`.
-  const auto now = read_owner_file(path);
+  const auto now = read_lease_file(path);
   const bool is_same = now && *now && (*now)->nonce() == gone.nonce();
   if (!is_same) {
     ::unlink(after.c_str());
@@ -175,7 +175,7 @@ Status verify_lease(const std::string& directory,
   const std::string path = directory + "/" + std::string(format::kOwnerName);
   const auto until = std::chrono::steady_clock::now() + timeout;
   while (true) {
-    const auto found = read_owner_file(path);
+    const auto found = read_lease_file(path);
     if (found && *found && (*found)->nonce() == nonce) return {};
     const bool is_over = std::chrono::steady_clock::now() >= until;
     const bool may_look = found || found.error().kind() != ErrorClass::kPermission;
@@ -192,11 +192,11 @@ Status verify_lease(const std::string& directory,
 }
 
 Result<std::unique_ptr<Lease>> Lease::acquire(const std::string& directory,
-                                              format::Owner holder,
+                                              format::LeaseHolder holder,
                                               LeaseOptions options) {
   const std::string path = directory + "/" + std::string(format::kOwnerName);
   LeaseAttempt attempt(directory, std::move(holder), options);
-  auto file = attempt.create_owner_file();
+  auto file = attempt.create_lease_file();
   if (!file) return failure(file.error());
   if (const Status taken = attempt.acquire(path, 0); !taken) return failure(taken.error());
   struct stat facts{};
@@ -209,8 +209,11 @@ Result<std::unique_ptr<Lease>> Lease::acquire(const std::string& directory,
   return lease;
 }
 
-Lease::Lease(std::string path, format::Owner owner, Descriptor file, LeaseOptions options)
-    : path_(std::move(path)), owner_(std::move(owner)), file_(std::move(file)), options_(options) {}
+Lease::Lease(std::string path, format::LeaseHolder holder, Descriptor file, LeaseOptions options)
+    : path_(std::move(path)),
+      holder_(std::move(holder)),
+      file_(std::move(file)),
+      options_(options) {}
 
 Lease::~Lease() {
   {
@@ -223,9 +226,9 @@ Lease::~Lease() {
 }
 
 Status Lease::check() const {
-  const auto found = read_owner_file(path_);
+  const auto found = read_lease_file(path_);
   if (!found) return failure(found.error());
-  if (*found && (*found)->owner && (*found)->owner->nonce == owner_.nonce) return {};
+  if (*found && (*found)->holder && (*found)->holder->nonce == holder_.nonce) return {};
   if (*found) return failure(lease_held_error(path_, **found));
   return failure({.kind = ErrorClass::kPermission,
                   .operation = "write the dataset of",

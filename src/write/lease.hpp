@@ -17,13 +17,13 @@
 #include <thread>
 
 #include "base/descriptor.hpp"
-#include "format/owner.hpp"
+#include "format/lease_holder.hpp"
 #include "write/lease_holder.hpp"
 
 namespace forebay::write {
 
 /// Describes this process, with a new nonce.
-format::Owner current_process();
+format::LeaseHolder current_process();
 
 /// Succeeds if `directory`, as this process sees it, is the one whose lease has this nonce. Blocks:
 /// retries for `timeout`, because file systems may show new files to other hosts late.
@@ -40,24 +40,24 @@ class Lease {
   /// at the deadline. kCancelled if the clock of `options` ends a wait. Removes leftover files of
   /// attempts that were killed long ago.
   static Result<std::unique_ptr<Lease>> acquire(const std::string& directory,
-                                                format::Owner holder = current_process(),
+                                                format::LeaseHolder holder = current_process(),
                                                 LeaseOptions options = {});
   ~Lease();
   Lease(const Lease&) = delete;
   Lease& operator=(const Lease&) = delete;
 
-  const format::Owner& owner() const noexcept { return owner_; }
+  const format::LeaseHolder& holder() const noexcept { return holder_; }
   /// Fails if another holder has taken the lease over. Other hosts do that if this process was
   /// stopped for longer than their heartbeat timeout. Reads the file. For use before actions that
   /// cannot be undone.
   Status check() const;
 
  private:
-  Lease(std::string path, format::Owner owner, Descriptor file, LeaseOptions options);
+  Lease(std::string path, format::LeaseHolder holder, Descriptor file, LeaseOptions options);
   void send_heartbeats();
 
   const std::string path_;
-  const format::Owner owner_;
+  const format::LeaseHolder holder_;
   const Descriptor file_;  ///< of this lease, whatever file is at the path
   const LeaseOptions options_;
   std::mutex mutex_;

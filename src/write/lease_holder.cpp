@@ -33,13 +33,13 @@ constexpr auto kReject = HolderCheck::Action::kReject;
 constexpr auto kTakeOver = HolderCheck::Action::kTakeOver;
 constexpr auto kWait = HolderCheck::Action::kWait;
 
-bool is_copy(const OwnerFileState& found) {
-  return found.owner && found.owner->inode != 0 && found.owner->inode != found.inode;
+bool is_copy(const LeaseFileState& found) {
+  return found.holder && found.holder->inode != 0 && found.holder->inode != found.inode;
 }
 
 /// On NFS and Lustre, inode numbers are those of the servers. Clients of other file systems, and
 /// FUSE, may invent them.
-HolderCheck check_copied_dataset(const OwnerFileState& found, const LeaseOptions& options) {
+HolderCheck check_copied_dataset(const LeaseFileState& found, const LeaseOptions& options) {
   if (is_local(found.file_system)) return {.action = kTakeOver};
   const bool is_server_number = found.file_system == storage::FileSystem::kNfs ||
                                 found.file_system == storage::FileSystem::kLustre;
@@ -54,12 +54,12 @@ HolderCheck check_copied_dataset(const OwnerFileState& found, const LeaseOptions
 /// For storage of this host alone; no value if the lock proves nothing. A free lock proves death
 /// only for the file that was locked: a snapshot, and a second mount of an overlay's layer, have
 /// separate locks.
-std::optional<HolderCheck> check_free_lock(const OwnerFileState& found,
-                                           const format::Owner& self,
+std::optional<HolderCheck> check_free_lock(const LeaseFileState& found,
+                                           const format::LeaseHolder& self,
                                            const LeaseOptions& options) {
-  const format::Owner& owner = *found.owner;
-  if (!owner.is_locked || found.lock != OwnerLock::kFree) return std::nullopt;
-  if (owner.device == found.device || owner.boot_id != self.boot_id)
+  const format::LeaseHolder& holder = *found.holder;
+  if (!holder.is_locked || found.lock != LeaseLock::kFree) return std::nullopt;
+  if (holder.device == found.device || holder.boot_id != self.boot_id)
     return HolderCheck{.action = kTakeOver};
   return HolderCheck{.action = kWait,
                      .heartbeat_timeout = options.heartbeat_timeout_ms_max,
@@ -68,7 +68,7 @@ std::optional<HolderCheck> check_free_lock(const OwnerFileState& found,
                          "snapshot of the dataset"};
 }
 
-HolderCheck check_process(const format::Owner& owner,
+HolderCheck check_process(const format::LeaseHolder& holder,
                           std::optional<ProcessState> process_state,
                           const LeaseOptions& options) {
   if (process_state == ProcessState::kRunning) return {.action = kReject};
@@ -79,26 +79,26 @@ HolderCheck check_process(const format::Owner& owner,
   return {.action = kWait,
           .heartbeat_timeout = options.heartbeat_timeout_ms_max,
           .reason = process_state
-                        ? "the start time of process " + std::to_string(owner.process_id) +
+                        ? "the start time of process " + std::to_string(holder.process_id) +
                               " is hidden from this user"
                         : "the process is on another host, of an earlier boot, or in another PID "
                           "namespace, so this host cannot see it"};
 }
 
-HolderCheck check_holder(const OwnerFileState& found,
-                         const format::Owner& self,
+HolderCheck check_holder(const LeaseFileState& found,
+                         const format::LeaseHolder& self,
                          const LeaseOptions& options) {
-  const bool is_held = found.lock == OwnerLock::kHeld;
-  if (!found.owner)
+  const bool is_held = found.lock == LeaseLock::kHeld;
+  if (!found.holder)
     return {.action = is_held ? kReject : kWait,
             .heartbeat_timeout = options.heartbeat_timeout_ms_max,
             .reason = "the file `owner` is damaged"};
-  const format::Owner& owner = *found.owner;
-  const bool is_near = owner.host == self.host && owner.boot_id == self.boot_id &&
-                       owner.process_namespace == self.process_namespace &&
+  const format::LeaseHolder& holder = *found.holder;
+  const bool is_near = holder.host == self.host && holder.boot_id == self.boot_id &&
+                       holder.process_namespace == self.process_namespace &&
                        self.process_namespace != 0;
   std::optional<ProcessState> state;
-  if (is_near) state = process_state(owner.process_id, owner.process_start);
+  if (is_near) state = process_state(holder.process_id, holder.process_start);
   if (is_held && state != ProcessState::kEnded) return {.action = kReject};
   if (is_held)
     return {.action = kWait,
@@ -106,7 +106,7 @@ HolderCheck check_holder(const OwnerFileState& found,
             .reason = "the process has ended, but a child that it forked holds its lock"};
   if (is_copy(found)) return check_copied_dataset(found, options);
   if (const auto check = check_free_lock(found, self, options)) return *check;
-  return check_process(owner, state, options);
+  return check_process(holder, state, options);
 }
 
 std::string format_seconds(std::chrono::nanoseconds time) {
@@ -121,7 +121,7 @@ class HeartbeatWait {
  public:
   HeartbeatWait(std::string directory,
                 const std::string& path,
-                const OwnerFileState& found,
+                const LeaseFileState& found,
                 const HolderCheck& check,
                 const LeaseOptions& options)
       : directory_(std::move(directory)),
@@ -140,7 +140,7 @@ class HeartbeatWait {
     while (options_.clock->now() < end_) {
       if (!options_.clock->sleep_for(pause))
         return wait_error(ErrorClass::kCancelled, "was cancelled");
-      const auto now = read_owner_file(path_);
+      const auto now = read_lease_file(path_);
       if (!now) return failure(now.error());
       if (!*now) return {};  // its holder removed it
       if (!found_.is_unchanged_in(**now)) return failure(lease_held_error(path_, **now));
@@ -185,7 +185,7 @@ class HeartbeatWait {
 
   const std::string directory_;
   const std::string& path_;
-  const OwnerFileState& found_;
+  const LeaseFileState& found_;
   const HolderCheck& check_;
   const LeaseOptions& options_;
   const TimePoint started_;
@@ -208,8 +208,8 @@ LeaseClock& LeaseClock::shared() noexcept {
 
 Status wait_for_holder(const std::string& directory,
                        const std::string& path,
-                       const OwnerFileState& found,
-                       const format::Owner& self,
+                       const LeaseFileState& found,
+                       const format::LeaseHolder& self,
                        const LeaseOptions& options) {
   const HolderCheck check = check_holder(found, self, options);
   if (check.action == kReject) return failure(lease_held_error(path, found));
@@ -220,7 +220,7 @@ Status wait_for_holder(const std::string& directory,
     options.log->write(
         LogLevel::kWarning,
         to_printable(directory + " is a copy: its file `owner` was written as inode " +
-                     std::to_string(found.owner->inode) + " and is inode " +
+                     std::to_string(found.holder->inode) + " and is inode " +
                      std::to_string(found.inode) + "; the lease of " + describe_holder(found) +
                      " is not valid here"));
   return {};

@@ -11,8 +11,8 @@
 #include <string>
 
 #include "base/clock.hpp"
-#include "format/owner.hpp"
-#include "write/owner_file_state.hpp"
+#include "format/lease_holder.hpp"
+#include "write/lease_file_state.hpp"
 
 namespace forebay::write {
 
@@ -49,8 +49,8 @@ struct LeaseOptions {
 /// kCancelled if the clock ends the wait. `self` is this process.
 Status wait_for_holder(const std::string& directory,
                        const std::string& path,
-                       const OwnerFileState& found,
-                       const format::Owner& self,
+                       const LeaseFileState& found,
+                       const format::LeaseHolder& self,
                        const LeaseOptions& options);
 
 }  // namespace forebay::write

@@ -60,26 +60,26 @@ class LeaseHolderTest : public testing::Test {
   LeaseOptions options_{.log = &log_, .clock = &clock_};
 };
 
-format::Owner ended_process() {
-  format::Owner owner = current_process();
-  ++owner.process_start;
-  return owner;
+format::LeaseHolder ended_process() {
+  format::LeaseHolder holder = current_process();
+  ++holder.process_start;
+  return holder;
 }
 
-format::Owner remote_process() {
-  format::Owner owner = current_process();
-  owner.host = "node7";
-  owner.boot_id = "another";
-  owner.process_id = 4711;
-  owner.program = "flow";
-  return owner;
+format::LeaseHolder remote_process() {
+  format::LeaseHolder holder = current_process();
+  holder.host = "node7";
+  holder.boot_id = "another";
+  holder.process_id = 4711;
+  holder.program = "flow";
+  return holder;
 }
 
-TEST_F(LeaseHolderTest, control_characters_of_owner_are_escaped_in_log) {
-  format::Owner owner = remote_process();
-  owner.program = "flow\n\x1b[2J";
-  owner.user = "jane\n";
-  write_owner_file(owner_path_, owner);
+TEST_F(LeaseHolderTest, control_characters_of_holder_are_escaped_in_log) {
+  format::LeaseHolder holder = remote_process();
+  holder.program = "flow\n\x1b[2J";
+  holder.user = "jane\n";
+  write_lease_file(owner_path_, holder);
   const auto lease = acquire();
   ASSERT_TRUE(lease) << lease.error().message();
   EXPECT_TRUE(has_line_with("(flow\\n\\x1b[2J) of jane\\n")) << all_lines();
@@ -88,7 +88,7 @@ TEST_F(LeaseHolderTest, control_characters_of_owner_are_escaped_in_log) {
 }
 
 TEST_F(LeaseHolderTest, clone_of_a_machine_with_a_live_twin_is_refused) {
-  write_owner_file(owner_path_, ended_process());
+  write_lease_file(owner_path_, ended_process());
   heartbeat_at_each_sleep();
   const auto lease = acquire();
   ASSERT_EQ(error_class(lease), ErrorClass::kPermission);
@@ -96,7 +96,7 @@ TEST_F(LeaseHolderTest, clone_of_a_machine_with_a_live_twin_is_refused) {
 }
 
 TEST_F(LeaseHolderTest, clone_of_a_machine_takes_over_after_short_timeout) {
-  write_owner_file(owner_path_, ended_process());
+  write_lease_file(owner_path_, ended_process());
   const auto lease = acquire();
   ASSERT_TRUE(lease) << lease.error().message();
   EXPECT_EQ(clock_.waited(), options_.heartbeat_timeout_ms_min);
@@ -104,7 +104,7 @@ TEST_F(LeaseHolderTest, clone_of_a_machine_takes_over_after_short_timeout) {
 }
 
 TEST_F(LeaseHolderTest, killed_lock_holder_is_followed_without_a_wait) {
-  write_locked_owner_file(owner_path_, remote_process());
+  write_locked_lease_file(owner_path_, remote_process());
   const auto lease = acquire();
   ASSERT_TRUE(lease) << lease.error().message();
   EXPECT_EQ(clock_.waited(), milliseconds(0));
@@ -121,7 +121,7 @@ void acquire_in_pid_namespace(const std::string& directory) {
     if (inner == 0) {
       const auto lease = Lease::acquire(directory);
       // The /proc of the parent namespace shows another process of this number.
-      const bool is_right = lease && (*lease)->owner().process_start == 0;
+      const bool is_right = lease && (*lease)->holder().process_start == 0;
       ::_exit(is_right ? 0 : 1);  // ends without the destructor of the lease, as if killed
     }
     int status = 1;
@@ -146,7 +146,7 @@ TEST_F(LeaseHolderTest, holder_killed_in_pid_namespace_is_followed_without_a_wai
 }
 
 TEST_F(LeaseHolderTest, live_lock_in_another_pid_namespace_is_refused_without_a_wait) {
-  format::Owner local = current_process();
+  format::LeaseHolder local = current_process();
   ++local.process_namespace;
   ++local.process_start;
   const auto held = Lease::acquire(directory_.path(), local);
@@ -198,32 +198,32 @@ TEST_F(LeaseHolderTest, copy_of_a_live_dataset_is_taken_over_without_a_wait) {
 
 /// The `owner` file of a dataset of which this is a snapshot: inode numbers are the same, the
 /// device number is not.
-void write_snapshot_owner_file(const std::string& path) {
-  write_locked_owner_file(path, current_process());
-  format::Owner owner = current_process();
+void write_snapshot_lease_file(const std::string& path) {
+  write_locked_lease_file(path, current_process());
+  format::LeaseHolder holder = current_process();
   struct stat facts{};
   ASSERT_EQ(::stat(path.c_str(), &facts), 0);
-  owner.device = facts.st_dev + 1;
-  owner.inode = facts.st_ino;
-  owner.is_locked = true;
-  write_owner_file(path, owner);
+  holder.device = facts.st_dev + 1;
+  holder.inode = facts.st_ino;
+  holder.is_locked = true;
+  write_lease_file(path, holder);
 }
 
 TEST_F(LeaseHolderTest, snapshot_of_live_dataset_is_taken_over_after_timeout) {
-  write_snapshot_owner_file(owner_path_);
+  write_snapshot_lease_file(owner_path_);
   {
     const auto lease = acquire();
     ASSERT_TRUE(lease) << lease.error().message();
     EXPECT_EQ(clock_.waited(), options_.heartbeat_timeout_ms_max);
     EXPECT_TRUE(has_line_with("snapshot")) << all_lines();
   }
-  write_snapshot_owner_file(owner_path_);  // a new file, whose inode number may be another one
+  write_snapshot_lease_file(owner_path_);  // a new file, whose inode number may be another one
   heartbeat_at_each_sleep();
   EXPECT_EQ(error_class(acquire()), ErrorClass::kPermission);
 }
 
-TEST_F(LeaseHolderTest, wait_logs_dataset_owner_and_limit_once_then_progress) {
-  write_owner_file(owner_path_, remote_process());
+TEST_F(LeaseHolderTest, wait_logs_dataset_holder_and_limit_once_then_progress) {
+  write_lease_file(owner_path_, remote_process());
   const auto lease = acquire();
   ASSERT_TRUE(lease) << lease.error().message();
   EXPECT_EQ(clock_.waited(), seconds(15));
@@ -240,14 +240,14 @@ TEST_F(LeaseHolderTest, wait_logs_dataset_owner_and_limit_once_then_progress) {
 }
 
 TEST_F(LeaseHolderTest, short_wait_logs_nothing) {
-  write_owner_file(owner_path_, remote_process());
+  write_lease_file(owner_path_, remote_process());
   options_.heartbeat_timeout_ms_max = milliseconds(800);
   EXPECT_TRUE(acquire());
   EXPECT_TRUE(log_.lines.empty()) << all_lines();
 }
 
 TEST_F(LeaseHolderTest, wait_ends_at_the_deadline_of_the_opening) {
-  write_owner_file(owner_path_, remote_process());
+  write_lease_file(owner_path_, remote_process());
   options_.deadline = clock_.now() + seconds(3);
   const auto lease = acquire();
   ASSERT_EQ(error_class(lease), ErrorClass::kLimit);
@@ -259,7 +259,7 @@ TEST_F(LeaseHolderTest, wait_ends_at_the_deadline_of_the_opening) {
 }
 
 TEST_F(LeaseHolderTest, wait_ends_when_the_clock_cancels_it) {
-  write_owner_file(owner_path_, remote_process());
+  write_lease_file(owner_path_, remote_process());
   clock_.is_cancelled = true;
   EXPECT_EQ(error_class(acquire()), ErrorClass::kCancelled);
   EXPECT_TRUE(fs::exists(owner_path_));

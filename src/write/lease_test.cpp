@@ -65,8 +65,8 @@ TEST(Lease, second_holder_is_refused_with_name_of_first) {
   const std::string message = second.error().message();
   EXPECT_EQ(second.error().kind(), ErrorClass::kPermission);
   EXPECT_NE(message.find(std::to_string(::getpid())), std::string::npos) << message;
-  EXPECT_NE(message.find((*first)->owner().host), std::string::npos) << message;
-  EXPECT_NE(message.find((*first)->owner().program), std::string::npos) << message;
+  EXPECT_NE(message.find((*first)->holder().host), std::string::npos) << message;
+  EXPECT_NE(message.find((*first)->holder().program), std::string::npos) << message;
   EXPECT_TRUE((*first)->check());
   EXPECT_EQ(entries_in(directory.path()), 1U);
 }
@@ -92,9 +92,9 @@ TEST(Lease, killed_holder_is_followed_at_once) {
 
 TEST(Lease, reused_process_number_holds_no_lease) {
   const TemporaryDirectory directory;
-  format::Owner owner = current_process();
-  ++owner.process_start;
-  write_owner_file(directory / "owner", owner);
+  format::LeaseHolder holder = current_process();
+  ++holder.process_start;
+  write_lease_file(directory / "owner", holder);
   SimulatedClock clock;
   EXPECT_TRUE(Lease::acquire(directory.path(), current_process(), {.clock = &clock}));
 }
@@ -102,16 +102,16 @@ TEST(Lease, reused_process_number_holds_no_lease) {
 TEST(Lease, one_of_many_successors_succeeds) {
   for (int round = 0; round < 20; ++round) {
     const TemporaryDirectory directory;
-    format::Owner dead = current_process();
+    format::LeaseHolder dead = current_process();
     ++dead.process_start;
-    write_locked_owner_file(directory / "owner", dead);
+    write_locked_lease_file(directory / "owner", dead);
     if (round % 2 == 0) {  // a successor died before it had finished
-      format::Owner follower = current_process();
+      format::LeaseHolder follower = current_process();
       ++follower.process_start;
       std::array<char, 64> name{};
       std::snprintf(name.data(), name.size(), "owner-after-%016llx",
                     static_cast<unsigned long long>(dead.nonce));
-      write_locked_owner_file(directory / name.data(), follower);
+      write_locked_lease_file(directory / name.data(), follower);
     }
     std::vector<Result<std::unique_ptr<Lease>>> leases(8);
     std::vector<std::thread> threads;
@@ -130,7 +130,7 @@ TEST(Lease, old_attempt_files_are_removed) {
   const TemporaryDirectory directory;
   const auto now = std::filesystem::file_time_type::clock::now();
   for (const char* const name : {"owner-new-1", "owner-after-1", "owner-new-2", "other-new-1"}) {
-    write_owner_file(directory / name, current_process());
+    write_lease_file(directory / name, current_process());
     const bool is_recent = std::string_view(name).ends_with("2");
     std::filesystem::last_write_time(directory / name,
                                      now - std::chrono::minutes(is_recent ? 1 : 60));
@@ -145,10 +145,10 @@ TEST(Lease, old_attempt_files_are_removed) {
 
 TEST(Lease, silent_holder_on_other_host_is_followed_after_timeout) {
   const TemporaryDirectory directory;
-  format::Owner remote = current_process();
+  format::LeaseHolder remote = current_process();
   remote.host += "-far";
   remote.boot_id = "another";
-  write_owner_file(directory / "owner", remote);
+  write_lease_file(directory / "owner", remote);
   SimulatedClock clock;
   const auto lease = Lease::acquire(directory.path(), current_process(), {.clock = &clock});
   ASSERT_TRUE(lease) << lease.error().message();
@@ -160,7 +160,7 @@ TEST(Lease, silent_holder_on_other_host_is_followed_after_timeout) {
 TEST(Lease, holder_in_other_container_is_followed_after_timeout) {
   for (const std::uint64_t other : {current_process().process_namespace + 1, std::uint64_t{0}}) {
     const TemporaryDirectory directory;
-    format::Owner local = current_process();
+    format::LeaseHolder local = current_process();
     local.process_namespace = other;
     ++local.process_start;
     {
@@ -169,7 +169,7 @@ TEST(Lease, holder_in_other_container_is_followed_after_timeout) {
       EXPECT_FALSE(Lease::acquire(directory.path()));
       EXPECT_TRUE((*held)->check());
     }
-    write_owner_file(directory / "owner", local);
+    write_lease_file(directory / "owner", local);
     SimulatedClock clock;
     EXPECT_TRUE(Lease::acquire(directory.path(), current_process(), {.clock = &clock}));
     EXPECT_EQ(clock.waited(), LeaseOptions().heartbeat_timeout_ms_max);
@@ -178,9 +178,9 @@ TEST(Lease, holder_in_other_container_is_followed_after_timeout) {
 
 TEST(Lease, unidentified_holder_is_followed_after_timeout) {
   const TemporaryDirectory directory;
-  format::Owner hidden = current_process();
+  format::LeaseHolder hidden = current_process();
   hidden.process_start = 0;
-  write_owner_file(directory / "owner", hidden);
+  write_lease_file(directory / "owner", hidden);
   SimulatedClock clock;
   EXPECT_TRUE(Lease::acquire(directory.path(), current_process(), {.clock = &clock}));
   EXPECT_EQ(clock.waited(), LeaseOptions().heartbeat_timeout_ms_max);
@@ -192,7 +192,7 @@ TEST(Lease, verify_lease_accepts_only_its_directory) {
   const auto lease = Lease::acquire(directory.path());
   const auto another = Lease::acquire(other.path());
   ASSERT_TRUE(lease && another);
-  const std::uint64_t nonce = (*lease)->owner().nonce;
+  const std::uint64_t nonce = (*lease)->holder().nonce;
   EXPECT_TRUE(verify_lease(directory.path(), nonce, kVerifyTimeout));
   const Status wrong = verify_lease(other.path(), nonce, kVerifyTimeout);
   ASSERT_EQ(error_class(wrong), ErrorClass::kInvalidArgument);
@@ -202,7 +202,7 @@ TEST(Lease, verify_lease_accepts_only_its_directory) {
 
 TEST(Lease, live_holder_on_other_host_is_refused) {
   const TemporaryDirectory directory;
-  format::Owner remote = current_process();
+  format::LeaseHolder remote = current_process();
   remote.host += "-far";
   const auto held = Lease::acquire(directory.path(), remote);
   ASSERT_TRUE(held);

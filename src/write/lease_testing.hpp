@@ -15,7 +15,7 @@
 #include <fcntl.h>
 #include <sys/stat.h>
 
-#include "format/owner.hpp"
+#include "format/lease_holder.hpp"
 #include "write/lease_holder.hpp"
 
 namespace forebay::write {
@@ -49,8 +49,8 @@ class LogRecorder final : public LogSink {
 };
 
 /// Writes the file as a version without locks leaves it.
-inline void write_owner_file(const std::string& path, const format::Owner& owner) {
-  std::ofstream(path) << format::encode_owner(owner);
+inline void write_lease_file(const std::string& path, const format::LeaseHolder& holder) {
+  std::ofstream(path) << format::encode_lease_holder(holder);
 }
 
 /// Sets the time of the file: a heartbeat of a holder without a lock.
@@ -60,14 +60,14 @@ inline void set_mtime(const std::string& path, std::int64_t second) {
 }
 
 /// Writes the file as a process leaves it that was killed while it had the lock.
-inline void write_locked_owner_file(const std::string& path, format::Owner owner) {
+inline void write_locked_lease_file(const std::string& path, format::LeaseHolder holder) {
   std::ofstream(path).flush();
   struct stat facts{};
   ::stat(path.c_str(), &facts);
-  owner.device = facts.st_dev;
-  owner.inode = facts.st_ino;
-  owner.is_locked = true;
-  write_owner_file(path, owner);
+  holder.device = facts.st_dev;
+  holder.inode = facts.st_ino;
+  holder.is_locked = true;
+  write_lease_file(path, holder);
 }
 
 }  // namespace forebay::write

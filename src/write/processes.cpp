@@ -127,20 +127,20 @@ std::string format_utc_time(std::uint64_t since_1970_ns) {
   return text.data();
 }
 
-format::Owner current_process() {
+format::LeaseHolder current_process() {
   const auto process = static_cast<std::uint64_t>(::getpid());
   const auto facts = facts_of_process(process);
-  format::Owner owner{.host = host_name(),
-                      .boot_id = boot_id(),
-                      .process_id = process,
-                      .process_start = facts ? facts->start : 0,
-                      .process_namespace = process_namespace(),
-                      .user = user_name(),
-                      .program = ::program_invocation_short_name,
-                      .opened_ns = wall_clock_ns()};
-  while (::getrandom(&owner.nonce, sizeof owner.nonce, 0) != sizeof owner.nonce) {
+  format::LeaseHolder holder{.host = host_name(),
+                             .boot_id = boot_id(),
+                             .process_id = process,
+                             .process_start = facts ? facts->start : 0,
+                             .process_namespace = process_namespace(),
+                             .user = user_name(),
+                             .program = ::program_invocation_short_name,
+                             .opened_ns = wall_clock_ns()};
+  while (::getrandom(&holder.nonce, sizeof holder.nonce, 0) != sizeof holder.nonce) {
   }
-  return owner;
+  return holder;
 }
 
 }  // namespace forebay::write

@@ -5,16 +5,17 @@
 
 #include "format/codec.hpp"
 #include "format/data_header.hpp"
-#include "format/owner.hpp"
+#include "format/lease_holder.hpp"
 #include "tests/fuzz/dataset_target.hpp"
 
 namespace forebay::format {
 
 bool is_accepted(std::span<const std::byte> bytes) {
   const std::string_view text(reinterpret_cast<const char*>(bytes.data()), bytes.size());
-  const auto owner = decode_owner(text, "fuzz");
-  if (!owner) return false;
-  check(decode_owner(encode_owner(*owner), "again").has_value(), "an encoded owner can be decoded");
+  const auto holder = decode_lease_holder(text, "fuzz");
+  if (!holder) return false;
+  check(decode_lease_holder(encode_lease_holder(*holder), "again").has_value(),
+        "an encoded holder can be decoded");
   return true;
 }
 

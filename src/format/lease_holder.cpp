@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "format/owner.hpp"
+#include "format/lease_holder.hpp"
 
 #include <nlohmann/json.hpp>
 
@@ -11,7 +11,7 @@ namespace {
 
 using Json = nlohmann::ordered_json;
 
-/// Longest text: six characters of it as escapes, and the numbers, fit kOwnerBytesMax.
+/// Longest text: six characters of it as escapes, and the numbers, fit kLeaseHolderBytesMax.
 constexpr std::size_t kTextBytesMax = 128;
 
 std::string hex(std::uint64_t number) {
@@ -55,27 +55,28 @@ bool read_optional_member(const Json& object, const char* name, Value& value) {
 
 }  // namespace
 
-std::string encode_owner(const Owner& owner) {
+std::string encode_lease_holder(const LeaseHolder& holder) {
   Json object;
-  object["host"] = owner.host.substr(0, kTextBytesMax);
-  object["boot_id"] = owner.boot_id.substr(0, kTextBytesMax);
-  object["process_id"] = owner.process_id;
-  object["process_start"] = owner.process_start;
-  object["process_namespace"] = owner.process_namespace;
-  object["user"] = owner.user.substr(0, kTextBytesMax);
-  object["program"] = owner.program.substr(0, kTextBytesMax);
-  object["opened_ns"] = owner.opened_ns;
-  object["nonce"] = owner.nonce;
-  object["device"] = owner.device;
-  object["inode"] = owner.inode;
-  object["is_locked"] = owner.is_locked;
+  object["host"] = holder.host.substr(0, kTextBytesMax);
+  object["boot_id"] = holder.boot_id.substr(0, kTextBytesMax);
+  object["process_id"] = holder.process_id;
+  object["process_start"] = holder.process_start;
+  object["process_namespace"] = holder.process_namespace;
+  object["user"] = holder.user.substr(0, kTextBytesMax);
+  object["program"] = holder.program.substr(0, kTextBytesMax);
+  object["opened_ns"] = holder.opened_ns;
+  object["nonce"] = holder.nonce;
+  object["device"] = holder.device;
+  object["inode"] = holder.inode;
+  object["is_locked"] = holder.is_locked;
   object["checksum"] = checksum_of(object);
   return dump(object) + "\n";
 }
 
-Result<Owner> decode_owner(std::string_view text, const std::string& path) {
+Result<LeaseHolder> decode_lease_holder(std::string_view text, const std::string& path) {
   const DecodeContext context = {"owner", path};
-  if (text.size() > kOwnerBytesMax) return context.damage_error(0, "it is longer than 4096 bytes");
+  if (text.size() > kLeaseHolderBytesMax)
+    return context.damage_error(0, "it is longer than 4096 bytes");
   Json object = Json::parse(text, nullptr, false);
   if (!object.is_object()) return context.damage_error(0, "it is not a JSON object");
   std::string checksum;
@@ -83,20 +84,20 @@ Result<Owner> decode_owner(std::string_view text, const std::string& path) {
     return context.damage_error(0, "it has no checksum");
   object.erase("checksum");
   if (checksum != checksum_of(object)) return context.damage_error(0, "its checksum does not fit");
-  Owner owner;
+  LeaseHolder holder;
   const bool is_complete =
-      read_member(object, "host", owner.host) && read_member(object, "boot_id", owner.boot_id) &&
-      read_member(object, "process_id", owner.process_id) &&
-      read_member(object, "process_start", owner.process_start) &&
-      read_member(object, "user", owner.user) && read_member(object, "program", owner.program) &&
-      read_member(object, "opened_ns", owner.opened_ns) &&
-      read_member(object, "nonce", owner.nonce) &&
-      read_optional_member(object, "process_namespace", owner.process_namespace) &&
-      read_optional_member(object, "device", owner.device) &&
-      read_optional_member(object, "inode", owner.inode) &&
-      read_optional_member(object, "is_locked", owner.is_locked);
+      read_member(object, "host", holder.host) && read_member(object, "boot_id", holder.boot_id) &&
+      read_member(object, "process_id", holder.process_id) &&
+      read_member(object, "process_start", holder.process_start) &&
+      read_member(object, "user", holder.user) && read_member(object, "program", holder.program) &&
+      read_member(object, "opened_ns", holder.opened_ns) &&
+      read_member(object, "nonce", holder.nonce) &&
+      read_optional_member(object, "process_namespace", holder.process_namespace) &&
+      read_optional_member(object, "device", holder.device) &&
+      read_optional_member(object, "inode", holder.inode) &&
+      read_optional_member(object, "is_locked", holder.is_locked);
   if (!is_complete) return context.damage_error(0, "a member is missing or of another kind");
-  return owner;
+  return holder;
 }
 
 }  // namespace forebay::format

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "write/owner_file_state.hpp"
+#include "write/lease_file_state.hpp"
 
 #include <cerrno>
 #include <utility>
@@ -24,23 +24,23 @@ struct flock lock_of_whole_file() noexcept {
 }
 
 /// Queries the lock without acquiring it, so that concurrent queries do not see each other.
-OwnerLock lock_state_of(const Descriptor& file, storage::FileSystem kind) noexcept {
-  if (!is_local(kind)) return OwnerLock::kUnknown;
+LeaseLock lock_state_of(const Descriptor& file, storage::FileSystem kind) noexcept {
+  if (!is_local(kind)) return LeaseLock::kUnknown;
   struct flock lock = lock_of_whole_file();
-  if (::fcntl(file.get(), F_OFD_GETLK, &lock) != 0) return OwnerLock::kUnknown;
-  return lock.l_type == F_UNLCK ? OwnerLock::kFree : OwnerLock::kHeld;
+  if (::fcntl(file.get(), F_OFD_GETLK, &lock) != 0) return LeaseLock::kUnknown;
+  return lock.l_type == F_UNLCK ? LeaseLock::kFree : LeaseLock::kHeld;
 }
 
 }  // namespace
 
-bool OwnerFileState::is_unchanged_in(const OwnerFileState& later) const noexcept {
+bool LeaseFileState::is_unchanged_in(const LeaseFileState& later) const noexcept {
   return nonce() == later.nonce() && inode == later.inode && mtime_s == later.mtime_s &&
          mtime_ns == later.mtime_ns;
 }
 
 bool is_local(storage::FileSystem kind) noexcept { return !storage::is_remote(kind); }
 
-Result<std::optional<OwnerFileState>> read_owner_file(const std::string& path) {
+Result<std::optional<LeaseFileState>> read_lease_file(const std::string& path) {
   // O_NONBLOCK: opening a FIFO without a writer would block.
   const int flags = O_RDONLY | O_CLOEXEC | O_NOCTTY | O_NONBLOCK;
   const Descriptor file(retry_on_eintr([&] { return ::open(path.c_str(), flags); }));
@@ -53,38 +53,38 @@ Result<std::optional<OwnerFileState>> read_owner_file(const std::string& path) {
                     .operation = "read",
                     .path = path,
                     .cause = "this is not a regular file; remove it"});
-  std::string text(format::kOwnerBytesMax + 1, '\0');
+  std::string text(format::kLeaseHolderBytesMax + 1, '\0');
   const ssize_t got =
       retry_on_eintr([&] { return ::pread(file.get(), text.data(), text.size(), 0); });
   if (got < 0) return failure(system_error({.operation = "read", .path = path}, errno));
   text.resize(static_cast<std::size_t>(got));
-  OwnerFileState found{.owner = std::nullopt,
+  LeaseFileState found{.holder = std::nullopt,
                        .mtime_s = facts.st_mtim.tv_sec,
                        .mtime_ns = facts.st_mtim.tv_nsec,
                        .device = facts.st_dev,
                        .inode = facts.st_ino,
                        .file_system = storage::file_system_of(file.get())};
   found.lock = lock_state_of(file, found.file_system);
-  if (auto owner = format::decode_owner(text, path)) found.owner = std::move(*owner);
+  if (auto holder = format::decode_lease_holder(text, path)) found.holder = std::move(*holder);
   return found;
 }
 
-bool lock_owner_file(const Descriptor& file) noexcept {
+bool lock_lease_file(const Descriptor& file) noexcept {
   if (!is_local(storage::file_system_of(file.get()))) return false;
   struct flock lock = lock_of_whole_file();
   return ::fcntl(file.get(), F_OFD_SETLK, &lock) == 0;
 }
 
-std::string describe_holder(const OwnerFileState& found) {
-  if (!found.owner) return "a process whose description is damaged";
-  const format::Owner& owner = *found.owner;
-  return "process " + std::to_string(owner.process_id) + " (" + owner.program + ") of " +
-         owner.user + " on " + owner.host;
+std::string describe_holder(const LeaseFileState& found) {
+  if (!found.holder) return "a process whose description is damaged";
+  const format::LeaseHolder& holder = *found.holder;
+  return "process " + std::to_string(holder.process_id) + " (" + holder.program + ") of " +
+         holder.user + " on " + holder.host;
 }
 
-Error lease_held_error(const std::string& path, const OwnerFileState& found) {
+Error lease_held_error(const std::string& path, const LeaseFileState& found) {
   std::string cause = "it is being written by " + describe_holder(found);
-  if (found.owner) cause += " since " + format_utc_time(found.owner->opened_ns);
+  if (found.holder) cause += " since " + format_utc_time(found.holder->opened_ns);
   cause += "; if that program has ended for certain, or this dataset is a copy, remove this file";
   return Error({.kind = ErrorClass::kPermission,
                 .operation = "write the dataset of",

@@ -1,13 +1,13 @@
 // SPDX-License-Identifier: Apache-2.0
-// Owner: the text of the file `owner`, which identifies the holder of a dataset: the program that
-// may write it. write/lease_holder.hpp decides whether the holder is alive.
+// LeaseHolder: the program that may write a dataset, as the text of the file `owner` names it.
+// write/lease_holder.hpp decides whether the holder is alive.
 #pragma once
 
 #include "format/records.hpp"
 
 namespace forebay::format {
 
-struct Owner {
+struct LeaseHolder {
   std::string host = {};
   std::string boot_id = {};
   std::uint64_t process_id = 0;
@@ -23,14 +23,14 @@ struct Owner {
   std::uint64_t inode = 0;
   bool is_locked = false;  ///< the holder keeps a lock on the file while it lives
 
-  friend bool operator==(const Owner&, const Owner&) = default;
+  friend bool operator==(const LeaseHolder&, const LeaseHolder&) = default;
 };
 
-/// One line with its newline, at most kOwnerBytesMax: longer texts in it are truncated.
-std::string encode_owner(const Owner& owner);
+/// One line with its newline, at most kLeaseHolderBytesMax: longer texts in it are truncated.
+std::string encode_lease_holder(const LeaseHolder& holder);
 /// kDamage if it is no such text or its checksum does not fit.
-Result<Owner> decode_owner(std::string_view text, const std::string& path);
+Result<LeaseHolder> decode_lease_holder(std::string_view text, const std::string& path);
 
-inline constexpr std::size_t kOwnerBytesMax = 4096;
+inline constexpr std::size_t kLeaseHolderBytesMax = 4096;
 
 }  // namespace forebay::format
