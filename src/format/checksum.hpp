@@ -49,7 +49,7 @@ std::uint64_t block_checksum(BlockSeed block, std::span<const std::uint64_t> pie
 
 /// Checksum of metadata: `seed` is its magic or generation_seed().
 std::uint64_t metadata_checksum(std::uint64_t seed, std::span<const std::byte> bytes) noexcept;
-/// Seed for tables (kTableMagic) and past blocks (kHistoryMagic).
+/// Seed for tables (kTableMagic) and history tables (kHistoryMagic).
 std::uint64_t generation_seed(std::uint64_t magic,
                               const DatasetId& dataset,
                               std::uint64_t generation) noexcept;

@@ -11,7 +11,7 @@
 namespace forebay::format {
 namespace {
 
-/// Steps that stay in a table when older ones move to a past block.
+/// Steps that stay in a table when older ones move to a history table.
 constexpr std::size_t kTableStepsKept = kTableStepsMax / 2;
 constexpr std::uint64_t kTableBytesKept = kTableBytesMax / 2;
 
@@ -42,7 +42,7 @@ class CommitPlanner {
   CommitPlanner(const CommitsState& state, std::uint64_t wall_ns)
       : wall_ns_(wall_ns), state_(state) {
     ++state_.generation;
-    for (const HistoryBlockRef& history : state.history)
+    for (const HistoryTableRef& history : state.history)
       used_ranges_.push_back({history.reference.offset, history.reference.bytes});
     if (!state.table_range.empty()) used_ranges_.push_back(state.table_range);
   }
@@ -51,10 +51,10 @@ class CommitPlanner {
     state_.first_step = first_step;
     std::erase_if(state_.table, [&](const StepEntry& step) { return step.step < first_step; });
     std::erase_if(state_.history,
-                  [&](const HistoryBlockRef& history) { return history.last_step < first_step; });
+                  [&](const HistoryTableRef& history) { return history.last_step < first_step; });
   }
   void add_step(const StepEntry& step) { state_.table.push_back(step); }
-  /// Sets all steps at once, with new past blocks.
+  /// Sets all steps at once, with new history tables.
   void set_steps(std::span<const StepEntry> steps) {
     state_.history.clear();
     state_.table.clear();
@@ -87,13 +87,13 @@ class CommitPlanner {
     std::vector<StepEntry>& table = state_.table;
     if (!is_too_long(table)) return;
     const auto end = table.end() - static_cast<std::ptrdiff_t>(retained_steps(table));
-    HistoryBlock block = {.generation = state_.generation, .steps = {table.begin(), end}};
+    HistoryTable block = {.generation = state_.generation, .steps = {table.begin(), end}};
     table.erase(table.begin(), end);
     if (!state_.history.empty()) {
       block.previous = state_.history.front().reference;
       block.previous_last_step = state_.history.front().last_step;
     }
-    std::vector<std::byte> bytes = encode_history_block(state_.dataset, block);
+    std::vector<std::byte> bytes = encode_history_table(state_.dataset, block);
     const std::uint64_t offset = allocate(bytes.size());
     state_.history.insert(state_.history.begin(),
                           {history_reference(state_.dataset, state_.generation, offset, bytes),

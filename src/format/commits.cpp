@@ -72,7 +72,7 @@ Result<CommitSlot> decode_slot(std::span<const std::byte> page,
   if (!has_plausible_table(record))
     return context.damage_error(56, "its reference to the table is not valid");
   if (!has_plausible_history(record))
-    return context.damage_error(80, "its reference to the past block is not valid");
+    return context.damage_error(80, "its reference to the history table is not valid");
   CommitSlot slot = {.dataset = record.common.dataset,
                      .generation = record.generation,
                      .first_step = record.first_step,
@@ -107,7 +107,7 @@ Result<std::vector<StepEntry>> decode_table(const CommitSlot& slot,
   return decode_steps(bytes, slot.steps, path, offset);
 }
 
-std::vector<std::byte> encode_history_block(const DatasetId& dataset, const HistoryBlock& block) {
+std::vector<std::byte> encode_history_table(const DatasetId& dataset, const HistoryTable& block) {
   FOREBAY_ASSERT(!block.steps.empty());
   layout::HistoryHeader head;
   head.common.dataset = dataset;
@@ -131,11 +131,11 @@ Reference history_reference(const DatasetId& dataset,
   return reference_of(kHistoryMagic, dataset, generation, offset, encoded);
 }
 
-Result<HistoryBlock> decode_history_block(const DatasetId& dataset,
+Result<HistoryTable> decode_history_table(const DatasetId& dataset,
                                           const Reference& place,
                                           std::span<const std::byte> bytes,
                                           const std::string& path) {
-  const DecodeContext context = {"past block", path, place.offset};
+  const DecodeContext context = {"history table", path, place.offset};
   if (bytes.size() < place.bytes)
     return context.make_error(ErrorClass::kShortFile, bytes.size(), "the file ends inside it");
   bytes = bytes.first(place.bytes);
@@ -156,7 +156,7 @@ Result<HistoryBlock> decode_history_block(const DatasetId& dataset,
                              steps->back().step == head.last_step;
   if (!has_its_steps)
     return context.damage_error(40, "its first and last step do not match its header");
-  return HistoryBlock{.generation = head.generation,
+  return HistoryTable{.generation = head.generation,
                       .previous = head.previous,
                       .previous_last_step = head.previous_last_step,
                       .steps = std::move(*steps)};

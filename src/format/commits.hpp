@@ -38,34 +38,34 @@ Result<std::vector<StepEntry>> decode_table(const CommitSlot& slot,
                                             std::span<const std::byte> bytes,
                                             const std::string& path);
 
-/// A decoded past block.
-struct HistoryBlock {
+/// A decoded history table.
+struct HistoryTable {
   std::uint64_t generation = 0;
-  Reference previous = {};  ///< bytes 0: this block is the first
+  Reference previous = {};  ///< bytes 0: this table is the first
   std::uint64_t previous_last_step = 0;
   std::vector<StepEntry> steps = {};
 
-  friend bool operator==(const HistoryBlock&, const HistoryBlock&) = default;
+  friend bool operator==(const HistoryTable&, const HistoryTable&) = default;
 };
 
-std::vector<std::byte> encode_history_block(const DatasetId& dataset, const HistoryBlock& block);
+std::vector<std::byte> encode_history_table(const DatasetId& dataset, const HistoryTable& block);
 Reference history_reference(const DatasetId& dataset,
                             std::uint64_t generation,
                             std::uint64_t offset,
                             std::span<const std::byte> encoded) noexcept;
 /// Checks the bytes against `place` and `dataset`.
-Result<HistoryBlock> decode_history_block(const DatasetId& dataset,
+Result<HistoryTable> decode_history_table(const DatasetId& dataset,
                                           const Reference& place,
                                           std::span<const std::byte> bytes,
                                           const std::string& path);
 
-/// A live past block: its place and its steps.
-struct HistoryBlockRef {
+/// A live history table: its place and its steps.
+struct HistoryTableRef {
   Reference reference = {};
   std::uint64_t first_step = 0;
   std::uint64_t last_step = 0;
 
-  friend bool operator==(const HistoryBlockRef&, const HistoryBlockRef&) = default;
+  friend bool operator==(const HistoryTableRef&, const HistoryTableRef&) = default;
 };
 
 /// Content and place of a generation: all that is needed to plan the next one.
@@ -75,7 +75,7 @@ struct CommitsState {
   std::uint64_t first_step = 0;
   std::vector<StepEntry> table = {};          ///< the newest steps
   ByteRange table_range = {};                 ///< empty: in the slot
-  std::vector<HistoryBlockRef> history = {};  ///< newest first; those with a live step
+  std::vector<HistoryTableRef> history = {};  ///< newest first; those with a live step
 
   friend bool operator==(const CommitsState&, const CommitsState&) = default;
 };
@@ -108,9 +108,9 @@ Result<CommitPlan> plan_drop(const CommitsState& state,
                              std::uint64_t first_step,
                              std::uint64_t wall_ns);
 
-/// The generation after `state`, with exactly these steps, which rise, and without its past blocks.
-/// For repair. `state` defines the bytes that must not be overwritten; its generation must be the
-/// highest in any slot.
+/// The generation after `state`, with exactly these steps, which rise, and without its history
+/// tables. For repair. `state` defines the bytes that must not be overwritten; its generation must
+/// be the highest in any slot.
 CommitPlan plan_rebuild(const CommitsState& state,
                         std::span<const StepEntry> steps,
                         std::uint64_t wall_ns);

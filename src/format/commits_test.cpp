@@ -106,7 +106,7 @@ TEST(CommitsFile, generations_are_read_as_planned_with_any_number_of_files) {
     ASSERT_TRUE(loaded->errors.empty()) << loaded->errors[0].message();
     ASSERT_LE(loaded->state.table.size(), kTableStepsMax);
   }
-  // Space is reused: three tables and the live past blocks, not seven hundred tables.
+  // Space is reused: three tables and the live history tables, not seven hundred tables.
   EXPECT_LT(commits.bytes().size(), 8U << 20U);
 }
 
@@ -183,19 +183,19 @@ TEST(CommitsFile, damaged_table_makes_the_preceding_generation_valid) {
   EXPECT_EQ(loaded->errors[0].offset_bytes(), commits.state().table_range.offset);
 }
 
-TEST(CommitsFile, damaged_past_block_leaves_the_newest_steps) {
+TEST(CommitsFile, damaged_history_table_leaves_the_newest_steps) {
   CommitsFile commits;
   for (std::uint64_t step = 1; step <= 700; ++step)
     commits.commit(make_entry(step));
   ASSERT_GE(commits.state().history.size(), 2U);
-  const HistoryBlockRef newest = commits.state().history.front();
+  const HistoryTableRef newest = commits.state().history.front();
   commits.flip((newest.reference.offset + 500) * 8);
   const auto loaded = commits.load();
   ASSERT_TRUE(loaded) << loaded.error().message();
   EXPECT_EQ(loaded->steps.back().step, 700U);
   EXPECT_EQ(loaded->steps.front().step, newest.last_step + 1);
   ASSERT_FALSE(loaded->errors.empty());
-  EXPECT_TRUE(message_contains(loaded->errors[0], "past block"));
+  EXPECT_TRUE(message_contains(loaded->errors[0], "history table"));
 }
 
 TEST(CommitsFile, can_be_read_during_publication) {

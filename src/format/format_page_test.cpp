@@ -99,7 +99,7 @@ TEST(DatasetPage, has_the_layout_of_all_records) {
   static_assert(offsetof(layout::Step, strategy) == 48);
   std::vector<Row> history = with_common_header(rows_of(32, {8, 8, 8, 8, 24, 8}));
   history.push_back({"96", "…"});
-  EXPECT_EQ(rows_after("to a **past block**"), history);
+  EXPECT_EQ(rows_after("to a **history table**"), history);
   static_assert(offsetof(layout::HistoryHeader, previous_last_step) == 88);
 }
 
@@ -129,7 +129,7 @@ TEST(DatasetPage, has_every_number) {
   static_assert(kPieceBytes == 1_MiB);
   expect_line("| piece | 1 MiB |");
   static_assert(kTableBytesReadMax == 1_GiB);
-  expect_line("| bytes of a table or past block | 2^30 |");
+  expect_line("| bytes of a table or history table | 2^30 |");
 }
 
 template <class Number>

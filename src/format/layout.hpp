@@ -14,7 +14,7 @@ namespace forebay::format::layout {
 /// Size of a number in a list of variable length.
 inline constexpr std::uint64_t kWordBytes = sizeof(std::uint64_t);
 
-/// Start of all headers, slots, indexes and past blocks, in all versions.
+/// Start of all headers, slots, indexes and history tables, in all versions.
 struct CommonHeader {
   std::uint64_t magic = 0;
   std::uint16_t major = kMajorVersion;

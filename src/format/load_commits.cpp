@@ -66,7 +66,7 @@ class CommitsLoader {
     const bool has_past = load_history(slot);
     if (!has_past && policy == HistoryPolicy::kRequired) return false;
     std::ranges::reverse(history_);
-    for (const HistoryBlock& history : history_)
+    for (const HistoryTable& history : history_)
       append_live(history.steps);
     append_live(result_.state.table);
     return true;
@@ -90,7 +90,7 @@ class CommitsLoader {
     history_.clear();
     Reference next = slot.history;
     while (next.bytes != 0) {
-      auto history = load_history_block(slot.dataset, next);
+      auto history = load_history_table(slot.dataset, next);
       if (!history) {
         add_error(history.error());
         result_.has_lost_history = true;
@@ -107,13 +107,13 @@ class CommitsLoader {
     return true;
   }
 
-  Result<HistoryBlock> load_history_block(const DatasetId& dataset, const Reference& place) {
+  Result<HistoryTable> load_history_table(const DatasetId& dataset, const Reference& place) {
     if (place.bytes > kTableBytesReadMax)
-      return DecodeContext{"past block", file_.path(), place.offset}.damage_error(0,
-                                                                                  "it is too long");
+      return DecodeContext{"history table", file_.path(), place.offset}.damage_error(
+          0, "it is too long");
     const auto bytes = read_range(file_, {place.offset, place.bytes});
     if (!bytes) return tl::unexpected(bytes.error());
-    return decode_history_block(dataset, place, *bytes, file_.path());
+    return decode_history_table(dataset, place, *bytes, file_.path());
   }
 
   /// The same damage may be found twice.
@@ -144,8 +144,8 @@ class CommitsLoader {
   std::span<const std::byte> pages_;
   std::vector<CommitSlot> slots_;
   std::vector<Error> slot_errors_;
-  std::vector<Error> errors_;  ///< of tables and past blocks
-  std::vector<HistoryBlock> history_;
+  std::vector<Error> errors_;  ///< of tables and history tables
+  std::vector<HistoryTable> history_;
   LoadedCommits result_;
 };
 

@@ -11,7 +11,7 @@ namespace forebay::format {
 struct LoadedCommits {
   CommitsState state = {};
   std::vector<StepEntry> steps = {};  ///< all live and readable ones, by ascending numbers
-  std::vector<Error> errors = {};     ///< of slots, tables, past blocks; not `empty_slot`
+  std::vector<Error> errors = {};     ///< of slots, tables, history tables; not `empty_slot`
   /// Set if slot 1 is zeros and slot 0 has generation 0, as in a new dataset. It is damage if a
   /// step was published, which `commits` alone does not show.
   std::optional<Error> empty_slot = {};

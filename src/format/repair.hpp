@@ -12,7 +12,7 @@ namespace forebay::format {
 /// Outcome of a repair for one step.
 struct RepairedStep {
   enum class Outcome : std::uint8_t {
-    kKept,       ///< listed by a valid slot or past block
+    kKept,       ///< listed by a valid slot or history table
     kRecovered,  ///< found in the data files with all indexes and valid data
     kDamaged,    ///< found, but an index is missing or data are not valid: left out
     /// Listed by an older slot, but its files are missing, as the newer slot had recorded.

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Records of steps, in a slot, behind the slots, or in a past block.
+// Records of steps, in a slot, behind the slots, or in a history table.
 #pragma once
 
 #include "format/records.hpp"

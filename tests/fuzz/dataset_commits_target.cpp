@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // Passes any bytes as the file `commits` to its reader and checks the reader's contract. A second
-// run has valid checksums of slots, tables and history blocks.
+// run has valid checksums of slots, tables and history tables.
 #include <vector>
 
 #include "format/checksum.hpp"
@@ -24,7 +24,7 @@ void check_next_commit(storage::File& file, const LoadedCommits& loaded) {
     const ByteRange written = {write.offset, write.bytes.size()};
     check(intersect(written, loaded.state.table_range).empty(),
           "the current table is not overwritten");
-    for (const HistoryBlockRef& history : loaded.state.history)
+    for (const HistoryTableRef& history : loaded.state.history)
       check(intersect(written, {history.reference.offset, history.reference.bytes}).empty(),
             "the current history is not overwritten");
     check(file.write_at(write.bytes, write.offset).has_value(), "a write to memory succeeds");
