@@ -135,7 +135,8 @@ Result<std::shared_ptr<write::DatasetWriterCore>> RuntimeCore::create_dataset(
   auto cores = count_node_cores(ranks);
   if (!cores) return failure(cores.error());
   request.facts.cores_of_node = std::move(*cores);
-  request.facts.free_bytes = free_memory_bytes().value_or(0) / kStagingShare / ranks_of_node();
+  request.facts.free_share_bytes =
+      free_memory_bytes().value_or(0) / kStagingShare / ranks_of_node();
   if (*named && !options.plan) request.requested_plan = **named;
   const auto notifier = io_rank_notifier_.map([](const auto& made) { return made.get(); });
   return dataset_writers_.open(

@@ -72,22 +72,18 @@ std::uint64_t lock_bytes(const WriteFacts& facts, const WritePlan& plan) {
   }
 }
 
-/// Upper bound of the memory; 0: unknown.
-std::uint64_t memory_limit(const WriteFacts& facts, const WritePlan& plan) {
-  return plan.memory_bytes != 0 ? plan.memory_bytes : facts.available_bytes;
-}
-
 std::uint64_t choose_unit(const WriteFacts& facts, const WritePlan& plan) {
   if (plan.tuning.unit_bytes != 0) return plan.tuning.unit_bytes;
   const std::uint64_t grain = std::max(plan.tuning.alignment_bytes, kAlignmentBytesLimits.min);
   const std::uint64_t smallest = std::max(grain, kUnitBytesSmall);
   const std::uint64_t step = facts.max_step_bytes();
-  const std::uint64_t memory = memory_limit(facts, plan);
+  const std::uint64_t memory = plan.memory_bytes;
   const auto is_too_large = [&](std::uint64_t unit) {
     const bool for_step = unit > smallest && step != 0 && kUnitsMin * unit > step;
     const bool for_memory = unit > grain && memory != 0 && kUnitsMin * unit > memory;
-    const bool for_free = unit > std::max(grain, kUnitBytesLowMemory) && facts.free_bytes != 0 &&
-                          plan.memory_bytes == 0 && kUnitsMin * unit > facts.free_bytes;
+    const bool for_free = unit > std::max(grain, kUnitBytesLowMemory) &&
+                          facts.free_share_bytes != 0 && plan.memory_bytes == 0 &&
+                          kUnitsMin * unit > facts.free_share_bytes;
     return for_step || for_memory || for_free;
   };
   std::uint64_t unit = std::max(kUnitBytesDefault, grain);
@@ -116,35 +112,23 @@ std::uint64_t memory_required(const WriteFacts& facts, const WritePlan& plan) {
                   kUnitsMin * std::max(plan.tuning.unit_bytes, plan.tuning.alignment_bytes));
 }
 
-Result<std::uint64_t> choose_memory(const WriteFacts& facts, const WritePlan& plan) {
+std::uint64_t choose_memory(const WriteFacts& facts, const WritePlan& plan) {
   const std::uint64_t least = memory_required(facts, plan);
-  if (facts.available_bytes != 0 && std::max(least, plan.memory_bytes) > facts.available_bytes) {
-    return failure({.kind = ErrorClass::kLimit,
-                    .operation = "plan how a dataset is written",
-                    .cause = "a rank can give " + std::to_string(facts.available_bytes) +
-                             " bytes to staging, and the plan needs " +
-                             std::to_string(std::max(least, plan.memory_bytes)) +
-                             ": make memory_bytes or unit_bytes smaller"});
-  }
   if (plan.memory_bytes != 0) return std::max(least, plan.memory_bytes);
   const std::uint64_t step = facts.max_step_bytes();
   // Memory is allocated as the first step needs it, so a high bound costs nothing.
   const std::uint64_t for_any =
-      facts.free_bytes == 0 ? kMemoryBytesDefault : kMemoryBytesUnknownMax;
+      facts.free_share_bytes == 0 ? kMemoryBytesDefault : kMemoryBytesUnknownMax;
   std::uint64_t memory = step == 0 ? for_any : step;
   memory = std::min(memory, kMemoryBytesLimits.max);
-  if (facts.free_bytes != 0) memory = std::min(memory, facts.free_bytes);
-  if (facts.available_bytes != 0) memory = std::min(memory, facts.available_bytes);
+  if (facts.free_share_bytes != 0) memory = std::min(memory, facts.free_share_bytes);
   return std::max(memory / plan.tuning.unit_bytes * plan.tuning.unit_bytes, least);
 }
 
-Status choose_sizes(const WriteFacts& facts, WritePlan& plan) {
+void choose_sizes(const WriteFacts& facts, WritePlan& plan) {
   plan.tuning.unit_bytes = choose_unit(facts, plan);
   plan.tuning.alignment_bytes = choose_alignment(facts, plan);
-  const Result<std::uint64_t> memory = choose_memory(facts, plan);
-  if (!memory) return failure(memory.error());
-  plan.memory_bytes = *memory;
-  return {};
+  plan.memory_bytes = choose_memory(facts, plan);
 }
 
 /// Rate at which the agents of a node write; 0: unknown. Storage in memory delays no agent.
@@ -246,7 +230,7 @@ Result<WritePlan> plan_write(const WriteFacts& facts, const WritePlan& requested
   plan.files = shape.files;
   plan.tuning.transfer_mode = transfer_mode_of(plan.strategy);
   plan.tuning.exchange = choose_exchange(facts, plan);
-  if (Status right = choose_sizes(facts, plan); !right) return failure(right.error());
+  choose_sizes(facts, plan);
   fill_defaults(plan);
   plan.reason = reason_of(facts, plan, shape.reason);
   if (requested.memory_bytes != 0 && requested.memory_bytes < plan.memory_bytes)

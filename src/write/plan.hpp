@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // plan_write(): a complete plan from facts about the job and its storage. Pure: no files, no clock,
-// no messages, so that every rank computes the same plan and tests try thousands.
+// no messages, so that tests try thousands. When a dataset is opened, the first rank calls it; the
+// other ranks receive the plan.
 #pragma once
 
 #include <forebay/write_plan.hpp>
@@ -36,11 +37,9 @@ struct WriteFacts {
   const model::Machine* machine = nullptr;
   /// Source of `storage` and `machine`, for the reason of the plan. May be empty.
   std::string storage_reason = {};
-  /// Bytes that each rank can give to staging; 0: unknown.
-  std::uint64_t available_bytes = 0;
-  /// The rank's share of the free memory, for a plan without memory_bytes. A plan whose minimum is
-  /// larger takes that minimum. 0: unknown.
-  std::uint64_t free_bytes = 0;
+  /// The rank's share of the free memory. Limits only the choice of memory_bytes and unit_bytes in
+  /// a plan without memory_bytes. If the minimum of the plan is larger, that is chosen. 0: unknown.
+  std::uint64_t free_share_bytes = 0;
   /// Requests that a writer has in flight.
   std::uint32_t requests_per_writer = 4;
   /// Cores that the compute ranks of each node may use together, by the number of the node; 0:
@@ -58,8 +57,7 @@ struct WriteFacts {
 /// Values that are set do not change, with two exceptions. `exchange` becomes kNone where each rank
 /// writes its own bytes. `memory_bytes` below the minimum of the plan is raised, and the reason
 /// reports it. A plan that this function returned is returned unchanged, except for its reason.
-/// Fails with kInvalidArgument, naming field, value and what to write instead, and with kLimit if
-/// less memory is available than needed.
+/// Fails with kInvalidArgument, naming field, value and what to write instead.
 Result<WritePlan> plan_write(const WriteFacts& facts, const WritePlan& requested = {});
 
 /// Size of the segments into which the staging memory of a complete plan is divided: a unit, in

@@ -128,32 +128,28 @@ TEST(WritePlan, units_and_memory_suit_the_step) {
   WriteFacts facts = facts_of(1, 2, StorageKind::kLocal);
   EXPECT_EQ(plan_write(facts)->tuning.unit_bytes, 4_MiB);
   EXPECT_EQ(plan_write(facts)->memory_bytes, 64_MiB);
-  facts.free_bytes = 300_MiB;
+  facts.free_share_bytes = 300_MiB;
   EXPECT_EQ(plan_write(facts)->memory_bytes, 300_MiB)
       << "memory is taken as the first step needs it";
-  facts.free_bytes = 100_GiB;
+  facts.free_share_bytes = 100_GiB;
   EXPECT_EQ(plan_write(facts)->memory_bytes, 1_GiB);
   facts.step_bytes = {100_MiB + 5, 30_MiB};
   EXPECT_EQ(plan_write(facts)->memory_bytes, 100_MiB);
   facts.step_bytes = {1_MiB};
   EXPECT_EQ(plan_write(facts)->tuning.unit_bytes, 512_KiB);
   EXPECT_EQ(plan_write(facts)->memory_bytes, 2_MiB) << "pieces have 1 MiB";
-  facts.step_bytes = {100_MiB};
-  facts.available_bytes = 3_MiB;
-  EXPECT_EQ(plan_write(facts)->tuning.unit_bytes, 1_MiB);
-  EXPECT_EQ(plan_write(facts)->memory_bytes, 3_MiB);
 }
 
 TEST(WritePlan, memory_is_limited_to_share_of_free_memory) {
   WriteFacts facts = facts_of(1, 4, StorageKind::kLocal);
   const WritePlan own{.strategy = Strategy::kFilePerProcess};
-  facts.free_bytes = 20_MiB;
+  facts.free_share_bytes = 20_MiB;
   EXPECT_EQ(plan_write(facts, own)->memory_bytes, 20_MiB);
-  facts.free_bytes = 5_MiB;
+  facts.free_share_bytes = 5_MiB;
   EXPECT_EQ(plan_write(facts, own)->memory_bytes, 4_MiB);
   facts.step_bytes = {300_MiB};
   EXPECT_EQ(plan_write(facts, own)->memory_bytes, 4_MiB) << "also after a step of known size";
-  facts.free_bytes = 4096;
+  facts.free_share_bytes = 4096;
   EXPECT_EQ(plan_write(facts, own)->tuning.unit_bytes, 1_MiB);
   EXPECT_EQ(plan_write(facts, own)->memory_bytes, 2_MiB) << "one unit is filled, one is written";
   WritePlan requested = own;
@@ -234,14 +230,6 @@ TEST(WritePlan, invalid_plan_error_names_value_and_fix) {
   }
 }
 
-TEST(WritePlan, unavailable_memory_is_refused) {
-  WriteFacts facts = facts_of(1, 2);
-  facts.available_bytes = 1_MiB;
-  EXPECT_EQ(error_class(plan_write(facts, {.memory_bytes = 2_MiB})), ErrorClass::kLimit);
-  facts.available_bytes = 4_KiB;
-  EXPECT_EQ(error_class(plan_write(facts)), ErrorClass::kLimit);
-}
-
 TEST(WritePlan, put_waits_for_step_timeout_and_stalls_one_minute) {
   const WritePlan plan = plan_write(facts_of(1, 4), {.strategy = Strategy::kBaton}).value();
   EXPECT_EQ(plan.step_timeout, std::chrono::minutes(10));
@@ -272,8 +260,7 @@ class RandomPlan {
       facts.rank_layout.node_of_io_rank.push_back(below(4));
     if (below(2) == 0) facts.step_bytes = {1ULL << below(24)};
     if (below(16) == 0) facts.machine = &machine;
-    facts.available_bytes = pick({0, 0, 100'000, 5_MiB, 64_MiB, 4_GiB});
-    facts.free_bytes = pick({0, 0, 4096, 5_MiB, 64_MiB, 4_GiB});
+    facts.free_share_bytes = pick({0, 0, 4096, 5_MiB, 64_MiB, 4_GiB});
     return facts;
   }
   WritePlan requested() {
@@ -313,7 +300,6 @@ void check_complete(const WriteFacts& facts, const WritePlan& plan) {
   EXPECT_TRUE(std::has_single_bit(plan.tuning.alignment_bytes));
   EXPECT_EQ(plan.tuning.unit_bytes % plan.tuning.alignment_bytes, 0U);
   EXPECT_GE(plan.memory_bytes, 2 * segment_bytes_of(plan));
-  EXPECT_TRUE(facts.available_bytes == 0 || plan.memory_bytes <= facts.available_bytes);
   EXPECT_GE(plan.steps_in_flight, 1U);
   EXPECT_GT(plan.step_timeout.count(), 0);
   EXPECT_FALSE(plan.reason.empty());
