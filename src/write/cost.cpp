@@ -24,31 +24,32 @@ double transfer_time_us(double bytes, double mb_per_s) {
   return mb_per_s == 0 ? 0 : bytes / mb_per_s;
 }
 
-/// Work of one server.
+/// Work of one server: request fragments (RPCs) into which stripes and the client's request size
+/// split requests.
 struct ServerRequests {
-  double part_bytes = 0;
-  double parts = 0;
-  double in_flight = 1;  ///< parts in flight at a time
+  double rpc_bytes = 0;
+  double rpcs = 0;
+  double in_flight = 1;  ///< RPCs in flight at a time
 };
 
-/// Time that a server works on its requests: latency and service time of the first parts, then the
-/// other parts at the rate of the server.
+/// Time that a server works on its RPCs: latency and service time of the first ones, then the
+/// others at the rate of the server.
 double busy_us(const model::ServerGroup& server, const ServerRequests& share) {
   const double in_flight = std::max(1.0, share.in_flight);
   const model::Load load{
       .kind = RequestKind::kWrite,
-      .request_bytes = static_cast<std::uint64_t>(std::max(1.0, share.part_bytes)),
+      .request_bytes = static_cast<std::uint64_t>(std::max(1.0, share.rpc_bytes)),
       .in_flight = in_flight};
-  const double concurrent = std::min({share.parts, in_flight, double(server.concurrency)});
-  const double service_us = transfer_time_us(share.part_bytes, server.write_bandwidth_mb_per_s) +
+  const double concurrent = std::min({share.rpcs, in_flight, double(server.concurrency)});
+  const double service_us = transfer_time_us(share.rpc_bytes, server.write_bandwidth_mb_per_s) +
                             (server.latency_overlaps ? 0 : server.write_latency_us);
   const double latency_us = server.latency_overlaps ? server.write_latency_us : 0;
   const double rate = model::rate_mb_per_s(server, load);
   return latency_us + concurrent * service_us +
-         (share.parts - concurrent) * transfer_time_us(share.part_bytes, rate);
+         (share.rpcs - concurrent) * transfer_time_us(share.rpc_bytes, rate);
 }
 
-/// Bytes of a step, by the ranks that have them and by those that write them.
+/// Bytes of a step by writer, file, server and node.
 struct StepLoads {
   std::vector<double> of_writer;  ///< by index of the writer
   std::vector<double> of_file;
@@ -114,7 +115,7 @@ class StepCostModel {
   double last_writer_us() const;
   double exchange_us() const;
 
-  double part_bytes(FileNumber file) const {
+  double rpc_bytes(FileNumber file) const {
     return static_cast<double>(std::min(
         {plan_.tuning.unit_bytes, layouts_[file].stripe_bytes, machine_.client.request_bytes_max}));
   }
@@ -125,8 +126,8 @@ class StepCostModel {
     const double touched = stripes >= 1 ? requests * stripes : 1 + (requests - 1) * stripes;
     return std::clamp<double>(std::floor(touched), 1, layouts_[file].stripe_count);
   }
-  double parts_of_request(FileNumber file) const {
-    return static_cast<double>(plan_.tuning.unit_bytes) / part_bytes(file);
+  double rpcs_of_request(FileNumber file) const {
+    return static_cast<double>(plan_.tuning.unit_bytes) / rpc_bytes(file);
   }
   const model::ServerGroup& server_of(FileNumber file, std::uint32_t column) const {
     return machine_.server((layouts_[file].first_server + column) % machine_.server_count());
@@ -220,9 +221,9 @@ StepCostModel::FileCreationTimes StepCostModel::file_creation_times() const {
 
 /// One request to idle storage.
 double StepCostModel::request_us(FileNumber file, double bytes) const {
-  const double part = std::min(bytes, part_bytes(file));
+  const double bytes_of_rpc = std::min(bytes, rpc_bytes(file));
   const model::Load load{.kind = RequestKind::kWrite,
-                         .request_bytes = static_cast<std::uint64_t>(std::max(1.0, part))};
+                         .request_bytes = static_cast<std::uint64_t>(std::max(1.0, bytes_of_rpc))};
   return model::response_time_us(server_of(file, 0), load) + machine_.client.link_latency_us +
          transfer_time_us(bytes, machine_.client.link_bandwidth_mb_per_s);
 }
@@ -230,13 +231,13 @@ double StepCostModel::request_us(FileNumber file, double bytes) const {
 /// `bytes` of a file by one writer, without other writers.
 double StepCostModel::single_writer_us(FileNumber file, double bytes) const {
   if (bytes == 0) return 0;
-  const double part = std::min(part_bytes(file), bytes);
+  const double bytes_of_rpc = std::min(rpc_bytes(file), bytes);
   const double requests = std::min<double>(
       facts_.requests_per_writer, std::ceil(bytes / static_cast<double>(plan_.tuning.unit_bytes)));
-  const double in_use = servers_in_use(file, std::min(requests, std::ceil(bytes / part)));
-  const ServerRequests share{.part_bytes = part,
-                             .parts = bytes / part / in_use,
-                             .in_flight = requests * parts_of_request(file) / in_use};
+  const double in_use = servers_in_use(file, std::min(requests, std::ceil(bytes / bytes_of_rpc)));
+  const ServerRequests share{.rpc_bytes = bytes_of_rpc,
+                             .rpcs = bytes / bytes_of_rpc / in_use,
+                             .in_flight = requests * rpcs_of_request(file) / in_use};
   const double link = machine_.client.link_bandwidth_mb_per_s;
   const double by_link = server_of(file, 0).write_latency_us + transfer_time_us(bytes, link);
   double longest = by_link;
@@ -246,15 +247,15 @@ double StepCostModel::single_writer_us(FileNumber file, double bytes) const {
 }
 
 double StepCostModel::servers_us() const {
-  double parts = 0;
-  double part_bytes_max = 0;
+  double rpcs = 0;
+  double rpc_bytes_max = 0;
   double in_use = 0;
   for (FileNumber file = 0; file < aggregation_.file_count(); ++file) {
     const double concurrent =
         is_baton_ ? 1 : static_cast<double>(aggregation_.writers_of(file).size());
     const double requests = concurrent * facts_.requests_per_writer;
-    parts += requests * parts_of_request(file);
-    part_bytes_max = std::max(part_bytes_max, part_bytes(file));
+    rpcs += requests * rpcs_of_request(file);
+    rpc_bytes_max = std::max(rpc_bytes_max, rpc_bytes(file));
     in_use += servers_in_use(file, requests);
   }
   const auto loaded = std::ranges::count_if(loads_.of_server, [](double load) { return load > 0; });
@@ -263,9 +264,9 @@ double StepCostModel::servers_us() const {
   double longest = 0;
   for (std::uint32_t i = 0; i < machine_.server_count(); ++i) {
     if (loads_.of_server[i] == 0) continue;
-    const ServerRequests share{.part_bytes = part_bytes_max,
-                               .parts = loads_.of_server[i] / part_bytes_max * idle,
-                               .in_flight = parts / std::max(1.0, in_use)};
+    const ServerRequests share{.rpc_bytes = rpc_bytes_max,
+                               .rpcs = loads_.of_server[i] / rpc_bytes_max * idle,
+                               .in_flight = rpcs / std::max(1.0, in_use)};
     longest = std::max(longest, busy_us(machine_.server(i), share));
   }
   return longest;
@@ -326,10 +327,10 @@ double StepCostModel::locks_of_file_us(FileNumber file) const {
 double StepCostModel::lock_rounds_of(FileNumber file) const {
   if (machine_.locks.unit != model::LockUnit::kObject || is_baton_) return 0;
   if (clients_of(file) < 2) return 0;
-  const double parts = std::ceil(loads_.of_file[file] / part_bytes(file));
+  const double rpcs = std::ceil(loads_.of_file[file] / rpc_bytes(file));
   const double writers = static_cast<double>(aggregation_.writers_of(file).size());
-  const double in_flight = writers * facts_.requests_per_writer * parts_of_request(file);
-  return std::ceil(parts / std::max(1.0, in_flight));
+  const double in_flight = writers * facts_.requests_per_writer * rpcs_of_request(file);
+  return std::ceil(rpcs / std::max(1.0, in_flight));
 }
 
 double StepCostModel::locks_us() const {
@@ -343,7 +344,7 @@ double StepCostModel::write_us() const {
   double rounds = 0;
   for (FileNumber file = 0; file < aggregation_.file_count(); ++file)
     rounds = std::max(rounds, lock_rounds_of(file));
-  // In each round, a server serves one part alone. This latency adds to the time of busy servers.
+  // In each round, a server serves one RPC alone. This latency adds to the time of busy servers.
   const double servers = servers_us() + rounds * server_of(0, 0).write_latency_us;
   return std::max({servers, writers_us(), links_us(), locks_us()}) +
          rounds * machine_.locks.change_us;

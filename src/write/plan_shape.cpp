@@ -161,7 +161,7 @@ constexpr double kTieTolerance = 1.02;
 constexpr double kSimulationCutoff = 1.7;
 // Simulations take a few milliseconds in all, once for a dataset.
 constexpr std::size_t kSimulationsMax = 12;
-constexpr double kSimulatedPartsMax = 1024;
+constexpr double kSimulatedRpcsMax = 1024;
 
 /// Order of preference among plans of equal cost. First a writer for each server, because no
 /// machine file states what one agent and its link can transfer. Then plans without shared files,
@@ -176,21 +176,22 @@ auto preference_of(const WriteFacts& facts, const WritePlan& plan) {
   return std::tuple{missing, plan.files < plan.writers, plan.files, plan.writers};
 }
 
-/// Number of parts into which stripes and the client's request size split the writes of a step.
-double request_part_count(const WriteFacts& facts) {
+/// Number of request fragments (RPCs) into which stripes and the client's request size split the
+/// writes of a step.
+double rpc_count(const WriteFacts& facts) {
   double bytes = 0;
   for (RankNumber rank = 0; rank < facts.rank_layout.compute_rank_count(); ++rank)
     bytes += static_cast<double>(facts.bytes_of(rank));
   const model::Machine& machine = *facts.machine;
-  const auto part = std::min(machine.layout.stripe_bytes, machine.client.request_bytes_max);
-  return bytes / static_cast<double>(part) + facts.rank_layout.compute_rank_count();
+  const auto rpc_bytes = std::min(machine.layout.stripe_bytes, machine.client.request_bytes_max);
+  return bytes / static_cast<double>(rpc_bytes) + facts.rank_layout.compute_rank_count();
 }
 
 /// For small steps, for which formulas are least accurate: simulates the plans whose formula cost
 /// is near the best, and drops the others. Does nothing for large steps, which take long to
 /// simulate.
 void simulate_candidates(const WriteFacts& facts, std::vector<Candidate>& candidates) {
-  if (request_part_count(facts) > kSimulatedPartsMax) return;
+  if (rpc_count(facts) > kSimulatedRpcsMax) return;
   std::ranges::sort(candidates, {}, [&facts](const Candidate& one) {
     return std::tuple{one.durable_us, preference_of(facts, one.plan)};
   });

@@ -69,7 +69,7 @@ class ExchangeSimulator {
   void split(RankNumber rank) {
     for (std::uint64_t left = facts_.bytes_of(rank); left > 0;) {
       const std::uint64_t bytes = std::min(left, plan_.tuning.unit_bytes);
-      chunks_.push({.order = ++piece_count_, .rank = rank, .bytes = bytes});
+      chunks_.push({.order = ++next_order_, .rank = rank, .bytes = bytes});
       left -= bytes;
     }
   }
@@ -85,7 +85,7 @@ class ExchangeSimulator {
       copied = std::max(at, copied) + time_at(chunk.bytes, kCopyMbPerS);
       at = copied;
     }
-    chunks_.push({at, ++piece_count_, next, chunk.bytes});
+    chunks_.push({at, ++next_order_, next, chunk.bytes});
   }
   /// Time at which the chunk is on the node of `next`.
   Time arrival_over_link(const SimulatedChunk& chunk, RankNumber next) {
@@ -100,7 +100,7 @@ class ExchangeSimulator {
     got = std::max(sent, got + takes);
     return got + Time(std::llround(client.link_latency_us * kNsPerUs));
   }
-  /// With kGather, a writer writes nothing before it has all bytes of its group.
+  /// A model of kGather: a writer writes nothing before it has the bytes of all its ranks.
   void delay_until_last() {
     std::vector<Time> last(aggregation_.writer_count());
     for (const Arrival& one : arrivals_)
@@ -114,7 +114,7 @@ class ExchangeSimulator {
   const AggregationMap aggregation_;
   std::map<RankNumber, std::uint32_t> numbers_;  ///< indexes of writers
   std::priority_queue<SimulatedChunk, std::vector<SimulatedChunk>, std::greater<>> chunks_;
-  std::uint64_t piece_count_ = 0;
+  std::uint64_t next_order_ = 0;
   std::map<std::uint32_t, Time>
       send_free_at_;  ///< when the link of a node is free again, by direction
   std::map<std::uint32_t, Time> receive_free_at_;

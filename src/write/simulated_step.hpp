@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // simulate_step(): a step simulated event by event: exchange, creation and opening of files,
 // allocation and writes, indexes, publication. step_cost() approximates the same by formulas. Takes
-// about a microsecond for each part of a request.
+// about a microsecond for each request fragment (RPC).
 #pragma once
 
 #include "model/storage_model.hpp"
