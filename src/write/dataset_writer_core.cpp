@@ -320,7 +320,7 @@ Result<write::BlockDescriptor> array_block_descriptor(std::string_view field,
   write::BlockDescriptor descriptor{parts_field(field, type, dimensions), 0, block.start};
   descriptor.field.kind = format::FieldKind::kGlobal;
   descriptor.field.shape = block.shape;
-  descriptor.extents.insert(descriptor.extents.end(), block.count.begin(), block.count.end());
+  descriptor.dims.insert(descriptor.dims.end(), block.count.begin(), block.count.end());
   return descriptor;
 }
 

@@ -74,7 +74,7 @@ RankMetadata test_array_metadata(const format::Coordinates& start,
                            .raw_bytes = bytes,
                            .stored_bytes = bytes,
                            .region = bytes > 0 ? 0U : kNoRegion});
-  record.extents = {start[0], start[1], count[0], count[1]};
+  record.dims = {start[0], start[1], count[0], count[1]};
   record.piece_checksums.resize(format::piece_count(bytes));
   return record;
 }

@@ -99,8 +99,8 @@ TEST(MessageCodec, dangling_references_are_refused_by_field) {
   };
   EXPECT_THAT(message_of([](RankMetadata& part) { part.blocks[1].field = 2; }),
               ContainsRegex("'rank metadata': field 'block field' is 2"));
-  EXPECT_THAT(message_of([](RankMetadata& part) { part.blocks[1].first_extent = 3; }),
-              ContainsRegex("'rank metadata': field 'block first extent' is 3"));
+  EXPECT_THAT(message_of([](RankMetadata& part) { part.blocks[1].first_dim = 3; }),
+              ContainsRegex("'rank metadata': field 'block first dim' is 3"));
   EXPECT_THAT(message_of([](RankMetadata& part) { part.blocks[1].first_piece = UINT64_MAX; }),
               ContainsRegex("'rank metadata': field 'block first piece' is 18446744073709551615"));
   EXPECT_THAT(message_of([](RankMetadata& part) { part.piece_ends.resize(1); }),

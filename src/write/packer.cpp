@@ -80,9 +80,9 @@ Status Packer::check(const BlockDescriptor& descriptor, std::uint64_t bytes) con
   const format::FieldDefinition& field = descriptor.field;
   const bool is_global = field.kind == format::FieldKind::kGlobal;
   const std::size_t expected = std::size_t{field.dimensions} * (is_global ? 2 : 1);
-  if (descriptor.extents.size() != expected)
+  if (descriptor.dims.size() != expected)
     return invalid_put(field.name, "start and count do not have the dimensions of the array");
-  const auto counts = std::span(descriptor.extents).last(field.dimensions);
+  const auto counts = std::span(descriptor.dims).last(field.dimensions);
   const std::uint64_t element_bytes = element_size(field.type);
   const std::uint64_t elements = elements_of(counts);
   if (bytes % element_bytes != 0)
@@ -93,7 +93,7 @@ Status Packer::check(const BlockDescriptor& descriptor, std::uint64_t bytes) con
     return invalid_put(field.name, "its shape has " + std::to_string(elements) + " elements, and " +
                                        std::to_string(bytes / element_bytes) + " were given");
   for (std::size_t d = 0; is_global && d < field.dimensions; ++d) {
-    const std::uint64_t start = descriptor.extents[d];
+    const std::uint64_t start = descriptor.dims[d];
     if (start <= field.shape[d] && counts[d] <= field.shape[d] - start) continue;
     return invalid_put(field.name, "start " + std::to_string(start) + " and count " +
                                        std::to_string(counts[d]) + " in dimension " +
@@ -106,9 +106,9 @@ Status Packer::check(const BlockDescriptor& descriptor, std::uint64_t bytes) con
 format::BlockSeed Packer::seed_of(const BlockDescriptor& descriptor, std::uint32_t field) const {
   if (descriptor.field.kind == format::FieldKind::kParts)
     return format::part_seed(field_seeds_[field], descriptor.part);
-  const std::span extents(descriptor.extents);
-  return format::array_seed(field_seeds_[field], extents.first(descriptor.field.dimensions),
-                            extents.last(descriptor.field.dimensions));
+  const std::span dims(descriptor.dims);
+  return format::array_seed(field_seeds_[field], dims.first(descriptor.field.dimensions),
+                            dims.last(descriptor.field.dimensions));
 }
 
 Result<BlockRecord> Packer::begin_block(const BlockDescriptor& descriptor, std::uint64_t bytes) {
@@ -117,7 +117,7 @@ Result<BlockRecord> Packer::begin_block(const BlockDescriptor& descriptor, std::
   if (!field) return failure(field.error());
   BlockRecord block{
       .part = descriptor.part, .raw_bytes = bytes, .stored_bytes = bytes, .field = *field};
-  block.first_extent = record_.extents.size();
+  block.first_dim = record_.dims.size();
   block.first_piece = record_.piece_checksums.size();
   if (bytes > 0 && setup_.codec == Codec::kZstd) block.codec = format::Codec::kZstd;
   return block;
@@ -159,8 +159,7 @@ Status Packer::add(const BlockDescriptor& descriptor, std::span<const std::byte>
                        : is_small    ? add_small(*block, seed, bytes)
                                      : add_large(*block, seed, bytes);
   if (!added) return added;
-  record_.extents.insert(record_.extents.end(), descriptor.extents.begin(),
-                         descriptor.extents.end());
+  record_.dims.insert(record_.dims.end(), descriptor.dims.begin(), descriptor.dims.end());
   record_.blocks.push_back(*block);
   record_.raw_bytes += bytes.size();
   copied_bytes_ += bytes.size();
@@ -311,8 +310,7 @@ Status Packer::adopt(const BlockDescriptor& descriptor, AdoptedBuffer buffer) {
   if (!block) return failure(block.error());
   const format::BlockSeed seed = seed_of(descriptor, block->field);
   block->region = record_.regions++;
-  record_.extents.insert(record_.extents.end(), descriptor.extents.begin(),
-                         descriptor.extents.end());
+  record_.dims.insert(record_.dims.end(), descriptor.dims.begin(), descriptor.dims.end());
   record_.blocks.push_back(*block);
   record_.raw_bytes += bytes.size();
   adopted_bytes_ += bytes.size();

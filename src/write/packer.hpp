@@ -29,11 +29,11 @@
 
 namespace forebay::write {
 
-/// A block without its bytes. `extents`: the shape of a part; start and count in a global array.
+/// A block without its bytes. `dims`: shape of a part; start, then count, of a box.
 struct BlockDescriptor {
   format::FieldDefinition field;
   std::uint64_t part = 0;
-  std::vector<std::uint64_t> extents;
+  std::vector<std::uint64_t> dims;
 };
 
 /// Packs one step of a rank. One thread at a time.

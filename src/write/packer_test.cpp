@@ -48,7 +48,7 @@ std::vector<double> noise(std::uint64_t count, std::uint64_t seed) {
 }
 
 BlockDescriptor part(std::uint64_t number, std::uint64_t elements) {
-  return {.field = kField, .part = number, .extents = {elements}};
+  return {.field = kField, .part = number, .dims = {elements}};
 }
 
 class PackerTest : public ::testing::Test {
@@ -303,7 +303,7 @@ TEST_F(PackerTest, empty_part_is_recorded_without_memory) {
   const RankMetadata& record = packer_->record();
   ASSERT_EQ(record.blocks.size(), 1U);
   EXPECT_EQ(record.blocks[0].region, kNoRegion);
-  EXPECT_EQ(record.extents, std::vector<std::uint64_t>{0});
+  EXPECT_EQ(record.dims, std::vector<std::uint64_t>{0});
   EXPECT_EQ(record.regions, 0U);
 }
 
@@ -311,7 +311,7 @@ TEST_F(PackerTest, part_without_elements_may_have_any_extents) {
   start(1);
   std::uint64_t number = 0;
   for (const Shape& shape : {Shape{std::uint64_t{1} << 63U, 4, 0}, Shape{0, 4}, Shape{4, 0, 4}}) {
-    BlockDescriptor empty{.field = kField, .part = number++, .extents = shape};
+    BlockDescriptor empty{.field = kField, .part = number++, .dims = shape};
     empty.field.name += std::to_string(number);
     empty.field.dimensions = static_cast<std::uint32_t>(shape.size());
     const Status added = packer_->add(empty, {});
@@ -341,12 +341,12 @@ TEST_F(PackerTest, mismatched_shape_or_field_is_refused_without_trace) {
                                     .dimensions = 1,
                                     .shape = {150}},
                           .part = 0,
-                          .extents = {51, 100}};
+                          .dims = {51, 100}};
   const Status bounds = packer_->add(outside, bytes);
   ASSERT_FALSE(bounds);
   EXPECT_THAT(bounds.error().message(),
               HasSubstr("start 51 and count 100 in dimension 0, which has 150 elements"));
-  outside.extents = {UINT64_MAX, 100};
+  outside.dims = {UINT64_MAX, 100};
   const Status negative = packer_->add(outside, bytes);
   ASSERT_FALSE(negative);
   EXPECT_THAT(negative.error().message(),

@@ -57,7 +57,7 @@ bool has_range(std::size_t size, std::uint64_t first, std::uint64_t count) {
   return first <= size && count <= size - first;
 }
 
-/// Rejects a block that refers to a missing field, region, extent or piece.
+/// Rejects a block that refers to a missing field, region, dim or piece.
 void check_block(MessageReader& in, const RankMetadata& metadata, const BlockRecord& block) {
   if (block.field >= metadata.fields.size())
     in.reject("block field", block.field, "there are fewer fields");
@@ -73,10 +73,10 @@ void check_block(MessageReader& in, const RankMetadata& metadata, const BlockRec
     in.reject("block stored bytes", block.stored_bytes, "no block is that long");
   if (!in.is_valid()) return;
   const format::FieldDefinition& field = metadata.fields[block.field];
-  const std::uint64_t extents =
+  const std::uint64_t dims =
       std::uint64_t{field.dimensions} * (field.kind == format::FieldKind::kGlobal ? 2 : 1);
-  if (!has_range(metadata.extents.size(), block.first_extent, extents))
-    in.reject("block first extent", block.first_extent, "there are fewer extents");
+  if (!has_range(metadata.dims.size(), block.first_dim, dims))
+    in.reject("block first dim", block.first_dim, "there are fewer dims");
   const std::uint64_t pieces = format::piece_count(block.raw_bytes);
   if (!has_range(metadata.piece_checksums.size(), block.first_piece, pieces))
     in.reject("block first piece", block.first_piece, "there are fewer pieces");
@@ -105,7 +105,7 @@ comm::Bytes to_bytes(const RankMetadata& metadata) {
   out.number(metadata.raw_bytes);
   write_value(out, metadata.fields);
   out.list(std::span(metadata.blocks));
-  out.list(std::span(metadata.extents));
+  out.list(std::span(metadata.dims));
   out.list(std::span(metadata.piece_checksums));
   out.list(std::span(metadata.piece_ends));
   return std::move(out).take();
@@ -119,7 +119,7 @@ Result<RankMetadata> rank_metadata_from_bytes(std::span<const std::byte> bytes) 
   metadata.raw_bytes = in.number<std::uint64_t>("raw bytes");
   metadata.fields = read_fields(in);
   metadata.blocks = in.list<BlockRecord>("blocks");
-  metadata.extents = in.list<std::uint64_t>("extents");
+  metadata.dims = in.list<std::uint64_t>("dims");
   metadata.piece_checksums = in.list<std::uint64_t>("piece checksums");
   metadata.piece_ends = in.list<std::uint64_t>("piece ends");
   const std::size_t ends = metadata.piece_ends.size();

@@ -28,8 +28,7 @@ struct BlockRecord {
   std::uint64_t offset = 0;  ///< in the region; in the file when sent to the file owner
   std::uint64_t raw_bytes = 0;
   std::uint64_t stored_bytes = 0;
-  std::uint64_t first_extent =
-      0;  ///< index in RankMetadata::extents: shape of a part, or start and count
+  std::uint64_t first_dim = 0;    ///< index in RankMetadata::dims
   std::uint64_t first_piece = 0;  ///< index in RankMetadata::piece_checksums
   std::uint32_t field = 0;
   std::uint32_t region = kNoRegion;  ///< kNoRegion: no bytes
@@ -42,7 +41,7 @@ struct RankMetadata {
   std::uint64_t step = 0;
   std::vector<format::FieldDefinition> fields;
   std::vector<BlockRecord> blocks;
-  std::vector<std::uint64_t> extents;
+  std::vector<std::uint64_t> dims;  ///< of blocks: shape of a part; start, then count, of a box
   std::vector<std::uint64_t> piece_checksums;
   /// End of the stored bytes of each piece, from the beginning of its block; empty without
   /// compression.
@@ -52,7 +51,7 @@ struct RankMetadata {
 };
 
 /// Encodes the payload of a message, and decodes it. kDamage, with field and value, if the bytes
-/// are not valid or a block refers to a missing field, region, extent or piece.
+/// are not valid or a block refers to a missing field, region, dim or piece.
 comm::Bytes to_bytes(const RankMetadata& metadata);
 Result<RankMetadata> rank_metadata_from_bytes(std::span<const std::byte> bytes);
 

@@ -264,10 +264,10 @@ inline RankMetadata test_metadata(std::uint64_t step_id,
                              .offset = format::kPageBytes * (1 + first_part) + part * 800,
                              .raw_bytes = 800,
                              .stored_bytes = 800,
-                             .first_extent = part,
+                             .first_dim = part,
                              .first_piece = part,
                              .region = 0});
-    record.extents.push_back(100);
+    record.dims.push_back(100);
     record.piece_checksums.push_back(part);
   }
   return record;

@@ -29,7 +29,7 @@ void add_coverage(FieldCoverage& coverage,
     return coverage.parts.push_back({.first = block.part, .rank = rank});
   if (block.raw_bytes == 0) return;
   const auto box =
-      std::span(metadata.extents).subspan(block.first_extent, std::size_t{2} * coverage.dimensions);
+      std::span(metadata.dims).subspan(block.first_dim, std::size_t{2} * coverage.dimensions);
   coverage.boxes.insert(coverage.boxes.end(), box.begin(), box.end());
   coverage.box_ranks.push_back(rank);
 }

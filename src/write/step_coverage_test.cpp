@@ -24,7 +24,7 @@ StepCoverage box_of_rank(std::uint32_t rank, const std::vector<std::uint64_t>& s
   RankMetadata record{.step = 1};
   record.fields.push_back(
       {.name = "pressure", .kind = format::FieldKind::kGlobal, .dimensions = 2, .shape = {16, 8}});
-  record.extents = start_and_count;
+  record.dims = start_and_count;
   record.blocks.push_back({.raw_bytes = 8 * start_and_count[2] * start_and_count[3]});
   return coverage_of({&record, 1}, {&rank, 1});
 }

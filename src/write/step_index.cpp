@@ -23,17 +23,17 @@ format::NewBlock new_block(const RankMetadata& metadata,
                            const BlockRecord& block,
                            const IndexField& target) {
   const std::size_t dimensions = target.field->dimensions;
-  const std::span extents(metadata.extents);
+  const std::span dims(metadata.dims);
   format::NewBlock added{
       .offset = block.offset, .raw_bytes = block.raw_bytes, .stored_bytes = block.stored_bytes};
   format::BlockSeed seed{};
   if (target.field->kind == format::FieldKind::kGlobal) {
-    added.start = extents.subspan(block.first_extent, dimensions);
-    added.shape = extents.subspan(block.first_extent + dimensions, dimensions);
+    added.start = dims.subspan(block.first_dim, dimensions);
+    added.shape = dims.subspan(block.first_dim + dimensions, dimensions);
     seed = format::array_seed(target.seed, added.start, added.shape);
   } else {
     added.part = block.part;
-    added.shape = extents.subspan(block.first_extent, dimensions);
+    added.shape = dims.subspan(block.first_dim, dimensions);
     seed = format::part_seed(target.seed, block.part);
   }
   const std::size_t pieces = format::piece_count(block.raw_bytes);

@@ -128,7 +128,7 @@ TEST_F(StepProducerTest, empty_blocks_get_valid_offsets) {
   producer_.begin(step_id(1));
   RankMetadata empty = test_metadata(1, 4, 0);
   empty.blocks.push_back({.part = 4});
-  empty.extents.push_back(0);
+  empty.dims.push_back(0);
   const auto receipt = commit(1, empty);
   send_region_offsets(1, {});
   const RankMetadata part =
