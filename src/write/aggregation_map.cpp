@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Splits ranks into groups and writers into files. All splits follow one rule: contiguous parts, as
-// equal as possible, the first ones larger by one.
+// Assigns ranks to writers and writers to files. partition_begin() splits the ranks of a node and
+// the list of writers. merge_nodes() instead assigns whole nodes.
 #include "write/aggregation_map.hpp"
 
 #include <algorithm>
@@ -36,16 +36,19 @@ std::vector<RankList> ranks_by_node(std::span<const std::uint32_t> node_of, Rank
   return rows;
 }
 
-/// First element of part `index` if `count` elements are split into `pieces` parts.
-std::size_t partition_begin(std::size_t count, std::size_t pieces, std::size_t index) {
-  return index * (count / pieces) + std::min(index, count % pieces);
+/// First element of share `index` if `count` elements are split into `share_count` shares: as equal
+/// as possible, the first ones larger by one.
+std::size_t partition_begin(std::size_t count, std::size_t share_count, std::size_t index) {
+  return index * (count / share_count) + std::min(index, count % share_count);
 }
 
-void append_partition(const RankList& row, std::size_t pieces, std::vector<RankList>& groups) {
-  for (std::size_t i = 0; i < pieces; ++i) {
-    const auto begin = static_cast<std::ptrdiff_t>(partition_begin(row.size(), pieces, i));
-    const auto end = static_cast<std::ptrdiff_t>(partition_begin(row.size(), pieces, i + 1));
-    groups.emplace_back(row.begin() + begin, row.begin() + end);
+void append_partition(const RankList& row,
+                      std::size_t share_count,
+                      std::vector<RankList>& ranks_of_writers) {
+  for (std::size_t i = 0; i < share_count; ++i) {
+    const auto begin = static_cast<std::ptrdiff_t>(partition_begin(row.size(), share_count, i));
+    const auto end = static_cast<std::ptrdiff_t>(partition_begin(row.size(), share_count, i + 1));
+    ranks_of_writers.emplace_back(row.begin() + begin, row.begin() + end);
   }
 }
 
@@ -69,34 +72,34 @@ std::vector<std::size_t> writers_by_node(const std::vector<RankList>& nodes, std
   return shares;
 }
 
-/// Contiguous whole nodes for each writer.
+/// Contiguous whole nodes for each writer, with about the same number of ranks.
 std::vector<RankList> merge_nodes(const std::vector<RankList>& nodes, std::size_t writers) {
-  std::vector<RankList> groups(1);
+  std::vector<RankList> ranks_of_writers(1);
   std::size_t ranks_left = 0;
   for (const RankList& node : nodes)
     ranks_left += node.size();
   for (std::size_t i = 0; i < nodes.size(); ++i) {
-    RankList& group = groups.back();
-    group.insert(group.end(), nodes[i].begin(), nodes[i].end());
-    const std::size_t groups_left = writers - groups.size();
-    if (groups_left == 0) continue;
+    RankList& ranks = ranks_of_writers.back();
+    ranks.insert(ranks.end(), nodes[i].begin(), nodes[i].end());
+    const std::size_t writers_left = writers - ranks_of_writers.size();
+    if (writers_left == 0) continue;
     const std::size_t nodes_left = nodes.size() - i - 1;
-    const std::size_t fair = (ranks_left + groups_left) / (groups_left + 1);
-    if (group.size() < fair && nodes_left > groups_left) continue;
-    ranks_left -= group.size();
-    groups.emplace_back();
+    const std::size_t fair = (ranks_left + writers_left) / (writers_left + 1);
+    if (ranks.size() < fair && nodes_left > writers_left) continue;
+    ranks_left -= ranks.size();
+    ranks_of_writers.emplace_back();
   }
-  return groups;
+  return ranks_of_writers;
 }
 
-std::vector<RankList> groups_of_compute_ranks(const RankLayout& rank_layout, std::size_t writers) {
+std::vector<RankList> ranks_of_compute_writers(const RankLayout& rank_layout, std::size_t writers) {
   const std::vector<RankList> nodes = ranks_by_node(rank_layout.node_of_compute_rank, 0);
   if (writers < nodes.size()) return merge_nodes(nodes, writers);
   const std::vector<std::size_t> shares = writers_by_node(nodes, writers);
-  std::vector<RankList> groups;
+  std::vector<RankList> ranks_of_writers;
   for (std::size_t i = 0; i < nodes.size(); ++i)
-    append_partition(nodes[i], shares[i], groups);
-  return groups;
+    append_partition(nodes[i], shares[i], ranks_of_writers);
+  return ranks_of_writers;
 }
 
 /// Chooses `writers` of the I/O ranks, evenly spread in the order of their nodes.
@@ -112,13 +115,13 @@ RankList choose_io_ranks(const RankLayout& rank_layout, std::size_t writers) {
 }
 
 /// Index of the first writer with the fewest ranks.
-std::size_t least_loaded(const std::vector<RankList>& groups) {
-  const auto found = std::ranges::min_element(groups, {}, &RankList::size);
-  return static_cast<std::size_t>(found - groups.begin());
+std::size_t least_loaded(const std::vector<RankList>& ranks_of_writers) {
+  const auto found = std::ranges::min_element(ranks_of_writers, {}, &RankList::size);
+  return static_cast<std::size_t>(found - ranks_of_writers.begin());
 }
 
-std::vector<RankList> groups_of_io_ranks(const RankLayout& rank_layout, const RankList& writers) {
-  std::vector<RankList> groups(writers.size());
+std::vector<RankList> ranks_of_io_writers(const RankLayout& rank_layout, const RankList& writers) {
+  std::vector<RankList> ranks_of_writers(writers.size());
   std::vector<const RankList*> without;
   const std::vector<RankList> nodes = ranks_by_node(rank_layout.node_of_compute_rank, 0);
   for (const RankList& node : nodes) {
@@ -130,13 +133,13 @@ std::vector<RankList> groups_of_io_ranks(const RankLayout& rank_layout, const Ra
     std::vector<RankList> cut;
     append_partition(node, here.size(), cut);
     for (std::size_t i = 0; i < here.size(); ++i)
-      groups[here[i]] = cut[i];
+      ranks_of_writers[here[i]] = cut[i];
   }
   for (const RankList* node : without) {
-    RankList& group = groups[least_loaded(groups)];
-    group.insert(group.end(), node->begin(), node->end());
+    RankList& ranks = ranks_of_writers[least_loaded(ranks_of_writers)];
+    ranks.insert(ranks.end(), node->begin(), node->end());
   }
-  return groups;
+  return ranks_of_writers;
 }
 
 }  // namespace
@@ -160,23 +163,23 @@ AggregationMap::AggregationMap(const RankLayout& rank_layout, const WritePlan& p
   FOREBAY_ASSERT(plan.files <= plan.writers);
   if (dedicated) {
     writers_ = choose_io_ranks(rank_layout, plan.writers);
-    groups_ = groups_of_io_ranks(rank_layout, writers_);
+    ranks_of_writers_ = ranks_of_io_writers(rank_layout, writers_);
   } else {
-    groups_ = groups_of_compute_ranks(rank_layout, plan.writers);
-    for (const RankList& group : groups_)
-      writers_.push_back(group.front());
+    ranks_of_writers_ = ranks_of_compute_writers(rank_layout, plan.writers);
+    for (const RankList& ranks : ranks_of_writers_)
+      writers_.push_back(ranks.front());
   }
-  index_groups();
+  index_ranks();
   assign_files(plan.files);
 }
 
-void AggregationMap::index_groups() {
+void AggregationMap::index_ranks() {
   for (std::uint32_t number = 0; number < writer_count(); ++number) {
     writer_index_of_rank_[writers_[number]] = number;
-    const RankList& group = groups_[number];
-    for (std::size_t position = 0; position < group.size(); ++position) {
-      writer_of_[group[position]] = writers_[number];
-      chain_positions_[group[position]] = static_cast<std::uint32_t>(position);
+    const RankList& ranks = ranks_of_writers_[number];
+    for (std::size_t position = 0; position < ranks.size(); ++position) {
+      writer_of_[ranks[position]] = writers_[number];
+      chain_positions_[ranks[position]] = static_cast<std::uint32_t>(position);
     }
   }
 }
@@ -200,7 +203,7 @@ std::optional<std::uint32_t> AggregationMap::writer_index_of(RankNumber rank) co
 std::span<const RankNumber> AggregationMap::ranks_of_writer(RankNumber writer) const {
   const auto number = writer_index_of(writer);
   if (!number) return {};
-  return groups_[*number];
+  return ranks_of_writers_[*number];
 }
 
 std::optional<RankNumber> AggregationMap::next_hop(RankNumber rank) const {
@@ -215,15 +218,15 @@ std::vector<RankNumber> AggregationMap::sources_of(RankNumber rank) const {
   const auto number = writer_index_of(rank);
   if (!is_chain_) {
     if (!number) return {};
-    RankList sources = groups_[*number];
+    RankList sources = ranks_of_writers_[*number];
     std::erase(sources, rank);
     return sources;
   }
   if (!number && rank >= compute_rank_count()) return {};
-  const RankList& group = groups_[number ? *number : *writer_index_of(writer_of_[rank])];
+  const RankList& ranks = ranks_of_writers_[number ? *number : *writer_index_of(writer_of_[rank])];
   const std::size_t behind = rank < compute_rank_count() ? chain_positions_[rank] + 1 : 0;
-  if (behind >= group.size()) return {};
-  return {group[behind]};
+  if (behind >= ranks.size()) return {};
+  return {ranks[behind]};
 }
 
 bool AggregationMap::depends_on(RankNumber rank, RankNumber other) const {

@@ -38,15 +38,16 @@ struct RankLayout {
 
 /// Paths of bytes for one plan.
 ///
-/// Groups: compute ranks, sorted by node and then by number, are split into one contiguous group
-/// for each writer. On a node, groups are as equal as possible, and the first ones are one rank
-/// larger. With at least as many writers as nodes, no group spans two nodes; with fewer writers, no
-/// group ends within a node. The first rank of a group is its writer, unless I/O ranks write. Then
-/// each I/O rank that writes does so for ranks of its node, and for nodes without such an I/O rank.
+/// Ranks of a writer: compute ranks, sorted by node and then by number, are split into one
+/// contiguous run for each writer. With at least as many writers as nodes, no run spans two nodes.
+/// The runs of a node are as equal as possible; the first ones are one rank larger. With fewer
+/// writers than nodes, each run consists of whole nodes. The first rank of a run is its writer,
+/// unless I/O ranks write. Then each I/O rank that writes does so for ranks of its node, and for
+/// nodes without such an I/O rank.
 ///
-/// Files: writers, in that order, are split in the same way into one contiguous run for each file.
-/// The first writer of a run owns the file: it allocates space, writes the index and reports to the
-/// coordinator.
+/// Ranks of a file: writers, in that order, are split into equal contiguous runs, one for each
+/// file; the first runs may be one writer longer. A run may span nodes. The first writer of a run
+/// owns the file: it allocates space, writes the index and reports to the coordinator.
 class AggregationMap {
  public:
   /// `plan` must be complete, as plan_write() returned it for these ranks.
@@ -59,14 +60,14 @@ class AggregationMap {
   /// The rank that collects the reports of all ranks and publishes steps.
   static constexpr RankNumber coordinator() { return 0; }
 
-  /// All writers, in the order of their groups.
+  /// All writers, in the order of the runs of their ranks.
   std::span<const RankNumber> writers() const { return writers_; }
   bool is_writer(RankNumber rank) const { return writer_index_of(rank).has_value(); }
 
   /// The writer that stores the bytes of a compute rank; it may be that rank.
   RankNumber writer_of(RankNumber rank) const { return writer_of_[rank]; }
   /// The ranks whose bytes a writer stores, in chain order: the rank nearest to the writer is
-  /// first. A compute rank that writes is the first of its group. Empty for a rank that is no
+  /// first. A compute rank that writes is the first of its own ranks. Empty for a rank that is no
   /// writer, and for an I/O rank to which no compute rank is assigned.
   std::span<const RankNumber> ranks_of_writer(RankNumber writer) const;
 
@@ -84,11 +85,11 @@ class AggregationMap {
   /// The file that receives the bytes of a rank.
   FileNumber file_of(RankNumber rank) const;
   RankNumber owner_of(FileNumber file) const { return writers_of(file).front(); }
-  /// The writers of a file, in the order of their groups.
+  /// The writers of a file, in the order of writers().
   std::span<const RankNumber> writers_of(FileNumber file) const;
 
  private:
-  void index_groups();
+  void index_ranks();
   void assign_files(std::uint32_t files);
   std::optional<std::uint32_t> writer_index_of(RankNumber rank) const;
 
@@ -96,8 +97,8 @@ class AggregationMap {
   std::vector<RankNumber> writers_;
   /// By rank; kNoWriter if it does not write.
   std::vector<std::uint32_t> writer_index_of_rank_;
-  std::vector<std::vector<RankNumber>> groups_;  ///< by writer index
-  std::vector<std::uint32_t> chain_positions_;   ///< position of a compute rank in its group
+  std::vector<std::vector<RankNumber>> ranks_of_writers_;  ///< by writer index
+  std::vector<std::uint32_t> chain_positions_;  ///< of a compute rank among the ranks of its writer
   std::vector<std::uint32_t> file_begins_;  ///< index of the first writer of each file; then the
                                             ///< end
   std::vector<FileNumber> file_of_writer_;

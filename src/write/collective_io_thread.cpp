@@ -8,8 +8,8 @@
 namespace forebay::write {
 
 Result<std::unique_ptr<CollectiveIoThread>> CollectiveIoThread::start(
-    std::shared_ptr<comm::Communicator> group) {
-  const comm::ThreadSupport support = group->thread_support();
+    std::shared_ptr<comm::Communicator> file_ranks) {
+  const comm::ThreadSupport support = file_ranks->thread_support();
   if (support == comm::ThreadSupport::kSingle || support == comm::ThreadSupport::kFunneled)
     return failure(
         {.kind = ErrorClass::kUnsupported,
@@ -18,7 +18,7 @@ Result<std::unique_ptr<CollectiveIoThread>> CollectiveIoThread::start(
                   std::string(comm::name_of(support)) +
                   "'; request MPI_THREAD_MULTIPLE from MPI_Init_thread(), or choose another "
                   "strategy than collective"});
-  std::unique_ptr<CollectiveIoThread> io_thread(new CollectiveIoThread(std::move(group)));
+  std::unique_ptr<CollectiveIoThread> io_thread(new CollectiveIoThread(std::move(file_ranks)));
   auto thread = start_service_thread("fb-collective", [raw = io_thread.get()] { raw->run(); });
   if (!thread) return failure(thread.error());
   io_thread->thread_ = std::move(*thread);
@@ -58,12 +58,12 @@ void CollectiveIoThread::run() {
 
 /// All ranks make the same calls, because each call returns the same Status on all of them.
 Status CollectiveIoThread::write(const CollectiveWrite& collective_write) {
-  // Data sieving would fill the gaps between the regions of a rank.
+  // Data sieving would fill the gaps between the segments of a rank.
   comm::CollectiveOpenOptions options{.intent = comm::FileIntent::kCreate,
                                       .hints = {{"romio_ds_write", "disable"}}};
   if (collective_write.method == CollectiveMethod::kUnaggregated)
     options.hints.push_back({"romio_cb_write", "disable"});
-  auto file = group_->open_file(collective_write.path, options);
+  auto file = file_ranks_->open_file(collective_write.path, options);
   if (!file) return failure(file.error());
   Status outcome;
   for (const ByteRange& round : collective_write.rounds)

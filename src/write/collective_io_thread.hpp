@@ -25,17 +25,17 @@ namespace forebay::write {
 struct CollectiveWrite {
   std::string path;
   CollectiveMethod method = CollectiveMethod::kUnaggregated;  ///< not kIndependent
-  std::vector<comm::FileSegment> segments;                    ///< of this rank, by rising offset
-  std::vector<ByteRange> rounds;                              ///< the same on all ranks
+  std::vector<comm::FileSegment> segments;  ///< the chunks of this rank, by rising offset
+  std::vector<ByteRange> rounds;            ///< the same on all ranks
   std::function<void(const Status&)> done;
 };
 
 class CollectiveIoThread {
  public:
-  /// `group` has the ranks of one file, and is used for nothing else. kUnsupported if their MPI
-  /// cannot be called from any thread.
+  /// `file_ranks` has the ranks of one file, and is used for nothing else. kUnsupported if their
+  /// MPI cannot be called from any thread.
   static Result<std::unique_ptr<CollectiveIoThread>> start(
-      std::shared_ptr<comm::Communicator> group);
+      std::shared_ptr<comm::Communicator> file_ranks);
   /// Blocks until all submitted writes have ended, because other ranks are already in these calls.
   ~CollectiveIoThread();
   CollectiveIoThread(const CollectiveIoThread&) = delete;
@@ -47,12 +47,12 @@ class CollectiveIoThread {
   void submit(CollectiveWrite collective_write);
 
  private:
-  explicit CollectiveIoThread(std::shared_ptr<comm::Communicator> group)
-      : group_(std::move(group)) {}
+  explicit CollectiveIoThread(std::shared_ptr<comm::Communicator> file_ranks)
+      : file_ranks_(std::move(file_ranks)) {}
   void run();
   Status write(const CollectiveWrite& collective_write);
 
-  const std::shared_ptr<comm::Communicator> group_;
+  const std::shared_ptr<comm::Communicator> file_ranks_;
   std::mutex mutex_;
   std::condition_variable changed_;
   std::deque<CollectiveWrite> queue_;

@@ -162,16 +162,17 @@ Result<RankResources> create_resources(const Decision& decision,
 }
 
 /// Collective: creates a communicator for the ranks of each file, if the plan needs them.
-Status create_file_groups(comm::Communicator& ranks,
-                          RankResources& resources,
-                          const Decision& decision,
-                          const OpenRequest& request) {
+Status create_file_communicators(comm::Communicator& ranks,
+                                 RankResources& resources,
+                                 const Decision& decision,
+                                 const OpenRequest& request) {
   if (decision.plan.tuning.transfer_mode != TransferMode::kCollective) return {};
   const AggregationMap aggregation(request.facts.rank_layout, decision.plan);
   const std::uint32_t me = ranks.rank().number;
-  auto group = ranks.split({.color = aggregation.file_of(me), .key = me});
-  auto io_thread = group ? CollectiveIoThread::start(std::move(*group))
-                         : Result<std::unique_ptr<CollectiveIoThread>>(tl::unexpect, group.error());
+  auto file_ranks = ranks.split({.color = aggregation.file_of(me), .key = me});
+  auto io_thread =
+      file_ranks ? CollectiveIoThread::start(std::move(*file_ranks))
+                 : Result<std::unique_ptr<CollectiveIoThread>>(tl::unexpect, file_ranks.error());
   const Status agreed = ranks.agree(status_of(io_thread));
   if (agreed) resources.collective_io_thread = std::move(*io_thread);
   return agreed;
@@ -190,7 +191,8 @@ Result<PreparedRank> prepare(comm::Communicator& ranks,
   auto resources = create_resources(decision, request, ranks.rank().number);
   if (const Status agreed = ranks.agree(status_of(resources)); !agreed)
     return failure(agreed.error());
-  if (const Status grouped = create_file_groups(ranks, *resources, decision, request); !grouped)
+  if (const Status grouped = create_file_communicators(ranks, *resources, decision, request);
+      !grouped)
     return failure(grouped.error());
   comm::LinkOptions links = request.links;
   links.limits.payload_bytes_max = kMessageBytesMax;
