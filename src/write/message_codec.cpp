@@ -32,7 +32,7 @@ constexpr std::array<MessageRule, 26> kRules{{
     {.name = "fetch chunk", .words = 1},
     {"chunk data", 1, 0, kAnyBytes},
     {.name = "release chunk", .words = 1},
-    {.name = "region count", .words = 4},
+    {.name = "region count", .words = 3},
     {"regions written", 2, 0, kAnyBytes},
     {.name = "allocate request", .words = 4},
     {.name = "allocate reply", .words = 2},
@@ -173,10 +173,10 @@ Status ReassemblyBuffer::add(MessageKind kind,
   if (!total_bytes) total_bytes = announced_bytes;
   if (*total_bytes != announced_bytes)
     return failure(
-        malformed_message(kind, "bytes of all fragments", announced_bytes,
+        malformed_message(kind, "total size of all fragments", announced_bytes,
                           "must be " + std::to_string(*total_bytes) + " as in the first fragment"));
   if (fragment.size() > *total_bytes - bytes.size())
-    return failure(malformed_message(kind, "bytes of all fragments", announced_bytes,
+    return failure(malformed_message(kind, "total size of all fragments", announced_bytes,
                                      "must not be less than the bytes received"));
   bytes.insert(bytes.end(), fragment.begin(), fragment.end());
   return {};

@@ -337,7 +337,7 @@ TEST(ReassemblyBuffer, bytes_beyond_announced_total_are_refused) {
   const Status more = coverage.add(MessageKind::kCoverage, piece, 250);
   ASSERT_FALSE(more);
   EXPECT_THAT(more.error().message(),
-              ContainsRegex("'coverage': field 'bytes of all fragments' is 250"));
+              ContainsRegex("'coverage': field 'total size of all fragments' is 250"));
   const Status another = coverage.add(MessageKind::kCoverage, piece, UINT64_MAX);
   ASSERT_FALSE(another);
   EXPECT_THAT(another.error().message(), ContainsRegex("must be 250 as in the first fragment"));

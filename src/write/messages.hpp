@@ -12,7 +12,7 @@
 namespace forebay::write {
 
 /// "A to B" names the roles. In a message about a step, the first two words of the header are the
-/// step and its file group (StepId). The comment of each kind lists the other words, then, after a
+/// step and its group (StepId). The comment of each kind lists the other words, then, after a
 /// semicolon, the payload. A sentence before the semicolon states the event; such a message has no
 /// other words.
 enum class MessageKind : std::uint32_t {
@@ -28,7 +28,7 @@ enum class MessageKind : std::uint32_t {
   kChunkData,
   /// Reply to an offer, not about a step: chunk. Its memory is no longer needed.
   kReleaseChunk,
-  /// Rank to its writer: number of regions that the rank has offered in the step, the rank.
+  /// Rank to its writer, at commit(): number of regions that the rank has offered in the step.
   kRegionCount,
   /// Writer to rank: all regions of the rank are written; their file offsets.
   kRegionsWritten,
@@ -48,7 +48,8 @@ enum class MessageKind : std::uint32_t {
   kCollectiveReady,
   /// Owner to its ranks, when all are ready: CollectiveMethod; the rounds, as ByteRanges.
   kCollectiveStart,
-  /// Rank to owner: bytes of all fragments; a fragment of its RankMetadata, with offsets in the
+  /// Rank to owner: total size of all fragments; a fragment of its RankMetadata, with offsets in
+  /// the
   /// owner's file.
   kRankMetadata,
   /// Rank to coordinator: the rank has committed the step; its fields.
@@ -68,8 +69,8 @@ enum class MessageKind : std::uint32_t {
   kRecycleFile,
   /// Coordinator to all: a StepOutcome; the Error, unless the step was published.
   kStepOutcome,
-  /// Coordinator to all, not about a step: a lost rank; the Error. If the coordinator is lost: a
-  /// rank to those that depend on it.
+  /// Coordinator to all, not about a step: a lost rank; the Error. If the coordinator is lost, each
+  /// rank sends this to the ranks that depend on the sender (AggregationMap::depends_on()).
   kRankLost,
   /// Rank to coordinator, not about a step: the rank begins no more steps.
   kLeave,
@@ -77,7 +78,7 @@ enum class MessageKind : std::uint32_t {
   kAllLeft,
 };
 
-/// A step and the file group to which its rank assigns it. The same on all ranks, because all begin
+/// A step and its group: the steps that share data files. The same on all ranks, because all begin
 /// the same steps.
 struct StepId {
   std::uint64_t step = 0;

@@ -58,8 +58,7 @@ void StepProducer::commit(const StepId& step, CommittedStep committed) {
   own.committed.emplace(std::move(committed));
   const RankMetadata& record = own.committed->record;
   if (own.failure) return handle_step_outcome(step, Status(tl::unexpect, *own.failure));
-  context_.send(writer, MessageKind::kRegionCount, message_words(step, record.regions, me.number),
-                {});
+  context_.send(writer, MessageKind::kRegionCount, message_words(step, record.regions), {});
   context_.send(coordinator, MessageKind::kRankCommitted, message_words(step),
                 fields_to_bytes(record.fields));
   send_metadata_if_complete(step, own);

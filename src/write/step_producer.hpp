@@ -27,7 +27,7 @@ namespace forebay::write {
 /// The data that commit() passes to the agent.
 struct CommittedStep {
   RankMetadata record;
-  Receipt receipt;  ///< except `level` and `durable_time`
+  Receipt receipt;  ///< except `durable_time`
   TimePoint begun_at;
   Promise<Receipt> promise;
 };

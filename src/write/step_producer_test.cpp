@@ -102,7 +102,7 @@ TEST_F(StepProducerTest, step_proceeds_from_offer_to_receipt) {
   Future<Receipt> receipt = commit(1, test_metadata(1, 0, 2));
   const SentMessage finish = context_.take_one(MessageKind::kRegionCount);
   EXPECT_EQ(finish.to, 0U);
-  EXPECT_EQ(finish.words, (AgentContext::Words{1, 1, 1, kRank})) << "one region of rank 2";
+  EXPECT_EQ(finish.words, (AgentContext::Words{1, 1, 1})) << "one region";
   EXPECT_EQ(
       fields_from_bytes(context_.take_one(MessageKind::kRankCommitted).payload).value().size(), 1U);
   EXPECT_TRUE(context_.take_messages(MessageKind::kRankMetadata).empty())
