@@ -151,6 +151,9 @@ Status Aggregator::handle_release_chunk(std::uint64_t chunk_id) {
   return {};
 }
 
+/// With kGather, holds received chunks back until all ranks of this writer have committed the step,
+/// or another chunk waits for memory. Other bytes of the step may then still be queued or in
+/// flight.
 bool Aggregator::should_hold_back(const IncomingChunk& incoming) const {
   if (context_.plan().tuning.exchange != Exchange::kGather || incoming.from == context_.rank())
     return false;

@@ -2,8 +2,10 @@
 // Aggregator (writer): writes the bytes of its ranks, and its own, to storage, or forwards them in
 // a chain. It writes from its own staging memory and, with shared-memory exchange, from that of
 // other ranks of its node, which it maps. It fetches other bytes when it has memory for them. The
-// owner of its file allocates space for each region. Unless the transfer mode is collective, it
-// depends on no rank but that owner to write what it has accepted.
+// owner of its file allocates space for each region. To write what it has accepted, an aggregator
+// depends on that owner. With kBaton it also waits until the holder releases or loses the baton.
+// With kCollective it depends on all ranks of the file. A rank that forwards depends on its
+// next_hop().
 #pragma once
 
 #include <cstdint>
@@ -46,9 +48,9 @@ class Aggregator {
   Status handle_collective_start(const StepId& step,
                                  CollectiveMethod method,
                                  std::vector<ByteRange> rounds);
-  /// The application waits for memory in this step. Writes chunks that wait for a collective write
-  /// independently, and also the following chunks up to this step. Steps that this rank has
-  /// reported as ready are still written together.
+  /// The application waits for memory in this step. Writes independently: chunks now waiting for a
+  /// collective write, and later chunks of steps up to this one. Steps that this rank has reported
+  /// as ready are still written together.
   void write_pending_independently(const StepId& step);
   /// The next rank does not need the memory of a forwarded chunk any more: releases it.
   Status handle_release_chunk(std::uint64_t chunk_id);
@@ -144,7 +146,7 @@ class Aggregator {
   std::map<std::pair<std::uint32_t, std::uint64_t>, std::uint64_t>
       chunk_id_of_;                       ///< by rank and number of the offer
   std::deque<std::uint64_t> queued_;      ///< chunks that wait for receiving memory
-  std::vector<std::uint64_t> held_back_;  ///< chunks of gathered steps that are not complete yet
+  std::vector<std::uint64_t> held_back_;  ///< received chunks; see should_hold_back()
   std::map<RankKey, RankProgress> ranks_;
   std::map<std::uint64_t, PendingAllocation> pending_allocations_;
   std::map<std::uint64_t, std::shared_ptr<DataFile>> files_;  ///< by group

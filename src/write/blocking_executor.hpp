@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
-// BlockingExecutor: a thread for calls that block on a file system: open, create, rename, sync of
-// directories. Each dataset has one, so that a server that does not respond delays only that
-// dataset. There are two priorities, so that files created ahead of need do not delay tasks that a
-// step waits for.
+// BlockingExecutor: a thread for calls that block on a file system (open, create, rename, sync of
+// directories, publication), and for long computations (building an index). Each dataset has one,
+// so that a server that does not respond delays only that dataset. There are two priorities, so
+// that files created ahead of need do not delay tasks that a step waits for.
 #pragma once
 
 #include <forebay/error.hpp>

@@ -136,9 +136,9 @@ void CommitCoordinator::publish(const StepId& step, PendingStep& pending) {
     entry.raw_bytes += message.raw_bytes;
     entry.stored_bytes += message.stored_bytes;
   }
-  const auto finish = [this, step](StepOutcome step_outcome, const Status& outcome) {
-    context_.post([this, step, step_outcome, outcome] {
-      resolve(step, step_outcome, outcome);
+  const auto finish = [this, step](StepOutcome outcome, const Status& status) {
+    context_.post([this, step, outcome, status] {
+      resolve(step, outcome, status);
       publish_next();
     });
   };
@@ -155,11 +155,11 @@ void CommitCoordinator::publish(const StepId& step, PendingStep& pending) {
     prune();
   };
   // One sync of the directory makes the names of the new files of all ranks durable.
-  context_.file_writer().sync_directory([this, finish, publish_it](const Status& outcome) {
-    if (outcome)
+  context_.file_writer().sync_directory([this, finish, publish_it](const Status& status) {
+    if (status)
       context_.file_writer().run_blocking(publish_it);
     else
-      finish(StepOutcome::kFailed, outcome);
+      finish(StepOutcome::kFailed, status);
   });
 }
 
@@ -206,23 +206,22 @@ void CommitCoordinator::release_file(const format::DataFileName& name) {
 
 void CommitCoordinator::abort_step(const StepId& step, const Error& why) {
   const auto found = steps_.find(step);
-  // While a step is published, all of it is durable. A failure reported now concerns later steps.
+  // A step that is being published is durable in all files, so a failure reported now concerns
+  // later steps.
   if (found == steps_.end() || found->second.is_publishing) return;
   resolve(step, StepOutcome::kFailed, Status(tl::unexpect, why));
   publish_next();
 }
 
-void CommitCoordinator::resolve(const StepId& step,
-                                StepOutcome step_outcome,
-                                const Status& outcome) {
+void CommitCoordinator::resolve(const StepId& step, StepOutcome outcome, const Status& status) {
   steps_.erase(step);
-  if (outcome)
+  if (status)
     newest_published_ = step;
   else
     unpublished_.insert(step);
-  const comm::Bytes why = outcome ? comm::Bytes() : comm::to_bytes(outcome.error());
-  broadcast(MessageKind::kStepOutcome,
-            message_words(step, static_cast<std::uint64_t>(step_outcome)), why);
+  const comm::Bytes why = status ? comm::Bytes() : comm::to_bytes(status.error());
+  broadcast(MessageKind::kStepOutcome, message_words(step, static_cast<std::uint64_t>(outcome)),
+            why);
 }
 
 void CommitCoordinator::broadcast(MessageKind kind,

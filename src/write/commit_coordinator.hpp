@@ -81,7 +81,7 @@ class CommitCoordinator {
   PendingStep* find_or_create(const StepId& step);
   void publish_next();
   void publish(const StepId& step, PendingStep& pending);
-  void resolve(const StepId& step, StepOutcome step_outcome, const Status& outcome);
+  void resolve(const StepId& step, StepOutcome outcome, const Status& status);
   StepOutcome outcome_of_failed_publish() const;
   Status publish_error(const Status& status) const;
   void prune();

@@ -167,8 +167,8 @@ Status CommitLog::write_plan(format::CommitPlan plan) {
     return {};
   }
   if (fenced_error_) return done;
-  // Overwrites the slot, because readers may already see it, and the step has failed. If this write
-  // fails, too, the slot is torn or the disk has failed.
+  // Overwrites the slot, because readers may already see it, and the step has failed. If this fails
+  // too, the slot may be torn, or valid although the step has failed.
   const std::vector<std::byte> nothing(format::kPageBytes);
   const std::uint64_t slot = plan.new_state.generation % 2 * format::kPageBytes;
   if (file_->write_at(nothing, slot)) static_cast<void>(file_->sync());

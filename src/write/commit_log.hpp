@@ -1,8 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 // CommitLog: the file `commits` of a dataset, as the holder of the lease uses it. A step is
-// published when a table and a slot are written and one sync has returned. Until then, and after
-// any failure, the previous generation is in force. docs/formats/dataset.md#commits defines these
-// terms.
+// published when a table and a slot are written and one sync has returned. Until then, and after a
+// failure, the previous generation is in force, with two exceptions. Another file has replaced
+// `commits` (is_replaced()); or storage failed to overwrite the slot after the failure, and a
+// reader may find the failed generation. docs/formats/dataset.md#commits defines these terms.
 #pragma once
 
 #include <forebay/error.hpp>
@@ -54,9 +55,9 @@ class CommitLog {
   bool is_replaced() const noexcept { return fenced_error_.has_value(); }
 
   /// Publishes one more step, whose data and names are durable. kInvalidArgument if its number does
-  /// not rise. After a failure the previous generation is in force, and the next call writes the
-  /// same slot again. Once is_replaced(), nothing is written any more: kPermission, or kNotFound if
-  /// the file is gone.
+  /// not rise. After a failure the slot is overwritten, so that the previous generation is in
+  /// force, and the next call writes the same slot again. Once is_replaced(), nothing is written
+  /// any more: kPermission, or kNotFound if the file is gone.
   Status publish(const format::StepEntry& step);
 
   /// Writes a generation that format::plan_repair() has planned. Fails as publish() does.

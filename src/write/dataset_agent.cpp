@@ -453,16 +453,16 @@ Status DatasetAgent::handle_step_outcome(const comm::LinkHeader& header,
   if (header.words[2] > static_cast<std::uint64_t>(StepOutcome::kInDoubt))
     return failure(
         malformed_message(MessageKind::kStepOutcome, "outcome", header.words[2], "must be 0 to 2"));
-  const auto step_outcome = static_cast<StepOutcome>(header.words[2]);
-  Status outcome;
-  if (step_outcome != StepOutcome::kPublished) {
+  const auto outcome = static_cast<StepOutcome>(header.words[2]);
+  Status status;
+  if (outcome != StepOutcome::kPublished) {
     const auto why = comm::error_from_bytes(payload);
     if (!why) return failure(why.error());
-    outcome = failure(*why);
+    status = failure(*why);
   }
-  aggregator_.handle_step_outcome(step, outcome);
-  if (file_owner_) file_owner_->handle_step_outcome(step, step_outcome, outcome);
-  if (producer_) producer_->handle_step_outcome(step, outcome);
+  aggregator_.handle_step_outcome(step, status);
+  if (file_owner_) file_owner_->handle_step_outcome(step, outcome, status);
+  if (producer_) producer_->handle_step_outcome(step, status);
   return {};
 }
 

@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 // DatasetAgent: the event loop of one rank for one dataset, on a thread, with the roles that the
 // plan assigns to the rank. One poll() waits for messages of other agents, tasks of the application
-// and completions of storage. All roles run on this thread, so none needs a lock.
+// and completions of storage. The state of all roles belongs to this thread, so none needs a lock.
+// Roles pass blocking and long work (publication, building an index) to a BlockingExecutor.
 #pragma once
 
 #include <forebay/error.hpp>

@@ -405,22 +405,20 @@ void FileOwner::report_durable(const StepId& step, const StepFinalization& final
                 message_words(step), to_bytes(message));
 }
 
-void FileOwner::handle_step_outcome(const StepId& step,
-                                    StepOutcome step_outcome,
-                                    const Status& outcome) {
+void FileOwner::handle_step_outcome(const StepId& step, StepOutcome outcome, const Status& status) {
   steps_.erase(step);
   // Replies to these requests would need the file, which may be removed now.
   std::erase_if(baton_queue_, [&](const AllocationRequest& one) { return one.step == step; });
-  if (outcome) newest_published_ = step;
+  if (status) newest_published_ = step;
   const auto group = groups_.find(step.group);
-  if (!outcome) {
+  if (!status) {
     failed_steps_.insert(step);
-    if (outcome.error().kind() == ErrorClass::kNoSpace) context_.file_writer().remove_free_files();
+    if (status.error().kind() == ErrorClass::kNoSpace) context_.file_writer().remove_free_files();
   }
   if (group == groups_.end()) return;
   GroupFile& group_file = group->second;
-  if (step_outcome != StepOutcome::kFailed) {
-    group_file.has_published_steps = true;
+  if (outcome != StepOutcome::kFailed) {
+    group_file.may_have_published_steps = true;
     std::erase_if(group_file.allocations,
                   [&](const auto& entry) { return entry.second.step == step; });
   } else {
@@ -449,11 +447,11 @@ void FileOwner::punch_failed_steps(const GroupFile& group_file) {
   if (!failed.empty()) context_.file_writer().punch_hole(group_file.file, std::move(failed));
 }
 
-/// Ends the file of a group. Removes it if it has no published or undecided step; ranks may still
-/// write to it. Truncates it to the end of its steps if it stays and was not sealed.
+/// Ends the file of a group. Removes it if no step of it can be published; ranks may still write to
+/// it. Truncates it to the end of its steps if it stays and was not sealed.
 void FileOwner::retire_group(std::uint64_t group) {
   const GroupFile group_file = std::move(groups_.extract(group).mapped());
-  if (!group_file.has_published_steps && group_file.undecided.empty())
+  if (!group_file.may_have_published_steps && group_file.undecided.empty())
     return context_.file_writer().remove(name_of_file(group), [](const Status& /*done*/) {});
   punch_failed_steps(group_file);
   if (group_file.file && group_file.durable_steps < context_.plan().tuning.steps_per_group)

@@ -23,6 +23,8 @@
 namespace forebay::write {
 
 /// A holder of the baton that has written nothing for this time loses it if another writer waits.
+/// It keeps the offsets that it received, and its writes in flight continue. So two writers may
+/// then write the file.
 inline constexpr std::chrono::milliseconds kBatonLease{2000};
 
 /// Belongs to the agent's thread. For a rank that owns a file.
@@ -61,7 +63,7 @@ class FileOwner {
                               std::uint64_t total_bytes);
   /// Reports to the coordinator, now and after each change, the ranks whose metadata is missing.
   void report_missing_ranks(const StepId& step);
-  void handle_step_outcome(const StepId& step, StepOutcome step_outcome, const Status& outcome);
+  void handle_step_outcome(const StepId& step, StepOutcome outcome, const Status& status);
   void handle_rank_lost(comm::Rank rank, const Error& why);
   /// Removes or truncates the files of unresolved steps. Keeps files that may have published steps.
   void shut_down();
@@ -92,8 +94,8 @@ class FileOwner {
     std::set<StepId> steps;
     std::set<StepId> resolved_steps;  ///< those of `steps` that are published or failed
     std::uint32_t durable_steps = 0;
-    bool has_published_steps = false;
-    std::set<StepId> undecided;  ///< durable, outcome unknown: may be published already
+    bool may_have_published_steps = false;  ///< published or in doubt: the file must stay
+    std::set<StepId> undecided;             ///< durable, but kStepOutcome has not arrived yet
   };
   struct StepProgress {
     std::map<std::uint32_t, ReassemblyBuffer> fragments;
@@ -130,7 +132,7 @@ class FileOwner {
   std::vector<std::uint32_t> ranks_;  ///< compute ranks whose bytes go to the file
   std::map<std::uint64_t, GroupFile> groups_;
   std::map<StepId, StepProgress> steps_;
-  std::set<StepId> failed_steps_;
+  std::set<StepId> failed_steps_;  ///< and steps in doubt
   std::optional<StepId> newest_published_;
   bool has_lost_rank_ = false;  ///< one of `ranks_`
   std::uint64_t expected_bytes_;
