@@ -110,10 +110,12 @@ class FOREBAY_EXPORT [[nodiscard]] StepWriter {
   /// and this handle is empty. The Future is ready when the bytes of all ranks are durable and the
   /// step is published, or when the step has failed.
   ///
-  /// The Error names the failed rank and the cause; earlier steps are unchanged, and later ones can
-  /// be written. kClosed leaves open whether the step is published: the first rank ended, or this
-  /// Runtime ended while the step was in progress. cancel() and the end of the Future discard the
-  /// Receipt and have no effect on the step.
+  /// The Error names the failed rank and the cause. Earlier steps are unchanged, and later ones can
+  /// be written, unless a rank has ended. Three Errors may leave open whether the step is
+  /// published. kClosed: the first rank ended, or this Runtime ended while the step was in
+  /// progress. kPermission: another program took the dataset over. kNotFound: `commits` was
+  /// removed. cancel() and the end of the Future discard the Receipt and have no effect on the
+  /// step.
   Future<Receipt> commit();
 
   /// Aborts the step on all ranks: it is never visible.

@@ -22,12 +22,13 @@ enum class Strategy : std::uint8_t {
   kAuto,             ///< chosen from ranks, nodes, sizes and storage
   kSerial,           ///< all bytes go to rank 0, which writes one file
   kFilePerProcess,   ///< each rank writes its own file (1PFPP)
-  kBaton,            ///< groups of ranks share a file, and one of a group writes at a time (PMPIO)
-  kCollective,       ///< groups of ranks write to a file together (syncIO)
+  kBaton,            ///< several ranks share a file, and one of them writes at a time (PMPIO)
+  kCollective,       ///< several ranks write to a file together (syncIO)
   kReducedBlocking,  ///< few ranks write; the others pass on their bytes and continue to compute
                      ///< (rbIO)
   kBrigade,          ///< bytes travel along a chain of ranks to the writer at its end (ADIOS)
-  kGather,           ///< the writer has all bytes of its group before it writes (ADIOS)
+  kGather,           ///< few ranks write; each holds received bytes back until all of its ranks
+                     ///< have committed, or memory is short (ADIOS)
 };
 
 /// How bytes get from the rank that has them to the rank that writes them.
@@ -37,7 +38,8 @@ enum class Exchange : std::uint8_t {
                   ///< descriptions; ranks of other nodes send messages, as with kMessage
   kMessage,       ///< messages, at the request of the writer
   kBrigade,       ///< along a chain of ranks, through a bounded buffer in each
-  kGather,        ///< messages; the writer receives all of its group before it writes
+  kGather,        ///< messages; the writer holds received bytes back until all of its ranks have
+                  ///< committed, or memory is short
 };
 
 /// Which writers of a shared file may write to it at a time.
@@ -89,7 +91,8 @@ struct WriteTuning {
   /// 1 GiB. 0: 4 MiB, less for small steps, and less where little memory is free.
   std::uint64_t unit_bytes = 0;
   /// Alignment of the ranges of each writer in a file: a power of two, at least 4 KiB. 0: 4 KiB;
-  /// the range of one lock, if several writers share a file on storage with locks.
+  /// the range of one lock, if several writers share a file on storage with locks, and `unit_bytes`
+  /// is a multiple of that range.
   std::uint64_t alignment_bytes = 0;
   /// Steps that share their files. 0: 1.
   std::uint32_t steps_per_group = 0;
