@@ -111,11 +111,11 @@ class FOREBAY_EXPORT [[nodiscard]] StepWriter {
   /// step is published, or when the step has failed.
   ///
   /// The Error names the failed rank and the cause. Earlier steps are unchanged, and later ones can
-  /// be written, unless a rank has ended. Three Errors may leave open whether the step is
+  /// be written, unless a rank has ended. Four Errors may leave open whether the step is
   /// published. kClosed: the first rank ended, or this Runtime ended while the step was in
   /// progress. kPermission: another program took the dataset over. kNotFound: `commits` was
-  /// removed. cancel() and the end of the Future discard the Receipt and have no effect on the
-  /// step.
+  /// removed. kIo: storage failed while the step was published, and again while it was withdrawn.
+  /// cancel() and the end of the Future discard the Receipt and have no effect on the step.
   Future<Receipt> commit();
 
   /// Aborts the step on all ranks: it is never visible.

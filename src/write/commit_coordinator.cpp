@@ -165,7 +165,7 @@ void CommitCoordinator::publish(const StepId& step, PendingStep& pending) {
 
 /// Called on the thread for blocking tasks, as is publish_error().
 StepOutcome CommitCoordinator::outcome_of_failed_publish() const {
-  return commit_log_->is_replaced() ? StepOutcome::kInDoubt : StepOutcome::kFailed;
+  return commit_log_->is_in_doubt() ? StepOutcome::kInDoubt : StepOutcome::kFailed;
 }
 
 /// If another holder has the dataset now, the Error of the lease is more precise.

@@ -164,6 +164,7 @@ Status CommitLog::write_plan(format::CommitPlan plan) {
   if (done) done = check_identity();
   if (done) {
     state_ = std::move(plan.new_state);
+    is_slot_in_doubt_ = false;
     return {};
   }
   if (fenced_error_) return done;
@@ -171,7 +172,7 @@ Status CommitLog::write_plan(format::CommitPlan plan) {
   // too, the slot may be torn, or valid although the step has failed.
   const std::vector<std::byte> nothing(format::kPageBytes);
   const std::uint64_t slot = plan.new_state.generation % 2 * format::kPageBytes;
-  if (file_->write_at(nothing, slot)) static_cast<void>(file_->sync());
+  is_slot_in_doubt_ = !file_->write_at(nothing, slot) || !file_->sync();
   return done;
 }
 

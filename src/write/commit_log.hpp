@@ -3,7 +3,8 @@
 // published when a table and a slot are written and one sync has returned. Until then, and after a
 // failure, the previous generation is in force, with two exceptions. Another file has replaced
 // `commits` (is_replaced()); or storage failed to overwrite the slot after the failure, and a
-// reader may find the failed generation. docs/formats/dataset.md#commits defines these terms.
+// reader may find the failed generation (is_in_doubt()). docs/formats/dataset.md#commits defines
+// these terms.
 #pragma once
 
 #include <forebay/error.hpp>
@@ -53,6 +54,9 @@ class CommitLog {
   /// True if another file has replaced `commits`. Then another holder decides which steps exist. It
   /// may have found the last step of this program published, although publish() has failed.
   bool is_replaced() const noexcept { return fenced_error_.has_value(); }
+  /// After a failed publish(): true if a reader may still find the step published. So its files
+  /// must stay. False again once a later call has written the slot.
+  bool is_in_doubt() const noexcept { return is_replaced() || is_slot_in_doubt_; }
 
   /// Publishes one more step, whose data and names are durable. kInvalidArgument if its number does
   /// not rise. After a failure the slot is overwritten, so that the previous generation is in
@@ -76,6 +80,7 @@ class CommitLog {
   bool has_path_ = false;        ///< opened by name
   bool has_write_bits_ = false;  ///< its write bits were set at opening
   std::optional<Error> fenced_error_;
+  bool is_slot_in_doubt_ = false;  ///< a failed generation could not be overwritten
   format::CommitsState state_;
   std::vector<format::StepEntry> steps_;
   std::vector<Error> damages_;

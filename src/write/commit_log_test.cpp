@@ -198,6 +198,27 @@ TEST(CommitLog, failed_sync_keeps_previous_step_and_next_succeeds) {
   EXPECT_EQ(steps_in(directory.path()), (Steps{1, 3}));
 }
 
+// The coordinator once removed the files of such a step, which a valid slot may still list.
+TEST(CommitLog, step_is_in_doubt_if_its_slot_cannot_be_overwritten) {
+  const TemporaryDirectory directory;
+  ASSERT_TRUE(CommitLog::open(directory.path()));
+  int failures = 0;
+  auto file = storage::must_open(directory / "commits", {.intent = storage::Intent::kWrite});
+  const auto commit_log =
+      CommitLog::open_with_file(std::make_unique<FaultyFile>(std::move(file), failures));
+  ASSERT_TRUE(commit_log);
+  failures = 1;
+  EXPECT_FALSE((*commit_log)->publish(entry_of(1)));
+  EXPECT_FALSE((*commit_log)->is_in_doubt()) << "the second sync overwrote the slot";
+  failures = 2;
+  EXPECT_FALSE((*commit_log)->publish(entry_of(2)));
+  EXPECT_TRUE((*commit_log)->is_in_doubt());
+  EXPECT_FALSE((*commit_log)->is_replaced());
+  ASSERT_TRUE((*commit_log)->publish(entry_of(3)));
+  EXPECT_FALSE((*commit_log)->is_in_doubt());
+  EXPECT_EQ(steps_in(directory.path()), (Steps{3}));
+}
+
 TEST(CommitLog, full_disk_keeps_previous_steps) {
   const TemporaryDirectory directory;
   ASSERT_TRUE(CommitLog::open(directory.path()));

@@ -589,7 +589,7 @@ TEST_F(FileOwnerTest, possibly_published_step_keeps_its_file) {
   EXPECT_EQ(removed_groups(), std::vector<std::uint64_t>{2});
 }
 
-// A former writer that was presumed dead while it published.
+// A former holder that was presumed dead while it published.
 TEST_F(FileOwnerTest, step_in_doubt_keeps_its_file) {
   start_with_file(shared_file(2));
   EXPECT_TRUE(file_owner_->handle_allocate_request({0}, step_in_group(1, 1), 0, 100));

@@ -91,7 +91,7 @@ struct StepId {
 enum class StepOutcome : std::uint8_t {
   kFailed,
   kPublished,
-  kInDoubt,  ///< failed for this program, but a new holder may have found it published
+  kInDoubt,  ///< failed for this program, but a new holder or a reader may find it published
 };
 
 /// Part of a region: bytes that are contiguous in memory now and in the file later.
