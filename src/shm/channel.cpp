@@ -211,6 +211,14 @@ Error send_error(int error_number) {
 
 constexpr const char* kReceive = "receive a message";
 
+/// A peer that closes its end before it has received all messages resets the connection: one call
+/// fails. What the peer sent before can still be received.
+template <class Call>
+ssize_t retry_after_reset(Call call) {
+  const ssize_t result = call();
+  return result < 0 && errno == ECONNRESET ? call() : result;
+}
+
 Error receive_error(int error_number) {
   if (error_number == ECONNRESET) return closed_error(kReceive, error_number);
   return channel_error(kReceive, error_number);
@@ -276,8 +284,8 @@ void Channel::shutdown_sending() noexcept {
 Result<std::optional<ChannelMessage>> Channel::receive(Deadline deadline) {
   const std::array<int, 1> descriptors{socket_.get()};
   while (wait_readable(descriptors, deadline)) {
-    const ssize_t size_bytes =
-        ::recv(socket_.get(), nullptr, 0, MSG_PEEK | MSG_TRUNC | MSG_DONTWAIT);
+    const ssize_t size_bytes = retry_after_reset(
+        [&] { return ::recv(socket_.get(), nullptr, 0, MSG_PEEK | MSG_TRUNC | MSG_DONTWAIT); });
     if (size_bytes >= 0) return receive_message(checked_cast<std::size_t>(size_bytes));
     if (errno == EINTR || would_block(errno)) continue;
     return failure(receive_error(errno));
@@ -296,7 +304,8 @@ Result<ChannelMessage> Channel::receive_message(std::size_t size_bytes) {
   header.msg_iovlen = 1;
   header.msg_control = control.bytes.data();
   header.msg_controllen = control.bytes.size();
-  const ssize_t received = ::recvmsg(socket_.get(), &header, MSG_CMSG_CLOEXEC | MSG_DONTWAIT);
+  const ssize_t received = retry_after_reset(
+      [&] { return ::recvmsg(socket_.get(), &header, MSG_CMSG_CLOEXEC | MSG_DONTWAIT); });
   const int error_number = errno;
   if (received >= 0) message.descriptors = take_descriptors(header);  // closes them on failure
   if (received < 0) return failure(receive_error(error_number));
