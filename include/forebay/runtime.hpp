@@ -228,7 +228,7 @@ class FOREBAY_EXPORT Runtime {
   /// Reads and writes for the ranks of this node, and for nodes assigned to it. Blocks until those
   /// of its node and the first rank have ended their Runtime, and its datasets are closed. The
   /// thread sleeps while agents work; it calls MPI while a dataset is opened. Call it on a rank
-  /// whose role() is kAgent, once the rank has no other work. Fails with kInvalidArgument on other
+  /// whose role() is kIo, once the rank has no other work. Fails with kInvalidArgument on other
   /// ranks, at once. If a Runtime ends without this call, other ranks read for themselves, and
   /// datasets that this rank should write cannot be opened.
   Status serve();

@@ -115,7 +115,8 @@ class FOREBAY_EXPORT CollectiveFile {
   /// Collective. Returns once all bytes that any rank wrote before are on stable storage.
   Status sync();
 
-  /// Collective. Every later call returns kClosed. Returns errors found on closing; syncs nothing.
+  /// Collective. Every later call returns kClosed, except those that end a split call:
+  /// kInvalidArgument, as none has begun. Returns errors found on closing; syncs nothing.
   Status close();
 
  protected:

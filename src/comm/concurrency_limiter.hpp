@@ -121,7 +121,8 @@ class ConcurrencyLimiter final : private MessageHandler {
   const std::uint32_t group_ranks_;
   const Descriptor wakeup_;
 
-  // Used by the service thread only. After transport_: state of the permit server.
+  // Used by the service thread only. The members below transport_ are the state of the permit
+  // server.
   std::unique_ptr<MessageTransport> transport_;
   std::set<Rank> departed_;
   std::deque<Rank> queue_;

@@ -83,8 +83,8 @@ class Link {
 
   /// Descriptor to poll. Readable also when the link has ended.
   int descriptor() const noexcept { return socket_.get(); }
-  /// For poll() or epoll: POLLIN, and POLLOUT while messages are queued. Changes in send() and
-  /// process_events() only.
+  /// For poll() or epoll: POLLIN, and POLLOUT while messages are queued. Changes in send(),
+  /// process_events() and close() only.
   short interest() const noexcept;
 
   /// Passes to the kernel the bytes that it accepts without blocking, and queues the rest of the

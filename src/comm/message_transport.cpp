@@ -383,7 +383,7 @@ void MessageTransport::process_link_events(std::uint64_t key,
   if (link == nullptr || link->close_reason() || peer.unavailable_reason()) return;
   PeerLinkHandler link_handler(peer, handler);
   const auto incoming = static_cast<short>(events & ~POLLOUT);
-  // Read first: if the peer has left, a write ends the link.
+  // Read first: messages that have arrived may contain the reason why a write fails.
   if (incoming != 0) std::ignore = link->process_events(incoming, link_handler);
   if (!link->close_reason() && (events & POLLOUT) != 0)
     std::ignore = link->process_events(POLLOUT, link_handler);

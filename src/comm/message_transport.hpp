@@ -114,10 +114,10 @@ class MessageTransport {
   /// Header and payload bytes that the kernel, or the own rank, has not accepted yet.
   std::uint64_t queued_bytes() const noexcept;
 
-  /// Closes `peer` from this side, permanently. Nothing more is received from it. The next poll()
-  /// passes `why` to `on_sent` of messages queued for it, and to handle_peer_lost(). The peer then
-  /// loses this rank, if it was connected, and cannot connect to it again. Does nothing if the peer
-  /// is lost already.
+  /// Closes `peer` from this side, permanently. Nothing more is received from it. The next poll(),
+  /// or the current one if called inside it, passes `why` to `on_sent` of messages queued for it,
+  /// and to handle_peer_lost(). The peer then loses this rank, if it was connected, and cannot
+  /// connect to it again. Does nothing if the peer is lost already.
   void close(Rank peer, Error why);
 
  private:

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // DoubleMapping: the same memory mapped twice in a row, so that a range that wraps around its end
-// is still contiguous. The owner of a window and each process that views it have one, at different
-// addresses.
+// is still contiguous. The owner of a window and each process that views it have one for each
+// size of the window that they use, at different addresses.
 #pragma once
 
 #include <forebay/error.hpp>

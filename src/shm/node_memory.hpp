@@ -40,7 +40,8 @@ class NodeMemory {
   /// Allocates the memory of `range` (multiples of 4 KiB, inside this memory) now. No other access
   /// to the range is allowed meanwhile; its content is kept. Blocks, at most about 0.1 ms for a
   /// MiB. Uses huge pages if the machine has them and the range contains whole ones. Fails with
-  /// kLimit if the machine has less available memory; the Error states how much it has.
+  /// kLimit if the range has 4 MiB or more and the machine has less available memory; the Error
+  /// states how much it has. Otherwise fails as reserve_memory() does.
   Status prefault(const ByteRange& range);
 
   /// Locks all of it in memory (mlock()). Fails with kLimit, naming RLIMIT_MEMLOCK.
