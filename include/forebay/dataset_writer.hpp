@@ -178,10 +178,10 @@ class FOREBAY_EXPORT DatasetWriter {
 
   /// Waits until all steps that this rank has committed are resolved, at most as long as
   /// begin_step(); then fails with kLimit. Returns the first Error of any step since opening; its
-  /// cause has the number of failed steps if there are several. An aborted step is no failure. An
-  /// open StepWriter may still be committed. Further calls do the same. So does the end of the
-  /// Runtime, which also aborts an open StepWriter. Not collective: agents continue to serve other
-  /// ranks.
+  /// cause has the number of failed steps if there are several. An aborted step is no failure,
+  /// unless a put() in it has failed. An open StepWriter may still be committed. Further calls do
+  /// the same. So does the end of the Runtime, which also aborts an open StepWriter. Not
+  /// collective: agents continue to serve other ranks.
   Status close() const;
 
  private:

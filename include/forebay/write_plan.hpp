@@ -28,7 +28,7 @@ enum class Strategy : std::uint8_t {
                      ///< (rbIO)
   kBrigade,          ///< bytes travel along a chain of ranks to the writer at its end (ADIOS)
   kGather,           ///< few ranks write; each holds received bytes back until all of its ranks
-                     ///< have committed, or memory is short (ADIOS)
+                     ///< have committed a step, or memory is short (ADIOS)
 };
 
 /// How bytes get from the rank that has them to the rank that writes them.
@@ -39,7 +39,7 @@ enum class Exchange : std::uint8_t {
   kMessage,       ///< messages, at the request of the writer
   kBrigade,       ///< along a chain of ranks, through a bounded buffer in each
   kGather,        ///< messages; the writer holds received bytes back until all of its ranks have
-                  ///< committed, or memory is short
+                  ///< committed a step, or memory is short
 };
 
 /// Which writers of a shared file may write to it at a time.
@@ -88,7 +88,8 @@ struct WriteTuning {
   std::uint32_t stripe_count = 0;
   std::uint64_t stripe_bytes = 0;
   /// Size of one write, and unit of allocation in a file: a multiple of `alignment_bytes`, at most
-  /// 1 GiB. 0: 4 MiB, less for small steps, and less where little memory is free.
+  /// 1 GiB. 0: 4 MiB, less for small steps and a small `memory_bytes`, and where little memory is
+  /// free.
   std::uint64_t unit_bytes = 0;
   /// Alignment of the ranges of each writer in a file: a power of two, at least 4 KiB. 0: 4 KiB;
   /// the range of one lock, if several writers share a file on storage with locks, and `unit_bytes`

@@ -50,7 +50,7 @@ Status Aggregator::handle_offer_chunk(comm::Rank from, const OfferChunkMessage& 
       handle_chunk_readable(chunk_id);
       return {};
     }
-    // Without sources, this rank has no memory into which it could receive the bytes.
+    // A rank to which no other rank sends bytes has no memory into which it could receive them.
     if (!receive_staging_) {
       context_.report_failure(message.chunk.step, mapped.error());
       release_chunk(chunk_id);
@@ -151,8 +151,8 @@ Status Aggregator::handle_release_chunk(std::uint64_t chunk_id) {
   return {};
 }
 
-/// With kGather, holds received chunks back until all ranks of this writer have committed the step,
-/// or another chunk waits for memory. Other bytes of the step may then still be queued or in
+/// With kGather, holds received chunks back until all ranks of this writer have committed a step,
+/// or another chunk waits for memory. Other bytes of that step may then still be queued or in
 /// flight.
 bool Aggregator::should_hold_back(const IncomingChunk& incoming) const {
   if (context_.plan().tuning.exchange != Exchange::kGather || incoming.from == context_.rank())

@@ -51,7 +51,7 @@ class CommitCoordinator {
                          std::span<const std::byte> fragment,
                          std::uint64_t total_bytes);
   void handle_file_durable(comm::Rank from, const FileDurableMessage& message);
-  /// Reply of a file owner: the bytes of these ranks are not in this file yet.
+  /// Reply of a file owner: the metadata of these ranks has not arrived.
   void handle_missing_ranks(const StepId& step,
                             std::uint32_t file,
                             const std::vector<std::uint32_t>& ranks);

@@ -27,7 +27,7 @@ class CommitLog {
  public:
   /// Opens the dataset in `directory`. If the directory or its `commits` does not exist, creates it
   /// durably. kDamage if `commits` has no valid generation or has lost steps, or is missing while
-  /// there are data files: such a dataset is never created anew.
+  /// data files hold more than their header: such a dataset is never created anew.
   static Result<std::unique_ptr<CommitLog>> open(const std::string& directory);
 
   /// For repair: opens an existing `commits` without reading it, kNotFound if there is none; or

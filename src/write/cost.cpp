@@ -247,26 +247,27 @@ double StepCostModel::single_writer_us(FileNumber file, double bytes) const {
 }
 
 double StepCostModel::servers_us() const {
-  double rpcs = 0;
+  double rpcs_in_flight = 0;
   double rpc_bytes_max = 0;
   double in_use = 0;
   for (FileNumber file = 0; file < aggregation_.file_count(); ++file) {
     const double concurrent =
         is_baton_ ? 1 : static_cast<double>(aggregation_.writers_of(file).size());
     const double requests = concurrent * facts_.requests_per_writer;
-    rpcs += requests * rpcs_of_request(file);
+    rpcs_in_flight += requests * rpcs_of_request(file);
     rpc_bytes_max = std::max(rpc_bytes_max, rpc_bytes(file));
     in_use += servers_in_use(file, requests);
   }
   const auto loaded = std::ranges::count_if(loads_.of_server, [](double load) { return load > 0; });
   in_use = std::min<double>(in_use, static_cast<double>(loaded));
-  const double idle = static_cast<double>(loaded) / std::max(1.0, in_use);
+  // A server is active for 1 / loaded_per_active of the time.
+  const double loaded_per_active = static_cast<double>(loaded) / std::max(1.0, in_use);
   double longest = 0;
   for (std::uint32_t i = 0; i < machine_.server_count(); ++i) {
     if (loads_.of_server[i] == 0) continue;
     const ServerRequests share{.rpc_bytes = rpc_bytes_max,
-                               .rpcs = loads_.of_server[i] / rpc_bytes_max * idle,
-                               .in_flight = rpcs / std::max(1.0, in_use)};
+                               .rpcs = loads_.of_server[i] / rpc_bytes_max * loaded_per_active,
+                               .in_flight = rpcs_in_flight / std::max(1.0, in_use)};
     longest = std::max(longest, busy_us(machine_.server(i), share));
   }
   return longest;

@@ -85,8 +85,8 @@ void DataFileCore::write(std::uint64_t offset_bytes, std::span<const std::byte> 
   submission->client_state = &client_state_;
   submission->file_state = setup_.file_state.get();
   submission->range = {offset_bytes, data.size()};
-  // Data of streams may be moved within their buffers. Data of submissions without a buffer is
-  // never moved.
+  // The const_cast is safe: the queue changes data only within buffers of streams, and this
+  // submission has none.
   submission->data = const_cast<std::byte*>(data.data());
   submission->submitted_at = SteadyClock::shared().now();
   submission->done = std::move(done);

@@ -33,7 +33,7 @@ class DatasetWriterCore : public std::enable_shared_from_this<DatasetWriterCore>
     std::optional<std::uint64_t> newest_step;
     std::uint32_t rank = 0;
     std::shared_ptr<StagingPool> staging;
-    /// For bytes of other ranks; null if none arrive in messages.
+    /// For bytes of other ranks; null if none sends bytes here.
     std::shared_ptr<const StagingPool> receive_staging = nullptr;
     Executor* executor = nullptr;
   };

@@ -156,7 +156,7 @@ Result<Decision> decide(const DecisionRequest& request, LogSink* log, LeaseClock
   return decision;
 }
 
-/// The plan is encoded as TOML, with its reason as a comment.
+/// The plan is encoded as TOML, which does not contain its reason.
 comm::Bytes to_bytes(const Decision& decision) {
   const DatasetState& found = decision.state;
   comm::MessageWriter out;
@@ -168,6 +168,7 @@ comm::Bytes to_bytes(const Decision& decision) {
   out.number(found.lease_nonce);
   out.text(decision.path);
   out.text(to_toml(decision.plan));
+  out.text(decision.plan.reason);
   return std::move(out).take();
 }
 
@@ -186,10 +187,12 @@ Result<Decision> decision_from_bytes(std::span<const std::byte> bytes) {
   found.lease_nonce = in.number<std::uint64_t>("lease");
   decision.path = in.text("path");
   const std::string text = in.text("plan");
+  std::string reason = in.text("reason");
   if (Status parsed = in.finish(); !parsed) return failure(parsed.error());
   auto plan = parse_write_plan(text, decision.path);
   if (!plan) return failure(plan.error());
   decision.plan = std::move(*plan);
+  decision.plan.reason = std::move(reason);
   return decision;
 }
 

@@ -62,6 +62,16 @@ TEST_F(DecisionTest, append_continues_after_a_step_published_during_the_wait) {
   EXPECT_EQ(decision->state.newest_step, 7U);
 }
 
+TEST_F(DecisionTest, other_ranks_receive_plan_and_reason) {
+  std::filesystem::remove(directory_ / "owner");
+  const auto decision = decide_about(ExistingDataset::kFail);
+  ASSERT_TRUE(decision) << decision.error().message();
+  const auto received = decision_from_bytes(to_bytes(*decision));
+  ASSERT_TRUE(received) << received.error().message();
+  EXPECT_EQ(received->plan, decision->plan);
+  EXPECT_NE(received->plan.reason, "");
+}
+
 TEST_F(DecisionTest, existing_steps_are_refused_without_a_wait) {
   write_step();
   EXPECT_EQ(error_class(decide_about(ExistingDataset::kFail)), ErrorClass::kExists);

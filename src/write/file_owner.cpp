@@ -256,7 +256,7 @@ void FileOwner::start_collective(const StepId& step, const StepProgress& progres
     context_.send(comm::Rank{rank}, MessageKind::kCollectiveStart, words, rounds);
 }
 
-/// kDamage if a block lies outside allocated space.
+/// kDamage if a block ends beyond the allocated space.
 Status FileOwner::check_rank_metadata(const RankMetadata& metadata, const StepId& step) const {
   if (metadata.step != step.step)
     return failure(malformed_message(MessageKind::kRankMetadata, "step", metadata.step,

@@ -61,7 +61,9 @@ enum class MessageKind : std::uint32_t {
   kCoverage,
   /// Owner to coordinator: the file is durable for that step; a FileDurableMessage.
   kFileDurable,
-  /// Coordinator to owner: requests the ranks whose bytes of the step are not written yet.
+  /// Coordinator to owner: requests the ranks whose metadata of the step has not arrived: their
+  /// bytes
+  /// are not all written and hashed.
   kMissingRanksRequest,
   /// Reply, repeated after each change: file; the first kRanksInErrorMax + 1 of these ranks.
   kMissingRanksReply,
@@ -113,8 +115,8 @@ inline constexpr std::uint64_t kFragmentBytesMax = std::uint64_t{64} << 20U;
 /// wrap.
 inline constexpr std::uint64_t kRegionBytesMax = std::uint64_t{1} << 62U;
 
-/// Set in the chunk numbers of an Aggregator that forwards chunks. Replies with this flag are for
-/// the Aggregator of the rank, all others for its StepProducer.
+/// Set in all chunk ids of an Aggregator, which are the numbers of the chunks that it forwards.
+/// Replies with this flag are for the Aggregator of the rank, all others for its StepProducer.
 inline constexpr std::uint64_t kRelayFlag = std::uint64_t{1} << 63U;
 
 /// Maximum number of ranks that an Error lists. If there are more, its text ends with "and others".

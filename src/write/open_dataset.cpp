@@ -102,7 +102,8 @@ MemoryPartition partition_memory(const RankLayout& rank_layout,
   return partition;
 }
 
-/// Less for a new dataset: its memory_bytes is a bound, which does not show the size of steps.
+/// Less for a dataset without steps if its staging is large: memory_bytes is then only a bound, and
+/// does not show the size of steps.
 std::uint64_t prefault_bytes(const Decision& decision, std::uint64_t staging_bytes) {
   const std::uint64_t most = StagingPoolOptions().prefault_bytes;
   const bool is_guess = !decision.state.has_steps && staging_bytes > most;
@@ -113,7 +114,7 @@ std::uint64_t prefault_bytes(const Decision& decision, std::uint64_t staging_byt
 struct RankResources {
   std::unique_ptr<AsyncFileWriter> file_writer;
   std::shared_ptr<StagingPool> staging;          ///< null on a rank that puts nothing
-  std::shared_ptr<StagingPool> receive_staging;  ///< null if no bytes arrive in messages
+  std::shared_ptr<StagingPool> receive_staging;  ///< null if no other rank sends bytes here
   std::unique_ptr<CollectiveIoThread> collective_io_thread;
 };
 

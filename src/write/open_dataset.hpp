@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 // open_dataset(): opens a dataset for writing. The first rank determines the plan and the state of
-// the dataset (decide()). All others receive this Decision; I/O ranks that write are notified. Then
-// each rank creates its memory, files and agent. A failure on one rank is a failure on all, and
-// leaves the steps of an existing dataset unchanged.
+// the dataset (decide()). All others receive this Decision; if I/O ranks write, all I/O ranks are
+// notified. Then each rank creates its memory, files and agent. A failure on one rank is a failure
+// on all, and leaves the steps of an existing dataset unchanged.
 #pragma once
 
 #include <forebay/dataset_writer.hpp>

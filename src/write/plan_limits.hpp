@@ -28,7 +28,8 @@ inline constexpr Limits kCodecLevelLimits{1, 19};
 inline constexpr Limits kStepTimeoutMsLimits{1, 86'400'000};
 
 inline constexpr std::uint64_t kUnitBytesDefault = 4_MiB;
-/// Minimum of a chosen unit. For smaller ones, requests would cost more than bytes.
+/// Minimum of a unit that is chosen for a small step. For smaller ones, requests would cost more
+/// than bytes.
 inline constexpr std::uint64_t kUnitBytesSmall = 64_KiB;
 /// Minimum of a unit that is chosen for lack of free memory. Pieces have this size in any case.
 inline constexpr std::uint64_t kUnitBytesLowMemory = 1_MiB;

@@ -27,7 +27,8 @@ bool is_every_rank_writing(Strategy strategy) {
          strategy == Strategy::kCollective;
 }
 
-/// The larger of the numbers of nodes and servers, limited to the number of ranks.
+/// All I/O ranks if they write. Else the larger of the numbers of nodes and servers (of a network
+/// file system: one server), at most all ranks.
 std::uint32_t default_writer_count(const WriteFacts& facts, const WritePlan& requested) {
   if (requested.tuning.placement == Placement::kDedicated) return facts.rank_layout.io_rank_count();
   const bool one_server = facts.storage == StorageKind::kNetwork;
@@ -80,16 +81,18 @@ PlanShape shape_by_rule(const WriteFacts& facts, const WritePlan& requested) {
     if (!has_room) shape.strategy = Strategy::kReducedBlocking;
   }
   const std::uint32_t most = writers_limit(facts, requested);
-  const std::uint32_t busy = default_writer_count(facts, requested);
+  const std::uint32_t default_writers = default_writer_count(facts, requested);
   const bool all_write =
       is_every_rank_writing(shape.strategy) || requested.tuning.exchange == Exchange::kNone;
   shape.writers = requested.writers;
   if (shape.strategy == Strategy::kSerial) shape.writers = 1;
-  if (shape.writers == 0) shape.writers = all_write ? most : std::max(busy, requested.files);
+  if (shape.writers == 0)
+    shape.writers = all_write ? most : std::max(default_writers, requested.files);
   shape.files = requested.files;
-  const bool each =
+  const bool has_file_per_writer =
       shape.strategy == Strategy::kFilePerProcess || !is_every_rank_writing(shape.strategy);
-  if (shape.files == 0) shape.files = each ? shape.writers : std::min(busy, shape.writers);
+  if (shape.files == 0)
+    shape.files = has_file_per_writer ? shape.writers : std::min(default_writers, shape.writers);
   return shape;
 }
 

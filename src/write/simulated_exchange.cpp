@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // Moves chunks of one unit from rank to rank, in the order in which they are ready. A transfer
-// begins when the links of both nodes are free; a copy begins when the receiving rank is free.
+// occupies the sending link as soon as that is free. It ends when the receiving link, which serves
+// one transfer after the other, has taken it too. A copy begins when the receiving rank is free.
 #include "write/simulated_exchange.hpp"
 
 #include <algorithm>

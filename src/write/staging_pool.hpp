@@ -80,9 +80,10 @@ class StagingPool {
   /// After try_acquire() or acquire() has found no segment, `callback` is called once when a
   /// segment may be free. It runs on the thread that released the segment or called cancel(), or on
   /// the prefault thread, without the lock. It must not block, nor release the last reference to
-  /// the pool. With a callback, all calls of acquire() and try_acquire() must come from one thread:
-  /// segments that a call prefaults itself do not trigger `callback`. Replaces the previous
-  /// callback, which may still be running on another thread.
+  /// the pool. With a callback, all calls of acquire() and try_acquire() must come from one thread.
+  /// A call that prefaults segments does not call `callback`, so a second thread that has found
+  /// none would wait in vain. Replaces the previous callback, which may still be running on another
+  /// thread.
   void set_free_callback(std::function<void()> callback);
 
   const shm::MemoryHandle& handle() const noexcept { return memory_.handle(); }

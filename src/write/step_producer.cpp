@@ -93,13 +93,13 @@ Status StepProducer::handle_fetch_chunk(comm::Rank to, std::uint64_t chunk_numbe
   const auto found = held_.find(chunk_number);
   if (found == held_.end()) return {};  // its step has failed meanwhile
   HeldChunk& held = found->second;
-  if (!held.is_in_use_by_peer || held.is_being_sent)
+  if (!held.is_in_use_downstream || held.is_being_sent)
     return failure(malformed_message(MessageKind::kFetchChunk, "chunk", chunk_number,
                                      "its bytes were sent already"));
   held.is_being_sent = true;
   context_.send_in_place(
       to, MessageKind::kChunkData, {chunk_number}, held.packed.bytes,
-      [this, chunk_number](const Status& /*sent*/) { mark_unused_by_peer(chunk_number); });
+      [this, chunk_number](const Status& /*sent*/) { mark_unused_downstream(chunk_number); });
   return {};
 }
 
@@ -108,27 +108,27 @@ Status StepProducer::handle_release_chunk(std::uint64_t chunk_number) {
   if (found != held_.end() && found->second.is_being_sent)
     return failure(malformed_message(MessageKind::kReleaseChunk, "chunk", chunk_number,
                                      "its bytes are being sent"));
-  mark_unused_by_peer(chunk_number);
+  mark_unused_downstream(chunk_number);
   return {};
 }
 
 /// Called when no other rank, and no write, needs the memory of this chunk.
-void StepProducer::mark_unused_by_peer(std::uint64_t chunk_number) {
+void StepProducer::mark_unused_downstream(std::uint64_t chunk_number) {
   const auto found = held_.find(chunk_number);
   if (found == held_.end()) return;
-  found->second.is_in_use_by_peer = false;
+  found->second.is_in_use_downstream = false;
   release_if_unused(chunk_number);
 }
 
 void StepProducer::release_if_unused(std::uint64_t chunk_number) {
   const auto found = held_.find(chunk_number);
-  if (found->second.is_in_use_by_peer || found->second.pieces_left > 0) return;
+  if (found->second.is_in_use_downstream || found->second.pieces_left > 0) return;
   found->second.packed.release();
   held_.erase(found);
 }
 
 bool StepProducer::is_hashing_only_user() const {
-  return !pieces_to_hash_.empty() && !held_.at(pieces_to_hash_.front().chunk).is_in_use_by_peer;
+  return !pieces_to_hash_.empty() && !held_.at(pieces_to_hash_.front().chunk).is_in_use_downstream;
 }
 
 bool StepProducer::hash_next_piece() {
@@ -235,19 +235,19 @@ void StepProducer::handle_rank_lost(comm::Rank rank, const Error& why) {
     for (const auto& [number, held] : held_)
       chunks.push_back(number);
     for (const std::uint64_t chunk : chunks)
-      mark_unused_by_peer(chunk);
+      mark_unused_downstream(chunk);
   }
   const bool is_coordinator_lost = lost_ranks_.contains(AggregationMap::coordinator());
-  std::vector<StepId> own_steps;
+  std::vector<StepId> steps_to_fail;
   for (const auto& [step, own] : steps_) {
     // All bytes of this rank are written, so the step may already be published. Only the
     // coordinator decides the outcome.
     if (own.is_metadata_sent && !is_coordinator_lost)
       context_.report_failure(step, why);
     else
-      own_steps.push_back(step);
+      steps_to_fail.push_back(step);
   }
-  for (const StepId& step : own_steps)
+  for (const StepId& step : steps_to_fail)
     fail_and_report(step, why);
 }
 
@@ -261,10 +261,10 @@ void StepProducer::shut_down(const Error& why) {
     own.pieces_left = 0;
   for (auto& [number, held] : std::exchange(held_, {}))
     held.packed.release();
-  std::vector<StepId> own_steps;
+  std::vector<StepId> steps_to_fail;
   for (const auto& [step, own] : steps_)
-    own_steps.push_back(step);
-  for (const StepId& step : own_steps)
+    steps_to_fail.push_back(step);
+  for (const StepId& step : steps_to_fail)
     fail_step(step, why);
   for (auto& [step, own] : std::exchange(steps_, {}))
     on_resolved_(step, Status(tl::unexpect, why));

@@ -69,7 +69,7 @@ class StepProducer {
  private:
   struct HeldChunk {
     PackedChunk packed;
-    bool is_in_use_by_peer = true;
+    bool is_in_use_downstream = true;  ///< by the Aggregator that has its offer, or by its write
     std::size_t pieces_left = 0;
     bool is_being_sent = false;
   };
@@ -89,7 +89,7 @@ class StepProducer {
     PieceToHash piece;
   };
 
-  void mark_unused_by_peer(std::uint64_t chunk_number);
+  void mark_unused_downstream(std::uint64_t chunk_number);
   void release_if_unused(std::uint64_t chunk_number);
   void fail_and_report(const StepId& step, const Error& why);
   static void complete_commit(CommittedStep& committed, const Status& outcome);
