@@ -26,7 +26,8 @@ class ThenPending;
 
 /// The result of a request that may be in progress. Move-only; used by one thread at a time.
 ///
-/// Destroying a Future cancels a request to read: buffers of the caller are not touched afterwards.
+/// Destroying a Future ends a request to read: buffers of the caller are not touched afterwards.
+/// Loads that it has queued still happen.
 /// A committed step continues.
 /// Failures are the Error of the Result; no function here throws. In a child of fork(), a request
 /// of the parent results in kClosed.
@@ -54,8 +55,8 @@ class [[nodiscard]] Future {
   /// Returns true if the result is available, and on all later calls. Never blocks.
   bool poll();
 
-  /// Blocks until the result is available and moves it out. Call once. A Future that was moved from
-  /// returns kInvalidArgument.
+  /// Blocks until the result is available and moves it out. Call once. Do not use a
+  /// Future that was moved from; an unfinished one returns kInvalidArgument.
   Result<T> wait();
 
   /// Blocks for at most `limit`. True if the result is available; wait() then returns at once.

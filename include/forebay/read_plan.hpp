@@ -50,7 +50,7 @@ struct ReadTuning {
   /// assumes one server. No effect if a splinter spans several servers.
   std::uint64_t stripe_bytes = 0;
   std::uint32_t stripe_count = 0;
-  /// Always kPerRank if ranks do not share a node.
+  /// kPerNode if `agent_nodes` has an effect. Else kPerRank if ranks do not share a node.
   std::optional<AgentScope> agent_scope = std::nullopt;
   /// Nodes whose agents access storage, numbered in the order of their lowest ranks. Other nodes
   /// get the bytes that their ranks request from these agents, except private copies, which each
@@ -65,11 +65,11 @@ struct ReadTuning {
 /// How one session reads. Zero, or an absent optional, means that the library chooses.
 struct ReadPlan {
   std::optional<Access> access = std::nullopt;
-  /// Upper limit of the session's memory for data. At least one splinter is needed; four are
-  /// reasonable.
+  /// Upper limit of the session's window; private copies are not included. At least one splinter is
+  /// needed; four are reasonable.
   std::uint64_t budget_bytes = 0;
-  /// Upper limit of readahead, in bytes beyond what was requested. Absent: chosen. 0: reads only
-  /// what is requested.
+  /// Upper limit of readahead beyond what was requested: in whole splinters, at least one. Absent:
+  /// chosen. 0: loads only requested splinters, whole ones for contiguous requests.
   std::optional<std::uint64_t> readahead_bytes = std::nullopt;
   EvictionPolicy eviction = EvictionPolicy::kReadOnce;
   ReadTuning tuning = {};

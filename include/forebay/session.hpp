@@ -85,7 +85,7 @@ struct SessionReport {
   std::uint64_t splinters_reread = 0;  ///< loaded again after eviction
   std::uint64_t loads_by_waiters = 0;  ///< loads by blocked threads instead of sleeping, and by
                                        ///< coroutines before they are suspended
-  std::uint64_t private_copies = 0;    ///< requests whose bytes needed memory outside the window
+  std::uint64_t private_copies = 0;  ///< made: one for each splinter of a read(), one for each View
   std::uint64_t private_copy_bytes = 0;
   std::uint64_t window_bytes = 0;     ///< current size of the window
   std::uint64_t readahead_bytes = 0;  ///< current readahead distance of the agents
@@ -162,8 +162,9 @@ class FOREBAY_EXPORT Session {
 
   SessionReport report() const;
 
-  /// Ends the session for all handles. Requests in progress and later ones get kClosed; held Views
-  /// stay valid. Does not wait: data that storage is still reading is discarded when it arrives.
+  /// Ends the session for all handles. Requests in progress get kClosed, unless their bytes
+  /// are resident or their private copy has begun; later ones get kClosed. Held Views stay valid.
+  /// Does not wait: data that storage is still reading is discarded when it arrives.
   void close() const;
 
  private:

@@ -29,7 +29,8 @@ class BypassQueue final : public TransferSource, public std::enable_shared_from_
               ByteRange extent,
               std::shared_ptr<ReadAgent> agent);
 
-  /// Limit of the memory held by reads that have begun, while their owners take finished bytes.
+  /// Limit of the memory held by reads that have begun. It is raised if their owners take nothing:
+  /// see kLimitTimeout.
   static constexpr std::uint64_t kHeldBytesMax = 8_MiB;
   /// If no read began and none was taken for this time, the limit doubles, so that other reads do
   /// not wait.

@@ -125,9 +125,8 @@ void CopyAgent::read_source(const std::shared_ptr<TransferSource>& source) {
   }
   const TimePoint start = now();
   while (copy_next(source)) {
-    // Other sources may have work, too. If the source's tasks have copied since, it is left to
-    // them.
     if (source->is_cached() && !source->has_help_since(start)) continue;
+    // Not cached: other sources come first. Cached: its tasks copy again, so it is left to them.
     notify(source);
     return;
   }

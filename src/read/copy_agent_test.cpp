@@ -15,7 +15,7 @@
 namespace forebay::read {
 namespace {
 
-constexpr ValidBytes kWhole{0, kUnit};
+constexpr SplinterPart kWhole{0, kUnit};
 
 struct Flag final : detail::Waiter {
   void signal() noexcept override { raised = true; }

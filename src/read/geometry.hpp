@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Geometry: splits an extent of a file into splinters. Pure arithmetic. All rounding to splinters
-// is done here.
+// Geometry: splits an extent of a file into splinters. Pure arithmetic. Requests are rounded to
+// splinters here.
 #pragma once
 
 #include <forebay/range.hpp>
@@ -13,14 +13,14 @@
 
 namespace forebay::read {
 
-using shm::ValidBytes;
+using shm::SplinterPart;
 
 /// Index of a splinter within its session.
 using SplinterIndex = std::uint32_t;
 
 /// Splinters lie on a grid of the *file*: splinter k begins at byte (first + k) * splinter_bytes,
-/// where `first` is the grid cell that contains the extent's first byte. Only bytes inside the
-/// extent are ever requested.
+/// where `first` is the grid cell that contains the extent's first byte. Requests are for
+/// bytes inside the extent. Loads are rounded to the alignment and may read bytes around it.
 class Geometry {
  public:
   Geometry(ByteRange extent, std::uint64_t splinter_bytes) noexcept
@@ -43,7 +43,7 @@ class Geometry {
     return origin_ + (std::uint64_t{splinter} << shift_);
   }
   /// The bytes of `range` in `splinter`, counted from the splinter's start.
-  ValidBytes part_of(const ByteRange& range, SplinterIndex splinter) const noexcept {
+  SplinterPart part_of(const ByteRange& range, SplinterIndex splinter) const noexcept {
     const std::uint64_t start = start_of(splinter);
     const ByteRange shared = intersect(range, {start, splinter_bytes()});
     if (shared.empty()) return {};
@@ -51,9 +51,11 @@ class Geometry {
             static_cast<std::uint32_t>(shared.end() - start)};
   }
   /// All bytes of a splinter inside the extent.
-  ValidBytes full_part(SplinterIndex splinter) const noexcept { return part_of(extent_, splinter); }
+  SplinterPart full_part(SplinterIndex splinter) const noexcept {
+    return part_of(extent_, splinter);
+  }
 
-  ByteRange range_of(SplinterIndex splinter, ValidBytes part) const noexcept {
+  ByteRange range_of(SplinterIndex splinter, SplinterPart part) const noexcept {
     return {start_of(splinter) + part.first, part.size()};
   }
 
@@ -69,7 +71,7 @@ inline std::uint32_t splinter_count(std::uint64_t bytes, std::uint64_t splinter_
 }
 
 /// The smallest part that contains both; an empty part adds nothing.
-inline ValidBytes hull(const ValidBytes& a, const ValidBytes& b) noexcept {
+inline SplinterPart hull(const SplinterPart& a, const SplinterPart& b) noexcept {
   if (a.size() == 0) return b;
   if (b.size() == 0) return a;
   return {std::min(a.first, b.first), std::max(a.end, b.end)};

@@ -42,7 +42,7 @@ LoadScheduler::LoadScheduler(const Geometry& geometry,
 }
 
 void LoadScheduler::add_request(SplinterIndex splinter,
-                                ValidBytes part,
+                                SplinterPart part,
                                 LoadPriority priority,
                                 LoadGranularity granularity) {
   shm::ResidencyEntry& entry = control_block_[splinter];
@@ -162,17 +162,19 @@ LoadScheduler::Decision LoadScheduler::assign_slot(SplinterIndex splinter,
   return decide_without_slot(priority);
 }
 
-LoadScheduler::Decision LoadScheduler::extend(SplinterIndex splinter, ValidBytes part, Load& load) {
+LoadScheduler::Decision LoadScheduler::extend(SplinterIndex splinter,
+                                              SplinterPart part,
+                                              Load& load) {
   shm::ResidencyEntry& entry = control_block_[splinter];
-  const ValidBytes valid = entry.valid();
-  const ValidBytes wanted = align(part);
+  const SplinterPart valid = entry.valid();
+  const SplinterPart wanted = align(part);
   const std::uint32_t slot = entry.slot();
   decrement_waste();  // requests need several parts of a splinter: whole loads may pay
   const bool extends_front = wanted.first < valid.first;
   load = {.splinter = splinter,
           .slot = slot,
-          .bytes = extends_front ? ValidBytes{wanted.first, valid.first}
-                                 : ValidBytes{valid.end, wanted.end},
+          .bytes = extends_front ? SplinterPart{wanted.first, valid.first}
+                                 : SplinterPart{valid.end, wanted.end},
           .is_extension = true,
           .generation = entry.load().generation()};
   count_load_begin(load);
@@ -212,7 +214,7 @@ SplinterIndex LoadScheduler::next_readahead_splinter() const {
   return kNoSplinter;
 }
 
-ValidBytes LoadScheduler::align(ValidBytes part) const {
+SplinterPart LoadScheduler::align(SplinterPart part) const {
   const std::uint32_t alignment = limits_.alignment_bytes;
   const auto size = static_cast<std::uint32_t>(geometry_.splinter_bytes());
   const std::uint32_t end = align_down(part.end + alignment - 1, alignment);
@@ -221,7 +223,7 @@ ValidBytes LoadScheduler::align(ValidBytes part) const {
 
 void LoadScheduler::start_load(SplinterIndex splinter,
                                std::uint32_t slot,
-                               ValidBytes part,
+                               SplinterPart part,
                                Load& load) {
   shm::ResidencyEntry& entry = control_block_[splinter];
   slots_[slot] = Slot{};
@@ -271,11 +273,11 @@ bool LoadScheduler::complete_load(const Load& load,
   const std::uint32_t requested_end =
       std::min(load.bytes.end, geometry_.full_part(load.splinter).end);
   const bool complete = reached >= requested_end;
-  ValidBytes valid = {load.bytes.first, reached};
+  SplinterPart valid = {load.bytes.first, reached};
   if (load.is_extension) {
-    const ValidBytes before = entry.valid();
+    const SplinterPart before = entry.valid();
     const bool extends_front = load.bytes.end == before.first;
-    if (extends_front) valid = complete ? ValidBytes{load.bytes.first, before.end} : before;
+    if (extends_front) valid = complete ? SplinterPart{load.bytes.first, before.end} : before;
     if (!extends_front) valid = {before.first, reached};
   }
   entry.set_valid(valid);

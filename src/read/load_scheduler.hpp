@@ -31,7 +31,7 @@ enum class LoadGranularity : std::uint8_t {
 struct Load {
   SplinterIndex splinter = 0;
   std::uint32_t slot = 0;
-  ValidBytes bytes;           ///< bytes to read, aligned; relative to the splinter
+  SplinterPart bytes;         ///< bytes to read, aligned; relative to the splinter
   bool is_extension = false;  ///< the splinter is resident; the load adds bytes to it
   std::uint32_t generation = 0;
 };
@@ -72,7 +72,7 @@ class LoadScheduler {
 
   /// Adds a request for bytes of a splinter that are not resident. Merges it with a pending one.
   void add_request(SplinterIndex splinter,
-                   ValidBytes part,
+                   SplinterPart part,
                    LoadPriority priority,
                    LoadGranularity granularity);
 
@@ -149,7 +149,7 @@ class LoadScheduler {
     TimePoint reserved_until = {};  ///< until then only a request with kBlocked evicts it
   };
   struct PendingRequest {
-    ValidBytes part;
+    SplinterPart part;
     LoadPriority priority = LoadPriority::kHint;
   };
   using PendingRequests = std::unordered_map<SplinterIndex, PendingRequest>;
@@ -158,7 +158,7 @@ class LoadScheduler {
   SlotState update_slot_state(std::uint32_t index);
   void update_slot_states();
   Decision assign_slot(SplinterIndex splinter, LoadPriority priority, Load& load);
-  Decision extend(SplinterIndex splinter, ValidBytes part, Load& load);
+  Decision extend(SplinterIndex splinter, SplinterPart part, Load& load);
   Decision next_readahead(Load& load);
   Decision next_demand(Load& load, LoadPriority least);
   std::optional<SplinterIndex> next_request(LoadPriority priority);
@@ -190,8 +190,8 @@ class LoadScheduler {
   void increment_waste();
   void decrement_waste();
   bool evict(std::uint32_t slot);
-  void start_load(SplinterIndex splinter, std::uint32_t slot, ValidBytes part, Load& load);
-  ValidBytes align(ValidBytes part) const;
+  void start_load(SplinterIndex splinter, std::uint32_t slot, SplinterPart part, Load& load);
+  SplinterPart align(SplinterPart part) const;
   bool is_reclaimable(std::uint32_t slot) const {
     return slot_states_[slot] <= SlotState::kConsumed;
   }

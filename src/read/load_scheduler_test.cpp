@@ -146,21 +146,21 @@ TEST(LoadScheduler, exact_request_loads_only_its_pages_and_is_extended_later) {
                                 LoadGranularity::kExact);
   Load load;
   ASSERT_EQ(fixture.scheduler.next(load, fixture.now), Decision::kLoad);
-  EXPECT_EQ(load.bytes, (ValidBytes{8192, 12288}));
+  EXPECT_EQ(load.bytes, (SplinterPart{8192, 12288}));
   fixture.finish(load);
-  EXPECT_EQ(fixture.control_block[3].valid(), (ValidBytes{8192, 12288}));
+  EXPECT_EQ(fixture.control_block[3].valid(), (SplinterPart{8192, 12288}));
 
   fixture.scheduler.add_request(3, {4000, 20'000}, LoadPriority::kRequested,
                                 LoadGranularity::kExact);
   ASSERT_EQ(fixture.scheduler.next(load, fixture.now), Decision::kLoad);
   EXPECT_TRUE(load.is_extension);
-  EXPECT_EQ(load.bytes, (ValidBytes{0, 8192}));
+  EXPECT_EQ(load.bytes, (SplinterPart{0, 8192}));
   EXPECT_TRUE(fixture.is_ready(3));  // resident bytes can be used meanwhile
   fixture.finish(load);
   ASSERT_EQ(fixture.scheduler.next(load, fixture.now), Decision::kLoad);
-  EXPECT_EQ(load.bytes, (ValidBytes{12288, 20480}));
+  EXPECT_EQ(load.bytes, (SplinterPart{12288, 20480}));
   fixture.finish(load);
-  EXPECT_EQ(fixture.control_block[3].valid(), (ValidBytes{0, 20480}));
+  EXPECT_EQ(fixture.control_block[3].valid(), (SplinterPart{0, 20480}));
   EXPECT_FALSE(fixture.scheduler.is_requested(3));
 }
 
@@ -181,7 +181,7 @@ TEST(LoadScheduler, short_load_is_reported_and_keeps_its_bytes) {
   Load load;
   ASSERT_EQ(fixture.scheduler.next(load, fixture.now), Decision::kLoad);
   EXPECT_FALSE(fixture.scheduler.complete_load(load, 1000, 1000));
-  EXPECT_EQ(fixture.control_block[3].valid(), (ValidBytes{0, 1000}));
+  EXPECT_EQ(fixture.control_block[3].valid(), (SplinterPart{0, 1000}));
   EXPECT_FALSE(fixture.scheduler.is_requested(3));
 }
 

@@ -296,9 +296,9 @@ bool LocalSession::next_transfer(Transfer& transfer, LoadPriority least) {
       transfer = make_transfer(load);
       return true;
     }
-    // Set before the second attempt: memory that is released in between is found by that attempt,
-    // or the task that releases it notifies the agent.
-    update_stall();
+    // The state is set before the second attempt. So that attempt finds memory that is released in
+    // between, or the task that releases it notifies the agent.
+    update_memory_wait();
   }
   return false;
 }
@@ -308,7 +308,7 @@ std::optional<TimePoint> LocalSession::retry_at() const {
   return is_closed_ ? std::nullopt : scheduler_.retry_at();
 }
 
-void LocalSession::update_stall() {
+void LocalSession::update_memory_wait() {
   shm::MemoryWait memory_wait = shm::MemoryWait::kNone;
   if (scheduler_.is_waiting_for_slot()) {
     memory_wait = shm::MemoryWait::kUntilReleased;

@@ -125,7 +125,7 @@ class LocalSession final : public SessionCore, public TransferSource {
   void signal_waiters(SplinterIndex splinter, NotificationKind kind);
   Result<Availability> request_locked(SplinterRequest& request, LoadPriority priority);
   Transfer make_transfer(const Load& load) const;
-  void update_stall();
+  void update_memory_wait();
   void release_window();
   void publish_report() const;
   void set_memory_wait(shm::MemoryWait memory_wait) const noexcept {

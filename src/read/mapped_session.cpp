@@ -97,7 +97,7 @@ void MappedSession::map_grown_window(std::uint32_t slots) noexcept {
   if (base) add_mapping({*base, slots});
 }
 
-bool MappedSession::is_ready(SplinterIndex splinter, ValidBytes part) const {
+bool MappedSession::is_ready(SplinterIndex splinter, SplinterPart part) const {
   const shm::ResidencyEntry& entry = control_block()[splinter];
   return entry.load().residency() == shm::Residency::kReady && entry.valid().covers(part);
 }

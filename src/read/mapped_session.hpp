@@ -83,7 +83,7 @@ class MappedSession final : public SessionCore {
   };
   /// The last request sent for a splinter, so that polling does not send the same one again.
   struct SentRequest {
-    ValidBytes part;
+    SplinterPart part;
     LoadPriority priority = LoadPriority::kHint;
     TimePoint sent_at;
     std::uint64_t sequence = 0;  ///< of the last message of kind kNotify
@@ -95,7 +95,7 @@ class MappedSession final : public SessionCore {
 
   explicit MappedSession(OpenArgs args);
   Status attach(AttachInfo info);
-  bool is_ready(SplinterIndex splinter, ValidBytes part) const;
+  bool is_ready(SplinterIndex splinter, SplinterPart part) const;
   bool should_bypass(const SplinterRequest& request) const;
   void send_request(const SplinterRequest& request, LoadPriority priority, ResendPolicy policy);
   void signal_waiters(SplinterIndex splinter, std::uint64_t last);

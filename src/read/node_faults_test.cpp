@@ -209,8 +209,8 @@ TEST_F(NodeSessions, client_that_sends_malformed_requests_reads_on_its_own) {
   const Session session = open(client, SmallPlan{.slots = 4, .slots_max = 4});
   const auto unit = static_cast<std::uint32_t>(kUnit);
   const LoadRequest good{.splinter = 7, .part = {0, unit}, .kind = LoadRequest::Kind::kNotify};
-  const std::array<ValidBytes, 4> parts{{{5, 5}, {9, 5}, {0, unit + 1}, {unit, unit}}};
-  for (const ValidBytes& part : parts) {
+  const std::array<SplinterPart, 4> parts{{{5, 5}, {9, 5}, {0, unit + 1}, {unit, unit}}};
+  for (const SplinterPart& part : parts) {
     LoadRequest ring_message = good;
     ring_message.part = part;
     client.send(ring_message);

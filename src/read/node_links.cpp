@@ -243,10 +243,10 @@ Status NodeLinks::handle_message(comm::Link& link,
     case LinkMessage::kBulkData:
       return post_bulk_receive(peer, words[0]);
     case LinkMessage::kBulkSent:
-      if (words[0] > peer.unconfirmed_sends)
+      if (words[0] > peer.unconfirmed_peer_sends)
         return failure(
             malformed(LinkMessage::kBulkSent, "count", words[0], "fewer were announced"));
-      peer.unconfirmed_sends -= words[0];
+      peer.unconfirmed_peer_sends -= words[0];
       return {};
   }
   return {};
@@ -359,13 +359,14 @@ Status NodeLinks::post_bulk_receive(Peer& peer, std::uint64_t id) {
   const auto memory =
       (*fetch)->transfer.memory.subspan((*fetch)->skipped_bytes, (*fetch)->size_bytes);
   peer.bulk_receives.push_back({bulk_->receive(memory, peer.link->peer(), kBulkTag), id});
-  ++peer.unconfirmed_sends;
+  ++peer.unconfirmed_peer_sends;
   return {};
 }
 
 bool NodeLinks::has_bulk_in_flight() const {
   return std::any_of(peers_.begin(), peers_.end(), [](const Peer& peer) {
-    return !peer.bulk_sends.empty() || !peer.bulk_receives.empty() || peer.unconfirmed_sends > 0;
+    return !peer.bulk_sends.empty() || !peer.bulk_receives.empty() ||
+           peer.unconfirmed_peer_sends > 0;
   });
 }
 
@@ -389,7 +390,7 @@ void NodeLinks::progress_bulk() {
     }
     // The sender's MPI may complete its sends only while this process calls MPI, even if the bytes
     // have arrived here.
-    if (peer.bulk_receives.empty() && peer.unconfirmed_sends > 0) bulk_->progress();
+    if (peer.bulk_receives.empty() && peer.unconfirmed_peer_sends > 0) bulk_->progress();
   }
 }
 
@@ -411,7 +412,7 @@ void NodeLinks::drain_bulk() {
   if (!bulk_) return;
   const TimePoint limit = std::chrono::steady_clock::now() + kShutdownTimeout;
   const auto is_busy = [](const Peer& peer) {
-    const bool has_requests = !peer.fetches.empty() || peer.unconfirmed_sends > 0;
+    const bool has_requests = !peer.fetches.empty() || peer.unconfirmed_peer_sends > 0;
     return (has_requests && !peer.link->close_reason()) || !peer.bulk_sends.empty() ||
            !peer.bulk_receives.empty();
   };
@@ -437,7 +438,7 @@ void NodeLinks::leak_unfinished_sends(Peer& peer) {
 /// Fails the requests sent to the peer, and closes the sessions that it opened.
 void NodeLinks::disconnect(Peer& peer) {
   peer.bulk_receives.clear();  // cancels the receives: their memory is no longer owned here
-  peer.unconfirmed_sends = 0;
+  peer.unconfirmed_peer_sends = 0;
   ::epoll_ctl(events_.get(), EPOLL_CTL_DEL, peer.link->descriptor(), nullptr);
   const Error why =
       peer.link->close_reason() ? *peer.link->close_reason() : not_connected_error(peer.node);

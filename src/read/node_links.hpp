@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
-// NodeLinks: transfers splinters between the agents of different nodes. Each whole splinter is sent
-// once, from the window of the agent that reads it into the window of the one that requested it.
-// Tasks see only their node's residency table. The agent's thread polls. Only
-// shutdown() waits: up to 5 s for bytes in transfer by MPI, then for reads in progress.
+// NodeLinks: transfers splinters between the agents of different nodes. The bytes of each load are
+// sent once, from the window of the agent that reads it into the window of the one that requested
+// it. Tasks see only their node's residency table. The agent's thread polls. Only shutdown() waits:
+// up to 5 s for bytes in transfer by MPI, then for reads in progress.
 #pragma once
 
 #include <forebay/executor.hpp>
@@ -102,7 +102,7 @@ class NodeLinks final : public EventSource,
     std::vector<std::byte> payload;                          // of an arriving message
     std::deque<BulkSend> bulk_sends;
     std::deque<BulkReceive> bulk_receives;
-    std::uint64_t unconfirmed_sends = 0;  // announced by the peer, completion not reported yet
+    std::uint64_t unconfirmed_peer_sends = 0;  // to this node; not yet reported as complete
   };
 
   NodeLinks() = default;

@@ -38,7 +38,7 @@ struct LoadRequest {
   /// kNotify: the last number that the client has assigned to a request.
   std::uint64_t sequence = 0;
   SplinterIndex splinter = 0;
-  ValidBytes part;
+  SplinterPart part;
   Kind kind = Kind::kNoReply;
   /// Applies to kNoReply. The agent serves all kNotify requests with kAwaitedUnassisted.
   LoadPriority priority = LoadPriority::kHint;

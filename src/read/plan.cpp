@@ -36,7 +36,7 @@ constexpr std::uint64_t kSaturationWindowBytes = kReadaheadShare * kDirectDepth 
 constexpr std::uint64_t kReserveShare = 2;
 // If the plan sets no budget, the window grows until 1 / this of all memory is left for others.
 constexpr std::uint64_t kGrowthReserveShare = 8;
-// Keeps the residency table at 16 MiB for files up to 16 TiB.
+// Keeps the residency table at about 16 MiB, unless the budget requires smaller splinters.
 constexpr std::uint64_t kSplintersMax = 1ULL << 20U;
 // A plan that sets splinter_bytes may have more splinters, up to a table of 256 MiB. SplinterIndex
 // has room for them.

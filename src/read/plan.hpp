@@ -36,9 +36,10 @@ struct ReadFacts {
   std::uint32_t stripe_count = 0;
 };
 
-/// Chooses which agents read a session with this access, unless `requested` does. One agent reads
-/// from a device. Copies from the page cache, which ranks share anyway, are made by the rank that
-/// needs the data. Pure.
+/// Chooses which agents read a session with this access, unless `requested` does. Always kPerNode
+/// if `requested` names nodes whose agents read, and nodes are connected. One agent reads from a
+/// device. Copies from the page cache, which ranks share anyway, are made by the rank that needs
+/// the data. Pure.
 AgentScope choose_agent_scope(const ReadFacts& facts, const ReadPlan& requested) noexcept;
 
 /// Completes `requested`: chooses what it leaves open and checks what it sets. Pure. Fails with

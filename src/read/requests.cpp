@@ -27,7 +27,7 @@ LoadPriority priority_after(std::uint32_t failed_polls) {
 }  // namespace
 
 Result<Availability> SplinterWait::request(SplinterIndex splinter,
-                                           ValidBytes part,
+                                           SplinterPart part,
                                            LoadGranularity granularity) {
   if (request_.splinter != splinter) request_.sequence = 0;
   request_ = {.splinter = splinter,
@@ -80,7 +80,7 @@ bool GatherRead::copy_from_window() {
   const Geometry& geometry = core.geometry();
   const Segment segment = copy_cursor_.current();
   const SplinterIndex splinter = geometry.index_at(segment.file_offset);
-  const ValidBytes part = geometry.part_of({segment.file_offset, segment.size}, splinter);
+  const SplinterPart part = geometry.part_of({segment.file_offset, segment.size}, splinter);
   if (std::exchange(splinter_, splinter) != splinter && requested_ahead_ > 0) --requested_ahead_;
   if (core.pin(splinter, part)) {
     const ByteRange held = geometry.range_of(splinter, core.valid_bytes(splinter));
@@ -94,7 +94,7 @@ bool GatherRead::copy_from_window() {
   }
   request_ahead();
   SegmentCursor ahead = copy_cursor_;
-  const ValidBytes needed = consume_splinter(ahead, splinter);
+  const SplinterPart needed = consume_splinter(ahead, splinter);
   const auto availability = wait_.request(splinter, needed, granularity());
   if (!availability) {
     error_ = availability.error();
@@ -135,12 +135,12 @@ std::uint64_t GatherRead::copy_segments(const ByteRange& held,
   return reached;
 }
 
-ValidBytes GatherRead::consume_splinter(SegmentCursor& cursor, SplinterIndex splinter) const {
+SplinterPart GatherRead::consume_splinter(SegmentCursor& cursor, SplinterIndex splinter) const {
   const Geometry& geometry = wait_.core().geometry();
-  ValidBytes all_parts;
+  SplinterPart all_parts;
   while (!cursor.is_done() && geometry.index_at(cursor.current().file_offset) == splinter) {
     const Segment& segment = cursor.current();
-    const ValidBytes part = geometry.part_of({segment.file_offset, segment.size}, splinter);
+    const SplinterPart part = geometry.part_of({segment.file_offset, segment.size}, splinter);
     all_parts = hull(all_parts, part);
     cursor.advance(part.size());
   }
@@ -163,7 +163,7 @@ void GatherRead::request_ahead() {
   while (!request_cursor_.is_done()) {
     const SplinterIndex splinter = geometry.index_at(request_cursor_.current().file_offset);
     if (splinter > near && (!refill || requested_ahead_ >= few)) return;
-    const ValidBytes part = consume_splinter(request_cursor_, splinter);
+    const SplinterPart part = consume_splinter(request_cursor_, splinter);
     core.enqueue_load({.splinter = splinter, .part = part, .granularity = granularity()},
                       LoadPriority::kRequested);
     ++requested_ahead_;
@@ -238,7 +238,7 @@ Result<View> ViewRequest::take() {
   std::unique_ptr<std::byte[]> memory(new (std::nothrow) std::byte[range_.size]);
   if (!memory) return failure(core.no_memory_error(range_));
   for (SplinterIndex splinter = first_; splinter <= last_; ++splinter) {
-    const ValidBytes held = part(splinter);
+    const SplinterPart held = part(splinter);
     const std::uint64_t place = core.geometry().start_of(splinter) + held.first - range_.offset;
     std::memcpy(memory.get() + place, core.address(splinter) + held.first, held.size());
   }

@@ -27,7 +27,7 @@ class SplinterWait {
 
   /// Requests `part`. The priority rises with the number of calls without success.
   Result<Availability> request(SplinterIndex splinter,
-                               ValidBytes part,
+                               SplinterPart part,
                                LoadGranularity granularity);
   bool arm(detail::Waiter& waiter);
   void disarm(detail::Waiter& waiter) noexcept;
@@ -73,7 +73,7 @@ class GatherRead final : public detail::PendingResult<ByteCount> {
   bool copy_from_window();
   bool copy_from_bypass();
   std::uint64_t copy_segments(const ByteRange& held, std::uint64_t limit, const std::byte* bytes);
-  ValidBytes consume_splinter(SegmentCursor& cursor, SplinterIndex splinter) const;
+  SplinterPart consume_splinter(SegmentCursor& cursor, SplinterIndex splinter) const;
   void request_ahead();
   LoadGranularity granularity() const {
     return copy_cursor_.is_scattered() ? LoadGranularity::kExact : LoadGranularity::kSplinter;
@@ -108,7 +108,7 @@ class ViewRequest final : public detail::PendingResult<View> {
   void unpin_all() noexcept;
   void request_remaining();
   bool finish(std::optional<Error> error);
-  ValidBytes part(SplinterIndex splinter) const {
+  SplinterPart part(SplinterIndex splinter) const {
     return wait_.core().geometry().part_of(range_, splinter);
   }
 

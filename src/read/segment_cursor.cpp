@@ -115,7 +115,7 @@ Result<SegmentCursor> SegmentCursor::of_block(const Subarray& block, std::uint64
   for (const Axis& axis : axes)
     array_bytes = array_bytes ? checked_product(*array_bytes, axis.shape) : array_bytes;
   if (!array_bytes || *array_bytes > UINT64_MAX - array_offset) {
-    return bad_block(ErrorClass::kOutOfRange, "the array has more than 2^64 bytes");
+    return bad_block(ErrorClass::kOutOfRange, "the array ends past 2^64 bytes");
   }
 
   SegmentCursor cursor;

@@ -73,8 +73,8 @@ void View::unpin() noexcept {
   core_.reset();
 }
 
-// The deleter owns the session, so a `weak_ptr` to the guard would keep the session alive; it
-// resets its own copy.
+// A `weak_ptr` to the guard keeps the deleter alive, and thus `kept`. So the deleter resets `kept`
+// when it runs.
 Session::Session(std::shared_ptr<SessionCore> core)
     : core_(std::move(core)), close_guard_(core_.get(), [kept = core_](void*) mutable {
         if (!kept->is_from_parent()) kept->close();
@@ -96,7 +96,7 @@ Future<ByteCount> Session::read(std::uint64_t offset, std::span<std::byte> into)
   // copy.
   if (!range.empty() && geometry.extent().contains(range) && !core_->is_closed()) {
     const read::SplinterIndex splinter = geometry.index_at(offset);
-    const read::ValidBytes part = geometry.part_of(range, splinter);
+    const read::SplinterPart part = geometry.part_of(range, splinter);
     if (part.size() == range.size && core_->pin(splinter, part)) {
       std::memcpy(into.data(), core_->address(splinter) + part.first, range.size);
       core_->unpin(splinter, part.size());
@@ -126,7 +126,7 @@ Future<View> Session::view(ByteRange range) const {
   const Geometry& geometry = core_->geometry();
   if (!range.empty() && geometry.extent().contains(range) && !core_->is_closed()) {
     const read::SplinterIndex splinter = geometry.index_at(range.offset);
-    const read::ValidBytes part = geometry.part_of(range, splinter);
+    const read::SplinterPart part = geometry.part_of(range, splinter);
     if (part.size() == range.size && core_->pin(splinter, part)) {
       return read::HandleAccess::make_window_view(core_, range,
                                                   core_->address(splinter) + part.first);

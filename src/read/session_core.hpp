@@ -64,7 +64,7 @@ class SessionCore : public std::enable_shared_from_this<SessionCore> {
   // Access to resident bytes. Any thread.
 
   /// Pins a splinter. True if the bytes of `part` are resident; else the splinter is not pinned.
-  bool pin(SplinterIndex splinter, ValidBytes part) noexcept {
+  bool pin(SplinterIndex splinter, SplinterPart part) noexcept {
     const shm::ResidencyEntry& entry = control_block_[splinter];
     const shm::RefCounts::PinResult pinned = control_block_.ref_counts().pin(entry, client_index_);
     if (pinned == shm::RefCounts::PinResult::kPinned) {
@@ -95,7 +95,7 @@ class SessionCore : public std::enable_shared_from_this<SessionCore> {
   /// contiguous, else null.
   const std::byte* run_address(SplinterIndex first, SplinterIndex last) noexcept;
   /// Resident bytes of a pinned splinter.
-  ValidBytes valid_bytes(SplinterIndex splinter) const noexcept {
+  SplinterPart valid_bytes(SplinterIndex splinter) const noexcept {
     return control_block_[splinter].valid();
   }
 

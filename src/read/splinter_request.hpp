@@ -15,7 +15,7 @@ namespace forebay::read {
 
 struct SplinterRequest {
   SplinterIndex splinter = 0;
-  ValidBytes part;
+  SplinterPart part;
   LoadGranularity granularity = LoadGranularity::kSplinter;
   std::uint64_t sequence = 0;  ///< assigned by the session once the request waits; 0: none
 };

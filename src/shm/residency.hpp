@@ -24,16 +24,16 @@ enum class Residency : std::uint8_t {
   kReady,      ///< in its slot, as far as valid() states
 };
 
-/// Bytes of a splinter that are in its slot: [first, end), from the splinter's start.
-struct ValidBytes {
+/// Bytes of a splinter: [first, end), counted from its start.
+struct SplinterPart {
   std::uint32_t first = 0;
   std::uint32_t end = 0;
 
-  bool covers(const ValidBytes& part) const noexcept {
+  bool covers(const SplinterPart& part) const noexcept {
     return first <= part.first && part.end <= end;
   }
   std::uint32_t size() const noexcept { return end - first; }
-  friend bool operator==(const ValidBytes&, const ValidBytes&) = default;
+  friend bool operator==(const SplinterPart&, const SplinterPart&) = default;
 };
 
 /// The residency table's entry of one splinter. RefCounts::pin() and RefCounts::try_evict()
@@ -58,7 +58,7 @@ class ResidencyEntry {
 
   Word load() const noexcept { return {word_.load(std::memory_order_seq_cst)}; }
   std::uint32_t slot() const noexcept { return load().slot(); }
-  ValidBytes valid() const noexcept {
+  SplinterPart valid() const noexcept {
     const std::uint64_t packed = valid_.load(std::memory_order_acquire);
     return {static_cast<std::uint32_t>(packed), static_cast<std::uint32_t>(packed >> 32U)};
   }
@@ -75,7 +75,7 @@ class ResidencyEntry {
   }
   /// Marks an evicted splinter as absent, and increments its generation.
   void mark_absent() noexcept { store(Residency::kAbsent, load().generation() + 1, 0); }
-  void set_valid(ValidBytes valid) noexcept {
+  void set_valid(SplinterPart valid) noexcept {
     valid_.store(valid.first | static_cast<std::uint64_t>(valid.end) << 32U,
                  std::memory_order_release);
   }

@@ -38,8 +38,8 @@ struct AccessDecision {
   std::string reason = {};  ///< one sentence, for messages
 };
 
-/// The rule. backend_rule.hpp chooses the backend of direct files. Of buffered files, sessions read
-/// by CopyAgent, and streams write by the `threads` backend.
+/// The rule. backend_rule.hpp chooses the backend of direct files. Buffered files are
+/// read by CopyAgent for sessions, and written by the `threads` backend for streams.
 AccessDecision choose_access(const AccessFacts& facts);
 
 /// Determines the facts about reading `range` of `file`. Opens the file a second time, if

@@ -14,8 +14,9 @@ namespace forebay::storage {
 
 /// Files need a descriptor. glibc executes one operation of a descriptor at a time, in the order of
 /// submission. In the whole process it works on 20 descriptors at a time, unless the application
-/// has called aio_init(). For each of its threads, which come and go, one thread of this backend
-/// waits; docs/decisions/0008-how-posix-aio-is-awaited.md has the reason. Both block all signals.
+/// has called aio_init(). For each descriptor in use, one thread of this backend waits until the
+/// end of the backend; threads of glibc come and go. Both kinds block all signals.
+/// docs/decisions/0008-how-posix-aio-is-awaited.md has the reason.
 ///
 /// Fails with kLimit if the system has no thread left for the first descriptor. Without a thread
 /// for a later descriptor, its completions may be reported only after those of another. If glibc

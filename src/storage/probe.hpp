@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // Probes this machine's features, and creates the backend that follows from them. Containers and
 // distributions disable io_uring by sysctl or seccomp, and memlock limits differ: a missing feature
-// costs one log line, never a failure.
+// costs one log line, and is a failure only if it was requested by name.
 #pragma once
 
 #include <forebay/backend_choice.hpp>
