@@ -97,9 +97,12 @@ class [[nodiscard]] Result : public tl::expected<T, Error> {
   Result(Result& other)
     requires std::is_copy_constructible_v<Base>
       : Result(std::as_const(other)) {}
+  // A const rvalue is copied.
+  // NOLINTBEGIN(performance-noexcept-move-constructor, performance-move-constructor-init)
   Result(const Result&& other)
     requires std::is_copy_constructible_v<Base>
       : Result(static_cast<const Result&>(other)) {}
+  // NOLINTEND(performance-noexcept-move-constructor, performance-move-constructor-init)
   Result(const Base& other) : Base(other) {}
   Result(Base&& other) : Base(std::move(other)) {}
   Result& operator=(const Result&) = default;
