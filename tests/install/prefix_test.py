@@ -23,6 +23,7 @@ TOOLS = {
         "machine",
         "model",
         "study",
+        "trace",
     )
 }
 RUN_PATH = re.compile(r"\((?:RPATH|RUNPATH)\).*\[(.*)\]")

@@ -59,6 +59,11 @@ def count(value: int) -> str:
     return f"{value:,}"
 
 
+def items(number_of: int, word: str) -> str:
+    """A number of things: "1 file", "1,200 files"."""
+    return f"{count(number_of)} {word}{'' if number_of == 1 else 's'}"
+
+
 def quantity(value: float, unit: str) -> str:
     """A value with its unit of a benchmark. "1" is a ratio; "s" is scaled to a suitable unit."""
     if unit == "s":

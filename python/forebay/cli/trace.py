@@ -1,0 +1,79 @@
+# SPDX-License-Identifier: Apache-2.0
+"""`forebay trace`: shows recorded accesses with their signatures, and converts traces to text."""
+
+import click
+
+from forebay import native
+from forebay.cli.output import check_new_file, json_option, plot_option, print_line, report
+
+PROGRAM = "forebay-trace"
+PLOT_POINTS_MAX = 4000  # of each stream: more would not be visible
+
+
+@click.group(name="trace", short_help="Show recorded accesses and their signatures.")
+def command():
+    """Show the accesses that a trace has recorded, find their signatures, and convert traces to
+    and from text."""
+
+
+@command.command(short_help="Show the streams of a trace.")
+@click.argument("trace", type=click.Path())
+@click.option("--signatures", is_flag=True, help="Print only signatures, one a line.")
+@click.option("--recover", is_flag=True, help="Skip damaged blocks.")
+@plot_option("offsets over time")
+@json_option
+def show(trace, signatures, recover, plot_file, json_file):
+    """Print the streams of TRACE: the reads and writes of one thread to one file, with their
+    signature and classes."""
+    words = ["show", trace, *(["--recover"] if recover else [])]
+    if plot_file:
+        words += ["--points", str(PLOT_POINTS_MAX)]
+    document = native.run_program(PROGRAM, words).document
+    tables = _tables()
+    render = tables.print_signatures if signatures else tables.print_streams
+    report(document, json_file, lambda console: render(console, document))
+    if plot_file:
+        from forebay.report.trace_plot import draw_streams
+
+        draw_streams(document, plot_file)
+
+
+@command.command(name="import", short_help="Write a trace from text.")
+@click.argument("text", type=click.Path())
+@click.option("-o", "--output", "trace", required=True, metavar="TRACE", help="Trace to write.")
+@click.option("--names", type=click.Path(), help="File with the paths of the files, one a line.")
+@json_option
+def import_command(text, trace, names, json_file):
+    """Write a trace from TEXT: lines with tabs or commas, whose first line names the columns
+    (docs/formats/trace.md#text)."""
+    check_new_file(trace)
+    words = ["import", text, trace, *(["--names", names] if names else [])]
+    document = native.run_program(PROGRAM, words).document
+    report(document, json_file, lambda _: print_line(json_file, _counts(document, trace)))
+
+
+@command.command(short_help="Write a trace as text.")
+@click.argument("trace", type=click.Path())
+@click.option("-o", "--output", "text", required=True, metavar="FILE", help="Text to write.")
+@json_option
+def export(trace, text, json_file):
+    """Write the records of TRACE as comma-separated values."""
+    check_new_file(text)
+    document = native.run_program(PROGRAM, ["export", trace, text]).document
+    report(document, json_file, lambda _: print_line(json_file, _counts(document, text)))
+
+
+def _counts(document: dict, file: str) -> str:
+    from forebay.report import units
+
+    parts = [
+        units.items(document[key], name)
+        for key, name in (("records", "record"), ("sources", "thread"), ("files", "file"))
+    ]
+    return f"{file}: {', '.join(parts)}"
+
+
+def _tables():
+    from forebay.report import trace_tables
+
+    return trace_tables

@@ -1,0 +1,75 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Streams of a trace as a table, with their signatures below."""
+
+from forebay.report import units
+from forebay.report.terminal import table
+
+NANOSECONDS = 1e9
+SIGNATURE_CHARACTERS_MAX = 400  # lists of accesses are longer than people read
+PERCENT = 100
+
+
+def print_streams(console, document: dict) -> None:
+    columns = ("#", "file", "rank", "thread", "accesses", "bytes", "in loops", "time")
+    result = table("Streams", *columns, right=(0, 2, 3, 4, 5, 6, 7), fold=1)
+    found = list(streams_of(document))
+    for number, (stream, kind, accesses) in enumerate(found, start=1):
+        result.add_row(
+            str(number),
+            _plain(stream["file"] or "(no name)"),
+            "" if stream["rank"] is None else str(stream["rank"]),
+            str(stream["thread"]),
+            f"{units.count(accesses['count'])} {kind}",
+            units.size(accesses["bytes"]),
+            _share(accesses),
+            units.duration((accesses["last_ns"] - accesses["first_ns"]) / NANOSECONDS),
+        )
+    console.print(result)
+    for number, (_, _, accesses) in enumerate(found, start=1):
+        console.print(f"{number}  {accesses.get('class', '')}", markup=False)
+        console.print(f"   {_signature(accesses)}", markup=False, soft_wrap=True)
+    _print_notes(console, document)
+
+
+def print_signatures(console, document: dict) -> None:
+    """One line for each stream, complete, with its file in a comment before it."""
+    for stream, _, accesses in streams_of(document):
+        if accesses["signature"] is not None:
+            console.print(f"# {stream['file']}", markup=False, soft_wrap=True)
+            console.print(accesses["signature"], markup=False, soft_wrap=True)
+
+
+def streams_of(document: dict):
+    """(stream, "reads" or "writes", accesses) of all that have accesses."""
+    for stream in document["streams"]:
+        for kind in ("reads", "writes"):
+            if stream[kind] is not None:
+                yield stream, kind, stream[kind]
+
+
+def _signature(accesses: dict) -> str:
+    if accesses["signature"] is None:
+        return f"no signature: {accesses['error']}"
+    text = accesses["signature"]
+    if len(text) <= SIGNATURE_CHARACTERS_MAX:
+        return text
+    return f"{text[:SIGNATURE_CHARACTERS_MAX]} … ({units.count(len(text))} characters)"
+
+
+def _share(accesses: dict) -> str:
+    share = accesses.get("explained_share")
+    return "" if share is None else f"{share * PERCENT:.0f} %"
+
+
+def _print_notes(console, document: dict) -> None:
+    if document["lost_records"]:
+        lost = units.items(document["lost_records"], "record")
+        console.print(f"{lost} lost: the program called faster than they were written", style="dim")
+    for warning in document["warnings"]:
+        console.print(f"warning: {warning}", style="dim", markup=False)
+
+
+def _plain(text: str) -> str:
+    from rich.markup import escape
+
+    return escape(text)

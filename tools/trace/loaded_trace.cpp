@@ -1,0 +1,70 @@
+// SPDX-License-Identifier: Apache-2.0
+// Sorts the records of a trace into streams.
+#include "tools/trace/loaded_trace.hpp"
+
+#include <memory>
+#include <optional>
+#include <variant>
+
+#include "storage/file.hpp"
+
+namespace forebay::trace_tool {
+
+namespace {
+
+using trace::TraceOperation;
+using trace::TraceRecord;
+
+bool is_access(const TraceRecord& record) {
+  const bool is_transfer =
+      record.operation == TraceOperation::kRead || record.operation == TraceOperation::kWrite;
+  return is_transfer && (record.flags & (trace::kFlagOffsetUnknown | trace::kFlagFailed)) == 0;
+}
+
+void add_record(Stream& stream, const TraceRecord& record) {
+  if (!is_access(record)) {
+    ++stream.other_records;
+    return;
+  }
+  Accesses& accesses = record.operation == TraceOperation::kRead ? stream.reads : stream.writes;
+  const bool has_time = (record.flags & trace::kFlagTimeUnknown) == 0;
+  accesses.all.push_back({.offset = record.offset,
+                          .size = record.size,
+                          .begin_ns = has_time ? static_cast<std::int64_t>(record.begin_ns) : 0});
+  accesses.bytes += record.size;
+}
+
+void add_block(LoadedTrace& loaded, const trace::TraceBlock& block) {
+  if (const auto* source = std::get_if<trace::SourceBlock>(&block)) {
+    loaded.sources[source->number] = source->info;
+  } else if (const auto* file = std::get_if<trace::FileBlock>(&block)) {
+    loaded.files[file->number] = file->info;
+  } else {
+    const auto& records = std::get<trace::RecordsBlock>(block);
+    loaded.records += records.records.size();
+    loaded.lost_records += records.lost_records;
+    for (const TraceRecord& record : records.records)
+      add_record(loaded.streams[{record.file, records.source}], record);
+  }
+}
+
+}  // namespace
+
+Result<LoadedTrace> load_trace(const std::string& path, trace::TraceReader::OnDamage on_damage) {
+  auto file = storage::open_file(path);
+  if (!file) return failure(file.error());
+  auto reader = trace::TraceReader::open(std::move(*file), on_damage);
+  if (!reader) return failure(reader.error());
+  LoadedTrace loaded{.start_ns = reader->start_ns()};
+  while (true) {
+    const auto block = reader->next();
+    if (!block) return failure(block.error());
+    if (!*block) break;
+    add_block(loaded, **block);
+  }
+  loaded.warnings = reader->warnings();
+  loaded.skipped_bytes = reader->skipped_bytes();
+  return loaded;
+}
+
+}  // namespace forebay::trace_tool

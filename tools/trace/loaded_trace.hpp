@@ -1,0 +1,45 @@
+// SPDX-License-Identifier: Apache-2.0
+// A trace in memory: its streams, which are the calls of one thread to one file.
+#pragma once
+
+#include <forebay/error.hpp>
+
+#include <cstdint>
+#include <map>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "trace/access.hpp"
+#include "trace/trace_reader.hpp"
+
+namespace forebay::trace_tool {
+
+/// Reads or writes of a stream. Calls without offset, and failed ones, are not in it.
+struct Accesses {
+  std::vector<trace::Access> all;
+  std::uint64_t bytes = 0;
+};
+
+struct Stream {
+  Accesses reads;
+  Accesses writes;
+  std::uint64_t other_records = 0;  ///< opens, seeks, ..., failed calls, unknown offsets
+};
+
+struct LoadedTrace {
+  std::uint64_t start_ns = 0;
+  std::uint64_t records = 0;
+  std::uint64_t lost_records = 0;
+  std::uint64_t skipped_bytes = 0;
+  std::map<std::uint32_t, trace::SourceInfo> sources;
+  std::map<std::uint16_t, trace::FileInfo> files;
+  /// By number of the file, then of the source.
+  std::map<std::pair<std::uint16_t, std::uint32_t>, Stream> streams;
+  std::vector<Error> warnings;
+};
+
+/// Reads the whole trace: 24 bytes of memory for each access. Fails as TraceReader does.
+Result<LoadedTrace> load_trace(const std::string& path, trace::TraceReader::OnDamage on_damage);
+
+}  // namespace forebay::trace_tool

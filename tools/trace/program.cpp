@@ -1,0 +1,86 @@
+// SPDX-License-Identifier: Apache-2.0
+// The program forebay-trace: prints the streams of traces as one JSON document, and converts traces
+// to and from text. `forebay trace` calls it and prints tables and plots.
+
+#include <array>
+#include <cstdint>
+#include <memory>
+#include <string>
+
+#include "command/cli.hpp"
+#include "tools/trace/loaded_trace.hpp"
+#include "tools/trace/streams_document.hpp"
+#include "tools/trace/text_files.hpp"
+
+namespace forebay::trace_tool {
+namespace {
+
+using command::Json;
+using trace::TraceReader;
+
+struct ShowArguments {
+  std::string trace;
+  std::uint64_t points_max = 0;
+  TraceReader::OnDamage on_damage = TraceReader::OnDamage::kFail;
+};
+
+struct ConvertArguments {
+  std::string from;
+  std::string to;
+  std::string names;
+};
+
+command::Run declare_show(CLI::App& app) {
+  const auto arguments = std::make_shared<ShowArguments>();
+  command::add_path(app, "TRACE", arguments->trace, "The trace");
+  command::add_number(app, "--points", arguments->points_max, {0, 1'000'000},
+                      "Add at most this many accesses of each stream");
+  command::add_flag(app, "--recover", arguments->on_damage, TraceReader::OnDamage::kRecover,
+                    "Skip damaged blocks");
+  return [arguments] {
+    const auto loaded = load_trace(arguments->trace, arguments->on_damage);
+    return command::make_result(loaded
+                                    ? Result<Json>(streams_document(*loaded, arguments->points_max))
+                                    : Result<Json>(failure(loaded.error())));
+  };
+}
+
+command::CommandResult print(const Result<TextCounts>& counts) {
+  return command::make_result(counts.map([](const TextCounts& found) {
+    return Json{{"records", found.records}, {"sources", found.sources}, {"files", found.files}};
+  }));
+}
+
+command::Run declare_export(CLI::App& app) {
+  const auto arguments = std::make_shared<ConvertArguments>();
+  command::add_path(app, "TRACE", arguments->from, "The trace");
+  command::add_path(app, "TEXT", arguments->to, "The text to write");
+  return [arguments] { return print(export_text(arguments->from, arguments->to)); };
+}
+
+command::Run declare_import(CLI::App& app) {
+  const auto arguments = std::make_shared<ConvertArguments>();
+  command::add_path(app, "TEXT", arguments->from, "The text");
+  command::add_path(app, "TRACE", arguments->to, "The trace to write");
+  command::add_text(app, "--names", "FILE", arguments->names, "Paths of the files, one a line");
+  return
+      [arguments] { return print(import_text(arguments->from, arguments->names, arguments->to)); };
+}
+
+const std::array kCommands{
+    command::Command{"show", "Print the streams of a trace.", declare_show},
+    command::Command{"export", "Write the records of a trace as text.", declare_export},
+    command::Command{"import", "Write a trace from records as text.", declare_import},
+};
+
+command::CommandResult run(command::Words words) {
+  CLI::App app("Print the streams of traces, and convert traces to and from text.",
+               "forebay-trace");
+  return command::run(app, words, kCommands);
+}
+
+}  // namespace
+
+int run_program(int count, char** words) { return command::run_and_print(count, words, run); }
+
+}  // namespace forebay::trace_tool
