@@ -31,8 +31,8 @@ struct CacheOptions {
 
 struct CacheCounts {
   std::uint64_t reads = 0;         ///< without those that is_predictable() excludes
-  std::uint64_t faults = 0;        ///< reads of which at least one page was not in the cache
-  std::uint64_t misses = 0;        ///< reads of which offset and size were not predicted as next
+  std::uint64_t faults = 0;        ///< reads with a page that was not in the cache
+  std::uint64_t misses = 0;        ///< reads whose offset and size were not predicted as next
   std::uint64_t pages_read = 0;    ///< brought in by faults
   std::uint64_t pages_pushed = 0;  ///< brought in by predictions
   std::uint64_t pages_wasted = 0;  ///< pushed, and not read before they left the cache or the end

@@ -1,14 +1,17 @@
 // SPDX-License-Identifier: Apache-2.0
-// The program forebay-trace: prints the streams of traces as one JSON document, and converts traces
-// to and from text. `forebay trace` calls it and prints tables and plots.
+// The program forebay-trace: prints the streams of traces as one JSON document, compares predictors
+// on them, and converts traces to and from text. `forebay trace` calls it and prints tables and
+// plots.
 
 #include <array>
 #include <cstdint>
 #include <memory>
 #include <string>
+#include <vector>
 
 #include "command/cli.hpp"
 #include "tools/trace/loaded_trace.hpp"
+#include "tools/trace/simulation_document.hpp"
 #include "tools/trace/streams_document.hpp"
 #include "tools/trace/text_files.hpp"
 
@@ -67,15 +70,63 @@ command::Run declare_import(CLI::App& app) {
       [arguments] { return print(import_text(arguments->from, arguments->names, arguments->to)); };
 }
 
+struct SimulateArguments {
+  std::string trace;
+  std::string pattern;
+  push::CacheOptions options;
+};
+
+Status check(const SimulateArguments& arguments) {
+  const push::CacheOptions& options = arguments.options;
+  if (!arguments.trace.empty() && !arguments.pattern.empty())
+    return failure(command::usage_error("give a trace or a pattern, not both"));
+  const std::uint64_t pages = options.cache_bytes / options.page_bytes;
+  if (pages < 1 || pages > push::CacheOptions::kPagesMax)
+    return failure(command::usage_error("--cache must be 1 to " +
+                                        std::to_string(push::CacheOptions::kPagesMax) + " pages"));
+  return {};
+}
+
+Result<std::vector<ReadStream>> streams_of(const SimulateArguments& arguments) {
+  if (arguments.trace.empty()) return pattern_streams(arguments.pattern);
+  const auto loaded = load_trace(arguments.trace, TraceReader::OnDamage::kFail);
+  if (!loaded) return failure(loaded.error());
+  return read_streams(*loaded);
+}
+
+Result<Json> simulate(const SimulateArguments& arguments) {
+  if (const Status checked = check(arguments); !checked) return failure(checked.error());
+  return streams_of(arguments).map([&](const std::vector<ReadStream>& streams) {
+    return simulation_document(streams, arguments.options);
+  });
+}
+
+command::Run declare_simulate(CLI::App& app) {
+  const auto arguments = std::make_shared<SimulateArguments>();
+  push::CacheOptions& options = arguments->options;
+  command::add_path(app, "TRACE", arguments->trace, "The trace")->required(false);
+  command::add_text(app, "--pattern", "NAME", arguments->pattern, "A known pattern of reads");
+  command::add_size(app, "--cache", options.cache_bytes, {1, std::uint64_t{1} << 40U},
+                    "Size of the cache");
+  command::add_size(app, "--page", options.page_bytes, {1, std::uint64_t{1} << 30U},
+                    "Size of a page");
+  command::add_number(app, "--lookahead", options.lookahead, {1, push::CacheOptions::kLookaheadMax},
+                      "Predictions before each read");
+  return [arguments] { return command::make_result(simulate(*arguments)); };
+}
+
 const std::array kCommands{
     command::Command{"show", "Print the streams of a trace.", declare_show},
+    command::Command{"simulate", "Compare predictors on a trace or on known patterns.",
+                     declare_simulate},
     command::Command{"export", "Write the records of a trace as text.", declare_export},
     command::Command{"import", "Write a trace from records as text.", declare_import},
 };
 
 command::CommandResult run(command::Words words) {
-  CLI::App app("Print the streams of traces, and convert traces to and from text.",
-               "forebay-trace");
+  CLI::App app(
+      "Print the streams of traces, compare predictors, and convert traces to and from text.",
+      "forebay-trace");
   return command::run(app, words, kCommands);
 }
 

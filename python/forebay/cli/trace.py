@@ -1,5 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
-"""`forebay trace`: shows recorded accesses with their signatures, and converts traces to text."""
+"""`forebay trace`: shows recorded accesses with their signatures, compares predictors on them, and
+converts traces to text."""
 
 import click
 
@@ -12,8 +13,8 @@ PLOT_POINTS_MAX = 4000  # of each stream: more would not be visible
 
 @click.group(name="trace", short_help="Show recorded accesses and their signatures.")
 def command():
-    """Show the accesses that a trace has recorded, find their signatures, and convert traces to
-    and from text."""
+    """Show the accesses that a trace has recorded, find their signatures, compare predictors on
+    them, and convert traces to and from text."""
 
 
 @command.command(short_help="Show the streams of a trace.")
@@ -36,6 +37,29 @@ def show(trace, signatures, recover, plot_file, json_file):
         from forebay.report.trace_plot import draw_streams
 
         draw_streams(document, plot_file)
+
+
+@command.command(short_help="Compare predictors on a trace or on known patterns.")
+@click.argument("trace", type=click.Path(), required=False)
+@click.option("--pattern", metavar="NAME", help="A known pattern instead of a trace, such as lu.")
+@click.option("--cache", metavar="SIZE", help="Size of the cache; 32 MiB by default.")
+@click.option("--page", metavar="SIZE", help="Size of a page; 64 KiB by default.")
+@click.option("--lookahead", metavar="N", help="Predictions before each read; 1 by default.")
+@plot_option("fault rates beside those of the server-push slides")
+@json_option
+def simulate(trace, plot_file, json_file, **options):
+    """Print the share of reads that fault in a page cache: without prediction (base), with each
+    predictor, and if the signature of the stream is known (stored). Predicted pages are assumed to
+    arrive in time. Without TRACE and --pattern: all known patterns that read."""
+    words = ["simulate", *([trace] if trace else [])]
+    for name, value in options.items():
+        words += [f"--{name}", value] if value is not None else []
+    document = native.run_program(PROGRAM, words).document
+    from forebay.report import trace_simulation_tables as tables
+
+    report(document, json_file, lambda console: tables.print_simulation(console, document))
+    if plot_file:
+        tables.draw_simulation(document, plot_file)
 
 
 @command.command(name="import", short_help="Write a trace from text.")
