@@ -62,18 +62,22 @@ def simulate(trace, plot_file, json_file, **options):
         tables.draw_simulation(document, plot_file)
 
 
-@command.command(name="import", short_help="Write a trace from text.")
-@click.argument("text", type=click.Path())
+@command.command(name="import", short_help="Write a trace from text or a log of another tool.")
+@click.argument("file", type=click.Path())
 @click.option("-o", "--output", "trace", required=True, metavar="TRACE", help="Trace to write.")
-@click.option("--names", type=click.Path(), help="File with the paths of the files, one a line.")
+@click.option("--names", type=click.Path(), help="Paths of the files of a text, one a line.")
 @json_option
-def import_command(text, trace, names, json_file):
-    """Write a trace from TEXT: lines with tabs or commas, whose first line names the columns
-    (docs/formats/trace.md#text)."""
+def import_command(file, trace, names, json_file):
+    """Write a trace from FILE: a text whose first line names the columns, a Darshan log with DXT
+    records, or a file of dftracer (docs/formats/trace.md#import)."""
+    from forebay.report.terminal import progress
+    from forebay.trace_import import import_file
+
     check_new_file(trace)
-    words = ["import", text, trace, *(["--names", names] if names else [])]
-    document = native.run_program(PROGRAM, words).document
-    report(document, json_file, lambda _: print_line(json_file, _counts(document, trace)))
+    with progress() as on_progress:
+        document = import_file(file, trace, names, on_progress)
+    lines = [_counts(document, trace), *(f"warning: {text}" for text in document["warnings"])]
+    report(document, json_file, lambda _: print_line(json_file, "\n".join(lines)))
 
 
 @command.command(short_help="Write a trace as text.")
