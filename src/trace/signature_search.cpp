@@ -113,7 +113,8 @@ Result<Signature> signature_of(std::span<const Access> accesses, Operation opera
   Signature signature{.operation = operation, .items = rewritten(std::move(items))};
   if (const std::int64_t interval_ns = regular_interval_ns(accesses); interval_ns > 0)
     set_interval(signature.items, {.constant = interval_ns});
-  if (Status status = check_signature(signature); !status) return failure(status.error());
+  if (const Status status = check_signature(signature); !status)
+    return search_failure(ErrorClass::kLimit, status.error().cause());
   return signature;
 }
 

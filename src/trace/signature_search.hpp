@@ -10,11 +10,11 @@
 
 namespace forebay::trace {
 
-/// A signature that reproduces offsets and sizes of all accesses exactly, and begin_ns if the
-/// intervals are regular: each within 10 % of their mean. Recognizes loops (LoopRecognizer),
-/// rewrites them (rewrite_loops()), and lists accesses that no loop explains. Memory is
-/// proportional to the listed accesses. Fails with kInvalidArgument if there are none, with kLimit
-/// if the signature would exceed a limit of the format.
+/// A signature that reproduces offsets and sizes of all accesses exactly. If each
+/// interval is within 10 % of their mean, accesses outside of lists have that mean as interval.
+/// Recognizes loops (LoopRecognizer), rewrites them (rewrite_loops()), and lists accesses that no
+/// loop explains. Memory is proportional to the listed accesses. Fails with kInvalidArgument if
+/// there are none, with kLimit if the signature would exceed a limit of the format.
 Result<Signature> signature_of(std::span<const Access> accesses, Operation operation);
 
 /// Share of the accesses of `signature` in loops, outside of lists, from 0 to 1; 0 without

@@ -115,11 +115,11 @@ TraceRing* TraceRecorder::find_ring() {
 }
 
 std::shared_ptr<TraceRing> TraceRecorder::add_ring() {
+  const std::lock_guard lock(mutex_);
+  if (has_ended_ || source_count_ == kSourcesMax) return nullptr;
   auto ring = std::make_shared<TraceRing>();
   Source source{ring, options_.process};
   source.info.thread = static_cast<std::uint64_t>(::gettid());
-  const std::lock_guard lock(mutex_);
-  if (source_count_ == kSourcesMax) return nullptr;
   source.number = source_count_++;
   sources_.push_back(std::move(source));
   return ring;
@@ -129,9 +129,9 @@ TraceRecord TraceRecorder::make_record(const TracedCall& call) const noexcept {
   TraceRecord record{.offset = call.offset,
                      .size = std::min(call.size, kTraceNumberMax),
                      .begin_ns = nanoseconds(call.begin - start_),
-                     .file = call.file,
+                     .file = call.file < file_count_.load() ? call.file : kFileUnknown,
                      .operation = call.operation,
-                     .flags = call.flags};
+                     .flags = static_cast<std::uint8_t>(call.flags & kFlagsAll)};
   const std::uint64_t duration_ns = nanoseconds(call.end - call.begin);
   record.duration_ns = static_cast<std::uint32_t>(std::min<std::uint64_t>(duration_ns, UINT32_MAX));
   if (record.offset > kTraceNumberMax - record.size) {
@@ -150,6 +150,9 @@ void TraceRecorder::run() {
     outcome_ = drain();
     lock.lock();
   }
+  has_ended_ = true;
+  sources_.clear();
+  new_files_.clear();
 }
 
 /// Writes the content of all rings. The order matters: a record is in a ring only after its file

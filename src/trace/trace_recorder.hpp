@@ -100,10 +100,11 @@ class TraceRecorder {
   std::mutex mutex_;
   std::condition_variable stopping_;
   bool is_stopping_ = false;
+  bool has_ended_ = false;           ///< nothing is written any more: threads get no ring
   std::vector<Source> sources_;      ///< those whose thread has not ended, by number
   std::vector<FileInfo> new_files_;  ///< without a block
   std::uint32_t source_count_ = 0;
-  std::uint32_t file_count_ = 0;
+  std::atomic<std::uint32_t> file_count_{0};
   std::thread thread_;
 };
 

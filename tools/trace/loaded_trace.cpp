@@ -2,6 +2,7 @@
 // Sorts the records of a trace into streams.
 #include "tools/trace/loaded_trace.hpp"
 
+#include <algorithm>
 #include <memory>
 #include <optional>
 #include <variant>
@@ -31,7 +32,7 @@ void add_record(Stream& stream, const TraceRecord& record) {
   accesses.all.push_back({.offset = record.offset,
                           .size = record.size,
                           .begin_ns = has_time ? static_cast<std::int64_t>(record.begin_ns) : 0});
-  accesses.bytes += record.size;
+  accesses.bytes += std::min(record.size, UINT64_MAX - accesses.bytes);
 }
 
 void add_block(LoadedTrace& loaded, const trace::TraceBlock& block) {

@@ -50,7 +50,10 @@ command::Run declare_show(CLI::App& app) {
 
 command::CommandResult print(const Result<TextCounts>& counts) {
   return command::make_result(counts.map([](const TextCounts& found) {
-    return Json{{"records", found.records}, {"sources", found.sources}, {"files", found.files}};
+    return Json{{"records", found.records},
+                {"sources", found.sources},
+                {"files", found.files},
+                {"warnings", found.warnings}};
   }));
 }
 

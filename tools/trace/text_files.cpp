@@ -30,6 +30,7 @@ using trace::TraceRecord;
 using trace::TraceWriter;
 
 constexpr std::size_t kBatchRecords = 4096;
+constexpr std::size_t kLineBytesMax = 65536;
 
 Error file_error(const char* operation, const std::string& path) {
   return system_error({.operation = operation, .path = path}, errno != 0 ? errno : EIO);
@@ -94,24 +95,52 @@ class TraceImporter {
   TextCounts counts_;
 };
 
+/// The next line, false at the end. Fails if the file cannot be read, or is no text.
+Result<bool> read_line(std::istream& in, std::string& line, const std::string& path) {
+  line.clear();
+  errno = 0;
+  for (int next = in.get(); next != std::istream::traits_type::eof(); next = in.get()) {
+    if (next == '\n') return true;
+    line.push_back(static_cast<char>(next));
+    if (line.size() > kLineBytesMax)
+      return failure({.kind = ErrorClass::kInvalidArgument,
+                      .operation = "read",
+                      .path = path,
+                      .cause = "a line has more than 65536 bytes: this is no text"});
+  }
+  if (in.bad()) return failure(file_error("read", path));
+  return !line.empty();
+}
+
 Result<std::vector<std::string>> read_names(const std::string& path) {
   std::vector<std::string> names;
   if (path.empty()) return names;
   std::ifstream in(path);
   if (!in) return failure(file_error("read names of files from", path));
-  for (std::string line; std::getline(in, line);)
+  std::string line;
+  auto has_line = read_line(in, line, path);
+  for (; has_line && *has_line; has_line = read_line(in, line, path))
     names.push_back(line);
+  if (!has_line) return failure(has_line.error());
   return names;
 }
 
-Status import_lines(std::istream& in, TextParser& parser, TraceImporter& importer) {
-  for (std::string line; std::getline(in, line);) {
+Status import_lines(std::istream& in, const std::string& path, TraceImporter& importer) {
+  TextParser parser(path);
+  std::string line;
+  auto has_line = read_line(in, line, path);
+  for (; has_line && *has_line; has_line = read_line(in, line, path)) {
     const auto record = parser.parse_line(line);
     if (!record) return failure(record.error());
     if (!*record) continue;
     if (const Status added = importer.add(**record); !added) return added;
   }
-  return {};
+  if (!has_line) return failure(has_line.error());
+  if (!parser.layout().columns.empty()) return {};
+  return failure({.kind = ErrorClass::kInvalidArgument,
+                  .operation = "read",
+                  .path = path,
+                  .cause = "it has no line with the names of columns"});
 }
 
 struct ExportState {
@@ -152,18 +181,21 @@ Result<TextCounts> export_text(const std::string& trace_path, const std::string&
   if (!reader) return failure(reader.error());
   auto target = TemporaryFile::create_beside(text_path);
   if (!target) return failure(target.error());
+  errno = 0;
   ExportState state{.out = std::ofstream(target->path())};
   state.out << text_header(state.layout) << '\n';
-  while (true) {
+  while (state.out) {
     const auto block = reader->next();
     if (!block) return failure(block.error());
     if (!*block) break;
+    errno = 0;
     export_block(state, **block);
   }
-  errno = 0;
-  state.out.close();
+  if (state.out) state.out.close();
   if (!state.out) return failure(file_error("write", text_path));
   if (const Status published = target->publish(); !published) return failure(published.error());
+  for (const Error& warning : reader->warnings())
+    state.counts.warnings.push_back(warning.message());
   return state.counts;
 }
 
@@ -181,8 +213,7 @@ Result<TextCounts> import_text(const std::string& text_path,
   auto writer = TraceWriter::create(std::move(*file), 0);
   if (!writer) return failure(writer.error());
   TraceImporter importer(std::move(*writer), std::move(*names));
-  TextParser parser(text_path);
-  if (const Status lines = import_lines(in, parser, importer); !lines)
+  if (const Status lines = import_lines(in, text_path, importer); !lines)
     return failure(lines.error());
   auto counts = importer.finish();
   if (!counts) return counts;

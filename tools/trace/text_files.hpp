@@ -6,6 +6,7 @@
 
 #include <cstdint>
 #include <string>
+#include <vector>
 
 namespace forebay::trace_tool {
 
@@ -14,6 +15,7 @@ struct TextCounts {
   std::uint64_t records = 0;
   std::uint64_t sources = 0;
   std::uint64_t files = 0;
+  std::vector<std::string> warnings = {};  ///< of the trace: it ends with an incomplete block
 };
 
 /// Writes the records of a trace to the file `text_path`, which appears when it is complete. Fails

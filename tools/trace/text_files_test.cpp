@@ -75,6 +75,25 @@ TEST_F(TextFiles, bad_line_is_named_and_leaves_no_trace) {
   EXPECT_FALSE(std::filesystem::exists(directory_ / "run.trace"));
 }
 
+TEST_F(TextFiles, directory_and_text_without_columns_are_errors) {
+  EXPECT_FALSE(import_text(directory_.path(), "", directory_ / "run.trace"));
+  write("in.txt", "");
+  EXPECT_EQ(error_class(import()), ErrorClass::kInvalidArgument);
+  write("in.txt", std::string(100'000, 'a'));
+  EXPECT_EQ(error_class(import()), ErrorClass::kInvalidArgument);
+  EXPECT_FALSE(std::filesystem::exists(directory_ / "run.trace"));
+}
+
+TEST_F(TextFiles, export_of_a_cut_trace_has_a_warning) {
+  write("in.txt", kSample);
+  ASSERT_TRUE(import());
+  std::filesystem::resize_file(directory_ / "run.trace",
+                               std::filesystem::file_size(directory_ / "run.trace") - 5);
+  const auto counts = export_text(directory_ / "run.trace", directory_ / "out.csv");
+  ASSERT_TRUE(counts) << counts.error().message();
+  EXPECT_EQ(counts->warnings.size(), 1U);
+}
+
 TEST_F(TextFiles, missing_files_are_errors) {
   EXPECT_EQ(error_class(import()), ErrorClass::kNotFound);
   EXPECT_EQ(error_class(export_text(directory_ / "no.trace", directory_ / "out")),

@@ -88,7 +88,8 @@ def export(trace, text, json_file):
     """Write the records of TRACE as comma-separated values."""
     check_new_file(text)
     document = native.run_program(PROGRAM, ["export", trace, text]).document
-    report(document, json_file, lambda _: print_line(json_file, _counts(document, text)))
+    lines = [_counts(document, text), *(f"warning: {one}" for one in document["warnings"])]
+    report(document, json_file, lambda _: print_line(json_file, "\n".join(lines)))
 
 
 def _counts(document: dict, file: str) -> str:

@@ -4,7 +4,7 @@
 from pathlib import Path
 
 from forebay.report import style, units
-from forebay.report.trace_tables import streams_of
+from forebay.report.trace_tables import printable, streams_of
 
 NANOSECONDS = 1e9
 FILES_MAX = 6
@@ -38,7 +38,7 @@ def _draw_file(axes, name: str, points: dict) -> None:
             times = [begin / NANOSECONDS for begin, _, _ in points[kind]]
             offsets = [offset / factor for _, offset, _ in points[kind]]
             axes.plot(times, offsets, marker, color=color, markersize=3, label=kind)
-    axes.set_title(name or "(no name)")
+    axes.set_title(printable(name) or "(no name)", parse_math=False)
     axes.set_ylabel(f"offset, {unit}")
     axes.set_ylim(bottom=0)
     axes.legend(loc="lower right", bbox_to_anchor=(1, 1), ncols=2, fontsize=9)

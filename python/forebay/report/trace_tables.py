@@ -26,8 +26,8 @@ def print_streams(console, document: dict) -> None:
         )
     console.print(result)
     for number, (_, _, accesses) in enumerate(found, start=1):
-        console.print(f"{number}  {accesses.get('class', '')}", markup=False)
-        console.print(f"   {_signature(accesses)}", markup=False, soft_wrap=True)
+        _print_plain(console, f"{number}  {accesses.get('class', '')}")
+        _print_plain(console, f"   {_signature(accesses)}")
     _print_notes(console, document)
 
 
@@ -35,8 +35,10 @@ def print_signatures(console, document: dict) -> None:
     """One line for each stream, complete, with its file in a comment before it."""
     for stream, _, accesses in streams_of(document):
         if accesses["signature"] is not None:
-            console.print(f"# {stream['file']}", markup=False, soft_wrap=True)
-            console.print(accesses["signature"], markup=False, soft_wrap=True)
+            _print_plain(console, f"# {stream['file']}")
+            _print_plain(console, accesses["signature"])
+        else:
+            _print_plain(console, f"# {stream['file']}: no signature: {accesses['error']}")
 
 
 def streams_of(document: dict):
@@ -66,10 +68,19 @@ def _print_notes(console, document: dict) -> None:
         lost = units.items(document["lost_records"], "record")
         console.print(f"{lost} lost: the program called faster than they were written", style="dim")
     for warning in document["warnings"]:
-        console.print(f"warning: {warning}", style="dim", markup=False)
+        _print_plain(console, f"warning: {warning}")
 
 
-def _plain(text: str) -> str:
-    from rich.markup import escape
+def printable(text: str) -> str:
+    """Paths of a trace may have any bytes, such as line breaks and commands to a terminal."""
+    return "".join(one if one.isprintable() else "?" for one in text)
 
-    return escape(text)
+
+def _print_plain(console, text: str) -> None:
+    console.print(printable(text), markup=False, emoji=False, soft_wrap=True)
+
+
+def _plain(text: str):
+    from rich.text import Text
+
+    return Text(printable(text))
