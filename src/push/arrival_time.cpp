@@ -73,11 +73,11 @@ std::size_t ArrivalTime::best_period() const noexcept {
 double ArrivalTime::sum(std::size_t period, std::size_t accesses) const noexcept {
   const auto ahead = static_cast<double>(accesses);
   if (period == 0) return level_ * ahead + trend_ * ahead * (ahead + 1) / 2;
-  const auto repetitions = static_cast<double>(accesses / period);
+  const std::size_t repetitions = accesses / period;
   double total = 0;
   for (std::size_t phase = 0; phase < period; ++phase) {
-    const double extra = phase < accesses % period ? 1 : 0;
-    total += mean_of_phase(period, phase) * (repetitions + extra);
+    const std::size_t extra = phase < accesses % period ? 1 : 0;
+    total += mean_of_phase(period, phase) * static_cast<double>(repetitions + extra);
   }
   return total;
 }
