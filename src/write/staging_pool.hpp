@@ -82,8 +82,8 @@ class StagingPool {
   /// the prefault thread, without the lock. It must not block, nor release the last reference to
   /// the pool. With a callback, all calls of acquire() and try_acquire() must come from one thread.
   /// A call that prefaults segments does not call `callback`, so a second thread that has found
-  /// none would wait in vain. Replaces the previous callback, which may still be running on another
-  /// thread.
+  /// none would not be notified. Replaces the previous callback, which may still be running on
+  /// another thread.
   void set_free_callback(std::function<void()> callback);
 
   const shm::MemoryHandle& handle() const noexcept { return memory_.handle(); }
