@@ -15,6 +15,17 @@
 
 namespace forebay {
 
+/// What is declared of the reads of a session.
+enum class Mode : std::uint8_t {
+  kDeclared,  ///< all of its extent will be read; agents begin at once, in file order
+  /// Nothing is declared. Forebay learns the pattern of the reads, or gets it from Session::hint()
+  /// and similar sources, and reads ahead what it predicts (docs/guides/foresight.md).
+  kOnDemand,
+};
+
+/// "declared", "on demand".
+FOREBAY_EXPORT std::string_view name_of(Mode mode) noexcept;
+
 /// When the memory of a splinter may be reused.
 enum class EvictionPolicy : std::uint8_t {
   kReadOnce,  ///< when as many bytes have been delivered as the splinter holds; for programs that
@@ -64,13 +75,16 @@ struct ReadTuning {
 
 /// How one session reads. Zero, or an absent optional, means that the library chooses.
 struct ReadPlan {
+  Mode mode = Mode::kDeclared;
   std::optional<Access> access = std::nullopt;
   /// Upper limit of the session's window; private copies are not included. At least one splinter is
   /// needed; four are reasonable.
   std::uint64_t budget_bytes = 0;
   /// Upper limit of readahead beyond what was requested: in whole splinters, at least one. Absent:
-  /// chosen. 0: loads only requested splinters, whole ones for contiguous requests.
+  /// chosen. 0: loads only requested splinters, whole ones for contiguous requests. With kOnDemand:
+  /// upper limit of the bytes that are read ahead by prediction; 0: none.
   std::optional<std::uint64_t> readahead_bytes = std::nullopt;
+  /// Has no effect with kOnDemand: the splinter whose predicted use is farthest is evicted first.
   EvictionPolicy eviction = EvictionPolicy::kReadOnce;
   ReadTuning tuning = {};
   /// Why these values were chosen, for people. Set in the plan of a Session.

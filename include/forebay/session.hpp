@@ -14,6 +14,7 @@
 #include <memory>
 #include <span>
 #include <string>
+#include <string_view>
 #include <type_traits>
 #include <vector>
 
@@ -73,6 +74,16 @@ class FOREBAY_EXPORT [[nodiscard]] View {
   std::unique_ptr<std::byte[]> copy_;
 };
 
+/// The reads of a session with Mode::kOnDemand, as they were when the program requested them.
+struct PrefetchReport {
+  std::uint64_t hits = 0;          ///< all bytes were in memory
+  std::uint64_t late = 0;          ///< storage was reading them already
+  std::uint64_t misses = 0;        ///< some bytes were not requested before
+  std::uint64_t early = 0;         ///< of misses: predicted, read and evicted before the read
+  std::uint64_t bytes_pushed = 0;  ///< read from storage by prediction
+  std::uint64_t bytes_wasted = 0;  ///< of bytes_pushed: in splinters that no read has used so far
+};
+
 /// What a session has done. All counts are totals since it was opened. If one agent reads for a
 /// node, bytes read, loads and window memory are those of the node. Bytes served and private copies
 /// are those of this rank.
@@ -89,6 +100,7 @@ struct SessionReport {
   std::uint64_t private_copy_bytes = 0;
   std::uint64_t window_bytes = 0;     ///< current size of the window
   std::uint64_t readahead_bytes = 0;  ///< current readahead distance of the agents
+  PrefetchReport prefetch = {};
 };
 
 class ViewSequence;
@@ -159,6 +171,14 @@ class FOREBAY_EXPORT Session {
 
   /// Hints that `range` will be read soon. Never blocks, never fails.
   void prefetch(ByteRange range) const;
+
+  /// States the coming reads of this thread as a signature (docs/formats/signature.md), such as
+  /// "read {100 x (65536 i, 1024)}". Forebay reads them ahead from now on, in that order, and stops
+  /// if the reads differ. Needs Mode::kOnDemand. Fails with kInvalidArgument, naming line and
+  /// column of an error in the text.
+  Status hint(std::string_view signature) const;
+  /// The same for a list, such as the shuffled indexes of a sampler. Copies it.
+  Status hint(std::span<const ByteRange> reads) const;
 
   SessionReport report() const;
 

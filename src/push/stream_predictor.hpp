@@ -71,6 +71,9 @@ class PrecisionGate {
   /// An access before which nothing was predicted.
   void record_silence() noexcept;
   bool is_open() const noexcept { return is_open_; }
+  /// Too few outcomes to decide.
+  bool is_new() const noexcept { return outcomes_.size() < RecentOutcomes::kWindow / 2; }
+  const RecentOutcomes& outcomes() const noexcept { return outcomes_; }
 
  private:
   void update() noexcept;
@@ -98,6 +101,7 @@ class StreamPredictor {
   /// Whether to push what is predicted. A prediction counts as true if its offset was: data behind
   /// the right offset is of use even if the size differs.
   bool is_worthwhile() const noexcept { return gate_.is_open(); }
+  const PrecisionGate& gate() const noexcept { return gate_; }
   /// In kSupervision: every access of this number is judged.
   std::size_t interval() const noexcept { return interval_; }
   std::size_t state_bytes() const noexcept;

@@ -44,7 +44,8 @@ LoadScheduler::LoadScheduler(const Geometry& geometry,
 void LoadScheduler::add_request(SplinterIndex splinter,
                                 SplinterPart part,
                                 LoadPriority priority,
-                                LoadGranularity granularity) {
+                                LoadGranularity granularity,
+                                std::uint64_t use) {
   shm::ResidencyEntry& entry = control_block_[splinter];
   // An exact request shows that the bytes around it are not needed; a whole splinter shows that
   // they are.
@@ -54,7 +55,7 @@ void LoadScheduler::add_request(SplinterIndex splinter,
     readahead_limit_ = limits_.readahead_initial;
   if (granularity == LoadGranularity::kSplinter && !is_wasteful())
     part = geometry_.full_part(splinter);
-  const auto [found, is_new] = pending_.try_emplace(splinter, PendingRequest{part, priority});
+  const auto [found, is_new] = pending_.try_emplace(splinter, PendingRequest{part, priority, use});
   if (is_new) {
     record_reload(entry);
     if (entry.load().residency() == Residency::kAbsent) entry.set_residency(Residency::kRequested);
@@ -62,6 +63,7 @@ void LoadScheduler::add_request(SplinterIndex splinter,
     return;
   }
   found->second.part = hull(found->second.part, part);
+  found->second.use = std::min(found->second.use, use);
   if (priority <= found->second.priority) return;
   found->second.priority = priority;
   enqueue(splinter, priority);
@@ -109,6 +111,7 @@ LoadScheduler::Decision LoadScheduler::next_demand(Load& load, LoadPriority leas
   bool has_waiter = false;
   for (std::size_t level = kLoadPriorities; level-- > static_cast<std::size_t>(least);) {
     const auto priority = static_cast<LoadPriority>(level);
+    if (priority == LoadPriority::kHint && loads_in_flight_ >= limits_.hint_loads_max) continue;
     const auto splinter = next_request(priority);
     if (!splinter) continue;
     const Decision decision = assign_slot(*splinter, priority, load);
@@ -149,11 +152,17 @@ LoadScheduler::Decision LoadScheduler::assign_slot(SplinterIndex splinter,
                                                    LoadPriority priority,
                                                    Load& load) {
   const PendingRequest& request = pending_.at(splinter);
-  if (control_block_[splinter].load().residency() == Residency::kReady)
-    return extend(splinter, request.part, load);
+  if (control_block_[splinter].load().residency() == Residency::kReady) {
+    const Decision decision = extend(splinter, request.part, load);
+    if (priority == LoadPriority::kHint) pushed_bytes_ += load.bytes.size();
+    return decision;
+  }
   while (const auto slot = slot_for(splinter, priority)) {
     if (evict(*slot)) {
       start_load(splinter, *slot, request.part, load);
+      slots_[*slot].next_use = request.use;
+      slots_[*slot].is_pushed = priority == LoadPriority::kHint;
+      if (priority == LoadPriority::kHint) pushed_bytes_ += load.bytes.size();
       return Decision::kLoad;
     }
     set_slot_state(*slot, SlotState::kPinned);  // pinned since update_slot_states()
@@ -310,6 +319,17 @@ void LoadScheduler::cancel_request(SplinterIndex splinter) {
   shm::ResidencyEntry& entry = control_block_[splinter];
   if (entry.load().residency() == Residency::kRequested) entry.set_residency(Residency::kAbsent);
   pending_.erase(splinter);
+}
+
+void LoadScheduler::cancel_hint(SplinterIndex splinter) {
+  const auto found = pending_.find(splinter);
+  if (found == pending_.end() || found->second.priority != LoadPriority::kHint) return;
+  if (!is_loading(splinter)) cancel_request(splinter);
+}
+
+void LoadScheduler::expect_use(SplinterIndex splinter, std::uint64_t use) {
+  std::uint64_t& next = slots_[control_block_[splinter].slot()].next_use;
+  next = next < position_ ? use : std::min(next, use);
 }
 
 void LoadScheduler::cancel_all() {

@@ -27,6 +27,9 @@ enum class LoadGranularity : std::uint8_t {
   kExact,     ///< only its own: the request is scattered
 };
 
+/// Accesses of a session are numbered in order. This number means that no use is predicted.
+inline constexpr std::uint64_t kUseUnknown = UINT64_MAX;
+
 /// One transfer from storage into a slot.
 struct Load {
   SplinterIndex splinter = 0;
@@ -54,6 +57,12 @@ class LoadScheduler {
     /// Maximum number of clients that may each read all bytes once (kReadOnce); the number that do
     /// is estimated.
     std::uint32_t readers_max = 1;
+    /// Loads for hints that may be in flight, so that a request finds room.
+    std::uint32_t hint_loads_max = UINT32_MAX;
+    /// The window is a cache of predicted splinters: of those that are not pinned, loading or
+    /// reserved, the one whose predicted use is farthest is evicted first. A hint never evicts one
+    /// that will be used sooner.
+    bool is_push_cache = false;
   };
 
   enum class Decision : std::uint8_t {
@@ -74,7 +83,13 @@ class LoadScheduler {
   void add_request(SplinterIndex splinter,
                    SplinterPart part,
                    LoadPriority priority,
-                   LoadGranularity granularity);
+                   LoadGranularity granularity,
+                   std::uint64_t use = kUseUnknown);
+  /// Sets the number of the next access, and that of the access that will use a resident splinter.
+  void set_position(std::uint64_t position) noexcept { position_ = position; }
+  void expect_use(SplinterIndex splinter, std::uint64_t use);
+  /// Drops the request for this splinter if it is only a hint.
+  void cancel_hint(SplinterIndex splinter);
 
   /// Decides what to do next for requests of at least priority `least`. Readahead has the priority
   /// of hints, the lowest.
@@ -107,6 +122,9 @@ class LoadScheduler {
   std::uint64_t rereads() const noexcept { return rereads_; }
   /// Bytes served from the window so far.
   std::uint64_t served_bytes() const;
+  /// Bytes loaded for hints; of them, those of splinters that were not used so far.
+  std::uint64_t pushed_bytes() const noexcept { return pushed_bytes_; }
+  std::uint64_t wasted_bytes() const;
   /// Latest time of the next call of next(), if requests with waiters need memory.
   std::optional<TimePoint> retry_at() const noexcept { return retry_at_; }
   /// True if the last next() returned kIdle although requests are pending, because they need
@@ -147,10 +165,13 @@ class LoadScheduler {
     std::uint32_t reserved_bytes = 0;  ///< needed by signaled waiters
     std::uint64_t last_used = 0;
     TimePoint reserved_until = {};  ///< until then only a request with kBlocked evicts it
+    bool is_pushed = false;         ///< loaded for a hint
+    std::uint64_t next_use = kUseUnknown;
   };
   struct PendingRequest {
     SplinterPart part;
     LoadPriority priority = LoadPriority::kHint;
+    std::uint64_t use = kUseUnknown;
   };
   using PendingRequests = std::unordered_map<SplinterIndex, PendingRequest>;
   static constexpr SplinterIndex kNoSplinter = UINT32_MAX;
@@ -176,6 +197,9 @@ class LoadScheduler {
   std::optional<std::uint32_t> slot_for(SplinterIndex splinter, LoadPriority priority) const;
   std::optional<TimePoint> next_reservation_expiry() const;
   std::optional<std::uint32_t> victim(LoadPriority priority) const;
+  std::optional<std::uint32_t> push_cache_victim(const PendingRequest& request) const;
+  std::uint64_t next_use(std::uint32_t slot) const;
+  bool is_unused_push(std::uint32_t slot) const;
   bool erase_if_present(PendingRequests::iterator request);
   bool is_loading(SplinterIndex splinter) const;
   void set_slot_state(std::uint32_t slot, SlotState state);
@@ -222,6 +246,9 @@ class LoadScheduler {
   // splinters evicted before they were consumed, since the last growth
   std::uint64_t premature_evictions_ = 0;
   std::uint64_t served_bytes_ = 0;  // of splinters that have left the window
+  std::uint64_t position_ = 0;
+  std::uint64_t pushed_bytes_ = 0;
+  std::uint64_t wasted_bytes_ = 0;  // of splinters that have left the window
   ReaderCountEstimator readers_;
   std::uint32_t waste_ = 0;            // number of recent splinters that were evicted mostly unused
   TimePoint now_;                      // of the current call

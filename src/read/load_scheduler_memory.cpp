@@ -77,7 +77,8 @@ void LoadScheduler::update_slot_states() {
 std::optional<std::uint32_t> LoadScheduler::slot_for(SplinterIndex splinter,
                                                      LoadPriority priority) const {
   const auto vacant = reclaimable_slot(splinter);
-  return vacant ? vacant : victim(priority);
+  if (vacant) return vacant;
+  return limits_.is_push_cache ? push_cache_victim(pending_.at(splinter)) : victim(priority);
 }
 
 void LoadScheduler::set_slot_state(std::uint32_t slot, SlotState state) {
@@ -157,6 +158,47 @@ std::optional<std::uint32_t> LoadScheduler::victim(LoadPriority priority) const 
                                             : std::nullopt;
 }
 
+/// The request of a task is needed at once, so it may evict any of these slots.
+std::optional<std::uint32_t> LoadScheduler::push_cache_victim(const PendingRequest& request) const {
+  std::optional<std::uint32_t> found;
+  for (std::uint32_t i = 0; i < slots(); ++i) {
+    const SlotState state = slot_states_[i];
+    if (state < SlotState::kReadAhead || state > SlotState::kUnserved) continue;
+    const bool is_farther =
+        !found || next_use(i) > next_use(*found) ||
+        (next_use(i) == next_use(*found) && slots_[i].last_used < slots_[*found].last_used);
+    if (is_farther) found = i;
+  }
+  if (request.priority == LoadPriority::kHint) {
+    const bool is_useful =
+        found && (next_use(*found) == kUseUnknown || next_use(*found) > request.use);
+    return is_useful ? found : std::nullopt;
+  }
+  if (found || request.priority < LoadPriority::kBlocked) return found;
+  return least_recently_used(SlotState::kReserved);
+}
+
+/// Number of the access that will use the slot: the next one, if a task has requested it and not
+/// taken it yet.
+std::uint64_t LoadScheduler::next_use(std::uint32_t slot) const {
+  const Slot& held = slots_[slot];
+  if (!held.is_pushed && !held.is_used) return position_;
+  return held.next_use < position_ ? kUseUnknown : held.next_use;
+}
+
+bool LoadScheduler::is_unused_push(std::uint32_t slot) const {
+  const Slot& held = slots_[slot];
+  return held.is_pushed && !held.is_used && control_block_.served_bytes(slot) == 0;
+}
+
+std::uint64_t LoadScheduler::wasted_bytes() const {
+  std::uint64_t bytes = wasted_bytes_;
+  for (std::uint32_t i = 0; i < slots(); ++i) {
+    if (is_unused_push(i)) bytes += control_block_[slots_[i].splinter].valid().size();
+  }
+  return bytes;
+}
+
 std::optional<std::uint32_t> LoadScheduler::evictable_partly_served(LoadPriority priority) const {
   const auto partial = least_recently_used(SlotState::kPartlyServed);
   if (!partial || priority >= LoadPriority::kAwaited) return partial;
@@ -221,6 +263,7 @@ bool LoadScheduler::evict(std::uint32_t slot) {
   Slot& taken = slots_[slot];
   if (taken.splinter == kNoSplinter) return true;
   const bool was_requested = !taken.is_readahead;
+  const bool is_wasted = is_unused_push(slot);
   // Half counts as unused: if tasks take half splinters in random order, the second half is usually
   // requested too late.
   const bool mostly_unused =
@@ -229,6 +272,7 @@ bool LoadScheduler::evict(std::uint32_t slot) {
   if (!control_block_.ref_counts().try_evict(control_block_[taken.splinter])) return false;
   const std::uint64_t served = control_block_.served_bytes(slot);
   served_bytes_ += served;
+  if (is_wasted) wasted_bytes_ += control_block_[taken.splinter].valid().size();
   record_eviction(slot, served);
   if (slot_states_[slot] != SlotState::kConsumed) ++premature_evictions_;
   if (slot_states_[slot] == SlotState::kReadAhead) record_readahead_eviction();

@@ -20,12 +20,19 @@ namespace {
 /// Used if reading again is a copy from the page cache.
 constexpr std::uint32_t kEvictionsBeforeGrowth = 8;
 
+/// 1 / this of the loads in flight are not for hints.
+constexpr std::uint32_t kDemandShare = 8;
+/// Weight of a load in the mean of the latency.
+constexpr std::int64_t kLatencyShare = 8;
+
 LoadScheduler::Limits limits_of(const LocalSession::OpenArgs& args) {
   const ReadPlan& plan = args.plan;
   const std::uint64_t unit = plan.tuning.splinter_bytes;
   const std::uint64_t readahead = plan.readahead_bytes.value_or(0);
   const auto depth = splinter_count(plan.tuning.queue_depth * plan.tuning.request_bytes, unit);
-  const std::uint32_t readahead_max = readahead == 0 ? 0 : splinter_count(readahead, unit);
+  const bool is_on_demand = plan.mode == Mode::kOnDemand;
+  const std::uint32_t readahead_max =
+      readahead == 0 || is_on_demand ? 0 : splinter_count(readahead, unit);
   // The readahead limit grows as tasks take bytes, but not while they compute. Storage catches up
   // later; an idle link does not. So a session with a remote reader begins with the maximum.
   const std::uint32_t readahead_initial =
@@ -40,7 +47,9 @@ LoadScheduler::Limits limits_of(const LocalSession::OpenArgs& args) {
       .alignment_bytes = load_alignment_of(*args.file),
       .eviction = plan.eviction,
       .evictions_before_growth = args.is_cached ? kEvictionsBeforeGrowth : 0,
-      .readers_max = args.clients};
+      .readers_max = args.clients,
+      .hint_loads_max = is_on_demand ? std::max(1U, depth - depth / kDemandShare) : depth,
+      .is_push_cache = is_on_demand};
 }
 
 /// Control block on the heap, for a session whose tasks are in this process.
@@ -161,6 +170,39 @@ void LocalSession::enqueue_load(const SplinterRequest& request, LoadPriority pri
     scheduler_.add_request(request.splinter, request.part, priority, request.granularity);
   }
   agent_->notify(shared_local());
+}
+
+void LocalSession::push(std::span<const SplinterRequest> requests, std::uint64_t position) {
+  bool is_new = false;
+  {
+    const std::lock_guard lock(mutex_);
+    if (is_closed_) return;
+    scheduler_.set_position(position);
+    for (const SplinterRequest& request : requests) {
+      if (unreadable_.contains(request.splinter)) continue;
+      const shm::ResidencyEntry& entry = control_block()[request.splinter];
+      const bool is_ready = entry.load().residency() == shm::Residency::kReady;
+      if (is_ready) scheduler_.expect_use(request.splinter, request.use);
+      if (is_ready && entry.valid().covers(request.part)) continue;
+      scheduler_.add_request(request.splinter, request.part, LoadPriority::kHint,
+                             request.granularity, request.use);
+      is_new = true;
+    }
+  }
+  if (is_new) agent_->notify(shared_local());
+}
+
+void LocalSession::cancel_push(std::span<const SplinterIndex> splinters) {
+  const std::lock_guard lock(mutex_);
+  for (const SplinterIndex splinter : splinters)
+    scheduler_.cancel_hint(splinter);
+}
+
+void LocalSession::record_latency(std::chrono::nanoseconds latency) noexcept {
+  const std::int64_t mean = latency_ns_.load(std::memory_order_relaxed);
+  const std::int64_t change = latency.count() - mean;
+  latency_ns_.store(mean == 0 ? latency.count() : mean + change / kLatencyShare,
+                    std::memory_order_relaxed);
 }
 
 void LocalSession::record_view_copy(std::uint64_t bytes) {
@@ -323,7 +365,8 @@ LocalSession::Transfer LocalSession::make_transfer(const Load& load) const {
   return {.file_offset = geometry().start_of(load.splinter) + load.bytes.first,
           .memory = {slot + load.bytes.first, load.bytes.size()},
           .load = load,
-          .bypass_read = nullptr};
+          .bypass_read = nullptr,
+          .begin = std::chrono::steady_clock::now()};
 }
 
 bool LocalSession::help(SplinterRequest& request, detail::Help how) {
@@ -367,6 +410,7 @@ void LocalSession::finish(const Transfer& transfer, const Result<std::uint64_t>&
     for (const WaiterEntry& one : waiting->second)
       reserved += one.bytes;
   }
+  record_latency(std::chrono::steady_clock::now() - transfer.begin);
   ++report_.splinters_loaded;
   report_.bytes_read += bytes.value_or(0);
   if (transfer.is_remote) report_.bytes_from_nodes += bytes.value_or(0);
@@ -398,7 +442,7 @@ void LocalSession::publish_report() const {
       std::memory_order_relaxed);
 }
 
-SessionReport LocalSession::report() const {
+SessionReport LocalSession::make_report() const {
   const std::lock_guard lock(mutex_);
   const BypassQueue::Counts copies = bypass_queue_->counts();
   SessionReport report = report_;
@@ -407,6 +451,8 @@ SessionReport LocalSession::report() const {
   report.private_copies += copies.reads;
   report.private_copy_bytes += copies.bytes_requested;
   report.splinters_reread = scheduler_.rereads();
+  report.prefetch.bytes_pushed = scheduler_.pushed_bytes();
+  report.prefetch.bytes_wasted = scheduler_.wasted_bytes();
   const bool has_memory = window_allocation_.size_bytes() > 0;  // a closed session releases it
   report.window_bytes = has_memory ? scheduler_.slots() * plan().tuning.splinter_bytes : 0;
   report.readahead_bytes =
@@ -425,7 +471,7 @@ void LocalSession::release_window() {
   publish_report();
 }
 
-void LocalSession::close() {
+void LocalSession::close_session() {
   {
     const std::lock_guard lock(mutex_);
     if (is_closed_) return;

@@ -68,13 +68,18 @@ class LocalSession final : public SessionCore, public TransferSource {
 
   Result<Availability> request(SplinterRequest& request, LoadPriority priority) override;
   void enqueue_load(const SplinterRequest& request, LoadPriority priority) override;
+  void push(std::span<const SplinterRequest> requests, std::uint64_t position) override;
+  void cancel_push(std::span<const SplinterIndex> splinters) override;
+  std::chrono::nanoseconds load_latency() const override {
+    return std::chrono::nanoseconds(latency_ns_.load(std::memory_order_relaxed));
+  }
   bool arm(SplinterRequest& request, detail::Waiter& waiter) override;
   void disarm(SplinterIndex splinter, detail::Waiter& waiter) noexcept override;
   bool help(SplinterRequest& request, detail::Help how) override;
   std::shared_ptr<BypassRead> start_bypass_read(ByteRange range) override;
   void record_view_copy(std::uint64_t bytes) override;
-  SessionReport report() const override;
-  void close() override;
+  SessionReport make_report() const override;
+  void close_session() override;
 
   // For clients in other processes.
 
@@ -128,6 +133,7 @@ class LocalSession final : public SessionCore, public TransferSource {
   void update_memory_wait();
   void release_window();
   void publish_report() const;
+  void record_latency(std::chrono::nanoseconds latency) noexcept;
   void set_memory_wait(shm::MemoryWait memory_wait) const noexcept {
     control_block().header().memory_wait.store(memory_wait, std::memory_order_seq_cst);
   }
@@ -140,6 +146,8 @@ class LocalSession final : public SessionCore, public TransferSource {
   const bool is_cached_;
   const std::shared_ptr<BypassQueue> bypass_queue_;
   const std::shared_ptr<RemoteReader> remote_reader_;
+
+  std::atomic<std::int64_t> latency_ns_{0};  // recent mean; written under the lock
 
   mutable std::mutex mutex_;  // guards all members below
   WindowPool::Allocation window_allocation_;

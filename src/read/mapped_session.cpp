@@ -257,7 +257,7 @@ std::uint64_t MappedSession::served_bytes() const {
   return sum;
 }
 
-SessionReport MappedSession::report() const {
+SessionReport MappedSession::make_report() const {
   const shm::TableHeader& node = control_block().header();
   SessionReport report{
       .bytes_served = served_bytes(),
@@ -277,7 +277,7 @@ SessionReport MappedSession::report() const {
   return report;
 }
 
-void MappedSession::close() {
+void MappedSession::close_session() {
   std::shared_ptr<BypassQueue> bypass_queue;
   {
     const std::lock_guard lock(mutex_);

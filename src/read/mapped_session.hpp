@@ -66,8 +66,8 @@ class MappedSession final : public SessionCore {
   bool help(SplinterRequest&, detail::Help) override { return false; }
   std::shared_ptr<BypassRead> start_bypass_read(ByteRange range) override;
   void record_view_copy(std::uint64_t bytes) override;
-  SessionReport report() const override;
-  void close() override;
+  SessionReport make_report() const override;
+  void close_session() override;
 
   // For NodeClient.
 

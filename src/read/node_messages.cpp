@@ -51,6 +51,7 @@ void put(MessageWriter& out, const ReadPlan& plan) {
   out.number(std::uint64_t{plan.tuning.stripe_count});
   out.number(plan.readahead_bytes.value_or(kAbsent));
   put_enum(out, std::optional(plan.eviction));
+  put_enum(out, std::optional(plan.mode));
   put_enum(out, plan.tuning.agent_scope);
   out.number(plan.tuning.agent_stripe_bytes);
   out.list(std::span<const std::uint32_t>(plan.tuning.agent_nodes));
@@ -72,6 +73,9 @@ ReadPlan get_plan(MessageReader& in) {
   const auto eviction = get_enum(in, "plan.eviction", EvictionPolicy::kLru);
   if (!eviction.has_value()) in.reject("plan.eviction", kAbsent, "must not be absent");
   plan.eviction = eviction.value_or(EvictionPolicy{});
+  const auto mode = get_enum(in, "plan.mode", Mode::kOnDemand);
+  if (!mode.has_value()) in.reject("plan.mode", kAbsent, "must not be absent");
+  plan.mode = mode.value_or(Mode{});
   plan.tuning.agent_scope = get_enum(in, "plan.agent_scope", AgentScope::kPerNode);
   plan.tuning.agent_stripe_bytes = in.number<std::uint64_t>("plan.agent_stripe_bytes");
   plan.tuning.agent_nodes = in.list<std::uint32_t>("plan.agent_nodes");

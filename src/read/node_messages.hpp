@@ -22,7 +22,7 @@
 namespace forebay::read {
 
 /// Increased with every change of the messages below: both sides need the same version.
-inline constexpr std::uint32_t kNodeProtocolVersion = 2;
+inline constexpr std::uint32_t kNodeProtocolVersion = 3;
 
 /// Messages that a ring holds.
 inline constexpr std::uint64_t kNodeRingEntries = 4096;

@@ -36,6 +36,12 @@ constexpr std::uint64_t kSaturationWindowBytes = kReadaheadShare * kDirectDepth 
 constexpr std::uint64_t kReserveShare = 2;
 // If the plan sets no budget, the window grows until 1 / this of all memory is left for others.
 constexpr std::uint64_t kGrowthReserveShare = 8;
+// Unit of on-demand sessions, the page of the File Access Server. Programs that declare nothing
+// read small ranges, of which larger splinters would load much that is not needed.
+constexpr std::uint64_t kOnDemandSplinterBytes = 64_KiB;
+constexpr std::uint64_t kOnDemandWindowBytes = 32_MiB;
+constexpr std::uint32_t kOnDemandDepth = 32;
+constexpr std::uint32_t kOnDemandDepthMax = 64;
 // Keeps the residency table at about 16 MiB, unless the budget requires smaller splinters.
 constexpr std::uint64_t kSplintersMax = 1ULL << 20U;
 // A plan that sets splinter_bytes may have more splinters, up to a table of 256 MiB. SplinterIndex
@@ -59,9 +65,10 @@ std::uint64_t saturation_bytes(const ReadFacts& facts) {
   return facts.is_cached ? 0 : facts.request_bytes * facts.queue_depth;
 }
 
-std::uint64_t choose_splinter(const ReadFacts& facts, std::uint64_t budget) {
-  std::uint64_t splinter = kSplinterBytes;
-  if (saturation_bytes(facts) > 0)
+std::uint64_t choose_splinter(const ReadFacts& facts, std::uint64_t budget, Mode mode) {
+  const bool is_on_demand = mode == Mode::kOnDemand;
+  std::uint64_t splinter = is_on_demand ? kOnDemandSplinterBytes : kSplinterBytes;
+  if (saturation_bytes(facts) > 0 && !is_on_demand)
     splinter = std::max(splinter, std::bit_floor(facts.request_bytes));
   while (splinter > 64_KiB && splinter * kSplintersMin > facts.extent.size)
     splinter /= 2;
@@ -106,6 +113,7 @@ std::uint64_t choose_budget(const ReadFacts& facts, std::uint64_t window_bytes) 
 
 /// The window without limits.
 std::uint64_t preferred_window(const ReadPlan& plan, const ReadFacts& facts) {
+  if (plan.mode == Mode::kOnDemand) return kOnDemandWindowBytes;
   if (facts.is_cached) return kCachedSplinters * plan.tuning.splinter_bytes;
   const bool direct = plan.access == Access::kDirect;
   return std::max(kReadaheadShare * saturation_bytes(facts),
@@ -182,7 +190,8 @@ void choose_saturation_depth(ReadPlan& plan, const ReadFacts& facts) {
 }
 
 void choose_requests(ReadPlan& plan, const ReadFacts& facts) {
-  const bool known = saturation_bytes(facts) > 0;
+  const bool is_on_demand = plan.mode == Mode::kOnDemand;
+  const bool known = saturation_bytes(facts) > 0 && !is_on_demand;
   if (!facts.is_cached && !facts.storage_reason.empty()) plan.reason += "; " + facts.storage_reason;
   if (plan.tuning.request_bytes == 0)
     plan.tuning.request_bytes = known ? facts.request_bytes : kSplinterBytes;
@@ -191,9 +200,17 @@ void choose_requests(ReadPlan& plan, const ReadFacts& facts) {
       std::clamp(std::bit_floor(plan.tuning.request_bytes),
                  std::min(smallest, plan.tuning.splinter_bytes), plan.tuning.splinter_bytes);
   if (plan.tuning.queue_depth == 0 && known) choose_saturation_depth(plan, facts);
+  // Predicted reads are small: the number of requests keeps the storage busy, not their bytes. Half
+  // as many more wait at the servers.
+  if (plan.tuning.queue_depth == 0 && is_on_demand)
+    plan.tuning.queue_depth = facts.server_requests > 0
+                                  ? std::min(facts.server_requests * 3 / 2, kOnDemandDepthMax)
+                                  : kOnDemandDepth;
   if (plan.tuning.queue_depth == 0)
     plan.tuning.queue_depth = plan.access == Access::kDirect ? kDirectDepth : kBufferedDepth;
-  if (!plan.readahead_bytes) plan.readahead_bytes = plan.tuning.window_bytes / kReadaheadShare;
+  if (!plan.readahead_bytes)
+    plan.readahead_bytes =
+        is_on_demand && facts.is_cached ? 0 : plan.tuning.window_bytes / kReadaheadShare;
   *plan.readahead_bytes = std::min(*plan.readahead_bytes, plan.budget_bytes);
 }
 
@@ -242,6 +259,10 @@ Status choose_nodes(ReadPlan& plan, const ReadFacts& facts) {
 
 }  // namespace
 
+std::string_view name_of(Mode mode) noexcept {
+  return mode == Mode::kOnDemand ? "on demand" : "declared";
+}
+
 std::string_view name_of(AgentScope agent_scope) noexcept {
   return agent_scope == AgentScope::kPerNode ? "per node" : "per rank";
 }
@@ -258,10 +279,14 @@ Result<ReadPlan> plan_read(const ReadFacts& facts, const ReadPlan& requested) {
   ReadPlan plan = requested;
   plan.access = requested.access.value_or(facts.access);
   plan.reason = requested.access ? "access as given" : facts.access_reason;
+  if (plan.mode == Mode::kOnDemand) {
+    plan.eviction = EvictionPolicy::kLru;
+    plan.reason += "; on demand";
+  }
   if (plan.budget_bytes == 0)
     plan.budget_bytes = choose_budget(facts, requested.tuning.window_bytes);
   if (plan.tuning.splinter_bytes == 0)
-    plan.tuning.splinter_bytes = choose_splinter(facts, plan.budget_bytes);
+    plan.tuning.splinter_bytes = choose_splinter(facts, plan.budget_bytes, plan.mode);
   if (auto checked = check_splinter(plan, facts); !checked) return failure(checked.error());
   if (auto chosen = choose_memory(plan, facts, requested); !chosen) return failure(chosen.error());
   choose_requests(plan, facts);

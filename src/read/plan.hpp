@@ -28,6 +28,8 @@ struct ReadFacts {
   /// (RuntimeOptions::machine). 0: unknown.
   std::uint64_t request_bytes = 0;
   std::uint32_t queue_depth = 0;
+  /// Requests that the file's servers process at a time, whatever their size. 0: unknown.
+  std::uint32_t server_requests = 0;
   /// Source of these values, for people, and why values of the file system are not used. May be
   /// empty.
   std::string storage_reason = {};

@@ -185,7 +185,7 @@ bool ViewRequest::advance() {
       wait_.reset_priority();
       continue;
     }
-    const auto availability = wait_.request(next_, part(next_), LoadGranularity::kSplinter);
+    const auto availability = wait_.request(next_, part(next_), core.granularity());
     if (!availability) return finish(availability.error());
     request_remaining();
     if (*availability == Availability::kPending) return false;

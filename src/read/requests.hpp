@@ -76,7 +76,7 @@ class GatherRead final : public detail::PendingResult<ByteCount> {
   SplinterPart consume_splinter(SegmentCursor& cursor, SplinterIndex splinter) const;
   void request_ahead();
   LoadGranularity granularity() const {
-    return copy_cursor_.is_scattered() ? LoadGranularity::kExact : LoadGranularity::kSplinter;
+    return copy_cursor_.is_scattered() ? LoadGranularity::kExact : wait_.core().granularity();
   }
 
   SplinterWait wait_;

@@ -7,6 +7,7 @@
 #include <cstring>
 #include <string>
 #include <utility>
+#include <vector>
 
 #include "read/requests.hpp"
 #include "read/session_core.hpp"
@@ -48,15 +49,65 @@ std::optional<Error> check_buffer(const SessionCore& core,
                          std::to_string(given)});
 }
 
+/// Segments of a scattered request that an observer receives.
+constexpr std::size_t kSegmentsObservedMax = 64;
+
+/// The contiguous ranges of a request, with their state before the request is made.
+class ObservedAccesses {
+ public:
+  ObservedAccesses(const SessionCore& core, const SegmentCursor& request)
+      : observer_(core.observer()) {
+    if (observer_ == nullptr) return;
+    for (SegmentCursor cursor = request;
+         !cursor.is_done() && accesses_.size() < kSegmentsObservedMax;) {
+      const read::Segment segment = cursor.current();
+      const ByteRange range{segment.file_offset, segment.size};
+      accesses_.push_back({range, core.outcome_of(range)});
+      cursor.advance(segment.size);
+    }
+  }
+  void report() const {
+    for (const auto& [range, outcome] : accesses_)
+      observer_->observe(range, outcome);
+  }
+
+ private:
+  read::AccessObserver* observer_;
+  std::vector<std::pair<ByteRange, read::AccessOutcome>> accesses_;
+};
+
+void observe(const SessionCore& core, const ByteRange& range, read::AccessOutcome outcome) {
+  if (read::AccessObserver* const observer = core.observer()) observer->observe(range, outcome);
+}
+
 Future<ByteCount> start_gather(const std::shared_ptr<SessionCore>& core,
                                const SegmentCursor& cursor,
                                std::span<std::byte> into) {
   if (auto error = check_buffer(*core, cursor.total_bytes(), into.size())) return *error;
   if (cursor.is_done()) return ByteCount{0};
   if (auto error = check_range(*core, cursor.bounds())) return *error;
+  const ObservedAccesses accesses(*core, cursor);
   auto request = std::make_unique<read::GatherRead>(core, cursor, into);
-  if (request->advance()) return request->take();
+  const bool is_finished = request->advance();
+  accesses.report();
+  if (is_finished) return request->take();
   return Future<ByteCount>(std::move(request));
+}
+
+Error not_on_demand(const SessionCore& core) {
+  return Error({.kind = ErrorClass::kInvalidArgument,
+                .operation = "give a hint",
+                .path = core.path(),
+                .cause = "the session reads its whole extent; open it with Mode::kOnDemand"});
+}
+
+template <class Call>
+Status call_observer(const SessionCore& core, Call call) {
+  if (core.is_closed()) return failure(core.closed_error());
+  if (core.observer() == nullptr) return failure(not_on_demand(core));
+  return call(*core.observer()).map_error([&](const Error& error) {
+    return with_location(error, core.path());
+  });
 }
 
 }  // namespace
@@ -100,6 +151,7 @@ Future<ByteCount> Session::read(std::uint64_t offset, std::span<std::byte> into)
     if (part.size() == range.size && core_->pin(splinter, part)) {
       std::memcpy(into.data(), core_->address(splinter) + part.first, range.size);
       core_->unpin(splinter, part.size());
+      observe(*core_, range, read::AccessOutcome::kHit);
       return ByteCount{range.size};
     }
   }
@@ -128,6 +180,7 @@ Future<View> Session::view(ByteRange range) const {
     const read::SplinterIndex splinter = geometry.index_at(range.offset);
     const read::SplinterPart part = geometry.part_of(range, splinter);
     if (part.size() == range.size && core_->pin(splinter, part)) {
+      observe(*core_, range, read::AccessOutcome::kHit);
       return read::HandleAccess::make_window_view(core_, range,
                                                   core_->address(splinter) + part.first);
     }
@@ -148,8 +201,11 @@ Future<View> Session::request_view(ByteRange range) const {
                            std::to_string(core_->plan().budget_bytes) +
                            "; use views() to read it in parts"});
   }
+  const ObservedAccesses accesses(*core_, SegmentCursor(range));
   auto request = std::make_unique<read::ViewRequest>(core_, range);
-  if (request->advance()) return request->take();
+  const bool is_finished = request->advance();
+  accesses.report();
+  if (is_finished) return request->take();
   return Future<View>(std::move(request));
 }
 
@@ -170,6 +226,17 @@ void Session::prefetch(ByteRange range) const {
     core_->enqueue_load({.splinter = splinter, .part = geometry.part_of(inside, splinter)},
                         read::LoadPriority::kHint);
   }
+}
+
+Status Session::hint(std::string_view signature) const {
+  return call_observer(*core_, [&](auto& observer) { return observer.hint(signature); });
+}
+
+Status Session::hint(std::span<const ByteRange> reads) const {
+  for (const ByteRange& range : reads) {
+    if (auto error = check_range(*core_, range)) return failure(*error);
+  }
+  return call_observer(*core_, [&](auto& observer) { return observer.hint(reads); });
 }
 
 SessionReport Session::report() const {

@@ -57,6 +57,36 @@ void SessionCore::handle_unpin(SplinterIndex splinter,
   if (memory_wait == shm::MemoryWait::kUntilReleased || is_consumed) notify_memory_released();
 }
 
+void SessionCore::push(std::span<const SplinterRequest> requests, std::uint64_t /*position*/) {
+  for (const SplinterRequest& request : requests)
+    enqueue_load(request, LoadPriority::kHint);
+}
+
+AccessOutcome SessionCore::outcome_of(const ByteRange& range) const noexcept {
+  AccessOutcome outcome = AccessOutcome::kHit;
+  const SplinterIndex last = geometry_.index_at(range.end() - 1);
+  for (SplinterIndex splinter = geometry_.index_at(range.offset); splinter <= last; ++splinter) {
+    const shm::ResidencyEntry& entry = control_block_[splinter];
+    const shm::Residency residency = entry.load().residency();
+    const bool is_ready = residency == shm::Residency::kReady;
+    if (is_ready && entry.valid().covers(geometry_.part_of(range, splinter))) continue;
+    if (residency == shm::Residency::kAbsent) return AccessOutcome::kMiss;
+    outcome = std::max(outcome, is_ready ? AccessOutcome::kPartial : AccessOutcome::kLate);
+  }
+  return outcome;
+}
+
+SessionReport SessionCore::report() const {
+  SessionReport report = make_report();
+  if (observer_) observer_->add_counts(report.prefetch);
+  return report;
+}
+
+void SessionCore::close() {
+  if (observer_) observer_->stop();
+  close_session();
+}
+
 Error SessionCore::closed_error() const {
   if (is_from_parent()) return detail::fork_error({.operation = "read", .path = path()});
   return Error({.kind = ErrorClass::kClosed,

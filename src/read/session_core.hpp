@@ -13,12 +13,15 @@
 #include <forebay/session.hpp>
 
 #include <atomic>
+#include <chrono>
 #include <cstddef>
 #include <cstdint>
 #include <deque>
 #include <memory>
+#include <span>
 #include <string>
 
+#include "read/access_observer.hpp"
 #include "read/bypass_read.hpp"
 #include "read/geometry.hpp"
 #include "read/load_scheduler.hpp"
@@ -119,9 +122,36 @@ class SessionCore : public std::enable_shared_from_this<SessionCore> {
   /// contiguous.
   virtual void record_view_copy(std::uint64_t bytes) = 0;
 
-  virtual SessionReport report() const = 0;
+  // Reading ahead by prediction. Any thread.
+
+  /// Queues loads that no task waits for. `position` is the number of accesses so far. Here without
+  /// the predicted uses.
+  virtual void push(std::span<const SplinterRequest> requests, std::uint64_t position);
+  /// Drops those of push() that have not begun, where possible.
+  virtual void cancel_push(std::span<const SplinterIndex> /*splinters*/) {}
+  /// Recent mean time of a load; 0: unknown.
+  virtual std::chrono::nanoseconds load_latency() const { return {}; }
+  /// What a contiguous request loads that misses.
+  void set_granularity(LoadGranularity granularity) noexcept {
+    granularity_.store(granularity, std::memory_order_relaxed);
+  }
+  LoadGranularity granularity() const noexcept {
+    return granularity_.load(std::memory_order_relaxed);
+  }
+
+  /// The observer of all requests of tasks; null: none. Set it before any other thread uses the
+  /// session.
+  void set_observer(std::unique_ptr<AccessObserver> observer) noexcept {
+    observer_ = std::move(observer);
+  }
+  AccessObserver* observer() const noexcept { return observer_.get(); }
+  /// State of the bytes of a range inside the extent, not empty.
+  AccessOutcome outcome_of(const ByteRange& range) const noexcept;
+
+  /// All counts, also those of the observer.
+  SessionReport report() const;
   /// Must not be called in a child of fork().
-  virtual void close() = 0;
+  void close();
   /// May be called in a child of fork().
   bool is_closed() const noexcept {
     return is_closed_.load(std::memory_order_relaxed) || !origin_.is_current();
@@ -157,6 +187,9 @@ class SessionCore : public std::enable_shared_from_this<SessionCore> {
   const shm::SessionControlBlock& control_block() const noexcept { return control_block_; }
   std::uint32_t client_index() const noexcept { return client_index_; }
 
+  virtual SessionReport make_report() const = 0;
+  virtual void close_session() = 0;
+
   /// Called when the window has grown to `slots` slots: calls add_mapping() if it can map them. In
   /// the agent's process that mapping exists already, so it does nothing.
   virtual void map_grown_window(std::uint32_t /*slots*/) noexcept {}
@@ -180,6 +213,8 @@ class SessionCore : public std::enable_shared_from_this<SessionCore> {
   std::atomic<const std::byte*> slots_base_{nullptr};
   std::atomic<const WindowMapping*> mapping_{nullptr};
   std::deque<WindowMapping> mappings_;
+  std::atomic<LoadGranularity> granularity_{LoadGranularity::kSplinter};
+  std::unique_ptr<AccessObserver> observer_;
 };
 
 }  // namespace forebay::read

@@ -17,7 +17,8 @@ struct SplinterRequest {
   SplinterIndex splinter = 0;
   SplinterPart part;
   LoadGranularity granularity = LoadGranularity::kSplinter;
-  std::uint64_t sequence = 0;  ///< assigned by the session once the request waits; 0: none
+  std::uint64_t sequence = 0;       ///< assigned by the session once the request waits; 0: none
+  std::uint64_t use = kUseUnknown;  ///< of a push: number of the access that will use it
 };
 
 /// Guarded by the lock of its owner.

@@ -31,6 +31,7 @@ class TransferSource {
     Load load;
     std::shared_ptr<BypassRead> bypass_read;  ///< null: a load into the window
     bool is_remote = false;                   ///< set if another node reads it
+    TimePoint begin = {};                     ///< of a load into the window
   };
 
   virtual ~TransferSource() = default;

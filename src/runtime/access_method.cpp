@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "runtime/access_method.hpp"
 
+#include <algorithm>
 #include <utility>
 
 #include "storage/access_rule.hpp"
@@ -29,6 +30,9 @@ Result<AccessMethod> choose_access_method(const std::shared_ptr<storage::File>& 
   if (!request.access) {
     storage::AccessFacts facts = storage::access_facts(*buffered, request.extent);
     facts.is_storage_known = storage.has_info(*buffered);
+    // Each of its small reads costs a round trip, however few bytes the file has.
+    if (request.mode == Mode::kOnDemand && is_remote(facts.file_system))
+      facts.range_bytes = std::max(facts.range_bytes, storage::kDirectRangeBytesMinRemote);
     storage::AccessDecision decision = storage::choose_access(facts);
     method.cached = facts.cached_fraction.value_or(0) >= kCachedFractionMin;
     method.access = decision.access;

@@ -5,6 +5,7 @@
 
 #include <forebay/access.hpp>
 #include <forebay/range.hpp>
+#include <forebay/read_plan.hpp>
 
 #include <memory>
 #include <optional>
@@ -27,6 +28,7 @@ struct AccessMethod {
 struct AccessRequest {
   ByteRange extent;
   std::optional<Access> access;  ///< as in the plan; absent: chosen here
+  Mode mode = Mode::kDeclared;   ///< as in the plan
 };
 
 /// Uses the access of the request if it is set; otherwise chooses from facts, without reading data.

@@ -23,7 +23,8 @@ Result<SessionPtr> open_local_session(RuntimeCore& runtime,
     return failure(known.error());
   auto complete = plan_read(facts, request.plan);
   if (!complete) return failure(complete.error());
-  auto agent = runtime.agent_for(*complete->access);
+  auto agent =
+      runtime.agent_for(*complete->access, method.cached ? Mode::kDeclared : complete->mode);
   if (!agent) return failure(agent.error());
   auto host = read::LocalSession::open({.file = std::move(method.file),
                                         .extent = request.extent,

@@ -124,10 +124,12 @@ Result<Session> File::read_session(Extent extent, const ReadPlan& plan) const {
 Result<Session> File::open_session(ByteRange extent,
                                    const ReadPlan& plan,
                                    const SessionHandle& handle) const {
-  auto method = choose_access_method(opened_->buffered, {extent, plan.access}, runtime_->storage());
+  auto method = choose_access_method(opened_->buffered, {extent, plan.access, plan.mode},
+                                     runtime_->storage());
   if (!method) return failure(method.error());
   auto core = make_session(*runtime_, *method, {extent, plan, handle});
   if (!core) return failure(core.error());
+  runtime_->observe(**core);
   Session session(*core);
   runtime_->registry().add(*core, session);
   return session;

@@ -13,6 +13,7 @@
 #include "base/descriptor.hpp"
 #include "base/free_memory.hpp"
 #include "base/processors.hpp"
+#include "push/session_prefetcher.hpp"
 #include "read/local_session.hpp"
 #include "read/plan.hpp"
 #include "runtime/cores.hpp"
@@ -76,9 +77,15 @@ RuntimeCore::RuntimeCore(RuntimeOptions options, const Ranks& ranks)
   io_rank_notifier_ = connect_io_ranks();
 }
 
-Result<std::shared_ptr<read::ReadAgent>> RuntimeCore::agent_for(Access access) {
+Result<std::shared_ptr<read::ReadAgent>> RuntimeCore::agent_for(Access access, Mode mode) {
   const std::lock_guard lock(mutex_);
-  return access == Access::kBuffered ? copy_agent() : engine_agent();
+  return access == Access::kBuffered && mode == Mode::kDeclared ? copy_agent() : engine_agent();
+}
+
+void RuntimeCore::observe(read::SessionCore& session) const {
+  if (session.plan().mode != Mode::kOnDemand) return;
+  session.set_observer(
+      std::make_unique<push::SessionPrefetcher>(session, push::PrefetcherOptions{}));
 }
 
 void RuntimeCore::log(LogLevel level, const std::string& text) const {

@@ -43,7 +43,11 @@ class RuntimeCore {
     return options_.executor != nullptr ? *options_.executor : loop_;
   }
   const std::shared_ptr<read::WindowPool>& windows() const noexcept { return windows_; }
-  Result<std::shared_ptr<read::ReadAgent>> agent_for(Access access);
+  /// The agent of a session. Few threads copy from the page cache; on demand, many small reads of
+  /// files that are not there are in flight.
+  Result<std::shared_ptr<read::ReadAgent>> agent_for(Access access, Mode mode = Mode::kDeclared);
+  /// Sets the observer that the session's plan needs.
+  void observe(read::SessionCore& session) const;
 
   /// Excludes other openings of sessions, so that memory found by a plan is still available when it
   /// is taken.

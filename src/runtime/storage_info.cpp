@@ -92,6 +92,18 @@ StorageInfoSource::StorageInfo StorageInfoSource::info_for(
   return chosen;
 }
 
+namespace {
+
+std::uint32_t server_requests_of(const model::Machine& machine, const model::Layout& layout) {
+  const std::uint32_t servers = machine.server_count();
+  std::uint32_t requests = 0;
+  for (std::uint32_t i = 0; i < std::min(layout.stripe_count, servers); ++i)
+    requests += machine.server((layout.first_server + i) % servers).concurrency;
+  return requests;
+}
+
+}  // namespace
+
 Status StorageInfoSource::add_facts(ReadFacts& facts, const storage::File& file) const {
   if (!machine_) return failure(machine_.error());
   if (is_memory_file_system(file.file_system())) return {};
@@ -105,6 +117,7 @@ Status StorageInfoSource::add_facts(ReadFacts& facts, const storage::File& file)
       model::advise_reading(machine, layout, facts.extent.size, total / kBusyShare);
   facts.request_bytes = advice.request_bytes;
   facts.queue_depth = advice.requests;
+  facts.server_requests = server_requests_of(machine, layout);
   facts.stripe_bytes = layout.stripe_bytes;
   facts.stripe_count = layout.stripe_count;
   return {};

@@ -1,0 +1,136 @@
+// SPDX-License-Identifier: Apache-2.0
+// When a stream pushes, how far ahead, and from which source.
+#include "push/access_stream.hpp"
+
+#include <array>
+
+#include <gtest/gtest.h>
+
+#include "push/testing.hpp"
+
+namespace forebay::push {
+namespace {
+
+using std::chrono::microseconds;
+using std::chrono::milliseconds;
+
+constexpr std::uint64_t kLoadsMax = 48;
+
+std::shared_ptr<const trace::Signature> signature_of_text(std::string_view text) {
+  return std::make_shared<const trace::Signature>(trace::parse_signature(text).value());
+}
+
+/// A stream whose pushes are loaded at once, one load for each access.
+class AccessStreamTest : public ::testing::Test {
+ protected:
+  /// One access; `interval` after the one before. Returns whether it was pushed before.
+  bool read(const trace::Access& access, std::chrono::nanoseconds interval = microseconds(1)) {
+    now_ += interval;
+    const bool had_ahead = !stream.ahead().is_empty();
+    const bool held = stream.observe(access, now_, read::AccessOutcome::kHit);
+    if (!held) stream.ahead().clear();
+    push();
+    return had_ahead && held;
+  }
+  void push() {
+    for (const Prediction& next : stream.next_pushes(buffer_, kLoadsMax, latency))
+      stream.ahead().push(next.offset, next.size, 1);
+  }
+  std::size_t ahead() const { return stream.ahead().accesses(); }
+
+  AccessStream stream;
+  std::chrono::nanoseconds latency{};
+
+ private:
+  std::array<Prediction, 1024> buffer_;
+  TimePoint now_{};
+};
+
+TEST_F(AccessStreamTest, stride_is_pushed_after_two_accesses_and_farther_with_each_success) {
+  EXPECT_FALSE(read({0, 1024}));
+  EXPECT_FALSE(read({100'000, 1024}));
+  EXPECT_EQ(ahead(), 1U);
+  EXPECT_TRUE(read({200'000, 1024}));
+  EXPECT_GE(ahead(), 3U);
+  EXPECT_TRUE(read({300'000, 1024}));
+  EXPECT_GE(ahead(), 12U);
+  for (std::uint64_t i = 4; i < 100; ++i)
+    EXPECT_TRUE(read({i * 100'000, 1024})) << i;
+  EXPECT_GE(ahead(), kLoadsMax - kLoadsMax / 4);
+  EXPECT_EQ(stream.dropped(), 0U);
+}
+
+TEST_F(AccessStreamTest, random_accesses_are_hardly_pushed) {
+  const Stream accesses = scattered(2000, 1'000'000);
+  for (const trace::Access& access : accesses)
+    read(access);
+  EXPECT_LE(stream.dropped(), 64U);
+}
+
+TEST_F(AccessStreamTest, end_of_a_run_drops_at_most_twice_its_length) {
+  for (std::uint64_t run = 0; run < 50; ++run) {
+    for (std::uint64_t i = 0; i < 8; ++i)
+      read({run * run * 9'000'017 + i * 100'000, 1024});
+  }
+  EXPECT_LE(stream.dropped(), 3 * stream.used());
+}
+
+TEST_F(AccessStreamTest, hint_is_pushed_before_the_first_access) {
+  stream.add_hint(HintOrigin::kProgram, signature_of_text("read {200 x (65536 i, 1024)}"));
+  push();
+  EXPECT_EQ(ahead(), 16U);
+  for (std::uint64_t i = 0; i < 200; ++i)
+    EXPECT_TRUE(read({i * 65536, 1024})) << i;
+  EXPECT_EQ(stream.dropped(), 0U);
+}
+
+TEST_F(AccessStreamTest, wrong_hint_loses_to_online_prediction) {
+  stream.add_hint(HintOrigin::kHintFile, signature_of_text("read {1000 x (4096 i + 7, 100)}"));
+  push();
+  std::size_t misses = 0;
+  for (std::uint64_t i = 0; i < 200; ++i)
+    misses += read({i * 65536, 1024}) ? 0 : 1;
+  EXPECT_LE(misses, 8U);
+  EXPECT_LE(stream.dropped(), 32U);
+}
+
+TEST_F(AccessStreamTest, better_of_two_hints_is_used) {
+  stream.add_hint(HintOrigin::kHintFile, signature_of_text("read {500 x (65536 i, 1024)}"));
+  stream.add_hint(HintOrigin::kProgram, signature_of_text("read {500 x (8192 i, 1024)}"));
+  push();
+  std::size_t misses = 0;
+  for (std::uint64_t i = 0; i < 200; ++i)
+    misses += read({i * 65536, 1024}) ? 0 : 1;
+  EXPECT_LE(misses, 3U);
+}
+
+TEST_F(AccessStreamTest, online_prediction_continues_where_a_hint_ends) {
+  stream.add_hint(HintOrigin::kProgram, signature_of_text("read {20 x (65536 i, 1024)}"));
+  push();
+  std::size_t misses = 0;
+  for (std::uint64_t i = 0; i < 200; ++i)
+    misses += read({i * 65536, 1024}) ? 0 : 1;
+  EXPECT_LE(misses, 2U);
+}
+
+TEST_F(AccessStreamTest, too_many_hints_replace_the_last_of_the_lowest_rank) {
+  for (int i = 0; i < 20; ++i)
+    stream.add_hint(HintOrigin::kHintFile, signature_of_text("read {9 x (65536 i, 1024)}"));
+  stream.add_hint(HintOrigin::kProgram, signature_of_text("read {99 x (100 i, 10)}"));
+  push();
+  ASSERT_GT(ahead(), 1U);
+  EXPECT_EQ(stream.ahead().at(0).offset, 0U);
+}
+
+TEST_F(AccessStreamTest, slow_reader_is_pushed_for_twice_the_latency) {
+  latency = milliseconds(5);
+  for (std::uint64_t i = 0; i < 100; ++i)
+    read({i * 100'000, 1024}, milliseconds(2));
+  EXPECT_GE(ahead(), 5U);
+  EXPECT_LE(ahead(), 8U);
+}
+
+TEST_F(AccessStreamTest, state_is_at_most_64_kib) { EXPECT_LE(stream.state_bytes(), 64U << 10U); }
+
+}  // namespace
+}  // namespace forebay::push

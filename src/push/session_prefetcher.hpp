@@ -1,0 +1,86 @@
+// SPDX-License-Identifier: Apache-2.0
+// SessionPrefetcher: observes the reads of a session with Mode::kOnDemand, and pushes the splinters
+// of predicted reads into its window. It is the File Access Server of The Server-Push I/O
+// Architecture for High-End Computing (Sun, Gropp, Thakur): its tracer, predictor and data
+// propeller; the session's window is its prefetch cache.
+#pragma once
+
+#include <forebay/log.hpp>
+
+#include <memory>
+#include <mutex>
+#include <thread>
+#include <vector>
+
+#include "base/clock.hpp"
+#include "push/access_stream.hpp"
+#include "read/session_core.hpp"
+
+namespace forebay::push {
+
+struct PrefetcherOptions {
+  /// Hints that apply to every stream, of checked signatures.
+  struct Stored {
+    HintOrigin origin;
+    std::shared_ptr<const trace::Signature> signature;
+  };
+  std::vector<Stored> stored = {};
+  const Clock& clock = SteadyClock::shared();
+};
+
+/// The thread that makes a request predicts and queues loads. Cost of a request whose bytes are
+/// resident: about 0.1 us; a look-ahead of n accesses takes about 5 n ns, once for several
+/// requests.
+class SessionPrefetcher final : public read::AccessObserver {
+ public:
+  /// Streams of a session: the requests of one thread. A further one replaces the stream that was
+  /// used least recently.
+  static constexpr std::size_t kStreamsMax = 64;
+
+  /// `core` owns this object.
+  SessionPrefetcher(read::SessionCore& core, PrefetcherOptions options);
+
+  void observe(const ByteRange& range, read::AccessOutcome outcome) noexcept override;
+  Status hint(std::string_view signature) override;
+  Status hint(std::span<const ByteRange> reads) override;
+  void add_counts(PrefetchReport& report) const override;
+  void stop() noexcept override;
+
+ private:
+  struct Stream {
+    std::thread::id thread;
+    std::uint64_t last_used = 0;
+    std::uint64_t last_end = 0;
+    RecentOutcomes near;  ///< whether accesses were near the one before
+    AccessStream accesses;
+  };
+
+  Status add_hint(std::shared_ptr<const trace::Signature> signature);
+  Stream& stream_of_this_thread();
+  enum class Expectation { kNone, kPushed };
+  void count(read::AccessOutcome outcome, Expectation expectation) noexcept;
+  bool is_near(std::uint64_t offset, std::uint64_t end_before) const noexcept;
+  void record_distance(Stream& stream, const ByteRange& range) noexcept;
+  read::LoadGranularity granularity_of(const Stream& stream,
+                                       std::span<const Prediction> next) const noexcept;
+  void cancel(AheadQueue& ahead);
+  void push_ahead(Stream& stream);
+  std::uint32_t add_loads(const ByteRange& range,
+                          std::uint64_t use,
+                          read::LoadGranularity granularity);
+
+  read::SessionCore& core_;
+  const PrefetcherOptions options_;
+  const std::uint64_t loads_max_;
+
+  mutable std::mutex mutex_;  ///< guards all members below
+  bool is_stopped_ = false;
+  std::uint64_t position_ = 0;  ///< accesses of the session
+  PrefetchReport counts_;
+  std::vector<std::unique_ptr<Stream>> streams_;  ///< [0]: used last
+  std::vector<Prediction> buffer_;
+  std::vector<read::SplinterRequest> loads_;
+  std::vector<read::SplinterIndex> cancelled_;
+};
+
+}  // namespace forebay::push

@@ -1,0 +1,44 @@
+// SPDX-License-Identifier: Apache-2.0
+// AccessObserver: receives the requests of a session's tasks as they are made, such as the
+// prefetcher of a session with Mode::kOnDemand.
+#pragma once
+
+#include <forebay/error.hpp>
+#include <forebay/range.hpp>
+#include <forebay/session.hpp>
+
+#include <cstdint>
+#include <span>
+#include <string_view>
+
+namespace forebay::read {
+
+/// State of the bytes of a request when it is made.
+enum class AccessOutcome : std::uint8_t {
+  kHit,      ///< all are resident
+  kLate,     ///< the others are requested or loading
+  kPartial,  ///< some are neither, but other bytes of all splinters are resident
+  kMiss,     ///< some splinters are absent
+};
+
+class AccessObserver {
+ public:
+  AccessObserver() = default;
+  AccessObserver(const AccessObserver&) = delete;
+  AccessObserver& operator=(const AccessObserver&) = delete;
+  virtual ~AccessObserver() = default;
+
+  /// A task requests `range`; its own loads are queued already. Any thread. Must not block.
+  virtual void observe(const ByteRange& range, AccessOutcome outcome) noexcept = 0;
+
+  // As Session::hint(). Any thread.
+  virtual Status hint(std::string_view signature) = 0;
+  virtual Status hint(std::span<const ByteRange> reads) = 0;
+
+  /// Adds its counts. Any thread.
+  virtual void add_counts(PrefetchReport& report) const = 0;
+  /// The session is closed. Must not block.
+  virtual void stop() noexcept = 0;
+};
+
+}  // namespace forebay::read
