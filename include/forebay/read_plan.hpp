@@ -71,6 +71,8 @@ struct ReadTuning {
   /// Stripes of this many bytes of the file are assigned to `agent_nodes` round-robin: a power of
   /// two, at least one splinter. The value 0 means 16 MiB.
   std::uint64_t agent_stripe_bytes = 0;
+
+  friend bool operator==(const ReadTuning&, const ReadTuning&) = default;
 };
 
 /// How one session reads. Zero, or an absent optional, means that the library chooses.
@@ -89,6 +91,8 @@ struct ReadPlan {
   ReadTuning tuning = {};
   /// Why these values were chosen, for people. Set in the plan of a Session.
   std::string reason = {};
+
+  friend bool operator==(const ReadPlan&, const ReadPlan&) = default;
 };
 
 }  // namespace forebay

@@ -132,6 +132,8 @@ class FOREBAY_EXPORT File {
   /// ranks. If plans differ, Session::plan() returns the one in force. A plan that cannot work
   /// fails only on its rank.
   Result<Session> read_session(Extent extent = {}, const ReadPlan& plan = {}) const;
+  /// The same for the whole file.
+  Result<Session> read_session(const ReadPlan& plan) const { return read_session({}, plan); }
 
  private:
   friend class Runtime;

@@ -172,7 +172,8 @@ class FOREBAY_EXPORT Session {
   /// Hints that `range` will be read soon. Never blocks, never fails.
   void prefetch(ByteRange range) const;
 
-  /// States the coming reads of this thread as a signature (docs/formats/signature.md), such as
+  /// States the coming reads of this thread (before the first read: of the thread that makes it) as
+  /// a signature (docs/formats/signature.md), such as
   /// "read {100 x (65536 i, 1024)}". Forebay reads them ahead from now on, in that order, and stops
   /// if the reads differ. Needs Mode::kOnDemand. Fails with kInvalidArgument, naming line and
   /// column of an error in the text.

@@ -45,19 +45,26 @@ SessionPrefetcher::SessionPrefetcher(read::SessionCore& core, PrefetcherOptions 
 
 SessionPrefetcher::Stream& SessionPrefetcher::stream_of_this_thread() {
   const std::thread::id self = std::this_thread::get_id();
-  const auto found =
-      std::ranges::find_if(streams_, [&](const auto& stream) { return stream->thread == self; });
-  if (found != streams_.end()) {
-    if (found != streams_.begin()) std::rotate(streams_.begin(), found, found + 1);
-    return *streams_.front();
-  }
+  const auto find = [&](std::thread::id thread) {
+    return std::ranges::find_if(streams_,
+                                [&](const auto& stream) { return stream->thread == thread; });
+  };
+  auto found = find(self);
+  if (found == streams_.end()) found = find({});
+  if (found == streams_.end()) return add_stream(self);
+  (*found)->thread = self;
+  if (found != streams_.begin()) std::rotate(streams_.begin(), found, found + 1);
+  return *streams_.front();
+}
+
+SessionPrefetcher::Stream& SessionPrefetcher::add_stream(std::thread::id thread) {
   if (streams_.size() == kStreamsMax) {
     cancel(streams_.back()->accesses.ahead());
     streams_.pop_back();
   }
   streams_.insert(streams_.begin(), std::make_unique<Stream>());
   Stream& stream = *streams_.front();
-  stream.thread = self;
+  stream.thread = thread;
   for (const auto& stored : options_.stored)
     stream.accesses.add_hint(stored.origin, stored.signature);
   return stream;
@@ -67,6 +74,7 @@ void SessionPrefetcher::observe(const ByteRange& range, AccessOutcome outcome) n
   const std::lock_guard lock(mutex_);
   if (is_stopped_) return;
   ++position_;
+  if (first_reads_.size() < kFirstReadsMax) first_reads_.push_back(range);
   if (loads_max_ == 0) return count(outcome, Expectation::kNone);
   Stream& stream = stream_of_this_thread();
   AheadQueue& ahead = stream.accesses.ahead();
@@ -175,7 +183,10 @@ std::uint32_t SessionPrefetcher::add_loads(const ByteRange& range,
 Status SessionPrefetcher::add_hint(std::shared_ptr<const trace::Signature> signature) {
   const std::lock_guard lock(mutex_);
   if (is_stopped_ || loads_max_ == 0) return {};
-  Stream& stream = stream_of_this_thread();
+  const bool is_first = position_ == 0 && streams_.empty();
+  Stream& stream = is_first         ? add_stream({})
+                   : position_ == 0 ? *streams_.front()
+                                    : stream_of_this_thread();
   stream.accesses.add_hint(HintOrigin::kProgram, std::move(signature));
   push_ahead(stream);
   return {};
@@ -199,6 +210,11 @@ Status SessionPrefetcher::hint(std::span<const ByteRange> reads) {
   signature.items.emplace_back(trace::ListItem{{reads.begin(), reads.end()}});
   if (Status checked = trace::check_signature(signature); !checked) return checked;
   return add_hint(std::make_shared<const trace::Signature>(std::move(signature)));
+}
+
+std::vector<ByteRange> SessionPrefetcher::first_reads() const {
+  const std::lock_guard lock(mutex_);
+  return first_reads_;
 }
 
 void SessionPrefetcher::add_counts(PrefetchReport& report) const {

@@ -36,6 +36,7 @@ class SessionPrefetcher final : public read::AccessObserver {
   /// Streams of a session: the requests of one thread. A further one replaces the stream that was
   /// used least recently.
   static constexpr std::size_t kStreamsMax = 64;
+  static constexpr std::size_t kFirstReadsMax = 256;
 
   /// `core` owns this object.
   SessionPrefetcher(read::SessionCore& core, PrefetcherOptions options);
@@ -43,12 +44,13 @@ class SessionPrefetcher final : public read::AccessObserver {
   void observe(const ByteRange& range, read::AccessOutcome outcome) noexcept override;
   Status hint(std::string_view signature) override;
   Status hint(std::span<const ByteRange> reads) override;
+  std::vector<ByteRange> first_reads() const override;
   void add_counts(PrefetchReport& report) const override;
   void stop() noexcept override;
 
  private:
   struct Stream {
-    std::thread::id thread;
+    std::thread::id thread;  ///< none: that of the first access, which hints precede
     std::uint64_t last_used = 0;
     std::uint64_t last_end = 0;
     RecentOutcomes near;  ///< whether accesses were near the one before
@@ -57,6 +59,7 @@ class SessionPrefetcher final : public read::AccessObserver {
 
   Status add_hint(std::shared_ptr<const trace::Signature> signature);
   Stream& stream_of_this_thread();
+  Stream& add_stream(std::thread::id thread);
   enum class Expectation { kNone, kPushed };
   void count(read::AccessOutcome outcome, Expectation expectation) noexcept;
   bool is_near(std::uint64_t offset, std::uint64_t end_before) const noexcept;
@@ -77,6 +80,7 @@ class SessionPrefetcher final : public read::AccessObserver {
   bool is_stopped_ = false;
   std::uint64_t position_ = 0;  ///< accesses of the session
   PrefetchReport counts_;
+  std::vector<ByteRange> first_reads_;
   std::vector<std::unique_ptr<Stream>> streams_;  ///< [0]: used last
   std::vector<Prediction> buffer_;
   std::vector<read::SplinterRequest> loads_;

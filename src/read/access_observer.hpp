@@ -10,6 +10,7 @@
 #include <cstdint>
 #include <span>
 #include <string_view>
+#include <vector>
 
 namespace forebay::read {
 
@@ -35,6 +36,8 @@ class AccessObserver {
   virtual Status hint(std::string_view signature) = 0;
   virtual Status hint(std::span<const ByteRange> reads) = 0;
 
+  /// The first reads of the session, in order.
+  virtual std::vector<ByteRange> first_reads() const = 0;
   /// Adds its counts. Any thread.
   virtual void add_counts(PrefetchReport& report) const = 0;
   /// The session is closed. Must not block.

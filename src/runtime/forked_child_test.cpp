@@ -31,7 +31,7 @@ constexpr unsigned kChildSeconds = 60;
 struct OpenObjects {
   explicit OpenObjects(const std::string& directory)
       : file(runtime.open_file(directory + "/in").value()),
-        session(file.read_session({}).value()),
+        session(file.read_session().value()),
         view(session.view({0, 100}).wait().value()),
         reading(session.read(0, std::span(bytes))),
         buffer(runtime.allocate(10'000'000).value()),
@@ -84,7 +84,7 @@ int first_working_call(OpenObjects& opened) {
   check(is_closed(opened.session.read(0, into).wait()));
   check(is_closed(opened.session.read(kInputBytes - 100, into).wait()));
   check(is_closed(opened.session.view({0, 100}).wait()));
-  check(is_closed(opened.file.read_session({})));
+  check(is_closed(opened.file.read_session()));
   check(is_closed(opened.runtime.open_file(opened.file.path())));
   check(is_closed(opened.runtime.allocate(100)));
   check(is_closed(opened.runtime.create_output_stream()));
@@ -181,7 +181,7 @@ TEST_F(ForkedChild, may_create_a_runtime) {
               Runtime runtime;
               std::vector<std::byte> into(kInputBytes);
               const auto file = runtime.open_file(directory_ / "in");
-              const auto session = file->read_session({});
+              const auto session = file->read_session();
               ::_exit(session->read(0, into).wait() ? 0 : 1);
             }),
             0);

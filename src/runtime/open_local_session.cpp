@@ -39,4 +39,24 @@ Result<SessionPtr> open_local_session(RuntimeCore& runtime,
   return *host;
 }
 
+Result<std::shared_ptr<PreparedFile>> prepare_file(RuntimeCore& runtime,
+                                                   const std::string& path,
+                                                   const ReadPlan& requested) {
+  const std::optional<FileVersion> version = version_of(path);
+  auto opened = storage::open_file(path);
+  if (!opened) return failure(opened.error());
+  std::shared_ptr<storage::File> file = std::move(*opened);
+  const auto size = file->size();
+  if (!size) return failure(size.error());
+  const ByteRange extent{0, *size};
+  auto method =
+      choose_access_method(file, {extent, requested.access, requested.mode}, runtime.storage());
+  if (!method) return failure(method.error());
+  auto session = open_local_session(runtime, std::move(*method),
+                                    {extent, requested, runtime.registry().next_handle()});
+  if (!session) return failure(session.error());
+  runtime.observe(**session);
+  return std::make_shared<PreparedFile>(file, version.value_or(FileVersion()), requested, *session);
+}
+
 }  // namespace forebay

@@ -6,9 +6,11 @@
 #include <forebay/session.hpp>
 
 #include <memory>
+#include <string>
 
 #include "read/session_core.hpp"
 #include "runtime/access_method.hpp"
+#include "runtime/file_series.hpp"
 #include "runtime/runtime_core.hpp"
 
 namespace forebay {
@@ -26,5 +28,10 @@ struct SessionRequest {
 Result<SessionPtr> open_local_session(RuntimeCore& runtime,
                                       AccessMethod method,
                                       const SessionRequest& request);
+
+/// For FileSeries: opens a file and a session on the whole of it. This process alone.
+Result<std::shared_ptr<PreparedFile>> prepare_file(RuntimeCore& runtime,
+                                                   const std::string& path,
+                                                   const ReadPlan& requested);
 
 }  // namespace forebay

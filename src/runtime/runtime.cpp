@@ -9,6 +9,7 @@
 
 #include "read/mapped_session.hpp"
 #include "read/plan.hpp"
+#include "read/requests.hpp"
 #include "runtime/access_method.hpp"
 #include "runtime/open_local_session.hpp"
 #include "runtime/runtime_core.hpp"
@@ -20,6 +21,7 @@ struct File::OpenState {
   std::string path;
   std::uint64_t size_bytes = 0;
   std::shared_ptr<storage::File> buffered;
+  std::shared_ptr<PreparedFile> prepared;  ///< its first session is taken from here
 };
 
 File::File(std::shared_ptr<RuntimeCore> runtime, std::shared_ptr<const OpenState> opened)
@@ -65,6 +67,12 @@ Status agree_on_size(const Result<std::shared_ptr<comm::Communicator>>& ranks,
        .path = path,
        .cause = "ranks see sizes from " + std::to_string(*least) + " to " + std::to_string(*most) +
                 " bytes; open the same file on all ranks, and no file that is being written"});
+}
+
+Session register_session(RuntimeCore& runtime, const SessionPtr& core) {
+  Session session = read::HandleAccess::make_session(core);
+  runtime.registry().add(core, session);
+  return session;
 }
 
 /// A session that the agent of this node reads. The first rank of the node that requests it opens
@@ -124,15 +132,22 @@ Result<Session> File::read_session(Extent extent, const ReadPlan& plan) const {
 Result<Session> File::open_session(ByteRange extent,
                                    const ReadPlan& plan,
                                    const SessionHandle& handle) const {
+  const bool is_in_series =
+      plan.mode == Mode::kOnDemand && extent == ByteRange{0, size()} && runtime_->series();
+  if (is_in_series && opened_->prepared) {
+    if (SessionPtr core = opened_->prepared->take(plan)) {
+      runtime_->series()->record(path(), plan, core);
+      return register_session(*runtime_, core);
+    }
+  }
   auto method = choose_access_method(opened_->buffered, {extent, plan.access, plan.mode},
                                      runtime_->storage());
   if (!method) return failure(method.error());
   auto core = make_session(*runtime_, *method, {extent, plan, handle});
   if (!core) return failure(core.error());
   runtime_->observe(**core);
-  Session session(*core);
-  runtime_->registry().add(*core, session);
-  return session;
+  if (is_in_series) runtime_->series()->record(path(), plan, *core);
+  return register_session(*runtime_, *core);
 }
 
 Runtime::Runtime(RuntimeOptions options) : Runtime(Ranks(), std::move(options)) {}
@@ -148,6 +163,11 @@ Result<File> Runtime::open_file(const std::string& path) {
   auto opened = std::make_shared<File::OpenState>();
   opened->path = path;
   const Result<std::uint64_t> size = [&]() -> Result<std::uint64_t> {
+    if (core_->series()) opened->prepared = core_->series()->take(path);
+    if (opened->prepared) {
+      opened->buffered = opened->prepared->buffered();
+      return opened->prepared->version().size_bytes;
+    }
     auto file = storage::open_file(path);
     if (!file) return failure(file.error());
     opened->buffered = std::move(*file);

@@ -17,6 +17,7 @@
 #include "read/local_session.hpp"
 #include "read/plan.hpp"
 #include "runtime/cores.hpp"
+#include "runtime/open_local_session.hpp"
 #include "storage/file.hpp"
 
 namespace forebay {
@@ -74,6 +75,12 @@ RuntimeCore::RuntimeCore(RuntimeOptions options, const Ranks& ranks)
                                 rank_split_->own_node.agent_role == Role::kIo;
   if (!is_placement_met) log(LogLevel::kWarning, "no I/O rank on this node: it has only one rank");
   connect_node();
+  if (ranks_ && (*ranks_)->size() == 1 && !node_client_) {
+    series_ =
+        std::make_unique<FileSeries>([this](const std::string& path, const ReadPlan& requested) {
+          return prepare_file(*this, path, requested);
+        });
+  }
   io_rank_notifier_ = connect_io_ranks();
 }
 
@@ -108,6 +115,7 @@ void RuntimeCore::stop() {
   if (!origin_.is_current()) return;
   for (const auto& limiter : limiters_)
     limiter->stop();
+  if (series_) series_->stop();
   registry_.close_all();
   dataset_writers_.stop();
   io_rank_notifier_ = nullptr;  // ends serve() on I/O ranks

@@ -25,6 +25,7 @@
 #include "read/window_pool.hpp"
 #include "runtime/access_method.hpp"
 #include "runtime/dataset_writers.hpp"
+#include "runtime/file_series.hpp"
 #include "runtime/rank_split.hpp"
 #include "runtime/session_registry.hpp"
 #include "runtime/storage_info.hpp"
@@ -68,6 +69,8 @@ class RuntimeCore {
   /// As Runtime::serve().
   Status serve();
 
+  /// Null if there are several ranks.
+  FileSeries* series() const noexcept { return series_.get(); }
   SessionRegistry& registry() noexcept { return registry_; }
   /// The connection to the agent of this node. Null if this rank reads for its own use.
   const std::shared_ptr<read::NodeClient>& node_client() const noexcept { return node_client_; }
@@ -126,6 +129,7 @@ class RuntimeCore {
   const std::shared_ptr<read::WindowPool> windows_;
   const std::shared_ptr<shm::BufferAllocator> buffers_;
   SessionRegistry registry_;
+  std::unique_ptr<FileSeries> series_;
   Streams streams_;
   DatasetWriters dataset_writers_;
   Result<std::unique_ptr<write::IoRankNotifier>> io_rank_notifier_ =

@@ -148,7 +148,7 @@ TEST_F(RuntimeTest, omitted_extent_members_cover_the_rest_of_the_file) {
   ASSERT_TRUE(file);
   constexpr ByteRange kWhole{0, kFileBytes};
   EXPECT_EQ(file->read_session()->extent(), kWhole);
-  EXPECT_EQ(file->read_session({})->extent(), kWhole);
+  EXPECT_EQ(file->read_session()->extent(), kWhole);
   EXPECT_EQ(file->read_session({}, {.tuning = {.splinter_bytes = 4_KiB}})->extent(), kWhole);
   EXPECT_EQ(file->read_session(Extent{})->extent(), kWhole);
   EXPECT_EQ(file->read_session({.size = 5})->extent(), (ByteRange{0, 5}));

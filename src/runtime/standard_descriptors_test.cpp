@@ -41,7 +41,7 @@ int use_everything(const std::string& directory, BackendChoice backend) {
   Runtime runtime({.tuning = {.backend = backend}});
   const auto file = runtime.open_file(directory + "/in");
   if (!file) return kUseFailed;
-  const auto session = file->read_session({});
+  const auto session = file->read_session();
   if (!session) return kUseFailed + 1;
   std::vector<std::byte> bytes(kInputBytes);
   auto read = session->read(0, bytes);

@@ -39,10 +39,7 @@ AccessDecision choose_access(const AccessFacts& facts) {
 }
 
 AccessFacts access_facts(const File& file, ByteRange range) {
-  AccessFacts facts{.file_system = file.file_system()};
-  if (const Result<std::uint64_t> size = file.size()) {
-    facts.range_bytes = intersect(range, {0, *size}).size;
-  }
+  AccessFacts facts{.file_system = file.file_system(), .range_bytes = range.size};
   facts.cached_fraction = file.cached_fraction(range);
   if (file.descriptor() < 0) return facts;
   facts.is_direct_supported = file.access() == Access::kDirect ||

@@ -42,8 +42,8 @@ struct AccessDecision {
 /// read by CopyAgent for sessions, and written by the `threads` backend for streams.
 AccessDecision choose_access(const AccessFacts& facts);
 
-/// Determines the facts about reading `range` of `file`. Opens the file a second time, if
-/// necessary, to try direct access.
+/// Determines the facts about reading `range`, which lies within `file`. Opens the file a second
+/// time, if necessary, to try direct access.
 AccessFacts access_facts(const File& file, ByteRange range);
 
 }  // namespace forebay::storage

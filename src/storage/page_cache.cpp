@@ -58,9 +58,10 @@ std::optional<std::uint64_t> cached_pages_by_cachestat(int descriptor, ByteRange
 /// Without write access to the file, mincore() reports every page as resident: the result is then
 /// meaningless.
 bool is_mincore_reliable(int descriptor) noexcept {
-  struct stat found{};
-  if (::fstat(descriptor, &found) != 0) return false;
-  return found.st_uid == ::geteuid() || ::geteuid() == 0;
+  const uid_t user = ::geteuid();
+  if (user == 0) return true;
+  struct stat found{};  // perhaps a round trip to a server
+  return ::fstat(descriptor, &found) == 0 && found.st_uid == user;
 }
 
 std::optional<std::uint64_t> cached_pages_by_mincore(int descriptor, ByteRange range) noexcept {
