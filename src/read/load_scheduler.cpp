@@ -327,6 +327,18 @@ void LoadScheduler::cancel_hint(SplinterIndex splinter) {
   if (!is_loading(splinter)) cancel_request(splinter);
 }
 
+LoadScheduler::Invalidation LoadScheduler::invalidate(SplinterIndex splinter) {
+  shm::ResidencyEntry& entry = control_block_[splinter];
+  const Residency residency = entry.load().residency();
+  if (residency == Residency::kChanging) return Invalidation::kLoading;
+  if (residency != Residency::kReady) return Invalidation::kDone;
+  const bool is_extended = slots_[entry.slot()].is_loading;
+  if (!is_extended && evict(entry.slot())) return Invalidation::kDone;
+  entry.set_valid({});
+  return is_extended && control_block_.ref_counts().pins(entry.slot()) == 0 ? Invalidation::kLoading
+                                                                            : Invalidation::kPinned;
+}
+
 void LoadScheduler::expect_use(SplinterIndex splinter, std::uint64_t use) {
   std::uint64_t& next = slots_[control_block_[splinter].slot()].next_use;
   next = next < position_ ? use : std::min(next, use);

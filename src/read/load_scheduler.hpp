@@ -106,6 +106,14 @@ class LoadScheduler {
   bool complete_load(const Load& load, std::uint32_t got_bytes, std::uint32_t reserved_bytes);
   void fail_load(const Load& load);
 
+  enum class Invalidation : std::uint8_t {
+    kDone,     ///< not resident any more
+    kLoading,  ///< the load in flight must fail
+    kPinned,   ///< bytes stay for those who have pinned them; the splinter cannot be loaded again
+  };
+  /// The bytes of a splinter have changed in the file.
+  Invalidation invalidate(SplinterIndex splinter);
+
   /// Drops the request for this splinter.
   void cancel_request(SplinterIndex splinter);
 

@@ -139,5 +139,27 @@ TEST_F(LoadSchedulerPush, pushed_bytes_that_no_read_uses_count_as_wasted) {
   EXPECT_EQ(fixture.scheduler.pushed_bytes(), 3 * kScheduleUnit);
 }
 
+TEST_F(LoadSchedulerPush, invalidated_splinter_is_absent) {
+  request_and_load(0);
+  EXPECT_EQ(fixture.scheduler.invalidate(0), LoadScheduler::Invalidation::kDone);
+  EXPECT_FALSE(fixture.is_ready(0));
+  EXPECT_EQ(fixture.scheduler.invalidate(5), LoadScheduler::Invalidation::kDone);
+}
+
+TEST_F(LoadSchedulerPush, invalidated_load_in_flight_is_to_be_failed) {
+  fixture.request(0, LoadPriority::kAwaited);
+  Load load;
+  ASSERT_EQ(fixture.scheduler.next(load, fixture.now), Decision::kLoad);
+  EXPECT_EQ(fixture.scheduler.invalidate(0), LoadScheduler::Invalidation::kLoading);
+}
+
+TEST_F(LoadSchedulerPush, invalidated_pinned_splinter_has_no_valid_bytes) {
+  request_and_load(0);
+  ASSERT_TRUE(fixture.pin(0));
+  EXPECT_EQ(fixture.scheduler.invalidate(0), LoadScheduler::Invalidation::kPinned);
+  EXPECT_EQ(fixture.control_block[0].valid().size(), 0U);
+  fixture.unpin(0, 0);
+}
+
 }  // namespace
 }  // namespace forebay::read

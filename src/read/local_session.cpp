@@ -22,8 +22,6 @@ constexpr std::uint32_t kEvictionsBeforeGrowth = 8;
 
 /// 1 / this of the loads in flight are not for hints.
 constexpr std::uint32_t kDemandShare = 8;
-/// Weight of a load in the mean of the latency.
-constexpr std::int64_t kLatencyShare = 8;
 
 LoadScheduler::Limits limits_of(const LocalSession::OpenArgs& args) {
   const ReadPlan& plan = args.plan;
@@ -198,11 +196,25 @@ void LocalSession::cancel_push(std::span<const SplinterIndex> splinters) {
     scheduler_.cancel_hint(splinter);
 }
 
-void LocalSession::record_latency(std::chrono::nanoseconds latency) noexcept {
-  const std::int64_t mean = latency_ns_.load(std::memory_order_relaxed);
-  const std::int64_t change = latency.count() - mean;
-  latency_ns_.store(mean == 0 ? latency.count() : mean + change / kLatencyShare,
-                    std::memory_order_relaxed);
+/// A splinter that a View pins cannot be loaded again: further requests read private copies.
+void LocalSession::invalidate(ByteRange range) {
+  const std::lock_guard lock(mutex_);
+  const ByteRange inside = intersect(range, geometry().extent());
+  if (is_closed_ || inside.empty()) return;
+  const SplinterIndex last = geometry().index_at(inside.end() - 1);
+  for (SplinterIndex splinter = geometry().index_at(inside.offset); splinter <= last; ++splinter) {
+    switch (scheduler_.invalidate(splinter)) {
+      case LoadScheduler::Invalidation::kDone:
+        break;
+      case LoadScheduler::Invalidation::kLoading:
+        outdated_loads_.insert(splinter);
+        break;
+      case LoadScheduler::Invalidation::kPinned:
+        unreadable_.insert(splinter);
+        outdated_loads_.insert(splinter);
+        break;
+    }
+  }
 }
 
 void LocalSession::record_view_copy(std::uint64_t bytes) {
@@ -410,12 +422,14 @@ void LocalSession::finish(const Transfer& transfer, const Result<std::uint64_t>&
     for (const WaiterEntry& one : waiting->second)
       reserved += one.bytes;
   }
-  record_latency(std::chrono::steady_clock::now() - transfer.begin);
+  latency_.record_end(transfer.begin);
   ++report_.splinters_loaded;
   report_.bytes_read += bytes.value_or(0);
   if (transfer.is_remote) report_.bytes_from_nodes += bytes.value_or(0);
   publish_report();  // before any task finds the bytes
-  if (!bytes) {
+  if (outdated_loads_.erase(load.splinter) > 0) {
+    scheduler_.fail_load(load);  // its waiters request it again
+  } else if (!bytes) {
     scheduler_.fail_load(load);
     unreadable_.insert(load.splinter);
   } else if (!scheduler_.complete_load(load, static_cast<std::uint32_t>(*bytes), reserved)) {

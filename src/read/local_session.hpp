@@ -14,6 +14,7 @@
 #include <vector>
 
 #include "read/bypass_queue.hpp"
+#include "read/mean_latency.hpp"
 #include "read/node_messages.hpp"
 #include "read/remote_reader.hpp"
 #include "read/session_core.hpp"
@@ -70,9 +71,8 @@ class LocalSession final : public SessionCore, public TransferSource {
   void enqueue_load(const SplinterRequest& request, LoadPriority priority) override;
   void push(std::span<const SplinterRequest> requests, std::uint64_t position) override;
   void cancel_push(std::span<const SplinterIndex> splinters) override;
-  std::chrono::nanoseconds load_latency() const override {
-    return std::chrono::nanoseconds(latency_ns_.load(std::memory_order_relaxed));
-  }
+  void invalidate(ByteRange range) override;
+  std::chrono::nanoseconds load_latency() const override { return latency_.value(); }
   bool arm(SplinterRequest& request, detail::Waiter& waiter) override;
   void disarm(SplinterIndex splinter, detail::Waiter& waiter) noexcept override;
   bool help(SplinterRequest& request, detail::Help how) override;
@@ -133,7 +133,6 @@ class LocalSession final : public SessionCore, public TransferSource {
   void update_memory_wait();
   void release_window();
   void publish_report() const;
-  void record_latency(std::chrono::nanoseconds latency) noexcept;
   void set_memory_wait(shm::MemoryWait memory_wait) const noexcept {
     control_block().header().memory_wait.store(memory_wait, std::memory_order_seq_cst);
   }
@@ -147,7 +146,7 @@ class LocalSession final : public SessionCore, public TransferSource {
   const std::shared_ptr<BypassQueue> bypass_queue_;
   const std::shared_ptr<RemoteReader> remote_reader_;
 
-  std::atomic<std::int64_t> latency_ns_{0};  // recent mean; written under the lock
+  MeanLatency latency_;
 
   mutable std::mutex mutex_;  // guards all members below
   WindowPool::Allocation window_allocation_;
@@ -155,6 +154,7 @@ class LocalSession final : public SessionCore, public TransferSource {
   LoadScheduler scheduler_;
   std::unordered_map<SplinterIndex, std::vector<WaiterEntry>> waiters_;
   std::unordered_set<SplinterIndex> unreadable_;
+  std::unordered_set<SplinterIndex> outdated_loads_;  ///< in flight, of bytes that have changed
   RequestSequencer sequencer_;
   SessionReport report_;
 };

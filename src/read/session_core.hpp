@@ -129,6 +129,9 @@ class SessionCore : public std::enable_shared_from_this<SessionCore> {
   virtual void push(std::span<const SplinterRequest> requests, std::uint64_t position);
   /// Drops those of push() that have not begun, where possible.
   virtual void cancel_push(std::span<const SplinterIndex> /*splinters*/) {}
+  /// Bytes of the file have changed: later requests read them again. Views stay unchanged. Does
+  /// nothing if the node's agent reads the session.
+  virtual void invalidate(ByteRange /*range*/) {}
   /// Recent mean time of a load; 0: unknown.
   virtual std::chrono::nanoseconds load_latency() const { return {}; }
   /// What a contiguous request loads that misses.

@@ -62,7 +62,10 @@ RuntimeCore::RuntimeCore(RuntimeOptions options, const Ranks& ranks)
                 .write_thread_affinity = options_.tuning.write_thread_affinity,
                 .profile = options_.tuning.profile,
                 .log = options_.log,
-                .storage = &storage_}) {
+                .storage = &storage_,
+                .on_written = [this](const storage::FileIdentity& file, ByteRange range) {
+                  registry_.invalidate(file, range);
+                }}) {
   raise_descriptor_limit();
   if (!set_service_processors(options_.tuning.cores))
     log(LogLevel::kWarning,
@@ -89,8 +92,10 @@ Result<std::shared_ptr<read::ReadAgent>> RuntimeCore::agent_for(Access access, M
   return access == Access::kBuffered && mode == Mode::kDeclared ? copy_agent() : engine_agent();
 }
 
-void RuntimeCore::observe(read::SessionCore& session) const {
+void RuntimeCore::observe(const std::shared_ptr<read::SessionCore>& core) {
+  read::SessionCore& session = *core;
   if (session.plan().mode != Mode::kOnDemand) return;
+  registry_.add_file(storage::identity_of(session.file()), core);
   session.set_observer(
       std::make_unique<push::SessionPrefetcher>(session, push::PrefetcherOptions{}));
 }

@@ -48,7 +48,7 @@ class RuntimeCore {
   /// files that are not there are in flight.
   Result<std::shared_ptr<read::ReadAgent>> agent_for(Access access, Mode mode = Mode::kDeclared);
   /// Sets the observer that the session's plan needs.
-  void observe(read::SessionCore& session) const;
+  void observe(const std::shared_ptr<read::SessionCore>& core);
 
   /// Excludes other openings of sessions, so that memory found by a plan is still available when it
   /// is taken.

@@ -69,4 +69,26 @@ void SessionRegistry::close_all() {
   }
 }
 
+void SessionRegistry::add_file(const storage::FileIdentity& file,
+                               const std::shared_ptr<read::SessionCore>& core) {
+  const std::lock_guard lock(mutex_);
+  std::erase_if(files_, [](const auto& entry) { return entry.second.expired(); });
+  files_.emplace(file, core);
+  has_files_.store(true, std::memory_order_release);
+}
+
+void SessionRegistry::invalidate(const storage::FileIdentity& file, ByteRange range) {
+  if (!has_files_.load(std::memory_order_acquire)) return;
+  std::vector<std::shared_ptr<read::SessionCore>> sessions;
+  {
+    const std::lock_guard lock(mutex_);
+    const auto [first, last] = files_.equal_range(file);
+    for (auto entry = first; entry != last; ++entry) {
+      if (auto open = entry->second.lock()) sessions.push_back(std::move(open));
+    }
+  }
+  for (const auto& session : sessions)
+    session->invalidate(range);
+}
+
 }  // namespace forebay

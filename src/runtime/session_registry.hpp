@@ -6,11 +6,15 @@
 #include <forebay/error.hpp>
 #include <forebay/session.hpp>
 
+#include <atomic>
 #include <cstdint>
+#include <map>
 #include <memory>
 #include <mutex>
 #include <unordered_map>
 #include <vector>
+
+#include "storage/file_system.hpp"
 
 namespace forebay {
 
@@ -31,6 +35,12 @@ class SessionRegistry {
   Result<Session> find(const SessionHandle& handle) const;
   void close_all();
 
+  /// Bytes of this file are read by the session on demand from here on.
+  void add_file(const storage::FileIdentity& file, const std::shared_ptr<read::SessionCore>& core);
+  /// Bytes of the file have changed: SessionCore::invalidate() for its sessions on demand. Takes
+  /// nanoseconds while there are none. Any thread.
+  void invalidate(const storage::FileIdentity& file, ByteRange range);
+
  private:
   struct Entry {
     std::weak_ptr<read::SessionCore> core;
@@ -42,6 +52,8 @@ class SessionRegistry {
   std::uint64_t next_number_ = 0;
   std::unordered_map<std::uint64_t, Entry> entries_;
   std::vector<std::weak_ptr<read::SessionCore>> unnumbered_;
+  std::atomic<bool> has_files_{false};
+  std::multimap<storage::FileIdentity, std::weak_ptr<read::SessionCore>> files_;
   std::size_t cleanup_threshold_ = 64;  // number of entries at which ended ones are removed
 };
 

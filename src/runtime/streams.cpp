@@ -68,7 +68,8 @@ Result<std::shared_ptr<stream::DeviceQueues>> make_queues(const Streams::Options
   if (!profile) return failure(profile.error());
   stream::DeviceQueues::Options setup{
       .make_backend = [options](Access access) { return make_backend(options, access); },
-      .profile = std::move(*profile)};
+      .profile = std::move(*profile),
+      .on_written = options.on_written};
   if (const StorageInfoSource* const storage = options.storage) {
     if (const Status known = storage->status(); !known) return failure(known.error());
     setup.storage_needs = [storage](const storage::File& file) {

@@ -8,6 +8,7 @@
 #include <forebay/output_stream.hpp>
 #include <forebay/runtime.hpp>
 
+#include <functional>
 #include <memory>
 #include <mutex>
 #include <optional>
@@ -31,6 +32,8 @@ class Streams {
     std::optional<std::string> profile = std::nullopt;  ///< as RuntimeOptions::profile
     LogSink* log = nullptr;                             ///< null: no logging
     const StorageInfoSource* storage = nullptr;         ///< outlives the streams; null: no facts
+    /// As DeviceQueues::Options::on_written.
+    std::function<void(const storage::FileIdentity&, ByteRange)> on_written = {};
   };
   explicit Streams(const Options& options);
 

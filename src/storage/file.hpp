@@ -56,6 +56,13 @@ constexpr bool is_remote(FileSystem kind) noexcept {
 /// "ext", "xfs", ..., as printed and as written to JSON.
 std::string_view name_of(FileSystem kind) noexcept;
 
+/// Equal for two names of one file, different for two files; all of a device share `device`.
+struct FileIdentity {
+  std::uint64_t device = 0;
+  std::uint64_t file = 0;
+  friend auto operator<=>(const FileIdentity&, const FileIdentity&) = default;
+};
+
 /// An open file. All calls may come from several threads at once; the result of overlapping writes
 /// is undefined. Offsets count from the start of the file. Closing (the destructor) waits for
 /// nothing and reports nothing: call sync() for that. No operation on it may be in flight then.
@@ -76,6 +83,9 @@ class File {
   /// a decorator). For backends, and for queries of the open file. It must not be
   /// closed, and only a backend may read or write by it.
   virtual int descriptor() const noexcept = 0;
+
+  /// As the system identified the file when it was opened; no value for files in memory.
+  virtual std::optional<FileIdentity> identity() const noexcept { return std::nullopt; }
 
   /// The current size; for a block device its capacity.
   virtual Result<std::uint64_t> size() const = 0;

@@ -92,10 +92,7 @@ FileSystem file_system_of(int descriptor) noexcept {
 }
 
 FileIdentity identity_of(const File& file) noexcept {
-  struct stat found{};
-  if (file.descriptor() >= 0 && ::fstat(file.descriptor(), &found) == 0)
-    return {found.st_dev, found.st_ino};
-  return {0, reinterpret_cast<std::uintptr_t>(&file)};
+  return file.identity().value_or(FileIdentity{0, reinterpret_cast<std::uintptr_t>(&file)});
 }
 
 std::optional<ServerAttributes> fetch_server_attributes(int descriptor) noexcept {

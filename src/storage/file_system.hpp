@@ -21,14 +21,7 @@ inline constexpr std::size_t kDirectAlignmentBytesDefault = 4096;
 
 FileSystem file_system_of(int descriptor) noexcept;
 
-/// Equal for two names of one file, different for two files; all of a device share `device`.
-struct FileIdentity {
-  std::uint64_t device = 0;
-  std::uint64_t file = 0;
-  friend auto operator<=>(const FileIdentity&, const FileIdentity&) = default;
-};
-
-/// Files without a descriptor are on a device 0, identified by their address.
+/// Files without an identity of their own are on a device 0, identified by their address.
 FileIdentity identity_of(const File& file) noexcept;
 
 /// Attributes fetched from the server, not from this client's cache (statx with

@@ -31,6 +31,7 @@ class PosixFile final : public File {
     FileSystem file_system;
     Access access;
     std::size_t alignment_bytes;
+    FileIdentity identity;
   };
   PosixFile(Descriptor descriptor, Properties facts)
       : descriptor_(std::move(descriptor)), properties_(std::move(facts)) {}
@@ -40,6 +41,7 @@ class PosixFile final : public File {
   Access access() const noexcept override { return properties_.access; }
   std::size_t alignment_bytes() const noexcept override { return properties_.alignment_bytes; }
   int descriptor() const noexcept override { return descriptor_.get(); }
+  std::optional<FileIdentity> identity() const noexcept override { return properties_.identity; }
 
   Result<std::uint64_t> size() const override;
   Result<std::size_t> read_at(std::span<std::byte> into, std::uint64_t offset_bytes) override;
@@ -226,7 +228,7 @@ Error open_error(const std::string& path, OpenOptions options, int error_number)
 }
 
 /// Checks the type of the file, and clears O_NONBLOCK (otherwise the ring returns EAGAIN).
-Status validate_descriptor(const std::string& path, int descriptor) {
+Result<FileIdentity> validate_descriptor(const std::string& path, int descriptor) {
   struct stat found{};
   if (::fstat(descriptor, &found) != 0) {
     return failure(system_error({.operation = "open", .path = path}, errno));
@@ -238,7 +240,7 @@ Status validate_descriptor(const std::string& path, int descriptor) {
   if (flags < 0 || ::fcntl(descriptor, F_SETFL, flags & ~O_NONBLOCK) != 0) {
     return failure(system_error({.operation = "open", .path = path}, errno));
   }
-  return {};
+  return FileIdentity{found.st_dev, found.st_ino};
 }
 
 struct OpenPaths {
@@ -251,13 +253,13 @@ Result<std::unique_ptr<File>> open_posix_file(const OpenPaths& names, OpenOption
   if (!descriptor) {
     return failure(open_error(names.error_path, options, errno));
   }
-  if (const Status accepted = validate_descriptor(names.error_path, descriptor.get()); !accepted) {
-    return failure(accepted.error());
-  }
+  const auto identity = validate_descriptor(names.error_path, descriptor.get());
+  if (!identity) return failure(identity.error());
   PosixFile::Properties facts{.path = names.error_path,
                               .file_system = file_system_of(descriptor.get()),
                               .access = options.access,
-                              .alignment_bytes = 1};
+                              .alignment_bytes = 1,
+                              .identity = *identity};
   if (options.access == Access::kDirect) {
     const auto alignment = direct_alignment_of(descriptor.get());
     if (!alignment) {

@@ -12,6 +12,11 @@ void DeviceQueue::complete(const storage::Completion& completion) {
   const auto index = static_cast<std::uint32_t>(completion.tag);
   const InFlight entry = in_flight_[index];
   free_slots_.push_back(index);
+  const bool is_write =
+      entry.kind == InFlightKind::kData || entry.kind == InFlightKind::kBlockWrite;
+  const OutputFileState* const written =
+      entry.kind == InFlightKind::kData ? entry.submission->file_state : entry.file_state;
+  if (is_write && written->on_written) written->on_written(entry.range);
   if (entry.kind != InFlightKind::kData) {
     complete_auxiliary(entry, completion.bytes);
     return;

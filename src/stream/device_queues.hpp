@@ -33,6 +33,9 @@ class DeviceQueues {
     model::Profile profile = {};
     /// Further facts about the storage of a file; empty: none. Called once for each device.
     std::function<StorageNeeds(const storage::File&)> storage_needs = {};
+    /// Called after each write and truncation of a file, also a failed one, before it is reported,
+    /// by the thread of a queue or the one that opens the file. Must not block. May be empty.
+    std::function<void(const storage::FileIdentity&, ByteRange)> on_written = {};
   };
   explicit DeviceQueues(Options options) : options_(std::move(options)) {}
   ~DeviceQueues();
@@ -49,6 +52,8 @@ class DeviceQueues {
   /// Records a file as being written. False if another thread has recorded it meanwhile.
   bool register_file(const storage::FileIdentity& identity,
                      const std::shared_ptr<OutputFileState>& file_state);
+
+  const Options& options() const noexcept { return options_; }
 
   /// As DeviceQueue::stop(), for all.
   void stop() noexcept;

@@ -140,6 +140,11 @@ Result<OpenedOutput> open_output(const std::string& path,
                                .size_bytes = *kept,
                                .expected_bytes = options.expected_bytes};
   if (*direct) setup.unaligned_file = std::exchange(setup.file, std::move(*direct));
+  if (queues.options().on_written) {
+    setup.on_written = [call = queues.options().on_written, identity](ByteRange range) {
+      call(identity, range);
+    };
+  }
   if (is_shared(options)) configure_shared(setup, opened.plan, options);
   opened.file_state = std::make_shared<OutputFileState>(std::move(setup));
   if (!queues.register_file(identity, opened.file_state))
@@ -147,6 +152,7 @@ Result<OpenedOutput> open_output(const std::string& path,
   storage::File& file = opened.file_state->file();
   if (const Status empty = truncate_unless_kept(file, options.existing_content); !empty)
     return failure(empty.error());
+  if (opened.file_state->on_written && *kept == 0) opened.file_state->on_written({0, kAll});
   const bool reserves = is_shared(options) && opened.plan.preallocation != Preallocation::kNone;
   if (!reserves) return opened;
   if (const Status reserved = reserve_space(file, opened, options.expected_bytes); !reserved)

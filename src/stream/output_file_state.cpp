@@ -38,6 +38,7 @@ void SpaceReservation::truncate(std::uint64_t size_bytes) noexcept {
 OutputFileState::OutputFileState(Setup setup)
     : reservation(setup.preallocation, setup.size_bytes, setup.expected_bytes),
       is_dirty(setup.is_dirty),
+      on_written(std::move(setup.on_written)),
       file_(std::move(setup.file)),
       unaligned_file_(std::move(setup.unaligned_file)),
       size_policy_(setup.size_policy),

@@ -9,6 +9,7 @@
 #include <forebay/stream_plan.hpp>
 
 #include <cstdint>
+#include <functional>
 #include <memory>
 #include <optional>
 #include <vector>
@@ -84,6 +85,9 @@ class OutputFileState : public std::enable_shared_from_this<OutputFileState> {
     std::uint64_t expected_bytes = 0;
     SizePolicy size_policy = SizePolicy::kTruncateToEnd;
     bool is_dirty = false;  ///< bytes written before need the next sync
+    /// Called after each write, also a failed one, before it is reported. Must not block. May be
+    /// empty.
+    std::function<void(ByteRange)> on_written = {};
   };
   explicit OutputFileState(Setup setup);
   /// Frees unused reserved space.
@@ -105,6 +109,7 @@ class OutputFileState : public std::enable_shared_from_this<OutputFileState> {
   bool is_dirty;                           ///< bytes were written since the last sync
   /// Error of a sync: bytes may be lost, and the kernel reports it once, for writes of any stream.
   std::optional<Error> sync_error;
+  const std::function<void(ByteRange)> on_written;
   std::uint32_t auxiliary_operations = 0;  ///< operations in flight that belong to no submission
   std::uint64_t submissions = 0;           ///< that arrived and were not returned yet
   std::vector<ClientState*> clients;
