@@ -10,7 +10,7 @@
 #include <vector>
 
 #include "storage/backend.hpp"
-#include "storage/file.hpp"
+#include "storage/file_decorator.hpp"
 
 namespace forebay::storage {
 
@@ -82,34 +82,18 @@ struct FileFaults {
   std::optional<std::uint64_t> end_offset = {};
 };
 
-/// Wraps a file. It has no descriptor, so the ring refuses it, and the thread pool calls its
-/// methods.
-class FaultyFile final : public File {
+/// Injects faults into the transfers of a file.
+class FaultyFile final : public FileDecorator {
  public:
   FaultyFile(std::unique_ptr<File> inner, FileFaults faults);
 
-  const std::string& path() const noexcept override { return inner_->path(); }
-  FileSystem file_system() const noexcept override { return inner_->file_system(); }
-  Access access() const noexcept override { return inner_->access(); }
-  std::size_t alignment_bytes() const noexcept override { return inner_->alignment_bytes(); }
-  int descriptor() const noexcept override { return -1; }
-  Result<std::uint64_t> size() const override { return inner_->size(); }
   Result<std::size_t> read_at(std::span<std::byte> into, std::uint64_t offset_bytes) override;
   Result<std::size_t> write_at(std::span<const std::byte> from,
                                std::uint64_t offset_bytes) override;
-  Status sync() override { return inner_->sync(); }
-  Status allocate(ByteRange range) override { return inner_->allocate(range); }
-  Status punch_hole(ByteRange range) override { return inner_->punch_hole(range); }
-  Status truncate(std::uint64_t size_bytes) override { return inner_->truncate(size_bytes); }
-  std::optional<double> cached_fraction(ByteRange range) const override {
-    return inner_->cached_fraction(range);
-  }
-  std::optional<std::uint64_t> free_bytes() const override { return inner_->free_bytes(); }
 
  private:
   Status check(std::string_view operation, ByteRange touched) const;
 
-  std::unique_ptr<File> inner_;
   const FileFaults faults_;
 };
 

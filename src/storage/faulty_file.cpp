@@ -8,7 +8,7 @@
 namespace forebay::storage {
 
 FaultyFile::FaultyFile(std::unique_ptr<File> inner, FileFaults faults)
-    : inner_(std::move(inner)), faults_(faults) {}
+    : FileDecorator(std::move(inner)), faults_(faults) {}
 
 Status FaultyFile::check(std::string_view operation, ByteRange touched) const {
   if (!faults_.bad_offset || !touched.contains({*faults_.bad_offset, 1})) return {};
@@ -23,7 +23,7 @@ Result<std::size_t> FaultyFile::read_at(std::span<std::byte> into, std::uint64_t
   if (const Status checked = check("read", wanted); !checked) {
     return failure(checked.error());
   }
-  return inner_->read_at(into.first(wanted.size), offset_bytes);
+  return FileDecorator::read_at(into.first(wanted.size), offset_bytes);
 }
 
 Result<std::size_t> FaultyFile::write_at(std::span<const std::byte> from,
@@ -31,7 +31,7 @@ Result<std::size_t> FaultyFile::write_at(std::span<const std::byte> from,
   if (const Status checked = check("write", {offset_bytes, from.size()}); !checked) {
     return failure(checked.error());
   }
-  return inner_->write_at(from, offset_bytes);
+  return FileDecorator::write_at(from, offset_bytes);
 }
 
 }  // namespace forebay::storage

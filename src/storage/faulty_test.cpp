@@ -8,6 +8,7 @@
 
 #include <gtest/gtest.h>
 
+#include "base/testing.hpp"
 #include "storage/memory_backend.hpp"
 #include "storage/memory_file.hpp"
 #include "storage/testing.hpp"
@@ -103,6 +104,26 @@ TEST(FaultyFile, file_ends_before_its_size) {
   EXPECT_EQ(*file.read_at(memory, 25), 5U);
   EXPECT_EQ(*file.read_at(memory, 30), 0U);
   EXPECT_EQ(*file.read_at(memory, 90), 0U);
+  EXPECT_EQ(file.descriptor(), -1);
+}
+
+TEST(FileDecorator, calls_reach_the_inner_file) {
+  const TemporaryDirectory directory;
+  const OpenOptions options{.intent = Intent::kCreate};
+  const auto plain = must_open(directory / "plain", options);
+  FileDecorator file(must_open(directory / "wrapped", options));
+  EXPECT_EQ(file.path(), directory / "wrapped");
+  EXPECT_EQ(file.file_system(), plain->file_system());
+  EXPECT_EQ(file.free_bytes().has_value(), plain->free_bytes().has_value());
+  EXPECT_EQ(file.reserve({0, 65536}).has_value(), plain->reserve({0, 65536}).has_value());
+  EXPECT_EQ(*file.size(), 0U);
+  ASSERT_TRUE(file.write_at(pattern(65536), 0));
+  ASSERT_TRUE(plain->write_at(pattern(65536), 0));
+  EXPECT_TRUE(file.sync());
+  const ByteRange hole{4096, 4096};
+  EXPECT_EQ(file.punch_hole(hole).has_value(), plain->punch_hole(hole).has_value());
+  EXPECT_TRUE(file.truncate(100));
+  EXPECT_EQ(*file.size(), 100U);
   EXPECT_EQ(file.descriptor(), -1);
 }
 

@@ -6,7 +6,7 @@
 namespace forebay::trace {
 
 TracedFile::TracedFile(std::unique_ptr<storage::File> inner, Tracing tracing)
-    : inner_(std::move(inner)), tracing_(std::move(tracing)) {}
+    : FileDecorator(std::move(inner)), tracing_(std::move(tracing)) {}
 
 template <class T>
 void TracedFile::record(TracedCall call, const Result<T>& result) {
@@ -18,7 +18,7 @@ void TracedFile::record(TracedCall call, const Result<T>& result) {
 
 Result<std::size_t> TracedFile::read_at(std::span<std::byte> into, std::uint64_t offset_bytes) {
   const TimePoint begin = tracing_.clock.now();
-  auto result = inner_->read_at(into, offset_bytes);
+  auto result = FileDecorator::read_at(into, offset_bytes);
   record({.offset = offset_bytes, .size = result.value_or(into.size()), .begin = begin}, result);
   return result;
 }
@@ -26,7 +26,7 @@ Result<std::size_t> TracedFile::read_at(std::span<std::byte> into, std::uint64_t
 Result<std::size_t> TracedFile::write_at(std::span<const std::byte> from,
                                          std::uint64_t offset_bytes) {
   const TimePoint begin = tracing_.clock.now();
-  auto result = inner_->write_at(from, offset_bytes);
+  auto result = FileDecorator::write_at(from, offset_bytes);
   record({.offset = offset_bytes,
           .size = result.value_or(from.size()),
           .begin = begin,
@@ -37,7 +37,7 @@ Result<std::size_t> TracedFile::write_at(std::span<const std::byte> from,
 
 Status TracedFile::sync() {
   const TimePoint begin = tracing_.clock.now();
-  Status result = inner_->sync();
+  Status result = FileDecorator::sync();
   record({.begin = begin, .operation = TraceOperation::kSync}, result);
   return result;
 }

@@ -10,6 +10,7 @@
 
 #include "base/testing.hpp"
 #include "format/load_commits.hpp"
+#include "storage/file_decorator.hpp"
 #include "storage/testing.hpp"
 
 namespace forebay::write {
@@ -147,35 +148,22 @@ TEST(CommitLog, damaged_or_empty_log_forbids_garbage_collection) {
 }
 
 /// Fails a number of syncs, and has no space beyond an end.
-class FaultyFile final : public storage::File {
+class FaultyFile final : public storage::FileDecorator {
  public:
   FaultyFile(std::unique_ptr<File> inner, int& failures, const std::uint64_t& end = kAll)
-      : inner_(std::move(inner)), failures_(failures), end_(end) {}
-  const std::string& path() const noexcept override { return inner_->path(); }
-  storage::FileSystem file_system() const noexcept override { return inner_->file_system(); }
-  Access access() const noexcept override { return inner_->access(); }
-  std::size_t alignment_bytes() const noexcept override { return 1; }
-  int descriptor() const noexcept override { return -1; }
-  Result<std::uint64_t> size() const override { return inner_->size(); }
-  Result<std::size_t> read_at(std::span<std::byte> into, std::uint64_t offset) override {
-    return inner_->read_at(into, offset);
-  }
+      : FileDecorator(std::move(inner)), failures_(failures), end_(end) {}
   Result<std::size_t> write_at(std::span<const std::byte> from, std::uint64_t offset) override {
     if (offset + from.size() > end_)
       return failure(system_error({.operation = "write", .path = path()}, ENOSPC));
-    return inner_->write_at(from, offset);
+    return FileDecorator::write_at(from, offset);
   }
   Status sync() override {
-    if (failures_ == 0) return inner_->sync();
+    if (failures_ == 0) return FileDecorator::sync();
     --failures_;
     return failure(system_error({.operation = "sync", .path = path()}, EIO));
   }
-  Status allocate(ByteRange range) override { return inner_->allocate(range); }
-  Status truncate(std::uint64_t size_bytes) override { return inner_->truncate(size_bytes); }
-  std::optional<double> cached_fraction(ByteRange /*range*/) const override { return {}; }
 
  private:
-  std::unique_ptr<File> inner_;
   int& failures_;
   const std::uint64_t& end_;  ///< no space from here on
 };
