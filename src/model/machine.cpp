@@ -10,7 +10,6 @@
 
 #include "base/assert.hpp"
 #include "base/nearest.hpp"
-#include "base/toml_nesting.hpp"
 #include "model/machine_fields.hpp"
 #include "model/machine_reader.hpp"
 #include "model/machine_text.hpp"
@@ -43,17 +42,6 @@ bool is_name(std::string_view text) {
   return !text.empty() && std::ranges::all_of(text, [](char letter) {
     return (letter >= 'a' && letter <= 'z') || (letter >= '0' && letter <= '9') || letter == '-';
   });
-}
-
-void read_format(const MachineDocument& document) {
-  const toml::node* const node = document.root.get("format");
-  if (node == nullptr) {
-    return document.errors.add(document.root.source(),
-                               "format is missing: add \"format = 1\" at the top");
-  }
-  const auto* const number = node->as_integer();
-  if (number != nullptr && number->get() == kFormat) return;
-  document.errors.add(node->source(), "this format is unknown: write \"format = 1\"");
 }
 
 void read_name_and_about(const MachineDocument& document, Machine& machine) {
@@ -180,7 +168,7 @@ void read_sources(const toml::table& table,
 
 Machine read_machine(const MachineDocument& document) {
   Machine machine;
-  read_format(document);
+  check_format(document.root, kFormat, document.errors);
   read_name_and_about(document, machine);
   read_table<Clients>(document, "client", machine.client, visit_client);
   read_table<DefaultLayout>(document, "layout", machine.layout, visit_layout);
@@ -227,18 +215,12 @@ std::optional<std::string> Machine::source_of(std::string_view key) const {
 }
 
 Result<Machine> parse_machine(std::string_view text, const std::string& path) {
-  if (const Status flat = check_toml_nesting(text, "read machine", path); !flat)
-    return failure(flat.error());
+  const Result<toml::table> root = parse_toml(text, path, "read machine");
+  if (!root) return failure(root.error());
   ParseErrors errors(path);
-  try {
-    const toml::table root = toml::parse(text);
-    Machine machine = read_machine({root, errors});
-    if (errors.first()) return failure(*errors.first());
-    return machine;
-  } catch (const toml::parse_error& error) {
-    errors.add(error.source(), std::string(error.description()));
-    return failure(*errors.first());
-  }
+  Machine machine = read_machine({*root, errors});
+  if (errors.first()) return failure(*errors.first());
+  return machine;
 }
 
 }  // namespace forebay::model

@@ -26,13 +26,14 @@ inline constexpr Range<double> kMicrosecondsRange{0, 1e7};
 /// Smallest bandwidth other than 0: a lower value is a mistaken unit.
 inline constexpr double kMegabytesPerSecondMin = 0.001;
 inline constexpr Range<double> kMegabytesPerSecondRange{0, 1e9};
+inline constexpr Range<double> kShareRange{0, 1};
 inline constexpr Range<std::uint64_t> kStripeBytesRange{4_KiB, 1_GiB};
 inline constexpr Range<std::uint64_t> kRequestBytesRange{4_KiB, 1_MiB};
 inline constexpr Range<std::uint64_t> kReadAheadBytesRange{0, 1_GiB};
 inline constexpr Range<std::uint64_t> kLockBytesRange{4_KiB, 1_GiB};
 
 /// Real numbers of each kind have one rule, so their ranges cannot differ between tables.
-enum class RealRule : std::uint8_t { kMicroseconds, kBandwidth };
+enum class RealRule : std::uint8_t { kMicroseconds, kBandwidth, kShare };
 
 template <class Visitor>
 void visit_client(Visitor& visit, Clients& client) {

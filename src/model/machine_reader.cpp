@@ -4,11 +4,13 @@
 #include "model/machine_reader.hpp"
 
 #include <algorithm>
+#include <array>
 #include <bit>
 #include <cctype>
 #include <utility>
 
 #include "base/nearest.hpp"
+#include "base/toml_nesting.hpp"
 #include "model/machine_text.hpp"
 
 namespace forebay::model {
@@ -21,6 +23,17 @@ std::string between(std::uint64_t min, std::uint64_t max) {
   return "between " + std::to_string(min) + " and " + std::to_string(max);
 }
 
+struct RealLimits {
+  Range<double> range;
+  std::string_view allowed;
+};
+/// In the order of RealRule.
+constexpr std::array kRealLimits = {
+    RealLimits{kMicrosecondsRange, "a number between 0 and 10000000 (microseconds)"},
+    RealLimits{kMegabytesPerSecondRange,
+               "0 for no limit, or a number between 0.001 and 1000000000 (10^6 bytes a second)"},
+    RealLimits{kShareRange, "a number between 0 and 1"}};
+
 }  // namespace
 
 void ParseErrors::add(const toml::source_region& place, const std::string& what) {
@@ -30,6 +43,30 @@ void ParseErrors::add(const toml::source_region& place, const std::string& what)
                               .operation = operation_,
                               .path = path_,
                               .cause = "line " + std::to_string(line) + ": " + what});
+}
+
+Result<toml::table> parse_toml(std::string_view text,
+                               const std::string& path,
+                               std::string_view operation) {
+  if (const Status flat = check_toml_nesting(text, operation, path); !flat)
+    return failure(flat.error());
+  try {
+    return toml::parse(text, std::string_view(path));
+  } catch (const toml::parse_error& error) {
+    ParseErrors errors(path, std::string(operation));
+    errors.add(error.source(), std::string(error.description()));
+    return failure(*errors.first());
+  }
+}
+
+void check_format(const toml::table& root, std::int64_t format, ParseErrors& errors) {
+  const std::string wanted = "\"format = " + std::to_string(format) + "\"";
+  const toml::node* const node = root.get("format");
+  if (node == nullptr)
+    return errors.add(root.source(), "format is missing: add " + wanted + " at the top");
+  const auto* const number = node->as_integer();
+  if (number == nullptr || number->get() != format)
+    errors.add(node->source(), "this format is unknown: write " + wanted);
 }
 
 void reject_unknown_keys(const toml::table& table,
@@ -62,6 +99,15 @@ void TableReader::count(std::string_view key,
                         std::uint32_t& value,
                         Range<std::uint64_t> range,
                         FieldPresence field_presence) {
+  std::uint64_t given = value;
+  count(key, given, range, field_presence);
+  value = static_cast<std::uint32_t>(given);
+}
+
+void TableReader::count(std::string_view key,
+                        std::uint64_t& value,
+                        Range<std::uint64_t> range,
+                        FieldPresence field_presence) {
   const toml::node* const node = find(key, field_presence);
   if (node == nullptr) return;
   const auto* const number = node->as_integer();
@@ -71,7 +117,7 @@ void TableReader::count(std::string_view key,
   if (std::cmp_less(given, range.min) || std::cmp_greater(given, range.max)) {
     return add_error(*node, key, "is " + std::to_string(given) + ": write " + allowed);
   }
-  value = static_cast<std::uint32_t>(given);
+  value = static_cast<std::uint64_t>(given);
 }
 
 void TableReader::flag(std::string_view key, bool& value) {
@@ -80,6 +126,14 @@ void TableReader::flag(std::string_view key, bool& value) {
   const auto* const given = node->as_boolean();
   if (given == nullptr)
     return add_error(*node, key, "is neither true nor false: write one of them");
+  value = given->get();
+}
+
+void TableReader::text(std::string_view key, std::string& value, FieldPresence field_presence) {
+  const toml::node* const node = find(key, field_presence);
+  if (node == nullptr) return;
+  const auto* const given = node->as_string();
+  if (given == nullptr) return add_error(*node, key, "is not a string");
   value = given->get();
 }
 
@@ -137,17 +191,13 @@ void TableReader::real(std::string_view key,
   const toml::node* const node = find(key, field_presence);
   if (node == nullptr) return;
   const std::optional<double> given = node->is_number() ? node->value<double>() : std::nullopt;
-  const bool is_bandwidth = rule == RealRule::kBandwidth;
-  const Range<double> range = is_bandwidth ? kMegabytesPerSecondRange : kMicrosecondsRange;
-  const std::string allowed =
-      is_bandwidth
-          ? "0 for no limit, or a number between 0.001 and 1000000000 (10^6 bytes a second)"
-          : "a number between 0 and 10000000 (microseconds)";
-  if (!given) return add_error(*node, key, "is not a number: write " + allowed);
+  const auto& [range, allowed] = kRealLimits[static_cast<std::size_t>(rule)];
+  if (!given) return add_error(*node, key, "is not a number: write " + std::string(allowed));
   const bool fits = *given >= range.min && *given <= range.max;
-  const bool too_slow = is_bandwidth && *given > 0 && *given < kMegabytesPerSecondMin;
+  const bool too_slow =
+      rule == RealRule::kBandwidth && *given > 0 && *given < kMegabytesPerSecondMin;
   if (!fits || too_slow) {
-    return add_error(*node, key, "is " + number_text(*given) + ": write " + allowed);
+    return add_error(*node, key, "is " + number_text(*given) + ": write " + std::string(allowed));
   }
   value = *given + 0.0;  // -0.0 becomes 0, so that equal machines have equal texts
 }

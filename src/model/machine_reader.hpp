@@ -1,12 +1,14 @@
 // SPDX-License-Identifier: Apache-2.0
-// TableReader: reads one table of a machine file: finds keys, checks type and range, and reports
-// errors by line. Only the first error of a file is reported.
+// TableReader: reads one table of a TOML file, such as a machine: finds keys, checks type and
+// range, and reports errors by line. Only the first error of a file is reported.
 #pragma once
 
 #include <cstdint>
 #include <optional>
 #include <string>
 #include <string_view>
+#include <type_traits>
+#include <utility>
 #include <vector>
 
 #include <toml++/toml.h>
@@ -30,6 +32,36 @@ class ParseErrors {
   std::optional<Error> first_;
 };
 
+/// Parses a file whose keys have a bounded depth. Fails with kInvalidArgument; the Error names path
+/// and line.
+Result<toml::table> parse_toml(std::string_view text,
+                               const std::string& path,
+                               std::string_view operation);
+
+/// Reports a file whose key `format` is not `format`.
+void check_format(const toml::table& root, std::int64_t format, ParseErrors& errors);
+
+/// The tables [[name]] of a file, as `read_one(const toml::table&, errors)` returns them. Other
+/// types are reported.
+template <class ReadOne>
+auto read_tables(const toml::table& root,
+                 const std::string& name,
+                 ReadOne read_one,
+                 ParseErrors& errors) {
+  std::vector<std::invoke_result_t<ReadOne, const toml::table&, ParseErrors&>> values;
+  const toml::node* const node = root.get(name);
+  if (node == nullptr) return values;
+  const auto* const entries = node->as_array();
+  for (std::size_t i = 0; entries != nullptr && i < entries->size(); ++i) {
+    const auto* const table = entries->get(i)->as_table();
+    if (table != nullptr) values.push_back(read_one(*table, errors));
+  }
+  const bool are_tables = entries != nullptr && values.size() == entries->size();
+  if (!are_tables)
+    errors.add(node->source(), name + " are not tables: write [[" + name + "]] for each");
+  return values;
+}
+
 /// Reports the keys of `table` that are not in `known`. `prefix` is "client." or empty.
 void reject_unknown_keys(const toml::table& table,
                          std::string_view prefix,
@@ -46,7 +78,14 @@ class TableReader {
              std::uint32_t& value,
              Range<std::uint64_t> range,
              FieldPresence field_presence);
+  void count(std::string_view key,
+             std::uint64_t& value,
+             Range<std::uint64_t> range,
+             FieldPresence field_presence);
   void flag(std::string_view key, bool& value);
+  void text(std::string_view key,
+            std::string& value,
+            FieldPresence field_presence = FieldPresence::kOptional);
   void size(std::string_view key, std::uint64_t& value, Range<std::uint64_t> range, SizeRule rule);
   void real(std::string_view key,
             double& value,

@@ -6,10 +6,8 @@
 
 #include <fnmatch.h>
 #include <sys/utsname.h>
-#include <toml++/toml.h>
 
 #include "base/text_file.hpp"
-#include "base/toml_nesting.hpp"
 #include "model/machine_reader.hpp"
 
 namespace forebay::model {
@@ -19,51 +17,22 @@ namespace {
 constexpr std::int64_t kProfileFormat = 1;
 constexpr std::string_view kOperation = "read profile";
 
-void read_format(const toml::table& root, ParseErrors& errors) {
-  const toml::node* const node = root.get("format");
-  const auto* const number = node == nullptr ? nullptr : node->as_integer();
-  if (number != nullptr && number->get() == kProfileFormat) return;
-  errors.add(node == nullptr ? root.source() : node->source(),
-             "this format is unknown: write \"format = 1\" at the top");
-}
-
-/// The string of a key; empty if absent.
-std::string string_value(const toml::table& table, std::string_view key, ParseErrors& errors) {
-  const toml::node* const node = table.get(key);
-  if (node == nullptr) return {};
-  if (const auto* const text = node->as_string()) return text->get();
-  errors.add(node->source(), "mounts." + std::string(key) + " is not a string");
-  return {};
-}
-
 ProfileMount read_mount(const toml::table& table, ParseErrors& errors) {
   reject_unknown_keys(table, "mounts.", {"path", "host", "in_flight_bytes", "source"}, errors);
-  ProfileMount mount{.path = string_value(table, "path", errors),
-                     .source = string_value(table, "source", errors),
-                     .host = string_value(table, "host", errors)};
-  mount.path = mount.path.lexically_normal();
+  ProfileMount mount;
+  std::string directory;
+  TableReader reader(table, "mounts.", errors);
+  reader.text("path", directory);
+  reader.text("source", mount.source);
+  reader.text("host", mount.host);
+  mount.path = std::filesystem::path(directory).lexically_normal();
   if (!mount.path.is_absolute())
     errors.add(table.source(), "mounts.path is missing or not absolute: write a path from /");
-  TableReader reader(table, "mounts.", errors);
   reader.size("in_flight_bytes", mount.in_flight_bytes,
               {kProfileInFlightBytesMin, kProfileInFlightBytesMax}, SizeRule::kAny);
   if (table.get("in_flight_bytes") == nullptr)
     errors.add(table.source(), "mounts.in_flight_bytes is missing: add it");
   return mount;
-}
-
-std::vector<ProfileMount> read_mounts(const toml::table& root, ParseErrors& errors) {
-  const toml::node* const node = root.get("mounts");
-  if (node == nullptr) return {};
-  const auto* const entries = node->as_array();
-  std::vector<ProfileMount> mounts;
-  for (std::size_t i = 0; entries != nullptr && i < entries->size(); ++i) {
-    const auto* const table = entries->get(i)->as_table();
-    if (table != nullptr) mounts.push_back(read_mount(*table, errors));
-  }
-  const bool are_tables = entries != nullptr && mounts.size() == entries->size();
-  if (!are_tables) errors.add(node->source(), "mounts are not tables: write [[mounts]] for each");
-  return mounts;
 }
 
 /// `path` without a trailing slash ("/scratch/" becomes "/scratch").
@@ -87,18 +56,12 @@ bool has_precedence(const ProfileMount& one, const ProfileMount& other) {
 }  // namespace
 
 Result<Profile> parse_profile(std::string_view text, const std::string& path) {
-  if (const Status flat = check_toml_nesting(text, kOperation, path); !flat)
-    return failure(flat.error());
+  const Result<toml::table> root = parse_toml(text, path, kOperation);
+  if (!root) return failure(root.error());
   ParseErrors errors(path, std::string(kOperation));
-  Profile profile;
-  try {
-    const toml::table root = toml::parse(text, std::string_view(path));
-    read_format(root, errors);
-    reject_unknown_keys(root, "", {"format", "mounts"}, errors);
-    profile.mounts = read_mounts(root, errors);
-  } catch (const toml::parse_error& error) {
-    errors.add(error.source(), std::string(error.description()));
-  }
+  check_format(*root, kProfileFormat, errors);
+  reject_unknown_keys(*root, "", {"format", "mounts"}, errors);
+  Profile profile{.mounts = read_tables(*root, "mounts", read_mount, errors)};
   if (errors.first()) return failure(*errors.first());
   return profile;
 }
