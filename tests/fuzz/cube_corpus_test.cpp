@@ -1,37 +1,14 @@
 // SPDX-License-Identifier: Apache-2.0
 // Runs the corpus of Cube profiles and their parts, and changes of it, through the fuzz target in
 // an ordinary build. Also compares each file's result with its name.
-#include <filesystem>
-#include <fstream>
-#include <iterator>
 #include <memory>
-#include <string>
-
-#include <gtest/gtest.h>
 
 #include "cube/profile.hpp"
 #include "cube/testing.hpp"
-
-// NOLINTNEXTLINE(readability-identifier-naming): the name is libFuzzer's
-extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size);
+#include "tests/fuzz/corpus_testing.hpp"
 
 namespace forebay::cube {
 namespace {
-
-void run(const std::string& bytes) {
-  LLVMFuzzerTestOneInput(reinterpret_cast<const std::uint8_t*>(bytes.data()), bytes.size());
-}
-
-template <class Use>
-int for_each_file(Use use) {
-  int count = 0;
-  for (const auto& entry : std::filesystem::directory_iterator(FOREBAY_CORPUS "/cube")) {
-    std::ifstream file(entry.path(), std::ios::binary);
-    use(entry.path().filename().string(), std::string{std::istreambuf_iterator<char>(file), {}});
-    ++count;
-  }
-  return count;
-}
 
 std::string status_name(const Status& status) {
   return status ? "ok" : std::string(name_of(status.error().kind()));
@@ -58,10 +35,11 @@ Status read_all(const std::string& text) {
   return {};
 }
 
-std::string classify(const std::string& input) {
-  const std::string text = input.substr(1);
+std::string classify(const fuzz::Sample& sample) {
+  // The first byte selects the parser.
+  const std::string text = sample.bytes.substr(1);
   const auto bytes = testing::bytes_of(text);
-  switch (input.front()) {
+  switch (sample.bytes.at(0)) {
     case 't':
       return status_name(status_of(decode_tar_header(std::span(bytes).first<kTarBlockBytes>())));
     case 'i':
@@ -79,41 +57,12 @@ std::string classify(const std::string& input) {
 }
 
 TEST(CubeCorpus, every_file_has_the_result_in_its_name) {
-  const int count = for_each_file([](const std::string& name, const std::string& bytes) {
-    ASSERT_FALSE(bytes.empty()) << name;
-    EXPECT_TRUE(name.starts_with(classify(bytes) + "-"))
-        << name << " has the result " << classify(bytes);
-  });
-  EXPECT_GE(count, 20);
+  EXPECT_GE(fuzz::corpus().size(), 20U);
+  fuzz::expect_results_in_names(fuzz::corpus(), classify);
 }
 
-/// Files are mostly zeros between members, so testing every byte of a large one is not worthwhile.
-std::size_t step_of(const std::string& bytes) { return bytes.size() > 1000 ? 5 : 1; }
-
-/// Changes each byte but the first, which selects the parser.
-void run_changes(std::string bytes) {
-  for (std::size_t i = 1; i < bytes.size(); i += step_of(bytes)) {
-    const char before = bytes[i];
-    for (const int change : {0x00, 0x3c, 0xff}) {
-      bytes[i] = static_cast<char>(change);
-      run(bytes);
-    }
-    bytes[i] = before;
-  }
-}
-
-TEST(CubeCorpus, single_byte_changes_violate_no_contract) {
-  for_each_file([](const std::string&, const std::string& bytes) {
-    run(bytes);
-    run_changes(bytes);
-  });
-}
-
-TEST(CubeCorpus, truncations_violate_no_contract) {
-  for_each_file([](const std::string&, const std::string& bytes) {
-    for (std::size_t size = 1; size < bytes.size(); size += step_of(bytes))
-      run(bytes.substr(0, size));
-  });
+TEST(CubeCorpus, changes_and_truncations_violate_no_contract) {
+  fuzz::run_changes(fuzz::corpus(), {.replacements = {"\x00\x3c\xff", 3}, .first = 1});
 }
 
 }  // namespace
