@@ -9,7 +9,9 @@
 
 namespace forebay {
 
-Result<std::string> read_text_file(const std::string& path, std::string_view operation) {
+Result<std::string> read_text_file(const std::string& path,
+                                   std::string_view operation,
+                                   std::size_t bytes_max) {
   const auto close = [](std::FILE* file) { std::fclose(file); };
   const std::unique_ptr<std::FILE, decltype(close)> file(std::fopen(path.c_str(), "re"), close);
   const ErrorDetails where{.operation = std::string(operation), .path = path};
@@ -18,11 +20,12 @@ Result<std::string> read_text_file(const std::string& path, std::string_view ope
   std::array<char, 4096> piece{};
   while (const std::size_t got = std::fread(piece.data(), 1, piece.size(), file.get())) {
     content.append(piece.data(), got);
-    if (content.size() > kTextFileBytesMax) {
+    if (content.size() > bytes_max) {
       return failure({.kind = ErrorClass::kInvalidArgument,
                       .operation = std::string(operation),
                       .path = path,
-                      .cause = "longer than 1 MiB; name a settings file"});
+                      .cause = "longer than " + std::to_string(bytes_max >> 20U) +
+                               " MiB; name a shorter file of this kind"});
     }
   }
   if (std::ferror(file.get()) != 0) return failure(system_error(where, errno));

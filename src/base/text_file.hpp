@@ -12,8 +12,10 @@ namespace forebay {
 /// Longer files are not text for people.
 inline constexpr std::size_t kTextFileBytesMax = std::size_t{1} << 20U;
 
-/// The content of the file. A file longer than kTextFileBytesMax is an Error, as is a file that
-/// cannot be read. `operation` is the operation in the Error ("read settings from").
-Result<std::string> read_text_file(const std::string& path, std::string_view operation);
+/// The content of the file. A file longer than `bytes_max`, which is whole MiB, is an Error, as is
+/// a file that cannot be read. `operation` is the operation in the Error ("read settings from").
+Result<std::string> read_text_file(const std::string& path,
+                                   std::string_view operation,
+                                   std::size_t bytes_max = kTextFileBytesMax);
 
 }  // namespace forebay

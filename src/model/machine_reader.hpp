@@ -58,7 +58,8 @@ auto read_tables(const toml::table& root,
   }
   const bool are_tables = entries != nullptr && values.size() == entries->size();
   if (!are_tables)
-    errors.add(node->source(), name + " are not tables: write [[" + name + "]] for each");
+    errors.add(node->source(),
+               name + " is not an array of tables: write [[" + name + "]] for each");
   return values;
 }
 

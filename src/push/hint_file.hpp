@@ -1,0 +1,43 @@
+// SPDX-License-Identifier: Apache-2.0
+// Hint files: signatures of files that a program will read (docs/formats/hints.md), for instance of
+// an earlier run.
+#pragma once
+
+#include <forebay/error.hpp>
+
+#include <cstddef>
+#include <cstdint>
+#include <memory>
+#include <span>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "trace/signature.hpp"
+
+namespace forebay::push {
+
+/// Maximum length of a hint file, and number of its hints.
+inline constexpr std::size_t kHintFileBytesMax = std::size_t{16} << 20U;
+inline constexpr std::size_t kHintsMax = 4096;
+
+/// What a hint file states about the files of one path or pattern.
+struct FileHint {
+  std::string file;  ///< as the program opens it, or a shell pattern, in which * may match /
+  std::shared_ptr<const trace::Signature> signature;  ///< describes reads; never null
+  std::uint64_t reads = 0;                            ///< of the stream; 0: unknown
+  double explained = 1;  ///< share of these reads that the signature yields
+};
+
+/// Parses a hint file. Fails with kInvalidArgument; the Error names path and line, the key, and the
+/// value to write instead. An error inside a signature has its line and column there. Any thread.
+Result<std::vector<FileHint>> parse_hints(std::string_view text, const std::string& path);
+
+/// Reads a hint file. Fails as parse_hints(), and if the file cannot be read. Blocks.
+Result<std::vector<FileHint>> read_hint_file(const std::string& path);
+
+/// The hints of a file, best first: hints with this path, then patterns, each in the order of
+/// `hints`. They point into `hints`.
+std::vector<const FileHint*> hints_for(std::span<const FileHint> hints, std::string_view file);
+
+}  // namespace forebay::push

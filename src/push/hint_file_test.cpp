@@ -1,0 +1,150 @@
+// SPDX-License-Identifier: Apache-2.0
+// Hint files: the example of the page is read, damage is refused with path, line and key, and files
+// find their hints.
+#include "push/hint_file.hpp"
+
+#include <algorithm>
+#include <fstream>
+#include <sstream>
+#include <utility>
+
+#include <gtest/gtest.h>
+
+#include "base/testing.hpp"
+
+namespace forebay::push {
+namespace {
+
+constexpr const char* kSound = "signature = \"read (0, 1)\"\n";
+
+/// The first example of the page.
+std::string page_example() {
+  std::ifstream in(FOREBAY_SOURCE_DIR "/docs/formats/hints.md");
+  std::stringstream page;
+  page << in.rdbuf();
+  const std::string text = page.str();
+  const std::size_t first = text.find("```toml\n") + 8;
+  return text.substr(first, text.find("```", first) - first);
+}
+
+TEST(HintFile, example_of_the_page_is_read_as_documented) {
+  const TemporaryDirectory directory;
+  std::ofstream(directory / "a.hints") << page_example();
+  const auto hints = read_hint_file(directory / "a.hints");
+  ASSERT_TRUE(hints) << hints.error().message();
+  ASSERT_EQ(hints->size(), 2U);
+  EXPECT_EQ((*hints)[0].file, "/data/in.bin");
+  EXPECT_EQ(to_text(*(*hints)[0].signature), "read {200 x (65536 i, 1024)}");
+  EXPECT_EQ((*hints)[0].reads, 200U);
+  EXPECT_EQ((*hints)[0].explained, 0.98);
+  EXPECT_EQ((*hints)[1].reads, 0U);
+  EXPECT_EQ((*hints)[1].explained, 1);
+}
+
+TEST(HintFile, file_without_hints_is_valid) {
+  const auto hints = parse_hints("format = 1", "empty");
+  ASSERT_TRUE(hints) << hints.error().message();
+  EXPECT_TRUE(hints->empty());
+}
+
+struct BadHints {
+  std::string text;
+  std::string cause;  ///< part of it
+};
+
+class HintFileErrors : public ::testing::TestWithParam<BadHints> {};
+
+TEST_P(HintFileErrors, error_names_path_line_and_key) {
+  const auto hints = parse_hints(GetParam().text, "a.hints");
+  ASSERT_EQ(error_class(hints), ErrorClass::kInvalidArgument);
+  EXPECT_TRUE(message_contains(hints.error(), "read hints a.hints: line "))
+      << hints.error().message();
+  EXPECT_TRUE(message_contains(hints.error(), GetParam().cause)) << hints.error().message();
+}
+
+BadHints bad_hint(const std::string& lines, const std::string& cause) {
+  return {"format = 1\n[[hint]]\n" + lines, cause};
+}
+
+INSTANTIATE_TEST_SUITE_P(
+    All,
+    HintFileErrors,
+    ::testing::Values(
+        BadHints{"", "line 1: format is missing"},
+        BadHints{"format = 2", "line 1: this format is unknown: write \"format = 1\""},
+        BadHints{"format = \"1\"", "this format is unknown"},
+        BadHints{"format = 1\nhints = 3", "line 2: there is no key \"hints\""},
+        BadHints{"format = 1\nhint = 3", "line 2: hint is not an array of tables"},
+        BadHints{"format = 1\nhint = [3]", "write [[hint]] for each"},
+        bad_hint("file = 7\n", "line 3: hint.file is not a string"),
+        bad_hint(kSound, "line 2: hint.file is missing: add it"),
+        bad_hint("file = \"\"\n" + std::string(kSound), "hint.file is empty"),
+        bad_hint("file = \"a\\u0000b\"\n" + std::string(kSound), "has a zero byte"),
+        bad_hint("file = \"a\"\n", "line 2: hint.signature is missing"),
+        bad_hint("file = \"a\"\nsignature = 1\n", "line 4: hint.signature is not a string"),
+        bad_hint("file = \"a\"\nsignature = \"read {2 y (0, 1)}\"\n",
+                 "line 4: hint.signature: line 1, column 9: expected"),
+        bad_hint("file = \"a\"\nsignature = \"read {4 x (4611686018427387904 i, 1)}\"\n",
+                 "line 4: hint.signature: line 1, column 11: offset exceeds 2^63 - 1"),
+        bad_hint("file = \"a\"\nsignature = \"write (0, 1)\"\n",
+                 "line 4: hint.signature describes writes"),
+        bad_hint("file = \"a\"\nreads = -1\n" + std::string(kSound), "line 4: hint.reads is -1"),
+        bad_hint("file = \"a\"\nreads = 1.5\n" + std::string(kSound), "hint.reads is not a whole"),
+        bad_hint("file = \"a\"\nexplained = 1.5\n" + std::string(kSound),
+                 "line 4: hint.explained is 1.5: write a number between 0 and 1"),
+        bad_hint("file = \"a\"\nexplained = nan\n" + std::string(kSound), "between 0 and 1"),
+        bad_hint("file = \"a\"\nread = 1\n" + std::string(kSound),
+                 "the nearest one is \"hint.reads\""),
+        bad_hint("file = \"a\"\nsignature = \"read (0,", "line 4")));
+
+TEST(HintFile, every_truncation_is_an_error_or_a_shorter_list) {
+  const std::string whole = page_example();
+  for (std::size_t size = 0; size < whole.size(); ++size) {
+    const auto hints = parse_hints(whole.substr(0, size), "cut");
+    if (hints) {
+      EXPECT_LE(hints->size(), 2U);
+    } else {
+      EXPECT_TRUE(hints.error().cause().starts_with("line ")) << hints.error().message();
+    }
+  }
+}
+
+TEST(HintFile, too_many_hints_are_refused) {
+  std::string text = "format = 1\n";
+  for (std::size_t i = 0; i < kHintsMax; ++i)
+    text += "[[hint]]\nfile = \"a\"\n" + std::string(kSound);
+  EXPECT_EQ(parse_hints(text, "full").value().size(), kHintsMax);
+  const auto hints = parse_hints(text + "[[hint]]\n", "over");
+  ASSERT_EQ(error_class(hints), ErrorClass::kInvalidArgument);
+  EXPECT_TRUE(message_contains(hints.error(), "there are 4097 hints: write at most 4096"));
+}
+
+TEST(HintFile, missing_or_too_long_file_is_an_error) {
+  EXPECT_EQ(error_class(read_hint_file("/no/such.hints")), ErrorClass::kNotFound);
+  const TemporaryDirectory directory;
+  std::ofstream(directory / "long") << std::string(kHintFileBytesMax + 1, '#');
+  const auto hints = read_hint_file(directory / "long");
+  ASSERT_EQ(error_class(hints), ErrorClass::kInvalidArgument);
+  EXPECT_TRUE(message_contains(hints.error(), "longer than 16 MiB")) << hints.error().message();
+}
+
+TEST(HintFile, exact_path_precedes_patterns_in_file_order) {
+  const std::vector<FileHint> hints = {{.file = "/data/*"},    {.file = "/data/a[1]"},
+                                       {.file = "*.bin"},      {.file = "/data/a.bin"},
+                                       {.file = "/data/?.b*"}, {.file = "/data/a.bin"}};
+  const auto found = [&hints](std::string_view file) {
+    std::vector<std::ptrdiff_t> numbers;
+    for (const FileHint* hint : hints_for(hints, file))
+      numbers.push_back(hint - hints.data());
+    return numbers;
+  };
+  using Numbers = std::vector<std::ptrdiff_t>;
+  EXPECT_EQ(found("/data/a.bin"), (Numbers{3, 5, 0, 2, 4}));
+  EXPECT_EQ(found("/data/a[1]"), (Numbers{1, 0}));
+  EXPECT_EQ(found("/data/a1"), (Numbers{0, 1}));
+  EXPECT_EQ(found("/data/b/c"), (Numbers{0}));
+  EXPECT_EQ(found("/dat"), (Numbers{}));
+}
+
+}  // namespace
+}  // namespace forebay::push
