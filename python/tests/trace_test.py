@@ -61,10 +61,17 @@ def test_show_has_a_row_and_a_signature_for_each_stream(forebay, fake_program):
         assert text in completed.out
 
 
-def test_show_prints_only_signatures(forebay, fake_program):
+def test_signature_is_a_line_after_a_comment(forebay, fake_program):
     fake_program("forebay-trace", DOCUMENT)
-    lines = forebay("trace", "show", "run.trace", "--signatures").out.splitlines()
-    assert lines == ["# run [1].dat", "read {200 x (4096 i, 1024)}"]
+    completed = forebay("trace", "signature", "run.trace")
+    assert completed.out.splitlines() == [
+        "# run [1].dat: rank 3, thread 8, 200 reads, 100 % in loops; fixed stride; fixed small "
+        "requests; single; fixed interval; read",
+        "read {200 x (4096 i, 1024)}",
+        "# 5 records lost: the program called faster than they were written",
+        "# warning: read run.trace at offset 96: the block ends too early",
+    ]
+    assert forebay("trace", "signature", "run.trace", "--json", "-").json == DOCUMENT
 
 
 def test_long_signature_is_cut_in_the_table_only(forebay, fake_program):
@@ -72,7 +79,7 @@ def test_long_signature_is_cut_in_the_table_only(forebay, fake_program):
     reads = READS | {"signature": long, "explained_share": 0.0}
     fake_program("forebay-trace", DOCUMENT | {"streams": [STREAM | {"reads": reads}]})
     assert "characters)" in forebay("trace", "show", "run.trace").out
-    assert long in forebay("trace", "show", "run.trace", "--signatures").out
+    assert long in forebay("trace", "signature", "run.trace").out
 
 
 def test_stream_without_signature_has_the_reason(forebay, fake_program):

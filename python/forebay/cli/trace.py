@@ -4,11 +4,16 @@ converts traces to text."""
 
 import click
 
-from forebay import native
+from forebay import atomic_output, native
 from forebay.cli.output import check_new_file, json_option, plot_option, print_line, report
+from forebay.errors import ForebayError
+from forebay.report import units
 
 PROGRAM = "forebay-trace"
 PLOT_POINTS_MAX = 4000  # of each stream: more would not be visible
+
+
+recover_option = click.option("--recover", is_flag=True, help="Skip damaged blocks.")
 
 
 @click.group(name="trace", short_help="Show recorded accesses and their signatures.")
@@ -19,24 +24,57 @@ def command():
 
 @command.command(short_help="Show the streams of a trace.")
 @click.argument("trace", type=click.Path())
-@click.option("--signatures", is_flag=True, help="Print only signatures, one a line.")
-@click.option("--recover", is_flag=True, help="Skip damaged blocks.")
+@recover_option
 @plot_option("offsets over time")
 @json_option
-def show(trace, signatures, recover, plot_file, json_file):
+def show(trace, recover, plot_file, json_file):
     """Print the streams of TRACE: the reads and writes of one thread to one file, with their
     signature and classes."""
-    words = ["show", trace, *(["--recover"] if recover else [])]
-    if plot_file:
-        words += ["--points", str(PLOT_POINTS_MAX)]
-    document = native.run_program(PROGRAM, words).document
-    tables = _tables()
-    render = tables.print_signatures if signatures else tables.print_streams
-    report(document, json_file, lambda console: render(console, document))
+    document = _streams(trace, recover, PLOT_POINTS_MAX if plot_file else 0)
+    report(document, json_file, lambda console: _tables().print_streams(console, document))
     if plot_file:
         from forebay.report.trace_plot import draw_streams
 
         draw_streams(document, plot_file)
+
+
+@command.command(short_help="Print the signature of each stream.")
+@click.argument("trace", type=click.Path())
+@recover_option
+@json_option
+def signature(trace, recover, json_file):
+    """Print a line for each stream of TRACE: its whole signature, after a comment with file,
+    thread, number of accesses, share in loops, and class."""
+    document = _streams(trace, recover)
+    report(document, json_file, lambda console: _tables().print_signatures(console, document))
+
+
+@command.command(short_help="Write a hint file from the reads of a trace.")
+@click.argument("trace", type=click.Path())
+@click.option("-o", "--output", "file", required=True, metavar="FILE", help="Hint file to write.")
+@click.option(
+    "--min-explained",
+    type=click.FloatRange(0, 1),
+    default=0.9,
+    show_default=True,
+    help="Least share of the reads of a stream that its signature explains by loops.",
+)
+@recover_option
+@json_option
+def hints(trace, file, min_explained, recover, json_file):
+    """Write the signatures of the reads of TRACE as hints for later runs
+    (docs/formats/hints.md)."""
+    from forebay import trace_hints
+
+    check_new_file(file)
+    found, left_out = trace_hints.hints_of(_streams(trace, recover), min_explained)
+    reasons = [f"{units.items(count, 'stream')} left out: {why}" for why, count in left_out.items()]
+    if not found:
+        raise ForebayError("; ".join([f"{trace} has no stream for a hint", *reasons]))
+    atomic_output.write_text(file, trace_hints.to_toml(found))
+    lines = [f"{file}: {units.items(len(found), 'hint')}", *reasons]
+    document = {"hints": found, "left_out": left_out}
+    report(document, json_file, lambda _: print_line(json_file, "\n".join(lines)))
 
 
 @command.command(short_help="Compare predictors on a trace or on known patterns.")
@@ -92,9 +130,12 @@ def export(trace, text, json_file):
     report(document, json_file, lambda _: print_line(json_file, "\n".join(lines)))
 
 
-def _counts(document: dict, file: str) -> str:
-    from forebay.report import units
+def _streams(trace: str, recover: bool, points_max: int = 0) -> dict:
+    words = ["show", trace, "--points", str(points_max), *(["--recover"] if recover else [])]
+    return native.run_program(PROGRAM, words).document
 
+
+def _counts(document: dict, file: str) -> str:
     parts = [
         units.items(document[key], name)
         for key, name in (("records", "record"), ("sources", "thread"), ("files", "file"))

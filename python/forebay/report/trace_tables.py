@@ -32,13 +32,16 @@ def print_streams(console, document: dict) -> None:
 
 
 def print_signatures(console, document: dict) -> None:
-    """One line for each stream, complete, with its file in a comment before it."""
-    for stream, _, accesses in streams_of(document):
-        if accesses["signature"] is not None:
-            _print_plain(console, f"# {stream['file']}")
-            _print_plain(console, accesses["signature"])
-        else:
-            _print_plain(console, f"# {stream['file']}: no signature: {accesses['error']}")
+    """One line for each stream, complete, after a comment about the stream."""
+    for stream, kind, accesses in streams_of(document):
+        rank = "" if stream["rank"] is None else f"rank {stream['rank']}, "
+        about = f"# {stream['file']}: {rank}thread {stream['thread']}, {accesses['count']} {kind}"
+        if accesses["signature"] is None:
+            _print_plain(console, f"{about}: no signature: {accesses['error']}")
+            continue
+        _print_plain(console, f"{about}, {_share(accesses)} in loops; {accesses['class']}")
+        _print_plain(console, accesses["signature"])
+    _print_notes(console, document, "# ")
 
 
 def streams_of(document: dict):
@@ -63,12 +66,14 @@ def _share(accesses: dict) -> str:
     return "" if share is None else f"{share * PERCENT:.0f} %"
 
 
-def _print_notes(console, document: dict) -> None:
+def _print_notes(console, document: dict, prefix: str = "") -> None:
     if document["lost_records"]:
         lost = units.items(document["lost_records"], "record")
-        console.print(f"{lost} lost: the program called faster than they were written", style="dim")
+        _print_plain(
+            console, f"{prefix}{lost} lost: the program called faster than they were written"
+        )
     for warning in document["warnings"]:
-        _print_plain(console, f"warning: {warning}")
+        _print_plain(console, f"{prefix}warning: {warning}")
 
 
 def printable(text: str) -> str:

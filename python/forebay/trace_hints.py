@@ -1,0 +1,56 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Hint files from the streams of a trace (docs/formats/hints.md)."""
+
+import glob
+import json
+from collections import Counter
+
+READS_MIN = 4
+REPLACED = "\ufffd"  # what a trace has for bytes that are not UTF-8
+
+
+def hints_of(document: dict, explained_min: float) -> tuple[list[dict], Counter]:
+    """The hints in the order of the file, and the number of streams left out by reason. `document`
+    is that of `forebay-trace show`."""
+    by_file: dict[str, dict[str, dict]] = {}
+    left_out: Counter = Counter()
+    for stream in document["streams"]:
+        file, reads = stream["file"], stream["reads"] or {"count": 0}
+        reason = _reason_to_omit(file, reads, explained_min)
+        if reason is None and reads["signature"] in by_file.get(file, {}):
+            reason = "the same reads as another stream of the file"
+        if reason is not None:
+            left_out[reason] += 1
+            continue
+        by_file.setdefault(file, {})[reads["signature"]] = {
+            "file": glob.escape(file.replace("\\", "\\\\")),
+            "signature": reads["signature"],
+            "reads": reads["count"],
+            "explained": reads["explained_share"],
+        }
+    streams = [sorted(hints.values(), key=lambda one: -one["reads"]) for hints in by_file.values()]
+    return sum(streams, []), left_out
+
+
+def _reason_to_omit(file: str, reads: dict, explained_min: float) -> str | None:
+    if reads["count"] < READS_MIN:
+        return f"fewer than {READS_MIN} reads"
+    if reads["signature"] is None:
+        return "no signature"
+    if reads["explained_share"] < explained_min:
+        return f"less than {explained_min:g} of the reads are explained"
+    if not file or REPLACED in file:
+        return "no file name in UTF-8"
+    return None
+
+
+def to_toml(hints: list[dict]) -> str:
+    lines = ["format = 1"]
+    for hint in hints:
+        lines += ["", "[[hint]]", *(f"{key} = {_value(value)}" for key, value in hint.items())]
+    return "\n".join(lines) + "\n"
+
+
+def _value(value: str | int | float) -> str:
+    """As JSON, which is TOML too, except for DEL in strings."""
+    return json.dumps(value, ensure_ascii=False).replace("\x7f", "\\u007f")
