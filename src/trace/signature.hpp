@@ -89,13 +89,6 @@ struct Signature {
 /// Fails with kInvalidArgument; the Error names `path`, line, column, and what is expected there.
 Result<Signature> parse_signature(std::string_view text, const std::string& path = "signature");
 
-/// Parses the notation of the seed (docs/formats/signature.md#the-notation-of-the-seed). INIT is
-/// `initial_offset`; a size that the text does not state is `size_bytes`. Fails with
-/// kInvalidArgument; the Error names line and column.
-Result<Signature> parse_seed_signature(std::string_view text,
-                                       std::uint64_t initial_offset = 0,
-                                       std::uint64_t size_bytes = 1024);
-
 /// One line, in the canonical form of docs/formats/signature.md#grammar. parse_signature() returns
 /// the same Signature if it satisfies check_signature().
 std::string to_text(const Signature& signature);

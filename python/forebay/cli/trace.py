@@ -40,11 +40,17 @@ def show(trace, recover, plot_file, json_file):
 
 @command.command(short_help="Print the signature of each stream.")
 @click.argument("trace", type=click.Path())
+@click.option("--seed", is_flag=True, help="TRACE is a signature as on the server-push slides.")
 @recover_option
 @json_option
-def signature(trace, recover, json_file):
+def signature(trace, seed, recover, json_file):
     """Print a line for each stream of TRACE: its whole signature, after a comment with file,
     thread, number of accesses, share in loops, and class."""
+    if seed:
+        from forebay.seed_signature import signature_of_seed
+
+        found = {"signature": signature_of_seed(trace)}
+        return report(found, json_file, lambda _: print_line(json_file, found["signature"]))
     document = _streams(trace, recover)
     report(document, json_file, lambda console: _tables().print_signatures(console, document))
 
