@@ -3,8 +3,6 @@
 #include "tools/trace/loaded_trace.hpp"
 
 #include <algorithm>
-#include <memory>
-#include <optional>
 #include <variant>
 
 #include "storage/file.hpp"
@@ -51,18 +49,27 @@ void add_block(LoadedTrace& loaded, const trace::TraceBlock& block) {
 
 }  // namespace
 
-Result<LoadedTrace> load_trace(const std::string& path, trace::TraceReader::OnDamage on_damage) {
+Result<trace::TraceReader> read_blocks(const std::string& path,
+                                       trace::TraceReader::OnDamage on_damage,
+                                       const std::function<void(const trace::TraceBlock&)>& visit) {
   auto file = storage::open_file(path);
   if (!file) return failure(file.error());
   auto reader = trace::TraceReader::open(std::move(*file), on_damage);
-  if (!reader) return failure(reader.error());
-  LoadedTrace loaded{.start_ns = reader->start_ns()};
-  while (true) {
+  while (reader) {
     const auto block = reader->next();
     if (!block) return failure(block.error());
     if (!*block) break;
-    add_block(loaded, **block);
+    visit(**block);
   }
+  return reader;
+}
+
+Result<LoadedTrace> load_trace(const std::string& path, trace::TraceReader::OnDamage on_damage) {
+  LoadedTrace loaded;
+  const auto reader = read_blocks(
+      path, on_damage, [&](const trace::TraceBlock& block) { add_block(loaded, block); });
+  if (!reader) return failure(reader.error());
+  loaded.start_ns = reader->start_ns();
   loaded.warnings = reader->warnings();
   loaded.skipped_bytes = reader->skipped_bytes();
   return loaded;

@@ -5,6 +5,7 @@
 #include <forebay/error.hpp>
 
 #include <cstdint>
+#include <functional>
 #include <map>
 #include <string>
 #include <utility>
@@ -38,6 +39,12 @@ struct LoadedTrace {
   std::map<std::pair<std::uint16_t, std::uint32_t>, Stream> streams;
   std::vector<Error> warnings;
 };
+
+/// Calls `visit` for each block of the trace, in order. Returns the reader at the end of the trace.
+/// Fails as TraceReader does.
+Result<trace::TraceReader> read_blocks(const std::string& path,
+                                       trace::TraceReader::OnDamage on_damage,
+                                       const std::function<void(const trace::TraceBlock&)>& visit);
 
 /// Reads the whole trace: 24 bytes of memory for each access. Fails as TraceReader does.
 Result<LoadedTrace> load_trace(const std::string& path, trace::TraceReader::OnDamage on_damage);

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // The program forebay-trace: prints the streams of traces as one JSON document, compares predictors
-// on them, and converts traces to and from text. `forebay trace` calls it and prints tables and
+// on them, and exchanges records with files. `forebay trace` calls it and prints tables and
 // plots.
 
 #include <array>
@@ -11,9 +11,9 @@
 
 #include "command/cli.hpp"
 #include "tools/trace/loaded_trace.hpp"
+#include "tools/trace/record_files.hpp"
 #include "tools/trace/simulation_document.hpp"
 #include "tools/trace/streams_document.hpp"
-#include "tools/trace/text_files.hpp"
 
 namespace forebay::trace_tool {
 namespace {
@@ -29,17 +29,22 @@ struct ShowArguments {
 
 struct ConvertArguments {
   std::string from;
-  std::string to;
   std::string names;
+  std::string to;
+  TraceReader::OnDamage on_damage = TraceReader::OnDamage::kFail;
 };
+
+void add_recover(CLI::App& app, TraceReader::OnDamage& on_damage) {
+  command::add_flag(app, "--recover", on_damage, TraceReader::OnDamage::kRecover,
+                    "Skip damaged blocks");
+}
 
 command::Run declare_show(CLI::App& app) {
   const auto arguments = std::make_shared<ShowArguments>();
   command::add_path(app, "TRACE", arguments->trace, "The trace");
   command::add_number(app, "--points", arguments->points_max, {0, 1'000'000},
                       "Add at most this many accesses of each stream");
-  command::add_flag(app, "--recover", arguments->on_damage, TraceReader::OnDamage::kRecover,
-                    "Skip damaged blocks");
+  add_recover(app, arguments->on_damage);
   return [arguments] {
     const auto loaded = load_trace(arguments->trace, arguments->on_damage);
     return command::make_result(loaded
@@ -48,8 +53,8 @@ command::Run declare_show(CLI::App& app) {
   };
 }
 
-command::CommandResult print(const Result<TextCounts>& counts) {
-  return command::make_result(counts.map([](const TextCounts& found) {
+command::CommandResult print(const Result<RecordCounts>& counts) {
+  return command::make_result(counts.map([](const RecordCounts& found) {
     return Json{{"records", found.records},
                 {"sources", found.sources},
                 {"files", found.files},
@@ -60,17 +65,21 @@ command::CommandResult print(const Result<TextCounts>& counts) {
 command::Run declare_export(CLI::App& app) {
   const auto arguments = std::make_shared<ConvertArguments>();
   command::add_path(app, "TRACE", arguments->from, "The trace");
-  command::add_path(app, "TEXT", arguments->to, "The text to write");
-  return [arguments] { return print(export_text(arguments->from, arguments->to)); };
+  command::add_path(app, "RECORDS", arguments->to, "The file to write");
+  add_recover(app, arguments->on_damage);
+  return [arguments] {
+    return print(export_records(arguments->from, arguments->to, arguments->on_damage));
+  };
 }
 
 command::Run declare_import(CLI::App& app) {
   const auto arguments = std::make_shared<ConvertArguments>();
-  command::add_path(app, "TEXT", arguments->from, "The text");
+  command::add_path(app, "RECORDS", arguments->from, "The file of records");
+  command::add_path(app, "NAMES", arguments->names, "Paths of the files, a JSON array");
   command::add_path(app, "TRACE", arguments->to, "The trace to write");
-  command::add_text(app, "--names", "FILE", arguments->names, "Paths of the files, one a line");
-  return
-      [arguments] { return print(import_text(arguments->from, arguments->names, arguments->to)); };
+  return [arguments] {
+    return print(import_records(arguments->from, arguments->names, arguments->to));
+  };
 }
 
 struct SimulateArguments {
@@ -122,14 +131,13 @@ const std::array kCommands{
     command::Command{"show", "Print the streams of a trace.", declare_show},
     command::Command{"simulate", "Compare predictors on a trace or on known patterns.",
                      declare_simulate},
-    command::Command{"export", "Write the records of a trace as text.", declare_export},
-    command::Command{"import", "Write a trace from records as text.", declare_import},
+    command::Command{"export", "Write the records of a trace to a file.", declare_export},
+    command::Command{"import", "Write a trace from a file of records.", declare_import},
 };
 
 command::CommandResult run(command::Words words) {
-  CLI::App app(
-      "Print the streams of traces, compare predictors, and convert traces to and from text.",
-      "forebay-trace");
+  CLI::App app("Print the streams of traces, compare predictors, and exchange records with files.",
+               "forebay-trace");
   return command::run(app, words, kCommands);
 }
 

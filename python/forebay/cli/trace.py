@@ -127,11 +127,14 @@ def import_command(file, trace, names, json_file):
 @command.command(short_help="Write a trace as text.")
 @click.argument("trace", type=click.Path())
 @click.option("-o", "--output", "text", required=True, metavar="FILE", help="Text to write.")
+@recover_option
 @json_option
-def export(trace, text, json_file):
+def export(trace, text, recover, json_file):
     """Write the records of TRACE as comma-separated values."""
+    from forebay.trace_import import export_file
+
     check_new_file(text)
-    document = native.run_program(PROGRAM, ["export", trace, text]).document
+    document = export_file(trace, text, recover)
     lines = [_counts(document, text), *(f"warning: {one}" for one in document["warnings"])]
     report(document, json_file, lambda _: print_line(json_file, "\n".join(lines)))
 

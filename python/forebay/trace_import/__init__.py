@@ -1,52 +1,73 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Writes traces from logs of other tools: Darshan with DXT, and dftracer.
+"""Writes traces from texts and from logs of other tools: Darshan with DXT, and dftracer; and texts
+from traces.
 
-A reader yields the cells of one record at a time. They become lines of the text format in a
-temporary file, which forebay-trace imports, so a log of any length needs no memory.
+A reader yields entries of a temporary file of records, which forebay-trace imports, so a log of any
+length needs no memory.
 """
 
 import contextlib
+import json
 import os
 import tempfile
 from pathlib import Path
 
-from forebay import native
+from forebay import atomic_output, native
 from forebay.errors import EXIT_USAGE, ForebayError
-from forebay.trace_import import darshan_log, dftracer_log
+from forebay.trace_import import darshan_log, dftracer_log, records, text_log
 from forebay.trace_import.found_files import FoundFiles
 
 PROGRAM = "forebay-trace"
 HEAD_BYTES = 4096
-COLUMNS = "Proc ID,Rank,File #,File Pos,# of Bytes,Time(s),I/O Op,Thread,Duration(s)"
+BATCH_BYTES = records.ENTRY.size * 4096
 
 
 def import_file(file: str, trace: str, names: str | None, on_progress: native.OnProgress) -> dict:
     """Writes `trace` from `file`, whose content shows its kind. Returns the counts of
-    forebay-trace, and `warnings`. `names` is for text only."""
+    forebay-trace, with `warnings`. `names` is for text only."""
     reader = _reader_of(file)
-    if reader is None:
-        words = ["import", file, trace, *(["--names", names] if names else [])]
-        return native.run_program(PROGRAM, words).document | {"warnings": []}
-    if names:
+    if names and reader is not text_log:
         raise ForebayError(f"{file} has names of files; omit --names", EXIT_USAGE)
-    found = FoundFiles()
-    with _unnamed_file(trace) as text, _unnamed_file(trace) as names_text:
-        print(COLUMNS, file=text)
-        for cells in reader.read(file, found, on_progress):
-            print(*cells, sep=",", file=text)
-        names_text.writelines(f"{name}\n" for name in found.printable_names())
+    found = FoundFiles(_lines_of(names) if names else None)
+    with _unnamed_file(trace) as entries, _unnamed_file(trace) as names_file:
+        try:
+            for batch in reader.read(file, found, on_progress):
+                entries.write(batch)
+        except OSError as error:
+            raise ForebayError(f"cannot read {file}: {error.strerror or error}") from None
+        names_file.write(json.dumps(found.names_in_order()).encode())
         on_progress(native.Progress(0, 0, "", f"writing {trace}"))
-        words = ["import", _path_of(text), trace, "--names", _path_of(names_text)]
-        return native.run_program(PROGRAM, words).document | {"warnings": found.warnings}
+        words = ["import", _path_of(entries), _path_of(names_file), trace]
+        document = native.run_program(PROGRAM, words).document
+    return document | {"warnings": found.warnings}
+
+
+def export_file(trace: str, text: str, is_recovered: bool) -> dict:
+    """Writes `text` from `trace`. Returns the counts of forebay-trace."""
+    with _unnamed_file(text) as entries, atomic_output.atomic_write(text) as target:
+        words = ["export", trace, _path_of(entries), *(["--recover"] if is_recovered else [])]
+        document = native.run_program(PROGRAM, words).document
+        batches = iter(lambda: entries.read(BATCH_BYTES), b"")
+        calls = (call for batch in batches for call in records.unpack(batch))
+        with open(target, "w", encoding="utf-8") as file:
+            file.writelines(text_log.write(calls))
+    return document
 
 
 def _reader_of(file: str):
-    """The module that reads `file`. None: text, a pipe, or a file that cannot be read."""
+    """The module that reads `file`: text if it is a pipe, or cannot be read."""
     if not os.path.isfile(file) or not os.access(file, os.R_OK):
-        return None
+        return text_log
     with open(file, "rb") as opened:
         head = opened.read(HEAD_BYTES)
-    return next((one for one in (darshan_log, dftracer_log) if one.is_begin(head)), None)
+    return next((one for one in (darshan_log, dftracer_log) if one.is_begin(head)), text_log)
+
+
+def _lines_of(names: str) -> dict[int, str]:
+    try:
+        return dict(enumerate(Path(names).read_text("utf-8", "replace").splitlines()))
+    except OSError as error:
+        raise ForebayError(f"cannot read {names}: {error.strerror}") from None
 
 
 @contextlib.contextmanager
@@ -54,7 +75,7 @@ def _unnamed_file(trace: str):
     """A file in the directory of `trace` that has no name, so a killed process leaves none."""
     folder = Path(trace).absolute().parent
     try:
-        with tempfile.TemporaryFile("w", dir=folder, encoding="utf-8", errors="replace") as file:
+        with tempfile.TemporaryFile(dir=folder) as file:
             yield file
     except OSError as error:
         message = f"cannot write a temporary file in {folder}: {error.strerror}; free some space"

@@ -10,13 +10,20 @@ from collections.abc import Iterator
 
 from forebay.errors import ForebayError
 from forebay.native import OnProgress, Progress
-from forebay.trace_import.found_files import NUMBER_MAX, FoundFiles
+from forebay.trace_import.found_files import FoundFiles
+from forebay.trace_import.records import (
+    DURATION_NS_MAX,
+    FIELDS,
+    NUMBER_MAX,
+    OFFSET_UNKNOWN,
+    OPERATIONS,
+)
 
 MAGIC = 6567223
 MODULES = ("DXT_POSIX", "DXT_MPIIO")  # the first that a log has is read
 SEGMENT = [("offset", "i8"), ("length", "i8"), ("start", "f8"), ("end", "f8")]
-SECONDS_MAX = NUMBER_MAX / 1e9
-BATCH_SEGMENTS = 65536
+SECONDS_MAX = 2**63 / 1e9
+SECOND_NS = 1e9
 
 
 def is_begin(head: bytes) -> bool:
@@ -25,8 +32,8 @@ def is_begin(head: bytes) -> bool:
     return MAGIC in (int.from_bytes(magic, "little"), int.from_bytes(magic, "big"))
 
 
-def read(file: str, found: FoundFiles, on_progress: OnProgress) -> Iterator[tuple]:
-    """Yields the cells of each segment, in order of the time within a record."""
+def read(file: str, found: FoundFiles, on_progress: OnProgress) -> Iterator[bytes]:
+    """Yields the entries of each record, in order of the time."""
     try:
         from darshan.backend import cffi_backend as backend
     except ImportError:
@@ -48,7 +55,7 @@ def read(file: str, found: FoundFiles, on_progress: OnProgress) -> Iterator[tupl
         if module["partial_flag"]:
             found.warnings.append(f"{file} is incomplete: Darshan had no memory for all segments")
         for head, segments in _records(backend, log, module["idx"], file):
-            yield from _cells(head, segments, found.number(head.base_rec.id), file)
+            yield _entries(head, segments, found.number(head.base_rec.id), file)
     finally:
         backend.log_close(log)
 
@@ -76,20 +83,21 @@ def _records(backend, log: dict, module: int, file: str) -> Iterator[tuple]:
             backend.libdutil.darshan_free(place[0])
 
 
-def _cells(head, segments, number: int, file: str) -> Iterator[tuple]:
+def _entries(head, segments, number: int, file: str) -> bytes:
     import numpy
 
-    rank = head.base_rec.rank if head.base_rec.rank >= 0 else ""
-    lengths, times = segments["length"], (segments["start"], segments["end"])
-    is_valid = (lengths >= 0) & (segments["offset"] <= NUMBER_MAX - lengths)
+    rank = head.base_rec.rank
+    offsets, lengths = segments["offset"], segments["length"]
+    times = segments["start"], segments["end"] - segments["start"]
+    is_valid = (lengths >= 0) & (offsets <= NUMBER_MAX - lengths)
     if not is_valid.all() or not (numpy.abs(times) < SECONDS_MAX).all():
         raise ForebayError(f"{file}: a segment of rank {rank} has invalid numbers; copy it again")
-    order = numpy.argsort(segments["start"], kind="stable")
-    for first in range(0, len(order), BATCH_SEGMENTS):
-        batch = order[first : first + BATCH_SEGMENTS]
-        for index, segment in zip(batch.tolist(), segments[batch].tolist(), strict=True):
-            offset, length, start, end = segment
-            operation = "write" if index < head.write_count else "read"
-            position = offset if offset >= 0 else ""  # DXT_MPIIO of old versions has none
-            seconds = [f"{max(one, 0):.9f}" for one in (start, end - start)]
-            yield 0, rank, number, position, length, seconds[0], operation, 0, seconds[1]
+    begin, duration = (numpy.rint(numpy.maximum(one, 0) * SECOND_NS) for one in times)
+    entries = numpy.zeros(len(segments), list(FIELDS.items()))
+    entries["offset"], entries["size"] = numpy.maximum(offsets, 0), lengths
+    entries["begin_ns"], entries["duration_ns"] = begin, numpy.minimum(duration, DURATION_NS_MAX)
+    entries["operation"] = OPERATIONS.index("read")
+    entries["operation"][: head.write_count] = OPERATIONS.index("write")
+    entries["flags"][offsets < 0] = OFFSET_UNKNOWN  # DXT_MPIIO of old versions has none
+    entries["file"], entries["rank"], entries["has_rank"] = number, max(rank, 0), rank >= 0
+    return entries[numpy.argsort(segments["start"], kind="stable")].tobytes()

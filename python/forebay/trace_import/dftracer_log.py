@@ -14,13 +14,14 @@ from collections.abc import Iterator
 
 from forebay.errors import ForebayError
 from forebay.native import OnProgress, Progress
-from forebay.trace_import.found_files import NUMBER_MAX, FoundFiles
+from forebay.trace_import.found_files import FoundFiles
+from forebay.trace_import.records import OPERATIONS, Call, pack
 
 GZIP_MAGIC = b"\x1f\x8b"
 LINE_BYTES_MAX = 2**20
 PROGRESS_LINES = 10_000
 TIME = re.compile(rb'"ts"\s*:\s*"?(\d{1,19})')
-SECOND_US = 1_000_000
+MICROSECOND_NS = 1000
 CALL = re.compile(r"(open|creat|p?read|p?write|lseek)(64)?|openat|close|fsync|fdatasync")
 INVALID = (ArithmeticError, AttributeError, LookupError, TypeError, ValueError)
 
@@ -30,8 +31,8 @@ def is_begin(head: bytes) -> bool:
     return head.startswith(GZIP_MAGIC) or head.lstrip()[:1] in (b"[", b"{")
 
 
-def read(file: str, found: FoundFiles, on_progress: OnProgress) -> Iterator[tuple]:
-    """Yields the cells of each call. Times begin at the earliest one in the file. An incomplete
+def read(file: str, found: FoundFiles, on_progress: OnProgress) -> Iterator[bytes]:
+    """Yields the entry of each call. Times begin at the earliest one in the file. An incomplete
     last line is a warning."""
     calls = _Calls(_first_time_us(file), found)
     broken, is_event = None, False
@@ -40,15 +41,15 @@ def read(file: str, found: FoundFiles, on_progress: OnProgress) -> Iterator[tupl
         if text and broken:
             raise broken
         try:
-            cells = calls.cells_of(json.loads(text)) if text else None
+            entry = calls.entry_of(json.loads(text)) if text else None
         except (json.JSONDecodeError, RecursionError):
             broken = ForebayError(f"{file}: line {number}: invalid JSON")
         except INVALID as error:
             raise ForebayError(f"{file}: line {number}: invalid event: {error}") from None
         else:
             is_event = is_event or bool(text)
-            if cells:
-                yield cells
+            if entry:
+                yield entry
     if broken and not is_event:
         raise broken
     found.warnings += [f"{broken}; this last line is skipped"] if broken else []
@@ -86,24 +87,29 @@ class _Calls:
         self.positions: dict[tuple, int] = {}  # absent: unknown
         self.files: dict[tuple, str] = {}
 
-    def cells_of(self, event: dict) -> tuple | None:
+    def entry_of(self, event: dict) -> bytes | None:
         """None for other events, and for calls that failed."""
         call, args = event.get("name"), event.get("args", {})
         if event.get("cat") == "dftracer" and call == "FH":
             self.found.names[str(args["value"])] = str(args["name"])
         if event.get("cat") != "POSIX" or not CALL.fullmatch(call) or int(args.get("ret", 0)) < 0:
             return None
-        process, thread = int(event["pid"]), int(event["tid"])
+        process = int(event["pid"])
         file, offset, size = self._transfer(call.removesuffix("64"), process, args)
-        if min(process, thread, offset or 0, size) < 0 or (offset or 0) + size > NUMBER_MAX:
-            raise ValueError("a number exceeds the limits of a trace")
+        name = call.replace("creat", "open")
         begin, duration = int(event["ts"]) - self.start_us, int(event.get("dur", 0))
-        times = [
-            f"{max(us, 0) // SECOND_US}.{max(us, 0) % SECOND_US:06d}" for us in (begin, duration)
-        ]
-        number, position = self.found.number(file), "" if offset is None else offset
-        operation = call.replace("creat", "open")
-        return process, "", number, position, size, times[0], operation, thread, times[1]
+        return pack(
+            Call(
+                next(i for i, word in enumerate(OPERATIONS) if word in name),
+                process,
+                int(event["tid"]),
+                file=self.found.number(file),
+                offset=offset,
+                size=size,
+                begin_ns=max(begin, 0) * MICROSECOND_NS,
+                duration_ns=max(duration, 0) * MICROSECOND_NS,
+            )
+        )
 
     def _transfer(self, call: str, process: int, args: dict) -> tuple[str, int | None, int]:
         """File, offset and size of a call. Moves the position of its descriptor."""

@@ -1,0 +1,164 @@
+// SPDX-License-Identifier: Apache-2.0
+// Conversion by streams: neither side is ever completely in memory.
+#include "tools/trace/record_files.hpp"
+
+#include <forebay/temporary_file.hpp>
+
+#include <algorithm>
+#include <cerrno>
+#include <fstream>
+#include <map>
+#include <memory>
+#include <optional>
+#include <tuple>
+#include <utility>
+#include <variant>
+
+#include "command/command_result.hpp"
+#include "storage/file.hpp"
+#include "tools/trace/loaded_trace.hpp"
+#include "trace/trace_writer.hpp"
+
+namespace forebay::trace_tool {
+
+namespace {
+
+using command::Json;
+using trace::TraceRecord;
+using trace::TraceWriter;
+
+constexpr std::size_t kBatchRecords = 4096;
+
+Error file_error(const char* operation, const std::string& path) {
+  return system_error({.operation = operation, .path = path}, errno != 0 ? errno : EIO);
+}
+
+/// Sources, files and records, as they arrive.
+class TraceImporter {
+ public:
+  explicit TraceImporter(TraceWriter writer) : writer_(std::move(writer)) {}
+
+  Status add_file(const std::string& path) {
+    ++counts_.files;
+    const auto number = writer_.add_file({.path = path});
+    return number ? Status() : failure(number.error());
+  }
+  Status add(const RecordEntry& entry) {
+    const auto source = source_of(entry);
+    if (!source) return failure(source.error());
+    ++counts_.records;
+    std::vector<TraceRecord>& batch = batches_[*source];
+    batch.push_back(entry.record);
+    return batch.size() < kBatchRecords ? Status() : write(*source, batch);
+  }
+  Result<RecordCounts> finish() {
+    for (auto& [source, batch] : batches_)
+      if (const Status written = write(source, batch); !written) return failure(written.error());
+    if (const Status flushed = writer_.flush(); !flushed) return failure(flushed.error());
+    return counts_;
+  }
+
+ private:
+  Result<std::uint32_t> source_of(const RecordEntry& entry) {
+    const auto rank = entry.has_rank != 0 ? std::optional(entry.rank) : std::nullopt;
+    const auto key = std::make_tuple(entry.process, rank, entry.thread);
+    if (const auto found = sources_.find(key); found != sources_.end()) return found->second;
+    const auto number =
+        writer_.add_source({.process = entry.process, .rank = rank, .thread = entry.thread});
+    if (!number) return failure(number.error());
+    ++counts_.sources;
+    return sources_[key] = *number;
+  }
+  Status write(std::uint32_t source, std::vector<TraceRecord>& batch) {
+    const Status written = batch.empty() ? Status() : writer_.append(source, batch);
+    batch.clear();
+    return written;
+  }
+
+  TraceWriter writer_;
+  std::map<std::tuple<std::uint64_t, std::optional<std::uint32_t>, std::uint64_t>, std::uint32_t>
+      sources_;
+  std::map<std::uint32_t, std::vector<TraceRecord>> batches_;
+  RecordCounts counts_;
+};
+
+Status import_names(const std::string& path, TraceImporter& importer) {
+  std::ifstream in(path);
+  const Json names = Json::parse(in, nullptr, false);
+  const auto is_text = [](const Json& name) { return name.is_string(); };
+  if (!names.is_array() || !std::all_of(names.begin(), names.end(), is_text))
+    return failure({.kind = ErrorClass::kInvalidArgument,
+                    .operation = "read names of files",
+                    .path = path,
+                    .cause = "it is not a JSON array of texts"});
+  for (const Json& name : names)
+    if (const Status added = importer.add_file(name.get<std::string>()); !added) return added;
+  return {};
+}
+
+Status import_entries(const std::string& path, TraceImporter& importer) {
+  errno = 0;
+  std::ifstream in(path, std::ios::binary);
+  if (!in) return failure(file_error("read", path));
+  RecordEntry entry;
+  while (in.read(reinterpret_cast<char*>(&entry), sizeof entry))
+    if (const Status added = importer.add(entry); !added) return added;
+  if (in.bad() || in.gcount() != 0) return failure(file_error("read", path));
+  return {};
+}
+
+}  // namespace
+
+Result<RecordCounts> export_records(const std::string& trace_path,
+                                    const std::string& entries_path,
+                                    trace::TraceReader::OnDamage on_damage) {
+  errno = 0;
+  std::ofstream out(entries_path, std::ios::binary);
+  std::map<std::uint32_t, trace::SourceInfo> sources;
+  RecordCounts counts;
+  const auto reader = read_blocks(trace_path, on_damage, [&](const trace::TraceBlock& block) {
+    if (const auto* found = std::get_if<trace::SourceBlock>(&block)) {
+      sources[found->number] = found->info;
+    } else if (std::holds_alternative<trace::FileBlock>(block)) {
+      ++counts.files;
+    } else {
+      const auto& records = std::get<trace::RecordsBlock>(block);
+      const trace::SourceInfo& source = sources[records.source];
+      for (const TraceRecord& record : records.records) {
+        const RecordEntry entry{source.process, source.thread, record, source.rank.value_or(0),
+                                source.rank ? 1U : 0U};
+        out.write(reinterpret_cast<const char*>(&entry), sizeof entry);
+      }
+      counts.records += records.records.size();
+    }
+  });
+  if (!reader) return failure(reader.error());
+  out.close();
+  if (!out) return failure(file_error("write", entries_path));
+  counts.sources = sources.size();
+  for (const Error& warning : reader->warnings())
+    counts.warnings.push_back(warning.message());
+  return counts;
+}
+
+Result<RecordCounts> import_records(const std::string& entries_path,
+                                    const std::string& names_path,
+                                    const std::string& trace_path) {
+  auto target = TemporaryFile::create_beside(trace_path);
+  if (!target) return failure(target.error());
+  auto file = storage::open_file(target->path(), {.intent = storage::Intent::kWrite});
+  if (!file) return failure(file.error());
+  auto writer = TraceWriter::create(std::move(*file), 0);
+  if (!writer) return failure(writer.error());
+  TraceImporter importer(std::move(*writer));
+  if (const Status names = import_names(names_path, importer); !names)
+    return failure(names.error());
+  if (const Status entries = import_entries(entries_path, importer); !entries)
+    return failure(entries.error());
+  auto counts = importer.finish();
+  if (!counts) return counts;
+  if (const Status published = target->publish(); !published) return failure(published.error());
+  return counts;
+}
+
+}  // namespace forebay::trace_tool

@@ -1,0 +1,122 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "tools/trace/record_files.hpp"
+
+#include <filesystem>
+#include <fstream>
+#include <string>
+
+#include <gtest/gtest.h>
+
+#include "base/testing.hpp"
+#include "tools/trace/loaded_trace.hpp"
+
+namespace forebay::trace_tool {
+namespace {
+
+using OnDamage = trace::TraceReader::OnDamage;
+
+class RecordFiles : public ::testing::Test {
+ protected:
+  void write(const std::vector<RecordEntry>& entries, const std::string& names) const {
+    std::ofstream(directory_ / "names") << names;
+    std::ofstream(directory_ / "in", std::ios::binary)
+        .write(reinterpret_cast<const char*>(entries.data()),
+               static_cast<std::streamsize>(entries.size() * sizeof(RecordEntry)));
+  }
+  Result<RecordCounts> import() const {
+    return import_records(directory_ / "in", directory_ / "names", directory_ / "run.trace");
+  }
+  Result<RecordCounts> export_trace(OnDamage on_damage = OnDamage::kFail) const {
+    return export_records(directory_ / "run.trace", directory_ / "out", on_damage);
+  }
+  std::string content(const std::string& name) const {
+    std::ifstream file(directory_ / name, std::ios::binary);
+    return {std::istreambuf_iterator<char>(file), {}};
+  }
+  bool has_trace() const { return std::filesystem::exists(directory_ / "run.trace"); }
+
+  const TemporaryDirectory directory_;
+};
+
+std::vector<RecordEntry> sample() {
+  RecordEntry entry{.process = 29074, .thread = 3, .rank = 0, .has_rank = 1};
+  entry.record = {.size = 1024, .begin_ns = 7'501'304'000, .file = 1};
+  std::vector<RecordEntry> entries(3, entry);
+  entries[1].record.offset = 2048;
+  entries[2].rank = 1;
+  entries[2].record = {.offset = 8192, .size = 512, .file = 0};
+  entries[2].record.operation = trace::TraceOperation::kWrite;
+  return entries;
+}
+
+constexpr const char* kNames = R"(["a.dat","b\n.dat"])";
+
+TEST_F(RecordFiles, entries_become_streams_of_a_trace) {
+  write(sample(), kNames);
+  const auto counts = import();
+  ASSERT_TRUE(counts) << counts.error().message();
+  EXPECT_EQ(counts->records, 3U);
+  EXPECT_EQ(counts->sources, 2U);
+  EXPECT_EQ(counts->files, 2U);
+  const auto loaded = load_trace(directory_ / "run.trace", OnDamage::kFail);
+  ASSERT_TRUE(loaded) << loaded.error().message();
+  EXPECT_EQ(loaded->files.at(1).path, "b\n.dat");
+  EXPECT_EQ(loaded->sources.at(0).process, 29074U);
+  const Stream& stream = loaded->streams.at({1, 0});
+  ASSERT_EQ(stream.reads.all.size(), 2U);
+  EXPECT_EQ(stream.reads.all[1], (trace::Access{2048, 1024, 7'501'304'000}));
+  EXPECT_EQ(loaded->streams.at({0, 1}).writes.bytes, 512U);
+}
+
+TEST_F(RecordFiles, exported_entries_equal_imported_ones) {
+  write(sample(), kNames);
+  ASSERT_TRUE(import());
+  EXPECT_EQ(export_trace()->records, 3U);
+  EXPECT_EQ(content("out"), content("in"));
+}
+
+TEST_F(RecordFiles, invalid_input_leaves_no_trace) {
+  auto entries = sample();
+  entries[1].record.offset = UINT64_MAX;
+  write(entries, kNames);
+  EXPECT_EQ(error_class(import()), ErrorClass::kInvalidArgument);
+  for (const char* const names : {"", "{\"a\": \"b\"}", "[1, 2]", "[]"}) {
+    write(sample(), names);
+    EXPECT_EQ(error_class(import()), ErrorClass::kInvalidArgument) << names;
+  }
+  write(sample(), kNames);
+  std::filesystem::resize_file(directory_ / "in", sizeof(RecordEntry) + 1);
+  EXPECT_FALSE(import());
+  std::filesystem::remove(directory_ / "in");
+  EXPECT_EQ(error_class(import()), ErrorClass::kNotFound);
+  EXPECT_FALSE(has_trace());
+}
+
+TEST_F(RecordFiles, export_of_a_cut_trace_has_a_warning) {
+  write(sample(), kNames);
+  ASSERT_TRUE(import());
+  std::filesystem::resize_file(directory_ / "run.trace",
+                               std::filesystem::file_size(directory_ / "run.trace") - 5);
+  EXPECT_EQ(export_trace()->warnings.size(), 1U);
+}
+
+TEST_F(RecordFiles, export_skips_damage_on_request_only) {
+  write(sample(), kNames);
+  ASSERT_TRUE(import());
+  std::fstream trace(directory_ / "run.trace", std::ios::in | std::ios::out | std::ios::binary);
+  trace.seekp(-5, std::ios::end);
+  trace.put('\x55');
+  trace.close();
+  EXPECT_EQ(error_class(export_trace()), ErrorClass::kDamage);
+  const auto recovered = export_trace(OnDamage::kRecover);
+  ASSERT_TRUE(recovered) << recovered.error().message();
+  EXPECT_EQ(recovered->records, 2U);
+  EXPECT_EQ(recovered->warnings.size(), 1U);
+}
+
+TEST_F(RecordFiles, missing_trace_is_an_error) {
+  EXPECT_EQ(error_class(export_trace()), ErrorClass::kNotFound);
+}
+
+}  // namespace
+}  // namespace forebay::trace_tool
