@@ -4,8 +4,8 @@
 #include <algorithm>
 #include <array>
 #include <charconv>
-#include <chrono>
 #include <cstdint>
+#include <ctime>
 #include <string_view>
 #include <vector>
 
@@ -37,9 +37,8 @@ Pieces split(std::string_view name) {
 
 bool is_same_series(const Pieces& a, const Pieces& b) {
   if (a.size() != b.size()) return false;
-  for (std::size_t i = 0; i < a.size(); i += 2) {
+  for (std::size_t i = 0; i < a.size(); i += 2)
     if (a[i] != b[i]) return false;
-  }
   return true;
 }
 
@@ -115,91 +114,67 @@ std::optional<std::string> next_by_numbers(const Series& series) {
   return joined(next);
 }
 
-/// Widths of year, month, day, hour, minute and second.
-constexpr std::array<std::size_t, 6> kWidths = {4, 2, 2, 2, 2, 2};
-constexpr std::size_t kDateFields = 3;
+/// Forms of a date, and their numbers of digits.
+struct DateForm {
+  const char* format;
+  std::size_t digits;
+};
+constexpr std::array kDateForms{DateForm{"%Y%m%d", 8}, DateForm{"%Y%m%d%H", 10},
+                                DateForm{"%Y%m%d%H%M", 12}, DateForm{"%Y%m%d%H%M%S", 14}};
 constexpr std::int64_t kDaySeconds = 86400;
 
-using Fields = std::array<std::int64_t, kWidths.size()>;
-
-std::size_t digits_of(std::size_t fields) { return 2 + 2 * fields; }
-
-/// Reads the first `count` fields. The others are 0.
-std::optional<Fields> parse_fields(std::string_view digits, std::size_t count) {
-  Fields fields = {};
-  for (std::size_t i = 0; i < count; ++i) {
-    fields[i] = *number_of(digits.substr(0, kWidths[i]));
-    digits.remove_prefix(kWidths[i]);
-  }
-  const std::chrono::year_month_day date{std::chrono::year(static_cast<int>(fields[0])),
-                                         std::chrono::month(static_cast<unsigned>(fields[1])),
-                                         std::chrono::day(static_cast<unsigned>(fields[2]))};
-  const bool is_valid = date.ok() && fields[0] >= 1900 && fields[0] < 2200 && fields[3] < 24 &&
-                        fields[4] < 60 && fields[5] < 60;
-  if (!is_valid) return std::nullopt;
-  return fields;
+std::tm date_of(std::int64_t seconds) {
+  std::tm date = {};
+  gmtime_r(&seconds, &date);
+  return date;
 }
 
-std::int64_t months_of(const Fields& fields) { return fields[0] * 12 + fields[1] - 1; }
-
-std::int64_t seconds_of(const Fields& fields) {
-  const std::chrono::year_month_day date{std::chrono::year(static_cast<int>(fields[0])),
-                                         std::chrono::month(static_cast<unsigned>(fields[1])),
-                                         std::chrono::day(static_cast<unsigned>(fields[2]))};
-  const std::int64_t days = std::chrono::sys_days(date).time_since_epoch().count();
-  return days * kDaySeconds + fields[3] * 3600 + fields[4] * 60 + fields[5];
+std::string text_of(std::int64_t seconds, const DateForm& form) {
+  std::array<char, 16> text{};
+  const std::tm date = date_of(seconds);
+  return {text.data(), std::strftime(text.data(), text.size(), form.format, &date)};
 }
 
-Fields at_month(Fields fields, std::int64_t months) {
-  fields[0] = months / 12;
-  fields[1] = months % 12 + 1;
-  return fields;
+/// Seconds since 1970. No value for a day or a time that the calendar does not have, or before 1900
+/// or after 2199.
+std::optional<std::int64_t> seconds_of(const std::string& digits, const DateForm& form) {
+  constexpr int kYears = 300;  // tm_year counts from 1900
+  std::tm date = {};
+  if (digits.size() != form.digits || strptime(digits.c_str(), form.format, &date) == nullptr)
+    return std::nullopt;
+  const std::int64_t seconds = timegm(&date);
+  if (date.tm_year < 0 || date.tm_year >= kYears || text_of(seconds, form) != digits)
+    return std::nullopt;
+  return seconds;
 }
 
-Fields at_second(std::int64_t seconds) {
-  const std::int64_t second = (seconds % kDaySeconds + kDaySeconds) % kDaySeconds;
-  const std::chrono::sys_days days{
-      std::chrono::days(static_cast<int>((seconds - second) / kDaySeconds))};
-  const std::chrono::year_month_day date(days);
-  return {static_cast<int>(date.year()),
-          static_cast<unsigned>(date.month()),
-          static_cast<unsigned>(date.day()),
-          second / 3600,
-          second / 60 % 60,
-          second % 60};
-}
-
-/// The date that follows `dates`, newest first.
-std::optional<Fields> next_date(std::span<const Fields> dates) {
-  std::vector<std::int64_t> seconds;
+/// The time that follows `times`, newest first.
+std::optional<std::int64_t> next_time(std::span<const std::int64_t> times) {
+  std::tm date = date_of(times[0]);
   std::vector<std::int64_t> months;
-  // Each month has 28 days.
-  bool is_monthly = dates[0][2] <= 28;
-  for (const Fields& date : dates) {
-    seconds.push_back(seconds_of(date));
-    months.push_back(months_of(date));
-    is_monthly = is_monthly &&
-                 std::ranges::equal(std::span(date).subspan(2), std::span(dates[0]).subspan(2));
+  bool is_monthly = date.tm_mday <= 28;  // each month has 28 days
+  for (const std::int64_t time : times) {
+    const std::tm other = date_of(time);
+    months.push_back(other.tm_year * 12 + other.tm_mon);
+    is_monthly &= other.tm_mday == date.tm_mday && (time - times[0]) % kDaySeconds == 0;
   }
-  if (is_monthly) {
-    const auto step = step_of(months);
-    if (step) return at_month(dates[0], months[0] + *step);
-  }
-  const auto step = step_of(seconds);
-  if (!step) return std::nullopt;
-  return at_second(seconds[0] + *step);
+  const auto step = step_of(times);
+  const auto step_months = is_monthly ? step_of(months) : std::nullopt;
+  if (!step_months) return step ? std::optional(times[0] + *step) : std::nullopt;
+  date.tm_mon += static_cast<int>(*step_months);
+  return timegm(&date);
 }
 
 /// Pieces of a name that are a date.
 struct DatePlace {
   std::size_t first = 0;
   std::size_t end = 0;
-  std::size_t fields = 0;
+  DateForm form = {};
 };
 
-std::string digits_in(const Pieces& pieces, const DatePlace& place) {
+std::string digits_in(const Pieces& pieces, std::size_t first, std::size_t end) {
   std::string digits;
-  for (std::size_t piece = place.first; piece < place.end; piece += 2)
+  for (std::size_t piece = first; piece < end; piece += 2)
     digits += pieces[piece];
   return digits;
 }
@@ -208,49 +183,36 @@ std::string digits_in(const Pieces& pieces, const DatePlace& place) {
 std::optional<DatePlace> find_date(const Pieces& pieces, std::size_t first) {
   constexpr std::string_view kSeparators = "-_:.T";
   std::optional<DatePlace> found;
-  std::string digits;
   for (std::size_t piece = first; piece < pieces.size(); piece += 2) {
     const std::string& before = pieces[piece - 1];
-    if (piece > first &&
-        (before.size() != 1 || kSeparators.find(before[0]) == std::string_view::npos))
-      break;
-    digits += pieces[piece];
-    if (digits.size() > digits_of(kWidths.size())) break;
-    for (std::size_t fields = kDateFields; fields <= kWidths.size(); ++fields) {
-      if (digits.size() == digits_of(fields) && parse_fields(digits, fields))
-        found = {first, piece + 1, fields};
-    }
+    const bool is_joined = before.size() == 1 && kSeparators.find(before) != std::string_view::npos;
+    if (piece > first && !is_joined) break;
+    const std::string digits = digits_in(pieces, first, piece + 1);
+    for (const DateForm& form : kDateForms)
+      if (seconds_of(digits, form)) found = {first, piece + 1, form};
   }
   return found;
 }
 
-bool is_equal_elsewhere(const Series& series, const DatePlace& place) {
-  for (std::size_t piece = 1; piece < series.front().size(); piece += 2) {
-    const bool is_inside = piece >= place.first && piece < place.end;
-    if (!is_inside && !is_equal_in_all(series, piece)) return false;
-  }
-  return true;
-}
-
 std::optional<std::string> next_by_date(const Series& series, const DatePlace& place) {
-  std::vector<Fields> dates;
+  std::vector<std::int64_t> times;
   for (const Pieces& pieces : series) {
-    const std::string digits = digits_in(pieces, place);
-    if (digits.size() != digits_of(place.fields)) return std::nullopt;
-    const auto fields = parse_fields(digits, place.fields);
-    if (!fields) return std::nullopt;
-    dates.push_back(*fields);
+    const auto time = seconds_of(digits_in(pieces, place.first, place.end), place.form);
+    if (!time) return std::nullopt;
+    times.push_back(*time);
   }
-  const auto date = next_date(dates);
-  if (!date) return std::nullopt;
-  std::string digits;
-  for (std::size_t i = 0; i < place.fields; ++i)
-    digits += padded((*date)[i], kWidths[i]);
+  const auto time = next_time(times);
+  if (!time) return std::nullopt;
+  const std::string digits = text_of(*time, place.form);
   Pieces next = series.front();
   std::size_t used = 0;
-  for (std::size_t piece = place.first; piece < place.end; piece += 2) {
-    next[piece] = digits.substr(used, next[piece].size());
-    used += next[piece].size();
+  for (std::size_t piece = 1; piece < next.size(); piece += 2) {
+    if (piece >= place.first && piece < place.end) {
+      next[piece] = digits.substr(used, next[piece].size());
+      used += next[piece].size();
+    } else if (!is_equal_in_all(series, piece)) {
+      return std::nullopt;
+    }
   }
   return joined(next);
 }
@@ -262,8 +224,7 @@ std::optional<std::string> next_in_series(std::span<const std::string> names) {
   if (series.size() < 2) return std::nullopt;
   for (std::size_t piece = 1; piece < series.front().size(); piece += 2) {
     const auto place = find_date(series.front(), piece);
-    if (!place || !is_equal_elsewhere(series, *place)) continue;
-    auto next = next_by_date(series, *place);
+    auto next = place ? next_by_date(series, *place) : std::nullopt;
     if (next) return next;
   }
   return next_by_numbers(series);

@@ -4,7 +4,7 @@
 // zeros, and dates with a constant step of seconds or months.
 //
 // Cost: microseconds and some short strings for each call. No source: a scan of digits, and the
-// civil calendar of <chrono>. No access to a file system.
+// civil calendar of <ctime>. No access to a file system.
 #pragma once
 
 #include <optional>

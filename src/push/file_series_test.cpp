@@ -73,6 +73,9 @@ TEST(FileSeries, number_beside_a_date_is_a_number) {
 TEST(FileSeries, digits_that_are_no_date_are_a_number) {
   EXPECT_EQ(next({"x20261399", "x20261400"}), "x20261401");
   EXPECT_EQ(next({"x00000031", "x00000032"}), "x00000033");
+  EXPECT_EQ(next({"x20260230", "x20260231"}), "x20260232");
+  EXPECT_EQ(next({"20260101T235959", "20260101T235960"}), "20260101T235961");
+  EXPECT_EQ(next({"x18991230", "x18991231"}), "x18991232");
 }
 
 }  // namespace

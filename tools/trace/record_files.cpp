@@ -44,41 +44,43 @@ class TraceImporter {
     return number ? Status() : failure(number.error());
   }
   Status add(const RecordEntry& entry) {
-    const auto source = source_of(entry);
-    if (!source) return failure(source.error());
+    const auto rank = entry.has_rank != 0 ? std::optional(entry.rank) : std::nullopt;
+    const auto [found, is_new] =
+        batches_.try_emplace(std::make_tuple(entry.process, rank, entry.thread));
+    Batch& batch = found->second;
+    if (is_new) {
+      const auto number =
+          writer_.add_source({.process = entry.process, .rank = rank, .thread = entry.thread});
+      if (!number) return failure(number.error());
+      batch.source = *number;
+    }
     ++counts_.records;
-    std::vector<TraceRecord>& batch = batches_[*source];
-    batch.push_back(entry.record);
-    return batch.size() < kBatchRecords ? Status() : write(*source, batch);
+    batch.records.push_back(entry.record);
+    return batch.records.size() < kBatchRecords ? Status() : write(batch);
   }
   Result<RecordCounts> finish() {
-    for (auto& [source, batch] : batches_)
-      if (const Status written = write(source, batch); !written) return failure(written.error());
+    for (auto& [key, batch] : batches_)
+      if (const Status written = write(batch); !written) return failure(written.error());
     if (const Status flushed = writer_.flush(); !flushed) return failure(flushed.error());
+    counts_.sources = batches_.size();
     return counts_;
   }
 
  private:
-  Result<std::uint32_t> source_of(const RecordEntry& entry) {
-    const auto rank = entry.has_rank != 0 ? std::optional(entry.rank) : std::nullopt;
-    const auto key = std::make_tuple(entry.process, rank, entry.thread);
-    if (const auto found = sources_.find(key); found != sources_.end()) return found->second;
-    const auto number =
-        writer_.add_source({.process = entry.process, .rank = rank, .thread = entry.thread});
-    if (!number) return failure(number.error());
-    ++counts_.sources;
-    return sources_[key] = *number;
-  }
-  Status write(std::uint32_t source, std::vector<TraceRecord>& batch) {
-    const Status written = batch.empty() ? Status() : writer_.append(source, batch);
-    batch.clear();
+  struct Batch {
+    std::uint32_t source = 0;
+    std::vector<TraceRecord> records;
+  };
+  Status write(Batch& batch) {
+    const Status written =
+        batch.records.empty() ? Status() : writer_.append(batch.source, batch.records);
+    batch.records.clear();
     return written;
   }
 
   TraceWriter writer_;
-  std::map<std::tuple<std::uint64_t, std::optional<std::uint32_t>, std::uint64_t>, std::uint32_t>
-      sources_;
-  std::map<std::uint32_t, std::vector<TraceRecord>> batches_;
+  /// By process, rank and thread.
+  std::map<std::tuple<std::uint64_t, std::optional<std::uint32_t>, std::uint64_t>, Batch> batches_;
   RecordCounts counts_;
 };
 

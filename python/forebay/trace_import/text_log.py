@@ -3,7 +3,7 @@
 
 import os
 import re
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Iterable, Iterator
 
 from forebay.errors import ForebayError
 from forebay.native import OnProgress, Progress
@@ -16,25 +16,19 @@ SECOND_NS = 10**9
 NUMBER = re.compile(r"[0-9]{1,20}")
 SECONDS = re.compile(r"([0-9]{1,20})(?:\.([0-9]*))?")
 REQUIRED = ("File Pos", "# of Bytes", "I/O Op")
-COLUMNS = {
-    "Proc ID": lambda call: call.process,
-    "Rank": lambda call: "" if call.rank is None else call.rank,
-    "File #": lambda call: call.file,
-    "File Pos": lambda call: "" if call.offset is None else call.offset,
-    "# of Bytes": lambda call: call.size,
-    "Time(s)": lambda call: "" if call.begin_ns is None else seconds(call.begin_ns),
-    "I/O Op": lambda call: _operation_text(call),
-    "Thread": lambda call: call.thread,
-    "Duration(s)": lambda call: seconds(call.duration_ns),
-    "Flags": lambda call: call.flags,
-}
+MAY_BE_EMPTY = ("rank", "offset", "begin_ns")
 
 
 def write(calls: Iterable[Call]) -> Iterator[str]:
     """Yields the lines."""
     yield ",".join(COLUMNS) + "\n"
     for call in calls:
-        yield ",".join(str(text(call)) for text in COLUMNS.values()) + "\n"
+        values = [getattr(call, field) for field, _, _ in COLUMNS.values()]
+        texts = [text for _, _, text in COLUMNS.values()]
+        cells = ["" if one is None else text(one) for one, text in zip(values, texts, strict=True)]
+        if call.flags & COLLECTIVE:
+            cells[OPERATION_COLUMN] = f"MPI_{cells[OPERATION_COLUMN].upper()}ALL"
+        yield ",".join(cells) + "\n"
 
 
 def read(file: str, found: FoundFiles, on_progress: OnProgress) -> Iterator[bytes]:
@@ -48,7 +42,7 @@ def read(file: str, found: FoundFiles, on_progress: OnProgress) -> Iterator[byte
                 continue
             if len(cells) != len(header):
                 raise ValueError(f"{len(cells)} columns instead of {len(header)}")
-            call = _call(dict(zip(header, cells, strict=True)))
+            call = _call(header, cells)
             entry = pack(call)
         except ValueError as error:
             raise ForebayError(f"{file}: line {number}: {error}") from None
@@ -85,32 +79,17 @@ def _checked(header: list[str]) -> list[str]:
     return header
 
 
-def _call(cells: dict[str, str]) -> Call:
-    def value(column: str, parse: Callable, absent=None):
-        """`absent` for a column that is not there, None for an empty cell that may be empty."""
-        if column not in cells:
-            return absent
-        if cells[column] == "" and column in ("Rank", "File Pos", "Time(s)"):
-            return None
+def _call(header: list[str], cells: list[str]) -> Call:
+    fields: dict = {}
+    for name, cell in zip(header, cells, strict=True):
+        field, parse, _ = COLUMNS[name]
         try:
-            return parse(cells[column])
+            is_unknown = cell == "" and field in MAY_BE_EMPTY
+            fields[field] = None if is_unknown else parse(cell)
         except (AttributeError, StopIteration):
-            text = f"column `{column}`: invalid value `{cells[column]}`"
-            raise ValueError(text) from None
-
-    operation, flags = value("I/O Op", _operation)
-    return Call(
-        operation,
-        value("Proc ID", _number, 0),
-        value("Thread", _number, 0),
-        value("Rank", _number),
-        value("File #", _number, 0),
-        value("File Pos", _number),
-        value("# of Bytes", _number),
-        value("Time(s)", _nanoseconds),
-        value("Duration(s)", _nanoseconds, 0),
-        flags | value("Flags", _number, 0),
-    )
+            raise ValueError(f"column `{name}`: invalid value `{cell}`") from None
+    operation, flags = fields.pop("operation")
+    return Call(operation, **fields | {"flags": flags | fields.get("flags", 0)})
 
 
 def _number(text: str) -> int:
@@ -137,6 +116,16 @@ def _operation(text: str) -> tuple[int, int]:
     return number, COLLECTIVE * is_collective
 
 
-def _operation_text(call: Call) -> str:
-    name = OPERATIONS[call.operation]
-    return f"MPI_{name.upper()}ALL" if call.flags & COLLECTIVE else name
+COLUMNS = {  # field, parser and text
+    "Proc ID": ("process", _number, str),
+    "Rank": ("rank", _number, str),
+    "File #": ("file", _number, str),
+    "File Pos": ("offset", _number, str),
+    "# of Bytes": ("size", _number, str),
+    "Time(s)": ("begin_ns", _nanoseconds, seconds),
+    "I/O Op": ("operation", _operation, OPERATIONS.__getitem__),
+    "Thread": ("thread", _number, str),
+    "Duration(s)": ("duration_ns", _nanoseconds, seconds),
+    "Flags": ("flags", _number, str),
+}
+OPERATION_COLUMN = list(COLUMNS).index("I/O Op")
