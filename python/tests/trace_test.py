@@ -83,10 +83,15 @@ def test_long_signature_is_cut_in_the_table_only(forebay, fake_program):
 
 
 def test_stream_without_signature_has_the_reason(forebay, fake_program):
-    reads = {key: READS[key] for key in ("count", "bytes", "first_ns", "last_ns", "points")}
+    reads = {
+        key: READS[key] for key in ("count", "bytes", "first_ns", "last_ns", "class", "points")
+    }
     reads |= {"signature": None, "error": "too many items"}
     fake_program("forebay-trace", DOCUMENT | {"streams": [STREAM | {"reads": reads}]})
-    assert "no signature: too many items" in forebay("trace", "show", "run.trace").out
+    for command in ("show", "signature"):
+        out = forebay("trace", command, "run.trace").out
+        assert "no signature: too many items" in out
+        assert "fixed stride; fixed small" in out
 
 
 def test_show_plots_offsets_over_time(forebay, fake_program, tmp_path):

@@ -8,10 +8,11 @@
 #include <map>
 #include <string_view>
 #include <tuple>
-#include <unordered_map>
 #include <utility>
 #include <variant>
 #include <vector>
+
+#include "trace/reuse_distances.hpp"
 
 namespace forebay::trace {
 
@@ -106,12 +107,7 @@ Number median(std::vector<Number> numbers) {
 
 void set_repetition(AccessClass& result, std::span<const Access> accesses) {
   constexpr std::size_t kShareMin = 10;  // one in ten
-  std::unordered_map<std::uint64_t, std::size_t> last;
-  std::vector<std::size_t> distances;
-  for (std::size_t at = 0; at < accesses.size(); ++at) {
-    const auto [found, is_new] = last.try_emplace(accesses[at].offset, at);
-    if (!is_new) distances.push_back(at - std::exchange(found->second, at));
-  }
+  std::vector<std::size_t> distances = reuse_distances(accesses, &Access::offset);
   if (distances.empty() || distances.size() * kShareMin < accesses.size()) return;
   result.repetition = Repetition::kRepeating;
   result.reuse_distance = median(std::move(distances));

@@ -67,7 +67,7 @@ struct AccessClass {
 };
 
 /// Classes of `accesses`, of which `signature` is the signature: see signature_of(). Only the
-/// spatial pattern depends on its items.
+/// spatial pattern depends on its items. Without items, it is kContiguous, kVariable or kRandom.
 AccessClass classify(std::span<const Access> accesses, const Signature& signature);
 
 /// "2-d stride; fixed small requests; repeating after 200 accesses; fixed interval; read".

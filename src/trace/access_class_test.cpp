@@ -1,12 +1,15 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "trace/access_class.hpp"
 
+#include <chrono>
 #include <cstdint>
 #include <random>
+#include <span>
 #include <vector>
 
 #include <gtest/gtest.h>
 
+#include "trace/access_list.hpp"
 #include "trace/item_testing.hpp"
 #include "trace/signature_search.hpp"
 
@@ -119,6 +122,22 @@ TEST(AccessClass, intervals_decide_the_temporal_pattern) {
             IntervalPattern::kBursty);
   EXPECT_EQ(interval_class([&](std::int64_t) { return std::llround(pause(random)); }),
             IntervalPattern::kRandom);
+}
+
+// Multiples of the numbers of buckets of a hash table, whose chains would have 85,000 offsets.
+TEST(AccessClass, offsets_that_collide_in_a_hash_table_take_little_time) {
+  std::vector<Access> accesses;
+  for (std::uint64_t i = 0; i < 120'000; ++i)
+    accesses.push_back({(i * 7919 % 120'000) * 172'933, 1});
+  const auto begin = std::chrono::steady_clock::now();
+  const Signature unknown{.items = {ListItem{{{0, 1}}}}};
+  EXPECT_EQ(classify(std::span<const Access>(accesses), unknown).repetition, Repetition::kSingle);
+  std::vector<Item> items{ListItem{}};
+  for (const Access& access : accesses)
+    std::get<ListItem>(items[0]).accesses.push_back({access.offset, access.size});
+  repeat_lists(items);
+  EXPECT_EQ(items.size(), 1U);
+  EXPECT_LT(std::chrono::steady_clock::now() - begin, std::chrono::seconds(5));
 }
 
 TEST(AccessClass, empty_stream_is_contiguous_and_of_unknown_interval) {

@@ -6,10 +6,10 @@
 #include <memory>
 #include <optional>
 #include <span>
-#include <unordered_map>
 #include <utility>
 #include <variant>
 
+#include "trace/reuse_distances.hpp"
 #include "trace/signature_cursor.hpp"
 
 namespace forebay::trace {
@@ -96,23 +96,21 @@ void list_runs(std::vector<Item>& items, std::uint64_t accesses_min, double shar
   items = std::move(listed);
 }
 
-/// Most frequent number of accesses from an access to the next equal one.
+/// Most frequent number of accesses from an access to the next equal one; the greatest of several.
 std::optional<std::size_t> reuse_distance(Ranges accesses) {
-  struct Hash {
-    std::size_t operator()(const ByteRange& range) const noexcept {
-      return (range.offset * 0x9E3779B97F4A7C15U) ^ range.size;
-    }
-  };
-  std::unordered_map<ByteRange, std::size_t, Hash> last;
-  std::unordered_map<std::size_t, std::size_t> uses;
-  for (std::size_t at = 0; at < accesses.size(); ++at) {
-    const auto [found, is_new] = last.try_emplace(accesses[at], at);
-    if (!is_new) ++uses[at - std::exchange(found->second, at)];
+  std::vector<std::size_t> distances = reuse_distances(
+      accesses, [](const ByteRange& range) { return std::pair(range.offset, range.size); });
+  std::ranges::sort(distances);
+  std::optional<std::size_t> most_frequent;
+  std::size_t uses_max = 0;
+  for (auto first = distances.begin(); first != distances.end();) {
+    const auto last = std::upper_bound(first, distances.end(), *first);
+    const auto uses = static_cast<std::size_t>(last - first);
+    if (uses >= uses_max) most_frequent = *first;
+    uses_max = std::max(uses_max, uses);
+    first = last;
   }
-  if (uses.empty()) return std::nullopt;
-  return std::ranges::max_element(uses, {},
-                                  [](const auto& use) { return std::pair(use.second, use.first); })
-      ->first;
+  return most_frequent;
 }
 
 /// The longest part of `accesses` in which each access equals the one `distance` behind it.

@@ -3,6 +3,7 @@
 #pragma once
 
 #include <forebay/error.hpp>
+#include <forebay/range.hpp>
 
 #include <cstdint>
 #include <functional>
@@ -20,6 +21,7 @@ namespace forebay::trace_tool {
 struct Accesses {
   std::vector<trace::Access> all;
   std::uint64_t bytes = 0;
+  bool has_unknown_times = false;  ///< of at least one access; then all begin at 0
 };
 
 struct Stream {
@@ -28,11 +30,16 @@ struct Stream {
   std::uint64_t other_records = 0;  ///< opens, seeks, ..., failed calls, unknown offsets
 };
 
+/// Bound of the memory of a trace: compressed records of some MB may be billions.
+inline constexpr std::uint64_t kTraceMemoryBytesMax = 2_GiB;
+
 struct LoadedTrace {
   std::uint64_t start_ns = 0;
   std::uint64_t records = 0;
   std::uint64_t lost_records = 0;
   std::uint64_t skipped_bytes = 0;
+  std::uint64_t memory_bytes_left = kTraceMemoryBytesMax;
+  std::uint64_t omitted_records = 0;  ///< for which that was too little
   std::map<std::uint32_t, trace::SourceInfo> sources;
   std::map<std::uint16_t, trace::FileInfo> files;
   /// By number of the file, then of the source.
@@ -46,7 +53,10 @@ Result<trace::TraceReader> read_blocks(const std::string& path,
                                        trace::TraceReader::OnDamage on_damage,
                                        const std::function<void(const trace::TraceBlock&)>& visit);
 
-/// Reads the whole trace: 24 bytes of memory for each access. Fails as TraceReader does.
-Result<LoadedTrace> load_trace(const std::string& path, trace::TraceReader::OnDamage on_damage);
+/// Reads the whole trace: 24 to 48 bytes of memory for each access, and some 200 for each stream.
+/// Records beyond `memory_bytes_max` are counted only, with a warning. Fails as TraceReader does.
+Result<LoadedTrace> load_trace(const std::string& path,
+                               trace::TraceReader::OnDamage on_damage,
+                               std::uint64_t memory_bytes_max = kTraceMemoryBytesMax);
 
 }  // namespace forebay::trace_tool

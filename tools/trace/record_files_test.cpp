@@ -9,6 +9,7 @@
 
 #include "base/testing.hpp"
 #include "tools/trace/loaded_trace.hpp"
+#include "tools/trace/streams_document.hpp"
 
 namespace forebay::trace_tool {
 namespace {
@@ -112,6 +113,35 @@ TEST_F(RecordFiles, export_skips_damage_on_request_only) {
   ASSERT_TRUE(recovered) << recovered.error().message();
   EXPECT_EQ(recovered->records, 2U);
   EXPECT_EQ(recovered->warnings.size(), 1U);
+}
+
+TEST_F(RecordFiles, loaded_trace_is_bounded_and_has_a_warning) {
+  write(std::vector<RecordEntry>(10'000, sample()[0]), kNames);
+  ASSERT_TRUE(import());
+  const auto loaded = load_trace(directory_ / "run.trace", OnDamage::kFail, 100'000);
+  ASSERT_TRUE(loaded) << loaded.error().message();
+  EXPECT_EQ(loaded->records, 10'000U);
+  const std::size_t kept = loaded->streams.at({1, 0}).reads.all.size();
+  EXPECT_GT(kept, 1000U);
+  EXPECT_LT(kept, 3000U);
+  EXPECT_EQ(loaded->omitted_records, 10'000 - kept);
+  ASSERT_EQ(loaded->warnings.size(), 1U);
+  EXPECT_TRUE(message_contains(loaded->warnings[0], std::to_string(loaded->omitted_records)));
+}
+
+TEST_F(RecordFiles, stream_with_an_unknown_time_has_unknown_intervals) {
+  auto entries = std::vector<RecordEntry>(20, sample()[0]);
+  for (std::size_t i = 0; i < entries.size(); ++i)
+    entries[i].record.begin_ns = 1000 * i;
+  entries[7].record.begin_ns = 0;
+  entries[7].record.flags = trace::kFlagTimeUnknown;
+  write(entries, kNames);
+  ASSERT_TRUE(import());
+  const auto loaded = load_trace(directory_ / "run.trace", OnDamage::kFail);
+  const auto document = streams_document(*loaded, 0);
+  const auto& reads = document.at("streams").at(0).at("reads");
+  EXPECT_NE(reads.at("class").get<std::string>().find("unknown interval"), std::string::npos);
+  EXPECT_EQ(reads.at("last_ns"), 0);
 }
 
 TEST_F(RecordFiles, missing_trace_is_an_error) {

@@ -28,15 +28,16 @@ Json points_of(const std::vector<Access>& accesses, std::uint64_t points_max) {
 
 void add_signature(Json& document, const std::vector<Access>& accesses, Operation operation) {
   const auto signature = trace::signature_of(accesses, operation);
+  const trace::Signature found = signature.value_or(trace::Signature{.operation = operation});
+  document["class"] = trace::to_text(trace::classify(accesses, found));
   if (!signature) {
     document["signature"] = nullptr;
     document["error"] = signature.error().message();
     return;
   }
-  document["signature"] = trace::to_text(*signature);
-  document["items"] = signature->items.size();
-  document["explained_share"] = trace::explained_share(*signature);
-  document["class"] = trace::to_text(trace::classify(accesses, *signature));
+  document["signature"] = trace::to_text(found);
+  document["items"] = found.items.size();
+  document["explained_share"] = trace::explained_share(found);
 }
 
 Json document_of(const Accesses& accesses, Operation operation, std::uint64_t points_max) {

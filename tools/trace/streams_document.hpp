@@ -20,8 +20,8 @@ namespace forebay::trace_tool {
 ///
 /// ACCESSES is null without accesses, else {"count", "bytes", "first_ns", "last_ns", "signature",
 /// "items", "explained_share", "class", "points": [[ns, offset, size]]}. `signature` is null if
-/// none can be found; "error" has the reason. `points` are at most `points_max` accesses at equal
-/// distances, the first included.
+/// none can be found; then "error" has the reason, and "items" and "explained_share" are absent.
+/// `points` are at most `points_max` accesses at equal distances, the first included.
 command::Json streams_document(const LoadedTrace& loaded, std::uint64_t points_max);
 
 }  // namespace forebay::trace_tool

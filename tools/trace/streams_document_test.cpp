@@ -3,6 +3,8 @@
 
 #include <gtest/gtest.h>
 
+#include "trace/signature.hpp"
+
 namespace forebay::trace_tool {
 namespace {
 
@@ -51,6 +53,20 @@ TEST(StreamsDocument, stream_without_source_and_file_has_empty_names) {
   EXPECT_EQ(document.at("streams").at(0).at("file"), "");
   EXPECT_EQ(document.at("streams").at(0).at("other_records"), 2);
   EXPECT_EQ(document.at("warnings").size(), 1U);
+}
+
+TEST(StreamsDocument, stream_without_signature_has_a_class) {
+  LoadedTrace loaded;
+  std::uint64_t offset = 1;
+  for (std::size_t i = 0; i <= trace::kListedAccessesMax; ++i) {
+    offset = offset * 6364136223846793005U + 1442695040888963407U;
+    loaded.streams[{0, 0}].reads.all.push_back({offset >> 20U, 1 + (offset >> 50U)});
+  }
+  const Json document = streams_document(loaded, 0);
+  const Json& reads = document.at("streams").at(0).at("reads");
+  EXPECT_TRUE(reads.at("signature").is_null());
+  EXPECT_FALSE(reads.at("error").get<std::string>().empty());
+  EXPECT_EQ(reads.at("class"), "random; variable small requests; single; unknown interval; read");
 }
 
 }  // namespace

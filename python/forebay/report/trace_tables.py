@@ -26,7 +26,7 @@ def print_streams(console, document: dict) -> None:
         )
     console.print(result)
     for number, (_, _, accesses) in enumerate(found, start=1):
-        _print_plain(console, f"{number}  {accesses.get('class', '')}")
+        _print_plain(console, f"{number}  {accesses['class']}")
         _print_plain(console, f"   {_signature(accesses)}")
     _print_notes(console, document)
 
@@ -37,7 +37,8 @@ def print_signatures(console, document: dict) -> None:
         rank = "" if stream["rank"] is None else f"rank {stream['rank']}, "
         about = f"# {stream['file']}: {rank}thread {stream['thread']}, {accesses['count']} {kind}"
         if accesses["signature"] is None:
-            _print_plain(console, f"{about}: no signature: {accesses['error']}")
+            _print_plain(console, f"{about}; {accesses['class']}")
+            _print_plain(console, f"# no signature: {accesses['error']}")
             continue
         _print_plain(console, f"{about}, {_share(accesses)} in loops; {accesses['class']}")
         _print_plain(console, accesses["signature"])
