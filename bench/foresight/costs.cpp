@@ -1,0 +1,125 @@
+// SPDX-License-Identifier: Apache-2.0
+// What prediction costs on the thread that reads, and how well it predicts the time of a read.
+#include <algorithm>
+#include <array>
+#include <cmath>
+#include <functional>
+#include <random>
+
+#include "bench/foresight/streams.hpp"
+#include "bench/frame/clock.hpp"
+#include "push/arrival_time.hpp"
+#include "push/stream_predictor.hpp"
+
+namespace forebay::bench::foresight {
+
+namespace {
+
+constexpr std::size_t kAccesses = 200'000;
+constexpr unsigned kCostRounds = 9;
+constexpr double kBytesPerKiB = 1024;
+
+/// Random offsets: no predictor ever predicts them, so all of them observe each access.
+Stream unpredictable() {
+  std::mt19937_64 random(5);
+  Stream stream(kAccesses);
+  for (trace::Access& access : stream)
+    access = {.offset = random() >> 24U, .size = 1024};
+  return stream;
+}
+
+Stream strided() {
+  Stream stream(kAccesses);
+  for (std::size_t i = 0; i < kAccesses; ++i)
+    stream[i] = {.offset = i * 65536, .size = 1024};
+  return stream;
+}
+
+/// Microseconds of one observe(). Fails unless the stream ends in `state`.
+Result<double> time_observe(const Stream& stream, push::StreamState state) {
+  push::StreamPredictor predictor;
+  const Stopwatch watch;
+  for (const trace::Access& access : stream)
+    predictor.observe(access);
+  const double seconds = watch.seconds();
+  if (predictor.state() != state)
+    return failure({.operation = "time observe()", .cause = "the stream is in another state"});
+  return seconds * 1e6 / static_cast<double>(stream.size());
+}
+
+Status add_times(Context& context) {
+  const bool is_learning_selected = context.is_selected("foresight.learn_us");
+  const bool is_locked_selected = context.is_selected("foresight.locked_us");
+  if (!is_learning_selected && !is_locked_selected) return {};
+  const auto rounds = context.run(
+      "foresight.learn_us", kCostRounds,
+      {{"learning",
+        {},
+        [stream = unpredictable()] { return time_observe(stream, push::StreamState::kLearning); }},
+       {"locked", {}, [stream = strided()] {
+          return time_observe(stream, push::StreamState::kSupervision);
+        }}});
+  if (!rounds) return failure(rounds.error());
+  if (is_learning_selected)
+    context.add({"foresight.learn_us", "us", rounds->summary("learning"), Goal{0.2}, {}});
+  if (is_locked_selected)
+    context.add({"foresight.locked_us", "us", rounds->summary("locked"), Goal{0.08}, {}});
+  return {};
+}
+
+void add_state(Context& context) {
+  constexpr const char* kId = "foresight.state_kib";
+  if (!context.is_selected(kId)) return;
+  const std::size_t bytes =
+      push::StreamPredictor().state_bytes() + push::ArrivalTime().state_bytes();
+  context.add({kId, "KiB", summarize({static_cast<double>(bytes) / kBytesPerKiB}), Goal{64}, {}});
+}
+
+/// The gap before access number i, in ns.
+using Gap = double (*)(std::size_t i);
+
+/// Median of the error of the predicted gap / gap, with 10 % noise.
+double median_error(Gap gap, std::uint64_t seed) {
+  constexpr std::size_t kGaps = 500;
+  std::mt19937_64 random(seed);
+  push::ArrivalTime arrivals;
+  std::vector<double> errors;
+  for (std::size_t i = 0; i < kGaps; ++i) {
+    const double noise = static_cast<double>(random() % 2001) / 10'000 - 0.1;
+    const double actual = gap(i) * (1 + noise);
+    if (const auto next = arrivals.predict(1))
+      errors.push_back(std::abs(static_cast<double>(next->time_ns) - actual) / actual);
+    arrivals.observe(std::llround(actual));
+  }
+  return summarize(std::move(errors)).median;
+}
+
+void add_when(Context& context) {
+  constexpr const char* kId = "foresight.when";
+  if (!context.is_selected(kId)) return;
+  const std::array<std::pair<const char*, Gap>, 3> gaps = {{
+      {"periodic", [](std::size_t) { return 1e6; }},
+      {"drifting", [](std::size_t i) { return 1e6 * (1 + static_cast<double>(i) / 50); }},
+      {"bursty", [](std::size_t i) { return i % 8 == 7 ? 5e6 : 2e5; }},
+  }};
+  std::vector<Peer> peers;
+  for (const auto& [name, gap] : gaps) {
+    std::vector<double> errors;
+    for (std::uint64_t seed = 1; seed <= kCostRounds; ++seed)
+      errors.push_back(median_error(gap, seed));
+    peers.push_back({name, "1", summarize(std::move(errors))});
+  }
+  const auto worst =
+      std::ranges::max_element(peers, {}, [](const Peer& peer) { return peer.measured.median; });
+  context.add({kId, "1", worst->measured, Goal{0.2}, peers});
+}
+
+}  // namespace
+
+Status bench_costs(Context& context) {
+  add_when(context);
+  add_state(context);
+  return add_times(context);
+}
+
+}  // namespace forebay::bench::foresight
