@@ -19,7 +19,6 @@ namespace {
 
 /// Used if reading again is a copy from the page cache.
 constexpr std::uint32_t kEvictionsBeforeGrowth = 8;
-
 /// 1 / this of the loads in flight are not for hints.
 constexpr std::uint32_t kDemandShare = 8;
 
@@ -46,7 +45,7 @@ LoadScheduler::Limits limits_of(const LocalSession::OpenArgs& args) {
       .eviction = plan.eviction,
       .evictions_before_growth = args.is_cached ? kEvictionsBeforeGrowth : 0,
       .readers_max = args.clients,
-      .hint_loads_max = is_on_demand ? std::max(1U, depth - depth / kDemandShare) : depth,
+      .hint_loads_max = is_on_demand ? depth - depth / kDemandShare : depth,
       .is_push_cache = is_on_demand};
 }
 
