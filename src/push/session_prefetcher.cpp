@@ -22,6 +22,7 @@ constexpr std::uint64_t kNearShare = 4;
 constexpr std::size_t kMergedMax = 8;
 
 std::uint64_t loads_max_of(const ReadPlan& plan) {
+  if (plan.mode != Mode::kOnDemand) return 0;
   const std::uint64_t by_memory = plan.readahead_bytes.value_or(0) / plan.tuning.splinter_bytes;
   return std::min(kLoadsPerRequest * plan.tuning.queue_depth, by_memory);
 }
@@ -43,7 +44,7 @@ SessionPrefetcher::SessionPrefetcher(read::SessionCore& core, PrefetcherOptions 
   loads_.reserve(kPredictionsMax);
 }
 
-SessionPrefetcher::Stream& SessionPrefetcher::stream_of_this_thread() {
+SessionPrefetcher::Stream& SessionPrefetcher::stream_of_this_thread(const ByteRange& access) {
   const std::thread::id self = std::this_thread::get_id();
   const auto find = [&](std::thread::id thread) {
     return std::ranges::find_if(streams_,
@@ -51,7 +52,11 @@ SessionPrefetcher::Stream& SessionPrefetcher::stream_of_this_thread() {
   };
   auto found = find(self);
   if (found == streams_.end()) found = find({});
-  if (found == streams_.end()) return add_stream(self);
+  if (found == streams_.end()) {
+    Stream& added = add_stream(self);
+    add_stored_hints(added.accesses, access);
+    return added;
+  }
   (*found)->thread = self;
   if (found != streams_.begin()) std::rotate(streams_.begin(), found, found + 1);
   return *streams_.front();
@@ -65,22 +70,43 @@ SessionPrefetcher::Stream& SessionPrefetcher::add_stream(std::thread::id thread)
   streams_.insert(streams_.begin(), std::make_unique<Stream>());
   Stream& stream = *streams_.front();
   stream.thread = thread;
-  for (const auto& stored : options_.stored)
-    stream.accesses.add_hint(stored.origin, stored.signature);
   return stream;
 }
 
+void SessionPrefetcher::add_stored_hints(AccessStream& stream, const ByteRange& first) {
+  const auto begins_so = [&](const PrefetcherOptions::Stored& stored) {
+    const trace::SignatureCursor cursor(stored.signature);
+    return !cursor.is_done() && cursor.current().offset == first.offset;
+  };
+  const bool is_known = std::ranges::any_of(options_.stored, begins_so);
+  std::size_t added = 0;
+  for (const PrefetcherOptions::Stored& stored : options_.stored) {
+    if (added == AccessStream::kHintsMax) return;
+    if (is_known && !begins_so(stored)) continue;
+    stream.add_hint(stored.origin, stored.signature);
+    ++added;
+  }
+}
+
 void SessionPrefetcher::observe(const ByteRange& range, AccessOutcome outcome) noexcept try {
+  const TimePoint now = options_.clock.now();
+  if (options_.recorder) {
+    options_.recorder->record({.offset = range.offset,
+                               .size = range.size,
+                               .begin = now,
+                               .end = now,
+                               .file = options_.recorded_file});
+  }
   const std::lock_guard lock(mutex_);
   if (is_stopped_) return;
   ++position_;
   if (first_reads_.size() < kFirstReadsMax) first_reads_.push_back(range);
   if (loads_max_ == 0) return count(outcome, Expectation::kNone);
-  Stream& stream = stream_of_this_thread();
+  Stream& stream = stream_of_this_thread(range);
   AheadQueue& ahead = stream.accesses.ahead();
   const bool had_ahead = !ahead.is_empty();
   const trace::Access access{range.offset, range.size};
-  const bool held = stream.accesses.observe(access, options_.clock.now(), outcome);
+  const bool held = stream.accesses.observe(access, now, outcome);
   count(outcome, had_ahead && held ? Expectation::kPushed : Expectation::kNone);
   if (!held) cancel(ahead);
   record_distance(stream, range);
@@ -186,7 +212,7 @@ Status SessionPrefetcher::add_hint(std::shared_ptr<const trace::Signature> signa
   const bool is_first = position_ == 0 && streams_.empty();
   Stream& stream = is_first         ? add_stream({})
                    : position_ == 0 ? *streams_.front()
-                                    : stream_of_this_thread();
+                                    : stream_of_this_thread({});
   stream.accesses.add_hint(HintOrigin::kProgram, std::move(signature));
   push_ahead(stream);
   return {};

@@ -15,22 +15,27 @@
 #include "base/clock.hpp"
 #include "push/access_stream.hpp"
 #include "read/session_core.hpp"
+#include "trace/trace_recorder.hpp"
 
 namespace forebay::push {
 
 struct PrefetcherOptions {
-  /// Hints that apply to every stream, of checked signatures.
+  /// Hints that apply to every stream, of checked signatures. Of several, a stream takes those that
+  /// begin with its first access.
   struct Stored {
     HintOrigin origin;
     std::shared_ptr<const trace::Signature> signature;
   };
   std::vector<Stored> stored = {};
+  /// Records all requests, also those of sessions that declare what they read; may be null.
+  std::shared_ptr<trace::TraceRecorder> recorder = nullptr;
+  std::uint16_t recorded_file = trace::kFileUnknown;  ///< number of the file there
   const Clock& clock = SteadyClock::shared();
 };
 
-/// The thread that makes a request predicts and queues loads. Cost of a request whose bytes are
-/// resident: about 0.1 us; a look-ahead of n accesses takes about 5 n ns, once for several
-/// requests.
+/// Only counts and records the requests of other sessions. The thread that makes a request predicts
+/// and queues loads. Cost of a request whose bytes are resident: about 0.1 us; a look-ahead of n
+/// accesses takes about 5 n ns, once for several requests.
 class SessionPrefetcher final : public read::AccessObserver {
  public:
   /// Streams of a session: the requests of one thread. A further one replaces the stream that was
@@ -58,8 +63,9 @@ class SessionPrefetcher final : public read::AccessObserver {
   };
 
   Status add_hint(std::shared_ptr<const trace::Signature> signature);
-  Stream& stream_of_this_thread();
+  Stream& stream_of_this_thread(const ByteRange& access);
   Stream& add_stream(std::thread::id thread);
+  void add_stored_hints(AccessStream& stream, const ByteRange& first);
   enum class Expectation { kNone, kPushed };
   void count(read::AccessOutcome outcome, Expectation expectation) noexcept;
   bool is_near(std::uint64_t offset, std::uint64_t end_before) const noexcept;

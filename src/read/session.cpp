@@ -104,7 +104,7 @@ Error not_on_demand(const SessionCore& core) {
 template <class Call>
 Status call_observer(const SessionCore& core, Call call) {
   if (core.is_closed()) return failure(core.closed_error());
-  if (core.observer() == nullptr) return failure(not_on_demand(core));
+  if (core.plan().mode != Mode::kOnDemand) return failure(not_on_demand(core));
   return call(*core.observer()).map_error([&](const Error& error) {
     return with_location(error, core.path());
   });

@@ -55,7 +55,8 @@ Result<std::shared_ptr<PreparedFile>> prepare_file(RuntimeCore& runtime,
   auto session = open_local_session(runtime, std::move(*method),
                                     {extent, requested, runtime.registry().next_handle()});
   if (!session) return failure(session.error());
-  runtime.observe(*session);
+  if (const Status observed = runtime.observe(*session); !observed)
+    return failure(observed.error());
   return std::make_shared<PreparedFile>(file, version.value_or(FileVersion()), requested, *session);
 }
 

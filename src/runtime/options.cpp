@@ -22,9 +22,11 @@ constexpr std::array kKeys = {
     ConfigKey{"copy_threads", "threads that copy from the page cache; 0: chosen from the cores"},
     ConfigKey{"bulk", "transport of bytes between nodes: auto or tcp"},
     ConfigKey{"network", "interface or address by which agents of other nodes reach this one"},
+    ConfigKey{"hints", "reads that programs will make: a hint file"},
     ConfigKey{"machine", "description of the storage: the name of a machine, or a machine file"},
     ConfigKey{"placement", "where agents run: in-rank or dedicated"},
     ConfigKey{"profile", "measured limits of the storage: a profile file"},
+    ConfigKey{"trace", "file into which the reads of sessions are recorded"},
     ConfigKey{"write_thread_affinity",
               "processors of threads that copy into the page cache: separate or inherited"},
 };
@@ -145,6 +147,12 @@ Result<RuntimeOptions> options_from(const Environment& environment) {
   const auto profile = config->text("profile", "");
   if (!profile) return failure(profile.error());
   if (config->is_set("profile")) options.tuning.profile = *profile;
+  const auto hints = config->text("hints", "");
+  if (!hints) return failure(hints.error());
+  options.hints_path = *hints;
+  const auto trace = config->text("trace", "");
+  if (!trace) return failure(trace.error());
+  options.trace_path = *trace;
   options.budget_bytes = *budget;
   options.tuning.copy_threads = static_cast<unsigned>(*copy_threads);
   options.tuning.backend = *backend;

@@ -40,6 +40,8 @@ TEST(RuntimeOptions, variables_set_their_options) {
                                      {"FOREBAY_CORES", "7,2-3,3"},
                                      {"FOREBAY_MACHINE", "lustre-small"},
                                      {"FOREBAY_PROFILE", "here.toml"},
+                                     {"FOREBAY_HINTS", "run.hints"},
+                                     {"FOREBAY_TRACE", "run.trace"},
                                      {"FOREBAY_SAMPLES", "somewhere"},
                                      {"PATH", "elsewhere"}});
   ASSERT_TRUE(options) << options.error().message();
@@ -52,6 +54,8 @@ TEST(RuntimeOptions, variables_set_their_options) {
   EXPECT_EQ(options->tuning.cores, (std::vector{2, 3, 7}));
   EXPECT_EQ(options->machine, "lustre-small");
   EXPECT_EQ(options->tuning.profile, "here.toml");
+  EXPECT_EQ(options->hints_path, "run.hints");
+  EXPECT_EQ(options->trace_path, "run.trace");
 }
 
 TEST(RuntimeOptions, each_engine_has_its_name) {

@@ -145,7 +145,7 @@ Result<Session> File::open_session(ByteRange extent,
   if (!method) return failure(method.error());
   auto core = make_session(*runtime_, *method, {extent, plan, handle});
   if (!core) return failure(core.error());
-  runtime_->observe(*core);
+  if (const Status observed = runtime_->observe(*core); !observed) return failure(observed.error());
   if (is_in_series) runtime_->series()->record(path(), plan, *core);
   return register_session(*runtime_, *core);
 }

@@ -13,7 +13,6 @@
 #include "base/descriptor.hpp"
 #include "base/free_memory.hpp"
 #include "base/processors.hpp"
-#include "push/session_prefetcher.hpp"
 #include "read/local_session.hpp"
 #include "read/plan.hpp"
 #include "runtime/cores.hpp"
@@ -42,6 +41,13 @@ Result<ReadPlan> plan_shared_session(const ReadFacts& facts, ReadPlan requested)
   return plan_read(facts, requested);
 }
 
+/// The number of this rank; no value if it is the only one.
+std::optional<std::uint32_t> number_among(
+    const Result<std::shared_ptr<comm::Communicator>>& ranks) {
+  if (!ranks || (*ranks)->size() == 1) return std::nullopt;
+  return (*ranks)->rank().number;
+}
+
 unsigned copy_threads(const RuntimeOptions& options) {
   if (options.tuning.copy_threads != 0) return options.tuning.copy_threads;
   return std::clamp(std::thread::hardware_concurrency() / 2, 1U, kDefaultCopyThreadsMax);
@@ -57,6 +63,7 @@ RuntimeCore::RuntimeCore(RuntimeOptions options, const Ranks& ranks)
       windows_(std::make_shared<read::WindowPool>(options_.budget_bytes)),
       buffers_(shm::BufferAllocator::make(options_.tuning.buffer_cache_bytes / ranks_of_node())),
       registry_(agree_on_id()),
+      foresight_(options_, number_among(ranks_)),
       streams_({.choice = options_.tuning.backend,
                 .copy_threads = options_.tuning.copy_threads,
                 .write_thread_affinity = options_.tuning.write_thread_affinity,
@@ -92,12 +99,12 @@ Result<std::shared_ptr<read::ReadAgent>> RuntimeCore::agent_for(Access access, M
   return access == Access::kBuffered && mode == Mode::kDeclared ? copy_agent() : engine_agent();
 }
 
-void RuntimeCore::observe(const std::shared_ptr<read::SessionCore>& core) {
-  read::SessionCore& session = *core;
-  if (session.plan().mode != Mode::kOnDemand) return;
-  registry_.add_file(storage::identity_of(session.file()), core);
-  session.set_observer(
-      std::make_unique<push::SessionPrefetcher>(session, push::PrefetcherOptions{}));
+Status RuntimeCore::observe(const std::shared_ptr<read::SessionCore>& core) {
+  if (!foresight_.status()) return foresight_.status();
+  if (core->plan().mode == Mode::kOnDemand)
+    registry_.add_file(storage::identity_of(core->file()), core);
+  foresight_.observe(*core);
+  return {};
 }
 
 void RuntimeCore::log(LogLevel level, const std::string& text) const {
@@ -122,6 +129,11 @@ void RuntimeCore::stop() {
     limiter->stop();
   if (series_) series_->stop();
   registry_.close_all();
+  if (const Status recorded = foresight_.stop(); !recorded)
+    log(LogLevel::kWarning, "the trace is incomplete: " + recorded.error().message());
+  if (const std::uint64_t lost = foresight_.lost_records(); lost > 0)
+    log(LogLevel::kWarning, "the trace lacks " + std::to_string(lost) +
+                                " reads, which came faster than they were written");
   dataset_writers_.stop();
   io_rank_notifier_ = nullptr;  // ends serve() on I/O ranks
   streams_.stop();

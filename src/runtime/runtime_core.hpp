@@ -26,6 +26,7 @@
 #include "runtime/access_method.hpp"
 #include "runtime/dataset_writers.hpp"
 #include "runtime/file_series.hpp"
+#include "runtime/foresight.hpp"
 #include "runtime/rank_split.hpp"
 #include "runtime/session_registry.hpp"
 #include "runtime/storage_info.hpp"
@@ -47,8 +48,8 @@ class RuntimeCore {
   /// The agent of a session. Few threads copy from the page cache; on demand, many small reads of
   /// files that are not there are in flight.
   Result<std::shared_ptr<read::ReadAgent>> agent_for(Access access, Mode mode = Mode::kDeclared);
-  /// Sets the observer that the session's plan needs.
-  void observe(const std::shared_ptr<read::SessionCore>& core);
+  /// Sets the observer that a session needs. Fails with the Error of the hint file or the trace.
+  Status observe(const std::shared_ptr<read::SessionCore>& core);
 
   /// Excludes other openings of sessions, so that memory found by a plan is still available when it
   /// is taken.
@@ -130,6 +131,7 @@ class RuntimeCore {
   const std::shared_ptr<shm::BufferAllocator> buffers_;
   SessionRegistry registry_;
   std::unique_ptr<FileSeries> series_;
+  Foresight foresight_;
   Streams streams_;
   DatasetWriters dataset_writers_;
   Result<std::unique_ptr<write::IoRankNotifier>> io_rank_notifier_ =

@@ -1,0 +1,72 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "runtime/foresight.hpp"
+
+#include <array>
+#include <string>
+#include <utility>
+
+#include <unistd.h>
+
+#include "push/session_prefetcher.hpp"
+#include "storage/file.hpp"
+
+namespace forebay {
+
+namespace {
+
+std::string host_name() {
+  std::array<char, 256> name{};
+  return ::gethostname(name.data(), name.size() - 1) == 0 ? name.data() : "";
+}
+
+}  // namespace
+
+Foresight::Foresight(const RuntimeOptions& options, std::optional<std::uint32_t> rank) {
+  if (!options.hints_path.empty()) {
+    auto hints = push::read_hint_file(options.hints_path);
+    if (hints) hints_ = std::move(*hints);
+    if (!hints) status_ = failure(hints.error());
+  }
+  if (status_ && !options.trace_path.empty()) {
+    const std::string suffix = rank ? "." + std::to_string(*rank) : "";
+    status_ = start_trace(options.trace_path + suffix, rank);
+  }
+}
+
+Status Foresight::start_trace(const std::string& path, std::optional<std::uint32_t> rank) {
+  auto file = storage::open_file(path, {.intent = storage::Intent::kCreate});
+  if (!file) return failure(file.error());
+  if (Status emptied = (*file)->truncate(0); !emptied) return emptied;
+  trace::TraceRecorder::Options options;
+  options.process = {.host = host_name(),
+                     .process = static_cast<std::uint64_t>(::getpid()),
+                     .rank = rank,
+                     .program = program_invocation_short_name};
+  auto started = trace::TraceRecorder::start(std::move(*file), std::move(options));
+  if (!started) return failure(started.error());
+  recorder_ = std::move(*started);
+  return {};
+}
+
+void Foresight::observe(read::SessionCore& session) {
+  const bool is_on_demand = session.plan().mode == Mode::kOnDemand;
+  if (!is_on_demand && !recorder_) return;
+  push::PrefetcherOptions options{.recorder = recorder_};
+  if (is_on_demand) {
+    for (const push::FileHint* const hint : push::hints_for(hints_, session.path()))
+      options.stored.push_back({push::HintOrigin::kHintFile, hint->signature});
+  }
+  if (recorder_) {
+    trace::FileInfo info{.path = session.path()};
+    if (const auto identity = session.file().identity()) {
+      info.device = identity->device;
+      info.inode = identity->file;
+    }
+    options.recorded_file = recorder_->add_file(info);
+  }
+  session.set_observer(std::make_unique<push::SessionPrefetcher>(session, std::move(options)));
+}
+
+Status Foresight::stop() { return recorder_ ? recorder_->stop() : Status(); }
+
+}  // namespace forebay

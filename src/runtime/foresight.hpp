@@ -1,0 +1,44 @@
+// SPDX-License-Identifier: Apache-2.0
+// Foresight: what the sessions of a Runtime share for prediction: the hints of a file, and the
+// recorder of a trace. It gives each session its observer.
+#pragma once
+
+#include <forebay/runtime.hpp>
+
+#include <cstdint>
+#include <memory>
+#include <optional>
+#include <vector>
+
+#include "push/hint_file.hpp"
+#include "read/session_core.hpp"
+#include "trace/trace_recorder.hpp"
+
+namespace forebay {
+
+class Foresight {
+ public:
+  /// Reads the hint file and begins the trace that the options name. `rank` is that of a Runtime
+  /// with several ranks. See status().
+  Foresight(const RuntimeOptions& options, std::optional<std::uint32_t> rank);
+
+  /// The Error of the hint file or of the trace.
+  const Status& status() const noexcept { return status_; }
+  /// Sets the observer of a session, if it needs one. Call it before any other thread uses the
+  /// session.
+  void observe(read::SessionCore& session);
+  /// Ends the trace. The Error is that of the first write that failed. Later requests are not
+  /// recorded.
+  Status stop();
+  /// Records that were dropped, after stop().
+  std::uint64_t lost_records() const noexcept { return recorder_ ? recorder_->lost_records() : 0; }
+
+ private:
+  Status start_trace(const std::string& path, std::optional<std::uint32_t> rank);
+
+  std::vector<push::FileHint> hints_;
+  std::shared_ptr<trace::TraceRecorder> recorder_;
+  Status status_;
+};
+
+}  // namespace forebay
