@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "base/service_thread.hpp"
 
+#include <cerrno>
 #include <csignal>
 #include <string>
 #include <system_error>
@@ -54,6 +55,11 @@ void use_batch_scheduling() noexcept {
   if (::sched_getscheduler(0) != SCHED_OTHER) return;
   const sched_param no_priority{};
   static_cast<void>(::sched_setscheduler(0, SCHED_BATCH, &no_priority));
+}
+
+int use_idle_scheduling() noexcept {
+  const sched_param no_priority{};
+  return ::sched_setscheduler(0, SCHED_IDLE, &no_priority) == 0 ? 0 : errno;
 }
 
 }  // namespace forebay

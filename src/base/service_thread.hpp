@@ -20,4 +20,9 @@ Result<std::thread> start_service_thread(const char* name, std::function<void()>
 /// policy.
 void use_batch_scheduling() noexcept;
 
+/// Makes the calling thread run only while a processor is idle (Linux: SCHED_IDLE). Without
+/// privileges there is no way back. The thread must hold no lock that others wait for. Returns 0,
+/// or the errno of the refusal.
+int use_idle_scheduling() noexcept;
+
 }  // namespace forebay
