@@ -2,9 +2,11 @@
 """`forebay trace simulate`: tables and plot of a result, and the real program if built."""
 
 import io
+import sys
 
 import pytest
 
+from forebay import native, trace_reference
 from forebay.report import trace_simulation_tables
 
 COUNTS = {"misses": 3, "pages_read": 5, "pages_pushed": 7, "pages_wasted": 2}
@@ -126,3 +128,43 @@ def test_real_program_refuses(forebay, real_native, words):
     completed = forebay("trace", "simulate", *words)
     assert completed.code != 0
     assert completed.err
+
+
+@pytest.mark.parametrize("cache_pages", [1, 3, 512])
+def test_counts_of_references_are_those_of_the_program(real_native, cache_pages):
+    real_native("forebay-trace")
+    for pattern in ("lu", "nested.16k", "btio"):
+        words = ["simulate", "--pattern", pattern, "--cache", f"{cache_pages * 64}KiB"]
+        document = native.run_program("forebay-trace", [*words, "--accesses"]).document
+        (stream,) = document["streams"]
+        reads = [tuple(one) for one in stream["accesses"]]
+        nothing = trace_reference.count_faults(reads, [None] * len(reads), cache_pages, 65536)
+        assert nothing == {key: stream["base"][key] for key in nothing}
+        everything = trace_reference.count_faults(reads, reads, cache_pages, 65536)
+        stored = stream["predictors"][-1]
+        assert stored["misses"] == 0
+        assert everything == {key: stored[key] for key in everything}
+
+
+def test_references_are_rows_beside_ours(forebay, real_native):
+    pytest.importorskip("sklearn", reason="scikit-learn is not installed: run scripts/setup test")
+    pytest.importorskip(
+        "statsmodels", reason="statsmodels is not installed: run scripts/setup test"
+    )
+    real_native("forebay-trace")
+    words = ("trace", "simulate", "--pattern", "stride.64k", "--reference")
+    (stream,) = forebay(*words, "--json", "-").json["streams"]
+    assert "accesses" not in stream
+    faults = {one["name"]: one["faults"] for one in stream["predictors"]}
+    assert faults["runs"] < faults["tree"] == faults["knn"] < 10
+    assert faults["ar"] < 20
+    assert "References" in forebay(*words).out
+
+
+def test_reference_without_the_package_names_what_to_install(forebay, fake_program, monkeypatch):
+    monkeypatch.setitem(sys.modules, "sklearn.neighbors", None)
+    fake_program("forebay-trace", DOCUMENT)
+    completed = forebay("trace", "simulate", "--reference")
+    assert completed.code == 1
+    assert 'pip install "forebay[reference]"' in completed.err
+    assert forebay("trace", "simulate", "--reference", "--lookahead", "8").code == 2

@@ -86,6 +86,7 @@ struct SimulateArguments {
   std::string trace;
   std::string pattern;
   push::CacheOptions options;
+  bool has_accesses = false;
 };
 
 Status check(const SimulateArguments& arguments) {
@@ -106,10 +107,20 @@ Result<std::vector<ReadStream>> streams_of(const SimulateArguments& arguments) {
   return read_streams(*loaded);
 }
 
+Json accesses_of(const ReadStream& stream) {
+  Json accesses = Json::array();
+  for (const trace::Access& access : stream.reads)
+    accesses.push_back({access.offset, access.size});
+  return accesses;
+}
+
 Result<Json> simulate(const SimulateArguments& arguments) {
   if (const Status checked = check(arguments); !checked) return failure(checked.error());
   return streams_of(arguments).map([&](const std::vector<ReadStream>& streams) {
-    return simulation_document(streams, arguments.options);
+    Json document = simulation_document(streams, arguments.options);
+    for (std::size_t i = 0; arguments.has_accesses && i < streams.size(); ++i)
+      document["streams"][i]["accesses"] = accesses_of(streams[i]);
+    return document;
   });
 }
 
@@ -124,6 +135,8 @@ command::Run declare_simulate(CLI::App& app) {
                     "Size of a page");
   command::add_number(app, "--lookahead", options.lookahead, {1, push::CacheOptions::kLookaheadMax},
                       "Predictions before each read");
+  command::add_flag(app, "--accesses", arguments->has_accesses, true,
+                    "Add offset and size of each read");
   return [arguments] { return command::make_result(simulate(*arguments)); };
 }
 

@@ -6,7 +6,7 @@ import click
 
 from forebay import atomic_output, native
 from forebay.cli.output import check_new_file, json_option, plot_option, print_line, report
-from forebay.errors import ForebayError
+from forebay.errors import EXIT_USAGE, ForebayError
 from forebay.report import units
 
 PROGRAM = "forebay-trace"
@@ -89,16 +89,25 @@ def hints(trace, file, min_explained, recover, json_file):
 @click.option("--cache", metavar="SIZE", help="Size of the cache; 32 MiB by default.")
 @click.option("--page", metavar="SIZE", help="Size of a page; 64 KiB by default.")
 @click.option("--lookahead", metavar="N", help="Predictions before each read; 1 by default.")
+@click.option("--reference", is_flag=True, help="Add models of scikit-learn and statsmodels.")
 @plot_option("fault rates beside those of the server-push slides")
 @json_option
-def simulate(trace, plot_file, json_file, **options):
+def simulate(trace, reference, plot_file, json_file, **options):
     """Print the share of reads that fault in a page cache: without prediction (base), with each
     predictor, and if the signature of the stream is known (stored). Predicted pages are assumed to
     arrive in time. Without TRACE and --pattern: all known patterns that read."""
     words = ["simulate", *([trace] if trace else [])]
     for name, value in options.items():
         words += [f"--{name}", value] if value is not None else []
+    if reference:
+        if options["lookahead"] not in (None, "1"):
+            raise ForebayError("--reference predicts one read; omit --lookahead", EXIT_USAGE)
+        words.append("--accesses")
     document = native.run_program(PROGRAM, words).document
+    if reference:
+        from forebay.trace_reference import add_rows
+
+        add_rows(document)
     from forebay.report import trace_simulation_tables as tables
 
     report(document, json_file, lambda console: tables.print_simulation(console, document))

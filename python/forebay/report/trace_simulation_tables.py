@@ -5,6 +5,7 @@ server-push slides."""
 from pathlib import Path
 from statistics import median
 
+from forebay import trace_reference
 from forebay.report import style, units
 from forebay.report.terminal import table
 
@@ -35,6 +36,8 @@ def print_simulation(console, document: dict) -> None:
     console.print(_rates_table(document))
     console.print(_costs_table(document))
     console.print(_question(document), style="dim")
+    if any("is_reference" in one for stream in document["streams"] for one in stream["predictors"]):
+        console.print(trace_reference.NOTE, style="dim")
     for stream in document["streams"]:
         if "error" in stream:
             console.print(f"{stream['name']}: no signature: {stream['error']}", markup=False)
@@ -63,8 +66,11 @@ def draw_simulation(document: dict, file: Path) -> None:
 
 def best_online(stream: dict) -> dict:
     """The predictor with the fewest faults without stored signature; the first of equal ones."""
-    online = [one for one in stream["predictors"] if one["name"] != STORED]
-    return min(online, key=lambda one: one["faults"])
+    return min(filter(_is_ours, stream["predictors"]), key=lambda one: one["faults"])
+
+
+def _is_ours(predictor: dict) -> bool:
+    return predictor["name"] != STORED and "is_reference" not in predictor
 
 
 def _rates_table(document: dict):
@@ -85,7 +91,7 @@ def _cell(stream: dict, predictor: dict | None) -> str:
         return ""
     text = _text(_rate(stream, predictor))
     fewest = best_online(stream)["faults"]
-    is_best = predictor["name"] != STORED and predictor["faults"] == fewest
+    is_best = _is_ours(predictor) and predictor["faults"] == fewest
     return f"[bold]{text}[/bold]" if is_best and fewest < stream["base"]["faults"] else text
 
 
