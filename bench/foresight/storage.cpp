@@ -4,6 +4,7 @@
 #include <array>
 #include <memory>
 #include <numeric>
+#include <optional>
 #include <random>
 
 #include "bench/foresight/comparison.hpp"
@@ -109,6 +110,37 @@ Cases series(const Storage& storage) {
   return std::vector{std::move(one)};
 }
 
+/// The offset of the read after one that returned `word`. Words are their offsets. The recurrence
+/// visits all cells in an irregular order.
+std::uint64_t next_offset(std::uint64_t word) {
+  constexpr std::uint64_t kCellBytes = 64_KiB;
+  return (word / kCellBytes * 1664525 + 1013904223) % (kFileBytes / kCellBytes) * kCellBytes;
+}
+
+/// Reads the words that the program will read, without its time to think.
+Status preexecute_chain(const Session& session, const Replay& replay) {
+  return session.preexecute(
+      [session, left = replay.reads.size(),
+       last = std::optional<std::uint64_t>()]() mutable -> std::optional<ByteRange> {
+        if (left-- == 0) return std::nullopt;
+        std::array<std::uint64_t, 1> word = {};
+        if (last && !session.read(*last, word).wait()) return std::nullopt;
+        last = last ? next_offset(word[0]) : 0;
+        return ByteRange{*last, kReadBytes};
+      });
+}
+
+/// Reads whose offsets depend on the content of those before.
+Cases chains(const Storage& storage) {
+  Replay replay{.path = storage.words, .think = kThink, .prepare = preexecute_chain};
+  for (std::uint64_t offset = 0; replay.reads.size() < 120; offset = next_offset(offset))
+    replay.reads.push_back({offset, kReadBytes});
+  std::vector<Case> cases = {{"pre-execution in a thread", {replay}}};
+  replay.plan.pre_execution = PreExecution::kIdle;
+  cases.push_back({"pre-execution while idle", {replay}});
+  return cases;
+}
+
 Cases logs(const Storage& storage) { return cases_of_logs(storage.context, storage.replayer); }
 
 constexpr const char* kWasteId = "foresight.real_logs.waste";
@@ -125,6 +157,7 @@ constexpr std::array kRows = {
     Row{{"foresight.ideal_fraction.long", "ideal", "forebay", at_least(0.92)}, wide_long},
     Row{{"foresight.no_harm", "forebay", "today", {1.05}, Peers::kAll}, dense},
     Row{{"foresight.stall", "forebay", "today", {0.05}}, wide_with_think_time},
+    Row{{"foresight.preexec", "forebay", "today", {0.05}}, chains},
     Row{{"foresight.series", "today", "forebay", at_least(1.8)}, series},
     Row{{"foresight.real_logs.time", "forebay", "today", {1.05}}, logs},
 };

@@ -34,6 +34,12 @@ enum class EvictionPolicy : std::uint8_t {
          ///< take bytes repeatedly
 };
 
+/// How a thread runs the function of Session::preexecute().
+enum class PreExecutionMode : std::uint8_t {
+  kThread,  ///< competes with the threads of the program
+  kIdle,    ///< runs while a processor is idle (SCHED_IDLE)
+};
+
 /// Which agents read for the ranks that share a node.
 enum class AgentScope : std::uint8_t {
   kPerRank,  ///< each rank reads for its own use, into its own memory
@@ -88,6 +94,7 @@ struct ReadPlan {
   std::optional<std::uint64_t> readahead_bytes = std::nullopt;
   /// Has no effect with kOnDemand: the splinter whose predicted use is farthest is evicted first.
   EvictionPolicy eviction = EvictionPolicy::kReadOnce;
+  PreExecutionMode pre_execution_mode = PreExecutionMode::kThread;
   ReadTuning tuning = {};
   /// Why these values were chosen, for people. Set in the plan of a Session.
   std::string reason = {};

@@ -11,7 +11,9 @@
 
 #include <cstddef>
 #include <cstdint>
+#include <functional>
 #include <memory>
+#include <optional>
 #include <span>
 #include <string>
 #include <string_view>
@@ -180,6 +182,14 @@ class FOREBAY_EXPORT Session {
   Status hint(std::string_view signature) const;
   /// The same for a list, such as the shuffled indexes of a sampler. Copies it.
   Status hint(std::span<const ByteRange> reads) const;
+
+  /// Calls `next_read` on a thread of Forebay, as ReadPlan::pre_execution_mode states. Each call
+  /// returns a read that the program will make, or nothing at the end. For reads that depend on
+  /// data: the function may itself read from this session. It runs at most 256 reads ahead. It is
+  /// not called again once it throws, ends, falls behind the program, or the session is closed.
+  /// Must not refer to objects that end before the Runtime. Needs Mode::kOnDemand; replaces an
+  /// earlier function.
+  Status preexecute(std::function<std::optional<ByteRange>()> next_read) const;
 
   SessionReport report() const;
 

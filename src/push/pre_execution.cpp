@@ -31,6 +31,8 @@ class Event {
   std::atomic<std::uint32_t> count_{0};
 };
 
+thread_local bool runs_function = false;
+
 }  // namespace
 
 /// What the function's thread uses: it can outlive the PreExecution. The queue has one producer,
@@ -107,6 +109,10 @@ PreExecution::~PreExecution() {
   cancel();
   if (push_thread_.joinable()) push_thread_.join();
   if (!function_thread_.joinable()) return;
+  if (function_thread_.get_id() == std::this_thread::get_id()) {
+    function_thread_.detach();
+    return;
+  }
   const auto outcome = shared_->exited.get_future().wait_for(kReturnTimeout);
   if (outcome == std::future_status::ready) {
     function_thread_.join();
@@ -118,7 +124,10 @@ PreExecution::~PreExecution() {
                    "thread until it returns"});
 }
 
+bool PreExecution::is_function_thread() noexcept { return runs_function; }
+
 void PreExecution::run_function(Shared& shared, const NextRead& next_read) {
+  runs_function = true;
   if (shared.mode == PreExecutionMode::kIdle && (shared.idle_error = use_idle_scheduling()) != 0)
     shared.produced.signal();
   try {

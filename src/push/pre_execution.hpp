@@ -9,6 +9,7 @@
 #include <forebay/detail/origin_process.hpp>
 #include <forebay/error.hpp>
 #include <forebay/range.hpp>
+#include <forebay/read_plan.hpp>
 
 #include <atomic>
 #include <cstddef>
@@ -28,11 +29,6 @@ namespace forebay::push {
 /// Yields the next read of the program; no value at the end. Called on one thread of Forebay. Owns
 /// what it uses: a call that does not return continues after the session has ended.
 using NextRead = std::function<std::optional<ByteRange>()>;
-
-enum class PreExecutionMode : std::uint8_t {
-  kThread,  ///< the function competes with the program for processors
-  kIdle,    ///< it runs only while a processor is idle (Linux: SCHED_IDLE)
-};
 
 /// Any thread. Ranges wait in a queue until the program has read them. In a child of fork() all
 /// calls do nothing.
@@ -65,7 +61,8 @@ class PreExecution {
   /// Calls `next_read` on a thread from now on. Fails with kLimit if threads cannot be started.
   static Result<detail::OriginPointer<PreExecution>> start(NextRead next_read, Options options);
   /// As cancel(). Waits for a callback in progress, and at most a second for `next_read` to return.
-  /// Reports kLimit if it does not; its thread then ends with that call. Not from a callback.
+  /// Reports kLimit if it does not; its thread then ends with that call. Not from a callback. The
+  /// function may own the last reference: on its thread, nothing is waited for.
   ~PreExecution();
   PreExecution(const PreExecution&) = delete;
   PreExecution& operator=(const PreExecution&) = delete;
@@ -82,6 +79,9 @@ class PreExecution {
   /// before its first range do not count.
   bool is_overtaken() const noexcept { return is_overtaken_.load(std::memory_order_relaxed); }
   std::uint64_t dropped_count() const noexcept;
+  /// Whether the calling thread runs a function of a PreExecution: its reads are not those of the
+  /// program.
+  static bool is_function_thread() noexcept;
 
  private:
   struct Shared;

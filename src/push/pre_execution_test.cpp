@@ -23,7 +23,6 @@
 namespace forebay::push {
 namespace {
 
-using Mode = PreExecutionMode;
 constexpr std::chrono::seconds kTestTimeout{20};
 constexpr std::uint64_t kReadBytes = 4096;
 
@@ -40,7 +39,8 @@ NextRead numbers(std::uint64_t count) {
 /// Records the calls of both callbacks.
 class Calls {
  public:
-  PreExecution::Options options(Mode mode = Mode::kThread, std::uint32_t ahead_max = 256) {
+  PreExecution::Options options(PreExecutionMode mode = PreExecutionMode::kThread,
+                                std::uint32_t ahead_max = 256) {
     return {.mode = mode,
             .ahead_max = ahead_max,
             .extent = {0, 1000 * kReadBytes},
@@ -80,14 +80,16 @@ std::vector<ByteRange> queue_of(const PreExecution& execution) {
   return ranges;
 }
 
-class PreExecutionTest : public ::testing::TestWithParam<Mode> {
+class PreExecutionTest : public ::testing::TestWithParam<PreExecutionMode> {
  protected:
   detail::OriginPointer<PreExecution> start(NextRead next_read, std::uint32_t ahead_max = 256) {
     return PreExecution::start(std::move(next_read), calls_.options(GetParam(), ahead_max)).value();
   }
   Calls calls_;
 };
-INSTANTIATE_TEST_SUITE_P(Modes, PreExecutionTest, ::testing::Values(Mode::kThread, Mode::kIdle));
+INSTANTIATE_TEST_SUITE_P(Modes,
+                         PreExecutionTest,
+                         ::testing::Values(PreExecutionMode::kThread, PreExecutionMode::kIdle));
 
 TEST_P(PreExecutionTest, function_that_ends_has_all_reads_pushed_and_predicted) {
   const auto execution = start(numbers(5));
@@ -235,7 +237,7 @@ TEST(PreExecution, many_threads_observe_every_read) {
   constexpr std::uint64_t kThreads = 4;
   Calls calls;
   const auto execution =
-      PreExecution::start(numbers(1000), calls.options(Mode::kThread, 64)).value();
+      PreExecution::start(numbers(1000), calls.options(PreExecutionMode::kThread, 64)).value();
   std::atomic<std::uint64_t> next{0};
   std::vector<std::thread> readers;
   for (std::uint64_t i = 0; i < kThreads; ++i) {
@@ -297,7 +299,7 @@ TEST(PreExecution, idle_mode_runs_the_function_with_idle_policy) {
                                    static_cast<std::uint64_t>(::sched_getscheduler(0));
                                return numbered(policy);
                              },
-                             calls.options(Mode::kIdle))
+                             calls.options(PreExecutionMode::kIdle))
                              .value();
   EXPECT_EQ(calls.wait_for_pushed(1), std::vector{numbered(SCHED_IDLE)});
 }
@@ -322,7 +324,8 @@ TEST(PreExecution, refused_idle_policy_is_reported_once_and_the_function_runs) {
   std::thread([&] {
     is_refused = refuse_scheduling_policies();
     if (!is_refused) return;
-    const auto execution = PreExecution::start(numbers(3), calls.options(Mode::kIdle)).value();
+    const auto execution =
+        PreExecution::start(numbers(3), calls.options(PreExecutionMode::kIdle)).value();
     calls.wait_for_pushed(3);
     calls.wait_for_report();
   }).join();

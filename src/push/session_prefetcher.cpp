@@ -89,6 +89,7 @@ void SessionPrefetcher::add_stored_hints(AccessStream& stream, const ByteRange& 
 }
 
 void SessionPrefetcher::observe(const ByteRange& range, AccessOutcome outcome) noexcept try {
+  if (PreExecution::is_function_thread()) return;
   const TimePoint now = options_.clock.now();
   if (options_.recorder) {
     options_.recorder->record({.offset = range.offset,
@@ -102,6 +103,7 @@ void SessionPrefetcher::observe(const ByteRange& range, AccessOutcome outcome) n
   ++position_;
   if (first_reads_.size() < kFirstReadsMax) first_reads_.push_back(range);
   if (loads_max_ == 0) return count(outcome, Expectation::kNone);
+  if (pre_execution_) pre_execution_->observe(range);
   Stream& stream = stream_of_this_thread(range);
   AheadQueue& ahead = stream.accesses.ahead();
   const bool had_ahead = !ahead.is_empty();
@@ -238,6 +240,34 @@ Status SessionPrefetcher::hint(std::span<const ByteRange> reads) {
   return add_hint(std::make_shared<const trace::Signature>(std::move(signature)));
 }
 
+Status SessionPrefetcher::preexecute(std::function<std::optional<ByteRange>()> next_read) {
+  PreExecution::Options options{.mode = core_.plan().pre_execution_mode,
+                                .extent = core_.geometry().extent(),
+                                .path = core_.path(),
+                                .push = [this](ByteRange range) { push_range(range); },
+                                .report = nullptr};
+  options.report = [log = options_.log](const Error& error) {
+    if (log != nullptr) log->write(LogLevel::kWarning, error.message());
+  };
+  auto started = PreExecution::start(std::move(next_read), std::move(options));
+  if (!started) return failure(started.error());
+  {
+    const std::lock_guard lock(mutex_);
+    if (is_stopped_) (*started)->cancel();
+    std::swap(pre_execution_, *started);
+  }
+  return {};  // an earlier function ends here, outside the lock, which its callback takes
+}
+
+void SessionPrefetcher::push_range(ByteRange range) {
+  const std::lock_guard lock(mutex_);
+  if (is_stopped_ || loads_max_ == 0) return;
+  pre_executed_use_ = std::max(pre_executed_use_, position_) + 1;
+  loads_.clear();
+  add_loads(range, pre_executed_use_, LoadGranularity::kExact);
+  core_.push(loads_, position_);
+}
+
 std::vector<ByteRange> SessionPrefetcher::first_reads() const {
   const std::lock_guard lock(mutex_);
   return first_reads_;
@@ -254,6 +284,7 @@ void SessionPrefetcher::add_counts(PrefetchReport& report) const {
 void SessionPrefetcher::stop() noexcept {
   const std::lock_guard lock(mutex_);
   is_stopped_ = true;
+  if (pre_execution_) pre_execution_->cancel();
 }
 
 }  // namespace forebay::push

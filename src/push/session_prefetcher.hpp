@@ -14,6 +14,7 @@
 
 #include "base/clock.hpp"
 #include "push/access_stream.hpp"
+#include "push/pre_execution.hpp"
 #include "read/session_core.hpp"
 #include "trace/trace_recorder.hpp"
 
@@ -29,6 +30,7 @@ struct PrefetcherOptions {
   std::vector<Stored> stored = {};
   /// Records all requests, also those of sessions that declare what they read; may be null.
   std::shared_ptr<trace::TraceRecorder> recorder = nullptr;
+  LogSink* log = nullptr;                             ///< faults of pre-execution; may be null
   std::uint16_t recorded_file = trace::kFileUnknown;  ///< number of the file there
   const Clock& clock = SteadyClock::shared();
 };
@@ -49,6 +51,7 @@ class SessionPrefetcher final : public read::AccessObserver {
   void observe(const ByteRange& range, read::AccessOutcome outcome) noexcept override;
   Status hint(std::string_view signature) override;
   Status hint(std::span<const ByteRange> reads) override;
+  Status preexecute(std::function<std::optional<ByteRange>()> next_read) override;
   std::vector<ByteRange> first_reads() const override;
   void add_counts(PrefetchReport& report) const override;
   void stop() noexcept override;
@@ -62,6 +65,7 @@ class SessionPrefetcher final : public read::AccessObserver {
     AccessStream accesses;
   };
 
+  void push_range(ByteRange range);
   Status add_hint(std::shared_ptr<const trace::Signature> signature);
   Stream& stream_of_this_thread(const ByteRange& access);
   Stream& add_stream(std::thread::id thread);
@@ -91,6 +95,8 @@ class SessionPrefetcher final : public read::AccessObserver {
   std::vector<Prediction> buffer_;
   std::vector<read::SplinterRequest> loads_;
   std::vector<read::SplinterIndex> cancelled_;
+  std::uint64_t pre_executed_use_ = 0;  ///< of the last range that the function has yielded
+  detail::OriginPointer<PreExecution> pre_execution_;
 };
 
 }  // namespace forebay::push

@@ -8,6 +8,8 @@
 #include <forebay/session.hpp>
 
 #include <cstdint>
+#include <functional>
+#include <optional>
 #include <span>
 #include <string_view>
 #include <vector>
@@ -32,9 +34,10 @@ class AccessObserver {
   /// A task requests `range`; its own loads are queued already. Any thread. Must not block.
   virtual void observe(const ByteRange& range, AccessOutcome outcome) noexcept = 0;
 
-  // As Session::hint(). Any thread.
+  // As Session::hint() and preexecute(). Any thread.
   virtual Status hint(std::string_view signature) = 0;
   virtual Status hint(std::span<const ByteRange> reads) = 0;
+  virtual Status preexecute(std::function<std::optional<ByteRange>()> next_read) = 0;
 
   /// The first reads of the session, in order.
   virtual std::vector<ByteRange> first_reads() const = 0;

@@ -239,6 +239,11 @@ Status Session::hint(std::span<const ByteRange> reads) const {
   return call_observer(*core_, [&](auto& observer) { return observer.hint(reads); });
 }
 
+Status Session::preexecute(std::function<std::optional<ByteRange>()> next_read) const {
+  return call_observer(*core_,
+                       [&](auto& observer) { return observer.preexecute(std::move(next_read)); });
+}
+
 SessionReport Session::report() const {
   return core_->is_from_parent() ? SessionReport{} : core_->report();
 }

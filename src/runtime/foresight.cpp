@@ -21,7 +21,8 @@ std::string host_name() {
 
 }  // namespace
 
-Foresight::Foresight(const RuntimeOptions& options, std::optional<std::uint32_t> rank) {
+Foresight::Foresight(const RuntimeOptions& options, std::optional<std::uint32_t> rank)
+    : log_(options.log) {
   if (!options.hints_path.empty()) {
     auto hints = push::read_hint_file(options.hints_path);
     if (hints) hints_ = std::move(*hints);
@@ -51,7 +52,7 @@ Status Foresight::start_trace(const std::string& path, std::optional<std::uint32
 void Foresight::observe(read::SessionCore& session) {
   const bool is_on_demand = session.plan().mode == Mode::kOnDemand;
   if (!is_on_demand && !recorder_) return;
-  push::PrefetcherOptions options{.recorder = recorder_};
+  push::PrefetcherOptions options{.recorder = recorder_, .log = log_};
   if (is_on_demand) {
     for (const push::FileHint* const hint : push::hints_for(hints_, session.path()))
       options.stored.push_back({push::HintOrigin::kHintFile, hint->signature});

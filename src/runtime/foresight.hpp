@@ -36,6 +36,7 @@ class Foresight {
  private:
   Status start_trace(const std::string& path, std::optional<std::uint32_t> rank);
 
+  LogSink* const log_;
   std::vector<push::FileHint> hints_;
   std::shared_ptr<trace::TraceRecorder> recorder_;
   Status status_;

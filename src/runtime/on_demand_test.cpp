@@ -2,8 +2,11 @@
 // Sessions with Mode::kOnDemand: bytes, memory, faults, and files that change.
 #include <forebay/runtime.hpp>
 
+#include <array>
 #include <atomic>
 #include <filesystem>
+#include <future>
+#include <stdexcept>
 #include <string>
 #include <thread>
 #include <vector>
@@ -169,6 +172,68 @@ TEST_F(OnDemandTest, changed_file_is_read_anew_by_a_new_session) {
   std::vector<std::byte> into(1000);
   ASSERT_TRUE(session.read(2_MiB, into).wait());
   EXPECT_EQ(into, std::vector<std::byte>(1000));
+}
+
+/// Reads that no predictor can learn: each word of the file decides the next offset.
+std::uint64_t chained_offset(std::uint64_t step) { return step * step * 7919 % 2000 * 4096; }
+
+TEST_F(OnDemandTest, pre_executed_reads_are_read_ahead_and_count_as_the_programs_own) {
+  for (const auto mode : {PreExecutionMode::kThread, PreExecutionMode::kIdle}) {
+    const Session session = open({.pre_execution_mode = mode});
+    // The function follows the data itself. It must not keep its session open.
+    const auto file = runtime_.open_file(path_).value();
+    const auto own = file.read_session({.mode = Mode::kOnDemand}).value();
+    auto next = [own, step = std::uint64_t{0}]() mutable -> std::optional<ByteRange> {
+      if (step == 300) return std::nullopt;
+      std::array<std::byte, 16> word{};
+      const ByteRange range{chained_offset(step++), word.size()};
+      if (!own.read(range.offset, word).wait()) return std::nullopt;
+      return range;
+    };
+    ASSERT_TRUE(session.preexecute(next));
+    for (std::uint64_t step = 0; step < 300; ++step)
+      ASSERT_TRUE(reads(session, {chained_offset(step), 16}));
+    const PrefetchReport report = session.report().prefetch;
+    EXPECT_EQ(report.hits + report.late + report.misses, 300U);
+    EXPECT_EQ(own.report().prefetch.hits + own.report().prefetch.misses, 0U);
+  }
+}
+
+TEST_F(OnDemandTest, function_that_reads_its_own_session_ends_with_it) {
+  const Session session = open();
+  auto next = [session, step = std::uint64_t{0}]() mutable -> std::optional<ByteRange> {
+    std::array<std::byte, 16> word{};
+    const ByteRange range{chained_offset(step++), word.size()};
+    if (!session.read(range.offset, word).wait()) return std::nullopt;
+    return range;
+  };
+  ASSERT_TRUE(session.preexecute(next));
+  for (std::uint64_t step = 0; step < 50; ++step)
+    ASSERT_TRUE(reads(session, {chained_offset(step), 16}));
+  session.close();
+}
+
+TEST_F(OnDemandTest, function_that_throws_leaves_the_reads_to_the_program) {
+  const Session session = open();
+  ASSERT_TRUE(session.preexecute(
+      []() -> std::optional<ByteRange> { throw std::runtime_error("no next read"); }));
+  for (std::uint64_t i = 0; i < 50; ++i)
+    ASSERT_TRUE(reads(session, {i * 80'000, 1000}));
+}
+
+TEST_F(OnDemandTest, function_that_does_not_return_delays_the_end_by_a_bounded_time) {
+  auto released = std::make_shared<std::promise<void>>();
+  {
+    const Session session = open();
+    ASSERT_TRUE(
+        session.preexecute([wait = released->get_future().share()]() -> std::optional<ByteRange> {
+          wait.wait();
+          return std::nullopt;
+        }));
+    for (std::uint64_t i = 0; i < 50; ++i)
+      ASSERT_TRUE(reads(session, {i * 80'000, 1000}));
+  }
+  released->set_value();
 }
 
 TEST_F(OnDemandTest, closed_session_refuses_hints_and_counts_stay) {
