@@ -47,13 +47,6 @@ void LoopRecognizer::observe(std::uint64_t offset, std::uint64_t size) {
   numbers_.push_back(size);
   while (grow_loop() || create_loop()) {
   }
-  while (!terms_.empty() &&
-         (terms_.size() > limits_.stack_items_max || numbers_.size() > limits_.stack_numbers_max)) {
-    // Several at once: the others move.
-    const std::size_t count = terms_.size() / 4 + 1;
-    remove_oldest(count);
-    dropped_ += count;
-  }
 }
 
 std::size_t LoopRecognizer::numbers_begin(std::size_t term) const noexcept {
@@ -62,7 +55,7 @@ std::size_t LoopRecognizer::numbers_begin(std::size_t term) const noexcept {
 
 /// The top terms, if they are the next repetition of the loop below them, become part of it.
 bool LoopRecognizer::grow_loop() {
-  for (std::size_t b = 1; b <= limits_.body_items_max && b < terms_.size(); ++b) {
+  for (std::size_t b = 1; b <= body_items_max_ && b < terms_.size(); ++b) {
     const std::size_t loop = terms_.size() - 1 - b;
     if (!is_next_repetition(loop)) continue;
     ++numbers_[terms_[loop].numbers_begin];
@@ -86,7 +79,7 @@ bool LoopRecognizer::is_next_repetition(std::size_t loop) const {
 
 /// The top terms, if they are three repetitions of the same, become a loop.
 bool LoopRecognizer::create_loop() {
-  for (std::size_t b = 1; b <= limits_.body_items_max && 3 * b <= terms_.size(); ++b) {
+  for (std::size_t b = 1; b <= body_items_max_ && 3 * b <= terms_.size(); ++b) {
     if (!is_repeated_twice(b)) continue;
     const std::size_t first = terms_.size() - 3 * b;
     std::shared_ptr<const Shape> shape = shape_of_body(first, b);
@@ -136,20 +129,16 @@ void LoopRecognizer::remove_from(std::size_t term) {
   terms_.resize(term);
 }
 
-void LoopRecognizer::remove_oldest(std::size_t count) {
-  const std::size_t numbers = numbers_begin(count);
-  numbers_.erase(numbers_.begin(), numbers_.begin() + static_cast<std::ptrdiff_t>(numbers));
-  terms_.erase(terms_.begin(), terms_.begin() + static_cast<std::ptrdiff_t>(count));
-  for (Term& term : terms_)
-    term.numbers_begin -= numbers;
-}
-
 std::vector<Item> LoopRecognizer::items() const { return first_items(terms_.size()); }
 
 std::vector<Item> LoopRecognizer::take_oldest(std::size_t count) {
   count = std::min(count, terms_.size());
   std::vector<Item> items = first_items(count);
-  remove_oldest(count);
+  const std::size_t numbers = numbers_begin(count);
+  numbers_.erase(numbers_.begin(), numbers_.begin() + static_cast<std::ptrdiff_t>(numbers));
+  terms_.erase(terms_.begin(), terms_.begin() + static_cast<std::ptrdiff_t>(count));
+  for (Term& term : terms_)
+    term.numbers_begin -= numbers;
   return items;
 }
 

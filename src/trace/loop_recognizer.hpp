@@ -14,17 +14,12 @@
 namespace forebay::trace {
 
 /// Keeps a stack of items. Three consecutive equal sequences of items, whose numbers change by the
-/// same differences, become a loop; a loop grows by a further repetition. One thread at a time.
+/// same differences, become a loop; a loop grows by a further repetition. The stack has no limit:
+/// callers take_oldest(). One thread at a time.
 class LoopRecognizer {
  public:
-  struct Limits {
-    std::size_t body_items_max = 16;       ///< longest sequence that is tried as the body of a loop
-    std::size_t stack_items_max = 256;     ///< the oldest items leave the stack: see dropped()
-    std::size_t stack_numbers_max = 2048;  ///< of all items: 2 for an access, 1 more for each loop
-  };
-
-  LoopRecognizer() : LoopRecognizer(Limits{}) {}
-  explicit LoopRecognizer(const Limits& limits) : limits_(limits) {}
+  /// `body_items_max`: longest sequence that is tried as the body of a loop.
+  explicit LoopRecognizer(std::size_t body_items_max = 16) : body_items_max_(body_items_max) {}
 
   /// Adds an access. Intervals are ignored. Takes time for body_items_max, and for the items of a
   /// loop that is created or grows. Allocates only if a loop is created or the stack grows.
@@ -32,13 +27,11 @@ class LoopRecognizer {
 
   /// Number of items on the stack.
   std::size_t size() const noexcept { return terms_.size(); }
-  /// Items that reproduce all accesses but the dropped ones, in order. An offset, a size or a count
-  /// from 2^63 on becomes negative.
+  /// Items that reproduce all accesses but those of take_oldest(), in order. An offset, a size or a
+  /// count from 2^63 on becomes negative.
   std::vector<Item> items() const;
   /// Removes and returns the oldest `count` items, at most size().
   std::vector<Item> take_oldest(std::size_t count);
-  /// Number of items that have left the stack because of its limits.
-  std::uint64_t dropped() const noexcept { return dropped_; }
 
  private:
   /// A loop without the values of its numbers in the first repetition.
@@ -64,12 +57,10 @@ class LoopRecognizer {
   std::shared_ptr<const Shape> shape_of_body(std::size_t first, std::size_t body_items) const;
   std::vector<Item> first_items(std::size_t count) const;
   void remove_from(std::size_t term);
-  void remove_oldest(std::size_t count);
 
-  Limits limits_;
+  std::size_t body_items_max_;
   std::vector<Term> terms_;
   std::vector<std::uint64_t> numbers_;  ///< computed modulo 2^64, so that nothing overflows
-  std::uint64_t dropped_ = 0;
 };
 
 }  // namespace forebay::trace

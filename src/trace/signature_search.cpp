@@ -55,9 +55,7 @@ std::vector<Item> rewritten(std::vector<Item> items) {
 }
 
 std::vector<Item> items_of(std::span<const Access> accesses) {
-  LoopRecognizer recognizer({.body_items_max = kSearchedBodyItemsMax,
-                             .stack_items_max = 2 * kRewrittenItemsMax,
-                             .stack_numbers_max = SIZE_MAX});
+  LoopRecognizer recognizer(kSearchedBodyItemsMax);
   std::vector<Item> items;
   const auto take_oldest = [&] {
     std::vector<Item> oldest = rewritten(recognizer.take_oldest(kRewrittenItemsMax));
