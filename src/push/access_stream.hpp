@@ -8,6 +8,7 @@
 // will arrive within twice the latency of storage.
 #pragma once
 
+#include <array>
 #include <chrono>
 #include <cstdint>
 #include <memory>
@@ -66,6 +67,7 @@ class AccessStream {
   void judge(Hint& hint, const trace::Access& access);
   void observe_time(TimePoint now, read::AccessOutcome outcome) noexcept;
   const Hint* best_hint() const noexcept;
+  std::size_t guess(std::span<Prediction> into) const;
   bool is_wasteful() const noexcept;
   void end_run() noexcept;
   std::size_t run_ahead() const noexcept;
@@ -75,6 +77,8 @@ class AccessStream {
   std::vector<std::unique_ptr<Hint>> hints_;
   StreamPredictor online_;
   AheadQueue ahead_;
+  std::array<trace::Access, 3> newest_ = {};  ///< newest first
+  std::uint64_t observed_ = 0;
   const Hint* source_ = nullptr;  ///< of the predictions in ahead_; null: online_
   std::uint64_t run_ = 0;         ///< pushed accesses that were read since the last failure
   std::optional<std::uint64_t> usual_run_;  ///< mean of earlier runs, the newest counting half

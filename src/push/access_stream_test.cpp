@@ -60,6 +60,13 @@ TEST_F(AccessStreamTest, stride_is_pushed_after_two_accesses_and_farther_with_ea
   EXPECT_EQ(stream.dropped(), 0U);
 }
 
+TEST_F(AccessStreamTest, alternating_steps_are_pushed_after_three_accesses) {
+  for (std::uint64_t i = 0; i < 100; ++i) {
+    EXPECT_EQ(read({i * 256'000, 1024}), i >= 2) << i;
+    EXPECT_EQ(read({i * 256'000 + 64'000, 1024}), i >= 1) << i;
+  }
+}
+
 TEST_F(AccessStreamTest, random_accesses_are_hardly_pushed) {
   const Stream accesses = scattered(2000, 1'000'000);
   for (const trace::Access& access : accesses)

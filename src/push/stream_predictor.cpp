@@ -42,7 +42,8 @@ void PrecisionGate::update() noexcept {
   silent_ = 0;
   if (outcomes_.size() < kGateOutcomesMin) return;
   const std::size_t hits = outcomes_.hits();
-  is_open_ = is_open_ ? hits * 2 >= outcomes_.size() : hits * 4 >= outcomes_.size() * 3;
+  const bool is_usual = is_open_ ? hits * 2 >= outcomes_.size() : hits * 4 >= outcomes_.size() * 3;
+  is_open_ = is_usual || outcomes_.streak() >= RecentOutcomes::kWindow / 2;
 }
 
 void StreamPredictor::Queue::refill(const Predictor& predictor) {

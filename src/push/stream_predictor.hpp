@@ -62,8 +62,8 @@ class RecentOutcomes {
   std::uint8_t size_ = 0;
 };
 
-/// Opens if at least 3/4 of the recent predictions came true, closes below 1/2, or after 16
-/// accesses without a prediction.
+/// Opens if at least 3/4 of the recent predictions came true, or 8 in a row. Closes below 1/2, or
+/// after 16 accesses without a prediction.
 class PrecisionGate {
  public:
   void record_hit() noexcept;

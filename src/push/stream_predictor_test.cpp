@@ -259,11 +259,11 @@ TEST(PrecisionGate, opens_at_three_quarters_and_closes_below_half) {
   EXPECT_TRUE(gate.is_open());  // 3 of 6
   gate.record_miss();
   EXPECT_FALSE(gate.is_open());
-  for (int i = 0; i < 8; ++i)
+  for (int i = 0; i < 7; ++i)
     gate.record_hit();
-  EXPECT_FALSE(gate.is_open());  // 11 of 15
+  EXPECT_FALSE(gate.is_open());  // 10 of 14
   gate.record_hit();
-  EXPECT_TRUE(gate.is_open());  // 12 of 16
+  EXPECT_TRUE(gate.is_open());  // 8 in a row
 }
 
 TEST(PrecisionGate, closes_after_16_accesses_without_prediction) {

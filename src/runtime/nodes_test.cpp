@@ -108,6 +108,21 @@ TEST_P(NodesTest, tasks_of_other_nodes_get_views_of_their_own_window) {
   });
 }
 
+TEST_P(NodesTest, predicted_reads_are_pushed_into_the_window_of_another_node) {
+  on_ranks(4, 2, [&](Runtime& runtime, comm::Communicator&) {
+    ReadPlan plan = plan_for_nodes({0});
+    plan.mode = Mode::kOnDemand;
+    const auto session = runtime.open_file(path)->read_session(plan);
+    ASSERT_TRUE(session) << session.error().message();
+    constexpr std::uint64_t kPushedReads = 60;
+    for (std::uint64_t i = 0; i < kPushedReads; ++i)
+      ASSERT_TRUE(reads_words(*session, {(4 * i + runtime.rank()) * 10'000, 500}));
+    const SessionReport report = session->report();
+    EXPECT_EQ(report.prefetch.hits + report.prefetch.late + report.prefetch.misses, kPushedReads);
+    EXPECT_LE(report.prefetch.misses, 6U);
+  });
+}
+
 TEST_P(NodesTest, readahead_reaches_a_node_that_has_not_requested_yet) {
   on_ranks(2, 1, [&](Runtime& runtime, comm::Communicator& ranks) {
     ReadPlan plan = plan_for_nodes({0});
