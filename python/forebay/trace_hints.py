@@ -6,6 +6,7 @@ import json
 from collections import Counter
 
 READS_MIN = 4
+HINTS_MAX, BYTES_MAX = 4096, 2**24  # of a hint file
 REPLACED = "\ufffd"  # what a trace has for bytes that are not UTF-8
 
 
@@ -29,7 +30,21 @@ def hints_of(document: dict, explained_min: float) -> tuple[list[dict], Counter]
             "explained": reads["explained_share"],
         }
     streams = [sorted(hints.values(), key=lambda one: -one["reads"]) for hints in by_file.values()]
-    return sum(streams, []), left_out
+    return _within_limits(sum(streams, []), left_out), left_out
+
+
+def _within_limits(hints: list[dict], left_out: Counter) -> list[dict]:
+    """The hints with the most reads, in the same order."""
+    omitted, size, count = set(), len(to_toml([])), 0
+    for index in sorted(range(len(hints)), key=lambda index: -hints[index]["reads"]):
+        added = len(_lines_of(hints[index]).encode())
+        if count < HINTS_MAX and size + added <= BYTES_MAX:
+            size, count = size + added, count + 1
+        else:
+            omitted.add(index)
+    if omitted:
+        left_out["beyond the limits of a hint file"] = len(omitted)
+    return [hint for index, hint in enumerate(hints) if index not in omitted]
 
 
 def _reason_to_omit(file: str, reads: dict, explained_min: float) -> str | None:
@@ -45,10 +60,11 @@ def _reason_to_omit(file: str, reads: dict, explained_min: float) -> str | None:
 
 
 def to_toml(hints: list[dict]) -> str:
-    lines = ["format = 1"]
-    for hint in hints:
-        lines += ["", "[[hint]]", *(f"{key} = {_value(value)}" for key, value in hint.items())]
-    return "\n".join(lines) + "\n"
+    return "".join(["format = 1\n", *map(_lines_of, hints)])
+
+
+def _lines_of(hint: dict) -> str:
+    return "\n".join(["", "[[hint]]", *(f"{key} = {_value(one)}" for key, one in hint.items()), ""])
 
 
 def _value(value: str | int | float) -> str:

@@ -8,6 +8,8 @@ from pathlib import Path
 
 import pytest
 
+from forebay import trace_hints
+
 STREAM = {"file": "/d/a", "host": "", "program": "", "process": 7, "rank": None, "thread": 8}
 
 
@@ -66,6 +68,18 @@ def test_streams_without_value_are_left_out_with_the_reason(hints):
         "2 streams left out: no file name in UTF-8",
     ]
     assert len(hints(stream(), random, words=("--min-explained", "0.25"))[0]) == 2
+
+
+def test_hints_with_most_reads_are_within_the_limits_of_a_file(hints, monkeypatch):
+    streams = [stream(f"/d/{i}", 5 + i % 7) for i in range(20)]
+    monkeypatch.setattr(trace_hints, "HINTS_MAX", 6)
+    found, printed = hints(*streams)
+    assert [one["reads"] for one in found] == [9, 10, 11, 10, 11, 10]
+    assert "14 streams left out: beyond the limits of a hint file" in printed
+    monkeypatch.setattr(trace_hints, "BYTES_MAX", 300)
+    found = hints(*streams)[0]
+    assert len(found) in (2, 3)
+    assert len(trace_hints.to_toml(found).encode()) <= 300
 
 
 def test_trace_without_a_hint_is_an_error_and_leaves_no_file(forebay, fake_program, tmp_path):
