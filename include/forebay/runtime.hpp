@@ -94,6 +94,11 @@ struct RuntimeOptions {
   /// Path of a hint file (docs/formats/hints.md): reads of an earlier run, which sessions with
   /// Mode::kOnDemand push. Empty: none. A file that cannot be read is an Error of each session.
   std::string hints_path = {};
+  /// Path of a hint file that Forebay keeps: a Runtime pushes what it states, and replaces it at
+  /// its end by the reads of its own sessions with Mode::kOnDemand. So the second run of a program
+  /// has at most one miss. Files that were not read keep their hints. With several ranks, each
+  /// appends its number. Empty: none. A damaged file is an Error of each session.
+  std::string learned_hints_path = {};
   /// Path of a trace (docs/formats/trace.md) into which the requests of all sessions are recorded,
   /// at a cost of about 50 ns each. An existing file is replaced. With several ranks, each appends
   /// its number: "run.trace.0". Empty: none. A trace that cannot be created is an Error of each
@@ -115,11 +120,12 @@ struct RuntimeOptions {
 /// FOREBAY_BUFFER_CACHE ("1GiB"), FOREBAY_BACKEND (auto, io_uring, threads, aio),
 /// FOREBAY_COPY_THREADS, FOREBAY_NETWORK, FOREBAY_BULK (auto, tcp), FOREBAY_PLACEMENT (in-rank,
 /// dedicated), FOREBAY_MACHINE (a name or a path), FOREBAY_WRITE_THREAD_AFFINITY (separate,
-/// inherited), FOREBAY_CORES (as in "2-3,7"), FOREBAY_PROFILE, FOREBAY_HINTS and FOREBAY_TRACE
-/// (paths). FOREBAY_CONFIG may name a TOML file with the same settings: budget, buffer_cache,
-/// backend, copy_threads, network, bulk, placement, machine, write_thread_affinity, cores, profile,
-/// hints, trace. Settings that are absent keep their defaults. Fails with kInvalidArgument, naming
-/// variable or key, also for an unknown FOREBAY_... variable.
+/// inherited), FOREBAY_CORES (as in "2-3,7"), FOREBAY_PROFILE, FOREBAY_HINTS,
+/// FOREBAY_LEARNED_HINTS and FOREBAY_TRACE (paths). FOREBAY_CONFIG may name a TOML file with the
+/// same settings: budget, buffer_cache, backend, copy_threads, network, bulk, placement, machine,
+/// write_thread_affinity, cores, profile, hints, learned_hints, trace. Settings that are absent
+/// keep their defaults. Fails with kInvalidArgument, naming variable or key, also for an unknown
+/// FOREBAY_... variable.
 FOREBAY_EXPORT Result<RuntimeOptions> options_from_environment();
 
 /// A file opened for reading. A small handle, usable from any thread. Must not outlive its Runtime.

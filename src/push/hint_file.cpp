@@ -1,7 +1,12 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "push/hint_file.hpp"
 
+#include <forebay/temporary_file.hpp>
+
+#include <cerrno>
+#include <fstream>
 #include <limits>
+#include <sstream>
 #include <utility>
 
 #include <fnmatch.h>
@@ -71,6 +76,35 @@ Result<std::vector<FileHint>> read_hint_file(const std::string& path) {
   const auto text = read_text_file(path, kOperation, kHintFileBytesMax);
   if (!text) return failure(text.error());
   return parse_hints(*text, path);
+}
+
+Status write_hint_file(const std::string& path, std::span<const FileHint> hints) {
+  toml::array entries;
+  for (const FileHint& hint : hints) {
+    entries.push_back(toml::table{{"file", hint.file},
+                                  {"signature", trace::to_text(*hint.signature)},
+                                  {"reads", static_cast<std::int64_t>(hint.reads)},
+                                  {"explained", hint.explained}});
+  }
+  std::ostringstream text;
+  text << toml::table{{"format", kHintFormat}, {"hint", std::move(entries)}} << '\n';
+  auto file = TemporaryFile::create_beside(path);
+  if (!file) return failure(file.error());
+  std::ofstream out(file->path(), std::ios::binary);
+  out << std::move(text).str();
+  out.close();
+  if (out) return file->publish();
+  return failure(
+      {.operation = "write hints", .path = path, .error_number = errno, .cause = "incomplete"});
+}
+
+std::string pattern_of(std::string_view path) {
+  std::string pattern;
+  for (const char one : path) {
+    if (std::string_view("*?[\\").find(one) != std::string_view::npos) pattern += '\\';
+    pattern += one;
+  }
+  return pattern;
 }
 
 std::vector<const FileHint*> hints_for(std::span<const FileHint> hints, std::string_view file) {

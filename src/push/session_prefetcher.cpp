@@ -108,6 +108,8 @@ void SessionPrefetcher::observe(const ByteRange& range, AccessOutcome outcome) n
   AheadQueue& ahead = stream.accesses.ahead();
   const bool had_ahead = !ahead.is_empty();
   const trace::Access access{range.offset, range.size};
+  if (options_.learned && stream.reads.size() <= LearnedHints::kReadsMax)
+    stream.reads.push_back(access);
   const bool held = stream.accesses.observe(access, now, outcome);
   count(outcome, had_ahead && held ? Expectation::kPushed : Expectation::kNone);
   if (!held) cancel(ahead);
@@ -283,7 +285,10 @@ void SessionPrefetcher::add_counts(PrefetchReport& report) const {
 
 void SessionPrefetcher::stop() noexcept {
   const std::lock_guard lock(mutex_);
-  is_stopped_ = true;
+  if (std::exchange(is_stopped_, true)) return;
+  for (const auto& stream : streams_) {
+    if (options_.learned) options_.learned->add(core_.path(), std::move(stream->reads));
+  }
   if (pre_execution_) pre_execution_->cancel();
 }
 

@@ -14,6 +14,7 @@
 
 #include "base/clock.hpp"
 #include "push/access_stream.hpp"
+#include "push/learned_hints.hpp"
 #include "push/pre_execution.hpp"
 #include "read/session_core.hpp"
 #include "trace/trace_recorder.hpp"
@@ -30,6 +31,8 @@ struct PrefetcherOptions {
   std::vector<Stored> stored = {};
   /// Records all requests, also those of sessions that declare what they read; may be null.
   std::shared_ptr<trace::TraceRecorder> recorder = nullptr;
+  /// Keeps the reads of each thread until the session ends; may be null.
+  std::shared_ptr<LearnedHints> learned = nullptr;
   LogSink* log = nullptr;                             ///< faults of pre-execution; may be null
   std::uint16_t recorded_file = trace::kFileUnknown;  ///< number of the file there
   const Clock& clock = SteadyClock::shared();
@@ -63,6 +66,7 @@ class SessionPrefetcher final : public read::AccessObserver {
     std::uint64_t last_end = 0;
     RecentOutcomes near;  ///< whether accesses were near the one before
     AccessStream accesses;
+    std::vector<trace::Access> reads;  ///< for LearnedHints, at most one more than it keeps
   };
 
   void push_range(ByteRange range);

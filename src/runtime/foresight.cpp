@@ -23,15 +23,27 @@ std::string host_name() {
 
 Foresight::Foresight(const RuntimeOptions& options, std::optional<std::uint32_t> rank)
     : log_(options.log) {
+  const std::string suffix = rank ? "." + std::to_string(*rank) : "";
+  if (!options.learned_hints_path.empty()) {
+    learned_path_ = options.learned_hints_path + suffix;
+    learned_ = std::make_shared<push::LearnedHints>();
+  }
+  status_ = read_hints(options);
+  if (status_ && !options.trace_path.empty())
+    status_ = start_trace(options.trace_path + suffix, rank);
+}
+
+Status Foresight::read_hints(const RuntimeOptions& options) {
   if (!options.hints_path.empty()) {
     auto hints = push::read_hint_file(options.hints_path);
-    if (hints) hints_ = std::move(*hints);
-    if (!hints) status_ = failure(hints.error());
+    if (!hints) return failure(hints.error());
+    hints_ = std::move(*hints);
   }
-  if (status_ && !options.trace_path.empty()) {
-    const std::string suffix = rank ? "." + std::to_string(*rank) : "";
-    status_ = start_trace(options.trace_path + suffix, rank);
-  }
+  if (!learned_) return {};
+  auto profile = push::read_hint_file(learned_path_);
+  if (profile) profile_ = std::move(*profile);
+  const bool is_first_run = !profile && profile.error().kind() == ErrorClass::kNotFound;
+  return profile || is_first_run ? Status() : failure(profile.error());
 }
 
 Status Foresight::start_trace(const std::string& path, std::optional<std::uint32_t> rank) {
@@ -56,6 +68,9 @@ void Foresight::observe(read::SessionCore& session) {
   if (is_on_demand) {
     for (const push::FileHint* const hint : push::hints_for(hints_, session.path()))
       options.stored.push_back({push::HintOrigin::kHintFile, hint->signature});
+    for (const push::FileHint* const hint : push::hints_for(profile_, session.path()))
+      options.stored.push_back({push::HintOrigin::kProfile, hint->signature});
+    options.learned = learned_;
   }
   if (recorder_) {
     trace::FileInfo info{.path = session.path()};
@@ -68,6 +83,13 @@ void Foresight::observe(read::SessionCore& session) {
   session.set_observer(std::make_unique<push::SessionPrefetcher>(session, std::move(options)));
 }
 
-Status Foresight::stop() { return recorder_ ? recorder_->stop() : Status(); }
+Status Foresight::stop() {
+  const Status recorded = recorder_ ? recorder_->stop() : Status();
+  const auto learned = std::exchange(learned_, nullptr);
+  const Status written = learned && status_
+                             ? push::write_hint_file(learned_path_, learned->merge(profile_))
+                             : Status();
+  return recorded ? written : recorded;
+}
 
 }  // namespace forebay

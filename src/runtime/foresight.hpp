@@ -8,9 +8,10 @@
 #include <cstdint>
 #include <memory>
 #include <optional>
+#include <string>
 #include <vector>
 
-#include "push/hint_file.hpp"
+#include "push/learned_hints.hpp"
 #include "read/session_core.hpp"
 #include "trace/trace_recorder.hpp"
 
@@ -27,17 +28,21 @@ class Foresight {
   /// Sets the observer of a session, if it needs one. Call it before any other thread uses the
   /// session.
   void observe(read::SessionCore& session);
-  /// Ends the trace. The Error is that of the first write that failed. Later requests are not
-  /// recorded.
+  /// Ends the trace and writes what was learned. The Error is that of the first write that failed.
+  /// Later requests are not recorded. Once.
   Status stop();
   /// Records that were dropped, after stop().
   std::uint64_t lost_records() const noexcept { return recorder_ ? recorder_->lost_records() : 0; }
 
  private:
+  Status read_hints(const RuntimeOptions& options);
   Status start_trace(const std::string& path, std::optional<std::uint32_t> rank);
 
   LogSink* const log_;
   std::vector<push::FileHint> hints_;
+  std::string learned_path_;
+  std::vector<push::FileHint> profile_;          ///< learned by earlier runs
+  std::shared_ptr<push::LearnedHints> learned_;  ///< null without learned_path_
   std::shared_ptr<trace::TraceRecorder> recorder_;
   Status status_;
 };

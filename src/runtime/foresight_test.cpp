@@ -10,6 +10,7 @@
 #include <gtest/gtest.h>
 
 #include "base/testing.hpp"
+#include "push/hint_file.hpp"
 #include "read/testing.hpp"
 #include "trace/signature_search.hpp"
 #include "trace/trace_reader.hpp"
@@ -94,6 +95,24 @@ TEST_F(ForesightTest, hint_file_that_lies_changes_no_bytes) {
       "signature = \"read {100000 x (4000 i + 100000000000, 7)}, {9 x (i, 9)}\"\n");
   const PrefetchReport report = run({.hints_path = hints_});
   EXPECT_EQ(report.hits + report.late + report.misses, kReads);
+}
+
+TEST_F(ForesightTest, second_run_follows_what_the_first_has_learned) {
+  EXPECT_GE(run({.learned_hints_path = hints_}).misses, 1U);
+  const auto learned = push::read_hint_file(hints_);
+  ASSERT_TRUE(learned) << learned.error().message();
+  ASSERT_EQ(learned->size(), 1U);
+  EXPECT_EQ(trace::to_text(*learned->front().signature), "read {100 x (65536 i, 1024)}");
+  EXPECT_LE(run({.learned_hints_path = hints_}).misses, 1U);
+  EXPECT_EQ(push::read_hint_file(hints_)->size(), 1U);
+}
+
+TEST_F(ForesightTest, damaged_learned_hints_are_an_error_and_stay) {
+  write_hints("format = 2\n");
+  const auto session = open_with({.learned_hints_path = hints_});
+  ASSERT_FALSE(session);
+  runtime_.reset();
+  EXPECT_EQ(std::filesystem::file_size(hints_), 11U);
 }
 
 TEST_F(ForesightTest, damaged_hint_file_is_an_error_of_each_session) {

@@ -23,6 +23,7 @@ constexpr std::array kKeys = {
     ConfigKey{"bulk", "transport of bytes between nodes: auto or tcp"},
     ConfigKey{"network", "interface or address by which agents of other nodes reach this one"},
     ConfigKey{"hints", "reads that programs will make: a hint file"},
+    ConfigKey{"learned_hints", "hint file that each run reads, and writes for the next one"},
     ConfigKey{"machine", "description of the storage: the name of a machine, or a machine file"},
     ConfigKey{"placement", "where agents run: in-rank or dedicated"},
     ConfigKey{"profile", "measured limits of the storage: a profile file"},
@@ -150,6 +151,9 @@ Result<RuntimeOptions> options_from(const Environment& environment) {
   const auto hints = config->text("hints", "");
   if (!hints) return failure(hints.error());
   options.hints_path = *hints;
+  const auto learned_hints = config->text("learned_hints", "");
+  if (!learned_hints) return failure(learned_hints.error());
+  options.learned_hints_path = *learned_hints;
   const auto trace = config->text("trace", "");
   if (!trace) return failure(trace.error());
   options.trace_path = *trace;

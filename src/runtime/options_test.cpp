@@ -41,6 +41,7 @@ TEST(RuntimeOptions, variables_set_their_options) {
                                      {"FOREBAY_MACHINE", "lustre-small"},
                                      {"FOREBAY_PROFILE", "here.toml"},
                                      {"FOREBAY_HINTS", "run.hints"},
+                                     {"FOREBAY_LEARNED_HINTS", "learned.hints"},
                                      {"FOREBAY_TRACE", "run.trace"},
                                      {"FOREBAY_SAMPLES", "somewhere"},
                                      {"PATH", "elsewhere"}});
@@ -55,6 +56,7 @@ TEST(RuntimeOptions, variables_set_their_options) {
   EXPECT_EQ(options->machine, "lustre-small");
   EXPECT_EQ(options->tuning.profile, "here.toml");
   EXPECT_EQ(options->hints_path, "run.hints");
+  EXPECT_EQ(options->learned_hints_path, "learned.hints");
   EXPECT_EQ(options->trace_path, "run.trace");
 }
 

@@ -130,7 +130,7 @@ void RuntimeCore::stop() {
   if (series_) series_->stop();
   registry_.close_all();
   if (const Status recorded = foresight_.stop(); !recorded)
-    log(LogLevel::kWarning, "the trace is incomplete: " + recorded.error().message());
+    log(LogLevel::kWarning, "foresight: " + recorded.error().message());
   if (const std::uint64_t lost = foresight_.lost_records(); lost > 0)
     log(LogLevel::kWarning, "the trace lacks " + std::to_string(lost) +
                                 " reads, which came faster than they were written");
