@@ -136,7 +136,7 @@ Cases chains(const Storage& storage) {
   for (std::uint64_t offset = 0; replay.reads.size() < 120; offset = next_offset(offset))
     replay.reads.push_back({offset, kReadBytes});
   std::vector<Case> cases = {{"pre-execution in a thread", {replay}}};
-  replay.plan.pre_execution = PreExecution::kIdle;
+  replay.plan.pre_execution_mode = PreExecutionMode::kIdle;
   cases.push_back({"pre-execution while idle", {replay}});
   return cases;
 }
