@@ -65,8 +65,9 @@ bool AccessStream::observe(const trace::Access& access,
   return true;
 }
 
-/// The mean length of runs is how far the next one is trusted.
+/// The mean length of runs is how far the next one is trusted. A wrong guess is no run.
 void AccessStream::end_run() noexcept {
+  if (run_ == 0) return;
   usual_run_ = (usual_run_.value_or(run_) + run_) / 2;
   run_ = 0;
 }
