@@ -2,6 +2,7 @@
 #include "push/pre_execution.hpp"
 
 #include <algorithm>
+#include <bit>
 #include <chrono>
 #include <exception>
 #include <future>
@@ -16,6 +17,12 @@ namespace forebay::push {
 namespace {
 
 constexpr std::chrono::seconds kReturnTimeout{1};
+
+/// As intersect(), without branches: a read that misses is compared with the whole queue.
+bool shares_bytes(const ByteRange& a, const ByteRange& b) noexcept {
+  return static_cast<int>(a.offset - b.offset < b.size) |
+         static_cast<int>(b.offset - a.offset < a.size);
+}
 
 /// A counter that threads wait for.
 class Event {
@@ -40,9 +47,9 @@ thread_local bool runs_function = false;
 /// around; those from `begin` to `end` are in the queue.
 struct PreExecution::Shared {
   explicit Shared(const Options& options)
-      : mode(options.mode), extent(options.extent), slots(std::max(options.ahead_max, 1U)) {}
+      : mode(options.mode), extent(options.extent), slots(std::bit_ceil(options.ahead_max)) {}
 
-  ByteRange& slot(std::uint32_t number) noexcept { return slots[number % slots.size()]; }
+  ByteRange& slot(std::uint32_t number) noexcept { return slots[number & (slots.size() - 1)]; }
   bool has_room(std::size_t size_max) const noexcept { return end - begin <= size_max; }
 
   /// False if the function must not be called again.
@@ -113,8 +120,7 @@ PreExecution::~PreExecution() {
     function_thread_.detach();
     return;
   }
-  const auto outcome = shared_->exited.get_future().wait_for(kReturnTimeout);
-  if (outcome == std::future_status::ready) {
+  if (shared_->exited.get_future().wait_for(kReturnTimeout) == std::future_status::ready) {
     function_thread_.join();
     return;
   }
@@ -159,7 +165,8 @@ void PreExecution::push_ranges() {
     const std::uint32_t count = shared_->produced.count();
     has_ended = shared_->has_ended;
     if (const int error = shared_->idle_error.exchange(0); error != 0) {
-      report({.error_number = error,
+      report({.kind = ErrorClass::kUnsupported,
+              .error_number = error,
               .cause = "SCHED_IDLE is refused; the function competes with the program"});
     }
     while (const auto range = next_unpushed())
@@ -180,12 +187,12 @@ std::optional<ByteRange> PreExecution::next_unpushed() {
 }
 
 void PreExecution::observe(ByteRange read) {
-  if (!origin_.is_current() || shared_->is_cancelled.load(std::memory_order_relaxed)) return;
+  if (read.empty() || !origin_.is_current() || shared_->is_cancelled) return;
   const std::lock_guard lock(mutex_);
   const std::uint32_t end = shared_->end;
   std::uint32_t at = shared_->begin;
   if (at == end && (end == 0 || shared_->has_ended)) return;
-  while (at != end && intersect(shared_->slot(at), read).empty())
+  while (at != end && !shares_bytes(shared_->slot(at), read))
     ++at;
   if (at == end) {
     is_overtaken_ = ++misses_ == kMissesMax;
@@ -226,9 +233,7 @@ std::uint64_t PreExecution::dropped_count() const noexcept { return shared_->dro
 void PreExecution::report(ErrorDetails details) const {
   details.operation = "pre-execute the reads of";
   details.path = options_.path;
-  const int error_number = details.error_number;
-  options_.report(error_number == 0 ? Error(std::move(details))
-                                    : system_error(std::move(details), error_number));
+  options_.report(Error(std::move(details)));
 }
 
 }  // namespace forebay::push

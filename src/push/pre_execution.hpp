@@ -46,15 +46,15 @@ class PreExecution {
 
   struct Options {
     PreExecutionMode mode = PreExecutionMode::kThread;
-    std::uint32_t ahead_max = kReadsAheadMax;
-    ByteRange extent = {0, kAll};  ///< ranges that are empty or not inside are dropped
-    std::string path = {};         ///< of the file, for Errors
+    std::uint32_t ahead_max = kReadsAheadMax;  ///< rounded up to a power of two
+    ByteRange extent = {0, kAll};              ///< ranges that are empty or not inside are dropped
+    std::string path = {};                     ///< of the file, for Errors
     /// Receives each range that the program has not read yet, on one thread of Forebay. Must not
     /// throw.
     std::function<void(ByteRange)> push;
     /// Receives faults, from that thread and from the destructor. kException or
     /// kInvalidArgument: the function threw, or yields useless ranges, and is not called again.
-    /// kLimit: it did not return. Otherwise the system refused kIdle, and kThread is in force.
+    /// kLimit: it did not return. kUnsupported: the system refuses kIdle; kThread is in force.
     std::function<void(const Error&)> report;
   };
 

@@ -217,7 +217,7 @@ TEST_P(PreExecutionTest, endless_useless_ranges_are_reported_and_end) {
 }
 
 TEST_P(PreExecutionTest, child_of_fork_does_nothing_and_ends) {
-  auto execution = start(numbers(4));
+  auto execution = start(numbers(1000), 4);
   calls_.wait_for_pushed(4);
   const pid_t child = ::fork();
   if (child == 0) {
