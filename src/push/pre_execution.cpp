@@ -134,8 +134,10 @@ bool PreExecution::is_function_thread() noexcept { return runs_function; }
 
 void PreExecution::run_function(Shared& shared, const NextRead& next_read) {
   runs_function = true;
-  if (shared.mode == PreExecutionMode::kIdle && (shared.idle_error = use_idle_scheduling()) != 0)
+  if (shared.mode == PreExecutionMode::kIdle) {
+    shared.idle_error = use_idle_scheduling();
     shared.produced.signal();
+  }
   try {
     while (shared.wait_for_room()) {
       const std::optional<ByteRange> read = next_read();

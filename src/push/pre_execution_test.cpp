@@ -239,15 +239,15 @@ TEST(PreExecution, many_threads_observe_every_read) {
   const auto execution =
       PreExecution::start(numbers(1000), calls.options(PreExecutionMode::kThread, 64)).value();
   std::atomic<std::uint64_t> next{0};
+  const auto read_all = [&] {
+    for (std::uint64_t number = next++; number < 1000; number = next++) {
+      execution->observe(numbered(number));
+      EXPECT_LE(queue_of(*execution).size(), 64U);
+    }
+  };
   std::vector<std::thread> readers;
-  for (std::uint64_t i = 0; i < kThreads; ++i) {
-    readers.emplace_back([&] {
-      for (std::uint64_t number = next++; number < 1000; number = next++) {
-        execution->observe(numbered(number));
-        EXPECT_LE(queue_of(*execution).size(), 64U);
-      }
-    });
-  }
+  for (std::uint64_t i = 0; i < kThreads; ++i)
+    readers.emplace_back(read_all);
   for (std::thread& reader : readers)
     reader.join();
   EXPECT_TRUE(calls.reports().empty());
