@@ -8,6 +8,7 @@
 #include <optional>
 #include <set>
 #include <string_view>
+#include <utility>
 #include <vector>
 
 namespace forebay {
@@ -22,11 +23,11 @@ constexpr std::array kKeys = {
     ConfigKey{"copy_threads", "threads that copy from the page cache; 0: chosen from the cores"},
     ConfigKey{"bulk", "transport of bytes between nodes: auto or tcp"},
     ConfigKey{"network", "interface or address by which agents of other nodes reach this one"},
-    ConfigKey{"hints", "reads that programs will make: a hint file"},
-    ConfigKey{"learned_hints", "hint file that each run reads, and writes for the next one"},
     ConfigKey{"machine", "description of the storage: the name of a machine, or a machine file"},
     ConfigKey{"placement", "where agents run: in-rank or dedicated"},
     ConfigKey{"profile", "measured limits of the storage: a profile file"},
+    ConfigKey{"hints", "reads that programs will make: a hint file"},
+    ConfigKey{"learned_hints", "hint file that each run reads, and writes for the next one"},
     ConfigKey{"trace", "file into which the reads of sessions are recorded"},
     ConfigKey{"write_thread_affinity",
               "processors of threads that copy into the page cache: separate or inherited"},
@@ -107,6 +108,35 @@ Result<std::vector<int>> parse_cores(std::string_view text) {
                            "\" is not a list of processors; write one as in 2-3,7 (0 to 1023)"});
 }
 
+/// Stores the values of settings; keeps the first Error.
+class Assignments {
+ public:
+  template <class Value, class Member>
+  void assign(Result<Value> value, Member& member) {
+    if (value)
+      member = static_cast<Member>(std::move(*value));
+    else if (status_)
+      status_ = failure(value.error());
+  }
+  const Status& status() const noexcept { return status_; }
+
+ private:
+  Status status_;
+};
+
+void read_tuning(const Config& config, Assignments& settings, RuntimeTuning& tuning) {
+  settings.assign(config.bytes("buffer_cache", {tuning.buffer_cache_bytes, 0, kCacheBytesMax}),
+                  tuning.buffer_cache_bytes);
+  settings.assign(config.count("copy_threads", {tuning.copy_threads, 0, kCopyThreadsMax}),
+                  tuning.copy_threads);
+  settings.assign(config.text("backend", "auto").and_then(parse_backend), tuning.backend);
+  settings.assign(config.text("bulk", "auto").and_then(parse_bulk), tuning.bulk_transport);
+  settings.assign(config.text("write_thread_affinity", "separate").and_then(parse_writer_affinity),
+                  tuning.write_thread_affinity);
+  settings.assign(config.text("cores", "").and_then(parse_cores), tuning.cores);
+  if (config.is_set("profile")) settings.assign(config.text("profile", ""), tuning.profile);
+}
+
 }  // namespace
 
 Result<RuntimeOptions> options_from(const Environment& environment) {
@@ -115,52 +145,18 @@ Result<RuntimeOptions> options_from(const Environment& environment) {
   const auto config = Config::load(source);
   if (!config) return failure(config.error());
   RuntimeOptions options;
-  const auto budget =
-      config->bytes("budget", {options.budget_bytes, kBudgetBytesMin, kBudgetBytesMax});
-  if (!budget) return failure(budget.error());
-  const auto cache =
-      config->bytes("buffer_cache", {options.tuning.buffer_cache_bytes, 0, kCacheBytesMax});
-  if (!cache) return failure(cache.error());
-  options.tuning.buffer_cache_bytes = *cache;
-  const auto copy_threads =
-      config->count("copy_threads", {options.tuning.copy_threads, 0, kCopyThreadsMax});
-  if (!copy_threads) return failure(copy_threads.error());
-  const auto backend = config->text("backend", "auto").and_then(parse_backend);
-  if (!backend) return failure(backend.error());
-  const auto network = config->text("network", "");
-  if (!network) return failure(network.error());
-  const auto bulk = config->text("bulk", "auto").and_then(parse_bulk);
-  if (!bulk) return failure(bulk.error());
-  const auto machine = config->text("machine", "");
-  if (!machine) return failure(machine.error());
-  options.machine = *machine;
-  options.tuning.bulk_transport = *bulk;
-  options.network = *network;
-  const auto placement = config->text("placement", "in-rank").and_then(parse_placement);
-  if (!placement) return failure(placement.error());
-  const auto write_thread_affinity =
-      config->text("write_thread_affinity", "separate").and_then(parse_writer_affinity);
-  if (!write_thread_affinity) return failure(write_thread_affinity.error());
-  options.tuning.write_thread_affinity = *write_thread_affinity;
-  const auto cores = config->text("cores", "").and_then(parse_cores);
-  if (!cores) return failure(cores.error());
-  options.tuning.cores = *cores;
-  const auto profile = config->text("profile", "");
-  if (!profile) return failure(profile.error());
-  if (config->is_set("profile")) options.tuning.profile = *profile;
-  const auto hints = config->text("hints", "");
-  if (!hints) return failure(hints.error());
-  options.hints_path = *hints;
-  const auto learned_hints = config->text("learned_hints", "");
-  if (!learned_hints) return failure(learned_hints.error());
-  options.learned_hints_path = *learned_hints;
-  const auto trace = config->text("trace", "");
-  if (!trace) return failure(trace.error());
-  options.trace_path = *trace;
-  options.budget_bytes = *budget;
-  options.tuning.copy_threads = static_cast<unsigned>(*copy_threads);
-  options.tuning.backend = *backend;
-  options.placement = *placement;
+  Assignments settings;
+  settings.assign(config->bytes("budget", {options.budget_bytes, kBudgetBytesMin, kBudgetBytesMax}),
+                  options.budget_bytes);
+  settings.assign(config->text("network", ""), options.network);
+  settings.assign(config->text("machine", ""), options.machine);
+  settings.assign(config->text("placement", "in-rank").and_then(parse_placement),
+                  options.placement);
+  settings.assign(config->text("trace", ""), options.trace_path);
+  settings.assign(config->text("hints", ""), options.hints_path);
+  settings.assign(config->text("learned_hints", ""), options.learned_hints_path);
+  read_tuning(*config, settings, options.tuning);
+  if (!settings.status()) return failure(settings.status().error());
   return options;
 }
 
