@@ -228,6 +228,8 @@ def test_real_demo(forebay, real_native, tmp_path, monkeypatch):
     servers, checkpoints = document["servers"], document["checkpoints"]
     assert ("skip_reason" in servers) == ("Without a parallel file system" in completed.out)
     assert not list((tmp_path / "demo").glob(".forebay-*"))
+    assert "Reads that fault" in completed.out
+    assert document["pictures"][-1].endswith("foresight.png")
     names = ("density.png", "times.png", "tasks.png", "servers.png")
     expected = names[:3] if "skip_reason" in servers else names
     assert ("skip_reason" in checkpoints) == ("Without checkpoints of a solver" in completed.out)

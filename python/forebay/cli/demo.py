@@ -1,9 +1,9 @@
 # SPDX-License-Identifier: Apache-2.0
-"""`forebay demo`: shows the use of Forebay in three parts.
+"""`forebay demo`: shows the use of Forebay in four parts.
 
 One analysis reads a snapshot through std::ifstream and through Forebay. More and more tasks read a
 file, from a disk and from a parallel file system. A solver writes checkpoints, is killed and is
-restarted.
+restarted. Predictors follow the patterns of the File Access Server.
 """
 
 import json
@@ -13,7 +13,7 @@ from pathlib import Path
 
 import click
 
-from forebay import atomic_output
+from forebay import atomic_output, native
 from forebay.cli import demo_checkpoints
 from forebay.cli.output import STDOUT, json_option, print_line, report
 from forebay.errors import ForebayError, NativeError, SkippedError
@@ -47,7 +47,10 @@ def command(quick, folder, json_file):
     as root, from an emulated parallel file system.
 
     With MPI, write checkpoints of a flow solver while it computes, kill it, restart it with other
-    ranks, and compare all strategies of writing. Plot the results.
+    ranks, and compare all strategies of writing.
+
+    Predict the reads of known patterns, and compare page faults with those of the File Access
+    Server. Plot the results.
     """
     place = prepare(Path(folder))
     snapshot, generated = prepare_snapshot(place, *SIZES[quick])
@@ -61,11 +64,18 @@ def command(quick, folder, json_file):
     pictures = draw(place, comparisons, generated["model"], results)
     pictures += demo_checkpoints.draw(checkpoints, place)
     document = to_document(generated, comparisons, samples, results)
-    document |= {"checkpoints": checkpoints.to_document(), "pictures": pictures}
+    prediction = native.run_program("forebay-trace", ["simulate"]).document
+    pictures.append(draw_prediction(prediction, place))
+    document |= {
+        "checkpoints": checkpoints.to_document(),
+        "prediction": prediction["streams"],
+        "pictures": pictures,
+    }
 
     def show(console):
         _tables().print_demo(console, document)
         demo_checkpoints.print_checkpoint_demo(console, checkpoints)
+        _prediction().print_beside_slides(console, prediction)
 
     report(document, json_file, show)
     if json_file != STDOUT:
@@ -206,6 +216,12 @@ def draw(folder: Path, comparisons: list, model: dict, results: dict) -> list[st
     return [str(picture) for picture in pictures]
 
 
+def draw_prediction(document: dict, folder: Path) -> str:
+    picture = folder / "foresight.png"
+    _prediction().draw_simulation(document, picture)
+    return str(picture)
+
+
 def to_document(generated: dict, comparisons: list, samples: list, results: dict) -> dict:
     from forebay import comparison, servers
     from forebay import many_tasks as points
@@ -225,3 +241,9 @@ def _tables():
     from forebay.report import demo_tables
 
     return demo_tables
+
+
+def _prediction():
+    from forebay.report import trace_simulation_tables
+
+    return trace_simulation_tables

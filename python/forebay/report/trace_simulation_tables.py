@@ -43,6 +43,18 @@ def print_simulation(console, document: dict) -> None:
             console.print(f"{stream['name']}: no signature: {stream['error']}", markup=False)
 
 
+def print_beside_slides(console, document: dict) -> None:
+    """The rates of the patterns of the slides, theirs and ours."""
+    columns = ("pattern", "base", *(label for label, _, _ in SERIES))
+    rows = table("Reads that fault, %", *columns, right=(1, 2, 3, 4))
+    for stream in document["streams"]:
+        if stream["name"] in SLIDES:
+            rates = (_rate(stream, stream["base"]), *_rates_in_plot(stream))
+            rows.add_row(stream["name"], *("" if rate is None else _text(rate) for rate in rates))
+    console.print(rows)
+    console.print(_question(document) + SLIDES_NOTE, style="dim")
+
+
 def draw_simulation(document: dict, file: Path) -> None:
     """Plots the patterns of the slides, or all streams if none of them is there."""
     on_slides = [stream for stream in document["streams"] if stream["name"] in SLIDES]
