@@ -7,6 +7,7 @@
 #include <functional>
 #include <numeric>
 #include <span>
+#include <utility>
 #include <vector>
 
 namespace forebay::trace {
@@ -18,7 +19,7 @@ std::vector<std::size_t> reuse_distances(std::span<const Access> accesses, const
   const auto key_at = [&](std::size_t at) { return std::invoke(key, accesses[at]); };
   std::vector<std::size_t> order(accesses.size());
   std::iota(order.begin(), order.end(), 0);
-  std::ranges::stable_sort(order, {}, key_at);
+  std::ranges::sort(order, {}, [&](std::size_t at) { return std::pair(key_at(at), at); });
   std::vector<std::size_t> distances;
   for (std::size_t i = 1; i < order.size(); ++i)
     if (key_at(order[i]) == key_at(order[i - 1])) distances.push_back(order[i] - order[i - 1]);
