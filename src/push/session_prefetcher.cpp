@@ -102,7 +102,7 @@ void SessionPrefetcher::observe(const ByteRange& range, AccessOutcome outcome) n
   if (is_stopped_) return;
   ++position_;
   if (first_reads_.size() < kFirstReadsMax) first_reads_.push_back(range);
-  if (loads_max_ == 0) return count(outcome, Expectation::kNone);
+  if (loads_max_ == 0 && !options_.learned) return count(outcome, Expectation::kNone);
   if (pre_execution_) pre_execution_->observe(range);
   Stream& stream = stream_of_this_thread(range);
   AheadQueue& ahead = stream.accesses.ahead();
@@ -160,7 +160,8 @@ void SessionPrefetcher::cancel(AheadQueue& ahead) {
     const ByteRange range = intersect({ahead.at(i).offset, ahead.at(i).size}, geometry.extent());
     if (range.empty()) continue;
     const SplinterIndex last = geometry.index_at(range.end() - 1);
-    for (SplinterIndex splinter = geometry.index_at(range.offset); splinter <= last; ++splinter)
+    for (SplinterIndex splinter = geometry.index_at(range.offset);
+         splinter <= last && cancelled_.size() < kPredictionsMax; ++splinter)
       cancelled_.push_back(splinter);
   }
   ahead.clear();
@@ -184,14 +185,15 @@ void SessionPrefetcher::push_ahead(Stream& stream) {
   if (!loads_.empty()) core_.push(loads_, position_);
 }
 
-/// Adds loads for the range to loads_. Returns the number of new ones.
+/// Adds loads for the range to loads_, as many as may be ahead. Returns the number of new ones.
 std::uint32_t SessionPrefetcher::add_loads(const ByteRange& range,
                                            std::uint64_t use,
                                            LoadGranularity granularity) {
   const read::Geometry& geometry = core_.geometry();
   const SplinterIndex last = geometry.index_at(range.end() - 1);
   std::uint32_t added = 0;
-  for (SplinterIndex splinter = geometry.index_at(range.offset); splinter <= last; ++splinter) {
+  for (SplinterIndex splinter = geometry.index_at(range.offset);
+       splinter <= last && loads_.size() < loads_max_; ++splinter) {
     const read::SplinterPart part = granularity == LoadGranularity::kSplinter
                                         ? geometry.full_part(splinter)
                                         : geometry.part_of(range, splinter);

@@ -190,6 +190,13 @@ TEST_F(SessionPrefetcherTest, oldest_of_too_many_streams_is_dropped) {
   EXPECT_EQ(session.pushed.size(), before);
 }
 
+TEST_F(SessionPrefetcherTest, huge_predicted_read_pushes_only_as_much_as_may_be_ahead) {
+  for (std::uint64_t i = 0; i < 4; ++i)
+    read(i * 100'000'000, 90'000'000);
+  EXPECT_GT(session.pushed.size(), 0U);
+  EXPECT_LE(session.pushed.size(), 4 * 32U);
+}
+
 TEST_F(SessionPrefetcherTest, nothing_is_pushed_after_stop) {
   prefetcher.stop();
   read_stride(4 * kUnit, 20);
@@ -204,6 +211,17 @@ TEST(SessionPrefetcherMemory, session_without_readahead_only_counts) {
   PrefetchReport counts;
   prefetcher.add_counts(counts);
   EXPECT_EQ(counts.misses, 20U);
+  EXPECT_TRUE(session.pushed.empty());
+}
+
+TEST(SessionPrefetcherMemory, session_without_readahead_learns) {
+  RecordedSession session(0);
+  const auto learned = std::make_shared<LearnedHints>();
+  SessionPrefetcher prefetcher(session, {.learned = learned});
+  for (std::uint64_t i = 0; i < 20; ++i)
+    prefetcher.observe({i * 4 * kUnit, 1024}, AccessOutcome::kHit);
+  prefetcher.stop();
+  EXPECT_EQ(learned->merge({}).size(), 1U);
   EXPECT_TRUE(session.pushed.empty());
 }
 

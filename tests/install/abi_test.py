@@ -20,7 +20,7 @@ KEPT = HERE / "abi"
 FOUND = ROOT / "build" / "abi"
 LIBRARIES = ("libforebay", "libforebay_mpi")
 INTERNAL = re.compile(
-    r"forebay::(comm|format|model|read|restore|runtime|shm|storage|stream|write)::"
+    r"forebay::(comm|format|model|push|read|restore|runtime|shm|storage|stream|trace|write)::"
 )
 
 # A function or a class of a namespace, unless all of it is inline.
