@@ -322,9 +322,12 @@ void LoadScheduler::cancel_request(SplinterIndex splinter) {
 }
 
 void LoadScheduler::cancel_hint(SplinterIndex splinter) {
+  if (is_loading(splinter)) return;
+  const shm::ResidencyEntry& entry = control_block_[splinter];
+  if (entry.load().residency() == Residency::kReady) slots_[entry.slot()].next_use = kUseUnknown;
   const auto found = pending_.find(splinter);
-  if (found == pending_.end() || found->second.priority != LoadPriority::kHint) return;
-  if (!is_loading(splinter)) cancel_request(splinter);
+  if (found != pending_.end() && found->second.priority == LoadPriority::kHint)
+    cancel_request(splinter);
 }
 
 LoadScheduler::Invalidation LoadScheduler::invalidate(SplinterIndex splinter) {
@@ -332,11 +335,10 @@ LoadScheduler::Invalidation LoadScheduler::invalidate(SplinterIndex splinter) {
   const Residency residency = entry.load().residency();
   if (residency == Residency::kChanging) return Invalidation::kLoading;
   if (residency != Residency::kReady) return Invalidation::kDone;
-  const bool is_extended = slots_[entry.slot()].is_loading;
-  if (!is_extended && evict(entry.slot())) return Invalidation::kDone;
+  if (!slots_[entry.slot()].is_loading && evict(entry.slot())) return Invalidation::kDone;
   entry.set_valid({});
-  return is_extended && control_block_.ref_counts().pins(entry.slot()) == 0 ? Invalidation::kLoading
-                                                                            : Invalidation::kPinned;
+  pending_.erase(splinter);  // a load into the slot would change bytes that are pinned
+  return Invalidation::kPinned;
 }
 
 void LoadScheduler::expect_use(SplinterIndex splinter, std::uint64_t use) {

@@ -88,7 +88,8 @@ class LoadScheduler {
   /// Sets the number of the next access, and that of the access that will use a resident splinter.
   void set_position(std::uint64_t position) noexcept { position_ = position; }
   void expect_use(SplinterIndex splinter, std::uint64_t use);
-  /// Drops the request for this splinter if it is only a hint.
+  /// Drops the request for this splinter if it is only a hint. If it is resident, no use of it is
+  /// predicted any more.
   void cancel_hint(SplinterIndex splinter);
 
   /// Decides what to do next for requests of at least priority `least`. Readahead has the priority
@@ -109,9 +110,11 @@ class LoadScheduler {
   enum class Invalidation : std::uint8_t {
     kDone,     ///< not resident any more
     kLoading,  ///< the load in flight must fail
-    kPinned,   ///< bytes stay for those who have pinned them; the splinter cannot be loaded again
+    /// pinned, or a load adds bytes to it, which must fail: the slot keeps its bytes, and the
+    /// splinter must not be requested again
+    kPinned,
   };
-  /// The bytes of a splinter have changed in the file.
+  /// The bytes of a splinter have changed in the file. With kPinned, drops its request.
   Invalidation invalidate(SplinterIndex splinter);
 
   /// Drops the request for this splinter.
@@ -139,8 +142,10 @@ class LoadScheduler {
   /// memory.
   bool is_waiting_for_slot() const noexcept { return is_waiting_for_slot_; }
   /// True while splinters are left to read ahead. next() may return kIdle meanwhile, because enough
-  /// is read ahead.
-  bool can_read_ahead() const noexcept { return readahead_next_ < geometry_.count(); }
+  /// is read ahead. Never in a push cache.
+  bool can_read_ahead() const noexcept {
+    return readahead_next_ < geometry_.count() && !limits_.is_push_cache;
+  }
   /// Estimate of how many times each byte is read.
   std::uint32_t reader_count() const noexcept { return readers_.value(); }
   /// The bytes of a splinter that one reader takes: all that were loaded of it.

@@ -161,5 +161,33 @@ TEST_F(LoadSchedulerPush, invalidated_pinned_splinter_has_no_valid_bytes) {
   fixture.unpin(0, 0);
 }
 
+TEST_F(LoadSchedulerPush, more_bytes_of_an_invalidated_pinned_splinter_are_not_loaded) {
+  const auto add = [&](SplinterPart part) {
+    fixture.scheduler.add_request(0, part, LoadPriority::kAwaited, LoadGranularity::kExact);
+  };
+  add({0, 4096});
+  EXPECT_EQ(fixture.load_until_idle(), std::vector<SplinterIndex>{0});
+  ASSERT_TRUE(fixture.pin(0));
+  add({8192, 12288});
+  EXPECT_EQ(fixture.scheduler.invalidate(0), LoadScheduler::Invalidation::kPinned);
+  EXPECT_TRUE(fixture.load_until_idle().empty()) << "the load overwrites pinned bytes";
+  fixture.unpin(0, 0);
+}
+
+TEST_F(LoadSchedulerPush, cancelled_hint_that_was_loaded_is_evicted_first) {
+  push_and_load(0, 5);
+  request_and_load(1);
+  fixture.serve(1);
+  push_and_load(2, 6);
+  fixture.scheduler.cancel_hint(0);
+  request_and_load(9);
+  EXPECT_FALSE(fixture.is_ready(0));
+  EXPECT_TRUE(fixture.is_ready(1));
+}
+
+TEST_F(LoadSchedulerPush, push_cache_never_waits_to_read_ahead) {
+  EXPECT_FALSE(fixture.scheduler.can_read_ahead());
+}
+
 }  // namespace
 }  // namespace forebay::read

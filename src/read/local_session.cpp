@@ -202,17 +202,11 @@ void LocalSession::invalidate(ByteRange range) {
   if (is_closed_ || inside.empty()) return;
   const SplinterIndex last = geometry().index_at(inside.end() - 1);
   for (SplinterIndex splinter = geometry().index_at(inside.offset); splinter <= last; ++splinter) {
-    switch (scheduler_.invalidate(splinter)) {
-      case LoadScheduler::Invalidation::kDone:
-        break;
-      case LoadScheduler::Invalidation::kLoading:
-        outdated_loads_.insert(splinter);
-        break;
-      case LoadScheduler::Invalidation::kPinned:
-        unreadable_.insert(splinter);
-        outdated_loads_.insert(splinter);
-        break;
-    }
+    const LoadScheduler::Invalidation outcome = scheduler_.invalidate(splinter);
+    if (outcome != LoadScheduler::Invalidation::kDone) outdated_loads_.insert(splinter);
+    if (outcome != LoadScheduler::Invalidation::kPinned) continue;
+    unreadable_.insert(splinter);
+    signal_waiters(splinter, NotificationKind::kUnreadable);
   }
 }
 

@@ -352,5 +352,49 @@ TEST_F(SessionTest, busy_session_does_not_block_others) {
   stop = true;
 }
 
+TEST(SessionInvalidation, view_stays_unchanged_while_more_bytes_of_its_splinter_are_requested) {
+  constexpr std::uint64_t kLarge = 64_KiB;
+  EventLoop loop;
+  const auto agent = EngineAgent::start({.choice = BackendChoice::kThreads}, nullptr).value();
+  const auto file = std::make_shared<GatedFile>(4 * kLarge);
+  const ReadPlan plan =
+      plan_read({.extent = {0, 4 * kLarge},
+                 .access = Access::kDirect,
+                 .available_bytes = 64_MiB,
+                 .total_bytes = 64_MiB},
+                {.mode = Mode::kOnDemand,
+                 .tuning = {.splinter_bytes = kLarge, .request_bytes = kLarge, .queue_depth = 1}})
+          .value();
+  const auto core = LocalSession::open({.file = file,
+                                        .extent = {0, 4 * kLarge},
+                                        .plan = plan,
+                                        .windows = std::make_shared<WindowPool>(64_MiB),
+                                        .agent = agent,
+                                        .executor = &loop})
+                        .value();
+  const Session session = HandleAccess::make_session(core);
+  const auto read_parts = [&](std::uint64_t offset, std::span<std::byte> into) {
+    return session.read(std::array{ByteRange{offset, 8}, ByteRange{offset + 16, 8}}, into);
+  };
+  std::vector<std::byte> first(16);
+  ASSERT_TRUE(result_of(read_parts(0, first)));
+  const auto view = result_of(session.view({8, 8}));
+  file->block_reads();
+  std::vector<std::byte> other(16);
+  auto busy = read_parts(kLarge, other);  // the one load in flight
+  std::vector<std::byte> more(16);
+  auto waiting = read_parts(20'000, more);
+  const std::vector<std::byte> zeros(kLarge);
+  ASSERT_TRUE(file->write_at(zeros, 0));
+  core->invalidate({0, kLarge});
+  file->unblock_reads();
+  ASSERT_TRUE(result_of(busy) && result_of(waiting));
+  EXPECT_EQ(more, std::vector<std::byte>(16));
+  EXPECT_TRUE(is_words(view->bytes(), 8));
+  ASSERT_TRUE(result_of(read_parts(0, first)));
+  EXPECT_EQ(first, std::vector<std::byte>(16));
+  agent->stop();
+}
+
 }  // namespace
 }  // namespace forebay::read
