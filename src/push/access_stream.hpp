@@ -36,6 +36,7 @@ class AccessStream {
 
   /// `signature` must satisfy check_signature().
   void add_hint(HintOrigin origin, std::shared_ptr<const trace::Signature> signature);
+  std::size_t hint_count() const noexcept { return hints_.size(); }
 
   /// The next access, at `now`. `outcome` of the request. Returns false if the
   /// predictions in ahead() do not hold: cancel and clear them.

@@ -2,6 +2,7 @@
 // AheadQueue: the predicted accesses of a stream that were pushed and not read yet, nearest first.
 #pragma once
 
+#include <algorithm>
 #include <array>
 #include <cstddef>
 #include <cstdint>
@@ -80,8 +81,9 @@ class AheadQueue {
     const auto share = [&](std::uint32_t number) {
       return static_cast<std::uint32_t>(number * (front.size - size) / front.size);
     };
-    // The rest has as many accesses of this size.
-    const auto left = static_cast<std::uint32_t>((front.size - 1) / size);
+    // The rest has as many accesses of this size, but no more than predicted.
+    const auto left = static_cast<std::uint32_t>(
+        std::min<std::uint64_t>((front.size - 1) / size, front.accesses));
     const Entry rest{front.offset + size, front.size - size, left, share(front.loads)};
     accesses_ = accesses_ - front.accesses + rest.accesses;
     loads_ = loads_ - front.loads + rest.loads;

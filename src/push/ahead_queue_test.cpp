@@ -62,5 +62,13 @@ TEST(AheadQueue, full_queue_reports_it_and_clear_empties_it) {
   EXPECT_EQ(queue.bytes(), 0U);
 }
 
+TEST(AheadQueue, byte_of_large_accesses_leaves_at_most_those) {
+  AheadQueue queue;
+  queue.push(0, 1ULL << 33U, 1);
+  queue.push(1ULL << 33U, 1ULL << 33U, 1);
+  ASSERT_EQ(queue.match({0, 1}), 0U);
+  EXPECT_LE(queue.accesses(), 2U);
+}
+
 }  // namespace
 }  // namespace forebay::push

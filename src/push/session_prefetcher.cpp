@@ -53,24 +53,21 @@ SessionPrefetcher::Stream& SessionPrefetcher::stream_of_this_thread(const ByteRa
   auto found = find(self);
   if (found == streams_.end()) found = find({});
   if (found == streams_.end()) {
-    Stream& added = add_stream(self);
-    add_stored_hints(added.accesses, access);
-    return added;
+    add_stream();
+    found = streams_.begin();
   }
-  (*found)->thread = self;
   if (found != streams_.begin()) std::rotate(streams_.begin(), found, found + 1);
-  return *streams_.front();
+  Stream& stream = *streams_.front();
+  if (std::exchange(stream.thread, self) != self) add_stored_hints(stream.accesses, access);
+  return stream;
 }
 
-SessionPrefetcher::Stream& SessionPrefetcher::add_stream(std::thread::id thread) {
+void SessionPrefetcher::add_stream() {
   if (streams_.size() == kStreamsMax) {
     cancel(streams_.back()->accesses.ahead());
     streams_.pop_back();
   }
   streams_.insert(streams_.begin(), std::make_unique<Stream>());
-  Stream& stream = *streams_.front();
-  stream.thread = thread;
-  return stream;
 }
 
 void SessionPrefetcher::add_stored_hints(AccessStream& stream, const ByteRange& first) {
@@ -79,12 +76,9 @@ void SessionPrefetcher::add_stored_hints(AccessStream& stream, const ByteRange& 
     return !cursor.is_done() && cursor.current().offset == first.offset;
   };
   const bool is_known = std::ranges::any_of(options_.stored, begins_so);
-  std::size_t added = 0;
   for (const PrefetcherOptions::Stored& stored : options_.stored) {
-    if (added == AccessStream::kHintsMax) return;
-    if (is_known && !begins_so(stored)) continue;
-    stream.add_hint(stored.origin, stored.signature);
-    ++added;
+    if (stream.hint_count() == AccessStream::kHintsMax) return;
+    if (!is_known || begins_so(stored)) stream.add_hint(stored.origin, stored.signature);
   }
 }
 
@@ -159,9 +153,8 @@ void SessionPrefetcher::cancel(AheadQueue& ahead) {
   for (std::size_t i = 0; i < ahead.size(); ++i) {
     const ByteRange range = intersect({ahead.at(i).offset, ahead.at(i).size}, geometry.extent());
     if (range.empty()) continue;
-    const SplinterIndex last = geometry.index_at(range.end() - 1);
-    for (SplinterIndex splinter = geometry.index_at(range.offset);
-         splinter <= last && cancelled_.size() < kPredictionsMax; ++splinter)
+    const SplinterIndex last = last_splinter(range, 2 * loads_max_);
+    for (SplinterIndex splinter = geometry.index_at(range.offset); splinter <= last; ++splinter)
       cancelled_.push_back(splinter);
   }
   ahead.clear();
@@ -185,15 +178,22 @@ void SessionPrefetcher::push_ahead(Stream& stream) {
   if (!loads_.empty()) core_.push(loads_, position_);
 }
 
-/// Adds loads for the range to loads_, as many as may be ahead. Returns the number of new ones.
+/// The last splinter of the range, or that of its first `count_max` ones.
+SplinterIndex SessionPrefetcher::last_splinter(const ByteRange& range,
+                                               std::uint64_t count_max) const noexcept {
+  const read::Geometry& geometry = core_.geometry();
+  return static_cast<SplinterIndex>(std::min<std::uint64_t>(
+      geometry.index_at(range.end() - 1), geometry.index_at(range.offset) + count_max - 1));
+}
+
+/// Adds loads for the range to loads_, at most loads_max_. Returns the number of new ones.
 std::uint32_t SessionPrefetcher::add_loads(const ByteRange& range,
                                            std::uint64_t use,
                                            LoadGranularity granularity) {
   const read::Geometry& geometry = core_.geometry();
-  const SplinterIndex last = geometry.index_at(range.end() - 1);
+  const SplinterIndex last = last_splinter(range, loads_max_);
   std::uint32_t added = 0;
-  for (SplinterIndex splinter = geometry.index_at(range.offset);
-       splinter <= last && loads_.size() < loads_max_; ++splinter) {
+  for (SplinterIndex splinter = geometry.index_at(range.offset); splinter <= last; ++splinter) {
     const read::SplinterPart part = granularity == LoadGranularity::kSplinter
                                         ? geometry.full_part(splinter)
                                         : geometry.part_of(range, splinter);
@@ -215,10 +215,8 @@ std::uint32_t SessionPrefetcher::add_loads(const ByteRange& range,
 Status SessionPrefetcher::add_hint(std::shared_ptr<const trace::Signature> signature) {
   const std::lock_guard lock(mutex_);
   if (is_stopped_ || loads_max_ == 0) return {};
-  const bool is_first = position_ == 0 && streams_.empty();
-  Stream& stream = is_first         ? add_stream({})
-                   : position_ == 0 ? *streams_.front()
-                                    : stream_of_this_thread({});
+  if (position_ == 0 && streams_.empty()) add_stream();
+  Stream& stream = position_ == 0 ? *streams_.front() : stream_of_this_thread({});
   stream.accesses.add_hint(HintOrigin::kProgram, std::move(signature));
   push_ahead(stream);
   return {};
@@ -257,10 +255,9 @@ Status SessionPrefetcher::preexecute(std::function<std::optional<ByteRange>()> n
   if (!started) return failure(started.error());
   {
     const std::lock_guard lock(mutex_);
-    if (is_stopped_) (*started)->cancel();
-    std::swap(pre_execution_, *started);
+    if (!is_stopped_) std::swap(pre_execution_, *started);
   }
-  return {};  // an earlier function ends here, outside the lock, which its callback takes
+  return {};  // the other function ends here, outside the lock, which its callback takes
 }
 
 void SessionPrefetcher::push_range(ByteRange range) {
@@ -286,12 +283,14 @@ void SessionPrefetcher::add_counts(PrefetchReport& report) const {
 }
 
 void SessionPrefetcher::stop() noexcept {
+  detail::OriginPointer<PreExecution> ended;  // outside the lock, which its callback takes
   const std::lock_guard lock(mutex_);
   if (std::exchange(is_stopped_, true)) return;
   for (const auto& stream : streams_) {
     if (options_.learned) options_.learned->add(core_.path(), std::move(stream->reads));
   }
-  if (pre_execution_) pre_execution_->cancel();
+  std::swap(pre_execution_, ended);
+  streams_.clear();
 }
 
 }  // namespace forebay::push

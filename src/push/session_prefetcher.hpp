@@ -62,7 +62,6 @@ class SessionPrefetcher final : public read::AccessObserver {
  private:
   struct Stream {
     std::thread::id thread;  ///< none: that of the first access, which hints precede
-    std::uint64_t last_used = 0;
     std::uint64_t last_end = 0;
     RecentOutcomes near;  ///< whether accesses were near the one before
     AccessStream accesses;
@@ -72,7 +71,7 @@ class SessionPrefetcher final : public read::AccessObserver {
   void push_range(ByteRange range);
   Status add_hint(std::shared_ptr<const trace::Signature> signature);
   Stream& stream_of_this_thread(const ByteRange& access);
-  Stream& add_stream(std::thread::id thread);
+  void add_stream();
   void add_stored_hints(AccessStream& stream, const ByteRange& first);
   enum class Expectation { kNone, kPushed };
   void count(read::AccessOutcome outcome, Expectation expectation) noexcept;
@@ -81,6 +80,7 @@ class SessionPrefetcher final : public read::AccessObserver {
   read::LoadGranularity granularity_of(const Stream& stream,
                                        std::span<const Prediction> next) const noexcept;
   void cancel(AheadQueue& ahead);
+  read::SplinterIndex last_splinter(const ByteRange& range, std::uint64_t count_max) const noexcept;
   void push_ahead(Stream& stream);
   std::uint32_t add_loads(const ByteRange& range,
                           std::uint64_t use,

@@ -3,6 +3,9 @@
 // calls.
 #include "push/session_prefetcher.hpp"
 
+#include <array>
+#include <atomic>
+#include <chrono>
 #include <latch>
 #include <thread>
 #include <vector>
@@ -203,6 +206,27 @@ TEST_F(SessionPrefetcherTest, nothing_is_pushed_after_stop) {
   EXPECT_TRUE(session.pushed.empty());
 }
 
+TEST_F(SessionPrefetcherTest, large_reads_are_pushed_only_as_far_as_storage_is_busy) {
+  ASSERT_TRUE(prefetcher.hint("read {3 x (0, 1000000000)}"));
+  EXPECT_LE(session.pushed.size(), 3 * 32U);
+  read(0, 1'000'000'000);
+  read(1);
+  EXPECT_LE(session.cancelled.size(), 3 * 32U);
+}
+
+TEST_F(SessionPrefetcherTest, stop_waits_for_the_function) {
+  std::atomic<bool> is_inside{false};
+  ASSERT_TRUE(prefetcher.preexecute([&is_inside]() -> std::optional<ByteRange> {
+    is_inside = true;
+    std::this_thread::sleep_for(std::chrono::milliseconds(50));
+    is_inside = false;
+    return ByteRange{0, 8};
+  }));
+  ASSERT_TRUE(read::wait_until([&] { return is_inside.load(); }));
+  prefetcher.stop();
+  EXPECT_FALSE(is_inside);
+}
+
 TEST(SessionPrefetcherMemory, session_without_readahead_only_counts) {
   RecordedSession session(0);
   SessionPrefetcher prefetcher(session, {});
@@ -233,6 +257,16 @@ TEST(SessionPrefetcherMemory, stored_hint_leaves_no_miss) {
   prefetcher.observe({0, 1024}, AccessOutcome::kMiss);
   EXPECT_GE(session.pushed.size(), 15U);
   EXPECT_EQ(session.pushed.front().splinter, 4U);
+}
+
+TEST(SessionPrefetcherMemory, stored_hint_continues_a_hint_of_the_program) {
+  RecordedSession session;
+  const auto signature = std::make_shared<const trace::Signature>(
+      trace::parse_signature("read (0, 8), (9000000, 8), (500000, 8), (7000000, 8)").value());
+  SessionPrefetcher prefetcher(session, {.stored = {{HintOrigin::kHintFile, signature}}});
+  ASSERT_TRUE(prefetcher.hint(std::array{ByteRange{0, 8}}));
+  prefetcher.observe({0, 8}, AccessOutcome::kHit);
+  EXPECT_EQ(session.pushed.size(), 4U);
 }
 
 }  // namespace

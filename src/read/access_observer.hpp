@@ -43,7 +43,7 @@ class AccessObserver {
   virtual std::vector<ByteRange> first_reads() const = 0;
   /// Adds its counts. Any thread.
   virtual void add_counts(PrefetchReport& report) const = 0;
-  /// The session is closed. Must not block.
+  /// The session is closed. Ends the function of preexecute(): waits at most a second for it.
   virtual void stop() noexcept = 0;
 };
 

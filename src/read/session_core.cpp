@@ -83,8 +83,8 @@ SessionReport SessionCore::report() const {
 }
 
 void SessionCore::close() {
+  close_session();  // first: a function that waits for bytes of this session returns
   if (observer_) observer_->stop();
-  close_session();
 }
 
 Error SessionCore::closed_error() const {

@@ -60,13 +60,16 @@ Result<Session> SessionRegistry::find(const SessionHandle& handle) const {
 }
 
 void SessionRegistry::close_all() {
-  const std::lock_guard lock(mutex_);
-  for (const auto& [number, entry] : entries_) {
-    if (const auto open = entry.core.lock()) open->close();
+  std::vector<std::shared_ptr<read::SessionCore>> sessions;
+  {
+    const std::lock_guard lock(mutex_);
+    for (const auto& [number, entry] : entries_)
+      sessions.push_back(entry.core.lock());
+    for (const auto& session : unnumbered_)
+      sessions.push_back(session.lock());
   }
-  for (const auto& session : unnumbered_) {
-    if (const auto open = session.lock()) open->close();
-  }
+  for (const auto& session : sessions)
+    if (session) session->close();
 }
 
 void SessionRegistry::add_file(const storage::FileIdentity& file,
