@@ -101,6 +101,7 @@ void FileSeries::stop() {
     executor = std::move(executor_);
   }
   if (executor) executor->stop();
+  const std::lock_guard lock(mutex_);
   next_.clear();
   newest_ = nullptr;
 }

@@ -44,7 +44,7 @@ class PreparedFile {
         requested_(std::move(requested)),
         session_(std::move(session)) {}
   ~PreparedFile() {
-    if (session_) session_->close();
+    if (session_ && !session_->is_from_parent()) session_->close();
   }
   PreparedFile(const PreparedFile&) = delete;
   PreparedFile& operator=(const PreparedFile&) = delete;

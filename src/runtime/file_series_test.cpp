@@ -4,12 +4,17 @@
 
 #include <forebay/runtime.hpp>
 
+#include <chrono>
 #include <filesystem>
 #include <fstream>
 #include <string>
+#include <thread>
+#include <tuple>
 #include <vector>
 
 #include <gtest/gtest.h>
+#include <sys/wait.h>
+#include <unistd.h>
 
 #include "base/testing.hpp"
 #include "runtime/testing.hpp"
@@ -18,6 +23,10 @@ namespace forebay {
 namespace {
 
 constexpr std::uint64_t kFileBytes = 300'000;
+
+const ReadPlan kPlan{.mode = Mode::kOnDemand};
+/// Pushes also what is in the page cache.
+const ReadPlan kPushingPlan{.mode = Mode::kOnDemand, .readahead_bytes = 4_MiB};
 
 class FileSeriesTest : public ::testing::Test {
  protected:
@@ -28,8 +37,8 @@ class FileSeriesTest : public ::testing::Test {
     std::ofstream(name(number), std::ios::binary) << std::string(kFileBytes, content);
   }
   /// The content of a file, if all of its bytes are the same.
-  static std::optional<char> read(const File& file) {
-    const auto session = file.read_session({.mode = Mode::kOnDemand});
+  static std::optional<char> read(const File& file, const ReadPlan& plan = kPlan) {
+    const auto session = file.read_session(plan);
     std::string bytes(file.size(), '\0');
     for (std::uint64_t offset = 0; offset < bytes.size(); offset += 10'000) {
       const auto into =
@@ -39,9 +48,9 @@ class FileSeriesTest : public ::testing::Test {
     const bool is_uniform = bytes.find_first_not_of(bytes.front()) == std::string::npos;
     return is_uniform ? std::optional(bytes.front()) : std::nullopt;
   }
-  std::optional<char> open_and_read(int number) {
+  std::optional<char> open_and_read(int number, const ReadPlan& plan = kPlan) {
     const auto file = runtime_.open_file(name(number));
-    return file ? read(*file) : std::nullopt;
+    return file ? read(*file, plan) : std::nullopt;
   }
 
   const TemporaryDirectory temporary_;
@@ -100,6 +109,67 @@ TEST_F(FileSeriesTest, prepared_file_serves_sessions_with_other_plans) {
   EXPECT_EQ(byte, 'c');
   EXPECT_EQ(read(*file), 'c');
   EXPECT_EQ(read(*file), 'c');
+}
+
+TEST_F(FileSeriesTest, file_that_changes_after_open_file_is_read_as_it_is) {
+  for (int i = 0; i < 3; ++i)
+    write(i, 'a');
+  EXPECT_EQ(open_and_read(0, kPushingPlan), 'a');
+  EXPECT_EQ(open_and_read(1, kPushingPlan), 'a');
+  const auto file = runtime_.open_file(name(2));
+  std::this_thread::sleep_for(std::chrono::milliseconds(20));  // its first bytes are pushed
+  std::fstream(name(2), std::ios::in | std::ios::out) << std::string(kFileBytes, 'b');
+  EXPECT_EQ(read(*file, kPushingPlan), 'b');
+}
+
+TEST_F(FileSeriesTest, prepared_files_leave_memory_to_the_program) {
+  Runtime small({.budget_bytes = 1_MiB});
+  std::vector<Session> open;
+  for (const int i : {0, 1, 17, 5}) {
+    for (int next = i; next < i + 3; ++next)
+      write(next, 'a');
+    const auto session = small.open_file(name(i))->read_session({.mode = Mode::kOnDemand});
+    ASSERT_TRUE(session) << session.error().message();
+    open.push_back(*session);
+    std::this_thread::sleep_for(std::chrono::milliseconds(20));  // files are prepared
+  }
+}
+
+/// A session that ends its process when it is closed.
+class FatalSession final : public read::SessionCore {
+ public:
+  FatalSession()
+      : SessionCore({.file = read::word_file(64_KiB),
+                     .extent = {0, 64_KiB},
+                     .plan = {.tuning = {.splinter_bytes = 4_KiB}}}) {}
+  Result<read::Availability> request(read::SplinterRequest&, read::LoadPriority) override {
+    return read::Availability::kPending;
+  }
+  void enqueue_load(const read::SplinterRequest&, read::LoadPriority) override {}
+  bool arm(read::SplinterRequest&, detail::Waiter&) override { return false; }
+  void disarm(read::SplinterIndex, detail::Waiter&) noexcept override {}
+  bool help(read::SplinterRequest&, detail::Help) override { return false; }
+  std::shared_ptr<read::BypassRead> start_bypass_read(ByteRange) override { return nullptr; }
+  void record_view_copy(std::uint64_t) override {}
+
+ private:
+  SessionReport make_report() const override { return {}; }
+  void close_session() override { ::_exit(1); }
+  void notify_memory_released() noexcept override {}
+};
+
+TEST(FileSeriesFaults, forked_child_does_not_close_the_prepared_session) {
+  auto* const prepared = new PreparedFile(nullptr, {}, {}, std::make_shared<FatalSession>());
+  const pid_t child = ::fork();
+  if (child == 0) {
+    delete prepared;
+    ::_exit(0);
+  }
+  int status = 1;
+  ASSERT_EQ(::waitpid(child, &status, 0), child);
+  EXPECT_EQ(WEXITSTATUS(status), 0);
+  std::ignore = prepared->take({});
+  delete prepared;
 }
 
 TEST(FileSeriesFaults, failed_preparation_leaves_the_file_to_the_program) {

@@ -21,8 +21,9 @@ std::string host_name() {
 
 }  // namespace
 
-Foresight::Foresight(const RuntimeOptions& options, std::optional<std::uint32_t> rank)
+Foresight::Foresight(const RuntimeOptions& options, std::optional<std::uint32_t> rank, Role role)
     : log_(options.log) {
+  if (role == Role::kIo) return;  // it opens no sessions of its own
   const std::string suffix = rank ? "." + std::to_string(*rank) : "";
   if (!options.learned_hints_path.empty()) {
     learned_path_ = options.learned_hints_path + suffix;

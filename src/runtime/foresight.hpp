@@ -20,8 +20,9 @@ namespace forebay {
 class Foresight {
  public:
   /// Reads the hint file and begins the trace that the options name. `rank` is that of a Runtime
-  /// with several ranks. See status().
-  Foresight(const RuntimeOptions& options, std::optional<std::uint32_t> rank);
+  /// with several ranks; those with Role::kIo, which have no sessions, record nothing. See
+  /// status().
+  Foresight(const RuntimeOptions& options, std::optional<std::uint32_t> rank, Role role);
 
   /// The Error of the hint file or of the trace.
   const Status& status() const noexcept { return status_; }

@@ -10,8 +10,10 @@
 #include <gtest/gtest.h>
 
 #include "base/testing.hpp"
+#include "comm/in_process.hpp"
 #include "push/hint_file.hpp"
 #include "read/testing.hpp"
+#include "runtime/testing.hpp"
 #include "trace/signature_search.hpp"
 #include "trace/trace_reader.hpp"
 
@@ -36,8 +38,9 @@ class ForesightTest : public ::testing::Test {
       EXPECT_TRUE(session->read(i * kStride, into).wait());
     return session->report().prefetch;
   }
-  std::vector<trace::Access> recorded() const {
-    auto reader = trace::TraceReader::open(storage::open_file(trace_).value()).value();
+  std::vector<trace::Access> recorded() const { return recorded(trace_); }
+  std::vector<trace::Access> recorded(const std::string& path) const {
+    auto reader = trace::TraceReader::open(storage::open_file(path).value()).value();
     std::vector<trace::Access> accesses;
     while (const auto block = reader.next().value()) {
       if (const auto* const file = std::get_if<trace::FileBlock>(&*block)) {
@@ -80,6 +83,22 @@ TEST_F(ForesightTest, second_trace_replaces_the_first) {
   run({.trace_path = trace_});
   run({.trace_path = trace_});
   EXPECT_EQ(recorded().size(), kReads);
+}
+
+TEST_F(ForesightTest, io_ranks_record_no_trace) {
+  const auto outcome = comm::run_ranks(
+      {.count = 3, .per_node = 3}, [&](const std::shared_ptr<comm::Communicator>& ranks) {
+        Runtime runtime(comm::make_ranks(ranks),
+                        test_options({.placement = Placement::kDedicated, .trace_path = trace_}));
+        if (runtime.role() == Role::kIo) return runtime.serve();
+        std::vector<std::byte> into(8);
+        EXPECT_TRUE(runtime.open_file(path_)->read_session()->read(0, into).wait());
+        return Status();
+      });
+  EXPECT_TRUE(outcome) << outcome.error().message();
+  EXPECT_EQ(recorded(trace_ + ".0").size(), 1U);
+  EXPECT_EQ(recorded(trace_ + ".1").size(), 1U);
+  EXPECT_FALSE(std::filesystem::exists(trace_));
 }
 
 TEST_F(ForesightTest, hint_file_leaves_at_most_one_miss) {

@@ -175,6 +175,28 @@ TEST_P(NodesTest, late_or_absent_node_does_not_block_others) {
   });
 }
 
+TEST_P(NodesTest, sessions_on_demand_of_a_nodes_agent_follow_hints_and_functions) {
+  on_ranks(4, 2, [&](Runtime& runtime, comm::Communicator& ranks) {
+    ReadPlan plan = plan_for_nodes({0});
+    plan.mode = Mode::kOnDemand;
+    const auto session = runtime.open_file(path)->read_session({}, plan);
+    ASSERT_TRUE(session) << session.error().message();
+    EXPECT_EQ(session->plan().mode, Mode::kOnDemand);
+    const std::uint64_t first = ranks.rank().number * 1000;
+    ASSERT_TRUE(session->hint("read {100 x (20000 i + " + std::to_string(first) + ", 1000)}"));
+    for (std::uint64_t i = 0; i < 100; ++i)
+      ASSERT_TRUE(reads_words(*session, {20'000 * i + first, 1000}));
+    const auto next = [i = std::uint64_t{0}]() mutable -> std::optional<ByteRange> {
+      return ByteRange{i++ * 7919 % 2'900 * 1000, 100};
+    };
+    ASSERT_TRUE(session->preexecute(next));
+    for (std::uint64_t i = 0; i < 200; ++i)
+      ASSERT_TRUE(reads_words(*session, {i * 7919 % 2'900 * 1000, 100}));
+    const PrefetchReport report = session->report().prefetch;
+    EXPECT_EQ(report.hits + report.late + report.misses, 300U);
+  });
+}
+
 // Closing a session calls the agent, which could end just before it polled again.
 TEST_P(NodesTest, sessions_may_be_closed_at_the_last_moment) {
   for (int round = 0; round < 10; ++round) {

@@ -42,6 +42,13 @@ Result<SessionPtr> open_local_session(RuntimeCore& runtime,
 Result<std::shared_ptr<PreparedFile>> prepare_file(RuntimeCore& runtime,
                                                    const std::string& path,
                                                    const ReadPlan& requested) {
+  // The other half is for sessions that the program opens.
+  if (runtime.windows()->available_bytes() <= runtime.windows()->budget_bytes() / 2) {
+    return failure({.kind = ErrorClass::kLimit,
+                    .operation = "open ahead",
+                    .path = path,
+                    .cause = "no memory"});
+  }
   const std::optional<FileVersion> version = version_of(path);
   auto opened = storage::open_file(path);
   if (!opened) return failure(opened.error());
@@ -55,8 +62,7 @@ Result<std::shared_ptr<PreparedFile>> prepare_file(RuntimeCore& runtime,
   auto session = open_local_session(runtime, std::move(*method),
                                     {extent, requested, runtime.registry().next_handle()});
   if (!session) return failure(session.error());
-  if (const Status observed = runtime.observe(*session); !observed)
-    return failure(observed.error());
+  runtime.observe(*session);
   return std::make_shared<PreparedFile>(file, version.value_or(FileVersion()), requested, *session);
 }
 

@@ -29,7 +29,8 @@ Result<SessionPtr> open_local_session(RuntimeCore& runtime,
                                       AccessMethod method,
                                       const SessionRequest& request);
 
-/// For FileSeries: opens a file and a session on the whole of it. This process alone.
+/// For FileSeries: opens a file and a session on the whole of it. This process alone. Fails with
+/// kLimit if sessions use half of the Runtime's budget.
 Result<std::shared_ptr<PreparedFile>> prepare_file(RuntimeCore& runtime,
                                                    const std::string& path,
                                                    const ReadPlan& requested);

@@ -132,9 +132,11 @@ Result<Session> File::read_session(Extent extent, const ReadPlan& plan) const {
 Result<Session> File::open_session(ByteRange extent,
                                    const ReadPlan& plan,
                                    const SessionHandle& handle) const {
+  if (const Status& known = runtime_->foresight_status(); !known) return failure(known.error());
   const bool is_in_series =
       plan.mode == Mode::kOnDemand && extent == ByteRange{0, size()} && runtime_->series();
-  if (is_in_series && opened_->prepared) {
+  // The file may have changed since open_file().
+  if (is_in_series && opened_->prepared && opened_->prepared->version() == version_of(path())) {
     if (SessionPtr core = opened_->prepared->take(plan)) {
       runtime_->series()->record(path(), plan, core);
       return register_session(*runtime_, core);
@@ -145,7 +147,7 @@ Result<Session> File::open_session(ByteRange extent,
   if (!method) return failure(method.error());
   auto core = make_session(*runtime_, *method, {extent, plan, handle});
   if (!core) return failure(core.error());
-  if (const Status observed = runtime_->observe(*core); !observed) return failure(observed.error());
+  runtime_->observe(*core);
   if (is_in_series) runtime_->series()->record(path(), plan, *core);
   return register_session(*runtime_, *core);
 }

@@ -63,7 +63,7 @@ RuntimeCore::RuntimeCore(RuntimeOptions options, const Ranks& ranks)
       windows_(std::make_shared<read::WindowPool>(options_.budget_bytes)),
       buffers_(shm::BufferAllocator::make(options_.tuning.buffer_cache_bytes / ranks_of_node())),
       registry_(agree_on_id()),
-      foresight_(options_, number_among(ranks_)),
+      foresight_(options_, number_among(ranks_), role()),
       streams_({.choice = options_.tuning.backend,
                 .copy_threads = options_.tuning.copy_threads,
                 .write_thread_affinity = options_.tuning.write_thread_affinity,
@@ -99,12 +99,10 @@ Result<std::shared_ptr<read::ReadAgent>> RuntimeCore::agent_for(Access access, M
   return access == Access::kBuffered && mode == Mode::kDeclared ? copy_agent() : engine_agent();
 }
 
-Status RuntimeCore::observe(const std::shared_ptr<read::SessionCore>& core) {
-  if (!foresight_.status()) return foresight_.status();
+void RuntimeCore::observe(const std::shared_ptr<read::SessionCore>& core) {
   if (core->plan().mode == Mode::kOnDemand)
     registry_.add_file(storage::identity_of(core->file()), core);
   foresight_.observe(*core);
-  return {};
 }
 
 void RuntimeCore::log(LogLevel level, const std::string& text) const {
@@ -399,7 +397,8 @@ Result<AccessMethod> RuntimeCore::access_method_for(const read::NodeServer::Open
   if (!request.access) {
     auto file = storage::open_file(request.path);
     if (!file) return failure(file.error());
-    return choose_access_method(std::move(*file), {request.extent, request.plan.access}, storage_);
+    return choose_access_method(std::move(*file),
+                                {request.extent, request.plan.access, request.plan.mode}, storage_);
   }
   if (!args.file) {
     return failure({.kind = ErrorClass::kLimit,
@@ -434,7 +433,7 @@ Result<read::NodeServer::ServedSession> RuntimeCore::open_served_session(
   // Bytes from other nodes count as bytes from a device, wherever they are stored there.
   const bool is_shared_out = linked_nodes_ > 1 && !request.plan.tuning.agent_nodes.empty();
   const Access like = is_shared_out ? Access::kDirect : method->access;
-  auto agent = agent_for(like);
+  auto agent = agent_for(like, request.plan.mode);
   if (!agent) return failure(agent.error());
   const auto lock = lock_opening();
   ReadFacts facts{.extent = request.extent,

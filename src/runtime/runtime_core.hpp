@@ -48,8 +48,10 @@ class RuntimeCore {
   /// The agent of a session. Few threads copy from the page cache; on demand, many small reads of
   /// files that are not there are in flight.
   Result<std::shared_ptr<read::ReadAgent>> agent_for(Access access, Mode mode = Mode::kDeclared);
-  /// Sets the observer that a session needs. Fails with the Error of the hint file or the trace.
-  Status observe(const std::shared_ptr<read::SessionCore>& core);
+  /// The Error of the hint file or the trace.
+  const Status& foresight_status() const noexcept { return foresight_.status(); }
+  /// Sets the observer that a session needs.
+  void observe(const std::shared_ptr<read::SessionCore>& core);
 
   /// Excludes other openings of sessions, so that memory found by a plan is still available when it
   /// is taken.
