@@ -78,11 +78,12 @@ class FOREBAY_EXPORT [[nodiscard]] View {
 
 /// The reads of a session with Mode::kOnDemand, as they were when the program requested them.
 struct PrefetchReport {
-  std::uint64_t hits = 0;          ///< all bytes were in memory
-  std::uint64_t late = 0;          ///< storage was reading them already
-  std::uint64_t misses = 0;        ///< some bytes were not requested before
-  std::uint64_t early = 0;         ///< of misses: predicted, read and evicted before the read
-  std::uint64_t bytes_pushed = 0;  ///< read from storage by prediction
+  std::uint64_t hits = 0;    ///< all bytes were in memory
+  std::uint64_t late = 0;    ///< storage was reading them already
+  std::uint64_t misses = 0;  ///< some bytes were not requested before
+  std::uint64_t early = 0;   ///< of misses: predicted, read and evicted before the read
+  /// Read from storage by prediction or Session::prefetch(); 0 if one agent reads for a node.
+  std::uint64_t bytes_pushed = 0;
   std::uint64_t bytes_wasted = 0;  ///< of bytes_pushed: in splinters that no read has used so far
 };
 
@@ -187,15 +188,16 @@ class FOREBAY_EXPORT Session {
   /// returns a read that the program will make, or nothing at the end. For reads that depend on
   /// data: the function may itself read from this session. It runs at most 256 reads ahead. It is
   /// not called again once it throws, ends, falls behind the program, or the session is closed.
-  /// Must not refer to objects that end before the Runtime. Needs Mode::kOnDemand; replaces an
-  /// earlier function.
+  /// It owns what it uses: a call that has not returned a second after close() continues. Needs
+  /// Mode::kOnDemand; replaces an earlier function.
   Status preexecute(std::function<std::optional<ByteRange>()> next_read) const;
 
   SessionReport report() const;
 
   /// Ends the session for all handles. Requests in progress get kClosed, unless their bytes
   /// are resident or their private copy has begun; later ones get kClosed. Held Views stay valid.
-  /// Does not wait: data that storage is still reading is discarded when it arrives.
+  /// Data that storage is still reading is discarded when it arrives. Waits for nothing but the
+  /// function of preexecute(), and at most a second for it.
   void close() const;
 
  private:

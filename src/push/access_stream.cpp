@@ -21,7 +21,8 @@ constexpr std::uint64_t kAheadPerUse = 2;
 /// Shorter intervals are no reason to wait with a push.
 constexpr std::chrono::microseconds kIntervalMin{20};
 constexpr std::uint32_t kQuickMax = 32;
-/// A stream may drop this number of accesses, and 1 / kDroppedShare of those that were of use.
+/// A stream is wasteful if it has dropped more pushed accesses than this number and
+/// 1 / kDroppedShare of the used ones.
 constexpr std::uint64_t kDroppedMin = 16;
 constexpr std::uint64_t kDroppedShare = 8;
 

@@ -38,8 +38,8 @@ class AccessStream {
   void add_hint(HintOrigin origin, std::shared_ptr<const trace::Signature> signature);
   std::size_t hint_count() const noexcept { return hints_.size(); }
 
-  /// The next access, at `now`. `outcome` of the request. Returns false if the
-  /// predictions in ahead() do not hold: cancel and clear them.
+  /// The stream accesses `access` at `now`, and `outcome` is the state of its bytes. Returns false
+  /// if the predictions in ahead() are wrong: the caller cancels their loads and clears ahead().
   bool observe(const trace::Access& access, TimePoint now, read::AccessOutcome outcome);
 
   /// Predictions to push behind those in ahead(); nothing while enough are ahead. Uses `buffer`.

@@ -38,9 +38,10 @@ struct PrefetcherOptions {
   const Clock& clock = SteadyClock::shared();
 };
 
-/// Only counts and records the requests of other sessions. The thread that makes a request predicts
-/// and queues loads. Cost of a request whose bytes are resident: about 0.1 us; a look-ahead of n
-/// accesses takes about 5 n ns, once for several requests.
+/// In a session without Mode::kOnDemand, or without readahead, it only counts and records. The
+/// thread that makes a request predicts and queues loads. Cost of a request whose bytes are
+/// resident: about 0.1 us; a look-ahead of n accesses takes about 5 n ns, once for several
+/// requests.
 class SessionPrefetcher final : public read::AccessObserver {
  public:
   /// Streams of a session: the requests of one thread. A further one replaces the stream that was

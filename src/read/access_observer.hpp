@@ -19,9 +19,9 @@ namespace forebay::read {
 /// State of the bytes of a request when it is made.
 enum class AccessOutcome : std::uint8_t {
   kHit,      ///< all are resident
-  kLate,     ///< the others are requested or loading
-  kPartial,  ///< some are neither, but other bytes of all splinters are resident
-  kMiss,     ///< some splinters are absent
+  kLate,     ///< those that are not resident belong to splinters that are requested or loading
+  kPartial,  ///< some are missing in a splinter of which other bytes are resident
+  kMiss,     ///< some belong to absent splinters
 };
 
 class AccessObserver {

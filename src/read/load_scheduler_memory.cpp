@@ -178,8 +178,8 @@ std::optional<std::uint32_t> LoadScheduler::push_cache_victim(const PendingReque
   return least_recently_used(SlotState::kReserved);
 }
 
-/// Number of the access that will use the slot: the next one, if a task has requested it and not
-/// taken it yet.
+/// Number of the access that will use the slot. A splinter that a task has requested and not taken
+/// yet is used by the next access; a predicted use in the past counts as unknown.
 std::uint64_t LoadScheduler::next_use(std::uint32_t slot) const {
   const Slot& held = slots_[slot];
   if (!held.is_pushed && !held.is_used) return position_;

@@ -124,8 +124,8 @@ class SessionCore : public std::enable_shared_from_this<SessionCore> {
 
   // Reading ahead by prediction. Any thread.
 
-  /// Queues loads that no task waits for. `position` is the number of accesses so far. Here without
-  /// the predicted uses.
+  /// Queues loads that no task waits for. `position` is the number of accesses so far. This
+  /// default, for the node's agent, ignores `position` and SplinterRequest::use.
   virtual void push(std::span<const SplinterRequest> requests, std::uint64_t position);
   /// Drops those of push() that have not begun, where possible.
   virtual void cancel_push(std::span<const SplinterIndex> /*splinters*/) {}

@@ -96,7 +96,7 @@ class FileSeries {
     std::shared_ptr<PreparedFile> file = nullptr;  ///< null: in preparation, or failed
     bool is_preparing = true;
   };
-  /// What the files of the series are opened with.
+  /// Plan and first reads of the last file, which the next files repeat.
   struct Usual {
     ReadPlan requested;
     std::vector<ByteRange> first_reads;

@@ -35,7 +35,7 @@ class SessionRegistry {
   Result<Session> find(const SessionHandle& handle) const;
   void close_all();
 
-  /// Bytes of this file are read by the session on demand from here on.
+  /// From now on, invalidate() of this file applies to the session, which is on demand.
   void add_file(const storage::FileIdentity& file, const std::shared_ptr<read::SessionCore>& core);
   /// Bytes of the file have changed: SessionCore::invalidate() for its sessions on demand. Takes
   /// nanoseconds while there are none. Any thread.
