@@ -2,6 +2,7 @@
 // Sessions with Mode::kOnDemand: bytes, memory, faults, and files that change.
 #include <forebay/runtime.hpp>
 
+#include <algorithm>
 #include <array>
 #include <atomic>
 #include <filesystem>
@@ -153,6 +154,44 @@ TEST_F(OnDemandTest, write_through_forebay_replaces_cached_bytes) {
   ASSERT_TRUE(reads(session, {111'000, 39'000}));
   // The View keeps what it had.
   EXPECT_TRUE(is_words(view->bytes(), 110'000));
+}
+
+TEST_F(OnDemandTest, reads_see_finished_writes_and_views_stay_while_a_stream_writes) {
+  const Session session = open({.budget_bytes = 1_MiB});
+  auto out = runtime_.create_output_stream({.buffer_bytes = 64_KiB});
+  auto file = out->create(path_, {.existing_content = ExistingContent::kKeep});
+  ASSERT_TRUE(file) << file.error().message();
+  constexpr ByteRange kWritten{0, 512_KiB};
+  std::atomic<bool> has_ended{false};
+  std::atomic<int> changed{0};
+  std::vector<std::thread> readers;
+  for (std::uint64_t thread = 0; thread < 3; ++thread) {
+    readers.emplace_back([&, thread] {
+      Random random(thread);
+      while (!has_ended) {
+        const ByteRange range = random.range(kWritten, 5000);
+        const auto view = session.view(range).wait();
+        const std::vector<std::byte> before(view->bytes().begin(), view->bytes().end());
+        std::vector<std::byte> into(500);
+        if (!session.read(random.uniform(kWritten.size), into).wait()) ++changed;
+        if (!std::ranges::equal(before, view->bytes())) ++changed;
+      }
+    });
+  }
+  Random random(99);
+  int stale = 0;
+  for (int i = 1; i <= 300; ++i) {
+    const ByteRange range = random.range(kWritten, 20'000);
+    const std::vector<std::byte> written(range.size, static_cast<std::byte>(i));
+    std::vector<std::byte> into(range.size);
+    if (!out->write(*file, range.offset, written) || !out->drain()) ++stale;
+    if (!session.read(range.offset, into).wait() || into != written) ++stale;
+  }
+  has_ended = true;
+  for (std::thread& thread : readers)
+    thread.join();
+  EXPECT_EQ(stale, 0);
+  EXPECT_EQ(changed, 0);
 }
 
 TEST_F(OnDemandTest, truncation_by_a_stream_discards_cached_bytes) {
