@@ -182,11 +182,12 @@ TEST(FileSeriesFaults, failed_preparation_leaves_the_file_to_the_program) {
   series.record("s1", {}, nullptr);
   series.record("s2", {}, nullptr);
   EXPECT_EQ(series.take("s3"), nullptr);
+  EXPECT_EQ(series.take("s4"), nullptr);
   EXPECT_EQ(series.take("other"), nullptr);
   series.stop();
   EXPECT_EQ(calls, 2);
   series.record("s3", {}, nullptr);
-  EXPECT_EQ(series.take("s4"), nullptr);
+  EXPECT_EQ(series.take("s5"), nullptr);
 }
 
 }  // namespace
