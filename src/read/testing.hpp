@@ -39,6 +39,7 @@
 #include "read/plan.hpp"
 #include "read/requests.hpp"
 #include "storage/file.hpp"
+#include "storage/file_decorator.hpp"
 #include "storage/memory_file.hpp"
 
 namespace forebay::read {
@@ -186,10 +187,10 @@ inline void write_words(const std::string& path, std::uint64_t size_bytes) {
 
 /// A file of words whose readers wait at a gate. Tasks never read it on their own threads, as on a
 /// device, unless its access is buffered.
-class GatedFile final : public storage::File {
+class GatedFile final : public storage::FileDecorator {
  public:
   explicit GatedFile(std::uint64_t size_bytes, Access access = Access::kDirect)
-      : inner_(word_file(size_bytes)), access_(access) {}
+      : FileDecorator(word_file(size_bytes)), access_(access) {}
 
   /// Closes the gate: later reads wait.
   void block_reads() {
@@ -213,12 +214,8 @@ class GatedFile final : public storage::File {
     return arrival_count_;
   }
 
-  const std::string& path() const noexcept override { return inner_->path(); }
-  storage::FileSystem file_system() const noexcept override { return inner_->file_system(); }
   Access access() const noexcept override { return access_; }
   std::size_t alignment_bytes() const noexcept override { return 1; }
-  int descriptor() const noexcept override { return -1; }
-  Result<std::uint64_t> size() const override { return inner_->size(); }
   Result<std::size_t> read_at(std::span<std::byte> into, std::uint64_t offset_bytes) override {
     std::unique_lock lock(mutex_);
     ++arrival_count_;
@@ -226,21 +223,10 @@ class GatedFile final : public storage::File {
     changed_.wait(lock, [this] { return is_open_; });
     --waiting_count_;
     lock.unlock();
-    return inner_->read_at(into, offset_bytes);
-  }
-  Result<std::size_t> write_at(std::span<const std::byte> from,
-                               std::uint64_t offset_bytes) override {
-    return inner_->write_at(from, offset_bytes);
-  }
-  Status sync() override { return inner_->sync(); }
-  Status allocate(ByteRange range) override { return inner_->allocate(range); }
-  Status truncate(std::uint64_t size_bytes) override { return inner_->truncate(size_bytes); }
-  std::optional<double> cached_fraction(ByteRange range) const override {
-    return inner_->cached_fraction(range);
+    return FileDecorator::read_at(into, offset_bytes);
   }
 
  private:
-  const std::unique_ptr<storage::MemoryFile> inner_;
   const Access access_;
   mutable std::mutex mutex_;
   std::condition_variable changed_;

@@ -14,6 +14,7 @@
 
 #include "model/transfer_advice.hpp"
 #include "runtime/storage_info.hpp"
+#include "storage/file_decorator.hpp"
 #include "storage/testing.hpp"
 
 namespace forebay {
@@ -22,32 +23,12 @@ namespace {
 using storage::FileSystem;
 
 /// A file that reports to be on FUSE.
-class FuseFile final : public storage::File {
+class FuseFile final : public storage::FileDecorator {
  public:
-  explicit FuseFile(std::unique_ptr<File> inner) : inner_(std::move(inner)) {}
+  using FileDecorator::FileDecorator;
 
-  const std::string& path() const noexcept override { return inner_->path(); }
   FileSystem file_system() const noexcept override { return FileSystem::kFuse; }
-  Access access() const noexcept override { return inner_->access(); }
-  std::size_t alignment_bytes() const noexcept override { return inner_->alignment_bytes(); }
-  int descriptor() const noexcept override { return inner_->descriptor(); }
-  Result<std::uint64_t> size() const override { return inner_->size(); }
-  Result<std::size_t> read_at(std::span<std::byte> into, std::uint64_t offset_bytes) override {
-    return inner_->read_at(into, offset_bytes);
-  }
-  Result<std::size_t> write_at(std::span<const std::byte> from,
-                               std::uint64_t offset_bytes) override {
-    return inner_->write_at(from, offset_bytes);
-  }
-  Status sync() override { return inner_->sync(); }
-  Status allocate(ByteRange range) override { return inner_->allocate(range); }
-  Status truncate(std::uint64_t size_bytes) override { return inner_->truncate(size_bytes); }
-  std::optional<double> cached_fraction(ByteRange range) const override {
-    return inner_->cached_fraction(range);
-  }
-
- private:
-  std::unique_ptr<File> inner_;
+  int descriptor() const noexcept override { return inner().descriptor(); }
 };
 
 /// Server 0 is near and takes one request at a time; server 1 is far and takes many.

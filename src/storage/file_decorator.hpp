@@ -38,6 +38,9 @@ class FileDecorator : public File {
   }
   std::optional<std::uint64_t> free_bytes() const override { return inner_->free_bytes(); }
 
+ protected:
+  File& inner() const noexcept { return *inner_; }
+
  private:
   const std::unique_ptr<File> inner_;
 };
