@@ -100,9 +100,9 @@ struct RuntimeOptions {
   /// appends its number. Empty: none. A damaged file is an Error of each session.
   std::string learned_hints_path = {};
   /// Path of a trace (docs/formats/trace.md) into which the requests of all sessions are recorded,
-  /// at a cost of about 50 ns each. An existing file is replaced. With several ranks, each appends
-  /// its number: "run.trace.0". Empty: none. A trace that cannot be created is an Error of each
-  /// session.
+  /// without a lock or a system call of the thread that requests. An existing file is replaced.
+  /// With several ranks, each appends its number: "run.trace.0". Empty: none. A trace that cannot
+  /// be created is an Error of each session.
   std::string trace_path = {};
   /// Network interface (its name, or an address) by which agents of other nodes reach this one.
   /// Empty: tries all of the host. Only used with ranks on several nodes.
@@ -146,8 +146,12 @@ class FOREBAY_EXPORT File {
   /// ranks. If plans differ, Session::plan() returns the one in force. A plan that cannot work
   /// fails only on its rank.
   Result<Session> read_session(Extent extent = {}, const ReadPlan& plan = {}) const;
-  /// The same for the whole file.
-  Result<Session> read_session(const ReadPlan& plan) const { return read_session({}, plan); }
+  /// The same for the whole file: `read_session({.mode = Mode::kOnDemand})`. A template, so that {}
+  /// is an Extent.
+  template <std::same_as<ReadPlan> Plan = ReadPlan>
+  Result<Session> read_session(const Plan& plan) const {
+    return read_session(Extent{}, plan);
+  }
 
  private:
   friend class Runtime;

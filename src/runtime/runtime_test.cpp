@@ -147,7 +147,8 @@ TEST_F(RuntimeTest, omitted_extent_members_cover_the_rest_of_the_file) {
   const auto file = runtime.open_file(path);
   ASSERT_TRUE(file);
   constexpr ByteRange kWhole{0, kFileBytes};
-  EXPECT_EQ(file->read_session()->extent(), kWhole);
+  EXPECT_EQ(file->read_session({})->extent(), kWhole);
+  EXPECT_EQ(file->read_session({.mode = Mode::kOnDemand})->extent(), kWhole);
   EXPECT_EQ(file->read_session()->extent(), kWhole);
   EXPECT_EQ(file->read_session({}, {.tuning = {.splinter_bytes = 4_KiB}})->extent(), kWhole);
   EXPECT_EQ(file->read_session(Extent{})->extent(), kWhole);
