@@ -161,15 +161,17 @@ std::span<const Prediction> AccessStream::next_pushes(std::span<Prediction> buff
   }
   if (hint == nullptr && observed_ == 3 && run_ == 0 && ahead_.is_empty() && loads_max >= 2)
     return buffer.first(guess(buffer));
+  if (ahead_.is_full() || ahead_.loads() > loads_max - loads_max / 4) return {};
   // About as many accesses as loads_max loads have.
   const std::uint64_t loads = std::max<std::uint64_t>(ahead_.loads(), 1);
   const std::uint64_t by_loads =
       loads_max * (std::max(ahead_.accesses(), loads) + loads - 1) / loads + kTrustedAhead;
-  const std::size_t limit = std::min({buffer.size(), static_cast<std::size_t>(by_loads),
-                                      allowance(hint), accesses_within(2 * latency)});
+  const std::size_t allowed =
+      std::min({buffer.size(), static_cast<std::size_t>(by_loads), allowance(hint)});
   const auto ahead = static_cast<std::size_t>(ahead_.accesses());
-  if (ahead_.is_full() || ahead_.loads() > loads_max - loads_max / 4 || ahead + limit / 4 >= limit)
-    return {};
+  if (ahead + allowed / 4 >= allowed) return {};
+  const std::size_t limit = std::min(allowed, accesses_within(2 * latency));
+  if (ahead + limit / 4 >= limit) return {};
   const std::span<Prediction> into = buffer.first(limit);
   const std::size_t count = hint != nullptr ? hint->predictor.predict(into) : online_.predict(into);
   return count > ahead ? into.subspan(ahead, count - ahead) : std::span<Prediction>();

@@ -40,9 +40,7 @@ SessionPrefetcher::SessionPrefetcher(read::SessionCore& core, PrefetcherOptions 
     : core_(core),
       options_(std::move(options)),
       loads_max_(loads_max_of(core.plan())),
-      buffer_(kPredictionsMax) {
-  loads_.reserve(kPredictionsMax);
-}
+      buffer_(loads_max_ > 0 ? kPredictionsMax : 0) {}
 
 SessionPrefetcher::Stream& SessionPrefetcher::stream_of_this_thread(const ByteRange& access) {
   const std::thread::id self = std::this_thread::get_id();

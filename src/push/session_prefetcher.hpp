@@ -39,9 +39,8 @@ struct PrefetcherOptions {
 };
 
 /// In a session without Mode::kOnDemand, or without readahead, it only counts and records. The
-/// thread that makes a request predicts and queues loads. Cost of a request whose bytes are
-/// resident: about 0.1 us; a look-ahead of n accesses takes about 5 n ns, once for several
-/// requests.
+/// thread that makes a request predicts and queues loads. `forebay bench
+/// foresight` measures the cost of a request (learn_us, locked_us).
 class SessionPrefetcher final : public read::AccessObserver {
  public:
   /// Streams of a session: the requests of one thread. A further one replaces the stream that was
