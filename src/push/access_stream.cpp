@@ -44,9 +44,9 @@ void AccessStream::add_hint(HintOrigin origin, std::shared_ptr<const trace::Sign
 }
 
 bool AccessStream::observe(const trace::Access& access,
-                           TimePoint now,
+                           const Clock& clock,
                            read::AccessOutcome outcome) {
-  observe_time(now, outcome);
+  observe_time(clock, outcome);
   for (const auto& hint : hints_)
     judge(*hint, access);
   online_.observe(access);
@@ -82,13 +82,19 @@ void AccessStream::judge(Hint& hint, const trace::Access& access) {
 }
 
 /// An access that waited for storage delays the next one, so only the interval after a hit counts.
-void AccessStream::observe_time(TimePoint now, read::AccessOutcome outcome) noexcept {
-  if (std::exchange(is_after_hit_, outcome == read::AccessOutcome::kHit)) {
-    const auto interval = now - last_;
+/// Of quick accesses, only the mean interval of several is measured: the clock costs more than they
+/// need for a prediction.
+void AccessStream::observe_time(const Clock& clock, read::AccessOutcome outcome) noexcept {
+  const bool is_after_hit = std::exchange(is_after_hit_, outcome == read::AccessOutcome::kHit);
+  if (quick_ == kQuickMax && ++untimed_ < kQuickMax) return;
+  const TimePoint now = clock.now();
+  if (is_after_hit) {
+    const auto interval = (now - last_) / std::max(untimed_, 1U);
     quick_ = interval < kIntervalMin ? std::min(quick_ + 1, kQuickMax) : 0;
     if (quick_ < kQuickMax) arrival_.observe(std::chrono::nanoseconds(interval).count());
   }
   last_ = now;
+  untimed_ = 0;
 }
 
 const AccessStream::Hint* AccessStream::best_hint() const noexcept {

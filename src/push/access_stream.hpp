@@ -38,9 +38,10 @@ class AccessStream {
   void add_hint(HintOrigin origin, std::shared_ptr<const trace::Signature> signature);
   std::size_t hint_count() const noexcept { return hints_.size(); }
 
-  /// The stream accesses `access` at `now`, and `outcome` is the state of its bytes. Returns false
-  /// if the predictions in ahead() are wrong: the caller cancels their loads and clears ahead().
-  bool observe(const trace::Access& access, TimePoint now, read::AccessOutcome outcome);
+  /// The stream accesses `access` at the time of `clock`, and `outcome` is the state of its bytes.
+  /// Returns false if the predictions in ahead() are wrong: the caller cancels their loads and
+  /// clears ahead().
+  bool observe(const trace::Access& access, const Clock& clock, read::AccessOutcome outcome);
 
   /// Predictions to push behind those in ahead(); nothing while enough are ahead. Uses `buffer`.
   /// `loads_max` is the number of loads that may be ahead, `latency` that of storage, 0: unknown.
@@ -66,7 +67,7 @@ class AccessStream {
   };
 
   void judge(Hint& hint, const trace::Access& access);
-  void observe_time(TimePoint now, read::AccessOutcome outcome) noexcept;
+  void observe_time(const Clock& clock, read::AccessOutcome outcome) noexcept;
   const Hint* best_hint() const noexcept;
   std::size_t guess(std::span<Prediction> into) const;
   bool is_wasteful() const noexcept;
@@ -89,7 +90,8 @@ class AccessStream {
   ArrivalTime arrival_;
   TimePoint last_ = {};
   bool is_after_hit_ = false;
-  std::uint32_t quick_ = 0;  ///< newest intervals too short to matter
+  std::uint32_t quick_ = 0;    ///< newest intervals too short to matter
+  std::uint32_t untimed_ = 0;  ///< accesses since last_, while all are quick
 };
 
 }  // namespace forebay::push

@@ -25,9 +25,9 @@ class AccessStreamTest : public ::testing::Test {
  protected:
   /// One access; `interval` after the one before. Returns whether it was pushed before.
   bool read(const trace::Access& access, std::chrono::nanoseconds interval = microseconds(1)) {
-    now_ += interval;
+    clock_.time += interval;
     const bool had_ahead = !stream.ahead().is_empty();
-    const bool held = stream.observe(access, now_, read::AccessOutcome::kHit);
+    const bool held = stream.observe(access, clock_, read::AccessOutcome::kHit);
     if (!held) stream.ahead().clear();
     push();
     return had_ahead && held;
@@ -43,7 +43,11 @@ class AccessStreamTest : public ::testing::Test {
 
  private:
   std::array<Prediction, 1024> buffer_;
-  TimePoint now_{};
+  struct TestClock final : Clock {
+    TimePoint now() const noexcept override { return time; }
+    TimePoint time{};
+  };
+  TestClock clock_;
 };
 
 TEST_F(AccessStreamTest, stride_is_pushed_after_two_accesses_and_farther_with_each_success) {
@@ -134,6 +138,16 @@ TEST_F(AccessStreamTest, slow_reader_is_pushed_for_twice_the_latency) {
   for (std::uint64_t i = 0; i < 100; ++i)
     read({i * 100'000, 1024}, milliseconds(2));
   EXPECT_GE(ahead(), 5U);
+  EXPECT_LE(ahead(), 8U);
+}
+
+TEST_F(AccessStreamTest, quick_reader_that_becomes_slow_is_pushed_less_far_ahead) {
+  latency = milliseconds(5);
+  for (std::uint64_t i = 0; i < 200; ++i)
+    read({i * 100'000, 1024});
+  EXPECT_GE(ahead(), kLoadsMax / 2);
+  for (std::uint64_t i = 200; i < 400; ++i)
+    read({i * 100'000, 1024}, milliseconds(2));
   EXPECT_LE(ahead(), 8U);
 }
 

@@ -82,8 +82,8 @@ void SessionPrefetcher::add_stored_hints(AccessStream& stream, const ByteRange& 
 
 void SessionPrefetcher::observe(const ByteRange& range, AccessOutcome outcome) noexcept try {
   if (PreExecution::is_function_thread()) return;
-  const TimePoint now = options_.clock.now();
   if (options_.recorder) {
+    const TimePoint now = options_.clock.now();
     options_.recorder->record({.offset = range.offset,
                                .size = range.size,
                                .begin = now,
@@ -102,7 +102,7 @@ void SessionPrefetcher::observe(const ByteRange& range, AccessOutcome outcome) n
   const trace::Access access{range.offset, range.size};
   if (options_.learned && stream.reads.size() <= LearnedHints::kReadsMax)
     stream.reads.push_back(access);
-  const bool held = stream.accesses.observe(access, now, outcome);
+  const bool held = stream.accesses.observe(access, options_.clock, outcome);
   count(outcome, had_ahead && held ? Expectation::kPushed : Expectation::kNone);
   if (!held) cancel(ahead);
   record_distance(stream, range);
