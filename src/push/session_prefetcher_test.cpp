@@ -32,22 +32,13 @@ ReadPlan on_demand_plan(std::uint64_t readahead_bytes) {
                      .queue_depth = 16}};
 }
 
-class RecordedSession final : public read::SessionCore {
+class RecordedSession final : public read::IdleSession {
  public:
   explicit RecordedSession(std::uint64_t readahead_bytes = 4_MiB)
-      : SessionCore({.file = read::word_file(kUnit),
+      : IdleSession({.file = read::word_file(kUnit),
                      .extent = {0, 1ULL << 30U},
                      .plan = on_demand_plan(readahead_bytes)}) {}
 
-  Result<read::Availability> request(read::SplinterRequest&, read::LoadPriority) override {
-    return read::Availability::kPending;
-  }
-  void enqueue_load(const read::SplinterRequest&, read::LoadPriority) override {}
-  bool arm(read::SplinterRequest&, detail::Waiter&) override { return false; }
-  void disarm(read::SplinterIndex, detail::Waiter&) noexcept override {}
-  bool help(read::SplinterRequest&, detail::Help) override { return false; }
-  std::shared_ptr<read::BypassRead> start_bypass_read(ByteRange) override { return nullptr; }
-  void record_view_copy(std::uint64_t) override {}
   void push(std::span<const read::SplinterRequest> requests, std::uint64_t) override {
     pushed.insert(pushed.end(), requests.begin(), requests.end());
   }
@@ -57,11 +48,6 @@ class RecordedSession final : public read::SessionCore {
 
   std::vector<read::SplinterRequest> pushed;
   std::vector<read::SplinterIndex> cancelled;
-
- private:
-  SessionReport make_report() const override { return {}; }
-  void close_session() override {}
-  void notify_memory_released() noexcept override {}
 };
 
 class SessionPrefetcherTest : public ::testing::Test {

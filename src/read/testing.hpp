@@ -245,6 +245,27 @@ inline bool is_node_server_run() {
   return agents != nullptr && std::string(agents) == "node";
 }
 
+/// A session that loads nothing. Tests override what they observe.
+class IdleSession : public SessionCore {
+ public:
+  explicit IdleSession(Properties properties) : SessionCore(std::move(properties)) {}
+
+  Result<Availability> request(SplinterRequest& /*request*/, LoadPriority /*priority*/) override {
+    return Availability::kPending;
+  }
+  void enqueue_load(const SplinterRequest& /*request*/, LoadPriority /*priority*/) override {}
+  bool arm(SplinterRequest& /*request*/, detail::Waiter& /*waiter*/) override { return false; }
+  void disarm(SplinterIndex /*splinter*/, detail::Waiter& /*waiter*/) noexcept override {}
+  bool help(SplinterRequest& /*request*/, detail::Help /*how*/) override { return false; }
+  std::shared_ptr<BypassRead> start_bypass_read(ByteRange /*range*/) override { return nullptr; }
+  void record_view_copy(std::uint64_t /*bytes*/) override {}
+
+ private:
+  SessionReport make_report() const override { return {}; }
+  void close_session() override {}
+  void notify_memory_released() noexcept override {}
+};
+
 /// Agents, memory, and an event loop: all that sessions need, without a Runtime. Must outlive its
 /// sessions.
 class SessionFixture {

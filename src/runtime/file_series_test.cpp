@@ -136,26 +136,15 @@ TEST_F(FileSeriesTest, prepared_files_leave_memory_to_the_program) {
 }
 
 /// A session that ends its process when it is closed.
-class FatalSession final : public read::SessionCore {
+class FatalSession final : public read::IdleSession {
  public:
   FatalSession()
-      : SessionCore({.file = read::word_file(64_KiB),
+      : IdleSession({.file = read::word_file(64_KiB),
                      .extent = {0, 64_KiB},
                      .plan = {.tuning = {.splinter_bytes = 4_KiB}}}) {}
-  Result<read::Availability> request(read::SplinterRequest&, read::LoadPriority) override {
-    return read::Availability::kPending;
-  }
-  void enqueue_load(const read::SplinterRequest&, read::LoadPriority) override {}
-  bool arm(read::SplinterRequest&, detail::Waiter&) override { return false; }
-  void disarm(read::SplinterIndex, detail::Waiter&) noexcept override {}
-  bool help(read::SplinterRequest&, detail::Help) override { return false; }
-  std::shared_ptr<read::BypassRead> start_bypass_read(ByteRange) override { return nullptr; }
-  void record_view_copy(std::uint64_t) override {}
 
  private:
-  SessionReport make_report() const override { return {}; }
   void close_session() override { ::_exit(1); }
-  void notify_memory_released() noexcept override {}
 };
 
 TEST(FileSeriesFaults, forked_child_does_not_close_the_prepared_session) {
