@@ -33,13 +33,11 @@ class AheadQueue {
   }
   std::uint64_t accesses() const noexcept { return accesses_; }
   std::uint64_t loads() const noexcept { return loads_; }
-  std::uint64_t bytes() const noexcept { return bytes_; }
 
   /// Adds an access behind the others. Not when is_full().
   void push(std::uint64_t offset, std::uint64_t size, std::uint32_t loads) noexcept {
     accesses_ += 1;
     loads_ += loads;
-    bytes_ += size;
     if (size_ > 0) {
       Entry& last = entries_[(head_ + size_ - 1) % kEntriesMax];
       if (last.offset + last.size == offset) {
@@ -63,14 +61,13 @@ class AheadQueue {
     return kEntriesMax;
   }
 
-  void clear() noexcept { head_ = size_ = accesses_ = loads_ = bytes_ = 0; }
+  void clear() noexcept { head_ = size_ = accesses_ = loads_ = 0; }
 
  private:
   void pop() noexcept {
     const Entry& front = entries_[head_];
     accesses_ -= front.accesses;
     loads_ -= front.loads;
-    bytes_ -= front.size;
     head_ = (head_ + 1) % kEntriesMax;
     --size_;
   }
@@ -87,7 +84,6 @@ class AheadQueue {
     const Entry rest{front.offset + size, front.size - size, left, share(front.loads)};
     accesses_ = accesses_ - front.accesses + rest.accesses;
     loads_ = loads_ - front.loads + rest.loads;
-    bytes_ -= size;
     front = rest;
   }
 
@@ -96,7 +92,6 @@ class AheadQueue {
   std::size_t size_ = 0;
   std::uint64_t accesses_ = 0;
   std::uint64_t loads_ = 0;
-  std::uint64_t bytes_ = 0;
 };
 
 }  // namespace forebay::push

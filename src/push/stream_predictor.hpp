@@ -31,7 +31,7 @@ inline constexpr std::size_t kStreamStateBytesMax = std::size_t{64} << 10U;
 /// kPrediction: only the active predictor observes, until 16 accesses were confirmed.
 ///
 /// kSupervision: still only the active one observes, but every k-th access is judged: it counts for
-/// is_worthwhile(), and renews the predictions ahead, which corrects repetition counts. k doubles
+/// gate(), and renews the predictions ahead, which corrects repetition counts. k doubles
 /// from 2 to 64. After a miss, k is 1 and all predictors observe again. A better one becomes
 /// active. 16 hits in a row set k to 2 again; 4 misses among 16 accesses return to kLearning.
 ///
@@ -100,7 +100,6 @@ class StreamPredictor {
   std::string_view active() const noexcept;
   /// Whether to push what is predicted. A prediction counts as true if its offset was: data behind
   /// the right offset is of use even if the size differs.
-  bool is_worthwhile() const noexcept { return gate_.is_open(); }
   const PrecisionGate& gate() const noexcept { return gate_; }
   /// In kSupervision: every access of this number is judged.
   std::size_t interval() const noexcept { return interval_; }

@@ -98,10 +98,10 @@ TEST(StreamPredictor, later_epochs_of_permutation_are_predicted) {
     const auto second = epochs.begin() + static_cast<std::ptrdiff_t>(half);
     StreamPredictor predictor;
     observe_all(predictor, Stream(epochs.begin(), second));
-    EXPECT_FALSE(predictor.is_worthwhile());
+    EXPECT_FALSE(predictor.gate().is_open());
     EXPECT_LE(observe_all(predictor, Stream(second, epochs.end())), half / 100);
     EXPECT_EQ(predictor.active(), "successor");
-    EXPECT_TRUE(predictor.is_worthwhile());
+    EXPECT_TRUE(predictor.gate().is_open());
     EXPECT_LE(observe_all(predictor, Stream(second, epochs.end())), half / 100);
   }
 }
@@ -119,7 +119,7 @@ TEST(StreamPredictor, new_stream_is_in_learning_and_predicts_nothing) {
   EXPECT_EQ(predictor.predict({}), 0U);
   EXPECT_EQ(predictor.state(), StreamState::kLearning);
   EXPECT_EQ(predictor.active(), "");
-  EXPECT_FALSE(predictor.is_worthwhile());
+  EXPECT_FALSE(predictor.gate().is_open());
 }
 
 TEST(StreamPredictor, learning_ends_after_three_exact_predictions) {
@@ -132,7 +132,7 @@ TEST(StreamPredictor, learning_ends_after_three_exact_predictions) {
   }
   EXPECT_EQ(predictor.state(), StreamState::kPrediction);
   EXPECT_EQ(predictor.active(), "runs");
-  EXPECT_TRUE(predictor.is_worthwhile());
+  EXPECT_TRUE(predictor.gate().is_open());
 }
 
 TEST(StreamPredictor, supervision_begins_after_16_hits_and_its_interval_doubles) {
@@ -161,7 +161,7 @@ TEST(StreamPredictor, miss_returns_to_supervision_of_each_access) {
   EXPECT_EQ(predictor.state(), StreamState::kSupervision);
   EXPECT_EQ(predictor.interval(), 1U);
   EXPECT_EQ(predictor.active(), "runs");
-  EXPECT_TRUE(predictor.is_worthwhile());
+  EXPECT_TRUE(predictor.gate().is_open());
   EXPECT_LE(observe_all(predictor, Stream(stream.begin() + 1, stream.end())), 1U);
   EXPECT_GT(predictor.interval(), 1U);
 }
@@ -186,7 +186,7 @@ TEST(StreamPredictor, pattern_that_changes_is_learned_again) {
   EXPECT_LE(observe_all(predictor, moved(triangular(200), 1U << 30U)), 10U);
   EXPECT_LE(observe_all(predictor, strided(200, 65536, 512)), 8U);
   EXPECT_EQ(predictor.state(), StreamState::kSupervision);
-  EXPECT_TRUE(predictor.is_worthwhile());
+  EXPECT_TRUE(predictor.gate().is_open());
 }
 
 TEST(StreamPredictor, better_predictor_replaces_the_active_one) {
@@ -204,7 +204,7 @@ TEST(StreamPredictor, random_stream_is_not_worthwhile) {
     std::uint64_t worthwhile = 0;
     for (const trace::Access& access : scattered(20'000, blocks)) {
       predictor.observe(access);
-      worthwhile += predictor.is_worthwhile() ? 1 : 0;
+      worthwhile += predictor.gate().is_open() ? 1 : 0;
     }
     EXPECT_LE(worthwhile, 40U) << blocks;
   }
@@ -213,18 +213,18 @@ TEST(StreamPredictor, random_stream_is_not_worthwhile) {
 TEST(StreamPredictor, random_stream_after_stride_is_not_worthwhile) {
   StreamPredictor predictor;
   observe_all(predictor, strided(200, 4096, 1024));
-  EXPECT_TRUE(predictor.is_worthwhile());
+  EXPECT_TRUE(predictor.gate().is_open());
   observe_all(predictor, scattered(64, 1U << 20U));
-  EXPECT_FALSE(predictor.is_worthwhile());
+  EXPECT_FALSE(predictor.gate().is_open());
   observe_all(predictor, strided(40, 4096, 1024));
-  EXPECT_TRUE(predictor.is_worthwhile());
+  EXPECT_TRUE(predictor.gate().is_open());
 }
 
 TEST(StreamPredictor, consecutive_accesses_of_varying_size_are_worthwhile) {
   StreamPredictor predictor;
   observe_all(predictor, consecutive(100));
   EXPECT_EQ(predictor.state(), StreamState::kLearning);
-  EXPECT_TRUE(predictor.is_worthwhile());
+  EXPECT_TRUE(predictor.gate().is_open());
 }
 
 TEST(StreamPredictor, unpredictable_accesses_are_ignored) {
