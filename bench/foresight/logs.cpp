@@ -38,7 +38,7 @@ Result<std::vector<Stream>> largest_streams(const fs::path& trace, std::size_t c
     });
     streams.push_back(std::move(stream.reads.all));
   }
-  std::ranges::stable_sort(streams, std::ranges::greater(), &Stream::size);
+  std::ranges::sort(streams, std::ranges::greater(), &Stream::size);
   streams.resize(std::min(streams.size(), count));
   return streams;
 }

@@ -31,7 +31,7 @@ std::vector<FileHint> LearnedHints::merge(std::span<const FileHint> earlier) con
     hints.push_back({pattern, std::make_shared<const trace::Signature>(std::move(*signature)),
                      reads.size(), explained});
   }
-  std::ranges::stable_sort(hints, [](const FileHint& a, const FileHint& b) {
+  std::ranges::sort(hints, [](const FileHint& a, const FileHint& b) {
     return a.file != b.file ? a.file < b.file : a.reads > b.reads;
   });
   const std::size_t learned = hints.size();
