@@ -403,7 +403,7 @@ TEST_F(PackerTest, waits_for_all_segments_of_a_block_share_one_limit) {
   std::vector<std::future<void>> releases;
   before_wait_ = [&] {
     releases.push_back(std::async(std::launch::async, [one = offered_[releases.size()].release] {
-      std::this_thread::sleep_for(std::chrono::milliseconds(100));
+      std::this_thread::sleep_for(std::chrono::milliseconds(110));
       one();
     }));
   };
