@@ -2,6 +2,7 @@
 #include "bench/emufs/emufs_mount.hpp"
 
 #include <cerrno>
+#include <fstream>
 #include <system_error>
 #include <utility>
 
@@ -41,7 +42,8 @@ Result<std::unique_ptr<EmufsMount>> EmufsMount::make(const fs::path& parent,
     return failure({.kind = ErrorClass::kUnsupported, .operation = "mount emufs", .cause = why});
   }
   const std::string name = "emufs-" + fs::path(options.machine).stem().string();
-  const fs::path backing = parent / (name + "-backing");
+  const fs::path backing =
+      parent / (options.backing_name.empty() ? name + "-backing" : options.backing_name);
   const fs::path mount_point = parent / name;
   std::error_code failed;
   fs::create_directories(backing, failed);
@@ -67,6 +69,23 @@ std::vector<fs::path> EmufsMount::mount_points() const {
   for (std::uint32_t i = 0; i < options_.clients; ++i)
     points.push_back(mount_point_ / std::to_string(i));
   return points;
+}
+
+/// Created through the mount, so that it has a layout; filled in the backing directory, which takes
+/// no emulated time.
+Result<fs::path> EmufsMount::create_file(const std::string& name,
+                                         std::uint64_t size_bytes,
+                                         const fs::path& source) const {
+  const fs::path kept = backing_ / name;
+  std::error_code failed;
+  if (!std::ofstream(mount_point_ / name))
+    failed = std::make_error_code(std::errc::io_error);
+  else if (source.empty())
+    fs::resize_file(kept, size_bytes, failed);
+  else
+    fs::copy_file(source, kept, fs::copy_options::overwrite_existing, failed);
+  if (!failed) return mount_point_ / name;
+  return failure(system_error({.operation = "create", .path = kept.string()}, failed.value()));
 }
 
 Status EmufsMount::mount() const {

@@ -19,6 +19,7 @@ struct MountOptions {
   std::uint32_t clients = 1;                    ///< nodes of the machine
   std::vector<std::string> arguments;           ///< further options of `forebay-emufs mount`
   std::optional<unsigned> core = std::nullopt;  ///< core of all its threads; absent: any
+  std::string backing_name = {};  ///< of the backing directory; empty: like the mount point
 };
 
 class EmufsMount {
@@ -38,6 +39,10 @@ class EmufsMount {
   std::vector<std::filesystem::path> mount_points() const;
   /// The backing directory; reading it takes no emulated time.
   const std::filesystem::path& backing() const noexcept { return backing_; }
+  /// A new file: a copy of `source`, or without one `size_bytes` zeros. Takes no emulated time.
+  Result<std::filesystem::path> create_file(const std::string& name,
+                                            std::uint64_t size_bytes,
+                                            const std::filesystem::path& source = {}) const;
   /// Drops the page caches of all clients, by unmounting and mounting again.
   Status drop_caches();
 

@@ -1,10 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "bench/foresight/comparison.hpp"
 
-#include <cerrno>
-#include <fstream>
-#include <system_error>
-
 #include <fcntl.h>
 
 #include "tools/probe/page_cache.hpp"
@@ -39,27 +35,11 @@ void add(PrefetchReport& total, const PrefetchReport& report) {
 
 }  // namespace
 
-Result<std::unique_ptr<Replayer>> Replayer::make(Context& context) {
-  auto mounted = emufs::EmufsMount::make(context.directory(), {.machine = "nfs", .arguments = {}});
+Result<std::unique_ptr<Replayer>> Replayer::make(Context& context, const std::string& machine) {
+  auto mounted =
+      emufs::EmufsMount::make(context.directory(), {.machine = machine, .arguments = {}});
   if (!mounted) return failure(mounted.error());
   return std::unique_ptr<Replayer>(new Replayer(context, std::move(*mounted)));
-}
-
-/// Created through the mount, so that it has a layout; filled in the backing directory, which takes
-/// no emulated time.
-Result<fs::path> Replayer::create_file(const std::string& name,
-                                       std::uint64_t size_bytes,
-                                       const fs::path& source) const {
-  const fs::path kept = mounted_->backing() / name;
-  std::error_code failed;
-  if (!std::ofstream(mounted_->path() / name))
-    failed = std::make_error_code(std::errc::io_error);
-  else if (source.empty())
-    fs::resize_file(kept, size_bytes, failed);
-  else
-    fs::copy_file(source, kept, fs::copy_options::overwrite_existing, failed);
-  if (!failed) return mounted_->path() / name;
-  return failure(system_error({.operation = "create", .path = kept.string()}, failed.value()));
 }
 
 Result<double> Replayer::time_sessions(const Case& one) {

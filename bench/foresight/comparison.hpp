@@ -28,15 +28,12 @@ struct Comparison {
   Peers peers = Peers::kNone;  ///< kAll: the other ways are measured once, except in quick runs
 };
 
-/// The mounted machine `nfs`, and the ways to read from it.
+/// A mounted machine, and the ways to read from it.
 class Replayer {
  public:
-  static Result<std::unique_ptr<Replayer>> make(Context& context);
+  static Result<std::unique_ptr<Replayer>> make(Context& context, const std::string& machine);
 
-  /// A new file on the storage: a copy of `source`, or without one `size_bytes` zeros.
-  Result<std::filesystem::path> create_file(const std::string& name,
-                                            std::uint64_t size_bytes,
-                                            const std::filesystem::path& source = {}) const;
+  const emufs::EmufsMount& mounted() const noexcept { return *mounted_; }
   /// Measures the row. Counters of sessions become parameters.
   Result<ResultRow> compare(const Comparison& comparison, const std::vector<Case>& cases);
   /// Of each case, by its name: wasted bytes / bytes that the program read, in the rounds of the

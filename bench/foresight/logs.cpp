@@ -48,7 +48,7 @@ Status add_log(const Replayer& replayer, const fs::path& trace, const Log& log, 
   if (!streams) return failure(streams.error());
   for (const Stream& reads : *streams) {
     const std::uint64_t end = std::ranges::max(reads, {}, &trace::Access::end).end();
-    auto path = replayer.create_file("log-" + std::to_string(one.replays.size()), end);
+    auto path = replayer.mounted().create_file("log-" + std::to_string(one.replays.size()), end);
     if (!path) return failure(path.error());
     one.replays.push_back(
         {.path = *path, .reads = reads, .has_words = false, .is_open_timed = true});

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Rows with real reads from an emulated file server: 5 ms a request, 16 at a time.
+// Rows with real reads from emulated storage: `nfs`, a file server with 5 ms a request and 16 at a
+// time, and `lustre-small`, four servers with 1 ms a request and 4 at a time.
 #include <algorithm>
 #include <array>
 #include <memory>
@@ -102,8 +103,8 @@ Cases series(const Storage& storage) {
   if (!reads) return failure(reads.error());
   Case one{"series of files", {}};
   for (int number = 10; number < 26; ++number) {
-    auto path =
-        storage.replayer.create_file("step-" + std::to_string(number) + ".bin", kBytes, *source);
+    auto path = storage.replayer.mounted().create_file("step-" + std::to_string(number) + ".bin",
+                                                       kBytes, *source);
     if (!path) return failure(path.error());
     one.replays.push_back({.path = *path, .reads = *reads, .is_open_timed = true});
   }
@@ -148,6 +149,7 @@ constexpr const char* kWasteId = "foresight.real_logs.waste";
 struct Row {
   Comparison comparison;
   Cases (*cases)(const Storage&);
+  const char* machine = "nfs";
 };
 
 constexpr Goal at_least(double value) { return {value, Better::kHigher}; }
@@ -160,6 +162,14 @@ constexpr std::array kRows = {
     Row{{"foresight.preexec", "forebay", "today", {0.05}}, chains},
     Row{{"foresight.series", "today", "forebay", at_least(1.8)}, series},
     Row{{"foresight.real_logs.time", "forebay", "today", {1.05}}, logs},
+    Row{{"foresight.lustre.ideal_fraction", "ideal", "forebay", at_least(0.7)},
+        wide,
+        "lustre-small"},
+    Row{{"foresight.lustre.ideal_fraction.long", "ideal", "forebay", at_least(0.75)},
+        wide_long,
+        "lustre-small"},
+    Row{{"foresight.lustre.no_harm", "forebay", "today", {1.05}}, dense, "lustre-small"},
+    Row{{"foresight.lustre.real_logs.time", "forebay", "today", {1.05}}, logs, "lustre-small"},
 };
 
 /// A quarter of the timed reads.
@@ -180,12 +190,14 @@ Status bench_row(const Storage& storage, const Row& row) {
   return {};
 }
 
-Result<std::unique_ptr<Replayer>> mount(Context& context, fs::path& words) {
+Result<std::unique_ptr<Replayer>> mount(Context& context,
+                                        const std::string& machine,
+                                        fs::path& words) {
   const auto source = context.word_file(kFileBytes);
   if (!source) return failure(source.error());
-  auto replayer = Replayer::make(context);
+  auto replayer = Replayer::make(context, machine);
   if (!replayer) return replayer;
-  const auto created = (*replayer)->create_file("words", kFileBytes, *source);
+  const auto created = (*replayer)->mounted().create_file("words", kFileBytes, *source);
   if (!created) return failure(created.error());
   words = *created;
   return replayer;
@@ -199,19 +211,25 @@ std::string unavailable_reason(const Row& row) {
 }  // namespace
 
 Status bench_storage(Context& context) {
+  for (const std::string id : {"foresight.server_push", "foresight.server_push.ended"}) {
+    if (context.is_selected(id)) context.skip(id, "ranks on two hosts are required");
+  }
   std::unique_ptr<Replayer> replayer;
+  std::string mounted_machine;
   fs::path words;
   const bool is_waste_selected = context.is_selected(kWasteId);
   for (const Row& row : kRows) {
-    const bool has_waste = row.cases == logs && is_waste_selected;
+    const bool is_nfs = std::string_view(row.machine) == "nfs";
+    const bool has_waste = row.cases == logs && is_nfs && is_waste_selected;
     if (!context.is_selected(row.comparison.id) && !has_waste) continue;
     if (const std::string why = unavailable_reason(row); !why.empty()) {
       context.skip(row.comparison.id, why);
       if (has_waste) context.skip(kWasteId, why);
       continue;
     }
-    if (!replayer) {
-      auto mounted = mount(context, words);
+    if (std::exchange(mounted_machine, row.machine) != row.machine) {
+      replayer.reset();
+      auto mounted = mount(context, row.machine, words);
       if (!mounted) return failure(mounted.error());
       replayer = std::move(*mounted);
     }

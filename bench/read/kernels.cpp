@@ -380,6 +380,10 @@ Result<std::unique_ptr<PreparedRun>> prepare_kernel(const KernelContext& context
     case Kernel::kLinkMpiIo:
     case Kernel::kLinkSend:
       return prepare_link(context);
+    case Kernel::kPushSession:
+    case Kernel::kPushAgentEnds:
+    case Kernel::kPushPlain:
+      return prepare_push(context);
     default:
       return prepare_with_file(context);
   }

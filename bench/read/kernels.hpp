@@ -56,6 +56,12 @@ Result<std::unique_ptr<PreparedRun>> prepare_collective_file(const KernelContext
 /// Transferring a file over the network from the ranks of the first node (link_kernels.cpp).
 Result<std::unique_ptr<PreparedRun>> prepare_link(const KernelContext& context);
 
+/// Waits for a message without using a core.
+Status wait_asleep(comm::MessageRequest message);
+
+/// Clients that read an emulated file server (push_kernels.cpp).
+Result<std::unique_ptr<PreparedRun>> prepare_push(const KernelContext& context);
+
 /// Tasks of this rank: [first, last).
 struct TaskRange {
   std::uint64_t first = 0;

@@ -79,13 +79,7 @@ class LinkRoles {
   Status wait_for_receivers() const {
     std::array<std::byte, 1> word{};
     for (const comm::Rank receiver : receivers_) {
-      comm::MessageRequest end_message = ranks_.receive(word, receiver, kDone);
-      Result<bool> arrived = end_message.test();
-      while (arrived && !*arrived) {
-        std::this_thread::sleep_for(kLinkPollInterval);
-        arrived = end_message.test();
-      }
-      if (!arrived) return failure(arrived.error());
+      if (auto done = wait_asleep(ranks_.receive(word, receiver, kDone)); !done) return done;
     }
     return {};
   }
@@ -332,6 +326,15 @@ class SendOverLink final : public LinkRun {
 };
 
 }  // namespace
+
+Status wait_asleep(comm::MessageRequest message) {
+  while (true) {
+    const Result<bool> is_done = message.test();
+    if (!is_done) return failure(is_done.error());
+    if (*is_done) return {};
+    std::this_thread::sleep_for(kLinkPollInterval);
+  }
+}
 
 Result<std::unique_ptr<PreparedRun>> prepare_link(const KernelContext& context) {
   if (context.ranks.nodes().count() < 2) {

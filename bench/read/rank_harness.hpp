@@ -52,6 +52,9 @@ enum class Kernel : std::uint32_t {
   kLinkComputing,     ///< as kLinkSession, while receivers compute (link_kernels.cpp)
   kLinkMpiIo,         ///< the same bytes by MPI-IO
   kLinkSend,          ///< the same bytes by messages of MPI
+  kPushSession,       ///< clients read wide strides through the first node's agent
+  kPushAgentEnds,     ///< the same, and the agent ends after a quarter
+  kPushPlain,         ///< the same reads by pread
 };
 
 /// MPI-IO is tuned by hints; these are common first choices.

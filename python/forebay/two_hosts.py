@@ -1,42 +1,68 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Rows of `forebay bench read` that require two hosts, or are the worse of one host and two.
+"""Rows of benchmarks that require two hosts, or are the worse of one host and two.
 
-A second run of the same program measures them, on hosts that are namespaces of this machine. Its
-rows are merged with those of the first run. If such hosts are not available, the document has the
-reason for the missing rows.
+A second run measures them, on hosts that are namespaces of this machine. Its rows are merged with
+those of the first run. If such hosts are not available, the document has the reason for the missing
+rows.
 """
 
 from collections.abc import Callable
+from dataclasses import dataclass
 
 from forebay import native
 from forebay.errors import NativeError, SkippedError
 
-BENCHMARK = "read"
-RESULTS = ("read.hosts.over_link", "read.hosts.computing", "read.idle_cpu")
-LINK_MBYTE_PER_SECOND = 100
 
-Measure = Callable[[list[str], native.TwoHosts], dict]
+@dataclass(frozen=True)
+class OnTwoHosts:
+    """The rows of a benchmark that need two hosts."""
+
+    rows: tuple[str, ...]
+    measured_by: str  # the benchmark of the second run
+    link_mbyte_per_second: int
+    ranks_per_host: int | None = None  # None: half of the ranks that the user chose
 
 
-def select_results(only: str | None) -> list[str]:
-    """The rows of this module that a run with this --only has."""
+BENCHMARKS = {
+    "read": OnTwoHosts(
+        rows=("read.hosts.over_link", "read.hosts.computing", "read.idle_cpu"),
+        measured_by="read",
+        link_mbyte_per_second=100,
+    ),
+    # The link of a node is faster than the emulated storage.
+    "foresight": OnTwoHosts(
+        rows=("foresight.server_push", "foresight.server_push.ended"),
+        measured_by="server_push",
+        link_mbyte_per_second=1250,
+        ranks_per_host=16,
+    ),
+}
+
+Measure = Callable[[str, list[str], native.TwoHosts], dict]
+
+
+def select_results(rows: tuple[str, ...], only: str | None) -> list[str]:
+    """Those of the rows that a run with this --only has."""
     requested = [word for word in (only or "").split(",") if word]
-    return [name for name in RESULTS if not requested or name in requested]
+    return [name for name in rows if not requested or name in requested]
 
 
 def add_two_host_rows(
     document: dict, only: str | None, ranks: int, measure: Measure
 ) -> tuple[dict, NativeError | None]:
-    """Adds these rows to a document of one host. `measure(ids, hosts)` returns that of two hosts.
+    """Adds its rows of two hosts to the document of a benchmark. `measure(benchmark, ids, hosts)`
+    returns that of two hosts.
 
     After a failure with some results, returns these and the failure.
     """
-    ids = select_results(only)
+    second = BENCHMARKS.get(document["benchmark"])
+    ids = select_results(second.rows, only) if second else []
     if not ids:
         return document, None
-    hosts = native.TwoHosts(max(1, ranks // 2), LINK_MBYTE_PER_SECOND)
+    ranks_per_host = second.ranks_per_host or max(1, ranks // 2)
+    hosts = native.TwoHosts(ranks_per_host, second.link_mbyte_per_second)
     try:
-        return merge_rows(document, measure(ids, hosts)), None
+        return merge_rows(document, measure(second.measured_by, ids, hosts)), None
     except SkippedError as why:
         return mark_skipped(document, ids, str(why)), None
     except NativeError as error:

@@ -175,21 +175,23 @@ def run(name: str, options: dict) -> tuple[dict, BaseException | None]:
             lambda one: measure(one.program, [name, *arguments], one.ranks),
         )
     program = ranks_program(name)
-    if program is None:
-        return measure(PROGRAM, [name, *arguments])
     ranks = options["ranks"]
-    ranks_used, started = (
-        (1, ranks) if name in SINGLE_RANK_BENCHMARKS else (ranks, RANKS_STARTED * ranks)
-    )
-    args = [name, *arguments, "--ranks", str(ranks_used)]
-    document, error = measure(program, args, started)
-    if error is not None or name != two_hosts.BENCHMARK:
+    if program is None:
+        document, error = measure(PROGRAM, [name, *arguments])
+    else:
+        ranks_used, started = (
+            (1, ranks) if name in SINGLE_RANK_BENCHMARKS else (ranks, RANKS_STARTED * ranks)
+        )
+        document, error = measure(program, [name, *arguments, "--ranks", str(ranks_used)], started)
+    if error is not None or not native.is_built(RANKS_PROGRAM):
         return document, error
     return two_hosts.add_two_host_rows(
         document,
         options["only"],
         ranks,
-        lambda ids, hosts: measure_on_hosts(name, options | {"only": ",".join(ids)}, hosts),
+        lambda second, ids, hosts: measure_on_hosts(
+            second, options | {"only": ",".join(ids)}, hosts
+        ),
     )
 
 
