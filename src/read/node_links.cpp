@@ -3,9 +3,7 @@
 
 #include <algorithm>
 #include <array>
-#include <atomic>
 #include <cerrno>
-#include <mutex>
 #include <string>
 #include <thread>
 #include <utility>
@@ -24,13 +22,10 @@ namespace {
 
 constexpr std::size_t kLinkEventsMax = 64;
 constexpr std::uint64_t kLoopKey = UINT64_MAX;
-constexpr comm::Tag kBulkTag{1};
 /// Poll interval while bulk transfers are in flight: MPI has no descriptor to wait for.
 constexpr std::chrono::microseconds kBulkPollInterval{50};
 /// At the end, bound of the wait for announced and requested bytes.
 constexpr std::chrono::seconds kShutdownTimeout{5};
-
-std::atomic<std::uint64_t> leaked_send_count{0};
 
 Error not_connected_error(std::uint32_t node) {
   return Error({.kind = ErrorClass::kClosed,
@@ -39,8 +34,6 @@ Error not_connected_error(std::uint32_t node) {
 }
 
 }  // namespace
-
-std::uint64_t leaked_sends() noexcept { return leaked_send_count; }
 
 /// Requests the parts of one session that other nodes read.
 class NodeLinks::Reader final : public RemoteReader {
@@ -90,12 +83,11 @@ class NodeLinks::Reader final : public RemoteReader {
 
 Result<std::shared_ptr<NodeLinks>> NodeLinks::start(Setup setup) {
   std::shared_ptr<NodeLinks> made(new NodeLinks());
-  made->bulk_ = std::move(setup.bulk);
   made->own_node_ = setup.own_node;
   for (std::size_t i = 0; i < setup.links.size(); ++i) {
-    made->peers_.emplace_back();
-    made->peers_.back().link = std::move(setup.links[i]);
-    made->peers_.back().node = setup.nodes[i];
+    BulkTransfers bulk(setup.bulk, setup.links[i]->peer());
+    made->peers_.push_back(
+        {.link = std::move(setup.links[i]), .bulk = std::move(bulk), .node = setup.nodes[i]});
   }
   if (auto watched = made->watch_all(); !watched) return failure(watched.error());
   return made;
@@ -243,11 +235,8 @@ Status NodeLinks::handle_message(comm::Link& link,
     case LinkMessage::kBulkData:
       return post_bulk_receive(peer, words[0]);
     case LinkMessage::kBulkSent:
-      if (words[0] > peer.unconfirmed_peer_sends)
-        return failure(
-            malformed(LinkMessage::kBulkSent, "count", words[0], "fewer were announced"));
-      peer.unconfirmed_peer_sends -= words[0];
-      return {};
+      if (peer.bulk.confirm_sends(words[0])) return {};
+      return failure(malformed(LinkMessage::kBulkSent, "count", words[0], "fewer were announced"));
   }
   return {};
 }
@@ -341,33 +330,29 @@ void NodeLinks::reply(std::uint32_t node, std::uint64_t id, Result<View> view) {
 }
 
 void NodeLinks::send_view(Peer& peer, std::uint64_t id, const std::shared_ptr<View>& view) {
-  if (!bulk_) {
+  if (!peer.bulk.is_enabled()) {
     send(peer, header_of(LinkMessage::kData, {id}), view->bytes(),
          [view](const Status&) { view->release(); });
     return;
   }
-  peer.bulk_sends.push_back({bulk_->send(view->bytes(), peer.link->peer(), kBulkTag), view});
+  peer.bulk.send(view);
   send(peer, header_of(LinkMessage::kBulkData, {id}), {});
 }
 
 Status NodeLinks::post_bulk_receive(Peer& peer, std::uint64_t id) {
   const auto fetch = find_fetch(peer, LinkMessage::kBulkData, id);
   if (!fetch) return failure(fetch.error());
-  if (!bulk_)
+  if (!peer.bulk.is_enabled())
     return failure(malformed(LinkMessage::kBulkData, "id", id, "this job sends bytes by links"));
   (*fetch)->is_bulk = true;
-  const auto memory =
-      (*fetch)->transfer.memory.subspan((*fetch)->skipped_bytes, (*fetch)->size_bytes);
-  peer.bulk_receives.push_back({bulk_->receive(memory, peer.link->peer(), kBulkTag), id});
-  ++peer.unconfirmed_peer_sends;
+  peer.bulk.receive(
+      (*fetch)->transfer.memory.subspan((*fetch)->skipped_bytes, (*fetch)->size_bytes), id);
   return {};
 }
 
 bool NodeLinks::has_bulk_in_flight() const {
-  return std::any_of(peers_.begin(), peers_.end(), [](const Peer& peer) {
-    return !peer.bulk_sends.empty() || !peer.bulk_receives.empty() ||
-           peer.unconfirmed_peer_sends > 0;
-  });
+  return std::any_of(peers_.begin(), peers_.end(),
+                     [](const Peer& peer) { return peer.bulk.is_in_flight(); });
 }
 
 Deadline NodeLinks::next_deadline() const {
@@ -375,46 +360,25 @@ Deadline NodeLinks::next_deadline() const {
   return std::chrono::steady_clock::now() + kBulkPollInterval;
 }
 
-/// Messages between two ranks arrive in order: while the first is incomplete, later ones are not
-/// tested.
 void NodeLinks::progress_bulk() {
   for (Peer& peer : peers_) {
-    if (const std::uint64_t sent = release_completed_sends(peer); sent > 0)
+    if (const std::uint64_t sent = peer.bulk.release_completed_sends(); sent > 0)
       send(peer, header_of(LinkMessage::kBulkSent, {sent}), {});
-    while (!peer.bulk_receives.empty()) {
-      const auto received = peer.bulk_receives.front().transfer.test();
-      if (received && !*received) break;
-      const std::uint64_t id = peer.bulk_receives.front().id;
-      peer.bulk_receives.pop_front();
-      complete_fetch(peer, id, received ? Status() : failure(received.error()));
-    }
-    // The sender's MPI may complete its sends only while this process calls MPI, even if the bytes
-    // have arrived here.
-    if (peer.bulk_receives.empty() && peer.unconfirmed_peer_sends > 0) bulk_->progress();
+    while (const auto received = peer.bulk.take_received())
+      complete_fetch(peer, received->id, received->status);
+    peer.bulk.progress();
   }
-}
-
-/// Releases completed sends; returns their number.
-std::uint64_t NodeLinks::release_completed_sends(Peer& peer) {
-  std::uint64_t count = 0;
-  while (!peer.bulk_sends.empty()) {
-    const auto sent = peer.bulk_sends.front().transfer.test();
-    if (sent && !*sent) break;
-    peer.bulk_sends.pop_front();
-    ++count;
-  }
-  return count;
 }
 
 /// A send that is never received never completes. So this receives all announced bytes while the
 /// peers live, and waits for its own sends; at most kShutdownTimeout.
 void NodeLinks::drain_bulk() {
-  if (!bulk_) return;
   const TimePoint limit = std::chrono::steady_clock::now() + kShutdownTimeout;
   const auto is_busy = [](const Peer& peer) {
-    const bool has_requests = !peer.fetches.empty() || peer.unconfirmed_peer_sends > 0;
-    return (has_requests && !peer.link->close_reason()) || !peer.bulk_sends.empty() ||
-           !peer.bulk_receives.empty();
+    if (!peer.bulk.is_enabled()) return false;
+    const bool has_requests = !peer.fetches.empty() || peer.bulk.has_unconfirmed_sends();
+    return (has_requests && !peer.link->close_reason()) || peer.bulk.has_sends() ||
+           peer.bulk.has_receives();
   };
   while (std::any_of(peers_.begin(), peers_.end(), is_busy)) {
     if (std::chrono::steady_clock::now() > limit) break;
@@ -423,28 +387,14 @@ void NodeLinks::drain_bulk() {
   }
 }
 
-/// Completing a send that is never received would wait without limit, so its memory is leaked.
-void NodeLinks::leak_unfinished_sends(Peer& peer) {
-  release_completed_sends(peer);
-  if (peer.bulk_sends.empty()) return;
-  // Reachable, so that leak checkers do not report it.
-  static std::mutex mutex;
-  static auto* const leaked = new std::deque<std::deque<BulkSend>>;  // NOLINT
-  const std::lock_guard lock(mutex);
-  leaked_send_count += peer.bulk_sends.size();
-  leaked->push_back(std::exchange(peer.bulk_sends, {}));
-}
-
 /// Fails the requests sent to the peer, and closes the sessions that it opened.
 void NodeLinks::disconnect(Peer& peer) {
-  peer.bulk_receives.clear();  // cancels the receives: their memory is no longer owned here
-  peer.unconfirmed_peer_sends = 0;
   ::epoll_ctl(events_.get(), EPOLL_CTL_DEL, peer.link->descriptor(), nullptr);
   const Error why =
       peer.link->close_reason() ? *peer.link->close_reason() : not_connected_error(peer.node);
   // Releases views that wait to be sent, and shows the other node that no replies follow.
   peer.link->close(why);
-  leak_unfinished_sends(peer);
+  peer.bulk.abandon();
   while (!peer.fetches.empty())
     complete_fetch(peer, peer.fetches.begin()->first, failure(why));
   while (!peer.served.empty())

@@ -9,7 +9,6 @@
 #include <forebay/session.hpp>
 
 #include <cstdint>
-#include <deque>
 #include <functional>
 #include <memory>
 #include <unordered_map>
@@ -17,6 +16,7 @@
 
 #include "base/descriptor.hpp"
 #include "comm/links.hpp"
+#include "read/bulk_transfers.hpp"
 #include "read/event_source.hpp"
 #include "read/local_session.hpp"
 #include "read/node_link_messages.hpp"
@@ -26,10 +26,6 @@
 #include "read/splinter_owners.hpp"
 
 namespace forebay::read {
-
-/// Number of sends whose memory this process has leaked because MPI was still sending from it when
-/// the agent ended. 0 if all ranks end normally.
-std::uint64_t leaked_sends() noexcept;
 
 /// After start() and set_session_callbacks(), all calls but descriptor() come from the agent's
 /// thread.
@@ -79,30 +75,19 @@ class NodeLinks final : public EventSource,
     std::shared_ptr<ReadAgent> agent;
     std::uint64_t skipped_bytes = 0;  ///< of its memory, before the session's extent begins
     std::uint64_t size_bytes = 0;
-    bool is_bulk = false;  ///< its bytes are sent by `bulk_`
+    bool is_bulk = false;  ///< its bytes are a message of MPI
   };
   /// A session of this node whose parts another node requests: a handle that does not close it, or
   /// an Error.
   using ServedResult = Result<Session>;
-  /// Bytes of a splinter in transfer by `bulk_`.
-  struct BulkSend {
-    comm::MessageRequest transfer;
-    std::shared_ptr<View> view;
-  };
-  struct BulkReceive {
-    comm::MessageRequest transfer;
-    std::uint64_t id = 0;
-  };
   struct Peer {
     std::unique_ptr<comm::Link> link;
+    BulkTransfers bulk;
     std::uint32_t node = 0;
     short interest = 0;
     std::unordered_map<std::uint64_t, Fetch> fetches;        // by request id
     std::unordered_map<std::uint64_t, ServedResult> served;  // by session number
     std::vector<std::byte> payload;                          // of an arriving message
-    std::deque<BulkSend> bulk_sends;
-    std::deque<BulkReceive> bulk_receives;
-    std::uint64_t unconfirmed_peer_sends = 0;  // to this node; not yet reported as complete
   };
 
   NodeLinks() = default;
@@ -133,9 +118,7 @@ class NodeLinks final : public EventSource,
   Status post_bulk_receive(Peer& peer, std::uint64_t id);
   bool has_bulk_in_flight() const;
   void progress_bulk();
-  static std::uint64_t release_completed_sends(Peer& peer);
   void drain_bulk();
-  static void leak_unfinished_sends(Peer& peer);
   Status handle_open(Peer& peer, std::span<const std::byte> payload);
   void handle_close(Peer& peer, std::uint64_t number);
   void disconnect(Peer& peer);
@@ -146,7 +129,6 @@ class NodeLinks final : public EventSource,
                         const comm::LinkHeader& header,
                         std::span<const std::byte> payload) override;
 
-  std::shared_ptr<comm::Communicator> bulk_;
   std::uint32_t own_node_ = 0;
   SessionCallbacks session_callbacks_;
   Descriptor events_;
