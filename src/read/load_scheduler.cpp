@@ -45,7 +45,7 @@ void LoadScheduler::add_request(SplinterIndex splinter,
                                 SplinterPart part,
                                 LoadPriority priority,
                                 LoadGranularity granularity,
-                                std::uint64_t use) {
+                                PredictedUse use) {
   shm::ResidencyEntry& entry = control_block_[splinter];
   // An exact request shows that the bytes around it are not needed; a whole splinter shows that
   // they are.
@@ -63,7 +63,7 @@ void LoadScheduler::add_request(SplinterIndex splinter,
     return;
   }
   found->second.part = hull(found->second.part, part);
-  found->second.use = std::min(found->second.use, use);
+  if (positions_.distance(use) < positions_.distance(found->second.use)) found->second.use = use;
   if (priority <= found->second.priority) return;
   found->second.priority = priority;
   enqueue(splinter, priority);
@@ -160,7 +160,7 @@ LoadScheduler::Decision LoadScheduler::assign_slot(SplinterIndex splinter,
   while (const auto slot = slot_for(splinter, priority)) {
     if (evict(*slot)) {
       start_load(splinter, *slot, request.part, load);
-      slots_[*slot].next_use = request.use;
+      slots_[*slot].uses.add(request.use, positions_);
       slots_[*slot].is_pushed = priority == LoadPriority::kHint;
       if (priority == LoadPriority::kHint) pushed_bytes_ += load.bytes.size();
       return Decision::kLoad;
@@ -321,13 +321,15 @@ void LoadScheduler::cancel_request(SplinterIndex splinter) {
   pending_.erase(splinter);
 }
 
-void LoadScheduler::cancel_hint(SplinterIndex splinter) {
+void LoadScheduler::cancel_hint(SplinterIndex splinter, std::uint32_t client) {
   if (is_loading(splinter)) return;
   const shm::ResidencyEntry& entry = control_block_[splinter];
-  if (entry.load().residency() == Residency::kReady) slots_[entry.slot()].next_use = kUseUnknown;
+  if (entry.load().residency() == Residency::kReady) slots_[entry.slot()].uses.remove(client);
   const auto found = pending_.find(splinter);
-  if (found != pending_.end() && found->second.priority == LoadPriority::kHint)
-    cancel_request(splinter);
+  const bool is_own_hint = found != pending_.end() &&
+                           found->second.priority == LoadPriority::kHint &&
+                           found->second.use.client == client;
+  if (is_own_hint) cancel_request(splinter);
 }
 
 LoadScheduler::Invalidation LoadScheduler::invalidate(SplinterIndex splinter) {
@@ -341,9 +343,8 @@ LoadScheduler::Invalidation LoadScheduler::invalidate(SplinterIndex splinter) {
   return Invalidation::kPinned;
 }
 
-void LoadScheduler::expect_use(SplinterIndex splinter, std::uint64_t use) {
-  std::uint64_t& next = slots_[control_block_[splinter].slot()].next_use;
-  next = next < position_ ? use : std::min(next, use);
+void LoadScheduler::expect_use(SplinterIndex splinter, PredictedUse use) {
+  slots_[control_block_[splinter].slot()].uses.add(use, positions_);
 }
 
 void LoadScheduler::cancel_all() {

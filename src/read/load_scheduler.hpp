@@ -15,6 +15,7 @@
 #include "base/clock.hpp"
 #include "read/geometry.hpp"
 #include "read/load_queues.hpp"
+#include "read/predicted_use.hpp"
 #include "read/reader_count_estimator.hpp"
 #include "read/server_load_limiter.hpp"
 #include "shm/session_control_block.hpp"
@@ -26,9 +27,6 @@ enum class LoadGranularity : std::uint8_t {
   kSplinter,  ///< all: the request is contiguous
   kExact,     ///< only its own: the request is scattered
 };
-
-/// Accesses of a session are numbered in order. This number means that no use is predicted.
-inline constexpr std::uint64_t kUseUnknown = UINT64_MAX;
 
 /// One transfer from storage into a slot.
 struct Load {
@@ -84,13 +82,15 @@ class LoadScheduler {
                    SplinterPart part,
                    LoadPriority priority,
                    LoadGranularity granularity,
-                   std::uint64_t use = kUseUnknown);
-  /// Sets the number of the next access, and that of the access that will use a resident splinter.
-  void set_position(std::uint64_t position) noexcept { position_ = position; }
-  void expect_use(SplinterIndex splinter, std::uint64_t use);
-  /// Drops the request for this splinter if it is only a hint. If it is resident, no use of it is
-  /// predicted any more.
-  void cancel_hint(SplinterIndex splinter);
+                   PredictedUse use = {});
+  /// Sets the number of the client's next access, and the access that will use a resident splinter.
+  void set_position(std::uint64_t position, std::uint32_t client = 0) {
+    positions_.set(client, position);
+  }
+  void expect_use(SplinterIndex splinter, PredictedUse use);
+  /// Drops the request for this splinter if it is only a hint of this client. If it is resident, no
+  /// use of it by this client is predicted any more.
+  void cancel_hint(SplinterIndex splinter, std::uint32_t client = 0);
 
   /// Decides what to do next for requests of at least priority `least`. Readahead has the priority
   /// of hints, the lowest.
@@ -179,12 +179,12 @@ class LoadScheduler {
     std::uint64_t last_used = 0;
     TimePoint reserved_until = {};  ///< until then only a request with kBlocked evicts it
     bool is_pushed = false;         ///< loaded for a hint
-    std::uint64_t next_use = kUseUnknown;
+    PredictedUses uses;
   };
   struct PendingRequest {
     SplinterPart part;
     LoadPriority priority = LoadPriority::kHint;
-    std::uint64_t use = kUseUnknown;
+    PredictedUse use;
   };
   using PendingRequests = std::unordered_map<SplinterIndex, PendingRequest>;
   static constexpr SplinterIndex kNoSplinter = UINT32_MAX;
@@ -259,7 +259,7 @@ class LoadScheduler {
   // splinters evicted before they were consumed, since the last growth
   std::uint64_t premature_evictions_ = 0;
   std::uint64_t served_bytes_ = 0;  // of splinters that have left the window
-  std::uint64_t position_ = 0;
+  ClientPositions positions_;
   std::uint64_t pushed_bytes_ = 0;
   std::uint64_t wasted_bytes_ = 0;  // of splinters that have left the window
   ReaderCountEstimator readers_;

@@ -170,20 +170,20 @@ std::optional<std::uint32_t> LoadScheduler::push_cache_victim(const PendingReque
     if (is_farther) found = i;
   }
   if (request.priority == LoadPriority::kHint) {
-    const bool is_useful =
-        found && (next_use(*found) == kUseUnknown || next_use(*found) > request.use);
+    const bool is_useful = found && (next_use(*found) == kUseUnknown ||
+                                     next_use(*found) > positions_.distance(request.use));
     return is_useful ? found : std::nullopt;
   }
   if (found || request.priority < LoadPriority::kBlocked) return found;
   return least_recently_used(SlotState::kReserved);
 }
 
-/// Number of the access that will use the slot. A splinter that a task has requested and not taken
-/// yet is used by the next access; a predicted use in the past counts as unknown.
+/// Accesses until one uses the slot. A splinter that a task has requested and not taken yet is used
+/// by the next access; a predicted use in the past counts as unknown.
 std::uint64_t LoadScheduler::next_use(std::uint32_t slot) const {
   const Slot& held = slots_[slot];
-  if (!held.is_pushed && !held.is_used) return position_;
-  return held.next_use < position_ ? kUseUnknown : held.next_use;
+  if (!held.is_pushed && !held.is_used) return 0;
+  return held.uses.distance(positions_);
 }
 
 bool LoadScheduler::is_unused_push(std::uint32_t slot) const {

@@ -16,7 +16,7 @@ class LoadSchedulerPush : public ::testing::Test {
  protected:
   void push(SplinterIndex splinter, std::uint64_t use) {
     fixture.scheduler.add_request(splinter, fixture.geometry.full_part(splinter),
-                                  LoadPriority::kHint, LoadGranularity::kExact, use);
+                                  LoadPriority::kHint, LoadGranularity::kExact, {use, 0});
   }
   void push_and_load(SplinterIndex splinter, std::uint64_t use) {
     push(splinter, use);
@@ -66,7 +66,7 @@ TEST_F(LoadSchedulerPush, expected_use_keeps_a_splinter_that_was_read) {
   request_and_load(1);
   fixture.serve(1);
   push_and_load(2, 3);
-  fixture.scheduler.expect_use(0, 5);
+  fixture.scheduler.expect_use(0, {5, 0});
   push_and_load(3, 4);
   EXPECT_TRUE(fixture.is_ready(0));
   EXPECT_FALSE(fixture.is_ready(1));
@@ -115,7 +115,7 @@ TEST_F(LoadSchedulerPush, loads_of_hints_leave_room_for_demand) {
   SchedulerFixture busy{16, made};
   for (SplinterIndex splinter = 0; splinter < 4; ++splinter) {
     busy.scheduler.add_request(splinter, busy.geometry.full_part(splinter), LoadPriority::kHint,
-                               LoadGranularity::kExact, splinter);
+                               LoadGranularity::kExact, {splinter, 0});
   }
   Load load;
   EXPECT_EQ(busy.scheduler.next(load, busy.now), Decision::kLoad);
@@ -183,6 +183,43 @@ TEST_F(LoadSchedulerPush, cancelled_hint_that_was_loaded_is_evicted_first) {
   request_and_load(9);
   EXPECT_FALSE(fixture.is_ready(0));
   EXPECT_TRUE(fixture.is_ready(1));
+}
+
+TEST_F(LoadSchedulerPush, uses_of_clients_are_compared_by_the_position_of_each) {
+  const auto push_of = [&](std::uint32_t client, SplinterIndex splinter, std::uint64_t use) {
+    fixture.scheduler.add_request(splinter, fixture.geometry.full_part(splinter),
+                                  LoadPriority::kHint, LoadGranularity::kExact, {use, client});
+    EXPECT_EQ(fixture.load_until_idle(), std::vector{splinter});
+  };
+  fixture.scheduler.set_position(1000, 0);
+  fixture.scheduler.set_position(10, 1);
+  push_of(0, 0, 1002);  // in 2 accesses of client 0
+  push_of(1, 1, 30);    // in 20 of client 1
+  push_of(0, 2, 1005);
+  push_of(1, 3, 13);
+  EXPECT_TRUE(fixture.is_ready(0));
+  EXPECT_FALSE(fixture.is_ready(1));
+  EXPECT_TRUE(fixture.is_ready(2));
+}
+
+TEST_F(LoadSchedulerPush, splinter_stays_until_the_last_client_has_used_it) {
+  push_and_load(0, 1);
+  fixture.scheduler.expect_use(0, {8, 1});
+  push_and_load(1, 20);
+  push_and_load(2, 9);
+  fixture.scheduler.set_position(2, 0);  // client 0 has used it
+  push_and_load(3, 12);
+  EXPECT_TRUE(fixture.is_ready(0));
+  EXPECT_FALSE(fixture.is_ready(1));
+  fixture.scheduler.set_position(9, 1);
+  push_and_load(4, 30);
+  EXPECT_FALSE(fixture.is_ready(0));
+}
+
+TEST_F(LoadSchedulerPush, client_cancels_only_its_own_hints) {
+  push(0, 1);
+  fixture.scheduler.cancel_hint(0, 1);
+  EXPECT_EQ(fixture.load_until_idle(), std::vector<SplinterIndex>{0});
 }
 
 TEST_F(LoadSchedulerPush, push_cache_never_waits_to_read_ahead) {

@@ -169,30 +169,33 @@ void LocalSession::enqueue_load(const SplinterRequest& request, LoadPriority pri
   agent_->notify(shared_local());
 }
 
-void LocalSession::push(std::span<const SplinterRequest> requests, std::uint64_t position) {
+void LocalSession::push(std::span<const SplinterRequest> requests,
+                        std::uint64_t position,
+                        std::uint32_t client) {
   bool is_new = false;
   {
     const std::lock_guard lock(mutex_);
     if (is_closed_) return;
-    scheduler_.set_position(position);
+    scheduler_.set_position(position, client);
     for (const SplinterRequest& request : requests) {
       if (unreadable_.contains(request.splinter)) continue;
       const shm::ResidencyEntry& entry = control_block()[request.splinter];
       const bool is_ready = entry.load().residency() == shm::Residency::kReady;
-      if (is_ready) scheduler_.expect_use(request.splinter, request.use);
+      const PredictedUse use{request.use, client};
+      if (is_ready) scheduler_.expect_use(request.splinter, use);
       if (is_ready && entry.valid().covers(request.part)) continue;
       scheduler_.add_request(request.splinter, request.part, LoadPriority::kHint,
-                             request.granularity, request.use);
+                             request.granularity, use);
       is_new = true;
     }
   }
   if (is_new) agent_->notify(shared_local());
 }
 
-void LocalSession::cancel_push(std::span<const SplinterIndex> splinters) {
+void LocalSession::cancel_push(std::span<const SplinterIndex> splinters, std::uint32_t client) {
   const std::lock_guard lock(mutex_);
   for (const SplinterIndex splinter : splinters)
-    scheduler_.cancel_hint(splinter);
+    scheduler_.cancel_hint(splinter, client);
 }
 
 /// A splinter that a View pins cannot be loaded again: further requests read private copies.
@@ -447,6 +450,9 @@ void LocalSession::publish_report() const {
   header.readahead_bytes.store(
       std::uint64_t{scheduler_.readahead_limit()} * plan().tuning.splinter_bytes,
       std::memory_order_relaxed);
+  header.bytes_pushed.store(scheduler_.pushed_bytes(), std::memory_order_relaxed);
+  header.bytes_wasted.store(scheduler_.wasted_bytes(), std::memory_order_relaxed);
+  header.load_latency_ns.store(latency_.value().count(), std::memory_order_relaxed);
 }
 
 SessionReport LocalSession::make_report() const {

@@ -69,8 +69,12 @@ class LocalSession final : public SessionCore, public TransferSource {
 
   Result<Availability> request(SplinterRequest& request, LoadPriority priority) override;
   void enqueue_load(const SplinterRequest& request, LoadPriority priority) override;
-  void push(std::span<const SplinterRequest> requests, std::uint64_t position) override;
-  void cancel_push(std::span<const SplinterIndex> splinters) override;
+  void push(std::span<const SplinterRequest> requests, std::uint64_t position) override {
+    push(requests, position, client_index());
+  }
+  void cancel_push(std::span<const SplinterIndex> splinters) override {
+    cancel_push(splinters, client_index());
+  }
   void invalidate(ByteRange range) override;
   std::chrono::nanoseconds load_latency() const override { return latency_.value(); }
   bool arm(SplinterRequest& request, detail::Waiter& waiter) override;
@@ -82,6 +86,12 @@ class LocalSession final : public SessionCore, public TransferSource {
   void close_session() override;
 
   // For clients in other processes.
+
+  /// SessionCore::push() and cancel_push() of a client.
+  void push(std::span<const SplinterRequest> requests,
+            std::uint64_t position,
+            std::uint32_t client);
+  void cancel_push(std::span<const SplinterIndex> splinters, std::uint32_t client);
 
   /// Sends one LoadNotification to `client`, now or later, when the splinter of `ring_message` has
   /// changed.

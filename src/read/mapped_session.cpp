@@ -160,6 +160,42 @@ void MappedSession::enqueue_load(const SplinterRequest& request, LoadPriority pr
   send_request(request, priority, ResendPolicy::kIfExpired);
 }
 
+/// The agent also needs the uses of resident splinters, for eviction.
+void MappedSession::push(std::span<const SplinterRequest> requests, std::uint64_t position) {
+  const std::lock_guard lock(mutex_);
+  if (is_closed() || has_lost_agent_) return;
+  for (const SplinterRequest& request : requests) {
+    if (unreadable_.contains(request.splinter)) continue;
+    connection_->send({.session = handle().number,
+                       .splinter = request.splinter,
+                       .part = request.part,
+                       .granularity = request.granularity,
+                       .position = position,
+                       .use = request.use});
+  }
+}
+
+void MappedSession::cancel_push(std::span<const SplinterIndex> splinters) {
+  const std::lock_guard lock(mutex_);
+  if (is_closed() || has_lost_agent_) return;
+  for (const SplinterIndex splinter : splinters) {
+    connection_->send({.session = handle().number,
+                       .splinter = splinter,
+                       .part = geometry().full_part(splinter),
+                       .kind = LoadRequest::Kind::kCancel});
+  }
+}
+
+void MappedSession::invalidate(ByteRange range) {
+  const ByteRange inside = intersect(range, geometry().extent());
+  if (!is_closed() && !inside.empty()) connection_->invalidate(handle(), inside);
+}
+
+std::chrono::nanoseconds MappedSession::load_latency() const {
+  return std::chrono::nanoseconds(
+      control_block().header().load_latency_ns.load(std::memory_order_relaxed));
+}
+
 bool MappedSession::arm(SplinterRequest& request, detail::Waiter& waiter) {
   const std::lock_guard lock(mutex_);
   if (is_closed() || should_bypass(request) || is_ready(request.splinter, request.part))
@@ -267,6 +303,7 @@ SessionReport MappedSession::make_report() const {
       .splinters_reread = node.splinters_reread,
       .window_bytes = node.window_bytes,
       .readahead_bytes = node.readahead_bytes,
+      .prefetch = {.bytes_pushed = node.bytes_pushed, .bytes_wasted = node.bytes_wasted},
   };
   const std::lock_guard lock(mutex_);
   const BypassQueue::Counts own = bypass_queue_ ? bypass_queue_->counts() : BypassQueue::Counts();

@@ -21,7 +21,7 @@
 
 namespace forebay::read {
 
-/// Connection of a client to the agent. Any thread; no call blocks.
+/// Connection of a client to the agent. Any thread; only invalidate() blocks.
 class AgentConnection {
  public:
   virtual ~AgentConnection() = default;
@@ -29,6 +29,8 @@ class AgentConnection {
   /// This process released memory.
   virtual void notify_memory_released() noexcept = 0;
   virtual void close_session(const SessionHandle& session) noexcept = 0;
+  /// Waits until the agent has discarded these bytes, or has ended.
+  virtual void invalidate(const SessionHandle& session, ByteRange range) = 0;
 };
 
 class MappedSession final : public SessionCore {
@@ -61,6 +63,10 @@ class MappedSession final : public SessionCore {
 
   Result<Availability> request(SplinterRequest& request, LoadPriority priority) override;
   void enqueue_load(const SplinterRequest& request, LoadPriority priority) override;
+  void push(std::span<const SplinterRequest> requests, std::uint64_t position) override;
+  void cancel_push(std::span<const SplinterIndex> splinters) override;
+  void invalidate(ByteRange range) override;
+  std::chrono::nanoseconds load_latency() const override;
   bool arm(SplinterRequest& request, detail::Waiter& waiter) override;
   void disarm(SplinterIndex splinter, detail::Waiter& waiter) noexcept override;
   bool help(SplinterRequest&, detail::Help) override { return false; }

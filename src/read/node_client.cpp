@@ -224,17 +224,18 @@ bool NodeClient::receive_messages() {
     }
     if (message.error().kind() == ErrorClass::kClosed) return false;
     // A reply was lost, perhaps because no descriptors are left.
-    fail_pending_opens(message.error());
+    fail_pending_replies(message.error());
   }
   // The agent's process may have ended while another process holds its socket.
   const std::array<int, 1> process{agent_process_.get()};
   return process[0] < 0 || !shm::wait_readable(process, kDoNotBlock);
 }
 
-/// The session that the Error concerns is unknown, so each pending open fails and may be repeated.
-void NodeClient::fail_pending_opens(const Error& why) {
+/// The session that the Error concerns is unknown, so each pending request fails and may be
+/// repeated.
+void NodeClient::fail_pending_replies(const Error& why) {
   const std::lock_guard lock(mutex_);
-  for (auto& [number, pending] : pending_opens_) {
+  for (auto& [number, pending] : pending_replies_) {
     if (!pending.reply) pending.reply = ErrorReply{{.number = number}, why};
   }
   reply_arrived_.notify_all();
@@ -246,9 +247,11 @@ Status NodeClient::handle_message(shm::ChannelMessage message) {
   if (!decoded) return failure(decoded.error());
   std::optional<SessionHandle> handle;
   if (const auto* const opened = std::get_if<OpenSessionReply>(&*decoded)) handle = opened->handle;
+  if (const auto* const invalidated = std::get_if<InvalidateReply>(&*decoded))
+    handle = invalidated->handle;
   if (const auto* const refused = std::get_if<ErrorReply>(&*decoded)) {
     if (refused->handle == kAllSessions) {
-      fail_pending_opens(refused->error);
+      fail_pending_replies(refused->error);
       return {};
     }
     handle = refused->handle;
@@ -257,8 +260,8 @@ Status NodeClient::handle_message(shm::ChannelMessage message) {
     return failure(comm::malformed_message("from an agent", "kind", decoded->index(),
                                            "only clients send messages of this kind"));
   const std::lock_guard lock(mutex_);
-  const auto pending = pending_opens_.find(handle->number);
-  if (pending == pending_opens_.end()) return {};
+  const auto pending = pending_replies_.find(handle->number);
+  if (pending == pending_replies_.end()) return {};
   pending->second = {std::move(*decoded), std::move(message.descriptors)};
   reply_arrived_.notify_all();
   return {};
@@ -277,39 +280,43 @@ void NodeClient::disconnect(const Error& why) {
   }
 }
 
-Status NodeClient::send_open_request(const MappedSession::OpenArgs& args) {
+/// Sends a message to which the agent replies.
+Status NodeClient::send_request(const SessionHandle& handle,
+                                const NodeMessage& message,
+                                std::span<const int> descriptors) {
   {
     const std::lock_guard lock(mutex_);
     if (disconnect_error_) return failure(*disconnect_error_);
-    pending_opens_.try_emplace(args.handle.number);
+    pending_replies_.try_emplace(handle.number);
   }
-  const auto bytes = to_bytes(OpenSessionRequest{.handle = args.handle,
-                                                 .extent = args.extent,
-                                                 .plan = args.plan,
-                                                 .path = absolute_path(args.file->path()),
-                                                 .access = args.access,
-                                                 .access_reason = args.access_reason});
-  const std::array<int, 1> file{args.file->descriptor()};
-  const std::span<const int> descriptors(file.data(), file[0] >= 0 ? 1 : 0);
+  const auto bytes = to_bytes(message);
   const std::lock_guard lock(channel_mutex_);
   return channel_.send(bytes, descriptors, std::chrono::steady_clock::now() + kSendTimeout);
 }
 
-Result<NodeClient::PendingOpen> NodeClient::wait_for_reply(const SessionHandle& handle) {
+Result<NodeClient::PendingReply> NodeClient::wait_for_reply(const SessionHandle& handle) {
   std::unique_lock lock(mutex_);
-  PendingOpen& pending = pending_opens_[handle.number];
+  PendingReply& pending = pending_replies_[handle.number];
   reply_arrived_.wait(lock,
                       [&] { return pending.reply.has_value() || disconnect_error_.has_value(); });
-  PendingOpen completed = std::move(pending);
-  pending_opens_.erase(handle.number);
+  PendingReply completed = std::move(pending);
+  pending_replies_.erase(handle.number);
   if (!completed.reply) return failure(*disconnect_error_);
   return completed;
 }
 
 Result<std::shared_ptr<MappedSession>> NodeClient::open(MappedSession::OpenArgs args) {
-  if (auto requested = send_open_request(args); !requested) {
+  const OpenSessionRequest request{.handle = args.handle,
+                                   .extent = args.extent,
+                                   .plan = args.plan,
+                                   .path = absolute_path(args.file->path()),
+                                   .access = args.access,
+                                   .access_reason = args.access_reason};
+  const std::array<int, 1> file{args.file->descriptor()};
+  const std::span<const int> to_send(file.data(), file[0] >= 0 ? 1 : 0);
+  if (auto requested = send_request(args.handle, request, to_send); !requested) {
     const std::lock_guard lock(mutex_);
-    pending_opens_.erase(args.handle.number);
+    pending_replies_.erase(args.handle.number);
     return failure(requested.error());
   }
   auto completed = wait_for_reply(args.handle);
@@ -319,7 +326,11 @@ Result<std::shared_ptr<MappedSession>> NodeClient::open(MappedSession::OpenArgs 
     close_session(args.handle);  // the agent may have it open for this client
     return failure(why);
   }
-  auto& opened = std::get<OpenSessionReply>(*completed->reply);
+  auto* const opened = std::get_if<OpenSessionReply>(&*completed->reply);
+  if (opened == nullptr) {
+    close_session(args.handle);
+    return connect_error(ErrorClass::kDamage, "it replied to a request that was not made");
+  }
   if (completed->descriptors.size() != kOpenReplyDescriptors) {
     close_session(args.handle);
     return failure({.kind = ErrorClass::kLimit,
@@ -327,7 +338,7 @@ Result<std::shared_ptr<MappedSession>> NodeClient::open(MappedSession::OpenArgs 
                     .cause = "the descriptors from the node's agent were lost; raise this "
                              "process's limit of open files"});
   }
-  args.plan = std::move(opened.plan);
+  args.plan = std::move(opened->plan);
   args.connection = shared_from_this();
   auto& descriptors = completed->descriptors;
   const SessionHandle handle = args.handle;
@@ -372,6 +383,15 @@ void NodeClient::close_session(const SessionHandle& session) noexcept {
   const std::lock_guard lock(channel_mutex_);
   static_cast<void>(channel_.send(to_bytes(CloseSessionRequest{session}), {},
                                   std::chrono::steady_clock::now() + kSendTimeout));
+}
+
+/// An ErrorReply is for a message that was lost, which is sent again.
+void NodeClient::invalidate(const SessionHandle& session, ByteRange range) {
+  const std::lock_guard one_at_a_time(invalidate_mutex_);
+  while (send_request(session, InvalidateRequest{session, range})) {
+    const auto completed = wait_for_reply(session);
+    if (!completed || std::holds_alternative<InvalidateReply>(*completed->reply)) return;
+  }
 }
 
 }  // namespace forebay::read

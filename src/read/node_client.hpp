@@ -51,14 +51,15 @@ class NodeClient final : public AgentConnection, public std::enable_shared_from_
   void send(const LoadRequest& ring_message) noexcept override;
   void notify_memory_released() noexcept override;
   void close_session(const SessionHandle& session) noexcept override;
+  void invalidate(const SessionHandle& session, ByteRange range) override;
 
   /// The memory of both rings.
   const shm::SharedMemory& memory_for_testing() const noexcept { return memory_; }
 
  private:
   using Rings = shm::RingPair<LoadRequest, LoadNotification>;
-  /// A session that is being opened.
-  struct PendingOpen {
+  /// A message about a session that awaits its reply.
+  struct PendingReply {
     std::optional<NodeMessage> reply;
     std::vector<Descriptor> descriptors;
   };
@@ -69,14 +70,16 @@ class NodeClient final : public AgentConnection, public std::enable_shared_from_
              Rings rings,
              std::uint32_t client_index);
   Status start();
-  Status send_open_request(const MappedSession::OpenArgs& args);
-  Result<PendingOpen> wait_for_reply(const SessionHandle& handle);
+  Status send_request(const SessionHandle& handle,
+                      const NodeMessage& message,
+                      std::span<const int> descriptors = {});
+  Result<PendingReply> wait_for_reply(const SessionHandle& handle);
   void run();
   bool receive_messages();
   bool exchange_messages();
   bool drain_ring();
   Status handle_message(shm::ChannelMessage message);
-  void fail_pending_opens(const Error& why);
+  void fail_pending_replies(const Error& why);
   Status dispatch(const LoadNotification& ring_message);
   void disconnect(const Error& why);
 
@@ -87,7 +90,8 @@ class NodeClient final : public AgentConnection, public std::enable_shared_from_
   Descriptor agent_process_;  // empty if the system has no pidfd
   std::thread thread_;
 
-  std::mutex channel_mutex_;  // for sending
+  std::mutex invalidate_mutex_;  // one invalidate() at a time
+  std::mutex channel_mutex_;     // for sending
   shm::Channel channel_;
 
   std::mutex mutex_;  // guards all members below
@@ -95,7 +99,7 @@ class NodeClient final : public AgentConnection, public std::enable_shared_from_
   Rings rings_;
   std::deque<LoadRequest> backlog_;  // messages that found no room
   std::optional<Error> disconnect_error_;
-  std::unordered_map<std::uint64_t, PendingOpen> pending_opens_;
+  std::unordered_map<std::uint64_t, PendingReply> pending_replies_;  // by session number
   std::unordered_map<std::uint64_t, std::weak_ptr<MappedSession>> sessions_;
 };
 

@@ -22,12 +22,13 @@ enum class LinkMessage : std::uint32_t {
   /// count: announced sends that have completed since the last such message. Until all have
   /// completed, the node that receives their bytes must call MPI.
   kBulkSent,
+  kInvalidate,  ///< session, offset, size of bytes that have changed
 };
 
 inline constexpr std::uint32_t kOpenBytesMax = std::uint32_t{1} << 20U;
 
 /// By LinkMessage.
-inline constexpr std::array<comm::MessageRule, 7> kLinkMessageRules{{
+inline constexpr std::array<comm::MessageRule, 8> kLinkMessageRules{{
     {.name = "open", .payload_bytes_min = 1, .payload_bytes_max = kOpenBytesMax},
     {.name = "request", .words = 4},
     {.name = "data",
@@ -41,6 +42,7 @@ inline constexpr std::array<comm::MessageRule, 7> kLinkMessageRules{{
     {.name = "close", .words = 1},
     {.name = "bulk data", .words = 1},
     {.name = "bulk sent", .words = 1},
+    {.name = "invalidate", .words = 3},
 }};
 
 inline comm::LinkHeader header_of(LinkMessage kind, const std::array<std::uint64_t, 4>& words) {

@@ -172,6 +172,14 @@ bool NodeLinks::fetch(std::uint32_t node, const SessionHandle& session, Fetch fe
   return true;
 }
 
+void NodeLinks::invalidate(const SessionHandle& session, ByteRange range) {
+  const auto header =
+      header_of(LinkMessage::kInvalidate, {session.number, range.offset, range.size});
+  for (const Peer& peer : peers_) {
+    if (Peer* const open = find_peer(peer.node)) send(*open, header, {});
+  }
+}
+
 void NodeLinks::complete_fetch(Peer& peer, std::uint64_t id, const Status& outcome) {
   const auto found = peer.fetches.find(id);
   Fetch fetch = std::move(found->second);
@@ -232,6 +240,8 @@ Status NodeLinks::handle_message(comm::Link& link,
     case LinkMessage::kClose:
       handle_close(peer, words[0]);
       return {};
+    case LinkMessage::kInvalidate:
+      return handle_invalidate({.number = words[0]}, {words[1], words[2]});
     case LinkMessage::kBulkData:
       return post_bulk_receive(peer, words[0]);
     case LinkMessage::kBulkSent:
@@ -275,6 +285,14 @@ void NodeLinks::handle_close(Peer& peer, std::uint64_t number) {
   const bool was_open = found->second.has_value();
   peer.served.erase(found);
   if (was_open) session_callbacks_.close({.number = number});
+}
+
+Status NodeLinks::handle_invalidate(const SessionHandle& session, ByteRange range) {
+  if (range.size > INT64_MAX || range.offset > INT64_MAX - range.size)
+    return failure(
+        malformed(LinkMessage::kInvalidate, "offset", range.offset, "no file is that long"));
+  session_callbacks_.invalidate(session, range);
+  return {};
 }
 
 void NodeLinks::send_error(Peer& peer, std::uint64_t id, const Error& why) {

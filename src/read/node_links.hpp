@@ -33,10 +33,11 @@ class NodeLinks final : public EventSource,
                         public comm::LinkHandler,
                         public std::enable_shared_from_this<NodeLinks> {
  public:
-  /// Opens and closes sessions whose parts other nodes request.
+  /// For sessions of this node that other nodes use.
   struct SessionCallbacks {
     std::function<Result<std::shared_ptr<LocalSession>>(OpenSessionRequest)> open;
     std::function<void(const SessionHandle&)> close;
+    std::function<void(const SessionHandle&, ByteRange)> invalidate;
   };
 
   struct Setup {
@@ -60,6 +61,10 @@ class NodeLinks final : public EventSource,
   std::shared_ptr<RemoteReader> create_reader(const OpenSessionRequest& request,
                                               const SplinterOwners& owners,
                                               const std::shared_ptr<ReadAgent>& agent);
+
+  /// A client of this node has changed bytes of a file: tells all other nodes, and does not wait
+  /// for them. Later requests find the new bytes there.
+  void invalidate(const SessionHandle& session, ByteRange range);
 
   int descriptor() const noexcept override { return events_.get(); }
   void poll() override;
@@ -121,6 +126,7 @@ class NodeLinks final : public EventSource,
   void drain_bulk();
   Status handle_open(Peer& peer, std::span<const std::byte> payload);
   void handle_close(Peer& peer, std::uint64_t number);
+  Status handle_invalidate(const SessionHandle& session, ByteRange range);
   void disconnect(Peer& peer);
 
   Result<std::span<std::byte>> payload_buffer(comm::Link& link,

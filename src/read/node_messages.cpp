@@ -95,6 +95,21 @@ SessionHandle get_handle(MessageReader& in) {
   return handle;
 }
 
+void put(MessageWriter& out, const ByteRange& range) {
+  out.number(range.offset);
+  out.number(range.size);
+}
+
+ByteRange get_range(MessageReader& in) {
+  ByteRange range;
+  range.offset = in.number<std::uint64_t>("range.offset");
+  if (range.offset > kFileBytesMax) in.reject("range.offset", range.offset, "no file is that long");
+  range.size = in.number<std::uint64_t>("range.size");
+  if (range.size > kFileBytesMax - range.offset)
+    in.reject("range.size", range.size, "no file is that long");
+  return range;
+}
+
 void put(MessageWriter& out, const ConnectReply& message) {
   out.number(message.protocol);
   out.number(message.client_index);
@@ -102,8 +117,7 @@ void put(MessageWriter& out, const ConnectReply& message) {
 
 void put(MessageWriter& out, const OpenSessionRequest& message) {
   put(out, message.handle);
-  out.number(message.extent.offset);
-  out.number(message.extent.size);
+  put(out, message.extent);
   put(out, message.plan);
   out.text(message.path);
   put_enum(out, message.access);
@@ -122,6 +136,13 @@ void put(MessageWriter& out, const ErrorReply& message) {
 
 void put(MessageWriter& out, const CloseSessionRequest& message) { put(out, message.handle); }
 
+void put(MessageWriter& out, const InvalidateRequest& message) {
+  put(out, message.handle);
+  put(out, message.range);
+}
+
+void put(MessageWriter& out, const InvalidateReply& message) { put(out, message.handle); }
+
 ConnectReply get_connect_reply(MessageReader& in) {
   ConnectReply message;
   message.protocol = in.number<std::uint32_t>("protocol");
@@ -134,12 +155,7 @@ OpenSessionRequest get_open_session_request(MessageReader& in) {
   message.handle = get_handle(in);
   if (message.handle == kAllSessions)
     in.reject("session.number", message.handle.number, "must name one session");
-  message.extent.offset = in.number<std::uint64_t>("extent.offset");
-  if (message.extent.offset > kFileBytesMax)
-    in.reject("extent.offset", message.extent.offset, "no file is that long");
-  message.extent.size = in.number<std::uint64_t>("extent.size");
-  if (message.extent.size > kFileBytesMax - message.extent.offset)
-    in.reject("extent.size", message.extent.size, "no file is that long");
+  message.extent = get_range(in);
   message.plan = get_plan(in);
   message.path = in.text("path");
   message.access = get_enum(in, "access", Access::kDirect);
@@ -175,7 +191,8 @@ Result<NodeMessage> finish_decoding(MessageReader& in, M message) {
 }
 
 constexpr std::array<const char*, std::variant_size_v<NodeMessage>> kMessageNames{
-    "ConnectReply", "OpenSessionRequest", "OpenSessionReply", "ErrorReply", "CloseSessionRequest"};
+    "ConnectReply",        "OpenSessionRequest", "OpenSessionReply", "ErrorReply",
+    "CloseSessionRequest", "InvalidateRequest",  "InvalidateReply"};
 
 }  // namespace
 
@@ -188,8 +205,8 @@ Status check_ring_message(const LoadRequest& ring_message, const Geometry& geome
   if (ring_message.part.first >= ring_message.part.end ||
       !geometry.full_part(ring_message.splinter).covers(ring_message.part))
     return wrong("part.end", ring_message.part.end, "must be the end of a part of the splinter");
-  if (ring_message.kind > LoadRequest::Kind::kNotify)
-    return wrong("kind", static_cast<std::uint64_t>(ring_message.kind), "must be 0 or 1");
+  if (ring_message.kind > LoadRequest::Kind::kCancel)
+    return wrong("kind", static_cast<std::uint64_t>(ring_message.kind), "must be 0 to 2");
   if (ring_message.priority > LoadPriority::kBlocked)
     return wrong("priority", static_cast<std::uint64_t>(ring_message.priority), "must be 0 to 4");
   if (ring_message.granularity > LoadGranularity::kExact)
@@ -239,8 +256,14 @@ Result<NodeMessage> message_from(std::span<const std::byte> bytes) {
       return finish_decoding(in, get_open_session_reply(in));
     case 3:
       return get_error_reply(in);
-    default:
+    case 4:
       return finish_decoding(in, CloseSessionRequest{get_handle(in)});
+    case 5: {
+      const SessionHandle handle = get_handle(in);
+      return finish_decoding(in, InvalidateRequest{handle, get_range(in)});
+    }
+    default:
+      return finish_decoding(in, InvalidateReply{get_handle(in)});
   }
 }
 

@@ -22,7 +22,7 @@
 namespace forebay::read {
 
 /// Increased with every change of the messages below: both sides need the same version.
-inline constexpr std::uint32_t kNodeProtocolVersion = 3;
+inline constexpr std::uint32_t kNodeProtocolVersion = 4;
 
 /// Messages that a ring holds.
 inline constexpr std::uint64_t kNodeRingEntries = 4096;
@@ -32,6 +32,7 @@ struct LoadRequest {
   enum class Kind : std::uint8_t {
     kNoReply,  ///< no reply is needed
     kNotify,   ///< one LoadNotification, as soon as the splinter has changed
+    kCancel,   ///< the use predicted by this client's hint does not happen
   };
 
   std::uint64_t session = 0;  ///< its number
@@ -43,6 +44,9 @@ struct LoadRequest {
   /// Applies to kNoReply. The agent serves all kNotify requests with kAwaitedUnassisted.
   LoadPriority priority = LoadPriority::kHint;
   LoadGranularity granularity = LoadGranularity::kSplinter;
+  /// Of a hint: the number of the client's next access, and that of the one that will use it.
+  std::uint64_t position = 0;
+  std::uint64_t use = kUseUnknown;
 };
 
 /// Change of a splinter for which a client waits.
@@ -107,8 +111,24 @@ struct CloseSessionRequest {
   SessionHandle handle;
 };
 
-using NodeMessage = std::
-    variant<ConnectReply, OpenSessionRequest, OpenSessionReply, ErrorReply, CloseSessionRequest>;
+/// A client's message: bytes of the file have changed. After the reply, no client of this node
+/// finds the bytes from before.
+struct InvalidateRequest {
+  SessionHandle handle;
+  ByteRange range;
+};
+
+struct InvalidateReply {
+  SessionHandle handle;
+};
+
+using NodeMessage = std::variant<ConnectReply,
+                                 OpenSessionRequest,
+                                 OpenSessionReply,
+                                 ErrorReply,
+                                 CloseSessionRequest,
+                                 InvalidateRequest,
+                                 InvalidateReply>;
 
 std::vector<std::byte> to_bytes(const NodeMessage& message);
 /// kDamage, with message kind, field and value, if the bytes are no valid message.

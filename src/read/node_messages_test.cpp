@@ -129,7 +129,7 @@ TEST(NodeMessages, malformed_load_requests_are_refused_by_field) {
     const bool is_right = ring_message.splinter < geometry.count() &&
                           ring_message.part.first < ring_message.part.end &&
                           geometry.full_part(ring_message.splinter).covers(ring_message.part) &&
-                          ring_message.kind <= LoadRequest::Kind::kNotify &&
+                          ring_message.kind <= LoadRequest::Kind::kCancel &&
                           ring_message.priority <= LoadPriority::kBlocked &&
                           ring_message.granularity <= LoadGranularity::kExact;
     EXPECT_EQ(checked.has_value(), is_right);

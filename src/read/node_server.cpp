@@ -185,6 +185,10 @@ Status NodeServer::handle_message(ClientConnection& client, shm::ChannelMessage 
     handle_open_request(client, std::move(*request), std::move(message));
   } else if (const auto* const close_request = std::get_if<CloseSessionRequest>(&*decoded)) {
     close_session(client, close_request->handle);
+  } else if (const auto* const changed = std::get_if<InvalidateRequest>(&*decoded)) {
+    invalidate(changed->handle, changed->range);
+    if (on_invalidated_) on_invalidated_(changed->handle, changed->range);
+    static_cast<void>(client.channel().send(to_bytes(InvalidateReply{changed->handle})));
   } else {
     return failure(comm::malformed_message("from a client", "kind", decoded->index(),
                                            "only agents send messages of this kind"));
@@ -272,6 +276,11 @@ void NodeServer::close_session(const SessionHandle& handle) {
   if (found != sessions_.end()) release_session(found);
 }
 
+void NodeServer::invalidate(const SessionHandle& handle, ByteRange range) {
+  const auto found = sessions_.find(handle.number);
+  if (found != sessions_.end()) found->second->session->invalidate(range);
+}
+
 /// The session ends when its last client has closed it.
 void NodeServer::release_session(
     std::unordered_map<std::uint64_t, std::unique_ptr<SessionEntry>>::iterator entry) {
@@ -309,13 +318,18 @@ Status NodeServer::handle_request(ClientConnection& client, const LoadRequest& r
   LocalSession& session = *sessions_.at(ring_message.session)->session;
   if (Status checked = check_ring_message(ring_message, session.geometry()); !checked)
     return checked;
+  const SplinterRequest request{.splinter = ring_message.splinter,
+                                .part = ring_message.part,
+                                .granularity = ring_message.granularity,
+                                .use = ring_message.use};
   if (ring_message.kind == LoadRequest::Kind::kNotify) {
     session.add_client_waiter(ring_message, client);
+  } else if (ring_message.kind == LoadRequest::Kind::kCancel) {
+    session.cancel_push({&request.splinter, 1}, client.client_index());
+  } else if (ring_message.use != kUseUnknown) {
+    session.push({&request, 1}, ring_message.position, client.client_index());
   } else {
-    session.enqueue_load({.splinter = ring_message.splinter,
-                          .part = ring_message.part,
-                          .granularity = ring_message.granularity},
-                         ring_message.priority);
+    session.enqueue_load(request, ring_message.priority);
   }
   return {};
 }

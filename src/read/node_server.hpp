@@ -58,12 +58,21 @@ class NodeServer final : public EventSource {
     on_all_clients_ended_ = std::move(on_all_clients_ended);
   }
 
+  /// poll() calls `on_invalidated` with what a client has invalidated. Set it before the first
+  /// poll().
+  using InvalidationListener = std::function<void(const SessionHandle&, ByteRange)>;
+  void set_on_invalidated(InvalidationListener on_invalidated) {
+    on_invalidated_ = std::move(on_invalidated);
+  }
+
   /// Name for NodeClient::connect(), in any process of this node and user.
   const std::string& name() const noexcept { return name_; }
 
   /// For other nodes: opens a session here, or joins it, until close_session().
   Result<std::shared_ptr<LocalSession>> open_session(OpenSessionRequest request);
   void close_session(const SessionHandle& handle);
+  /// Bytes of the file have changed. Does nothing if no session has this handle.
+  void invalidate(const SessionHandle& handle, ByteRange range);
 
   int descriptor() const noexcept override { return events_.get(); }
   void poll() override;
@@ -107,6 +116,7 @@ class NodeServer final : public EventSource {
   const std::uint32_t clients_max_;
   const SessionOpener session_opener_;
   std::function<void()> on_all_clients_ended_;
+  InvalidationListener on_invalidated_;
   std::uint32_t ended_count_ = 0;  // clients that have ended
   std::string name_;
   shm::ChannelListener listener_;  // empty once it has failed

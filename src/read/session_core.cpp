@@ -57,11 +57,6 @@ void SessionCore::handle_unpin(SplinterIndex splinter,
   if (memory_wait == shm::MemoryWait::kUntilReleased || is_consumed) notify_memory_released();
 }
 
-void SessionCore::push(std::span<const SplinterRequest> requests, std::uint64_t /*position*/) {
-  for (const SplinterRequest& request : requests)
-    enqueue_load(request, LoadPriority::kHint);
-}
-
 AccessOutcome SessionCore::outcome_of(const ByteRange& range) const noexcept {
   AccessOutcome outcome = AccessOutcome::kHit;
   const SplinterIndex last = geometry_.index_at(range.end() - 1);

@@ -124,16 +124,15 @@ class SessionCore : public std::enable_shared_from_this<SessionCore> {
 
   // Reading ahead by prediction. Any thread.
 
-  /// Queues loads that no task waits for. `position` is the number of accesses so far. This
-  /// default, for the node's agent, ignores `position` and SplinterRequest::use.
-  virtual void push(std::span<const SplinterRequest> requests, std::uint64_t position);
-  /// Drops those of push() that have not begun, where possible.
-  virtual void cancel_push(std::span<const SplinterIndex> /*splinters*/) {}
-  /// Bytes of the file have changed: later requests read them again. Views stay unchanged. Does
-  /// nothing if the node's agent reads the session.
-  virtual void invalidate(ByteRange /*range*/) {}
+  /// Queues loads that no task waits for. `position` is the number of accesses so far.
+  virtual void push(std::span<const SplinterRequest> requests, std::uint64_t position) = 0;
+  /// Drops those of push() that have not begun.
+  virtual void cancel_push(std::span<const SplinterIndex> splinters) = 0;
+  /// Bytes of the file have changed: later requests read them again. Views stay unchanged. May wait
+  /// for the node's agent, which also tells those of other nodes.
+  virtual void invalidate(ByteRange range) = 0;
   /// Recent mean time of a load; 0: unknown.
-  virtual std::chrono::nanoseconds load_latency() const { return {}; }
+  virtual std::chrono::nanoseconds load_latency() const = 0;
   /// What a contiguous request loads that misses.
   void set_granularity(LoadGranularity granularity) noexcept {
     granularity_.store(granularity, std::memory_order_relaxed);

@@ -10,6 +10,7 @@
 
 #include "read/geometry.hpp"
 #include "read/load_scheduler.hpp"
+#include "read/predicted_use.hpp"
 
 namespace forebay::read {
 

@@ -254,6 +254,10 @@ class IdleSession : public SessionCore {
     return Availability::kPending;
   }
   void enqueue_load(const SplinterRequest& /*request*/, LoadPriority /*priority*/) override {}
+  void push(std::span<const SplinterRequest> /*requests*/, std::uint64_t /*position*/) override {}
+  void cancel_push(std::span<const SplinterIndex> /*splinters*/) override {}
+  void invalidate(ByteRange /*range*/) override {}
+  std::chrono::nanoseconds load_latency() const override { return {}; }
   bool arm(SplinterRequest& /*request*/, detail::Waiter& /*waiter*/) override { return false; }
   void disarm(SplinterIndex /*splinter*/, detail::Waiter& /*waiter*/) noexcept override {}
   bool help(SplinterRequest& /*request*/, detail::Help /*how*/) override { return false; }

@@ -194,6 +194,38 @@ TEST_P(NodesTest, sessions_on_demand_of_a_nodes_agent_follow_hints_and_functions
       ASSERT_TRUE(reads_words(*session, {i * 7919 % 2'900 * 1000, 100}));
     const PrefetchReport report = session->report().prefetch;
     EXPECT_EQ(report.hits + report.late + report.misses, 300U);
+    EXPECT_GT(report.bytes_pushed, 0U);
+  });
+}
+
+TEST_P(NodesTest, reads_on_demand_of_all_nodes_see_what_a_stream_of_one_rank_has_written) {
+  on_ranks(4, 2, [&](Runtime& runtime, comm::Communicator& ranks) {
+    ReadPlan plan = plan_for_nodes({0});
+    plan.mode = Mode::kOnDemand;
+    const auto session = runtime.open_file(path)->read_session({}, plan);
+    ASSERT_TRUE(session) << session.error().message();
+    constexpr ByteRange kWritten{40'000, 60'000};
+    ASSERT_TRUE(reads_words(*session, {0, 200'000}));
+    ASSERT_TRUE(ranks.barrier());
+    const std::vector<std::byte> written(kWritten.size, std::byte{7});
+    const auto sees_new_bytes = [&] {
+      std::vector<std::byte> into(kWritten.size);
+      return session->read(kWritten.offset, into).wait() && into == written;
+    };
+    if (ranks.rank().number == 3) {
+      auto out = runtime.create_output_stream();
+      auto file = out->create(path, {.existing_content = ExistingContent::kKeep});
+      ASSERT_TRUE(file) << file.error().message();
+      ASSERT_TRUE(out->write(*file, kWritten.offset, written));
+      ASSERT_TRUE(out->drain());
+      EXPECT_TRUE(sees_new_bytes());
+    }
+    ASSERT_TRUE(ranks.barrier());
+    // The agents of other nodes are told, and do not reply.
+    const bool is_same_node = ranks.rank().number >= 2;
+    EXPECT_TRUE(is_same_node ? sees_new_bytes() : read::wait_until(sees_new_bytes));
+    EXPECT_TRUE(reads_words(*session, {0, kWritten.offset}));
+    EXPECT_TRUE(reads_words(*session, {kWritten.end(), 100'000}));
   });
 }
 

@@ -329,7 +329,14 @@ Result<std::shared_ptr<read::EventSource>> RuntimeCore::make_event_source(
        .close =
            [weak = std::weak_ptr(*agent)](const SessionHandle& handle) {
              if (const auto open = weak.lock()) open->close_session(handle);
+           },
+       .invalidate =
+           [weak = std::weak_ptr(*agent)](const SessionHandle& handle, ByteRange range) {
+             if (const auto open = weak.lock()) open->invalidate(handle, range);
            }});
+  (*agent)->set_on_invalidated([links = node_links_](const SessionHandle& handle, ByteRange range) {
+    if (const auto open = links.lock()) open->invalidate(handle, range);
+  });
   auto list = read::EventSourceSet::create({*started, *agent});
   if (!list) return failure(list.error());
   return std::shared_ptr<read::EventSource>(*list);

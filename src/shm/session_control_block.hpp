@@ -46,6 +46,10 @@ struct TableHeader {
   std::atomic<std::uint64_t> splinters_reread{0};
   std::atomic<std::uint64_t> window_bytes{0};
   std::atomic<std::uint64_t> readahead_bytes{0};
+  std::atomic<std::uint64_t> bytes_pushed{0};
+  std::atomic<std::uint64_t> bytes_wasted{0};
+  /// Recent mean time of a load; 0: unknown.
+  std::atomic<std::int64_t> load_latency_ns{0};
 };
 
 /// Does not own the memory, which must outlive this object. The thread rules are those of its
@@ -53,7 +57,7 @@ struct TableHeader {
 class SessionControlBlock {
  public:
   static constexpr std::uint64_t kMagic = 0x736b6f6f42796246;  // "FbyBooks"
-  static constexpr std::uint32_t kVersion = 1;
+  static constexpr std::uint32_t kVersion = 2;
   /// Alignment of both pieces of memory.
   static constexpr std::size_t kAlignment = 128;
 
