@@ -38,6 +38,8 @@ enum class EvictionPolicy : std::uint8_t {
 enum class PreExecutionMode : std::uint8_t {
   kThread,  ///< competes with the threads of the program
   kIdle,    ///< runs while a processor is idle (SCHED_IDLE)
+  kAgent,   ///< in the process of the node's agent, for functions registered by name
+            ///< (Runtime::register_next_reads()); as kThread if this process reads for itself
 };
 
 /// Which agents read for the ranks that share a node.

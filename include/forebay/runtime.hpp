@@ -225,6 +225,11 @@ class FOREBAY_EXPORT Runtime {
   /// does not call serve(). ...
   Result<DatasetWriter> create_dataset(const std::string& path, const DatasetOptions& options = {});
 
+  /// Names a function that Session::preexecute() starts, here or in the process of the node's
+  /// agent. Register it on all ranks, I/O ranks too, before sessions are opened. Any thread. Fails
+  /// with kExists if the name is taken.
+  Status register_next_reads(std::string name, NextReadFactory factory);
+
   /// The session with this handle on this rank; the handle may come from another rank. Fails with
   /// kNotFound if this rank has not opened the session yet, and with kClosed if it has ended here.
   /// Fails with kInvalidArgument for a handle of another Runtime and on an I/O rank.

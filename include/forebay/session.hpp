@@ -27,6 +27,16 @@ class SessionCore;
 class HandleAccess;
 }  // namespace read
 
+class Session;
+
+/// Yields the next read of the program; no value at the end. Called on one thread of Forebay. Owns
+/// what it uses: a call that does not return continues after the session has ended.
+using NextRead = std::function<std::optional<ByteRange>()>;
+/// Makes a NextRead from the argument of Session::preexecute(). It may read from the session, which
+/// its handle does not keep open.
+using NextReadFactory =
+    std::function<NextRead(const Session& session, std::span<const std::byte> argument)>;
+
 /// A contiguous, read-only part of a session's extent, borrowed until it is released. The bytes
 /// stay valid and unchanged until then, even after Session::close(). Release it before its Runtime
 /// ends. Move-only; may be released on any thread.
@@ -190,7 +200,12 @@ class FOREBAY_EXPORT Session {
   /// not called again once it throws, ends, falls behind the program, or the session is closed.
   /// It owns what it uses: a call that has not returned a second after close() continues. Needs
   /// Mode::kOnDemand; replaces an earlier function.
-  Status preexecute(std::function<std::optional<ByteRange>()> next_read) const;
+  Status preexecute(NextRead next_read) const;
+  /// The same with a function that Runtime::register_next_reads() has registered by name. With
+  /// PreExecutionMode::kAgent it runs in the process of the node's agent, which gets a copy of
+  /// `argument`; the call waits until it has started there. Fails with kNotFound if that process
+  /// has not registered it.
+  Status preexecute(std::string_view name, std::span<const std::byte> argument = {}) const;
 
   SessionReport report() const;
 

@@ -232,6 +232,8 @@ void PreExecution::cancel() {
 
 std::uint64_t PreExecution::dropped_count() const noexcept { return shared_->dropped; }
 
+bool PreExecution::has_returned() const noexcept { return shared_->has_ended; }
+
 void PreExecution::report(ErrorDetails details) const {
   details.operation = "pre-execute the reads of";
   details.path = options_.path;

@@ -10,6 +10,7 @@
 #include <forebay/error.hpp>
 #include <forebay/range.hpp>
 #include <forebay/read_plan.hpp>
+#include <forebay/session.hpp>
 
 #include <atomic>
 #include <cstddef>
@@ -25,10 +26,6 @@
 #include "push/predictor.hpp"
 
 namespace forebay::push {
-
-/// Yields the next read of the program; no value at the end. Called on one thread of Forebay. Owns
-/// what it uses: a call that does not return continues after the session has ended.
-using NextRead = std::function<std::optional<ByteRange>()>;
 
 /// Any thread. Ranges wait in a queue until the program has read them. In a child of fork() all
 /// calls do nothing.
@@ -79,6 +76,8 @@ class PreExecution {
   /// before its first range do not count.
   bool is_overtaken() const noexcept { return is_overtaken_.load(std::memory_order_relaxed); }
   std::uint64_t dropped_count() const noexcept;
+  /// True once the function is not called any more, and its last call has returned.
+  bool has_returned() const noexcept;
   /// Whether the calling thread runs a function of a PreExecution: its reads are not those of the
   /// program.
   static bool is_function_thread() noexcept;

@@ -96,6 +96,7 @@ void SessionPrefetcher::observe(const ByteRange& range, AccessOutcome outcome) n
   if (first_reads_.size() < kFirstReadsMax) first_reads_.push_back(range);
   if (loads_max_ == 0 && !options_.learned) return count(outcome, Expectation::kNone);
   if (pre_execution_) pre_execution_->observe(range);
+  if (remote_ != nullptr) remote_->observe(range, position_);
   Stream& stream = stream_of_this_thread(range);
   AheadQueue& ahead = stream.accesses.ahead();
   const bool had_ahead = !ahead.is_empty();
@@ -240,7 +241,29 @@ Status SessionPrefetcher::hint(std::span<const ByteRange> reads) {
   return add_hint(std::make_shared<const trace::Signature>(std::move(signature)));
 }
 
-Status SessionPrefetcher::preexecute(std::function<std::optional<ByteRange>()> next_read) {
+Status SessionPrefetcher::preexecute(std::string_view name, std::span<const std::byte> argument) {
+  read::RemotePreExecution* const remote =
+      core_.plan().pre_execution_mode == PreExecutionMode::kAgent ? core_.remote_preexecution()
+                                                                  : nullptr;
+  if (remote == nullptr) {
+    auto next = options_.functions->make(std::string(name), core_.shared_from_this(), argument);
+    return next ? preexecute(std::move(*next)) : failure(next.error());
+  }
+  const Status started = remote->start(name, argument);
+  const std::lock_guard lock(mutex_);
+  if (started) remote_ = remote;
+  return started;
+}
+
+Status SessionPrefetcher::preexecute(NextRead next_read) {
+  if (core_.plan().pre_execution_mode == PreExecutionMode::kAgent && core_.remote_preexecution()) {
+    return failure({.kind = ErrorClass::kInvalidArgument,
+                    .operation = "pre-execute the reads of",
+                    .path = core_.path(),
+                    .cause = "the agent of this node is another process, which can only run "
+                             "functions of Runtime::register_next_reads(); name one, or choose "
+                             "another pre_execution_mode"});
+  }
   PreExecution::Options options{.mode = core_.plan().pre_execution_mode,
                                 .extent = core_.geometry().extent(),
                                 .path = core_.path(),

@@ -15,6 +15,7 @@
 #include "base/clock.hpp"
 #include "push/access_stream.hpp"
 #include "push/learned_hints.hpp"
+#include "push/named_functions.hpp"
 #include "push/pre_execution.hpp"
 #include "read/session_core.hpp"
 #include "trace/trace_recorder.hpp"
@@ -33,8 +34,9 @@ struct PrefetcherOptions {
   std::shared_ptr<trace::TraceRecorder> recorder = nullptr;
   /// Keeps the reads of each thread until the session ends; may be null.
   std::shared_ptr<LearnedHints> learned = nullptr;
-  LogSink* log = nullptr;                             ///< faults of pre-execution; may be null
-  std::uint16_t recorded_file = trace::kFileUnknown;  ///< number of the file there
+  std::shared_ptr<NamedFunctions> functions = nullptr;  ///< of the program; null: none
+  LogSink* log = nullptr;                               ///< faults of pre-execution; may be null
+  std::uint16_t recorded_file = trace::kFileUnknown;    ///< number of the file there
   const Clock& clock = SteadyClock::shared();
 };
 
@@ -54,7 +56,8 @@ class SessionPrefetcher final : public read::AccessObserver {
   void observe(const ByteRange& range, read::AccessOutcome outcome) noexcept override;
   Status hint(std::string_view signature) override;
   Status hint(std::span<const ByteRange> reads) override;
-  Status preexecute(std::function<std::optional<ByteRange>()> next_read) override;
+  Status preexecute(NextRead next_read) override;
+  Status preexecute(std::string_view name, std::span<const std::byte> argument) override;
   std::vector<ByteRange> first_reads() const override;
   void add_counts(PrefetchReport& report) const override;
   void stop() noexcept override;
@@ -101,6 +104,7 @@ class SessionPrefetcher final : public read::AccessObserver {
   std::vector<read::SplinterIndex> cancelled_;
   std::uint64_t pre_executed_use_ = 0;  ///< of the last range that the function has yielded
   detail::OriginPointer<PreExecution> pre_execution_;
+  read::RemotePreExecution* remote_ = nullptr;  ///< set while the agent runs a function
 };
 
 }  // namespace forebay::push

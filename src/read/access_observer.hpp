@@ -37,7 +37,8 @@ class AccessObserver {
   // As Session::hint() and preexecute(). Any thread.
   virtual Status hint(std::string_view signature) = 0;
   virtual Status hint(std::span<const ByteRange> reads) = 0;
-  virtual Status preexecute(std::function<std::optional<ByteRange>()> next_read) = 0;
+  virtual Status preexecute(NextRead next_read) = 0;
+  virtual Status preexecute(std::string_view name, std::span<const std::byte> argument) = 0;
 
   /// The first reads of the session, in order.
   virtual std::vector<ByteRange> first_reads() const = 0;

@@ -7,9 +7,9 @@
 
 #include <array>
 #include <cstdint>
+#include <map>
 #include <memory>
 #include <mutex>
-#include <set>
 #include <string>
 #include <utility>
 
@@ -17,6 +17,7 @@
 #include "read/local_session.hpp"
 #include "read/node_client.hpp"
 #include "read/node_messages.hpp"
+#include "read/node_server.hpp"
 #include "shm/channel.hpp"
 #include "shm/doorbell.hpp"
 #include "shm/process_watch.hpp"
@@ -80,7 +81,8 @@ class ClientConnection final : public SessionClient {
   }
   bool is_rejected() const noexcept { return is_rejected_; }
   void set_rejected() noexcept { is_rejected_ = true; }
-  std::set<std::uint64_t>& sessions() noexcept { return sessions_; }
+  /// Open sessions by number, each with the listener of the function that runs for it, if any.
+  std::map<std::uint64_t, NodeServer::ReadListener>& sessions() noexcept { return sessions_; }
 
   void send(const LoadNotification& ring_message) noexcept override { enqueue(ring_message); }
 
@@ -144,7 +146,7 @@ class ClientConnection final : public SessionClient {
   const shm::Doorbell agent_doorbell_;
   Descriptor process_descriptor_;
   std::uint32_t client_index_ = 0;
-  std::set<std::uint64_t> sessions_;
+  std::map<std::uint64_t, NodeServer::ReadListener> sessions_;
   bool is_rejected_ = false;
   std::mutex mutex_;  // guards the members below: notifications may be sent by any thread
   Rings rings_;

@@ -186,6 +186,18 @@ void MappedSession::cancel_push(std::span<const SplinterIndex> splinters) {
   }
 }
 
+/// Only the bytes in the first splinter: they identify the read.
+void MappedSession::observe(const ByteRange& read, std::uint64_t position) {
+  const std::lock_guard lock(mutex_);
+  if (is_closed() || has_lost_agent_) return;
+  const SplinterIndex splinter = geometry().index_at(read.offset);
+  connection_->send({.session = handle().number,
+                     .splinter = splinter,
+                     .part = geometry().part_of(read, splinter),
+                     .kind = LoadRequest::Kind::kObserve,
+                     .position = position});
+}
+
 void MappedSession::invalidate(ByteRange range) {
   const ByteRange inside = intersect(range, geometry().extent());
   if (!is_closed() && !inside.empty()) connection_->invalidate(handle(), inside);

@@ -21,7 +21,7 @@
 
 namespace forebay::read {
 
-/// Connection of a client to the agent. Any thread; only invalidate() blocks.
+/// Connection of a client to the agent. Any thread; only invalidate() and start_function() block.
 class AgentConnection {
  public:
   virtual ~AgentConnection() = default;
@@ -31,9 +31,13 @@ class AgentConnection {
   virtual void close_session(const SessionHandle& session) noexcept = 0;
   /// Waits until the agent has discarded these bytes, or has ended.
   virtual void invalidate(const SessionHandle& session, ByteRange range) = 0;
+  /// As RemotePreExecution::start().
+  virtual Status start_function(const SessionHandle& session,
+                                std::string_view name,
+                                std::span<const std::byte> argument) = 0;
 };
 
-class MappedSession final : public SessionCore {
+class MappedSession final : public SessionCore, private RemotePreExecution {
  public:
   /// Arguments that the client's process supplies.
   struct OpenArgs {
@@ -67,6 +71,7 @@ class MappedSession final : public SessionCore {
   void cancel_push(std::span<const SplinterIndex> splinters) override;
   void invalidate(ByteRange range) override;
   std::chrono::nanoseconds load_latency() const override;
+  RemotePreExecution* remote_preexecution() noexcept override { return this; }
   bool arm(SplinterRequest& request, detail::Waiter& waiter) override;
   void disarm(SplinterIndex splinter, detail::Waiter& waiter) noexcept override;
   bool help(SplinterRequest&, detail::Help) override { return false; }
@@ -99,6 +104,10 @@ class MappedSession final : public SessionCore {
     std::uint64_t sequence = 0;  ///< of its request
   };
 
+  Status start(std::string_view name, std::span<const std::byte> argument) override {
+    return connection_->start_function(handle(), name, argument);
+  }
+  void observe(const ByteRange& read, std::uint64_t position) override;
   explicit MappedSession(OpenArgs args);
   Status attach(AttachInfo info);
   bool is_ready(SplinterIndex splinter, SplinterPart part) const;

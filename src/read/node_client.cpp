@@ -247,8 +247,7 @@ Status NodeClient::handle_message(shm::ChannelMessage message) {
   if (!decoded) return failure(decoded.error());
   std::optional<SessionHandle> handle;
   if (const auto* const opened = std::get_if<OpenSessionReply>(&*decoded)) handle = opened->handle;
-  if (const auto* const invalidated = std::get_if<InvalidateReply>(&*decoded))
-    handle = invalidated->handle;
+  if (const auto* const done = std::get_if<DoneReply>(&*decoded)) handle = done->handle;
   if (const auto* const refused = std::get_if<ErrorReply>(&*decoded)) {
     if (refused->handle == kAllSessions) {
       fail_pending_replies(refused->error);
@@ -290,8 +289,14 @@ Status NodeClient::send_request(const SessionHandle& handle,
     pending_replies_.try_emplace(handle.number);
   }
   const auto bytes = to_bytes(message);
-  const std::lock_guard lock(channel_mutex_);
-  return channel_.send(bytes, descriptors, std::chrono::steady_clock::now() + kSendTimeout);
+  const Status sent = [&] {
+    const std::lock_guard lock(channel_mutex_);
+    return channel_.send(bytes, descriptors, std::chrono::steady_clock::now() + kSendTimeout);
+  }();
+  if (sent) return {};
+  const std::lock_guard lock(mutex_);
+  pending_replies_.erase(handle.number);
+  return sent;
 }
 
 Result<NodeClient::PendingReply> NodeClient::wait_for_reply(const SessionHandle& handle) {
@@ -314,11 +319,8 @@ Result<std::shared_ptr<MappedSession>> NodeClient::open(MappedSession::OpenArgs 
                                    .access_reason = args.access_reason};
   const std::array<int, 1> file{args.file->descriptor()};
   const std::span<const int> to_send(file.data(), file[0] >= 0 ? 1 : 0);
-  if (auto requested = send_request(args.handle, request, to_send); !requested) {
-    const std::lock_guard lock(mutex_);
-    pending_replies_.erase(args.handle.number);
+  if (auto requested = send_request(args.handle, request, to_send); !requested)
     return failure(requested.error());
-  }
   auto completed = wait_for_reply(args.handle);
   if (!completed) return failure(completed.error());
   if (const auto* const refused = std::get_if<ErrorReply>(&*completed->reply)) {
@@ -385,13 +387,30 @@ void NodeClient::close_session(const SessionHandle& session) noexcept {
                                   std::chrono::steady_clock::now() + kSendTimeout));
 }
 
+Result<NodeMessage> NodeClient::call(const SessionHandle& session, const NodeMessage& message) {
+  const std::lock_guard one_at_a_time(call_mutex_);
+  if (auto sent = send_request(session, message); !sent) return failure(sent.error());
+  auto completed = wait_for_reply(session);
+  if (!completed) return failure(completed.error());
+  return std::move(*completed->reply);
+}
+
 /// An ErrorReply is for a message that was lost, which is sent again.
 void NodeClient::invalidate(const SessionHandle& session, ByteRange range) {
-  const std::lock_guard one_at_a_time(invalidate_mutex_);
-  while (send_request(session, InvalidateRequest{session, range})) {
-    const auto completed = wait_for_reply(session);
-    if (!completed || std::holds_alternative<InvalidateReply>(*completed->reply)) return;
+  while (true) {
+    const auto reply = call(session, InvalidateRequest{session, range});
+    if (!reply || std::holds_alternative<DoneReply>(*reply)) return;
   }
+}
+
+Status NodeClient::start_function(const SessionHandle& session,
+                                  std::string_view name,
+                                  std::span<const std::byte> argument) {
+  auto reply = call(session, StartFunctionRequest{
+                                 session, std::string(name), {argument.begin(), argument.end()}});
+  if (!reply) return failure(reply.error());
+  const auto* const refused = std::get_if<ErrorReply>(&*reply);
+  return refused == nullptr ? Status() : failure(refused->error);
 }
 
 }  // namespace forebay::read

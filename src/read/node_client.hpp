@@ -52,6 +52,9 @@ class NodeClient final : public AgentConnection, public std::enable_shared_from_
   void notify_memory_released() noexcept override;
   void close_session(const SessionHandle& session) noexcept override;
   void invalidate(const SessionHandle& session, ByteRange range) override;
+  Status start_function(const SessionHandle& session,
+                        std::string_view name,
+                        std::span<const std::byte> argument) override;
 
   /// The memory of both rings.
   const shm::SharedMemory& memory_for_testing() const noexcept { return memory_; }
@@ -74,6 +77,7 @@ class NodeClient final : public AgentConnection, public std::enable_shared_from_
                       const NodeMessage& message,
                       std::span<const int> descriptors = {});
   Result<PendingReply> wait_for_reply(const SessionHandle& handle);
+  Result<NodeMessage> call(const SessionHandle& session, const NodeMessage& message);
   void run();
   bool receive_messages();
   bool exchange_messages();
@@ -90,8 +94,8 @@ class NodeClient final : public AgentConnection, public std::enable_shared_from_
   Descriptor agent_process_;  // empty if the system has no pidfd
   std::thread thread_;
 
-  std::mutex invalidate_mutex_;  // one invalidate() at a time
-  std::mutex channel_mutex_;     // for sending
+  std::mutex call_mutex_;     // one call() at a time
+  std::mutex channel_mutex_;  // for sending
   shm::Channel channel_;
 
   std::mutex mutex_;  // guards all members below

@@ -62,8 +62,7 @@ class NodeLinks final : public EventSource,
                                               const SplinterOwners& owners,
                                               const std::shared_ptr<ReadAgent>& agent);
 
-  /// A client of this node has changed bytes of a file: tells all other nodes, and does not wait
-  /// for them. Later requests find the new bytes there.
+  /// A client of this node has changed bytes of a file: notifies all other nodes, without waiting.
   void invalidate(const SessionHandle& session, ByteRange range);
 
   int descriptor() const noexcept override { return events_.get(); }

@@ -34,6 +34,13 @@ std::optional<E> get_enum(MessageReader& in, const char* field, E last) {
   return static_cast<E>(value);
 }
 
+template <class E>
+E get_required(MessageReader& in, const char* field, E last) {
+  const auto value = get_enum(in, field, last);
+  if (!value.has_value()) in.reject(field, kAbsent, "must not be absent");
+  return value.value_or(E{});
+}
+
 std::uint32_t get_uint32(MessageReader& in, const char* field) {
   const auto value = in.number<std::uint64_t>(field);
   if (value > UINT32_MAX) in.reject(field, value, "must be below 4294967296");
@@ -52,6 +59,7 @@ void put(MessageWriter& out, const ReadPlan& plan) {
   out.number(plan.readahead_bytes.value_or(kAbsent));
   put_enum(out, std::optional(plan.eviction));
   put_enum(out, std::optional(plan.mode));
+  put_enum(out, std::optional(plan.pre_execution_mode));
   put_enum(out, plan.tuning.agent_scope);
   out.number(plan.tuning.agent_stripe_bytes);
   out.list(std::span<const std::uint32_t>(plan.tuning.agent_nodes));
@@ -70,12 +78,9 @@ ReadPlan get_plan(MessageReader& in) {
   plan.tuning.stripe_count = get_uint32(in, "plan.stripe_count");
   const auto readahead_bytes = in.number<std::uint64_t>("plan.readahead_bytes");
   if (readahead_bytes != kAbsent) plan.readahead_bytes = readahead_bytes;
-  const auto eviction = get_enum(in, "plan.eviction", EvictionPolicy::kLru);
-  if (!eviction.has_value()) in.reject("plan.eviction", kAbsent, "must not be absent");
-  plan.eviction = eviction.value_or(EvictionPolicy{});
-  const auto mode = get_enum(in, "plan.mode", Mode::kOnDemand);
-  if (!mode.has_value()) in.reject("plan.mode", kAbsent, "must not be absent");
-  plan.mode = mode.value_or(Mode{});
+  plan.eviction = get_required(in, "plan.eviction", EvictionPolicy::kLru);
+  plan.mode = get_required(in, "plan.mode", Mode::kOnDemand);
+  plan.pre_execution_mode = get_required(in, "plan.pre_execution_mode", PreExecutionMode::kAgent);
   plan.tuning.agent_scope = get_enum(in, "plan.agent_scope", AgentScope::kPerNode);
   plan.tuning.agent_stripe_bytes = in.number<std::uint64_t>("plan.agent_stripe_bytes");
   plan.tuning.agent_nodes = in.list<std::uint32_t>("plan.agent_nodes");
@@ -141,7 +146,22 @@ void put(MessageWriter& out, const InvalidateRequest& message) {
   put(out, message.range);
 }
 
-void put(MessageWriter& out, const InvalidateReply& message) { put(out, message.handle); }
+void put(MessageWriter& out, const DoneReply& message) { put(out, message.handle); }
+
+void put(MessageWriter& out, const StartFunctionRequest& message) {
+  put(out, message.handle);
+  out.text(message.name);
+  out.bytes(message.argument);
+}
+
+StartFunctionRequest get_start_function_request(MessageReader& in) {
+  StartFunctionRequest message;
+  message.handle = get_handle(in);
+  message.name = in.text("name");
+  const auto argument = in.bytes("argument");
+  message.argument.assign(argument.begin(), argument.end());
+  return message;
+}
 
 ConnectReply get_connect_reply(MessageReader& in) {
   ConnectReply message;
@@ -192,7 +212,7 @@ Result<NodeMessage> finish_decoding(MessageReader& in, M message) {
 
 constexpr std::array<const char*, std::variant_size_v<NodeMessage>> kMessageNames{
     "ConnectReply",        "OpenSessionRequest", "OpenSessionReply", "ErrorReply",
-    "CloseSessionRequest", "InvalidateRequest",  "InvalidateReply"};
+    "CloseSessionRequest", "InvalidateRequest",  "DoneReply",        "StartFunctionRequest"};
 
 }  // namespace
 
@@ -205,8 +225,8 @@ Status check_ring_message(const LoadRequest& ring_message, const Geometry& geome
   if (ring_message.part.first >= ring_message.part.end ||
       !geometry.full_part(ring_message.splinter).covers(ring_message.part))
     return wrong("part.end", ring_message.part.end, "must be the end of a part of the splinter");
-  if (ring_message.kind > LoadRequest::Kind::kCancel)
-    return wrong("kind", static_cast<std::uint64_t>(ring_message.kind), "must be 0 to 2");
+  if (ring_message.kind > LoadRequest::Kind::kObserve)
+    return wrong("kind", static_cast<std::uint64_t>(ring_message.kind), "must be 0 to 3");
   if (ring_message.priority > LoadPriority::kBlocked)
     return wrong("priority", static_cast<std::uint64_t>(ring_message.priority), "must be 0 to 4");
   if (ring_message.granularity > LoadGranularity::kExact)
@@ -262,8 +282,10 @@ Result<NodeMessage> message_from(std::span<const std::byte> bytes) {
       const SessionHandle handle = get_handle(in);
       return finish_decoding(in, InvalidateRequest{handle, get_range(in)});
     }
+    case 6:
+      return finish_decoding(in, DoneReply{get_handle(in)});
     default:
-      return finish_decoding(in, InvalidateReply{get_handle(in)});
+      return finish_decoding(in, get_start_function_request(in));
   }
 }
 

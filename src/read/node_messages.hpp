@@ -33,6 +33,7 @@ struct LoadRequest {
     kNoReply,  ///< no reply is needed
     kNotify,   ///< one LoadNotification, as soon as the splinter has changed
     kCancel,   ///< the use predicted by this client's hint does not happen
+    kObserve,  ///< the client reads the part: for the function that the agent runs for it
   };
 
   std::uint64_t session = 0;  ///< its number
@@ -44,7 +45,8 @@ struct LoadRequest {
   /// Applies to kNoReply. The agent serves all kNotify requests with kAwaitedUnassisted.
   LoadPriority priority = LoadPriority::kHint;
   LoadGranularity granularity = LoadGranularity::kSplinter;
-  /// Of a hint: the number of the client's next access, and that of the one that will use it.
+  /// Of a hint or kObserve: the number of the client's next access. `use`: that of the access that
+  /// will use the hint.
   std::uint64_t position = 0;
   std::uint64_t use = kUseUnknown;
 };
@@ -118,7 +120,15 @@ struct InvalidateRequest {
   ByteRange range;
 };
 
-struct InvalidateReply {
+/// A client's message: starts a function by name, which yields the client's coming reads.
+struct StartFunctionRequest {
+  SessionHandle handle;
+  std::string name;
+  std::vector<std::byte> argument;
+};
+
+/// Reply to the two requests before, unless it is an ErrorReply.
+struct DoneReply {
   SessionHandle handle;
 };
 
@@ -128,7 +138,8 @@ using NodeMessage = std::variant<ConnectReply,
                                  ErrorReply,
                                  CloseSessionRequest,
                                  InvalidateRequest,
-                                 InvalidateReply>;
+                                 DoneReply,
+                                 StartFunctionRequest>;
 
 std::vector<std::byte> to_bytes(const NodeMessage& message);
 /// kDamage, with message kind, field and value, if the bytes are no valid message.

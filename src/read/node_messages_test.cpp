@@ -30,6 +30,7 @@ ReadPlan test_plan() {
           .budget_bytes = 2,
           .readahead_bytes = 0,
           .eviction = EvictionPolicy::kLru,
+          .pre_execution_mode = PreExecutionMode::kAgent,
           .tuning = {.splinter_bytes = 1,
                      .window_bytes = 3,
                      .request_bytes = 4,
@@ -53,6 +54,8 @@ void expect_equal(const ReadPlan& a, const ReadPlan& b) {
   EXPECT_EQ(a.tuning.stripe_count, b.tuning.stripe_count);
   EXPECT_EQ(a.readahead_bytes, b.readahead_bytes);
   EXPECT_EQ(a.eviction, b.eviction);
+  EXPECT_EQ(a.mode, b.mode);
+  EXPECT_EQ(a.pre_execution_mode, b.pre_execution_mode);
   EXPECT_EQ(a.tuning.agent_scope, b.tuning.agent_scope);
   EXPECT_EQ(a.tuning.agent_nodes, b.tuning.agent_nodes);
   EXPECT_EQ(a.tuning.agent_stripe_bytes, b.tuning.agent_stripe_bytes);
@@ -81,6 +84,12 @@ TEST(NodeMessages, each_message_is_decoded_unchanged_or_refused) {
   EXPECT_EQ(refused.error.message(), why.message());
 
   EXPECT_EQ(round_trip(CloseSessionRequest{{1, 3}}).handle, (SessionHandle{1, 3}));
+  EXPECT_EQ(round_trip(InvalidateRequest{{1, 3}, {5, 7}}).range, (ByteRange{5, 7}));
+  EXPECT_EQ(round_trip(DoneReply{{1, 3}}).handle, (SessionHandle{1, 3}));
+  const StartFunctionRequest function =
+      round_trip(StartFunctionRequest{{1, 3}, "tree", {std::byte{4}}});
+  EXPECT_EQ(function.name, "tree");
+  EXPECT_EQ(function.argument, std::vector{std::byte{4}});
 }
 
 TEST(NodeMessages, malformed_bytes_are_refused_by_field) {
@@ -88,7 +97,12 @@ TEST(NodeMessages, malformed_bytes_are_refused_by_field) {
   const std::vector<NodeMessage> messages{
       ConnectReply{.client_index = 7},
       OpenSessionRequest{{1, 2}, {3, 4}, test_plan(), "/a/file", Access::kBuffered, "so"},
-      OpenSessionReply{{5, 6}, test_plan()}, ErrorReply{{8, 9}, why}, CloseSessionRequest{{1, 3}}};
+      OpenSessionReply{{5, 6}, test_plan()},
+      ErrorReply{{8, 9}, why},
+      CloseSessionRequest{{1, 3}},
+      InvalidateRequest{{1, 3}, {5, 7}},
+      DoneReply{{1, 3}},
+      StartFunctionRequest{{1, 3}, "tree", {std::byte{4}}}};
   for (const NodeMessage& message : messages)
     comm::expect_safe_decoding(to_bytes(message), message_from);
 }
@@ -102,7 +116,7 @@ TEST(NodeMessages, values_out_of_range_are_refused_by_field) {
   OpenSessionRequest beyond = request;
   beyond.extent = {INT64_MAX, 1};
   EXPECT_THAT(message_of(beyond),
-              testing::HasSubstr("'OpenSessionRequest': field 'extent.size' is 1"));
+              testing::HasSubstr("'OpenSessionRequest': field 'range.size' is 1"));
   OpenSessionRequest access = request;
   access.access = Access{9};
   EXPECT_THAT(message_of(access), testing::HasSubstr("'OpenSessionRequest': field 'access' is 9"));
@@ -129,7 +143,7 @@ TEST(NodeMessages, malformed_load_requests_are_refused_by_field) {
     const bool is_right = ring_message.splinter < geometry.count() &&
                           ring_message.part.first < ring_message.part.end &&
                           geometry.full_part(ring_message.splinter).covers(ring_message.part) &&
-                          ring_message.kind <= LoadRequest::Kind::kCancel &&
+                          ring_message.kind <= LoadRequest::Kind::kObserve &&
                           ring_message.priority <= LoadPriority::kBlocked &&
                           ring_message.granularity <= LoadGranularity::kExact;
     EXPECT_EQ(checked.has_value(), is_right);

@@ -188,7 +188,9 @@ Status NodeServer::handle_message(ClientConnection& client, shm::ChannelMessage 
   } else if (const auto* const changed = std::get_if<InvalidateRequest>(&*decoded)) {
     invalidate(changed->handle, changed->range);
     if (on_invalidated_) on_invalidated_(changed->handle, changed->range);
-    static_cast<void>(client.channel().send(to_bytes(InvalidateReply{changed->handle})));
+    static_cast<void>(client.channel().send(to_bytes(DoneReply{changed->handle})));
+  } else if (auto* const function = std::get_if<StartFunctionRequest>(&*decoded)) {
+    handle_start_function(client, std::move(*function));
   } else {
     return failure(comm::malformed_message("from a client", "kind", decoded->index(),
                                            "only agents send messages of this kind"));
@@ -210,7 +212,7 @@ void NodeServer::handle_open_request(ClientConnection& client,
     refuse(entry.error());
     return;
   }
-  if (!client.sessions().insert(handle.number).second) {
+  if (!client.sessions().try_emplace(handle.number).second) {
     refuse(open_error(handle, "this rank has opened it already; close it first"));
     return;
   }
@@ -219,6 +221,23 @@ void NodeServer::handle_open_request(ClientConnection& client,
     refuse(sent.error());
     close_session(client, handle);
   }
+}
+
+void NodeServer::handle_start_function(ClientConnection& client, StartFunctionRequest request) {
+  const SessionHandle handle = request.handle;
+  const auto open = client.sessions().find(handle.number);
+  Result<ReadListener> started =
+      failure(open_error(handle, "the agent of this node runs no functions for it"));
+  if (open != client.sessions().end() && function_starter_) {
+    open->second = nullptr;  // ends the function before
+    started = function_starter_({.session = sessions_.at(handle.number)->session,
+                                 .client_index = client.client_index(),
+                                 .name = std::move(request.name),
+                                 .argument = std::move(request.argument)});
+  }
+  if (started) open->second = std::move(*started);
+  static_cast<void>(client.channel().send(started ? to_bytes(DoneReply{handle})
+                                                  : to_bytes(ErrorReply{handle, started.error()})));
 }
 
 Result<NodeServer::SessionEntry*> NodeServer::find_or_open(OpenSessionRequest request,
@@ -314,7 +333,8 @@ bool NodeServer::drain_ring(ClientConnection& client) {
 
 /// Fails if the message is malformed.
 Status NodeServer::handle_request(ClientConnection& client, const LoadRequest& ring_message) {
-  if (!client.sessions().contains(ring_message.session)) return {};
+  const auto open = client.sessions().find(ring_message.session);
+  if (open == client.sessions().end()) return {};
   LocalSession& session = *sessions_.at(ring_message.session)->session;
   if (Status checked = check_ring_message(ring_message, session.geometry()); !checked)
     return checked;
@@ -326,6 +346,10 @@ Status NodeServer::handle_request(ClientConnection& client, const LoadRequest& r
     session.add_client_waiter(ring_message, client);
   } else if (ring_message.kind == LoadRequest::Kind::kCancel) {
     session.cancel_push({&request.splinter, 1}, client.client_index());
+  } else if (ring_message.kind == LoadRequest::Kind::kObserve) {
+    const std::uint64_t start = session.geometry().start_of(request.splinter);
+    if (open->second)
+      open->second({start + request.part.first, request.part.size()}, ring_message.position);
   } else if (ring_message.use != kUseUnknown) {
     session.push({&request, 1}, ring_message.position, client.client_index());
   } else {
@@ -344,7 +368,7 @@ void NodeServer::handle_memory_released(ClientConnection& client) {
 void NodeServer::close_all_sessions(std::uint32_t client_index) {
   ClientConnection& client = *clients_.at(client_index);
   while (!client.sessions().empty())
-    close_session(client, {.number = *client.sessions().begin()});
+    close_session(client, {.number = client.sessions().begin()->first});
   for_each_session([&](LocalSession& session) { session.remove_waiters(client); });
 }
 

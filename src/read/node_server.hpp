@@ -58,6 +58,20 @@ class NodeServer final : public EventSource {
     on_all_clients_ended_ = std::move(on_all_clients_ended);
   }
 
+  /// Receives the reads of a client for which a function runs, with their numbers. The function
+  /// ends when this is destroyed.
+  using ReadListener = std::function<void(ByteRange read, std::uint64_t position)>;
+  /// A function that a client starts by name.
+  struct FunctionCall {
+    std::shared_ptr<LocalSession> session;
+    std::uint32_t client_index = 0;
+    std::string name;
+    std::vector<std::byte> argument;
+  };
+  using FunctionStarter = std::function<Result<ReadListener>(FunctionCall)>;
+  /// Set it before the first poll(), which calls it.
+  void set_function_starter(FunctionStarter starter) { function_starter_ = std::move(starter); }
+
   /// poll() calls `on_invalidated` with what a client has invalidated. Set it before the first
   /// poll().
   using InvalidationListener = std::function<void(const SessionHandle&, ByteRange)>;
@@ -97,6 +111,7 @@ class NodeServer final : public EventSource {
   void handle_open_request(ClientConnection& client,
                            OpenSessionRequest request,
                            shm::ChannelMessage message);
+  void handle_start_function(ClientConnection& client, StartFunctionRequest request);
   Result<SessionEntry*> find_or_open(OpenSessionRequest request, Descriptor file);
   Status send_open_reply(ClientConnection& client, const SessionEntry& entry);
   void close_session(ClientConnection& client, const SessionHandle& handle);
@@ -117,6 +132,7 @@ class NodeServer final : public EventSource {
   const SessionOpener session_opener_;
   std::function<void()> on_all_clients_ended_;
   InvalidationListener on_invalidated_;
+  FunctionStarter function_starter_;
   std::uint32_t ended_count_ = 0;  // clients that have ended
   std::string name_;
   shm::ChannelListener listener_;  // empty once it has failed

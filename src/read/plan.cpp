@@ -270,9 +270,10 @@ std::string_view name_of(AgentScope agent_scope) noexcept {
 AgentScope choose_agent_scope(const ReadFacts& facts, const ReadPlan& requested) noexcept {
   if (facts.linked_nodes > 1 && !requested.tuning.agent_nodes.empty()) return AgentScope::kPerNode;
   if (facts.ranks_on_node <= 1) return AgentScope::kPerRank;
-  const Access access = requested.access.value_or(facts.access);
-  return requested.tuning.agent_scope.value_or(access == Access::kDirect ? AgentScope::kPerNode
-                                                                         : AgentScope::kPerRank);
+  const bool is_direct = requested.access.value_or(facts.access) == Access::kDirect;
+  const bool needs_agent = requested.pre_execution_mode == PreExecutionMode::kAgent;
+  return requested.tuning.agent_scope.value_or(is_direct || needs_agent ? AgentScope::kPerNode
+                                                                        : AgentScope::kPerRank);
 }
 
 Result<ReadPlan> plan_read(const ReadFacts& facts, const ReadPlan& requested) {

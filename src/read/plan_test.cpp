@@ -239,6 +239,14 @@ TEST(ReadPlan, splinter_must_be_a_power_of_two_in_range) {
   }
 }
 
+TEST(ReadPlan, function_on_the_agent_needs_one_agent_for_the_node) {
+  ReadFacts about = facts(1_GiB, Access::kBuffered);
+  about.ranks_on_node = 4;
+  EXPECT_EQ(choose_agent_scope(about, {}), AgentScope::kPerRank);
+  const ReadPlan requested{.pre_execution_mode = PreExecutionMode::kAgent};
+  EXPECT_EQ(choose_agent_scope(about, requested), AgentScope::kPerNode);
+}
+
 TEST(ReadPlan, random_requested_values_give_consistent_plans) {
   std::mt19937_64 random(7);
   const auto pick = [&](std::initializer_list<std::uint64_t> values) {

@@ -239,9 +239,13 @@ Status Session::hint(std::span<const ByteRange> reads) const {
   return call_observer(*core_, [&](auto& observer) { return observer.hint(reads); });
 }
 
-Status Session::preexecute(std::function<std::optional<ByteRange>()> next_read) const {
+Status Session::preexecute(NextRead next_read) const {
   return call_observer(*core_,
                        [&](auto& observer) { return observer.preexecute(std::move(next_read)); });
+}
+
+Status Session::preexecute(std::string_view name, std::span<const std::byte> argument) const {
+  return call_observer(*core_, [&](auto& observer) { return observer.preexecute(name, argument); });
 }
 
 SessionReport Session::report() const {

@@ -40,6 +40,16 @@ enum class Availability : std::uint8_t {
   kBypassRequired,
 };
 
+/// Functions that the agent's process runs for a session of this process. Any thread.
+class RemotePreExecution {
+ public:
+  virtual ~RemotePreExecution() = default;
+  /// Starts a named function, in place of an earlier one. Waits for the agent's reply.
+  virtual Status start(std::string_view name, std::span<const std::byte> argument) = 0;
+  /// The program makes its read number `position`.
+  virtual void observe(const ByteRange& read, std::uint64_t position) = 0;
+};
+
 class SessionCore : public std::enable_shared_from_this<SessionCore> {
  public:
   /// Constant while a session is open.
@@ -129,10 +139,12 @@ class SessionCore : public std::enable_shared_from_this<SessionCore> {
   /// Drops those of push() that have not begun.
   virtual void cancel_push(std::span<const SplinterIndex> splinters) = 0;
   /// Bytes of the file have changed: later requests read them again. Views stay unchanged. May wait
-  /// for the node's agent, which also tells those of other nodes.
+  /// for the node's agent, which notifies those of other nodes.
   virtual void invalidate(ByteRange range) = 0;
   /// Recent mean time of a load; 0: unknown.
   virtual std::chrono::nanoseconds load_latency() const = 0;
+  /// Null if the agent of this session is in this process.
+  virtual RemotePreExecution* remote_preexecution() noexcept { return nullptr; }
   /// What a contiguous request loads that misses.
   void set_granularity(LoadGranularity granularity) noexcept {
     granularity_.store(granularity, std::memory_order_relaxed);

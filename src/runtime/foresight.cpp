@@ -22,7 +22,7 @@ std::string host_name() {
 }  // namespace
 
 Foresight::Foresight(const RuntimeOptions& options, std::optional<std::uint32_t> rank, Role role)
-    : log_(options.log) {
+    : log_(options.log), functions_(std::make_shared<push::NamedFunctions>(options.log)) {
   if (role == Role::kIo) return;  // it opens no sessions of its own
   const std::string suffix = rank ? "." + std::to_string(*rank) : "";
   if (!options.learned_hints_path.empty()) {
@@ -65,7 +65,7 @@ Status Foresight::start_trace(const std::string& path, std::optional<std::uint32
 void Foresight::observe(read::SessionCore& session) {
   const bool is_on_demand = session.plan().mode == Mode::kOnDemand;
   if (!is_on_demand && !recorder_) return;
-  push::PrefetcherOptions options{.recorder = recorder_, .log = log_};
+  push::PrefetcherOptions options{.recorder = recorder_, .functions = functions_, .log = log_};
   if (is_on_demand) {
     for (const push::FileHint* const hint : push::hints_for(hints_, session.path()))
       options.stored.push_back({push::HintOrigin::kHintFile, hint->signature});

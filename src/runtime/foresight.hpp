@@ -12,6 +12,7 @@
 #include <vector>
 
 #include "push/learned_hints.hpp"
+#include "push/named_functions.hpp"
 #include "read/session_core.hpp"
 #include "trace/trace_recorder.hpp"
 
@@ -26,6 +27,7 @@ class Foresight {
 
   /// The Error of the hint file or of the trace.
   const Status& status() const noexcept { return status_; }
+  const std::shared_ptr<push::NamedFunctions>& functions() const noexcept { return functions_; }
   /// Sets the observer of a session, if it needs one. Call it before any other thread uses the
   /// session.
   void observe(read::SessionCore& session);
@@ -40,6 +42,7 @@ class Foresight {
   Status start_trace(const std::string& path, std::optional<std::uint32_t> rank);
 
   LogSink* const log_;
+  const std::shared_ptr<push::NamedFunctions> functions_;
   std::vector<push::FileHint> hints_;
   std::string learned_path_;
   std::vector<push::FileHint> profile_;          ///< learned by earlier runs

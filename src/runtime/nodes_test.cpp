@@ -4,10 +4,15 @@
 #include <forebay/runtime.hpp>
 
 #include <algorithm>
+#include <array>
 #include <chrono>
+#include <cstring>
+#include <future>
 #include <memory>
+#include <stdexcept>
 #include <string>
 #include <thread>
+#include <utility>
 #include <vector>
 
 #include <gtest/gtest.h>
@@ -221,12 +226,86 @@ TEST_P(NodesTest, reads_on_demand_of_all_nodes_see_what_a_stream_of_one_rank_has
       EXPECT_TRUE(sees_new_bytes());
     }
     ASSERT_TRUE(ranks.barrier());
-    // The agents of other nodes are told, and do not reply.
+    // The agents of other nodes are notified, and do not reply.
     const bool is_same_node = ranks.rank().number >= 2;
     EXPECT_TRUE(is_same_node ? sees_new_bytes() : read::wait_until(sees_new_bytes));
     EXPECT_TRUE(reads_words(*session, {0, kWritten.offset}));
     EXPECT_TRUE(reads_words(*session, {kWritten.end(), 100'000}));
   });
+}
+
+/// A read that depends on the word that the one before has read.
+std::uint64_t offset_after(std::uint64_t word) { return (word / 8 * 7919 + 1) % 2'900 * 1024; }
+
+/// Follows the words of the file from the offset in `argument`.
+NextRead follow_words(const Session& session, std::span<const std::byte> argument) {
+  std::uint64_t at = 0;
+  std::memcpy(&at, argument.data(), sizeof at);
+  return [session, at, has_begun = false]() mutable -> std::optional<ByteRange> {
+    std::array<std::uint64_t, 1> word{};
+    if (has_begun && !session.read(at, word).wait()) return std::nullopt;
+    if (std::exchange(has_begun, true)) at = offset_after(word[0]);
+    return ByteRange{at, sizeof word};
+  };
+}
+
+ReadPlan agent_plan() {
+  ReadPlan plan = plan_for_nodes({0});
+  plan.mode = Mode::kOnDemand;
+  plan.pre_execution_mode = PreExecutionMode::kAgent;
+  return plan;
+}
+
+TEST_P(NodesTest, agents_run_functions_for_their_clients) {
+  on_ranks(4, 2, [&](Runtime& runtime, comm::Communicator& ranks) {
+    ASSERT_TRUE(runtime.register_next_reads("words", follow_words));
+    EXPECT_EQ(runtime.register_next_reads("words", follow_words).error().kind(),
+              ErrorClass::kExists);
+    const auto session = runtime.open_file(path)->read_session({}, agent_plan());
+    ASSERT_TRUE(session) << session.error().message();
+    ASSERT_TRUE(ranks.barrier());
+    std::uint64_t at = ranks.rank().number * 8 * 1024;
+    ASSERT_TRUE(session->preexecute("words", std::as_bytes(std::span(&at, 1))));
+    EXPECT_TRUE(read::wait_until([&] { return session->report().bytes_read > 500'000; }));
+    for (int i = 0; i < 300; ++i) {
+      std::array<std::uint64_t, 1> word{};
+      ASSERT_TRUE(session->read(at, word).wait());
+      ASSERT_EQ(word[0], at);
+      at = offset_after(word[0]);
+    }
+    EXPECT_EQ(session->preexecute("unknown").error().kind(), ErrorClass::kNotFound);
+    EXPECT_EQ(session->preexecute([] { return std::optional<ByteRange>(); }).error().kind(),
+              ErrorClass::kInvalidArgument);
+  });
+}
+
+TEST_P(NodesTest, functions_on_agents_that_throw_or_wait_leave_the_reads_to_the_program) {
+  std::promise<void> released;
+  const auto wait = released.get_future().share();
+  on_ranks(2, 2, [&](Runtime& runtime, comm::Communicator& ranks) {
+    const auto throws = [](const Session&, std::span<const std::byte>) -> NextRead {
+      throw std::runtime_error("no next read");
+    };
+    const auto waits = [wait](const Session&, std::span<const std::byte>) {
+      return NextRead([wait]() -> std::optional<ByteRange> {
+        wait.wait();
+        return std::nullopt;
+      });
+    };
+    if (ranks.rank().number == 0) {  // the process of the agent
+      ASSERT_TRUE(runtime.register_next_reads("throws", throws));
+      ASSERT_TRUE(runtime.register_next_reads("waits", waits));
+    }
+    const auto session = runtime.open_file(path)->read_session({}, agent_plan());
+    ASSERT_TRUE(session) << session.error().message();
+    ASSERT_TRUE(ranks.barrier());
+    if (ranks.rank().number == 0) return;
+    ASSERT_TRUE(session->preexecute("throws"));
+    EXPECT_TRUE(reads_words(*session, {0, 100'000}));
+    ASSERT_TRUE(session->preexecute("waits"));
+    EXPECT_TRUE(reads_words(*session, {100'000, 100'000}));
+  });
+  released.set_value();
 }
 
 // Closing a session calls the agent, which could end just before it polled again.

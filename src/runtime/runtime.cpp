@@ -203,6 +203,11 @@ Result<DatasetWriter> Runtime::create_dataset(const std::string& path,
       });
 }
 
+Status Runtime::register_next_reads(std::string name, NextReadFactory factory) {
+  if (const Status here = core_->check_process("register a function"); !here) return here;
+  return core_->functions().add(std::move(name), std::move(factory));
+}
+
 Result<Session> Runtime::find_session(const SessionHandle& handle) const {
   if (const Status role_status = core_->check_role("find a session"); !role_status)
     return failure(role_status.error());

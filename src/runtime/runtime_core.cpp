@@ -143,6 +143,7 @@ void RuntimeCore::stop() {
   };
   if (const auto direct = made(engine_agent_)) direct->stop();
   if (const auto buffered = made(copy_agent_)) buffered->stop();
+  functions().stop();
   buffers_->disable_cache();
 }
 
@@ -314,6 +315,10 @@ Result<std::shared_ptr<read::EventSource>> RuntimeCore::make_event_source(
   });
   if (!agent) return failure(agent.error());
   (*agent)->set_on_all_clients_ended([this] { clients_left_.set_value(); });
+  (*agent)->set_function_starter(
+      [functions = foresight_.functions()](read::NodeServer::FunctionCall call) {
+        return functions->start(std::move(call));
+      });
   node_server_ = *agent;
   if (links.links.empty()) return std::shared_ptr<read::EventSource>(*agent);
   for (const auto& link : links.links)

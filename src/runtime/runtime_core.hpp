@@ -50,6 +50,7 @@ class RuntimeCore {
   Result<std::shared_ptr<read::ReadAgent>> agent_for(Access access, Mode mode = Mode::kDeclared);
   /// The Error of the hint file or the trace.
   const Status& foresight_status() const noexcept { return foresight_.status(); }
+  push::NamedFunctions& functions() noexcept { return *foresight_.functions(); }
   /// Sets the observer that a session needs.
   void observe(const std::shared_ptr<read::SessionCore>& core);
 

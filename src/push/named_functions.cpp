@@ -1,0 +1,125 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "push/named_functions.hpp"
+
+#include <algorithm>
+#include <atomic>
+#include <utility>
+
+#include "base/printable.hpp"
+#include "read/requests.hpp"
+
+namespace forebay::push {
+
+namespace {
+
+/// Pushes ranges into the window of a client's node.
+struct ClientPushes {
+  void push(ByteRange range) {
+    const auto open = session.lock();
+    if (!open) return;
+    const read::Geometry& geometry = open->geometry();
+    const std::uint64_t now = position.load(std::memory_order_relaxed);
+    use = std::max(use, now) + 1;
+    std::vector<read::SplinterRequest> loads;
+    const read::SplinterIndex last = geometry.index_at(range.end() - 1);
+    for (auto splinter = geometry.index_at(range.offset); splinter <= last; ++splinter) {
+      loads.push_back({.splinter = splinter,
+                       .part = geometry.part_of(range, splinter),
+                       .granularity = read::LoadGranularity::kExact,
+                       .use = use});
+    }
+    open->push(loads, now, client);
+  }
+
+  const std::weak_ptr<read::LocalSession> session;
+  const std::uint32_t client = 0;
+  std::atomic<std::uint64_t> position{0};  ///< accesses of the client
+  std::uint64_t use = 0;                   ///< of the range that was pushed last
+};
+
+}  // namespace
+
+/// A function that runs for a client until this is destroyed.
+struct NamedFunctions::Run {
+  explicit Run(NamedFunctions& functions) : owner(functions) {}
+  ~Run() {
+    if (execution) owner.retire(std::move(execution));
+  }
+  Run(const Run&) = delete;
+  Run& operator=(const Run&) = delete;
+
+  NamedFunctions& owner;
+  detail::OriginPointer<PreExecution> execution;
+};
+
+Status NamedFunctions::add(std::string name, NextReadFactory factory) {
+  const std::lock_guard lock(mutex_);
+  const auto [entry, is_new] = factories_.try_emplace(std::move(name), std::move(factory));
+  if (is_new) return {};
+  return failure({.kind = ErrorClass::kExists,
+                  .operation = "register a function",
+                  .cause = "there is one of the name '" + to_printable(entry->first) + "'"});
+}
+
+Result<NextRead> NamedFunctions::make(const std::string& name,
+                                      std::shared_ptr<read::SessionCore> session,
+                                      std::span<const std::byte> argument) {
+  const std::lock_guard lock(mutex_);
+  const auto found = factories_.find(name);
+  if (found == factories_.end()) {
+    return failure({.kind = ErrorClass::kNotFound,
+                    .operation = "pre-execute the reads of",
+                    .path = session->path(),
+                    .cause = "no function '" + to_printable(name) +
+                             "' is registered in the process that would run it; call "
+                             "Runtime::register_next_reads() on all ranks, I/O ranks too, before "
+                             "sessions are opened"});
+  }
+  return [factory = found->second, session = std::move(session),
+          argument = std::vector(argument.begin(), argument.end()),
+          next = NextRead()]() mutable -> std::optional<ByteRange> {
+    if (!next) {
+      next = factory(read::HandleAccess::make_session(std::move(session), std::make_shared<int>()),
+                     argument);
+    }
+    return next ? next() : std::nullopt;
+  };
+}
+
+Result<read::NodeServer::ReadListener> NamedFunctions::start(read::NodeServer::FunctionCall call) {
+  auto next = make(call.name, call.session, call.argument);
+  if (!next) return failure(next.error());
+  const auto pushes = std::make_shared<ClientPushes>(call.session, call.client_index);
+  const auto run = std::make_shared<Run>(*this);
+  auto started = PreExecution::start(std::move(*next),
+                                     {.extent = call.session->geometry().extent(),
+                                      .path = call.session->path(),
+                                      .push = [pushes](ByteRange range) { pushes->push(range); },
+                                      .report =
+                                          [log = log_](const Error& error) {
+                                            if (log != nullptr)
+                                              log->write(LogLevel::kWarning, error.message());
+                                          }});
+  if (!started) return failure(started.error());
+  run->execution = std::move(*started);
+  return [run, pushes](ByteRange read, std::uint64_t position) {
+    pushes->position.store(position, std::memory_order_relaxed);
+    run->execution->observe(read);
+  };
+}
+
+/// Does not wait for a function, because the agent's thread calls it.
+void NamedFunctions::retire(detail::OriginPointer<PreExecution> run) {
+  run->cancel();
+  const std::lock_guard lock(mutex_);
+  retired_.remove_if([](const auto& one) { return one->has_returned(); });
+  retired_.push_back(std::move(run));
+}
+
+void NamedFunctions::stop() {
+  std::list<detail::OriginPointer<PreExecution>> ended;
+  const std::lock_guard lock(mutex_);
+  ended.swap(retired_);
+}
+
+}  // namespace forebay::push
