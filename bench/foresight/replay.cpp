@@ -66,6 +66,37 @@ void advise(int file, const Replay& replay, int advice) {
 
 }  // namespace
 
+namespace {
+
+constexpr std::uint64_t kChainReadBytes = 1024;
+
+/// The offset of the read after one that returned `word`. Words are their offsets. The recurrence
+/// visits all cells in an irregular order.
+std::uint64_t next_in_chain(std::uint64_t word, std::uint64_t file_bytes) {
+  constexpr std::uint64_t kCellBytes = 64_KiB;
+  return (word / kCellBytes * 1664525 + 1013904223) % (file_bytes / kCellBytes) * kCellBytes;
+}
+
+}  // namespace
+
+Stream chain(std::uint64_t file_bytes, std::size_t reads) {
+  Stream stream;
+  for (std::uint64_t offset = 0; stream.size() < reads; offset = next_in_chain(offset, file_bytes))
+    stream.push_back({offset, kChainReadBytes});
+  return stream;
+}
+
+NextRead next_of_chain(const Session& session, std::size_t reads) {
+  return [session, left = reads,
+          last = std::optional<std::uint64_t>()]() mutable -> std::optional<ByteRange> {
+    if (left-- == 0) return std::nullopt;
+    std::array<std::uint64_t, 1> word = {};
+    if (last && !session.read(*last, word).wait()) return std::nullopt;
+    last = last ? next_in_chain(word[0], session.extent().size) : 0;
+    return ByteRange{*last, kChainReadBytes};
+  };
+}
+
 Result<double> time_reads(const Replay& replay, const ReadOne& read_one) {
   std::vector<std::byte> buffer = buffer_for(replay.reads);
   double thought_s = 0;

@@ -30,6 +30,11 @@ struct Replay {
   Prepare prepare = {};
 };
 
+/// Reads of 1 KiB whose offsets depend on the words of those before, in a file of `file_bytes`.
+Stream chain(std::uint64_t file_bytes, std::size_t reads);
+/// Yields the first `reads` reads of the chain: reads their words from the session.
+NextRead next_of_chain(const Session& session, std::size_t reads);
+
 using ReadOne = std::function<Status(const trace::Access&, std::span<std::byte>)>;
 
 /// Reads with `read_one`. Returns the seconds of the timed reads without the time to think.

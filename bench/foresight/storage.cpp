@@ -111,31 +111,17 @@ Cases series(const Storage& storage) {
   return std::vector{std::move(one)};
 }
 
-/// The offset of the read after one that returned `word`. Words are their offsets. The recurrence
-/// visits all cells in an irregular order.
-std::uint64_t next_offset(std::uint64_t word) {
-  constexpr std::uint64_t kCellBytes = 64_KiB;
-  return (word / kCellBytes * 1664525 + 1013904223) % (kFileBytes / kCellBytes) * kCellBytes;
-}
-
 /// Reads the words that the program will read, without its time to think.
 Status preexecute_chain(const Session& session, const Replay& replay) {
-  return session.preexecute(
-      [session, left = replay.reads.size(),
-       last = std::optional<std::uint64_t>()]() mutable -> std::optional<ByteRange> {
-        if (left-- == 0) return std::nullopt;
-        std::array<std::uint64_t, 1> word = {};
-        if (last && !session.read(*last, word).wait()) return std::nullopt;
-        last = last ? next_offset(word[0]) : 0;
-        return ByteRange{*last, kReadBytes};
-      });
+  return session.preexecute(next_of_chain(session, replay.reads.size()));
 }
 
 /// Reads whose offsets depend on the content of those before.
 Cases chains(const Storage& storage) {
-  Replay replay{.path = storage.words, .think = kThink, .prepare = preexecute_chain};
-  for (std::uint64_t offset = 0; replay.reads.size() < 120; offset = next_offset(offset))
-    replay.reads.push_back({offset, kReadBytes});
+  Replay replay{.path = storage.words,
+                .reads = chain(kFileBytes, 120),
+                .think = kThink,
+                .prepare = preexecute_chain};
   std::vector<Case> cases = {{"pre-execution in a thread", {replay}}};
   replay.plan.pre_execution_mode = PreExecutionMode::kIdle;
   cases.push_back({"pre-execution while idle", {replay}});
@@ -211,7 +197,8 @@ std::string unavailable_reason(const Row& row) {
 }  // namespace
 
 Status bench_storage(Context& context) {
-  for (const std::string id : {"foresight.server_push", "foresight.server_push.ended"}) {
+  for (const std::string id :
+       {"foresight.server_push", "foresight.server_push.ended", "foresight.preexec.agent"}) {
     if (context.is_selected(id)) context.skip(id, "ranks on two hosts are required");
   }
   std::unique_ptr<Replayer> replayer;

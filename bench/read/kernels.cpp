@@ -383,6 +383,8 @@ Result<std::unique_ptr<PreparedRun>> prepare_kernel(const KernelContext& context
     case Kernel::kPushSession:
     case Kernel::kPushAgentEnds:
     case Kernel::kPushPlain:
+    case Kernel::kChainSession:
+    case Kernel::kChainPlain:
       return prepare_push(context);
     default:
       return prepare_with_file(context);

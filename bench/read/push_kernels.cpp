@@ -2,7 +2,8 @@
 // Kernels for measurements on two hosts: the clients, all ranks but those of the first node, read
 // interleaved wide strides from an emulated file server, themselves or through the agent of the
 // first node. Each job mounts a copy of the file on both hosts, at the same path, so caches are
-// cold. Only one host reads at a time. A rank's result is the time of its reads.
+// cold. Only one host reads at a time. A rank's result is the time of its reads. In other kernels
+// one client reads a chain: each word that it reads decides the next offset.
 //
 // Ranks that have finished sleep until all others have: waiting in MPI, they would use cores of the
 // clients that still read.
@@ -28,6 +29,7 @@ using foresight::Replay;
 
 constexpr std::chrono::milliseconds kSleepInterval{1};
 constexpr std::uint64_t kReadBytes = 1024;
+constexpr std::chrono::microseconds kThink{5500};  ///< longer than a request takes
 constexpr comm::Tag kFinished{4};
 
 class ClientReads final : public PreparedRun {
@@ -58,6 +60,13 @@ class ClientReads final : public PreparedRun {
         job_(context.job),
         agents_(context.ranks.nodes().ranks_of({0}).size()),
         replay_{.path = mount_parent() / "emufs-nfs" / "words"} {
+    if (is_chain()) {
+      replay_.plan.pre_execution_mode = PreExecutionMode::kAgent;
+      replay_.think = kThink;
+      const bool is_reader = ranks_.rank().number + 1 == ranks_.size();
+      if (is_reader) replay_.reads = foresight::chain(job_.file_bytes, job_.task_count);
+      return;
+    }
     replay_.plan.tuning.agent_nodes = {0};
     if (!is_client()) return;
     const std::uint64_t clients = ranks_.size() - agents_;
@@ -68,6 +77,12 @@ class ClientReads final : public PreparedRun {
   }
 
   bool is_client() const { return ranks_.rank().number >= agents_; }
+  bool is_chain() const {
+    return job_.kernel == Kernel::kChainSession || job_.kernel == Kernel::kChainPlain;
+  }
+  bool is_plain() const {
+    return job_.kernel == Kernel::kPushPlain || job_.kernel == Kernel::kChainPlain;
+  }
   bool has_mount() const {
     return ranks_.nodes().leader_of(ranks_.nodes().node_of(ranks_.rank())) == ranks_.rank();
   }
@@ -86,8 +101,13 @@ class ClientReads final : public PreparedRun {
   }
 
   Status open() {
-    if (job_.kernel == Kernel::kPushPlain) return {};
+    if (is_plain()) return {};
     runtime_ = std::make_unique<Runtime>(of_runtime_);
+    const auto make_next = [reads = job_.task_count](const Session& session,
+                                                     std::span<const std::byte> /*argument*/) {
+      return foresight::next_of_chain(session, reads);
+    };
+    if (auto known = runtime_->register_next_reads("chain", make_next); !known) return known;
     auto file = runtime_->open_file(replay_.path.string());
     if (!file) return failure(file.error());
     auto session = file->read_session({}, replay_.plan);
@@ -97,13 +117,17 @@ class ClientReads final : public PreparedRun {
   }
 
   Status read_all() {
-    const auto seconds = job_.kernel == Kernel::kPushPlain
-                             ? foresight::time_plain(replay_, POSIX_FADV_NORMAL)
-                             : foresight::time_reads(replay_, [&](const trace::Access& access,
-                                                                  std::span<std::byte> into) {
-                                 auto done = session_->read(access.offset, into).wait();
-                                 return done ? Status() : failure(done.error());
-                               });
+    if (replay_.reads.empty()) return {};
+    if (job_.kernel == Kernel::kChainSession) {
+      if (auto started = session_->preexecute("chain"); !started) return started;
+    }
+    const auto seconds =
+        is_plain() ? foresight::time_plain(replay_, POSIX_FADV_NORMAL)
+                   : foresight::time_reads(
+                         replay_, [&](const trace::Access& access, std::span<std::byte> into) {
+                           auto done = session_->read(access.offset, into).wait();
+                           return done ? Status() : failure(done.error());
+                         });
     if (!seconds) return failure(seconds.error());
     seconds_ = *seconds;
     return {};

@@ -55,6 +55,8 @@ enum class Kernel : std::uint32_t {
   kPushSession,       ///< clients read wide strides through the first node's agent
   kPushAgentEnds,     ///< the same, and the agent ends after a quarter
   kPushPlain,         ///< the same reads by pread
+  kChainSession,      ///< the last rank reads a chain, which its node's agent pre-executes
+  kChainPlain,        ///< the same reads by pread
 };
 
 /// MPI-IO is tuned by hints; these are common first choices.

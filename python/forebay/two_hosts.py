@@ -31,7 +31,11 @@ BENCHMARKS = {
     ),
     # The link of a node is faster than the emulated storage.
     "foresight": OnTwoHosts(
-        rows=("foresight.server_push", "foresight.server_push.ended"),
+        rows=(
+            "foresight.server_push",
+            "foresight.server_push.ended",
+            "foresight.preexec.agent",
+        ),
         measured_by="server_push",
         link_mbyte_per_second=1250,
         ranks_per_host=16,
