@@ -75,7 +75,8 @@ struct RuntimeTuning {
 
 struct RuntimeOptions {
   /// Upper limit of the windows of all sessions together. Sessions start small and grow within it.
-  /// Private copies, which SessionReport counts, are not included.
+  /// Private copies, which SessionReport counts, are not included. The ranks of a node take at most
+  /// half of its free memory, or of that of their control group.
   std::uint64_t budget_bytes = 64ULL << 20U;
   /// Whether some ranks do only I/O. The same on all ranks. docs/guides/agents.md describes when
   /// that is better, and what a program must do then.

@@ -3,6 +3,7 @@
 // the program again.
 #include "runtime/options.hpp"
 
+#include <algorithm>
 #include <array>
 #include <charconv>
 #include <optional>
@@ -38,6 +39,8 @@ constexpr std::array<std::string_view, 4> kOtherVariables = {"FOREBAY_LIBEXEC", 
                                                              "FOREBAY_PLAN", "FOREBAY_SAMPLES"};
 
 constexpr std::uint64_t kBudgetBytesMin = 64_KiB;
+/// Windows take at most 1 / this of the free memory.
+constexpr std::uint64_t kFreeShare = 2;
 constexpr std::uint64_t kBudgetBytesMax = 1ULL << 40U;
 constexpr std::uint64_t kCacheBytesMax = 1ULL << 40U;
 constexpr std::uint64_t kCopyThreadsMax = 256;
@@ -161,5 +164,12 @@ Result<RuntimeOptions> options_from(const Environment& environment) {
 }
 
 Result<RuntimeOptions> options_from_environment() { return options_from(process_environment()); }
+
+std::uint64_t affordable_budget(std::uint64_t requested_bytes,
+                                std::optional<std::uint64_t> free_bytes,
+                                std::uint32_t ranks) noexcept {
+  if (!free_bytes) return requested_bytes;
+  return std::min(requested_bytes, std::max(*free_bytes / kFreeShare / ranks, kBudgetBytesMin));
+}
 
 }  // namespace forebay

@@ -90,5 +90,13 @@ TEST(RuntimeOptions, invalid_value_is_rejected_by_name) {
   }
 }
 
+TEST(AffordableBudget, is_half_of_the_free_memory_for_all_ranks_of_the_node) {
+  EXPECT_EQ(affordable_budget(64_MiB, std::nullopt, 4), 64_MiB);
+  EXPECT_EQ(affordable_budget(64_MiB, 4_GiB, 4), 64_MiB);
+  EXPECT_EQ(affordable_budget(64_MiB, 40_MiB, 1), 20_MiB);
+  EXPECT_EQ(affordable_budget(64_MiB, 40_MiB, 4), 5_MiB);
+  EXPECT_EQ(affordable_budget(64_MiB, 0, 1), 64_KiB);
+}
+
 }  // namespace
 }  // namespace forebay

@@ -17,6 +17,7 @@
 #include "read/plan.hpp"
 #include "runtime/cores.hpp"
 #include "runtime/open_local_session.hpp"
+#include "runtime/options.hpp"
 #include "storage/file.hpp"
 
 namespace forebay {
@@ -60,7 +61,8 @@ RuntimeCore::RuntimeCore(RuntimeOptions options, const Ranks& ranks)
       storage_(options_.machine),
       rank_split_(split_ranks(ranks, options_.placement)),
       ranks_(rank_split_.map([](const RankSplit& rank_split) { return rank_split.role_ranks; })),
-      windows_(std::make_shared<read::WindowPool>(options_.budget_bytes)),
+      windows_(std::make_shared<read::WindowPool>(
+          affordable_budget(options_.budget_bytes, free_memory_bytes(), ranks_of_node()))),
       buffers_(shm::BufferAllocator::make(options_.tuning.buffer_cache_bytes / ranks_of_node())),
       registry_(agree_on_id()),
       foresight_(options_, number_among(ranks_), role()),
