@@ -101,10 +101,20 @@ Error not_on_demand(const SessionCore& core) {
                 .cause = "the session reads its whole extent; open it with Mode::kOnDemand"});
 }
 
+/// A function of preexecute() that the node's agent runs has the agent's session.
+Error without_observer(const SessionCore& core) {
+  return Error({.kind = ErrorClass::kInvalidArgument,
+                .operation = "give a hint",
+                .path = core.path(),
+                .cause = "a function that the node's agent runs can only read from its session; "
+                         "give hints on the rank"});
+}
+
 template <class Call>
 Status call_observer(const SessionCore& core, Call call) {
   if (core.is_closed()) return failure(core.closed_error());
   if (core.plan().mode != Mode::kOnDemand) return failure(not_on_demand(core));
+  if (core.observer() == nullptr) return failure(without_observer(core));
   return call(*core.observer()).map_error([&](const Error& error) {
     return with_location(error, core.path());
   });
