@@ -177,20 +177,31 @@ bool NodeServer::receive_messages(ClientConnection& client) {
   }
 }
 
-/// Fails if the message is malformed.
+/// Sends an Error if the message cannot be sent. Fails if that cannot be sent either: then the
+/// client must not wait for a reply.
+Status NodeServer::reply(ClientConnection& client,
+                         const SessionHandle& handle,
+                         const NodeMessage& message) {
+  Status sent = client.channel().send(to_bytes(message));
+  if (!sent) sent = client.channel().send(to_bytes(ErrorReply{handle, sent.error()}));
+  const bool has_ended = !sent && sent.error().kind() == ErrorClass::kClosed;
+  return has_ended ? Status() : sent;  // receive_messages() notices the end
+}
+
+/// Fails if the message is malformed, or if the client would wait for a reply that cannot be sent.
 Status NodeServer::handle_message(ClientConnection& client, shm::ChannelMessage message) {
   auto decoded = message_from(message.bytes);
   if (!decoded) return failure(decoded.error());
   if (auto* const request = std::get_if<OpenSessionRequest>(&*decoded)) {
-    handle_open_request(client, std::move(*request), std::move(message));
+    return handle_open_request(client, std::move(*request), std::move(message));
   } else if (const auto* const close_request = std::get_if<CloseSessionRequest>(&*decoded)) {
     close_session(client, close_request->handle);
   } else if (const auto* const changed = std::get_if<InvalidateRequest>(&*decoded)) {
     invalidate(changed->handle, changed->range);
     if (on_invalidated_) on_invalidated_(changed->handle, changed->range);
-    static_cast<void>(client.channel().send(to_bytes(DoneReply{changed->handle})));
+    return reply(client, changed->handle, DoneReply{changed->handle});
   } else if (auto* const function = std::get_if<StartFunctionRequest>(&*decoded)) {
-    handle_start_function(client, std::move(*function));
+    return handle_start_function(client, std::move(*function));
   } else {
     return failure(comm::malformed_message("from a client", "kind", decoded->index(),
                                            "only agents send messages of this kind"));
@@ -198,32 +209,27 @@ Status NodeServer::handle_message(ClientConnection& client, shm::ChannelMessage 
   return {};
 }
 
-void NodeServer::handle_open_request(ClientConnection& client,
-                                     OpenSessionRequest request,
-                                     shm::ChannelMessage message) {
+Status NodeServer::handle_open_request(ClientConnection& client,
+                                       OpenSessionRequest request,
+                                       shm::ChannelMessage message) {
   const SessionHandle handle = request.handle;
   const auto refuse = [&](const Error& why) {
-    static_cast<void>(client.channel().send(to_bytes(ErrorReply{handle, why})));
+    return reply(client, handle, ErrorReply{handle, why});
   };
   Descriptor file;
   if (!message.descriptors.empty()) file = std::move(message.descriptors.front());
   auto entry = find_or_open(std::move(request), std::move(file));
-  if (!entry) {
-    refuse(entry.error());
-    return;
-  }
-  if (!client.sessions().try_emplace(handle.number).second) {
-    refuse(open_error(handle, "this rank has opened it already; close it first"));
-    return;
-  }
+  if (!entry) return refuse(entry.error());
+  if (!client.sessions().try_emplace(handle.number).second)
+    return refuse(open_error(handle, "this rank has opened it already; close it first"));
   ++(*entry)->client_count;
-  if (auto sent = send_open_reply(client, **entry); !sent) {
-    refuse(sent.error());
-    close_session(client, handle);
-  }
+  const Status sent = send_open_reply(client, **entry);
+  if (sent) return {};
+  close_session(client, handle);
+  return refuse(sent.error());
 }
 
-void NodeServer::handle_start_function(ClientConnection& client, StartFunctionRequest request) {
+Status NodeServer::handle_start_function(ClientConnection& client, StartFunctionRequest request) {
   const SessionHandle handle = request.handle;
   const auto open = client.sessions().find(handle.number);
   Result<ReadListener> started =
@@ -236,8 +242,9 @@ void NodeServer::handle_start_function(ClientConnection& client, StartFunctionRe
                                  .argument = std::move(request.argument)});
   }
   if (started) open->second = std::move(*started);
-  static_cast<void>(client.channel().send(started ? to_bytes(DoneReply{handle})
-                                                  : to_bytes(ErrorReply{handle, started.error()})));
+  return reply(
+      client, handle,
+      started ? NodeMessage(DoneReply{handle}) : NodeMessage(ErrorReply{handle, started.error()}));
 }
 
 Result<NodeServer::SessionEntry*> NodeServer::find_or_open(OpenSessionRequest request,

@@ -108,10 +108,13 @@ class NodeServer final : public EventSource {
   void handle_client_events(std::uint32_t client_index);
   bool receive_messages(ClientConnection& client);
   Status handle_message(ClientConnection& client, shm::ChannelMessage message);
-  void handle_open_request(ClientConnection& client,
-                           OpenSessionRequest request,
-                           shm::ChannelMessage message);
-  void handle_start_function(ClientConnection& client, StartFunctionRequest request);
+  static Status reply(ClientConnection& client,
+                      const SessionHandle& handle,
+                      const NodeMessage& message);
+  Status handle_open_request(ClientConnection& client,
+                             OpenSessionRequest request,
+                             shm::ChannelMessage message);
+  Status handle_start_function(ClientConnection& client, StartFunctionRequest request);
   Result<SessionEntry*> find_or_open(OpenSessionRequest request, Descriptor file);
   Status send_open_reply(ClientConnection& client, const SessionEntry& entry);
   void close_session(ClientConnection& client, const SessionHandle& handle);
