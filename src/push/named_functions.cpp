@@ -3,14 +3,19 @@
 
 #include <algorithm>
 #include <atomic>
+#include <iterator>
 #include <utility>
 
 #include "base/printable.hpp"
+#include "push/loads_ahead.hpp"
 #include "read/requests.hpp"
 
 namespace forebay::push {
 
 namespace {
+
+/// Bytes of a name that Errors show.
+constexpr std::size_t kNameShownMax = 100;
 
 /// Pushes ranges into the window of a client's node.
 struct ClientPushes {
@@ -21,8 +26,10 @@ struct ClientPushes {
     const std::uint64_t now = position.load(std::memory_order_relaxed);
     use = std::max(use, now) + 1;
     std::vector<read::SplinterRequest> loads;
+    const std::uint64_t loads_max = loads_ahead_max(open->plan());
     const read::SplinterIndex last = geometry.index_at(range.end() - 1);
-    for (auto splinter = geometry.index_at(range.offset); splinter <= last; ++splinter) {
+    for (auto splinter = geometry.index_at(range.offset);
+         splinter <= last && loads.size() < loads_max; ++splinter) {
       loads.push_back({.splinter = splinter,
                        .part = geometry.part_of(range, splinter),
                        .granularity = read::LoadGranularity::kExact,
@@ -70,7 +77,7 @@ Result<NextRead> NamedFunctions::make(const std::string& name,
     return failure({.kind = ErrorClass::kNotFound,
                     .operation = "pre-execute the reads of",
                     .path = session->path(),
-                    .cause = "no function '" + to_printable(name) +
+                    .cause = "no function '" + to_printable(name.substr(0, kNameShownMax)) +
                              "' is registered in the process that would run it; call "
                              "Runtime::register_next_reads() on all ranks, I/O ranks too, before "
                              "sessions are opened"});
@@ -111,8 +118,13 @@ Result<read::NodeServer::ReadListener> NamedFunctions::start(read::NodeServer::F
 /// Does not wait for a function, because the agent's thread calls it.
 void NamedFunctions::retire(detail::OriginPointer<PreExecution> run) {
   run->cancel();
+  std::list<detail::OriginPointer<PreExecution>> ended;  // outside the lock
   const std::lock_guard lock(mutex_);
-  retired_.remove_if([](const auto& one) { return one->has_returned(); });
+  for (auto one = retired_.begin(); one != retired_.end();) {
+    const auto next = std::next(one);
+    if ((*one)->has_ended()) ended.splice(ended.end(), retired_, one);
+    one = next;
+  }
   retired_.push_back(std::move(run));
 }
 

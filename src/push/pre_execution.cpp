@@ -90,12 +90,16 @@ struct PreExecution::Shared {
   Event room;      ///< the queue became shorter, or is_cancelled
   Event produced;  ///< the queue became longer, has_ended, idle_error or is_cancelled
   std::promise<void> exited;
+  std::atomic<int> threads_left{2};
 };
 
 Result<detail::OriginPointer<PreExecution>> PreExecution::start(NextRead next_read,
                                                                 Options options) {
   detail::OriginPointer<PreExecution> made(new PreExecution(std::move(options)));
-  auto pusher = start_service_thread("forebay-push", [raw = made.get()] { raw->push_ranges(); });
+  auto pusher = start_service_thread("forebay-push", [raw = made.get()] {
+    raw->push_ranges();
+    --raw->shared_->threads_left;
+  });
   if (!pusher) return failure(pusher.error());
   made->push_thread_ = std::move(*pusher);
   auto function = start_service_thread(
@@ -103,6 +107,7 @@ Result<detail::OriginPointer<PreExecution>> PreExecution::start(NextRead next_re
         run_function(*shared, next_read);
         next_read = nullptr;
         shared->exited.set_value();
+        --shared->threads_left;
       });
   if (!function) return failure(function.error());
   made->function_thread_ = std::move(*function);
@@ -232,7 +237,7 @@ void PreExecution::cancel() {
 
 std::uint64_t PreExecution::dropped_count() const noexcept { return shared_->dropped; }
 
-bool PreExecution::has_returned() const noexcept { return shared_->has_ended; }
+bool PreExecution::has_ended() const noexcept { return shared_->threads_left == 0; }
 
 void PreExecution::report(ErrorDetails details) const {
   details.operation = "pre-execute the reads of";

@@ -76,8 +76,9 @@ class PreExecution {
   /// before its first range do not count.
   bool is_overtaken() const noexcept { return is_overtaken_.load(std::memory_order_relaxed); }
   std::uint64_t dropped_count() const noexcept;
-  /// True once the function is not called any more, and its last call has returned.
-  bool has_returned() const noexcept;
+  /// True once the function is destroyed and no callback runs any more: the destructor does not
+  /// wait.
+  bool has_ended() const noexcept;
   /// Whether the calling thread runs a function of a PreExecution: its reads are not those of the
   /// program.
   static bool is_function_thread() noexcept;

@@ -4,6 +4,8 @@
 #include <algorithm>
 #include <utility>
 
+#include "push/loads_ahead.hpp"
+
 namespace forebay::push {
 
 namespace {
@@ -14,18 +16,10 @@ using read::SplinterIndex;
 using read::SplinterRequest;
 
 constexpr std::size_t kPredictionsMax = 2048;
-/// Loads that are ahead at most, for each that storage serves at a time.
-constexpr std::uint64_t kLoadsPerRequest = 2;
 /// 1 / this of a splinter is near.
 constexpr std::uint64_t kNearShare = 4;
 /// Loads of the same look-ahead among which one for the same splinter is searched.
 constexpr std::size_t kMergedMax = 8;
-
-std::uint64_t loads_max_of(const ReadPlan& plan) {
-  if (plan.mode != Mode::kOnDemand) return 0;
-  const std::uint64_t by_memory = plan.readahead_bytes.value_or(0) / plan.tuning.splinter_bytes;
-  return std::min(kLoadsPerRequest * plan.tuning.queue_depth, by_memory);
-}
 
 /// Whole splinters are loaded if most accesses are near the one before.
 LoadGranularity usual_granularity(const RecentOutcomes& near) {
@@ -39,7 +33,7 @@ std::uint64_t distance(std::uint64_t a, std::uint64_t b) { return a < b ? b - a 
 SessionPrefetcher::SessionPrefetcher(read::SessionCore& core, PrefetcherOptions options)
     : core_(core),
       options_(std::move(options)),
-      loads_max_(loads_max_of(core.plan())),
+      loads_max_(loads_ahead_max(core.plan())),
       buffer_(loads_max_ > 0 ? kPredictionsMax : 0) {}
 
 SessionPrefetcher::Stream& SessionPrefetcher::stream_of_this_thread(const ByteRange& access) {
