@@ -99,12 +99,13 @@ void MappedSession::map_grown_window(std::uint32_t slots) noexcept {
 
 bool MappedSession::is_ready(SplinterIndex splinter, SplinterPart part) const {
   const shm::ResidencyEntry& entry = control_block()[splinter];
-  return entry.load().residency() == shm::Residency::kReady && entry.valid().covers(part);
+  return is_window_current() && entry.load().residency() == shm::Residency::kReady &&
+         entry.valid().covers(part);
 }
 
 /// Under the lock.
 bool MappedSession::should_bypass(const SplinterRequest& request) const {
-  return has_lost_agent_ || unreadable_.contains(request.splinter) ||
+  return has_lost_agent_ || !is_window_current() || unreadable_.contains(request.splinter) ||
          sequencer_.has_failed_for_memory(request);
 }
 
@@ -200,7 +201,8 @@ void MappedSession::observe(const ByteRange& read, std::uint64_t position) {
 
 void MappedSession::invalidate(ByteRange range) {
   const ByteRange inside = intersect(range, geometry().extent());
-  if (!is_closed() && !inside.empty()) connection_->invalidate(handle(), inside);
+  if (is_closed() || inside.empty()) return;
+  if (!connection_->invalidate(handle(), inside)) abandon_window();
 }
 
 std::chrono::nanoseconds MappedSession::load_latency() const {
@@ -268,9 +270,11 @@ Status MappedSession::handle_notification(const LoadNotification& ring_message) 
   return {};
 }
 
+/// From now on, no agent discards bytes that any rank writes.
 void MappedSession::handle_agent_exit() {
   const std::lock_guard lock(mutex_);
   has_lost_agent_ = true;
+  if (plan().mode == Mode::kOnDemand) abandon_window();
   signal_all_waiters();
 }
 

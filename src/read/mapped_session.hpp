@@ -29,8 +29,8 @@ class AgentConnection {
   /// This process released memory.
   virtual void notify_memory_released() noexcept = 0;
   virtual void close_session(const SessionHandle& session) noexcept = 0;
-  /// Waits until the agent has discarded these bytes, or has ended.
-  virtual void invalidate(const SessionHandle& session, ByteRange range) = 0;
+  /// Waits until the agent has discarded these bytes. False if it has ended.
+  virtual bool invalidate(const SessionHandle& session, ByteRange range) = 0;
   /// As RemotePreExecution::start().
   virtual Status start_function(const SessionHandle& session,
                                 std::string_view name,

@@ -224,19 +224,19 @@ bool NodeClient::receive_messages() {
     }
     if (message.error().kind() == ErrorClass::kClosed) return false;
     // A reply was lost, perhaps because no descriptors are left.
-    fail_pending_replies(message.error());
+    fail_pending_opens(message.error());
   }
   // The agent's process may have ended while another process holds its socket.
   const std::array<int, 1> process{agent_process_.get()};
   return process[0] < 0 || !shm::wait_readable(process, kDoNotBlock);
 }
 
-/// The session that the Error concerns is unknown, so each pending request fails and may be
-/// repeated.
-void NodeClient::fail_pending_replies(const Error& why) {
+/// Only messages with descriptors are lost. The session that the Error concerns is unknown, so each
+/// pending open fails and may be repeated.
+void NodeClient::fail_pending_opens(const Error& why) {
   const std::lock_guard lock(mutex_);
   for (auto& [number, pending] : pending_replies_) {
-    if (!pending.reply) pending.reply = ErrorReply{{.number = number}, why};
+    if (pending.is_open && !pending.reply) pending.reply = ErrorReply{{.number = number}, why};
   }
   reply_arrived_.notify_all();
 }
@@ -250,7 +250,7 @@ Status NodeClient::handle_message(shm::ChannelMessage message) {
   if (const auto* const done = std::get_if<DoneReply>(&*decoded)) handle = done->handle;
   if (const auto* const refused = std::get_if<ErrorReply>(&*decoded)) {
     if (refused->handle == kAllSessions) {
-      fail_pending_replies(refused->error);
+      fail_pending_opens(refused->error);
       return {};
     }
     handle = refused->handle;
@@ -261,7 +261,8 @@ Status NodeClient::handle_message(shm::ChannelMessage message) {
   const std::lock_guard lock(mutex_);
   const auto pending = pending_replies_.find(handle->number);
   if (pending == pending_replies_.end()) return {};
-  pending->second = {std::move(*decoded), std::move(message.descriptors)};
+  pending->second.reply = std::move(*decoded);
+  pending->second.descriptors = std::move(message.descriptors);
   reply_arrived_.notify_all();
   return {};
 }
@@ -286,7 +287,8 @@ Status NodeClient::send_request(const SessionHandle& handle,
   {
     const std::lock_guard lock(mutex_);
     if (disconnect_error_) return failure(*disconnect_error_);
-    pending_replies_.try_emplace(handle.number);
+    const bool is_open = std::holds_alternative<OpenSessionRequest>(message);
+    pending_replies_.try_emplace(handle.number).first->second.is_open = is_open;
   }
   const auto bytes = to_bytes(message);
   const Status sent = [&] {
@@ -360,14 +362,18 @@ Result<std::shared_ptr<MappedSession>> NodeClient::open(MappedSession::OpenArgs 
   return session;
 }
 
+/// Messages keep their order; the thread sends those that found no room. Reads that a program
+/// reports or predicts can be faster than the agent: those without room are dropped.
 void NodeClient::send(const LoadRequest& ring_message) noexcept {
   const std::lock_guard lock(mutex_);
   if (disconnect_error_) return;
-  // Messages keep their order; the thread sends those that found no room.
-  if (!backlog_.empty() || rings_.try_push(ring_message) != shm::RingOutcome::kDone) {
-    backlog_.push_back(ring_message);
-    if (backlog_.size() == 1) doorbell_.ring();
-  }
+  if (backlog_.empty() && rings_.try_push(ring_message) == shm::RingOutcome::kDone) return;
+  const bool is_about_foresight = ring_message.kind == LoadRequest::Kind::kObserve ||
+                                  ring_message.kind == LoadRequest::Kind::kCancel ||
+                                  ring_message.use != kUseUnknown;
+  if (is_about_foresight) return;
+  backlog_.push_back(ring_message);
+  if (backlog_.size() == 1) doorbell_.ring();
 }
 
 void NodeClient::notify_memory_released() noexcept {
@@ -395,11 +401,12 @@ Result<NodeMessage> NodeClient::call(const SessionHandle& session, const NodeMes
   return std::move(*completed->reply);
 }
 
-/// An ErrorReply is for a message that was lost, which is sent again.
-void NodeClient::invalidate(const SessionHandle& session, ByteRange range) {
+/// Repeated if an agent that is late does not receive it, or cannot send the reply.
+bool NodeClient::invalidate(const SessionHandle& session, ByteRange range) {
   while (true) {
     const auto reply = call(session, InvalidateRequest{session, range});
-    if (!reply || std::holds_alternative<DoneReply>(*reply)) return;
+    if (reply && std::holds_alternative<DoneReply>(*reply)) return true;
+    if (!reply && reply.error().kind() != ErrorClass::kLimit) return false;
   }
 }
 

@@ -51,7 +51,7 @@ class NodeClient final : public AgentConnection, public std::enable_shared_from_
   void send(const LoadRequest& ring_message) noexcept override;
   void notify_memory_released() noexcept override;
   void close_session(const SessionHandle& session) noexcept override;
-  void invalidate(const SessionHandle& session, ByteRange range) override;
+  bool invalidate(const SessionHandle& session, ByteRange range) override;
   Status start_function(const SessionHandle& session,
                         std::string_view name,
                         std::span<const std::byte> argument) override;
@@ -63,6 +63,7 @@ class NodeClient final : public AgentConnection, public std::enable_shared_from_
   using Rings = shm::RingPair<LoadRequest, LoadNotification>;
   /// A message about a session that awaits its reply.
   struct PendingReply {
+    bool is_open = false;  ///< of an OpenSessionRequest, which may be lost with its descriptor
     std::optional<NodeMessage> reply;
     std::vector<Descriptor> descriptors;
   };
@@ -83,7 +84,7 @@ class NodeClient final : public AgentConnection, public std::enable_shared_from_
   bool exchange_messages();
   bool drain_ring();
   Status handle_message(shm::ChannelMessage message);
-  void fail_pending_replies(const Error& why);
+  void fail_pending_opens(const Error& why);
   Status dispatch(const LoadNotification& ring_message);
   void disconnect(const Error& why);
 

@@ -58,6 +58,7 @@ void SessionCore::handle_unpin(SplinterIndex splinter,
 }
 
 AccessOutcome SessionCore::outcome_of(const ByteRange& range) const noexcept {
+  if (!is_window_current()) return AccessOutcome::kMiss;
   AccessOutcome outcome = AccessOutcome::kHit;
   const SplinterIndex last = geometry_.index_at(range.end() - 1);
   for (SplinterIndex splinter = geometry_.index_at(range.offset); splinter <= last; ++splinter) {

@@ -78,6 +78,7 @@ class SessionCore : public std::enable_shared_from_this<SessionCore> {
 
   /// Pins a splinter. True if the bytes of `part` are resident; else the splinter is not pinned.
   bool pin(SplinterIndex splinter, SplinterPart part) noexcept {
+    if (!is_window_current()) return false;
     const shm::ResidencyEntry& entry = control_block_[splinter];
     const shm::RefCounts::PinResult pinned = control_block_.ref_counts().pin(entry, client_index_);
     if (pinned == shm::RefCounts::PinResult::kPinned) {
@@ -204,6 +205,12 @@ class SessionCore : public std::enable_shared_from_this<SessionCore> {
   virtual SessionReport make_report() const = 0;
   virtual void close_session() = 0;
 
+  /// False once bytes of the file may change without a change of the window: it must not be read.
+  bool is_window_current() const noexcept {
+    return is_window_current_.load(std::memory_order_relaxed);
+  }
+  void abandon_window() noexcept { is_window_current_.store(false, std::memory_order_relaxed); }
+
   /// Called when the window has grown to `slots` slots: calls add_mapping() if it can map them. In
   /// the agent's process that mapping exists already, so it does nothing.
   virtual void map_grown_window(std::uint32_t /*slots*/) noexcept {}
@@ -227,6 +234,7 @@ class SessionCore : public std::enable_shared_from_this<SessionCore> {
   std::atomic<const std::byte*> slots_base_{nullptr};
   std::atomic<const WindowMapping*> mapping_{nullptr};
   std::deque<WindowMapping> mappings_;
+  std::atomic<bool> is_window_current_{true};
   std::atomic<LoadGranularity> granularity_{LoadGranularity::kSplinter};
   std::unique_ptr<AccessObserver> observer_;
 };

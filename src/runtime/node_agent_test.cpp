@@ -150,5 +150,36 @@ TEST_F(NodeAgent, functions_that_end_slowly_do_not_delay_others) {
   });
 }
 
+// Bytes that views pin stay in the window of an agent that has ended, which discards no more.
+TEST_F(NodeAgent, reads_after_the_agents_end_see_what_ranks_write) {
+  constexpr ByteRange kWritten{40'000, 60'000};
+  on_ranks([&](std::unique_ptr<Runtime>& runtime, comm::Communicator& ranks) {
+    auto session = runtime->open_file(path)->read_session(plan_on_demand());
+    ASSERT_TRUE(session) << session.error().message();
+    ASSERT_TRUE(reads_words(*session, {0, 200'000}));
+    auto view = read::result_of(session->view({kWritten.offset, 100}));
+    ASSERT_TRUE(view) << view.error().message();
+    ASSERT_TRUE(ranks.barrier());
+    if (ranks.rank().number == 0) {
+      view->release();
+      session = failure({.operation = "end"});
+      runtime.reset();
+      ASSERT_TRUE(ranks.barrier());
+      return;
+    }
+    ASSERT_TRUE(ranks.barrier());
+    const std::vector<std::byte> written(kWritten.size, std::byte{7});
+    auto out = runtime->create_output_stream();
+    auto file = out->create(path, {.existing_content = ExistingContent::kKeep});
+    ASSERT_TRUE(file) << file.error().message();
+    ASSERT_TRUE(out->write(*file, kWritten.offset, written));
+    ASSERT_TRUE(out->drain());
+    std::vector<std::byte> into(kWritten.size);
+    ASSERT_TRUE(session->read(kWritten.offset, into).wait());
+    EXPECT_EQ(into, written);
+    EXPECT_TRUE(reads_words(*session, {0, kWritten.offset}));
+  });
+}
+
 }  // namespace
 }  // namespace forebay
