@@ -55,7 +55,8 @@ void LoadScheduler::add_request(SplinterIndex splinter,
     readahead_limit_ = limits_.readahead_initial;
   if (granularity == LoadGranularity::kSplinter && !is_wasteful())
     part = geometry_.full_part(splinter);
-  const auto [found, is_new] = pending_.try_emplace(splinter, PendingRequest{part, priority, use});
+  const auto [found, is_new] = pending_.try_emplace(splinter, PendingRequest{part, priority, {}});
+  found->second.uses.add(use, positions_);
   if (is_new) {
     record_reload(entry);
     if (entry.load().residency() == Residency::kAbsent) entry.set_residency(Residency::kRequested);
@@ -63,7 +64,6 @@ void LoadScheduler::add_request(SplinterIndex splinter,
     return;
   }
   found->second.part = hull(found->second.part, part);
-  if (positions_.distance(use) < positions_.distance(found->second.use)) found->second.use = use;
   if (priority <= found->second.priority) return;
   found->second.priority = priority;
   enqueue(splinter, priority);
@@ -160,7 +160,7 @@ LoadScheduler::Decision LoadScheduler::assign_slot(SplinterIndex splinter,
   while (const auto slot = slot_for(splinter, priority)) {
     if (evict(*slot)) {
       start_load(splinter, *slot, request.part, load);
-      slots_[*slot].uses.add(request.use, positions_);
+      slots_[*slot].uses = request.uses;
       slots_[*slot].is_pushed = priority == LoadPriority::kHint;
       if (priority == LoadPriority::kHint) pushed_bytes_ += load.bytes.size();
       return Decision::kLoad;
@@ -326,10 +326,10 @@ void LoadScheduler::cancel_hint(SplinterIndex splinter, std::uint32_t client) {
   const shm::ResidencyEntry& entry = control_block_[splinter];
   if (entry.load().residency() == Residency::kReady) slots_[entry.slot()].uses.remove(client);
   const auto found = pending_.find(splinter);
-  const bool is_own_hint = found != pending_.end() &&
-                           found->second.priority == LoadPriority::kHint &&
-                           found->second.use.client == client;
-  if (is_own_hint) cancel_request(splinter);
+  if (found == pending_.end() || !found->second.uses.includes(client)) return;
+  found->second.uses.remove(client);
+  const bool is_hint = found->second.priority == LoadPriority::kHint;
+  if (is_hint && found->second.uses.empty()) cancel_request(splinter);
 }
 
 LoadScheduler::Invalidation LoadScheduler::invalidate(SplinterIndex splinter) {

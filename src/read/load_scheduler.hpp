@@ -88,8 +88,10 @@ class LoadScheduler {
     positions_.set(client, position);
   }
   void expect_use(SplinterIndex splinter, PredictedUse use);
-  /// Drops the request for this splinter if it is only a hint of this client. If it is resident, no
-  /// use of it by this client is predicted any more.
+  /// The client makes no more accesses: all its uses have passed.
+  void forget_uses(std::uint32_t client) { positions_.set(client, kUseUnknown); }
+  /// No use of this splinter by this client is predicted any more. Drops the request if it was only
+  /// a hint of this client.
   void cancel_hint(SplinterIndex splinter, std::uint32_t client = 0);
 
   /// Decides what to do next for requests of at least priority `least`. Readahead has the priority
@@ -184,7 +186,7 @@ class LoadScheduler {
   struct PendingRequest {
     SplinterPart part;
     LoadPriority priority = LoadPriority::kHint;
-    PredictedUse use;
+    PredictedUses uses;
   };
   using PendingRequests = std::unordered_map<SplinterIndex, PendingRequest>;
   static constexpr SplinterIndex kNoSplinter = UINT32_MAX;

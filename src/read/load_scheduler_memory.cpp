@@ -171,7 +171,7 @@ std::optional<std::uint32_t> LoadScheduler::push_cache_victim(const PendingReque
   }
   if (request.priority == LoadPriority::kHint) {
     const bool is_useful = found && (next_use(*found) == kUseUnknown ||
-                                     next_use(*found) > positions_.distance(request.use));
+                                     next_use(*found) > request.uses.distance(positions_));
     return is_useful ? found : std::nullopt;
   }
   if (found || request.priority < LoadPriority::kBlocked) return found;

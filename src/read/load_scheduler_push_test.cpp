@@ -222,6 +222,39 @@ TEST_F(LoadSchedulerPush, client_cancels_only_its_own_hints) {
   EXPECT_EQ(fixture.load_until_idle(), std::vector<SplinterIndex>{0});
 }
 
+TEST_F(LoadSchedulerPush, hint_of_two_clients_stays_when_one_cancels_it) {
+  push(0, 1);
+  fixture.scheduler.add_request(0, fixture.geometry.full_part(0), LoadPriority::kHint,
+                                LoadGranularity::kExact, {5, 1});
+  fixture.scheduler.cancel_hint(0, 0);
+  EXPECT_EQ(fixture.load_until_idle(), std::vector<SplinterIndex>{0});
+}
+
+TEST_F(LoadSchedulerPush, splinter_that_two_clients_push_at_once_stays_for_both) {
+  push(0, 1);
+  fixture.scheduler.add_request(0, fixture.geometry.full_part(0), LoadPriority::kHint,
+                                LoadGranularity::kExact, {8, 1});
+  EXPECT_EQ(fixture.load_until_idle(), std::vector<SplinterIndex>{0});
+  push_and_load(1, 20);
+  push_and_load(2, 9);
+  fixture.scheduler.set_position(2, 0);  // client 0 has used it
+  push_and_load(3, 12);
+  EXPECT_TRUE(fixture.is_ready(0));
+  EXPECT_FALSE(fixture.is_ready(1));
+}
+
+TEST_F(LoadSchedulerPush, splinters_of_a_client_that_ends_make_room_for_others) {
+  for (SplinterIndex splinter = 0; splinter < 3; ++splinter) {
+    fixture.scheduler.add_request(splinter, fixture.geometry.full_part(splinter),
+                                  LoadPriority::kHint, LoadGranularity::kExact, {splinter + 1, 1});
+    EXPECT_EQ(fixture.load_until_idle(), std::vector{splinter});
+  }
+  push(3, 9);
+  EXPECT_TRUE(fixture.load_until_idle().empty());
+  fixture.scheduler.forget_uses(1);
+  EXPECT_EQ(fixture.load_until_idle(), std::vector<SplinterIndex>{3});
+}
+
 TEST_F(LoadSchedulerPush, push_cache_never_waits_to_read_ahead) {
   EXPECT_FALSE(fixture.scheduler.can_read_ahead());
 }

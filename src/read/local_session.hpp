@@ -98,6 +98,11 @@ class LocalSession final : public SessionCore, public TransferSource {
   void add_client_waiter(const LoadRequest& ring_message, SessionClient& client);
   /// This process or a client released memory. Notifies the agent if it waits for memory.
   void notify_memory_released() noexcept override;
+  /// The client makes no more accesses: memory is not kept for its predicted uses.
+  void forget_uses(std::uint32_t client) {
+    const std::lock_guard lock(mutex_);
+    scheduler_.forget_uses(client);
+  }
   /// Removes all waiters of `client`.
   void remove_waiters(const SessionClient& client);
   /// The client of `client_index` has died: drops its pins.

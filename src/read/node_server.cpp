@@ -286,6 +286,7 @@ void NodeServer::close_session(ClientConnection& client, const SessionHandle& ha
   if (found == sessions_.end()) return;
   SessionEntry& entry = *found->second;
   entry.session->remove_waiters(client);
+  entry.session->forget_uses(client.client_index());
   // The client may still hold pins; it removes them later, in its row of the reference counts.
   release_session(found);
 }

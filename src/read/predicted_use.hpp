@@ -42,9 +42,16 @@ class PredictedUses {
     const std::uint64_t farthest = positions.distance(farthest_);
     if (farthest == kUseUnknown || positions.distance(use) > farthest) farthest_ = use;
   }
+  /// True if there is one by this client, perhaps in the past.
+  bool includes(std::uint32_t client) const noexcept {
+    return is_by(nearest_, client) || is_by(farthest_, client);
+  }
+  bool empty() const noexcept {
+    return nearest_.access == kUseUnknown && farthest_.access == kUseUnknown;
+  }
   void remove(std::uint32_t client) noexcept {
-    if (nearest_.client == client) nearest_ = {};
-    if (farthest_.client == client) farthest_ = {};
+    if (is_by(nearest_, client)) nearest_ = {};
+    if (is_by(farthest_, client)) farthest_ = {};
   }
   /// Once the nearest has passed, the farthest: other clients may follow.
   std::uint64_t distance(const ClientPositions& positions) const noexcept {
@@ -53,6 +60,10 @@ class PredictedUses {
   }
 
  private:
+  static bool is_by(const PredictedUse& use, std::uint32_t client) noexcept {
+    return use.access != kUseUnknown && use.client == client;
+  }
+
   PredictedUse nearest_;
   PredictedUse farthest_;
 };
