@@ -22,7 +22,9 @@ enum class LinkMessage : std::uint32_t {
   /// count: announced sends that have completed since the last such message. Until all have
   /// completed, the node that receives their bytes must call MPI.
   kBulkSent,
-  kInvalidate,  ///< session, offset, size of bytes that have changed
+  /// session, offset, size of bytes that have changed; 1 if passed on. A node that serves others
+  /// passes it on to them: what they have read from it since may have been the old bytes.
+  kInvalidate,
 };
 
 inline constexpr std::uint32_t kOpenBytesMax = std::uint32_t{1} << 20U;
@@ -42,7 +44,7 @@ inline constexpr std::array<comm::MessageRule, 8> kLinkMessageRules{{
     {.name = "close", .words = 1},
     {.name = "bulk data", .words = 1},
     {.name = "bulk sent", .words = 1},
-    {.name = "invalidate", .words = 3},
+    {.name = "invalidate", .words = 4},
 }};
 
 inline comm::LinkHeader header_of(LinkMessage kind, const std::array<std::uint64_t, 4>& words) {

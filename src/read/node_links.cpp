@@ -48,12 +48,7 @@ class NodeLinks::Reader final : public RemoteReader {
         owners_(owners),
         agent_(std::move(agent)) {}
   ~Reader() override {
-    const auto links = links_.lock();
-    if (!links) return;
-    for (const std::uint32_t node : owners_.nodes()) {
-      if (Peer* const peer = links->find_peer(node))
-        links->send(*peer, header_of(LinkMessage::kClose, {handle_.number}), {});
-    }
+    if (const auto links = links_.lock()) links->post_close(handle_.number, owners_.nodes());
   }
   Reader(const Reader&) = delete;
   Reader& operator=(const Reader&) = delete;
@@ -174,9 +169,30 @@ bool NodeLinks::fetch(std::uint32_t node, const SessionHandle& session, Fetch fe
 
 void NodeLinks::invalidate(const SessionHandle& session, ByteRange range) {
   const auto header =
-      header_of(LinkMessage::kInvalidate, {session.number, range.offset, range.size});
+      header_of(LinkMessage::kInvalidate, {session.number, range.offset, range.size, 0});
   for (const Peer& peer : peers_) {
     if (Peer* const open = find_peer(peer.node)) send(*open, header, {});
+  }
+}
+
+void NodeLinks::post_close(std::uint64_t session, const std::vector<std::uint32_t>& nodes) {
+  const std::lock_guard lock(closing_mutex_);
+  closing_.emplace_back(session, nodes);
+  if (closing_.size() == 1) loop_.post(close_work_);
+}
+
+/// On the agent's thread.
+void NodeLinks::send_closes() {
+  std::vector<std::pair<std::uint64_t, std::vector<std::uint32_t>>> closing;
+  {
+    const std::lock_guard lock(closing_mutex_);
+    closing.swap(closing_);
+  }
+  for (const auto& [session, nodes] : closing) {
+    for (const std::uint32_t node : nodes) {
+      if (Peer* const peer = find_peer(node))
+        send(*peer, header_of(LinkMessage::kClose, {session}), {});
+    }
   }
 }
 
@@ -241,7 +257,7 @@ Status NodeLinks::handle_message(comm::Link& link,
       handle_close(peer, words[0]);
       return {};
     case LinkMessage::kInvalidate:
-      return handle_invalidate({.number = words[0]}, {words[1], words[2]});
+      return handle_invalidate(peer, words);
     case LinkMessage::kBulkData:
       return post_bulk_receive(peer, words[0]);
     case LinkMessage::kBulkSent:
@@ -287,11 +303,18 @@ void NodeLinks::handle_close(Peer& peer, std::uint64_t number) {
   if (was_open) session_callbacks_.close({.number = number});
 }
 
-Status NodeLinks::handle_invalidate(const SessionHandle& session, ByteRange range) {
+Status NodeLinks::handle_invalidate(const Peer& peer, const std::array<std::uint64_t, 4>& words) {
+  const ByteRange range{words[1], words[2]};
   if (range.size > INT64_MAX || range.offset > INT64_MAX - range.size)
     return failure(
         malformed(LinkMessage::kInvalidate, "offset", range.offset, "no file is that long"));
-  session_callbacks_.invalidate(session, range);
+  if (session_callbacks_.invalidate) session_callbacks_.invalidate({.number = words[0]}, range);
+  const bool is_passed_on = words[3] != 0;
+  for (Peer& other : peers_) {
+    if (is_passed_on || other.node == peer.node || !other.served.contains(words[0])) continue;
+    if (Peer* const open = find_peer(other.node))
+      send(*open, header_of(LinkMessage::kInvalidate, {words[0], words[1], words[2], 1}), {});
+  }
   return {};
 }
 

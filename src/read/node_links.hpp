@@ -8,10 +8,13 @@
 #include <forebay/executor.hpp>
 #include <forebay/session.hpp>
 
+#include <array>
 #include <cstdint>
 #include <functional>
 #include <memory>
+#include <mutex>
 #include <unordered_map>
+#include <utility>
 #include <vector>
 
 #include "base/descriptor.hpp"
@@ -72,6 +75,9 @@ class NodeLinks final : public EventSource,
 
  private:
   class Reader;
+  struct CloseWork final : Work {
+    NodeLinks* links = nullptr;
+  };
   /// A transfer that another node does.
   struct Fetch {
     std::shared_ptr<TransferSource> source;
@@ -94,7 +100,12 @@ class NodeLinks final : public EventSource,
     std::vector<std::byte> payload;                          // of an arriving message
   };
 
-  NodeLinks() = default;
+  NodeLinks() {
+    close_work_.links = this;
+    close_work_.run = [](Work& work) noexcept {
+      static_cast<CloseWork&>(work).links->send_closes();
+    };
+  }
   Status watch_all();
   Peer* find_peer(std::uint32_t node);
   Peer& peer_of(const comm::Link& link);
@@ -104,6 +115,9 @@ class NodeLinks final : public EventSource,
             comm::Link::OnSent on_sent = {});
   void send_payload(Peer& peer, comm::LinkHeader header, std::vector<std::byte> payload);
   void update_interest(Peer& peer);
+  /// From any thread: the last reference to a session may be that of a function's thread.
+  void post_close(std::uint64_t session, const std::vector<std::uint32_t>& nodes);
+  void send_closes();
   bool fetch(std::uint32_t node, const SessionHandle& session, Fetch fetch);
   static Result<Fetch*> find_fetch(Peer& peer, LinkMessage kind, std::uint64_t id);
   Status handle_reply(Peer& peer, LinkMessage kind, std::uint64_t id, const Status& sent);
@@ -125,7 +139,7 @@ class NodeLinks final : public EventSource,
   void drain_bulk();
   Status handle_open(Peer& peer, std::span<const std::byte> payload);
   void handle_close(Peer& peer, std::uint64_t number);
-  Status handle_invalidate(const SessionHandle& session, ByteRange range);
+  Status handle_invalidate(const Peer& peer, const std::array<std::uint64_t, 4>& words);
   void disconnect(Peer& peer);
 
   Result<std::span<std::byte>> payload_buffer(comm::Link& link,
@@ -144,6 +158,10 @@ class NodeLinks final : public EventSource,
   std::uint64_t next_view_key_ = 0;
   std::vector<Peer> peers_;
   std::uint64_t next_id_ = 0;
+  CloseWork close_work_;
+  std::mutex closing_mutex_;
+  /// Sessions to close at other nodes. Guarded by the mutex.
+  std::vector<std::pair<std::uint64_t, std::vector<std::uint32_t>>> closing_;
   bool is_draining_ = false;  // no new work is begun
   bool is_shut_down_ = false;
 };

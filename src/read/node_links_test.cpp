@@ -164,6 +164,88 @@ TEST(NodeLinks, shutdown_waits_for_private_copies_of_pending_views) {
   });
 }
 
+std::shared_ptr<NodeLinks> connect_three(const CommunicatorPtr& ranks) {
+  const std::vector<comm::Rank> agents{{0}, {1}, {2}};
+  NodeLinks::Setup setup{.links = comm::connect_agents(*ranks, agents, {}).value(), .nodes = {}};
+  for (const auto& link : setup.links)
+    setup.nodes.push_back(link->peer().number);
+  setup.own_node = ranks->rank().number;
+  return NodeLinks::start(std::move(setup)).value();
+}
+
+// Node 2 has read the bytes again from node 0 before node 0 discarded them, and kept the old ones.
+TEST(NodeLinks, node_that_serves_others_passes_on_that_bytes_have_changed) {
+  const auto ran =
+      comm::run_ranks({.count = 3, .per_node = 1}, [](const CommunicatorPtr& ranks) -> Status {
+        EventLoop loop;
+        const std::uint32_t node = ranks->rank().number;
+        const auto links = connect_three(ranks);
+        const auto served = open_session(loop, std::make_shared<IdleAgent>());
+        bool is_open = false;
+        int invalidations = 0;
+        links->set_session_callbacks({.open =
+                                          [&](const OpenSessionRequest&) {
+                                            is_open = true;
+                                            return served;
+                                          },
+                                      .close = [](const SessionHandle&) {},
+                                      .invalidate =
+                                          [&](const SessionHandle& handle, ByteRange range) {
+                                            EXPECT_EQ(handle.number, kSession.number);
+                                            EXPECT_EQ(range, (ByteRange{5, kUnit}));
+                                            ++invalidations;
+                                          }});
+        std::shared_ptr<RemoteReader> remote;
+        if (node == 2)
+          remote = links->create_reader(request(), {{0}, kUnit}, std::make_shared<IdleAgent>());
+        const bool serves = node == 0;
+        EXPECT_TRUE(!serves || poll_until(*links, [&] { return is_open; }));
+        if (Status met = ranks->barrier(); !met) return met;
+        if (node == 1) {
+          links->invalidate(kSession, {5, kUnit});
+          links->poll();
+        }
+        const int expected = node == 2 ? 2 : 1 - static_cast<int>(node);
+        EXPECT_TRUE(poll_until(*links, [&] { return invalidations >= expected; }));
+        if (Status met = ranks->barrier(); !met) return met;
+        links->poll();
+        EXPECT_EQ(invalidations, expected) << "at node " << node;
+        remote = nullptr;
+        if (Status met = ranks->barrier(); !met) return met;
+        served->close();
+        links->shutdown();
+        return {};
+      });
+  EXPECT_TRUE(ran) << ran.error().message();
+}
+
+// The link was used by the thread that held the last reference, at the same time as by the agent's.
+TEST(NodeLinks, session_that_another_thread_drops_is_closed_by_the_agents_thread) {
+  const auto ran =
+      comm::run_ranks({.count = 2, .per_node = 1}, [](const CommunicatorPtr& ranks) -> Status {
+        EventLoop loop;
+        const auto links = connect_links(ranks);
+        const auto served = open_session(loop, std::make_shared<IdleAgent>());
+        bool is_closed = false;
+        links->set_session_callbacks({.open = [&](const OpenSessionRequest&) { return served; },
+                                      .close = [&](const SessionHandle&) { is_closed = true; }});
+        if (ranks->rank().number == 1) {
+          auto remote =
+              links->create_reader(request(), {{0}, kUnit}, std::make_shared<IdleAgent>());
+          std::jthread([dropped = std::move(remote)]() mutable { dropped = nullptr; }).join();
+          pollfd agent{.fd = links->descriptor(), .events = POLLIN, .revents = 0};
+          EXPECT_EQ(::poll(&agent, 1, 0), 1) << "the agent's thread has work";
+        }
+        EXPECT_TRUE(poll_until(*links, [&] { return is_closed || ranks->rank().number == 1; }));
+        links->poll();
+        if (Status met = ranks->barrier(); !met) return met;
+        served->close();
+        links->shutdown();
+        return {};
+      });
+  EXPECT_TRUE(ran) << ran.error().message();
+}
+
 /// Receiver of a link that sends malformed messages to a node with a pending request.
 class NullReceiver final : public comm::LinkHandler {
  public:
