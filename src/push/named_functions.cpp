@@ -3,7 +3,9 @@
 
 #include <algorithm>
 #include <atomic>
+#include <chrono>
 #include <iterator>
+#include <string>
 #include <utility>
 
 #include "base/printable.hpp"
@@ -14,6 +16,8 @@ namespace forebay::push {
 
 namespace {
 
+/// Functions that clients have ended and that have not returned.
+constexpr std::size_t kRetiredMax = 64;
 /// Bytes of a name that Errors show.
 constexpr std::size_t kNameShownMax = 100;
 
@@ -94,6 +98,13 @@ Result<NextRead> NamedFunctions::make(const std::string& name,
 }
 
 Result<read::NodeServer::ReadListener> NamedFunctions::start(read::NodeServer::FunctionCall call) {
+  if (drop_ended() >= kRetiredMax) {
+    return failure({.kind = ErrorClass::kLimit,
+                    .operation = "pre-execute the reads of",
+                    .path = call.session->path(),
+                    .cause = std::to_string(kRetiredMax) +
+                             " functions on the agent that were replaced have not returned"});
+  }
   auto next = make(call.name, call.session, call.argument);
   if (!next) return failure(next.error());
   const auto pushes = std::make_shared<ClientPushes>(call.session, call.client_index);
@@ -115,9 +126,8 @@ Result<read::NodeServer::ReadListener> NamedFunctions::start(read::NodeServer::F
   };
 }
 
-/// Does not wait for a function, because the agent's thread calls it.
-void NamedFunctions::retire(detail::OriginPointer<PreExecution> run) {
-  run->cancel();
+/// Does not wait for them. Returns the number of those left.
+std::size_t NamedFunctions::drop_ended() {
   std::list<detail::OriginPointer<PreExecution>> ended;  // outside the lock
   const std::lock_guard lock(mutex_);
   for (auto one = retired_.begin(); one != retired_.end();) {
@@ -125,13 +135,26 @@ void NamedFunctions::retire(detail::OriginPointer<PreExecution> run) {
     if ((*one)->has_ended()) ended.splice(ended.end(), retired_, one);
     one = next;
   }
+  return retired_.size();
+}
+
+/// Does not wait for a function, because the agent's thread calls it.
+void NamedFunctions::retire(detail::OriginPointer<PreExecution> run) {
+  run->cancel();
+  drop_ended();
+  const std::lock_guard lock(mutex_);
   retired_.push_back(std::move(run));
 }
 
 void NamedFunctions::stop() {
   std::list<detail::OriginPointer<PreExecution>> ended;
-  const std::lock_guard lock(mutex_);
-  ended.swap(retired_);
+  {
+    const std::lock_guard lock(mutex_);
+    ended.swap(retired_);
+  }
+  const TimePoint limit = std::chrono::steady_clock::now() + PreExecution::kReturnTimeout;
+  for (const auto& one : ended)
+    one->set_return_deadline(limit);
 }
 
 }  // namespace forebay::push

@@ -6,6 +6,7 @@
 #include <forebay/log.hpp>
 #include <forebay/session.hpp>
 
+#include <cstddef>
 #include <list>
 #include <memory>
 #include <mutex>
@@ -37,14 +38,15 @@ class NamedFunctions {
                         std::span<const std::byte> argument);
 
   /// On the node's agent: runs a function for a client, and pushes into the window of its node. It
-  /// ends with the returned listener.
+  /// ends with the returned listener. Fails with kLimit while too many that have ended so have not
+  /// returned: each keeps threads.
   Result<read::NodeServer::ReadListener> start(read::NodeServer::FunctionCall call);
-  /// Waits for functions that clients have started, each at most a second. After the agent has
-  /// ended.
+  /// Waits for functions that clients have started, at most a second. After the agent has ended.
   void stop();
 
  private:
   struct Run;
+  std::size_t drop_ended();
   void retire(detail::OriginPointer<PreExecution> run);
 
   LogSink* const log_;

@@ -16,8 +16,6 @@ namespace forebay::push {
 
 namespace {
 
-constexpr std::chrono::seconds kReturnTimeout{1};
-
 /// As intersect(), without branches: a read that misses is compared with the whole queue.
 bool shares_bytes(const ByteRange& a, const ByteRange& b) noexcept {
   return static_cast<int>(a.offset - b.offset < b.size) |
@@ -125,7 +123,9 @@ PreExecution::~PreExecution() {
     function_thread_.detach();
     return;
   }
-  if (shared_->exited.get_future().wait_for(kReturnTimeout) == std::future_status::ready) {
+  const TimePoint limit =
+      return_deadline_.value_or(std::chrono::steady_clock::now() + kReturnTimeout);
+  if (shared_->exited.get_future().wait_until(limit) == std::future_status::ready) {
     function_thread_.join();
     return;
   }

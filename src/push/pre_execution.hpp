@@ -13,6 +13,7 @@
 #include <forebay/session.hpp>
 
 #include <atomic>
+#include <chrono>
 #include <cstddef>
 #include <cstdint>
 #include <functional>
@@ -23,6 +24,7 @@
 #include <string>
 #include <thread>
 
+#include "base/clock.hpp"
 #include "push/predictor.hpp"
 
 namespace forebay::push {
@@ -40,6 +42,8 @@ class PreExecution {
   static constexpr unsigned kMissesMax = 16;
   /// Ranges in a row that are dropped, after which the function counts as failed.
   static constexpr unsigned kDropsMax = 4096;
+  /// For which the destructor waits for the function.
+  static constexpr std::chrono::seconds kReturnTimeout{1};
 
   struct Options {
     PreExecutionMode mode = PreExecutionMode::kThread;
@@ -76,6 +80,8 @@ class PreExecution {
   /// before its first range do not count.
   bool is_overtaken() const noexcept { return is_overtaken_.load(std::memory_order_relaxed); }
   std::uint64_t dropped_count() const noexcept;
+  /// The destructor waits until then, instead of a second: so the ends of several take one second.
+  void set_return_deadline(TimePoint when) noexcept { return_deadline_ = when; }
   /// True once the function is destroyed and no callback runs any more: the destructor does not
   /// wait.
   bool has_ended() const noexcept;
@@ -98,6 +104,7 @@ class PreExecution {
   mutable std::mutex mutex_;      ///< guards what follows, except threads
   std::uint32_t pushed_end_ = 0;  ///< number of the next range to push
   unsigned misses_ = 0;           ///< in a row
+  std::optional<TimePoint> return_deadline_;
   std::thread function_thread_;
   std::thread push_thread_;
 };

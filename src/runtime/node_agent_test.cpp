@@ -150,6 +150,27 @@ TEST_F(NodeAgent, functions_that_end_slowly_do_not_delay_others) {
   });
 }
 
+// Each took two threads of the agent's process.
+TEST_F(NodeAgent, functions_that_do_not_return_are_limited) {
+  std::promise<void> released;
+  const auto until = released.get_future().share();
+  const auto waits = [until](const Session&, std::span<const std::byte>) {
+    return NextRead([until]() -> std::optional<ByteRange> {
+      until.wait();
+      return std::nullopt;
+    });
+  };
+  with_function(waits, [&](Session& session) {
+    Status started;
+    for (int i = 0; i < 200 && started; ++i)
+      started = session.preexecute("function");
+    released.set_value();
+    ASSERT_FALSE(started);
+    EXPECT_EQ(started.error().kind(), ErrorClass::kLimit);
+    EXPECT_TRUE(wait_until([&] { return session.preexecute("function").has_value(); }));
+  });
+}
+
 // Bytes that views pin stay in the window of an agent that has ended, which discards no more.
 TEST_F(NodeAgent, reads_after_the_agents_end_see_what_ranks_write) {
   constexpr ByteRange kWritten{40'000, 60'000};
