@@ -27,7 +27,7 @@ std::vector<FileHint> LearnedHints::merge(std::span<const FileHint> earlier) con
     const bool is_known = std::ranges::any_of(hints, [&](const FileHint& one) {
       return one.file == pattern && *one.signature == *signature;
     });
-    if (explained < kExplainedMin || is_known) continue;
+    if (explained < explained_min_ || is_known) continue;
     hints.push_back({pattern, std::make_shared<const trace::Signature>(std::move(*signature)),
                      reads.size(), explained});
   }

@@ -23,8 +23,10 @@ class LearnedHints {
   static constexpr std::size_t kReadsMax = std::size_t{1} << 17U;
   /// Reads of all streams together; further streams are not kept.
   static constexpr std::size_t kTotalMax = std::size_t{1} << 21U;
-  /// A signature that lists more of its reads is not kept: lists seldom recur.
+  /// A signature that lists more of its reads is not kept by default: lists seldom recur.
   static constexpr double kExplainedMin = 0.9;
+
+  explicit LearnedHints(double explained_min = kExplainedMin) : explained_min_(explained_min) {}
 
   /// All reads of one thread to a file.
   void add(const std::string& file, std::vector<trace::Access> reads);
@@ -33,6 +35,7 @@ class LearnedHints {
   std::vector<FileHint> merge(std::span<const FileHint> earlier) const;
 
  private:
+  const double explained_min_;
   mutable std::mutex mutex_;
   std::size_t total_ = 0;
   std::multimap<std::string, std::vector<trace::Access>> streams_;
