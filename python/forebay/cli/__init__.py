@@ -24,6 +24,7 @@ COMMANDS = {
     "machine": ("forebay.cli.machine", "List, show and check descriptions of parallel storage."),
     "model": ("forebay.cli.model", "Compute the gain of writing behind, by a model."),
     "study": ("forebay.cli.study", "Compare plans on several machines, by simulation."),
+    "run": ("forebay.cli.run", "Run a program, and read ahead for it."),
     "trace": ("forebay.cli.trace", "Show recorded accesses and their signatures."),
     "ls": ("forebay.cli.dataset:ls", "List steps, fields and parts of a dataset."),
     "verify": ("forebay.cli.dataset:verify", "Read all of a dataset and report all damage."),

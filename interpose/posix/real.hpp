@@ -1,0 +1,36 @@
+// SPDX-License-Identifier: Apache-2.0
+// Real: the next definition of a function of libc, behind this library: that of libc, or of another
+// preloaded library.
+#pragma once
+
+#include <atomic>
+
+#include <dlfcn.h>
+
+namespace forebay::interpose {
+
+/// Any thread. Constant-initialized, so it works before constructors run.
+template <class Function>
+class Real {
+ public:
+  constexpr explicit Real(const char* name) noexcept : name_(name) {}
+
+  /// dlsym() may be called in the first call. resolve() before main() spares signal handlers that.
+  Function resolve() noexcept {
+    Function found = function_.load(std::memory_order_relaxed);
+    if (found != nullptr) return found;
+    found = reinterpret_cast<Function>(::dlsym(RTLD_NEXT, name_));
+    function_.store(found, std::memory_order_relaxed);
+    return found;
+  }
+  template <class... Arguments>
+  auto operator()(Arguments... arguments) noexcept(false) {
+    return resolve()(arguments...);
+  }
+
+ private:
+  const char* name_;
+  std::atomic<Function> function_{nullptr};
+};
+
+}  // namespace forebay::interpose

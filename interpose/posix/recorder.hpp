@@ -1,0 +1,51 @@
+// SPDX-License-Identifier: Apache-2.0
+// Recorder: writes what this process reads into the memory that it shares with the agent of
+// `forebay run` (trace/run_memory.hpp). It answers no call and changes no result.
+#pragma once
+
+#include <cstdint>
+
+#include <sys/types.h>
+
+namespace forebay::interpose {
+
+/// Number of an open file in this process: all descriptors that share a file position have it.
+using FileNumber = std::uint16_t;
+inline constexpr FileNumber kNoFile = 0;
+
+/// How a file was opened.
+enum class Position : std::uint8_t {
+  kTracked,  ///< only calls of this library change it
+  kUnknown,  ///< ask the kernel before each read: writes and other processes change it, too
+};
+
+// Any thread, and signal handlers. None changes errno.
+
+/// Before main(): reads the environment.
+void start_recording() noexcept;
+bool is_recording() noexcept;
+
+/// A descriptor of a file that a call has opened.
+void add_descriptor(int descriptor, Position position) noexcept;
+/// `copy` is a duplicate of `descriptor` from now on.
+void copy_descriptor(int descriptor, int copy) noexcept;
+/// Before descriptors from `first` to `last` are closed.
+void remove_descriptors(unsigned first, unsigned last) noexcept;
+/// kNoFile: nothing is recorded for the descriptor.
+FileNumber file_of(int descriptor) noexcept;
+
+/// The position of the file is `offset` now.
+void set_position(FileNumber file, std::uint64_t offset) noexcept;
+
+/// On the clock of record_read().
+std::uint64_t now_ns() noexcept;
+/// A call that has read `size` bytes at the position of the file, which follows them now.
+void record_read(int descriptor, FileNumber file, std::uint64_t begin_ns, ssize_t size) noexcept;
+/// A call that has read `size` bytes at `offset`.
+void record_read_at(int descriptor,
+                    FileNumber file,
+                    std::uint64_t begin_ns,
+                    ssize_t size,
+                    std::uint64_t offset) noexcept;
+
+}  // namespace forebay::interpose

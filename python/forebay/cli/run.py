@@ -1,0 +1,51 @@
+# SPDX-License-Identifier: Apache-2.0
+"""`forebay run`: runs a program, unchanged, and reads ahead for it."""
+
+import sys
+from pathlib import Path
+
+import click
+
+from forebay import run_job
+from forebay.cli.output import json_option, report
+from forebay.errors import ForebayError
+
+
+@click.command(
+    name="run",
+    short_help="Run a program, and read ahead for it.",
+    context_settings={"ignore_unknown_options": True, "allow_interspersed_args": False},
+)
+@click.argument("command_line", metavar="-- COMMAND...", nargs=-1, required=True)
+@click.option("--no-profile", is_flag=True, help="Neither use nor keep what runs have read.")
+@click.option(
+    "--profiles", metavar="DIR", type=click.Path(path_type=Path), help="Profiles [cache]."
+)
+@click.option("--report", "is_reported", is_flag=True, help="Print a report at the end.")
+@json_option
+def command(command_line, no_profile, profiles, is_reported, json_file):
+    """Run COMMAND with its arguments, and read ahead for it into the page cache.
+
+    Forebay records what the program reads, predicts the next reads, and remembers them for the next
+    run. It never changes what the program reads. See docs/guides/run.md."""
+    words = list(command_line)
+    if run_job.is_off():
+        sys.exit(run_job.run_program(words, None))
+    folder = None if no_profile else profiles or run_job.default_profiles()
+    options = run_job.RunOptions(profiles=folder)
+    document = None
+    try:
+        with run_job.connected_agent(options) as agent:
+            code = run_job.run_program(words, run_job.environment(agent.memory_path))
+            document = agent.end()
+    except ForebayError:
+        raise
+    if document is not None and (is_reported or json_file):
+        report(document, json_file, lambda console: _print(console, document))
+    sys.exit(code)
+
+
+def _print(console, document: dict) -> None:
+    from forebay.report.run_report import print_report
+
+    print_report(console, document)

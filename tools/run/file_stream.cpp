@@ -1,0 +1,123 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "tools/run/file_stream.hpp"
+
+#include <algorithm>
+#include <array>
+#include <chrono>
+
+namespace forebay::run {
+
+namespace {
+
+constexpr std::uint64_t kPageBytes = 4096;
+/// A read that took longer has waited for storage, apart from this time for each KiB.
+constexpr std::uint64_t kFastNs = 150'000;
+constexpr std::uint64_t kFastNsPerKib = 500;
+/// Ranges are merged if fewer bytes are between them.
+constexpr std::uint64_t kGapBytes = 16 * 1024;
+/// The kernel's readahead suffices if fewer than 1 / this of the reads are slow.
+constexpr std::size_t kSlowShare = 8;
+constexpr std::size_t kPredictionsMax = 512;
+/// After this number of ranges that were cached, a file counts as cached.
+constexpr std::uint32_t kCachedMax = 32;
+
+/// The time of a record instead of the present.
+class RecordClock final : public Clock {
+ public:
+  explicit RecordClock(std::uint64_t ns) : now_(std::chrono::nanoseconds(ns)) {}
+  TimePoint now() const noexcept override { return now_; }
+
+ private:
+  TimePoint now_;
+};
+
+bool is_fast(const trace::TraceRecord& record) {
+  return record.duration_ns < kFastNs + record.size / 1024 * kFastNsPerKib;
+}
+
+}  // namespace
+
+StreamCounts& StreamCounts::operator+=(const StreamCounts& other) noexcept {
+  for (const auto member :
+       {&StreamCounts::reads, &StreamCounts::bytes, &StreamCounts::hits, &StreamCounts::late,
+        &StreamCounts::misses, &StreamCounts::ahead_bytes, &StreamCounts::wait_ns})
+    this->*member += other.*member;
+  return *this;
+}
+
+void FileStream::add_hint(std::shared_ptr<const trace::Signature> signature) {
+  if (!accesses_) accesses_ = std::make_unique<push::AccessStream>();
+  accesses_->add_hint(push::HintOrigin::kProfile, std::move(signature));
+  has_hint_ = true;
+}
+
+bool FileStream::observe(const trace::TraceRecord& record,
+                         PageWarmer& warmer,
+                         std::uint64_t loads_max) {
+  const trace::Access access{record.offset, record.size};
+  const bool fast = is_fast(record);
+  ++counts_.reads;
+  counts_.bytes += record.size;
+  if (!fast) counts_.wait_ns += record.duration_ns;
+  if (reads_.size() <= kReadsKeptMax) reads_.push_back(access);
+  if (!accesses_) accesses_ = std::make_unique<push::AccessStream>();
+  push::AheadQueue& ahead = accesses_->ahead();
+  const bool had_ahead = !ahead.is_empty();
+  const auto outcome = fast        ? read::AccessOutcome::kHit
+                       : had_ahead ? read::AccessOutcome::kLate
+                                   : read::AccessOutcome::kMiss;
+  const bool held = accesses_->observe(access, RecordClock(record.begin_ns), outcome);
+  const bool was_ahead = had_ahead && held;
+  counts_.hits += was_ahead && fast ? 1 : 0;
+  counts_.late += was_ahead && !fast ? 1 : 0;
+  counts_.misses += !was_ahead && !fast ? 1 : 0;
+  if (!was_ahead) fast ? unaided_.record_hit() : unaided_.record_miss();
+  if (!held) {
+    warmer.cancel(number_);
+    ahead.clear();
+  }
+  if (is_worthwhile()) push_ahead(warmer, loads_max);
+  return fast;
+}
+
+/// Not if the file is in the page cache, or if the kernel's readahead suffices. Before the first
+/// reads have shown how fast they are, only a hint is worthwhile.
+bool FileStream::is_worthwhile() const noexcept {
+  if (file_->cached_in_a_row() >= kCachedMax) return false;
+  if (has_hint_ && unaided_.size() == 0) return true;
+  return unaided_.misses() * kSlowShare >= unaided_.size() && unaided_.misses() > 0;
+}
+
+void FileStream::push_ahead(PageWarmer& warmer, std::uint64_t loads_max) {
+  std::array<push::Prediction, kPredictionsMax> buffer;
+  push::AheadQueue& ahead = accesses_->ahead();
+  const auto predictions = accesses_->next_pushes(buffer, loads_max, warmer.latency());
+  std::uint64_t begin = 0;
+  std::uint64_t end = 0;  // of the range that is collected
+  for (const push::Prediction& next : predictions) {
+    if (ahead.is_full() || ahead.loads() >= loads_max) break;
+    const std::uint64_t first = next.offset / kPageBytes * kPageBytes;
+    const std::uint64_t last = (next.offset + next.size + kPageBytes - 1) / kPageBytes * kPageBytes;
+    const bool is_near = end > begin && first >= begin && first <= end + kGapBytes;
+    const std::uint64_t new_bytes = is_near ? (last > end ? last - end : 0) : last - first;
+    const bool is_new_load = !is_near || new_bytes >= PageWarmer::kPartBytes;
+    const std::uint64_t loads = is_new_load ? 1 + new_bytes / PageWarmer::kPartBytes : 0;
+    ahead.push(next.offset, next.size, static_cast<std::uint32_t>(loads));
+    if (is_near) {
+      end = std::max(end, last);
+      continue;
+    }
+    warm(warmer, begin, end);
+    begin = first;
+    end = last;
+  }
+  warm(warmer, begin, end);
+}
+
+void FileStream::warm(PageWarmer& warmer, std::uint64_t begin, std::uint64_t end) {
+  if (end <= begin) return;
+  warmer.add({file_, begin, end - begin, number_});
+  counts_.ahead_bytes += end - begin;
+}
+
+}  // namespace forebay::run

@@ -1,0 +1,107 @@
+// SPDX-License-Identifier: Apache-2.0
+// When reads of a program are read ahead, and what the counts state.
+#include "tools/run/file_stream.hpp"
+
+#include <chrono>
+#include <fstream>
+#include <thread>
+
+#include <gtest/gtest.h>
+
+#include "storage/testing.hpp"
+
+namespace forebay::run {
+namespace {
+
+constexpr std::uint64_t kLoads = 64;
+constexpr std::uint32_t kSlowNs = 5'000'000;
+constexpr std::uint32_t kFastNs = 2'000;
+
+class FileStreamTest : public ::testing::Test {
+ protected:
+  FileStreamTest() {
+    std::ofstream(path_) << "x";
+    std::filesystem::resize_file(path_, 64ULL << 20U);
+  }
+  trace::TraceRecord record(std::uint64_t offset, std::uint32_t duration_ns) {
+    now_ns_ += duration_ns;
+    return {.offset = offset, .size = 1024, .begin_ns = now_ns_, .duration_ns = duration_ns};
+  }
+
+  const storage::TemporaryDirectory directory_;
+  const std::string path_ = directory_ / "file";
+  PageWarmer warmer_{4};
+  FileStream stream_{std::make_shared<LazyFile>(path_, FileIds()), 1};
+  std::uint64_t now_ns_ = 1'000'000'000;
+};
+
+TEST_F(FileStreamTest, slow_strided_reads_are_read_ahead) {
+  for (std::uint64_t i = 0; i < 50; ++i) {
+    const bool is_pushed = stream_.counts().ahead_bytes > 0;
+    stream_.observe(record(i * 65'536, is_pushed ? kFastNs : kSlowNs), warmer_, kLoads);
+  }
+  const StreamCounts& counts = stream_.counts();
+  EXPECT_EQ(counts.reads, 50U);
+  EXPECT_GE(counts.hits, 40U);
+  EXPECT_LE(counts.misses, 4U);
+  EXPECT_GE(counts.ahead_bytes, 40U * 4096);
+}
+
+TEST_F(FileStreamTest, fast_reads_are_left_to_the_kernel) {
+  for (std::uint64_t i = 0; i < 200; ++i)
+    stream_.observe(record(i * 65'536, kFastNs), warmer_, kLoads);
+  EXPECT_EQ(stream_.counts().ahead_bytes, 0U);
+}
+
+TEST_F(FileStreamTest, few_slow_reads_among_fast_ones_are_left_to_the_kernel) {
+  for (std::uint64_t i = 0; i < 200; ++i)
+    stream_.observe(record(i * 65'536, i % 32 == 31 ? kSlowNs : kFastNs), warmer_, kLoads);
+  EXPECT_EQ(stream_.counts().ahead_bytes, 0U);
+}
+
+TEST_F(FileStreamTest, hint_is_followed_before_the_first_read) {
+  auto signature = trace::parse_signature("read {100 x (262144 i, 1024)}");
+  ASSERT_TRUE(signature);
+  stream_.add_hint(std::make_shared<const trace::Signature>(std::move(*signature)));
+  stream_.begin(warmer_, kLoads);
+  EXPECT_GE(stream_.counts().ahead_bytes, 16U * 4096);
+  for (std::uint64_t i = 0; i < 100; ++i)
+    stream_.observe(record(i * 262'144, kFastNs), warmer_, kLoads);
+  EXPECT_EQ(stream_.counts().misses, 0U);
+}
+
+TEST_F(FileStreamTest, random_reads_are_not_read_ahead) {
+  std::uint64_t at = 1;
+  for (int i = 0; i < 200; ++i) {
+    at = at * 6364136223846793005U + 1442695040888963407U;
+    stream_.observe(record(at % 16'000 * 4096, kSlowNs), warmer_, kLoads);
+  }
+  EXPECT_LE(stream_.counts().ahead_bytes, 50U * 4096);
+}
+
+TEST(LazyFileTest, another_file_of_that_name_is_not_read) {
+  const storage::TemporaryDirectory directory;
+  std::ofstream(directory / "file") << "x";
+  LazyFile other(directory / "file", {.device = 1, .inode = 2});
+  EXPECT_EQ(other.descriptor(), -1);
+  LazyFile same(directory / "file", FileIds());
+  EXPECT_GE(same.descriptor(), 0);
+  LazyFile missing(directory / "missing", FileIds());
+  EXPECT_EQ(missing.descriptor(), -1);
+}
+
+TEST(PageWarmerTest, stop_drops_what_has_not_begun) {
+  const storage::TemporaryDirectory directory;
+  std::ofstream(directory / "file") << "x";
+  std::filesystem::resize_file(directory / "file", 64ULL << 20U);
+  const auto file = std::make_shared<LazyFile>(directory / "file", FileIds());
+  PageWarmer warmer(2);
+  warmer.add({file, 0, 64U << 20U, 1});
+  warmer.cancel(1);
+  warmer.stop();
+  warmer.add({file, 0, 4096, 1});
+  EXPECT_LE(warmer.bytes_read(), 64U << 20U);
+}
+
+}  // namespace
+}  // namespace forebay::run

@@ -1,0 +1,48 @@
+// SPDX-License-Identifier: Apache-2.0
+// LazyFile: a file of a program, which the agent opens when it first reads ahead from it. Opening
+// waits for storage, so threads of the PageWarmer do it.
+#pragma once
+
+#include <atomic>
+#include <cstdint>
+#include <mutex>
+#include <string>
+#include <utility>
+
+#include "base/descriptor.hpp"
+
+namespace forebay::run {
+
+/// As the program's system identified the file; zeros: unknown.
+struct FileIds {
+  std::uint64_t device = 0;
+  std::uint64_t inode = 0;
+};
+
+/// Any thread.
+class LazyFile {
+ public:
+  LazyFile(std::string path, FileIds ids) : path_(std::move(path)), ids_(ids) {}
+
+  const std::string& path() const noexcept { return path_; }
+  /// A descriptor for reading; opens the file in the first call. -1: it cannot be opened, or is
+  /// another file than that of the program.
+  int descriptor();
+  /// Whether all pages of a range are in the page cache. False if that is unknown.
+  bool is_cached(std::uint64_t offset, std::uint64_t size);
+  /// Ranges in a row, up to now, that were found in the page cache.
+  std::uint32_t cached_in_a_row() const noexcept {
+    return cached_in_a_row_.load(std::memory_order_relaxed);
+  }
+
+ private:
+  void open();
+
+  const std::string path_;
+  const FileIds ids_;
+  std::once_flag once_;
+  Descriptor descriptor_;
+  std::atomic<std::uint32_t> cached_in_a_row_{0};
+};
+
+}  // namespace forebay::run

@@ -1,0 +1,88 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "tools/run/page_warmer.hpp"
+
+#include <algorithm>
+#include <cstddef>
+#include <utility>
+
+#include <unistd.h>
+
+#include "base/service_thread.hpp"
+
+namespace forebay::run {
+
+namespace {
+
+/// Reads that took longer came from storage.
+constexpr std::chrono::microseconds kStorageMin{100};
+
+}  // namespace
+
+void PageWarmer::add(const WarmRange& range) {
+  const std::lock_guard lock(mutex_);
+  if (is_stopping_) return;
+  for (std::uint64_t done = 0; done < range.size; done += kPartBytes) {
+    ranges_.push_back(range);
+    ranges_.back().offset += done;
+    ranges_.back().size = std::min(kPartBytes, range.size - done);
+    if (idle_ == 0 && threads_.size() < threads_max_) {
+      auto started = start_service_thread("forebay-warm", [this] { work(); });
+      if (started) threads_.push_back(std::move(*started));
+    }
+  }
+  added_.notify_all();
+}
+
+void PageWarmer::cancel(std::uint64_t stream) {
+  const std::lock_guard lock(mutex_);
+  std::erase_if(ranges_, [&](const WarmRange& one) { return one.stream == stream; });
+}
+
+void PageWarmer::stop() {
+  std::vector<std::thread> threads;
+  {
+    const std::lock_guard lock(mutex_);
+    is_stopping_ = true;
+    ranges_.clear();
+    threads.swap(threads_);
+  }
+  added_.notify_all();
+  for (std::thread& thread : threads)
+    thread.join();
+}
+
+std::uint64_t PageWarmer::bytes_read() const {
+  const std::lock_guard lock(mutex_);
+  return bytes_read_;
+}
+
+void PageWarmer::work() {
+  std::vector<std::byte> into(kPartBytes);
+  std::unique_lock lock(mutex_);
+  while (true) {
+    ++idle_;
+    added_.wait(lock, [&] { return is_stopping_ || !ranges_.empty(); });
+    --idle_;
+    if (is_stopping_) return;
+    const WarmRange range = std::move(ranges_.front());
+    ranges_.pop_front();
+    lock.unlock();
+    read(range, into);
+    lock.lock();
+  }
+}
+
+/// A file that has become shorter, or cannot be read, is only not read ahead.
+void PageWarmer::read(const WarmRange& range, std::vector<std::byte>& into) {
+  const int descriptor = range.file->descriptor();
+  if (descriptor < 0 || range.file->is_cached(range.offset, range.size)) return;
+  const TimePoint begin = std::chrono::steady_clock::now();
+  const ssize_t got =
+      ::pread(descriptor, into.data(), range.size, static_cast<off_t>(range.offset));
+  const bool is_from_storage = std::chrono::steady_clock::now() - begin > kStorageMin;
+  const std::lock_guard lock(mutex_);
+  if (is_from_storage) latency_.record_end(begin);
+  if (got > 0) bytes_read_ += static_cast<std::uint64_t>(got);
+}
+
+}  // namespace forebay::run

@@ -1,0 +1,66 @@
+// SPDX-License-Identifier: Apache-2.0
+// PageWarmer: reads ranges of files into the page cache, several at a time, and drops the bytes.
+// posix_fadvise() and readahead() would read only the kernel's readahead of a range.
+#pragma once
+
+#include <chrono>
+#include <condition_variable>
+#include <cstdint>
+#include <deque>
+#include <memory>
+#include <mutex>
+#include <thread>
+#include <vector>
+
+#include "read/mean_latency.hpp"
+#include "tools/run/lazy_file.hpp"
+
+namespace forebay::run {
+
+/// A range of a file, for the stream that will read it.
+struct WarmRange {
+  std::shared_ptr<LazyFile> file;
+  std::uint64_t offset = 0;
+  std::uint64_t size = 0;
+  std::uint64_t stream = 0;
+};
+
+/// Any thread.
+class PageWarmer {
+ public:
+  /// Larger ranges are split into parts of this size, which are read in parallel.
+  static constexpr std::uint64_t kPartBytes = 128 * 1024;
+
+  /// At most `threads_max` reads at a time; threads start when they are needed.
+  explicit PageWarmer(unsigned threads_max) : threads_max_(threads_max) {}
+  ~PageWarmer() { stop(); }
+  PageWarmer(const PageWarmer&) = delete;
+  PageWarmer& operator=(const PageWarmer&) = delete;
+
+  void add(const WarmRange& range);
+  /// Drops ranges of a stream that have not begun.
+  void cancel(std::uint64_t stream);
+  /// Drops all ranges, and waits for those in progress.
+  void stop();
+
+  /// Bytes read so far.
+  std::uint64_t bytes_read() const;
+  /// Recent mean time of a read from storage; 0: unknown.
+  std::chrono::nanoseconds latency() const noexcept { return latency_.value(); }
+
+ private:
+  void work();
+  void read(const WarmRange& range, std::vector<std::byte>& into);
+
+  const unsigned threads_max_;
+  read::MeanLatency latency_;
+  mutable std::mutex mutex_;  ///< guards the members below
+  std::condition_variable added_;
+  std::deque<WarmRange> ranges_;
+  unsigned idle_ = 0;
+  bool is_stopping_ = false;
+  std::uint64_t bytes_read_ = 0;
+  std::vector<std::thread> threads_;
+};
+
+}  // namespace forebay::run
