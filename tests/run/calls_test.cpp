@@ -1,0 +1,340 @@
+// SPDX-License-Identifier: Apache-2.0
+// Calls that `forebay run` wraps. The cases pass without it, too: it must not change a result. The
+// Python tests run this program both ways.
+#include <algorithm>
+#include <array>
+#include <atomic>
+#include <cerrno>
+#include <chrono>
+#include <cstdint>
+#include <cstdio>
+#include <cstdlib>
+#include <cstring>
+#include <filesystem>
+#include <string>
+#include <thread>
+#include <vector>
+
+#include <fcntl.h>
+#include <gtest/gtest.h>
+#include <pthread.h>
+#include <signal.h>
+#include <spawn.h>
+#include <sys/mman.h>
+#include <sys/resource.h>
+#include <sys/sendfile.h>
+#include <sys/uio.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+extern char** environ;
+
+namespace {
+
+namespace fs = std::filesystem;
+
+constexpr std::size_t kFileBytes = 1 << 20;
+
+/// The byte at an offset of the test's files.
+char byte_at(std::uint64_t offset) { return static_cast<char>(offset * 31 + (offset >> 8U)); }
+
+class Calls : public ::testing::Test {
+ protected:
+  Calls() {
+    std::string name = (fs::temp_directory_path() / "forebay-calls-XXXXXX").string();
+    folder = ::mkdtemp(name.data());
+    path = folder + "/file";
+    write_file(path);
+  }
+  ~Calls() override { fs::remove_all(folder); }
+  Calls(const Calls&) = delete;
+  Calls& operator=(const Calls&) = delete;
+
+  static void write_file(const std::string& to, std::size_t bytes = kFileBytes) {
+    std::vector<char> content(bytes);
+    for (std::size_t i = 0; i < bytes; ++i)
+      content[i] = byte_at(i);
+    const int file = ::open(to.c_str(), O_WRONLY | O_CREAT | O_TRUNC, 0600);
+    ASSERT_GE(file, 0);
+    ASSERT_EQ(::write(file, content.data(), bytes), static_cast<ssize_t>(bytes));
+    ::close(file);
+  }
+  /// Whether these are the bytes at an offset.
+  static bool is_right(const char* bytes, std::size_t size, std::uint64_t offset) {
+    for (std::size_t i = 0; i < size; ++i) {
+      if (bytes[i] != byte_at(offset + i)) return false;
+    }
+    return true;
+  }
+  static bool reads_right(int file, std::size_t size, std::uint64_t offset) {
+    std::vector<char> into(size);
+    return ::read(file, into.data(), size) == static_cast<ssize_t>(size) &&
+           is_right(into.data(), size, offset);
+  }
+
+  std::string folder;
+  std::string path;
+};
+
+TEST_F(Calls, positions_are_those_of_the_kernel) {
+  const int file = ::open(path.c_str(), O_RDONLY);
+  ASSERT_GE(file, 0);
+  EXPECT_TRUE(reads_right(file, 1000, 0));
+  EXPECT_EQ(::lseek(file, 5000, SEEK_CUR), 6000);
+  EXPECT_TRUE(reads_right(file, 1000, 6000));
+  EXPECT_EQ(::lseek(file, -1, SEEK_SET), -1);
+  EXPECT_EQ(errno, EINVAL);
+  std::vector<char> into(100);
+  EXPECT_EQ(::pread(file, into.data(), 100, 777), 100);
+  EXPECT_TRUE(is_right(into.data(), 100, 777));
+  EXPECT_TRUE(reads_right(file, 10, 7000));
+  std::array<iovec, 2> parts{{{into.data(), 40}, {into.data() + 40, 60}}};
+  EXPECT_EQ(::preadv(file, parts.data(), 2, 333), 100);
+  EXPECT_TRUE(is_right(into.data(), 100, 333));
+  EXPECT_EQ(::readv(file, parts.data(), 2), 100);
+  EXPECT_TRUE(is_right(into.data(), 100, 7010));
+  EXPECT_EQ(::preadv2(file, parts.data(), 2, -1, 0), 100);
+  EXPECT_TRUE(is_right(into.data(), 100, 7110));
+  ::close(file);
+  EXPECT_EQ(::read(file, into.data(), 1), -1);
+  EXPECT_EQ(errno, EBADF);
+}
+
+TEST_F(Calls, copies_of_a_descriptor_share_the_position) {
+  const int file = ::open(path.c_str(), O_RDONLY);
+  const int copy = ::dup(file);
+  const int second = ::fcntl(file, F_DUPFD_CLOEXEC, 100);
+  ASSERT_GE(second, 100);
+  EXPECT_TRUE(reads_right(file, 1000, 0));
+  EXPECT_TRUE(reads_right(copy, 1000, 1000));
+  ::close(file);
+  EXPECT_TRUE(reads_right(second, 1000, 2000));
+  const int other = ::open(path.c_str(), O_RDONLY);
+  EXPECT_EQ(::dup2(other, copy), copy);
+  EXPECT_TRUE(reads_right(copy, 1000, 0));
+  EXPECT_TRUE(reads_right(second, 1000, 3000));
+  EXPECT_EQ(::close_range(static_cast<unsigned>(other), static_cast<unsigned>(other), 0), 0);
+  EXPECT_TRUE(reads_right(copy, 1000, 1000));
+  ::close(copy);
+  ::close(second);
+}
+
+TEST_F(Calls, parent_and_child_share_the_position) {
+  const int file = ::open(path.c_str(), O_RDONLY);
+  EXPECT_TRUE(reads_right(file, 1000, 0));
+  const pid_t child = ::fork();
+  if (child == 0) ::_exit(reads_right(file, 1000, 1000) ? 0 : 1);
+  int status = 0;
+  ASSERT_EQ(::waitpid(child, &status, 0), child);
+  EXPECT_EQ(status, 0);
+  EXPECT_TRUE(reads_right(file, 1000, 2000));
+  ::close(file);
+}
+
+TEST_F(Calls, spawned_and_executed_programs_run) {
+  pid_t child = 0;
+  std::array<char*, 4> words{const_cast<char*>("cmp"), path.data(), path.data(), nullptr};
+  ASSERT_EQ(::posix_spawnp(&child, "cmp", nullptr, nullptr, words.data(), environ), 0);
+  int status = 0;
+  ASSERT_EQ(::waitpid(child, &status, 0), child);
+  EXPECT_EQ(status, 0);
+  child = ::vfork();
+  if (child == 0) {
+    ::execlp("true", "true", nullptr);
+    ::_exit(1);
+  }
+  ASSERT_EQ(::waitpid(child, &status, 0), child);
+  EXPECT_EQ(status, 0);
+}
+
+TEST_F(Calls, writes_by_another_descriptor_are_read) {
+  const int reader = ::open(path.c_str(), O_RDONLY);
+  const int writer = ::open(path.c_str(), O_WRONLY);
+  for (int i = 0; i < 200; ++i) {
+    const off_t at = i * 4096;
+    std::array<char, 100> written;
+    written.fill(static_cast<char>(i));
+    ASSERT_EQ(::pwrite(writer, written.data(), written.size(), at), 100);
+    std::array<char, 100> into;
+    ASSERT_EQ(::pread(reader, into.data(), into.size(), at), 100);
+    ASSERT_EQ(into, written);
+  }
+  ::close(reader);
+  ::close(writer);
+}
+
+TEST_F(Calls, a_file_open_for_both_and_for_appending_has_one_position) {
+  const int file = ::open(path.c_str(), O_RDWR);
+  EXPECT_TRUE(reads_right(file, 1000, 0));
+  EXPECT_EQ(::write(file, "abc", 3), 3);
+  EXPECT_TRUE(reads_right(file, 1000, 1003));
+  ::close(file);
+  const int append = ::open(path.c_str(), O_RDWR | O_APPEND);
+  EXPECT_EQ(::write(append, "abc", 3), 3);
+  std::array<char, 4> into{};
+  EXPECT_EQ(::read(append, into.data(), 4), 0);
+  EXPECT_EQ(::lseek(append, -3, SEEK_END), static_cast<off_t>(kFileBytes));
+  EXPECT_EQ(::read(append, into.data(), 4), 3);
+  EXPECT_STREQ(into.data(), "abc");
+  ::close(append);
+}
+
+TEST_F(Calls, a_file_that_shrinks_ends_early) {
+  const int file = ::open(path.c_str(), O_RDONLY);
+  for (off_t at = 0; at < 100; ++at)
+    EXPECT_TRUE(reads_right(file, 1000, static_cast<std::uint64_t>(at) * 1000));
+  ASSERT_EQ(::truncate(path.c_str(), 100'500), 0);
+  std::vector<char> into(1000);
+  EXPECT_EQ(::read(file, into.data(), 1000), 500);
+  EXPECT_EQ(::read(file, into.data(), 1000), 0);
+  ::close(file);
+}
+
+TEST_F(Calls, a_renamed_or_removed_file_stays_open) {
+  const int file = ::open(path.c_str(), O_RDONLY);
+  EXPECT_TRUE(reads_right(file, 1000, 0));
+  write_file(folder + "/other", 10);
+  fs::rename(folder + "/other", path);
+  EXPECT_TRUE(reads_right(file, 1000, 1000));
+  fs::remove(path);
+  EXPECT_TRUE(reads_right(file, 1000, 2000));
+  ::close(file);
+}
+
+TEST_F(Calls, mapped_files_have_their_bytes) {
+  const int file = ::open(path.c_str(), O_RDONLY);
+  void* const mapped = ::mmap(nullptr, kFileBytes, PROT_READ, MAP_PRIVATE, file, 0);
+  ASSERT_NE(mapped, MAP_FAILED);
+  ::close(file);
+  EXPECT_TRUE(is_right(static_cast<const char*>(mapped), kFileBytes, 0));
+  ::munmap(mapped, kFileBytes);
+}
+
+TEST_F(Calls, streams_and_their_descriptors_agree) {
+  std::FILE* const stream = std::fopen(path.c_str(), "r");
+  ASSERT_NE(stream, nullptr);
+  std::vector<char> into(10'000);
+  EXPECT_EQ(std::fread(into.data(), 1, 1000, stream), 1000U);
+  EXPECT_TRUE(is_right(into.data(), 1000, 0));
+  EXPECT_EQ(std::fseek(stream, 50'000, SEEK_SET), 0);
+  EXPECT_EQ(std::fread(into.data(), 10, 100, stream), 100U);
+  EXPECT_TRUE(is_right(into.data(), 1000, 50'000));
+  EXPECT_EQ(std::ftell(stream), 51'000);
+  EXPECT_EQ(std::fgetc(stream), static_cast<unsigned char>(byte_at(51'000)));
+  EXPECT_EQ(std::ungetc('x', stream), 'x');
+  EXPECT_EQ(std::fread(into.data(), 1, 2, stream), 2U);
+  EXPECT_EQ(into[0], 'x');
+  std::rewind(stream);
+  EXPECT_EQ(std::fread(into.data(), 1, 10'000, stream), 10'000U);
+  EXPECT_TRUE(is_right(into.data(), 10'000, 0));
+  EXPECT_EQ(std::fclose(stream), 0);
+}
+
+TEST_F(Calls, transfers_in_the_kernel_move_the_same_bytes) {
+  const int from = ::open(path.c_str(), O_RDONLY);
+  const int to = ::open((folder + "/copy").c_str(), O_RDWR | O_CREAT, 0600);
+  off_t offset = 5000;
+  EXPECT_EQ(::sendfile(to, from, &offset, 10'000), 10'000);
+  EXPECT_EQ(offset, 15'000);
+  EXPECT_TRUE(reads_right(from, 100, 0));
+  std::vector<char> into(10'000);
+  EXPECT_EQ(::pread(to, into.data(), 10'000, 0), 10'000);
+  EXPECT_TRUE(is_right(into.data(), 10'000, 5000));
+  ::close(from);
+  ::close(to);
+}
+
+TEST_F(Calls, ten_thousand_files_can_be_open) {
+  rlimit limit{};
+  ::getrlimit(RLIMIT_NOFILE, &limit);
+  limit.rlim_cur = limit.rlim_max;
+  ::setrlimit(RLIMIT_NOFILE, &limit);
+  if (limit.rlim_cur < 10'100) GTEST_SKIP() << "10,000 descriptors are not permitted";
+  std::vector<int> files;
+  for (int i = 0; i < 10'000; ++i)
+    files.push_back(::open(path.c_str(), O_RDONLY));
+  ASSERT_GE(*std::ranges::min_element(files), 0);
+  for (const int file : files)
+    ASSERT_TRUE(reads_right(file, 10, 0));
+  for (const int file : files)
+    EXPECT_EQ(::close(file), 0);
+}
+
+TEST_F(Calls, threads_may_be_cancelled_in_a_read) {
+  std::array<int, 2> pipe{};
+  ASSERT_EQ(::pipe(pipe.data()), 0);
+  pthread_t thread{};
+  ASSERT_EQ(::pthread_create(
+                &thread, nullptr,
+                [](void* end) -> void* {
+                  char byte = 0;
+                  static_cast<void>(::read(*static_cast<int*>(end), &byte, 1));
+                  return nullptr;
+                },
+                pipe.data()),
+            0);
+  std::this_thread::sleep_for(std::chrono::milliseconds(20));
+  ASSERT_EQ(::pthread_cancel(thread), 0);
+  void* result = nullptr;
+  ASSERT_EQ(::pthread_join(thread, &result), 0);
+  EXPECT_EQ(result, PTHREAD_CANCELED);
+  ::close(pipe[0]);
+  ::close(pipe[1]);
+}
+
+std::atomic<int> handler_file{-1};
+std::atomic<int> handler_failures{0};
+std::atomic<int> handler_calls{0};
+
+TEST_F(Calls, signal_handlers_may_read) {
+  handler_file = ::open(path.c_str(), O_RDONLY);
+  struct sigaction action{};
+  action.sa_handler = [](int) {
+    std::array<char, 64> into;
+    if (::pread(handler_file, into.data(), into.size(), 4096) != 64) ++handler_failures;
+    ++handler_calls;
+  };
+  ASSERT_EQ(::sigaction(SIGUSR1, &action, nullptr), 0);
+  const int file = ::open(path.c_str(), O_RDONLY);
+  std::atomic<bool> has_ended{false};
+  const pthread_t self = ::pthread_self();
+  std::thread sender([&] {
+    while (!has_ended) {
+      ::pthread_kill(self, SIGUSR1);
+      std::this_thread::sleep_for(std::chrono::microseconds(100));
+    }
+  });
+  for (std::uint64_t i = 0; i < 5000 || handler_calls < 20; ++i) {
+    std::array<char, 64> into;
+    const std::uint64_t at = i * 64 % kFileBytes;
+    EXPECT_EQ(::pread(file, into.data(), into.size(), static_cast<off_t>(at)), 64);
+    EXPECT_TRUE(is_right(into.data(), into.size(), at));
+  }
+  has_ended = true;
+  sender.join();
+  EXPECT_EQ(handler_failures, 0);
+  ::close(file);
+  ::close(handler_file);
+}
+
+TEST_F(Calls, many_threads_read) {
+  std::atomic<int> failures{0};
+  std::vector<std::thread> threads;
+  for (std::uint64_t thread = 0; thread < 16; ++thread) {
+    threads.emplace_back([&, thread] {
+      const int file = ::open(path.c_str(), O_RDONLY);
+      for (std::uint64_t i = 0; i < 500; ++i) {
+        std::array<char, 100> into;
+        const std::uint64_t at = (i * 7919 + thread * 104'729) % (kFileBytes - 100);
+        const bool is_read = ::pread(file, into.data(), 100, static_cast<off_t>(at)) == 100;
+        if (!is_read || !is_right(into.data(), 100, at)) ++failures;
+      }
+      ::close(file);
+    });
+  }
+  for (std::thread& thread : threads)
+    thread.join();
+  EXPECT_EQ(failures, 0);
+}
+
+}  // namespace
