@@ -110,6 +110,13 @@ void raise_to(std::atomic<std::uint32_t>& maximum, std::uint32_t value) noexcept
     ;
 }
 
+std::uint32_t read_command_line(char* into, std::size_t size) noexcept {
+  const int descriptor = open_file("/proc/self/cmdline", O_RDONLY | O_CLOEXEC);
+  const auto length = ::syscall(SYS_read, descriptor, into, size);
+  if (descriptor >= 0) close_file(descriptor);
+  return length > 0 ? static_cast<std::uint32_t>(length) : 0;
+}
+
 std::uint32_t take_process(RunMemory& shared) noexcept {
   for (std::uint32_t i = 0; i < RunMemory::kProcesses; ++i) {
     trace::RunProcess& part = shared.processes[i];
@@ -117,8 +124,7 @@ std::uint32_t take_process(RunMemory& shared) noexcept {
     if (!part.state.compare_exchange_strong(expected, RunPartState::kTaken)) continue;
     part.pid = static_cast<std::uint32_t>(::getpid());
     part.lost_opens.store(0, std::memory_order_relaxed);
-    const ssize_t length = ::readlink("/proc/self/exe", part.program.data(), part.program.size());
-    part.program_bytes = length > 0 ? static_cast<std::uint32_t>(length) : 0;
+    part.command_bytes = read_command_line(part.command.data(), part.command.size());
     raise_to(shared.process_end, i + 1);
     part.state.store(RunPartState::kActive, std::memory_order_release);
     return i;

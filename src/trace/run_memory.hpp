@@ -88,13 +88,13 @@ enum class RunPartState : std::uint32_t { kFree, kTaken, kActive, kEnded };
 
 /// A process that records.
 struct RunProcess {
-  static constexpr std::size_t kProgramMax = 240;
+  static constexpr std::size_t kCommandMax = 1008;
 
   std::atomic<RunPartState> state{RunPartState::kFree};
   std::uint32_t pid = 0;
   std::atomic<std::uint32_t> lost_opens{0};
-  std::uint32_t program_bytes = 0;
-  std::array<char, kProgramMax> program;  ///< path of its executable
+  std::uint32_t command_bytes = 0;
+  std::array<char, kCommandMax> command;  ///< its first words, each with a zero byte at the end
 };
 
 /// The ring of a thread.

@@ -3,6 +3,7 @@
 
 #include <algorithm>
 #include <cerrno>
+#include <string_view>
 #include <utility>
 
 #include <linux/futex.h>
@@ -73,8 +74,17 @@ std::unique_ptr<FileStream> Job::make_stream(std::uint32_t process,
 }
 
 /// Begins to read what earlier runs of the program have read.
-void Job::prepare_process(std::uint32_t process) {
-  if (!profile_.add_process(process, memory_->processes[process].pid)) return;
+void Job::prepare_process(std::uint32_t process, RunPartState state) {
+  const trace::RunProcess& part = memory_->processes[process];
+  const std::string_view command(part.command.data(),
+                                 std::min<std::size_t>(part.command_bytes, part.command.size()));
+  std::vector<std::string> words;
+  for (std::size_t at = 0; at < command.size();) {
+    const std::size_t end = std::min(command.find('\0', at), command.size());
+    words.emplace_back(command.substr(at, end - at));
+    at = end + 1;
+  }
+  if (!profile_.add_process(process, words) || state == RunPartState::kEnded) return;
   for (const std::string& path : profile_.files(process, kPreparedMax)) {
     auto& stream = prepared_[{process, path}];
     stream = make_stream(process, std::make_shared<LazyFile>(path, FileIds()));
@@ -188,7 +198,7 @@ void Job::update_processes() {
     trace::RunProcess& process = memory_->processes[i];
     const RunPartState state = process.state.load(std::memory_order_acquire);
     if (state == RunPartState::kFree || state == RunPartState::kTaken) continue;
-    if (state == RunPartState::kActive) prepare_process(i);
+    prepare_process(i, state);
     const bool is_dead = state == RunPartState::kEnded ||
                          (is_check && process.pid != 0 &&
                           ::kill(static_cast<pid_t>(process.pid), 0) != 0 && errno == ESRCH);

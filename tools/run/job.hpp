@@ -70,7 +70,7 @@ class Job {
   void update_processes();
   void end_process(std::uint32_t process);
   FileStream* stream_of(std::uint32_t ring, const FileKey& key);
-  void prepare_process(std::uint32_t process);
+  void prepare_process(std::uint32_t process, trace::RunPartState state);
   std::unique_ptr<FileStream> make_stream(std::uint32_t process, std::shared_ptr<LazyFile> file);
 
   Profile profile_;

@@ -5,8 +5,6 @@
 #include <cctype>
 #include <cstdint>
 #include <filesystem>
-#include <fstream>
-#include <iterator>
 #include <utility>
 
 namespace forebay::run {
@@ -31,14 +29,6 @@ std::string hex(std::uint64_t value) {
   return text;
 }
 
-std::vector<std::string> command_line(std::uint32_t pid) {
-  std::ifstream file("/proc/" + std::to_string(pid) + "/cmdline", std::ios::binary);
-  std::vector<std::string> words;
-  for (std::string word; std::getline(file, word, '\0');)
-    words.push_back(word);
-  return words;
-}
-
 }  // namespace
 
 std::string profile_name(const std::vector<std::string>& words) {
@@ -59,9 +49,9 @@ std::string profile_name(const std::vector<std::string>& words) {
   return program.substr(0, 64) + "-" + hex(hash_of(all));
 }
 
-bool Profile::add_process(std::uint32_t process, std::uint32_t pid) {
+bool Profile::add_process(std::uint32_t process, const std::vector<std::string>& words) {
   if (folder_.empty() || names_.contains(process)) return false;
-  const std::string name = profile_name(command_line(pid));
+  const std::string name = profile_name(words);
   names_[process] = name;
   auto& program = programs_[name];
   if (program) return true;

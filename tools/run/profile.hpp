@@ -24,8 +24,8 @@ class Profile {
   /// Without a folder nothing is read or written.
   explicit Profile(std::string folder) : folder_(std::move(folder)) {}
 
-  /// Reads the profile of a process, by its command line in /proc. False if it was read before.
-  bool add_process(std::uint32_t process, std::uint32_t pid);
+  /// Reads the profile of a process, by its command line. False if it was read before.
+  bool add_process(std::uint32_t process, const std::vector<std::string>& words);
   void end_process(std::uint32_t process) { names_.erase(process); }
   /// Files that earlier runs have read, at most `count_max`.
   std::vector<std::string> files(std::uint32_t process, std::size_t count_max) const;
