@@ -95,6 +95,8 @@ class TableReader {
   void keyword(std::string_view key, std::optional<std::uint32_t>& first_server);
   void keyword(std::string_view key, NameSpread& spread);
   void keyword(std::string_view key, Locks& locks);
+  /// The caller reads this key, which is optional.
+  void other(std::string_view key) { known_.emplace_back(key); }
   /// Sets the default of the next value.
   void default_to(double& value, double fallback) { value = fallback; }
 

@@ -29,6 +29,18 @@ constexpr std::uint64_t kDroppedShare = 8;
 }  // namespace
 
 void AccessStream::add_hint(HintOrigin origin, std::shared_ptr<const trace::Signature> signature) {
+  auto predictor = std::make_unique<SignaturePredictor>(std::move(signature));
+  add_hint(std::unique_ptr<Hint>(new Hint{origin, std::move(predictor), true}));
+}
+
+void AccessStream::add_hint(HintOrigin origin,
+                            std::shared_ptr<const ParametricSignature> signature) {
+  auto predictor = std::make_unique<ParametricPredictor>(std::move(signature));
+  add_hint(std::unique_ptr<Hint>(new Hint{origin, std::move(predictor), false}));
+}
+
+void AccessStream::add_hint(std::unique_ptr<Hint> hint) {
+  const HintOrigin origin = hint->origin;
   if (hints_.size() == kHintsMax) {
     const auto last = std::ranges::max_element(
         hints_, [](const auto& a, const auto& b) { return a->origin < b->origin; });
@@ -36,8 +48,6 @@ void AccessStream::add_hint(HintOrigin origin, std::shared_ptr<const trace::Sign
     if (source_ == last->get()) source_ = nullptr;
     hints_.erase(last);
   }
-  auto hint =
-      std::unique_ptr<Hint>(new Hint{origin, SignaturePredictor(std::move(signature)), {}, true});
   const auto place =
       std::ranges::find_if(hints_, [&](const auto& one) { return one->origin > origin; });
   hints_.insert(place, std::move(hint));
@@ -75,10 +85,10 @@ void AccessStream::end_run() noexcept {
 
 void AccessStream::judge(Hint& hint, const trace::Access& access) {
   Prediction next;
-  if (hint.predictor.predict({&next, 1}) > 0)
+  if (hint.predictor->predict({&next, 1}) > 0)
     next.offset == access.offset ? hint.gate.record_hit() : hint.gate.record_miss();
-  hint.predictor.observe(access);
-  hint.has_next = hint.predictor.predict({&next, 1}) > 0;
+  hint.predictor->observe(access);
+  hint.has_next = hint.predictor->predict({&next, 1}) > 0;
 }
 
 /// An access that waited for storage delays the next one, so only the interval after a hit counts.
@@ -179,7 +189,8 @@ std::span<const Prediction> AccessStream::next_pushes(std::span<Prediction> buff
   const std::size_t limit = std::min(allowed, accesses_within(2 * latency));
   if (ahead + limit / 4 >= limit) return {};
   const std::span<Prediction> into = buffer.first(limit);
-  const std::size_t count = hint != nullptr ? hint->predictor.predict(into) : online_.predict(into);
+  const std::size_t count =
+      hint != nullptr ? hint->predictor->predict(into) : online_.predict(into);
   return count > ahead ? into.subspan(ahead, count - ahead) : std::span<Prediction>();
 }
 

@@ -20,13 +20,14 @@
 #include "push/ahead_queue.hpp"
 #include "push/arrival_time.hpp"
 #include "push/cache_simulation.hpp"
+#include "push/parametric_predictor.hpp"
 #include "push/stream_predictor.hpp"
 #include "read/access_observer.hpp"
 
 namespace forebay::push {
 
 /// Where a hint comes from. Of equally good ones, the first is preferred.
-enum class HintOrigin : std::uint8_t { kProgram, kHintFile, kProfile };
+enum class HintOrigin : std::uint8_t { kProgram, kHintFile, kProfile, kSource };
 
 /// One thread at a time.
 class AccessStream {
@@ -36,6 +37,8 @@ class AccessStream {
 
   /// `signature` must satisfy check_signature().
   void add_hint(HintOrigin origin, std::shared_ptr<const trace::Signature> signature);
+  /// Names in the signature are bound by the accesses of the stream.
+  void add_hint(HintOrigin origin, std::shared_ptr<const ParametricSignature> signature);
   std::size_t hint_count() const noexcept { return hints_.size(); }
 
   /// The stream accesses `access` at the time of `clock`, and `outcome` is the state of its bytes.
@@ -61,11 +64,12 @@ class AccessStream {
  private:
   struct Hint {
     HintOrigin origin;
-    SignaturePredictor predictor;
-    PrecisionGate gate;
-    bool has_next = true;  ///< it predicts something
+    std::unique_ptr<Predictor> predictor;
+    bool has_next;  ///< it predicts something
+    PrecisionGate gate = {};
   };
 
+  void add_hint(std::unique_ptr<Hint> hint);
   void judge(Hint& hint, const trace::Access& access);
   void observe_time(const Clock& clock, read::AccessOutcome outcome) noexcept;
   const Hint* best_hint() const noexcept;

@@ -22,11 +22,9 @@ constexpr std::int64_t kHintFormat = 1;
 constexpr std::string_view kOperation = "read hints";
 constexpr std::uint64_t kReadsMax = std::numeric_limits<std::int64_t>::max();
 
-std::shared_ptr<const trace::Signature> parse_reads(const toml::table& table,
+std::shared_ptr<const trace::Signature> parse_reads(const toml::source_region& place,
                                                     const std::string& text,
                                                     model::ParseErrors& errors) {
-  const toml::node* const node = table.get("signature");
-  const auto& place = node == nullptr ? table.source() : node->source();
   auto signature = trace::parse_signature(text);
   if (!signature) {
     errors.add(place, "hint.signature: " + signature.error().cause());
@@ -37,6 +35,58 @@ std::shared_ptr<const trace::Signature> parse_reads(const toml::table& table,
   return std::make_shared<const trace::Signature>(std::move(*signature));
 }
 
+/// The strings of the key `parameters`.
+std::vector<std::string> read_names(const toml::node& node, model::ParseErrors& errors) {
+  std::vector<std::string> names;
+  const toml::array* const entries = node.as_array();
+  for (std::size_t i = 0; entries != nullptr && i < entries->size(); ++i)
+    if (const auto* const name = entries->get(i)->as_string()) names.push_back(name->get());
+  if (entries == nullptr || names.size() != entries->size())
+    errors.add(node.source(), "hint.parameters is not an array of strings: write names in it");
+  return names;
+}
+
+std::shared_ptr<const ParametricSignature> parse_parametric(const toml::source_region& place,
+                                                            const std::string& text,
+                                                            std::vector<std::string> names,
+                                                            model::ParseErrors& errors) {
+  auto signature = parse_parametric_signature(text, std::move(names));
+  if (signature) return std::make_shared<const ParametricSignature>(std::move(*signature));
+  errors.add(place, "hint.signature: " + signature.error().cause());
+  return nullptr;
+}
+
+void read_signature(const toml::table& table,
+                    const std::string& text,
+                    FileHint& hint,
+                    model::ParseErrors& errors) {
+  const toml::node* const node = table.get("signature");
+  const toml::node* const parameters = table.get("parameters");
+  const auto& place = node == nullptr ? table.source() : node->source();
+  const auto names =
+      parameters == nullptr ? std::vector<std::string>() : read_names(*parameters, errors);
+  if (names.empty())
+    hint.signature = parse_reads(place, text, errors);
+  else
+    hint.parametric = parse_parametric(place, text, names, errors);
+}
+
+toml::table table_of(const FileHint& hint) {
+  toml::table table{{"file", hint.file},
+                    {"reads", static_cast<std::int64_t>(hint.reads)},
+                    {"explained", hint.explained}};
+  if (hint.parametric == nullptr) {
+    table.insert("signature", trace::to_text(*hint.signature));
+    return table;
+  }
+  toml::array names;
+  for (const std::string& name : hint.parametric->parameters)
+    names.push_back(name);
+  table.insert("signature", hint.parametric->text);
+  table.insert("parameters", std::move(names));
+  return table;
+}
+
 FileHint read_hint(const toml::table& table, model::ParseErrors& errors) {
   FileHint hint;
   std::string signature;
@@ -45,10 +95,11 @@ FileHint read_hint(const toml::table& table, model::ParseErrors& errors) {
   reader.text("signature", signature, model::FieldPresence::kRequired);
   reader.count("reads", hint.reads, {0, kReadsMax}, model::FieldPresence::kOptional);
   reader.real("explained", hint.explained, model::RealRule::kShare);
+  reader.other("parameters");
   reader.finish();
   if (hint.file.empty() || hint.file.find('\0') != std::string::npos)
     errors.add(table.source(), "hint.file is empty or has a zero byte: write a path or a pattern");
-  if (!errors.first()) hint.signature = parse_reads(table, signature, errors);
+  if (!errors.first()) read_signature(table, signature, hint, errors);
   return hint;
 }
 
@@ -80,12 +131,8 @@ Result<std::vector<FileHint>> read_hint_file(const std::string& path) {
 
 Status write_hint_file(const std::string& path, std::span<const FileHint> hints) {
   toml::array entries;
-  for (const FileHint& hint : hints) {
-    entries.push_back(toml::table{{"file", hint.file},
-                                  {"signature", trace::to_text(*hint.signature)},
-                                  {"reads", static_cast<std::int64_t>(hint.reads)},
-                                  {"explained", hint.explained}});
-  }
+  for (const FileHint& hint : hints)
+    entries.push_back(table_of(hint));
   std::ostringstream text;
   text << toml::table{{"format", kHintFormat}, {"hint", std::move(entries)}} << '\n';
   auto file = TemporaryFile::create_beside(path);

@@ -13,6 +13,7 @@
 #include <string_view>
 #include <vector>
 
+#include "push/parametric_signature.hpp"
 #include "trace/signature.hpp"
 
 namespace forebay::push {
@@ -24,9 +25,10 @@ inline constexpr std::size_t kHintsMax = 4096;
 /// What a hint file states about the files of one path or pattern.
 struct FileHint {
   std::string file;  ///< as the program opens it, or a shell pattern, in which * may match /
-  std::shared_ptr<const trace::Signature> signature;  ///< describes reads; never null
+  std::shared_ptr<const trace::Signature> signature;  ///< describes reads; null: parametric
   std::uint64_t reads = 0;                            ///< of the stream; 0: unknown
   double explained = 1;  ///< share of these reads that the signature yields
+  std::shared_ptr<const ParametricSignature> parametric = nullptr;  ///< instead of `signature`
 };
 
 /// Parses a hint file. Fails with kInvalidArgument; the Error names path and line, the key, and the

@@ -17,13 +17,15 @@ namespace {
 
 constexpr const char* kSound = "signature = \"read (0, 1)\"\n";
 
-/// The first example of the page.
-std::string page_example() {
+/// An example of the page, from 0.
+std::string page_example(int number = 0) {
   std::ifstream in(FOREBAY_SOURCE_DIR "/docs/formats/hints.md");
   std::stringstream page;
   page << in.rdbuf();
   const std::string text = page.str();
-  const std::size_t first = text.find("```toml\n") + 8;
+  std::size_t first = text.find("```toml\n") + 8;
+  for (; number > 0; --number)
+    first = text.find("```toml\n", first) + 8;
   return text.substr(first, text.find("```", first) - first);
 }
 
@@ -39,6 +41,21 @@ TEST(HintFile, example_of_the_page_is_read_as_documented) {
   EXPECT_EQ((*hints)[0].explained, 0.98);
   EXPECT_EQ((*hints)[1].reads, 0U);
   EXPECT_EQ((*hints)[1].explained, 1);
+}
+
+TEST(HintFile, parametric_example_of_the_page_is_read_and_written_as_documented) {
+  const TemporaryDirectory directory;
+  const auto hints = parse_hints(page_example(1), "page");
+  ASSERT_TRUE(hints) << hints.error().message();
+  ASSERT_EQ(hints->size(), 1U);
+  EXPECT_EQ((*hints)[0].signature, nullptr);
+  const std::vector<std::string> names = {"n", "m", "start", "stride", "size"};
+  EXPECT_EQ((*hints)[0].parametric->parameters, names);
+  ASSERT_TRUE(write_hint_file(directory / "a.hints", *hints));
+  const auto again = read_hint_file(directory / "a.hints");
+  ASSERT_TRUE(again) << again.error().message();
+  EXPECT_EQ((*again)[0].parametric->text, (*hints)[0].parametric->text);
+  EXPECT_EQ((*again)[0].parametric->parameters, names);
 }
 
 TEST(HintFile, file_without_hints_is_valid) {
@@ -95,6 +112,14 @@ INSTANTIATE_TEST_SUITE_P(
         bad_hint("file = \"a\"\nexplained = nan\n" + std::string(kSound), "between 0 and 1"),
         bad_hint("file = \"a\"\nread = 1\n" + std::string(kSound),
                  "the nearest one is \"hint.reads\""),
+        bad_hint("file = \"a\"\nparameters = 1\n" + std::string(kSound),
+                 "line 4: hint.parameters is not an array of strings"),
+        bad_hint("file = \"a\"\nparameters = [\"n\", 1]\n" + std::string(kSound),
+                 "hint.parameters is not an array of strings"),
+        bad_hint("file = \"a\"\nparameters = [\"x\"]\n" + std::string(kSound),
+                 "line 5: hint.signature: a parameter is not a name"),
+        bad_hint("file = \"a\"\nparameters = [\"n\"]\nsignature = \"read (m, 1)\"\n",
+                 "line 5: hint.signature: line 1, column 7: \"m\" is neither"),
         bad_hint("file = \"a\"\nsignature = \"read (0,", "line 4")));
 
 TEST(HintFile, every_truncation_is_an_error_or_a_shorter_list) {

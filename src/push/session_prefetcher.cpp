@@ -26,6 +26,14 @@ LoadGranularity usual_granularity(const RecentOutcomes& near) {
   return near.hits() >= near.misses() ? LoadGranularity::kSplinter : LoadGranularity::kExact;
 }
 
+void add_parametric_hint(AccessStream& stream,
+                         const PrefetcherOptions::Stored& stored,
+                         const ByteRange& first) {
+  const ParametricPredictor predictor(stored.parametric);
+  if (predictor.can_begin_with({first.offset, first.size}))
+    stream.add_hint(stored.origin, stored.parametric);
+}
+
 std::uint64_t distance(std::uint64_t a, std::uint64_t b) { return a < b ? b - a : a - b; }
 
 }  // namespace
@@ -64,13 +72,17 @@ void SessionPrefetcher::add_stream() {
 
 void SessionPrefetcher::add_stored_hints(AccessStream& stream, const ByteRange& first) {
   const auto begins_so = [&](const PrefetcherOptions::Stored& stored) {
+    if (stored.signature == nullptr) return false;
     const trace::SignatureCursor cursor(stored.signature);
     return !cursor.is_done() && cursor.current().offset == first.offset;
   };
   const bool is_known = std::ranges::any_of(options_.stored, begins_so);
   for (const PrefetcherOptions::Stored& stored : options_.stored) {
     if (stream.hint_count() == AccessStream::kHintsMax) return;
-    if (!is_known || begins_so(stored)) stream.add_hint(stored.origin, stored.signature);
+    if (stored.parametric != nullptr)
+      add_parametric_hint(stream, stored, first);
+    else if (!is_known || begins_so(stored))
+      stream.add_hint(stored.origin, stored.signature);
   }
 }
 

@@ -24,10 +24,11 @@ namespace forebay::push {
 
 struct PrefetcherOptions {
   /// Hints that apply to every stream, of checked signatures. Of several, a stream takes those that
-  /// begin with its first access.
+  /// begin with its first access, and parametric ones only if they can.
   struct Stored {
     HintOrigin origin;
     std::shared_ptr<const trace::Signature> signature;
+    std::shared_ptr<const ParametricSignature> parametric = nullptr;  ///< instead of `signature`
   };
   std::vector<Stored> stored = {};
   /// Records all requests, also those of sessions that declare what they read; may be null.

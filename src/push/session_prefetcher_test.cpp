@@ -255,5 +255,29 @@ TEST(SessionPrefetcherMemory, stored_hint_continues_a_hint_of_the_program) {
   EXPECT_EQ(session.pushed.size(), 4U);
 }
 
+TEST(SessionPrefetcherMemory, parametric_hint_pushes_once_it_is_bound) {
+  RecordedSession session;
+  const auto signature = std::make_shared<const ParametricSignature>(
+      parse_parametric_signature("read {n x (start + stride i, size)}",
+                                 {"n", "start", "stride", "size"})
+          .value());
+  SessionPrefetcher prefetcher(session, {.stored = {{HintOrigin::kSource, nullptr, signature}}});
+  prefetcher.observe({0, 1024}, AccessOutcome::kMiss);
+  EXPECT_EQ(session.pushed.size(), 0U);
+  prefetcher.observe({262144, 1024}, AccessOutcome::kMiss);
+  EXPECT_EQ(session.pushed.size(), 16U);
+  EXPECT_EQ(session.pushed.front().splinter, 8U);
+}
+
+TEST(SessionPrefetcherMemory, parametric_hint_that_cannot_begin_is_not_used) {
+  RecordedSession session;
+  const auto signature = std::make_shared<const ParametricSignature>(
+      parse_parametric_signature("read {n x (64 + 262144 i, 1024)}", {"n"}).value());
+  SessionPrefetcher prefetcher(session, {.stored = {{HintOrigin::kSource, nullptr, signature}}});
+  prefetcher.observe({0, 1024}, AccessOutcome::kMiss);
+  prefetcher.observe({64, 1024}, AccessOutcome::kMiss);
+  EXPECT_LE(session.pushed.size(), 1U);
+}
+
 }  // namespace
 }  // namespace forebay::push

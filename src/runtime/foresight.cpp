@@ -19,6 +19,27 @@ std::string host_name() {
   return ::gethostname(name.data(), name.size() - 1) == 0 ? name.data() : "";
 }
 
+/// Parametric hints are last: a stream takes the first ones.
+class StoredHints {
+ public:
+  void add(push::HintOrigin origin, std::span<const push::FileHint> hints, std::string_view path) {
+    for (const push::FileHint* const hint : push::hints_for(hints, path)) {
+      if (hint->parametric == nullptr)
+        stored_.push_back({origin, hint->signature});
+      else
+        parametric_.push_back({push::HintOrigin::kSource, nullptr, hint->parametric});
+    }
+  }
+  std::vector<push::PrefetcherOptions::Stored> take() {
+    stored_.insert(stored_.end(), parametric_.begin(), parametric_.end());
+    return std::move(stored_);
+  }
+
+ private:
+  std::vector<push::PrefetcherOptions::Stored> stored_;
+  std::vector<push::PrefetcherOptions::Stored> parametric_;
+};
+
 }  // namespace
 
 Foresight::Foresight(const RuntimeOptions& options, std::optional<std::uint32_t> rank, Role role)
@@ -67,10 +88,10 @@ void Foresight::observe(read::SessionCore& session) {
   if (!is_on_demand && !recorder_) return;
   push::PrefetcherOptions options{.recorder = recorder_, .functions = functions_, .log = log_};
   if (is_on_demand) {
-    for (const push::FileHint* const hint : push::hints_for(hints_, session.path()))
-      options.stored.push_back({push::HintOrigin::kHintFile, hint->signature});
-    for (const push::FileHint* const hint : push::hints_for(profile_, session.path()))
-      options.stored.push_back({push::HintOrigin::kProfile, hint->signature});
+    StoredHints hints;
+    hints.add(push::HintOrigin::kHintFile, hints_, session.path());
+    hints.add(push::HintOrigin::kProfile, profile_, session.path());
+    options.stored = hints.take();
     options.learned = learned_;
   }
   if (recorder_) {

@@ -108,6 +108,13 @@ TEST_F(ForesightTest, hint_file_leaves_at_most_one_miss) {
   EXPECT_LE(run({.hints_path = hints_}).misses, 1U);
 }
 
+TEST_F(ForesightTest, parametric_hint_is_bound_by_two_reads) {
+  write_hints(
+      "format = 1\n[[hint]]\nfile = \"*\"\n"
+      "signature = \"read {n x (stride i, size)}\"\nparameters = [\"n\", \"stride\", \"size\"]\n");
+  EXPECT_LE(run({.hints_path = hints_}).misses, 2U);
+}
+
 TEST_F(ForesightTest, hint_file_that_lies_changes_no_bytes) {
   write_hints(
       "format = 1\n[[hint]]\nfile = \"*\"\n"
