@@ -63,12 +63,10 @@ void read_signature(const toml::table& table,
   const toml::node* const node = table.get("signature");
   const toml::node* const parameters = table.get("parameters");
   const auto& place = node == nullptr ? table.source() : node->source();
-  const auto names =
-      parameters == nullptr ? std::vector<std::string>() : read_names(*parameters, errors);
-  if (names.empty())
+  if (parameters == nullptr)
     hint.signature = parse_reads(place, text, errors);
   else
-    hint.parametric = parse_parametric(place, text, names, errors);
+    hint.parametric = parse_parametric(place, text, read_names(*parameters, errors), errors);
 }
 
 toml::table table_of(const FileHint& hint) {
