@@ -60,13 +60,16 @@ def _reason_to_omit(file: str, reads: dict, explained_min: float) -> str | None:
 
 
 def to_toml(hints: list[dict]) -> str:
+    """`comment` of a hint is no key of it: the line before it."""
     return "".join(["format = 1\n", *map(_lines_of, hints)])
 
 
 def _lines_of(hint: dict) -> str:
-    return "\n".join(["", "[[hint]]", *(f"{key} = {_value(one)}" for key, one in hint.items()), ""])
+    comment = [f"# {hint['comment']}"] if "comment" in hint else []
+    keys = [f"{key} = {_value(one)}" for key, one in hint.items() if key != "comment"]
+    return "\n".join(["", *comment, "[[hint]]", *keys, ""])
 
 
-def _value(value: str | int | float) -> str:
+def _value(value: str | int | float | list[str]) -> str:
     """As JSON, which is TOML too, except for DEL in strings."""
     return json.dumps(value, ensure_ascii=False).replace("\x7f", "\\u007f")

@@ -26,6 +26,7 @@ COMMANDS = {
     "study": ("forebay.cli.study", "Compare plans on several machines, by simulation."),
     "run": ("forebay.cli.run", "Run a program, and read ahead for it."),
     "trace": ("forebay.cli.trace", "Show recorded accesses and their signatures."),
+    "hints": ("forebay.cli.hints", "Write hints of coming reads from sources."),
     "ls": ("forebay.cli.dataset:ls", "List steps, fields and parts of a dataset."),
     "verify": ("forebay.cli.dataset:verify", "Read all of a dataset and report all damage."),
     "repair": ("forebay.cli.dataset:repair", "Write new tables of a dataset."),
