@@ -78,8 +78,10 @@ std::vector<std::shared_ptr<const trace::Signature>> Profile::hints_for(
   std::vector<std::shared_ptr<const trace::Signature>> signatures;
   const auto name = names_.find(process);
   if (name == names_.end()) return signatures;
-  for (const push::FileHint* const hint : push::hints_for(programs_.at(name->second)->hints, path))
-    signatures.push_back(hint->signature);
+  for (const push::FileHint* const hint :
+       push::hints_for(programs_.at(name->second)->hints, path)) {
+    if (hint->signature) signatures.push_back(hint->signature);  // else one that a user has added
+  }
   return signatures;
 }
 
