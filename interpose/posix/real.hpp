@@ -4,6 +4,8 @@
 #pragma once
 
 #include <atomic>
+#include <cerrno>
+#include <type_traits>
 
 #include <dlfcn.h>
 
@@ -25,7 +27,14 @@ class Real {
   }
   template <class... Arguments>
   auto operator()(Arguments... arguments) noexcept(false) {
-    return resolve()(arguments...);
+    const Function real = resolve();
+    using Result = decltype(real(arguments...));
+    if (real != nullptr) return real(arguments...);
+    errno = ENOSYS;  // this libc lacks it, and the program has found it here
+    if constexpr (std::is_pointer_v<Result>)
+      return static_cast<Result>(nullptr);
+    else
+      return static_cast<Result>(-1);
   }
 
  private:

@@ -56,6 +56,7 @@ constinit std::atomic<std::uint32_t> own_part{kNoPart};
 constinit std::atomic<std::uint32_t> generation{1};  // grows with each fork()
 constinit std::atomic<bool> is_attaching{false};
 constinit std::atomic<bool> is_off{true};
+constinit std::atomic<pid_t> own_pid{0};
 constinit std::array<char, 64> memory_path{};
 constinit pthread_key_t ring_key{};
 
@@ -149,7 +150,9 @@ RunMemory* attached() noexcept {
   return part != kNoPart ? shared : nullptr;
 }
 
+/// At the end of a thread. Its later calls record nothing.
 void end_ring(void* ring) noexcept {
+  own_ring = nullptr;
   static_cast<RunRing*>(ring)->state.store(RunPartState::kEnded, std::memory_order_release);
 }
 
@@ -255,6 +258,7 @@ void record_close(FileNumber file) noexcept {
           generation.load(std::memory_order_relaxed) &&
       open_files[file].announcement.load(std::memory_order_relaxed) == Announcement::kDone;
   if (shared == nullptr || !is_known) return;
+  const ErrnoGuard guard;
   push(*shared, {.begin_ns = now_ns(), .file = file, .operation = trace::TraceOperation::kClose});
 }
 
@@ -262,6 +266,11 @@ void remove_descriptor(unsigned descriptor) noexcept {
   const FileNumber file = files_by_descriptor[descriptor].exchange(kNoFile);
   if (file == kNoFile) return;
   if (open_files[file].descriptors.fetch_sub(1, std::memory_order_relaxed) == 1) record_close(file);
+}
+
+/// False in a child of vfork(), which uses the memory of its parent and has its own descriptors.
+bool has_own_memory() noexcept {
+  return is_recording() && ::getpid() == own_pid.load(std::memory_order_relaxed);
 }
 
 void set_descriptor(int descriptor, FileNumber file) noexcept {
@@ -280,6 +289,7 @@ void share_positions() noexcept {
 }
 
 void begin_child() noexcept {
+  own_pid.store(::getpid(), std::memory_order_relaxed);
   generation.fetch_add(1, std::memory_order_relaxed);
   own_part.store(kNoPart, std::memory_order_relaxed);
   is_attaching.store(false, std::memory_order_relaxed);
@@ -306,6 +316,7 @@ void start_recording() noexcept {
                          (is_disabled == nullptr || std::strcmp(is_disabled, "off") != 0);
   if (!is_wanted || ::pthread_key_create(&ring_key, end_ring) != 0) return;
   std::strcpy(memory_path.data(), path);
+  own_pid.store(::getpid(), std::memory_order_relaxed);
   ::pthread_atfork(share_positions, nullptr, begin_child);
   is_off.store(false, std::memory_order_relaxed);
   // At once: the agent may have a profile of this program.
@@ -315,7 +326,7 @@ void start_recording() noexcept {
 bool is_recording() noexcept { return !is_off.load(std::memory_order_relaxed); }
 
 void add_descriptor(int descriptor, Position position) noexcept {
-  if (!is_recording() || descriptor < 0) return;
+  if (descriptor < 0 || !has_own_memory()) return;
   std::uint32_t number = next_file.load(std::memory_order_relaxed);
   do {
     if (number >= kFiles) number = kNoFile;
@@ -329,11 +340,12 @@ void add_descriptor(int descriptor, Position position) noexcept {
 }
 
 void copy_descriptor(int descriptor, int copy) noexcept {
-  if (is_recording() && copy >= 0 && copy != descriptor) set_descriptor(copy, file_of(descriptor));
+  if (copy >= 0 && copy != descriptor && has_own_memory())
+    set_descriptor(copy, file_of(descriptor));
 }
 
 void remove_descriptors(unsigned first, unsigned last) noexcept {
-  if (!is_recording()) return;
+  if (!has_own_memory()) return;
   for (unsigned one = first; one <= last && one < kDescriptors; ++one)
     remove_descriptor(one);
 }

@@ -45,7 +45,12 @@ class TraceRing {
   Content content() noexcept {
     const bool is_last = is_closed_.load(std::memory_order_acquire);
     const std::uint64_t tail = tail_.load(std::memory_order_relaxed);
-    const std::uint64_t count = head_.load(std::memory_order_acquire) - tail;
+    std::uint64_t count = head_.load(std::memory_order_acquire) - tail;
+    // Another process may have written anything.
+    if (count > kRecords) {
+      tail_.store(tail + count, std::memory_order_release);
+      return {{}, {}, 0, is_last};
+    }
     const std::uint64_t lost = lost_.load(std::memory_order_relaxed);
     const std::size_t at = tail % kRecords;
     const std::size_t to_end = count < kRecords - at ? count : kRecords - at;

@@ -147,6 +147,21 @@ TEST_F(Calls, spawned_and_executed_programs_run) {
   EXPECT_EQ(status, 0);
 }
 
+TEST_F(Calls, child_of_vfork_has_its_own_descriptors) {
+  const int file = ::open(path.c_str(), O_RDONLY);
+  EXPECT_TRUE(reads_right(file, 1000, 0));
+  const pid_t child = ::vfork();
+  if (child == 0) {
+    ::close(file);
+    ::execlp("true", "true", nullptr);
+    ::_exit(1);
+  }
+  int status = 0;
+  ASSERT_EQ(::waitpid(child, &status, 0), child);
+  EXPECT_TRUE(reads_right(file, 1000, 1000));
+  ::close(file);
+}
+
 TEST_F(Calls, writes_by_another_descriptor_are_read) {
   const int reader = ::open(path.c_str(), O_RDONLY);
   const int writer = ::open(path.c_str(), O_WRONLY);
