@@ -28,7 +28,7 @@ constexpr unsigned kHarmRounds = 5;
 constexpr std::uint64_t kFileBytes = 64_MiB;
 
 /// A command of the shell. "DATA" is a file of kFileBytes, "TEXT" one of lines, "MANY" a directory
-/// of small files, "READER" the program forebay-bench-reader.
+/// of small files, "DIR" that of numbered files, "READER" the program forebay-bench-reader.
 struct Program {
   std::string name;
   std::string command;
@@ -86,6 +86,7 @@ class Place {
     if (auto data = place->mounted_->create_file("data", kFileBytes, *words); !data)
       return failure(data.error());
     if (auto made = place->write_texts(); !made) return failure(made.error());
+    if (auto made = place->write_series(*words); !made) return failure(made.error());
     return place;
   }
 
@@ -145,11 +146,26 @@ class Place {
     return {};
   }
 
+  Status write_series(const fs::path& words) {
+    const fs::path one = context_.directory() / "one";
+    std::error_code failed;
+    fs::copy_file(words, one, fs::copy_options::overwrite_existing, failed);
+    if (!failed) fs::resize_file(one, 4_MiB, failed);
+    if (failed)
+      return failure(system_error({.operation = "write", .path = one.string()}, failed.value()));
+    for (int i = 10; i < 26; ++i) {
+      auto made = mounted_->create_file("step-" + std::to_string(i), 0, one);
+      if (!made) return failure(made.error());
+    }
+    return {};
+  }
+
   std::string expand(std::string command) const {
     const std::map<std::string, fs::path> names = {
         {"DATA", mounted_->path() / "data"},
         {"TEXT", mounted_->path() / "text"},
         {"MANY", mounted_->path() / "many"},
+        {"DIR", mounted_->path()},
         {"COPY", context_.directory() / "copy"},
         {"READER", fs::read_symlink("/proc/self/exe").parent_path() / "forebay-bench-reader"}};
     for (const auto& [name, path] : names) {
@@ -229,6 +245,16 @@ const std::vector<Program>& random_programs() {
   return programs;
 }
 
+/// 16 numbered files of 4 MiB, read one after the other.
+const std::vector<Program>& series_programs() {
+  static const std::vector<Program> programs = {
+      {"Python, series of files",
+       "python3 -c \"import os, hashlib; h = hashlib.md5(); "
+       "[h.update(os.pread(f, 65536, k * 65536)) for f in (os.open('DIR/step-%d' % i, 0) "
+       "for i in range(10, 26)) for k in range(64)]; print(h.hexdigest())\""}};
+  return programs;
+}
+
 const std::vector<Program>& long_programs() {
   static const std::vector<Program> programs = {
       {"sequential, 4 MiB", reader("read {16 x (4194304 i, 4194304)}")}};
@@ -239,6 +265,7 @@ std::vector<Row> rows() {
   constexpr Goal kFirst{8, Better::kHigher};
   constexpr Goal kSecond{12, Better::kHigher};
   constexpr Goal kRandom{10, Better::kHigher};
+  constexpr Goal kSeries{1.8, Better::kHigher};
   constexpr Goal kLong{2.5, Better::kHigher};
   const std::vector<Caches> cold = {Caches::kCold};
   const std::vector<Caches> both = {Caches::kCold, Caches::kWarm};
@@ -248,6 +275,7 @@ std::vector<Row> rows() {
        kSecond},
       {"run.random", "nfs", random_programs, Profiles::kOfFirstRun, cold, "today", "forebay",
        kRandom},
+      {"run.series", "nfs", series_programs, Profiles::kNone, cold, "today", "forebay", kSeries},
       {"run.harm", "nfs", harm_programs, Profiles::kOfFirstRun, both, "forebay", "today", {1.05}},
       {"run.sequential", "lustre-small", long_programs, Profiles::kNone, cold, "today", "forebay",
        kLong},

@@ -3,6 +3,7 @@
 
 #include <algorithm>
 #include <cerrno>
+#include <span>
 #include <string_view>
 #include <utility>
 
@@ -11,6 +12,8 @@
 #include <sys/mman.h>
 #include <sys/syscall.h>
 #include <unistd.h>
+
+#include "push/file_series.hpp"
 
 namespace forebay::run {
 
@@ -24,8 +27,22 @@ constexpr unsigned kThreadsMax = 32;
 constexpr std::uint64_t kLoadsMax = 64;
 /// Files of a program that are opened ahead.
 constexpr std::size_t kPreparedMax = 256;
+/// Names of a series that decide, and its files that are read ahead.
+constexpr std::size_t kSeriesNames = 4;
+constexpr std::size_t kSeriesAhead = 2;
+/// Reads of a file that are expected of the next one.
+constexpr std::size_t kSeriesReads = 256;
 /// Interval at which dead processes are searched, and after which an incomplete entry is skipped.
 constexpr std::chrono::seconds kCheckInterval{1};
+
+std::shared_ptr<const trace::Signature> signature_of_first(std::span<const trace::Access> reads) {
+  trace::ListItem list;
+  for (const trace::Access& read : reads.first(std::min(reads.size(), kSeriesReads)))
+    list.accesses.push_back({read.offset, read.size});
+  trace::Signature signature;
+  signature.items.emplace_back(std::move(list));
+  return std::make_shared<const trace::Signature>(std::move(signature));
+}
 
 }  // namespace
 
@@ -92,12 +109,35 @@ void Job::prepare_process(std::uint32_t process, RunPartState state) {
   }
 }
 
+/// Begins to read the next files of a numbered or dated series, as the last one was read.
+void Job::prepare_series(std::uint32_t process, const std::string& path) {
+  Series& series = series_[process];
+  if (!series.names.empty() && series.names.back() == path) return;
+  if (series.names.size() == kSeriesNames) series.names.erase(series.names.begin());
+  series.names.push_back(path);
+  if (series.last_reads.empty()) return;
+  const auto signature = signature_of_first(series.last_reads);
+  std::vector<std::string> names = series.names;
+  for (std::size_t i = 0; i < kSeriesAhead; ++i) {
+    const auto next = push::next_in_series(names);
+    if (!next) return;
+    names.push_back(*next);
+    const auto [prepared, is_new] = prepared_.try_emplace({process, *next});
+    if (!is_new) continue;
+    prepared->second =
+        std::make_unique<FileStream>(std::make_shared<LazyFile>(*next, FileIds()), next_stream_++);
+    prepared->second->add_hint(signature);
+    prepared->second->begin(warmer_, kLoadsMax);
+  }
+}
+
 void Job::add_file(const trace::RunOpen& open) {
   if (open.process >= RunMemory::kProcesses || open.path_bytes > trace::RunOpen::kPathMax) return;
   const FileKey key{open.process, open.file};
   close_file(key);
   const std::string path(open.path.data(), open.path_bytes);
   files_[key] = {path, std::make_shared<LazyFile>(path, FileIds{open.device, open.inode}), {}};
+  prepare_series(open.process, path);
 }
 
 void Job::take_opens() {
@@ -231,6 +271,7 @@ void Job::end_process(std::uint32_t process) {
     return one.first.first == process;
   });
   profile_.end_process(process);
+  series_.erase(process);
   memory_->processes[process].pid = 0;
   memory_->processes[process].state.store(RunPartState::kFree, std::memory_order_release);
 }
@@ -241,6 +282,7 @@ void Job::close_file(const FileKey& key) {
   for (auto& [ring, stream] : found->second.streams) {
     warmer_.cancel(stream->number());
     totals_[found->second.path] += stream->counts();
+    series_[key.first].last_reads = stream->reads();
     profile_.learn(key.first, found->second.path, stream->reads());
   }
   files_.erase(found);

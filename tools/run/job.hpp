@@ -71,6 +71,7 @@ class Job {
   void end_process(std::uint32_t process);
   FileStream* stream_of(std::uint32_t ring, const FileKey& key);
   void prepare_process(std::uint32_t process, trace::RunPartState state);
+  void prepare_series(std::uint32_t process, const std::string& path);
   std::unique_ptr<FileStream> make_stream(std::uint32_t process, std::shared_ptr<LazyFile> file);
 
   Profile profile_;
@@ -80,6 +81,12 @@ class Job {
   std::map<FileKey, OpenFile> files_;
   /// Of files that a process will probably read, until it does.
   std::map<std::pair<std::uint32_t, std::string>, std::unique_ptr<FileStream>> prepared_;
+  /// Files that a process has opened one after the other.
+  struct Series {
+    std::vector<std::string> names;         ///< the newest, oldest first
+    std::vector<trace::Access> last_reads;  ///< of the file that was closed last
+  };
+  std::map<std::uint32_t, Series> series_;      ///< by process
   std::map<std::string, StreamCounts> totals_;  ///< of closed files, by path
   std::uint64_t next_stream_ = 1;
   std::uint64_t lost_records_ = 0;
