@@ -22,10 +22,11 @@ TOOLS = {
         "emufs",
         "machine",
         "model",
+        "run-agent",
         "study",
         "trace",
     )
-}
+} | {"libforebay_run.so"}  # needs libc alone
 RUN_PATH = re.compile(r"\((?:RPATH|RUNPATH)\).*\[(.*)\]")
 
 
