@@ -80,11 +80,9 @@ bool FileStream::observe(const trace::TraceRecord& record,
   return fast;
 }
 
-/// Not if the file is in the page cache, or if the kernel's readahead suffices. Before the first
-/// reads have shown how fast they are, only a hint is worthwhile.
+/// Not if the file is in the page cache, or if the kernel's readahead suffices.
 bool FileStream::is_worthwhile() const noexcept {
   if (file_->cached_in_a_row() >= kCachedMax) return false;
-  if (has_hint_ && unaided_.size() == 0) return true;
   return unaided_.misses() * kSlowShare >= unaided_.size() && unaided_.misses() > 0;
 }
 

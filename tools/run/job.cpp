@@ -90,8 +90,7 @@ std::unique_ptr<FileStream> Job::make_stream(std::uint32_t process,
   return stream;
 }
 
-/// Begins to read what earlier runs of the program have read.
-void Job::prepare_process(std::uint32_t process, RunPartState state) {
+void Job::add_process(std::uint32_t process) {
   const trace::RunProcess& part = memory_->processes[process];
   const std::string_view command(part.command.data(),
                                  std::min<std::size_t>(part.command_bytes, part.command.size()));
@@ -101,8 +100,18 @@ void Job::prepare_process(std::uint32_t process, RunPartState state) {
     words.emplace_back(command.substr(at, end - at));
     at = end + 1;
   }
-  if (!profile_.add_process(process, words) || state == RunPartState::kEnded) return;
+  profile_.add_process(process, words);
+}
+
+/// Begins to read what earlier runs of the program have read, once it has waited for storage: a
+/// program whose files are cached needs nothing.
+void Job::prepare_process(std::uint32_t process) {
+  if (!prepared_processes_.insert(process).second) return;
   for (const std::string& path : profile_.files(process, kPreparedMax)) {
+    const auto is_open = [&](const auto& one) {
+      return one.first.first == process && one.second.path == path;
+    };
+    if (std::ranges::any_of(files_, is_open)) continue;  // its stream has the hint
     auto& stream = prepared_[{process, path}];
     stream = make_stream(process, std::make_shared<LazyFile>(path, FileIds()));
     stream->begin(warmer_, kLoadsMax);
@@ -186,7 +195,9 @@ Job::Activity Job::handle(std::uint32_t ring, const trace::TraceRecord& record) 
   }
   FileStream* const stream = stream_of(ring, key);
   if (stream == nullptr) return Activity::kFast;
-  return stream->observe(record, warmer_, kLoadsMax) ? Activity::kFast : Activity::kSlow;
+  if (stream->observe(record, warmer_, kLoadsMax)) return Activity::kFast;
+  prepare_process(key.first);
+  return Activity::kSlow;
 }
 
 Job::Activity Job::poll() {
@@ -238,7 +249,7 @@ void Job::update_processes() {
     trace::RunProcess& process = memory_->processes[i];
     const RunPartState state = process.state.load(std::memory_order_acquire);
     if (state == RunPartState::kFree || state == RunPartState::kTaken) continue;
-    prepare_process(i, state);
+    add_process(i);
     const bool is_dead = state == RunPartState::kEnded ||
                          (is_check && process.pid != 0 &&
                           ::kill(static_cast<pid_t>(process.pid), 0) != 0 && errno == ESRCH);
@@ -272,6 +283,7 @@ void Job::end_process(std::uint32_t process) {
   });
   profile_.end_process(process);
   series_.erase(process);
+  prepared_processes_.erase(process);
   memory_->processes[process].pid = 0;
   memory_->processes[process].state.store(RunPartState::kFree, std::memory_order_release);
 }

@@ -9,6 +9,7 @@
 #include <cstdint>
 #include <map>
 #include <memory>
+#include <set>
 #include <string>
 #include <utility>
 #include <vector>
@@ -70,7 +71,8 @@ class Job {
   void update_processes();
   void end_process(std::uint32_t process);
   FileStream* stream_of(std::uint32_t ring, const FileKey& key);
-  void prepare_process(std::uint32_t process, trace::RunPartState state);
+  void add_process(std::uint32_t process);
+  void prepare_process(std::uint32_t process);
   void prepare_series(std::uint32_t process, const std::string& path);
   std::unique_ptr<FileStream> make_stream(std::uint32_t process, std::shared_ptr<LazyFile> file);
 
@@ -86,7 +88,8 @@ class Job {
     std::vector<std::string> names;         ///< the newest, oldest first
     std::vector<trace::Access> last_reads;  ///< of the file that was closed last
   };
-  std::map<std::uint32_t, Series> series_;      ///< by process
+  std::map<std::uint32_t, Series> series_;  ///< by process
+  std::set<std::uint32_t> prepared_processes_;
   std::map<std::string, StreamCounts> totals_;  ///< of closed files, by path
   std::uint64_t next_stream_ = 1;
   std::uint64_t lost_records_ = 0;

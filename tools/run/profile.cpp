@@ -65,7 +65,9 @@ bool Profile::add_process(std::uint32_t process, const std::vector<std::string>&
 /// Patterns are not files.
 std::vector<std::string> Profile::files(std::uint32_t process, std::size_t count_max) const {
   std::vector<std::string> found;
-  for (const push::FileHint& hint : programs_.at(names_.at(process))->hints) {
+  const auto name = names_.find(process);
+  if (name == names_.end()) return found;
+  for (const push::FileHint& hint : programs_.at(name->second)->hints) {
     const bool is_known = std::ranges::find(found, hint.file) != found.end();
     const bool is_path = hint.file.find_first_of("*?[\\") == std::string::npos;
     if (is_path && !is_known && found.size() < count_max) found.push_back(hint.file);
