@@ -78,11 +78,19 @@ ssize_t read_at(int descriptor, off_t offset, Call call) {
   return size;
 }
 
-/// A transfer in the kernel, from the position or from *offset, which it changes.
+/// A transfer in the kernel, from the position or from *offset, which it moves.
 template <class Call>
 ssize_t transfer(int descriptor, const off_t* offset, Call call) {
-  const off_t from = offset != nullptr ? *offset : -1;
-  return read_at(descriptor, from, call);
+  const FileNumber file = file_of(descriptor);
+  if (file == kNoFile) return call();
+  const std::uint64_t begin = now_ns();
+  const ssize_t size = call();
+  if (size <= 0) return size;
+  if (offset == nullptr)
+    record_read(descriptor, file, begin, size);
+  else  // a valid address, as the call has succeeded
+    record_read_at(descriptor, file, begin, size, static_cast<std::uint64_t>(*offset - size));
+  return size;
 }
 
 off_t sought(int descriptor, off_t offset) noexcept {

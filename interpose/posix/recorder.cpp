@@ -6,7 +6,6 @@
 #include <array>
 #include <atomic>
 #include <cerrno>
-#include <climits>
 #include <cstdlib>
 #include <cstring>
 
@@ -91,11 +90,13 @@ void wake_agent(RunMemory& shared) noexcept {
 }
 
 RunMemory* map_memory() noexcept {
-  const int descriptor = open_file(memory_path.data(), O_RDWR | O_CLOEXEC);
+  const int descriptor = open_file(memory_path.data(), O_RDWR | O_CLOEXEC | O_NOCTTY | O_NONBLOCK);
   if (descriptor < 0) return nullptr;
   struct stat found{};
   void* mapped = MAP_FAILED;
-  if (::fstat(descriptor, &found) == 0 && found.st_size >= static_cast<off_t>(sizeof(RunMemory)))
+  const bool is_owned = ::fstat(descriptor, &found) == 0 && S_ISREG(found.st_mode) &&
+                        (found.st_uid == ::geteuid() || found.st_uid == 0);
+  if (is_owned && found.st_size >= static_cast<off_t>(sizeof(RunMemory)))
     mapped = ::mmap(nullptr, sizeof(RunMemory), PROT_READ | PROT_WRITE, MAP_SHARED, descriptor, 0);
   close_file(descriptor);
   if (mapped == MAP_FAILED) return nullptr;
@@ -200,7 +201,9 @@ bool is_excluded(const char* path, std::size_t length) noexcept {
   return length >= suffix && std::memcmp(path + length - suffix, kDeleted, suffix) == 0;
 }
 
-bool link_of(int descriptor, std::array<char, PATH_MAX>& path, std::size_t& length) noexcept {
+bool link_of(int descriptor,
+             std::array<char, RunOpen::kPathMax + 1>& path,
+             std::size_t& length) noexcept {
   char link[32] = "/proc/self/fd/";
   char* at = link + std::strlen(link);
   char digits[12];
@@ -219,7 +222,7 @@ bool link_of(int descriptor, std::array<char, PATH_MAX>& path, std::size_t& leng
 
 Announcement announce(RunMemory& shared, int descriptor, FileNumber file) noexcept {
   struct statx found{};
-  std::array<char, PATH_MAX> path;
+  std::array<char, RunOpen::kPathMax + 1> path;
   std::size_t length = 0;
   // What the kernel has cached: asking a server again would cost a round trip.
   const bool is_known = ::statx(descriptor, "", AT_EMPTY_PATH | AT_STATX_DONT_SYNC,

@@ -2,6 +2,7 @@
 // Wrappers of stdio. Its buffer is filled by calls inside libc that no library can wrap, so reads
 // are recorded as the program makes them.
 #undef _FORTIFY_SOURCE
+#include <cerrno>
 #include <cstdio>
 #include <cstring>
 
@@ -35,11 +36,14 @@ FILE* opened(FILE* stream, const char* mode) noexcept {
 /// A call that reads from a stream; `size_of(result)` is what it has read.
 template <class Call, class SizeOf>
 auto read_stream(FILE* stream, Call call, SizeOf size_of) {
-  const int descriptor = is_recording() ? ::fileno(stream) : -1;
+  if (stream == nullptr || !is_recording()) return call();
+  const int kept = errno;  // these set it for streams without a file or a position
+  const int descriptor = ::fileno(stream);
   const FileNumber file = file_of(descriptor);
-  if (file == kNoFile) return call();
   const std::uint64_t begin = now_ns();
-  const off_t offset = ::ftello(stream);
+  const off_t offset = file != kNoFile ? ::ftello(stream) : -1;
+  errno = kept;
+  if (file == kNoFile) return call();
   const auto result = call();
   if (offset >= 0)
     record_read_at(descriptor, file, begin, size_of(result), static_cast<std::uint64_t>(offset));
@@ -70,7 +74,9 @@ FOREBAY_FREOPEN(freopen64)
 
 FOREBAY_REAL(CloseStream, fclose)
 FOREBAY_WRAPPER int fclose(FILE* stream) {
-  const int descriptor = is_recording() ? ::fileno(stream) : -1;
+  const int kept = errno;
+  const int descriptor = is_recording() && stream != nullptr ? ::fileno(stream) : -1;
+  errno = kept;
   if (descriptor >= 0)
     remove_descriptors(static_cast<unsigned>(descriptor), static_cast<unsigned>(descriptor));
   return real_fclose(stream);

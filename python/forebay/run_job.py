@@ -10,6 +10,7 @@ import json
 import os
 import signal
 import socket
+import struct
 import subprocess
 import time
 from collections.abc import Iterator
@@ -23,7 +24,10 @@ LIBRARY = "libforebay_run.so"
 AGENT = "forebay-run-agent"
 SITE_SWITCH = Path("/etc/forebay/run-off")  # exists: `forebay run` only runs the program
 START_TIMEOUT_S = 5
+END_TIMEOUT_S = 10
+PASSED_SIGNALS = (signal.SIGTERM, signal.SIGHUP, signal.SIGUSR1, signal.SIGUSR2)
 CONNECT_INTERVAL_S = 0.005
+NAME_BYTES_MAX = 100
 # Names of a job that launchers of MPI give to all their ranks.
 JOB_VARIABLES = ("PMIX_NAMESPACE", "OMPI_MCA_orte_ess_jobid", "SLURM_JOB_ID", "PMI_JOBID")
 
@@ -48,46 +52,62 @@ def job_name() -> str:
     """The same for all ranks of an MPI job on this node, else that of this process."""
     for variable in JOB_VARIABLES:
         if value := os.environ.get(variable):
-            return f"forebay-run-{os.geteuid()}-{value}"
+            return f"forebay-run-{os.geteuid()}-{value}"[:NAME_BYTES_MAX]
     # Hydra starts all ranks of a node from one process.
     process = os.getppid() if "PMI_RANK" in os.environ else os.getpid()
     return f"forebay-run-{os.geteuid()}-{process}"
 
 
 @contextlib.contextmanager
-def connected_agent(options: RunOptions) -> Iterator["AgentConnection"]:
-    """The agent of this job, started if there is none."""
-    name = job_name()
-    connection = connect(name)
-    if connection is None:
-        start_agent(name, options)
-        deadline = time.monotonic() + START_TIMEOUT_S
-        while connection is None and time.monotonic() < deadline:
-            time.sleep(CONNECT_INTERVAL_S)
-            connection = connect(name)
-    if connection is None:
-        raise ForebayError(f"{AGENT} did not start within {START_TIMEOUT_S} s; run without it")
-    with connection:
-        yield AgentConnection(connection)
+def connected_agent(options: RunOptions) -> Iterator["AgentConnection | None"]:
+    """The agent of this job, started if there is none; None if it does not start."""
+    with find_agent(job_name(), options) or contextlib.nullcontext() as agent:
+        yield agent
 
 
-def connect(name: str) -> socket.socket | None:
+def find_agent(name: str, options: RunOptions) -> "AgentConnection | None":
+    agent, process = connect(name), None
+    deadline = time.monotonic() + START_TIMEOUT_S
+    while agent is None and time.monotonic() < deadline:
+        # That of another launcher may have ended meanwhile.
+        if process is None or process.poll() is not None:
+            process = start_agent(name, options)
+        time.sleep(CONNECT_INTERVAL_S)
+        agent = connect(name)
+    return agent
+
+
+def connect(name: str) -> "AgentConnection | None":
     connection = socket.socket(socket.AF_UNIX, socket.SOCK_STREAM)
     try:
+        connection.settimeout(START_TIMEOUT_S)
         connection.connect("\0" + name)
-    except OSError:
+        if owner_of(connection) not in (os.geteuid(), 0):
+            raise PermissionError
+        return AgentConnection(connection)
+    except (OSError, ValueError, KeyError):
         connection.close()
         return None
-    return connection
 
 
-def start_agent(name: str, options: RunOptions) -> None:
+def owner_of(connection: socket.socket) -> int:
+    """The user of the process at the other end: any user can take an abstract name."""
+    size = struct.calcsize("3i")
+    credentials = connection.getsockopt(socket.SOL_SOCKET, socket.SO_PEERCRED, size)
+    return struct.unpack("3i", credentials)[1]
+
+
+def start_agent(name: str, options: RunOptions) -> subprocess.Popen:
     """Starts the agent in a session of its own: signals for the program do not end it."""
     command = [str(native.find_program(AGENT)), "--name", name]
     if options.profiles:
-        command += ["--profiles", str(options.profiles)]
+        command += ["--profiles", str(options.profiles.absolute())]
     null = subprocess.DEVNULL
-    subprocess.Popen(command, stdin=null, stdout=null, stderr=null, start_new_session=True)
+    hidden = ("LD_PRELOAD", "FOREBAY_RUN_MEMORY")
+    env = {name: value for name, value in os.environ.items() if name not in hidden}
+    return subprocess.Popen(
+        command, stdin=null, stdout=null, stderr=null, start_new_session=True, cwd="/", env=env
+    )
 
 
 class AgentConnection:
@@ -98,38 +118,52 @@ class AgentConnection:
         self._lines = connection.makefile("rb")
         self.memory_path = json.loads(self._lines.readline())["memory"]
 
+    def __enter__(self):
+        return self
+
+    def __exit__(self, *_):
+        self._connection.close()
+
     def end(self) -> dict | None:
         """The report of the job; None if other launchers still use the agent, or if it has died."""
         with contextlib.suppress(OSError, ValueError):
+            self._connection.settimeout(END_TIMEOUT_S)
             self._connection.shutdown(socket.SHUT_WR)
             return json.loads(self._lines.readline())
         return None
 
 
 def environment(memory_path: str) -> dict[str, str]:
-    """That of this process, with the library in front of others that are preloaded."""
+    """That of this process, with the library in front of others that are preloaded.
+
+    The address sanitizer of GCC would refuse to start behind it."""
     library = str(native.find_program(LIBRARY))
     others = os.environ.get("LD_PRELOAD", "")
     return os.environ | {
         "LD_PRELOAD": f"{library}:{others}" if others else library,
         "FOREBAY_RUN_MEMORY": memory_path,
+        "ASAN_OPTIONS": ":".join(
+            filter(None, [os.environ.get("ASAN_OPTIONS"), "verify_asan_link_order=0"])
+        ),
     }
 
 
-def run_program(command: list[str], env: dict[str, str]) -> int:
+def run_program(command: list[str], env: dict[str, str] | None) -> int:
     """Runs a program to its end, and returns its exit status as a shell does.
 
     Signals that a terminal sends reach the program itself; others are passed on.
     """
     try:
-        process = subprocess.Popen(command, env=env)
+        process = subprocess.Popen(command, env=env, close_fds=False)
     except FileNotFoundError:
         raise ForebayError(f"{command[0]}: no such program", 127) from None
-    except PermissionError:
-        raise ForebayError(f"{command[0]}: it cannot be executed", 126) from None
+    except OSError as error:
+        raise ForebayError(f"{command[0]}: {error.strerror}", 126) from None
     signal.signal(signal.SIGINT, signal.SIG_IGN)
     signal.signal(signal.SIGQUIT, signal.SIG_IGN)
-    for number in (signal.SIGTERM, signal.SIGHUP, signal.SIGUSR1, signal.SIGUSR2):
+    for number in PASSED_SIGNALS:
         signal.signal(number, lambda received, _frame: process.send_signal(received))
     code = process.wait()
+    for number in PASSED_SIGNALS:
+        signal.signal(number, signal.SIG_DFL)
     return code if code >= 0 else 128 - code

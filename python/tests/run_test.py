@@ -4,6 +4,7 @@
 import json
 import os
 import signal
+import socket
 import subprocess
 import sys
 import time
@@ -125,3 +126,30 @@ def test_signals_reach_the_program(run, tmp_path):
         time.sleep(0.01)
     process.send_signal(signal.SIGTERM)
     assert process.wait(timeout=30) == 9
+
+
+def test_inherited_descriptors_reach_the_program(run, data):
+    with data.open("rb") as file:
+        os.set_inheritable(file.fileno(), True)
+        script = f"import os; print(*os.read({file.fileno()}, 4))"
+        done = run("--", sys.executable, "-c", script, pass_fds=[file.fileno()])
+    assert done.stdout.split() == ["0", "1", "2", "3"]
+
+
+def test_agent_that_does_not_start_leaves_the_program(run, tmp_path):
+    (tmp_path / "forebay-run-agent").write_text("#!/bin/sh\nexit 1\n")
+    (tmp_path / "forebay-run-agent").chmod(0o755)
+    done = run("--", "echo", "out", env={"FOREBAY_LIBEXEC": str(tmp_path)})
+    assert (done.returncode, done.stdout) == (0, "out\n")
+    assert "no agent started" in done.stderr
+
+
+def test_job_without_a_greeting_does_not_delay_without_limit(monkeypatch):
+    from forebay import run_job
+
+    monkeypatch.setattr(run_job, "START_TIMEOUT_S", 0.2)
+    name = f"forebay-run-test-{os.getpid()}"
+    with socket.socket(socket.AF_UNIX, socket.SOCK_STREAM) as silent:
+        silent.bind("\0" + name)
+        silent.listen()
+        assert run_job.connect(name) is None

@@ -259,6 +259,24 @@ TEST_F(Calls, transfers_in_the_kernel_move_the_same_bytes) {
   ::close(to);
 }
 
+TEST_F(Calls, errors_are_those_of_the_kernel) {
+  const int file = ::open(path.c_str(), O_RDONLY);
+  const int to = ::open((folder + "/copy").c_str(), O_WRONLY | O_CREAT, 0600);
+  EXPECT_EQ(::sendfile(to, file, reinterpret_cast<off_t*>(1), 10), -1);
+  EXPECT_EQ(errno, EFAULT);
+  EXPECT_EQ(std::fread(nullptr, 0, 0, nullptr), 0U);
+  std::string text = "line\n";
+  std::FILE* const memory = ::fmemopen(text.data(), text.size(), "r");
+  std::array<char, 100> line{};
+  errno = 0;
+  while (std::fgets(line.data(), line.size(), memory) != nullptr) {
+  }
+  EXPECT_EQ(errno, 0);
+  std::fclose(memory);
+  ::close(file);
+  ::close(to);
+}
+
 TEST_F(Calls, ten_thousand_files_can_be_open) {
   rlimit limit{};
   ::getrlimit(RLIMIT_NOFILE, &limit);

@@ -8,7 +8,6 @@ import click
 
 from forebay import run_job
 from forebay.cli.output import json_option, report
-from forebay.errors import ForebayError
 
 
 @click.command(
@@ -33,13 +32,12 @@ def command(command_line, no_profile, profiles, is_reported, json_file):
         sys.exit(run_job.run_program(words, None))
     folder = None if no_profile else profiles or run_job.default_profiles()
     options = run_job.RunOptions(profiles=folder)
-    document = None
-    try:
-        with run_job.connected_agent(options) as agent:
-            code = run_job.run_program(words, run_job.environment(agent.memory_path))
-            document = agent.end()
-    except ForebayError:
-        raise
+    with run_job.connected_agent(options) as agent:
+        env = run_job.environment(agent.memory_path) if agent else None
+        if agent is None:
+            click.echo("forebay: warning: no agent started; the program runs without it", err=True)
+        code = run_job.run_program(words, env)
+        document = agent.end() if agent else None
     if document is not None and (is_reported or json_file):
         report(document, json_file, lambda console: _print(console, document))
     sys.exit(code)
