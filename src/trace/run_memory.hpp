@@ -48,8 +48,9 @@ class RunOpenQueue {
       if (sequence == at) {
         if (!head_.compare_exchange_weak(at, at + 1, std::memory_order_relaxed)) continue;
         fill(entry.open);
-        entry.sequence.store(at + 1, std::memory_order_release);
-        return true;
+        // Not if the consumer has skipped the entry meanwhile.
+        std::uint64_t taken = at;
+        return entry.sequence.compare_exchange_strong(taken, at + 1, std::memory_order_release);
       }
       if (sequence < at) return false;
       at = head_.load(std::memory_order_relaxed);

@@ -42,6 +42,20 @@ TEST(RunOpenQueueTest, entries_arrive_once_and_in_order_of_each_producer) {
   EXPECT_FALSE(queue->is_incomplete());
 }
 
+TEST(RunOpenQueueTest, entry_that_is_filled_after_it_was_skipped_is_dropped) {
+  const auto queue = std::make_unique<RunOpenQueue>();
+  queue->initialize();
+  EXPECT_FALSE(queue->push([&](RunOpen&) {
+    EXPECT_TRUE(queue->is_incomplete());
+    queue->pop();
+  }));
+  for (std::size_t i = 0; i < 2 * RunOpenQueue::kEntries; ++i) {
+    ASSERT_TRUE(queue->push([](RunOpen& open) { open.file = 7; }));
+    ASSERT_NE(queue->front(), nullptr);
+    queue->pop();
+  }
+}
+
 TEST(RunOpenQueueTest, full_queue_refuses) {
   const auto queue = std::make_unique<RunOpenQueue>();
   queue->initialize();

@@ -7,6 +7,7 @@
 #include <string_view>
 #include <utility>
 
+#include <fcntl.h>
 #include <linux/futex.h>
 #include <signal.h>
 #include <sys/mman.h>
@@ -65,8 +66,11 @@ Status Job::map() {
   const auto failed = [] {
     return failure(system_error({.operation = "create the memory of a job"}, errno));
   };
-  descriptor_ = Descriptor(::memfd_create("forebay-run", MFD_CLOEXEC));
+  descriptor_ = Descriptor(::memfd_create("forebay-run", MFD_CLOEXEC | MFD_ALLOW_SEALING));
   if (!descriptor_ || ::ftruncate(descriptor_.get(), sizeof(RunMemory)) != 0) return failed();
+  // A process that made it shorter would end all others.
+  constexpr int kSeals = F_SEAL_SHRINK | F_SEAL_GROW | F_SEAL_SEAL;
+  if (::fcntl(descriptor_.get(), F_ADD_SEALS, kSeals) != 0) return failed();
   void* const mapped =
       ::mmap(nullptr, sizeof(RunMemory), PROT_READ | PROT_WRITE, MAP_SHARED, descriptor_.get(), 0);
   if (mapped == MAP_FAILED) return failed();
@@ -91,6 +95,7 @@ std::unique_ptr<FileStream> Job::make_stream(std::uint32_t process,
 }
 
 void Job::add_process(std::uint32_t process) {
+  if (profile_.has_process(process)) return;
   const trace::RunProcess& part = memory_->processes[process];
   const std::string_view command(part.command.data(),
                                  std::min<std::size_t>(part.command_bytes, part.command.size()));
@@ -151,8 +156,9 @@ void Job::add_file(const trace::RunOpen& open) {
 
 void Job::take_opens() {
   while (true) {
-    if (const trace::RunOpen* const open = memory_->opens.front()) {
-      add_file(*open);
+    if (const trace::RunOpen* const front = memory_->opens.front()) {
+      const trace::RunOpen open = *front;  // its process could change it while it is checked
+      add_file(open);
       memory_->opens.pop();
       incomplete_since_ = {};
       continue;
@@ -263,8 +269,11 @@ void Job::end_process(std::uint32_t process) {
   for (std::uint32_t i = 0; i < std::min<std::uint32_t>(memory_->ring_end, RunMemory::kRings);
        ++i) {
     trace::RunRing& ring = memory_->rings[i];
-    if (ring.process != process || ring.state.load() == RunPartState::kFree) continue;
+    const RunPartState state = ring.state.load(std::memory_order_acquire);
+    const bool is_used = state == RunPartState::kActive || state == RunPartState::kEnded;
+    if (!is_used || ring.process != process) continue;
     const auto content = ring.ring.content();
+    lost_records_ += content.lost;
     for (const auto part : {content.first, content.second}) {
       for (const trace::TraceRecord& record : part)
         handle(i, record);
@@ -284,6 +293,7 @@ void Job::end_process(std::uint32_t process) {
   profile_.end_process(process);
   series_.erase(process);
   prepared_processes_.erase(process);
+  lost_opens_ += memory_->processes[process].lost_opens.load(std::memory_order_relaxed);
   memory_->processes[process].pid = 0;
   memory_->processes[process].state.store(RunPartState::kFree, std::memory_order_release);
 }
@@ -324,6 +334,7 @@ nlohmann::json Job::report() const {
           {"processes", processes_},
           {"read_ahead_bytes", warmer_.bytes_read()},
           {"lost_records", lost_records_},
+          {"lost_files", lost_opens_},
           {"unrecorded_threads", memory_->unrecorded_threads.load()},
           {"unrecorded_processes", memory_->unrecorded_processes.load()},
           {"storage_latency_s", static_cast<double>(warmer_.latency().count()) / 1e9}};

@@ -93,6 +93,7 @@ class Job {
   std::map<std::string, StreamCounts> totals_;  ///< of closed files, by path
   std::uint64_t next_stream_ = 1;
   std::uint64_t lost_records_ = 0;
+  std::uint64_t lost_opens_ = 0;
   std::uint64_t processes_ = 0;
   TimePoint next_check_ = {};
   TimePoint incomplete_since_ = {};

@@ -26,6 +26,7 @@ class Profile {
 
   /// Reads the profile of a process, by its command line. False if it was read before.
   bool add_process(std::uint32_t process, const std::vector<std::string>& words);
+  bool has_process(std::uint32_t process) const { return names_.contains(process); }
   void end_process(std::uint32_t process) { names_.erase(process); }
   /// Files that earlier runs have read, at most `count_max`.
   std::vector<std::string> files(std::uint32_t process, std::size_t count_max) const;

@@ -30,6 +30,7 @@ def print_report(console, document: dict) -> None:
     )
     for key, what in (
         ("lost_records", "reads came faster than they could be recorded"),
+        ("lost_files", "files came faster than they could be recorded"),
         ("unrecorded_threads", "threads were not recorded: too many run"),
         ("unrecorded_processes", "processes were not recorded: too many run"),
     ):
