@@ -119,12 +119,24 @@ std::uint32_t read_command_line(char* into, std::size_t size) noexcept {
   return length > 0 ? static_cast<std::uint32_t>(length) : 0;
 }
 
+/// As launchers of Open MPI, MPICH, PMIx and Slurm state it.
+std::uint32_t rank_of_environment() noexcept {
+  for (const char* const name : {"OMPI_COMM_WORLD_RANK", "PMI_RANK", "PMIX_RANK", "SLURM_PROCID"}) {
+    const char* const value = std::getenv(name);
+    char* end = nullptr;
+    const unsigned long rank = value != nullptr ? std::strtoul(value, &end, 10) : 0;
+    if (end != value && rank < trace::RunProcess::kNoRank) return static_cast<std::uint32_t>(rank);
+  }
+  return trace::RunProcess::kNoRank;
+}
+
 std::uint32_t take_process(RunMemory& shared) noexcept {
   for (std::uint32_t i = 0; i < RunMemory::kProcesses; ++i) {
     trace::RunProcess& part = shared.processes[i];
     RunPartState expected = RunPartState::kFree;
     if (!part.state.compare_exchange_strong(expected, RunPartState::kTaken)) continue;
     part.pid = static_cast<std::uint32_t>(::getpid());
+    part.rank = rank_of_environment();
     part.lost_opens.store(0, std::memory_order_relaxed);
     part.command_bytes = read_command_line(part.command.data(), part.command.size());
     raise_to(shared.process_end, i + 1);
@@ -226,7 +238,7 @@ Announcement announce(RunMemory& shared, int descriptor, FileNumber file) noexce
   std::size_t length = 0;
   // What the kernel has cached: asking a server again would cost a round trip.
   const bool is_known = ::statx(descriptor, "", AT_EMPTY_PATH | AT_STATX_DONT_SYNC,
-                                STATX_TYPE | STATX_INO | STATX_SIZE, &found) == 0;
+                                STATX_TYPE | STATX_INO | STATX_SIZE | STATX_MTIME, &found) == 0;
   const bool is_regular = is_known && S_ISREG(found.stx_mode) && found.stx_size > 0;
   if (!is_regular || !link_of(descriptor, path, length)) return Announcement::kRefused;
   const std::uint32_t part = own_part.load(std::memory_order_relaxed);
@@ -236,6 +248,9 @@ Announcement announce(RunMemory& shared, int descriptor, FileNumber file) noexce
     open.device = ::makedev(found.stx_dev_major, found.stx_dev_minor);
     open.inode = found.stx_ino;
     open.size_bytes = found.stx_size;
+    open.modified_ns = static_cast<std::uint64_t>(found.stx_mtime.tv_sec) * 1'000'000'000U +
+                       found.stx_mtime.tv_nsec;
+    open.kind = trace::RunOpenKind::kFile;
     open.path_bytes = static_cast<std::uint16_t>(length);
     std::memcpy(open.path.data(), path.data(), length);
   });

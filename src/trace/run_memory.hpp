@@ -13,9 +13,15 @@
 
 namespace forebay::trace {
 
+enum class RunOpenKind : std::uint8_t {
+  kFile,     ///< a file of POSIX
+  kMpiFile,  ///< a file of MPI-IO
+  kProgram,  ///< a program that the process is about to execute; it has no number
+};
+
 /// A file that a process has opened.
 struct RunOpen {
-  static constexpr std::size_t kPathMax = 464;
+  static constexpr std::size_t kPathMax = 456;
 
   std::uint32_t process = 0;  ///< number of its part
   std::uint16_t file = 0;     ///< number that the process has given it
@@ -23,6 +29,8 @@ struct RunOpen {
   std::uint64_t device = 0;
   std::uint64_t inode = 0;
   std::uint64_t size_bytes = 0;
+  std::uint64_t modified_ns = 0;  ///< time of the last modification, since 1970
+  RunOpenKind kind = RunOpenKind::kFile;
   std::array<char, kPathMax> path;  ///< absolute
 };
 
@@ -89,11 +97,13 @@ enum class RunPartState : std::uint32_t { kFree, kTaken, kActive, kEnded };
 
 /// A process that records.
 struct RunProcess {
-  static constexpr std::size_t kCommandMax = 1008;
+  static constexpr std::size_t kCommandMax = 1004;
+  static constexpr std::uint32_t kNoRank = UINT32_MAX;
 
   std::atomic<RunPartState> state{RunPartState::kFree};
   std::uint32_t pid = 0;
   std::atomic<std::uint32_t> lost_opens{0};
+  std::uint32_t rank = kNoRank;  ///< in MPI_COMM_WORLD
   std::uint32_t command_bytes = 0;
   std::array<char, kCommandMax> command;  ///< its first words, each with a zero byte at the end
 };
@@ -110,7 +120,7 @@ enum class RunAgentState : std::uint32_t { kStarting, kActive, kEnded };
 
 struct RunMemory {
   static constexpr std::uint64_t kMagic = 0x6e7552796246ULL;  // "FbyRun"
-  static constexpr std::uint32_t kVersion = 1;
+  static constexpr std::uint32_t kVersion = 2;
   static constexpr std::size_t kProcesses = 1024;
   static constexpr std::size_t kRings = 512;
 
