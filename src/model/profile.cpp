@@ -5,7 +5,6 @@
 #include <utility>
 
 #include <fnmatch.h>
-#include <sys/utsname.h>
 
 #include "base/text_file.hpp"
 #include "model/machine_reader.hpp"
@@ -80,11 +79,6 @@ bool is_host_match(const std::string& pattern, const std::string& name) {
   const std::string first_part = name.substr(0, name.find('.'));
   return ::fnmatch(pattern.c_str(), name.c_str(), 0) == 0 ||
          ::fnmatch(pattern.c_str(), first_part.c_str(), 0) == 0;
-}
-
-std::string local_host_name() {
-  utsname names{};
-  return ::uname(&names) == 0 ? names.nodename : std::string();
 }
 
 const ProfileMount* find_mount(const Profile& profile, const MountQuery& place) {

@@ -56,7 +56,4 @@ bool is_same_path(const std::filesystem::path& one, const std::filesystem::path&
 /// Whether an entry for `pattern` applies to the host of this name. Pure.
 bool is_host_match(const std::string& pattern, const std::string& name);
 
-/// The name of this host, as `uname -n` prints it.
-std::string local_host_name();
-
 }  // namespace forebay::model

@@ -1,23 +1,18 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "runtime/foresight.hpp"
 
-#include <array>
 #include <string>
 #include <utility>
 
 #include <unistd.h>
 
+#include "base/host_name.hpp"
 #include "push/session_prefetcher.hpp"
 #include "storage/file.hpp"
 
 namespace forebay {
 
 namespace {
-
-std::string host_name() {
-  std::array<char, 256> name{};
-  return ::gethostname(name.data(), name.size() - 1) == 0 ? name.data() : "";
-}
 
 /// Parametric hints are last: a stream takes the first ones.
 class StoredHints {

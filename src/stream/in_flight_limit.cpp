@@ -6,6 +6,7 @@
 
 #include <sys/stat.h>
 
+#include "base/host_name.hpp"
 #include "stream/write_access.hpp"
 
 namespace forebay::stream {
@@ -28,7 +29,7 @@ std::optional<model::ProfileMount> mount_of_directory(model::Profile profile,
                                                       const std::filesystem::path& directory) {
   std::error_code failed;
   const model::MountQuery place{.directory = std::filesystem::canonical(directory, failed),
-                                .host = model::local_host_name()};
+                                .host = host_name()};
   const std::optional<dev_t> device = device_of(directory);
   if (failed || !device) return std::nullopt;
   while (const model::ProfileMount* const found = find_mount(profile, place)) {

@@ -10,6 +10,7 @@
 #include <gtest/gtest.h>
 #include <sys/stat.h>
 
+#include "base/host_name.hpp"
 #include "base/testing.hpp"
 
 namespace forebay::stream {
@@ -65,7 +66,7 @@ TEST(InFlightLimit, links_are_followed) {
 TEST(InFlightLimit, entry_for_another_host_is_ignored) {
   const TemporaryDirectory directory;
   const fs::path place = fs::canonical(directory.path());
-  const std::string here = model::local_host_name();
+  const std::string here = host_name();
   const Profile profile{{{place, 5_MiB, "", here}, {place, 6_MiB, "", "not-" + here}}};
   EXPECT_EQ(mount_of_directory(profile, directory.path())->in_flight_bytes, 5_MiB);
 }

@@ -20,6 +20,7 @@
 #include <unistd.h>
 
 #include "base/directory_entries.hpp"
+#include "base/host_name.hpp"
 #include "base/no_space.hpp"
 #include "base/retry_on_eintr.hpp"
 #include "base/service_thread.hpp"

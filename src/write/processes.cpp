@@ -16,6 +16,7 @@
 #include <unistd.h>
 
 #include "base/descriptor.hpp"
+#include "base/host_name.hpp"
 #include "base/retry_on_eintr.hpp"
 #include "base/wall_clock.hpp"
 #include "shm/process_watch.hpp"
@@ -38,15 +39,6 @@ std::string user_name() {
     return found->pw_name;
   return "user " + std::to_string(::geteuid());
 }
-
-}  // namespace
-
-std::string host_name() {
-  std::array<char, 256> name{};
-  return ::gethostname(name.data(), name.size() - 1) == 0 ? name.data() : "a host without a name";
-}
-
-namespace {
 
 struct ProcessFacts {
   bool has_ended = false;  ///< of its main thread; others may run

@@ -21,8 +21,6 @@ ProcessState process_state(std::uint64_t process_id, std::uint64_t start);
 /// The inode number of the PID namespace of the caller; 0 if unknown.
 std::uint64_t process_namespace();
 
-std::string host_name();
-
 /// The kernel's identifier of the current boot.
 std::string boot_id();
 

@@ -11,6 +11,7 @@
 
 #include "base/config.hpp"
 #include "base/descriptor.hpp"
+#include "base/host_name.hpp"
 #include "model/machine_text.hpp"
 #include "model/profile_path.hpp"
 #include "storage/file_system.hpp"
@@ -55,7 +56,7 @@ Result<model::ProfileMount> entry_for(const std::filesystem::path& directory) {
   const auto shared = is_shared(directory);
   if (!shared) return failure(shared.error());
   return model::ProfileMount{.path = std::move(*root),
-                             .host = *shared ? std::string() : model::local_host_name()};
+                             .host = *shared ? std::string() : host_name()};
 }
 
 Result<InFlightFindings> measure(const InFlightTask& task, const ProgressCallback& on_progress) {

@@ -14,6 +14,7 @@
 #include <unistd.h>
 
 #include "base/descriptor.hpp"
+#include "base/host_name.hpp"
 #include "base/retry_on_eintr.hpp"
 #include "base/text_file.hpp"
 #include "model/profile_text.hpp"
@@ -57,7 +58,7 @@ Result<std::string> with_entry(const std::string& path, const model::ProfileMoun
   const auto old = read_if_exists(path);
   if (!old) return failure(old.error());
   if (!*old) return model::make_profile(mount);
-  return model::update_mount({.text = **old, .path = path}, mount, model::local_host_name());
+  return model::update_mount({.text = **old, .path = path}, mount, host_name());
 }
 
 Status replace(const fs::path& path, std::string_view text) {
