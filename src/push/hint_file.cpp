@@ -73,6 +73,10 @@ toml::table table_of(const FileHint& hint) {
   toml::table table{{"file", hint.file},
                     {"reads", static_cast<std::int64_t>(hint.reads)},
                     {"explained", hint.explained}};
+  if (hint.version != FileVersion()) {
+    table.insert("size_bytes", static_cast<std::int64_t>(hint.version.size_bytes));
+    table.insert("modified_ns", static_cast<std::int64_t>(hint.version.modified_ns));
+  }
   if (hint.parametric == nullptr) {
     table.insert("signature", trace::to_text(*hint.signature));
     return table;
@@ -93,6 +97,9 @@ FileHint read_hint(const toml::table& table, model::ParseErrors& errors) {
   reader.text("signature", signature, model::FieldPresence::kRequired);
   reader.count("reads", hint.reads, {0, kReadsMax}, model::FieldPresence::kOptional);
   reader.real("explained", hint.explained, model::RealRule::kShare);
+  for (const auto& [key, member] : {std::pair("size_bytes", &FileVersion::size_bytes),
+                                    std::pair("modified_ns", &FileVersion::modified_ns)})
+    reader.count(key, hint.version.*member, {0, kReadsMax}, model::FieldPresence::kOptional);
   reader.other("parameters");
   reader.finish();
   if (hint.file.empty() || hint.file.find('\0') != std::string::npos)
@@ -152,16 +159,31 @@ std::string pattern_of(std::string_view path) {
   return pattern;
 }
 
-std::vector<const FileHint*> hints_for(std::span<const FileHint> hints, std::string_view file) {
+FileVersion version_of(const struct stat& file) noexcept {
+  return {static_cast<std::uint64_t>(file.st_size),
+          static_cast<std::uint64_t>(file.st_mtim.tv_sec) * 1'000'000'000U +
+              static_cast<std::uint64_t>(file.st_mtim.tv_nsec)};
+}
+
+FileVersion version_of(const std::string& path) {
+  struct stat found{};
+  return ::stat(path.c_str(), &found) == 0 ? version_of(found) : FileVersion();
+}
+
+std::vector<const FileHint*> hints_for(std::span<const FileHint> hints,
+                                       std::string_view file,
+                                       const FileVersion& version) {
   std::vector<const FileHint*> found;
   for (const FileHint& hint : hints)
-    if (hint.file == file) found.push_back(&hint);
+    if (hint.file == file && is_unchanged(hint.version, version)) found.push_back(&hint);
   const std::string path(file);
-  for (const FileHint& hint : hints) {
-    if (hint.file != file && ::fnmatch(hint.file.c_str(), path.c_str(), 0) == 0)
-      found.push_back(&hint);
-  }
+  for (const FileHint& hint : hints)
+    if (hint.file != file && is_match(hint, path, version)) found.push_back(&hint);
   return found;
+}
+
+bool is_match(const FileHint& hint, const std::string& file, const FileVersion& version) {
+  return is_unchanged(hint.version, version) && ::fnmatch(hint.file.c_str(), file.c_str(), 0) == 0;
 }
 
 }  // namespace forebay::push

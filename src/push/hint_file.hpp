@@ -13,6 +13,8 @@
 #include <string_view>
 #include <vector>
 
+#include <sys/stat.h>
+
 #include "push/parametric_signature.hpp"
 #include "trace/signature.hpp"
 
@@ -22,6 +24,24 @@ namespace forebay::push {
 inline constexpr std::size_t kHintFileBytesMax = std::size_t{16} << 20U;
 inline constexpr std::size_t kHintsMax = 4096;
 
+/// Shows whether a file has changed. Zeros are unknown.
+struct FileVersion {
+  std::uint64_t size_bytes = 0;
+  std::uint64_t modified_ns = 0;  ///< since 1970
+
+  friend bool operator==(const FileVersion&, const FileVersion&) = default;
+};
+
+FileVersion version_of(const struct stat& file) noexcept;
+/// Zeros if there is no such file. Blocks.
+FileVersion version_of(const std::string& path);
+
+/// False if the file has changed between the two.
+constexpr bool is_unchanged(const FileVersion& one, const FileVersion& other) noexcept {
+  const auto is_equal = [](std::uint64_t a, std::uint64_t b) { return a == b || a == 0 || b == 0; };
+  return is_equal(one.size_bytes, other.size_bytes) && is_equal(one.modified_ns, other.modified_ns);
+}
+
 /// What a hint file states about the files of one path or pattern.
 struct FileHint {
   std::string file;  ///< as the program opens it, or a shell pattern, in which * may match /
@@ -29,6 +49,7 @@ struct FileHint {
   std::uint64_t reads = 0;                            ///< of the stream; 0: unknown
   double explained = 1;  ///< share of these reads that the signature yields
   std::shared_ptr<const ParametricSignature> parametric = nullptr;  ///< instead of `signature`
+  FileVersion version = {};  ///< the hint is for this version alone
 };
 
 /// Parses a hint file. Fails with kInvalidArgument; the Error names path and line, the key, and the
@@ -44,8 +65,13 @@ Status write_hint_file(const std::string& path, std::span<const FileHint> hints)
 /// `path` as a pattern that matches only itself.
 std::string pattern_of(std::string_view path);
 
+/// Whether a hint is for a file in a version.
+bool is_match(const FileHint& hint, const std::string& file, const FileVersion& version);
+
 /// The hints of a file, best first: hints with this path, then patterns, each in the order of
-/// `hints`. They point into `hints`.
-std::vector<const FileHint*> hints_for(std::span<const FileHint> hints, std::string_view file);
+/// `hints`, without those for other versions of the file. They point into `hints`.
+std::vector<const FileHint*> hints_for(std::span<const FileHint> hints,
+                                       std::string_view file,
+                                       const FileVersion& version = {});
 
 }  // namespace forebay::push

@@ -171,5 +171,30 @@ TEST(HintFile, exact_path_precedes_patterns_in_file_order) {
   EXPECT_EQ(found("/dat"), (Numbers{}));
 }
 
+TEST(HintFile, hint_for_a_version_is_not_for_a_changed_file) {
+  const TemporaryDirectory directory;
+  const std::string path = directory / "data";
+  std::ofstream(path) << "12345";
+  const FileVersion version = version_of(path);
+  EXPECT_EQ(version.size_bytes, 5U);
+  const auto signature = parse_hints(
+                             "format = 1\n[[hint]]\nfile = \"a\"\n"
+                             "signature = \"read (0, 5)\"\n",
+                             "text")
+                             .value()
+                             .front()
+                             .signature;
+  const std::vector<FileHint> written = {
+      {.file = path, .signature = signature, .version = version}};
+  ASSERT_TRUE(write_hint_file(directory / "hints", written));
+  const auto hints = read_hint_file(directory / "hints").value();
+  EXPECT_EQ(hints.front().version, version);
+  EXPECT_EQ(hints_for(hints, path, version_of(path)).size(), 1U);
+  EXPECT_EQ(hints_for(hints, path).size(), 1U);
+  std::ofstream(path) << "123456";
+  EXPECT_TRUE(hints_for(hints, path, version_of(path)).empty());
+  EXPECT_EQ(version_of(directory / "none"), FileVersion());
+}
+
 }  // namespace
 }  // namespace forebay::push

@@ -8,19 +8,21 @@
 
 namespace forebay::push {
 
-void LearnedHints::add(const std::string& file, std::vector<trace::Access> reads) {
+void LearnedHints::add(const std::string& file,
+                       std::vector<trace::Access> reads,
+                       const FileVersion& version) {
   const std::lock_guard lock(mutex_);
-  if (reads.size() < kReadsMin || reads.size() > kReadsMax || total_ + reads.size() > kTotalMax)
+  if (reads.size() < reads_min_ || reads.size() > kReadsMax || total_ + reads.size() > kTotalMax)
     return;
   total_ += reads.size();
-  streams_.emplace(file, std::move(reads));
+  streams_.emplace(file, Stream{std::move(reads), version});
 }
 
 std::vector<FileHint> LearnedHints::merge(std::span<const FileHint> earlier) const {
   const std::lock_guard lock(mutex_);
   std::vector<FileHint> hints;
-  for (const auto& [file, reads] : streams_) {
-    auto signature = trace::signature_of(reads, trace::Operation::kRead);
+  for (const auto& [file, stream] : streams_) {
+    auto signature = trace::signature_of(stream.reads, trace::Operation::kRead);
     if (!signature) continue;
     const double explained = trace::explained_share(*signature);
     const std::string pattern = pattern_of(file);
@@ -29,7 +31,7 @@ std::vector<FileHint> LearnedHints::merge(std::span<const FileHint> earlier) con
     });
     if (explained < explained_min_ || is_known) continue;
     hints.push_back({pattern, std::make_shared<const trace::Signature>(std::move(*signature)),
-                     reads.size(), explained});
+                     stream.reads.size(), explained, nullptr, stream.version});
   }
   std::ranges::sort(hints, [](const FileHint& a, const FileHint& b) {
     return a.file != b.file ? a.file < b.file : a.reads > b.reads;

@@ -26,19 +26,28 @@ class LearnedHints {
   /// A signature that lists more of its reads is not kept by default: lists seldom recur.
   static constexpr double kExplainedMin = 0.9;
 
-  explicit LearnedHints(double explained_min = kExplainedMin) : explained_min_(explained_min) {}
+  explicit LearnedHints(double explained_min = kExplainedMin, std::size_t reads_min = kReadsMin)
+      : explained_min_(explained_min), reads_min_(reads_min) {}
 
-  /// All reads of one thread to a file.
-  void add(const std::string& file, std::vector<trace::Access> reads);
+  /// All reads of one thread to a file. The hint will be for this version alone.
+  void add(const std::string& file,
+           std::vector<trace::Access> reads,
+           const FileVersion& version = {});
   /// The hints of this run, with the most reads of a file first, then those of `earlier` for other
   /// files. Takes milliseconds for each 10,000 reads.
   std::vector<FileHint> merge(std::span<const FileHint> earlier) const;
 
  private:
+  struct Stream {
+    std::vector<trace::Access> reads;
+    FileVersion version;
+  };
+
   const double explained_min_;
+  const std::size_t reads_min_;
   mutable std::mutex mutex_;
   std::size_t total_ = 0;
-  std::multimap<std::string, std::vector<trace::Access>> streams_;
+  std::multimap<std::string, Stream> streams_;
 };
 
 }  // namespace forebay::push

@@ -17,8 +17,11 @@ namespace {
 /// Parametric hints are last: a stream takes the first ones.
 class StoredHints {
  public:
-  void add(push::HintOrigin origin, std::span<const push::FileHint> hints, std::string_view path) {
-    for (const push::FileHint* const hint : push::hints_for(hints, path)) {
+  void add(push::HintOrigin origin,
+           std::span<const push::FileHint> hints,
+           const std::string& path) {
+    if (hints.empty()) return;
+    for (const push::FileHint* const hint : push::hints_for(hints, path, push::version_of(path))) {
       if (hint->parametric == nullptr)
         stored_.push_back({origin, hint->signature});
       else
