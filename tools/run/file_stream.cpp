@@ -40,15 +40,35 @@ bool is_fast(const trace::TraceRecord& record) {
 StreamCounts& StreamCounts::operator+=(const StreamCounts& other) noexcept {
   for (const auto member :
        {&StreamCounts::reads, &StreamCounts::bytes, &StreamCounts::hits, &StreamCounts::late,
-        &StreamCounts::misses, &StreamCounts::ahead_bytes, &StreamCounts::wait_ns})
+        &StreamCounts::misses, &StreamCounts::ahead_bytes, &StreamCounts::hit_bytes,
+        &StreamCounts::wait_ns, &StreamCounts::miss_ns})
     this->*member += other.*member;
   return *this;
 }
 
-void FileStream::add_hint(std::shared_ptr<const trace::Signature> signature) {
+void FileStream::add_hint(push::HintOrigin origin, const push::FileHint& hint) {
   if (!accesses_) accesses_ = std::make_unique<push::AccessStream>();
-  accesses_->add_hint(push::HintOrigin::kProfile, std::move(signature));
+  if (hint.signature != nullptr)
+    accesses_->add_hint(origin, hint.signature);
+  else
+    accesses_->add_hint(push::HintOrigin::kSource, hint.parametric);
   has_hint_ = true;
+}
+
+bool FileStream::is_left_to_kernel(const StreamCounts& counts) noexcept {
+  return counts.misses * kSlowShare < counts.reads - counts.hits - counts.late;
+}
+
+/// As many of the reads that were read ahead would have waited as of the others, each as long.
+double FileStream::saved_s(std::chrono::nanoseconds latency) const noexcept {
+  const auto unaided = static_cast<double>(counts_.reads - counts_.hits - counts_.late);
+  const auto misses = static_cast<double>(counts_.misses);
+  const double slow_share = unaided > 0 ? misses / unaided : 1;
+  const double wait_ns = misses > 0 ? static_cast<double>(counts_.miss_ns) / misses
+                                    : static_cast<double>(latency.count());
+  const auto late_ns = static_cast<double>(counts_.wait_ns - counts_.miss_ns);
+  const double aided_ns = static_cast<double>(counts_.hits + counts_.late) * wait_ns * slow_share;
+  return std::max(0.0, aided_ns - late_ns) / 1e9;
 }
 
 bool FileStream::observe(const trace::TraceRecord& record,
@@ -59,6 +79,8 @@ bool FileStream::observe(const trace::TraceRecord& record,
   ++counts_.reads;
   counts_.bytes += record.size;
   if (!fast) counts_.wait_ns += record.duration_ns;
+  if (begin_ns_ == 0) begin_ns_ = record.begin_ns;
+  end_ns_ = std::max(end_ns_, record.begin_ns + record.duration_ns);
   if (reads_.size() <= kReadsKeptMax) reads_.push_back(access);
   if (!accesses_) accesses_ = std::make_unique<push::AccessStream>();
   push::AheadQueue& ahead = accesses_->ahead();
@@ -71,6 +93,8 @@ bool FileStream::observe(const trace::TraceRecord& record,
   counts_.hits += was_ahead && fast ? 1 : 0;
   counts_.late += was_ahead && !fast ? 1 : 0;
   counts_.misses += !was_ahead && !fast ? 1 : 0;
+  if (!was_ahead && !fast) counts_.miss_ns += record.duration_ns;
+  if (was_ahead) counts_.hit_bytes += record.size;
   if (!was_ahead) fast ? unaided_.record_hit() : unaided_.record_miss();
   if (!held) {
     warmer.cancel(number_);

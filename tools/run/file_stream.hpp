@@ -3,11 +3,14 @@
 // and has their pages read ahead.
 #pragma once
 
+#include <chrono>
 #include <cstdint>
 #include <memory>
+#include <string>
 #include <vector>
 
 #include "push/access_stream.hpp"
+#include "push/hint_file.hpp"
 #include "tools/run/page_warmer.hpp"
 #include "trace/trace_record.hpp"
 
@@ -21,8 +24,13 @@ struct StreamCounts {
   std::uint64_t late = 0;    ///< read ahead, and not there in time
   std::uint64_t misses = 0;  ///< not read ahead, and slow
   std::uint64_t ahead_bytes = 0;
-  std::uint64_t wait_ns = 0;  ///< of slow reads
+  std::uint64_t hit_bytes = 0;  ///< of hits and late reads
+  std::uint64_t wait_ns = 0;    ///< of slow reads
+  std::uint64_t miss_ns = 0;    ///< of misses
 
+  std::uint64_t wasted_bytes() const noexcept {
+    return ahead_bytes > hit_bytes ? ahead_bytes - hit_bytes : 0;
+  }
   StreamCounts& operator+=(const StreamCounts& other) noexcept;
 };
 
@@ -35,7 +43,7 @@ class FileStream {
   FileStream(std::shared_ptr<LazyFile> file, std::uint64_t number)
       : file_(std::move(file)), number_(number) {}
 
-  void add_hint(std::shared_ptr<const trace::Signature> signature);
+  void add_hint(push::HintOrigin origin, const push::FileHint& hint);
   /// Before the first read, if there is a hint.
   void begin(PageWarmer& warmer, std::uint64_t loads_max) {
     if (has_hint_) push_ahead(warmer, loads_max);
@@ -43,7 +51,16 @@ class FileStream {
   /// The program has made a read. False if it waited for storage.
   bool observe(const trace::TraceRecord& record, PageWarmer& warmer, std::uint64_t loads_max);
 
+  /// True if the kernel's readahead suffices: few of the reads that were not read ahead are slow.
+  static bool is_left_to_kernel(const StreamCounts& counts) noexcept;
+  /// Estimate of how much longer the reads would have waited. `latency` is that of storage.
+  double saved_s(std::chrono::nanoseconds latency) const noexcept;
+
+  const std::string& path() const noexcept { return file_->path(); }
   const StreamCounts& counts() const noexcept { return counts_; }
+  /// Begin of the first read, and end of the last one; 0: none.
+  std::uint64_t begin_ns() const noexcept { return begin_ns_; }
+  std::uint64_t end_ns() const noexcept { return end_ns_; }
   const std::vector<trace::Access>& reads() const noexcept { return reads_; }
   std::uint64_t number() const noexcept { return number_; }
 
@@ -55,6 +72,8 @@ class FileStream {
   const std::shared_ptr<LazyFile> file_;
   const std::uint64_t number_;  ///< for the warmer
   StreamCounts counts_;
+  std::uint64_t begin_ns_ = 0;
+  std::uint64_t end_ns_ = 0;
   std::vector<trace::Access> reads_;
   push::RecentOutcomes unaided_;  ///< whether reads that were not read ahead were fast
   bool has_hint_ = false;

@@ -62,7 +62,8 @@ TEST_F(FileStreamTest, few_slow_reads_among_fast_ones_are_left_to_the_kernel) {
 TEST_F(FileStreamTest, hint_is_followed_before_the_first_read) {
   auto signature = trace::parse_signature("read {100 x (262144 i, 1024)}");
   ASSERT_TRUE(signature);
-  stream_.add_hint(std::make_shared<const trace::Signature>(std::move(*signature)));
+  stream_.add_hint(push::HintOrigin::kProfile,
+                   {.signature = std::make_shared<const trace::Signature>(std::move(*signature))});
   stream_.begin(warmer_, kLoads);
   EXPECT_GE(stream_.counts().ahead_bytes, 16U * 4096);
   for (std::uint64_t i = 0; i < 100; ++i)

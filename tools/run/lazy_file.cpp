@@ -33,7 +33,8 @@ void LazyFile::open() {
   if (!opened || ::fstat(opened.get(), &found) != 0 || !S_ISREG(found.st_mode)) return;
   const bool is_same =
       ids_.inode == 0 || (ids_.inode == found.st_ino && ids_.device == found.st_dev);
-  if (!is_same) return;  // another file has this name by now
+  // Another file has this name by now, or the file was changed.
+  if (!is_same || !push::is_unchanged(ids_.version, push::version_of(found))) return;
   ::posix_fadvise(opened.get(), 0, 0, POSIX_FADV_RANDOM);
   descriptor_ = std::move(opened);
 }

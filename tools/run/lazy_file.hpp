@@ -10,13 +10,15 @@
 #include <utility>
 
 #include "base/descriptor.hpp"
+#include "push/hint_file.hpp"
 
 namespace forebay::run {
 
-/// As the program's system identified the file; zeros: unknown.
+/// The file that is meant; zeros: unknown.
 struct FileIds {
   std::uint64_t device = 0;
   std::uint64_t inode = 0;
+  push::FileVersion version = {};
 };
 
 /// Any thread.

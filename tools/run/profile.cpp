@@ -5,6 +5,8 @@
 #include <cctype>
 #include <cstdint>
 #include <filesystem>
+#include <iterator>
+#include <limits>
 #include <utility>
 
 namespace forebay::run {
@@ -29,78 +31,139 @@ std::string hex(std::uint64_t value) {
   return text;
 }
 
+bool is_path(std::string_view file) {
+  return file.find_first_of("*?[\\") == std::string_view::npos;
+}
+
+/// A hint of another file of the same class is used if it explains its reads by loops.
+constexpr double kClassExplainedMin = 0.9;
+constexpr std::size_t kClassHintsMax = 2;
+
 }  // namespace
+
+std::string class_of(std::string_view text) {
+  std::string found;
+  bool was_digit = false;
+  for (const char one : text) {
+    const bool is_digit = std::isdigit(static_cast<unsigned char>(one)) != 0;
+    if (!is_digit) found += one;
+    if (is_digit && !was_digit) found += '#';
+    was_digit = is_digit;
+  }
+  return found;
+}
 
 std::string profile_name(const std::vector<std::string>& words) {
   std::string all;
-  for (const std::string& word : words) {
-    bool was_digit = false;
-    for (const char one : word) {
-      const bool is_digit = std::isdigit(static_cast<unsigned char>(one)) != 0;
-      if (!is_digit) all += one;
-      if (is_digit && !was_digit) all += '#';
-      was_digit = is_digit;
-    }
-    all += '\0';
-  }
+  for (const std::string& word : words)
+    all += class_of(word) + '\0';
   std::string program = words.empty() ? "program" : fs::path(words.front()).filename().string();
   for (char& one : program)
     if (std::isalnum(static_cast<unsigned char>(one)) == 0 && one != '.' && one != '-') one = '_';
   return program.substr(0, 64) + "-" + hex(hash_of(all));
 }
 
-bool Profile::add_process(std::uint32_t process, const std::vector<std::string>& words) {
-  if (folder_.empty() || names_.contains(process)) return false;
+void Profile::add_process(std::uint32_t process, const std::vector<std::string>& words) {
   const std::string name = profile_name(words);
   names_[process] = name;
   auto& program = programs_[name];
-  if (program) return true;
+  if (program) return;
   program = std::make_unique<Program>();
+  if (folder_.empty()) return;
   program->path = (fs::path(folder_) / (name + ".hints")).string();
-  // A damaged profile is replaced at the end.
-  if (auto hints = push::read_hint_file(program->path)) program->hints = std::move(*hints);
-  return true;
+  program->load();
 }
 
-/// Patterns are not files.
-std::vector<std::string> Profile::files(std::uint32_t process, std::size_t count_max) const {
-  std::vector<std::string> found;
+/// A damaged profile is replaced at the end.
+void Profile::Program::load() {
+  if (auto found = push::read_hint_file(path)) hints = std::move(*found);
+  for (const push::FileHint& hint : hints) {
+    if (!is_path(hint.file))
+      patterns.push_back(&hint);
+    else if (hint.signature != nullptr)  // one that a user has added may have parameters
+      by_class[class_of(hint.file)].push_back(&hint);
+  }
+}
+
+const Profile::Program* Profile::program_of(std::uint32_t process) const {
   const auto name = names_.find(process);
-  if (name == names_.end()) return found;
-  for (const push::FileHint& hint : programs_.at(name->second)->hints) {
-    const bool is_known = std::ranges::find(found, hint.file) != found.end();
-    const bool is_path = hint.file.find_first_of("*?[\\") == std::string::npos;
-    if (is_path && !is_known && found.size() < count_max) found.push_back(hint.file);
+  return name != names_.end() ? programs_.at(name->second).get() : nullptr;
+}
+
+std::vector<std::string> Profile::files(std::uint32_t process) const {
+  std::vector<std::string> found;
+  const Program* const program = program_of(process);
+  if (program == nullptr) return found;
+  for (const push::FileHint& hint : program->hints) {
+    const bool is_known = !found.empty() && found.back() == hint.file;
+    if (is_path(hint.file) && !is_known) found.push_back(hint.file);
   }
   return found;
 }
 
-std::vector<std::shared_ptr<const trace::Signature>> Profile::hints_for(
-    std::uint32_t process, std::string_view path) const {
-  std::vector<std::shared_ptr<const trace::Signature>> signatures;
-  const auto name = names_.find(process);
-  if (name == names_.end()) return signatures;
-  for (const push::FileHint* const hint :
-       push::hints_for(programs_.at(name->second)->hints, path)) {
-    if (hint->signature) signatures.push_back(hint->signature);  // else one that a user has added
+std::vector<const push::FileHint*> Profile::hints_for(std::uint32_t process,
+                                                      const std::string& path,
+                                                      const push::FileVersion& version) const {
+  const Program* const program = program_of(process);
+  if (program == nullptr) return {};
+  std::vector<const push::FileHint*> found;
+  std::vector<const push::FileHint*> others;  // of files of the same class
+  const auto candidates = program->by_class.find(class_of(path));
+  if (candidates != program->by_class.end()) {
+    for (const push::FileHint* const hint : candidates->second) {
+      const bool is_other = hint->file != path && hint->explained >= kClassExplainedMin &&
+                            others.size() < kClassHintsMax;
+      if (hint->file == path && push::is_unchanged(hint->version, version)) found.push_back(hint);
+      if (is_other) others.push_back(hint);
+    }
   }
-  return signatures;
+  for (const push::FileHint* const hint : program->patterns)
+    if (push::is_match(*hint, path, version)) found.push_back(hint);
+  return found.empty() ? others : found;
 }
 
-void Profile::learn(std::uint32_t process,
-                    const std::string& path,
-                    std::vector<trace::Access> reads) {
+void Profile::learn(std::uint32_t process, const File& file, std::vector<trace::Access> reads) {
   const auto name = names_.find(process);
-  if (name != names_.end()) programs_.at(name->second)->learned.add(path, std::move(reads));
+  if (name == names_.end() || reads.empty()) return;
+  Program& program = *programs_.at(name->second);
+  auto& begin =
+      program.begin_ns.try_emplace(push::pattern_of(file.path), file.begin_ns).first->second;
+  begin = std::min(begin, file.begin_ns);
+  program.learned.add(file.path, std::move(reads), file.version);
 }
 
-void Profile::write() const {
+/// Files that this run has not read come last.
+void Profile::Program::merge() {
+  by_class.clear();
+  patterns.clear();
+  hints = learned.merge(hints);
+  const auto begin_of = [this](const push::FileHint& hint) {
+    const auto begin = begin_ns.find(hint.file);
+    return begin != begin_ns.end() ? begin->second : std::numeric_limits<std::uint64_t>::max();
+  };
+  std::ranges::stable_sort(hints, {}, begin_of);
+}
+
+void Profile::write() {
   std::error_code failed;
-  if (!programs_.empty()) fs::create_directories(folder_, failed);
+  if (!folder_.empty() && !programs_.empty()) fs::create_directories(folder_, failed);
   for (const auto& [name, program] : programs_) {
-    const auto hints = program->learned.merge(program->hints);
-    if (!hints.empty()) static_cast<void>(push::write_hint_file(program->path, hints));
+    program->merge();
+    if (!program->path.empty() && !program->hints.empty())
+      static_cast<void>(push::write_hint_file(program->path, program->hints));
   }
+}
+
+std::vector<push::FileHint> Profile::learned(const std::string& path) const {
+  const std::string pattern = push::pattern_of(path);
+  std::vector<push::FileHint> found;
+  for (const auto& [name, program] : programs_) {
+    if (!program->begin_ns.contains(pattern)) continue;
+    std::ranges::copy_if(program->hints, std::back_inserter(found), [&](const auto& hint) {
+      return hint.file == pattern && hint.signature != nullptr;
+    });
+  }
+  return found;
 }
 
 }  // namespace forebay::run

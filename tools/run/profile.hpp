@@ -3,6 +3,7 @@
 // of arguments.
 #pragma once
 
+#include <cstdint>
 #include <map>
 #include <memory>
 #include <string>
@@ -14,36 +15,56 @@
 
 namespace forebay::run {
 
-/// The name of the profile of a command line: the program, and a hash of all its words, in which
-/// each number counts as the same.
+/// The class of a text: each number in it counts as the same.
+std::string class_of(std::string_view text);
+
+/// The name of the profile of a command line: the program, and a hash of the classes of all its
+/// words.
 std::string profile_name(const std::vector<std::string>& words);
 
 /// One thread.
 class Profile {
  public:
-  /// Without a folder nothing is read or written.
+  /// Without a folder nothing is loaded or written.
   explicit Profile(std::string folder) : folder_(std::move(folder)) {}
 
-  /// Reads the profile of a process, by its command line. False if it was read before.
-  bool add_process(std::uint32_t process, const std::vector<std::string>& words);
-  bool has_process(std::uint32_t process) const { return names_.contains(process); }
+  /// Loads the profile of a process, by its command line, unless it is loaded.
+  void add_process(std::uint32_t process, const std::vector<std::string>& words);
   void end_process(std::uint32_t process) { names_.erase(process); }
-  /// Files that earlier runs have read, at most `count_max`.
-  std::vector<std::string> files(std::uint32_t process, std::size_t count_max) const;
-  /// Signatures of earlier reads of the file.
-  std::vector<std::shared_ptr<const trace::Signature>> hints_for(std::uint32_t process,
-                                                                 std::string_view path) const;
+  /// Files that earlier runs have read, in the order of their first reads.
+  std::vector<std::string> files(std::uint32_t process) const;
+  /// Hints of a file in this version, or else of files of the same class. Valid until write().
+  std::vector<const push::FileHint*> hints_for(std::uint32_t process,
+                                               const std::string& path,
+                                               const push::FileVersion& version) const;
+
+  struct File {
+    std::string path;
+    push::FileVersion version = {};
+    std::uint64_t begin_ns = 0;  ///< of the first read
+  };
   /// The reads of a stream, for the next run.
-  void learn(std::uint32_t process, const std::string& path, std::vector<trace::Access> reads);
-  /// Writes the profiles. A folder that cannot be written leaves no profile.
-  void write() const;
+  void learn(std::uint32_t process, const File& file, std::vector<trace::Access> reads);
+  /// Merges what was learned into the hints, and writes them. A folder that cannot be written
+  /// leaves no profile.
+  void write();
+  /// After write(): hints of a file.
+  std::vector<push::FileHint> learned(const std::string& path) const;
 
  private:
   struct Program {
     std::string path;
-    std::vector<push::FileHint> hints;
-    push::LearnedHints learned{0};  ///< with the random orders that a program repeats
+    std::vector<push::FileHint> hints = {};
+    std::map<std::string, std::vector<const push::FileHint*>> by_class = {};  ///< of paths
+    std::vector<const push::FileHint*> patterns = {};
+    push::LearnedHints learned{0, 1};                    ///< also random orders and single reads
+    std::map<std::string, std::uint64_t> begin_ns = {};  ///< by path as a pattern
+
+    void load();
+    void merge();
   };
+
+  const Program* program_of(std::uint32_t process) const;
 
   const std::string folder_;
   std::map<std::uint32_t, std::string> names_;                ///< by process

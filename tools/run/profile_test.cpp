@@ -28,49 +28,99 @@ TEST(ProfileTest, second_run_finds_what_the_first_has_read) {
     shuffled.push_back({i * 7919 % 100 * 65'536, 1024});
   {
     Profile first(directory / "profiles");
-    EXPECT_TRUE(first.add_process(0, kWords));
-    EXPECT_FALSE(first.add_process(0, kWords));
-    EXPECT_TRUE(first.files(0, 10).empty());
-    first.learn(0, "/data/a", shuffled);
+    first.add_process(0, kWords);
+    first.add_process(0, kWords);
+    EXPECT_TRUE(first.files(0).empty());
+    first.learn(0, {"/data/a"}, shuffled);
     first.write();
   }
   Profile second(directory / "profiles");
-  EXPECT_TRUE(second.add_process(3, kWords));
-  EXPECT_EQ(second.files(3, 10), std::vector<std::string>{"/data/a"});
-  EXPECT_EQ(second.hints_for(3, "/data/a").size(), 1U);
-  EXPECT_TRUE(second.hints_for(3, "/data/b").empty());
-  EXPECT_TRUE(second.hints_for(4, "/data/a").empty());
+  second.add_process(3, kWords);
+  EXPECT_EQ(second.files(3), std::vector<std::string>{"/data/a"});
+  EXPECT_EQ(second.hints_for(3, "/data/a", {}).size(), 1U);
+  EXPECT_TRUE(second.hints_for(3, "/data/b", {}).empty());
+  EXPECT_TRUE(second.hints_for(4, "/data/a", {}).empty());
 }
 
 TEST(ProfileTest, damaged_profile_is_replaced) {
   const storage::TemporaryDirectory directory;
   Profile first(directory.path());
   first.add_process(0, kWords);
-  first.learn(0, "/data/a", {{0, 8}, {64, 8}, {128, 8}, {192, 8}});
+  first.learn(0, {"/data/a"}, {{0, 8}, {64, 8}, {128, 8}, {192, 8}});
   first.write();
   for (const auto& entry : std::filesystem::directory_iterator(directory.path()))
     std::ofstream(entry.path()) << "not a hint file";
   Profile second(directory.path());
-  EXPECT_TRUE(second.add_process(0, kWords));
-  EXPECT_TRUE(second.files(0, 10).empty());
-  second.learn(0, "/data/a", {{0, 8}, {64, 8}, {128, 8}, {192, 8}});
+  second.add_process(0, kWords);
+  EXPECT_TRUE(second.files(0).empty());
+  second.learn(0, {"/data/a"}, {{0, 8}, {64, 8}, {128, 8}, {192, 8}});
   second.write();
   Profile third(directory.path());
   third.add_process(0, kWords);
-  EXPECT_EQ(third.files(0, 10).size(), 1U);
+  EXPECT_EQ(third.files(0).size(), 1U);
 }
 
 TEST(ProfileTest, directory_that_cannot_be_written_leaves_no_profile) {
   const storage::TemporaryDirectory directory;
   std::ofstream(directory / "file") << "x";
   Profile profile(directory / "file/folder");
-  EXPECT_TRUE(profile.add_process(0, kWords));
-  profile.learn(0, "/data/a", {{0, 8}, {64, 8}, {128, 8}, {192, 8}});
+  profile.add_process(0, kWords);
+  profile.learn(0, {"/data/a"}, {{0, 8}, {64, 8}, {128, 8}, {192, 8}});
   profile.write();
   Profile none("");
-  EXPECT_FALSE(none.add_process(0, kWords));
-  none.learn(0, "/data/a", {{0, 8}});
+  none.add_process(0, kWords);
+  none.learn(0, {"/data/a"}, {{0, 8}});
   none.write();
+}
+
+std::vector<trace::Access> strides(std::uint64_t count) {
+  std::vector<trace::Access> reads;
+  for (std::uint64_t i = 0; i < count; ++i)
+    reads.push_back({i * 65'536, 1024});
+  return reads;
+}
+
+TEST(ProfileTest, changed_file_has_no_hints) {
+  const storage::TemporaryDirectory directory;
+  Profile first(directory.path());
+  first.add_process(0, kWords);
+  first.learn(0, {"/data/a", {1000, 5}}, strides(50));
+  first.write();
+  Profile second(directory.path());
+  second.add_process(0, kWords);
+  EXPECT_EQ(second.hints_for(0, "/data/a", {1000, 5}).size(), 1U);
+  EXPECT_EQ(second.hints_for(0, "/data/a", {}).size(), 1U);
+  EXPECT_TRUE(second.hints_for(0, "/data/a", {1001, 5}).empty());
+  EXPECT_TRUE(second.hints_for(0, "/data/a", {1000, 6}).empty());
+}
+
+TEST(ProfileTest, file_of_the_same_class_has_the_hints_of_another_one) {
+  const storage::TemporaryDirectory directory;
+  Profile first(directory.path());
+  first.add_process(0, kWords);
+  first.learn(0, {"/data/step-007.bin", {1000, 5}}, strides(50));
+  first.learn(0, {"/data/list-1.bin", {1000, 5}}, {{5, 1}, {99, 3}, {7, 1}, {1, 2}});
+  first.write();
+  Profile second(directory.path());
+  second.add_process(0, kWords);
+  EXPECT_EQ(second.hints_for(0, "/data/step-12.bin", {2000, 9}).size(), 1U);
+  EXPECT_TRUE(second.hints_for(0, "/data/list-2.bin", {}).empty());  // an order without rule
+  EXPECT_TRUE(second.hints_for(0, "/data/other-1.bin", {}).empty());
+}
+
+TEST(ProfileTest, files_have_the_order_of_their_first_reads) {
+  const storage::TemporaryDirectory directory;
+  Profile first(directory.path());
+  first.add_process(0, kWords);
+  first.learn(0, {"/b", {}, 30}, {{0, 10}});
+  first.learn(0, {"/a", {}, 20}, {{0, 10}});
+  first.learn(0, {"/c", {}, 10}, {{0, 10}});
+  first.learn(0, {"/b", {}, 5}, strides(10));
+  first.write();
+  Profile second(directory.path());
+  second.add_process(0, kWords);
+  EXPECT_EQ(second.files(0), (std::vector<std::string>{"/b", "/c", "/a"}));
+  EXPECT_EQ(first.learned("/b").size(), 2U);
 }
 
 }  // namespace

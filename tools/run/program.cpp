@@ -2,13 +2,16 @@
 // The program forebay-run-agent: reads ahead for the processes of one `forebay run` on this node.
 // It ends when the last launcher of the job has ended.
 #include <chrono>
+#include <functional>
 #include <memory>
 #include <string>
 #include <thread>
 
 #include "command/cli.hpp"
-#include "tools/run/job.hpp"
+#include "tools/run/foresight.hpp"
+#include "tools/run/job_records.hpp"
 #include "tools/run/launcher_socket.hpp"
+#include "tools/run/trace_output.hpp"
 
 namespace forebay::run {
 namespace {
@@ -24,36 +27,64 @@ constexpr int kQuietIntervals = 100;
 
 struct Arguments {
   std::string name;
-  Job::Options job;
+  std::string trace_path;  ///< not empty: records alone
+  Foresight::Options foresight;
 };
 
-Result<Json> serve(const Arguments& arguments) {
-  auto made = Job::create(arguments.job);
-  if (!made) return failure(made.error());
-  Job& job = **made;
-  const Json greeting = {{"memory", job.memory_path()}};
-  auto socket = LauncherSocket::listen(arguments.name, greeting.dump(), [&job] { job.wake(); });
+/// Serves the processes of the job until the last launcher has ended. The first launcher receives
+/// `greeting`.
+Result<Json> serve(const std::string& name,
+                   JobRecords& records,
+                   const std::function<Json()>& finish) {
+  const Json greeting = {{"memory", records.memory_path()}};
+  auto socket = LauncherSocket::listen(name, greeting.dump(), [&records] { records.wake(); });
   if (!socket) return failure(socket.error());
   for (int quiet = kQuietIntervals; !(*socket)->has_ended();) {
-    const Job::Activity activity = job.poll();
-    if (activity == Job::Activity::kFast) quiet = 0;
-    if (activity == Job::Activity::kSlow) quiet = kQuietIntervals;
+    const Activity activity = records.poll();
+    if (activity == Activity::kFast) quiet = 0;
+    if (activity == Activity::kSlow) quiet = kQuietIntervals;
     if (quiet++ < kQuietIntervals)
       std::this_thread::sleep_for(kFastInterval);
     else
-      job.sleep(kIdleSleep);
+      records.sleep(kIdleSleep);
   }
-  job.finish();
-  const Json report = job.report();
+  records.finish();
+  Json report = finish();
+  const JobRecords::Counts counts = records.counts();
+  report["processes"] = counts.processes;
+  report["programs"] = records.programs();
+  report["lost_records"] = counts.lost_records;
+  report["lost_files"] = counts.lost_files;
+  report["unrecorded_threads"] = counts.unrecorded_threads;
+  report["unrecorded_processes"] = counts.unrecorded_processes;
   (*socket)->send_report(report.dump());
   return report;
+}
+
+template <class Observer>
+Result<Json> serve(const std::string& name, Result<std::unique_ptr<Observer>> observer) {
+  auto records = observer ? JobRecords::create(**observer)
+                          : Result<std::unique_ptr<JobRecords>>(failure(observer.error()));
+  if (records) return serve(name, **records, [&observer] { return (*observer)->finish(); });
+  // The launcher reports it.
+  const Json greeting = {{"error", records.error().message()}};
+  auto socket = LauncherSocket::listen(name, greeting.dump(), [] {});
+  return failure(records.error());
+}
+
+Result<Json> serve(const Arguments& arguments) {
+  return arguments.trace_path.empty()
+             ? serve(arguments.name, Foresight::create(arguments.foresight))
+             : serve(arguments.name, TraceOutput::create(arguments.trace_path));
 }
 
 command::CommandResult run(command::Words words) {
   CLI::App app("Read ahead for the processes of one job on this node", "forebay-run-agent");
   const auto arguments = std::make_shared<Arguments>();
   app.add_option("--name", arguments->name, "Name of the job")->required();
-  app.add_option("--profiles", arguments->job.profile_folder, "Directory of profiles");
+  app.add_option("--profiles", arguments->foresight.profile_folder, "Directory of profiles");
+  app.add_option("--hints", arguments->foresight.hints_path, "Hint file for all processes");
+  app.add_option("--trace", arguments->trace_path, "Write a trace, and read nothing ahead");
   return command::run(app, words, [arguments] { return command::make_result(serve(*arguments)); });
 }
 

@@ -1,0 +1,225 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "tools/run/foresight.hpp"
+
+#include <algorithm>
+#include <span>
+#include <utility>
+
+#include "base/free_memory.hpp"
+#include "push/hint_file.hpp"
+#include "trace/signature.hpp"
+
+namespace forebay::run {
+
+namespace {
+
+constexpr unsigned kThreadsMax = 32;
+/// Reads of a stream that are ahead at most, in parts of PageWarmer::kPartBytes; of a file that the
+/// process may not read at all.
+constexpr std::uint64_t kLoadsMax = 64;
+constexpr std::uint64_t kPreparedLoadsMax = 8;
+/// Reads of a file that are expected of the next one of its series.
+constexpr std::size_t kSeriesReads = 256;
+
+std::shared_ptr<const trace::Signature> signature_of_first(std::span<const trace::Access> reads) {
+  trace::ListItem list;
+  for (const trace::Access& read : reads.first(std::min(reads.size(), kSeriesReads)))
+    list.accesses.push_back({read.offset, read.size});
+  trace::Signature signature;
+  signature.items.emplace_back(std::move(list));
+  return std::make_shared<const trace::Signature>(std::move(signature));
+}
+
+/// Why nothing of a file was read ahead; empty: unknown.
+std::string reason_of(const StreamCounts& counts, bool is_mapped) {
+  if (counts.reads == 0) return is_mapped ? "mapped" : "not read";
+  if (counts.misses == 0) return "reads did not wait";
+  if (FileStream::is_left_to_kernel(counts)) return "the kernel reads ahead";
+  return "no pattern in time";
+}
+
+}  // namespace
+
+Result<std::unique_ptr<Foresight>> Foresight::create(const Options& options) {
+  std::unique_ptr<Foresight> foresight(new Foresight(options));
+  if (options.hints_path.empty()) return foresight;
+  auto hints = push::read_hint_file(options.hints_path);
+  if (!hints) return failure(hints.error());
+  foresight->hints_ = std::move(*hints);
+  return foresight;
+}
+
+Foresight::Foresight(const Options& options)
+    : profile_(options.profile_folder), warmer_(kThreadsMax), loads_max_(kLoadsMax) {}
+
+void Foresight::begin_process(const Process& process) {
+  profile_.add_process(process.number, process.words);
+  std::vector<std::string> planned = profile_.files(process.number);
+  for (const push::FileHint& hint : hints_) {
+    const bool is_path = hint.file.find_first_of("*?[\\") == std::string::npos;
+    if (is_path && hint.signature != nullptr) planned.push_back(hint.file);
+  }
+  processes_.try_emplace(process.number, ProcessState{FilesAhead(std::move(planned))});
+}
+
+void Foresight::end_process(std::uint32_t process) {
+  const auto found = processes_.find(process);
+  if (found == processes_.end()) return;
+  for (auto& [path, prepared] : found->second.prepared)
+    end_stream(path, *prepared.stream);
+  processes_.erase(found);
+  profile_.end_process(process);
+}
+
+void Foresight::open_file(const FileKey& key, const trace::RunOpen& open) {
+  const auto process = processes_.find(key.first);
+  if (open.kind != trace::RunOpenKind::kFile || process == processes_.end()) return;
+  const std::string path(open.path.data(), open.path_bytes);
+  const push::FileVersion version{open.size_bytes, open.modified_ns};
+  auto file = std::make_shared<LazyFile>(path, FileIds{open.device, open.inode, {}});
+  files_.insert_or_assign(key, OpenFile{std::move(file), version});
+  prepare(key.first, process->second.files.open(path));
+}
+
+/// Hints of the profile and of the hint file.
+void Foresight::add_hints(FileStream& stream,
+                          std::span<const push::FileHint* const> profile,
+                          const push::FileVersion& version) {
+  for (const push::FileHint* const hint : profile)
+    stream.add_hint(push::HintOrigin::kProfile, *hint);
+  for (const push::FileHint* const hint : push::hints_for(hints_, stream.path(), version))
+    stream.add_hint(push::HintOrigin::kHintFile, *hint);
+}
+
+/// Begins to read files that the process will probably open.
+void Foresight::prepare(std::uint32_t process, const FilesAhead::Next& next) {
+  ProcessState& state = processes_.at(process);
+  for (const std::string& path : next.planned) {
+    const auto hints = profile_.hints_for(process, path, {});
+    const push::FileVersion version = hints.empty() ? push::FileVersion() : hints.front()->version;
+    Prepared& prepared = state.prepared[path];
+    prepared = {std::make_unique<FileStream>(
+                    std::make_shared<LazyFile>(path, FileIds{0, 0, version}), next_stream_++),
+                version};
+    add_hints(*prepared.stream, hints, version);
+    prepared.stream->begin(warmer_, std::min(loads_max_, kPreparedLoadsMax));
+  }
+  if (next.series.empty()) return;
+  const push::FileHint expected{.signature = signature_of_first(state.last_reads)};
+  for (const std::string& path : next.series) {
+    Prepared& prepared = state.prepared[path];
+    prepared = {
+        std::make_unique<FileStream>(std::make_shared<LazyFile>(path, FileIds()), next_stream_++),
+        {}};
+    prepared.stream->add_hint(push::HintOrigin::kProfile, expected);
+    prepared.stream->begin(warmer_, loads_max_);
+  }
+}
+
+FileStream& Foresight::stream_of(std::uint32_t ring, const FileKey& key, OpenFile& open) {
+  auto& stream = open.streams[ring];
+  if (stream) return *stream;
+  auto& prepared = processes_.at(key.first).prepared;
+  const auto found = prepared.find(open.file->path());
+  const bool is_prepared = found != prepared.end();
+  if (is_prepared && push::is_unchanged(found->second.version, open.version)) {
+    stream = std::move(found->second.stream);
+  } else {
+    stream = std::make_unique<FileStream>(open.file, next_stream_++);
+    add_hints(*stream, profile_.hints_for(key.first, open.file->path(), open.version),
+              open.version);
+  }
+  if (is_prepared) prepared.erase(found);
+  return *stream;
+}
+
+Activity Foresight::record(const ThreadId& thread, const trace::TraceRecord& record) {
+  const FileKey key{thread.process, record.file};
+  const auto open = files_.find(key);
+  if (open == files_.end() || record.operation != trace::TraceOperation::kRead)
+    return Activity::kFast;
+  if ((record.flags & trace::kFlagMapped) != 0) {
+    open->second.is_mapped = true;
+    return Activity::kFast;
+  }
+  FileStream& stream = stream_of(thread.ring, key, open->second);
+  if (stream.observe(record, warmer_, loads_max_)) return Activity::kFast;
+  prepare(key.first, processes_.at(key.first).files.wait());
+  return Activity::kSlow;
+}
+
+/// Adds the stream to the report.
+void Foresight::end_stream(const std::string& path, FileStream& stream) {
+  warmer_.cancel(stream.number());
+  const double saved_s = stream.saved_s(warmer_.latency());
+  saved_.add(stream.begin_ns(), stream.end_ns(), saved_s);
+  FileTotal& total = totals_[path];
+  total.counts += stream.counts();
+  total.saved_s += saved_s;
+}
+
+void Foresight::close_file(const FileKey& key) {
+  const auto found = files_.find(key);
+  if (found == files_.end()) return;
+  const OpenFile& open = found->second;
+  const std::string& path = open.file->path();
+  totals_[path].is_mapped |= open.is_mapped;
+  for (const auto& [ring, stream] : open.streams) {
+    end_stream(path, *stream);
+    ProcessState& process = processes_.at(key.first);
+    process.last_reads = stream->reads();
+    process.files.close();
+    profile_.learn(key.first, {path, open.version, stream->begin_ns()}, stream->reads());
+  }
+  files_.erase(found);
+}
+
+/// Limits what is ahead to half of the free memory.
+void Foresight::check() {
+  std::uint64_t streams = 1;
+  for (const auto& [key, open] : files_)
+    streams += open.streams.size();
+  const auto free = free_memory_bytes();
+  const std::uint64_t affordable =
+      free ? *free / 2 / streams / PageWarmer::kPartBytes : std::uint64_t{kLoadsMax};
+  loads_max_ = std::clamp<std::uint64_t>(affordable, 1, kLoadsMax);
+}
+
+nlohmann::json Foresight::files_document() const {
+  nlohmann::json files = nlohmann::json::array();
+  for (const auto& [path, total] : totals_) {
+    nlohmann::json signatures = nlohmann::json::array();
+    for (const push::FileHint& hint : profile_.learned(path)) {
+      signatures.push_back({{"signature", trace::to_text(*hint.signature)},
+                            {"reads", hint.reads},
+                            {"explained", hint.explained}});
+    }
+    const StreamCounts& counts = total.counts;
+    files.push_back({{"path", path},
+                     {"reads", counts.reads},
+                     {"bytes", counts.bytes},
+                     {"hits", counts.hits},
+                     {"late", counts.late},
+                     {"misses", counts.misses},
+                     {"read_ahead_bytes", counts.ahead_bytes},
+                     {"wasted_bytes", counts.wasted_bytes()},
+                     {"wait_s", static_cast<double>(counts.wait_ns) / 1e9},
+                     {"saved_s", total.saved_s},
+                     {"signatures", std::move(signatures)},
+                     {"left_alone", counts.ahead_bytes > 0
+                                        ? nlohmann::json()
+                                        : nlohmann::json(reason_of(counts, total.is_mapped))}});
+  }
+  return files;
+}
+
+nlohmann::json Foresight::finish() {
+  warmer_.stop();
+  profile_.write();
+  return {{"files", files_document()},
+          {"read_ahead_bytes", warmer_.bytes_read()},
+          {"saved_s", saved_.seconds()},
+          {"storage_latency_s", static_cast<double>(warmer_.latency().count()) / 1e9}};
+}
+
+}  // namespace forebay::run
