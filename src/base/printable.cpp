@@ -3,23 +3,15 @@
 
 #include <algorithm>
 
+#include "base/utf8.hpp"
+
 namespace forebay {
 
 namespace {
 
-bool is_continuation(char byte) { return (static_cast<unsigned char>(byte) & 0xC0U) == 0x80U; }
-
-/// Length of the UTF-8 character at the start of `text`. 0 if it is none, or a control character.
-std::size_t character_bytes(std::string_view text) {
-  const auto first = static_cast<unsigned char>(text[0]);
-  if (first < 0x80) return first >= 0x20 && first != 0x7F ? 1 : 0;
-  const std::size_t bytes = first >= 0xF0 ? 4 : first >= 0xE0 ? 3 : 2;
-  if (first < 0xC2 || first > 0xF4 || text.size() < bytes) return 0;
-  if (!std::ranges::all_of(text.substr(1, bytes - 1), is_continuation)) return 0;
-  const auto second = static_cast<unsigned char>(text[1]);
-  const bool is_overlong = (first == 0xE0 && second < 0xA0) || (first == 0xF0 && second < 0x90);
-  const bool is_not_scalar = (first == 0xED && second > 0x9F) || (first == 0xF4 && second > 0x8F);
-  return is_overlong || is_not_scalar ? 0 : bytes;
+bool is_control(char one) {
+  const auto byte = static_cast<unsigned char>(one);
+  return byte < 0x20 || byte == 0x7f;
 }
 
 }  // namespace
@@ -28,7 +20,7 @@ std::string to_printable(std::string_view text) {
   constexpr std::string_view kDigits = "0123456789abcdef";
   std::string line;
   while (!text.empty()) {
-    const std::size_t bytes = character_bytes(text);
+    const std::size_t bytes = is_control(text[0]) ? 0 : utf8_character_bytes(text);
     if (bytes > 0) {
       line += text.substr(0, bytes);
     } else if (text[0] == '\n') {

@@ -8,6 +8,8 @@
 
 #include <sys/random.h>
 
+#include "base/utf8.hpp"
+
 namespace forebay::format {
 namespace {
 
@@ -38,21 +40,6 @@ tl::unexpected<Error> invalid_field_error(const FieldDefinition& field, const st
                   .cause = cause});
 }
 
-/// Bytes of the UTF-8 sequence at the start of `text`; 0 if it is not valid.
-std::size_t sequence_bytes(std::string_view text) noexcept {
-  const auto byte = [&](std::size_t i) { return static_cast<std::uint8_t>(text[i]); };
-  const std::uint8_t lead = byte(0);
-  if (lead < 0x80) return 1;
-  const std::size_t bytes = lead >= 0xf0 ? 4 : lead >= 0xe0 ? 3 : 2;
-  if (lead < 0xc2 || lead > 0xf4 || text.size() < bytes) return 0;
-  for (std::size_t i = 1; i < bytes; ++i)
-    if ((byte(i) & 0xc0U) != 0x80) return 0;
-  // Overlong, a surrogate, or above the last code point.
-  const bool is_wrong = (lead == 0xe0 && byte(1) < 0xa0) || (lead == 0xed && byte(1) > 0x9f) ||
-                        (lead == 0xf0 && byte(1) < 0x90) || (lead == 0xf4 && byte(1) > 0x8f);
-  return is_wrong ? 0 : bytes;
-}
-
 }  // namespace
 
 std::optional<std::uint64_t> array_bytes(ElementType type,
@@ -66,18 +53,9 @@ std::optional<std::uint64_t> array_bytes(ElementType type,
   return bytes;
 }
 
-bool is_utf8(std::string_view text) noexcept {
-  while (!text.empty()) {
-    const std::size_t bytes = sequence_bytes(text);
-    if (bytes == 0) return false;
-    text.remove_prefix(bytes);
-  }
-  return true;
-}
-
 bool is_field_name(std::string_view name) noexcept {
   if (name.empty() || name.size() > kNameBytesMax || !is_utf8(name)) return false;
-  for (; !name.empty(); name.remove_prefix(sequence_bytes(name))) {
+  for (; !name.empty(); name.remove_prefix(utf8_character_bytes(name))) {
     const auto lead = static_cast<std::uint8_t>(name[0]);
     if (lead < 0x20 || lead == 0x7f) return false;
     // U+0080 ... U+009f are control characters, too.

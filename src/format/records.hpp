@@ -106,9 +106,6 @@ struct FieldDefinition {
 std::optional<std::uint64_t> array_bytes(ElementType type,
                                          std::span<const std::uint64_t> shape) noexcept;
 
-/// Whether these bytes are UTF-8, as JSON requires.
-bool is_utf8(std::string_view text) noexcept;
-
 /// 1 to kNameBytesMax bytes of UTF-8 without control characters.
 bool is_field_name(std::string_view name) noexcept;
 

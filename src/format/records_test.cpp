@@ -11,6 +11,7 @@
 #include <gtest/gtest.h>
 
 #include "base/testing.hpp"
+#include "base/utf8.hpp"
 
 namespace forebay::format {
 namespace {

@@ -4,6 +4,7 @@
 #include <filesystem>
 #include <utility>
 
+#include "base/utf8.hpp"
 #include "command/atomic_file.hpp"
 #include "tools/dataset/chunk_grid.hpp"
 #include "tools/dataset/export_names.hpp"
@@ -271,7 +272,7 @@ Result<std::string> directory_for_references(const std::string& path) {
   std::string directory = std::filesystem::canonical(path, error).string();
   if (error)
     return tl::unexpected(system_error({.operation = "find", .path = path}, error.value()));
-  if (format::is_utf8(directory)) return directory;
+  if (is_utf8(directory)) return directory;
   return failure({.kind = ErrorClass::kUnsupported,
                   .operation = "export as references",
                   .path = directory,
