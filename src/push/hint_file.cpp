@@ -11,6 +11,7 @@
 
 #include <fnmatch.h>
 
+#include "base/printable.hpp"
 #include "base/text_file.hpp"
 #include "model/machine_reader.hpp"
 
@@ -115,7 +116,7 @@ Result<std::vector<FileHint>> parse_hints(std::string_view text, const std::stri
   if (!root) return failure(root.error());
   model::ParseErrors errors(path, std::string(kOperation));
   model::check_format(*root, kHintFormat, errors);
-  model::reject_unknown_keys(*root, "", {"format", "hint"}, errors);
+  model::reject_unknown_keys(*root, "", {"format", "command", "hint"}, errors);
   const auto* const entries = root->get_as<toml::array>("hint");
   if (entries != nullptr && entries->size() > kHintsMax) {
     errors.add(entries->get(kHintsMax)->source(), "there are " + std::to_string(entries->size()) +
@@ -134,12 +135,16 @@ Result<std::vector<FileHint>> read_hint_file(const std::string& path) {
   return parse_hints(*text, path);
 }
 
-Status write_hint_file(const std::string& path, std::span<const FileHint> hints) {
+Status write_hint_file(const std::string& path,
+                       std::span<const FileHint> hints,
+                       std::string_view command) {
   toml::array entries;
   for (const FileHint& hint : hints)
     entries.push_back(table_of(hint));
   std::ostringstream text;
-  text << toml::table{{"format", kHintFormat}, {"hint", std::move(entries)}} << '\n';
+  toml::table root{{"format", kHintFormat}, {"hint", std::move(entries)}};
+  if (!command.empty()) root.insert("command", to_printable(command));
+  text << root << '\n';
   auto file = TemporaryFile::create_beside(path);
   if (!file) return failure(file.error());
   std::ofstream out(file->path(), std::ios::binary);

@@ -59,8 +59,11 @@ Result<std::vector<FileHint>> parse_hints(std::string_view text, const std::stri
 /// Reads a hint file. Fails as parse_hints(), and if the file cannot be read. Blocks.
 Result<std::vector<FileHint>> read_hint_file(const std::string& path);
 
-/// Creates or replaces a hint file, and syncs it. Fails as TemporaryFile. Blocks.
-Status write_hint_file(const std::string& path, std::span<const FileHint> hints);
+/// Creates or replaces a hint file, and syncs it. `command` is the command line that has the reads,
+/// for users; may be empty. Fails as TemporaryFile. Blocks.
+Status write_hint_file(const std::string& path,
+                       std::span<const FileHint> hints,
+                       std::string_view command = {});
 
 /// `path` as a pattern that matches only itself.
 std::string pattern_of(std::string_view path);

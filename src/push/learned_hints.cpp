@@ -4,6 +4,7 @@
 #include <algorithm>
 #include <utility>
 
+#include "base/utf8.hpp"
 #include "trace/signature_search.hpp"
 
 namespace forebay::push {
@@ -12,6 +13,7 @@ void LearnedHints::add(const std::string& file,
                        std::vector<trace::Access> reads,
                        const FileVersion& version) {
   const std::lock_guard lock(mutex_);
+  if (!is_utf8(file)) return;
   if (reads.size() < reads_min_ || reads.size() > kReadsMax || total_ + reads.size() > kTotalMax)
     return;
   total_ += reads.size();

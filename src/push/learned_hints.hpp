@@ -29,7 +29,8 @@ class LearnedHints {
   explicit LearnedHints(double explained_min = kExplainedMin, std::size_t reads_min = kReadsMin)
       : explained_min_(explained_min), reads_min_(reads_min) {}
 
-  /// All reads of one thread to a file. The hint will be for this version alone.
+  /// All reads of one thread to a file. The hint will be for this version alone. A name that is not
+  /// UTF-8 gets none.
   void add(const std::string& file,
            std::vector<trace::Access> reads,
            const FileVersion& version = {});

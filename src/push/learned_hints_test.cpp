@@ -36,6 +36,7 @@ TEST(LearnedHints, short_long_and_random_streams_are_not_kept) {
   learned.add("short", strided(3, 4096, 100));
   learned.add("long", strided(LearnedHints::kReadsMax + 1, 4096, 100));
   learned.add("random", scattered(500, 1'000'000));
+  learned.add("not UTF-8: \xff", strided(50, 4096, 100));
   EXPECT_TRUE(learned.merge({}).empty());
 }
 

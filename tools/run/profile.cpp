@@ -69,6 +69,8 @@ void Profile::add_process(std::uint32_t process, const std::vector<std::string>&
   auto& program = programs_[name];
   if (program) return;
   program = std::make_unique<Program>();
+  for (const std::string& word : words)
+    program->command += (program->command.empty() ? "" : " ") + word;
   if (folder_.empty()) return;
   program->path = (fs::path(folder_) / (name + ".hints")).string();
   program->load();
@@ -150,7 +152,7 @@ void Profile::write() {
   for (const auto& [name, program] : programs_) {
     program->merge();
     if (!program->path.empty() && !program->hints.empty())
-      static_cast<void>(push::write_hint_file(program->path, program->hints));
+      static_cast<void>(push::write_hint_file(program->path, program->hints, program->command));
   }
 }
 

@@ -53,7 +53,8 @@ class Profile {
 
  private:
   struct Program {
-    std::string path;
+    std::string command;
+    std::string path = {};  ///< empty: nothing is written
     std::vector<push::FileHint> hints = {};
     std::map<std::string, std::vector<const push::FileHint*>> by_class = {};  ///< of paths
     std::vector<const push::FileHint*> patterns = {};
