@@ -6,14 +6,15 @@ serves all ranks of an MPI job.
 """
 
 import contextlib
+import hashlib
 import json
 import os
+import re
 import signal
 import socket
 import struct
 import subprocess
 import time
-from collections.abc import Iterator
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -24,10 +25,13 @@ LIBRARY = "libforebay_run.so"
 AGENT = "forebay-run-agent"
 SITE_SWITCH = Path("/etc/forebay/run-off")  # exists: `forebay run` only runs the program
 START_TIMEOUT_S = 5
+STARTS_MAX = 20  # an agent can end at once: that of another launcher was faster, and ended too
 END_TIMEOUT_S = 10
-PASSED_SIGNALS = (signal.SIGTERM, signal.SIGHUP, signal.SIGUSR1, signal.SIGUSR2)
+RELAYED_SIGNALS = frozenset(
+    (signal.SIGINT, signal.SIGQUIT, signal.SIGTERM, signal.SIGHUP, signal.SIGUSR1, signal.SIGUSR2)
+)
+CHECK_INTERVAL_S = 1
 CONNECT_INTERVAL_S = 0.005
-NAME_BYTES_MAX = 100
 # Names of a job that launchers of MPI give to all their ranks.
 JOB_VARIABLES = ("PMIX_NAMESPACE", "OMPI_MCA_orte_ess_jobid", "SLURM_JOB_ID", "PMI_JOBID")
 
@@ -37,10 +41,12 @@ class RunOptions:
     profiles: Path | None = None  # None: nothing is remembered
 
 
-def default_profiles() -> Path:
-    """The directory of profiles: $XDG_CACHE_HOME/forebay, or ~/.cache/forebay."""
-    cache = os.environ.get("XDG_CACHE_HOME") or Path.home() / ".cache"
-    return Path(cache) / "forebay"
+def default_profiles() -> Path | None:
+    """The directory of profiles: $XDG_CACHE_HOME/forebay, or ~/.cache/forebay. None without a
+    home: the user may be in no table of users."""
+    with contextlib.suppress(RuntimeError):
+        return Path(os.environ.get("XDG_CACHE_HOME") or Path.home() / ".cache") / "forebay"
+    return None
 
 
 def is_off() -> bool:
@@ -48,30 +54,32 @@ def is_off() -> bool:
     return os.environ.get("FOREBAY_RUN") == "off" or SITE_SWITCH.exists()
 
 
-def job_name() -> str:
-    """The same for all ranks of an MPI job on this node, else that of this process."""
-    for variable in JOB_VARIABLES:
-        if value := os.environ.get(variable):
-            return f"forebay-run-{os.geteuid()}-{value}"[:NAME_BYTES_MAX]
-    # Hydra starts all ranks of a node from one process.
-    process = os.getppid() if "PMI_RANK" in os.environ else os.getpid()
-    return f"forebay-run-{os.geteuid()}-{process}"
+def job_name(options: RunOptions) -> str:
+    """The same for all ranks of an MPI job on this node, else that of this process.
+
+    Launchers with other options, or in another container, have an agent of their own."""
+    job = next((value for one in JOB_VARIABLES if (value := os.environ.get(one))), None)
+    if job is None:  # Hydra starts all ranks of a node from one process
+        job = os.getppid() if "PMI_RANK" in os.environ else os.getpid()
+    namespaces = []
+    with contextlib.suppress(OSError):
+        namespaces = [os.stat(f"/proc/self/ns/{kind}").st_ino for kind in ("pid", "mnt")]
+    key = repr((job, namespaces, options)).encode(errors="surrogateescape")
+    return f"forebay-run-{os.geteuid()}-{hashlib.sha256(key).hexdigest()[:32]}"
 
 
-@contextlib.contextmanager
-def connected_agent(options: RunOptions) -> Iterator["AgentConnection | None"]:
-    """The agent of this job, started if there is none; None if it does not start."""
-    with find_agent(job_name(), options) or contextlib.nullcontext() as agent:
-        yield agent
-
-
-def find_agent(name: str, options: RunOptions) -> "AgentConnection | None":
-    agent, process = connect(name), None
+def find_agent(options: RunOptions) -> "AgentConnection":
+    """The agent of this job, started if there is none. Raises a ForebayError if that fails."""
+    usable_library()
+    name = job_name(options)
+    agent, process, starts = connect(name), None, 0
     deadline = time.monotonic() + START_TIMEOUT_S
-    while agent is None and time.monotonic() < deadline:
+    while agent is None:
+        if time.monotonic() >= deadline or starts == STARTS_MAX:
+            raise ForebayError("no agent started")
         # That of another launcher may have ended meanwhile.
         if process is None or process.poll() is not None:
-            process = start_agent(name, options)
+            process, starts = start_agent(name, options), starts + 1
         time.sleep(CONNECT_INTERVAL_S)
         agent = connect(name)
     return agent
@@ -99,15 +107,18 @@ def owner_of(connection: socket.socket) -> int:
 
 def start_agent(name: str, options: RunOptions) -> subprocess.Popen:
     """Starts the agent in a session of its own: signals for the program do not end it."""
-    command = [str(native.find_program(AGENT)), "--name", name]
+    command = [str(native.find_program(AGENT).absolute()), "--name", name]
     if options.profiles:
         command += ["--profiles", str(options.profiles.absolute())]
     null = subprocess.DEVNULL
     hidden = ("LD_PRELOAD", "FOREBAY_RUN_MEMORY")
     env = {name: value for name, value in os.environ.items() if name not in hidden}
-    return subprocess.Popen(
-        command, stdin=null, stdout=null, stderr=null, start_new_session=True, cwd="/", env=env
-    )
+    try:
+        return subprocess.Popen(
+            command, stdin=null, stdout=null, stderr=null, start_new_session=True, cwd="/", env=env
+        )
+    except OSError as error:
+        raise ForebayError(f"no agent started: {error.strerror}") from None
 
 
 class AgentConnection:
@@ -133,37 +144,77 @@ class AgentConnection:
         return None
 
 
-def environment(memory_path: str) -> dict[str, str]:
-    """That of this process, with the library in front of others that are preloaded.
+def usable_library() -> str:
+    """The path of the library. Raises a ForebayError if LD_PRELOAD cannot name it."""
+    library = str(native.find_program(LIBRARY).absolute())  # programs change their directory
+    if re.search("[ :]", library):
+        reason = "LD_PRELOAD separates paths by spaces and colons"
+        raise ForebayError(f"{library} cannot be preloaded: {reason}; install Forebay elsewhere")
+    return library
 
-    The address sanitizer of GCC would refuse to start behind it."""
-    library = str(native.find_program(LIBRARY))
-    others = os.environ.get("LD_PRELOAD", "")
-    return os.environ | {
-        "LD_PRELOAD": f"{library}:{others}" if others else library,
-        "FOREBAY_RUN_MEMORY": memory_path,
-        "ASAN_OPTIONS": ":".join(
-            filter(None, [os.environ.get("ASAN_OPTIONS"), "verify_asan_link_order=0"])
-        ),
+
+def environment(agent: AgentConnection | None) -> dict[str, str]:
+    """The environment of the program: that of this process, and the library in front of others
+    that are preloaded. Without an agent, that of this process."""
+    env = dict(os.environ)
+    # Python sets LC_CTYPE in the locale C (PEP 538).
+    with contextlib.suppress(OSError):
+        initial = Path("/proc/self/environ").read_bytes().split(b"\0")
+        env.pop("LC_CTYPE", None)
+        env |= (os.fsdecode(one).split("=", 1) for one in initial if one[:9] == b"LC_CTYPE=")
+    if agent is None:
+        return env
+    others = [one for one in re.split("[ :]", env.get("LD_PRELOAD", "")) if one]
+    # Of an outer `forebay run`: calls are recorded once.
+    others = [one for one in others if os.path.basename(one) != LIBRARY]
+    # GCC's address sanitizer would refuse to start behind another library.
+    order, sanitizer = "verify_asan_link_order=0", env.get("ASAN_OPTIONS", "")
+    if order not in sanitizer:
+        sanitizer = f"{sanitizer}:{order}".lstrip(":")
+    return env | {
+        "LD_PRELOAD": ":".join([usable_library(), *others]),
+        "FOREBAY_RUN_MEMORY": agent.memory_path,
+        "ASAN_OPTIONS": sanitizer,
     }
 
 
-def run_program(command: list[str], env: dict[str, str] | None) -> int:
+def run_program(command: list[str], env: dict[str, str]) -> int:
     """Runs a program to its end, and returns its exit status as a shell does.
 
-    Signals that a terminal sends reach the program itself; others are passed on.
+    Signals that other processes send are passed on. Those of the terminal reach the program itself.
+    Called by the main thread: other threads have these signals blocked.
     """
+    is_child_ignored = signal.getsignal(signal.SIGCHLD) == signal.SIG_IGN
+    signal.signal(signal.SIGCHLD, signal.SIG_DFL)  # else the kernel drops the exit status
+    # Blocked before the start, so none is lost, and a signal that is ignored stays so after exec().
+    mask = signal.pthread_sigmask(signal.SIG_BLOCK, RELAYED_SIGNALS | {signal.SIGCHLD})
+
+    def restore_signals():
+        if is_child_ignored:
+            signal.signal(signal.SIGCHLD, signal.SIG_IGN)
+        for number in RELAYED_SIGNALS:
+            if signal.getsignal(number) != signal.SIG_IGN:
+                signal.signal(number, signal.SIG_DFL)  # Python's handler would lose it
+        signal.pthread_sigmask(signal.SIG_SETMASK, mask)
+
     try:
-        process = subprocess.Popen(command, env=env, close_fds=False)
+        process = subprocess.Popen(command, env=env, close_fds=False, preexec_fn=restore_signals)
+        code = _wait_and_relay(process)
+        while signal.sigtimedwait(RELAYED_SIGNALS, 0):
+            pass  # for the program, which has ended
     except FileNotFoundError:
         raise ForebayError(f"{command[0]}: no such program", 127) from None
     except OSError as error:
         raise ForebayError(f"{command[0]}: {error.strerror}", 126) from None
-    signal.signal(signal.SIGINT, signal.SIG_IGN)
-    signal.signal(signal.SIGQUIT, signal.SIG_IGN)
-    for number in PASSED_SIGNALS:
-        signal.signal(number, lambda received, _frame: process.send_signal(received))
-    code = process.wait()
-    for number in PASSED_SIGNALS:
-        signal.signal(number, signal.SIG_DFL)
+    finally:
+        signal.pthread_sigmask(signal.SIG_SETMASK, mask)
     return code if code >= 0 else 128 - code
+
+
+def _wait_and_relay(process: subprocess.Popen) -> int:
+    while (code := process.poll()) is None:
+        received = signal.sigtimedwait(RELAYED_SIGNALS | {signal.SIGCHLD}, CHECK_INTERVAL_S)
+        is_passed = received and received.si_signo != signal.SIGCHLD and received.si_code <= 0
+        if is_passed:
+            process.send_signal(received.si_signo)
+    return code

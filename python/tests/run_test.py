@@ -3,6 +3,9 @@
 
 import json
 import os
+import pty
+import re
+import shutil
 import signal
 import socket
 import subprocess
@@ -11,6 +14,8 @@ import time
 from pathlib import Path
 
 import pytest
+
+from forebay import native, run_job
 
 FOREBAY = [
     sys.executable,
@@ -22,6 +27,11 @@ import os, sys
 file = os.open(sys.argv[1], os.O_RDONLY)
 print(sum(os.pread(file, 1024, i * 65536)[0] for i in range(100)))
 """
+
+
+# Variables that `forebay run` sets.
+OWN_VARIABLES = re.compile("^(LD_PRELOAD|FOREBAY_RUN_MEMORY|ASAN_OPTIONS)=.*\n", re.MULTILINE)
+NAMESPACE = ["unshare", "--user", "--map-root-user", "--mount"]
 
 
 @pytest.fixture
@@ -86,11 +96,58 @@ def test_no_profile_leaves_none(run, data, tmp_path):
     assert not (tmp_path / "cache").exists()
 
 
-def test_read_only_home_changes_nothing(run, data, tmp_path):
-    file = tmp_path / "file"
-    file.write_text("no directory")
-    done = run("--", sys.executable, "-c", READS, str(data), env={"XDG_CACHE_HOME": str(file)})
-    assert (done.returncode, done.stderr) == (0, "")
+@pytest.fixture
+def compare(run):
+    """compare(*words) runs a program with and without `forebay run`; both must end alike."""
+
+    def start(*words, **options):
+        plain = subprocess.run(
+            words, capture_output=True, text=True, timeout=60, check=False, **options
+        )
+        recorded = run("--", *words, **options)
+        results = [(one.returncode, one.stdout, one.stderr) for one in (plain, recorded)]
+        assert results[1] == results[0]
+        return plain
+
+    return start
+
+
+@pytest.fixture
+def namespace():
+    """The command that starts a program in namespaces of its own, if they are permitted."""
+    if not shutil.which("unshare") or subprocess.run([*NAMESPACE, "true"], check=False).returncode:
+        pytest.skip("namespaces cannot be created here")
+    return NAMESPACE
+
+
+@pytest.mark.parametrize("kind", ["file", "mount"])
+def test_read_only_home_changes_nothing(data, tmp_path, namespace, kind):
+    home, env = tmp_path / "home", {k: v for k, v in os.environ.items() if k != "XDG_CACHE_HOME"}
+    words = [*FOREBAY, "run", "--", sys.executable, "-c", READS, str(data)]
+    if kind == "file":
+        home.write_text("no directory")
+    else:
+        home.mkdir()
+        cover = 'mount -t tmpfs -o ro none "$HOME" && exec "$@"'
+        words = [*namespace, "sh", "-c", cover, "sh", *words]
+    done = subprocess.run(
+        words,
+        capture_output=True,
+        text=True,
+        timeout=60,
+        check=False,
+        env=env | {"HOME": str(home)},
+    )
+    assert (done.returncode, done.stdout, done.stderr) == (0, "0\n", "")
+
+
+def test_user_without_a_home_has_no_profiles(monkeypatch):
+    def fail():
+        raise RuntimeError("Could not determine home directory.")
+
+    monkeypatch.delenv("XDG_CACHE_HOME", raising=False)
+    monkeypatch.setattr(Path, "home", fail)
+    assert run_job.default_profiles() is None
 
 
 def test_switched_off_nothing_is_preloaded(run):
@@ -117,15 +174,119 @@ def test_ranks_of_a_job_share_an_agent(run, data, tmp_path):
     assert sum('"files"' in output for output in outputs) == 1
 
 
-def test_signals_reach_the_program(run, tmp_path):
+@pytest.mark.parametrize("number", [signal.SIGTERM, signal.SIGINT, signal.SIGUSR1])
+def test_signals_reach_the_program(tmp_path, number):
     ready = tmp_path / "ready"
-    script = f"trap 'exit 9' TERM; touch {ready}; while :; do sleep 0.05; done"
-    process = subprocess.Popen([*FOREBAY, "run", "--", "sh", "-c", script])
-    deadline = time.monotonic() + 30
-    while not ready.exists() and time.monotonic() < deadline:
-        time.sleep(0.01)
-    process.send_signal(signal.SIGTERM)
+    script = f"trap 'exit 9' TERM INT USR1; touch {ready}; while :; do sleep 0.05; done"
+    process = start_with_default_signals([*FOREBAY, "run", "--", "sh", "-c", script])
+    wait_for(ready)
+    process.send_signal(number)
     assert process.wait(timeout=30) == 9
+
+
+def start_with_default_signals(words: list[str]) -> subprocess.Popen:
+    """Starts a program as a terminal does, also if the tests run in the background of a shell."""
+    words = ["env", "--default-signal", *words]
+    return subprocess.Popen(words, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
+
+
+@pytest.mark.parametrize("number", [signal.SIGTERM, signal.SIGINT])
+def test_signal_at_any_moment_of_the_start_ends_the_program(number):
+    processes = []
+    for i in range(12):
+        script = "trap 'exit 9' TERM INT; while :; do sleep 0.05; done"
+        processes.append(start_with_default_signals([*FOREBAY, "run", "--", "sh", "-c", script]))
+        time.sleep(i * 0.02)
+        processes[-1].send_signal(number)
+    # The launcher, before it starts the program; the program before its trap; the trap.
+    codes = {process.wait(timeout=30) for process in processes}
+    assert codes <= {-number, 128 + number, 9, 1}
+
+
+def test_signal_of_the_terminal_reaches_the_program_once():
+    script = """
+import signal, time
+received = []
+signal.signal(signal.SIGINT, lambda *_: received.append(1))
+print("ready", flush=True)
+end = time.monotonic() + 30
+while not received and time.monotonic() < end:
+    time.sleep(0.01)
+time.sleep(0.3)
+print(len(received), "received", flush=True)
+"""
+    ours, theirs = pty.openpty()
+    words = ["setsid", "--ctty", *FOREBAY, "run", "--", sys.executable, "-c", script]
+    process = subprocess.Popen(words, stdin=theirs, stdout=subprocess.PIPE, text=True)
+    assert process.stdout.readline() == "ready\n"
+    os.write(ours, b"\x03")
+    assert process.communicate(timeout=60)[0] == "1 received\n"
+    assert process.returncode == 0
+    os.close(ours)
+    os.close(theirs)
+
+
+def test_killed_launcher_leaves_the_program(tmp_path):
+    script = f"echo > {tmp_path}/ready; read line; echo $line > {tmp_path}/line; : > {tmp_path}/end"
+    words = [*FOREBAY, "run", "--", "sh", "-c", script]
+    process = subprocess.Popen(words, stdin=subprocess.PIPE, text=True)
+    wait_for(tmp_path / "ready")
+    process.kill()
+    process.communicate("text\n", timeout=30)
+    wait_for(tmp_path / "end")
+    assert (tmp_path / "line").read_text() == "text\n"
+
+
+def wait_for(path: Path) -> None:
+    deadline = time.monotonic() + 30
+    while not path.exists():
+        assert time.monotonic() < deadline
+        time.sleep(0.01)
+
+
+def test_inner_run_has_its_own_agent(run, data, tmp_path):
+    inner = [*FOREBAY, "run", "--json", str(tmp_path / "inner"), "--", sys.executable, "-c"]
+    script = READS + "print(os.environ['LD_PRELOAD'].count('_run.so'), os.environ['ASAN_OPTIONS'])"
+    done = run("--json", str(tmp_path / "outer"), "--", *inner, script, str(data))
+    assert (done.returncode, done.stderr) == (0, "")
+    assert done.stdout.startswith("0\n1 verify_asan_link_order=0\n")
+    reads = [
+        sum(
+            one["reads"]
+            for one in json.loads((tmp_path / name).read_text())["files"]
+            if one["path"] == str(data)
+        )
+        for name in ("inner", "outer")
+    ]
+    assert reads == [100, 0]
+
+
+def test_launchers_with_other_options_have_their_own_agent(tmp_path):
+    env = os.environ | {"SLURM_JOB_ID": f"test-{os.getpid()}"}
+    shows = ["--", "sh", "-c", "echo $FOREBAY_RUN_MEMORY; sleep 1"]
+    options = [["--no-profile"], ["--profiles", tmp_path / "a"], ["--profiles", tmp_path / "b"]]
+    processes = [
+        subprocess.Popen([*FOREBAY, "run", *one, *shows], env=env, stdout=subprocess.PIPE)
+        for one in options
+    ]
+    assert len({process.communicate(timeout=60)[0] for process in processes}) == len(options)
+
+
+def test_64_launchers_of_a_job_start_at_once(data, tmp_path):
+    env = os.environ | {"PMIX_NAMESPACE": f"test-{os.getpid()}", "XDG_CACHE_HOME": str(tmp_path)}
+    words = [*FOREBAY, "run", "--json", "-", "--", "sh", "-c", f"cat {data} >/dev/null"]
+    ranks = [
+        subprocess.Popen(words, env=env, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True)
+        for _ in range(64)
+    ]
+    outputs = [rank.communicate(timeout=100) for rank in ranks]
+    assert [rank.returncode for rank in ranks] == [0] * len(ranks)
+    assert {errors for _, errors in outputs} == {""}
+    # An agent ends with its last launcher, and late launchers may start another one.
+    reports = [json.loads(output) for output, _ in outputs if output]
+    assert 1 <= len(reports) < len(ranks)
+    reads = [one["reads"] for report in reports for one in report["files"]]
+    assert sum(reads) >= 64 * data.stat().st_size / (1 << 20)
 
 
 def test_inherited_descriptors_reach_the_program(run, data):
@@ -137,19 +298,184 @@ def test_inherited_descriptors_reach_the_program(run, data):
 
 
 def test_agent_that_does_not_start_leaves_the_program(run, tmp_path):
-    (tmp_path / "forebay-run-agent").write_text("#!/bin/sh\nexit 1\n")
-    (tmp_path / "forebay-run-agent").chmod(0o755)
+    for name, code in [("forebay-run-agent", 1), ("libforebay_run.so", 0)]:
+        (tmp_path / name).write_text(f"#!/bin/sh\nexit {code}\n")
+        (tmp_path / name).chmod(0o755)
+    begin = time.monotonic()
     done = run("--", "echo", "out", env={"FOREBAY_LIBEXEC": str(tmp_path)})
     assert (done.returncode, done.stdout) == (0, "out\n")
     assert "no agent started" in done.stderr
+    assert time.monotonic() - begin < run_job.START_TIMEOUT_S
+    (tmp_path / "forebay-run-agent").write_text("no program")
+    done = run("--", "echo", "out", env={"FOREBAY_LIBEXEC": str(tmp_path)})
+    assert (done.returncode, done.stdout) == (0, "out\n")
+    assert "no agent started: Exec format error" in done.stderr
+
+
+@pytest.mark.parametrize("separator", " :")
+def test_prefix_that_ld_preload_cannot_name_is_reported(run, tmp_path, separator):
+    folder = tmp_path / f"a{separator}b"
+    folder.symlink_to(native.find_program(run_job.LIBRARY).parent)
+    done = run("--", "sh", "-c", "echo out; exit 3", env={"FOREBAY_LIBEXEC": str(folder)})
+    assert (done.returncode, done.stdout) == (3, "out\n")
+    assert "cannot be preloaded" in done.stderr
+
+
+def test_relative_prefix_is_usable(run, data, tmp_path):
+    folder = native.find_program(run_job.LIBRARY).parent
+    words = ["--json", "-", "--", "sh", "-c", f"cd /; {sys.executable} -c '{READS}' {data}"]
+    done = run(*words, env={"FOREBAY_LIBEXEC": os.path.relpath(folder, tmp_path)}, cwd=tmp_path)
+    assert (done.returncode, done.stderr) == (0, "")
+    assert f'"{data}"' in done.stdout
+
+
+def test_environment_is_that_of_the_launcher():
+    env = {"PATH": os.environ["PATH"], "PYTHONPATH": os.pathsep.join(sys.path), "A": "b\nc"}
+    env |= {k: v for k, v in os.environ.items() if k == "FOREBAY_LIBEXEC"}
+    for more in ({}, {"LC_CTYPE": "C"}, {"LC_ALL": "C"}, {"FOREBAY_RUN": "off"}):
+        words = ["env", "-i", *(f"{name}={value}" for name, value in (env | more).items())]
+        plain = subprocess.run([*words, "env"], capture_output=True, check=True)
+        recorded = subprocess.run([*words, *FOREBAY, "run", "env"], capture_output=True, check=True)
+        assert OWN_VARIABLES.sub("", recorded.stdout.decode()) == plain.stdout.decode()
+
+
+def test_arguments_and_input_reach_the_program(compare):
+    words = ["sh", "-c", 'printf "%s|" "$@"; cat', "--", "", "--", "a b", "\\n", "--json", "-h"]
+    assert compare(*words, input="text").stdout.endswith("text")
+
+
+def test_ignored_and_blocked_signals_stay_so():
+    # Python ignores SIGPIPE and SIGXFSZ itself, and restores their default actions.
+    block = """
+import os, signal, sys
+signal.pthread_sigmask(signal.SIG_BLOCK, [signal.SIGUSR2])
+for number in (signal.SIGPIPE, signal.SIGXFSZ):
+    signal.signal(number, signal.SIG_DFL)
+os.execvp("sh", sys.argv[1:])
+"""
+    shows = ["grep", "-E", "^Sig(Ign|Blk|Cgt)", "/proc/self/status"]
+    for ignored in ("HUP", "INT QUIT", "CHLD TERM USR1"):
+        ignore = ["sh", "-c", f"trap '' {ignored}; exec \"$@\"", "sh"]
+        start = [sys.executable, "-c", block, *ignore]
+        plain = subprocess.check_output([*start, *shows])
+        assert subprocess.check_output([*start, *FOREBAY, "run", "--", *shows]) == plain
+
+
+def test_closed_standard_streams_stay_closed(tmp_path):
+    shows = f"ls /proc/self/fd >{tmp_path}/plain; exit 5"
+    for words, file in (([], "plain"), ([*FOREBAY, "run", "--"], "recorded")):
+        program = ["sh", "-c", shows.replace("plain", file)]
+        closed = ["sh", "-c", 'exec "$@" <&- >&- 2>&-', "sh", *words, *program]
+        assert subprocess.run(closed, check=False).returncode == 5
+    assert (tmp_path / "plain").read_text() == (tmp_path / "recorded").read_text()
 
 
 def test_job_without_a_greeting_does_not_delay_without_limit(monkeypatch):
-    from forebay import run_job
-
     monkeypatch.setattr(run_job, "START_TIMEOUT_S", 0.2)
     name = f"forebay-run-test-{os.getpid()}"
     with socket.socket(socket.AF_UNIX, socket.SOCK_STREAM) as silent:
         silent.bind("\0" + name)
         silent.listen()
         assert run_job.connect(name) is None
+
+
+ARRAYS = """
+import sys
+import numpy as np
+from pathlib import Path
+folder = Path(sys.argv[1])
+values = np.arange(1 << 20, dtype=np.float64).reshape(1024, 1024)
+np.save(folder / "values.npy", values)
+print(np.load(folder / "values.npy").sum())
+print(np.load(folder / "values.npy", mmap_mode="r")[::7, ::3].sum())
+print(np.fromfile(folder / "values.npy", offset=128)[5::11].sum())
+try:
+    import h5py
+except ImportError:
+    sys.exit()
+with h5py.File(folder / "values.h5", "w") as file:
+    file.create_dataset("values", data=values, chunks=(64, 64), compression=1)
+with h5py.File(folder / "values.h5", "r+") as file:
+    print(file["values"][::5, 100:200].sum())
+    file["values"][0] = 1
+    print(file["values"][:10].sum())
+"""
+
+
+def test_extension_modules_read_the_same(compare, tmp_path):
+    assert compare(sys.executable, "-c", ARRAYS, str(tmp_path)).returncode == 0
+
+
+def compiled(folder: Path, source: str, *options: str) -> Path:
+    """A program or library of C, or a skip of the test without a compiler that has the options."""
+    (folder / "source.c").write_text(source)
+    words = ["cc", "-o", str(folder / "compiled"), str(folder / "source.c"), *options]
+    if not shutil.which("cc") or subprocess.run(words, check=False).returncode:
+        pytest.skip(f"no compiler with {' '.join(options)}")
+    return folder / "compiled"
+
+
+def test_extension_with_address_sanitizer_loads(compare, tmp_path):
+    source = "int get(int i) { static int values[4]; values[i & 3] = i; return values[i & 3]; }"
+    extension = compiled(tmp_path, source, "-shared", "-fPIC", "-fsanitize=address")
+    runtime = subprocess.check_output(["cc", "-print-file-name=libasan.so"], text=True).strip()
+    env = {"LD_PRELOAD": runtime, "ASAN_OPTIONS": "detect_leaks=0"}
+    script = f"import ctypes; print(ctypes.CDLL('{extension}').get(3))"
+    words = ["env", *(f"{name}={value}" for name, value in env.items())]
+    plain = subprocess.run([*words, sys.executable, "-c", script], capture_output=True, check=True)
+    start = [*FOREBAY, "run", "--", sys.executable, "-c", script]
+    recorded = subprocess.run([*words, *start], capture_output=True, check=True)
+    assert recorded.stdout == plain.stdout
+
+
+def test_program_of_go_is_unchanged(compare, tmp_path, data):
+    if not shutil.which("go"):
+        pytest.skip("no compiler of Go")
+    (tmp_path / "main.go").write_text(
+        """package main
+import ("os"; "syscall")
+func main() {
+	file, _ := syscall.Open(os.Args[1], syscall.O_RDONLY, 0)
+	buffer := make([]byte, 100000)
+	size, _ := syscall.Pread(file, buffer, 5)
+	println(size, buffer[1000])
+}
+"""
+    )
+    build = ["go", "build", "-o", str(tmp_path / "program"), str(tmp_path / "main.go")]
+    subprocess.run(build, check=True, timeout=200)
+    assert compare(str(tmp_path / "program"), str(data)).stderr == "100000 237\n"
+
+
+def test_program_with_rights_of_another_user_is_unchanged(compare, tmp_path, data):
+    if os.geteuid() != 0:
+        pytest.skip("only root can give a program another user")
+    program = tmp_path / "cat"
+    shutil.copy(shutil.which("cat"), program)
+    os.chown(program, 65534, -1)
+    program.chmod(0o4755)
+    with data.open() as file:
+        subprocess.run([*FOREBAY, "run", "--", str(program)], stdin=file, check=True, stdout=-3)
+    done = compare(str(program), "/proc/self/environ")
+    assert done.returncode == 1 or "LD_PRELOAD" not in done.stdout
+
+
+@pytest.mark.parametrize("limit", ["-v 300000", "-f 100", "-n 30", "-s 200"])
+def test_limits_of_resources_leave_the_program(run, data, limit):
+    words = ["sh", "-c", f'ulimit {limit}; exec "$@"', "sh", *FOREBAY, "run", "--"]
+    done = subprocess.run(
+        [*words, "sh", "-c", 'cat "$0" >/dev/null', str(data)], check=False, timeout=60
+    )
+    assert done.returncode == 0
+
+
+def test_namespace_of_processes_changes_nothing(compare, data, namespace):
+    compare(*namespace, "--pid", "--fork", "--mount-proc", "sha1sum", str(data))
+
+
+def test_killed_program_leaves_a_report(run, data, tmp_path):
+    script = READS + "os.kill(os.getpid(), 9)"
+    words = ["--json", str(tmp_path / "report"), "--", sys.executable, "-c", script, str(data)]
+    assert run(*words).returncode == 128 + signal.SIGKILL
+    report = json.loads((tmp_path / "report").read_text())
+    assert [one["reads"] for one in report["files"] if one["path"] == str(data)] == [100]

@@ -75,8 +75,11 @@ def main(arguments: list[str] | None = None) -> int:
     counts as SIGPIPE.
     """
     for number in (signal.SIGTERM, signal.SIGHUP):
-        signal.signal(number, _terminate)
+        if signal.getsignal(number) != signal.SIG_IGN:  # nohup
+            signal.signal(number, _terminate)
     try:
+        if (arguments or sys.argv[1:])[:1] == ["run"]:
+            standard_streams.allow_closed_stdout()  # the program decides
         standard_streams.install_layers()
         exit_code = _run(partial(cli.main, arguments, prog_name="forebay", standalone_mode=False))
         return _run(sys.stdout.flush) or exit_code  # Python's exit would ignore a failure

@@ -1,6 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """`forebay run`: runs a program, unchanged, and reads ahead for it."""
 
+import contextlib
 import sys
 from pathlib import Path
 
@@ -8,6 +9,7 @@ import click
 
 from forebay import run_job
 from forebay.cli.output import json_option, report
+from forebay.errors import ForebayError
 
 
 @click.command(
@@ -29,18 +31,23 @@ def command(command_line, no_profile, profiles, is_reported, json_file):
     run. It never changes what the program reads. See docs/guides/run.md."""
     words = list(command_line)
     if run_job.is_off():
-        sys.exit(run_job.run_program(words, None))
+        sys.exit(run_job.run_program(words, run_job.environment(None)))
     folder = None if no_profile else profiles or run_job.default_profiles()
-    options = run_job.RunOptions(profiles=folder)
-    with run_job.connected_agent(options) as agent:
-        env = run_job.environment(agent.memory_path) if agent else None
-        if agent is None:
-            click.echo("forebay: warning: no agent started; the program runs without it", err=True)
-        code = run_job.run_program(words, env)
+    with _agent(run_job.RunOptions(folder and folder.absolute())) as agent:
+        code = run_job.run_program(words, run_job.environment(agent))
         document = agent.end() if agent else None
     if document is not None and (is_reported or json_file):
         report(document, json_file, lambda console: _print(console, document))
     sys.exit(code)
+
+
+def _agent(options):
+    """A context of the job's agent; of None, with a warning, if there is none."""
+    try:
+        return run_job.find_agent(options)
+    except ForebayError as error:
+        click.echo(f"forebay: warning: {error}; the program runs without foresight", err=True)
+        return contextlib.nullcontext()
 
 
 def _print(console, document: dict) -> None:

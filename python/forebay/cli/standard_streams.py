@@ -67,6 +67,13 @@ class _StderrLayer(io.FileIO):
             return memoryview(data).nbytes
 
 
+def allow_closed_stdout() -> None:
+    """Reports a closed standard output at the first write, not in install_layers()."""
+    if sys.stdout is None:
+        unwritable = _StdoutLayer(os.open(os.devnull, os.O_RDONLY), "w")
+        sys.stdout = io.TextIOWrapper(io.BufferedWriter(unwritable), encoding="utf-8")
+
+
 def install_layers() -> None:
     """Installs the layers below both streams, unless these were replaced, as a test does.
 
