@@ -18,7 +18,9 @@ import time
 from dataclasses import dataclass
 from pathlib import Path
 
-from forebay import native
+import click
+
+from forebay import escaped_programs, native
 from forebay.errors import ForebayError
 
 LIBRARY = "libforebay_run.so"
@@ -38,7 +40,15 @@ JOB_VARIABLES = ("PMIX_NAMESPACE", "OMPI_MCA_orte_ess_jobid", "SLURM_JOB_ID", "P
 
 @dataclass(frozen=True)
 class RunOptions:
+    """Paths are absolute."""
+
     profiles: Path | None = None  # None: nothing is remembered
+    hints: Path | None = None  # a hint file for all processes
+    trace: Path | None = None  # calls are recorded in this trace, and nothing is read ahead
+
+
+class RefusedError(ForebayError):
+    """The agent cannot do what the options ask for."""
 
 
 def default_profiles() -> Path | None:
@@ -66,6 +76,29 @@ def job_name(options: RunOptions) -> str:
         namespaces = [os.stat(f"/proc/self/ns/{kind}").st_ino for kind in ("pid", "mnt")]
     key = repr((job, namespaces, options)).encode(errors="surrogateescape")
     return f"forebay-run-{os.geteuid()}-{hashlib.sha256(key).hexdigest()[:32]}"
+
+
+def run(command: list[str], options: RunOptions) -> tuple[int, dict | None]:
+    """Runs a program under the agent of its job. Returns its exit status as a shell does, and the
+    report, if this launcher is the last one of the job. Without an agent, the program runs with a
+    warning."""
+    try:
+        connected = find_agent(options)
+    except RefusedError:
+        raise
+    except ForebayError as error:
+        click.echo(f"forebay: warning: {error}; the program runs without foresight", err=True)
+        connected = contextlib.nullcontext()
+    begin = time.monotonic()
+    with connected as agent:
+        code = run_program(command, environment(agent))
+        seconds = time.monotonic() - begin
+        document = agent.end() if agent else None
+    if document is None:
+        return code, None
+    programs = [command[0], *document.pop("programs")]
+    facts = {"command": command, "seconds": seconds, "exit_status": code}
+    return code, facts | document | {"escaped": escaped_programs.escaped(programs)}
 
 
 def find_agent(options: RunOptions) -> "AgentConnection":
@@ -108,8 +141,8 @@ def owner_of(connection: socket.socket) -> int:
 def start_agent(name: str, options: RunOptions) -> subprocess.Popen:
     """Starts the agent in a session of its own: signals for the program do not end it."""
     command = [str(native.find_program(AGENT).absolute()), "--name", name]
-    if options.profiles:
-        command += ["--profiles", str(options.profiles.absolute())]
+    for name, path in vars(options).items():
+        command += [f"--{name}", str(path)] if path else []
     null = subprocess.DEVNULL
     hidden = ("LD_PRELOAD", "FOREBAY_RUN_MEMORY")
     env = {name: value for name, value in os.environ.items() if name not in hidden}
@@ -127,7 +160,11 @@ class AgentConnection:
     def __init__(self, connection: socket.socket):
         self._connection = connection
         self._lines = connection.makefile("rb")
-        self.memory_path = json.loads(self._lines.readline())["memory"]
+        greeting = json.loads(self._lines.readline())
+        if "error" in greeting:
+            connection.close()
+            raise RefusedError(greeting["error"])
+        self.memory_path = greeting["memory"]
 
     def __enter__(self):
         return self

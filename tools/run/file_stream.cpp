@@ -35,6 +35,13 @@ bool is_fast(const trace::TraceRecord& record) {
   return record.duration_ns < kFastNs + record.size / 1024 * kFastNsPerKib;
 }
 
+/// Bytes of the pages that a read needs.
+std::uint64_t page_bytes(const trace::TraceRecord& record) {
+  const std::uint64_t first = record.offset / kPageBytes;
+  const std::uint64_t end = (record.offset + record.size + kPageBytes - 1) / kPageBytes;
+  return (end - first) * kPageBytes;
+}
+
 }  // namespace
 
 StreamCounts& StreamCounts::operator+=(const StreamCounts& other) noexcept {
@@ -94,7 +101,7 @@ bool FileStream::observe(const trace::TraceRecord& record,
   counts_.late += was_ahead && !fast ? 1 : 0;
   counts_.misses += !was_ahead && !fast ? 1 : 0;
   if (!was_ahead && !fast) counts_.miss_ns += record.duration_ns;
-  if (was_ahead) counts_.hit_bytes += record.size;
+  if (was_ahead) counts_.hit_bytes += page_bytes(record);
   if (!was_ahead) fast ? unaided_.record_hit() : unaided_.record_miss();
   if (!held) {
     warmer.cancel(number_);

@@ -1,15 +1,13 @@
 # SPDX-License-Identifier: Apache-2.0
 """`forebay run`: runs a program, unchanged, and reads ahead for it."""
 
-import contextlib
 import sys
 from pathlib import Path
 
 import click
 
 from forebay import run_job
-from forebay.cli.output import json_option, report
-from forebay.errors import ForebayError
+from forebay.cli.output import json_option, plot_option, report
 
 
 @click.command(
@@ -22,9 +20,16 @@ from forebay.errors import ForebayError
 @click.option(
     "--profiles", metavar="DIR", type=click.Path(path_type=Path), help="Profiles [cache]."
 )
+@click.option(
+    "--hints",
+    metavar="FILE",
+    type=click.Path(path_type=Path),
+    help="Hint file of coming reads, from an export or from sources.",
+)
 @click.option("--report", "is_reported", is_flag=True, help="Print a report at the end.")
+@plot_option("the time of the run, and the reads of each file,")
 @json_option
-def command(command_line, no_profile, profiles, is_reported, json_file):
+def command(command_line, is_reported, plot_file, json_file, **choices):
     """Run COMMAND with its arguments, and read ahead for it into the page cache.
 
     Forebay records what the program reads, predicts the next reads, and remembers them for the next
@@ -32,25 +37,17 @@ def command(command_line, no_profile, profiles, is_reported, json_file):
     words = list(command_line)
     if run_job.is_off():
         sys.exit(run_job.run_program(words, run_job.environment(None)))
-    folder = None if no_profile else profiles or run_job.default_profiles()
-    with _agent(run_job.RunOptions(folder and folder.absolute())) as agent:
-        code = run_job.run_program(words, run_job.environment(agent))
-        document = agent.end() if agent else None
-    if document is not None and (is_reported or json_file):
-        report(document, json_file, lambda console: _print(console, document))
+    code, document = run_job.run(words, _options(**choices))
+    if document is not None and (is_reported or json_file or plot_file):
+        from forebay.report import run_report
+
+        if is_reported or json_file:
+            report(document, json_file, lambda console: run_report.print_report(console, document))
+        if plot_file:
+            run_report.draw_report(document, Path(plot_file))
     sys.exit(code)
 
 
-def _agent(options):
-    """A context of the job's agent; of None, with a warning, if there is none."""
-    try:
-        return run_job.find_agent(options)
-    except ForebayError as error:
-        click.echo(f"forebay: warning: {error}; the program runs without foresight", err=True)
-        return contextlib.nullcontext()
-
-
-def _print(console, document: dict) -> None:
-    from forebay.report.run_report import print_report
-
-    print_report(console, document)
+def _options(no_profile: bool, profiles: Path | None, hints: Path | None) -> run_job.RunOptions:
+    folder = None if no_profile else profiles or run_job.default_profiles()
+    return run_job.RunOptions(folder and folder.absolute(), hints and hints.absolute())

@@ -2,6 +2,8 @@
 """`forebay trace`: shows recorded accesses with their signatures, compares predictors on them, and
 converts traces to text."""
 
+import sys
+
 import click
 
 from forebay import atomic_output, native
@@ -36,6 +38,29 @@ def show(trace, recover, plot_file, json_file):
         from forebay.report.trace_plot import draw_streams
 
         draw_streams(document, plot_file)
+
+
+@command.command(
+    short_help="Record the reads of a program.",
+    context_settings={"ignore_unknown_options": True, "allow_interspersed_args": False},
+)
+@click.argument("command_line", metavar="-- COMMAND...", nargs=-1, required=True)
+@click.option("-o", "--output", "trace", required=True, metavar="TRACE", help="Trace to write.")
+@json_option
+def record(command_line, trace, json_file):
+    """Run COMMAND with its arguments, and record the reads of its processes in TRACE. Nothing is
+    read ahead. See docs/guides/run.md for what is recorded."""
+    from pathlib import Path
+
+    from forebay import run_job
+
+    check_new_file(trace)
+    options = run_job.RunOptions(trace=Path(trace).absolute())
+    code, document = run_job.run(list(command_line), options)
+    if document is not None:
+        lines = [_counts(document, trace), *_missing(document)]
+        report(document, json_file, lambda _: click.echo("\n".join(lines), err=True))
+    sys.exit(code)
 
 
 @command.command(short_help="Print the signature of each stream.")
@@ -151,6 +176,14 @@ def export(trace, text, recover, json_file):
 def _streams(trace: str, recover: bool, points_max: int = 0) -> dict:
     words = ["show", trace, "--points", str(points_max), *(["--recover"] if recover else [])]
     return native.run_program(PROGRAM, words).document
+
+
+def _missing(document: dict) -> list[str]:
+    """What a recorded trace lacks."""
+    from forebay.report.run_report import faults_of
+
+    error = [f"warning: {document['error']}"] if document["error"] else []
+    return error + [f"warning: {text}" for text in faults_of(document)]
 
 
 def _counts(document: dict, file: str) -> str:
