@@ -10,6 +10,7 @@
 
 #include <poll.h>
 #include <sys/socket.h>
+#include <sys/time.h>
 #include <sys/un.h>
 #include <unistd.h>
 
@@ -21,6 +22,10 @@ namespace {
 
 constexpr int kQueuedMax = 128;
 constexpr std::chrono::seconds kFirstLauncherTimeout{10};
+/// After a refusal, such as without a free descriptor: the connection still waits.
+constexpr std::chrono::milliseconds kAcceptInterval{100};
+/// A launcher that does not read for this time loses its report.
+constexpr timeval kSendTimeout{.tv_sec = 5, .tv_usec = 0};
 
 /// False if the peer has another user. Root may connect to all.
 bool is_own_user(const Descriptor& connection) {
@@ -74,16 +79,24 @@ LauncherSocket::~LauncherSocket() {
   if (thread_.joinable()) thread_.join();
 }
 
-void LauncherSocket::accept_launcher() {
+/// False with errno if none waits, or it cannot be accepted now.
+bool LauncherSocket::accept_launcher() {
   Descriptor connection(::accept4(listener_.get(), nullptr, nullptr, SOCK_CLOEXEC));
-  if (!connection || !is_own_user(connection)) return;
+  if (!connection) return false;
+  if (!is_own_user(connection)) return true;
+  ::setsockopt(connection.get(), SOL_SOCKET, SO_SNDTIMEO, &kSendTimeout, sizeof kSendTimeout);
   send_line(connection, greeting_);
   launchers_.push_back(std::move(connection));
+  return true;
 }
 
 void LauncherSocket::run() {
   bool has_begun = false;
-  while (!has_begun || !launchers_.empty()) {
+  while (true) {
+    if (has_begun && launchers_.empty()) {
+      if (!accept_launcher()) break;  // else one has connected meanwhile
+      continue;
+    }
     std::vector<pollfd> waited = {{.fd = listener_.get(), .events = POLLIN, .revents = 0}};
     for (const Descriptor& launcher : launchers_)
       waited.push_back({.fd = launcher.get(), .events = POLLIN, .revents = 0});
@@ -97,7 +110,8 @@ void LauncherSocket::run() {
       last_ = std::move(launchers_[i - 1]);
       launchers_.erase(launchers_.begin() + static_cast<std::ptrdiff_t>(i - 1));
     }
-    if ((waited[0].revents & POLLIN) != 0) accept_launcher();
+    if ((waited[0].revents & POLLIN) != 0 && !accept_launcher() && errno != EAGAIN)
+      std::this_thread::sleep_for(kAcceptInterval);
     has_begun = has_begun || !launchers_.empty();
   }
   listener_ = {};  // a further launcher starts an agent of its own

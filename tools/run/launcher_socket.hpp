@@ -41,7 +41,7 @@ class LauncherSocket {
         greeting_(std::move(greeting)),
         on_end_(std::move(on_end)) {}
   void run();
-  void accept_launcher();
+  bool accept_launcher();
 
   Descriptor listener_;
   const std::string greeting_;
