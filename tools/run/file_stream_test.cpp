@@ -80,29 +80,5 @@ TEST_F(FileStreamTest, random_reads_are_not_read_ahead) {
   EXPECT_LE(stream_.counts().ahead_bytes, 50U * 4096);
 }
 
-TEST(LazyFileTest, another_file_of_that_name_is_not_read) {
-  const storage::TemporaryDirectory directory;
-  std::ofstream(directory / "file") << "x";
-  LazyFile other(directory / "file", {.device = 1, .inode = 2});
-  EXPECT_EQ(other.descriptor(), -1);
-  LazyFile same(directory / "file", FileIds());
-  EXPECT_GE(same.descriptor(), 0);
-  LazyFile missing(directory / "missing", FileIds());
-  EXPECT_EQ(missing.descriptor(), -1);
-}
-
-TEST(PageWarmerTest, stop_drops_what_has_not_begun) {
-  const storage::TemporaryDirectory directory;
-  std::ofstream(directory / "file") << "x";
-  std::filesystem::resize_file(directory / "file", 64ULL << 20U);
-  const auto file = std::make_shared<LazyFile>(directory / "file", FileIds());
-  PageWarmer warmer(2);
-  warmer.add({file, 0, 64U << 20U, 1});
-  warmer.cancel(1);
-  warmer.stop();
-  warmer.add({file, 0, 4096, 1});
-  EXPECT_LE(warmer.bytes_read(), 64U << 20U);
-}
-
 }  // namespace
 }  // namespace forebay::run

@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "tools/run/lazy_file.hpp"
 
+#include <chrono>
+
 #include <fcntl.h>
 #include <sys/stat.h>
 #include <sys/syscall.h>
@@ -25,29 +27,49 @@ struct Cachestat {
 };
 constexpr std::uint64_t kCachePageBytes = 4096;
 
+constexpr std::chrono::seconds kOpenInterval{1};
+
 }  // namespace
 
-void LazyFile::open() {
-  Descriptor opened(::open(path_.c_str(), O_RDONLY | O_CLOEXEC | O_NOCTTY | O_NONBLOCK));
+/// First without opening it for I/O: that would have an effect on a FIFO or a device.
+Descriptor LazyFile::open_checked() const {
+  const Descriptor place = open_path(path_, O_PATH | O_CLOEXEC);
   struct stat found{};
-  if (!opened || ::fstat(opened.get(), &found) != 0 || !S_ISREG(found.st_mode)) return;
+  if (!place || ::fstat(place.get(), &found) != 0 || !S_ISREG(found.st_mode)) return {};
   const bool is_same =
       ids_.inode == 0 || (ids_.inode == found.st_ino && ids_.device == found.st_dev);
   // Another file has this name by now, or the file was changed.
-  if (!is_same || !push::is_unchanged(ids_.version, push::version_of(found))) return;
-  ::posix_fadvise(opened.get(), 0, 0, POSIX_FADV_RANDOM);
-  descriptor_ = std::move(opened);
+  if (!is_same || !push::is_unchanged(ids_.version, push::version_of(found))) return {};
+  const std::string link = "/proc/self/fd/" + std::to_string(place.get());
+  constexpr int kFlags = O_RDONLY | O_CLOEXEC | O_NOCTTY | O_NONBLOCK;
+  Descriptor opened = open_path(link, kFlags | O_NOATIME);
+  if (!opened) opened = open_path(link, kFlags);  // the file of another user
+  if (opened) ::posix_fadvise(opened.get(), 0, 0, POSIX_FADV_RANDOM);
+  return opened;
 }
 
-int LazyFile::descriptor() {
-  std::call_once(once_, [this] { open(); });
-  return descriptor_ ? descriptor_.get() : -1;
+std::shared_ptr<const Descriptor> LazyFile::open() {
+  const std::lock_guard lock(mutex_);
+  last_use_ = std::chrono::steady_clock::now();
+  if (file_ || last_use_ - last_refusal_ < kOpenInterval) return file_;
+  if (Descriptor opened = open_checked())
+    file_ = std::make_shared<const Descriptor>(std::move(opened));
+  else
+    last_refusal_ = last_use_;
+  return file_;
 }
 
-bool LazyFile::is_cached(std::uint64_t offset, std::uint64_t size) {
+bool LazyFile::close_idle(TimePoint since) {
+  const std::unique_lock lock(mutex_, std::try_to_lock);
+  if (!lock || last_use_ >= since) return false;
+  file_.reset();
+  return true;
+}
+
+bool LazyFile::is_cached(const Descriptor& file, std::uint64_t offset, std::uint64_t size) {
   CachestatRange range{offset, size};
   Cachestat found;
-  const bool is_known = ::syscall(kCachestat, descriptor(), &range, &found, 0) == 0;
+  const bool is_known = ::syscall(kCachestat, file.get(), &range, &found, 0) == 0;
   const std::uint64_t pages =
       (size + offset % kCachePageBytes + kCachePageBytes - 1) / kCachePageBytes;
   const bool is_cached = is_known && found.cached >= pages;

@@ -1,14 +1,17 @@
 // SPDX-License-Identifier: Apache-2.0
 // LazyFile: a file of a program, which the agent opens when it first reads ahead from it. Opening
-// waits for storage, so threads of the PageWarmer do it.
+// waits for storage, so threads of the PageWarmer do it. An open file hinders others: it cannot be
+// unmounted, and removing it leaves a file in its directory on NFS. So it is closed while idle.
 #pragma once
 
 #include <atomic>
 #include <cstdint>
+#include <memory>
 #include <mutex>
 #include <string>
 #include <utility>
 
+#include "base/clock.hpp"
 #include "base/descriptor.hpp"
 #include "push/hint_file.hpp"
 
@@ -27,23 +30,27 @@ class LazyFile {
   LazyFile(std::string path, FileIds ids) : path_(std::move(path)), ids_(ids) {}
 
   const std::string& path() const noexcept { return path_; }
-  /// A descriptor for reading; opens the file in the first call. -1: it cannot be opened, or is
-  /// another file than that of the program.
-  int descriptor();
+  /// A descriptor for reading, open while it is held; opens the file if it is closed. Null: it
+  /// cannot be opened, or is another file than that of the program. Retried after a second.
+  std::shared_ptr<const Descriptor> open();
+  /// Closes the file if open() was not called since this time. False if it stays open.
+  bool close_idle(TimePoint since);
   /// Whether all pages of a range are in the page cache. False if that is unknown.
-  bool is_cached(std::uint64_t offset, std::uint64_t size);
+  bool is_cached(const Descriptor& file, std::uint64_t offset, std::uint64_t size);
   /// Ranges in a row, up to now, that were found in the page cache.
   std::uint32_t cached_in_a_row() const noexcept {
     return cached_in_a_row_.load(std::memory_order_relaxed);
   }
 
  private:
-  void open();
+  Descriptor open_checked() const;
 
   const std::string path_;
   const FileIds ids_;
-  std::once_flag once_;
-  Descriptor descriptor_;
+  std::mutex mutex_;  ///< guards the members below
+  std::shared_ptr<const Descriptor> file_;
+  TimePoint last_use_ = {};
+  TimePoint last_refusal_ = {};
   std::atomic<std::uint32_t> cached_in_a_row_{0};
 };
 

@@ -60,25 +60,46 @@ void PageWarmer::work() {
   std::vector<std::byte> into(kPartBytes);
   std::unique_lock lock(mutex_);
   while (true) {
+    if (std::chrono::steady_clock::now() >= next_close_) close_idle(lock);
+    const auto has_work = [&] { return is_stopping_ || !ranges_.empty(); };
     ++idle_;
-    added_.wait(lock, [&] { return is_stopping_ || !ranges_.empty(); });
+    if (used_files_.empty())
+      added_.wait(lock, has_work);
+    else
+      added_.wait_for(lock, idle_max_, has_work);
     --idle_;
     if (is_stopping_) return;
+    if (ranges_.empty()) continue;
     const WarmRange range = std::move(ranges_.front());
     ranges_.pop_front();
+    used_files_.insert(range.file);
     lock.unlock();
     read(range, into);
     lock.lock();
   }
 }
 
+/// Without the lock: closing may wait for a server.
+void PageWarmer::close_idle(std::unique_lock<std::mutex>& lock) {
+  const TimePoint now = std::chrono::steady_clock::now();
+  next_close_ = now + idle_max_;
+  auto files = std::exchange(used_files_, {});
+  lock.unlock();
+  std::erase_if(files, [&](const std::weak_ptr<LazyFile>& one) {
+    const auto file = one.lock();
+    return !file || file->close_idle(now - idle_max_);
+  });
+  lock.lock();
+  used_files_.merge(files);
+}
+
 /// A file that has become shorter, or cannot be read, is only not read ahead.
 void PageWarmer::read(const WarmRange& range, std::vector<std::byte>& into) {
-  const int descriptor = range.file->descriptor();
-  if (descriptor < 0 || range.file->is_cached(range.offset, range.size)) return;
+  const auto file = range.file->open();
+  if (!file || range.file->is_cached(*file, range.offset, range.size)) return;
   const TimePoint begin = std::chrono::steady_clock::now();
   const ssize_t got =
-      ::pread(descriptor, into.data(), range.size, static_cast<off_t>(range.offset));
+      ::pread(file->get(), into.data(), range.size, static_cast<off_t>(range.offset));
   const bool is_from_storage = std::chrono::steady_clock::now() - begin > kStorageMin;
   const std::lock_guard lock(mutex_);
   if (is_from_storage) latency_.record_end(begin);

@@ -9,6 +9,7 @@
 #include <deque>
 #include <memory>
 #include <mutex>
+#include <set>
 #include <thread>
 #include <vector>
 
@@ -30,9 +31,12 @@ class PageWarmer {
  public:
   /// Larger ranges are split into parts of this size, which are read in parallel.
   static constexpr std::uint64_t kPartBytes = 128 * 1024;
+  /// Files that were not used for this time are closed.
+  static constexpr std::chrono::seconds kIdleMax{5};
 
   /// At most `threads_max` reads at a time; threads start when they are needed.
-  explicit PageWarmer(unsigned threads_max) : threads_max_(threads_max) {}
+  explicit PageWarmer(unsigned threads_max, std::chrono::milliseconds idle_max = kIdleMax)
+      : threads_max_(threads_max), idle_max_(idle_max) {}
   ~PageWarmer() { stop(); }
   PageWarmer(const PageWarmer&) = delete;
   PageWarmer& operator=(const PageWarmer&) = delete;
@@ -50,13 +54,17 @@ class PageWarmer {
 
  private:
   void work();
+  void close_idle(std::unique_lock<std::mutex>& lock);
   void read(const WarmRange& range, std::vector<std::byte>& into);
 
   const unsigned threads_max_;
+  const std::chrono::milliseconds idle_max_;
   read::MeanLatency latency_;
   mutable std::mutex mutex_;  ///< guards the members below
   std::condition_variable added_;
   std::deque<WarmRange> ranges_;
+  std::set<std::weak_ptr<LazyFile>, std::owner_less<>> used_files_;  ///< which may be open
+  TimePoint next_close_ = {};
   unsigned idle_ = 0;
   bool is_stopping_ = false;
   std::uint64_t bytes_read_ = 0;
