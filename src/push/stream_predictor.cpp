@@ -99,6 +99,7 @@ void StreamPredictor::follow(const trace::Access& access) {
   }
   queue_.pop();
   active.observe(access);
+  if (!gate_.is_open()) gate_.record_hit();  // else only every k-th access counts
   if (--until_judged_ == 0) confirm();
 }
 

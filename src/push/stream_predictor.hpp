@@ -31,9 +31,10 @@ inline constexpr std::size_t kStreamStateBytesMax = std::size_t{64} << 10U;
 /// kPrediction: only the active predictor observes, until 16 accesses were confirmed.
 ///
 /// kSupervision: still only the active one observes, but every k-th access is judged: it counts for
-/// gate(), and renews the predictions ahead, which corrects repetition counts. k doubles
-/// from 2 to 64. After a miss, k is 1 and all predictors observe again. A better one becomes
-/// active. 16 hits in a row set k to 2 again; 4 misses among 16 accesses return to kLearning.
+/// gate(), and renews the predictions ahead, which corrects repetition counts. While gate() is
+/// closed, every access counts for it. k doubles from 2 to 64. After a miss, k is 1 and all
+/// predictors observe again. A better one becomes active. 16 hits in a row set k to 2 again; 4
+/// misses among 16 accesses return to kLearning.
 ///
 /// Predictors that paused continue with a jump of the stream, which all of them tolerate. Their
 /// scores then start at 0.

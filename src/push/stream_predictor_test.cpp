@@ -220,6 +220,16 @@ TEST(StreamPredictor, random_stream_after_stride_is_not_worthwhile) {
   EXPECT_TRUE(predictor.gate().is_open());
 }
 
+// HDF5 reads small headers before a strided dataset: the gate then opened after 50 strided reads.
+TEST(StreamPredictor, stride_after_scattered_accesses_is_soon_worthwhile) {
+  StreamPredictor predictor;
+  observe_all(predictor, {{0, 8}, {0, 48}, {48, 48}, {96, 512}, {680, 512}, {136, 544}});
+  observe_all(predictor, {{1072, 328}, {800, 512}});
+  EXPECT_FALSE(predictor.gate().is_open());
+  observe_all(predictor, strided(14, 131'072, 65'536));
+  EXPECT_TRUE(predictor.gate().is_open());
+}
+
 TEST(StreamPredictor, consecutive_accesses_of_varying_size_are_worthwhile) {
   StreamPredictor predictor;
   observe_all(predictor, consecutive(100));
