@@ -17,6 +17,7 @@ constexpr std::uint64_t kFastNsPerKib = 500;
 constexpr std::uint64_t kGapBytes = 16 * 1024;
 /// The kernel's readahead suffices if fewer than 1 / this of the reads are slow.
 constexpr std::size_t kSlowShare = 8;
+constexpr std::uint64_t kMissesMin = 4;
 constexpr std::size_t kPredictionsMax = 512;
 /// After this number of ranges that were cached, a file counts as cached.
 constexpr std::uint32_t kCachedMax = 32;
@@ -66,13 +67,15 @@ bool FileStream::is_left_to_kernel(const StreamCounts& counts) noexcept {
   return counts.misses * kSlowShare < counts.reads - counts.hits - counts.late;
 }
 
-/// As many of the reads that were read ahead would have waited as of the others, each as long.
+/// As many of the reads that were read ahead would have waited as of the others, each as long. Few
+/// others are no measure of that.
 double FileStream::saved_s(std::chrono::nanoseconds latency) const noexcept {
   const auto unaided = static_cast<double>(counts_.reads - counts_.hits - counts_.late);
   const auto misses = static_cast<double>(counts_.misses);
   const double slow_share = unaided > 0 ? misses / unaided : 1;
-  const double wait_ns = misses > 0 ? static_cast<double>(counts_.miss_ns) / misses
-                                    : static_cast<double>(latency.count());
+  const bool is_measured = counts_.misses >= kMissesMin || (misses > 0 && latency.count() == 0);
+  const double wait_ns = is_measured ? static_cast<double>(counts_.miss_ns) / misses
+                                     : static_cast<double>(latency.count());
   const auto late_ns = static_cast<double>(counts_.wait_ns - counts_.miss_ns);
   const double aided_ns = static_cast<double>(counts_.hits + counts_.late) * wait_ns * slow_share;
   return std::max(0.0, aided_ns - late_ns) / 1e9;

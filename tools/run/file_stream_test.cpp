@@ -30,7 +30,7 @@ class FileStreamTest : public ::testing::Test {
 
   const storage::TemporaryDirectory directory_;
   const std::string path_ = directory_ / "file";
-  PageWarmer warmer_{4};
+  PageWarmer warmer_;
   FileStream stream_{std::make_shared<LazyFile>(path_, FileIds()), 1};
   std::uint64_t now_ns_ = 1'000'000'000;
 };

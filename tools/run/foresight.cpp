@@ -13,10 +13,11 @@ namespace forebay::run {
 
 namespace {
 
-constexpr unsigned kThreadsMax = 32;
-/// Reads of a stream that are ahead at most, in parts of PageWarmer::kPartBytes; of a file that the
-/// process may not read at all.
-constexpr std::uint64_t kLoadsMax = 64;
+/// Reads of a stream that are ahead at most, in parts of PageWarmer::kPartBytes: several for each
+/// that the storage serves at the same time.
+constexpr std::uint64_t kLoadsMin = 64;
+constexpr std::uint64_t kLoadsPerSlot = 2;
+/// Of a file that the process may not read at all.
 constexpr std::uint64_t kPreparedLoadsMax = 8;
 /// Reads of a file that are expected of the next one of its series.
 constexpr std::size_t kSeriesReads = 256;
@@ -50,7 +51,7 @@ Result<std::unique_ptr<Foresight>> Foresight::create(const Options& options) {
 }
 
 Foresight::Foresight(const Options& options)
-    : profile_(options.profile_folder), warmer_(kThreadsMax), loads_max_(kLoadsMax) {}
+    : profile_(options.profile_folder), loads_max_(kLoadsMin) {}
 
 void Foresight::begin_process(const Process& process) {
   profile_.add_process(process.number, process.words);
@@ -151,7 +152,7 @@ Activity Foresight::record(const ThreadId& thread, const trace::TraceRecord& rec
 /// Adds the stream to the report.
 void Foresight::end_stream(const std::string& path, FileStream& stream) {
   warmer_.cancel(stream.number());
-  const double saved_s = stream.saved_s(warmer_.latency());
+  const double saved_s = stream.saved_s(warmer_.unloaded_latency());
   saved_.add(stream.begin_ns(), stream.end_ns(), saved_s);
   FileTotal& total = totals_[path];
   total.counts += stream.counts();
@@ -179,10 +180,11 @@ void Foresight::check() {
   std::uint64_t streams = 1;
   for (const auto& [key, open] : files_)
     streams += open.streams.size();
+  const std::uint64_t useful =
+      std::max<std::uint64_t>(kLoadsMin, kLoadsPerSlot * warmer_.concurrency());
   const auto free = free_memory_bytes();
-  const std::uint64_t affordable =
-      free ? *free / 2 / streams / PageWarmer::kPartBytes : std::uint64_t{kLoadsMax};
-  loads_max_ = std::clamp<std::uint64_t>(affordable, 1, kLoadsMax);
+  const std::uint64_t affordable = free ? *free / 2 / streams / PageWarmer::kPartBytes : useful;
+  loads_max_ = std::clamp<std::uint64_t>(affordable, 1, useful);
 }
 
 nlohmann::json Foresight::files_document() const {
@@ -219,7 +221,8 @@ nlohmann::json Foresight::finish() {
   return {{"files", files_document()},
           {"read_ahead_bytes", warmer_.bytes_read()},
           {"saved_s", saved_.seconds()},
-          {"storage_latency_s", static_cast<double>(warmer_.latency().count()) / 1e9}};
+          {"storage_concurrency", warmer_.concurrency()},
+          {"storage_latency_s", static_cast<double>(warmer_.unloaded_latency().count()) / 1e9}};
 }
 
 }  // namespace forebay::run

@@ -15,6 +15,7 @@ namespace {
 
 /// Reads that took longer came from storage.
 constexpr std::chrono::microseconds kStorageMin{100};
+constexpr unsigned kFewInProgress = 4;
 
 }  // namespace
 
@@ -25,12 +26,13 @@ void PageWarmer::add(const WarmRange& range) {
     ranges_.push_back(range);
     ranges_.back().offset += done;
     ranges_.back().size = std::min(kPartBytes, range.size - done);
-    if (idle_ == 0 && threads_.size() < threads_max_) {
+    if (idle_ > 0) {
+      added_.notify_one();
+    } else if (threads_.size() < limit_.value()) {
       auto started = start_service_thread("forebay-warm", [this] { work(); });
       if (started) threads_.push_back(std::move(*started));
     }
   }
-  added_.notify_all();
 }
 
 void PageWarmer::cancel(std::uint64_t stream) {
@@ -51,6 +53,11 @@ void PageWarmer::stop() {
     thread.join();
 }
 
+unsigned PageWarmer::concurrency() const {
+  const std::lock_guard lock(mutex_);
+  return limit_.value();
+}
+
 std::uint64_t PageWarmer::bytes_read() const {
   const std::lock_guard lock(mutex_);
   return bytes_read_;
@@ -61,21 +68,22 @@ void PageWarmer::work() {
   std::unique_lock lock(mutex_);
   while (true) {
     if (std::chrono::steady_clock::now() >= next_close_) close_idle(lock);
-    const auto has_work = [&] { return is_stopping_ || !ranges_.empty(); };
     ++idle_;
     if (used_files_.empty())
-      added_.wait(lock, has_work);
+      added_.wait(lock, [this] { return has_work(); });
     else
-      added_.wait_for(lock, idle_max_, has_work);
+      added_.wait_for(lock, idle_max_, [this] { return has_work(); });
     --idle_;
     if (is_stopping_) return;
-    if (ranges_.empty()) continue;
+    if (!has_work()) continue;
     const WarmRange range = std::move(ranges_.front());
     ranges_.pop_front();
     used_files_.insert(range.file);
+    const bool is_low = ++in_progress_ <= kFewInProgress;
     lock.unlock();
-    read(range, into);
+    read(range, into, is_low ? Load::kLow : Load::kAny);
     lock.lock();
+    --in_progress_;
   }
 }
 
@@ -94,16 +102,19 @@ void PageWarmer::close_idle(std::unique_lock<std::mutex>& lock) {
 }
 
 /// A file that has become shorter, or cannot be read, is only not read ahead.
-void PageWarmer::read(const WarmRange& range, std::vector<std::byte>& into) {
+void PageWarmer::read(const WarmRange& range, std::vector<std::byte>& into, Load load) {
   const auto file = range.file->open();
   if (!file || range.file->is_cached(*file, range.offset, range.size)) return;
   const TimePoint begin = std::chrono::steady_clock::now();
   const ssize_t got =
       ::pread(file->get(), into.data(), range.size, static_cast<off_t>(range.offset));
-  const bool is_from_storage = std::chrono::steady_clock::now() - begin > kStorageMin;
+  const TimePoint end = std::chrono::steady_clock::now();
   const std::lock_guard lock(mutex_);
-  if (is_from_storage) latency_.record_end(begin);
   if (got > 0) bytes_read_ += static_cast<std::uint64_t>(got);
+  if (end - begin <= kStorageMin) return;
+  latency_.record_end(begin);
+  if (load == Load::kLow) unloaded_latency_.record_end(begin);
+  limit_.record(range.size, end, in_progress_);
 }
 
 }  // namespace forebay::run

@@ -14,6 +14,7 @@
 #include <vector>
 
 #include "read/mean_latency.hpp"
+#include "tools/run/concurrency_limit.hpp"
 #include "tools/run/lazy_file.hpp"
 
 namespace forebay::run {
@@ -34,9 +35,8 @@ class PageWarmer {
   /// Files that were not used for this time are closed.
   static constexpr std::chrono::seconds kIdleMax{5};
 
-  /// At most `threads_max` reads at a time; threads start when they are needed.
-  explicit PageWarmer(unsigned threads_max, std::chrono::milliseconds idle_max = kIdleMax)
-      : threads_max_(threads_max), idle_max_(idle_max) {}
+  /// Threads start when they are needed.
+  explicit PageWarmer(std::chrono::milliseconds idle_max = kIdleMax) : idle_max_(idle_max) {}
   ~PageWarmer() { stop(); }
   PageWarmer(const PageWarmer&) = delete;
   PageWarmer& operator=(const PageWarmer&) = delete;
@@ -51,20 +51,30 @@ class PageWarmer {
   std::uint64_t bytes_read() const;
   /// Recent mean time of a read from storage; 0: unknown.
   std::chrono::nanoseconds latency() const noexcept { return latency_.value(); }
+  /// The same while few reads are in progress.
+  std::chrono::nanoseconds unloaded_latency() const noexcept { return unloaded_latency_.value(); }
+  /// Reads that may be in progress.
+  unsigned concurrency() const;
 
  private:
   void work();
   void close_idle(std::unique_lock<std::mutex>& lock);
-  void read(const WarmRange& range, std::vector<std::byte>& into);
+  enum class Load : std::uint8_t { kLow, kAny };
+  void read(const WarmRange& range, std::vector<std::byte>& into, Load load);
+  bool has_work() const noexcept {
+    return is_stopping_ || (!ranges_.empty() && in_progress_ < limit_.value());
+  }
 
-  const unsigned threads_max_;
   const std::chrono::milliseconds idle_max_;
   read::MeanLatency latency_;
+  read::MeanLatency unloaded_latency_;
   mutable std::mutex mutex_;  ///< guards the members below
   std::condition_variable added_;
   std::deque<WarmRange> ranges_;
   std::set<std::weak_ptr<LazyFile>, std::owner_less<>> used_files_;  ///< which may be open
   TimePoint next_close_ = {};
+  ConcurrencyLimit limit_;
+  unsigned in_progress_ = 0;
   unsigned idle_ = 0;
   bool is_stopping_ = false;
   std::uint64_t bytes_read_ = 0;

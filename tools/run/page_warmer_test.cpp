@@ -46,7 +46,7 @@ class PageWarmerTest : public ::testing::Test {
 
 TEST_F(PageWarmerTest, idle_file_is_closed_and_opened_again) {
   const auto file = std::make_shared<LazyFile>(path_, FileIds());
-  PageWarmer warmer(4, milliseconds(50));
+  PageWarmer warmer(milliseconds(50));
   for (int i = 0; i < 3; ++i) {
     ASSERT_NE(file->open(), nullptr);
     EXPECT_EQ(open_count(path_), 1U);
@@ -60,7 +60,7 @@ TEST_F(PageWarmerTest, idle_file_is_closed_while_others_are_read) {
   std::ofstream(other) << "x";
   const auto idle = std::make_shared<LazyFile>(path_, FileIds());
   const auto busy = std::make_shared<LazyFile>(other, FileIds());
-  PageWarmer warmer(4, milliseconds(50));
+  PageWarmer warmer(milliseconds(50));
   ASSERT_NE(idle->open(), nullptr);
   warmer.add({idle, 0, 4096, 1});
   EXPECT_TRUE(becomes_true([&] {
@@ -71,7 +71,7 @@ TEST_F(PageWarmerTest, idle_file_is_closed_while_others_are_read) {
 
 TEST_F(PageWarmerTest, file_of_a_stream_that_ended_is_closed_at_once) {
   auto file = std::make_shared<LazyFile>(path_, FileIds());
-  PageWarmer warmer(1);
+  PageWarmer warmer;
   warmer.add({file, 0, 4096, 1});
   EXPECT_TRUE(becomes_true([&] { return open_count(path_) == 1; }));
   file.reset();
@@ -81,7 +81,7 @@ TEST_F(PageWarmerTest, file_of_a_stream_that_ended_is_closed_at_once) {
 TEST_F(PageWarmerTest, stop_drops_what_has_not_begun) {
   std::filesystem::resize_file(path_, 64ULL << 20U);
   const auto file = std::make_shared<LazyFile>(path_, FileIds());
-  PageWarmer warmer(2);
+  PageWarmer warmer;
   warmer.add({file, 0, 64U << 20U, 1});
   warmer.cancel(1);
   warmer.stop();
@@ -92,7 +92,7 @@ TEST_F(PageWarmerTest, stop_drops_what_has_not_begun) {
 TEST(LazyFileTest, another_file_of_that_name_is_not_read) {
   const storage::TemporaryDirectory directory;
   std::ofstream(directory / "file") << "x";
-  LazyFile other(directory / "file", {.device = 1, .inode = 2});
+  LazyFile other(directory / "file", {.device = 1, .inode = 2, .version = {}});
   EXPECT_EQ(other.open(), nullptr);
   LazyFile same(directory / "file", FileIds());
   EXPECT_NE(same.open(), nullptr);
