@@ -11,6 +11,7 @@ using command::add_text;
 namespace {
 constexpr command::Bounds kClients{1, 1024};
 constexpr command::Bounds kThreads{1, 256};
+constexpr command::Bounds kAttributeCache{0, 3600};
 }  // namespace
 
 void add_mount(CLI::App& app, MountCommand& mount) {
@@ -23,6 +24,8 @@ void add_mount(CLI::App& app, MountCommand& mount) {
   add_flag(app, "--no-sync", mount.sync_mode, SyncMode::kDisabled, "Do not pass fsync to BACKING");
   add_flag(app, "--punctual", mount.idle_policy, IdlePolicy::kStayActive,
            "Do not let processors halt while requests wait");
+  add_number(app, "--attribute-cache", mount.attribute_cache_s, kAttributeCache,
+             "Seconds for which clients keep attributes of files");
   add_text(app, "--record", "FILE", mount.record, "Record all changes in FILE");
   add_flag(app, "--foreground", mount.run_mode, RunMode::kForeground,
            "Run in the foreground; end with the mount");

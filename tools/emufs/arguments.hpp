@@ -19,6 +19,7 @@ struct MountCommand {
   std::string machine = "local";
   std::uint32_t clients = 1;
   unsigned threads = 8;
+  std::uint64_t attribute_cache_s = 0;
   DelayMode delay_mode = DelayMode::kEnabled;
   SyncMode sync_mode = SyncMode::kEnabled;
   IdlePolicy idle_policy = IdlePolicy::kHalt;

@@ -101,7 +101,8 @@ CacheTimeouts cache_timeouts(const EmulatedFileSystem& file_system, mode_t mode)
   const bool free = file_system.settings.delay_mode == DelayMode::kDisabled;
   if (S_ISDIR(mode))
     return several ? CacheTimeouts{0, kSharedDirectoryS} : CacheTimeouts{kUnlimitedS, kUnlimitedS};
-  return several ? CacheTimeouts{} : CacheTimeouts{kUnlimitedS, free ? kUnlimitedS : 0};
+  const auto cached_s = static_cast<double>(file_system.settings.attribute_cache_s);
+  return several ? CacheTimeouts{} : CacheTimeouts{kUnlimitedS, free ? kUnlimitedS : cached_s};
 }
 
 fuse_entry_param entry_of(const EmulatedFileSystem& file_system, const LookupResult& found) {

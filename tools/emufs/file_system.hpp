@@ -38,6 +38,7 @@ struct MountSettings {
   SyncMode sync_mode = SyncMode::kEnabled;
   IdlePolicy idle_policy = IdlePolicy::kHalt;
   unsigned threads = 8;
+  std::uint64_t attribute_cache_s = 0;  ///< for which a single client keeps attributes of a file
   /// The machine file that programs read: what the mount behaves like.
   std::string machine_text = {};
 };

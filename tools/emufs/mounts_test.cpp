@@ -44,7 +44,7 @@ Result<Request> parse(void (*add)(CLI::App&, Request&),
 
 TEST(Arguments, mount_options_are_parsed) {
   const auto mount = parse(add_mount, {"--machine", "nfs", "back", "--clients", "3", "--no-delay",
-                                       "point", "--record", "file"});
+                                       "point", "--record", "file", "--attribute-cache", "3"});
   ASSERT_TRUE(mount);
   EXPECT_EQ(mount->machine, "nfs");
   EXPECT_EQ(mount->backing, "back");
@@ -53,6 +53,7 @@ TEST(Arguments, mount_options_are_parsed) {
   EXPECT_EQ(mount->delay_mode, DelayMode::kDisabled);
   EXPECT_EQ(mount->sync_mode, SyncMode::kEnabled);
   EXPECT_EQ(mount->record, "file");
+  EXPECT_EQ(mount->attribute_cache_s, 3U);
 }
 
 TEST(Arguments, replay_options_are_parsed) {

@@ -48,7 +48,8 @@ Result<Emulation::Config> config_of(const MountCommand& command) {
                      .delay_mode = command.delay_mode,
                      .sync_mode = command.sync_mode,
                      .idle_policy = command.idle_policy,
-                     .threads = command.threads};
+                     .threads = command.threads,
+                     .attribute_cache_s = command.attribute_cache_s};
   if (command.record.empty()) return config;
   auto record = check_record(command.record, config.paths);
   if (!record) return failure(record.error());

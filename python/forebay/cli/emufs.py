@@ -30,6 +30,12 @@ mount_point_argument = click.argument("mount_point", type=click.Path())
 @click.option("--no-delay", is_flag=True, help="Reply at once.")
 @click.option("--no-sync", is_flag=True, help="Do not pass fsync to BACKING.")
 @click.option("--punctual", is_flag=True, help="Do not let processors halt while requests wait.")
+@click.option(
+    "--attribute-cache",
+    type=click.IntRange(0),
+    metavar="SECONDS",
+    help="Time for which clients keep attributes of files [0].",
+)
 @click.option("--record", metavar="FILE", type=click.Path(), help="Record all changes in FILE.")
 @click.option("--foreground", is_flag=True, help="Run in the foreground; end with the mount.")
 @json_option
