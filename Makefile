@@ -5,7 +5,7 @@
 .DEFAULT_GOAL := help
 .PHONY: demo build test test-sanitizers test-all bench format tidy clean help
 
-demo: build ## Analyze a 1 GiB snapshot, kill and restart a solver, plot build/demo/*.png
+demo: build ## Analyze a snapshot, restart a solver, speed up a program, plot build/demo/*.png
 	.venv/bin/forebay demo
 
 build: ## Install what is missing, build the product, create a working .venv/bin/forebay

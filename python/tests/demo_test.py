@@ -242,3 +242,21 @@ def test_real_demo(forebay, real_native, tmp_path, monkeypatch):
         picture = tmp_path / "demo" / name
         assert str(picture) in completed.out
         assert Path(picture).stat().st_size > 10_000
+
+
+def test_program_that_is_not_changed_is_printed_and_drawn(tmp_path, capsys):
+    from forebay.cli import demo_unchanged
+    from forebay.report.terminal import make_console
+
+    times = {"plain": [3.0, 3.2, 3.1], "first": [0.3, 0.31, 0.29], "second": [0.25, 0.2, 0.26]}
+    shown = demo_unchanged.UnchangedDemo(600, times)
+    demo_unchanged.print_unchanged_demo(make_console(), shown)
+    text = capsys.readouterr().out
+    assert "12.4" in text
+    (picture,) = demo_unchanged.draw(shown, tmp_path)
+    assert Path(picture).read_bytes().startswith(b"\x89PNG")
+    assert shown.to_document()["times_s"] == times
+    skipped = demo_unchanged.UnchangedDemo(skipped="no root")
+    assert demo_unchanged.draw(skipped, tmp_path) == []
+    demo_unchanged.print_unchanged_demo(make_console(), skipped)
+    assert "no root" in capsys.readouterr().out

@@ -1,9 +1,10 @@
 # SPDX-License-Identifier: Apache-2.0
-"""`forebay demo`: shows the use of Forebay in four parts.
+"""`forebay demo`: shows the use of Forebay in five parts.
 
 One analysis reads a snapshot through std::ifstream and through Forebay. More and more tasks read a
 file, from a disk and from a parallel file system. A solver writes checkpoints, is killed and is
-restarted. Predictors follow the patterns of the File Access Server.
+restarted. Predictors follow the patterns of the File Access Server. A program that is not changed
+becomes faster.
 """
 
 import json
@@ -14,7 +15,7 @@ from pathlib import Path
 import click
 
 from forebay import atomic_output, native
-from forebay.cli import demo_checkpoints
+from forebay.cli import demo_checkpoints, demo_unchanged
 from forebay.cli.output import STDOUT, json_option, print_line, report
 from forebay.errors import ForebayError, NativeError, SkippedError
 
@@ -50,7 +51,10 @@ def command(quick, folder, json_file):
     ranks, and compare all strategies of writing.
 
     Predict the reads of known patterns, and compare page faults with those of the File Access
-    Server. Plot the results.
+    Server.
+
+    As root, run a Python program, not changed, on its own and under `forebay run`, from an emulated
+    NFS server. Plot the results.
     """
     place = prepare(Path(folder))
     snapshot, generated = prepare_snapshot(place, *SIZES[quick])
@@ -63,12 +67,15 @@ def command(quick, folder, json_file):
     samples = analyze_samples()
     pictures = draw(place, comparisons, generated["model"], results)
     pictures += demo_checkpoints.draw(checkpoints, place)
+    unchanged = demo_unchanged.show(place, quick)
+    pictures += demo_unchanged.draw(unchanged, place)
     document = to_document(generated, comparisons, samples, results)
     prediction = native.run_program("forebay-trace", ["simulate"]).document
     pictures.append(draw_prediction(prediction, place))
     document |= {
         "checkpoints": checkpoints.to_document(),
         "prediction": prediction["streams"],
+        "unchanged": unchanged.to_document(),
         "pictures": pictures,
     }
 
@@ -76,6 +83,7 @@ def command(quick, folder, json_file):
         _tables().print_demo(console, document)
         demo_checkpoints.print_checkpoint_demo(console, checkpoints)
         _prediction().print_beside_slides(console, prediction)
+        demo_unchanged.print_unchanged_demo(console, unchanged)
 
     report(document, json_file, show)
     if json_file != STDOUT:
