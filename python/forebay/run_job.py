@@ -26,8 +26,8 @@ from forebay.errors import ForebayError
 LIBRARY = "libforebay_run.so"
 AGENT = "forebay-run-agent"
 SITE_SWITCH = Path("/etc/forebay/run-off")  # exists: `forebay run` only runs the program
-START_TIMEOUT_S = 5
-STARTS_MAX = 20  # an agent can end at once: that of another launcher was faster, and ended too
+START_TIMEOUT_S = 10
+STARTS_MAX = 8  # an agent can end at once: that of another launcher was faster, and ended too
 END_TIMEOUT_S = 10
 RELAYED_SIGNALS = frozenset(
     (signal.SIGINT, signal.SIGQUIT, signal.SIGTERM, signal.SIGHUP, signal.SIGUSR1, signal.SIGUSR2)

@@ -75,17 +75,25 @@ def main(arguments: list[str] | None = None) -> int:
     0: success. 1: failure. 2: wrong usage. 128 + number: a signal; a closed pipe at standard output
     counts as SIGPIPE.
     """
-    for number in (signal.SIGTERM, signal.SIGHUP):
-        if signal.getsignal(number) != signal.SIG_IGN:  # nohup
-            signal.signal(number, _terminate)
+    is_run = (arguments or sys.argv[1:])[:1] == ["run"]
+    _install_handlers(is_run)
     try:
-        if (arguments or sys.argv[1:])[:1] == ["run"]:
+        if is_run:
             standard_streams.allow_closed_stdout()  # the program decides
         standard_streams.install_layers()
         exit_code = _run(partial(cli.main, arguments, prog_name="forebay", standalone_mode=False))
         return _run(sys.stdout.flush) or exit_code  # Python's exit would ignore a failure
     except standard_streams.StdoutError as lost:
         return lost.exit_code if lost.has_no_reader else _fail(str(lost), lost.exit_code)
+
+
+def _install_handlers(is_run: bool) -> None:
+    """Signals end a command by an exception. `run` keeps the default actions: an exception can be
+    lost, in an import for example, and the program would start."""
+    changed = [signal.SIGINT] if is_run else [signal.SIGTERM, signal.SIGHUP]
+    for number in changed:
+        if signal.getsignal(number) != signal.SIG_IGN:  # as nohup does
+            signal.signal(number, signal.SIG_DFL if is_run else _terminate)
 
 
 def _run(work: Callable[[], int | None]) -> int:
