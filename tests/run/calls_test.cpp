@@ -27,54 +27,15 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
+#include "file_fixture.hpp"
+
 extern char** environ;
 
 namespace {
 
-namespace fs = std::filesystem;
+using namespace forebay::run_tests;
 
-constexpr std::size_t kFileBytes = 1 << 20;
-
-/// The byte at an offset of the test's files.
-char byte_at(std::uint64_t offset) { return static_cast<char>(offset * 31 + (offset >> 8U)); }
-
-class Calls : public ::testing::Test {
- protected:
-  Calls() {
-    std::string name = (fs::temp_directory_path() / "forebay-calls-XXXXXX").string();
-    folder = ::mkdtemp(name.data());
-    path = folder + "/file";
-    write_file(path);
-  }
-  ~Calls() override { fs::remove_all(folder); }
-  Calls(const Calls&) = delete;
-  Calls& operator=(const Calls&) = delete;
-
-  static void write_file(const std::string& to, std::size_t bytes = kFileBytes) {
-    std::vector<char> content(bytes);
-    for (std::size_t i = 0; i < bytes; ++i)
-      content[i] = byte_at(i);
-    const int file = ::open(to.c_str(), O_WRONLY | O_CREAT | O_TRUNC, 0600);
-    ASSERT_GE(file, 0);
-    ASSERT_EQ(::write(file, content.data(), bytes), static_cast<ssize_t>(bytes));
-    ::close(file);
-  }
-  /// Whether these are the bytes at an offset.
-  static bool is_right(const char* bytes, std::size_t size, std::uint64_t offset) {
-    for (std::size_t i = 0; i < size; ++i) {
-      if (bytes[i] != byte_at(offset + i)) return false;
-    }
-    return true;
-  }
-  static bool reads_right(int file, std::size_t size, std::uint64_t offset) {
-    std::vector<char> into(size);
-    return ::read(file, into.data(), size) == static_cast<ssize_t>(size) &&
-           is_right(into.data(), size, offset);
-  }
-
-  std::string folder;
-  std::string path;
-};
+class Calls : public FileTest {};
 
 TEST_F(Calls, positions_are_those_of_the_kernel) {
   const int file = ::open(path.c_str(), O_RDONLY);

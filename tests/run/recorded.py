@@ -21,7 +21,7 @@ sys.path.insert(0, str(Path(__file__).parents[2] / "python"))
 
 from forebay import run_job  # noqa: E402
 
-KILLS_MAX = 50
+KILLS_MAX = 30
 EXIT_SKIPPED = 77
 COVER = 'mount -t tmpfs -o ro none "$0" && exec "$@"'
 
@@ -47,7 +47,7 @@ def run(command: list[str]) -> tuple[int, dict | None]:
 
 def run_with_kills(command: list[str]) -> int:
     """The first exit code that is not 0, of runs during which the agent is killed."""
-    for kill_after_ms in range(0, KILLS_MAX * 4, 4):
+    for kill_after_ms in range(0, KILLS_MAX * 6, 6):
         with run_job.find_agent(run_job.RunOptions()) as agent:
             number = agent.memory_path.split("/")[2]
             kill = f"sleep {kill_after_ms / 1000}; kill -KILL {number}"
@@ -89,6 +89,9 @@ def main() -> int:
     arguments = parse()
     if arguments.cover:
         run_covered(arguments.cover)
+    if not shutil.which(arguments.command[0]):
+        print(f"skipped: {Path(arguments.command[0]).name} cannot be built here")
+        return EXIT_SKIPPED
     os.environ["FOREBAY_LIBEXEC"] = str(arguments.directory)
     if arguments.preload:
         os.environ["LD_PRELOAD"] = arguments.preload
