@@ -3,7 +3,7 @@
 # The entry point. Every target runs its own set-up, so each works on a bare machine. The work is in
 # scripts/, so that this file stays trivial.
 .DEFAULT_GOAL := help
-.PHONY: demo build test test-sanitizers test-all bench format tidy clean help
+.PHONY: demo build test test-cpython test-sanitizers test-all bench format tidy clean help
 
 demo: build ## Analyze a snapshot, restart a solver, speed up a program, plot build/demo/*.png
 	.venv/bin/forebay demo
@@ -14,6 +14,10 @@ build: ## Install what is missing, build the product, create a working .venv/bin
 test: ## Check style, run tests of units, ranks, command line, installed library
 	scripts/build test
 	.venv/bin/python scripts/test
+
+test-cpython: ## Run CPython's tests of files and processes without and with forebay run
+	scripts/build test
+	.venv/bin/python scripts/test cpython
 
 test-sanitizers: ## Run unit tests of the library under the address and thread sanitizers
 	scripts/setup sanitizers

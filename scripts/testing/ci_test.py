@@ -42,9 +42,10 @@ def run_ci(tmp_path):
     return run
 
 
-def test_tests_and_sanitizers_run_with_ci_set(run_ci):
+def test_targets_run_with_ci_set(run_ci):
     settings = ["CI=true", "FOREBAY_SAMPLES="]
-    assert run_ci() == (0, ["test", *settings, "test-sanitizers", *settings])
+    targets = ("test", "test-cpython", "test-sanitizers")
+    assert run_ci() == (0, [line for target in targets for line in (target, *settings)])
 
 
 def test_samples_beside_the_checkout_are_named(run_ci, tmp_path):
