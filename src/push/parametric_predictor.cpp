@@ -35,12 +35,6 @@ bool add_number(Form& form, const ParametricNumber& number, const LoopIndexes& i
   return true;
 }
 
-Form unknown(std::size_t product) {
-  Form form = {};
-  form[product] = 1;
-  return form;
-}
-
 std::int64_t signed_of(std::uint64_t number) { return static_cast<std::int64_t>(number); }
 
 }  // namespace
@@ -166,7 +160,7 @@ bool ParametricPredictor::fits(const Walk& walk, const Access& access) {
   const bool is_consistent =
       std::ranges::all_of(walk.counts, [&](const auto& count) { return add(system, count); }) &&
       add(system, {&node.offset, cursor.indexes, signed_of(access.offset)}) &&
-      add(system, {&node.size, cursor.indexes, signed_of(access.size)}) && add_products(system);
+      add(system, {&node.size, cursor.indexes, signed_of(access.size)});
   if (!is_consistent) return false;
   const bool is_new = system.rank() > system_.rank();
   system_ = std::move(system);
@@ -178,39 +172,6 @@ bool ParametricPredictor::add(LinearSystem& system, const Equation& equation) co
   Form form = {};
   form[0] = -LinearSystem::Wide{equation.value};
   return add_number(form, *equation.number, equation.indexes) && system.add(form);
-}
-
-/// Equations between products and their factors, until none is new.
-bool ParametricPredictor::add_products(LinearSystem& system) const {
-  std::size_t rank = 0;
-  do {
-    rank = system.rank();
-    for (std::size_t product = 1; product < signature_->products.size(); ++product)
-      if (!add_product(system, product)) return false;
-  } while (system.rank() > rank);
-  return true;
-}
-
-/// A product is known if its factors are; its one unknown factor, if the product is.
-bool ParametricPredictor::add_product(LinearSystem& system, std::size_t product) const {
-  const auto& products = signature_->products;
-  if (products[product].size() < 2) return true;
-  std::int64_t known = 1;
-  std::optional<std::size_t> open;
-  for (const std::uint8_t factor : products[product]) {
-    const auto single =
-        static_cast<std::size_t>(std::ranges::find(products, Product{factor}) - products.begin());
-    const auto value = system.value_of(unknown(single));
-    if (!value && open) return true;
-    if (!value) open = single;
-    if (value && __builtin_mul_overflow(known, *value, &known)) return false;
-  }
-  // open * known = product
-  if (open && known == 0) return true;
-  if (open && !system.value_of(unknown(product))) return true;
-  Form form = unknown(product);
-  form[open.value_or(0)] -= known;
-  return system.add(form);
 }
 
 bool ParametricPredictor::can_begin_with(const Access& access) const {

@@ -73,8 +73,6 @@ class ParametricPredictor final : public Predictor {
   bool follow(const trace::Access& access);
   bool fits(const Walk& walk, const trace::Access& access);
   bool add(LinearSystem& system, const Equation& equation) const;
-  bool add_products(LinearSystem& system) const;
-  bool add_product(LinearSystem& system, std::size_t product) const;
   void begin(const trace::Access& access);
   void bind();
   BoundNumber bound(const ParametricNumber& number) const;

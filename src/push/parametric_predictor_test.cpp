@@ -47,16 +47,15 @@ TEST(ParametricPredictor, unknown_inner_count_is_bound_where_the_inner_loop_ends
   EXPECT_EQ(outcome_of(predictor, stream).misses, 3U);
 }
 
-TEST(ParametricPredictor, products_are_bound_by_their_factors) {
-  // m and size are known after the first row, so the begin of the second row is no miss.
+TEST(ParametricPredictor, product_is_bound_where_the_inner_loop_ends) {
   Stream stream;
   for (std::uint64_t i = 0; i < 50; ++i)
     for (std::uint64_t j = 0; j < 10; ++j)
-      stream.push_back({(i * 10 + j) * 4096, 4096});
-  EXPECT_EQ(misses("read {n x {m x (m size i + size j, size)}}", {"n", "m", "size"}, stream), 1U);
+      stream.push_back({(i * 20 + j) * 4096, 4096});
+  EXPECT_EQ(misses("read {n x {m x (2 m size i + size j, size)}}", {"n", "m", "size"}, stream), 2U);
   EXPECT_EQ(
-      misses("read {n x {m x (8 m width i + 8 width j, 8 width)}}", {"n", "m", "width"}, stream),
-      1U);
+      misses("read {n x {m x (8 m width i + 4 width j, 4 width)}}", {"n", "m", "width"}, stream),
+      2U);
 }
 
 TEST(ParametricPredictor, sum_of_names_needs_no_values_of_its_terms) {

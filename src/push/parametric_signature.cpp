@@ -155,10 +155,8 @@ class ParametricParser {
     return std::string_view(signature_.text).substr(begin, end - begin);
   }
 
-  /// Adds the product, and its parameters, if they are new.
+  /// Adds the product, if it is new.
   std::optional<std::uint8_t> index_of(const Product& product) {
-    for (std::size_t i = 0; product.size() > 1 && i < product.size(); ++i)
-      if (!index_of({product[i]})) return std::nullopt;
     auto& products = signature_.products;
     const auto found = std::ranges::find(products, product);
     const auto index = static_cast<std::uint8_t>(found - products.begin());

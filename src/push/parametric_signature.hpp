@@ -50,7 +50,7 @@ struct ParametricNode {
 struct ParametricSignature {
   std::string text;
   std::vector<std::string> parameters;
-  /// [0] is 1. Each parameter that is a factor of a product is one, too.
+  /// [0] is 1. The values of the others are the unknowns of the accesses.
   std::vector<Product> products;
   std::vector<ParametricNode> nodes;
 };
