@@ -19,8 +19,9 @@ HEAD = """
 
 
 @pytest.fixture(autouse=True)
-def libclang():
-    pytest.importorskip("clang.cindex", reason="libclang is not installed: run scripts/setup test")
+def packages():
+    for name in ("clang.cindex", "sympy"):
+        pytest.importorskip(name, reason=f"{name} is not installed: run scripts/setup test")
 
 
 @pytest.fixture
@@ -48,10 +49,10 @@ def test_source_has_the_hints_of_its_file(forebay, tmp_path, name):
 def test_loop_without_a_rule_is_reported_and_its_inner_loops_are_hints(forebay, tmp_path):
     words = ("-o", tmp_path / "a.hints", "--json", "-")
     document = forebay("hints", "extract", SOURCES / "btio.c", *words).json
-    assert [one["function"] for one in document["hints"]] == [
-        "read_dumps",
-        "read_cells",
-        "read_planes",
+    assert [one["comment"] for one in document["hints"]] == [
+        "btio.c:17, read_dumps()",
+        "btio.c:23, read_cells()",
+        "btio.c:43, read_planes()",
     ]
     (left_out,) = document["left_out"]
     assert "c_size_2 changes with c by no known rule" in left_out["why"]
@@ -66,7 +67,7 @@ RULES = {
         void f(int fd, char* b) {
           for (int i = 0; i < N; i++) pread(fd, b, sizeof(double) * N, head + i * (N << 10));
         }""",
-        "read {10 x (64 + 10240 i, 80)}",
+        "read {10 x (10240 i + 64, 80)}",
     ),
     "steps_and_directions": (
         """void f(int fd, int n, char* b) {
@@ -76,7 +77,7 @@ RULES = {
           do { pread(fd, b, 8, k * 8); k++; } while (k < n);
           for (int i = 0; n != i; ++i) pread(fd, b, 8, i * 8);
         }""",
-        "read {n x (-8 + 8 n - 8 i, 8)}, {34 x (24 i, 8)}, {n x (8 i, 8)}, {n x (8 i, 8)}",
+        "read {n x (-8 i + 8 n - 8, 8)}, {34 x (24 i, 8)}, {n x (8 i, 8)}, {n x (8 i, 8)}",
     ),
     "reads_advance_the_position_of_an_opened_file": (
         """long f(const char* name, char* b) {
@@ -90,7 +91,7 @@ RULES = {
           }
           return total;
         }""",
-        "read (0, 64), {loop_10_count x (64 + 8192 i, 4096)}",
+        "read (0, 64), {loop_10_count x (8192 i + 64, 4096)}",
     ),
     "position_continues_behind_a_loop": (
         """void f(int fd, int n, char* b) {
@@ -106,13 +107,13 @@ RULES = {
           fseek(in, -100, SEEK_END);
           for (int i = 0; i < 10; ++i) fread(b, 1, 10, in);
         }""",
-        "read {10 x (-100 + in_end + 10 i, 10)}",
+        "read {10 x (10 i + in_end - 100, 10)}",
     ),
     "offset_advances_by_a_variable": (
         """void f(int fd, long off, long step, int n, char* b) {
           while (n-- > 0) { pread(fd, b, 16, off); off += step; }
         }""",
-        "read {n x (off + step i, 16)}",
+        "read {n x (i step + off, 16)}",
     ),
     "functions_are_entered": (
         """static int at(FILE* in, long where) { return fseek(in, where, SEEK_SET); }
@@ -120,12 +121,26 @@ RULES = {
         void f(FILE* in, int n, char* b) { for (int i = 0; i < n; i++) part(in, i, b); }""",
         "read {n x (100 i, 10)}",
     ),
+    "power_of_a_parameter": (
+        """void f(int fd, int n, char* b) {
+          for (int i = 0; i < n; i++) pread(fd, b, 8 * n, i * n * n * n + n * n);
+        }""",
+        "read {n x (i n n n + n n, 8 n)}",
+    ),
+    "value_that_a_loop_returns": (
+        """static int last(int n) { for (int i = 0; i < n; i++) if (i * i > n) return i; }
+        void f(int fd, int n, char* b) {
+          int begin = last(n);
+          for (int k = 0; k < 10; k++) pread(fd, b, 8, begin + k * 8);
+        }""",
+        "read {10 x (8 i + last, 8)}",
+    ),
     "triangular_count": (
         """void f(int fd, int n, char* b) {
           for (int i = 0; i < n; i++)
             for (int j = i; j < n; j++) pread(fd, b, 8, j * 8);
         }""",
-        "read {n x {n - i x (8 i + 8 j, 8)}}",
+        "read {n x {-i + n x (8 i + 8 j, 8)}}",
     ),
     "errors_leave_and_change_nothing": (
         """int f(int fd, int n, char* b) {
@@ -149,7 +164,7 @@ RULES = {
             fclose(in);
           }
         }""",
-        "read (0, 16), {n x (16 + 100 i, 10)}",
+        "read (0, 16), {n x (100 i + 16, 10)}",
     ),
 }
 
@@ -165,7 +180,7 @@ def test_names_of_variables_and_keywords_are_changed(extract):
         "void f(int fd, int i, int x, char* b) {"
         " for (int j = 0; j < i; j++) pread(fd, b, x, j * x); }"
     )[0]
-    assert signatures == ["read {i_2 x (x_2 i, x_2)}"]
+    assert signatures == ["read {i_2 x (i x_2, x_2)}"]
 
 
 def test_files_of_a_loop_have_separate_hints(extract):
@@ -207,6 +222,18 @@ def test_read_outside_of_a_loop_is_reported(extract):
         [],
         ["the read is not in a hint: it is not in a loop"],
     )
+
+
+def test_loop_beyond_the_limits_of_a_hint_file_is_reported(extract):
+    names = [f"v{number}" for number in range(17)]
+    parameters = ", ".join(f"long {name}" for name in names)
+    offset = " + ".join([*names, "i"])
+    function = f"""void f(int fd, char* b, {parameters}) {{
+      for (int i = 0; i < 9; i++) pread(fd, b, 8, {offset});
+      for (int i = 0; i < 9; i++) pread(fd, b, 8, i);
+    }}"""
+    reasons = ["the loop is not in a hint: it has more than 16 parameters"]
+    assert extract(function) == ([], reasons)
 
 
 def test_recursive_call_is_reported(extract):
@@ -252,11 +279,12 @@ def test_pattern_and_arguments_are_passed_on(forebay, tmp_path):
     ]
 
 
-def test_missing_libclang_names_the_package(forebay, tmp_path, monkeypatch):
-    monkeypatch.setitem(sys.modules, "clang", None)
+@pytest.mark.parametrize("package", ["clang", "sympy"])
+def test_missing_package_is_an_error_that_names_it(forebay, tmp_path, monkeypatch, package):
+    monkeypatch.setitem(sys.modules, package, None)
     completed = forebay("hints", "extract", SOURCES / "lu.c", "-o", tmp_path / "a.hints")
     assert completed.code == 1
-    assert "pip install libclang" in completed.err
+    assert 'C sources need libclang and sympy; run pip install "forebay[hints]"' in completed.err
 
 
 def test_missing_source_is_an_error(forebay, tmp_path):

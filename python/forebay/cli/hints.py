@@ -43,13 +43,7 @@ def extract(source, compiler_args, file, pattern, json_file):
     lines = [f"{source}:{one['line']}: {one['why']}" for one in left_out]
     if not found:
         raise ForebayError("; ".join([f"{source} has no loop for a hint", *lines]))
-    atomic_output.write_text(file, trace_hints.to_toml([_entry(one, source) for one in found]))
+    atomic_output.write_text(file, trace_hints.to_toml(found))
     head = f"{file}: {units.items(len(found), 'hint')}"
     document = {"hints": found, "left_out": left_out}
     report(document, json_file, lambda _: print_line(json_file, "\n".join([head, *lines])))
-
-
-def _entry(hint: dict, source: str) -> dict:
-    name = " ".join(Path(source).name.split())
-    comment = f"{name}:{hint['line']}, {hint['function']}()"
-    return {"comment": comment} | {key: hint[key] for key in ("file", "signature", "parameters")}

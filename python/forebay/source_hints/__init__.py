@@ -1,52 +1,38 @@
 # SPDX-License-Identifier: Apache-2.0
 """Hints from the loops of C sources: `forebay hints extract` (docs/formats/hints.md#parameters)."""
 
-from forebay.source_hints import c_syntax
-from forebay.source_hints.interpreter import Interpreter
-from forebay.source_hints.reads import HintText
+from pathlib import Path
+
+from forebay.errors import ForebayError
 
 
 def extract(source: str, pattern: str, arguments: list[str]) -> tuple[list[dict], list[dict]]:
     """The hints of a C source for files that match the pattern, and what they leave out: line and
     reason. `arguments` are those of the compiler."""
-    root, errors = c_syntax.parse(source, arguments)
-    hints: dict[tuple, dict] = {}
-    left_out = [{"line": line, "why": why} for line, why in errors]
+    try:
+        import clang.cindex  # noqa: F401
+        import sympy  # noqa: F401
+    except ImportError:
+        message = 'C sources need libclang and sympy; run pip install "forebay[hints]"'
+        raise ForebayError(message) from None
+    from forebay.source_hints import c_syntax, signature
+    from forebay.source_hints.interpreter import Interpreter
 
-    def report(line: int, why: str) -> None:
-        entry = {"line": line, "why": why}
-        if entry not in left_out:
-            left_out.append(entry)
-
-    for function in _roots(root, source):
-
-        def emit(items: list, name: str = function.spelling) -> None:
-            text = HintText(items)
-            if text.fault:
-                return report(items[0].line, f"the loop is not in a hint: {text.fault}")
-            place = {"function": name, "line": items[0].line}
-            hint = {"file": pattern, "signature": text.signature, "parameters": text.parameters}
-            hints.setdefault((text.signature, *text.parameters), hint | place)
-
-        Interpreter(report, emit).run(function)
-    return list(hints.values()), sorted(left_out, key=lambda one: one["line"])
-
-
-def _roots(root, source: str) -> list:
-    """The functions of the file that no other one of it calls; all others are part of these."""
-    functions = [
-        one
-        for one in root.get_children()
-        if one.kind.name == "FUNCTION_DECL"
-        and one.is_definition()
-        and one.location.file.name == source
-    ]
-    called = {
-        one.referenced.get_usr()
-        for function in functions
-        for one in function.walk_preorder()
-        if one.kind.name == "CALL_EXPR"
-        and one.referenced is not None
-        and one.referenced != function
-    }
-    return [one for one in functions if one.get_usr() not in called] or functions
+    functions, errors = c_syntax.functions_of(source, arguments)
+    runs, followed = {}, set()
+    for function in reversed(functions):  # most callers are behind what they call
+        if function.get_usr() not in followed:
+            runs[function.get_usr()] = function.spelling, Interpreter(function)
+            followed.update(runs[function.get_usr()][1].followed)
+    hints: dict[str, dict] = {}
+    left_out = dict.fromkeys(errors)
+    for name, run in [runs[one] for one in reversed(runs) if one not in followed]:
+        left_out |= run.left_out
+        for items in run.hints:
+            place = f"{' '.join(Path(source).name.split())}:{items[0].line}, {name}()"
+            try:
+                hint = {"comment": place, "file": pattern} | signature.text_of(items)
+                hints.setdefault(hint["signature"], hint)
+            except signature.UnfitError as why:
+                left_out[items[0].line, f"the loop is not in a hint: {why}"] = None
+    return list(hints.values()), [{"line": line, "why": why} for line, why in sorted(left_out)]
