@@ -136,9 +136,6 @@ class ParametricParser {
       return scanner_.fail_at(begin,
                               "\"" + std::string(name) +
                                   "\" is neither a variable of the loops around nor in parameters");
-    if (product.size() == kFactorsMax)
-      return scanner_.fail_at(begin,
-                              "a term has at most " + std::to_string(kFactorsMax) + " names");
     product.push_back(static_cast<std::uint8_t>(found - signature_.parameters.begin()));
     return true;
   }

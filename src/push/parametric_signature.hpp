@@ -19,7 +19,6 @@ inline constexpr std::size_t kParametersMax = 16;
 inline constexpr std::size_t kParameterNameMax = 64;
 inline constexpr std::size_t kProductsMax = 24;
 inline constexpr std::size_t kParametricItemsMax = 64;
-inline constexpr std::size_t kFactorsMax = 8;
 
 /// Indexes of parameters, ascending, each as often as it is a factor. Empty: 1.
 using Product = std::vector<std::uint8_t>;

@@ -75,7 +75,6 @@ INSTANTIATE_TEST_SUITE_P(
                       BadSignature{"read {n (0, 1)}", "expected \"x\""},
                       BadSignature{"read (n + , 1)", "a number, a parameter or a variable"},
                       BadSignature{"read (0, 1) 2", "the end of the text"},
-                      BadSignature{"read (n n n n n n n n n, 1)", "at most 8 names"},
                       BadSignature{"read " + repeated(9, "{n x ") + "(0, 1)", "at most 8 loops"},
                       BadSignature{"read (0, 1)" + repeated(64, ", (0, 1)"), "at most 64 items"},
                       BadSignature{"read (9223372036854775808, 1)", "up to 2^63 - 1"}));

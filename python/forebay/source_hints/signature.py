@@ -71,7 +71,6 @@ def text_of(items: list[Item]) -> dict:
         (len(list(walk(items))), 64, "loops and reads"),
         (len(names), 16, "parameters"),
         (len(products - {()}), 24, "products of parameters"),
-        (max(map(len, products)), 8, "parameters in a product"),
         (max(abs(factor) for factor, _ in terms), 2**63 - 1, "as a number"),
     ):
         if number > limit:
