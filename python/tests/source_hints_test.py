@@ -74,10 +74,10 @@ RULES = {
           for (int i = n - 1; i >= 0; i--) pread(fd, b, 8, i * 8);
           for (int i = 0; i < 100; i += 3) pread(fd, b, 8, i * 8);
           int k = 0;
-          do { pread(fd, b, 8, k * 8); k++; } while (k < n);
+          do pread(fd, b, 8, k * 8); while (++k < n);
           for (int i = 0; n != i; ++i) pread(fd, b, 8, i * 8);
         }""",
-        "read {n x (-8 i + 8 n - 8, 8)}, {34 x (24 i, 8)}, {n x (8 i, 8)}, {n x (8 i, 8)}",
+        "read {n x (-8 i + 8 n - 8, 8)}, {34 x (24 i, 8)}, {k_count x (8 i, 8)}, {n x (8 i, 8)}",
     ),
     "reads_advance_the_position_of_an_opened_file": (
         """long f(const char* name, char* b) {

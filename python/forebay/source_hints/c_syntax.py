@@ -99,10 +99,11 @@ def name_of(cursor) -> str:
 
 
 def parts_of_loop(cursor) -> list:
-    """Initialization, condition and step, each None if absent, and the body."""
+    """Initialization, condition and step, each None if absent, and the body. The condition of a
+    `do` loop is a step."""
     *head, last = cursor.get_children()
     if cursor.kind.name == "DO_STMT":
-        return [None, last, None, head[0]]
+        return [None, None, last, head[0]]
     if cursor.kind.name == "WHILE_STMT":
         return [None, head[0], None, last]
     parts = [None, None, None, last]

@@ -232,7 +232,7 @@ class Interpreter:
         file, factors, offset, datatype = READS[call.spelling]
         size = sympy.prod(values[one] for one in factors)
         if datatype is not None:
-            size *= self._computed("datatype", "datatype_bytes", (values[datatype],))
+            size *= self._computed("MPI_Datatype", "datatype_bytes", (values[datatype],))
         position = POSITION(values[file])
         place = self._value(position) if offset is None else values[offset]
         self._items.append(Item(call.location.line, values[file], (place, sympy.expand(size))))
@@ -245,7 +245,9 @@ class Interpreter:
         if whence == SEEK_CUR:
             offset += self._value(position)
         elif whence != SEEK_SET:
-            offset += self._computed("end", _name_of(position).replace("position", "end"), (file,))
+            offset += self._computed(
+                "SEEK_END", _name_of(position).replace("position", "end"), (file,)
+            )
         self._write(position, offset)
         return offset
 
@@ -329,15 +331,18 @@ class Interpreter:
     # Loops.
 
     def _execute_for_stmt(self, statement, _) -> bool:
-        first, *parts = c_syntax.parts_of_loop(statement)
-        if first is not None:
-            self._execute(first)
-        line, is_checked_last = statement.location.line, statement.kind.name == "DO_STMT"
+        begin, condition, step, body = c_syntax.parts_of_loop(statement)
+        if begin is not None:
+            self._execute(begin)
+        line = statement.location.line
         loop = self._computed(f"{line} {next(self._numbers)}", f"loop_{line}", ())
         outer, mark = (self._state, self._first, self._items), len(self.hints)
         self._state, self._first, self._items = {}, {}, []
         self._loops.append(loop)
-        comparisons = self._repeat(*parts, is_checked_last)
+        comparisons = [] if condition is None else self._compare(condition)
+        self._execute(body)
+        if step is not None:
+            self._evaluate(step)
         self._loops.pop()
         after, first, items = self._state, self._first, self._items
         self._state, self._first, self._items = outer
@@ -346,8 +351,6 @@ class Interpreter:
         count = next((one for one in counts if one is not None), None)
         if count is None:
             count = self._constant(f"{loop.func.shown}_count")
-        elif is_checked_last:
-            count += 1
         for item in walk([*items, *itertools.chain(*self.hints[mark:])]):
             item.numbers = tuple(_replace(one, values) for one in item.numbers)
             item.file = item.file and _replace(item.file, values)
@@ -362,14 +365,6 @@ class Interpreter:
         return False
 
     _execute_while_stmt = _execute_do_stmt = _execute_for_stmt
-
-    def _repeat(self, condition, step, body, is_checked_last: bool) -> list[sympy.Basic]:
-        """Runs one repetition. Returns the comparisons by which it takes place."""
-        comparisons = [] if is_checked_last or condition is None else self._compare(condition)
-        self._execute(body)
-        if step is not None:
-            self._evaluate(step)
-        return self._compare(condition) if is_checked_last else comparisons
 
     def _values_in(self, loop: sympy.Expr, first: dict, after: dict) -> dict:
         """Replacements of values before a repetition, if they are constant or linear in `loop`."""
