@@ -236,6 +236,8 @@ def _raise_failure(name: str, exit_code: int, errors) -> NoReturn:
 
 def _start(command: list[str], stdout, stderr) -> subprocess.Popen:
     libc = ctypes.CDLL(None)
+    # What it starts, such as python3 and mpiexec, is that beside this Python.
+    paths = [str(Path(sys.prefix) / "bin"), os.environ.get("PATH", os.defpath)]
 
     def end_with_parent():
         # If this process is killed and cannot clean up, the kernel signals the child.
@@ -249,6 +251,7 @@ def _start(command: list[str], stdout, stderr) -> subprocess.Popen:
             stderr=stderr,
             process_group=0,
             preexec_fn=end_with_parent,
+            env=os.environ | {"PATH": os.pathsep.join(paths)},
         )
     except OSError as error:
         message = f"{command[0]} cannot be run: {error.strerror}; {install_hint()}"

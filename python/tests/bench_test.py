@@ -483,3 +483,20 @@ def test_real_program_measures_each_effect(forebay, real_native, tmp_path):
         assert "as it is" in row["peers"]
         assert len(row["peers"]) >= 2
     assert not list(tmp_path.iterdir()), "files of the run are left"
+
+
+def test_real_program_compares_each_program_of_bench_run(forebay, real_native, tmp_path):
+    for name in ("forebay-bench", "forebay-bench-reader", "forebay-run-agent"):
+        real_native(name)
+    ids = {"run.call_us", "run.identical"}
+    args = ("--quick", "--only", ",".join(ids), "--dir", tmp_path, "--json", "-")
+    completed = forebay("bench", "run", *args)
+    assert completed.code == 0, completed.err
+    rows = {one["id"]: one for one in completed.json["results"]}
+    skipped = completed.json["skipped"]
+    assert set(rows) == ids - set(skipped)
+    assert abs(rows["run.call_us"]["value"]) < 100
+    assert all(skipped.values())
+    if "run.identical" in rows:
+        assert rows["run.identical"]["value"] >= 20
+    assert not list(tmp_path.iterdir()), "files of the run are left"
