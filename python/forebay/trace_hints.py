@@ -15,9 +15,12 @@ def hints_of(document: dict, explained_min: float) -> tuple[list[dict], Counter]
     is that of `forebay-trace show`."""
     by_file: dict[str, dict[str, dict]] = {}
     left_out: Counter = Counter()
+    below = {one["file"] for one in document["streams"] if one["reads"] and not _is_mpi(one)}
     for stream in document["streams"]:
         file, reads = stream["file"], stream["reads"] or {"count": 0}
         reason = _reason_to_omit(file, reads, explained_min)
+        if _is_mpi(stream) and file in below:
+            reason = "calls of MPI-IO, whose reads are in other streams of the file"
         if reason is None and reads["signature"] in by_file.get(file, {}):
             reason = "the same reads as another stream of the file"
         if reason is not None:
@@ -31,6 +34,10 @@ def hints_of(document: dict, explained_min: float) -> tuple[list[dict], Counter]
         }
     streams = [sorted(hints.values(), key=lambda one: -one["reads"]) for hints in by_file.values()]
     return _within_limits(sum(streams, []), left_out), left_out
+
+
+def _is_mpi(stream: dict) -> bool:
+    return stream.get("interface") == "MPI-IO"
 
 
 def _within_limits(hints: list[dict], left_out: Counter) -> list[dict]:

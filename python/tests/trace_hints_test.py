@@ -70,6 +70,14 @@ def test_streams_without_value_are_left_out_with_the_reason(hints):
     assert len(hints(stream(), random, words=("--min-explained", "0.25"))[0]) == 2
 
 
+def test_calls_of_mpi_io_are_left_out_if_their_reads_were_recorded(hints):
+    calls = stream(signature="read {9 x (8 i, 8)}") | {"interface": "MPI-IO"}
+    found, printed = hints(stream(), calls)
+    assert len(found) == 1
+    assert "1 stream left out: calls of MPI-IO, whose reads are in other streams" in printed
+    assert len(hints(calls)[0]) == 1
+
+
 def test_hints_with_most_reads_are_within_the_limits_of_a_file(hints, monkeypatch):
     streams = [stream(f"/d/{i}", 5 + i % 7) for i in range(20)]
     monkeypatch.setattr(trace_hints, "HINTS_MAX", 6)

@@ -61,6 +61,17 @@ def test_show_has_a_row_and_a_signature_for_each_stream(forebay, fake_program):
         assert text in completed.out
 
 
+def test_file_of_mpi_io_is_shown_with_its_view(forebay, fake_program):
+    view = {"displacement": 0, "etype_bytes": 1, "filetype_bytes": 1, "filetype_extent": 1}
+    stream = STREAM | {"interface": "MPI-IO", "view": view}
+    fake_program("forebay-trace", DOCUMENT | {"streams": [stream]})
+    assert "# run [1].dat (MPI-IO): rank 3" in forebay("trace", "signature", "run.trace").out
+    stream["view"] = view | {"displacement": 64, "filetype_bytes": 8, "filetype_extent": 32}
+    fake_program("forebay-trace", DOCUMENT | {"streams": [stream]})
+    printed = forebay("trace", "signature", "run.trace").out
+    assert "# run [1].dat (MPI-IO, view at 64: 8 of every 32 bytes): rank 3" in printed
+
+
 def test_signature_is_a_line_after_a_comment(forebay, fake_program):
     fake_program("forebay-trace", DOCUMENT)
     completed = forebay("trace", "signature", "run.trace")

@@ -130,6 +130,10 @@ class RandomRecords {
 void write_random(TraceWriter& writer, RandomRecords& random, std::uint32_t i, Content& written) {
   written.sources[i] = {.host = "host", .process = i, .thread = i, .program = "p\"\n\xc3\xa4"};
   written.files[i] = {.path = "file", .device = i, .size_bytes = UINT64_MAX};
+  if (i == 1) {
+    written.files[i].interface = kMpiInterface;
+    written.files[i].view = FileView{i, 8, 16, UINT64_MAX};
+  }
   EXPECT_EQ(writer.add_source(written.sources[i]).value(), i);
   EXPECT_EQ(writer.add_file(written.files[i]).value(), i);
   for (const std::size_t count : {std::size_t{1}, std::size_t{1000}, kBlockRecordsMax + 1}) {
@@ -336,6 +340,9 @@ TEST_F(TraceFile, block_with_valid_checksums_beyond_a_limit_is_damage) {
   expect_damage({.kind = BlockKind::kFile}, json("[]"));
   expect_damage({.kind = BlockKind::kFile}, json(""));
   expect_damage({.kind = BlockKind::kFile}, json(R"({"path":1})"));
+  expect_damage({.kind = BlockKind::kFile}, json(R"({"interface":1})"));
+  expect_damage({.kind = BlockKind::kFile}, json(R"({"view":8})"));
+  expect_damage({.kind = BlockKind::kFile}, json(R"({"view":{"etype_bytes":-1}})"));
   expect_damage({.kind = BlockKind::kSource, .source = 1}, json(R"({"rank":4294967296})"));
   expect_damage({.kind = BlockKind::kFile}, Bytes(kJsonBytesMax + 1));
   expect_damage({.kind = BlockKind{7}}, {});

@@ -18,6 +18,9 @@ using Json = nlohmann::ordered_json;
 constexpr std::size_t kTextBytesMax = 4096;
 static_assert(12 * kTextBytesMax + 4096 <= kJsonBytesMax);
 
+template <class Info>
+bool read_members(const Json& object, Info& into);
+
 bool read(const Json& value, std::string& into) {
   if (value.is_string()) value.get_to(into);
   return value.is_string();
@@ -26,12 +29,16 @@ bool read(const Json& value, std::uint64_t& into) {
   if (value.is_number_unsigned()) value.get_to(into);
   return value.is_number_unsigned();
 }
-template <class Number>
-bool read(const Json& value, std::optional<Number>& into) {
+bool read(const Json& value, std::uint32_t& into) {
   std::uint64_t number = 0;
-  if (!read(value, number) || number > std::numeric_limits<Number>::max()) return false;
-  into = static_cast<Number>(number);
+  if (!read(value, number) || number > std::numeric_limits<std::uint32_t>::max()) return false;
+  into = static_cast<std::uint32_t>(number);
   return true;
+}
+bool read(const Json& value, FileView& into) { return read_members(value, into); }
+template <class Value>
+bool read(const Json& value, std::optional<Value>& into) {
+  return read(value, into.emplace());
 }
 
 /// Calls `member(name, value)` for each member of the JSON.
@@ -53,25 +60,54 @@ void for_each_member(Info& info, auto member)
   member("device", info.device);
   member("inode", info.inode);
   member("size_bytes", info.size_bytes);
+  member("interface", info.interface);
+  member("view", info.view);
+}
+template <class Info>
+void for_each_member(Info& info, auto member)
+  requires std::is_same_v<std::remove_const_t<Info>, FileView>
+{
+  member("displacement", info.displacement);
+  member("etype_bytes", info.etype_bytes);
+  member("filetype_bytes", info.filetype_bytes);
+  member("filetype_extent", info.filetype_extent);
 }
 
-void write(Json& into, const std::string& text) { into = text.substr(0, kTextBytesMax); }
-void write(Json& into, std::uint64_t number) { into = number; }
-template <class Number>
-void write(Json& into, const std::optional<Number>& number) {
-  if (number) into = *number;
+template <class Info>
+bool read_members(const Json& object, Info& into) {
+  bool is_valid = object.is_object();
+  for_each_member(into, [&](const char* name, auto& value) {
+    const auto found = object.find(name);
+    is_valid = is_valid && (found == object.end() || read(*found, value));
+  });
+  return is_valid;
+}
+
+template <class Info>
+Json object_of(const Info& info);
+
+Json json_of(const std::string& text) { return text.substr(0, kTextBytesMax); }
+Json json_of(std::uint64_t number) { return number; }
+Json json_of(const FileView& view) { return object_of(view); }
+template <class Value>
+Json json_of(const std::optional<Value>& value) {
+  return value ? json_of(*value) : Json();
+}
+
+template <class Info>
+Json object_of(const Info& info) {
+  Json object;
+  for_each_member(info, [&](const char* name, const auto& value) {
+    Json member = json_of(value);
+    if (!member.is_null()) object[name] = std::move(member);
+  });
+  return object;
 }
 
 /// Texts from the system may be any bytes. Bytes that are not UTF-8 are replaced.
 template <class Info>
 std::string encode(const Info& info) {
-  Json object;
-  for_each_member(info, [&](const char* name, const auto& value) {
-    Json member;
-    write(member, value);
-    if (!member.is_null()) object[name] = std::move(member);
-  });
-  return object.dump(-1, ' ', false, Json::error_handler_t::replace);
+  return object_of(info).dump(-1, ' ', false, Json::error_handler_t::replace);
 }
 
 template <class Info>
@@ -80,12 +116,8 @@ Result<Info> decode(std::span<const std::byte> json, const TracePlace& place) {
   const Json object = Json::parse(text, text + json.size(), nullptr, false);
   if (!object.is_object()) return place.damage("its payload is not a JSON object");
   Info info;
-  bool is_valid = true;
-  for_each_member(info, [&](const char* name, auto& value) {
-    const auto found = object.find(name);
-    is_valid = is_valid && (found == object.end() || read(*found, value));
-  });
-  if (!is_valid) return place.damage("a member of its JSON has another type or is too large");
+  if (!read_members(object, info))
+    return place.damage("a member of its JSON has another type or is too large");
   return info;
 }
 

@@ -64,12 +64,26 @@ struct SourceInfo {
   friend bool operator==(const SourceInfo&, const SourceInfo&) = default;
 };
 
+/// How a process sees a file of MPI-IO, in bytes: the default view has MPI_BYTE as both types.
+struct FileView {
+  std::uint64_t displacement = 0;
+  std::uint64_t etype_bytes = 1;
+  std::uint64_t filetype_bytes = 1;
+  std::uint64_t filetype_extent = 1;
+
+  friend bool operator==(const FileView&, const FileView&) = default;
+};
+
+inline constexpr const char* kMpiInterface = "MPI-IO";
+
 /// A file that records refer to.
 struct FileInfo {
   std::string path = {};
   std::optional<std::uint64_t> device = {};
   std::optional<std::uint64_t> inode = {};
   std::optional<std::uint64_t> size_bytes = {};
+  std::optional<std::string> interface = {};  ///< kMpiInterface, or none
+  std::optional<FileView> view = {};
 
   friend bool operator==(const FileInfo&, const FileInfo&) = default;
 };

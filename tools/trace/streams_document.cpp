@@ -3,6 +3,7 @@
 #include "tools/trace/streams_document.hpp"
 
 #include <algorithm>
+#include <optional>
 #include <string>
 #include <vector>
 
@@ -52,6 +53,14 @@ Json document_of(const Accesses& accesses, Operation operation, std::uint64_t po
   return document;
 }
 
+Json document_of(const std::optional<trace::FileView>& view) {
+  if (!view) return nullptr;
+  return {{"displacement", view->displacement},
+          {"etype_bytes", view->etype_bytes},
+          {"filetype_bytes", view->filetype_bytes},
+          {"filetype_extent", view->filetype_extent}};
+}
+
 template <class Map>
 auto find_or_default(const Map& map, const typename Map::key_type& key) {
   const auto found = map.find(key);
@@ -66,6 +75,8 @@ Json streams_document(const LoadedTrace& loaded, std::uint64_t points_max) {
     const trace::FileInfo file = find_or_default(loaded.files, key.first);
     const trace::SourceInfo source = find_or_default(loaded.sources, key.second);
     streams.push_back({{"file", file.path},
+                       {"interface", file.interface ? Json(*file.interface) : Json(nullptr)},
+                       {"view", document_of(file.view)},
                        {"host", source.host},
                        {"program", source.program},
                        {"process", source.process},

@@ -37,6 +37,17 @@ TEST(StreamsDocument, reads_have_signature_and_class) {
   EXPECT_TRUE(reads.at("points").empty());
 }
 
+TEST(StreamsDocument, stream_of_mpi_io_has_its_view) {
+  LoadedTrace loaded = trace_of_reads(9);
+  EXPECT_TRUE(streams_document(loaded, 0).at("streams").at(0).at("view").is_null());
+  loaded.files[0].interface = trace::kMpiInterface;
+  loaded.files[0].view = trace::FileView{.displacement = 64, .filetype_extent = 4096};
+  const Json stream = streams_document(loaded, 0).at("streams").at(0);
+  EXPECT_EQ(stream.at("interface"), "MPI-IO");
+  EXPECT_EQ(stream.at("view").at("displacement"), 64);
+  EXPECT_EQ(stream.at("view").at("filetype_extent"), 4096);
+}
+
 TEST(StreamsDocument, points_are_at_most_as_many_as_requested) {
   const Json document = streams_document(trace_of_reads(1000), 64);
   const Json& points = document.at("streams").at(0).at("reads").at("points");

@@ -7,6 +7,7 @@ from forebay.report.terminal import table
 NANOSECONDS = 1e9
 SIGNATURE_CHARACTERS_MAX = 400  # lists of accesses are longer than people read
 PERCENT = 100
+DEFAULT_VIEW = {"displacement": 0, "etype_bytes": 1, "filetype_bytes": 1, "filetype_extent": 1}
 
 
 def print_streams(console, document: dict) -> None:
@@ -16,7 +17,7 @@ def print_streams(console, document: dict) -> None:
     for number, (stream, kind, accesses) in enumerate(found, start=1):
         result.add_row(
             str(number),
-            _plain(stream["file"] or "(no name)"),
+            _plain(_name(stream)),
             "" if stream["rank"] is None else str(stream["rank"]),
             str(stream["thread"]),
             f"{units.count(accesses['count'])} {kind}",
@@ -35,7 +36,7 @@ def print_signatures(console, document: dict) -> None:
     """One line for each stream, complete, after a comment about the stream."""
     for stream, kind, accesses in streams_of(document):
         rank = "" if stream["rank"] is None else f"rank {stream['rank']}, "
-        about = f"# {stream['file']}: {rank}thread {stream['thread']}, {accesses['count']} {kind}"
+        about = f"# {_name(stream)}: {rank}thread {stream['thread']}, {accesses['count']} {kind}"
         if accesses["signature"] is None:
             _print_plain(console, f"{about}; {accesses['class']}")
             _print_plain(console, f"# no signature: {accesses['error']}")
@@ -51,6 +52,19 @@ def streams_of(document: dict):
         for kind in ("reads", "writes"):
             if stream[kind] is not None:
                 yield stream, kind, stream[kind]
+
+
+def _name(stream: dict) -> str:
+    """The path; with the view, unless it is the default one, for calls of MPI-IO."""
+    path, view = stream["file"] or "(no name)", stream.get("view")
+    if not stream.get("interface"):
+        return path
+    if view is None or view == DEFAULT_VIEW:
+        return f"{path} ({stream['interface']})"
+    return (
+        f"{path} ({stream['interface']}, view at {view['displacement']}: {view['filetype_bytes']} "
+        f"of every {view['filetype_extent']} bytes)"
+    )
 
 
 def _signature(accesses: dict) -> str:
