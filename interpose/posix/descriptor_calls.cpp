@@ -13,8 +13,6 @@
 #include "interpose/posix/real.hpp"
 #include "interpose/posix/recorder.hpp"
 
-#define FOREBAY_WRAPPER extern "C" [[gnu::visibility("default")]]
-
 namespace forebay::interpose {
 
 namespace {
@@ -40,6 +38,7 @@ using Dup3 = int (*)(int, int, int);
 using Control = int (*)(int, int, ...);
 using SendFile = ssize_t (*)(int, int, off_t*, size_t);
 using CopyRange = ssize_t (*)(int, off_t*, int, off_t*, size_t, unsigned);
+using CloseFrom = void (*)(int);
 
 /// Whether open() has a mode.
 bool has_mode(int flags) { return (flags & O_CREAT) != 0 || (flags & O_TMPFILE) == O_TMPFILE; }
@@ -47,9 +46,10 @@ bool has_mode(int flags) { return (flags & O_CREAT) != 0 || (flags & O_TMPFILE) 
 /// After a call that has opened a file with these flags.
 int opened(int descriptor, int flags) noexcept {
   const int access = flags & O_ACCMODE;
-  if (descriptor < 0 || access == O_WRONLY || (flags & (O_PATH | O_DIRECTORY | O_DIRECT)) != 0)
-    return descriptor;
-  add_descriptor(descriptor, access == O_RDONLY ? Position::kTracked : Position::kUnknown);
+  if (access == O_WRONLY || (flags & (O_PATH | O_DIRECTORY | O_DIRECT)) != 0)
+    forget_descriptor(descriptor);
+  else
+    add_descriptor(descriptor, access == O_RDONLY ? Position::kTracked : Position::kUnknown);
   return descriptor;
 }
 
@@ -103,11 +103,6 @@ off_t sought(int descriptor, off_t offset) noexcept {
 
 }  // namespace
 
-// Each name has its real function, resolved before main().
-#define FOREBAY_REAL(type, name)                  \
-  static constinit Real<type> real_##name(#name); \
-  [[gnu::constructor]] static void resolve_##name() noexcept { real_##name.resolve(); }
-
 #define FOREBAY_OPEN(name)                                                \
   FOREBAY_REAL(Open, name)                                                \
   FOREBAY_WRAPPER int name(const char* path, int flags, ...) {            \
@@ -147,6 +142,14 @@ FOREBAY_OPEN_2(__open_2)
 FOREBAY_OPEN_2(__open64_2)
 FOREBAY_OPENAT_2(__openat_2)
 FOREBAY_OPENAT_2(__openat64_2)
+
+#define FOREBAY_CREAT(name)                                 \
+  FOREBAY_REAL(Creat, name)                                 \
+  FOREBAY_WRAPPER int name(const char* path, mode_t mode) { \
+    return opened(real_##name(path, mode), O_WRONLY);       \
+  }
+FOREBAY_CREAT(creat)
+FOREBAY_CREAT(creat64)
 
 #define FOREBAY_READ(name)                                                              \
   FOREBAY_REAL(Read, name)                                                              \
@@ -216,8 +219,7 @@ FOREBAY_SEEK(lseek64)
 // Removed before the call: afterwards the number may belong to another thread's file.
 FOREBAY_REAL(Close, close)
 FOREBAY_WRAPPER int close(int descriptor) {
-  if (descriptor >= 0)
-    remove_descriptors(static_cast<unsigned>(descriptor), static_cast<unsigned>(descriptor));
+  forget_descriptor(descriptor);
   return real_close(descriptor);
 }
 
@@ -226,6 +228,12 @@ FOREBAY_WRAPPER int close_range(unsigned first, unsigned last, int flags) noexce
   constexpr int kOnlyMarked = 4;  // CLOSE_RANGE_CLOEXEC
   if ((flags & kOnlyMarked) == 0) remove_descriptors(first, last);
   return real_close_range(first, last, flags);
+}
+
+FOREBAY_REAL(CloseFrom, closefrom)
+FOREBAY_WRAPPER void closefrom(int first) noexcept {
+  remove_descriptors(first > 0 ? static_cast<unsigned>(first) : 0, ~0U);
+  real_closefrom(first);
 }
 
 FOREBAY_REAL(Dup, dup)
@@ -259,6 +267,8 @@ FOREBAY_WRAPPER int dup3(int descriptor, int wanted, int flags) noexcept {
     va_end(arguments);                                                                         \
     const int result = real_##name(descriptor, command, argument);                             \
     if (command == F_DUPFD || command == F_DUPFD_CLOEXEC) copy_descriptor(descriptor, result); \
+    const bool is_direct = (reinterpret_cast<std::uintptr_t>(argument) & O_DIRECT) != 0;       \
+    if (command == F_SETFL && result == 0 && is_direct) forget_descriptor(descriptor);         \
     return result;                                                                             \
   }
 FOREBAY_CONTROL(fcntl)

@@ -9,6 +9,13 @@
 
 #include <dlfcn.h>
 
+#define FOREBAY_WRAPPER extern "C" [[gnu::visibility("default")]]
+
+// Each name has its real function, resolved before main().
+#define FOREBAY_REAL(type, name)                  \
+  static constinit Real<type> real_##name(#name); \
+  [[gnu::constructor]] static void resolve_##name() noexcept { real_##name.resolve(); }
+
 namespace forebay::interpose {
 
 /// Any thread. Constant-initialized, so it works before constructors run.
@@ -19,17 +26,16 @@ class Real {
 
   /// dlsym() may be called in the first call. resolve() before main() spares signal handlers that.
   Function resolve() noexcept {
-    Function found = function_.load(std::memory_order_relaxed);
-    if (found != nullptr) return found;
-    found = reinterpret_cast<Function>(::dlsym(RTLD_NEXT, name_));
-    function_.store(found, std::memory_order_relaxed);
-    return found;
+    const Function found = function_.load(std::memory_order_relaxed);
+    return found != nullptr ? found : find();
   }
+  bool is_resolved() const noexcept { return function_.load(std::memory_order_relaxed) != nullptr; }
   template <class... Arguments>
   auto operator()(Arguments... arguments) noexcept(false) {
     const Function real = resolve();
     using Result = decltype(real(arguments...));
-    if (real != nullptr) return real(arguments...);
+    if (real != nullptr) [[likely]]
+      return real(arguments...);
     errno = ENOSYS;  // this libc lacks it, and the program has found it here
     if constexpr (std::is_pointer_v<Result>)
       return static_cast<Result>(nullptr);
@@ -38,6 +44,12 @@ class Real {
   }
 
  private:
+  [[gnu::noinline, gnu::cold]] Function find() noexcept {
+    const auto found = reinterpret_cast<Function>(::dlsym(RTLD_NEXT, name_));
+    function_.store(found, std::memory_order_relaxed);
+    return found;
+  }
+
   const char* name_;
   std::atomic<Function> function_{nullptr};
 };

@@ -1,15 +1,14 @@
 // SPDX-License-Identifier: Apache-2.0
 // A file is announced to the agent when it is read for the first time, so opening costs nothing but
 // a number. After fork(), the child is a process of its own: it attaches again and announces again.
+// A system call after the program has restricted them could end it: stop_recording() precedes.
 #include "interpose/posix/recorder.hpp"
 
 #include <array>
 #include <atomic>
-#include <cerrno>
 #include <cstdlib>
 #include <cstring>
 
-#include <fcntl.h>
 #include <linux/futex.h>
 #include <pthread.h>
 #include <sys/mman.h>
@@ -19,13 +18,12 @@
 #include <time.h>
 #include <unistd.h>
 
-#include "trace/run_memory.hpp"
+#include "interpose/posix/shared_mapping.hpp"
 
 namespace forebay::interpose {
 
 namespace {
 
-using trace::RunAgentState;
 using trace::RunMemory;
 using trace::RunOpen;
 using trace::RunPartState;
@@ -49,10 +47,14 @@ struct OpenFile {
 constinit std::array<std::atomic<FileNumber>, kDescriptors> files_by_descriptor{};
 constinit std::array<OpenFile, kFiles> open_files{};
 constinit std::atomic<std::uint32_t> next_file{1};
+constinit std::atomic<std::uint32_t> descriptor_end{0};  // above all in files_by_descriptor
 
 constinit std::atomic<RunMemory*> memory{nullptr};
 constinit std::atomic<std::uint32_t> own_part{kNoPart};
-constinit std::atomic<std::uint32_t> generation{1};  // grows with each fork()
+/// Grows with each fork(). In a page that the kernel empties in a child, since raw system calls do
+/// not run handlers of pthread_atfork().
+constinit std::atomic<std::uint32_t>* generation = nullptr;
+constinit std::uint32_t last_generation = 0;
 constinit std::atomic<bool> is_attaching{false};
 constinit std::atomic<bool> is_off{true};
 constinit std::atomic<pid_t> own_pid{0};
@@ -60,27 +62,8 @@ constinit std::array<char, 64> memory_path{};
 constinit pthread_key_t ring_key{};
 
 __thread RunRing* own_ring [[gnu::tls_model("initial-exec")]] = nullptr;
+__thread std::uint32_t own_ring_number [[gnu::tls_model("initial-exec")]] = 0;
 __thread std::uint32_t ring_generation [[gnu::tls_model("initial-exec")]] = 0;
-
-/// Restores errno at the end.
-class ErrnoGuard {
- public:
-  ErrnoGuard() noexcept : kept_(errno) {}
-  ~ErrnoGuard() { errno = kept_; }
-  ErrnoGuard(const ErrnoGuard&) = delete;
-  ErrnoGuard& operator=(const ErrnoGuard&) = delete;
-
- private:
-  const int kept_;
-};
-
-// System calls without the functions that this library wraps.
-
-int open_file(const char* path, int flags) noexcept {
-  return static_cast<int>(::syscall(SYS_openat, AT_FDCWD, path, flags, 0));
-}
-
-void close_file(int descriptor) noexcept { ::syscall(SYS_close, descriptor); }
 
 void wake_agent(RunMemory& shared) noexcept {
   std::atomic_thread_fence(std::memory_order_seq_cst);
@@ -89,21 +72,28 @@ void wake_agent(RunMemory& shared) noexcept {
   ::syscall(SYS_futex, &shared.doorbell, FUTEX_WAKE, 1, nullptr, nullptr, 0);
 }
 
-RunMemory* map_memory() noexcept {
-  const int descriptor = open_file(memory_path.data(), O_RDWR | O_CLOEXEC | O_NOCTTY | O_NONBLOCK);
-  if (descriptor < 0) return nullptr;
-  struct stat found{};
-  void* mapped = MAP_FAILED;
-  const bool is_owned = ::fstat(descriptor, &found) == 0 && S_ISREG(found.st_mode) &&
-                        (found.st_uid == ::geteuid() || found.st_uid == 0);
-  if (is_owned && found.st_size >= static_cast<off_t>(sizeof(RunMemory)))
-    mapped = ::mmap(nullptr, sizeof(RunMemory), PROT_READ | PROT_WRITE, MAP_SHARED, descriptor, 0);
-  close_file(descriptor);
-  if (mapped == MAP_FAILED) return nullptr;
-  auto* const shared = static_cast<RunMemory*>(mapped);
-  if (shared->magic == RunMemory::kMagic && shared->version == RunMemory::kVersion) return shared;
-  ::munmap(mapped, sizeof(RunMemory));
-  return nullptr;
+/// Parent and child share the positions of all files that are open now.
+void share_positions() noexcept {
+  const std::uint32_t end = next_file.load(std::memory_order_relaxed);
+  for (std::uint32_t file = 1; file < end && file < kFiles; ++file)
+    open_files[file].how.store(Position::kUnknown, std::memory_order_relaxed);
+}
+
+/// A process begins, or a child of fork(): it has no part and no ring.
+void begin_process() noexcept {
+  share_positions();
+  own_pid.store(::getpid(), std::memory_order_relaxed);
+  own_part.store(kNoPart, std::memory_order_relaxed);
+  is_attaching.store(false, std::memory_order_relaxed);
+  own_ring = nullptr;
+  ::pthread_setspecific(ring_key, nullptr);
+  generation->store(++last_generation, std::memory_order_relaxed);
+}
+
+/// That of this process; not before start_recording().
+std::uint32_t current_generation() noexcept {
+  if (generation->load(std::memory_order_relaxed) == 0) begin_process();
+  return generation->load(std::memory_order_relaxed);
 }
 
 void raise_to(std::atomic<std::uint32_t>& maximum, std::uint32_t value) noexcept {
@@ -130,12 +120,32 @@ std::uint32_t rank_of_environment() noexcept {
   return trace::RunProcess::kNoRank;
 }
 
+std::uint64_t pid_namespace() noexcept {
+  struct stat found{};
+  return ::stat("/proc/self/ns/pid", &found) == 0 ? found.st_ino : 0;
+}
+
+/// Of programs that this process has executed before.
+void end_older_parts(RunMemory& shared, std::uint32_t pid, std::uint64_t in_namespace) noexcept {
+  const std::uint32_t end = shared.process_end.load(std::memory_order_relaxed);
+  for (std::uint32_t i = 0; i < end && i < RunMemory::kProcesses && in_namespace != 0; ++i) {
+    trace::RunProcess& part = shared.processes[i];
+    RunPartState expected = RunPartState::kActive;
+    if (part.pid == pid && part.pid_namespace == in_namespace)
+      part.state.compare_exchange_strong(expected, RunPartState::kEnded);
+  }
+}
+
 std::uint32_t take_process(RunMemory& shared) noexcept {
+  const auto pid = static_cast<std::uint32_t>(::getpid());
+  const std::uint64_t in_namespace = pid_namespace();
+  end_older_parts(shared, pid, in_namespace);
   for (std::uint32_t i = 0; i < RunMemory::kProcesses; ++i) {
     trace::RunProcess& part = shared.processes[i];
     RunPartState expected = RunPartState::kFree;
     if (!part.state.compare_exchange_strong(expected, RunPartState::kTaken)) continue;
-    part.pid = static_cast<std::uint32_t>(::getpid());
+    part.pid = pid;
+    part.pid_namespace = in_namespace;
     part.rank = rank_of_environment();
     part.lost_opens.store(0, std::memory_order_relaxed);
     part.command_bytes = read_command_line(part.command.data(), part.command.size());
@@ -147,46 +157,70 @@ std::uint32_t take_process(RunMemory& shared) noexcept {
   return kNoPart;
 }
 
+void end_part() noexcept {
+  RunMemory* const shared = memory.load(std::memory_order_relaxed);
+  const std::uint32_t part = own_part.exchange(kNoPart);
+  if (shared == nullptr || part == kNoPart) return;
+  shared->processes[part].state.store(RunPartState::kEnded, std::memory_order_release);
+  wake_agent(*shared);
+}
+
 /// The memory, if this process has a part of it. Attaches in the first call.
 RunMemory* attached() noexcept {
-  if (is_off.load(std::memory_order_relaxed)) return nullptr;
+  if (is_off.load(std::memory_order_relaxed) || current_generation() == 0) return nullptr;
   if (own_part.load(std::memory_order_acquire) != kNoPart)
     return memory.load(std::memory_order_relaxed);
   if (is_attaching.exchange(true)) return nullptr;  // another thread, or a signal handler
   RunMemory* shared = memory.load(std::memory_order_relaxed);
-  if (shared == nullptr) shared = map_memory();
+  if (shared == nullptr) shared = map_memory(memory_path.data());
   const std::uint32_t part = shared != nullptr ? take_process(*shared) : kNoPart;
   memory.store(shared, std::memory_order_relaxed);
   if (part == kNoPart) is_off.store(true, std::memory_order_relaxed);
-  own_part.store(part, std::memory_order_release);
+  own_part.store(part);
+  if (is_off.load()) end_part();  // also if the process has ended meanwhile
   is_attaching.store(false);
-  return part != kNoPart ? shared : nullptr;
+  return own_part.load() != kNoPart ? shared : nullptr;
 }
 
 /// At the end of a thread. Its later calls record nothing.
 void end_ring(void* ring) noexcept {
   own_ring = nullptr;
+  RunMemory* const shared = memory.load(std::memory_order_relaxed);
+  if (generation->load(std::memory_order_relaxed) != ring_generation) return;  // of a parent
   static_cast<RunRing*>(ring)->state.store(RunPartState::kEnded, std::memory_order_release);
+  shared->ring_users[own_ring_number].store(0, std::memory_order_relaxed);
+}
+
+/// Whether a ring may be free: no other living process has used it last.
+bool may_take(const RunMemory& shared, std::uint32_t ring, std::uint32_t part) noexcept {
+  const std::uint32_t user = shared.ring_users[ring].load(std::memory_order_relaxed);
+  return user == 0 || user == part + 1 || user > RunMemory::kProcesses ||
+         shared.processes[user - 1].state.load(std::memory_order_relaxed) == RunPartState::kFree;
 }
 
 RunRing* take_ring(RunMemory& shared) noexcept {
-  for (std::uint32_t i = 0; i < RunMemory::kRings; ++i) {
-    RunRing& one = shared.rings[i];
+  const std::uint32_t part = own_part.load(std::memory_order_relaxed);
+  for (std::uint32_t i = 0; i < RunMemory::kRings && part != kNoPart; ++i) {
+    if (!may_take(shared, i, part)) continue;
+    RunRing* const one = map_ring(shared, i);
+    if (one == nullptr) break;
     RunPartState expected = RunPartState::kFree;
-    if (!one.state.compare_exchange_strong(expected, RunPartState::kTaken)) continue;
-    one.process = own_part.load(std::memory_order_relaxed);
-    one.thread = static_cast<std::uint32_t>(::syscall(SYS_gettid));
+    if (!one->state.compare_exchange_strong(expected, RunPartState::kTaken)) continue;
+    shared.ring_users[i].store(part + 1, std::memory_order_relaxed);
+    one->process = part;
+    one->thread = static_cast<std::uint32_t>(::syscall(SYS_gettid));
     raise_to(shared.ring_end, i + 1);
-    one.state.store(RunPartState::kActive, std::memory_order_release);
-    ::pthread_setspecific(ring_key, &one);
-    return &one;
+    one->state.store(RunPartState::kActive, std::memory_order_release);
+    own_ring_number = i;
+    ::pthread_setspecific(ring_key, one);
+    return one;
   }
   shared.unrecorded_threads.fetch_add(1, std::memory_order_relaxed);
   return nullptr;
 }
 
 RunRing* ring_of_this_thread(RunMemory& shared) noexcept {
-  const std::uint32_t now = generation.load(std::memory_order_relaxed);
+  const std::uint32_t now = current_generation();
   if (ring_generation == now) return own_ring;
   ring_generation = now;  // first: a thread without a ring searches once
   own_ring = take_ring(shared);
@@ -213,34 +247,17 @@ bool is_excluded(const char* path, std::size_t length) noexcept {
   return length >= suffix && std::memcmp(path + length - suffix, kDeleted, suffix) == 0;
 }
 
-bool link_of(int descriptor,
-             std::array<char, RunOpen::kPathMax + 1>& path,
-             std::size_t& length) noexcept {
-  char link[32] = "/proc/self/fd/";
-  char* at = link + std::strlen(link);
-  char digits[12];
-  int count = 0;
-  do {
-    digits[count++] = static_cast<char>('0' + descriptor % 10);
-    descriptor /= 10;
-  } while (descriptor > 0);
-  while (count > 0)
-    *at++ = digits[--count];
-  *at = 0;
-  const ssize_t got = ::readlink(link, path.data(), path.size());
-  length = got > 0 ? static_cast<std::size_t>(got) : 0;
-  return got > 0 && length <= RunOpen::kPathMax && !is_excluded(path.data(), length);
-}
-
 Announcement announce(RunMemory& shared, int descriptor, FileNumber file) noexcept {
   struct statx found{};
-  std::array<char, RunOpen::kPathMax + 1> path;
-  std::size_t length = 0;
+  PathBuffer path;
   // What the kernel has cached: asking a server again would cost a round trip.
   const bool is_known = ::statx(descriptor, "", AT_EMPTY_PATH | AT_STATX_DONT_SYNC,
                                 STATX_TYPE | STATX_INO | STATX_SIZE | STATX_MTIME, &found) == 0;
   const bool is_regular = is_known && S_ISREG(found.stx_mode) && found.stx_size > 0;
-  if (!is_regular || !link_of(descriptor, path, length)) return Announcement::kRefused;
+  if (!is_regular) return Announcement::kRefused;
+  const std::size_t length = read_link_of(descriptor, path);
+  if (length == 0 || length > RunOpen::kPathMax || is_excluded(path.data(), length))
+    return Announcement::kRefused;
   const std::uint32_t part = own_part.load(std::memory_order_relaxed);
   const bool is_sent = shared.opens.push([&](RunOpen& open) {
     open.process = part;
@@ -262,7 +279,7 @@ Announcement announce(RunMemory& shared, int descriptor, FileNumber file) noexce
 /// Whether the agent has the file.
 bool is_announced(RunMemory& shared, int descriptor, FileNumber number) noexcept {
   OpenFile& file = open_files[number];
-  const std::uint32_t now = generation.load(std::memory_order_relaxed);
+  const std::uint32_t now = current_generation();
   if (file.generation.exchange(now, std::memory_order_relaxed) != now)
     file.announcement.store(announce(shared, descriptor, number), std::memory_order_release);
   return file.announcement.load(std::memory_order_acquire) == Announcement::kDone;
@@ -272,8 +289,7 @@ bool is_announced(RunMemory& shared, int descriptor, FileNumber number) noexcept
 void record_close(FileNumber file) noexcept {
   RunMemory* const shared = memory.load(std::memory_order_relaxed);
   const bool is_known =
-      open_files[file].generation.load(std::memory_order_relaxed) ==
-          generation.load(std::memory_order_relaxed) &&
+      open_files[file].generation.load(std::memory_order_relaxed) == current_generation() &&
       open_files[file].announcement.load(std::memory_order_relaxed) == Announcement::kDone;
   if (shared == nullptr || !is_known) return;
   const ErrnoGuard guard;
@@ -288,7 +304,8 @@ void remove_descriptor(unsigned descriptor) noexcept {
 
 /// False in a child of vfork(), which uses the memory of its parent and has its own descriptors.
 bool has_own_memory() noexcept {
-  return is_recording() && ::getpid() == own_pid.load(std::memory_order_relaxed);
+  return is_recording() && current_generation() != 0 &&
+         ::getpid() == own_pid.load(std::memory_order_relaxed);
 }
 
 void set_descriptor(int descriptor, FileNumber file) noexcept {
@@ -296,35 +313,28 @@ void set_descriptor(int descriptor, FileNumber file) noexcept {
   remove_descriptor(static_cast<unsigned>(descriptor));
   if (file == kNoFile) return;
   open_files[file].descriptors.fetch_add(1, std::memory_order_relaxed);
+  raise_to(descriptor_end, static_cast<unsigned>(descriptor) + 1);
   files_by_descriptor[static_cast<unsigned>(descriptor)].store(file, std::memory_order_release);
 }
 
-/// Parent and child share the positions of all files that are open now.
-void share_positions() noexcept {
-  const std::uint32_t end = next_file.load(std::memory_order_relaxed);
-  for (std::uint32_t file = 1; file < end && file < kFiles; ++file)
-    open_files[file].how.store(Position::kUnknown, std::memory_order_relaxed);
-}
+[[gnu::destructor]] void end_recording() noexcept { stop_recording(); }
 
-void begin_child() noexcept {
-  own_pid.store(::getpid(), std::memory_order_relaxed);
-  generation.fetch_add(1, std::memory_order_relaxed);
-  own_part.store(kNoPart, std::memory_order_relaxed);
-  is_attaching.store(false, std::memory_order_relaxed);
-  own_ring = nullptr;
-  ::pthread_setspecific(ring_key, nullptr);
-}
-
-[[gnu::destructor]] void end_recording() noexcept {
-  RunMemory* const shared = memory.load(std::memory_order_relaxed);
-  const std::uint32_t part = own_part.exchange(kNoPart);
-  is_off.store(true, std::memory_order_relaxed);
-  if (shared == nullptr || part == kNoPart) return;
-  shared->processes[part].state.store(RunPartState::kEnded, std::memory_order_release);
-  wake_agent(*shared);
+/// False if the kernel does not empty it in children (before Linux 4.14).
+bool make_generation() noexcept {
+  const auto bytes = static_cast<std::size_t>(::sysconf(_SC_PAGESIZE));
+  void* const page = reinterpret_cast<void*>(::syscall(
+      SYS_mmap, nullptr, bytes, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0));
+  if (page == MAP_FAILED) return false;
+  generation = static_cast<std::atomic<std::uint32_t>*>(page);
+  return ::madvise(page, bytes, MADV_WIPEONFORK) == 0;
 }
 
 }  // namespace
+
+// One for all copies of this library in a process: the first one records.
+extern "C" {
+[[gnu::visibility("default")]] constinit std::atomic<bool> forebay_run_is_started{false};
+}
 
 void start_recording() noexcept {
   const ErrnoGuard guard;
@@ -332,13 +342,22 @@ void start_recording() noexcept {
   const char* const is_disabled = std::getenv("FOREBAY_RUN");
   const bool is_wanted = path != nullptr && std::strlen(path) < memory_path.size() &&
                          (is_disabled == nullptr || std::strcmp(is_disabled, "off") != 0);
-  if (!is_wanted || ::pthread_key_create(&ring_key, end_ring) != 0) return;
+  if (!is_wanted || forebay_run_is_started.exchange(true) || !make_generation() ||
+      ::pthread_key_create(&ring_key, end_ring) != 0)
+    return;
   std::strcpy(memory_path.data(), path);
-  own_pid.store(::getpid(), std::memory_order_relaxed);
-  ::pthread_atfork(share_positions, nullptr, begin_child);
+  begin_process();
+  ::pthread_atfork(share_positions, nullptr, begin_process);
   is_off.store(false, std::memory_order_relaxed);
   // At once: the agent may have a profile of this program.
   if (RunMemory* const shared = attached()) wake_agent(*shared);
+}
+
+void stop_recording() noexcept {
+  const ErrnoGuard guard;
+  if (!has_own_memory()) return;
+  is_off.store(true);
+  end_part();
 }
 
 bool is_recording() noexcept { return !is_off.load(std::memory_order_relaxed); }
@@ -358,19 +377,32 @@ void add_descriptor(int descriptor, Position position) noexcept {
 }
 
 void copy_descriptor(int descriptor, int copy) noexcept {
-  if (copy >= 0 && copy != descriptor && has_own_memory())
-    set_descriptor(copy, file_of(descriptor));
+  const FileNumber file = file_of(descriptor);
+  if (copy < 0 || copy == descriptor || (file == kNoFile && file_of(copy) == kNoFile)) return;
+  if (has_own_memory()) set_descriptor(copy, file);
 }
 
 void remove_descriptors(unsigned first, unsigned last) noexcept {
   if (!has_own_memory()) return;
-  for (unsigned one = first; one <= last && one < kDescriptors; ++one)
+  const unsigned end = descriptor_end.load(std::memory_order_relaxed);
+  for (unsigned one = first; one <= last && one < end; ++one)
     remove_descriptor(one);
 }
 
+void forget_descriptor(int descriptor) noexcept {
+  if (file_of(descriptor) != kNoFile)
+    remove_descriptors(static_cast<unsigned>(descriptor), static_cast<unsigned>(descriptor));
+}
+
 FileNumber file_of(int descriptor) noexcept {
-  if (descriptor < 0 || static_cast<unsigned>(descriptor) >= kDescriptors) return kNoFile;
+  if (!is_recording() || descriptor < 0 || static_cast<unsigned>(descriptor) >= kDescriptors)
+    return kNoFile;
   return files_by_descriptor[static_cast<unsigned>(descriptor)].load(std::memory_order_relaxed);
+}
+
+void use_kernel_position(int descriptor) noexcept {
+  if (const FileNumber file = file_of(descriptor); file != kNoFile)
+    open_files[file].how.store(Position::kUnknown, std::memory_order_relaxed);
 }
 
 void set_position(FileNumber file, std::uint64_t offset) noexcept {
@@ -404,17 +436,19 @@ void record_read_at(int descriptor,
 
 void record_read(int descriptor, FileNumber file, std::uint64_t begin_ns, ssize_t size) noexcept {
   if (size <= 0) return;
-  const ErrnoGuard guard;
   const auto bytes = static_cast<std::uint64_t>(size);
-  std::uint64_t offset = 0;
-  if (open_files[file].how.load(std::memory_order_relaxed) == Position::kTracked) {
-    offset = open_files[file].position.fetch_add(bytes, std::memory_order_relaxed);
-  } else {
-    const auto end = ::syscall(SYS_lseek, descriptor, 0, SEEK_CUR);
-    if (end < size) return;
-    offset = static_cast<std::uint64_t>(end) - bytes;
+  OpenFile& open = open_files[file];
+  if (open.how.load(std::memory_order_relaxed) == Position::kTracked) {
+    const std::uint64_t offset = open.position.fetch_add(bytes, std::memory_order_relaxed);
+    return record_read_at(descriptor, file, begin_ns, size, offset);
   }
-  record_read_at(descriptor, file, begin_ns, size, offset);
+  const ErrnoGuard guard;
+  // Terminals and others that the agent does not have cost no system call.
+  RunMemory* const shared = attached();
+  if (shared == nullptr || !is_announced(*shared, descriptor, file)) return;
+  const auto end = ::syscall(SYS_lseek, descriptor, 0, SEEK_CUR);
+  if (end < size) return;
+  record_read_at(descriptor, file, begin_ns, size, static_cast<std::uint64_t>(end) - bytes);
 }
 
 }  // namespace forebay::interpose

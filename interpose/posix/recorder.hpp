@@ -23,6 +23,9 @@ enum class Position : std::uint8_t {
 
 /// Before main(): reads the environment.
 void start_recording() noexcept;
+/// For good, at the end or before the program restricts its system calls. Without effect in a child
+/// of vfork().
+void stop_recording() noexcept;
 bool is_recording() noexcept;
 
 /// A descriptor of a file that a call has opened.
@@ -31,11 +34,15 @@ void add_descriptor(int descriptor, Position position) noexcept;
 void copy_descriptor(int descriptor, int copy) noexcept;
 /// Before descriptors from `first` to `last` are closed.
 void remove_descriptors(unsigned first, unsigned last) noexcept;
+/// Before a descriptor is closed, or after its number was given to a file that is not recorded.
+void forget_descriptor(int descriptor) noexcept;
 /// kNoFile: nothing is recorded for the descriptor.
 FileNumber file_of(int descriptor) noexcept;
 
 /// The position of the file is `offset` now.
 void set_position(FileNumber file, std::uint64_t offset) noexcept;
+/// From now on others move the position of this file, such as stdio.
+void use_kernel_position(int descriptor) noexcept;
 
 /// On the clock of record_read().
 std::uint64_t now_ns() noexcept;

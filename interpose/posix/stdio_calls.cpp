@@ -11,8 +11,6 @@
 #include "interpose/posix/real.hpp"
 #include "interpose/posix/recorder.hpp"
 
-#define FOREBAY_WRAPPER extern "C" [[gnu::visibility("default")]]
-
 namespace forebay::interpose {
 
 namespace {
@@ -51,10 +49,6 @@ auto read_stream(FILE* stream, Call call, SizeOf size_of) {
 }
 
 }  // namespace
-
-#define FOREBAY_REAL(type, name)                  \
-  static constinit Real<type> real_##name(#name); \
-  [[gnu::constructor]] static void resolve_##name() noexcept { real_##name.resolve(); }
 
 #define FOREBAY_FOPEN(name)                                        \
   FOREBAY_REAL(OpenStream, name)                                   \

@@ -16,7 +16,7 @@ namespace forebay::trace {
 enum class RunOpenKind : std::uint8_t {
   kFile,     ///< a file of POSIX
   kMpiFile,  ///< a file of MPI-IO
-  kProgram,  ///< a program that the process is about to execute; it has no number
+  kProgram,  ///< a program that a process is about to execute; its numbers are 0
 };
 
 /// A file that a process has opened.
@@ -31,7 +31,7 @@ struct RunOpen {
   std::uint64_t size_bytes = 0;
   std::uint64_t modified_ns = 0;  ///< time of the last modification, since 1970
   RunOpenKind kind = RunOpenKind::kFile;
-  std::array<char, kPathMax> path;  ///< absolute
+  std::array<char, kPathMax> path;  ///< absolute; of a program: or a name that is in PATH
 };
 
 /// A bounded queue of many producers and one consumer: an array of entries with sequence numbers
@@ -97,36 +97,34 @@ enum class RunPartState : std::uint32_t { kFree, kTaken, kActive, kEnded };
 
 /// A process that records.
 struct RunProcess {
-  static constexpr std::size_t kCommandMax = 1004;
+  static constexpr std::size_t kCommandMax = 992;
   static constexpr std::uint32_t kNoRank = UINT32_MAX;
 
   std::atomic<RunPartState> state{RunPartState::kFree};
   std::uint32_t pid = 0;
+  std::uint64_t pid_namespace = 0;  ///< in which `pid` is valid, by inode; 0: unknown
   std::atomic<std::uint32_t> lost_opens{0};
   std::uint32_t rank = kNoRank;  ///< in MPI_COMM_WORLD
   std::uint32_t command_bytes = 0;
   std::array<char, kCommandMax> command;  ///< its first words, each with a zero byte at the end
 };
 
-/// The ring of a thread.
-struct RunRing {
+/// The ring of a thread. Processes map only those that they use.
+struct alignas(4096) RunRing {
   std::atomic<RunPartState> state{RunPartState::kFree};
   std::uint32_t process = 0;  ///< number of its part
   std::uint32_t thread = 0;   ///< as gettid()
   TraceRing ring;
 };
 
-enum class RunAgentState : std::uint32_t { kStarting, kActive, kEnded };
-
 struct RunMemory {
   static constexpr std::uint64_t kMagic = 0x6e7552796246ULL;  // "FbyRun"
-  static constexpr std::uint32_t kVersion = 2;
+  static constexpr std::uint32_t kVersion = 3;
   static constexpr std::size_t kProcesses = 1024;
   static constexpr std::size_t kRings = 512;
 
   std::uint64_t magic = kMagic;
   std::uint32_t version = kVersion;
-  std::atomic<RunAgentState> agent{RunAgentState::kStarting};
   /// 1 while the agent sleeps until a process wakes it (futex).
   alignas(64) std::atomic<std::uint32_t> doorbell{0};
   /// Parts from these numbers on were never taken.
@@ -137,8 +135,14 @@ struct RunMemory {
   std::atomic<std::uint32_t> unrecorded_processes{0};
   std::array<RunProcess, kProcesses> processes;
   RunOpenQueue opens;
-  std::array<RunRing, kRings> rings;
+  /// Where processes look for a ring without mapping it: 1 + the part that used it last, or 0. Only
+  /// the state of the ring decides whether it is free.
+  std::array<std::atomic<std::uint32_t>, kRings> ring_users;
+  std::array<RunRing, kRings> rings;  ///< last
 };
+
+/// Bytes in front of the rings.
+inline constexpr std::size_t kRunHeadBytes = sizeof(RunMemory) - sizeof(RunMemory::rings);
 
 static_assert(std::atomic<std::uint64_t>::is_always_lock_free);
 

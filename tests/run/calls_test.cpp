@@ -11,6 +11,7 @@
 #include <cstdlib>
 #include <cstring>
 #include <filesystem>
+#include <fstream>
 #include <string>
 #include <thread>
 #include <vector>
@@ -23,6 +24,7 @@
 #include <sys/mman.h>
 #include <sys/resource.h>
 #include <sys/sendfile.h>
+#include <sys/syscall.h>
 #include <sys/uio.h>
 #include <sys/wait.h>
 #include <unistd.h>
@@ -329,6 +331,96 @@ TEST_F(Calls, many_threads_read) {
   for (std::thread& thread : threads)
     thread.join();
   EXPECT_EQ(failures, 0);
+}
+
+/// Exit code of a child that runs `work`.
+template <class Work>
+int exit_code_of_child(Work work) {
+  const pid_t child = ::fork();
+  if (child == 0) {
+    work();
+    ::syscall(SYS_exit, 0);  // the only way that strict seccomp() permits
+  }
+  int status = 0;
+  EXPECT_EQ(::waitpid(child, &status, 0), child);
+  return WIFEXITED(status) ? WEXITSTATUS(status) : 128 + WTERMSIG(status);
+}
+
+TEST_F(Calls, child_of_a_raw_fork_reads) {
+  const int file = ::open(path.c_str(), O_RDONLY);
+  EXPECT_TRUE(reads_right(file, 1000, 0));
+  for (std::uint64_t i = 1; i < 20; i += 2) {
+    const auto child = static_cast<pid_t>(::syscall(SYS_fork));
+    if (child == 0) std::_Exit(reads_right(file, 1000, i * 1000) ? 0 : 1);
+    int status = 0;
+    ASSERT_EQ(::waitpid(child, &status, 0), child);
+    EXPECT_EQ(status, 0);
+    EXPECT_TRUE(reads_right(file, 1000, (i + 1) * 1000));
+  }
+  ::close(file);
+}
+
+/// Bytes of this process that are mapped from the memory of an agent.
+std::size_t shared_bytes() {
+  std::ifstream maps("/proc/self/maps");
+  std::size_t total = 0;
+  for (std::string line; std::getline(maps, line);) {
+    if (line.find("memfd:forebay-run") == std::string::npos) continue;
+    const auto begin = std::stoull(line, nullptr, 16);
+    total += std::stoull(line.substr(line.find('-') + 1), nullptr, 16) - begin;
+  }
+  return total;
+}
+
+TEST_F(Calls, program_may_lock_its_memory) {
+  EXPECT_EQ(exit_code_of_child([&] {
+              static_cast<void>(::mlockall(MCL_CURRENT | MCL_FUTURE));  // if permitted
+              std::vector<std::thread> threads;
+              for (int i = 0; i < 4; ++i) {
+                threads.emplace_back([&] {
+                  const int file = ::open(path.c_str(), O_RDONLY);
+                  if (!reads_right(file, 1000, 0)) ::_exit(1);
+                });
+              }
+              for (std::thread& one : threads)
+                one.join();
+              if (shared_bytes() > 16U << 20U) ::_exit(2);  // of 69 MB
+            }),
+            0);
+}
+
+TEST_F(Calls, standard_streams_can_be_closed_and_opened_again) {
+  EXPECT_EQ(exit_code_of_child([&] {
+              ::close(0);
+              ::close(1);
+              std::vector<std::thread> threads;
+              for (int i = 0; i < 4; ++i) {
+                threads.emplace_back([&] {
+                  std::array<char, 100> into;
+                  const int file = ::fcntl(::open(path.c_str(), O_RDONLY), F_DUPFD, 10);
+                  if (::pread(file, into.data(), 100, 0) != 100) ::_exit(1);
+                });
+              }
+              for (std::thread& one : threads)
+                one.join();
+              ::close_range(0, 1, 0);
+              if (::open(path.c_str(), O_RDONLY) != 0 || ::open("/dev/null", O_WRONLY) != 1)
+                ::_exit(2);
+              if (!reads_right(0, 100, 0)) ::_exit(3);
+            }),
+            0);
+}
+
+TEST_F(Calls, closefrom_closes_all) {
+  EXPECT_EQ(exit_code_of_child([&] {
+              const int file = ::open(path.c_str(), O_RDONLY);
+              ::closefrom(3);
+              char byte = 0;
+              if (::read(file, &byte, 1) != -1 || errno != EBADF) ::_exit(1);
+              const int again = ::open(path.c_str(), O_RDONLY);
+              if (again != 3 || !reads_right(again, 100, 0)) ::_exit(2);
+            }),
+            0);
 }
 
 }  // namespace

@@ -1,0 +1,220 @@
+// SPDX-License-Identifier: Apache-2.0
+// run_probe SCENARIO: makes the calls of a case of records_test.cpp in the current directory, which
+// has the files "a" and "b" of 100,000 bytes. Exit code 0: the results were right.
+#include <array>
+#include <cstdio>
+#include <cstdlib>
+#include <cstring>
+#include <string>
+#include <string_view>
+#include <thread>
+
+#include <fcntl.h>
+#include <sched.h>
+#include <signal.h>
+#include <sys/mman.h>
+#include <sys/syscall.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include "trace/run_memory.hpp"
+
+namespace {
+
+using namespace forebay::trace;
+
+thread_local std::array<char, 100'000> into;
+
+[[noreturn]] void fail(int line) {
+  std::fprintf(stderr, "line %d: %s\n", line, std::strerror(errno));
+  std::exit(1);
+}
+
+#define CHECK(condition) \
+  if (!(condition)) fail(__LINE__)
+
+int open_to_read(const char* path, int flags = O_RDONLY) {
+  const int file = ::open(path, flags);
+  CHECK(file >= 0);
+  return file;
+}
+
+void read_bytes(int file, std::size_t bytes) {
+  CHECK(::read(file, into.data(), bytes) == static_cast<ssize_t>(bytes));
+}
+
+void wait_for(pid_t child) {
+  int status = 0;
+  CHECK(child > 0 && ::waitpid(child, &status, 0) == child && status == 0);
+}
+
+/// Whether the part of this process is active, as other processes see it.
+bool is_active() {
+  const int file = ::open(std::getenv("FOREBAY_RUN_MEMORY"), O_RDONLY);
+  CHECK(file >= 0);
+  void* const mapped = ::mmap(nullptr, kRunHeadBytes, PROT_READ, MAP_SHARED, file, 0);
+  CHECK(mapped != MAP_FAILED);
+  for (const RunProcess& one : static_cast<const RunMemory*>(mapped)->processes) {
+    if (one.pid == static_cast<std::uint32_t>(::getpid()) && one.state == RunPartState::kActive)
+      return true;
+  }
+  return false;
+}
+
+template <class Fork>
+void fork_without_handlers(Fork fork_now) {
+  const int file = open_to_read("a");
+  read_bytes(file, 100);
+  const pid_t child = fork_now();
+  if (child == 0) {
+    read_bytes(file, 200);
+    std::thread([] { read_bytes(open_to_read("b"), 300); }).join();
+    std::exit(0);  // runs the destructor of the library
+  }
+  wait_for(child);
+  CHECK(is_active());
+  CHECK(::pread(file, into.data(), 400, 5000) == 400);
+}
+
+void raw_fork() {
+  fork_without_handlers([] { return static_cast<pid_t>(::syscall(SYS_fork)); });
+}
+
+void raw_clone() {
+  fork_without_handlers(
+      [] { return static_cast<pid_t>(::syscall(SYS_clone, SIGCHLD, 0, 0, 0, 0)); });
+}
+
+void fork_that_ends_its_thread() {
+  read_bytes(open_to_read("a"), 100);
+  const auto child = static_cast<pid_t>(::syscall(SYS_fork));
+  if (child == 0) ::pthread_exit(nullptr);  // with the ring of its parent
+  wait_for(child);
+  read_bytes(open_to_read("a"), 400);
+}
+
+void exit_in_child_of_vfork() {
+  const int file = open_to_read("a");
+  read_bytes(file, 100);
+  const pid_t child = ::vfork();
+  if (child == 0) {
+    read_bytes(file, 200);
+    ::close(file);
+    ::_exit(0);
+  }
+  wait_for(child);
+  read_bytes(file, 300);
+}
+
+void execute() {
+  read_bytes(open_to_read("a"), 100);
+  ::execl("/bin/cat", "cat", "a", nullptr);
+  fail(__LINE__);
+}
+
+/// The read end of a pipe that holds 100 bytes, with the number of `descriptor`, which is free.
+void put_pipe_at(int descriptor) {
+  int pipe[2];
+  CHECK(::pipe(pipe) == 0 && pipe[0] == descriptor);
+  CHECK(::write(pipe[1], into.data(), 100) == 100);
+}
+
+/// Reads "a", frees its descriptor by a call, and reads from a pipe with that number.
+template <class Free>
+void reuse_number(Free free_number) {
+  const int file = open_to_read("a");
+  read_bytes(file, 300);
+  free_number(file);
+  put_pipe_at(file);
+  read_bytes(file, 100);
+}
+
+void reuse_after_fclose() {
+  reuse_number([](int file) { CHECK(std::fclose(::fdopen(file, "r")) == 0); });
+}
+
+void reuse_after_closefrom() {
+  reuse_number([](int file) { ::closefrom(file); });
+}
+
+/// close() that the library does not see, and an open() that it does.
+template <class Open>
+void reuse_after_raw_close(Open open_other) {
+  reuse_number([&](int file) {
+    ::syscall(SYS_close, file);
+    CHECK(open_other() == file);
+    ::syscall(SYS_close, file);
+  });
+}
+
+void reuse_after_open_to_write() {
+  reuse_after_raw_close([] { return ::open("b", O_WRONLY); });
+}
+void reuse_after_open_of_path() {
+  reuse_after_raw_close([] { return ::open("b", O_PATH); });
+}
+void reuse_after_creat() {
+  reuse_after_raw_close([] { return ::creat("c", 0600); });
+}
+void duplicate_onto_a_number() {
+  const int file = open_to_read("a");
+  read_bytes(file, 300);
+  int pipe[2];
+  CHECK(::pipe(pipe) == 0 && ::write(pipe[1], into.data(), 100) == 100);
+  CHECK(::dup2(pipe[0], file) == file);
+  read_bytes(file, 100);
+}
+
+void many_threads() {
+  for (int round = 0; round < 2; ++round) {
+    std::array<std::thread, 8> threads;
+    for (std::thread& one : threads)
+      one = std::thread([] { read_bytes(open_to_read("a"), 100); });
+    for (std::thread& one : threads)
+      one.join();
+  }
+}
+
+void new_pid_namespace() {
+  read_bytes(open_to_read("a"), 100);
+  if (::unshare(CLONE_NEWPID) != 0) std::exit(77);
+  const pid_t child = ::fork();
+  if (child == 0) {
+    CHECK(::getpid() == 1);
+    read_bytes(open_to_read("b"), 200);
+    std::exit(0);
+  }
+  wait_for(child);
+}
+
+struct Scenario {
+  const char* name;
+  void (*run)();
+};
+
+#define SCENARIO(name) {#name, name}
+
+constexpr Scenario kScenarios[] = {SCENARIO(raw_fork),
+                                   SCENARIO(raw_clone),
+                                   SCENARIO(fork_that_ends_its_thread),
+                                   SCENARIO(exit_in_child_of_vfork),
+                                   SCENARIO(execute),
+                                   SCENARIO(reuse_after_fclose),
+                                   SCENARIO(reuse_after_closefrom),
+                                   SCENARIO(reuse_after_open_to_write),
+                                   SCENARIO(reuse_after_open_of_path),
+                                   SCENARIO(reuse_after_creat),
+                                   SCENARIO(duplicate_onto_a_number),
+                                   SCENARIO(many_threads),
+                                   SCENARIO(new_pid_namespace)};
+
+}  // namespace
+
+int main(int count, char** words) {
+  for (const Scenario& one : kScenarios) {
+    if (count != 2 || std::string_view(words[1]) != one.name) continue;
+    one.run();
+    return 0;
+  }
+  return 2;
+}
