@@ -451,4 +451,26 @@ void record_read(int descriptor, FileNumber file, std::uint64_t begin_ns, ssize_
   record_read_at(descriptor, file, begin_ns, size, static_cast<std::uint64_t>(end) - bytes);
 }
 
+void record_program(int directory, const char* path) noexcept {
+  RunMemory* const shared = memory.load(std::memory_order_relaxed);
+  if (!is_recording() || shared == nullptr || path == nullptr) return;
+  const ErrnoGuard guard;
+  PathBuffer base;
+  if (directory == kSearched && std::strchr(path, '/') != nullptr) directory = AT_FDCWD;
+  const bool is_complete = path[0] == '/' || directory == kSearched;
+  std::size_t length = is_complete ? 0 : read_link_of(directory, base);
+  const std::size_t more = ::strnlen(path, RunOpen::kPathMax);
+  if (length > 0 && more > 0 && length < base.size()) base[length++] = '/';
+  if (length + more > RunOpen::kPathMax) length = 0;  // as given
+  std::memcpy(base.data() + length, path, more);
+  length += more;
+  shared->opens.push([&](RunOpen& open) {
+    open.process = 0;
+    open.file = 0;
+    open.kind = trace::RunOpenKind::kProgram;
+    open.path_bytes = static_cast<std::uint16_t>(length);
+    std::memcpy(open.path.data(), base.data(), length);
+  });
+}
+
 }  // namespace forebay::interpose

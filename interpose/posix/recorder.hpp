@@ -54,5 +54,11 @@ void record_read_at(int descriptor,
                     std::uint64_t begin_ns,
                     ssize_t size,
                     std::uint64_t offset) noexcept;
+/// Directory of a program that is searched for in PATH if its name has no slash.
+inline constexpr int kSearched = -1;
+/// Before a program is executed: it may be one that drops this library. `path` is relative to a
+/// descriptor or AT_FDCWD; if it is empty, the descriptor is the program. Changes nothing in this
+/// process, so a child of vfork() may call it.
+void record_program(int directory, const char* path) noexcept;
 
 }  // namespace forebay::interpose

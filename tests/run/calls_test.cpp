@@ -18,10 +18,12 @@
 
 #include <fcntl.h>
 #include <gtest/gtest.h>
+#include <linux/seccomp.h>
 #include <pthread.h>
 #include <signal.h>
 #include <spawn.h>
 #include <sys/mman.h>
+#include <sys/prctl.h>
 #include <sys/resource.h>
 #include <sys/sendfile.h>
 #include <sys/syscall.h>
@@ -344,6 +346,41 @@ int exit_code_of_child(Work work) {
   int status = 0;
   EXPECT_EQ(::waitpid(child, &status, 0), child);
   return WIFEXITED(status) ? WEXITSTATUS(status) : 128 + WTERMSIG(status);
+}
+
+TEST_F(Calls, programs_may_restrict_their_system_calls) {
+  std::array<char, 100> into;
+  for (const int flags : {O_RDONLY, O_RDWR}) {  // lseek() would follow reads of the second
+    const int file = ::open(path.c_str(), flags);
+    EXPECT_EQ(exit_code_of_child([&] {
+                ::prctl(PR_SET_SECCOMP, SECCOMP_MODE_STRICT);
+                for (int i = 0; i < 100; ++i)
+                  if (::read(file, into.data(), into.size()) != 100) ::syscall(SYS_exit, 1);
+              }),
+              0);
+    ::close(file);
+  }
+}
+
+#ifdef __x86_64__
+TEST_F(Calls, programs_may_forbid_the_time_stamp_counter) {
+  const int file = ::open(path.c_str(), O_RDONLY);
+  EXPECT_EQ(exit_code_of_child([&] {
+              ::prctl(PR_SET_TSC, PR_TSC_SIGSEGV);
+              if (!reads_right(file, 1000, 0)) ::syscall(SYS_exit, 1);
+            }),
+            0);
+  ::close(file);
+}
+#endif
+
+TEST_F(Calls, prctl_passes_its_arguments_and_results) {
+  EXPECT_EQ(::prctl(PR_SET_NAME, "calls"), 0);
+  std::array<char, 16> name{};
+  EXPECT_EQ(::prctl(PR_GET_NAME, name.data()), 0);
+  EXPECT_STREQ(name.data(), "calls");
+  EXPECT_EQ(::prctl(-1, 0, 0, 0, 0), -1);
+  EXPECT_EQ(errno, EINVAL);
 }
 
 TEST_F(Calls, child_of_a_raw_fork_reads) {

@@ -12,12 +12,15 @@
 #include <fcntl.h>
 #include <sched.h>
 #include <signal.h>
+#include <spawn.h>
 #include <sys/mman.h>
 #include <sys/syscall.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
 #include "trace/run_memory.hpp"
+
+extern char** environ;
 
 namespace {
 
@@ -112,6 +115,38 @@ void execute() {
   fail(__LINE__);
 }
 
+void execute_all_ways() {
+  char word[] = "x";
+  char* const words[] = {word, nullptr};
+  const int file = ::open("b", O_RDONLY | O_CLOEXEC);
+  const int folder = ::open(".", O_PATH | O_CLOEXEC);
+  CHECK(::execve("/no/1", words, environ) == -1 && errno == ENOENT);
+  CHECK(::execv("./no-2", words) == -1 && errno == ENOENT);
+  CHECK(::execvp("no-3", words) == -1 && errno == ENOENT);
+  CHECK(::execvpe("./no-4", words, environ) == -1 && errno == ENOENT);
+  CHECK(::fexecve(file, words, environ) == -1 && errno == EACCES);
+  CHECK(::execveat(folder, "no-5", words, environ, 0) == -1 && errno == ENOENT);
+  CHECK(::execl("no-6", "x", "y", nullptr) == -1 && errno == ENOENT);
+  CHECK(::execlp("no-7", "x", nullptr) == -1 && errno == ENOENT);
+  CHECK(::execle("/no/8", "x", "y", "z", nullptr, environ) == -1 && errno == ENOENT);
+  pid_t child = 0;
+  CHECK(::posix_spawn(&child, "no-9", nullptr, nullptr, words, environ) == ENOENT);
+  CHECK(::posix_spawnp(&child, "no-10", nullptr, nullptr, words, environ) == ENOENT);
+  child = ::vfork();
+  if (child == 0) {
+    ::execl("/bin/sh", "sh", "-c", "test $0 = first -a $1 = second", "first", "second", nullptr);
+    ::_exit(1);
+  }
+  wait_for(child);
+  const char* const environment[] = {"ONLY=this", nullptr};
+  child = ::fork();
+  if (child == 0) {
+    ::execle("/bin/sh", "sh", "-c", "test $ONLY = this -a -z \"$HOME\"", nullptr, environment);
+    ::_exit(1);
+  }
+  wait_for(child);
+}
+
 /// The read end of a pipe that holds 100 bytes, with the number of `descriptor`, which is free.
 void put_pipe_at(int descriptor) {
   int pipe[2];
@@ -199,6 +234,7 @@ constexpr Scenario kScenarios[] = {SCENARIO(raw_fork),
                                    SCENARIO(fork_that_ends_its_thread),
                                    SCENARIO(exit_in_child_of_vfork),
                                    SCENARIO(execute),
+                                   SCENARIO(execute_all_ways),
                                    SCENARIO(reuse_after_fclose),
                                    SCENARIO(reuse_after_closefrom),
                                    SCENARIO(reuse_after_open_to_write),

@@ -182,6 +182,14 @@ TEST_F(Records, executed_program_ends_the_part_of_the_one_before) {
   EXPECT_EQ(memory->processes[0].pid, memory->processes[1].pid);
   EXPECT_EQ(reads.at(0).at(0), (Read{"a", 0, 100}));
   EXPECT_EQ(reads.at(1).at(0).file, "a");
+  EXPECT_THAT(programs, ElementsAre("/bin/cat"));
+}
+
+TEST_F(Records, every_way_to_execute_names_the_program) {
+  ASSERT_EQ(run("execute_all_ways"), 0);
+  EXPECT_THAT(programs, ElementsAre("/no/1", "HERE/no-2", "no-3", "HERE/no-4", "HERE/b",
+                                    "HERE/no-5", "HERE/no-6", "no-7", "/no/8", "HERE/no-9", "no-10",
+                                    "/bin/sh", "/bin/sh"));
 }
 
 TEST_F(Records, reused_number_is_not_the_file_before) {
