@@ -448,6 +448,42 @@ TEST_F(Calls, standard_streams_can_be_closed_and_opened_again) {
             0);
 }
 
+TEST_F(Calls, stream_functions_return_the_same) {
+  const std::string text = folder + "/text";
+  std::ofstream(text) << "first line\n" << std::string(10'000, 'y') << "\nlast";
+  std::FILE* const stream = std::fopen(text.c_str(), "r");
+  std::array<char, 100> into{};
+  EXPECT_EQ(std::fgets(into.data(), 1, stream), into.data());
+  EXPECT_STREQ(into.data(), "");
+  EXPECT_EQ(std::fgets(into.data(), 6, stream), into.data());
+  EXPECT_STREQ(into.data(), "first");
+  EXPECT_EQ(std::fgets(into.data(), into.size(), stream), into.data());
+  EXPECT_STREQ(into.data(), " line\n");
+  char* line = nullptr;
+  size_t room = 0;
+  EXPECT_EQ(::getline(&line, &room, stream), 10'001);
+  EXPECT_EQ(::getdelim(&line, &room, 's', stream), 3);
+  EXPECT_EQ(std::fgetc(stream), 't');
+  EXPECT_EQ(std::fgetc(stream), EOF);
+  EXPECT_NE(std::feof(stream), 0);
+  EXPECT_EQ(std::fgets(into.data(), into.size(), stream), nullptr);
+  std::rewind(stream);
+  EXPECT_EQ(getc_unlocked(stream), 'f');
+  ::free(line);
+  std::fclose(stream);
+  std::FILE* const output = std::fopen((folder + "/out").c_str(), "w");
+  EXPECT_EQ(std::fgetc(output), EOF);
+  EXPECT_EQ(errno, EBADF);
+  std::fclose(output);
+}
+
+TEST_F(Calls, freopen_fails_as_without) {
+  std::FILE* const stream = std::fopen(path.c_str(), "r");
+  EXPECT_EQ(std::fgetc(stream), static_cast<unsigned char>(byte_at(0)));
+  EXPECT_EQ(std::freopen((folder + "/missing").c_str(), "r", stream), nullptr);
+  EXPECT_EQ(errno, ENOENT);
+}
+
 TEST_F(Calls, closefrom_closes_all) {
   EXPECT_EQ(exit_code_of_child([&] {
               const int file = ::open(path.c_str(), O_RDONLY);

@@ -164,6 +164,13 @@ void reuse_number(Free free_number) {
   read_bytes(file, 100);
 }
 
+void reuse_after_failing_freopen() {
+  reuse_number([](int file) {
+    std::FILE* const stream = ::fdopen(file, "r");
+    CHECK(std::freopen("missing", "r", stream) == nullptr && errno == ENOENT);
+  });
+}
+
 void reuse_after_fclose() {
   reuse_number([](int file) { CHECK(std::fclose(::fdopen(file, "r")) == 0); });
 }
@@ -191,6 +198,10 @@ void reuse_after_open_of_path() {
 void reuse_after_creat() {
   reuse_after_raw_close([] { return ::creat("c", 0600); });
 }
+void reuse_after_fopen_to_write() {
+  reuse_after_raw_close([] { return ::fileno(std::fopen("c", "w")); });
+}
+
 void duplicate_onto_a_number() {
   const int file = open_to_read("a");
   read_bytes(file, 300);
@@ -198,6 +209,30 @@ void duplicate_onto_a_number() {
   CHECK(::pipe(pipe) == 0 && ::write(pipe[1], into.data(), 100) == 100);
   CHECK(::dup2(pipe[0], file) == file);
   read_bytes(file, 100);
+}
+
+void read_lines_and_characters() {
+  std::FILE* const stream = std::fopen("a", "r");
+  for (int i = 0; i < 5000; ++i)
+    CHECK(std::fgetc(stream) != EOF);
+  CHECK(std::fseek(stream, 50'000, SEEK_SET) == 0);
+  CHECK(std::getc(stream) != EOF);
+  CHECK(std::fread(into.data(), 1, 20'000, stream) == 20'000);
+  std::rewind(stream);
+  CHECK(std::fgets(into.data(), 50, stream) != nullptr);
+  while (getc_unlocked(stream) != EOF) {
+  }
+  CHECK(std::fgetc(stream) == EOF && std::fgetc(stream) == EOF);
+}
+
+void mix_stream_and_descriptor() {
+  const int file = open_to_read("a");
+  read_bytes(file, 100);
+  std::FILE* const stream = ::fdopen(file, "r");
+  CHECK(std::fread(into.data(), 1, 10, stream) == 10);
+  CHECK(::lseek(file, 0, SEEK_CUR) > 110);
+  CHECK(::lseek(file, 70'000, SEEK_SET) == 70'000);
+  read_bytes(file, 77);
 }
 
 void many_threads() {
@@ -235,12 +270,16 @@ constexpr Scenario kScenarios[] = {SCENARIO(raw_fork),
                                    SCENARIO(exit_in_child_of_vfork),
                                    SCENARIO(execute),
                                    SCENARIO(execute_all_ways),
+                                   SCENARIO(reuse_after_failing_freopen),
                                    SCENARIO(reuse_after_fclose),
                                    SCENARIO(reuse_after_closefrom),
                                    SCENARIO(reuse_after_open_to_write),
                                    SCENARIO(reuse_after_open_of_path),
                                    SCENARIO(reuse_after_creat),
+                                   SCENARIO(reuse_after_fopen_to_write),
                                    SCENARIO(duplicate_onto_a_number),
+                                   SCENARIO(read_lines_and_characters),
+                                   SCENARIO(mix_stream_and_descriptor),
                                    SCENARIO(many_threads),
                                    SCENARIO(new_pid_namespace)};
 

@@ -194,13 +194,35 @@ TEST_F(Records, every_way_to_execute_names_the_program) {
 
 TEST_F(Records, reused_number_is_not_the_file_before) {
   for (const char* const scenario :
-       {"reuse_after_fclose", "reuse_after_closefrom", "reuse_after_open_to_write",
-        "reuse_after_open_of_path", "reuse_after_creat", "duplicate_onto_a_number"}) {
+       {"reuse_after_failing_freopen", "reuse_after_fclose", "reuse_after_closefrom",
+        "reuse_after_open_to_write", "reuse_after_open_of_path", "reuse_after_creat",
+        "reuse_after_fopen_to_write", "duplicate_onto_a_number"}) {
     reads.clear();
     ASSERT_EQ(run(scenario), 0) << scenario;
     ASSERT_EQ(reads.size(), 1U) << scenario;
     EXPECT_THAT(reads.begin()->second, ElementsAre(Read{"a", 0, 300})) << scenario;
   }
+}
+
+TEST_F(Records, stdio_is_recorded_as_its_buffer_is_filled) {
+  ASSERT_EQ(run("read_lines_and_characters"), 0);
+  std::uint64_t end = 0;
+  std::size_t count = 0;
+  for (const Read& read : reads[0]) {
+    EXPECT_EQ(read.file, "a");
+    const bool is_sought = read.offset <= 50'000 && read.offset + read.size > 50'000;
+    EXPECT_TRUE(count == 2 ? is_sought : read.offset == end || read.offset == 0) << count;
+    end = read.offset + read.size;
+    ++count;
+  }
+  EXPECT_EQ(end, 100'000U);
+  EXPECT_LE(count, 3 + 2 + 26U);
+}
+
+TEST_F(Records, descriptor_of_a_stream_has_the_position_of_the_kernel) {
+  ASSERT_EQ(run("mix_stream_and_descriptor"), 0);
+  EXPECT_THAT(reads[0],
+              ElementsAre(Read{"a", 0, 100}, Read{"a", 100, 4096}, Read{"a", 70'000, 77}));
 }
 
 TEST_F(Records, each_thread_has_a_ring) {
