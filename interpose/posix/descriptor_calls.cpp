@@ -4,14 +4,17 @@
 #undef _FORTIFY_SOURCE
 #include <cstdarg>
 
+#include <aio.h>
 #include <fcntl.h>
 #include <sys/mman.h>
 #include <sys/stat.h>
+#include <sys/syscall.h>
 #include <sys/uio.h>
 #include <unistd.h>
 
 #include "interpose/posix/real.hpp"
 #include "interpose/posix/recorder.hpp"
+#include "trace/trace_record.hpp"
 
 namespace forebay::interpose {
 
@@ -39,6 +42,11 @@ using Control = int (*)(int, int, ...);
 using SendFile = ssize_t (*)(int, int, off_t*, size_t);
 using CopyRange = ssize_t (*)(int, off_t*, int, off_t*, size_t, unsigned);
 using CloseFrom = void (*)(int);
+using Map = void* (*)(void*, size_t, int, int, int, off_t);
+template <class Block>
+using ReadLater = int (*)(Block*);
+template <class Block>
+using ListLater = int (*)(int, Block* const*, int, sigevent*);
 
 /// Whether open() has a mode.
 bool has_mode(int flags) { return (flags & O_CREAT) != 0 || (flags & O_TMPFILE) == O_TMPFILE; }
@@ -97,6 +105,12 @@ off_t sought(int descriptor, off_t offset) noexcept {
   const FileNumber file = file_of(descriptor);
   if (offset >= 0 && file != kNoFile) set_position(file, static_cast<std::uint64_t>(offset));
   return offset;
+}
+
+template <class Block>
+void record_later(const Block& request) noexcept {
+  record_request(request.aio_fildes, static_cast<std::uint64_t>(request.aio_offset),
+                 request.aio_nbytes, 0);
 }
 
 [[gnu::constructor]] void start() noexcept { start_recording(); }
@@ -282,11 +296,48 @@ FOREBAY_CONTROL(fcntl64)
 FOREBAY_SENDFILE(sendfile)
 FOREBAY_SENDFILE(sendfile64)
 
-FOREBAY_REAL(CopyRange, copy_file_range)
-FOREBAY_WRAPPER ssize_t
-copy_file_range(int from, off_t* offset, int to, off_t* to_offset, size_t bytes, unsigned flags) {
-  return transfer(from, offset,
-                  [&] { return real_copy_file_range(from, offset, to, to_offset, bytes, flags); });
-}
+#define FOREBAY_COPY(name)                                                                      \
+  FOREBAY_REAL(CopyRange, name)                                                                 \
+  FOREBAY_WRAPPER ssize_t name(int from, off_t* offset, int to, off_t* to_offset, size_t bytes, \
+                               unsigned flags) {                                                \
+    return transfer(from, offset,                                                               \
+                    [&] { return real_##name(from, offset, to, to_offset, bytes, flags); });    \
+  }
+FOREBAY_COPY(copy_file_range)
+FOREBAY_COPY(splice)
+
+// Allocators call it before main(), when dlsym() could allocate.
+#define FOREBAY_MMAP(name)                                                                       \
+  FOREBAY_REAL(Map, name)                                                                        \
+  FOREBAY_WRAPPER void* name(void* wanted, size_t bytes, int access, int flags, int descriptor,  \
+                             off_t offset) noexcept {                                            \
+    if (!real_##name.is_resolved())                                                              \
+      return reinterpret_cast<void*>(                                                            \
+          ::syscall(SYS_mmap, wanted, bytes, access, flags, descriptor, offset));                \
+    void* const mapped = real_##name(wanted, bytes, access, flags, descriptor, offset);          \
+    if (mapped != MAP_FAILED && (access & PROT_READ) != 0 && (flags & MAP_ANONYMOUS) == 0)       \
+      record_request(descriptor, static_cast<std::uint64_t>(offset), bytes, trace::kFlagMapped); \
+    return mapped;                                                                               \
+  }
+FOREBAY_MMAP(mmap)
+FOREBAY_MMAP(mmap64)
+
+// Recorded first: the memory of a request may be that of another one when the call returns.
+#define FOREBAY_AIO(name, list_name, block)                                                  \
+  FOREBAY_REAL(ReadLater<block>, name)                                                       \
+  FOREBAY_WRAPPER int name(block* request) noexcept {                                        \
+    record_later(*request);                                                                  \
+    return real_##name(request);                                                             \
+  }                                                                                          \
+  FOREBAY_REAL(ListLater<block>, list_name)                                                  \
+  FOREBAY_WRAPPER int list_name(int mode, block* const* list, int count,                     \
+                                sigevent* event) noexcept {                                  \
+    for (int i = 0; i < count && (mode == LIO_WAIT || mode == LIO_NOWAIT); ++i) {            \
+      if (list[i] != nullptr && list[i]->aio_lio_opcode == LIO_READ) record_later(*list[i]); \
+    }                                                                                        \
+    return real_##list_name(mode, list, count, event);                                       \
+  }
+FOREBAY_AIO(aio_read, lio_listio, aiocb)
+FOREBAY_AIO(aio_read64, lio_listio64, aiocb64)
 
 }  // namespace forebay::interpose

@@ -451,6 +451,23 @@ void record_read(int descriptor, FileNumber file, std::uint64_t begin_ns, ssize_
   record_read_at(descriptor, file, begin_ns, size, static_cast<std::uint64_t>(end) - bytes);
 }
 
+void record_request(int descriptor,
+                    std::uint64_t offset,
+                    std::uint64_t size,
+                    std::uint8_t flags) noexcept {
+  const FileNumber file = file_of(descriptor);
+  if (file == kNoFile || size == 0) return;
+  const ErrnoGuard guard;
+  RunMemory* const shared = attached();
+  if (shared == nullptr || !is_announced(*shared, descriptor, file)) return;
+  push(*shared, {.offset = offset,
+                 .size = size,
+                 .begin_ns = now_ns(),
+                 .file = file,
+                 .operation = trace::TraceOperation::kRead,
+                 .flags = static_cast<std::uint8_t>(flags | trace::kFlagTimeUnknown)});
+}
+
 void record_program(int directory, const char* path) noexcept {
   RunMemory* const shared = memory.load(std::memory_order_relaxed);
   if (!is_recording() || shared == nullptr || path == nullptr) return;

@@ -54,6 +54,12 @@ void record_read_at(int descriptor,
                     std::uint64_t begin_ns,
                     ssize_t size,
                     std::uint64_t offset) noexcept;
+/// A call that requests bytes and does not wait for them. `flags` are those of a trace record.
+void record_request(int descriptor,
+                    std::uint64_t offset,
+                    std::uint64_t size,
+                    std::uint8_t flags) noexcept;
+
 /// Directory of a program that is searched for in PATH if its name has no slash.
 inline constexpr int kSearched = -1;
 /// Before a program is executed: it may be one that drops this library. `path` is relative to a

@@ -9,6 +9,7 @@
 #include <string_view>
 #include <thread>
 
+#include <aio.h>
 #include <fcntl.h>
 #include <sched.h>
 #include <signal.h>
@@ -235,6 +236,33 @@ void mix_stream_and_descriptor() {
   read_bytes(file, 77);
 }
 
+void read_without_read() {
+  const int file = open_to_read("a");
+  CHECK(::mmap(nullptr, 8192, PROT_READ, MAP_PRIVATE, file, 4096) != MAP_FAILED);
+  CHECK(::mmap(nullptr, 8192, PROT_READ, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0) != MAP_FAILED);
+  aiocb request{};
+  request.aio_fildes = file;
+  request.aio_buf = into.data();
+  request.aio_nbytes = 1000;
+  request.aio_offset = 20'000;
+  CHECK(::aio_read(&request) == 0);
+  const aiocb* const requests[] = {&request};
+  while (::aio_error(&request) == EINPROGRESS)
+    ::aio_suspend(requests, 1, nullptr);
+  CHECK(::aio_return(&request) == 1000);
+  request.aio_lio_opcode = LIO_READ;
+  aiocb none{};
+  none.aio_lio_opcode = LIO_NOP;
+  aiocb* const list[] = {&none, nullptr, &request};
+  CHECK(::lio_listio(LIO_WAIT, list, 3, nullptr) == 0 && ::aio_return(&request) == 1000);
+  CHECK(::lio_listio(77, list, 3, nullptr) == -1 && errno == EINVAL);
+  int pipe[2];
+  CHECK(::pipe(pipe) == 0);
+  off_t offset = 30'000;
+  CHECK(::splice(file, &offset, pipe[1], nullptr, 500, 0) == 500 && offset == 30'500);
+  CHECK(::splice(file, nullptr, pipe[1], nullptr, 600, 0) == 600);
+}
+
 void many_threads() {
   for (int round = 0; round < 2; ++round) {
     std::array<std::thread, 8> threads;
@@ -280,6 +308,7 @@ constexpr Scenario kScenarios[] = {SCENARIO(raw_fork),
                                    SCENARIO(duplicate_onto_a_number),
                                    SCENARIO(read_lines_and_characters),
                                    SCENARIO(mix_stream_and_descriptor),
+                                   SCENARIO(read_without_read),
                                    SCENARIO(many_threads),
                                    SCENARIO(new_pid_namespace)};
 

@@ -225,6 +225,13 @@ TEST_F(Records, descriptor_of_a_stream_has_the_position_of_the_kernel) {
               ElementsAre(Read{"a", 0, 100}, Read{"a", 100, 4096}, Read{"a", 70'000, 77}));
 }
 
+TEST_F(Records, mapped_asynchronous_and_spliced_reads_are_recorded) {
+  ASSERT_EQ(run("read_without_read"), 0);
+  const Read later{"a", 20'000, 1000, kFlagTimeUnknown};
+  EXPECT_THAT(reads[0], ElementsAre(Read{"a", 4096, 8192, kFlagMapped | kFlagTimeUnknown}, later,
+                                    later, Read{"a", 30'000, 500}, Read{"a", 0, 600}));
+}
+
 TEST_F(Records, each_thread_has_a_ring) {
   ASSERT_EQ(run("many_threads"), 0);
   EXPECT_EQ(rings_of[0], 16U);
