@@ -6,6 +6,7 @@
 
 #include <array>
 #include <atomic>
+#include <cstddef>
 #include <cstdlib>
 #include <cstring>
 
@@ -247,33 +248,42 @@ bool is_excluded(const char* path, std::size_t length) noexcept {
   return length >= suffix && std::memcmp(path + length - suffix, kDeleted, suffix) == 0;
 }
 
-Announcement announce(RunMemory& shared, int descriptor, FileNumber file) noexcept {
+/// Fills in what the kernel states about a file. False if nothing is recorded of it.
+bool describe(int descriptor, RunOpen& open) noexcept {
   struct statx found{};
   PathBuffer path;
   // What the kernel has cached: asking a server again would cost a round trip.
   const bool is_known = ::statx(descriptor, "", AT_EMPTY_PATH | AT_STATX_DONT_SYNC,
                                 STATX_TYPE | STATX_INO | STATX_SIZE | STATX_MTIME, &found) == 0;
-  const bool is_regular = is_known && S_ISREG(found.stx_mode) && found.stx_size > 0;
-  if (!is_regular) return Announcement::kRefused;
+  if (!is_known || !S_ISREG(found.stx_mode)) return false;
   const std::size_t length = read_link_of(descriptor, path);
-  if (length == 0 || length > RunOpen::kPathMax || is_excluded(path.data(), length))
-    return Announcement::kRefused;
+  if (length == 0 || length > RunOpen::kPathMax || is_excluded(path.data(), length)) return false;
+  open.device = ::makedev(found.stx_dev_major, found.stx_dev_minor);
+  open.inode = found.stx_ino;
+  open.size_bytes = found.stx_size;
+  open.modified_ns =
+      static_cast<std::uint64_t>(found.stx_mtime.tv_sec) * 1'000'000'000U + found.stx_mtime.tv_nsec;
+  open.path_bytes = static_cast<std::uint16_t>(length);
+  std::memcpy(open.path.data(), path.data(), length);
+  return true;
+}
+
+Announcement announce(RunMemory& shared, const RunOpen& open) noexcept {
   const std::uint32_t part = own_part.load(std::memory_order_relaxed);
-  const bool is_sent = shared.opens.push([&](RunOpen& open) {
-    open.process = part;
-    open.file = file;
-    open.device = ::makedev(found.stx_dev_major, found.stx_dev_minor);
-    open.inode = found.stx_ino;
-    open.size_bytes = found.stx_size;
-    open.modified_ns = static_cast<std::uint64_t>(found.stx_mtime.tv_sec) * 1'000'000'000U +
-                       found.stx_mtime.tv_nsec;
-    open.kind = trace::RunOpenKind::kFile;
-    open.path_bytes = static_cast<std::uint16_t>(length);
-    std::memcpy(open.path.data(), path.data(), length);
+  const bool is_sent = open.file != kNoFile && shared.opens.push([&](RunOpen& entry) {
+    std::memcpy(&entry, &open, offsetof(RunOpen, path) + open.path_bytes);
+    entry.process = part;
   });
   if (is_sent) return Announcement::kDone;
   shared.processes[part].lost_opens.fetch_add(1, std::memory_order_relaxed);
   return Announcement::kRefused;
+}
+
+Announcement announce(RunMemory& shared, int descriptor, FileNumber file) noexcept {
+  RunOpen open;
+  if (!describe(descriptor, open) || open.size_bytes == 0) return Announcement::kRefused;
+  open.file = file;
+  return announce(shared, open);
 }
 
 /// Whether the agent has the file.
@@ -285,21 +295,11 @@ bool is_announced(RunMemory& shared, int descriptor, FileNumber number) noexcept
   return file.announcement.load(std::memory_order_acquire) == Announcement::kDone;
 }
 
-/// The last descriptor of a file is about to be closed.
-void record_close(FileNumber file) noexcept {
-  RunMemory* const shared = memory.load(std::memory_order_relaxed);
-  const bool is_known =
-      open_files[file].generation.load(std::memory_order_relaxed) == current_generation() &&
-      open_files[file].announcement.load(std::memory_order_relaxed) == Announcement::kDone;
-  if (shared == nullptr || !is_known) return;
-  const ErrnoGuard guard;
-  push(*shared, {.begin_ns = now_ns(), .file = file, .operation = trace::TraceOperation::kClose});
-}
-
 void remove_descriptor(unsigned descriptor) noexcept {
   const FileNumber file = files_by_descriptor[descriptor].exchange(kNoFile);
   if (file == kNoFile) return;
-  if (open_files[file].descriptors.fetch_sub(1, std::memory_order_relaxed) == 1) record_close(file);
+  if (open_files[file].descriptors.fetch_sub(1, std::memory_order_relaxed) == 1)
+    record_call({.begin_ns = now_ns(), .file = file, .operation = trace::TraceOperation::kClose});
 }
 
 /// False in a child of vfork(), which uses the memory of its parent and has its own descriptors.
@@ -362,18 +362,23 @@ void stop_recording() noexcept {
 
 bool is_recording() noexcept { return !is_off.load(std::memory_order_relaxed); }
 
-void add_descriptor(int descriptor, Position position) noexcept {
-  if (descriptor < 0 || !has_own_memory()) return;
+FileNumber new_file() noexcept {
   std::uint32_t number = next_file.load(std::memory_order_relaxed);
   do {
     if (number >= kFiles) number = kNoFile;
   } while (number != kNoFile && !next_file.compare_exchange_weak(number, number + 1));
+  return static_cast<FileNumber>(number);
+}
+
+void add_descriptor(int descriptor, Position position) noexcept {
+  if (descriptor < 0 || !has_own_memory()) return;
+  const FileNumber number = new_file();
   if (number != kNoFile) {
     OpenFile& file = open_files[number];
     file.position.store(0, std::memory_order_relaxed);
     file.how.store(position, std::memory_order_relaxed);
   }
-  set_descriptor(descriptor, static_cast<FileNumber>(number));
+  set_descriptor(descriptor, number);
 }
 
 void copy_descriptor(int descriptor, int copy) noexcept {
@@ -488,6 +493,34 @@ void record_program(int directory, const char* path) noexcept {
     open.path_bytes = static_cast<std::uint16_t>(length);
     std::memcpy(open.path.data(), base.data(), length);
   });
+}
+
+bool describe_file(const char* path, RunOpen& open) noexcept {
+  const ErrnoGuard guard;
+  const int descriptor = attached() != nullptr ? open_file(path, O_PATH | O_CLOEXEC) : -1;
+  if (descriptor < 0) return false;
+  const bool is_described = describe(descriptor, open);
+  close_file(descriptor);
+  return is_described;
+}
+
+void announce_file(const RunOpen& open) noexcept {
+  const ErrnoGuard guard;
+  RunMemory* const shared = attached();
+  if (shared == nullptr) return;
+  OpenFile& file = open_files[open.file];
+  file.generation.store(current_generation(), std::memory_order_relaxed);
+  file.announcement.store(announce(*shared, open), std::memory_order_release);
+}
+
+void record_call(const trace::TraceRecord& record) noexcept {
+  RunMemory* const shared = memory.load(std::memory_order_relaxed);
+  const OpenFile& file = open_files[record.file];
+  const bool is_known = file.generation.load(std::memory_order_relaxed) == current_generation() &&
+                        file.announcement.load(std::memory_order_acquire) == Announcement::kDone;
+  if (shared == nullptr || !is_known) return;
+  const ErrnoGuard guard;
+  push(*shared, record);
 }
 
 }  // namespace forebay::interpose

@@ -7,6 +7,11 @@
 
 #include <sys/types.h>
 
+namespace forebay::trace {
+struct RunOpen;
+struct TraceRecord;
+}  // namespace forebay::trace
+
 namespace forebay::interpose {
 
 /// Number of an open file in this process: all descriptors that share a file position have it.
@@ -66,5 +71,16 @@ inline constexpr int kSearched = -1;
 /// descriptor or AT_FDCWD; if it is empty, the descriptor is the program. Changes nothing in this
 /// process, so a child of vfork() may call it.
 void record_program(int directory, const char* path) noexcept;
+
+// Files of another interface, without a descriptor.
+
+/// A number that no other file has; kNoFile if none is left.
+FileNumber new_file() noexcept;
+/// Fills in what the kernel states about the file at `path`. False if nothing is recorded of it.
+bool describe_file(const char* path, trace::RunOpen& open) noexcept;
+/// Announces `open.file` to the agent. kNoFile is counted as lost.
+void announce_file(const trace::RunOpen& open) noexcept;
+/// A call on an announced file.
+void record_call(const trace::TraceRecord& record) noexcept;
 
 }  // namespace forebay::interpose

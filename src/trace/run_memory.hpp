@@ -31,6 +31,7 @@ struct RunOpen {
   std::uint64_t size_bytes = 0;
   std::uint64_t modified_ns = 0;  ///< time of the last modification, since 1970
   RunOpenKind kind = RunOpenKind::kFile;
+  FileView view;                    ///< of kMpiFile
   std::array<char, kPathMax> path;  ///< absolute; of a program: or a name that is in PATH
 };
 

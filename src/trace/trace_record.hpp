@@ -64,12 +64,12 @@ struct SourceInfo {
   friend bool operator==(const SourceInfo&, const SourceInfo&) = default;
 };
 
-/// How a process sees a file of MPI-IO, in bytes: the default view has MPI_BYTE as both types.
+/// The view of a file of MPI-IO, in bytes.
 struct FileView {
   std::uint64_t displacement = 0;
-  std::uint64_t etype_bytes = 1;
-  std::uint64_t filetype_bytes = 1;
-  std::uint64_t filetype_extent = 1;
+  std::uint64_t etype_bytes = 0;
+  std::uint64_t filetype_bytes = 0;
+  std::uint64_t filetype_extent = 0;
 
   friend bool operator==(const FileView&, const FileView&) = default;
 };
