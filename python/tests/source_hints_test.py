@@ -102,6 +102,13 @@ RULES = {
         }""",
         "read {n x {8 x (128 i + 16 j, 16)}}, (128 n, 4)",
     ),
+    "position_continues_behind_the_last_seek_of_a_loop": (
+        """void f(int fd, int n, char* b) {
+          for (int i = 0; i < n; i++) { lseek(fd, i * 100, SEEK_SET); read(fd, b, 8); }
+          read(fd, b, 4);
+        }""",
+        "read {n x (100 i, 8)}, (100 n - 92, 4)",
+    ),
     "seek_from_the_end_is_a_parameter": (
         """void f(FILE* in, char* b) {
           fseek(in, -100, SEEK_END);

@@ -354,9 +354,11 @@ class Interpreter:
         for item in walk([*items, *itertools.chain(*self.hints[mark:])]):
             item.numbers = tuple(_replace(one, values) for one in item.numbers)
             item.file = item.file and _replace(item.file, values)
-        for variable in after:  # their values behind the loop
-            last = values.get(first.get(variable))
-            last = self._unknown(variable) if last is None else _replace(last, {loop: count})
+        end = {loop: count - 1}  # the last repetition
+        for variable, value in after.items():
+            value = _replace(value, values)
+            is_known = all(one in (loop, _replace(one, end)) for one in value.atoms(AppliedUndef))
+            last = _replace(value, end) if is_known else self._unknown(variable)
             self._state[_replace(variable, values)] = last
         if self._returned is not None and self._returned.has(loop):
             self._returned = None
