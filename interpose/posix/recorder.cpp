@@ -481,6 +481,8 @@ void record_program(int directory, const char* path) noexcept {
   if (directory == kSearched && std::strchr(path, '/') != nullptr) directory = AT_FDCWD;
   const bool is_complete = path[0] == '/' || directory == kSearched;
   std::size_t length = is_complete ? 0 : read_link_of(directory, base);
+  while (length > 0 && path[0] == '.' && path[1] == '/')
+    path += 2;
   const std::size_t more = ::strnlen(path, RunOpen::kPathMax);
   if (length > 0 && more > 0 && length < base.size()) base[length++] = '/';
   if (length + more > RunOpen::kPathMax) length = 0;  // as given
