@@ -40,6 +40,7 @@ struct RunOpen {
 class RunOpenQueue {
  public:
   static constexpr std::size_t kEntries = 1024;
+  static constexpr int kAttemptsMax = 10'000;
 
   /// Once, before any other thread uses it.
   void initialize() noexcept {
@@ -47,11 +48,11 @@ class RunOpenQueue {
       entries_[i].sequence.store(i, std::memory_order_relaxed);
   }
 
-  /// Calls `fill(RunOpen&)` for a new entry. False if the queue is full.
+  /// Calls `fill(RunOpen&)` for a new entry. False if the queue is full, or damaged by a process.
   template <class F>
   bool push(F fill) noexcept {
     std::uint64_t at = head_.load(std::memory_order_relaxed);
-    while (true) {
+    for (int attempt = 0; attempt < kAttemptsMax; ++attempt) {
       Entry& entry = entries_[at % kEntries];
       const std::uint64_t sequence = entry.sequence.load(std::memory_order_acquire);
       if (sequence == at) {
@@ -64,6 +65,7 @@ class RunOpenQueue {
       if (sequence < at) return false;
       at = head_.load(std::memory_order_relaxed);
     }
+    return false;
   }
 
   // The consumer.

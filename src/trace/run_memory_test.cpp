@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "trace/run_memory.hpp"
 
+#include <cstring>
 #include <memory>
 #include <thread>
 #include <vector>
@@ -65,6 +66,14 @@ TEST(RunOpenQueueTest, full_queue_refuses) {
   EXPECT_FALSE(push());
   queue->pop();
   EXPECT_TRUE(push());
+}
+
+TEST(RunOpenQueueTest, damaged_queue_refuses) {
+  const auto queue = std::make_unique<RunOpenQueue>();
+  queue->initialize();
+  std::memset(static_cast<void*>(queue.get()), 0xff, sizeof *queue);
+  std::memset(static_cast<void*>(queue.get()), 0, sizeof(std::uint64_t));  // its head
+  EXPECT_FALSE(queue->push([](RunOpen&) {}));
 }
 
 }  // namespace
