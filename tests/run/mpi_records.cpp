@@ -14,6 +14,7 @@
 #include <utility>
 #include <vector>
 
+#include <fcntl.h>
 #include <spawn.h>
 #include <sys/mman.h>
 #include <sys/wait.h>
@@ -31,7 +32,9 @@ using forebay::trace::RunRing;
 using Lines = std::vector<std::string>;
 
 RunMemory* create_memory(int descriptor) {
+  constexpr int kSeals = F_SEAL_SHRINK | F_SEAL_GROW | F_SEAL_SEAL;
   if (::ftruncate(descriptor, sizeof(RunMemory)) != 0) return nullptr;
+  if (::fcntl(descriptor, F_ADD_SEALS, kSeals) != 0) return nullptr;
   void* const mapped =
       ::mmap(nullptr, sizeof(RunMemory), PROT_READ | PROT_WRITE, MAP_SHARED, descriptor, 0);
   if (mapped == MAP_FAILED) return nullptr;
@@ -113,7 +116,7 @@ bool is_equal(Lines found, Lines expected) {
 
 int main(int count, char** words) {
   if (count < 4) return 2;
-  const int descriptor = ::memfd_create("test", MFD_CLOEXEC);
+  const int descriptor = ::memfd_create("forebay-run", MFD_CLOEXEC | MFD_ALLOW_SEALING);
   RunMemory* const memory = create_memory(descriptor);
   std::string folder = std::filesystem::temp_directory_path() / "forebay-records-XXXXXX";
   if (memory == nullptr || ::mkdtemp(folder.data()) == nullptr) return 2;
