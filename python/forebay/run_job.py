@@ -6,10 +6,12 @@ serves all ranks of an MPI job.
 """
 
 import contextlib
+import errno
 import hashlib
 import json
 import os
 import re
+import shutil
 import signal
 import socket
 import struct
@@ -235,8 +237,7 @@ def run_program(command: list[str], env: dict[str, str]) -> int:
         signal.pthread_sigmask(signal.SIG_SETMASK, mask)
 
     try:
-        process = subprocess.Popen(command, env=env, close_fds=False, preexec_fn=restore_signals)
-        code = _wait_and_relay(process)
+        code = _wait_and_relay(_start(command, env, restore_signals))
         while signal.sigtimedwait(RELAYED_SIGNALS, 0):
             pass  # for the program, which has ended
     except FileNotFoundError:
@@ -246,6 +247,17 @@ def run_program(command: list[str], env: dict[str, str]) -> int:
     finally:
         signal.pthread_sigmask(signal.SIG_SETMASK, mask)
     return code if code >= 0 else 128 - code
+
+
+def _start(command: list[str], env: dict[str, str], prepare) -> subprocess.Popen:
+    """Starts a program, and a script without an interpreter by the shell, as execvp() does."""
+    try:
+        return subprocess.Popen(command, env=env, close_fds=False, preexec_fn=prepare)
+    except OSError as error:
+        script = shutil.which(command[0], path=env.get("PATH"))
+        if error.errno != errno.ENOEXEC or script is None:
+            raise
+        return _start(["/bin/sh", script, *command[1:]], env, prepare)
 
 
 def _wait_and_relay(process: subprocess.Popen) -> int:

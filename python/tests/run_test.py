@@ -74,6 +74,14 @@ def test_missing_program_is_an_error_as_in_a_shell(run):
     assert run("--", "/").returncode == 126
 
 
+def test_script_without_an_interpreter_is_run_by_the_shell(run, tmp_path):
+    script = tmp_path / "script"
+    script.write_text('echo "$0" "$@"; exit 4')
+    script.chmod(0o755)
+    done = run("--", "./script", "a b", cwd=tmp_path)
+    assert (done.returncode, done.stdout) == (4, "./script a b\n")
+
+
 def test_report_and_profile_have_the_reads(run, data, tmp_path):
     words = ["--json", "-", "--", sys.executable, "-c", READS, str(data)]
     done = run(*words)
