@@ -29,8 +29,10 @@ LIBRARY = "libforebay_run.so"
 AGENT = "forebay-run-agent"
 SITE_SWITCH = Path("/etc/forebay/run-off")  # exists: `forebay run` only runs the program
 START_TIMEOUT_S = 10
+GREETING_TIMEOUT_S = 3
 STARTS_MAX = 8  # an agent can end at once: that of another launcher was faster, and ended too
-END_TIMEOUT_S = 10
+REPORT_TIMEOUT_S = 10
+PROFILES_TIMEOUT_S = 2  # an agent that waits for storage writes them later
 RELAYED_SIGNALS = frozenset(
     (signal.SIGINT, signal.SIGQUIT, signal.SIGTERM, signal.SIGHUP, signal.SIGUSR1, signal.SIGUSR2)
 )
@@ -80,10 +82,12 @@ def job_name(options: RunOptions) -> str:
     return f"forebay-run-{os.geteuid()}-{hashlib.sha256(key).hexdigest()[:32]}"
 
 
-def run(command: list[str], options: RunOptions) -> tuple[int, dict | None]:
+def run(
+    command: list[str], options: RunOptions, limit_s: float = REPORT_TIMEOUT_S
+) -> tuple[int, dict | None]:
     """Runs a program under the agent of its job. Returns its exit status as a shell does, and the
-    report, if this launcher is the last one of the job. Without an agent, the program runs with a
-    warning."""
+    report, if this launcher is the last one of the job and the agent answers in `limit_s`. Without
+    an agent, the program runs with a warning."""
     try:
         connected = find_agent(options)
     except RefusedError:
@@ -95,7 +99,7 @@ def run(command: list[str], options: RunOptions) -> tuple[int, dict | None]:
     with connected as agent:
         code = run_program(command, environment(agent))
         seconds = time.monotonic() - begin
-        document = agent.end() if agent else None
+        document = agent.end(limit_s) if agent else None
     if document is None:
         return code, None
     programs = [command[0], *document.pop("programs")]
@@ -107,8 +111,8 @@ def find_agent(options: RunOptions) -> "AgentConnection":
     """The agent of this job, started if there is none. Raises a ForebayError if that fails."""
     usable_library()
     name = job_name(options)
-    agent, process, starts = connect(name), None, 0
     deadline = time.monotonic() + START_TIMEOUT_S
+    agent, process, starts = connect(name), None, 0
     while agent is None:
         if time.monotonic() >= deadline or starts == STARTS_MAX:
             raise ForebayError("no agent started")
@@ -123,7 +127,7 @@ def find_agent(options: RunOptions) -> "AgentConnection":
 def connect(name: str) -> "AgentConnection | None":
     connection = socket.socket(socket.AF_UNIX, socket.SOCK_STREAM)
     try:
-        connection.settimeout(START_TIMEOUT_S)
+        connection.settimeout(GREETING_TIMEOUT_S)
         connection.connect("\0" + name)
         if owner_of(connection) not in (os.geteuid(), 0):
             raise PermissionError
@@ -174,10 +178,11 @@ class AgentConnection:
     def __exit__(self, *_):
         self._connection.close()
 
-    def end(self) -> dict | None:
-        """The report of the job; None if other launchers still use the agent, or if it has died."""
+    def end(self, limit_s: float = REPORT_TIMEOUT_S) -> dict | None:
+        """The report of the job; None if other launchers still use the agent, if it has died, or
+        if it has not answered in time."""
         with contextlib.suppress(OSError, ValueError):
-            self._connection.settimeout(END_TIMEOUT_S)
+            self._connection.settimeout(limit_s)
             self._connection.shutdown(socket.SHUT_WR)
             return json.loads(self._lines.readline())
         return None

@@ -381,7 +381,7 @@ def test_closed_standard_streams_stay_closed(tmp_path):
 
 
 def test_job_without_a_greeting_does_not_delay_without_limit(monkeypatch):
-    monkeypatch.setattr(run_job, "START_TIMEOUT_S", 0.2)
+    monkeypatch.setattr(run_job, "GREETING_TIMEOUT_S", 0.2)
     name = f"forebay-run-test-{os.getpid()}"
     with socket.socket(socket.AF_UNIX, socket.SOCK_STREAM) as silent:
         silent.bind("\0" + name)
@@ -481,6 +481,13 @@ def test_limits_of_resources_leave_the_program(run, data, limit):
 
 def test_namespace_of_processes_changes_nothing(compare, data, namespace):
     compare(*namespace, "--pid", "--fork", "--mount-proc", "sha1sum", str(data))
+
+
+def test_stopped_agent_delays_the_end_by_a_limit(run):
+    stop = "agent=$(echo $FOREBAY_RUN_MEMORY | cut -d/ -f3); kill -STOP $agent; echo $agent; exit 6"
+    done = run("--", "sh", "-c", stop)
+    os.kill(int(done.stdout), signal.SIGKILL)
+    assert (done.returncode, done.stderr) == (6, "")
 
 
 def test_killed_program_leaves_a_report(run, data, tmp_path):

@@ -37,8 +37,10 @@ def command(command_line, is_reported, plot_file, json_file, **choices):
     words = list(command_line)
     if run_job.is_off():
         sys.exit(run_job.run_program(words, run_job.environment(None)))
-    code, document = run_job.run(words, _options(**choices))
-    if document is not None and (is_reported or json_file or plot_file):
+    is_shown = is_reported or json_file or plot_file
+    limit_s = run_job.REPORT_TIMEOUT_S if is_shown else run_job.PROFILES_TIMEOUT_S
+    code, document = run_job.run(words, _options(**choices), limit_s)
+    if document is not None and is_shown:
         from forebay.report import run_report
 
         if is_reported or json_file:
