@@ -282,7 +282,7 @@ def test_launchers_with_other_options_have_their_own_agent(tmp_path):
 
 def test_64_launchers_of_a_job_start_at_once(data, tmp_path):
     env = os.environ | {"PMIX_NAMESPACE": f"test-{os.getpid()}", "XDG_CACHE_HOME": str(tmp_path)}
-    words = [*FOREBAY, "run", "--json", "-", "--", "sh", "-c", f"cat {data} >/dev/null"]
+    words = ["nice", *FOREBAY, "run", "--json", "-", "--", "sh", "-c", f"cat {data} >/dev/null"]
     ranks = [
         subprocess.Popen(words, env=env, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True)
         for _ in range(64)
