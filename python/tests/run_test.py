@@ -498,11 +498,6 @@ def test_killed_program_leaves_a_report(run, data, tmp_path):
     assert [one["reads"] for one in report["files"] if one["path"] == str(data)] == [100]
 
 
-def open_fault(reason: str):
-    """A test that fails until libforebay_run.so is mended."""
-    return pytest.mark.xfail(reason=reason, strict=True)
-
-
 def report_of(run, data, script: str) -> dict:
     """The report of a program of Python that has the path of `data` as its argument."""
     words = ["--no-profile", "--json", "-", "--", sys.executable, "-S", "-E", "-c", script]
@@ -511,7 +506,6 @@ def report_of(run, data, script: str) -> dict:
     return json.loads(done.stdout)
 
 
-@open_fault("a child of a raw fork() uses the ring of its parent")
 def test_child_of_raw_fork_is_a_process_of_its_own(run, data):
     script = """
 import ctypes, os, sys
@@ -527,7 +521,6 @@ os.waitpid(child, 0)
     assert report_of(run, data, script)["processes"] == 2
 
 
-@open_fault("a process keeps its ring after exec()")
 def test_chain_of_programs_does_not_use_up_rings(run, tmp_path):
     chain = tmp_path / "chain"
     chain.write_text('[ "$1" = 0 ] || exec sh "$0" $(($1 - 1))')
@@ -535,7 +528,6 @@ def test_chain_of_programs_does_not_use_up_rings(run, tmp_path):
     assert report["unrecorded_threads"] == 0
 
 
-@open_fault("a descriptor that libc closes inside stays the number of its file")
 def test_descriptor_that_libc_closes_is_no_longer_the_file(run, data):
     script = """
 import ctypes, os, sys
