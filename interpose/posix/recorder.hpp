@@ -33,6 +33,9 @@ void start_recording() noexcept;
 void stop_recording() noexcept;
 bool is_recording() noexcept;
 
+/// Parent and child share the positions of all files that are open now. Around fork().
+void share_positions() noexcept;
+
 /// A descriptor of a file that a call has opened.
 void add_descriptor(int descriptor, Position position) noexcept;
 /// `copy` is a duplicate of `descriptor` from now on.
@@ -65,6 +68,9 @@ void record_request(int descriptor,
                     std::uint64_t size,
                     std::uint8_t flags) noexcept;
 
+/// The shared objects of this process. Only its end calls it: the dynamic linker has a lock.
+void record_libraries() noexcept;
+
 /// Directory of a program that is searched for in PATH if its name has no slash.
 inline constexpr int kSearched = -1;
 /// Before a program is executed: it may be one that drops this library. `path` is relative to a
@@ -78,7 +84,7 @@ void record_program(int directory, const char* path) noexcept;
 FileNumber new_file() noexcept;
 /// Fills in what the kernel states about the file at `path`. False if nothing is recorded of it.
 bool describe_file(const char* path, trace::RunOpen& open) noexcept;
-/// Announces `open.file` to the agent. kNoFile is counted as lost.
+/// Announces a file to the agent. Without a number it is counted as lost, unless it is a library.
 void announce_file(const trace::RunOpen& open) noexcept;
 /// A call on an announced file.
 void record_call(const trace::TraceRecord& record) noexcept;

@@ -17,6 +17,7 @@ enum class RunOpenKind : std::uint8_t {
   kFile,     ///< a file of POSIX
   kMpiFile,  ///< a file of MPI-IO
   kProgram,  ///< a program that a process is about to execute; its numbers are 0
+  kLibrary,  ///< a shared object that the process has loaded; it has no number
 };
 
 /// A file that a process has opened.
@@ -122,7 +123,7 @@ struct alignas(4096) RunRing {
 
 struct RunMemory {
   static constexpr std::uint64_t kMagic = 0x6e7552796246ULL;  // "FbyRun"
-  static constexpr std::uint32_t kVersion = 3;
+  static constexpr std::uint32_t kVersion = 4;
   static constexpr std::size_t kProcesses = 1024;
   static constexpr std::size_t kRings = 512;
 

@@ -19,6 +19,8 @@ constexpr std::uint64_t kLoadsMin = 64;
 constexpr std::uint64_t kLoadsPerSlot = 2;
 /// Of a file that the process may not read at all.
 constexpr std::uint64_t kPreparedLoadsMax = 8;
+/// Larger libraries are not read ahead as a whole.
+constexpr std::uint64_t kLibraryBytesMax = std::uint64_t{64} << 20U;
 /// Reads of a file that are expected of the next one of its series.
 constexpr std::size_t kSeriesReads = 256;
 
@@ -147,6 +149,15 @@ Activity Foresight::record(const ThreadId& thread, const trace::TraceRecord& rec
   if (stream.observe(record, warmer_, loads_max_)) return Activity::kFast;
   prepare(key.first, processes_.at(key.first).files.wait());
   return Activity::kSlow;
+}
+
+/// The dynamic linker reads and maps libraries by calls that nothing can wrap. The next run reads
+/// them ahead as a whole.
+void Foresight::load_library(const trace::RunOpen& library) {
+  if (library.size_bytes == 0 || library.size_bytes > kLibraryBytesMax) return;
+  const std::string path(library.path.data(), library.path_bytes);
+  profile_.learn(library.process, {path, {library.size_bytes, library.modified_ns}},
+                 {{0, library.size_bytes}});
 }
 
 /// Adds the stream to the report.

@@ -34,6 +34,7 @@ class Foresight final : public JobObserver {
   void end_process(std::uint32_t process) override;
   void open_file(const FileKey& key, const trace::RunOpen& open) override;
   void close_file(const FileKey& key) override;
+  void load_library(const trace::RunOpen& library) override;
   Activity record(const ThreadId& thread, const trace::TraceRecord& record) override;
   void lose(const ThreadId& /*thread*/, std::uint64_t /*count*/) override {}
   void check() override;

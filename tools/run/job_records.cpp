@@ -9,6 +9,7 @@
 #include <linux/futex.h>
 #include <signal.h>
 #include <sys/mman.h>
+#include <sys/stat.h>
 #include <sys/syscall.h>
 #include <unistd.h>
 
@@ -25,6 +26,18 @@ constexpr std::chrono::seconds kCheckInterval{1};
 
 bool is_in_use(RunPartState state) {
   return state == RunPartState::kActive || state == RunPartState::kEnded;
+}
+
+std::uint64_t own_pid_namespace() {
+  struct stat found{};
+  return ::stat("/proc/self/ns/pid", &found) == 0 ? found.st_ino : 0;
+}
+
+/// False if that is unknown: a number of another namespace is that of another process here.
+bool is_dead_process(const trace::RunProcess& part) {
+  static const std::uint64_t own = own_pid_namespace();
+  return part.pid != 0 && part.pid_namespace == own && own != 0 &&
+         ::kill(static_cast<pid_t>(part.pid), 0) != 0 && errno == ESRCH;
 }
 
 std::vector<std::string> words_of(const trace::RunProcess& part) {
@@ -77,7 +90,7 @@ std::string JobRecords::memory_path() const {
 void JobRecords::take_open(const trace::RunOpen& open) {
   const bool is_valid = open.process < RunMemory::kProcesses &&
                         open.path_bytes <= trace::RunOpen::kPathMax &&
-                        open.kind <= RunOpenKind::kProgram;
+                        open.kind <= RunOpenKind::kLibrary;
   if (!is_valid) return;
   if (open.kind == RunOpenKind::kProgram) {
     if (programs_.size() < kProgramsMax) programs_.emplace(open.path.data(), open.path_bytes);
@@ -85,6 +98,7 @@ void JobRecords::take_open(const trace::RunOpen& open) {
   }
   if (!is_in_use(memory_->processes[open.process].state)) return;  // it has ended
   begin_process(open.process);
+  if (open.kind == RunOpenKind::kLibrary) return observer_.load_library(open);
   const FileKey key{open.process, open.file};
   close_file(key);
   files_.insert(key);
@@ -181,9 +195,7 @@ void JobRecords::update_processes() {
     const RunPartState state = part.state.load(std::memory_order_acquire);
     if (!is_in_use(state)) continue;
     begin_process(i);
-    const bool is_dead = state == RunPartState::kEnded ||
-                         (is_check && part.pid != 0 &&
-                          ::kill(static_cast<pid_t>(part.pid), 0) != 0 && errno == ESRCH);
+    const bool is_dead = state == RunPartState::kEnded || (is_check && is_dead_process(part));
     if (is_dead) end_process(i);
   }
   if (is_check) observer_.check();

@@ -56,6 +56,8 @@ class JobObserver {
   virtual void end_process(std::uint32_t process) = 0;
   virtual void open_file(const FileKey& key, const trace::RunOpen& open) = 0;
   virtual void close_file(const FileKey& key) = 0;
+  /// The process has loaded a shared object. It reports them when it ends.
+  virtual void load_library(const trace::RunOpen& library) = 0;
   /// A call on an open file, except its close.
   virtual Activity record(const ThreadId& thread, const trace::TraceRecord& record) = 0;
   /// Records of the thread that its ring had no place for.

@@ -43,15 +43,23 @@ void TraceOutput::end_process(std::uint32_t process) { processes_.erase(process)
 
 void TraceOutput::open_file(const FileKey& key, const trace::RunOpen& open) {
   std::string path(open.path.data(), open.path_bytes);
+  // Each view of a file of MPI-IO is a file of the trace.
+  const bool is_mpi = open.kind == trace::RunOpenKind::kMpiFile;
   const auto known = numbers_.find({path, open.inode});
-  if (known != numbers_.end()) {
+  if (!is_mpi && known != numbers_.end()) {
     files_.insert_or_assign(key, known->second);
     return;
   }
-  const auto added = writer_.add_file(
-      {.path = path, .device = open.device, .inode = open.inode, .size_bytes = open.size_bytes});
+  trace::FileInfo info{
+      .path = path, .device = open.device, .inode = open.inode, .size_bytes = open.size_bytes};
+  if (is_mpi) {
+    info.interface = trace::kMpiInterface;
+    info.view = open.view;
+  }
+  const auto added = writer_.add_file(info);
   if (!keep(added)) return;
-  numbers_.emplace(std::pair(std::move(path), open.inode), *added);
+  if (!is_mpi) numbers_.emplace(std::pair(std::move(path), open.inode), *added);
+  ++file_count_;
   files_.insert_or_assign(key, *added);
 }
 
@@ -111,7 +119,7 @@ nlohmann::json TraceOutput::finish() {
   flush();
   return {{"records", records_},
           {"sources", sources_.size()},
-          {"files", numbers_.size()},
+          {"files", file_count_},
           {"lost_records", lost_},
           {"error", error_ ? nlohmann::json(error_->message()) : nlohmann::json()}};
 }

@@ -30,6 +30,7 @@ class TraceOutput final : public JobObserver {
   void end_process(std::uint32_t process) override;
   void open_file(const FileKey& key, const trace::RunOpen& open) override;
   void close_file(const FileKey& key) override { files_.erase(key); }
+  void load_library(const trace::RunOpen& /*library*/) override {}
   Activity record(const ThreadId& thread, const trace::TraceRecord& record) override;
   void lose(const ThreadId& thread, std::uint64_t count) override;
   void check() override { flush(); }
@@ -62,6 +63,7 @@ class TraceOutput final : public JobObserver {
   std::map<FileKey, std::uint16_t> files_;
   std::map<std::pair<std::string, std::uint64_t>, std::uint16_t> numbers_;  ///< by path, inode
   std::map<std::pair<std::uint32_t, std::uint32_t>, Source> sources_;       ///< by pid, thread
+  std::uint64_t file_count_ = 0;
   std::uint64_t records_ = 0;
   std::uint64_t lost_ = 0;
   std::optional<Error> error_;  ///< the first one
