@@ -464,9 +464,9 @@ def test_program_with_rights_of_another_user_is_unchanged(compare, tmp_path):
     shutil.copy(shutil.which("env"), program)
     os.chown(program, 65534, -1)
     program.chmod(0o4755)
-    hidden = [
-        f"--unset={name}" for name in ("FOREBAY_RUN_MEMORY", "ASAN_OPTIONS", "XDG_CACHE_HOME")
-    ]
+    added = ("FOREBAY_RUN_MEMORY", "ASAN_OPTIONS", "XDG_CACHE_HOME")
+    of_readline = ("LINES", "COLUMNS")  # which os.environ does not have
+    hidden = [f"--unset={name}" for name in (*added, *of_readline)]
     assert "LD_PRELOAD" not in compare(str(program), *hidden).stdout
 
 
