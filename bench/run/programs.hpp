@@ -8,7 +8,7 @@
 
 namespace forebay::bench::run {
 
-/// Rows that a program belongs to; run.harm and run.identical have all programs.
+/// Rows that a program belongs to. run.identical has all programs, run.harm all but failing ones.
 enum class Group : std::uint8_t {
   kWide,    ///< reads far apart from each other
   kRandom,  ///< random order, the same in each run
@@ -16,6 +16,7 @@ enum class Group : std::uint8_t {
   kLong,    ///< long sequential reads
   kImport,  ///< many small files
   kOther,
+  kFailing,  ///< ends at once, with another exit status than 0
 };
 
 /// `command` and `needs` are of the shell. Its variables: $DIR, the directory with the files that

@@ -1,6 +1,6 @@
 ! SPDX-License-Identifier: Apache-2.0
 ! forebay-bench-reader-fortran FILE COUNT: reads COUNT blocks of 64 KiB with a stride of 256 KiB,
-! and prints a checksum. For a shorter block, the library of gfortran would read 128 KiB.
+! and prints a checksum. The library of gfortran reads 128 KiB for each.
 program reader
   use, intrinsic :: iso_fortran_env, only: int64
   implicit none
