@@ -35,7 +35,6 @@ constinit std::atomic<std::uint32_t> own_part{kNoPart};
 constinit std::atomic<std::uint32_t>* generation = nullptr;
 constinit std::uint32_t last_generation = 0;
 constinit std::atomic<bool> is_attaching{false};
-constinit std::atomic<bool> is_off{true};
 constinit std::atomic<pid_t> own_pid{0};
 constinit std::array<char, 64> memory_path{};
 constinit pthread_key_t ring_key{};
@@ -182,6 +181,8 @@ bool make_generation() noexcept {
 
 }  // namespace
 
+constinit std::atomic<bool> is_off{true};
+
 std::uint32_t current_generation() noexcept {
   if (generation->load(std::memory_order_relaxed) == 0) begin_process();
   return generation->load(std::memory_order_relaxed);
@@ -253,7 +254,5 @@ void stop_recording() noexcept {
   is_off.store(true);
   end_part();
 }
-
-bool is_recording() noexcept { return !is_off.load(std::memory_order_relaxed); }
 
 }  // namespace forebay::interpose

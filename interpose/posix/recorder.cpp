@@ -85,6 +85,7 @@ bool describe(int descriptor, RunOpen& open) noexcept {
 
 Announcement announce(RunMemory& shared, const RunOpen& open) noexcept {
   const std::uint32_t part = own_part_number();
+  if (part >= RunMemory::kProcesses) return Announcement::kRefused;  // recording ends meanwhile
   const bool has_number = open.file != kNoFile || open.kind == trace::RunOpenKind::kLibrary;
   const bool is_sent = has_number && shared.opens.push([&](RunOpen& entry) {
     std::memcpy(&entry, &open, offsetof(RunOpen, path) + open.path_bytes);
@@ -297,10 +298,11 @@ void announce_file(const RunOpen& open) noexcept {
 
 void record_call(const trace::TraceRecord& record) noexcept {
   RunMemory* const shared = joined_memory();
+  if (!is_recording() || shared == nullptr) return;
   const OpenFile& file = open_files[record.file];
   const bool is_known = file.generation.load(std::memory_order_relaxed) == current_generation() &&
                         file.announcement.load(std::memory_order_acquire) == Announcement::kDone;
-  if (shared == nullptr || !is_known) return;
+  if (!is_known) return;
   const ErrnoGuard guard;
   push(*shared, record);
 }

@@ -3,6 +3,7 @@
 // `forebay run` (trace/run_memory.hpp). It answers no call and changes no result.
 #pragma once
 
+#include <atomic>
 #include <cstdint>
 
 #include <sys/types.h>
@@ -31,7 +32,8 @@ void start_recording() noexcept;
 /// For good, at the end or before the program restricts its system calls. Without effect in a child
 /// of vfork().
 void stop_recording() noexcept;
-bool is_recording() noexcept;
+extern constinit std::atomic<bool> is_off;
+inline bool is_recording() noexcept { return !is_off.load(std::memory_order_relaxed); }
 
 /// Parent and child share the positions of all files that are open now. Around fork().
 void share_positions() noexcept;
