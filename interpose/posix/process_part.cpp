@@ -121,7 +121,6 @@ void end_part() noexcept {
   const std::uint32_t part = own_part.exchange(kNoPart);
   if (shared == nullptr || part == kNoPart) return;
   shared->processes[part].state.store(RunPartState::kEnded, std::memory_order_release);
-  wake_agent(*shared);
 }
 
 /// At the end of a thread. Its later calls record nothing.
@@ -244,8 +243,7 @@ void start_recording() noexcept {
   begin_process();
   ::pthread_atfork(share_positions, nullptr, begin_process);
   is_off.store(false, std::memory_order_relaxed);
-  // At once: the agent may have a profile of this program.
-  if (RunMemory* const shared = attached()) wake_agent(*shared);
+  attached();  // at once: a child of vfork() cannot, and may execute another program
 }
 
 void stop_recording() noexcept {

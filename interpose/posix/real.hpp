@@ -11,9 +11,13 @@
 
 #define FOREBAY_WRAPPER extern "C" [[gnu::visibility("default")]]
 
-// Each name has its real function, resolved before main().
-#define FOREBAY_REAL(type, name)                  \
-  static constinit Real<type> real_##name(#name); \
+// Each name has its real function, resolved in its first call.
+#define FOREBAY_REAL(type, name) static constinit Real<type> real_##name(#name);
+
+// Resolved before main(), since signal handlers and children of fork() may call the function
+// (signal-safety(7)), but not dlsym(). Each one delays the start of a process.
+#define FOREBAY_REAL_EARLY(type, name) \
+  FOREBAY_REAL(type, name)             \
   [[gnu::constructor]] static void resolve_##name() noexcept { real_##name.resolve(); }
 
 namespace forebay::interpose {
@@ -24,7 +28,7 @@ class Real {
  public:
   constexpr explicit Real(const char* name) noexcept : name_(name) {}
 
-  /// dlsym() may be called in the first call. resolve() before main() spares signal handlers that.
+  /// Calls dlsym() in the first call.
   Function resolve() noexcept {
     const Function found = function_.load(std::memory_order_relaxed);
     return found != nullptr ? found : find();

@@ -105,7 +105,8 @@ bool FileStream::observe(const trace::TraceRecord& record,
   counts_.misses += !was_ahead && !fast ? 1 : 0;
   if (!was_ahead && !fast) counts_.miss_ns += record.duration_ns;
   if (was_ahead) counts_.hit_bytes += page_bytes(record);
-  if (!was_ahead) fast ? unaided_.record_hit() : unaided_.record_miss();
+  const bool is_timed = (record.flags & trace::kFlagTimeUnknown) == 0;
+  if (!was_ahead && is_timed) fast ? unaided_.record_hit() : unaided_.record_miss();
   if (!held) {
     warmer.cancel(number_);
     ahead.clear();

@@ -7,6 +7,9 @@
 #include <string>
 #include <thread>
 
+#include <signal.h>
+#include <sys/resource.h>
+
 #include "command/cli.hpp"
 #include "tools/run/foresight.hpp"
 #include "tools/run/job_records.hpp"
@@ -30,6 +33,17 @@ struct Arguments {
   std::string trace_path;  ///< not empty: records alone
   Foresight::Options foresight;
 };
+
+/// A job may have many files, and ends for no reason of this process but an error.
+void prepare_process() {
+  rlimit limit{};
+  if (::getrlimit(RLIMIT_NOFILE, &limit) == 0) {
+    limit.rlim_cur = limit.rlim_max;
+    ::setrlimit(RLIMIT_NOFILE, &limit);
+  }
+  for (const int number : {SIGPIPE, SIGXFSZ, SIGHUP})
+    ::signal(number, SIG_IGN);
+}
 
 /// Serves the processes of the job until the last launcher has ended. The first launcher receives
 /// `greeting`.
@@ -73,6 +87,7 @@ Result<Json> serve(const std::string& name, Result<std::unique_ptr<Observer>> ob
 }
 
 Result<Json> serve(const Arguments& arguments) {
+  prepare_process();
   return arguments.trace_path.empty()
              ? serve(arguments.name, Foresight::create(arguments.foresight))
              : serve(arguments.name, TraceOutput::create(arguments.trace_path));
