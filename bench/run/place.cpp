@@ -17,7 +17,9 @@ namespace fs = std::filesystem;
 namespace {
 
 constexpr std::uint64_t kFilesBytes = 1_GiB;  ///< of all files, twice
-constexpr std::size_t kShownBytes = 300;      ///< of the output of a program that fails
+/// Clients of NFS keep attributes for 3 s (acregmin), those of Lustre as long as they have a lock.
+const std::vector<std::string> kClientCaches = {"--attribute-cache", "3"};
+constexpr std::size_t kShownBytes = 300;  ///< of the output of a program that fails
 
 fs::path programs_path() { return fs::read_symlink("/proc/self/exe").parent_path(); }
 
@@ -45,8 +47,8 @@ Result<std::unique_ptr<Place>> Place::make(Context& context, const std::string& 
                            std::to_string(reads_of(context))});
     if (!made) return failure(made.error());
   }
-  auto mounted =
-      emufs::EmufsMount::make(context.directory(), {.machine = machine, .arguments = {}});
+  auto mounted = emufs::EmufsMount::make(context.directory(),
+                                         {.machine = machine, .arguments = kClientCaches});
   if (!mounted) return failure(mounted.error());
   std::unique_ptr<Place> place(new Place(context, std::move(*mounted)));
   if (auto published = place->publish(files); !published) return failure(published.error());
