@@ -1,12 +1,13 @@
 // SPDX-License-Identifier: Apache-2.0
 // run.*: programs that are not changed, with and without `forebay run`, on emulated storage. Each
 // runs on its own and under an agent in turn; its output must be the same.
+#include <forebay/range.hpp>
+
 #include <algorithm>
 #include <fstream>
 #include <memory>
 #include <optional>
 #include <string>
-#include <string_view>
 #include <vector>
 
 #include "bench/frame/benchmark.hpp"
