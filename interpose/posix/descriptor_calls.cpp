@@ -51,13 +51,17 @@ using ListLater = int (*)(int, Block* const*, int, sigevent*);
 /// Whether open() has a mode.
 bool has_mode(int flags) { return (flags & O_CREAT) != 0 || (flags & O_TMPFILE) == O_TMPFILE; }
 
-/// After a call that has opened a file with these flags.
-int opened(int descriptor, int flags) noexcept {
+/// A call that opens a file with these flags.
+template <class Call>
+int open_with(int flags, Call call) {
+  const std::uint64_t begin = now_ns();
+  const int descriptor = call();
   const int access = flags & O_ACCMODE;
   if (access == O_WRONLY || (flags & (O_PATH | O_DIRECTORY | O_DIRECT)) != 0)
     forget_descriptor(descriptor);
   else
     add_descriptor(descriptor, access == O_RDONLY ? Position::kTracked : Position::kUnknown);
+  record_open(descriptor, begin);
   return descriptor;
 }
 
@@ -117,50 +121,51 @@ void record_later(const Block& request) noexcept {
 
 }  // namespace
 
-#define FOREBAY_OPEN(name)                                                \
-  FOREBAY_REAL_EARLY(Open, name)                                          \
-  FOREBAY_WRAPPER int name(const char* path, int flags, ...) {            \
-    if (!has_mode(flags)) return opened(real_##name(path, flags), flags); \
-    va_list arguments;                                                    \
-    va_start(arguments, flags);                                           \
-    const mode_t mode = va_arg(arguments, mode_t);                        \
-    va_end(arguments);                                                    \
-    return opened(real_##name(path, flags, mode), flags);                 \
+#define FOREBAY_OPEN(name)                                                                   \
+  FOREBAY_REAL_EARLY(Open, name)                                                             \
+  FOREBAY_WRAPPER int name(const char* path, int flags, ...) {                               \
+    if (!has_mode(flags)) return open_with(flags, [&] { return real_##name(path, flags); }); \
+    va_list arguments;                                                                       \
+    va_start(arguments, flags);                                                              \
+    const mode_t mode = va_arg(arguments, mode_t);                                           \
+    va_end(arguments);                                                                       \
+    return open_with(flags, [&] { return real_##name(path, flags, mode); });                 \
   }
-#define FOREBAY_OPENAT(name)                                                         \
-  FOREBAY_REAL_EARLY(OpenAt, name)                                                   \
-  FOREBAY_WRAPPER int name(int directory, const char* path, int flags, ...) {        \
-    if (!has_mode(flags)) return opened(real_##name(directory, path, flags), flags); \
-    va_list arguments;                                                               \
-    va_start(arguments, flags);                                                      \
-    const mode_t mode = va_arg(arguments, mode_t);                                   \
-    va_end(arguments);                                                               \
-    return opened(real_##name(directory, path, flags, mode), flags);                 \
+#define FOREBAY_OPENAT(name)                                                            \
+  FOREBAY_REAL_EARLY(OpenAt, name)                                                      \
+  FOREBAY_WRAPPER int name(int directory, const char* path, int flags, ...) {           \
+    if (!has_mode(flags))                                                               \
+      return open_with(flags, [&] { return real_##name(directory, path, flags); });     \
+    va_list arguments;                                                                  \
+    va_start(arguments, flags);                                                         \
+    const mode_t mode = va_arg(arguments, mode_t);                                      \
+    va_end(arguments);                                                                  \
+    return open_with(flags, [&] { return real_##name(directory, path, flags, mode); }); \
   }
 FOREBAY_OPEN(open)
 FOREBAY_OPEN(open64)
 FOREBAY_OPENAT(openat)
 FOREBAY_OPENAT(openat64)
 
-#define FOREBAY_OPEN_2(name)                              \
-  FOREBAY_REAL(Open2, name)                               \
-  FOREBAY_WRAPPER int name(const char* path, int flags) { \
-    return opened(real_##name(path, flags), flags);       \
+#define FOREBAY_OPEN_2(name)                                           \
+  FOREBAY_REAL(Open2, name)                                            \
+  FOREBAY_WRAPPER int name(const char* path, int flags) {              \
+    return open_with(flags, [&] { return real_##name(path, flags); }); \
   }
-#define FOREBAY_OPENAT_2(name)                                           \
-  FOREBAY_REAL(OpenAt2, name)                                            \
-  FOREBAY_WRAPPER int name(int directory, const char* path, int flags) { \
-    return opened(real_##name(directory, path, flags), flags);           \
+#define FOREBAY_OPENAT_2(name)                                                    \
+  FOREBAY_REAL(OpenAt2, name)                                                     \
+  FOREBAY_WRAPPER int name(int directory, const char* path, int flags) {          \
+    return open_with(flags, [&] { return real_##name(directory, path, flags); }); \
   }
 FOREBAY_OPEN_2(__open_2)
 FOREBAY_OPEN_2(__open64_2)
 FOREBAY_OPENAT_2(__openat_2)
 FOREBAY_OPENAT_2(__openat64_2)
 
-#define FOREBAY_CREAT(name)                                 \
-  FOREBAY_REAL_EARLY(Creat, name)                           \
-  FOREBAY_WRAPPER int name(const char* path, mode_t mode) { \
-    return opened(real_##name(path, mode), O_WRONLY);       \
+#define FOREBAY_CREAT(name)                                              \
+  FOREBAY_REAL_EARLY(Creat, name)                                        \
+  FOREBAY_WRAPPER int name(const char* path, mode_t mode) {              \
+    return open_with(O_WRONLY, [&] { return real_##name(path, mode); }); \
   }
 FOREBAY_CREAT(creat)
 FOREBAY_CREAT(creat64)

@@ -43,13 +43,6 @@ __thread RunRing* own_ring [[gnu::tls_model("initial-exec")]] = nullptr;
 __thread std::uint32_t own_ring_number [[gnu::tls_model("initial-exec")]] = 0;
 __thread std::uint32_t ring_generation [[gnu::tls_model("initial-exec")]] = 0;
 
-void wake_agent(RunMemory& shared) noexcept {
-  std::atomic_thread_fence(std::memory_order_seq_cst);
-  if (shared.doorbell.load(std::memory_order_relaxed) == 0) return;
-  if (shared.doorbell.exchange(0, std::memory_order_relaxed) == 0) return;
-  ::syscall(SYS_futex, &shared.doorbell, FUTEX_WAKE, 1, nullptr, nullptr, 0);
-}
-
 /// A process begins, or a child of fork(): it has no part and no ring.
 void begin_process() noexcept {
   share_positions();
@@ -212,6 +205,13 @@ RunMemory* joined_memory() noexcept { return memory.load(std::memory_order_relax
 
 std::uint32_t own_part_number() noexcept { return own_part.load(std::memory_order_relaxed); }
 
+void wake_agent(RunMemory& shared) noexcept {
+  std::atomic_thread_fence(std::memory_order_seq_cst);
+  if (shared.doorbell.load(std::memory_order_relaxed) == 0) return;
+  if (shared.doorbell.exchange(0, std::memory_order_relaxed) == 0) return;
+  ::syscall(SYS_futex, &shared.doorbell, FUTEX_WAKE, 1, nullptr, nullptr, 0);
+}
+
 void push(RunMemory& shared, const trace::TraceRecord& record) noexcept {
   RunRing* const ring = ring_of_this_thread(shared);
   if (ring == nullptr) return;
@@ -244,6 +244,10 @@ void start_recording() noexcept {
   ::pthread_atfork(share_positions, nullptr, begin_process);
   is_off.store(false, std::memory_order_relaxed);
   attached();  // at once: a child of vfork() cannot, and may execute another program
+  // `program < file`: the shell has opened it.
+  struct stat input{};
+  if (::fstat(STDIN_FILENO, &input) == 0 && S_ISREG(input.st_mode))
+    add_descriptor(STDIN_FILENO, Position::kUnknown);
 }
 
 void stop_recording() noexcept {

@@ -2,6 +2,7 @@
 // The part of this process in the memory of its job, and the rings of its threads.
 #pragma once
 
+#include <atomic>
 #include <cstdint>
 
 #include "trace/run_memory.hpp"
@@ -24,6 +25,9 @@ std::uint32_t own_part_number() noexcept;
 
 /// Adds a record to the ring of this thread, and wakes the agent.
 void push(trace::RunMemory& shared, const trace::TraceRecord& record) noexcept;
+
+/// Ends the sleep of the agent.
+void wake_agent(trace::RunMemory& shared) noexcept;
 
 /// Raises `maximum` to `value`. Any thread.
 void raise_to(std::atomic<std::uint32_t>& maximum, std::uint32_t value) noexcept;

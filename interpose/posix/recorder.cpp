@@ -30,8 +30,11 @@ using trace::RunOpen;
 
 constexpr unsigned kDescriptors = 65'536;
 constexpr std::uint32_t kFiles = 65'536;
-/// A read that took longer has waited for storage.
+/// A call that took longer has waited for storage.
 constexpr std::uint64_t kWaitNs = 500'000;
+
+/// Whether the opening of a file has waited for storage.
+enum class Wait : std::uint8_t { kNo, kYes };
 
 enum class Announcement : std::uint8_t { kNone, kDone, kRefused };
 
@@ -96,19 +99,23 @@ Announcement announce(RunMemory& shared, const RunOpen& open) noexcept {
   return Announcement::kRefused;
 }
 
-Announcement announce(RunMemory& shared, int descriptor, FileNumber file) noexcept {
+Announcement announce(RunMemory& shared, int descriptor, FileNumber file, Wait wait) noexcept {
   RunOpen open;
   if (!describe(descriptor, open) || open.size_bytes == 0) return Announcement::kRefused;
   open.file = file;
+  open.has_waited = wait == Wait::kYes;
   return announce(shared, open);
 }
 
 /// Whether the agent has the file.
-bool is_announced(RunMemory& shared, int descriptor, FileNumber number) noexcept {
+bool is_announced(RunMemory& shared,
+                  int descriptor,
+                  FileNumber number,
+                  Wait wait = Wait::kNo) noexcept {
   OpenFile& file = open_files[number];
   const std::uint32_t now = current_generation();
   if (file.generation.exchange(now, std::memory_order_relaxed) != now)
-    file.announcement.store(announce(shared, descriptor, number), std::memory_order_release);
+    file.announcement.store(announce(shared, descriptor, number, wait), std::memory_order_release);
   return file.announcement.load(std::memory_order_acquire) == Announcement::kDone;
 }
 
@@ -199,6 +206,15 @@ std::uint64_t now_ns() noexcept {
   ::clock_gettime(CLOCK_MONOTONIC, &now);
   return static_cast<std::uint64_t>(now.tv_sec) * 1'000'000'000U +
          static_cast<std::uint64_t>(now.tv_nsec);
+}
+
+void record_open(int descriptor, std::uint64_t begin_ns) noexcept {
+  const FileNumber file = file_of(descriptor);
+  if (file == kNoFile || now_ns() - begin_ns < kWaitNs) return;
+  const ErrnoGuard guard;
+  has_waited.store(true, std::memory_order_relaxed);
+  RunMemory* const shared = attached();
+  if (shared != nullptr && is_announced(*shared, descriptor, file, Wait::kYes)) wake_agent(*shared);
 }
 
 void record_read_at(int descriptor,

@@ -56,6 +56,9 @@ void use_kernel_position(int descriptor) noexcept;
 
 /// On the clock of record_read().
 std::uint64_t now_ns() noexcept;
+/// After an open that began at this time. If it has waited for storage, the agent receives the file
+/// at once, not with the first read.
+void record_open(int descriptor, std::uint64_t begin_ns) noexcept;
 /// A call that has read `size` bytes at the position of the file, which follows them now.
 void record_read(int descriptor, FileNumber file, std::uint64_t begin_ns, ssize_t size) noexcept;
 /// A call that has read `size` bytes at `offset`.

@@ -121,10 +121,13 @@ auto seek_stream(FILE* stream, Call call) {
 
 }  // namespace
 
-#define FOREBAY_FOPEN(name)                                        \
-  FOREBAY_REAL(OpenStream, name)                                   \
-  FOREBAY_WRAPPER FILE* name(const char* path, const char* mode) { \
-    return opened(real_##name(path, mode), mode);                  \
+#define FOREBAY_FOPEN(name)                                           \
+  FOREBAY_REAL(OpenStream, name)                                      \
+  FOREBAY_WRAPPER FILE* name(const char* path, const char* mode) {    \
+    const std::uint64_t begin = now_ns();                             \
+    FILE* const stream = opened(real_##name(path, mode), mode);       \
+    if (stream != nullptr) record_open(descriptor_of(stream), begin); \
+    return stream;                                                    \
   }
 FOREBAY_FOPEN(fopen)
 FOREBAY_FOPEN(fopen64)

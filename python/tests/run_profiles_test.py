@@ -187,3 +187,11 @@ def test_programs_that_escape_are_recognized(tmp_path, monkeypatch):
 def test_profile_command_has_help():
     for words in (["profile"], ["profile", "ls", "--help"], ["trace", "record", "--help"]):
         assert CliRunner().invoke(cli, words).output
+
+
+def test_file_that_the_shell_opens_is_recorded(forebay, data, tmp_path):
+    report = tmp_path / "report"
+    words = ["run", "--no-profile", "--json", report, "--", "sh", "-c", f"md5sum < {data}"]
+    assert forebay(*words).returncode == 0
+    files = {one["path"]: one for one in json.loads(report.read_text())["files"]}
+    assert files[str(data)]["bytes"] == data.stat().st_size

@@ -32,6 +32,7 @@ struct RunOpen {
   std::uint64_t size_bytes = 0;
   std::uint64_t modified_ns = 0;  ///< time of the last modification, since 1970
   RunOpenKind kind = RunOpenKind::kFile;
+  bool has_waited = false;          ///< for storage, when it was opened
   FileView view;                    ///< of kMpiFile
   std::array<char, kPathMax> path;  ///< absolute; of a program: or a name that is in PATH
 };
@@ -123,7 +124,7 @@ struct alignas(4096) RunRing {
 
 struct RunMemory {
   static constexpr std::uint64_t kMagic = 0x6e7552796246ULL;  // "FbyRun"
-  static constexpr std::uint32_t kVersion = 4;
+  static constexpr std::uint32_t kVersion = 5;
   static constexpr std::size_t kProcesses = 1024;
   static constexpr std::size_t kRings = 512;
 

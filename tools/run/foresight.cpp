@@ -82,6 +82,26 @@ void Foresight::open_file(const FileKey& key, const trace::RunOpen& open) {
   auto file = std::make_shared<LazyFile>(path, FileIds{open.device, open.inode, {}});
   files_.insert_or_assign(key, OpenFile{std::move(file), version});
   prepare(key.first, process->second.files.open(path));
+  if (open.has_waited) begin_file(key);
+}
+
+/// Before the first read of a process, in a file whose opening has waited for storage. Not for
+/// later files: where each opening is a request to a server, files whose bytes are cached would
+/// need twice as many.
+void Foresight::begin_file(const FileKey& key) {
+  ProcessState& process = processes_.at(key.first);
+  if (std::exchange(process.has_begun, true)) return;
+  const OpenFile& open = files_.at(key);
+  Prepared& prepared = process.prepared[open.file->path()];
+  const bool is_usable = prepared.stream && push::is_unchanged(prepared.version, open.version);
+  if (!is_usable) prepared = {make_stream(key.first, open), open.version};
+  prepared.stream->begin(warmer_, loads_max_);
+}
+
+std::unique_ptr<FileStream> Foresight::make_stream(std::uint32_t process, const OpenFile& open) {
+  auto stream = std::make_unique<FileStream>(open.file, next_stream_++);
+  add_hints(*stream, profile_.hints_for(process, open.file->path(), open.version), open.version);
+  return stream;
 }
 
 /// Hints of the profile and of the hint file.
@@ -128,9 +148,7 @@ FileStream& Foresight::stream_of(std::uint32_t ring, const FileKey& key, OpenFil
   if (is_prepared && push::is_unchanged(found->second.version, open.version)) {
     stream = std::move(found->second.stream);
   } else {
-    stream = std::make_unique<FileStream>(open.file, next_stream_++);
-    add_hints(*stream, profile_.hints_for(key.first, open.file->path(), open.version),
-              open.version);
+    stream = make_stream(key.first, open);
   }
   if (is_prepared) prepared.erase(found);
   return *stream;
@@ -145,6 +163,7 @@ Activity Foresight::record(const ThreadId& thread, const trace::TraceRecord& rec
     open->second.is_mapped = true;
     return Activity::kFast;
   }
+  processes_.at(key.first).has_begun = true;
   FileStream& stream = stream_of(thread.ring, key, open->second);
   if (stream.observe(record, warmer_, loads_max_)) return Activity::kFast;
   prepare(key.first, processes_.at(key.first).files.wait());
@@ -180,7 +199,9 @@ void Foresight::close_file(const FileKey& key) {
     end_stream(path, *stream);
     ProcessState& process = processes_.at(key.first);
     process.last_reads = stream->reads();
-    process.files.close();
+    const StreamCounts& counts = stream->counts();
+    const bool is_useful = counts.hits + counts.late + counts.misses > 0;
+    process.files.close(is_useful ? FilesAhead::Help::kUseful : FilesAhead::Help::kNone);
     profile_.learn(key.first, {path, open.version, stream->begin_ns()}, stream->reads());
   }
   files_.erase(found);

@@ -59,6 +59,7 @@ class Foresight final : public JobObserver {
     /// Streams of files that the process will probably read, until it does.
     std::map<std::string, Prepared> prepared = {};
     std::vector<trace::Access> last_reads = {};  ///< of the file that was closed last
+    bool has_begun = false;                      ///< to read
   };
   /// Of all closed streams of a file.
   struct FileTotal {
@@ -72,6 +73,8 @@ class Foresight final : public JobObserver {
                  std::span<const push::FileHint* const> profile,
                  const push::FileVersion& version);
   void prepare(std::uint32_t process, const FilesAhead::Next& next);
+  void begin_file(const FileKey& key);
+  std::unique_ptr<FileStream> make_stream(std::uint32_t process, const OpenFile& open);
   FileStream& stream_of(std::uint32_t ring, const FileKey& key, OpenFile& open);
   void end_stream(const std::string& path, FileStream& stream);
   nlohmann::json files_document() const;
