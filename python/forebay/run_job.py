@@ -167,9 +167,11 @@ class AgentConnection:
         self._connection = connection
         self._lines = connection.makefile("rb")
         greeting = json.loads(self._lines.readline())
-        if "error" in greeting:
+        if "memory" not in greeting:
             connection.close()
-            raise RefusedError(greeting["error"])
+            if "error" in greeting:
+                raise RefusedError(greeting["error"])
+            raise ForebayError(f"no agent started: {greeting['unavailable']}")
         self.memory_path = greeting["memory"]
 
     def __enter__(self):

@@ -10,6 +10,7 @@
 #include <utility>
 
 #include <fnmatch.h>
+#include <sys/stat.h>
 
 #include "base/printable.hpp"
 #include "base/text_file.hpp"
@@ -164,15 +165,12 @@ std::string pattern_of(std::string_view path) {
   return pattern;
 }
 
-FileVersion version_of(const struct stat& file) noexcept {
-  return {static_cast<std::uint64_t>(file.st_size),
-          static_cast<std::uint64_t>(file.st_mtim.tv_sec) * 1'000'000'000U +
-              static_cast<std::uint64_t>(file.st_mtim.tv_nsec)};
-}
-
 FileVersion version_of(const std::string& path) {
   struct stat found{};
-  return ::stat(path.c_str(), &found) == 0 ? version_of(found) : FileVersion();
+  if (::stat(path.c_str(), &found) != 0) return {};
+  return {static_cast<std::uint64_t>(found.st_size),
+          static_cast<std::uint64_t>(found.st_mtim.tv_sec) * 1'000'000'000U +
+              static_cast<std::uint64_t>(found.st_mtim.tv_nsec)};
 }
 
 std::vector<const FileHint*> hints_for(std::span<const FileHint> hints,

@@ -13,8 +13,6 @@
 #include <string_view>
 #include <vector>
 
-#include <sys/stat.h>
-
 #include "push/parametric_signature.hpp"
 #include "trace/signature.hpp"
 
@@ -32,7 +30,6 @@ struct FileVersion {
   friend bool operator==(const FileVersion&, const FileVersion&) = default;
 };
 
-FileVersion version_of(const struct stat& file) noexcept;
 /// Zeros if there is no such file. Blocks.
 FileVersion version_of(const std::string& path);
 

@@ -30,7 +30,7 @@ FilesAhead::Next FilesAhead::open(const std::string& path) {
     if (series_.size() == kSeriesNames) series_.erase(series_.begin());
     series_.push_back(path);
   }
-  if (has_closed_) continue_series(next);
+  if (is_series_useful_) continue_series(next);
   return next;
 }
 

@@ -4,6 +4,7 @@
 #pragma once
 
 #include <cstddef>
+#include <cstdint>
 #include <string>
 #include <unordered_map>
 #include <unordered_set>
@@ -29,8 +30,9 @@ class FilesAhead {
   Next open(const std::string& path);
   /// The process has waited for storage: planned files are returned from now on.
   Next wait();
-  /// The reads of a file are complete, so files of a series are returned from now on.
-  void close() noexcept { has_closed_ = true; }
+  enum class Help : std::uint8_t { kNone, kUseful };
+  /// The reads of a file are complete. Its series continues if they have waited, or had help.
+  void close(Help help) noexcept { is_series_useful_ = help == Help::kUseful; }
 
  private:
   void advance(Next& next);
@@ -42,7 +44,7 @@ class FilesAhead {
   std::size_t next_ = 0;                                 ///< planned files before it were returned
   std::size_t reached_ = 0;
   bool has_waited_ = false;
-  bool has_closed_ = false;
+  bool is_series_useful_ = false;
   std::vector<std::string> series_;  ///< the newest names, oldest first
 };
 

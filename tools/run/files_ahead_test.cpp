@@ -34,18 +34,20 @@ TEST(FilesAhead, planned_files_move_with_the_process) {
 
 TEST(FilesAhead, next_files_of_a_series_are_returned_once) {
   FilesAhead files({});
-  files.close();
+  files.close(FilesAhead::Help::kUseful);
   EXPECT_TRUE(files.open("/step-1").series.empty());
   EXPECT_EQ(files.open("/step-2").series, (Names{"/step-3", "/step-4"}));
   EXPECT_EQ(files.open("/step-3").series, Names{"/step-5"});
   EXPECT_TRUE(files.open("/step-3").series.empty());
+  files.close(FilesAhead::Help::kNone);
+  EXPECT_TRUE(files.open("/step-4").series.empty());
 }
 
 TEST(FilesAhead, series_begins_after_the_first_file) {
   FilesAhead files({});
   files.open("/step-1");
   EXPECT_TRUE(files.open("/step-2").series.empty());
-  files.close();
+  files.close(FilesAhead::Help::kUseful);
   EXPECT_EQ(files.open("/step-3").series, (Names{"/step-4", "/step-5"}));
 }
 

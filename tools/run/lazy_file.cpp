@@ -6,6 +6,7 @@
 #include <fcntl.h>
 #include <sys/stat.h>
 #include <sys/syscall.h>
+#include <sys/sysmacros.h>
 #include <unistd.h>
 
 namespace forebay::run {
@@ -34,12 +35,20 @@ constexpr std::chrono::seconds kOpenInterval{1};
 /// First without opening it for I/O: that would have an effect on a FIFO or a device.
 Descriptor LazyFile::open_checked() const {
   const Descriptor place = open_path(path_, O_PATH | O_CLOEXEC);
-  struct stat found{};
-  if (!place || ::fstat(place.get(), &found) != 0 || !S_ISREG(found.st_mode)) return {};
+  // What the client of the file system has cached: asking the server would cost a round trip.
+  struct statx found{};
+  constexpr unsigned kWanted = STATX_TYPE | STATX_INO | STATX_SIZE | STATX_MTIME;
+  const bool is_known =
+      place && ::statx(place.get(), "", AT_EMPTY_PATH | AT_STATX_DONT_SYNC, kWanted, &found) == 0;
+  if (!is_known || !S_ISREG(found.stx_mode)) return {};
   const bool is_same =
-      ids_.inode == 0 || (ids_.inode == found.st_ino && ids_.device == found.st_dev);
+      ids_.inode == 0 || (ids_.inode == found.stx_ino &&
+                          ids_.device == ::makedev(found.stx_dev_major, found.stx_dev_minor));
+  const push::FileVersion version{
+      found.stx_size, static_cast<std::uint64_t>(found.stx_mtime.tv_sec) * 1'000'000'000U +
+                          found.stx_mtime.tv_nsec};
   // Another file has this name by now, or the file was changed.
-  if (!is_same || !push::is_unchanged(ids_.version, push::version_of(found))) return {};
+  if (!is_same || !push::is_unchanged(ids_.version, version)) return {};
   const std::string link = "/proc/self/fd/" + std::to_string(place.get());
   constexpr int kFlags = O_RDONLY | O_CLOEXEC | O_NOCTTY | O_NONBLOCK;
   Descriptor opened = open_path(link, kFlags | O_NOATIME);

@@ -5,6 +5,7 @@
 #include <cstddef>
 #include <utility>
 
+#include <sys/stat.h>
 #include <unistd.h>
 
 #include "base/service_thread.hpp"
@@ -20,18 +21,25 @@ constexpr unsigned kFewInProgress = 4;
 }  // namespace
 
 void PageWarmer::add(const WarmRange& range) {
-  const std::lock_guard lock(mutex_);
-  if (is_stopping_) return;
-  for (std::uint64_t done = 0; done < range.size; done += kPartBytes) {
-    ranges_.push_back(range);
-    ranges_.back().offset += done;
-    ranges_.back().size = std::min(kPartBytes, range.size - done);
-    if (idle_ > 0) {
+  std::size_t new_threads = 0;
+  {
+    const std::lock_guard lock(mutex_);
+    if (is_stopping_) return;
+    std::size_t parts = 0;
+    for (std::uint64_t done = 0; done < range.size; done += kPartBytes, ++parts) {
+      ranges_.push_back(range);
+      ranges_.back().offset += done;
+      ranges_.back().size = std::min(kPartBytes, range.size - done);
       added_.notify_one();
-    } else if (threads_.size() < limit_.value()) {
-      auto started = start_service_thread("forebay-warm", [this] { work(); });
-      if (started) threads_.push_back(std::move(*started));
     }
+    const std::size_t busy = threads_.size() - std::min<std::size_t>(idle_, threads_.size());
+    new_threads = std::min(busy + parts, std::size_t{limit_.value()});
+  }
+  // Without the lock: the other threads begin meanwhile.
+  while (threads_.size() < new_threads) {
+    auto started = start_service_thread("forebay-warm", [this] { work(); });
+    if (!started) return;
+    threads_.push_back(std::move(*started));
   }
 }
 
@@ -41,15 +49,13 @@ void PageWarmer::cancel(std::uint64_t stream) {
 }
 
 void PageWarmer::stop() {
-  std::vector<std::thread> threads;
   {
     const std::lock_guard lock(mutex_);
     is_stopping_ = true;
     ranges_.clear();
-    threads.swap(threads_);
   }
   added_.notify_all();
-  for (std::thread& thread : threads)
+  for (std::thread& thread : std::exchange(threads_, {}))
     thread.join();
 }
 
@@ -109,6 +115,10 @@ void PageWarmer::read(const WarmRange& range, std::vector<std::byte>& into, Load
   const ssize_t got =
       ::pread(file->get(), into.data(), range.size, static_cast<off_t>(range.offset));
   const TimePoint end = std::chrono::steady_clock::now();
+  // A read makes the attributes that a FUSE client has cached stale (time of access), and programs
+  // ask for them when they open a file.
+  struct stat refreshed{};
+  if (range.offset == 0) static_cast<void>(::fstat(file->get(), &refreshed));
   const std::lock_guard lock(mutex_);
   if (got > 0) bytes_read_ += static_cast<std::uint64_t>(got);
   if (end - begin <= kStorageMin) return;

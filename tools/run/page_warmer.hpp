@@ -27,7 +27,7 @@ struct WarmRange {
   std::uint64_t stream = 0;
 };
 
-/// Any thread.
+/// One thread.
 class PageWarmer {
  public:
   /// Larger ranges are split into parts of this size, which are read in parallel.
@@ -68,6 +68,7 @@ class PageWarmer {
   const std::chrono::milliseconds idle_max_;
   read::MeanLatency latency_;
   read::MeanLatency unloaded_latency_;
+  std::vector<std::thread> threads_;
   mutable std::mutex mutex_;  ///< guards the members below
   std::condition_variable added_;
   std::deque<WarmRange> ranges_;
@@ -78,7 +79,6 @@ class PageWarmer {
   unsigned idle_ = 0;
   bool is_stopping_ = false;
   std::uint64_t bytes_read_ = 0;
-  std::vector<std::thread> threads_;
 };
 
 }  // namespace forebay::run

@@ -80,8 +80,8 @@ Result<Json> serve(const std::string& name, Result<std::unique_ptr<Observer>> ob
   auto records = observer ? JobRecords::create(**observer)
                           : Result<std::unique_ptr<JobRecords>>(failure(observer.error()));
   if (records) return serve(name, **records, [&observer] { return (*observer)->finish(); });
-  // The launcher reports it.
-  const Json greeting = {{"error", records.error().message()}};
+  // The launcher reports it. Without memory, its program runs without foresight.
+  const Json greeting = {{observer ? "unavailable" : "error", records.error().message()}};
   auto socket = LauncherSocket::listen(name, greeting.dump(), [] {});
   return failure(records.error());
 }
