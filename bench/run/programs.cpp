@@ -94,7 +94,7 @@ std::vector<Program> make_programs() {
   const Mpi openmpi{"openmpi", "mpiexec.openmpi", " --allow-run-as-root --oversubscribe",
                     "Open MPI\\|OpenRTE"};
   for (const Mpi& library : {mpich, openmpi}) {
-    all.push_back(mpi(Group::kWide, "MPI-IO, stride 64k", library, "1", "$((8 * N))"));
+    all.push_back(mpi(Group::kWide, "MPI-IO, stride 64k", library, "1", "$((16 * N))"));
     // These have two reads in progress on their own.
     all.push_back(mpi(Group::kOther, "MPI-IO, stride 64k", library, "2", "$((2 * N))"));
     all.push_back(mpi(Group::kOther, "MPI-IO, file view", library, "2", "$((2 * N)) view"));

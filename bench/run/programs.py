@@ -32,7 +32,7 @@ def make_texts(folder: Path, count: int) -> None:
     import array
     import random
 
-    array.array("Q", range(count * STRIDE)).tofile((folder / "data").open("wb"))
+    array.array("Q", range(count * STRIDE * 2)).tofile((folder / "data").open("wb"))
     numbers = random.Random(3)
     with (folder / "text").open("w", encoding="ascii") as out:
         for _ in range(count * 1000):
@@ -74,8 +74,8 @@ def make_hdf5(folder: Path, count: int) -> None:
     import numpy as np
 
     with h5py.File(folder / "contiguous.h5", "w") as file:
-        rows = file.create_dataset("a", (count * 8, 16384), "f8")  # of 128 KiB each
-        rows[:, :16] = np.arange(count * 128.0).reshape(-1, 16)
+        rows = file.create_dataset("a", (count * 12, 16384), "f8")  # of 128 KiB each
+        rows[:, :16] = np.arange(count * 192.0).reshape(-1, 16)
     with h5py.File(folder / "chunked.h5", "w") as file:
         data = np.arange(count * 5 * 4096.0).reshape(-1, 4096)
         file.create_dataset("a", data=data, chunks=(8, 512))
