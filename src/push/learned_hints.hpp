@@ -23,19 +23,22 @@ class LearnedHints {
   static constexpr std::size_t kReadsMax = std::size_t{1} << 17U;
   /// Reads of all streams together; further streams are not kept.
   static constexpr std::size_t kTotalMax = std::size_t{1} << 21U;
+  static constexpr std::size_t kStreamsMax = 4 * kHintsMax;
   /// A signature that lists more of its reads is not kept by default: lists seldom recur.
   static constexpr double kExplainedMin = 0.9;
 
   explicit LearnedHints(double explained_min = kExplainedMin, std::size_t reads_min = kReadsMin)
       : explained_min_(explained_min), reads_min_(reads_min) {}
 
-  /// All reads of one thread to a file. The hint will be for this version alone. A name that is not
-  /// UTF-8 gets none.
-  void add(const std::string& file,
+  /// All reads of one thread to a file. The hint will be for this version alone. False if they are
+  /// not kept: too few or too many, or the name is not UTF-8.
+  bool add(const std::string& file,
            std::vector<trace::Access> reads,
            const FileVersion& version = {});
   /// The hints of this run, with the most reads of a file first, then those of `earlier` for other
-  /// files. Takes milliseconds for each 10,000 reads.
+  /// files: at most kHintsMax. If this run has only begun what an earlier hint for the same version
+  /// describes, that hint stays: the run may have been interrupted. Takes milliseconds for each
+  /// 10,000 reads.
   std::vector<FileHint> merge(std::span<const FileHint> earlier) const;
 
  private:
@@ -43,6 +46,8 @@ class LearnedHints {
     std::vector<trace::Access> reads;
     FileVersion version;
   };
+
+  std::vector<FileHint> hints_of(std::span<const FileHint> earlier) const;
 
   const double explained_min_;
   const std::size_t reads_min_;

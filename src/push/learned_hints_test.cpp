@@ -1,6 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "push/learned_hints.hpp"
 
+#include <chrono>
+#include <tuple>
+
 #include <gtest/gtest.h>
 
 #include "base/testing.hpp"
@@ -48,6 +51,39 @@ TEST(LearnedHints, earlier_hints_stay_for_files_that_were_not_read) {
   ASSERT_EQ(hints.size(), 2U);
   EXPECT_EQ(hints[0].reads, 50U);
   EXPECT_EQ(hints[1].file, "b");
+}
+
+TEST(LearnedHints, interrupted_run_keeps_the_longer_hint_of_the_same_version) {
+  LearnedHints whole(0);
+  const Stream reads = scattered(500, 1'000'000);
+  const FileVersion version{1'000'000, 7};
+  whole.add("a", reads, version);
+  const auto earlier = whole.merge({});
+  const Stream begun(reads.begin(), reads.begin() + 20);
+  Stream other = begun;
+  other.back().offset += 1;
+  for (const auto& [begin, found, expected] :
+       {std::tuple(begun, version, 500U), std::tuple(begun, FileVersion{1'000'000, 8}, 20U),
+        std::tuple(other, version, 20U)}) {
+    LearnedHints learned(0);
+    learned.add("a", begin, found);
+    const auto hints = learned.merge(earlier);
+    ASSERT_EQ(hints.size(), 1U);
+    EXPECT_EQ(hints[0].reads, expected);
+  }
+}
+
+TEST(LearnedHints, many_files_are_merged_in_a_moment) {
+  LearnedHints learned(0, 1);
+  std::size_t kept = 0;
+  for (int i = 0; i < 100'000; ++i)
+    kept += learned.add("/data/file-" + std::to_string(i), {{0, 100}}) ? 1 : 0;
+  EXPECT_EQ(kept, LearnedHints::kStreamsMax);
+  const auto begin = std::chrono::steady_clock::now();
+  const auto hints = learned.merge({});
+  EXPECT_EQ(hints.size(), kHintsMax);
+  EXPECT_EQ(learned.merge(hints).size(), kHintsMax);
+  EXPECT_LT(std::chrono::steady_clock::now() - begin, std::chrono::seconds(20));
 }
 
 TEST(LearnedHints, written_file_is_read_back_and_matches_only_its_path) {
