@@ -23,6 +23,10 @@ namespace {
 constexpr std::int64_t kHintFormat = 1;
 constexpr std::string_view kOperation = "read hints";
 constexpr std::uint64_t kReadsMax = std::numeric_limits<std::int64_t>::max();
+/// Of a hint, apart from its signature and its path, of which each byte can be escaped by 6.
+constexpr std::size_t kKeysBytesMax = 256;
+constexpr std::size_t kEscapeBytes = 6;
+constexpr std::size_t kHeadBytesMax = 16 * 1024;
 
 std::shared_ptr<const trace::Signature> parse_reads(const toml::source_region& place,
                                                     const std::string& text,
@@ -75,10 +79,10 @@ toml::table table_of(const FileHint& hint) {
   toml::table table{{"file", hint.file},
                     {"reads", static_cast<std::int64_t>(hint.reads)},
                     {"explained", hint.explained}};
-  if (hint.version != FileVersion()) {
-    table.insert("size_bytes", static_cast<std::int64_t>(hint.version.size_bytes));
-    table.insert("modified_ns", static_cast<std::int64_t>(hint.version.modified_ns));
-  }
+  // A time before 1970 counts as unknown.
+  for (const auto& [key, value] : {std::pair("size_bytes", hint.version.size_bytes),
+                                   std::pair("modified_ns", hint.version.modified_ns)})
+    if (value > 0 && value <= kReadsMax) table.insert(key, static_cast<std::int64_t>(value));
   if (hint.parametric == nullptr) {
     table.insert("signature", trace::to_text(*hint.signature));
     return table;
@@ -140,8 +144,14 @@ Status write_hint_file(const std::string& path,
                        std::span<const FileHint> hints,
                        std::string_view command) {
   toml::array entries;
-  for (const FileHint& hint : hints)
-    entries.push_back(table_of(hint));
+  std::size_t bytes = kHeadBytesMax;
+  for (const FileHint& hint : hints) {
+    toml::table table = table_of(hint);
+    bytes += table.get_as<std::string>("signature")->get().size() + kKeysBytesMax +
+             kEscapeBytes * hint.file.size();
+    if (bytes > kHintFileBytesMax) break;
+    entries.push_back(std::move(table));
+  }
   std::ostringstream text;
   toml::table root{{"format", kHintFormat}, {"hint", std::move(entries)}};
   if (!command.empty()) root.insert("command", to_printable(command));

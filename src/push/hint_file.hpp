@@ -56,8 +56,9 @@ Result<std::vector<FileHint>> parse_hints(std::string_view text, const std::stri
 /// Reads a hint file. Fails as parse_hints(), and if the file cannot be read. Blocks.
 Result<std::vector<FileHint>> read_hint_file(const std::string& path);
 
-/// Creates or replaces a hint file, and syncs it. `command` is the command line that has the reads,
-/// for users; may be empty. Fails as TemporaryFile. Blocks.
+/// Creates or replaces a hint file, and syncs it. The last hints are left out if the file would
+/// exceed kHintFileBytesMax. `command` is the command line that has the reads, for users; may be
+/// empty. Fails as TemporaryFile. Blocks.
 Status write_hint_file(const std::string& path,
                        std::span<const FileHint> hints,
                        std::string_view command = {});

@@ -196,5 +196,31 @@ TEST(HintFile, hint_for_a_version_is_not_for_a_changed_file) {
   EXPECT_EQ(version_of(directory / "none"), FileVersion());
 }
 
+TEST(HintFile, time_before_1970_is_unknown) {
+  const TemporaryDirectory directory;
+  auto hints = parse_hints("format = 1\n[[hint]]\nfile = \"a\"\n" + std::string(kSound), "text");
+  hints->front().version = {5, static_cast<std::uint64_t>(-7'000'000'000)};
+  ASSERT_TRUE(write_hint_file(directory / "hints", *hints));
+  const auto again = read_hint_file(directory / "hints");
+  ASSERT_TRUE(again) << again.error().message();
+  EXPECT_EQ(again->front().version, (FileVersion{5, 0}));
+}
+
+TEST(HintFile, written_file_is_short_enough_to_be_read) {
+  const TemporaryDirectory directory;
+  auto hints = parse_hints("format = 1\n[[hint]]\nfile = \"a\"\n" + std::string(kSound), "text");
+  trace::ListItem list;
+  for (std::uint64_t i = 0; i < 100'000; ++i)
+    list.accesses.push_back({i * 7919 % 100'000 * 65'536, 1024});
+  hints->front().signature = std::make_shared<const trace::Signature>(
+      trace::Signature{.items = {trace::Item(std::move(list))}});
+  const std::vector<FileHint> many(20, hints->front());
+  ASSERT_TRUE(write_hint_file(directory / "hints", many));
+  const auto again = read_hint_file(directory / "hints");
+  ASSERT_TRUE(again) << again.error().message();
+  EXPECT_GE(again->size(), 5U);
+  EXPECT_LT(again->size(), many.size());
+}
+
 }  // namespace
 }  // namespace forebay::push
