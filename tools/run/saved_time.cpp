@@ -10,19 +10,26 @@ void SavedTime::add(std::uint64_t begin_ns, std::uint64_t end_ns, double saved_s
   saved_s_ += saved_s;
   streams_s_ += static_cast<double>(end_ns - begin_ns) / 1e9;
   intervals_.emplace_back(begin_ns, end_ns);
+  if (intervals_.size() == kIntervalsMax) cover(kIntervalsMax / 2);
+}
+
+/// Removes the `count` earliest intervals.
+void SavedTime::cover(std::size_t count) {
+  std::ranges::sort(intervals_);
+  const auto end_of_count = intervals_.begin() + static_cast<std::ptrdiff_t>(count);
+  for (auto one = intervals_.begin(); one != end_of_count; ++one) {
+    const auto [begin, end] = *one;
+    if (end <= reached_) continue;
+    covered_s_ += static_cast<double>(end - std::max(begin, reached_)) / 1e9;
+    reached_ = end;
+  }
+  intervals_.erase(intervals_.begin(), end_of_count);
 }
 
 double SavedTime::seconds() const {
-  auto intervals = intervals_;
-  std::ranges::sort(intervals);
-  double covered_s = 0;
-  std::uint64_t reached = 0;
-  for (const auto& [begin, end] : intervals) {
-    if (end <= reached) continue;
-    covered_s += static_cast<double>(end - std::max(begin, reached)) / 1e9;
-    reached = end;
-  }
-  return streams_s_ > 0 ? saved_s_ * covered_s / streams_s_ : 0;
+  SavedTime all = *this;
+  all.cover(all.intervals_.size());
+  return streams_s_ > 0 ? saved_s_ * all.covered_s_ / streams_s_ : 0;
 }
 
 }  // namespace forebay::run

@@ -31,5 +31,13 @@ TEST(SavedTime, streams_without_savings_do_not_count) {
   EXPECT_DOUBLE_EQ(saved.seconds(), 5);
 }
 
+TEST(SavedTime, streams_of_a_long_job_are_summed) {
+  SavedTime saved;
+  constexpr std::uint64_t kCount = 4 * SavedTime::kIntervalsMax;
+  for (std::uint64_t i = 0; i < kCount; ++i)
+    saved.add(i * kSecond, (i + 2) * kSecond, 1);
+  EXPECT_NEAR(saved.seconds(), kCount / 2.0, kCount / 100.0);
+}
+
 }  // namespace
 }  // namespace forebay::run

@@ -39,7 +39,12 @@ void TraceOutput::begin_process(const Process& process) {
   processes_.insert_or_assign(process.number, process);
 }
 
-void TraceOutput::end_process(std::uint32_t process) { processes_.erase(process); }
+void TraceOutput::end_process(std::uint32_t process) {
+  for (auto one = sources_.lower_bound({process, 0});
+       one != sources_.end() && one->first.first == process; one = sources_.erase(one))
+    write(one->second);
+  processes_.erase(process);
+}
 
 void TraceOutput::open_file(const FileKey& key, const trace::RunOpen& open) {
   std::string path(open.path.data(), open.path_bytes);
@@ -67,7 +72,7 @@ TraceOutput::Source* TraceOutput::source_of(const ThreadId& thread) {
   const auto process = processes_.find(thread.process);
   if (process == processes_.end()) return nullptr;
   const Process& known = process->second;
-  const std::pair key(known.pid, thread.thread);
+  const ThreadKey key(thread.process, thread.thread);
   const auto found = sources_.find(key);
   if (found != sources_.end()) return &found->second;
   trace::SourceInfo info{.host = host_name(),
@@ -76,7 +81,9 @@ TraceOutput::Source* TraceOutput::source_of(const ThreadId& thread) {
                          .program = known.words.empty() ? "" : known.words.front()};
   if (known.rank != trace::RunProcess::kNoRank) info.rank = known.rank;
   const auto added = writer_.add_source(info);
-  return keep(added) ? &sources_.emplace(key, Source{*added}).first->second : nullptr;
+  if (!keep(added)) return nullptr;
+  ++source_count_;
+  return &sources_.emplace(key, Source{*added}).first->second;
 }
 
 Activity TraceOutput::record(const ThreadId& thread, const trace::TraceRecord& record) {
@@ -118,7 +125,7 @@ void TraceOutput::flush() {
 nlohmann::json TraceOutput::finish() {
   flush();
   return {{"records", records_},
-          {"sources", sources_.size()},
+          {"sources", source_count_},
           {"files", file_count_},
           {"lost_records", lost_},
           {"error", error_ ? nlohmann::json(error_->message()) : nlohmann::json()}};
