@@ -5,8 +5,9 @@
 #include <cctype>
 #include <cstdint>
 #include <filesystem>
-#include <iterator>
+#include <functional>
 #include <limits>
+#include <regex>
 #include <utility>
 
 namespace forebay::run {
@@ -33,6 +34,30 @@ std::string hex(std::uint64_t value) {
 
 bool is_path(std::string_view file) {
   return file.find_first_of("*?[\\") == std::string_view::npos;
+}
+
+/// Whether a file is named as profiles and what a killed agent leaves of them. Others in the
+/// folder belong to the user.
+bool is_profile(const std::string& name) {
+  static const std::regex pattern(
+      "[A-Za-z0-9._-]{1,64}-[0-9a-f]{16}\\.hints(\\.tmp-[0-9a-f]{16})?");
+  return std::regex_match(name, pattern);
+}
+
+/// Removes profiles beyond kStoredMax, and some more: their times cost round trips to a server.
+void remove_oldest(const std::string& folder) {
+  std::vector<fs::path> paths;
+  std::error_code failed;
+  for (fs::directory_iterator one(folder, failed); !failed && one != fs::directory_iterator();
+       one.increment(failed))
+    if (is_profile(one->path().filename().string())) paths.push_back(one->path());
+  if (paths.size() <= Profile::kStoredMax) return;
+  std::vector<std::pair<fs::file_time_type, fs::path>> stored;
+  for (fs::path& path : paths)
+    stored.emplace_back(fs::last_write_time(path, failed), std::move(path));
+  std::ranges::sort(stored, std::greater());
+  for (std::size_t i = Profile::kStoredMax - Profile::kWrittenMax; i < stored.size(); ++i)
+    fs::remove(stored[i].second, failed);
 }
 
 /// A hint of another file of the same class is used if it explains its reads by loops.
@@ -65,6 +90,7 @@ std::string profile_name(const std::vector<std::string>& words) {
 
 void Profile::add_process(std::uint32_t process, const std::vector<std::string>& words) {
   const std::string name = profile_name(words);
+  if (programs_.size() >= kProgramsMax && !programs_.contains(name)) return;
   names_[process] = name;
   auto& program = programs_[name];
   if (program) return;
@@ -126,18 +152,22 @@ std::vector<const push::FileHint*> Profile::hints_for(std::uint32_t process,
 
 void Profile::learn(std::uint32_t process, const File& file, std::vector<trace::Access> reads) {
   const auto name = names_.find(process);
-  if (name == names_.end() || reads.empty()) return;
+  const std::size_t count = reads.size();
+  if (name == names_.end() || reads_ + count > kReadsMax) return;
   Program& program = *programs_.at(name->second);
+  if (!program.learned.add(file.path, std::move(reads), file.version)) return;
   auto& begin =
       program.begin_ns.try_emplace(push::pattern_of(file.path), file.begin_ns).first->second;
   begin = std::min(begin, file.begin_ns);
-  program.learned.add(file.path, std::move(reads), file.version);
+  program.reads += count;
+  reads_ += count;
 }
 
-/// Files that this run has not read come last.
+/// Files that this run has not read come last. Another job may have written the profile meanwhile.
 void Profile::Program::merge() {
   by_class.clear();
   patterns.clear();
+  if (auto newest = push::read_hint_file(path)) hints = std::move(*newest);
   hints = learned.merge(hints);
   const auto begin_of = [this](const push::FileHint& hint) {
     const auto begin = begin_ns.find(hint.file);
@@ -146,25 +176,36 @@ void Profile::Program::merge() {
   std::ranges::stable_sort(hints, {}, begin_of);
 }
 
+/// With the most reads first.
+std::vector<Profile::Program*> Profile::learned_programs() const {
+  std::vector<Program*> found;
+  for (const auto& [name, program] : programs_)
+    if (program->reads > 0) found.push_back(program.get());
+  std::ranges::stable_sort(found, std::greater(), &Program::reads);
+  if (found.size() > kWrittenMax) found.resize(kWrittenMax);
+  return found;
+}
+
 void Profile::write() {
+  const std::vector<Program*> programs = learned_programs();
   std::error_code failed;
-  if (!folder_.empty() && !programs_.empty()) fs::create_directories(folder_, failed);
-  for (const auto& [name, program] : programs_) {
+  if (!folder_.empty() && !programs.empty()) fs::create_directories(folder_, failed);
+  for (Program* const program : programs) {
     program->merge();
+    for (const push::FileHint& hint : program->hints)
+      if (program->begin_ns.contains(hint.file)) learned_[hint.file].push_back(&hint);
     if (!program->path.empty() && !program->hints.empty())
       static_cast<void>(push::write_hint_file(program->path, program->hints, program->command));
   }
+  if (!folder_.empty()) remove_oldest(folder_);
 }
 
 std::vector<push::FileHint> Profile::learned(const std::string& path) const {
-  const std::string pattern = push::pattern_of(path);
   std::vector<push::FileHint> found;
-  for (const auto& [name, program] : programs_) {
-    if (!program->begin_ns.contains(pattern)) continue;
-    std::ranges::copy_if(program->hints, std::back_inserter(found), [&](const auto& hint) {
-      return hint.file == pattern && hint.signature != nullptr;
-    });
-  }
+  const auto hints = learned_.find(push::pattern_of(path));
+  if (hints == learned_.end()) return found;
+  for (const push::FileHint* const hint : hints->second)
+    if (hint->signature != nullptr) found.push_back(*hint);
   return found;
 }
 

@@ -1,7 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "tools/run/profile.hpp"
 
+#include <chrono>
+#include <filesystem>
 #include <fstream>
+#include <string_view>
 
 #include <gtest/gtest.h>
 
@@ -121,6 +124,77 @@ TEST(ProfileTest, files_have_the_order_of_their_first_reads) {
   second.add_process(0, kWords);
   EXPECT_EQ(second.files(0), (std::vector<std::string>{"/b", "/c", "/a"}));
   EXPECT_EQ(first.learned("/b").size(), 2U);
+}
+
+TEST(ProfileTest, jobs_at_the_same_time_both_leave_what_they_read) {
+  const storage::TemporaryDirectory directory;
+  Profile first(directory.path());
+  Profile second(directory.path());
+  for (Profile* const one : {&first, &second})
+    one->add_process(0, kWords);
+  first.learn(0, {"/a"}, strides(10));
+  second.learn(0, {"/b"}, strides(10));
+  first.write();
+  second.write();
+  Profile third(directory.path());
+  third.add_process(0, kWords);
+  EXPECT_EQ(third.files(0).size(), 2U);
+}
+
+TEST(ProfileTest, run_without_reads_or_with_few_keeps_the_profile) {
+  const storage::TemporaryDirectory directory;
+  for (const std::uint64_t count : {1000U, 0U, 5U}) {
+    Profile profile(directory.path());
+    profile.add_process(0, kWords);
+    if (count > 0) profile.learn(0, {"/a", {9, 9}}, strides(count));
+    profile.write();
+  }
+  Profile last(directory.path());
+  last.add_process(0, kWords);
+  const auto hints = last.hints_for(0, "/a", {});
+  ASSERT_EQ(hints.size(), 1U);
+  EXPECT_EQ(hints[0]->reads, 1000U);
+}
+
+TEST(ProfileTest, job_of_many_programs_writes_those_with_the_most_reads) {
+  const storage::TemporaryDirectory directory;
+  Profile profile(directory / "profiles");
+  for (std::uint32_t i = 0; i < 2 * Profile::kProgramsMax; ++i) {
+    profile.add_process(0, {"/bin/cc", std::string(i, 'x')});
+    profile.learn(0, {"/a"}, strides(1 + i % Profile::kProgramsMax));
+    profile.end_process(0);
+  }
+  profile.write();
+  std::size_t written = 0;
+  for (const auto& one : std::filesystem::directory_iterator(directory / "profiles"))
+    written += one.is_regular_file() ? 1 : 0;
+  EXPECT_EQ(written, Profile::kWrittenMax);
+}
+
+TEST(ProfileTest, oldest_profiles_are_removed_and_other_files_stay) {
+  const storage::TemporaryDirectory directory;
+  std::ofstream(directory / "mine.hints") << "x";
+  constexpr std::string_view kDigits = "0123456789abcdef";
+  for (std::size_t i = 0; i < Profile::kStoredMax + 10; ++i) {
+    std::string name = "old-0000000000000";
+    for (const std::size_t digit : {i / 256 % 16, i / 16 % 16, i % 16})
+      name += kDigits[digit];
+    std::ofstream(directory / (name + ".hints")) << "x";
+    std::filesystem::last_write_time(
+        directory / (name + ".hints"),
+        std::filesystem::file_time_type::clock::now() - std::chrono::hours(24));
+  }
+  Profile profile(directory.path());
+  profile.add_process(0, kWords);
+  profile.learn(0, {"/a"}, strides(10));
+  profile.write();
+  const auto entries = std::filesystem::directory_iterator(directory.path());
+  EXPECT_EQ(static_cast<std::size_t>(std::distance(begin(entries), end(entries))),
+            Profile::kStoredMax - Profile::kWrittenMax + 1);
+  EXPECT_TRUE(std::filesystem::exists(directory / "mine.hints"));
+  Profile next(directory.path());
+  next.add_process(0, kWords);
+  EXPECT_EQ(next.files(0).size(), 1U);
 }
 
 }  // namespace
