@@ -48,8 +48,8 @@ std::uint64_t page_bytes(const trace::TraceRecord& record) {
 StreamCounts& StreamCounts::operator+=(const StreamCounts& other) noexcept {
   for (const auto member :
        {&StreamCounts::reads, &StreamCounts::bytes, &StreamCounts::hits, &StreamCounts::late,
-        &StreamCounts::misses, &StreamCounts::ahead_bytes, &StreamCounts::hit_bytes,
-        &StreamCounts::wait_ns, &StreamCounts::miss_ns})
+        &StreamCounts::misses, &StreamCounts::ahead_bytes, &StreamCounts::loaded_bytes,
+        &StreamCounts::hit_bytes, &StreamCounts::wait_ns, &StreamCounts::miss_ns})
     this->*member += other.*member;
   return *this;
 }
@@ -67,9 +67,11 @@ bool FileStream::is_left_to_kernel(const StreamCounts& counts) noexcept {
   return counts.misses * kSlowShare < counts.reads - counts.hits - counts.late;
 }
 
-/// As many of the reads that were read ahead would have waited as of the others, each as long. Few
-/// others are no measure of that.
-double FileStream::saved_s(std::chrono::nanoseconds latency) const noexcept {
+/// As many of the reads that were read ahead would have waited as of the others, each as long, but
+/// not more than were read ahead from storage. Few others are no measure of that.
+double FileStream::end(std::chrono::nanoseconds latency) noexcept {
+  const LoadedPages loaded = file_->take_loaded();
+  counts_.loaded_bytes += loaded.bytes;
   const auto unaided = static_cast<double>(counts_.reads - counts_.hits - counts_.late);
   const auto misses = static_cast<double>(counts_.misses);
   const double slow_share = unaided > 0 ? misses / unaided : 1;
@@ -77,7 +79,8 @@ double FileStream::saved_s(std::chrono::nanoseconds latency) const noexcept {
   const double wait_ns = is_measured ? static_cast<double>(counts_.miss_ns) / misses
                                      : static_cast<double>(latency.count());
   const auto late_ns = static_cast<double>(counts_.wait_ns - counts_.miss_ns);
-  const double aided_ns = static_cast<double>(counts_.hits + counts_.late) * wait_ns * slow_share;
+  const double aided = static_cast<double>(counts_.hits + counts_.late) * slow_share;
+  const double aided_ns = std::min(aided, static_cast<double>(loaded.waits)) * wait_ns;
   return std::max(0.0, aided_ns - late_ns) / 1e9;
 }
 
@@ -91,8 +94,13 @@ bool FileStream::observe(const trace::TraceRecord& record,
   if (!fast) counts_.wait_ns += record.duration_ns;
   if (begin_ns_ == 0) begin_ns_ = record.begin_ns;
   end_ns_ = std::max(end_ns_, record.begin_ns + record.duration_ns);
-  if (reads_.size() <= kReadsKeptMax) reads_.push_back(access);
-  if (!accesses_) accesses_ = std::make_unique<push::AccessStream>();
+  if (!accesses_ && !fast) start_predictions(record);
+  if (reads_.size() < kReadsKeptMax) reads_.push_back(access);
+  const bool is_timed = (record.flags & trace::kFlagTimeUnknown) == 0;
+  if (!accesses_) {
+    if (is_timed) unaided_.record_hit();
+    return true;
+  }
   push::AheadQueue& ahead = accesses_->ahead();
   const bool had_ahead = !ahead.is_empty();
   const auto outcome = fast        ? read::AccessOutcome::kHit
@@ -105,14 +113,21 @@ bool FileStream::observe(const trace::TraceRecord& record,
   counts_.misses += !was_ahead && !fast ? 1 : 0;
   if (!was_ahead && !fast) counts_.miss_ns += record.duration_ns;
   if (was_ahead) counts_.hit_bytes += page_bytes(record);
-  const bool is_timed = (record.flags & trace::kFlagTimeUnknown) == 0;
   if (!was_ahead && is_timed) fast ? unaided_.record_hit() : unaided_.record_miss();
   if (!held) {
     warmer.cancel(number_);
     ahead.clear();
   }
-  if (is_worthwhile()) push_ahead(warmer, loads_max);
+  if (is_worthwhile()) push_ahead(warmer, loads_max, loads_max * PageWarmer::kPartBytes);
   return fast;
+}
+
+/// Before the first read that waits. Those before it were not predicted.
+void FileStream::start_predictions(const trace::TraceRecord& record) {
+  accesses_ = std::make_unique<push::AccessStream>();
+  if (reads_.size() == kReadsKeptMax) return;  // some are not kept
+  for (const trace::Access& read : reads_)
+    accesses_->observe(read, RecordClock(record.begin_ns), read::AccessOutcome::kMiss);
 }
 
 /// Not if the file is in the page cache, or if the kernel's readahead suffices.
@@ -121,7 +136,10 @@ bool FileStream::is_worthwhile() const noexcept {
   return unaided_.misses() * kSlowShare >= unaided_.size() && unaided_.misses() > 0;
 }
 
-void FileStream::push_ahead(PageWarmer& warmer, std::uint64_t loads_max) {
+/// Of a predicted read, at most the first `read_bytes_max`.
+void FileStream::push_ahead(PageWarmer& warmer,
+                            std::uint64_t loads_max,
+                            std::uint64_t read_bytes_max) {
   std::array<push::Prediction, kPredictionsMax> buffer;
   push::AheadQueue& ahead = accesses_->ahead();
   const auto predictions = accesses_->next_pushes(buffer, loads_max, warmer.latency());
@@ -130,7 +148,8 @@ void FileStream::push_ahead(PageWarmer& warmer, std::uint64_t loads_max) {
   for (const push::Prediction& next : predictions) {
     if (ahead.is_full() || ahead.loads() >= loads_max) break;
     const std::uint64_t first = next.offset / kPageBytes * kPageBytes;
-    const std::uint64_t last = (next.offset + next.size + kPageBytes - 1) / kPageBytes * kPageBytes;
+    const std::uint64_t bytes = std::min(next.size, read_bytes_max);
+    const std::uint64_t last = (next.offset + bytes + kPageBytes - 1) / kPageBytes * kPageBytes;
     const bool is_near = end > begin && first >= begin && first <= end + kGapBytes;
     const std::uint64_t new_bytes = is_near ? (last > end ? last - end : 0) : last - first;
     const bool is_new_load = !is_near || new_bytes >= PageWarmer::kPartBytes;

@@ -20,16 +20,17 @@ namespace forebay::run {
 struct StreamCounts {
   std::uint64_t reads = 0;
   std::uint64_t bytes = 0;
-  std::uint64_t hits = 0;    ///< read ahead and found in the page cache
-  std::uint64_t late = 0;    ///< read ahead, and not there in time
-  std::uint64_t misses = 0;  ///< not read ahead, and slow
-  std::uint64_t ahead_bytes = 0;
-  std::uint64_t hit_bytes = 0;  ///< of hits and late reads
-  std::uint64_t wait_ns = 0;    ///< of slow reads
-  std::uint64_t miss_ns = 0;    ///< of misses
+  std::uint64_t hits = 0;          ///< read ahead and found in the page cache
+  std::uint64_t late = 0;          ///< read ahead, and not there in time
+  std::uint64_t misses = 0;        ///< not read ahead, and slow
+  std::uint64_t ahead_bytes = 0;   ///< to be read ahead
+  std::uint64_t loaded_bytes = 0;  ///< of these, not in the page cache before
+  std::uint64_t hit_bytes = 0;     ///< of hits and late reads
+  std::uint64_t wait_ns = 0;       ///< of slow reads
+  std::uint64_t miss_ns = 0;       ///< of misses
 
   std::uint64_t wasted_bytes() const noexcept {
-    return ahead_bytes > hit_bytes ? ahead_bytes - hit_bytes : 0;
+    return loaded_bytes > hit_bytes ? loaded_bytes - hit_bytes : 0;
   }
   StreamCounts& operator+=(const StreamCounts& other) noexcept;
 };
@@ -39,6 +40,8 @@ class FileStream {
  public:
   /// Reads kept for the profile.
   static constexpr std::size_t kReadsKeptMax = 8192;
+  /// Of the first read, such as that of a whole library, these bytes are read ahead at most.
+  static constexpr std::uint64_t kWholeBytesMax = std::uint64_t{64} << 20U;
 
   FileStream(std::shared_ptr<LazyFile> file, std::uint64_t number)
       : file_(std::move(file)), number_(number) {}
@@ -46,15 +49,16 @@ class FileStream {
   void add_hint(push::HintOrigin origin, const push::FileHint& hint);
   /// Before the first read, if there is a hint.
   void begin(PageWarmer& warmer, std::uint64_t loads_max) {
-    if (has_hint_) push_ahead(warmer, loads_max);
+    if (has_hint_) push_ahead(warmer, loads_max, kWholeBytesMax);
   }
   /// The program has made a read. False if it waited for storage.
   bool observe(const trace::TraceRecord& record, PageWarmer& warmer, std::uint64_t loads_max);
 
   /// True if the kernel's readahead suffices: few of the reads that were not read ahead are slow.
   static bool is_left_to_kernel(const StreamCounts& counts) noexcept;
-  /// Estimate of how much longer the reads would have waited. `latency` is that of storage.
-  double saved_s(std::chrono::nanoseconds latency) const noexcept;
+  /// Adds what was read ahead to counts(). Returns an estimate of how much longer the reads would
+  /// have waited. Once, at the end. `latency` is that of storage.
+  double end(std::chrono::nanoseconds latency) noexcept;
 
   const std::string& path() const noexcept { return file_->path(); }
   const StreamCounts& counts() const noexcept { return counts_; }
@@ -65,7 +69,8 @@ class FileStream {
   std::uint64_t number() const noexcept { return number_; }
 
  private:
-  void push_ahead(PageWarmer& warmer, std::uint64_t loads_max);
+  void start_predictions(const trace::TraceRecord& record);
+  void push_ahead(PageWarmer& warmer, std::uint64_t loads_max, std::uint64_t read_bytes_max);
   bool is_worthwhile() const noexcept;
   void warm(PageWarmer& warmer, std::uint64_t begin, std::uint64_t end);
 
@@ -77,7 +82,7 @@ class FileStream {
   std::vector<trace::Access> reads_;
   push::RecentOutcomes unaided_;  ///< whether reads that were not read ahead were fast
   bool has_hint_ = false;
-  /// Most streams are short: it has 50 KiB.
+  /// Most streams never wait for storage: it has 50 KiB.
   std::unique_ptr<push::AccessStream> accesses_;
 };
 

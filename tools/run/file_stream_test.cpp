@@ -17,6 +17,11 @@ constexpr std::uint64_t kLoads = 64;
 constexpr std::uint32_t kSlowNs = 5'000'000;
 constexpr std::uint32_t kFastNs = 2'000;
 
+push::FileHint hint_of(const char* signature) {
+  return {.signature =
+              std::make_shared<const trace::Signature>(trace::parse_signature(signature).value())};
+}
+
 class FileStreamTest : public ::testing::Test {
  protected:
   FileStreamTest() {
@@ -60,15 +65,42 @@ TEST_F(FileStreamTest, few_slow_reads_among_fast_ones_are_left_to_the_kernel) {
 }
 
 TEST_F(FileStreamTest, hint_is_followed_before_the_first_read) {
-  auto signature = trace::parse_signature("read {100 x (262144 i, 1024)}");
-  ASSERT_TRUE(signature);
-  stream_.add_hint(push::HintOrigin::kProfile,
-                   {.signature = std::make_shared<const trace::Signature>(std::move(*signature))});
+  stream_.add_hint(push::HintOrigin::kProfile, hint_of("read {100 x (262144 i, 1024)}"));
   stream_.begin(warmer_, kLoads);
   EXPECT_GE(stream_.counts().ahead_bytes, 16U * 4096);
   for (std::uint64_t i = 0; i < 100; ++i)
     stream_.observe(record(i * 262'144, kFastNs), warmer_, kLoads);
   EXPECT_EQ(stream_.counts().misses, 0U);
+}
+
+TEST_F(FileStreamTest, large_reads_are_read_ahead_up_to_a_limit) {
+  stream_.add_hint(push::HintOrigin::kProfile, hint_of("read {9 x (1073741824 i, 1073741824)}"));
+  stream_.begin(warmer_, 1);
+  EXPECT_EQ(stream_.counts().ahead_bytes, FileStream::kWholeBytesMax);
+}
+
+TEST_F(FileStreamTest, reads_that_were_cached_before_save_no_time) {
+  constexpr std::chrono::milliseconds kLatency{5};
+  constexpr std::uint64_t kReads = 16;
+  for (const std::uint64_t waits : {0U, 10U, 1000U}) {
+    const auto file = std::make_shared<LazyFile>(path_, FileIds());
+    FileStream stream(file, 2);
+    stream.add_hint(push::HintOrigin::kProfile, hint_of("read {100 x (4096 i, 4096)}"));
+    stream.begin(warmer_, kLoads);
+    for (std::uint64_t i = 0; i < kReads; ++i)
+      stream.observe({.offset = i * 4096, .size = 4096, .begin_ns = i, .duration_ns = kFastNs},
+                     warmer_, kLoads);
+    file->add_loaded({waits, waits * 4096});
+    const auto saved = static_cast<double>(std::min(waits, kReads));
+    EXPECT_NEAR(stream.end(kLatency), saved * 0.005, 1e-6);
+  }
+}
+
+TEST_F(FileStreamTest, predictions_begin_with_the_first_read_that_waits) {
+  for (std::uint64_t i = 0; i < 50; ++i)
+    stream_.observe(record(i * 65'536, i < 10 ? kFastNs : kSlowNs), warmer_, kLoads);
+  EXPECT_GE(stream_.counts().late, 30U);
+  EXPECT_EQ(stream_.reads().size(), 50U);
 }
 
 TEST_F(FileStreamTest, random_reads_are_not_read_ahead) {

@@ -19,14 +19,20 @@ constexpr std::uint64_t kLoadsMin = 64;
 constexpr std::uint64_t kLoadsPerSlot = 2;
 /// Of a file that the process may not read at all.
 constexpr std::uint64_t kPreparedLoadsMax = 8;
-/// Larger libraries are not read ahead as a whole.
-constexpr std::uint64_t kLibraryBytesMax = std::uint64_t{64} << 20U;
+/// Files that a process will probably read, at a time. The oldest one is dropped.
+constexpr std::size_t kPreparedMax = 128;
+/// Of such files, each process may have this part of the free memory read ahead.
+constexpr std::uint64_t kPreparedShare = 4;
+constexpr std::uint64_t kPreparedBytes = std::uint64_t{1} << 30U;
+/// Files in the report; further ones are one entry.
+constexpr std::size_t kTotalsMax = 10'000;
+constexpr const char* kOtherFiles = "(other files)";
 /// Reads of a file that are expected of the next one of its series.
 constexpr std::size_t kSeriesReads = 256;
 
 std::shared_ptr<const trace::Signature> signature_of_first(std::span<const trace::Access> reads) {
   trace::ListItem list;
-  for (const trace::Access& read : reads.first(std::min(reads.size(), kSeriesReads)))
+  for (const trace::Access& read : reads)
     list.accesses.push_back({read.offset, read.size});
   trace::Signature signature;
   signature.items.emplace_back(std::move(list));
@@ -53,7 +59,9 @@ Result<std::unique_ptr<Foresight>> Foresight::create(const Options& options) {
 }
 
 Foresight::Foresight(const Options& options)
-    : profile_(options.profile_folder), loads_max_(kLoadsMin) {}
+    : profile_(options.profile_folder),
+      loads_max_(kLoadsMin),
+      prepared_bytes_max_(kPreparedBytes) {}
 
 void Foresight::begin_process(const Process& process) {
   profile_.add_process(process.number, process.words);
@@ -114,29 +122,41 @@ void Foresight::add_hints(FileStream& stream,
     stream.add_hint(push::HintOrigin::kHintFile, *hint);
 }
 
+void Foresight::add_prepared(ProcessState& state, const std::string& path, Prepared prepared) {
+  if (state.prepared.size() >= kPreparedMax) {
+    const auto oldest = std::ranges::min_element(
+        state.prepared, {}, [](const auto& one) { return one.second.stream->number(); });
+    end_stream(oldest->first, *oldest->second.stream);
+    state.prepared.erase(oldest);
+  }
+  state.prepared.insert_or_assign(path, std::move(prepared));
+}
+
 /// Begins to read files that the process will probably open.
 void Foresight::prepare(std::uint32_t process, const FilesAhead::Next& next) {
   ProcessState& state = processes_.at(process);
+  std::uint64_t ahead_bytes = 0;
+  for (const auto& [path, prepared] : state.prepared)
+    ahead_bytes += prepared.stream->counts().ahead_bytes;
+  const auto begin = [&](const std::string& path, const push::FileVersion& version,
+                         std::span<const push::FileHint* const> hints, std::uint64_t loads_max) {
+    auto stream = std::make_unique<FileStream>(
+        std::make_shared<LazyFile>(path, FileIds{0, 0, version}), next_stream_++);
+    add_hints(*stream, hints, version);
+    if (ahead_bytes < prepared_bytes_max_) stream->begin(warmer_, loads_max);
+    ahead_bytes += stream->counts().ahead_bytes;
+    add_prepared(state, path, {std::move(stream), version});
+  };
   for (const std::string& path : next.planned) {
     const auto hints = profile_.hints_for(process, path, {});
-    const push::FileVersion version = hints.empty() ? push::FileVersion() : hints.front()->version;
-    Prepared& prepared = state.prepared[path];
-    prepared = {std::make_unique<FileStream>(
-                    std::make_shared<LazyFile>(path, FileIds{0, 0, version}), next_stream_++),
-                version};
-    add_hints(*prepared.stream, hints, version);
-    prepared.stream->begin(warmer_, std::min(loads_max_, kPreparedLoadsMax));
+    begin(path, hints.empty() ? push::FileVersion() : hints.front()->version, hints,
+          std::min(loads_max_, kPreparedLoadsMax));
   }
   if (next.series.empty()) return;
   const push::FileHint expected{.signature = signature_of_first(state.last_reads)};
-  for (const std::string& path : next.series) {
-    Prepared& prepared = state.prepared[path];
-    prepared = {
-        std::make_unique<FileStream>(std::make_shared<LazyFile>(path, FileIds()), next_stream_++),
-        {}};
-    prepared.stream->add_hint(push::HintOrigin::kProfile, expected);
-    prepared.stream->begin(warmer_, loads_max_);
-  }
+  const push::FileHint* const hint = &expected;
+  for (const std::string& path : next.series)
+    begin(path, {}, {&hint, 1}, loads_max_);
 }
 
 FileStream& Foresight::stream_of(std::uint32_t ring, const FileKey& key, OpenFile& open) {
@@ -173,18 +193,26 @@ Activity Foresight::record(const ThreadId& thread, const trace::TraceRecord& rec
 /// The dynamic linker reads and maps libraries by calls that nothing can wrap. The next run reads
 /// them ahead as a whole.
 void Foresight::load_library(const trace::RunOpen& library) {
-  if (library.size_bytes == 0 || library.size_bytes > kLibraryBytesMax) return;
+  if (library.size_bytes == 0 || library.size_bytes > FileStream::kWholeBytesMax) return;
   const std::string path(library.path.data(), library.path_bytes);
+  const auto process = processes_.find(library.process);
+  if (process != processes_.end() && process->second.prepared.contains(path))
+    total_of(path).is_mapped = true;
   profile_.learn(library.process, {path, {library.size_bytes, library.modified_ns}},
                  {{0, library.size_bytes}});
+}
+
+Foresight::FileTotal& Foresight::total_of(const std::string& path) {
+  const bool is_listed = totals_.size() < kTotalsMax || totals_.contains(path);
+  return totals_[is_listed ? path : kOtherFiles];
 }
 
 /// Adds the stream to the report.
 void Foresight::end_stream(const std::string& path, FileStream& stream) {
   warmer_.cancel(stream.number());
-  const double saved_s = stream.saved_s(warmer_.unloaded_latency());
+  const double saved_s = stream.end(warmer_.unloaded_latency());
   saved_.add(stream.begin_ns(), stream.end_ns(), saved_s);
-  FileTotal& total = totals_[path];
+  FileTotal& total = total_of(path);
   total.counts += stream.counts();
   total.saved_s += saved_s;
 }
@@ -194,11 +222,13 @@ void Foresight::close_file(const FileKey& key) {
   if (found == files_.end()) return;
   const OpenFile& open = found->second;
   const std::string& path = open.file->path();
-  totals_[path].is_mapped |= open.is_mapped;
+  total_of(path).is_mapped |= open.is_mapped;
   for (const auto& [ring, stream] : open.streams) {
     end_stream(path, *stream);
     ProcessState& process = processes_.at(key.first);
-    process.last_reads = stream->reads();
+    const auto& reads = stream->reads();
+    const std::size_t count = std::min(reads.size(), kSeriesReads);
+    process.last_reads.assign(reads.begin(), reads.begin() + static_cast<std::ptrdiff_t>(count));
     const StreamCounts& counts = stream->counts();
     const bool is_useful = counts.hits + counts.late + counts.misses > 0;
     process.files.close(is_useful ? FilesAhead::Help::kUseful : FilesAhead::Help::kNone);
@@ -217,6 +247,8 @@ void Foresight::check() {
   const auto free = free_memory_bytes();
   const std::uint64_t affordable = free ? *free / 2 / streams / PageWarmer::kPartBytes : useful;
   loads_max_ = std::clamp<std::uint64_t>(affordable, 1, useful);
+  const std::uint64_t processes = std::max<std::size_t>(processes_.size(), 1);
+  prepared_bytes_max_ = free ? *free / kPreparedShare / processes : kPreparedBytes;
 }
 
 nlohmann::json Foresight::files_document() const {
@@ -229,20 +261,22 @@ nlohmann::json Foresight::files_document() const {
                             {"explained", hint.explained}});
     }
     const StreamCounts& counts = total.counts;
-    files.push_back({{"path", path},
-                     {"reads", counts.reads},
-                     {"bytes", counts.bytes},
-                     {"hits", counts.hits},
-                     {"late", counts.late},
-                     {"misses", counts.misses},
-                     {"read_ahead_bytes", counts.ahead_bytes},
-                     {"wasted_bytes", counts.wasted_bytes()},
-                     {"wait_s", static_cast<double>(counts.wait_ns) / 1e9},
-                     {"saved_s", total.saved_s},
-                     {"signatures", std::move(signatures)},
-                     {"left_alone", counts.ahead_bytes > 0
-                                        ? nlohmann::json()
-                                        : nlohmann::json(reason_of(counts, total.is_mapped))}});
+    const bool is_loaded = counts.loaded_bytes > 0;
+    const bool is_unseen = total.is_mapped && counts.reads == 0;
+    files.push_back(
+        {{"path", path},
+         {"reads", counts.reads},
+         {"bytes", counts.bytes},
+         {"hits", is_loaded ? counts.hits : 0},
+         {"late", counts.late},
+         {"misses", counts.misses},
+         {"read_ahead_bytes", counts.loaded_bytes},
+         {"wasted_bytes", is_unseen ? 0 : counts.wasted_bytes()},
+         {"wait_s", static_cast<double>(counts.wait_ns) / 1e9},
+         {"saved_s", total.saved_s},
+         {"signatures", std::move(signatures)},
+         {"left_alone",
+          is_loaded ? nlohmann::json() : nlohmann::json(reason_of(counts, total.is_mapped))}});
   }
   return files;
 }

@@ -75,6 +75,8 @@ class Foresight final : public JobObserver {
   void prepare(std::uint32_t process, const FilesAhead::Next& next);
   void begin_file(const FileKey& key);
   std::unique_ptr<FileStream> make_stream(std::uint32_t process, const OpenFile& open);
+  void add_prepared(ProcessState& state, const std::string& path, Prepared prepared);
+  FileTotal& total_of(const std::string& path);
   FileStream& stream_of(std::uint32_t ring, const FileKey& key, OpenFile& open);
   void end_stream(const std::string& path, FileStream& stream);
   nlohmann::json files_document() const;
@@ -84,10 +86,11 @@ class Foresight final : public JobObserver {
   PageWarmer warmer_;
   std::map<FileKey, OpenFile> files_;
   std::map<std::uint32_t, ProcessState> processes_;
-  std::map<std::string, FileTotal> totals_;  ///< by path
+  std::map<std::string, FileTotal> totals_;  ///< by path; kOtherFiles: beyond kTotalsMax
   SavedTime saved_;
   std::uint64_t next_stream_ = 1;
   std::uint64_t loads_max_;
+  std::uint64_t prepared_bytes_max_;  ///< of each process
 };
 
 }  // namespace forebay::run

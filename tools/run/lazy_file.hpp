@@ -24,6 +24,12 @@ struct FileIds {
   push::FileVersion version = {};
 };
 
+/// What was read ahead of a file.
+struct LoadedPages {
+  std::uint64_t waits = 0;  ///< reads that storage has served
+  std::uint64_t bytes = 0;  ///< that were not in the page cache before
+};
+
 /// Any thread.
 class LazyFile {
  public:
@@ -41,6 +47,15 @@ class LazyFile {
   std::uint32_t cached_in_a_row() const noexcept {
     return cached_in_a_row_.load(std::memory_order_relaxed);
   }
+  void add_loaded(const LoadedPages& loaded) noexcept {
+    loaded_waits_.fetch_add(loaded.waits, std::memory_order_relaxed);
+    loaded_bytes_.fetch_add(loaded.bytes, std::memory_order_relaxed);
+  }
+  /// All waits, and the bytes since the last call.
+  LoadedPages take_loaded() noexcept {
+    return {loaded_waits_.load(std::memory_order_relaxed),
+            loaded_bytes_.exchange(0, std::memory_order_relaxed)};
+  }
 
  private:
   Descriptor open_checked() const;
@@ -52,6 +67,8 @@ class LazyFile {
   TimePoint last_use_ = {};
   TimePoint last_refusal_ = {};
   std::atomic<std::uint32_t> cached_in_a_row_{0};
+  std::atomic<std::uint64_t> loaded_waits_{0};
+  std::atomic<std::uint64_t> loaded_bytes_{0};
 };
 
 }  // namespace forebay::run

@@ -17,6 +17,8 @@ namespace {
 /// Reads that took longer came from storage.
 constexpr std::chrono::microseconds kStorageMin{100};
 constexpr unsigned kFewInProgress = 4;
+/// Ranges that wait, also if no thread can be started.
+constexpr std::size_t kRangesMax = 65'536;
 
 }  // namespace
 
@@ -27,6 +29,7 @@ void PageWarmer::add(const WarmRange& range) {
     if (is_stopping_) return;
     std::size_t parts = 0;
     for (std::uint64_t done = 0; done < range.size; done += kPartBytes, ++parts) {
+      if (ranges_.size() >= kRangesMax) break;
       ranges_.push_back(range);
       ranges_.back().offset += done;
       ranges_.back().size = std::min(kPartBytes, range.size - done);
@@ -120,7 +123,9 @@ void PageWarmer::read(const WarmRange& range, std::vector<std::byte>& into, Load
   struct stat refreshed{};
   if (range.offset == 0) static_cast<void>(::fstat(file->get(), &refreshed));
   const std::lock_guard lock(mutex_);
-  if (got > 0) bytes_read_ += static_cast<std::uint64_t>(got);
+  const std::uint64_t bytes = got > 0 ? static_cast<std::uint64_t>(got) : 0;
+  bytes_read_ += bytes;
+  range.file->add_loaded({bytes > 0 && end - begin > kStorageMin ? 1U : 0U, bytes});
   if (end - begin <= kStorageMin) return;
   latency_.record_end(begin);
   if (load == Load::kLow) unloaded_latency_.record_end(begin);
