@@ -25,11 +25,12 @@ def reason_of(program: str) -> str | None:
                 head = file.read(HEADER_BYTES * 4)
                 if head.startswith(ELF_MAGIC):
                     return _rights_reason(file.fileno()) or _reason_of_elf(file, head)
-        except (OSError, TypeError, struct.error):
+        except (OSError, TypeError, ValueError, struct.error):
             return None
-        if not head.startswith(b"#!"):
+        interpreter = head[2:].split(b"\n")[0].split()
+        if not head.startswith(b"#!") or not interpreter:
             return None
-        path = os.fsdecode(head[2:].split(b"\n")[0].split()[0])
+        path = os.fsdecode(interpreter[0])
     return None
 
 

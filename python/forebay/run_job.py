@@ -83,28 +83,48 @@ def job_name(options: RunOptions) -> str:
 
 
 def run(
-    command: list[str], options: RunOptions, limit_s: float = REPORT_TIMEOUT_S
+    command: list[str], options: RunOptions, is_reported: bool = True
 ) -> tuple[int, dict | None]:
     """Runs a program under the agent of its job. Returns its exit status as a shell does, and the
-    report, if this launcher is the last one of the job and the agent answers in `limit_s`. Without
-    an agent, the program runs with a warning."""
+    report, if it is requested and this launcher is the last one of the job. Without an agent, or
+    without its answer, a warning is printed."""
+    if is_off():
+        if is_reported:
+            _warn(f"FOREBAY_RUN=off or {SITE_SWITCH} switches recording off; there is no report")
+        return run_program(command, environment(None)), None
     try:
         connected = find_agent(options)
     except RefusedError:
         raise
     except ForebayError as error:
-        click.echo(f"forebay: warning: {error}; the program runs without foresight", err=True)
+        _warn(f"{error}; the program runs without foresight")
         connected = contextlib.nullcontext()
     begin = time.monotonic()
     with connected as agent:
         code = run_program(command, environment(agent))
         seconds = time.monotonic() - begin
-        document = agent.end(limit_s) if agent else None
-    if document is None:
+        document = _end(agent, is_reported) if agent else None
+    if document is None or not is_reported:
         return code, None
     programs = [command[0], *document.pop("programs")]
     facts = {"command": command, "seconds": seconds, "exit_status": code}
     return code, facts | document | {"escaped": escaped_programs.escaped(programs)}
+
+
+def _end(agent: "AgentConnection", is_reported: bool) -> dict | None:
+    try:
+        return agent.end(REPORT_TIMEOUT_S if is_reported else PROFILES_TIMEOUT_S)
+    except (OSError, ValueError):
+        if is_reported:
+            _warn(
+                f"the agent was killed, or has not answered for {REPORT_TIMEOUT_S} s; there is no "
+                "report, and a trace may lack its last records"
+            )
+    return None
+
+
+def _warn(text: str) -> None:
+    click.echo(f"forebay: warning: {text}", err=True)
 
 
 def find_agent(options: RunOptions) -> "AgentConnection":
@@ -167,11 +187,10 @@ class AgentConnection:
         self._connection = connection
         self._lines = connection.makefile("rb")
         greeting = json.loads(self._lines.readline())
-        if "memory" not in greeting:
-            connection.close()
-            if "error" in greeting:
-                raise RefusedError(greeting["error"])
-            raise ForebayError(f"no agent started: {greeting['unavailable']}")
+        for key, error in (("refused", RefusedError), ("failed", ForebayError)):
+            if key in greeting:
+                connection.close()
+                raise error(greeting[key])
         self.memory_path = greeting["memory"]
 
     def __enter__(self):
@@ -181,13 +200,11 @@ class AgentConnection:
         self._connection.close()
 
     def end(self, limit_s: float = REPORT_TIMEOUT_S) -> dict | None:
-        """The report of the job; None if other launchers still use the agent, if it has died, or
-        if it has not answered in time."""
-        with contextlib.suppress(OSError, ValueError):
-            self._connection.settimeout(limit_s)
-            self._connection.shutdown(socket.SHUT_WR)
-            return json.loads(self._lines.readline())
-        return None
+        """The report of the job; None if other launchers still use the agent. Raises an OSError or
+        ValueError if it has died, or has not answered in time."""
+        self._connection.settimeout(limit_s)
+        self._connection.shutdown(socket.SHUT_WR)
+        return json.loads(self._lines.readline())
 
 
 def usable_library() -> str:

@@ -152,6 +152,71 @@ def test_report_has_patterns_reasons_and_what_escapes(capsys):
     assert "7 reads came faster than they could be recorded." in text
 
 
+def test_names_with_brackets_are_shown(capsys):
+    from forebay.cli import profile
+    from forebay.report.terminal import make_console
+
+    name = "/data/[/b]x[1]"
+    run_report.print_report(make_console(), DOCUMENT | {"files": [FILE | {"path": name}]})
+    hint = {"file": name, "signature": "read (0, 1)"}
+    profile._print_hints(make_console(), {"name": "a", "hints": [hint], "command": name})
+    one = {"name": "a", "files": 1, "reads": 1, "modified": 0, "command": name}
+    profile._print_list(make_console(), [one])
+    assert capsys.readouterr().out.count(name) == 4
+
+
+def test_report_leaves_the_output_of_the_program(forebay, data):
+    done = forebay("run", "--no-profile", "--report", "--", "head", "-c", "3", data)
+    assert (done.returncode, done.stdout) == (0, "\0\1\2")
+    assert "The program ran" in done.stderr
+
+
+def test_name_that_is_not_text_is_reported(forebay, tmp_path):
+    strange = os.fsencode(tmp_path) + b"/\xff"
+    with open(strange, "wb") as file:
+        file.write(bytes(100_000))
+    words = ["run", "--no-profile", "--json", tmp_path / "report", "--"]
+    done = forebay(*words, sys.executable, "-c", READS, os.fsdecode(strange))
+    assert (done.returncode, done.stderr) == (0, "")
+    paths = [one["path"] for one in json.loads((tmp_path / "report").read_text())["files"]]
+    assert f"{tmp_path}/\ufffd" in paths
+
+
+def test_killed_agent_is_reported(forebay, tmp_path):
+    script = "kill -KILL $(echo $FOREBAY_RUN_MEMORY | cut -d/ -f3); exit 6"
+    for words in (["run", "--report"], ["trace", "record", "-o", tmp_path / "trace"]):
+        done = forebay(*words, "--", "sh", "-c", script)
+        assert (done.returncode, done.stdout) == (6, "")
+        assert "the agent was killed" in done.stderr
+
+
+def test_switched_off_no_trace_is_written(forebay, tmp_path, monkeypatch):
+    monkeypatch.setenv("FOREBAY_RUN", "off")
+    words = ["trace", "record", "-o", tmp_path / "trace", "--", "sh", "-c", "exit 5"]
+    done = forebay(*words)
+    assert (done.returncode, done.stdout) == (5, "")
+    assert "switches recording off" in done.stderr
+    assert not (tmp_path / "trace").exists()
+
+
+def test_profiles_are_private(forebay, profile, tmp_path):
+    folder = tmp_path / "cache/forebay"
+    assert stat.S_IMODE(folder.stat().st_mode) == 0o700
+    assert [stat.S_IMODE(one.stat().st_mode) for one in folder.iterdir()] == [0o600]
+
+
+def test_profiles_without_a_home_are_an_error(monkeypatch):
+    monkeypatch.setattr("forebay.run_job.default_profiles", lambda: None)
+    assert "--profiles" in str(CliRunner().invoke(cli, ["profile", "ls"]).exception)
+
+
+def test_hint_without_a_file_is_a_damaged_profile(forebay, profile, tmp_path):
+    for text in ("[[hint]]\nreads = 1", "hint = 3", "hint = [3]"):
+        (tmp_path / f"cache/forebay/{profile}.hints").write_text(text)
+        assert "(damaged)" in forebay("profile", "ls").stdout
+        assert "forebay profile rm" in forebay("profile", "show", profile).stderr
+
+
 def test_report_is_drawn(tmp_path):
     run_report.draw_report(DOCUMENT, tmp_path / "run.png")
     assert (tmp_path / "run.png").read_bytes().startswith(b"\x89PNG")
@@ -179,7 +244,12 @@ def test_programs_that_escape_are_recognized(tmp_path, monkeypatch):
     program.chmod(stat.S_ISUID | 0o755)
     monkeypatch.setattr(escaped_programs.os, "getuid", lambda: program.stat().st_uid + 1)
     assert reason_of(str(program)) == "set-uid or set-gid"
-    for other in (tmp_path / "none", tmp_path, "no-such-program"):
+    empty, broken = tmp_path / "empty", tmp_path / "broken"
+    empty.write_text("#!\n")
+    header = bytearray(elf(tmp_path, True).read_bytes())
+    header[54:56] = bytes(2)  # entries of no bytes
+    broken.write_bytes(header)
+    for other in (empty, broken, tmp_path / "none", tmp_path, "no-such-program"):
         assert reason_of(str(other)) is None
     assert reason_of(sys.executable) is None
 

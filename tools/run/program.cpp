@@ -9,6 +9,7 @@
 
 #include <signal.h>
 #include <sys/resource.h>
+#include <sys/stat.h>
 
 #include "command/cli.hpp"
 #include "tools/run/foresight.hpp"
@@ -34,8 +35,10 @@ struct Arguments {
   Foresight::Options foresight;
 };
 
-/// A job may have many files, and ends for no reason of this process but an error.
-void prepare_process() {
+/// A job may have many files, and ends for no reason of this process but an error. Profiles are for
+/// their user alone: they have paths and command lines.
+void prepare_process(const Arguments& arguments) {
+  if (arguments.trace_path.empty()) ::umask(S_IRWXG | S_IRWXO);
   rlimit limit{};
   if (::getrlimit(RLIMIT_NOFILE, &limit) == 0) {
     limit.rlim_cur = limit.rlim_max;
@@ -51,7 +54,8 @@ Result<Json> serve(const std::string& name,
                    JobRecords& records,
                    const std::function<Json()>& finish) {
   const Json greeting = {{"memory", records.memory_path()}};
-  auto socket = LauncherSocket::listen(name, greeting.dump(), [&records] { records.wake(); });
+  auto socket =
+      LauncherSocket::listen(name, command::dump(greeting, -1), [&records] { records.wake(); });
   if (!socket) return failure(socket.error());
   for (int quiet = kQuietIntervals; !(*socket)->has_ended();) {
     const Activity activity = records.poll();
@@ -71,7 +75,7 @@ Result<Json> serve(const std::string& name,
   report["lost_files"] = counts.lost_files;
   report["unrecorded_threads"] = counts.unrecorded_threads;
   report["unrecorded_processes"] = counts.unrecorded_processes;
-  (*socket)->send_report(report.dump());
+  (*socket)->send_report(command::dump(report, -1));
   return report;
 }
 
@@ -80,14 +84,14 @@ Result<Json> serve(const std::string& name, Result<std::unique_ptr<Observer>> ob
   auto records = observer ? JobRecords::create(**observer)
                           : Result<std::unique_ptr<JobRecords>>(failure(observer.error()));
   if (records) return serve(name, **records, [&observer] { return (*observer)->finish(); });
-  // The launcher reports it. Without memory, its program runs without foresight.
-  const Json greeting = {{observer ? "unavailable" : "error", records.error().message()}};
-  auto socket = LauncherSocket::listen(name, greeting.dump(), [] {});
+  // The launcher reports it. An error of its options stops it before the program.
+  const Json greeting = {{observer ? "failed" : "refused", records.error().message()}};
+  auto socket = LauncherSocket::listen(name, command::dump(greeting, -1), [] {});
   return failure(records.error());
 }
 
 Result<Json> serve(const Arguments& arguments) {
-  prepare_process();
+  prepare_process(arguments);
   return arguments.trace_path.empty()
              ? serve(arguments.name, Foresight::create(arguments.foresight))
              : serve(arguments.name, TraceOutput::create(arguments.trace_path));

@@ -76,7 +76,10 @@ def export(name, file, profiles):
 
 
 def _folder(profiles: Path | None) -> Path:
-    return profiles or run_job.default_profiles()
+    folder = profiles or run_job.default_profiles()
+    if folder is None:
+        raise ForebayError("find profiles: you have no home directory; name one with --profiles")
+    return folder
 
 
 def _find(name: str, profiles: Path | None) -> Path:
@@ -95,7 +98,9 @@ def _find(name: str, profiles: Path | None) -> Path:
 def _load(path: Path) -> dict:
     try:
         document = tomllib.loads(path.read_text(encoding="utf-8"))
-    except (OSError, ValueError) as error:
+        if not all({"file", "signature"} <= set(hint) for hint in document.get("hint", [])):
+            raise ValueError("a hint has no file or no signature")
+    except (OSError, TypeError, ValueError) as error:
         raise ForebayError(f"read {path}: {error}; remove it with `forebay profile rm`") from None
     return {"hint": [], "command": "", **document}
 
@@ -118,22 +123,28 @@ def _describe(path: Path) -> dict:
 
 
 def _print_list(console, profiles: list[dict]) -> None:
+    from rich.markup import escape
+
     from forebay.report.terminal import table
 
     result = table("Profiles", "name", "files", "reads", "written", "command", right=(1, 2), fold=4)
     for one in profiles:
         when = time.strftime("%Y-%m-%d %H:%M", time.localtime(one["modified"]))
         counts = (units.count(one["files"]), units.count(one["reads"]))
-        result.add_row(one["name"], *counts, when, one["command"])
+        result.add_row(one["name"], *counts, when, escape(one["command"]))
     console.print(result)
 
 
 def _print_hints(console, document: dict) -> None:
+    from rich.markup import escape
+
     from forebay.report.terminal import table
 
     result = table(document["name"], "file", "reads", "in loops", "signature", right=(1, 2), fold=3)
     for hint in document["hints"]:
         share = f"{100 * hint.get('explained', 1):.0f} %"
-        result.add_row(hint["file"], units.count(hint.get("reads", 0)), share, hint["signature"])
+        result.add_row(
+            escape(hint["file"]), units.count(hint.get("reads", 0)), share, hint["signature"]
+        )
     console.print(result)
     console.print(document["command"], markup=False)

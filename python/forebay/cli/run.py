@@ -7,7 +7,7 @@ from pathlib import Path
 import click
 
 from forebay import run_job
-from forebay.cli.output import json_option, plot_option, report
+from forebay.cli.output import json_option, plot_option, write_json
 
 
 @click.command(
@@ -26,7 +26,7 @@ from forebay.cli.output import json_option, plot_option, report
     type=click.Path(path_type=Path),
     help="Hint file of coming reads, from an export or from sources.",
 )
-@click.option("--report", "is_reported", is_flag=True, help="Print a report at the end.")
+@click.option("--report", "is_reported", is_flag=True, help="Print a report to standard error.")
 @plot_option("the time of the run, and the reads of each file,")
 @json_option
 def command(command_line, is_reported, plot_file, json_file, **choices):
@@ -35,16 +35,16 @@ def command(command_line, is_reported, plot_file, json_file, **choices):
     Forebay records what the program reads, predicts the next reads, and remembers them for the next
     run. It never changes what the program reads. See docs/guides/run.md."""
     words = list(command_line)
-    if run_job.is_off():
-        sys.exit(run_job.run_program(words, run_job.environment(None)))
-    is_shown = is_reported or json_file or plot_file
-    limit_s = run_job.REPORT_TIMEOUT_S if is_shown else run_job.PROFILES_TIMEOUT_S
-    code, document = run_job.run(words, _options(**choices), limit_s)
-    if document is not None and is_shown:
+    is_shown = bool(is_reported or json_file or plot_file)
+    code, document = run_job.run(words, _options(**choices), is_shown)
+    if document is not None:
         from forebay.report import run_report
+        from forebay.report.terminal import make_console
 
-        if is_reported or json_file:
-            report(document, json_file, lambda console: run_report.print_report(console, document))
+        if json_file:
+            write_json(document, json_file)
+        if is_reported:
+            run_report.print_report(make_console(is_error=True), document)
         if plot_file:
             run_report.draw_report(document, Path(plot_file))
     sys.exit(code)

@@ -3,6 +3,8 @@
 
 from pathlib import Path
 
+from rich.markup import escape
+
 from forebay.report import style, units
 from forebay.report.terminal import table
 
@@ -26,7 +28,7 @@ def print_report(console, document: dict) -> None:
     for one in files[:FILES_MAX]:
         counts = [units.count(one[key]) for key in ("reads", "hits", "late", "misses")]
         sizes = [units.size(one["wasted_bytes"]), units.duration(one["wait_s"])]
-        result.add_row(one["path"], *counts, *sizes, pattern(one))
+        result.add_row(escape(one["path"]), *counts, *sizes, pattern(one))
     console.print(result)
     console.print("\n".join(_summary(document, len(files))), markup=False)
 

@@ -15,12 +15,13 @@ from forebay.report import units
 WIDTH_WITHOUT_TERMINAL = 110
 
 
-def make_console():
-    """A console for standard output. A pipe gets a width that no table exceeds."""
+def make_console(is_error: bool = False):
+    """A console for standard output or error. A pipe gets a width that no table exceeds."""
     from rich.console import Console
 
-    width = None if sys.stdout.isatty() else WIDTH_WITHOUT_TERMINAL
-    return Console(width=width, highlight=False)
+    stream = sys.stderr if is_error else sys.stdout
+    width = None if stream.isatty() else WIDTH_WITHOUT_TERMINAL
+    return Console(width=width, highlight=False, stderr=is_error)
 
 
 def table(title: str, *columns: str, right: tuple[int, ...] = (), fold: int = -1):
