@@ -67,20 +67,18 @@ bool FileStream::is_left_to_kernel(const StreamCounts& counts) noexcept {
   return counts.misses * kSlowShare < counts.reads - counts.hits - counts.late;
 }
 
-/// As many of the reads that were read ahead would have waited as of the others, each as long, but
-/// not more than were read ahead from storage. Few others are no measure of that.
+/// The reads that were read ahead would have waited as long as the others, but not more of them
+/// than the agent has made from storage. Few others are no measure of that time.
 double FileStream::end(std::chrono::nanoseconds latency) noexcept {
   const LoadedPages loaded = file_->take_loaded();
   counts_.loaded_bytes += loaded.bytes;
-  const auto unaided = static_cast<double>(counts_.reads - counts_.hits - counts_.late);
   const auto misses = static_cast<double>(counts_.misses);
-  const double slow_share = unaided > 0 ? misses / unaided : 1;
   const bool is_measured = counts_.misses >= kMissesMin || (misses > 0 && latency.count() == 0);
   const double wait_ns = is_measured ? static_cast<double>(counts_.miss_ns) / misses
                                      : static_cast<double>(latency.count());
   const auto late_ns = static_cast<double>(counts_.wait_ns - counts_.miss_ns);
-  const double aided = static_cast<double>(counts_.hits + counts_.late) * slow_share;
-  const double aided_ns = std::min(aided, static_cast<double>(loaded.waits)) * wait_ns;
+  const std::uint64_t aided = std::min(counts_.hits + counts_.late, loaded.waits);
+  const double aided_ns = static_cast<double>(aided) * wait_ns;
   return std::max(0.0, aided_ns - late_ns) / 1e9;
 }
 
