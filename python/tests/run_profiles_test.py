@@ -218,7 +218,12 @@ def test_hint_without_a_file_is_a_damaged_profile(forebay, profile, tmp_path):
 
 
 def test_report_is_drawn(tmp_path):
-    run_report.draw_report(DOCUMENT, tmp_path / "run.png")
+    strange = "/d$x^{a/$\\frac"
+    document = {
+        "files": [FILE | {"path": strange}],
+        "command": ["sh", "-c", f"cat {strange}\n" * 99],
+    }
+    run_report.draw_report(DOCUMENT | document, tmp_path / "run.png")
     assert (tmp_path / "run.png").read_bytes().startswith(b"\x89PNG")
 
 

@@ -11,6 +11,7 @@ from forebay.report.terminal import table
 FILES_MAX = 16
 FILES_DRAWN_MAX = 12
 PATTERN_MAX = 44  # characters
+COMMAND_MAX = 200
 # A signature that lists more of its reads states no pattern.
 EXPLAINED_MIN = 0.5
 FAULTS = (
@@ -79,7 +80,8 @@ def draw_report(document: dict, file: Path) -> None:
         _draw_times(times, document)
         _draw_reads(reads, files)
         text = f"{units.items(len(read), 'file')}, {len(files)} shown."
-        style.footnote(figure, f"{' '.join(document['command'])}\n{text}")
+        command = _short(" ".join(" ".join(document["command"]).split()), COMMAND_MAX)
+        style.footnote(figure, f"{command}\n{text}")
 
 
 def _draw_times(axes, document: dict) -> None:
@@ -125,5 +127,5 @@ def _fast(one: dict) -> int:
     return one["reads"] - one["hits"] - one["late"] - one["misses"]
 
 
-def _short(path: str, characters: int = 36) -> str:
-    return path if len(path) <= characters else "…" + path[1 - characters :]
+def _short(text: str, characters: int = 36) -> str:
+    return text if len(text) <= characters else "…" + text[1 - characters :]

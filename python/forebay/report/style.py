@@ -74,10 +74,12 @@ def picture(file: Path, width_in: float, height_in: float):
 
 
 def footnote(figure, text: str) -> None:
-    """Writes small lines below everything, within the figure: where and how it was measured."""
+    """Writes small lines below everything, within the figure: where and how it was measured. As
+    given: `$` begins no formula."""
     width = figure.get_figwidth() * POINTS_PER_INCH * 0.98
     lines = [line for given in text.split("\n") for line in _wrap(given, width)]
-    figure.supxlabel("\n".join(lines), x=0.01, ha="left", fontsize=FOOTNOTE_SIZE, color=GREY)
+    place = {"x": 0.01, "ha": "left", "fontsize": FOOTNOTE_SIZE, "color": GREY}
+    figure.supxlabel("\n".join(lines), parse_math=False, **place)
 
 
 def _wrap(text: str, width_points: float) -> list[str]:
@@ -87,7 +89,8 @@ def _wrap(text: str, width_points: float) -> list[str]:
     lines = [""]
     for word in text.split(" "):
         longer = f"{lines[-1]} {word}" if lines[-1] else word
-        if lines[-1] and TextPath((0, 0), longer, FOOTNOTE_SIZE).get_extents().width > width_points:
+        shown = TextPath((0, 0), longer.replace("$", r"\$"), FOOTNOTE_SIZE)
+        if lines[-1] and shown.get_extents().width > width_points:
             lines.append(word)
         else:
             lines[-1] = longer
