@@ -122,7 +122,7 @@ void record_later(const Block& request) noexcept {
 }  // namespace
 
 #define FOREBAY_OPEN(name)                                                                   \
-  FOREBAY_REAL_EARLY(Open, name)                                                             \
+  FOREBAY_REAL(Open, name)                                                                   \
   FOREBAY_WRAPPER int name(const char* path, int flags, ...) {                               \
     if (!has_mode(flags)) return open_with(flags, [&] { return real_##name(path, flags); }); \
     va_list arguments;                                                                       \
@@ -132,7 +132,7 @@ void record_later(const Block& request) noexcept {
     return open_with(flags, [&] { return real_##name(path, flags, mode); });                 \
   }
 #define FOREBAY_OPENAT(name)                                                            \
-  FOREBAY_REAL_EARLY(OpenAt, name)                                                      \
+  FOREBAY_REAL(OpenAt, name)                                                            \
   FOREBAY_WRAPPER int name(int directory, const char* path, int flags, ...) {           \
     if (!has_mode(flags))                                                               \
       return open_with(flags, [&] { return real_##name(directory, path, flags); });     \
@@ -163,7 +163,7 @@ FOREBAY_OPENAT_2(__openat_2)
 FOREBAY_OPENAT_2(__openat64_2)
 
 #define FOREBAY_CREAT(name)                                              \
-  FOREBAY_REAL_EARLY(Creat, name)                                        \
+  FOREBAY_REAL(Creat, name)                                              \
   FOREBAY_WRAPPER int name(const char* path, mode_t mode) {              \
     return open_with(O_WRONLY, [&] { return real_##name(path, mode); }); \
   }
@@ -171,7 +171,7 @@ FOREBAY_CREAT(creat)
 FOREBAY_CREAT(creat64)
 
 #define FOREBAY_READ(name)                                                              \
-  FOREBAY_REAL_EARLY(Read, name)                                                        \
+  FOREBAY_REAL(Read, name)                                                              \
   FOREBAY_WRAPPER ssize_t name(int descriptor, void* into, size_t bytes) {              \
     return read_here(descriptor, [&] { return real_##name(descriptor, into, bytes); }); \
   }
@@ -179,7 +179,7 @@ FOREBAY_READ(read)
 FOREBAY_READ(__read)
 
 #define FOREBAY_PREAD(name)                                                              \
-  FOREBAY_REAL_EARLY(Pread, name)                                                        \
+  FOREBAY_REAL(Pread, name)                                                              \
   FOREBAY_WRAPPER ssize_t name(int descriptor, void* into, size_t bytes, off_t offset) { \
     return read_at(descriptor, offset,                                                   \
                    [&] { return real_##name(descriptor, into, bytes, offset); });        \
@@ -228,7 +228,7 @@ FOREBAY_PREADV2(preadv2)
 FOREBAY_PREADV2(preadv64v2)
 
 #define FOREBAY_SEEK(name)                                                        \
-  FOREBAY_REAL_EARLY(Seek, name)                                                  \
+  FOREBAY_REAL(Seek, name)                                                        \
   FOREBAY_WRAPPER off_t name(int descriptor, off_t offset, int whence) noexcept { \
     return sought(descriptor, real_##name(descriptor, offset, whence));           \
   }
@@ -236,7 +236,7 @@ FOREBAY_SEEK(lseek)
 FOREBAY_SEEK(lseek64)
 
 // Removed before the call: afterwards the number may belong to another thread's file.
-FOREBAY_REAL_EARLY(Close, close)
+FOREBAY_REAL(Close, close)
 FOREBAY_WRAPPER int close(int descriptor) {
   forget_descriptor(descriptor);
   return real_close(descriptor);
@@ -255,21 +255,21 @@ FOREBAY_WRAPPER void closefrom(int first) noexcept {
   real_closefrom(first);
 }
 
-FOREBAY_REAL_EARLY(Dup, dup)
+FOREBAY_REAL(Dup, dup)
 FOREBAY_WRAPPER int dup(int descriptor) noexcept {
   const int copy = real_dup(descriptor);
   copy_descriptor(descriptor, copy);
   return copy;
 }
 
-FOREBAY_REAL_EARLY(Dup2, dup2)
+FOREBAY_REAL(Dup2, dup2)
 FOREBAY_WRAPPER int dup2(int descriptor, int wanted) noexcept {
   const int copy = real_dup2(descriptor, wanted);
   copy_descriptor(descriptor, copy);
   return copy;
 }
 
-FOREBAY_REAL_EARLY(Dup3, dup3)
+FOREBAY_REAL(Dup3, dup3)
 FOREBAY_WRAPPER int dup3(int descriptor, int wanted, int flags) noexcept {
   const int copy = real_dup3(descriptor, wanted, flags);
   copy_descriptor(descriptor, copy);
@@ -278,7 +278,7 @@ FOREBAY_WRAPPER int dup3(int descriptor, int wanted, int flags) noexcept {
 
 // The third argument, if there is one, has the size of a pointer at most.
 #define FOREBAY_CONTROL(name)                                                                  \
-  FOREBAY_REAL_EARLY(Control, name)                                                            \
+  FOREBAY_REAL(Control, name)                                                                  \
   FOREBAY_WRAPPER int name(int descriptor, int command, ...) {                                 \
     va_list arguments;                                                                         \
     va_start(arguments, command);                                                              \
@@ -313,7 +313,7 @@ FOREBAY_COPY(splice)
 
 // Allocators call it before main(), when dlsym() could allocate.
 #define FOREBAY_MMAP(name)                                                                       \
-  FOREBAY_REAL_EARLY(Map, name)                                                                  \
+  FOREBAY_REAL(Map, name)                                                                        \
   FOREBAY_WRAPPER void* name(void* wanted, size_t bytes, int access, int flags, int descriptor,  \
                              off_t offset) noexcept {                                            \
     if (!real_##name.is_resolved())                                                              \

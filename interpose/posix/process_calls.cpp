@@ -33,7 +33,7 @@ bool is_restriction(int option) noexcept {
 // name(parameters) executes `path`, relative to `directory` (record_program()).
 #define FOREBAY_EXECUTE(name, parameters, arguments, directory, path) \
   using Type_##name = int(*) parameters;                              \
-  FOREBAY_REAL_EARLY(Type_##name, name)                               \
+  FOREBAY_REAL(Type_##name, name)                                     \
   FOREBAY_WRAPPER int name parameters noexcept {                      \
     record_program(directory, path);                                  \
     return real_##name arguments;                                     \
@@ -85,7 +85,7 @@ FOREBAY_EXECUTE_LIST(execle,
                      const auto env = va_arg(list, Words),
                      real_execve(path, words, env))
 
-FOREBAY_REAL_EARLY(Control, prctl)
+FOREBAY_REAL(Control, prctl)
 FOREBAY_WRAPPER int prctl(int option, ...) noexcept {
   va_list list;
   va_start(list, option);

@@ -11,13 +11,10 @@
 
 #define FOREBAY_WRAPPER extern "C" [[gnu::visibility("default")]]
 
-// Each name has its real function, resolved in its first call.
-#define FOREBAY_REAL(type, name) static constinit Real<type> real_##name(#name);
-
-// Resolved before main(), since signal handlers and children of fork() may call the function
-// (signal-safety(7)), but not dlsym(). Each one delays the start of a process.
-#define FOREBAY_REAL_EARLY(type, name) \
-  FOREBAY_REAL(type, name)             \
+// Each name has its real function, resolved before main(). Later, dlsym() would wait for a thread
+// in dlopen(), which may wait for this one; and it drops the error that dlerror() would return.
+#define FOREBAY_REAL(type, name)                  \
+  static constinit Real<type> real_##name(#name); \
   [[gnu::constructor]] static void resolve_##name() noexcept { real_##name.resolve(); }
 
 namespace forebay::interpose {
@@ -50,6 +47,7 @@ class Real {
  private:
   [[gnu::noinline, gnu::cold]] Function find() noexcept {
     const auto found = reinterpret_cast<Function>(::dlsym(RTLD_NEXT, name_));
+    if (found == nullptr) ::dlerror();  // this libc lacks it: no error of the program
     function_.store(found, std::memory_order_relaxed);
     return found;
   }

@@ -2,20 +2,28 @@
 // run_probe SCENARIO: makes the calls of a case of records_test.cpp in the current directory, which
 // has the files "a" and "b" of 100,000 bytes. Exit code 0: the results were right.
 #include <array>
+#include <atomic>
+#include <chrono>
 #include <cstdio>
 #include <cstdlib>
 #include <cstring>
+#include <filesystem>
 #include <string>
 #include <string_view>
 #include <thread>
 
 #include <aio.h>
+#include <dlfcn.h>
 #include <fcntl.h>
+#include <link.h>
 #include <sched.h>
 #include <signal.h>
 #include <spawn.h>
 #include <sys/mman.h>
+#include <sys/prctl.h>
+#include <sys/stat.h>
 #include <sys/syscall.h>
+#include <sys/uio.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
@@ -285,6 +293,22 @@ void new_pid_namespace() {
   wait_for(child);
 }
 
+void failed_dlopen_keeps_its_error() {
+  CHECK(::dlopen("/missing", RTLD_NOW) == nullptr);
+  std::FILE* const stream = std::fopen("a", "r");
+  CHECK(std::fgets(into.data(), 50, stream) != nullptr && std::fgetc(stream) == 'x');
+  CHECK(std::fread(into.data(), 1, 20'000, stream) == 20'000 && std::fclose(stream) == 0);
+  iovec part{into.data(), 10};
+  CHECK(::readv(open_to_read("a"), &part, 1) == 10);
+  CHECK(::dlerror() != nullptr);
+}
+
+/// While the linker waits for a thread, this one cannot ask it for a function.
+void thread_reads_during_dlopen() {
+  const std::string folder = std::filesystem::read_symlink("/proc/self/exe").parent_path();
+  CHECK(::dlopen((folder + "/libtest_run_thread_module.so").c_str(), RTLD_NOW) != nullptr);
+}
+
 struct Scenario {
   const char* name;
   void (*run)();
@@ -310,7 +334,9 @@ constexpr Scenario kScenarios[] = {SCENARIO(raw_fork),
                                    SCENARIO(mix_stream_and_descriptor),
                                    SCENARIO(read_without_read),
                                    SCENARIO(many_threads),
-                                   SCENARIO(new_pid_namespace)};
+                                   SCENARIO(new_pid_namespace),
+                                   SCENARIO(failed_dlopen_keeps_its_error),
+                                   SCENARIO(thread_reads_during_dlopen)};
 
 }  // namespace
 

@@ -249,6 +249,15 @@ TEST_F(Records, ring_of_a_living_process_is_not_taken_by_others) {
   EXPECT_EQ(memory->rings[2].state, RunPartState::kEnded);
 }
 
+TEST_F(Records, error_of_the_dynamic_linker_is_kept) {
+  EXPECT_EQ(run("failed_dlopen_keeps_its_error"), 0);
+}
+
+TEST_F(Records, thread_that_the_dynamic_linker_waits_for_reads) {
+  ASSERT_EQ(run("thread_reads_during_dlopen"), 0);
+  EXPECT_THAT(reads[0], ElementsAre(Read{"b", 0, 4096}));
+}
+
 TEST_F(Records, process_states_its_pid_namespace) {
   const int code = run("new_pid_namespace");
   struct stat own{};
