@@ -24,10 +24,12 @@ using ReadStream = size_t (*)(void*, size_t, size_t, FILE*);
 using ReadStreamChk = size_t (*)(void*, size_t, size_t, size_t, FILE*);
 using ReadCharacter = int (*)(FILE*);
 using ReadLine = char* (*)(char*, int, FILE*);
+using ReadLineChk = char* (*)(char*, size_t, int, FILE*);
 using ReadNextLine = ssize_t (*)(char**, size_t*, FILE*);
 using ReadDelimited = ssize_t (*)(char**, size_t*, int, FILE*);
 using SeekStream = int (*)(FILE*, long, int);
-using SetPosition = int (*)(FILE*, const fpos_t*);
+template <class Place>
+using SetPosition = int (*)(FILE*, const Place*);
 using Rewind = void (*)(FILE*);
 
 /// The descriptor of a stream if it is recorded, else -1. fileno() sets errno for others.
@@ -197,6 +199,16 @@ FOREBAY_FGETC(__underflow)
 FOREBAY_FGETS(fgets)
 FOREBAY_FGETS(fgets_unlocked)
 
+#define FOREBAY_FGETS_CHK(name)                                                               \
+  FOREBAY_REAL(ReadLineChk, name)                                                             \
+  FOREBAY_WRAPPER char* name(char* into, size_t size, int room, FILE* stream) {               \
+    const auto call = [=] { return real_##name(into, size, room, stream); };                  \
+    const bool is_there = room <= 1 || has_line(stream, '\n', static_cast<size_t>(room - 1)); \
+    return is_there ? call() : read_piece(stream, call);                                      \
+  }
+FOREBAY_FGETS_CHK(__fgets_chk)
+FOREBAY_FGETS_CHK(__fgets_unlocked_chk)
+
 #define FOREBAY_GETDELIM(name)                                                           \
   FOREBAY_REAL(ReadDelimited, name)                                                      \
   FOREBAY_WRAPPER ssize_t name(char** line, size_t* room, int delimiter, FILE* stream) { \
@@ -221,12 +233,13 @@ FOREBAY_FSEEK(fseek)
 FOREBAY_FSEEK(fseeko)
 FOREBAY_FSEEK(fseeko64)
 
-#define FOREBAY_FSETPOS(name)                                            \
-  FOREBAY_REAL(SetPosition, name)                                        \
-  FOREBAY_WRAPPER int name(FILE* stream, const fpos_t* to) {             \
+#define FOREBAY_FSETPOS(name, place)                                     \
+  FOREBAY_REAL(SetPosition<place>, name)                                 \
+  FOREBAY_WRAPPER int name(FILE* stream, const place* to) {              \
     return seek_stream(stream, [=] { return real_##name(stream, to); }); \
   }
-FOREBAY_FSETPOS(fsetpos)
+FOREBAY_FSETPOS(fsetpos, fpos_t)
+FOREBAY_FSETPOS(fsetpos64, fpos64_t)
 
 FOREBAY_REAL(Rewind, rewind)
 FOREBAY_WRAPPER void rewind(FILE* stream) {

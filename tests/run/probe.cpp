@@ -309,6 +309,17 @@ void thread_reads_during_dlopen() {
   CHECK(::dlopen((folder + "/libtest_run_thread_module.so").c_str(), RTLD_NOW) != nullptr);
 }
 
+extern "C" char* __fgets_chk(char* into, std::size_t size, int room, std::FILE* stream);
+
+void read_checked_and_64_bit() {
+  std::FILE* const stream = std::fopen("a", "r");
+  CHECK(__fgets_chk(into.data(), into.size(), 50, stream) != nullptr);
+  fpos64_t place{};
+  CHECK(::fgetpos64(stream, &place) == 0);
+  place.__pos = 50'000;
+  CHECK(::fsetpos64(stream, &place) == 0 && std::fgetc(stream) == 'x');
+}
+
 struct Scenario {
   const char* name;
   void (*run)();
@@ -336,7 +347,8 @@ constexpr Scenario kScenarios[] = {SCENARIO(raw_fork),
                                    SCENARIO(many_threads),
                                    SCENARIO(new_pid_namespace),
                                    SCENARIO(failed_dlopen_keeps_its_error),
-                                   SCENARIO(thread_reads_during_dlopen)};
+                                   SCENARIO(thread_reads_during_dlopen),
+                                   SCENARIO(read_checked_and_64_bit)};
 
 }  // namespace
 
