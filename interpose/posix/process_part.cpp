@@ -116,11 +116,13 @@ void end_part() noexcept {
   shared->processes[part].state.store(RunPartState::kEnded, std::memory_order_release);
 }
 
-/// At the end of a thread. Its later calls record nothing.
+/// At the end of a thread. Its later calls record nothing. The ring may be that of a parent. Once
+/// the part has ended, any process may have taken it.
 void end_ring(void* ring) noexcept {
   own_ring = nullptr;
   RunMemory* const shared = memory.load(std::memory_order_relaxed);
-  if (generation->load(std::memory_order_relaxed) != ring_generation) return;  // of a parent
+  const bool is_own = generation->load(std::memory_order_relaxed) == ring_generation;
+  if (!is_own || own_part.load() == kNoPart) return;
   static_cast<RunRing*>(ring)->state.store(RunPartState::kEnded, std::memory_order_release);
   shared->ring_users[own_ring_number].store(0, std::memory_order_relaxed);
 }

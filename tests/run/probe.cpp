@@ -293,6 +293,32 @@ void new_pid_namespace() {
   wait_for(child);
 }
 
+RunMemory& whole_memory() {
+  const int file = ::open(std::getenv("FOREBAY_RUN_MEMORY"), O_RDWR);
+  CHECK(file >= 0);
+  void* const mapped =
+      ::mmap(nullptr, sizeof(RunMemory), PROT_READ | PROT_WRITE, MAP_SHARED, file, 0);
+  CHECK(mapped != MAP_FAILED);
+  return *static_cast<RunMemory*>(mapped);
+}
+
+void thread_ends_after_recording() {
+  std::atomic<int> step{0};
+  std::thread reader([&] {
+    read_bytes(open_to_read("a"), 100);
+    for (step = 1; step != 2;)
+      std::this_thread::yield();
+  });
+  while (step != 1)
+    std::this_thread::yield();
+  RunMemory& memory = whole_memory();
+  CHECK(::prctl(PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0) == 0);  // ends recording
+  memory.rings[0].state = RunPartState::kTaken;          // by another process, after the agent
+  step = 2;
+  reader.join();
+  CHECK(memory.rings[0].state == RunPartState::kTaken);
+}
+
 void failed_dlopen_keeps_its_error() {
   CHECK(::dlopen("/missing", RTLD_NOW) == nullptr);
   std::FILE* const stream = std::fopen("a", "r");
@@ -346,6 +372,7 @@ constexpr Scenario kScenarios[] = {SCENARIO(raw_fork),
                                    SCENARIO(read_without_read),
                                    SCENARIO(many_threads),
                                    SCENARIO(new_pid_namespace),
+                                   SCENARIO(thread_ends_after_recording),
                                    SCENARIO(failed_dlopen_keeps_its_error),
                                    SCENARIO(thread_reads_during_dlopen),
                                    SCENARIO(read_checked_and_64_bit)};

@@ -249,6 +249,10 @@ TEST_F(Records, ring_of_a_living_process_is_not_taken_by_others) {
   EXPECT_EQ(memory->rings[2].state, RunPartState::kEnded);
 }
 
+TEST_F(Records, thread_that_ends_after_recording_leaves_the_ring_of_others) {
+  EXPECT_EQ(run("thread_ends_after_recording"), 0);
+}
+
 TEST_F(Records, error_of_the_dynamic_linker_is_kept) {
   EXPECT_EQ(run("failed_dlopen_keeps_its_error"), 0);
 }
