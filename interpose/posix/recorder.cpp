@@ -50,6 +50,7 @@ struct OpenFile {
 constinit std::array<std::atomic<FileNumber>, kDescriptors> files_by_descriptor{};
 constinit std::array<OpenFile, kFiles> open_files{};
 constinit std::atomic<std::uint32_t> next_file{1};
+constinit std::atomic<std::uint32_t> shared_end{1};      // files before it have unknown positions
 constinit std::atomic<std::uint32_t> descriptor_end{0};  // above all in files_by_descriptor
 constinit std::atomic<bool> has_waited{false};           // for storage, in a read
 
@@ -84,6 +85,12 @@ bool describe(int descriptor, RunOpen& open) noexcept {
   open.path_bytes = static_cast<std::uint16_t>(length);
   std::memcpy(open.path.data(), path.data(), length);
   return true;
+}
+
+/// Whether the first byte can be read. The kernel reads the set, and refuses the operation.
+bool is_readable(const char* text) noexcept {
+  const auto at = reinterpret_cast<std::uintptr_t>(text) / 8 * 8;
+  return at != 0 && (::syscall(SYS_rt_sigprocmask, ~0, at, nullptr, 8) == 0 || errno != EFAULT);
 }
 
 Announcement announce(RunMemory& shared, const RunOpen& open) noexcept {
@@ -145,7 +152,7 @@ void set_descriptor(int descriptor, FileNumber file) noexcept {
 
 void share_positions() noexcept {
   const std::uint32_t end = next_file.load(std::memory_order_relaxed);
-  for (std::uint32_t file = 1; file < end && file < kFiles; ++file)
+  for (std::uint32_t file = shared_end.exchange(end); file < end; ++file)
     open_files[file].how.store(Position::kUnknown, std::memory_order_relaxed);
 }
 
@@ -272,8 +279,10 @@ void record_request(int descriptor,
 
 void record_program(int directory, const char* path) noexcept {
   RunMemory* const shared = joined_memory();
-  if (!is_recording() || shared == nullptr || path == nullptr) return;
+  if (!is_recording() || shared == nullptr) return;
   const ErrnoGuard guard;
+  share_positions();
+  if (!is_readable(path)) return;
   PathBuffer base;
   if (directory == kSearched && std::strchr(path, '/') != nullptr) directory = AT_FDCWD;
   const bool is_complete = path[0] == '/' || directory == kSearched;

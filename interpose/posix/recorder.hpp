@@ -35,7 +35,8 @@ void stop_recording() noexcept;
 extern constinit std::atomic<bool> is_off;
 inline bool is_recording() noexcept { return !is_off.load(std::memory_order_relaxed); }
 
-/// Parent and child share the positions of all files that are open now. Around fork().
+/// Another process shares the positions of all files that are open now: a child of fork(), or a
+/// program that is executed.
 void share_positions() noexcept;
 
 /// A descriptor of a file that a call has opened.

@@ -129,6 +129,7 @@ void execute_all_ways() {
   char* const words[] = {word, nullptr};
   const int file = ::open("b", O_RDONLY | O_CLOEXEC);
   const int folder = ::open(".", O_PATH | O_CLOEXEC);
+  CHECK(::execve(reinterpret_cast<const char*>(8), words, environ) == -1 && errno == EFAULT);
   CHECK(::execve("/no/1", words, environ) == -1 && errno == ENOENT);
   CHECK(::execv("./no-2", words) == -1 && errno == ENOENT);
   CHECK(::execvp("no-3", words) == -1 && errno == ENOENT);
@@ -319,6 +320,42 @@ void thread_ends_after_recording() {
   CHECK(memory.rings[0].state == RunPartState::kTaken);
 }
 
+char* const kDd[] = {const_cast<char*>("dd"),          const_cast<char*>("bs=200"),
+                     const_cast<char*>("count=1"),     const_cast<char*>("of=/dev/null"),
+                     const_cast<char*>("status=none"), nullptr};
+
+/// Another program moves the position by 200 bytes.
+template <class Start>
+void executed_program_moves_the_position(Start start) {
+  const int file = open_to_read("a");
+  read_bytes(file, 100);
+  wait_for(start(file));
+  read_bytes(file, 300);
+}
+
+void spawned_program_moves_the_position() {
+  executed_program_moves_the_position([](int file) {
+    posix_spawn_file_actions_t actions{};
+    ::posix_spawn_file_actions_init(&actions);
+    ::posix_spawn_file_actions_adddup2(&actions, file, 0);
+    pid_t child = 0;
+    CHECK(::posix_spawnp(&child, "dd", &actions, nullptr, kDd, environ) == 0);
+    return child;
+  });
+}
+
+void program_after_vfork_moves_the_position() {
+  executed_program_moves_the_position([](int file) {
+    const pid_t child = ::vfork();
+    if (child == 0) {
+      ::dup2(file, 0);
+      ::execvp("dd", kDd);
+      ::_exit(1);
+    }
+    return child;
+  });
+}
+
 void failed_dlopen_keeps_its_error() {
   CHECK(::dlopen("/missing", RTLD_NOW) == nullptr);
   std::FILE* const stream = std::fopen("a", "r");
@@ -373,6 +410,8 @@ constexpr Scenario kScenarios[] = {SCENARIO(raw_fork),
                                    SCENARIO(many_threads),
                                    SCENARIO(new_pid_namespace),
                                    SCENARIO(thread_ends_after_recording),
+                                   SCENARIO(spawned_program_moves_the_position),
+                                   SCENARIO(program_after_vfork_moves_the_position),
                                    SCENARIO(failed_dlopen_keeps_its_error),
                                    SCENARIO(thread_reads_during_dlopen),
                                    SCENARIO(read_checked_and_64_bit)};

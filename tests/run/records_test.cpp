@@ -253,6 +253,15 @@ TEST_F(Records, thread_that_ends_after_recording_leaves_the_ring_of_others) {
   EXPECT_EQ(run("thread_ends_after_recording"), 0);
 }
 
+TEST_F(Records, position_is_asked_for_after_another_program_has_moved_it) {
+  for (const char* const scenario :
+       {"spawned_program_moves_the_position", "program_after_vfork_moves_the_position"}) {
+    reads.clear();
+    ASSERT_EQ(run(scenario), 0);
+    EXPECT_THAT(reads.begin()->second, ElementsAre(Read{"a", 0, 100}, Read{"a", 300, 300}));
+  }
+}
+
 TEST_F(Records, error_of_the_dynamic_linker_is_kept) {
   EXPECT_EQ(run("failed_dlopen_keeps_its_error"), 0);
 }
