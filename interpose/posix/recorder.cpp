@@ -50,9 +50,10 @@ struct OpenFile {
 constinit std::array<std::atomic<FileNumber>, kDescriptors> files_by_descriptor{};
 constinit std::array<OpenFile, kFiles> open_files{};
 constinit std::atomic<std::uint32_t> next_file{1};
-constinit std::atomic<std::uint32_t> shared_end{1};      // files before it have unknown positions
-constinit std::atomic<std::uint32_t> descriptor_end{0};  // above all in files_by_descriptor
-constinit std::atomic<bool> has_waited{false};           // for storage, in a read
+constinit std::atomic<std::uint32_t> shared_end{1};       // files before it have unknown positions
+constinit std::atomic<FileNumber> spare_number{kNoFile};  // closed; the agent has never had it
+constinit std::atomic<std::uint32_t> descriptor_end{0};   // above all in files_by_descriptor
+constinit std::atomic<bool> has_waited{false};            // for storage, in a read
 
 /// Files of which nothing is read ahead.
 bool is_excluded(const char* path, std::size_t length) noexcept {
@@ -126,11 +127,20 @@ bool is_announced(RunMemory& shared,
   return file.announcement.load(std::memory_order_acquire) == Announcement::kDone;
 }
 
+/// Whether the agent has the file already.
+bool is_known(const OpenFile& file) noexcept {
+  return file.generation.load(std::memory_order_relaxed) == current_generation() &&
+         file.announcement.load(std::memory_order_acquire) == Announcement::kDone;
+}
+
 void remove_descriptor(unsigned descriptor) noexcept {
   const FileNumber file = files_by_descriptor[descriptor].exchange(kNoFile);
   if (file == kNoFile) return;
-  if (open_files[file].descriptors.fetch_sub(1, std::memory_order_relaxed) == 1)
+  if (open_files[file].descriptors.fetch_sub(1, std::memory_order_relaxed) != 1) return;
+  if (is_known(open_files[file]))
     record_call({.begin_ns = now_ns(), .file = file, .operation = trace::TraceOperation::kClose});
+  else
+    spare_number.store(file, std::memory_order_relaxed);
 }
 
 void set_descriptor(int descriptor, FileNumber file) noexcept {
@@ -157,6 +167,8 @@ void share_positions() noexcept {
 }
 
 FileNumber new_file() noexcept {
+  const FileNumber spare = spare_number.exchange(kNoFile, std::memory_order_relaxed);
+  if (spare != kNoFile) return spare;
   std::uint32_t number = next_file.load(std::memory_order_relaxed);
   do {
     if (number >= kFiles) number = kNoFile;
@@ -166,11 +178,16 @@ FileNumber new_file() noexcept {
 
 void add_descriptor(int descriptor, Position position) noexcept {
   if (descriptor < 0 || !has_own_memory()) return;
-  const FileNumber number = new_file();
+  const bool has_place = static_cast<unsigned>(descriptor) < kDescriptors;
+  const FileNumber number = has_place ? new_file() : kNoFile;
   if (number != kNoFile) {
     OpenFile& file = open_files[number];
     file.position.store(0, std::memory_order_relaxed);
     file.how.store(position, std::memory_order_relaxed);
+    file.generation.store(0, std::memory_order_relaxed);
+    if (number < shared_end.load(std::memory_order_relaxed)) shared_end.store(number);
+  } else {
+    announce_file({});  // counted as lost
   }
   set_descriptor(descriptor, number);
 }
@@ -324,10 +341,7 @@ void announce_file(const RunOpen& open) noexcept {
 void record_call(const trace::TraceRecord& record) noexcept {
   RunMemory* const shared = joined_memory();
   if (!is_recording() || shared == nullptr) return;
-  const OpenFile& file = open_files[record.file];
-  const bool is_known = file.generation.load(std::memory_order_relaxed) == current_generation() &&
-                        file.announcement.load(std::memory_order_acquire) == Announcement::kDone;
-  if (!is_known) return;
+  if (!is_known(open_files[record.file])) return;
   const ErrnoGuard guard;
   push(*shared, record);
 }

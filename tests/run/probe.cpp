@@ -356,6 +356,22 @@ void program_after_vfork_moves_the_position() {
   });
 }
 
+void opens_more_files_than_numbers() {
+  for (int i = 0; i < 70'000; ++i)
+    ::close(open_to_read("b"));
+  read_bytes(open_to_read("a"), 100);
+}
+
+void reads_more_files_than_numbers() {
+  RunMemory& memory = whole_memory();
+  for (int i = 0; i < 65'600; ++i) {
+    const int file = open_to_read("a");
+    read_bytes(file, 1);
+    ::close(file);
+    if (memory.opens.front() != nullptr) memory.opens.pop();
+  }
+}
+
 void failed_dlopen_keeps_its_error() {
   CHECK(::dlopen("/missing", RTLD_NOW) == nullptr);
   std::FILE* const stream = std::fopen("a", "r");
@@ -412,6 +428,8 @@ constexpr Scenario kScenarios[] = {SCENARIO(raw_fork),
                                    SCENARIO(thread_ends_after_recording),
                                    SCENARIO(spawned_program_moves_the_position),
                                    SCENARIO(program_after_vfork_moves_the_position),
+                                   SCENARIO(opens_more_files_than_numbers),
+                                   SCENARIO(reads_more_files_than_numbers),
                                    SCENARIO(failed_dlopen_keeps_its_error),
                                    SCENARIO(thread_reads_during_dlopen),
                                    SCENARIO(read_checked_and_64_bit)};

@@ -262,6 +262,17 @@ TEST_F(Records, position_is_asked_for_after_another_program_has_moved_it) {
   }
 }
 
+TEST_F(Records, numbers_of_files_are_given_again_until_they_are_recorded) {
+  ASSERT_EQ(run("opens_more_files_than_numbers"), 0);
+  EXPECT_THAT(reads[0], ElementsAre(Read{"a", 0, 100}));
+  EXPECT_EQ(memory->processes[0].lost_opens, 0U);
+}
+
+TEST_F(Records, files_without_a_number_are_counted) {
+  ASSERT_EQ(run("reads_more_files_than_numbers"), 0);
+  EXPECT_GE(memory->processes[0].lost_opens, 66U);
+}
+
 TEST_F(Records, error_of_the_dynamic_linker_is_kept) {
   EXPECT_EQ(run("failed_dlopen_keeps_its_error"), 0);
 }

@@ -16,7 +16,7 @@ COMMAND_MAX = 200
 EXPLAINED_MIN = 0.5
 FAULTS = (
     ("lost_records", "reads came faster than they could be recorded"),
-    ("lost_files", "files came faster than they could be recorded"),
+    ("lost_files", "files were not recorded: too many, or they came too fast"),
     ("unrecorded_threads", "threads were not recorded: too many run"),
     ("unrecorded_processes", "processes were not recorded: too many run"),
 )
