@@ -12,6 +12,8 @@ namespace forebay::interpose {
 /// Grows with each fork(): what was announced before belongs to the parent. Not before
 /// start_recording().
 std::uint32_t current_generation() noexcept;
+/// Not a child of fork().
+inline constexpr std::uint32_t kFirstGeneration = 1;
 
 /// False in a child of vfork(), which uses the memory of its parent and has its own descriptors.
 bool has_own_memory() noexcept;

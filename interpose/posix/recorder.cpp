@@ -152,9 +152,11 @@ void set_descriptor(int descriptor, FileNumber file) noexcept {
   files_by_descriptor[static_cast<unsigned>(descriptor)].store(file, std::memory_order_release);
 }
 
-/// Programs that do not wait for storage need no libraries ahead.
+/// Programs that do not wait for storage need no libraries ahead. Those of a child of fork() are
+/// those of its parent, and another thread may have held the lock of the dynamic linker.
 [[gnu::destructor]] void end_recording() noexcept {
-  if (has_waited.load(std::memory_order_relaxed) && has_own_memory()) record_libraries();
+  const bool is_wanted = has_waited.load(std::memory_order_relaxed) && has_own_memory();
+  if (is_wanted && current_generation() == kFirstGeneration) record_libraries();
   stop_recording();
 }
 

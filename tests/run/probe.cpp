@@ -388,6 +388,38 @@ void thread_reads_during_dlopen() {
   CHECK(::dlopen((folder + "/libtest_run_thread_module.so").c_str(), RTLD_NOW) != nullptr);
 }
 
+/// A process that has waited for storage, and a thread in the lock of the dynamic linker.
+void child_of_fork_ends_without_the_dynamic_linker() {
+  CHECK(::mkfifo("fifo", 0600) == 0);
+  std::thread writer([] {
+    const int file = ::open("fifo", O_WRONLY);
+    std::this_thread::sleep_for(std::chrono::milliseconds(20));
+    CHECK(::write(file, "x", 1) == 1);
+  });
+  read_bytes(open_to_read("fifo"), 1);
+  writer.join();
+  static std::atomic<int> step{0};
+  std::thread linker([] {
+    ::dl_iterate_phdr(
+        [](dl_phdr_info*, std::size_t, void*) {
+          for (step = 1; step != 2;)
+            std::this_thread::yield();
+          return 1;
+        },
+        nullptr);
+  });
+  while (step != 1)
+    std::this_thread::yield();
+  const pid_t child = ::fork();
+  if (child == 0) {
+    ::alarm(10);
+    std::exit(0);
+  }
+  wait_for(child);
+  step = 2;
+  linker.join();
+}
+
 extern "C" char* __fgets_chk(char* into, std::size_t size, int room, std::FILE* stream);
 
 void read_checked_and_64_bit() {
@@ -432,6 +464,7 @@ constexpr Scenario kScenarios[] = {SCENARIO(raw_fork),
                                    SCENARIO(reads_more_files_than_numbers),
                                    SCENARIO(failed_dlopen_keeps_its_error),
                                    SCENARIO(thread_reads_during_dlopen),
+                                   SCENARIO(child_of_fork_ends_without_the_dynamic_linker),
                                    SCENARIO(read_checked_and_64_bit)};
 
 }  // namespace

@@ -282,6 +282,10 @@ TEST_F(Records, thread_that_the_dynamic_linker_waits_for_reads) {
   EXPECT_THAT(reads[0], ElementsAre(Read{"b", 0, 4096}));
 }
 
+TEST_F(Records, child_of_fork_waits_for_no_lock_of_its_parent) {
+  EXPECT_EQ(run("child_of_fork_ends_without_the_dynamic_linker"), 0);
+}
+
 TEST_F(Records, checked_and_64_bit_calls_of_stdio_are_recorded) {
   ASSERT_EQ(run("read_checked_and_64_bit"), 0);
   EXPECT_THAT(reads[0], ElementsAre(Read{"a", 0, 4096}, Read{"a", 49'152, 4096}));
