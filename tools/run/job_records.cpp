@@ -40,6 +40,13 @@ bool is_dead_process(const trace::RunProcess& part) {
          ::kill(static_cast<pid_t>(part.pid), 0) != 0 && errno == ESRCH;
 }
 
+/// Without the namespace: the pid of the next process is not looked up until it has stated its own.
+void free_process(trace::RunProcess& part) {
+  part.pid = 0;
+  part.pid_namespace = 0;
+  part.state.store(RunPartState::kFree, std::memory_order_release);
+}
+
 std::vector<std::string> words_of(const trace::RunProcess& part) {
   const std::string_view command(part.command.data(),
                                  std::min<std::size_t>(part.command_bytes, part.command.size()));
@@ -105,8 +112,9 @@ void JobRecords::take_open(const trace::RunOpen& open) {
   observer_.open_file(key, open);
 }
 
+/// Also if processes add entries all the time, it ends. What precedes a record is among these.
 void JobRecords::take_opens() {
-  while (true) {
+  for (std::size_t i = 0; i < trace::RunOpenQueue::kEntries; ++i) {
     if (const trace::RunOpen* const front = memory_->opens.front()) {
       const trace::RunOpen open = *front;  // its process could change it while it is checked
       take_open(open);
@@ -146,7 +154,7 @@ Activity JobRecords::take_ring(std::uint32_t number) {
   Activity activity = Activity::kNone;
   const auto content = ring.ring.content();
   for (const auto part : {content.first, content.second}) {
-    for (const trace::TraceRecord& record : part)
+    for (const trace::TraceRecord record : part)  // a process could change it meanwhile
       activity = std::max(activity, take_record(thread, record));
   }
   ring.ring.release(content);
@@ -191,12 +199,13 @@ void JobRecords::update_processes() {
   if (is_check) next_check_ = now + kCheckInterval;
   const std::uint32_t end = std::min<std::uint32_t>(memory_->process_end, RunMemory::kProcesses);
   for (std::uint32_t i = 0; i < end; ++i) {
-    const trace::RunProcess& part = memory_->processes[i];
+    trace::RunProcess& part = memory_->processes[i];
     const RunPartState state = part.state.load(std::memory_order_acquire);
+    const bool is_dead = is_check && state != RunPartState::kFree && is_dead_process(part);
+    if (state == RunPartState::kTaken && is_dead) free_process(part);  // died when it began
     if (!is_in_use(state)) continue;
     begin_process(i);
-    const bool is_dead = state == RunPartState::kEnded || (is_check && is_dead_process(part));
-    if (is_dead) end_process(i);
+    if (is_dead || state == RunPartState::kEnded) end_process(i);
   }
   if (is_check) observer_.check();
 }
@@ -225,8 +234,7 @@ void JobRecords::end_process(std::uint32_t number) {
   processes_.erase(number);
   trace::RunProcess& part = memory_->processes[number];
   counts_.lost_files += part.lost_opens.load(std::memory_order_relaxed);
-  part.pid = 0;
-  part.state.store(RunPartState::kFree, std::memory_order_release);
+  free_process(part);
 }
 
 void JobRecords::finish() {
