@@ -92,6 +92,22 @@ TEST(JobRecordsTest, part_of_a_process_that_dies_when_it_begins_is_free) {
   EXPECT_EQ(memory->processes[2].state, RunPartState::kTaken);  // has not stated its pid
 }
 
+TEST(JobRecordsTest, program_after_exec_is_a_source_of_its_own) {
+  const storage::TemporaryDirectory folder;
+  const auto output = *TraceOutput::create(folder / "trace");
+  const auto records = *JobRecords::create(*output);
+  const SharedMemory memory(*records);
+  memory.record(0, "first");
+  records->poll();
+  memory.record(1, "second");
+  memory->processes[0].state = RunPartState::kEnded;
+  records->finish();
+  const auto document = output->finish();
+  EXPECT_EQ(document["sources"], 2);
+  EXPECT_EQ(document["records"], 2);
+  EXPECT_EQ(document["lost_records"], 0);
+}
+
 /// Fills memory with numbers that are often valid.
 class Damage {
  public:

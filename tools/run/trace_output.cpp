@@ -40,9 +40,10 @@ void TraceOutput::begin_process(const Process& process) {
 }
 
 void TraceOutput::end_process(std::uint32_t process) {
-  for (auto one = sources_.lower_bound({process, 0});
-       one != sources_.end() && one->first.first == process; one = sources_.erase(one))
-    write(one->second);
+  auto source = sources_.lower_bound({process, 0});
+  for (; source != sources_.end() && source->first.first == process;
+       source = sources_.erase(source))
+    write(source->second);
   processes_.erase(process);
 }
 
@@ -72,7 +73,7 @@ TraceOutput::Source* TraceOutput::source_of(const ThreadId& thread) {
   const auto process = processes_.find(thread.process);
   if (process == processes_.end()) return nullptr;
   const Process& known = process->second;
-  const ThreadKey key(thread.process, thread.thread);
+  const std::pair key(known.number, thread.thread);
   const auto found = sources_.find(key);
   if (found != sources_.end()) return &found->second;
   trace::SourceInfo info{.host = host_name(),

@@ -47,8 +47,6 @@ class TraceOutput final : public JobObserver {
   };
 
   explicit TraceOutput(trace::TraceWriter writer);
-  using ThreadKey = std::pair<std::uint32_t, std::uint32_t>;  ///< process, thread
-
   Source* source_of(const ThreadId& thread);
   void write(Source& source);
   void flush();
@@ -64,8 +62,8 @@ class TraceOutput final : public JobObserver {
   std::map<std::uint32_t, Process> processes_;
   std::map<FileKey, std::uint16_t> files_;
   std::map<std::pair<std::string, std::uint64_t>, std::uint16_t> numbers_;  ///< by path, inode
-  std::map<ThreadKey, Source> sources_;  ///< of processes that have not ended
-  std::uint64_t source_count_ = 0;
+  std::map<std::pair<std::uint32_t, std::uint32_t>, Source> sources_;       ///< by process, thread
+  std::uint64_t source_count_ = 0;  ///< also of processes that have ended
   std::uint64_t file_count_ = 0;
   std::uint64_t records_ = 0;
   std::uint64_t lost_ = 0;
