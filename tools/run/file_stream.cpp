@@ -19,6 +19,8 @@ constexpr std::uint64_t kGapBytes = 16 * 1024;
 constexpr std::size_t kSlowShare = 8;
 constexpr std::uint64_t kMissesMin = 4;
 constexpr std::size_t kPredictionsMax = 512;
+/// Of a call, in Linux. A record can have a longer request, which reads up to the end of the file.
+constexpr std::uint64_t kReadBytesMax = 0x7fff'f000;
 /// After this number of ranges that were cached, a file counts as cached.
 constexpr std::uint32_t kCachedMax = 32;
 
@@ -166,8 +168,9 @@ void FileStream::push_ahead(PageWarmer& warmer,
 
 void FileStream::warm(PageWarmer& warmer, std::uint64_t begin, std::uint64_t end) {
   if (end <= begin) return;
-  warmer.add({file_, begin, end - begin, number_});
-  counts_.ahead_bytes += end - begin;
+  const std::uint64_t size = std::min(end - begin, kReadBytesMax);
+  warmer.add({file_, begin, size, number_});
+  counts_.ahead_bytes += size;
 }
 
 }  // namespace forebay::run

@@ -52,6 +52,16 @@ TEST_F(FileStreamTest, slow_strided_reads_are_read_ahead) {
   EXPECT_GE(counts.ahead_bytes, 40U * 4096);
 }
 
+TEST_F(FileStreamTest, requests_longer_than_a_read_are_cut) {
+  for (std::uint64_t i = 0; i < 5; ++i) {
+    trace::TraceRecord request = record(i * 65'536, kSlowNs);
+    if (i >= 2) request.size = 1ULL << 42U;
+    stream_.observe(request, warmer_, kLoads);
+  }
+  EXPECT_GT(stream_.counts().ahead_bytes, 0U);
+  EXPECT_LE(stream_.counts().ahead_bytes, 10ULL << 31U);
+}
+
 TEST_F(FileStreamTest, fast_reads_are_left_to_the_kernel) {
   for (std::uint64_t i = 0; i < 200; ++i)
     stream_.observe(record(i * 65'536, kFastNs), warmer_, kLoads);
