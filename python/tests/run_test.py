@@ -498,6 +498,14 @@ def test_killed_program_leaves_a_report(run, data, tmp_path):
     assert [one["reads"] for one in report["files"] if one["path"] == str(data)] == [100]
 
 
+def test_name_that_is_not_utf_8_leaves_a_report(run, data, tmp_path):
+    other = data.rename(os.fsdecode(os.fsencode(tmp_path) + b"/\xff"))
+    words = ["--json", str(tmp_path / "report"), "--", sys.executable, "-c", READS, str(other)]
+    assert run(*words).returncode == 0
+    report = json.loads((tmp_path / "report").read_text())
+    assert 100 in [one["reads"] for one in report["files"]]
+
+
 def report_of(run, data, script: str) -> dict:
     """The report of a program of Python that has the path of `data` as its argument."""
     words = ["--no-profile", "--json", "-", "--", sys.executable, "-S", "-E", "-c", script]
