@@ -165,6 +165,12 @@ def test_names_with_brackets_are_shown(capsys):
     assert capsys.readouterr().out.count(name) == 4
 
 
+def test_report_that_cannot_be_written_keeps_the_exit_code(forebay):
+    for code, expected in ((5, 5), (0, 1)):
+        done = forebay("run", "--json", "/dev/full", "--", "sh", "-c", f"exit {code}")
+        assert (done.returncode, "cannot write /dev/full" in done.stderr) == (expected, True)
+
+
 def test_report_leaves_the_output_of_the_program(forebay, data):
     done = forebay("run", "--no-profile", "--report", "--", "head", "-c", "3", data)
     assert (done.returncode, done.stdout) == (0, "\0\1\2")
@@ -221,7 +227,7 @@ def test_report_is_drawn(tmp_path):
     strange = "/d$x^{a/$\\frac"
     document = {
         "files": [FILE | {"path": strange}],
-        "command": ["sh", "-c", f"cat {strange}\n" * 99],
+        "command": ["cat", "\udcff", f"{strange}\n" * 99],
     }
     run_report.draw_report(DOCUMENT | document, tmp_path / "run.png")
     assert (tmp_path / "run.png").read_bytes().startswith(b"\x89PNG")

@@ -8,6 +8,7 @@ import click
 
 from forebay import run_job
 from forebay.cli.output import json_option, plot_option, write_json
+from forebay.errors import ForebayError
 
 
 @click.command(
@@ -38,16 +39,23 @@ def command(command_line, is_reported, plot_file, json_file, **choices):
     is_shown = bool(is_reported or json_file or plot_file)
     code, document = run_job.run(words, _options(**choices), is_shown)
     if document is not None:
-        from forebay.report import run_report
-        from forebay.report.terminal import make_console
-
-        if json_file:
-            write_json(document, json_file)
-        if is_reported:
-            run_report.print_report(make_console(is_error=True), document)
-        if plot_file:
-            run_report.draw_report(document, Path(plot_file))
+        try:
+            _show(document, is_reported, plot_file, json_file)
+        except ForebayError as error:
+            raise ForebayError(str(error), code or error.exit_code) from None
     sys.exit(code)
+
+
+def _show(document: dict, is_reported: bool, plot_file: str | None, json_file: str | None) -> None:
+    from forebay.report import run_report
+    from forebay.report.terminal import make_console
+
+    if json_file:
+        write_json(document, json_file)
+    if is_reported:
+        run_report.print_report(make_console(is_error=True), document)
+    if plot_file:
+        run_report.draw_report(document, Path(plot_file))
 
 
 def _options(no_profile: bool, profiles: Path | None, hints: Path | None) -> run_job.RunOptions:

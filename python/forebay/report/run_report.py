@@ -80,7 +80,8 @@ def draw_report(document: dict, file: Path) -> None:
         _draw_times(times, document)
         _draw_reads(reads, files)
         text = f"{units.items(len(read), 'file')}, {len(files)} shown."
-        command = _short(" ".join(" ".join(document["command"]).split()), COMMAND_MAX)
+        command = " ".join(" ".join(document["command"]).split())
+        command = _short(command.encode(errors="replace").decode(), COMMAND_MAX)
         style.footnote(figure, f"{command}\n{text}")
 
 
