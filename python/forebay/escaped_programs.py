@@ -2,6 +2,7 @@
 """Programs whose reads a preloaded library cannot see: static ones, those of Go, and those with
 other rights than their caller."""
 
+import contextlib
 import os
 import shutil
 import stat
@@ -44,7 +45,12 @@ def _rights_reason(descriptor: int) -> str | None:
     status = os.fstat(descriptor)
     gains_user = status.st_mode & stat.S_ISUID and status.st_uid != os.getuid()
     gains_group = status.st_mode & stat.S_ISGID and status.st_gid != os.getgid()
-    return "set-uid or set-gid" if gains_user or gains_group else None
+    if gains_user or gains_group:
+        return "set-uid or set-gid"
+    with contextlib.suppress(OSError):
+        if os.geteuid() != 0 and os.getxattr(descriptor, "security.capability"):
+            return "file capabilities"
+    return None
 
 
 def _reason_of_elf(file, head: bytes) -> str | None:
