@@ -93,9 +93,9 @@ void Foresight::open_file(const FileKey& key, const trace::RunOpen& open) {
   if (open.has_waited) begin_file(key);
 }
 
-/// Before the first read of a process, in a file whose opening has waited for storage. Not for
-/// later files: where each opening is a request to a server, files whose bytes are cached would
-/// need twice as many.
+/// Before the first read of a process, in a file whose opening has waited for storage: opens it,
+/// and reads what comes first. More only if a read waits, too: the bytes may be cached. Not for
+/// later files: where each opening is a request to a server, cached files would need twice as many.
 void Foresight::begin_file(const FileKey& key) {
   ProcessState& process = processes_.at(key.first);
   if (std::exchange(process.has_begun, true)) return;
@@ -103,7 +103,7 @@ void Foresight::begin_file(const FileKey& key) {
   Prepared& prepared = process.prepared[open.file->path()];
   const bool is_usable = prepared.stream && push::is_unchanged(prepared.version, open.version);
   if (!is_usable) prepared = {make_stream(key.first, open), open.version};
-  prepared.stream->begin(warmer_, loads_max_);
+  prepared.stream->begin(warmer_, 1);
 }
 
 std::unique_ptr<FileStream> Foresight::make_stream(std::uint32_t process, const OpenFile& open) {
