@@ -78,11 +78,12 @@ std::vector<FileHint> LearnedHints::hints_of(std::span<const FileHint> earlier) 
 std::vector<FileHint> LearnedHints::merge(std::span<const FileHint> earlier) const {
   const std::lock_guard lock(mutex_);
   std::vector<FileHint> sorted(earlier.begin(), earlier.end());
-  std::ranges::stable_sort(sorted, {}, &FileHint::file);
-  std::vector<FileHint> hints = hints_of(sorted);
-  std::ranges::sort(hints, [](const FileHint& a, const FileHint& b) {
+  const auto is_before = [](const FileHint& a, const FileHint& b) {
     return a.file != b.file ? a.file < b.file : a.reads > b.reads;
-  });
+  };
+  std::ranges::sort(sorted, is_before);
+  std::vector<FileHint> hints = hints_of(sorted);
+  std::ranges::sort(hints, is_before);
   const std::vector<FileHint> learned = hints;
   for (const FileHint& hint : earlier)
     if (hints_of_file(learned, hint.file).empty()) hints.push_back(hint);

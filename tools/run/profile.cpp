@@ -7,6 +7,7 @@
 #include <filesystem>
 #include <functional>
 #include <limits>
+#include <ranges>
 #include <regex>
 #include <utility>
 
@@ -173,7 +174,10 @@ void Profile::Program::merge() {
     const auto begin = begin_ns.find(hint.file);
     return begin != begin_ns.end() ? begin->second : std::numeric_limits<std::uint64_t>::max();
   };
-  std::ranges::stable_sort(hints, {}, begin_of);
+  std::multimap<std::uint64_t, push::FileHint> ordered;  // hints with equal keys keep their order
+  for (const push::FileHint& hint : hints)
+    ordered.emplace(begin_of(hint), hint);
+  std::ranges::copy(ordered | std::views::values, hints.begin());
 }
 
 /// With the most reads first.
@@ -181,7 +185,9 @@ std::vector<Profile::Program*> Profile::learned_programs() const {
   std::vector<Program*> found;
   for (const auto& [name, program] : programs_)
     if (program->reads > 0) found.push_back(program.get());
-  std::ranges::stable_sort(found, std::greater(), &Program::reads);
+  std::ranges::sort(found, [](const Program* a, const Program* b) {
+    return a->reads != b->reads ? a->reads > b->reads : a->path < b->path;
+  });
   if (found.size() > kWrittenMax) found.resize(kWrittenMax);
   return found;
 }
