@@ -15,6 +15,7 @@
 #include <sys/syscall.h>
 #include <unistd.h>
 
+#include "base/process_namespace.hpp"
 #include "interpose/posix/recorder.hpp"
 #include "interpose/posix/shared_mapping.hpp"
 
@@ -72,11 +73,6 @@ std::uint32_t rank_of_environment() noexcept {
   return trace::RunProcess::kNoRank;
 }
 
-std::uint64_t pid_namespace() noexcept {
-  struct stat found{};
-  return ::stat("/proc/self/ns/pid", &found) == 0 ? found.st_ino : 0;
-}
-
 /// Of programs that this process has executed before.
 void end_older_parts(RunMemory& shared, std::uint32_t pid, std::uint64_t in_namespace) noexcept {
   const std::uint32_t end = shared.process_end.load(std::memory_order_relaxed);
@@ -90,7 +86,7 @@ void end_older_parts(RunMemory& shared, std::uint32_t pid, std::uint64_t in_name
 
 std::uint32_t take_process(RunMemory& shared) noexcept {
   const auto pid = static_cast<std::uint32_t>(::getpid());
-  const std::uint64_t in_namespace = pid_namespace();
+  const std::uint64_t in_namespace = process_namespace();
   end_older_parts(shared, pid, in_namespace);
   for (std::uint32_t i = 0; i < RunMemory::kProcesses; ++i) {
     trace::RunProcess& part = shared.processes[i];

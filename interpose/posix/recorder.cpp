@@ -5,13 +5,10 @@
 
 #include <array>
 #include <atomic>
+#include <cerrno>
 #include <cstddef>
-#include <cstdlib>
 #include <cstring>
 
-#include <linux/futex.h>
-#include <pthread.h>
-#include <sys/mman.h>
 #include <sys/stat.h>
 #include <sys/syscall.h>
 #include <sys/sysmacros.h>

@@ -7,17 +7,11 @@
 #include <bit>
 
 #include "base/assert.hpp"
+#include "base/fnv.hpp"
 
 namespace forebay::model {
 
 namespace {
-
-constexpr std::uint64_t kFnvBasis = 0xcbf29ce484222325ULL;
-constexpr std::uint64_t kFnvPrime = 0x100000001b3ULL;
-
-constexpr std::uint64_t hash_byte(std::uint64_t hash, std::uint8_t byte) {
-  return (hash ^ byte) * kFnvPrime;
-}
 
 /// Spreads differences in few bits over all bits, so that remainders of the hash are even. The last
 /// step of SplitMix64.
@@ -83,13 +77,13 @@ std::vector<ServerRange> split_by_server(const Layout& layout,
 }
 
 std::uint64_t name_hash(NameSpread spread, std::uint64_t directory, std::string_view name) {
-  std::uint64_t hash = kFnvBasis;
+  std::uint64_t hash = kFnv1aBasis;
   for (unsigned shift = 0; shift < 64; shift += 8) {
-    hash = hash_byte(hash, static_cast<std::uint8_t>(directory >> shift));
+    hash = fnv1a(hash, static_cast<std::uint8_t>(directory >> shift));
   }
   if (spread == NameSpread::kFile) {
     for (const char letter : name)
-      hash = hash_byte(hash, static_cast<std::uint8_t>(letter));
+      hash = fnv1a(hash, static_cast<std::uint8_t>(letter));
   }
   return mix(hash);
 }

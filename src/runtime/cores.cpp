@@ -5,13 +5,11 @@
 #include <map>
 #include <set>
 
+#include "base/fnv.hpp"
+
 namespace forebay {
 
 namespace {
-
-/// Constants of FNV-1a over the core numbers.
-constexpr std::uint64_t kHashBasis = 0xcbf29ce484222325;
-constexpr std::uint64_t kHashPrime = 0x100000001b3;
 
 const std::vector<Processor>& this_machine() {
   static const std::vector<Processor> processors = machine_processors();
@@ -25,9 +23,9 @@ CoreSet core_set_of(const std::vector<Processor>& machine, const std::vector<int
   std::set<int> cores;
   for (const Processor& processor : machine)
     if (mine.contains(processor.number)) cores.insert(processor.core);
-  CoreSet core_set{.hash = kHashBasis, .cores = static_cast<std::uint32_t>(cores.size())};
+  CoreSet core_set{.hash = kFnv1aBasis, .cores = static_cast<std::uint32_t>(cores.size())};
   for (const int core : cores)
-    core_set.hash = (core_set.hash ^ static_cast<std::uint64_t>(core)) * kHashPrime;
+    core_set.hash = fnv1a(core_set.hash, static_cast<std::uint64_t>(core));
   return core_set;
 }
 

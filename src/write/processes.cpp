@@ -17,6 +17,7 @@
 
 #include "base/descriptor.hpp"
 #include "base/host_name.hpp"
+#include "base/process_namespace.hpp"
 #include "base/retry_on_eintr.hpp"
 #include "base/wall_clock.hpp"
 #include "shm/process_watch.hpp"
@@ -96,11 +97,6 @@ ProcessState process_state(std::uint64_t process_id, std::uint64_t start) {
   if (has_ended(number, facts)) return ProcessState::kEnded;
   if (!facts || start == 0) return ProcessState::kUnknown;
   return facts->start == start ? ProcessState::kRunning : ProcessState::kEnded;
-}
-
-std::uint64_t process_namespace() {
-  struct stat facts{};
-  return ::stat("/proc/self/ns/pid", &facts) == 0 ? facts.st_ino : 0;
 }
 
 std::string boot_id() {

@@ -18,9 +18,6 @@ enum class ProcessState : std::uint8_t {
 /// ended.
 ProcessState process_state(std::uint64_t process_id, std::uint64_t start);
 
-/// The inode number of the PID namespace of the caller; 0 if unknown.
-std::uint64_t process_namespace();
-
 /// The kernel's identifier of the current boot.
 std::string boot_id();
 

@@ -9,9 +9,10 @@
 #include <linux/futex.h>
 #include <signal.h>
 #include <sys/mman.h>
-#include <sys/stat.h>
 #include <sys/syscall.h>
 #include <unistd.h>
+
+#include "base/process_namespace.hpp"
 
 namespace forebay::run {
 
@@ -28,14 +29,9 @@ bool is_in_use(RunPartState state) {
   return state == RunPartState::kActive || state == RunPartState::kEnded;
 }
 
-std::uint64_t own_pid_namespace() {
-  struct stat found{};
-  return ::stat("/proc/self/ns/pid", &found) == 0 ? found.st_ino : 0;
-}
-
 /// False if that is unknown: a number of another namespace is that of another process here.
 bool is_dead_process(const trace::RunProcess& part) {
-  static const std::uint64_t own = own_pid_namespace();
+  static const std::uint64_t own = process_namespace();
   return part.pid != 0 && part.pid_namespace == own && own != 0 &&
          ::kill(static_cast<pid_t>(part.pid), 0) != 0 && errno == ESRCH;
 }

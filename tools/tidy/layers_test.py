@@ -53,7 +53,7 @@ def test_edge_upwards_or_sideways_is_found(make_tree, path, line):
         ("src/runtime/x.cpp", "#include <forebay/session.hpp>"),
         ("include/forebay/session.hpp", "#include <forebay/error.hpp>"),
         ("bench/x.cpp", '#include "shm/part.hpp"'),
-        ("interpose/posix/x.cpp", '#include "shm/part.hpp"'),
+        ("interpose/posix/x.cpp", '#include "trace/part.hpp"'),
         ("interpose/posix/x.cpp", '#include "base/part.hpp"'),
         ("examples/x.cpp", "#include <forebay/error.hpp>"),
         ("src/base/x.cpp", '// #include "read/part.hpp"'),
