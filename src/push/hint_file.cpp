@@ -21,6 +21,7 @@ namespace forebay::push {
 namespace {
 
 constexpr std::int64_t kHintFormat = 1;
+constexpr std::string_view kSpecial = "*?[\\";  // in patterns
 constexpr std::string_view kOperation = "read hints";
 constexpr std::uint64_t kReadsMax = std::numeric_limits<std::int64_t>::max();
 /// Of a hint, apart from its signature and its path, of which each byte can be escaped by 6.
@@ -166,10 +167,14 @@ Status write_hint_file(const std::string& path,
       {.operation = "write hints", .path = path, .error_number = errno, .cause = "incomplete"});
 }
 
+bool is_pattern(std::string_view file) noexcept {
+  return file.find_first_of(kSpecial) != std::string_view::npos;
+}
+
 std::string pattern_of(std::string_view path) {
   std::string pattern;
   for (const char one : path) {
-    if (std::string_view("*?[\\").find(one) != std::string_view::npos) pattern += '\\';
+    if (kSpecial.find(one) != std::string_view::npos) pattern += '\\';
     pattern += one;
   }
   return pattern;

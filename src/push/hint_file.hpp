@@ -63,6 +63,9 @@ Status write_hint_file(const std::string& path,
                        std::span<const FileHint> hints,
                        std::string_view command = {});
 
+/// False if the file of a hint is a path, in which no character is special.
+bool is_pattern(std::string_view file) noexcept;
+
 /// `path` as a pattern that matches only itself.
 std::string pattern_of(std::string_view path);
 

@@ -6,10 +6,14 @@
 #include <cstdint>
 #include <filesystem>
 #include <functional>
+#include <iomanip>
 #include <limits>
 #include <ranges>
 #include <regex>
+#include <sstream>
 #include <utility>
+
+#include "base/fnv.hpp"
 
 namespace forebay::run {
 
@@ -17,24 +21,13 @@ namespace {
 
 namespace fs = std::filesystem;
 
-/// FNV-1a, 64 bits (Fowler, Noll, Vo).
-std::uint64_t hash_of(std::string_view text) {
-  std::uint64_t hash = 0xcbf29ce484222325U;
+std::string hash_of(std::string_view text) {
+  std::uint64_t hash = kFnv1aBasis;
   for (const char one : text)
-    hash = (hash ^ static_cast<unsigned char>(one)) * 0x100000001b3U;
-  return hash;
-}
-
-std::string hex(std::uint64_t value) {
-  constexpr std::string_view kDigits = "0123456789abcdef";
-  std::string text;
-  for (int shift = 60; shift >= 0; shift -= 4)
-    text += kDigits[value >> static_cast<unsigned>(shift) & 15U];
-  return text;
-}
-
-bool is_path(std::string_view file) {
-  return file.find_first_of("*?[\\") == std::string_view::npos;
+    hash = fnv1a(hash, static_cast<unsigned char>(one));
+  std::ostringstream digits;
+  digits << std::hex << std::setw(16) << std::setfill('0') << hash;
+  return std::move(digits).str();
 }
 
 /// Whether a file is named as profiles and what a killed agent leaves of them. Others in the
@@ -86,7 +79,7 @@ std::string profile_name(const std::vector<std::string>& words) {
   std::string program = words.empty() ? "program" : fs::path(words.front()).filename().string();
   for (char& one : program)
     if (std::isalnum(static_cast<unsigned char>(one)) == 0 && one != '.' && one != '-') one = '_';
-  return program.substr(0, 64) + "-" + hex(hash_of(all));
+  return program.substr(0, 64) + "-" + hash_of(all);
 }
 
 void Profile::add_process(std::uint32_t process, const std::vector<std::string>& words) {
@@ -107,7 +100,7 @@ void Profile::add_process(std::uint32_t process, const std::vector<std::string>&
 void Profile::Program::load() {
   if (auto found = push::read_hint_file(path)) hints = std::move(*found);
   for (const push::FileHint& hint : hints) {
-    if (!is_path(hint.file))
+    if (push::is_pattern(hint.file))
       patterns.push_back(&hint);
     else if (hint.signature != nullptr)  // one that a user has added may have parameters
       by_class[class_of(hint.file)].push_back(&hint);
@@ -125,7 +118,7 @@ std::vector<std::string> Profile::files(std::uint32_t process) const {
   if (program == nullptr) return found;
   for (const push::FileHint& hint : program->hints) {
     const bool is_known = !found.empty() && found.back() == hint.file;
-    if (is_path(hint.file) && !is_known) found.push_back(hint.file);
+    if (!push::is_pattern(hint.file) && !is_known) found.push_back(hint.file);
   }
   return found;
 }
