@@ -65,12 +65,16 @@ Status RunAgent::connect(const std::string& name) {
       std::string line;
       for (char one = 0; ::read(connection_.get(), &one, 1) == 1 && one != '\n';)
         line += one;
-      memory_path_ = nlohmann::json::parse(line).at("memory").get<std::string>();
-      return {};
+      const auto greeting = nlohmann::json::parse(line, nullptr, false);
+      if (greeting.is_object()) memory_path_ = greeting.value("memory", "");
+      if (!memory_path_.empty()) return {};
+      return failure({.kind = ErrorClass::kDamage,
+                      .operation = "connect to the agent " + name,
+                      .cause = line.empty() ? "it has ended" : line});
     }
     std::this_thread::sleep_for(kConnectInterval);
   }
-  return failure(system_error({.operation = "connect to the agent"}, errno));
+  return failure(system_error({.operation = "connect to the agent " + name}, errno));
 }
 
 RunAgent::~RunAgent() {
