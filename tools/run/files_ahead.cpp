@@ -12,6 +12,8 @@ namespace {
 
 /// Names of a series that decide.
 constexpr std::size_t kSeriesNames = 4;
+/// Names that are kept, to return none again. A longer process may have a name returned twice.
+constexpr std::size_t kKnownMax = 65'536;
 
 }  // namespace
 
@@ -22,6 +24,7 @@ FilesAhead::FilesAhead(std::vector<std::string> planned) : planned_(std::move(pl
 
 FilesAhead::Next FilesAhead::open(const std::string& path) {
   Next next;
+  if (known_.size() >= kKnownMax) known_.clear();
   known_.insert(path);
   const auto place = places_.find(path);
   if (place != places_.end()) reached_ = std::max(reached_, place->second + 1);

@@ -51,5 +51,17 @@ TEST(FilesAhead, series_begins_after_the_first_file) {
   EXPECT_EQ(files.open("/step-3").series, (Names{"/step-4", "/step-5"}));
 }
 
+TEST(FilesAhead, process_that_opens_very_many_files_is_followed) {
+  FilesAhead files({"/a", "/b"});
+  files.close(FilesAhead::Help::kUseful);
+  EXPECT_EQ(files.wait().planned, (Names{"/a", "/b"}));
+  for (int i = 0; i < 70'000; ++i)
+    EXPECT_TRUE(files
+                    .open("/file" + std::string(1, static_cast<char>('a' + i % 26)) +
+                          std::to_string(i * 7919 % 70'001))
+                    .planned.empty());
+  EXPECT_TRUE(files.open("/a").planned.empty());
+}
+
 }  // namespace
 }  // namespace forebay::run

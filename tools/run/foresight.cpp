@@ -67,8 +67,7 @@ void Foresight::begin_process(const Process& process) {
   profile_.add_process(process.number, process.words);
   std::vector<std::string> planned = profile_.files(process.number);
   for (const push::FileHint& hint : hints_) {
-    const bool is_path = hint.file.find_first_of("*?[\\") == std::string::npos;
-    if (is_path && hint.signature != nullptr) planned.push_back(hint.file);
+    if (!push::is_pattern(hint.file) && hint.signature != nullptr) planned.push_back(hint.file);
   }
   processes_.try_emplace(process.number, ProcessState{FilesAhead(std::move(planned))});
 }
@@ -100,10 +99,10 @@ void Foresight::begin_file(const FileKey& key) {
   ProcessState& process = processes_.at(key.first);
   if (std::exchange(process.has_begun, true)) return;
   const OpenFile& open = files_.at(key);
-  Prepared& prepared = process.prepared[open.file->path()];
-  const bool is_usable = prepared.stream && push::is_unchanged(prepared.version, open.version);
-  if (!is_usable) prepared = {make_stream(key.first, open), open.version};
-  prepared.stream->begin(warmer_, 1);
+  auto stream = take_prepared(process, open);
+  if (!stream) stream = make_stream(key.first, open);
+  stream->begin(warmer_, 1);
+  add_prepared(process, open.file->path(), {std::move(stream), open.version});
 }
 
 std::unique_ptr<FileStream> Foresight::make_stream(std::uint32_t process, const OpenFile& open) {
@@ -122,14 +121,26 @@ void Foresight::add_hints(FileStream& stream,
     stream.add_hint(push::HintOrigin::kHintFile, *hint);
 }
 
+/// The stream that was prepared for the file; null if there is none, or for another version.
+std::unique_ptr<FileStream> Foresight::take_prepared(ProcessState& state, const OpenFile& open) {
+  auto taken = state.prepared.extract(open.file->path());
+  if (taken.empty()) return nullptr;
+  Prepared& prepared = taken.mapped();
+  if (push::is_unchanged(prepared.version, open.version)) return std::move(prepared.stream);
+  end_stream(open.file->path(), *prepared.stream);
+  return nullptr;
+}
+
 void Foresight::add_prepared(ProcessState& state, const std::string& path, Prepared prepared) {
+  if (const auto old = state.prepared.extract(path); !old.empty())
+    end_stream(path, *old.mapped().stream);
   if (state.prepared.size() >= kPreparedMax) {
     const auto oldest = std::ranges::min_element(
         state.prepared, {}, [](const auto& one) { return one.second.stream->number(); });
     end_stream(oldest->first, *oldest->second.stream);
     state.prepared.erase(oldest);
   }
-  state.prepared.insert_or_assign(path, std::move(prepared));
+  state.prepared.emplace(path, std::move(prepared));
 }
 
 /// Begins to read files that the process will probably open.
@@ -162,15 +173,8 @@ void Foresight::prepare(std::uint32_t process, const FilesAhead::Next& next) {
 FileStream& Foresight::stream_of(std::uint32_t ring, const FileKey& key, OpenFile& open) {
   auto& stream = open.streams[ring];
   if (stream) return *stream;
-  auto& prepared = processes_.at(key.first).prepared;
-  const auto found = prepared.find(open.file->path());
-  const bool is_prepared = found != prepared.end();
-  if (is_prepared && push::is_unchanged(found->second.version, open.version)) {
-    stream = std::move(found->second.stream);
-  } else {
-    stream = make_stream(key.first, open);
-  }
-  if (is_prepared) prepared.erase(found);
+  stream = take_prepared(processes_.at(key.first), open);
+  if (!stream) stream = make_stream(key.first, open);
   return *stream;
 }
 

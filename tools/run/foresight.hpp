@@ -75,6 +75,7 @@ class Foresight final : public JobObserver {
   void prepare(std::uint32_t process, const FilesAhead::Next& next);
   void begin_file(const FileKey& key);
   std::unique_ptr<FileStream> make_stream(std::uint32_t process, const OpenFile& open);
+  std::unique_ptr<FileStream> take_prepared(ProcessState& state, const OpenFile& open);
   void add_prepared(ProcessState& state, const std::string& path, Prepared prepared);
   FileTotal& total_of(const std::string& path);
   FileStream& stream_of(std::uint32_t ring, const FileKey& key, OpenFile& open);
