@@ -91,7 +91,10 @@ bool FileStream::observe(const trace::TraceRecord& record,
   const bool fast = is_fast(record);
   ++counts_.reads;
   counts_.bytes += record.size;
-  if (!fast) counts_.wait_ns += record.duration_ns;
+  if (!fast) {
+    counts_.wait_ns += record.duration_ns;
+    file_->reset_cached_in_a_row();  // ranges that the agent itself has read count, too
+  }
   if (begin_ns_ == 0) begin_ns_ = record.begin_ns;
   end_ns_ = std::max(end_ns_, record.begin_ns + record.duration_ns);
   if (!accesses_ && !fast) start_predictions(record);

@@ -6,8 +6,11 @@
 #include <fstream>
 #include <thread>
 
+#include <fcntl.h>
 #include <gtest/gtest.h>
+#include <unistd.h>
 
+#include "base/descriptor.hpp"
 #include "storage/testing.hpp"
 
 namespace forebay::run {
@@ -81,6 +84,22 @@ TEST_F(FileStreamTest, hint_is_followed_before_the_first_read) {
   for (std::uint64_t i = 0; i < 100; ++i)
     stream_.observe(record(i * 262'144, kFastNs), warmer_, kLoads);
   EXPECT_EQ(stream_.counts().misses, 0U);
+}
+
+TEST_F(FileStreamTest, cached_ranges_end_reading_ahead_only_until_a_read_waits) {
+  const auto file = std::make_shared<LazyFile>(path_, FileIds());
+  const Descriptor opened(::open(path_.c_str(), O_RDONLY | O_CLOEXEC));
+  std::vector<char> bytes(1U << 20U);
+  ASSERT_EQ(::pread(opened.get(), bytes.data(), bytes.size(), 0), 1L << 20);
+  FileStream stream(file, 2);
+  for (std::uint64_t i = 0; i < 8; ++i)
+    stream.observe(record(i * 65'536, kSlowNs), warmer_, kLoads);
+  for (int i = 0; i < 64; ++i)  // never before Linux 6.5
+    static_cast<void>(file->is_cached(*file->open(), 0, 4096));
+  const std::uint64_t before = stream.counts().ahead_bytes;
+  for (std::uint64_t i = 100; i < 108; ++i)
+    stream.observe(record(i * 65'536, kSlowNs), warmer_, kLoads);
+  EXPECT_GT(stream.counts().ahead_bytes, before);
 }
 
 TEST_F(FileStreamTest, large_reads_are_read_ahead_up_to_a_limit) {

@@ -47,6 +47,8 @@ class LazyFile {
   std::uint32_t cached_in_a_row() const noexcept {
     return cached_in_a_row_.load(std::memory_order_relaxed);
   }
+  /// A read has waited for storage, so the file is not in the page cache as a whole.
+  void reset_cached_in_a_row() noexcept { cached_in_a_row_.store(0, std::memory_order_relaxed); }
   void add_loaded(const LoadedPages& loaded) noexcept {
     loaded_waits_.fetch_add(loaded.waits, std::memory_order_relaxed);
     loaded_bytes_.fetch_add(loaded.bytes, std::memory_order_relaxed);
