@@ -1,0 +1,75 @@
+# SPDX-License-Identifier: Apache-2.0
+#
+# The libraries that kernels compare with: forebay_peer_hdf5, forebay_peer_pnetcdf,
+# forebay_peer_adios1. Debian builds all of them for Open MPI, so they are searched in that preset
+# only. A missing library is left out, and the configure step reports its Debian package.
+if(NOT FOREBAY_MPI_LIBRARY STREQUAL "Open MPI" OR NOT FOREBAY_MPI_FOUND)
+  return()
+endif()
+
+foreach(peer "hdf5:hdf5-openmpi:libhdf5-openmpi-dev" "pnetcdf:pnetcdf:libpnetcdf-dev")
+  string(REPLACE ":" ";" peer "${peer}")
+  list(GET peer 0 name)
+  list(GET peer 1 module)
+  list(GET peer 2 package)
+  pkg_check_modules(${name}_openmpi IMPORTED_TARGET ${module})
+  if(TARGET PkgConfig::${name}_openmpi)
+    add_library(forebay_peer_${name} INTERFACE)
+    target_link_libraries(forebay_peer_${name} INTERFACE PkgConfig::${name}_openmpi)
+  else()
+    message(STATUS "Left out, as not found: ${name} (Debian: ${package})")
+  endif()
+endforeach()
+
+# A static library, so its dependencies must be named too.
+find_library(FOREBAY_ADIOS1_LIBRARY adios PATH_SUFFIXES adios/openmpi)
+find_path(FOREBAY_ADIOS1_INCLUDE adios.h)
+mark_as_advanced(FOREBAY_ADIOS1_LIBRARY FOREBAY_ADIOS1_INCLUDE)
+set(adios1_libraries ${FOREBAY_ADIOS1_LIBRARY})
+set(adios1_missing)
+if(NOT FOREBAY_ADIOS1_LIBRARY OR NOT FOREBAY_ADIOS1_INCLUDE)
+  list(APPEND adios1_missing libadios-openmpi-dev)
+endif()
+foreach(need blosc:libblosc-dev lz4:liblz4-dev bz2:libbz2-dev sz:libaec-dev z:zlib1g-dev)
+  string(REPLACE ":" ";" need "${need}")
+  list(GET need 0 library)
+  list(GET need 1 package)
+  find_library(FOREBAY_ADIOS1_NEEDS_${library} ${library})
+  mark_as_advanced(FOREBAY_ADIOS1_NEEDS_${library})
+  if(FOREBAY_ADIOS1_NEEDS_${library})
+    list(APPEND adios1_libraries ${FOREBAY_ADIOS1_NEEDS_${library}})
+  else()
+    list(APPEND adios1_missing ${package})
+  endif()
+endforeach()
+# Its methods for HDF5 and NetCDF are never called, but the symbols of HDF5 must exist.
+if(NOT TARGET PkgConfig::hdf5_openmpi)
+  list(APPEND adios1_missing libhdf5-openmpi-dev)
+endif()
+if(adios1_missing)
+  list(JOIN adios1_missing " " adios1_missing)
+  message(STATUS "Left out, as not found: ADIOS 1.13 (Debian: ${adios1_missing})")
+else()
+  add_library(forebay_peer_adios1 INTERFACE)
+  target_include_directories(forebay_peer_adios1 SYSTEM INTERFACE ${FOREBAY_ADIOS1_INCLUDE})
+  target_link_libraries(forebay_peer_adios1 INTERFACE ${adios1_libraries} PkgConfig::hdf5_openmpi)
+  # The symbols of NetCDF are set to 0. That needs no NetCDF, and a call would crash.
+  foreach(
+    symbol
+    close
+    create_par
+    def_dim
+    def_var
+    get_var
+    get_vara
+    inq_dimid
+    inq_dimlen
+    inq_varid
+    open_par
+    put_var
+    put_vara
+    sync
+    var_par_access)
+    target_link_options(forebay_peer_adios1 INTERFACE "LINKER:--defsym=nc_${symbol}=0")
+  endforeach()
+endif()
