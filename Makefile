@@ -3,7 +3,8 @@
 # The entry point. Every target runs its own set-up, so each works on a bare machine. The work is in
 # scripts/, so that this file stays trivial.
 .DEFAULT_GOAL := help
-.PHONY: demo build test test-cpython test-sanitizers test-all bench format tidy clean help
+.PHONY: demo build test test-cpython test-sanitizers test-all bench kernel-peers
+.PHONY: format tidy clean help
 
 demo: build ## Analyze a snapshot, restart a solver, speed up a program, plot build/demo/*.png
 	.venv/bin/forebay demo
@@ -30,6 +31,9 @@ test-all: ## Run these and Open MPI, clang-tidy, sanitizers, fuzzers, all seeds:
 bench: ## Build the benchmark programs; measure ratios to plain reads in one run
 	scripts/build bench
 	.venv/bin/forebay bench solo
+
+kernel-peers: ## Build HDF5, PnetCDF and ADIOS 1 into forebay kernel, under Open MPI
+	scripts/build peers
 
 format: ## Rewrite C++ and Python sources in the project's format
 	scripts/setup test

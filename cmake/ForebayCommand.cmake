@@ -18,6 +18,8 @@ if(FOREBAY_TOOLS)
     COMPONENT command
     FILES_MATCHING
     PATTERN "*.py"
+    PATTERN "*.toml"
+    PATTERN "*.j2"
     PATTERN "__pycache__" EXCLUDE)
 endif()
 

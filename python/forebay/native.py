@@ -9,6 +9,7 @@ import contextlib
 import ctypes
 import json
 import os
+import shlex
 import signal
 import subprocess
 import sys
@@ -17,7 +18,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import NoReturn
 
-from forebay.errors import EXIT_SIGNAL, ForebayError, NativeError, SkippedError
+from forebay.errors import EXIT_SIGNAL, EXIT_USAGE, ForebayError, NativeError, SkippedError
 
 KILL_AFTER_S = 5
 OTHER_LINES_MAX = 20
@@ -63,6 +64,22 @@ class OpenMpi:
     ranks: int
 
 
+@dataclass(frozen=True)
+class Launcher:
+    """Ranks started by a command of the user, with {n} in place of their number."""
+
+    command: str
+    ranks: int
+
+    def words(self) -> list[str]:
+        words = shlex.split(self.command)
+        if not any("{n}" in word for word in words):
+            message = f"the launcher {self.command!r} has no {{n}} for the number of ranks"
+            raise ForebayError(f'{message}; write it as "srun -n {{n}}"', EXIT_USAGE)
+        return [word.replace("{n}", str(self.ranks)) for word in words]
+
+
+Ranks = int | TwoHosts | OpenMpi | Launcher
 OnProgress = Callable[[Progress], None]
 
 
@@ -111,10 +128,12 @@ def is_built(name: str) -> bool:
     return True
 
 
-def launcher(ranks: int | TwoHosts | OpenMpi) -> list[str]:
+def launcher(ranks: Ranks) -> list[str]:
     """The command that starts a native program on several ranks, here or on two hosts."""
     if isinstance(ranks, int):
         return [*mpi_launcher(), "-n", str(ranks)]
+    if isinstance(ranks, Launcher):
+        return ranks.words()
     if isinstance(ranks, OpenMpi):
         return [*openmpi_launcher(), "-n", str(ranks.ranks)]
     settings = ["--library", "MPICH", "--ranks-per-host", str(ranks.ranks_per_host)]
@@ -146,7 +165,7 @@ def run_program(
     arguments: Iterable[str],
     on_progress: OnProgress | None = None,
     accepted_codes: tuple[int, ...] = (0,),
-    ranks: int | TwoHosts | OpenMpi | None = None,
+    ranks: Ranks | None = None,
 ) -> ProgramResult:
     """Runs a program to its end. Exit codes in `accepted_codes` are results; others raise a
     NativeError.

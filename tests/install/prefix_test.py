@@ -20,6 +20,8 @@ TOOLS = {
         "dataset",
         "doctor",
         "emufs",
+        "kernel",
+        "kernel-mpi",
         "machine",
         "model",
         "run-agent",
@@ -56,8 +58,10 @@ def elf_files(directory):
         "share/doc/forebay/docs/guides/install.md",
         "share/doc/forebay/examples/CMakeLists.txt",
         "share/doc/forebay/examples/read_range.cpp",
+        "share/forebay/kernels/runner.c",
         "share/forebay/machines/local.toml",
         "share/forebay/python/forebay/cli/__init__.py",
+        "share/forebay/python/forebay/kernel/shipped/enzo.toml",
     ],
 )
 def test_prefix_contains(prefix, path):

@@ -24,6 +24,7 @@ COMMANDS = {
     "machine": ("forebay.cli.machine", "List, show and check descriptions of parallel storage."),
     "model": ("forebay.cli.model", "Compute the gain of writing behind, by a model."),
     "study": ("forebay.cli.study", "Compare plans on several machines, by simulation."),
+    "kernel": ("forebay.cli.kernel", "Repeat the I/O of a program, and compare libraries."),
     "run": ("forebay.cli.run", "Run a program, and read ahead for it."),
     "profile": ("forebay.cli.profile", "List, show and remove what runs of programs have read."),
     "trace": ("forebay.cli.trace", "Show recorded accesses and their signatures."),

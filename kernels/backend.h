@@ -1,0 +1,121 @@
+// SPDX-License-Identifier: Apache-2.0
+// A backend stores the arrays of a kernel with one library or by hand. `forebay kernel emit` copies
+// these files, so backends in C have no other dependencies than MPI and their library.
+// All functions are collective over the job. After a failure on this rank, the following calls are
+// made all the same, so that no rank waits for one that has left: a backend continues as well as it
+// can, and returns -1 again where necessary.
+#ifndef FOREBAY_KERNELS_BACKEND_H
+#define FOREBAY_KERNELS_BACKEND_H
+
+#include <mpi.h>
+
+#include "kernel.h"
+
+#ifdef __cplusplus
+extern "C" {
+#endif
+
+enum { FK_ERROR_MAX = 512, FK_PATH_MAX = 4096, FK_BLOCK_BYTES = 4096 };
+
+/// One run of a kernel with one backend, the same on all ranks but for `rank` and `error`.
+struct fk_job {
+  MPI_Comm communicator;
+  uint32_t rank;
+  uint32_t ranks;  ///< = writers of the kernel
+  const struct fk_kernel* kernel;
+  const char* directory;     ///< exists; empty at the start
+  const char* options;       ///< of the backend: "direct", or "collective,cb_nodes=4"
+  char error[FK_ERROR_MAX];  ///< of the first failure of this rank; empty if none
+};
+
+/// The array of a write operation in one step.
+struct fk_array {
+  uint32_t operation;
+  int64_t step;  ///< -1: before the clock starts
+  /// Offset of each rank's first byte, and the size at the end. For an operation with offsets all
+  /// are 0 but the last.
+  const uint64_t* starts;
+  /// The calls of this rank, with offsets in the array, ascending.
+  const struct fk_calls* calls;
+};
+
+/// Numbers that only the backend can report.
+struct fk_report {
+  uint64_t staging_bytes;  ///< of this rank, the maximum over time
+  uint64_t planned_bytes;  ///< the bound of staging; 0: no bound
+};
+
+struct fk_backend {
+  const char* name;
+  const char* options;  ///< for users: "page-cache (default), fsync, direct, shared"
+  /// The state of a run; NULL after a failure. Succeeds on all ranks or on none.
+  void* (*start)(struct fk_job* job);
+  /// Begins to write the arrays of a step.
+  int (*begin_write)(void* state, const struct fk_array* arrays, size_t count);
+  /// The memory in which the application makes its calls of an array: `own`, or memory of the
+  /// backend of the same size. May be NULL: `own`.
+  void* (*memory)(void* state, const struct fk_array* array, void* own);
+  /// Writes the calls of this rank, which are contiguous in `memory`. When it returns, the
+  /// application may change the memory.
+  int (*write)(void* state, const struct fk_array* array, const void* memory);
+  /// Ends the step. When it returns, the application may continue.
+  int (*end_write)(void* state);
+  /// The same for reading arrays that were written. May be NULL: cannot read.
+  int (*begin_read)(void* state, const struct fk_array* arrays, size_t count);
+  /// Any bytes of an array, contiguous in `memory`, which is aligned to FK_BLOCK_BYTES.
+  int (*read)(void* state,
+              const struct fk_array* array,
+              const struct fk_calls* calls,
+              void* memory);
+  int (*end_read)(void* state);
+  /// Returns when this rank's part is on storage, as far as the backend ensures it. May be NULL.
+  /// The runner syncs all files afterwards.
+  int (*make_durable)(void* state);
+  /// May be NULL.
+  void (*report)(const void* state, struct fk_report* report);
+  /// Ends the run and frees the state.
+  int (*finish)(void* state);
+};
+
+/// Keeps the first failure of a rank, as "operation path: cause", and returns -1.
+int fk_fail(struct fk_job* job, const char* operation, const char* path, const char* cause);
+
+/// 1 if the options contain this word.
+int fk_has_option(const struct fk_job* job, const char* word);
+/// The number of "NAME=number"; `missing` if there is none.
+long fk_option_number(const struct fk_job* job, const char* name, long missing);
+/// Hints for MPI from all other options of the form "NAME=value"; the caller frees them.
+MPI_Info fk_option_hints(const struct fk_job* job);
+
+/// directory/stem.step.suffix; "before" in place of step -1.
+void fk_step_path(const struct fk_job* job,
+                  const char* stem,
+                  int64_t step,
+                  const char* suffix,
+                  char path[FK_PATH_MAX]);
+
+/// Collective: 1 if the calls of every rank ascend and do not overlap, so that one selection of a
+/// library can contain them all.
+int fk_all_ascend(struct fk_job* job, const struct fk_calls* calls);
+/// Collective: the largest number of calls of a rank.
+size_t fk_calls_max(struct fk_job* job, const struct fk_calls* calls);
+
+/// The result of the job on all ranks: 0, or -1 with the Error of the lowest rank that failed.
+int fk_agree(struct fk_job* job);
+
+/// The backends that this program has, ending with NULL.
+extern const struct fk_backend* const fk_backends[];
+
+extern const struct fk_backend fk_posix;
+extern const struct fk_backend fk_mpiio;
+extern const struct fk_backend fk_hdf5;
+extern const struct fk_backend fk_pmpio;
+extern const struct fk_backend fk_pnetcdf;
+extern const struct fk_backend fk_adios1;
+extern const struct fk_backend fk_adios2;
+
+#ifdef __cplusplus
+}
+#endif
+
+#endif

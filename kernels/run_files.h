@@ -1,0 +1,40 @@
+// SPDX-License-Identifier: Apache-2.0
+// The files, the memory and the numbers of a run: what the runner measures besides the time of
+// calls.
+#ifndef FOREBAY_KERNELS_RUN_FILES_H
+#define FOREBAY_KERNELS_RUN_FILES_H
+
+#include "runner.h"
+
+/// Collective. Rank 0 removes everything in the directory of the job.
+void fk_make_empty(struct fk_job* job);
+/// Collective. Syncs all files and directories; ranks share the work.
+void fk_sync_files(struct fk_job* job);
+/// Collective. Syncs all files and drops them from the page cache of this rank's node.
+void fk_drop_files(struct fk_job* job);
+
+/// The peak of resident memory of this process since fk_begin_memory_peak().
+void fk_begin_memory_peak(void);
+uint64_t fk_memory_growth_bytes(void);
+
+/// Numbers of one rank.
+struct fk_own {
+  double total_s;
+  double durable_s;
+  double fill_s;
+  uint64_t growth_bytes;
+  uint64_t staging_bytes;
+  uint64_t planned_bytes;
+  uint64_t written_bytes;
+  uint64_t read_bytes;
+  uint64_t verified_bytes;
+};
+
+/// Collective. Combines the numbers of all ranks on rank 0.
+void fk_reduce(struct fk_job* job,
+               struct fk_own own,
+               const float* seconds,
+               const uint64_t* step_bytes,
+               struct fk_result* result);
+
+#endif

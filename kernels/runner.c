@@ -1,0 +1,412 @@
+// SPDX-License-Identifier: Apache-2.0
+// The application around a backend: it computes, makes the content of a step, writes and reads it,
+// and verifies the bytes.
+#define _GNU_SOURCE
+#include "runner.h"
+
+#include <stdlib.h>
+#include <string.h>
+#include <sys/mman.h>
+#include <time.h>
+#include <unistd.h>
+
+#include "run_files.h"
+
+enum { kHugePageBytes = 2 << 20, kUnitSteps = 20000 };
+static const double kCalibrationSeconds = 0.02;
+
+/// The content of the block that an operation has in memory.
+struct block {
+  unsigned char* memory;  // own, of `capacity` bytes
+  uint64_t capacity;
+  int64_t filled_step;  // of the content in `memory`; -2: none
+  uint64_t filled_bytes;
+  uint64_t filled_offset;
+};
+
+struct run {
+  const struct fk_backend* backend;
+  struct fk_job* job;
+  const struct fk_settings* settings;
+  void* state;
+  struct block blocks[FK_OPERATIONS_MAX];
+  float* seconds;        // [step][phase] of this rank
+  uint64_t* step_bytes;  // [step]
+  double units_per_s;    // of computation
+  double computing;      // state of the computation, so that no compiler removes it
+  double fill_s;
+  double paused_s;  // outside the clock: verifying, and dropping caches
+  uint64_t written_bytes;
+  uint64_t read_bytes;
+  uint64_t verified_bytes;
+};
+
+/// The arrays of one step that are written or read together.
+struct group {
+  size_t count;
+  uint32_t operations[FK_OPERATIONS_MAX];  // that do it: the write itself, or a read
+  struct fk_array arrays[FK_OPERATIONS_MAX];
+  struct fk_calls own[FK_OPERATIONS_MAX];  // what this rank wrote
+  uint64_t* starts[FK_OPERATIONS_MAX];
+};
+
+static double now_s(void) {
+  struct timespec now;
+  clock_gettime(CLOCK_MONOTONIC, &now);
+  return (double)now.tv_sec + (double)now.tv_nsec * 1e-9;
+}
+
+static void add_seconds(struct run* run, int64_t step, enum fk_phase phase, double seconds) {
+  if (step < 0) return;
+  const int64_t last = (int64_t)run->job->kernel->steps - 1;
+  run->seconds[(step > last ? last : step) * FK_PHASES + phase] += (float)seconds;
+}
+
+static void do_units(struct run* run, double units) {
+  for (double done = 0; done < units; ++done)
+    for (int step = 0; step < kUnitSteps; ++step)
+      run->computing = run->computing * 0.999999 + 0.5;
+  __asm__ volatile("" : : "g"(run->computing) : "memory");
+}
+
+static void calibrate(struct run* run) {
+  double units = 1, seconds = 0;
+  while (seconds < kCalibrationSeconds) {
+    const double begin = now_s();
+    do_units(run, units *= 2);
+    seconds = now_s() - begin;
+  }
+  run->units_per_s = units / seconds;
+}
+
+/// A fixed amount of work, so that disturbances by other threads are measured.
+static void compute(struct run* run, int64_t step) {
+  const double begin = now_s();
+  const double seconds = fk_compute_seconds(run->job->kernel, run->job->rank, (uint32_t)step);
+  do_units(run, seconds * run->settings->compute_scale * run->units_per_s);
+  add_seconds(run, step, FK_PHASE_COMPUTE, now_s() - begin);
+}
+
+/// Touched memory that begins at a huge page: direct transfers from small pages take up to twice
+/// the time.
+static unsigned char* make_memory(uint64_t bytes) {
+  void* memory = NULL;
+  const uint64_t whole = (bytes + kHugePageBytes) / kHugePageBytes * kHugePageBytes;
+  if (posix_memalign(&memory, kHugePageBytes, whole) != 0) return NULL;
+  madvise(memory, whole, MADV_HUGEPAGE);
+  memset(memory, 0, whole);
+  return memory;
+}
+
+static int reserve(struct run* run, uint32_t operation, uint64_t bytes) {
+  struct block* const block = &run->blocks[operation];
+  if (bytes <= block->capacity && block->memory != NULL) return 0;
+  free(block->memory);
+  block->memory = make_memory(bytes);
+  block->capacity = bytes;
+  block->filled_step = -2;
+  return block->memory != NULL ? 0 : fk_fail(run->job, "allocate", "memory of a step", "no memory");
+}
+
+static int fail_plan(struct run* run, uint32_t operation) {
+  return fk_fail(run->job, "plan", run->job->kernel->operations[operation].name,
+                 "no memory, or a call exceeds a limit of docs/formats/kernel.md");
+}
+
+/// Memory for the largest step of each operation, so that no step allocates.
+static int reserve_all(struct run* run) {
+  const struct fk_kernel* const kernel = run->job->kernel;
+  struct fk_calls calls = {0};
+  int outcome = 0;
+  for (uint32_t i = 0; i < kernel->operation_count && outcome == 0; ++i) {
+    uint64_t largest = 0;
+    for (int64_t step = -1; step < kernel->steps && outcome == 0; ++step) {
+      if (!fk_is_due(kernel, &kernel->operations[i], step)) continue;
+      if (kernel->operations[i].what == FK_READ) continue;
+      if (fk_make_calls(kernel, i, run->job->rank, step, &calls) != 0) outcome = fail_plan(run, i);
+      if (calls.bytes > largest) largest = calls.bytes;
+    }
+    if (outcome == 0) outcome = reserve(run, i, largest);
+  }
+  fk_free_calls(&calls);
+  return outcome;
+}
+
+static void free_group(struct group* group) {
+  for (size_t i = 0; i < group->count; ++i) {
+    fk_free_calls(&group->own[i]);
+    free(group->starts[i]);
+  }
+  group->count = 0;
+}
+
+/// Adds the array that `source` writes in `step`.
+static int add_array(
+    struct run* run, struct group* group, uint32_t operation, uint32_t source, int64_t step) {
+  const struct fk_kernel* const kernel = run->job->kernel;
+  const size_t i = group->count;
+  uint64_t* const starts = malloc(((size_t)kernel->writers + 1) * sizeof *starts);
+  if (starts == NULL) return fail_plan(run, source);
+  group->own[i] = (struct fk_calls){0};
+  group->starts[i] = starts;
+  ++group->count;
+  if (fk_layout(kernel, source, step, starts) != 0 ||
+      fk_make_calls(kernel, source, run->job->rank, step, &group->own[i]) != 0)
+    return fail_plan(run, source);
+  for (size_t call = 0; call < group->own[i].count; ++call)
+    group->own[i].calls[call].offset += starts[run->job->rank];
+  group->operations[i] = operation;
+  group->arrays[i] = (struct fk_array){source, step, starts, &group->own[i]};
+  return 0;
+}
+
+/// An operation without offsets has contiguous bytes of its array.
+static void make_content(struct run* run, const struct fk_array* array, unsigned char* memory) {
+  struct block* const block = &run->blocks[array->operation];
+  const struct fk_calls* const calls = array->calls;
+  const int is_listed = run->job->kernel->operations[array->operation].node_count > 0;
+  const double begin = now_s();
+  if (calls->count == 0) return;
+  const uint64_t offset = calls->calls[0].offset;
+  if (is_listed) {
+    uint64_t done = 0;
+    for (size_t i = 0; i < calls->count; done += calls->calls[i++].bytes)
+      fk_fill(memory + done, calls->calls[i].bytes, array->operation, array->step,
+              calls->calls[i].offset);
+  } else if (memory == block->memory && block->filled_step > -2 && block->filled_offset == offset &&
+             block->filled_bytes >= calls->bytes) {
+    fk_restamp(memory, calls->bytes, array->operation, array->step, offset);
+  } else {
+    fk_fill(memory, calls->bytes, array->operation, array->step, offset);
+    block->filled_bytes = calls->bytes;
+  }
+  if (memory == block->memory && !is_listed) {
+    block->filled_step = array->step;
+    block->filled_offset = offset;
+  }
+  const double seconds = now_s() - begin;
+  run->fill_s += array->step >= 0 ? seconds : 0;
+  add_seconds(run, array->step, FK_PHASE_COMPUTE, seconds);
+}
+
+static int write_group(struct run* run, struct group* group) {
+  const struct fk_backend* const backend = run->backend;
+  const int64_t step = group->arrays[0].step;
+  double begin = now_s();
+  int outcome = backend->begin_write(run->state, group->arrays, group->count);
+  add_seconds(run, step, FK_PHASE_OPEN, now_s() - begin);
+  for (size_t i = 0; i < group->count; ++i) {
+    const struct fk_array* const array = &group->arrays[i];
+    void* memory = run->blocks[array->operation].memory;
+    begin = now_s();
+    if (backend->memory != NULL) memory = backend->memory(run->state, array, memory);
+    add_seconds(run, step, FK_PHASE_WRITE, now_s() - begin);
+    make_content(run, array, memory);
+    begin = now_s();
+    outcome |= backend->write(run->state, array, memory);
+    add_seconds(run, step, FK_PHASE_WRITE, now_s() - begin);
+    if (step < 0) continue;
+    run->written_bytes += array->calls->bytes;
+    run->step_bytes[step] += array->calls->bytes;
+  }
+  begin = now_s();
+  outcome |= backend->end_write(run->state);
+  add_seconds(run, step, FK_PHASE_CLOSE, now_s() - begin);
+  return outcome;
+}
+
+/// With a size, ranks that take part read equal shares of the array; else what they wrote.
+static int plan_read(
+    struct run* run, const struct group* group, size_t i, int64_t step, struct fk_calls* calls) {
+  const struct fk_kernel* const kernel = run->job->kernel;
+  const struct fk_operation* const what = &kernel->operations[group->operations[i]];
+  if (!what->has_size && what->node_count == 0) {
+    const struct fk_calls* const own = &group->own[i];
+    *calls = *own;
+    calls->calls = malloc((own->count + 1) * sizeof *calls->calls);
+    if (calls->calls == NULL) return fail_plan(run, group->operations[i]);
+    memcpy(calls->calls, own->calls, own->count * sizeof *own->calls);
+    return 0;
+  }
+  if (fk_make_read_calls(kernel, group->operations[i], run->job->rank, step,
+                         group->starts[i][kernel->writers], calls) != 0)
+    return fail_plan(run, group->operations[i]);
+  return 0;
+}
+
+static int verify(struct run* run,
+                  const struct fk_array* array,
+                  const struct fk_calls* calls,
+                  const unsigned char* memory) {
+  for (size_t i = 0; i < calls->count; memory += calls->calls[i++].bytes) {
+    const struct fk_call* const call = &calls->calls[i];
+    const uint64_t wrong =
+        fk_first_mismatch(memory, call->bytes, array->operation, array->step, call->offset);
+    if (wrong < call->bytes) {
+      char cause[128];
+      snprintf(cause, sizeof cause, "wrong byte at offset %llu of step %lld",
+               (unsigned long long)(call->offset + wrong), (long long)array->step);
+      return fk_fail(run->job, "verify", run->job->kernel->operations[array->operation].name,
+                     cause);
+    }
+    run->verified_bytes += call->bytes;
+  }
+  return 0;
+}
+
+enum clock { kTimed, kNotTimed };
+
+/// Reads the arrays of a group and verifies them. `step` is that of the readers.
+static int read_group(struct run* run, struct group* group, int64_t step, enum clock clock) {
+  const struct fk_backend* const backend = run->backend;
+  double begin = now_s();
+  int outcome = backend->begin_read(run->state, group->arrays, group->count);
+  if (clock == kTimed) add_seconds(run, step, FK_PHASE_OPEN, now_s() - begin);
+  for (size_t i = 0; i < group->count; ++i) {
+    struct fk_calls calls = {0};
+    unsigned char* memory = NULL;
+    int done = plan_read(run, group, i, step, &calls);
+    if (done == 0 && (memory = make_memory(calls.bytes)) == NULL)
+      done = fail_plan(run, group->operations[i]);
+    begin = now_s();
+    if (done == 0) done = backend->read(run->state, &group->arrays[i], &calls, memory);
+    const double seconds = now_s() - begin;
+    if (clock == kTimed) add_seconds(run, step, FK_PHASE_READ, seconds);
+    if (clock == kTimed && done == 0 && step >= 0) {
+      run->read_bytes += calls.bytes;
+      run->step_bytes[step] += calls.bytes;
+    }
+    if (done == 0) done = verify(run, &group->arrays[i], &calls, memory);
+    free(memory);
+    fk_free_calls(&calls);
+    outcome |= done;
+  }
+  begin = now_s();
+  outcome |= backend->end_read(run->state);
+  if (clock == kTimed) add_seconds(run, step, FK_PHASE_CLOSE, now_s() - begin);
+  return outcome;
+}
+
+static int read_step(struct run* run, uint32_t operation, int64_t step) {
+  const struct fk_kernel* const kernel = run->job->kernel;
+  const int64_t source = fk_step_of_data(kernel, operation, step);
+  struct group group = {0};
+  if (source < -1) return 0;  // nothing was written yet
+  if (run->backend->begin_read == NULL)
+    return fk_fail(run->job, "read", run->backend->name, "this backend cannot read");
+  int outcome = add_array(run, &group, operation, kernel->operations[operation].from, source);
+  const double begin = now_s();
+  if (run->settings->cache == FK_COLD) fk_drop_files(run->job);
+  MPI_Barrier(run->job->communicator);  // all ranks have written
+  run->paused_s += now_s() - begin;
+  if (outcome == 0) outcome = read_group(run, &group, step, kTimed);
+  free_group(&group);
+  return outcome;
+}
+
+/// Writes that follow each other are one group.
+static int do_step(struct run* run, int64_t step) {
+  const struct fk_kernel* const kernel = run->job->kernel;
+  int outcome = 0;
+  for (uint32_t i = 0; i < kernel->operation_count;) {
+    struct group group = {0};
+    int planned = 0;
+    for (; i < kernel->operation_count && kernel->operations[i].what == FK_WRITE; ++i)
+      if (fk_is_due(kernel, &kernel->operations[i], step))
+        planned |= add_array(run, &group, i, i, step);
+    outcome |= planned;
+    if (group.count > 0 && planned == 0) outcome |= write_group(run, &group);
+    free_group(&group);
+    for (; i < kernel->operation_count && kernel->operations[i].what == FK_READ; ++i)
+      if (fk_is_due(kernel, &kernel->operations[i], step)) outcome |= read_step(run, i, step);
+  }
+  return outcome;
+}
+
+/// Reads what this rank has written in the last steps.
+static int verify_written(struct run* run) {
+  const struct fk_kernel* const kernel = run->job->kernel;
+  const int64_t steps = kernel->steps;
+  const int64_t count = run->settings->verify_steps < 0 ? steps : run->settings->verify_steps;
+  int outcome = 0;
+  if (run->backend->begin_read == NULL) return 0;
+  MPI_Barrier(run->job->communicator);
+  for (int64_t step = steps - count < 0 ? 0 : steps - count; step < steps; ++step) {
+    struct group group = {0};
+    for (uint32_t i = 0; i < kernel->operation_count; ++i)
+      if (kernel->operations[i].what == FK_WRITE && fk_is_due(kernel, &kernel->operations[i], step))
+        outcome |= add_array(run, &group, i, i, step);
+    if (group.count > 0 && outcome == 0) outcome = read_group(run, &group, step, kNotTimed);
+    free_group(&group);
+  }
+  return outcome;
+}
+
+/// From the first open until the application has ended; returns seconds.
+static double run_application(struct run* run) {
+  const int64_t steps = run->job->kernel->steps;
+  const double begin = now_s();
+  run->paused_s = 0;
+  for (int64_t step = 0; step < steps; ++step) {
+    compute(run, step);
+    do_step(run, step);
+  }
+  compute(run, steps);
+  return now_s() - begin - run->paused_s;
+}
+
+static void measure(struct run* run, struct fk_result* result) {
+  struct fk_job* const job = run->job;
+  struct fk_report report = {0};
+  MPI_Barrier(job->communicator);
+  double begin = now_s();
+  run->state = run->backend->start(job);
+  const double start_s = now_s() - begin;
+  if (run->state == NULL) return;
+  do_step(run, -1);
+  if (run->backend->make_durable != NULL) run->backend->make_durable(run->state);
+  fk_begin_memory_peak();
+  MPI_Barrier(job->communicator);
+  add_seconds(run, 0, FK_PHASE_OPEN, start_s);
+  begin = now_s();
+  const double application_s = run_application(run);
+  if (run->backend->make_durable != NULL) run->backend->make_durable(run->state);
+  const uint64_t growth = fk_memory_growth_bytes();
+  fk_sync_files(job);
+  const double durable_s = now_s() - begin - run->paused_s;
+  if (run->backend->report != NULL) run->backend->report(run->state, &report);
+  if (job->error[0] == '\0') verify_written(run);
+  run->backend->finish(run->state);
+  fk_reduce(job,
+            (struct fk_own){application_s + start_s, durable_s + start_s, run->fill_s, growth,
+                            report.staging_bytes, report.planned_bytes, run->written_bytes,
+                            run->read_bytes, run->verified_bytes},
+            run->seconds, run->step_bytes, result);
+}
+
+void fk_run(const struct fk_backend* backend,
+            struct fk_job* job,
+            const struct fk_settings* settings,
+            struct fk_result* result) {
+  const uint32_t steps = job->kernel->steps;
+  struct run run = {.backend = backend, .job = job, .settings = settings};
+  *result = (struct fk_result){.ranks = job->ranks, .steps = steps};
+  job->error[0] = '\0';
+  run.seconds = calloc((size_t)steps * FK_PHASES, sizeof *run.seconds);
+  run.step_bytes = calloc(steps, sizeof *run.step_bytes);
+  if (run.seconds == NULL || run.step_bytes == NULL)
+    fk_fail(job, "allocate", "memory of results", "no memory");
+  if (job->error[0] == '\0') reserve_all(&run);
+  fk_make_empty(job);
+  if (fk_agree(job) == 0) {
+    calibrate(&run);
+    measure(&run, result);
+    fk_agree(job);
+  }
+  result->status = job->error[0] == '\0' ? 0 : -1;
+  memcpy(result->error, job->error, sizeof result->error);
+  for (size_t i = 0; i < FK_OPERATIONS_MAX; ++i)
+    free(run.blocks[i].memory);
+  free(run.seconds);
+  free(run.step_bytes);
+}

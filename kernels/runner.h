@@ -1,0 +1,68 @@
+// SPDX-License-Identifier: Apache-2.0
+// Runs a kernel with one backend and measures its phases.
+#ifndef FOREBAY_KERNELS_RUNNER_H
+#define FOREBAY_KERNELS_RUNNER_H
+
+#include <stdio.h>
+
+#include "backend.h"
+
+#ifdef __cplusplus
+extern "C" {
+#endif
+
+/// Phases of a rank in a step.
+enum fk_phase {
+  FK_PHASE_COMPUTE,
+  FK_PHASE_OPEN,
+  FK_PHASE_WRITE,
+  FK_PHASE_CLOSE,
+  FK_PHASE_READ,
+  FK_PHASES
+};
+
+enum fk_cache { FK_AS_IT_IS, FK_COLD };
+
+struct fk_settings {
+  double compute_scale;  ///< of the kernel's seconds of computation; 0: none
+  enum fk_cache cache;   ///< FK_COLD: data leaves the page cache before it is read
+  int verify_steps;      ///< steps whose content is verified after the run, from the last; -1: all
+};
+
+/// The result on rank 0; on the other ranks only `status` and `error` have a meaning.
+struct fk_result {
+  int status;  ///< 0, or -1 with `error`
+  char error[FK_ERROR_MAX];
+  uint32_t ranks;
+  uint32_t steps;
+  float* seconds;        ///< [step][phase][rank], by malloc()
+  uint64_t* step_bytes;  ///< [step][rank]: written and read, by malloc()
+  double total_s;        ///< until the application has ended
+  double durable_s;      ///< until every byte is on storage
+  double fill_s;         ///< of the slowest rank: making content, part of compute
+  uint64_t written_bytes;
+  uint64_t read_bytes;
+  uint64_t verified_bytes;
+  uint64_t files;
+  uint64_t memory_max_bytes;  ///< growth of a rank, or staging if that is larger
+  uint64_t memory_sum_bytes;  ///< of all ranks
+  uint64_t staging_bytes;     ///< of all ranks
+  double staging_over_plan;   ///< of the rank with the largest ratio; 0: no bound
+};
+
+/// Collective over the communicator of the job, whose size is the number of writers. The directory
+/// is emptied first, and keeps the files of the run.
+void fk_run(const struct fk_backend* backend,
+            struct fk_job* job,
+            const struct fk_settings* settings,
+            struct fk_result* result);
+void fk_free_result(struct fk_result* result);
+
+/// One JSON object on one line.
+void fk_print_result(const struct fk_result* result, const char* name, FILE* file);
+
+#ifdef __cplusplus
+}
+#endif
+
+#endif

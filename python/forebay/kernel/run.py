@@ -1,0 +1,151 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Runs a kernel with several backends on the ranks of an MPI job."""
+
+import json
+import shutil
+import tempfile
+from collections.abc import Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass
+from pathlib import Path
+
+from forebay import native
+from forebay.errors import EXIT_USAGE, ForebayError
+from forebay.kernel.kernel_file import Kernel
+
+PROGRAM = "forebay-kernel"
+RUNNER = "forebay-kernel-mpi"
+OPENMPI_RUNNER = "forebay-kernel-mpi-openmpi"
+# Backends whose libraries Debian links to Open MPI.
+OPENMPI_BACKENDS = ("hdf5", "pmpio", "pnetcdf", "adios1")
+BACKENDS = ("forebay", "posix", "mpiio", *OPENMPI_BACKENDS)
+DIRECTORY_PREFIX = "forebay-kernel-"
+
+
+@dataclass(frozen=True)
+class RunSettings:
+    """How a kernel is run."""
+
+    backends: tuple[str, ...]
+    storage: Path
+    ranks: int
+    rounds: int = 5
+    warm_ups: int = 1
+    launcher: str | None = None  # "srun -n {n}"
+    cold: bool = False
+    verify_all: bool = False
+    compute_scale: float = 1.0
+
+    @property
+    def runner(self) -> str:
+        """One program runs all backends, so that they share rounds."""
+        families = {name.partition(":")[0] for name in self.backends}
+        return OPENMPI_RUNNER if families & set(OPENMPI_BACKENDS) else RUNNER
+
+
+def check_backends(settings: RunSettings) -> None:
+    """Fails for an unknown backend, or one that is not built."""
+    for name in settings.backends:
+        if name.partition(":")[0] not in BACKENDS:
+            raise ForebayError(f"no backend {name}; known are {', '.join(BACKENDS)}", EXIT_USAGE)
+    if settings.runner == OPENMPI_RUNNER and not native.is_built(OPENMPI_RUNNER):
+        needed = [one for one in settings.backends if one.partition(":")[0] in OPENMPI_BACKENDS]
+        message = f"{', '.join(needed)} need {OPENMPI_RUNNER}, which is not built"
+        raise ForebayError(f"{message}; run make kernel-peers")
+
+
+def check_space(kernel: Kernel, settings: RunSettings, bytes_written: int) -> None:
+    """Fails if the files of a run would not fit."""
+    free = shutil.disk_usage(settings.storage).free
+    if bytes_written > free:
+        message = f"kernel {kernel.name} writes {bytes_written} bytes, and {settings.storage} has"
+        raise ForebayError(f"{message} {free} free; take fewer --ranks, or another --storage")
+
+
+@contextmanager
+def plan_file(kernel: Kernel, ranks: int) -> Iterator[Path]:
+    with tempfile.TemporaryDirectory(prefix=DIRECTORY_PREFIX) as folder:
+        path = Path(folder) / "kernel.json"
+        path.write_text(json.dumps(kernel.plan(ranks)), encoding="utf-8")
+        yield path
+
+
+def draw(kernel: Kernel, ranks: int, sizes_max: int = 100_000) -> dict:
+    """Bytes and calls of each operation, step and rank, and sizes of calls."""
+    with plan_file(kernel, ranks) as path:
+        arguments = ["draw", str(path), "--sizes-max", str(sizes_max)]
+        return native.run_program(PROGRAM, arguments).document
+
+
+def written_bytes(drawn: dict, kernel: Kernel) -> int:
+    """All bytes that a run leaves on storage."""
+    writes = {one.name for one in kernel.operations if one.do == "write"}
+    steps = [step for one in drawn["operations"] if one["name"] in writes for step in one["bytes"]]
+    return sum(map(sum, steps))
+
+
+def run(kernel: Kernel, settings: RunSettings, on_progress=None) -> dict:
+    """The document of all runs; complete runs are kept after a failure or an interruption, and the
+    files of the runs are removed.
+
+    Returns {"kernel","ranks","backends","mpi","machine","runs":[...],"failures":{backend: error},
+    "error"}; docs/guides/kernels.md has the keys of a run.
+    """
+    check_backends(settings)
+    check_space(kernel, settings, written_bytes(draw(kernel, settings.ranks, 0), kernel))
+    with (
+        plan_file(kernel, settings.ranks) as plan,
+        tempfile.TemporaryDirectory(prefix=DIRECTORY_PREFIX, dir=settings.storage) as files,
+    ):
+        results = plan.parent / "results.jsonl"
+        results.touch()
+        error = None
+        facts = {"mpi": "", "machine": {}}
+        try:
+            arguments = _arguments(settings, plan, files, results)
+            ranks = _launcher(settings)
+            done = native.run_program(settings.runner, arguments, on_progress, ranks=ranks)
+            facts = {key: done.document[key] for key in facts}
+        except ForebayError as failed:
+            error = failed
+        lines = results.read_text(encoding="utf-8").splitlines()
+    runs = [json.loads(line) for line in lines if line.endswith("}")]
+    if error is not None and not runs:
+        raise error
+    cause = str(error) if error else None
+    return _document(kernel, settings, runs) | facts | {"error": cause}
+
+
+def _launcher(settings: RunSettings):
+    if settings.launcher is not None:
+        return native.Launcher(settings.launcher, settings.ranks)
+    is_openmpi = settings.runner == OPENMPI_RUNNER
+    return native.OpenMpi(settings.ranks) if is_openmpi else settings.ranks
+
+
+def _arguments(settings: RunSettings, plan: Path, files: str, results: Path) -> list[str]:
+    arguments = ["run", str(plan), "--dir", files, "--results", str(results)]
+    for name in settings.backends:
+        arguments += ["--on", name]
+    arguments += ["--rounds", str(settings.warm_ups + settings.rounds)]
+    arguments += ["--compute-scale", str(settings.compute_scale)]
+    arguments += ["--cold"] * settings.cold
+    return arguments + ["--verify-all"] * settings.verify_all
+
+
+def _document(kernel: Kernel, settings: RunSettings, runs: list[dict]) -> dict:
+    """A backend with a failed run has no other runs, as its rounds would not be paired."""
+    per_round = len(settings.backends)
+    failures = {one["backend"]: one["error"] for one in runs if "error" in one}
+    kept = [
+        one | {"round": number // per_round - settings.warm_ups}
+        for number, one in enumerate(runs)
+        if number // per_round >= settings.warm_ups and one["backend"] not in failures
+    ]
+    return {
+        "kernel": kernel.name,
+        "ranks": settings.ranks,
+        "backends": list(settings.backends),
+        "runs": kept,
+        "failures": failures,
+    }

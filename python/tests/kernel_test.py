@@ -1,0 +1,221 @@
+# SPDX-License-Identifier: Apache-2.0
+"""`forebay kernel`: the real programs if they are built, and results of fake ones."""
+
+import json
+import shutil
+import subprocess
+
+import pytest
+
+from forebay import native
+from forebay.cli.kernel import split_backends
+from forebay.kernel import metrics
+from forebay.kernel.kernel_file import read_kernel, shipped_kernels
+from forebay.kernel.run import RUNNER, draw
+
+needs_kernel = pytest.mark.skipif(
+    not native.is_built("forebay-kernel"), reason="forebay-kernel is not built: run make build"
+)
+needs_runner = pytest.mark.skipif(
+    not native.is_built(RUNNER), reason=f"{RUNNER} is not built: run make build"
+)
+SMALL = """
+format = 1
+name = "small"
+writers = 3
+steps = 3
+
+[[operation]]
+name = "block"
+do = "write"
+size = { family = "exponential", mean = "50 KB" }
+
+[[operation]]
+name = "strided"
+do = "write"
+every = 2
+offsets = "write {5 x (3000 i + 1000 rank, 1000)}"
+
+[[operation]]
+name = "shares"
+do = "read"
+from = "block"
+ranks = "0:2"
+size = "20 KB"
+"""
+
+
+@pytest.fixture
+def small(tmp_path):
+    path = tmp_path / "small.toml"
+    path.write_text(SMALL)
+    return path
+
+
+def run_of(backend: str, number: int, write_s: float) -> dict:
+    """A run of 2 ranks and 2 steps."""
+    seconds = {phase: [[0.0, 0.0]] * 2 for phase in ("compute", *metrics.PHASES)}
+    seconds["write"] = [[write_s, 2 * write_s], [write_s, write_s]]
+    return {
+        "backend": backend,
+        "round": number,
+        "ranks": 2,
+        "steps": 2,
+        "phases": seconds,
+        "step_bytes": [[1_000_000, 3_000_000], [2_000_000, 2_000_000]],
+        "written_bytes": 8_000_000,
+        "read_bytes": 0,
+        "total_s": 4.0,
+        "durable_s": 8.0,
+        "fill_s": 0.0,
+        "files": 2,
+        "memory_max_bytes": 1,
+        "memory_sum_bytes": 2,
+        "staging_bytes": 0,
+        "staging_over_plan": 0,
+    }
+
+
+def test_metrics_are_those_of_the_slowest_rank():
+    values = metrics.values_of(run_of("posix", 0, 0.5))
+    assert values["write_s"] == 1.5
+    assert values["blocked_s"] == 1.5
+    assert values["perceived_mb_s"] == pytest.approx(8 / 1.5)
+    assert values["durable_mb_s"] == pytest.approx(1.0)
+    computing = run_of("posix", 0, 0.5)
+    computing["phases"]["compute"] = [[1.0, 1.0]] * 2
+    assert "durable_mb_s" not in metrics.values_of(computing)
+    assert values["overhead"] == pytest.approx(1.5 / 4)
+    assert metrics.imbalance(run_of("posix", 0, 0.5)) == 1.25
+
+
+def test_ratios_pair_rounds():
+    runs = [run_of("a", 0, 1.0), run_of("b", 0, 0.5), run_of("b", 1, 1.0), run_of("a", 1, 4.0)]
+    assert metrics.ratios({"runs": runs}, "a", "b", "write_s") == [2.0, 4.0]
+
+
+@pytest.mark.parametrize(
+    ("values", "expected"),
+    [
+        (("posix,mpiio",), ("posix", "mpiio")),
+        (
+            ("posix:direct,forebay:brigade,writers=2",),
+            ("posix:direct", "forebay:brigade,writers=2"),
+        ),
+        (("mpiio:collective,cb_nodes=4", "posix"), ("mpiio:collective,cb_nodes=4", "posix")),
+        (("posix,posix",), ("posix",)),
+    ],
+)
+def test_commas_separate_backends_and_their_options(values, expected):
+    assert split_backends(values) == expected
+
+
+def test_unknown_backend_is_refused_with_the_known_ones(forebay, tmp_path):
+    completed = forebay("kernel", "run", "s3d", "--on", "hdf4", "--storage", tmp_path)
+    assert completed.code == 2
+    assert "no backend hdf4; known are forebay, posix" in completed.err
+
+
+def test_backend_that_is_not_built_names_the_remedy(forebay, libexec, tmp_path):
+    completed = forebay("kernel", "run", "s3d", "--on", "hdf5", "--storage", tmp_path)
+    assert completed.code == 1
+    assert "hdf5 need forebay-kernel-mpi-openmpi, which is not built; run make" in completed.err
+
+
+def test_ls_has_every_kernel(forebay):
+    completed = forebay("kernel", "ls", "--json", "-")
+    assert [one["name"] for one in completed.json] == shipped_kernels()
+
+
+@needs_kernel
+def test_show_prints_operations_in_words(forebay, small):
+    completed = forebay("kernel", "show", small)
+    assert completed.code == 0
+    assert "exponential sizes, 48.8 KiB on average" in completed.out
+    assert "reads block" in completed.out
+
+
+@needs_kernel
+def test_draws_depend_on_the_seed_alone(small):
+    kernel = read_kernel(str(small))
+    first, second = draw(kernel, 3), draw(kernel, 3)
+    assert first == second
+    more = draw(kernel, 6)["operations"][0]["bytes"]
+    assert [step[:3] for step in more] == first["operations"][0]["bytes"]
+    other = draw(kernel.model_copy(update={"seed": 2}), 3)
+    assert other["operations"][0]["bytes"] != first["operations"][0]["bytes"]
+
+
+@needs_kernel
+def test_more_data_than_the_storage_holds_is_refused_first(forebay, tmp_path):
+    path = tmp_path / "huge.toml"
+    path.write_text(SMALL.replace("50 KB", "50 GB").replace("20 KB", "2 GB"))
+    completed = forebay("kernel", "run", path, "--ranks", 3, "--storage", tmp_path)
+    assert completed.code == 1
+    assert "take fewer --ranks, or another --storage" in completed.err
+
+
+@needs_runner
+def test_backends_write_and_read_the_same_bytes(forebay, small, tmp_path):
+    backends = "posix,posix:direct,posix:shared,mpiio,mpiio:collective,forebay,forebay:gather"
+    options = ("--on", backends, "--ranks", 3, "--rounds", 1, "--verify-all")
+    completed = forebay("kernel", "run", small, *options, "--storage", tmp_path, "--json", "-")
+    assert completed.code == 0, completed.err
+    document = completed.json
+    assert document["failures"] == {}
+    assert sorted(run["backend"] for run in document["runs"]) == sorted(backends.split(","))
+    expected = document["runs"][0]
+    for run in document["runs"]:
+        assert run["step_bytes"] == expected["step_bytes"]
+        assert run["verified_bytes"] == run["written_bytes"] + run["read_bytes"] > 0
+    assert list(tmp_path.glob("forebay-kernel-*")) == []
+
+
+@needs_runner
+def test_failing_backend_is_named_and_the_others_are_kept(forebay, small, tmp_path):
+    options = ("--on", "forebay:no-such-plan", "--on", "posix", "--ranks", 3, "--rounds", 1)
+    completed = forebay("kernel", "run", small, *options, "--storage", tmp_path, "--json", "-")
+    assert completed.code == 1
+    assert "no-such-plan" in completed.json["failures"]["forebay:no-such-plan"]
+    assert [run["backend"] for run in completed.json["runs"]] == ["posix"]
+
+
+@needs_runner
+@pytest.mark.parametrize("name", ["btio", "lu", "training-reads"])
+def test_strided_and_reading_kernels_run(forebay, tmp_path, name):
+    text = (read_text(name)).replace("steps = 40", "steps = 2").replace("compute_s", "# compute_s")
+    path = tmp_path / f"{name}.toml"
+    path.write_text(text)
+    ranks = read_kernel(str(path)).writers
+    options = ("--on", "posix:shared,mpiio:collective", "--rounds", 1, "--ranks", ranks)
+    completed = forebay("kernel", "run", path, *options, "--storage", tmp_path, "--json", "-")
+    assert completed.code == 0, completed.err
+    assert all(run["read_bytes"] > 0 for run in completed.json["runs"])
+
+
+def read_text(name: str) -> str:
+    from forebay.kernel.kernel_file import find_kernel
+
+    return find_kernel(name).read_text()
+
+
+@needs_runner
+def test_emitted_program_writes_the_bytes_of_the_runner(forebay, small, tmp_path):
+    folder = tmp_path / "program"
+    completed = forebay("kernel", "emit", small, "-o", folder)
+    assert completed.code == 0, completed.err
+    mpicc = native.mpi_launcher()[0].replace("mpiexec", "mpicc")
+    if shutil.which(mpicc) is None:
+        pytest.skip("no compiler of MPI")
+    subprocess.run(["make", "-s", "-C", folder, f"CC={mpicc}"], check=True, timeout=120)
+    data = tmp_path / "data"
+    data.mkdir()
+    command = [*native.launcher(3), str(folder / "kernel"), str(data), "posix", "mpiio"]
+    printed = subprocess.run(command, check=True, timeout=120, capture_output=True, text=True)
+    emitted = [json.loads(line) for line in printed.stdout.splitlines()]
+    options = ("--on", "posix,mpiio", "--ranks", 3, "--rounds", 1)
+    run = forebay("kernel", "run", small, *options, "--storage", tmp_path, "--json", "-").json
+    assert len(emitted) == 2
+    for one in emitted:
+        assert one["step_bytes"] == run["runs"][0]["step_bytes"]
+        assert one["verified_bytes"] >= one["written_bytes"]

@@ -1,0 +1,260 @@
+// SPDX-License-Identifier: Apache-2.0
+// Forebay's datasets as a backend of kernels. A rank puts the bytes of an array as one part of a
+// field, or as boxes of a global array if the kernel states their places.
+#include "tools/kernel/forebay_backend.hpp"
+
+#include <forebay/mpi.hpp>
+#include <forebay/runtime.hpp>
+
+#include <algorithm>
+#include <cstring>
+#include <memory>
+#include <optional>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include <sys/mman.h>
+
+namespace forebay::kernel {
+
+namespace {
+
+/// Runtimes by communicator: a program makes one at its start.
+std::vector<std::pair<MPI_Comm, std::unique_ptr<Runtime>>>& runtimes() {
+  static std::vector<std::pair<MPI_Comm, std::unique_ptr<Runtime>>> all;
+  return all;
+}
+
+Runtime& runtime_of(MPI_Comm communicator) {
+  for (auto& [known, runtime] : runtimes())
+    if (known == communicator) return *runtime;
+  runtimes().emplace_back(communicator, std::make_unique<Runtime>(communicator));
+  return *runtimes().back().second;
+}
+
+class DatasetRun {
+ public:
+  explicit DatasetRun(fk_job& job) : job_(job), runtime_(runtime_of(job.communicator)) {}
+
+  int start() {
+    auto plan = make_plan();
+    if (!plan) return fail(plan.error());
+    auto dataset = runtime_.create_dataset(path(), {.plan = *plan});
+    if (!dataset) return fail(dataset.error());
+    writer_.emplace(std::move(*dataset));
+    return 0;
+  }
+
+  int begin_write(std::int64_t step) {
+    auto begun = writer_->begin_step(number_of(step));
+    if (!begun) return fail(begun.error());
+    step_.emplace(std::move(*begun));
+    return 0;
+  }
+
+  /// Lends a buffer if the option `adopt` is set.
+  void* memory(const fk_array& array, void* own) {
+    if (fk_has_option(&job_, "adopt") == 0 || is_listed(array) || array.calls->bytes == 0)
+      return own;
+    auto buffer = runtime_.allocate(array.calls->bytes);
+    if (!buffer) return own;
+    // Its pages are allocated now, so that their cost is blocked time and not computing time.
+    ::madvise(buffer->data(), buffer->bytes().size(), MADV_POPULATE_WRITE);
+    lent_ = std::move(*buffer);
+    return lent_.data();
+  }
+
+  int write(const fk_array& array, const void* memory) {
+    if (!step_) return -1;
+    const std::span bytes(static_cast<const std::byte*>(memory), array.calls->bytes);
+    if (is_listed(array)) return write_boxes(array, bytes);
+    const bool is_lent = !lent_.empty() && lent_.data() == memory;
+    const Status put =
+        is_lent ? step_->put<std::byte>(field(array), Part{job_.rank}, adopt(std::move(lent_)))
+                : step_->put(field(array), Part{job_.rank}, bytes);
+    return put ? 0 : fail(put.error());
+  }
+
+  int end_write() {
+    if (!step_) return -1;
+    receipts_.push_back(step_->commit());
+    step_.reset();
+    return 0;
+  }
+
+  int make_durable() {
+    int outcome = 0;
+    for (Future<Receipt>& receipt : receipts_)
+      if (const auto result = receipt.wait(); !result) outcome = fail(result.error());
+    receipts_.clear();
+    return outcome;
+  }
+
+  /// All ranks wait for their receipts; then the dataset has the steps of all.
+  int begin_read(std::int64_t step) {
+    int outcome = make_durable();
+    MPI_Barrier(job_.communicator);
+    auto dataset = runtime_.open_dataset(path());
+    if (!dataset) return fail(dataset.error());
+    reader_.emplace(std::move(*dataset));
+    auto stored = reader_->open_step(number_of(step));
+    if (!stored) return fail(stored.error());
+    stored_.emplace(std::move(*stored));
+    return outcome;
+  }
+
+  int read(const fk_array& array, const fk_calls& calls, void* memory) {
+    if (!stored_) return -1;
+    std::vector<Future<ByteCount>> pending;
+    auto* into = static_cast<std::byte*>(memory);
+    for (std::size_t i = 0; i < calls.count; into += calls.calls[i++].bytes) {
+      const ByteRange call{calls.calls[i].offset, calls.calls[i].bytes};
+      if (is_listed(array))
+        pending.push_back(
+            stored_->read(field(array), box(array, call), std::span(into, call.size)));
+      else
+        read_parts(array, call, into, pending);
+    }
+    int outcome = 0;
+    for (Future<ByteCount>& one : pending)
+      if (const auto done = one.wait(); !done) outcome = fail(done.error());
+    return outcome;
+  }
+
+  int end_read() {
+    stored_.reset();
+    reader_.reset();
+    return 0;
+  }
+
+  void report(fk_report& report) const {
+    report.staging_bytes = writer_->report().staging_bytes_max;
+    report.planned_bytes = writer_->plan().memory_bytes;
+  }
+
+  int finish() {
+    const Status closed = writer_->close();
+    return closed ? 0 : fail(closed.error());
+  }
+
+ private:
+  int fail(const Error& error) {
+    return fk_fail(&job_, "forebay", job_.directory, error.message().c_str());
+  }
+  std::string path() const { return std::string(job_.directory) + "/run.fb"; }
+  /// Steps before the clock have the number 0.
+  static std::uint64_t number_of(std::int64_t step) { return static_cast<std::uint64_t>(step + 1); }
+  const fk_operation& operation(const fk_array& array) const {
+    return job_.kernel->operations[array.operation];
+  }
+  bool is_listed(const fk_array& array) const { return operation(array).node_count > 0; }
+  const char* field(const fk_array& array) const { return operation(array).name; }
+  Subarray box(const fk_array& array, const ByteRange& range) const {
+    return {.shape = {array.starts[job_.ranks]}, .start = {range.offset}, .count = {range.size}};
+  }
+
+  /// The first option that is no assignment is the strategy.
+  Result<WritePlan> make_plan() const {
+    WritePlan plan;
+    const std::string options = job_.options;
+    const std::string word = options.substr(0, options.find(','));
+    if (!word.empty() && word != "adopt" && word.find('=') == std::string::npos && word != "auto") {
+      const auto strategy = parse_strategy(word);
+      if (!strategy) return failure(strategy.error());
+      plan = plan_of(*strategy);
+    }
+    plan.writers = static_cast<std::uint32_t>(fk_option_number(&job_, "writers", plan.writers));
+    plan.files = static_cast<std::uint32_t>(fk_option_number(&job_, "files", plan.files));
+    const auto memory_mib = fk_option_number(&job_, "memory_mib", 0);
+    if (memory_mib > 0) plan.memory_bytes = static_cast<std::uint64_t>(memory_mib) << 20U;
+    return plan;
+  }
+
+  int write_boxes(const fk_array& array, std::span<const std::byte> bytes) {
+    int outcome = 0;
+    for (std::size_t i = 0; i < array.calls->count; ++i) {
+      const ByteRange call{array.calls->calls[i].offset, array.calls->calls[i].bytes};
+      const Status put = step_->put(field(array), box(array, call), bytes.first(call.size));
+      if (!put) outcome = fail(put.error());
+      bytes = bytes.subspan(call.size);
+    }
+    return outcome;
+  }
+
+  void read_parts(const fk_array& array,
+                  const ByteRange& call,
+                  std::byte* into,
+                  std::vector<Future<ByteCount>>& pending) {
+    const auto* const begin = array.starts;
+    const auto* first = std::upper_bound(begin, begin + job_.ranks, call.offset) - 1;
+    for (const auto* start = first; start < begin + job_.ranks && *start < call.end(); ++start) {
+      const ByteRange wanted = intersect({start[0], start[1] - start[0]}, call);
+      if (wanted.empty()) continue;
+      pending.push_back(stored_->read(
+          field(array), Part{static_cast<std::uint32_t>(start - begin)}, wanted.offset - start[0],
+          std::span(into + (wanted.offset - call.offset), wanted.size)));
+    }
+  }
+
+  fk_job& job_;
+  Runtime& runtime_;
+  std::optional<DatasetWriter> writer_;
+  std::optional<StepWriter> step_;
+  Buffer lent_;
+  std::vector<Future<Receipt>> receipts_;
+  std::optional<DatasetReader> reader_;
+  std::optional<StepReader> stored_;
+};
+
+DatasetRun& run_of(void* state) { return *static_cast<DatasetRun*>(state); }
+
+void* start(fk_job* job) {
+  auto run = std::make_unique<DatasetRun>(*job);
+  run->start();
+  return fk_agree(job) == 0 ? run.release() : nullptr;
+}
+
+int finish(void* state) {
+  const std::unique_ptr<DatasetRun> run(&run_of(state));
+  return run->finish();
+}
+
+}  // namespace
+
+void start_runtime(MPI_Comm communicator) { static_cast<void>(runtime_of(communicator)); }
+void end_runtimes() { runtimes().clear(); }
+
+}  // namespace forebay::kernel
+
+using forebay::kernel::run_of;
+
+const fk_backend fk_forebay = {
+    .name = "forebay",
+    .options = "auto (default) or a strategy; writers=N, files=N, memory_mib=N, adopt",
+    .start = forebay::kernel::start,
+    .begin_write = [](void* state,
+                      const fk_array* arrays,
+                      std::size_t /*count*/) { return run_of(state).begin_write(arrays[0].step); },
+    .memory = [](void* state,
+                 const fk_array* array,
+                 void* own) { return run_of(state).memory(*array, own); },
+    .write = [](void* state,
+                const fk_array* array,
+                const void* memory) { return run_of(state).write(*array, memory); },
+    .end_write = [](void* state) { return run_of(state).end_write(); },
+    .begin_read = [](void* state,
+                     const fk_array* arrays,
+                     std::size_t /*count*/) { return run_of(state).begin_read(arrays[0].step); },
+    .read =
+        [](void* state, const fk_array* array, const fk_calls* calls, void* memory) {
+          return run_of(state).read(*array, *calls, memory);
+        },
+    .end_read = [](void* state) { return run_of(state).end_read(); },
+    .make_durable = [](void* state) { return run_of(state).make_durable(); },
+    .report =
+        [](const void* state, fk_report* report) {
+          static_cast<const forebay::kernel::DatasetRun*>(state)->report(*report);
+        },
+    .finish = forebay::kernel::finish,
+};

@@ -1,0 +1,213 @@
+// SPDX-License-Identifier: Apache-2.0
+// The program forebay-kernel-mpi: runs a kernel on the ranks of an MPI job with several backends,
+// in rounds. Rank 0 writes one JSON object for each run to a file, so that an interruption loses no
+// complete run, and progress to standard error.
+#include <algorithm>
+#include <array>
+#include <cstdio>
+#include <cstring>
+#include <exception>
+#include <memory>
+#include <string>
+#include <vector>
+
+#include <mpi.h>
+
+#include "command/cli.hpp"
+#include "kernels/runner.h"
+#include "tools/kernel/forebay_backend.hpp"
+#include "tools/kernel/kernel_plan.hpp"
+#include "tools/probe/host_info.hpp"
+#include "tools/probe/messages.hpp"
+
+namespace forebay::kernel {
+namespace {
+
+struct Request {
+  std::string kernel;
+  std::vector<std::string> backends;
+  std::string directory;
+  std::string results;
+  std::uint32_t rounds = 1;
+  fk_settings settings{.compute_scale = 1, .cache = FK_AS_IT_IS, .verify_steps = 1};
+  probe::ProgressMode progress_mode = probe::ProgressMode::kSilent;
+};
+
+/// One backend with its options: "posix:direct".
+struct Contender {
+  std::string name;
+  std::string options;
+  const fk_backend* backend = nullptr;
+};
+
+std::vector<std::string> known_backends() {
+  std::vector<std::string> names;
+  for (const auto* const* backend = fk_backends; *backend != nullptr; ++backend)
+    names.emplace_back((*backend)->name);
+  return names;
+}
+
+Result<std::vector<Contender>> find_backends(const std::vector<std::string>& names) {
+  std::vector<Contender> found;
+  const std::vector<std::string> known = known_backends();
+  for (const std::string& name : names) {
+    const std::size_t end = std::min(name.find(':'), name.size());
+    const auto at = std::ranges::find(known, name.substr(0, end));
+    if (at == known.end())
+      return failure({.kind = ErrorClass::kUnsupported,
+                      .operation = "find backend",
+                      .path = name,
+                      .cause = "this program has " + CLI::detail::join(known, ", ")});
+    found.push_back(
+        {name, end < name.size() ? name.substr(end + 1) : "", fk_backends[at - known.begin()]});
+  }
+  return found;
+}
+
+class Runs {
+ public:
+  Runs(const Request& request, const KernelPlan& plan)
+      : request_(request), plan_(plan), progress_(request.progress_mode) {
+    MPI_Comm_rank(MPI_COMM_WORLD, &rank_);
+  }
+
+  /// The order rotates from round to round.
+  Status run(const std::vector<Contender>& all) {
+    const std::unique_ptr<std::FILE, int (*)(std::FILE*)> file(
+        rank_ == 0 ? std::fopen(request_.results.c_str(), "w") : nullptr, &std::fclose);
+    if (rank_ == 0 && !file)
+      return failure(system_error({.operation = "create", .path = request_.results}, errno));
+    const std::size_t total = request_.rounds * all.size();
+    for (std::size_t done = 0; done < total; ++done) {
+      const std::size_t round = done / all.size();
+      const Contender& one = all[(done + round) % all.size()];
+      report({done, total, "runs", one.name});
+      run_one(one, file.get());
+    }
+    report({total, total, "runs", all.back().name});
+    return {};
+  }
+
+ private:
+  void report(const probe::ProgressStep& step) {
+    if (rank_ == 0) progress_.report(step);
+  }
+
+  void run_one(const Contender& one, std::FILE* file) {
+    if (one.backend == &fk_forebay) start_runtime(MPI_COMM_WORLD);
+    fk_job job{};
+    job.communicator = MPI_COMM_WORLD;
+    job.rank = static_cast<std::uint32_t>(rank_);
+    job.ranks = plan_.kernel().writers;
+    job.kernel = &plan_.kernel();
+    job.directory = request_.directory.c_str();
+    job.options = one.options.c_str();
+    fk_result result{};
+    fk_run(one.backend, &job, &request_.settings, &result);
+    if (file != nullptr) {
+      fk_print_result(&result, one.name.c_str(), file);
+      std::fflush(file);
+    }
+    fk_free_result(&result);
+  }
+
+  const Request& request_;
+  const KernelPlan& plan_;
+  probe::Progress progress_;
+  int rank_ = 0;
+};
+
+std::string mpi_library() {
+  std::array<char, MPI_MAX_LIBRARY_VERSION_STRING + 1> text{};
+  int length = 0;
+  MPI_Get_library_version(text.data(), &length);
+  const std::string all = text.data();
+  return all.substr(0, all.find('\n'));
+}
+
+Result<nlohmann::json> run_kernel(const Request& request) {
+  const auto plan = KernelPlan::read(request.kernel);
+  if (!plan) return failure(plan.error());
+  int ranks = 0;
+  MPI_Comm_size(MPI_COMM_WORLD, &ranks);
+  if (static_cast<std::uint32_t>(ranks) != plan->kernel().writers)
+    return failure({.kind = ErrorClass::kInvalidArgument,
+                    .operation = "run a kernel",
+                    .path = plan->kernel().name,
+                    .cause = "it has " + std::to_string(plan->kernel().writers) +
+                             " writers, and the launcher started " + std::to_string(ranks) +
+                             " ranks in one job"});
+  const auto all = find_backends(request.backends);
+  if (!all) return failure(all.error());
+  const Status done = Runs(request, *plan).run(*all);
+  end_runtimes();
+  if (!done) return failure(done.error());
+  return nlohmann::json{{"mpi", mpi_library()},
+                        {"machine", probe::to_json(probe::describe_host())}};
+}
+
+nlohmann::json list_backends() {
+  nlohmann::json list = nlohmann::json::array();
+  for (const auto* const* backend = fk_backends; *backend != nullptr; ++backend)
+    list.push_back({{"name", (*backend)->name},
+                    {"options", (*backend)->options},
+                    {"reads", (*backend)->begin_read != nullptr}});
+  return list;
+}
+
+command::Run declare_run(CLI::App& app) {
+  const auto request = std::make_shared<Request>();
+  command::add_path(app, "kernel", request->kernel, "The kernel, a JSON document")->required();
+  command::add_values(
+      app, "--on", "NAME", [request](const auto& names) { request->backends = names; },
+      "Backend, with options after a colon; may be repeated")
+      ->required();
+  command::add_text(app, "--dir", "PATH", request->directory, "Empty directory")->required();
+  command::add_text(app, "--results", "FILE", request->results, "A JSON line for each run")
+      ->required();
+  command::add_number(app, "--rounds", request->rounds, {1, 1000}, "Rounds");
+  command::add_flag(app, "--cold", request->settings.cache, FK_COLD,
+                    "Drop data from the page cache before reads");
+  command::add_flag(app, "--verify-all", request->settings.verify_steps, -1,
+                    "Verify the content of all steps, not only of the last one");
+  command::add_real(app, "--compute-scale", request->settings.compute_scale, {0, 1e6},
+                    "Factor of the time of computation");
+  command::add_progress(app, request->progress_mode);
+  return [request] {
+    const auto document = run_kernel(*request);
+    int rank = 0;
+    MPI_Comm_rank(MPI_COMM_WORLD, &rank);
+    const int code = document ? probe::kExitSuccess : probe::kExitFailure;
+    return command::CommandResult{.exit_code = rank == 0 ? probe::print_document(document) : code};
+  };
+}
+
+command::Run declare_list(CLI::App& /*app*/) {
+  return [] {
+    int rank = 0;
+    MPI_Comm_rank(MPI_COMM_WORLD, &rank);
+    return command::CommandResult{.exit_code =
+                                      rank == 0 ? probe::print_document(list_backends()) : 0};
+  };
+}
+
+const std::array kCommands{
+    command::Command{"run", "Run a kernel with backends.", declare_run},
+    command::Command{"list", "List the backends of this program.", declare_list}};
+
+command::CommandResult run(command::Words words) {
+  CLI::App app("Run I/O kernels under MPI; print one JSON document.", "forebay-kernel-mpi");
+  return command::run(app, words, kCommands);
+}
+
+}  // namespace
+}  // namespace forebay::kernel
+
+int main(int count, char** words) {
+  int level = MPI_THREAD_SINGLE;
+  MPI_Init_thread(&count, &words, MPI_THREAD_MULTIPLE, &level);
+  MPI_Comm_set_errhandler(MPI_COMM_WORLD, MPI_ERRORS_ARE_FATAL);
+  const int code = forebay::command::run_and_print(count, words, forebay::kernel::run);
+  MPI_Finalize();
+  return code;
+}
