@@ -106,6 +106,8 @@ int fk_agree(struct fk_job* job);
 /// The backends that this program has, ending with NULL.
 extern const struct fk_backend* const fk_backends[];
 
+/// Writes nothing: the application alone.
+extern const struct fk_backend fk_none;
 extern const struct fk_backend fk_posix;
 extern const struct fk_backend fk_mpiio;
 extern const struct fk_backend fk_hdf5;

@@ -10,10 +10,10 @@
 #include <time.h>
 #include <unistd.h>
 
+#include "compute.h"
 #include "run_files.h"
 
-enum { kHugePageBytes = 2 << 20, kUnitSteps = 20000 };
-static const double kCalibrationSeconds = 0.02;
+enum { kHugePageBytes = 2 << 20 };
 
 /// The content of the block that an operation has in memory.
 struct block {
@@ -32,8 +32,7 @@ struct run {
   struct block blocks[FK_OPERATIONS_MAX];
   float* seconds;        // [step][phase] of this rank
   uint64_t* step_bytes;  // [step]
-  double units_per_s;    // of computation
-  double computing;      // state of the computation, so that no compiler removes it
+  struct fk_computation computation;
   double fill_s;
   double paused_s;  // outside the clock: verifying, and dropping caches
   uint64_t written_bytes;
@@ -62,28 +61,10 @@ static void add_seconds(struct run* run, int64_t step, enum fk_phase phase, doub
   run->seconds[(step > last ? last : step) * FK_PHASES + phase] += (float)seconds;
 }
 
-static void do_units(struct run* run, double units) {
-  for (double done = 0; done < units; ++done)
-    for (int step = 0; step < kUnitSteps; ++step)
-      run->computing = run->computing * 0.999999 + 0.5;
-  __asm__ volatile("" : : "g"(run->computing) : "memory");
-}
-
-static void calibrate(struct run* run) {
-  double units = 1, seconds = 0;
-  while (seconds < kCalibrationSeconds) {
-    const double begin = now_s();
-    do_units(run, units *= 2);
-    seconds = now_s() - begin;
-  }
-  run->units_per_s = units / seconds;
-}
-
-/// A fixed amount of work, so that disturbances by other threads are measured.
 static void compute(struct run* run, int64_t step) {
   const double begin = now_s();
   const double seconds = fk_compute_seconds(run->job->kernel, run->job->rank, (uint32_t)step);
-  do_units(run, seconds * run->settings->compute_scale * run->units_per_s);
+  fk_do_computation(&run->computation, seconds * run->settings->compute_scale);
   add_seconds(run, step, FK_PHASE_COMPUTE, now_s() - begin);
 }
 
@@ -397,12 +378,14 @@ void fk_run(const struct fk_backend* backend,
   if (run.seconds == NULL || run.step_bytes == NULL)
     fk_fail(job, "allocate", "memory of results", "no memory");
   if (job->error[0] == '\0') reserve_all(&run);
+  if (fk_begin_computation(&run.computation, settings->compute, job->communicator) != 0)
+    fk_fail(job, "allocate", "memory of the computation", "no memory");
   fk_make_empty(job);
   if (fk_agree(job) == 0) {
-    calibrate(&run);
     measure(&run, result);
     fk_agree(job);
   }
+  fk_end_computation(&run.computation);
   result->status = job->error[0] == '\0' ? 0 : -1;
   memcpy(result->error, job->error, sizeof result->error);
   for (size_t i = 0; i < FK_OPERATIONS_MAX; ++i)

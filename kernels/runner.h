@@ -21,9 +21,12 @@ enum fk_phase {
   FK_PHASES
 };
 
+/// What the application computes: in registers, or a stream through 64 MiB of memory.
+enum fk_compute { FK_CPU, FK_MEMORY };
 enum fk_cache { FK_AS_IT_IS, FK_COLD };
 
 struct fk_settings {
+  enum fk_compute compute;
   double compute_scale;  ///< of the kernel's seconds of computation; 0: none
   enum fk_cache cache;   ///< FK_COLD: data leaves the page cache before it is read
   int verify_steps;      ///< steps whose content is verified after the run, from the last; -1: all

@@ -44,8 +44,6 @@ constexpr unsigned kEnterFailuresMax = 1000;
 /// Failures further apart than this are not in a row: signals sometimes interrupt long waits.
 constexpr std::chrono::milliseconds kEnterFailureGap{100};
 
-std::atomic<std::uint64_t> process_syncs_and_allocations{0};
-
 class RingBackend final : public Backend {
  public:
   RingBackend(std::size_t queue_depth, LogSink& log) : queue_depth_(queue_depth), log_(log) {
@@ -208,9 +206,6 @@ void RingBackend::prepare(const Operation& operation) {
   FOREBAY_ASSERT(operation.tag < kOperationTagLimit);
   io_uring_sqe& entry = next_entry();
   const int descriptor = operation.file->descriptor();
-  const bool is_transfer =
-      operation.kind == OperationKind::kRead || operation.kind == OperationKind::kWrite;
-  if (!is_transfer) process_syncs_and_allocations.fetch_add(1, std::memory_order_relaxed);
   switch (operation.kind) {
     case OperationKind::kRead:
     case OperationKind::kWrite:
@@ -446,10 +441,6 @@ Result<std::unique_ptr<Backend>> make_ring_backend(std::size_t queue_depth, LogS
     return failure(started.error());
   }
   return backend;
-}
-
-std::uint64_t ring_syncs_and_allocations() noexcept {
-  return process_syncs_and_allocations.load(std::memory_order_relaxed);
 }
 
 }  // namespace forebay::storage

@@ -21,10 +21,6 @@ namespace forebay::storage {
 /// the backend.
 Result<std::unique_ptr<Backend>> make_ring_backend(std::size_t queue_depth, LogSink& log);
 
-/// Number of syncs and allocations submitted to all rings of this process since its start. Tools
-/// that count the system calls of a process do not see these. Any thread.
-std::uint64_t ring_syncs_and_allocations() noexcept;
-
 /// The set-up flags of a ring here ("single issuer, deferred task work"), or why it fails.
 Result<std::string> probe_ring();
 

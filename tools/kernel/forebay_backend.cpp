@@ -223,6 +223,19 @@ int finish(void* state) {
 }  // namespace
 
 void start_runtime(MPI_Comm communicator) { static_cast<void>(runtime_of(communicator)); }
+
+Result<MPI_Comm> start_dedicated(MPI_Comm communicator) {
+  auto runtime =
+      std::make_unique<Runtime>(communicator, RuntimeOptions{.placement = Placement::kDedicated});
+  if (runtime->role() == Role::kIo) {
+    if (const Status served = runtime->serve(); !served) return failure(served.error());
+    return MPI_COMM_NULL;
+  }
+  const MPI_Comm compute = communicator_of(runtime->compute_ranks());
+  runtimes().emplace_back(compute, std::move(runtime));
+  return compute;
+}
+
 void end_runtimes() { runtimes().clear(); }
 
 }  // namespace forebay::kernel

@@ -2,6 +2,8 @@
 // The program forebay-kernel-mpi: runs a kernel on the ranks of an MPI job with several backends,
 // in rounds. Rank 0 writes one JSON object for each run to a file, so that an interruption loses no
 // complete run, and progress to standard error.
+#include <forebay/placement.hpp>
+
 #include <algorithm>
 #include <array>
 #include <cstdio>
@@ -29,6 +31,7 @@ struct Request {
   std::string directory;
   std::string results;
   std::uint32_t rounds = 1;
+  Placement placement = Placement::kInRank;
   fk_settings settings{.compute_scale = 1, .cache = FK_AS_IT_IS, .verify_steps = 1};
   probe::ProgressMode progress_mode = probe::ProgressMode::kSilent;
 };
@@ -66,9 +69,12 @@ Result<std::vector<Contender>> find_backends(const std::vector<std::string>& nam
 
 class Runs {
  public:
-  Runs(const Request& request, const KernelPlan& plan)
-      : request_(request), plan_(plan), progress_(request.progress_mode) {
-    MPI_Comm_rank(MPI_COMM_WORLD, &rank_);
+  Runs(const Request& request, const KernelPlan& plan, MPI_Comm communicator)
+      : request_(request),
+        plan_(plan),
+        communicator_(communicator),
+        progress_(request.progress_mode) {
+    MPI_Comm_rank(communicator, &rank_);
   }
 
   /// The order rotates from round to round.
@@ -94,9 +100,9 @@ class Runs {
   }
 
   void run_one(const Contender& one, std::FILE* file) {
-    if (one.backend == &fk_forebay) start_runtime(MPI_COMM_WORLD);
+    if (one.backend == &fk_forebay) start_runtime(communicator_);
     fk_job job{};
-    job.communicator = MPI_COMM_WORLD;
+    job.communicator = communicator_;
     job.rank = static_cast<std::uint32_t>(rank_);
     job.ranks = plan_.kernel().writers;
     job.kernel = &plan_.kernel();
@@ -113,6 +119,7 @@ class Runs {
 
   const Request& request_;
   const KernelPlan& plan_;
+  const MPI_Comm communicator_;
   probe::Progress progress_;
   int rank_ = 0;
 };
@@ -125,22 +132,37 @@ std::string mpi_library() {
   return all.substr(0, all.find('\n'));
 }
 
+/// The ranks of the kernel; MPI_COMM_NULL on a rank that has served them.
+Result<MPI_Comm> compute_ranks(const Request& request) {
+  if (request.placement == Placement::kInRank) return MPI_COMM_WORLD;
+  return start_dedicated(MPI_COMM_WORLD);
+}
+
+Status check_ranks(MPI_Comm communicator, const fk_kernel& kernel) {
+  int ranks = 0;
+  MPI_Comm_size(communicator, &ranks);
+  if (static_cast<std::uint32_t>(ranks) == kernel.writers) return {};
+  return failure({.kind = ErrorClass::kInvalidArgument,
+                  .operation = "run a kernel",
+                  .path = kernel.name,
+                  .cause = "it has " + std::to_string(kernel.writers) +
+                           " writers, and the launcher started " + std::to_string(ranks) +
+                           " ranks for them in one job"});
+}
+
 Result<nlohmann::json> run_kernel(const Request& request) {
   const auto plan = KernelPlan::read(request.kernel);
   if (!plan) return failure(plan.error());
-  int ranks = 0;
-  MPI_Comm_size(MPI_COMM_WORLD, &ranks);
-  if (static_cast<std::uint32_t>(ranks) != plan->kernel().writers)
-    return failure({.kind = ErrorClass::kInvalidArgument,
-                    .operation = "run a kernel",
-                    .path = plan->kernel().name,
-                    .cause = "it has " + std::to_string(plan->kernel().writers) +
-                             " writers, and the launcher started " + std::to_string(ranks) +
-                             " ranks in one job"});
   const auto all = find_backends(request.backends);
   if (!all) return failure(all.error());
-  const Status done = Runs(request, *plan).run(*all);
-  end_runtimes();
+  const auto communicator = compute_ranks(request);
+  if (!communicator) return failure(communicator.error());
+  Status done;
+  if (*communicator != MPI_COMM_NULL) {
+    done = check_ranks(*communicator, plan->kernel());
+    if (done) done = Runs(request, *plan, *communicator).run(*all);
+    end_runtimes();
+  }
   if (!done) return failure(done.error());
   return nlohmann::json{{"mpi", mpi_library()},
                         {"machine", probe::to_json(probe::describe_host())}};
@@ -170,6 +192,10 @@ command::Run declare_run(CLI::App& app) {
                     "Drop data from the page cache before reads");
   command::add_flag(app, "--verify-all", request->settings.verify_steps, -1,
                     "Verify the content of all steps, not only of the last one");
+  command::add_flag(app, "--dedicated", request->placement, Placement::kDedicated,
+                    "Start one more rank on each node, which does the I/O of Forebay");
+  command::add_choice<fk_compute>(app, "--compute", request->settings.compute,
+                                  {{"cpu", FK_CPU}, {"memory", FK_MEMORY}}, "Computation [cpu]");
   command::add_real(app, "--compute-scale", request->settings.compute_scale, {0, 1e6},
                     "Factor of the time of computation");
   command::add_progress(app, request->progress_mode);

@@ -7,7 +7,6 @@
 namespace forebay::study {
 namespace {
 
-using bench::checkpoint::SizeDistribution;
 using command::add_number;
 
 constexpr std::uint64_t kWordBytes = 8;

@@ -27,7 +27,7 @@ TEST(Arguments, defaults) {
   EXPECT_EQ(request->machines, std::vector<std::string>{"nfs"});
   EXPECT_EQ(request->checkpoint.ranks, 64U);
   EXPECT_EQ(request->checkpoint.nodes, 0U);
-  EXPECT_EQ(request->checkpoint.sizes, bench::checkpoint::SizeDistribution::kEqual);
+  EXPECT_EQ(request->checkpoint.sizes, SizeDistribution::kEqual);
   EXPECT_EQ(request->checkpoint.strategies.size(), 7U);
   EXPECT_EQ(request->progress_mode, probe::ProgressMode::kSilent);
 }
@@ -41,7 +41,7 @@ TEST(Arguments, options_are_parsed) {
   EXPECT_EQ(request->checkpoint.ranks, 12U);
   EXPECT_EQ(request->checkpoint.nodes, 3U);
   EXPECT_EQ(request->checkpoint.step_bytes(), 9600U);
-  EXPECT_EQ(request->checkpoint.sizes, bench::checkpoint::SizeDistribution::kExponential);
+  EXPECT_EQ(request->checkpoint.sizes, SizeDistribution::kExponential);
   EXPECT_EQ(request->checkpoint.strategies, std::vector{Strategy::kBaton});
   EXPECT_EQ(request->progress_mode, probe::ProgressMode::kJsonLines);
 }

@@ -26,8 +26,7 @@ SweepJob job_of(const Checkpoint& checkpoint, const model::Machine& machine) {
   for (std::uint64_t rank = 0; rank < checkpoint.ranks; ++rank)
     job.facts.rank_layout.node_of_compute_rank.push_back(
         static_cast<std::uint32_t>(rank * nodes / checkpoint.ranks));
-  job.facts.step_bytes =
-      bench::checkpoint::block_sizes(checkpoint.sizes, checkpoint.ranks, checkpoint.step_bytes());
+  job.facts.step_bytes = block_sizes(checkpoint.sizes, checkpoint.ranks, checkpoint.step_bytes());
   return job;
 }
 

@@ -10,8 +10,8 @@
 #include <functional>
 #include <vector>
 
-#include "bench/checkpoint/size_distribution.hpp"
 #include "model/machine.hpp"
+#include "tools/study/size_distribution.hpp"
 #include "write/simulated_step.hpp"
 
 namespace forebay::study {
@@ -19,7 +19,7 @@ namespace forebay::study {
 struct Checkpoint {
   std::uint32_t ranks = 64;
   std::uint64_t bytes_per_rank = 0;  ///< on average
-  bench::checkpoint::SizeDistribution sizes = bench::checkpoint::SizeDistribution::kEqual;
+  SizeDistribution sizes = SizeDistribution::kEqual;
   /// Number of nodes over which ranks are spread; 0: the machine's number of clients.
   std::uint32_t nodes = 0;
   std::vector<Strategy> strategies = {};  ///< never empty

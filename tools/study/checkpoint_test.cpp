@@ -77,7 +77,7 @@ TEST(Sweep, events_of_a_step_are_in_order) {
   const Checkpoint checkpoint{
       .ranks = 16,
       .bytes_per_rank = 1_MiB,
-      .sizes = bench::checkpoint::SizeDistribution::kExponential,
+      .sizes = SizeDistribution::kExponential,
       .strategies = {Strategy::kCollective, Strategy::kBrigade, Strategy::kGather}};
   for (const char* name : {"lustre-small", "gpfs-small", "pvfs-small"}) {
     const Sweep sweep = run_sweep(checkpoint, load_shipped_machine(name));

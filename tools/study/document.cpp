@@ -71,7 +71,7 @@ Result<json> describe(const StudyRequest& request,
   }
   return json{{"ranks", checkpoint.ranks},
               {"bytes_per_rank", checkpoint.bytes_per_rank},
-              {"sizes", bench::checkpoint::name_of(checkpoint.sizes)},
+              {"sizes", name_of(checkpoint.sizes)},
               {"step_bytes", checkpoint.step_bytes()},
               {"machines", std::move(machines)}};
 }

@@ -8,7 +8,7 @@ from pathlib import Path
 
 import click
 
-from forebay import checkpoint, native, two_hosts
+from forebay import kernel_bench, native, two_hosts
 from forebay.cli.output import json_option, plot_option, print_line, report
 from forebay.errors import EXIT_USAGE, TERMINATIONS, ForebayError, NativeError
 
@@ -33,7 +33,7 @@ SINGLE_RANK_BENCHMARKS = ("pfs",)
     type=click.IntRange(min=1),
     default=2,
     show_default=True,
-    help="Ranks of benchmarks that use ranks; checkpoint always has 8.",
+    help="Ranks of benchmarks that use ranks; checkpoint has its own.",
 )
 @click.option("--only", metavar="ID,...", help="Measure only these results.")
 @click.option(
@@ -57,9 +57,8 @@ def command(name, list_only, run_all, **options):
         raise ForebayError("name one benchmark, or --all; see forebay bench --list", EXIT_USAGE)
     if options["quick"] and options["full"]:
         raise ForebayError("--quick excludes --full", EXIT_USAGE)
-    if name == checkpoint.BENCHMARK and is_set_by_user("ranks"):
-        has = f"{name} has {checkpoint.RANKS} ranks"
-        raise ForebayError(f"{has}; --ranks is for others", EXIT_USAGE)
+    if name in kernel_bench.BENCHMARKS and is_set_by_user("ranks"):
+        raise ForebayError(f"{name} has its own ranks; --ranks is for others", EXIT_USAGE)
     names = [one["name"] for one in list_benchmarks()] if run_all else [name]
     documents, errors = run_each(names, options)
     if documents:
@@ -135,7 +134,7 @@ def plot_path(document: dict, file: str, one_of_many: bool) -> Path:
 def list_benchmarks() -> list[dict]:
     """The benchmarks of all programs that were built. `make build` builds one program, `make bench`
     all. Some benchmarks are in two programs, with and without ranks."""
-    built = list(filter(native.is_built, (PROGRAM, *RANKS_PROGRAMS, checkpoint.PROGRAM)))
+    built = list(filter(native.is_built, (PROGRAM, *RANKS_PROGRAMS)))
     if not built:
         native.find_program(PROGRAM)  # raises an error that names the remedy
     found = [one for program in built for one in native.run_program(program, ["--list"]).document]
@@ -169,10 +168,11 @@ def show_list(json_file: str | None) -> None:
 def run(name: str, options: dict) -> tuple[dict, BaseException | None]:
     """Runs one benchmark. After a failure with some results, returns these and the failure."""
     arguments = native_arguments(options)
-    if name == checkpoint.BENCHMARK:
-        return checkpoint.measure_all(
-            options["only"],
-            lambda one: measure(one.program, [name, *arguments], one.ranks),
+    if name in kernel_bench.BENCHMARKS:
+        return kernel_bench.run(
+            name,
+            options,
+            lambda ids: measure(PROGRAM, [name, *native_arguments(options | {"only": ids})]),
         )
     program = ranks_program(name)
     ranks = options["ranks"]

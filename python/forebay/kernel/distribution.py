@@ -177,6 +177,13 @@ class Replay(_Family):
             raise ForebayError(f"read {path}: the array must have numbers in the shape {shapes}")
         self._array = array.reshape(*array.shape[:2], -1)
 
+    def set_values(self, values) -> None:
+        """In place of a file: (steps, writers), or (steps, writers, calls)."""
+        import numpy
+
+        array = numpy.asarray(values)
+        self._array = array.reshape(*array.shape[:2], -1)
+
     def fields(self):
         return {"values": self._array.astype(float).ravel().tolist(), "shape": self._array.shape}
 

@@ -11,8 +11,17 @@ from forebay.kernel.run import PROGRAM, plan_file
 
 # In the source tree, and in share/forebay of an installed prefix.
 SOURCE_DIRECTORY = native.SOURCE_DIRECTORY / "kernels"
-COMMON = ("kernel.h", "backend.h", "runner.h", "run_files.h")
-SOURCES = ("calls.c", "content.c", "draw.c", "job.c", "run_files.c", "runner.c", "emitted_main.c")
+COMMON = ("kernel.h", "backend.h", "runner.h", "run_files.h", "compute.h")
+SOURCES = (
+    "calls.c",
+    "compute.c",
+    "content.c",
+    "draw.c",
+    "job.c",
+    "run_files.c",
+    "runner.c",
+    "emitted_main.c",
+)
 # Flags of the linker; pkg-config finds the libraries of the others.
 LIBRARIES = {"posix": "", "mpiio": "", "hdf5": "hdf5", "pmpio": "hdf5", "pnetcdf": "pnetcdf"}
 

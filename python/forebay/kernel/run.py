@@ -18,7 +18,7 @@ RUNNER = "forebay-kernel-mpi"
 OPENMPI_RUNNER = "forebay-kernel-mpi-openmpi"
 # Backends whose libraries Debian links to Open MPI.
 OPENMPI_BACKENDS = ("hdf5", "pmpio", "pnetcdf", "adios1")
-BACKENDS = ("forebay", "posix", "mpiio", *OPENMPI_BACKENDS)
+BACKENDS = ("forebay", "none", "posix", "mpiio", *OPENMPI_BACKENDS)
 DIRECTORY_PREFIX = "forebay-kernel-"
 
 
@@ -35,6 +35,8 @@ class RunSettings:
     cold: bool = False
     verify_all: bool = False
     compute_scale: float = 1.0
+    compute: str = "cpu"
+    dedicated: bool = False  # one rank more, on this machine, does the I/O of Forebay
 
     @property
     def runner(self) -> str:
@@ -117,10 +119,10 @@ def run(kernel: Kernel, settings: RunSettings, on_progress=None) -> dict:
 
 
 def _launcher(settings: RunSettings):
+    ranks = settings.ranks + int(settings.dedicated)
     if settings.launcher is not None:
-        return native.Launcher(settings.launcher, settings.ranks)
-    is_openmpi = settings.runner == OPENMPI_RUNNER
-    return native.OpenMpi(settings.ranks) if is_openmpi else settings.ranks
+        return native.Launcher(settings.launcher, ranks)
+    return native.OpenMpi(ranks) if settings.runner == OPENMPI_RUNNER else ranks
 
 
 def _arguments(settings: RunSettings, plan: Path, files: str, results: Path) -> list[str]:
@@ -129,7 +131,8 @@ def _arguments(settings: RunSettings, plan: Path, files: str, results: Path) -> 
         arguments += ["--on", name]
     arguments += ["--rounds", str(settings.warm_ups + settings.rounds)]
     arguments += ["--compute-scale", str(settings.compute_scale)]
-    arguments += ["--cold"] * settings.cold
+    arguments += ["--compute", settings.compute]
+    arguments += ["--cold"] * settings.cold + ["--dedicated"] * settings.dedicated
     return arguments + ["--verify-all"] * settings.verify_all
 
 

@@ -26,7 +26,6 @@ COST = (
     ("sum", "memory_sum_bytes", units.size),
     ("staging", "staging_bytes", units.size),
     ("files", "files", whole),
-    ("calls", "metadata_calls", whole),
 )
 COMPUTING = (
     ("perceived", "perceived_mb_s", units.number),
@@ -41,8 +40,8 @@ NARROW = (0, 1, 0, 0)  # above, to the right, below, to the left of a cell
 NOTE = (
     "Bandwidths in MB/s. interval: the shortest between two checkpoints with one on storage "
     "when the next begins. memory: growth of the rank that grew most; sum: of all ranks. "
-    "staging: of all ranks, as the candidate reports it. calls: "
-    "open, create, remove, rename, truncate, reserve and sync. fill: filling the blocks, in all "
+    "staging: of all ranks, as the candidate reports it. "
+    "fill: filling the blocks, in all "
     "times except the perceived one."
 )
 

@@ -1,0 +1,66 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Benchmarks whose rows run kernels: `forebay bench checkpoint`. Rows about single calls are in C++
+and come first."""
+
+import tempfile
+from collections.abc import Callable
+from pathlib import Path
+
+from forebay.errors import EXIT_USAGE, TERMINATIONS, ForebayError
+from forebay.kernel_bench.rows import Results, merge
+
+BENCHMARKS = ("checkpoint",)
+DIRECTORY_PREFIX = ".forebay-bench-"
+
+Native = Callable[[str], tuple[dict, BaseException | None]]
+
+
+def run(name: str, options: dict, native_rows: Native) -> tuple[dict, BaseException | None]:
+    """Runs a benchmark. After a failure with some results, returns these and the failure.
+
+    `native_rows(ids)` runs the rows in C++; `ids` is empty for all.
+    """
+    own, native = _ids(name)
+    only = {one for one in (options["only"] or "").split(",") if one}
+    if unknown := sorted(only - set(own) - set(native)):
+        valid = " ".join(sorted((*own, *native)))
+        raise ForebayError(f"unknown id: {unknown[0]}; valid ids: {valid}", EXIT_USAGE)
+    document = {"benchmark": name, "parameters": {}, "machine": {}, "results": [], "skipped": {}}
+    error = None
+    if not only or only & set(native):
+        document, error = native_rows(",".join(sorted(only & set(native))))
+    results = Results(only)
+    if error is None and (not only or only & set(own)):
+        error = _run_own(name, options, results)
+    return merge(document, results), error
+
+
+def _ids(name: str) -> tuple[list[str], list[str]]:
+    """Of the rows in Python, and of those in C++."""
+    from forebay.kernel_bench import checkpoint_cases, overlap
+
+    assert name == "checkpoint"
+    cases = checkpoint_cases.all_cases(1 << 20)
+    own = [one.id for one in cases]
+    own += [one.with_libraries().id for one in cases if one.suits_libraries]
+    own += [one.id for one in checkpoint_cases.COMPARISONS]
+    own += [*overlap.LOADS, overlap.DEDICATED, "ckpt.memory_over_plan", "ckpt.brigade_memory"]
+    return own, ["ckpt.perceived.adopt_us", "ckpt.perceived.over_memcpy", "ckpt.open_us"]
+
+
+def _run_own(name: str, options: dict, results: Results) -> BaseException | None:
+    from forebay.kernel_bench.checkpoint import CheckpointBench
+    from forebay.kernel_bench.overlap import OverlapBench
+    from forebay.report.terminal import progress
+
+    effort = "quick" if options["quick"] else "full" if options["full"] else "usual"
+    try:
+        with (
+            tempfile.TemporaryDirectory(prefix=DIRECTORY_PREFIX, dir=options["folder"]) as folder,
+            progress() as on_progress,
+        ):
+            for bench in (CheckpointBench, OverlapBench):
+                bench(results, Path(folder), effort, on_progress).run()
+    except (ForebayError, *TERMINATIONS) as error:
+        return error
+    return None
