@@ -92,6 +92,7 @@ def run(name, backends, html_file, json_file, **options):
     """Run KERNEL with each backend in turn, in rounds, and compare the times of all phases."""
     from forebay.kernel import run as kernel_run
     from forebay.kernel.kernel_file import read_kernel
+    from forebay.kernel.provenance import provenance_of
     from forebay.report.terminal import progress
 
     kernel = read_kernel(name)
@@ -101,8 +102,9 @@ def run(name, backends, html_file, json_file, **options):
         ranks=options.pop("ranks") or min(4, kernel.writers),
         **options,
     )
+    provenance = provenance_of(name, settings)
     with progress() as on_progress:
-        document = kernel_run.run(kernel, settings, on_progress)
+        document = kernel_run.run(kernel, settings, on_progress) | provenance
     report(document, json_file, lambda console: _tables().print_runs(console, document))
     if html_file is not None:
         from forebay.report.kernel_page import write_page
