@@ -113,7 +113,7 @@ def test_commas_separate_backends_and_their_options(values, expected):
 def test_unknown_backend_is_refused_with_the_known_ones(forebay, tmp_path):
     completed = forebay("kernel", "run", "s3d", "--on", "hdf4", "--storage", tmp_path)
     assert completed.code == 2
-    assert "no backend hdf4; known are forebay, posix" in completed.err
+    assert "no backend hdf4; known are forebay, none, posix" in completed.err
 
 
 def test_backend_that_is_not_built_names_the_remedy(forebay, libexec, tmp_path):
