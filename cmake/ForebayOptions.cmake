@@ -61,7 +61,7 @@ if(CMAKE_CXX_COMPILER_ID MATCHES "Clang")
 endif()
 if(CMAKE_UNITY_BUILD AND CMAKE_CXX_COMPILER_ID STREQUAL "GNU")
   # g++ treats sources that are compiled together as headers.
-  target_compile_options(forebay_flags INTERFACE -Wno-subobject-linkage)
+  target_compile_options(forebay_flags INTERFACE $<$<COMPILE_LANGUAGE:CXX>:-Wno-subobject-linkage>)
 endif()
 if(FOREBAY_STRICT)
   target_compile_options(forebay_flags INTERFACE -Werror)

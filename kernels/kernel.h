@@ -15,7 +15,7 @@ extern "C" {
 enum {
   FK_NAMES_MAX = 16,       ///< of [names], besides rank, writers and step
   FK_LOOPS_MAX = 8,        ///< loops around an access
-  FK_BALANCE_MAX = 64,     ///< steps between two balances of walkers
+  FK_BALANCE_MAX = 32,     ///< steps between two balances of walkers
   FK_OPERATIONS_MAX = 32,  ///< of a kernel
   FK_STACK_MAX = 32        // values of an expression
 };

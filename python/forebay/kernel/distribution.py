@@ -11,7 +11,7 @@ from forebay.sizes import parse_size
 
 PARTS_MAX = 32
 VALUES_MAX = 4096
-BALANCE_MAX = 64
+BALANCE_MAX = 32
 
 Drawn = Literal["call", "step", "writer"]
 

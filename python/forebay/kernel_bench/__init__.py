@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Benchmarks whose rows run kernels: `forebay bench checkpoint`. Rows about single calls are in C++
-and come first."""
+"""Benchmarks whose rows run kernels: `forebay bench checkpoint` and `forebay bench kernel`. Rows
+about single calls are in C++ and come first."""
 
 import tempfile
 from collections.abc import Callable
@@ -9,7 +9,7 @@ from pathlib import Path
 from forebay.errors import EXIT_USAGE, TERMINATIONS, ForebayError
 from forebay.kernel_bench.rows import Results, merge
 
-BENCHMARKS = ("checkpoint",)
+BENCHMARKS = ("checkpoint", "kernel")
 DIRECTORY_PREFIX = ".forebay-bench-"
 
 Native = Callable[[str], tuple[dict, BaseException | None]]
@@ -37,9 +37,10 @@ def run(name: str, options: dict, native_rows: Native) -> tuple[dict, BaseExcept
 
 def _ids(name: str) -> tuple[list[str], list[str]]:
     """Of the rows in Python, and of those in C++."""
-    from forebay.kernel_bench import checkpoint_cases, overlap
+    from forebay.kernel_bench import checkpoint_cases, kernels, overlap
 
-    assert name == "checkpoint"
+    if name == "kernel":
+        return [*kernels.IDS], ["kernel.draw_us"]
     cases = checkpoint_cases.all_cases(1 << 20)
     own = [one.id for one in cases]
     own += [one.with_libraries().id for one in cases if one.suits_libraries]
@@ -48,9 +49,15 @@ def _ids(name: str) -> tuple[list[str], list[str]]:
     return own, ["ckpt.perceived.adopt_us", "ckpt.perceived.over_memcpy", "ckpt.open_us"]
 
 
-def _run_own(name: str, options: dict, results: Results) -> BaseException | None:
+def _parts(name: str) -> tuple:
     from forebay.kernel_bench.checkpoint import CheckpointBench
+    from forebay.kernel_bench.kernels import KernelBench
     from forebay.kernel_bench.overlap import OverlapBench
+
+    return (KernelBench,) if name == "kernel" else (CheckpointBench, OverlapBench)
+
+
+def _run_own(name: str, options: dict, results: Results) -> BaseException | None:
     from forebay.report.terminal import progress
 
     effort = "quick" if options["quick"] else "full" if options["full"] else "usual"
@@ -59,7 +66,7 @@ def _run_own(name: str, options: dict, results: Results) -> BaseException | None
             tempfile.TemporaryDirectory(prefix=DIRECTORY_PREFIX, dir=options["folder"]) as folder,
             progress() as on_progress,
         ):
-            for bench in (CheckpointBench, OverlapBench):
+            for bench in _parts(name):
                 bench(results, Path(folder), effort, on_progress).run()
     except (ForebayError, *TERMINATIONS) as error:
         return error
