@@ -9,6 +9,11 @@
 
 namespace forebay::model {
 
+std::uint64_t lock_unit_bytes(const Locks& locks, const Layout& layout) {
+  if (locks.unit == LockUnit::kStripe) return layout.stripe_bytes;
+  return locks.unit == LockUnit::kBytes ? locks.unit_bytes : kAll;
+}
+
 LockUpdate LockTable::enqueue(LockId name, SubrequestIndex subrequest) {
   LockUpdate update;
   Lock& lock = find(name);

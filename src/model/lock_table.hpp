@@ -17,6 +17,10 @@ struct LockId {
   std::uint64_t unit = 0;
 };
 
+/// Bytes of a unit of `locks` in a file of this layout; kAll for the whole file. Not for
+/// LockUnit::kNone and kObject.
+std::uint64_t lock_unit_bytes(const Locks& locks, const Layout& layout);
+
 /// Result of a call.
 struct LockUpdate {
   /// These subrequests have the lock now, in this order.

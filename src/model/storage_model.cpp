@@ -55,7 +55,6 @@ class StorageModel::Impl {
   void send_metadata_request(std::uint32_t slot);
   void send_subrequest(std::uint32_t slot, const ServerRange& subrequest);
   void set_lock_units(Subrequest& state, const Layout& layout) const;
-  std::uint64_t lock_unit_bytes(const Layout& layout) const;
   void acquire_locks(SubrequestIndex subrequest);
   void handle_lock_transfer(SubrequestIndex subrequest);
   void release_locks(const Subrequest& state, const Request& request);
@@ -232,23 +231,9 @@ void StorageModel::Impl::send_subrequest(std::uint32_t slot, const ServerRange& 
   acquire_locks(simulation_.subrequests.add(state));
 }
 
-std::uint64_t StorageModel::Impl::lock_unit_bytes(const Layout& layout) const {
-  switch (machine_.locks.unit) {
-    case LockUnit::kStripe:
-      return layout.stripe_bytes;
-    case LockUnit::kBytes:
-      return machine_.locks.unit_bytes;
-    case LockUnit::kNone:
-    case LockUnit::kObject:
-    case LockUnit::kFile:
-      break;
-  }
-  return kAll;
-}
-
 void StorageModel::Impl::set_lock_units(Subrequest& state, const Layout& layout) const {
   if (machine_.locks.unit == LockUnit::kNone) return;
-  const std::uint64_t unit_bytes = lock_unit_bytes(layout);
+  const std::uint64_t unit_bytes = lock_unit_bytes(machine_.locks, layout);
   state.first_unit = state.range.offset / unit_bytes;
   state.unit = state.first_unit;
   state.units_end = (state.range.end() - 1) / unit_bytes + 1;
@@ -284,7 +269,7 @@ void StorageModel::Impl::notify_revoked(SubrequestIndex subrequest,
                                         const std::vector<ClientId>& former_holders) {
   const Request request = request_of(subrequest);
   const std::uint64_t unit = simulation_.subrequests[subrequest].unit;
-  const std::uint64_t unit_bytes = lock_unit_bytes(request.layout);
+  const std::uint64_t unit_bytes = lock_unit_bytes(machine_.locks, request.layout);
   const bool is_whole = unit_bytes == kAll;
   const ByteRange range = is_whole ? ByteRange{0, kAll} : ByteRange{unit * unit_bytes, unit_bytes};
   for (const ClientId previous_holder : former_holders) {
