@@ -4,17 +4,10 @@
 #include "model/storage_model.hpp"
 
 #include <algorithm>
-#include <map>
 #include <utility>
 
 #include "base/assert.hpp"
-#include "model/cost_table.hpp"
-#include "model/event_queue.hpp"
-#include "model/extent_locks.hpp"
-#include "model/lock_table.hpp"
-#include "model/request_pool.hpp"
-#include "model/server.hpp"
-#include "model/subrequests.hpp"
+#include "model/storage_model_impl.hpp"
 
 namespace forebay::model {
 
@@ -23,76 +16,6 @@ namespace {
 constexpr std::uint32_t kLinksPerClient = 2;
 
 }  // namespace
-
-class StorageModel::Impl {
- public:
-  explicit Impl(const Machine& machine);
-
-  RequestId submit(Time now, const Request& request);
-  void advance(Time until, ModelObserver& observer);
-  void cancel(Time now, RequestId id);
-  bool is_dropped(RequestId id);
-  void set_condition(Time now, std::uint32_t station, ServerCondition condition);
-
-  std::uint32_t server_index(ServerId server) const;
-  void reset_counters();
-
-  EventQueue& events() { return simulation_.events; }
-  void cancel_unused_locks(FileId file) {
-    locks_.cancel_unused(file);
-    extent_locks_.cancel_unused(file);
-  }
-  std::uint64_t in_flight() const { return requests_.in_flight(); }
-  ServerCounters counters(ServerId server) const {
-    return servers_[server_index(server)].counters_at(advanced_to_);
-  }
-  const ClientCounters& counters(ClientId client) const { return clients_.at(client); }
-
- private:
-  void add_servers();
-  void dispatch(const Event& event);
-  void handle_arrival(std::uint32_t slot);
-  void send_metadata_request(std::uint32_t slot);
-  void send_subrequest(std::uint32_t slot, const ServerRange& subrequest);
-  void set_lock_units(Subrequest& state, const Layout& layout) const;
-  void acquire_locks(SubrequestIndex subrequest);
-  void handle_lock_transfer(SubrequestIndex subrequest);
-  void release_locks(const Subrequest& state, const Request& request);
-  bool has_extent_locks() const { return machine_.locks.unit == LockUnit::kObject; }
-  void acquire_extent_lock(SubrequestIndex subrequest);
-  void handle_lock_cancelled(std::uint32_t number);
-  void schedule_cancels(const std::vector<std::uint32_t>& pending);
-  void notify_revoked(SubrequestIndex subrequest, const std::vector<ClientId>& former_holders);
-  void continue_granted(const std::vector<SubrequestIndex>& granted);
-  void handle_locked(SubrequestIndex subrequest);
-  void send_to_server(SubrequestIndex subrequest);
-  void enqueue_on_link(SubrequestIndex subrequest);
-  void handle_link_done(std::uint32_t link);
-  void handle_served(SubrequestIndex subrequest);
-  void finish_subrequest(SubrequestIndex subrequest);
-  void complete_request(std::uint32_t slot);
-  void handle_cancel(std::uint32_t slot, std::uint32_t generation);
-  void collect_dropped();
-
-  Request& request_of(SubrequestIndex subrequest) {
-    return requests_[simulation_.subrequests[subrequest].request].request;
-  }
-
-  Machine machine_;
-  CostTable costs_;
-  SimulationState simulation_;
-  LockTable locks_{simulation_.subrequests};
-  ExtentLockTable extent_locks_{simulation_.subrequests};  ///< instead of locks_, if locks grow
-  std::vector<Server> servers_;                            ///< data servers, then metadata servers
-  std::vector<SerialChannel> links_;  ///< two for each client: to the servers, and back
-  RequestPool requests_;
-  std::map<std::uint32_t, ServerCondition> conditions_;  ///< of pending events
-  std::uint32_t condition_count_ = 0;
-  std::vector<ClientCounters> clients_;
-  Time now_ = Time::min();          ///< of the last event
-  Time advanced_to_ = Time::min();  ///< end of the last advance(), at least now_
-  ModelObserver* observer_ = nullptr;
-};
 
 StorageModel::Impl::Impl(const Machine& machine)
     : machine_(machine), costs_(machine), clients_(machine.client.count) {
@@ -231,91 +154,6 @@ void StorageModel::Impl::send_subrequest(std::uint32_t slot, const ServerRange& 
   acquire_locks(simulation_.subrequests.add(state));
 }
 
-void StorageModel::Impl::set_lock_units(Subrequest& state, const Layout& layout) const {
-  if (machine_.locks.unit == LockUnit::kNone) return;
-  const std::uint64_t unit_bytes = lock_unit_bytes(machine_.locks, layout);
-  state.first_unit = state.range.offset / unit_bytes;
-  state.unit = state.first_unit;
-  state.units_end = (state.range.end() - 1) / unit_bytes + 1;
-}
-
-void StorageModel::Impl::acquire_locks(SubrequestIndex subrequest) {
-  while (simulation_.subrequests[subrequest].unit < simulation_.subrequests[subrequest].units_end) {
-    Subrequest& state = simulation_.subrequests[subrequest];
-    state.queued_at = now_;
-    const LockUpdate update = locks_.enqueue({request_of(subrequest).file, state.unit}, subrequest);
-    if (update.transferring != kNoSubrequest) {
-      simulation_.events.push(
-          {now_ + costs_.lock_change(), EventKind::kLockTransferred, 0, subrequest});
-    }
-    // A new waiting subrequest cannot help those before it: if one is granted, it is this one.
-    if (update.granted.empty()) return;
-    ++state.unit;
-  }
-  handle_locked(subrequest);
-}
-
-void StorageModel::Impl::handle_lock_transfer(SubrequestIndex subrequest) {
-  const Subrequest& state = simulation_.subrequests[subrequest];
-  const LockUpdate update = locks_.complete_transfer({request_of(subrequest).file, state.unit});
-  ClientCounters& requester = clients_[state.client];
-  ++requester.lock_changes;
-  notify_revoked(subrequest, update.revoked_clients);
-  continue_granted(update.granted);
-  FOREBAY_ASSERT(update.transferring == kNoSubrequest);  // the lock is in use
-}
-
-void StorageModel::Impl::notify_revoked(SubrequestIndex subrequest,
-                                        const std::vector<ClientId>& former_holders) {
-  const Request request = request_of(subrequest);
-  const std::uint64_t unit = simulation_.subrequests[subrequest].unit;
-  const std::uint64_t unit_bytes = lock_unit_bytes(machine_.locks, request.layout);
-  const bool is_whole = unit_bytes == kAll;
-  const ByteRange range = is_whole ? ByteRange{0, kAll} : ByteRange{unit * unit_bytes, unit_bytes};
-  for (const ClientId previous_holder : former_holders) {
-    ++clients_[previous_holder].locks_revoked;
-    observer_->on_lock_revoked({previous_holder, request.file, range, now_});
-  }
-}
-
-void StorageModel::Impl::continue_granted(const std::vector<SubrequestIndex>& granted) {
-  for (const SubrequestIndex subrequest : granted) {
-    Subrequest& state = simulation_.subrequests[subrequest];
-    clients_[state.client].lock_wait_time += now_ - state.queued_at;
-    ++state.unit;
-    acquire_locks(subrequest);
-  }
-}
-
-void StorageModel::Impl::acquire_extent_lock(SubrequestIndex subrequest) {
-  Subrequest& state = simulation_.subrequests[subrequest];
-  state.queued_at = now_;
-  const Request& request = request_of(subrequest);
-  const ExtentLockUpdate update =
-      extent_locks_.take({request.file, state.server}, request.layout, subrequest);
-  schedule_cancels(update.cancelling);
-  if (!update.granted.empty()) handle_locked(subrequest);
-}
-
-void StorageModel::Impl::handle_lock_cancelled(std::uint32_t number) {
-  const CancelledLock cancelled = extent_locks_.complete_cancel(number);
-  schedule_cancels(cancelled.update.cancelling);
-  ++clients_[cancelled.requester].lock_changes;
-  ++clients_[cancelled.previous_holder].locks_revoked;
-  observer_->on_lock_revoked(
-      {cancelled.previous_holder, cancelled.object.file, cancelled.range, now_});
-  for (const SubrequestIndex subrequest : cancelled.update.granted) {
-    clients_[simulation_.subrequests[subrequest].client].lock_wait_time +=
-        now_ - simulation_.subrequests[subrequest].queued_at;
-    handle_locked(subrequest);
-  }
-}
-
-void StorageModel::Impl::schedule_cancels(const std::vector<std::uint32_t>& pending) {
-  for (const std::uint32_t number : pending)
-    simulation_.events.push({now_ + costs_.lock_change(), EventKind::kLockCancelled, 0, number});
-}
-
 void StorageModel::Impl::handle_locked(SubrequestIndex subrequest) {
   if (simulation_.subrequests[subrequest].bytes == 0) return finish_subrequest(subrequest);
   const bool writes = simulation_.subrequests[subrequest].mode == LockMode::kExclusive;
@@ -373,19 +211,6 @@ void StorageModel::Impl::finish_subrequest(SubrequestIndex subrequest) {
     simulation_.events.push({now_ + link, EventKind::kResponse, 0, state.request});
   }
   release_locks(state, submitted_request);
-}
-
-void StorageModel::Impl::release_locks(const Subrequest& state, const Request& request) {
-  if (has_extent_locks() && is_data_request(request.kind))
-    return schedule_cancels(extent_locks_.release({request.file, state.server}, state).cancelling);
-  for (std::uint64_t unit = state.first_unit; unit < state.units_end; ++unit) {
-    const LockUpdate update = locks_.release({request.file, unit}, state.client);
-    if (update.transferring != kNoSubrequest) {
-      simulation_.events.push(
-          {now_ + costs_.lock_change(), EventKind::kLockTransferred, 0, update.transferring});
-    }
-    continue_granted(update.granted);
-  }
 }
 
 void StorageModel::Impl::complete_request(std::uint32_t slot) {
