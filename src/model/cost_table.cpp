@@ -34,16 +34,19 @@ Cost cost_of(const ServerGroup& server, RequestKind kind) {
 CostTable::CostTable(const Machine& machine)
     : metadata_costs_{Cost{},
                       Cost{},
+                      Cost{},
                       {.latency = time_of(machine.metadata.create_us)},
                       {.latency = time_of(machine.metadata.open_us)},
                       {.latency = time_of(machine.metadata.stat_us)},
-                      {.latency = time_of(machine.metadata.unlink_us)}},
+                      {.latency = time_of(machine.metadata.unlink_us)},
+                      {.latency = time_of(machine.metadata.sync_us)}},
       lock_change_(time_of(machine.locks.change_us)),
       link_latency_(time_of(machine.client.link_latency_us)),
       link_ns_per_byte_(ns_per_byte(machine.client.link_bandwidth_mb_per_s)) {
   for (const ServerGroup& group : machine.servers) {
     data_costs_.insert(data_costs_.end(), group.count,
                        {cost_of(group, RequestKind::kRead), cost_of(group, RequestKind::kWrite)});
+    sync_times_.insert(sync_times_.end(), group.count, time_of(group.sync_us));
   }
 }
 

@@ -24,15 +24,18 @@ class CostTable {
  public:
   explicit CostTable(const Machine& machine);
 
-  /// Cost of reading or writing on data server `server`, or of an operation on names.
+  /// Cost of reading or writing on data server `server`, or of a metadata operation.
   const Cost& lookup(RequestKind kind, std::uint32_t server) const;
+  /// Duration of a commit of data server `server`.
+  Time sync_time(std::uint32_t server) const { return sync_times_[server]; }
   Time lock_change() const { return lock_change_; }
   Time link_latency() const { return link_latency_; }
   double link_ns_per_byte() const { return link_ns_per_byte_; }
 
  private:
   std::vector<std::array<Cost, 2>> data_costs_;
-  std::array<Cost, 6> metadata_costs_;
+  std::vector<Time> sync_times_;
+  std::array<Cost, 8> metadata_costs_;  ///< by RequestKind
   Time lock_change_ = {};
   Time link_latency_ = {};
   double link_ns_per_byte_ = 0;

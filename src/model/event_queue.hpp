@@ -17,6 +17,7 @@ enum class EventKind : std::uint8_t {
   kServerCondition,  ///< the condition `entity` applies to the server `resource`
   kLatencyDone,      ///< of the subrequest `entity`, at the server `resource`
   kTransferDone,     ///< of the subrequest on the channel of the server `resource`
+  kCommitDone,       ///< of the server `resource`
   kLinkDone,         ///< of the subrequest on the link `resource`
   kLockTransferred,  ///< the subrequest `entity` has the lock that it takes from other clients
   kLockCancelled,    ///< the extent lock that was called back with the number `entity` is released

@@ -182,7 +182,7 @@ TEST(ExtentLock, locks_of_a_removed_file_are_released) {
   RecordingObserver recorder;
   model.submit(us(0), write_of(0, 0));
   model.advance(us(1000), recorder);
-  model.cancel_unused_locks(kLockedFile);
+  model.remove_file(kLockedFile);
   model.submit(us(1000), write_of(1, 2));
   model.advance(kTimeMax, recorder);
   EXPECT_EQ(recorder.completion_time(1), us(2000));

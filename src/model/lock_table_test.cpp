@@ -196,7 +196,7 @@ TEST(WholeFile, removed_file_has_no_locks) {
   RecordingObserver recorder;
   model.submit(us(0), write_of(0));
   model.advance(us(1000), recorder);
-  model.cancel_unused_locks(kFile);
+  model.remove_file(kFile);
   model.submit(us(1000), write_of(1));
   model.advance(kTimeMax, recorder);
   EXPECT_EQ(recorder.completion_time(1), us(2000));
@@ -208,7 +208,7 @@ TEST(WholeFile, file_in_use_keeps_its_locks) {
   RecordingObserver recorder;
   model.submit(us(0), write_of(0));
   model.advance(us(10), recorder);
-  model.cancel_unused_locks(kFile);
+  model.remove_file(kFile);
   model.submit(us(10), write_of(1));
   model.advance(kTimeMax, recorder);
   EXPECT_EQ(recorder.completion_time(1), us(2500));

@@ -51,6 +51,7 @@ struct ServerGroup {
   bool latency_overlaps = true;
   double write_latency_us = 0;
   double write_bandwidth_mb_per_s = 0;
+  double sync_us = 0;  ///< of a commit
 
   friend bool operator==(const ServerGroup&, const ServerGroup&) = default;
 };
@@ -66,6 +67,7 @@ struct MetadataServers {
   double open_us = 0;
   double stat_us = 0;
   double unlink_us = 0;
+  double sync_us = 0;  ///< of a directory
 
   friend bool operator==(const MetadataServers&, const MetadataServers&) = default;
 };

@@ -64,6 +64,7 @@ void visit_servers(Visitor& visit, ServerGroup& group) {
   visit.real("write_latency_us", group.write_latency_us, RealRule::kMicroseconds);
   visit.default_to(group.write_bandwidth_mb_per_s, group.bandwidth_mb_per_s);
   visit.real("write_bandwidth_mb_per_s", group.write_bandwidth_mb_per_s, RealRule::kBandwidth);
+  visit.real("sync_us", group.sync_us, RealRule::kMicroseconds);
 }
 
 template <class Visitor>
@@ -75,6 +76,7 @@ void visit_metadata(Visitor& visit, MetadataServers& metadata) {
   visit.real("open_us", metadata.open_us, RealRule::kMicroseconds);
   visit.real("stat_us", metadata.stat_us, RealRule::kMicroseconds);
   visit.real("unlink_us", metadata.unlink_us, RealRule::kMicroseconds);
+  visit.real("sync_us", metadata.sync_us, RealRule::kMicroseconds);
 }
 
 template <class Visitor>

@@ -59,7 +59,7 @@ double bandwidth_of(const ServerGroup& server, RequestKind kind) {
 }
 
 double cost_us(const MetadataServers& metadata, RequestKind kind) {
-  FOREBAY_ASSERT(!is_data_request(kind));
+  FOREBAY_ASSERT(is_metadata_request(kind));
   switch (kind) {
     case RequestKind::kCreate:
       return metadata.create_us;
@@ -67,6 +67,8 @@ double cost_us(const MetadataServers& metadata, RequestKind kind) {
       return metadata.open_us;
     case RequestKind::kStat:
       return metadata.stat_us;
+    case RequestKind::kSyncDirectory:
+      return metadata.sync_us;
     default:
       return metadata.unlink_us;
   }

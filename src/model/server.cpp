@@ -62,11 +62,36 @@ SubrequestIndex Server::finish_transfer(SimulationState& simulation, Time now) {
   return subrequest;
 }
 
+void Server::sync(SimulationState& simulation, Time now, SubrequestIndex subrequest) {
+  if (is_dropping()) return drop(simulation, subrequest);
+  simulation.subrequests[subrequest].queued_at = now;
+  waiting_syncs_.push(simulation.subrequests, subrequest);
+  start_commit(simulation, now);
+}
+
+/// All syncs that wait share one commit, as file systems with a journal do.
+void Server::start_commit(SimulationState& simulation, Time now) {
+  if (!is_running() || !commit_.empty() || waiting_syncs_.empty()) return;
+  commit_ = std::exchange(waiting_syncs_, {});
+  ++counters_.commits;
+  const Time latency = simulation.subrequests[commit_.first()].latency;
+  const double commit_ns = static_cast<double>(latency.count()) * condition_.slowness;
+  simulation.events.push(
+      {now + Time(std::llround(commit_ns)), EventKind::kCommitDone, config_.index});
+}
+
+SubrequestQueue Server::finish_commit(SimulationState& simulation, Time now) {
+  const SubrequestQueue committed = std::exchange(commit_, {});
+  start_commit(simulation, now);
+  return committed;
+}
+
 void Server::set_condition(SimulationState& simulation, Time now, ServerCondition condition) {
   condition_ = condition;
   if (is_running()) {
     channel_.start_next(simulation, now, condition_.slowness);
     start_queued(simulation, now);
+    start_commit(simulation, now);
   }
   if (!is_dropping()) return;
   for (SubrequestIndex subrequest = channel_.pop_waiting(simulation); subrequest != kNoSubrequest;
@@ -78,6 +103,8 @@ void Server::set_condition(SimulationState& simulation, Time now, ServerConditio
     --counters_.waiting;
     drop(simulation, waiting_.pop(simulation.subrequests));
   }
+  while (!waiting_syncs_.empty())
+    drop(simulation, waiting_syncs_.pop(simulation.subrequests));
 }
 
 ServerCounters Server::counters_at(Time now) const {

@@ -60,6 +60,10 @@ class Server {
   bool finish_latency(SimulationState& simulation, Time now, SubrequestIndex subrequest);
   /// Returns the subrequest that is complete with its transfer.
   SubrequestIndex finish_transfer(SimulationState& simulation, Time now);
+  /// Queues a sync for the next commit, which takes its latency.
+  void sync(SimulationState& simulation, Time now, SubrequestIndex subrequest);
+  /// Returns the syncs that the commit covers.
+  SubrequestQueue finish_commit(SimulationState& simulation, Time now);
   void set_condition(SimulationState& simulation, Time now, ServerCondition condition);
 
   ServerCounters& counters() { return counters_; }
@@ -75,11 +79,14 @@ class Server {
   void start_service(SimulationState& simulation, Time now, SubrequestIndex subrequest);
   void start_transfer(SimulationState& simulation, Time now, SubrequestIndex subrequest);
   void end_service(Time now);
+  void start_commit(SimulationState& simulation, Time now);
 
   ServerConfig config_;
   ServerCondition condition_;
   SubrequestQueue waiting_;
   SerialChannel channel_;
+  SubrequestQueue waiting_syncs_;
+  SubrequestQueue commit_;  ///< syncs that the commit in progress covers
   ServerCounters counters_;
   Time busy_since_ = {};
 };

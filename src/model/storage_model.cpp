@@ -100,6 +100,8 @@ void StorageModel::Impl::dispatch(const Event& event) {
       return;
     case EventKind::kTransferDone:
       return handle_served(servers_[event.resource].finish_transfer(simulation_, now_));
+    case EventKind::kCommitDone:
+      return handle_commit_done(event.resource);
     case EventKind::kLinkDone:
       return handle_link_done(event.resource);
     case EventKind::kLockTransferred:
@@ -116,7 +118,11 @@ void StorageModel::Impl::handle_arrival(std::uint32_t slot) {
   ClientCounters& client = clients_[request.client];
   ++client.in_flight;
   client.in_flight_max = std::max(client.in_flight_max, client.in_flight);
-  if (!is_data_request(request.kind)) return send_metadata_request(slot);
+  if (request.kind == RequestKind::kSync) {
+    if (!start_sync(slot)) complete_request(slot);
+    return;
+  }
+  if (is_metadata_request(request.kind)) return send_metadata_request(slot);
   const std::vector<ServerRange> parts =
       split_by_server(request.layout, request.locked_range(),
                       {.server_count = machine_.server_count(),
@@ -129,6 +135,9 @@ void StorageModel::Impl::handle_arrival(std::uint32_t slot) {
 
 void StorageModel::Impl::send_metadata_request(std::uint32_t slot) {
   RequestState& state = requests_[slot];
+  const bool is_free_sync =
+      state.request.kind == RequestKind::kSyncDirectory && machine_.metadata.sync_us == 0;
+  if (is_free_sync) return complete_request(slot);
   state.pending_subrequests = 1;
   const std::uint32_t server = metadata_server_of(state.request.name, machine_.metadata);
   send_to_server(simulation_.subrequests.add({.request = slot,
@@ -195,8 +204,42 @@ void StorageModel::Impl::handle_served(SubrequestIndex subrequest) {
   ++server.requests;
   if (kind == RequestKind::kRead) server.bytes_read += state.bytes;
   if (kind == RequestKind::kWrite) server.bytes_written += state.bytes;
+  if (kind == RequestKind::kWrite && costs_.sync_time(state.server) > Time{})
+    unsynced_[{request_of(subrequest).file, state.server}] = now_;
   if (kind == RequestKind::kRead && !links_.empty()) return enqueue_on_link(subrequest);
   finish_subrequest(subrequest);
+}
+
+/// Sends a sync to the servers with unsynced data of the file. False if there is none.
+bool StorageModel::Impl::start_sync(std::uint32_t slot) {
+  RequestState& state = requests_[slot];
+  const FileId file = state.request.file;
+  for (auto data = unsynced_.lower_bound({file, 0});
+       data != unsynced_.end() && data->first.first == file; ++data) {
+    const std::uint32_t server = data->first.second;
+    ++state.pending_subrequests;
+    const SubrequestIndex part = simulation_.subrequests.add({.request = slot,
+                                                              .server = server,
+                                                              .client = state.request.client,
+                                                              .latency = costs_.sync_time(server),
+                                                              .is_sync = true});
+    servers_[server].sync(simulation_, now_, part);
+  }
+  return state.pending_subrequests > 0;
+}
+
+void StorageModel::Impl::handle_commit_done(std::uint32_t server) {
+  SubrequestQueue committed = servers_[server].finish_commit(simulation_, now_);
+  while (!committed.empty()) {
+    const SubrequestIndex part = committed.pop(simulation_.subrequests);
+    const auto data = unsynced_.find({request_of(part).file, server});
+    // Data that was written after the sync waits for the next one.
+    const bool is_covered =
+        data != unsynced_.end() && data->second <= simulation_.subrequests[part].queued_at;
+    if (is_covered) unsynced_.erase(data);
+    ++servers_[server].counters().syncs;
+    finish_subrequest(part);
+  }
 }
 
 void StorageModel::Impl::finish_subrequest(SubrequestIndex subrequest) {
@@ -204,7 +247,9 @@ void StorageModel::Impl::finish_subrequest(SubrequestIndex subrequest) {
   const Request submitted_request = request_of(subrequest);
   simulation_.subrequests.release(subrequest);
   RequestState& request = requests_[state.request];
-  if (--request.pending_subrequests == 0) {
+  const bool is_last = --request.pending_subrequests == 0;
+  const bool must_sync = is_last && submitted_request.is_durable && !state.is_sync;
+  if (is_last && !(must_sync && start_sync(state.request))) {
     const bool moves_nothing =
         is_data_request(submitted_request.kind) && submitted_request.range.empty();
     const Time link = moves_nothing ? Time{} : costs_.link_latency();
@@ -223,7 +268,7 @@ void StorageModel::Impl::complete_request(std::uint32_t slot) {
   --client.in_flight;
   ++client.requests;
   client.response_time += now_ - finished.submitted;
-  if (!is_data_request(request.kind)) ++client.metadata_operations;
+  if (is_metadata_request(request.kind)) ++client.metadata_operations;
   if (request.kind == RequestKind::kRead) client.bytes_read += request.range.size;
   if (request.kind == RequestKind::kWrite) client.bytes_written += request.range.size;
   if (!is_cancelled) observer_->on_complete(finished);
@@ -283,7 +328,7 @@ void StorageModel::set_condition(Time now, ServerId server, ServerCondition cond
   impl_->set_condition(now, impl_->server_index(server), condition);
 }
 
-void StorageModel::cancel_unused_locks(FileId file) { impl_->cancel_unused_locks(file); }
+void StorageModel::remove_file(FileId file) { impl_->remove_file(file); }
 
 std::uint64_t StorageModel::in_flight() const { return impl_->in_flight(); }
 

@@ -25,25 +25,40 @@ using Time = std::chrono::nanoseconds;
 using FileId = std::uint64_t;
 using ClientId = std::uint32_t;
 
-/// Kind of a request. The last four are operations on names.
-enum class RequestKind : std::uint8_t { kRead, kWrite, kCreate, kOpen, kStat, kUnlink };
+/// Kind of a request. kSync makes a file durable. The kinds from kCreate on are metadata
+/// operations.
+enum class RequestKind : std::uint8_t {
+  kRead,
+  kWrite,
+  kSync,
+  kCreate,
+  kOpen,
+  kStat,
+  kUnlink,
+  kSyncDirectory
+};
 
 constexpr bool is_data_request(RequestKind kind) noexcept {
   return kind == RequestKind::kRead || kind == RequestKind::kWrite;
 }
 
+constexpr bool is_metadata_request(RequestKind kind) noexcept {
+  return kind >= RequestKind::kCreate;
+}
+
 struct Request {
   ClientId client = 0;  ///< below the machine's client.count
   RequestKind kind = RequestKind::kRead;
-  FileId file = 0;         ///< of kRead and kWrite: its locks are taken
+  FileId file = 0;         ///< of kRead, kWrite (its locks are taken) and kSync
   ByteRange range = {};    ///< of kRead and kWrite: bytes that are transferred and cost time
   Layout layout = {};      ///< of kRead and kWrite
-  std::uint64_t name = 0;  ///< of operations on names: name_hash()
+  std::uint64_t name = 0;  ///< of metadata operations: name_hash()
   std::uint64_t tag = 0;   ///< set by the caller; returned in the completion
   /// Of kRead and kWrite: number of bytes locked from the first on, if more than are transferred. A
   /// read past the end of a file locks bytes that do not exist. A request with no bytes of either
   /// is completed at once.
   std::uint64_t locked_bytes = 0;
+  bool is_durable = false;  ///< of kWrite: a sync of the file follows before the completion
 
   ByteRange locked_range() const noexcept {
     return {range.offset, std::max(range.size, locked_bytes)};
@@ -79,9 +94,11 @@ class ModelObserver {
 
 /// Counters of a server.
 struct ServerCounters {
-  std::uint64_t requests = 0;    ///< parts of requests, or operations on names, completed here
+  std::uint64_t requests = 0;    ///< parts of reads and writes, or metadata operations, completed
   std::uint64_t bytes_read = 0;  ///< of those
   std::uint64_t bytes_written = 0;
+  std::uint64_t syncs = 0;       ///< syncs of files that were committed here
+  std::uint64_t commits = 0;     ///< that began; each covers one or several syncs
   std::uint64_t dropped = 0;     ///< lost while the server was dropping
   std::uint32_t in_service = 0;  ///< now
   std::uint32_t in_service_max = 0;
@@ -158,8 +175,9 @@ class StorageModel {
   /// Sets the server's condition from `now` on.
   void set_condition(Time now, ServerId server, ServerCondition condition);
 
-  /// The file was removed: releases the locks on it that are not in use.
-  void cancel_unused_locks(FileId file);
+  /// The file was removed: releases the locks on it that are not in use. A later sync has nothing
+  /// to commit.
+  void remove_file(FileId file);
 
   /// Requests that were submitted and are not completed.
   std::uint64_t in_flight() const;

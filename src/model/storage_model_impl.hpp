@@ -5,6 +5,7 @@
 
 #include <cstdint>
 #include <map>
+#include <utility>
 #include <vector>
 
 #include "model/cost_table.hpp"
@@ -32,9 +33,10 @@ class StorageModel::Impl {
   void reset_counters();
 
   EventQueue& events() { return simulation_.events; }
-  void cancel_unused_locks(FileId file) {
+  void remove_file(FileId file) {
     locks_.cancel_unused(file);
     extent_locks_.cancel_unused(file);
+    unsynced_.erase(unsynced_.lower_bound({file, 0}), unsynced_.upper_bound({file, UINT32_MAX}));
   }
   std::uint64_t in_flight() const { return requests_.in_flight(); }
   ServerCounters counters(ServerId server) const {
@@ -63,6 +65,8 @@ class StorageModel::Impl {
   void enqueue_on_link(SubrequestIndex subrequest);
   void handle_link_done(std::uint32_t link);
   void handle_served(SubrequestIndex subrequest);
+  bool start_sync(std::uint32_t slot);
+  void handle_commit_done(std::uint32_t server);
   void finish_subrequest(SubrequestIndex subrequest);
   void complete_request(std::uint32_t slot);
   void handle_cancel(std::uint32_t slot, std::uint32_t generation);
@@ -80,6 +84,8 @@ class StorageModel::Impl {
   std::vector<Server> servers_;                            ///< data servers, then metadata servers
   std::vector<SerialChannel> links_;  ///< two for each client: to the servers, and back
   RequestPool requests_;
+  /// When the last write was completed, by file and server, if it was not synced since.
+  std::map<std::pair<FileId, std::uint32_t>, Time> unsynced_;
   std::map<std::uint32_t, ServerCondition> conditions_;  ///< of pending events
   std::uint32_t condition_count_ = 0;
   std::vector<ClientCounters> clients_;

@@ -91,6 +91,7 @@ void StorageModel::Impl::schedule_cancels(const std::vector<std::uint32_t>& pend
 }
 
 void StorageModel::Impl::release_locks(const Subrequest& state, const Request& request) {
+  if (state.is_sync) return;
   if (has_extent_locks() && is_data_request(request.kind))
     return schedule_cancels(extent_locks_.release({request.file, state.server}, state).cancelling);
   for (std::uint64_t unit = state.first_unit; unit < state.units_end; ++unit) {

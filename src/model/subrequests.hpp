@@ -16,7 +16,8 @@ inline constexpr SubrequestIndex kNoSubrequest = UINT32_MAX;
 
 enum class LockMode : std::uint8_t { kShared, kExclusive };
 
-/// A part of a request in flight.
+/// A part of a request in flight: bytes of one server, a metadata operation, or a sync at one
+/// server.
 struct Subrequest {
   std::uint32_t request = 0;
   std::uint32_t server = 0;
@@ -34,6 +35,7 @@ struct Subrequest {
   Time latency = {};          ///< before its transfer
   double transfer_ns = 0;     ///< duration of its transfer
   bool has_transfer = false;
+  bool is_sync = false;
 };
 
 /// All subrequests. An index stays valid until release(); a reference only until the next add().

@@ -75,7 +75,9 @@ void Call::record_lookup() const {
 /// When emufs would have received the request without lookups before it.
 model::Time Call::start_time(const model::Request& cost, const FuseOverhead& overhead) const {
   const model::Time arrival = request_arrival();
-  if (model::is_data_request(cost.kind)) return arrival;
+  const bool has_lookups =
+      model::is_metadata_request(cost.kind) && cost.kind != model::RequestKind::kSyncDirectory;
+  if (!has_lookups) return arrival;
   const auto begin = file_system_.lookups.consume(thread_, arrival - overhead.before);
   return begin ? *begin + overhead.before : arrival;
 }
@@ -117,13 +119,13 @@ fuse_entry_param entry_of(const EmulatedFileSystem& file_system, const LookupRes
 
 void forget_file(EmulatedFileSystem& file_system, Inode& inode, std::uint64_t times) {
   struct stat left{};
-  const bool gone = file_system.has_locks() && inode.kind() == S_IFREG &&
+  const bool gone = inode.kind() == S_IFREG &&
                     ::fstatat(inode.fd(), "", &left, AT_EMPTY_PATH) == 0 && left.st_nlink == 0;
   const model::FileId id = inode.id();
   // Other clients may have it open still, with pages that locks keep coherent.
   if (file_system.inodes.forget(inode, times) == InodeState::kReferenced || !gone) return;
   file_system.scheduler->with_model(
-      [id](model::StorageModel& model, model::Time) { model.cancel_unused_locks(id); });
+      [id](model::StorageModel& model, model::Time) { model.remove_file(id); });
 }
 
 }  // namespace forebay::emufs

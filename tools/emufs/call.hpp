@@ -129,7 +129,7 @@ CacheTimeouts cache_timeouts(const EmulatedFileSystem& file_system, mode_t mode)
 fuse_entry_param entry_of(const EmulatedFileSystem& file_system, const LookupResult& found);
 
 /// Drops `times` references of the kernel to a file. Without references, if the file is also
-/// removed, the model drops its unused locks.
+/// removed, the model removes it.
 void forget_file(EmulatedFileSystem& file_system, Inode& inode, std::uint64_t times);
 
 /// A regular file that was created, whatever its name refers to by now.

@@ -38,9 +38,11 @@ model::Machine without_delays(model::Machine machine) {
   for (model::ServerGroup& group : machine.servers) {
     group.latency_us = group.write_latency_us = 0;
     group.bandwidth_mb_per_s = group.write_bandwidth_mb_per_s = 0;
+    group.sync_us = 0;
   }
   machine.metadata.create_us = machine.metadata.open_us = 0;
   machine.metadata.stat_us = machine.metadata.unlink_us = 0;
+  machine.metadata.sync_us = 0;
   machine.locks.change_us = 0;
   return machine;
 }
