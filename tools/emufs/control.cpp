@@ -26,6 +26,8 @@ json row_of(std::uint32_t number, const model::ServerCounters& counters) {
           {"requests", counters.requests},
           {"bytes_read", counters.bytes_read},
           {"bytes_written", counters.bytes_written},
+          {"syncs", counters.syncs},
+          {"commits", counters.commits},
           {"dropped", counters.dropped},
           {"in_service", counters.in_service},
           {"in_service_most", counters.in_service_max},

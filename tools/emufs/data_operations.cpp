@@ -134,13 +134,25 @@ ssize_t write_backing(const Call& call, const OpenFile& file, fuse_bufvec& bytes
   return write_recorded(recording, file, std::move(memory), offset);
 }
 
-/// After a write that must be durable when it returns, by its descriptor's flags (O_DSYNC, which is
-/// part of O_SYNC) or its own (RWF_DSYNC). Returns the errno, or 0.
+/// Whether a write must be durable when it returns, by its descriptor's flags (O_DSYNC, which is
+/// part of O_SYNC) or its own (RWF_DSYNC).
+bool is_durable(const OpenFile& file, int flags) {
+  return ((::fcntl(file.descriptor.get(), F_GETFL) | flags) & O_DSYNC) != 0;
+}
+
+/// Cost of a write that has changed these bytes.
+model::Request write_request(const Call& call, const OpenFile& file, ByteRange range, int flags) {
+  model::Request cost = call.data_request(RequestKind::kWrite, *file.inode, range);
+  cost.is_durable = is_durable(file, flags);
+  return cost;
+}
+
+/// Syncs the backing file after a durable write. Returns the errno, or 0.
 int sync_if_required(const Call& call, const OpenFile& file, int flags) {
+  if (!is_durable(file, flags)) return 0;
   const int descriptor = file.descriptor.get();
   const int opened_with = ::fcntl(descriptor, F_GETFL);
   const int all = opened_with | flags;
-  if ((all & O_DSYNC) == 0) return 0;
   if (const int error_number = call.file_system().faults.sync_error(file.inode->id());
       error_number != 0)
     return error_number;
@@ -180,7 +192,7 @@ void write(fuse_req_t request, fuse_ino_t, fuse_bufvec* bytes, off_t offset, fus
     return call.fail(result);
   }
   const auto count = static_cast<std::size_t>(written);
-  call.reply(call.data_request(RequestKind::kWrite, *file.inode, {range.offset, count}),
+  call.reply(write_request(call, file, {range.offset, count}, info->flags),
              [request, count] { fuse_reply_write(request, count); });
 }
 
@@ -199,7 +211,7 @@ void sync(fuse_req_t request, fuse_ino_t, int data_only, fuse_file_info* info) {
   if (result != 0) return call.fail(errno);
   recording.append({.kind = data_only != 0 ? RecordKind::kFdatasync : RecordKind::kFsync,
                     .file = file.inode->id()});
-  call.result(recording.failure());
+  call.reply_result(call.data_request(RequestKind::kSync, *file.inode, {}), recording.failure());
 }
 
 // NOLINTNEXTLINE(readability-function-size): libfuse defines the parameters
@@ -276,7 +288,7 @@ void copy_range(fuse_req_t request,
   range.size = static_cast<std::uint64_t>(copied);
   call.record_change(*to.inode);
   if (const int result = sync_if_required(call, to, 0); result != 0) return call.fail(result);
-  call.reply(call.data_request(RequestKind::kWrite, *to.inode, range),
+  call.reply(write_request(call, to, range, 0),
              [request, copied] { fuse_reply_write(request, static_cast<std::size_t>(copied)); });
 }
 

@@ -190,7 +190,8 @@ void sync_directory(fuse_req_t request, fuse_ino_t, int, fuse_file_info* info) {
     return call.fail(errno);
   }
   recording.append({.kind = RecordKind::kFsyncDirectory, .file = directory.inode->id()});
-  call.result(recording.failure());
+  call.reply_result(call.inode_request(RequestKind::kSyncDirectory, *directory.inode),
+                    recording.failure());
 }
 
 }  // namespace

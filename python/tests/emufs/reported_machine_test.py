@@ -12,6 +12,7 @@ GROUP = """
 latency_us = 1000
 concurrency = 4
 bandwidth_mb_per_s = 125
+sync_us = 10000
 """
 
 
@@ -45,6 +46,7 @@ def test_machine_without_delays_has_no_costs(emufs, machine):
     assert document["name"] == "reported"
     assert [group["latency_us"] for group in document["servers"]] == [0, 0]
     assert [group["bandwidth_mb_per_s"] for group in document["servers"]] == [0, 0]
+    assert [group["sync_us"] for group in document["servers"]] == [0, 0]
     assert [group["concurrency"] for group in document["servers"]] == [4, 4]
     assert "sources" not in document
 
