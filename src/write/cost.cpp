@@ -54,8 +54,10 @@ struct StepLoads {
   std::vector<double> of_writer;  ///< by index of the writer
   std::vector<double> of_file;
   std::vector<double> of_server;
-  std::map<std::uint32_t, double> written_by_node;  ///< to storage
-  std::map<std::uint32_t, double> sent_by_node;     ///< to other nodes
+  std::vector<std::size_t> files_of_server;
+  std::vector<std::size_t> remote_writers_of_server;  ///< on other nodes than the file's owner
+  std::map<std::uint32_t, double> written_by_node;    ///< to storage
+  std::map<std::uint32_t, double> sent_by_node;       ///< to other nodes
   std::map<std::uint32_t, double> received_by_node;
   double copied_bytes_max = 0;  ///< of one rank that receives bytes of others
 };
@@ -82,9 +84,7 @@ class StepCostModel {
     cost.storage_us = std::max(creation.first_us + writing_us, creation.last_us + last_writer_us());
     cost.exchange_us = exchange_us();
     cost.is_overlapped = plan_.tuning.exchange != Exchange::kGather;
-    // The files, in parallel, and the slot that publishes the step: the latency of one request
-    // each.
-    cost.sync_us = 2 * request_us(0, 4096);
+    cost.sync_us = sync_us();
     return cost;
   }
 
@@ -113,6 +113,9 @@ class StepCostModel {
   double lock_rounds_of(FileNumber file) const;
   std::size_t clients_of(FileNumber file) const;
   double last_writer_us() const;
+  std::size_t remote_writers_of(FileNumber file) const;
+  double syncs_us(const std::vector<std::size_t>& syncs_of_server) const;
+  double sync_us() const;
   double exchange_us() const;
 
   double rpc_bytes(FileNumber file) const {
@@ -145,6 +148,8 @@ class StepCostModel {
 void StepCostModel::compute_loads() {
   loads_.of_file.resize(aggregation_.file_count());
   loads_.of_server.resize(machine_.server_count());
+  loads_.files_of_server.resize(machine_.server_count());
+  loads_.remote_writers_of_server.resize(machine_.server_count());
   for (const RankNumber writer : aggregation_.writers()) {
     double bytes = 0;
     for (const RankNumber rank : aggregation_.ranks_of_writer(writer))
@@ -164,6 +169,8 @@ void StepCostModel::compute_loads() {
       const double whole = std::ceil((stripes - column) / layout.stripe_count);
       const double bytes = whole * static_cast<double>(layout.stripe_bytes);
       loads_.of_server[server] += std::min(bytes, loads_.of_file[file]);
+      ++loads_.files_of_server[server];
+      loads_.remote_writers_of_server[server] += remote_writers_of(file);
     }
   }
 }
@@ -358,6 +365,36 @@ double StepCostModel::last_writer_us() const {
   const FileNumber file = aggregation_.file_of(aggregation_.writers()[number]);
   const double round_us = machine_.locks.change_us + server_of(file, 0).write_latency_us;
   return single_writer_us(file, *least) + (lock_rounds_of(file) > 0 ? round_us : 0);
+}
+
+std::size_t StepCostModel::remote_writers_of(FileNumber file) const {
+  const std::uint32_t node = facts_.rank_layout.node_of(aggregation_.owner_of(file));
+  const auto is_remote = [&](RankNumber one) { return facts_.rank_layout.node_of(one) != node; };
+  const auto writers = aggregation_.writers_of(file);
+  return static_cast<std::size_t>(std::ranges::count_if(writers, is_remote));
+}
+
+/// Concurrent syncs. At each server the first one has a commit, and all others share the next one.
+double StepCostModel::syncs_us(const std::vector<std::size_t>& syncs_of_server) const {
+  double longest = 0;
+  for (std::uint32_t i = 0; i < machine_.server_count(); ++i) {
+    const double commits = static_cast<double>(std::min<std::size_t>(syncs_of_server[i], 2));
+    longest = std::max(longest, commits * machine_.server(i).sync_us);
+  }
+  return longest == 0 ? 0 : longest + machine_.client.link_latency_us;
+}
+
+/// Writers on other nodes than the owner of the file sync; then its owner writes the index and
+/// syncs. Then the directory is synced, and the slot that publishes the step is written and synced.
+double StepCostModel::sync_us() const {
+  std::vector<std::size_t> publication(machine_.server_count());
+  const model::Layout commits = model::layout_of_new_file(machine_, aggregation_.file_count());
+  publication[model::server_of(commits, 0, machine_.server_count())] = 1;
+  const double directory_us = machine_.metadata.sync_us;
+  return syncs_us(loads_.remote_writers_of_server) + request_us(0, 4096) +
+         syncs_us(loads_.files_of_server) +
+         (directory_us == 0 ? 0 : directory_us + machine_.client.link_latency_us) +
+         request_us(0, 4096) + syncs_us(publication);
 }
 
 double StepCostModel::exchange_us() const {

@@ -137,6 +137,48 @@ TEST(StepCost, few_ranks_get_one_writer_per_server) {
   }
 }
 
+/// A commit takes 10 ms.
+model::Machine with_syncs(model::Machine machine) {
+  for (model::ServerGroup& group : machine.servers)
+    group.sync_us = 10'000;
+  machine.metadata.sync_us = 10'000;
+  return machine;
+}
+
+TEST(StepCost, syncs_match_simulation) {
+  for (const char* name : kMachines) {
+    const model::Machine machine = with_syncs(machine_named(name));
+    for (const std::uint64_t each : {64_KiB, 4_MiB}) {
+      const WriteFacts facts = facts_on(machine, 16, each);
+      for (const WritePlan& plan : plans_of(facts)) {
+        const SimulatedStep step = simulate_step(facts, plan);
+        const std::chrono::duration<double, std::micro> syncs = step.durable - step.written;
+        const double ratio = step_cost(facts, plan).sync_us / syncs.count();
+        // Short by the change of a lock. Long where syncs at a server share its first commit.
+        EXPECT_GT(ratio, 0.95) << name << ", " << text_of(plan);
+        EXPECT_LT(ratio, 1.5) << name << ", " << text_of(plan);
+      }
+    }
+  }
+}
+
+TEST(StepCost, syncs_of_many_files_share_commits) {
+  const model::Machine machine = with_syncs(machine_named("pvfs-small"));
+  const WriteFacts facts = facts_on(machine, 16, 4_MiB);
+  const auto sync_us = [&](std::uint32_t files) {
+    return step_cost(facts, *plan_write(facts, {.strategy = Strategy::kReducedBlocking,
+                                                .writers = files,
+                                                .files = files}))
+        .sync_us;
+  };
+  // Two writes of 4 KiB, then files, directory and slot; with several files, two commits of a
+  // server.
+  const double writes_us = 2 * (1000 + 4096 / 125.0);
+  EXPECT_NEAR(sync_us(1), writes_us + 30'000, 1);
+  EXPECT_NEAR(sync_us(2), writes_us + 40'000, 1);
+  EXPECT_NEAR(sync_us(16), writes_us + 40'000, 1);
+}
+
 TEST(StepCost, many_files_cost_metadata_server_time) {
   model::Machine machine = machine_named("lustre-small");
   machine.metadata.create_us = 5000;

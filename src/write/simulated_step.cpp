@@ -23,8 +23,18 @@ using model::Time;
 constexpr std::uint64_t kIndexBytes = 4_KiB;
 
 /// The purpose of a request.
-enum class RequestPurpose : std::uint8_t { kWrite, kCreate, kOpen, kIndex, kPublish };
-constexpr std::uint64_t kRequestPurposes = 5;
+enum class RequestPurpose : std::uint8_t {
+  kWrite,
+  kCreate,
+  kOpen,
+  kWriterSync,
+  kIndex,
+  kFileSync,
+  kDirectorySync,
+  kPublish,
+  kPublishSync
+};
+constexpr std::uint64_t kRequestPurposes = 9;
 
 enum class SimulationEnd : std::uint8_t { kWritten, kDurable };
 
@@ -40,6 +50,9 @@ class StepSimulator final : public model::ModelObserver {
       Writer writer{.file = aggregation_.file_of(rank), .client = client_of(rank)};
       for (const RankNumber one : aggregation_.ranks_of_writer(rank))
         writer.bytes_left += facts_.bytes_of(one);
+      const RankNumber owner = aggregation_.owner_of(writer.file);
+      const RankLayout& ranks = facts_.rank_layout;
+      writer.must_sync = writer.bytes_left > 0 && ranks.node_of(rank) != ranks.node_of(owner);
       writers_.push_back(writer);
     }
     files_.resize(aggregation_.file_count() + 1, {.first_writer = aggregation_.writer_count()});
@@ -76,10 +89,19 @@ class StepSimulator final : public model::ModelObserver {
         step_.written = one.finished;
         --writers_[number].in_flight;
         return advance_writer(number, one.finished);
+      case RequestPurpose::kWriterSync:
+        writers_[number].must_sync = false;
+        return write_index_if_done(writers_[number].file, one.finished);
       case RequestPurpose::kIndex:
-        if (--files_left_ == 0) publish(one.finished);
+        return submit_sync(number, RequestPurpose::kFileSync, one.finished);
+      case RequestPurpose::kFileSync:
+        if (--files_left_ == 0) sync_directory(one.finished);
         return;
+      case RequestPurpose::kDirectorySync:
+        return publish(one.finished);
       case RequestPurpose::kPublish:
+        return sync_publication(one.finished);
+      case RequestPurpose::kPublishSync:
         step_.durable = one.finished;
         return;
     }
@@ -94,6 +116,10 @@ class StepSimulator final : public model::ModelObserver {
     std::uint64_t bytes_ready = 0;  ///< of those, at the writer
     std::uint32_t in_flight = 0;
     bool has_file = false;
+    bool must_sync = false;  ///< its data, as it is on another node than the owner of the file
+    bool is_syncing = false;
+
+    bool has_written() const { return has_file && bytes_left == 0 && in_flight == 0; }
   };
   struct File {
     std::uint32_t first_writer = 0;
@@ -143,15 +169,16 @@ class StepSimulator final : public model::ModelObserver {
         begin_round(file, now);
         break;
     }
-    if (ending_ == SimulationEnd::kDurable) write_index_if_done(file, now);
+    if (ending_ != SimulationEnd::kDurable) return;
+    sync_if_done(number, now);
+    write_index_if_done(file, now);
   }
   void pass_baton(FileNumber file, Time now) {
     for (File& state = files_[file];; ++state.writers_done) {
       const std::uint32_t number = state.first_writer + state.writers_done;
       if (number == writers_end(file)) return;
       submit_writes(number, facts_.requests_per_writer, now);
-      const Writer& writer = writers_[number];
-      if (!writer.has_file || writer.bytes_left > 0 || writer.in_flight > 0) return;
+      if (!writers_[number].has_written()) return;
     }
   }
   /// All ranks of a file write one unit in each round, and wait for each other before the next.
@@ -189,15 +216,34 @@ class StepSimulator final : public model::ModelObserver {
                         .tag = tag_of(number, purpose)});
   }
 
+  /// A writer on another node than the owner of the file syncs when it has written all its bytes.
+  void sync_if_done(std::uint32_t number, Time now) {
+    Writer& writer = writers_[number];
+    if (!writer.must_sync || writer.is_syncing || !writer.has_written()) return;
+    writer.is_syncing = true;
+    submit_sync(number, RequestPurpose::kWriterSync, now);
+  }
+  void submit_sync(std::uint32_t number, RequestPurpose purpose, Time now) {
+    model_.submit(now, {.client = writers_[number].client,
+                        .kind = RequestKind::kSync,
+                        .file = writers_[number].file,
+                        .tag = tag_of(number, purpose)});
+  }
+
   /// The owner of a file writes its index when all writers have written.
   void write_index_if_done(FileNumber file, Time now) {
     if (files_[file].has_index) return;
     for (std::uint32_t i = files_[file].first_writer; i < writers_end(file); ++i) {
-      const Writer& writer = writers_[i];
-      if (!writer.has_file || writer.bytes_left > 0 || writer.in_flight > 0) return;
+      if (!writers_[i].has_written() || writers_[i].must_sync) return;
     }
     files_[file].has_index = true;
     submit_write(files_[file].first_writer, kIndexBytes, RequestPurpose::kIndex, now);
+  }
+  /// One sync makes the names of all files durable.
+  void sync_directory(Time now) {
+    model_.submit(now, {.client = client_of(AggregationMap::coordinator()),
+                        .kind = RequestKind::kSyncDirectory,
+                        .tag = tag_of(0, RequestPurpose::kDirectorySync)});
   }
   /// The slot is in one file for all steps, which exists already.
   void publish(Time now) {
@@ -208,6 +254,12 @@ class StepSimulator final : public model::ModelObserver {
                         .range = {0, kIndexBytes},
                         .layout = model::layout_of_new_file(*facts_.machine, commits),
                         .tag = tag_of(0, RequestPurpose::kPublish)});
+  }
+  void sync_publication(Time now) {
+    model_.submit(now, {.client = client_of(AggregationMap::coordinator()),
+                        .kind = RequestKind::kSync,
+                        .file = aggregation_.file_count(),
+                        .tag = tag_of(0, RequestPurpose::kPublishSync)});
   }
 
   const WriteFacts& facts_;

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // simulate_step(): a step simulated event by event: exchange, creation and opening of files,
-// allocation and writes, indexes, publication. step_cost() approximates the same by formulas. Takes
-// about a microsecond for each request fragment (RPC).
+// allocation and writes, indexes, syncs, publication. step_cost() approximates the same by
+// formulas. Takes about a microsecond for each request fragment (RPC).
 #pragma once
 
 #include "model/storage_model.hpp"
@@ -14,7 +14,10 @@ struct SimulatedStep {
   model::Time files_opened = {};  ///< the last file is created, and opened by all its writers
   model::Time exchanged = {};     ///< the last byte is at its writer
   model::Time written = {};       ///< the last byte of a field is written
-  model::Time durable = {};  ///< the indexes of all files, and the slot of the step, are written
+  /// Indexes are written, data files and their directory synced, the slot of the step is written
+  /// and synced. A writer on another node than the owner of its file syncs before the index, once;
+  /// a real one syncs once for each rank.
+  model::Time durable = {};
 };
 
 /// `plan` must be complete; `facts` must have a machine and step_bytes. Nodes are the machine's

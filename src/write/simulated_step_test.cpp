@@ -50,6 +50,36 @@ TEST(SimulatedStep, step_is_durable_after_files_bytes_indexes_and_slot) {
   EXPECT_EQ(simulate_write_time(facts, plan), step.written);
 }
 
+TEST(SimulatedStep, step_is_durable_after_syncs_of_files_directory_and_slot) {
+  model::Machine machine = plain_machine(2);
+  machine.servers.front().sync_us = 20'000;
+  machine.metadata.sync_us = 5000;
+  const WriteFacts facts = facts_of(machine, 2, 128_KiB);
+  const SimulatedStep step =
+      simulate_step(facts, plan_for(facts, {.strategy = Strategy::kFilePerProcess}));
+  EXPECT_EQ(step.written, milliseconds(2 + 10)) << "no sync before";
+  // The indexes are written 1 ms apart, so the second sync waits for the commit of the first.
+  constexpr int kIndexes = 11 + 10;
+  EXPECT_EQ(step.durable, milliseconds(kIndexes + 2 * 20 + 5 + 10 + 20));
+}
+
+TEST(SimulatedStep, writers_on_other_nodes_sync_before_the_index) {
+  model::Machine machine = plain_machine(3);
+  machine.servers.front().sync_us = 20'000;
+  WriteFacts facts = facts_of(machine, 3, 64_KiB);
+  const auto durable = [&facts] {
+    return simulate_step(facts, plan_for(facts, {.strategy = Strategy::kBaton, .files = 1}))
+        .durable;
+  };
+  // The third writer ends at 31 ms. Its sync waits for that of the second, which began at 21 ms.
+  constexpr int kWritten = 1 + 3 * 10;
+  constexpr int kRemote = 10 + 20;
+  constexpr int kIndexAndSync = 10 + 20;
+  EXPECT_EQ(durable(), milliseconds(kWritten + kRemote + kIndexAndSync + kIndexAndSync));
+  facts.rank_layout.node_of_compute_rank = {0, 0, 0};
+  EXPECT_EQ(durable(), milliseconds(kWritten + kIndexAndSync + kIndexAndSync));
+}
+
 TEST(SimulatedStep, baton_writes_one_rank_at_a_time) {
   const model::Machine machine = plain_machine(3);
   const WriteFacts facts = facts_of(machine, 3, 64_KiB);
