@@ -202,7 +202,8 @@ def test_real_program_simulates_few_ranks(forebay, tmp_path, ranks):
 
 @pytest.mark.skipif(not BUILT, reason="forebay-study is not built; run make build")
 def test_real_program_simulates_known_machines_only(forebay):
-    completed = forebay("study", "checkpoint", "--ranks", "16", "--bytes", "64KiB", "--json", "-")
+    # With fewer ranks the syncs, which all plans have, hide some of the differences.
+    completed = forebay("study", "checkpoint", "--ranks", "256", "--bytes", "64KiB", "--json", "-")
     assert completed.code == 0, completed.err
     assert len(completed.json["machines"]) == 3
     assert completed.json["results"][0]["value"] == 4

@@ -104,17 +104,22 @@ TEST_P(MachineCostTest, cost_is_near_simulation) {
   EXPECT_LT(std::exp(errors[errors.size() / 2]), 1.16) << "the median";
 }
 
+/// With syncs, which fewer files and writers on one node shorten.
+double durable_us(const WriteFacts& facts, const WritePlan& plan) {
+  return std::chrono::duration<double, std::micro>(simulate_step(facts, plan).durable).count();
+}
+
 void expect_choice_near_best(const WriteFacts& facts) {
   double best_us = INFINITY;
   std::string best;
   for (const WritePlan& plan : plans_of(facts)) {
-    const double us = simulated_us(facts, plan);
+    const double us = durable_us(facts, plan);
     if (us < best_us) best = text_of(plan);
     best_us = std::min(best_us, us);
   }
   const auto chosen = plan_write(facts);
   ASSERT_TRUE(chosen) << chosen.error().message();
-  EXPECT_LT(simulated_us(facts, *chosen), 1.25 * best_us) << chosen->reason << "; best: " << best;
+  EXPECT_LT(durable_us(facts, *chosen), 1.25 * best_us) << chosen->reason << "; best: " << best;
 }
 
 TEST_P(MachineCostTest, chosen_plan_is_near_best) {
