@@ -25,6 +25,7 @@ DOCUMENT = {
     "machine": MACHINE,
     "values": [
         {"key": "servers.0.latency_us", "value": "74.6", "source": "measured: one at a time"},
+        {"key": "servers.0.sync_us", "value": "812.5", "source": "measured: fsync"},
         {"key": "locks.unit", "value": '"none"', "source": "not measured"},
     ],
     "read": load(1, 6e7) + load(2, 9e7),
@@ -58,6 +59,7 @@ def test_machine_file_is_written_and_numbers_are_printed(forebay, fake_program, 
     assert target.read_text() == MACHINE
     assert picture.stat().st_size > 10_000
     assert "74.6" in completed.out
+    assert "812.5" in completed.out
     assert "60.0 MB/s" in completed.out
     assert "locks" not in completed.out
 
@@ -96,5 +98,8 @@ def test_real_storage_is_measured_and_no_file_is_left(forebay, tmp_path):
     machine = tomllib.loads(target.read_text())
     assert machine["servers"][0]["latency_us"] >= 0
     assert machine["servers"][0]["bandwidth_mb_per_s"] > 0
+    assert machine["servers"][0]["sync_us"] >= 0
+    assert "fsync after 4096 bytes" in machine["sources"]["servers.sync_us"]
+    assert "4 MiB" in machine["sources"]["servers.sync_us"]
     assert completed.json["machine"] == target.read_text()
     assert list(folder.iterdir()) == []

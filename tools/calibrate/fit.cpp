@@ -97,6 +97,21 @@ void fit_client(model::Machine& machine, const Observations& observations) {
       "measured: concurrent reads from all servers, below the sum of single servers";
 }
 
+/// The written bytes are on the server before the sync, so its time is that of the commit.
+void fit_syncs(model::Machine& machine, const SyncTimes& sync) {
+  const auto us = [](double seconds) { return rounded(seconds * kMicroseconds); };
+  machine.servers.front().sync_us = us(sync.small.median);
+  machine.metadata.sync_us = us(sync.directory.median);
+  machine.sources["servers.sync_us"] = fmt::format(
+      "measured: fsync after {} bytes, {:.1f} to {:.1f} us; {:.1f} us after none, {:.1f} us after "
+      "{} MiB",
+      sync.small_bytes, us(sync.small.low), us(sync.small.high), us(sync.clean.median),
+      us(sync.large.median), sync.large_bytes >> 20U);
+  machine.sources["metadata.sync_us"] =
+      fmt::format("measured: fsync of a directory with a new name, {:.1f} to {:.1f} us",
+                  us(sync.directory.low), us(sync.directory.high));
+}
+
 void fit_metadata(model::Machine& machine, const MetadataTimes& metadata) {
   machine.metadata.create_us = rounded(metadata.create.median * kMicroseconds);
   machine.metadata.open_us = rounded(metadata.open.median * kMicroseconds);
@@ -125,6 +140,7 @@ model::Machine fit(const Observations& observations) {
   fit_servers(machine, observations);
   fit_client(machine, observations);
   fit_metadata(machine, observations.metadata);
+  fit_syncs(machine, observations.sync);
   machine.sources["locks"] = "not measured: none";
   return machine;
 }

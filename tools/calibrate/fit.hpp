@@ -43,6 +43,16 @@ struct MetadataTimes {
   SampleSummary unlink;
 };
 
+/// Seconds of a sync of the file after it was written, and of a directory with a new name.
+struct SyncTimes {
+  SampleSummary clean;  ///< nothing was written
+  std::uint64_t small_bytes = 0;
+  SampleSummary small;
+  std::uint64_t large_bytes = 0;
+  SampleSummary large;
+  SampleSummary directory;
+};
+
 struct Observations {
   std::string name;  ///< of the machine
   std::string about;
@@ -52,6 +62,7 @@ struct Observations {
   LoadCurve write;
   std::optional<SampleSummary> aggregate_bytes_per_second;  ///< concurrent reads from all servers
   MetadataTimes metadata;
+  SyncTimes sync;
   std::uint64_t read_ahead_bytes = 0;
 };
 
@@ -60,7 +71,8 @@ struct Observations {
 ///
 /// Latency is the time of one small request less the transfer time of its bytes. Bandwidth is what
 /// large requests reach at any depth. Concurrency follows from Little's law: the most small
-/// requests a second times the time of one.
+/// requests a second times the time of one. A commit takes the time of a sync after a small write
+/// past the page cache.
 model::Machine fit(const Observations& observations);
 
 }  // namespace forebay::calibrate

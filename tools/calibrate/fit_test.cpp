@@ -38,6 +38,12 @@ Observations observe_server(const model::ServerGroup& server) {
                            .open = {400e-6, 0, 0},
                            .stat = {300e-6, 0, 0},
                            .unlink = {200e-6, 0, 0}};
+  observations.sync = {.clean = {10e-6, 0, 0},
+                       .small_bytes = 4_KiB,
+                       .small = {2000e-6, 1500e-6, 9000e-6},
+                       .large_bytes = 64_MiB,
+                       .large = {2500e-6, 0, 0},
+                       .directory = {700e-6, 600e-6, 800e-6}};
   observations.read_ahead_bytes = 128_KiB;
   return observations;
 }
@@ -75,6 +81,16 @@ TEST(Fit, gives_a_machine_file_that_can_be_read) {
   EXPECT_EQ(*again, machine);
   EXPECT_EQ(machine.servers.front().count, 4U);
   EXPECT_DOUBLE_EQ(machine.metadata.create_us, 500);
+}
+
+TEST(Fit, commit_takes_a_sync_after_a_small_write) {
+  const model::ServerGroup server{.latency_us = 1000, .concurrency = 4, .bandwidth_mb_per_s = 125};
+  const model::Machine machine = fit(observe_server(server));
+  EXPECT_DOUBLE_EQ(machine.servers.front().sync_us, 2000);
+  EXPECT_DOUBLE_EQ(machine.metadata.sync_us, 700);
+  EXPECT_EQ(machine.source_of("servers.0.sync_us"),
+            "measured: fsync after 4096 bytes, 1500.0 to 9000.0 us; 10.0 us after none, 2500.0 us "
+            "after 64 MiB");
 }
 
 TEST(Fit, detects_a_link_that_limits_all_servers) {

@@ -10,6 +10,7 @@
 #include <memory>
 #include <random>
 #include <span>
+#include <utility>
 #include <vector>
 
 #include <fcntl.h>
@@ -18,6 +19,7 @@
 #include <sys/sysmacros.h>
 #include <unistd.h>
 
+#include "base/descriptor.hpp"
 #include "storage/engine.hpp"
 #include "storage/file.hpp"
 #include "storage/probe.hpp"
@@ -33,6 +35,7 @@ namespace fs = std::filesystem;
 
 constexpr std::uint64_t kSmallBytes = 4096;
 constexpr std::uint64_t kLargeBytes = 1ULL << 20U;
+constexpr std::uint64_t kSyncedBytesMax = 64ULL << 20U;
 constexpr std::size_t kAlignment = 4096;
 
 double observe_clock_s() {
@@ -206,6 +209,39 @@ class FileObserver {
         });
   }
 
+  /// Returns the seconds of a sync after the first `bytes` of the file were written.
+  Result<SampleSummary> measure_sync(std::uint64_t bytes) {
+    steps_.next(fmt::format("syncing after {} KiB", bytes >> 10U));
+    std::vector<double> seconds;
+    for (unsigned round = 0; round < limits_.syncs; ++round) {
+      for (std::uint64_t at = 0; at < bytes; at += kLargeBytes) {
+        const auto put = file_.write_at(memory_.part(0, std::min(bytes, kLargeBytes)), at);
+        if (!put) return failure(put.error());
+      }
+      const double began = observe_clock_s();
+      if (const auto synced = file_.sync(); !synced) return failure(synced.error());
+      seconds.push_back(observe_clock_s() - began);
+    }
+    return summarize(std::move(seconds));
+  }
+
+  Result<SyncTimes> measure_syncs() {
+    SyncTimes times{.clean = {},
+                    .small_bytes = kSmallBytes,
+                    .small = {},
+                    .large_bytes = std::min(kSyncedBytesMax, limits_.file_bytes),
+                    .large = {},
+                    .directory = {}};
+    for (const auto& [bytes, time] :
+         {std::pair{std::uint64_t{0}, &times.clean}, std::pair{times.small_bytes, &times.small},
+          std::pair{times.large_bytes, &times.large}}) {
+      const auto measured = measure_sync(bytes);
+      if (!measured) return failure(measured.error());
+      *time = *measured;
+    }
+    return times;
+  }
+
  private:
   Result<std::vector<LoadPoint>> points(Direction direction,
                                         std::uint64_t request_bytes,
@@ -297,6 +333,22 @@ Result<MetadataTimes> observe_metadata(const ScratchDirectory& directory, unsign
   return MetadataTimes{.create = *create, .open = *open, .stat = *stat, .unlink = *unlink};
 }
 
+/// Syncs of a directory, each after a file was created in it.
+Result<SampleSummary> observe_directory_syncs(const ScratchDirectory& directory, unsigned count) {
+  const std::string path = (directory / ".").string();
+  const Descriptor opened(::open(path.c_str(), O_RDONLY | O_DIRECTORY | O_CLOEXEC));
+  std::vector<double> seconds;
+  for (unsigned i = 0; i < count; ++i) {
+    const std::string name = (directory / fmt::format("synced-{}", i)).string();
+    const bool is_created = open_and_close(name, O_CREAT | O_WRONLY);
+    const double began = observe_clock_s();
+    if (!is_created || ::fsync(opened.get()) != 0)
+      return failure(system_error({.operation = "sync", .path = path}, errno));
+    seconds.push_back(observe_clock_s() - began);
+  }
+  return summarize(std::move(seconds));
+}
+
 /// The system's readahead for the storage of `path`; the kernel's default if unknown.
 std::uint64_t read_ahead_of(const std::string& path) {
   constexpr std::uint64_t kUsualKib = 128;
@@ -327,6 +379,9 @@ Status observe_file(storage::File& file,
   if (!write) return failure(write.error());
   auto all = observer.measure_all_servers(anywhere);
   if (!all) return failure(all.error());
+  const auto sync = observer.measure_syncs();
+  if (!sync) return failure(sync.error());
+  observations.sync = *sync;
   observations.read = std::move(*read);
   observations.write = std::move(*write);
   // A file shorter than a stripe round does not use all servers.
@@ -346,7 +401,8 @@ Result<Observations> observe(const fs::path& directory,
   std::uint64_t depths = 0;
   for (std::uint32_t depth = 1; depth <= limits.depth_max; depth *= 2)
     ++depths;
-  ProgressSteps steps(on_progress, 4 * depths + 3);
+  constexpr std::uint64_t kOtherSteps = 6;
+  ProgressSteps steps(on_progress, 4 * depths + kOtherSteps);
   steps.next("writing a file");
   const std::string path = (**scratch / "data").string();
   auto file =
@@ -360,6 +416,9 @@ Result<Observations> observe(const fs::path& directory,
   auto names = observe_metadata(**scratch, limits.metadata_files);
   if (!names) return failure(names.error());
   observations.metadata = *names;
+  const auto directory_syncs = observe_directory_syncs(**scratch, limits.syncs);
+  if (!directory_syncs) return failure(directory_syncs.error());
+  observations.sync.directory = *directory_syncs;
   observations.read_ahead_bytes = read_ahead_of(path);
   steps.end();
   return observations;

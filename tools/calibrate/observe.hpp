@@ -20,6 +20,7 @@ struct ObserveLimits {
   double seconds_each = 0.2;      ///< one round of one load
   unsigned rounds = 3;            ///< the median of these counts
   unsigned metadata_files = 200;  ///< files to create, open, stat and remove
+  unsigned syncs = 9;             ///< of each kind; the median of these counts
 };
 
 /// Called before each load and at the end.

@@ -36,6 +36,7 @@ void apply_quick(CalibrateCommand& request) {
   request.limits.seconds_each = 0.02;
   request.limits.rounds = 1;
   request.limits.metadata_files = 20;
+  request.limits.syncs = 3;
   request.in_flight_limits.in_flight_bytes = {4_MiB, 16_MiB, 64_MiB};
   request.in_flight_limits.seconds_each = 0.05;
   request.in_flight_limits.rounds = 1;
