@@ -53,9 +53,9 @@ def test_a_file_shorter_than_a_stripe_is_not_read_beyond_its_end(mount):
     # Reads beyond the end return at once, which would give ten times that bandwidth.
     assert machine["servers"][0]["bandwidth_mb_per_s"] <= 150
     assert machine["client"].get("link_bandwidth_mb_per_s", 0) == 0, "only one server was read"
-    # A busy machine can only add to these times.
-    assert machine["servers"][0]["sync_us"] >= 29_000
-    assert machine["metadata"]["sync_us"] >= 19_000
+    # A busy machine adds to these times; the measured overhead of FUSE is subtracted.
+    assert machine["servers"][0]["sync_us"] >= 15_000
+    assert machine["metadata"]["sync_us"] >= 10_000
     assert os.listdir(mount.path) == []
 
 

@@ -1,7 +1,9 @@
 # SPDX-License-Identifier: Apache-2.0
 """Syncs on a mount take the time of the machine file, and share commits.
 
-Times have lower bounds only. What a busy machine could change is checked by counters.
+Times have lower bounds only, as a busy machine delays replies. The bounds are half of the machine
+file's times: emufs subtracts the overhead of FUSE, which it measured when it mounted. Counters
+check the rest.
 """
 
 import json
@@ -13,6 +15,8 @@ import pytest
 
 FILE_US = 60_000
 DIRECTORY_US = 40_000
+FILE_S_MIN = 0.5e-6 * FILE_US
+DIRECTORY_S_MIN = 0.5e-6 * DIRECTORY_US
 MACHINE = f"""
 format = 1
 name = "syncs"
@@ -62,10 +66,10 @@ def seconds_of(action, *args) -> float:
 def test_sync_takes_the_time_of_servers_with_new_data(mount, sync):
     file = create(mount, "a")
     os.pwrite(file, b"x" * 4096, 0)
-    assert seconds_of(sync, file) >= FILE_US * 1e-6
+    assert seconds_of(sync, file) >= FILE_S_MIN
     assert commits(mount) == [1, 0]
     os.pwrite(file, b"x" * 131072, 0)
-    assert seconds_of(sync, file) >= FILE_US * 1e-6
+    assert seconds_of(sync, file) >= FILE_S_MIN
     assert commits(mount) == [2, 1]
     sync(file)
     assert commits(mount) == [2, 1], "nothing was written"
@@ -92,7 +96,7 @@ def test_syncs_that_wait_share_a_commit(mount, until):
 @pytest.mark.parametrize("flag", [os.O_DSYNC, os.O_SYNC])
 def test_durable_write_includes_a_sync(mount, flag):
     file = create(mount, "a", flag)
-    assert seconds_of(os.pwrite, file, b"x", 0) >= FILE_US * 1e-6
+    assert seconds_of(os.pwrite, file, b"x", 0) >= FILE_S_MIN
     assert commits(mount) == [1, 0]
     os.fsync(file)
     assert commits(mount) == [1, 0], "the write was durable"
@@ -102,7 +106,7 @@ def test_durable_write_includes_a_sync(mount, flag):
 def test_sync_of_a_directory_takes_the_time_of_a_metadata_server(mount):
     folder = os.open(mount.path, os.O_RDONLY)
     before = mount.stat()["totals"]["name_operations"]
-    assert seconds_of(os.fsync, folder) >= DIRECTORY_US * 1e-6
+    assert seconds_of(os.fsync, folder) >= DIRECTORY_S_MIN
     assert mount.stat()["totals"]["name_operations"] == before + 1
     os.close(folder)
 
