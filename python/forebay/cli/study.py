@@ -95,6 +95,40 @@ def checkpoint(json_file, plot_file, **question):
         print_line(json_file, f"picture: {plot_file}")
 
 
+@command.command(short_help="Repeat the study of irregular output.")
+@click.option("--ranks", metavar="N", type=click.IntRange(2, 1024), default=64, show_default=True)
+@click.option("--quick", is_flag=True, help="5 steps instead of 15.")
+@json_option
+@plot_option("small and large steps by aggregators, and losses with other optima")
+def irregular(ranks, quick, json_file, plot_file):
+    """Simulate kernels with uniform, normal and exponential sizes on three machines, with gather
+    and brigade, numbers of aggregators and targets, and files created ahead. Answer each statement
+    of the slides with a number. A few minutes."""
+    from forebay import irregular_study
+    from forebay.report.terminal import progress
+
+    with progress() as on_progress:
+        result = irregular_study.report_of(irregular_study.measure(ranks, quick, on_progress))
+    report(result, json_file, lambda console: _tables().print_irregular(console, result))
+    if plot_file is not None:
+        from forebay.report.irregular_plot import draw_irregular
+
+        draw_irregular(result, Path(plot_file))
+        print_line(json_file, f"picture: {plot_file}")
+
+
+@command.command(short_help="Project the I/O overhead of QMCPack.")
+@click.option("--writers", multiple=True, type=click.IntRange(1), help="May be repeated.")
+@json_option
+def qmcpack(writers, json_file):
+    """Print the share of I/O in the time of QMCPack for numbers of writers, by the overhead and the
+    bandwidths of the slides."""
+    from forebay import irregular_study
+
+    result = irregular_study.qmcpack(list(writers))
+    report(result, json_file, lambda console: _tables().print_qmcpack(console, result))
+
+
 def study_arguments(question: dict) -> list[str]:
     """The arguments of the native program."""
     single = {name: question[name] for name in ("ranks", "nodes", "bytes_per_rank", "sizes")}

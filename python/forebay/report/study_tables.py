@@ -104,3 +104,30 @@ def _losses_table(report: dict):
     for machine, row in zip(machines, report["losses"], strict=True):
         result.add_row(machine["name"], *(f"{PERCENT * loss + 0.0:.0f}" for loss in row))
     return result
+
+
+def print_irregular(console, result: dict) -> None:
+    title = f"Statements, {result['ranks']} ranks, {result['steps']} steps, by simulation"
+    answers = table(title, "statement", "answer", "", "why", fold=3)
+    for one in result["statements"]:
+        answers.add_row(one["statement"], one["answer"], one["verdict"], one["why"])
+    console.print(answers)
+    for machine, losses in result["losses"].items():
+        title = f"{machine}: loss of a pattern (row) with the best setting of another"
+        right = tuple(range(1, len(losses) + 1))
+        console.print(with_rows(table(title, "pattern", *losses, right=right), losses))
+
+
+def with_rows(result, losses: dict):
+    for name, row in losses.items():
+        result.add_row(name, *(f"{max(loss, 0):.0%}" for loss in row.values()))
+    return result
+
+
+def print_qmcpack(console, result: dict) -> None:
+    reached, peak = (f"{result[key] / 1e9:.0f} GB/s" for key in ("bandwidth", "peak"))
+    overheads = table("I/O overhead of QMCPack", "writers", reached, peak, right=(0, 1, 2))
+    for one in result["rows"]:
+        overheads.add_row(str(one["writers"]), f"{one['reached']:.1%}", f"{one['peak']:.1%}")
+    console.print(overheads)
+    console.print(f"Each writer computes for {result['compute_s']:.1f} s between steps.")
