@@ -7,6 +7,7 @@ in one file, is released before the next.
 
 import contextlib
 from collections.abc import Iterator
+from dataclasses import dataclass
 
 from forebay.errors import ForebayError
 from forebay.native import OnProgress, Progress
@@ -34,53 +35,79 @@ def is_begin(head: bytes) -> bool:
 
 def read(file: str, found: FoundFiles, on_progress: OnProgress) -> Iterator[bytes]:
     """Yields the entries of each record, in order of the time."""
+    on_progress(Progress(0, 0, "", f"reading {file}"))
+    with open_log(file) as log:
+        found.names = log.names
+        module = next((name for name in MODULES if name in log.modules), None)
+        if module is None:
+            cause = f"{file} has counters only, no DXT records"
+            raise ForebayError(f"{cause}; run the program with DXT_ENABLE_IO_TRACE=1")
+        if log.modules[module]["partial_flag"]:
+            found.warnings.append(f"{file} is incomplete: Darshan had no memory for all segments")
+        for head, segments in dxt_records(log, module):
+            yield _entries(head, segments, found.number(head.base_rec.id), file)
+
+
+@dataclass(frozen=True)
+class OpenLog:
+    """A log that is open, with what its head has."""
+
+    file: str
+    backend: object  # the module darshan.backend.cffi_backend
+    log: dict  # its log
+    names: dict[int, str]
+    modules: dict[str, dict]
+
+
+@contextlib.contextmanager
+def open_log(file: str) -> Iterator[OpenLog]:
     try:
         from darshan.backend import cffi_backend as backend
     except ImportError:
         message = 'Darshan logs need the package darshan; run pip install "forebay[darshan]"'
         raise ForebayError(message) from None
-    on_progress(Progress(0, 0, "", f"reading {file}"))
     log = backend.log_open(file)
     if log["handle"] == backend.ffi.NULL:
         raise ForebayError(f"{file}: the Darshan library cannot open this log; it may be damaged")
     try:
         # Before the records: after damage there, the library would abort the process.
+        names: dict[int, str] = {}
         with contextlib.suppress(UnicodeDecodeError):
-            found.names = backend.log_get_name_records(log)
-        modules = backend.log_get_modules(log)
-        module = next((modules[name] for name in MODULES if name in modules), None)
-        if module is None:
-            cause = f"{file} has counters only, no DXT records"
-            raise ForebayError(f"{cause}; run the program with DXT_ENABLE_IO_TRACE=1")
-        if module["partial_flag"]:
-            found.warnings.append(f"{file} is incomplete: Darshan had no memory for all segments")
-        for head, segments in _records(backend, log, module["idx"], file):
-            yield _entries(head, segments, found.number(head.base_rec.id), file)
+            names = backend.log_get_name_records(log)
+        yield OpenLog(file, backend, log, names, backend.log_get_modules(log))
     finally:
         backend.log_close(log)
 
 
-def _records(backend, log: dict, module: int, file: str) -> Iterator[tuple]:
-    """Yields the head and the segments of each record, writes first, valid until the next one.
-    The package's log_get_dxt_record() does not report errors."""
-    import numpy
-
-    head_bytes = backend.ffi.sizeof("struct dxt_file_record")
+def records(log: OpenLog, module: str) -> Iterator:
+    """Yields a pointer to each record of a module, valid until the next one. The package's
+    log_get_record() does not report errors."""
+    number, library = log.modules[module]["idx"], log.backend.libdutil
     while True:
-        place = backend.ffi.new("void **")
-        state = backend.libdutil.darshan_log_get_record(log["handle"], module, place)
+        place = log.backend.ffi.new("void **")
+        state = library.darshan_log_get_record(log.log["handle"], number, place)
         if state < 0:
-            raise ForebayError(f"{file}: the log is damaged or ends too early; copy it again")
+            cause = "the log is damaged or ends too early"
+            raise ForebayError(f"{log.file}: {cause}; copy it again")
         if state == 0:
             return
         try:
-            head = backend.ffi.cast("struct dxt_file_record *", place[0])
-            count = head.write_count + head.read_count
-            size = head_bytes + count * numpy.dtype(SEGMENT).itemsize
-            content = backend.ffi.buffer(place[0], size)
-            yield head, numpy.frombuffer(content, SEGMENT, count, head_bytes)
+            yield place[0]
         finally:
-            backend.libdutil.darshan_free(place[0])
+            library.darshan_free(place[0])
+
+
+def dxt_records(log: OpenLog, module: str) -> Iterator[tuple]:
+    """Yields the head and the segments of each record, writes first, valid until the next one."""
+    import numpy
+
+    ffi = log.backend.ffi
+    head_bytes = ffi.sizeof("struct dxt_file_record")
+    for record in records(log, module):
+        head = ffi.cast("struct dxt_file_record *", record)
+        count = head.write_count + head.read_count
+        size = head_bytes + count * numpy.dtype(SEGMENT).itemsize
+        yield head, numpy.frombuffer(ffi.buffer(record, size), SEGMENT, count, head_bytes)
 
 
 def _entries(head, segments, number: int, file: str) -> bytes:
