@@ -132,6 +132,12 @@ def test_file_that_is_no_kernel_is_refused(tmp_path, content):
         read_kernel(str(path))
 
 
+def test_constants_of_mixtures_survive_writing():
+    parts = 'parts = [{family = "constant", value = 8, weight = 1}]'
+    made = kernel(WRITE + f'size = {{family = "mixture", {parts}}}')
+    assert make_kernel(tomllib.loads(to_toml(made)), "app.toml").plan() == made.plan()
+
+
 def test_unknown_name_lists_the_shipped_kernels():
     with pytest.raises(ForebayError, match="qmcpack-traces"):
         read_kernel("qmcpak")

@@ -131,16 +131,17 @@ class Kernel(BaseModel):
     def count_numbers(self) -> int:
         """The numbers of the file, as docs/formats/kernel.md counts them."""
         document = self.model_dump(exclude_defaults=True, exclude={"format", "seed"})
-        return _count(document)
+        return count_numbers(document)
 
 
-def _count(value) -> int:
+def count_numbers(value) -> int:
+    """The numbers of a part of the file, without its default values."""
     if isinstance(value, dict):
-        texts = [value.get("offsets"), *value.get("names", {}).values()]
+        texts = [value.get("offsets"), value.get("ranks"), *value.get("names", {}).values()]
         in_texts = sum(len(re.findall(r"\d+", text)) for text in texts if text)
-        return in_texts + sum(map(_count, value.values()))
+        return in_texts + sum(map(count_numbers, value.values()))
     if isinstance(value, list | tuple):
-        return sum(map(_count, value))
+        return sum(map(count_numbers, value))
     return int(isinstance(value, int | float) and not isinstance(value, bool))
 
 
@@ -237,7 +238,8 @@ def _plain(value):
     if isinstance(value, dict):
         if value.get("family", "constant") == "constant" and set(value) <= {"family", "value"}:
             return _plain(value.get("value", 0))
-        return {key: _plain(one) for key, one in value.items()}
+        family = {"family": "constant"} if "value" in value else {}  # the default is not dumped
+        return family | {key: _plain(one) for key, one in value.items()}
     if isinstance(value, list):
         return [_plain(one) for one in value]
     if isinstance(value, float) and value.is_integer() and abs(value) < 2**53:
