@@ -35,6 +35,30 @@ def list_kernels(json_file):
     report(kernels, json_file, lambda console: _tables().print_kernels(console, kernels))
 
 
+@command.command(short_help="Write a kernel from a log of a program.")
+@click.argument("log", type=click.Path(exists=True, dir_okay=False))
+@click.option("-o", "--output", "file", required=True, metavar="FILE", help="Kernel to write.")
+@click.option(
+    "--layer",
+    type=click.Choice(["posix", "mpiio"]),
+    help="Calls to fit.  [default: those of MPI-IO if the log has their offsets]",
+)
+@json_option
+def fit(log, file, layer, json_file):
+    """Write a kernel that repeats the reads and writes of LOG, a Darshan log or a trace of
+    Forebay, and print how far its draws are from the log: 0 is equal."""
+    from forebay.kernel.fit.fitting import fit_log
+    from forebay.kernel.kernel_file import write_kernel
+    from forebay.report.terminal import progress
+
+    check_new_file(file, (".toml",))
+    with progress() as on_progress:
+        fitted = fit_log(Path(log), layer, on_progress)
+    write_kernel(fitted.kernel, Path(file))
+    document = fitted.document(file)
+    report(document, json_file, lambda console: _tables().print_fit(console, document))
+
+
 @command.command(short_help="Describe a kernel in words and numbers.")
 @kernel_argument
 @ranks_option

@@ -45,6 +45,40 @@ def _mean_and_deviation(values: list[float]) -> str:
     return units.size(mean) + (f" ± {units.size(deviation)}" if deviation > 0 else "")
 
 
+def print_fit(console, document: dict) -> None:
+    """How far the kernel is from the log, by operation, and what it leaves out."""
+    goodness = document["goodness"]
+    title = f"{document['kernel']} from {document['source']}"
+    columns = ("class", "operation", "calls", "bytes", "sizes", "ranks", "ops")
+    result = table(title, *columns, right=(2, 3, 4, 5, 6), fold=0)
+    for one in goodness["operations"]:
+        name = one["class"].rstrip("/").rpartition("/")[2] or one["class"]
+        result.add_row(
+            f"{one['do']}s of {name}",
+            ", ".join(one["operations"]) or "left out",
+            units.count(one["calls"]),
+            units.size(one["bytes"]),
+            *_distances(one),
+        )
+    result.add_section()
+    calls, all_bytes = (sum(one[key] for one in goodness["operations"]) for key in SUMMED)
+    totals = (units.count(calls), units.size(all_bytes))
+    result.add_row("all", "", *totals, *_distances(goodness), style="bold")
+    console.print(result)
+    steps = units.items(document["steps"], "step")
+    ranks, numbers = (units.items(document[key], key[:-1]) for key in ("writers", "numbers"))
+    console.print(f"{ranks}, {steps}, {numbers}; 0 is equal to the log", markup=False)
+    for text in document["warnings"]:
+        console.print(f"warning: {text}", markup=False)
+
+
+SUMMED = ("calls", "bytes")
+
+
+def _distances(row: dict) -> tuple[str, ...]:
+    return tuple(f"{row[name]:.3f}" for name in ("sizes", "ranks", "ops"))
+
+
 def print_runs(console, document: dict) -> None:
     summaries = metrics.summarize(document)
     title = f"{document['kernel']} on {document['ranks']} ranks"
