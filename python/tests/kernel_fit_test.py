@@ -15,7 +15,7 @@ from forebay.errors import ForebayError
 from forebay.kernel.fit import activity, counters, models, size_models
 from forebay.kernel.fit.fitting import fit_log
 from forebay.kernel.fit.sketch import SIZES_MAX, SizeCounts, class_of
-from forebay.kernel.kernel_file import NUMBERS_MAX, read_kernel
+from forebay.kernel.kernel_file import NUMBERS_MAX, Operation, read_kernel
 
 GOALS = ("sizes", "ranks", "ops")
 COLUMNS = "Proc ID,Rank,File #,File Pos,# of Bytes,Time(s),Duration(s),I/O Op"
@@ -139,8 +139,8 @@ def test_offsets_without_a_rule_are_a_warning(traced, fitted):
 def test_ranks_without_calls_do_not_take_part(traced, fitted):
     calls = [(rank, "/d/a", 0, 4096, 1, "write") for rank in (1, 3, 5, 7)]
     kernel, document = fitted(traced([*calls, (7, "/d/b", 0, 64, 2, "write")]))
-    assert operations(kernel)["a"].ranks == "1:8:2"
-    assert operations(kernel)["b"].ranks == "7"
+    assert operations(kernel)["a"].ranks == "1::2"
+    assert operations(kernel)["b"].ranks == "-1"
     assert document["goodness"]["ranks"] == 0
 
 
@@ -362,6 +362,29 @@ def test_common_sizes_of_counters_are_exact_and_the_rest_has_the_bytes():
 def test_variance_of_a_shared_file_becomes_ranks(deviation, expected):
     shares = counters.shares_of(shared(F_VARIANCE_RANK_BYTES=deviation**2), 4)
     assert shares.tolist() == pytest.approx(expected)
+
+
+@pytest.mark.parametrize(
+    ("active", "expected"),
+    [
+        (range(8), "all"),
+        (range(7), ":-1"),
+        (range(3), ":3"),
+        (range(2, 8), "2:"),
+        (range(0, 8, 4), "::4"),
+        (range(0, 5, 4), "::4"),
+        (range(0, 3, 2), ":3:2"),
+        ([0], "0"),
+        ([0, 1, 5], "all"),
+    ],
+)
+def test_text_of_ranks_selects_those_with_calls(active, expected):
+    calls = numpy.isin(numpy.arange(8), list(active)).astype(int)
+    text = models._ranks_of(calls)[0]
+    assert text == expected
+    one = Operation(name="a", do="write", size=8, ranks=text)
+    if expected != "all":
+        assert list(range(*one.rank_range(8))) == list(active)
 
 
 def test_ranks_are_compared_in_the_order_of_their_bytes():

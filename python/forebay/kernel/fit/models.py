@@ -193,14 +193,16 @@ def _differing(whole: numpy.ndarray, counts: numpy.ndarray, ranks: int, model) -
 
 
 def _ranks_of(calls: numpy.ndarray) -> tuple[str, numpy.ndarray]:
-    """The ranks with calls if they are equally spaced, else all."""
-    active = numpy.flatnonzero(calls)
-    if len(active) == len(calls):
-        return "all", active
+    """The ranks with calls if they are equally spaced, else all. The text suits other numbers of
+    ranks: `1::2`, `:-1`."""
+    active, count = numpy.flatnonzero(calls), len(calls)
     strides = numpy.diff(active)
-    if len(active) == 1:
-        return str(active[0]), active
-    if (strides == strides[0]).all():
-        stride = "" if strides[0] == 1 else f":{strides[0]}"
-        return f"{active[0]}:{active[-1] + 1}{stride}", active
-    return "all", numpy.arange(len(calls))
+    if len(active) == count or (strides != strides[:1]).any():
+        return "all", numpy.arange(count)
+    first, last = int(active[0]), int(active[-1])
+    if first == last:
+        return "-1" if last == count - 1 else str(first), active
+    stride = int(strides[0])
+    end = last + 1 if last < count / 2 else last + 1 - count
+    text = f"{first or ''}:{end if last + stride < count else ''}"
+    return text if stride == 1 else f"{text}:{stride}", active
