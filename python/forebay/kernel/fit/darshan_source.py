@@ -7,7 +7,7 @@ import numpy
 
 from forebay.errors import ForebayError
 from forebay.kernel.fit import counters
-from forebay.kernel.fit.sketch import Calls, LogSketch
+from forebay.kernel.fit.sketch import RANKS_MAX, Calls, LogSketch
 from forebay.native import OnProgress, Progress
 from forebay.trace_import import darshan_log
 from forebay.trace_import.records import NUMBER_MAX
@@ -20,8 +20,9 @@ def read(file: str, layer: str | None, on_progress: OnProgress) -> LogSketch:
     """Reads the layer, else the highest one whose records have offsets, else counters."""
     with darshan_log.open_log(file) as log:
         job = log.backend.log_get_job(log.log)
-        if job["nprocs"] < 1:
-            raise ForebayError(f"{file}: the log is damaged: it has {job['nprocs']} ranks")
+        if not 1 <= job["nprocs"] <= RANKS_MAX:
+            cause = f"it has {job['nprocs']} ranks, not 1 to {RANKS_MAX}"
+            raise ForebayError(f"{file}: the log is damaged: {cause}")
     wanted = [LAYERS[layer]] if layer else list(LAYERS.values())
     found = [one for one in wanted if one in log.modules]
     if layer == "mpiio" and not found:

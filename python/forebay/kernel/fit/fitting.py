@@ -7,7 +7,15 @@ from pathlib import Path
 from forebay import native
 from forebay.errors import ForebayError
 from forebay.kernel import run
-from forebay.kernel.fit import darshan_source, goodness, kernel_maker, offsets, steps, trace_source
+from forebay.kernel.fit import (
+    darshan_source,
+    goodness,
+    isolated,
+    kernel_maker,
+    offsets,
+    steps,
+    trace_source,
+)
 from forebay.kernel.fit.choice import Key
 from forebay.kernel.fit.kernel_maker import Fitted
 from forebay.kernel.fit.sketch import LogSketch
@@ -41,7 +49,7 @@ def read_log(path: Path, layer: str | None, on_progress: OnProgress) -> LogSketc
         if trace_source.is_trace(path):
             return trace_source.read(path, layer, on_progress)
         if darshan_source.is_log(path):
-            return darshan_source.read(str(path), layer, on_progress)
+            return isolated.call(darshan_source.read, str(path), layer, on_progress=on_progress)
     except OSError as error:
         raise ForebayError(f"cannot read {path}: {error.strerror}; name a log") from None
     hint = "convert other logs with `forebay trace import`"

@@ -16,7 +16,7 @@ OTHER_FILES = "other files"
 SIZES_MAX = 1 << 16  # different sizes of a sketch that are counted exactly
 COARSE_BITS = 6  # of a size beyond them that is kept
 WINDOWS_MAX = 1 << 16  # files of a sketch
-RANKS_MAX = 1 << 24
+RANKS_MAX = 1 << 20
 NO_RUN = -1  # calls of a rank whose offsets have no rule
 
 

@@ -12,7 +12,7 @@ import numpy
 
 from forebay import native
 from forebay.errors import ForebayError
-from forebay.kernel.fit.sketch import Calls, LogSketch
+from forebay.kernel.fit.sketch import RANKS_MAX, Calls, LogSketch
 from forebay.native import OnProgress, Progress
 from forebay.trace_import.records import FIELDS, OFFSET_UNKNOWN, OPERATIONS, TIME_UNKNOWN
 
@@ -97,6 +97,8 @@ class _Reader:
             rank = int(first["rank"])
         else:
             rank = self.processes.setdefault(int(first["process"]), len(self.processes))
+        if rank >= RANKS_MAX:
+            raise ForebayError(f"rank {rank} exceeds {RANKS_MAX} ranks of a fit; fit a part")
         begins_s = group["begin_ns"] * NS_S
         offsets = group["offset"].astype("i8")
         offsets[group["flags"] & OFFSET_UNKNOWN != 0] = -1
