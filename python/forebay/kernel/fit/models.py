@@ -10,7 +10,7 @@ from dataclasses import dataclass
 
 import numpy
 
-from forebay.kernel.fit.size_models import SizeModel, size_models, weighted_quantiles
+from forebay.kernel.fit.size_models import UNIT_BYTES, SizeModel, size_models, weighted_quantiles
 from forebay.kernel.fit.sketch import Sketch
 from forebay.kernel.kernel_file import count_numbers
 
@@ -131,7 +131,7 @@ def _operations(part: Part, times: int) -> Iterator[Model]:
             document = {"size": _drawn(size.distribution, part.drawn)}
             document |= {} if ranks == "all" else {"ranks": ranks}
             document |= {} if calls == 1 else {"calls": calls}
-            document |= {} if size.unit_bytes == 8 else {"unit_bytes": size.unit_bytes}
+            document |= {} if size.unit_bytes == UNIT_BYTES else {"unit_bytes": size.unit_bytes}
             ops = abs(predicted.sum() - part.calls.sum()) / part.calls.sum()
             ranks_error = distance_of_ranks(_bytes(part, predicted, size), part.bytes)
             yield Model((document,), Errors(size.distance, ranks_error, float(ops)))
