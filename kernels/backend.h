@@ -25,6 +25,7 @@ struct fk_job {
   const struct fk_kernel* kernel;
   const char* directory;     ///< exists; empty at the start
   const char* options;       ///< of the backend: "direct", or "collective,cb_nodes=4"
+  uint32_t group;            ///< of the arrays that are written or read next: its first operation
   char error[FK_ERROR_MAX];  ///< of the first failure of this rank; empty if none
 };
 
@@ -87,7 +88,7 @@ long fk_option_number(const struct fk_job* job, const char* name, long missing);
 /// Hints for MPI from all other options of the form "NAME=value"; the caller frees them.
 MPI_Info fk_option_hints(const struct fk_job* job);
 
-/// directory/stem.step.suffix; "before" in place of step -1.
+/// A path of the present group: directory/stem.step.suffix; "before" in place of step -1.
 void fk_step_path(const struct fk_job* job,
                   const char* stem,
                   int64_t step,

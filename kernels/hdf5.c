@@ -2,6 +2,7 @@
 // Parallel HDF5: one file for each step, or one for the run; an HDF5 dataset of bytes for each
 // array. A flush syncs the file; without one, a killed run can lose it.
 #include <hdf5.h>
+#include <stdio.h>
 #include <stdlib.h>
 
 #include "backend.h"
@@ -61,7 +62,7 @@ static int hdf5_begin_write(void* raw, const struct fk_array* arrays, size_t cou
   (void)count;
   if (state->file >= 0) return 0;
   if (state->is_one_file)
-    fk_step_path(state->job, "run", -1, ".h5", state->path);
+    snprintf(state->path, sizeof state->path, "%s/run.h5", state->job->directory);
   else
     fk_step_path(state->job, "step", arrays[0].step, ".h5", state->path);
   state->file = H5Fcreate(state->path, H5F_ACC_TRUNC, H5P_DEFAULT, state->access);

@@ -63,10 +63,11 @@ void fk_step_path(const struct fk_job* job,
                   int64_t step,
                   const char* suffix,
                   char path[FK_PATH_MAX]) {
-  if (step < 0)
-    snprintf(path, FK_PATH_MAX, "%s/%s.before%s", job->directory, stem, suffix);
-  else
-    snprintf(path, FK_PATH_MAX, "%s/%s.%06lld%s", job->directory, stem, (long long)step, suffix);
+  char place[64] = "before";
+  char group[32] = "";
+  if (step >= 0) snprintf(place, sizeof place, "%06lld", (long long)step);
+  if (job->group > 0) snprintf(group, sizeof group, "-%u", job->group);
+  snprintf(path, FK_PATH_MAX, "%s/%s.%s%s%s", job->directory, stem, place, group, suffix);
 }
 
 int fk_agree(struct fk_job* job) {

@@ -42,8 +42,8 @@ struct run {
 
 /// The arrays of one step that are written or read together.
 struct group {
+  uint32_t first;  // operation
   size_t count;
-  uint32_t operations[FK_OPERATIONS_MAX];  // that do it: the write itself, or a read
   struct fk_array arrays[FK_OPERATIONS_MAX];
   struct fk_calls own[FK_OPERATIONS_MAX];  // what this rank wrote
   uint64_t* starts[FK_OPERATIONS_MAX];
@@ -121,24 +121,37 @@ static void free_group(struct group* group) {
   group->count = 0;
 }
 
-/// Adds the array that `source` writes in `step`.
-static int add_array(
-    struct run* run, struct group* group, uint32_t operation, uint32_t source, int64_t step) {
+static int add_array(struct run* run, struct group* group, uint32_t operation, int64_t step) {
   const struct fk_kernel* const kernel = run->job->kernel;
   const size_t i = group->count;
   uint64_t* const starts = malloc(((size_t)kernel->writers + 1) * sizeof *starts);
-  if (starts == NULL) return fail_plan(run, source);
+  if (starts == NULL) return fail_plan(run, operation);
   group->own[i] = (struct fk_calls){0};
   group->starts[i] = starts;
   ++group->count;
-  if (fk_layout(kernel, source, step, starts) != 0 ||
-      fk_make_calls(kernel, source, run->job->rank, step, &group->own[i]) != 0)
-    return fail_plan(run, source);
+  if (fk_layout(kernel, operation, step, starts) != 0 ||
+      fk_make_calls(kernel, operation, run->job->rank, step, &group->own[i]) != 0)
+    return fail_plan(run, operation);
   for (size_t call = 0; call < group->own[i].count; ++call)
     group->own[i].calls[call].offset += starts[run->job->rank];
-  group->operations[i] = operation;
-  group->arrays[i] = (struct fk_array){source, step, starts, &group->own[i]};
+  group->arrays[i] = (struct fk_array){operation, step, starts, &group->own[i]};
   return 0;
+}
+
+static int is_write(const struct fk_kernel* kernel, uint32_t operation) {
+  return operation < kernel->operation_count && kernel->operations[operation].what == FK_WRITE;
+}
+
+/// The arrays of a step that the writes around `operation` make together.
+static int make_group(struct run* run, struct group* group, uint32_t operation, int64_t step) {
+  const struct fk_kernel* const kernel = run->job->kernel;
+  int outcome = 0;
+  *group = (struct group){.first = operation};
+  while (group->first > 0 && is_write(kernel, group->first - 1))
+    --group->first;
+  for (uint32_t i = group->first; is_write(kernel, i); ++i)
+    if (fk_is_due(kernel, &kernel->operations[i], step)) outcome |= add_array(run, group, i, step);
+  return outcome;
 }
 
 /// An operation without offsets has contiguous bytes of its array.
@@ -173,6 +186,7 @@ static void make_content(struct run* run, const struct fk_array* array, unsigned
 static int write_group(struct run* run, struct group* group) {
   const struct fk_backend* const backend = run->backend;
   const int64_t step = group->arrays[0].step;
+  run->job->group = group->first;
   double begin = now_s();
   int outcome = backend->begin_write(run->state, group->arrays, group->count);
   add_seconds(run, step, FK_PHASE_OPEN, now_s() - begin);
@@ -197,22 +211,24 @@ static int write_group(struct run* run, struct group* group) {
 }
 
 /// With a size, ranks that take part read equal shares of the array; else what they wrote.
-static int plan_read(
-    struct run* run, const struct group* group, size_t i, int64_t step, struct fk_calls* calls) {
+static int plan_read(struct run* run,
+                     const struct fk_array* array,
+                     uint32_t reader,
+                     int64_t step,
+                     struct fk_calls* calls) {
   const struct fk_kernel* const kernel = run->job->kernel;
-  const struct fk_operation* const what = &kernel->operations[group->operations[i]];
-  if (!what->has_size && what->node_count == 0) {
-    const struct fk_calls* const own = &group->own[i];
+  const struct fk_operation* const what = &kernel->operations[reader];
+  if (what->what == FK_WRITE || (!what->has_size && what->node_count == 0)) {
+    const struct fk_calls* const own = array->calls;
     *calls = *own;
     calls->calls = malloc((own->count + 1) * sizeof *calls->calls);
-    if (calls->calls == NULL) return fail_plan(run, group->operations[i]);
+    if (calls->calls == NULL) return fail_plan(run, reader);
     memcpy(calls->calls, own->calls, own->count * sizeof *own->calls);
     return 0;
   }
-  if (fk_make_read_calls(kernel, group->operations[i], run->job->rank, step,
-                         group->starts[i][kernel->writers], calls) != 0)
-    return fail_plan(run, group->operations[i]);
-  return 0;
+  const uint64_t bytes = array->starts[kernel->writers];
+  const int outcome = fk_make_read_calls(kernel, reader, run->job->rank, step, bytes, calls);
+  return outcome == 0 ? 0 : fail_plan(run, reader);
 }
 
 static int verify(struct run* run,
@@ -237,30 +253,43 @@ static int verify(struct run* run,
 
 enum clock { kTimed, kNotTimed };
 
-/// Reads the arrays of a group and verifies them. `step` is that of the readers.
-static int read_group(struct run* run, struct group* group, int64_t step, enum clock clock) {
+static int read_array(struct run* run,
+                      const struct fk_array* array,
+                      uint32_t reader,
+                      int64_t step,
+                      enum clock clock) {
+  struct fk_calls calls = {0};
+  unsigned char* memory = NULL;
+  int outcome = plan_read(run, array, reader, step, &calls);
+  if (outcome == 0 && (memory = make_memory(calls.bytes)) == NULL) outcome = fail_plan(run, reader);
+  const double begin = now_s();
+  if (outcome == 0) outcome = run->backend->read(run->state, array, &calls, memory);
+  const double seconds = now_s() - begin;
+  if (clock == kTimed) {
+    add_seconds(run, step, FK_PHASE_READ, seconds);
+    run->read_bytes += calls.bytes;
+    run->step_bytes[step] += calls.bytes;
+  }
+  if (outcome == 0) outcome = verify(run, array, &calls, memory);
+  free(memory);
+  fk_free_calls(&calls);
+  return outcome;
+}
+
+/// Reads and verifies the array that `reader` reads in `step`; if it is a write, all arrays.
+static int read_group(
+    struct run* run, const struct group* group, uint32_t reader, int64_t step, enum clock clock) {
   const struct fk_backend* const backend = run->backend;
+  const struct fk_operation* const what = &run->job->kernel->operations[reader];
+  run->job->group = group->first;
   double begin = now_s();
   int outcome = backend->begin_read(run->state, group->arrays, group->count);
   if (clock == kTimed) add_seconds(run, step, FK_PHASE_OPEN, now_s() - begin);
   for (size_t i = 0; i < group->count; ++i) {
-    struct fk_calls calls = {0};
-    unsigned char* memory = NULL;
-    int done = plan_read(run, group, i, step, &calls);
-    if (done == 0 && (memory = make_memory(calls.bytes)) == NULL)
-      done = fail_plan(run, group->operations[i]);
-    begin = now_s();
-    if (done == 0) done = backend->read(run->state, &group->arrays[i], &calls, memory);
-    const double seconds = now_s() - begin;
-    if (clock == kTimed) add_seconds(run, step, FK_PHASE_READ, seconds);
-    if (clock == kTimed && done == 0 && step >= 0) {
-      run->read_bytes += calls.bytes;
-      run->step_bytes[step] += calls.bytes;
-    }
-    if (done == 0) done = verify(run, &group->arrays[i], &calls, memory);
-    free(memory);
-    fk_free_calls(&calls);
-    outcome |= done;
+    const struct fk_array* const array = &group->arrays[i];
+    if (what->what == FK_READ && array->operation != what->from) continue;
+    const uint32_t by = what->what == FK_READ ? reader : array->operation;
+    outcome |= read_array(run, array, by, step, clock);
   }
   begin = now_s();
   outcome |= backend->end_read(run->state);
@@ -275,51 +304,59 @@ static int read_step(struct run* run, uint32_t operation, int64_t step) {
   if (source < -1) return 0;  // nothing was written yet
   if (run->backend->begin_read == NULL)
     return fk_fail(run->job, "read", run->backend->name, "this backend cannot read");
-  int outcome = add_array(run, &group, operation, kernel->operations[operation].from, source);
+  int outcome = make_group(run, &group, kernel->operations[operation].from, source);
   const double begin = now_s();
   if (run->settings->cache == FK_COLD) fk_drop_files(run->job);
   MPI_Barrier(run->job->communicator);  // all ranks have written
   run->paused_s += now_s() - begin;
-  if (outcome == 0) outcome = read_group(run, &group, step, kTimed);
+  if (outcome == 0) outcome = read_group(run, &group, operation, step, kTimed);
   free_group(&group);
   return outcome;
 }
 
-/// Writes that follow each other are one group.
 static int do_step(struct run* run, int64_t step) {
   const struct fk_kernel* const kernel = run->job->kernel;
   int outcome = 0;
-  for (uint32_t i = 0; i < kernel->operation_count;) {
+  for (uint32_t i = 0; i < kernel->operation_count; ++i) {
+    if (is_write(kernel, i)) {
+      struct group group = {0};
+      const int planned = make_group(run, &group, i, step);
+      if (group.count > 0 && planned == 0) outcome |= write_group(run, &group);
+      outcome |= planned;
+      free_group(&group);
+      while (is_write(kernel, i + 1))
+        ++i;
+    } else if (fk_is_due(kernel, &kernel->operations[i], step)) {
+      outcome |= read_step(run, i, step);
+    }
+  }
+  return outcome;
+}
+
+static int verify_step(struct run* run, int64_t step) {
+  const struct fk_kernel* const kernel = run->job->kernel;
+  int outcome = 0;
+  for (uint32_t i = 0; i < kernel->operation_count; ++i) {
     struct group group = {0};
-    int planned = 0;
-    for (; i < kernel->operation_count && kernel->operations[i].what == FK_WRITE; ++i)
-      if (fk_is_due(kernel, &kernel->operations[i], step))
-        planned |= add_array(run, &group, i, i, step);
-    outcome |= planned;
-    if (group.count > 0 && planned == 0) outcome |= write_group(run, &group);
+    if (!is_write(kernel, i)) continue;
+    outcome |= make_group(run, &group, i, step);
+    if (group.count > 0 && outcome == 0) outcome = read_group(run, &group, i, step, kNotTimed);
     free_group(&group);
-    for (; i < kernel->operation_count && kernel->operations[i].what == FK_READ; ++i)
-      if (fk_is_due(kernel, &kernel->operations[i], step)) outcome |= read_step(run, i, step);
+    while (is_write(kernel, i + 1))
+      ++i;
   }
   return outcome;
 }
 
 /// Reads what this rank has written in the last steps.
 static int verify_written(struct run* run) {
-  const struct fk_kernel* const kernel = run->job->kernel;
-  const int64_t steps = kernel->steps;
+  const int64_t steps = run->job->kernel->steps;
   const int64_t count = run->settings->verify_steps < 0 ? steps : run->settings->verify_steps;
   int outcome = 0;
   if (run->backend->begin_read == NULL) return 0;
   MPI_Barrier(run->job->communicator);
-  for (int64_t step = steps - count < 0 ? 0 : steps - count; step < steps; ++step) {
-    struct group group = {0};
-    for (uint32_t i = 0; i < kernel->operation_count; ++i)
-      if (kernel->operations[i].what == FK_WRITE && fk_is_due(kernel, &kernel->operations[i], step))
-        outcome |= add_array(run, &group, i, i, step);
-    if (group.count > 0 && outcome == 0) outcome = read_group(run, &group, step, kNotTimed);
-    free_group(&group);
-  }
+  for (int64_t step = steps - count < 0 ? 0 : steps - count; step < steps; ++step)
+    outcome |= verify_step(run, step);
   return outcome;
 }
 

@@ -150,8 +150,7 @@ def opening(points: list[Point]) -> dict:
 
 def pairs_of_strategies(points: list[Point]) -> list[tuple[Point, Point]]:
     brigade = {
-        (p.machine, p.size, p.family, p.setting[1:]): p
-        for p in select(points, strategy="brigade")
+        (p.machine, p.size, p.family, p.setting[1:]): p for p in select(points, strategy="brigade")
     }
     return [
         (p, brigade[p.machine, p.size, p.family, p.setting[1:]])
@@ -160,7 +159,9 @@ def pairs_of_strategies(points: list[Point]) -> list[tuple[Point, Point]]:
 
 
 def aggregation_time(points: list[Point]) -> dict:
-    ratios = [gather.durable_s / brigade.durable_s for gather, brigade in pairs_of_strategies(points)]
+    ratios = [
+        gather.durable_s / brigade.durable_s for gather, brigade in pairs_of_strategies(points)
+    ]
     low, high = min(ratios), max(ratios)
     return statement(
         "All-gather and brigade perform similarly",

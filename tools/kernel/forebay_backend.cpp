@@ -143,8 +143,10 @@ class DatasetRun {
     return fk_fail(&job_, "forebay", job_.directory, error.message().c_str());
   }
   std::string path() const { return std::string(job_.directory) + "/run.fb"; }
-  /// Steps before the clock have the number 0.
-  static std::uint64_t number_of(std::int64_t step) { return static_cast<std::uint64_t>(step + 1); }
+  /// Each group of a step is a step of the dataset. The step before the clock has the number -1.
+  std::uint64_t number_of(std::int64_t step) const {
+    return static_cast<std::uint64_t>(step + 1) * FK_OPERATIONS_MAX + job_.group;
+  }
   const fk_operation& operation(const fk_array& array) const {
     return job_.kernel->operations[array.operation];
   }

@@ -43,8 +43,7 @@ command::Run declare_steps(CLI::App& app) {
 }
 
 const std::array kCommands{
-    command::Command{"checkpoint", "Simulate a checkpoint with each strategy.",
-                     declare_checkpoint},
+    command::Command{"checkpoint", "Simulate a checkpoint with each strategy.", declare_checkpoint},
     command::Command{"steps", "Simulate the steps of a kernel with gather and brigade.",
                      declare_steps}};
 

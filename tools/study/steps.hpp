@@ -20,8 +20,8 @@ namespace forebay::study {
 enum class CreateMode : std::uint8_t { kInStep, kAhead };
 
 struct StepsRequest {
-  std::string kernel;                 ///< document of forebay::kernel::KernelPlan
-  std::string machine;                ///< name or file
+  std::string kernel;                  ///< document of forebay::kernel::KernelPlan
+  std::string machine;                 ///< name or file
   std::vector<std::uint32_t> targets;  ///< servers of a file; never empty
   CreateMode create_mode = CreateMode::kInStep;
   probe::ProgressMode progress_mode = probe::ProgressMode::kSilent;

@@ -19,11 +19,15 @@ class StepsTest : public ::testing::Test {
   json simulate(const char* family, std::vector<double> parameters, CreateMode mode) {
     const json size = {{"family", family}, {"drawn", "call"}, {"parameters", parameters}};
     const json constant = {{"family", "constant"}, {"drawn", "step"}, {"parameters", {1.0}}};
-    const json operation = {{"name", "block"}, {"do", "write"},      {"when", "each"},
-                            {"every", 1},      {"ranks", {0, 8, 1}}, {"unit_bytes", 8},
+    const json operation = {{"name", "block"},   {"do", "write"},      {"when", "each"},
+                            {"every", 1},        {"ranks", {0, 8, 1}}, {"unit_bytes", 8},
                             {"calls", constant}, {"size", size}};
-    const json kernel = {{"name", "test"}, {"writers", 8},         {"steps", 3},
-                         {"seed", 1},      {"compute_s", constant}, {"names", json::array()},
+    const json kernel = {{"name", "test"},
+                         {"writers", 8},
+                         {"steps", 3},
+                         {"seed", 1},
+                         {"compute_s", constant},
+                         {"names", json::array()},
                          {"operations", json::array({operation})}};
     std::ofstream(path_) << kernel.dump();
     StepsRequest request{.kernel = path_, .machine = "lustre-small", .targets = {1, 4}};

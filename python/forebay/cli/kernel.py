@@ -7,7 +7,14 @@ from pathlib import Path
 import click
 
 from forebay import native
-from forebay.cli.output import check_target, json_option, plot_option, print_line, report
+from forebay.cli.output import (
+    check_new_file,
+    check_target,
+    json_option,
+    plot_option,
+    print_line,
+    report,
+)
 from forebay.errors import EXIT_FAILED, ForebayError
 
 DEFAULT_BACKENDS = "posix,posix:direct,mpiio,mpiio:collective,forebay"
