@@ -40,6 +40,8 @@ UNSUPPORTED |= {"MPI_File_read_ordered", "MPI_File_iread_at", "MPI_File_seek", "
 # position of the file with a descriptor.
 MEMORY, POSITION = sympy.Function("memory"), sympy.Function("position")
 
+_functions_made = itertools.count()
+
 
 class Interpreter:
     """`hints`: the reads of each. `left_out`: lines and reasons. `followed`: calls, by their
@@ -76,7 +78,8 @@ class Interpreter:
     def _computed(self, what: str, name: str, inputs: tuple) -> sympy.Expr:
         """Equal for the same computation with the same inputs."""
         if what not in self._functions:
-            self._functions[what] = sympy.Function(what)
+            # A name of its own: sympy caches what it has applied, and `shown` may change later.
+            self._functions[what] = sympy.Function(f"{what} {next(_functions_made)}")
             self._functions[what].shown, self._functions[what].is_unnamed = name, what != name
         return self._functions[what](*inputs)
 
