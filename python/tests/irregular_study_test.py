@@ -31,7 +31,9 @@ def made_points(time_of) -> list[dict]:
 
 def answers(time_of) -> dict[str, dict]:
     document = {"points": made_points(time_of), "titan": TITAN}
-    return {" ".join(one["statement"].split()[:2]): one for one in irregular_study.statements(document)}
+    return {
+        " ".join(one["statement"].split()[:2]): one for one in irregular_study.statements(document)
+    }
 
 
 def test_every_statement_has_a_number_and_a_verdict():

@@ -153,7 +153,7 @@ def check_page(file: str | None) -> str | None:
     if file is not None:
         missing = [name for name in PAGE_PACKAGES if importlib.util.find_spec(name) is None]
         if missing:
-            message = f'--html needs {", ".join(missing)}; run pip install "forebay[html]"'
+            message = f'--html needs {", ".join(missing)}; run pip install "forebay[kernel]"'
             raise ForebayError(message)
     return check_target(file, (".html",))
 

@@ -2,12 +2,16 @@
 """`forebay bench kernel`: draws against their distributions, the runner beside a loop by hand, and
 equal bytes of all backends and of emitted programs. docs/benchmarks.md has the results."""
 
+import concurrent.futures
 import json
+import os
+import resource
 import subprocess
 import tempfile
+import time
 from pathlib import Path
 
-from forebay import native
+from forebay import irregular_study, native
 from forebay.errors import ForebayError
 from forebay.kernel import metrics
 from forebay.kernel.emit import emit
@@ -60,9 +64,17 @@ LIBRARY_BACKENDS = (
 )
 
 
-IDS = tuple(
-    f"kernel.{one}" for one in ("ks_p", "mean_error", "overhead", "same_bytes", "emit.same_bytes")
+FITS = ("kernel.fit.sizes", "kernel.fit.ranks", "kernel.fit.ops", "kernel.fit_s", "kernel.fit_mib")
+STUDY = ("kernel.study_s", "kernel.deck")
+IDS = (
+    *("kernel.ks_p", "kernel.mean_error", "kernel.overhead"),
+    *("kernel.same_bytes", "kernel.emit.same_bytes"),
+    *FITS,
+    *STUDY,
 )
+LOG = "darshan/flash-io-192ranks.darshan"
+FIT_ROUNDS = 5
+STATEMENTS = 8
 
 
 def sized_kernel(size: dict, writers: int, steps: int, seed: int = 1) -> Kernel:
@@ -87,6 +99,43 @@ class KernelBench:
             self.add_same_bytes()
         if self.results.is_selected("kernel.emit.same_bytes"):
             self.add_emitted_bytes()
+        if any(map(self.results.is_selected, FITS)):
+            self.add_fits()
+        if any(map(self.results.is_selected, STUDY)):
+            self.add_study()
+
+    def add_fits(self) -> None:
+        """Fits of a log of others, each in a process of its own."""
+        samples = os.environ.get("FOREBAY_SAMPLES")
+        if not samples:
+            for name in FITS:
+                self.results.skip(name, "FOREBAY_SAMPLES does not name a directory of samples")
+            return
+        seconds, mebibytes = [], []
+        for _ in range(FIT_ROUNDS):
+            with concurrent.futures.ProcessPoolExecutor(max_workers=1) as pool:
+                took, peak, found, numbers = pool.submit(timed_fit, Path(samples) / LOG).result()
+            seconds.append(took)
+            mebibytes.append(peak)
+        peers = {"numbers of the kernel": ("1", [float(numbers)])}
+        values = {f"kernel.fit.{name}": ("1", [found[name]], 0.05) for name in found}
+        values |= {"kernel.fit_s": ("s", seconds, 8), "kernel.fit_mib": ("MiB", mebibytes, 1024)}
+        for name, (unit, measured, goal) in values.items():
+            if self.results.is_selected(name):
+                self.results.add(name, unit, measured, Goal(goal, "lower"), peers)
+
+    def add_study(self) -> None:
+        begin = time.perf_counter()
+        report = irregular_study.report_of(irregular_study.measure(64, True, self.on_progress))
+        if self.results.is_selected("kernel.study_s"):
+            seconds = time.perf_counter() - begin
+            self.results.add("kernel.study_s", "s", [seconds], Goal(600, "lower"))
+        answered = [one for one in report["statements"] if any(map(str.isdigit, one["answer"]))]
+        confirmed = sum(one["verdict"] == "confirmed" for one in answered)
+        if self.results.is_selected("kernel.deck"):
+            peers = {"confirmed": ("1", [float(confirmed)])}
+            goal = Goal(STATEMENTS)
+            self.results.add("kernel.deck", "statements", [float(len(answered))], goal, peers)
 
     def add_draws(self) -> None:
         """The worst of all families and seeds decides."""
@@ -207,6 +256,19 @@ class KernelBench:
                     f"the emitted program of {kernel.name} failed: {error}"
                 ) from None
         return [json.loads(line) for line in done.stdout.splitlines()]
+
+
+def timed_fit(log: Path) -> tuple[float, float, dict[str, float], int]:
+    """Seconds, peak of resident memory in MiB with children, distances, numbers of the kernel."""
+    from forebay.kernel.fit.fitting import fit_log
+
+    begin = time.perf_counter()
+    fitted = fit_log(log, None, lambda _: None)
+    seconds = time.perf_counter() - begin
+    usage = (resource.RUSAGE_SELF, resource.RUSAGE_CHILDREN)
+    peak_kib = sum(resource.getrusage(one).ru_maxrss for one in usage)
+    distances = {name: float(fitted.goodness[name]) for name in ("sizes", "ranks", "ops")}
+    return seconds, peak_kib / 1024, distances, fitted.kernel.count_numbers()
 
 
 def mean_of(distribution) -> float:
