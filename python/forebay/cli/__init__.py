@@ -25,6 +25,7 @@ COMMANDS = {
     "model": ("forebay.cli.model", "Compute the gain of writing behind, by a model."),
     "study": ("forebay.cli.study", "Compare plans on several machines, by simulation."),
     "kernel": ("forebay.cli.kernel", "Repeat the I/O of a program, and compare libraries."),
+    "advise": ("forebay.cli.advise", "Find the best setting for a program, from its log."),
     "run": ("forebay.cli.run", "Run a program, and read ahead for it."),
     "profile": ("forebay.cli.profile", "List, show and remove what runs of programs have read."),
     "trace": ("forebay.cli.trace", "Show recorded accesses and their signatures."),

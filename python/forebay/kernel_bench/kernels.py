@@ -10,10 +10,12 @@ import subprocess
 import tempfile
 import time
 from pathlib import Path
+from statistics import median
 
 from forebay import irregular_study, native
-from forebay.errors import ForebayError
-from forebay.kernel import metrics
+from forebay.emufs_mount import mount_machine
+from forebay.errors import ForebayError, SkippedError
+from forebay.kernel import advise, metrics
 from forebay.kernel.emit import emit
 from forebay.kernel.kernel_file import Kernel, make_kernel, read_kernel
 from forebay.kernel.run import OPENMPI_RUNNER, RunSettings, draw, run
@@ -71,6 +73,7 @@ IDS = (
     *("kernel.same_bytes", "kernel.emit.same_bytes"),
     *FITS,
     *STUDY,
+    "kernel.advise",
 )
 LOG = "darshan/flash-io-192ranks.darshan"
 FIT_ROUNDS = 5
@@ -103,6 +106,38 @@ class KernelBench:
             self.add_fits()
         if any(map(self.results.is_selected, STUDY)):
             self.add_study()
+        if self.results.is_selected("kernel.advise"):
+            self.add_advice()
+
+    def add_advice(self) -> None:
+        """Time with the advised setting / with the best of all, in the worst of three kernels."""
+        name = "kernel.advise"
+        peers, worst = {}, []
+        try:
+            with mount_machine("lustre-small", self.storage) as storage:
+                for kernel in advised_kernels():
+                    ratios = self.advised_over_best(kernel, storage)
+                    peers[kernel.name] = ("1", ratios)
+                    worst = ratios if not worst or median(ratios) > median(worst) else worst
+        except SkippedError as error:
+            self.results.skip(name, str(error))
+            return
+        self.results.add(name, "1", worst, Goal(1.15, "lower"), peers)
+
+    def advised_over_best(self, kernel: Kernel, storage: Path) -> list[float]:
+        """Each round has all settings: an exhaustive sweep."""
+        ranks = kernel.writers
+        settings = RunSettings(advise.candidates(ranks), storage, ranks, compute_scale=0)
+        advised = advise.advise(kernel, settings, "posix", self.on_progress).advised
+        sweep = run(kernel, settings, self.on_progress)
+        self.results.machine = sweep["machine"]
+        times: dict[str, list[float]] = {}
+        for one in sweep["runs"]:
+            values = metrics.values_of(one)
+            times.setdefault(one["backend"], []).append(values[advise.METRIC])
+        best = min(times, key=lambda setting: median(times[setting]))
+        pairs = zip(times[advised], times[best], strict=True)
+        return [one / other for one, other in pairs]
 
     def add_fits(self) -> None:
         """Fits of a log of others, each in a process of its own."""
@@ -256,6 +291,18 @@ class KernelBench:
                     f"the emitted program of {kernel.name} failed: {error}"
                 ) from None
         return [json.loads(line) for line in done.stdout.splitlines()]
+
+
+def advised_kernels() -> list[Kernel]:
+    """Small enough for an emulated storage of 500 MB/s."""
+    sizes = {
+        "regular": {"family": "uniform", "low": 3.6e6, "high": 4.4e6},
+        "irregular": {"family": "exponential", "mean": 4e6},
+        "small": {"family": "normal", "mean": 64e3, "deviation": 8e3},
+    }
+    return [
+        sized_kernel(size, 4, 3).model_copy(update={"name": name}) for name, size in sizes.items()
+    ]
 
 
 def timed_fit(log: Path) -> tuple[float, float, dict[str, float], int]:

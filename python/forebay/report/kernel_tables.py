@@ -129,3 +129,23 @@ def print_emitted(console, document: dict) -> None:
     console.print(f"{len(document['files'])} files in {document['directory']}")
     console.print(f"build: {document['build']}")
     console.print(f"run: {document['run']}")
+
+
+def print_advice(console, document: dict) -> None:
+    low, high = document["worth"]["spread"]
+    times = table(
+        f"{document['kernel']} on {document['ranks']} ranks, until durable",
+        *("setting", "time", "spread"),
+        right=(1, 2),
+    )
+    for name, found in sorted(document["final"].items(), key=lambda one: one[1]["value"]):
+        times.add_row(name, units.duration(found["value"]), _spread(found))
+    console.print(times)
+    if document["advised"] == document["today"]:
+        console.print(f"Keep {document['today']}: none of {len(document['tried'])} is faster.")
+        return
+    worth = document["worth"]["value"]
+    console.print(
+        f"Use {document['advised']}: {document['how']}. It is {worth:.2f} times as fast as "
+        f"{document['today']} ({low:.2f} to {high:.2f}); {len(document['tried'])} were tried."
+    )
