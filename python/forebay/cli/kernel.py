@@ -207,6 +207,31 @@ def emit(name, folder, names, ranks, json_file):
     report(document, json_file, lambda console: _tables().print_emitted(console, document))
 
 
+@command.command(short_help="Write a kernel for IOR or h5bench.")
+@kernel_argument
+@click.option("--to", "target", type=click.Choice(["ior", "h5bench"]), required=True)
+@click.option("-o", "--output", "file", required=True, metavar="FILE", help="File to write.")
+@ranks_option
+@json_option
+def export(name, target, file, ranks, json_file):
+    """Write KERNEL as a script of IOR or a configuration of h5bench, and list what these cannot
+    express."""
+    from forebay import atomic_output
+    from forebay.kernel import export as exporting
+    from forebay.kernel import run as kernel_run
+    from forebay.kernel.kernel_file import read_kernel
+
+    check_new_file(file)
+    kernel = read_kernel(name)
+    ranks = ranks or kernel.writers
+    scaled = kernel.model_copy(update={"writers": ranks})
+    text, lost = exporting.export(scaled, kernel_run.draw(kernel, ranks, 0), target)
+    atomic_output.write_text(file, text)
+    document = {"file": file, "lost": lost}
+    lines = [f"written: {file}", *(f"lost: {one}" for one in lost)]
+    report(document, json_file, lambda _: click.echo("\n".join(lines)))
+
+
 def _tables():
     from forebay.report import kernel_tables
 
