@@ -1,8 +1,26 @@
 # SPDX-License-Identifier: Apache-2.0
 #
-# The libraries that kernels compare with: forebay_peer_hdf5, forebay_peer_pnetcdf,
-# forebay_peer_adios1. Debian builds all of them for Open MPI, so they are searched in that preset
-# only. A missing library is left out, and the configure step reports its Debian package.
+# The libraries that kernels compare with: forebay_peer_adios2, forebay_peer_hdf5,
+# forebay_peer_pnetcdf, forebay_peer_adios1. ADIOS2 is used if its prefix is named. Debian builds
+# the others for Open MPI, so they are searched in that preset only. A missing library is left out,
+# and the configure step reports its Debian package.
+set(FOREBAY_ADIOS2
+    ""
+    CACHE PATH "Prefix of an ADIOS2 for `forebay kernel`, built with the same MPI; empty for none.")
+if(FOREBAY_ADIOS2 AND FOREBAY_MPI_FOUND)
+  # The wheel of PyPI has its files in another place than an installation.
+  find_package(ADIOS2 2.9 REQUIRED CONFIG COMPONENTS C PATHS "${FOREBAY_ADIOS2}" PATH_SUFFIXES
+               cmake/adios2 lib/cmake/adios2 NO_DEFAULT_PATH)
+  add_library(forebay_peer_adios2 INTERFACE)
+  if(TARGET adios2::c_mpi)
+    target_link_libraries(forebay_peer_adios2 INTERFACE adios2::c_mpi)
+  else()
+    target_link_libraries(forebay_peer_adios2 INTERFACE adios2::c)
+    # The libraries of the wheel find each other only when they are loaded.
+    target_link_options(forebay_peer_adios2 INTERFACE LINKER:--allow-shlib-undefined)
+  endif()
+endif()
+
 if(NOT FOREBAY_MPI_LIBRARY STREQUAL "Open MPI" OR NOT FOREBAY_MPI_FOUND)
   return()
 endif()

@@ -270,7 +270,7 @@ def test_missing_package_is_named_before_the_run(forebay, tmp_path, monkeypatch)
     monkeypatch.setattr(kernel_cli, "PAGE_PACKAGES", ("jinja2", "no_such_package"))
     completed = forebay("kernel", "run", "s3d", "--html", tmp_path / "page.html")
     assert completed.code == 1
-    assert 'needs no_such_package; run pip install "forebay[html]"' in completed.err
+    assert 'needs no_such_package; run pip install "forebay[kernel]"' in completed.err
 
 
 @pytest.mark.skipif(

@@ -16,8 +16,8 @@ from forebay.kernel.kernel_file import Kernel
 PROGRAM = "forebay-kernel"
 RUNNER = "forebay-kernel-mpi"
 OPENMPI_RUNNER = "forebay-kernel-mpi-openmpi"
-# Backends whose libraries Debian links to Open MPI.
-OPENMPI_BACKENDS = ("hdf5", "pmpio", "pnetcdf", "adios1")
+# Backends of the program with libraries, most of which Debian links to Open MPI.
+OPENMPI_BACKENDS = ("hdf5", "pmpio", "pnetcdf", "adios1", "adios2")
 BACKENDS = ("forebay", "none", "posix", "mpiio", *OPENMPI_BACKENDS)
 DIRECTORY_PREFIX = "forebay-kernel-"
 
