@@ -32,7 +32,7 @@ bench: ## Build the benchmark programs; measure ratios to plain reads in one run
 	scripts/build bench
 	.venv/bin/forebay bench solo
 
-kernel-peers: ## Build HDF5, PnetCDF and ADIOS 1 into forebay kernel, under Open MPI
+kernel-peers: ## Build HDF5, PnetCDF, ADIOS and ADIOS2 into forebay kernel
 	scripts/build peers
 
 format: ## Rewrite C++ and Python sources in the project's format

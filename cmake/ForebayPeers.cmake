@@ -1,9 +1,9 @@
 # SPDX-License-Identifier: Apache-2.0
 #
 # The libraries that kernels compare with: forebay_peer_adios2, forebay_peer_hdf5,
-# forebay_peer_pnetcdf, forebay_peer_adios1. ADIOS2 is used if its prefix is named. Debian builds
-# the others for Open MPI, so they are searched in that preset only. A missing library is left out,
-# and the configure step reports its Debian package.
+# forebay_peer_pnetcdf, forebay_peer_adios1. ADIOS2 and HDF5 are used if their prefixes are named.
+# Debian builds all but ADIOS2 for Open MPI, so these are searched in that preset only. A missing
+# library is left out, and the configure step reports its Debian package.
 set(FOREBAY_ADIOS2
     ""
     CACHE PATH "Prefix of an ADIOS2 for `forebay kernel`, built with the same MPI; empty for none.")
@@ -21,6 +21,23 @@ if(FOREBAY_ADIOS2 AND FOREBAY_MPI_FOUND)
   endif()
 endif()
 
+set(FOREBAY_HDF5
+    ""
+    CACHE PATH "Prefix of an HDF5 for `forebay kernel`, built with the same MPI; empty for none.")
+if(FOREBAY_HDF5 AND FOREBAY_MPI_FOUND)
+  find_package(HDF5 REQUIRED CONFIG COMPONENTS C PATHS "${FOREBAY_HDF5}" PATH_SUFFIXES
+               cmake lib/cmake NO_DEFAULT_PATH)
+  if(NOT HDF5_PROVIDES_PARALLEL AND NOT HDF5_ENABLE_PARALLEL)
+    message(FATAL_ERROR "FOREBAY_HDF5: ${FOREBAY_HDF5} was built without MPI")
+  endif()
+  add_library(forebay_peer_hdf5 INTERFACE)
+  if(TARGET hdf5-static)
+    target_link_libraries(forebay_peer_hdf5 INTERFACE hdf5-static)
+  else()
+    target_link_libraries(forebay_peer_hdf5 INTERFACE hdf5-shared)
+  endif()
+endif()
+
 if(NOT FOREBAY_MPI_LIBRARY STREQUAL "Open MPI" OR NOT FOREBAY_MPI_FOUND)
   return()
 endif()
@@ -30,6 +47,9 @@ foreach(peer "hdf5:hdf5-openmpi:libhdf5-openmpi-dev" "pnetcdf:pnetcdf:libpnetcdf
   list(GET peer 0 name)
   list(GET peer 1 module)
   list(GET peer 2 package)
+  if(TARGET forebay_peer_${name})
+    continue()
+  endif()
   pkg_check_modules(${name}_openmpi IMPORTED_TARGET ${module})
   if(TARGET PkgConfig::${name}_openmpi)
     add_library(forebay_peer_${name} INTERFACE)

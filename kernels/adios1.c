@@ -4,6 +4,7 @@
 // each rank.
 #include <adios.h>
 #include <adios_read.h>
+#include <adios_version.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -170,6 +171,7 @@ static int adios1_finish(void* raw) {
 const struct fk_backend fk_adios1 = {
     .name = "adios1",
     .options = "brigade (default), gather; aggregators=N (1), targets=N; threading; posix",
+    .library = "ADIOS " ADIOS_VERSION,
     .start = adios1_start,
     .begin_write = adios1_begin_write,
     .write = adios1_write,

@@ -49,6 +49,7 @@ struct fk_report {
 struct fk_backend {
   const char* name;
   const char* options;  ///< for users: "page-cache (default), fsync, direct, shared"
+  const char* library;  ///< with its version, "HDF5 2.0.0"; NULL: none but MPI
   /// The state of a run; NULL after a failure. Succeeds on all ranks or on none.
   void* (*start)(struct fk_job* job);
   /// Begins to write the arrays of a step.
@@ -77,6 +78,11 @@ struct fk_backend {
   /// Ends the run and frees the state.
   int (*finish)(void* state);
 };
+
+/// The version of a library as text, from the macros of its header.
+#define FK_VERSION(major, minor, release) FK_TEXT(major) "." FK_TEXT(minor) "." FK_TEXT(release)
+#define FK_TEXT(number) FK_TEXT_OF(number)
+#define FK_TEXT_OF(number) #number
 
 /// Keeps the first failure of a rank, as "operation path: cause", and returns -1.
 int fk_fail(struct fk_job* job, const char* operation, const char* path, const char* cause);

@@ -194,6 +194,7 @@ static int hdf5_finish(void* raw) {
 const struct fk_backend fk_hdf5 = {
     .name = "hdf5",
     .options = "independent (default), collective; flushed; one-file; hints as NAME=VALUE",
+    .library = "HDF5 " FK_VERSION(H5_VERS_MAJOR, H5_VERS_MINOR, H5_VERS_RELEASE),
     .start = hdf5_start,
     .begin_write = hdf5_begin_write,
     .write = hdf5_write,

@@ -195,6 +195,7 @@ static int pmpio_finish(void* raw) {
 const struct fk_backend fk_pmpio = {
     .name = "pmpio",
     .options = "files=N (default 1) for each step",
+    .library = "HDF5 " FK_VERSION(H5_VERS_MAJOR, H5_VERS_MINOR, H5_VERS_RELEASE),
     .start = pmpio_start,
     .begin_write = pmpio_begin_write,
     .write = pmpio_write,

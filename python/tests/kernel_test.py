@@ -119,7 +119,7 @@ def test_unknown_backend_is_refused_with_the_known_ones(forebay, tmp_path):
 def test_backend_that_is_not_built_names_the_remedy(forebay, libexec, tmp_path):
     completed = forebay("kernel", "run", "s3d", "--on", "hdf5", "--storage", tmp_path)
     assert completed.code == 1
-    assert "hdf5 need forebay-kernel-mpi-openmpi, which is not built; run make" in completed.err
+    assert "hdf5: no program with all these backends is built; run make kernel-peers" in completed.err
 
 
 def test_ls_has_every_kernel(forebay):

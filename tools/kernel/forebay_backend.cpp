@@ -247,6 +247,7 @@ using forebay::kernel::run_of;
 const fk_backend fk_forebay = {
     .name = "forebay",
     .options = "auto (default) or a strategy; writers=N, files=N, memory_mib=N, adopt",
+    .library = nullptr,
     .start = forebay::kernel::start,
     .begin_write = [](void* state,
                       const fk_array* arrays,

@@ -173,6 +173,7 @@ nlohmann::json list_backends() {
   for (const auto* const* backend = fk_backends; *backend != nullptr; ++backend)
     list.push_back({{"name", (*backend)->name},
                     {"options", (*backend)->options},
+                    {"library", (*backend)->library == nullptr ? "" : (*backend)->library},
                     {"reads", (*backend)->begin_read != nullptr}});
   return list;
 }

@@ -6,7 +6,6 @@ from pathlib import Path
 
 import click
 
-from forebay import native
 from forebay.cli.output import (
     check_new_file,
     check_target,
@@ -176,14 +175,12 @@ def split_backends(values: tuple[str, ...]) -> tuple[str, ...]:
 @json_option
 def backends(json_file):
     """List the backends of the programs that are built, with their options."""
-    from forebay.kernel.run import OPENMPI_RUNNER, RUNNER
+    from forebay.kernel.run import OPENMPI_RUNNER, RUNNER, backends_of
 
-    found: dict[str, dict] = {}
-    launched = {RUNNER: 1, OPENMPI_RUNNER: native.OpenMpi(1)}
-    for program, ranks in launched.items():
-        if native.is_built(program):
-            for one in native.run_program(program, ["list"], ranks=ranks).document:
-                found.setdefault(one["name"], one | {"program": program})
+    found: dict[tuple, dict] = {}
+    for program in (RUNNER, OPENMPI_RUNNER):
+        for name, one in backends_of(program).items():
+            found.setdefault((name, one["library"]), one | {"program": program})
     listed = list(found.values())
     report(listed, json_file, lambda console: _tables().print_backends(console, listed))
 

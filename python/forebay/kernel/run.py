@@ -7,6 +7,7 @@ import tempfile
 from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
+from functools import cache
 from pathlib import Path
 
 from forebay import native
@@ -16,9 +17,9 @@ from forebay.kernel.kernel_file import Kernel
 PROGRAM = "forebay-kernel"
 RUNNER = "forebay-kernel-mpi"
 OPENMPI_RUNNER = "forebay-kernel-mpi-openmpi"
-# Backends of the program with libraries, most of which Debian links to Open MPI.
-OPENMPI_BACKENDS = ("hdf5", "pmpio", "pnetcdf", "adios1", "adios2")
-BACKENDS = ("forebay", "none", "posix", "mpiio", *OPENMPI_BACKENDS)
+# Backends that a program has if their library was found when it was built.
+LIBRARY_BACKENDS = ("hdf5", "pmpio", "pnetcdf", "adios1", "adios2")
+BACKENDS = ("forebay", "none", "posix", "mpiio", *LIBRARY_BACKENDS)
 DIRECTORY_PREFIX = "forebay-kernel-"
 
 
@@ -40,9 +41,28 @@ class RunSettings:
 
     @property
     def runner(self) -> str:
-        """One program runs all backends, so that they share rounds."""
-        families = {name.partition(":")[0] for name in self.backends}
-        return OPENMPI_RUNNER if families & set(OPENMPI_BACKENDS) else RUNNER
+        """The program that has all backends, as these share rounds. The one of the MPI beside this
+        Python is preferred. If no program has them all, the one of Open MPI."""
+        needed = {name.partition(":")[0] for name in self.backends} & set(LIBRARY_BACKENDS)
+        if not needed or needed <= set(backends_of(RUNNER)):
+            return RUNNER
+        return OPENMPI_RUNNER
+
+
+def backends_of(program: str) -> dict[str, dict]:
+    """The backends of a program by name; none if it is not built.
+
+    Returns {name: {"name","options","library","reads"}}.
+    """
+    if not native.is_built(program):
+        return {}
+    return {one["name"]: one for one in _listed(program, native.find_program(program))}
+
+
+@cache
+def _listed(program: str, _path: Path) -> list[dict]:
+    ranks = native.OpenMpi(1) if program == OPENMPI_RUNNER else 1
+    return native.run_program(program, ["list"], ranks=ranks).document
 
 
 def check_backends(settings: RunSettings) -> None:
@@ -50,10 +70,15 @@ def check_backends(settings: RunSettings) -> None:
     for name in settings.backends:
         if name.partition(":")[0] not in BACKENDS:
             raise ForebayError(f"no backend {name}; known are {', '.join(BACKENDS)}", EXIT_USAGE)
-    if settings.runner == OPENMPI_RUNNER and not native.is_built(OPENMPI_RUNNER):
-        needed = [one for one in settings.backends if one.partition(":")[0] in OPENMPI_BACKENDS]
-        message = f"{', '.join(needed)} need {OPENMPI_RUNNER}, which is not built"
-        raise ForebayError(f"{message}; run make kernel-peers")
+    missing = [
+        name
+        for name in settings.backends
+        if name.partition(":")[0] in LIBRARY_BACKENDS
+        and name.partition(":")[0] not in backends_of(settings.runner)
+    ]
+    if missing:
+        message = f"{', '.join(missing)}: no program with all these backends is built"
+        raise ForebayError(f"{message}; run make kernel-peers, or run them one by one")
 
 
 def check_space(kernel: Kernel, settings: RunSettings, bytes_written: int) -> None:
@@ -90,7 +115,7 @@ def run(kernel: Kernel, settings: RunSettings, on_progress=None) -> dict:
     """The document of all runs; complete runs are kept after a failure or an interruption, and the
     files of the runs are removed.
 
-    Returns {"kernel","ranks","backends","mpi","machine","runs":[...],"failures":{backend: error},
+    Returns {"kernel","ranks","backends","libraries","mpi","machine","runs":[...],"failures":{backend: error},
     "error"}; docs/guides/kernels.md has the keys of a run.
     """
     check_backends(settings)
@@ -116,6 +141,15 @@ def run(kernel: Kernel, settings: RunSettings, on_progress=None) -> dict:
         raise error
     cause = str(error) if error else None
     return _document(kernel, settings, runs) | facts | {"error": cause}
+
+
+def _libraries(settings: RunSettings) -> dict[str, str]:
+    """The library of each family of backends, with its version; without those that have none."""
+    families = {name.partition(":")[0] for name in settings.backends} & set(LIBRARY_BACKENDS)
+    if not families:
+        return {}
+    known = backends_of(settings.runner)
+    return {name: known[name]["library"] for name in sorted(families)}
 
 
 def _launcher(settings: RunSettings):
@@ -149,6 +183,7 @@ def _document(kernel: Kernel, settings: RunSettings, runs: list[dict]) -> dict:
         "kernel": kernel.name,
         "ranks": settings.ranks,
         "backends": list(settings.backends),
+        "libraries": _libraries(settings),
         "runs": kept,
         "failures": failures,
     }

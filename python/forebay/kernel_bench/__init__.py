@@ -43,7 +43,6 @@ def _ids(name: str) -> tuple[list[str], list[str]]:
         return [*kernels.IDS], ["kernel.draw_us"]
     cases = checkpoint_cases.all_cases(1 << 20)
     own = [one.id for one in cases]
-    own += [one.with_libraries().id for one in cases if one.suits_libraries]
     own += [one.id for one in checkpoint_cases.COMPARISONS]
     own += [*overlap.LOADS, overlap.DEDICATED, "ckpt.memory_over_plan", "ckpt.brigade_memory"]
     return own, ["ckpt.perceived.adopt_us", "ckpt.perceived.over_memcpy", "ckpt.open_us"]

@@ -8,10 +8,9 @@ the rows.
 from pathlib import Path
 from statistics import median
 
-from forebay import native
 from forebay.errors import ForebayError
 from forebay.kernel import metrics
-from forebay.kernel.run import OPENMPI_RUNNER, RunSettings, run
+from forebay.kernel.run import RunSettings, backends_of, run
 from forebay.kernel_bench import fio
 from forebay.kernel_bench.checkpoint_cases import (
     ALONE,
@@ -19,6 +18,7 @@ from forebay.kernel_bench.checkpoint_cases import (
     COMPARISONS,
     COMPUTE_S,
     FIO,
+    LIBRARY_SETS,
     MEBIBYTE,
     PAYLOAD_BYTES,
     QUICK_COMPUTE_S,
@@ -28,9 +28,9 @@ from forebay.kernel_bench.checkpoint_cases import (
     Comparison,
     all_cases,
     belongs,
-    belongs_by_id,
     gather_whole,
     kernel_of,
+    library_set_of,
 )
 from forebay.kernel_bench.rows import Goal, Results
 
@@ -51,10 +51,8 @@ class CheckpointBench:
     def run(self) -> None:
         cases = all_cases(self.payload // STEPS)
         for case in cases:
-            if self.needs(case):
+            if self.needs(case) and self.has_libraries(case):
                 self.measure(case)
-            if case.suits_libraries and self.needs(case.with_libraries()):
-                self.measure_with_libraries(case.with_libraries())
         for comparison in COMPARISONS:
             if self.results.is_selected(comparison.id):
                 self.compare(comparison)
@@ -66,13 +64,20 @@ class CheckpointBench:
         if case.id.startswith("ckpt.memory."):
             ids = ("ckpt.memory_over_plan", "ckpt.brigade_memory")
             return any(map(self.results.is_selected, ids))
-        return any(self.results.is_selected(one.id) and belongs(case, one) for one in COMPARISONS)
+        return any(self.results.is_selected(one.id) and belongs(case.id, one) for one in COMPARISONS)
 
-    def measure_with_libraries(self, case: Case) -> None:
-        if native.is_built(OPENMPI_RUNNER):
-            self.measure(case)
-        else:
-            self.results.skip(case.id, f"{OPENMPI_RUNNER} is not built; run make kernel-peers")
+    def has_libraries(self, case: Case) -> bool:
+        """Skips a case whose libraries no program has."""
+        library_set = library_set_of(case.id)
+        if not library_set:
+            return True
+        family, version = LIBRARY_SETS[library_set]
+        program = RunSettings(backends=case.backends, storage=self.storage, ranks=1).runner
+        found = backends_of(program).get(family)
+        if found and found["library"].startswith(version):
+            return True
+        self.results.skip(case.id, f"no program has {version.strip()}; run make kernel-peers")
+        return False
 
     def measure(self, case: Case) -> None:
         compute_s = 0 if case.computing == "none" else self.compute_s
@@ -190,7 +195,7 @@ class CheckpointBench:
         """The worst of all cases."""
         worst = None
         for case_id in self.samples:
-            if not belongs_by_id(case_id, comparison):
+            if not belongs(case_id, comparison):
                 continue
             ours, theirs = (
                 self.best_of(case_id, "forebay"),

@@ -28,11 +28,14 @@ FOREBAY = (
     "forebay:reduced-blocking,writers=2",
 )
 BY_HAND = ("posix", "posix:fsync", "posix:direct", "posix:shared", "mpiio", "mpiio:collective")
-LIBRARIES = (
+HDF5 = (
     "hdf5:one-file",
     "hdf5:one-file,flushed",
     "hdf5:one-file,collective",
     "hdf5:one-file,collective,flushed",
+)
+LIBRARIES = (
+    *HDF5,
     "pmpio",
     "pmpio:files=2",
     "pnetcdf",
@@ -41,6 +44,15 @@ LIBRARIES = (
     "adios1:gather",
     "adios1:gather,aggregators=2",
 )
+# ADIOS2 of its wheel has no MPI, so it is compared on one rank.
+ADIOS2 = ("adios2", "adios2:AsyncWrite=Guided", "adios2:BufferVType=malloc")
+ONE_RANK = ("forebay", "forebay:file-per-process", "forebay:file-per-process,adopt")
+# Sets of libraries, by the last part of the id of a case: what a program must have for it.
+LIBRARY_SETS = {
+    "openmpi": ("pnetcdf", "PnetCDF "),
+    "hdf5_2": ("hdf5", "HDF5 2."),
+    "adios2": ("adios2", "ADIOS2 "),
+}
 READING = ("forebay", "posix", "posix:direct", "posix:shared")
 READING_LIBRARIES = ("hdf5:one-file", "hdf5:one-file,collective", "pnetcdf")
 BRIGADE = "forebay:brigade,writers=1"
@@ -65,10 +77,14 @@ class Case:
         is_written = self.id.startswith("ckpt.durable.") and self.writers == STEPS
         return is_written or self.readers > 0
 
-    def with_libraries(self) -> "Case":
+    def with_libraries(self) -> list["Case"]:
         more = READING_LIBRARIES if self.readers else LIBRARIES
+        cases = [self.beside("openmpi", more)]
+        return cases if self.readers else [*cases, self.beside("hdf5_2", HDF5)]
+
+    def beside(self, library_set: str, more: tuple[str, ...]) -> "Case":
         backends = (*self.backends, *more)
-        return replace(self, id=f"{self.id}.openmpi", backends=backends, has_fio=False)
+        return replace(self, id=f"{self.id}.{library_set}", backends=backends, has_fio=False)
 
 
 @dataclass(frozen=True)
@@ -79,18 +95,20 @@ class Comparison:
     family: str
     goal: float | None
     prefix: str
-    is_openmpi: bool = False
+    library_set: str = ""
 
 
 COMPARISONS = (
     Comparison("ckpt.durable.over_fpp", "posix", 1.0, "ckpt.durable."),
     Comparison("ckpt.durable.over_fio", FIO, 0.8, "ckpt.durable."),
-    Comparison("ckpt.durable.over_hdf5", "hdf5", 1.5, "ckpt.durable.", True),
-    Comparison("ckpt.durable.over_pnetcdf", "pnetcdf", 1.5, "ckpt.durable.", True),
-    Comparison("ckpt.durable.over_adios1", "adios1", 1.5, "ckpt.durable.", True),
+    Comparison("ckpt.durable.over_hdf5", "hdf5", 1.5, "ckpt.durable.", "openmpi"),
+    Comparison("ckpt.durable.over_pnetcdf", "pnetcdf", 1.5, "ckpt.durable.", "openmpi"),
+    Comparison("ckpt.durable.over_adios1", "adios1", 1.5, "ckpt.durable.", "openmpi"),
+    Comparison("ckpt.durable.over_hdf5_2", "hdf5", None, "ckpt.durable.", "hdf5_2"),
+    Comparison("ckpt.durable.over_adios2", "adios2", None, "ckpt.durable.", "adios2"),
     Comparison("ckpt.restart.over_fio", FIO, 0.8, "ckpt.restart."),
-    Comparison("ckpt.restart.over_hdf5", "hdf5", 1.3, "ckpt.restart.", True),
-    Comparison("ckpt.restart.over_pnetcdf", "pnetcdf", 1.3, "ckpt.restart.", True),
+    Comparison("ckpt.restart.over_hdf5", "hdf5", 1.3, "ckpt.restart.", "openmpi"),
+    Comparison("ckpt.restart.over_pnetcdf", "pnetcdf", 1.3, "ckpt.restart.", "openmpi"),
 )
 
 
@@ -116,12 +134,16 @@ def all_cases(step_bytes: int) -> list[Case]:
                 has_fio = computing == "none" and writers == STEPS and sizes == "equal"
                 name = f"{prefix}.{writers}.{sizes}"
                 cases.append(Case(name, writers, sizes, computing=computing, has_fio=has_fio))
+                if cases[-1].suits_libraries:
+                    cases += cases[-1].with_libraries()
+    cases.append(Case("ckpt.durable.1.equal.adios2", 1, backends=(*ONE_RANK, *ADIOS2)))
     backends = memory_backends(step_bytes)
     memory = Case("ckpt.memory.8.exponential", 8, "exponential", steps=MEMORY_STEPS)
     cases.append(replace(memory, backends=backends))
     restart = {"steps": 1, "backends": READING, "has_fio": True}
-    cases.append(Case("ckpt.restart.4to4", 4, readers=4, **restart))
-    cases.append(Case("ckpt.restart.8to3", 8, readers=3, **restart))
+    for case_id, writers, readers in (("4to4", 4, 4), ("8to3", 8, 3)):
+        case = Case(f"ckpt.restart.{case_id}", writers, readers=readers, **restart)
+        cases += [case, *case.with_libraries()]
     return cases
 
 
@@ -152,10 +174,12 @@ def kernel_of(case: Case, step_bytes: int, compute_s: float) -> Kernel:
     return kernel
 
 
-def belongs(case: Case, comparison: Comparison) -> bool:
-    return belongs_by_id(case.id, comparison)
+def library_set_of(case_id: str) -> str:
+    """Empty for a case without libraries."""
+    last = case_id.rpartition(".")[2]
+    return last if last in LIBRARY_SETS else ""
 
 
-def belongs_by_id(case_id: str, comparison: Comparison) -> bool:
-    is_openmpi = case_id.endswith(".openmpi")
-    return case_id.startswith(comparison.prefix) and is_openmpi == comparison.is_openmpi
+def belongs(case_id: str, comparison: Comparison) -> bool:
+    is_same_set = library_set_of(case_id) == comparison.library_set
+    return case_id.startswith(comparison.prefix) and is_same_set

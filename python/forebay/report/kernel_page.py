@@ -141,6 +141,7 @@ def facts(document: dict) -> list[tuple[str, str]]:
         ("system", machine and machine.get("system")),
         ("storage", folder and _storage(folder)),
         ("MPI", re.sub(r"\s+", " ", document.get("mpi", ""))),
+        ("libraries", ", ".join(document.get("libraries", {}).values())),
         ("versions", ", ".join(f"{name} {one}" for name, one in versions.items() if one)),
         ("started", document.get("started")),
     ]

@@ -119,9 +119,10 @@ def _spread(summary: dict) -> str:
 
 
 def print_backends(console, backends: list[dict]) -> None:
-    result = table("Backends", "name", "options", "reads", fold=1)
+    result = table("Backends", "name", "options", "library", "reads", fold=1)
     for one in backends:
-        result.add_row(one["name"], one["options"], "yes" if one["reads"] else "no")
+        reads = "yes" if one["reads"] else "no"
+        result.add_row(one["name"], one["options"], one["library"], reads)
     console.print(result)
 
 
