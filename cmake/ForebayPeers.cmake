@@ -25,17 +25,22 @@ set(FOREBAY_HDF5
     ""
     CACHE PATH "Prefix of an HDF5 for `forebay kernel`, built with the same MPI; empty for none.")
 if(FOREBAY_HDF5 AND FOREBAY_MPI_FOUND)
+  # Its configuration searches an MPI for C: this must be the same MPI.
+  string(REGEX REPLACE "mpicxx" "mpicc" MPI_C_COMPILER "${FOREBAY_MPI_COMPILER_PATH}")
   find_package(HDF5 REQUIRED CONFIG COMPONENTS C PATHS "${FOREBAY_HDF5}" PATH_SUFFIXES
                cmake lib/cmake NO_DEFAULT_PATH)
   if(NOT HDF5_PROVIDES_PARALLEL AND NOT HDF5_ENABLE_PARALLEL)
     message(FATAL_ERROR "FOREBAY_HDF5: ${FOREBAY_HDF5} was built without MPI")
   endif()
-  add_library(forebay_peer_hdf5 INTERFACE)
-  if(TARGET hdf5-static)
-    target_link_libraries(forebay_peer_hdf5 INTERFACE hdf5-static)
-  else()
-    target_link_libraries(forebay_peer_hdf5 INTERFACE hdf5-shared)
+  set(hdf5_target hdf5-static)
+  if(TARGET hdf5-shared)
+    set(hdf5_target hdf5-shared)
   endif()
+  # It would define _GNU_SOURCE for programs, and MPI would put its directory first in run paths.
+  set_property(TARGET ${hdf5_target} PROPERTY INTERFACE_COMPILE_DEFINITIONS "")
+  set_property(TARGET MPI::MPI_C PROPERTY INTERFACE_LINK_OPTIONS "")
+  add_library(forebay_peer_hdf5 INTERFACE)
+  target_link_libraries(forebay_peer_hdf5 INTERFACE ${hdf5_target})
 endif()
 
 if(NOT FOREBAY_MPI_LIBRARY STREQUAL "Open MPI" OR NOT FOREBAY_MPI_FOUND)

@@ -171,6 +171,7 @@ static int adios1_finish(void* raw) {
 const struct fk_backend fk_adios1 = {
     .name = "adios1",
     .options = "brigade (default), gather; aggregators=N (1), targets=N; threading; posix",
+    .accepts = "brigade,gather,posix,threading,aggregators=,targets=",
     .library = "ADIOS " ADIOS_VERSION,
     .start = adios1_start,
     .begin_write = adios1_begin_write,

@@ -217,6 +217,7 @@ static int finish(void* raw) {
 const struct fk_backend fk_adios2 = {
     .name = "adios2",
     .options = "engine BP5, a stream for all steps; parameters of the engine as NAME=VALUE",
+    .accepts = "*=",
     .library = "ADIOS2 " ADIOS2_VERSION_STR,
     .start = start,
     .begin_write = begin_write,

@@ -49,6 +49,7 @@ struct fk_report {
 struct fk_backend {
   const char* name;
   const char* options;  ///< for users: "page-cache (default), fsync, direct, shared"
+  const char* accepts;  ///< words and "NAME=" by commas; "*=": any NAME=VALUE; NULL: no options
   const char* library;  ///< with its version, "HDF5 2.0.0"; NULL: none but MPI
   /// The state of a run; NULL after a failure. Succeeds on all ranks or on none.
   void* (*start)(struct fk_job* job);
@@ -87,6 +88,8 @@ struct fk_backend {
 /// Keeps the first failure of a rank, as "operation path: cause", and returns -1.
 int fk_fail(struct fk_job* job, const char* operation, const char* path, const char* cause);
 
+/// Fails for an option that the backend does not accept, and for a value that MPI would refuse.
+int fk_check_options(struct fk_job* job, const char* accepts);
 /// 1 if the options contain this word.
 int fk_has_option(const struct fk_job* job, const char* word);
 /// The number of "NAME=number"; `missing` if there is none.

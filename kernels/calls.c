@@ -14,6 +14,12 @@ static const uint32_t kBeforeStep = UINT32_MAX;       // in draws, of the step b
 enum purpose { kSizes, kCalls, kPurposes };
 static const uint32_t kComputeStream = FK_OPERATIONS_MAX * kPurposes;
 
+int fk_ascend(const struct fk_calls* calls) {
+  for (size_t i = 1; i < calls->count; ++i)
+    if (calls->calls[i].offset < calls->calls[i - 1].offset + calls->calls[i - 1].bytes) return 0;
+  return 1;
+}
+
 void fk_free_calls(struct fk_calls* calls) {
   free(calls->calls);
   *calls = (struct fk_calls){0};
@@ -84,23 +90,25 @@ static int add_drawn_calls(const struct fk_kernel* kernel,
   return 0;
 }
 
+/// Overflow wraps around.
 static int64_t divided(int64_t a, int64_t b) {
   if (b == 0) return 0;
+  if (b == -1) return (int64_t)(0 - (uint64_t)a);
   return a / b - (a % b != 0 && (a < 0) != (b < 0));
 }
 
 static int64_t apply(enum fk_token_kind kind, int64_t a, int64_t b) {
   switch (kind) {
     case FK_ADD:
-      return a + b;
+      return (int64_t)((uint64_t)a + (uint64_t)b);
     case FK_SUBTRACT:
-      return a - b;
+      return (int64_t)((uint64_t)a - (uint64_t)b);
     case FK_MULTIPLY:
-      return a * b;
+      return (int64_t)((uint64_t)a * (uint64_t)b);
     case FK_DIVIDE:
       return divided(a, b);
     default:
-      return a - b * divided(a, b);
+      return (int64_t)((uint64_t)a - (uint64_t)b * (uint64_t)divided(a, b));
   }
 }
 

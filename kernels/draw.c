@@ -124,13 +124,18 @@ static double poisson_quantile(double mean, double probability) {
   return number;
 }
 
+/// Of a process over steps; the step before the first has the state of the first.
+static uint32_t step_of(const struct fk_draw_at* at) {
+  return at->step == UINT32_MAX ? 0 : at->step;
+}
+
 /// Walkers of a rank branch and end from the last balance on.
 static double walkers_bytes(const struct fk_distribution* distribution,
                             const struct fk_draw_at* at) {
   const double* const p = distribution->parameters;
-  const uint32_t first = at->step / distribution->balance * distribution->balance;
+  const uint32_t first = step_of(at) / distribution->balance * distribution->balance;
   double walkers = fmax(1, rint(p[0] * pow(1 + p[4], first)));
-  for (uint32_t step = first; step < at->step; ++step) {
+  for (uint32_t step = first; step < step_of(at); ++step) {
     struct fk_draw_at then = *at;
     double u[2];
     then.step = step;
@@ -166,7 +171,7 @@ static double quantile_of(const struct fk_distribution* distribution, double pro
 
 static double replayed(const struct fk_distribution* distribution, const struct fk_draw_at* at) {
   const uint32_t* const shape = distribution->shape;
-  const size_t row = (size_t)(at->step % shape[0]) * shape[1] + at->writer % shape[1];
+  const size_t row = (size_t)(step_of(at) % shape[0]) * shape[1] + at->writer % shape[1];
   return distribution->values[row * shape[2] + at->call % shape[2]];
 }
 

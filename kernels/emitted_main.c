@@ -1,9 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
 // A stand-alone kernel: runs each backend once and prints a line of JSON for each.
 // mpiexec -n RANKS ./kernel DIRECTORY [BACKEND[:OPTIONS] ...]
+#include <dirent.h>
+#include <errno.h>
 #include <stdio.h>
 #include <string.h>
-#include <sys/stat.h>
 
 #include "runner.h"
 
@@ -39,6 +40,24 @@ static int run_one(const char* name, const char* directory) {
   return result.status == 0 ? 0 : 1;
 }
 
+/// A run empties its directory first, so one with files is refused.
+static int is_empty(const char* directory) {
+  int rank = 0, entries = 0;
+  MPI_Comm_rank(MPI_COMM_WORLD, &rank);
+  if (rank == 0) {
+    DIR* const opened = opendir(directory);
+    if (opened == NULL) entries = -1;
+    while (opened != NULL && entries < 3 && readdir(opened) != NULL)
+      ++entries;  // "." and ".." are two
+    if (opened != NULL) closedir(opened);
+    if (entries != 2)
+      fprintf(stderr, "%s: %s; name an empty directory, as a run removes what it has\n", directory,
+              entries < 0 ? strerror(errno) : "it has files");
+  }
+  MPI_Bcast(&entries, 1, MPI_INT, 0, MPI_COMM_WORLD);
+  return entries == 2;
+}
+
 static int run_all(int count, char** words) {
   int outcome = 0;
   for (int i = 2; i < count; ++i)
@@ -58,7 +77,7 @@ int main(int count, char** words) {
             fk_emitted.writers, words[0]);
   else if ((uint32_t)ranks != fk_emitted.writers)
     fprintf(stderr, "start %u ranks, not %d\n", fk_emitted.writers, ranks);
-  else
+  else if (is_empty(words[1]))
     outcome = run_all(count, words);
   MPI_Finalize();
   return outcome;

@@ -12,6 +12,43 @@ int fk_fail(struct fk_job* job, const char* operation, const char* path, const c
   return -1;
 }
 
+/// 1 if the list contains these bytes as an entry.
+static int has_entry(const char* list, const char* entry, size_t size) {
+  for (const char* word = list; word != NULL && *word != '\0';) {
+    const size_t all = strcspn(word, ",");
+    if (all == size && strncmp(word, entry, size) == 0) return 1;
+    word += all + (word[all] == ',');
+  }
+  return 0;
+}
+
+static int is_number(const char* text, size_t size) {
+  return size > 0 && size < 10 && strspn(text, "0123456789") >= size;
+}
+
+int fk_check_options(struct fk_job* job, const char* accepts) {
+  for (const char* word = job->options; word != NULL && *word != '\0';) {
+    const size_t all = strcspn(word, ",");
+    const char* const sign = memchr(word, '=', all);
+    const size_t name = sign == NULL ? all : (size_t)(sign - word) + 1;
+    const size_t value = all - name;
+    char text[FK_ERROR_MAX];
+    snprintf(text, sizeof text, "option %.*s", (int)(all < 200 ? all : 200), word);
+    if (has_entry(accepts, word, name)) {
+      if (sign != NULL && !is_number(sign + 1, value))
+        return fk_fail(job, "read", text, "its value is no number");
+    } else if (sign == NULL || !has_entry(accepts, "*=", 2)) {
+      char cause[FK_ERROR_MAX];
+      snprintf(cause, sizeof cause, "options are %.300s", accepts == NULL ? "none" : accepts);
+      return fk_fail(job, "read", text, cause);
+    } else if (name == 1 || name > MPI_MAX_INFO_KEY || value == 0 || value >= MPI_MAX_INFO_VAL) {
+      return fk_fail(job, "read", text, "a hint is NAME=VALUE, and MPI limits the length of both");
+    }
+    word += all + (word[all] == ',');
+  }
+  return 0;
+}
+
 /// The value after "NAME=", or the word itself; NULL if it is absent. Sets the length.
 static const char* find_option(const struct fk_job* job,
                                const char* name,
@@ -46,7 +83,7 @@ MPI_Info fk_option_hints(const struct fk_job* job) {
   MPI_Info_create(&hints);
   for (const char* word = job->options; word != NULL && *word != '\0';) {
     const size_t all = strcspn(word, ",");
-    char text[256] = {0};
+    char text[MPI_MAX_INFO_KEY + MPI_MAX_INFO_VAL + 2] = {0};
     memcpy(text, word, all < sizeof text ? all : sizeof text - 1);
     char* const value = strchr(text, '=');
     if (value != NULL) {
@@ -79,9 +116,7 @@ int fk_agree(struct fk_job* job) {
 }
 
 int fk_all_ascend(struct fk_job* job, const struct fk_calls* calls) {
-  int ascends = 1;
-  for (size_t i = 1; i < calls->count; ++i)
-    ascends &= calls->calls[i].offset >= calls->calls[i - 1].offset + calls->calls[i - 1].bytes;
+  int ascends = fk_ascend(calls);
   MPI_Allreduce(MPI_IN_PLACE, &ascends, 1, MPI_INT, MPI_MIN, job->communicator);
   return ascends;
 }

@@ -143,6 +143,8 @@ struct fk_calls {
   uint64_t bytes;         ///< of all calls
   uint64_t end;           ///< largest end of a call
 };
+/// 1 if no call begins before the end of the one before it.
+int fk_ascend(const struct fk_calls* calls);
 void fk_free_calls(struct fk_calls* calls);
 
 /// 1 if the operation is done in this step. `step` -1: before the clock starts.

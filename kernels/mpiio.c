@@ -105,6 +105,23 @@ static int make_view(const struct fk_calls* calls, MPI_Datatype* view) {
 
 enum direction { kWrite, kRead };
 
+/// A call that succeeds may still transfer less: Open MPI does that on a full disk.
+static int check_whole(struct mpiio_state* state,
+                       enum direction direction,
+                       int code,
+                       const MPI_Status* status,
+                       uint64_t bytes) {
+  const char* const operation = direction == kWrite ? "write" : "read";
+  MPI_Count done = 0;
+  if (code != MPI_SUCCESS) return check(state, code, operation);
+  MPI_Get_elements_x(status, MPI_BYTE, &done);
+  if (done >= 0 && (uint64_t)done == bytes) return 0;
+  char cause[128];
+  snprintf(cause, sizeof cause, "%lld of %llu bytes were transferred%s", (long long)done,
+           (unsigned long long)bytes, direction == kWrite ? "; is the storage full?" : "");
+  return fk_fail(state->job, operation, state->path, cause);
+}
+
 /// All calls of the array in one collective call; ranks without calls take part.
 static int transfer_together(struct mpiio_state* state,
                              enum direction direction,
@@ -116,15 +133,17 @@ static int transfer_together(struct mpiio_state* state,
   if (has_calls && make_view(calls, &view) != 0)
     return fk_fail(state->job, "make a view of", state->path, "no memory");
   if (has_calls) make_type(calls->bytes, &bytes);
+  MPI_Status status;
   int code = MPI_File_set_view(state->file, begin, MPI_BYTE, view, "native", state->hints);
   if (code == MPI_SUCCESS) {
     code = direction == kWrite
-               ? MPI_File_write_at_all(state->file, 0, memory, has_calls, bytes, MPI_STATUS_IGNORE)
-               : MPI_File_read_at_all(state->file, 0, memory, has_calls, bytes, MPI_STATUS_IGNORE);
+               ? MPI_File_write_at_all(state->file, 0, memory, has_calls, bytes, &status)
+               : MPI_File_read_at_all(state->file, 0, memory, has_calls, bytes, &status);
   }
   if (has_calls) {
     MPI_Type_free(&view);
     MPI_Type_free(&bytes);
+    return check_whole(state, direction, code, &status, calls->bytes);
   }
   return check(state, code, direction == kWrite ? "write" : "read");
 }
@@ -134,19 +153,21 @@ static int transfer_each(struct mpiio_state* state,
                          MPI_Offset begin,
                          const struct fk_calls* calls,
                          unsigned char* memory) {
-  int code = MPI_SUCCESS;
-  for (size_t i = 0; i < calls->count && code == MPI_SUCCESS; ++i) {
+  int outcome = 0;
+  for (size_t i = 0; i < calls->count && outcome == 0; ++i) {
     const struct fk_call* const call = &calls->calls[i];
     const MPI_Offset at = begin + (MPI_Offset)call->offset;
     MPI_Datatype bytes;
+    MPI_Status status;
     make_type(call->bytes, &bytes);
-    code = direction == kWrite
-               ? MPI_File_write_at(state->file, at, memory, 1, bytes, MPI_STATUS_IGNORE)
-               : MPI_File_read_at(state->file, at, memory, 1, bytes, MPI_STATUS_IGNORE);
+    const int code = direction == kWrite
+                         ? MPI_File_write_at(state->file, at, memory, 1, bytes, &status)
+                         : MPI_File_read_at(state->file, at, memory, 1, bytes, &status);
     MPI_Type_free(&bytes);
+    outcome = check_whole(state, direction, code, &status, call->bytes);
     memory += call->bytes;
   }
-  return check(state, code, direction == kWrite ? "write" : "read");
+  return outcome;
 }
 
 /// Collective calls one after the other: a view cannot have calls that overlap or go back.
@@ -209,6 +230,7 @@ static int mpiio_finish(void* raw) {
 const struct fk_backend fk_mpiio = {
     .name = "mpiio",
     .options = "a file for each step: independent (default), collective; hints as NAME=VALUE",
+    .accepts = "independent,collective,*=",
     .start = mpiio_start,
     .begin_write = mpiio_begin_write,
     .write = mpiio_write,

@@ -4,6 +4,7 @@
 // whether the ranks before could write.
 #include <hdf5.h>
 #include <stdlib.h>
+#include <string.h>
 
 #include "backend.h"
 
@@ -172,7 +173,9 @@ static int pmpio_read(void* raw,
   unsigned char* into = memory;
   if (state->job->kernel->operations[array->operation].node_count > 0) {
     const struct fk_call own = {0, array->calls->bytes};
-    if (calls->bytes != own.bytes || calls->count != array->calls->count)
+    const size_t size = calls->count * sizeof *calls->calls;
+    if (calls->count == 0) return 0;
+    if (calls->count != array->calls->count || memcmp(calls->calls, array->calls->calls, size) != 0)
       return fk_fail(state->job, "read", "pmpio",
                      "a rank reads only its own part of a strided array");
     return own.bytes == 0 ? 0 : read_part(state, array, state->job->rank, own, into);
@@ -195,6 +198,7 @@ static int pmpio_finish(void* raw) {
 const struct fk_backend fk_pmpio = {
     .name = "pmpio",
     .options = "files=N (default 1) for each step",
+    .accepts = "files=",
     .library = "HDF5 " FK_VERSION(H5_VERS_MAJOR, H5_VERS_MINOR, H5_VERS_RELEASE),
     .start = pmpio_start,
     .begin_write = pmpio_begin_write,

@@ -142,6 +142,7 @@ static int pnetcdf_finish(void* raw) {
 const struct fk_backend fk_pnetcdf = {
     .name = "pnetcdf",
     .options = "a file for each step; hints as NAME=VALUE",
+    .accepts = "*=",
     .library = "PnetCDF " PNETCDF_VERSION,
     .start = pnetcdf_start,
     .begin_write = pnetcdf_begin_write,

@@ -260,6 +260,7 @@ static int posix_finish(void* raw) {
 const struct fk_backend fk_posix = {
     .name = "posix",
     .options = "a file for each rank and step: page-cache (default), fsync, direct; or shared",
+    .accepts = "page-cache,fsync,direct,shared",
     .start = posix_start,
     .begin_write = posix_begin_write,
     .write = posix_write,

@@ -34,10 +34,11 @@ struct run {
   uint64_t* step_bytes;  // [step]
   struct fk_computation computation;
   double fill_s;
-  double paused_s;  // outside the clock: verifying, and dropping caches
+  double paused_s;  // outside the clock: planning, verifying, and dropping caches
+  double synced_s;  // outside the time of the application only: syncs before cold reads
   uint64_t written_bytes;
   uint64_t read_bytes;
-  uint64_t verified_bytes;
+  uint64_t verified_bytes;  // after the run
 };
 
 /// The arrays of one step that are written or read together.
@@ -94,25 +95,6 @@ static int fail_plan(struct run* run, uint32_t operation) {
                  "no memory, or a call exceeds a limit of docs/formats/kernel.md");
 }
 
-/// Memory for the largest step of each operation, so that no step allocates.
-static int reserve_all(struct run* run) {
-  const struct fk_kernel* const kernel = run->job->kernel;
-  struct fk_calls calls = {0};
-  int outcome = 0;
-  for (uint32_t i = 0; i < kernel->operation_count && outcome == 0; ++i) {
-    uint64_t largest = 0;
-    for (int64_t step = -1; step < kernel->steps && outcome == 0; ++step) {
-      if (!fk_is_due(kernel, &kernel->operations[i], step)) continue;
-      if (kernel->operations[i].what == FK_READ) continue;
-      if (fk_make_calls(kernel, i, run->job->rank, step, &calls) != 0) outcome = fail_plan(run, i);
-      if (calls.bytes > largest) largest = calls.bytes;
-    }
-    if (outcome == 0) outcome = reserve(run, i, largest);
-  }
-  fk_free_calls(&calls);
-  return outcome;
-}
-
 static void free_group(struct group* group) {
   for (size_t i = 0; i < group->count; ++i) {
     fk_free_calls(&group->own[i]);
@@ -142,15 +124,17 @@ static int is_write(const struct fk_kernel* kernel, uint32_t operation) {
   return operation < kernel->operation_count && kernel->operations[operation].what == FK_WRITE;
 }
 
-/// The arrays of a step that the writes around `operation` make together.
+/// The arrays of a step that the writes around `operation` make together. Outside the clock.
 static int make_group(struct run* run, struct group* group, uint32_t operation, int64_t step) {
   const struct fk_kernel* const kernel = run->job->kernel;
+  const double begin = now_s();
   int outcome = 0;
   *group = (struct group){.first = operation};
   while (group->first > 0 && is_write(kernel, group->first - 1))
     --group->first;
   for (uint32_t i = group->first; is_write(kernel, i); ++i)
     if (fk_is_due(kernel, &kernel->operations[i], step)) outcome |= add_array(run, group, i, step);
+  run->paused_s += now_s() - begin;
   return outcome;
 }
 
@@ -231,6 +215,57 @@ static int plan_read(struct run* run,
   return outcome == 0 ? 0 : fail_plan(run, reader);
 }
 
+/// The largest step of an operation in bytes, into `largest`. All its calls are planned, so that a
+/// step of the run finds no error.
+static int plan_write_steps(struct run* run, uint32_t operation, uint64_t* largest) {
+  const struct fk_kernel* const kernel = run->job->kernel;
+  const struct fk_operation* const what = &kernel->operations[operation];
+  struct fk_calls calls = {0};
+  int outcome = 0;
+  for (int64_t step = -1; step < kernel->steps && outcome == 0; ++step) {
+    if (!fk_is_due(kernel, what, step)) continue;
+    if (fk_make_calls(kernel, operation, run->job->rank, step, &calls) != 0)
+      outcome = fail_plan(run, operation);
+    else if (!fk_ascend(&calls))
+      outcome = fk_fail(run->job, "plan", what->name, "offsets of a write must ascend in a rank");
+    if (calls.bytes > *largest) *largest = calls.bytes;
+  }
+  fk_free_calls(&calls);
+  return outcome;
+}
+
+static int plan_read_steps(struct run* run, uint32_t operation, uint64_t* largest) {
+  const struct fk_kernel* const kernel = run->job->kernel;
+  const struct fk_operation* const what = &kernel->operations[operation];
+  int outcome = 0;
+  for (int64_t step = -1; step < kernel->steps && outcome == 0; ++step) {
+    const int is_due = fk_is_due(kernel, what, step);
+    const int64_t source = is_due ? fk_step_of_data(kernel, operation, step) : -2;
+    struct group group = {.first = what->from};
+    struct fk_calls calls = {0};
+    if (source < -1) continue;
+    outcome = add_array(run, &group, what->from, source);
+    if (outcome == 0) outcome = plan_read(run, &group.arrays[0], operation, step, &calls);
+    if (calls.bytes > *largest) *largest = calls.bytes;
+    fk_free_calls(&calls);
+    free_group(&group);
+  }
+  return outcome;
+}
+
+/// Memory for the largest step of each operation, so that no step allocates.
+static int reserve_all(struct run* run) {
+  const struct fk_kernel* const kernel = run->job->kernel;
+  int outcome = 0;
+  for (uint32_t i = 0; i < kernel->operation_count && outcome == 0; ++i) {
+    uint64_t largest = 0;
+    outcome = is_write(kernel, i) ? plan_write_steps(run, i, &largest)
+                                  : plan_read_steps(run, i, &largest);
+    if (outcome == 0) outcome = reserve(run, i, largest);
+  }
+  return outcome;
+}
+
 static int verify(struct run* run,
                   const struct fk_array* array,
                   const struct fk_calls* calls,
@@ -246,32 +281,36 @@ static int verify(struct run* run,
       return fk_fail(run->job, "verify", run->job->kernel->operations[array->operation].name,
                      cause);
     }
-    run->verified_bytes += call->bytes;
   }
   return 0;
 }
 
 enum clock { kTimed, kNotTimed };
 
+/// A rank whose plan fails takes part without calls, as reading is collective.
 static int read_array(struct run* run,
                       const struct fk_array* array,
                       uint32_t reader,
                       int64_t step,
                       enum clock clock) {
   struct fk_calls calls = {0};
-  unsigned char* memory = NULL;
+  unsigned char* const memory = run->blocks[reader].memory;
+  const double planned = now_s();
   int outcome = plan_read(run, array, reader, step, &calls);
-  if (outcome == 0 && (memory = make_memory(calls.bytes)) == NULL) outcome = fail_plan(run, reader);
+  if (outcome != 0) calls.count = calls.bytes = 0;
+  memset(memory, 0, calls.bytes);  // a read that is short must not find what was there before
   const double begin = now_s();
-  if (outcome == 0) outcome = run->backend->read(run->state, array, &calls, memory);
-  const double seconds = now_s() - begin;
+  outcome |= run->backend->read(run->state, array, &calls, memory);
+  const double end = now_s();
   if (clock == kTimed) {
-    add_seconds(run, step, FK_PHASE_READ, seconds);
+    add_seconds(run, step, FK_PHASE_READ, end - begin);
     run->read_bytes += calls.bytes;
     run->step_bytes[step] += calls.bytes;
   }
+  run->blocks[reader].filled_step = -2;
   if (outcome == 0) outcome = verify(run, array, &calls, memory);
-  free(memory);
+  if (outcome == 0 && clock == kNotTimed) run->verified_bytes += calls.bytes;
+  run->paused_s += begin - planned + now_s() - end;
   fk_free_calls(&calls);
   return outcome;
 }
@@ -284,7 +323,7 @@ static int read_group(
   run->job->group = group->first;
   double begin = now_s();
   int outcome = backend->begin_read(run->state, group->arrays, group->count);
-  if (clock == kTimed) add_seconds(run, step, FK_PHASE_OPEN, now_s() - begin);
+  if (clock == kTimed) add_seconds(run, step, FK_PHASE_READ, now_s() - begin);
   for (size_t i = 0; i < group->count; ++i) {
     const struct fk_array* const array = &group->arrays[i];
     if (what->what == FK_READ && array->operation != what->from) continue;
@@ -293,8 +332,19 @@ static int read_group(
   }
   begin = now_s();
   outcome |= backend->end_read(run->state);
-  if (clock == kTimed) add_seconds(run, step, FK_PHASE_CLOSE, now_s() - begin);
+  if (clock == kTimed) add_seconds(run, step, FK_PHASE_READ, now_s() - begin);
   return outcome;
+}
+
+/// Data can leave the page cache only after it was synced, which counts until it is durable.
+static void drop_caches(struct run* run) {
+  const double begin = now_s();
+  if (run->backend->make_durable != NULL) run->backend->make_durable(run->state);
+  fk_sync_files(run->job);
+  run->synced_s += now_s() - begin;
+  const double synced = now_s();
+  fk_drop_files(run->job);
+  run->paused_s += now_s() - synced;
 }
 
 static int read_step(struct run* run, uint32_t operation, int64_t step) {
@@ -305,13 +355,13 @@ static int read_step(struct run* run, uint32_t operation, int64_t step) {
   if (run->backend->begin_read == NULL)
     return fk_fail(run->job, "read", run->backend->name, "this backend cannot read");
   int outcome = make_group(run, &group, kernel->operations[operation].from, source);
+  if (run->settings->cache == FK_COLD) drop_caches(run);
   const double begin = now_s();
-  if (run->settings->cache == FK_COLD) fk_drop_files(run->job);
-  MPI_Barrier(run->job->communicator);  // all ranks have written
+  const int agreed = fk_agree(run->job);  // all ranks have written
   run->paused_s += now_s() - begin;
-  if (outcome == 0) outcome = read_group(run, &group, operation, step, kTimed);
+  if (agreed == 0) outcome |= read_group(run, &group, operation, step, kTimed);
   free_group(&group);
-  return outcome;
+  return agreed == 0 ? outcome : -1;
 }
 
 static int do_step(struct run* run, int64_t step) {
@@ -333,30 +383,44 @@ static int do_step(struct run* run, int64_t step) {
   return outcome;
 }
 
-static int verify_step(struct run* run, int64_t step) {
-  const struct fk_kernel* const kernel = run->job->kernel;
-  int outcome = 0;
-  for (uint32_t i = 0; i < kernel->operation_count; ++i) {
-    struct group group = {0};
-    if (!is_write(kernel, i)) continue;
-    outcome |= make_group(run, &group, i, step);
-    if (group.count > 0 && outcome == 0) outcome = read_group(run, &group, i, step, kNotTimed);
-    free_group(&group);
-    while (is_write(kernel, i + 1))
-      ++i;
-  }
+/// The last step in which a write is due; -2: in none.
+static int64_t newest_step(const struct fk_kernel* kernel, uint32_t operation) {
+  int64_t step = (int64_t)kernel->steps - 1;
+  while (step >= -1 && !fk_is_due(kernel, &kernel->operations[operation], step))
+    --step;
+  return step;
+}
+
+/// Reads the arrays of the writes from `first` on. All ranks make the same calls, so they agree
+/// before each group.
+static int verify_group(struct run* run, uint32_t first, int64_t step) {
+  struct group group = {0};
+  make_group(run, &group, first, step);
+  int outcome = fk_agree(run->job);
+  if (group.count > 0 && outcome == 0) outcome = read_group(run, &group, first, step, kNotTimed);
+  free_group(&group);
   return outcome;
 }
 
-/// Reads what this rank has written in the last steps.
+/// Reads what this rank has written in the last steps, and the newest array of each write.
 static int verify_written(struct run* run) {
-  const int64_t steps = run->job->kernel->steps;
-  const int64_t count = run->settings->verify_steps < 0 ? steps : run->settings->verify_steps;
+  const struct fk_kernel* const kernel = run->job->kernel;
+  const int64_t count = run->settings->verify_steps;
+  const int64_t from = count < 0 ? -1 : (int64_t)kernel->steps - count;
   int outcome = 0;
   if (run->backend->begin_read == NULL) return 0;
-  MPI_Barrier(run->job->communicator);
-  for (int64_t step = steps - count < 0 ? 0 : steps - count; step < steps; ++step)
-    outcome |= verify_step(run, step);
+  for (uint32_t i = 0; i < kernel->operation_count; ++i) {
+    const uint32_t first = i;
+    if (!is_write(kernel, i)) continue;
+    while (is_write(kernel, i + 1))
+      ++i;
+    for (int64_t step = -1; step < kernel->steps; ++step) {
+      int is_verified = step >= from;
+      for (uint32_t one = first; one <= i; ++one)
+        is_verified |= step == newest_step(kernel, one);
+      if (is_verified) outcome |= verify_group(run, first, step);
+    }
+  }
   return outcome;
 }
 
@@ -364,13 +428,13 @@ static int verify_written(struct run* run) {
 static double run_application(struct run* run) {
   const int64_t steps = run->job->kernel->steps;
   const double begin = now_s();
-  run->paused_s = 0;
+  run->paused_s = run->synced_s = 0;
   for (int64_t step = 0; step < steps; ++step) {
     compute(run, step);
     do_step(run, step);
   }
   compute(run, steps);
-  return now_s() - begin - run->paused_s;
+  return now_s() - begin - run->paused_s - run->synced_s;
 }
 
 static void measure(struct run* run, struct fk_result* result) {
@@ -393,7 +457,7 @@ static void measure(struct run* run, struct fk_result* result) {
   fk_sync_files(job);
   const double durable_s = now_s() - begin - run->paused_s;
   if (run->backend->report != NULL) run->backend->report(run->state, &report);
-  if (job->error[0] == '\0') verify_written(run);
+  if (fk_agree(job) == 0) verify_written(run);
   run->backend->finish(run->state);
   fk_reduce(job,
             (struct fk_own){application_s + start_s, durable_s + start_s, run->fill_s, growth,
@@ -414,7 +478,7 @@ void fk_run(const struct fk_backend* backend,
   run.step_bytes = calloc(steps, sizeof *run.step_bytes);
   if (run.seconds == NULL || run.step_bytes == NULL)
     fk_fail(job, "allocate", "memory of results", "no memory");
-  if (job->error[0] == '\0') reserve_all(&run);
+  if (fk_check_options(job, backend->accepts) == 0 && job->error[0] == '\0') reserve_all(&run);
   if (fk_begin_computation(&run.computation, settings->compute, job->communicator) != 0)
     fk_fail(job, "allocate", "memory of the computation", "no memory");
   fk_make_empty(job);

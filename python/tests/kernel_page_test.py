@@ -244,7 +244,9 @@ def test_run_with_failures_only_has_their_causes():
 
 def test_page_of_reads_has_nothing_durable():
     document = document_of({"posix": [1.0]}, {})
-    document["runs"][0] |= {"written_bytes": 0, "read_bytes": 12_000_000}
+    run = document["runs"][0]
+    run |= {"written_bytes": 0, "read_bytes": 12_000_000}
+    run["phases"] = run["phases"] | {"read": run["phases"]["write"]}
     page = page_of(document)
     assert "read bandwidth" in page
     assert "durable bandwidth" not in page

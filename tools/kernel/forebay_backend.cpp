@@ -247,6 +247,9 @@ using forebay::kernel::run_of;
 const fk_backend fk_forebay = {
     .name = "forebay",
     .options = "auto (default) or a strategy; writers=N, files=N, memory_mib=N, adopt",
+    .accepts =
+        "auto,serial,file-per-process,baton,collective,reduced-blocking,brigade,gather,adopt,"
+        "writers=,files=,memory_mib=",
     .library = nullptr,
     .start = forebay::kernel::start,
     .begin_write = [](void* state,

@@ -67,6 +67,13 @@ Result<std::vector<Contender>> find_backends(const std::vector<std::string>& nam
   return found;
 }
 
+/// Collective: a rank that fails alone must not leave the others waiting.
+bool all_succeed(bool succeeds, MPI_Comm communicator) {
+  int all = succeeds ? 1 : 0;
+  MPI_Allreduce(MPI_IN_PLACE, &all, 1, MPI_INT, MPI_MIN, communicator);
+  return all == 1;
+}
+
 class Runs {
  public:
   Runs(const Request& request, const KernelPlan& plan, MPI_Comm communicator)
@@ -81,8 +88,10 @@ class Runs {
   Status run(const std::vector<Contender>& all) {
     const std::unique_ptr<std::FILE, int (*)(std::FILE*)> file(
         rank_ == 0 ? std::fopen(request_.results.c_str(), "w") : nullptr, &std::fclose);
+    Status opened;
     if (rank_ == 0 && !file)
-      return failure(system_error({.operation = "create", .path = request_.results}, errno));
+      opened = failure(system_error({.operation = "create", .path = request_.results}, errno));
+    if (!all_succeed(opened.has_value(), communicator_)) return opened;
     const std::size_t total = request_.rounds * all.size();
     for (std::size_t done = 0; done < total; ++done) {
       const std::size_t round = done / all.size();
@@ -152,7 +161,13 @@ Status check_ranks(MPI_Comm communicator, const fk_kernel& kernel) {
 
 Result<nlohmann::json> run_kernel(const Request& request) {
   const auto plan = KernelPlan::read(request.kernel);
+  const bool is_read = all_succeed(plan.has_value(), MPI_COMM_WORLD);
   if (!plan) return failure(plan.error());
+  if (!is_read)
+    return failure({.kind = ErrorClass::kNotFound,
+                    .operation = "read a kernel",
+                    .path = request.kernel,
+                    .cause = "another rank cannot read it; name a --storage that all hosts share"});
   const auto all = find_backends(request.backends);
   if (!all) return failure(all.error());
   const auto communicator = compute_ranks(request);

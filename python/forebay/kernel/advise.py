@@ -92,6 +92,8 @@ def advise(kernel: Kernel, settings: RunSettings, baseline: str, on_progress=Non
     names = tuple(dict.fromkeys((*left, baseline)))
     final = run(kernel, replace(settings, backends=names, rounds=FINAL_ROUNDS), on_progress)
     failures |= final["failures"]
+    if final["error"]:
+        raise ForebayError(final["error"])
     times = {
         name: [metrics.values_of(one)[METRIC] for one in final["runs"] if one["backend"] == name]
         for name in names

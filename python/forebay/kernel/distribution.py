@@ -175,6 +175,8 @@ class Replay(_Family):
         if array.ndim not in (2, 3) or array.size == 0 or array.dtype.kind not in "iuf":
             shapes = "(steps, writers) or (steps, writers, calls)"
             raise ForebayError(f"read {path}: the array must have numbers in the shape {shapes}")
+        if not numpy.isfinite(array).all():
+            raise ForebayError(f"read {path}: the array has values that are not finite")
         self._array = array.reshape(*array.shape[:2], -1)
 
     def set_values(self, values) -> None:

@@ -1,6 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """Stand-alone C programs of kernels: the sources of the runner, and the kernel as data."""
 
+import shlex
 import shutil
 from pathlib import Path
 
@@ -38,15 +39,20 @@ def emit(kernel: Kernel, ranks: int, backends: list[str], folder: Path) -> dict:
     except OSError as error:
         message = f"create directory {folder}: {error.strerror}; name a new one"
         raise ForebayError(message) from None
-    for name in sources:
-        shutil.copy(SOURCE_DIRECTORY / name, folder / name)
-    arguments = [part for name in backends for part in ("--backend", name)]
-    with plan_file(kernel, ranks) as plan:
-        native.run_program(PROGRAM, ["emit", str(plan), "--dir", str(folder), *arguments])
-    (folder / "Makefile").write_text(_makefile(backends), encoding="utf-8")
+    try:
+        for name in sources:
+            shutil.copy(SOURCE_DIRECTORY / name, folder / name)
+        arguments = [part for name in backends for part in ("--backend", name)]
+        with plan_file(kernel, ranks) as plan:
+            native.run_program(PROGRAM, ["emit", str(plan), "--dir", str(folder), *arguments])
+        (folder / "Makefile").write_text(_makefile(backends), encoding="utf-8")
+    except BaseException:
+        shutil.rmtree(folder, ignore_errors=True)
+        raise
     files = sorted(path.name for path in folder.iterdir())
-    run = f"mpiexec -n {ranks} {folder}/kernel DIRECTORY"
-    return {"directory": str(folder), "files": files, "build": f"make -C {folder}", "run": run}
+    quoted = shlex.quote(str(folder))
+    run = f"mpiexec -n {ranks} {quoted}/kernel DIRECTORY"
+    return {"directory": str(folder), "files": files, "build": f"make -C {quoted}", "run": run}
 
 
 def _makefile(backends: list[str]) -> str:

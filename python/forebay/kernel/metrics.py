@@ -8,6 +8,7 @@ is the median, with the smallest and the largest.
 from statistics import median
 
 PHASES = ("open", "write", "close", "read")
+WRITING = ("open", "write", "close")
 MEGABYTE = 1e6
 # With more computation, writing overlaps it, and bytes / time is no bandwidth of storage.
 COMPUTE_SHARE_MAX = 0.1
@@ -18,11 +19,11 @@ def phase_s(run: dict, phase: str) -> float:
     return sum(max(step) for step in run["phases"][phase])
 
 
-def blocked_s(run: dict) -> float:
+def blocked_s(run: dict, phases: tuple[str, ...] = PHASES) -> float:
     """Seconds for which the application of the slowest rank could not continue."""
     ranks = range(run["ranks"])
     return max(
-        sum(step[rank] for phase in PHASES for step in run["phases"][phase]) for rank in ranks
+        sum(step[rank] for phase in phases for step in run["phases"][phase]) for rank in ranks
     )
 
 
@@ -38,7 +39,7 @@ def imbalance(run: dict) -> float:
 
 
 def values_of(run: dict) -> dict[str, float]:
-    """All metrics of one run. A bandwidth without bytes is absent."""
+    """All metrics of one run. A bandwidth without bytes or time is absent."""
     blocked = blocked_s(run)
     values = {f"{phase}_s": phase_s(run, phase) for phase in PHASES}
     values |= {
@@ -56,12 +57,17 @@ def values_of(run: dict) -> dict[str, float]:
     }
     if run["written_bytes"]:
         written = run["written_bytes"] / MEGABYTE
-        values["perceived_mb_s"] = written / max(blocked - values["read_s"], 1e-9)
+        _add_rate(values, "perceived_mb_s", written, blocked_s(run, WRITING))
         if values["compute_s"] < COMPUTE_SHARE_MAX * run["durable_s"]:
-            values["durable_mb_s"] = written / max(run["durable_s"] - values["read_s"], 1e-9)
+            _add_rate(values, "durable_mb_s", written, run["durable_s"] - values["read_s"])
     if run["read_bytes"]:
-        values["read_mb_s"] = run["read_bytes"] / MEGABYTE / max(values["read_s"], 1e-9)
+        _add_rate(values, "read_mb_s", run["read_bytes"] / MEGABYTE, values["read_s"])
     return values
+
+
+def _add_rate(values: dict[str, float], name: str, megabytes: float, seconds: float) -> None:
+    if seconds > 0:
+        values[name] = megabytes / seconds
 
 
 def summarize(document: dict) -> dict[str, dict[str, dict]]:
@@ -70,7 +76,11 @@ def summarize(document: dict) -> dict[str, dict[str, dict]]:
     for run in document["runs"]:
         by_backend.setdefault(run["backend"], []).append(values_of(run))
     return {
-        backend: {metric: summary([one[metric] for one in runs]) for metric in runs[0]}
+        backend: {
+            metric: summary([one[metric] for one in runs])
+            for metric in runs[0]
+            if all(metric in one for one in runs)
+        }
         for backend, runs in by_backend.items()
         if runs
     }

@@ -90,8 +90,8 @@ def check_space(kernel: Kernel, settings: RunSettings, bytes_written: int) -> No
 
 
 @contextmanager
-def plan_file(kernel: Kernel, ranks: int) -> Iterator[Path]:
-    with tempfile.TemporaryDirectory(prefix=DIRECTORY_PREFIX) as folder:
+def plan_file(kernel: Kernel, ranks: int, folder: Path | None = None) -> Iterator[Path]:
+    with tempfile.TemporaryDirectory(prefix=DIRECTORY_PREFIX, dir=folder) as folder:
         path = Path(folder) / "kernel.json"
         path.write_text(json.dumps(kernel.plan(ranks)), encoding="utf-8")
         yield path
@@ -115,13 +115,13 @@ def run(kernel: Kernel, settings: RunSettings, on_progress=None) -> dict:
     """The document of all runs; complete runs are kept after a failure or an interruption, and the
     files of the runs are removed.
 
-    Returns {"kernel","ranks","backends","libraries","mpi","machine","runs":[...],"failures":{backend: error},
-    "error"}; docs/guides/kernels.md has the keys of a run.
+    Returns {"kernel","ranks","backends","libraries","mpi","machine","runs":[...],
+    "failures":{backend: error},"error"}; docs/guides/kernels.md has the keys of a run.
     """
     check_backends(settings)
     check_space(kernel, settings, written_bytes(draw(kernel, settings.ranks, 0), kernel))
     with (
-        plan_file(kernel, settings.ranks) as plan,
+        plan_file(kernel, settings.ranks, settings.storage) as plan,  # for ranks of other hosts
         tempfile.TemporaryDirectory(prefix=DIRECTORY_PREFIX, dir=settings.storage) as files,
     ):
         results = plan.parent / "results.jsonl"
@@ -135,7 +135,7 @@ def run(kernel: Kernel, settings: RunSettings, on_progress=None) -> dict:
             facts = {key: done.document[key] for key in facts}
         except ForebayError as failed:
             error = failed
-        lines = results.read_text(encoding="utf-8").splitlines()
+        lines = results.read_text(encoding="utf-8", errors="replace").splitlines()
     runs = [json.loads(line) for line in lines if line.endswith("}")]
     if error is not None and not runs:
         raise error
@@ -149,7 +149,7 @@ def _libraries(settings: RunSettings) -> dict[str, str]:
     if not families:
         return {}
     known = backends_of(settings.runner)
-    return {name: known[name]["library"] for name in sorted(families)}
+    return {name: known[name].get("library", "") for name in sorted(families)}
 
 
 def _launcher(settings: RunSettings):

@@ -64,7 +64,9 @@ class CheckpointBench:
         if case.id.startswith("ckpt.memory."):
             ids = ("ckpt.memory_over_plan", "ckpt.brigade_memory")
             return any(map(self.results.is_selected, ids))
-        return any(self.results.is_selected(one.id) and belongs(case.id, one) for one in COMPARISONS)
+        return any(
+            self.results.is_selected(one.id) and belongs(case.id, one) for one in COMPARISONS
+        )
 
     def has_libraries(self, case: Case) -> bool:
         """Skips a case whose libraries no program has."""

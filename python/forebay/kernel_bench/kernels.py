@@ -346,7 +346,7 @@ def step_bytes(kernel: Kernel) -> list[list[int]]:
 
 
 def has_bytes(document: dict | None, expected: list[list[int]]) -> bool:
-    """Whether a run has written and verified these bytes. Reads of a step count, too."""
+    """Whether a run has written these bytes and verified them afterwards."""
     if document is None or "error" in document:
         return False
     written = sum(map(sum, expected))
