@@ -44,6 +44,9 @@ class TerminatedBySignal(BaseException):
 
 
 TERMINATIONS = (KeyboardInterrupt, TerminatedBySignal)
+# All that signals have raised. Python drops an exception in some places, such as the start of a
+# program. Callers of these compare the length before and after.
+RAISED_BY_SIGNALS: list[BaseException] = []
 
 ADVICE = {
     "not-found": "check the path",

@@ -18,7 +18,14 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import NoReturn
 
-from forebay.errors import EXIT_SIGNAL, EXIT_USAGE, ForebayError, NativeError, SkippedError
+from forebay.errors import (
+    EXIT_SIGNAL,
+    EXIT_USAGE,
+    RAISED_BY_SIGNALS,
+    ForebayError,
+    NativeError,
+    SkippedError,
+)
 
 KILL_AFTER_S = 5
 OTHER_LINES_MAX = 20
@@ -262,8 +269,9 @@ def _start(command: list[str], stdout, stderr) -> subprocess.Popen:
         # If this process is killed and cannot clean up, the kernel signals the child.
         libc.prctl(PR_SET_PDEATHSIG, signal.SIGTERM)
 
+    raised = len(RAISED_BY_SIGNALS)
     try:
-        return subprocess.Popen(
+        process = subprocess.Popen(
             command,
             stdin=subprocess.DEVNULL,
             stdout=stdout,
@@ -275,6 +283,10 @@ def _start(command: list[str], stdout, stderr) -> subprocess.Popen:
     except OSError as error:
         message = f"{command[0]} cannot be run: {error.strerror}; {install_hint()}"
         raise ForebayError(message) from None
+    if len(RAISED_BY_SIGNALS) > raised:  # lost: functions that Python calls at a fork drop it
+        _stop_group(process)
+        raise RAISED_BY_SIGNALS[-1]
+    return process
 
 
 def _stop_group(process: subprocess.Popen) -> None:

@@ -10,7 +10,7 @@ import time
 import pytest
 
 from forebay import native
-from forebay.errors import ForebayError, NativeError
+from forebay.errors import RAISED_BY_SIGNALS, ForebayError, NativeError, TerminatedBySignal
 
 LIMIT_S = 60
 
@@ -276,3 +276,20 @@ def test_service_that_ends_before_it_is_ready_is_an_error(fake_program, fake):
         native.running_service("forebay-x", []),
     ):
         pass
+
+
+def test_termination_that_python_drops_at_a_fork_still_ends_the_program(fake, monkeypatch):
+    """Functions that Python calls at a fork drop exceptions, also that of a signal."""
+    fake("forebay-waits", "time.sleep(60)")
+    started = []
+    real = subprocess.Popen
+
+    def popen(*words, **options):
+        RAISED_BY_SIGNALS.append(TerminatedBySignal(signal.SIGTERM))
+        started.append(real(*words, **options))
+        return started[-1]
+
+    monkeypatch.setattr(subprocess, "Popen", popen)
+    with pytest.raises(TerminatedBySignal):
+        native.run_program("forebay-waits", [])
+    assert started[0].poll() is not None

@@ -15,7 +15,13 @@ import click
 
 from forebay import __version__
 from forebay.cli import standard_streams
-from forebay.errors import EXIT_SIGNAL, EXIT_USAGE, ForebayError, TerminatedBySignal
+from forebay.errors import (
+    EXIT_SIGNAL,
+    EXIT_USAGE,
+    RAISED_BY_SIGNALS,
+    ForebayError,
+    TerminatedBySignal,
+)
 
 # Name: module (with the name of the command in it, if not `command`), and the line that
 # `forebay --help` prints without importing it.
@@ -92,7 +98,7 @@ def main(arguments: list[str] | None = None) -> int:
 def _install_handlers(is_run: bool) -> None:
     """Signals end a command by an exception. `run` keeps the default actions: an exception can be
     lost, in an import for example, and the program would start."""
-    changed = [signal.SIGINT] if is_run else [signal.SIGTERM, signal.SIGHUP]
+    changed = [signal.SIGINT] if is_run else [signal.SIGINT, signal.SIGTERM, signal.SIGHUP]
     for number in changed:
         if signal.getsignal(number) != signal.SIG_IGN:  # as nohup does
             signal.signal(number, signal.SIG_DFL if is_run else _terminate)
@@ -118,7 +124,9 @@ def _run(work: Callable[[], int | None]) -> int:
 
 
 def _terminate(number, _frame):
-    raise TerminatedBySignal(number)
+    is_interrupt = number == signal.SIGINT
+    RAISED_BY_SIGNALS.append(KeyboardInterrupt() if is_interrupt else TerminatedBySignal(number))
+    raise RAISED_BY_SIGNALS[-1]
 
 
 def _fail(message: str, exit_code: int) -> int:
