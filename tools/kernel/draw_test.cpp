@@ -35,7 +35,12 @@ Moments moments_of(const fk_distribution& distribution) {
 }
 
 fk_distribution family(fk_family kind, double first, double second = 0) {
-  return {.family = kind, .drawn = FK_EACH_CALL, .parameters = {first, second}};
+  fk_distribution made{};
+  made.family = kind;
+  made.drawn = FK_EACH_CALL;
+  made.parameters[0] = first;
+  made.parameters[1] = second;
+  return made;
 }
 
 TEST(Draw, random_bits_are_the_known_answers_of_philox) {
