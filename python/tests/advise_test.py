@@ -26,7 +26,7 @@ def search(monkeypatch, tmp_path):
                 for name in settings.backends
                 if name not in failing
             ]
-            return {"runs": runs, "failures": failing}
+            return {"runs": runs, "failures": failing, "error": None}
 
         monkeypatch.setattr(advise, "run", run)
         monkeypatch.setattr(advise.metrics, "values_of", lambda one: {"durable_s": one["time"]})
