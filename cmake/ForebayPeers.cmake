@@ -36,9 +36,10 @@ if(FOREBAY_HDF5 AND FOREBAY_MPI_FOUND)
   if(TARGET hdf5-shared)
     set(hdf5_target hdf5-shared)
   endif()
-  # It would define _GNU_SOURCE for programs, and MPI would put its directory first in run paths.
+  # It would define _GNU_SOURCE for programs.
   set_property(TARGET ${hdf5_target} PROPERTY INTERFACE_COMPILE_DEFINITIONS "")
-  set_property(TARGET MPI::MPI_C PROPERTY INTERFACE_LINK_OPTIONS "")
+  # Its search for MPI has set these again; ForebayMpi.cmake has the reason.
+  set_property(TARGET MPI::MPI_C MPI::MPI_CXX PROPERTY INTERFACE_LINK_OPTIONS "")
   add_library(forebay_peer_hdf5 INTERFACE)
   target_link_libraries(forebay_peer_hdf5 INTERFACE ${hdf5_target})
 endif()

@@ -49,17 +49,9 @@ static void* start(struct fk_job* job) {
 
 static void set_parameters(struct adios2_state* state, adios2_io* io) {
   adios2_set_engine(io, "BP5");
-  for (const char* word = state->job->options; word != NULL && *word != '\0';) {
-    const size_t all = strcspn(word, ",");
-    char text[256] = {0};
-    memcpy(text, word, all < sizeof text ? all : sizeof text - 1);
-    char* const value = strchr(text, '=');
-    if (value != NULL) {
-      *value = '\0';
-      adios2_set_parameter(io, text, value + 1);
-    }
-    word += all + (word[all] == ',');
-  }
+  char name[FK_OPTION_MAX], value[FK_OPTION_MAX];
+  for (const char* rest = state->job->options; fk_next_assignment(&rest, name, value);)
+    adios2_set_parameter(io, name, value);
 }
 
 static void set_path(struct adios2_state* state) {

@@ -16,6 +16,7 @@ extern "C" {
 #endif
 
 enum { FK_ERROR_MAX = 512, FK_PATH_MAX = 4096, FK_BLOCK_BYTES = 4096 };
+enum { FK_OPTION_MAX = MPI_MAX_INFO_VAL > MPI_MAX_INFO_KEY ? MPI_MAX_INFO_VAL : MPI_MAX_INFO_KEY };
 
 /// One run of a kernel with one backend, the same on all ranks but for `rank` and `error`.
 struct fk_job {
@@ -94,6 +95,8 @@ int fk_check_options(struct fk_job* job, const char* accepts);
 int fk_has_option(const struct fk_job* job, const char* word);
 /// The number of "NAME=number"; `missing` if there is none.
 long fk_option_number(const struct fk_job* job, const char* name, long missing);
+/// The next "NAME=value" of a list of options, which `*rest` begins at; 0 at its end.
+int fk_next_assignment(const char** rest, char name[FK_OPTION_MAX], char value[FK_OPTION_MAX]);
 /// Hints for MPI from all other options of the form "NAME=value"; the caller frees them.
 MPI_Info fk_option_hints(const struct fk_job* job);
 
@@ -104,6 +107,18 @@ void fk_step_path(const struct fk_job* job,
                   const char* suffix,
                   char path[FK_PATH_MAX]);
 
+/// The bytes up to the end of a block.
+uint64_t fk_round_up(uint64_t bytes);
+/// The part of `call` that a rank has written, of those from `*rank` on; 0 if there is none.
+int fk_next_part(const struct fk_array* array,
+                 uint32_t ranks,
+                 const struct fk_call* call,
+                 uint32_t* rank,
+                 struct fk_call* part);
+/// 1 if these are the calls with which this rank has written the array.
+int fk_are_own(const struct fk_array* array, const struct fk_calls* calls);
+/// The call with this number alone; no call beyond the last one.
+struct fk_calls fk_one_call(const struct fk_calls* calls, size_t number);
 /// Collective: 1 if the calls of every rank ascend and do not overlap, so that one selection of a
 /// library can contain them all.
 int fk_all_ascend(struct fk_job* job, const struct fk_calls* calls);

@@ -145,10 +145,7 @@ static int read_in_turn(struct hdf5_state* state,
   const size_t count = fk_calls_max(state->job, calls);
   int outcome = 0;
   for (size_t i = 0; i < count; ++i) {
-    struct fk_calls one = {0};
-    if (i < calls->count)
-      one =
-          (struct fk_calls){.count = 1, .calls = &calls->calls[i], .bytes = calls->calls[i].bytes};
+    const struct fk_calls one = fk_one_call(calls, i);
     outcome |= read_together(state, set, bytes, &one, memory);
     memory += one.bytes;
   }

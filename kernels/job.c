@@ -12,13 +12,20 @@ int fk_fail(struct fk_job* job, const char* operation, const char* path, const c
   return -1;
 }
 
+/// The next word of a list with commas, and its size; NULL at the end. `*rest` begins at the list.
+static const char* next_word(const char** rest, size_t* size) {
+  const char* const word = *rest;
+  if (word == NULL || *word == '\0') return NULL;
+  *size = strcspn(word, ",");
+  *rest = word + *size + (word[*size] == ',');
+  return word;
+}
+
 /// 1 if the list contains these bytes as an entry.
-static int has_entry(const char* list, const char* entry, size_t size) {
-  for (const char* word = list; word != NULL && *word != '\0';) {
-    const size_t all = strcspn(word, ",");
-    if (all == size && strncmp(word, entry, size) == 0) return 1;
-    word += all + (word[all] == ',');
-  }
+static int has_entry(const char* list, const char* entry, size_t entry_size) {
+  size_t size = 0;
+  for (const char* word; (word = next_word(&list, &size)) != NULL;)
+    if (size == entry_size && strncmp(word, entry, size) == 0) return 1;
   return 0;
 }
 
@@ -27,13 +34,14 @@ static int is_number(const char* text, size_t size) {
 }
 
 int fk_check_options(struct fk_job* job, const char* accepts) {
-  for (const char* word = job->options; word != NULL && *word != '\0';) {
-    const size_t all = strcspn(word, ",");
-    const char* const sign = memchr(word, '=', all);
-    const size_t name = sign == NULL ? all : (size_t)(sign - word) + 1;
-    const size_t value = all - name;
+  const char* rest = job->options;
+  size_t size = 0;
+  for (const char* word; (word = next_word(&rest, &size)) != NULL;) {
+    const char* const sign = memchr(word, '=', size);
+    const size_t name = sign == NULL ? size : (size_t)(sign - word) + 1;
+    const size_t value = size - name;
     char text[FK_ERROR_MAX];
-    snprintf(text, sizeof text, "option %.*s", (int)(all < 200 ? all : 200), word);
+    snprintf(text, sizeof text, "option %.*s", (int)(size < 200 ? size : 200), word);
     if (has_entry(accepts, word, name)) {
       if (sign != NULL && !is_number(sign + 1, value))
         return fk_fail(job, "read", text, "its value is no number");
@@ -44,54 +52,39 @@ int fk_check_options(struct fk_job* job, const char* accepts) {
     } else if (name == 1 || name > MPI_MAX_INFO_KEY || value == 0 || value >= MPI_MAX_INFO_VAL) {
       return fk_fail(job, "read", text, "a hint is NAME=VALUE, and MPI limits the length of both");
     }
-    word += all + (word[all] == ',');
   }
   return 0;
 }
 
-/// The value after "NAME=", or the word itself; NULL if it is absent. Sets the length.
-static const char* find_option(const struct fk_job* job,
-                               const char* name,
-                               char end,
-                               size_t* length) {
-  const size_t size = strlen(name);
-  for (const char* word = job->options; word != NULL && *word != '\0';) {
-    const size_t all = strcspn(word, ",");
-    if (all >= size && strncmp(word, name, size) == 0 &&
-        (end == '\0' ? all == size : word[size] == end)) {
-      *length = all - size;
-      return word + size;
-    }
-    word += all + (word[all] == ',');
-  }
-  return NULL;
+int fk_has_option(const struct fk_job* job, const char* word) {
+  return has_entry(job->options, word, strlen(word));
 }
 
-int fk_has_option(const struct fk_job* job, const char* word) {
-  size_t length = 0;
-  return find_option(job, word, '\0', &length) != NULL;
+int fk_next_assignment(const char** rest, char name[FK_OPTION_MAX], char value[FK_OPTION_MAX]) {
+  size_t size = 0;
+  for (const char* word; (word = next_word(rest, &size)) != NULL;) {
+    const char* const sign = memchr(word, '=', size);
+    if (sign == NULL) continue;
+    snprintf(name, FK_OPTION_MAX, "%.*s", (int)(sign - word), word);
+    snprintf(value, FK_OPTION_MAX, "%.*s", (int)(word + size - sign - 1), sign + 1);
+    return 1;
+  }
+  return 0;
 }
 
 long fk_option_number(const struct fk_job* job, const char* name, long missing) {
-  size_t length = 0;
-  const char* const value = find_option(job, name, '=', &length);
-  return value == NULL ? missing : strtol(value + 1, NULL, 10);
+  char found[FK_OPTION_MAX], value[FK_OPTION_MAX];
+  for (const char* rest = job->options; fk_next_assignment(&rest, found, value);)
+    if (strcmp(found, name) == 0) return strtol(value, NULL, 10);
+  return missing;
 }
 
 MPI_Info fk_option_hints(const struct fk_job* job) {
+  char name[FK_OPTION_MAX], value[FK_OPTION_MAX];
   MPI_Info hints;
   MPI_Info_create(&hints);
-  for (const char* word = job->options; word != NULL && *word != '\0';) {
-    const size_t all = strcspn(word, ",");
-    char text[MPI_MAX_INFO_KEY + MPI_MAX_INFO_VAL + 2] = {0};
-    memcpy(text, word, all < sizeof text ? all : sizeof text - 1);
-    char* const value = strchr(text, '=');
-    if (value != NULL) {
-      *value = '\0';
-      MPI_Info_set(hints, text, value + 1);
-    }
-    word += all + (word[all] == ',');
-  }
+  for (const char* rest = job->options; fk_next_assignment(&rest, name, value);)
+    MPI_Info_set(hints, name, value);
   return hints;
 }
 
@@ -113,6 +106,40 @@ int fk_agree(struct fk_job* job) {
   if (first == (int)job->ranks) return 0;
   MPI_Bcast(job->error, sizeof job->error, MPI_CHAR, first, job->communicator);
   return -1;
+}
+
+uint64_t fk_round_up(uint64_t bytes) {
+  return (bytes + FK_BLOCK_BYTES - 1) / FK_BLOCK_BYTES * FK_BLOCK_BYTES;
+}
+
+int fk_next_part(const struct fk_array* array,
+                 uint32_t ranks,
+                 const struct fk_call* call,
+                 uint32_t* rank,
+                 struct fk_call* part) {
+  const uint64_t* const starts = array->starts;
+  const uint64_t end = call->offset + call->bytes;
+  for (; *rank < ranks && starts[*rank] < end; ++*rank) {
+    const uint64_t first = starts[*rank], last = starts[*rank + 1];
+    const uint64_t from = first > call->offset ? first : call->offset;
+    const uint64_t to = last < end ? last : end;
+    if (from >= to) continue;
+    *part = (struct fk_call){from, to - from};
+    return 1;
+  }
+  return 0;
+}
+
+int fk_are_own(const struct fk_array* array, const struct fk_calls* calls) {
+  const struct fk_calls* const own = array->calls;
+  const size_t size = calls->count * sizeof *calls->calls;
+  return calls->count == own->count && (size == 0 || memcmp(calls->calls, own->calls, size) == 0);
+}
+
+struct fk_calls fk_one_call(const struct fk_calls* calls, size_t number) {
+  if (number >= calls->count) return (struct fk_calls){0};
+  struct fk_call* const call = &calls->calls[number];
+  return (struct fk_calls){.count = 1, .calls = call, .bytes = call->bytes};
 }
 
 int fk_all_ascend(struct fk_job* job, const struct fk_calls* calls) {

@@ -58,8 +58,7 @@ static int mpiio_begin_write(void* raw, const struct fk_array* arrays, size_t co
 static MPI_Offset begin_of(const struct mpiio_state* state, const struct fk_array* array) {
   uint64_t begin = 0;
   for (const struct fk_array* before = state->arrays; before != array; ++before)
-    begin +=
-        (before->starts[state->job->ranks] + FK_BLOCK_BYTES - 1) / FK_BLOCK_BYTES * FK_BLOCK_BYTES;
+    begin += fk_round_up(before->starts[state->job->ranks]);
   return (MPI_Offset)begin;
 }
 
@@ -179,10 +178,7 @@ static int transfer_in_turn(struct mpiio_state* state,
   const size_t count = fk_calls_max(state->job, calls);
   int outcome = 0;
   for (size_t i = 0; i < count; ++i) {
-    struct fk_calls one = {0};
-    if (i < calls->count)
-      one =
-          (struct fk_calls){.count = 1, .calls = &calls->calls[i], .bytes = calls->calls[i].bytes};
+    const struct fk_calls one = fk_one_call(calls, i);
     outcome |= transfer_together(state, direction, begin, &one, memory);
     memory += one.bytes;
   }

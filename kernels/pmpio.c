@@ -4,7 +4,6 @@
 // whether the ranks before could write.
 #include <hdf5.h>
 #include <stdlib.h>
-#include <string.h>
 
 #include "backend.h"
 
@@ -111,7 +110,7 @@ static int close_file(struct pmpio_state* state) {
 
 static int pmpio_end_write(void* raw) {
   struct pmpio_state* const state = raw;
-  const int outcome = state->baton ? close_file(state) : -1;
+  const int outcome = state->file >= 0 ? close_file(state) : -1;
   const int baton = outcome == 0 && state->baton;
   if (state->job->rank != state->group.last)
     MPI_Ssend(&baton, 1, MPI_INT, (int)state->job->rank + 1, kBatonTag, state->job->communicator);
@@ -153,14 +152,10 @@ static int read_call(struct pmpio_state* state,
                      const struct fk_array* array,
                      const struct fk_call* call,
                      unsigned char* into) {
-  const uint64_t end = call->offset + call->bytes;
-  for (uint32_t rank = 0; rank < state->job->ranks; ++rank) {
-    const uint64_t first = array->starts[rank], last = array->starts[rank + 1];
-    if (last <= call->offset || first >= end) continue;
-    const uint64_t from = first > call->offset ? first : call->offset;
-    const uint64_t to = last < end ? last : end;
-    const struct fk_call part = {from - first, to - from};
-    if (read_part(state, array, rank, part, into + (from - call->offset)) != 0) return -1;
+  struct fk_call part;
+  for (uint32_t rank = 0; fk_next_part(array, state->job->ranks, call, &rank, &part); ++rank) {
+    const struct fk_call own = {part.offset - array->starts[rank], part.bytes};
+    if (read_part(state, array, rank, own, into + (part.offset - call->offset)) != 0) return -1;
   }
   return 0;
 }
@@ -173,9 +168,8 @@ static int pmpio_read(void* raw,
   unsigned char* into = memory;
   if (state->job->kernel->operations[array->operation].node_count > 0) {
     const struct fk_call own = {0, array->calls->bytes};
-    const size_t size = calls->count * sizeof *calls->calls;
     if (calls->count == 0) return 0;
-    if (calls->count != array->calls->count || memcmp(calls->calls, array->calls->calls, size) != 0)
+    if (!fk_are_own(array, calls))
       return fk_fail(state->job, "read", "pmpio",
                      "a rank reads only its own part of a strided array");
     return own.bytes == 0 ? 0 : read_part(state, array, state->job->rank, own, into);

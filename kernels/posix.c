@@ -21,13 +21,8 @@ struct posix_state {
   int file;
   char path[FK_PATH_MAX];
   const struct fk_array* arrays;  // of the step
-  size_t count;
-  unsigned char* tail;  // a block of zeros after the end, for direct writes
+  unsigned char* tail;            // a block of zeros after the end, for direct writes
 };
-
-static uint64_t round_up(uint64_t bytes) {
-  return (bytes + FK_BLOCK_BYTES - 1) / FK_BLOCK_BYTES * FK_BLOCK_BYTES;
-}
 
 static int failed(struct posix_state* state, const char* operation) {
   return fk_fail(state->job, operation, state->path, strerror(errno));
@@ -37,7 +32,7 @@ static int failed(struct posix_state* state, const char* operation) {
 static uint64_t bytes_of(const struct posix_state* state,
                          const struct fk_array* array,
                          uint32_t rank) {
-  if (array->calls != NULL && rank == state->job->rank) return array->calls->bytes;
+  if (rank == state->job->rank) return array->calls->bytes;
   return array->starts[rank + 1] - array->starts[rank];
 }
 
@@ -47,8 +42,8 @@ static uint64_t begin_of(const struct posix_state* state,
                          uint32_t rank) {
   uint64_t begin = 0;
   for (const struct fk_array* before = state->arrays; before != array; ++before)
-    begin += round_up(state->is_shared ? before->starts[state->job->ranks]
-                                       : bytes_of(state, before, rank));
+    begin += fk_round_up(state->is_shared ? before->starts[state->job->ranks]
+                                          : bytes_of(state, before, rank));
   return begin;
 }
 
@@ -72,10 +67,12 @@ static void* posix_start(struct fk_job* job) {
   void* tail = NULL;
   if (state == NULL || posix_memalign(&tail, FK_BLOCK_BYTES, FK_BLOCK_BYTES) != 0) {
     fk_fail(job, "start", job->directory, "no memory");
+  } else if (fk_has_option(job, "shared") && strchr(job->options, ',')) {
+    fk_fail(job, "start", "posix:shared", "it has no further options");
   } else {
     *state = (struct posix_state){.job = job, .file = -1, .tail = tail};
     state->is_shared = fk_has_option(job, "shared");
-    state->is_direct = fk_has_option(job, "direct") && !state->is_shared;
+    state->is_direct = fk_has_option(job, "direct");
     state->is_synced = fk_has_option(job, "fsync") || state->is_direct;
   }
   if (fk_agree(job) == 0) return state;
@@ -87,7 +84,6 @@ static void* posix_start(struct fk_job* job) {
 static int posix_begin_write(void* raw, const struct fk_array* arrays, size_t count) {
   struct posix_state* const state = raw;
   state->arrays = arrays;
-  state->count = count;
   const int flags = O_CREAT | O_WRONLY | (state->is_shared ? 0 : O_TRUNC);
   if (open_step(state, arrays[0].step, state->job->rank, flags | (state->is_direct ? O_DIRECT : 0)))
     return -1;
@@ -152,12 +148,11 @@ static int posix_end_write(void* raw) {
 
 static int posix_begin_read(void* raw, const struct fk_array* arrays, size_t count) {
   struct posix_state* const state = raw;
+  (void)count;
   state->arrays = arrays;
-  state->count = count;
   return state->is_shared ? open_step(state, arrays[0].step, 0, O_RDONLY) : 0;
 }
 
-/// Reads whole blocks around the bytes, first into the free end of the memory's last block.
 static int read_all(struct posix_state* state,
                     unsigned char* into,
                     uint64_t size,
@@ -175,7 +170,7 @@ static int read_all(struct posix_state* state,
   return 0;
 }
 
-/// Direct if place, size and memory allow it.
+/// Direct if place and memory allow it; the rest of a last block is copied from a whole one.
 static int read_part(struct posix_state* state,
                      const struct fk_array* array,
                      uint32_t rank,
@@ -200,14 +195,10 @@ static int read_from_ranks(struct posix_state* state,
                            const struct fk_array* array,
                            const struct fk_call* call,
                            unsigned char* into) {
-  const uint64_t end = call->offset + call->bytes;
-  for (uint32_t rank = 0; rank < state->job->ranks; ++rank) {
-    const uint64_t first = array->starts[rank], last = array->starts[rank + 1];
-    if (last <= call->offset || first >= end) continue;
-    const uint64_t from = first > call->offset ? first : call->offset;
-    const uint64_t to = last < end ? last : end;
-    const struct fk_call part = {from - first, to - from};
-    if (read_part(state, array, rank, into + (from - call->offset), part) != 0) return -1;
+  struct fk_call part;
+  for (uint32_t rank = 0; fk_next_part(array, state->job->ranks, call, &rank, &part); ++rank) {
+    const struct fk_call own = {part.offset - array->starts[rank], part.bytes};
+    if (read_part(state, array, rank, into + (part.offset - call->offset), own) != 0) return -1;
   }
   return 0;
 }
@@ -216,13 +207,11 @@ static int read_own(struct posix_state* state,
                     const struct fk_array* array,
                     const struct fk_calls* calls,
                     unsigned char* into) {
-  const struct fk_calls* const own = array->calls;
-  if (own == NULL || calls->count != own->count ||
-      (own->count > 0 && memcmp(calls->calls, own->calls, own->count * sizeof *own->calls) != 0))
+  if (!fk_are_own(array, calls))
     return fk_fail(state->job, "read", state->path,
                    "ranks with files of their own read only what they wrote; use posix:shared");
-  const struct fk_call all = {0, own->bytes};
-  return own->bytes == 0 ? 0 : read_part(state, array, state->job->rank, into, all);
+  const struct fk_call all = {0, calls->bytes};
+  return calls->bytes == 0 ? 0 : read_part(state, array, state->job->rank, into, all);
 }
 
 static int posix_read(void* raw,

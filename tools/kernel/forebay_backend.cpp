@@ -190,13 +190,12 @@ class DatasetRun {
                   std::vector<Future<ByteCount>>& pending) {
     const auto* const begin = array.starts;
     const auto* first = std::upper_bound(begin, begin + job_.ranks, call.offset) - 1;
-    for (const auto* start = first; start < begin + job_.ranks && *start < call.end(); ++start) {
-      const ByteRange wanted = intersect({start[0], start[1] - start[0]}, call);
-      if (wanted.empty()) continue;
-      pending.push_back(stored_->read(
-          field(array), Part{static_cast<std::uint32_t>(start - begin)}, wanted.offset - start[0],
-          std::span(into + (wanted.offset - call.offset), wanted.size)));
-    }
+    auto rank = static_cast<std::uint32_t>(first - begin);
+    const fk_call wanted{call.offset, call.size};
+    fk_call part{};
+    for (; fk_next_part(&array, job_.ranks, &wanted, &rank, &part) != 0; ++rank)
+      pending.push_back(stored_->read(field(array), Part{rank}, part.offset - begin[rank],
+                                      std::span(into + (part.offset - call.offset), part.bytes)));
   }
 
   fk_job& job_;
