@@ -86,3 +86,14 @@ def test_command_prints_the_setting_and_its_worth(forebay, real_native, tmp_path
     assert document["advised"] in document["final"]
     assert document["worth"]["value"] > 0
     assert len(document["tried"]) + len(document["failures"]) == len(advise.candidates(2))
+
+
+def test_job_that_ends_early_is_an_error_and_no_slow_setting(monkeypatch, forebay, tmp_path):
+    """Settings that the job did not reach have no times."""
+    runs = [{"backend": "posix"}]
+    cut = {"runs": runs, "failures": {}, "error": "the job ended early: signal 11"}
+    monkeypatch.setattr(advise, "run", lambda *_: cut)
+    monkeypatch.setattr(advise.metrics, "values_of", lambda _: {advise.METRIC: 1.0})
+    completed = forebay("advise", "s3d", "--storage", tmp_path)
+    assert completed.code == 1
+    assert "signal 11" in completed.err

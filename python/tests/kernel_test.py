@@ -185,7 +185,13 @@ def test_failing_backend_is_named_and_the_others_are_kept(forebay, small, tmp_pa
 
 @needs_runner
 def test_unknown_option_fails_its_backend_with_the_known_ones(forebay, small, tmp_path):
-    wrong = ["posix:dirct", "forebay:auto,writer=2", "forebay:writers=2x", "mpiio:=x"]
+    wrong = [
+        "posix:dirct",
+        "posix:direct,shared",
+        "forebay:auto,writer=2",
+        "forebay:writers=2x",
+        "mpiio:=x",
+    ]
     chosen = [part for one in (*wrong, "posix") for part in ("--on", one)]
     options = (*chosen, "--ranks", 2, "--rounds", 1, "--storage", tmp_path, "--json", "-")
     completed = forebay("kernel", "run", small, *options)

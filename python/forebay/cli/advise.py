@@ -6,21 +6,14 @@ from pathlib import Path
 import click
 
 from forebay.cli.output import json_option, report
+from forebay.cli.ranks import launcher_option, storage_option
 
 
 @click.command(name="advise", short_help="Find the best setting for a program, from its log.")
 @click.argument("log", metavar="LOG|KERNEL", type=click.Path())
-@click.option(
-    "--storage",
-    default=".",
-    show_default=True,
-    type=click.Path(exists=True, file_okay=False, writable=True),
-    help="Directory of the storage to measure.",
-)
+@storage_option
 @click.option("--ranks", metavar="N", type=click.IntRange(1), default=4, show_default=True)
-@click.option(
-    "--launcher", metavar="COMMAND", help='Starts the ranks: "srun -n {n}".  [default: mpiexec]'
-)
+@launcher_option
 @click.option(
     "--today",
     "baseline",

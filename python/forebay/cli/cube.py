@@ -5,6 +5,7 @@ import click
 
 from forebay import native
 from forebay.cli.output import json_option, report
+from forebay.cli.ranks import launcher_option, ranks_of
 
 PROGRAM = "forebay-cube"
 RANKS_PROGRAM = "forebay-cube-mpi"
@@ -21,7 +22,7 @@ def run_native(
     files: tuple[str, ...],
     options: dict,
     accepted_codes: tuple[int, ...] = (0,),
-    ranks: int | None = None,
+    ranks: native.Ranks | None = None,
 ) -> native.ProgramResult:
     """Runs forebay-cube, or its MPI variant for several ranks, and shows its progress."""
     from forebay.report.terminal import progress
@@ -111,12 +112,13 @@ def diff(first, second, json_file, **options):
     "--memory", metavar="SIZE", help="Memory for input rows that are used again [128MiB]."
 )
 @click.option("--ranks", type=click.IntRange(1), metavar="N", help="MPI ranks [no MPI].")
+@launcher_option
 @json_option
-def remap(file, json_file, ranks, **options):
+def remap(file, json_file, ranks, launcher, **options):
     """Write a profile with metrics that a remapping specification computes from those of FILE."""
     for name in ("select", "inclusive", "exclusive"):
         options[name] = "\n".join(options[name]) or None
-    document = run_native("remap", (file,), options, ranks=ranks).document
+    document = run_native("remap", (file,), options, ranks=ranks_of(ranks, launcher)).document
     report(document, json_file, lambda console: _tables().print_remapped(console, document))
 
 

@@ -7,6 +7,7 @@ import click
 
 from forebay import native, presets
 from forebay.cli.output import json_option, plot_option, print_line, report
+from forebay.cli.ranks import launcher_option, ranks_of
 
 PROGRAM = "forebay-flow"
 RANKS_PROGRAM = "forebay-flow-mpi"
@@ -21,7 +22,7 @@ def run_native(action: str, mesh: str, options: dict) -> dict:
     """Runs forebay-flow, or its MPI variant, and shows its progress."""
     from forebay.report.terminal import progress
 
-    ranks = options.pop("ranks")
+    ranks = ranks_of(options.pop("ranks"), options.pop("launcher"))
     # Threads of one process are the ranks of the program without MPI.
     options["ranks"] = options.pop("threads")
     if ranks is not None and options["ranks"] is not None:
@@ -49,6 +50,7 @@ def store_options(function):
 def rank_options(function):
     """Adds the options for ranks that both commands have."""
     for option in (
+        launcher_option,
         click.option("--ranks", type=click.IntRange(1), metavar="N", help="MPI ranks [no MPI]."),
         click.option(
             "--threads", type=click.IntRange(1), metavar="N", help="Threads, without MPI [1]."

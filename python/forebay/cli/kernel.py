@@ -14,6 +14,7 @@ from forebay.cli.output import (
     print_line,
     report,
 )
+from forebay.cli.ranks import launcher_option, storage_option
 from forebay.errors import EXIT_FAILED, ForebayError
 
 DEFAULT_BACKENDS = "posix,posix:direct,mpiio,mpiio:collective,forebay"
@@ -97,18 +98,10 @@ def show(name, ranks, plot_file, json_file):
     help="Backend; may be repeated, or several names separated by commas without options. "
     f"`forebay kernel backends` lists them.  [default: {DEFAULT_BACKENDS}]",
 )
-@click.option(
-    "--storage",
-    default=".",
-    show_default=True,
-    type=click.Path(exists=True, file_okay=False, writable=True),
-    help="Directory of the storage to measure.",
-)
+@storage_option
 @click.option("--ranks", metavar="N", type=click.IntRange(1), help="Ranks.  [default: 4]")
 @click.option("--rounds", metavar="N", type=click.IntRange(1), default=5, show_default=True)
-@click.option(
-    "--launcher", metavar="COMMAND", help='Starts the ranks: "srun -n {n}".  [default: mpiexec]'
-)
+@launcher_option
 @click.option("--cold", is_flag=True, help="Drop data from the page cache before it is read.")
 @click.option("--verify-all", is_flag=True, help="Verify all steps, not only the last one.")
 @click.option("--compute-scale", type=click.FloatRange(0), default=1, help="Scale computation.")

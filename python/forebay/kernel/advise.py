@@ -73,6 +73,14 @@ def how_to_apply(setting: str) -> str:
     return f"a dataset of Forebay with a plan file (FOREBAY_PLAN) of {'; '.join(values)}"
 
 
+def run_whole(kernel: Kernel, settings: RunSettings, on_progress) -> dict:
+    """run() that fails if the job has ended early: settings without a run are not the slow ones."""
+    document = run(kernel, settings, on_progress)
+    if document["error"]:
+        raise ForebayError(document["error"])
+    return document
+
+
 def advise(kernel: Kernel, settings: RunSettings, baseline: str, on_progress=None) -> Advice:
     """Runs all candidates once and keeps the faster half, until few are left; these and the
     baseline run in paired rounds. Blocks for as long as all of these runs take."""
@@ -81,7 +89,7 @@ def advise(kernel: Kernel, settings: RunSettings, baseline: str, on_progress=Non
     failures: dict[str, str] = {}
     while len(left) > FINALISTS:
         one_round = replace(settings, backends=tuple(left), rounds=1, warm_ups=0)
-        document = run(kernel, one_round, on_progress)
+        document = run_whole(kernel, one_round, on_progress)
         failures |= document["failures"]
         for one in document["runs"]:
             tried[one["backend"]] = metrics.values_of(one)[METRIC]
@@ -90,10 +98,8 @@ def advise(kernel: Kernel, settings: RunSettings, baseline: str, on_progress=Non
         if not left:
             raise ForebayError(f"no setting works: {next(iter(failures.values()))}")
     names = tuple(dict.fromkeys((*left, baseline)))
-    final = run(kernel, replace(settings, backends=names, rounds=FINAL_ROUNDS), on_progress)
+    final = run_whole(kernel, replace(settings, backends=names, rounds=FINAL_ROUNDS), on_progress)
     failures |= final["failures"]
-    if final["error"]:
-        raise ForebayError(final["error"])
     times = {
         name: [metrics.values_of(one)[METRIC] for one in final["runs"] if one["backend"] == name]
         for name in names
