@@ -12,7 +12,7 @@ from itertools import product
 from statistics import median
 
 from forebay import native
-from forebay.kernel.kernel_file import Kernel, make_kernel
+from forebay.kernel.kernel_file import Kernel, sized_kernel
 from forebay.kernel.run import plan_file
 
 PROGRAM = "forebay-study"
@@ -60,9 +60,7 @@ def kernel_of(family: str, mean: float, ranks: int, steps: int) -> Kernel:
         "normal": {"mean": mean, "deviation": mean / 4},
         "exponential": {"mean": mean},
     }[family]
-    operation = {"name": "block", "do": "write", "size": {"family": family} | parameters}
-    document = {"format": 1, "name": family, "writers": ranks, "steps": steps}
-    return make_kernel(document | {"operation": [operation]}, family)
+    return sized_kernel({"family": family} | parameters, ranks, steps, name=family)
 
 
 def measure(ranks: int, is_quick: bool, on_progress=None) -> dict:

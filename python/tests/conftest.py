@@ -5,6 +5,7 @@ They test the command line without a build, and with behavior that real programs
 failure.
 """
 
+import importlib.util
 import json
 import os
 import stat
@@ -91,6 +92,15 @@ def fake_program(fake):
         return fake(name, "\n".join([*lines, f"sys.exit({exit_code})"]))
 
     return make
+
+
+@pytest.fixture
+def packaged_logs() -> Path:
+    """The logs of the package darshan."""
+    spec = importlib.util.find_spec("darshan")
+    if spec is None:
+        pytest.skip("the package darshan is not installed: run scripts/setup test")
+    return Path(spec.origin).parent / "examples/example_logs"
 
 
 @pytest.fixture(scope="session")

@@ -2,7 +2,6 @@
 """`forebay kernel fit` of traces that are made here, of the logs in the package darshan, and of the
 samples."""
 
-import importlib.util
 import os
 import resource
 import signal
@@ -61,14 +60,6 @@ def traced(forebay, needs_programs, tmp_path):
         return tmp_path / "a.trace"
 
     return write
-
-
-@pytest.fixture
-def packaged_logs() -> Path:
-    spec = importlib.util.find_spec("darshan")
-    if spec is None:
-        pytest.skip("the package darshan is not installed: run scripts/setup test")
-    return Path(spec.origin).parent / "examples/example_logs"
 
 
 def samples_log(name: str) -> Path:

@@ -3,7 +3,6 @@
 
 import csv
 import gzip
-import importlib.util
 import json
 import os
 import sys
@@ -182,14 +181,6 @@ def test_darshan_log_without_the_package_names_what_to_install(forebay, tmp_path
     completed = forebay("trace", "import", tmp_path / "a", "-o", tmp_path / "run.trace")
     assert completed.code == 1
     assert 'pip install "forebay[darshan]"' in completed.err
-
-
-@pytest.fixture
-def packaged_logs() -> Path:
-    spec = importlib.util.find_spec("darshan")
-    if spec is None:
-        pytest.skip("the package darshan is not installed: run scripts/setup test")
-    return Path(spec.origin).parent / "examples/example_logs"
 
 
 def test_darshan_segments_become_records(imported, packaged_logs, forebay, tmp_path):

@@ -30,6 +30,41 @@ struct CallsDeleter {
   }
 };
 
+/// The size of an array; 0 if it cannot be planned.
+std::uint64_t array_bytes(const fk_kernel& kernel, std::uint32_t write, std::int64_t step) {
+  std::vector<std::uint64_t> starts(std::size_t{kernel.writers} + 1);
+  return fk_layout(&kernel, write, step, starts.data()) == 0 ? starts.back() : 0;
+}
+
+/// Makes the calls of all ranks in one step, one after the other: `next` makes those of a rank. A
+/// read with size or offsets has an array; before that is written it has no calls.
+class CallsOfStep {
+ public:
+  CallsOfStep(const fk_kernel& kernel, std::uint32_t number, std::int64_t step)
+      : kernel_(kernel), number_(number), step_(step) {
+    const fk_operation& operation = kernel.operations[number];
+    if (operation.what != FK_READ || (operation.has_size == 0 && operation.node_count == 0)) return;
+    source_ = fk_step_of_data(&kernel, number, step);
+    bytes_ = source_ < -1 ? 0 : array_bytes(kernel, operation.from, source_);
+    reads_array_ = true;
+  }
+
+  int next(std::uint32_t rank, fk_calls& calls) const {
+    if (!reads_array_) return fk_make_calls(&kernel_, number_, rank, step_, &calls);
+    if (source_ >= -1) return fk_make_read_calls(&kernel_, number_, rank, step_, bytes_, &calls);
+    calls.count = calls.bytes = calls.end = 0;
+    return 0;
+  }
+
+ private:
+  const fk_kernel& kernel_;
+  std::uint32_t number_;
+  std::int64_t step_;
+  std::int64_t source_ = -2;
+  std::uint64_t bytes_ = 0;
+  bool reads_array_ = false;
+};
+
 /// The draws of one operation: bytes and calls [step][rank], and sizes of calls in this order.
 Result<json> describe_operation(const fk_kernel& kernel,
                                 std::uint32_t number,
@@ -41,16 +76,18 @@ Result<json> describe_operation(const fk_kernel& kernel,
   json sizes = json::array();
   for (std::int64_t step = -1; step < kernel.steps; ++step) {
     if (fk_is_due(&kernel, &operation, step) == 0) continue;
+    const CallsOfStep of_step(kernel, number, step);
     json step_bytes = json::array();
     json step_calls = json::array();
     for (std::uint32_t rank = 0; rank < kernel.writers; ++rank) {
-      if (fk_make_calls(&kernel, number, rank, step, calls.get()) != 0)
-        return failure({.kind = ErrorClass::kLimit,
-                        .operation = "draw the calls of",
-                        .path = operation.name,
-                        .cause = "rank " + std::to_string(rank) + " in step " +
-                                 std::to_string(step) +
-                                 " exceeds a limit of docs/formats/kernel.md, or memory is short"});
+      if (of_step.next(rank, *calls) != 0)
+        return failure(
+            {.kind = ErrorClass::kLimit,
+             .operation = "draw the calls of",
+             .path = operation.name,
+             .cause =
+                 "rank " + std::to_string(rank) + " in step " + std::to_string(step) +
+                 " exceeds the array, or a limit of docs/formats/kernel.md, or memory is short"});
       step_bytes.push_back(calls->bytes);
       step_calls.push_back(calls->count);
       for (std::size_t i = 0; i < calls->count && sizes.size() < sizes_max; ++i)

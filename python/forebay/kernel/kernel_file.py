@@ -93,16 +93,13 @@ class Kernel(BaseModel):
 
     @model_validator(mode="after")
     def _check(self):
-        writes: set[str] = set()
         seen: set[str] = set()
         all_writes = {one.name for one in self.operations if one.do == "write"}
         for one in self.operations:
             if one.name in seen:
                 raise ValueError(f"two operations have the name {one.name!r}")
             seen.add(one.name)
-            if one.do == "write":
-                writes.add(one.name)
-            elif one.source not in all_writes:
+            if one.do == "read" and one.source not in all_writes:
                 raise ValueError(f"{one.name}: no write has the name {one.source!r}")
         return self
 
@@ -165,7 +162,10 @@ def read_kernel(name: str) -> Kernel:
     """A kernel by its path or its name."""
     path = find_kernel(name)
     try:
-        content = path.read_bytes()
+        with path.open("rb") as file:
+            content = file.read(FILE_BYTES_MAX + 1)
+        if len(content) > FILE_BYTES_MAX:
+            raise ForebayError(f"read {path}: a kernel file has at most 1 MiB")
         document = tomllib.loads(content.decode())
     except OSError as error:
         raise ForebayError(f"read {path}: {error.strerror}; check the path") from None
@@ -173,8 +173,6 @@ def read_kernel(name: str) -> Kernel:
         raise ForebayError(f"read {path}: it is not UTF-8, so no kernel file") from None
     except tomllib.TOMLDecodeError as error:
         raise ForebayError(f"read {path}: {error}; docs/formats/kernel.md has the format") from None
-    if len(content) > FILE_BYTES_MAX:
-        raise ForebayError(f"read {path}: a kernel file has at most 1 MiB")
     kernel = make_kernel(document, str(path))
     for one in _distributions(kernel):
         if isinstance(one, Replay):
@@ -196,6 +194,15 @@ def make_kernel(document: dict, path: str) -> Kernel:
         return Kernel.model_validate(document)
     except ValidationError as error:
         raise ForebayError(f"{path}: {_describe(error, document)}") from None
+
+
+def sized_kernel(
+    size: dict, writers: int, steps: int, seed: int = 1, name: str = "draws"
+) -> Kernel:
+    """One write in each step, of a distribution of sizes."""
+    operation = {"name": "block", "do": "write", "size": size}
+    document = {"format": 1, "name": name, "writers": writers, "steps": steps, "seed": seed}
+    return make_kernel(document | {"operation": [operation]}, name)
 
 
 def _describe(error: ValidationError, document: dict) -> str:

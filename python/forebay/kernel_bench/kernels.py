@@ -17,7 +17,7 @@ from forebay.emufs_mount import mount_machine
 from forebay.errors import ForebayError, SkippedError
 from forebay.kernel import advise, metrics
 from forebay.kernel.emit import emit
-from forebay.kernel.kernel_file import Kernel, make_kernel, read_kernel
+from forebay.kernel.kernel_file import Kernel, read_kernel, sized_kernel
 from forebay.kernel.run import OPENMPI_RUNNER, RunSettings, draw, run
 from forebay.kernel_bench.rows import Goal, Results
 
@@ -64,8 +64,6 @@ LIBRARY_BACKENDS = (
     "adios1:gather",
     "adios1:posix",
 )
-
-
 FITS = ("kernel.fit.sizes", "kernel.fit.ranks", "kernel.fit.ops", "kernel.fit_s", "kernel.fit_mib")
 STUDY = ("kernel.study_s", "kernel.deck")
 IDS = (
@@ -78,12 +76,6 @@ IDS = (
 LOG = "darshan/flash-io-192ranks.darshan"
 FIT_ROUNDS = 5
 STATEMENTS = 8
-
-
-def sized_kernel(size: dict, writers: int, steps: int, seed: int = 1) -> Kernel:
-    operation = {"name": "block", "do": "write", "size": size}
-    document = {"format": 1, "name": "draws", "writers": writers, "steps": steps, "seed": seed}
-    return make_kernel(document | {"operation": [operation]}, "draws")
 
 
 class KernelBench:
@@ -300,9 +292,7 @@ def advised_kernels() -> list[Kernel]:
         "irregular": {"family": "exponential", "mean": 4e6},
         "small": {"family": "normal", "mean": 64e3, "deviation": 8e3},
     }
-    return [
-        sized_kernel(size, 4, 3).model_copy(update={"name": name}) for name, size in sizes.items()
-    ]
+    return [sized_kernel(size, 4, 3, name=name) for name, size in sizes.items()]
 
 
 def timed_fit(log: Path) -> tuple[float, float, dict[str, float], int]:
