@@ -128,9 +128,9 @@ static int write_calls(void* raw, const struct fk_array* array, const void* memo
   int failed = variable == NULL || adios2_set_shape(variable, 1, &shape) != adios2_error_none;
   for (size_t i = 0; i < array->calls->count && !failed; from += array->calls->calls[i++].bytes) {
     const size_t begin = array->calls->calls[i].offset, bytes = array->calls->calls[i].bytes;
-    failed =
-        adios2_set_selection(variable, 1, &begin, &bytes) != adios2_error_none ||
-        adios2_put(state->engines[group], variable, from, adios2_mode_sync) != adios2_error_none;
+    failed = adios2_set_selection(variable, 1, &begin, &bytes) != adios2_error_none ||
+             adios2_put(state->engines[group], variable, from, adios2_mode_deferred) !=
+                 adios2_error_none;
   }
   return check(state, failed, "write");
 }

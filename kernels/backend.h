@@ -59,8 +59,8 @@ struct fk_backend {
   /// The memory in which the application makes its calls of an array: `own`, or memory of the
   /// backend of the same size. May be NULL: `own`.
   void* (*memory)(void* state, const struct fk_array* array, void* own);
-  /// Writes the calls of this rank, which are contiguous in `memory`. When it returns, the
-  /// application may change the memory.
+  /// Writes the calls of this rank, which are contiguous in `memory`. The application does not
+  /// change the memory until end_write() returns.
   int (*write)(void* state, const struct fk_array* array, const void* memory);
   /// Ends the step. When it returns, the application may continue.
   int (*end_write)(void* state);

@@ -161,6 +161,8 @@ def mpi_launcher() -> list[str]:
 def openmpi_launcher() -> list[str]:
     """Debian's launcher, by its full name: with two MPIs installed, mpiexec is ambiguous."""
     args = ["mpiexec.openmpi", "--oversubscribe", "--mca", "mpi_yield_when_idle", "1"]
+    # It would bind one or two ranks, and so all their threads, to a core each. MPICH does not.
+    args += ["--bind-to", "none"]
     # These suppress warnings about missing hardware and about what a container forbids.
     args += ["--mca", "btl_base_warn_component_unused", "0", "--mca", "osc", "^ucx"]
     args += ["--mca", "btl_vader_single_copy_mechanism", "none"]

@@ -45,7 +45,7 @@ LIBRARIES = (
     "adios1:gather,aggregators=2",
 )
 # ADIOS2 of its wheel has no MPI, so it is compared on one rank.
-ADIOS2 = ("adios2", "adios2:AsyncWrite=Guided", "adios2:BufferVType=malloc")
+ADIOS2 = ("adios2", "adios2:StatsLevel=0", "adios2:StatsLevel=0,BufferVType=malloc")
 ONE_RANK = ("forebay", "forebay:file-per-process", "forebay:file-per-process,adopt")
 # Sets of libraries, by the last part of the id of a case: what a program must have for it.
 LIBRARY_SETS = {
