@@ -71,7 +71,7 @@ void fk_sync_files(struct fk_job* job) {
 }
 
 void fk_drop_files(struct fk_job* job) {
-  fk_sync_files(job);
+  walk.job = job;
   walk.number = walk.files = 0;
   walk.what = kDrop;
   nftw(job->directory, treat_one, kDepth, FTW_PHYS);
@@ -112,29 +112,27 @@ uint64_t fk_memory_growth_bytes(void) {
   return peak > resident_before ? peak - resident_before : 0;
 }
 
-/// [rank][...] of all ranks to [...][rank].
-static void gather_seconds(struct fk_job* job, const float* own, struct fk_result* result) {
-  const size_t count = (size_t)result->steps * FK_PHASES;
-  float* const all = job->rank == 0 ? malloc(count * job->ranks * sizeof *all) : NULL;
-  MPI_Gather(own, (int)count, MPI_FLOAT, all, (int)count, MPI_FLOAT, 0, job->communicator);
-  if (job->rank != 0) return;
-  result->seconds = malloc(count * job->ranks * sizeof *all);
-  for (size_t i = 0; all != NULL && result->seconds != NULL && i < count; ++i)
-    for (uint32_t rank = 0; rank < job->ranks; ++rank)
-      result->seconds[i * job->ranks + rank] = all[rank * count + i];
-  free(all);
+int fk_reserve_result(struct fk_job* job, struct fk_result* result) {
+  const size_t steps = (size_t)result->steps * result->ranks;
+  if (job->rank != 0) return 0;
+  result->seconds = calloc(steps * FK_PHASES, sizeof *result->seconds);
+  result->step_bytes = calloc(steps, sizeof *result->step_bytes);
+  if (result->seconds != NULL && result->step_bytes != NULL) return 0;
+  return fk_fail(job, "allocate", "memory of results", "no memory");
 }
 
-static void gather_bytes(struct fk_job* job, const uint64_t* own, struct fk_result* result) {
-  const size_t count = result->steps;
-  uint64_t* const all = job->rank == 0 ? malloc(count * job->ranks * sizeof *all) : NULL;
-  MPI_Gather(own, (int)count, MPI_UINT64_T, all, (int)count, MPI_UINT64_T, 0, job->communicator);
-  if (job->rank != 0) return;
-  result->step_bytes = malloc(count * job->ranks * sizeof *all);
-  for (size_t i = 0; all != NULL && result->step_bytes != NULL && i < count; ++i)
-    for (uint32_t rank = 0; rank < job->ranks; ++rank)
-      result->step_bytes[i * job->ranks + rank] = all[rank * count + i];
-  free(all);
+/// The `count` numbers of each rank, as [...][rank] in `into` of rank 0.
+static void gather(
+    struct fk_job* job, const void* own, size_t count, MPI_Datatype type, void* into) {
+  MPI_Datatype column, placed;
+  int bytes = 0;
+  MPI_Type_size(type, &bytes);
+  MPI_Type_vector((int)count, 1, (int)job->ranks, type, &column);
+  MPI_Type_create_resized(column, 0, bytes, &placed);
+  MPI_Type_commit(&placed);
+  MPI_Gather(own, (int)count, type, into, 1, placed, 0, job->communicator);
+  MPI_Type_free(&placed);
+  MPI_Type_free(&column);
 }
 
 void fk_reduce(struct fk_job* job,
@@ -153,8 +151,9 @@ void fk_reduce(struct fk_job* job,
   uint64_t sum[kSums] = {0};
   MPI_Reduce(largest, max, kLargest, MPI_DOUBLE, MPI_MAX, 0, job->communicator);
   MPI_Reduce(sums, sum, kSums, MPI_UINT64_T, MPI_SUM, 0, job->communicator);
-  gather_seconds(job, seconds, result);
-  gather_bytes(job, step_bytes, result);
+  const size_t steps = result->steps;
+  gather(job, seconds, steps * FK_PHASES, MPI_FLOAT, result->seconds);
+  gather(job, step_bytes, steps, MPI_UINT64_T, result->step_bytes);
   result->total_s = max[0];
   result->durable_s = max[1] > max[0] ? max[1] : max[0];
   result->fill_s = max[2];

@@ -10,7 +10,7 @@
 void fk_make_empty(struct fk_job* job);
 /// Collective. Syncs all files and directories; ranks share the work.
 void fk_sync_files(struct fk_job* job);
-/// Collective. Syncs all files and drops them from the page cache of this rank's node.
+/// Collective. Drops all files, which are synced, from the page cache of this rank's node.
 void fk_drop_files(struct fk_job* job);
 
 /// The peak of resident memory of this process since fk_begin_memory_peak().
@@ -30,6 +30,8 @@ struct fk_own {
   uint64_t verified_bytes;
 };
 
+/// Memory of rank 0 for the arrays of a result, whose numbers of steps and ranks are set.
+int fk_reserve_result(struct fk_job* job, struct fk_result* result);
 /// Collective. Combines the numbers of all ranks on rank 0.
 void fk_reduce(struct fk_job* job,
                struct fk_own own,

@@ -476,7 +476,7 @@ void fk_run(const struct fk_backend* backend,
   job->error[0] = '\0';
   run.seconds = calloc((size_t)steps * FK_PHASES, sizeof *run.seconds);
   run.step_bytes = calloc(steps, sizeof *run.step_bytes);
-  if (run.seconds == NULL || run.step_bytes == NULL)
+  if (fk_reserve_result(job, result) != 0 || run.seconds == NULL || run.step_bytes == NULL)
     fk_fail(job, "allocate", "memory of results", "no memory");
   if (fk_check_options(job, backend->accepts) == 0 && job->error[0] == '\0') reserve_all(&run);
   if (fk_begin_computation(&run.computation, settings->compute, job->communicator) != 0)

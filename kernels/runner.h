@@ -38,8 +38,8 @@ struct fk_result {
   char error[FK_ERROR_MAX];
   uint32_t ranks;
   uint32_t steps;
-  float* seconds;        ///< [step][phase][rank], by malloc()
-  uint64_t* step_bytes;  ///< [step][rank]: written and read, by malloc()
+  float* seconds;        ///< [step][phase][rank], by calloc()
+  uint64_t* step_bytes;  ///< [step][rank]: written and read, by calloc()
   double total_s;        ///< until the application has ended
   double durable_s;      ///< until every byte is on storage
   double fill_s;         ///< of the slowest rank: making content, part of compute
