@@ -109,6 +109,10 @@ void fk_step_path(const struct fk_job* job,
 
 /// The bytes up to the end of a block.
 uint64_t fk_round_up(uint64_t bytes);
+/// Where an array begins in a file with all `arrays` of a step, each in blocks of its own.
+uint64_t fk_begin_in_step(const struct fk_array* arrays,
+                          const struct fk_array* array,
+                          uint32_t ranks);
 /// The part of `call` that a rank has written, of those from `*rank` on; 0 if there is none.
 int fk_next_part(const struct fk_array* array,
                  uint32_t ranks,

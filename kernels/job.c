@@ -112,6 +112,15 @@ uint64_t fk_round_up(uint64_t bytes) {
   return (bytes + FK_BLOCK_BYTES - 1) / FK_BLOCK_BYTES * FK_BLOCK_BYTES;
 }
 
+uint64_t fk_begin_in_step(const struct fk_array* arrays,
+                          const struct fk_array* array,
+                          uint32_t ranks) {
+  uint64_t begin = 0;
+  for (; arrays != array; ++arrays)
+    begin += fk_round_up(arrays->starts[ranks]);
+  return begin;
+}
+
 int fk_next_part(const struct fk_array* array,
                  uint32_t ranks,
                  const struct fk_call* call,

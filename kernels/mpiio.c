@@ -56,10 +56,7 @@ static int mpiio_begin_write(void* raw, const struct fk_array* arrays, size_t co
 }
 
 static MPI_Offset begin_of(const struct mpiio_state* state, const struct fk_array* array) {
-  uint64_t begin = 0;
-  for (const struct fk_array* before = state->arrays; before != array; ++before)
-    begin += fk_round_up(before->starts[state->job->ranks]);
-  return (MPI_Offset)begin;
+  return (MPI_Offset)fk_begin_in_step(state->arrays, array, state->job->ranks);
 }
 
 /// Bytes as one element, because a call has at most 2^31 - 1 of them.

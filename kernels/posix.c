@@ -16,6 +16,7 @@ enum { kTransferBytes = 8 << 20, kFileMode = 0644 };
 struct posix_state {
   struct fk_job* job;
   int is_shared;
+  int opens_per_call;  // in reads
   int is_direct;
   int is_synced;
   int file;
@@ -41,9 +42,9 @@ static uint64_t begin_of(const struct posix_state* state,
                          const struct fk_array* array,
                          uint32_t rank) {
   uint64_t begin = 0;
+  if (state->is_shared) return fk_begin_in_step(state->arrays, array, state->job->ranks);
   for (const struct fk_array* before = state->arrays; before != array; ++before)
-    begin += fk_round_up(state->is_shared ? before->starts[state->job->ranks]
-                                          : bytes_of(state, before, rank));
+    begin += fk_round_up(bytes_of(state, before, rank));
   return begin;
 }
 
@@ -65,13 +66,15 @@ static int close_file(struct posix_state* state) {
 static void* posix_start(struct fk_job* job) {
   struct posix_state* const state = calloc(1, sizeof *state);
   void* tail = NULL;
+  const int is_shared = fk_has_option(job, "shared") || fk_has_option(job, "per-call");
   if (state == NULL || posix_memalign(&tail, FK_BLOCK_BYTES, FK_BLOCK_BYTES) != 0) {
     fk_fail(job, "start", job->directory, "no memory");
-  } else if (fk_has_option(job, "shared") && strchr(job->options, ',')) {
-    fk_fail(job, "start", "posix:shared", "it has no further options");
+  } else if (is_shared && strchr(job->options, ',')) {
+    fk_fail(job, "start", job->options, "a shared file has no further options");
   } else {
     *state = (struct posix_state){.job = job, .file = -1, .tail = tail};
-    state->is_shared = fk_has_option(job, "shared");
+    state->is_shared = is_shared;
+    state->opens_per_call = fk_has_option(job, "per-call");
     state->is_direct = fk_has_option(job, "direct");
     state->is_synced = fk_has_option(job, "fsync") || state->is_direct;
   }
@@ -150,7 +153,8 @@ static int posix_begin_read(void* raw, const struct fk_array* arrays, size_t cou
   struct posix_state* const state = raw;
   (void)count;
   state->arrays = arrays;
-  return state->is_shared ? open_step(state, arrays[0].step, 0, O_RDONLY) : 0;
+  if (!state->is_shared || state->opens_per_call) return 0;
+  return open_step(state, arrays[0].step, 0, O_RDONLY);
 }
 
 static int read_all(struct posix_state* state,
@@ -203,6 +207,19 @@ static int read_from_ranks(struct posix_state* state,
   return 0;
 }
 
+/// The bytes of a call from the shared file.
+static int read_shared(struct posix_state* state,
+                       const struct fk_array* array,
+                       const struct fk_call* call,
+                       unsigned char* into) {
+  const uint64_t offset = begin_of(state, array, 0) + call->offset;
+  if (state->opens_per_call && open_step(state, array->step, 0, O_RDONLY) != 0) return -1;
+  if (state->file < 0) return -1;
+  const int outcome = read_all(state, into, call->bytes, offset);
+  if (!state->opens_per_call) return outcome;
+  return close_file(state) == 0 ? outcome : -1;
+}
+
 static int read_own(struct posix_state* state,
                     const struct fk_array* array,
                     const struct fk_calls* calls,
@@ -222,11 +239,9 @@ static int posix_read(void* raw,
   unsigned char* into = memory;
   const int is_listed = state->job->kernel->operations[array->operation].node_count > 0;
   if (!state->is_shared && is_listed) return read_own(state, array, calls, into);
-  if (state->is_shared && state->file < 0) return -1;
-  const uint64_t begin = state->is_shared ? begin_of(state, array, 0) : 0;
   for (size_t i = 0; i < calls->count; ++i) {
     const struct fk_call* const call = &calls->calls[i];
-    const int outcome = state->is_shared ? read_all(state, into, call->bytes, begin + call->offset)
+    const int outcome = state->is_shared ? read_shared(state, array, call, into)
                                          : read_from_ranks(state, array, call, into);
     if (outcome != 0) return -1;
     into += call->bytes;
@@ -236,7 +251,7 @@ static int posix_read(void* raw,
 
 static int posix_end_read(void* raw) {
   struct posix_state* const state = raw;
-  return state->is_shared ? close_file(state) : 0;
+  return state->is_shared && !state->opens_per_call ? close_file(state) : 0;
 }
 
 static int posix_finish(void* raw) {
@@ -248,8 +263,10 @@ static int posix_finish(void* raw) {
 
 const struct fk_backend fk_posix = {
     .name = "posix",
-    .options = "a file for each rank and step: page-cache (default), fsync, direct; or shared",
-    .accepts = "page-cache,fsync,direct,shared",
+    .options =
+        "a file for each rank and step: page-cache (default), fsync, direct; one for each step: "
+        "shared, or per-call, which opens it for each read",
+    .accepts = "page-cache,fsync,direct,shared,per-call",
     .start = posix_start,
     .begin_write = posix_begin_write,
     .write = posix_write,

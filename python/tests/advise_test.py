@@ -64,12 +64,17 @@ def test_failing_setting_of_today_is_an_error(search):
 
 
 def test_every_candidate_states_how_it_is_applied():
-    for setting in advise.candidates(8):
+    for setting in advise.candidates(read_kernel("training-reads"), 8):
         assert len(advise.how_to_apply(setting)) > 10
     assert 'strategy = "brigade"; writers = 2' in advise.how_to_apply("forebay:brigade,writers=2")
     assert "romio_cb_write=disable" in advise.how_to_apply(
         "mpiio:collective,romio_cb_write=disable"
     )
+
+
+def test_sessions_are_candidates_for_kernels_that_read():
+    assert "session" in advise.candidates(read_kernel("training-reads"), 2)
+    assert "session" not in advise.candidates(read_kernel("s3d"), 2)
 
 
 def test_command_prints_the_setting_and_its_worth(forebay, real_native, tmp_path):
@@ -83,9 +88,10 @@ def test_command_prints_the_setting_and_its_worth(forebay, real_native, tmp_path
     completed = forebay(*args)
     assert completed.code == 0, completed.err
     document = completed.json
+    writing = advise.candidates(read_kernel("s3d"), 2)
     assert document["advised"] in document["final"]
     assert document["worth"]["value"] > 0
-    assert len(document["tried"]) + len(document["failures"]) == len(advise.candidates(2))
+    assert len(document["tried"]) + len(document["failures"]) == len(writing)
 
 
 def test_job_that_ends_early_is_an_error_and_no_slow_setting(monkeypatch, forebay, tmp_path):

@@ -113,7 +113,7 @@ def test_commas_separate_backends_and_their_options(values, expected):
 def test_unknown_backend_is_refused_with_the_known_ones(forebay, tmp_path):
     completed = forebay("kernel", "run", "s3d", "--on", "hdf4", "--storage", tmp_path)
     assert completed.code == 2
-    assert "no backend hdf4; known are forebay, none, posix" in completed.err
+    assert "no backend hdf4; known are forebay, session, none, posix" in completed.err
 
 
 def test_backend_that_is_not_built_names_the_remedy(forebay, libexec, tmp_path):
@@ -167,13 +167,14 @@ def test_more_data_than_the_storage_holds_is_refused_first(forebay, tmp_path):
 
 @needs_runner
 def test_backends_write_and_read_the_same_bytes(forebay, small, tmp_path):
-    backends = "posix,posix:direct,posix:shared,mpiio,mpiio:collective,forebay,forebay:gather"
+    backends = "posix,posix:direct,posix:shared,posix:per-call,mpiio,mpiio:collective"
+    backends += ",forebay,forebay:gather,session,session:per-node,splinter_kib=8,depth=2"
     options = ("--on", backends, "--ranks", 3, "--rounds", 1, "--verify-all")
     completed = forebay("kernel", "run", small, *options, "--storage", tmp_path, "--json", "-")
     assert completed.code == 0, completed.err
     document = completed.json
     assert document["failures"] == {}
-    assert sorted(run["backend"] for run in document["runs"]) == sorted(backends.split(","))
+    assert sorted(run["backend"] for run in document["runs"]) == sorted(split_backends([backends]))
     expected = document["runs"][0]
     for run in document["runs"]:
         assert run["step_bytes"] == expected["step_bytes"]
@@ -196,6 +197,7 @@ def test_unknown_option_fails_its_backend_with_the_known_ones(forebay, small, tm
     wrong = [
         "posix:dirct",
         "posix:direct,shared",
+        "session:per-nod",
         "forebay:auto,writer=2",
         "forebay:writers=2x",
         "mpiio:=x",
@@ -206,7 +208,7 @@ def test_unknown_option_fails_its_backend_with_the_known_ones(forebay, small, tm
     failures = completed.json["failures"]
     assert sorted(failures) == sorted(wrong)
     assert "its value is no number" in failures["forebay:writers=2x"]
-    assert "options are page-cache,fsync,direct,shared" in failures["posix:dirct"]
+    assert "options are page-cache,fsync,direct,shared,per-call" in failures["posix:dirct"]
     assert [run["backend"] for run in completed.json["runs"]] == ["posix"]
 
 
@@ -263,7 +265,7 @@ def full_disk(tmp_path):
 
 
 @needs_runner
-@pytest.mark.parametrize("backend", ["posix", "posix:shared", "mpiio", "forebay"])
+@pytest.mark.parametrize("backend", ["posix", "posix:shared", "mpiio", "forebay", "session"])
 def test_disk_that_fills_on_one_rank_fails_the_backend(full_disk, tmp_path, backend):
     document = {"format": 1, "name": "full", "writers": 2, "steps": 1, "operation": []}
     size = {"family": "replay", "file": ""}
@@ -286,7 +288,7 @@ def test_strided_and_reading_kernels_run(forebay, tmp_path, name):
     path = tmp_path / f"{name}.toml"
     path.write_text(text)
     ranks = read_kernel(str(path)).writers
-    options = ("--on", "posix:shared,mpiio:collective", "--rounds", 1, "--ranks", ranks)
+    options = ("--on", "posix:shared,mpiio:collective,session", "--rounds", 1, "--ranks", ranks)
     completed = forebay("kernel", "run", path, *options, "--storage", tmp_path, "--json", "-")
     assert completed.code == 0, completed.err
     assert all(run["read_bytes"] > 0 for run in completed.json["runs"])

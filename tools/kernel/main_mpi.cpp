@@ -17,8 +17,9 @@
 
 #include "command/cli.hpp"
 #include "kernels/runner.h"
-#include "tools/kernel/forebay_backend.hpp"
+#include "tools/kernel/forebay_backends.hpp"
 #include "tools/kernel/kernel_plan.hpp"
+#include "tools/kernel/runtimes.hpp"
 #include "tools/probe/host_info.hpp"
 #include "tools/probe/messages.hpp"
 
@@ -109,7 +110,8 @@ class Runs {
   }
 
   void run_one(const Contender& one, std::FILE* file) {
-    if (one.backend == &fk_forebay) start_runtime(communicator_);
+    // Before the clock starts.
+    if (one.backend == &fk_forebay || one.backend == &fk_session) runtime_of(communicator_);
     fk_job job{};
     job.communicator = communicator_;
     job.rank = static_cast<std::uint32_t>(rank_);

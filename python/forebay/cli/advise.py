@@ -39,9 +39,10 @@ def command(log, baseline, json_file, **options):
             fitted = fit_log(Path(log), None, on_progress)
             kernel, source = fitted.kernel, fitted.source
         settings = RunSettings(
-            backends=advise.candidates(options["ranks"]),
+            backends=advise.candidates(kernel, options["ranks"]),
             storage=Path(options.pop("storage")).absolute(),
             compute_scale=0,
+            cold=advise.reads(kernel),
             **options,
         )
         today = baseline or ("mpiio" if "MPIIO" in source else "posix")

@@ -20,6 +20,8 @@ APPLY = {
     "mpiio": "MPI_File_write_at()",
     "mpiio:collective": "MPI_File_write_at_all()",
     "forebay": "a dataset of Forebay with the plan that it chooses",
+    "session": "all ranks write one file, each at its offset, and read it in a session of Forebay",
+    "session:per-node": "the same, with one agent for the ranks of a node (ReadPlan.tuning)",
 }
 
 
@@ -46,8 +48,9 @@ class Advice:
         }
 
 
-def candidates(ranks: int) -> tuple[str, ...]:
+def candidates(kernel: Kernel, ranks: int) -> tuple[str, ...]:
     """Settings of an application, from the simplest on."""
+    readers = ("session", "session:per-node") if reads(kernel) else ()
     aggregators = sorted({1, max(1, ranks // 4), max(1, ranks // 2)})
     strategies = [
         f"forebay:{strategy},writers={count}"
@@ -58,7 +61,11 @@ def candidates(ranks: int) -> tuple[str, ...]:
     by_hand = ("posix", "posix:direct", "posix:shared", "mpiio", "mpiio:collective")
     disabled = "mpiio:collective,romio_cb_write=disable"
     plans = ("forebay", "forebay:file-per-process", "forebay:collective")
-    return (*by_hand, *hints, disabled, *plans, *strategies)
+    return (*by_hand, *readers, *hints, disabled, *plans, *strategies)
+
+
+def reads(kernel: Kernel) -> bool:
+    return any(operation.do == "read" for operation in kernel.operations)
 
 
 def how_to_apply(setting: str) -> str:

@@ -19,7 +19,7 @@ RUNNER = "forebay-kernel-mpi"
 OPENMPI_RUNNER = "forebay-kernel-mpi-openmpi"
 # Backends that a program has if their library was found when it was built.
 LIBRARY_BACKENDS = ("hdf5", "pmpio", "pnetcdf", "adios1", "adios2")
-BACKENDS = ("forebay", "none", "posix", "mpiio", *LIBRARY_BACKENDS)
+BACKENDS = ("forebay", "session", "none", "posix", "mpiio", *LIBRARY_BACKENDS)
 DIRECTORY_PREFIX = "forebay-kernel-"
 
 

@@ -49,9 +49,11 @@ BACKENDS = (
     "forebay",
     "forebay:brigade,writers=1",
     "forebay:gather,writers=1",
+    "session",
     "posix",
     "posix:direct",
     "posix:shared",
+    "posix:per-call",
     "mpiio",
     "mpiio:collective",
 )
@@ -119,7 +121,7 @@ class KernelBench:
     def advised_over_best(self, kernel: Kernel, storage: Path) -> list[float]:
         """Each round has all settings: an exhaustive sweep."""
         ranks = kernel.writers
-        settings = RunSettings(advise.candidates(ranks), storage, ranks, compute_scale=0)
+        settings = RunSettings(advise.candidates(kernel, ranks), storage, ranks, compute_scale=0)
         advised = advise.advise(kernel, settings, "posix", self.on_progress).advised
         sweep = run(kernel, settings, self.on_progress)
         self.results.machine = sweep["machine"]

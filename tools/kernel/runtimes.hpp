@@ -1,17 +1,17 @@
 // SPDX-License-Identifier: Apache-2.0
-// The backend `forebay` of kernels, and the Runtimes that it uses.
+// The Runtimes that backends of kernels use, one for each communicator, as a program makes one at
+// its start.
 #pragma once
 
 #include <forebay/error.hpp>
+#include <forebay/runtime.hpp>
 
-#include "kernels/backend.h"
-
-extern const fk_backend fk_forebay;
+#include <mpi.h>
 
 namespace forebay::kernel {
 
-/// Creates the Runtime of a communicator, if there is none. Collective over it.
-void start_runtime(MPI_Comm communicator);
+/// The Runtime of a communicator; created by the first call, which is collective over it.
+Runtime& runtime_of(MPI_Comm communicator);
 /// Creates a Runtime that dedicates one rank of each node to I/O. Returns the communicator of the
 /// compute ranks, for jobs. On an I/O rank, serves them until they end their Runtimes, and returns
 /// MPI_COMM_NULL. Collective over `communicator`.

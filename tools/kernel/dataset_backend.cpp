@@ -1,9 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // Forebay's datasets as a backend of kernels. A rank puts the bytes of an array as one part of a
 // field, or as boxes of a global array if the kernel states their places.
-#include "tools/kernel/forebay_backend.hpp"
-
-#include <forebay/mpi.hpp>
 #include <forebay/runtime.hpp>
 
 #include <algorithm>
@@ -16,22 +13,13 @@
 
 #include <sys/mman.h>
 
+#include "tools/kernel/backend_functions.hpp"
+#include "tools/kernel/forebay_backends.hpp"
+#include "tools/kernel/runtimes.hpp"
+
 namespace forebay::kernel {
 
 namespace {
-
-/// Runtimes by communicator: a program makes one at its start.
-std::vector<std::pair<MPI_Comm, std::unique_ptr<Runtime>>>& runtimes() {
-  static std::vector<std::pair<MPI_Comm, std::unique_ptr<Runtime>>> all;
-  return all;
-}
-
-Runtime& runtime_of(MPI_Comm communicator) {
-  for (auto& [known, runtime] : runtimes())
-    if (known == communicator) return *runtime;
-  runtimes().emplace_back(communicator, std::make_unique<Runtime>(communicator));
-  return *runtimes().back().second;
-}
 
 class DatasetRun {
  public:
@@ -46,8 +34,8 @@ class DatasetRun {
     return 0;
   }
 
-  int begin_write(std::int64_t step) {
-    auto begun = writer_->begin_step(number_of(step));
+  int begin_write(const fk_array* arrays, std::size_t /*count*/) {
+    auto begun = writer_->begin_step(number_of(arrays->step));
     if (!begun) return fail(begun.error());
     step_.emplace(std::move(*begun));
     return 0;
@@ -92,22 +80,21 @@ class DatasetRun {
   }
 
   /// All ranks wait for their receipts; then the dataset has the steps of all.
-  int begin_read(std::int64_t step) {
+  int begin_read(const fk_array* arrays) {
     int outcome = make_durable();
     MPI_Barrier(job_.communicator);
     auto dataset = runtime_.open_dataset(path());
     if (!dataset) return fail(dataset.error());
     reader_.emplace(std::move(*dataset));
-    auto stored = reader_->open_step(number_of(step));
+    auto stored = reader_->open_step(number_of(arrays->step));
     if (!stored) return fail(stored.error());
     stored_.emplace(std::move(*stored));
     return outcome;
   }
 
-  int read(const fk_array& array, const fk_calls& calls, void* memory) {
+  int read(const fk_array& array, const fk_calls& calls, std::byte* into) {
     if (!stored_) return -1;
     std::vector<Future<ByteCount>> pending;
-    auto* into = static_cast<std::byte*>(memory);
     for (std::size_t i = 0; i < calls.count; into += calls.calls[i++].bytes) {
       const ByteRange call{calls.calls[i].offset, calls.calls[i].bytes};
       if (is_listed(array))
@@ -208,71 +195,13 @@ class DatasetRun {
   std::optional<StepReader> stored_;
 };
 
-DatasetRun& run_of(void* state) { return *static_cast<DatasetRun*>(state); }
-
-void* start(fk_job* job) {
-  auto run = std::make_unique<DatasetRun>(*job);
-  run->start();
-  return fk_agree(job) == 0 ? run.release() : nullptr;
-}
-
-int finish(void* state) {
-  const std::unique_ptr<DatasetRun> run(&run_of(state));
-  return run->finish();
-}
-
 }  // namespace
-
-void start_runtime(MPI_Comm communicator) { static_cast<void>(runtime_of(communicator)); }
-
-Result<MPI_Comm> start_dedicated(MPI_Comm communicator) {
-  auto runtime =
-      std::make_unique<Runtime>(communicator, RuntimeOptions{.placement = Placement::kDedicated});
-  if (runtime->role() == Role::kIo) {
-    if (const Status served = runtime->serve(); !served) return failure(served.error());
-    return MPI_COMM_NULL;
-  }
-  const MPI_Comm compute = communicator_of(runtime->compute_ranks());
-  runtimes().emplace_back(compute, std::move(runtime));
-  return compute;
-}
-
-void end_runtimes() { runtimes().clear(); }
-
 }  // namespace forebay::kernel
 
-using forebay::kernel::run_of;
-
-const fk_backend fk_forebay = {
+const fk_backend fk_forebay = forebay::kernel::with_functions_of<forebay::kernel::DatasetRun>({
     .name = "forebay",
     .options = "auto (default) or a strategy; writers=N, files=N, memory_mib=N, adopt",
     .accepts =
         "auto,serial,file-per-process,baton,collective,reduced-blocking,brigade,gather,adopt,"
         "writers=,files=,memory_mib=",
-    .library = nullptr,
-    .start = forebay::kernel::start,
-    .begin_write = [](void* state,
-                      const fk_array* arrays,
-                      std::size_t /*count*/) { return run_of(state).begin_write(arrays[0].step); },
-    .memory = [](void* state,
-                 const fk_array* array,
-                 void* own) { return run_of(state).memory(*array, own); },
-    .write = [](void* state,
-                const fk_array* array,
-                const void* memory) { return run_of(state).write(*array, memory); },
-    .end_write = [](void* state) { return run_of(state).end_write(); },
-    .begin_read = [](void* state,
-                     const fk_array* arrays,
-                     std::size_t /*count*/) { return run_of(state).begin_read(arrays[0].step); },
-    .read =
-        [](void* state, const fk_array* array, const fk_calls* calls, void* memory) {
-          return run_of(state).read(*array, *calls, memory);
-        },
-    .end_read = [](void* state) { return run_of(state).end_read(); },
-    .make_durable = [](void* state) { return run_of(state).make_durable(); },
-    .report =
-        [](const void* state, fk_report* report) {
-          static_cast<const forebay::kernel::DatasetRun*>(state)->report(*report);
-        },
-    .finish = forebay::kernel::finish,
-};
+});
