@@ -168,10 +168,10 @@ def split_backends(values: tuple[str, ...]) -> tuple[str, ...]:
 @json_option
 def backends(json_file):
     """List the backends of the programs that are built, with their options."""
-    from forebay.kernel.run import OPENMPI_RUNNER, RUNNER, backends_of
+    from forebay.kernel.run import RUNNERS, backends_of
 
     found: dict[tuple, dict] = {}
-    for program in (RUNNER, OPENMPI_RUNNER):
+    for program in RUNNERS:
         for name, one in backends_of(program).items():
             found.setdefault((name, one["library"]), one | {"program": program})
     listed = list(found.values())

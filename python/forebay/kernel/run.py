@@ -17,6 +17,7 @@ from forebay.kernel.kernel_file import Kernel
 PROGRAM = "forebay-kernel"
 RUNNER = "forebay-kernel-mpi"
 OPENMPI_RUNNER = "forebay-kernel-mpi-openmpi"
+RUNNERS = (RUNNER, OPENMPI_RUNNER)
 # Backends that a program has if their library was found when it was built.
 LIBRARY_BACKENDS = ("hdf5", "pmpio", "pnetcdf", "adios1", "adios2")
 BACKENDS = ("forebay", "session", "none", "posix", "mpiio", *LIBRARY_BACKENDS)
@@ -42,27 +43,35 @@ class RunSettings:
     @property
     def runner(self) -> str:
         """The program that has all backends, as these share rounds. The one of the MPI beside this
-        Python is preferred. If no program has them all, the one of Open MPI."""
+        Python is preferred. If no program has them all, the one of Open MPI if it is built."""
+        built = list(filter(native.is_built, RUNNERS))
         needed = {name.partition(":")[0] for name in self.backends} & set(LIBRARY_BACKENDS)
-        if not needed or needed <= set(backends_of(RUNNER)):
-            return RUNNER
-        return OPENMPI_RUNNER
+        having = [
+            one for one in built if not needed or needed <= set(backends_of(one, self.launcher))
+        ]
+        return [*having, *reversed(built), RUNNER][0]
 
 
-def backends_of(program: str) -> dict[str, dict]:
-    """The backends of a program by name; none if it is not built.
+def backends_of(program: str, launcher: str | None = None) -> dict[str, dict]:
+    """The backends of a program by name; none if it is not built. `launcher` starts it.
 
     Returns {name: {"name","options","library","reads"}}.
     """
     if not native.is_built(program):
         return {}
-    return {one["name"]: one for one in _listed(program, native.find_program(program))}
+    listed = _listed(program, native.find_program(program), launcher)
+    return {one["name"]: one for one in listed}
 
 
 @cache
-def _listed(program: str, _path: Path) -> list[dict]:
-    ranks = native.OpenMpi(1) if program == OPENMPI_RUNNER else 1
-    return native.run_program(program, ["list"], ranks=ranks).document
+def _listed(program: str, _path: Path, launcher: str | None) -> list[dict]:
+    return native.run_program(program, ["list"], ranks=_ranks(program, 1, launcher)).document
+
+
+def _ranks(program: str, ranks: int, launcher: str | None) -> native.Ranks:
+    if launcher is not None:
+        return native.Launcher(launcher, ranks)
+    return native.OpenMpi(ranks) if program == OPENMPI_RUNNER else ranks
 
 
 def check_backends(settings: RunSettings) -> None:
@@ -74,7 +83,7 @@ def check_backends(settings: RunSettings) -> None:
         name
         for name in settings.backends
         if name.partition(":")[0] in LIBRARY_BACKENDS
-        and name.partition(":")[0] not in backends_of(settings.runner)
+        and name.partition(":")[0] not in backends_of(settings.runner, settings.launcher)
     ]
     if missing:
         message = f"{', '.join(missing)}: no program with all these backends is built"
@@ -130,7 +139,8 @@ def run(kernel: Kernel, settings: RunSettings, on_progress=None) -> dict:
         facts = {"mpi": "", "machine": {}}
         try:
             arguments = _arguments(settings, plan, files, results)
-            ranks = _launcher(settings)
+            count = settings.ranks + int(settings.dedicated)
+            ranks = _ranks(settings.runner, count, settings.launcher)
             done = native.run_program(settings.runner, arguments, on_progress, ranks=ranks)
             facts = {key: done.document[key] for key in facts}
         except ForebayError as failed:
@@ -148,15 +158,8 @@ def _libraries(settings: RunSettings) -> dict[str, str]:
     families = {name.partition(":")[0] for name in settings.backends} & set(LIBRARY_BACKENDS)
     if not families:
         return {}
-    known = backends_of(settings.runner)
+    known = backends_of(settings.runner, settings.launcher)
     return {name: known[name].get("library", "") for name in sorted(families)}
-
-
-def _launcher(settings: RunSettings):
-    ranks = settings.ranks + int(settings.dedicated)
-    if settings.launcher is not None:
-        return native.Launcher(settings.launcher, ranks)
-    return native.OpenMpi(ranks) if settings.runner == OPENMPI_RUNNER else ranks
 
 
 def _arguments(settings: RunSettings, plan: Path, files: str, results: Path) -> list[str]:
