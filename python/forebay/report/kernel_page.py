@@ -1,12 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """The page of `forebay kernel run --html`: one file that needs no other file and no network."""
 
-import re
 from pathlib import Path
-
-import jinja2
-from markupsafe import Markup
-from plotly.offline import get_plotlyjs
 
 from forebay import atomic_output
 from forebay.kernel import run as kernel_run
@@ -14,8 +9,7 @@ from forebay.kernel.kernel_file import Kernel
 from forebay.kernel.words import describe
 from forebay.report import kernel_figures as figures
 from forebay.report import kernel_summary as summary
-from forebay.report import units
-from forebay.report.bench_table import machine_line
+from forebay.report import page
 
 TEMPLATE = "kernel_page.html.j2"
 
@@ -28,15 +22,10 @@ def write_page(document: dict, kernel: Kernel, path: Path) -> None:
 
 def make_page(document: dict, kernel: Kernel, drawn: dict) -> str:
     """The page as text; `drawn` is a result of forebay.kernel.run.draw()."""
-    environment = jinja2.Environment(
-        loader=jinja2.FileSystemLoader(Path(__file__).parent),
-        autoescape=True,
-        undefined=jinja2.StrictUndefined,
-        trim_blocks=True,
-        lstrip_blocks=True,
-    )
     summaries = summary.by_blocked_time(document)
-    page = environment.get_template(TEMPLATE).render(
+    return page.render(
+        TEMPLATE,
+        title=f"{kernel.name} on {document['ranks']} ranks",
         kernel=describe(kernel, document["ranks"], drawn),
         sentences=summary.sentences(document),
         backends=list(summaries),
@@ -44,11 +33,9 @@ def make_page(document: dict, kernel: Kernel, drawn: dict) -> str:
         error=document["error"],
         sections=sections(document, kernel, drawn),
         rows=metric_rows(summaries),
-        facts=facts(document),
+        facts=page.facts(document),
         command=document.get("command", ""),
-        plotly=Markup(get_plotlyjs()),
     )
-    return page.encode("utf-8", "backslashreplace").decode("utf-8")
 
 
 def sections(document: dict, kernel: Kernel, drawn: dict) -> list[dict]:
@@ -64,7 +51,7 @@ def sections(document: dict, kernel: Kernel, drawn: dict) -> list[dict]:
             *found,
         ]
     return [
-        {"id": name, "figure": _script_json(figure), **TEXTS[name]}
+        {"id": name, "figure": page.script_json(figure), **TEXTS[name]}
         for name, figure in found
         if figure is not None and figure.data
     ]
@@ -102,11 +89,6 @@ TEXTS = {
 }
 
 
-def _script_json(figure) -> Markup:
-    """JSON that ends no script element."""
-    return Markup(figure.to_json().replace("<", "\\u003c"))
-
-
 def metric_rows(summaries: dict) -> list[dict]:
     """A row for each metric of any backend, with a cell for each backend."""
     first = ("blocked_s", "total_s", "durable_s")
@@ -114,42 +96,8 @@ def metric_rows(summaries: dict) -> list[dict]:
     return [
         {
             "name": summary.name_of(metric),
-            "cells": [_cell(one.get(metric), metric) for one in summaries.values()],
+            "cells": [page.cell(one.get(metric), metric) for one in summaries.values()],
         }
         for metric in found
         if summaries
     ]
-
-
-def _cell(value: dict | None, metric: str) -> dict:
-    if value is None:
-        return {"value": "–", "range": ""}
-    unit = summary.unit_of(metric)
-    return {
-        "value": summary.quantity(value["value"], unit),
-        "range": summary.range_text(value, unit),
-    }
-
-
-def facts(document: dict) -> list[tuple[str, str]]:
-    """The machine and the versions of a run. Facts that the document lacks are left out."""
-    host, versions = document.get("host", {}), document.get("versions", {})
-    machine, folder = document.get("machine") or host.get("machine"), host.get("folder")
-    found = [
-        ("machine", machine and machine_line(machine)),
-        ("topology", host.get("topology", {}).get("summary")),
-        ("system", machine and machine.get("system")),
-        ("storage", folder and _storage(folder)),
-        ("MPI", re.sub(r"\s+", " ", document.get("mpi", ""))),
-        ("libraries", ", ".join(document.get("libraries", {}).values())),
-        ("versions", ", ".join(f"{name} {one}" for name, one in versions.items() if one)),
-        ("started", document.get("started")),
-    ]
-    return [(name, text) for name, text in found if text]
-
-
-def _storage(folder: dict) -> str:
-    device = folder.get("device") or {}
-    parts = [f"{folder['type']} on {folder['source']}", device.get("model", "")]
-    parts.append(f"{units.size(folder['free_bytes'])} of {units.size(folder['total_bytes'])} free")
-    return ", ".join(part for part in parts if part)
