@@ -104,6 +104,9 @@ void DatasetReadRequest::issue_loads(IssueMode mode) {
 
 /// False if the load has to wait.
 bool DatasetReadRequest::issue_load(IssueMode mode) {
+  const std::optional<PieceKey> key = cache_key_of(*next_);
+  if (key && take_cached(*key)) return true;
+  if (key && mode == IssueMode::kIfRoom && step_->pieces().is_loading(*key)) return false;
   const WindowSize window_size =
       list_.bytes < kLargeWindowBytesMin ? WindowSize::kSmall : WindowSize::kLarge;
   auto session = step_->sessions().acquire(step_->catalog().files()[next_->file], window_size);
@@ -117,11 +120,40 @@ bool DatasetReadRequest::issue_load(IssueMode mode) {
   InFlightLoad& in_flight = in_flight_.emplace_back(std::move(*next_));
   next_.reset();
   in_flight.session = std::move(*session);
+  if (key) in_flight.loading.emplace(step_->pieces(), *key);
   assign_buffer(in_flight);
   in_flight.read = std::make_unique<read::GatherRead>(
       in_flight.session->core(), cursor_over(in_flight.load.stored, is_sparse_), in_flight.bytes);
   in_flight.read->advance();
   return true;
+}
+
+/// Of a whole piece of which only a part is requested.
+std::optional<PieceKey> DatasetReadRequest::cache_key_of(const PieceLoad& load) const {
+  if (load.pieces.size() > 1) return std::nullopt;
+  const PieceRequest& piece = load.pieces.front();
+  const format::Block block = step_->catalog().block(piece.block_request->location);
+  if (piece.raw == block.raw_range(piece.piece) || piece.stored != block.stored_range(piece.piece))
+    return std::nullopt;
+  return PieceKey{load.file, piece.stored.offset};
+}
+
+/// True if the piece of `next_` is in the cache; then it is done.
+bool DatasetReadRequest::take_cached(PieceKey key) {
+  const PieceCache::Bytes bytes = step_->pieces().find(key);
+  if (!bytes) return false;
+  const PieceRequest& piece = next_->pieces.front();
+  const format::Block block = step_->catalog().block(piece.block_request->location);
+  copy_out(piece, block.raw_range(piece.piece), bytes.get());
+  next_.reset();
+  return true;
+}
+
+/// The verified bytes are in the scratch, or decompressed in `raw_`.
+void DatasetReadRequest::cache_piece(InFlightLoad& in_flight) {
+  const format::BlockLocation& location = in_flight.load.pieces.front().block_request->location;
+  const bool is_raw = step_->catalog().block(location).codec == format::Codec::kNone;
+  in_flight.loading->finish(std::move(is_raw ? in_flight.scratch : raw_));
 }
 
 /// Loads in flight of this request may hold the missing memory; then it waits for them. Otherwise
@@ -197,6 +229,7 @@ Status DatasetReadRequest::complete_load(InFlightLoad& in_flight) {
         !taken)
       return taken;
   }
+  if (in_flight.loading) cache_piece(in_flight);
   return {};
 }
 

@@ -53,7 +53,8 @@ class DatasetReadRequest final : public detail::PendingResult<ByteCount> {
     std::shared_ptr<FileSession> session;  ///< null: there was no memory for a session
     Memory scratch;                        ///< null: the bytes are read into their destination
     std::span<std::byte> bytes;  ///< memory of the load: the scratch, or the caller's memory
-    std::unique_ptr<read::GatherRead> read;  ///< null without a session
+    std::unique_ptr<read::GatherRead> read;                     ///< null without a session
+    std::optional<PieceCache::Loading> loading = std::nullopt;  ///< of a piece to be cached
   };
   /// A request without loads in flight must make progress even if the session is busy with other
   /// requests.
@@ -64,6 +65,7 @@ class DatasetReadRequest final : public detail::PendingResult<ByteCount> {
   }
   void issue_loads(IssueMode mode);
   bool issue_load(IssueMode mode);
+  bool take_cached(PieceKey key);
   bool issue_without_session(IssueMode mode, const Error& why);
   Status read_blocking(const InFlightLoad& in_flight) const;
   void assign_buffer(InFlightLoad& in_flight);
@@ -74,6 +76,8 @@ class DatasetReadRequest final : public detail::PendingResult<ByteCount> {
                       const format::PieceBytes& bytes);
   void copy_out(const PieceRequest& piece, ByteRange held, const std::byte* bytes);
   void swap_byte_order(std::span<std::byte> bytes) const;
+  void cache_piece(InFlightLoad& in_flight);
+  std::optional<PieceKey> cache_key_of(const PieceLoad& load) const;
   bool is_read_in_place(const PieceLoad& load) const;
   std::byte* destination_of(const PieceRequest& piece) const;
   void fail(const Error& error);

@@ -17,6 +17,7 @@
 #include "format/catalog.hpp"
 #include "restore/block_request.hpp"
 #include "restore/file_session_cache.hpp"
+#include "restore/piece_cache.hpp"
 #include "restore/step_list.hpp"
 
 namespace forebay::restore {
@@ -43,6 +44,7 @@ class StepReaderCore {
   const std::vector<FieldInfo>& fields() const noexcept { return fields_; }
   FileSessionCache& sessions() const noexcept { return *sessions_; }
   Verification verification() const noexcept { return verification_; }
+  PieceCache& pieces() const noexcept { return pieces_; }
 
   const FieldInfo* find(std::string_view field) const noexcept;
   /// Fails with kNotFound, or with the Error of a file that may have the field, and with
@@ -91,6 +93,7 @@ class StepReaderCore {
   const Verification verification_;
   const std::vector<Error> errors_;
   const std::vector<FieldInfo> fields_;
+  mutable PieceCache pieces_;
 };
 
 class DatasetReaderCore {

@@ -138,6 +138,31 @@ TEST_F(DatasetReaderTest, any_range_of_a_part_can_be_read) {
   }
 }
 
+// Most wait for the piece that another request loads, some of which are dropped.
+TEST_F(DatasetReaderTest, small_requests_in_flight_may_share_a_piece) {
+  constexpr std::uint64_t kElements = 500;
+  constexpr std::uint64_t kPart = 3;
+  for (const Codec codec : {Codec::kNone, Codec::kZstd}) {
+    TestStep written = large_step(codec == Codec::kNone ? 1 : 2, 6, 1);
+    written.codec = codec;
+    write(written);
+    const StepReader step = newest();
+    const std::uint64_t count = elements_in(kPart) / kElements;
+    std::vector<std::vector<double>> values(count, std::vector<double>(kElements));
+    std::vector<Future<ByteCount>> under_way;
+    for (std::uint64_t i = 0; i < count; ++i)
+      under_way.push_back(step.read("speed", Part{kPart}, i * kElements, std::span(values[i])));
+    for (std::uint64_t i = count; i-- > 0;) {
+      Future<ByteCount> request = std::move(under_way[i]);
+      if (i % 3 == 0) continue;
+      const auto got = request.wait();
+      ASSERT_TRUE(got) << got.error().message();
+      for (std::uint64_t k = 0; k < kElements; ++k)
+        ASSERT_EQ(values[i][k], value_at(written.step, kPart, i * kElements + k));
+    }
+  }
+}
+
 TEST_F(DatasetReaderTest, range_outside_its_part_is_rejected) {
   write(large_step(1, 6, 1));
   std::vector<double> two(2);
