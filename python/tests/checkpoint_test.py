@@ -15,7 +15,7 @@ from forebay.kernel.run import RUNNER
 from forebay.kernel_bench.checkpoint import CheckpointBench
 from forebay.kernel_bench.checkpoint_cases import all_cases, block_sizes, kernel_of
 from forebay.kernel_bench.overlap import slowdown
-from forebay.kernel_bench.rows import Results, summarize
+from forebay.kernel_bench.rows import Results, Setup, summarize
 from forebay.report.checkpoint_tables import print_cases, title_of
 
 LIMIT_S = 60
@@ -63,7 +63,7 @@ def samples_of(rates: dict[str, list[float]]) -> dict[str, list[dict]]:
 @pytest.fixture
 def bench(tmp_path):
     """A benchmark without measurements."""
-    return CheckpointBench(Results(set()), tmp_path, "quick", None)
+    return CheckpointBench(Results(set()), Setup(tmp_path, "quick", None))
 
 
 def test_blocks_have_all_bytes_of_a_step_and_the_largest_are_spread():

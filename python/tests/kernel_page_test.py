@@ -15,7 +15,7 @@ from PIL import Image
 from plotly.offline import get_plotlyjs
 
 from forebay import native
-from forebay.cli import kernel as kernel_cli
+from forebay.cli import output
 from forebay.kernel.kernel_file import make_kernel
 from forebay.kernel.run import PROGRAM, RUNNER
 from forebay.report import kernel_figures, kernel_page
@@ -269,7 +269,7 @@ def test_heat_map_has_the_median_of_the_rounds():
 
 
 def test_missing_package_is_named_before_the_run(forebay, tmp_path, monkeypatch):
-    monkeypatch.setattr(kernel_cli, "PAGE_PACKAGES", ("jinja2", "no_such_package"))
+    monkeypatch.setattr(output, "PAGE_PACKAGES", ("jinja2", "no_such_package"))
     completed = forebay("kernel", "run", "s3d", "--html", tmp_path / "page.html")
     assert completed.code == 1
     assert 'needs no_such_package; run pip install "forebay[kernel]"' in completed.err

@@ -9,7 +9,8 @@ from pathlib import Path
 import click
 
 from forebay import kernel_bench, native, two_hosts
-from forebay.cli.output import json_option, plot_option, print_line, report
+from forebay.cli.output import html_option, json_option, plot_option, print_line, report
+from forebay.cli.ranks import launcher_option, ranks_of
 from forebay.errors import EXIT_USAGE, TERMINATIONS, ForebayError, NativeError
 
 PROGRAM = "forebay-bench"
@@ -25,7 +26,7 @@ SINGLE_RANK_BENCHMARKS = ("pfs",)
 @click.command(name="bench", short_help="Run benchmarks.")
 @click.argument("name", required=False)
 @click.option("--list", "list_only", is_flag=True, help="List all benchmarks.")
-@click.option("--all", "run_all", is_flag=True, help="Run all benchmarks, one after another.")
+@click.option("--all", "run_all", is_flag=True, help="Run all benchmarks except site.")
 @click.option("--quick", is_flag=True, help="Smaller files: one minute, not several; same ids.")
 @click.option("--full", is_flag=True, help="Larger files: 4 or 8 GiB, not 1 GiB; same ids.")
 @click.option(
@@ -33,11 +34,13 @@ SINGLE_RANK_BENCHMARKS = ("pfs",)
     type=click.IntRange(min=1),
     default=2,
     show_default=True,
-    help="Ranks of benchmarks that use ranks; checkpoint has its own.",
+    help="Ranks of benchmarks that use ranks; checkpoint has its own, and site one for each core.",
 )
+@launcher_option
 @click.option("--only", metavar="ID,...", help="Measure only these results.")
 @click.option(
     "--dir",
+    "--storage",
     "folder",
     default=".",
     show_default=True,
@@ -46,6 +49,7 @@ SINGLE_RANK_BENCHMARKS = ("pfs",)
 )
 @json_option
 @plot_option("the results against their goals (with --all one plot each, named FILE-NAME)")
+@html_option("the results of site")
 def command(name, list_only, run_all, **options):
     """Run benchmark NAME and print value, spread over the runs, goal, and the results of peers.
 
@@ -57,14 +61,23 @@ def command(name, list_only, run_all, **options):
         raise ForebayError("name one benchmark, or --all; see forebay bench --list", EXIT_USAGE)
     if options["quick"] and options["full"]:
         raise ForebayError("--quick excludes --full", EXIT_USAGE)
-    if name in kernel_bench.BENCHMARKS and is_set_by_user("ranks"):
-        raise ForebayError(f"{name} has its own ranks; --ranks is for others", EXIT_USAGE)
+    check_options(name, options)
     names = [one["name"] for one in list_benchmarks()] if run_all else [name]
     documents, errors = run_each(names, options)
     if documents:
         show_documents(documents, run_all, options)
     if errors:
         raise errors[0]
+
+
+def check_options(name: str | None, options: dict) -> None:
+    """Options without effect are errors."""
+    if is_set_by_user("ranks") and name in kernel_bench.WITH_OWN_RANKS:
+        raise ForebayError(f"{name} has its own ranks; --ranks is for others", EXIT_USAGE)
+    if options["launcher"] and name in kernel_bench.ON_THIS_MACHINE:
+        raise ForebayError(f"{name} runs on this machine, without --launcher", EXIT_USAGE)
+    if options["html_file"] and name != kernel_bench.SITE["name"]:
+        raise ForebayError("--html is for site; --plot FILE draws others", EXIT_USAGE)
 
 
 def is_set_by_user(option: str) -> bool:
@@ -124,6 +137,12 @@ def show_documents(documents: list[dict], as_list: bool, options: dict) -> None:
             for drawn in draw(document, file):
                 print_line(options["json_file"], f"picture: {drawn}")
 
+    if options["html_file"]:
+        from forebay.report.site_page import write_page
+
+        write_page(documents[0], Path(options["html_file"]))
+        print_line(options["json_file"], f"page: {options['html_file']}")
+
 
 def plot_path(document: dict, file: str, one_of_many: bool) -> Path:
     """FILE, or with --all a file beside it for each benchmark: results-solo.png."""
@@ -150,7 +169,7 @@ def ranks_program(name: str) -> str | None:
 
 
 def show_list(json_file: str | None) -> None:
-    benchmarks = list_benchmarks()
+    benchmarks = [*list_benchmarks(), kernel_bench.SITE]
 
     def render(console):
         from forebay.report.terminal import table
@@ -167,23 +186,23 @@ def show_list(json_file: str | None) -> None:
 
 def run(name: str, options: dict) -> tuple[dict, BaseException | None]:
     """Runs one benchmark. After a failure with some results, returns these and the failure."""
-    arguments = native_arguments(options)
+    arguments, ranks = native_arguments(options), options["ranks"]
     if name in kernel_bench.BENCHMARKS:
         return kernel_bench.run(
             name,
-            options,
+            options | {"ranks": ranks if is_set_by_user("ranks") else None},
             lambda ids: measure(PROGRAM, [name, *native_arguments(options | {"only": ids})]),
         )
     program = ranks_program(name)
-    ranks = options["ranks"]
     if program is None:
         document, error = measure(PROGRAM, [name, *arguments])
     else:
         ranks_used, started = (
             (1, ranks) if name in SINGLE_RANK_BENCHMARKS else (ranks, RANKS_STARTED * ranks)
         )
-        document, error = measure(program, [name, *arguments, "--ranks", str(ranks_used)], started)
-    if error is not None or not native.is_built(RANKS_PROGRAM):
+        args = [name, *arguments, "--ranks", str(ranks_used)]
+        document, error = measure(program, args, ranks_of(started, options["launcher"]))
+    if error is not None or options["launcher"] or not native.is_built(RANKS_PROGRAM):
         return document, error
     return two_hosts.add_two_host_rows(
         document,
@@ -196,7 +215,7 @@ def run(name: str, options: dict) -> tuple[dict, BaseException | None]:
 
 
 def measure(
-    program: str, arguments: list[str], ranks: int | native.OpenMpi | None = None
+    program: str, arguments: list[str], ranks: native.Ranks | None = None
 ) -> tuple[dict, BaseException | None]:
     """Runs a program. If it or this process fails or is terminated, returns the partial results and
     the failure. The program writes them to a file, as a launcher kills its ranks before they can

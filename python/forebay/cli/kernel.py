@@ -1,24 +1,22 @@
 # SPDX-License-Identifier: Apache-2.0
 """`forebay kernel`: I/O kernels, from a log or a distribution to a comparison of libraries."""
 
-import importlib.util
 from pathlib import Path
 
 import click
 
 from forebay.cli.output import (
     check_new_file,
-    check_target,
+    html_option,
     json_option,
     plot_option,
     print_line,
     report,
 )
 from forebay.cli.ranks import launcher_option, storage_option
-from forebay.errors import EXIT_FAILED, ForebayError
+from forebay.errors import EXIT_FAILED
 
 DEFAULT_BACKENDS = "posix,posix:direct,mpiio,mpiio:collective,forebay"
-PAGE_PACKAGES = ("jinja2", "plotly", "scipy")
 kernel_argument = click.argument("name", metavar="KERNEL")
 ranks_option = click.option(
     "--ranks", metavar="N", type=click.IntRange(1), help="Ranks.  [default: those of the kernel]"
@@ -105,13 +103,7 @@ def show(name, ranks, plot_file, json_file):
 @click.option("--cold", is_flag=True, help="Drop data from the page cache before it is read.")
 @click.option("--verify-all", is_flag=True, help="Verify all steps, not only the last one.")
 @click.option("--compute-scale", type=click.FloatRange(0), default=1, help="Scale computation.")
-@click.option(
-    "--html",
-    "html_file",
-    metavar="FILE",
-    callback=lambda _ctx, _parameter, value: check_page(value),
-    help="Write a page with plots, which needs no other file.",
-)
+@html_option("plots")
 @json_option
 def run(name, backends, html_file, json_file, **options):
     """Run KERNEL with each backend in turn, in rounds, and compare the times of all phases."""
@@ -137,17 +129,6 @@ def run(name, backends, html_file, json_file, **options):
         write_page(document, kernel, Path(html_file))
         print_line(json_file, f"page: {html_file}")
     return EXIT_FAILED if document["failures"] or document["error"] else 0
-
-
-def check_page(file: str | None) -> str | None:
-    """check_target() for a page. Also raises an error if a package that makes it is missing,
-    because the run before it may be long."""
-    if file is not None:
-        missing = [name for name in PAGE_PACKAGES if importlib.util.find_spec(name) is None]
-        if missing:
-            message = f'--html needs {", ".join(missing)}; run pip install "forebay[kernel]"'
-            raise ForebayError(message)
-    return check_target(file, (".html",))
 
 
 def split_backends(values: tuple[str, ...]) -> tuple[str, ...]:

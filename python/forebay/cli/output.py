@@ -5,6 +5,7 @@ With `--json -` standard output carries the document and nothing else. Progress 
 standard error.
 """
 
+import importlib.util
 import json
 import os
 import re
@@ -17,6 +18,7 @@ from forebay import atomic_output
 from forebay.errors import EXIT_USAGE, ForebayError
 
 STDOUT = "-"
+PAGE_PACKAGES = ("jinja2", "plotly", "scipy")
 
 # Names of docs/formats/dataset.md; "free-" marks a data file that is kept for later use.
 COMMITS = "commits"
@@ -32,6 +34,28 @@ def json_option(function):
         callback=lambda _ctx, _parameter, value: check_target(value),
         help="Write the result as JSON to FILE; - is standard output, and nothing else goes there.",
     )(function)
+
+
+def html_option(what: str):
+    """Adds --html FILE.html."""
+    return click.option(
+        "--html",
+        "html_file",
+        metavar="FILE",
+        callback=lambda _ctx, _parameter, value: check_page(value),
+        help=f"Write a page with {what}, which needs no other file.",
+    )
+
+
+def check_page(file: str | None) -> str | None:
+    """check_target() for a page. Also raises an error if a package that makes it is missing,
+    because the run before it may be long."""
+    if file is not None:
+        missing = [name for name in PAGE_PACKAGES if importlib.util.find_spec(name) is None]
+        if missing:
+            message = f'--html needs {", ".join(missing)}; run pip install "forebay[kernel]"'
+            raise ForebayError(message)
+    return check_target(file, (".html",))
 
 
 def plot_option(what: str):

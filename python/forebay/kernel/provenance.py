@@ -16,16 +16,20 @@ DOCTOR = "forebay-doctor"
 
 
 def provenance_of(name: str, settings: RunSettings) -> dict:
-    """{"command","started","versions","host"} of a run of the kernel `name` that begins now.
+    """{"command","started","versions","host"} of a run of the kernel `name` that begins now."""
+    return {"command": command_of(name, settings)} | origin_of(settings.storage)
+
+
+def origin_of(storage: Path) -> dict:
+    """{"started","versions","host"} of a run that begins now.
 
     `host` has facts of `forebay doctor` about this machine and the storage; it is empty if that
     program cannot run.
     """
     host = {}
     with contextlib.suppress(ForebayError):
-        host = native.run_program(DOCTOR, ["--dir", str(settings.storage), "--no-measure"]).document
+        host = native.run_program(DOCTOR, ["--dir", str(storage), "--no-measure"]).document
     return {
-        "command": command_of(name, settings),
         "started": datetime.now().astimezone().isoformat(timespec="seconds"),
         "versions": find_versions(),
         "host": {key: host[key] for key in ("machine", "topology", "folder") if key in host},

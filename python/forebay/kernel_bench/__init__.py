@@ -1,15 +1,20 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Benchmarks whose rows run kernels: `forebay bench checkpoint` and `forebay bench kernel`. Rows
-about single calls are in C++ and come first."""
+"""Benchmarks whose rows run kernels. Rows about single calls are in C++ and come first."""
 
 import tempfile
 from collections.abc import Callable
 from pathlib import Path
 
 from forebay.errors import EXIT_USAGE, TERMINATIONS, ForebayError
-from forebay.kernel_bench.rows import Results, merge
+from forebay.kernel_bench.rows import Results, Setup, merge
 
-BENCHMARKS = ("checkpoint", "kernel")
+BENCHMARKS = ("checkpoint", "kernel", "site")
+SITE = {
+    "name": "site",
+    "description": "an acceptance kit: Forebay beside all that is installed, 20 minutes",
+}
+WITH_OWN_RANKS = ("checkpoint", "kernel")
+ON_THIS_MACHINE = ("kernel",)
 DIRECTORY_PREFIX = ".forebay-bench-"
 
 Native = Callable[[str], tuple[dict, BaseException | None]]
@@ -27,7 +32,7 @@ def run(name: str, options: dict, native_rows: Native) -> tuple[dict, BaseExcept
         raise ForebayError(f"unknown id: {unknown[0]}; valid ids: {valid}", EXIT_USAGE)
     document = {"benchmark": name, "parameters": {}, "machine": {}, "results": [], "skipped": {}}
     error = None
-    if not only or only & set(native):
+    if native and (not only or only & set(native)):
         document, error = native_rows(",".join(sorted(only & set(native))))
     results = Results(only)
     if error is None and (not only or only & set(own)):
@@ -37,8 +42,10 @@ def run(name: str, options: dict, native_rows: Native) -> tuple[dict, BaseExcept
 
 def _ids(name: str) -> tuple[list[str], list[str]]:
     """Of the rows in Python, and of those in C++."""
-    from forebay.kernel_bench import checkpoint_cases, kernels, overlap
+    from forebay.kernel_bench import checkpoint_cases, kernels, overlap, site
 
+    if name == "site":
+        return [*site.IDS], []
     if name == "kernel":
         return [*kernels.IDS], ["kernel.draw_us"]
     cases = checkpoint_cases.all_cases(1 << 20)
@@ -52,8 +59,10 @@ def _parts(name: str) -> tuple:
     from forebay.kernel_bench.checkpoint import CheckpointBench
     from forebay.kernel_bench.kernels import KernelBench
     from forebay.kernel_bench.overlap import OverlapBench
+    from forebay.kernel_bench.site import SiteBench
 
-    return (KernelBench,) if name == "kernel" else (CheckpointBench, OverlapBench)
+    parts = {"kernel": (KernelBench,), "site": (SiteBench,)}
+    return parts.get(name, (CheckpointBench, OverlapBench))
 
 
 def _run_own(name: str, options: dict, results: Results) -> BaseException | None:
@@ -65,8 +74,9 @@ def _run_own(name: str, options: dict, results: Results) -> BaseException | None
             tempfile.TemporaryDirectory(prefix=DIRECTORY_PREFIX, dir=options["folder"]) as folder,
             progress() as on_progress,
         ):
+            ranks, launcher = options["ranks"], options["launcher"]
             for bench in _parts(name):
-                bench(results, Path(folder), effort, on_progress).run()
+                bench(results, Setup(Path(folder), effort, on_progress, launcher, ranks)).run()
     except (ForebayError, *TERMINATIONS) as error:
         return error
     return None

@@ -5,7 +5,6 @@ Each case is a kernel that several backends run in rounds. docs/guides/bench-che
 the rows.
 """
 
-from pathlib import Path
 from statistics import median
 
 from forebay.errors import ForebayError
@@ -32,18 +31,17 @@ from forebay.kernel_bench.checkpoint_cases import (
     kernel_of,
     library_set_of,
 )
-from forebay.kernel_bench.rows import Goal, Results
+from forebay.kernel_bench.rows import Goal, Results, Setup
 
 
 class CheckpointBench:
     """Measures the cases that the selected rows need, each of them once."""
 
-    def __init__(self, results: Results, storage: Path, effort: str, on_progress):
+    def __init__(self, results: Results, setup: Setup):
         self.results = results
-        self.storage = storage
-        self.payload = PAYLOAD_BYTES[effort]
-        self.compute_s = QUICK_COMPUTE_S if effort == "quick" else COMPUTE_S
-        self.on_progress = on_progress
+        self.setup = setup
+        self.payload = PAYLOAD_BYTES[setup.effort]
+        self.compute_s = QUICK_COMPUTE_S if setup.effort == "quick" else COMPUTE_S
         self.samples: dict[str, dict[str, list[dict]]] = {}  # by case and backend
         self.fio_settings: dict[str, fio.Setting | None] = {}
         results.parameters |= {"payload_bytes": self.payload, "cases": []}
@@ -74,28 +72,31 @@ class CheckpointBench:
         if not library_set:
             return True
         family, version = LIBRARY_SETS[library_set]
-        program = RunSettings(backends=case.backends, storage=self.storage, ranks=1).runner
-        found = backends_of(program).get(family)
+        program = self.settings(case).runner
+        found = backends_of(program, self.setup.launcher).get(family)
         if found and found["library"].startswith(version):
             return True
         self.results.skip(case.id, f"no program has {version.strip()}; run make kernel-peers")
         return False
 
-    def measure(self, case: Case) -> None:
-        compute_s = 0 if case.computing == "none" else self.compute_s
-        kernel = kernel_of(case, self.payload // case.steps, compute_s)
-        backends = case.backends if case.computing == "none" else (*case.backends, ALONE)
-        settings = RunSettings(
-            backends=backends,
-            storage=self.storage,
+    def settings(self, case: Case) -> RunSettings:
+        return RunSettings(
+            backends=case.backends if case.computing == "none" else (*case.backends, ALONE),
+            storage=self.setup.storage,
             ranks=case.writers,
             rounds=1 if case.has_fio else ROUNDS,
+            launcher=self.setup.launcher,
             cold=case.readers > 0,
             compute="cpu" if case.computing == "none" else case.computing,
         )
+
+    def measure(self, case: Case) -> None:
+        compute_s = 0 if case.computing == "none" else self.compute_s
+        kernel = kernel_of(case, self.payload // case.steps, compute_s)
+        settings = self.settings(case)
         documents = []
         for _ in range(ROUNDS if case.has_fio else 1):
-            documents.append(run(kernel, settings, self.on_progress))
+            documents.append(run(kernel, settings, self.setup.on_progress))
             if case.has_fio:
                 self.measure_fio(case)
         self.add_case(case, documents)
@@ -106,7 +107,7 @@ class CheckpointBench:
         if setting is None:
             return
         try:
-            rate = fio.measure(self.storage, direction, self.payload // case.steps, setting)
+            rate = fio.measure(self.setup.storage, direction, self.payload // case.steps, setting)
         except ForebayError as error:
             self.results.skip(f"{FIO} in {case.id}", str(error))
             return
@@ -119,7 +120,7 @@ class CheckpointBench:
                 self.results.skip(FIO, why)
                 self.fio_settings[direction] = None
                 return None
-            setting, tried = fio.tune(self.storage, direction, self.payload // STEPS)
+            setting, tried = fio.tune(self.setup.storage, direction, self.payload // STEPS)
             self.fio_settings[direction] = setting
             name = "reading" if direction == "read" else "writing"
             text = setting.text() if setting else "none works"

@@ -19,7 +19,7 @@ from forebay.kernel import advise, metrics
 from forebay.kernel.emit import emit
 from forebay.kernel.kernel_file import Kernel, read_kernel, sized_kernel
 from forebay.kernel.run import OPENMPI_RUNNER, RunSettings, draw, run
-from forebay.kernel_bench.rows import Goal, Results
+from forebay.kernel_bench.rows import Goal, Results, Setup
 
 LOOP = "forebay-bench-kernel-loop"
 STEPS = 15
@@ -81,11 +81,9 @@ STATEMENTS = 8
 
 
 class KernelBench:
-    def __init__(self, results: Results, storage: Path, effort: str, on_progress):
+    def __init__(self, results: Results, setup: Setup):
         self.results = results
-        self.storage = storage
-        self.effort = effort
-        self.on_progress = on_progress
+        self.setup = setup
 
     def run(self) -> None:
         if any(map(self.results.is_selected, ("kernel.ks_p", "kernel.mean_error"))):
@@ -108,7 +106,7 @@ class KernelBench:
         name = "kernel.advise"
         peers, worst = {}, []
         try:
-            with mount_machine("lustre-small", self.storage) as storage:
+            with mount_machine("lustre-small", self.setup.storage) as storage:
                 for kernel in advised_kernels():
                     ratios = self.advised_over_best(kernel, storage)
                     peers[kernel.name] = ("1", ratios)
@@ -122,8 +120,8 @@ class KernelBench:
         """Each round has all settings: an exhaustive sweep."""
         ranks = kernel.writers
         settings = RunSettings(advise.candidates(kernel, ranks), storage, ranks, compute_scale=0)
-        advised = advise.advise(kernel, settings, "posix", self.on_progress).advised
-        sweep = run(kernel, settings, self.on_progress)
+        advised = advise.advise(kernel, settings, "posix", self.setup.on_progress).advised
+        sweep = run(kernel, settings, self.setup.on_progress)
         self.results.machine = sweep["machine"]
         times: dict[str, list[float]] = {}
         for one in sweep["runs"]:
@@ -155,7 +153,9 @@ class KernelBench:
 
     def add_study(self) -> None:
         begin = time.perf_counter()
-        report = irregular_study.report_of(irregular_study.measure(64, True, self.on_progress))
+        report = irregular_study.report_of(
+            irregular_study.measure(64, True, self.setup.on_progress)
+        )
         if self.results.is_selected("kernel.study_s"):
             seconds = time.perf_counter() - begin
             self.results.add("kernel.study_s", "s", [seconds], Goal(600, "lower"))
@@ -200,7 +200,7 @@ class KernelBench:
         if not native.is_built(LOOP):
             self.results.skip(name, f"{LOOP} is not built; run make bench")
             return
-        size = LOOP_BYTES[self.effort]
+        size = LOOP_BYTES[self.setup.effort]
         kernel = sized_kernel({"family": "constant", "value": size}, LOOP_RANKS, STEPS)
         settings = RunSettings(("posix",), TMPFS, LOOP_RANKS, rounds=1)
         ours, loop = [], []
@@ -220,7 +220,7 @@ class KernelBench:
             return native.run_program(LOOP, arguments, ranks=LOOP_RANKS).document["seconds"]
 
     def run_posix(self, kernel: Kernel, settings: RunSettings) -> float:
-        document = run(kernel, settings, self.on_progress)
+        document = run(kernel, settings, self.setup.on_progress)
         self.results.machine = document["machine"]
         return metrics.blocked_s(document["runs"][0])
 
@@ -242,8 +242,8 @@ class KernelBench:
         equal = dict.fromkeys(backends, True)
         for kernel in self.small_kernels():
             options = {"rounds": 1, "warm_ups": 0, "verify_all": True}
-            settings = RunSettings(backends, self.storage, kernel.writers, **options)
-            document = run(kernel, settings, self.on_progress)
+            settings = RunSettings(backends, self.setup.storage, kernel.writers, **options)
+            document = run(kernel, settings, self.setup.on_progress)
             self.results.machine = document["machine"]
             bytes_of = {one["backend"]: one for one in document["runs"]}
             expected = step_bytes(kernel)
@@ -268,7 +268,9 @@ class KernelBench:
         self.results.add(name, "1", [sum(values) / len(values)], Goal(1.0), found)
 
     def run_emitted(self, kernel: Kernel, compiler: Path) -> list[dict]:
-        with tempfile.TemporaryDirectory(prefix="forebay-kernel-", dir=self.storage) as folder:
+        with tempfile.TemporaryDirectory(
+            prefix="forebay-kernel-", dir=self.setup.storage
+        ) as folder:
             program, data = Path(folder) / "program", Path(folder) / "data"
             data.mkdir()
             emit(kernel, kernel.writers, ["posix", "mpiio"], program)

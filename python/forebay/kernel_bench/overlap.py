@@ -3,13 +3,12 @@
 with checkpoints, and whether a rank for I/O is worth its core."""
 
 import os
-from pathlib import Path
 
 from forebay.kernel import metrics
 from forebay.kernel.kernel_file import make_kernel
 from forebay.kernel.run import RunSettings, run
 from forebay.kernel_bench.checkpoint_cases import ALONE, ROUNDS, STEPS
-from forebay.kernel_bench.rows import Goal, Results
+from forebay.kernel_bench.rows import Goal, Results, Setup
 
 RANKS = 2
 STEP_BYTES = {"quick": 4 << 20, "usual": 128 << 20, "full": 512 << 20}  # of all ranks
@@ -23,11 +22,10 @@ DEDICATED_SHARE = 0.3
 class OverlapBench:
     """Computation is sized by the storage time of a run just before."""
 
-    def __init__(self, results: Results, storage: Path, effort: str, on_progress):
+    def __init__(self, results: Results, setup: Setup):
         self.results = results
-        self.storage = storage
-        self.step_bytes = STEP_BYTES[effort]
-        self.on_progress = on_progress
+        self.setup = setup
+        self.step_bytes = STEP_BYTES[setup.effort]
 
     def run(self) -> None:
         for name, (share, goal) in LOADS.items():
@@ -40,8 +38,10 @@ class OverlapBench:
         operation = {"name": "block", "do": "write", "size": self.step_bytes // ranks}
         document = {"format": 1, "name": "overlap", "writers": ranks, "steps": STEPS}
         document |= {"compute_s": compute_s, "operation": [operation]}
-        settings = RunSettings(backends, self.storage, ranks, **options)
-        measured = run(make_kernel(document, "overlap"), settings, self.on_progress)
+        settings = RunSettings(
+            backends, self.setup.storage, ranks, launcher=self.setup.launcher, **options
+        )
+        measured = run(make_kernel(document, "overlap"), settings, self.setup.on_progress)
         self.results.machine = measured["machine"]
         return measured
 

@@ -2,6 +2,9 @@
 """Rows of benchmarks in Python. The form is that of bench/frame/results.hpp."""
 
 from dataclasses import dataclass, field
+from pathlib import Path
+
+from forebay.native import OnProgress
 
 QUARTILES_FROM = 9  # samples; fewer have their range
 
@@ -13,6 +16,17 @@ class Goal:
 
     def is_met(self, measured: float) -> bool:
         return measured >= self.value if self.better == "higher" else measured <= self.value
+
+
+@dataclass(frozen=True)
+class Setup:
+    """How a benchmark is run."""
+
+    storage: Path  # an empty directory
+    effort: str  # "quick", "usual", "full"
+    on_progress: OnProgress
+    launcher: str | None = None
+    ranks: int | None = None  # if the user chose them
 
 
 @dataclass

@@ -72,7 +72,8 @@ def phases(summaries: dict) -> go.Figure:
 
 def points(summaries: dict, shown: tuple, unit: str) -> go.Figure:
     """Medians with their spread; `shown` is BANDWIDTHS or TIMES. An absent metric has no point."""
-    figure = _figure(1.4 * len(summaries), {"s": "seconds"}.get(unit, unit))
+    row = 1.4 if len(shown) > 1 else 0.8
+    figure = _figure(row * len(summaries), {"s": "seconds"}.get(unit, unit))
     values = []
     for metric, name, color, symbol in shown:
         found = {

@@ -56,11 +56,11 @@ def _compare(document: dict, order: list[str], metric: str, what: str) -> str:
     }
     rounds = units.items(summary["runs"], "round")
     parts = [f"{best} {what}: {spread_text(summary, 's')} in {rounds}"]
-    parts += [f"{other} took {_factor_text(one)}" for other, one in factors.items()]
+    parts += [f"{other} took {factor_text(one)}" for other, one in factors.items()]
     return f"{'; '.join(parts)}."
 
 
-def _factor_text(factor: dict) -> str:
+def factor_text(factor: dict) -> str:
     low, high = factor["spread"]
     text = f"{units.number(factor['value'])} times as long"
     text += f" ({units.number(low)} … {units.number(high)})"
