@@ -316,6 +316,12 @@ def test_a_benchmark_of_ranks_is_started_by_a_launcher(forebay, benchmark_of_ran
     assert forebay("bench", "a", "--json", "-").json["benchmark"] == "a"
 
 
+def test_a_launcher_of_the_user_starts_the_ranks(forebay, benchmark_of_ranks):
+    launcher = f"{benchmark_of_ranks} {{n}}"
+    completed = forebay("bench", "many", "--ranks", "5", "--launcher", launcher, "--json", "-")
+    assert recorded_args(completed) == "20 many --dir . --ranks 5 --progress"
+
+
 def test_benchmark_of_one_rank_starts_further_ranks_for_some_rows(
     forebay, benchmark_of_ranks, monkeypatch
 ):
