@@ -106,7 +106,9 @@ void DatasetReadRequest::issue_loads(IssueMode mode) {
 bool DatasetReadRequest::issue_load(IssueMode mode) {
   const std::optional<PieceKey> key = cache_key_of(*next_);
   if (key && take_cached(*key)) return true;
-  if (key && mode == IssueMode::kIfRoom && step_->pieces().is_loading(*key)) return false;
+  const bool is_last = cursor_.is_done() && in_flight_.empty();
+  if (key && is_last && mode == IssueMode::kIfRoom && step_->pieces().is_loading(*key))
+    return false;
   const WindowSize window_size =
       list_.bytes < kLargeWindowBytesMin ? WindowSize::kSmall : WindowSize::kLarge;
   auto session = step_->sessions().acquire(step_->catalog().files()[next_->file], window_size);
@@ -128,14 +130,14 @@ bool DatasetReadRequest::issue_load(IssueMode mode) {
   return true;
 }
 
-/// Of a whole piece of which only a part is requested.
+/// The key of a load that is one whole piece, if only a part of it is requested.
 std::optional<PieceKey> DatasetReadRequest::cache_key_of(const PieceLoad& load) const {
   if (load.pieces.size() > 1) return std::nullopt;
   const PieceRequest& piece = load.pieces.front();
   const format::Block block = step_->catalog().block(piece.block_request->location);
   if (piece.raw == block.raw_range(piece.piece) || piece.stored != block.stored_range(piece.piece))
     return std::nullopt;
-  return PieceKey{load.file, piece.stored.offset};
+  return PieceKey{step_->catalog().entry().step, load.file, piece.stored.offset};
 }
 
 /// True if the piece of `next_` is in the cache; then it is done.

@@ -53,7 +53,7 @@ Result<std::shared_ptr<StepReaderCore>> DatasetReaderCore::open_step(
   std::vector<format::StepFile> files = format::load_step_files(directory_, steps_.dataset, entry);
   auto catalog = std::make_shared<const format::StepCatalog>(entry, std::move(files));
   const std::shared_ptr<StepReaderCore> core(
-      new StepReaderCore(directory_, std::move(catalog), sessions_, verification_),
+      new StepReaderCore(directory_, std::move(catalog), sessions_, pieces_, verification_),
       detail::OriginDeleter());
   for (const Error& damage : core->catalog().errors()) {
     const Error error = core->translate_error(damage);

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// PieceCache: the last pieces of a step of which requests wanted a part. A piece is read and
+// PieceCache: the most recently used pieces that were read for a part of them. A piece is read and
 // verified as a whole, so without the cache each of many small requests would read all of it.
 #pragma once
 
@@ -15,13 +15,14 @@ namespace forebay::restore {
 
 /// Where a piece is stored.
 struct PieceKey {
+  std::uint64_t step = 0;
   std::uint32_t file = 0;
   std::uint64_t offset = 0;
 
   friend bool operator==(const PieceKey&, const PieceKey&) = default;
 };
 
-/// Thread-safe. Holds at most kPiecesMax pieces, those that were used last.
+/// Thread-safe. One for each dataset. Holds at most kPiecesMax pieces, those that were used last.
 class PieceCache {
  public:
   /// The raw bytes of a whole piece, after verification.

@@ -38,10 +38,12 @@ std::vector<FieldInfo> fields_from(const format::StepCatalog& catalog) {
 StepReaderCore::StepReaderCore(std::string directory,
                                std::shared_ptr<const format::StepCatalog> catalog,
                                std::shared_ptr<FileSessionCache> sessions,
+                               std::shared_ptr<PieceCache> pieces,
                                Verification verification)
     : directory_(std::move(directory)),
       catalog_(std::move(catalog)),
       sessions_(std::move(sessions)),
+      pieces_(std::move(pieces)),
       verification_(verification),
       errors_(format::errors_of(*catalog_)),
       fields_(fields_from(*catalog_)) {}

@@ -35,6 +35,7 @@ class StepReaderCore {
   StepReaderCore(std::string directory,
                  std::shared_ptr<const format::StepCatalog> catalog,
                  std::shared_ptr<FileSessionCache> sessions,
+                 std::shared_ptr<PieceCache> pieces,
                  Verification verification);
 
   const format::StepCatalog& catalog() const noexcept { return *catalog_; }
@@ -44,7 +45,7 @@ class StepReaderCore {
   const std::vector<FieldInfo>& fields() const noexcept { return fields_; }
   FileSessionCache& sessions() const noexcept { return *sessions_; }
   Verification verification() const noexcept { return verification_; }
-  PieceCache& pieces() const noexcept { return pieces_; }
+  PieceCache& pieces() const noexcept { return *pieces_; }
 
   const FieldInfo* find(std::string_view field) const noexcept;
   /// Fails with kNotFound, or with the Error of a file that may have the field, and with
@@ -90,10 +91,10 @@ class StepReaderCore {
   const std::string directory_;
   const std::shared_ptr<const format::StepCatalog> catalog_;
   const std::shared_ptr<FileSessionCache> sessions_;
+  const std::shared_ptr<PieceCache> pieces_;
   const Verification verification_;
   const std::vector<Error> errors_;
   const std::vector<FieldInfo> fields_;
-  mutable PieceCache pieces_;
 };
 
 class DatasetReaderCore {
@@ -124,6 +125,7 @@ class DatasetReaderCore {
   const std::vector<std::uint64_t> step_numbers_;
   const Verification verification_;
   const std::shared_ptr<FileSessionCache> sessions_;
+  const std::shared_ptr<PieceCache> pieces_ = std::make_shared<PieceCache>();
   std::mutex mutex_;
   std::map<std::uint64_t, std::weak_ptr<StepReaderCore>> open_steps_;
 };

@@ -138,7 +138,8 @@ TEST_F(DatasetReaderTest, any_range_of_a_part_can_be_read) {
   }
 }
 
-// Most wait for the piece that another request loads, some of which are dropped.
+// All but the first leave the load to the request before them. Some requests are dropped, and with
+// them the load.
 TEST_F(DatasetReaderTest, small_requests_in_flight_may_share_a_piece) {
   constexpr std::uint64_t kElements = 500;
   constexpr std::uint64_t kPart = 3;
