@@ -22,7 +22,10 @@ enum { FK_OPTION_MAX = MPI_MAX_INFO_VAL > MPI_MAX_INFO_KEY ? MPI_MAX_INFO_VAL : 
 struct fk_job {
   MPI_Comm communicator;
   uint32_t rank;
-  uint32_t ranks;  ///< = writers of the kernel
+  uint32_t ranks;       ///< = writers of the kernel
+  uint32_t node_rank;   ///< among the ranks of this node; set by fk_find_node()
+  uint32_t node_ranks;  ///< the ranks of this node
+  uint32_t nodes;
   const struct fk_kernel* kernel;
   const char* directory;     ///< exists; empty at the start
   const char* options;       ///< of the backend: "direct", or "collective,cb_nodes=4"
@@ -100,6 +103,8 @@ int fk_next_assignment(const char** rest, char name[FK_OPTION_MAX], char value[F
 /// Hints for MPI from all other options of the form "NAME=value"; the caller frees them.
 MPI_Info fk_option_hints(const struct fk_job* job);
 
+/// Collective. Sets the numbers of the job about nodes.
+void fk_find_node(struct fk_job* job);
 /// A path of the present group: directory/stem.step.suffix; "before" in place of step -1.
 void fk_step_path(const struct fk_job* job,
                   const char* stem,

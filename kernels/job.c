@@ -100,6 +100,19 @@ void fk_step_path(const struct fk_job* job,
   snprintf(path, FK_PATH_MAX, "%s/%s.%s%s%s", job->directory, stem, place, group, suffix);
 }
 
+void fk_find_node(struct fk_job* job) {
+  int rank = 0, ranks = 1;
+  MPI_Comm node;
+  MPI_Comm_split_type(job->communicator, MPI_COMM_TYPE_SHARED, 0, MPI_INFO_NULL, &node);
+  MPI_Comm_rank(node, &rank);
+  MPI_Comm_size(node, &ranks);
+  MPI_Comm_free(&node);
+  job->node_rank = (uint32_t)rank;
+  job->node_ranks = (uint32_t)ranks;
+  job->nodes = rank == 0;
+  MPI_Allreduce(MPI_IN_PLACE, &job->nodes, 1, MPI_UINT32_T, MPI_SUM, job->communicator);
+}
+
 int fk_agree(struct fk_job* job) {
   int first = job->error[0] == '\0' ? (int)job->ranks : (int)job->rank;
   MPI_Allreduce(MPI_IN_PLACE, &first, 1, MPI_INT, MPI_MIN, job->communicator);

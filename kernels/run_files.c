@@ -17,6 +17,8 @@ enum { kDepth = 16 };
 static struct {
   struct fk_job* job;
   uint64_t number;  // of the file or directory
+  uint32_t own;     // its remainder by `sharing` for those of this rank
+  uint32_t sharing;
   uint64_t files;
   enum { kSync, kDrop, kCount } what;
 } walk;
@@ -29,15 +31,15 @@ static int remove_one(const char* path, const struct stat* about, int type, stru
   return 0;
 }
 
-/// Every path whose number modulo the ranks is this rank. Files that vanish meanwhile are skipped.
+/// Every path whose number is one of this rank. Files that vanish meanwhile are skipped.
 static int treat_one(const char* path, const struct stat* about, int type, struct FTW* place) {
   (void)about;
   (void)place;
   if (type == FTW_F) ++walk.files;
-  if (walk.what == kCount || walk.number++ % walk.job->ranks != walk.job->rank) return 0;
+  if (walk.what == kCount || walk.number++ % walk.sharing != walk.own) return 0;
   const int file = open(path, O_RDONLY | O_CLOEXEC);
   if (file < 0) return 0;
-  if (fsync(file) != 0) fk_fail(walk.job, "sync", path, strerror(errno));
+  if (walk.what == kSync && fsync(file) != 0) fk_fail(walk.job, "sync", path, strerror(errno));
   if (walk.what == kDrop && type == FTW_F) posix_fadvise(file, 0, 0, POSIX_FADV_DONTNEED);
   close(file);
   return 0;
@@ -61,10 +63,23 @@ void fk_make_empty(struct fk_job* job) {
   sleeping_barrier(job);
 }
 
+/// What other nodes have written and still hold: fsync() of a file here does not write it.
+static void sync_node(struct fk_job* job) {
+  const int file = open(job->directory, O_RDONLY | O_CLOEXEC);
+  if (file < 0 || syncfs(file) != 0) fk_fail(job, "sync", job->directory, strerror(errno));
+  if (file >= 0) close(file);
+}
+
 void fk_sync_files(struct fk_job* job) {
   sleeping_barrier(job);
+  if (job->nodes > 1) {
+    if (job->node_rank == 0) sync_node(job);
+    sleeping_barrier(job);
+  }
   walk.job = job;
   walk.number = walk.files = 0;
+  walk.own = job->rank;
+  walk.sharing = job->ranks;
   walk.what = kSync;
   nftw(job->directory, treat_one, kDepth, FTW_PHYS);
   sleeping_barrier(job);
@@ -73,6 +88,8 @@ void fk_sync_files(struct fk_job* job) {
 void fk_drop_files(struct fk_job* job) {
   walk.job = job;
   walk.number = walk.files = 0;
+  walk.own = job->node_rank;
+  walk.sharing = job->node_ranks;
   walk.what = kDrop;
   nftw(job->directory, treat_one, kDepth, FTW_PHYS);
   sleeping_barrier(job);

@@ -8,9 +8,10 @@
 
 /// Collective. Rank 0 removes everything in the directory of the job.
 void fk_make_empty(struct fk_job* job);
-/// Collective. Syncs all files and directories; ranks share the work.
+/// Collective. Syncs all files and directories; ranks share the work. With several nodes, each of
+/// them syncs the whole file system first.
 void fk_sync_files(struct fk_job* job);
-/// Collective. Drops all files, which are synced, from the page cache of this rank's node.
+/// Collective. Drops all files, which are synced, from the page cache of every node.
 void fk_drop_files(struct fk_job* job);
 
 /// The peak of resident memory of this process since fk_begin_memory_peak().

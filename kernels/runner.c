@@ -474,6 +474,7 @@ void fk_run(const struct fk_backend* backend,
   struct run run = {.backend = backend, .job = job, .settings = settings};
   *result = (struct fk_result){.ranks = job->ranks, .steps = steps};
   job->error[0] = '\0';
+  fk_find_node(job);
   run.seconds = calloc((size_t)steps * FK_PHASES, sizeof *run.seconds);
   run.step_bytes = calloc(steps, sizeof *run.step_bytes);
   if (fk_reserve_result(job, result) != 0 || run.seconds == NULL || run.step_bytes == NULL)

@@ -2,12 +2,22 @@
 // The functions of a backend as members of a class.
 #pragma once
 
+#include <forebay/error.hpp>
+
 #include <cstddef>
+#include <cstdio>
 #include <memory>
 
 #include "kernels/backend.h"
 
 namespace forebay::kernel {
+
+/// Keeps the first failure of a rank, and returns -1.
+inline int fail(fk_job& job, const Error& error) {
+  if (job.error[0] == '\0')
+    std::snprintf(job.error, sizeof job.error, "%s", error.message().c_str());
+  return -1;
+}
 
 /// `backend` with the functions of `Run`, which has a member for each function of fk_backend, with
 /// references in place of pointers, and a constructor from fk_job&.

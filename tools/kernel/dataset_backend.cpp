@@ -126,9 +126,7 @@ class DatasetRun {
   }
 
  private:
-  int fail(const Error& error) {
-    return fk_fail(&job_, "forebay", job_.directory, error.message().c_str());
-  }
+  int fail(const Error& error) { return kernel::fail(job_, error); }
   std::string path() const { return std::string(job_.directory) + "/run.fb"; }
   /// Each group of a step is a step of the dataset. The step before the clock has the number -1.
   std::uint64_t number_of(std::int64_t step) const {

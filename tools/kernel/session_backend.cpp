@@ -26,6 +26,8 @@ class SessionRun {
   explicit SessionRun(fk_job& job) : job_(job), runtime_(runtime_of(job.communicator)) {}
 
   int start() {
+    if (fk_has_option(&job_, "per-node") != 0 && fk_has_option(&job_, "per-rank") != 0)
+      fk_fail(&job_, "read options of", "session", "agents are per-node or per-rank, not both");
     shared_job_ = job_;
     shared_job_.options = "shared";
     shared_file_ = fk_posix.start(&shared_job_);
@@ -47,10 +49,10 @@ class SessionRun {
     std::array<char, FK_PATH_MAX> path{};
     fk_step_path(&job_, "step", arrays->step, "", path.data());
     auto file = runtime_.open_file(path.data());
-    if (!file) return fail(path.data(), file.error());
+    if (!file) return fail(file.error());
     file_.emplace(std::move(*file));
     auto session = file_->read_session({}, plan());
-    if (!session) return fail(path.data(), session.error());
+    if (!session) return fail(session.error());
     session_.emplace(std::move(*session));
     return 0;
   }
@@ -67,13 +69,16 @@ class SessionRun {
     }
     int outcome = 0;
     for (Future<ByteCount>& one : pending)
-      if (const auto done = one.wait(); !done) outcome = fail(session_->path(), done.error());
+      if (const auto done = one.wait(); !done) outcome = fail(done.error());
     return outcome;
   }
 
   int end_read() {
     if (session_) {
-      window_bytes_max_ = std::max(window_bytes_max_, session_->report().window_bytes);
+      // The ranks of a node share its window.
+      const bool is_shared = session_->plan().tuning.agent_scope == AgentScope::kPerNode;
+      if (!is_shared || job_.node_rank == 0)
+        window_bytes_max_ = std::max(window_bytes_max_, session_->report().window_bytes);
       session_->close();
     }
     session_.reset();
@@ -88,9 +93,7 @@ class SessionRun {
   int finish() { return keep_error(fk_posix.finish(shared_file_)); }
 
  private:
-  int fail(const std::string& path, const Error& error) {
-    return fk_fail(&job_, "session", path.c_str(), error.message().c_str());
-  }
+  int fail(const Error& error) { return kernel::fail(job_, error); }
   int keep_error(int outcome) {
     if (outcome != 0 && job_.error[0] == '\0')
       std::memcpy(job_.error, shared_job_.error, sizeof job_.error);
