@@ -11,7 +11,7 @@ from forebay import native
 from forebay.cli.kernel import split_backends
 from forebay.kernel import metrics
 from forebay.kernel.kernel_file import make_kernel, read_kernel, shipped_kernels
-from forebay.kernel.run import RUNNER, draw, plan_file
+from forebay.kernel.run import RUNNER, RunSettings, as_document, draw, plan_file
 
 needs_kernel = pytest.mark.skipif(
     not native.is_built("forebay-kernel"), reason="forebay-kernel is not built: run make build"
@@ -190,6 +190,18 @@ def test_failing_backend_is_named_and_the_others_are_kept(forebay, small, tmp_pa
     assert completed.code == 1
     assert "no-such-plan" in completed.json["failures"]["forebay:no-such-plan"]
     assert [run["backend"] for run in completed.json["runs"]] == ["posix"]
+
+
+@pytest.mark.parametrize(("lines", "crashed"), [(1, "b"), (3, "b"), (4, "c"), (6, "c")])
+def test_backend_that_ended_the_job_is_named(tmp_path, lines, crashed):
+    """The order of three backends is a b c, b c a, c a b."""
+    settings = RunSettings(("a", "b", "c"), tmp_path, 2, rounds=2, warm_ups=1)
+    order = "abcbcacab"
+    runs = [run_of(name, 0, 1.0) for name in order[:lines]]
+    found = as_document(read_kernel("s3d"), settings, runs, "signal 11")
+    assert list(found["failures"]) == [crashed]
+    assert "signal 11" in found["failures"][crashed]
+    assert crashed not in [one["backend"] for one in found["runs"]]
 
 
 @needs_runner

@@ -48,7 +48,7 @@ def test_kernels_are_valid_and_can_be_written_as_files(scenario, tmp_path):
 
 def test_command_repeats_the_run(tmp_path):
     setup = rows.Setup(tmp_path / "made", "quick", None, "srun -n {n}")
-    assert site.command_of(setup, 64) == (
+    assert site.command_of(setup, 64, set()) == (
         f"forebay bench site --dir {tmp_path} --ranks 64 --launcher 'srun -n {{n}}' --quick"
         " --html site.html"
     )
@@ -82,9 +82,12 @@ def made_site(monkeypatch, tmp_path):
     """made_site(seconds, only) is the document of a site whose backends take these seconds; None:
     the backend fails."""
 
-    def make(seconds: dict[str, float | None], *only: str) -> dict:
+    def make(seconds: dict[str, float | None], *only: str, crash: str = "") -> dict:
         def run(kernel, settings, on_progress):
             failing = {n: "broken <b>" for n in settings.backends if seconds.get(n, 9.0) is None}
+            is_cut = crash in settings.backends and settings.rounds > 1
+            if is_cut:
+                failing[crash] = "signal 11"
             working = [name for name in settings.backends if name not in failing]
             return {
                 "kernel": kernel.name,
@@ -98,12 +101,12 @@ def made_site(monkeypatch, tmp_path):
                 "failures": failing,
                 "mpi": "Made MPI",
                 "machine": {"cpu_model": "Made CPU"},
-                "error": None,
+                "error": "signal 11" if is_cut else None,
             }
 
         monkeypatch.setattr(site, "run", run)
         monkeypatch.setattr(site, "backends_of", lambda *_: {"hdf5": {}})
-        monkeypatch.setattr(site, "origin_of", lambda _: {})
+        monkeypatch.setattr(site.provenance, "origin_of", lambda _: {})
         results = rows.Results(set(only))
         site.SiteBench(results, rows.Setup(tmp_path, "quick", lambda _: None, ranks=2)).run()
         document = {"benchmark": "site", "parameters": {}, "machine": {}, "results": []}
@@ -127,6 +130,25 @@ def test_all_rows_are_measured_or_left_out_with_the_cause(made_site):
     assert measured | set(found["skipped"]) >= set(site.IDS)
     assert set(site.IDS) - measured == {"site.sessions"}
     assert "no backend works: broken" in found["skipped"]["site.sessions"]
+
+
+def test_backend_that_ends_the_job_is_left_out_and_the_rest_repeated(made_site):
+    found = made_site({}, "site.restart", crash="posix")
+    assert found["skipped"]["posix in site.restart"] == "signal 11"
+    (row,) = found["results"]
+    assert "posix" not in row["peers"]
+    assert row["runs"] == site.ROUNDS["quick"]
+
+
+def test_part_without_results_is_an_error_of_the_benchmark(made_site):
+    with pytest.raises(ForebayError, match="no backend works: broken"):
+        made_site(dict.fromkeys(site.SCENARIOS[0].own), "site.sessions")
+
+
+def test_limits_count_the_ranks_of_a_node(tmp_path, monkeypatch):
+    monkeypatch.setattr(site, "memory_bytes", lambda: 1000 * MEBIBYTE)
+    assert site.bytes_max(tmp_path, 4, 4, 1) == 25 * MEBIBYTE
+    assert site.bytes_max(tmp_path, 4, 1, 1) == 100 * MEBIBYTE
 
 
 def test_page_has_all_parts_and_groups_failures(made_site):

@@ -76,6 +76,9 @@ def check_options(name: str | None, options: dict) -> None:
         raise ForebayError(f"{name} has its own ranks; --ranks is for others", EXIT_USAGE)
     if options["launcher"] and name in kernel_bench.ON_THIS_MACHINE:
         raise ForebayError(f"{name} runs on this machine, without --launcher", EXIT_USAGE)
+    has_ranks = name is None or name in kernel_bench.BENCHMARKS or ranks_program(name)
+    if options["launcher"] and not has_ranks:
+        raise ForebayError(f"{name} has no ranks for --launcher to start", EXIT_USAGE)
     if options["html_file"] and name != kernel_bench.SITE["name"]:
         raise ForebayError("--html is for site; --plot FILE draws others", EXIT_USAGE)
 

@@ -46,10 +46,10 @@ class RunSettings:
         Python is preferred. If no program has them all, the one of Open MPI if it is built."""
         built = list(filter(native.is_built, RUNNERS))
         needed = {name.partition(":")[0] for name in self.backends} & set(LIBRARY_BACKENDS)
-        having = [
-            one for one in built if not needed or needed <= set(backends_of(one, self.launcher))
-        ]
-        return [*having, *reversed(built), RUNNER][0]
+        for one in built:
+            if not needed or needed <= set(backends_of(one, self.launcher)):
+                return one
+        return [*reversed(built), RUNNER][0]
 
 
 def backends_of(program: str, launcher: str | None = None) -> dict[str, dict]:
@@ -150,7 +150,8 @@ def run(kernel: Kernel, settings: RunSettings, on_progress=None) -> dict:
     if error is not None and not runs:
         raise error
     cause = str(error) if error else None
-    return _document(kernel, settings, runs) | facts | {"error": cause}
+    document = as_document(kernel, settings, runs, cause) | facts
+    return document | {"error": cause}
 
 
 def _libraries(settings: RunSettings) -> dict[str, str]:
@@ -173,10 +174,15 @@ def _arguments(settings: RunSettings, plan: Path, files: str, results: Path) -> 
     return arguments + ["--verify-all"] * settings.verify_all
 
 
-def _document(kernel: Kernel, settings: RunSettings, runs: list[dict]) -> dict:
-    """A backend with a failed run has no other runs, as its rounds would not be paired."""
+def as_document(kernel: Kernel, settings: RunSettings, runs: list[dict], cause: str | None) -> dict:
+    """A backend with a failed run has no other runs, as its rounds would not be paired. If the job
+    has ended early, this includes the backend that was running."""
     per_round = len(settings.backends)
     failures = {one["backend"]: one["error"] for one in runs if "error" in one}
+    round_number, place = divmod(len(runs), per_round)
+    if cause and round_number < settings.warm_ups + settings.rounds:
+        running = settings.backends[(place + round_number) % per_round]  # the order rotates
+        failures.setdefault(running, f"the job ended during its run: {cause}")
     kept = [
         one | {"round": number // per_round - settings.warm_ups}
         for number, one in enumerate(runs)

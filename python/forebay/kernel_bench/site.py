@@ -11,11 +11,10 @@ from dataclasses import dataclass, field, replace
 from pathlib import Path
 
 from forebay import native
-from forebay.errors import ForebayError, NativeError
-from forebay.kernel import metrics
+from forebay.errors import ForebayError
+from forebay.kernel import metrics, provenance
 from forebay.kernel.kernel_file import Kernel, make_kernel, to_toml
-from forebay.kernel.provenance import origin_of
-from forebay.kernel.run import LIBRARY_BACKENDS, RUNNER, RUNNERS, RunSettings, backends_of, run
+from forebay.kernel.run import LIBRARY_BACKENDS, RUNNERS, RunSettings, backends_of, run
 from forebay.kernel_bench.rows import Results, Setup
 
 MINUTES = {"quick": 2, "usual": 20, "full": 60}
@@ -161,31 +160,32 @@ class SiteBench:
         self.ranks = setup.ranks or min(RANKS_MAX, len(os.sched_getaffinity(0)))
         self.minutes, self.rounds = MINUTES[setup.effort], ROUNDS[setup.effort]
         results.parameters |= {"ranks": self.ranks, "minutes": self.minutes, "scenarios": []}
-        results.parameters |= {"command": command_of(setup, self.ranks)}
-        results.parameters |= origin_of(setup.storage)
+        results.parameters |= {"command": command_of(setup, self.ranks, results.only)}
+        results.parameters |= provenance.origin_of(setup.storage)
 
     def run(self) -> None:
         chosen = [one for one in SCENARIOS if any(map(self.results.is_selected, one.ids()))]
         libraries = self.libraries()
         end = time.monotonic() + 60 * self.minutes
+        errors = []
         for number, scenario in enumerate(chosen):
             seconds = max(0, end - time.monotonic()) / (len(chosen) - number)
             try:
                 self.measure(scenario, libraries, seconds)
             except ForebayError as error:
-                for name in scenario.ids():
+                errors.append(error)
+                for name in filter(self.results.is_selected, scenario.ids()):
                     self.results.skip(name, str(error))
+        if errors and not self.results.rows:
+            raise errors[0]
 
     def libraries(self) -> tuple[str, ...]:
-        """Backends with libraries, of the program that has most. The MPI of a launcher is unknown,
-        so the program beside it must be able to start."""
-        found: list[list[str]] = [[]]
-        for program in RUNNERS if self.setup.launcher is None else (RUNNER,):
-            try:
-                found.append([*backends_of(program, self.setup.launcher)])
-            except NativeError:
-                if self.setup.launcher is not None:
-                    raise
+        """Backends with libraries, of the program that has most. With a launcher, of the first one
+        that is built, as the others are for another MPI."""
+        programs = list(filter(native.is_built, RUNNERS))
+        if self.setup.launcher is not None:
+            programs = programs[:1]
+        found = [[], *([*backends_of(one, self.setup.launcher)] for one in programs)]
         names = max(found, key=lambda one: len(set(one) & set(LIBRARY_BACKENDS)))
         return tuple(variant for name in names for variant in LIBRARIES.get(name, ()))
 
@@ -194,38 +194,50 @@ class SiteBench:
         backends += (ALONE,) if scenario.computes else ()
         sized = self.size(scenario, backends, seconds)
         kernel = scenario.kernel(sized.bytes, self.ranks, sized.compute_s)
-        settings = replace(self.settings(scenario, sized.backends), rounds=self.rounds, warm_ups=1)
-        document = self.run_once(kernel, settings, scenario)
-        failures = sized.failures | document["failures"]
-        for name, why in failures.items():
+        document = self.run_whole(kernel, scenario, sized, self.rounds, warm_ups=1)
+        for name, why in sized.failures.items():
             self.results.skip(f"{name} in {scenario.id}", why)
-        self.add_scenario(scenario, kernel, sized, document | {"failures": failures})
+        self.add_scenario(scenario, kernel, sized, document)
 
-    def settings(self, scenario: Scenario, backends: tuple[str, ...]) -> RunSettings:
+    def settings(self, scenario: Scenario, sized: Sized, rounds: int, warm_ups: int) -> RunSettings:
         return RunSettings(
-            backends,
+            sized.backends,
             self.setup.storage,
             self.ranks,
-            rounds=1,
-            warm_ups=0,
+            rounds=rounds,
+            warm_ups=warm_ups,
             launcher=self.setup.launcher,
             cold=scenario.is_cold,
+            verify_all=True,
         )
 
-    def run_once(self, kernel: Kernel, settings: RunSettings, scenario: Scenario) -> dict:
+    def run_whole(
+        self, kernel: Kernel, scenario: Scenario, sized: Sized, rounds: int, warm_ups: int
+    ) -> dict:
+        """All rounds. Leaves out backends that fail, and repeats a job that one of them ended."""
+
         def on_progress(step: native.Progress) -> None:
             self.setup.on_progress(replace(step, what=f"{scenario.id}: {step.what}"))
 
-        document = run(kernel, settings, on_progress)
-        if document["error"] and not document["runs"]:
-            raise ForebayError(document["error"])
-        self.results.machine = document["machine"] or self.results.machine
-        return document
+        while True:
+            settings = self.settings(scenario, sized, rounds, warm_ups)
+            document = run(kernel, settings, on_progress)
+            sized.failures |= document["failures"]
+            sized.backends = tuple(one for one in sized.backends if one not in sized.failures)
+            if not set(sized.backends) & set(scenario.own):
+                raise ForebayError(f"no backend works: {next(iter(sized.failures.values()))}")
+            if not document["error"]:
+                self.results.machine = document["machine"]
+                return document
+            if not document["failures"]:
+                raise ForebayError(document["error"])
 
     def size(self, scenario: Scenario, backends: tuple[str, ...], seconds: float) -> Sized:
         """Grows the bytes of a rank until a round takes its share of `seconds`. Backends that fail
         are left out."""
-        limit = bytes_max(self.setup.storage, self.ranks, scenario.steps)
+        cores = len(os.sched_getaffinity(0))
+        local = self.ranks if self.setup.launcher is None else min(self.ranks, cores)
+        limit = bytes_max(self.setup.storage, self.ranks, local, scenario.steps)
         goal_s = seconds / (self.rounds + 2)  # the discarded round, and all pilots together
         goal_s /= 1 + COMPUTE_FACTOR * scenario.computes  # pilots do not compute
         sized = Sized(min(PILOT_BYTES, limit), backends)
@@ -233,12 +245,8 @@ class SiteBench:
         while True:
             begin = time.monotonic()
             kernel = scenario.kernel(sized.bytes, self.ranks)
-            document = self.run_once(kernel, self.settings(scenario, sized.backends), scenario)
+            document = self.run_whole(kernel, scenario, sized, rounds=1, warm_ups=0)
             pilots.append((sized.bytes, time.monotonic() - begin))
-            sized.failures |= document["failures"]
-            sized.backends = tuple(one for one in sized.backends if one not in sized.failures)
-            if not set(sized.backends) & set(scenario.own):
-                raise ForebayError(f"no backend works: {next(iter(sized.failures.values()))}")
             sized.bytes = next_bytes(pilots, goal_s, limit)
             growth = sized.bytes / pilots[-1][0]
             if growth < 2 or len(pilots) == PILOTS_MAX:
@@ -256,7 +264,8 @@ class SiteBench:
                 for names in (scenario.own, set(summaries) - {*scenario.own, ALONE})
             )
             if own is None or other is None:
-                self.results.skip(name, "Forebay, or all others, failed")
+                if self.results.is_selected(name):
+                    self.results.skip(name, "Forebay, or all others, failed")
                 continue
             compared[metric] = {
                 "own": own,
@@ -275,9 +284,17 @@ class SiteBench:
                 "compared": compared,
                 "summaries": summaries,
                 "kernel": to_toml(kernel),
+                "command": self.command_of(scenario, sized),
+                "failures": sized.failures,
             }
-            | {key: found[key] for key in ("backends", "failures", "error", "libraries", "mpi")}
+            | {key: found[key] for key in ("backends", "libraries", "mpi")}
         )
+
+    def command_of(self, scenario: Scenario, sized: Sized) -> str:
+        """The command that repeats a part."""
+        settings = self.settings(scenario, sized, self.rounds, warm_ups=1)
+        storage = self.setup.storage.absolute().parent
+        return provenance.command_of("app.toml", replace(settings, storage=storage))
 
     def add_row(self, name: str, found: dict, own: str, other: str, metric: str) -> None:
         values: dict[str, list[float]] = {}
@@ -287,12 +304,13 @@ class SiteBench:
         self.results.add(name, "1", metrics.ratios(found, own, other, metric), peers=peers)
 
 
-def command_of(setup: Setup, ranks: int) -> str:
+def command_of(setup: Setup, ranks: int, only: set[str]) -> str:
     """The command that repeats the benchmark."""
     words = ["forebay", "bench", "site", "--dir", str(setup.storage.absolute().parent)]
     words += ["--ranks", str(ranks)]
     words += [] if setup.launcher is None else ["--launcher", setup.launcher]
     words += [] if setup.effort == "usual" else [f"--{setup.effort}"]
+    words += ["--only", ",".join(sorted(only))] if only else []
     return shlex.join([*words, "--html", "site.html"])
 
 
@@ -322,11 +340,20 @@ def storage_s(document: dict, scenario: Scenario) -> float:
     return min(times, default=0)
 
 
-def bytes_max(storage: Path, ranks: int, steps: int) -> int:
-    """The most bytes of a rank in a step that space and memory allow, with this many ranks on a
-    node as it has cores."""
+def bytes_max(storage: Path, ranks: int, local: int, steps: int) -> int:
+    """The most bytes of a rank in a step that space and memory allow; `local` ranks share a node's
+    memory."""
     usage = os.statvfs(storage)
     free = usage.f_bavail * usage.f_frsize * STORAGE_SHARE / (ranks * steps)
-    memory = os.sysconf("SC_PAGE_SIZE") * os.sysconf("SC_PHYS_PAGES") * MEMORY_SHARE
-    local = min(ranks, os.cpu_count() or ranks)
-    return max(1, int(min(BYTES_MAX, free, memory / local)) // BLOCK) * BLOCK
+    memory = memory_bytes() * MEMORY_SHARE / local
+    return max(1, int(min(BYTES_MAX, free, memory)) // BLOCK) * BLOCK
+
+
+def memory_bytes() -> int:
+    """Of this machine, or less if a control group limits this process."""
+    physical = os.sysconf("SC_PAGE_SIZE") * os.sysconf("SC_PHYS_PAGES")
+    try:
+        limit = Path("/sys/fs/cgroup/memory.max").read_text(encoding="ascii").strip()
+    except OSError:
+        return physical
+    return min(physical, int(limit)) if limit.isdecimal() else physical

@@ -20,6 +20,7 @@ COLUMNS = {
     "files": "files",
     "memory_max_bytes": "memory of a rank",
 }
+NAMES = {"none": "computation alone"}
 READING = ("blocked_s", "read_mb_s", "memory_max_bytes")
 CAPTIONS = {
     "blocked_s": "seconds for which the slowest rank was blocked",
@@ -42,7 +43,7 @@ def make_page(document: dict) -> str:
     libraries: dict[str, str] = {}
     for one in scenarios:
         libraries |= one["libraries"]
-    mpi = next((one["mpi"] for one in scenarios if one["mpi"]), "")
+    mpi = ", ".join(sorted({one["mpi"] for one in scenarios if one["mpi"]}))
     origin = parameters | {"libraries": libraries, "mpi": mpi, "machine": document["machine"]}
     return page.render(
         TEMPLATE,
@@ -70,6 +71,7 @@ def scenario_texts(scenario: dict) -> dict:
     first = scenario["metrics"][0]
     found = scenario["summaries"]
     ordered = dict(sorted(found.items(), key=lambda one: one[1][first]["value"]))
+    named = {NAMES.get(name, name): one for name, one in ordered.items()}
     shown = [one for one in figures.TIMES if one[0] in scenario["metrics"]]
     reads = any("read_mb_s" in one for one in found.values())
     columns = {
@@ -82,12 +84,12 @@ def scenario_texts(scenario: dict) -> dict:
         "title": scenario["title"],
         "about": f"{scenario['about']}; {units.size(scenario['bytes_per_rank'])} of a rank",
         "caption": f"{'; '.join(CAPTIONS[one] for one in scenario['metrics'])}.",
-        "figure": page.script_json(figures.points(ordered, tuple(shown), "s")),
+        "figure": page.script_json(figures.points(named, tuple(shown), "s")),
         "columns": list(columns.values()),
         "rows": [
             {"backend": name, "cells": [page.cell(one.get(metric), metric) for metric in columns]}
-            for name, one in ordered.items()
+            for name, one in named.items()
         ],
         "kernel": scenario["kernel"],
-        "command": f"forebay kernel run app.toml --on {' --on '.join(found)}",
+        "command": scenario["command"],
     }
