@@ -402,11 +402,13 @@ static int verify_group(struct run* run, uint32_t first, int64_t step) {
   return outcome;
 }
 
-/// Reads what this rank has written in the last steps, and the newest array of each write.
+/// Reads what this rank has written in the last steps, and the newest array of each write; not an
+/// input that was kept, which the run that wrote it has verified.
 static int verify_written(struct run* run) {
   const struct fk_kernel* const kernel = run->job->kernel;
   const int64_t count = run->settings->verify_steps;
   const int64_t from = count < 0 ? -1 : (int64_t)kernel->steps - count;
+  const int64_t first_written = run->settings->input == FK_KEPT ? 0 : -1;
   int outcome = 0;
   if (run->backend->begin_read == NULL) return 0;
   for (uint32_t i = 0; i < kernel->operation_count; ++i) {
@@ -414,7 +416,7 @@ static int verify_written(struct run* run) {
     if (!is_write(kernel, i)) continue;
     while (is_write(kernel, i + 1))
       ++i;
-    for (int64_t step = -1; step < kernel->steps; ++step) {
+    for (int64_t step = first_written; step < kernel->steps; ++step) {
       int is_verified = step >= from;
       for (uint32_t one = first; one <= i; ++one)
         is_verified |= step == newest_step(kernel, one);
@@ -445,7 +447,7 @@ static void measure(struct run* run, struct fk_result* result) {
   run->state = run->backend->start(job);
   const double start_s = now_s() - begin;
   if (run->state == NULL) return;
-  do_step(run, -1);
+  if (run->settings->input == FK_WRITTEN) do_step(run, -1);
   if (run->backend->make_durable != NULL) run->backend->make_durable(run->state);
   fk_begin_memory_peak();
   MPI_Barrier(job->communicator);
@@ -482,7 +484,7 @@ void fk_run(const struct fk_backend* backend,
   if (fk_check_options(job, backend->accepts) == 0 && job->error[0] == '\0') reserve_all(&run);
   if (fk_begin_computation(&run.computation, settings->compute, job->communicator) != 0)
     fk_fail(job, "allocate", "memory of the computation", "no memory");
-  fk_make_empty(job);
+  if (settings->input == FK_WRITTEN) fk_make_empty(job);
   if (fk_agree(job) == 0) {
     measure(&run, result);
     fk_agree(job);

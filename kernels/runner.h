@@ -24,11 +24,13 @@ enum fk_phase {
 /// What the application computes: in registers, or a stream through 64 MiB of memory.
 enum fk_compute { FK_CPU, FK_MEMORY };
 enum fk_cache { FK_AS_IT_IS, FK_COLD };
+enum fk_input { FK_WRITTEN, FK_KEPT };
 
 struct fk_settings {
   enum fk_compute compute;
   double compute_scale;  ///< of the kernel's seconds of computation; 0: none
   enum fk_cache cache;   ///< FK_COLD: data leaves the page cache before it is read
+  enum fk_input input;   ///< FK_KEPT: writes before the first step are those of an earlier run
   int verify_steps;      ///< steps whose content is verified after the run, from the last; -1: all
 };
 
@@ -54,7 +56,7 @@ struct fk_result {
 };
 
 /// Collective over the communicator of the job, whose size is the number of writers. The directory
-/// is emptied first, and keeps the files of the run.
+/// is emptied first unless the input is kept, and keeps the files of the run.
 void fk_run(const struct fk_backend* backend,
             struct fk_job* job,
             const struct fk_settings* settings,

@@ -33,7 +33,9 @@ struct Request {
   std::string results;
   std::uint32_t rounds = 1;
   Placement placement = Placement::kInRank;
-  fk_settings settings{.compute_scale = 1, .cache = FK_AS_IT_IS, .verify_steps = 1};
+  fk_input input = FK_WRITTEN;  // of all runs but the first
+  fk_settings settings{
+      .compute_scale = 1, .cache = FK_AS_IT_IS, .input = FK_WRITTEN, .verify_steps = 1};
   probe::ProgressMode progress_mode = probe::ProgressMode::kSilent;
 };
 
@@ -98,7 +100,7 @@ class Runs {
       const std::size_t round = done / all.size();
       const Contender& one = all[(done + round) % all.size()];
       report({done, total, "runs", one.name});
-      run_one(one, file.get());
+      run_one(one, done == 0 ? FK_WRITTEN : request_.input, file.get());
     }
     report({total, total, "runs", all.back().name});
     return {};
@@ -109,7 +111,7 @@ class Runs {
     if (rank_ == 0) progress_.report(step);
   }
 
-  void run_one(const Contender& one, std::FILE* file) {
+  void run_one(const Contender& one, fk_input input, std::FILE* file) {
     // Before the clock starts.
     if (one.backend == &fk_forebay || one.backend == &fk_session) runtime_of(communicator_);
     fk_job job{};
@@ -119,8 +121,10 @@ class Runs {
     job.kernel = &plan_.kernel();
     job.directory = request_.directory.c_str();
     job.options = one.options.c_str();
+    fk_settings settings = request_.settings;
+    settings.input = input;
     fk_result result{};
-    fk_run(one.backend, &job, &request_.settings, &result);
+    fk_run(one.backend, &job, &settings, &result);
     if (file != nullptr) {
       fk_print_result(&result, one.name.c_str(), file);
       std::fflush(file);
@@ -208,6 +212,9 @@ command::Run declare_run(CLI::App& app) {
   command::add_number(app, "--rounds", request->rounds, {1, 1000}, "Rounds");
   command::add_flag(app, "--cold", request->settings.cache, FK_COLD,
                     "Drop data from the page cache before reads");
+  command::add_flag(app, "--keep-input", request->input, FK_KEPT,
+                    "Only the first run makes the writes before the first step; all backends must "
+                    "store them alike");
   command::add_flag(app, "--verify-all", request->settings.verify_steps, -1,
                     "Verify the content of all steps, not only of the last one");
   command::add_flag(app, "--dedicated", request->placement, Placement::kDedicated,

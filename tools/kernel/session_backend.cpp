@@ -11,8 +11,8 @@
 #include <span>
 #include <string>
 #include <utility>
-#include <vector>
 
+#include "runner/task.hpp"
 #include "tools/kernel/backend_functions.hpp"
 #include "tools/kernel/forebay_backends.hpp"
 #include "tools/kernel/runtimes.hpp"
@@ -20,6 +20,12 @@
 namespace forebay::kernel {
 
 namespace {
+
+runner::Task read_call(const Session& session, std::uint64_t offset, std::span<std::byte> into) {
+  const Result<ByteCount> done = co_await session.read(offset, into);
+  if (!done) co_return failure(done.error());
+  co_return Status();
+}
 
 class SessionRun {
  public:
@@ -57,20 +63,17 @@ class SessionRun {
     return 0;
   }
 
-  /// Requests all calls before it waits for the first.
+  /// A task for each call, as a read continues only while its Future is polled.
   int read(const fk_array& array, const fk_calls& calls, std::byte* memory) {
     if (!session_) return -1;
     const std::uint64_t begin = fk_begin_in_step(arrays_, &array, job_.ranks);
-    std::vector<Future<ByteCount>> pending;
-    pending.reserve(calls.count);
+    runner::TaskGroup group(runtime_.event_loop());
     for (const fk_call& call : std::span(calls.calls, calls.count)) {
-      pending.push_back(session_->read(begin + call.offset, std::span(memory, call.bytes)));
+      group.spawn(read_call(*session_, begin + call.offset, std::span(memory, call.bytes)));
       memory += call.bytes;
     }
-    int outcome = 0;
-    for (Future<ByteCount>& one : pending)
-      if (const auto done = one.wait(); !done) outcome = fail(done.error());
-    return outcome;
+    const Status done = group.run();
+    return done ? 0 : fail(done.error());
   }
 
   int end_read() {

@@ -35,6 +35,7 @@ class RunSettings:
     warm_ups: int = 1
     launcher: str | None = None  # "srun -n {n}"
     cold: bool = False
+    keep_input: bool = False  # one input for all runs; backends must store it alike
     verify_all: bool = False
     compute_scale: float = 1.0
     compute: str = "cpu"
@@ -170,6 +171,7 @@ def _arguments(settings: RunSettings, plan: Path, files: str, results: Path) -> 
     arguments += ["--rounds", str(settings.warm_ups + settings.rounds)]
     arguments += ["--compute-scale", str(settings.compute_scale)]
     arguments += ["--compute", settings.compute]
+    arguments += ["--keep-input"] * settings.keep_input
     arguments += ["--cold"] * settings.cold + ["--dedicated"] * settings.dedicated
     return arguments + ["--verify-all"] * settings.verify_all
 
