@@ -29,13 +29,11 @@ class MountedFile {
   static Result<std::unique_ptr<MountedFile>> with_word_file(Context& context,
                                                              const emufs::MountOptions& options);
 
-  std::filesystem::path path() const { return mounted_->path() / file_; }
-  std::uint64_t file_bytes() const noexcept { return file_bytes_; }
+  const std::filesystem::path& path() const noexcept { return file_.path; }
+  std::uint64_t file_bytes() const noexcept { return file_.file_bytes; }
   FilePartition partition(std::uint64_t tasks) const {
-    return {.path = path(), .file_bytes = file_bytes_, .task_count = tasks};
+    return {.path = path(), .file_bytes = file_bytes(), .task_count = tasks};
   }
-  /// Runs `kernel` on all active ranks with a cold file.
-  Variant variant(const std::string& name, read::Kernel kernel, std::uint64_t tasks) const;
   const model::Machine& machine() const noexcept { return machine_; }
   /// Drops the file from the caches of all clients.
   read::Prepare drop_cache() const;
@@ -45,19 +43,15 @@ class MountedFile {
  private:
   MountedFile(model::Machine machine,
               std::unique_ptr<emufs::EmufsMount> mounted,
-              std::filesystem::path file)
+              FilePartition file)
       : machine_(std::move(machine)), mounted_(std::move(mounted)), file_(std::move(file)) {}
-  Status copy(const std::filesystem::path& source);
 
   model::Machine machine_;
   std::unique_ptr<emufs::EmufsMount> mounted_;
-  std::filesystem::path file_;  // its name
-  std::uint64_t file_bytes_ = 0;
+  FilePartition file_;
 };
 
 // The rows of the table, one file each.
-Status bench_limit(Context& context);
-Status bench_naive(Context& context);
 Status bench_overlap(Context& context);
 Status bench_istream(Context& context);
 Status bench_streams(Context& context);

@@ -1,12 +1,12 @@
 // SPDX-License-Identifier: Apache-2.0
-// Sessions on an emulated parallel file system, compared with the limit of its machine file and
-// with programs that read by themselves.
+// Views and streams of sessions on an emulated parallel file system, compared with the limit of its
+// machine file and with programs that read by themselves. Rows about reads are kernels
+// (python/forebay/kernel_bench/pfs.py).
 #include <initializer_list>
 #include <string>
 
 #include "bench/emufs/emufs_mount.hpp"
 #include "bench/frame/benchmark.hpp"
-#include "bench/pfs/auto.hpp"
 #include "bench/pfs/mounted_file.hpp"
 
 namespace forebay::bench::pfs {
@@ -15,10 +15,8 @@ namespace {
 
 /// Skips all rows if mounting is not possible.
 void skip_all(Context& context, const std::string& why) {
-  for (const char* const id :
-       {"pfs.over_limit", "pfs.naive_over_session", "pfs.naive_fd_over_session", "pfs.overlap",
-        "pfs.istream", "pfs.streams", "pfs.subarray.over_rows", "pfs.tipsy.over_changa",
-        "pfs.auto.over_best"}) {
+  for (const char* const id : {"pfs.overlap", "pfs.istream", "pfs.streams",
+                               "pfs.subarray.over_rows", "pfs.tipsy.over_changa"}) {
     if (context.is_selected(id)) context.skip(id, why);
   }
 }
@@ -31,9 +29,8 @@ FOREBAY_BENCHMARK(pfs, "sessions on an emulated parallel file system, compared w
     return {};
   }
   using Page = Status (*)(Context&);
-  const std::initializer_list<Page> pages = {bench_limit,   bench_naive,   bench_overlap,
-                                             bench_istream, bench_streams, bench_blocks,
-                                             bench_tipsy,   bench_auto};
+  const std::initializer_list<Page> pages = {bench_overlap, bench_istream, bench_streams,
+                                             bench_blocks, bench_tipsy};
   for (const Page page : pages) {
     if (auto done = page(context); !done) return done;
   }

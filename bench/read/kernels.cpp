@@ -168,31 +168,6 @@ Status run_session(EventLoop& loop, const File& file, const LocalTasks& local) {
   return run_tasks(loop, *session, local);
 }
 
-/// The same with a partly given plan, which can be read afterwards.
-class SessionReadRun final : public PreparedRun {
- public:
-  SessionReadRun(const KernelContext& context, File file)
-      : loop_(context.team.runtime().event_loop()),
-        file_(std::move(file)),
-        local_(context),
-        requested_plan_(context.job.plan_overrides.to_plan()) {}
-
-  Status run() override {
-    const auto session = file_.read_session({0, local_.partition.file_bytes}, requested_plan_);
-    if (!session) return failure(session.error());
-    plan_ = session->plan();
-    return run_tasks(loop_, *session, local_);
-  }
-  ReadPlan plan() const override { return plan_; }
-
- private:
-  EventLoop& loop_;
-  File file_;
-  LocalTasks local_;
-  ReadPlan requested_plan_;
-  ReadPlan plan_;
-};
-
 /// Everything that a session needs, including the Runtime.
 Status run_bare_session(const Ranks& ranks, const LocalTasks& local) {
   Runtime runtime(ranks);
@@ -316,7 +291,7 @@ Result<std::unique_ptr<PreparedRun>> prepare_with_file(const KernelContext& cont
                                                       local.with_background(background));
                                  });
     default:
-      return std::make_unique<SessionReadRun>(context, std::move(*file));
+      return make_run([&loop, file = *file, local] { return run_session(loop, file, local); });
   }
 }
 

@@ -25,8 +25,6 @@ class PreparedRun {
   virtual Status run() = 0;
   /// This rank's result, after run(); kernels that are only timed return 0.
   virtual double rank_result() const { return 0; }
-  /// The plan of kSession's session, after run(); empty for other kernels.
-  virtual ReadPlan plan() const { return {}; }
 };
 
 /// Whether memory is measured: then no memory of earlier jobs may remain.

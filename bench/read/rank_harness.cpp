@@ -57,14 +57,6 @@ std::vector<pid_t> processes_on_node(comm::Communicator& ranks) {
 
 }  // namespace
 
-ReadPlan PlanOverrides::to_plan() const {
-  return {.tuning = {.splinter_bytes = splinter_bytes,
-                     .window_bytes = window_bytes,
-                     .request_bytes = request_bytes,
-                     .queue_depth = queue_depth,
-                     .agent_scope = agents}};
-}
-
 Job Job::make(Kernel work, const FilePartition& partition, Hints hints) {
   Job job{.kernel = work,
           .hints = hints,
@@ -195,8 +187,7 @@ Result<JobResult> RankHarness::run_job(const Job& job) {
   if (!received) return failure(received.error());
   return JobResult{.seconds = elapsed_seconds(*all_began, *all_ended),
                    .rank_results = std::move(*found),
-                   .received_bytes = std::move(*received),
-                   .plan = work->plan()};
+                   .received_bytes = std::move(*received)};
 }
 
 /// By rank, on the first rank; empty on others.

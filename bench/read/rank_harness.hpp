@@ -4,7 +4,6 @@
 // process.
 #pragma once
 
-#include <forebay/read_plan.hpp>
 #include <forebay/runtime.hpp>
 
 #include <array>
@@ -72,23 +71,11 @@ enum class RankSet : std::uint32_t {
   kAll,  ///< also those that otherwise sleep
 };
 
-/// The values of a session's plan that a row sets; Forebay chooses the others, as in ReadPlan.
-struct PlanOverrides {
-  std::optional<AgentScope> agents = std::nullopt;
-  std::uint64_t splinter_bytes = 0;
-  std::uint64_t request_bytes = 0;
-  std::uint32_t queue_depth = 0;
-  std::uint64_t window_bytes = 0;
-
-  ReadPlan to_plan() const;
-};
-
 /// A job. Trivially copyable, sent before each measurement.
 struct Job {
   Kernel kernel = Kernel::kStop;
   Hints hints = Hints::kDefault;
   RankSet rank_set = RankSet::kActive;
-  PlanOverrides plan_overrides = {};  ///< of kSession
   std::uint64_t file_bytes = 0;
   std::uint64_t task_count = 0;
   std::uint64_t pause_ms = 0;  ///< of kernels that read nothing
@@ -125,7 +112,6 @@ struct JobResult {
   double seconds = 0;  ///< from the first start of a rank to the last end; on the first rank
   std::vector<double> rank_results;    ///< by rank (PreparedRun::rank_result())
   std::vector<double> received_bytes;  ///< by network on each rank's host meanwhile
-  ReadPlan plan;                       ///< of kSession: the plan of this rank's session
 };
 
 /// One rank's side. Not thread-safe.

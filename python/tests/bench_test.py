@@ -322,19 +322,6 @@ def test_a_launcher_of_the_user_starts_the_ranks(forebay, benchmark_of_ranks):
     assert recorded_args(completed) == "20 many --dir . --ranks 5 --progress"
 
 
-def test_benchmark_of_one_rank_starts_further_ranks_for_some_rows(
-    forebay, benchmark_of_ranks, monkeypatch
-):
-    monkeypatch.setattr(native, "launcher", lambda ranks: [str(benchmark_of_ranks), str(ranks)])
-    benchmark_of_ranks.with_name("forebay-bench-mpi").write_text(
-        benchmark_of_ranks.with_name("forebay-bench-mpi").read_text().replace('"many"', '"pfs"')
-    )
-    assert (
-        recorded_args(forebay("bench", "pfs", "--json", "-"))
-        == "2 pfs --dir . --ranks 1 --progress"
-    )
-
-
 def test_benchmark_of_two_programs_is_listed_once_and_runs_on_ranks(
     forebay, benchmark_of_ranks, monkeypatch
 ):

@@ -19,8 +19,6 @@ RANKS_PROGRAMS = (native.TASKS_BENCH_PROGRAM, RANKS_PROGRAM)
 # Started ranks, as a multiple of --ranks. Those beyond --ranks sleep, except for rows that compare
 # numbers of ranks.
 RANKS_STARTED = 4
-# Benchmarks of one rank, except for rows that use all started ranks.
-SINGLE_RANK_BENCHMARKS = ("pfs",)
 
 
 @click.command(name="bench", short_help="Run benchmarks.")
@@ -200,11 +198,9 @@ def run(name: str, options: dict) -> tuple[dict, BaseException | None]:
     if program is None:
         document, error = measure(PROGRAM, [name, *arguments])
     else:
-        ranks_used, started = (
-            (1, ranks) if name in SINGLE_RANK_BENCHMARKS else (ranks, RANKS_STARTED * ranks)
-        )
-        args = [name, *arguments, "--ranks", str(ranks_used)]
-        document, error = measure(program, args, ranks_of(started, options["launcher"]))
+        args = [name, *arguments, "--ranks", str(ranks)]
+        started = ranks_of(RANKS_STARTED * ranks, options["launcher"])
+        document, error = measure(program, args, started)
     if error is not None or options["launcher"] or not native.is_built(RANKS_PROGRAM):
         return document, error
     return two_hosts.add_two_host_rows(

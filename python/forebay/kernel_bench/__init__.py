@@ -8,13 +8,13 @@ from pathlib import Path
 from forebay.errors import EXIT_USAGE, TERMINATIONS, ForebayError
 from forebay.kernel_bench.rows import Results, Setup, merge
 
-BENCHMARKS = ("checkpoint", "kernel", "site")
+BENCHMARKS = ("checkpoint", "kernel", "pfs", "site")
 SITE = {
     "name": "site",
     "description": "an acceptance kit: Forebay beside all that is installed, 20 minutes",
 }
-WITH_OWN_RANKS = ("checkpoint", "kernel")
-ON_THIS_MACHINE = ("kernel",)
+WITH_OWN_RANKS = ("checkpoint", "kernel", "pfs")
+ON_THIS_MACHINE = ("kernel", "pfs")
 DIRECTORY_PREFIX = ".forebay-bench-"
 
 Native = Callable[[str], tuple[dict, BaseException | None]]
@@ -42,12 +42,14 @@ def run(name: str, options: dict, native_rows: Native) -> tuple[dict, BaseExcept
 
 def _ids(name: str) -> tuple[list[str], list[str]]:
     """Of the rows in Python, and of those in C++."""
-    from forebay.kernel_bench import checkpoint_cases, kernels, overlap, site
+    from forebay.kernel_bench import checkpoint_cases, kernels, overlap, pfs, site
 
     if name == "site":
         return [*site.IDS], []
     if name == "kernel":
         return [*kernels.IDS], ["kernel.draw_us"]
+    if name == "pfs":
+        return [*pfs.IDS], [*pfs.NATIVE_IDS]
     cases = checkpoint_cases.all_cases(1 << 20)
     own = [one.id for one in cases]
     own += [one.id for one in checkpoint_cases.COMPARISONS]
@@ -59,9 +61,10 @@ def _parts(name: str) -> tuple:
     from forebay.kernel_bench.checkpoint import CheckpointBench
     from forebay.kernel_bench.kernels import KernelBench
     from forebay.kernel_bench.overlap import OverlapBench
+    from forebay.kernel_bench.pfs import PfsBench
     from forebay.kernel_bench.site import SiteBench
 
-    parts = {"kernel": (KernelBench,), "site": (SiteBench,)}
+    parts = {"kernel": (KernelBench,), "pfs": (PfsBench,), "site": (SiteBench,)}
     return parts.get(name, (CheckpointBench, OverlapBench))
 
 
