@@ -28,20 +28,17 @@ Status bench_blocks(Context& context) {
   Runtime runtime;
   // As docs/guides/reading.md recommends for scattered pieces.
   const ReadPlan plan{.readahead_bytes = 0, .reason = {}};
-  const auto rounds = context.run(
-      id, kRounds,
+  return measure_row(
+      context,
+      {.id = id,
+       .rounds = kRounds,
+       .value = ratio_of("forebay", "pread a row"),
+       .goal = {0.1},
+       .more_peers = {{"storage's limit", "s", [=](const auto&) { return summarize({limit_s}); }}}},
       {{"forebay", (*mounted_file)->drop_cache(),
         [&] { return time_request(runtime, block, memory->bytes(), plan); }},
-       {"rows", (*mounted_file)->drop_cache(), [&] { return time_rows(block, memory->bytes()); }}});
-  if (!rounds) return failure(rounds.error());
-  context.add({.id = id,
-               .unit = "1",
-               .measured = rounds->ratio("forebay", "rows"),
-               .goal = Goal{0.1},
-               .peers = {{"forebay", "s", rounds->summary("forebay")},
-                         {"pread a row", "s", rounds->summary("rows")},
-                         {"storage's limit", "s", summarize({limit_s})}}});
-  return {};
+       {"pread a row", (*mounted_file)->drop_cache(),
+        [&] { return time_rows(block, memory->bytes()); }}});
 }
 
 }  // namespace forebay::bench::pfs

@@ -35,19 +35,15 @@ Status bench_istream(Context& context) {
   if (!mounted_file) return failure(mounted_file.error());
   const FilePartition partition = (*mounted_file)->partition(1);
   Runtime runtime;
-  const auto rounds = context.run(
-      id, kRounds,
+  return measure_row(
+      context,
+      {.id = id,
+       .rounds = kRounds,
+       .value = ratio_of("std::ifstream", "forebay"),
+       .goal = {4, Better::kHigher}},
       {{"forebay", (*mounted_file)->drop_cache(), [&] { return time_istream(runtime, partition); }},
        {"std::ifstream", (*mounted_file)->drop_cache(),
         [&] { return time_ifstream<kRecordBytes>(partition.path, partition.file_bytes); }}});
-  if (!rounds) return failure(rounds.error());
-  context.add({.id = id,
-               .unit = "1",
-               .measured = rounds->ratio("std::ifstream", "forebay"),
-               .goal = Goal{4, Better::kHigher},
-               .peers = {{"forebay", "s", rounds->summary("forebay")},
-                         {"std::ifstream", "s", rounds->summary("std::ifstream")}}});
-  return {};
 }
 
 }  // namespace forebay::bench::pfs

@@ -6,7 +6,6 @@
 
 #include "base/config.hpp"
 #include "model/queueing.hpp"
-#include "tools/probe/page_cache.hpp"
 
 namespace forebay::bench::pfs {
 
@@ -38,10 +37,6 @@ Result<std::unique_ptr<MountedFile>> MountedFile::with_word_file(
       context.choose(ByEffort<std::uint64_t>{.quick = 64_MiB, .usual = 1_GiB, .full = 4_GiB}));
   if (!words) return failure(words.error());
   return make(context, options, *words);
-}
-
-read::Prepare MountedFile::drop_cache() const {
-  return [path = path()] { return probe::drop_cached(path); };
 }
 
 double MountedFile::lower_bound_s(std::uint64_t bytes) const {

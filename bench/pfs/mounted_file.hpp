@@ -17,6 +17,9 @@
 
 namespace forebay::bench::pfs {
 
+using read::measure_row;
+using read::ratio_of;
+
 constexpr unsigned kRounds = 5;
 
 class MountedFile {
@@ -36,7 +39,7 @@ class MountedFile {
   }
   const model::Machine& machine() const noexcept { return machine_; }
   /// Drops the file from the caches of all clients.
-  read::Prepare drop_cache() const;
+  read::Prepare drop_cache() const { return read::cold(path()); }
   /// The shortest possible time to read `bytes` from this storage.
   double lower_bound_s(std::uint64_t bytes) const;
 

@@ -148,14 +148,8 @@ Status bench_overlap(Context& context) {
   Runtime runtime;  // its threads are on this core, too
   const auto slices = calibrate_slices(runtime, **mounted_file);
   if (!slices) return failure(slices.error());
-  const std::vector<Variant> variants = variants_of(runtime, **mounted_file, *slices);
-  const auto rounds = context.run(id, kRounds, variants);
-  if (!rounds) return failure(rounds.error());
-  std::vector<Peer> peers;
-  for (const Variant& one : variants)
-    peers.push_back({one.name, "s", rounds->summary(one.name)});
-  context.add({id, "1", over_longer(*rounds), Goal{1.03}, std::move(peers)});
-  return {};
+  return measure_row(context, {.id = id, .rounds = kRounds, .value = over_longer, .goal = {1.03}},
+                     variants_of(runtime, **mounted_file, *slices));
 }
 
 }  // namespace forebay::bench::pfs

@@ -80,11 +80,6 @@ double ideal_seconds(const MountedFile& mounted_file) {
   return std::max(waiting_s, mounted_file.lower_bound_s(mounted_file.file_bytes()));
 }
 
-/// One ratio for each round.
-Summary ratio_to_ideal(const std::vector<double>& seconds, double ideal_s) {
-  return summarize(ratios(seconds, std::vector<double>(seconds.size(), ideal_s)));
-}
-
 }  // namespace
 
 Status bench_streams(Context& context) {
@@ -100,20 +95,22 @@ Status bench_streams(Context& context) {
   if (!mounted_file) return failure(mounted_file.error());
   const FilePartition partition = (*mounted_file)->partition(kStreams);
   Runtime runtime;
-  const auto rounds = context.run(
-      id, kRounds,
+  const double ideal_s = ideal_seconds(**mounted_file);
+  const auto over_ideal = [ideal_s](const Rounds& rounds) {
+    std::vector<double> values = rounds.values("forebay");
+    for (double& value : values)
+      value /= ideal_s;
+    return summarize(values);
+  };
+  return measure_row(
+      context,
+      {.id = id,
+       .rounds = kRounds,
+       .value = over_ideal,
+       .goal = {1.2},
+       .more_peers = {{"ideal", "s", [=](const auto&) { return summarize({ideal_s}); }}}},
       {{"forebay", (*mounted_file)->drop_cache(), [&] { return time_streams(runtime, partition); }},
-       {"pread", (*mounted_file)->drop_cache(), [&] { return time_preads(partition); }}});
-  if (!rounds) return failure(rounds.error());
-  const double ideal = ideal_seconds(**mounted_file);
-  context.add({.id = id,
-               .unit = "1",
-               .measured = ratio_to_ideal(rounds->values("forebay"), ideal),
-               .goal = Goal{1.2},
-               .peers = {{"forebay", "s", rounds->summary("forebay")},
-                         {"ideal", "s", summarize({ideal})},
-                         {"pread of 4 KiB", "s", rounds->summary("pread")}}});
-  return {};
+       {"pread of 4 KiB", (*mounted_file)->drop_cache(), [&] { return time_preads(partition); }}});
 }
 
 }  // namespace forebay::bench::pfs

@@ -11,7 +11,6 @@
 #include "bench/read/rank_harness_instance.hpp"
 #include "bench/read/rows.hpp"
 #include "tools/probe/network.hpp"
-#include "tools/probe/page_cache.hpp"
 
 namespace forebay::bench::read {
 
@@ -124,7 +123,7 @@ Status bench_hosts(Context& context) {
   LinkTimes times(*probe::link_mbyte_per_second() * 1e6);
   std::vector<Variant> variants;
   for (const ReadMethod& method : kMethods) {
-    variants.push_back({method.name, [partition] { return probe::warm(partition.path); },
+    variants.push_back({method.name, warm(partition.path),
                         [&times, method, partition] { return times.measure(method, partition); }});
   }
   context.set_parameter("link_mbyte_per_second", *probe::link_mbyte_per_second());

@@ -6,7 +6,6 @@
 #include "bench/frame/peak_memory.hpp"
 #include "bench/read/rank_harness_instance.hpp"
 #include "bench/read/rows.hpp"
-#include "tools/probe/page_cache.hpp"
 
 namespace forebay::bench::read {
 
@@ -33,13 +32,13 @@ Status bench_memory(Context& context) {
   if (!context.is_selected(id)) return {};
   const auto partition = large_partition(context);
   if (!partition) return failure(partition.error());
-  const Prepare cold = [&] { return probe::drop_cached(partition->path); };
-  const Prepare warm = [&] { return probe::warm(partition->path); };
   const auto rounds = context.run(
       id, 5,
-      {{"forebay", cold, [&] { return peak_of(Kernel::kBareSession, *partition); }},
-       {"forebay, page cache", warm, [&] { return peak_of(Kernel::kBareSession, *partition); }},
-       {"plain", cold, [&] { return peak_of(Kernel::kBareNaive, *partition); }}});
+      {{"forebay", cold(partition->path),
+        [&] { return peak_of(Kernel::kBareSession, *partition); }},
+       {"forebay, page cache", warm(partition->path),
+        [&] { return peak_of(Kernel::kBareSession, *partition); }},
+       {"plain", cold(partition->path), [&] { return peak_of(Kernel::kBareNaive, *partition); }}});
   if (!rounds) return failure(rounds.error());
   context.add({.id = id,
                .unit = "MiB",

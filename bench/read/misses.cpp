@@ -19,7 +19,6 @@
 #include "bench/read/kernels.hpp"
 #include "bench/read/rank_harness_instance.hpp"
 #include "bench/read/rows.hpp"
-#include "tools/probe/page_cache.hpp"
 
 namespace forebay::bench::read {
 
@@ -107,8 +106,7 @@ class PreadSource {
 
 Variant variant(const char* name, Kernel kernel, const FilePartition& partition) {
   return {
-      name, [partition] { return probe::warm(partition.path); },
-      [=]() -> Result<double> {
+      name, warm(partition.path), [=]() -> Result<double> {
         // The slower rank determines the time of all.
         return rank_harness().measure(Job::make(kernel, partition)).map([](const JobResult& all) {
           return *std::max_element(all.rank_results.begin(), all.rank_results.end());

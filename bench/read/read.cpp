@@ -41,49 +41,35 @@ const std::vector<ReadMethod>& all_methods() {
   return methods;
 }
 
-Variant variant(const ReadMethod& method, const FilePartition& partition, const Prepare& prepare) {
-  return {method.name, prepare, [method, partition] {
-            return rank_harness().time(Job::make(method.kernel, partition, method.hints));
-          }};
-}
-
-std::vector<Peer> peers_of(const Rounds& rounds) {
-  std::vector<Peer> peers;
-  for (const ReadMethod& method : all_methods())
-    peers.push_back({method.name, "s", rounds.summary(method.name)});
-  return peers;
+std::string name_of(const char* method, std::uint64_t tasks) {
+  return std::string(method) + ", " + std::to_string(tasks) + " tasks";
 }
 
 /// One row: sessions / naive, with all other methods as peers.
 Status bench_over_naive(Context& context,
                         const std::string& id,
-                        unsigned round_count,
+                        unsigned rounds,
                         Goal goal,
-                        const std::function<Status(const std::filesystem::path&)>& prepare_cache) {
+                        Prepare (*prepare)(const std::filesystem::path&)) {
   if (!context.is_selected(id)) return {};
   const auto partition = large_partition(context);
   if (!partition) return failure(partition.error());
-  const Prepare prepare = [&] { return prepare_cache(partition->path); };
   std::vector<Variant> variants;
   for (const ReadMethod& method : all_methods())
-    variants.push_back(variant(method, *partition, prepare));
-  const auto rounds = context.run(id, round_count, variants);
-  if (!rounds) return failure(rounds.error());
-  context.add({.id = id,
-               .unit = "1",
-               .measured = rounds->ratio("forebay", "naive"),
-               .goal = goal,
-               .peers = peers_of(*rounds)});
-  return {};
+    variants.push_back(job_variant(method.name, Job::make(method.kernel, *partition, method.hints),
+                                   prepare(partition->path)));
+  return measure_row(
+      context, {.id = id, .rounds = rounds, .value = ratio_of("forebay", "naive"), .goal = goal},
+      variants);
 }
 
 /// The slowest of several numbers of tasks / the fastest, in each round.
-Summary flatness(const Rounds& rounds, const std::vector<std::string>& names) {
+Summary flatness(const Rounds& rounds, const char* method) {
   std::vector<double> ratios;
-  for (std::size_t round = 0; round < rounds.values(names.front()).size(); ++round) {
+  for (std::size_t round = 0; round < rounds.values(name_of(method, kTasks)).size(); ++round) {
     std::vector<double> times;
-    for (const std::string& name : names)
-      times.push_back(rounds.values(name)[round]);
+    for (const std::uint64_t tasks : kTaskCounts)
+      times.push_back(rounds.values(name_of(method, tasks))[round]);
     const auto [least, most] = std::minmax_element(times.begin(), times.end());
     ratios.push_back(*most / *least);
   }
@@ -96,27 +82,21 @@ Status bench_flatness(Context& context) {
   auto partition = large_partition(context);
   if (!partition) return failure(partition.error());
   std::vector<Variant> variants;
-  std::vector<std::string> ours;
-  std::vector<std::string> theirs;
   for (const std::uint64_t tasks : kTaskCounts) {
     partition->task_count = tasks;
-    const Prepare warm = [path = partition->path] { return probe::warm(path); };
-    for (const ReadMethod& method : {kForebay, kNaive}) {
-      Variant one = variant(method, *partition, warm);
-      one.name += ", " + std::to_string(tasks) + " tasks";
-      (method.kernel == Kernel::kSession ? ours : theirs).push_back(one.name);
-      variants.push_back(std::move(one));
-    }
+    for (const ReadMethod& method : {kForebay, kNaive})
+      variants.push_back(job_variant(name_of(method.name, tasks),
+                                     Job::make(method.kernel, *partition), warm(partition->path)));
   }
-  const auto rounds = context.run(id, 5, variants);
-  if (!rounds) return failure(rounds.error());
-  std::vector<Peer> peers = {{"naive", "1", flatness(*rounds, theirs)}};
-  for (const auto* names : {&ours, &theirs}) {
-    for (const std::string& name : *names)
-      peers.push_back({name, "s", rounds->summary(name)});
-  }
-  context.add({id, "1", flatness(*rounds, ours), Goal{1.10}, std::move(peers)});
-  return {};
+  const auto flatness_of = [](const char* method) {
+    return [method](const Rounds& rounds) { return flatness(rounds, method); };
+  };
+  return measure_row(context,
+                     {.id = id,
+                      .value = flatness_of(kForebay.name),
+                      .goal = {1.10},
+                      .more_peers = {{"naive", "1", flatness_of(kNaive.name)}}},
+                     variants);
 }
 
 /// Microseconds for each task of a rank; ranks work concurrently.
@@ -164,8 +144,7 @@ Status bench_start(Context& context) {
   const auto partition = large_partition(context);
   if (!partition) return failure(partition.error());
   const Variant start{
-      "forebay", [&] { return probe::warm(partition->path); },
-      [&]() -> Result<double> {
+      "forebay", warm(partition->path), [&]() -> Result<double> {
         return rank_harness().time(Job::make(Kernel::kStart, *partition)).map([](double seconds) {
           return seconds * kMilliseconds;
         });
@@ -181,8 +160,6 @@ Status bench_start(Context& context) {
 FOREBAY_BENCHMARK(read, "many tasks on several ranks read one file, compared with MPI-IO") {
   context.set_parameter("ranks", rank_harness().ranks().size());
   context.set_parameter("mpi", rank_harness().ranks().name());
-  const auto warm = [](const std::filesystem::path& path) { return probe::warm(path); };
-  const auto cold = [](const std::filesystem::path& path) { return probe::drop_cached(path); };
   if (auto done = bench_over_naive(context, "read.warm.over_naive", 5, Goal{0.75}, warm); !done)
     return done;
   if (auto done = bench_start(context); !done) return done;

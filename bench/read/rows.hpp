@@ -1,10 +1,13 @@
 // SPDX-License-Identifier: Apache-2.0
-// Shared by the pages of `bench read`. Each page has some rows of the table and the kernels that
-// only these use.
+// Shared by the pages of `bench read` and `bench pfs`. Each page has some rows of the table and the
+// kernels that only these use.
 #pragma once
 
 #include <array>
+#include <filesystem>
 #include <functional>
+#include <string>
+#include <vector>
 
 #include "bench/frame/benchmark.hpp"
 #include "bench/read/rank_harness.hpp"
@@ -20,6 +23,37 @@ inline constexpr double kMicroseconds = 1e6;
 
 /// The large file of a run and its tasks.
 Result<FilePartition> large_partition(Context& context);
+
+/// State of a file before a measurement: in the page cache, or not.
+Prepare warm(const std::filesystem::path& path);
+Prepare cold(const std::filesystem::path& path);
+
+/// Runs a job on its ranks; measures seconds.
+Variant job_variant(std::string name, const Job& job, Prepare prepare);
+
+/// A value that is computed from rounds.
+using Evaluate = std::function<Summary(const Rounds&)>;
+
+/// The ratio within each round.
+Evaluate ratio_of(std::string over, std::string under);
+
+struct RoundsPeer {
+  std::string name;
+  std::string unit;
+  Evaluate value;
+};
+
+/// A row without unit. Its peers are the seconds of all variants, and `more_peers`.
+struct RoundsRow {
+  std::string id;
+  unsigned rounds = 5;
+  Evaluate value;
+  Goal goal;
+  std::vector<RoundsPeer> more_peers = {};
+};
+
+/// Runs variants, which measure seconds, and adds the row.
+Status measure_row(Context& context, const RoundsRow& row, const std::vector<Variant>& variants);
 
 // The rows, a page each.
 Status bench_misses(Context& context);

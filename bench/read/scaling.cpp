@@ -4,7 +4,6 @@
 // pairs within one run.
 #include "bench/read/rank_harness_instance.hpp"
 #include "bench/read/rows.hpp"
-#include "tools/probe/page_cache.hpp"
 
 namespace forebay::bench::read {
 
@@ -18,12 +17,11 @@ std::string name_of(Kernel kernel, RankSet rank_set) {
 Variant variant(Kernel kernel, RankSet rank_set, const FilePartition& partition) {
   Job job = Job::make(kernel, partition);
   job.rank_set = rank_set;
-  return {name_of(kernel, rank_set), [path = partition.path] { return probe::warm(path); },
-          [job] { return rank_harness().time(job); }};
+  return job_variant(name_of(kernel, rank_set), job, warm(partition.path));
 }
 
-Summary scaling(const Rounds& rounds, Kernel kernel) {
-  return rounds.ratio(name_of(kernel, RankSet::kAll), name_of(kernel, RankSet::kActive));
+Evaluate scaling(Kernel kernel) {
+  return ratio_of(name_of(kernel, RankSet::kAll), name_of(kernel, RankSet::kActive));
 }
 
 }  // namespace
@@ -37,17 +35,16 @@ Status bench_scaling(Context& context) {
   }
   const auto partition = large_partition(context);
   if (!partition) return failure(partition.error());
-  const std::vector<Variant> variants = {variant(Kernel::kSession, RankSet::kAll, *partition),
-                                         variant(Kernel::kSession, RankSet::kActive, *partition),
-                                         variant(Kernel::kNaive, RankSet::kAll, *partition),
-                                         variant(Kernel::kNaive, RankSet::kActive, *partition)};
-  const auto rounds = context.run(id, 9, variants);
-  if (!rounds) return failure(rounds.error());
-  std::vector<Peer> peers = {{"naive", "1", scaling(*rounds, Kernel::kNaive)}};
-  for (const Variant& variant : variants)
-    peers.push_back({variant.name, "s", rounds->summary(variant.name)});
-  context.add({id, "1", scaling(*rounds, Kernel::kSession), Goal{1.2}, std::move(peers)});
-  return {};
+  return measure_row(context,
+                     {.id = id,
+                      .rounds = 9,
+                      .value = scaling(Kernel::kSession),
+                      .goal = {1.2},
+                      .more_peers = {{"naive", "1", scaling(Kernel::kNaive)}}},
+                     {variant(Kernel::kSession, RankSet::kAll, *partition),
+                      variant(Kernel::kSession, RankSet::kActive, *partition),
+                      variant(Kernel::kNaive, RankSet::kAll, *partition),
+                      variant(Kernel::kNaive, RankSet::kActive, *partition)});
 }
 
 }  // namespace forebay::bench::read

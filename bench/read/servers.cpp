@@ -9,7 +9,6 @@
 #include "bench/read/emufs_monitor.hpp"
 #include "bench/read/rank_harness_instance.hpp"
 #include "bench/read/rows.hpp"
-#include "tools/probe/page_cache.hpp"
 
 namespace forebay::bench::read {
 
@@ -39,7 +38,7 @@ class CounterRecorder {
       : storage_(storage), partition_(std::move(partition)) {}
 
   Variant variant(std::uint64_t tasks, const ReadMethod& reader) {
-    return {name_of(tasks, reader), [path = partition_.path] { return probe::drop_cached(path); },
+    return {name_of(tasks, reader), cold(partition_.path),
             [this, tasks, reader] { return measure(tasks, reader); }};
   }
   /// The counters of each measurement, in order.

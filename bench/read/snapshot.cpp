@@ -3,7 +3,9 @@
 
 #include <algorithm>
 #include <thread>
+#include <vector>
 
+#include "bench/read/rank_harness_instance.hpp"
 #include "tipsy/generate.hpp"
 
 namespace forebay::bench::read {
@@ -20,12 +22,26 @@ Result<FilePartition> make_snapshot(Context& context, const SnapshotSize& size) 
   return FilePartition{.path = options.path, .file_bytes = file_bytes, .task_count = size.tasks};
 }
 
-Status SumValidator::check(const std::vector<double>& found) {
-  if (first_.empty()) first_ = found;
-  if (first_ == found) return {};
-  return failure({.kind = ErrorClass::kDamage,
-                  .operation = "compare the sums over all particles",
-                  .cause = "two readers of one snapshot have different sums"});
+Status bench_over_changa(Context& context, const SnapshotRow& row, const FilePartition& partition) {
+  std::vector<double> first;
+  const auto variant = [&](const char* name, Kernel kernel) {
+    return Variant{name, row.prepare, [&, kernel]() -> Result<double> {
+                     const auto measured = rank_harness().measure(Job::make(kernel, partition));
+                     if (!measured) return failure(measured.error());
+                     if (first.empty()) first = measured->rank_results;
+                     if (first == measured->rank_results) return measured->seconds;
+                     return failure({.kind = ErrorClass::kDamage,
+                                     .operation = "compare the sums over all particles",
+                                     .cause = "two readers of one snapshot have different sums"});
+                   }};
+  };
+  return measure_row(context,
+                     {.id = row.id,
+                      .rounds = row.rounds,
+                      .value = ratio_of("forebay", "ChaNGa's scheme"),
+                      .goal = row.goal},
+                     {variant("forebay", Kernel::kTipsySession),
+                      variant("ChaNGa's scheme", Kernel::kTipsyChanga)});
 }
 
 }  // namespace forebay::bench::read

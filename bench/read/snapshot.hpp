@@ -1,15 +1,15 @@
 // SPDX-License-Identifier: Apache-2.0
-// A snapshot of dark particles for rows that read one, and the check that all readers compute the
-// same sums. The kernels are in tipsy_kernels.cpp.
+// A snapshot of dark particles, and rows that read it. The kernels are in tipsy_kernels.cpp.
 #pragma once
 
 #include <forebay/error.hpp>
 
 #include <cstdint>
-#include <vector>
+#include <string>
 
 #include "bench/frame/benchmark.hpp"
 #include "bench/frame/file_partition.hpp"
+#include "bench/read/rows.hpp"
 
 namespace forebay::bench::read {
 
@@ -21,13 +21,13 @@ struct SnapshotSize {
 /// Writes a snapshot in the directory of the context.
 Result<FilePartition> make_snapshot(Context& context, const SnapshotSize& size);
 
-/// Fails unless each rank has the same result in every run.
-class SumValidator {
- public:
-  Status check(const std::vector<double>& found);
-
- private:
-  std::vector<double> first_;
+/// A row: the time of a session / that of ChaNGa's scheme, which must compute the same sums.
+struct SnapshotRow {
+  std::string id;
+  unsigned rounds = 5;
+  Goal goal;
+  Prepare prepare;
 };
+Status bench_over_changa(Context& context, const SnapshotRow& row, const FilePartition& partition);
 
 }  // namespace forebay::bench::read

@@ -3,7 +3,6 @@
 // tasks and with a session, and the progress of a computation on the same threads meanwhile. On
 // several ranks, or in one process without MPI.
 #include <algorithm>
-#include <functional>
 #include <list>
 #include <numeric>
 #include <string>
@@ -11,7 +10,6 @@
 
 #include "bench/read/rank_harness_instance.hpp"
 #include "bench/read/rows.hpp"
-#include "tools/probe/page_cache.hpp"
 
 namespace forebay::bench::read {
 
@@ -114,14 +112,11 @@ class Point {
     return summarize(shares);
   }
   Variant time(const std::string& name, Kernel kernel) const {
-    return {id_ + ", " + name, cold(),
-            [job = Job::make(kernel, partition_)] { return rank_harness().time(job); }};
+    return job_variant(id_ + ", " + name, Job::make(kernel, partition_), cold(partition_.path));
   }
   Variant share(const std::string& name, OverlapRun& overlap) const {
-    return {share_id_ + ", " + name, cold(), [&overlap] { return overlap.measure(); }};
-  }
-  std::function<Status()> cold() const {
-    return [path = partition_.path] { return probe::drop_cached(path); };
+    return {share_id_ + ", " + name, cold(partition_.path),
+            [&overlap] { return overlap.measure(); }};
   }
 
   FilePartition partition_;
