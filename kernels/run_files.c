@@ -8,10 +8,11 @@
 #include <ftw.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/mman.h>
 #include <time.h>
 #include <unistd.h>
 
-enum { kDepth = 16 };
+enum { kDepth = 16, kHugePageBytes = 2 << 20 };
 
 /// nftw() passes no argument to its function.
 static struct {
@@ -45,8 +46,7 @@ static int treat_one(const char* path, const struct stat* about, int type, struc
   return 0;
 }
 
-/// Waits without spinning: other processes of the job still work.
-static void sleeping_barrier(struct fk_job* job) {
+void fk_wait_for_all(struct fk_job* job) {
   const struct timespec pause = {.tv_nsec = 200000};
   MPI_Request request;
   MPI_Ibarrier(job->communicator, &request);
@@ -60,7 +60,7 @@ static void sleeping_barrier(struct fk_job* job) {
 void fk_make_empty(struct fk_job* job) {
   walk.job = job;
   if (job->rank == 0) nftw(job->directory, remove_one, kDepth, FTW_DEPTH | FTW_PHYS);
-  sleeping_barrier(job);
+  fk_wait_for_all(job);
 }
 
 /// What other nodes have written and still hold: fsync() of a file here does not write it.
@@ -71,10 +71,10 @@ static void sync_node(struct fk_job* job) {
 }
 
 void fk_sync_files(struct fk_job* job) {
-  sleeping_barrier(job);
+  fk_wait_for_all(job);
   if (job->nodes > 1) {
     if (job->node_rank == 0) sync_node(job);
-    sleeping_barrier(job);
+    fk_wait_for_all(job);
   }
   walk.job = job;
   walk.number = walk.files = 0;
@@ -82,7 +82,7 @@ void fk_sync_files(struct fk_job* job) {
   walk.sharing = job->ranks;
   walk.what = kSync;
   nftw(job->directory, treat_one, kDepth, FTW_PHYS);
-  sleeping_barrier(job);
+  fk_wait_for_all(job);
 }
 
 void fk_drop_files(struct fk_job* job) {
@@ -92,7 +92,7 @@ void fk_drop_files(struct fk_job* job) {
   walk.sharing = job->node_ranks;
   walk.what = kDrop;
   nftw(job->directory, treat_one, kDepth, FTW_PHYS);
-  sleeping_barrier(job);
+  fk_wait_for_all(job);
 }
 
 static uint64_t count_files(struct fk_job* job) {
@@ -101,6 +101,15 @@ static uint64_t count_files(struct fk_job* job) {
   walk.what = kCount;
   nftw(job->directory, treat_one, kDepth, FTW_PHYS);
   return walk.files;
+}
+
+unsigned char* fk_make_memory(uint64_t bytes) {
+  void* memory = NULL;
+  const uint64_t whole = (bytes + kHugePageBytes) / kHugePageBytes * kHugePageBytes;
+  if (posix_memalign(&memory, kHugePageBytes, whole) != 0) return NULL;
+  madvise(memory, whole, MADV_HUGEPAGE);
+  memset(memory, 0, whole);
+  return memory;
 }
 
 static uint64_t resident_before;
@@ -250,5 +259,6 @@ void fk_print_result(const struct fk_result* result, const char* name, FILE* fil
           (unsigned long long)result->staging_bytes, result->staging_over_plan);
   print_seconds(result, file);
   print_bytes(result, file);
+  if (result->more != NULL) fprintf(file, ",%s", result->more);
   fputs("}\n", file);
 }

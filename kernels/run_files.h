@@ -6,6 +6,8 @@
 
 #include "runner.h"
 
+/// A barrier without spinning: other processes of the job still work.
+void fk_wait_for_all(struct fk_job* job);
 /// Collective. Rank 0 removes everything in the directory of the job.
 void fk_make_empty(struct fk_job* job);
 /// Collective. Syncs all files and directories; ranks share the work. With several nodes, each of
@@ -14,6 +16,9 @@ void fk_sync_files(struct fk_job* job);
 /// Collective. Drops all files, which are synced, from the page cache of every node.
 void fk_drop_files(struct fk_job* job);
 
+/// Touched memory that begins at a huge page, as direct transfers from small pages take up to twice
+/// the time. Free it with free(). NULL: no memory.
+unsigned char* fk_make_memory(uint64_t bytes);
 /// The peak of resident memory of this process since fk_begin_memory_peak().
 void fk_begin_memory_peak(void);
 uint64_t fk_memory_growth_bytes(void);

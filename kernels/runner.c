@@ -6,14 +6,11 @@
 
 #include <stdlib.h>
 #include <string.h>
-#include <sys/mman.h>
 #include <time.h>
 #include <unistd.h>
 
 #include "compute.h"
 #include "run_files.h"
-
-enum { kHugePageBytes = 2 << 20 };
 
 /// The content of the block that an operation has in memory.
 struct block {
@@ -69,22 +66,11 @@ static void compute(struct run* run, int64_t step) {
   add_seconds(run, step, FK_PHASE_COMPUTE, now_s() - begin);
 }
 
-/// Touched memory that begins at a huge page: direct transfers from small pages take up to twice
-/// the time.
-static unsigned char* make_memory(uint64_t bytes) {
-  void* memory = NULL;
-  const uint64_t whole = (bytes + kHugePageBytes) / kHugePageBytes * kHugePageBytes;
-  if (posix_memalign(&memory, kHugePageBytes, whole) != 0) return NULL;
-  madvise(memory, whole, MADV_HUGEPAGE);
-  memset(memory, 0, whole);
-  return memory;
-}
-
 static int reserve(struct run* run, uint32_t operation, uint64_t bytes) {
   struct block* const block = &run->blocks[operation];
   if (bytes <= block->capacity && block->memory != NULL) return 0;
   free(block->memory);
-  block->memory = make_memory(bytes);
+  block->memory = fk_make_memory(bytes);
   block->capacity = bytes;
   block->filled_step = -2;
   return block->memory != NULL ? 0 : fk_fail(run->job, "allocate", "memory of a step", "no memory");
@@ -347,6 +333,15 @@ static void drop_caches(struct run* run) {
   run->paused_s += now_s() - synced;
 }
 
+static void observe_reads(struct run* run, enum fk_moment moment) {
+  const double begin = now_s();
+  if (run->settings->on_reads == NULL) return;
+  fk_wait_for_all(run->job);
+  if (run->job->rank == 0) run->settings->on_reads(run->settings->observer, moment);
+  fk_wait_for_all(run->job);
+  run->paused_s += now_s() - begin;
+}
+
 static int read_step(struct run* run, uint32_t operation, int64_t step) {
   const struct fk_kernel* const kernel = run->job->kernel;
   const int64_t source = fk_step_of_data(kernel, operation, step);
@@ -359,7 +354,11 @@ static int read_step(struct run* run, uint32_t operation, int64_t step) {
   const double begin = now_s();
   const int agreed = fk_agree(run->job);  // all ranks have written
   run->paused_s += now_s() - begin;
-  if (agreed == 0) outcome |= read_group(run, &group, operation, step, kTimed);
+  if (agreed == 0) {
+    observe_reads(run, FK_READS_BEGIN);
+    outcome |= read_group(run, &group, operation, step, kTimed);
+    observe_reads(run, FK_READS_END);
+  }
   free_group(&group);
   return agreed == 0 ? outcome : -1;
 }

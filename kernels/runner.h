@@ -25,6 +25,8 @@ enum fk_phase {
 enum fk_compute { FK_CPU, FK_MEMORY };
 enum fk_cache { FK_AS_IT_IS, FK_COLD };
 enum fk_input { FK_WRITTEN, FK_KEPT };
+/// Before and after the reads of a step, while no rank reads.
+enum fk_moment { FK_READS_BEGIN, FK_READS_END };
 
 struct fk_settings {
   enum fk_compute compute;
@@ -32,6 +34,9 @@ struct fk_settings {
   enum fk_cache cache;   ///< FK_COLD: data leaves the page cache before it is read
   enum fk_input input;   ///< FK_KEPT: writes before the first step are those of an earlier run
   int verify_steps;      ///< steps whose content is verified after the run, from the last; -1: all
+  /// Called by rank 0 around timed reads, outside the clock. NULL on all ranks, or on none.
+  void (*on_reads)(void* observer, enum fk_moment moment);
+  void* observer;
 };
 
 /// The result on rank 0; on the other ranks only `status` and `error` have a meaning.
@@ -53,6 +58,7 @@ struct fk_result {
   uint64_t memory_sum_bytes;  ///< of all ranks
   uint64_t staging_bytes;     ///< of all ranks
   double staging_over_plan;   ///< of the rank with the largest ratio; 0: no bound
+  const char* more;           ///< further members of the printed object, or NULL
 };
 
 /// Collective over the communicator of the job, whose size is the number of writers. The directory

@@ -11,9 +11,11 @@
 #include <exception>
 #include <memory>
 #include <string>
+#include <utility>
 #include <vector>
 
 #include <mpi.h>
+#include <sys/xattr.h>
 
 #include "command/cli.hpp"
 #include "kernels/runner.h"
@@ -34,6 +36,7 @@ struct Request {
   std::uint32_t rounds = 1;
   Placement placement = Placement::kInRank;
   fk_input input = FK_WRITTEN;  // of all runs but the first
+  std::string emufs_root;       // of a mount whose requests are counted; empty: none
   fk_settings settings{
       .compute_scale = 1, .cache = FK_AS_IT_IS, .input = FK_WRITTEN, .verify_steps = 1};
   probe::ProgressMode progress_mode = probe::ProgressMode::kSilent;
@@ -76,6 +79,40 @@ bool all_succeed(bool succeeds, MPI_Comm communicator) {
   MPI_Allreduce(MPI_IN_PLACE, &all, 1, MPI_INT, MPI_MIN, communicator);
   return all == 1;
 }
+
+/// Requests at the servers of a mount of emufs during each timed read of a run. The attributes of
+/// its root are JSON (docs/guides/emufs.md).
+class RequestCounts {
+ public:
+  explicit RequestCounts(std::string root) : root_(std::move(root)) {}
+
+  static void on_reads(void* self, fk_moment moment) {
+    static_cast<RequestCounts*>(self)->observe(moment);
+  }
+  /// "requests": an element for each read.
+  std::string to_member() const { return "\"requests\":[" + counts_ + "]"; }
+
+ private:
+  void observe(fk_moment moment) {
+    if (moment == FK_READS_BEGIN) {
+      ::setxattr(root_.c_str(), "user.emufs.reset", "1", 1, 0);
+      return;
+    }
+    if (!counts_.empty()) counts_ += ",";
+    counts_ += "{\"servers\":" + attribute("user.emufs.stat.servers.0") +
+               ",\"metadata\":" + attribute("user.emufs.stat.metadata.0") + "}";
+  }
+
+  /// "null" if there is none. The first 100 servers.
+  std::string attribute(const char* name) const {
+    std::string value(64U << 10U, '\0');
+    const ssize_t size = ::getxattr(root_.c_str(), name, value.data(), value.size());
+    return size < 0 ? "null" : value.substr(0, static_cast<std::size_t>(size));
+  }
+
+  std::string root_;
+  std::string counts_;
+};
 
 class Runs {
  public:
@@ -123,8 +160,15 @@ class Runs {
     job.options = one.options.c_str();
     fk_settings settings = request_.settings;
     settings.input = input;
+    RequestCounts counts(request_.emufs_root);
+    if (!request_.emufs_root.empty()) {
+      settings.on_reads = RequestCounts::on_reads;
+      settings.observer = &counts;
+    }
     fk_result result{};
     fk_run(one.backend, &job, &settings, &result);
+    const std::string requests = counts.to_member();
+    if (settings.observer != nullptr) result.more = requests.c_str();
     if (file != nullptr) {
       fk_print_result(&result, one.name.c_str(), file);
       std::fflush(file);
@@ -215,6 +259,8 @@ command::Run declare_run(CLI::App& app) {
   command::add_flag(app, "--keep-input", request->input, FK_KEPT,
                     "Only the first run makes the writes before the first step; all backends must "
                     "store them alike");
+  command::add_text(app, "--count-requests", "ROOT", request->emufs_root,
+                    "Root of a mount of emufs: count the requests of each timed read");
   command::add_flag(app, "--verify-all", request->settings.verify_steps, -1,
                     "Verify the content of all steps, not only of the last one");
   command::add_flag(app, "--dedicated", request->placement, Placement::kDedicated,

@@ -36,6 +36,7 @@ class RunSettings:
     launcher: str | None = None  # "srun -n {n}"
     cold: bool = False
     keep_input: bool = False  # one input for all runs; backends must store it alike
+    emufs_root: str | None = None  # of a mount: "requests" of a run has those of each read
     verify_all: bool = False
     compute_scale: float = 1.0
     compute: str = "cpu"
@@ -172,6 +173,8 @@ def _arguments(settings: RunSettings, plan: Path, files: str, results: Path) -> 
     arguments += ["--compute-scale", str(settings.compute_scale)]
     arguments += ["--compute", settings.compute]
     arguments += ["--keep-input"] * settings.keep_input
+    if settings.emufs_root is not None:
+        arguments += ["--count-requests", settings.emufs_root]
     arguments += ["--cold"] * settings.cold + ["--dedicated"] * settings.dedicated
     return arguments + ["--verify-all"] * settings.verify_all
 
