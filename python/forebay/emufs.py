@@ -7,6 +7,7 @@ docs/guides/emufs.md defines the attributes. Failures become errors that end in 
 import errno
 import json
 import os
+from pathlib import Path
 
 from forebay.errors import EXIT_USAGE, ForebayError
 
@@ -19,6 +20,16 @@ def root(mount_point: str) -> str:
     """The mount whose root has the attributes; with several clients, the first in MOUNT_POINT."""
     first = os.path.join(mount_point, "0")
     return first if not _is_mount(mount_point) and _is_mount(first) else mount_point
+
+
+def find_root(path: Path) -> str | None:
+    """The root of the mount that a path is in, if its emufs runs."""
+    return next((str(one) for one in (path, *path.absolute().parents) if _is_mount(one)), None)
+
+
+def machine(mount_point: str) -> str:
+    """The text of the machine file of a mount."""
+    return _get(root(mount_point), "machine")
 
 
 def path_from_root(mount_point: str, path: str) -> str:

@@ -154,10 +154,14 @@ def plot_path(document: dict, file: str, one_of_many: bool) -> Path:
 def list_benchmarks() -> list[dict]:
     """The benchmarks of all programs that were built. `make build` builds one program, `make bench`
     all. Some benchmarks are in two programs, with and without ranks."""
+    from forebay.kernel.run import RUNNER
+
     built = list(filter(native.is_built, (PROGRAM, *RANKS_PROGRAMS)))
     if not built:
         native.find_program(PROGRAM)  # raises an error that names the remedy
     found = [one for program in built for one in native.run_program(program, ["--list"]).document]
+    if native.is_built(RUNNER):
+        found.append(kernel_bench.SERVERS)
     return list({one["name"]: one for one in found}.values())
 
 

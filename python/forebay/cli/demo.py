@@ -157,6 +157,7 @@ def run_benchmark(name: str, folder: Path, quick: bool) -> dict:
     from forebay.cli import bench
 
     options = {"folder": str(folder), "quick": quick, "full": False, "only": None, "ranks": 2}
+    options |= {"launcher": None}
     document, error = bench.run(name, options)
     if error is not None:
         raise error

@@ -8,13 +8,17 @@ from pathlib import Path
 from forebay.errors import EXIT_USAGE, TERMINATIONS, ForebayError
 from forebay.kernel_bench.rows import Results, Setup, merge
 
-BENCHMARKS = ("checkpoint", "kernel", "pfs", "site")
+BENCHMARKS = ("checkpoint", "kernel", "pfs", "servers", "site")
 SITE = {
     "name": "site",
     "description": "an acceptance kit: Forebay beside all that is installed, 20 minutes",
 }
+SERVERS = {
+    "name": "servers",
+    "description": "many tasks on a mount of emufs, and the activity of its servers",
+}
 WITH_OWN_RANKS = ("checkpoint", "kernel", "pfs")
-ON_THIS_MACHINE = ("kernel", "pfs")
+ON_THIS_MACHINE = ("kernel", "pfs", "servers")
 DIRECTORY_PREFIX = ".forebay-bench-"
 
 Native = Callable[[str], tuple[dict, BaseException | None]]
@@ -42,7 +46,7 @@ def run(name: str, options: dict, native_rows: Native) -> tuple[dict, BaseExcept
 
 def _ids(name: str) -> tuple[list[str], list[str]]:
     """Of the rows in Python, and of those in C++."""
-    from forebay.kernel_bench import checkpoint_cases, kernels, overlap, pfs, site
+    from forebay.kernel_bench import checkpoint_cases, kernels, overlap, pfs, servers, site
 
     if name == "site":
         return [*site.IDS], []
@@ -50,6 +54,8 @@ def _ids(name: str) -> tuple[list[str], list[str]]:
         return [*kernels.IDS], ["kernel.draw_us"]
     if name == "pfs":
         return [*pfs.IDS], [*pfs.NATIVE_IDS]
+    if name == "servers":
+        return [*servers.IDS], []
     cases = checkpoint_cases.all_cases(1 << 20)
     own = [one.id for one in cases]
     own += [one.id for one in checkpoint_cases.COMPARISONS]
@@ -62,9 +68,11 @@ def _parts(name: str) -> tuple:
     from forebay.kernel_bench.kernels import KernelBench
     from forebay.kernel_bench.overlap import OverlapBench
     from forebay.kernel_bench.pfs import PfsBench
+    from forebay.kernel_bench.servers import ServersBench
     from forebay.kernel_bench.site import SiteBench
 
-    parts = {"kernel": (KernelBench,), "pfs": (PfsBench,), "site": (SiteBench,)}
+    parts = {"kernel": (KernelBench,), "pfs": (PfsBench,)}
+    parts |= {"servers": (ServersBench,), "site": (SiteBench,)}
     return parts.get(name, (CheckpointBench, OverlapBench))
 
 
