@@ -33,6 +33,16 @@ bool Context::is_selected(std::string_view id) {
   return options_.only.empty() || options_.only.contains(*found);
 }
 
+bool Context::is_any_selected(const std::vector<std::string>& ids) {
+  return std::ranges::count_if(ids, [this](const std::string& id) { return is_selected(id); }) > 0;
+}
+
+void Context::skip_selected(const std::vector<std::string>& ids, const std::string& why) {
+  for (const std::string& id : ids) {
+    if (is_selected(id)) skip(id, why);
+  }
+}
+
 Result<std::filesystem::path> Context::word_file(std::uint64_t size_bytes) {
   if (const auto found = word_files_.find(size_bytes); found != word_files_.end()) {
     return found->second;
@@ -59,6 +69,40 @@ Result<Rounds> Context::run(std::string_view id,
     report({done, total, "runs", std::string(id)});
   };
   return run_rounds(variants, {.rounds = rounds, .warm_ups = 1, .on_progress = on_progress});
+}
+
+Status Context::compare(const Comparison& comparison) {
+  std::vector<const ComparedRow*> selected;
+  for (const ComparedRow& row : comparison.rows) {
+    if (is_selected(row.id)) selected.push_back(&row);
+  }
+  if (selected.empty()) return {};
+  const auto rounds = run(selected.front()->id, comparison.rounds, comparison.variants);
+  if (!rounds) return failure(rounds.error());
+  std::vector<std::string> names = comparison.peers.value_or(std::vector<std::string>());
+  if (!comparison.peers) {
+    for (const Variant& variant : comparison.variants)
+      names.push_back(variant.name);
+  }
+  std::vector<Peer> peers;
+  for (const std::string& name : names)
+    peers.push_back({name, comparison.unit, rounds->summary(name)});
+  for (const ComparedRow* const row : selected)
+    add({row->id, row->unit, row->value(*rounds), row->goal, peers});
+  return {};
+}
+
+Status run_each(Context& context, const std::vector<RowGroup>& groups) {
+  for (const RowGroup& group : groups) {
+    if (!context.is_any_selected(group.ids)) continue;
+    const std::string why = group.unavailable_reason ? group.unavailable_reason() : "";
+    if (!why.empty()) {
+      context.skip_selected(group.ids, why);
+    } else if (Status done = group.measure(context); !done) {
+      return done;
+    }
+  }
+  return {};
 }
 
 void Context::set_parameter(const std::string& name, nlohmann::json value) {

@@ -3,18 +3,20 @@
 // is compared and the goal. The frame provides the order of runs, statistics, files, machine facts
 // and JSON.
 //
-//   FOREBAY_BENCHMARK(solo, "many tasks of one process read one file") {
-//     if (context.is_selected("solo.warm.over_pread")) {
-//       const auto file = context.word_file(1_GiB);
-//       if (!file) return tl::unexpected(file.error());
-//       const auto rounds = context.run("solo.warm.over_pread", 5, {ours(*file), pread(*file)});
-//       if (!rounds) return tl::unexpected(rounds.error());
-//       context.add({.id = "solo.warm.over_pread", .unit = "1", .measured =
-//       rounds->ratio("forebay", "pread"),
-//                    .goal = Goal{0.75}, .peers = {{"pread", "s", rounds->summary("pread")}}});
-//     }
-//     return {};
+//   Status bench_warm(Context& context) {
+//     const auto file = context.word_file(1_GiB).value();
+//     return context.compare({
+//         .rows = {{"solo.warm.over_pread", ratio_of("forebay", "pread"), Goal{0.75}}},
+//         .variants = {{"forebay", {}, [&] { return time_session(file); }},
+//                      {"pread", {}, [&] { return time_pread(file); }}}});
 //   }
+//
+//   FOREBAY_BENCHMARK(solo, "many tasks of one process read one file") {
+//     return run_each(context, {{{"solo.warm.over_pread"}, bench_warm}});
+//   }
+//
+// Bodies and what they call return an Error, or throw it by Result::value() and check(): the frame
+// reports both alike. Other threads and child processes return it.
 #pragma once
 
 #include <forebay/error.hpp>
@@ -23,6 +25,7 @@
 #include <filesystem>
 #include <functional>
 #include <map>
+#include <optional>
 #include <set>
 #include <string>
 #include <string_view>
@@ -30,6 +33,7 @@
 
 #include <nlohmann/json.hpp>
 
+#include "bench/frame/check.hpp"
 #include "bench/frame/results.hpp"
 #include "bench/frame/rounds.hpp"
 #include "tools/probe/messages.hpp"
@@ -63,6 +67,24 @@ struct RunOptions {
   ProgressMode progress_mode = ProgressMode::kSilent;
 };
 
+/// A row with a value from paired rounds.
+struct ComparedRow {
+  std::string id;
+  RoundValue value;
+  std::optional<Goal> goal = std::nullopt;
+  std::string unit = "1";
+};
+
+/// Variants that run in paired rounds, and the rows from them.
+struct Comparison {
+  std::vector<ComparedRow> rows;
+  unsigned rounds = 5;
+  std::vector<Variant> variants;
+  std::string unit = "s";  ///< of what variants measure
+  /// Variants that are shown beside each row. Absent: all.
+  std::optional<std::vector<std::string>> peers = std::nullopt;
+};
+
 /// One run of one benchmark. Used only from the body's thread.
 class Context {
  public:
@@ -85,6 +107,7 @@ class Context {
   /// True if `id` is to be measured. A body must call it for each of its ids: others are unknown to
   /// --only.
   bool is_selected(std::string_view id);
+  bool is_any_selected(const std::vector<std::string>& ids);
 
   /// For files of the body; its content is removed at the end.
   const std::filesystem::path& directory() const noexcept { return options_.directory; }
@@ -100,6 +123,9 @@ class Context {
   /// `id`.
   Result<Rounds> run(std::string_view id, unsigned rounds, const std::vector<Variant>& variants);
 
+  /// Adds those of the rows that are selected. Runs nothing if none is.
+  Status compare(const Comparison& comparison);
+
   /// Reports progress of work that is not in rounds.
   void report(const ProgressStep& step) { progress_.report(step); }
 
@@ -114,6 +140,8 @@ class Context {
 
   /// Records why there is no result of this id.
   void skip(const std::string& id, std::string why) { skipped_[id] = std::move(why); }
+  /// The same for each of the ids that is selected.
+  void skip_selected(const std::vector<std::string>& ids, const std::string& why);
 
   const nlohmann::json& parameters() const noexcept { return parameters_; }
   const std::vector<ResultRow>& rows() const noexcept { return rows_; }
@@ -133,7 +161,19 @@ class Context {
   std::function<void()> on_result_;
 };
 
-/// A body returns an Error if the environment fails; results added before are still reported.
+/// Some rows of a benchmark, with a common preparation.
+struct RowGroup {
+  std::vector<std::string> ids;
+  std::function<Status(Context&)> measure;
+  /// Why the rows cannot be measured here; empty if they can. May be absent.
+  std::function<std::string()> unavailable_reason = {};
+};
+
+/// Runs the groups with a selected row, and stops at the first failure. Rows of a group that is not
+/// available are skipped with the reason.
+Status run_each(Context& context, const std::vector<RowGroup>& groups);
+
+/// A body fails if the environment fails; results added before are still reported.
 using BenchmarkBody = Status (*)(Context&);
 
 struct Benchmark {

@@ -88,6 +88,90 @@ TEST_F(ContextTest, each_effort_chooses_its_value) {
   EXPECT_EQ(context({}, Effort::kFull).choose(values), 3);
 }
 
+/// Takes a little longer in each round, as on a machine that gets busier.
+Variant taking(const std::string& name, double seconds) {
+  return {name, {}, [seconds, slowness = 1.0]() mutable { return seconds * (slowness *= 1.5); }};
+}
+
+TEST_F(ContextTest, compare_adds_selected_rows_with_values_of_pairs) {
+  Context measuring = context({"ratio", "difference"});
+  ASSERT_TRUE(measuring.compare({.rows = {{"ratio", ratio_of("b", "a"), Goal{4}},
+                                          {"plain", value_of("a"), {}, "s"},
+                                          {"difference", difference_of("b", "a"), {}, "s"}},
+                                 .rounds = 1,
+                                 .variants = {taking("a", 1), taking("b", 3)}}));
+  ASSERT_EQ(measuring.rows().size(), 2U);
+  EXPECT_EQ(measuring.rows()[0].id, "ratio");
+  EXPECT_DOUBLE_EQ(measuring.rows()[0].measured.median, 3);
+  EXPECT_EQ(measuring.rows()[0].unit, "1");
+  EXPECT_DOUBLE_EQ(measuring.rows()[0].goal.value_or(Goal{}).value, 4);
+  EXPECT_DOUBLE_EQ(measuring.rows()[1].measured.median, 4.5);  // after a warm-up round
+  EXPECT_EQ(measuring.rows()[1].unit, "s");
+  EXPECT_THAT(measuring.known_ids(), testing::ElementsAre("difference", "plain", "ratio"));
+}
+
+TEST_F(ContextTest, compare_shows_all_variants_or_the_named_ones_as_peers) {
+  Context measuring = context({});
+  Comparison comparison{.rows = {{"all", value_of("a")}},
+                        .variants = {taking("a", 1), taking("b", 2), taking("c", 3)},
+                        .unit = "us"};
+  ASSERT_TRUE(measuring.compare(comparison));
+  comparison.rows[0].id = "one";
+  comparison.peers = {{"b"}};
+  ASSERT_TRUE(measuring.compare(comparison));
+  const auto peers = [&](std::size_t row) {
+    std::vector<std::string> found;
+    for (const Peer& peer : measuring.rows()[row].peers)
+      found.push_back(peer.name + " " + peer.unit);
+    return found;
+  };
+  EXPECT_THAT(peers(0), testing::ElementsAre("a us", "b us", "c us"));
+  EXPECT_THAT(peers(1), testing::ElementsAre("b us"));
+}
+
+TEST_F(ContextTest, compare_without_selected_rows_runs_nothing) {
+  Context measuring = context({"other"});
+  const Variant bad{"bad", {}, [] { return Result<double>(failure({.operation = "measure"})); }};
+  EXPECT_TRUE(measuring.compare({.rows = {{"row", value_of("bad")}}, .variants = {bad}}));
+}
+
+TEST_F(ContextTest, failing_or_throwing_variant_is_an_error_without_a_row) {
+  const auto fail = [] { return Result<double>(failure({.operation = "switch it off"})); };
+  for (const Variant& bad :
+       {Variant{"bad", {}, fail}, Variant{"bad", {}, [&fail] { return fail().value(); }},
+        Variant{"bad", [&fail]() -> Status { return failure(fail().error()); },
+                [] { return 1.0; }}}) {
+    Context measuring = context({});
+    const Status done = measuring.compare(
+        {.rows = {{"row", ratio_of("bad", "good")}}, .variants = {taking("good", 1), bad}});
+    ASSERT_FALSE(done);
+    EXPECT_THAT(done.error().message(), testing::HasSubstr("bad: switch it off"));
+    EXPECT_TRUE(measuring.rows().empty());
+  }
+}
+
+TEST_F(ContextTest, run_each_runs_selected_groups_until_a_failure) {
+  std::vector<std::string> ran;
+  const auto group = [&ran](const std::string& id, Status result = {}) {
+    return RowGroup{{id, id + ".more"}, [&ran, id, result](Context&) {
+                      ran.push_back(id);
+                      return result;
+                    }};
+  };
+  const Status broken = failure({.operation = "measure"});
+  Context measuring = context({"b", "c.more", "d"});
+  EXPECT_FALSE(run_each(measuring, {group("a"), group("b"), group("c", broken), group("d")}));
+  EXPECT_THAT(ran, testing::ElementsAre("b", "c"));
+  EXPECT_TRUE(measuring.known_ids().contains("a.more"));
+}
+
+TEST_F(ContextTest, run_each_skips_rows_of_an_unavailable_group) {
+  Context measuring = context({"a", "b"});
+  const auto ran = [](Context&) { return Status(failure({.operation = "measure"})); };
+  EXPECT_TRUE(run_each(measuring, {{{"a", "c"}, ran, [] { return "no device"; }}}));
+  EXPECT_THAT(measuring.skipped(), testing::ElementsAre(testing::Pair("a", "no device")));
+}
+
 TEST_F(ContextTest, the_same_id_twice_is_a_bug) {
   Context measuring = context({});
   measuring.add({"a", "s", summarize({1}), std::nullopt, {}});

@@ -85,6 +85,8 @@ class MachineBlock {
 Status run_body(const Benchmark& benchmark, Context& context) {
   try {
     return benchmark.body(context);
+  } catch (const tl::bad_expected_access<Error>& failed) {
+    return failure(failed.error());
   } catch (const std::exception& thrown) {
     return failure({.kind = ErrorClass::kException,
                     .operation = "run benchmark " + benchmark.name,

@@ -2,6 +2,8 @@
 // Results as JSON, in the form that results.hpp defines.
 #include "bench/frame/results.hpp"
 
+#include <algorithm>
+
 namespace forebay::bench {
 namespace {
 
@@ -24,6 +26,11 @@ void add_goal(nlohmann::json& row, const Summary& measured, const std::optional<
 }
 
 }  // namespace
+
+Summary worst_of(const std::vector<Summary>& summaries, Better better) {
+  const auto [low, high] = std::ranges::minmax_element(summaries, {}, &Summary::median);
+  return better == Better::kHigher ? *low : *high;
+}
 
 bool is_goal_met(const Summary& measured, const Goal& goal) noexcept {
   return goal.better == Better::kLower ? measured.median <= goal.value

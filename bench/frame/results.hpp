@@ -39,6 +39,9 @@ struct ResultRow {
   std::vector<Peer> peers;
 };
 
+/// The summary with the worst median. At least one.
+Summary worst_of(const std::vector<Summary>& summaries, Better better);
+
 /// True if the median reaches the goal.
 bool is_goal_met(const Summary& measured, const Goal& goal) noexcept;
 

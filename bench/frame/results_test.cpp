@@ -13,6 +13,12 @@ namespace {
 
 using nlohmann::json;
 
+TEST(Results, worst_summary_depends_on_the_direction) {
+  const std::vector<Summary> summaries{summarize({2}), summarize({1}), summarize({3})};
+  EXPECT_DOUBLE_EQ(worst_of(summaries, Better::kHigher).median, 1);
+  EXPECT_DOUBLE_EQ(worst_of(summaries, Better::kLower).median, 3);
+}
+
 TEST(Results, row_with_goal_and_peer_has_exactly_these_keys) {
   const ResultRow row{.id = "solo.warm.over_pread",
                       .unit = "1",

@@ -6,6 +6,7 @@
 #include <cmath>
 
 #include "base/assert.hpp"
+#include "bench/frame/check.hpp"
 
 namespace forebay::bench {
 namespace {
@@ -20,15 +21,14 @@ Error prefix_operation(const Error& error, const std::string& variant) {
 }
 
 Result<double> run_once(const Variant& variant) {
-  if (variant.prepare) {
-    if (const Status ready = variant.prepare(); !ready) {
-      return tl::unexpected(prefix_operation(ready.error(), variant.name));
-    }
+  try {
+    if (variant.prepare) check(variant.prepare());
+    const double value = variant.measure().value();
+    FOREBAY_ASSERT(std::isfinite(value));
+    return value;
+  } catch (const tl::bad_expected_access<Error>& failed) {
+    return failure(prefix_operation(failed.error(), variant.name));
   }
-  Result<double> value = variant.measure();
-  if (!value) return tl::unexpected(prefix_operation(value.error(), variant.name));
-  FOREBAY_ASSERT(std::isfinite(*value));
-  return value;
 }
 
 }  // namespace
@@ -53,6 +53,22 @@ Summary Rounds::ratio(std::string_view over, std::string_view under) const {
 
 Summary Rounds::difference(std::string_view from, std::string_view what) const {
   return summarize(differences(values(from), values(what)));
+}
+
+RoundValue value_of(std::string variant) {
+  return [variant = std::move(variant)](const Rounds& rounds) { return rounds.summary(variant); };
+}
+
+RoundValue ratio_of(std::string over, std::string under) {
+  return [over = std::move(over), under = std::move(under)](const Rounds& rounds) {
+    return rounds.ratio(over, under);
+  };
+}
+
+RoundValue difference_of(std::string from, std::string what) {
+  return [from = std::move(from), what = std::move(what)](const Rounds& rounds) {
+    return rounds.difference(from, what);
+  };
 }
 
 Result<Rounds> run_rounds(const std::vector<Variant>& variants, const RoundOptions& options) {

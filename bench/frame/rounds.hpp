@@ -23,7 +23,7 @@ struct Variant {
   /// ...). Not timed; may be absent.
   std::function<Status()> prepare;
   /// Does the task once and returns the compared value: mostly seconds, timed with a Stopwatch
-  /// inside.
+  /// inside. It and `prepare` return an Error, or throw it (check.hpp).
   std::function<Result<double>()> measure;
 };
 
@@ -51,6 +51,12 @@ class Rounds {
   std::vector<std::string> names_;
   std::vector<std::vector<double>> values_;  // [variant][round]
 };
+
+/// The value of a row, from the samples of all variants.
+using RoundValue = std::function<Summary(const Rounds&)>;
+RoundValue value_of(std::string variant);
+RoundValue ratio_of(std::string over, std::string under);
+RoundValue difference_of(std::string from, std::string what);
 
 struct RoundOptions {
   unsigned rounds = 5;
