@@ -13,31 +13,15 @@
 
 #include <fmt/format.h>
 #include <pthread.h>
-#include <sched.h>
 #include <unistd.h>
 
+#include "bench/frame/cpu_affinity.hpp"
 #include "tools/probe/text_file.hpp"
 
 namespace forebay::bench {
 namespace {
 
 constexpr std::chrono::milliseconds kPeriod{20};
-
-// Benchmarks use processors from the first one on: the sampler avoids them while the last one is
-// free.
-void move_to_last_processor() {
-  cpu_set_t usable;
-  CPU_ZERO(&usable);
-  if (sched_getaffinity(0, sizeof(usable), &usable) != 0) return;
-  for (int cpu = CPU_SETSIZE - 1; cpu >= 0; --cpu) {
-    if (!CPU_ISSET(cpu, &usable)) continue;
-    cpu_set_t last;
-    CPU_ZERO(&last);
-    CPU_SET(cpu, &last);
-    pthread_setaffinity_np(pthread_self(), sizeof(last), &last);
-    return;
-  }
-}
 
 }  // namespace
 
@@ -74,7 +58,10 @@ class PeakMemory::Sampler {
  private:
   void run() {
     pthread_setname_np(pthread_self(), "pss-sampler");
-    move_to_last_processor();
+    // Benchmarks use processors from the first one on: the sampler avoids them while the last one
+    // is free.
+    const std::vector<unsigned> cores = usable_cores();
+    const auto affinity = ScopedAffinity::pin(cores.empty() ? 0 : cores.back());
     std::unique_lock lock(mutex_);
     do {
       lock.unlock();
