@@ -21,12 +21,16 @@ constexpr std::uint64_t kIdleTasks = 65536;
 
 /// The peak of Pss, in MiB, of a process that does only `work`. In this process, memory of earlier
 /// work in the allocator would hide the result.
-Result<double> peak_of(const std::function<Status()>& work) {
+Result<double> peak_of(const std::function<void()>& work) {
   const pid_t child = ::fork();
   if (child < 0) return failure(system_error({.operation = "fork"}, errno));
   if (child == 0) {
-    const Status done = work();
-    ::_exit(done ? 0 : 1);
+    try {
+      work();
+      ::_exit(0);
+    } catch (...) {
+      ::_exit(1);
+    }
   }
   auto peak = PeakMemory::start({child});
   int status = 0;
@@ -40,43 +44,30 @@ Result<double> peak_of(const std::function<Status()>& work) {
   return static_cast<double>((*peak)->stop()) / kMebibyte;
 }
 
-/// The same tasks, one at a time through one buffer of a task's size: the program without a
-/// session.
-Status read_with_pread(const FilePartition& partition) {
-  std::vector<std::byte> buffer(partition.task_bytes());
-  auto seconds = time_pread(partition, buffer);
-  if (!seconds) return failure(seconds.error());
-  return {};
-}
-
-Status read_with_session(const FilePartition& partition) {
-  Runtime runtime;
-  auto seconds = time_session(runtime, partition);
-  if (!seconds) return failure(seconds.error());
-  return {};
-}
-
 }  // namespace
 
 Status bench_memory(Context& context) {
-  if (!context.is_selected("solo.memory_mib")) return {};
   const std::uint64_t file_bytes = context.choose(4_GiB, 256_MiB);
-  auto path = context.word_file(file_bytes);
-  if (!path) return failure(path.error());
-  const FilePartition partition{.path = *path, .file_bytes = file_bytes, .task_count = kIdleTasks};
-  const auto cold = [&] { return probe::drop_cached(*path); };
-  auto rounds = context.run(
-      "solo.memory_mib", 5,
-      {{"forebay", cold, [&] { return peak_of([&] { return read_with_session(partition); }); }},
-       {"plain", cold, [&] { return peak_of([&] { return read_with_pread(partition); }); }}});
-  if (!rounds) return failure(rounds.error());
-  context.add({.id = "solo.memory_mib",
-               .unit = "MiB",
-               .measured = rounds->difference("forebay", "plain"),
-               .goal = Goal{96},
-               .peers = {{"whole process", "MiB", rounds->summary("forebay")},
-                         {"without a session", "MiB", rounds->summary("plain")}}});
-  return {};
+  const FilePartition partition{.path = context.word_file(file_bytes).value(),
+                                .file_bytes = file_bytes,
+                                .task_count = kIdleTasks};
+  const auto cold = [&] { return probe::drop_cached(partition.path); };
+  const auto with_session = [&] {
+    Runtime runtime;
+    time_session(runtime, partition);
+  };
+  // The same tasks, one at a time through one buffer of a task's size: the program without a
+  // session.
+  const auto without_session = [&] {
+    std::vector<std::byte> buffer(partition.task_bytes());
+    time_pread(partition, buffer);
+  };
+  return context.compare(
+      {.rows = {{"solo.memory_mib", difference_of("whole process", "without a session"), Goal{96},
+                 "MiB"}},
+       .variants = {{"whole process", cold, [&] { return peak_of(with_session); }},
+                    {"without a session", cold, [&] { return peak_of(without_session); }}},
+       .unit = "MiB"});
 }
 
 }  // namespace forebay::bench::solo

@@ -20,14 +20,11 @@ constexpr double kMicroseconds = 1e6;
 constexpr int kPasses = 20;
 
 /// Each task gets a view and touches its lines.
-Status visit_all(const Session& session, const FilePartition& partition) {
+void visit_all(const Session& session, const FilePartition& partition) {
   for (std::uint64_t task = 0; task < partition.task_count; ++task) {
     const ByteRange slice = partition.slice(task);
-    Result<View> view = session.view(slice).wait();
-    if (!view) return failure(view.error());
-    if (auto touched = verify_words(view->bytes(), slice.offset); !touched) return touched;
+    check(verify_words(session.view(slice).wait().value().bytes(), slice.offset));
   }
-  return {};
 }
 
 /// Cost of the request when all bytes are in the window: getting a view and releasing it. Touching
@@ -36,11 +33,8 @@ Result<double> time_hits(const Session& session, const FilePartition& partition)
   std::uint64_t bytes = 0;
   const Stopwatch watch;
   for (int pass = 0; pass < kPasses; ++pass) {
-    for (std::uint64_t task = 0; task < partition.task_count; ++task) {
-      Result<View> view = session.view(partition.slice(task)).wait();
-      if (!view) return failure(view.error());
-      bytes += view->bytes().size();
-    }
+    for (std::uint64_t task = 0; task < partition.task_count; ++task)
+      bytes += session.view(partition.slice(task)).wait().value().bytes().size();
   }
   const double seconds = watch.seconds();
   if (bytes != partition.file_bytes * kPasses || session.report().splinters_reread != 0) {
@@ -50,23 +44,21 @@ Result<double> time_hits(const Session& session, const FilePartition& partition)
 }
 
 /// From opening the session to the last touched line.
-Result<double> time_fetch(const File& file, const FilePartition& partition) {
+double time_fetch(const File& file, const FilePartition& partition) {
   const Stopwatch watch;
-  auto session = file.read_session();
-  if (!session) return failure(session.error());
-  if (auto done = visit_all(*session, partition); !done) return failure(done.error());
+  visit_all(file.read_session().value(), partition);
   return watch.seconds() * kMicroseconds / static_cast<double>(partition.task_count);
 }
 
 /// The peer: each task preads its KiB into a buffer.
-Result<double> time_preads(const FilePartition& partition, std::span<std::byte> memory) {
+double time_preads(const FilePartition& partition, std::span<std::byte> memory) {
   const Stopwatch watch;
   const Descriptor file(::open(partition.path.c_str(), O_RDONLY | O_CLOEXEC));
   for (std::uint64_t task = 0; task < partition.task_count; ++task) {
     const ByteRange slice = partition.slice(task);
     const auto into = memory.subspan(slice.offset, slice.size);
     if (::pread(file.get(), into.data(), into.size(), static_cast<off_t>(slice.offset)) < 0) break;
-    if (auto touched = verify_words(into, slice.offset); !touched) return failure(touched.error());
+    check(verify_words(into, slice.offset));
   }
   return watch.seconds() * kMicroseconds / static_cast<double>(partition.task_count);
 }
@@ -74,36 +66,26 @@ Result<double> time_preads(const FilePartition& partition, std::span<std::byte> 
 }  // namespace
 
 Status bench_requests(Context& context) {
-  const bool is_hit_selected = context.is_selected("solo.hit_us");
-  const bool is_request_selected = context.is_selected("solo.request_us");
-  if (!is_hit_selected && !is_request_selected) return {};
-  auto path = context.word_file(kFileBytes);
-  if (!path) return failure(path.error());
-  if (auto warmed = probe::warm(*path); !warmed) return warmed;
+  const auto path = context.word_file(kFileBytes).value();
+  check(probe::warm(path));
   const FilePartition partition{
-      .path = *path, .file_bytes = kFileBytes, .task_count = kRequestingTasks};
-  const auto memory = PrefaultedMemory::make(kFileBytes);
-  if (!memory) return failure(memory.error());
+      .path = path, .file_bytes = kFileBytes, .task_count = kRequestingTasks};
+  const auto memory = PrefaultedMemory::make(kFileBytes).value();
   Runtime runtime;
-  auto file = runtime.open_file(path->string());
-  if (!file) return failure(file.error());
-  auto cached = file->read_session(
-      {0, kAll}, {.eviction = EvictionPolicy::kLru, .tuning = {.window_bytes = 2 * kFileBytes}});
-  if (!cached) return failure(cached.error());
-  if (auto filled = visit_all(*cached, partition); !filled) return filled;
-
-  auto rounds =
-      context.run("solo.request_us", 9,
-                  {{"hit", {}, [&] { return time_hits(*cached, partition); }},
-                   {"fetch", {}, [&] { return time_fetch(*file, partition); }},
-                   {"pread", {}, [&] { return time_preads(partition, memory->bytes()); }}});
-  if (!rounds) return failure(rounds.error());
-  const std::vector<Peer> peers = {{"pread", "us", rounds->summary("pread")}};
-  if (is_hit_selected)
-    context.add({"solo.hit_us", "us", rounds->summary("hit"), Goal{0.05}, peers});
-  if (is_request_selected)
-    context.add({"solo.request_us", "us", rounds->summary("fetch"), Goal{0.3}, peers});
-  return {};
+  const auto file = runtime.open_file(path.string()).value();
+  const auto cached = file.read_session({0, kAll}, {.eviction = EvictionPolicy::kLru,
+                                                    .tuning = {.window_bytes = 2 * kFileBytes}})
+                          .value();
+  visit_all(cached, partition);
+  return context.compare(
+      {.rows = {{"solo.hit_us", value_of("hit"), Goal{0.05}, "us"},
+                {"solo.request_us", value_of("fetch"), Goal{0.3}, "us"}},
+       .rounds = 9,
+       .variants = {{"hit", {}, [&] { return time_hits(cached, partition); }},
+                    {"fetch", {}, [&] { return time_fetch(file, partition); }},
+                    {"pread", {}, [&] { return time_preads(partition, memory.bytes()); }}},
+       .unit = "us",
+       .peers = {{"pread"}}});
 }
 
 }  // namespace forebay::bench::solo

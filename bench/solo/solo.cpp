@@ -31,7 +31,7 @@ runner::Task view_task(const Session& session, ByteRange slice) {
 
 }  // namespace
 
-Result<double> time_pread(const FilePartition& partition, std::span<std::byte> memory) {
+double time_pread(const FilePartition& partition, std::span<std::byte> memory) {
   EventLoop loop;
   runner::TaskGroup group(loop);
   const Stopwatch watch;
@@ -42,52 +42,44 @@ Result<double> time_pread(const FilePartition& partition, std::span<std::byte> m
     const std::uint64_t place = shared ? 0 : slice.offset;
     group.spawn(pread_task(file.get(), slice, memory.subspan(place, slice.size)));
   }
-  if (auto done = group.run(partition.threads); !done) return failure(done.error());
+  check(group.run(partition.threads));
   return watch.seconds();
 }
 
-Result<double> time_blocking_session(Runtime& runtime, const FilePartition& partition) {
-  auto file = runtime.open_file(partition.path.string());
-  if (!file) return failure(file.error());
+double time_blocking_session(Runtime& runtime, const FilePartition& partition) {
+  const auto file = runtime.open_file(partition.path.string()).value();
   const Stopwatch watch;
-  auto session = file->read_session({0, partition.file_bytes});
-  if (!session) return failure(session.error());
+  const auto session = file.read_session({0, partition.file_bytes}).value();
   for (std::uint64_t task = 0; task < partition.task_count; ++task) {
     const ByteRange slice = partition.slice(task);
-    const auto view = session->view(slice).wait();
-    if (!view) return failure(view.error());
-    if (Status touched = verify_words(view->bytes(), slice.offset); !touched)
-      return failure(touched.error());
+    check(verify_words(session.view(slice).wait().value().bytes(), slice.offset));
   }
   return watch.seconds();
 }
 
-Result<double> time_session(Runtime& runtime, const FilePartition& partition) {
-  auto file = runtime.open_file(partition.path.string());
-  if (!file) return failure(file.error());
+double time_session(Runtime& runtime, const FilePartition& partition) {
+  const auto file = runtime.open_file(partition.path.string()).value();
   runner::TaskGroup group(runtime.event_loop());
   const Stopwatch watch;
-  auto session = file->read_session({0, partition.file_bytes});
-  if (!session) return failure(session.error());
+  const auto session = file.read_session({0, partition.file_bytes}).value();
   for (std::uint64_t task = 0; task < partition.task_count; ++task)
-    group.spawn(view_task(*session, partition.slice(task)));
-  if (auto done = group.run(partition.threads); !done) return failure(done.error());
+    group.spawn(view_task(session, partition.slice(task)));
+  check(group.run(partition.threads));
   return watch.seconds();
+}
+
+FOREBAY_BENCHMARK(solo, "many tasks of one process read one file, without MPI") {
+  return run_each(
+      context,
+      {{{"solo.random.over_pread", "solo.random.blocking.over_pread"}, bench_random},
+       {{"solo.warm.over_pread", "solo.warm.two_threads.over_pread", "solo.cold.over_pread"},
+        bench_bandwidth},
+       {{"solo.hit_us", "solo.request_us"}, bench_requests},
+       {{"solo.memory_mib"}, bench_memory},
+       {{"solo.subarray.over_rows"}, bench_blocks},
+       {{"solo.istream.over_ifstream"}, bench_istream},
+       {{"solo.streams"}, bench_streams},
+       {{"solo.idle_cpu"}, bench_idle}});
 }
 
 }  // namespace forebay::bench::solo
-
-namespace forebay::bench {
-
-FOREBAY_BENCHMARK(solo, "many tasks of one process read one file, without MPI") {
-  using Part = Status (*)(Context&);
-  const std::initializer_list<Part> parts = {solo::bench_bandwidth, solo::bench_requests,
-                                             solo::bench_memory,    solo::bench_blocks,
-                                             solo::bench_streams,   solo::bench_idle};
-  for (const Part part : parts) {
-    if (auto done = part(context); !done) return done;
-  }
-  return {};
-}
-
-}  // namespace forebay::bench

@@ -20,19 +20,21 @@ namespace forebay::bench::solo {
 
 /// Seconds in which every task preads its slice on one descriptor and touches it. The target is its
 /// part of `memory`, or all of `memory` if that has the size of one task.
-Result<double> time_pread(const FilePartition& partition, std::span<std::byte> memory);
+double time_pread(const FilePartition& partition, std::span<std::byte> memory);
 
 /// Seconds from opening a session to the last touched line; each task awaits a view of its slice.
-Result<double> time_session(Runtime& runtime, const FilePartition& partition);
+double time_session(Runtime& runtime, const FilePartition& partition);
 
 /// The same from one thread that blocks for one view after the other.
-Result<double> time_blocking_session(Runtime& runtime, const FilePartition& partition);
+double time_blocking_session(Runtime& runtime, const FilePartition& partition);
 
-// The rows of the table, one file each.
+// The rows of the table.
+Status bench_random(Context& context);
 Status bench_bandwidth(Context& context);
 Status bench_requests(Context& context);
 Status bench_memory(Context& context);
 Status bench_blocks(Context& context);
+Status bench_istream(Context& context);
 Status bench_streams(Context& context);
 Status bench_idle(Context& context);
 

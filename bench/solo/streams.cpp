@@ -22,15 +22,12 @@ constexpr std::uint64_t kStreams = 1000;
 constexpr std::size_t kStreamReadBytes = 4096;
 constexpr std::size_t kDirectReadBytes = 4_MiB;
 
-Result<double> time_istream(Runtime& runtime, const FilePartition& partition) {
-  auto file = runtime.open_file(partition.path.string());
-  if (!file) return failure(file.error());
+double time_istream(Runtime& runtime, const FilePartition& partition) {
+  const auto file = runtime.open_file(partition.path.string()).value();
   const Stopwatch watch;
-  auto session = file->read_session();
-  if (!session) return failure(session.error());
-  istream stream(*session);
-  if (auto done = read_records<kRecordBytes>(stream, partition.file_bytes); !done)
-    return failure(done.error());
+  const auto session = file.read_session().value();
+  istream stream(session);
+  check(read_records<kRecordBytes>(stream, partition.file_bytes));
   return watch.seconds();
 }
 
@@ -46,16 +43,14 @@ runner::Task stream_task(Session session, ByteRange slice) {
   co_return Status();
 }
 
-Result<double> time_streams(Runtime& runtime, const FilePartition& partition) {
-  auto file = runtime.open_file(partition.path.string());
-  if (!file) return failure(file.error());
+double time_streams(Runtime& runtime, const FilePartition& partition) {
+  const auto file = runtime.open_file(partition.path.string()).value();
   runner::TaskGroup group(runtime.event_loop());
   const Stopwatch watch;
-  auto session = file->read_session();
-  if (!session) return failure(session.error());
+  const auto session = file.read_session().value();
   for (std::uint64_t task = 0; task < partition.task_count; ++task)
-    group.spawn(stream_task(*session, partition.slice(task)));
-  if (auto done = group.run(); !done) return failure(done.error());
+    group.spawn(stream_task(session, partition.slice(task)));
+  check(group.run());
   return watch.seconds();
 }
 
@@ -77,69 +72,47 @@ Result<double> time_direct(const FilePartition& partition) {
       return failure(
           system_error({.operation = "pread with direct access", .offset_bytes = at}, errno));
     }
-    const Status touched = verify_words(buffer.first(static_cast<std::size_t>(got)), at);
-    if (!touched) return failure(touched.error());
+    check(verify_words(buffer.first(static_cast<std::size_t>(got)), at));
     at += static_cast<std::uint64_t>(got);
   }
   return watch.seconds();
 }
 
-Status bench_istream(Context& context,
-                     const std::filesystem::path& path,
-                     std::uint64_t file_bytes) {
-  const FilePartition partition{.path = path, .file_bytes = file_bytes, .task_count = 1};
-  Runtime runtime;
-  const auto warm = [&] { return probe::warm(partition.path); };
-  auto rounds = context.run(
-      "solo.istream.over_ifstream", 7,
-      {{"forebay", warm, [&] { return time_istream(runtime, partition); }},
-       {"ifstream", warm,
-        [&] { return time_ifstream<kRecordBytes>(partition.path, partition.file_bytes); }}});
-  if (!rounds) return failure(rounds.error());
-  context.add({.id = "solo.istream.over_ifstream",
-               .unit = "1",
-               .measured = rounds->ratio("forebay", "ifstream"),
-               .goal = Goal{0.7},
-               .peers = {{"forebay", "s", rounds->summary("forebay")},
-                         {"std::ifstream", "s", rounds->summary("ifstream")}}});
-  return {};
-}
-
-Status bench_async(Context& context, const std::filesystem::path& path, std::uint64_t file_bytes) {
-  // Streams end on a multiple of a record, so that every word can be verified; the last bytes of
-  // the file are left out.
-  const std::uint64_t slice = file_bytes / kStreams / kRecordBytes * kRecordBytes;
-  const FilePartition partition{
-      .path = path, .file_bytes = slice * kStreams, .task_count = kStreams};
-  Runtime runtime;
-  const auto cold = [&] { return probe::drop_cached(partition.path); };
-  auto rounds = context.run("solo.streams", 7,
-                            {{"streams", cold, [&] { return time_streams(runtime, partition); }},
-                             {"direct", cold, [&] { return time_direct(partition); }}});
-  if (!rounds) return failure(rounds.error());
-  context.add({.id = "solo.streams",
-               .unit = "1",
-               .measured = rounds->ratio("streams", "direct"),
-               .goal = Goal{1.3},
-               .peers = {{"forebay", "s", rounds->summary("streams")},
-                         {"4 MiB direct reads", "s", rounds->summary("direct")}}});
-  return {};
+std::uint64_t file_bytes_of(const Context& context) {
+  return context.choose<std::uint64_t>({.quick = 128_MiB, .usual = 1_GiB, .full = 4_GiB});
 }
 
 }  // namespace
 
+Status bench_istream(Context& context) {
+  const std::uint64_t file_bytes = file_bytes_of(context);
+  const FilePartition partition{
+      .path = context.word_file(file_bytes).value(), .file_bytes = file_bytes, .task_count = 1};
+  Runtime runtime;
+  const auto warm = [&] { return probe::warm(partition.path); };
+  return context.compare(
+      {.rows = {{"solo.istream.over_ifstream", ratio_of("forebay", "std::ifstream"), Goal{0.7}}},
+       .rounds = 7,
+       .variants = {{"forebay", warm, [&] { return time_istream(runtime, partition); }},
+                    {"std::ifstream", warm,
+                     [&] { return time_ifstream<kRecordBytes>(partition.path, file_bytes); }}}});
+}
+
 Status bench_streams(Context& context) {
-  const bool is_istream_selected = context.is_selected("solo.istream.over_ifstream");
-  const bool is_streams_selected = context.is_selected("solo.streams");
-  if (!is_istream_selected && !is_streams_selected) return {};
-  const std::uint64_t file_bytes =
-      context.choose<std::uint64_t>({.quick = 128_MiB, .usual = 1_GiB, .full = 4_GiB});
-  auto path = context.word_file(file_bytes);
-  if (!path) return failure(path.error());
-  if (is_istream_selected) {
-    if (auto done = bench_istream(context, *path, file_bytes); !done) return done;
-  }
-  return is_streams_selected ? bench_async(context, *path, file_bytes) : Status();
+  // Streams end on a multiple of a record, so that every word can be verified; the last bytes of
+  // the file are left out.
+  const std::uint64_t file_bytes = file_bytes_of(context);
+  const std::uint64_t slice = file_bytes / kStreams / kRecordBytes * kRecordBytes;
+  const FilePartition partition{.path = context.word_file(file_bytes).value(),
+                                .file_bytes = slice * kStreams,
+                                .task_count = kStreams};
+  Runtime runtime;
+  const auto cold = [&] { return probe::drop_cached(partition.path); };
+  return context.compare(
+      {.rows = {{"solo.streams", ratio_of("forebay", "4 MiB direct reads"), Goal{1.3}}},
+       .rounds = 7,
+       .variants = {{"forebay", cold, [&] { return time_streams(runtime, partition); }},
+                    {"4 MiB direct reads", cold, [&] { return time_direct(partition); }}}});
 }
 
 }  // namespace forebay::bench::solo
