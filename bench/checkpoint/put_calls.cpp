@@ -42,52 +42,44 @@ double median_of(std::vector<double> values) { return summarize(std::move(values
 
 /// One step, durable at the end. The seconds of put(), and of commit() too if the buffer is
 /// adopted.
-Result<double> time_step(Runtime& runtime,
-                         const DatasetWriter& dataset,
-                         PutMode mode,
-                         std::span<const std::byte> block) {
+double time_step(Runtime& runtime,
+                 DatasetWriter& dataset,
+                 PutMode mode,
+                 std::span<const std::byte> block) {
   Buffer buffer;
   if (mode == PutMode::kAdopt) {
-    auto made = runtime.allocate(block.size());
-    if (!made) return failure(made.error());
-    buffer = std::move(*made);
+    buffer = runtime.allocate(block.size()).value();
     std::memcpy(buffer.data(), block.data(), block.size());
   } else {
     std::this_thread::sleep_for(kStepInterval);
   }
   const auto newest = dataset.newest_step();
-  DatasetWriter writer = dataset;
-  auto step = writer.begin_step(newest ? *newest + 1 : 0);
-  if (!step) return failure(step.error());
+  auto step = dataset.begin_step(newest ? *newest + 1 : 0).value();
   const Stopwatch watch;
   const Status put = mode == PutMode::kAdopt
-                         ? step->put<std::byte>(kField, Part{0}, adopt(std::move(buffer)))
-                         : step->put(kField, Part{0}, block);
+                         ? step.put<std::byte>(kField, Part{0}, adopt(std::move(buffer)))
+                         : step.put(kField, Part{0}, block);
   const double put_s = watch.seconds();
-  if (!put) return failure(put.error());
-  Future<Receipt> receipt = step->commit();
+  check(put);
+  Future<Receipt> receipt = step.commit();
   const double all_s = watch.seconds();
-  if (const auto durable = receipt.wait(); !durable) return failure(durable.error());
+  receipt.wait().value();
   return mode == PutMode::kAdopt ? all_s : put_s;
 }
 
 /// Seconds of a call, the median of several steps after a first one, which allocates memory.
-Result<double> time_put(const std::filesystem::path& path,
-                        PutMode mode,
-                        std::span<const std::byte> block) {
+double time_put(const std::filesystem::path& path, PutMode mode, std::span<const std::byte> block) {
   Runtime runtime;
   WritePlan plan;
   plan.tuning.checksum_stage =
       mode == PutMode::kHashingCopy ? ChecksumStage::kCopy : ChecksumStage::kAgent;
-  auto dataset = runtime.create_dataset(path, {.plan = plan});
-  if (!dataset) return failure(dataset.error());
+  auto dataset = runtime.create_dataset(path, {.plan = plan}).value();
   std::vector<double> seconds;
   for (std::uint64_t step = 0; step <= kCountedSteps; ++step) {
-    const auto one = time_step(runtime, *dataset, mode, block);
-    if (!one) return failure(one.error());
-    if (step > 0) seconds.push_back(*one);
+    const double one = time_step(runtime, dataset, mode, block);
+    if (step > 0) seconds.push_back(one);
   }
-  if (Status closed = dataset->close(); !closed) return failure(closed.error());
+  check(dataset.close());
   return median_of(std::move(seconds));
 }
 
@@ -104,12 +96,11 @@ double time_copy(std::span<const std::byte> block,
 
 /// Copies into memory like staging: of the same size, in huge pages where available. In one call or
 /// in pieces, as staging is filled, whichever is faster.
-Result<double> time_copies(std::span<const std::byte> block) {
+double time_copies(std::span<const std::byte> block) {
   const std::uint64_t bytes = std::max<std::uint64_t>(kStagingBytes, block.size());
-  auto buffer = shm::NodeMemory::create("bench-room", bytes);
-  if (!buffer) return failure(buffer.error());
-  if (auto taken = buffer->prefault({0, bytes}); !taken) return failure(taken.error());
-  const auto into = buffer->bytes().first(block.size());
+  auto buffer = shm::NodeMemory::create("bench-room", bytes).value();
+  check(buffer.prefault({0, bytes}));
+  const auto into = buffer.bytes().first(block.size());
   std::vector<double> seconds;
   for (std::uint64_t step = 0; step <= kCountedSteps; ++step) {
     const double best =
@@ -129,59 +120,45 @@ std::function<Status()> removal_of(const std::filesystem::path& path) {
   };
 }
 
-std::vector<double> transformed(std::vector<double> values,
-                                double (*change)(double, double),
-                                double argument) {
-  for (double& value : values)
-    value = change(value, argument);
-  return values;
-}
-
 }  // namespace
 
 Status bench_adopt(Context& context) {
-  const std::string id = "ckpt.perceived.adopt_us";
-  if (!context.is_selected(id)) return {};
-  const auto block = PrefaultedMemory::make(context.choose(kPutBytes));
-  if (!block) return failure(block.error());
+  const auto block = PrefaultedMemory::make(context.choose(kPutBytes)).value();
   const auto path = context.directory() / "pieces.fb";
-  const auto measure = [&] { return time_put(path, PutMode::kAdopt, block->bytes()); };
-  const auto rounds = context.run(id, kRounds, {{"adopt", removal_of(path), measure}});
-  if (!rounds) return failure(rounds.error());
-  const auto to_us = [](double seconds, double factor) { return seconds * factor; };
-  context.add({id,
-               "us",
-               summarize(transformed(rounds->values("adopt"), to_us, kMicroseconds)),
-               Goal{20, Better::kLower},
-               {}});
-  return {};
+  const auto measure = [&] {
+    return time_put(path, PutMode::kAdopt, block.bytes()) * kMicroseconds;
+  };
+  return context.compare({.rows = {{"ckpt.perceived.adopt_us", value_of("adopt"), Goal{20}, "us"}},
+                          .variants = {{"adopt", removal_of(path), measure}},
+                          .peers = {{}}});
 }
 
 Status bench_put(Context& context) {
   const std::string id = "ckpt.perceived.over_memcpy";
-  if (!context.is_selected(id)) return {};
-  const auto block = PrefaultedMemory::make(context.choose(kPutBytes));
-  if (!block) return failure(block.error());
+  const auto block = PrefaultedMemory::make(context.choose(kPutBytes)).value();
   const auto path = context.directory() / "pieces.fb";
   const auto put = [&](PutMode mode) {
-    return [&path, &block, mode] { return time_put(path, mode, block->bytes()); };
+    return [&path, &block, mode] { return time_put(path, mode, block.bytes()); };
   };
-  const auto rounds =
-      context.run(id, kRounds,
-                  {{"memcpy", {}, [&] { return time_copies(block->bytes()); }},
-                   {"agent hashes", removal_of(path), put(PutMode::kCopy)},
-                   {"hashing on the copy", removal_of(path), put(PutMode::kHashingCopy)}});
-  if (!rounds) return failure(rounds.error());
-  const auto megabytes = static_cast<double>(block->bytes().size()) / kMegabyte;
-  const auto to_rate = [](double seconds, double size) { return size / seconds; };
+  const Rounds rounds =
+      context
+          .run(id, kRounds,
+               {{"memcpy", {}, [&] { return time_copies(block.bytes()); }},
+                {"agent hashes", removal_of(path), put(PutMode::kCopy)},
+                {"hashing on the copy", removal_of(path), put(PutMode::kHashingCopy)}})
+          .value();
+  const double megabytes = static_cast<double>(block.bytes().size()) / kMegabyte;
   const auto rate = [&](const char* name) {
-    return Peer{name, "MB/s", summarize(transformed(rounds->values(name), to_rate, megabytes))};
+    std::vector<double> values = rounds.values(name);
+    for (double& value : values)
+      value = megabytes / value;
+    return Peer{name, "MB/s", summarize(std::move(values))};
   };
   context.add({id,
                "1",
-               rounds->ratio("memcpy", "agent hashes"),
+               rounds.ratio("memcpy", "agent hashes"),
                Goal{0.9, Better::kHigher},
-               {{"hashing on the copy", "1", rounds->ratio("memcpy", "hashing on the copy")},
+               {{"hashing on the copy", "1", rounds.ratio("memcpy", "hashing on the copy")},
                 rate("memcpy"),
                 rate("agent hashes")}});
   return {};

@@ -4,14 +4,13 @@
 #include <algorithm>
 #include <cmath>
 #include <functional>
-#include <memory>
+#include <map>
 #include <numeric>
 #include <vector>
 
 #include <fcntl.h>
 #include <unistd.h>
 
-#include "base/config.hpp"
 #include "base/descriptor.hpp"
 #include "bench/emufs/emufs_mount.hpp"
 #include "bench/emufs/loads.hpp"
@@ -33,34 +32,24 @@ struct Grid {
   std::vector<LoadSpec> loads;
 };
 
-const char* operation_name(LoadKind kind) {
-  switch (kind) {
-    case LoadKind::kRead:
-      return "read";
-    case LoadKind::kWrite:
-      return "write";
-    case LoadKind::kCreate:
-      return "create";
-    case LoadKind::kStat:
-      return "stat";
-    case LoadKind::kUnlink:
-      break;
-  }
-  return "unlink";
-}
+const std::map<LoadKind, std::string> kKindNames = {{LoadKind::kRead, "read"},
+                                                    {LoadKind::kWrite, "write"},
+                                                    {LoadKind::kCreate, "create"},
+                                                    {LoadKind::kStat, "stat"},
+                                                    {LoadKind::kUnlink, "unlink"}};
 
 /// Sets the name, which includes all parameters, and a number of requests that gives a stable
 /// median.
 LoadSpec with_name(LoadSpec load) {
-  load.name = operation_name(load.kind);
-  if (!is_metadata(load.kind)) load.name += "-" + std::to_string(load.request_bytes) + "b";
+  load.name = kKindNames.at(load.kind);
+  if (is_data_request(load.kind)) load.name += "-" + std::to_string(load.request_bytes) + "b";
   if (load.pattern == AccessPattern::kBlocks) load.name += "-blocks";
   load.name += "-" + std::to_string(load.clients);
   if (load.nodes > 1) load.name += "-of-" + std::to_string(load.nodes) + "-nodes";
   if (load.files > 1) load.name += "-on-" + std::to_string(load.files);
   // A client that is some microseconds late meets others in another order. The median of few
   // requests then moves by 3 %, on the model as well as on a mount.
-  const bool small = !is_metadata(load.kind) && load.request_bytes < 1_MiB;
+  const bool small = is_data_request(load.kind) && load.request_bytes < 1_MiB;
   load.requests_per_client = small ? 64U : std::clamp(256U / load.clients, 8U, 64U);
   return load;
 }
@@ -141,52 +130,40 @@ struct Deviation {
   double model_median = 0;   ///< seconds
 };
 
-Result<Deviation> deviation(const Grid& grid,
-                            const LoadSpec& load,
-                            const EmufsMount& mounted,
-                            const model::Machine& machine) {
+Deviation deviation(const Grid& grid,
+                    const LoadSpec& load,
+                    const EmufsMount& mounted,
+                    const model::Machine& machine) {
   const ResponseTimes expected = run_on_model(load, machine);
   const double median = time_quantile(expected, 0.5);
   const double p95 = time_quantile(expected, 0.95);
   std::vector<double> medians;
   std::vector<double> p95s;
   for (unsigned round = 0; round < kRounds; ++round) {
-    const auto times = run_on_mounts(load, machine, mounted.mount_points());
-    if (!times) return failure(times.error());
-    medians.push_back(time_quantile(*times, 0.5));
-    p95s.push_back(time_quantile(*times, 0.95));
+    const ResponseTimes times = run_on_mounts(load, machine, mounted.mount_points());
+    medians.push_back(time_quantile(times, 0.5));
+    p95s.push_back(time_quantile(times, 0.95));
   }
-  return Deviation{.name = grid.machine + " " + load.name,
-                   .median_error = summarize(medians).median / median - 1,
-                   .p95_excess_ms = (summarize(p95s).median - p95) * kMilliseconds,
-                   .model_median = median};
+  return {.name = grid.machine + " " + load.name,
+          .median_error = summarize(medians).median / median - 1,
+          .p95_excess_ms = (summarize(p95s).median - p95) * kMilliseconds,
+          .model_median = median};
 }
-
-using Measure = double (*)(const Deviation&);
-
-double median_error_of(const Deviation& one) { return std::abs(one.median_error); }
-double p95_excess_of(const Deviation& one) { return one.p95_excess_ms; }
 
 /// The result is the worst deviation; the largest ones are listed as peers.
-ResultRow row_of(const std::string& id, std::vector<Deviation> deviations, Measure measure) {
+void add_row(Context& context,
+             ResultRow row,
+             std::vector<Deviation> deviations,
+             double (*measure)(const Deviation&)) {
   constexpr std::size_t kShown = 5;
+  if (!context.is_selected(row.id)) return;
   std::ranges::sort(deviations, std::greater<>{}, measure);
   const double worst = measure(deviations.front());
-  ResultRow row{.id = id,
-                .measured = {.median = worst,
-                             .low = measure(deviations.back()),
-                             .high = worst,
-                             .runs = deviations.size()}};
-  for (std::size_t i = 0; i < std::min(kShown, deviations.size()); ++i)
-    row.peers.push_back({deviations[i].name, "", summarize({measure(deviations[i])})});
-  return row;
-}
-
-void add_row(Context& context, ResultRow row, const std::string& unit, double goal) {
-  row.unit = unit;
-  row.goal = Goal{goal};
-  for (Peer& peer : row.peers)
-    peer.unit = unit;
+  row.measured = {
+      .median = worst, .low = measure(deviations.back()), .high = worst, .runs = deviations.size()};
+  deviations.resize(std::min(kShown, deviations.size()));
+  for (const Deviation& one : deviations)
+    row.peers.push_back({one.name, row.unit, summarize({measure(one)})});
   context.add(std::move(row));
 }
 
@@ -202,36 +179,28 @@ nlohmann::json table_of(const std::vector<Deviation>& deviations) {
 }
 
 Status bench_model_error(Context& context) {
-  const bool is_median_selected = context.is_selected("emufs.model_error");
-  const bool is_p95_selected = context.is_selected("emufs.p95_above_ms");
-  if (!is_median_selected && !is_p95_selected) return {};
   std::vector<Deviation> deviations;
   const std::vector<Grid> all = grids(context.quick());
   const std::size_t total =
       std::accumulate(all.begin(), all.end(), std::size_t{0},
                       [](std::size_t sum, const Grid& grid) { return sum + grid.loads.size(); });
   for (const Grid& grid : all) {
-    const auto machine =
-        model::load_machine(grid.machine, model::machine_directories(process_environment()));
-    if (!machine) return failure(machine.error());
-    auto mounted = EmufsMount::make(
-        context.directory(),
-        {.machine = grid.machine, .clients = grid.nodes, .arguments = {"--no-sync", "--punctual"}});
-    if (!mounted) return failure(mounted.error());
+    const model::Machine machine = machine_named(grid.machine);
+    const auto mounted =
+        EmufsMount::make(context.directory(), {.machine = grid.machine,
+                                               .clients = grid.nodes,
+                                               .arguments = {"--no-sync", "--punctual"}})
+            .value();
     for (const LoadSpec& load : grid.loads) {
       context.report({deviations.size(), total, "loads", grid.machine + " " + load.name});
-      auto found = deviation(grid, load, **mounted, *machine);
-      if (!found) return failure(found.error());
-      deviations.push_back(std::move(*found));
+      deviations.push_back(deviation(grid, load, *mounted, machine));
     }
   }
   context.set_parameter("emufs.points", table_of(deviations));
-  if (is_median_selected) {
-    add_row(context, row_of("emufs.model_error", deviations, median_error_of), "1", 0.03);
-  }
-  if (is_p95_selected) {
-    add_row(context, row_of("emufs.p95_above_ms", deviations, p95_excess_of), "ms", 0.1);
-  }
+  add_row(context, {.id = "emufs.model_error", .unit = "1", .goal = Goal{0.03}}, deviations,
+          [](const Deviation& one) { return std::abs(one.median_error); });
+  add_row(context, {.id = "emufs.p95_above_ms", .unit = "ms", .goal = Goal{0.1}}, deviations,
+          [](const Deviation& one) { return one.p95_excess_ms; });
   return {};
 }
 
@@ -272,50 +241,42 @@ Result<double> time_writing(const std::filesystem::path& path, std::uint64_t byt
 }
 
 Status bench_overhead(Context& context) {
-  const std::string id = "emufs.bare";
-  if (!context.is_selected(id)) return {};
-  auto mounted =
-      EmufsMount::make(context.directory(), {.machine = "local", .arguments = {"--no-delay"}});
-  if (!mounted) return failure(mounted.error());
+  const auto mounted =
+      EmufsMount::make(context.directory(), {.machine = "local", .arguments = {"--no-delay"}})
+          .value();
   const std::uint64_t bytes = context.choose<std::uint64_t>(1_GiB, 64_MiB);
   const std::filesystem::path native_path = context.directory() / "beside";
-  const std::filesystem::path mounted_path = (*mounted)->path() / "there";
-  const auto drop_cache = [&](const std::filesystem::path& path) {
-    return [path] { return probe::drop_cached(path); };
+  const std::filesystem::path mounted_path = mounted->path() / "there";
+  const auto drop_native = [&] { return probe::drop_cached(native_path); };
+  const auto drop_both = [&] {
+    check(probe::drop_cached(mounted->backing() / "there"));
+    return probe::drop_cached(mounted_path);
   };
-  const auto rounds = context.run(
-      id, kRounds,
-      {{"native, writing", {}, [&] { return time_writing(native_path, bytes); }},
-       {"emufs, writing", {}, [&] { return time_writing(mounted_path, bytes); }},
-       {"native, reading", drop_cache(native_path), [&] { return time_reading(native_path); }},
-       {"emufs, reading",
-        [&]() -> Status {
-          if (auto kept = probe::drop_cached((*mounted)->backing() / "there"); !kept) return kept;
-          return probe::drop_cached(mounted_path);
-        },
-        [&] { return time_reading(mounted_path); }}});
-  if (!rounds) return failure(rounds.error());
-  const Summary reading = rounds->ratio("native, reading", "emufs, reading");
-  const Summary writing = rounds->ratio("native, writing", "emufs, writing");
-  context.add({.id = id,
-               .unit = "1",
-               .measured = reading.median < writing.median ? reading : writing,
-               .goal = Goal{0.5, Better::kHigher},
-               .peers = {{"reading", "1", reading}, {"writing", "1", writing}}});
+  const Rounds rounds =
+      context
+          .run("emufs.bare", kRounds,
+               {{"native, writing", {}, [&] { return time_writing(native_path, bytes); }},
+                {"emufs, writing", {}, [&] { return time_writing(mounted_path, bytes); }},
+                {"native, reading", drop_native, [&] { return time_reading(native_path); }},
+                {"emufs, reading", drop_both, [&] { return time_reading(mounted_path); }}})
+          .value();
+  const Summary reading = rounds.ratio("native, reading", "emufs, reading");
+  const Summary writing = rounds.ratio("native, writing", "emufs, writing");
+  context.add({"emufs.bare",
+               "1",
+               worst_of({reading, writing}, Better::kHigher),
+               Goal{0.5, Better::kHigher},
+               {{"reading", "1", reading}, {"writing", "1", writing}}});
   return {};
 }
 
 }  // namespace
 
 FOREBAY_BENCHMARK(emufs, "emulated storage compared with the model of its machine") {
-  if (const std::string why = mount_unavailable_reason(); !why.empty()) {
-    for (const char* const id : {"emufs.model_error", "emufs.p95_above_ms", "emufs.bare"}) {
-      if (context.is_selected(id)) context.skip(id, why);
-    }
-    return {};
-  }
-  if (auto done = bench_model_error(context); !done) return done;
-  return bench_overhead(context);
+  return run_each(
+      context,
+      {{{"emufs.model_error", "emufs.p95_above_ms"}, bench_model_error, mount_unavailable_reason},
+       {{"emufs.bare"}, bench_overhead, mount_unavailable_reason}});
 }
 
 }  // namespace forebay::bench::emufs

@@ -8,6 +8,8 @@
 
 #include <unistd.h>
 
+#include "base/config.hpp"
+#include "bench/frame/check.hpp"
 #include "bench/frame/child_process.hpp"
 #include "bench/frame/cpu_affinity.hpp"
 
@@ -34,6 +36,19 @@ std::string mount_unavailable_reason() {
   std::error_code ignored;
   if (!fs::exists(program(), ignored)) return "forebay-emufs was not built";
   return {};
+}
+
+model::Machine machine_named(const std::string& name) {
+  return model::load_machine(name, model::machine_directories(process_environment())).value();
+}
+
+std::string write_machine(const fs::path& directory, const model::Machine& machine) {
+  std::string path = (directory / (machine.name + ".toml")).string();
+  std::ofstream file(path);
+  file << model::to_toml(machine);
+  file.close();
+  if (!file) check(failure(system_error({.operation = "write", .path = path}, errno)));
+  return path;
 }
 
 Result<std::unique_ptr<EmufsMount>> EmufsMount::make(const fs::path& parent,

@@ -12,6 +12,8 @@
 #include <string>
 #include <vector>
 
+#include "model/machine.hpp"
+
 namespace forebay::bench::emufs {
 
 struct MountOptions {
@@ -58,6 +60,11 @@ class EmufsMount {
   std::filesystem::path mount_point_;
   MountOptions options_;
 };
+
+/// A machine of those that come with Forebay, or of the user. Throws its Error.
+model::Machine machine_named(const std::string& name);
+/// Writes a machine file to `directory`, and returns its path. Throws an Error.
+std::string write_machine(const std::filesystem::path& directory, const model::Machine& machine);
 
 /// Why mounting is not possible; empty if it is.
 std::string mount_unavailable_reason();

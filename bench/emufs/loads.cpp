@@ -16,8 +16,8 @@
 
 #include "base/descriptor.hpp"
 #include "bench/emufs/request_sequence.hpp"
+#include "bench/frame/check.hpp"
 #include "bench/frame/clock.hpp"
-#include "model/storage_model.hpp"
 
 namespace forebay::bench::emufs {
 
@@ -76,7 +76,7 @@ class MountClient {
     if (load_.kind == LoadKind::kStat) done = make_file(name(0));
     for (std::uint32_t i = 0; load_.kind == LoadKind::kUnlink && i < load_.requests_per_client; ++i)
       done = make_file(name(i)) && done;
-    if (!is_metadata(load_.kind)) {
+    if (is_data_request(load_.kind)) {
       const int access = load_.kind == LoadKind::kRead ? O_RDONLY : O_WRONLY;
       const fs::path path = directory_ / file_name(sequence_.file());
       file_ = Descriptor(::open(path.c_str(), O_DIRECT | O_CLOEXEC | access));
@@ -115,8 +115,9 @@ class MountClient {
         return ::stat(name(0).c_str(), &attributes) == 0;
       case LoadKind::kUnlink:
         return ::unlink(name(i).c_str()) == 0;
+      default:
+        return false;
     }
-    return false;
   }
   off_t offset(std::uint32_t i) const { return static_cast<off_t>(sequence_.offset(i)); }
 
@@ -142,11 +143,11 @@ Result<std::string> make_directory(const LoadSpec& load, const fs::path& mount_p
 
 /// Files get their length beforehand: the kernel serializes writes that extend a file.
 Status create_files(const LoadSpec& load, const fs::path& directory) {
-  for (std::uint32_t i = 0; is_metadata(load.kind) && i < load.clients; ++i) {
+  for (std::uint32_t i = 0; !is_data_request(load.kind) && i < load.clients; ++i) {
     const fs::path path = directory / directory_name(i);
     if (::mkdir(path.c_str(), 0700) != 0) return io_failure("create", path, errno);
   }
-  for (std::uint32_t i = 0; !is_metadata(load.kind) && i < load.files; ++i) {
+  for (std::uint32_t i = 0; is_data_request(load.kind) && i < load.files; ++i) {
     const fs::path path = directory / file_name(i);
     const Descriptor file(::open(path.c_str(), O_CREAT | O_RDWR | O_CLOEXEC, 0600));
     if (!file || ::ftruncate(file.get(), static_cast<off_t>(RequestSequence::kFileBytes)) != 0)
@@ -208,27 +209,11 @@ class ModelClients final : public model::ModelObserver {
       storage_.advance(*event, *this);
   }
 
-  model::RequestKind kind() const {
-    switch (load_.kind) {
-      case LoadKind::kRead:
-        return model::RequestKind::kRead;
-      case LoadKind::kWrite:
-        return model::RequestKind::kWrite;
-      case LoadKind::kCreate:
-        return model::RequestKind::kCreate;
-      case LoadKind::kStat:
-        return model::RequestKind::kStat;
-      case LoadKind::kUnlink:
-        break;
-    }
-    return model::RequestKind::kUnlink;
-  }
-
   void submit(std::uint32_t client, model::Time now) {
     if (issued_[client] == load_.requests_per_client) return;
     const RequestSequence& sequence = sequences_[client];
-    model::Request request{.client = sequence.node(), .kind = kind(), .tag = client};
-    if (!is_metadata(load_.kind)) {
+    model::Request request{.client = sequence.node(), .kind = load_.kind, .tag = client};
+    if (is_data_request(load_.kind)) {
       request.file = sequence.file() + 1;
       request.range = {sequence.offset(issued_[client]), load_.request_bytes};
       request.layout = model::layout_of_new_file(machine_, sequence.file());
@@ -247,27 +232,26 @@ class ModelClients final : public model::ModelObserver {
 
 }  // namespace
 
-Result<ResponseTimes> run_on_mounts(const LoadSpec& load,
-                                    const model::Machine& machine,
-                                    const std::vector<fs::path>& mount_points) {
-  const auto directory = make_directory(load, mount_points.front());
-  if (!directory) return failure(directory.error());
-  const fs::path first = mount_points.front() / *directory;
-  if (auto made = create_files(load, first); !made) return failure(made.error());
+ResponseTimes run_on_mounts(const LoadSpec& load,
+                            const model::Machine& machine,
+                            const std::vector<fs::path>& mount_points) {
+  const std::string directory = make_directory(load, mount_points.front()).value();
+  const fs::path first = mount_points.front() / directory;
+  check(create_files(load, first));
   MountClients clients;
   for (std::uint32_t i = 0; i < load.clients; ++i) {
     const RequestSequence sequence(load, machine, i);
-    fs::path place = mount_points.at(sequence.node()) / *directory;
-    if (is_metadata(load.kind)) place /= directory_name(i);
+    fs::path place = mount_points.at(sequence.node()) / directory;
+    if (!is_data_request(load.kind)) place /= directory_name(i);
     clients.push_back(std::make_unique<MountClient>(load, sequence, std::move(place)));
   }
   run(clients);
   ResponseTimes times;
   for (const auto& client : clients) {
-    if (client->error() != 0) return io_failure("run " + load.name + " on", first, client->error());
+    if (client->error() != 0) check(io_failure("run " + load.name + " on", first, client->error()));
     times.insert(times.end(), client->times().begin(), client->times().end());
   }
-  for (std::uint32_t i = 0; !is_metadata(load.kind) && i < load.files; ++i)
+  for (std::uint32_t i = 0; is_data_request(load.kind) && i < load.files; ++i)
     ::unlink((first / file_name(i)).c_str());
   return times;
 }

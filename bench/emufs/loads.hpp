@@ -12,14 +12,12 @@
 #include <vector>
 
 #include "model/machine.hpp"
+#include "model/storage_model.hpp"
 
 namespace forebay::bench::emufs {
 
-enum class LoadKind : std::uint8_t { kRead, kWrite, kCreate, kStat, kUnlink };
-
-constexpr bool is_metadata(LoadKind kind) {
-  return kind != LoadKind::kRead && kind != LoadKind::kWrite;
-}
+/// kRead, kWrite, or of names: kCreate, kStat, kUnlink.
+using LoadKind = model::RequestKind;
 
 /// The offsets that the clients of a file request.
 enum class AccessPattern : std::uint8_t {
@@ -42,9 +40,10 @@ struct LoadSpec {
 using ResponseTimes = std::vector<double>;
 
 /// Runs the load on mounts, one for each node, past the page cache. Blocks until it ends.
-Result<ResponseTimes> run_on_mounts(const LoadSpec& load,
-                                    const model::Machine& machine,
-                                    const std::vector<std::filesystem::path>& mount_points);
+/// Throws an Error.
+ResponseTimes run_on_mounts(const LoadSpec& load,
+                            const model::Machine& machine,
+                            const std::vector<std::filesystem::path>& mount_points);
 
 /// Runs the same load on the model of the machine.
 ResponseTimes run_on_model(const LoadSpec& load, const model::Machine& machine);
