@@ -5,13 +5,13 @@
 #include <forebay/output_stream.hpp>
 #include <forebay/runtime.hpp>
 
-#include <filesystem>
+#include <algorithm>
 #include <span>
 #include <thread>
 
 #include "bench/engine/engine.hpp"
-#include "bench/engine/write_target.hpp"
 #include "bench/frame/clock.hpp"
+#include "bench/frame/word_file.hpp"
 
 namespace forebay::bench::engine {
 
@@ -32,18 +32,18 @@ struct StreamWriter {
   std::vector<OutputFile> files;
 };
 
-Result<StreamWriter> open_writer(Runtime& runtime,
-                                 std::span<const std::string> paths,
-                                 std::uint32_t buffers) {
-  auto stream = runtime.create_output_stream(
-      {.access = Access::kDirect, .buffer_bytes = kBufferBytes, .buffers = buffers});
-  if (!stream) return failure(stream.error());
-  StreamWriter writer{std::move(*stream), {}};
-  for (const std::string& path : paths) {
-    auto file = writer.stream.create(path, {.existing_content = ExistingContent::kKeep});
-    if (!file) return failure(file.error());
-    writer.files.push_back(std::move(*file));
-  }
+StreamWriter open_writer(Runtime& runtime,
+                         std::span<const std::string> paths,
+                         std::uint32_t buffers) {
+  StreamWriter writer{
+      runtime
+          .create_output_stream(
+              {.access = Access::kDirect, .buffer_bytes = kBufferBytes, .buffers = buffers})
+          .value(),
+      {}};
+  for (const std::string& path : paths)
+    writer.files.push_back(
+        writer.stream.create(path, {.existing_content = ExistingContent::kKeep}).value());
   return writer;
 }
 
@@ -60,17 +60,15 @@ Status write_files(StreamWriter& writer, std::uint64_t bytes_each) {
 }
 
 /// Seconds until all is written, without the opening of files.
-Result<double> time_stream_setup(Runtime& runtime,
-                                 std::span<const std::string> paths,
-                                 const StreamSetup& setup,
-                                 std::uint64_t bytes_each) {
+double time_stream_setup(Runtime& runtime,
+                         std::span<const std::string> paths,
+                         const StreamSetup& setup,
+                         std::uint64_t bytes_each) {
   const std::size_t files_each = paths.size() / setup.streams;
   std::vector<StreamWriter> writers;
-  for (std::size_t i = 0; i < setup.streams; ++i) {
-    auto writer = open_writer(runtime, paths.subspan(i * files_each, files_each), setup.buffers);
-    if (!writer) return failure(writer.error());
-    writers.push_back(std::move(*writer));
-  }
+  for (std::size_t i = 0; i < setup.streams; ++i)
+    writers.push_back(
+        open_writer(runtime, paths.subspan(i * files_each, files_each), setup.buffers));
   std::vector<Status> done(setup.streams);
   const Stopwatch watch;
   {
@@ -79,50 +77,29 @@ Result<double> time_stream_setup(Runtime& runtime,
       threads.emplace_back([&, i] { done[i] = write_files(writers[i], bytes_each); });
   }
   const double seconds = watch.seconds();
-  for (const Status& one : done) {
-    if (!one) return failure(one.error());
-  }
+  std::ranges::for_each(done, check);
   return seconds;
-}
-
-Result<std::vector<std::string>> make_files(Context& context, std::uint64_t bytes_each) {
-  std::vector<std::string> paths;
-  for (std::size_t i = 0; i < kFiles; ++i) {
-    paths.push_back((context.directory() / ("stream-" + std::to_string(i))).string());
-    if (auto made = make_allocated_file(paths.back(), bytes_each); !made)
-      return failure(made.error());
-  }
-  return paths;
 }
 
 }  // namespace
 
 Status bench_contention(Context& context) {
-  const std::string id = "engine.contention";
-  if (!context.is_selected(id)) return {};
   const std::uint64_t bytes_each = context.choose<std::uint64_t>(128_MiB, 8_MiB);
-  const auto paths = make_files(context, bytes_each);
-  if (!paths) return failure(paths.error());
+  std::vector<std::string> paths;
+  for (std::size_t i = 0; i < kFiles; ++i) {
+    paths.push_back((context.directory() / ("stream-" + std::to_string(i))).string());
+    check(write_word_file(paths.back(), bytes_each));
+  }
   Runtime runtime;
   const auto variant = [&](const std::string& name, const StreamSetup& setup) {
     return Variant{
-        name, {}, [&, setup] { return time_stream_setup(runtime, *paths, setup, bytes_each); }};
+        name, {}, [&, setup] { return time_stream_setup(runtime, paths, setup, bytes_each); }};
   };
-  const std::string eight = "8 streams";
-  const std::string one = "1 stream";
-  const std::string small = "1 stream, 16 MiB";
-  const auto rounds =
-      context.run(id, context.choose(11U, 2U),
-                  {variant(eight, {8, 2}), variant(one, {1, 16}), variant(small, {1, 2})});
-  if (!rounds) return failure(rounds.error());
-  context.add({id,
-               "1",
-               rounds->ratio(one, eight),
-               Goal{0.95, Better::kHigher},
-               {{eight, "s", rounds->summary(eight)},
-                {one, "s", rounds->summary(one)},
-                {small, "s", rounds->summary(small)}}});
-  return {};
+  return context.compare({.rows = {{"engine.contention", ratio_of("1 stream", "8 streams"),
+                                    Goal{0.95, Better::kHigher}}},
+                          .rounds = context.choose(11U, 2U),
+                          .variants = {variant("8 streams", {8, 2}), variant("1 stream", {1, 16}),
+                                       variant("1 stream, 16 MiB", {1, 2})}});
 }
 
 }  // namespace forebay::bench::engine

@@ -8,7 +8,6 @@
 #include <memory>
 #include <thread>
 
-#include "bench/engine/effects.hpp"
 #include "bench/engine/engine.hpp"
 #include "bench/engine/transfers.hpp"
 #include "bench/engine/write_target.hpp"
@@ -21,10 +20,8 @@ namespace forebay::bench::engine {
 
 namespace {
 
-constexpr const char* kFalseSharing = "engine.effect.false_sharing";
 constexpr const char* kHugePages = "engine.effect.huge_pages";
 constexpr const char* kRegistered = "engine.effect.registered";
-constexpr const char* kBaseline = "as it is";
 
 /// One of two threads that run the same loop concurrently.
 struct ListWorker {
@@ -44,7 +41,7 @@ void pop_and_push(Stack& free, std::uint64_t times) {
 /// Seconds for one pair of calls while two threads, on two cores, each use a separate free list.
 /// The lists are adjacent in memory, with `kPaddingBytes` between the words that are written.
 template <std::size_t kPaddingBytes>
-Result<double> time_free_lists(std::uint64_t times) {
+double time_free_lists(std::uint64_t times) {
   using Stack = storage::PaddedIndexStack<kPaddingBytes>;
   constexpr std::uint32_t kBuffers = 4;
   alignas(storage::kFalseSharingBytes) std::array<Stack, 2> lists{Stack(kBuffers), Stack(kBuffers)};
@@ -64,122 +61,76 @@ Result<double> time_free_lists(std::uint64_t times) {
     const std::jthread other(run, std::ref(workers.front()), std::ref(lists.front()));
     const std::jthread one(run, std::ref(workers.back()), std::ref(lists.back()));
   }
-  for (const ListWorker& worker : workers) {
-    if (!worker.placed) return failure(worker.placed.error());
-  }
+  for (const ListWorker& worker : workers)
+    check(worker.placed);
   return std::max(workers.front().seconds, workers.back().seconds) / static_cast<double>(times);
 }
 
-Status measure_false_sharing(Context& context) {
-  if (!context.is_selected(kFalseSharing)) return {};
-  if (usable_cores().size() < 2) {
-    context.skip(kFalseSharing, "two cores are required, one for each thread");
-    return {};
-  }
-  const auto times = context.choose<std::uint64_t>(4'000'000, 200'000);
-  return measure_effect(
-      context,
-      {kFalseSharing,
-       {{kBaseline, {}, [=] { return time_free_lists<storage::kFalseSharingBytes>(times); }},
-        {"adjacent", {}, [=] { return time_free_lists<alignof(std::uint64_t)>(times); }}}});
+using Engine = std::shared_ptr<EngineTransfers>;
+
+/// A file is written directly by an engine.
+Variant writing(std::string name,
+                Engine engine,
+                const TransferLoad& load,
+                const std::string& path,
+                double TransferCost::* measure) {
+  return {std::move(name), {}, [=] { return engine->run(load, path).value().*measure; }};
 }
 
-/// Writes a file directly, by engines with different memory.
-class DirectWriteJob {
- public:
-  /// kUnsupported without io_uring or without direct access.
-  static Result<std::unique_ptr<DirectWriteJob>> make(Context& context);
+}  // namespace
 
-  /// The engine with all optimizations.
-  EngineTransfers& baseline() const noexcept { return *baseline_; }
-  Result<std::unique_ptr<EngineTransfers>> engine(TransferMemory memory) const {
-    return EngineTransfers::make(load_.request_bytes, load_.depth, memory);
-  }
+Status bench_false_sharing(Context& context) {
+  const auto times = context.choose<std::uint64_t>(4'000'000, 200'000);
+  return context.compare(
+      {.rows = {{"engine.effect.false_sharing", ratio_of("adjacent", kBaseline)}},
+       .rounds = effect_rounds(context),
+       .variants = {
+           {kBaseline, {}, [=] { return time_free_lists<storage::kFalseSharingBytes>(times); }},
+           {"adjacent", {}, [=] { return time_free_lists<alignof(std::uint64_t)>(times); }}}});
+}
 
-  using Measure = double TransferCost::*;
-  Variant variant(std::string name, EngineTransfers& engine, Measure measure) const {
-    return {std::move(name), {}, [this, &engine, measure]() -> Result<double> {
-              return engine.run(load_, path_).map(measure);
-            }};
-  }
-
- private:
-  DirectWriteJob(std::string path, const TransferLoad& load)
-      : path_(std::move(path)), load_(load) {}
-
-  std::string path_;
-  TransferLoad load_;
-  std::unique_ptr<EngineTransfers> baseline_;
-};
-
-Result<std::unique_ptr<DirectWriteJob>> DirectWriteJob::make(Context& context) {
+Status bench_direct_writing(Context& context) {
   const auto bytes = context.choose<std::uint64_t>(1_GiB, 64_MiB);
-  const auto paths = WriteTarget::local(context, Access::kDirect)->files(bytes);
-  if (!paths) return failure(paths.error());
+  const std::string path = WriteTarget::local(context, Access::kDirect).files(bytes).front();
   const TransferLoad load{.direction = Direction::kWrite,
                           .request_bytes = 1_MiB,
                           .depth = 8,
                           .total_bytes = bytes,
                           .file_bytes = bytes};
-  std::unique_ptr<DirectWriteJob> job(new DirectWriteJob(paths->front(), load));
-  const auto file = storage::open_file(
-      job->path_, {.intent = storage::Intent::kWrite, .access = Access::kDirect});
-  if (!file) return failure(file.error());
-  auto usual = job->engine({});
-  if (!usual) return failure(usual.error());
-  job->baseline_ = std::move(*usual);
-  return job;
-}
-
-Status measure_huge_pages(Context& context, const DirectWriteJob& job) {
-  const auto small = job.engine({.pages = TransferMemory::Pages::kSmall});
-  if (!small) return failure(small.error());
-  return measure_effect(context,
-                        {kHugePages,
-                         {job.variant(kBaseline, job.baseline(), &TransferCost::seconds),
-                          job.variant("pages of 4 KiB", **small, &TransferCost::seconds)}});
-}
-
-Status measure_registration(Context& context, const DirectWriteJob& job) {
-  if (!job.baseline().is_registered()) {
-    context.skip(kRegistered, "memory cannot be locked; raise the limit (ulimit -l)");
+  const auto engine = [&](TransferMemory memory) {
+    return EngineTransfers::make(load.request_bytes, load.depth, memory);
+  };
+  const auto file =
+      storage::open_file(path, {.intent = storage::Intent::kWrite, .access = Access::kDirect});
+  auto usual = file ? engine({}) : failure(file.error());
+  if (!usual && usual.error().kind() == ErrorClass::kUnsupported) {
+    context.skip_selected({kHugePages, kRegistered}, usual.error().message());
     return {};
   }
+  const Engine baseline = std::move(usual).value();
   using Pages = TransferMemory::Pages;
-  const auto registration = TransferMemory::Registration::kNone;
-  const auto unknown = job.engine({.registration = registration});
-  if (!unknown) return failure(unknown.error());
-  const auto small = job.engine({.pages = Pages::kSmall, .registration = registration});
-  if (!small) return failure(small.error());
-  return measure_effect(context,
-                        {kRegistered,
-                         {job.variant(kBaseline, job.baseline(), &TransferCost::cpu_seconds),
-                          job.variant("not registered", **unknown, &TransferCost::cpu_seconds),
-                          job.variant("nor in huge pages", **small, &TransferCost::cpu_seconds)}});
-}
-
-Status measure_direct_writing(Context& context) {
-  const bool is_pages_selected = context.is_selected(kHugePages);
-  const bool is_registered_selected = context.is_selected(kRegistered);
-  if (!is_pages_selected && !is_registered_selected) return {};
-  const auto job = DirectWriteJob::make(context);
-  if (!job && job.error().kind() == ErrorClass::kUnsupported) {
-    if (is_pages_selected) context.skip(kHugePages, job.error().message());
-    if (is_registered_selected) context.skip(kRegistered, job.error().message());
+  if (context.is_selected(kHugePages)) {
+    const Engine small = engine({.pages = Pages::kSmall}).value();
+    const auto measure = &TransferCost::seconds;
+    check(context.compare({.rows = {{kHugePages, ratio_of("pages of 4 KiB", kBaseline)}},
+                           .rounds = effect_rounds(context),
+                           .variants = {writing(kBaseline, baseline, load, path, measure),
+                                        writing("pages of 4 KiB", small, load, path, measure)}}));
+  }
+  if (!baseline->is_registered()) {
+    context.skip_selected({kRegistered}, "memory cannot be locked; raise the limit (ulimit -l)");
     return {};
   }
-  if (!job) return failure(job.error());
-  if (is_pages_selected) {
-    if (auto measured = measure_huge_pages(context, **job); !measured) return measured;
-  }
-  return is_registered_selected ? measure_registration(context, **job) : Status();
-}
-
-}  // namespace
-
-Status bench_effects_of_memory(Context& context) {
-  if (auto measured = measure_false_sharing(context); !measured) return measured;
-  return measure_direct_writing(context);
+  if (!context.is_selected(kRegistered)) return {};
+  const auto registration = TransferMemory::Registration::kNone;
+  const Engine unknown = engine({.registration = registration}).value();
+  const Engine small = engine({.pages = Pages::kSmall, .registration = registration}).value();
+  const auto measure = &TransferCost::cpu_seconds;
+  return context.compare({.rows = {{kRegistered, ratio_of("not registered", kBaseline)}},
+                          .rounds = effect_rounds(context),
+                          .variants = {writing(kBaseline, baseline, load, path, measure),
+                                       writing("not registered", unknown, load, path, measure),
+                                       writing("nor in huge pages", small, load, path, measure)}});
 }
 
 }  // namespace forebay::bench::engine

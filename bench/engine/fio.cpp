@@ -6,6 +6,7 @@
 
 #include <nlohmann/json.hpp>
 
+#include "bench/frame/check.hpp"
 #include "bench/frame/child_process.hpp"
 
 namespace forebay::bench::engine {
@@ -54,14 +55,6 @@ std::vector<std::string> fio_arguments(const TransferLoad& load,
           "--filename=" + file.string()};
 }
 
-tl::unexpected<Error> report_failure(const std::filesystem::path& report,
-                                     const std::string& cause) {
-  return failure({.kind = ErrorClass::kDamage,
-                  .operation = "read the report of fio",
-                  .path = report.string(),
-                  .cause = cause});
-}
-
 Result<TransferCost> cost_of(const json& report, const TransferLoad& load) {
   const json& job = report.at("jobs").at(0);
   const json& part = job.at(load.direction == Direction::kRead ? "read" : "write");
@@ -90,15 +83,14 @@ Result<TransferCost> run_fio(const TransferLoad& load,
                              const std::filesystem::path& file,
                              const std::filesystem::path& directory) {
   const std::filesystem::path report = directory / "fio.json";
-  if (auto ran = run_child(fio_arguments(load, file, report), fio_environment(memory)); !ran)
-    return failure(ran.error());
-  std::ifstream text(report);
-  const json document = json::parse(text, nullptr, false);
-  if (document.is_discarded()) return report_failure(report, "it is not JSON");
+  check(run_child(fio_arguments(load, file, report), fio_environment(memory)));
   try {
-    return cost_of(document, load);
+    return cost_of(json::parse(std::ifstream(report)), load);
   } catch (const json::exception& problem) {
-    return report_failure(report, problem.what());
+    return failure({.kind = ErrorClass::kDamage,
+                    .operation = "read the report of fio",
+                    .path = report.string(),
+                    .cause = problem.what()});
   }
 }
 

@@ -11,11 +11,6 @@
 
 namespace forebay::bench::engine {
 
-void GainRounds::drop_warm_up() {
-  for (auto& [method, times] : times_)
-    times.erase(times.begin());
-}
-
 double GainRounds::compute_s(std::size_t round) const {
   return times_.at(kSynchronous).at(round).compute_s / static_cast<double>(count_);
 }
@@ -50,18 +45,11 @@ Summary GainRounds::efficiency(const std::string& method) const {
                           [&](std::size_t i) { return model_s(i) / times[i].total_s; });
 }
 
-Summary GainRounds::over_synchronous(const std::string& method) const {
+Summary GainRounds::over_synchronous(const std::string& method, double LoopTimes::* time) const {
   const std::vector<LoopTimes>& times = times_.at(method);
   const std::vector<LoopTimes>& alone = times_.at(kSynchronous);
   return summarize_rounds(times.size(),
-                          [&](std::size_t i) { return times[i].total_s / alone[i].total_s; });
-}
-
-Summary GainRounds::compute_over_synchronous(const std::string& method) const {
-  const std::vector<LoopTimes>& times = times_.at(method);
-  const std::vector<LoopTimes>& alone = times_.at(kSynchronous);
-  return summarize_rounds(times.size(),
-                          [&](std::size_t i) { return times[i].compute_s / alone[i].compute_s; });
+                          [&](std::size_t i) { return times[i].*time / alone[i].*time; });
 }
 
 double GainRounds::ratio() const {
@@ -77,49 +65,38 @@ double GainRounds::model_gain() const {
       .median;
 }
 
-Result<double> write_seconds(WriteTarget& target, std::uint64_t buffer_bytes) {
+double write_seconds(const WriteTarget& target, std::uint64_t buffer_bytes) {
   constexpr std::uint64_t kCount = 16;
   constexpr int kTimes = 3;
-  const auto paths = target.files(kCount * buffer_bytes);
-  if (!paths) return failure(paths.error());
-  const WriteLoop loop{.paths = {paths->front()},
-                       .access = target.access(),
+  const WriteLoop loop{.paths = {target.files(kCount * buffer_bytes).front()},
+                       .access = target.access,
                        .buffer_bytes = buffer_bytes,
                        .count = kCount,
                        .computation = BufferComputation::with_duration(0)};
-  std::vector<double> times;
-  for (int i = 0; i < kTimes; ++i) {
-    const auto took = run_synchronous(loop);
-    if (!took) return failure(took.error());
-    times.push_back(took->total_s / static_cast<double>(kCount));
-  }
+  std::vector<double> times(kTimes);
+  std::ranges::generate(
+      times, [&] { return run_synchronous(loop).total_s / static_cast<double>(kCount); });
   return summarize(times).median;
 }
 
-Result<GainRounds> run_gain(Context& context,
-                            Runtime& runtime,
-                            WriteTarget& target,
-                            double write_s,
-                            const GainOptions& options) {
-  const auto paths = target.files(options.count * options.buffer_bytes);
-  if (!paths) return failure(paths.error());
+GainRounds run_gain(Context& context,
+                    Runtime& runtime,
+                    const WriteTarget& target,
+                    double write_s,
+                    const GainOptions& options) {
+  const std::string path = target.files(options.count * options.buffer_bytes).front();
   // The computation is pinned to a core. Threads started from here on inherit it; threads of an
   // existing Runtime do not.
-  const auto affinity = ScopedAffinity::pin(usable_cores().front());
-  if (!affinity) return failure(affinity.error());
-  const WriteLoop loop{.paths = {paths->front()},
-                       .access = target.access(),
+  const auto affinity = ScopedAffinity::pin(usable_cores().front()).value();
+  const WriteLoop loop{.paths = {path},
+                       .access = target.access,
                        .buffer_bytes = options.buffer_bytes,
                        .count = options.count,
                        .computation = BufferComputation::with_duration(options.ratio * write_s)};
-  GainRounds found;
-  found.set_count(options.count);
-  const auto variant = [&](const char* name, std::function<Result<LoopTimes>()> run) {
-    return Variant{name, {}, [&found, name, run = std::move(run)]() -> Result<double> {
-                     const auto times = run();
-                     if (!times) return failure(times.error());
-                     found.add(name, *times);
-                     return times->total_s;
+  std::map<std::string, std::vector<LoopTimes>> found;
+  const auto variant = [&](const char* name, std::function<LoopTimes()> run) {
+    return Variant{name, {}, [&found, name, run = std::move(run)] {
+                     return found[name].emplace_back(run()).total_s;
                    }};
   };
   std::vector<Variant> variants{variant(kSynchronous, [&] { return run_synchronous(loop); }),
@@ -128,10 +105,10 @@ Result<GainRounds> run_gain(Context& context,
     variants.push_back(variant(kAio, [&] { return run_with_aio(loop); }));
     variants.push_back(variant(kThread, [&] { return run_with_thread(loop); }));
   }
-  const auto rounds = context.run(options.id, options.rounds, variants);
-  if (!rounds) return failure(rounds.error());
-  found.drop_warm_up();
-  return found;
+  context.run(options.id, options.rounds, variants).value();
+  for (auto& [method, times] : found)
+    times.erase(times.begin());  // of the warm-up round
+  return {options.count, std::move(found)};
 }
 
 }  // namespace forebay::bench::engine

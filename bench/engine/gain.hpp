@@ -35,18 +35,14 @@ struct GainOptions {
 /// those of the synchronous run of that round; the model's time is for two buffers.
 class GainRounds {
  public:
-  void add(const std::string& method, const LoopTimes& times) { times_[method].push_back(times); }
-  /// Drops the warm-up round.
-  void drop_warm_up();
-  void set_count(std::uint64_t count) { count_ = count; }
+  GainRounds(std::uint64_t count, std::map<std::string, std::vector<LoopTimes>> times)
+      : count_(count), times_(std::move(times)) {}
 
   bool has(const std::string& method) const { return times_.contains(method); }
   /// T_model / T of each round: 1 is the maximum of overlap.
   Summary efficiency(const std::string& method) const;
-  /// Summary of the ratios of total times within each round.
-  Summary over_synchronous(const std::string& method) const;
-  /// Summary of the ratios of computing times within each round.
-  Summary compute_over_synchronous(const std::string& method) const;
+  /// Summary of the ratios of times within each round.
+  Summary over_synchronous(const std::string& method, double LoopTimes::* time) const;
   /// The measured C/W: median over all rounds.
   double ratio() const;
   /// The model's gain for C and W: median over all rounds.
@@ -57,7 +53,7 @@ class GainRounds {
   double write_s(std::size_t round) const;
   double model_s(std::size_t round) const;
 
-  std::uint64_t count_ = 0;
+  std::uint64_t count_;
   std::map<std::string, std::vector<LoopTimes>> times_;
 };
 
@@ -67,12 +63,12 @@ inline constexpr const char* kAio = "glibc aio";
 inline constexpr const char* kThread = "thread";
 
 /// Seconds to write one buffer to the target, without other work.
-Result<double> write_seconds(WriteTarget& target, std::uint64_t buffer_bytes);
+double write_seconds(const WriteTarget& target, std::uint64_t buffer_bytes);
 
-Result<GainRounds> run_gain(Context& context,
-                            Runtime& runtime,
-                            WriteTarget& target,
-                            double write_s,
-                            const GainOptions& options);
+GainRounds run_gain(Context& context,
+                    Runtime& runtime,
+                    const WriteTarget& target,
+                    double write_s,
+                    const GainOptions& options);
 
 }  // namespace forebay::bench::engine

@@ -28,102 +28,81 @@ struct FileStream {
   OutputFile file;
 };
 
-Result<FileStream> open_stream(Runtime& runtime, const std::string& path, const StreamPlan& plan) {
-  auto stream = runtime.create_output_stream(plan);
-  if (!stream) return failure(stream.error());
-  auto file = stream->create(path, {.existing_content = ExistingContent::kKeep});
-  if (!file) return failure(file.error());
-  return FileStream{std::move(*stream), std::move(*file)};
+FileStream open_stream(Runtime& runtime, const std::string& path) {
+  auto stream =
+      runtime
+          .create_output_stream({.access = Access::kDirect, .buffer_bytes = 16_MiB, .buffers = 4})
+          .value();
+  auto file = stream.create(path, {.existing_content = ExistingContent::kKeep}).value();
+  return {std::move(stream), std::move(file)};
 }
 
 /// Writes `bytes` of the present content of the buffers, from the file's start, repeatedly.
-Status overwrite(FileStream& one, std::uint64_t bytes, std::uint64_t file_bytes) {
+void overwrite(FileStream& one, std::uint64_t bytes, std::uint64_t file_bytes) {
   const std::uint64_t step = one.stream.plan().buffer_bytes;
-  for (std::uint64_t at = 0; at < bytes; at += step) {
-    auto buffer = one.stream.acquire();
-    if (!buffer) return failure(buffer.error());
-    if (auto taken = one.stream.submit(std::move(*buffer), one.file, at % file_bytes); !taken)
-      return taken;
-  }
-  return one.stream.drain();
-}
-
-Status bench_memory(Context& context) {
-  const std::string id = "engine.memory_mib";
-  if (!context.is_selected(id)) return {};
-  constexpr double kMebi = 1 << 20U;
-  const std::uint64_t file_bytes = context.choose<std::uint64_t>(1_GiB, 64_MiB);
-  const std::uint64_t bytes = context.choose<std::uint64_t>(10 * 1_GiB, 256_MiB);
-  const auto target = WriteTarget::local(context, Access::kDirect);
-  const auto paths = target->files(file_bytes);
-  if (!paths) return failure(paths.error());
-  std::vector<double> above;
-  for (int run = 0; run < 5; ++run) {
-    const auto before = pss_bytes(::getpid());
-    if (!before) return failure(before.error());
-    const auto peak = PeakMemory::start();
-    if (!peak) return failure(peak.error());
-    Runtime runtime;
-    auto one = open_stream(runtime, paths->front(),
-                           {.access = Access::kDirect, .buffer_bytes = 16_MiB, .buffers = 4});
-    if (!one) return failure(one.error());
-    if (auto done = overwrite(*one, bytes, file_bytes); !done) return done;
-    const double most = static_cast<double>((*peak)->stop()) - static_cast<double>(*before);
-    above.push_back((most - static_cast<double>(64_MiB)) / kMebi);
-  }
-  context.add({id, "MiB", summarize(above), Goal{16}, {}});
-  return {};
+  for (std::uint64_t at = 0; at < bytes; at += step)
+    check(one.stream.submit(one.stream.acquire().value(), one.file, at % file_bytes));
+  check(one.stream.drain());
 }
 
 /// Seconds for try_acquire() and submit() of one buffer.
 Result<double> time_submission(FileStream& one, std::uint64_t at) {
   const Stopwatch watch;
-  auto buffer = one.stream.try_acquire();
-  if (!buffer) return failure(buffer.error());
-  if (!*buffer) return failure({.operation = "acquire a buffer", .cause = "no buffer is free"});
-  if (auto taken = one.stream.submit(std::move(**buffer), one.file, at); !taken)
-    return failure(taken.error());
+  auto acquired = one.stream.try_acquire();
+  auto& buffer = acquired.value();
+  if (!buffer) return failure({.operation = "acquire a buffer", .cause = "no buffer is free"});
+  check(one.stream.submit(std::move(*buffer), one.file, at));
   return watch.seconds();
+}
+
+}  // namespace
+
+Status bench_memory(Context& context) {
+  constexpr double kMebi = 1 << 20U;
+  const std::uint64_t file_bytes = context.choose<std::uint64_t>(1_GiB, 64_MiB);
+  const std::uint64_t bytes = context.choose<std::uint64_t>(10 * 1_GiB, 256_MiB);
+  const std::string path = WriteTarget::local(context, Access::kDirect).files(file_bytes).front();
+  std::vector<double> above;
+  for (int run = 0; run < 5; ++run) {
+    const auto before = static_cast<double>(pss_bytes(::getpid()).value());
+    const auto peak = PeakMemory::start().value();
+    Runtime runtime;
+    FileStream one = open_stream(runtime, path);
+    overwrite(one, bytes, file_bytes);
+    const double most = static_cast<double>(peak->stop()) - before;
+    above.push_back((most - static_cast<double>(64_MiB)) / kMebi);
+  }
+  context.add({"engine.memory_mib", "MiB", summarize(above), Goal{16}, {}});
+  return {};
 }
 
 /// The first call finds the agent asleep; the second, right after it, awake.
 Status bench_submission(Context& context) {
-  const std::string awake_id = "engine.handover_us";
-  const std::string asleep_id = "engine.handover_us.asleep";
-  const bool is_awake_selected = context.is_selected(awake_id);
-  const bool is_asleep_selected = context.is_selected(asleep_id);
-  if (!is_awake_selected && !is_asleep_selected) return {};
   constexpr int kTimes = 101;
-  const auto target = WriteTarget::local(context, Access::kDirect);
-  const auto paths = target->files(64_MiB);
-  if (!paths) return failure(paths.error());
   Runtime runtime;
-  auto one = open_stream(runtime, paths->front(),
-                         {.access = Access::kDirect, .buffer_bytes = 16_MiB, .buffers = 4});
-  if (!one) return failure(one.error());
+  FileStream one =
+      open_stream(runtime, WriteTarget::local(context, Access::kDirect).files(64_MiB).front());
   std::vector<double> asleep;
   std::vector<double> awake;
   for (int i = 0; i < kTimes; ++i) {
-    if (auto done = one->stream.drain(); !done) return done;
+    check(one.stream.drain());
     std::this_thread::sleep_for(std::chrono::milliseconds(2));
-    const auto first = time_submission(*one, 0);
-    if (!first) return failure(first.error());
-    const auto second = time_submission(*one, 16_MiB);
-    if (!second) return failure(second.error());
-    asleep.push_back(*first * kMicroseconds);
-    awake.push_back(*second * kMicroseconds);
+    asleep.push_back(time_submission(one, 0).value() * kMicroseconds);
+    awake.push_back(time_submission(one, 16_MiB).value() * kMicroseconds);
   }
-  if (is_awake_selected) context.add({awake_id, "us", summarize(awake), Goal{1}, {}});
-  if (is_asleep_selected) context.add({asleep_id, "us", summarize(asleep), Goal{6}, {}});
+  const auto add = [&](const std::string& id, const std::vector<double>& times, double goal) {
+    if (context.is_selected(id)) context.add({id, "us", summarize(times), Goal{goal}, {}});
+  };
+  add("engine.handover_us", awake, 1);
+  add("engine.handover_us.asleep", asleep, 6);
   return {};
 }
+
+namespace {
 
 constexpr double kRateEach = 200e6;  // bytes a second
 constexpr std::uint64_t kDeviceBuffer = 8_MiB;
 constexpr std::uint64_t kDeviceBuffers = 16;
-
-/// The model's gain of a second device.
-enum class ExpectedGain : std::uint8_t { kSome, kNone };
 
 /// The absolute distance of a ratio from 1.
 Summary distance_from_one(Summary ratio) {
@@ -138,67 +117,35 @@ Summary distance_from_one(Summary ratio) {
 
 /// One device and two, both of a fixed rate, with `ratio` seconds of computing for each second of
 /// writing.
-Status add_devices_row(Context& context,
+Status compare_devices(Context& context,
                        const std::vector<std::string>& paths,
                        double ratio,
-                       ExpectedGain expected,
-                       ResultRow row) {
+                       ComparedRow row) {
   const double write_s = static_cast<double>(kDeviceBuffer) / kRateEach;
   const BufferComputation computation = BufferComputation::with_duration(ratio * write_s);
   Runtime runtime;
   const auto variant = [&](const std::string& name, const std::vector<std::string>& used) {
     const WriteLoop loop{used, Access::kDirect, kDeviceBuffer, kDeviceBuffers, computation};
-    return Variant{
-        name, {}, [&runtime, loop] {
-          return run_with_forebay(runtime, loop, {.buffers = 4}).map(&LoopTimes::total_s);
-        }};
+    return Variant{name, {}, [&runtime, loop] {
+                     return run_with_forebay(runtime, loop, {.buffers = 4}).total_s;
+                   }};
   };
-  const auto rounds = context.run(
-      row.id, 5, {variant("one device", {paths.front()}), variant("two devices", paths)});
-  if (!rounds) return failure(rounds.error());
-  row.measured = rounds->ratio("one device", "two devices");
-  if (expected == ExpectedGain::kNone) row.measured = distance_from_one(row.measured);
-  row.peers = {{"one device", "s", rounds->summary("one device")},
-               {"two devices", "s", rounds->summary("two devices")}};
-  context.add(std::move(row));
-  return {};
-}
-
-Status bench_devices(Context& context) {
-  const std::string busy_id = "engine.devices";
-  const std::string idle_id = "engine.devices.idle";
-  const bool is_busy_selected = context.is_selected(busy_id);
-  const bool is_idle_selected = context.is_selected(idle_id);
-  if (!is_busy_selected && !is_idle_selected) return {};
-  if (const std::string why = fixed_rate_unavailable_reason(); !why.empty()) {
-    if (is_busy_selected) context.skip(busy_id, why);
-    if (is_idle_selected) context.skip(idle_id, why);
-    return {};
-  }
-  const auto target = WriteTarget::with_fixed_rate(context, 2, kRateEach);
-  if (!target) return failure(target.error());
-  const auto paths = (*target)->files(kDeviceBuffers * kDeviceBuffer);
-  if (!paths) return failure(paths.error());
-  const auto affinity = ScopedAffinity::pin(usable_cores().front());
-  if (!affinity) return failure(affinity.error());
-  Status done;
-  if (is_busy_selected) {
-    done = add_devices_row(
-        context, *paths, 0.05, ExpectedGain::kSome,
-        {.id = busy_id, .unit = "1", .measured = {}, .goal = Goal{1.9, Better::kHigher}});
-  }
-  if (!done || !is_idle_selected) return done;
-  return add_devices_row(context, *paths, 4, ExpectedGain::kNone,
-                         {.id = idle_id, .unit = "1", .measured = {}, .goal = Goal{0.03}});
+  return context.compare(
+      {.rows = {std::move(row)},
+       .variants = {variant("one device", {paths.front()}), variant("two devices", paths)}});
 }
 
 }  // namespace
 
-Status bench_streams(Context& context) {
-  for (Status (*const part)(Context&) : {bench_memory, bench_submission, bench_devices}) {
-    if (auto done = part(context); !done) return done;
-  }
-  return {};
+Status bench_devices(Context& context) {
+  const auto target = WriteTarget::with_fixed_rate(context, 2, kRateEach);
+  const auto paths = target.files(kDeviceBuffers * kDeviceBuffer);
+  const auto affinity = ScopedAffinity::pin(usable_cores().front()).value();
+  const RoundValue gain = ratio_of("one device", "two devices");
+  const RoundValue distance = [&](const Rounds& rounds) { return distance_from_one(gain(rounds)); };
+  check(
+      compare_devices(context, paths, 0.05, {"engine.devices", gain, Goal{1.9, Better::kHigher}}));
+  return compare_devices(context, paths, 4, {"engine.devices.idle", distance, Goal{0.03}});
 }
 
 }  // namespace forebay::bench::engine

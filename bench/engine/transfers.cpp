@@ -118,14 +118,13 @@ EngineTransfers::EngineTransfers(std::unique_ptr<storage::BufferPool> pool,
 Result<TransferCost> EngineTransfers::run(const TransferLoad& load, const std::string& path) {
   const auto intent =
       load.direction == Direction::kRead ? storage::Intent::kRead : storage::Intent::kWrite;
-  auto file = storage::open_file(path, {.intent = intent, .access = Access::kDirect});
-  if (!file) return failure(file.error());
+  const auto file = storage::open_file(path, {.intent = intent, .access = Access::kDirect}).value();
   std::vector<storage::Buffer> buffers;
   for (std::uint32_t i = 0; i < load.depth; ++i)
     buffers.push_back(std::move(*pool_->try_acquire()));
   const double cpu_before = process_cpu_seconds();
   const Stopwatch watch;
-  auto done = TransferRun(engine_, **file, load).run(buffers);
+  auto done = TransferRun(engine_, *file, load).run(buffers);
   const TransferCost cost{.seconds = watch.seconds(),
                           .cpu_seconds = process_cpu_seconds() - cpu_before};
   if (!done) return failure(done.error());

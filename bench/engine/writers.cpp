@@ -4,7 +4,6 @@
 #include <forebay/output_stream.hpp>
 
 #include <algorithm>
-#include <array>
 #include <cerrno>
 #include <condition_variable>
 #include <cstdlib>
@@ -12,11 +11,9 @@
 #include <deque>
 #include <memory>
 #include <mutex>
-#include <optional>
 #include <thread>
 #include <utility>
 
-#include <aio.h>
 #include <fcntl.h>
 #include <sched.h>
 #include <unistd.h>
@@ -24,6 +21,8 @@
 #include "base/assert.hpp"
 #include "base/descriptor.hpp"
 #include "bench/engine/pages.hpp"
+#include "bench/frame/aio_writes.hpp"
+#include "bench/frame/check.hpp"
 #include "bench/frame/clock.hpp"
 
 namespace forebay::bench::engine {
@@ -47,14 +46,12 @@ tl::unexpected<Error> io_failure(const std::string& what,
 /// The open files of a loop.
 class Files {
  public:
-  static Result<Files> open(const WriteLoop& loop) {
-    Files files;
+  explicit Files(const WriteLoop& loop) {
     const int direct = loop.access == Access::kDirect ? O_DIRECT : 0;
     for (const std::string& path : loop.paths) {
-      files.descriptors_.emplace_back(::open(path.c_str(), O_WRONLY | O_CLOEXEC | direct));
-      if (!files.descriptors_.back()) return io_failure("open", path, errno);
+      descriptors_.emplace_back(::open(path.c_str(), O_WRONLY | O_CLOEXEC | direct));
+      if (!descriptors_.back()) check(io_failure("open", path, errno));
     }
-    return files;
   }
 
   int of(std::uint64_t number) const { return descriptors_[number % descriptors_.size()].get(); }
@@ -103,96 +100,30 @@ class ComputeTimer {
 
 }  // namespace
 
-Result<LoopTimes> run_synchronous(const WriteLoop& loop) {
-  const auto files = Files::open(loop);
-  if (!files) return failure(files.error());
+LoopTimes run_synchronous(const WriteLoop& loop) {
+  const Files files(loop);
   const AlignedAllocation memory = allocate_buffer(loop.buffer_bytes);
   std::fill_n(memory.get(), loop.buffer_bytes, std::byte{1});
   ComputeTimer computing(loop);
   for (std::uint64_t i = 0; i < loop.count; ++i) {
     computing.fill({memory.get(), loop.buffer_bytes});
-    if (auto done = write_all(files->of(i), loop, i, memory.get()); !done)
-      return failure(done.error());
+    check(write_all(files.of(i), loop, i, memory.get()));
   }
   return computing.times();
 }
 
-namespace {
-
-/// Writes in flight in glibc's asynchronous I/O.
-class AioWrites {
- public:
-  explicit AioWrites(const WriteLoop& loop) : loop_(loop) {}
-  ~AioWrites() { static_cast<void>(wait_for_all()); }
-  AioWrites(const AioWrites&) = delete;
-  AioWrites& operator=(const AioWrites&) = delete;
-
-  Status begin(int file, std::uint64_t number, AlignedAllocation memory) {
-    auto& write = writes_.emplace_back(std::make_unique<Write>(std::move(memory)));
-    write->block.aio_fildes = file;
-    write->block.aio_buf = write->memory.get();
-    write->block.aio_nbytes = loop_.buffer_bytes;
-    write->block.aio_offset = static_cast<off_t>(offset_of(loop_, number));
-    if (::aio_write(&write->block) == 0) return {};
-    const int error_number = errno;
-    writes_.pop_back();
-    return io_failure("begin to write", path_of(loop_, number), error_number);
-  }
-
-  /// Frees the memory of completed writes.
-  Status collect() {
-    Status done;
-    std::erase_if(writes_, [&](const std::unique_ptr<Write>& write) {
-      const int state = ::aio_error(&write->block);
-      if (state == EINPROGRESS) return false;
-      if (done) done = write_result(*write, state);
-      return true;
-    });
-    return done;
-  }
-
-  Status wait_for_all() {
-    Status done;
-    while (!writes_.empty()) {
-      const std::array<const aiocb*, 1> first{&writes_.front()->block};
-      ::aio_suspend(first.data(), 1, nullptr);
-      if (auto collected = collect(); !collected) done = collected;
-    }
-    return done;
-  }
-
- private:
-  struct Write {
-    explicit Write(AlignedAllocation with) : memory(std::move(with)) {}
-    AlignedAllocation memory;
-    aiocb block{};
-  };
-
-  Status write_result(Write& write, int state) const {
-    const ssize_t count = ::aio_return(&write.block);
-    if (count == static_cast<ssize_t>(loop_.buffer_bytes)) return {};
-    return io_failure("write", loop_.paths.front(), state != 0 ? state : EIO);
-  }
-
-  const WriteLoop& loop_;
-  std::deque<std::unique_ptr<Write>> writes_;
-};
-
-}  // namespace
-
-Result<LoopTimes> run_with_aio(const WriteLoop& loop) {
-  const auto files = Files::open(loop);
-  if (!files) return failure(files.error());
-  AioWrites writes(loop);
+LoopTimes run_with_aio(const WriteLoop& loop) {
+  const Files files(loop);
+  AioWrites writes;
   ComputeTimer computing(loop);
   for (std::uint64_t i = 0; i < loop.count; ++i) {
-    AlignedAllocation memory = allocate_buffer(loop.buffer_bytes);
-    computing.fill({memory.get(), loop.buffer_bytes});
-    Status done = writes.begin(files->of(i), i, std::move(memory));
-    if (done) done = writes.collect();
-    if (!done) return failure(done.error());
+    const std::shared_ptr<std::byte> memory = allocate_buffer(loop.buffer_bytes);
+    const std::span bytes(memory.get(), loop.buffer_bytes);
+    computing.fill(bytes);
+    check(writes.begin(files.of(i), path_of(loop, i), offset_of(loop, i), bytes, memory));
+    check(writes.collect());
   }
-  if (auto done = writes.wait_for_all(); !done) return failure(done.error());
+  check(writes.wait_for_all());
   return computing.times();
 }
 
@@ -276,11 +207,10 @@ class WriterThread {
 
 }  // namespace
 
-Result<LoopTimes> run_with_thread(const WriteLoop& loop) {
+LoopTimes run_with_thread(const WriteLoop& loop) {
   constexpr int kBuffers = 2;
-  const auto files = Files::open(loop);
-  if (!files) return failure(files.error());
-  WriterThread writer(loop, *files);
+  const Files files(loop);
+  WriterThread writer(loop, files);
   for (int i = 0; i < kBuffers; ++i) {
     AlignedAllocation memory = allocate_buffer(loop.buffer_bytes);
     std::fill_n(memory.get(), loop.buffer_bytes, std::byte{1});
@@ -292,49 +222,30 @@ Result<LoopTimes> run_with_thread(const WriteLoop& loop) {
     computing.fill({memory.get(), loop.buffer_bytes});
     writer.submit_buffer(std::move(memory));
   }
-  if (auto done = writer.finish(); !done) return failure(done.error());
+  check(writer.finish());
   return computing.times();
 }
 
-namespace {
-
-Status write_behind(const WriteLoop& loop,
-                    OutputStream& out,
-                    const std::vector<OutputFile>& files,
-                    BufferMemory memory,
-                    ComputeTimer& computing) {
-  for (std::uint64_t i = 0; i < loop.count; ++i) {
-    auto buffer = out.acquire();
-    if (!buffer) return failure(buffer.error());
-    if (memory == BufferMemory::kFresh) {
-      if (auto discarded = discard_pages(buffer->bytes()); !discarded) return discarded;
-    }
-    computing.fill(buffer->bytes());
-    auto taken = out.submit(std::move(*buffer), files[i % files.size()], offset_of(loop, i));
-    if (!taken) return taken;
-  }
-  return out.drain();
-}
-
-}  // namespace
-
-Result<LoopTimes> run_with_forebay(Runtime& runtime, const WriteLoop& loop, StreamOptions options) {
+LoopTimes run_with_forebay(Runtime& runtime, const WriteLoop& loop, StreamOptions options) {
   // Pages that are registered with a device queue would be written instead of the new ones.
   FOREBAY_ASSERT(options.memory == BufferMemory::kReused || loop.access == Access::kBuffered);
-  auto out = runtime.create_output_stream({.access = loop.access,
-                                           .buffer_bytes = loop.buffer_bytes,
-                                           .buffers = options.buffers,
-                                           .tuning = {.preallocation = Preallocation::kNone}});
-  if (!out) return failure(out.error());
+  auto out = runtime
+                 .create_output_stream({.access = loop.access,
+                                        .buffer_bytes = loop.buffer_bytes,
+                                        .buffers = options.buffers,
+                                        .tuning = {.preallocation = Preallocation::kNone}})
+                 .value();
   std::vector<OutputFile> files;
-  for (const std::string& path : loop.paths) {
-    auto file = out->create(path, {.existing_content = ExistingContent::kKeep});
-    if (!file) return failure(file.error());
-    files.push_back(std::move(*file));
-  }
+  for (const std::string& path : loop.paths)
+    files.push_back(out.create(path, {.existing_content = ExistingContent::kKeep}).value());
   ComputeTimer computing(loop);
-  if (auto done = write_behind(loop, *out, files, options.memory, computing); !done)
-    return failure(done.error());
+  for (std::uint64_t i = 0; i < loop.count; ++i) {
+    auto buffer = out.acquire().value();
+    if (options.memory == BufferMemory::kFresh) check(discard_pages(buffer.bytes()));
+    computing.fill(buffer.bytes());
+    check(out.submit(std::move(buffer), files[i % files.size()], offset_of(loop, i)));
+  }
+  check(out.drain());
   return computing.times();
 }
 

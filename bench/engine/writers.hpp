@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // A loop that computes a buffer, writes it and computes the next, with four methods of writing:
-// synchronous, glibc's asynchronous I/O, a thread, and Forebay.
+// synchronous, glibc's asynchronous I/O, a thread, and Forebay. They throw Errors.
 #pragma once
 
 #include <forebay/runtime.hpp>
@@ -30,15 +30,15 @@ struct LoopTimes {
 };
 
 /// Compute, pwrite, compute, pwrite; one buffer.
-Result<LoopTimes> run_synchronous(const WriteLoop& loop);
+LoopTimes run_synchronous(const WriteLoop& loop);
 
 /// aio_write, as in the deck of the Cube re-mapper: fresh memory for each buffer, freed after its
 /// write, without a bound; waits for all writes at the end.
-Result<LoopTimes> run_with_aio(const WriteLoop& loop);
+LoopTimes run_with_aio(const WriteLoop& loop);
 
 /// A thread that writes submitted buffers, and two buffers that alternate: a careful implementation
 /// by hand.
-Result<LoopTimes> run_with_thread(const WriteLoop& loop);
+LoopTimes run_with_thread(const WriteLoop& loop);
 
 /// The memory of buffers, each time that they are filled.
 enum class BufferMemory : std::uint8_t {
@@ -53,8 +53,6 @@ struct StreamOptions {
 };
 
 /// With an OutputStream.
-Result<LoopTimes> run_with_forebay(Runtime& runtime,
-                                   const WriteLoop& loop,
-                                   StreamOptions options = {});
+LoopTimes run_with_forebay(Runtime& runtime, const WriteLoop& loop, StreamOptions options = {});
 
 }  // namespace forebay::bench::engine
