@@ -20,7 +20,7 @@ struct Case {
 enum class Peers : std::uint8_t { kNone, kAll };
 
 /// One row: the worst case decides.
-struct Comparison {
+struct ReplayRow {
   const char* id;
   const char* over;   ///< the value is the time of this way / that of `under`
   const char* under;  ///< see Replayer::variant()
@@ -28,29 +28,27 @@ struct Comparison {
   Peers peers = Peers::kNone;  ///< kAll: the other ways are measured once, except in quick runs
 };
 
-/// A mounted machine, and the ways to read from it.
+/// A mounted machine, and the ways to read from it. All throw Errors.
 class Replayer {
  public:
-  static Result<std::unique_ptr<Replayer>> make(Context& context, const std::string& machine);
+  Replayer(Context& context, const std::string& machine)
+      : context_(context),
+        mounted_(emufs::EmufsMount::make(context.directory(), {.machine = machine, .arguments = {}})
+                     .value()) {}
 
   const emufs::EmufsMount& mounted() const noexcept { return *mounted_; }
   /// Measures the row. Counters of sessions become parameters.
-  Result<ResultRow> compare(const Comparison& comparison, const std::vector<Case>& cases);
+  ResultRow compare(const ReplayRow& row, const std::vector<Case>& cases);
   /// Of each case, by its name: wasted bytes / bytes that the program read, in the rounds of the
   /// newest comparison.
   const std::map<std::string, std::vector<double>>& wasted() const noexcept { return wasted_; }
 
  private:
-  Replayer(Context& context, std::unique_ptr<emufs::EmufsMount> mounted)
-      : context_(context), mounted_(std::move(mounted)) {}
   /// All files are cold before. `way`: "forebay", "today", "SEQUENTIAL", "RANDOM", "WILLNEED",
   /// "ideal".
   Variant variant(const std::string& way, const Case& one);
-  Result<double> time_sessions(const Case& one);
-  Status add_peers(const Comparison& comparison,
-                   const Case& one,
-                   const Rounds& rounds,
-                   ResultRow& row);
+  double time_sessions(const Case& one);
+  void add_peers(const ReplayRow& row, const Case& one, const Rounds& rounds, ResultRow& result);
 
   Context& context_;
   std::unique_ptr<emufs::EmufsMount> mounted_;
@@ -58,12 +56,9 @@ class Replayer {
   std::map<std::string, std::vector<double>> wasted_;
 };
 
-/// The largest streams of recorded programs, on sparse files.
-Result<std::vector<Case>> cases_of_logs(Context& context, const Replayer& replayer);
+/// The largest streams of recorded programs, on sparse files. Throws an Error.
+std::vector<Case> cases_of_logs(Context& context, const Replayer& replayer);
 /// Why they are missing; empty if they are not.
 std::string logs_unavailable_reason();
-
-/// The rows that read from storage.
-Status bench_storage(Context& context);
 
 }  // namespace forebay::bench::foresight

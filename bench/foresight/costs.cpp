@@ -60,26 +60,27 @@ Result<double> time_access(const Stream& stream, Ahead expected) {
 }
 
 Status add_times(Context& context) {
-  const bool is_learning_selected = context.is_selected("foresight.learn_us");
-  const bool is_locked_selected = context.is_selected("foresight.locked_us");
-  if (!is_learning_selected && !is_locked_selected) return {};
-  const auto rounds = context.run(
-      "foresight.learn_us", kCostRounds,
-      {{"learning", {}, [stream = unpredictable()] { return time_access(stream, Ahead::kNone); }},
-       {"locked", {}, [stream = strided()] { return time_access(stream, Ahead::kMany); }}});
-  if (!rounds) return failure(rounds.error());
-  if (is_learning_selected)
-    context.add({"foresight.learn_us", "us", rounds->summary("learning"), Goal{0.2}, {}});
-  if (is_locked_selected)
-    context.add({"foresight.locked_us", "us", rounds->summary("locked"), Goal{0.08}, {}});
-  return {};
+  return context.compare(
+      {.rows = {{"foresight.learn_us", value_of("learning"), Goal{0.2}, "us"},
+                {"foresight.locked_us", value_of("locked"), Goal{0.08}, "us"}},
+       .rounds = kCostRounds,
+       .variants = {{"learning",
+                     {},
+                     [stream = unpredictable()] { return time_access(stream, Ahead::kNone); }},
+                    {"locked",
+                     {},
+                     [stream = strided()] { return time_access(stream, Ahead::kMany); }}},
+       .peers = {{}}});
 }
 
-void add_state(Context& context) {
-  constexpr const char* kId = "foresight.state_kib";
-  if (!context.is_selected(kId)) return;
+Status add_state(Context& context) {
   const std::size_t bytes = push::AccessStream().state_bytes();
-  context.add({kId, "KiB", summarize({static_cast<double>(bytes) / kBytesPerKiB}), Goal{64}, {}});
+  context.add({"foresight.state_kib",
+               "KiB",
+               summarize({static_cast<double>(bytes) / kBytesPerKiB}),
+               Goal{64},
+               {}});
+  return {};
 }
 
 /// The gap before access number i, in ns.
@@ -101,9 +102,7 @@ double median_error(Gap gap, std::uint64_t seed) {
   return summarize(std::move(errors)).median;
 }
 
-void add_when(Context& context) {
-  constexpr const char* kId = "foresight.when";
-  if (!context.is_selected(kId)) return;
+Status add_when(Context& context) {
   const std::array<std::pair<const char*, Gap>, 3> gaps = {{
       {"periodic", [](std::size_t) { return 1e6; }},
       {"drifting", [](std::size_t i) { return 1e6 * (1 + static_cast<double>(i) / 50); }},
@@ -118,15 +117,16 @@ void add_when(Context& context) {
   }
   const auto worst =
       std::ranges::max_element(peers, {}, [](const Peer& peer) { return peer.measured.median; });
-  context.add({kId, "1", worst->measured, Goal{0.2}, peers});
+  context.add({"foresight.when", "1", worst->measured, Goal{0.2}, peers});
+  return {};
 }
 
 }  // namespace
 
-Status bench_costs(Context& context) {
-  add_when(context);
-  add_state(context);
-  return add_times(context);
+std::vector<RowGroup> cost_rows() {
+  return {{{"foresight.when"}, add_when},
+          {{"foresight.state_kib"}, add_state},
+          {{"foresight.learn_us", "foresight.locked_us"}, add_times}};
 }
 
 }  // namespace forebay::bench::foresight

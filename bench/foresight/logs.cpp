@@ -28,11 +28,10 @@ const char* samples() {
 }
 
 /// The reads of the streams with most of them.
-Result<std::vector<Stream>> largest_streams(const fs::path& trace, std::size_t count) {
-  auto loaded = trace_tool::load_trace(trace.string(), trace::TraceReader::OnDamage::kFail);
-  if (!loaded) return failure(loaded.error());
+std::vector<Stream> largest_streams(const fs::path& trace, std::size_t count) {
+  auto loaded = trace_tool::load_trace(trace.string(), trace::TraceReader::OnDamage::kFail).value();
   std::vector<Stream> streams;
-  for (auto& [key, stream] : loaded->streams) {
+  for (auto& [key, stream] : loaded.streams) {
     std::erase_if(stream.reads.all, [](const trace::Access& access) {
       return !push::is_predictable(access.offset, access.size);
     });
@@ -43,19 +42,6 @@ Result<std::vector<Stream>> largest_streams(const fs::path& trace, std::size_t c
   return streams;
 }
 
-Status add_log(const Replayer& replayer, const fs::path& trace, const Log& log, Case& one) {
-  const auto streams = largest_streams(trace, log.streams);
-  if (!streams) return failure(streams.error());
-  for (const Stream& reads : *streams) {
-    const std::uint64_t end = std::ranges::max(reads, {}, &trace::Access::end).end();
-    auto path = replayer.mounted().create_file("log-" + std::to_string(one.replays.size()), end);
-    if (!path) return failure(path.error());
-    one.replays.push_back(
-        {.path = *path, .reads = reads, .has_words = false, .is_open_timed = true});
-  }
-  return {};
-}
-
 }  // namespace
 
 std::string logs_unavailable_reason() {
@@ -64,16 +50,22 @@ std::string logs_unavailable_reason() {
   return {};
 }
 
-Result<std::vector<Case>> cases_of_logs(Context& context, const Replayer& replayer) {
+std::vector<Case> cases_of_logs(Context& context, const Replayer& replayer) {
   Case one{.name = "Darshan logs", .replays = {}};
   for (const Log& log : kLogs) {
     const fs::path trace = context.directory() / (std::string(log.file) + ".trace");
     const fs::path source = fs::path(samples()) / "darshan" / log.file;
-    auto done = run_child({"forebay", "trace", "import", source.string(), "-o", trace.string()});
-    if (done) done = add_log(replayer, trace, log, one);
-    if (!done) return failure(done.error());
+    check(run_child({"forebay", "trace", "import", source.string(), "-o", trace.string()}));
+    for (const Stream& reads : largest_streams(trace, log.streams)) {
+      const std::uint64_t end = std::ranges::max(reads, {}, &trace::Access::end).end();
+      const std::string name = "log-" + std::to_string(one.replays.size());
+      one.replays.push_back({.path = replayer.mounted().create_file(name, end).value(),
+                             .reads = reads,
+                             .has_words = false,
+                             .is_open_timed = true});
+    }
   }
-  return std::vector{std::move(one)};
+  return {std::move(one)};
 }
 
 }  // namespace forebay::bench::foresight

@@ -64,10 +64,6 @@ void advise(int file, const Replay& replay, int advice) {
     ::posix_fadvise(file, static_cast<off_t>(offset), static_cast<off_t>(size), advice);
 }
 
-}  // namespace
-
-namespace {
-
 constexpr std::uint64_t kChainReadBytes = 1024;
 
 /// The offset of the read after one that returned `word`. Words are their offsets. The recurrence
@@ -165,19 +161,15 @@ Result<double> time_ideal(const Replay& replay) {
 
 Result<double> time_session(Runtime& runtime, const Replay& replay, SessionReport& report) {
   const Stopwatch opening;
-  auto file = runtime.open_file(replay.path.string());
-  if (!file) return failure(file.error());
-  auto session = file->read_session({}, replay.plan);
-  if (!session) return failure(session.error());
-  if (replay.prepare) {
-    if (auto done = replay.prepare(*session, replay); !done) return failure(done.error());
-  }
+  const auto file = runtime.open_file(replay.path.string()).value();
+  const auto session = file.read_session({}, replay.plan).value();
+  if (replay.prepare) check(replay.prepare(session, replay));
   const double before_s = replay.is_open_timed ? opening.seconds() : 0;
   auto seconds = time_reads(replay, [&](const trace::Access& access, std::span<std::byte> into) {
-    auto done = session->read(access.offset, into).wait();
+    auto done = session.read(access.offset, into).wait();
     return done ? Status{} : failure(done.error());
   });
-  report = session->report();
+  report = session.report();
   return seconds.map([&](double reading_s) { return before_s + reading_s; });
 }
 

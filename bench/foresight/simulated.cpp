@@ -83,10 +83,9 @@ CacheCounts simulate_online(const OnlineRow& row, const Stream& stream) {
 }
 
 Status add_online(Context& context, const OnlineRow& row) {
-  const auto stream = stream_of(row.pattern);
-  if (!stream) return failure(stream.error());
-  const CacheCounts counts = simulate_online(row, *stream);
-  const CacheCounts base = push::simulate_cache(std::span(*stream).subspan(row.before), {});
+  const Stream stream = stream_of(row.pattern);
+  const CacheCounts counts = simulate_online(row, stream);
+  const CacheCounts base = push::simulate_cache(std::span(stream).subspan(row.before), {});
   context.add({row.id,
                "%",
                exactly(percent_of(row.measure, counts)),
@@ -112,51 +111,39 @@ constexpr std::pair<std::string_view, double> kBaseRates[] = {
 };
 
 Status add_base(Context& context) {
-  constexpr const char* kId = "foresight.base";
-  if (!context.is_selected(kId)) return {};
   double largest = 0;
   for (const auto& [pattern, expected] : kBaseRates) {
-    const auto stream = stream_of(pattern);
-    if (!stream) return failure(stream.error());
-    const CacheCounts counts = push::simulate_cache(*stream, {});
+    const CacheCounts counts = push::simulate_cache(stream_of(pattern), {});
     largest = std::max(largest, std::abs(percent_of(counts.faults, counts) - expected));
   }
-  context.add({kId, "points", exactly(largest), Goal{1}, {}});
+  context.add({"foresight.base", "points", exactly(largest), Goal{1}, {}});
   return {};
 }
 
 /// Misses if an earlier run has stored the signature of `stream`, as text.
-Result<double> misses_with_stored_signature(const Stream& stream) {
-  const auto found = trace::signature_of(stream, trace::Operation::kRead);
-  if (!found) return failure(found.error());
-  auto stored = trace::parse_signature(trace::to_text(*found));
-  if (!stored) return failure(stored.error());
-  push::SignaturePredictor predictor(std::make_shared<const trace::Signature>(std::move(*stored)));
+double misses_with_stored_signature(const Stream& stream) {
+  const auto found = trace::signature_of(stream, trace::Operation::kRead).value();
+  push::SignaturePredictor predictor(std::make_shared<const trace::Signature>(
+      trace::parse_signature(trace::to_text(found)).value()));
   return static_cast<double>(push::simulate_cache(stream, {}, &predictor).misses);
 }
 
 Status add_stored(Context& context) {
-  constexpr const char* kId = "foresight.stored";
-  if (!context.is_selected(kId)) return {};
   double worst = 0;
-  for (const OnlineRow& row : kOnlineRows) {
-    const auto misses = stream_of(row.pattern).and_then(misses_with_stored_signature);
-    if (!misses) return failure(misses.error());
-    worst = std::max(worst, *misses);
-  }
-  context.add({kId, "reads", exactly(worst), Goal{1}, {}});
+  for (const OnlineRow& row : kOnlineRows)
+    worst = std::max(worst, misses_with_stored_signature(stream_of(row.pattern)));
+  context.add({"foresight.stored", "reads", exactly(worst), Goal{1}, {}});
   return {};
 }
 
 }  // namespace
 
-Status bench_simulated(Context& context) {
-  if (auto done = add_base(context); !done) return done;
-  for (const OnlineRow& row : kOnlineRows) {
-    if (!context.is_selected(row.id)) continue;
-    if (auto done = add_online(context, row); !done) return done;
-  }
-  return add_stored(context);
+std::vector<RowGroup> simulated_rows() {
+  std::vector<RowGroup> groups = {{{"foresight.base"}, add_base}};
+  for (const OnlineRow& row : kOnlineRows)
+    groups.push_back({{row.id}, [&row](Context& context) { return add_online(context, row); }});
+  groups.push_back({{"foresight.stored"}, add_stored});
+  return groups;
 }
 
 }  // namespace forebay::bench::foresight

@@ -15,11 +15,13 @@ namespace forebay::bench::foresight {
 using Stream = std::vector<trace::Access>;
 
 /// The accesses of a known pattern (trace/access_patterns.hpp), or of a signature if `pattern` has
-/// braces.
-Result<Stream> stream_of(std::string_view pattern);
+/// braces. Throws an Error.
+Stream stream_of(std::string_view pattern);
 
 // The rows of the table, one file each.
-Status bench_simulated(Context& context);
-Status bench_costs(Context& context);
+std::vector<RowGroup> simulated_rows();
+std::vector<RowGroup> cost_rows();
+/// The rows that read from storage.
+Status bench_storage(Context& context);
 
 }  // namespace forebay::bench::foresight
