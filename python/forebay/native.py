@@ -13,8 +13,9 @@ import shlex
 import signal
 import subprocess
 import sys
+import time
 from collections.abc import Callable, Iterable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import NoReturn
 
@@ -49,11 +50,25 @@ class Progress:
 
 
 @dataclass(frozen=True)
+class ProgramUsage:
+    """What a program has used, without its children: of several ranks, what the launcher has used.
+
+    `written_bytes` were passed to the system for writing: the maximum of its two counters, as one
+    counts write(2) and the other io_uring. None if it has neither.
+    """
+
+    seconds: float
+    memory_bytes: int  # maximum of the resident set
+    written_bytes: int | None
+
+
+@dataclass(frozen=True)
 class ProgramResult:
-    """The document that a program printed, and its exit code."""
+    """The document that a program printed, its exit code, and what it has used."""
 
     document: object
     exit_code: int
+    usage: ProgramUsage | None = None
 
 
 @dataclass(frozen=True)
@@ -186,19 +201,36 @@ def run_program(
     command = [*(launcher(ranks) if ranks else []), str(find_program(name)), *arguments]
     if on_progress is not None:
         command.append("--progress")
+    begin = time.perf_counter()
     with os.fdopen(os.memfd_create(name), "r+b") as output:
         process = _start(command, output, subprocess.PIPE)
         stderr = _StderrParser(on_progress)
         try:
             for line in process.stderr:
                 stderr.feed(line)
-            exit_code = process.wait()
+            usage = _wait(process, begin)
         finally:
             _stop_group(process)
             process.stderr.close()
         output.seek(0)
         text = output.read().decode(errors="replace")
-    return _make_result(name, exit_code, text, stderr, accepted_codes)
+    result = _make_result(name, process.returncode, text, stderr, accepted_codes)
+    return replace(result, usage=usage)
+
+
+def _wait(process: subprocess.Popen, begin: float) -> ProgramUsage:
+    """Waits for the end of a program that was started at `begin`. The counters of its I/O exist
+    until it is reaped."""
+    os.waitid(os.P_PID, process.pid, os.WEXITED | os.WNOWAIT)
+    seconds = time.perf_counter() - begin
+    written = None
+    with contextlib.suppress(OSError):
+        counts = Path(f"/proc/{process.pid}/io").read_text(encoding="ascii").split()
+        values = dict(zip(counts[::2], map(int, counts[1::2]), strict=True))
+        written = max(values["wchar:"], values["write_bytes:"])
+    _, status, used = os.wait4(process.pid, 0)
+    process.returncode = os.waitstatus_to_exitcode(status)
+    return ProgramUsage(seconds, used.ru_maxrss * 1024, written)
 
 
 @contextlib.contextmanager

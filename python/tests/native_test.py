@@ -293,3 +293,13 @@ def test_termination_that_python_drops_at_a_fork_still_ends_the_program(fake, mo
     with pytest.raises(TerminatedBySignal):
         native.run_program("forebay-waits", [])
     assert started[0].poll() is not None
+
+
+def test_usage_counts_written_bytes_and_memory(fake, tmp_path):
+    write = f"open({str(tmp_path / 'file')!r}, 'wb').write(bytes(64 << 20)[:4 << 20])"
+    fake("forebay-x", f"{write}\nprint(json.dumps({{}}))")
+    usage = native.run_program("forebay-x", []).usage
+    assert usage.seconds > 0
+    assert usage.memory_bytes > 64 << 20
+    if usage.written_bytes is not None:
+        assert 4 << 20 <= usage.written_bytes < 5 << 20
