@@ -34,6 +34,8 @@ void add_options(CLI::App& app, Command& command) {
            "Write the document to FILE after each result, in case the run is ended");
   command::add_progress(app, command.progress_mode);
   add_flag(app, "--list", command.action, Action::kList, "List the benchmarks");
+  add_flag(app, "--machine", command.action, Action::kMachine,
+           "Print the facts about the machine that results have, and its load in a second");
   add_flag(app, "--clean", command.action, Action::kClean,
            "Remove from DIRECTORY what killed runs have left");
 }

@@ -13,7 +13,7 @@
 
 namespace forebay::bench {
 
-enum class Action : std::uint8_t { kHelp, kList, kClean, kRun };
+enum class Action : std::uint8_t { kHelp, kList, kMachine, kClean, kRun };
 
 struct Command {
   Action action = Action::kRun;

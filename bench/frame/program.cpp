@@ -5,10 +5,12 @@
 
 #include <forebay/temporary_file.hpp>
 
+#include <chrono>
 #include <cstdio>
 #include <exception>
 #include <fstream>
 #include <string>
+#include <thread>
 #include <tuple>
 
 #include <fcntl.h>
@@ -137,6 +139,12 @@ int run_command(const Command& command) {
   }
   if (command.action == Action::kList) {
     print(list_json(all_benchmarks()));
+    return probe::kExitSuccess;
+  }
+  if (command.action == Action::kMachine) {
+    MachineBlock machine(command.parent);
+    std::this_thread::sleep_for(std::chrono::seconds(1));
+    print(machine.finish());
     return probe::kExitSuccess;
   }
   if (command.action == Action::kClean) {

@@ -32,9 +32,38 @@ def unavailable_reason() -> str:
     return ""
 
 
+class EmulatedStorage:
+    """A running emufs: its mount point, and the directory with its files, where they take no
+    emulated time."""
+
+    def __init__(self, machine: str, place: Path, options: tuple[str, ...]):
+        self.backing, self.path = place / "backing", place / "mount"
+        folders = [str(self.backing), str(self.path)]
+        self._args = ["mount", "--foreground", *options, "--machine", machine, *folders]
+        self._running = contextlib.ExitStack()
+
+    def start(self) -> None:
+        try:
+            self._running.enter_context(native.running_service(PROGRAM, self._args))
+        except NativeError as error:
+            if (reason := MOUNT_ERRORS.get(error.details.get("class"))) is None:
+                raise
+            raise SkippedError(reason) from None
+
+    def stop(self) -> None:
+        self._running.close()
+
+    def drop_caches(self) -> None:
+        """Drops the page caches of clients, by unmounting and mounting again."""
+        self.stop()
+        self.start()
+
+
 @contextlib.contextmanager
-def mount_machine(machine: str, parent: Path) -> Iterator[Path]:
-    """Yields the mount point of an empty storage. The mount and its files are removed at the end.
+def mounted_storage(
+    machine: str, parent: Path, options: tuple[str, ...] = ("--no-sync",)
+) -> Iterator[EmulatedStorage]:
+    """Yields an empty storage. The mount and its files are removed at the end.
 
     Raises a SkippedError with the reason if nothing can be mounted.
     """
@@ -42,24 +71,21 @@ def mount_machine(machine: str, parent: Path) -> Iterator[Path]:
         raise SkippedError(reason)
     # The cleanup also unmounts for a run that was killed together with its emufs.
     with work_folder(parent, "emufs", _unmount) as place:
-        folders = place / "backing", place / "mount"
-        for folder in folders:
+        storage = EmulatedStorage(machine, place, options)
+        for folder in (storage.backing, storage.path):
             folder.mkdir()
-        with _running_emufs(machine, *folders) as point:
-            yield point
+        storage.start()
+        try:
+            yield storage
+        finally:
+            storage.stop()
 
 
 @contextlib.contextmanager
-def _running_emufs(machine: str, backing: Path, point: Path) -> Iterator[Path]:
-    args = ["mount", "--foreground", "--no-sync", "--machine", machine, str(backing), str(point)]
-    with contextlib.ExitStack() as stack:
-        try:
-            stack.enter_context(native.running_service(PROGRAM, args))
-        except NativeError as error:
-            if (reason := MOUNT_ERRORS.get(error.details.get("class"))) is None:
-                raise
-            raise SkippedError(reason) from None
-        yield point
+def mount_machine(machine: str, parent: Path) -> Iterator[Path]:
+    """The same, yields the mount point."""
+    with mounted_storage(machine, parent) as storage:
+        yield storage.path
 
 
 def _unmount(place: Path) -> None:

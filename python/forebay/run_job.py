@@ -197,6 +197,7 @@ class AgentConnection:
         return self
 
     def __exit__(self, *_):
+        self._lines.close()  # shares the descriptor
         self._connection.close()
 
     def end(self, limit_s: float = REPORT_TIMEOUT_S) -> dict | None:

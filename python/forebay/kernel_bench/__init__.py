@@ -1,14 +1,21 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Benchmarks whose rows run kernels. Rows about single calls are in C++ and come first."""
+"""Benchmarks with rows that run kernels and other programs. Rows about single calls are in C++ and
+come first."""
 
+import contextlib
+import fcntl
+import os
 import tempfile
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from pathlib import Path
 
+from forebay import native
 from forebay.errors import EXIT_USAGE, TERMINATIONS, ForebayError
 from forebay.kernel_bench.rows import Results, Setup, merge
 
-BENCHMARKS = ("checkpoint", "kernel", "pfs", "servers", "site")
+BENCHMARKS = ("checkpoint", "kernel", "pfs", "run", "servers", "site")
+WITHOUT_KERNELS = ("run",)
+PROGRAM = "forebay-bench"
 SITE = {
     "name": "site",
     "description": "an acceptance kit: Forebay beside all that is installed, 20 minutes",
@@ -18,7 +25,7 @@ SERVERS = {
     "description": "many tasks on a mount of emufs, and the activity of its servers",
 }
 WITH_OWN_RANKS = ("checkpoint", "kernel", "pfs")
-ON_THIS_MACHINE = ("kernel", "pfs", "servers")
+ON_THIS_MACHINE = ("kernel", "pfs", "run", "servers")
 DIRECTORY_PREFIX = ".forebay-bench-"
 
 Native = Callable[[str], tuple[dict, BaseException | None]]
@@ -29,15 +36,15 @@ def run(name: str, options: dict, native_rows: Native) -> tuple[dict, BaseExcept
 
     `native_rows(ids)` runs the rows in C++; `ids` is empty for all.
     """
-    own, native = _ids(name)
+    own, native_ids = _ids(name)
     only = {one for one in (options["only"] or "").split(",") if one}
-    if unknown := sorted(only - set(own) - set(native)):
-        valid = " ".join(sorted((*own, *native)))
+    if unknown := sorted(only - set(own) - set(native_ids)):
+        valid = " ".join(sorted((*own, *native_ids)))
         raise ForebayError(f"unknown id: {unknown[0]}; valid ids: {valid}", EXIT_USAGE)
     document = {"benchmark": name, "parameters": {}, "machine": {}, "results": [], "skipped": {}}
     error = None
-    if native and (not only or only & set(native)):
-        document, error = native_rows(",".join(sorted(only & set(native))))
+    if only & set(native_ids) or (native_ids and not only):
+        document, error = native_rows(",".join(sorted(only & set(native_ids))))
     results = Results(only)
     if error is None and (not only or only & set(own)):
         error = _run_own(name, options, results)
@@ -46,10 +53,20 @@ def run(name: str, options: dict, native_rows: Native) -> tuple[dict, BaseExcept
 
 def _ids(name: str) -> tuple[list[str], list[str]]:
     """Of the rows in Python, and of those in C++."""
-    from forebay.kernel_bench import checkpoint_cases, kernels, overlap, pfs, servers, site
+    from forebay.kernel_bench import (
+        checkpoint_cases,
+        kernels,
+        overlap,
+        pfs,
+        servers,
+        site,
+        unchanged_programs,
+    )
 
     if name == "site":
         return [*site.IDS], []
+    if name == "run":
+        return [*unchanged_programs.IDS], []
     if name == "kernel":
         return [*kernels.IDS], ["kernel.draw_us"]
     if name == "pfs":
@@ -70,24 +87,49 @@ def _parts(name: str) -> tuple:
     from forebay.kernel_bench.pfs import PfsBench
     from forebay.kernel_bench.servers import ServersBench
     from forebay.kernel_bench.site import SiteBench
+    from forebay.kernel_bench.unchanged_programs import ProgramsBench
 
-    parts = {"kernel": (KernelBench,), "pfs": (PfsBench,)}
-    parts |= {"servers": (ServersBench,), "site": (SiteBench,)}
-    return parts.get(name, (CheckpointBench, OverlapBench))
+    return {
+        "checkpoint": (CheckpointBench, OverlapBench),
+        "kernel": (KernelBench,),
+        "pfs": (PfsBench,),
+        "run": (ProgramsBench,),
+        "servers": (ServersBench,),
+        "site": (SiteBench,),
+    }[name]
 
 
 def _run_own(name: str, options: dict, results: Results) -> BaseException | None:
     from forebay.report.terminal import progress
 
     effort = "quick" if options["quick"] else "full" if options["full"] else "usual"
+    results.parameters |= {"quick": options["quick"], "full": options["full"]}
+    if results.only:
+        results.parameters["only"] = sorted(results.only)
     try:
         with (
             tempfile.TemporaryDirectory(prefix=DIRECTORY_PREFIX, dir=options["folder"]) as folder,
+            _locked(folder),
             progress() as on_progress,
         ):
+            if name in WITHOUT_KERNELS:  # kernels report their machine
+                arguments = ["--machine", "--dir", folder]
+                results.machine = native.run_program(PROGRAM, arguments).document
             ranks, launcher = options["ranks"], options["launcher"]
+            setup = Setup(Path(folder).absolute(), effort, on_progress, launcher, ranks)
             for bench in _parts(name):
-                bench(results, Setup(Path(folder), effort, on_progress, launcher, ranks)).run()
+                bench(results, setup).run()
     except (ForebayError, *TERMINATIONS) as error:
         return error
     return None
+
+
+@contextlib.contextmanager
+def _locked(folder: str) -> Iterator[None]:
+    """Other benchmarks remove directories without a lock: those of killed runs."""
+    directory = os.open(folder, os.O_RDONLY)
+    try:
+        fcntl.flock(directory, fcntl.LOCK_EX)
+        yield
+    finally:
+        os.close(directory)

@@ -1,12 +1,20 @@
 # SPDX-License-Identifier: Apache-2.0
 """Rows of benchmarks in Python. The form is that of bench/frame/results.hpp."""
 
+import shutil
+from collections.abc import Callable
 from dataclasses import dataclass, field
 from pathlib import Path
+from statistics import median
+from typing import TypeVar
 
+from forebay import native
+from forebay.errors import ForebayError
 from forebay.native import OnProgress
 
 QUARTILES_FROM = 9  # samples; fewer have their range
+RESERVE_BYTES = 256 << 20
+Sample = TypeVar("Sample")
 
 
 @dataclass(frozen=True)
@@ -67,6 +75,44 @@ def summarize(values: list[float]) -> dict:
     kind = "quartiles" if len(values) >= QUARTILES_FROM else "range"
     spread = [low, high] if kind == "quartiles" else [min(values), max(values)]
     return {"value": middle, "spread": spread, "spread_kind": kind, "runs": len(values)}
+
+
+def worst_of(samples: list[list[float]], goal: Goal) -> list[float]:
+    """The samples with the worst median."""
+    return (min if goal.better == "higher" else max)(samples, key=median)
+
+
+def ratios(over: list[float], under: list[float]) -> list[float]:
+    """One ratio for each round."""
+    return [one / other for one, other in zip(over, under, strict=True)]
+
+
+def paired_rounds(
+    name: str, variants: dict[str, Callable[[], Sample]], rounds: int, on_progress: OnProgress
+) -> dict[str, list[Sample]]:
+    """Samples of each variant. Each round has all of them, in alternating order, so that drift
+    affects them alike. A warm-up round comes before. Progress is reported under `name`."""
+    samples: dict[str, list[Sample]] = {variant: [] for variant in variants}
+    names = list(variants)
+    total = (rounds + 1) * len(names)
+    for number in range(rounds + 1):
+        first = number // 2 % len(names)
+        order = [*names[first:], *names[:first]]
+        for done, variant in enumerate(order[::-1] if number % 2 else order, number * len(names)):
+            sample = variants[variant]()
+            if number > 0:
+                samples[variant].append(sample)
+            on_progress(native.Progress(done + 1, total, "runs", name))
+    return samples
+
+
+def require_space(folder: Path, size: int) -> None:
+    """Raises a ForebayError if `folder` has less space, and a reserve: a full disk affects all its
+    users."""
+    needed, free = size + RESERVE_BYTES, shutil.disk_usage(folder).free
+    if free < needed:
+        numbers = f"{needed >> 20} MiB are needed and {free >> 20} MiB are free"
+        raise ForebayError(f"{folder}: {numbers}; free some or choose another directory with --dir")
 
 
 def merge(document: dict, own: Results) -> dict:

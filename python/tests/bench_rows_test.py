@@ -1,0 +1,29 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Rows of benchmarks in Python: rounds, statistics and space."""
+
+import pytest
+
+from forebay.errors import ForebayError
+from forebay.kernel_bench.rows import Goal, paired_rounds, ratios, require_space, worst_of
+
+
+def test_rounds_alternate_after_a_warm_up_round():
+    calls, reports = [], []
+    variants = {name: lambda name=name: calls.append(name) or len(calls) for name in "ab"}
+    samples = paired_rounds("row", variants, 3, reports.append)
+    assert "".join(calls) == "abbabaab"
+    assert samples == {"a": [4, 6, 7], "b": [3, 5, 8]}
+    assert (reports[-1].done, reports[-1].total, reports[-1].what) == (8, 8, "row")
+
+
+def test_worst_samples_depend_on_the_direction_of_the_goal():
+    samples = [[1, 2, 30], [3, 3, 3]]
+    assert worst_of(samples, Goal(1)) == [1, 2, 30]
+    assert worst_of(samples, Goal(1, "lower")) == [3, 3, 3]
+    assert ratios([2, 9], [1, 3]) == [2, 3]
+
+
+def test_too_little_space_is_an_error_with_both_numbers(tmp_path):
+    require_space(tmp_path, 0)
+    with pytest.raises(ForebayError, match="MiB are needed and .* MiB are free; .* --dir"):
+        require_space(tmp_path, 1 << 60)
