@@ -195,6 +195,20 @@ Status OriginalRemapper::copy_part(forebay::cube::ArchiveLayout& layout,
 
 }  // namespace
 
+const std::map<std::string, Scheme>& stages() {
+  using enum RowWriteMode;
+  using enum ThreadPlacement;
+  static const std::map<std::string, Scheme> all = {
+      {"original", {}},
+      {"+ AIO", {.write_mode = kAio}},
+      {"+ pinning", {.write_mode = kAio, .placement = kSeparateCores}},
+      {"+ alignment",
+       {.write_mode = kAio, .placement = kSeparateCores, .memory = RowAllocation::kAligned}},
+      {"+ pool", {.write_mode = kAio, .placement = kSeparateCores, .memory = RowAllocation::kPool}},
+  };
+  return all;
+}
+
 Result<RemapTimes> run_original(const Scheme& scheme,
                                 const std::string& input,
                                 const std::string& specification,

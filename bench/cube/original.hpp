@@ -6,6 +6,7 @@
 
 #include <forebay/error.hpp>
 
+#include <map>
 #include <optional>
 #include <string>
 
@@ -23,6 +24,9 @@ struct Scheme {
   /// level, and written again.
   std::optional<int> compression_level = std::nullopt;
 };
+
+/// The stages of the original by their names; each includes the previous ones.
+const std::map<std::string, Scheme>& stages();
 
 /// In seconds. `write_s` is the time that the computation waited for writes of its rows, including
 /// the last one. The rest of `total_s` is memory, opening and the archive.

@@ -1,9 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
-// Counts the executed expressions of the specification that Score-P stored in a sample.
+// Counts the executed expressions of the specification that Score-P stored in a sample. The other
+// rows of `bench cube` run programs (python/forebay/kernel_bench).
 #include <cstdlib>
 #include <filesystem>
 
-#include "bench/cube/cube.hpp"
+#include "bench/frame/benchmark.hpp"
 #include "cube/profile_file.hpp"
 #include "cube/remap.hpp"
 #include "cube/remap_context.hpp"
@@ -25,14 +26,11 @@ Result<std::unique_ptr<RemapContext>> source_of(const forebay::cube::Profile& pr
                     .operation = "read the specification in",
                     .path = profile.path()});
   }
-  const auto text = profile.text_of(*member);
-  if (!text) return failure(text.error());
-  auto specification = cubepl::parse_specification(*text, profile.path());
-  if (!specification) return failure(specification.error());
-  auto program = forebay::cube::compile_remap(profile.anchor(), std::move(*specification), {});
-  if (!program) return failure(program.error());
-  return RemapContext::create(profile, std::move(*program),
-                              forebay::cube::RemapOptions{}.cache_bytes);
+  auto specification =
+      cubepl::parse_specification(profile.text_of(*member).value(), profile.path()).value();
+  return RemapContext::create(
+      profile, forebay::cube::compile_remap(profile.anchor(), std::move(specification), {}).value(),
+      forebay::cube::RemapOptions{}.cache_bytes);
 }
 
 /// Whether a metric's expression has a value everywhere, in both flavors.
@@ -52,40 +50,37 @@ bool is_evaluated(const RemapContext& source, std::size_t metric) {
   return true;
 }
 
-Result<double> count_evaluated(const forebay::cube::Profile& profile) {
-  const auto source = source_of(profile);
-  if (!source) return failure(source.error());
-  const auto& metrics = (*source)->bound_program().program().specification.metrics;
+double count_evaluated(const forebay::cube::Profile& profile) {
+  const auto source = source_of(profile).value();
+  const auto& metrics = source->bound_program().program().specification.metrics;
   double count = 0;
-  for (std::size_t metric = 0; metric < (*source)->input().specified_count; ++metric) {
-    if (is_derived(metrics[metric].kind) && is_evaluated(**source, metric)) ++count;
+  for (std::size_t metric = 0; metric < source->input().specified_count; ++metric) {
+    if (is_derived(metrics[metric].kind) && is_evaluated(*source, metric)) ++count;
   }
   return count;
 }
 
-}  // namespace
+std::filesystem::path sample() {
+  const char* const directory = std::getenv("FOREBAY_SAMPLES");  // NOLINT(concurrency-mt-unsafe)
+  return directory == nullptr ? "" : std::filesystem::path(directory) / "cubex/time.p4.cubex";
+}
+
+std::string sample_unavailable_reason() {
+  if (sample().empty()) return "FOREBAY_SAMPLES does not name a directory of samples";
+  return exists(sample()) ? "" : "FOREBAY_SAMPLES has no cubex/time.p4.cubex";
+}
 
 Status bench_specification(Context& context) {
-  if (!context.is_selected(kId)) return {};
-  const char* const directory = std::getenv("FOREBAY_SAMPLES");  // NOLINT(concurrency-mt-unsafe)
-  if (directory == nullptr) {
-    context.skip(kId, "FOREBAY_SAMPLES does not name a directory of samples");
-    return {};
-  }
-  const std::string path = (std::filesystem::path(directory) / "cubex/time.p4.cubex").string();
-  const auto profile = forebay::cube::open_profile(path);
-  if (!profile && profile.error().kind() == ErrorClass::kNotFound) {
-    context.skip(kId, "FOREBAY_SAMPLES has no cubex/time.p4.cubex");
-    return {};
-  }
-  if (!profile) return failure(profile.error());
-  const auto count = count_evaluated(*profile);
-  if (!count) return failure(count.error());
-  context.add({.id = kId,
-               .unit = "",
-               .measured = summarize({*count}),
-               .goal = Goal{kExpressions, Better::kHigher}});
+  const double count = count_evaluated(forebay::cube::open_profile(sample().string()).value());
+  context.add({kId, "", summarize({count}), Goal{kExpressions, Better::kHigher}, {}});
   return {};
+}
+
+}  // namespace
+
+FOREBAY_BENCHMARK(cube,
+                  "remap of a profile, compared with the original and each optimization stage") {
+  return run_each(context, {{{kId}, bench_specification, sample_unavailable_reason}});
 }
 
 }  // namespace forebay::bench::cube

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Rows of benchmarks in Python: rounds, statistics and space."""
+"""Rows of benchmarks in Python: rounds, statistics, and the stages of `forebay bench cube`."""
 
 import pytest
 
@@ -27,3 +27,18 @@ def test_too_little_space_is_an_error_with_both_numbers(tmp_path):
     require_space(tmp_path, 0)
     with pytest.raises(ForebayError, match="MiB are needed and .* MiB are free; .* --dir"):
         require_space(tmp_path, 1 << 60)
+
+
+def test_stages_write_equal_profiles_in_a_real_run(forebay, real_native, tmp_path):
+    for name in ("forebay-bench", "forebay-bench-remap-stage", "forebay-cube"):
+        real_native(name)
+    ids = {"cube.over_original", "cube.efficiency", "cube.write_amplification", "cube.threads"}
+    args = ("--quick", "--only", ",".join(ids), "--dir", tmp_path, "--json", "-")
+    completed = forebay("bench", "cube", *args)
+    assert completed.code == 0, completed.err
+    document = completed.json
+    assert {one["id"] for one in document["results"]} == ids - set(document["skipped"])
+    (stages,) = document["parameters"]["cube.stages"]
+    assert len(stages["stages"]) == 7
+    assert document["machine"]["cores_usable"] > 0
+    assert not list(tmp_path.iterdir()), "files of the run are left"

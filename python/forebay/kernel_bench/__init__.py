@@ -13,8 +13,8 @@ from forebay import native
 from forebay.errors import EXIT_USAGE, TERMINATIONS, ForebayError
 from forebay.kernel_bench.rows import Results, Setup, merge
 
-BENCHMARKS = ("checkpoint", "kernel", "pfs", "run", "servers", "site")
-WITHOUT_KERNELS = ("run",)
+BENCHMARKS = ("checkpoint", "cube", "kernel", "pfs", "run", "servers", "site")
+WITHOUT_KERNELS = ("cube", "run")
 PROGRAM = "forebay-bench"
 SITE = {
     "name": "site",
@@ -25,7 +25,7 @@ SERVERS = {
     "description": "many tasks on a mount of emufs, and the activity of its servers",
 }
 WITH_OWN_RANKS = ("checkpoint", "kernel", "pfs")
-ON_THIS_MACHINE = ("kernel", "pfs", "run", "servers")
+ON_THIS_MACHINE = ("cube", "kernel", "pfs", "run", "servers")
 DIRECTORY_PREFIX = ".forebay-bench-"
 
 Native = Callable[[str], tuple[dict, BaseException | None]]
@@ -58,6 +58,7 @@ def _ids(name: str) -> tuple[list[str], list[str]]:
         kernels,
         overlap,
         pfs,
+        remap_stages,
         servers,
         site,
         unchanged_programs,
@@ -67,6 +68,8 @@ def _ids(name: str) -> tuple[list[str], list[str]]:
         return [*site.IDS], []
     if name == "run":
         return [*unchanged_programs.IDS], []
+    if name == "cube":
+        return [*remap_stages.IDS], ["cube.spec.evaluated"]
     if name == "kernel":
         return [*kernels.IDS], ["kernel.draw_us"]
     if name == "pfs":
@@ -85,12 +88,14 @@ def _parts(name: str) -> tuple:
     from forebay.kernel_bench.kernels import KernelBench
     from forebay.kernel_bench.overlap import OverlapBench
     from forebay.kernel_bench.pfs import PfsBench
+    from forebay.kernel_bench.remap_stages import RemapBench
     from forebay.kernel_bench.servers import ServersBench
     from forebay.kernel_bench.site import SiteBench
     from forebay.kernel_bench.unchanged_programs import ProgramsBench
 
     return {
         "checkpoint": (CheckpointBench, OverlapBench),
+        "cube": (RemapBench,),
         "kernel": (KernelBench,),
         "pfs": (PfsBench,),
         "run": (ProgramsBench,),
