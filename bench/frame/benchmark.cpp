@@ -85,6 +85,8 @@ Status Context::compare(const Comparison& comparison) {
       names.push_back(variant.name);
   }
   std::vector<Peer> peers;
+  for (const ComparedPeer& one : comparison.more_peers)
+    peers.push_back({one.name, one.unit, one.value(*rounds)});
   for (const std::string& name : names)
     peers.push_back({name, comparison.unit, rounds->summary(name)});
   for (const ComparedRow* const row : selected)

@@ -75,6 +75,13 @@ struct ComparedRow {
   std::string unit = "1";
 };
 
+/// A value from paired rounds that is shown beside rows.
+struct ComparedPeer {
+  std::string name;
+  std::string unit;
+  RoundValue value;
+};
+
 /// Variants that run in paired rounds, and the rows from them.
 struct Comparison {
   std::vector<ComparedRow> rows;
@@ -83,6 +90,7 @@ struct Comparison {
   std::string unit = "s";  ///< of what variants measure
   /// Variants that are shown beside each row. Absent: all.
   std::optional<std::vector<std::string>> peers = std::nullopt;
+  std::vector<ComparedPeer> more_peers = {};  ///< shown before these
 };
 
 /// One run of one benchmark. Used only from the body's thread.

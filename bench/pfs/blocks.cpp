@@ -11,34 +11,25 @@
 namespace forebay::bench::pfs {
 
 Status bench_blocks(Context& context) {
-  const std::string id = "pfs.subarray.over_rows";
-  if (!context.is_selected(id)) return {};
   const auto edge = context.choose<std::uint64_t>(512, 256);
   solo::Block block{
       .path = {}, .edge = edge, .block_edge = edge / 4, .start = (edge - edge / 4) / 2};
-  const auto array = context.word_file(block.file_bytes());
-  if (!array) return failure(array.error());
-  const auto mounted_file =
-      MountedFile::make(context, {.machine = "lustre-small", .arguments = {}}, *array);
-  if (!mounted_file) return failure(mounted_file.error());
-  block.path = (*mounted_file)->path();
-  const double limit_s = (*mounted_file)->lower_bound_s(block.span_bytes());
-  const auto memory = PrefaultedMemory::make(block.bytes());
-  if (!memory) return failure(memory.error());
+  const auto mounted_file = MountedFile::make(context, {.machine = "lustre-small", .arguments = {}},
+                                              context.word_file(block.file_bytes()).value());
+  block.path = mounted_file->path();
+  const double limit_s = mounted_file->lower_bound_s(block.span_bytes());
+  const auto memory = PrefaultedMemory::make(block.bytes()).value();
   Runtime runtime;
   // As docs/guides/reading.md recommends for scattered pieces.
   const ReadPlan plan{.readahead_bytes = 0, .reason = {}};
-  return measure_row(
-      context,
-      {.id = id,
-       .rounds = kRounds,
-       .value = ratio_of("forebay", "pread a row"),
-       .goal = {0.1},
-       .more_peers = {{"storage's limit", "s", [=](const auto&) { return summarize({limit_s}); }}}},
-      {{"forebay", (*mounted_file)->drop_cache(),
-        [&] { return time_request(runtime, block, memory->bytes(), plan); }},
-       {"pread a row", (*mounted_file)->drop_cache(),
-        [&] { return time_rows(block, memory->bytes()); }}});
+  return context.compare(
+      {.rows = {{"pfs.subarray.over_rows", ratio_of("forebay", "pread a row"), Goal{0.1}}},
+       .variants = {{"forebay", mounted_file->drop_cache(),
+                     [&] { return time_request(runtime, block, memory.bytes(), plan); }},
+                    {"pread a row", mounted_file->drop_cache(),
+                     [&] { return time_rows(block, memory.bytes()); }}},
+       .more_peers = {
+           {"storage's limit", "s", [=](const auto&) { return summarize({limit_s}); }}}});
 }
 
 }  // namespace forebay::bench::pfs

@@ -28,22 +28,17 @@ Result<double> time_istream(Runtime& runtime, const FilePartition& partition) {
 }  // namespace
 
 Status bench_istream(Context& context) {
-  const std::string id = "pfs.istream";
-  if (!context.is_selected(id)) return {};
   const auto mounted_file =
       MountedFile::with_word_file(context, {.machine = "lustre-small", .arguments = {}});
-  if (!mounted_file) return failure(mounted_file.error());
-  const FilePartition partition = (*mounted_file)->partition(1);
+  const FilePartition partition = mounted_file->partition(1);
   Runtime runtime;
-  return measure_row(
-      context,
-      {.id = id,
-       .rounds = kRounds,
-       .value = ratio_of("std::ifstream", "forebay"),
-       .goal = {4, Better::kHigher}},
-      {{"forebay", (*mounted_file)->drop_cache(), [&] { return time_istream(runtime, partition); }},
-       {"std::ifstream", (*mounted_file)->drop_cache(),
-        [&] { return time_ifstream<kRecordBytes>(partition.path, partition.file_bytes); }}});
+  return context.compare(
+      {.rows = {{"pfs.istream", ratio_of("std::ifstream", "forebay"), Goal{4, Better::kHigher}}},
+       .variants = {{"forebay", mounted_file->drop_cache(),
+                     [&] { return time_istream(runtime, partition); }},
+                    {"std::ifstream", mounted_file->drop_cache(), [&] {
+                       return time_ifstream<kRecordBytes>(partition.path, partition.file_bytes);
+                     }}}});
 }
 
 }  // namespace forebay::bench::pfs

@@ -17,20 +17,15 @@
 
 namespace forebay::bench::pfs {
 
-using read::measure_row;
-using read::ratio_of;
-
-constexpr unsigned kRounds = 5;
-
 class MountedFile {
  public:
   /// Mounts the machine of `options`, and copies `source` to it.
-  static Result<std::unique_ptr<MountedFile>> make(Context& context,
-                                                   const emufs::MountOptions& options,
-                                                   const std::filesystem::path& source);
+  static std::unique_ptr<MountedFile> make(Context& context,
+                                           const emufs::MountOptions& options,
+                                           const std::filesystem::path& source);
   /// The same with the word file that most rows read.
-  static Result<std::unique_ptr<MountedFile>> with_word_file(Context& context,
-                                                             const emufs::MountOptions& options);
+  static std::unique_ptr<MountedFile> with_word_file(Context& context,
+                                                     const emufs::MountOptions& options);
 
   const std::filesystem::path& path() const noexcept { return file_.path; }
   std::uint64_t file_bytes() const noexcept { return file_.file_bytes; }
@@ -56,6 +51,8 @@ class MountedFile {
 
 // The rows of the table, one file each.
 Status bench_overlap(Context& context);
+/// Why its row cannot be measured here; empty if it can.
+std::string overlap_unavailable_reason();
 Status bench_istream(Context& context);
 Status bench_streams(Context& context);
 Status bench_blocks(Context& context);

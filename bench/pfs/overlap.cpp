@@ -77,23 +77,19 @@ Result<double> time_reading(Runtime& runtime,
 }
 
 /// The number of slices that take as long as reading the file alone; the second read counts.
-Result<ComputeSlices> calibrate_slices(Runtime& runtime, const MountedFile& mounted_file) {
+ComputeSlices calibrate_slices(Runtime& runtime, const MountedFile& mounted_file) {
   constexpr ComputeSlices kSome{20000};
   constexpr int kTimes = 5;
-  Result<double> reading = 0;
+  double reading_s = 0;
   for (int pass = 0; pass < 2; ++pass) {
-    if (auto cold = mounted_file.drop_cache()(); !cold) return failure(cold.error());
-    reading = time_reading(runtime, mounted_file.partition(kTaskCounts.back()), {});
-    if (!reading) return failure(reading.error());
+    check(mounted_file.drop_cache()());
+    reading_s = time_reading(runtime, mounted_file.partition(kTaskCounts.back()), {}).value();
   }
   std::vector<double> times;
-  for (int i = 0; i < kTimes; ++i) {
-    const auto computing = time_computing(runtime, kSome);
-    if (!computing) return failure(computing.error());
-    times.push_back(*computing);
-  }
+  for (int i = 0; i < kTimes; ++i)
+    times.push_back(time_computing(runtime, kSome).value());
   const double slice_s = summarize(times).median / static_cast<double>(kSome.count);
-  return ComputeSlices{static_cast<std::uint64_t>(std::llround(*reading / slice_s))};
+  return ComputeSlices{static_cast<std::uint64_t>(std::llround(reading_s / slice_s))};
 }
 
 std::string reading_name(std::uint64_t tasks) { return std::to_string(tasks) + " tasks, reading"; }
@@ -132,24 +128,20 @@ Summary over_longer(const Rounds& rounds) {
 
 }  // namespace
 
+std::string overlap_unavailable_reason() {
+  if (usable_cores().size() >= 2) return "";
+  return "two cores are required, for the rank and the emulated servers";
+}
+
 Status bench_overlap(Context& context) {
-  const std::string id = "pfs.overlap";
-  if (!context.is_selected(id)) return {};
   const std::vector<unsigned> cores = usable_cores();
-  if (cores.size() < 2) {
-    context.skip(id, "two cores are required, for the rank and the emulated servers");
-    return {};
-  }
   const auto mounted_file = MountedFile::with_word_file(
       context, {.machine = "lustre-small", .arguments = {}, .core = cores.back()});
-  if (!mounted_file) return failure(mounted_file.error());
-  const auto affinity = ScopedAffinity::pin(cores.front());
-  if (!affinity) return failure(affinity.error());
+  const auto affinity = ScopedAffinity::pin(cores.front()).value();
   Runtime runtime;  // its threads are on this core, too
-  const auto slices = calibrate_slices(runtime, **mounted_file);
-  if (!slices) return failure(slices.error());
-  return measure_row(context, {.id = id, .rounds = kRounds, .value = over_longer, .goal = {1.03}},
-                     variants_of(runtime, **mounted_file, *slices));
+  const ComputeSlices slices = calibrate_slices(runtime, *mounted_file);
+  return context.compare({.rows = {{"pfs.overlap", over_longer, Goal{1.03}}},
+                          .variants = variants_of(runtime, *mounted_file, slices)});
 }
 
 }  // namespace forebay::bench::pfs

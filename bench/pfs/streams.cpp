@@ -83,34 +83,28 @@ double ideal_seconds(const MountedFile& mounted_file) {
 }  // namespace
 
 Status bench_streams(Context& context) {
-  const std::string id = "pfs.streams";
-  if (!context.is_selected(id)) return {};
   // The length of a part is not a multiple of a record or request, so streams begin and end
   // anywhere.
   const std::uint64_t part_bytes =
       context.choose<std::uint64_t>({.quick = 66'048, .usual = 264'000, .full = 1'056'000});
-  const auto words = context.word_file(kStreams * part_bytes);
-  if (!words) return failure(words.error());
-  const auto mounted_file = MountedFile::make(context, {.machine = "nfs", .arguments = {}}, *words);
-  if (!mounted_file) return failure(mounted_file.error());
-  const FilePartition partition = (*mounted_file)->partition(kStreams);
+  const auto mounted_file = MountedFile::make(context, {.machine = "nfs", .arguments = {}},
+                                              context.word_file(kStreams * part_bytes).value());
+  const FilePartition partition = mounted_file->partition(kStreams);
   Runtime runtime;
-  const double ideal_s = ideal_seconds(**mounted_file);
+  const double ideal_s = ideal_seconds(*mounted_file);
   const auto over_ideal = [ideal_s](const Rounds& rounds) {
     std::vector<double> values = rounds.values("forebay");
     for (double& value : values)
       value /= ideal_s;
     return summarize(values);
   };
-  return measure_row(
-      context,
-      {.id = id,
-       .rounds = kRounds,
-       .value = over_ideal,
-       .goal = {1.2},
-       .more_peers = {{"ideal", "s", [=](const auto&) { return summarize({ideal_s}); }}}},
-      {{"forebay", (*mounted_file)->drop_cache(), [&] { return time_streams(runtime, partition); }},
-       {"pread of 4 KiB", (*mounted_file)->drop_cache(), [&] { return time_preads(partition); }}});
+  return context.compare(
+      {.rows = {{"pfs.streams", over_ideal, Goal{1.2}}},
+       .variants = {{"forebay", mounted_file->drop_cache(),
+                     [&] { return time_streams(runtime, partition); }},
+                    {"pread of 4 KiB", mounted_file->drop_cache(),
+                     [&] { return time_preads(partition); }}},
+       .more_peers = {{"ideal", "s", [=](const auto&) { return summarize({ideal_s}); }}}});
 }
 
 }  // namespace forebay::bench::pfs

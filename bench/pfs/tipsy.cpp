@@ -15,19 +15,17 @@ constexpr unsigned kFewRounds = 3;
 }  // namespace
 
 Status bench_tipsy(Context& context) {
-  const std::string id = "pfs.tipsy.over_changa";
-  if (!context.is_selected(id)) return {};
-  const auto snapshot =
+  const FilePartition snapshot =
       read::make_snapshot(context, {.particles = context.choose(1ULL << 25U, 1ULL << 20U),
                                     .tasks = context.choose(1ULL << 16U, 1ULL << 11U)});
-  if (!snapshot) return failure(snapshot.error());
   const auto mounted_file =
-      MountedFile::make(context, {.machine = "lustre-small", .arguments = {}}, snapshot->path);
-  if (!mounted_file) return failure(mounted_file.error());
-  return read::bench_over_changa(
-      context,
-      {.id = id, .rounds = kFewRounds, .goal = {0.5}, .prepare = (*mounted_file)->drop_cache()},
-      (*mounted_file)->partition(snapshot->task_count));
+      MountedFile::make(context, {.machine = "lustre-small", .arguments = {}}, snapshot.path);
+  return read::bench_over_changa(context,
+                                 {.id = "pfs.tipsy.over_changa",
+                                  .rounds = kFewRounds,
+                                  .goal = {0.5},
+                                  .prepare = mounted_file->drop_cache()},
+                                 mounted_file->partition(snapshot.task_count));
 }
 
 }  // namespace forebay::bench::pfs

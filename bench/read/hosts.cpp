@@ -77,60 +77,37 @@ class LinkTimes {
   std::map<Kernel, std::vector<double>> ratios_;
 };
 
-/// Why the rows cannot be measured here; empty if they can.
-std::string skip_reason() {
+}  // namespace
+
+std::string hosts_unavailable_reason() {
   if (rank_harness().ranks().nodes().count() != 2) return "ranks on two hosts are required";
   if (!probe::link_mbyte_per_second()) return "the bandwidth of the link is unknown";
   return {};
 }
 
-void add_rows(Context& context, const Rounds& rounds, const LinkTimes& times) {
-  std::vector<Peer> peers;
-  for (const ReadMethod& method : kMethods) {
-    if (method.kernel != kForebay.kernel)
-      peers.push_back({method.name, "1", times.over_link(method)});
-  }
-  context.add({.id = "read.hosts.over_link",
-               .unit = "1",
-               .measured = times.over_link(kForebay),
-               .goal = Goal{1.1},
-               .peers = std::move(peers)});
-  context.add({.id = "read.hosts.computing",
-               .unit = "1",
-               .measured = rounds.ratio(kComputing.name, kForebay.name),
-               .goal = Goal{1.1},
-               .peers = {{kComputing.name, "s", rounds.summary(kComputing.name)},
-                         {kForebay.name, "s", rounds.summary(kForebay.name)}}});
-}
-
-}  // namespace
-
 Status bench_hosts(Context& context) {
-  std::vector<std::string> wanted;
-  for (const std::string id : {"read.hosts.over_link", "read.hosts.computing"}) {
-    if (context.is_selected(id)) wanted.push_back(id);
-  }
-  if (const std::string why = skip_reason(); !why.empty()) {
-    for (const std::string& id : wanted)
-      context.skip(id, why);
-    return {};
-  }
-  if (wanted.empty()) return {};
   const std::uint64_t file_bytes = context.choose<std::uint64_t>(256_MiB, 64_MiB);
-  const auto path = context.word_file(file_bytes);
-  if (!path) return failure(path.error());
-  const FilePartition partition{.path = *path, .file_bytes = file_bytes, .task_count = 1};
+  const FilePartition partition{
+      .path = context.word_file(file_bytes).value(), .file_bytes = file_bytes, .task_count = 1};
   LinkTimes times(*probe::link_mbyte_per_second() * 1e6);
   std::vector<Variant> variants;
+  std::vector<ComparedPeer> over_link;
   for (const ReadMethod& method : kMethods) {
     variants.push_back({method.name, warm(partition.path),
                         [&times, method, partition] { return times.measure(method, partition); }});
+    if (method.kernel != kForebay.kernel)
+      over_link.push_back({std::string(method.name) + " / the link", "1",
+                           [&times, method](const Rounds&) { return times.over_link(method); }});
   }
   context.set_parameter("link_mbyte_per_second", *probe::link_mbyte_per_second());
-  const auto rounds = context.run("read.hosts", kRounds, variants);
-  if (!rounds) return failure(rounds.error());
-  add_rows(context, *rounds, times);
-  return {};
+  return context.compare(
+      {.rows = {{"read.hosts.over_link",
+                 [&times](const Rounds&) { return times.over_link(kForebay); }, Goal{1.1}},
+                {"read.hosts.computing", ratio_of(kComputing.name, kForebay.name), Goal{1.1}}},
+       .rounds = kRounds,
+       .variants = variants,
+       .peers = {{kComputing.name, kForebay.name}},
+       .more_peers = over_link});
 }
 
 }  // namespace forebay::bench::read

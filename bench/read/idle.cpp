@@ -101,25 +101,17 @@ Result<std::unique_ptr<PreparedRun>> prepare_idle(const KernelContext& kernel, c
 }
 
 Status bench_idle(Context& context) {
-  const std::string id = "read.idle_cpu";
-  if (!context.is_selected(id)) return {};
-  const auto partition = large_partition(context);
-  if (!partition) return failure(partition.error());
-  Job job = Job::make(Kernel::kIdle, *partition);
+  const FilePartition partition = large_partition(context);
+  Job job = Job::make(Kernel::kIdle, partition);
   job.pause_ms = context.choose<std::uint64_t>(2000, 500);
   const auto idle = [&]() -> Result<double> {
     return rank_harness().measure(job).map([](const JobResult& measured) {
       return worst_node(measured.rank_results, rank_harness().ranks().nodes());
     });
   };
-  const auto rounds = context.run(id, 5, {{"idle", {}, idle}});
-  if (!rounds) return failure(rounds.error());
-  context.add({.id = id,
-               .unit = "cores",
-               .measured = rounds->summary("idle"),
-               .goal = Goal{0.001},
-               .peers = {}});
-  return {};
+  return context.compare({.rows = {{"read.idle_cpu", value_of("idle"), Goal{0.001}, "cores"}},
+                          .variants = {{"idle", {}, idle}},
+                          .peers = std::vector<std::string>{}});
 }
 
 }  // namespace forebay::bench::read

@@ -28,27 +28,20 @@ Result<double> peak_of(Kernel kernel, const FilePartition& partition) {
 }  // namespace
 
 Status bench_memory(Context& context) {
-  const std::string id = "read.memory_mib";
-  if (!context.is_selected(id)) return {};
-  const auto partition = large_partition(context);
-  if (!partition) return failure(partition.error());
-  const auto rounds = context.run(
-      id, 5,
-      {{"forebay", cold(partition->path),
-        [&] { return peak_of(Kernel::kBareSession, *partition); }},
-       {"forebay, page cache", warm(partition->path),
-        [&] { return peak_of(Kernel::kBareSession, *partition); }},
-       {"plain", cold(partition->path), [&] { return peak_of(Kernel::kBareNaive, *partition); }}});
-  if (!rounds) return failure(rounds.error());
-  context.add({.id = id,
-               .unit = "MiB",
-               .measured = rounds->difference("forebay", "plain"),
-               .goal = Goal{96},
-               .peers = {{"the same from the page cache", "MiB",
-                          rounds->difference("forebay, page cache", "plain")},
-                         {"all ranks", "MiB", rounds->summary("forebay")},
-                         {"all ranks without sessions", "MiB", rounds->summary("plain")}}});
-  return {};
+  const FilePartition partition = large_partition(context);
+  return context.compare(
+      {.rows = {{"read.memory_mib", difference_of("forebay", "plain"), Goal{96}, "MiB"}},
+       .variants = {{"forebay", cold(partition.path),
+                     [&] { return peak_of(Kernel::kBareSession, partition); }},
+                    {"forebay, page cache", warm(partition.path),
+                     [&] { return peak_of(Kernel::kBareSession, partition); }},
+                    {"plain", cold(partition.path),
+                     [&] { return peak_of(Kernel::kBareNaive, partition); }}},
+       .peers = std::vector<std::string>{},
+       .more_peers = {
+           {"the same from the page cache", "MiB", difference_of("forebay, page cache", "plain")},
+           {"all ranks", "MiB", value_of("forebay")},
+           {"all ranks without sessions", "MiB", value_of("plain")}}});
 }
 
 }  // namespace forebay::bench::read

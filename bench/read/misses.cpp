@@ -134,20 +134,13 @@ Result<std::unique_ptr<PreparedRun>> prepare_misses(const KernelContext& kernel,
 }
 
 Status bench_misses(Context& context) {
-  const std::string id = "read.single_us";
-  if (!context.is_selected(id)) return {};
-  const auto partition = large_partition(context);
-  if (!partition) return failure(partition.error());
-  const auto rounds = context.run(id, 9,
-                                  {variant("forebay", Kernel::kMisses, *partition),
-                                   variant("pread", Kernel::kMissesPread, *partition)});
-  if (!rounds) return failure(rounds.error());
-  context.add({.id = id,
-               .unit = "us",
-               .measured = rounds->summary("forebay"),
-               .goal = Goal{12},
-               .peers = {{"pread", "us", rounds->summary("pread")}}});
-  return {};
+  const FilePartition partition = large_partition(context);
+  return context.compare({.rows = {{"read.single_us", value_of("forebay"), Goal{12}, "us"}},
+                          .rounds = 9,
+                          .variants = {variant("forebay", Kernel::kMisses, partition),
+                                       variant("pread", Kernel::kMissesPread, partition)},
+                          .unit = "us",
+                          .peers = {{"pread"}}});
 }
 
 }  // namespace forebay::bench::read

@@ -47,20 +47,25 @@ std::string name_of(const char* method, std::uint64_t tasks) {
 
 /// One row: sessions / naive, with all other methods as peers.
 Status bench_over_naive(Context& context,
-                        const std::string& id,
+                        const ComparedRow& row,
                         unsigned rounds,
-                        Goal goal,
                         Prepare (*prepare)(const std::filesystem::path&)) {
-  if (!context.is_selected(id)) return {};
-  const auto partition = large_partition(context);
-  if (!partition) return failure(partition.error());
+  const FilePartition partition = large_partition(context);
   std::vector<Variant> variants;
   for (const ReadMethod& method : all_methods())
-    variants.push_back(job_variant(method.name, Job::make(method.kernel, *partition, method.hints),
-                                   prepare(partition->path)));
-  return measure_row(
-      context, {.id = id, .rounds = rounds, .value = ratio_of("forebay", "naive"), .goal = goal},
-      variants);
+    variants.push_back(job_variant(method.name, Job::make(method.kernel, partition, method.hints),
+                                   prepare(partition.path)));
+  return context.compare({.rows = {row}, .rounds = rounds, .variants = variants});
+}
+
+Status bench_warm(Context& context) {
+  return bench_over_naive(
+      context, {"read.warm.over_naive", ratio_of("forebay", "naive"), Goal{0.75}}, 5, warm);
+}
+
+Status bench_cold(Context& context) {
+  return bench_over_naive(
+      context, {"read.cold.over_naive", ratio_of("forebay", "naive"), Goal{0.9}}, 9, cold);
 }
 
 /// The slowest of several numbers of tasks / the fastest, in each round.
@@ -77,26 +82,20 @@ Summary flatness(const Rounds& rounds, const char* method) {
 }
 
 Status bench_flatness(Context& context) {
-  const std::string id = "read.warm.flatness";
-  if (!context.is_selected(id)) return {};
-  auto partition = large_partition(context);
-  if (!partition) return failure(partition.error());
+  FilePartition partition = large_partition(context);
   std::vector<Variant> variants;
   for (const std::uint64_t tasks : kTaskCounts) {
-    partition->task_count = tasks;
+    partition.task_count = tasks;
     for (const ReadMethod& method : {kForebay, kNaive})
       variants.push_back(job_variant(name_of(method.name, tasks),
-                                     Job::make(method.kernel, *partition), warm(partition->path)));
+                                     Job::make(method.kernel, partition), warm(partition.path)));
   }
   const auto flatness_of = [](const char* method) {
     return [method](const Rounds& rounds) { return flatness(rounds, method); };
   };
-  return measure_row(context,
-                     {.id = id,
-                      .value = flatness_of(kForebay.name),
-                      .goal = {1.10},
-                      .more_peers = {{"naive", "1", flatness_of(kNaive.name)}}},
-                     variants);
+  return context.compare({.rows = {{"read.warm.flatness", flatness_of(kForebay.name), Goal{1.10}}},
+                          .variants = variants,
+                          .more_peers = {{"naive", "1", flatness_of(kNaive.name)}}});
 }
 
 /// Microseconds for each task of a rank; ranks work concurrently.
@@ -113,46 +112,39 @@ Variant small_variant(const char* name,
 }
 
 Status bench_requests(Context& context) {
-  const bool is_hit_selected = context.is_selected("read.hit_us");
-  const bool is_request_selected = context.is_selected("read.request_us");
-  if (!is_hit_selected && !is_request_selected) return {};
-  const auto path = context.word_file(kSmallFileBytes);
-  if (!path) return failure(path.error());
-  if (auto warmed = probe::warm(*path); !warmed) return warmed;
-  const FilePartition partition{.path = *path, .file_bytes = kSmallFileBytes, .task_count = kTasks};
-  const auto rounds =
-      context.run("read.request_us", 9,
-                  {small_variant("hit", Kernel::kHits, partition, kHitPasses),
-                   small_variant("fetch", Kernel::kFetch, partition, 1),
-                   small_variant("naive-fd", Kernel::kNaiveDescriptor, partition, 1),
-                   small_variant("MPI-IO independent", Kernel::kMpiIndependent, partition, 1)});
-  if (!rounds) return failure(rounds.error());
-  const std::vector<Peer> peers = {
-      {"naive-fd", "us", rounds->summary("naive-fd")},
-      {"MPI-IO independent", "us", rounds->summary("MPI-IO independent")}};
-  if (is_hit_selected)
-    context.add({"read.hit_us", "us", rounds->summary("hit"), Goal{0.05}, peers});
-  if (is_request_selected)
-    context.add({"read.request_us", "us", rounds->summary("fetch"), Goal{0.3}, peers});
-  return {};
+  const FilePartition partition{.path = context.word_file(kSmallFileBytes).value(),
+                                .file_bytes = kSmallFileBytes,
+                                .task_count = kTasks};
+  check(probe::warm(partition.path));
+  return context.compare(
+      {.rows = {{"read.hit_us", value_of("hit"), Goal{0.05}, "us"},
+                {"read.request_us", value_of("fetch"), Goal{0.3}, "us"}},
+       .rounds = 9,
+       .variants = {small_variant("hit", Kernel::kHits, partition, kHitPasses),
+                    small_variant("fetch", Kernel::kFetch, partition, 1),
+                    small_variant("naive-fd", Kernel::kNaiveDescriptor, partition, 1),
+                    small_variant("MPI-IO independent", Kernel::kMpiIndependent, partition, 1)},
+       .unit = "us",
+       .peers = {{"naive-fd", "MPI-IO independent"}}});
 }
 
 /// One-time costs of a program, which other rows exclude.
 Status bench_start(Context& context) {
-  const std::string id = "read.start_ms";
-  if (!context.is_selected(id)) return {};
-  const auto partition = large_partition(context);
-  if (!partition) return failure(partition.error());
-  const Variant start{
-      "forebay", warm(partition->path), [&]() -> Result<double> {
-        return rank_harness().time(Job::make(Kernel::kStart, *partition)).map([](double seconds) {
-          return seconds * kMilliseconds;
-        });
-      }};
-  const auto rounds = context.run(id, 5, {start});
-  if (!rounds) return failure(rounds.error());
-  context.add({id, "ms", rounds->summary("forebay"), {}, {}});
-  return {};
+  const FilePartition partition = large_partition(context);
+  const auto start = [&]() -> Result<double> {
+    return rank_harness().time(Job::make(Kernel::kStart, partition)).map([](double seconds) {
+      return seconds * kMilliseconds;
+    });
+  };
+  return context.compare({.rows = {{"read.start_ms", value_of("forebay"), {}, "ms"}},
+                          .variants = {{"forebay", warm(partition.path), start}},
+                          .peers = std::vector<std::string>{}});
+}
+
+std::string scaling_unavailable_reason() {
+  const bool all_active =
+      rank_harness().ranks(RankSet::kAll).size() == rank_harness().ranks().size();
+  return all_active ? "all ranks of the job are active" : "";
 }
 
 }  // namespace
@@ -160,19 +152,19 @@ Status bench_start(Context& context) {
 FOREBAY_BENCHMARK(read, "many tasks on several ranks read one file, compared with MPI-IO") {
   context.set_parameter("ranks", rank_harness().ranks().size());
   context.set_parameter("mpi", rank_harness().ranks().name());
-  if (auto done = bench_over_naive(context, "read.warm.over_naive", 5, Goal{0.75}, warm); !done)
-    return done;
-  if (auto done = bench_start(context); !done) return done;
-  if (auto done = bench_flatness(context); !done) return done;
-  if (auto done = bench_requests(context); !done) return done;
-  if (auto done = bench_misses(context); !done) return done;
-  if (auto done = bench_memory(context); !done) return done;
-  if (auto done = bench_idle(context); !done) return done;
-  if (auto done = bench_over_naive(context, "read.cold.over_naive", 9, Goal{0.9}, cold); !done)
-    return done;
-  if (auto done = bench_tipsy(context); !done) return done;
-  if (auto done = bench_scaling(context); !done) return done;
-  return bench_hosts(context);
+  return run_each(
+      context,
+      {{{"read.warm.over_naive"}, bench_warm},
+       {{"read.start_ms"}, bench_start},
+       {{"read.warm.flatness"}, bench_flatness},
+       {{"read.hit_us", "read.request_us"}, bench_requests},
+       {{"read.single_us"}, bench_misses},
+       {{"read.memory_mib"}, bench_memory},
+       {{"read.idle_cpu"}, bench_idle},
+       {{"read.cold.over_naive"}, bench_cold},
+       {{"read.tipsy.over_changa"}, bench_tipsy},
+       {{"read.ranks.scaling"}, bench_scaling, scaling_unavailable_reason},
+       {{"read.hosts.over_link", "read.hosts.computing"}, bench_hosts, hosts_unavailable_reason}});
 }
 
 }  // namespace forebay::bench::read

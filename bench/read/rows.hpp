@@ -22,7 +22,7 @@ inline constexpr std::array<std::uint64_t, 5> kTaskCounts{2, 32, 512, 8192, 1638
 inline constexpr double kMicroseconds = 1e6;
 
 /// The large file of a run and its tasks.
-Result<FilePartition> large_partition(Context& context);
+FilePartition large_partition(Context& context);
 
 /// State of a file before a measurement: in the page cache, or not.
 Prepare warm(const std::filesystem::path& path);
@@ -31,30 +31,6 @@ Prepare cold(const std::filesystem::path& path);
 /// Runs a job on its ranks; measures seconds.
 Variant job_variant(std::string name, const Job& job, Prepare prepare);
 
-/// A value that is computed from rounds.
-using Evaluate = std::function<Summary(const Rounds&)>;
-
-/// The ratio within each round.
-Evaluate ratio_of(std::string over, std::string under);
-
-struct RoundsPeer {
-  std::string name;
-  std::string unit;
-  Evaluate value;
-};
-
-/// A row without unit. Its peers are the seconds of all variants, and `more_peers`.
-struct RoundsRow {
-  std::string id;
-  unsigned rounds = 5;
-  Evaluate value;
-  Goal goal;
-  std::vector<RoundsPeer> more_peers = {};
-};
-
-/// Runs variants, which measure seconds, and adds the row.
-Status measure_row(Context& context, const RoundsRow& row, const std::vector<Variant>& variants);
-
 // The rows, a page each.
 Status bench_misses(Context& context);
 Status bench_memory(Context& context);
@@ -62,5 +38,7 @@ Status bench_tipsy(Context& context);
 Status bench_scaling(Context& context);
 Status bench_idle(Context& context);
 Status bench_hosts(Context& context);
+/// Why its rows cannot be measured here; empty if they can.
+std::string hosts_unavailable_reason();
 
 }  // namespace forebay::bench::read

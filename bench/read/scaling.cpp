@@ -20,31 +20,21 @@ Variant variant(Kernel kernel, RankSet rank_set, const FilePartition& partition)
   return job_variant(name_of(kernel, rank_set), job, warm(partition.path));
 }
 
-Evaluate scaling(Kernel kernel) {
+RoundValue scaling(Kernel kernel) {
   return ratio_of(name_of(kernel, RankSet::kAll), name_of(kernel, RankSet::kActive));
 }
 
 }  // namespace
 
 Status bench_scaling(Context& context) {
-  const std::string id = "read.ranks.scaling";
-  if (!context.is_selected(id)) return {};
-  if (rank_harness().ranks(RankSet::kAll).size() == rank_harness().ranks().size()) {
-    context.skip(id, "all ranks of the job are active");
-    return {};
-  }
-  const auto partition = large_partition(context);
-  if (!partition) return failure(partition.error());
-  return measure_row(context,
-                     {.id = id,
-                      .rounds = 9,
-                      .value = scaling(Kernel::kSession),
-                      .goal = {1.2},
-                      .more_peers = {{"naive", "1", scaling(Kernel::kNaive)}}},
-                     {variant(Kernel::kSession, RankSet::kAll, *partition),
-                      variant(Kernel::kSession, RankSet::kActive, *partition),
-                      variant(Kernel::kNaive, RankSet::kAll, *partition),
-                      variant(Kernel::kNaive, RankSet::kActive, *partition)});
+  const FilePartition partition = large_partition(context);
+  return context.compare({.rows = {{"read.ranks.scaling", scaling(Kernel::kSession), Goal{1.2}}},
+                          .rounds = 9,
+                          .variants = {variant(Kernel::kSession, RankSet::kAll, partition),
+                                       variant(Kernel::kSession, RankSet::kActive, partition),
+                                       variant(Kernel::kNaive, RankSet::kAll, partition),
+                                       variant(Kernel::kNaive, RankSet::kActive, partition)},
+                          .more_peers = {{"naive", "1", scaling(Kernel::kNaive)}}});
 }
 
 }  // namespace forebay::bench::read

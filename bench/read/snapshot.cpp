@@ -10,38 +10,35 @@
 
 namespace forebay::bench::read {
 
-Result<FilePartition> make_snapshot(Context& context, const SnapshotSize& size) {
+FilePartition make_snapshot(Context& context, const SnapshotSize& size) {
   tipsy::GenerateOptions options{.path = (context.directory() / "dark.tipsy").string(),
                                  .layout = {.counts = {.dark = size.particles}},
                                  .threads = std::max(1U, std::thread::hardware_concurrency())};
   const std::uint64_t file_bytes = options.layout.end_offset();
-  if (const Status room = context.require_space(file_bytes); !room) return failure(room.error());
+  check(context.require_space(file_bytes));
   context.report({0, file_bytes, "bytes", "writing a snapshot"});
-  if (const Status made = tipsy::generate(options); !made) return failure(made.error());
+  check(tipsy::generate(options));
   context.report({file_bytes, file_bytes, "bytes", "writing a snapshot"});
-  return FilePartition{.path = options.path, .file_bytes = file_bytes, .task_count = size.tasks};
+  return {.path = options.path, .file_bytes = file_bytes, .task_count = size.tasks};
 }
 
 Status bench_over_changa(Context& context, const SnapshotRow& row, const FilePartition& partition) {
   std::vector<double> first;
   const auto variant = [&](const char* name, Kernel kernel) {
     return Variant{name, row.prepare, [&, kernel]() -> Result<double> {
-                     const auto measured = rank_harness().measure(Job::make(kernel, partition));
-                     if (!measured) return failure(measured.error());
-                     if (first.empty()) first = measured->rank_results;
-                     if (first == measured->rank_results) return measured->seconds;
+                     const auto measured =
+                         rank_harness().measure(Job::make(kernel, partition)).value();
+                     if (first.empty()) first = measured.rank_results;
+                     if (first == measured.rank_results) return measured.seconds;
                      return failure({.kind = ErrorClass::kDamage,
                                      .operation = "compare the sums over all particles",
                                      .cause = "two readers of one snapshot have different sums"});
                    }};
   };
-  return measure_row(context,
-                     {.id = row.id,
-                      .rounds = row.rounds,
-                      .value = ratio_of("forebay", "ChaNGa's scheme"),
-                      .goal = row.goal},
-                     {variant("forebay", Kernel::kTipsySession),
-                      variant("ChaNGa's scheme", Kernel::kTipsyChanga)});
+  return context.compare({.rows = {{row.id, ratio_of("forebay", "ChaNGa's scheme"), row.goal}},
+                          .rounds = row.rounds,
+                          .variants = {variant("forebay", Kernel::kTipsySession),
+                                       variant("ChaNGa's scheme", Kernel::kTipsyChanga)}});
 }
 
 }  // namespace forebay::bench::read

@@ -19,7 +19,7 @@ struct SnapshotSize {
 };
 
 /// Writes a snapshot in the directory of the context.
-Result<FilePartition> make_snapshot(Context& context, const SnapshotSize& size);
+FilePartition make_snapshot(Context& context, const SnapshotSize& size);
 
 /// A row: the time of a session / that of ChaNGa's scheme, which must compute the same sums.
 struct SnapshotRow {

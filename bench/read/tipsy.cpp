@@ -7,14 +7,12 @@
 namespace forebay::bench::read {
 
 Status bench_tipsy(Context& context) {
-  const std::string id = "read.tipsy.over_changa";
-  if (!context.is_selected(id)) return {};
-  const auto partition =
+  const FilePartition partition =
       make_snapshot(context, {.particles = context.choose(1ULL << 25U, 1ULL << 21U),
                               .tasks = context.choose(1ULL << 16U, 1ULL << 13U)});
-  if (!partition) return failure(partition.error());
-  return bench_over_changa(context, {.id = id, .goal = {0.6}, .prepare = warm(partition->path)},
-                           *partition);
+  return bench_over_changa(
+      context, {.id = "read.tipsy.over_changa", .goal = {0.6}, .prepare = warm(partition.path)},
+      partition);
 }
 
 }  // namespace forebay::bench::read
