@@ -330,7 +330,7 @@ def test_benchmark_of_two_programs_is_listed_once_and_runs_on_ranks(
         benchmark_of_ranks.with_name("forebay-bench-mpi").read_text().replace('"many"', '"a"')
     )
     names = [one["name"] for one in forebay("bench", "--list", "--json", "-").json]
-    assert names == ["a", "b", "site"]
+    assert names == ["a", "b"]
     assert forebay("bench", "a", "--json", "-").json["benchmark"].startswith("8 a ")
 
 
@@ -340,7 +340,6 @@ def test_all_and_list_include_benchmarks_of_ranks(forebay, benchmark_of_ranks, m
         "a",
         "b",
         "many",
-        "site",
     ]
     completed = forebay("bench", "--all", "--json", "-")
     assert [one["benchmark"].split()[:2] for one in completed.json] == [["a"], ["b"], ["8", "many"]]

@@ -174,7 +174,9 @@ def ranks_program(name: str) -> str | None:
 
 
 def show_list(json_file: str | None) -> None:
-    benchmarks = [*list_benchmarks(), kernel_bench.SITE]
+    from forebay.kernel.run import RUNNER
+
+    benchmarks = [*list_benchmarks(), *[kernel_bench.SITE] * native.is_built(RUNNER)]
 
     def render(console):
         from forebay.report.terminal import table
