@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // Rows of `bench checkpoint` that time single calls of a dataset. The other rows run kernels
-// (python/forebay/kernel_bench).
+// (python/forebay/benchmarks).
 #pragma once
 
 #include <forebay/error.hpp>

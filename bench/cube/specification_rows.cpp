@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // Counts the executed expressions of the specification that Score-P stored in a sample. The other
-// rows of `bench cube` run programs (python/forebay/kernel_bench).
+// rows of `bench cube` run programs (python/forebay/benchmarks).
 #include <cstdlib>
 #include <filesystem>
 

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // Views and streams of sessions on an emulated parallel file system, compared with the limit of its
 // machine file and with programs that read by themselves. Rows about reads are kernels
-// (python/forebay/kernel_bench/pfs.py).
+// (python/forebay/benchmarks/pfs.py).
 #include "bench/emufs/emufs_mount.hpp"
 #include "bench/frame/benchmark.hpp"
 #include "bench/pfs/mounted_file.hpp"

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Lists the benchmark. Its rows run programs (python/forebay/kernel_bench).
+// Lists the benchmark. Its rows run programs (python/forebay/benchmarks).
 #include "bench/frame/benchmark.hpp"
 
 namespace forebay::bench {

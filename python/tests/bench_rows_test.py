@@ -3,8 +3,8 @@
 
 import pytest
 
+from forebay.benchmarks.rows import Goal, paired_rounds, ratios, require_space, worst_of
 from forebay.errors import ForebayError
-from forebay.kernel_bench.rows import Goal, paired_rounds, ratios, require_space, worst_of
 
 
 def test_rounds_alternate_after_a_warm_up_round():

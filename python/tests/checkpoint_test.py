@@ -10,12 +10,12 @@ import time
 import pytest
 
 from forebay import native
+from forebay.benchmarks.checkpoint import Bench
+from forebay.benchmarks.checkpoint_cases import all_cases, block_sizes, kernel_of
+from forebay.benchmarks.overlap import slowdown
+from forebay.benchmarks.rows import Results, Setup, summarize
 from forebay.errors import EXIT_USAGE
 from forebay.kernel.run import RUNNER
-from forebay.kernel_bench.checkpoint import CheckpointBench
-from forebay.kernel_bench.checkpoint_cases import all_cases, block_sizes, kernel_of
-from forebay.kernel_bench.overlap import slowdown
-from forebay.kernel_bench.rows import Results, Setup, summarize
 from forebay.report.checkpoint_tables import print_cases, title_of
 
 LIMIT_S = 60
@@ -63,7 +63,7 @@ def samples_of(rates: dict[str, list[float]]) -> dict[str, list[dict]]:
 @pytest.fixture
 def bench(tmp_path):
     """A benchmark without measurements."""
-    return CheckpointBench(Results(set()), Setup(tmp_path, "quick", None))
+    return Bench(Results(set()), Setup(tmp_path, "quick", None))
 
 
 def test_blocks_have_all_bytes_of_a_step_and_the_largest_are_spread():
@@ -93,7 +93,7 @@ def test_goal_is_the_ratio_in_the_worst_case_paired_by_round(bench):
         "ckpt.durable.4.exponential": samples_of({"forebay": [3, 3], "posix": [2, 3]}),
         "ckpt.durable.4.equal.openmpi": samples_of({"forebay": [6, 6], "hdf5": [3, 2]}),
     }
-    from forebay.kernel_bench.checkpoint_cases import COMPARISONS
+    from forebay.benchmarks.checkpoint_cases import COMPARISONS
 
     for comparison in COMPARISONS:
         bench.compare(comparison)

@@ -3,9 +3,9 @@
 
 import pytest
 
+from forebay.benchmarks.kernels import has_bytes, mean_of, sized_kernel, step_bytes
 from forebay.kernel.kernel_file import read_kernel
 from forebay.kernel.run import RUNNER
-from forebay.kernel_bench.kernels import has_bytes, mean_of, sized_kernel, step_bytes
 
 
 @pytest.fixture

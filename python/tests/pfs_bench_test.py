@@ -4,9 +4,9 @@
 import pytest
 
 from forebay import emufs_mount
+from forebay.benchmarks import pfs
+from forebay.benchmarks.reading import Times, reading_kernel, times_of
 from forebay.kernel.run import RUNNER, RunSettings, run
-from forebay.kernel_bench import pfs
-from forebay.kernel_bench.reading import Times, reading_kernel, times_of
 
 SWEPT = Times(
     {

@@ -6,10 +6,10 @@ import re
 
 import pytest
 
+from forebay.benchmarks import rows, site
 from forebay.errors import ForebayError
 from forebay.kernel.kernel_file import make_kernel, read_kernel, to_toml
 from forebay.kernel.run import RUNNER
-from forebay.kernel_bench import rows, site
 from forebay.report import site_page
 
 MEBIBYTE = 1 << 20
@@ -108,7 +108,7 @@ def made_site(monkeypatch, tmp_path):
         monkeypatch.setattr(site, "backends_of", lambda *_: {"hdf5": {}})
         monkeypatch.setattr(site.provenance, "origin_of", lambda _: {})
         results = rows.Results(set(only))
-        site.SiteBench(results, rows.Setup(tmp_path, "quick", lambda _: None, ranks=2)).run()
+        site.Bench(results, rows.Setup(tmp_path, "quick", lambda _: None, ranks=2)).run()
         document = {"benchmark": "site", "parameters": {}, "machine": {}, "results": []}
         return rows.merge(document | {"skipped": {}}, results)
 

@@ -8,7 +8,7 @@ from pathlib import Path
 
 import click
 
-from forebay import kernel_bench, native, two_hosts
+from forebay import benchmarks, native, two_hosts
 from forebay.cli.output import html_option, json_option, plot_option, print_line, report
 from forebay.cli.ranks import launcher_option, ranks_of
 from forebay.errors import EXIT_USAGE, TERMINATIONS, ForebayError, NativeError
@@ -19,6 +19,7 @@ RANKS_PROGRAMS = (native.TASKS_BENCH_PROGRAM, RANKS_PROGRAM)
 # Started ranks, as a multiple of --ranks. Those beyond --ranks sleep, except for rows that compare
 # numbers of ranks.
 RANKS_STARTED = 4
+SITE = "site"  # which --all leaves out
 
 
 @click.command(name="bench", short_help="Run benchmarks.")
@@ -60,7 +61,8 @@ def command(name, list_only, run_all, **options):
     if options["quick"] and options["full"]:
         raise ForebayError("--quick excludes --full", EXIT_USAGE)
     check_options(name, options)
-    names = [one["name"] for one in list_benchmarks()] if run_all else [name]
+    all_names = [one["name"] for one in list_benchmarks()] if run_all else []
+    names = [one for one in all_names if one != SITE] if run_all else [name]
     documents, errors = run_each(names, options)
     if documents:
         show_documents(documents, run_all, options)
@@ -70,14 +72,14 @@ def command(name, list_only, run_all, **options):
 
 def check_options(name: str | None, options: dict) -> None:
     """Options without effect are errors."""
-    if is_set_by_user("ranks") and name in kernel_bench.WITH_OWN_RANKS:
+    known = benchmarks.BENCHMARKS.get(name)
+    if known and known.has_own_ranks and is_set_by_user("ranks"):
         raise ForebayError(f"{name} has its own ranks; --ranks is for others", EXIT_USAGE)
-    if options["launcher"] and name in kernel_bench.ON_THIS_MACHINE:
+    if options["launcher"] and known and known.is_local:
         raise ForebayError(f"{name} runs on this machine, without --launcher", EXIT_USAGE)
-    has_ranks = name is None or name in kernel_bench.BENCHMARKS or ranks_program(name)
-    if options["launcher"] and not has_ranks:
+    if options["launcher"] and not (name is None or known or ranks_program(name)):
         raise ForebayError(f"{name} has no ranks for --launcher to start", EXIT_USAGE)
-    if options["html_file"] and name != kernel_bench.SITE["name"]:
+    if options["html_file"] and name != SITE:
         raise ForebayError("--html is for site; --plot FILE draws others", EXIT_USAGE)
 
 
@@ -161,7 +163,11 @@ def list_benchmarks() -> list[dict]:
         native.find_program(PROGRAM)  # raises an error that names the remedy
     found = [one for program in built for one in native.run_program(program, ["--list"]).document]
     if native.is_built(RUNNER):
-        found.append(kernel_bench.SERVERS)
+        found += [
+            {"name": name, "description": one.description}
+            for name, one in benchmarks.BENCHMARKS.items()
+            if one.description
+        ]
     return list({one["name"]: one for one in found}.values())
 
 
@@ -174,28 +180,26 @@ def ranks_program(name: str) -> str | None:
 
 
 def show_list(json_file: str | None) -> None:
-    from forebay.kernel.run import RUNNER
-
-    benchmarks = [*list_benchmarks(), *[kernel_bench.SITE] * native.is_built(RUNNER)]
+    listed = list_benchmarks()
 
     def render(console):
         from forebay.report.terminal import table
 
         result = table("Benchmarks", "name", "what it measures")
-        for one in benchmarks:
+        for one in listed:
             result.add_row(one["name"], one["description"])
         console.print(result)
         if not native.is_built(PROGRAM):
             console.print("These need no further build; `make bench` builds the others.")
 
-    report(benchmarks, json_file, render)
+    report(listed, json_file, render)
 
 
 def run(name: str, options: dict) -> tuple[dict, BaseException | None]:
     """Runs one benchmark. After a failure with some results, returns these and the failure."""
     arguments, ranks = native_arguments(options), options["ranks"]
-    if name in kernel_bench.BENCHMARKS:
-        return kernel_bench.run(
+    if name in benchmarks.BENCHMARKS:
+        return benchmarks.run(
             name,
             options | {"ranks": ranks if is_set_by_user("ranks") else None},
             lambda ids: measure(PROGRAM, [name, *native_arguments(options | {"only": ids})]),

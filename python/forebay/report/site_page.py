@@ -30,7 +30,7 @@ CAPTIONS = {
 
 
 def write_page(document: dict, path: Path) -> None:
-    """Writes the page of a document of forebay.kernel_bench.site."""
+    """Writes the page of a document of forebay.benchmarks.site."""
     atomic_output.write_text(path, make_page(document))
 
 

@@ -7,10 +7,10 @@ from pathlib import Path
 from statistics import median
 
 from forebay import native
+from forebay.benchmarks.reading import Times, measure_reading, reading_kernel
+from forebay.benchmarks.rows import Goal, Results, Setup
 from forebay.emufs_mount import mount_machine
 from forebay.errors import SkippedError
-from forebay.kernel_bench.reading import Times, measure_reading, reading_kernel
-from forebay.kernel_bench.rows import Goal, Results, Setup
 
 SESSION = "session"  # with the plan of the library
 ROUNDS = 5
@@ -72,7 +72,7 @@ def over_fastest(times: Times) -> list[float]:
     return [one / other for one, other in zip(times.of(SESSION), best, strict=True)]
 
 
-class PfsBench:
+class Bench:
     def __init__(self, results: Results, setup: Setup):
         self.results = results
         self.folder = setup.storage

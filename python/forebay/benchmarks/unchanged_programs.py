@@ -14,9 +14,8 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from forebay import emufs_mount, native, run_job
-from forebay.errors import ForebayError, SkippedError
-from forebay.kernel_bench.program_table import PROGRAMS, Program, random_order
-from forebay.kernel_bench.rows import (
+from forebay.benchmarks.program_table import PROGRAMS, Program, random_order
+from forebay.benchmarks.rows import (
     Goal,
     Results,
     Setup,
@@ -25,6 +24,7 @@ from forebay.kernel_bench.rows import (
     require_space,
     worst_of,
 )
+from forebay.errors import ForebayError, SkippedError
 
 READER = "forebay-bench-reader"
 SCRIPT = "forebay-bench-programs.py"
@@ -162,7 +162,7 @@ class Place:
             return self.time(program, environment)
 
 
-class ProgramsBench:
+class Bench:
     def __init__(self, results: Results, setup: Setup):
         self.results = results
         self.folder = setup.storage

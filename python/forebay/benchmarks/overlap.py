@@ -4,11 +4,11 @@ with checkpoints, and whether a rank for I/O is worth its core."""
 
 import os
 
+from forebay.benchmarks.checkpoint_cases import ALONE, ROUNDS, STEPS
+from forebay.benchmarks.rows import Goal, Results, Setup
 from forebay.kernel import metrics
 from forebay.kernel.kernel_file import make_kernel
 from forebay.kernel.run import RunSettings, run
-from forebay.kernel_bench.checkpoint_cases import ALONE, ROUNDS, STEPS
-from forebay.kernel_bench.rows import Goal, Results, Setup
 
 RANKS = 2
 STEP_BYTES = {"quick": 4 << 20, "usual": 128 << 20, "full": 512 << 20}  # of all ranks
@@ -17,9 +17,10 @@ LOADS = {"ckpt.overlap": (0.3, 1.10), "ckpt.overlap.heavy": (0.9, 1.25)}
 ADOPTED = "forebay:file-per-process,adopt"
 DEDICATED = "ckpt.dedicated.over_in_rank"
 DEDICATED_SHARE = 0.3
+IDS = (*LOADS, DEDICATED)
 
 
-class OverlapBench:
+class Bench:
     """Computation is sized by the storage time of a run just before."""
 
     def __init__(self, results: Results, setup: Setup):

@@ -11,11 +11,11 @@ from dataclasses import dataclass, field, replace
 from pathlib import Path
 
 from forebay import native
+from forebay.benchmarks.rows import Results, Setup
 from forebay.errors import ForebayError
 from forebay.kernel import metrics, provenance
 from forebay.kernel.kernel_file import Kernel, make_kernel, to_toml
 from forebay.kernel.run import LIBRARY_BACKENDS, RUNNERS, RunSettings, backends_of, run
-from forebay.kernel_bench.rows import Results, Setup
 
 MINUTES = {"quick": 2, "usual": 20, "full": 60}
 ROUNDS = {"quick": 3, "usual": 5, "full": 9}
@@ -151,7 +151,7 @@ class Sized:
     failures: dict[str, str] = field(default_factory=dict)
 
 
-class SiteBench:
+class Bench:
     """Scenarios one after the other; each gets an equal share of the time that is left."""
 
     def __init__(self, results: Results, setup: Setup):

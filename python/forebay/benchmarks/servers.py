@@ -6,9 +6,9 @@ import tempfile
 from pathlib import Path
 
 from forebay import emufs, native
-from forebay.kernel_bench.pfs import MEBIBYTE, MEGABYTE, TASK_COUNTS
-from forebay.kernel_bench.reading import measure_reading, reading_kernel
-from forebay.kernel_bench.rows import Results, Setup
+from forebay.benchmarks.pfs import MEBIBYTE, MEGABYTE, TASK_COUNTS
+from forebay.benchmarks.reading import measure_reading, reading_kernel
+from forebay.benchmarks.rows import Results, Setup
 
 RANKS = 2
 FILE_BYTES = {"quick": 64 * MEBIBYTE, "usual": 256 * MEBIBYTE, "full": 1024 * MEBIBYTE}
@@ -30,7 +30,7 @@ def limit_seconds(root: str, size: int) -> float:
     return size / MEGABYTE / rate if rate else 0.0
 
 
-class ServersBench:
+class Bench:
     def __init__(self, results: Results, setup: Setup):
         self.results = results
         self.folder = setup.storage

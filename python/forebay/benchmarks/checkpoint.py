@@ -7,11 +7,8 @@ the rows.
 
 from statistics import median
 
-from forebay.errors import ForebayError
-from forebay.kernel import metrics
-from forebay.kernel.run import RunSettings, backends_of, run
-from forebay.kernel_bench import fio
-from forebay.kernel_bench.checkpoint_cases import (
+from forebay.benchmarks import fio
+from forebay.benchmarks.checkpoint_cases import (
     ALONE,
     BRIGADE,
     COMPARISONS,
@@ -31,10 +28,21 @@ from forebay.kernel_bench.checkpoint_cases import (
     kernel_of,
     library_set_of,
 )
-from forebay.kernel_bench.rows import Goal, Results, Setup
+from forebay.benchmarks.rows import Goal, Results, Setup
+from forebay.errors import ForebayError
+from forebay.kernel import metrics
+from forebay.kernel.run import RunSettings, backends_of, run
+
+IDS = (
+    *(one.id for one in all_cases(MEBIBYTE)),
+    *(one.id for one in COMPARISONS),
+    "ckpt.memory_over_plan",
+    "ckpt.brigade_memory",
+)
+NATIVE_IDS = ("ckpt.perceived.adopt_us", "ckpt.perceived.over_memcpy", "ckpt.open_us")
 
 
-class CheckpointBench:
+class Bench:
     """Measures the cases that the selected rows need, each of them once."""
 
     def __init__(self, results: Results, setup: Setup):

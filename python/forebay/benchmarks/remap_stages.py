@@ -8,8 +8,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from forebay import native
-from forebay.errors import ForebayError
-from forebay.kernel_bench.rows import (
+from forebay.benchmarks.rows import (
     Goal,
     Results,
     Setup,
@@ -18,6 +17,7 @@ from forebay.kernel_bench.rows import (
     require_space,
     summarize,
 )
+from forebay.errors import ForebayError
 
 PROGRAM = "forebay-cube"
 STAGE_PROGRAM = "forebay-bench-remap-stage"
@@ -36,6 +36,7 @@ INPUTS = {
     f"{OVER_ORIGINAL}.medium": (131071, 2047),
     OVER_ORIGINAL: (262143, 4095),
 }
+NATIVE_IDS = ("cube.spec.evaluated",)
 IDS = (*INPUTS, AMPLIFICATION, EFFICIENCY, TWO_THREADS)
 ROWS_OF_STUDY = 614
 VALUE_BYTES = 8
@@ -129,7 +130,7 @@ def totals(runs: Runs, stage: str) -> list[float]:
     return values_of(runs, stage, lambda one: one.total_s)
 
 
-class RemapBench:
+class Bench:
     def __init__(self, results: Results, setup: Setup):
         self.results = results
         self.folder = setup.storage

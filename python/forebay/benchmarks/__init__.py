@@ -4,29 +4,55 @@ come first."""
 
 import contextlib
 import fcntl
+import importlib
 import os
 import tempfile
 from collections.abc import Callable, Iterator
+from dataclasses import dataclass
 from pathlib import Path
 
 from forebay import native
+from forebay.benchmarks.rows import Results, Setup, merge
 from forebay.errors import EXIT_USAGE, TERMINATIONS, ForebayError
-from forebay.kernel_bench.rows import Results, Setup, merge
 
-BENCHMARKS = ("checkpoint", "cube", "kernel", "pfs", "run", "servers", "site")
-WITHOUT_KERNELS = ("cube", "run")
 PROGRAM = "forebay-bench"
-SITE = {
-    "name": "site",
-    "description": "an acceptance kit: Forebay beside all that is installed, 20 minutes",
-}
-SERVERS = {
-    "name": "servers",
-    "description": "many tasks on a mount of emufs, and the activity of its servers",
-}
-WITH_OWN_RANKS = ("checkpoint", "kernel", "pfs")
-ON_THIS_MACHINE = ("cube", "kernel", "pfs", "run", "servers")
 DIRECTORY_PREFIX = ".forebay-bench-"
+
+
+@dataclass(frozen=True)
+class Benchmark:
+    """A benchmark with rows in Python. Each module has the ids of its rows, IDS, those of rows in
+    C++, NATIVE_IDS, if there are any, and a class Bench(results, setup) with run()."""
+
+    modules: tuple[str, ...]
+    has_own_ranks: bool = False  # --ranks has no effect
+    is_local: bool = False  # on this machine, without --launcher
+    runs_kernels: bool = True  # which report the machine
+    description: str = ""  # if no program in C++ lists it
+
+    def ids(self, kind: str) -> list[str]:
+        return [name for one in self.load() for name in getattr(one, kind, ())]
+
+    def load(self) -> list:
+        return [importlib.import_module(f"{__name__}.{one}") for one in self.modules]
+
+
+BENCHMARKS = {
+    "checkpoint": Benchmark(("checkpoint", "overlap"), has_own_ranks=True),
+    "cube": Benchmark(("remap_stages",), is_local=True, runs_kernels=False),
+    "kernel": Benchmark(("kernels",), has_own_ranks=True, is_local=True),
+    "pfs": Benchmark(("pfs",), has_own_ranks=True, is_local=True),
+    "run": Benchmark(("unchanged_programs",), is_local=True, runs_kernels=False),
+    "servers": Benchmark(
+        ("servers",),
+        is_local=True,
+        description="many tasks on a mount of emufs, and the activity of its servers",
+    ),
+    "site": Benchmark(
+        ("site",),
+        description="an acceptance kit: Forebay beside all that is installed, 20 minutes",
+    ),
+}
 
 Native = Callable[[str], tuple[dict, BaseException | None]]
 
@@ -36,7 +62,7 @@ def run(name: str, options: dict, native_rows: Native) -> tuple[dict, BaseExcept
 
     `native_rows(ids)` runs the rows in C++; `ids` is empty for all.
     """
-    own, native_ids = _ids(name)
+    own, native_ids = BENCHMARKS[name].ids("IDS"), BENCHMARKS[name].ids("NATIVE_IDS")
     only = {one for one in (options["only"] or "").split(",") if one}
     if unknown := sorted(only - set(own) - set(native_ids)):
         valid = " ".join(sorted((*own, *native_ids)))
@@ -49,59 +75,6 @@ def run(name: str, options: dict, native_rows: Native) -> tuple[dict, BaseExcept
     if error is None and (not only or only & set(own)):
         error = _run_own(name, options, results)
     return merge(document, results), error
-
-
-def _ids(name: str) -> tuple[list[str], list[str]]:
-    """Of the rows in Python, and of those in C++."""
-    from forebay.kernel_bench import (
-        checkpoint_cases,
-        kernels,
-        overlap,
-        pfs,
-        remap_stages,
-        servers,
-        site,
-        unchanged_programs,
-    )
-
-    if name == "site":
-        return [*site.IDS], []
-    if name == "run":
-        return [*unchanged_programs.IDS], []
-    if name == "cube":
-        return [*remap_stages.IDS], ["cube.spec.evaluated"]
-    if name == "kernel":
-        return [*kernels.IDS], ["kernel.draw_us"]
-    if name == "pfs":
-        return [*pfs.IDS], [*pfs.NATIVE_IDS]
-    if name == "servers":
-        return [*servers.IDS], []
-    cases = checkpoint_cases.all_cases(1 << 20)
-    own = [one.id for one in cases]
-    own += [one.id for one in checkpoint_cases.COMPARISONS]
-    own += [*overlap.LOADS, overlap.DEDICATED, "ckpt.memory_over_plan", "ckpt.brigade_memory"]
-    return own, ["ckpt.perceived.adopt_us", "ckpt.perceived.over_memcpy", "ckpt.open_us"]
-
-
-def _parts(name: str) -> tuple:
-    from forebay.kernel_bench.checkpoint import CheckpointBench
-    from forebay.kernel_bench.kernels import KernelBench
-    from forebay.kernel_bench.overlap import OverlapBench
-    from forebay.kernel_bench.pfs import PfsBench
-    from forebay.kernel_bench.remap_stages import RemapBench
-    from forebay.kernel_bench.servers import ServersBench
-    from forebay.kernel_bench.site import SiteBench
-    from forebay.kernel_bench.unchanged_programs import ProgramsBench
-
-    return {
-        "checkpoint": (CheckpointBench, OverlapBench),
-        "cube": (RemapBench,),
-        "kernel": (KernelBench,),
-        "pfs": (PfsBench,),
-        "run": (ProgramsBench,),
-        "servers": (ServersBench,),
-        "site": (SiteBench,),
-    }[name]
 
 
 def _run_own(name: str, options: dict, results: Results) -> BaseException | None:
@@ -117,13 +90,13 @@ def _run_own(name: str, options: dict, results: Results) -> BaseException | None
             _locked(folder),
             progress() as on_progress,
         ):
-            if name in WITHOUT_KERNELS:  # kernels report their machine
+            if not BENCHMARKS[name].runs_kernels:
                 arguments = ["--machine", "--dir", folder]
                 results.machine = native.run_program(PROGRAM, arguments).document
             ranks, launcher = options["ranks"], options["launcher"]
             setup = Setup(Path(folder).absolute(), effort, on_progress, launcher, ranks)
-            for bench in _parts(name):
-                bench(results, setup).run()
+            for module in BENCHMARKS[name].load():
+                module.Bench(results, setup).run()
     except (ForebayError, *TERMINATIONS) as error:
         return error
     return None

@@ -13,13 +13,13 @@ from pathlib import Path
 from statistics import median
 
 from forebay import irregular_study, native
+from forebay.benchmarks.rows import Goal, Results, Setup
 from forebay.emufs_mount import mount_machine
 from forebay.errors import ForebayError, SkippedError
 from forebay.kernel import advise, metrics
 from forebay.kernel.emit import emit
 from forebay.kernel.kernel_file import Kernel, read_kernel, sized_kernel
 from forebay.kernel.run import OPENMPI_RUNNER, RunSettings, draw, run
-from forebay.kernel_bench.rows import Goal, Results, Setup
 
 LOOP = "forebay-bench-kernel-loop"
 STEPS = 15
@@ -68,6 +68,7 @@ LIBRARY_BACKENDS = (
 )
 FITS = ("kernel.fit.sizes", "kernel.fit.ranks", "kernel.fit.ops", "kernel.fit_s", "kernel.fit_mib")
 STUDY = ("kernel.study_s", "kernel.deck")
+NATIVE_IDS = ("kernel.draw_us",)
 IDS = (
     *("kernel.ks_p", "kernel.mean_error", "kernel.overhead"),
     *("kernel.same_bytes", "kernel.emit.same_bytes"),
@@ -80,7 +81,7 @@ FIT_ROUNDS = 5
 STATEMENTS = 8
 
 
-class KernelBench:
+class Bench:
     def __init__(self, results: Results, setup: Setup):
         self.results = results
         self.setup = setup
