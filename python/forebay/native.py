@@ -210,7 +210,7 @@ def run_program(
                 stderr.feed(line)
             usage = _wait(process, begin)
         finally:
-            _stop_group(process)
+            stop_group(process)
             process.stderr.close()
         output.seek(0)
         text = output.read().decode(errors="replace")
@@ -250,7 +250,7 @@ def running_service(name: str, arguments: Iterable[str]):
                 _raise_failure(name, process.wait(), errors)
             yield document
         finally:
-            _stop_group(process)
+            stop_group(process)
             process.stdout.close()
 
 
@@ -271,7 +271,7 @@ def output_stream(name: str, arguments: Iterable[str]):
                     return
             _raise_failure(name, process.wait(), errors)
         finally:
-            _stop_group(process)
+            stop_group(process)
             process.stdout.close()
 
 
@@ -318,12 +318,12 @@ def _start(command: list[str], stdout, stderr) -> subprocess.Popen:
         message = f"{command[0]} cannot be run: {error.strerror}; {install_hint()}"
         raise ForebayError(message) from None
     if len(RAISED_BY_SIGNALS) > raised:  # lost: functions that Python calls at a fork drop it
-        _stop_group(process)
+        stop_group(process)
         raise RAISED_BY_SIGNALS[-1]
     return process
 
 
-def _stop_group(process: subprocess.Popen) -> None:
+def stop_group(process: subprocess.Popen) -> None:
     """Ends all processes of the child's process group."""
     try:
         if process.poll() is None:

@@ -118,13 +118,18 @@ class Place:
         self.storage.drop_caches()
 
     def run_shell(self, command: str, environment: dict[str, str]) -> int:
-        return subprocess.run(
+        """Runs it to its end. An exception meanwhile ends all its processes."""
+        process = subprocess.Popen(
             ["sh", "-c", command],
             env=environment | self.variables,
             stdin=subprocess.DEVNULL,
             stdout=subprocess.DEVNULL,
-            check=False,
-        ).returncode
+            process_group=0,
+        )
+        try:
+            return process.wait()
+        finally:
+            native.stop_group(process)
 
     def unavailable_reason(self, program: Program) -> str:
         """Why the program cannot run; empty if it can."""
