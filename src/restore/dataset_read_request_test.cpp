@@ -125,6 +125,19 @@ class TestReader {
   TestReader(const TestReader&) = delete;
   TestReader& operator=(const TestReader&) = delete;
 
+  /// Reads the first bytes of a part. Returns what the cache has of its first piece then.
+  PieceCache::Bytes cached_after_reading(std::uint64_t part, std::uint64_t count) {
+    const auto step = dataset_.step(1).value();
+    std::vector<std::byte> bytes(count);
+    auto wanted = step->request_range({"x", ElementType::kBytes, count}, Part{part}, 0).value();
+    const format::BlockLocation location = wanted.requests.front().location;
+    const format::Block block = step->catalog().block(location);
+    EXPECT_EQ(read::result_of(Future<ByteCount>(
+                  std::make_unique<DatasetReadRequest>(step, std::move(wanted), std::span(bytes)))),
+              count);
+    return step->pieces().find({1, location.file, block.stored_range(0).offset});
+  }
+
   /// Expects the bytes of one part as they were put.
   void expect_part(const format::TestBlock& block) {
     const auto step = dataset_.step(1).value();
@@ -214,6 +227,22 @@ TEST_F(LimitedReadersTest, without_a_limit_all_ranks_read_at_the_same_time) {
   ActiveReaders count(kReaders);
   read_all(0, count);
   EXPECT_EQ(count.max(), kReaders);
+}
+
+TEST_F(LimitedReadersTest, piece_that_is_read_in_part_is_cached) {
+  const Status ran =
+      comm::run_ranks({.count = 1}, [&](const comm::CommunicatorPtr& ranks) -> Status {
+        ActiveReaders count(1);
+        TestReader reader(path_, *ranks, count, nullptr);
+        const auto whole = reader.cached_after_reading(0, format::kPieceBytes);
+        EXPECT_EQ(whole, nullptr) << "its caller has all of it";
+        const auto part = reader.cached_after_reading(0, 8);
+        if (part == nullptr) return failure({.operation = "find the piece", .path = path_});
+        const std::vector<std::byte>& raw = written_.blocks[0].raw;
+        EXPECT_TRUE(std::equal(raw.begin(), raw.begin() + format::kPieceBytes, part.get()));
+        return Status();
+      });
+  EXPECT_TRUE(ran) << ran.error().message();
 }
 
 }  // namespace
