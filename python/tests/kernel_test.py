@@ -210,6 +210,7 @@ def test_unknown_option_fails_its_backend_with_the_known_ones(forebay, small, tm
         "posix:dirct",
         "posix:direct,shared",
         "session:per-nod",
+        "session:per-node,per-rank",
         "forebay:auto,writer=2",
         "forebay:writers=2x",
         "mpiio:=x",

@@ -13,7 +13,7 @@ from pathlib import Path
 from statistics import median
 
 from forebay import irregular_study, native
-from forebay.benchmarks.rows import Goal, Results, Setup
+from forebay.benchmarks.rows import Goal, Results, Setup, ratios
 from forebay.emufs_mount import mount_machine
 from forebay.errors import ForebayError, SkippedError
 from forebay.kernel import advise, metrics
@@ -129,8 +129,7 @@ class Bench:
             values = metrics.values_of(one)
             times.setdefault(one["backend"], []).append(values[advise.METRIC])
         best = min(times, key=lambda setting: median(times[setting]))
-        pairs = zip(times[advised], times[best], strict=True)
-        return [one / other for one, other in pairs]
+        return ratios(times[advised], times[best])
 
     def add_fits(self) -> None:
         """Fits of a log of others, each in a process of its own."""
@@ -211,7 +210,7 @@ class Bench:
             if number > 0:
                 ours.append(times[self.run_posix])
                 loop.append(times[self.run_loop])
-        values = [one / other for one, other in zip(ours, loop, strict=True)]
+        values = ratios(ours, loop)
         peers = {"runner": ("s", ours), "loop": ("s", loop)}
         self.results.add(name, "1", values, Goal(1.03, "lower"), peers)
 

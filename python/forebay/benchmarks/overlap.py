@@ -5,7 +5,7 @@ with checkpoints, and whether a rank for I/O is worth its core."""
 import os
 
 from forebay.benchmarks.checkpoint_cases import ALONE, ROUNDS, STEPS
-from forebay.benchmarks.rows import Goal, Results, Setup
+from forebay.benchmarks.rows import Goal, Results, Setup, ratios
 from forebay.kernel import metrics
 from forebay.kernel.kernel_file import make_kernel
 from forebay.kernel.run import RunSettings, run
@@ -80,7 +80,7 @@ class Bench:
             dedicated = self.measure(cores - 1, more_s, ("forebay",), **options)
             times["in-rank"].append(in_rank["runs"][0]["total_s"])
             times["dedicated"].append(dedicated["runs"][0]["total_s"])
-        values = [one / other for one, other in zip(*reversed(times.values()), strict=True)]
+        values = ratios(times["dedicated"], times["in-rank"])
         peers = {f"{name}, {cores} ranks": ("s", found) for name, found in times.items()}
         self.results.add(DEDICATED, "1", values, peers=peers)
 

@@ -8,7 +8,7 @@ from statistics import median
 
 from forebay import native
 from forebay.benchmarks.reading import Times, measure_reading, reading_kernel
-from forebay.benchmarks.rows import Goal, Results, Setup
+from forebay.benchmarks.rows import Goal, Results, Setup, ratios
 from forebay.emufs_mount import mount_machine
 from forebay.errors import SkippedError
 
@@ -69,7 +69,7 @@ def over_fastest(times: Times) -> list[float]:
     """The automatic plan / the fastest other one, in each round."""
     others = [times.of(name) for name in times.by_backend if name != SESSION]
     best = [min(found) for found in zip(*others, strict=True)]
-    return [one / other for one, other in zip(times.of(SESSION), best, strict=True)]
+    return ratios(times.of(SESSION), best)
 
 
 class Bench:

@@ -4,6 +4,7 @@
 from dataclasses import dataclass
 from pathlib import Path
 
+from forebay.benchmarks.rows import ratios
 from forebay.errors import ForebayError
 from forebay.kernel.advise import run_whole
 from forebay.kernel.kernel_file import Kernel, make_kernel
@@ -33,8 +34,7 @@ class Times:
 
     def ratio(self, over: str, under: str) -> list[float]:
         """Of the first step, one for each round."""
-        pairs = zip(self.of(over), self.of(under), strict=True)
-        return [one / other for one, other in pairs]
+        return ratios(self.of(over), self.of(under))
 
 
 def times_of(document: dict) -> Times:

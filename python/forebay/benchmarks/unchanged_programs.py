@@ -5,6 +5,7 @@ storage. Each runs on its own and under an agent in turn; its output must be the
 import contextlib
 import itertools
 import os
+import shlex
 import shutil
 import subprocess
 import sys
@@ -76,8 +77,10 @@ def running_agent(profiles: Path) -> Iterator[dict[str, str]]:
     deadline = time.monotonic() + AGENT_TIMEOUT_S
     try:
         while (agent := run_job.connect(name)) is None:
-            if process.poll() is not None or time.monotonic() >= deadline:
-                raise ForebayError(f"no agent {name} started")
+            if (code := process.poll()) is not None:
+                raise ForebayError(f"start agent {name}: it ended with code {code}")
+            if time.monotonic() >= deadline:
+                raise ForebayError(f"start agent {name}: no answer for {AGENT_TIMEOUT_S} s")
             time.sleep(run_job.CONNECT_INTERVAL_S)
         with agent:
             yield run_job.environment(agent)
@@ -205,7 +208,7 @@ class Bench:
             if not files.exists():
                 require_space(self.folder, FILES_BYTES)
                 script = [sys.executable, "-W", "ignore", str(native.find_program(SCRIPT))]
-                subprocess.run([*script, "make", str(files), str(self.reads)], check=True)
+                run_checked([*script, "make", str(files), str(self.reads)])
             place = Place(storage, self.folder, self.reads)
             place.publish(files)
             yield place
@@ -293,8 +296,7 @@ class Bench:
 
         def time_call(environment: dict[str, str]) -> float:
             command = [str(native.find_program(READER)), str(file), "--pread", str(reads)]
-            done = subprocess.run(command, env=environment, stdout=subprocess.PIPE, check=True)
-            return float(done.stdout) / 1000
+            return float(run_checked(command, environment)) / 1000
 
         def ours() -> float:
             with running_agent(self.folder / "profiles-call") as environment:
@@ -307,6 +309,15 @@ class Bench:
         peers = {way: ("us", samples) for way, samples in times.items()}
         added = [one - other for one, other in pairs]
         self.results.add(CALL, "us", added, Goal(0.3, "lower"), peers)
+
+
+def run_checked(command: list[str], environment: dict[str, str] | None = None) -> bytes:
+    """The standard output of a command; raises a ForebayError if it fails."""
+    done = subprocess.run(command, env=environment, capture_output=True, check=False)
+    if done.returncode == 0:
+        return done.stdout
+    shown = done.stderr[-SHOWN_BYTES:].decode(errors="replace").strip()
+    raise ForebayError(f"run {shlex.join(command)}: it ended with code {done.returncode}: {shown}")
 
 
 def is_measured(row: Row, program: Program, is_cold: bool) -> bool:
