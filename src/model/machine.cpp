@@ -171,16 +171,21 @@ Machine read_machine(const MachineDocument& document) {
   check_format(document.root, kFormat, document.errors);
   read_name_and_about(document, machine);
   read_table<Clients>(document, "client", machine.client, visit_client);
+  if (document.root.contains("network"))
+    read_table<Network>(document, "network", machine.network.emplace(), visit_network);
+  read_table<IoNodes>(document, "io_nodes", machine.io_nodes, visit_io_nodes);
   read_table<DefaultLayout>(document, "layout", machine.layout, visit_layout);
   read_groups(document, machine);
   read_table<MetadataServers>(document, "metadata", machine.metadata, visit_metadata);
   read_table<Locks>(document, "locks", machine.locks, visit_locks);
+  read_table<Sharing>(document, "sharing", machine.sharing, visit_sharing);
+  read_table<StorageLimits>(document, "storage", machine.storage, visit_storage);
   const toml::table* const sources = document.table("sources");
   if (sources != nullptr) read_sources(*sources, "", document.errors, machine);
-  reject_unknown_keys(
-      document.root, "",
-      {"format", "name", "about", "client", "layout", "servers", "metadata", "locks", "sources"},
-      document.errors);
+  reject_unknown_keys(document.root, "",
+                      {"format", "name", "about", "client", "network", "io_nodes", "layout",
+                       "servers", "metadata", "locks", "sharing", "storage", "sources"},
+                      document.errors);
   if (!document.errors.first()) check_layout(document, machine);
   return machine;
 }

@@ -28,8 +28,46 @@ struct Clients {
   std::uint64_t request_bytes_max = 1_MiB;
   double link_latency_us = 0;
   double link_bandwidth_mb_per_s = 0;  ///< of one client, in each direction; 0: not limited
+  std::uint32_t cores = 1;             ///< ranks that one client holds
+  std::uint64_t memory_bytes = 0;      ///< of one client; 0: unknown
+  double copy_mb_per_s = 4000;         ///< of one rank: to staging memory or to another rank
 
   friend bool operator==(const Clients&, const Clients&) = default;
+};
+
+/// The network between clients. Absent in the file: the links of the clients.
+struct Network {
+  double latency_us = 0;
+  double bandwidth_mb_per_s = 0;  ///< of one client, in each direction; 0: not limited
+
+  friend bool operator==(const Network&, const Network&) = default;
+};
+
+/// Nodes that pass the requests of clients on to the servers.
+struct IoNodes {
+  std::uint32_t count = 0;        ///< 0: clients reach the servers themselves
+  double latency_us = 0;          ///< added to each request
+  double bandwidth_mb_per_s = 0;  ///< of one I/O node; 0: not limited
+
+  friend bool operator==(const IoNodes&, const IoNodes&) = default;
+};
+
+/// Limits of all servers together.
+struct StorageLimits {
+  double read_mb_per_s = 0;  ///< 0: the sum of the servers
+  double write_mb_per_s = 0;
+  /// How the stages of a step overlap: its time is the p-norm of their times. 0: the slowest stage.
+  double stage_power = 0;
+
+  friend bool operator==(const StorageLimits&, const StorageLimits&) = default;
+};
+
+/// Limits of files that several clients write; 0: none.
+struct Sharing {
+  double writer_mb_per_s = 0;  ///< of one writer of a shared file
+  double file_mb_per_s = 0;    ///< of one shared file
+
+  friend bool operator==(const Sharing&, const Sharing&) = default;
 };
 
 /// How new files are striped.
@@ -86,10 +124,14 @@ struct Machine {
   std::string name;
   std::string about;
   Clients client;
+  std::optional<Network> network;  ///< absent: the links of the clients
+  IoNodes io_nodes;
   DefaultLayout layout;
   std::vector<ServerGroup> servers;  ///< never empty after parsing
   MetadataServers metadata;          ///< absent in the file: operations on names cost nothing
   Locks locks;
+  Sharing sharing;
+  StorageLimits storage;
   /// Sources of values, by the key of a value or of a table: "servers.latency_us", "client".
   std::map<std::string, std::string> sources;
 
@@ -136,7 +178,8 @@ struct MachineValue {
 };
 
 /// All values that a machine file can set, except name and about, in the order of the page; absent
-/// values have their default.
+/// values have their default. Tables that only describe
+/// [network], [io_nodes], [sharing] or [storage] are left out if they change nothing.
 std::vector<MachineValue> describe(const Machine& machine);
 
 }  // namespace forebay::model

@@ -22,18 +22,21 @@ enum class FieldPresence : std::uint8_t { kOptional, kRequired };
 enum class SizeRule : std::uint8_t { kAny, kPowerOfTwo };
 
 inline constexpr Range<std::uint64_t> kCountRange{1, kServersMax};
+inline constexpr Range<std::uint64_t> kOptionalCountRange{0, kServersMax};
 inline constexpr Range<double> kMicrosecondsRange{0, 1e7};
 /// Smallest bandwidth other than 0: a lower value is a mistaken unit.
 inline constexpr double kMegabytesPerSecondMin = 0.001;
 inline constexpr Range<double> kMegabytesPerSecondRange{0, 1e9};
 inline constexpr Range<double> kShareRange{0, 1};
+inline constexpr Range<double> kPowerRange{0, 64};
 inline constexpr Range<std::uint64_t> kStripeBytesRange{4_KiB, 1_GiB};
 inline constexpr Range<std::uint64_t> kRequestBytesRange{4_KiB, 1_MiB};
 inline constexpr Range<std::uint64_t> kReadAheadBytesRange{0, 1_GiB};
 inline constexpr Range<std::uint64_t> kLockBytesRange{4_KiB, 1_GiB};
+inline constexpr Range<std::uint64_t> kNodeMemoryRange{0, 1024 * 1024_GiB};
 
 /// Real numbers of each kind have one rule, so their ranges cannot differ between tables.
-enum class RealRule : std::uint8_t { kMicroseconds, kBandwidth, kShare };
+enum class RealRule : std::uint8_t { kMicroseconds, kBandwidth, kShare, kPower };
 
 template <class Visitor>
 void visit_client(Visitor& visit, Clients& client) {
@@ -43,6 +46,35 @@ void visit_client(Visitor& visit, Clients& client) {
   visit.size("request_bytes_max", client.request_bytes_max, kRequestBytesRange, SizeRule::kAny);
   visit.real("link_latency_us", client.link_latency_us, RealRule::kMicroseconds);
   visit.real("link_bandwidth_mb_per_s", client.link_bandwidth_mb_per_s, RealRule::kBandwidth);
+  visit.count("cores", client.cores, kCountRange, FieldPresence::kOptional);
+  visit.size("memory_bytes", client.memory_bytes, kNodeMemoryRange, SizeRule::kAny);
+  visit.real("copy_mb_per_s", client.copy_mb_per_s, RealRule::kBandwidth);
+}
+
+template <class Visitor>
+void visit_network(Visitor& visit, Network& network) {
+  visit.real("latency_us", network.latency_us, RealRule::kMicroseconds);
+  visit.real("bandwidth_mb_per_s", network.bandwidth_mb_per_s, RealRule::kBandwidth);
+}
+
+template <class Visitor>
+void visit_io_nodes(Visitor& visit, IoNodes& nodes) {
+  visit.count("count", nodes.count, kOptionalCountRange, FieldPresence::kOptional);
+  visit.real("latency_us", nodes.latency_us, RealRule::kMicroseconds);
+  visit.real("bandwidth_mb_per_s", nodes.bandwidth_mb_per_s, RealRule::kBandwidth);
+}
+
+template <class Visitor>
+void visit_sharing(Visitor& visit, Sharing& sharing) {
+  visit.real("writer_mb_per_s", sharing.writer_mb_per_s, RealRule::kBandwidth);
+  visit.real("file_mb_per_s", sharing.file_mb_per_s, RealRule::kBandwidth);
+}
+
+template <class Visitor>
+void visit_storage(Visitor& visit, StorageLimits& storage) {
+  visit.real("read_mb_per_s", storage.read_mb_per_s, RealRule::kBandwidth);
+  visit.real("write_mb_per_s", storage.write_mb_per_s, RealRule::kBandwidth);
+  visit.real("stage_power", storage.stage_power, RealRule::kPower);
 }
 
 template <class Visitor>

@@ -94,8 +94,7 @@ class FieldDocumenter {
              std::uint32_t value,
              Range<std::uint64_t> range,
              FieldPresence field_presence) {
-    // The only count that may be 0 is limited by the number of servers.
-    const std::string max = range.min == 0 ? "servers" : std::to_string(range.max);
+    const std::string max = key == "stripe_count" ? "servers" : std::to_string(range.max);
     add(key, std::to_string(range.min) + " … " + max, std::to_string(value), field_presence);
   }
   void flag(std::string_view key, const bool& value) {
@@ -113,9 +112,12 @@ class FieldDocumenter {
     static_assert(kMicrosecondsRange.max == 1e7);
     static_assert(kMegabytesPerSecondMin == 0.001);
     static_assert(kMegabytesPerSecondRange.max == 1e9);
+    static_assert(kPowerRange.max == 64);
     const bool is_time = rule == RealRule::kMicroseconds;
+    const bool is_power = rule == RealRule::kPower;
     const std::string fallback = has_fallback_ ? std::string(key.substr(6)) : number_text(value);
-    add(key, is_time ? "0 … 10⁷" : "0, 0.001 … 10⁹", fallback, field_presence);
+    const char* const rate_or_power = is_power ? "0, 1 … 64" : "0, 0.001 … 10⁹";
+    add(key, is_time ? "0 … 10⁷" : rate_or_power, fallback, field_presence);
     has_fallback_ = false;
   }
   void keyword(std::string_view key, const std::optional<std::uint32_t>&) {
@@ -159,6 +161,10 @@ TEST(MachinePage, has_every_key_with_its_range_and_default) {
   document_fields<ServerGroup>("servers", visit_servers, known);
   document_fields<MetadataServers>("metadata", visit_metadata, known);
   document_fields<Locks>("locks", visit_locks, known);
+  document_fields<Network>("network", visit_network, known);
+  document_fields<IoNodes>("io_nodes", visit_io_nodes, known);
+  document_fields<Sharing>("sharing", visit_sharing, known);
+  document_fields<StorageLimits>("storage", visit_storage, known);
   Keys documented = documented_keys();
   EXPECT_EQ(documented.erase("format") + documented.erase("name") + documented.erase("about"), 3U);
   for (const auto& [key, range_and_default] : known) {

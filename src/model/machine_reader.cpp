@@ -32,7 +32,8 @@ constexpr std::array kRealLimits = {
     RealLimits{kMicrosecondsRange, "a number between 0 and 10000000 (microseconds)"},
     RealLimits{kMegabytesPerSecondRange,
                "0 for no limit, or a number between 0.001 and 1000000000 (10^6 bytes a second)"},
-    RealLimits{kShareRange, "a number between 0 and 1"}};
+    RealLimits{kShareRange, "a number between 0 and 1"},
+    RealLimits{kPowerRange, "0 for the slowest stage alone, or a number between 1 and 64"}};
 
 }  // namespace
 
@@ -196,7 +197,8 @@ void TableReader::real(std::string_view key,
   const bool fits = *given >= range.min && *given <= range.max;
   const bool too_slow =
       rule == RealRule::kBandwidth && *given > 0 && *given < kMegabytesPerSecondMin;
-  if (!fits || too_slow) {
+  const bool is_no_norm = rule == RealRule::kPower && *given > 0 && *given < 1;
+  if (!fits || too_slow || is_no_norm) {
     return add_error(*node, key, "is " + number_text(*given) + ": write " + std::string(allowed));
   }
   value = *given + 0.0;  // -0.0 becomes 0, so that equal machines have equal texts

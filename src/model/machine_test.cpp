@@ -173,8 +173,13 @@ class RandomMachines {
     Machine machine;
     machine.name = "m-" + std::to_string(below(1000));
     machine.about = below(2) == 0 ? "" : "a \"quoted\" back\\slash,\ta tab\nand \x7f";
-    machine.client = {count(),   below(2) == 0, below(1_GiB), 4_KiB + below(1_MiB - 4_KiB + 1),
-                      latency(), bandwidth()};
+    machine.client = {count(),    below(2) == 0, below(1_GiB), 4_KiB + below(1_MiB - 4_KiB + 1),
+                      latency(),  bandwidth(),   count(),      below(1024_GiB),
+                      bandwidth()};
+    if (below(2) == 0) machine.network = {latency(), bandwidth()};
+    if (below(2) == 0) machine.io_nodes = {count(), latency(), bandwidth()};
+    if (below(2) == 0) machine.sharing = {bandwidth(), bandwidth()};
+    if (below(2) == 0) machine.storage = {bandwidth(), bandwidth(), 1.0 + double(below(63))};
     for (std::uint64_t i = below(3) + 1; i > 0; --i) {
       machine.servers.push_back({1 + static_cast<std::uint32_t>(below(20'000)), latency(), count(),
                                  bandwidth(), below(2) == 0, latency(), bandwidth()});

@@ -66,6 +66,10 @@ struct ListedTable {
 std::vector<ListedTable> list_tables(const Machine& machine) {
   std::vector<ListedTable> tables;
   tables.push_back({"[client]", "client", list<Clients>(machine.client, visit_client)});
+  if (machine.network)
+    tables.push_back({"[network]", "network", list<Network>(*machine.network, visit_network)});
+  if (machine.io_nodes != IoNodes{})
+    tables.push_back({"[io_nodes]", "io_nodes", list<IoNodes>(machine.io_nodes, visit_io_nodes)});
   tables.push_back({"[layout]", "layout", list<DefaultLayout>(machine.layout, visit_layout)});
   for (std::size_t i = 0; i < machine.servers.size(); ++i) {
     tables.push_back({"[[servers]]", "servers." + std::to_string(i),
@@ -74,6 +78,10 @@ std::vector<ListedTable> list_tables(const Machine& machine) {
   tables.push_back(
       {"[metadata]", "metadata", list<MetadataServers>(machine.metadata, visit_metadata)});
   tables.push_back({"[locks]", "locks", list<Locks>(machine.locks, visit_locks)});
+  if (machine.sharing != Sharing{})
+    tables.push_back({"[sharing]", "sharing", list<Sharing>(machine.sharing, visit_sharing)});
+  if (machine.storage != StorageLimits{})
+    tables.push_back({"[storage]", "storage", list<StorageLimits>(machine.storage, visit_storage)});
   return tables;
 }
 

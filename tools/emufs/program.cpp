@@ -27,11 +27,28 @@ namespace {
 
 using nlohmann::json;
 
+/// Success if emufs emulates all tables of the machine.
+Status check_tables(const model::Machine& machine, const std::string& name) {
+  const char* const table = machine.network                             ? "[network]"
+                            : machine.io_nodes != model::IoNodes{}      ? "[io_nodes]"
+                            : machine.sharing != model::Sharing{}       ? "[sharing]"
+                            : machine.storage != model::StorageLimits{} ? "[storage]"
+                                                                        : nullptr;
+  if (table == nullptr) return {};
+  return failure({.kind = ErrorClass::kInvalidArgument,
+                  .operation = "mount",
+                  .path = name,
+                  .cause = std::string("emufs does not emulate ") + table +
+                           "; choose a machine without this table"});
+}
+
 /// The configuration of a mount, after all checks that are possible before there are threads.
 Result<Emulation::Config> config_of(const MountCommand& command) {
   auto machine =
       model::load_machine(command.machine, model::machine_directories(process_environment()));
   if (!machine) return failure(machine.error());
+  if (const Status known = check_tables(*machine, command.machine); !known)
+    return failure(known.error());
   if (command.clients > machine->client.count) {
     return failure({.kind = ErrorClass::kInvalidArgument,
                     .operation = "mount " + std::to_string(command.clients) + " clients of",

@@ -47,6 +47,21 @@ def expect_error(program, *args) -> str:
     return program("mount", *args, code=1)["message"]
 
 
+@pytest.mark.parametrize("table", ["network", "io_nodes", "sharing", "storage"])
+def test_tables_that_are_not_emulated_are_refused(tmp_path, program, machine_file, table):
+    key = {"io_nodes": "count = 2", "network": "", "storage": "write_mb_per_s = 5"}
+    machine = tmp_path / "tables.toml"
+    numbers = key.get(table, "file_mb_per_s = 1")
+    machine.write_text(Path(machine_file("free")).read_text() + f"[{table}]\n{numbers}\n")
+    (tmp_path / "backing").mkdir()
+    (tmp_path / "point").mkdir()
+    folders = (tmp_path / "backing", tmp_path / "point")
+    message = expect_error(program, "--machine", machine, *folders)
+    assert message.endswith(
+        f"emufs does not emulate [{table}]; choose a machine without this table"
+    )
+
+
 def test_unsuitable_directories_are_refused(tmp_path, program):
     backing, point, full = tmp_path / "backing", tmp_path / "point", tmp_path / "full"
     for folder in (backing, point, full, backing / "inside", point.parent / "full" / "x"):
