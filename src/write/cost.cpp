@@ -1,417 +1,356 @@
 // SPDX-License-Identifier: Apache-2.0
-// Computes for each resource how long it works on the step: metadata servers, data servers, links,
-// writers with their requests in flight, locks. The slowest resource determines the duration of the
-// step.
+// Computes the load of the busiest resource of each kind, and from that the time of a step: its
+// slowest stage.
 #include "write/cost.hpp"
 
+#include <array>
 #include <cmath>
-#include <map>
-#include <set>
 #include <vector>
 
 #include "base/assert.hpp"
-#include "model/queueing.hpp"
-#include "write/file_layout.hpp"
+#include "write/step_formulas.hpp"
 
 namespace forebay::write {
 
 namespace {
 
-using model::Machine;
-using model::RequestKind;
-
-double transfer_time_us(double bytes, double mb_per_s) {
-  return mb_per_s == 0 ? 0 : bytes / mb_per_s;
+/// Expected maximum of `count` values with a normal distribution, in standard deviations.
+double expected_maximum(double count) {
+  return count < 2 ? 0 : std::max(0.0, std::sqrt(2 * std::log(count)) - 0.6);
 }
 
-/// Work of one server: request fragments (RPCs) into which stripes and the client's request size
-/// split requests.
-struct ServerRequests {
-  double rpc_bytes = 0;
-  double rpcs = 0;
-  double in_flight = 1;  ///< RPCs in flight at a time
-};
-
-/// Time that a server works on its RPCs: latency and service time of the first ones, then the
-/// others at the rate of the server.
-double busy_us(const model::ServerGroup& server, const ServerRequests& share) {
-  const double in_flight = std::max(1.0, share.in_flight);
-  const model::Load load{
-      .kind = RequestKind::kWrite,
-      .request_bytes = static_cast<std::uint64_t>(std::max(1.0, share.rpc_bytes)),
-      .in_flight = in_flight};
-  const double concurrent = std::min({share.rpcs, in_flight, double(server.concurrency)});
-  const double service_us = transfer_time_us(share.rpc_bytes, server.write_bandwidth_mb_per_s) +
-                            (server.latency_overlaps ? 0 : server.write_latency_us);
-  const double latency_us = server.latency_overlaps ? server.write_latency_us : 0;
-  const double rate = model::rate_mb_per_s(server, load);
-  return latency_us + concurrent * service_us +
-         (share.rpcs - concurrent) * transfer_time_us(share.rpc_bytes, rate);
-}
-
-/// Bytes of a step by writer, file, server and node.
-struct StepLoads {
-  std::vector<double> of_writer;  ///< by index of the writer
-  std::vector<double> of_file;
-  std::vector<double> of_server;
-  std::vector<std::size_t> files_of_server;
-  std::vector<std::size_t> remote_writers_of_server;  ///< on other nodes than the file's owner
-  std::map<std::uint32_t, double> written_by_node;    ///< to storage
-  std::map<std::uint32_t, double> sent_by_node;       ///< to other nodes
-  std::map<std::uint32_t, double> received_by_node;
-  double copied_bytes_max = 0;  ///< of one rank that receives bytes of others
+/// Shares of the busiest writers, files and nodes.
+struct BusiestLoads {
+  double writer_nodes = 1;
+  double ranks_of_writer = 1;
+  double writer_bytes = 0;  ///< on average
+  double writer_bytes_max = 0;
+  FileLoad file = {};
+  double written_by_node = 0;  ///< to storage
+  double sent_by_node = 0;     ///< to other nodes, also what the busiest node receives
+  double copied_by_rank = 0;   ///< that receives bytes of others
 };
 
 class StepCostModel {
  public:
-  StepCostModel(const WriteFacts& facts, const WritePlan& plan)
-      : facts_(facts),
-        plan_(plan),
-        machine_(*facts.machine),
-        aggregation_(facts.rank_layout, plan) {
-    for (FileNumber file = 0; file < aggregation_.file_count(); ++file)
-      layouts_.push_back(layout_of_file(machine_, plan_, file));
-    compute_loads();
-    compute_transfers();
-    is_baton_ = plan_.tuning.transfer_mode == TransferMode::kBaton;
+  StepCostModel(const model::Machine& machine, const StepTotals& totals, const WritePlan& plan)
+      : machine_(machine), totals_(totals), plan_(plan), formulas_(machine, plan) {
+    spread_ranks();
+    spread_files();
+    exchange_bytes();
   }
 
   StepCost cost() const {
+    const double writers = plan_.writers;
+    const double files = plan_.files;
+    const double creates = names_of_server(files);
+    const double opens = names_of_server(writers - files);
     StepCost cost;
-    const FileCreationTimes creation = file_creation_times();
-    cost.metadata_us = creation.last_us;
-    const double writing_us = write_us();
-    cost.storage_us = std::max(creation.first_us + writing_us, creation.last_us + last_writer_us());
+    cost.metadata_us = formulas_.metadata_us(creates, opens);
+    cost.storage_us =
+        std::max(formulas_.first_create_us() + write_us(), cost.metadata_us + last_writer_us());
     cost.exchange_us = exchange_us();
-    cost.is_overlapped = plan_.tuning.exchange != Exchange::kGather;
+    cost.written_us = written_us(cost);
     cost.sync_us = sync_us();
+    cost.perceived_us = perceived_us(cost);
     return cost;
   }
 
  private:
-  struct FileCreationTimes {
-    double first_us = 0;
-    double last_us = 0;
-  };
-
-  double bytes_of(RankNumber rank) const {
-    return static_cast<double>(facts_.step_bytes.empty() ? kAssumedStepBytes
-                                                         : facts_.bytes_of(rank));
-  }
-  void compute_loads();
-  void compute_transfers();
-  void add_transfer(RankNumber from, RankNumber to, double bytes);
-  FileCreationTimes file_creation_times() const;
-  double request_us(FileNumber file, double bytes) const;
-  double single_writer_us(FileNumber file, double bytes) const;
-  double write_us() const;
+  void spread_ranks();
+  void spread_files();
+  void exchange_bytes();
+  double names_of_server(double names) const;
   double servers_us() const;
+  double active_servers(double requests_of_file, double servers_of_file) const;
+  double file_bytes() const;
+  double busiest_server_bytes(double servers_of_file) const;
   double writers_us() const;
-  double links_us() const;
-  double locks_us() const;
-  double locks_of_file_us(FileNumber file) const;
-  double lock_rounds_of(FileNumber file) const;
-  std::size_t clients_of(FileNumber file) const;
+  double storage_limit_us() const;
+  double io_nodes_us() const;
+  double write_us() const;
   double last_writer_us() const;
-  std::size_t remote_writers_of(FileNumber file) const;
-  double syncs_us(const std::vector<std::size_t>& syncs_of_server) const;
-  double sync_us() const;
   double exchange_us() const;
+  double written_us(const StepCost& cost) const;
+  double syncs_us(double syncs_of_server) const;
+  double objects_of_server(double servers_of_file) const;
+  double sync_us() const;
+  double perceived_us(const StepCost& cost) const;
+  bool is_dedicated() const { return plan_.tuning.placement == Placement::kDedicated; }
 
-  double rpc_bytes(FileNumber file) const {
-    return static_cast<double>(std::min(
-        {plan_.tuning.unit_bytes, layouts_[file].stripe_bytes, machine_.client.request_bytes_max}));
-  }
-  /// Servers of a file that `requests` consecutive requests use.
-  double servers_in_use(FileNumber file, double requests) const {
-    const double stripes = static_cast<double>(plan_.tuning.unit_bytes) /
-                           static_cast<double>(layouts_[file].stripe_bytes);
-    const double touched = stripes >= 1 ? requests * stripes : 1 + (requests - 1) * stripes;
-    return std::clamp<double>(std::floor(touched), 1, layouts_[file].stripe_count);
-  }
-  double rpcs_of_request(FileNumber file) const {
-    return static_cast<double>(plan_.tuning.unit_bytes) / rpc_bytes(file);
-  }
-  const model::ServerGroup& server_of(FileNumber file, std::uint32_t column) const {
-    return machine_.server((layouts_[file].first_server + column) % machine_.server_count());
-  }
-
-  const WriteFacts& facts_;
+  const model::Machine& machine_;
+  const StepTotals& totals_;
   const WritePlan& plan_;
-  const Machine& machine_;
-  const AggregationMap aggregation_;
-  std::vector<model::Layout> layouts_;
-  StepLoads loads_;
-  bool is_baton_ = false;
+  const StepFormulas formulas_;
+  BusiestLoads loads_;
 };
 
-void StepCostModel::compute_loads() {
-  loads_.of_file.resize(aggregation_.file_count());
-  loads_.of_server.resize(machine_.server_count());
-  loads_.files_of_server.resize(machine_.server_count());
-  loads_.remote_writers_of_server.resize(machine_.server_count());
-  for (const RankNumber writer : aggregation_.writers()) {
-    double bytes = 0;
-    for (const RankNumber rank : aggregation_.ranks_of_writer(writer))
-      bytes += bytes_of(rank);
-    loads_.of_writer.push_back(bytes);
-    loads_.of_file[aggregation_.file_of(writer)] += bytes;
-    loads_.written_by_node[facts_.rank_layout.node_of(writer)] += bytes;
+/// As AggregationMap: with as many writers as nodes no run of ranks spans nodes, with fewer each
+/// run consists of whole nodes.
+void StepCostModel::spread_ranks() {
+  const double writers = plan_.writers;
+  const double mean_bytes = totals_.bytes / totals_.ranks;
+  if (is_dedicated()) {
+    loads_.ranks_of_writer = std::ceil(totals_.ranks / writers);
+  } else if (writers >= totals_.nodes) {
+    const double of_node = std::floor(writers / totals_.nodes);
+    loads_.ranks_of_writer = std::ceil(totals_.ranks_of_node_max / of_node);
+  } else {
+    loads_.ranks_of_writer = std::ceil(totals_.nodes / writers) * totals_.ranks_of_node_max;
   }
-  for (FileNumber file = 0; file < aggregation_.file_count(); ++file) {
-    const model::Layout& layout = layouts_[file];
-    const double stripes =
-        std::ceil(loads_.of_file[file] / static_cast<double>(layout.stripe_bytes));
-    const double used = std::min<double>(layout.stripe_count, std::max(1.0, stripes));
-    for (std::uint32_t column = 0; column < used; ++column) {
-      const std::uint32_t server = (layout.first_server + column) % machine_.server_count();
-      // Servers have whole stripes, the first ones one more.
-      const double whole = std::ceil((stripes - column) / layout.stripe_count);
-      const double bytes = whole * static_cast<double>(layout.stripe_bytes);
-      loads_.of_server[server] += std::min(bytes, loads_.of_file[file]);
-      ++loads_.files_of_server[server];
-      loads_.remote_writers_of_server[server] += remote_writers_of(file);
-    }
-  }
+  loads_.ranks_of_writer = std::min(loads_.ranks_of_writer, totals_.ranks - writers + 1);
+  if (is_dedicated()) loads_.ranks_of_writer = std::ceil(totals_.ranks / writers);
+  const double deviation = totals_.rank_bytes_deviation * std::sqrt(loads_.ranks_of_writer);
+  const double most = loads_.ranks_of_writer * totals_.rank_bytes_max;
+  loads_.writer_bytes = totals_.bytes / writers;
+  loads_.writer_bytes_max =
+      std::clamp(loads_.ranks_of_writer * mean_bytes + expected_maximum(writers) * deviation,
+                 std::min(totals_.rank_bytes_max, most), most);
+  loads_.writer_nodes = std::min(writers, totals_.nodes);
+  loads_.written_by_node = std::max(loads_.writer_bytes_max,
+                                    std::ceil(writers / totals_.nodes) * totals_.bytes / writers);
 }
 
-void StepCostModel::add_transfer(RankNumber from, RankNumber to, double bytes) {
-  const std::uint32_t here = facts_.rank_layout.node_of(from);
-  const std::uint32_t there = facts_.rank_layout.node_of(to);
-  if (here == there) return;
-  loads_.sent_by_node[here] += bytes;
-  loads_.received_by_node[there] += bytes;
+void StepCostModel::spread_files() {
+  const double files = plan_.files;
+  const double writers = plan_.writers;
+  const double ranks_of_file = std::max(1.0, totals_.ranks / files);
+  const double deviation = totals_.rank_bytes_deviation * std::sqrt(ranks_of_file);
+  loads_.file.writers = std::ceil(writers / files);
+  loads_.file.bytes = std::min(totals_.bytes, loads_.file.writers * loads_.writer_bytes +
+                                                  expected_maximum(files) * deviation);
+  const double writers_of_node = std::max(1.0, writers / totals_.nodes);
+  // Runs of writers span one node more if they do not divide the writers of a node.
+  const bool is_even = std::fmod(writers_of_node, loads_.file.writers) == 0 ||
+                       std::fmod(loads_.file.writers, writers_of_node) == 0;
+  loads_.file.clients =
+      std::min({loads_.writer_nodes, loads_.file.writers,
+                std::ceil(loads_.file.writers / writers_of_node) + (is_even ? 0 : 1)});
 }
 
-void StepCostModel::compute_transfers() {
-  const bool chain = plan_.tuning.exchange == Exchange::kBrigade;
-  const bool shared = plan_.tuning.exchange == Exchange::kSharedMemory;
-  for (const RankNumber writer : aggregation_.writers()) {
-    const auto ranks = aggregation_.ranks_of_writer(writer);
-    double through = 0;
-    for (auto rank = ranks.rbegin(); rank != ranks.rend(); ++rank) {
-      const auto next = aggregation_.next_hop(*rank);
-      if (!next) continue;
-      const double own = bytes_of(*rank);
-      const bool together = facts_.rank_layout.node_of(*rank) == facts_.rank_layout.node_of(*next);
-      if (!(shared && together)) through += own;
-      add_transfer(*rank, *next, chain ? through : own);
-    }
-    loads_.copied_bytes_max = std::max(loads_.copied_bytes_max, through);
-  }
+void StepCostModel::exchange_bytes() {
+  if (plan_.tuning.exchange == Exchange::kNone) return;
+  const double of_node = totals_.bytes / totals_.nodes;
+  const double nodes_of_writer = std::ceil(totals_.nodes / loads_.writer_nodes);
+  loads_.sent_by_node = (nodes_of_writer - 1) * of_node;
+  const double own = is_dedicated() ? 0 : totals_.bytes / totals_.ranks;
+  const bool is_shared = plan_.tuning.exchange == Exchange::kSharedMemory;
+  loads_.copied_by_rank =
+      is_shared ? loads_.sent_by_node
+                : std::max(0.0, loads_.ranks_of_writer * totals_.bytes / totals_.ranks - own);
 }
 
-/// The owner creates a file; then the other writers open it.
-StepCostModel::FileCreationTimes StepCostModel::file_creation_times() const {
-  const model::MetadataServers& servers = machine_.metadata;
-  std::vector<std::uint32_t> creates(servers.servers);
-  std::vector<std::uint32_t> opens(servers.servers);
-  for (FileNumber file = 0; file < aggregation_.file_count(); ++file) {
-    const auto server = model::metadata_server_of(name_hash_of_file(machine_, file), servers);
-    ++creates[server];
-    opens[server] += static_cast<std::uint32_t>(aggregation_.writers_of(file).size()) - 1;
-  }
-  const auto rounds = [&](std::uint32_t count) {
-    const std::uint32_t whole = (count + servers.concurrency - 1) / servers.concurrency;
-    return static_cast<double>(whole);
-  };
-  FileCreationTimes creation{.first_us = servers.create_us + machine_.client.link_latency_us};
-  for (std::uint32_t i = 0; i < servers.servers; ++i) {
-    const double links = (opens[i] > 0 ? 2 : 1) * machine_.client.link_latency_us;
-    const double total_us =
-        rounds(creates[i]) * servers.create_us + rounds(opens[i]) * servers.open_us;
-    creation.last_us = std::max(creation.last_us, total_us + links);
-  }
-  const double shared_by = plan_.tuning.steps_per_group;
-  return {creation.first_us / shared_by, creation.last_us / shared_by};
+/// Of the busiest metadata server, if a hash assigns names to servers.
+double StepCostModel::names_of_server(double names) const {
+  const double servers = machine_.metadata.servers;
+  if (machine_.metadata.spread == model::NameSpread::kDirectory || servers == 1) return names;
+  const double mean = names / servers;
+  return std::min(names, mean + expected_maximum(servers) * std::sqrt(mean));
 }
 
-/// One request to idle storage.
-double StepCostModel::request_us(FileNumber file, double bytes) const {
-  const double bytes_of_rpc = std::min(bytes, rpc_bytes(file));
-  const model::Load load{.kind = RequestKind::kWrite,
-                         .request_bytes = static_cast<std::uint64_t>(std::max(1.0, bytes_of_rpc))};
-  return model::response_time_us(server_of(file, 0), load) + machine_.client.link_latency_us +
-         transfer_time_us(bytes, machine_.client.link_bandwidth_mb_per_s);
-}
-
-/// `bytes` of a file by one writer, without other writers.
-double StepCostModel::single_writer_us(FileNumber file, double bytes) const {
-  if (bytes == 0) return 0;
-  const double bytes_of_rpc = std::min(rpc_bytes(file), bytes);
-  const double requests = std::min<double>(
-      facts_.requests_per_writer, std::ceil(bytes / static_cast<double>(plan_.tuning.unit_bytes)));
-  const double in_use = servers_in_use(file, std::min(requests, std::ceil(bytes / bytes_of_rpc)));
-  const ServerRequests share{.rpc_bytes = bytes_of_rpc,
-                             .rpcs = bytes / bytes_of_rpc / in_use,
-                             .in_flight = requests * rpcs_of_request(file) / in_use};
-  const double link = machine_.client.link_bandwidth_mb_per_s;
-  const double by_link = server_of(file, 0).write_latency_us + transfer_time_us(bytes, link);
-  double longest = by_link;
-  for (std::uint32_t column = 0; column < static_cast<std::uint32_t>(in_use); ++column)
-    longest = std::max(longest, busy_us(server_of(file, column), share));
-  return longest + machine_.client.link_latency_us;
+/// Each file is on consecutive servers, and begins one server further than the file before, or on
+/// the same.
+double StepCostModel::objects_of_server(double servers_of_file) const {
+  const double files = plan_.files;
+  const double servers = machine_.server_count();
+  if (machine_.layout.first_server) return files;
+  return std::floor(files / servers) * servers_of_file +
+         std::min(std::fmod(files, servers), servers_of_file);
 }
 
 double StepCostModel::servers_us() const {
-  double rpcs_in_flight = 0;
-  double rpc_bytes_max = 0;
-  double in_use = 0;
-  for (FileNumber file = 0; file < aggregation_.file_count(); ++file) {
-    const double concurrent =
-        is_baton_ ? 1 : static_cast<double>(aggregation_.writers_of(file).size());
-    const double requests = concurrent * facts_.requests_per_writer;
-    rpcs_in_flight += requests * rpcs_of_request(file);
-    rpc_bytes_max = std::max(rpc_bytes_max, rpc_bytes(file));
-    in_use += servers_in_use(file, requests);
-  }
-  const auto loaded = std::ranges::count_if(loads_.of_server, [](double load) { return load > 0; });
-  in_use = std::min<double>(in_use, static_cast<double>(loaded));
-  // A server is active for 1 / loaded_per_active of the time.
-  const double loaded_per_active = static_cast<double>(loaded) / std::max(1.0, in_use);
+  const double files = plan_.files;
+  const double of_file = formulas_.servers_of_file(file_bytes());
+  const double rpc = formulas_.rpc_bytes(loads_.writer_bytes_max);
+  const double concurrent = formulas_.is_baton() ? files : static_cast<double>(plan_.writers);
+  const double requests = concurrent * formulas_.requests_in_flight(loads_.writer_bytes_max);
+  const double unit = static_cast<double>(plan_.tuning.unit_bytes);
+  const double rpcs = requests * std::max(1.0, std::min(unit, loads_.writer_bytes_max) / rpc);
+  const double active = active_servers(std::max(1.0, requests / files), of_file);
+  const double bytes = std::max(busiest_server_bytes(of_file), totals_.bytes / active);
   double longest = 0;
-  for (std::uint32_t i = 0; i < machine_.server_count(); ++i) {
-    if (loads_.of_server[i] == 0) continue;
-    const ServerRequests share{.rpc_bytes = rpc_bytes_max,
-                               .rpcs = loads_.of_server[i] / rpc_bytes_max * loaded_per_active,
-                               .in_flight = rpcs_in_flight / std::max(1.0, in_use)};
-    longest = std::max(longest, busy_us(machine_.server(i), share));
-  }
+  for (const model::ServerGroup& group : machine_.servers)
+    longest = std::max(longest, formulas_.server_us(group, bytes, {rpc, rpcs / active}));
   return longest;
+}
+
+/// Servers that work at a time. Files are written at about the same speed, so the servers in use of
+/// each file are one further than those of the file before.
+double StepCostModel::active_servers(double requests_of_file, double servers_of_file) const {
+  const double in_use = std::min(servers_of_file, formulas_.servers_in_use(requests_of_file));
+  const double others = machine_.layout.first_server ? 0 : plan_.files - 1.0;
+  return std::min<double>(machine_.server_count(), in_use + others);
+}
+
+/// On average, with the bytes between the end of a writer's bytes and the next multiple of the
+/// alignment.
+double StepCostModel::file_bytes() const {
+  const double alignment = static_cast<double>(plan_.tuning.alignment_bytes);
+  const double even = std::ceil(loads_.writer_bytes / alignment) * alignment;
+  const double padding =
+      totals_.rank_bytes_deviation > 0 ? alignment / 2 : even - loads_.writer_bytes;
+  return (totals_.bytes + plan_.writers * padding) / plan_.files;
+}
+
+/// Servers have whole stripes. Sizes that differ count by their deviation, unless all servers hold
+/// a part of each file.
+double StepCostModel::busiest_server_bytes(double servers_of_file) const {
+  const double stripe = static_cast<double>(
+      plan_.tuning.stripe_bytes != 0 ? plan_.tuning.stripe_bytes : machine_.layout.stripe_bytes);
+  const double servers = machine_.server_count();
+  const double object =
+      std::min(file_bytes(), std::ceil(file_bytes() / stripe / servers_of_file) * stripe);
+  const double objects = objects_of_server(servers_of_file);
+  const double file_deviation =
+      totals_.rank_bytes_deviation * std::sqrt(std::max(1.0, totals_.ranks / plan_.files));
+  const double deviation =
+      (1 - servers_of_file / servers) * file_deviation / servers_of_file * std::sqrt(objects);
+  return std::min(totals_.bytes, objects * object + expected_maximum(servers) * deviation);
 }
 
 double StepCostModel::writers_us() const {
-  std::vector<double> of_file(aggregation_.file_count());
-  for (std::uint32_t i = 0; i < aggregation_.writer_count(); ++i) {
-    const FileNumber file = aggregation_.file_of(aggregation_.writers()[i]);
-    const double one = single_writer_us(file, loads_.of_writer[i]);
-    of_file[file] = is_baton_ ? of_file[file] + one : std::max(of_file[file], one);
-  }
-  return *std::ranges::max_element(of_file);
+  if (!formulas_.is_baton()) return formulas_.writer_us(loads_.writer_bytes_max);
+  return loads_.file.writers * formulas_.writer_us(loads_.writer_bytes);
 }
 
-double StepCostModel::links_us() const {
-  double longest = 0;
-  for (const auto& [node, bytes] : loads_.written_by_node) {
-    const auto sent = loads_.sent_by_node.find(node);
-    const double total_bytes = bytes + (sent == loads_.sent_by_node.end() ? 0 : sent->second);
-    longest =
-        std::max(longest, transfer_time_us(total_bytes, machine_.client.link_bandwidth_mb_per_s));
-  }
-  return longest;
+double StepCostModel::storage_limit_us() const {
+  return transfer_us(totals_.bytes, machine_.storage.write_mb_per_s);
 }
 
-std::size_t StepCostModel::clients_of(FileNumber file) const {
-  std::set<std::uint32_t> clients;
-  for (const RankNumber writer : aggregation_.writers_of(file))
-    clients.insert(facts_.rank_layout.node_of(writer));
-  return clients.size();
-}
-
-double StepCostModel::locks_of_file_us(FileNumber file) const {
-  const model::Locks& locks = machine_.locks;
-  if (locks.unit == model::LockUnit::kNone) return 0;
-  const auto writers = aggregation_.writers_of(file);
-  if (clients_of(file) < 2) return 0;
-  if (is_baton_) return static_cast<double>(writers.size() - 1) * locks.change_us;
-  const double unit = static_cast<double>(plan_.tuning.unit_bytes);
-  const double requests = std::ceil(loads_.of_file[file] / unit);
-  const double one_us = request_us(file, unit) + locks.change_us;
-  if (locks.unit == model::LockUnit::kFile) return requests * one_us;
-  if (locks.unit == model::LockUnit::kObject) return 0;
-  const std::uint64_t lock =
-      locks.unit == model::LockUnit::kBytes ? locks.unit_bytes : layouts_[file].stripe_bytes;
-  if (plan_.tuning.alignment_bytes % lock == 0) return 0;
-  // Allocations that share a lock wait for each other; those on other locks proceed in parallel.
-  // About every second one of consecutive requests is of another client.
-  const double in_a_row = std::max(2.0, static_cast<double>(lock) / unit);
-  const double in_flight = static_cast<double>(writers.size()) * facts_.requests_per_writer;
-  return requests / 2 * one_us / std::max(1.0, in_flight / in_a_row);
-}
-
-/// Among waiting clients, the one with the highest offset gets a lock up to the end of the object,
-/// and the next client revokes it. So the requests in flight to a file get its locks in rounds, and
-/// each round revokes one lock.
-double StepCostModel::lock_rounds_of(FileNumber file) const {
-  if (machine_.locks.unit != model::LockUnit::kObject || is_baton_) return 0;
-  if (clients_of(file) < 2) return 0;
-  const double rpcs = std::ceil(loads_.of_file[file] / rpc_bytes(file));
-  const double writers = static_cast<double>(aggregation_.writers_of(file).size());
-  const double in_flight = writers * facts_.requests_per_writer * rpcs_of_request(file);
-  return std::ceil(rpcs / std::max(1.0, in_flight));
-}
-
-double StepCostModel::locks_us() const {
-  double longest = 0;
-  for (FileNumber file = 0; file < aggregation_.file_count(); ++file)
-    longest = std::max(longest, locks_of_file_us(file));
-  return longest;
+double StepCostModel::io_nodes_us() const {
+  if (machine_.io_nodes.count == 0) return 0;
+  const double used = std::min<double>(machine_.io_nodes.count, loads_.writer_nodes);
+  return formulas_.io_node_us(
+      std::max(loads_.written_by_node,
+               std::ceil(loads_.writer_nodes / used) * totals_.bytes / loads_.writer_nodes));
 }
 
 double StepCostModel::write_us() const {
-  double rounds = 0;
-  for (FileNumber file = 0; file < aggregation_.file_count(); ++file)
-    rounds = std::max(rounds, lock_rounds_of(file));
-  // In each round, a server serves one RPC alone. This latency adds to the time of busy servers.
-  const double servers = servers_us() + rounds * server_of(0, 0).write_latency_us;
-  return std::max({servers, writers_us(), links_us(), locks_us()}) +
+  const double rounds = formulas_.lock_rounds(loads_.file);
+  // This latency adds to the time of busy servers.
+  const double servers = servers_us() + rounds * machine_.servers.front().write_latency_us;
+  const double sent = machine_.network ? 0 : loads_.sent_by_node;
+  return std::max({servers, writers_us(), formulas_.link_us(loads_.written_by_node + sent),
+                   io_nodes_us(), storage_limit_us(), formulas_.locks_us(loads_.file),
+                   formulas_.sharing_us(loads_.file, loads_.writer_bytes)}) +
          rounds * machine_.locks.change_us;
 }
 
-/// Time to write after the last file exists: that of the writer with the fewest bytes.
+/// Time to write after the last file exists: that of a writer with few bytes.
 double StepCostModel::last_writer_us() const {
-  const auto least = std::ranges::min_element(loads_.of_writer);
-  const auto number = static_cast<std::size_t>(least - loads_.of_writer.begin());
-  const FileNumber file = aggregation_.file_of(aggregation_.writers()[number]);
-  const double round_us = machine_.locks.change_us + server_of(file, 0).write_latency_us;
-  return single_writer_us(file, *least) + (lock_rounds_of(file) > 0 ? round_us : 0);
+  const double least = std::max(0.0, 2 * loads_.writer_bytes - loads_.writer_bytes_max);
+  const double round_us = formulas_.lock_rounds(loads_.file) > 0 ? formulas_.lock_round_us() : 0;
+  return formulas_.writer_us(least) + round_us;
 }
 
-std::size_t StepCostModel::remote_writers_of(FileNumber file) const {
-  const std::uint32_t node = facts_.rank_layout.node_of(aggregation_.owner_of(file));
-  const auto is_remote = [&](RankNumber one) { return facts_.rank_layout.node_of(one) != node; };
-  const auto writers = aggregation_.writers_of(file);
-  return static_cast<std::size_t>(std::ranges::count_if(writers, is_remote));
+double StepCostModel::exchange_us() const {
+  return std::max(transfer_us(loads_.copied_by_rank, machine_.client.copy_mb_per_s),
+                  formulas_.network_us(loads_.sent_by_node));
+}
+
+/// The slowest of the stages, or their p-norm (`stage_power` of the machine).
+double StepCostModel::written_us(const StepCost& cost) const {
+  const double power = machine_.storage.stage_power;
+  if (power == 0) {
+    return plan_.tuning.exchange == Exchange::kGather ? cost.exchange_us + cost.storage_us
+                                                      : std::max(cost.exchange_us, cost.storage_us);
+  }
+  const FileLoad& file = loads_.file;
+  const bool is_file_shared = file.writers > 1;
+  const std::array stages{
+      cost.metadata_us,
+      cost.exchange_us,
+      writers_us(),
+      formulas_.link_us(loads_.written_by_node),
+      io_nodes_us(),
+      std::max(servers_us(), storage_limit_us()),
+      formulas_.locks_us(file) + formulas_.lock_rounds(file) * formulas_.lock_round_us(),
+      is_file_shared ? transfer_us(loads_.writer_bytes, machine_.sharing.writer_mb_per_s) : 0,
+      is_file_shared ? transfer_us(file.bytes, machine_.sharing.file_mb_per_s) : 0};
+  double sum = 0;
+  for (const double stage : stages)
+    sum += std::pow(stage, power);
+  return std::pow(sum, 1 / power);
 }
 
 /// Concurrent syncs. At each server the first one has a commit, and all others share the next one.
-double StepCostModel::syncs_us(const std::vector<std::size_t>& syncs_of_server) const {
+double StepCostModel::syncs_us(double syncs_of_server) const {
   double longest = 0;
-  for (std::uint32_t i = 0; i < machine_.server_count(); ++i) {
-    const double commits = static_cast<double>(std::min<std::size_t>(syncs_of_server[i], 2));
-    longest = std::max(longest, commits * machine_.server(i).sync_us);
-  }
+  for (const model::ServerGroup& group : machine_.servers)
+    longest = std::max(longest, std::min(syncs_of_server, 2.0) * group.sync_us);
   return longest == 0 ? 0 : longest + machine_.client.link_latency_us;
 }
 
 /// Writers on other nodes than the owner of the file sync; then its owner writes the index and
 /// syncs. Then the directory is synced, and the slot that publishes the step is written and synced.
 double StepCostModel::sync_us() const {
-  std::vector<std::size_t> publication(machine_.server_count());
-  const model::Layout commits = model::layout_of_new_file(machine_, aggregation_.file_count());
-  publication[model::server_of(commits, 0, machine_.server_count())] = 1;
+  const double of_server = objects_of_server(formulas_.servers_of_file(file_bytes()));
+  const double remote = (loads_.file.clients - 1) *
+                        std::max(1.0, loads_.file.writers / loads_.file.clients) * of_server;
   const double directory_us = machine_.metadata.sync_us;
-  return syncs_us(loads_.remote_writers_of_server) + request_us(0, 4096) +
-         syncs_us(loads_.files_of_server) +
-         (directory_us == 0 ? 0 : directory_us + machine_.client.link_latency_us) +
-         request_us(0, 4096) + syncs_us(publication);
+  const double index_us = formulas_.request_us(4096);
+  return syncs_us(remote) + index_us + syncs_us(of_server) +
+         (directory_us == 0 ? 0 : directory_us + machine_.client.link_latency_us) + index_us +
+         syncs_us(1);
 }
 
-double StepCostModel::exchange_us() const {
-  double longest = loads_.copied_bytes_max / kCopyMbPerS;
-  const double link = machine_.client.link_bandwidth_mb_per_s;
-  for (const auto& [node, bytes] : loads_.sent_by_node)
-    longest = std::max(longest, transfer_time_us(bytes, link) + machine_.client.link_latency_us);
-  for (const auto& [node, bytes] : loads_.received_by_node)
-    longest = std::max(longest, transfer_time_us(bytes, link) + machine_.client.link_latency_us);
-  return longest;
+double StepCostModel::perceived_us(const StepCost& cost) const {
+  const double bytes = totals_.rank_bytes_max;
+  const double copy_us = transfer_us(bytes, machine_.client.copy_mb_per_s);
+  const double beyond = std::max(0.0, bytes - static_cast<double>(plan_.memory_bytes));
+  return bytes == 0 ? 0 : std::max(copy_us, cost.written_us * beyond / bytes);
+}
+
+void add_layout(const RankLayout& layout, StepTotals& totals) {
+  std::vector<std::uint32_t> nodes = layout.node_of_compute_rank;
+  if (!std::ranges::is_sorted(nodes)) std::ranges::sort(nodes);
+  totals.ranks = layout.compute_rank_count();
+  totals.nodes = 0;
+  for (auto begin = nodes.begin(); begin != nodes.end();) {
+    const auto end = std::upper_bound(begin, nodes.end(), *begin);
+    totals.ranks_of_node_max = std::max(totals.ranks_of_node_max, double(end - begin));
+    totals.nodes += 1;
+    begin = end;
+  }
+  totals.io_ranks = layout.io_rank_count();
+  totals.shares_nodes = std::ranges::any_of(layout.node_of_io_rank, [&](std::uint32_t node) {
+    return std::ranges::binary_search(nodes, node);
+  });
+}
+
+void add_bytes(const WriteFacts& facts, StepTotals& totals) {
+  if (facts.step_bytes.size() <= 1) {
+    const std::uint64_t each =
+        facts.step_bytes.empty() ? kAssumedStepBytes : facts.step_bytes.front();
+    totals.rank_bytes_max = static_cast<double>(each);
+    totals.bytes = totals.rank_bytes_max * totals.ranks;
+    return;
+  }
+  for (const std::uint64_t bytes : facts.step_bytes)
+    totals.bytes += static_cast<double>(bytes);
+  const double mean = totals.bytes / totals.ranks;
+  double squares = 0;
+  for (const std::uint64_t bytes : facts.step_bytes) {
+    const double one = static_cast<double>(bytes);
+    totals.rank_bytes_max = std::max(totals.rank_bytes_max, one);
+    squares += (one - mean) * (one - mean);
+  }
+  totals.rank_bytes_deviation = std::sqrt(squares / totals.ranks);
 }
 
 }  // namespace
 
-StepCost step_cost(const WriteFacts& facts, const WritePlan& plan) {
-  FOREBAY_ASSERT(facts.machine != nullptr);
-  return StepCostModel(facts, plan).cost();
+StepTotals totals_of(const WriteFacts& facts) {
+  StepTotals totals;
+  add_layout(facts.rank_layout, totals);
+  add_bytes(facts, totals);
+  return totals;
+}
+
+StepCost step_cost(const model::Machine& machine, const StepTotals& totals, const WritePlan& plan) {
+  FOREBAY_ASSERT(plan.writers >= 1);
+  FOREBAY_ASSERT(plan.files >= 1);
+  return StepCostModel(machine, totals, plan).cost();
 }
 
 }  // namespace forebay::write

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// step_cost(): the cost of a step with a plan on a machine, by formulas: fast enough to compare
-// hundreds of plans when a dataset is opened. Tests compare the storage part with
-// simulated_step.hpp, event by event.
+// step_cost(): the cost of a step with a plan on a machine, in closed form: a microsecond for each
+// plan, whatever the number of ranks, so that hundreds of plans can be compared when a dataset is
+// opened. Tests compare it with the simulation of a step, event by event.
 #pragma once
 
 #include <algorithm>
@@ -10,32 +10,48 @@
 
 namespace forebay::write {
 
-/// The times of one step, in microseconds. Application and staging memory are not included, because
-/// they are the same for all plans.
+/// Sums over the ranks of a job, from which formulas take the loads of writers, files and servers.
+struct StepTotals {
+  double ranks = 1;  ///< compute ranks
+  double nodes = 1;  ///< with compute ranks
+  double io_ranks = 0;
+  double ranks_of_node_max = 1;
+  bool shares_nodes = false;  ///< an I/O rank is on a node with compute ranks
+  double bytes = 0;           ///< of all ranks; kAssumedStepBytes for each if unknown
+  double rank_bytes_max = 0;
+  double rank_bytes_deviation = 0;  ///< standard deviation
+};
+
+/// Takes time in proportion to the ranks.
+StepTotals totals_of(const WriteFacts& facts);
+
+/// The times of one step, in microseconds. The computation of the application is not included,
+/// because it is the same for all plans.
 struct StepCost {
   double metadata_us = 0;  ///< until the last file is created, and opened by all its writers
   /// Until the last byte is written, including metadata. Assumes that the writers have all bytes at
   /// the start.
   double storage_us = 0;
-  double exchange_us = 0;     ///< until all bytes are at their writers
-  double sync_us = 0;         ///< syncs of files, and publication
-  bool is_overlapped = true;  ///< exchange and writes are concurrent
+  double exchange_us = 0;  ///< until all bytes are at their writers
+  double written_us = 0;   ///< until the last byte is written: exchange and storage together
+  double sync_us = 0;      ///< syncs of files, and publication
+  /// For which put() blocks the application: the copy to staging memory, and the wait for memory.
+  double perceived_us = 0;
 
-  double durable_us() const {
-    const double moved =
-        is_overlapped ? std::max(exchange_us, storage_us) : exchange_us + storage_us;
-    return moved + sync_us;
-  }
+  double durable_us() const { return written_us + sync_us; }
 };
 
 /// Bytes that a rank is assumed to put in a step while the real number is unknown.
 inline constexpr std::uint64_t kAssumedStepBytes = 64_MiB;
 
-/// Rate at which one current core copies between warm pages.
-inline constexpr double kCopyMbPerS = 4000;
-
 /// `plan` must be complete, as plan_write() returned it for these facts, which must have a machine.
-/// Link speeds are those between clients and servers, the only ones in machine files.
-StepCost step_cost(const WriteFacts& facts, const WritePlan& plan);
+/// Loads of single writers, files and servers follow from the totals: ranks are spread over nodes,
+/// writers over ranks and files over servers as evenly as possible. Sizes that differ count by
+/// their deviation.
+StepCost step_cost(const model::Machine& machine, const StepTotals& totals, const WritePlan& plan);
+
+inline StepCost step_cost(const WriteFacts& facts, const WritePlan& plan) {
+  return step_cost(*facts.machine, totals_of(facts), plan);
+}
 
 }  // namespace forebay::write

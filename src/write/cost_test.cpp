@@ -109,26 +109,27 @@ double durable_us(const WriteFacts& facts, const WritePlan& plan) {
   return std::chrono::duration<double, std::micro>(simulate_step(facts, plan).durable).count();
 }
 
-void expect_choice_near_best(const WriteFacts& facts) {
+/// Time of the chosen plan, relative to the best one.
+double choice_over_best(const WriteFacts& facts) {
   double best_us = INFINITY;
-  std::string best;
-  for (const WritePlan& plan : plans_of(facts)) {
-    const double us = durable_us(facts, plan);
-    if (us < best_us) best = text_of(plan);
-    best_us = std::min(best_us, us);
-  }
+  for (const WritePlan& plan : plans_of(facts))
+    best_us = std::min(best_us, durable_us(facts, plan));
   const auto chosen = plan_write(facts);
-  ASSERT_TRUE(chosen) << chosen.error().message();
-  EXPECT_LT(durable_us(facts, *chosen), 1.25 * best_us) << chosen->reason << "; best: " << best;
+  EXPECT_TRUE(chosen) << chosen.error().message();
+  return durable_us(facts, *chosen) / best_us;
 }
 
 TEST_P(MachineCostTest, chosen_plan_is_near_best) {
+  std::vector<double> over_best;
   for (const std::uint32_t ranks : {1U, 2U, 4U, 8U, 16U, 32U}) {
     WriteFacts facts = facts_on(machine_, ranks, each_);
-    expect_choice_near_best(facts);
+    over_best.push_back(choice_over_best(facts));
     facts.step_bytes = exponential(ranks, each_);
-    expect_choice_near_best(facts);
+    over_best.push_back(choice_over_best(facts));
   }
+  std::ranges::sort(over_best);
+  EXPECT_LT(over_best[over_best.size() / 2], 1.15) << "the median";
+  EXPECT_LT(over_best.back(), 1.6) << "the worst";
 }
 
 TEST(StepCost, few_ranks_get_one_writer_per_server) {

@@ -38,23 +38,24 @@ Placement choose_placement(const WriteFacts& facts, const WritePlan& requested) 
 }
 
 TransferMode transfer_mode_of(Strategy strategy) {
-  return plan_of(strategy).tuning.transfer_mode.value_or(TransferMode::kIndependent);
+  if (strategy == Strategy::kBaton) return TransferMode::kBaton;
+  return strategy == Strategy::kCollective ? TransferMode::kCollective : TransferMode::kIndependent;
 }
 
 /// `plan` must have its shape and placement.
-Exchange choose_exchange(const WriteFacts& facts, const WritePlan& plan) {
+Exchange choose_exchange(const StepTotals& totals, const WritePlan& plan) {
   const bool in_rank = plan.tuning.placement == Placement::kInRank;
-  if (in_rank && plan.writers == facts.rank_layout.compute_rank_count()) return Exchange::kNone;
+  if (in_rank && plan.writers == totals.ranks) return Exchange::kNone;
   if (plan.tuning.exchange) return *plan.tuning.exchange;
   if (plan.strategy == Strategy::kBrigade) return Exchange::kBrigade;
   if (plan.strategy == Strategy::kGather) return Exchange::kGather;
-  const AggregationMap aggregation(facts.rank_layout, plan);
-  for (RankNumber rank = 0; rank < aggregation.compute_rank_count(); ++rank) {
-    const RankNumber writer = aggregation.writer_of(rank);
-    const bool together = facts.rank_layout.node_of(rank) == facts.rank_layout.node_of(writer);
-    if (writer != rank && together) return Exchange::kSharedMemory;
-  }
-  return Exchange::kMessage;
+  const bool has_neighbors = in_rank ? totals.ranks_of_node_max > 1 : totals.shares_nodes;
+  return has_neighbors ? Exchange::kSharedMemory : Exchange::kMessage;
+}
+
+/// Step bytes of the rank with the most; 0: unknown.
+std::uint64_t known_step_bytes(const WriteFacts& facts, const StepTotals& totals) {
+  return facts.step_bytes.empty() ? 0 : static_cast<std::uint64_t>(totals.rank_bytes_max);
 }
 
 /// Bytes that one lock covers; 0: there are no locks, or no alignment helps.
@@ -72,11 +73,13 @@ std::uint64_t lock_bytes(const WriteFacts& facts, const WritePlan& plan) {
   }
 }
 
-std::uint64_t choose_unit(const WriteFacts& facts, const WritePlan& plan) {
+std::uint64_t choose_unit(const WriteFacts& facts,
+                          const StepTotals& totals,
+                          const WritePlan& plan) {
   if (plan.tuning.unit_bytes != 0) return plan.tuning.unit_bytes;
   const std::uint64_t grain = std::max(plan.tuning.alignment_bytes, kAlignmentBytesLimits.min);
   const std::uint64_t smallest = std::max(grain, kUnitBytesSmall);
-  const std::uint64_t step = facts.max_step_bytes();
+  const std::uint64_t step = known_step_bytes(facts, totals);
   const std::uint64_t memory = plan.memory_bytes;
   const auto is_too_large = [&](std::uint64_t unit) {
     const bool for_step = unit > smallest && step != 0 && kUnitsMin * unit > step;
@@ -112,10 +115,12 @@ std::uint64_t memory_required(const WriteFacts& facts, const WritePlan& plan) {
                   kUnitsMin * std::max(plan.tuning.unit_bytes, plan.tuning.alignment_bytes));
 }
 
-std::uint64_t choose_memory(const WriteFacts& facts, const WritePlan& plan) {
+std::uint64_t choose_memory(const WriteFacts& facts,
+                            const StepTotals& totals,
+                            const WritePlan& plan) {
   const std::uint64_t least = memory_required(facts, plan);
   if (plan.memory_bytes != 0) return std::max(least, plan.memory_bytes);
-  const std::uint64_t step = facts.max_step_bytes();
+  const std::uint64_t step = known_step_bytes(facts, totals);
   // Memory is allocated as the first step needs it, so a high bound costs nothing.
   const std::uint64_t for_any =
       facts.free_share_bytes == 0 ? kMemoryBytesDefault : kMemoryBytesUnknownMax;
@@ -125,23 +130,14 @@ std::uint64_t choose_memory(const WriteFacts& facts, const WritePlan& plan) {
   return std::max(memory / plan.tuning.unit_bytes * plan.tuning.unit_bytes, least);
 }
 
-void choose_sizes(const WriteFacts& facts, WritePlan& plan) {
-  plan.tuning.unit_bytes = choose_unit(facts, plan);
-  plan.tuning.alignment_bytes = choose_alignment(facts, plan);
-  plan.memory_bytes = choose_memory(facts, plan);
-}
-
 /// Rate at which the agents of a node write; 0: unknown. Storage in memory delays no agent.
-double node_storage_mb_per_s(const WriteFacts& known, const WritePlan& plan) {
-  if (known.storage == StorageKind::kMemory) return std::numeric_limits<double>::infinity();
-  if (known.machine == nullptr) return 0;
-  WriteFacts facts = known;
-  if (facts.step_bytes.empty()) facts.step_bytes = {kAssumedStepBytes};
-  double bytes = 0;
-  for (RankNumber rank = 0; rank < facts.rank_layout.compute_rank_count(); ++rank)
-    bytes += static_cast<double>(facts.bytes_of(rank));
-  const double storage_us = step_cost(facts, plan).storage_us;
-  return storage_us == 0 ? 0 : bytes / storage_us / facts.rank_layout.node_count();
+double node_storage_mb_per_s(const WriteFacts& facts,
+                             const StepTotals& totals,
+                             const WritePlan& plan) {
+  if (facts.storage == StorageKind::kMemory) return std::numeric_limits<double>::infinity();
+  if (facts.machine == nullptr) return 0;
+  const double storage_us = step_cost(*facts.machine, totals, plan).storage_us;
+  return storage_us == 0 ? 0 : totals.bytes / storage_us / totals.nodes;
 }
 
 /// True if `a` has fewer free cores for each rank than `b`, or as few for more ranks.
@@ -165,14 +161,17 @@ HashingNode scarcest_node(const WriteFacts& facts) {
 }
 
 /// `plan` must be complete except for this. Returns the reason; empty if the stage was given.
-std::string choose_checksum_stage(const WriteFacts& facts, WritePlan& plan) {
+std::string choose_checksum_stage(const WriteFacts& facts,
+                                  const StepTotals& totals,
+                                  WritePlan& plan) {
   if (plan.tuning.checksum_stage != ChecksumStage::kAuto) return {};
   if (plan.codec != Codec::kNone) {
     plan.tuning.checksum_stage = ChecksumStage::kCopy;
     return "checksums by put(), because put() compresses";
   }
   HashingNode node = scarcest_node(facts);
-  if (cores_for_agents(node) > 0) node.storage_mb_per_s = node_storage_mb_per_s(facts, plan);
+  if (cores_for_agents(node) > 0)
+    node.storage_mb_per_s = node_storage_mb_per_s(facts, totals, plan);
   const HashingCost cost = hashing_cost(node);
   plan.tuning.checksum_stage = cost.choice();
   return reason_of(node, cost);
@@ -207,12 +206,17 @@ std::uint32_t WriteFacts::cores_of(std::uint32_t node) const {
   return cores_of_node.size() == 1 ? cores_of_node.front() : cores_of_node.at(node);
 }
 
-std::uint64_t WriteFacts::max_step_bytes() const {
-  return step_bytes.empty() ? 0 : *std::ranges::max_element(step_bytes);
-}
-
 std::uint32_t WriteFacts::server_count() const {
   return servers == 0 && machine != nullptr ? machine->server_count() : servers;
+}
+
+void complete_shape(const WriteFacts& facts, const StepTotals& totals, WritePlan& plan) {
+  plan.tuning.transfer_mode = transfer_mode_of(plan.strategy);
+  plan.tuning.exchange = choose_exchange(totals, plan);
+  plan.tuning.unit_bytes = choose_unit(facts, totals, plan);
+  plan.tuning.alignment_bytes = choose_alignment(facts, plan);
+  plan.memory_bytes = choose_memory(facts, totals, plan);
+  fill_defaults(plan);
 }
 
 Result<WritePlan> plan_write(const WriteFacts& facts, const WritePlan& requested) {
@@ -224,19 +228,17 @@ Result<WritePlan> plan_write(const WriteFacts& facts, const WritePlan& requested
   if (!plan.tuning.placement) plan.tuning.placement = choose_placement(facts, plan);
   plan.strategy = implied_strategy(facts, plan);
   if (Status right = check_shape(facts, plan); !right) return failure(right.error());
-  const PlanShape shape = choose_shape(facts, plan);
+  const StepTotals totals = totals_of(facts);
+  const PlanShape shape = choose_shape(facts, totals, plan);
   plan.strategy = shape.strategy;
   plan.writers = shape.writers;
   plan.files = shape.files;
-  plan.tuning.transfer_mode = transfer_mode_of(plan.strategy);
-  plan.tuning.exchange = choose_exchange(facts, plan);
-  choose_sizes(facts, plan);
-  fill_defaults(plan);
+  complete_shape(facts, totals, plan);
   plan.reason = reason_of(facts, plan, shape.reason);
   if (requested.memory_bytes != 0 && requested.memory_bytes < plan.memory_bytes)
     plan.reason += "; memory_bytes is raised from " + std::to_string(requested.memory_bytes) +
                    " to " + std::to_string(plan.memory_bytes) + ", the minimum for this plan";
-  if (const std::string why = choose_checksum_stage(facts, plan); !why.empty())
+  if (const std::string why = choose_checksum_stage(facts, totals, plan); !why.empty())
     plan.reason += "; " + why;
   return plan;
 }

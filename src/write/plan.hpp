@@ -40,18 +40,17 @@ struct WriteFacts {
   /// The rank's share of the free memory. Limits only the choice of memory_bytes and unit_bytes in
   /// a plan without memory_bytes. If the minimum of the plan is larger, that is chosen. 0: unknown.
   std::uint64_t free_share_bytes = 0;
-  /// Requests that a writer has in flight.
-  std::uint32_t requests_per_writer = 4;
   /// Cores that the compute ranks of each node may use together, by the number of the node; 0:
   /// unknown. Empty: all unknown; one number: all alike.
   std::vector<std::uint32_t> cores_of_node = {};
 
   std::uint64_t bytes_of(RankNumber rank) const;
   std::uint32_t cores_of(std::uint32_t node) const;
-  /// Step bytes of the rank with the most; 0: unknown.
-  std::uint64_t max_step_bytes() const;
   std::uint32_t server_count() const;
 };
+
+/// Requests that a writer has in flight, unless the ranks of a file write together.
+inline constexpr std::uint32_t kRequestsPerWriter = 4;
 
 /// Completes `requested`: checks the values that it sets, and chooses those that it leaves open.
 /// Values that are set do not change, with two exceptions. `exchange` becomes kNone where each rank

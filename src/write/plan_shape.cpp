@@ -3,15 +3,12 @@
 #include "write/plan_shape.hpp"
 
 #include <algorithm>
-#include <chrono>
-#include <optional>
 #include <tuple>
 #include <utility>
 #include <vector>
 
-#include "write/cost.hpp"
+#include "write/plan_checks.hpp"
 #include "write/plan_limits.hpp"
-#include "write/simulated_step.hpp"
 
 namespace forebay::write {
 
@@ -96,27 +93,8 @@ PlanShape shape_by_rule(const WriteFacts& facts, const WritePlan& requested) {
   return shape;
 }
 
-/// Numbers to compare: `given` if it is set. Else 1, 2, 3, 4, 6, 8, 12 … `most`, and the numbers of
-/// nodes and servers.
-std::vector<std::uint32_t> candidate_counts(const WriteFacts& facts,
-                                            std::uint32_t given,
-                                            std::uint32_t most) {
-  if (given != 0) return {given};
-  std::vector<std::uint32_t> counts{most, std::min(most, facts.rank_layout.node_count()),
-                                    std::min(most, facts.server_count())};
-  for (std::uint64_t count = 1; count <= most; count *= 2) {
-    counts.push_back(static_cast<std::uint32_t>(count));
-    if (most <= 512 && count % 2 == 0 && count / 2 * 3 <= most)
-      counts.push_back(static_cast<std::uint32_t>(count / 2 * 3));
-  }
-  std::ranges::sort(counts);
-  counts.erase(std::ranges::unique(counts).begin(), counts.end());
-  return counts;
-}
-
 struct Candidate {
-  WritePlan plan;
-  StepCost cost;
+  PlanShape shape;
   double durable_us = 0;
 };
 
@@ -126,122 +104,113 @@ std::vector<Strategy> candidate_strategies(const WritePlan& requested) {
   return {Strategy::kFilePerProcess, Strategy::kReducedBlocking};
 }
 
-/// Completes a plan as plan_write() will.
-std::optional<Candidate> candidate_of(const WriteFacts& facts, WritePlan plan) {
-  // Has no effect on the shape. An automatic choice would compute another cost.
-  plan.tuning.checksum_stage = ChecksumStage::kCopy;
-  const Result<WritePlan> whole = plan_write(facts, plan);
-  if (!whole) return std::nullopt;
-  const StepCost cost = step_cost(facts, *whole);
-  return Candidate{*whole, cost, cost.durable_us()};
-}
+/// The plans that are compared, with their cost. They share one plan, because a copy costs as much
+/// as a formula.
+class PlanSearch {
+ public:
+  PlanSearch(const WriteFacts& facts, const StepTotals& totals, const WritePlan& requested)
+      : facts_(facts),
+        totals_(totals),
+        requested_(requested),
+        plan_(requested),
+        servers_(facts.server_count()) {}
 
-void add_candidates(const WriteFacts& facts,
-                    const WritePlan& requested,
-                    std::vector<Candidate>& candidates) {
-  const bool fixed =
-      requested.strategy == Strategy::kSerial || requested.strategy == Strategy::kFilePerProcess;
-  const bool all_write =
-      is_every_rank_writing(requested.strategy) || requested.tuning.exchange == Exchange::kNone;
-  const std::uint32_t most = writers_limit(facts, requested);
-  const std::uint32_t only = requested.strategy == Strategy::kSerial ? 1 : most;
-  for (const std::uint32_t writers : candidate_counts(
-           facts, fixed || (all_write && requested.writers == 0) ? only : requested.writers,
-           most)) {
-    for (const std::uint32_t files :
-         candidate_counts(facts, fixed ? only : requested.files, writers)) {
-      if (files > writers) continue;
-      WritePlan plan = requested;
-      plan.writers = fixed ? only : writers;
-      plan.files = files;
-      if (const auto candidate = candidate_of(facts, plan)) candidates.push_back(*candidate);
+  /// Adds the plans of a strategy with each number of writers and files.
+  void add(Strategy strategy) {
+    const std::uint32_t most = writers_limit(facts_, requested_);
+    const bool is_serial = strategy == Strategy::kSerial;
+    const bool fixed = is_serial || strategy == Strategy::kFilePerProcess;
+    const bool all_write =
+        is_every_rank_writing(strategy) || requested_.tuning.exchange == Exchange::kNone;
+    const std::uint32_t only = is_serial ? 1 : most;
+    const bool one_count = fixed || (all_write && requested_.writers == 0);
+    for (const std::uint32_t writers : counts_to(one_count ? only : requested_.writers, most)) {
+      for (const std::uint32_t files : counts_to(fixed ? only : requested_.files, writers)) {
+        if (files <= writers) add_shape({strategy, fixed ? only : writers, files});
+      }
     }
   }
-}
+  const std::vector<Candidate>& candidates() const { return candidates_; }
+
+ private:
+  /// Numbers to compare: `given` if it is set. Else 1, 2, 3, 4, 6, 8, 12 … `most`, and the numbers
+  /// of nodes and servers.
+  std::vector<std::uint32_t> counts_to(std::uint32_t given, std::uint32_t most) const {
+    if (given != 0) return {given};
+    const auto nodes = static_cast<std::uint32_t>(totals_.nodes);
+    std::vector<std::uint32_t> counts{most, std::min(most, nodes), std::min(most, servers_)};
+    for (std::uint64_t count = 1; count <= most; count *= 2) {
+      counts.push_back(static_cast<std::uint32_t>(count));
+      if (most <= 512 && count % 2 == 0 && count / 2 * 3 <= most)
+        counts.push_back(static_cast<std::uint32_t>(count / 2 * 3));
+    }
+    std::ranges::sort(counts);
+    counts.erase(std::ranges::unique(counts).begin(), counts.end());
+    return counts;
+  }
+  void add_shape(const PlanShape& shape) {
+    plan_.tuning = requested_.tuning;
+    plan_.memory_bytes = requested_.memory_bytes;
+    plan_.strategy = shape.strategy;
+    plan_.writers = shape.writers;
+    plan_.files = shape.files;
+    if (!check_shape(facts_, plan_)) return;
+    complete_shape(facts_, totals_, plan_);
+    candidates_.push_back({shape, step_cost(*facts_.machine, totals_, plan_).durable_us()});
+  }
+
+  const WriteFacts& facts_;
+  const StepTotals& totals_;
+  const WritePlan& requested_;
+  WritePlan plan_;
+  const std::uint32_t servers_;
+  std::vector<Candidate> candidates_;
+};
 
 constexpr double kTieTolerance = 1.02;
-// Formulas are mostly off by less than this; plans further from the best one are not simulated.
-constexpr double kSimulationCutoff = 1.7;
-// Simulations take a few milliseconds in all, once for a dataset.
-constexpr std::size_t kSimulationsMax = 12;
-constexpr double kSimulatedRpcsMax = 1024;
 
 /// Order of preference among plans of equal cost. First a writer for each server, because no
 /// machine file states what one agent and its link can transfer. Then plans without shared files,
 /// for which real file systems charge more than machine files state. Then few files, then few
 /// writers.
-auto preference_of(const WriteFacts& facts, const WritePlan& plan) {
-  const bool dedicated = plan.tuning.placement == Placement::kDedicated;
-  const std::uint32_t most =
-      dedicated ? facts.rank_layout.io_rank_count() : facts.rank_layout.compute_rank_count();
-  const std::uint32_t preferred = std::min(most, facts.server_count());
-  const std::uint32_t missing = preferred - std::min(preferred, plan.writers);
-  return std::tuple{missing, plan.files < plan.writers, plan.files, plan.writers};
-}
-
-/// Number of request fragments (RPCs) into which stripes and the client's request size split the
-/// writes of a step.
-double rpc_count(const WriteFacts& facts) {
-  double bytes = 0;
-  for (RankNumber rank = 0; rank < facts.rank_layout.compute_rank_count(); ++rank)
-    bytes += static_cast<double>(facts.bytes_of(rank));
-  const model::Machine& machine = *facts.machine;
-  const auto rpc_bytes = std::min(machine.layout.stripe_bytes, machine.client.request_bytes_max);
-  return bytes / static_cast<double>(rpc_bytes) + facts.rank_layout.compute_rank_count();
-}
-
-/// For small steps, for which formulas are least accurate: simulates the plans whose formula cost
-/// is near the best, and drops the others. Does nothing for large steps, which take long to
-/// simulate.
-void simulate_candidates(const WriteFacts& facts, std::vector<Candidate>& candidates) {
-  if (rpc_count(facts) > kSimulatedRpcsMax) return;
-  std::ranges::sort(candidates, {}, [&facts](const Candidate& one) {
-    return std::tuple{one.durable_us, preference_of(facts, one.plan)};
-  });
-  const double limit_us = candidates.front().durable_us * kSimulationCutoff;
-  const auto far = [limit_us](const Candidate& one) { return one.durable_us > limit_us; };
-  candidates.erase(std::ranges::find_if(candidates, far), candidates.end());
-  if (candidates.size() > kSimulationsMax) candidates.resize(kSimulationsMax);
-  for (Candidate& one : candidates) {
-    const model::Time time = simulate_write_time(facts, one.plan);
-    one.cost.storage_us = std::chrono::duration<double, std::micro>(time).count();
-    one.durable_us = one.cost.durable_us();
-  }
+auto preference_of(std::uint32_t preferred_writers, const PlanShape& shape) {
+  const std::uint32_t missing = preferred_writers - std::min(preferred_writers, shape.writers);
+  return std::tuple{missing, shape.files < shape.writers, shape.files, shape.writers};
 }
 
 /// Returns the preferred plan among those whose cost is within kTieTolerance of the best.
-const Candidate& choose_candidate(const WriteFacts& facts,
+const Candidate& choose_candidate(std::uint32_t preferred_writers,
                                   const std::vector<Candidate>& candidates) {
   const Candidate* chosen = &*std::ranges::min_element(candidates, {}, &Candidate::durable_us);
   const double limit_us = chosen->durable_us * kTieTolerance;
   for (const Candidate& one : candidates) {
     if (one.durable_us > limit_us) continue;
-    if (preference_of(facts, one.plan) < preference_of(facts, chosen->plan)) chosen = &one;
+    if (preference_of(preferred_writers, one.shape) <
+        preference_of(preferred_writers, chosen->shape))
+      chosen = &one;
   }
   return *chosen;
 }
 
-PlanShape shape_by_cost(const WriteFacts& known, const WritePlan& requested) {
-  WriteFacts facts = known;
-  if (facts.step_bytes.empty()) facts.step_bytes = {kAssumedStepBytes};
-  std::vector<Candidate> candidates;
+PlanShape shape_by_cost(const WriteFacts& facts,
+                        const StepTotals& totals,
+                        const WritePlan& requested) {
+  PlanSearch search(facts, totals, requested);
   for (const Strategy strategy : candidate_strategies(requested)) {
-    WritePlan plan = requested;
-    plan.strategy = strategy;
-    if (strategy == Strategy::kFilePerProcess && strategy != requested.strategy) {
-      const bool fits =
-          requested.files == 0 || requested.files == facts.rank_layout.compute_rank_count();
-      if (!fits) continue;
-    }
-    add_candidates(facts, plan, candidates);
+    const bool is_added = strategy == Strategy::kFilePerProcess && strategy != requested.strategy;
+    const bool fits =
+        requested.files == 0 || requested.files == facts.rank_layout.compute_rank_count();
+    if (!is_added || fits) search.add(strategy);
   }
-  if (candidates.empty()) return shape_by_rule(known, requested);
-  const std::size_t tried = candidates.size();
-  simulate_candidates(facts, candidates);
-  const Candidate& chosen = choose_candidate(facts, candidates);
-  return {chosen.plan.strategy, chosen.plan.writers, chosen.plan.files,
-          "least cost of " + std::to_string(tried) + " plans on " + facts.machine->name + ", " +
-              std::to_string(static_cast<std::uint64_t>(chosen.durable_us / 1000)) + " ms a step"};
+  if (search.candidates().empty()) return shape_by_rule(facts, requested);
+  const std::uint32_t preferred = std::min(writers_limit(facts, requested), facts.server_count());
+  const Candidate& chosen = choose_candidate(preferred, search.candidates());
+  PlanShape shape = chosen.shape;
+  shape.reason = "least cost of " + std::to_string(search.candidates().size()) + " plans on " +
+                 facts.machine->name + ", " +
+                 std::to_string(static_cast<std::uint64_t>(chosen.durable_us / 1000)) +
+                 " ms a step";
+  return shape;
 }
 
 }  // namespace
@@ -263,14 +232,16 @@ Strategy implied_strategy(const WriteFacts& facts, const WritePlan& requested) {
   return has_aggregators ? Strategy::kReducedBlocking : Strategy::kAuto;
 }
 
-PlanShape choose_shape(const WriteFacts& facts, const WritePlan& requested) {
+PlanShape choose_shape(const WriteFacts& facts,
+                       const StepTotals& totals,
+                       const WritePlan& requested) {
   const bool nothing_open =
       requested.strategy != Strategy::kAuto && requested.writers != 0 && requested.files != 0;
   const bool all_dedicated =
       requested.tuning.placement == Placement::kDedicated && requested.writers == 0;
   if (facts.machine == nullptr || nothing_open || all_dedicated)
     return shape_by_rule(facts, requested);
-  return shape_by_cost(facts, requested);
+  return shape_by_cost(facts, totals, requested);
 }
 
 }  // namespace forebay::write

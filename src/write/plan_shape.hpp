@@ -5,6 +5,7 @@
 #include <cstdint>
 #include <string>
 
+#include "write/cost.hpp"
 #include "write/plan.hpp"
 
 namespace forebay::write {
@@ -20,6 +21,12 @@ struct PlanShape {
 Strategy implied_strategy(const WriteFacts& facts, const WritePlan& requested);
 
 /// Chooses the shape of a plan that check_shape() has accepted.
-PlanShape choose_shape(const WriteFacts& facts, const WritePlan& requested);
+PlanShape choose_shape(const WriteFacts& facts,
+                       const StepTotals& totals,
+                       const WritePlan& requested);
+
+/// Completes a plan with a shape and a placement, except for its checksum stage: exchange, transfer
+/// mode, sizes. Takes the same time for any number of ranks.
+void complete_shape(const WriteFacts& facts, const StepTotals& totals, WritePlan& plan);
 
 }  // namespace forebay::write

@@ -83,7 +83,7 @@ class ExchangeSimulator {
     if (!is_shared_memory(chunk.rank, next)) {
       at = arrival_over_link(chunk, next);
       Time& copied = copy_free_at_[next];
-      copied = std::max(at, copied) + time_at(chunk.bytes, kCopyMbPerS);
+      copied = std::max(at, copied) + time_at(chunk.bytes, facts_.machine->client.copy_mb_per_s);
       at = copied;
     }
     chunks_.push({at, ++next_order_, next, chunk.bytes});

@@ -160,7 +160,7 @@ class StepSimulator final : public model::ModelObserver {
     const FileNumber file = writers_[number].file;
     switch (plan_.tuning.transfer_mode.value_or(TransferMode::kIndependent)) {
       case TransferMode::kIndependent:
-        submit_writes(number, facts_.requests_per_writer, now);
+        submit_writes(number, kRequestsPerWriter, now);
         break;
       case TransferMode::kBaton:
         pass_baton(file, now);
@@ -177,7 +177,7 @@ class StepSimulator final : public model::ModelObserver {
     for (File& state = files_[file];; ++state.writers_done) {
       const std::uint32_t number = state.first_writer + state.writers_done;
       if (number == writers_end(file)) return;
-      submit_writes(number, facts_.requests_per_writer, now);
+      submit_writes(number, kRequestsPerWriter, now);
       if (!writers_[number].has_written()) return;
     }
   }
