@@ -71,15 +71,17 @@ function(forebay_link_objects name objects)
   endforeach()
 endfunction()
 
-# forebay_module(<name> SOURCES <files> [DEPENDS <modules>] [LIBRARIES <targets>]
-#                [TESTS <files>] [TEST_LIBRARIES <targets>] [TEST_DEFINITIONS <NAME=value>])
+# forebay_module(<name> SOURCES <files> [SIMULATION <files>] [DEPENDS <modules>]
+#                [LIBRARIES <targets>] [TESTS <files>] [TEST_LIBRARIES <targets>]
+#                [TEST_DEFINITIONS <NAME=value>])
 #
 # Adds the module <name> to the library. DEPENDS are the modules whose headers it includes, which
-# must have been added before. LIBRARIES come from ForebayDependencies.cmake. TESTS become the
+# must have been added before. SIMULATION are sources for tests, tools and benchmarks alone, in the
+# static library forebay_simulation. LIBRARIES come from ForebayDependencies.cmake. TESTS become the
 # program test_<name>, also linked to TEST_LIBRARIES. A module of headers only has no SOURCES.
 function(forebay_module name)
   cmake_parse_arguments(PARSE_ARGV 1 arg "" ""
-                        "SOURCES;DEPENDS;LIBRARIES;TESTS;TEST_LIBRARIES;TEST_DEFINITIONS")
+                        "SOURCES;SIMULATION;DEPENDS;LIBRARIES;TESTS;TEST_LIBRARIES;TEST_DEFINITIONS")
   forebay_reject_unparsed(forebay_module "${arg_UNPARSED_ARGUMENTS}")
   foreach(module IN LISTS arg_DEPENDS)
     if(NOT TARGET forebay_${module})
@@ -97,6 +99,19 @@ function(forebay_module name)
     add_library(forebay_${name}_objects OBJECT ${arg_SOURCES})
     target_link_libraries(forebay_${name}_objects PRIVATE forebay_${name} forebay_flags)
     forebay_link_objects(forebay forebay_${name}_objects ${arg_LIBRARIES})
+  endif()
+  if(arg_SIMULATION)
+    add_library(forebay_${name}_simulation_objects OBJECT ${arg_SIMULATION})
+    target_link_libraries(forebay_${name}_simulation_objects PRIVATE forebay_${name} forebay_flags)
+    if(NOT TARGET forebay_simulation)
+      add_library(forebay_simulation STATIC EXCLUDE_FROM_ALL)
+      set_target_properties(forebay_simulation PROPERTIES LINKER_LANGUAGE CXX)
+      target_link_libraries(forebay_simulation PUBLIC forebay_private)
+      set(is_private $<BOOL:$<TARGET_PROPERTY:FOREBAY_PRIVATE>>)
+      target_link_libraries(forebay_linked INTERFACE $<${is_private}:forebay_simulation>)
+    endif()
+    target_sources(forebay_simulation PRIVATE
+                   $<TARGET_OBJECTS:forebay_${name}_simulation_objects>)
   endif()
   if(arg_TESTS)
     forebay_test(
