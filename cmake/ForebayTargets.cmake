@@ -76,12 +76,13 @@ endfunction()
 #                [TEST_DEFINITIONS <NAME=value>])
 #
 # Adds the module <name> to the library. DEPENDS are the modules whose headers it includes, which
-# must have been added before. SIMULATION are sources for tests, tools and benchmarks alone, in the
+# must have been added before. SIMULATION are sources for tests, tools and benchmarks alone: the
 # static library forebay_simulation. LIBRARIES come from ForebayDependencies.cmake. TESTS become the
 # program test_<name>, also linked to TEST_LIBRARIES. A module of headers only has no SOURCES.
 function(forebay_module name)
-  cmake_parse_arguments(PARSE_ARGV 1 arg "" ""
-                        "SOURCES;SIMULATION;DEPENDS;LIBRARIES;TESTS;TEST_LIBRARIES;TEST_DEFINITIONS")
+  cmake_parse_arguments(
+    PARSE_ARGV 1 arg "" ""
+    "SOURCES;SIMULATION;DEPENDS;LIBRARIES;TESTS;TEST_LIBRARIES;TEST_DEFINITIONS")
   forebay_reject_unparsed(forebay_module "${arg_UNPARSED_ARGUMENTS}")
   foreach(module IN LISTS arg_DEPENDS)
     if(NOT TARGET forebay_${module})

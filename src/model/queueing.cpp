@@ -17,9 +17,6 @@ namespace {
 constexpr double kInfinite = std::numeric_limits<double>::infinity();
 constexpr double kUsPerS = 1e6;
 
-/// 10^6 bytes per second are one byte per microsecond.
-double transfer_us(double bytes, double mb_per_s) { return mb_per_s == 0 ? 0 : bytes / mb_per_s; }
-
 /// One request alone at one server.
 struct Service {
   double latency_us = 0;
@@ -50,6 +47,10 @@ Service service_of(const ServerGroup& server, RequestKind kind, double request_b
           .transfer_us = transfer_us(request_bytes, bandwidth),
           .concurrency = static_cast<double>(server.concurrency),
           .latency_overlaps = server.latency_overlaps};
+}
+
+double limit_of(const StorageLimits& limits, RequestKind kind) {
+  return kind == RequestKind::kRead ? limits.read_mb_per_s : limits.write_mb_per_s;
 }
 
 double bandwidth_of(const ServerGroup& server, RequestKind kind) {
@@ -147,7 +148,8 @@ ServerTimes server_times(const Machine& machine,
   for (std::uint32_t column = 0; column < plan.layout.stripe_count; ++column) {
     const std::uint32_t index = (plan.layout.first_server + column) % machine.server_count();
     Service service = service_of(machine.server(index), plan.kind, server_load.part_bytes);
-    service.network_us = machine.client.link_latency_us + link_us + plan.think_time_us;
+    service.network_us =
+        machine.client.link_latency_us + machine.io_nodes.latency_us + link_us + plan.think_time_us;
     const double parts = object_bytes(plan, column) / server_load.part_bytes;
     if (parts == 0) continue;
     const double all_us = makespan_us(service, parts, server_load.parts_in_flight);
@@ -177,8 +179,12 @@ double storage_limit_mb_per_s(const Machine& machine, RequestKind kind) {
   double servers = 0;
   for (const ServerGroup& group : machine.servers)
     servers += group.count * bandwidth_of(group, kind);
-  const double link = machine.client.link_bandwidth_mb_per_s;
-  return std::min(servers, link == 0 ? kInfinite : link * machine.client.count);
+  const auto limit = [](double mb_per_s, double count) {
+    return mb_per_s == 0 || count == 0 ? kInfinite : mb_per_s * count;
+  };
+  return std::min({servers, limit(limit_of(machine.storage, kind), 1),
+                   limit(machine.client.link_bandwidth_mb_per_s, machine.client.count),
+                   limit(machine.io_nodes.bandwidth_mb_per_s, machine.io_nodes.count)});
 }
 
 double metadata_operations_per_s(const Machine& machine, RequestKind kind, double in_flight) {
@@ -204,7 +210,10 @@ double transfer_time_us(const Machine& machine, const TransferPlan& plan) {
       parts / server_load.parts_of_request / server_load.requests_in_flight * times.one_request_us;
   const double by_links_us =
       transfer_us(bytes, machine.client.link_bandwidth_mb_per_s * plan.clients);
-  return std::max({by_servers_us, by_requests_us, by_links_us});
+  const double by_limit_us = transfer_us(bytes, limit_of(machine.storage, plan.kind));
+  const double io_nodes = std::min(machine.io_nodes.count, plan.clients);
+  const double by_io_nodes_us = transfer_us(bytes, machine.io_nodes.bandwidth_mb_per_s * io_nodes);
+  return std::max({by_servers_us, by_requests_us, by_links_us, by_limit_us, by_io_nodes_us});
 }
 
 }  // namespace forebay::model

@@ -11,6 +11,11 @@
 
 namespace forebay::model {
 
+/// Time for `bytes` at a rate; 0 MB/s: not limited. 1 MB/s is one byte in a microsecond.
+constexpr double transfer_us(double bytes, double mb_per_s) {
+  return mb_per_s == 0 ? 0 : bytes / mb_per_s;
+}
+
 /// Requests of one size at one server; each completion is followed by the next request at once.
 struct Load {
   RequestKind kind = RequestKind::kRead;  ///< or kWrite

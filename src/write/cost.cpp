@@ -56,15 +56,17 @@ class StepCostModel {
     return cost;
   }
 
+  double servers_us(double busiest_bytes) const;
+
  private:
   void spread_ranks();
   void spread_files();
   void exchange_bytes();
   double names_of_server(double names) const;
-  double servers_us() const;
   double active_servers(double requests_of_file, double servers_of_file) const;
   double file_bytes() const;
-  double busiest_server_bytes(double servers_of_file) const;
+  double servers_us() const;
+  double busiest_server_bytes() const;
   double writers_us() const;
   double storage_limit_us() const;
   double io_nodes_us() const;
@@ -158,7 +160,9 @@ double StepCostModel::objects_of_server(double servers_of_file) const {
          std::min(std::fmod(files, servers), servers_of_file);
 }
 
-double StepCostModel::servers_us() const {
+double StepCostModel::servers_us() const { return servers_us(busiest_server_bytes()); }
+
+double StepCostModel::servers_us(double busiest_bytes) const {
   const double files = plan_.files;
   const double of_file = formulas_.servers_of_file(file_bytes());
   const double rpc = formulas_.rpc_bytes(loads_.writer_bytes_max);
@@ -167,7 +171,7 @@ double StepCostModel::servers_us() const {
   const double unit = static_cast<double>(plan_.tuning.unit_bytes);
   const double rpcs = requests * std::max(1.0, std::min(unit, loads_.writer_bytes_max) / rpc);
   const double active = active_servers(std::max(1.0, requests / files), of_file);
-  const double bytes = std::max(busiest_server_bytes(of_file), totals_.bytes / active);
+  const double bytes = std::max(busiest_bytes, totals_.bytes / active);
   double longest = 0;
   for (const model::ServerGroup& group : machine_.servers)
     longest = std::max(longest, formulas_.server_us(group, bytes, {rpc, rpcs / active}));
@@ -194,7 +198,8 @@ double StepCostModel::file_bytes() const {
 
 /// Servers have whole stripes. Sizes that differ count by their deviation, unless all servers hold
 /// a part of each file.
-double StepCostModel::busiest_server_bytes(double servers_of_file) const {
+double StepCostModel::busiest_server_bytes() const {
+  const double servers_of_file = formulas_.servers_of_file(file_bytes());
   const double stripe = static_cast<double>(
       plan_.tuning.stripe_bytes != 0 ? plan_.tuning.stripe_bytes : machine_.layout.stripe_bytes);
   const double servers = machine_.server_count();
@@ -351,6 +356,13 @@ StepCost step_cost(const model::Machine& machine, const StepTotals& totals, cons
   FOREBAY_ASSERT(plan.writers >= 1);
   FOREBAY_ASSERT(plan.files >= 1);
   return StepCostModel(machine, totals, plan).cost();
+}
+
+double servers_us(const model::Machine& machine,
+                  const StepTotals& totals,
+                  const WritePlan& plan,
+                  double busiest_bytes) {
+  return StepCostModel(machine, totals, plan).servers_us(busiest_bytes);
 }
 
 }  // namespace forebay::write

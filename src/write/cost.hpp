@@ -50,6 +50,13 @@ inline constexpr std::uint64_t kAssumedStepBytes = 64_MiB;
 /// their deviation.
 StepCost step_cost(const model::Machine& machine, const StepTotals& totals, const WritePlan& plan);
 
+/// Time for which the servers work on the step, without locks, if the busiest one has this many
+/// bytes.
+double servers_us(const model::Machine& machine,
+                  const StepTotals& totals,
+                  const WritePlan& plan,
+                  double busiest_bytes);
+
 inline StepCost step_cost(const WriteFacts& facts, const WritePlan& plan) {
   return step_cost(*facts.machine, totals_of(facts), plan);
 }

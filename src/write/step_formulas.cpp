@@ -4,7 +4,6 @@
 #include <algorithm>
 #include <cmath>
 
-#include "model/queueing.hpp"
 #include "write/file_layout.hpp"
 
 namespace forebay::write {

@@ -7,6 +7,7 @@
 #include <cstdint>
 
 #include "model/machine.hpp"
+#include "model/queueing.hpp"
 #include "write/plan.hpp"
 
 namespace forebay::write {
@@ -77,8 +78,6 @@ class StepFormulas {
   bool is_baton_ = false;
 };
 
-inline double transfer_us(double bytes, double mb_per_s) {
-  return mb_per_s == 0 ? 0 : bytes / mb_per_s;
-}
+using model::transfer_us;
 
 }  // namespace forebay::write

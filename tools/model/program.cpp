@@ -4,8 +4,12 @@
 #include <array>
 #include <memory>
 
+#include "base/config.hpp"
+#include "model/machine.hpp"
 #include "tools/model/arguments.hpp"
 #include "tools/model/gain_document.hpp"
+#include "tools/model/reads.hpp"
+#include "tools/model/steps.hpp"
 #include "tools/probe/messages.hpp"
 
 namespace forebay::model_tool {
@@ -19,8 +23,32 @@ command::Run declare_gain(CLI::App& app) {
   };
 }
 
+command::Run declare_steps(CLI::App& app) {
+  const auto query = std::make_shared<StepsQuery>();
+  command::add_path(app, "request", query->request, "The request, a JSON document")->required();
+  command::add_progress(app, query->progress_mode);
+  return [query] {
+    const auto document = describe_steps(*query, model::machine_directories(process_environment()));
+    return command::CommandResult{.exit_code = probe::print_document(document)};
+  };
+}
+
+command::Run declare_reads(CLI::App& app) {
+  const auto request = std::make_shared<std::string>();
+  command::add_path(app, "request", *request, "The request, a JSON document")->required();
+  return [request] {
+    const auto document =
+        describe_reads(*request, model::machine_directories(process_environment()));
+    return command::CommandResult{.exit_code = probe::print_document(document)};
+  };
+}
+
 const std::array kCommands{
-    command::Command{"gain", "Compute the gain of writing behind a computation.", declare_gain}};
+    command::Command{"gain", "Compute the gain of writing behind a computation.", declare_gain},
+    command::Command{"steps", "Compute time and memory of plans for the steps of a job.",
+                     declare_steps},
+    command::Command{"reads", "Compute time and memory of reading a file by many tasks.",
+                     declare_reads}};
 
 command::CommandResult run(command::Words words) {
   CLI::App app("Evaluate the models for given numbers; print one JSON document.", "forebay-model");

@@ -7,6 +7,8 @@
 
 #include "model/machine.hpp"
 #include "tools/kernel/kernel_plan.hpp"
+#include "tools/kernel/step_bytes.hpp"
+#include "tools/study/arguments.hpp"
 #include "write/simulated_step.hpp"
 
 namespace forebay::study {
@@ -14,9 +16,8 @@ namespace forebay::study {
 namespace {
 
 using nlohmann::json;
-using Steps = std::vector<std::vector<std::uint64_t>>;  // bytes by step and rank
+using Steps = kernel::StepBytes;
 
-constexpr std::uint32_t kRanksMax = 1024;
 constexpr Strategy kStrategies[] = {Strategy::kGather, Strategy::kBrigade};
 
 Error failed(const std::string& kernel, const std::string& cause) {
@@ -24,31 +25,6 @@ Error failed(const std::string& kernel, const std::string& cause) {
                 .operation = "simulate the kernel",
                 .path = kernel,
                 .cause = cause});
-}
-
-/// What all writes of a step write together.
-Result<Steps> bytes_of(const fk_kernel& kernel) {
-  if (kernel.writers > kRanksMax)
-    return failure(failed(kernel.name, "at most 1024 ranks are simulated; take fewer --ranks"));
-  Steps steps(kernel.steps, std::vector<std::uint64_t>(kernel.writers));
-  fk_calls calls{};
-  int outcome = 0;
-  for (std::uint32_t i = 0; i < kernel.operation_count; ++i) {
-    if (kernel.operations[i].what != FK_WRITE) continue;
-    for (std::uint32_t step = 0; step < kernel.steps; ++step) {
-      if (fk_is_due(&kernel, &kernel.operations[i], step) == 0) continue;
-      for (std::uint32_t rank = 0; rank < kernel.writers; ++rank) {
-        outcome |= fk_make_calls(&kernel, i, rank, step, &calls);
-        steps[step][rank] += calls.bytes;
-      }
-    }
-  }
-  fk_free_calls(&calls);
-  if (outcome != 0) return failure(failed(kernel.name, "a call exceeds a limit"));
-  std::erase_if(steps, [](const auto& step) {
-    return std::accumulate(step.begin(), step.end(), std::uint64_t{0}) == 0;
-  });
-  return steps;
 }
 
 write::WriteFacts facts_of(const model::Machine& machine, std::uint32_t ranks) {
@@ -143,7 +119,10 @@ Result<json> describe_steps(const StepsRequest& request,
   if (!plan) return failure(plan.error());
   const auto loaded = model::load_machine(request.machine, directories);
   if (!loaded) return failure(loaded.error());
-  const auto steps = bytes_of(plan->kernel());
+  if (plan->kernel().writers > kRanksMax)
+    return failure(
+        failed(plan->kernel().name, "at most 1024 ranks are simulated; take fewer --ranks"));
+  const auto steps = kernel::step_bytes(plan->kernel());
   if (!steps) return failure(steps.error());
   const model::Machine machine = machine_for(*loaded, request.create_mode);
   const write::WriteFacts facts = facts_of(machine, plan->kernel().writers);

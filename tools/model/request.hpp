@@ -1,0 +1,28 @@
+// SPDX-License-Identifier: Apache-2.0
+// Requests of forebay-model as JSON files: values with their type, and errors that name the key.
+#pragma once
+
+#include <forebay/error.hpp>
+
+#include <string>
+
+#include <nlohmann/json.hpp>
+
+namespace forebay::model_tool {
+
+inline constexpr double kUsPerS = 1e6;
+
+/// The object in the file.
+Result<nlohmann::json> read_request(const std::string& path);
+
+Error invalid_request(const std::string& path, const std::string& cause);
+
+/// The value of `key`, `fallback` if it is left out. Throws an nlohmann exception, which names the
+/// key, if its type is another.
+template <class T>
+T value_of(const nlohmann::json& request, const char* key, T fallback) {
+  const auto found = request.find(key);
+  return found == request.end() ? fallback : found->get<T>();
+}
+
+}  // namespace forebay::model_tool
