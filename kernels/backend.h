@@ -44,16 +44,20 @@ struct fk_array {
   const struct fk_calls* calls;
 };
 
-/// Numbers that only the backend can report.
+enum { FK_PLAN_MAX = 256 };
+
+/// What only the backend can report.
 struct fk_report {
   uint64_t staging_bytes;  ///< of this rank, the maximum over time
   uint64_t planned_bytes;  ///< the bound of staging; 0: no bound
+  char plan[FK_PLAN_MAX];  ///< options that repeat the plan of the library; empty: it has none
 };
 
 struct fk_backend {
   const char* name;
   const char* options;  ///< for users: "page-cache (default), fsync, direct, shared"
-  const char* accepts;  ///< words and "NAME=" by commas; "*=": any NAME=VALUE; NULL: no options
+  /// Words, and "NAME=" of numbers, by commas; "*=": any NAME=VALUE; NULL: no options.
+  const char* accepts;
   const char* library;  ///< with its version, "HDF5 2.0.0"; NULL: none but MPI
   /// The state of a run; NULL after a failure. Succeeds on all ranks or on none.
   void* (*start)(struct fk_job* job);

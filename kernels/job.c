@@ -38,13 +38,13 @@ int fk_check_options(struct fk_job* job, const char* accepts) {
   size_t size = 0;
   for (const char* word; (word = next_word(&rest, &size)) != NULL;) {
     const char* const sign = memchr(word, '=', size);
+    if (has_entry(accepts, word, size)) continue;
     const size_t name = sign == NULL ? size : (size_t)(sign - word) + 1;
     const size_t value = size - name;
     char text[FK_ERROR_MAX];
     snprintf(text, sizeof text, "option %.*s", (int)(size < 200 ? size : 200), word);
     if (has_entry(accepts, word, name)) {
-      if (sign != NULL && !is_number(sign + 1, value))
-        return fk_fail(job, "read", text, "its value is no number");
+      if (!is_number(sign + 1, value)) return fk_fail(job, "read", text, "its value is no number");
     } else if (sign == NULL || !has_entry(accepts, "*=", 2)) {
       char cause[FK_ERROR_MAX];
       snprintf(cause, sizeof cause, "options are %.300s", accepts == NULL ? "none" : accepts);

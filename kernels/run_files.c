@@ -257,6 +257,7 @@ void fk_print_result(const struct fk_result* result, const char* name, FILE* fil
           (unsigned long long)result->memory_sum_bytes);
   fprintf(file, ",\"staging_bytes\":%llu,\"staging_over_plan\":%.6g",
           (unsigned long long)result->staging_bytes, result->staging_over_plan);
+  if (result->plan[0] != '\0') fprintf(file, ",\"plan\":\"%s\"", result->plan);
   print_seconds(result, file);
   print_bytes(result, file);
   if (result->more != NULL) fprintf(file, ",%s", result->more);

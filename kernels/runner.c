@@ -465,6 +465,7 @@ static void measure(struct run* run, struct fk_result* result) {
                             report.staging_bytes, report.planned_bytes, run->written_bytes,
                             run->read_bytes, run->verified_bytes},
             run->seconds, run->step_bytes, result);
+  memcpy(result->plan, report.plan, sizeof result->plan);
 }
 
 void fk_run(const struct fk_backend* backend,

@@ -58,6 +58,7 @@ struct fk_result {
   uint64_t memory_sum_bytes;  ///< of all ranks
   uint64_t staging_bytes;     ///< of all ranks
   double staging_over_plan;   ///< of the rank with the largest ratio; 0: no bound
+  char plan[FK_PLAN_MAX];     ///< as in fk_report
   const char* more;           ///< further members of the printed object, or NULL
 };
 

@@ -192,6 +192,17 @@ def test_failing_backend_is_named_and_the_others_are_kept(forebay, small, tmp_pa
     assert [run["backend"] for run in completed.json["runs"]] == ["posix"]
 
 
+@needs_runner
+def test_options_of_forebay_reach_its_plan_and_the_report_repeats_them(forebay, small, tmp_path):
+    plan = "reduced-blocking,writers=2,files=1,unit_kib=1024,alignment_kib=64,exchange=message"
+    options = ("--on", f"forebay:{plan}", "--on", "forebay:exchange=none,writers=3", "--ranks", 3)
+    storage = ("--rounds", 1, "--storage", tmp_path, "--json", "-")
+    runs = forebay("kernel", "run", small, *options, *storage).json["runs"]
+    plans = {one["backend"]: one["plan"] for one in runs}
+    assert plans[f"forebay:{plan}"] == plan
+    assert "writers=3,files=3" in plans["forebay:exchange=none,writers=3"]
+
+
 @pytest.mark.parametrize(("lines", "crashed"), [(1, "b"), (3, "b"), (4, "c"), (6, "c")])
 def test_backend_that_ended_the_job_is_named(tmp_path, lines, crashed):
     """The order of three backends is a b c, b c a, c a b."""
@@ -213,6 +224,7 @@ def test_unknown_option_fails_its_backend_with_the_known_ones(forebay, small, tm
         "session:per-node,per-rank",
         "forebay:auto,writer=2",
         "forebay:writers=2x",
+        "forebay:exchange=post",
         "mpiio:=x",
     ]
     chosen = [part for one in (*wrong, "posix") for part in ("--on", one)]

@@ -4,6 +4,8 @@
 #include <forebay/runtime.hpp>
 
 #include <algorithm>
+#include <array>
+#include <cstdio>
 #include <cstring>
 #include <memory>
 #include <optional>
@@ -20,6 +22,9 @@
 namespace forebay::kernel {
 
 namespace {
+
+constexpr std::array kExchanges{Exchange::kNone, Exchange::kSharedMemory, Exchange::kMessage,
+                                Exchange::kBrigade, Exchange::kGather};
 
 class DatasetRun {
  public:
@@ -118,6 +123,14 @@ class DatasetRun {
   void report(fk_report& report) const {
     report.staging_bytes = writer_->report().staging_bytes_max;
     report.planned_bytes = writer_->plan().memory_bytes;
+    const WritePlan& plan = writer_->plan();
+    const auto exchange = name_of(plan.tuning.exchange.value_or(Exchange::kNone));
+    std::snprintf(report.plan, sizeof report.plan,
+                  "%s,writers=%u,files=%u,unit_kib=%llu,alignment_kib=%llu,exchange=%s",
+                  std::string(name_of(plan.strategy)).c_str(), plan.writers, plan.files,
+                  static_cast<unsigned long long>(plan.tuning.unit_bytes >> 10U),
+                  static_cast<unsigned long long>(plan.tuning.alignment_bytes >> 10U),
+                  std::string(exchange).c_str());
   }
 
   int finish() {
@@ -153,9 +166,18 @@ class DatasetRun {
     }
     plan.writers = static_cast<std::uint32_t>(fk_option_number(&job_, "writers", plan.writers));
     plan.files = static_cast<std::uint32_t>(fk_option_number(&job_, "files", plan.files));
-    const auto memory_mib = fk_option_number(&job_, "memory_mib", 0);
-    if (memory_mib > 0) plan.memory_bytes = static_cast<std::uint64_t>(memory_mib) << 20U;
+    plan.memory_bytes = bytes_of("memory_mib", 20);
+    plan.tuning.unit_bytes = bytes_of("unit_kib", 10);
+    plan.tuning.alignment_bytes = bytes_of("alignment_kib", 10);
+    for (const Exchange one : kExchanges)
+      if (fk_has_option(&job_, ("exchange=" + std::string(name_of(one))).c_str()) != 0)
+        plan.tuning.exchange = one;
     return plan;
+  }
+
+  /// The bytes that an option states in units of 2^shift; 0: it is not set.
+  std::uint64_t bytes_of(const char* option, unsigned shift) const {
+    return static_cast<std::uint64_t>(std::max(0L, fk_option_number(&job_, option, 0))) << shift;
   }
 
   int write_boxes(const fk_array& array, std::span<const std::byte> bytes) {
@@ -198,8 +220,10 @@ class DatasetRun {
 
 const fk_backend fk_forebay = forebay::kernel::with_functions_of<forebay::kernel::DatasetRun>({
     .name = "forebay",
-    .options = "auto (default) or a strategy; writers=N, files=N, memory_mib=N, adopt",
+    .options = "auto (default) or a strategy; writers=N, files=N, unit_kib=N, alignment_kib=N, "
+               "exchange=NAME, memory_mib=N, adopt",
     .accepts =
         "auto,serial,file-per-process,baton,collective,reduced-blocking,brigade,gather,adopt,"
-        "writers=,files=,memory_mib=",
+        "writers=,files=,unit_kib=,alignment_kib=,memory_mib=,exchange=none,exchange=shared-memory,"
+        "exchange=message,exchange=brigade,exchange=gather",
 });
