@@ -150,8 +150,13 @@ bool is_scarcer(const HashingNode& a, const HashingNode& b) {
 /// The node with the fewest free cores for each rank, because each step waits for all nodes.
 HashingNode scarcest_node(const WriteFacts& facts) {
   std::map<std::uint32_t, std::uint32_t> ranks_of;
-  for (const std::uint32_t node : facts.rank_layout.node_of_compute_rank)
-    ++ranks_of[node];
+  const std::vector<std::uint32_t>& nodes = facts.rank_layout.node_of_compute_rank;
+  // Neighbors are mostly on one node, and a lookup costs more than a comparison.
+  for (auto begin = nodes.begin(); begin != nodes.end();) {
+    const auto end = std::find_if(begin, nodes.end(), [&](auto node) { return node != *begin; });
+    ranks_of[*begin] += static_cast<std::uint32_t>(end - begin);
+    begin = end;
+  }
   std::optional<HashingNode> scarcest;
   for (const auto& [node, ranks] : ranks_of) {
     const HashingNode one{.ranks = ranks, .cores = facts.cores_of(node)};
