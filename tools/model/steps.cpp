@@ -5,6 +5,7 @@
 #include <chrono>
 #include <functional>
 #include <numeric>
+#include <optional>
 
 #include "model/machine.hpp"
 #include "tools/kernel/kernel_plan.hpp"
@@ -75,12 +76,11 @@ json plan_json(const WritePlan& plan) {
 /// The times of each step with one method.
 json step_times(Job& job, const WritePlan& plan) {
   json times = json::array();
-  write::FlowSimulator flows(job.facts, plan);
+  std::optional<write::FlowSimulator> flows;
+  if (job.method == Method::kFlow) flows.emplace(job.facts, plan);
   for (const auto& bytes : job.steps) {
     job.facts.step_bytes = bytes;
-    const write::StepCost cost = job.method == Method::kFlow && bytes.size() > 1
-                                     ? flows.run(bytes)
-                                     : step_cost(job.facts, plan);
+    const write::StepCost cost = flows ? flows->run(bytes) : step_cost(job.facts, plan);
     times.push_back(job.method == Method::kEvent ? time_json(simulate_step(job.facts, plan), cost)
                                                  : time_json(cost));
   }

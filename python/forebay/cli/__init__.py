@@ -29,6 +29,7 @@ COMMANDS = {
     "doctor": ("forebay.cli.doctor", "Report what Forebay can use on this machine, with advice."),
     "machine": ("forebay.cli.machine", "List, show and check descriptions of parallel storage."),
     "model": ("forebay.cli.model", "Compute the gain of writing behind, by a model."),
+    "plan": ("forebay.cli.plan", "Choose a plan on a described machine, by simulation."),
     "study": ("forebay.cli.study", "Compare plans on several machines, by simulation."),
     "kernel": ("forebay.cli.kernel", "Repeat the I/O of a program, and compare libraries."),
     "advise": ("forebay.cli.advise", "Find the best setting for a program, from its log."),

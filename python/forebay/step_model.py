@@ -1,0 +1,62 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Requests to the models of steps and reads of forebay-model, and variants of machine files."""
+
+import contextlib
+import json
+import tempfile
+import tomllib
+from collections.abc import Iterator, Mapping
+from pathlib import Path
+
+from forebay import native
+from forebay.errors import ForebayError
+
+PROGRAM = "forebay-model"
+MACHINE_PROGRAM = "forebay-machine"
+Constants = Mapping[tuple[str, str], float]  # (table, key): value
+
+
+def run_model(command: str, request: dict, on_progress=None) -> native.ProgramResult:
+    """Runs `forebay-model steps` or `reads`. Blocks."""
+    with tempfile.TemporaryDirectory(prefix="forebay-model-") as folder:
+        path = Path(folder) / "request.json"
+        path.write_text(json.dumps(request), encoding="utf-8")
+        return native.run_program(PROGRAM, [command, str(path)], on_progress)
+
+
+def simulate_steps(request: dict) -> list[dict]:
+    """The results of all plans, in their order. Raises the first error of a plan."""
+    return _checked(run_model("steps", request).document["plans"])
+
+
+def simulate_reads(request: dict) -> list[dict]:
+    """As simulate_steps()."""
+    return _checked(run_model("reads", request).document["plans"])
+
+
+def _checked(plans: list[dict]) -> list[dict]:
+    for one in plans:
+        if "error" in one:
+            raise ForebayError(f"simulate {json.dumps(one['plan'])}: {one['error']}")
+    return plans
+
+
+def read_machine(name: str) -> dict:
+    """The machine file as a document, with all defaults."""
+    shown = native.run_program(MACHINE_PROGRAM, ["show", name]).document
+    return tomllib.loads(shown["toml"])
+
+
+@contextlib.contextmanager
+def machine_with(machine: dict, constants: Constants) -> Iterator[str]:
+    """Yields the path of a machine file with other constants. The file exists in the `with` block
+    only."""
+    import tomli_w
+
+    changed = json.loads(json.dumps(machine))
+    for (table, key), value in constants.items():
+        changed.setdefault(table, {})[key] = value
+    with tempfile.TemporaryDirectory(prefix="forebay-model-") as folder:
+        path = Path(folder) / f"{machine['name']}.toml"
+        path.write_text(tomli_w.dumps(changed), encoding="utf-8")
+        yield str(path)
