@@ -51,7 +51,7 @@ FRAME_PIXELS = 130
 
 def phases(summaries: dict) -> go.Figure:
     """Seconds of each phase, stacked, a bar for each backend."""
-    figure = _figure(len(summaries), "seconds")
+    figure = empty_figure(len(summaries), "seconds")
     names = [label(backend) for backend in summaries]
     for phase, (color, shape) in PHASE_LOOKS.items():
         of_phase = [one[f"{phase}_s"] for one in summaries.values()]
@@ -73,7 +73,7 @@ def phases(summaries: dict) -> go.Figure:
 def points(summaries: dict, shown: tuple, unit: str) -> go.Figure:
     """Medians with their spread; `shown` is BANDWIDTHS or TIMES. An absent metric has no point."""
     row = 1.4 if len(shown) > 1 else 0.8
-    figure = _figure(row * len(summaries), {"s": "seconds"}.get(unit, unit))
+    figure = empty_figure(row * len(summaries), {"s": "seconds"}.get(unit, unit))
     values = []
     for metric, name, color, symbol in shown:
         found = {
@@ -119,7 +119,7 @@ def blocked_cells(document: dict, backend: str) -> np.ndarray:
 def imbalance(document: dict, backends: list[str]) -> go.Figure:
     """A heat map for each backend; only the first one is visible."""
     side_max = max(1, int((CELLS_MAX / len(backends)) ** 0.5))
-    figure = _figure(7, "step", "rank")
+    figure = empty_figure(7, "step", "rank")
     for number, backend in enumerate(backends):
         cells, (ranks_of_cell, steps_of_cell) = pool(blocked_cells(document, backend), side_max)
         figure.add_heatmap(
@@ -158,7 +158,7 @@ def sizes(kernel: Kernel, drawn: dict) -> go.Figure | None:
     axis = byte_axis(smallest, max(values[-1] for _, values in of_calls))
     spacing = np.geomspace if axis.scale == "log" else np.linspace
     grid = spacing(axis.low, axis.high, POINTS_MAX)
-    figure = _figure(7, "bytes of a call", "share of calls that are at most as large")
+    figure = empty_figure(7, "bytes of a call", "share of calls that are at most as large")
     for (operation, values), (color, symbol) in zip(of_calls, OPERATION_LOOKS, strict=False):
         _add_draws(figure, operation.name, values, {"color": color, "symbol": symbol})
         if operation.size is not None:
@@ -209,7 +209,7 @@ def label(backend: str) -> str:
     return escape(backend).replace(":", ":<br>").replace(",", ",<br>")
 
 
-def _figure(rows: float, x_title: str, y_title: str | None = None) -> go.Figure:
+def empty_figure(rows: float, x_title: str, y_title: str | None = None) -> go.Figure:
     """Rows of a category axis begin at the top; a value axis begins at zero."""
     figure = go.Figure(
         layout={
