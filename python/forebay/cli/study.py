@@ -6,6 +6,7 @@ from pathlib import Path
 import click
 
 from forebay import checkpoint_study, native
+from forebay.cli import seed_studies
 from forebay.cli.output import json_option, plot_option, print_line, report
 from forebay.errors import EXIT_USAGE, ForebayError
 from forebay.sizes import parse_size
@@ -127,6 +128,10 @@ def qmcpack(writers, json_file):
 
     result = irregular_study.qmcpack(list(writers))
     report(result, json_file, lambda console: _tables().print_qmcpack(console, result))
+
+
+for one in seed_studies.COMMANDS:
+    command.add_command(one)
 
 
 def study_arguments(question: dict) -> list[str]:
