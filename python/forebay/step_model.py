@@ -26,15 +26,16 @@ def run_model(command: str, request: dict, on_progress=None) -> native.ProgramRe
 
 def simulate_steps(request: dict) -> list[dict]:
     """The results of all plans, in their order. Raises the first error of a plan."""
-    return _checked(run_model("steps", request).document["plans"])
+    return checked(run_model("steps", request).document["plans"])
 
 
 def simulate_reads(request: dict) -> list[dict]:
     """As simulate_steps()."""
-    return _checked(run_model("reads", request).document["plans"])
+    return checked(run_model("reads", request).document["plans"])
 
 
-def _checked(plans: list[dict]) -> list[dict]:
+def checked(plans: list[dict]) -> list[dict]:
+    """`plans`, or the first error of a plan as a ForebayError."""
     for one in plans:
         if "error" in one:
             raise ForebayError(f"simulate {json.dumps(one['plan'])}: {one['error']}")

@@ -48,6 +48,13 @@ BENCHMARKS = {
         is_local=True,
         description="many tasks on a mount of emufs, and the activity of its servers",
     ),
+    "sim": Benchmark(
+        ("simulation",),
+        has_own_ranks=True,
+        is_local=True,
+        runs_kernels=False,
+        description="models beside published tables, and their cost for 300,000 ranks",
+    ),
     "site": Benchmark(
         ("site",),
         description="an acceptance kit: Forebay beside all that is installed, 20 minutes",
