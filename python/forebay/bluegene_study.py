@@ -25,9 +25,9 @@ APPROACHES = tuple(STRATEGIES)
 CELLS = tuple(grid("bgp_actual"))
 FILES = (1, 16, 32, 64, 128, 256, 512, 1024)
 # Machine file and the table of its peaks.
-DESCRIBED = {"bgl": "bgl", "intrepid": "bgp"}
-FITTED = "intrepid-fitted"
-TABLE_MACHINE = "intrepid"  # of the tables by writers and files
+DESCRIBED = {"bgl": "bgl", "intrepid-described": "bgp"}
+FITTED = "intrepid"
+TABLE_MACHINE = "intrepid-described"  # of the tables by writers and files
 WORD_BYTES = 8
 MEBIBYTE = 1 << 20
 # Writes of a GPFS block, and memory for all bytes that a writer of rbIO receives.

@@ -49,11 +49,11 @@ BENCHMARKS = {
         description="many tasks on a mount of emufs, and the activity of its servers",
     ),
     "sim": Benchmark(
-        ("simulation",),
+        ("simulation", "emulated_plans"),
         has_own_ranks=True,
         is_local=True,
         runs_kernels=False,
-        description="models beside published tables, and their cost for 300,000 ranks",
+        description="models beside published tables and real runs; their cost for 300,000 ranks",
     ),
     "site": Benchmark(
         ("site",),
