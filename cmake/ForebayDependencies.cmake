@@ -4,6 +4,7 @@
 # docs/dependencies.md has the reason for each. Users of the library see only tl::expected.
 find_package(Threads REQUIRED)
 find_package(tl-expected REQUIRED)
+find_package(Eigen3 3.4 REQUIRED NO_MODULE)
 find_package(nlohmann_json 3.11 REQUIRED)
 find_package(OpenSSL 3.0 REQUIRED COMPONENTS Crypto)
 find_package(PkgConfig REQUIRED)
