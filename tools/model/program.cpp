@@ -1,7 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
-// The program forebay-model: evaluates the models for given numbers, as one JSON document. `forebay
-// model` calls it and prints tables and figures.
+// The program forebay-model: evaluates the models for given numbers, as one JSON document, and
+// tunes candidates that its caller measures. `forebay model` prints its results as tables and
+// figures.
 #include <array>
+#include <iostream>
 #include <memory>
 
 #include "base/config.hpp"
@@ -10,6 +12,7 @@
 #include "tools/model/gain_document.hpp"
 #include "tools/model/reads.hpp"
 #include "tools/model/steps.hpp"
+#include "tools/model/tune_session.hpp"
 #include "tools/probe/messages.hpp"
 
 namespace forebay::model_tool {
@@ -43,15 +46,24 @@ command::Run declare_reads(CLI::App& app) {
   };
 }
 
+command::Run declare_tune(CLI::App&) {
+  return [] {
+    const Status status = tune(std::cin, std::cout);
+    return status ? command::CommandResult() : command::make_failure(status.error());
+  };
+}
+
 const std::array kCommands{
     command::Command{"gain", "Compute the gain of writing behind a computation.", declare_gain},
     command::Command{"steps", "Compute time and memory of plans for the steps of a job.",
                      declare_steps},
     command::Command{"reads", "Compute time and memory of reading a file by many tasks.",
-                     declare_reads}};
+                     declare_reads},
+    command::Command{"tune", "Propose candidates; read their measured costs from standard input.",
+                     declare_tune}};
 
 command::CommandResult run(command::Words words) {
-  CLI::App app("Evaluate the models for given numbers; print one JSON document.", "forebay-model");
+  CLI::App app("Evaluate the models for given numbers; print JSON.", "forebay-model");
   return command::run(app, words, kCommands);
 }
 
