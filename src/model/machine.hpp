@@ -167,6 +167,10 @@ std::vector<std::string> machine_names(std::span<const std::filesystem::path> di
 /// user_machine_directory(); the one installed or built beside this library.
 std::vector<std::filesystem::path> machine_directories(const Environment& environment);
 
+/// Hash of all numbers of a machine as 16 hexadecimal digits, equal for machines that differ only
+/// in name, description and sources. docs/formats/tuning-profile.md defines it.
+std::string numbers_hash(const Machine& machine);
+
 /// The machine file of a machine: parse_machine() of it returns an equal machine.
 std::string to_toml(const Machine& machine);
 

@@ -29,6 +29,9 @@ inline constexpr double kMegabytesPerSecondMin = 0.001;
 inline constexpr Range<double> kMegabytesPerSecondRange{0, 1e9};
 inline constexpr Range<double> kShareRange{0, 1};
 inline constexpr Range<double> kPowerRange{0, 64};
+inline constexpr Range<double> kSecondsRange{1e-9, 1e9};
+inline constexpr Range<double> kRatioRange{1, 1e6};
+inline constexpr Range<double> kDeviationRange{0, 10};
 inline constexpr Range<std::uint64_t> kStripeBytesRange{4_KiB, 1_GiB};
 inline constexpr Range<std::uint64_t> kRequestBytesRange{4_KiB, 1_MiB};
 inline constexpr Range<std::uint64_t> kReadAheadBytesRange{0, 1_GiB};
@@ -36,7 +39,15 @@ inline constexpr Range<std::uint64_t> kLockBytesRange{4_KiB, 1_GiB};
 inline constexpr Range<std::uint64_t> kNodeMemoryRange{0, 1024 * 1024_GiB};
 
 /// Real numbers of each kind have one rule, so their ranges cannot differ between tables.
-enum class RealRule : std::uint8_t { kMicroseconds, kBandwidth, kShare, kPower };
+enum class RealRule : std::uint8_t {
+  kMicroseconds,
+  kBandwidth,
+  kShare,
+  kPower,
+  kSeconds,    ///< above 0
+  kRatio,      ///< largest / mean
+  kDeviation,  ///< of logarithms
+};
 
 template <class Visitor>
 void visit_client(Visitor& visit, Clients& client) {

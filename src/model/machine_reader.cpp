@@ -33,7 +33,10 @@ constexpr std::array kRealLimits = {
     RealLimits{kMegabytesPerSecondRange,
                "0 for no limit, or a number between 0.001 and 1000000000 (10^6 bytes a second)"},
     RealLimits{kShareRange, "a number between 0 and 1"},
-    RealLimits{kPowerRange, "0 for the slowest stage alone, or a number between 1 and 64"}};
+    RealLimits{kPowerRange, "0 for the slowest stage alone, or a number between 1 and 64"},
+    RealLimits{kSecondsRange, "a number above 0, at most 1000000000 (seconds)"},
+    RealLimits{kRatioRange, "a number between 1 and 1000000"},
+    RealLimits{kDeviationRange, "a number between 0 and 10"}};
 
 }  // namespace
 

@@ -7,6 +7,7 @@
 #include <charconv>
 #include <utility>
 
+#include "base/fnv.hpp"
 #include "model/machine_fields.hpp"
 
 namespace forebay::model {
@@ -156,6 +157,18 @@ std::string to_toml(const Machine& machine) {
   if (!machine.sources.empty()) text += "\n[sources]\n";
   for (const auto& [key, sentence] : machine.sources)
     append_line(text, toml_string(key), toml_string(sentence));
+  return text;
+}
+
+std::string numbers_hash(const Machine& machine) {
+  std::uint64_t hash = kFnv1aBasis;
+  for (const MachineValue& one : describe(machine))
+    for (const char letter : one.key + " = " + one.value + "\n")
+      hash = fnv1a(hash, static_cast<unsigned char>(letter));
+  constexpr std::string_view kDigits = "0123456789abcdef";
+  std::string text;
+  for (int shift = 60; shift >= 0; shift -= 4)
+    text += kDigits[(hash >> shift) & 0xFU];
   return text;
 }
 

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// PlanChooser: chooses the plan of each step of a dataset from measurements of earlier steps.
+// PlanChooser: chooses the plans of coming steps from what earlier steps have cost. An interface,
+// so that the agents of a dataset do not depend on how plans are compared.
 #pragma once
 
 #include <forebay/write_plan.hpp>
@@ -9,22 +10,36 @@
 
 namespace forebay::write {
 
-/// One resolved step, as the commit coordinator measured it.
+/// What one resolved step has cost, as the coordinator measures it.
 struct StepMeasurement {
-  std::uint64_t ordinal = 0;  ///< counts the steps since the dataset was opened, from 0
-  bool is_published = false;
+  /// Number of steps begun before it since the dataset was opened. Within a group, steps are
+  /// numbered in the order of their outcomes.
+  std::uint64_t ordinal = 0;
+  bool is_published = false;  ///< false: failed or aborted, or in doubt
+  /// From begin_step() of the coordinating rank to the outcome; 0 if that rank has not committed.
   std::chrono::nanoseconds durable_time{};
+  /// Time for which the application of the slowest rank was blocked, among those that committed.
   std::chrono::nanoseconds perceived_time{};
-  std::uint64_t bytes = 0;  ///< of all ranks
+  std::uint64_t bytes = 0;  ///< put by all ranks; 0 unless it is published
 };
 
-/// Used by one thread. Does not block.
+/// Lives on the coordinating rank. The agent calls it on its own thread, one call at a time, and
+/// the outcome of a step waits for both calls. So each must return within 1 ms and must not block;
+/// longer work belongs on a thread of the implementation.
 class PlanChooser {
  public:
+  PlanChooser() = default;
+  PlanChooser(const PlanChooser&) = delete;
+  PlanChooser& operator=(const PlanChooser&) = delete;
   virtual ~PlanChooser() = default;
-  virtual void record(const StepMeasurement& measurement) = 0;
-  /// The complete plan of a step. `ordinal` grows by one with each call. Measurements of the steps
-  /// in flight are not recorded yet.
+
+  /// Called once for each resolved step. A step that failed may precede an earlier one.
+  virtual void record(const StepMeasurement& step) = 0;
+  /// Returns the complete plan, as of plan_write(), of the step `ordinal` and of the others of its
+  /// group. Called once for each group, in order, except for groups that begin within the first
+  /// plan().steps_in_flight steps, which have the plan at opening. record() has then received all
+  /// steps before ordinal - steps_in_flight + 1. PlanSchedule::complete() lists what may differ
+  /// from the plan at opening.
   virtual WritePlan choose(std::uint64_t ordinal) = 0;
 };
 

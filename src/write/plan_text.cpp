@@ -14,6 +14,7 @@
 #include "model/machine_text.hpp"
 #include "write/plan_checks.hpp"
 #include "write/plan_fields.hpp"
+#include "write/plan_table.hpp"
 #include "write/plan_variable.hpp"
 
 namespace forebay {
@@ -205,6 +206,16 @@ std::string to_toml(const WritePlan& plan) {
 }
 
 namespace write {
+
+WritePlan read_plan_table(const toml::table& table, model::ParseErrors& errors) {
+  WritePlan plan;
+  Reader reader(table, errors);
+  visit_plan(reader, plan);
+  reader.finish();
+  const Status right = check_numbers(plan);
+  if (!right) errors.add(table.source(), right.error().cause());
+  return plan;
+}
 
 Result<std::optional<WritePlan>> parse_plan_variable(const Environment& environment) {
   const auto found = std::ranges::find(environment, kVariable, &Environment::value_type::first);

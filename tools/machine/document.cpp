@@ -61,6 +61,7 @@ json entry_of(const Machine& machine, const std::filesystem::path& path) {
   return {{"name", machine.name},
           {"path", path.string()},
           {"about", machine.about},
+          {"numbers_hash", numbers_hash(machine)},
           {"summary", std::move(summary)}};
 }
 

@@ -41,6 +41,7 @@ TEST(Show, has_values_with_sources_and_the_rewritten_file) {
   ASSERT_TRUE(document.has_value()) << document.error().message();
   EXPECT_EQ((*document)["summary"]["read_mb_per_s"], nullptr) << "nothing limits it";
   EXPECT_TRUE((*document)["without_source"].empty());
+  EXPECT_EQ((*document)["numbers_hash"].get<std::string>().size(), 16U);
   EXPECT_EQ((*document)["values"][0]["key"], "client.count");
   EXPECT_EQ((*document)["values"][0]["value"], 1);
   EXPECT_TRUE((*document)["values"][0]["source"].is_string());
