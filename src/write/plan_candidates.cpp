@@ -1,0 +1,133 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "write/plan_candidates.hpp"
+
+#include <algorithm>
+#include <cstdint>
+#include <tuple>
+#include <utility>
+
+#include "write/plan_limits.hpp"
+#include "write/plan_shape.hpp"
+
+namespace forebay::write {
+
+namespace {
+
+/// With more ranks, numbers of writers and files grow by 4 instead of 2.
+constexpr std::uint32_t kFineCountsMax = 128;
+constexpr std::uint64_t kTunedUnitMax = 16_MiB;
+constexpr std::uint64_t kUnitFactor = 4;
+
+using Counts = std::vector<std::uint32_t>;
+
+bool writes_on_every_rank(Strategy strategy) {
+  return strategy == Strategy::kFilePerProcess || strategy == Strategy::kBaton;
+}
+
+/// The values that may differ. Different strategies with equal values are one plan.
+auto tuned_shape(const WritePlan& plan) {
+  return std::tuple{plan.writers, plan.files, plan.tuning.exchange, plan.tuning.transfer_mode,
+                    plan.tuning.unit_bytes};
+}
+
+class PlanEnumeration {
+ public:
+  PlanEnumeration(const WriteFacts& facts, const WritePlan& requested, const WritePlan& opened)
+      : facts_(facts), base_(requested), opened_(opened), plans_{opened} {
+    const bool is_dedicated = opened.tuning.placement == Placement::kDedicated;
+    writers_max_ =
+        is_dedicated ? facts.rank_layout.io_rank_count() : facts.rank_layout.compute_rank_count();
+    base_.memory_bytes = opened.memory_bytes;
+    base_.tuning.placement = opened.tuning.placement;
+    base_.tuning.checksum_stage = opened.tuning.checksum_stage;
+  }
+
+  void add_strategy(Strategy strategy) {
+    const bool is_fixed = strategy == Strategy::kCollective || strategy == Strategy::kSerial;
+    for (const std::uint32_t writers : writer_counts(strategy)) {
+      Counts files = is_fixed ? Counts{opened_.files} : counts(base_.files, writers);
+      if (strategy == Strategy::kFilePerProcess)
+        std::erase_if(files, [=](std::uint32_t count) { return count != writers; });
+      for (const std::uint32_t count : files)
+        add_units({strategy, writers, count});
+    }
+  }
+  std::vector<WritePlan> take() { return std::move(plans_); }
+
+ private:
+  Counts writer_counts(Strategy strategy) const {
+    if (strategy == Strategy::kCollective || strategy == Strategy::kSerial)
+      return {opened_.writers};
+    if (writes_on_every_rank(strategy) && base_.writers == 0) return {writers_max_};
+    return counts(base_.writers, writers_max_);
+  }
+
+  /// `given` if it is set. Else powers, `most`, and the numbers of nodes and servers.
+  Counts counts(std::uint32_t given, std::uint32_t most) const {
+    if (given != 0) return {given};
+    Counts found{most, std::min(most, facts_.rank_layout.node_count()),
+                 std::min(most, std::max(1U, facts_.server_count()))};
+    const std::uint64_t factor = writers_max_ <= kFineCountsMax ? 2 : 4;
+    for (std::uint64_t count = 1; count < most; count *= factor)
+      found.push_back(static_cast<std::uint32_t>(count));
+    std::ranges::sort(found);
+    found.erase(std::ranges::unique(found).begin(), found.end());
+    return found;
+  }
+
+  /// Units below and above the one at opening, for the strategies on which they have most effect.
+  std::vector<std::uint64_t> units(Strategy strategy) const {
+    const std::uint64_t unit = opened_.tuning.unit_bytes;
+    if (base_.tuning.unit_bytes != 0) return {base_.tuning.unit_bytes};
+    const bool has_one = strategy == Strategy::kBaton || strategy == Strategy::kGather;
+    if (has_one) return {unit};
+    return {unit, std::min(unit * kUnitFactor, std::max(unit, kTunedUnitMax)),
+            std::max(unit / kUnitFactor, std::min(unit, kUnitBytesSmall))};
+  }
+
+  void add_units(const PlanShape& shape) {
+    WritePlan plan = base_;
+    plan.strategy = shape.strategy;
+    plan.writers = shape.writers;
+    plan.files = shape.files;
+    for (const std::uint64_t unit : units(shape.strategy)) {
+      plan.tuning.unit_bytes = unit;
+      add(plan);
+    }
+  }
+
+  /// Adds the plan unless it is invalid, known, or needs more memory than there is since opening.
+  void add(const WritePlan& plan) {
+    const auto complete = plan_write(facts_, plan);
+    if (!complete || complete->memory_bytes > opened_.memory_bytes) return;
+    const auto is_same = [&](const WritePlan& known) {
+      return tuned_shape(known) == tuned_shape(*complete);
+    };
+    if (std::ranges::none_of(plans_, is_same)) plans_.push_back(*complete);
+  }
+
+  const WriteFacts& facts_;
+  WritePlan base_;
+  const WritePlan& opened_;
+  std::uint32_t writers_max_ = 0;
+  std::vector<WritePlan> plans_;
+};
+
+}  // namespace
+
+std::vector<WritePlan> candidate_plans(const WriteFacts& facts,
+                                       const WritePlan& requested,
+                                       const WritePlan& opened) {
+  PlanEnumeration enumeration(facts, requested, opened);
+  const Strategy implied = implied_strategy(facts, requested);
+  if (implied != Strategy::kAuto) {
+    enumeration.add_strategy(implied);
+    return enumeration.take();
+  }
+  for (const Strategy strategy :
+       {Strategy::kFilePerProcess, Strategy::kReducedBlocking, Strategy::kBaton, Strategy::kGather})
+    enumeration.add_strategy(strategy);
+  return enumeration.take();
+}
+
+}  // namespace forebay::write

@@ -1,0 +1,108 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "write/plan_candidates.hpp"
+
+#include <algorithm>
+#include <set>
+
+#include <gtest/gtest.h>
+
+namespace forebay::write {
+namespace {
+
+WriteFacts facts_of_nodes(std::uint32_t nodes, std::uint32_t ranks_of_each) {
+  WriteFacts facts{.step_bytes = {8_MiB}};
+  for (std::uint32_t rank = 0; rank < nodes * ranks_of_each; ++rank)
+    facts.rank_layout.node_of_compute_rank.push_back(rank / ranks_of_each);
+  return facts;
+}
+
+std::vector<WritePlan> candidates_for(const WriteFacts& facts, const WritePlan& requested = {}) {
+  const auto opened = plan_write(facts, requested);
+  EXPECT_TRUE(opened);
+  const std::vector<WritePlan> plans = candidate_plans(facts, requested, *opened);
+  EXPECT_EQ(plans.front(), *opened);
+  return plans;
+}
+
+TEST(CandidatePlans, differ_in_strategy_writers_files_and_unit) {
+  std::set<Strategy> strategies;
+  std::set<std::uint32_t> writers;
+  std::set<std::uint32_t> files;
+  std::set<std::uint64_t> units;
+  for (const WritePlan& plan : candidates_for(facts_of_nodes(4, 8))) {
+    strategies.insert(plan.strategy);
+    writers.insert(plan.writers);
+    files.insert(plan.files);
+    units.insert(plan.tuning.unit_bytes);
+  }
+  EXPECT_EQ(strategies.size(), 4U);
+  EXPECT_EQ(writers, (std::set<std::uint32_t>{1, 2, 4, 8, 16, 32}));
+  EXPECT_EQ(files, writers);
+  EXPECT_EQ(units, (std::set<std::uint64_t>{1_MiB, 4_MiB}));
+}
+
+TEST(CandidatePlans, are_complete_distinct_and_few_for_any_number_of_ranks) {
+  for (const auto& facts : {facts_of_nodes(1, 1), facts_of_nodes(1, 2), facts_of_nodes(3, 5),
+                            facts_of_nodes(128, 1), facts_of_nodes(512, 64)}) {
+    const std::vector<WritePlan> plans = candidates_for(facts);
+    EXPECT_LE(plans.size(), 400U);
+    EXPECT_GE(plans.size(), facts.rank_layout.compute_rank_count() == 1 ? 2U : 5U);
+    for (const WritePlan& plan : plans) {
+      const auto again = plan_write(facts, plan);
+      ASSERT_TRUE(again) << plan.reason;
+      WritePlan expected = plan;
+      expected.reason = again->reason;
+      EXPECT_EQ(*again, expected);
+      EXPECT_LE(plan.memory_bytes, plans.front().memory_bytes);
+      EXPECT_EQ(plan.steps_in_flight, plans.front().steps_in_flight);
+    }
+  }
+}
+
+TEST(CandidatePlans, set_values_do_not_change) {
+  const WriteFacts facts = facts_of_nodes(4, 8);
+  for (const WritePlan& requested :
+       {WritePlan{.strategy = Strategy::kBrigade}, WritePlan{.writers = 6}, WritePlan{.files = 3},
+        WritePlan{.tuning = {.unit_bytes = 2_MiB}},
+        WritePlan{.tuning = {.transfer_mode = TransferMode::kBaton}}}) {
+    const std::vector<WritePlan> plans = candidates_for(facts, requested);
+    EXPECT_GT(plans.size(), 1U);
+    for (const WritePlan& plan : plans) {
+      if (requested.strategy != Strategy::kAuto) {
+        EXPECT_EQ(plan.strategy, requested.strategy);
+      }
+      if (requested.writers != 0) {
+        EXPECT_EQ(plan.writers, requested.writers);
+      }
+      if (requested.files != 0) {
+        EXPECT_EQ(plan.files, requested.files);
+      }
+      if (requested.tuning.unit_bytes != 0) {
+        EXPECT_EQ(plan.tuning.unit_bytes, requested.tuning.unit_bytes);
+      }
+      if (requested.tuning.transfer_mode) {
+        EXPECT_EQ(plan.tuning.transfer_mode, requested.tuning.transfer_mode);
+      }
+    }
+  }
+}
+
+TEST(CandidatePlans, stay_within_the_memory_at_opening) {
+  WriteFacts facts = facts_of_nodes(4, 8);
+  const std::vector<WritePlan> plans = candidates_for(facts, {.memory_bytes = 4_MiB});
+  EXPECT_GT(plans.size(), 1U);
+  for (const WritePlan& plan : plans)
+    EXPECT_LE(plan.memory_bytes, plans.front().memory_bytes);
+}
+
+TEST(CandidatePlans, io_ranks_remain_the_writers) {
+  WriteFacts facts = facts_of_nodes(4, 8);
+  facts.rank_layout.node_of_io_rank = {0, 1, 2, 3};
+  for (const WritePlan& plan : candidates_for(facts)) {
+    EXPECT_EQ(plan.tuning.placement, Placement::kDedicated);
+    EXPECT_LE(plan.writers, 4U);
+  }
+}
+
+}  // namespace
+}  // namespace forebay::write

@@ -1,0 +1,64 @@
+// SPDX-License-Identifier: Apache-2.0
+// PlanTuner: tries plans in the first steps of a run, then uses the fastest. Every step is a
+// measurement that costs nothing extra, because steps do not depend on writers and files.
+#pragma once
+
+#include <cstdint>
+#include <map>
+#include <memory>
+#include <optional>
+#include <vector>
+
+#include "model/candidate_tuner.hpp"
+#include "model/machine.hpp"
+#include "write/plan.hpp"
+#include "write/plan_chooser.hpp"
+#include "write/tuning_profile.hpp"
+
+namespace forebay::write {
+
+/// Used by one thread. Compares durable time per byte. record() and choose() take less than a
+/// millisecond; the constructor takes longer.
+class PlanTuner final : public PlanChooser {
+ public:
+  struct Setup {
+    WriteFacts facts;     ///< its machine must outlive only the constructor
+    WritePlan requested;  ///< values that it sets never change
+    WritePlan opened;     ///< the plan at opening, as plan_write() returned it; the default
+    model::TunerOptions search = {};
+  };
+  explicit PlanTuner(const Setup& setup);
+
+  /// Continues the search that `entry` describes, which must be of the same machine and scale.
+  /// Call it before the first step.
+  void resume(const TuningEntry& entry);
+
+  void record(const StepMeasurement& step) override;
+  WritePlan choose(std::uint64_t ordinal) override;
+
+  /// What was measured, for a tuning profile. No value if the best plan has no measurement.
+  std::optional<TuningEntry> entry() const;
+  const std::vector<WritePlan>& candidates() const noexcept { return plans_; }
+
+ private:
+  struct Choice {
+    std::size_t candidate = 0;
+    bool is_measured = false;
+  };
+
+  void restart_search();
+  void set_step_bytes(std::uint64_t bytes);
+  std::size_t mark_measured(std::uint64_t ordinal);
+  std::vector<std::size_t> pending() const;
+
+  WriteFacts facts_;
+  std::optional<model::Machine> machine_;  ///< that of facts_
+  std::vector<WritePlan> plans_;
+  std::vector<double> predicted_s_;  ///< of each plan; 0: no model
+  model::TunerOptions search_;
+  std::unique_ptr<model::CandidateTuner> tuner_;
+  std::map<std::uint64_t, Choice> choices_;  ///< by group of steps; the latest ones
+  double reference_bytes_ = 0;               ///< of a step, to which times are scaled; 0: unknown
+};
+
+}  // namespace forebay::write
