@@ -46,6 +46,15 @@ struct DatasetOptions {
   /// Absent: the plan that FOREBAY_PLAN names (see write_plan_from_environment()), else one that
   /// the library chooses.
   std::optional<WritePlan> plan = std::nullopt;
+  /// Tries plans in the first steps, about 15, then uses the fastest one: a Receipt states which
+  /// plan a step had, and why. Values that `plan` sets do not change. If the storage changes its
+  /// speed later, tries again. Read on the first rank.
+  bool tune = false;
+  /// Path of a tuning profile (docs/formats/tuning-profile.md). Its plan, if one applies to the
+  /// machine and the ranks, replaces the one that the library chooses. With `tune`, close() adds
+  /// the measurements of this run to the file. Empty: the variable FOREBAY_TUNING, else none. Read
+  /// on the first rank.
+  std::string profile = {};
 };
 
 /// The outcome of a commit: the step is synced to storage and published, and survives a power
@@ -178,7 +187,8 @@ class FOREBAY_EXPORT DatasetWriter {
 
   /// Waits until all steps that this rank has committed are resolved, at most as long as
   /// begin_step(); then fails with kLimit. Returns the first Error of any step since opening; its
-  /// cause has the number of failed steps if there are several. An aborted step is no failure,
+  /// cause has the number of failed steps if there are several. Without such, on the first rank,
+  /// the Error of writing a tuning profile. An aborted step is no failure,
   /// unless a put() in it has failed. An open StepWriter may still be committed. Further calls do
   /// the same. So does the end of the Runtime, which also aborts an open StepWriter. Not
   /// collective: agents continue to serve other ranks.

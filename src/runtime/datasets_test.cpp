@@ -4,6 +4,7 @@
 #include <atomic>
 #include <cstdlib>
 #include <filesystem>
+#include <fstream>
 #include <set>
 #include <string>
 #include <thread>
@@ -49,6 +50,25 @@ TEST(SingleProcessDataset, variable_sets_the_plan_unless_the_program_has_one) {
   EXPECT_EQ(open->plan().strategy, Strategy::kBrigade);
   EXPECT_EQ(given->plan().strategy, Strategy::kFilePerProcess);
   EXPECT_EQ(error_class(misspelt), ErrorClass::kNotFound) << "neither a strategy nor a file";
+}
+
+TEST(SingleProcessDataset, tuning_profile_sets_the_plan) {
+  const TemporaryDirectory directory;
+  const std::string path = directory / "app.tuning.toml";
+  std::ofstream(path) << "format = 1\n[[entries]]\nranks = 1\nnodes = 1\nrank_bytes = 8\n"
+                         "median_s = 1\n[entries.plan]\nstrategy = \"reduced-blocking\"\n"
+                         "writers = 1\nfiles = 1\nunit_bytes = 65536\n";
+  Runtime runtime;
+  const auto named = runtime.create_dataset(directory / "named", {.profile = path});
+  ::setenv("FOREBAY_TUNING", path.c_str(), 1);
+  const auto by_variable = runtime.create_dataset(directory / "variable");
+  ::unsetenv("FOREBAY_TUNING");
+  const auto missing = runtime.create_dataset(directory / "missing", {.profile = path + "x"});
+  for (const auto* dataset : {&named, &by_variable}) {
+    ASSERT_TRUE(*dataset) << dataset->error().message();
+    EXPECT_EQ((*dataset)->plan().tuning.unit_bytes, 64_KiB) << (*dataset)->plan().reason;
+  }
+  EXPECT_EQ(error_class(missing), ErrorClass::kNotFound);
 }
 
 TEST(SingleProcessDataset, dataset_without_steps_can_be_created_again) {

@@ -35,8 +35,8 @@ constexpr std::array kKeys = {
 };
 
 // Variables of the command line, of datasets and of tests, which are not settings of a Runtime.
-constexpr std::array<std::string_view, 4> kOtherVariables = {"FOREBAY_LIBEXEC", "FOREBAY_MACHINES",
-                                                             "FOREBAY_PLAN", "FOREBAY_SAMPLES"};
+constexpr std::array<std::string_view, 5> kOtherVariables = {
+    "FOREBAY_LIBEXEC", "FOREBAY_MACHINES", "FOREBAY_PLAN", "FOREBAY_SAMPLES", "FOREBAY_TUNING"};
 
 constexpr std::uint64_t kBudgetBytesMin = 64_KiB;
 /// Windows take at most 1 / this of the free memory.

@@ -160,7 +160,11 @@ Result<std::shared_ptr<write::DatasetWriterCore>> RuntimeCore::create_dataset(
   request.executor = &executor();
   const auto machine = storage_.add_facts(request.facts, path);
   const auto named = write_plan_from_environment();
+  const bool is_first = ranks.rank() == comm::Rank{0};
+  auto tuning = is_first ? write::read_tuning_request(options, process_environment())
+                         : Result<write::TuningRequest>(write::TuningRequest{});
   Status mine;
+  if (!tuning) mine = failure(tuning.error());
   if (!machine) mine = failure(machine.error());
   if (!named) mine = failure(named.error());
   if (!request.queues) mine = failure(request.queues.error());
@@ -171,6 +175,7 @@ Result<std::shared_ptr<write::DatasetWriterCore>> RuntimeCore::create_dataset(
   request.facts.free_share_bytes =
       free_memory_bytes().value_or(0) / kStagingShare / ranks_of_node();
   if (*named && !options.plan) request.requested_plan = **named;
+  request.tuning = std::move(*tuning);
   const auto notifier = io_rank_notifier_.map([](const auto& made) { return made.get(); });
   return dataset_writers_.open(
       {.compute = ranks, .all_ranks = *rank_split_->compute_first, .io_rank_notifier = notifier},

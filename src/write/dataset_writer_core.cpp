@@ -148,7 +148,9 @@ Status DatasetWriterCore::close() {
     return failure(error(
         ErrorClass::kLimit, "close",
         std::to_string(committed()) + " steps are still in flight: storage does not keep up"));
-  if (!first_failure_) return {};
+  const bool is_saving = !was_closed && setup_.tuner != nullptr;
+  const Status saved = is_saving ? save_tuning(*setup_.tuner, setup_.profile_path) : Status();
+  if (!first_failure_) return saved;
   if (failures_ == 1) return failure(*first_failure_);
   return failure(with_note(*first_failure_,
                            "the first of " + std::to_string(failures_) + " steps that failed"));

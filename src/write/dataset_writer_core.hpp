@@ -20,6 +20,7 @@
 #include "write/dataset_agent.hpp"
 #include "write/packer.hpp"
 #include "write/staging_pool.hpp"
+#include "write/tuning_request.hpp"
 
 namespace forebay::write {
 
@@ -36,6 +37,8 @@ class DatasetWriterCore : public std::enable_shared_from_this<DatasetWriterCore>
     /// For bytes of other ranks; null if none sends bytes here.
     std::shared_ptr<const StagingPool> receive_staging = nullptr;
     Executor* executor = nullptr;
+    std::shared_ptr<const PlanTuner> tuner = nullptr;  ///< null: not tuned, or not the first rank
+    std::string profile_path = {};  ///< to which close() adds what `tuner` has measured
   };
   explicit DatasetWriterCore(Setup setup) : setup_(std::move(setup)), newest_(setup_.newest_step) {}
   /// Must be called once, before anything else. `agent` reports to on_resolved().

@@ -105,12 +105,29 @@ LeaseOptions lease_options(LogSink* log, LeaseClock& clock) {
   return options;
 }
 
+/// Adds the newest step to `found`. Returns the facts with its size, whatever number of ranks wrote
+/// it, unless the size of steps is known or there are no steps.
+WriteFacts with_newest_step(const WriteFacts& facts,
+                            DatasetState& found,
+                            const CommitLog& commit_log) {
+  WriteFacts known = facts;
+  if (commit_log.steps().empty()) return known;
+  const format::StepEntry& newest = commit_log.steps().back();
+  found.newest_step = newest.step;
+  found.has_steps = true;
+  found.newest_bytes = newest.stored_bytes;
+  const std::uint64_t ranks = facts.rank_layout.compute_rank_count();
+  if (facts.step_bytes.empty() && newest.raw_bytes > 0)
+    known.step_bytes = {(newest.raw_bytes + ranks - 1) / ranks};
+  return known;
+}
+
 }  // namespace
 
 Result<Decision> decide(const DecisionRequest& request, LogSink* log, LeaseClock& clock) {
   const std::string& path = request.path;
   const WriteFacts& facts = request.facts;
-  auto plan = plan_write(facts, request.requested);
+  auto plan = plan_with_profile(request.tuning, facts, request.requested);
   if (!plan) return failure(with_location(plan.error(), path));
   Decision decision{.path = path, .plan = std::move(*plan)};
   if (const Status absent = check_no_steps_before_lease(request); !absent)
@@ -139,20 +156,14 @@ Result<Decision> decide(const DecisionRequest& request, LogSink* log, LeaseClock
   if (decision.commit_log->can_collect_garbage())
     collect_garbage(path, decision.commit_log->steps(), found.first_group);
   found.dataset = decision.commit_log->dataset();
-  if (decision.commit_log->steps().empty()) return decision;
-  const format::StepEntry& newest = decision.commit_log->steps().back();
-  found.newest_step = newest.step;
-  found.has_steps = true;
-  found.newest_bytes = newest.stored_bytes;
-  if (!facts.step_bytes.empty()) return decision;
-  // As large as the newest step, whatever number of ranks wrote it.
-  WriteFacts known = facts;
-  known.step_bytes = {(newest.raw_bytes + facts.rank_layout.compute_rank_count() - 1) /
-                      facts.rank_layout.compute_rank_count()};
-  if (known.step_bytes.front() == 0) return decision;
-  plan = plan_write(known, request.requested);
-  if (!plan) return failure(with_location(plan.error(), path));
-  decision.plan = std::move(*plan);
+  const WriteFacts known = with_newest_step(facts, found, *decision.commit_log);
+  if (known.step_bytes != facts.step_bytes) {
+    plan = plan_with_profile(request.tuning, known, request.requested);
+    if (!plan) return failure(with_location(plan.error(), path));
+    decision.plan = std::move(*plan);
+  }
+  decision.tuner = make_tuner(
+      request.tuning, {.facts = known, .requested = request.requested, .opened = decision.plan});
   return decision;
 }
 

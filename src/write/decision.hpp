@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // Decision: the plan and the state of a dataset, as the first rank determines them when the dataset
-// is opened for writing. The lease and the commit log stay on the first rank; the other members are
-// encoded for the other ranks.
+// is opened for writing. The lease, the commit log and the tuner stay on the first rank; the other
+// members are encoded for the other ranks.
 #pragma once
 
 #include <forebay/dataset_writer.hpp>
@@ -19,6 +19,7 @@
 #include "write/commit_log.hpp"
 #include "write/lease.hpp"
 #include "write/plan.hpp"
+#include "write/tuning_request.hpp"
 
 namespace forebay::write {
 
@@ -38,6 +39,8 @@ struct Decision {
   DatasetState state = {};
   std::shared_ptr<CommitLog> commit_log = nullptr;  ///< only on the first rank, as `lease`
   std::unique_ptr<Lease> lease = nullptr;
+  /// Chooses the plans of coming steps. Only on the first rank, and only if tuning is enabled.
+  std::shared_ptr<PlanTuner> tuner = nullptr;
 };
 
 /// What the first rank decides from.
@@ -46,6 +49,7 @@ struct DecisionRequest {
   ExistingDataset existing = ExistingDataset::kFail;
   WriteFacts facts;
   WritePlan requested;
+  TuningRequest tuning = {};
 };
 
 /// Does the work of the first rank: creates the directory, acquires the lease, opens the list of

@@ -72,6 +72,23 @@ TEST_F(DecisionTest, other_ranks_receive_plan_and_reason) {
   EXPECT_NE(received->plan.reason, "");
 }
 
+TEST_F(DecisionTest, profile_replaces_the_default_and_tuning_has_a_tuner) {
+  std::filesystem::remove(directory_ / "owner");
+  TuningEntry entry{.scope = {.ranks = 4, .nodes = 2, .rank_bytes = 1_MiB},
+                    .median_s = 2,
+                    .plan = {.strategy = Strategy::kReducedBlocking, .writers = 3, .files = 3}};
+  const DecisionRequest request{.path = directory_.path(),
+                                .facts = {.rank_layout = {.node_of_compute_rank = {0, 0, 1, 1}}},
+                                .requested = {},
+                                .tuning = {.is_enabled = true, .profile = TuningProfile{{entry}}}};
+  const auto decision = decide(request, nullptr, clock_);
+  ASSERT_TRUE(decision) << decision.error().message();
+  EXPECT_EQ(decision->plan.writers, 3U);
+  EXPECT_NE(decision->plan.reason.find("tuned at 4 ranks"), std::string::npos);
+  ASSERT_TRUE(decision->tuner);
+  EXPECT_EQ(decision->tuner->candidates().front(), decision->plan);
+}
+
 TEST_F(DecisionTest, existing_steps_are_refused_without_a_wait) {
   write_step();
   EXPECT_EQ(error_class(decide_about(ExistingDataset::kFail)), ErrorClass::kExists);

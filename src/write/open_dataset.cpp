@@ -45,7 +45,8 @@ Result<Decision> decide_collectively(comm::Communicator& ranks, const OpenReques
   Result<Decision> decision = is_first ? decide({.path = request.path,
                                                  .existing = request.existing,
                                                  .facts = request.facts,
-                                                 .requested = request.requested_plan},
+                                                 .requested = request.requested_plan,
+                                                 .tuning = request.tuning},
                                                 request.log)
                                        : Result<Decision>(Decision{});
   if (const Status agreed = ranks.agree(status_of(decision)); !agreed)
@@ -234,7 +235,9 @@ Result<std::shared_ptr<DatasetWriterCore>> start(PreparedRank prepared,
                                  .rank = prepared.transport->rank().number,
                                  .staging = std::move(prepared.resources.staging),
                                  .receive_staging = prepared.resources.receive_staging,
-                                 .executor = request.executor};
+                                 .executor = request.executor,
+                                 .tuner = decision.tuner,
+                                 .profile_path = request.tuning.profile_path};
   if (decision.state.has_steps) setup.newest_step = decision.state.newest_step;
   const std::shared_ptr<DatasetWriterCore> core(new DatasetWriterCore(std::move(setup)),
                                                 detail::OriginDeleter());

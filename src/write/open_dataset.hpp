@@ -24,6 +24,7 @@
 #include "write/decision.hpp"
 #include "write/io_rank_notifier.hpp"
 #include "write/plan.hpp"
+#include "write/tuning_request.hpp"
 
 namespace forebay::write {
 
@@ -32,6 +33,7 @@ struct OpenRequest {
   ExistingDataset existing = ExistingDataset::kFail;  ///< of the first rank
   WritePlan requested_plan;
   WriteFacts facts;         ///< used only on the first rank, except `rank_layout`
+  TuningRequest tuning;     ///< of the first rank
   comm::LinkOptions links;  ///< between agents
   Result<stream::DeviceQueues*> queues = nullptr;
   Executor* executor = nullptr;

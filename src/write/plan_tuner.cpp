@@ -76,6 +76,7 @@ void PlanTuner::set_step_bytes(std::uint64_t bytes) {
 }
 
 void PlanTuner::resume(const TuningEntry& entry) {
+  const std::lock_guard lock(mutex_);
   const double bytes =
       static_cast<double>(entry.scope.rank_bytes) * static_cast<double>(entry.scope.ranks);
   set_step_bytes(entry.scope.rank_bytes * entry.scope.ranks);
@@ -102,6 +103,7 @@ std::size_t PlanTuner::mark_measured(std::uint64_t ordinal) {
 }
 
 void PlanTuner::record(const StepMeasurement& step) {
+  const std::lock_guard lock(mutex_);
   const std::size_t candidate = mark_measured(step.ordinal);
   if (!step.is_published) return tuner_->record_failure(candidate);
   const double seconds = std::chrono::duration<double>(step.durable_time).count();
@@ -118,6 +120,7 @@ std::vector<std::size_t> PlanTuner::pending() const {
 }
 
 WritePlan PlanTuner::choose(std::uint64_t ordinal) {
+  const std::lock_guard lock(mutex_);
   const std::uint64_t group = ordinal / plans_.front().tuning.steps_per_group;
   auto found = choices_.find(group);
   if (found == choices_.end()) {
@@ -132,6 +135,7 @@ WritePlan PlanTuner::choose(std::uint64_t ordinal) {
 }
 
 std::optional<TuningEntry> PlanTuner::entry() const {
+  const std::lock_guard lock(mutex_);
   const std::size_t best = tuner_->best();
   if (tuner_->seconds(best).empty()) return std::nullopt;
   TuningEntry entry{.scope = scope_of(facts_), .plan = tuned_values(plans_[best])};

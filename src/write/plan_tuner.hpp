@@ -6,6 +6,7 @@
 #include <cstdint>
 #include <map>
 #include <memory>
+#include <mutex>
 #include <optional>
 #include <vector>
 
@@ -17,8 +18,8 @@
 
 namespace forebay::write {
 
-/// Used by one thread. Compares durable time per byte. record() and choose() take less than a
-/// millisecond; the constructor takes longer.
+/// Thread-safe. Compares durable time per byte. record() and choose() take less than a millisecond;
+/// the constructor takes longer.
 class PlanTuner final : public PlanChooser {
  public:
   struct Setup {
@@ -51,6 +52,7 @@ class PlanTuner final : public PlanChooser {
   std::size_t mark_measured(std::uint64_t ordinal);
   std::vector<std::size_t> pending() const;
 
+  mutable std::mutex mutex_;
   WriteFacts facts_;
   std::optional<model::Machine> machine_;  ///< that of facts_
   std::vector<WritePlan> plans_;
