@@ -275,6 +275,35 @@ def output_stream(name: str, arguments: Iterable[str]):
             process.stdout.close()
 
 
+class JsonLines:
+    """A running program that reads and prints JSON objects, one a line."""
+
+    def __init__(self, name: str, arguments: Iterable[str]):
+        self.name = name
+        self.errors = os.fdopen(os.memfd_create(name), "r+b")
+        command = [str(find_program(name)), *arguments]
+        self.process = _start(command, subprocess.PIPE, self.errors, subprocess.PIPE)
+
+    def send(self, message: dict) -> None:
+        with contextlib.suppress(BrokenPipeError):  # receive() reports why it has ended
+            self.process.stdin.write(json.dumps(message).encode() + b"\n")
+            self.process.stdin.flush()
+
+    def receive(self) -> dict:
+        """The next object. Blocks; raises the failure of the program if it has ended."""
+        line = self.process.stdout.readline()
+        if not line:
+            _raise_failure(self.name, self.process.wait(), self.errors)
+        return _object_of(line)
+
+    def close(self) -> None:
+        """Ends the program."""
+        stop_group(self.process)
+        for stream in (self.process.stdin, self.process.stdout, self.errors):
+            with contextlib.suppress(BrokenPipeError):
+                stream.close()
+
+
 def _first_document(lines: Iterable[bytes]):
     text = ""
     for line in lines:
@@ -294,7 +323,7 @@ def _raise_failure(name: str, exit_code: int, errors) -> NoReturn:
     raise AssertionError("no exit code is accepted")
 
 
-def _start(command: list[str], stdout, stderr) -> subprocess.Popen:
+def _start(command: list[str], stdout, stderr, stdin=subprocess.DEVNULL) -> subprocess.Popen:
     libc = ctypes.CDLL(None)
     # What it starts, such as python3 and mpiexec, is that beside this Python.
     paths = [str(Path(sys.prefix) / "bin"), os.environ.get("PATH", os.defpath)]
@@ -307,7 +336,7 @@ def _start(command: list[str], stdout, stderr) -> subprocess.Popen:
     try:
         process = subprocess.Popen(
             command,
-            stdin=subprocess.DEVNULL,
+            stdin=stdin,
             stdout=stdout,
             stderr=stderr,
             process_group=0,

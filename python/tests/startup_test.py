@@ -11,7 +11,7 @@ import sys
 
 import pytest
 
-SLOW = ("rich", "numpy", "matplotlib", "scipy", "pandas", "h5py", "zarr")
+SLOW = ("rich", "numpy", "matplotlib", "scipy", "pandas", "h5py", "zarr", "sklearn")
 COMMANDS = [
     ["--help"],
     ["--version"],
@@ -40,6 +40,8 @@ COMMANDS = [
     ["repair", "--help"],
     ["diff", "--help"],
     ["export", "--help"],
+    ["tune", "--help"],
+    ["explain", "--help"],
     ["flow", "--help"],
     ["flow", "run", "--help"],
     ["flow", "presets", "--help"],

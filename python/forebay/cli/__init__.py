@@ -32,6 +32,8 @@ COMMANDS = {
     "plan": ("forebay.cli.plan", "Choose a plan on a described machine, by simulation."),
     "study": ("forebay.cli.study", "Compare plans on several machines, by simulation."),
     "kernel": ("forebay.cli.kernel", "Repeat the I/O of a program, and compare libraries."),
+    "tune": ("forebay.cli.tune", "Find the fastest write plan for a kernel on a storage."),
+    "explain": ("forebay.cli.explain", "Explain the plan of a tuning profile."),
     "advise": ("forebay.cli.advise", "Find the best setting for a program, from its log."),
     "run": ("forebay.cli.run", "Run a program, and read ahead for it."),
     "profile": ("forebay.cli.profile", "List, show and remove what runs of programs have read."),

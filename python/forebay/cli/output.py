@@ -19,6 +19,7 @@ from forebay.errors import EXIT_USAGE, ForebayError
 
 STDOUT = "-"
 PAGE_PACKAGES = ("jinja2", "plotly", "scipy")
+TUNE_PACKAGES = ("pydantic", "scipy", "sklearn", "tomli_w")
 
 # Names of docs/formats/dataset.md; "free-" marks a data file that is kept for later use.
 COMMITS = "commits"
@@ -51,11 +52,16 @@ def check_page(file: str | None) -> str | None:
     """check_target() for a page. Also raises an error if a package that makes it is missing,
     because the run before it may be long."""
     if file is not None:
-        missing = [name for name in PAGE_PACKAGES if importlib.util.find_spec(name) is None]
-        if missing:
-            message = f'--html needs {", ".join(missing)}; run pip install "forebay[kernel]"'
-            raise ForebayError(message)
+        require_packages("--html", PAGE_PACKAGES, "kernel")
     return check_target(file, (".html",))
+
+
+def require_packages(what: str, names: tuple[str, ...], extra: str) -> None:
+    """Raises an error that names missing packages and the extra of pip that has them."""
+    missing = [name for name in names if importlib.util.find_spec(name) is None]
+    if missing:
+        message = f'{what} needs {", ".join(missing)}; run pip install "forebay[{extra}]"'
+        raise ForebayError(message)
 
 
 def plot_option(what: str):
