@@ -55,6 +55,12 @@ BENCHMARKS = {
         runs_kernels=False,
         description="models beside published tables and real runs; their cost for 300,000 ranks",
     ),
+    "tune": Benchmark(
+        ("tuning",),
+        has_own_ranks=True,
+        is_local=True,
+        runs_kernels=False,
+    ),
     "site": Benchmark(
         ("site",),
         description="an acceptance kit: Forebay beside all that is installed, 20 minutes",
