@@ -249,6 +249,7 @@ def tune(kernel, tmp_path, runs=10, **changes) -> dict:
     run_settings = RunSettings((), tmp_path, 8)
     settings = kernel_search.TuneSettings(run_settings, Budget(runs=runs), **changes)
     search = kernel_search.KernelSearch(read_kernel(str(kernel)), settings, lambda _: None)
+    (tmp_path / "journal").unlink(missing_ok=True)
     return search.run(tmp_path / "journal", resume=False)
 
 

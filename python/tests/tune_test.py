@@ -188,6 +188,8 @@ def test_search_that_was_interrupted_continues_from_its_journal(tmp_path):
 
 def test_journal_of_another_search_is_refused(tmp_path):
     Journal(tmp_path / "j", {"ranks": 4, "seed": 1}, resume=False)
+    with pytest.raises(ForebayError, match="interrupted; continue it with --resume, or remove"):
+        Journal(tmp_path / "j", {"ranks": 4, "seed": 1}, resume=False)
     with pytest.raises(ForebayError, match=r"another search \(ranks differ\); repeat its options"):
         Journal(tmp_path / "j", {"ranks": 8, "seed": 1}, resume=True)
     (tmp_path / "j").write_text("[1\n")

@@ -142,11 +142,15 @@ class Bench:
                     raise
                 self.results.skip(name, str(missing))
                 continue
-            values = {at: [one.evaluations for one in all_of] for at, all_of in found.items()}
-            worst[label] = finite(max(values.values(), key=median), RUNS[model is not None])
+            runs = RUNS[model is not None]
+            values = {at: [one.evaluations for one in of] for at, of in found.items()}
+            worst[label] = finite(max(values.values(), key=median), runs)
             hits[label] = min(np.isfinite(of).mean() for of in values.values())
-            details[label] = {at: [asdict(one) for one in of] for at, of in found.items()}
-        self.results.parameters |= {row: jsonable(details)}
+            details[label] = {
+                at: {"evaluations": finite(of, runs), "regret": [one.regret for one in found[at]]}
+                for at, of in values.items()
+            }
+        self.results.parameters |= {row: details}
         self.add_rows(f"tune.synthetic.{row}", EVALUATIONS_GOALS[row], worst, hits)
 
     def add_rows(self, name: str, goal: float, worst: dict, hits: dict) -> None:
@@ -176,18 +180,3 @@ def finite(values: list[float], runs: int) -> list[float]:
     """Numbers that a table and JSON can hold: a search without success counts one run more than its
     budget, which keeps a median that is in the budget."""
     return [min(one, runs + 1) for one in values]
-
-
-def jsonable(details: dict) -> dict:
-    """Evaluations of searches without success become null."""
-    return {
-        label: {
-            machine: [
-                one
-                | {"evaluations": one["evaluations"] if math.isfinite(one["evaluations"]) else None}
-                for one in found
-            ]
-            for machine, found in of.items()
-        }
-        for label, of in details.items()
-    }

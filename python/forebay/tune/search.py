@@ -55,6 +55,9 @@ class Journal:
         if resume and path.exists():
             self._read()
             return
+        if path.exists():
+            message = f"{path} is of a search that was interrupted; continue it with --resume, or"
+            raise ForebayError(f"{message} remove the file", EXIT_USAGE)
         path.write_text(json.dumps(self.header) + "\n", encoding="utf-8")
 
     def _read(self) -> None:
