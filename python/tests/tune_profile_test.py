@@ -303,6 +303,23 @@ def test_model_restricts_and_starts_the_search(kernel, tmp_path, monkeypatch):
     assert document["entry"]["points"][1]["predicted_s"] in (1.0, 2.0)
 
 
+def test_memory_bound_is_part_of_the_predicted_plans(kernel, tmp_path, monkeypatch):
+    MadeRuns(monkeypatch, gain=2.0)
+
+    def predict(_machine, _nodes, _steps, found):
+        assert {one["memory_bytes"] for one in found} == {32 << 20}
+        small = {"durable_s": 1.0, "memory_bytes": 32 << 20}
+        large = {"durable_s": 1.0, "memory_bytes": 33 << 20}  # raised to the least of the plan
+        return [large if one["unit_bytes"] > 4 << 20 else small for one in found]
+
+    monkeypatch.setattr(plans, "predict", predict)
+    facts = {"machine": "bigfs", "machine_hash": ""}
+    monkeypatch.setattr(plans, "machine_facts", lambda _: facts)
+    document = tune(kernel, tmp_path, machine="bigfs", memory_bytes=32 << 20)
+    units = [one["plan"]["unit_bytes"] for one in document["entry"]["points"]]
+    assert max(units) <= 4 << 20
+
+
 def test_predictions_are_means_of_steps_or_errors(fake_program):
     steps = [{"durable_s": 1.0}, {"durable_s": 3.0}]
     found = [{"plan": {}, "memory_bytes": 5, "steps": steps}, {"plan": {}, "error": "no room"}]
@@ -330,6 +347,7 @@ def test_command_writes_a_profile_that_explain_reads(forebay, real_native, kerne
 def test_wrong_arguments_are_refused_before_any_run(forebay, kernel, app, tmp_path):
     common = ("tune", kernel, "--storage", tmp_path, "-o", tmp_path / "new.profile")
     assert "--nodes is 9, at most the 8 ranks" in forebay(*common, "--ranks", 8, "--nodes", 9).err
+    assert "--memory is 4KiB, at least 1 MiB" in forebay(*common, "--memory", "4KiB").err
     assert "no kernel nothing" in forebay("tune", "nothing", *common[2:]).err
     app.write_text("format = 3")
     assert "format" in forebay(*common[:-1], app).err

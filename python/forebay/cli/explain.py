@@ -24,7 +24,7 @@ from forebay.errors import EXIT_USAGE, ForebayError
 @json_option
 @plot_option("the time by writers and files")
 def command(file, ranks, html_file, json_file, plot_file):
-    """Print why the newest entry of PROFILE has its plan: what other plans cost, which parameter
+    """Print why the last entry of PROFILE has its plan: what other plans cost, which parameter
     matters, and the confidence."""
     require_packages("forebay explain", TUNE_PACKAGES, "tune")
     from forebay.report import tune_tables

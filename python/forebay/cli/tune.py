@@ -20,6 +20,7 @@ from forebay.sizes import parse_size
 
 DEFAULT_RUNS = 40
 SECONDS_PER_MINUTE = 60
+MEMORY_MIN = 1 << 20
 METHODS = ("gp", "ridge", "random", "optuna", "in-run")
 JOURNAL_SUFFIX = ".journal"
 
@@ -93,7 +94,9 @@ def settings_of(kernel, options: dict):
     ranks = options["ranks"] or min(4, kernel.writers)
     if options["nodes"] > ranks:
         raise ForebayError(f"--nodes is {options['nodes']}, at most the {ranks} ranks", EXIT_USAGE)
-    memory = options["memory"]
+    memory = options["memory"] and parse_size(options["memory"], "--memory")
+    if memory is not None and memory < MEMORY_MIN:
+        raise ForebayError(f"--memory is {options['memory']}, at least 1 MiB", EXIT_USAGE)
     minutes, runs = options["minutes"], options["runs"]
     return TuneSettings(
         run=RunSettings(
@@ -110,6 +113,6 @@ def settings_of(kernel, options: dict):
         nodes=options["nodes"],
         method=options["method"],
         machine=options["machine"],
-        memory_bytes=None if memory is None else parse_size(memory, "--memory"),
+        memory_bytes=memory,
         seed=options["seed"],
     )

@@ -86,8 +86,10 @@ class KernelSearch:
         space = plans.write_space(settings.run.ranks)
         if settings.machine is None:
             return space, None
-        found = plans.predict(settings.machine, settings.nodes, self.steps, space.plans)
         limit = settings.memory_bytes or math.inf
+        bound = {"memory_bytes": limit} if settings.memory_bytes else {}
+        requested = [plan | bound for plan in space.plans]
+        found = plans.predict(settings.machine, settings.nodes, self.steps, requested)
         predicted = {
             plans.backend_of(plan): one["durable_s"]
             for plan, one in zip(space.plans, found, strict=True)
