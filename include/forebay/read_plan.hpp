@@ -97,6 +97,12 @@ struct ReadPlan {
   /// Has no effect with kOnDemand: the splinter whose predicted use is farthest is evicted first.
   EvictionPolicy eviction = EvictionPolicy::kReadOnce;
   PreExecutionMode pre_execution_mode = PreExecutionMode::kThread;
+  /// Of sessions that a rank reads for its own use: the first ones of a loop try sizes and depths
+  /// that this plan leaves open, and later ones have the fastest. Sessions of this Runtime belong
+  /// to a loop if their plans are equal and their extents similar. What is measured is the time
+  /// from opening to close(), for each byte that is delivered; a session that delivers less than
+  /// half of its extent does not count. The plan of a Session states in `reason` what was found.
+  bool tune = false;
   ReadTuning tuning = {};
   /// Why these values were chosen, for people. Set in the plan of a Session.
   std::string reason = {};

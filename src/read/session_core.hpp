@@ -17,6 +17,7 @@
 #include <cstddef>
 #include <cstdint>
 #include <deque>
+#include <functional>
 #include <memory>
 #include <span>
 #include <string>
@@ -163,6 +164,12 @@ class SessionCore : public std::enable_shared_from_this<SessionCore> {
   /// State of the bytes of a range inside the extent, not empty.
   AccessOutcome outcome_of(const ByteRange& range) const noexcept;
 
+  /// Called once, when the session is closed, with the bytes that were delivered. Set it before any
+  /// other thread uses the session.
+  void set_on_closed(std::function<void(std::uint64_t)> on_closed) noexcept {
+    on_closed_ = std::move(on_closed);
+  }
+
   /// All counts, also those of the observer.
   SessionReport report() const;
   /// Must not be called in a child of fork().
@@ -237,6 +244,8 @@ class SessionCore : public std::enable_shared_from_this<SessionCore> {
   std::atomic<bool> is_window_current_{true};
   std::atomic<LoadGranularity> granularity_{LoadGranularity::kSplinter};
   std::unique_ptr<AccessObserver> observer_;
+  std::function<void(std::uint64_t)> on_closed_;
+  std::atomic<bool> is_close_reported_{false};
 };
 
 }  // namespace forebay::read

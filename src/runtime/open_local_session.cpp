@@ -8,6 +8,15 @@
 
 namespace forebay {
 
+namespace {
+
+Result<SessionTuner::Trial> untuned(Result<ReadPlan> plan) {
+  if (!plan) return failure(plan.error());
+  return SessionTuner::Trial{std::move(*plan), nullptr};
+}
+
+}  // namespace
+
 Result<SessionPtr> open_local_session(RuntimeCore& runtime,
                                       AccessMethod method,
                                       const SessionRequest& request) {
@@ -21,8 +30,10 @@ Result<SessionPtr> open_local_session(RuntimeCore& runtime,
                   .total_bytes = runtime.windows()->budget_bytes()};
   if (auto known = runtime.storage().add_facts(facts, *method.file); !known)
     return failure(known.error());
-  auto complete = plan_read(facts, request.plan);
-  if (!complete) return failure(complete.error());
+  auto trial = request.plan.tune ? runtime.session_tuner().next(facts, request.plan)
+                                 : untuned(plan_read(facts, request.plan));
+  if (!trial) return failure(trial.error());
+  ReadPlan* const complete = &trial->plan;
   auto agent =
       runtime.agent_for(*complete->access, method.cached ? Mode::kDeclared : complete->mode);
   if (!agent) return failure(agent.error());
@@ -35,6 +46,7 @@ Result<SessionPtr> open_local_session(RuntimeCore& runtime,
                                         .is_cached = method.cached,
                                         .handle = request.handle});
   if (!host) return failure(host.error());
+  if (trial->on_closed) (*host)->set_on_closed(std::move(trial->on_closed));
   (*agent)->notify(*host);
   return *host;
 }

@@ -29,6 +29,7 @@
 #include "runtime/foresight.hpp"
 #include "runtime/rank_split.hpp"
 #include "runtime/session_registry.hpp"
+#include "runtime/session_tuner.hpp"
 #include "runtime/storage_info.hpp"
 #include "runtime/streams.hpp"
 #include "shm/buffer_allocator.hpp"
@@ -49,6 +50,7 @@ class RuntimeCore {
   /// files that are not there are in flight.
   Result<std::shared_ptr<read::ReadAgent>> agent_for(Access access, Mode mode = Mode::kDeclared);
   /// The Error of the hint file or the trace.
+  SessionTuner& session_tuner() noexcept { return session_tuner_; }
   const Status& foresight_status() const noexcept { return foresight_.status(); }
   push::NamedFunctions& functions() noexcept { return *foresight_.functions(); }
   /// Sets the observer that a session needs.
@@ -135,6 +137,7 @@ class RuntimeCore {
   SessionRegistry registry_;
   std::unique_ptr<FileSeries> series_;
   Foresight foresight_;
+  SessionTuner session_tuner_;
   Streams streams_;
   DatasetWriters dataset_writers_;
   Result<std::unique_ptr<write::IoRankNotifier>> io_rank_notifier_ =

@@ -47,6 +47,7 @@ SEARCHES = {
         "random": ("random", None),
     },
 }
+NATIVE_IDS = ("auto.choose_us",)
 IDS = tuple(f"tune.synthetic.{row}{end}" for row in SEARCHES for end in ("", ".hits"))
 
 
