@@ -51,12 +51,15 @@ std::span<const std::byte> piece_of(std::span<const std::byte> bytes, std::uint6
 }  // namespace
 
 Packer::Packer(Setup setup)
-    : setup_(std::move(setup)), step_seed_(format::step_seed(setup_.dataset, setup_.step.step)) {
+    : setup_(std::move(setup)),
+      step_seed_(format::step_seed(setup_.dataset, setup_.step.step)),
+      run_(setup_.staging->segments_for(std::max<std::uint64_t>(setup_.unit_bytes, 1))),
+      segment_bytes_(run_ * setup_.staging->segment_bytes()) {
   record_.step = setup_.step.step;
 }
 
 Packer::~Packer() {
-  if (open_) setup_.staging->release(open_->segment);
+  if (open_) setup_.staging->release(open_->segment, run_);
 }
 
 Result<std::uint32_t> Packer::field_number(const format::FieldDefinition& field) {
@@ -128,7 +131,7 @@ Result<std::uint32_t> Packer::wait_for_segment() {
   const auto left = std::max(setup_.wait_max - waited_, std::chrono::nanoseconds(may_wait ? 1 : 0));
   const auto waited_ms = std::chrono::duration_cast<std::chrono::milliseconds>(waited_).count();
   const TimePoint began = SteadyClock::shared().now();
-  auto segment = setup_.staging->acquire(left);
+  auto segment = setup_.staging->acquire(left, run_);
   waited_ += SteadyClock::shared().now() - began;
   const bool is_late = !segment && segment.error().kind() == ErrorClass::kLimit;
   if (!is_late || !may_wait || waited_ms == 0) return segment;
@@ -138,7 +141,8 @@ Result<std::uint32_t> Packer::wait_for_segment() {
 
 /// If no segment is free, first offers the one that is being filled: it may be the only one in use.
 Result<Packer::OpenSegment> Packer::take_segment() {
-  if (const auto segment = setup_.staging->try_acquire()) return OpenSegment{.segment = *segment};
+  if (const auto segment = setup_.staging->try_acquire(run_))
+    return OpenSegment{.segment = *segment};
   setup_.copying_flag->store(false);
   flush();
   if (setup_.request_memory) setup_.request_memory();
@@ -152,7 +156,7 @@ Status Packer::add(const BlockDescriptor& descriptor, std::span<const std::byte>
   auto block = begin_block(descriptor, bytes.size());
   if (!block) return failure(block.error());
   const format::BlockSeed seed = seed_of(descriptor, block->field);
-  const bool is_small = bytes.size() <= setup_.staging->segment_bytes();
+  const bool is_small = bytes.size() <= segment_bytes_;
   waited_ = {};
   const CopyingScope copying(*setup_.copying_flag);
   const Status added = bytes.empty() ? Status()
@@ -171,7 +175,7 @@ Status Packer::add(const BlockDescriptor& descriptor, std::span<const std::byte>
 Status Packer::add_small(BlockRecord& block,
                          format::BlockSeed seed,
                          std::span<const std::byte> bytes) {
-  if (open_ && open_->fill + bytes.size() > setup_.staging->segment_bytes()) flush();
+  if (open_ && open_->fill + bytes.size() > segment_bytes_) flush();
   if (!open_) {
     auto taken = take_segment();
     if (!taken) return failure(taken.error());
@@ -216,7 +220,7 @@ Status Packer::add_large(BlockRecord& block,
   block.stored_bytes = 0;
   for (std::uint64_t piece = 0; piece < format::piece_count(bytes.size()); ++piece) {
     const auto raw = piece_of(bytes, piece);
-    if (filling->fill + raw.size() > setup_.staging->segment_bytes())
+    if (filling->fill + raw.size() > segment_bytes_)
       if (const Status next = continue_in_next_segment(*filling); !next)
         return failure(with_block_size(next.error(), bytes.size()));
     const std::uint64_t stored = add_piece(*filling, block, format::piece_seed(seed, piece), raw);
@@ -232,7 +236,7 @@ Status Packer::add_large(BlockRecord& block,
 Status Packer::continue_in_next_segment(OpenSegment& filling) {
   auto next = take_segment();
   if (!next) {
-    setup_.staging->release(filling.segment);
+    setup_.staging->release(filling.segment, run_);
     return failure(next.error());
   }
   const std::uint64_t whole = filling.fill - filling.fill % format::kPageBytes;
@@ -240,8 +244,8 @@ Status Packer::continue_in_next_segment(OpenSegment& filling) {
   next->region = filling.region;
   next->region_bytes = filling.region_bytes;
   next->region_offset = filling.region_offset + whole;
-  const auto from = setup_.staging->segment(filling.segment).subspan(whole, next->fill);
-  std::ranges::copy(from, setup_.staging->segment(next->segment).begin());
+  const auto from = setup_.staging->segment(filling.segment, run_).subspan(whole, next->fill);
+  std::ranges::copy(from, setup_.staging->segment(next->segment, run_).begin());
   filling.fill = whole;
   offer(std::move(filling), Last::kNo);
   filling = std::move(*next);
@@ -254,7 +258,7 @@ std::uint64_t Packer::add_piece(OpenSegment& open,
                                 const BlockRecord& block,
                                 std::uint64_t seed,
                                 std::span<const std::byte> raw) {
-  const auto to = setup_.staging->segment(open.segment).subspan(open.fill, raw.size());
+  const auto to = setup_.staging->segment(open.segment, run_).subspan(open.fill, raw.size());
   if (block.codec != format::Codec::kNone) {
     const auto stored = format::compress_piece(block.codec, setup_.codec_level, raw, to);
     FOREBAY_ASSERT(stored.has_value());
@@ -283,7 +287,7 @@ void Packer::flush() {
 void Packer::offer(OpenSegment open, Last last) {
   StagingPool& staging = *setup_.staging;
   const std::uint64_t bytes = format::round_up(open.fill, format::kPageBytes);
-  const auto memory = staging.segment(open.segment).first(bytes);
+  const auto memory = staging.segment(open.segment, run_).first(bytes);
   std::ranges::fill(memory.subspan(open.fill), std::byte{});
   const auto offset = static_cast<std::uint64_t>(memory.data() - staging.memory().data());
   setup_.offer({.chunk = {.step = setup_.step,
@@ -297,8 +301,8 @@ void Packer::offer(OpenSegment open, Last last) {
                 .memory = staging.handle(),
                 .memory_offset = offset,
                 .to_hash = std::move(open.to_hash),
-                .release = [staging = setup_.staging, segment = open.segment] {
-                  staging->release(segment);
+                .release = [staging = setup_.staging, segment = open.segment, run = run_] {
+                  staging->release(segment, run);
                 }});
 }
 
@@ -321,7 +325,7 @@ Status Packer::adopt(const BlockDescriptor& descriptor, AdoptedBuffer buffer) {
                         .region = block->region,
                         .size_bytes = bytes.size(),
                         .first_piece = block->first_piece,
-                        .chunk_bytes = setup_.staging->segment_bytes(),
+                        .chunk_bytes = segment_bytes_,
                         .seed = seed,
                         .buffer = std::make_shared<Buffer>(std::move(buffer).take())});
   return {};

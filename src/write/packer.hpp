@@ -41,6 +41,8 @@ class Packer {
  public:
   struct Setup {
     std::shared_ptr<StagingPool> staging;
+    /// Length of a full chunk, in whole segments of the pool; rounded up to one.
+    std::uint64_t unit_bytes = 0;
     format::DatasetId dataset;
     StepId step;
     std::uint32_t origin = 0;
@@ -101,6 +103,8 @@ class Packer {
 
   const Setup setup_;
   const format::StepSeed step_seed_;
+  const std::uint32_t run_;            ///< adjacent segments that hold a chunk
+  const std::uint64_t segment_bytes_;  ///< their length
   RankMetadata record_;
   std::map<std::string, std::uint32_t, std::less<>> fields_;
   std::vector<format::FieldSeed> field_seeds_;

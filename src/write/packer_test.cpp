@@ -158,6 +158,26 @@ class PackerTest : public ::testing::Test {
   std::unique_ptr<Packer> packer_;
 };
 
+TEST_F(PackerTest, unit_of_several_segments_is_one_chunk) {
+  start(6, {.unit_bytes = 2 * kSegmentBytes - 1});
+  const std::uint64_t elements = 3 * kSegmentBytes / sizeof(double);
+  const auto values = noise(elements, 1);
+  add(1, values);
+  const auto small = noise(10, 2);
+  add(2, small);
+  packer_->flush();
+  ASSERT_EQ(offered_.size(), 3U);
+  EXPECT_EQ(offered_[0].chunk.bytes, 2 * kSegmentBytes);
+  EXPECT_EQ(offered_[1].chunk.bytes, kSegmentBytes);
+  hash_all();
+  expect_block(0, values);
+  expect_block(1, small);
+  EXPECT_EQ(staging_->counts().in_use, 6U);
+  for (PackedChunk& packed : offered_)
+    packed.release();
+  EXPECT_EQ(staging_->counts().in_use, 0U);
+}
+
 TEST_F(PackerTest, small_blocks_share_segment_with_zero_padding) {
   start(2);
   const std::vector<std::vector<double>> blocks{noise(100, 1), noise(1, 2), noise(333, 3)};

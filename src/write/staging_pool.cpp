@@ -148,42 +148,63 @@ bool StagingPool::prefault_next(std::unique_lock<std::mutex>& lock) {
   return made.has_value();
 }
 
-std::uint32_t StagingPool::pop_free() noexcept {
-  const std::uint32_t segment = free_.back();
-  free_.pop_back();
-  is_in_use_[segment] = true;
-  counts_.in_use_max = std::max(counts_.in_use_max, ++counts_.in_use);
-  return segment;
+/// The first of `count` adjacent free segments that begin at a multiple of `count`, so that runs of
+/// equal length leave no gaps.
+std::optional<std::uint32_t> StagingPool::find_free(std::uint32_t count) const noexcept {
+  if (free_.size() < count) return std::nullopt;
+  if (count == 1) return free_.back();
+  for (std::uint32_t first = 0; first + count <= counts_.prefaulted; first += count) {
+    const auto begin = is_in_use_.begin() + first;
+    if (std::find(begin, begin + count, true) == begin + count) return first;
+  }
+  return std::nullopt;
 }
 
-std::optional<std::uint32_t> StagingPool::try_acquire() noexcept {
+std::uint32_t StagingPool::take(std::uint32_t first, std::uint32_t count) noexcept {
+  if (count == 1)
+    free_.pop_back();
+  else
+    std::erase_if(free_, [=](std::uint32_t one) { return one >= first && one < first + count; });
+  std::fill_n(is_in_use_.begin() + first, count, true);
+  counts_.in_use += count;
+  counts_.in_use_max = std::max(counts_.in_use_max, counts_.in_use);
+  return first;
+}
+
+std::optional<std::uint32_t> StagingPool::try_acquire(std::uint32_t count) noexcept {
+  FOREBAY_ASSERT(count <= segment_count_);
   std::unique_lock lock(mutex_);
-  const bool may_make = !cancel_error_ && free_.empty() && !is_prefaulting_;
-  if (may_make && counts_.prefaulted < segment_count_) prefault_next(lock);
-  if (!cancel_error_ && !free_.empty()) return pop_free();
+  while (!cancel_error_) {
+    if (const auto first = find_free(count)) return take(*first, count);
+    if (is_prefaulting_ || counts_.prefaulted == segment_count_ || !prefault_next(lock)) break;
+  }
   has_failed_acquire_ = true;
   return std::nullopt;
 }
 
-/// Returns true if a segment is free or the pool was canceled, false if only a release can help.
-bool StagingPool::wait_for_prefault(std::unique_lock<std::mutex>& lock) {
-  while (!cancel_error_ && free_.empty()) {
-    if (is_prefaulting_) {
+/// Returns no value if the pool was canceled, or if only a release can help.
+std::optional<std::uint32_t> StagingPool::wait_for_prefault(std::unique_lock<std::mutex>& lock,
+                                                            std::uint32_t count) {
+  while (!cancel_error_) {
+    if (const auto first = find_free(count)) return first;
+    if (is_prefaulting_)
       freed_.wait(lock);
-    } else if (counts_.prefaulted == segment_count_ || !prefault_next(lock)) {
-      return false;
-    }
+    else if (counts_.prefaulted == segment_count_ || !prefault_next(lock))
+      return std::nullopt;
   }
-  return true;
+  return std::nullopt;
 }
 
-Result<std::uint32_t> StagingPool::acquire(std::chrono::nanoseconds wait_max) {
+Result<std::uint32_t> StagingPool::acquire(std::chrono::nanoseconds wait_max, std::uint32_t count) {
+  FOREBAY_ASSERT(count <= segment_count_);
   std::unique_lock lock(mutex_);
   const TimePoint began = SteadyClock::shared().now();
   const Deadline deadline = deadline_after(wait_max);
   TimePoint next_line = began + log_interval_;
   bool is_late = wait_max <= std::chrono::nanoseconds::zero();
-  for (bool is_first = true; !wait_for_prefault(lock); is_first = false) {
+  for (bool is_first = true;; is_first = false) {
+    if (const auto first = wait_for_prefault(lock, count)) return take(*first, count);
+    if (cancel_error_) return failure(*cancel_error_);
     if (counts_.in_use == 0 && memory_error_) return failure(*memory_error_);
     if (is_late) {
       has_failed_acquire_ = true;
@@ -197,13 +218,12 @@ Result<std::uint32_t> StagingPool::acquire(std::chrono::nanoseconds wait_max) {
     next_line += log_interval_;
     log_wait(lock, SteadyClock::shared().now() - began);
   }
-  if (cancel_error_) return failure(*cancel_error_);
-  return pop_free();
 }
 
 /// Requires the lock.
 std::string StagingPool::usage_text() const {
-  return "all " + std::to_string(counts_.in_use) + " segments, " +
+  const bool are_all = counts_.in_use == segment_count_;
+  return (are_all ? "all " : "") + std::to_string(counts_.in_use) + " segments, " +
          std::to_string(counts_.in_use * segment_bytes_) + " bytes, are in use";
 }
 
@@ -234,13 +254,15 @@ Error StagingPool::exhausted_error(std::chrono::nanoseconds waited) const {
                          (memory_error_ ? "; " + memory_error_->message() : std::string())});
 }
 
-void StagingPool::release(std::uint32_t segment) noexcept {
+void StagingPool::release(std::uint32_t segment, std::uint32_t count) noexcept {
   std::unique_lock lock(mutex_);
-  FOREBAY_ASSERT(segment < segment_count_);
-  FOREBAY_ASSERT(is_in_use_[segment]);
-  is_in_use_[segment] = false;
-  --counts_.in_use;
-  free_.push_back(segment);
+  FOREBAY_ASSERT(segment + count <= segment_count_);
+  for (std::uint32_t one = segment; one < segment + count; ++one) {
+    FOREBAY_ASSERT(is_in_use_[one]);
+    is_in_use_[one] = false;
+    free_.push_back(one);
+  }
+  counts_.in_use -= count;
   freed_.notify_one();
   notify_starved(lock);
 }
@@ -256,9 +278,10 @@ void StagingPool::notify_starved(std::unique_lock<std::mutex>& lock) noexcept {
   lock.lock();
 }
 
-std::span<std::byte> StagingPool::segment(std::uint32_t segment) const noexcept {
-  FOREBAY_ASSERT(segment < segment_count_);
-  return memory_.bytes().subspan(segment * segment_bytes_, segment_bytes_);
+std::span<std::byte> StagingPool::segment(std::uint32_t segment,
+                                          std::uint32_t count) const noexcept {
+  FOREBAY_ASSERT(segment + count <= segment_count_);
+  return memory_.bytes().subspan(segment * segment_bytes_, count * segment_bytes_);
 }
 
 void StagingPool::cancel(Error why) noexcept {

@@ -58,18 +58,23 @@ class StagingPool {
   StagingPool(const StagingPool&) = delete;
   StagingPool& operator=(const StagingPool&) = delete;
 
-  /// Returns a segment; if several are free, the last one released. Waits for at most `wait_max`,
-  /// then fails with kLimit and the bytes in use. After cancel(), fails with its Error. If the
-  /// machine has no memory left and no segment is in use, fails with kLimit at once.
-  Result<std::uint32_t> acquire(std::chrono::nanoseconds wait_max);
+  /// Returns the first of `count` adjacent segments; if several single ones are free, the last one
+  /// released. Waits for at most `wait_max`, then fails with kLimit and the bytes in use. After
+  /// cancel(), fails with its Error. If the machine has no memory left and no segment is in use,
+  /// fails with kLimit at once. The pool must have `count` segments.
+  Result<std::uint32_t> acquire(std::chrono::nanoseconds wait_max, std::uint32_t count = 1);
   /// As acquire(), without waiting for a release; it may prefault memory in the calling thread.
-  std::optional<std::uint32_t> try_acquire() noexcept;
-  /// Wakes one waiter. The bytes of the segment may be overwritten from now on.
-  void release(std::uint32_t segment) noexcept;
+  std::optional<std::uint32_t> try_acquire(std::uint32_t count = 1) noexcept;
+  /// Wakes one waiter. The bytes of the segments may be overwritten from now on.
+  void release(std::uint32_t segment, std::uint32_t count = 1) noexcept;
 
-  /// The bytes of a segment, at a multiple of 4 KiB. They have their previous content.
-  std::span<std::byte> segment(std::uint32_t segment) const noexcept;
+  /// The bytes of adjacent segments, at a multiple of 4 KiB. They have their previous content.
+  std::span<std::byte> segment(std::uint32_t segment, std::uint32_t count = 1) const noexcept;
   std::uint64_t segment_bytes() const noexcept { return segment_bytes_; }
+  /// The number of segments that `bytes` occupy.
+  std::uint32_t segments_for(std::uint64_t bytes) const noexcept {
+    return static_cast<std::uint32_t>((bytes + segment_bytes_ - 1) / segment_bytes_);
+  }
 
   /// Ends all waits: acquire() fails with `why` from now on. The first call counts. release() still
   /// works. Also calls the callback of set_free_callback().
@@ -98,8 +103,10 @@ class StagingPool {
                                                    std::uint64_t size_bytes);
   void prefault(std::uint64_t bytes) noexcept;
   bool prefault_next(std::unique_lock<std::mutex>& lock);
-  bool wait_for_prefault(std::unique_lock<std::mutex>& lock);
-  std::uint32_t pop_free() noexcept;
+  std::optional<std::uint32_t> wait_for_prefault(std::unique_lock<std::mutex>& lock,
+                                                 std::uint32_t count);
+  std::optional<std::uint32_t> find_free(std::uint32_t count) const noexcept;
+  std::uint32_t take(std::uint32_t first, std::uint32_t count) noexcept;
   void notify_starved(std::unique_lock<std::mutex>& lock) noexcept;
   std::string usage_text() const;
   void log_wait(std::unique_lock<std::mutex>& lock, std::chrono::nanoseconds waited) const;

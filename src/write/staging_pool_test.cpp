@@ -43,6 +43,35 @@ bool becomes_true(const Condition& condition) {
   return true;
 }
 
+TEST(StagingPool, adjacent_segments_are_acquired_as_one_run) {
+  const auto staging = make(7);
+  EXPECT_EQ(staging->acquire(nanoseconds(0), 3).value(), 0U);
+  EXPECT_EQ(staging->try_acquire(3), 3U);
+  EXPECT_EQ(staging->segment(3, 3).size(), 3 * kSmallSegmentBytes);
+  const auto none = staging->acquire(nanoseconds(0), 3);
+  ASSERT_FALSE(none);
+  EXPECT_EQ(none.error().kind(), ErrorClass::kLimit);
+  EXPECT_EQ(staging->try_acquire(), 6U);
+  EXPECT_EQ(staging->counts().in_use_max, 7U);
+  staging->release(0, 3);
+  EXPECT_EQ(staging->try_acquire(2), 0U);
+  EXPECT_EQ(staging->try_acquire(2), std::nullopt) << "one segment is free";
+  EXPECT_EQ(staging->try_acquire(), 2U);
+}
+
+TEST(StagingPool, run_waits_until_adjacent_segments_are_free) {
+  const auto staging = make(4);
+  for (int i = 0; i < 4; ++i)
+    ASSERT_TRUE(staging->try_acquire());
+  auto waiting = std::async(std::launch::async, [&] { return staging->acquire(kTimeout, 2); });
+  EXPECT_TRUE(becomes_true([&] { return staging->counts().waits == 1; }));
+  staging->release(1);
+  staging->release(2);
+  staging->release(3);
+  EXPECT_EQ(waiting.get().value(), 2U);
+  EXPECT_EQ(staging->counts().in_use, 3U);
+}
+
 TEST(StagingPool, segments_are_disjoint_and_fill_memory) {
   const auto staging = make(5);
   std::set<const std::byte*> places;
