@@ -69,6 +69,8 @@ struct Receipt {
   std::uint64_t bytes = 0;          ///< that this rank has put
   std::uint64_t copied_bytes = 0;   ///< of `bytes`: copied into staging memory by put()
   std::uint64_t adopted_bytes = 0;  ///< of `bytes`: written from adopted buffers, without a copy
+  /// The complete plan by which the step was written; `reason` explains it.
+  std::shared_ptr<const WritePlan> plan = nullptr;
 };
 
 /// A step in progress on one rank. Move-only; used by one thread at a time. Destruction without
@@ -167,7 +169,7 @@ struct DatasetReport {
 class FOREBAY_EXPORT DatasetWriter {
  public:
   const std::string& path() const noexcept;
-  /// The complete plan in force; `reason` explains it.
+  /// The complete plan at opening; `reason` explains it. A Receipt has the plan of its step.
   const WritePlan& plan() const noexcept;
   /// The newest step that existed at opening or was published since. No value if there are no
   /// steps.
@@ -196,6 +198,7 @@ class FOREBAY_EXPORT DatasetWriter {
 
  private:
   friend class Runtime;
+  friend struct RuntimeAccess;
   explicit DatasetWriter(std::shared_ptr<write::DatasetWriterCore> core) : core_(std::move(core)) {}
   std::shared_ptr<write::DatasetWriterCore> core_;
 };

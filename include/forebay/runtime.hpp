@@ -264,6 +264,7 @@ class FOREBAY_EXPORT Runtime {
   EventLoop& event_loop() noexcept;
 
  private:
+  friend struct RuntimeAccess;
   std::shared_ptr<RuntimeCore> core_;
 };
 

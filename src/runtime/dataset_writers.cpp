@@ -9,9 +9,9 @@
 namespace forebay {
 
 Result<std::shared_ptr<write::DatasetWriterCore>> DatasetWriters::open(
-    const write::JobCommunicators& ranks, const write::OpenRequest& request) {
+    const write::JobCommunicators& ranks, write::OpenRequest request) {
   end_previous(request.path);
-  auto core = write::open_dataset(ranks, request);
+  auto core = write::open_dataset(ranks, std::move(request));
   if (!core) return core;
   const std::lock_guard lock(mutex_);
   open_.push_back(*core);
@@ -20,10 +20,10 @@ Result<std::shared_ptr<write::DatasetWriterCore>> DatasetWriters::open(
 
 Status DatasetWriters::join(comm::Communicator& ranks,
                             write::Decision decision,
-                            const write::OpenRequest& request) {
+                            write::OpenRequest request) {
   end_previous(decision);
   const std::string path = decision.path;
-  auto agent = write::join_dataset(ranks, std::move(decision), request);
+  auto agent = write::join_dataset(ranks, std::move(decision), std::move(request));
   if (!agent) return failure(agent.error());
   const std::lock_guard lock(mutex_);
   served_.push_back({path, std::move(*agent)});

@@ -20,13 +20,11 @@ namespace forebay {
 class DatasetWriters {
  public:
   Result<std::shared_ptr<write::DatasetWriterCore>> open(const write::JobCommunicators& ranks,
-                                                         const write::OpenRequest& request);
+                                                         write::OpenRequest request);
 
   /// On an I/O rank: joins a dataset that compute ranks open. A failure is reported to them as
   /// well.
-  Status join(comm::Communicator& ranks,
-              write::Decision decision,
-              const write::OpenRequest& request);
+  Status join(comm::Communicator& ranks, write::Decision decision, write::OpenRequest request);
 
   /// Waits until no rank needs the joined datasets any more. Not concurrently with join().
   void wait_for_served();

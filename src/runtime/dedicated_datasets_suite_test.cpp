@@ -5,7 +5,9 @@
 #include <chrono>
 #include <cstdint>
 #include <ctime>
+#include <memory>
 #include <optional>
+#include <set>
 #include <string>
 #include <thread>
 #include <vector>
@@ -14,6 +16,8 @@
 
 #include "comm/ranks_access.hpp"
 #include "runtime/dataset_testing.hpp"
+#include "runtime/plan_cycle_testing.hpp"
+#include "runtime/runtime_access.hpp"
 
 namespace forebay {
 namespace {
@@ -244,6 +248,50 @@ TEST_P(DedicatedDatasets, aborted_step_is_skipped_and_later_ones_continue) {
     if (fixture.is_first()) {
       EXPECT_TRUE(has_steps(fixture.path(), {1, 3}, kDedicatedParts));
     }
+  });
+}
+
+TEST_P(DedicatedDatasets, writers_change_between_io_ranks_and_compute_ranks) {
+  with_dedicated_dataset_fixture([](DatasetFixture& fixture) {
+    constexpr std::uint64_t kSteps = 20;
+    WritePlan plan{.strategy = Strategy::kReducedBlocking, .steps_in_flight = 2};
+    plan.memory_bytes = 16_MiB;
+    plan.retained_steps = 15;
+    plan.step_timeout = std::chrono::minutes(1);
+    plan.tuning = {.unit_bytes = 1_MiB, .steps_per_group = 1};
+    plan.tuning.placement = expected_placement(fixture);
+    auto cycle = plans_to_cycle(plan, fixture.runtime.rank_count());
+    for (const Exchange exchange : {Exchange::kMessage, Exchange::kSharedMemory}) {
+      WritePlan& dedicated = *cycle.insert(cycle.begin() + 2, plan);
+      dedicated.writers = dedicated.files = exchange == Exchange::kMessage ? 1 : 0;
+      if (has_dedicated(fixture)) dedicated.tuning.exchange = exchange;
+    }
+    std::unique_ptr<write::PlanChooser> chooser;
+    if (fixture.is_first()) chooser = std::make_unique<CyclingChooser>(cycle, 2);
+    auto dataset = RuntimeAccess::create_dataset(fixture.runtime, fixture.path(), {.plan = plan},
+                                                 std::move(chooser));
+    ASSERT_TRUE(dataset) << dataset.error().message();
+    EXPECT_EQ(dataset->plan().tuning.placement, expected_placement(fixture));
+    std::vector<Future<Receipt>> receipts;
+    std::vector<std::uint64_t> retained;
+    for (std::uint64_t number = 1; number <= kSteps; ++number) {
+      receipts.push_back(start_writing_parts(fixture, *dataset, number, kDedicatedParts));
+      if (number > kSteps - plan.retained_steps) retained.push_back(number);
+    }
+    std::set<Placement> placements;
+    for (Future<Receipt>& one : receipts) {
+      const auto receipt = one.wait();
+      ASSERT_TRUE(receipt) << receipt.error().message();
+      placements.insert(*receipt->plan->tuning.placement);
+    }
+    EXPECT_EQ(placements.size(), has_dedicated(fixture) ? 2U : 1U);
+    EXPECT_TRUE(dataset->close());
+    barrier(fixture.runtime);
+    if (fixture.is_first()) {
+      EXPECT_TRUE(read::wait_until(
+          [&] { return bool(has_steps(fixture.path(), retained, kDedicatedParts)); }));
+    }
+    barrier(fixture.runtime);
   });
 }
 

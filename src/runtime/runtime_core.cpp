@@ -150,7 +150,9 @@ void RuntimeCore::stop() {
 }
 
 Result<std::shared_ptr<write::DatasetWriterCore>> RuntimeCore::create_dataset(
-    const std::string& path, const DatasetOptions& options) {
+    const std::string& path,
+    const DatasetOptions& options,
+    std::unique_ptr<write::PlanChooser> plan_chooser) {
   if (!ranks_) return failure(with_location(ranks_.error(), path));
   comm::Communicator& ranks = **ranks_;
   write::OpenRequest request = make_dataset_request();
@@ -158,6 +160,7 @@ Result<std::shared_ptr<write::DatasetWriterCore>> RuntimeCore::create_dataset(
   request.existing = options.existing;
   request.requested_plan = options.plan.value_or(WritePlan{});
   request.executor = &executor();
+  request.plan_chooser = std::move(plan_chooser);
   const auto machine = storage_.add_facts(request.facts, path);
   const auto named = write_plan_from_environment();
   const bool is_first = ranks.rank() == comm::Rank{0};
@@ -179,7 +182,7 @@ Result<std::shared_ptr<write::DatasetWriterCore>> RuntimeCore::create_dataset(
   const auto notifier = io_rank_notifier_.map([](const auto& made) { return made.get(); });
   return dataset_writers_.open(
       {.compute = ranks, .all_ranks = *rank_split_->compute_first, .io_rank_notifier = notifier},
-      request);
+      std::move(request));
 }
 
 std::uint32_t RuntimeCore::ranks_of_node() const {

@@ -87,9 +87,12 @@ class RuntimeCore {
 
   const StorageInfoSource& storage() const noexcept { return storage_; }
   Streams& streams() noexcept { return streams_; }
-  /// As Runtime::create_dataset().
-  Result<std::shared_ptr<write::DatasetWriterCore>> create_dataset(const std::string& path,
-                                                                   const DatasetOptions& options);
+  /// As Runtime::create_dataset(). `plan_chooser` of the first rank chooses the plans of coming
+  /// steps; null there: all steps have the plan at opening. Ignored on other ranks.
+  Result<std::shared_ptr<write::DatasetWriterCore>> create_dataset(
+      const std::string& path,
+      const DatasetOptions& options,
+      std::unique_ptr<write::PlanChooser> plan_chooser = nullptr);
   shm::BufferAllocator& buffers() noexcept { return *buffers_; }
   /// Keeps the limiter while other ranks may request permits, at most until the Runtime ends.
   void retain(std::shared_ptr<comm::ConcurrencyLimiter> limiter);

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // AgentContext: what the roles of an agent (StepProducer, Aggregator, FileOwner, CommitCoordinator)
-// use: rank, plan, messages to other ranks, files. Belongs to the agent's thread, except post().
+// use: rank, plans, messages to other ranks, files. Belongs to the agent's thread, except post().
 #pragma once
 
 #include <forebay/error.hpp>
@@ -19,6 +19,7 @@
 #include "write/async_file_writer.hpp"
 #include "write/collective_io_thread.hpp"
 #include "write/messages.hpp"
+#include "write/plan_schedule.hpp"
 
 namespace forebay::write {
 
@@ -34,11 +35,10 @@ class AgentContext {
   virtual comm::Rank rank() const noexcept = 0;
   virtual std::uint32_t rank_count() const noexcept = 0;
   virtual const std::string& path() const noexcept = 0;  ///< of the dataset
-  virtual const WritePlan& plan() const noexcept = 0;
-  virtual const AggregationMap& aggregation() const noexcept = 0;
+  virtual const PlanSchedule& plans() const noexcept = 0;
   virtual bool is_same_node(comm::Rank other) const noexcept = 0;
   virtual AsyncFileWriter& file_writer() noexcept = 0;
-  /// Null unless the transfer mode is collective.
+  /// Null unless the transfer mode of the plan at opening is collective.
   virtual CollectiveIoThread* collective_io_thread() noexcept = 0;
 
   /// Sends a message. Never blocks. Drops a message whose recipient is lost; handle_rank_lost() of
@@ -59,6 +59,14 @@ class AgentContext {
                        std::span<const std::byte> payload);
   /// Any thread: runs `work` on the agent's thread soon. Drops it if the agent has ended.
   virtual void post(std::function<void()> work) = 0;
+
+  /// The plan at opening, for values that do not change (PlanSchedule::complete()).
+  const WritePlan& plan() const { return plans().plan_at_opening(); }
+  const WritePlan& plan(const StepId& step) const { return *plans().plan(step.group); }
+  const AggregationMap& aggregation(const StepId& step) const {
+    return plans().aggregation(step.group);
+  }
+  std::uint32_t compute_rank_count() const { return plans().compute_rank_count(); }
 
   /// Returns an Error of this dataset with this cause.
   Error error(ErrorClass kind, std::string operation, std::string cause) const {

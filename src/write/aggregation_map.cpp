@@ -244,4 +244,14 @@ std::span<const RankNumber> AggregationMap::writers_of(FileNumber file) const {
   return std::span(writers_).subspan(begin, file_begins_.at(file + 1) - begin);
 }
 
+std::vector<RankNumber> AggregationMap::ranks_of_file(FileNumber file) const {
+  RankList ranks;
+  for (const RankNumber writer : writers_of(file)) {
+    const auto of_writer = ranks_of_writer(writer);
+    ranks.insert(ranks.end(), of_writer.begin(), of_writer.end());
+  }
+  std::ranges::sort(ranks);
+  return ranks;
+}
+
 }  // namespace forebay::write

@@ -85,8 +85,14 @@ class AggregationMap {
   /// The file that receives the bytes of a rank.
   FileNumber file_of(RankNumber rank) const;
   RankNumber owner_of(FileNumber file) const { return writers_of(file).front(); }
+  /// True if the rank owns the file that file_of() returns for it.
+  bool is_owner(RankNumber rank) const {
+    return is_writer(rank) && owner_of(file_of(rank)) == rank;
+  }
   /// The writers of a file, in the order of writers().
   std::span<const RankNumber> writers_of(FileNumber file) const;
+  /// The compute ranks whose bytes a file receives, by number.
+  std::vector<RankNumber> ranks_of_file(FileNumber file) const;
 
  private:
   void index_ranks();

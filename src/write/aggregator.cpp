@@ -6,7 +6,6 @@
 #include <utility>
 
 #include "base/assert.hpp"
-#include "format/catalog.hpp"
 #include "write/message_codec.hpp"
 
 namespace forebay::write {
@@ -18,19 +17,33 @@ Aggregator::Aggregator(AgentContext& context, std::shared_ptr<StagingPool> recei
         [&context, this] { context.post([this] { fetch_queued_chunks(); }); });
 }
 
-bool Aggregator::is_writer_of(std::uint32_t origin) const {
-  return context_.aggregation().writer_of(origin) == context_.rank().number;
+bool Aggregator::is_writer_of(const Chunk& chunk) const {
+  return context_.aggregation(chunk.step).writer_of(chunk.origin) == context_.rank().number;
+}
+
+/// Segments of the receiving memory that a chunk occupies; an empty chunk has one, too.
+std::uint32_t Aggregator::segments_of(const IncomingChunk& incoming) const {
+  return receive_staging_->segments_for(std::max<std::uint64_t>(incoming.offer.chunk.bytes, 1));
+}
+
+bool Aggregator::is_baton(const StepId& step) const {
+  return context_.plan(step).tuning.transfer_mode == TransferMode::kBaton;
+}
+
+bool Aggregator::is_collective(const StepId& step) const {
+  return context_.plan(step).tuning.transfer_mode == TransferMode::kCollective;
 }
 
 format::DataFileName Aggregator::file_of(const StepId& step) const {
-  return {step.group, context_.aggregation().file_of(context_.rank().number)};
+  return {step.group, context_.aggregation(step).file_of(context_.rank().number)};
 }
 
 Status Aggregator::handle_offer_chunk(comm::Rank from, const OfferChunkMessage& message) {
   if (Status checked = check_offer(from, message); !checked) return checked;
-  if (route_error_) fail_step(message.chunk.step, *route_error_);
-  if (failed_steps_.contains(message.chunk.step)) {
-    context_.send(from, MessageKind::kReleaseChunk, {message.number}, {});
+  const StepId& step = message.chunk.step;
+  if (const auto why = route_error(step)) fail_step(step, *why);
+  if (failed_steps_.contains(step)) {
+    context_.send(from, MessageKind::kReleaseChunk, message_words(step, message.number), {});
     return {};
   }
   const std::uint64_t chunk_id = next_chunk_id_++ | kRelayFlag;
@@ -38,7 +51,7 @@ Status Aggregator::handle_offer_chunk(comm::Rank from, const OfferChunkMessage& 
   incoming.offer = message;
   incoming.from = from;
   chunk_id_of_[{from.number, message.number}] = chunk_id;
-  const Exchange exchange = context_.plan().tuning.exchange.value_or(Exchange::kSharedMemory);
+  const Exchange exchange = context_.plan(step).tuning.exchange.value_or(Exchange::kSharedMemory);
   const bool is_mine = from == context_.rank();
   const bool may_map =
       is_mine || (exchange == Exchange::kSharedMemory && context_.is_same_node(from));
@@ -57,7 +70,7 @@ Status Aggregator::handle_offer_chunk(comm::Rank from, const OfferChunkMessage& 
       return {};
     }
   }
-  if (!receive_staging_ || message.chunk.bytes > receive_staging_->segment_bytes()) {
+  if (!receive_staging_ || message.chunk.bytes > receive_staging_->memory().size()) {
     erase_chunk(chunk_id);
     return failure(malformed_message(MessageKind::kOfferChunk, "bytes", message.chunk.bytes,
                                      "must fit the memory of this rank"));
@@ -76,13 +89,14 @@ void Aggregator::fetch_queued_chunks() {
       queued_.pop_front();
       continue;
     }
-    const auto segment = receive_staging_->try_acquire();
-    if (!segment) return write_held_back();
     IncomingChunk& incoming = found->second;
+    const auto segment = receive_staging_->try_acquire(segments_of(incoming));
+    if (!segment) return write_held_back();
     incoming.segment = *segment;
     incoming.state = State::kFetching;
     queued_.pop_front();
-    context_.send(incoming.from, MessageKind::kFetchChunk, {incoming.offer.number}, {});
+    context_.send(incoming.from, MessageKind::kFetchChunk,
+                  message_words(incoming.offer.chunk.step, incoming.offer.number), {});
   }
 }
 
@@ -93,7 +107,7 @@ std::span<std::byte> Aggregator::receive_buffer(comm::Rank from,
   if (chunk_id == chunk_id_of_.end()) return {};
   const IncomingChunk& incoming = incoming_.at(chunk_id->second);
   if (incoming.state != State::kFetching || incoming.offer.chunk.bytes != bytes) return {};
-  return receive_staging_->segment(*incoming.segment).first(bytes);
+  return receive_staging_->segment(*incoming.segment, segments_of(incoming)).first(bytes);
 }
 
 void Aggregator::handle_chunk_data(comm::Rank from, std::uint64_t offer_number) {
@@ -101,7 +115,8 @@ void Aggregator::handle_chunk_data(comm::Rank from, std::uint64_t offer_number) 
   if (chunk_id == chunk_id_of_.end()) return;
   IncomingChunk& incoming = incoming_.at(chunk_id->second);
   if (incoming.state != State::kFetching) return;
-  incoming.bytes = receive_staging_->segment(*incoming.segment).first(incoming.offer.chunk.bytes);
+  incoming.bytes = receive_staging_->segment(*incoming.segment, segments_of(incoming))
+                       .first(incoming.offer.chunk.bytes);
   handle_chunk_readable(chunk_id->second);
 }
 
@@ -109,7 +124,7 @@ void Aggregator::handle_chunk_readable(std::uint64_t chunk_id) {
   IncomingChunk& incoming = incoming_.at(chunk_id);
   incoming.state = State::kReadable;
   if (failed_steps_.contains(incoming.offer.chunk.step)) return release_chunk(chunk_id);
-  if (!is_writer_of(incoming.offer.chunk.origin)) return forward(chunk_id);
+  if (!is_writer_of(incoming.offer.chunk)) return forward(chunk_id);
   if (should_hold_back(incoming)) return held_back_.push_back(chunk_id);
   write_or_allocate(chunk_id);
 }
@@ -125,9 +140,11 @@ void Aggregator::forward(std::uint64_t chunk_id) {
     const auto offset = incoming.bytes.data() - receive_staging_->memory().data();
     message.memory_offset = static_cast<std::uint64_t>(offset);
   }
-  const auto next = context_.aggregation().next_hop(context_.rank().number);
+  const StepId& step = message.chunk.step;
+  const auto next = context_.aggregation(step).next_hop(context_.rank().number);
   FOREBAY_ASSERT(next.has_value());
-  context_.send(comm::Rank{*next}, MessageKind::kOfferChunk, {}, to_bytes(message));
+  context_.send(comm::Rank{*next}, MessageKind::kOfferChunk, message_words(step),
+                to_bytes(message));
 }
 
 Status Aggregator::handle_fetch_chunk(comm::Rank to, std::uint64_t chunk_id) {
@@ -137,7 +154,8 @@ Status Aggregator::handle_fetch_chunk(comm::Rank to, std::uint64_t chunk_id) {
   if (Status checked = check_forwarded(MessageKind::kFetchChunk, incoming); !checked)
     return checked;
   incoming.is_being_sent = true;
-  context_.send_in_place(to, MessageKind::kChunkData, {chunk_id}, incoming.bytes,
+  context_.send_in_place(to, MessageKind::kChunkData,
+                         message_words(incoming.offer.chunk.step, chunk_id), incoming.bytes,
                          [this, chunk_id](const Status& /*sent*/) { release_chunk(chunk_id); });
   return {};
 }
@@ -155,12 +173,13 @@ Status Aggregator::handle_release_chunk(std::uint64_t chunk_id) {
 /// or another chunk waits for memory. Other bytes of that step may then still be queued or in
 /// flight.
 bool Aggregator::should_hold_back(const IncomingChunk& incoming) const {
-  if (context_.plan().tuning.exchange != Exchange::kGather || incoming.from == context_.rank())
+  const StepId& step = incoming.offer.chunk.step;
+  if (context_.plan(step).tuning.exchange != Exchange::kGather || incoming.from == context_.rank())
     return false;
   // Another chunk waits for memory, so this one is written now.
   if (!queued_.empty()) return false;
-  const auto finished = finished_ranks_.find(incoming.offer.chunk.step);
-  const auto ranks = context_.aggregation().ranks_of_writer(context_.rank().number);
+  const auto finished = finished_ranks_.find(step);
+  const auto ranks = context_.aggregation(step).ranks_of_writer(context_.rank().number);
   return finished == finished_ranks_.end() || finished->second.size() < ranks.size();
 }
 
@@ -185,7 +204,7 @@ void Aggregator::write_or_allocate(std::uint64_t chunk_id) {
     region.allocated_bytes = chunk.region_bytes;
     const std::uint64_t request = next_request_++;
     pending_allocations_[request] = {key, chunk.region};
-    context_.send(owner(), MessageKind::kAllocateRequest,
+    context_.send(owner(chunk.step), MessageKind::kAllocateRequest,
                   message_words(chunk.step, request, chunk.region_bytes), {});
   }
   region.waiting_chunks.push_back(chunk_id);
@@ -198,10 +217,10 @@ void Aggregator::write_or_allocate(std::uint64_t chunk_id) {
 /// upper bound.
 void Aggregator::trim(const StepId& step, Region& region) {
   if (!region.total_bytes || *region.total_bytes >= region.allocated_bytes) return;
-  const AgentContext::Words words{step.group, *region.file_offset, region.allocated_bytes,
+  const AgentContext::Words words{*region.file_offset, step.group, region.allocated_bytes,
                                   *region.total_bytes};
   region.allocated_bytes = *region.total_bytes;
-  context_.send(owner(), MessageKind::kTrimAllocation, words, {});
+  context_.send(owner(step), MessageKind::kTrimAllocation, words, {});
 }
 
 Status Aggregator::handle_allocate_reply(std::uint64_t request, std::uint64_t offset) {
@@ -214,10 +233,10 @@ Status Aggregator::handle_allocate_reply(std::uint64_t request, std::uint64_t of
         malformed_message(MessageKind::kAllocateReply, "offset", offset, "no region lies there"));
   const auto [key, number] = pending_allocation->second;
   pending_allocations_.erase(pending_allocation);
-  ++open_regions_;
+  if (is_baton(key.first)) ++open_regions_[owner(key.first).number];
   const auto rank = ranks_.find(key);
   if (rank == ranks_.end()) {
-    close_region();
+    close_region(key.first);
     return {};
   }
   Region& region = rank->second.regions_by_number.at(number);
@@ -265,7 +284,7 @@ void Aggregator::write(std::uint64_t chunk_id, const Status& opened) {
   if (!opened) return handle_write_completion(chunk_id, opened);
   const StepId& step = incoming.offer.chunk.step;
   const bool is_independent = memory_wait_step_ && step <= *memory_wait_step_;
-  if (context_.collective_io_thread() == nullptr || is_independent) return submit_write(chunk_id);
+  if (!is_collective(step) || is_independent) return submit_write(chunk_id);
   incoming.state = State::kCollectivePending;
   report_if_ready(step);
 }
@@ -281,112 +300,12 @@ void Aggregator::submit_write(std::uint64_t chunk_id) {
                                file_segment.offset_bytes, file_segment.bytes, done);
 }
 
-std::vector<std::uint64_t> Aggregator::collective_chunks(const StepId& step) const {
-  std::vector<std::uint64_t> chunk_ids;
-  for (const auto& [chunk_id, incoming] : incoming_)
-    if (incoming.state == State::kCollectivePending && incoming.offer.chunk.step == step)
-      chunk_ids.push_back(chunk_id);
-  return chunk_ids;
-}
-
-/// Reports to the file owner once each byte of this rank's step is written or has its offset. The
-/// rank can then join the rounds at once.
-void Aggregator::report_if_ready(const StepId& step) {
-  const std::uint32_t me = context_.rank().number;
-  const auto found = ranks_.find({step, me});
-  if (context_.collective_io_thread() == nullptr || found == ranks_.end()) return;
-  RankProgress& progress = found->second;
-  if (progress.is_ready || !progress.regions ||
-      progress.regions_by_number.size() < *progress.regions)
-    return;
-  const auto chunk_ids = collective_chunks(step);
-  std::uint64_t missing = 0;
-  for (const auto& [number, region] : progress.regions_by_number) {
-    if (!region.total_bytes || !region.file_offset) return;
-    missing += *region.total_bytes - region.bytes_written;
-  }
-  std::vector<ByteRange> ranges;
-  for (const std::uint64_t chunk_id : chunk_ids) {
-    const comm::FileSegment file_segment = file_segment_of(chunk_id);
-    ranges.push_back({file_segment.offset_bytes, file_segment.bytes.size()});
-    missing -= file_segment.bytes.size();
-  }
-  if (missing > 0) return;
-  progress.is_ready = true;
-  context_.send(owner(), MessageKind::kCollectiveReady, message_words(step),
-                comm::list_to_bytes<ByteRange>(coalesce(std::move(ranges))));
-}
-
 /// The bytes of a chunk and their offset in the file. Its region must have an offset.
 comm::FileSegment Aggregator::file_segment_of(std::uint64_t chunk_id) const {
   const IncomingChunk& incoming = incoming_.at(chunk_id);
   const Chunk& chunk = incoming.offer.chunk;
   const Region& region = ranks_.at({chunk.step, chunk.origin}).regions_by_number.at(chunk.region);
   return {incoming.bytes, *region.file_offset + chunk.offset};
-}
-
-/// Writes each chunk of a collective step independently. handle_write_completion() reports them as
-/// in other transfer modes.
-void Aggregator::write_collective_independently(const StepId& step) {
-  const RankKey key{step, context_.rank().number};
-  const auto found = ranks_.find(key);
-  if (found == ranks_.end()) return;
-  found->second.is_collective_done = true;
-  for (const std::uint64_t chunk_id : collective_chunks(step))
-    submit_write(chunk_id);
-  report_if_complete(key);
-}
-
-Status Aggregator::handle_collective_start(const StepId& step,
-                                           CollectiveMethod method,
-                                           std::vector<ByteRange> rounds) {
-  if (Status checked = check_collective_start(step, rounds); !checked) return checked;
-  if (method == CollectiveMethod::kIndependent) {
-    write_collective_independently(step);
-    return {};
-  }
-  const auto chunk_ids = collective_chunks(step);
-  CollectiveWrite collective_write;
-  collective_write.method = method;
-  collective_write.path = format::data_path(context_.path(), file_of(step));
-  collective_write.rounds = std::move(rounds);
-  for (const std::uint64_t chunk_id : chunk_ids) {
-    incoming_.at(chunk_id).state = State::kInFlight;
-    collective_write.segments.push_back(file_segment_of(chunk_id));
-  }
-  std::ranges::sort(collective_write.segments, {}, &comm::FileSegment::offset_bytes);
-  collective_write.done = [this, step, chunk_ids](const Status& outcome) {
-    context_.post([this, step, chunk_ids, outcome] {
-      for (const std::uint64_t chunk_id : chunk_ids)
-        handle_write_completion(chunk_id, outcome);
-      handle_collective_completion(step, outcome);
-    });
-  };
-  context_.collective_io_thread()->submit(std::move(collective_write));
-  return {};
-}
-
-/// Reports the regions here, not after the last chunk, because ranks without bytes take part, too.
-void Aggregator::handle_collective_completion(const StepId& step, const Status& outcome) {
-  if (!outcome) context_.report_failure(step, outcome.error());
-  const RankKey key{step, context_.rank().number};
-  const auto found = ranks_.find(key);
-  if (found == ranks_.end()) return;
-  found->second.is_collective_done = true;
-  if (outcome) report_if_complete(key);
-}
-
-void Aggregator::write_pending_independently(const StepId& step) {
-  memory_wait_step_ = step;
-  std::vector<std::uint64_t> chunk_ids;
-  for (const auto& [chunk_id, incoming] : incoming_) {
-    if (incoming.state != State::kCollectivePending) continue;
-    const auto found = ranks_.find({incoming.offer.chunk.step, incoming.offer.chunk.origin});
-    const bool is_announced = found != ranks_.end() && found->second.is_ready;
-    if (!is_announced) chunk_ids.push_back(chunk_id);
-  }
-  for (const std::uint64_t chunk_id : chunk_ids)
-    submit_write(chunk_id);
 }
 
 void Aggregator::handle_write_completion(std::uint64_t chunk_id, const Status& outcome) {
@@ -400,9 +319,9 @@ void Aggregator::handle_write_completion(std::uint64_t chunk_id, const Status& o
   region.bytes_written += chunk.bytes;
   region.has_failed = region.has_failed || !outcome;
   if (outcome) written_bytes_ += chunk.bytes;
-  if (!region.is_whole() || region.is_closed) return renew_baton();
+  if (!region.is_whole() || region.is_closed) return renew_baton(chunk.step);
   region.is_closed = true;
-  close_region();
+  close_region(chunk.step);
   if (region.has_failed) return;
   ++rank->second.regions_written;
   report_if_ready(key.first);
@@ -415,8 +334,9 @@ void Aggregator::release_chunk(std::uint64_t chunk_id) {
   if (found == incoming_.end()) return;
   const IncomingChunk incoming = found->second;
   erase_chunk(chunk_id);
-  if (incoming.segment) return receive_staging_->release(*incoming.segment);
-  context_.send(incoming.from, MessageKind::kReleaseChunk, {incoming.offer.number}, {});
+  if (incoming.segment) return receive_staging_->release(*incoming.segment, segments_of(incoming));
+  context_.send(incoming.from, MessageKind::kReleaseChunk,
+                message_words(incoming.offer.chunk.step, incoming.offer.number), {});
 }
 
 void Aggregator::erase_chunk(std::uint64_t chunk_id) {
@@ -425,22 +345,23 @@ void Aggregator::erase_chunk(std::uint64_t chunk_id) {
   incoming_.erase(found);
 }
 
-/// Counts a region as closed: written or discarded. After the last one, releases the baton.
-void Aggregator::close_region() {
-  FOREBAY_ASSERT(open_regions_ > 0);
-  if (--open_regions_ > 0) return renew_baton();
-  if (context_.plan().tuning.transfer_mode == TransferMode::kBaton)
-    context_.send(owner(), MessageKind::kReleaseBaton, {}, {});
+/// Transfer mode baton: counts a region as closed, which is written or discarded. Releases the
+/// baton after the last region of its owner.
+void Aggregator::close_region(const StepId& step) {
+  if (!is_baton(step)) return;
+  std::uint64_t& open_regions = open_regions_[owner(step).number];
+  FOREBAY_ASSERT(open_regions > 0);
+  if (--open_regions > 0) return renew_baton(step);
+  context_.send(owner(step), MessageKind::kReleaseBaton, message_words(step), {});
 }
 
 /// Reports progress to the file owner, so that this writer keeps the baton.
-void Aggregator::renew_baton() {
-  if (context_.plan().tuning.transfer_mode == TransferMode::kBaton)
-    context_.send(owner(), MessageKind::kRenewBaton, {}, {});
+void Aggregator::renew_baton(const StepId& step) {
+  if (is_baton(step)) context_.send(owner(step), MessageKind::kRenewBaton, message_words(step), {});
 }
 
-comm::Rank Aggregator::owner() const {
-  const AggregationMap& aggregation = context_.aggregation();
+comm::Rank Aggregator::owner(const StepId& step) const {
+  const AggregationMap& aggregation = context_.aggregation(step);
   return {aggregation.owner_of(aggregation.file_of(context_.rank().number))};
 }
 
@@ -459,7 +380,7 @@ Status Aggregator::handle_region_count(const StepId& step,
   if (memory_wait_step_ && *memory_wait_step_ <= step) memory_wait_step_.reset();
   auto& finished = finished_ranks_[step];
   finished.insert(origin);
-  const auto ranks = context_.aggregation().ranks_of_writer(context_.rank().number);
+  const auto ranks = context_.aggregation(step).ranks_of_writer(context_.rank().number);
   if (finished.size() == ranks.size()) write_held_back();
   report_if_ready(step);
   report_if_complete({step, origin});
@@ -469,9 +390,9 @@ Status Aggregator::handle_region_count(const StepId& step,
 void Aggregator::report_if_complete(const RankKey& key) {
   RankProgress& progress = ranks_.at(key);
   if (progress.regions != std::optional(progress.regions_written)) return;
-  if (context_.collective_io_thread() != nullptr && !progress.is_collective_done) return;
+  if (is_collective(key.first) && !progress.is_collective_done) return;
   // On one node, the sync by the file owner also covers the writes of this rank.
-  if (progress.regions == 0U || context_.is_same_node(owner())) return report_regions(key);
+  if (progress.regions == 0U || context_.is_same_node(owner(key.first))) return report_regions(key);
   const auto synced = [this, key](const Status& outcome) {
     if (!outcome) return context_.report_failure(key.first, outcome.error());
     if (ranks_.contains(key)) report_regions(key);

@@ -125,19 +125,23 @@ class Aggregator {
   std::vector<std::uint64_t> collective_chunks(const StepId& step) const;
   comm::FileSegment file_segment_of(std::uint64_t chunk_id) const;
   void release_chunk(std::uint64_t chunk_id);
-  void close_region();
-  void renew_baton();
-  comm::Rank owner() const;
+  void close_region(const StepId& step);
+  void renew_baton(const StepId& step);
+  comm::Rank owner(const StepId& step) const;
+  bool is_baton(const StepId& step) const;
+  bool is_collective(const StepId& step) const;
+  std::uint32_t segments_of(const IncomingChunk& incoming) const;
+  std::optional<Error> route_error(const StepId& step) const;
   void report_if_complete(const RankKey& key);
   void report_regions(const RankKey& key);
   bool should_hold_back(const IncomingChunk& incoming) const;
   void write_held_back();
   void discard_step(const StepId& step);
   void fail_step(const StepId& step, const Error& why);
-  void fail_all_steps(const Error& why);
+  void fail_unreachable_steps();
   bool has_work_in(std::uint64_t group) const;
   format::DataFileName file_of(const StepId& step) const;
-  bool is_writer_of(std::uint32_t origin) const;
+  bool is_writer_of(const Chunk& chunk) const;
 
   AgentContext& context_;
   const std::shared_ptr<StagingPool> receive_staging_;
@@ -152,11 +156,13 @@ class Aggregator {
   std::map<std::uint64_t, std::shared_ptr<DataFile>> files_;  ///< by group
   std::map<std::uint64_t, std::vector<std::function<void(const Status&)>>> open_callbacks_;
   std::set<StepId> failed_steps_;
-  std::optional<Error> route_error_;  ///< why nothing can be written or forwarded any more
+  std::map<std::uint32_t, Error> lost_ranks_;
   std::map<StepId, std::set<std::uint32_t>> finished_ranks_;  ///< that have sent kRegionCount
   std::uint64_t next_chunk_id_ = 0;
   std::uint64_t next_request_ = 0;
-  std::uint64_t open_regions_ = 0;  ///< that have an offset and are not completely written
+  /// Transfer mode baton: regions that have an offset and are not completely written, by the owner
+  /// of their file.
+  std::map<std::uint32_t, std::uint64_t> open_regions_;
   std::uint64_t written_bytes_ = 0;
   std::optional<StepId> memory_wait_step_;  ///< in which the application waits, or waited, for
                                             ///< memory

@@ -12,7 +12,7 @@ Status Aggregator::check_offer(comm::Rank from, const OfferChunkMessage& message
   const auto wrong = [](const char* field, std::uint64_t value, const char* must_be) -> Status {
     return failure(malformed_message(MessageKind::kOfferChunk, field, value, must_be));
   };
-  const AggregationMap& aggregation = context_.aggregation();
+  const AggregationMap& aggregation = context_.aggregation(message.chunk.step);
   const std::uint32_t origin = message.chunk.origin;
   const std::uint32_t me = context_.rank().number;
   if (origin >= aggregation.compute_rank_count())
@@ -28,7 +28,7 @@ Status Aggregator::check_offer(comm::Rank from, const OfferChunkMessage& message
 /// The next rank of the chain may fetch or release a forwarded chunk once.
 Status Aggregator::check_forwarded(MessageKind kind, const IncomingChunk& incoming) const {
   const bool is_forwarded =
-      incoming.state == State::kInFlight && !is_writer_of(incoming.offer.chunk.origin);
+      incoming.state == State::kInFlight && !is_writer_of(incoming.offer.chunk);
   if (is_forwarded && !incoming.is_being_sent) return {};
   return failure(malformed_message(kind, "chunk", incoming.offer.number,
                                    "must be a forwarded chunk that is not being sent"));
@@ -63,7 +63,7 @@ Status Aggregator::check_collective_start(const StepId& step,
   const auto wrong = [](const char* field, std::uint64_t value, const char* must_be) -> Status {
     return failure(malformed_message(MessageKind::kCollectiveStart, field, value, must_be));
   };
-  if (context_.collective_io_thread() == nullptr)
+  if (!is_collective(step))
     return wrong("step", step.step, "the transfer_mode of this plan is not collective");
   for (const ByteRange& round : rounds)
     if (round.offset > kRegionBytesMax || round.size > kRegionBytesMax)

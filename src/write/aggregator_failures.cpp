@@ -24,7 +24,7 @@ void Aggregator::discard_step(const StepId& step) {
       continue;
     }
     for (const auto& [number, region] : rank->second.regions_by_number)
-      if (region.file_offset && !region.is_whole()) close_region();
+      if (region.file_offset && !region.is_whole()) close_region(step);
     rank = ranks_.erase(rank);
   }
   for (const std::uint64_t chunk_id : chunk_ids)
@@ -38,28 +38,39 @@ void Aggregator::fail_step(const StepId& step, const Error& why) {
   discard_step(step);
 }
 
-/// Called when the file owner or the next rank of the chain is lost. Then no step can be completed,
-/// even if all its bytes are written.
-void Aggregator::fail_all_steps(const Error& why) {
-  route_error_ = why;
+/// Why bytes of a step cannot be written or forwarded any more: the file owner or the next rank of
+/// the chain is lost.
+std::optional<Error> Aggregator::route_error(const StepId& step) const {
+  if (lost_ranks_.empty()) return std::nullopt;
+  const AggregationMap& aggregation = context_.aggregation(step);
+  const std::uint32_t me = context_.rank().number;
+  const RankNumber needed =
+      aggregation.is_writer(me) ? owner(step).number : aggregation.next_hop(me).value_or(me);
+  const auto lost = lost_ranks_.find(needed);
+  if (lost == lost_ranks_.end()) return std::nullopt;
+  return lost->second;
+}
+
+/// Fails the steps with a route_error(), even if all their bytes are written.
+void Aggregator::fail_unreachable_steps() {
   std::set<StepId> steps;
   for (const auto& [chunk_id, incoming] : incoming_)
     steps.insert(incoming.offer.chunk.step);
   for (const auto& [key, progress] : ranks_)
     steps.insert(key.first);
   for (const StepId& step : steps)
-    fail_step(step, why);
+    if (const auto why = route_error(step)) fail_step(step, *why);
 }
 
 void Aggregator::handle_rank_lost(comm::Rank rank, const Error& why) {
-  const AggregationMap& aggregation = context_.aggregation();
-  const std::uint32_t me = context_.rank().number;
-  const bool was_next = aggregation.next_hop(me) == std::optional(rank.number);
-  if (was_next || (aggregation.is_writer(me) && rank == owner())) fail_all_steps(why);
+  lost_ranks_.emplace(rank.number, why);
+  fail_unreachable_steps();
   std::vector<std::uint64_t> chunk_ids;
   for (const auto& [chunk_id, incoming] : incoming_) {
+    const StepId& step = incoming.offer.chunk.step;
+    const auto next = context_.aggregation(step).next_hop(context_.rank().number);
     const bool is_source_lost = incoming.from == rank && incoming.state != State::kInFlight;
-    const bool is_route_lost = was_next && !is_writer_of(incoming.offer.chunk.origin);
+    const bool is_route_lost = next == std::optional(rank.number);
     if (is_source_lost || is_route_lost) chunk_ids.push_back(chunk_id);
   }
   for (const std::uint64_t chunk_id : chunk_ids) {

@@ -60,7 +60,7 @@ class AggregatorTest : public ::testing::Test {
     context_->run_pending();
     RandomValues chunks;
     for (const SentMessage& message : context_->take_messages(MessageKind::kFetchChunk))
-      chunks.push_back(message.words[0]);
+      chunks.push_back(message.words[2]);
     return chunks;
   }
   void deliver_bytes(std::uint32_t from, std::uint64_t chunk) {
@@ -131,7 +131,7 @@ TEST_F(AggregatorTest, unmappable_own_memory_fails_step) {
   aggregator_ = std::make_unique<Aggregator>(*context_, nullptr);
   offer(2, 7);
   EXPECT_NE(failure(), "");
-  EXPECT_EQ(context_->take_one(MessageKind::kReleaseChunk).words[0], 7U)
+  EXPECT_EQ(context_->take_one(MessageKind::kReleaseChunk).words[2], 7U)
       << "its memory is released";
   EXPECT_TRUE(context_->take_messages(MessageKind::kFetchChunk).empty());
 }
@@ -229,8 +229,8 @@ TEST_F(AggregatorTest, gather_without_memory_drains_independently) {
 TEST_F(AggregatorTest, relay_holds_no_more_than_its_memory) {
   WritePlan plan{.strategy = Strategy::kBrigade, .writers = 1, .files = 1};
   start(plan, 2, 1);
-  ASSERT_EQ(context_->aggregation().next_hop(1), 0U);
-  ASSERT_EQ(context_->aggregation().next_hop(2), 1U);
+  ASSERT_EQ(context_->aggregation(step_id(1)).next_hop(1), 0U);
+  ASSERT_EQ(context_->aggregation(step_id(1)).next_hop(2), 1U);
   for (std::uint32_t chunk = 0; chunk < 4; ++chunk)
     offer(2, chunk);
   EXPECT_EQ(fetched_chunks(), (RandomValues{0, 1}));
@@ -430,7 +430,7 @@ TEST_F(AggregatorTest, unused_space_of_compressed_blocks_is_trimmed_once) {
       << "before its size is known";
   deliver_bytes(1, 1);
   const SentMessage trim = context_->take_one(MessageKind::kTrimAllocation);
-  EXPECT_EQ(trim.words, (AgentContext::Words{1, format::kPageBytes, 8 * kBytes, 2 * kBytes}));
+  EXPECT_EQ(trim.words, (AgentContext::Words{format::kPageBytes, 1, 8 * kBytes, 2 * kBytes}));
   EXPECT_EQ(context_->requests(FileOperation::kWrite).size(), 2U);
 }
 

@@ -4,7 +4,6 @@
 
 #include <algorithm>
 #include <chrono>
-#include <ranges>
 #include <utility>
 
 #include "base/wall_clock.hpp"
@@ -53,11 +52,15 @@ CommitCoordinator::PendingStep* CommitCoordinator::find_or_create(const StepId& 
 
 void CommitCoordinator::handle_rank_committed(comm::Rank from,
                                               const StepId& step,
-                                              const std::vector<format::FieldDefinition>& fields) {
+                                              const RankCommit& commit) {
   PendingStep* const pending = find_or_create(step);
   if (pending == nullptr) return;
   pending->committed_ranks.insert(from.number);
-  for (const format::FieldDefinition& field : fields) {
+  if (from == context_.rank())
+    pending->begun_at = std::chrono::steady_clock::now() - commit.elapsed_time;
+  pending->measurement.perceived_time =
+      std::max(pending->measurement.perceived_time, commit.perceived_time);
+  for (const format::FieldDefinition& field : commit.fields) {
     const auto known =
         pending->fields.try_emplace(field.name, FieldOrigin{field, from.number}).first;
     if (known->second.field == field) continue;
@@ -68,7 +71,7 @@ void CommitCoordinator::handle_rank_committed(comm::Rank from,
     return abort_step(step, with_rank(why, from.number));
   }
   for (const auto& [rank, why] : lost_ranks_)
-    if (!can_complete_without(rank, *pending)) return abort_step(step, why);
+    if (!can_complete_without(rank, step, *pending)) return abort_step(step, why);
   for (const std::uint32_t rank : left_ranks_) {
     if (pending->committed_ranks.contains(rank)) continue;
     const Error why = context_.error(ErrorClass::kClosed, step_operation(step),
@@ -111,10 +114,13 @@ void CommitCoordinator::handle_file_durable(comm::Rank /*from*/,
   publish_next();
 }
 
-bool CommitCoordinator::is_complete(const PendingStep& pending) const {
-  const AggregationMap& aggregation = context_.aggregation();
-  return pending.committed_ranks.size() == aggregation.compute_rank_count() &&
-         pending.durable_files.size() == aggregation.file_count();
+bool CommitCoordinator::has_all_commits(const PendingStep& pending) const {
+  return pending.committed_ranks.size() == context_.compute_rank_count();
+}
+
+bool CommitCoordinator::is_complete(const StepId& step, const PendingStep& pending) const {
+  return has_all_commits(pending) &&
+         pending.durable_files.size() == context_.aggregation(step).file_count();
 }
 
 /// Publishes the oldest step if it is complete. An incomplete step delays later ones until its
@@ -122,20 +128,21 @@ bool CommitCoordinator::is_complete(const PendingStep& pending) const {
 void CommitCoordinator::publish_next() {
   if (steps_.empty()) return;
   auto& [step, pending] = *steps_.begin();
-  if (pending.is_publishing || !is_complete(pending)) return;
+  if (pending.is_publishing || !is_complete(step, pending)) return;
   pending.is_publishing = true;
   publish(step, pending);
 }
 
 void CommitCoordinator::publish(const StepId& step, PendingStep& pending) {
   format::StepEntry entry{.step = step.step, .group = step.group, .wall_ns = wall_clock_ns()};
-  entry.writers = context_.aggregation().writer_count();
-  entry.strategy = static_cast<std::uint16_t>(context_.plan().strategy);
+  entry.writers = context_.aggregation(step).writer_count();
+  entry.strategy = static_cast<std::uint16_t>(context_.plan(step).strategy);
   for (const auto& [file, message] : pending.durable_files) {
     entry.files.push_back({file, message.index});
     entry.raw_bytes += message.raw_bytes;
     entry.stored_bytes += message.stored_bytes;
   }
+  pending.measurement.bytes = entry.raw_bytes;
   const auto finish = [this, step](StepOutcome outcome, const Status& status) {
     context_.post([this, step, outcome, status] {
       resolve(step, outcome, status);
@@ -190,13 +197,14 @@ void CommitCoordinator::prune() {
   }
 }
 
-/// Lets the file's owner recycle the file, or removes a file that must not be reused.
+/// Lets a rank that owns a file by the newest plan recycle the file, which another rank may have
+/// created. Removes a file that must not be reused, or that this plan has no use for.
 void CommitCoordinator::release_file(const format::DataFileName& name) {
-  const AggregationMap& aggregation = context_.aggregation();
+  const AggregationMap& aggregation = context_.plans().newest_aggregation();
   // Writes of a failed step may still be in flight to the file, so it must not be reused.
   const auto is_in_it = [&](const StepId& step) { return step.group == name.group; };
   // A former holder that was presumed dead may still have its files open.
-  const bool is_formers = name.group < first_group_;
+  const bool is_formers = name.group < context_.plans().first_group();
   if (is_formers || name.file >= aggregation.file_count() ||
       std::ranges::any_of(unpublished_, is_in_it))
     return context_.file_writer().remove(name, [](const Status& /*done*/) {});
@@ -214,14 +222,29 @@ void CommitCoordinator::abort_step(const StepId& step, const Error& why) {
 }
 
 void CommitCoordinator::resolve(const StepId& step, StepOutcome outcome, const Status& status) {
+  StepOutcomeMessage message;
+  if (plan_decider_) message.changes = decide_plans(step, outcome);
   steps_.erase(step);
-  if (status)
+  if (status) {
     newest_published_ = step;
-  else
+  } else {
     unpublished_.insert(step);
-  const comm::Bytes why = status ? comm::Bytes() : comm::to_bytes(status.error());
-  broadcast(MessageKind::kStepOutcome, message_words(step, static_cast<std::uint64_t>(outcome)),
-            why);
+    message.failure = status.error();
+  }
+  broadcast(
+      MessageKind::kStepOutcome,
+      message_words(step, static_cast<std::uint64_t>(outcome), context_.plans().decided_end()),
+      to_bytes(message));
+}
+
+std::vector<PlanChange> CommitCoordinator::decide_plans(const StepId& step, StepOutcome outcome) {
+  const PendingStep& pending = steps_.at(step);
+  StepMeasurement measurement = pending.measurement;
+  measurement.is_published = outcome == StepOutcome::kPublished;
+  if (!measurement.is_published) measurement.bytes = 0;
+  if (pending.begun_at)
+    measurement.durable_time = std::chrono::steady_clock::now() - *pending.begun_at;
+  return plan_decider_->handle_resolved(step, measurement);
 }
 
 void CommitCoordinator::broadcast(MessageKind kind,
@@ -237,7 +260,7 @@ void CommitCoordinator::handle_rank_lost(comm::Rank rank, const Error& why) {
   broadcast(MessageKind::kRankLost, {rank.number}, comm::to_bytes(why));
   std::vector<StepId> missing;
   for (const auto& [step, pending] : steps_)
-    if (!can_complete_without(rank.number, pending)) missing.push_back(step);
+    if (!can_complete_without(rank.number, step, pending)) missing.push_back(step);
   for (const StepId& step : missing)
     abort_step(step, why);
   finish_if_all_left();
@@ -245,14 +268,23 @@ void CommitCoordinator::handle_rank_lost(comm::Rank rank, const Error& why) {
 
 /// True if a step can complete without `rank`: it has committed the step, and its files are
 /// durable. If the rank had bytes of other ranks, these ranks report the failure.
-bool CommitCoordinator::can_complete_without(std::uint32_t rank, const PendingStep& pending) const {
-  const AggregationMap& aggregation = context_.aggregation();
+bool CommitCoordinator::can_complete_without(std::uint32_t rank,
+                                             const StepId& step,
+                                             const PendingStep& pending) const {
+  const AggregationMap& aggregation = context_.aggregation(step);
   if (rank < aggregation.compute_rank_count() && !pending.committed_ranks.contains(rank))
     return false;
-  const auto is_unaffected = [&](std::uint32_t file) {
-    return aggregation.owner_of(file) != rank || pending.durable_files.contains(file);
-  };
-  return std::ranges::all_of(std::views::iota(0U, aggregation.file_count()), is_unaffected);
+  return std::ranges::none_of(late_files(step, pending),
+                              [&](FileNumber file) { return aggregation.owner_of(file) == rank; });
+}
+
+/// The files of a step that are not durable.
+std::vector<FileNumber> CommitCoordinator::late_files(const StepId& step,
+                                                      const PendingStep& pending) const {
+  std::vector<FileNumber> late;
+  for (FileNumber file = 0; file < context_.aggregation(step).file_count(); ++file)
+    if (!pending.durable_files.contains(file)) late.push_back(file);
+  return late;
 }
 
 void CommitCoordinator::handle_leave(comm::Rank from) {
@@ -270,30 +302,30 @@ void CommitCoordinator::handle_leave(comm::Rank from) {
 
 void CommitCoordinator::finish_if_all_left() {
   if (has_ended_ || !steps_.empty()) return;
-  for (std::uint32_t rank = 0; rank < context_.aggregation().compute_rank_count(); ++rank)
+  for (std::uint32_t rank = 0; rank < context_.compute_rank_count(); ++rank)
     if (!left_ranks_.contains(rank) && !lost_ranks_.contains(rank)) return;
   has_ended_ = true;
   broadcast(MessageKind::kAllLeft, {}, {});
 }
 
-std::string CommitCoordinator::describe_missing(const PendingStep& pending) const {
+std::string CommitCoordinator::describe_missing(const StepId& step,
+                                                const PendingStep& pending) const {
   std::vector<std::uint32_t> ranks;
-  for (std::uint32_t rank = 0; rank < context_.aggregation().compute_rank_count(); ++rank)
+  for (std::uint32_t rank = 0; rank < context_.compute_rank_count(); ++rank)
     if (!pending.committed_ranks.contains(rank)) ranks.push_back(rank);
   if (!ranks.empty()) return "ranks that have not committed it: " + format_ranks(ranks);
-  for (std::uint32_t file = 0; file < context_.aggregation().file_count(); ++file)
-    if (!pending.durable_files.contains(file))
-      ranks.push_back(context_.aggregation().owner_of(file));
+  for (const FileNumber file : late_files(step, pending))
+    ranks.push_back(context_.aggregation(step).owner_of(file));
   return "files of ranks " + format_ranks(ranks) + " are not durable yet" +
-         describe_late_files(pending);
+         describe_late_files(step, pending);
 }
 
 /// Why files are not durable, as far as their owners have replied.
-std::string CommitCoordinator::describe_late_files(const PendingStep& pending) const {
+std::string CommitCoordinator::describe_late_files(const StepId& step,
+                                                   const PendingStep& pending) const {
   std::set<std::uint32_t> late;
   bool have_all_replied = true;
-  for (std::uint32_t file = 0; file < context_.aggregation().file_count(); ++file) {
-    if (pending.durable_files.contains(file)) continue;
+  for (const FileNumber file : late_files(step, pending)) {
     const auto reply = pending.missing_ranks.find(file);
     have_all_replied = have_all_replied && reply != pending.missing_ranks.end();
     if (reply != pending.missing_ranks.end())
@@ -315,17 +347,15 @@ void CommitCoordinator::handle_missing_ranks(const StepId& step,
 /// Called before the deadline, so that the replies arrive in time for the Error.
 void CommitCoordinator::request_missing_ranks(const StepId& step, PendingStep& pending) {
   pending.has_requested_missing = true;
-  const AggregationMap& aggregation = context_.aggregation();
-  for (std::uint32_t file = 0; file < aggregation.file_count(); ++file)
-    if (!pending.durable_files.contains(file))
-      context_.send(comm::Rank{aggregation.owner_of(file)}, MessageKind::kMissingRanksRequest,
-                    message_words(step), {});
+  for (const FileNumber file : late_files(step, pending))
+    context_.send(comm::Rank{context_.aggregation(step).owner_of(file)},
+                  MessageKind::kMissingRanksRequest, message_words(step), {});
 }
 
 void CommitCoordinator::tick(TimePoint now) {
   std::vector<StepId> late;
   for (auto& [step, pending] : steps_) {
-    const auto due = deadline_of(pending);
+    const auto due = deadline_of(step, pending);
     if (!due || now < *due) continue;
     if (pending.deadline <= now)
       late.push_back(step);
@@ -335,18 +365,17 @@ void CommitCoordinator::tick(TimePoint now) {
   for (const StepId& step : late) {
     const std::string cause =
         "not complete " + std::to_string(context_.plan().step_timeout.count()) +
-        " ms after the first rank committed; " + describe_missing(steps_.at(step));
+        " ms after the first rank committed; " + describe_missing(step, steps_.at(step));
     abort_step(step, context_.error(ErrorClass::kLimit, step_operation(step), cause));
   }
 }
 
 /// The time of the next action for a pending step: its deadline. If only file owners are late,
 /// first the request to them, at three quarters of the step timeout.
-std::optional<TimePoint> CommitCoordinator::deadline_of(const PendingStep& pending) const {
-  if (pending.is_publishing || is_complete(pending)) return std::nullopt;
-  const bool is_for_owners =
-      pending.committed_ranks.size() == context_.aggregation().compute_rank_count();
-  if (is_for_owners && !pending.has_requested_missing)
+std::optional<TimePoint> CommitCoordinator::deadline_of(const StepId& step,
+                                                        const PendingStep& pending) const {
+  if (pending.is_publishing || is_complete(step, pending)) return std::nullopt;
+  if (has_all_commits(pending) && !pending.has_requested_missing)
     return pending.deadline - context_.plan().step_timeout / 4;
   return pending.deadline;
 }
@@ -354,7 +383,7 @@ std::optional<TimePoint> CommitCoordinator::deadline_of(const PendingStep& pendi
 std::optional<TimePoint> CommitCoordinator::next_deadline() const noexcept {
   std::optional<TimePoint> first;
   for (const auto& [step, pending] : steps_) {
-    const auto due = deadline_of(pending);
+    const auto due = deadline_of(step, pending);
     if (due && (!first || *due < *first)) first = due;
   }
   return first;

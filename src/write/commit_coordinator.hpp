@@ -4,9 +4,10 @@
 // it is durable. It aborts a step if a rank reports a failure, or is lost or leaves before its part
 // of the step is complete. It also aborts a step at the step timeout, if ranks define a field
 // differently, if blocks in two files overlap, or if publishing fails. All ranks receive the
-// outcome.
+// outcome, with the plans that are decided then.
 #pragma once
 
+#include <chrono>
 #include <cstdint>
 #include <map>
 #include <memory>
@@ -23,6 +24,7 @@
 #include "write/commit_log.hpp"
 #include "write/lease.hpp"
 #include "write/message_codec.hpp"
+#include "write/plan_decider.hpp"
 #include "write/rank_metadata.hpp"
 
 namespace forebay::write {
@@ -30,19 +32,24 @@ namespace forebay::write {
 /// Belongs to the agent's thread of the coordinating rank.
 class CommitCoordinator {
  public:
-  /// `lease` must outlive the blocking tasks of this object. `first_group` is that of this opening.
+  /// `lease` must outlive the blocking tasks of this object. `plan_decider` is null if plans do not
+  /// change.
   CommitCoordinator(AgentContext& context,
                     std::shared_ptr<CommitLog> commit_log,
                     const Lease& lease,
-                    std::uint64_t first_group)
+                    std::unique_ptr<PlanDecider> plan_decider = nullptr)
       : context_(context),
         commit_log_(std::move(commit_log)),
         lease_(lease),
-        first_group_(first_group) {}
+        plan_decider_(std::move(plan_decider)) {}
 
-  void handle_rank_committed(comm::Rank from,
-                             const StepId& step,
-                             const std::vector<format::FieldDefinition>& fields);
+  /// What a rank reports with its commit.
+  struct RankCommit {
+    std::vector<format::FieldDefinition> fields;
+    std::chrono::nanoseconds perceived_time{};
+    std::chrono::nanoseconds elapsed_time{};  ///< from begin_step() to commit()
+  };
+  void handle_rank_committed(comm::Rank from, const StepId& step, const RankCommit& commit);
   void handle_step_failed(comm::Rank from, const StepId& step, const Error& why);
   /// A fragment of a file's StepCoverage, which has `total_bytes` in all. Fragments arrive in
   /// order, before the file is durable. kDamage if the fragment is not valid.
@@ -68,6 +75,8 @@ class CommitCoordinator {
   };
   struct PendingStep {
     TimePoint deadline;
+    std::optional<TimePoint> begun_at;  ///< on this rank; set when it commits
+    StepMeasurement measurement;
     std::set<std::uint32_t> committed_ranks;
     std::map<std::string, FieldOrigin> fields;
     std::map<std::uint32_t, ReassemblyBuffer> coverage;  ///< by file, if there are several
@@ -88,18 +97,23 @@ class CommitCoordinator {
   void release_file(const format::DataFileName& name);
   void abort_step(const StepId& step, const Error& why);
   void finish_if_all_left();
-  bool is_complete(const PendingStep& pending) const;
-  bool can_complete_without(std::uint32_t rank, const PendingStep& pending) const;
-  std::optional<TimePoint> deadline_of(const PendingStep& pending) const;
+  bool has_all_commits(const PendingStep& pending) const;
+  bool is_complete(const StepId& step, const PendingStep& pending) const;
+  bool can_complete_without(std::uint32_t rank,
+                            const StepId& step,
+                            const PendingStep& pending) const;
+  std::optional<TimePoint> deadline_of(const StepId& step, const PendingStep& pending) const;
   void request_missing_ranks(const StepId& step, PendingStep& pending);
-  std::string describe_missing(const PendingStep& pending) const;
-  std::string describe_late_files(const PendingStep& pending) const;
+  std::vector<FileNumber> late_files(const StepId& step, const PendingStep& pending) const;
+  std::string describe_missing(const StepId& step, const PendingStep& pending) const;
+  std::string describe_late_files(const StepId& step, const PendingStep& pending) const;
+  std::vector<PlanChange> decide_plans(const StepId& step, StepOutcome outcome);
   void broadcast(MessageKind kind, const AgentContext::Words& words, const comm::Bytes& payload);
 
   AgentContext& context_;
   const std::shared_ptr<CommitLog> commit_log_;
   const Lease& lease_;
-  const std::uint64_t first_group_;
+  const std::unique_ptr<PlanDecider> plan_decider_;
   std::map<StepId, PendingStep> steps_;
   std::set<StepId> unpublished_;  ///< resolved, but not as published (failed or in doubt)
   std::optional<StepId> newest_published_;

@@ -55,18 +55,18 @@ struct Outcome {
 class CommitCoordinatorTest : public ::testing::Test {
  protected:
   void start(std::uint32_t ranks, const WritePlan& requested = plan()) {
-    context_ = std::make_unique<TestContext>(single_node_layout(ranks), requested, 0);
+    context_ = std::make_unique<TestContext>(single_node_layout(ranks), requested, 0,
+                                             TestOpening{.first_group = first_group_});
     auto commit_log = CommitLog::open(directory_.path());
     ASSERT_TRUE(commit_log) << commit_log.error().message();
     commit_log_ = std::move(*commit_log);
     auto lease = Lease::acquire(directory_.path());
     ASSERT_TRUE(lease) << lease.error().message();
     lease_ = std::move(*lease);
-    coordinator_ =
-        std::make_unique<CommitCoordinator>(*context_, commit_log_, *lease_, first_group_);
+    coordinator_ = std::make_unique<CommitCoordinator>(*context_, commit_log_, *lease_);
   }
   void commit_rank(std::uint32_t rank, std::uint64_t number) {
-    coordinator_->handle_rank_committed({rank}, step_id(number), fields());
+    coordinator_->handle_rank_committed({rank}, step_id(number), {fields()});
   }
   void make_durable(std::uint32_t rank, std::uint64_t number) {
     const FileDurableMessage message{.step = step_id(number),
@@ -104,7 +104,7 @@ class CommitCoordinatorTest : public ::testing::Test {
       found.back().recipients.insert(message.to);
       found.back().step_outcome = step_outcome;
       if (step_outcome != StepOutcome::kPublished)
-        found.back().failure = comm::error_from_bytes(message.payload).value().message();
+        found.back().failure = step_outcome_from_bytes(message.payload)->failure.value().message();
     }
     return found;
   }
@@ -244,7 +244,7 @@ TEST_F(CommitCoordinatorTest, failure_during_publication_is_ignored) {
 TEST_F(CommitCoordinatorTest, field_type_mismatch_names_both_ranks) {
   start(3);
   commit_rank(1, 1);
-  coordinator_->handle_rank_committed({2}, step_id(1), fields(ElementType::kFloat32));
+  coordinator_->handle_rank_committed({2}, step_id(1), {fields(ElementType::kFloat32)});
   const Outcome result = outcome();
   EXPECT_THAT(result.failure, HasSubstr("rank 2"));
   EXPECT_THAT(result.failure, HasSubstr("float64"));

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// The agent's loop, and the dispatch of messages to roles.
+// The agent's loop, and what it sends. dataset_agent_messages.cpp has what it receives.
 #include "write/dataset_agent.hpp"
 
 #include <algorithm>
@@ -54,21 +54,26 @@ DatasetAgent::DatasetAgent(Setup setup, shm::Doorbell wakeup)
       rank_(transport_->rank()),
       rank_count_(transport_->size()),
       tasks_(std::move(wakeup)),
-      aggregation_(setup_.rank_layout, setup_.plan),
+      plans_({.rank_layout = setup_.rank_layout,
+              .plan = setup_.plan,
+              .first_group = setup_.first_group,
+              .changes = setup_.plan_changes}),
+      announced_end_(plans_.decided_end()),
       aggregator_(*this, setup_.receive_staging) {
   const std::uint32_t me = rank_.number;
-  if (me < aggregation_.compute_rank_count()) producer_.emplace(*this, setup_.on_resolved);
-  const bool owns =
-      aggregation_.is_writer(me) && aggregation_.owner_of(aggregation_.file_of(me)) == me;
-  const std::uint64_t bytes_of_file = setup_.newest_bytes / aggregation_.file_count();
+  if (me < plans_.compute_rank_count()) producer_.emplace(*this, setup_.on_resolved);
   const auto made = [this](std::uint64_t group, const std::shared_ptr<DataFile>& file) {
     aggregator_.set_file(group, file);
   };
-  if (owns)
-    file_owner_.emplace(*this,
-                        FileOwner::Setup{setup_.dataset, setup_.first_group, bytes_of_file, made});
-  if (setup_.commit_log)
-    coordinator_.emplace(*this, setup_.commit_log, *setup_.lease, setup_.first_group);
+  if (plans_.may_change() || plans_.newest_aggregation().is_owner(me))
+    file_owner_.emplace(
+        *this, FileOwner::Setup{setup_.dataset, setup_.first_group, setup_.newest_bytes, made});
+  if (!setup_.commit_log) return;
+  std::unique_ptr<PlanDecider> decider;
+  if (setup_.plan_chooser)
+    decider = std::make_unique<PlanDecider>(
+        PlanDecider::Setup{setup_.path, std::move(setup_.plan_chooser), setup_.log}, plans_);
+  coordinator_.emplace(*this, setup_.commit_log, *setup_.lease, std::move(decider));
 }
 
 DatasetAgent::~DatasetAgent() { stop(kDoNotBlock); }
@@ -204,270 +209,9 @@ void DatasetAgent::send_in_place(comm::Rank to,
   if (transport_) std::ignore = transport_->send(to, header, payload, std::move(on_sent));
 }
 
-Status DatasetAgent::check(comm::Rank from, const comm::LinkHeader& header) const {
-  return check_message(header, from.number, rank_.number, aggregation_);
-}
-
-Result<std::span<std::byte>> DatasetAgent::payload_buffer(comm::Rank from,
-                                                          const comm::LinkHeader& header) {
-  if (Status checked = check(from, header); !checked) return failure(checked.error());
-  if (header.kind == static_cast<std::uint32_t>(MessageKind::kChunkData))
-    return aggregator_.receive_buffer(from, header.words[0], header.payload_bytes);
-  comm::Bytes& bytes = payloads_[from.number];
-  bytes.resize(header.payload_bytes);
-  return std::span(bytes);
-}
-
-Status DatasetAgent::handle_message(comm::Rank from,
-                                    const comm::LinkHeader& header,
-                                    std::span<const std::byte> payload) {
-  if (Status checked = check(from, header); !checked) return checked;
-  if (header.kind == static_cast<std::uint32_t>(MessageKind::kChunkData)) {
-    if (!payload.empty()) aggregator_.handle_chunk_data(from, header.words[0]);
-    return {};
-  }
-  // Handlers may send messages, but no further message is received before they return.
-  const comm::Bytes kept = payload.empty() ? comm::Bytes() : std::move(payloads_[from.number]);
-  return dispatch(from, header, kept);
-}
-
-Status DatasetAgent::dispatch(comm::Rank from,
-                              const comm::LinkHeader& header,
-                              std::span<const std::byte> payload) {
-  switch (static_cast<MessageKind>(header.kind)) {
-    case MessageKind::kFetchChunk:
-    case MessageKind::kReleaseChunk:
-    case MessageKind::kOfferChunk:
-    case MessageKind::kRegionCount:
-    case MessageKind::kCollectiveStart:
-    case MessageKind::kAllocateReply:
-      return dispatch_to_aggregator(from, header, payload);
-    case MessageKind::kAllocateRequest:
-    case MessageKind::kTrimAllocation:
-    case MessageKind::kReleaseBaton:
-    case MessageKind::kRenewBaton:
-    case MessageKind::kCollectiveReady:
-    case MessageKind::kRankMetadata:
-    case MessageKind::kMissingRanksRequest:
-      return dispatch_to_file_owner(from, header, payload);
-    case MessageKind::kRankCommitted:
-    case MessageKind::kStepFailed:
-    case MessageKind::kCoverage:
-    case MessageKind::kFileDurable:
-    case MessageKind::kMissingRanksReply:
-    case MessageKind::kLeave:
-      return dispatch_to_coordinator(from, header, payload);
-    case MessageKind::kRegionsWritten: {
-      auto regions = comm::list_from_bytes<std::uint64_t>("regions written", payload);
-      if (!regions) return failure(regions.error());
-      return producer_ ? producer_->handle_regions_written(step_id_of(header), std::move(*regions))
-                       : Status();
-    }
-    case MessageKind::kStepOutcome:
-      return handle_step_outcome(header, payload);
-    case MessageKind::kRankLost:
-      return handle_rank_lost(from, header, payload);
-    case MessageKind::kRecycleFile:
-      return handle_recycle_file(header);
-    case MessageKind::kAllLeft:
-      has_all_left_ = true;
-      return {};
-    case MessageKind::kHello:
-    case MessageKind::kChunkData:
-      return {};
-  }
-  return {};
-}
-
-Status DatasetAgent::handle_rank_lost(comm::Rank from,
-                                      const comm::LinkHeader& header,
-                                      std::span<const std::byte> payload) {
-  const auto why = comm::error_from_bytes(payload);
-  if (!why) return failure(why.error());
-  const std::uint64_t number = header.words[0];
-  const bool is_coordinator = number == AggregationMap::coordinator();
-  // The coordinator reports any rank; other ranks report the coordinator.
-  if (number >= rank_count_ || (!is_coordinator && from.number != AggregationMap::coordinator()))
-    return failure(malformed_message(MessageKind::kRankLost, "rank", number,
-                                     "cannot be reported lost by this sender"));
-  const comm::Rank lost_rank{static_cast<std::uint32_t>(number)};
-  if (is_coordinator)
-    transport_->close(lost_rank, *why);
-  else if (file_owner_)
-    file_owner_->handle_rank_lost(lost_rank, *why);
-  return {};
-}
-
-Status DatasetAgent::handle_recycle_file(const comm::LinkHeader& header) {
-  const auto file = word_as_u32(header, 1);
-  if (!file) return failure(file.error());
-  if (*file >= aggregation_.file_count() || aggregation_.owner_of(*file) != rank_.number)
-    return failure(
-        malformed_message(MessageKind::kRecycleFile, "file", *file, "must be a file of this rank"));
-  if (header.words[0] < setup_.first_group)
-    return failure(malformed_message(MessageKind::kRecycleFile, "group", header.words[0],
-                                     "must be one of this opening"));
-  setup_.file_writer->recycle({header.words[0], *file}, [](const Status& /*done*/) {});
-  return {};
-}
-
-Status DatasetAgent::dispatch_to_aggregator(comm::Rank from,
-                                            const comm::LinkHeader& header,
-                                            std::span<const std::byte> payload) {
-  const auto& words = header.words;
-  const bool is_relayed = (words[0] & kRelayFlag) != 0;
-  switch (static_cast<MessageKind>(header.kind)) {
-    case MessageKind::kFetchChunk:
-      if (is_relayed) return aggregator_.handle_fetch_chunk(from, words[0]);
-      return producer_ ? producer_->handle_fetch_chunk(from, words[0]) : Status();
-    case MessageKind::kReleaseChunk:
-      if (is_relayed) return aggregator_.handle_release_chunk(words[0]);
-      return producer_ ? producer_->handle_release_chunk(words[0]) : Status();
-    case MessageKind::kOfferChunk: {
-      const auto message = offer_chunk_from_bytes(payload);
-      return message ? aggregator_.handle_offer_chunk(from, *message) : failure(message.error());
-    }
-    case MessageKind::kRegionCount: {
-      const auto regions = word_as_u32(header, 2);
-      if (!regions) return failure(regions.error());
-      return aggregator_.handle_region_count(step_id_of(header), from.number, *regions);
-    }
-    case MessageKind::kCollectiveStart:
-      return handle_collective_start(header, payload);
-    default:
-      return aggregator_.handle_allocate_reply(words[0], words[1]);
-  }
-}
-
-Status DatasetAgent::handle_collective_start(const comm::LinkHeader& header,
-                                             std::span<const std::byte> payload) {
-  const std::uint64_t method = header.words[2];
-  if (method > static_cast<std::uint64_t>(CollectiveMethod::kAggregated))
-    return failure(
-        malformed_message(MessageKind::kCollectiveStart, "method", method, "must be 0 to 2"));
-  auto rounds = comm::list_from_bytes<ByteRange>("collective start", payload);
-  if (!rounds) return failure(rounds.error());
-  return aggregator_.handle_collective_start(
-      step_id_of(header), static_cast<CollectiveMethod>(method), std::move(*rounds));
-}
-
-Status DatasetAgent::dispatch_to_file_owner(comm::Rank from,
-                                            const comm::LinkHeader& header,
-                                            std::span<const std::byte> payload) {
-  if (!file_owner_) return {};
-  const auto& words = header.words;
-  switch (static_cast<MessageKind>(header.kind)) {
-    case MessageKind::kAllocateRequest:
-      return file_owner_->handle_allocate_request(from, step_id_of(header), words[2], words[3]);
-    case MessageKind::kTrimAllocation:
-      return file_owner_->handle_trim(words[0], {words[1], words[2]}, words[3]);
-    case MessageKind::kReleaseBaton:
-      file_owner_->release_baton(from);
-      return {};
-    case MessageKind::kRenewBaton:
-      file_owner_->renew_baton(from);
-      return {};
-    case MessageKind::kCollectiveReady: {
-      auto ranges = comm::list_from_bytes<ByteRange>("collective ready", payload);
-      if (!ranges) return failure(ranges.error());
-      return file_owner_->handle_collective_ready(from, step_id_of(header), std::move(*ranges));
-    }
-    case MessageKind::kMissingRanksRequest:
-      file_owner_->report_missing_ranks(step_id_of(header));
-      return {};
-    default:
-      return file_owner_->handle_rank_metadata(from, step_id_of(header), payload, words[2]);
-  }
-}
-
-Status DatasetAgent::dispatch_to_coordinator(comm::Rank from,
-                                             const comm::LinkHeader& header,
-                                             std::span<const std::byte> payload) {
-  if (!coordinator_) return {};
-  switch (static_cast<MessageKind>(header.kind)) {
-    case MessageKind::kRankCommitted: {
-      const auto fields = fields_from_bytes(payload);
-      if (!fields) return failure(fields.error());
-      coordinator_->handle_rank_committed(from, step_id_of(header), *fields);
-      return {};
-    }
-    case MessageKind::kStepFailed: {
-      const auto why = comm::error_from_bytes(payload);
-      if (!why) return failure(why.error());
-      coordinator_->handle_step_failed(from, step_id_of(header), *why);
-      return {};
-    }
-    case MessageKind::kCoverage: {
-      const std::uint64_t file = header.words[2];
-      if (Status checked = check_file(MessageKind::kCoverage, from, file); !checked) return checked;
-      return coordinator_->handle_coverage(step_id_of(header), static_cast<std::uint32_t>(file),
-                                           payload, header.words[3]);
-    }
-    case MessageKind::kFileDurable:
-      return handle_file_durable(from, header, payload);
-    case MessageKind::kMissingRanksReply:
-      return handle_missing_ranks(from, header, payload);
-    default:
-      coordinator_->handle_leave(from);
-      return {};
-  }
-}
-
-/// kDamage unless the sender owns the file.
-Status DatasetAgent::check_file(MessageKind kind, comm::Rank from, std::uint64_t file) const {
-  const bool is_its = file < aggregation_.file_count() &&
-                      aggregation_.owner_of(static_cast<FileNumber>(file)) == from.number;
-  if (is_its) return {};
-  return failure(malformed_message(kind, "file", file, "must be a file of the sender"));
-}
-
-Status DatasetAgent::handle_file_durable(comm::Rank from,
-                                         const comm::LinkHeader& header,
-                                         std::span<const std::byte> payload) {
-  const auto message = file_durable_from_bytes(payload);
-  if (!message) return failure(message.error());
-  if (message->step != step_id_of(header))
-    return failure(malformed_message(MessageKind::kFileDurable, "step", message->step.step,
-                                     "must be that of the header"));
-  if (Status checked = check_file(MessageKind::kFileDurable, from, message->file); !checked)
-    return checked;
-  coordinator_->handle_file_durable(from, *message);
-  return {};
-}
-
-Status DatasetAgent::handle_missing_ranks(comm::Rank from,
-                                          const comm::LinkHeader& header,
-                                          std::span<const std::byte> payload) {
-  if (Status checked = check_file(MessageKind::kMissingRanksReply, from, header.words[2]); !checked)
-    return checked;
-  const auto ranks = comm::list_from_bytes<std::uint32_t>("missing ranks reply", payload);
-  if (!ranks) return failure(ranks.error());
-  coordinator_->handle_missing_ranks(step_id_of(header),
-                                     static_cast<std::uint32_t>(header.words[2]), *ranks);
-  return {};
-}
-
-Status DatasetAgent::handle_step_outcome(const comm::LinkHeader& header,
-                                         std::span<const std::byte> payload) {
-  const StepId step = step_id_of(header);
-  if (header.words[2] > static_cast<std::uint64_t>(StepOutcome::kInDoubt))
-    return failure(
-        malformed_message(MessageKind::kStepOutcome, "outcome", header.words[2], "must be 0 to 2"));
-  const auto outcome = static_cast<StepOutcome>(header.words[2]);
-  Status status;
-  if (outcome != StepOutcome::kPublished) {
-    const auto why = comm::error_from_bytes(payload);
-    if (!why) return failure(why.error());
-    status = failure(*why);
-  }
-  aggregator_.handle_step_outcome(step, status);
-  if (file_owner_) file_owner_->handle_step_outcome(step, outcome, status);
-  if (producer_) producer_->handle_step_outcome(step, status);
-  return {};
-}
-
 void DatasetAgent::handle_peer_lost(comm::Rank peer, const Error& why) {
   payloads_.erase(peer.number);
+  std::erase_if(early_messages_, [peer](const EarlyMessage& one) { return one.from == peer; });
   if (has_all_left_) return;
   if (peer.number == AggregationMap::coordinator()) handle_coordinator_lost(why);
   aggregator_.handle_rank_lost(peer, why);
@@ -482,9 +226,13 @@ void DatasetAgent::handle_peer_lost(comm::Rank peer, const Error& why) {
 void DatasetAgent::handle_coordinator_lost(const Error& why) {
   has_lost_coordinator_ = true;
   const std::uint32_t me = rank().number;
-  for (std::uint32_t other = 0; other < aggregation_.compute_rank_count(); ++other)
-    if (other != me && other != AggregationMap::coordinator() && aggregation_.depends_on(other, me))
+  for (std::uint32_t other = 0; other < plans_.compute_rank_count(); ++other)
+    if (other != me && other != AggregationMap::coordinator() && plans_.depends_on(other, me))
       send({other}, MessageKind::kRankLost, {AggregationMap::coordinator()}, comm::to_bytes(why));
+  // No plan will be decided any more. Steps that begin now fail with the loss.
+  if (setup_.on_plans_decided) setup_.on_plans_decided(plans_, kAllGroups);
+  for (EarlyMessage& message : std::exchange(early_messages_, {}))
+    keep_early_message(message.from, message.header, std::move(message.payload));
 }
 
 }  // namespace forebay::write

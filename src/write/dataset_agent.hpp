@@ -6,6 +6,7 @@
 #pragma once
 
 #include <forebay/error.hpp>
+#include <forebay/log.hpp>
 #include <forebay/write_plan.hpp>
 
 #include <atomic>
@@ -29,6 +30,7 @@
 #include "write/commit_coordinator.hpp"
 #include "write/file_owner.hpp"
 #include "write/lease.hpp"
+#include "write/plan_chooser.hpp"
 #include "write/staging_pool.hpp"
 #include "write/step_producer.hpp"
 
@@ -36,10 +38,14 @@ namespace forebay::write {
 
 class DatasetAgent final : public AgentContext, private comm::MessageHandler {
  public:
+  /// Receives the schedule each time that it changes, and the group before which steps may begin:
+  /// its decided_end(), or all groups once the coordinator is lost.
+  using OnPlansDecided = std::function<void(const PlanSchedule&, std::uint64_t begin_end)>;
   struct Setup {
     std::string path;
-    WritePlan plan;  ///< complete
-    RankLayout rank_layout;
+    WritePlan plan;  ///< at opening; complete
+    PlanChanges plan_changes = PlanChanges::kNever;
+    RankLayout rank_layout;  ///< of the ranks that have the dataset open
     format::DatasetId dataset;
     std::uint64_t first_group = 0;
     std::uint64_t newest_bytes = 0;  ///< of the newest step, in all its files; 0: unknown
@@ -48,9 +54,12 @@ class DatasetAgent final : public AgentContext, private comm::MessageHandler {
     std::unique_ptr<CollectiveIoThread>
         collective_io_thread;                      ///< null unless the transfer mode is collective
     std::shared_ptr<StagingPool> receive_staging;  ///< null if no other rank sends bytes here
+    std::unique_ptr<PlanChooser> plan_chooser;     ///< of the coordinating rank; else null
     std::shared_ptr<CommitLog> commit_log;         ///< of the coordinating rank; else null
     std::unique_ptr<Lease> lease;                  ///< the same; released when the agent ends
     StepProducer::OnResolved on_resolved;          ///< on compute ranks only
+    OnPlansDecided on_plans_decided;               ///< the same
+    LogSink* log = nullptr;                        ///< null: no logging
   };
   /// Starts the thread.
   static Result<std::shared_ptr<DatasetAgent>> start(Setup setup);
@@ -83,8 +92,7 @@ class DatasetAgent final : public AgentContext, private comm::MessageHandler {
   comm::Rank rank() const noexcept override { return rank_; }
   std::uint32_t rank_count() const noexcept override { return rank_count_; }
   const std::string& path() const noexcept override { return setup_.path; }
-  const WritePlan& plan() const noexcept override { return setup_.plan; }
-  const AggregationMap& aggregation() const noexcept override { return aggregation_; }
+  const PlanSchedule& plans() const noexcept override { return plans_; }
   bool is_same_node(comm::Rank other) const noexcept override;
   AsyncFileWriter& file_writer() noexcept override { return *setup_.file_writer; }
   CollectiveIoThread* collective_io_thread() noexcept override {
@@ -114,7 +122,10 @@ class DatasetAgent final : public AgentContext, private comm::MessageHandler {
                         std::span<const std::byte> payload) override;
   void handle_peer_lost(comm::Rank peer, const Error& why) override;
   Status check(comm::Rank from, const comm::LinkHeader& header) const;
-  Status check_file(MessageKind kind, comm::Rank from, std::uint64_t file) const;
+  Status check_file(comm::Rank from, const comm::LinkHeader& header, std::uint64_t file) const;
+  bool is_early(const comm::LinkHeader& header) const;
+  void keep_early_message(comm::Rank from, const comm::LinkHeader& header, comm::Bytes payload);
+  void dispatch_early_messages();
   // If one of the following fails with kDamage, the connection to the sender ends.
   using Payload = std::span<const std::byte>;
   Status dispatch(comm::Rank from, const comm::LinkHeader& header, Payload payload);
@@ -127,6 +138,7 @@ class DatasetAgent final : public AgentContext, private comm::MessageHandler {
   Status handle_rank_lost(comm::Rank from, const comm::LinkHeader& header, Payload payload);
   Status handle_recycle_file(const comm::LinkHeader& header);
   Status handle_step_outcome(const comm::LinkHeader& header, Payload payload);
+  Status handle_plan_changes(const std::vector<PlanChange>& changes, std::uint64_t decided_end);
   void handle_coordinator_lost(const Error& why);
 
   Setup setup_;
@@ -134,12 +146,20 @@ class DatasetAgent final : public AgentContext, private comm::MessageHandler {
   const comm::Rank rank_;
   const std::uint32_t rank_count_;
   AgentTaskQueue tasks_;
-  const AggregationMap aggregation_;
+  PlanSchedule plans_;
+  std::uint64_t announced_end_;  ///< plans_.decided_end() as roles and application received it
   std::optional<StepProducer> producer_;  ///< absent on an I/O rank
   Aggregator aggregator_;
   std::optional<FileOwner> file_owner_;
   std::optional<CommitCoordinator> coordinator_;
   std::map<std::uint32_t, comm::Bytes> payloads_;  ///< being received, by rank
+  struct EarlyMessage {
+    comm::Rank from;
+    comm::LinkHeader header;
+    comm::Bytes payload;
+  };
+  /// Messages about groups whose plans the sender has received, and this rank has not.
+  std::vector<EarlyMessage> early_messages_;
   bool has_all_left_ = false;
   bool has_lost_coordinator_ = false;  ///< no kAllLeft will arrive, because the coordinator is lost
   std::atomic<std::uint64_t> written_bytes_{0};

@@ -66,8 +66,8 @@ Result<std::shared_ptr<StepWriterCore>> DatasetWriterCore::begin_step(std::uint6
   const TimePoint begun_at = now();
   std::unique_lock lock(mutex_);
   if (const Status checked = check_begin(number); !checked) return failure(checked.error());
-  const auto has_room = [this] { return steps_in_flight_ < setup_.plan.steps_in_flight; };
-  const bool is_free = resolved_.wait_for(lock, resolve_timeout(setup_.plan), has_room);
+  const auto is_ready = [this] { return may_begin(); };
+  const bool is_free = resolved_.wait_for(lock, resolve_timeout(plan()), is_ready);
   // Other threads may have begun a step, or closed the dataset, meanwhile.
   if (const Status checked = check_begin(number); !checked) return failure(checked.error());
   const std::uint32_t before = steps_in_flight_;
@@ -75,9 +75,11 @@ Result<std::shared_ptr<StepWriterCore>> DatasetWriterCore::begin_step(std::uint6
   if (!step) return failure(step.error());
   if (is_free) {
     open_step_ = *step;
+    auto plan = take_plan(step->group);
     lock.unlock();
-    return std::shared_ptr<StepWriterCore>(new StepWriterCore(shared_from_this(), *step, begun_at),
-                                           detail::OriginDeleter());
+    return std::shared_ptr<StepWriterCore>(
+        new StepWriterCore(shared_from_this(), *step, std::move(plan), begun_at),
+        detail::OriginDeleter());
   }
   // Other ranks count this step, too. So it fails on all ranks, and the next one is the same on
   // all.
@@ -89,10 +91,35 @@ Result<std::shared_ptr<StepWriterCore>> DatasetWriterCore::begin_step(std::uint6
   return failure(why);
 }
 
+std::uint64_t DatasetWriterCore::next_group() const {
+  return setup_.first_group + steps_begun_ / plan().tuning.steps_per_group;
+}
+
+/// Outcomes of aborted steps may overtake those of earlier ones, so that there is room for a step
+/// before its plan is decided.
+bool DatasetWriterCore::may_begin() const {
+  return steps_in_flight_ < plan().steps_in_flight && next_group() < begin_end_;
+}
+
+/// The plan of a group. Forgets those of earlier groups: no step of them begins any more.
+std::shared_ptr<const WritePlan> DatasetWriterCore::take_plan(std::uint64_t group) {
+  plans_.erase(plans_.begin(), plans_.lower_bound(group));
+  const auto found = plans_.find(group);
+  return found == plans_.end() ? setup_.plan : found->second;
+}
+
+void DatasetWriterCore::on_plans_decided(const PlanSchedule& plans, std::uint64_t begin_end) {
+  const std::lock_guard lock(mutex_);
+  for (std::uint64_t group = begin_end_; group < plans.decided_end(); ++group)
+    plans_[group] = plans.plan(group);
+  begin_end_ = begin_end;
+  resolved_.notify_all();
+}
+
 /// Counts the step and begins it on the agent. All ranks count the same steps, so they compute the
 /// same file group.
 Result<StepId> DatasetWriterCore::register_step(std::uint64_t number) {
-  const StepId step{number, setup_.first_group + steps_begun_ / setup_.plan.tuning.steps_per_group};
+  const StepId step{number, next_group()};
   if (!agent_->post_to_producer([step](StepProducer& producer) { producer.begin(step); }))
     return failure(
         error(ErrorClass::kClosed, "begin step " + std::to_string(number), "the agent has ended"));
@@ -142,7 +169,7 @@ Status DatasetWriterCore::close() {
   // A step that is not committed gets no outcome, so it is not awaited.
   const auto committed = [this] { return steps_in_flight_ - (open_step_ ? 1 : 0); };
   const auto is_idle = [&] { return committed() == 0; };
-  const bool done = resolved_.wait_for(lock, resolve_timeout(setup_.plan), is_idle);
+  const bool done = resolved_.wait_for(lock, resolve_timeout(plan()), is_idle);
   if (!was_closed) agent_->post_to_producer([](StepProducer& producer) { producer.leave(); });
   if (!done)
     return failure(error(
@@ -176,24 +203,27 @@ void DatasetWriterCore::shut_down() noexcept {
   cancel_open_step();
   std::ignore = close();
   setup_.staging->cancel(error(ErrorClass::kClosed, "put", "the Runtime has ended"));
-  agent_->stop(now() + stall_max(setup_.plan));
+  agent_->stop(now() + stall_max(plan()));
 }
 
 StepWriterCore::StepWriterCore(std::shared_ptr<DatasetWriterCore> dataset,
                                const StepId& step,
+                               std::shared_ptr<const WritePlan> plan,
                                TimePoint begun_at)
     : dataset_(std::move(dataset)),
       step_(step),
+      plan_(std::move(plan)),
       begun_at_(begun_at),
       blocked_time_(now() - begun_at),
       packer_({.staging = dataset_->setup_.staging,
+               .unit_bytes = segment_bytes_of(*plan_),
                .dataset = dataset_->setup_.dataset,
                .step = step,
                .origin = dataset_->setup_.rank,
-               .checksum_stage = dataset_->plan().tuning.checksum_stage,
-               .codec = dataset_->plan().codec,
-               .codec_level = static_cast<int>(dataset_->plan().codec_level),
-               .wait_max = put_wait_max(dataset_->plan()),
+               .checksum_stage = plan_->tuning.checksum_stage,
+               .codec = plan_->codec,
+               .codec_level = static_cast<int>(plan_->codec_level),
+               .wait_max = put_wait_max(*plan_),
                .offer = [agent = dataset_->agent_](
                             PackedChunk packed) { post_offer(*agent, std::move(packed)); },
                .offer_adopted =
@@ -245,7 +275,7 @@ Future<Receipt> StepWriterCore::commit() {
   }
   const TimePoint begin = now();
   packer_.flush();
-  Receipt receipt{.step = step_.step};
+  Receipt receipt{.step = step_.step, .plan = plan_};
   receipt.copied_bytes = packer_.copied_bytes();
   receipt.adopted_bytes = packer_.adopted_bytes();
   receipt.bytes = receipt.copied_bytes + receipt.adopted_bytes;

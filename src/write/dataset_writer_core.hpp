@@ -28,7 +28,8 @@ class DatasetWriterCore : public std::enable_shared_from_this<DatasetWriterCore>
  public:
   struct Setup {
     std::string path;
-    WritePlan plan;  ///< complete
+    std::shared_ptr<const WritePlan> plan;  ///< at opening; complete
+    std::uint64_t begin_end = kAllGroups;   ///< steps of groups below this one may begin
     format::DatasetId dataset;
     std::uint64_t first_group = 0;
     std::optional<std::uint64_t> newest_step;
@@ -40,16 +41,19 @@ class DatasetWriterCore : public std::enable_shared_from_this<DatasetWriterCore>
     std::shared_ptr<const PlanTuner> tuner = nullptr;  ///< null: not tuned, or not the first rank
     std::string profile_path = {};  ///< to which close() adds what `tuner` has measured
   };
-  explicit DatasetWriterCore(Setup setup) : setup_(std::move(setup)), newest_(setup_.newest_step) {}
+  explicit DatasetWriterCore(Setup setup)
+      : setup_(std::move(setup)), begin_end_(setup_.begin_end), newest_(setup_.newest_step) {}
   /// Must be called once, before anything else. `agent` reports to on_resolved().
   void set_agent(std::shared_ptr<DatasetAgent> agent) noexcept { agent_ = std::move(agent); }
 
   /// Called by the agent for each resolved step. Any thread.
   void on_resolved(const StepId& step, const Status& outcome);
+  /// Called by the agent when steps of more groups may begin. Any thread.
+  void on_plans_decided(const PlanSchedule& plans, std::uint64_t begin_end);
 
   // As in DatasetWriter.
   const std::string& path() const noexcept { return setup_.path; }
-  const WritePlan& plan() const noexcept { return setup_.plan; }
+  const WritePlan& plan() const noexcept { return *setup_.plan; }
   std::optional<std::uint64_t> newest_step() const;
   Result<std::shared_ptr<StepWriterCore>> begin_step(std::uint64_t number);
   DatasetReport report() const;
@@ -66,6 +70,9 @@ class DatasetWriterCore : public std::enable_shared_from_this<DatasetWriterCore>
   friend class StepWriterCore;
   Error error(ErrorClass kind, std::string operation, std::string cause) const;
   Status check_begin(std::uint64_t number) const;
+  std::uint64_t next_group() const;
+  bool may_begin() const;
+  std::shared_ptr<const WritePlan> take_plan(std::uint64_t group);
   Result<StepId> register_step(std::uint64_t number);
   void handle_step_closed(const Packer& packer);
   void cancel_open_step() noexcept;
@@ -76,6 +83,10 @@ class DatasetWriterCore : public std::enable_shared_from_this<DatasetWriterCore>
 
   mutable std::mutex mutex_;
   std::condition_variable resolved_;
+  std::uint64_t begin_end_;
+  /// Of groups that are decided and not before the one of the newest step. Others have the plan at
+  /// opening.
+  std::map<std::uint64_t, std::shared_ptr<const WritePlan>> plans_;
   std::uint64_t steps_begun_ = 0;
   std::uint32_t steps_in_flight_ = 0;
   std::optional<StepId> open_step_;  ///< begun and not committed
@@ -92,6 +103,7 @@ class StepWriterCore {
  public:
   StepWriterCore(std::shared_ptr<DatasetWriterCore> dataset,
                  const StepId& step,
+                 std::shared_ptr<const WritePlan> plan,
                  TimePoint begun_at);
   /// Calls abort_step().
   ~StepWriterCore();
@@ -113,6 +125,7 @@ class StepWriterCore {
 
   const std::shared_ptr<DatasetWriterCore> dataset_;
   const StepId step_;
+  const std::shared_ptr<const WritePlan> plan_;
   const TimePoint begun_at_;
   std::chrono::nanoseconds blocked_time_;
   Packer packer_;

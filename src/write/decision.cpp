@@ -18,6 +18,7 @@
 #include "format/repair.hpp"
 #include "write/fence.hpp"
 #include "write/garbage_collection.hpp"
+#include "write/message_codec.hpp"
 #include "write/plan_limits.hpp"
 
 namespace forebay::write {
@@ -129,7 +130,7 @@ Result<Decision> decide(const DecisionRequest& request, LogSink* log, LeaseClock
   const WriteFacts& facts = request.facts;
   auto plan = plan_with_profile(request.tuning, facts, request.requested);
   if (!plan) return failure(with_location(plan.error(), path));
-  Decision decision{.path = path, .plan = std::move(*plan)};
+  Decision decision{.path = path, .plan = std::move(*plan), .plan_changes = request.plan_changes};
   if (const Status absent = check_no_steps_before_lease(request); !absent)
     return failure(absent.error());
   if (const Status made = create_directory(path); !made) return failure(made.error());
@@ -167,7 +168,6 @@ Result<Decision> decide(const DecisionRequest& request, LogSink* log, LeaseClock
   return decision;
 }
 
-/// The plan is encoded as TOML, which does not contain its reason.
 comm::Bytes to_bytes(const Decision& decision) {
   const DatasetState& found = decision.state;
   comm::MessageWriter out;
@@ -178,8 +178,8 @@ comm::Bytes to_bytes(const Decision& decision) {
   out.flag(found.has_steps);
   out.number(found.lease_nonce);
   out.text(decision.path);
-  out.text(to_toml(decision.plan));
-  out.text(decision.plan.reason);
+  out.enumerator(decision.plan_changes);
+  out.bytes(to_bytes(decision.plan));
   return std::move(out).take();
 }
 
@@ -197,13 +197,12 @@ Result<Decision> decision_from_bytes(std::span<const std::byte> bytes) {
   found.has_steps = in.flag("has steps");
   found.lease_nonce = in.number<std::uint64_t>("lease");
   decision.path = in.text("path");
-  const std::string text = in.text("plan");
-  std::string reason = in.text("reason");
+  decision.plan_changes = in.enumerator("plan changes", PlanChanges::kBetweenGroups);
+  const auto plan_bytes = in.bytes("plan");
   if (Status parsed = in.finish(); !parsed) return failure(parsed.error());
-  auto plan = parse_write_plan(text, decision.path);
-  if (!plan) return failure(plan.error());
+  auto plan = write_plan_from_bytes(plan_bytes);
+  if (!plan) return failure(with_location(plan.error(), decision.path));
   decision.plan = std::move(*plan);
-  decision.plan.reason = std::move(reason);
   return decision;
 }
 

@@ -19,6 +19,7 @@
 #include "write/commit_log.hpp"
 #include "write/lease.hpp"
 #include "write/plan.hpp"
+#include "write/plan_schedule.hpp"
 #include "write/tuning_request.hpp"
 
 namespace forebay::write {
@@ -36,6 +37,7 @@ struct DatasetState {
 struct Decision {
   std::string path;
   WritePlan plan = {};  ///< complete
+  PlanChanges plan_changes = PlanChanges::kNever;
   DatasetState state = {};
   std::shared_ptr<CommitLog> commit_log = nullptr;  ///< only on the first rank, as `lease`
   std::unique_ptr<Lease> lease = nullptr;
@@ -50,6 +52,7 @@ struct DecisionRequest {
   WriteFacts facts;
   WritePlan requested;
   TuningRequest tuning = {};
+  PlanChanges plan_changes = PlanChanges::kNever;
 };
 
 /// Does the work of the first rank: creates the directory, acquires the lease, opens the list of

@@ -20,6 +20,7 @@ struct FileOwner::StepFinalization {
   std::shared_ptr<DataFile> file;
   std::uint64_t offset = 0;
   std::vector<RankMetadata> metadata;
+  std::vector<RankNumber> ranks;  ///< of `metadata`
   format::IndexId index_id;
   format::StepMetadata facts;
   std::optional<format::IndexBuilder> builder;
@@ -29,61 +30,7 @@ struct FileOwner::StepFinalization {
 };
 
 FileOwner::FileOwner(AgentContext& context, const Setup& setup)
-    : context_(context),
-      setup_(setup),
-      file_(context.aggregation().file_of(context.rank().number)),
-      expected_bytes_(setup.expected_bytes) {
-  for (std::uint32_t rank = 0; rank < context_.aggregation().compute_rank_count(); ++rank)
-    if (context_.aggregation().file_of(rank) == file_) ranks_.push_back(rank);
-}
-
-void FileOwner::start() {
-  ensure_file(setup_.first_group);
-  if (context_.plan().tuning.steps_per_group == 1 && context_.plan().steps_in_flight > 1)
-    ensure_file(setup_.first_group + 1);
-}
-
-/// Creates the file of a group, unless that was done or all steps of the group have failed. These
-/// may have failed on other ranks before this rank receives the first message about them.
-void FileOwner::ensure_file(std::uint64_t group) {
-  if (groups_.contains(group)) return;
-  GroupFile group_file;
-  for (const StepId& step : failed_steps_)
-    if (step.group == group) group_file.resolved_steps.insert(step);
-  if (group_file.resolved_steps.size() >= context_.plan().tuning.steps_per_group) return;
-  group_file.steps = group_file.resolved_steps;
-  groups_.emplace(group, std::move(group_file));
-  create_file(group);
-}
-
-void FileOwner::create_file(std::uint64_t group) {
-  const auto on_created = [this, group](Result<std::shared_ptr<DataFile>> file) {
-    context_.post([this, group, file = std::move(file)] { handle_file_created(group, file); });
-  };
-  context_.file_writer().create(name_of_file(group), expected_bytes_, on_created);
-}
-
-void FileOwner::handle_file_created(std::uint64_t group,
-                                    const Result<std::shared_ptr<DataFile>>& file) {
-  const auto found = groups_.find(group);
-  if (found == groups_.end()) return;
-  GroupFile& group_file = found->second;
-  if (file)
-    group_file.file = *file;
-  else
-    group_file.failure = file.error();
-  if (group_file.file && setup_.on_file_created) setup_.on_file_created(group, group_file.file);
-  for (const AllocationRequest& request : std::exchange(group_file.pending_requests, {}))
-    allocate(request);
-  const auto steps = group_file.steps;
-  for (const StepId& step : steps) {
-    if (group_file.failure) context_.report_failure(step, *group_file.failure);
-    const auto progress = steps_.find(step);
-    if (!group_file.file || progress == steps_.end()) continue;
-    start_collective(step, progress->second);
-    finalize_step(step, progress->second);
-  }
-}
+    : context_(context), setup_(setup), expected_bytes_(setup.expected_bytes) {}
 
 /// Registers the step as a user of its group's file. False if the step is resolved, or cannot be
 /// written.
@@ -133,7 +80,7 @@ Status FileOwner::handle_allocate_request(comm::Rank writer,
         malformed_message(MessageKind::kAllocateRequest, "bytes", bytes, "no region is that long"));
   const AllocationRequest request_from_writer{writer, step, request, bytes};
   if (!register_step(step)) return {};
-  if (context_.plan().tuning.transfer_mode != TransferMode::kBaton ||
+  if (context_.plan(step).tuning.transfer_mode != TransferMode::kBaton ||
       baton_holder_ == std::optional(writer)) {
     allocate(request_from_writer);
     return {};
@@ -149,7 +96,7 @@ void FileOwner::allocate(const AllocationRequest& request) {
     return release_baton(request.writer);
   if (!group_file.file) return group_file.pending_requests.push_back(request);
   if (baton_holder_ == std::optional(request.writer)) renew_baton(request.writer);
-  const std::uint64_t alignment = context_.plan().tuning.alignment_bytes;
+  const std::uint64_t alignment = context_.plan(request.step).tuning.alignment_bytes;
   const std::uint64_t offset = format::round_up(group_file.end, alignment);
   if (offset > kRegionBytesMax || request.bytes > kRegionBytesMax - offset) {
     const Error full = malformed_message(MessageKind::kAllocateRequest, "bytes", request.bytes,
@@ -159,7 +106,8 @@ void FileOwner::allocate(const AllocationRequest& request) {
   group_file.end = offset + format::round_up(request.bytes, alignment);
   group_file.allocations.insert_or_assign(offset,
                                           Allocation{request.step, group_file.end - offset});
-  context_.send(request.writer, MessageKind::kAllocateReply, {request.number, offset}, {});
+  context_.send(request.writer, MessageKind::kAllocateReply,
+                message_words(request.step, request.number, offset), {});
 }
 
 Status FileOwner::handle_trim(std::uint64_t group,
@@ -171,7 +119,7 @@ Status FileOwner::handle_trim(std::uint64_t group,
         "must be within the " + std::to_string(allocation.size) + " bytes requested"));
   const auto found = groups_.find(group);
   if (found == groups_.end()) return {};
-  const std::uint64_t alignment = context_.plan().tuning.alignment_bytes;
+  const std::uint64_t alignment = context_.plans().plan(group)->tuning.alignment_bytes;
   GroupFile& group_file = found->second;
   const auto entry = group_file.allocations.find(allocation.offset);
   if (entry == group_file.allocations.end()) return {};  // of a resolved step
@@ -225,7 +173,7 @@ std::optional<TimePoint> FileOwner::next_deadline() const noexcept {
 Status FileOwner::handle_collective_ready(comm::Rank from,
                                           const StepId& step,
                                           std::vector<ByteRange> ranges) {
-  if (context_.plan().tuning.transfer_mode != TransferMode::kCollective)
+  if (context_.plan(step).tuning.transfer_mode != TransferMode::kCollective)
     return failure(malformed_message(MessageKind::kCollectiveReady, "step", step.step,
                                      "the transfer_mode of this plan is not collective"));
   for (const ByteRange& range : ranges)
@@ -242,17 +190,17 @@ Status FileOwner::handle_collective_ready(comm::Rank from,
 }
 
 void FileOwner::start_collective(const StepId& step, const StepProgress& progress) {
+  const GroupFile& group_file = groups_.at(step.group);
   // In collective calls, the other ranks would wait for the lost one without limit.
-  if (has_lost_rank_) return;
-  if (progress.ranges.size() < ranks_.size() || !groups_.at(step.group).file) return;
+  if (has_lost_rank(group_file)) return;
+  if (progress.ranges.size() < group_file.ranks.size() || !group_file.file) return;
   std::vector<ByteRange> all;
   for (const auto& [rank, ranges] : progress.ranges)
     all.insert(all.end(), ranges.begin(), ranges.end());
-  const CollectiveMethod method =
-      choose_collective_method(groups_.at(step.group).file->access(), all);
+  const CollectiveMethod method = choose_collective_method(group_file.file->access(), all);
   const comm::Bytes rounds = comm::list_to_bytes<ByteRange>(dense_rounds(std::move(all)));
   const auto words = message_words(step, static_cast<std::uint64_t>(method));
-  for (const std::uint32_t rank : ranks_)
+  for (const RankNumber rank : group_file.ranks)
     context_.send(comm::Rank{rank}, MessageKind::kCollectiveStart, words, rounds);
 }
 
@@ -297,34 +245,37 @@ void FileOwner::report_missing_ranks(const StepId& step) {
   if (failed_steps_.contains(step)) return;
   StepProgress& progress = steps_[step];
   progress.is_missing_requested = true;
+  const AggregationMap& aggregation = context_.aggregation(step);
+  const FileNumber file = aggregation.file_of(context_.rank().number);
   std::vector<std::uint32_t> missing;
-  for (const std::uint32_t rank : ranks_)
+  for (const RankNumber rank : aggregation.ranks_of_file(file))
     if (!progress.metadata_by_rank.contains(rank) && missing.size() <= kRanksInErrorMax)
       missing.push_back(rank);
   context_.send(comm::Rank{AggregationMap::coordinator()}, MessageKind::kMissingRanksReply,
-                message_words(step, file_), comm::list_to_bytes<std::uint32_t>(missing));
+                message_words(step, file), comm::list_to_bytes<std::uint32_t>(missing));
 }
 
 /// Once the metadata of all ranks has arrived, builds the index on the thread for blocking tasks.
 /// The agent does not wait for it.
 void FileOwner::finalize_step(const StepId& step, StepProgress& progress) {
   GroupFile& group_file = groups_.at(step.group);
-  if (progress.metadata_by_rank.size() < ranks_.size() || progress.is_finalizing ||
+  if (progress.metadata_by_rank.size() < group_file.ranks.size() || progress.is_finalizing ||
       !group_file.file)
     return;
   progress.is_finalizing = true;
   auto finalization = std::make_shared<StepFinalization>();
   finalization->file = group_file.file;
-  finalization->index_id = {setup_.dataset, step.step, step.group, file_};
+  finalization->ranks = group_file.ranks;
+  finalization->index_id = {setup_.dataset, step.step, step.group, group_file.number};
   for (auto& [rank, metadata] : progress.metadata_by_rank)
     finalization->metadata.push_back(std::move(metadata));
   finalization->facts = {.wall_ns = wall_clock_ns(),
-                         .writers = context_.aggregation().writer_count(),
-                         .files = context_.aggregation().file_count(),
-                         .strategy = static_cast<std::uint16_t>(context_.plan().strategy)};
+                         .writers = context_.aggregation(step).writer_count(),
+                         .files = context_.aggregation(step).file_count(),
+                         .strategy = static_cast<std::uint16_t>(context_.plan(step).strategy)};
   context_.file_writer().run_blocking([this, step, finalization] {
     auto index = build_step_index(finalization->index_id, finalization->facts,
-                                  finalization->metadata, ranks_);
+                                  finalization->metadata, finalization->ranks);
     if (!index) {
       finalization->outcome = failure(index.error());
     } else {
@@ -341,9 +292,10 @@ void FileOwner::encode_index(const StepId& step,
   if (!finalization->outcome)
     return context_.report_failure(step,
                                    with_location(finalization->outcome.error(), context_.path()));
+  const FileNumber file = groups_.at(step.group).number;
   if (const auto coverage = std::exchange(finalization->coverage, {}))
     context_.send_fragmented(comm::Rank{AggregationMap::coordinator()}, MessageKind::kCoverage,
-                             message_words(step, file_, coverage->size()), *coverage);
+                             message_words(step, file, coverage->size()), *coverage);
   GroupFile& group_file = groups_.at(step.group);
   finalization->offset = group_file.end;
   group_file.end += finalization->builder->encoded_bytes();
@@ -392,15 +344,16 @@ void FileOwner::sync_step(const StepId& step,
 }
 
 void FileOwner::report_durable(const StepId& step, const StepFinalization& finalization) {
-  expected_bytes_ = std::max(expected_bytes_, groups_.at(step.group).end);
+  GroupFile& group_file = groups_.at(step.group);
+  expected_bytes_ = std::max(expected_bytes_, group_file.end * finalization.facts.files);
   format::Reference index = format::IndexBuilder::reference_of(finalization.index.bytes());
   index.offset = finalization.offset;
   const FileDurableMessage message{.step = step,
-                                   .file = file_,
+                                   .file = group_file.number,
                                    .index = index,
                                    .raw_bytes = finalization.builder->raw_bytes(),
                                    .stored_bytes = finalization.builder->stored_bytes()};
-  groups_.at(step.group).undecided.insert(step);
+  group_file.undecided.insert(step);
   context_.send(comm::Rank{AggregationMap::coordinator()}, MessageKind::kFileDurable,
                 message_words(step), to_bytes(message));
 }
@@ -432,37 +385,11 @@ void FileOwner::handle_step_outcome(const StepId& step, StepOutcome outcome, con
     retire_group(step.group);
 }
 
-/// Returns the space of failed steps, which later steps may need. Writes in flight for failed steps
-/// fill holes again, so each call punches all of them.
-void FileOwner::punch_failed_steps(const GroupFile& group_file) {
-  if (!group_file.file || context_.plan().tuning.steps_per_group == 1) return;
-  std::vector<ByteRange> failed;
-  for (const auto& [offset, allocation] : group_file.allocations) {
-    if (!failed_steps_.contains(allocation.step)) continue;
-    if (!failed.empty() && failed.back().end() == offset)
-      failed.back().size += allocation.bytes;
-    else
-      failed.push_back({offset, allocation.bytes});
-  }
-  if (!failed.empty()) context_.file_writer().punch_hole(group_file.file, std::move(failed));
-}
-
-/// Ends the file of a group. Removes it if no step of it can be published; ranks may still write to
-/// it. Truncates it to the end of its steps if it stays and was not sealed.
-void FileOwner::retire_group(std::uint64_t group) {
-  const GroupFile group_file = std::move(groups_.extract(group).mapped());
-  if (!group_file.may_have_published_steps && group_file.undecided.empty())
-    return context_.file_writer().remove(name_of_file(group), [](const Status& /*done*/) {});
-  punch_failed_steps(group_file);
-  if (group_file.file && group_file.durable_steps < context_.plan().tuning.steps_per_group)
-    context_.file_writer().truncate(group_file.file, group_file.end);
-}
-
 void FileOwner::handle_rank_lost(comm::Rank rank, const Error& why) {
   if (baton_holder_ == std::optional(rank)) release_baton(rank);
-  if (std::ranges::find(ranks_, rank.number) == ranks_.end()) return;
-  has_lost_rank_ = true;
-  for (const auto& [group, group_file] : groups_)
+  lost_ranks_.insert(rank.number);
+  for (const auto& [group, group_file] : groups_) {
+    if (!std::ranges::binary_search(group_file.ranks, rank.number)) continue;
     for (const StepId& step : group_file.steps) {
       const auto progress = steps_.find(step);
       const bool has_metadata =
@@ -470,15 +397,12 @@ void FileOwner::handle_rank_lost(comm::Rank rank, const Error& why) {
       const bool is_finalizing = progress != steps_.end() && progress->second.is_finalizing;
       if (!has_metadata && !is_finalizing) context_.report_failure(step, why);
     }
+  }
 }
 
-/// A lost coordinator may have published steps that are durable here, so their files stay. If it
-/// has not, the next opening removes these files.
-void FileOwner::shut_down() {
-  steps_.clear();  // also discards steps that are being finalized
-  baton_queue_.clear();
-  while (!groups_.empty())
-    retire_group(groups_.begin()->first);
+bool FileOwner::has_lost_rank(const GroupFile& group_file) const {
+  return std::ranges::any_of(group_file.ranks,
+                             [this](RankNumber rank) { return lost_ranks_.contains(rank); });
 }
 
 }  // namespace forebay::write

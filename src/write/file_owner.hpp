@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// FileOwner: the work of one rank for the data file that it owns. It creates files ahead of need,
+// FileOwner: the work of one rank for the data files that it owns. It creates files ahead of need,
 // and allocates space as bytes arrive. It grants the baton to writers that share a file, one after
 // the other. It ends each step in the file with an index.
 #pragma once
@@ -27,13 +27,13 @@ namespace forebay::write {
 /// then write the file.
 inline constexpr std::chrono::milliseconds kBatonLease{2000};
 
-/// Belongs to the agent's thread. For a rank that owns a file.
+/// Belongs to the agent's thread. For a rank that owns a file by some plan.
 class FileOwner {
  public:
   struct Setup {
     format::DatasetId dataset;
     std::uint64_t first_group = 0;
-    std::uint64_t expected_bytes = 0;  ///< of the first file; 0: unknown
+    std::uint64_t expected_bytes = 0;  ///< of all files of the first step; 0: unknown
     /// Receives each file with its group, before any space in it is allocated.
     std::function<void(std::uint64_t, const std::shared_ptr<DataFile>&)> on_file_created = {};
   };
@@ -41,6 +41,9 @@ class FileOwner {
 
   /// Requests the first files.
   void start();
+  /// Plans of more groups are decided: requests the files of these, from `first_group` on. Removes
+  /// recycled files if this rank owns no file any more by the newest plan.
+  void handle_plans_decided(std::uint64_t first_group);
   // Messages of other ranks. kDamage if a message is not valid.
   Status handle_allocate_request(comm::Rank writer,
                                  const StepId& step,
@@ -85,6 +88,8 @@ class FileOwner {
   };
   /// The file of one group.
   struct GroupFile {
+    FileNumber number = 0;
+    std::vector<RankNumber> ranks;   ///< compute ranks whose bytes go to the file
     std::shared_ptr<DataFile> file;  ///< null while it is being created
     std::optional<Error> failure;
     std::uint64_t end = format::kPageBytes;  ///< offset of the next allocation, before alignment
@@ -107,6 +112,8 @@ class FileOwner {
   };
   struct StepFinalization;
 
+  bool is_owner(std::uint64_t group) const;
+  bool has_lost_rank(const GroupFile& group_file) const;
   bool register_step(const StepId& step);
   std::uint64_t failed_step_of(std::uint64_t group) const;
   Status check_rank_metadata(const RankMetadata& metadata, const StepId& step) const;
@@ -124,18 +131,15 @@ class FileOwner {
   void sync_step(const StepId& step, const std::shared_ptr<StepFinalization>& finalization);
   void report_durable(const StepId& step, const StepFinalization& finalization);
   void retire_group(std::uint64_t group);
-  format::DataFileName name_of_file(std::uint64_t group) const { return {group, file_}; }
 
   AgentContext& context_;
   const Setup setup_;
-  const std::uint32_t file_;
-  std::vector<std::uint32_t> ranks_;  ///< compute ranks whose bytes go to the file
   std::map<std::uint64_t, GroupFile> groups_;
   std::map<StepId, StepProgress> steps_;
   std::set<StepId> failed_steps_;  ///< and steps in doubt
   std::optional<StepId> newest_published_;
-  bool has_lost_rank_ = false;  ///< one of `ranks_`
-  std::uint64_t expected_bytes_;
+  std::set<RankNumber> lost_ranks_;
+  std::uint64_t expected_bytes_;  ///< of all files of a step
   // The baton:
   std::optional<comm::Rank> baton_holder_;
   TimePoint baton_since_;

@@ -93,7 +93,7 @@ class FileOwnerTest : public ::testing::Test {
   Grants grants() {
     Grants places;
     for (const SentMessage& message : context_->take_messages(MessageKind::kAllocateReply))
-      places.push_back({message.to, message.words[0], message.words[1]});
+      places.push_back({message.to, message.words[2], message.words[3]});
     return places;
   }
   /// After an allocation for all of the metadata's blocks.

@@ -28,28 +28,28 @@ constexpr std::uint32_t kMissingRanksBytes = (kRanksInErrorMax + 1) * sizeof(std
 /// kAnyBytes, LinkLimits has the maximum.
 constexpr std::array<MessageRule, 26> kRules{{
     {.name = "hello"},
-    {"offer chunk", 0, kOfferChunkBytes, kOfferChunkBytes},
-    {.name = "fetch chunk", .words = 1},
-    {"chunk data", 1, 0, kAnyBytes},
-    {.name = "release chunk", .words = 1},
+    {"offer chunk", 2, kOfferChunkBytes, kOfferChunkBytes},
+    {.name = "fetch chunk", .words = 3},
+    {"chunk data", 3, 0, kAnyBytes},
+    {.name = "release chunk", .words = 3},
     {.name = "region count", .words = 3},
     {"regions written", 2, 0, kAnyBytes},
     {.name = "allocate request", .words = 4},
-    {.name = "allocate reply", .words = 2},
+    {.name = "allocate reply", .words = 4},
     {.name = "trim allocation", .words = 4},
-    {.name = "release baton"},
-    {.name = "renew baton"},
+    {.name = "release baton", .words = 2},
+    {.name = "renew baton", .words = 2},
     {"collective ready", 2, 0, kAnyBytes},
     {"collective start", 3, 0, kAnyBytes},
     {"rank metadata", 3, 1, kFragmentBytesMax},
-    {"rank committed", 2, 1, kAnyBytes},
+    {"rank committed", 4, 1, kAnyBytes},
     {"step failed", 2, 1, kErrorBytes},
     {"coverage", 4, 1, kFragmentBytesMax},
     {"file durable", 2, kFileDurableBytes, kFileDurableBytes},
     {.name = "missing ranks request", .words = 2},
     {"missing ranks reply", 3, 0, kMissingRanksBytes},
     {.name = "recycle file", .words = 2},
-    {"step outcome", 3, 0, kErrorBytes},
+    {"step outcome", 4, 0, kFragmentBytesMax},
     {"rank lost", 1, 1, kErrorBytes},
     {.name = "leave"},
     {.name = "all left"},
@@ -145,8 +145,8 @@ bool can_send(MessageKind kind, RankNumber from, RankNumber me, const Aggregatio
     case MessageKind::kCollectiveStart:
       return aggregation.is_writer(me) && owner_of(me, aggregation) == from;
     case MessageKind::kMissingRanksRequest:
-    case MessageKind::kRecycleFile:
       return is_from_coordinator && owner_of(me, aggregation) == me;
+    case MessageKind::kRecycleFile:
     case MessageKind::kStepOutcome:
     case MessageKind::kAllLeft:
       return is_from_coordinator;
@@ -238,6 +238,59 @@ Result<FileDurableMessage> file_durable_from_bytes(std::span<const std::byte> by
   return message;
 }
 
+comm::Bytes to_bytes(const WritePlan& plan) {
+  MessageWriter out;
+  out.text(to_toml(plan));
+  out.text(plan.reason);
+  return std::move(out).take();
+}
+
+Result<WritePlan> write_plan_from_bytes(std::span<const std::byte> bytes) {
+  MessageReader in("plan", bytes);
+  const std::string text = in.text("plan");
+  std::string reason = in.text("reason");
+  if (Status parsed = in.finish(); !parsed) return failure(parsed.error());
+  auto plan = parse_write_plan(text, "plan of another rank");
+  if (plan) plan->reason = std::move(reason);
+  return plan;
+}
+
+comm::Bytes to_bytes(const StepOutcomeMessage& message) {
+  if (!message.failure && message.changes.empty()) return {};
+  MessageWriter out;
+  out.bytes(message.failure ? comm::to_bytes(*message.failure) : comm::Bytes());
+  out.number(std::uint64_t{message.changes.size()});
+  for (const PlanChange& change : message.changes) {
+    out.number(change.first_group);
+    out.bytes(to_bytes(change.plan));
+  }
+  return std::move(out).take();
+}
+
+Result<StepOutcomeMessage> step_outcome_from_bytes(std::span<const std::byte> bytes) {
+  StepOutcomeMessage message;
+  if (bytes.empty()) return message;
+  MessageReader in("step outcome", bytes);
+  const auto error_bytes = in.bytes("error");
+  std::vector<std::pair<std::uint64_t, std::span<const std::byte>>> changes(
+      in.count("changes", 2 * sizeof(std::uint64_t)));
+  for (auto& [first_group, plan_bytes] : changes) {
+    first_group = in.number<std::uint64_t>("first group");
+    plan_bytes = in.bytes("plan");
+  }
+  if (Status parsed = in.finish(); !parsed) return failure(parsed.error());
+  for (const auto& [first_group, plan_bytes] : changes) {
+    auto plan = write_plan_from_bytes(plan_bytes);
+    if (!plan) return failure(plan.error());
+    message.changes.push_back({first_group, std::move(*plan)});
+  }
+  if (error_bytes.empty()) return message;
+  auto why = comm::error_from_bytes(error_bytes);
+  if (!why) return failure(why.error());
+  message.failure = std::move(*why);
+  return message;
+}
+
 Result<std::uint32_t> word_as_u32(const comm::LinkHeader& header, std::size_t word) {
   const std::uint64_t value = header.words.at(word);
   if (value <= UINT32_MAX) return static_cast<std::uint32_t>(value);
@@ -246,11 +299,28 @@ Result<std::uint32_t> word_as_u32(const comm::LinkHeader& header, std::size_t wo
                                    "must be below 4294967296"));
 }
 
+std::optional<std::uint64_t> group_of(const comm::LinkHeader& header) {
+  switch (static_cast<MessageKind>(header.kind)) {
+    case MessageKind::kHello:
+    case MessageKind::kRecycleFile:
+    case MessageKind::kRankLost:
+    case MessageKind::kLeave:
+    case MessageKind::kAllLeft:
+      return std::nullopt;
+    default:
+      return header.words[1];
+  }
+}
+
+Status check_message_header(const comm::LinkHeader& header) {
+  return comm::check_header(header, kRules);
+}
+
 Status check_message(const comm::LinkHeader& header,
                      RankNumber from,
                      RankNumber me,
                      const AggregationMap& aggregation) {
-  if (Status checked = comm::check_header(header, kRules); !checked) return checked;
+  if (Status checked = check_message_header(header); !checked) return checked;
   const auto kind = static_cast<MessageKind>(header.kind);
   if (can_send(kind, from, me, aggregation)) return {};
   return failure(malformed_message(kind, "sender", from,

@@ -8,12 +8,14 @@
 #include <cstdint>
 #include <optional>
 #include <span>
+#include <vector>
 
 #include "comm/communicator.hpp"
 #include "comm/link.hpp"
 #include "comm/message_bytes.hpp"
 #include "write/aggregation_map.hpp"
 #include "write/messages.hpp"
+#include "write/plan_schedule.hpp"
 
 namespace forebay::write {
 
@@ -24,9 +26,27 @@ Result<OfferChunkMessage> offer_chunk_from_bytes(std::span<const std::byte> byte
 comm::Bytes to_bytes(const FileDurableMessage& message);
 Result<FileDurableMessage> file_durable_from_bytes(std::span<const std::byte> bytes);
 
-/// Checks what does not depend on the state of a role: the kind, the words that are used, the
-/// length of the payload, and that `from` has the role that sends it to `me`. `from` and `me` must
-/// be ranks of `aggregation`.
+/// A plan with its reason.
+comm::Bytes to_bytes(const WritePlan& plan);
+Result<WritePlan> write_plan_from_bytes(std::span<const std::byte> bytes);
+
+/// Payload of kStepOutcome.
+struct StepOutcomeMessage {
+  std::optional<Error> failure = std::nullopt;  ///< absent if the step was published
+  std::vector<PlanChange> changes = {};         ///< that are now decided
+};
+/// Empty for a message without content.
+comm::Bytes to_bytes(const StepOutcomeMessage& message);
+Result<StepOutcomeMessage> step_outcome_from_bytes(std::span<const std::byte> bytes);
+
+/// The group that a message is about; no value for a kind that is about none, or about a file that
+/// any rank may have created.
+std::optional<std::uint64_t> group_of(const comm::LinkHeader& header);
+
+/// Checks the kind, the words that are used, and the length of the payload.
+Status check_message_header(const comm::LinkHeader& header);
+/// As check_message_header(). Also checks that `from` has the role that sends the message to `me`
+/// by the paths of the message's group. `from` and `me` must be ranks of `aggregation`.
 Status check_message(const comm::LinkHeader& header,
                      RankNumber from,
                      RankNumber me,

@@ -19,14 +19,13 @@ enum class MessageKind : std::uint32_t {
   /// Rank to coordinator, when it starts, not about a step: the coordinator can now detect the end
   /// of the rank.
   kHello,
-  /// Rank to the next on the way to storage: no words; a OfferChunkMessage, about memory that holds
-  /// a chunk.
+  /// Rank to the next on the way to storage: an OfferChunkMessage, about memory that holds a chunk.
   kOfferChunk,
-  /// Reply, not about a step: chunk. Requests its bytes.
+  /// Reply: chunk. Requests its bytes.
   kFetchChunk,
-  /// Reply to that, not about a step: chunk; its bytes.
+  /// Reply to that: chunk; its bytes.
   kChunkData,
-  /// Reply to an offer, not about a step: chunk. Its memory is no longer needed.
+  /// Reply to an offer: chunk. Its memory is no longer needed.
   kReleaseChunk,
   /// Rank to its writer, at commit(): number of regions that the rank has offered in the step.
   kRegionCount,
@@ -34,14 +33,13 @@ enum class MessageKind : std::uint32_t {
   kRegionsWritten,
   /// Writer to owner: request, bytes of space that a region needs.
   kAllocateRequest,
-  /// Reply, not about a step: request, offset in the file.
+  /// Reply: request, offset in the file.
   kAllocateReply,
-  /// Writer to owner, not about a step: group, offset, bytes requested there, bytes needed.
+  /// Writer to owner, not about a step: offset, group, bytes requested there, bytes needed.
   kTrimAllocation,
-  /// Writer to owner (transfer mode baton), not about a step: no region of this writer is being
-  /// written.
+  /// Writer to owner (transfer mode baton): the last region of this writer that was being written.
   kReleaseBaton,
-  /// Writer to owner (transfer mode baton), not about a step: a chunk is written, and more follow.
+  /// Writer to owner (transfer mode baton): a chunk is written, and more follow.
   kRenewBaton,
   /// Rank to owner (transfer mode collective): all regions of the step have offsets; the ByteRanges
   /// that the rank writes.
@@ -52,7 +50,8 @@ enum class MessageKind : std::uint32_t {
   /// the
   /// owner's file.
   kRankMetadata,
-  /// Rank to coordinator: the rank has committed the step; its fields.
+  /// Rank to coordinator: the rank has committed the step; nanoseconds for which its application
+  /// was blocked, nanoseconds from begin_step() to commit(); its fields.
   kRankCommitted,
   /// Any rank to coordinator: the step cannot be completed; the Error.
   kStepFailed,
@@ -67,9 +66,11 @@ enum class MessageKind : std::uint32_t {
   kMissingRanksRequest,
   /// Reply, repeated after each change: file; the first kRanksInErrorMax + 1 of these ranks.
   kMissingRanksReply,
-  /// Coordinator to owner, not about a step: group, file. No step needs this file any more.
+  /// Coordinator to an owner by the newest plan, not about a step: group, file. No step needs this
+  /// file any more, whichever rank created it.
   kRecycleFile,
-  /// Coordinator to all: a StepOutcome; the Error, unless the step was published.
+  /// Coordinator to all: StepOutcome, end of the groups whose plans are decided; a
+  /// StepOutcomeMessage, empty if it has neither an Error nor changes.
   kStepOutcome,
   /// Coordinator to all, not about a step: a lost rank; the Error. If the coordinator is lost, each
   /// rank sends this to the ranks that depend on the sender (AggregationMap::depends_on()).

@@ -39,18 +39,31 @@ Status broadcast_bytes(comm::Communicator& ranks, comm::Bytes& bytes) {
   return ranks.broadcast(bytes, {0});
 }
 
+/// Raises memory_bytes to the minimum of a plan that may change.
+void raise_memory(WritePlan& plan) {
+  const std::uint64_t least = memory_for_changes(plan);
+  if (plan.memory_bytes >= least) return;
+  plan.reason += "; memory_bytes is raised from " + std::to_string(plan.memory_bytes) + " to " +
+                 std::to_string(least) + ", the minimum where plans may change";
+  plan.memory_bytes = least;
+}
+
 /// Collective over the compute ranks.
 Result<Decision> decide_collectively(comm::Communicator& ranks, const OpenRequest& request) {
   const bool is_first = ranks.rank() == comm::Rank{AggregationMap::coordinator()};
-  Result<Decision> decision = is_first ? decide({.path = request.path,
-                                                 .existing = request.existing,
-                                                 .facts = request.facts,
-                                                 .requested = request.requested_plan,
-                                                 .tuning = request.tuning},
-                                                request.log)
-                                       : Result<Decision>(Decision{});
+  Result<Decision> decision =
+      is_first ? decide({.path = request.path,
+                         .existing = request.existing,
+                         .facts = request.facts,
+                         .requested = request.requested_plan,
+                         .tuning = request.tuning,
+                         .plan_changes = request.plan_chooser ? PlanChanges::kBetweenGroups
+                                                              : PlanChanges::kNever},
+                        request.log)
+               : Result<Decision>(Decision{});
   if (const Status agreed = ranks.agree(status_of(decision)); !agreed)
     return failure(agreed.error());
+  if (decision->plan_changes == PlanChanges::kBetweenGroups) raise_memory(decision->plan);
   comm::Bytes bytes = is_first ? to_bytes(*decision) : comm::Bytes();
   if (const Status status = broadcast_bytes(ranks, bytes); !status) return failure(status.error());
   if (!is_first) decision = decision_from_bytes(bytes);
@@ -83,6 +96,20 @@ struct MemoryPartition {
   std::uint64_t receive_bytes = 0;
 };
 
+/// If plans change, each rank may become a writer, and units of any length consist of segments of
+/// the least length. The memory of both pools is allocated only as it is used.
+MemoryPartition partition_for_changes(const RankLayout& rank_layout,
+                                      const WritePlan& plan,
+                                      RankNumber me) {
+  MemoryPartition partition;
+  partition.segment_bytes = format::kPieceBytes;
+  const bool puts = me < rank_layout.compute_rank_count();
+  const bool is_alone = rank_layout.compute_rank_count() + rank_layout.io_rank_count() == 1;
+  if (!is_alone) partition.receive_bytes = plan.memory_bytes / (puts ? 2 : 1);
+  if (puts) partition.staging_bytes = plan.memory_bytes - partition.receive_bytes;
+  return partition;
+}
+
 MemoryPartition partition_memory(const RankLayout& rank_layout,
                                  const AggregationMap& aggregation,
                                  const WritePlan& plan,
@@ -111,6 +138,13 @@ std::uint64_t prefault_bytes(const Decision& decision, std::uint64_t staging_byt
   return is_guess ? kMemoryBytesDefault : most;
 }
 
+/// The ranks that have the dataset open: I/O ranks only if they write by the plan at opening.
+RankLayout participants_of(const Decision& decision, const OpenRequest& request) {
+  RankLayout rank_layout = request.facts.rank_layout;
+  if (decision.plan.tuning.placement != Placement::kDedicated) rank_layout.node_of_io_rank.clear();
+  return rank_layout;
+}
+
 /// What one rank creates without other ranks. All ranks create the connections together.
 struct RankResources {
   std::unique_ptr<AsyncFileWriter> file_writer;
@@ -123,15 +157,18 @@ Result<RankResources> create_resources(const Decision& decision,
                                        const OpenRequest& request,
                                        RankNumber me) {
   if (!request.queues) return failure(request.queues.error());
-  const RankLayout& rank_layout = request.facts.rank_layout;
+  const RankLayout rank_layout = participants_of(decision, request);
   const AggregationMap aggregation(rank_layout, decision.plan);
+  const bool may_change = decision.plan_changes == PlanChanges::kBetweenGroups;
   // Detects a rank whose path leads to another directory, as on storage that is not shared.
-  if (aggregation.is_writer(me))
+  if (may_change || aggregation.is_writer(me))
     if (const Status verified =
             verify_lease(decision.path, decision.state.lease_nonce, kDirectoryTimeout);
         !verified)
       return failure(verified.error());
-  const MemoryPartition partition = partition_memory(rank_layout, aggregation, decision.plan, me);
+  const MemoryPartition partition =
+      may_change ? partition_for_changes(rank_layout, decision.plan, me)
+                 : partition_memory(rank_layout, aggregation, decision.plan, me);
   RankResources resources;
   if (partition.staging_bytes > 0) {
     auto staging =
@@ -204,14 +241,21 @@ Result<PreparedRank> prepare(comm::Communicator& ranks,
   return PreparedRank{std::move(*resources), std::move(*transport)};
 }
 
+/// What an agent calls on a compute rank.
+struct AgentCallbacks {
+  StepProducer::OnResolved on_resolved;
+  DatasetAgent::OnPlansDecided on_plans_decided;
+};
+
 Result<std::shared_ptr<DatasetAgent>> start_agent(PreparedRank prepared,
                                                   Decision& decision,
-                                                  const OpenRequest& request,
-                                                  StepProducer::OnResolved on_resolved) {
+                                                  OpenRequest& request,
+                                                  AgentCallbacks callbacks) {
   return DatasetAgent::start(
       {.path = decision.path,
        .plan = decision.plan,
-       .rank_layout = request.facts.rank_layout,
+       .plan_changes = decision.plan_changes,
+       .rank_layout = participants_of(decision, request),
        .dataset = decision.state.dataset,
        .first_group = decision.state.first_group,
        .newest_bytes = decision.state.newest_bytes,
@@ -219,16 +263,24 @@ Result<std::shared_ptr<DatasetAgent>> start_agent(PreparedRank prepared,
        .file_writer = std::move(prepared.resources.file_writer),
        .collective_io_thread = std::move(prepared.resources.collective_io_thread),
        .receive_staging = std::move(prepared.resources.receive_staging),
+       .plan_chooser = std::move(request.plan_chooser),
        .commit_log = decision.commit_log,
        .lease = std::move(decision.lease),
-       .on_resolved = std::move(on_resolved)});
+       .on_resolved = std::move(callbacks.on_resolved),
+       .on_plans_decided = std::move(callbacks.on_plans_decided),
+       .log = request.log});
 }
 
 Result<std::shared_ptr<DatasetWriterCore>> start(PreparedRank prepared,
                                                  Decision& decision,
-                                                 const OpenRequest& request) {
+                                                 OpenRequest& request) {
+  const PlanSchedule plans({.rank_layout = request.facts.rank_layout,
+                            .plan = decision.plan,
+                            .first_group = decision.state.first_group,
+                            .changes = decision.plan_changes});
   DatasetWriterCore::Setup setup{.path = request.path,
-                                 .plan = decision.plan,
+                                 .plan = plans.plan(decision.state.first_group),
+                                 .begin_end = plans.decided_end(),
                                  .dataset = decision.state.dataset,
                                  .first_group = decision.state.first_group,
                                  .newest_step = {},
@@ -244,7 +296,11 @@ Result<std::shared_ptr<DatasetWriterCore>> start(PreparedRank prepared,
   const auto resolved = [weak = std::weak_ptr(core)](const StepId& step, const Status& outcome) {
     if (const auto alive = weak.lock()) alive->on_resolved(step, outcome);
   };
-  auto agent = start_agent(std::move(prepared), decision, request, resolved);
+  const auto decided = [weak = std::weak_ptr(core)](const PlanSchedule& changed,
+                                                    std::uint64_t begin_end) {
+    if (const auto alive = weak.lock()) alive->on_plans_decided(changed, begin_end);
+  };
+  auto agent = start_agent(std::move(prepared), decision, request, {resolved, decided});
   if (!agent) return failure(agent.error());
   core->set_agent(std::move(*agent));
   return core;
@@ -262,7 +318,7 @@ RankLayout rank_layout_of(const comm::Communicator& ranks, std::uint32_t computi
 }
 
 Result<std::shared_ptr<DatasetWriterCore>> open_dataset(const JobCommunicators& ranks,
-                                                        const OpenRequest& request) {
+                                                        OpenRequest request) {
   auto decision = decide_collectively(ranks.compute, request);
   if (!decision) return failure(decision.error());
   const auto selected = notify_io_ranks(ranks, *decision);
@@ -278,7 +334,7 @@ Result<std::shared_ptr<DatasetWriterCore>> open_dataset(const JobCommunicators& 
 
 Result<std::shared_ptr<DatasetAgent>> join_dataset(comm::Communicator& ranks,
                                                    Decision decision,
-                                                   const OpenRequest& request) {
+                                                   OpenRequest request) {
   auto prepared = prepare(ranks, decision, request);
   if (!prepared) return failure(prepared.error());
   auto agent = start_agent(std::move(*prepared), decision, request, {});

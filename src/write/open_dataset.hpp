@@ -39,6 +39,9 @@ struct OpenRequest {
   Executor* executor = nullptr;
   std::shared_ptr<shm::BufferAllocator> buffers = nullptr;  ///< lends memory to staging
   LogSink* log = nullptr;                                   ///< null: no logging
+  /// Of the first rank: chooses the plans of coming steps. Null there: all have the plan at
+  /// opening. Ignored on other ranks.
+  std::unique_ptr<PlanChooser> plan_chooser = nullptr;
 };
 
 /// The communicators of a job.
@@ -53,13 +56,13 @@ RankLayout rank_layout_of(const comm::Communicator& ranks, std::uint32_t computi
 
 /// Collective over the compute ranks. `ranks` is not used after the call.
 Result<std::shared_ptr<DatasetWriterCore>> open_dataset(const JobCommunicators& ranks,
-                                                        const OpenRequest& request);
+                                                        OpenRequest request);
 
 /// As open_dataset(), on an I/O rank that was notified. Returns its agent, which needs no further
 /// calls. Values of `decision` replace those of `request`. Collective over all ranks, compute ranks
 /// first.
 Result<std::shared_ptr<DatasetAgent>> join_dataset(comm::Communicator& ranks,
                                                    Decision decision,
-                                                   const OpenRequest& request);
+                                                   OpenRequest request);
 
 }  // namespace forebay::write

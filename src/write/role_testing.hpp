@@ -135,21 +135,32 @@ class TestFileWriter final : public AsyncFileWriter {
   }
 };
 
+/// How the dataset of a test was opened.
+struct TestOpening {
+  std::uint64_t first_group = 0;
+  PlanChanges changes = PlanChanges::kNever;
+};
+
 /// The context of one rank; all ranks are on one node unless the layout differs.
 class TestContext final : public AgentContext {
  public:
-  TestContext(RankLayout rank_layout, const WritePlan& requested, std::uint32_t rank)
+  TestContext(RankLayout rank_layout,
+              const WritePlan& requested,
+              std::uint32_t rank,
+              const TestOpening& opening = {})
       : rank_layout_(std::move(rank_layout)),
-        plan_(complete_plan(rank_layout_, requested)),
-        aggregation_(rank_layout_, plan_) {
+        plans_({.rank_layout = rank_layout_,
+                .plan = complete_plan(rank_layout_, requested),
+                .first_group = opening.first_group,
+                .changes = opening.changes}) {
     rank_.number = rank;
   }
 
   comm::Rank rank() const noexcept override { return rank_; }
   std::uint32_t rank_count() const noexcept override { return rank_layout_.compute_rank_count(); }
   const std::string& path() const noexcept override { return path_; }
-  const WritePlan& plan() const noexcept override { return plan_; }
-  const AggregationMap& aggregation() const noexcept override { return aggregation_; }
+  const PlanSchedule& plans() const noexcept override { return plans_; }
+  PlanSchedule& plans_to_change() noexcept { return plans_; }
   bool is_same_node(comm::Rank other) const noexcept override {
     return rank_layout_.node_of(other.number) == rank_layout_.node_of(rank_.number);
   }
@@ -230,8 +241,7 @@ class TestContext final : public AgentContext {
   }
 
   const RankLayout rank_layout_;
-  const WritePlan plan_;
-  const AggregationMap aggregation_;
+  PlanSchedule plans_;
   comm::Rank rank_;
   const std::string path_ = "run.fb";
   TestFileWriter file_writer_;

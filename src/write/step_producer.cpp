@@ -21,6 +21,10 @@ void apply_region_offsets(RankMetadata& record, const std::vector<std::uint64_t>
                                              : block.offset + region_offsets[block.region];
 }
 
+std::uint64_t count_ns(std::chrono::nanoseconds time) {
+  return static_cast<std::uint64_t>(std::max<std::int64_t>(time.count(), 0));
+}
+
 }  // namespace
 
 void StepProducer::begin(const StepId& step) {
@@ -29,8 +33,8 @@ void StepProducer::begin(const StepId& step) {
   if (const auto failed = failed_early_.find(step); failed != failed_early_.end())
     own.failure = failed->second;
   failed_early_.erase(failed_early_.begin(), failed_early_.upper_bound(step));
-  const auto gone =
-      std::ranges::find_if(lost_ranks_, [this](const auto& one) { return depends_on(one.first); });
+  const auto gone = std::ranges::find_if(
+      lost_ranks_, [&](const auto& one) { return depends_on(step, one.first); });
   if (gone != lost_ranks_.end()) fail_and_report(step, gone->second);
 }
 
@@ -46,21 +50,25 @@ void StepProducer::offer(PackedChunk packed) {
   const std::size_t pieces = packed.to_hash.size();
   held_.emplace(number, HeldChunk{std::move(packed), true, pieces});
   const comm::Rank me = context_.rank();
-  const comm::Rank next{context_.aggregation().next_hop(me.number).value_or(me.number)};
-  context_.send(next, MessageKind::kOfferChunk, {}, to_bytes(message));
+  const AggregationMap& aggregation = context_.aggregation(chunk.step);
+  const comm::Rank next{aggregation.next_hop(me.number).value_or(me.number)};
+  context_.send(next, MessageKind::kOfferChunk, message_words(chunk.step), to_bytes(message));
 }
 
 void StepProducer::commit(const StepId& step, CommittedStep committed) {
   StepState& own = steps_.at(step);
   const auto me = context_.rank();
-  const comm::Rank writer{context_.aggregation().writer_of(me.number)};
+  const comm::Rank writer{context_.aggregation(step).writer_of(me.number)};
   const comm::Rank coordinator{AggregationMap::coordinator()};
   own.committed.emplace(std::move(committed));
   const RankMetadata& record = own.committed->record;
   if (own.failure) return handle_step_outcome(step, Status(tl::unexpect, *own.failure));
   context_.send(writer, MessageKind::kRegionCount, message_words(step, record.regions), {});
-  context_.send(coordinator, MessageKind::kRankCommitted, message_words(step),
-                fields_to_bytes(record.fields));
+  const auto elapsed = std::chrono::steady_clock::now() - own.committed->begun_at;
+  context_.send(
+      coordinator, MessageKind::kRankCommitted,
+      message_words(step, count_ns(own.committed->receipt.perceived_time), count_ns(elapsed)),
+      fields_to_bytes(record.fields));
   send_metadata_if_complete(step, own);
 }
 
@@ -98,7 +106,8 @@ Status StepProducer::handle_fetch_chunk(comm::Rank to, std::uint64_t chunk_numbe
                                      "its bytes were sent already"));
   held.is_being_sent = true;
   context_.send_in_place(
-      to, MessageKind::kChunkData, {chunk_number}, held.packed.bytes,
+      to, MessageKind::kChunkData, message_words(held.packed.chunk.step, chunk_number),
+      held.packed.bytes,
       [this, chunk_number](const Status& /*sent*/) { mark_unused_downstream(chunk_number); });
   return {};
 }
@@ -174,7 +183,7 @@ void StepProducer::send_metadata_if_complete(const StepId& step, StepState& own)
   for (const auto& [piece, checksum] : own.hashes)
     record.piece_checksums[piece] = checksum;
   const auto me = context_.rank();
-  const AggregationMap& aggregation = context_.aggregation();
+  const AggregationMap& aggregation = context_.aggregation(step);
   const comm::Rank owner{aggregation.owner_of(aggregation.file_of(me.number))};
   const comm::Bytes encoded = to_bytes(record);
   context_.send_fragmented(owner, MessageKind::kRankMetadata, message_words(step, encoded.size()),
@@ -229,17 +238,18 @@ void StepProducer::leave_if_done() {
 
 void StepProducer::handle_rank_lost(comm::Rank rank, const Error& why) {
   lost_ranks_.emplace(rank.number, why);
-  if (!depends_on(rank.number)) return;
-  if (context_.aggregation().next_hop(context_.rank().number) == std::optional(rank.number)) {
-    std::vector<std::uint64_t> chunks;
-    for (const auto& [number, held] : held_)
+  std::vector<std::uint64_t> chunks;
+  for (const auto& [number, held] : held_) {
+    const AggregationMap& aggregation = context_.aggregation(held.packed.chunk.step);
+    if (aggregation.next_hop(context_.rank().number) == std::optional(rank.number))
       chunks.push_back(number);
-    for (const std::uint64_t chunk : chunks)
-      mark_unused_downstream(chunk);
   }
+  for (const std::uint64_t chunk : chunks)
+    mark_unused_downstream(chunk);
   const bool is_coordinator_lost = lost_ranks_.contains(AggregationMap::coordinator());
   std::vector<StepId> steps_to_fail;
   for (const auto& [step, own] : steps_) {
+    if (!depends_on(step, rank.number)) continue;
     // All bytes of this rank are written, so the step may already be published. Only the
     // coordinator decides the outcome.
     if (own.is_metadata_sent && !is_coordinator_lost)
@@ -251,8 +261,8 @@ void StepProducer::handle_rank_lost(comm::Rank rank, const Error& why) {
     fail_and_report(step, why);
 }
 
-bool StepProducer::depends_on(std::uint32_t rank) const {
-  return context_.aggregation().depends_on(context_.rank().number, rank);
+bool StepProducer::depends_on(const StepId& step, std::uint32_t rank) const {
+  return context_.aggregation(step).depends_on(context_.rank().number, rank);
 }
 
 void StepProducer::shut_down(const Error& why) {

@@ -96,7 +96,7 @@ class StepProducer {
   void send_metadata_if_complete(const StepId& step, StepState& own);
   void fail_step(const StepId& step, const Error& why);
   void leave_if_done();
-  bool depends_on(std::uint32_t rank) const;
+  bool depends_on(const StepId& step, std::uint32_t rank) const;
 
   AgentContext& context_;
   const OnResolved on_resolved_;

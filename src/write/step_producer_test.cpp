@@ -166,7 +166,7 @@ TEST_F(StepProducerTest, fetched_memory_is_released_after_send) {
   EXPECT_TRUE(producer_.handle_fetch_chunk({0}, chunk));
   const SentMessage bytes = context_.take_one(MessageKind::kChunkData);
   EXPECT_EQ(bytes.to, 0U);
-  EXPECT_EQ(bytes.words[0], chunk);
+  EXPECT_EQ(bytes.words[2], chunk);
   EXPECT_EQ(bytes.in_place.data(), bytes_.data()) << "without a copy";
   EXPECT_EQ(released_, 0);
   bytes.on_sent({});
@@ -256,7 +256,7 @@ TEST_F(StepProducerTest, leave_is_sent_after_all_steps_are_resolved) {
 TEST_F(StepProducerTest, possibly_published_step_waits_for_coordinator) {
   const WritePlan two{.strategy = Strategy::kReducedBlocking, .writers = 2, .files = 2};
   TestContext context(single_node_layout(4), two, 3);
-  ASSERT_EQ(context.aggregation().writer_of(3), 2U);
+  ASSERT_EQ(context.aggregation(step_id(1)).writer_of(3), 2U);
   std::vector<bool> succeeded;
   StepProducer member(context, [&](const StepId&, const Status& outcome) {
     succeeded.push_back(outcome.has_value());

@@ -25,6 +25,8 @@
 #include "comm/ranks_access.hpp"
 #include "dataset_checks.hpp"
 #include "process_ranks.hpp"
+#include "runtime/plan_cycle_testing.hpp"
+#include "runtime/runtime_access.hpp"
 #include "test_contents.hpp"
 #include "tests/faults/unprivileged_user.hpp"
 
@@ -48,7 +50,9 @@ struct KillCase {
   Exchange exchange;
   std::uint32_t rank;  ///< number in the job
   Strategy strategy = Strategy::kReducedBlocking;
+  write::PlanChanges changes = write::PlanChanges::kNever;
 
+  bool changes_plans() const { return changes == write::PlanChanges::kBetweenGroups; }
   bool has_dedicated() const { return placement == Placement::kDedicated; }
   bool is_given_to_io() const { return has_dedicated() && (rank == 2 || rank == 4); }
   std::uint32_t number() const { return has_dedicated() ? kNumbers.at(rank) : rank; }
@@ -56,6 +60,9 @@ struct KillCase {
 };
 
 std::ostream& operator<<(std::ostream& out, const KillCase& kill_case) {
+  if (kill_case.changes_plans())
+    return out << (kill_case.has_dedicated() ? "dedicated_" : "in_rank_") << "changing_"
+               << kill_case.rank;
   if (kill_case.strategy != Strategy::kReducedBlocking)
     return out << name_of(kill_case.strategy) << "_" << kill_case.rank;
   out << (kill_case.has_dedicated() ? "dedicated_" : "in_rank_")
@@ -77,6 +84,31 @@ WritePlan plan_of(const KillCase& kill_case) {
   return plan;
 }
 
+/// Every strategy that a dataset can change to. With I/O ranks, these write in each, so that no
+/// step can be published without them.
+std::vector<WritePlan> cycle_of(const KillCase& kill_case) {
+  WritePlan opened = plan_of(kill_case);
+  opened.memory_bytes = 8_MiB;
+  if (!kill_case.has_dedicated()) return plans_to_cycle(opened, kill_case.compute_ranks());
+  WritePlan chain = opened;
+  chain.strategy = Strategy::kBrigade;
+  chain.tuning.exchange.reset();
+  WritePlan messages = opened;
+  messages.tuning.exchange = Exchange::kMessage;
+  messages.writers = 2;
+  messages.files = 1;
+  return {chain, messages, opened};
+}
+
+Result<DatasetWriter> create(Runtime& runtime, const std::string& path, const KillCase& kill_case) {
+  WritePlan plan = plan_of(kill_case);
+  if (!kill_case.changes_plans()) return runtime.create_dataset(path, {.plan = plan});
+  plan.memory_bytes = 8_MiB;
+  std::unique_ptr<write::PlanChooser> chooser;
+  if (runtime.rank() == 0) chooser = std::make_unique<CyclingChooser>(cycle_of(kill_case), 2);
+  return RuntimeAccess::create_dataset(runtime, path, {.plan = plan}, std::move(chooser));
+}
+
 class KilledRanks : public testing::TestWithParam<KillCase> {
  protected:
   /// The code of each process; its exit code is the result.
@@ -88,7 +120,7 @@ class KilledRanks : public testing::TestWithParam<KillCase> {
     Runtime runtime(comm::make_ranks(ranks), {.placement = GetParam().placement});
     if (runtime.role() == Role::kIo)
       return runtime.serve() ? kAsExpected : report_failure("serve() failed");
-    auto dataset = runtime.create_dataset(path_, {.plan = plan_of(GetParam())});
+    auto dataset = create(runtime, path_, GetParam());
     if (!dataset) return report_failure(dataset.error().message());
     for (std::uint64_t step = 1; step <= kStepsMax; ++step) {
       const auto receipt = write_step(runtime, *dataset, contents_, step);
@@ -195,8 +227,9 @@ TEST_P(KilledRanks, while_writing_are_named_in_the_errors_of_all_others) {
   RankJob job(GetParam().compute_ranks(),
               [&](const Communicator& ranks, int receipts) { return run(ranks, receipts); });
   ASSERT_TRUE(job.has_begun());
-  // At any moment during the next steps.
-  std::this_thread::sleep_for(std::chrono::milliseconds(GetParam().rank * 7));
+  // At any moment during the next steps; if plans change, after all have been in use.
+  const int delay_ms = GetParam().changes_plans() ? 150 : 0;
+  std::this_thread::sleep_for(std::chrono::milliseconds(delay_ms + GetParam().rank * 7));
   job.ranks().kill(GetParam().rank);
   for (std::uint32_t rank = 0; rank < kRanks; ++rank) {
     const auto expected =
@@ -263,6 +296,9 @@ const std::vector<KillCase> kKilledRanks = [] {
   for (std::uint32_t rank = 0; rank < kRanks; ++rank) {
     cases.push_back({Placement::kInRank, Exchange::kNone, rank, Strategy::kBaton});
     cases.push_back({Placement::kInRank, Exchange::kBrigade, rank, Strategy::kBrigade});
+    for (const Placement placement : {Placement::kInRank, Placement::kDedicated})
+      cases.push_back({placement, Exchange::kSharedMemory, rank, Strategy::kReducedBlocking,
+                       write::PlanChanges::kBetweenGroups});
   }
   return cases;
 }();
@@ -274,7 +310,10 @@ INSTANTIATE_TEST_SUITE_P(All,
 INSTANTIATE_TEST_SUITE_P(All,
                          KilledCoordinator,
                          testing::Values(KillCase{Placement::kInRank, Exchange::kSharedMemory, 0},
-                                         KillCase{Placement::kInRank, Exchange::kMessage, 0}),
+                                         KillCase{Placement::kInRank, Exchange::kMessage, 0},
+                                         KillCase{Placement::kInRank, Exchange::kSharedMemory, 0,
+                                                  Strategy::kReducedBlocking,
+                                                  write::PlanChanges::kBetweenGroups}),
                          testing::PrintToStringParamName());
 
 }  // namespace
