@@ -266,7 +266,7 @@ TEST_P(DedicatedDatasets, writers_change_between_io_ranks_and_compute_ranks) {
       dedicated.writers = dedicated.files = exchange == Exchange::kMessage ? 1 : 0;
       if (has_dedicated(fixture)) dedicated.tuning.exchange = exchange;
     }
-    std::unique_ptr<write::PlanChooser> chooser;
+    std::shared_ptr<write::PlanChooser> chooser;
     if (fixture.is_first()) chooser = std::make_unique<CyclingChooser>(cycle, 2);
     auto dataset = RuntimeAccess::create_dataset(fixture.runtime, fixture.path(), {.plan = plan},
                                                  std::move(chooser));

@@ -18,7 +18,7 @@ struct RuntimeAccess {
   static Result<DatasetWriter> create_dataset(Runtime& runtime,
                                               const std::string& path,
                                               const DatasetOptions& options,
-                                              std::unique_ptr<write::PlanChooser> plan_chooser) {
+                                              std::shared_ptr<write::PlanChooser> plan_chooser) {
     return runtime.core_->create_dataset(path, options, std::move(plan_chooser))
         .map([](std::shared_ptr<write::DatasetWriterCore> core) {
           return DatasetWriter(std::move(core));

@@ -152,7 +152,7 @@ void RuntimeCore::stop() {
 Result<std::shared_ptr<write::DatasetWriterCore>> RuntimeCore::create_dataset(
     const std::string& path,
     const DatasetOptions& options,
-    std::unique_ptr<write::PlanChooser> plan_chooser) {
+    std::shared_ptr<write::PlanChooser> plan_chooser) {
   if (!ranks_) return failure(with_location(ranks_.error(), path));
   comm::Communicator& ranks = **ranks_;
   write::OpenRequest request = make_dataset_request();

@@ -92,7 +92,7 @@ class RuntimeCore {
   Result<std::shared_ptr<write::DatasetWriterCore>> create_dataset(
       const std::string& path,
       const DatasetOptions& options,
-      std::unique_ptr<write::PlanChooser> plan_chooser = nullptr);
+      std::shared_ptr<write::PlanChooser> plan_chooser = nullptr);
   shm::BufferAllocator& buffers() noexcept { return *buffers_; }
   /// Keeps the limiter while other ranks may request permits, at most until the Runtime ends.
   void retain(std::shared_ptr<comm::ConcurrencyLimiter> limiter);

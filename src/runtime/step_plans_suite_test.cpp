@@ -42,7 +42,7 @@ Result<DatasetWriter> create_with_cycle(DatasetFixture& fixture,
                                         const std::string& path,
                                         const WritePlan& plan,
                                         const std::vector<WritePlan>& cycle) {
-  std::unique_ptr<write::PlanChooser> chooser;
+  std::shared_ptr<write::PlanChooser> chooser;
   if (fixture.is_first()) chooser = std::make_unique<CyclingChooser>(cycle, plan.steps_in_flight);
   return RuntimeAccess::create_dataset(fixture.runtime, path, {.plan = plan}, std::move(chooser));
 }
@@ -226,6 +226,46 @@ TEST_P(DatasetSuite, unusable_plan_is_logged_once_and_not_used) {
       EXPECT_EQ(*receipt.plan, dataset->plan());
     EXPECT_TRUE(dataset->close());
     EXPECT_EQ(log.count(), fixture.is_first() ? 1U : 0U);
+    fixture.barrier();
+  });
+}
+
+/// Plans of a tuned run with one step in flight, so that each step is a measurement.
+std::vector<Receipt> write_tuned(DatasetFixture& fixture, DatasetWriter& dataset) {
+  std::vector<Receipt> receipts;
+  for (std::uint64_t number = 1; number <= kCycleSteps; ++number) {
+    const auto receipt = start_writing_parts(fixture, dataset, number, kCycleParts).wait();
+    EXPECT_TRUE(receipt) << receipt.error().message();
+    if (receipt) receipts.push_back(*receipt);
+  }
+  return receipts;
+}
+
+TEST_P(DatasetSuite, tuned_run_tries_plans_and_keeps_what_it_has_learned) {
+  with_cycle_fixture([](DatasetFixture& fixture) {
+    const std::string profile = fixture.directory / "run.tuning";
+    const DatasetOptions options{
+        .plan = WritePlan{.steps_in_flight = 1}, .tune = true, .profile = profile};
+    auto dataset = fixture.runtime.create_dataset(fixture.path(), options);
+    ASSERT_TRUE(dataset) << dataset.error().message();
+    const std::vector<Receipt> receipts = write_tuned(fixture, *dataset);
+    ASSERT_EQ(receipts.size(), kCycleSteps);
+    const Status closed = dataset->close();
+    EXPECT_TRUE(closed) << closed.error().message();
+    EXPECT_LE(dataset->report().staging_bytes_max, dataset->plan().memory_bytes);
+    fixture.barrier();
+    std::set<std::string> shapes;
+    for (const Receipt& receipt : receipts) {
+      const WritePlan& plan = *receipt.plan;
+      shapes.insert(std::to_string(plan.writers) + "/" + std::to_string(plan.files) + "/" +
+                    std::to_string(plan.tuning.unit_bytes));
+    }
+    EXPECT_GT(shapes.size(), 1U);
+    EXPECT_FALSE(receipts.back().plan->reason.empty());
+    if (fixture.is_first()) {
+      EXPECT_TRUE(has_steps(fixture.path(), step_numbers(1, kCycleSteps), kCycleParts));
+      EXPECT_TRUE(std::filesystem::exists(profile));
+    }
     fixture.barrier();
   });
 }

@@ -54,7 +54,7 @@ class DatasetAgent final : public AgentContext, private comm::MessageHandler {
     std::unique_ptr<CollectiveIoThread>
         collective_io_thread;                      ///< null unless the transfer mode is collective
     std::shared_ptr<StagingPool> receive_staging;  ///< null if no other rank sends bytes here
-    std::unique_ptr<PlanChooser> plan_chooser;     ///< of the coordinating rank; else null
+    std::shared_ptr<PlanChooser> plan_chooser;     ///< of the coordinating rank; else null
     std::shared_ptr<CommitLog> commit_log;         ///< of the coordinating rank; else null
     std::unique_ptr<Lease> lease;                  ///< the same; released when the agent ends
     StepProducer::OnResolved on_resolved;          ///< on compute ranks only

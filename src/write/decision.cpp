@@ -123,6 +123,15 @@ WriteFacts with_newest_step(const WriteFacts& facts,
   return known;
 }
 
+/// Raises memory_bytes to the minimum of a plan that may change.
+void raise_memory(WritePlan& plan) {
+  const std::uint64_t least = memory_for_changes(plan);
+  if (plan.memory_bytes >= least) return;
+  plan.reason += "; memory_bytes is raised from " + std::to_string(plan.memory_bytes) + " to " +
+                 std::to_string(least) + ", the minimum where plans may change";
+  plan.memory_bytes = least;
+}
+
 }  // namespace
 
 Result<Decision> decide(const DecisionRequest& request, LogSink* log, LeaseClock& clock) {
@@ -163,6 +172,7 @@ Result<Decision> decide(const DecisionRequest& request, LogSink* log, LeaseClock
     if (!plan) return failure(with_location(plan.error(), path));
     decision.plan = std::move(*plan);
   }
+  if (request.plan_changes == PlanChanges::kBetweenGroups) raise_memory(decision.plan);
   decision.tuner = make_tuner(
       request.tuning, {.facts = known, .requested = request.requested, .opened = decision.plan});
   return decision;

@@ -39,31 +39,22 @@ Status broadcast_bytes(comm::Communicator& ranks, comm::Bytes& bytes) {
   return ranks.broadcast(bytes, {0});
 }
 
-/// Raises memory_bytes to the minimum of a plan that may change.
-void raise_memory(WritePlan& plan) {
-  const std::uint64_t least = memory_for_changes(plan);
-  if (plan.memory_bytes >= least) return;
-  plan.reason += "; memory_bytes is raised from " + std::to_string(plan.memory_bytes) + " to " +
-                 std::to_string(least) + ", the minimum where plans may change";
-  plan.memory_bytes = least;
-}
-
 /// Collective over the compute ranks.
 Result<Decision> decide_collectively(comm::Communicator& ranks, const OpenRequest& request) {
   const bool is_first = ranks.rank() == comm::Rank{AggregationMap::coordinator()};
+  const bool may_change = request.tuning.is_enabled || request.plan_chooser != nullptr;
   Result<Decision> decision =
-      is_first ? decide({.path = request.path,
-                         .existing = request.existing,
-                         .facts = request.facts,
-                         .requested = request.requested_plan,
-                         .tuning = request.tuning,
-                         .plan_changes = request.plan_chooser ? PlanChanges::kBetweenGroups
-                                                              : PlanChanges::kNever},
-                        request.log)
-               : Result<Decision>(Decision{});
+      is_first
+          ? decide({.path = request.path,
+                    .existing = request.existing,
+                    .facts = request.facts,
+                    .requested = request.requested_plan,
+                    .tuning = request.tuning,
+                    .plan_changes = may_change ? PlanChanges::kBetweenGroups : PlanChanges::kNever},
+                   request.log)
+          : Result<Decision>(Decision{});
   if (const Status agreed = ranks.agree(status_of(decision)); !agreed)
     return failure(agreed.error());
-  if (decision->plan_changes == PlanChanges::kBetweenGroups) raise_memory(decision->plan);
   comm::Bytes bytes = is_first ? to_bytes(*decision) : comm::Bytes();
   if (const Status status = broadcast_bytes(ranks, bytes); !status) return failure(status.error());
   if (!is_first) decision = decision_from_bytes(bytes);
@@ -263,7 +254,7 @@ Result<std::shared_ptr<DatasetAgent>> start_agent(PreparedRank prepared,
        .file_writer = std::move(prepared.resources.file_writer),
        .collective_io_thread = std::move(prepared.resources.collective_io_thread),
        .receive_staging = std::move(prepared.resources.receive_staging),
-       .plan_chooser = std::move(request.plan_chooser),
+       .plan_chooser = request.plan_chooser ? request.plan_chooser : decision.tuner,
        .commit_log = decision.commit_log,
        .lease = std::move(decision.lease),
        .on_resolved = std::move(callbacks.on_resolved),

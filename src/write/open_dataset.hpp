@@ -41,7 +41,7 @@ struct OpenRequest {
   LogSink* log = nullptr;                                   ///< null: no logging
   /// Of the first rank: chooses the plans of coming steps. Null there: all have the plan at
   /// opening. Ignored on other ranks.
-  std::unique_ptr<PlanChooser> plan_chooser = nullptr;
+  std::shared_ptr<PlanChooser> plan_chooser = nullptr;
 };
 
 /// The communicators of a job.

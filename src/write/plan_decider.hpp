@@ -23,7 +23,7 @@ class PlanDecider {
  public:
   struct Setup {
     std::string path;  ///< of the dataset, for the log
-    std::unique_ptr<PlanChooser> chooser;
+    std::shared_ptr<PlanChooser> chooser;
     LogSink* log = nullptr;  ///< null: no logging
   };
   /// `plans` must outlive this object.
