@@ -126,6 +126,8 @@ void add_checkpoint_options(CLI::App& app, RunCommand& request) {
       add_number(app, "--every", options.checkpoint_interval, kEvery, "Steps between checkpoints"));
   dependent.push_back(
       add_number(app, "--keep", request.context.store.keep, kKeep, "Newest checkpoints to keep"));
+  dependent.push_back(command::add_flag(app, "--tune", request.context.store.tuning, Tuning::kOn,
+                                        "Try plans in the first checkpoints"));
   dependent.push_back(command::add_flag(app, "--resume", options.start_mode, StartMode::kResume,
                                         "Resume from the newest checkpoint"));
   dependent.push_back(

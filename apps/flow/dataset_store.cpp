@@ -156,9 +156,9 @@ class DatasetStore final : public PartStore {
   }
 
   /// Collective.
-  Status open_to_write(const std::optional<WritePlan>& plan) {
-    auto dataset =
-        runtime_.create_dataset(path_, {.existing = ExistingDataset::kAppend, .plan = plan});
+  Status open_to_write(DatasetOptions options) {
+    options.existing = ExistingDataset::kAppend;
+    auto dataset = runtime_.create_dataset(path_, options);
     if (!dataset) return failure(dataset.error());
     dataset_.emplace(std::move(*dataset));
     const auto existing = steps();
@@ -227,15 +227,15 @@ Status check_ranks(const Runtime& runtime, StoreMode mode, const SolverComm& com
 
 }  // namespace
 
-StoreOpener dataset_opener(Runtime& runtime, const std::optional<WritePlan>& plan) {
-  return [&runtime, plan](const std::string& path, StoreMode mode,
-                          SolverComm& comm) -> Result<std::unique_ptr<PartStore>> {
+StoreOpener dataset_opener(Runtime& runtime, const DatasetOptions& options) {
+  return [&runtime, options](const std::string& path, StoreMode mode,
+                             SolverComm& comm) -> Result<std::unique_ptr<PartStore>> {
     const Status may = comm.agree(check_ranks(runtime, mode, comm));
     if (!may) return failure(with_location(may.error(), path));
     auto store = std::make_unique<DatasetStore>(runtime, comm, path);
     Status opened;
     if (mode == StoreMode::kWrite) {
-      opened = store->open_to_write(plan);
+      opened = store->open_to_write(options);
     } else if (const auto existing = store->steps(); !existing) {
       opened = failure(existing.error());
     }

@@ -6,9 +6,6 @@
 #pragma once
 
 #include <forebay/runtime.hpp>
-#include <forebay/write_plan.hpp>
-
-#include <optional>
 
 #include "flow/part_store.hpp"
 
@@ -16,7 +13,7 @@ namespace forebay::flow {
 
 /// Opens datasets with `runtime`, which must outlive the opened stores. To write, its ranks must be
 /// those of the communicator (kInvalidArgument otherwise). To read, it may also have this process
-/// as its only rank. Steps are written by `plan`; without one, Runtime::create_dataset() chooses.
-StoreOpener dataset_opener(Runtime& runtime, const std::optional<WritePlan>& plan = std::nullopt);
+/// as its only rank. Steps are written with `options`, which are read on the first rank.
+StoreOpener dataset_opener(Runtime& runtime, const DatasetOptions& options = {});
 
 }  // namespace forebay::flow

@@ -83,10 +83,11 @@ Result<StoreKind> StoreFactory::choose_kind(const std::string& path,
   const StoreKind chosen =
       can_write_dataset || path.ends_with(".fb") ? StoreKind::kDataset : StoreKind::kDirectory;
   const StoreKind kind = existing.value_or(store_options_.kind.value_or(chosen));
-  const bool has_plan = !store_options_.plan.empty() || store_options_.keep;
+  const bool has_plan =
+      !store_options_.plan.empty() || store_options_.keep || store_options_.tuning == Tuning::kOn;
   if (kind == StoreKind::kDirectory && is_written && has_plan) {
     return failure(store_error(
-        path, "the store is a directory of files; --plan and --keep apply to datasets"));
+        path, "the store is a directory of files; --plan, --keep and --tune apply to datasets"));
   }
   return kind;
 }
@@ -113,7 +114,8 @@ Result<std::unique_ptr<PartStore>> StoreFactory::open_dataset(const std::string&
   if (comm.rank() == 0 && mode == StoreMode::kWrite) plan = requested_plan(store_options_);
   const Status agreed = comm.agree(plan ? Status() : failure(plan.error()));
   if (!agreed) return failure(agreed.error());
-  return dataset_opener(*runtime_, *plan)(path, mode, comm);
+  const bool is_tuned = store_options_.tuning == Tuning::kOn;
+  return dataset_opener(*runtime_, {.plan = *plan, .tune = is_tuned})(path, mode, comm);
 }
 
 Status StoreFactory::make_runtime(SolverComm& comm) {

@@ -17,12 +17,16 @@ namespace forebay::flow {
 
 enum class StoreKind : std::uint8_t { kDirectory, kDataset };
 
+/// Whether the first checkpoints try plans (DatasetOptions::tune).
+enum class Tuning : std::uint8_t { kOff, kOn };
+
 /// Options of the command line.
 struct StoreOptions {
   std::optional<StoreKind> kind;  ///< type of new stores; absent: chosen
   std::string plan;               ///< a strategy, or the path of a TOML file; empty: chosen
   /// Steps that a dataset retains; 0: all; absent: as in the plan.
   std::optional<std::uint32_t> keep;
+  Tuning tuning = Tuning::kOff;
 };
 
 /// Creates the Runtime that stores datasets. Collective if several ranks share the Runtime.

@@ -125,12 +125,15 @@ class DatasetRun {
     report.planned_bytes = writer_->plan().memory_bytes;
     const WritePlan& plan = writer_->plan();
     const auto exchange = name_of(plan.tuning.exchange.value_or(Exchange::kNone));
+    const std::string stripes = plan.tuning.stripe_count == 0
+                                    ? std::string()
+                                    : ",stripe_count=" + std::to_string(plan.tuning.stripe_count);
     std::snprintf(report.plan, sizeof report.plan,
-                  "%s,writers=%u,files=%u,unit_kib=%llu,alignment_kib=%llu,exchange=%s",
+                  "%s,writers=%u,files=%u,unit_kib=%llu,alignment_kib=%llu,exchange=%s%s",
                   std::string(name_of(plan.strategy)).c_str(), plan.writers, plan.files,
                   static_cast<unsigned long long>(plan.tuning.unit_bytes >> 10U),
                   static_cast<unsigned long long>(plan.tuning.alignment_bytes >> 10U),
-                  std::string(exchange).c_str());
+                  std::string(exchange).c_str(), stripes.c_str());
   }
 
   int finish() {
@@ -166,6 +169,8 @@ class DatasetRun {
     }
     plan.writers = static_cast<std::uint32_t>(fk_option_number(&job_, "writers", plan.writers));
     plan.files = static_cast<std::uint32_t>(fk_option_number(&job_, "files", plan.files));
+    plan.tuning.stripe_count =
+        static_cast<std::uint32_t>(std::max(0L, fk_option_number(&job_, "stripe_count", 0)));
     plan.memory_bytes = bytes_of("memory_mib", 20);
     plan.tuning.unit_bytes = bytes_of("unit_kib", 10);
     plan.tuning.alignment_bytes = bytes_of("alignment_kib", 10);
@@ -221,9 +226,10 @@ class DatasetRun {
 const fk_backend fk_forebay = forebay::kernel::with_functions_of<forebay::kernel::DatasetRun>({
     .name = "forebay",
     .options = "auto (default) or a strategy; writers=N, files=N, unit_kib=N, alignment_kib=N, "
-               "exchange=NAME, memory_mib=N, adopt",
+               "stripe_count=N, exchange=NAME, memory_mib=N, adopt",
     .accepts =
         "auto,serial,file-per-process,baton,collective,reduced-blocking,brigade,gather,adopt,"
-        "writers=,files=,unit_kib=,alignment_kib=,memory_mib=,exchange=none,exchange=shared-memory,"
+        "writers=,files=,unit_kib=,alignment_kib=,stripe_count=,memory_mib=,exchange=none,exchange="
+        "shared-memory,"
         "exchange=message,exchange=brigade,exchange=gather",
 });

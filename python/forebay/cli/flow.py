@@ -101,6 +101,7 @@ def generate(mesh, json_file, **options):
 @click.option(
     "--keep", type=click.IntRange(0), metavar="K", help="Newest checkpoints to keep [all]."
 )
+@click.option("--tune", is_flag=True, help="Try plans in the first checkpoints.")
 @click.option("--resume", is_flag=True, help="Resume from the newest checkpoint.")
 @click.option(
     "--resume-step", type=click.IntRange(0), metavar="N", help="Resume from this checkpoint."
