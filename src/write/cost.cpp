@@ -168,7 +168,7 @@ double StepCostModel::servers_us(double busiest_bytes) const {
   const double rpc = formulas_.rpc_bytes(loads_.writer_bytes_max);
   const double concurrent = formulas_.is_baton() ? files : static_cast<double>(plan_.writers);
   const double requests = concurrent * formulas_.requests_in_flight(loads_.writer_bytes_max);
-  const double unit = static_cast<double>(plan_.tuning.unit_bytes);
+  const double unit = static_cast<double>(segment_bytes_of(plan_));
   const double rpcs = requests * std::max(1.0, std::min(unit, loads_.writer_bytes_max) / rpc);
   const double active = active_servers(std::max(1.0, requests / files), of_file);
   const double bytes = std::max(busiest_bytes, totals_.bytes / active);

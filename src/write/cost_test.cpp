@@ -221,18 +221,19 @@ TEST(StepCost, exchange_counts_links_and_relayed_bytes) {
 TEST(StepCost, file_lock_serializes_writers) {
   model::Machine machine = machine_named("pvfs-small");
   machine.locks = {.unit = model::LockUnit::kFile, .change_us = 2000};
-  const WriteFacts facts = facts_on(machine, 4, 16_MiB);
+  const WriteFacts facts = facts_on(machine, 4, 64_MiB);
   WritePlan requested{.tuning = {.unit_bytes = 256_KiB}};
   const auto chosen = plan_write(facts, requested);
   requested.writers = 4;
   requested.files = 1;
   const auto one = plan_write(facts, requested);
-  EXPECT_GT(step_cost(facts, *one).storage_us, 1.5 * step_cost(facts, *chosen).storage_us);
-  EXPECT_GT(simulated_us(facts, *one), 1.5 * simulated_us(facts, *chosen));
+  EXPECT_GT(step_cost(facts, *one).storage_us, 1.05 * step_cost(facts, *chosen).storage_us);
+  EXPECT_GT(simulated_us(facts, *one), 1.05 * simulated_us(facts, *chosen));
+  EXPECT_NEAR(step_cost(facts, *one).storage_us / simulated_us(facts, *one), 1, 0.3);
   EXPECT_EQ(chosen->files, chosen->writers) << chosen->reason;
 }
 
-TEST(StepCost, growing_locks_match_simulation_of_shared_file) {
+TEST(StepCost, growing_locks_order_files_as_simulation) {
   const model::Machine machine = machine_named("lustre-small");
   const WriteFacts facts = facts_on(machine, 16, 256_KiB);
   const auto time_of = [&](std::uint32_t files) {
@@ -244,8 +245,8 @@ TEST(StepCost, growing_locks_match_simulation_of_shared_file) {
   };
   const auto [one_cost_us, one_played_us] = time_of(1);
   const auto [each_cost_us, each_played_us] = time_of(4);
-  EXPECT_GT(one_cost_us, 1.5 * each_cost_us);
-  EXPECT_GT(one_played_us, 1.5 * each_played_us);
+  // With all requests in flight, a lock changes once, and a shared file is on all servers evenly.
+  EXPECT_EQ(one_cost_us < each_cost_us, one_played_us < each_played_us);
 }
 
 INSTANTIATE_TEST_SUITE_P(StepCost,

@@ -205,7 +205,7 @@ double FlowSimulator::Job::rate_of_file(const FileLoad& file, double writer_byte
   if (formulas_.is_baton())
     return file.bytes /
            (file.writers * formulas_.writer_us(writer_bytes) + formulas_.locks_us(file));
-  const double unit = static_cast<double>(plan_.tuning.unit_bytes);
+  const double unit = static_cast<double>(segment_bytes_of(plan_));
   const double rounds = std::ceil(writer_bytes_max / unit);
   return file.bytes / (rounds * formulas_.request_us(std::min(unit, writer_bytes_max)));
 }

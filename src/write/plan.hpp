@@ -49,8 +49,9 @@ struct WriteFacts {
   std::uint32_t server_count() const;
 };
 
-/// Requests that a writer has in flight, unless the ranks of a file write together.
-inline constexpr std::uint32_t kRequestsPerWriter = 4;
+/// Requests that a writer has in flight, unless the ranks of a file write together: as streams that
+/// are written directly.
+inline constexpr std::uint32_t kRequestsPerWriter = 16;
 
 /// Completes `requested`: checks the values that it sets, and chooses those that it leaves open.
 /// Values that are set do not change, with two exceptions. `exchange` becomes kNone where each rank

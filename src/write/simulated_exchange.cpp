@@ -69,7 +69,7 @@ class ExchangeSimulator {
  private:
   void split(RankNumber rank) {
     for (std::uint64_t left = facts_.bytes_of(rank); left > 0;) {
-      const std::uint64_t bytes = std::min(left, plan_.tuning.unit_bytes);
+      const std::uint64_t bytes = std::min(left, segment_bytes_of(plan_));
       chunks_.push({.order = ++next_order_, .rank = rank, .bytes = bytes});
       left -= bytes;
     }

@@ -194,7 +194,7 @@ class StepSimulator final : public model::ModelObserver {
   void submit_writes(std::uint32_t number, std::uint32_t requests_most, Time now) {
     Writer& writer = writers_[number];
     while (writer.has_file && writer.in_flight < requests_most && writer.bytes_left > 0) {
-      const std::uint64_t bytes = std::min(writer.bytes_left, plan_.tuning.unit_bytes);
+      const std::uint64_t bytes = std::min(writer.bytes_left, segment_bytes_of(plan_));
       if (writer.bytes_ready < bytes) return;
       writer.bytes_ready -= bytes;
       writer.bytes_left -= bytes;

@@ -90,9 +90,9 @@ TEST(SimulatedStep, baton_writes_one_rank_at_a_time) {
 TEST(SimulatedStep, collective_rounds_follow_largest_rank) {
   const model::Machine machine = plain_machine(3);
   WriteFacts facts = facts_of(machine, 3, 0);
-  facts.step_bytes = {64_KiB, 256_KiB, 64_KiB};
+  facts.step_bytes = {1_MiB, 4_MiB, 1_MiB};
   const WritePlan plan = plan_for(
-      facts, {.strategy = Strategy::kCollective, .files = 1, .tuning = {.unit_bytes = 64_KiB}});
+      facts, {.strategy = Strategy::kCollective, .files = 1, .tuning = {.unit_bytes = 1_MiB}});
   EXPECT_EQ(simulate_step(facts, plan).written, milliseconds(3 + 4 * 10))
       << "a file for each rank would have taken 10 ms";
 }

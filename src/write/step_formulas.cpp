@@ -27,7 +27,7 @@ StepFormulas::StepFormulas(const model::Machine& machine, const WritePlan& plan)
   const TransferMode mode = plan.tuning.transfer_mode.value_or(TransferMode::kIndependent);
   stripe_bytes_ = static_cast<double>(layout.stripe_bytes);
   stripe_count_ = layout.stripe_count;
-  unit_ = static_cast<double>(plan.tuning.unit_bytes);
+  unit_ = static_cast<double>(segment_bytes_of(plan));
   requests_ = mode == TransferMode::kCollective ? 1 : kRequestsPerWriter;
   is_baton_ = mode == TransferMode::kBaton;
 }
@@ -120,7 +120,12 @@ double StepFormulas::locks_us(const FileLoad& file) const {
   if (locks.unit == model::LockUnit::kObject) return 0;
   const double requests = std::ceil(file.bytes / unit_);
   const double one_us = request_us(unit_) + locks.change_us;
-  if (locks.unit == model::LockUnit::kFile) return requests * one_us;
+  if (locks.unit == model::LockUnit::kFile) {
+    // A client gets the lock for all of its requests in flight; then the next one waits for them.
+    const double batch = requests_ * unit_;
+    return std::ceil(file.bytes / batch) *
+           (locks.change_us + writer_us(std::min(batch, file.bytes)));
+  }
   const double lock =
       locks.unit == model::LockUnit::kBytes ? static_cast<double>(locks.unit_bytes) : stripe_bytes_;
   if (std::fmod(static_cast<double>(plan_.tuning.alignment_bytes), lock) == 0) return 0;
