@@ -81,7 +81,10 @@ SessionReport SessionCore::report() const {
 void SessionCore::close() {
   close_session();  // first: a function that waits for bytes of this session returns
   if (observer_) observer_->stop();
-  if (on_closed_ && !is_close_reported_.exchange(true)) on_closed_(report().bytes_served);
+  if (on_closed_ && !is_close_reported_.exchange(true)) {
+    on_closed_(report().bytes_served);
+    on_closed_ = nullptr;
+  }
 }
 
 Error SessionCore::closed_error() const {

@@ -116,7 +116,8 @@ class SessionTuner::Loop : public std::enable_shared_from_this<Loop> {
         tuner_(features_of(plans_), {}),
         reference_bytes_(facts.extent.size) {}
 
-  Trial next(const ReadFacts& facts, const ReadPlan& requested) {
+  /// `usual` is the default for this session.
+  Trial next(const ReadFacts& facts, const ReadPlan& requested, ReadPlan usual) {
     const std::lock_guard lock(mutex_);
     const std::size_t chosen = tuner_.next(pending_);
     // The extent, and the memory that is left, may differ from those of the first session.
@@ -125,11 +126,13 @@ class SessionTuner::Loop : public std::enable_shared_from_this<Loop> {
     plan.tuning.queue_depth = plans_[chosen].tuning.queue_depth;
     plan.tuning.splinter_bytes = plans_[chosen].tuning.splinter_bytes;
     Result<ReadPlan> complete = plan_read(facts, plan);
-    if (!complete) return {plans_.front(), nullptr};
-    complete->reason = plans_.front().reason + "; tuned: " + tuner_.explanation();
+    if (!complete) return {std::move(usual), nullptr};
+    complete->reason = usual.reason + "; tuned: " + tuner_.explanation();
     pending_.push_back(chosen);
-    return {std::move(*complete), [self = shared_from_this(), chosen, begin = clock_.now(),
-                                   extent = facts.extent.size](std::uint64_t bytes) {
+    const auto end = [self = shared_from_this(), chosen](void*) { self->end_trial(chosen); };
+    return {std::move(*complete),
+            [self = shared_from_this(), chosen, begin = clock_.now(), extent = facts.extent.size,
+             guard = std::shared_ptr<void>(nullptr, end)](std::uint64_t bytes) {
               self->record(chosen, self->clock_.now() - begin, {bytes, extent});
             }};
   }
@@ -140,10 +143,14 @@ class SessionTuner::Loop : public std::enable_shared_from_this<Loop> {
     std::uint64_t extent = 0;
   };
 
+  void end_trial(std::size_t candidate) {
+    const std::lock_guard lock(mutex_);
+    pending_.erase(std::ranges::find(pending_, candidate));
+  }
+
   /// Times are scaled to the bytes of the first session.
   void record(std::size_t candidate, TimePoint::duration time, Served served) {
     const std::lock_guard lock(mutex_);
-    pending_.erase(std::ranges::find(pending_, candidate));
     const auto bytes = static_cast<double>(served.bytes);
     if (served.bytes == 0 || bytes < kServedShareMin * static_cast<double>(served.extent)) return;
     const double seconds = std::chrono::duration<double>(time).count();
@@ -173,7 +180,7 @@ Result<SessionTuner::Trial> SessionTuner::next(const ReadFacts& facts, const Rea
                : loops_.emplace(key, std::make_shared<Loop>(facts, requested, *usual, clock_))
                      .first->second;
   }
-  return loop->next(facts, requested);
+  return loop->next(facts, requested, std::move(*usual));
 }
 
 }  // namespace forebay

@@ -27,7 +27,8 @@ class SessionTuner {
   /// The plan of the next session, complete, and what to call when it is closed.
   struct Trial {
     ReadPlan plan;
-    /// Receives the bytes that were delivered to the tasks. Any thread.
+    /// Receives the bytes that were delivered to the tasks. Any thread. If it is destroyed without
+    /// a call, the session did not open, and the trial ends without a measurement.
     std::function<void(std::uint64_t bytes_served)> on_closed;
   };
 

@@ -79,8 +79,9 @@ TEST(SessionTuner, values_that_the_program_sets_do_not_change) {
 
 TEST(SessionTuner, session_that_delivers_little_is_no_measurement) {
   SessionTuner tuner;
-  const auto first = tuner.next(facts_of(64_MiB), {.tune = true});
+  auto first = tuner.next(facts_of(64_MiB), {.tune = true});
   first->on_closed(1_MiB);
+  first->on_closed = nullptr;
   const auto second = tuner.next(facts_of(64_MiB), {.tune = true});
   EXPECT_EQ(second->plan.tuning, first->plan.tuning) << "still the default";
 }
@@ -92,6 +93,29 @@ TEST(SessionTuner, sessions_of_other_sizes_are_another_loop) {
   EXPECT_EQ(small->plan.tuning, plan_read(facts_of(1_MiB), {.tune = true})->tuning);
   large->on_closed(64_MiB);
   small->on_closed(1_MiB);
+}
+
+TEST(SessionTuner, plan_of_a_session_that_does_not_open_is_tried_again) {
+  SessionTuner tuner;
+  std::set<std::uint64_t> first;
+  for (int i = 0; i < 3; ++i) {
+    const auto trial = tuner.next(facts_of(64_MiB), {.tune = true});  // destroyed without a call
+    first.insert(trial->plan.tuning.request_bytes * 1000 + trial->plan.tuning.queue_depth);
+  }
+  EXPECT_EQ(first.size(), 1U) << "the default, which is still to be measured";
+}
+
+TEST(SessionTuner, little_memory_gives_the_plan_for_it) {
+  SessionTuner tuner;
+  tuner.next(facts_of(64_MiB), {.tune = true})->on_closed(64_MiB);
+  ReadFacts facts = facts_of(64_MiB);
+  facts.available_bytes = 512_KiB;
+  for (int i = 0; i < 8; ++i) {
+    auto trial = tuner.next(facts, {.tune = true});
+    ASSERT_TRUE(trial);
+    EXPECT_LE(trial->plan.tuning.window_bytes, 512_KiB);
+    if (trial->on_closed) trial->on_closed(64_MiB);
+  }
 }
 
 TEST(SessionTuner, session_may_be_closed_after_the_tuner) {

@@ -272,10 +272,7 @@ double StepCostModel::written_us(const StepCost& cost) const {
       formulas_.locks_us(file) + formulas_.lock_rounds(file) * formulas_.lock_round_us(),
       is_file_shared ? transfer_us(loads_.writer_bytes, machine_.sharing.writer_mb_per_s) : 0,
       is_file_shared ? transfer_us(file.bytes, machine_.sharing.file_mb_per_s) : 0};
-  double sum = 0;
-  for (const double stage : stages)
-    sum += std::pow(stage, power);
-  return std::pow(sum, 1 / power);
+  return overlapped_us(stages, power);
 }
 
 /// Concurrent syncs. At each server the first one has a commit, and all others share the next one.

@@ -2,6 +2,7 @@
 #include "write/flow_simulation.hpp"
 
 #include <algorithm>
+#include <array>
 #include <cmath>
 #include <limits>
 #include <numeric>
@@ -21,7 +22,7 @@ constexpr double kTogether = 1.0 / 32;
 /// Flows that begin one after the other are handled in at most this many groups.
 constexpr std::size_t kBeginnings = 64;
 
-/// Bytes of one writer, or of one file whose writers take turns or write together.
+/// Bytes of one writer, or of one file whose writers take turns.
 struct Flow {
   std::uint32_t file = 0;
   std::uint32_t node = 0;
@@ -54,14 +55,20 @@ class SoftMinimum {
  public:
   explicit SoftMinimum(double power) : power_(power) {}
   void add(double rate) {
-    smallest_ = std::min(smallest_, rate);
-    if (power_ > 0) sum_ += std::pow(rate, -power_);
+    if (std::isinf(rate)) return;
+    const double smallest = std::min(smallest_, rate);
+    // Relative to the smallest rate, powers do not overflow.
+    if (power_ > 0)
+      sum_ = sum_ * std::pow(smallest / smallest_, power_) + std::pow(smallest / rate, power_);
+    smallest_ = smallest;
   }
-  double value() const { return power_ > 0 && sum_ > 0 ? std::pow(sum_, -1 / power_) : smallest_; }
+  double value() const {
+    return power_ > 0 && sum_ > 0 ? smallest_ * std::pow(sum_, -1 / power_) : smallest_;
+  }
 
  private:
   double power_;
-  double smallest_ = kInfinite;
+  double smallest_ = std::numeric_limits<double>::max();
   double sum_ = 0;
 };
 
@@ -100,7 +107,7 @@ class FlowSimulator::Job {
         formulas_(machine_, plan) {
     for (const RankNumber writer : aggregation_.writers())
       nodes_.try_emplace(facts.rank_layout.node_of(writer), nodes_.size());
-    is_by_file_ = plan.tuning.transfer_mode != TransferMode::kIndependent;
+    is_collective_ = plan.tuning.transfer_mode == TransferMode::kCollective;
     create_files();
   }
 
@@ -113,7 +120,12 @@ class FlowSimulator::Job {
     sum_bytes(bytes_of_rank);
     make_flows(cost);
     cost.storage_us = advance_flows(server_rate(totals));
-    cost.written_us = std::max(cost.storage_us, cost.exchange_us);
+    const double power = machine_.storage.stage_power;
+    // Without a power, the beginnings of flows contain the other stages.
+    cost.written_us =
+        power == 0
+            ? std::max(cost.storage_us, cost.exchange_us)
+            : overlapped_us(std::array{cost.metadata_us, cost.exchange_us, cost.storage_us}, power);
     return cost;
   }
 
@@ -121,9 +133,16 @@ class FlowSimulator::Job {
   void create_files();
   void sum_bytes(std::span<const std::uint64_t> bytes_of_rank);
   void make_flows(const StepCost& cost);
-  void add_flow(FileNumber file, std::uint32_t writer, double bytes, double start_us);
-  double rate_of_writer(double bytes, const FileLoad& file) const;
-  double rate_of_file(const FileLoad& file, double writer_bytes_max) const;
+  /// Bytes of a writer; with a baton, of its file.
+  struct FlowSource {
+    FileNumber file = 0;
+    std::uint32_t writer = 0;
+    double bytes = 0;
+  };
+  void add_flow(const FlowSource& source, double start_us, double rate_max);
+  /// `most`: bytes of the writer of the file with the most.
+  double rate_of_writer(double bytes, const FileLoad& file, double most) const;
+  double rate_of_baton(const FileLoad& file) const;
   double busiest_server_bytes() const;
   double server_rate(const StepTotals& totals) const;
   std::vector<Resources> make_resources() const;
@@ -137,7 +156,7 @@ class FlowSimulator::Job {
   const AggregationMap aggregation_;
   const StepFormulas formulas_;
   std::unordered_map<std::uint32_t, std::uint32_t> nodes_;  ///< numbered
-  bool is_by_file_ = false;
+  bool is_collective_ = false;
   std::vector<double> created_us_;  ///< by file
   std::vector<double> opened_us_;   ///< by writer
   std::vector<double> writer_bytes_;
@@ -191,59 +210,56 @@ FileLoad FlowSimulator::Job::load_of(FileNumber file) const {
           .clients = static_cast<double>(clients_of_file_[file])};
 }
 
-double FlowSimulator::Job::rate_of_writer(double bytes, const FileLoad& file) const {
-  const double own = bytes / formulas_.writer_us(bytes);
+/// Writers of a collective wait for each other after each unit.
+double FlowSimulator::Job::rate_of_writer(double bytes, const FileLoad& file, double most) const {
+  const double unit = static_cast<double>(segment_bytes_of(plan_));
+  const double rounds_us = std::ceil(most / unit) * formulas_.request_us(std::min(unit, most));
+  const double own = bytes / (is_collective_ ? rounds_us : formulas_.writer_us(bytes));
   const double shared =
       file.writers > 1 ? unlimited_if_zero(machine_.sharing.writer_mb_per_s) : kInfinite;
   return std::min(own, shared);
 }
 
-/// Writers of a baton write one after the other. Those of a collective write wait for each other
-/// after each unit.
-double FlowSimulator::Job::rate_of_file(const FileLoad& file, double writer_bytes_max) const {
-  const double writer_bytes = file.bytes / file.writers;
-  if (formulas_.is_baton())
-    return file.bytes /
-           (file.writers * formulas_.writer_us(writer_bytes) + formulas_.locks_us(file));
-  const double unit = static_cast<double>(segment_bytes_of(plan_));
-  const double rounds = std::ceil(writer_bytes_max / unit);
-  return file.bytes / (rounds * formulas_.request_us(std::min(unit, writer_bytes_max)));
+/// Writers of a baton write one after the other.
+double FlowSimulator::Job::rate_of_baton(const FileLoad& file) const {
+  return file.bytes / (file.writers * formulas_.writer_us(file.bytes / file.writers));
 }
 
-void FlowSimulator::Job::add_flow(FileNumber file,
-                                  std::uint32_t writer,
-                                  double bytes,
-                                  double start_us) {
-  if (bytes == 0) return;
-  const std::uint32_t node = nodes_.at(facts_.rank_layout.node_of(aggregation_.writers()[writer]));
+void FlowSimulator::Job::add_flow(const FlowSource& source, double start_us, double rate_max) {
+  if (source.bytes == 0) return;
+  const std::uint32_t node =
+      nodes_.at(facts_.rank_layout.node_of(aggregation_.writers()[source.writer]));
   const std::uint64_t io_nodes = machine_.io_nodes.count;
-  flows_.push_back({.file = file,
+  flows_.push_back({.file = source.file,
                     .node = node,
                     .io_node = static_cast<std::uint32_t>(node * io_nodes / nodes_.size()),
-                    .bytes = bytes,
-                    .start_us = start_us});
+                    .bytes = source.bytes,
+                    .start_us = start_us,
+                    .rate_max = rate_max});
 }
 
 void FlowSimulator::Job::make_flows(const StepCost& cost) {
   flows_.clear();
-  const bool holds_back = plan_.tuning.exchange == Exchange::kGather;
+  const bool is_staggered = machine_.storage.stage_power == 0;
+  const bool holds_back = is_staggered && plan_.tuning.exchange == Exchange::kGather;
   const double arrival_us = holds_back ? cost.exchange_us : 0;
   std::uint32_t writer = 0;
   for (FileNumber file = 0; file < aggregation_.file_count(); ++file) {
     const FileLoad load = load_of(file);
-    const auto end = writer + static_cast<std::uint32_t>(load.writers);
-    if (is_by_file_) {
+    const std::uint32_t end = writer + static_cast<std::uint32_t>(load.writers);
+    const auto begin_us = [&](std::uint32_t opener) {
+      return is_staggered ? std::max(arrival_us, opened_us_[opener]) : 0;
+    };
+    if (formulas_.is_baton()) {
+      add_flow({file, writer, load.bytes}, begin_us(end - 1), rate_of_baton(load));
+    } else {
       const double most =
           *std::max_element(writer_bytes_.begin() + writer, writer_bytes_.begin() + end);
-      add_flow(file, writer, load.bytes, std::max(arrival_us, opened_us_[end - 1]));
-      if (load.bytes > 0) flows_.back().rate_max = rate_of_file(load, most);
-      writer = end;
+      for (std::uint32_t i = writer; i < end; ++i)
+        add_flow({file, i, writer_bytes_[i]}, begin_us(is_collective_ ? end - 1 : i),
+                 rate_of_writer(writer_bytes_[i], load, most));
     }
-    for (; writer < end; ++writer) {
-      add_flow(file, writer, writer_bytes_[writer], std::max(arrival_us, opened_us_[writer]));
-      if (writer_bytes_[writer] > 0)
-        flows_.back().rate_max = rate_of_writer(writer_bytes_[writer], load);
-    }
+    writer = end;
   }
 }
 
@@ -283,8 +299,10 @@ std::vector<Resources> FlowSimulator::Job::make_resources() const {
       resources.push_back(
           {.index = index, .rate = mb_per_s, .users = std::vector<std::uint32_t>(count)});
   };
-  add(&Flow::node, machine_.client.link_bandwidth_mb_per_s, nodes_.size());
-  if (machine_.io_nodes.count > 0)
+  // The writers of a baton use one link after the other: writer_us() contains it.
+  const bool has_turns = formulas_.is_baton();
+  if (!has_turns) add(&Flow::node, machine_.client.link_bandwidth_mb_per_s, nodes_.size());
+  if (!has_turns && machine_.io_nodes.count > 0)
     add(&Flow::io_node, machine_.io_nodes.bandwidth_mb_per_s, machine_.io_nodes.count);
   Resources files{.index = &Flow::file, .users = std::vector<std::uint32_t>(file_bytes_.size())};
   for (FileNumber file = 0; file < file_bytes_.size(); ++file) {

@@ -120,6 +120,38 @@ TEST(FlowSimulator, stages_that_overlap_incompletely_take_longer) {
   EXPECT_GT(flows.written_us, 1.9e6) << "1 s in the I/O nodes, then 1 s in the servers";
 }
 
+/// Of equal ranks, on all machines that Forebay ships, with plans of all strategies.
+TEST(FlowSimulator, equal_ranks_take_as_long_as_by_the_formula) {
+  for (const char* name : {"bgl", "bridges2", "gpfs-small", "intrepid", "intrepid-described",
+                           "lustre-small", "nfs", "pvfs-small"}) {
+    const model::Machine machine = shipped_machine(name);
+    const WriteFacts facts = job_of(machine, 64, std::vector<std::uint64_t>(256, 4_MiB));
+    for (const Strategy strategy :
+         {Strategy::kSerial, Strategy::kFilePerProcess, Strategy::kBaton, Strategy::kCollective,
+          Strategy::kReducedBlocking, Strategy::kBrigade, Strategy::kGather}) {
+      for (const std::uint32_t files : {1U, 16U}) {
+        const bool has_one = strategy == Strategy::kSerial || strategy == Strategy::kFilePerProcess;
+        const WritePlan plan =
+            complete(facts, {.strategy = strategy, .files = has_one ? 0 : files});
+        const double ratio =
+            cost_of(facts, plan).durable_us() / step_cost(facts, plan).durable_us();
+        EXPECT_GT(ratio, 0.6) << name << ", " << name_of(strategy) << ", " << files << " files";
+        EXPECT_LT(ratio, 1.7) << name << ", " << name_of(strategy) << ", " << files << " files";
+      }
+    }
+  }
+}
+
+TEST(FlowSimulator, largest_power_is_the_slowest_stage) {
+  model::Machine machine = shipped_machine("intrepid");
+  const WriteFacts facts = job_of(machine, 64, std::vector<std::uint64_t>(256, 4_MiB));
+  const WritePlan plan = complete(facts, plan_of(Strategy::kReducedBlocking));
+  machine.storage.stage_power = 64;
+  EXPECT_TRUE(std::isfinite(step_cost(facts, plan).durable_us()));
+  EXPECT_TRUE(std::isfinite(cost_of(facts, plan).durable_us()));
+  EXPECT_LT(step_cost(facts, plan).durable_us(), 10e6);
+}
+
 TEST(FlowSimulator, empty_ranks_write_nothing) {
   const model::Machine machine = fast_machine(3);
   const WriteFacts facts = job_of(machine, 3, {0, 0, 100'000'000});

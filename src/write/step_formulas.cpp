@@ -96,7 +96,8 @@ double StepFormulas::writer_us(double bytes) const {
   const double by_server = server_us(server, bytes / in_use, alone);
   const double requests_in_turn = bytes / unit_ / requests;
   const double latency_us = machine_.client.link_latency_us + machine_.io_nodes.latency_us;
-  return std::max(by_link, by_server) + latency_us * std::max(1.0, requests_in_turn);
+  return std::max({by_link, by_server, io_node_us(bytes)}) +
+         latency_us * std::max(1.0, requests_in_turn);
 }
 
 /// Latency and service of the first RPCs, then the others at the rate of the server.
@@ -154,6 +155,15 @@ double StepFormulas::sharing_us(const FileLoad& file, double writer_bytes) const
   if (file.writers < 2) return 0;
   return std::max(transfer_us(writer_bytes, machine_.sharing.writer_mb_per_s),
                   transfer_us(file.bytes, machine_.sharing.file_mb_per_s));
+}
+
+double overlapped_us(std::span<const double> stages, double power) {
+  const double longest = *std::ranges::max_element(stages);
+  if (power == 0 || longest == 0) return longest;
+  double sum = 0;
+  for (const double stage : stages)
+    sum += std::pow(stage / longest, power);
+  return longest * std::pow(sum, 1 / power);
 }
 
 }  // namespace forebay::write

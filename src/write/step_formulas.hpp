@@ -5,6 +5,7 @@
 #pragma once
 
 #include <cstdint>
+#include <span>
 
 #include "model/machine.hpp"
 #include "model/queueing.hpp"
@@ -79,5 +80,9 @@ class StepFormulas {
 };
 
 using model::transfer_us;
+
+/// The time of stages that overlap as `power` states (Machine's stage_power): the p-norm of their
+/// times, or the longest with 0. Does not overflow.
+double overlapped_us(std::span<const double> stages, double power);
 
 }  // namespace forebay::write

@@ -36,8 +36,7 @@ STRIPE_COUNTS = (1, 2, 4)
 
 
 def random_plans(count: int, ranks: int, seed: int) -> list[dict]:
-    """Different plans of each strategy with any numbers of writers, files and servers, as plan files
-    have them."""
+    """Different plans with any numbers of writers, files and servers, as plan files have them."""
     generator = random.Random(seed)
     plans: list[dict] = []
     while len(plans) < count:
