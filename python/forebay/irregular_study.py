@@ -224,7 +224,7 @@ def aggregators_and_targets(points: list[Point]) -> dict:
         "The number of aggregators has a greater impact than the number of targets",
         f"worst / best: up to {aggregators:.2f} by aggregators, {targets:.2f} by targets",
         aggregators > targets,
-        "one aggregator keeps four requests in flight, so few saturate four servers",
+        "one aggregator keeps 16 requests in flight, so few saturate four servers",
     )
 
 

@@ -56,7 +56,7 @@ BENCHMARKS = {
         description="models beside published tables and real runs; their cost for 300,000 ranks",
     ),
     "tune": Benchmark(
-        ("tuning",),
+        ("tuning", "emulated_tuning"),
         has_own_ranks=True,
         is_local=True,
         runs_kernels=False,
