@@ -6,10 +6,11 @@ from functools import cached_property
 from pathlib import Path
 from statistics import fmean
 
-from forebay import native, step_model
-from forebay.errors import ForebayError
+from forebay import step_model
+from forebay.errors import EXIT_USAGE, ForebayError
 from forebay.kernel import run as kernel_run
 from forebay.kernel.kernel_file import Kernel
+from forebay.tune.space import powers_of_two
 
 SIMULATED = 12  # plans that are best by formulas, simulated with the bytes of each rank
 DRAWN_RANKS_MAX = 64  # all ranks compute alike
@@ -32,7 +33,9 @@ class Job:
     @cached_property
     def compute_s(self) -> float:
         """Seconds of computation before a step, on average."""
-        drawn = kernel_run.draw(self.kernel, min(self.ranks, DRAWN_RANKS_MAX), 0)["compute_s"]
+        every_rank = [one.model_copy(update={"ranks": "all"}) for one in self.kernel.operations]
+        kernel = self.kernel.model_copy(update={"operations": every_rank})
+        drawn = kernel_run.draw(kernel, min(self.ranks, DRAWN_RANKS_MAX), 0)["compute_s"]
         return fmean(drawn) if drawn else 0.0
 
     def request(self, plans: list[dict], method: str) -> dict:
@@ -47,19 +50,15 @@ class Job:
         }
 
 
-def counts_to(most: int, *also: int) -> list[int]:
-    """The powers of two up to `most`, and these numbers if they are not larger."""
-    powers = (1 << power for power in range(most.bit_length()))
-    return sorted({most, *(one for one in (*powers, *also) if 0 < one <= most)})
-
-
 def candidates(ranks: int, servers: int) -> list[dict]:
     """Plans to compare: the default of the library first, which is an empty plan."""
     plans: list[dict] = [{}, {"strategy": "serial"}, {"strategy": "file-per-process"}]
     for strategy in WITH_SHARED_FILES:
-        plans += [{"strategy": strategy, "files": files} for files in counts_to(ranks, servers)]
+        counts = {*powers_of_two(1, ranks), min(ranks, servers)}
+        plans += [{"strategy": strategy, "files": files} for files in sorted(counts)]
+    half = max(1, ranks // 2)
     for strategy in WITH_AGGREGATORS:
-        for writers in counts_to(max(1, ranks // 2), servers):
+        for writers in sorted({*powers_of_two(1, half), min(half, servers)}):
             for files in sorted({writers, max(1, writers // 4), 1}):
                 plans.append({"strategy": strategy, "writers": writers, "files": files})
     return plans
@@ -69,13 +68,16 @@ def plan_job(job: Job, on_progress=None) -> dict:
     """Compares all candidates by formulas, and the best ones with the method of the job.
 
     Returns {"kernel","machine","ranks","nodes","method","steps","bytes","best","default","plans",
-    "refused"}.
+    "refused"}. If the default of the library does not work, "default" is None and "default_error"
+    has the cause.
     A plan has "plan", "durable_s" (mean of a step), "perceived_s", "mb_per_s", "memory_bytes",
     "node_memory_bytes", "total_s", "drain_s", "overhead" and "reason". Raises a ForebayError if no
     plan fits the memory of a node.
     """
-    summary = native.run_program("forebay-machine", ["show", job.machine]).document["summary"]
-    plans = candidates(job.ranks, summary["servers"])
+    if job.nodes > job.ranks:
+        raise ForebayError(f"--nodes is {job.nodes}, at most the {job.ranks} ranks", EXIT_USAGE)
+    job.kernel.step_writes()
+    plans = candidates(job.ranks, step_model.show_machine(job.machine)["summary"]["servers"])
     formula = step_model.run_model("steps", job.request(plans, "formula"), on_progress).document
     usable = [
         (one["total_s"], number)
@@ -88,12 +90,16 @@ def plan_job(job: Job, on_progress=None) -> dict:
     chosen += [_fastest(plans, usable, strategy) for strategy in _strategies(plans)]
     unique = [{}, *(one for at, one in enumerate(chosen) if one and one not in chosen[:at])]
     document = step_model.run_model("steps", job.request(unique, job.method), on_progress).document
-    default, *others = [
-        _summary(one, document["bytes"], job) for one in document["plans"] if "error" not in one
-    ]
-    plans = [default, *(one for one in others if one["plan"] != default["plan"])]
-    fastest = min(plans, key=lambda one: one["total_s"])
-    is_default_near = default["total_s"] <= NEAR_BEST * fastest["total_s"]
+    by_plan: dict[str, dict] = {}
+    for one in document["plans"]:
+        if "error" not in one:
+            by_plan.setdefault(str(one["plan"]), _summary(one, document["bytes"], job))
+    plans = sorted(by_plan.values(), key=lambda one: one["total_s"])
+    if not plans:
+        raise ForebayError(document["plans"][0]["error"])
+    error = document["plans"][0].get("error")
+    default = None if error else next(iter(by_plan.values()))
+    is_default_near = default and default["total_s"] <= NEAR_BEST * plans[0]["total_s"]
     return {
         "kernel": job.kernel.name,
         "machine": document["machine"],
@@ -102,9 +108,10 @@ def plan_job(job: Job, on_progress=None) -> dict:
         "method": job.method,
         "steps": len(document["bytes"]),
         "bytes": sum(document["bytes"]),
-        "best": default if is_default_near else fastest,
+        "best": default if is_default_near else plans[0],
         "default": default,
-        "plans": sorted(plans, key=lambda one: one["total_s"]),
+        "default_error": error,
+        "plans": plans,
         "refused": [one["error"] for one in formula["plans"] if "error" in one],
     }
 

@@ -42,10 +42,14 @@ def checked(plans: list[dict]) -> list[dict]:
     return plans
 
 
+def show_machine(name: str) -> dict:
+    """The document of `forebay machine show`."""
+    return native.run_program(MACHINE_PROGRAM, ["show", name]).document
+
+
 def read_machine(name: str) -> dict:
     """The machine file as a document, with all defaults."""
-    shown = native.run_program(MACHINE_PROGRAM, ["show", name]).document
-    return tomllib.loads(shown["toml"])
+    return tomllib.loads(show_machine(name)["toml"])
 
 
 @contextlib.contextmanager

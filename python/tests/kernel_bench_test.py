@@ -3,9 +3,9 @@
 
 import pytest
 
-from forebay.benchmarks.kernels import has_bytes, mean_of, sized_kernel, step_bytes
+from forebay.benchmarks.kernels import has_bytes, mean_of, sized_kernel
 from forebay.kernel.kernel_file import read_kernel
-from forebay.kernel.run import RUNNER
+from forebay.kernel.run import RUNNER, step_bytes
 
 
 @pytest.fixture
@@ -65,7 +65,7 @@ def test_means_are_those_of_the_distributions():
 def test_run_with_other_bytes_or_without_verification_is_not_the_same(real_native):
     real_native("forebay-kernel")
     kernel = read_kernel("s3d").model_copy(update={"steps": 2, "writers": 3})
-    expected = step_bytes(kernel)
+    expected = step_bytes(kernel, kernel.writers)
     total = sum(map(sum, expected))
     run = {"step_bytes": expected, "written_bytes": total, "read_bytes": 0, "verified_bytes": total}
     assert has_bytes(run, expected)

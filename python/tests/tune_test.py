@@ -12,14 +12,14 @@ from forebay.kernel.run import RUNNER
 from forebay.tune import plans
 from forebay.tune.methods import GaussianProcess, make_method
 from forebay.tune.search import FINALISTS, Budget, Journal, Search
-from forebay.tune.space import Categorical, LogInteger, Size, Space, powers_of_two
+from forebay.tune.space import Categorical, LogInteger, Space, powers_of_two
 
 SPACE = Space(
     (
         Categorical("strategy", ("a", "b", "c")),
         LogInteger("writers", powers_of_two(1, 48)),
         LogInteger("files", powers_of_two(1, 48)),
-        Size("unit", (1 << 18, 1 << 20, 1 << 22)),
+        LogInteger("unit", (1 << 18, 1 << 20, 1 << 22)),
     ),
     (lambda plan: plan["files"] <= plan["writers"],),
 )

@@ -7,13 +7,14 @@ from pathlib import Path
 from statistics import fmean, median
 
 from forebay import step_model
+from forebay.agreement import kendall_tau
 from forebay.benchmarks.rows import Goal, Results, Setup
 from forebay.emufs_mount import mount_machine
 from forebay.errors import SkippedError
-from forebay.kernel import run as kernel_run
 from forebay.kernel.advise import run_whole
-from forebay.kernel.kernel_file import Kernel, sized_kernel
+from forebay.kernel.kernel_file import sized_kernel
 from forebay.kernel.run import RunSettings
+from forebay.tune.plans import backend_of
 
 MACHINE = "lustre-small"
 RANKS = 4
@@ -55,20 +56,6 @@ def random_plans(count: int, ranks: int, seed: int) -> list[dict]:
         if plan not in plans:
             plans.append(plan)
     return plans
-
-
-def backend_of(plan: dict) -> str:
-    """The plan as a backend of a kernel."""
-    numbers = f"writers={plan['writers']},files={plan['files']}"
-    sizes = f"unit_kib={plan['unit_bytes'] >> 10},stripe_count={plan['stripe_count']}"
-    return f"forebay:{plan['strategy']},{numbers},{sizes}"
-
-
-def step_bytes(kernel: Kernel, ranks: int) -> list[list[int]]:
-    """Bytes by step and rank."""
-    drawn = kernel_run.draw(kernel, ranks, sizes_max=0)["operations"]
-    steps = zip(*(one["bytes"] for one in drawn), strict=True)
-    return [[sum(ranks) for ranks in zip(*step, strict=True)] for step in steps]
 
 
 class Bench:
@@ -115,7 +102,7 @@ class Bench:
                 for method in METHODS:
                     modeled = self.modeled(name, plans, method)
                     errors[method] += [abs(m / r - 1) for m, r in zip(modeled, real, strict=True)]
-                    taus[method].append(_tau(real, modeled))
+                    taus[method].append(kendall_tau(zip(real, modeled, strict=True)))
                     details.append({"kernel": name, "method": method, "seconds": modeled})
                 details.append({"kernel": name, "method": "real", "seconds": real})
         self.results.parameters["sim.emufs"] = {"plans": plans, "times": details}
@@ -128,12 +115,6 @@ class Bench:
         """Seconds of the steps after the first one, on average."""
         kernel = sized_kernel(SIZES[name], RANKS, STEPS, seed=SEED, name=name)
         request = {"machine": MACHINE, "ranks": RANKS, "nodes": 1, "method": method}
-        request |= {"steps": step_bytes(kernel, RANKS), "plans": plans}
+        request |= {"kernel": kernel.plan(RANKS), "plans": plans}
         found = step_model.simulate_steps(request)
         return [fmean(step["durable_s"] for step in one["steps"][1:]) for one in found]
-
-
-def _tau(real: list[float], modeled: list[float]) -> float:
-    from scipy.stats import kendalltau
-
-    return float(kendalltau(real, modeled).statistic)

@@ -19,7 +19,7 @@ from forebay.errors import ForebayError, SkippedError
 from forebay.kernel import advise, metrics
 from forebay.kernel.emit import emit
 from forebay.kernel.kernel_file import Kernel, read_kernel, sized_kernel
-from forebay.kernel.run import OPENMPI_RUNNER, RunSettings, draw, run
+from forebay.kernel.run import OPENMPI_RUNNER, RunSettings, draw, run, step_bytes
 
 LOOP = "forebay-bench-kernel-loop"
 STEPS = 15
@@ -246,7 +246,7 @@ class Bench:
             document = run(kernel, settings, self.setup.on_progress)
             self.results.machine = document["machine"]
             bytes_of = {one["backend"]: one for one in document["runs"]}
-            expected = step_bytes(kernel)
+            expected = step_bytes(kernel, kernel.writers)
             for backend in backends:
                 equal[backend] &= has_bytes(bytes_of.get(backend), expected)
         values = {backend: ("1", [float(found)]) for backend, found in equal.items()}
@@ -262,7 +262,7 @@ class Bench:
         found = {}
         for kernel in self.small_kernels():
             for one in self.run_emitted(kernel, compiler):
-                is_equal = has_bytes(one, step_bytes(kernel))
+                is_equal = has_bytes(one, step_bytes(kernel, kernel.writers))
                 found[f"{kernel.name}, {one['backend']}"] = ("1", [float(is_equal)])
         values = [one for _, (one,) in found.values()]
         self.results.add(name, "1", [sum(values) / len(values)], Goal(1.0), found)
@@ -325,18 +325,6 @@ def mean_of(distribution) -> float:
             return sum(part.weight / total * mean_of(part) for part in distribution.parts)
         case _:
             return distribution.mean
-
-
-def step_bytes(kernel: Kernel) -> list[list[int]]:
-    """Bytes that each rank writes in each step, as drawn."""
-    drawn = draw(kernel, kernel.writers, 0)["operations"]
-    written = [
-        one["bytes"]
-        for one, operation in zip(drawn, kernel.operations, strict=True)
-        if operation.do == "write"
-    ]
-    steps = zip(*written, strict=True)
-    return [[sum(ranks) for ranks in zip(*step, strict=True)] for step in steps]
 
 
 def has_bytes(document: dict | None, expected: list[list[int]]) -> bool:

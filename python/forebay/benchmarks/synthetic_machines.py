@@ -8,7 +8,7 @@ from dataclasses import dataclass, fields, replace
 
 import numpy as np
 
-from forebay.tune.space import Categorical, LogInteger, Plan, Size, Space, powers_of_two
+from forebay.tune.space import Categorical, LogInteger, Plan, Space, powers_of_two
 
 STRATEGIES = ("file-per-process", "baton", "collective", "reduced-blocking", "brigade")
 BUFFERS = tuple(1 << power for power in range(18, 30, 2))  # 256 KiB to 256 MiB
@@ -105,7 +105,7 @@ def space() -> Space:
             Categorical("strategy", STRATEGIES),
             LogInteger("writers", side),
             LogInteger("files", side),
-            Size("unit", BUFFERS),
+            LogInteger("unit", BUFFERS),
         ),
         (lambda plan: plan["files"] <= plan["writers"],),
     )

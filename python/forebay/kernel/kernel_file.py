@@ -48,6 +48,12 @@ class Operation(BaseModel):
             raise ValueError('only writes are done "before" the clock starts')
         return self
 
+    def due_steps(self, steps: int) -> range:
+        """The steps that do this operation, of a kernel with `steps` steps."""
+        if self.when == "each":
+            return range(self.every - 1, steps, self.every)
+        return {"before": range(0), "first": range(1), "last": range(steps - 1, steps)}[self.when]
+
     def rank_range(self, writers: int) -> list[int]:
         if self.ranks == "all":
             return [0, writers, 1]
@@ -102,6 +108,14 @@ class Kernel(BaseModel):
             if one.do == "read" and one.source not in all_writes:
                 raise ValueError(f"{one.name}: no write has the name {one.source!r}")
         return self
+
+    def step_writes(self) -> list[Operation]:
+        """Operations that write in a step. Raises a ForebayError if there are none."""
+        found = [one for one in self.operations if one.do == "write" and one.due_steps(self.steps)]
+        if not found:
+            message = f"kernel {self.name}: it writes nothing in its steps; take one that writes"
+            raise ForebayError(message, EXIT_USAGE)
+        return found
 
     def plan(self, writers: int | None = None) -> dict:
         """The document for native programs."""

@@ -115,6 +115,17 @@ def draw(kernel: Kernel, ranks: int, sizes_max: int = 100_000) -> dict:
         return native.run_program(PROGRAM, arguments).document
 
 
+def step_bytes(kernel: Kernel, ranks: int) -> list[list[int]]:
+    """The bytes that each rank writes in each step."""
+    writes = {one.name: one for one in kernel.step_writes()}
+    steps = [[0] * ranks for _ in range(kernel.steps)]
+    for drawn in draw(kernel, ranks, 0)["operations"]:
+        if (operation := writes.get(drawn["name"])) is not None:
+            for step, added in zip(operation.due_steps(kernel.steps), drawn["bytes"], strict=True):
+                steps[step] = [old + new for old, new in zip(steps[step], added, strict=True)]
+    return steps
+
+
 def written_bytes(drawn: dict, kernel: Kernel) -> int:
     """All bytes that a run leaves on storage."""
     writes = {one.name for one in kernel.operations if one.do == "write"}

@@ -55,6 +55,8 @@ def _advice(result: dict) -> str:
     plan = best["plan"]
     writers, files = units.items(plan["writers"], "writer"), units.items(plan["files"], "file")
     text = f"Best: {plan['strategy']}, {writers}, {files}"
+    if default is None:
+        return f"{text}. The default of the library does not work: {result['default_error']}"
     if best is default:
         return f"{text}, which the library chooses by itself."
     gain = default["total_s"] / best["total_s"]

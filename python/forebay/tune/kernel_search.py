@@ -35,18 +35,6 @@ class TuneSettings:
     seed: int = 1
 
 
-def step_bytes(drawn: dict, kernel: Kernel) -> list[list[int]]:
-    """The bytes that each rank writes, by step."""
-    writes = {one.name for one in kernel.operations if one.do == "write"}
-    found = [one["bytes"] for one in drawn["operations"] if one["name"] in writes]
-    if not found:
-        message = f"tune {kernel.name}: the kernel writes nothing; take one that writes"
-        raise ForebayError(message)
-    return [
-        [sum(ranks) for ranks in zip(*steps, strict=True)] for steps in zip(*found, strict=True)
-    ]
-
-
 class KernelSearch:
     """One search; the files of its runs are removed."""
 
@@ -56,7 +44,7 @@ class KernelSearch:
         self.on_progress = on_progress
         self.tried = 0
         self.machine = plans.machine_facts(settings.machine)
-        self.steps = step_bytes(kernel_run.draw(kernel, settings.run.ranks, 0), kernel)
+        self.steps = kernel_run.step_bytes(kernel, settings.run.ranks)
         self.space, self.predicted = self._space()
 
     def run(self, journal_path: Path, resume: bool) -> dict:

@@ -1,16 +1,11 @@
 # SPDX-License-Identifier: Apache-2.0
 """The space of write plans of Forebay, with the keys of plan files, and what a model predicts."""
 
-import json
-import tempfile
 from collections.abc import Sequence
-from pathlib import Path
 
-from forebay import native
-from forebay.tune.space import Categorical, LogInteger, Plan, Size, Space, powers_of_two
+from forebay import step_model
+from forebay.tune.space import Categorical, LogInteger, Plan, Space, powers_of_two
 
-MODEL_PROGRAM = "forebay-model"
-MACHINE_PROGRAM = "forebay-machine"
 KIBIBYTE = 1 << 10
 MEBIBYTE = 1 << 20
 UNITS = tuple(KIBIBYTE << power for power in range(8, 17, 2))  # 256 KiB to 64 MiB
@@ -35,8 +30,8 @@ def write_space(ranks: int) -> Space:
             Categorical("strategy", tuple(EXCHANGES)),
             LogInteger("writers", side),
             LogInteger("files", side),
-            Size("unit_bytes", UNITS),
-            Size("alignment_bytes", ALIGNMENTS),
+            LogInteger("unit_bytes", UNITS),
+            LogInteger("alignment_bytes", ALIGNMENTS),
             Categorical("exchange", names),
         ),
         (_has_its_exchange, lambda plan: has_its_shape(plan, ranks), _has_its_alignment),
@@ -67,7 +62,7 @@ def _has_its_alignment(plan: Plan) -> bool:
 def backend_of(plan: Plan, memory_mib: int | None = None) -> str:
     """The backend of `forebay kernel run` that writes with a plan; an empty plan is the default."""
     words = [plan["strategy"]] if plan else []
-    words += [f"{key}={plan[key]}" for key in ("writers", "files") if key in plan]
+    words += [f"{key}={plan[key]}" for key in ("writers", "files", "stripe_count") if key in plan]
     for key in ("unit", "alignment"):
         if f"{key}_bytes" in plan:
             words.append(f"{key}_kib={plan[f'{key}_bytes'] // KIBIBYTE}")
@@ -92,7 +87,7 @@ def machine_facts(machine: str | None) -> dict:
     """{"machine","machine_hash"} of a profile, of a machine by its name or file."""
     if machine is None:
         return {"machine": "", "machine_hash": ""}
-    document = native.run_program(MACHINE_PROGRAM, ["show", machine]).document
+    document = step_model.show_machine(machine)
     return {"machine": document["name"], "machine_hash": document.get("numbers_hash", "")}
 
 
@@ -107,11 +102,7 @@ def predict(machine: str, nodes: int, steps: list[list[int]], plans: Sequence[Pl
         "method": "formula",
         "plans": list(plans),
     }
-    with tempfile.TemporaryDirectory(prefix="forebay-tune-") as folder:
-        path = Path(folder) / "request.json"
-        path.write_text(json.dumps(request), encoding="utf-8")
-        found = native.run_program(MODEL_PROGRAM, ["steps", str(path)]).document["plans"]
-    return [_prediction_of(one) for one in found]
+    return [_prediction_of(one) for one in step_model.run_model("steps", request).document["plans"]]
 
 
 def _prediction_of(found: dict) -> dict:

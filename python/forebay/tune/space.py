@@ -49,10 +49,6 @@ class LogInteger(Parameter):
         return [math.log(value / low) / math.log(high / low) if high > low else 0.0]
 
 
-class Size(LogInteger):
-    """Bytes in powers of two."""
-
-
 def powers_of_two(low: int, high: int) -> tuple[int, ...]:
     """`low`, the powers of two between, and `high`."""
     between = (1 << power for power in range(low.bit_length(), high.bit_length() + 1))
