@@ -2,6 +2,7 @@
 """The tuner: spaces, methods and the search on made times."""
 
 import importlib.util
+import json
 import math
 
 import numpy as np
@@ -183,18 +184,86 @@ def test_search_that_was_interrupted_continues_from_its_journal(tmp_path):
     resumed = search(GaussianProcess(SPACE, 1), seconds_of, 25, Journal(path, {"a": 1}, True))
     assert [one.index for one in resumed.trials] == [one.index for one in whole.trials]
     assert resumed.best == whole.best
-    assert len(path.read_text().splitlines()) == 1 + 25
+    assert len(path.read_text().splitlines()) == 1 + 25 + 1
+
+
+def test_search_that_was_interrupted_in_its_finals_measures_only_the_others(tmp_path):
+    path = tmp_path / "j"
+    search(GaussianProcess(SPACE, 1), seconds_of, 25, Journal(path, {}, resume=False))
+    lines = path.read_text().splitlines(keepends=True)
+    path.write_text("".join(lines[:-1]))
+    calls = []
+
+    def measure(plan):
+        calls.append(plan)
+        return seconds_of(plan)
+
+    for _ in range(2):
+        outcome = search(GaussianProcess(SPACE, 1), measure, 25, Journal(path, {}, resume=True))
+        assert calls == [json.loads(lines[-1])["plan"]]
+        assert len(outcome.trials) == 25 and outcome.why == "the runs are used up"
+
+
+def test_time_of_an_interrupted_search_counts(tmp_path):
+    path = tmp_path / "j"
+    search(make_method("random", SPACE, 1), runs=8, journal=Journal(path, {}, resume=False))
+    lines = [json.loads(line) for line in path.read_text().splitlines()[:4]]
+    lines[-1]["elapsed_s"] = 50
+    path.write_text("".join(json.dumps(one) + "\n" for one in lines))
+    method = make_method("random", SPACE, 1)
+    journal = Journal(path, {}, resume=True)
+    outcome = Search(method, seconds_of, Budget(seconds=45), lambda *_: None).run(journal)
+    assert len(outcome.trials) == 3 + FINALISTS and outcome.why == "the time is used up"
 
 
 def test_journal_of_another_search_is_refused(tmp_path):
     Journal(tmp_path / "j", {"ranks": 4, "seed": 1}, resume=False)
-    with pytest.raises(ForebayError, match="interrupted; continue it with --resume, or remove"):
+    with pytest.raises(
+        ForebayError, match="interrupted; continue it with --resume, or remove .*j, or"
+    ):
         Journal(tmp_path / "j", {"ranks": 4, "seed": 1}, resume=False)
     with pytest.raises(ForebayError, match=r"another search \(ranks differ\); repeat its options"):
         Journal(tmp_path / "j", {"ranks": 8, "seed": 1}, resume=True)
-    (tmp_path / "j").write_text("[1\n")
-    with pytest.raises(ForebayError, match="remove it, or search without --resume"):
-        Journal(tmp_path / "j", {}, resume=True)
+    with pytest.raises(ForebayError, match=r"another search \(ranks differ\)"):
+        Journal(tmp_path / "j", {"seed": 1}, resume=True)
+
+
+TRIAL = {"index": 0, "plan": SPACE.plans[0], "seconds": 1.0, "error": "", "elapsed_s": 1.0}
+
+
+@pytest.mark.parametrize(
+    ("line", "message"),
+    [
+        ("[1", "damaged"),
+        ("[1]", "damaged"),
+        ("7", "damaged"),
+        ('{"why": "", "finalists": 1}', "damaged"),
+        ('{"why": "", "finalists": [9999]}', "finalists are not in the space"),
+        ('{"index": 0}', "damaged"),
+        (json.dumps(TRIAL | {"elapsed_s": "1"}), "damaged"),
+        (json.dumps(TRIAL | {"seconds": -1.0}), "damaged"),
+        (json.dumps(TRIAL | {"seconds": "1"}), "damaged"),
+        (json.dumps(TRIAL | {"index": 10**6}), "line 2 has a plan that is not plan 1000000 of"),
+        (json.dumps(TRIAL | {"index": -1}), "line 2 has a plan that is not plan -1 of"),
+        (json.dumps(TRIAL | {"plan": SPACE.plans[1]}), "line 2 has a plan that is not plan 0 of"),
+    ],
+)
+def test_damaged_journal_names_the_file_to_remove(tmp_path, line, message):
+    path = tmp_path / "j"
+    for text in (f'{{"format": 1}}\n{line}\n', f"{line}\n"):
+        path.write_text(text)
+        with pytest.raises(ForebayError, match="j: ") as caught:
+            search(make_method("random", SPACE, 1), journal=Journal(path, {}, resume=True))
+        assert f"remove {path}, or name another -o" in str(caught.value)
+        assert message in str(caught.value) or text.count("\n") == 1
+
+
+@pytest.mark.parametrize("resume", [True, False])
+def test_empty_journal_is_a_new_one(tmp_path, resume):
+    path = tmp_path / "j"
+    path.write_text("")
+    journal = Journal(path, {}, resume)
+    assert journal.trials == [] and path.read_text() == '{"format": 1}\n'
 
 
 def test_optuna_is_optional():

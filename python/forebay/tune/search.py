@@ -45,42 +45,78 @@ class Outcome:
 
 
 class Journal:
-    """A file of JSON lines: what is searched, and then each trial at once. A search that was
-    interrupted continues from it."""
+    """A file of JSON lines: what is searched, each trial at once, and the end of the exploration. A
+    search that was interrupted continues from it."""
 
     def __init__(self, path: Path, header: dict, resume: bool):
         self.path = path
         self.header = {"format": JOURNAL_FORMAT} | header
         self.trials: list[Trial] = []
-        if resume and path.exists():
-            self._read()
-            return
-        if path.exists():
+        self.why: str | None = None  # the reason for the end of the exploration
+        self.finalists: list[int] = []  # then: plans that are still to be measured again
+        self.started = time.monotonic()  # as if the time of earlier runs had just passed
+        content = path.read_bytes() if path.exists() else b""
+        if content and not resume:
             message = f"{path} is of a search that was interrupted; continue it with --resume, or"
-            raise ForebayError(f"{message} remove the file", EXIT_USAGE)
-        path.write_text(json.dumps(self.header) + "\n", encoding="utf-8")
+            raise ForebayError(f"{message} {self._advice()}", EXIT_USAGE)
+        complete = content[: content.rfind(b"\n") + 1]
+        if complete:
+            self._read(complete)
+        if complete != content:  # the last line is from an interrupted write
+            os.truncate(path, len(complete))
+        if not complete:
+            self._append(self.header)
 
-    def _read(self) -> None:
-        """A last line that is incomplete is from an interrupted write, and is removed."""
-        text = self.path.read_text(encoding="utf-8", errors="replace")
-        complete = text[: text.rfind("\n") + 1]
+    def _read(self, complete: bytes) -> None:
         try:
-            header, *lines = map(json.loads, complete.splitlines())
-            self.trials = [Trial(**line) for line in lines]
-        except (ValueError, TypeError) as error:
-            message = f"read {self.path}: {error}; remove it, or search without --resume"
-            raise ForebayError(message) from None
-        if header != self.header:
-            changed = [key for key in self.header if header.get(key) != self.header[key]]
+            header, *lines = [dict(json.loads(line)) for line in complete.splitlines()]
+            self._check_header(header)
+            for line in lines:
+                if "why" in line:
+                    self.why, self.finalists = line["why"], list(line["finalists"])
+                    continue
+                self.started = time.monotonic() - line.pop("elapsed_s")
+                if line["seconds"] is not None and not line["seconds"] > 0:
+                    raise ValueError("seconds are above 0")
+                self.trials.append(Trial(**line))
+                if self.why is not None:
+                    self.finalists.remove(line["index"])
+        except (ValueError, TypeError, KeyError, AttributeError) as error:
+            raise self._damage(f"damaged ({error})") from None
+
+    def _check_header(self, header: dict) -> None:
+        keys = [*self.header, *(key for key in header if key not in self.header)]
+        changed = [key for key in keys if header.get(key) != self.header.get(key)]
+        if changed:
             message = f"resume {self.path}: it is of another search ({', '.join(changed)} differ)"
-            raise ForebayError(f"{message}; repeat its options, or leave out --resume", EXIT_USAGE)
-        if complete != text:
-            os.truncate(self.path, len(complete.encode()))
+            raise ForebayError(f"{message}; repeat its options, or {self._advice()}", EXIT_USAGE)
+
+    def replay(self, plans: list[Plan]) -> list[Trial]:
+        """The trials, after a check that they are of these plans."""
+        for number, one in enumerate(self.trials, 2):
+            if (one.index, one.plan) not in enumerate(plans):
+                what = f"line {number} has a plan that is not plan {one.index} of the space"
+                raise self._damage(what)
+        if not all(one in range(len(plans)) for one in self.finalists):
+            raise self._damage("finalists are not in the space")
+        return self.trials
+
+    def _damage(self, what: str) -> ForebayError:
+        return ForebayError(f"resume {self.path}: {what}; {self._advice()}")
+
+    def _advice(self) -> str:
+        return f"remove {self.path}, or name another -o"
+
+    def _append(self, line: dict) -> None:
+        with self.path.open("a", encoding="utf-8") as file:
+            file.write(json.dumps(line) + "\n")
 
     def add(self, trial: Trial) -> None:
         self.trials.append(trial)
-        with self.path.open("a", encoding="utf-8") as file:
-            file.write(json.dumps(asdict(trial)) + "\n")
+        self._append(asdict(trial) | {"elapsed_s": time.monotonic() - self.started})
+
+    def end_exploration(self, why: str, finalists: list[int]) -> None:
+        self._append({"why": why, "finalists": finalists})
 
 
 Measure = Callable[[Plan], float]
@@ -101,12 +137,17 @@ class Search:
     def run(self, journal: Journal | None = None) -> Outcome:
         """Blocks until the search has ended. The finalists' runs are part of the budget. Trials of
         the journal count as runs and are not repeated."""
-        deadline = time.monotonic() + (self.budget.seconds or float("inf"))
-        for trial in journal.trials if journal else ():
+        started = journal.started if journal else time.monotonic()
+        for trial in journal.replay(self.method.space.plans) if journal else ():
             self._take(trial)
-        why = self._explore(journal, deadline)
-        self._check_usable()
-        for index in self.method.ranking()[:FINALISTS]:
+        why, finalists = (journal.why, journal.finalists) if journal else (None, [])
+        if why is None:
+            why = self._explore(journal, started + (self.budget.seconds or float("inf")))
+            self._check_usable()
+            finalists = self.method.ranking()[:FINALISTS]
+            if journal is not None:
+                journal.end_exploration(why, finalists)
+        for index in finalists:
             self._try(index, journal)
         self._check_usable()
         return Outcome(self.method.ranking()[0], why, self.trials)
