@@ -5,6 +5,7 @@ import json
 import math
 import re
 
+import numpy as np
 import pytest
 
 from forebay.errors import ForebayError
@@ -118,6 +119,14 @@ def test_example_of_the_format_page_is_read(app):
         ("median_s = 1.21", "median_s = 0", "entries.0.median_s"),
         ("ranks = 1024", "", "entries.0.ranks: Field required"),
         ("writers = 128\n", "", "a plan needs strategy, writers, files"),
+        ("writers = 128\n", 'writers = "many"\n', "writers: Input should be a valid integer"),
+        ("writers = 128\n", "writers = 0\n", "writers: Input should be greater than or equal to 1"),
+        ('"reduced-blocking"', "[1]", "strategy: Input should be 'serial', 'file-per-process'"),
+        ('"reduced-blocking"', '"auto"', "strategy: Input should be 'serial', 'file-per-process'"),
+        ('unit_bytes = "4 MiB"', 'unit_bytes = "much"', "'much' is not a size"),
+        ('unit_bytes = "4 MiB"', "exchange = [1]", "exchange: Input should be a valid"),
+        ("nodes = 64", "nodes = 1025", "entries.0: Value error, nodes is 1025, at most the 1024"),
+        ("seconds = [1.19, 1.23]", "seconds = []", "seconds is empty; add a number, or failures"),
         ("format = 1", "format = ", "it is not TOML"),
     ],
 )
@@ -135,9 +144,36 @@ def test_equal_scope_is_merged_and_other_entries_stay(app):
     profile.add_entry(app, newer)
     profile.add_entry(app, newer.model_copy(update={"ranks": 512}))
     entries = profile.read_profile(app).entries
-    assert [(one.ranks, one.runs, one.median_s) for one in entries] == [(1024, 3, 1), (512, 2, 1)]
+    assert [(one.ranks, one.runs, one.median_s) for one in entries] == [
+        (1024, 3, 1.21),
+        (512, 2, 1),
+    ]
     assert entries[0].points[0].seconds == [1.19, 1.23, 1.19, 1.23]
     assert entries[0].points[1].failures == 1
+
+
+def test_merge_scales_older_times_and_summarizes_those_of_the_best_plan(app):
+    first = profile.read_profile(app).entries[0]
+    best = first.points[0].model_copy(update={"seconds": [2.0]})
+    newer = first.model_copy(update={"rank_bytes": 30 << 20, "points": [best], "median_s": 2.0})
+    profile.add_entry(app, newer)
+    merged = profile.read_profile(app).entries[0]
+    times = [1.19 * 1.25, 1.23 * 1.25, 2.0]
+    assert merged.points[0].seconds == pytest.approx(times)
+    assert merged.points[1].seconds == pytest.approx([3.1 * 1.25])
+    assert merged.points[1].predicted_s == pytest.approx(2.4 * 1.25)
+    assert merged.median_s == pytest.approx(times[1])
+    assert merged.spread == pytest.approx(np.std(np.log(times)))
+
+
+def test_plan_that_names_its_usual_exchange_is_not_another_plan(app):
+    first = profile.read_profile(app).entries[0]
+    named = first.points[0].plan | {"exchange": "shared-memory"}
+    points = [profile.Point(plan=named, seconds=[1.0])]
+    profile.add_entry(app, first.model_copy(update={"points": points, "plan": named}))
+    merged = profile.read_profile(app).entries[0]
+    assert len(merged.points) == 2
+    assert merged.points[0].seconds == [1.19, 1.23, 1.0]
 
 
 def test_explanation_names_the_best_plan_what_matters_and_the_surface():
@@ -172,6 +208,14 @@ def test_strategy_with_fixed_writers_has_the_surface_of_all_strategies():
     assert document["confidence"] == "high"
 
 
+def test_parameter_with_the_value_0_has_an_effect():
+    points = [one.model_dump() for one in searched().points]
+    for number, one in enumerate(points):
+        one["plan"]["stripe_count"] = number % 2
+    document = explanation.explain(profile.Entry(**searched().model_dump() | {"points": points}))
+    assert "stripe_count" in [one["name"] for one in document["effects"]]
+
+
 def test_few_points_have_no_surface_and_low_confidence(app):
     entry = profile.read_profile(app).entries[0]
     document = explanation.explain(entry)
@@ -201,6 +245,13 @@ def test_explain_prints_and_selects_ranks(forebay, app, tmp_path):
     wrong = forebay("explain", app, "--ranks", 3)
     assert wrong.code == 2
     assert "no entry for 3 ranks; it has entries for: 1024, 8" in wrong.err
+
+
+def test_explanation_of_a_profile_without_entries_is_an_error(forebay, app):
+    app.write_text("format = 1\n")
+    completed = forebay("explain", app)
+    assert completed.code == 1
+    assert "the profile has no entries; forebay tune -o" in completed.err
 
 
 class MadeRuns:

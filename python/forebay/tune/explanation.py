@@ -179,7 +179,7 @@ def _space_of(points: list[dict], ranks: int) -> Space:
         values = sorted({plan[key] for plan in found})
         if key in AXES:
             values = sorted({*values, *powers_of_two(values[0], values[-1])})
-        kind = LogInteger if isinstance(values[0], int) else Categorical
+        kind = LogInteger if isinstance(values[0], int) and values[0] > 0 else Categorical
         parameters.append(kind(key, tuple(values)))
     measured = {_key({key: plan[key] for key in keys}) for plan in found}
 

@@ -4,34 +4,58 @@
 import math
 import tomllib
 from pathlib import Path
-from statistics import pstdev
+from statistics import median, pstdev
 from typing import Annotated, Literal
 
-from pydantic import BaseModel, BeforeValidator, ConfigDict, Field, ValidationError
+from pydantic import (
+    BaseModel,
+    BeforeValidator,
+    ConfigDict,
+    Field,
+    TypeAdapter,
+    ValidationError,
+    model_validator,
+)
 
 from forebay import atomic_output
 from forebay.errors import ForebayError
 from forebay.sizes import parse_size
+from forebay.strategies import PRESETS
+from forebay.tune.plans import EXCHANGES
 
 FILE_BYTES_MAX = 4 << 20
 POINTS_MAX = 256
 SECONDS_MAX = 64
 IMBALANCED_FROM = 1.5
-PLAN_KEYS = ("strategy", "writers", "files")
 
 Seconds = Annotated[float, Field(gt=0, allow_inf_nan=False)]
 Count = Annotated[int, Field(ge=1, le=2**32 - 1)]
+COUNT = TypeAdapter(Count)
+SCALAR = TypeAdapter(Annotated[int, Field(ge=0)] | str)
 
 
 def _bytes_of(value):
-    return parse_size(value, "a size") if isinstance(value, str) else value
+    try:
+        return parse_size(value, "a size") if isinstance(value, str) else value
+    except ForebayError as error:
+        raise ValueError(str(error)) from None
+
+
+RULES = {"strategy": TypeAdapter(Literal[PRESETS]), "writers": COUNT, "files": COUNT}
 
 
 def _plan_of(plan):
-    """A plan with its sizes as numbers."""
-    if not isinstance(plan, dict) or any(key not in plan for key in PLAN_KEYS):
-        raise ValueError(f"a plan needs {', '.join(PLAN_KEYS)}")
-    return {key: _bytes_of(one) if key.endswith("_bytes") else one for key, one in plan.items()}
+    """A plan with its sizes as numbers. The library checks the values of all other keys."""
+    if not isinstance(plan, dict) or any(key not in plan for key in RULES):
+        raise ValueError(f"a plan needs {', '.join(RULES)}")
+    found = {key: _bytes_of(one) if key.endswith("_bytes") else one for key, one in plan.items()}
+    for key, value in found.items():
+        rule = RULES.get(key, SCALAR)
+        try:
+            rule.validate_python(value, strict=True)
+        except ValidationError as error:
+            raise ValueError(f"{key}: {error.errors()[0]['msg']}") from None
+    return found
 
 
 PlanTable = Annotated[dict, BeforeValidator(_plan_of)]
@@ -46,6 +70,18 @@ class Point(BaseModel):
     predicted_s: Seconds | None = None
     seconds: Annotated[list[Seconds], Field(max_length=SECONDS_MAX)]
     failures: Annotated[int, Field(ge=0)] = 0
+
+    @model_validator(mode="after")
+    def _check(self):
+        if not self.seconds and not self.failures:
+            raise ValueError("seconds is empty; add a number, or failures")
+        return self
+
+    def scaled(self, factor: float) -> "Point":
+        """For steps with this factor of bytes."""
+        predicted = None if self.predicted_s is None else factor * self.predicted_s
+        seconds = [factor * one for one in self.seconds]
+        return self.model_copy(update={"predicted_s": predicted, "seconds": seconds})
 
 
 class Entry(BaseModel):
@@ -65,6 +101,15 @@ class Entry(BaseModel):
     plan: PlanTable
     points: Annotated[list[Point], Field(max_length=POINTS_MAX)] = []
 
+    @model_validator(mode="after")
+    def _check(self):
+        if self.nodes > self.ranks:
+            raise ValueError(f"nodes is {self.nodes}, at most the {self.ranks} ranks")
+        return self
+
+    def with_times(self, seconds: list[float]) -> "Entry":
+        return self.model_copy(update={"median_s": median(seconds), "spread": spread_of(seconds)})
+
     def scope(self) -> tuple:
         """What two entries have in common if the newer one replaces the other."""
         kernel_class = (round(math.log2(self.rank_bytes)), self.imbalance > IMBALANCED_FROM)
@@ -79,7 +124,7 @@ class Profile(BaseModel):
 
 
 def spread_of(seconds: list[float]) -> float:
-    """Standard deviation of the logarithms."""
+    """Population standard deviation of the logarithms."""
     return pstdev([math.log(one) for one in seconds]) if len(seconds) > 1 else 0.0
 
 
@@ -110,7 +155,8 @@ def add_entry(path: Path, entry: Entry) -> None:
 
 
 def _merge(old: Entry, new: Entry) -> Entry:
-    points = {_key(one.plan): one for one in old.points}
+    """Times of the old entry are scaled to the bytes of the new one."""
+    points = {_key(one.plan): one.scaled(new.rank_bytes / old.rank_bytes) for one in old.points}
     for one in new.points:
         before = points.get(_key(one.plan))
         if before is not None:
@@ -119,11 +165,15 @@ def _merge(old: Entry, new: Entry) -> Entry:
             one = one.model_copy(update={"seconds": seconds, "failures": failures})
         points[_key(one.plan)] = one
     kept = [*points.values()][:POINTS_MAX]
-    return new.model_copy(update={"points": kept, "runs": old.runs + 1})
+    merged = new.model_copy(update={"points": kept, "runs": old.runs + 1})
+    best = points.get(_key(new.plan))
+    return merged.with_times(best.seconds) if best and best.seconds else merged
 
 
 def _key(plan: dict) -> tuple:
-    return tuple(sorted(plan.items()))
+    """Equal for plans that differ only in naming the usual exchange."""
+    usual = EXCHANGES.get(plan["strategy"], (None,))[0]
+    return tuple(sorted(({"exchange": usual} | plan).items()))
 
 
 def _write(path: Path, profile: Profile) -> None:
