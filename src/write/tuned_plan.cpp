@@ -111,8 +111,9 @@ TuningScope scope_of(const WriteFacts& facts) {
   if (facts.step_bytes.empty()) return scope;
   const StepTotals totals = totals_of(facts);
   const double mean = totals.bytes / totals.ranks;
-  scope.rank_bytes = static_cast<std::uint64_t>(mean);
-  if (mean > 0) scope.imbalance = std::max(1.0, totals.rank_bytes_max / mean);
+  if (mean <= 0) return scope;
+  scope.rank_bytes = static_cast<std::uint64_t>(std::max(1.0, mean));
+  scope.imbalance = std::max(1.0, totals.rank_bytes_max / mean);
   return scope;
 }
 
@@ -143,6 +144,7 @@ std::optional<WritePlan> plan_by_profile(const TuningProfile& profile,
   if (merged.tuning.unit_bytes == 0) merged.tuning.unit_bytes = values.tuning.unit_bytes;
   if (merged.tuning.alignment_bytes == 0)
     merged.tuning.alignment_bytes = values.tuning.alignment_bytes;
+  if (!merged.tuning.exchange) merged.tuning.exchange = values.tuning.exchange;
   WriteFacts with_reason = facts;
   with_reason.storage_reason =
       tuned->reason + (facts.storage_reason.empty() ? "" : "; " + facts.storage_reason);

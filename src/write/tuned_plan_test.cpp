@@ -103,6 +103,8 @@ TEST(ScopeOf, has_mean_imbalance_and_the_hash_of_numbers) {
   machine.servers.front().count = 3;
   EXPECT_NE(scope_of(facts).machine_hash, scope.machine_hash);
   EXPECT_EQ(scope.machine_hash.size(), 16U);
+  facts.step_bytes = {1, 0, 0, 0};
+  EXPECT_EQ(scope_of(facts).rank_bytes, 1U) << "0 would be an unknown size";
 }
 
 TEST(PlanByProfile, sets_open_values_and_states_the_source) {
@@ -113,6 +115,17 @@ TEST(PlanByProfile, sets_open_values_and_states_the_source) {
   EXPECT_EQ(plan->files, 4U);
   EXPECT_THAT(plan->reason, HasSubstr("tuned at 64 ranks to 1.5 s a step, high confidence"));
   EXPECT_GT(plan->memory_bytes, 0U);
+}
+
+TEST(PlanByProfile, has_the_measured_exchange) {
+  TuningProfile profile{{tuned_entry(64, 8, 2)}};
+  const auto usual = plan_by_profile(profile, facts_with(64), {});
+  ASSERT_TRUE(usual);
+  ASSERT_EQ(usual->tuning.exchange, Exchange::kSharedMemory);
+  profile.entries.front().plan.tuning.exchange = Exchange::kMessage;
+  const auto plan = plan_by_profile(profile, facts_with(64), {});
+  ASSERT_TRUE(plan);
+  EXPECT_EQ(plan->tuning.exchange, Exchange::kMessage);
 }
 
 TEST(PlanByProfile, values_that_do_not_fit_are_not_used) {

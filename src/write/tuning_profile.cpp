@@ -179,11 +179,13 @@ std::string to_toml(const TuningProfile& profile) {
 }
 
 WritePlan tuned_values(const WritePlan& plan) {
-  return {.strategy = plan.strategy,
-          .writers = plan.writers,
-          .files = plan.files,
-          .tuning = {.unit_bytes = plan.tuning.unit_bytes,
-                     .alignment_bytes = plan.tuning.alignment_bytes}};
+  WritePlan values{.strategy = plan.strategy,
+                   .writers = plan.writers,
+                   .files = plan.files,
+                   .tuning = {.unit_bytes = plan.tuning.unit_bytes,
+                              .alignment_bytes = plan.tuning.alignment_bytes}};
+  if (plan.tuning.exchange != Exchange::kNone) values.tuning.exchange = plan.tuning.exchange;
+  return values;
 }
 
 void set_times(TuningEntry& entry, std::vector<double> seconds) {
@@ -198,8 +200,7 @@ void set_times(TuningEntry& entry, std::vector<double> seconds) {
   double squares = 0;
   for (const double one : seconds)
     squares += std::pow(std::log(one) - mean, 2);
-  const auto others = static_cast<double>(std::max<std::size_t>(seconds.size(), 2) - 1);
-  entry.spread = std::sqrt(squares / others);
+  entry.spread = std::sqrt(squares / static_cast<double>(seconds.size()));
 }
 
 bool is_comparable(const TuningScope& one, const TuningScope& other) {
@@ -229,6 +230,11 @@ void merge(TuningProfile& profile, TuningEntry entry) {
   }
   entry.runs += found->runs;
   std::vector<TuningPoint> points = std::move(found->points);
+  const double scale =
+      static_cast<double>(entry.scope.rank_bytes) / static_cast<double>(found->scope.rank_bytes);
+  for (TuningPoint& point : points)
+    for (double& seconds : point.seconds)
+      seconds *= scale;
   for (const TuningPoint& point : entry.points)
     merge_point(points, point);
   entry.points = std::move(points);
@@ -242,10 +248,12 @@ Status update_tuning_profile(const std::string& path, const TuningEntry& entry) 
   if (!existing) return failure(existing.error());
   TuningProfile profile = std::move(*existing).value_or(TuningProfile{});
   merge(profile, entry);
+  const std::string text = to_toml(profile);
+  if (const auto parsed = parse_tuning_profile(text, path); !parsed) return failure(parsed.error());
   auto file = TemporaryFile::create_beside(path);
   if (!file) return failure(file.error());
   std::ofstream out(file->path(), std::ios::binary);
-  out << to_toml(profile);
+  out << text;
   out.close();
   if (out) return file->publish();
   return failure(system_error({.operation = "write tuning profile", .path = path}, errno));

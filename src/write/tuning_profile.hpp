@@ -67,7 +67,8 @@ Result<std::optional<TuningProfile>> load_tuning_profile(const std::string& path
 /// The text of a profile: parse_tuning_profile() of it returns an equal one.
 std::string to_toml(const TuningProfile& profile);
 
-/// The values of a plan that a profile has: strategy, writers, files, unit, alignment.
+/// The values of a plan that a profile has: strategy, writers, files, unit, alignment, and an
+/// exchange other than none, which the others imply.
 WritePlan tuned_values(const WritePlan& plan);
 
 /// Median and spread of `seconds`, which must not be empty.
@@ -82,7 +83,7 @@ bool is_comparable(const TuningScope& one, const TuningScope& other);
 void merge(TuningProfile& profile, TuningEntry entry);
 
 /// Merges `entry` into the file, which is replaced atomically, or created. Fails, and leaves the
-/// file unchanged, if it is not a valid profile. Blocks.
+/// file unchanged, if it or the merged one is not a valid profile. Blocks.
 Status update_tuning_profile(const std::string& path, const TuningEntry& entry);
 
 }  // namespace forebay::write

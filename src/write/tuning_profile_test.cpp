@@ -95,7 +95,7 @@ TEST(SetTimes, has_median_and_spread_of_logarithms) {
   TuningEntry entry;
   set_times(entry, {4, 1});
   EXPECT_EQ(entry.median_s, 2.5);
-  EXPECT_NEAR(entry.spread, std::log(4) / std::sqrt(2), 1e-12);
+  EXPECT_NEAR(entry.spread, std::log(2), 1e-12) << "of the population";
   set_times(entry, {3});
   EXPECT_EQ(entry.median_s, 3);
   EXPECT_EQ(entry.spread, 0);
@@ -136,6 +136,34 @@ TEST(Merge, adds_seconds_to_equal_plans_and_counts_runs) {
     merge(profile, entry_of(8, {static_cast<double>(run + 1)}));
   EXPECT_EQ(profile.entries.front().points.front().seconds.size(), kTuningSecondsMax);
   EXPECT_EQ(profile.entries.front().points.front().seconds.back(), 100);
+}
+
+TEST(Merge, scales_earlier_seconds_to_the_new_size) {
+  TuningProfile profile;
+  merge(profile, entry_of(8, {2}));
+  TuningEntry larger = entry_of(8, {3});
+  larger.scope.rank_bytes = 1280_KiB;
+  merge(profile, larger);
+  EXPECT_EQ(profile.entries.front().points.front().seconds, (std::vector<double>{2.5, 3}));
+  EXPECT_EQ(profile.entries.front().median_s, 2.75);
+}
+
+TEST(TunedValues, have_an_exchange_that_other_values_do_not_imply) {
+  WritePlan plan{.strategy = Strategy::kReducedBlocking, .writers = 4, .files = 2};
+  plan.tuning.exchange = Exchange::kMessage;
+  EXPECT_EQ(tuned_values(plan).tuning.exchange, Exchange::kMessage);
+  plan.tuning.exchange = Exchange::kNone;
+  EXPECT_FALSE(tuned_values(plan).tuning.exchange);
+}
+
+TEST(UpdateTuningProfile, entry_that_cannot_be_read_leaves_the_file_unchanged) {
+  const TemporaryDirectory directory;
+  const std::string path = directory / "app.tuning.toml";
+  ASSERT_TRUE(update_tuning_profile(path, entry_of(8, {1})));
+  TuningEntry invalid = entry_of(16, {1});
+  invalid.scope.rank_bytes = 0;
+  EXPECT_EQ(error_class(update_tuning_profile(path, invalid)), ErrorClass::kInvalidArgument);
+  EXPECT_EQ((*load_tuning_profile(path))->entries.size(), 1U);
 }
 
 TEST(UpdateTuningProfile, creates_the_file_and_keeps_other_entries) {
