@@ -5,6 +5,7 @@
 #include <algorithm>
 #include <array>
 #include <chrono>
+#include <set>
 #include <utility>
 
 #include <poll.h>
@@ -211,8 +212,14 @@ void DatasetAgent::send_in_place(comm::Rank to,
 
 void DatasetAgent::handle_peer_lost(comm::Rank peer, const Error& why) {
   payloads_.erase(peer.number);
-  std::erase_if(early_messages_, [peer](const EarlyMessage& one) { return one.from == peer; });
+  std::set<StepId> incomplete;
+  std::erase_if(early_messages_, [&](const EarlyMessage& one) {
+    if (one.from == peer) incomplete.insert(step_id_of(one.header));
+    return one.from == peer;
+  });
   if (has_all_left_) return;
+  for (const StepId& step : incomplete)
+    report_failure(step, why);
   if (peer.number == AggregationMap::coordinator()) handle_coordinator_lost(why);
   aggregator_.handle_rank_lost(peer, why);
   if (file_owner_) file_owner_->handle_rank_lost(peer, why);

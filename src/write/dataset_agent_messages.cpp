@@ -356,6 +356,11 @@ Status DatasetAgent::handle_plan_changes(const std::vector<PlanChange>& changes,
                                          std::uint64_t decided_end) {
   if (!plans_.may_change()) return {};
   if (!coordinator_) {
+    // All steps before this outcome are of decided groups.
+    const std::uint64_t most = plans_.decided_end() + plans_.plan_at_opening().steps_in_flight;
+    if (decided_end > most)
+      return failure(malformed_message(MessageKind::kStepOutcome, "decided end", decided_end,
+                                       "must be at most " + std::to_string(most)));
     for (const PlanChange& change : changes)
       if (Status added = plans_.add(change); !added) return added;
     plans_.decide_until(decided_end);

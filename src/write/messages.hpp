@@ -37,7 +37,7 @@ enum class MessageKind : std::uint32_t {
   kAllocateReply,
   /// Writer to owner, not about a step: offset, group, bytes requested there, bytes needed.
   kTrimAllocation,
-  /// Writer to owner (transfer mode baton): the last region of this writer that was being written.
+  /// Writer to owner (transfer mode baton): the writer has written all regions that it has begun.
   kReleaseBaton,
   /// Writer to owner (transfer mode baton): a chunk is written, and more follow.
   kRenewBaton,
@@ -47,11 +47,10 @@ enum class MessageKind : std::uint32_t {
   /// Owner to its ranks, when all are ready: CollectiveMethod; the rounds, as ByteRanges.
   kCollectiveStart,
   /// Rank to owner: total size of all fragments; a fragment of its RankMetadata, with offsets in
-  /// the
-  /// owner's file.
+  /// the owner's file.
   kRankMetadata,
-  /// Rank to coordinator: the rank has committed the step; nanoseconds for which its application
-  /// was blocked, nanoseconds from begin_step() to commit(); its fields.
+  /// Rank to coordinator, when it commits the step: nanoseconds from begin_step() to commit(); its
+  /// fields.
   kRankCommitted,
   /// Any rank to coordinator: the step cannot be completed; the Error.
   kStepFailed,
@@ -61,8 +60,7 @@ enum class MessageKind : std::uint32_t {
   /// Owner to coordinator: the file is durable for that step; a FileDurableMessage.
   kFileDurable,
   /// Coordinator to owner: requests the ranks whose metadata of the step has not arrived: their
-  /// bytes
-  /// are not all written and hashed.
+  /// bytes are not all written and hashed.
   kMissingRanksRequest,
   /// Reply, repeated after each change: file; the first kRanksInErrorMax + 1 of these ranks.
   kMissingRanksReply,

@@ -54,17 +54,17 @@ void PlanSchedule::decide_until(std::uint64_t group_end) {
 }
 
 /// A group before the first entry is of an earlier opening, or its change is not kept any more.
-const PlanSchedule::Entry& PlanSchedule::entry_of(std::uint64_t group) const {
+PlanSchedule::Entries::const_iterator PlanSchedule::find(std::uint64_t group) const {
   const auto next = entries_.upper_bound(group);
-  return next == entries_.begin() ? next->second : std::prev(next)->second;
+  return next == entries_.begin() ? next : std::prev(next);
 }
 
 const std::shared_ptr<const WritePlan>& PlanSchedule::plan(std::uint64_t group) const {
-  return entry_of(group).plan;
+  return find(group)->second.plan;
 }
 
 const AggregationMap& PlanSchedule::aggregation(std::uint64_t group) const {
-  const Entry& entry = entry_of(group);
+  const Entry& entry = find(group)->second;
   if (!entry.aggregation)
     entry.aggregation = std::make_unique<const AggregationMap>(setup_.rank_layout, *entry.plan);
   return *entry.aggregation;
@@ -75,9 +75,8 @@ const AggregationMap& PlanSchedule::newest_aggregation() const {
 }
 
 bool PlanSchedule::depends_on(RankNumber rank, RankNumber other) const {
-  return std::ranges::any_of(entries_, [&](const auto& one) {
-    const auto& aggregation = one.second.aggregation;
-    return aggregation && aggregation->depends_on(rank, other);
+  return std::any_of(find(released_end_), entries_.end(), [&](const auto& one) {
+    return aggregation(one.first).depends_on(rank, other);
   });
 }
 
@@ -140,10 +139,9 @@ Status PlanSchedule::add(const PlanChange& change) {
 }
 
 void PlanSchedule::release_before(std::uint64_t group) {
-  for (auto entry = entries_.begin(); std::next(entry) != entries_.end(); ++entry) {
-    if (std::next(entry)->first > group) return;
+  released_end_ = std::max(released_end_, group);
+  for (auto entry = entries_.cbegin(); entry != find(released_end_); ++entry)
     entry->second.aggregation.reset();
-  }
 }
 
 }  // namespace forebay::write

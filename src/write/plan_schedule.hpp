@@ -93,12 +93,14 @@ class PlanSchedule {
     /// Null while not needed. A large job has megabytes of it for each plan.
     mutable std::unique_ptr<const AggregationMap> aggregation = nullptr;
   };
-  const Entry& entry_of(std::uint64_t group) const;
+  using Entries = std::map<std::uint64_t, Entry>;  ///< by first group; never empty
+  Entries::const_iterator find(std::uint64_t group) const;
   Status check_fixed_values(const WritePlan& plan) const;
 
   const Setup setup_;
   std::uint64_t decided_end_;
-  std::map<std::uint64_t, Entry> entries_;  ///< by first group; never empty
+  std::uint64_t released_end_ = 0;  ///< no step of an earlier group is in flight
+  Entries entries_;
 };
 
 }  // namespace forebay::write

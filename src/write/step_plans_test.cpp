@@ -1,8 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
 // Roles of agents while steps of different plans are in flight, and an agent that receives messages
 // about a step before its plan.
+#include <algorithm>
 #include <memory>
 #include <string>
+#include <thread>
 #include <utility>
 #include <vector>
 
@@ -352,7 +354,8 @@ class LateRank {
   explicit LateRank(comm::Communicator& ranks)
       : ranks_(ranks), transport_(comm::open_transport(ranks, {})) {}
 
-  void run_agent() {
+  /// Until its end. Steps of groups below `begin_end` may begin then.
+  void run_agent(std::uint64_t begin_end = kChangedGroup + 1) {
     const RankLayout layout{.node_of_compute_rank = {0, 1, 1}};
     const auto agent = DatasetAgent::start(
         {.path = "run.fb",
@@ -365,8 +368,9 @@ class LateRank {
          .file_writer = std::make_unique<TestFileWriter>(),
          .on_plans_decided = [this](const PlanSchedule&, std::uint64_t end) { begin_end_ = end; }});
     ASSERT_TRUE(agent) << agent.error().message();
+    (*agent)->post_to_producer([](StepProducer& producer) { producer.leave(); });
     (*agent)->wait_until_ended();
-    EXPECT_EQ(begin_end_, kChangedGroup + 1);
+    EXPECT_EQ(begin_end_, begin_end);
   }
   /// Sends to rank 1.
   void send(MessageKind kind, const AgentContext::Words& words, comm::Bytes payload = {}) {
@@ -387,20 +391,32 @@ class LateRank {
     return header.words[0];
   }
   /// Sends the outcome of step 1, with a plan of the first group that is not decided.
-  void announce(const WritePlan& plan) {
-    send(MessageKind::kStepOutcome,
-         message_words(step_id(1), static_cast<std::uint64_t>(StepOutcome::kPublished),
-                       kChangedGroup + 1),
-         to_bytes(StepOutcomeMessage{.changes = {{kChangedGroup, plan}}}));
+  void announce(const WritePlan& plan, std::uint64_t decided_end = kChangedGroup + 1) {
+    send(
+        MessageKind::kStepOutcome,
+        message_words(step_id(1), static_cast<std::uint64_t>(StepOutcome::kPublished), decided_end),
+        to_bytes(StepOutcomeMessage{.changes = {{kChangedGroup, plan}}}));
     const auto is_sent = [this] {
       return !handler_.messages.empty() && transport_->queued_bytes() == 0;
     };
     EXPECT_TRUE(comm::run_until(*transport_, handler_, is_sent)) << "after kHello";
   }
+  void disconnect() { transport_.reset(); }
+  void await_failure_of(const StepId& step) {
+    const auto is_reported = [&] {
+      return std::ranges::any_of(handler_.messages, [&](const auto& message) {
+        const auto& header = message.header;
+        return header.kind == static_cast<std::uint32_t>(MessageKind::kStepFailed) &&
+               step_id_of(header) == step;
+      });
+    };
+    EXPECT_TRUE(comm::run_until(*transport_, handler_, is_reported));
+  }
   void end_agent() {
     send(MessageKind::kAllLeft, {});
-    EXPECT_TRUE(comm::run_until_lost(*transport_, handler_, comm::Rank{1}));
+    await_end();
   }
+  void await_end() { EXPECT_TRUE(comm::run_until_lost(*transport_, handler_, comm::Rank{1})); }
   void barrier() { EXPECT_TRUE(ranks_.barrier()); }
 
  private:
@@ -459,6 +475,30 @@ TEST(LateAgent, kept_message_of_a_wrong_sender_closes_its_connection) {
     rank.announce(plan_of(1, 1, Strategy::kReducedBlocking));
     rank.barrier();
     rank.end_agent();
+  });
+}
+
+TEST(LateAgent, kept_message_of_a_lost_rank_fails_its_step) {
+  comm::run_on_ranks(3, [](const comm::CommunicatorPtr& ranks) {
+    LateRank rank(*ranks);
+    if (ranks->rank() == comm::Rank{2}) {
+      rank.send(MessageKind::kRegionCount, message_words(step_id(kChangedGroup)));
+      rank.send(MessageKind::kRegionCount, message_words(step_id(2)));
+      EXPECT_EQ(rank.next_reply(), 2U) << "the other message is kept";
+      return rank.disconnect();
+    }
+    if (ranks->rank() == comm::Rank{1}) return rank.run_agent(0);
+    rank.await_failure_of(step_id(kChangedGroup));
+    rank.end_agent();
+  });
+}
+
+TEST(LateAgent, outcome_that_decides_too_many_groups_closes_the_connection) {
+  comm::run_on_ranks(2, [](const comm::CommunicatorPtr& ranks) {
+    LateRank rank(*ranks);
+    if (ranks->rank() == comm::Rank{1}) return rank.run_agent(kAllGroups);
+    rank.announce(plan_of(1, 1, Strategy::kReducedBlocking), kChangedGroup + 3);
+    rank.await_end();
   });
 }
 
