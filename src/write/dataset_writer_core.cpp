@@ -175,9 +175,15 @@ Status DatasetWriterCore::close() {
     return failure(error(
         ErrorClass::kLimit, "close",
         std::to_string(committed()) + " steps are still in flight: storage does not keep up"));
-  const bool is_saving = !was_closed && setup_.tuner != nullptr;
+  const Status written = failures_of_steps();
+  const bool is_saving = setup_.tuner != nullptr && !std::exchange(is_tuning_saved_, true);
+  lock.unlock();
   const Status saved = is_saving ? save_tuning(*setup_.tuner, setup_.profile_path) : Status();
-  if (!first_failure_) return saved;
+  return written ? saved : written;
+}
+
+Status DatasetWriterCore::failures_of_steps() const {
+  if (!first_failure_) return {};
   if (failures_ == 1) return failure(*first_failure_);
   return failure(with_note(*first_failure_,
                            "the first of " + std::to_string(failures_) + " steps that failed"));

@@ -76,6 +76,7 @@ class DatasetWriterCore : public std::enable_shared_from_this<DatasetWriterCore>
   Result<StepId> register_step(std::uint64_t number);
   void handle_step_closed(const Packer& packer);
   void cancel_open_step() noexcept;
+  Status failures_of_steps() const;
 
   const detail::OriginProcess origin_;
   const Setup setup_;
@@ -91,6 +92,7 @@ class DatasetWriterCore : public std::enable_shared_from_this<DatasetWriterCore>
   std::uint32_t steps_in_flight_ = 0;
   std::optional<StepId> open_step_;  ///< begun and not committed
   bool is_closed_ = false;
+  bool is_tuning_saved_ = false;
   std::optional<std::uint64_t> last_begun_;
   std::optional<std::uint64_t> newest_;
   std::optional<Error> first_failure_;  ///< of a step; aborted steps do not count
