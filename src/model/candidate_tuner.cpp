@@ -7,6 +7,7 @@
 #include <limits>
 #include <numbers>
 #include <numeric>
+#include <ranges>
 #include <utility>
 
 #include "base/assert.hpp"
@@ -32,9 +33,10 @@ constexpr double kImprovementMin = 0.05;
 constexpr double kDifferenceDeviation = 0.15;
 /// Least advantage for which the plan in use is replaced.
 constexpr double kReplacementMin = 0.05;
-/// A candidate that was measured before is excluded after this many failures: the program may have
-/// aborted one step.
+/// A candidate that was measured before is excluded after this many failures.
 constexpr std::uint32_t kFailuresInARow = 2;
+/// Measurements of others until it may be proposed again: what made it fail may be over.
+constexpr std::uint32_t kExclusion = 20;
 /// The cost has changed if this many of the latest measurements are off, by this much.
 constexpr std::size_t kChangeWindow = 4;
 constexpr std::size_t kChangeCount = 3;
@@ -70,17 +72,18 @@ CandidateTuner::CandidateTuner(std::span<const TunerCandidate> candidates,
       starts_(choose_starts(*surface_, candidates.size(), options)) {}
 
 CandidateTuner::~CandidateTuner() = default;
-CandidateTuner::CandidateTuner(CandidateTuner&&) noexcept = default;
 
 std::span<const double> CandidateTuner::seconds(std::size_t candidate) const {
   return histories_[candidate].seconds;
 }
 
+std::span<const double> CandidateTuner::recorded_seconds(std::size_t candidate) const {
+  return seconds(candidate).subspan(histories_[candidate].restored);
+}
+
 std::uint32_t CandidateTuner::failures(std::size_t candidate) const {
   return histories_[candidate].failures;
 }
-
-double CandidateTuner::best_s() const { return estimate_ ? std::exp(estimate_->mean[best_]) : 0; }
 
 double CandidateTuner::noise() const { return surface_->noise(); }
 
@@ -110,7 +113,7 @@ std::size_t CandidateTuner::next(std::span<const std::size_t> pending) const {
 
 std::size_t CandidateTuner::next_start(std::span<const std::size_t> pending) const {
   const auto is_open = [&](std::size_t start) {
-    return !is_measured(start) && histories_[start].is_usable && !contains(pending, start);
+    return !is_measured(start) && is_usable(start) && !contains(pending, start);
   };
   const auto found = std::ranges::find_if(starts_, is_open);
   return found == starts_.end() ? kNone : *found;
@@ -126,8 +129,7 @@ std::size_t CandidateTuner::next_improvement(std::span<const std::size_t> pendin
   double most = kImprovementMin * noise();
   for (std::size_t i = 0; i < histories_.size(); ++i) {
     const double cautious = estimate.mean[i] + kCaution * estimate.deviation[i];
-    if (!histories_[i].is_usable || is_measured(i) || contains(pending, i) || cautious > limit)
-      continue;
+    if (!is_usable(i) || is_measured(i) || contains(pending, i) || cautious > limit) continue;
     const double improvement = expected_improvement(least, estimate.mean[i], estimate.deviation[i]);
     if (improvement <= most) continue;
     most = improvement;
@@ -140,7 +142,7 @@ std::size_t CandidateTuner::next_improvement(std::span<const std::size_t> pendin
 std::vector<std::size_t> CandidateTuner::best_first() const {
   std::vector<std::size_t> order;
   for (std::size_t i = 0; i < histories_.size(); ++i)
-    if (is_measured(i) && histories_[i].is_usable) order.push_back(i);
+    if (is_measured(i) && is_usable(i)) order.push_back(i);
   std::ranges::stable_sort(order, {}, [&](std::size_t i) { return estimate_->mean[i]; });
   if (order.empty()) order.push_back(0);
   return order;
@@ -152,7 +154,7 @@ std::size_t CandidateTuner::next_unconfirmed(std::span<const std::size_t> pendin
   std::vector<std::size_t> order = best_first();
   const double limit = estimate_->mean[order.front()] + std::log(kConfirmedCostMax);
   order.resize(std::min(kConfirmed, order.size()));
-  if (is_measured(0) && histories_[0].is_usable) order.push_back(0);
+  if (is_measured(0) && is_usable(0)) order.push_back(0);
   for (const std::size_t candidate : order) {
     const auto coming = static_cast<std::size_t>(std::ranges::count(pending, candidate));
     const std::size_t measurements = histories_[candidate].seconds.size() + coming;
@@ -162,12 +164,22 @@ std::size_t CandidateTuner::next_unconfirmed(std::span<const std::size_t> pendin
   return kNone;
 }
 
-void CandidateTuner::restore(std::span<const std::vector<double>> seconds) {
-  FOREBAY_ASSERT(seconds.size() == histories_.size());
-  for (std::size_t i = 0; i < seconds.size(); ++i) {
-    const std::size_t kept = std::min(seconds[i].size(), kMeasurementsKept);
-    histories_[i].seconds.assign(seconds[i].end() - static_cast<std::ptrdiff_t>(kept),
-                                 seconds[i].end());
+void CandidateTuner::restore(std::span<const TunerHistory> earlier) {
+  FOREBAY_ASSERT(earlier.size() == histories_.size());
+  std::vector<std::pair<double, std::size_t>> fastest_first;  // after the default
+  for (std::size_t i = 0; i < earlier.size(); ++i) {
+    if (!earlier[i].seconds.empty())
+      fastest_first.emplace_back(i == 0 ? 0 : std::ranges::min(earlier[i].seconds), i);
+    else if (earlier[i].failures > 0)
+      histories_[i].excluded = kExclusion;
+  }
+  std::ranges::sort(fastest_first);
+  fastest_first.resize(std::min(fastest_first.size(), kRestoredMax));
+  for (const std::size_t i : fastest_first | std::views::values) {
+    const std::vector<double>& seconds = earlier[i].seconds;
+    const std::size_t kept = std::min(seconds.size(), kMeasurementsKept);
+    histories_[i].seconds.assign(seconds.end() - static_cast<std::ptrdiff_t>(kept), seconds.end());
+    histories_[i].restored = kept;
     trials_ += static_cast<std::uint32_t>(kept);
   }
   if (trials_ == 0) return;
@@ -175,17 +187,30 @@ void CandidateTuner::restore(std::span<const std::vector<double>> seconds) {
   update();
 }
 
+void CandidateTuner::predict(std::span<const double> seconds) {
+  std::vector<double> costs;
+  for (const double one : seconds)
+    costs.push_back(std::log(one));
+  surface_->set_predicted(costs);
+  starts_ = choose_starts(*surface_, histories_.size(), options_);
+}
+
 void CandidateTuner::record(std::size_t candidate, double seconds) {
   FOREBAY_ASSERT(candidate < histories_.size());
   FOREBAY_ASSERT(seconds > 0);
   for (const std::size_t failed : failing_)
-    if (failing_.size() > 1) histories_[failed].is_usable = true;
+    if (failing_.size() > 1) histories_[failed].excluded = 0;
   failing_.clear();
+  for (History& other : histories_)
+    if (other.excluded > 0) --other.excluded;
   History& history = histories_[candidate];
-  history.is_usable = true;
+  history.excluded = 0;
   history.failures_in_a_row = 0;
   history.seconds.push_back(seconds);
-  if (history.seconds.size() > kMeasurementsKept) history.seconds.erase(history.seconds.begin());
+  if (history.seconds.size() > kMeasurementsKept) {
+    history.seconds.erase(history.seconds.begin());
+    if (history.restored > 0) --history.restored;
+  }
   if (phase_ == TunerPhase::kUse && candidate == best_) observe_use(candidate, seconds);
   update();
 }
@@ -196,7 +221,7 @@ void CandidateTuner::record_failure(std::size_t candidate) {
   ++history.failures;
   ++history.failures_in_a_row;
   if (is_measured(candidate) && history.failures_in_a_row < kFailuresInARow) return;
-  history.is_usable = false;
+  history.excluded = kExclusion;
   if (!contains(failing_, candidate)) failing_.push_back(candidate);
   update();
 }
@@ -214,7 +239,7 @@ void CandidateTuner::update() {
 
 void CandidateTuner::choose_best() {
   const std::size_t leading = best_first().front();
-  const bool is_in_use = phase_ == TunerPhase::kUse && histories_[best_].is_usable;
+  const bool is_in_use = phase_ == TunerPhase::kUse && is_usable(best_);
   const double advantage = estimate_->mean[best_] - estimate_->mean[leading];
   if (is_in_use && advantage < kReplacementMin) return;
   best_ = is_preferred(leading) ? leading : 0;
@@ -222,7 +247,7 @@ void CandidateTuner::choose_best() {
 
 /// Whether the candidate is faster than the default beyond the noise.
 bool CandidateTuner::is_preferred(std::size_t candidate) const {
-  if (candidate == 0 || !is_measured(0) || !histories_[0].is_usable) return true;
+  if (candidate == 0 || !is_measured(0) || !is_usable(0)) return true;
   const double advantage = estimate_->mean[0] - estimate_->mean[candidate];
   const double deviation = surface_->difference_deviation(costs(), 0, candidate);
   return advantage > deviation * deviation / kDifferenceDeviation;
@@ -261,8 +286,10 @@ void CandidateTuner::reopen() {
   surface_->set_predicted(estimate_->mean);
   starts_ = best_first();
   starts_.resize(std::min(kConfirmed, starts_.size()));
-  for (History& history : histories_)
+  for (History& history : histories_) {
     history.seconds.clear();
+    history.restored = 0;
+  }
   for (const Use& use : recent_)
     histories_[use.candidate].seconds.push_back(use.seconds);
   recent_.clear();
@@ -277,6 +304,7 @@ std::string CandidateTuner::explanation() const {
   const auto measured = std::ranges::count_if(
       histories_, [](const History& history) { return !history.seconds.empty(); });
   if (measured == 0) return "nothing is measured yet";
+  if (measured == 1) return "one plan is measured so far";
   std::string text = phase_ == TunerPhase::kUse ? "best of " : "so far the best of ";
   text += std::to_string(measured) + " measured plans";
   if (best_ == 0) {

@@ -34,6 +34,12 @@ struct TunerOptions {
   std::uint32_t reopen_interval = 50;  ///< least number of measurements between two searches
 };
 
+/// What an earlier search has measured of a candidate.
+struct TunerHistory {
+  std::vector<double> seconds = {};  ///< oldest first
+  std::uint32_t failures = 0;
+};
+
 enum class TunerPhase : std::uint8_t {
   kStart,    ///< measures the default, the model's best, and scattered candidates
   kSearch,   ///< measures the candidate with the largest expected improvement
@@ -47,23 +53,28 @@ class CandidateTuner {
   /// Candidate 0 is the default. `candidates` must not be empty.
   CandidateTuner(std::span<const TunerCandidate> candidates, const TunerOptions& options);
   ~CandidateTuner();
-  CandidateTuner(CandidateTuner&& other) noexcept;
 
   /// The candidate to measure next. `pending` lists candidates whose measurements will be recorded
   /// later. They are not proposed again before the search ends. Takes at most a few milliseconds
   /// for 400 candidates.
   std::size_t next(std::span<const std::size_t> pending = {}) const;
 
-  /// Resumes the search of another tuner with the same candidates. `seconds` has the measurements
-  /// of each candidate, oldest first. Call it before anything is recorded.
-  void restore(std::span<const std::vector<double>> seconds);
+  /// Resumes the search of another tuner with the same candidates. `earlier` has one element for
+  /// each. Keeps those of the default and the fastest ones, kRestoredMax in all. Call it before
+  /// record().
+  static constexpr std::size_t kRestoredMax = 32;
+  void restore(std::span<const TunerHistory> earlier);
+
+  /// Replaces the predicted costs, in seconds above 0, one for each candidate. Keeps measurements
+  /// and failures. Call it before record() or restore().
+  void predict(std::span<const double> seconds);
 
   /// Records the cost of a candidate, in seconds above 0. It need not be the proposed one.
   void record(std::size_t candidate, double seconds);
 
   /// Records that a measurement failed. A candidate that fails at its first trial, or twice in a
-  /// row, is not proposed again, unless several candidates fail in a row: then the cause is
-  /// elsewhere.
+  /// row, is not proposed before 20 measurements of others. If several candidates fail in a row,
+  /// the cause is elsewhere, and the next measurement readmits all of them.
   void record_failure(std::size_t candidate);
 
   /// The candidate with the least expected cost of those measured. The default if nothing was
@@ -71,12 +82,12 @@ class CandidateTuner {
   std::size_t best() const noexcept { return best_; }
   TunerPhase phase() const noexcept { return phase_; }
 
-  /// The latest measurements of a candidate, oldest first.
+  /// The latest measurements of a candidate, oldest first: all, and those that record() received.
   std::span<const double> seconds(std::size_t candidate) const;
+  std::span<const double> recorded_seconds(std::size_t candidate) const;
+  /// Calls of record_failure().
   std::uint32_t failures(std::size_t candidate) const;
 
-  /// Expected cost of the best candidate, in seconds; 0: nothing was measured.
-  double best_s() const;
   /// Standard deviation of the logarithm of one measurement, as estimated.
   double noise() const;
   /// One clause for people: how many candidates were measured, and why best() is the best.
@@ -87,9 +98,10 @@ class CandidateTuner {
 
   struct History {
     std::vector<double> seconds = {};
+    std::size_t restored = 0;  ///< of these, the first ones
     std::uint32_t failures = 0;
     std::uint32_t failures_in_a_row = 0;
-    bool is_usable = true;
+    std::uint32_t excluded = 0;  ///< measurements until the candidate may be proposed again
   };
   struct Use {
     std::size_t candidate;
@@ -99,6 +111,7 @@ class CandidateTuner {
 
   std::vector<MeasuredCost> costs() const;
   bool is_measured(std::size_t candidate) const { return !histories_[candidate].seconds.empty(); }
+  bool is_usable(std::size_t candidate) const { return histories_[candidate].excluded == 0; }
   void update();
   void end_search_if_done();
   void choose_best();

@@ -4,8 +4,6 @@
 #include "model/candidate_tuner.hpp"
 
 #include <algorithm>
-#include <chrono>
-#include <iostream>
 #include <set>
 
 #include <gtest/gtest.h>
@@ -158,12 +156,59 @@ TEST(CandidateTuner, restored_measurements_resume_the_search) {
   TunerFixture first = fixture_with_seed(kSyntheticSmall, 5);
   first.finish_search();
   TunerFixture resumed = fixture_with_seed(kSyntheticSmall, 5);
-  std::vector<std::vector<double>> seconds;
+  std::vector<TunerHistory> earlier;
   for (std::size_t i = 0; i < first.truth().size(); ++i)
-    seconds.emplace_back(first.tuner().seconds(i).begin(), first.tuner().seconds(i).end());
-  resumed.tuner().restore(seconds);
+    earlier.push_back({{first.tuner().seconds(i).begin(), first.tuner().seconds(i).end()}});
+  resumed.tuner().restore(earlier);
   EXPECT_EQ(resumed.tuner().best(), first.tuner().best());
   EXPECT_EQ(resumed.tuner().next(), first.tuner().best());
+  EXPECT_TRUE(resumed.tuner().recorded_seconds(resumed.tuner().best()).empty());
+  resumed.step();
+  EXPECT_EQ(resumed.tuner().recorded_seconds(resumed.tuner().best()).size(), 1U);
+}
+
+TEST(CandidateTuner, restores_the_default_and_the_fastest_candidates) {
+  TunerFixture fixture = fixture_with_seed(kSyntheticLustre, 5);
+  std::vector<TunerHistory> earlier;
+  for (const double seconds : fixture.truth())
+    earlier.push_back({{seconds}});
+  fixture.tuner().restore(earlier);
+  std::size_t restored = 0;
+  for (std::size_t i = 0; i < fixture.truth().size(); ++i)
+    restored += fixture.tuner().seconds(i).size();
+  EXPECT_EQ(restored, CandidateTuner::kRestoredMax);
+  EXPECT_FALSE(fixture.tuner().seconds(0).empty());
+  EXPECT_LT(fixture.over_best(fixture.tuner().best()), 1.1);
+}
+
+TEST(CandidateTuner, candidate_that_failed_in_an_earlier_search_is_not_proposed) {
+  TunerFixture fixture = fixture_with_seed(kSyntheticLustre, 2);
+  fixture.step();
+  const std::size_t failed = fixture.tuner().next();
+  TunerFixture resumed = fixture_with_seed(kSyntheticLustre, 2);
+  std::vector<TunerHistory> earlier(resumed.truth().size());
+  earlier[failed].failures = 1;
+  resumed.tuner().restore(earlier);
+  for (int step = 0; step < 15; ++step) {
+    EXPECT_NE(resumed.tuner().next(), failed);
+    resumed.step();
+  }
+  EXPECT_EQ(resumed.tuner().failures(failed), 0U) << "of this search";
+}
+
+TEST(CandidateTuner, excluded_best_candidate_returns_after_20_measurements) {
+  const double truth[] = {2, 1, 1.5};
+  CandidateTuner tuner(std::vector<TunerCandidate>{{{0}, 1}, {{1}, 1}, {{2}, 1}}, {});
+  while (tuner.phase() != TunerPhase::kUse)
+    tuner.record(tuner.next(), truth[tuner.next()]);
+  ASSERT_EQ(tuner.best(), 1U);
+  for (int failure = 0; failure < 2; ++failure)
+    tuner.record_failure(1);
+  for (int step = 0; step < 20; ++step) {
+    EXPECT_EQ(tuner.next(), 2U);
+    tuner.record(tuner.next(), truth[tuner.next()]);
+  }
+  EXPECT_EQ(tuner.next(), 1U);
 }
 
 TEST(CandidateTuner, noise_above_the_differences_keeps_the_default) {
@@ -186,6 +231,8 @@ TEST(CandidateTuner, noise_above_the_differences_keeps_the_default) {
 TEST(CandidateTuner, explanation_has_the_gain_over_the_default) {
   CandidateTuner tuner(std::vector<TunerCandidate>{{{0}, 1}, {{1}, 1}}, {.trials_max = 6});
   EXPECT_EQ(tuner.explanation(), "nothing is measured yet");
+  tuner.record(0, 2);
+  EXPECT_EQ(tuner.explanation(), "one plan is measured so far");
   while (tuner.phase() != TunerPhase::kUse)
     tuner.record(tuner.next(), tuner.next() == 0 ? 2 : 1);
   EXPECT_EQ(tuner.best(), 1U);
@@ -264,26 +311,22 @@ TEST(CandidateTuner, repeated_changes_reopen_at_most_once_per_interval) {
   EXPECT_LE(searching, 5 * 8);
 }
 
-TEST(CandidateTuner, prints_the_cost_of_a_decision) {
-  std::vector<TunerCandidate> candidates;
-  for (int i = 0; i < 400; ++i)
-    candidates.push_back(
-        {{i % 20 / 2.0, i / 20 / 3.0, i % 3 / 2.0, i % 2 + 0.0}, 1 + i % 17 / 30.0});
-  CandidateTuner tuner(candidates, {.trials_max = 100, .trial_cost_max = 1000});
-  while (tuner.phase() == TunerPhase::kStart)
-    tuner.record(tuner.next(), 1);
-  for (std::size_t i = 0; i < 64; ++i)
-    tuner.record(i * 6, 1 + static_cast<double>(i % 7) / 10);
-  const auto begin = std::chrono::steady_clock::now();
-  tuner.record(0, 1);
-  const auto recorded = std::chrono::steady_clock::now();
-  const std::size_t pending[] = {1, 2};
-  const std::size_t next = tuner.next(pending);
-  const auto end = std::chrono::steady_clock::now();
-  using Milliseconds = std::chrono::duration<double, std::milli>;
-  std::cout << "record() " << Milliseconds(recorded - begin).count() << " ms, next() "
-            << Milliseconds(end - recorded).count() << " ms, 400 candidates, 64 measured\n";
-  EXPECT_TRUE(tuner.seconds(next).empty());
+TEST(CandidateTuner, steps_after_the_default_cost_little_more_than_the_best_candidate) {
+  for (const SyntheticMachine& machine : {kSyntheticBgp, kSyntheticLustre, kSyntheticSmall}) {
+    std::vector<double> means;
+    for (std::uint64_t seed = 0; seed < kSeeds; ++seed) {
+      TunerFixture fixture = fixture_with_seed(machine, seed);
+      fixture.step();
+      double sum = fixture.step();
+      EXPECT_LT(sum, 1.1) << "the best of the model comes second";
+      for (int step = 2; step < 40; ++step)
+        sum += fixture.step();
+      means.push_back(sum / 39);
+    }
+    std::ranges::sort(means);
+    EXPECT_LT(means[kSeeds / 2], 1.12) << machine.ranks << " ranks";
+    EXPECT_LT(means.back(), 1.2) << machine.ranks << " ranks";
+  }
 }
 
 }  // namespace

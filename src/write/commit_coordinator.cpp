@@ -58,8 +58,6 @@ void CommitCoordinator::handle_rank_committed(comm::Rank from,
   pending->committed_ranks.insert(from.number);
   if (from == context_.rank())
     pending->begun_at = std::chrono::steady_clock::now() - commit.elapsed_time;
-  pending->measurement.perceived_time =
-      std::max(pending->measurement.perceived_time, commit.perceived_time);
   for (const format::FieldDefinition& field : commit.fields) {
     const auto known =
         pending->fields.try_emplace(field.name, FieldOrigin{field, from.number}).first;
@@ -142,7 +140,7 @@ void CommitCoordinator::publish(const StepId& step, PendingStep& pending) {
     entry.raw_bytes += message.raw_bytes;
     entry.stored_bytes += message.stored_bytes;
   }
-  pending.measurement.bytes = entry.raw_bytes;
+  pending.bytes = entry.raw_bytes;
   const auto finish = [this, step](StepOutcome outcome, const Status& status) {
     context_.post([this, step, outcome, status] {
       resolve(step, outcome, status);
@@ -223,7 +221,7 @@ void CommitCoordinator::abort_step(const StepId& step, const Error& why) {
 
 void CommitCoordinator::resolve(const StepId& step, StepOutcome outcome, const Status& status) {
   StepOutcomeMessage message;
-  if (plan_decider_) message.changes = decide_plans(step, outcome);
+  if (plan_decider_) message.changes = decide_plans(step, status);
   steps_.erase(step);
   if (status) {
     newest_published_ = step;
@@ -237,14 +235,30 @@ void CommitCoordinator::resolve(const StepId& step, StepOutcome outcome, const S
       to_bytes(message));
 }
 
-std::vector<PlanChange> CommitCoordinator::decide_plans(const StepId& step, StepOutcome outcome) {
+std::vector<PlanChange> CommitCoordinator::decide_plans(const StepId& step, const Status& status) {
   const PendingStep& pending = steps_.at(step);
-  StepMeasurement measurement = pending.measurement;
-  measurement.is_published = outcome == StepOutcome::kPublished;
-  if (!measurement.is_published) measurement.bytes = 0;
-  if (pending.begun_at)
-    measurement.durable_time = std::chrono::steady_clock::now() - *pending.begun_at;
+  const TimePoint now = std::chrono::steady_clock::now();
+  StepMeasurement measurement{.outcome = measured_outcome(status)};
+  if (status) measurement.bytes = pending.bytes;
+  if (pending.begun_at) {
+    const auto own_time = now - std::max(*pending.begun_at, waited_until_);
+    // With k steps in flight that are written one after the other, a step waits for k others. If
+    // more of its time is missing, it was written at the same time as the one before.
+    const bool is_measured =
+        own_time * (context_.plan().steps_in_flight + 2) >= now - *pending.begun_at;
+    if (is_measured) measurement.durable_time = own_time;
+  }
+  // A later step may fail first: this one does not wait for it.
+  if (steps_.begin()->first == step) waited_until_ = now;
   return plan_decider_->handle_resolved(step, measurement);
+}
+
+MeasuredOutcome CommitCoordinator::measured_outcome(const Status& status) const {
+  if (status) return MeasuredOutcome::kPublished;
+  const ErrorClass kind = status.error().kind();
+  const bool is_abandoned = kind == ErrorClass::kCancelled || kind == ErrorClass::kClosed ||
+                            kind == ErrorClass::kInvalidArgument || !lost_ranks_.empty();
+  return is_abandoned ? MeasuredOutcome::kAbandoned : MeasuredOutcome::kFailed;
 }
 
 void CommitCoordinator::broadcast(MessageKind kind,

@@ -46,7 +46,6 @@ class CommitCoordinator {
   /// What a rank reports with its commit.
   struct RankCommit {
     std::vector<format::FieldDefinition> fields;
-    std::chrono::nanoseconds perceived_time{};
     std::chrono::nanoseconds elapsed_time{};  ///< from begin_step() to commit()
   };
   void handle_rank_committed(comm::Rank from, const StepId& step, const RankCommit& commit);
@@ -76,7 +75,7 @@ class CommitCoordinator {
   struct PendingStep {
     TimePoint deadline;
     std::optional<TimePoint> begun_at;  ///< on this rank; set when it commits
-    StepMeasurement measurement;
+    std::uint64_t bytes = 0;            ///< put by all ranks; set when it is published
     std::set<std::uint32_t> committed_ranks;
     std::map<std::string, FieldOrigin> fields;
     std::map<std::uint32_t, ReassemblyBuffer> coverage;  ///< by file, if there are several
@@ -107,7 +106,8 @@ class CommitCoordinator {
   std::vector<FileNumber> late_files(const StepId& step, const PendingStep& pending) const;
   std::string describe_missing(const StepId& step, const PendingStep& pending) const;
   std::string describe_late_files(const StepId& step, const PendingStep& pending) const;
-  std::vector<PlanChange> decide_plans(const StepId& step, StepOutcome outcome);
+  std::vector<PlanChange> decide_plans(const StepId& step, const Status& status);
+  MeasuredOutcome measured_outcome(const Status& status) const;
   void broadcast(MessageKind kind, const AgentContext::Words& words, const comm::Bytes& payload);
 
   AgentContext& context_;
@@ -117,6 +117,7 @@ class CommitCoordinator {
   std::map<StepId, PendingStep> steps_;
   std::set<StepId> unpublished_;  ///< resolved, but not as published (failed or in doubt)
   std::optional<StepId> newest_published_;
+  TimePoint waited_until_;  ///< outcome of the newest step that was the oldest one then
   std::map<std::uint32_t, Error> lost_ranks_;
   std::set<std::uint32_t> left_ranks_;
   bool has_ended_ = false;

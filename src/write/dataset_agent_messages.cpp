@@ -264,9 +264,8 @@ Status DatasetAgent::dispatch_to_coordinator(comm::Rank from,
     case MessageKind::kRankCommitted: {
       auto fields = fields_from_bytes(payload);
       if (!fields) return failure(fields.error());
-      coordinator_->handle_rank_committed(
-          from, step_id_of(header),
-          {std::move(*fields), time_of(header.words[2]), time_of(header.words[3])});
+      coordinator_->handle_rank_committed(from, step_id_of(header),
+                                          {std::move(*fields), time_of(header.words[2])});
       return {};
     }
     case MessageKind::kStepFailed: {

@@ -7,6 +7,7 @@
 #include <utility>
 
 #include "write/plan_limits.hpp"
+#include "write/plan_schedule.hpp"
 #include "write/plan_shape.hpp"
 
 namespace forebay::write {
@@ -33,7 +34,11 @@ auto tuned_shape(const WritePlan& plan) {
 class PlanEnumeration {
  public:
   PlanEnumeration(const WriteFacts& facts, const WritePlan& requested, const WritePlan& opened)
-      : facts_(facts), base_(requested), opened_(opened), plans_{opened} {
+      : facts_(facts),
+        base_(requested),
+        opened_(opened),
+        schedule_({.rank_layout = facts.rank_layout, .plan = opened}),
+        plans_{opened} {
     const bool is_dedicated = opened.tuning.placement == Placement::kDedicated;
     writers_max_ =
         is_dedicated ? facts.rank_layout.io_rank_count() : facts.rank_layout.compute_rank_count();
@@ -96,10 +101,10 @@ class PlanEnumeration {
     }
   }
 
-  /// Adds the plan unless it is invalid, known, or needs more memory than there is since opening.
+  /// Adds the plan unless it is invalid, known, or not possible since opening.
   void add(const WritePlan& plan) {
     const auto complete = plan_write(facts_, plan);
-    if (!complete || complete->memory_bytes > opened_.memory_bytes) return;
+    if (!complete || !schedule_.complete(*complete)) return;
     const auto is_same = [&](const WritePlan& known) {
       return tuned_shape(known) == tuned_shape(*complete);
     };
@@ -109,6 +114,7 @@ class PlanEnumeration {
   const WriteFacts& facts_;
   WritePlan base_;
   const WritePlan& opened_;
+  const PlanSchedule schedule_;
   std::uint32_t writers_max_ = 0;
   std::vector<WritePlan> plans_;
 };

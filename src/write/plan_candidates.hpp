@@ -13,8 +13,8 @@ namespace forebay::write {
 /// Complete plans that differ in strategy, writers, files and unit_bytes, without duplicates.
 /// `opened` is the plan at opening, as plan_write() returned it for `requested`, and comes first.
 /// Values that `requested` sets do not change. Nor do placement, memory_bytes and all others that
-/// a step cannot change. Collective and serial plans keep their writers and files. At most a few
-/// hundred plans.
+/// a step cannot change: PlanSchedule::complete() accepts each plan. Collective and serial plans
+/// keep their writers and files. At most a few hundred plans.
 std::vector<WritePlan> candidate_plans(const WriteFacts& facts,
                                        const WritePlan& requested,
                                        const WritePlan& opened);

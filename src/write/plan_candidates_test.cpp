@@ -6,6 +6,8 @@
 
 #include <gtest/gtest.h>
 
+#include "write/plan_schedule.hpp"
+
 namespace forebay::write {
 namespace {
 
@@ -17,8 +19,9 @@ WriteFacts facts_of_nodes(std::uint32_t nodes, std::uint32_t ranks_of_each) {
 }
 
 std::vector<WritePlan> candidates_for(const WriteFacts& facts, const WritePlan& requested = {}) {
-  const auto opened = plan_write(facts, requested);
+  auto opened = plan_write(facts, requested);
   EXPECT_TRUE(opened);
+  opened->memory_bytes = std::max(opened->memory_bytes, memory_for_changes(*opened));
   const std::vector<WritePlan> plans = candidate_plans(facts, requested, *opened);
   EXPECT_EQ(plans.front(), *opened);
   return plans;
@@ -93,6 +96,18 @@ TEST(CandidatePlans, stay_within_the_memory_at_opening) {
   EXPECT_GT(plans.size(), 1U);
   for (const WritePlan& plan : plans)
     EXPECT_LE(plan.memory_bytes, plans.front().memory_bytes);
+}
+
+TEST(CandidatePlans, can_follow_the_plan_at_opening) {
+  const WriteFacts facts = facts_of_nodes(4, 8);
+  for (const Strategy strategy : {Strategy::kAuto, Strategy::kBrigade, Strategy::kSerial}) {
+    const std::vector<WritePlan> plans = candidates_for(facts, {.strategy = strategy});
+    const PlanSchedule schedule({.rank_layout = facts.rank_layout, .plan = plans.front()});
+    for (const WritePlan& plan : plans) {
+      const auto accepted = schedule.complete(plan);
+      EXPECT_TRUE(accepted) << accepted.error().message();
+    }
+  }
 }
 
 TEST(CandidatePlans, io_ranks_remain_the_writers) {

@@ -10,22 +10,28 @@
 
 namespace forebay::write {
 
+enum class MeasuredOutcome : std::uint8_t {
+  kPublished,
+  kFailed,     ///< failed or in doubt
+  kAbandoned,  ///< aborted by the program, invalid, or a rank was lost or has left: not by its plan
+};
+
 /// What one resolved step has cost, as the coordinator measures it.
 struct StepMeasurement {
   /// Number of steps begun before it since the dataset was opened. Within a group, steps are
   /// numbered in the order of their outcomes.
   std::uint64_t ordinal = 0;
-  bool is_published = false;  ///< false: failed or aborted, or in doubt
-  /// From begin_step() of the coordinating rank to the outcome; 0 if that rank has not committed.
+  MeasuredOutcome outcome = MeasuredOutcome::kPublished;
+  /// To the outcome, from begin_step() of the coordinating rank or the outcome of the step before,
+  /// whichever is later. 0 if that rank has not committed, and if the step mostly waited for the
+  /// one before.
   std::chrono::nanoseconds durable_time{};
-  /// Time for which the application of the slowest rank was blocked, among those that committed.
-  std::chrono::nanoseconds perceived_time{};
   std::uint64_t bytes = 0;  ///< put by all ranks; 0 unless it is published
 };
 
 /// Lives on the coordinating rank. The agent calls it on its own thread, one call at a time, and
-/// the outcome of a step waits for both calls. So each must return within 1 ms and must not block;
-/// longer work belongs on a thread of the implementation.
+/// the outcome of a step waits for them. So they must return within a few milliseconds and must not
+/// block; longer work belongs on a thread of the implementation.
 class PlanChooser {
  public:
   PlanChooser() = default;
@@ -41,6 +47,8 @@ class PlanChooser {
   /// steps before ordinal - steps_in_flight + 1. PlanSchedule::complete() lists what may differ
   /// from the plan at opening.
   virtual WritePlan choose(std::uint64_t ordinal) = 0;
+  /// Called if the plan chosen for `ordinal` is refused: its group has the plan of the one before.
+  virtual void handle_refusal(std::uint64_t /*ordinal*/) {}
 };
 
 }  // namespace forebay::write

@@ -5,6 +5,15 @@
 
 namespace forebay::write {
 
+namespace {
+
+bool has_same_values(WritePlan plan, const WritePlan& other) {
+  plan.reason = other.reason;
+  return plan == other;
+}
+
+}  // namespace
+
 PlanDecider::PlanDecider(Setup setup, PlanSchedule& plans)
     : setup_(std::move(setup)), plans_(plans), first_open_group_(plans.first_group()) {}
 
@@ -42,11 +51,13 @@ std::vector<PlanChange> PlanDecider::handle_resolved(const StepId& id, StepMeasu
       plans_.group_end(resolved_steps() + plans_.plan_at_opening().steps_in_flight);
   for (std::uint64_t group = plans_.decided_end(); group < end; ++group) {
     const PlanChange change{group, setup_.chooser->choose(first_ordinal(group))};
-    if (change.plan != *plans_.plan(group)) {
-      if (const Status added = plans_.add(change); added)
+    if (!has_same_values(change.plan, *plans_.plan(group))) {
+      if (const Status added = plans_.add(change); added) {
         changes.push_back({group, *plans_.plan(group)});
-      else
+      } else {
         log_refusal(added.error().message());
+        setup_.chooser->handle_refusal(first_ordinal(group));
+      }
     }
     plans_.decide_until(group + 1);
   }

@@ -30,8 +30,9 @@ class PlanDecider {
   PlanDecider(Setup setup, PlanSchedule& plans);
 
   /// Records the step, and decides the plans of the groups that may begin now. Adds them to the
-  /// schedule, and returns those that differ from the plan before. A plan that the schedule does
-  /// not accept is logged, and the group has the plan before. `step.ordinal` is set here.
+  /// schedule, and returns those whose values differ from the plan before. A plan that the
+  /// schedule does not accept is logged and refused, and the group has the plan before.
+  /// `step.ordinal` is set here.
   std::vector<PlanChange> handle_resolved(const StepId& id, StepMeasurement step);
 
  private:

@@ -209,7 +209,7 @@ TEST(PlanSchedule, chains_of_all_accepted_plans_have_one_order) {
   EXPECT_GT(refused, 0) << "no layout has such chains";
 }
 
-/// Returns a plan with as many writers as the ordinal, and records its calls.
+/// Returns a plan with as many writers as the ordinal, at most six, and records its calls.
 class RecordingChooser final : public PlanChooser {
  public:
   explicit RecordingChooser(std::vector<std::string>& calls) : calls_(calls) {}
@@ -218,7 +218,14 @@ class RecordingChooser final : public PlanChooser {
   }
   WritePlan choose(std::uint64_t ordinal) override {
     calls_.push_back("choose " + std::to_string(ordinal));
-    return plan_with(static_cast<std::uint32_t>(ordinal), 1);
+    const auto writers = static_cast<std::uint32_t>(std::min<std::uint64_t>(ordinal, 6));
+    WritePlan plan =
+        plan_write({.rank_layout = single_node_layout(6)}, plan_with(writers, 1)).value();
+    plan.reason = "of step " + std::to_string(ordinal);
+    return plan;
+  }
+  void handle_refusal(std::uint64_t ordinal) override {
+    calls_.push_back("refuse " + std::to_string(ordinal));
   }
 
  private:
@@ -273,7 +280,7 @@ TEST_F(PlanDeciderTest, plan_is_chosen_once_for_each_group) {
   plans_->decide_until(kFirstGroup + 2);  // ordinals 0 to 3, of which 3 is not in flight
   EXPECT_EQ(resolve(1, kFirstGroup), Groups{});
   EXPECT_EQ(resolve(2, kFirstGroup), Groups{});  // ordinal 4 begins a group; its plan is refused
-  EXPECT_EQ(calls_, (Calls{"record 1", "choose 4"}));
+  EXPECT_EQ(calls_, (Calls{"record 1", "choose 4", "refuse 4"}));
   EXPECT_EQ(resolve(3, kFirstGroup + 1), Groups{});
   EXPECT_EQ(calls_, Calls{"record 2"});
 }
@@ -296,6 +303,14 @@ TEST_F(PlanDeciderTest, refused_plan_is_logged_once_and_the_plan_before_stays) {
   EXPECT_EQ(plans_->plan(kFirstGroup + 4)->writers, 2U);
   ASSERT_EQ(log.lines.size(), 1U);
   EXPECT_THAT(log.lines.front(), HasSubstr("retained_steps differs"));
+}
+
+TEST_F(PlanDeciderTest, plan_that_differs_only_in_its_reason_is_no_change) {
+  start(requested_plan());
+  for (std::uint64_t group = kFirstGroup; group < kFirstGroup + 4; ++group)
+    EXPECT_EQ(resolve(group, group), Groups{group + 3});
+  EXPECT_EQ(resolve(5, kFirstGroup + 4), Groups{}) << "steps 6 and 7 have six writers";
+  EXPECT_EQ(plans_->plan(kFirstGroup + 7)->reason, "of step 6");
 }
 
 TEST_F(PlanDeciderTest, steps_that_only_some_ranks_have_begun_do_not_stop_decisions) {

@@ -27,6 +27,21 @@ std::vector<double> features_of(const WritePlan& plan) {
           is(Strategy::kGather)};
 }
 
+std::vector<model::TunerCandidate> candidates_of(const std::vector<WritePlan>& plans) {
+  std::vector<model::TunerCandidate> candidates;
+  for (const WritePlan& plan : plans)
+    candidates.push_back({features_of(plan)});
+  return candidates;
+}
+
+/// A profile may leave the exchange open.
+bool is_plan_of(const TuningPoint& point, const WritePlan& plan) {
+  const WritePlan measured = tuned_values(point.plan);
+  WritePlan values = tuned_values(plan);
+  if (!measured.tuning.exchange) values.tuning.exchange.reset();
+  return values == measured;
+}
+
 /// The beginning of a reason that names strategy, writers and files.
 std::string shape_text(const WritePlan& plan) {
   return plan.reason.substr(0, plan.reason.find(": "));
@@ -37,61 +52,55 @@ std::string shape_text(const WritePlan& plan) {
 PlanTuner::PlanTuner(const Setup& setup)
     : facts_(setup.facts),
       plans_(candidate_plans(setup.facts, setup.requested, setup.opened)),
-      search_(setup.search) {
+      earlier_(setup.earlier),
+      tuner_(candidates_of(plans_), {}) {
   if (facts_.machine != nullptr) machine_ = *facts_.machine;
   facts_.machine = machine_ ? &*machine_ : nullptr;
-  if (!facts_.step_bytes.empty()) reference_bytes_ = totals_of(facts_).bytes;
-  restart_search();
+  predict();
+  if (!facts_.step_bytes.empty()) begin_search();
 }
 
-/// Predicts the costs again, and keeps all measurements.
-void PlanTuner::restart_search() {
-  std::vector<model::TunerCandidate> candidates;
-  const StepTotals totals = totals_of(facts_);
-  for (const WritePlan& plan : plans_) {
-    candidates.push_back({features_of(plan)});
-    if (!machine_) continue;
-    const double durable_us = step_cost(*machine_, totals, plan).durable_us();
-    candidates.back().predicted_s = std::max(durable_us, 1.0) / 1e6;
+void PlanTuner::predict() {
+  predicted_s_.assign(plans_.size(), 0);
+  if (!machine_) return;
+  const auto predicted_s = [&, totals = totals_of(facts_)](const WritePlan& plan) {
+    return std::max(step_cost(*machine_, totals, plan).durable_us(), 1.0) / 1e6;
+  };
+  std::ranges::transform(plans_, predicted_s_.begin(), predicted_s);
+  tuner_.predict(predicted_s_);
+}
+
+/// Resumes an earlier search of the same scale and kernel class, once the size of steps is known.
+void PlanTuner::begin_search() {
+  reference_bytes_ = totals_of(facts_).bytes;
+  if (reference_bytes_ == 0) return;
+  const auto is_same = [scope = scope_of(facts_)](const TuningEntry& entry) {
+    return is_same_scope(entry.scope, scope);
+  };
+  const auto entry = std::ranges::find_if(earlier_, is_same);
+  if (entry == earlier_.end()) return;
+  const double scale = reference_bytes_ / (static_cast<double>(entry->scope.rank_bytes) *
+                                           static_cast<double>(entry->scope.ranks));
+  std::vector<model::TunerHistory> found(plans_.size());
+  for (const TuningPoint& point : entry->points) {
+    const auto has_its_plan = [&](const WritePlan& plan) { return is_plan_of(point, plan); };
+    const auto plan = std::ranges::find_if(plans_, has_its_plan);
+    if (plan == plans_.end()) continue;
+    model::TunerHistory& history = found[static_cast<std::size_t>(plan - plans_.begin())];
+    history.failures += point.failures;
+    for (const double seconds : point.seconds)
+      history.seconds.push_back(seconds * scale);
   }
-  predicted_s_.clear();
-  for (const model::TunerCandidate& candidate : candidates)
-    predicted_s_.push_back(machine_ ? candidate.predicted_s : 0);
-  const auto previous = std::exchange(
-      tuner_, std::make_unique<model::CandidateTuner>(std::move(candidates), search_));
-  if (!previous) return;
-  std::vector<std::vector<double>> seconds;
-  for (std::size_t i = 0; i < plans_.size(); ++i)
-    seconds.emplace_back(previous->seconds(i).begin(), previous->seconds(i).end());
-  tuner_->restore(seconds);
+  tuner_.restore(found);
 }
 
 /// Predictions for steps of unknown size are replaced when the first one is measured.
 void PlanTuner::set_step_bytes(std::uint64_t bytes) {
-  if (reference_bytes_ == 0) reference_bytes_ = static_cast<double>(bytes);
-  if (!facts_.step_bytes.empty()) return;
+  if (reference_bytes_ > 0) return;
   const std::uint64_t ranks = facts_.rank_layout.compute_rank_count();
   facts_.step_bytes = {(bytes + ranks - 1) / ranks};
-  if (machine_) restart_search();
-}
-
-void PlanTuner::resume(const TuningEntry& entry) {
-  const std::lock_guard lock(mutex_);
-  const double bytes =
-      static_cast<double>(entry.scope.rank_bytes) * static_cast<double>(entry.scope.ranks);
-  set_step_bytes(entry.scope.rank_bytes * entry.scope.ranks);
-  std::vector<std::vector<double>> scaled(plans_.size());
-  for (const TuningPoint& point : entry.points) {
-    const auto is_same = [&](const WritePlan& plan) {
-      return tuned_values(plan) == tuned_values(point.plan);
-    };
-    const auto found = std::ranges::find_if(plans_, is_same);
-    if (found == plans_.end()) continue;
-    for (const double seconds : point.seconds)
-      scaled[static_cast<std::size_t>(found - plans_.begin())].push_back(seconds *
-                                                                         reference_bytes_ / bytes);
-  }
-  tuner_->restore(scaled);
+  predict();
+  begin_search();
 }
 
 /// Steps before the first choice have the default.
@@ -105,11 +114,11 @@ std::size_t PlanTuner::mark_measured(std::uint64_t ordinal) {
 void PlanTuner::record(const StepMeasurement& step) {
   const std::lock_guard lock(mutex_);
   const std::size_t candidate = mark_measured(step.ordinal);
-  if (!step.is_published) return tuner_->record_failure(candidate);
+  if (step.outcome == MeasuredOutcome::kFailed) tuner_.record_failure(candidate);
   const double seconds = std::chrono::duration<double>(step.durable_time).count();
-  if (step.bytes == 0 || seconds <= 0) return;
+  if (step.outcome != MeasuredOutcome::kPublished || step.bytes == 0 || seconds <= 0) return;
   set_step_bytes(step.bytes);
-  tuner_->record(candidate, seconds * reference_bytes_ / static_cast<double>(step.bytes));
+  tuner_.record(candidate, seconds * reference_bytes_ / static_cast<double>(step.bytes));
 }
 
 std::vector<std::size_t> PlanTuner::pending() const {
@@ -124,35 +133,41 @@ WritePlan PlanTuner::choose(std::uint64_t ordinal) {
   const std::uint64_t group = ordinal / plans_.front().tuning.steps_per_group;
   auto found = choices_.find(group);
   if (found == choices_.end()) {
-    found = choices_.emplace(group, Choice{.candidate = tuner_->next(pending())}).first;
+    found = choices_.emplace(group, Choice{.candidate = tuner_.next(pending())}).first;
     if (choices_.size() > kChoicesKept) choices_.erase(choices_.begin());
   }
   const std::size_t candidate = found->second.candidate;
   WritePlan plan = plans_[candidate];
-  const bool is_trial = tuner_->phase() != model::TunerPhase::kUse;
-  plan.reason = shape_text(plan) + ": " + (is_trial ? "a trial; " : "") + tuner_->explanation();
+  const bool is_trial = tuner_.phase() != model::TunerPhase::kUse;
+  plan.reason = shape_text(plan) + ": " + (is_trial ? "a trial; " : "") + tuner_.explanation();
   return plan;
+}
+
+void PlanTuner::handle_refusal(std::uint64_t ordinal) {
+  const std::lock_guard lock(mutex_);
+  const auto found = choices_.find(ordinal / plans_.front().tuning.steps_per_group);
+  if (found == choices_.end()) return;
+  tuner_.record_failure(found->second.candidate);
+  const bool is_first = found == choices_.begin();
+  found->second.candidate = is_first ? 0 : std::prev(found)->second.candidate;
 }
 
 std::optional<TuningEntry> PlanTuner::entry() const {
   const std::lock_guard lock(mutex_);
-  const std::size_t best = tuner_->best();
-  if (tuner_->seconds(best).empty()) return std::nullopt;
-  TuningEntry entry{.scope = scope_of(facts_), .plan = tuned_values(plans_[best])};
-  entry.scope.rank_bytes =
-      static_cast<std::uint64_t>(reference_bytes_ / facts_.rank_layout.compute_rank_count());
-  const auto values = [&](std::size_t i) {
-    const auto seconds = tuner_->seconds(i);
+  const std::size_t best = tuner_.best();
+  const auto to_vector = [](std::span<const double> seconds) {
     return std::vector(seconds.begin(), seconds.end());
   };
-  set_times(entry, values(best));
+  TuningEntry entry{.scope = scope_of(facts_), .plan = tuned_values(plans_[best])};
   for (std::size_t i = 0; i < plans_.size(); ++i) {
-    if (tuner_->seconds(i).empty() && tuner_->failures(i) == 0) continue;
+    if (tuner_.recorded_seconds(i).empty() && tuner_.failures(i) == 0) continue;
     entry.points.push_back({.plan = tuned_values(plans_[i]),
                             .predicted_s = predicted_s_[i],
-                            .seconds = values(i),
-                            .failures = tuner_->failures(i)});
+                            .seconds = to_vector(tuner_.recorded_seconds(i)),
+                            .failures = tuner_.failures(i)});
   }
+  if (entry.points.empty() || tuner_.seconds(best).empty()) return std::nullopt;
+  set_times(entry, to_vector(tuner_.seconds(best)));
   return entry;
 }
 

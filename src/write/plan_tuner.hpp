@@ -5,7 +5,6 @@
 
 #include <cstdint>
 #include <map>
-#include <memory>
 #include <mutex>
 #include <optional>
 #include <vector>
@@ -18,28 +17,27 @@
 
 namespace forebay::write {
 
-/// Thread-safe. Compares durable time per byte. record() and choose() take less than a millisecond;
-/// the constructor takes longer.
+/// Thread-safe. Compares durable time per byte. The constructor takes longer than the calls of
+/// PlanChooser.
 class PlanTuner final : public PlanChooser {
  public:
   struct Setup {
     WriteFacts facts;     ///< its machine must outlive only the constructor
     WritePlan requested;  ///< values that it sets never change
     WritePlan opened;     ///< the plan at opening, as plan_write() returned it; the default
-    model::TunerOptions search = {};
+    /// Of a profile. The one of the same machine, kernel class, ranks and nodes is continued. The
+    /// class of steps of unknown size is known after the first one.
+    std::vector<TuningEntry> earlier = {};
   };
   explicit PlanTuner(const Setup& setup);
 
-  /// Continues the search that `entry` describes, which must be of the same machine and scale.
-  /// Call it before the first step.
-  void resume(const TuningEntry& entry);
-
   void record(const StepMeasurement& step) override;
   WritePlan choose(std::uint64_t ordinal) override;
+  void handle_refusal(std::uint64_t ordinal) override;
 
-  /// What was measured, for a tuning profile. No value if the best plan has no measurement.
+  /// What this run has measured, for a tuning profile, with the best plan of all measurements. No
+  /// value if nothing was measured.
   std::optional<TuningEntry> entry() const;
-  const std::vector<WritePlan>& candidates() const noexcept { return plans_; }
 
  private:
   struct Choice {
@@ -47,7 +45,8 @@ class PlanTuner final : public PlanChooser {
     bool is_measured = false;
   };
 
-  void restart_search();
+  void predict();
+  void begin_search();
   void set_step_bytes(std::uint64_t bytes);
   std::size_t mark_measured(std::uint64_t ordinal);
   std::vector<std::size_t> pending() const;
@@ -57,8 +56,8 @@ class PlanTuner final : public PlanChooser {
   std::optional<model::Machine> machine_;  ///< that of facts_
   std::vector<WritePlan> plans_;
   std::vector<double> predicted_s_;  ///< of each plan; 0: no model
-  model::TunerOptions search_;
-  std::unique_ptr<model::CandidateTuner> tuner_;
+  std::vector<TuningEntry> earlier_;
+  model::CandidateTuner tuner_;
   std::map<std::uint64_t, Choice> choices_;  ///< by group of steps; the latest ones
   double reference_bytes_ = 0;               ///< of a step, to which times are scaled; 0: unknown
 };

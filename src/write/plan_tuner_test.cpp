@@ -4,7 +4,6 @@
 
 #include <cmath>
 #include <deque>
-#include <iostream>
 #include <random>
 #include <set>
 
@@ -12,6 +11,7 @@
 #include <gtest/gtest.h>
 
 #include "write/cost.hpp"
+#include "write/plan_candidates.hpp"
 
 namespace forebay::write {
 namespace {
@@ -42,7 +42,9 @@ model::Machine machine_of_run() {
 /// A run whose steps cost what the model of another machine predicts.
 class SimulatedRun {
  public:
-  explicit SimulatedRun(WritePlan requested = {}, std::uint64_t rank_bytes = 8_MiB)
+  explicit SimulatedRun(const WritePlan& requested = {},
+                        std::uint64_t rank_bytes = 8_MiB,
+                        std::vector<TuningEntry> earlier = {})
       : truth_(machine_of_run()), assumed_(machine_of_run()), rank_bytes_(rank_bytes) {
     assumed_.servers.front().write_bandwidth_mb_per_s *= 1.6;
     assumed_.metadata.create_us *= 0.5;
@@ -50,8 +52,9 @@ class SimulatedRun {
     facts.machine = &assumed_;
     const auto opened = plan_write(facts, requested);
     EXPECT_TRUE(opened);
-    tuner_ = std::make_unique<PlanTuner>(
-        PlanTuner::Setup{.facts = facts, .requested = requested, .opened = *opened});
+    plans_ = candidate_plans(facts, requested, *opened);
+    tuner_ = std::make_unique<PlanTuner>(PlanTuner::Setup{
+        .facts = facts, .requested = requested, .opened = *opened, .earlier = std::move(earlier)});
   }
 
   double cost_s(const WritePlan& plan) const {
@@ -62,14 +65,13 @@ class SimulatedRun {
   }
   double best_s() const {
     double best = 1e9;
-    for (const WritePlan& plan : tuner_->candidates())
+    for (const WritePlan& plan : plans_)
       best = std::min(best, cost_s(plan));
     return best;
   }
   StepMeasurement measure(std::uint64_t ordinal, const WritePlan& plan) {
     const double seconds = cost_s(plan) * std::exp(0.1 * deviate_(random_));
     return {.ordinal = ordinal,
-            .is_published = true,
             .durable_time = std::chrono::nanoseconds(std::llround(seconds * 1e9)),
             .bytes = 64 * rank_bytes_};
   }
@@ -78,7 +80,7 @@ class SimulatedRun {
     std::deque<WritePlan> in_flight;
     WritePlan plan;
     for (std::uint64_t ordinal = 0; ordinal < steps; ++ordinal) {
-      plan = ordinal < 2 ? tuner_->candidates().front() : tuner_->choose(ordinal);
+      plan = ordinal < 2 ? plans_.front() : tuner_->choose(ordinal);
       in_flight.push_back(plan);
       if (in_flight.size() < 2) continue;
       tuner_->record(measure(ordinal - 1, in_flight.front()));
@@ -87,11 +89,13 @@ class SimulatedRun {
     return plan;
   }
   PlanTuner& tuner() { return *tuner_; }
+  const std::vector<WritePlan>& plans() const { return plans_; }
 
  private:
   model::Machine truth_;
   model::Machine assumed_;
   std::uint64_t rank_bytes_;
+  std::vector<WritePlan> plans_;
   std::unique_ptr<PlanTuner> tuner_;
   std::mt19937_64 random_{1};
   std::normal_distribution<double> deviate_{0, 1};
@@ -132,9 +136,9 @@ TEST(PlanTuner, steps_of_a_group_have_one_plan) {
 TEST(PlanTuner, failed_trial_is_not_repeated) {
   SimulatedRun run;
   for (std::uint64_t ordinal = 0; ordinal < 2; ++ordinal)
-    run.tuner().record(run.measure(ordinal, run.tuner().candidates().front()));
+    run.tuner().record(run.measure(ordinal, run.plans().front()));
   const WritePlan failed = run.tuner().choose(2);
-  run.tuner().record({.ordinal = 2});
+  run.tuner().record({.ordinal = 2, .outcome = MeasuredOutcome::kFailed});
   for (std::uint64_t ordinal = 3; ordinal < 30; ++ordinal) {
     const WritePlan plan = run.tuner().choose(ordinal);
     EXPECT_NE(tuned_values(plan), tuned_values(failed));
@@ -144,7 +148,7 @@ TEST(PlanTuner, failed_trial_is_not_repeated) {
 
 TEST(PlanTuner, costs_of_steps_of_other_sizes_are_scaled) {
   SimulatedRun run;
-  const WritePlan plan = run.tuner().candidates().front();
+  const WritePlan plan = run.plans().front();
   StepMeasurement step = run.measure(0, plan);
   run.tuner().record(step);
   step.ordinal = 1;
@@ -169,9 +173,54 @@ TEST(PlanTuner, entry_of_a_run_resumes_the_search) {
   EXPECT_EQ(entry->scope.machine, "bigfs");
   EXPECT_GE(entry->points.size(), 5U);
   EXPECT_TRUE(parse_tuning_profile(to_toml(TuningProfile{{*entry}}), "entry"));
-  SimulatedRun second;
-  second.tuner().resume(*entry);
-  EXPECT_EQ(tuned_values(second.tuner().choose(2)), tuned_values(last));
+  SimulatedRun second({}, 8_MiB, {*entry});
+  EXPECT_NE(tuned_values(second.tuner().choose(2)), tuned_values(last)) << "of which size?";
+  second.tuner().record(second.measure(0, second.plans().front()));
+  EXPECT_EQ(tuned_values(second.tuner().choose(3)), tuned_values(last));
+  const auto added = second.tuner().entry();
+  ASSERT_TRUE(added);
+  ASSERT_EQ(added->points.size(), 1U) << "only what the second run has measured";
+  EXPECT_EQ(added->points.front().seconds.size(), 1U);
+  EXPECT_EQ(added->plan, entry->plan);
+}
+
+TEST(PlanTuner, entry_of_another_step_size_is_not_resumed) {
+  SimulatedRun first;
+  const WritePlan last = first.run(30);
+  SimulatedRun second({}, 256_KiB, {*first.tuner().entry()});
+  second.tuner().record(second.measure(0, second.plans().front()));
+  EXPECT_NE(tuned_values(second.tuner().choose(2)), tuned_values(last));
+  EXPECT_EQ(second.tuner().entry()->scope.rank_bytes, 256_KiB);
+}
+
+TEST(PlanTuner, abandoned_steps_do_not_exclude_their_plan) {
+  SimulatedRun run;
+  const WritePlan best = run.run(30);
+  for (std::uint64_t ordinal = 30; ordinal < 34; ++ordinal) {
+    EXPECT_EQ(tuned_values(run.tuner().choose(ordinal)), tuned_values(best));
+    run.tuner().record({.ordinal = ordinal, .outcome = MeasuredOutcome::kAbandoned});
+  }
+}
+
+TEST(PlanTuner, time_of_a_refused_plan_is_that_of_the_plan_before) {
+  SimulatedRun run;
+  run.tuner().record(run.measure(0, run.plans().front()));
+  const WritePlan refused = run.tuner().choose(2);
+  run.tuner().handle_refusal(2);
+  run.tuner().record(run.measure(2, run.plans().front()));
+  const auto entry = run.tuner().entry();
+  EXPECT_EQ(entry->points.front().plan, tuned_values(run.plans().front()));
+  EXPECT_EQ(entry->points.front().seconds.size(), 2U);
+  EXPECT_EQ(entry->points.back().plan, tuned_values(refused));
+  EXPECT_TRUE(entry->points.back().seconds.empty());
+}
+
+TEST(PlanTuner, step_with_fewer_bytes_than_ranks_gives_a_valid_profile) {
+  SimulatedRun run;
+  run.tuner().record({.durable_time = std::chrono::milliseconds(1), .bytes = 3});
+  const auto entry = run.tuner().entry();
+  ASSERT_TRUE(entry);
+  EXPECT_TRUE(parse_tuning_profile(to_toml(TuningProfile{{*entry}}), "entry"));
 }
 
 TEST(PlanTuner, works_without_a_machine) {
@@ -187,34 +236,6 @@ TEST(PlanTuner, works_without_a_machine) {
   EXPECT_LE(tuned, 1.1 * truth.cost_s(*opened));
   EXPECT_LT(tuned, 1.5 * truth.best_s());
   EXPECT_EQ(tuner.entry()->points.front().predicted_s, 0);
-}
-
-TEST(PlanTuner, prints_the_cost_of_a_step_of_32768_ranks) {
-  WriteFacts facts;
-  for (std::uint32_t rank = 0; rank < 32768; ++rank)
-    facts.rank_layout.node_of_compute_rank.push_back(rank / 64);
-  const model::Machine machine = machine_of_run();
-  facts.machine = &machine;
-  const auto opened = plan_write(facts);
-  ASSERT_TRUE(opened);
-  using Clock = std::chrono::steady_clock;
-  using Milliseconds = std::chrono::duration<double, std::milli>;
-  const auto begin = Clock::now();
-  PlanTuner tuner({.facts = facts, .requested = {}, .opened = *opened});
-  const auto made = Clock::now();
-  double longest_ms = 0;
-  for (std::uint64_t ordinal = 0; ordinal < 20; ++ordinal) {
-    const auto before = Clock::now();
-    tuner.choose(ordinal);
-    tuner.record({.ordinal = ordinal,
-                  .is_published = true,
-                  .durable_time = std::chrono::milliseconds(100 + ordinal * 7 % 10),
-                  .bytes = 1_GiB});
-    longest_ms = std::max(longest_ms, Milliseconds(Clock::now() - before).count());
-  }
-  std::cout << tuner.candidates().size() << " candidates in " << Milliseconds(made - begin).count()
-            << " ms; longest step " << longest_ms << " ms\n";
-  EXPECT_TRUE(tuner.entry());
 }
 
 }  // namespace

@@ -263,8 +263,7 @@ class CoordinatorWithChooser : public ::testing::Test {
         std::make_unique<CommitCoordinator>(*context_, commit_log_, *lease_, std::move(decider));
   }
   void commit(std::uint32_t rank, std::uint64_t number) {
-    coordinator_->handle_rank_committed(
-        {rank}, step_id(number), {{}, nanoseconds(100 + rank), std::chrono::milliseconds(5)});
+    coordinator_->handle_rank_committed({rank}, step_id(number), {{}, elapsed_time_});
   }
   /// All ranks commit the step, and `files` files of it are durable.
   void complete(std::uint64_t number, std::uint32_t files) {
@@ -279,6 +278,7 @@ class CoordinatorWithChooser : public ::testing::Test {
   }
 
   const TemporaryDirectory directory_;
+  std::chrono::milliseconds elapsed_time_{5};
   std::vector<StepMeasurement> steps_;
   std::unique_ptr<TestContext> context_;
   std::shared_ptr<CommitLog> commit_log_;
@@ -314,19 +314,49 @@ TEST_F(CoordinatorWithChooser, step_is_complete_with_the_files_of_its_plan) {
   EXPECT_EQ(commit_log_->steps().back().writers, 4U);
 }
 
-TEST_F(CoordinatorWithChooser, measurement_has_the_slowest_rank_and_all_bytes) {
+TEST_F(CoordinatorWithChooser, measurement_has_the_time_and_all_bytes) {
   start(kOpened);
   complete(1, 2);
   coordinator_->handle_step_failed({2}, step_id(2), io_error("no space"));
   ASSERT_EQ(steps_.size(), 2U);
   EXPECT_EQ(steps_[0].ordinal, 0U);
-  EXPECT_TRUE(steps_[0].is_published);
+  EXPECT_EQ(steps_[0].outcome, MeasuredOutcome::kPublished);
   EXPECT_EQ(steps_[0].bytes, 2000U);
-  EXPECT_EQ(steps_[0].perceived_time, nanoseconds(103));
   EXPECT_GE(steps_[0].durable_time, std::chrono::milliseconds(5));
   EXPECT_EQ(steps_[1].ordinal, 1U);
-  EXPECT_FALSE(steps_[1].is_published);
+  EXPECT_EQ(steps_[1].outcome, MeasuredOutcome::kFailed);
   EXPECT_EQ(steps_[1].durable_time, nanoseconds(0)) << "rank 0 has not committed it";
+  coordinator_->handle_step_failed(
+      {2}, step_id(3),
+      Error({.kind = ErrorClass::kCancelled, .operation = "write", .cause = "aborted"}));
+  EXPECT_EQ(steps_[2].outcome, MeasuredOutcome::kAbandoned);
+  coordinator_->handle_rank_lost({3}, io_error("rank 3 was killed"));
+  coordinator_->handle_step_failed({2}, step_id(4), io_error("rank 3 was killed"));
+  EXPECT_EQ(steps_[3].outcome, MeasuredOutcome::kAbandoned);
+}
+
+TEST_F(CoordinatorWithChooser, time_of_a_step_begins_after_the_slow_step_before) {
+  start(kOpened);
+  const auto before = std::chrono::steady_clock::now();
+  elapsed_time_ = std::chrono::milliseconds(200);
+  complete(1, 2);
+  std::this_thread::sleep_for(std::chrono::milliseconds(100));
+  complete(2, 2);
+  const auto since_first = std::chrono::steady_clock::now() - before;
+  ASSERT_EQ(steps_.size(), 2U);
+  EXPECT_GE(steps_[0].durable_time, elapsed_time_);
+  EXPECT_GE(steps_[1].durable_time, std::chrono::milliseconds(100));
+  EXPECT_LE(steps_[1].durable_time, since_first) << "both began 200 ms before";
+}
+
+TEST_F(CoordinatorWithChooser, step_that_was_written_during_another_one_is_not_measured) {
+  start(kOpened);
+  complete(1, 2);
+  elapsed_time_ = std::chrono::hours(1);
+  complete(2, 2);
+  ASSERT_EQ(steps_.size(), 2U);
+  EXPECT_EQ(steps_[1].outcome, MeasuredOutcome::kPublished);
+  EXPECT_EQ(steps_[1].durable_time, nanoseconds(0));
 }
 
 TEST_F(CoordinatorWithChooser, dropped_file_is_recycled_by_an_owner_of_the_newest_plan) {

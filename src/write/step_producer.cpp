@@ -65,10 +65,8 @@ void StepProducer::commit(const StepId& step, CommittedStep committed) {
   if (own.failure) return handle_step_outcome(step, Status(tl::unexpect, *own.failure));
   context_.send(writer, MessageKind::kRegionCount, message_words(step, record.regions), {});
   const auto elapsed = std::chrono::steady_clock::now() - own.committed->begun_at;
-  context_.send(
-      coordinator, MessageKind::kRankCommitted,
-      message_words(step, count_ns(own.committed->receipt.perceived_time), count_ns(elapsed)),
-      fields_to_bytes(record.fields));
+  context_.send(coordinator, MessageKind::kRankCommitted, message_words(step, count_ns(elapsed)),
+                fields_to_bytes(record.fields));
   send_metadata_if_complete(step, own);
 }
 

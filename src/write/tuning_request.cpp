@@ -48,15 +48,10 @@ Result<WritePlan> plan_with_profile(const TuningRequest& tuning,
   return plan_write(facts, requested);
 }
 
-std::shared_ptr<PlanTuner> make_tuner(const TuningRequest& tuning, const PlanTuner::Setup& setup) {
+std::shared_ptr<PlanTuner> make_tuner(const TuningRequest& tuning, PlanTuner::Setup setup) {
   if (!tuning.is_enabled) return nullptr;
-  auto tuner = std::make_shared<PlanTuner>(setup);
-  if (!tuning.profile) return tuner;
-  const TuningScope scope = scope_of(setup.facts);
-  const auto is_same = [&](const TuningEntry& entry) { return is_same_scope(entry.scope, scope); };
-  const auto found = std::ranges::find_if(tuning.profile->entries, is_same);
-  if (found != tuning.profile->entries.end()) tuner->resume(*found);
-  return tuner;
+  if (tuning.profile) setup.earlier = tuning.profile->entries;
+  return std::make_shared<PlanTuner>(setup);
 }
 
 Status save_tuning(const PlanTuner& tuner, const std::string& profile_path) {

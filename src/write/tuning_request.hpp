@@ -34,7 +34,7 @@ Result<WritePlan> plan_with_profile(const TuningRequest& tuning,
 
 /// The tuner of a dataset; it resumes the search of an earlier run of the same scale. Null unless
 /// tuning is enabled.
-std::shared_ptr<PlanTuner> make_tuner(const TuningRequest& tuning, const PlanTuner::Setup& setup);
+std::shared_ptr<PlanTuner> make_tuner(const TuningRequest& tuning, PlanTuner::Setup setup);
 
 /// Adds what `tuner` has measured to the profile. Does nothing with an empty path, or without
 /// measurements. Blocks.

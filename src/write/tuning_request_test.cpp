@@ -56,7 +56,6 @@ TEST(TuningRequest, measurements_of_one_run_begin_the_next_one) {
   for (std::uint64_t ordinal = 0; ordinal < 20; ++ordinal) {
     last = tuner->choose(ordinal);
     tuner->record({.ordinal = ordinal,
-                   .is_published = true,
                    .durable_time = std::chrono::milliseconds(10 + 20 * last.writers),
                    .bytes = 8_MiB});
   }

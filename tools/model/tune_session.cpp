@@ -3,6 +3,7 @@
 
 #include <array>
 #include <cmath>
+#include <cstdint>
 #include <istream>
 #include <optional>
 #include <ostream>
@@ -83,23 +84,11 @@ Result<std::vector<TunerCandidate>> read_candidates(const json& first, const Lin
   return candidates;
 }
 
-template <class Number>
-Status read_option(const json& first, const char* key, Number& target, const Lines& lines) {
-  const json value = first.value(key, json(target));
+Result<std::uint64_t> read_seed(const json& first, const Lines& lines) {
+  const json value = first.value("seed", json(0));
   const bool is_valid = value.is_number() && value.get<double>() >= 0 && value.get<double>() < 1e9;
-  if (!is_valid) return failure(lines.error(std::string(key) + " must be a number from 0 to 10^9"));
-  target = value.get<Number>();
-  return {};
-}
-
-Result<model::TunerOptions> read_options(const json& first, const Lines& lines) {
-  model::TunerOptions options;
-  return read_option(first, "seed", options.seed, lines)
-      .and_then([&] { return read_option(first, "trials_max", options.trials_max, lines); })
-      .and_then([&] { return read_option(first, "starts_max", options.starts_max, lines); })
-      .and_then([&] { return read_option(first, "start_cost_max", options.start_cost_max, lines); })
-      .and_then([&] { return read_option(first, "trial_cost_max", options.trial_cost_max, lines); })
-      .map([&] { return options; });
+  if (!is_valid) return failure(lines.error("seed must be a number from 0 to 10^9"));
+  return value.get<std::uint64_t>();
 }
 
 void write_line(std::ostream& output, const json& line) { output << line.dump() << std::endl; }
@@ -128,9 +117,9 @@ Status tune(std::istream& input, std::ostream& output) {
   if (!first) return failure(first.error());
   const auto candidates = read_candidates(first->value_or(json::object()), lines);
   if (!candidates) return failure(candidates.error());
-  const auto options = read_options(**first, lines);
-  if (!options) return failure(options.error());
-  CandidateTuner tuner(*candidates, *options);
+  const auto seed = read_seed(**first, lines);
+  if (!seed) return failure(seed.error());
+  CandidateTuner tuner(*candidates, {.seed = *seed});
   for (Result<bool> goes_on = true; *goes_on;) {
     const std::size_t candidate = tuner.next();
     write_line(output, {{"candidate", candidate},

@@ -9,11 +9,11 @@
 
 namespace forebay::model_tool {
 
-/// Reads {"candidates":[{"features":[...],"predicted_s":s}, ...]} with optional "seed",
-/// "trials_max", "starts_max", "start_cost_max", "trial_cost_max". Then writes {"candidate":i,
-/// "best":j,"phase":"start|search|confirm|use"} and reads {"seconds":s} or {"failed":true},
-/// repeatedly. After {"end":true} or the end of the input writes {"best":j,"noise":x,"why":"..."}.
-/// Fails with kInvalidArgument, naming the line. Blocks while it reads.
+/// Reads {"candidates":[{"features":[...],"predicted_s":s}, ...]} with optional "seed". Then writes
+/// {"candidate":i,"best":j,"phase":"start|search|confirm|use"} and reads {"seconds":s} or
+/// {"failed":true}, repeatedly. After {"end":true} or the end of the input writes
+/// {"best":j,"noise":x,"why":"..."}. Fails with kInvalidArgument, naming the line. Blocks while it
+/// reads.
 Status tune(std::istream& input, std::ostream& output);
 
 }  // namespace forebay::model_tool

@@ -17,7 +17,7 @@ using nlohmann::json;
 
 constexpr const char* kThreeCandidates =
     R"({"candidates":[{"features":[0],"predicted_s":2},{"features":[1],"predicted_s":1},)"
-    R"({"features":[2]}],"seed":1,"trials_max":6})";
+    R"({"features":[2]}],"seed":1})";
 
 std::vector<json> lines_of(const std::string& text) {
   std::istringstream stream(text);
