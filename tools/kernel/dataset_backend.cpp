@@ -169,8 +169,8 @@ class DatasetRun {
     }
     plan.writers = static_cast<std::uint32_t>(fk_option_number(&job_, "writers", plan.writers));
     plan.files = static_cast<std::uint32_t>(fk_option_number(&job_, "files", plan.files));
-    plan.tuning.stripe_count =
-        static_cast<std::uint32_t>(std::max(0L, fk_option_number(&job_, "stripe_count", 0)));
+    plan.tuning.stripe_count = count_of("stripe_count");
+    plan.steps_in_flight = count_of("steps_in_flight");
     plan.memory_bytes = bytes_of("memory_mib", 20);
     plan.tuning.unit_bytes = bytes_of("unit_kib", 10);
     plan.tuning.alignment_bytes = bytes_of("alignment_kib", 10);
@@ -178,6 +178,11 @@ class DatasetRun {
       if (fk_has_option(&job_, ("exchange=" + std::string(name_of(one))).c_str()) != 0)
         plan.tuning.exchange = one;
     return plan;
+  }
+
+  /// The number of an option; 0: it is not set.
+  std::uint32_t count_of(const char* option) const {
+    return static_cast<std::uint32_t>(std::max(0L, fk_option_number(&job_, option, 0)));
   }
 
   /// The bytes that an option states in units of 2^shift; 0: it is not set.
@@ -226,10 +231,11 @@ class DatasetRun {
 const fk_backend fk_forebay = forebay::kernel::with_functions_of<forebay::kernel::DatasetRun>({
     .name = "forebay",
     .options = "auto (default) or a strategy; writers=N, files=N, unit_kib=N, alignment_kib=N, "
-               "stripe_count=N, exchange=NAME, memory_mib=N, adopt",
+               "stripe_count=N, exchange=NAME, memory_mib=N, steps_in_flight=N, adopt",
     .accepts =
         "auto,serial,file-per-process,baton,collective,reduced-blocking,brigade,gather,adopt,"
-        "writers=,files=,unit_kib=,alignment_kib=,stripe_count=,memory_mib=,exchange=none,exchange="
+        "writers=,files=,unit_kib=,alignment_kib=,stripe_count=,memory_mib=,steps_in_flight=,"
+        "exchange=none,exchange="
         "shared-memory,"
         "exchange=message,exchange=brigade,exchange=gather",
 });
