@@ -26,7 +26,7 @@ def measure() -> dict:
     """Times of each plan for each number of tasks. Runs forebay-model."""
     printed = tables()["ckio"]
     shape = {key: printed[key] for key in ("ranks", "nodes", "bytes", "tasks")}
-    found = step_model.simulate_reads({"machine": MACHINE} | shape | {"plans": plans()})
+    found = step_model.simulate("reads", {"machine": MACHINE} | shape | {"plans": plans()})
     curves = [
         {"method": asked["method"], "plan": one["plan"], "times": one["times"]}
         for asked, one in zip(plans(), found, strict=True)

@@ -79,17 +79,16 @@ def plan_job(job: Job, on_progress=None) -> dict:
     job.kernel.step_writes()
     plans = candidates(job.ranks, step_model.show_machine(job.machine)["summary"]["servers"])
     formula = step_model.run_model("steps", job.request(plans, "formula"), on_progress).document
-    usable = [
-        (one["total_s"], number)
-        for number, one in enumerate(formula["plans"])
-        if "error" not in one
-    ]
+    pairs = zip(formula["plans"], plans, strict=True)
+    usable = [(one["total_s"], plan) for one, plan in pairs if "error" not in one]
     if not usable:
         raise ForebayError(formula["plans"][0]["error"])
-    chosen = [plans[number] for _, number in sorted(usable)[:SIMULATED]]
-    chosen += [_fastest(plans, usable, strategy) for strategy in _strategies(plans)]
-    unique = [{}, *(one for at, one in enumerate(chosen) if one and one not in chosen[:at])]
-    document = step_model.run_model("steps", job.request(unique, job.method), on_progress).document
+    ordered = [plan for _, plan in sorted(usable, key=lambda pair: pair[0])]
+    best_of = {plan.get("strategy"): plan for plan in reversed(ordered)}
+    others = [one for one in ordered[:SIMULATED] if one]
+    others += [one for one in best_of.values() if one and one not in others]
+    request = job.request([{}, *others], job.method)
+    document = step_model.run_model("steps", request, on_progress).document
     by_plan: dict[str, dict] = {}
     for one in document["plans"]:
         if "error" not in one:
@@ -116,16 +115,6 @@ def plan_job(job: Job, on_progress=None) -> dict:
     }
 
 
-def _strategies(plans: list[dict]) -> list[str]:
-    return list(dict.fromkeys(one["strategy"] for one in plans if one))
-
-
-def _fastest(plans: list[dict], usable: list[tuple], strategy: str) -> dict:
-    """Of this strategy by formulas; none if no plan of it is usable."""
-    own = [(total, at) for total, at in usable if plans[at].get("strategy") == strategy]
-    return plans[min(own)[1]] if own else {}
-
-
 def _summary(one: dict, step_bytes: list[int], job: Job) -> dict:
     durable = sum(step["durable_s"] for step in one["steps"])
     perceived = sum(step["perceived_s"] for step in one["steps"])
@@ -143,9 +132,8 @@ def write_plan(plan: dict, path: Path) -> None:
     """A plan file for FOREBAY_PLAN. It is written as a whole, or not at all."""
     import tomli_w
 
-    from forebay.atomic_output import atomic_write
+    from forebay import atomic_output
 
     keys = ("strategy", "writers", "files", "exchange", "unit_bytes", "alignment_bytes")
     values = {key: plan["plan"][key] for key in keys if key in plan["plan"]}
-    with atomic_write(path) as temporary:
-        temporary.write_text(f"# {plan['reason']}\n{tomli_w.dumps(values)}", encoding="utf-8")
+    atomic_output.write_text(path, f"# {plan['reason']}\n{tomli_w.dumps(values)}")

@@ -24,14 +24,9 @@ def run_model(command: str, request: dict, on_progress=None) -> native.ProgramRe
         return native.run_program(PROGRAM, [command, str(path)], on_progress)
 
 
-def simulate_steps(request: dict) -> list[dict]:
+def simulate(command: str, request: dict) -> list[dict]:
     """The results of all plans, in their order. Raises the first error of a plan."""
-    return checked(run_model("steps", request).document["plans"])
-
-
-def simulate_reads(request: dict) -> list[dict]:
-    """As simulate_steps()."""
-    return checked(run_model("reads", request).document["plans"])
+    return checked(run_model(command, request).document["plans"])
 
 
 def checked(plans: list[dict]) -> list[dict]:

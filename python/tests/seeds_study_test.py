@@ -126,7 +126,7 @@ def test_failed_plan_is_an_error(fake_program):
     plan = {"strategy": "serial"}
     fake_program("forebay-model", {"plans": [{"plan": plan, "error": "no such machine"}]})
     with pytest.raises(ForebayError, match="serial.*no such machine"):
-        step_model.simulate_steps({})
+        step_model.simulate("steps", {})
 
 
 def test_gain_of_the_slides_has_the_known_limits():

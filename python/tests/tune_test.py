@@ -219,7 +219,7 @@ def test_time_of_an_interrupted_search_counts(tmp_path):
 def test_journal_of_another_search_is_refused(tmp_path):
     Journal(tmp_path / "j", {"ranks": 4, "seed": 1}, resume=False)
     with pytest.raises(
-        ForebayError, match="interrupted; continue it with --resume, or remove .*j, or"
+        ForebayError, match="interrupted; --resume continues it; for a new search, remove .*j, or"
     ):
         Journal(tmp_path / "j", {"ranks": 4, "seed": 1}, resume=False)
     with pytest.raises(ForebayError, match=r"another search \(ranks differ\); repeat its options"):

@@ -14,6 +14,7 @@ from forebay.errors import SkippedError
 from forebay.kernel.advise import run_whole
 from forebay.kernel.kernel_file import sized_kernel
 from forebay.kernel.run import RunSettings
+from forebay.planning import WITH_AGGREGATORS
 from forebay.tune.plans import backend_of
 
 MACHINE = "lustre-small"
@@ -41,13 +42,9 @@ def random_plans(count: int, ranks: int, seed: int) -> list[dict]:
     generator = random.Random(seed)
     plans: list[dict] = []
     while len(plans) < count:
-        strategy = generator.choice(
-            ["file-per-process", "baton", "reduced-blocking", "brigade", "gather"]
-        )
+        strategy = generator.choice(("file-per-process", "baton", *WITH_AGGREGATORS))
         writers = generator.randint(1, ranks)
-        plan = {"strategy": strategy, "writers": ranks if strategy != "reduced-blocking" else 0}
-        if strategy in ("reduced-blocking", "brigade", "gather"):
-            plan["writers"] = writers
+        plan = {"strategy": strategy, "writers": writers if strategy in WITH_AGGREGATORS else ranks}
         plan["files"] = plan["writers"]
         if strategy != "file-per-process":
             plan["files"] = generator.randint(1, plan["writers"])
@@ -116,5 +113,5 @@ class Bench:
         kernel = sized_kernel(SIZES[name], RANKS, STEPS, seed=SEED, name=name)
         request = {"machine": MACHINE, "ranks": RANKS, "nodes": 1, "method": method}
         request |= {"kernel": kernel.plan(RANKS), "plans": plans}
-        found = step_model.simulate_steps(request)
+        found = step_model.simulate("steps", request)
         return [fmean(step["durable_s"] for step in one["steps"][1:]) for one in found]

@@ -31,12 +31,7 @@ JOURNAL_SUFFIX = ".journal"
 @storage_option
 @click.option("--ranks", metavar="N", type=click.IntRange(1), help="Ranks.  [default: 4]")
 @click.option(
-    "--nodes",
-    metavar="N",
-    type=click.IntRange(1),
-    default=1,
-    show_default=True,
-    help="Their nodes.",
+    "--nodes", metavar="N", type=click.IntRange(1), default=1, help="Nodes.  [default: 1]"
 )
 @launcher_option
 @click.option(
@@ -98,21 +93,11 @@ def settings_of(kernel, options: dict):
     if memory is not None and memory < MEMORY_MIN:
         raise ForebayError(f"--memory is {options['memory']}, at least 1 MiB", EXIT_USAGE)
     minutes, runs = options["minutes"], options["runs"]
+    seconds = minutes and minutes * SECONDS_PER_MINUTE
+    storage = Path(options["storage"]).absolute()
     return TuneSettings(
-        run=RunSettings(
-            backends=(),
-            storage=Path(options["storage"]).absolute(),
-            ranks=ranks,
-            launcher=options["launcher"],
-            compute_scale=0,
-        ),
-        budget=Budget(
-            runs=runs or (None if minutes else DEFAULT_RUNS),
-            seconds=minutes and minutes * SECONDS_PER_MINUTE,
-        ),
-        nodes=options["nodes"],
-        method=options["method"],
-        machine=options["machine"],
+        run=RunSettings((), storage, ranks, launcher=options["launcher"], compute_scale=0),
+        budget=Budget(runs or (None if minutes else DEFAULT_RUNS), seconds),
         memory_bytes=memory,
-        seed=options["seed"],
+        **{key: options[key] for key in ("nodes", "method", "machine", "seed")},
     )

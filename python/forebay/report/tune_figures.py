@@ -20,15 +20,12 @@ def measured(document: dict) -> go.Figure:
     shown = [one for one in document["points"] if one["seconds"]][:PLANS_SHOWN]
     if document["first"] not in shown and document["first"]["seconds"]:
         shown.append(document["first"])
+    best, default = document["best"]["plan"], document["first"]["plan"]
     figure = empty_figure(len(shown) * 0.8, "seconds of a step")
     for name, marker, points in (
-        (
-            "plan of the profile",
-            BEST,
-            [one for one in shown if one["plan"] == document["best"]["plan"]],
-        ),
-        ("default", DEFAULT, [one for one in shown if _is_default(document, one)]),
-        ("other plans", OTHER, [one for one in shown if _is_other(document, one)]),
+        ("plan of the profile", BEST, [one for one in shown if one["plan"] == best]),
+        ("default", DEFAULT, [one for one in shown if one["plan"] == default != best]),
+        ("other plans", OTHER, [one for one in shown if one["plan"] not in (best, default)]),
     ):
         middles = [median(one["seconds"]) for one in points]
         figure.add_scatter(
@@ -68,15 +65,12 @@ def surface(document: dict) -> go.Figure | None:
         hovertemplate="%{x} writers, %{y} files: %{text}<extra></extra>",
         showlegend=False,
     )
-    best = {name: document["best"]["plan"][name] for name in ("writers", "files")}
+    best = document["best"]["plan"]
+    best_place = {(best["writers"], best["files"])}
     places = {(one["writers"], one["files"]) for one in found["points"]}
     for name, marker, at in (
         ("measured", OTHER | {"symbol": "circle-open", "size": 56}, places),
-        (
-            "plan of the profile",
-            BEST | {"symbol": "square-open", "size": 66},
-            {(best["writers"], best["files"])},
-        ),
+        ("plan of the profile", BEST | {"symbol": "square-open", "size": 66}, best_place),
     ):
         figure.add_scatter(
             x=[units.count(writers) for writers, _ in at],
@@ -137,15 +131,6 @@ def effects(document: dict) -> go.Figure | None:
     figure.update_xaxes(tickformat=".0%")
     figure.update_layout(showlegend=False)
     return figure
-
-
-def _is_default(document: dict, point: dict) -> bool:
-    plan = point["plan"]
-    return plan == document["first"]["plan"] and plan != document["best"]["plan"]
-
-
-def _is_other(document: dict, point: dict) -> bool:
-    return point["plan"] not in (document["first"]["plan"], document["best"]["plan"])
 
 
 def _label(plan: dict) -> str:

@@ -50,13 +50,10 @@ def verdict(document: dict) -> str:
 
 def print_tuned(console, document: dict) -> None:
     """Prints the document of a search."""
-    rows = [
-        (
-            key,
-            f"{plan_text(document[key]['plan'])}: {seconds_text(document[key]['seconds'])} a step",
-        )
-        for key in ("best", "default")
-    ]
+    rows = []
+    for key in ("best", "default"):
+        plan, seconds = document[key]["plan"], document[key]["seconds"]
+        rows.append((key, f"{plan_text(plan)}: {seconds_text(seconds)} a step"))
     failed = f", {document['failed_runs']} failed" if document["failed_runs"] else ""
     searched = f"{units.items(document['runs'], 'run')}{failed}, of {document['plans']} plans"
     rows.append(("search", f"{document['method']}: {searched}; {document['why']}"))

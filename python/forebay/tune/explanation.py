@@ -10,6 +10,7 @@ import numpy as np
 from forebay.report import tune_tables, units
 from forebay.tune import plans
 from forebay.tune.methods import GaussianProcess, Posterior
+from forebay.tune.plans import key_of
 from forebay.tune.profile import Entry
 from forebay.tune.space import Categorical, LogInteger, Parameter, Plan, Space, powers_of_two
 
@@ -58,7 +59,7 @@ class Surface:
         self.plan = entry.plan
         self.space = _space_of(points, entry.ranks)
         method = GaussianProcess(self.space, seed=0)
-        self.index = {_key(plan): at for at, plan in enumerate(self.space.plans)}
+        self.index = {key_of(plan): at for at, plan in enumerate(self.space.plans)}
         self.points = points
         newest = max(1, TIMES_MAX // len(points))
         for point in points:
@@ -70,7 +71,7 @@ class Surface:
         """The index of a plan of a profile; None if it is not in the space."""
         merged = _merged(plan)
         return self.index.get(
-            _key({one.name: merged.get(one.name) for one in self.space.parameters})
+            key_of({one.name: merged.get(one.name) for one in self.space.parameters})
         )
 
     def document(self, first: Plan) -> dict:
@@ -122,7 +123,7 @@ class Surface:
         cells: dict[tuple, float] = {}
         for plan in shown:
             place = tuple(plan[name] for name in AXES)
-            mean = float(self.posterior.mean[self.index[_key(plan)]])
+            mean = float(self.posterior.mean[self.index[key_of(plan)]])
             cells[place] = min(mean, cells.get(place, math.inf))
         writers, files = (by_name[name].values for name in AXES)
         strategy = _merged(self.plan)["strategy"]
@@ -181,7 +182,7 @@ def _space_of(points: list[dict], ranks: int) -> Space:
             values = sorted({*values, *powers_of_two(values[0], values[-1])})
         kind = LogInteger if isinstance(values[0], int) and values[0] > 0 else Categorical
         parameters.append(kind(key, tuple(values)))
-    measured = {_key({key: plan[key] for key in keys}) for plan in found}
+    measured = {key_of({key: plan[key] for key in keys}) for plan in found}
 
     def exists(plan: Plan) -> bool:
         whole = found[0] | plan
@@ -190,7 +191,7 @@ def _space_of(points: list[dict], ranks: int) -> Space:
             fits = plans.has_its_shape(whole | {"strategy": strategy}, ranks)
         else:
             fits = whole["files"] <= whole["writers"]
-        return fits or _key(plan) in measured
+        return fits or key_of(plan) in measured
 
     return Space(tuple(parameters), (exists,))
 
@@ -203,10 +204,6 @@ def _merged(plan: Plan) -> Plan:
     if (exchange := plan.get("exchange", usual)) != usual:
         merged["strategy"] += f"{BY}{exchange}"
     return merged
-
-
-def _key(plan: Plan) -> tuple:
-    return tuple(sorted(plan.items()))
 
 
 def value_text(name: str, value) -> str:

@@ -111,18 +111,13 @@ class KernelSearch:
         self.on_progress(Progress(self.tried, self.settings.budget.runs or 0, "runs", what))
 
     def _header(self) -> dict:
-        settings = self.settings
-        return {
+        keys = ("nodes", "machine", "memory_bytes", "method", "seed")
+        return {key: getattr(self.settings, key) for key in keys} | {
             "kernel": self.kernel.model_dump(mode="json", by_alias=True),
-            "ranks": settings.run.ranks,
-            "nodes": settings.nodes,
-            "storage": str(settings.run.storage),
-            "launcher": settings.run.launcher,
-            "machine": settings.machine,
+            "ranks": self.settings.run.ranks,
+            "storage": str(self.settings.run.storage),
+            "launcher": self.settings.run.launcher,
             "machine_hash": self.machine["machine_hash"],
-            "memory_bytes": settings.memory_bytes,
-            "method": settings.method,
-            "seed": settings.seed,
         }
 
     def _final_rounds(self, plan: Plan) -> dict[str, dict]:

@@ -240,17 +240,12 @@ class GaussianProcess(Started):
 
     def _kernel(self):
         """A quadratic surface, and a smooth deviation from it."""
-        from sklearn.gaussian_process.kernels import (
-            ConstantKernel,
-            DotProduct,
-            Matern,
-            WhiteKernel,
-        )
+        from sklearn.gaussian_process import kernels as of
 
         scales = np.full(self.space.features.shape[1], 1.7)
-        smooth = ConstantKernel(0.5, (1e-3, 50)) * Matern(scales, (0.05, 50), nu=2.5)
-        quadratic = ConstantKernel(0.3, (1e-4, 20)) * DotProduct(1.0, (0.05, 20)) ** 2
-        return smooth + quadratic + WhiteKernel(0.02, NOISE_BOUNDS)
+        smooth = of.ConstantKernel(0.5, (1e-3, 50)) * of.Matern(scales, (0.05, 50), nu=2.5)
+        quadratic = of.ConstantKernel(0.3, (1e-4, 20)) * of.DotProduct(1.0, (0.05, 20)) ** 2
+        return smooth + quadratic + of.WhiteKernel(0.02, NOISE_BOUNDS)
 
 
 def _maximize_posterior(center: np.ndarray, objective, start, bounds):
@@ -266,14 +261,8 @@ def _maximize_posterior(center: np.ndarray, objective, start, bounds):
         away = (theta - center) / width
         return value + away @ away / 2, gradient + away / width
 
-    found = minimize(
-        penalized,
-        start,
-        jac=True,
-        method="L-BFGS-B",
-        bounds=bounds,
-        options={"maxiter": FIT_STEPS_MAX},
-    )
+    how = {"jac": True, "method": "L-BFGS-B", "options": {"maxiter": FIT_STEPS_MAX}}
+    found = minimize(penalized, start, bounds=bounds, **how)
     return found.x, found.fun
 
 
@@ -300,10 +289,8 @@ class Optuna(Method):
         """The values may violate constraints; the nearest plan is proposed."""
         values = self.study.ask(self.distributions).params
         plan = {
-            one.name: values[one.name]
-            if isinstance(one, Categorical)
-            else one.values[values[one.name]]
-            for one in self.space.parameters
+            name: values[name] if isinstance(one, Categorical) else one.values[values[name]]
+            for name, one in ((one.name, one) for one in self.space.parameters)
         }
         return self.space.nearest(plan)
 
@@ -313,10 +300,8 @@ class Optuna(Method):
         super().tell(index, seconds)
         plan = self.space.plans[index]
         values = {
-            one.name: plan[one.name]
-            if isinstance(one, Categorical)
-            else one.values.index(plan[one.name])
-            for one in self.space.parameters
+            name: plan[name] if isinstance(one, Categorical) else one.values.index(plan[name])
+            for name, one in ((one.name, one) for one in self.space.parameters)
         }
         outcome = {"state": TrialState.FAIL} if seconds is None else {"value": math.log(seconds)}
         trial = create_trial(params=values, distributions=self.distributions, **outcome)

@@ -2,6 +2,7 @@
 """The space of write plans of Forebay, with the keys of plan files, and what a model predicts."""
 
 from collections.abc import Sequence
+from statistics import fmean
 
 from forebay import step_model
 from forebay.tune.space import Categorical, LogInteger, Plan, Space, powers_of_two
@@ -71,6 +72,11 @@ def backend_of(plan: Plan, memory_mib: int | None = None) -> str:
     return "forebay:" + ",".join(words) if words else "forebay"
 
 
+def key_of(plan: Plan) -> tuple:
+    """Hashable; equal for equal plans."""
+    return tuple(sorted(plan.items()))
+
+
 def plan_of(options: str) -> Plan:
     """The plan that a run reports as options of its backend."""
     strategy, *words = options.split(",")
@@ -92,8 +98,8 @@ def machine_facts(machine: str | None) -> dict:
 
 
 def predict(machine: str, nodes: int, steps: list[list[int]], plans: Sequence[Plan]) -> list[dict]:
-    """What the model computes for each plan: {"durable_s","memory_bytes"}, the mean of a step, or
-    {"error"}. `steps` has the bytes of each rank."""
+    """What the model computes for each plan, with "durable_s", the mean of a step, or "error".
+    `steps` has the bytes of each rank."""
     request = {
         "machine": machine,
         "ranks": len(steps[0]),
@@ -102,11 +108,8 @@ def predict(machine: str, nodes: int, steps: list[list[int]], plans: Sequence[Pl
         "method": "formula",
         "plans": list(plans),
     }
-    return [_prediction_of(one) for one in step_model.run_model("steps", request).document["plans"]]
-
-
-def _prediction_of(found: dict) -> dict:
-    if "error" in found:
-        return {"error": found["error"]}
-    times = [step["durable_s"] for step in found["steps"]]
-    return {"durable_s": sum(times) / len(times), "memory_bytes": found["memory_bytes"]}
+    found = step_model.run_model("steps", request).document["plans"]
+    return [
+        one if "error" in one else one | {"durable_s": fmean(s["durable_s"] for s in one["steps"])}
+        for one in found
+    ]

@@ -21,7 +21,7 @@ from forebay import atomic_output
 from forebay.errors import ForebayError
 from forebay.sizes import parse_size
 from forebay.strategies import PRESETS
-from forebay.tune.plans import EXCHANGES
+from forebay.tune.plans import EXCHANGES, key_of
 
 FILE_BYTES_MAX = 4 << 20
 POINTS_MAX = 256
@@ -173,7 +173,7 @@ def _merge(old: Entry, new: Entry) -> Entry:
 def _key(plan: dict) -> tuple:
     """Equal for plans that differ only in naming the usual exchange."""
     usual = EXCHANGES.get(plan["strategy"], (None,))[0]
-    return tuple(sorted(({"exchange": usual} | plan).items()))
+    return key_of({"exchange": usual} | plan)
 
 
 def _write(path: Path, profile: Profile) -> None:

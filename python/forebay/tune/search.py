@@ -7,8 +7,9 @@ import time
 from collections.abc import Callable
 from dataclasses import asdict, dataclass, field
 from pathlib import Path
+from typing import NoReturn
 
-from forebay.errors import EXIT_USAGE, ForebayError
+from forebay.errors import EXIT_FAILED, EXIT_USAGE, ForebayError
 from forebay.tune.methods import Method
 from forebay.tune.space import Plan
 
@@ -57,8 +58,7 @@ class Journal:
         self.started = time.monotonic()  # as if the time of earlier runs had just passed
         content = path.read_bytes() if path.exists() else b""
         if content and not resume:
-            message = f"{path} is of a search that was interrupted; continue it with --resume, or"
-            raise ForebayError(f"{message} {self._advice()}", EXIT_USAGE)
+            self._refuse("its search was interrupted; --resume continues it", EXIT_USAGE)
         complete = content[: content.rfind(b"\n") + 1]
         if complete:
             self._read(complete)
@@ -82,30 +82,28 @@ class Journal:
                 if self.why is not None:
                     self.finalists.remove(line["index"])
         except (ValueError, TypeError, KeyError, AttributeError) as error:
-            raise self._damage(f"damaged ({error})") from None
+            self._refuse(f"damaged ({error})")
 
     def _check_header(self, header: dict) -> None:
         keys = [*self.header, *(key for key in header if key not in self.header)]
         changed = [key for key in keys if header.get(key) != self.header.get(key)]
         if changed:
-            message = f"resume {self.path}: it is of another search ({', '.join(changed)} differ)"
-            raise ForebayError(f"{message}; repeat its options, or {self._advice()}", EXIT_USAGE)
+            what = f"it is of another search ({', '.join(changed)} differ); repeat its options"
+            self._refuse(what, EXIT_USAGE)
 
     def replay(self, plans: list[Plan]) -> list[Trial]:
         """The trials, after a check that they are of these plans."""
         for number, one in enumerate(self.trials, 2):
             if (one.index, one.plan) not in enumerate(plans):
-                what = f"line {number} has a plan that is not plan {one.index} of the space"
-                raise self._damage(what)
+                self._refuse(f"line {number} has a plan that is not plan {one.index} of the space")
         if not all(one in range(len(plans)) for one in self.finalists):
-            raise self._damage("finalists are not in the space")
+            self._refuse("finalists are not in the space")
         return self.trials
 
-    def _damage(self, what: str) -> ForebayError:
-        return ForebayError(f"resume {self.path}: {what}; {self._advice()}")
-
-    def _advice(self) -> str:
-        return f"remove {self.path}, or name another -o"
+    def _refuse(self, what: str, exit_code: int = EXIT_FAILED) -> NoReturn:
+        message = f"journal {self.path}: {what}; for a new search, "
+        message += f"remove {self.path}, or name another -o"
+        raise ForebayError(message, exit_code) from None
 
     def _append(self, line: dict) -> None:
         with self.path.open("a", encoding="utf-8") as file:

@@ -20,18 +20,10 @@ Constraint = Callable[[Plan], bool]
 
 @dataclass(frozen=True)
 class Parameter:
-    """A name, and all values in order."""
+    """A name, and all values in order. encode() returns the features of a value, from 0 to 1."""
 
     name: str
     values: tuple
-
-    def from_share(self, share: float):
-        """The value at a share, from 0 to 1, of all values."""
-        return self.values[min(len(self.values) - 1, int(share * len(self.values)))]
-
-    def encode(self, value) -> list[float]:
-        """The features of a value, from 0 to 1."""
-        raise NotImplementedError
 
 
 class Categorical(Parameter):
@@ -97,5 +89,7 @@ class Space:
 
     def at(self, shares: np.ndarray) -> Plan:
         """The values at a point of the unit cube, which may violate constraints."""
-        pairs = zip(self.parameters, shares, strict=True)
-        return {one.name: one.from_share(share) for one, share in pairs}
+        found = {}
+        for one, share in zip(self.parameters, shares, strict=True):
+            found[one.name] = one.values[min(len(one.values) - 1, int(share * len(one.values)))]
+        return found
