@@ -38,7 +38,8 @@ STRIPE_COUNTS = (1, 2, 4)
 
 
 def random_plans(count: int, ranks: int, seed: int) -> list[dict]:
-    """Different plans with any numbers of writers, files and servers, as plan files have them."""
+    """Different plans with any numbers of writers, files and servers, as plan files have them. One
+    step is in flight at a time."""
     generator = random.Random(seed)
     plans: list[dict] = []
     while len(plans) < count:
@@ -50,6 +51,7 @@ def random_plans(count: int, ranks: int, seed: int) -> list[dict]:
             plan["files"] = generator.randint(1, plan["writers"])
         plan["unit_bytes"] = generator.choice(UNITS_KIB) << 10
         plan["stripe_count"] = generator.choice(STRIPE_COUNTS)
+        plan["steps_in_flight"] = 1
         if plan not in plans:
             plans.append(plan)
     return plans

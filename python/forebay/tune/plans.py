@@ -11,6 +11,7 @@ KIBIBYTE = 1 << 10
 MEBIBYTE = 1 << 20
 UNITS = tuple(KIBIBYTE << power for power in range(8, 17, 2))  # 256 KiB to 64 MiB
 ALIGNMENTS = (4 * KIBIBYTE, MEBIBYTE)
+COUNTS = ("writers", "files", "stripe_count", "steps_in_flight")  # options of the same name
 # Exchanges of each strategy, the usual one first. In "none", all ranks write.
 EXCHANGES = {
     "file-per-process": ("none",),
@@ -63,7 +64,7 @@ def _has_its_alignment(plan: Plan) -> bool:
 def backend_of(plan: Plan, memory_mib: int | None = None) -> str:
     """The backend of `forebay kernel run` that writes with a plan; an empty plan is the default."""
     words = [plan["strategy"]] if plan else []
-    words += [f"{key}={plan[key]}" for key in ("writers", "files", "stripe_count") if key in plan]
+    words += [f"{key}={plan[key]}" for key in COUNTS if key in plan]
     for key in ("unit", "alignment"):
         if f"{key}_bytes" in plan:
             words.append(f"{key}_kib={plan[f'{key}_bytes'] // KIBIBYTE}")
