@@ -134,9 +134,12 @@ std::string entry_text(const TuningEntry& entry) {
   return text;
 }
 
+/// A point of `forebay tune` may also have values that others imply.
+WritePlan values_of(const TuningPoint& point) { return tuned_values(point.plan); }
+
 /// Adds the measurements of `added`, which are newer.
 void merge_point(std::vector<TuningPoint>& points, const TuningPoint& added) {
-  const auto found = std::ranges::find(points, added.plan, &TuningPoint::plan);
+  const auto found = std::ranges::find(points, values_of(added), values_of);
   if (found == points.end()) {
     if (points.size() < kTuningPointsMax) points.push_back(added);
     return;
@@ -238,7 +241,7 @@ void merge(TuningProfile& profile, TuningEntry entry) {
   for (const TuningPoint& point : entry.points)
     merge_point(points, point);
   entry.points = std::move(points);
-  const auto best = std::ranges::find(entry.points, entry.plan, &TuningPoint::plan);
+  const auto best = std::ranges::find(entry.points, tuned_values(entry.plan), values_of);
   if (best != entry.points.end() && !best->seconds.empty()) set_times(entry, best->seconds);
   *found = std::move(entry);
 }

@@ -148,6 +148,16 @@ TEST(Merge, scales_earlier_seconds_to_the_new_size) {
   EXPECT_EQ(profile.entries.front().median_s, 2.75);
 }
 
+TEST(Merge, plan_with_an_implied_exchange_is_the_same_plan) {
+  TuningEntry searched = entry_of(8, {2});
+  searched.points.front().plan.tuning.exchange = Exchange::kNone;
+  TuningProfile profile;
+  merge(profile, searched);
+  merge(profile, entry_of(8, {4}));
+  ASSERT_EQ(profile.entries.front().points.size(), 1U);
+  EXPECT_EQ(profile.entries.front().median_s, 3);
+}
+
 TEST(TunedValues, have_an_exchange_that_other_values_do_not_imply) {
   WritePlan plan{.strategy = Strategy::kReducedBlocking, .writers = 4, .files = 2};
   plan.tuning.exchange = Exchange::kMessage;
