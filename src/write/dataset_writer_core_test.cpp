@@ -58,7 +58,7 @@ TEST(DatasetWriterCore, second_close_saves_the_profile_if_the_first_one_timed_ou
     EXPECT_FALSE(*load_tuning_profile(profile));
     core->on_resolved({1, 1}, {});
     EXPECT_TRUE(core->close());
-    EXPECT_TRUE(*load_tuning_profile(profile));
+    ASSERT_TRUE(*load_tuning_profile(profile));
     EXPECT_TRUE(core->close());
     EXPECT_EQ((*load_tuning_profile(profile))->entries.front().runs, 1U) << "saved once";
     (*agent)->stop(std::chrono::steady_clock::now());

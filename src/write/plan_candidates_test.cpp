@@ -99,13 +99,16 @@ TEST(CandidatePlans, stay_within_the_memory_at_opening) {
 }
 
 TEST(CandidatePlans, can_follow_the_plan_at_opening) {
-  const WriteFacts facts = facts_of_nodes(4, 8);
-  for (const Strategy strategy : {Strategy::kAuto, Strategy::kBrigade, Strategy::kSerial}) {
-    const std::vector<WritePlan> plans = candidates_for(facts, {.strategy = strategy});
-    const PlanSchedule schedule({.rank_layout = facts.rank_layout, .plan = plans.front()});
-    for (const WritePlan& plan : plans) {
-      const auto accepted = schedule.complete(plan);
-      EXPECT_TRUE(accepted) << accepted.error().message();
+  WriteFacts facts = facts_of_nodes(4, 8);
+  for (std::uint64_t memory = 1_MiB; memory <= 64_MiB; memory += memory / 2) {
+    for (std::uint64_t step = 64_KiB; step <= 64_MiB; step *= 4) {
+      facts.step_bytes = {step};
+      const std::vector<WritePlan> plans = candidates_for(facts, {.memory_bytes = memory});
+      const PlanSchedule schedule({.rank_layout = facts.rank_layout, .plan = plans.front()});
+      for (const WritePlan& plan : plans) {
+        const auto accepted = schedule.complete(plan);
+        ASSERT_TRUE(accepted) << accepted.error().message();
+      }
     }
   }
 }
