@@ -44,10 +44,10 @@ SEARCH_ROUNDS = 3
 PRODUCTION, REGRET = "tune.production", "tune.production.regret"
 FLOW = "forebay-flow-mpi"
 CHECKPOINTS = {"quick": 20, "usual": 40, "full": 40}
-MESH = ("--cells", "12", "--parts", "8")
-SOLVER = ("--every", "1", "--keep", "2", "--averages", "12")
+MESH = ("--cells", "14", "--parts", "8")
+SOLVER = ("--every", "1", "--keep", "2", "--averages", "230")  # checkpoints of 24 MB
 STARTS = 8  # checkpoints before the tuner is expected to avoid slow plans
-BAD = {"strategy": "serial", "writers": 1, "files": 1, "unit_bytes": MEBIBYTE}
+BAD = {"strategy": "baton", "writers": RANKS, "files": 1, "unit_bytes": MEBIBYTE}
 GOOD = (
     {"strategy": "file-per-process"},
     {"strategy": "reduced-blocking", "writers": 1},
