@@ -151,10 +151,10 @@ def test_command_runs_through_a_symbolic_link(run, prefix, tmp_path):
 
 
 def test_command_runs_programs_of_its_prefix(run, prefix):
-    shipped = sorted(path.name for path in (ROOT / "machines").glob("*.toml"))
+    shipped = sorted(path.stem for path in (ROOT / "machines").glob("*.toml"))
     found = json.loads(run(prefix / "bin" / "forebay", "machine", "list", "--json", "-"))
     assert [Path(one["path"]) for one in found["machines"]] == [
-        prefix / "share" / "forebay" / "machines" / name for name in shipped
+        prefix / "share" / "forebay" / "machines" / f"{name}.toml" for name in shipped
     ]
 
 
