@@ -100,8 +100,8 @@ void StepCostModel::spread_ranks() {
   } else {
     loads_.ranks_of_writer = std::ceil(totals_.nodes / writers) * totals_.ranks_of_node_max;
   }
-  loads_.ranks_of_writer = std::min(loads_.ranks_of_writer, totals_.ranks - writers + 1);
-  if (is_dedicated()) loads_.ranks_of_writer = std::ceil(totals_.ranks / writers);
+  if (!is_dedicated())
+    loads_.ranks_of_writer = std::min(loads_.ranks_of_writer, totals_.ranks - writers + 1);
   const double deviation = totals_.rank_bytes_deviation * std::sqrt(loads_.ranks_of_writer);
   const double most = loads_.ranks_of_writer * totals_.rank_bytes_max;
   loads_.writer_bytes = totals_.bytes / writers;

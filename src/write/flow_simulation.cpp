@@ -5,7 +5,6 @@
 #include <array>
 #include <cmath>
 #include <limits>
-#include <numeric>
 #include <unordered_map>
 
 #include "base/assert.hpp"
@@ -31,7 +30,6 @@ struct Flow {
   double start_us = 0;  ///< its file is open, and with kGather its bytes have arrived
   double rate_max = kInfinite;
   double rate = 0;
-  double end_us = 0;  ///< once `bytes` is 0
 };
 
 /// A kind of resources of which each flow uses one, for example links.

@@ -137,8 +137,8 @@ Result<json> describe_plan(Job& job, const WritePlan& requested) {
 
 Result<Method> method_of(const std::string& name, const std::string& path) {
   if (name == "formula") return Method::kFormula;
-  if (name == "flow" || name == "fluid") return Method::kFlow;
-  if (name == "event" || name == "events") return Method::kEvent;
+  if (name == "flow") return Method::kFlow;
+  if (name == "event") return Method::kEvent;
   return failure(invalid_request(
       path, "method is \"" + name + "\": write \"formula\", \"flow\" or \"event\""));
 }

@@ -27,7 +27,7 @@ struct StepsQuery {
 ///      "plans": [{keys of plan files}], "compute_s": seconds between steps}
 ///
 /// `nodes` is chosen by the cores of a node if left out. An empty plan is the default of the
-/// library. "fluid" and "events" are other names of two methods. The result:
+/// library. The result:
 ///
 ///     {"machine","ranks","nodes","method","bytes":[of each step],"plans":[{"plan":{...},"reason",
 ///      "memory_bytes","node_memory_bytes","steps":[{"opened_s","exchanged_s","written_s",
