@@ -3,8 +3,8 @@
 
 import pytest
 
-from forebay.benchmarks.rows import Goal, paired_rounds, ratios, require_space, worst_of
-from forebay.errors import ForebayError
+from forebay.benchmarks.rows import Goal, Results, paired_rounds, ratios, require_space, worst_of
+from forebay.errors import ForebayError, SkippedError
 
 
 def test_rounds_alternate_after_a_warm_up_round():
@@ -42,3 +42,15 @@ def test_stages_write_equal_profiles_in_a_real_run(forebay, real_native, tmp_pat
     assert len(stages["stages"]) == 7
     assert document["machine"]["cores_usable"] > 0
     assert not list(tmp_path.iterdir()), "files of the run are left"
+
+
+def test_selected_rows_of_a_group_are_skipped_with_the_reason():
+    def add_nothing():
+        raise SkippedError("no emulator")
+
+    def add_unselected():
+        raise AssertionError("none of the rows is selected")
+
+    results = Results(only={"a", "c"})
+    results.run_groups({add_nothing: ("a", "b"), add_unselected: ("d",)})
+    assert results.skipped == {"a": "no emulator"}

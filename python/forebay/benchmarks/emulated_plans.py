@@ -10,7 +10,6 @@ from forebay import step_model
 from forebay.agreement import kendall_tau
 from forebay.benchmarks.rows import Goal, Results, Setup
 from forebay.emufs_mount import mount_machine
-from forebay.errors import SkippedError
 from forebay.kernel.advise import run_whole
 from forebay.kernel.kernel_file import sized_kernel
 from forebay.kernel.run import RunSettings
@@ -63,13 +62,7 @@ class Bench:
         self.setup = setup
 
     def run(self) -> None:
-        selected = list(filter(self.results.is_selected, (ERROR, TAU)))
-        try:
-            if selected:
-                self.add_model()
-        except SkippedError as why:
-            for name in selected:
-                self.results.skip(name, str(why))
+        self.results.run_groups({self.add_model: (ERROR, TAU)})
 
     def step_times(self, name: str, storage: Path, plans: list[dict]) -> list[float]:
         """Seconds of a further step of each plan, the median of rounds: a run of several steps less

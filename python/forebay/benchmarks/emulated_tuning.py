@@ -14,7 +14,6 @@ from statistics import median
 from forebay import native
 from forebay.benchmarks.rows import Goal, Results, Setup, ratios
 from forebay.emufs_mount import mount_machine
-from forebay.errors import SkippedError
 from forebay.kernel.advise import run_whole
 from forebay.kernel.kernel_file import Kernel, read_kernel, sized_kernel
 from forebay.kernel.run import RunSettings
@@ -87,14 +86,7 @@ class Bench:
             self.add_search: (SEARCH,),
             self.add_production: (PRODUCTION, REGRET),
         }
-        for add, names in groups.items():
-            selected = list(filter(self.results.is_selected, names))
-            try:
-                if selected:
-                    add()
-            except SkippedError as why:
-                for name in selected:
-                    self.results.skip(name, str(why))
+        self.results.run_groups(groups)
 
     def durations(self, kernel: Kernel, settings: RunSettings) -> dict[str, list[float]]:
         """Seconds until all steps are durable, by backend, one for each round."""

@@ -10,7 +10,6 @@ from forebay import native
 from forebay.benchmarks.reading import Times, measure_reading, reading_kernel
 from forebay.benchmarks.rows import Goal, Results, Setup, ratios
 from forebay.emufs_mount import mount_machine
-from forebay.errors import SkippedError
 
 SESSION = "session"  # with the plan of the library
 ROUNDS = 5
@@ -81,14 +80,7 @@ class Bench:
 
     def run(self) -> None:
         groups = {self.add_limit: (LIMIT,), self.add_naive: tuple(NAIVE), self.add_auto: (AUTO,)}
-        for add, names in groups.items():
-            selected = list(filter(self.results.is_selected, names))
-            try:
-                if selected:
-                    add()
-            except SkippedError as why:
-                for name in selected:
-                    self.results.skip(name, str(why))
+        self.results.run_groups(groups)
 
     def measure(self, storage: Path, size: int, tasks: tuple[int, ...], *backends: str, **options):
         kernel = reading_kernel(size, tasks, options.pop("ranks", 1))

@@ -9,7 +9,7 @@ from statistics import median
 from typing import TypeVar
 
 from forebay import native
-from forebay.errors import ForebayError
+from forebay.errors import ForebayError, SkippedError
 from forebay.native import OnProgress
 
 QUARTILES_FROM = 9  # samples; fewer have their range
@@ -65,6 +65,18 @@ class Results:
 
     def skip(self, name: str, why: str) -> None:
         self.skipped[name] = why
+
+    def run_groups(self, groups: dict[Callable[[], None], tuple[str, ...]]) -> None:
+        """Calls each function whose rows are selected. Its rows are skipped if it raises
+        `SkippedError`."""
+        for add, names in groups.items():
+            selected = list(filter(self.is_selected, names))
+            try:
+                if selected:
+                    add()
+            except SkippedError as why:
+                for name in selected:
+                    self.skip(name, str(why))
 
 
 def summarize(values: list[float]) -> dict:

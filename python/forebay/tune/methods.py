@@ -1,6 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Search methods with one interface: `ask()` proposes a plan by its index, `tell()` takes a
-measurement, `ranking()` orders the measured plans. Times are natural logarithms of seconds."""
+"""Search methods with one interface: `ask()` returns the index of the plan to measure, `tell()`
+records its measurement, `ranking()` orders the measured plans. Times are natural logarithms of
+seconds."""
 
 import importlib.util
 import math
