@@ -457,15 +457,17 @@ class LateRank {
   std::uint64_t begin_end_ = 0;
 };
 
-TEST(LateAgent, message_about_a_step_without_plan_waits_for_the_plan) {
-  comm::run_on_ranks(3, [](const comm::CommunicatorPtr& ranks) {
+/// Rank 2 sends rank 1 a message about a step without plan. `changed` is announced after it, and
+/// then rank 2 expects a reply to the step `expected`, or 0 if its connection is closed.
+void announce_after_message(const WritePlan& changed, std::uint64_t expected) {
+  comm::run_on_ranks(3, [&](const comm::CommunicatorPtr& ranks) {
     LateRank rank(*ranks);
     if (ranks->rank() == comm::Rank{2}) {
       rank.send(MessageKind::kRegionCount, message_words(step_id(kChangedGroup)));
       rank.send(MessageKind::kRegionCount, message_words(step_id(2)));
       EXPECT_EQ(rank.next_reply(), 2U) << "the other message is kept";
       rank.barrier();
-      EXPECT_EQ(rank.next_reply(), kChangedGroup);
+      EXPECT_EQ(rank.next_reply(), expected);
       rank.barrier();
       return;
     }
@@ -476,36 +478,19 @@ TEST(LateAgent, message_about_a_step_without_plan_waits_for_the_plan) {
       return agent.join();
     }
     rank.barrier();
-    rank.announce(plan_of(2, 1, Strategy::kReducedBlocking));
+    rank.announce(changed);
     rank.barrier();
     rank.end_agent();
   });
 }
 
+TEST(LateAgent, message_about_a_step_without_plan_waits_for_the_plan) {
+  announce_after_message(plan_of(2, 1, Strategy::kReducedBlocking), kChangedGroup);
+}
+
 TEST(LateAgent, kept_message_of_a_wrong_sender_closes_its_connection) {
-  comm::run_on_ranks(3, [](const comm::CommunicatorPtr& ranks) {
-    LateRank rank(*ranks);
-    if (ranks->rank() == comm::Rank{2}) {
-      // Rank 2 sends its bytes to rank 1 by the plan at opening, and to rank 0 by the next one.
-      rank.send(MessageKind::kRegionCount, message_words(step_id(kChangedGroup)));
-      rank.send(MessageKind::kRegionCount, message_words(step_id(2)));
-      EXPECT_EQ(rank.next_reply(), 2U);
-      rank.barrier();
-      EXPECT_EQ(rank.next_reply(), 0U);
-      rank.barrier();
-      return;
-    }
-    if (ranks->rank() == comm::Rank{1}) {
-      std::thread agent([&] { rank.run_agent(); });
-      rank.barrier();
-      rank.barrier();
-      return agent.join();
-    }
-    rank.barrier();
-    rank.announce(plan_of(1, 1, Strategy::kReducedBlocking));
-    rank.barrier();
-    rank.end_agent();
-  });
+  // Rank 2 sends its bytes to rank 1 by the plan at opening, and to rank 0 by the next one.
+  announce_after_message(plan_of(1, 1, Strategy::kReducedBlocking), 0);
 }
 
 TEST(LateAgent, kept_message_of_a_lost_rank_fails_its_step) {
