@@ -143,7 +143,7 @@ std::vector<std::size_t> CandidateTuner::best_first() const {
   std::vector<std::size_t> order;
   for (std::size_t i = 0; i < histories_.size(); ++i)
     if (is_measured(i) && is_usable(i)) order.push_back(i);
-  std::ranges::stable_sort(order, {}, [&](std::size_t i) { return estimate_->mean[i]; });
+  std::ranges::sort(order, {}, [&](std::size_t i) { return std::pair(estimate_->mean[i], i); });
   if (order.empty()) order.push_back(0);
   return order;
 }

@@ -5,6 +5,7 @@
 #include <cmath>
 #include <numeric>
 #include <random>
+#include <utility>
 
 namespace forebay::model {
 
@@ -52,7 +53,7 @@ std::vector<std::size_t> choose_starts(const CostSurface& surface,
   std::vector<std::size_t> order(candidate_count);
   std::iota(order.begin(), order.end(), 0);
   const auto predicted = [&](std::size_t candidate) { return surface.predicted(candidate); };
-  std::ranges::stable_sort(order, {}, predicted);
+  std::ranges::sort(order, {}, [&](std::size_t i) { return std::pair(predicted(i), i); });
   const bool has_model = predicted(order.front()) < predicted(order.back());
   const double limit = predicted(order.front()) + std::log(options.start_cost_max);
   order.erase(std::ranges::upper_bound(order, limit, {}, predicted), order.end());
