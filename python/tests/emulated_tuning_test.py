@@ -47,3 +47,8 @@ def test_solver_gets_its_plan_or_is_tuned(tmp_path, monkeypatch, plan):
     assert ("--tune" in words) == (plan is None)
     if plan is not None:
         assert (tmp_path / "a.toml").read_text() == 'strategy = "gather"\nwriters = 2\n'
+
+
+def test_a_round_has_the_value_of_its_worst_machine():
+    details = [{"rounds": [{"x": 1}, {"x": 5}]}, {"rounds": [{"x": 3}, {"x": 2}]}]
+    assert emulated_tuning.worst_of_rounds(details, lambda run: run["x"]) == [3, 5]
