@@ -54,6 +54,7 @@ inline std::vector<WritePlan> plans_to_cycle(const WritePlan& opened, std::uint3
     plan.tuning.placement = Placement::kInRank;
     plan.tuning.exchange.reset();
     plan.tuning.transfer_mode.reset();
+    plan.tuning.access = plans.size() % 2 == 0 ? Access::kDirect : Access::kBuffered;
     plan.reason = "plan " + std::to_string(plans.size());
     return plan;
   };

@@ -166,6 +166,7 @@ Result<std::shared_ptr<const model::Machine>> StorageInfoSource::add_facts(
   const storage::StorageObject place{
       directory.get(),
       directory ? storage::file_system_of(directory.get()) : storage::FileSystem::kOther, path};
+  facts.file_system = place.file_system;
   facts.storage = kind_of(place.file_system);
   if (facts.storage == write::StorageKind::kMemory) return MachinePtr();
   StorageInfo storage = info_for(place);

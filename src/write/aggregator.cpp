@@ -272,7 +272,7 @@ void Aggregator::with_open_file(const StepId& step, std::function<void(const Sta
     for (const auto& one : all)
       one(opened);
   };
-  context_.file_writer().open(file_of(step),
+  context_.file_writer().open(file_of(step), context_.plans().plan(step.group)->tuning.access,
                               [this, on_open](Result<std::shared_ptr<DataFile>> file) {
                                 context_.post([on_open, file = std::move(file)] { on_open(file); });
                               });

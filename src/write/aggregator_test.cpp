@@ -110,10 +110,11 @@ TEST_F(AggregatorTest, chunks_are_fetched_as_memory_becomes_free) {
 // It once waited for the file of the next step, which was being created on the same thread.
 TEST_F(AggregatorTest, file_created_by_its_rank_is_not_opened) {
   start(plan_to_rank_0(Exchange::kMessage), 2);
-  context_->file_writer().create({1, 0}, 0, [this](const Result<std::shared_ptr<DataFile>>& file) {
-    ASSERT_TRUE(file);
-    aggregator_->set_file(step_id(1).group, *file);
-  });
+  context_->file_writer().create({1, 0}, 0, {},
+                                 [this](const Result<std::shared_ptr<DataFile>>& file) {
+                                   ASSERT_TRUE(file);
+                                   aggregator_->set_file(step_id(1).group, *file);
+                                 });
   context_->complete_all(FileOperation::kCreate);
   offer(1, 0);
   EXPECT_EQ(fetched_chunks(), RandomValues{0});

@@ -88,8 +88,9 @@ class QueuedFileWriter final : public AsyncFileWriter {
 
   void create(format::DataFileName name,
               std::uint64_t expected_bytes,
+              std::optional<Access> access,
               OpenCallback opened) override;
-  void open(format::DataFileName name, OpenCallback opened) override;
+  void open(format::DataFileName name, std::optional<Access> access, OpenCallback opened) override;
   void write(const std::shared_ptr<DataFile>& file,
              std::uint64_t offset_bytes,
              std::span<const std::byte> data,
@@ -129,7 +130,6 @@ QueuedFileWriter::QueuedFileWriter(Setup setup, std::shared_ptr<BlockingExecutor
       directory_(std::make_shared<DatasetDirectory>(
           DatasetDirectory::Setup{.directory = setup_.directory,
                                   .dataset = setup_.dataset,
-                                  .access = setup_.access,
                                   .files = setup_.files,
                                   .stripes = setup_.stripes,
                                   .log = setup_.log,
@@ -152,12 +152,13 @@ void QueuedFileWriter::stop(const Error& why) {
 
 void QueuedFileWriter::create(format::DataFileName name,
                               std::uint64_t expected_bytes,
+                              std::optional<Access> access,
                               OpenCallback opened) {
-  const auto make = [this, name, expected_bytes,
+  const auto make = [this, name, expected_bytes, access,
                      opened = std::move(opened)](const auto& cancel_reason) {
     using Made = Result<std::unique_ptr<storage::File>>;
-    Made file =
-        cancel_reason ? Made(failure(*cancel_reason)) : directory_->create(name, expected_bytes);
+    Made file = cancel_reason ? Made(failure(*cancel_reason))
+                              : directory_->create(name, expected_bytes, access);
     {
       const std::lock_guard lock(mutex_);
       pending_creates_.extract(name);
@@ -172,10 +173,12 @@ void QueuedFileWriter::create(format::DataFileName name,
   blocking_executor_->add(make, TaskPriority::kBackground);
 }
 
-void QueuedFileWriter::open(format::DataFileName name, OpenCallback opened) {
-  const auto find = [this, name, opened = std::move(opened)](const auto& cancel_reason) {
+void QueuedFileWriter::open(format::DataFileName name,
+                            std::optional<Access> access,
+                            OpenCallback opened) {
+  const auto find = [this, name, access, opened = std::move(opened)](const auto& cancel_reason) {
     if (cancel_reason) return opened(failure(*cancel_reason));
-    complete_open(name, directory_->open(name), opened);
+    complete_open(name, directory_->open(name, access), opened);
   };
   blocking_executor_->add(find);
 }

@@ -51,15 +51,13 @@ class AsyncFileWriter {
     std::string directory;  ///< of the dataset; must exist
     format::DatasetId dataset = {};
     stream::DeviceQueues* queues = nullptr;  ///< must outlive the writer
-    /// No value: direct where that works and suits the file system.
-    std::optional<Access> access = {};
-    std::uint32_t files = 1;            ///< of one step, on all ranks
-    storage::StripeHint stripes = {};   ///< of new files, if the file system supports it
-    std::uint64_t request_bytes = 0;    ///< 0: as for streams
-    std::uint32_t requests = 0;         ///< in flight to one file; 0: as for streams
-    std::uint64_t in_flight_bytes = 0;  ///< in flight to one file; 0: the device's limit
-    std::uint32_t free_files_max = 64;  ///< files of dropped steps that are kept
-    LogSink* log = nullptr;             ///< null: no logging
+    std::uint32_t files = 1;                 ///< of one step, on all ranks
+    storage::StripeHint stripes = {};        ///< of new files, if the file system supports it
+    std::uint64_t request_bytes = 0;         ///< 0: as for streams
+    std::uint32_t requests = 0;              ///< in flight to one file; 0: as for streams
+    std::uint64_t in_flight_bytes = 0;       ///< in flight to one file; 0: the device's limit
+    std::uint32_t free_files_max = 64;       ///< files of dropped steps that are kept
+    LogSink* log = nullptr;                  ///< null: no logging
   };
   using OpenCallback = std::function<void(Result<std::shared_ptr<DataFile>>)>;
   using Done = std::function<void(const Status&)>;
@@ -78,14 +76,18 @@ class AsyncFileWriter {
   /// grows as it is written. If space is short, recycled files are removed. Without space for the
   /// header, fails with kNoSpace and leaves nothing behind. Removes an existing file of that name:
   /// it belongs to a step that was never published. The name is durable after the next
-  /// sync_directory(), the header after the next sync().
+  /// sync_directory(), the header after the next sync(). `access` as in WriteTuning: no value is
+  /// direct where that works and suits file system and length.
   virtual void create(format::DataFileName name,
                       std::uint64_t expected_bytes,
+                      std::optional<Access> access,
                       OpenCallback opened) = 0;
 
   /// Opens a file that another rank has created, to write other ranges of it. Reserves nothing.
   /// kNotFound if it does not exist, kDamage if it has the header of another file.
-  virtual void open(format::DataFileName name, OpenCallback opened) = 0;
+  virtual void open(format::DataFileName name,
+                    std::optional<Access> access,
+                    OpenCallback opened) = 0;
 
   /// Writes `data` at an offset. The caller keeps the bytes unchanged until `done`. With direct
   /// access, offset, size and address must be multiples of alignment_bytes(); otherwise fails with

@@ -75,17 +75,17 @@ class FileWriterFixture {
       : file_writer(stream::must(AsyncFileWriter::start({.directory = fixture / "",
                                                          .dataset = kDataset,
                                                          .queues = &fixture.queues(),
-                                                         .access = access,
-                                                         .request_bytes = request_bytes}))) {}
+                                                         .request_bytes = request_bytes}))),
+        access_(access) {}
 
   OpenedFile create(DataFileName name, std::uint64_t expected_bytes = 0) {
     Completion<OpenedFile> completion;
-    file_writer->create(name, expected_bytes, completion.callback());
+    file_writer->create(name, expected_bytes, access_, completion.callback());
     return completion.wait();
   }
   OpenedFile open(DataFileName name) {
     Completion<OpenedFile> completion;
-    file_writer->open(name, completion.callback());
+    file_writer->open(name, access_, completion.callback());
     return completion.wait();
   }
   Status write(const std::shared_ptr<DataFile>& file, std::uint64_t at, std::uint64_t size) {
@@ -122,6 +122,9 @@ class FileWriterFixture {
   }
 
   std::unique_ptr<AsyncFileWriter> file_writer;
+
+ private:
+  Access access_;
 };
 
 /// Whether the file has its own header, and the pattern from there to `end`.
@@ -181,7 +184,6 @@ TEST_P(AsyncFileWriterTest, two_writers_share_file_and_only_seal_truncates) {
   other.file_writer = stream::must(AsyncFileWriter::start({.directory = fixture / "",
                                                            .dataset = kDataset,
                                                            .queues = &other_site.queues(),
-                                                           .access = GetParam().access,
                                                            .request_bytes = 64_KiB}));
   auto other_file = stream::must(other.open(kFirst));
   EXPECT_TRUE(is_ok(other.write(other_file, kPage + half, half)));
@@ -261,7 +263,7 @@ TEST_P(AsyncFileWriterTest, stop_fails_pending_operations_with_reason) {
   bool has_begun_to_end = false;
   while (!has_begun_to_end) {
     Completion<OpenedFile> late;
-    writer.file_writer->open(kFirst, late.callback());
+    writer.file_writer->open(kFirst, {}, late.callback());
     has_begun_to_end = !late.wait();
   }
   fixture.gate.open();
@@ -330,7 +332,7 @@ TEST(AsyncFileWriter, create_in_readonly_directory_returns_error_with_path) {
   const auto file_writer = stream::must(AsyncFileWriter::start(
       {.directory = "/sys", .dataset = kDataset, .queues = &fixture.queues()}));
   Completion<OpenedFile> completion;
-  file_writer->create(kFirst, 0, completion.callback());
+  file_writer->create(kFirst, 0, {}, completion.callback());
   const auto file = completion.wait();
   ASSERT_FALSE(file);
   EXPECT_EQ(file.error().kind(), ErrorClass::kPermission) << file.error().message();
@@ -413,7 +415,7 @@ TEST(AsyncFileWriter, blocking_tasks_run_in_order_before_background_creates) {
   writer.file_writer->run_blocking([gone = go.get_future().share()] { gone.wait(); });
   std::vector<int> order;
   Completion<OpenedFile> ahead;
-  writer.file_writer->create(kFirst, 0, [&, tell = ahead.callback()](OpenedFile file) {
+  writer.file_writer->create(kFirst, 0, {}, [&, tell = ahead.callback()](OpenedFile file) {
     order.push_back(3);
     tell(std::move(file));
   });
@@ -431,7 +433,7 @@ TEST(AsyncFileWriter, remove_before_create_completes_leaves_no_file) {
   std::promise<void> go;
   writer.file_writer->run_blocking([gone = go.get_future().share()] { gone.wait(); });
   Completion<OpenedFile> made;
-  writer.file_writer->create(kFirst, 1_MiB, made.callback());
+  writer.file_writer->create(kFirst, 1_MiB, {}, made.callback());
   Completion<Status> removed;
   writer.file_writer->remove(kFirst, removed.callback());
   go.set_value();

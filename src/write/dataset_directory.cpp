@@ -51,8 +51,7 @@ storage::FileSystem DatasetDirectory::file_system() {
   return *file_system_;
 }
 
-Access DatasetDirectory::access_for(std::uint64_t expected_bytes) {
-  if (setup_.access) return *setup_.access;
+Access DatasetDirectory::usual_access(std::uint64_t expected_bytes) {
   return stream::choose_write_access({.file_system = file_system(),
                                       .is_direct_supported = true,
                                       .expected_bytes = expected_bytes})
@@ -63,8 +62,8 @@ Result<DatasetDirectory::FilePointer> DatasetDirectory::open_with(const std::str
                                                                   storage::Intent intent,
                                                                   Access access) {
   auto file = storage::open_file(path, {.intent = intent, .access = access});
-  const bool may_be_buffered = access == Access::kDirect && !setup_.access;
-  if (file || !may_be_buffered || file.error().kind() != ErrorClass::kUnsupported) return file;
+  if (file || access == Access::kBuffered || file.error().kind() != ErrorClass::kUnsupported)
+    return file;
   // The file was created before direct access to it was refused.
   if (intent == storage::Intent::kCreateNew) intent = storage::Intent::kCreate;
   return storage::open_file(path, {.intent = intent, .access = Access::kBuffered});
@@ -138,13 +137,14 @@ Result<DatasetDirectory::FilePointer> DatasetDirectory::create_file(const std::s
 }
 
 Result<DatasetDirectory::FilePointer> DatasetDirectory::create(const format::DataFileName& name,
-                                                               std::uint64_t expected_bytes) {
+                                                               std::uint64_t expected_bytes,
+                                                               std::optional<Access> access) {
   const std::string path = path_of(name);
   const auto is_recycled = reuse_free_file(name);
   if (!is_recycled) return failure(is_recycled.error());
-  const Access access = access_for(expected_bytes);
+  const Access chosen = access ? *access : usual_access(expected_bytes);
   auto file =
-      *is_recycled ? open_with(path, storage::Intent::kWrite, access) : create_file(path, access);
+      *is_recycled ? open_with(path, storage::Intent::kWrite, chosen) : create_file(path, chosen);
   if (!file) return file;
   if (const Status filled = initialize_file(**file, name, expected_bytes); !filled) {
     static_cast<void>(unlink_if_exists(path));
@@ -214,8 +214,9 @@ void DatasetDirectory::remove_free_files() {
   free_.clear();
 }
 
-Result<DatasetDirectory::FilePointer> DatasetDirectory::open(const format::DataFileName& name) {
-  auto file = open_with(path_of(name), storage::Intent::kWrite, access_for(0));
+Result<DatasetDirectory::FilePointer> DatasetDirectory::open(const format::DataFileName& name,
+                                                             std::optional<Access> access) {
+  auto file = open_with(path_of(name), storage::Intent::kWrite, access ? *access : usual_access(0));
   if (!file) return file;
   const auto page = std::make_unique<Page>();
   const auto read = (*file)->read_at(page->bytes, 0);

@@ -35,7 +35,6 @@ class DatasetDirectory {
   struct Setup {
     std::string directory;
     format::DatasetId dataset = {};
-    std::optional<Access> access = {};
     std::uint32_t files = 1;  ///< of one step
     storage::StripeHint stripes = {};
     LogSink* log = nullptr;  ///< receives a line if a file has other striping; null: no logging
@@ -50,9 +49,11 @@ class DatasetDirectory {
 
   /// Creates a file of this name with a header. Reserves `expected_bytes` of space if the file
   /// system has more than twice that for all files of a step. See AsyncFileWriter::create().
-  Result<FilePointer> create(const format::DataFileName& name, std::uint64_t expected_bytes);
+  Result<FilePointer> create(const format::DataFileName& name,
+                             std::uint64_t expected_bytes,
+                             std::optional<Access> access = {});
   /// Opens an existing file. See AsyncFileWriter::open().
-  Result<FilePointer> open(const format::DataFileName& name);
+  Result<FilePointer> open(const format::DataFileName& name, std::optional<Access> access = {});
   /// Keeps the file for reuse. Removes it if it is marked bad, if its space is needed, or if
   /// free_files_max are kept.
   Status recycle(const format::DataFileName& name);
@@ -71,7 +72,7 @@ class DatasetDirectory {
  private:
   std::string path_of(const format::DataFileName& name) const;
   std::string free_path_of(const format::DataFileName& name) const;
-  Access access_for(std::uint64_t expected_bytes);
+  Access usual_access(std::uint64_t expected_bytes);
   storage::FileSystem file_system();
   Result<FilePointer> open_with(const std::string& path, storage::Intent intent, Access access);
   Result<bool> reuse_free_file(const format::DataFileName& name);

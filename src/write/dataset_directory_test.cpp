@@ -94,6 +94,19 @@ TEST(DatasetDirectory, refused_lustre_layout_creates_default_file) {
   EXPECT_TRUE(directory.open({.group = 1, .file = 0}));
 }
 
+TEST(DatasetDirectory, requested_access_replaces_usual_one_where_it_is_supported) {
+  DatasetDirectoryFixture directories;
+  DatasetDirectory directory = directories.directory_with({}, storage::FileSystem::kExt);
+  const auto long_file = directory.create({.group = 1, .file = 0}, 64_MiB);
+  const auto buffered = directory.create({.group = 2, .file = 0}, 64_MiB, Access::kBuffered);
+  const auto direct = directory.create({.group = 3, .file = 0}, 4096, Access::kDirect);
+  const auto opened = directory.open({.group = 2, .file = 0}, Access::kBuffered);
+  ASSERT_TRUE(long_file && buffered && direct && opened);
+  EXPECT_EQ((*buffered)->access(), Access::kBuffered);
+  EXPECT_EQ((*opened)->access(), Access::kBuffered);
+  EXPECT_EQ((*direct)->access(), (*long_file)->access()) << "direct if this storage has it";
+}
+
 // If there is space for only one step more than is retained, files kept for reuse would take it.
 TEST(DatasetDirectory, low_space_keeps_no_free_files) {
   const storage::TemporaryDirectory temporary_directory;

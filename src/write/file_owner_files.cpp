@@ -44,9 +44,9 @@ void FileOwner::create_file(std::uint64_t group) {
   const auto on_created = [this, group](Result<std::shared_ptr<DataFile>> file) {
     context_.post([this, group, file = std::move(file)] { handle_file_created(group, file); });
   };
-  const std::uint32_t files = context_.plans().aggregation(group).file_count();
-  context_.file_writer().create({group, groups_.at(group).number}, expected_bytes_ / files,
-                                on_created);
+  const WritePlan& plan = *context_.plans().plan(group);
+  context_.file_writer().create({group, groups_.at(group).number}, expected_bytes_ / plan.files,
+                                plan.tuning.access, on_created);
 }
 
 void FileOwner::handle_file_created(std::uint64_t group,

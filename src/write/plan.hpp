@@ -12,6 +12,7 @@
 #include <vector>
 
 #include "model/machine.hpp"
+#include "storage/file.hpp"
 #include "write/aggregation_map.hpp"
 
 namespace forebay::write {
@@ -31,6 +32,7 @@ struct WriteFacts {
   /// Bytes that each compute rank puts in one step; empty: unknown; one number: all alike.
   std::vector<std::uint64_t> step_bytes = {};
   StorageKind storage = StorageKind::kUnknown;
+  storage::FileSystem file_system = storage::FileSystem::kOther;
   /// Servers of the storage. 0: those of `machine`; unknown without a machine.
   std::uint32_t servers = 0;
   /// Machine file of the storage, which must outlive the call; null: unknown.

@@ -6,6 +6,8 @@
 #include <tuple>
 #include <utility>
 
+#include "stream/write_access.hpp"
+#include "write/cost.hpp"
 #include "write/plan_limits.hpp"
 #include "write/plan_schedule.hpp"
 #include "write/plan_shape.hpp"
@@ -27,8 +29,9 @@ bool writes_on_every_rank(Strategy strategy) {
 
 /// The values that may differ. Different strategies with equal values are one plan.
 auto tuned_shape(const WritePlan& plan) {
-  return std::tuple{plan.writers, plan.files, plan.tuning.exchange, plan.tuning.transfer_mode,
-                    plan.tuning.unit_bytes};
+  return std::tuple{plan.writers,           plan.files,
+                    plan.tuning.exchange,   plan.tuning.transfer_mode,
+                    plan.tuning.unit_bytes, plan.tuning.access};
 }
 
 class PlanEnumeration {
@@ -37,6 +40,7 @@ class PlanEnumeration {
       : facts_(facts),
         base_(requested),
         opened_(opened),
+        step_bytes_(totals_of(facts).bytes),
         schedule_({.rank_layout = facts.rank_layout, .plan = opened}),
         plans_{opened} {
     const bool is_dedicated = opened.tuning.placement == Placement::kDedicated;
@@ -54,7 +58,7 @@ class PlanEnumeration {
       if (strategy == Strategy::kFilePerProcess)
         std::erase_if(files, [=](std::uint32_t count) { return count != writers; });
       for (const std::uint32_t count : files)
-        add_units({strategy, writers, count});
+        add_variants({strategy, writers, count});
     }
   }
   std::vector<WritePlan> take() { return std::move(plans_); }
@@ -90,7 +94,7 @@ class PlanEnumeration {
             std::max(unit / kUnitFactor, std::min(unit, kUnitBytesSmall))};
   }
 
-  void add_units(const PlanShape& shape) {
+  void add_variants(const PlanShape& shape) {
     WritePlan plan = base_;
     plan.strategy = shape.strategy;
     plan.writers = shape.writers;
@@ -99,6 +103,19 @@ class PlanEnumeration {
       plan.tuning.unit_bytes = unit;
       add(plan);
     }
+    if (base_.tuning.access || facts_.storage == StorageKind::kMemory) return;
+    plan.tuning.unit_bytes = units(shape.strategy).front();
+    plan.tuning.access = other_access(shape.files);
+    add(plan);
+  }
+
+  /// The one that files do not get unless a plan requests it.
+  Access other_access(std::uint32_t files) const {
+    const auto usual = stream::choose_write_access(
+        {.file_system = facts_.file_system,
+         .is_direct_supported = true,
+         .expected_bytes = static_cast<std::uint64_t>(step_bytes_ / files)});
+    return usual.access == Access::kDirect ? Access::kBuffered : Access::kDirect;
   }
 
   /// Adds the plan unless it is invalid, known, or not possible since opening.
@@ -114,6 +131,7 @@ class PlanEnumeration {
   const WriteFacts& facts_;
   WritePlan base_;
   const WritePlan& opened_;
+  const double step_bytes_;
   const PlanSchedule schedule_;
   std::uint32_t writers_max_ = 0;
   std::vector<WritePlan> plans_;

@@ -90,6 +90,25 @@ TEST(CandidatePlans, set_values_do_not_change) {
   }
 }
 
+TEST(CandidatePlans, each_shape_has_the_access_that_is_not_usual) {
+  WriteFacts facts = facts_of_nodes(2, 4);
+  facts.file_system = storage::FileSystem::kXfs;
+  facts.step_bytes = {256_MiB};
+  const auto accesses_of = [&](const WritePlan& requested) {
+    std::set<std::optional<Access>> accesses;
+    for (const WritePlan& plan : candidates_for(facts, requested))
+      accesses.insert(plan.tuning.access);
+    return accesses;
+  };
+  using Accesses = std::set<std::optional<Access>>;
+  EXPECT_EQ(accesses_of({}), (Accesses{std::nullopt, Access::kBuffered}));
+  EXPECT_EQ(accesses_of({.tuning = {.access = Access::kDirect}}), (Accesses{Access::kDirect}));
+  facts.step_bytes = {4096};
+  EXPECT_TRUE(accesses_of({}).contains(Access::kDirect)) << "short files are buffered";
+  facts.storage = StorageKind::kMemory;
+  EXPECT_EQ(accesses_of({}), (Accesses{std::nullopt}));
+}
+
 TEST(CandidatePlans, stay_within_the_memory_at_opening) {
   WriteFacts facts = facts_of_nodes(4, 8);
   const std::vector<WritePlan> plans = candidates_for(facts, {.memory_bytes = 4_MiB});

@@ -23,6 +23,7 @@ void visit_plan(Visitor& visit, Plan& plan) {
   visit.size("stripe_bytes", plan.tuning.stripe_bytes, kStripeBytesLimits);
   visit.size("unit_bytes", plan.tuning.unit_bytes, kUnitBytesLimits);
   visit.size("alignment_bytes", plan.tuning.alignment_bytes, kAlignmentBytesLimits);
+  visit.enumerator("access", plan.tuning.access, kAccessNames);
   visit.size("memory_bytes", plan.memory_bytes, kMemoryBytesLimits);
   visit.enumerator("staging_full_policy", plan.staging_full_policy, kStagingFullPolicyNames);
   visit.count("steps_in_flight", plan.steps_in_flight, kStepsInFlightLimits);

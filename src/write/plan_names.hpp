@@ -22,6 +22,8 @@ inline constexpr std::array<Name, 5> kExchangeNames{"none", "shared-memory", "me
                                                     "gather"};
 inline constexpr std::array<Name, 3> kTransferModeNames{"independent", "baton", "collective"};
 inline constexpr std::array<Name, 2> kPlacementNames{"in-rank", "dedicated"};
+inline constexpr std::array<Name, 2> kAccessNames{name_of(Access::kBuffered),
+                                                  name_of(Access::kDirect)};
 inline constexpr std::array<Name, 2> kStagingFullPolicyNames{"block", "fail"};
 inline constexpr std::array<Name, 2> kCodecNames{"none", "zstd"};
 inline constexpr std::array<Name, 3> kChecksumStageNames{"auto", "copy", "agent"};

@@ -31,6 +31,7 @@ WritePlan plan_with_all() {
           .tuning = {.exchange = Exchange::kBrigade,
                      .transfer_mode = TransferMode::kIndependent,
                      .placement = Placement::kDedicated,
+                     .access = Access::kDirect,
                      .stripe_count = 3,
                      .stripe_bytes = 1_MiB,
                      .unit_bytes = 2_MiB,

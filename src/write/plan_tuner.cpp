@@ -14,6 +14,9 @@ namespace forebay::write {
 
 namespace {
 
+/// The model does not know how files are accessed. The default suits most file systems, so another
+/// access is predicted to cost more, and is tried only where that may be worth while.
+constexpr double kOtherAccessCost = 1.25;
 /// Choices that are kept: more than there are groups in flight.
 constexpr std::size_t kChoicesKept = 256;
 
@@ -22,6 +25,7 @@ std::vector<double> features_of(const WritePlan& plan) {
   return {std::log2(plan.writers),
           std::log2(plan.files),
           std::log2(static_cast<double>(plan.tuning.unit_bytes)),
+          plan.tuning.access ? 1.0 : 0.0,
           is(Strategy::kFilePerProcess),
           is(Strategy::kBaton),
           is(Strategy::kGather)};
@@ -64,7 +68,9 @@ void PlanTuner::predict() {
   predicted_s_.assign(plans_.size(), 0);
   if (!machine_) return;
   const auto predicted_s = [&, totals = totals_of(facts_)](const WritePlan& plan) {
-    return std::max(step_cost(*machine_, totals, plan).durable_us(), 1.0) / 1e6;
+    const bool is_usual = plan.tuning.access == plans_.front().tuning.access;
+    return std::max(step_cost(*machine_, totals, plan).durable_us(), 1.0) / 1e6 *
+           (is_usual ? 1 : kOtherAccessCost);
   };
   std::ranges::transform(plans_, predicted_s_.begin(), predicted_s);
   tuner_.predict(predicted_s_);

@@ -77,6 +77,7 @@ class TestFileWriter final : public AsyncFileWriter {
  public:
   void create(format::DataFileName name,
               std::uint64_t expected_bytes,
+              std::optional<Access> /*access*/,
               OpenCallback opened) override {
     record({FileOperation::kCreate,
             name,
@@ -84,7 +85,9 @@ class TestFileWriter final : public AsyncFileWriter {
             {},
             with_file_result(name, std::move(opened))});
   }
-  void open(format::DataFileName name, OpenCallback opened) override {
+  void open(format::DataFileName name,
+            std::optional<Access> /*access*/,
+            OpenCallback opened) override {
     record({FileOperation::kOpen, name, 0, {}, with_file_result(name, std::move(opened))});
   }
   void write(const std::shared_ptr<DataFile>& file,

@@ -144,6 +144,7 @@ std::optional<WritePlan> plan_by_profile(const TuningProfile& profile,
   if (merged.tuning.unit_bytes == 0) merged.tuning.unit_bytes = values.tuning.unit_bytes;
   if (merged.tuning.alignment_bytes == 0)
     merged.tuning.alignment_bytes = values.tuning.alignment_bytes;
+  if (!merged.tuning.access) merged.tuning.access = values.tuning.access;
   if (!merged.tuning.exchange) merged.tuning.exchange = values.tuning.exchange;
   WriteFacts with_reason = facts;
   with_reason.storage_reason =

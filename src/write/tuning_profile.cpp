@@ -185,7 +185,8 @@ WritePlan tuned_values(const WritePlan& plan) {
   WritePlan values{.strategy = plan.strategy,
                    .writers = plan.writers,
                    .files = plan.files,
-                   .tuning = {.unit_bytes = plan.tuning.unit_bytes,
+                   .tuning = {.access = plan.tuning.access,
+                              .unit_bytes = plan.tuning.unit_bytes,
                               .alignment_bytes = plan.tuning.alignment_bytes}};
   if (plan.tuning.exchange != Exchange::kNone) values.tuning.exchange = plan.tuning.exchange;
   return values;
