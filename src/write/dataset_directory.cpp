@@ -157,20 +157,22 @@ Status DatasetDirectory::initialize_file(storage::File& file,
                                          const format::DataFileName& name,
                                          std::uint64_t expected_bytes) {
   if (const Status reserved = reserve(file, expected_bytes); !reserved) return reserved;
-  if (expected_bytes == 0) extend(file);
+  extend(file, expected_bytes);
   const auto page = std::make_unique<Page>();
   page->bytes = format::encode_header({.dataset = setup_.dataset, .name = name});
   const auto written = file.write_at(page->bytes, 0);
   return written ? Status() : failure(written.error());
 }
 
-/// Extends the file on FUSE, where writes that extend a file wait for each other. Best effort.
-void DatasetDirectory::extend(storage::File& file) {
+/// Extends the file on FUSE, where writes that extend a file wait for each other, as those of a
+/// step that is larger than the ones before would. Best effort.
+void DatasetDirectory::extend(storage::File& file, std::uint64_t expected_bytes) {
   if (file.access() != Access::kDirect || file_system() != storage::FileSystem::kFuse) return;
+  const std::uint64_t length = std::max(kInitialLengthBytes, 2 * expected_bytes);
   rlimit limit{};
   // Beyond the limit, a signal would end the program.
-  if (::getrlimit(RLIMIT_FSIZE, &limit) != 0 || limit.rlim_cur < kInitialLengthBytes) return;
-  std::ignore = file.truncate(kInitialLengthBytes);
+  if (::getrlimit(RLIMIT_FSIZE, &limit) != 0 || limit.rlim_cur < length) return;
+  std::ignore = file.truncate(length);
 }
 
 Status DatasetDirectory::reserve(storage::File& file, std::uint64_t expected_bytes) {

@@ -25,8 +25,9 @@ namespace forebay::write {
 /// Prefix of the name of a file that is kept for reuse; the name that it had follows.
 inline constexpr std::string_view kFreePrefix = "free-";
 
-/// Length of a new file of unknown size on file systems where writes must not extend files (FUSE).
-/// No space is reserved for it. AsyncFileWriter::seal() truncates the file.
+/// Least length of a new file on file systems where writes must not extend files (FUSE); twice the
+/// expected size if that is more. No space is reserved for it. AsyncFileWriter::seal() truncates
+/// the file.
 inline constexpr std::uint64_t kInitialLengthBytes = std::uint64_t{256} << 20U;
 
 /// One thread at a time.
@@ -83,7 +84,7 @@ class DatasetDirectory {
   Status initialize_file(storage::File& file,
                          const format::DataFileName& name,
                          std::uint64_t expected_bytes);
-  void extend(storage::File& file);
+  void extend(storage::File& file, std::uint64_t expected_bytes);
   Status reserve(storage::File& file, std::uint64_t expected_bytes);
 
   const Setup setup_;

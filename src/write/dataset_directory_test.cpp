@@ -55,7 +55,8 @@ TEST(DatasetDirectory, default_striping_logs_nothing) {
 }
 
 // Ranks that share a file once waited for each other in their first steps.
-TEST(DatasetDirectory, file_of_unknown_size_gets_length_only_over_fuse) {
+// The later ones did in steps that were larger than those before.
+TEST(DatasetDirectory, file_gets_length_beyond_its_expected_size_only_over_fuse) {
   DatasetDirectoryFixture directories;
   DatasetDirectory local = directories.directory_with({});
   const auto local_file = local.create({.group = 1, .file = 0}, 0);
@@ -68,7 +69,10 @@ TEST(DatasetDirectory, file_of_unknown_size_gets_length_only_over_fuse) {
   EXPECT_EQ((*unknown)->size(), is_direct ? kInitialLengthBytes : format::kPageBytes);
   const auto known = fuse.create({.group = 3, .file = 0}, 2_MiB);
   ASSERT_TRUE(known) << known.error().message();
-  EXPECT_EQ((*known)->size(), 2_MiB);
+  EXPECT_EQ((*known)->size(), is_direct ? kInitialLengthBytes : 2_MiB);
+  const auto large = fuse.create({.group = 4, .file = 0}, 192_MiB);
+  ASSERT_TRUE(large) << large.error().message();
+  EXPECT_EQ((*large)->size(), is_direct ? 384_MiB : 192_MiB);
 }
 
 TEST(DatasetDirectory, open_accepts_missing_header_but_no_foreign_one) {
