@@ -23,10 +23,6 @@ constexpr std::uint64_t kUnitFactor = 4;
 
 using Counts = std::vector<std::uint32_t>;
 
-bool writes_on_every_rank(Strategy strategy) {
-  return strategy == Strategy::kFilePerProcess || strategy == Strategy::kBaton;
-}
-
 /// The values that may differ. Different strategies with equal values are one plan.
 auto tuned_shape(const WritePlan& plan) {
   return std::tuple{plan.writers,           plan.files,
@@ -42,10 +38,9 @@ class PlanEnumeration {
         opened_(opened),
         step_bytes_(totals_of(facts).bytes),
         schedule_({.rank_layout = facts.rank_layout, .plan = opened}),
+        writers_max_(writers_limit(facts, opened)),
+        nodes_(facts.rank_layout.node_count()),
         plans_{opened} {
-    const bool is_dedicated = opened.tuning.placement == Placement::kDedicated;
-    writers_max_ =
-        is_dedicated ? facts.rank_layout.io_rank_count() : facts.rank_layout.compute_rank_count();
     base_.memory_bytes = opened.memory_bytes;
     base_.tuning.placement = opened.tuning.placement;
     base_.tuning.checksum_stage = opened.tuning.checksum_stage;
@@ -67,21 +62,15 @@ class PlanEnumeration {
   Counts writer_counts(Strategy strategy) const {
     if (strategy == Strategy::kCollective || strategy == Strategy::kSerial)
       return {opened_.writers};
-    if (writes_on_every_rank(strategy) && base_.writers == 0) return {writers_max_};
+    if (is_every_rank_writing(strategy) && base_.writers == 0) return {writers_max_};
     return counts(base_.writers, writers_max_);
   }
 
   /// `given` if it is set. Else powers, `most`, and the numbers of nodes and servers.
   Counts counts(std::uint32_t given, std::uint32_t most) const {
     if (given != 0) return {given};
-    Counts found{most, std::min(most, facts_.rank_layout.node_count()),
-                 std::min(most, std::max(1U, facts_.server_count()))};
     const std::uint64_t factor = writers_max_ <= kFineCountsMax ? 2 : 4;
-    for (std::uint64_t count = 1; count < most; count *= factor)
-      found.push_back(static_cast<std::uint32_t>(count));
-    std::ranges::sort(found);
-    found.erase(std::ranges::unique(found).begin(), found.end());
-    return found;
+    return counts_up_to(most, factor, {nodes_, std::max(1U, facts_.server_count())});
   }
 
   /// Units below and above the one at opening, for the strategies on which they have most effect.
@@ -133,7 +122,8 @@ class PlanEnumeration {
   const WritePlan& opened_;
   const double step_bytes_;
   const PlanSchedule schedule_;
-  std::uint32_t writers_max_ = 0;
+  const std::uint32_t writers_max_;
+  const std::uint32_t nodes_;
   std::vector<WritePlan> plans_;
 };
 

@@ -14,16 +14,6 @@ namespace forebay::write {
 
 namespace {
 
-std::uint32_t writers_limit(const WriteFacts& facts, const WritePlan& requested) {
-  const bool dedicated = requested.tuning.placement == Placement::kDedicated;
-  return dedicated ? facts.rank_layout.io_rank_count() : facts.rank_layout.compute_rank_count();
-}
-
-bool is_every_rank_writing(Strategy strategy) {
-  return strategy == Strategy::kFilePerProcess || strategy == Strategy::kBaton ||
-         strategy == Strategy::kCollective;
-}
-
 /// All I/O ranks if they write. Else the larger of the numbers of nodes and servers (of a network
 /// file system: one server), at most all ranks.
 std::uint32_t default_writer_count(const WriteFacts& facts, const WritePlan& requested) {
@@ -133,20 +123,14 @@ class PlanSearch {
   const std::vector<Candidate>& candidates() const { return candidates_; }
 
  private:
-  /// Numbers to compare: `given` if it is set. Else 1, 2, 3, 4, 6, 8, 12 … `most`, and the numbers
-  /// of nodes and servers.
+  /// `given` if it is set. Else 1, 2, 3, 4, 6, 8, 12 … `most`, and the numbers of nodes and
+  /// servers.
   std::vector<std::uint32_t> counts_to(std::uint32_t given, std::uint32_t most) const {
     if (given != 0) return {given};
-    const auto nodes = static_cast<std::uint32_t>(totals_.nodes);
-    std::vector<std::uint32_t> counts{most, std::min(most, nodes), std::min(most, servers_)};
-    for (std::uint64_t count = 1; count <= most; count *= 2) {
-      counts.push_back(static_cast<std::uint32_t>(count));
-      if (most <= 512 && count % 2 == 0 && count / 2 * 3 <= most)
-        counts.push_back(static_cast<std::uint32_t>(count / 2 * 3));
-    }
-    std::ranges::sort(counts);
-    counts.erase(std::ranges::unique(counts).begin(), counts.end());
-    return counts;
+    std::vector<std::uint32_t> counts{static_cast<std::uint32_t>(totals_.nodes), servers_};
+    for (std::uint32_t count = 3; most <= 512 && count < most; count *= 2)
+      counts.push_back(count);
+    return counts_up_to(most, 2, std::move(counts));
   }
   void add_shape(const PlanShape& shape) {
     plan_.tuning = requested_.tuning;
@@ -214,6 +198,29 @@ PlanShape shape_by_cost(const WriteFacts& facts,
 }
 
 }  // namespace
+
+std::uint32_t writers_limit(const WriteFacts& facts, const WritePlan& plan) {
+  const bool dedicated = plan.tuning.placement == Placement::kDedicated;
+  return dedicated ? facts.rank_layout.io_rank_count() : facts.rank_layout.compute_rank_count();
+}
+
+bool is_every_rank_writing(Strategy strategy) {
+  return strategy == Strategy::kFilePerProcess || strategy == Strategy::kBaton ||
+         strategy == Strategy::kCollective;
+}
+
+std::vector<std::uint32_t> counts_up_to(std::uint32_t most,
+                                        std::uint64_t factor,
+                                        std::vector<std::uint32_t> counts) {
+  counts.push_back(most);
+  for (std::uint64_t power = 1; power < most; power *= factor)
+    counts.push_back(static_cast<std::uint32_t>(power));
+  for (std::uint32_t& count : counts)
+    count = std::min(count, most);
+  std::ranges::sort(counts);
+  counts.erase(std::ranges::unique(counts).begin(), counts.end());
+  return counts;
+}
 
 Strategy implied_strategy(const WriteFacts& facts, const WritePlan& requested) {
   if (requested.strategy != Strategy::kAuto) return requested.strategy;

@@ -4,6 +4,7 @@
 
 #include <cstdint>
 #include <string>
+#include <vector>
 
 #include "write/cost.hpp"
 #include "write/plan.hpp"
@@ -16,6 +17,17 @@ struct PlanShape {
   std::uint32_t files = 0;
   std::string reason = {};
 };
+
+/// The most writers with the placement of a plan.
+std::uint32_t writers_limit(const WriteFacts& facts, const WritePlan& plan);
+
+bool is_every_rank_writing(Strategy strategy);
+
+/// Numbers of writers or files to compare, ascending: powers of `factor`, `most`, and `counts`,
+/// none above `most`.
+std::vector<std::uint32_t> counts_up_to(std::uint32_t most,
+                                        std::uint64_t factor,
+                                        std::vector<std::uint32_t> counts);
 
 /// The strategy that the other values of a plan imply; kAuto if they imply none.
 Strategy implied_strategy(const WriteFacts& facts, const WritePlan& requested);
