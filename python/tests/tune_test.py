@@ -212,7 +212,7 @@ def test_time_of_an_interrupted_search_counts(tmp_path):
     path.write_text("".join(json.dumps(one) + "\n" for one in lines))
     method = make_method("random", SPACE, 1)
     journal = Journal(path, {}, resume=True)
-    outcome = Search(method, seconds_of, Budget(seconds=45), lambda *_: None).run(journal)
+    outcome = Search(method, seconds_of, Budget(seconds=45)).run(journal)
     assert len(outcome.trials) == 3 + FINALISTS and outcome.why == "the time is used up"
 
 

@@ -129,8 +129,7 @@ class Bench:
             settings = TuneSettings(run, Budget(runs=SEARCH_RUNS), machine=MACHINES[0])
             search = KernelSearch(kernel, settings, self.setup.on_progress)
             method = make_method("gp", search.space, 1, search.predicted)
-            ignore = lambda _trial, _best: None  # noqa: E731
-            outcome = Search(method, search.measure, settings.budget, ignore).run()
+            outcome = Search(method, search.measure, settings.budget).run()
             backends = tuple(map(plans.backend_of, search.space.plans))
             exhaustive = replace(run, backends=backends, rounds=SEARCH_ROUNDS)
             times = self.durations(kernel, exhaustive)

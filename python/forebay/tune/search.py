@@ -118,14 +118,13 @@ class Journal:
 
 
 Measure = Callable[[Plan], float]
-OnTrial = Callable[[Trial, int | None], None]  # with the best index so far
 
 
 class Search:
     """One search. `measure` returns seconds, and raises a ForebayError for a plan that fails;
-    `on_trial` is called after each trial."""
+    `on_trial` is called after each trial, with it and the best index so far, or None."""
 
-    def __init__(self, method: Method, measure: Measure, budget: Budget, on_trial: OnTrial):
+    def __init__(self, method: Method, measure: Measure, budget: Budget, on_trial=lambda *_: None):
         self.method = method
         self.measure = measure
         self.budget = budget
