@@ -38,14 +38,6 @@ std::vector<model::TunerCandidate> candidates_of(const std::vector<WritePlan>& p
   return candidates;
 }
 
-/// A profile may leave the exchange open.
-bool is_plan_of(const TuningPoint& point, const WritePlan& plan) {
-  const WritePlan measured = tuned_values(point.plan);
-  WritePlan values = tuned_values(plan);
-  if (!measured.tuning.exchange) values.tuning.exchange.reset();
-  return values == measured;
-}
-
 /// The beginning of a reason that names strategy, writers and files.
 std::string shape_text(const WritePlan& plan) {
   return plan.reason.substr(0, plan.reason.find(": "));
@@ -89,7 +81,7 @@ void PlanTuner::begin_search() {
                                            static_cast<double>(entry->scope.ranks));
   std::vector<model::TunerHistory> found(plans_.size());
   for (const TuningPoint& point : entry->points) {
-    const auto has_its_plan = [&](const WritePlan& plan) { return is_plan_of(point, plan); };
+    const auto has_its_plan = [&](const WritePlan& plan) { return is_same_plan(point.plan, plan); };
     const auto plan = std::ranges::find_if(plans_, has_its_plan);
     if (plan == plans_.end()) continue;
     model::TunerHistory& history = found[static_cast<std::size_t>(plan - plans_.begin())];

@@ -134,22 +134,44 @@ std::string entry_text(const TuningEntry& entry) {
   return text;
 }
 
-/// A point of `forebay tune` may also have values that others imply.
-WritePlan values_of(const TuningPoint& point) { return tuned_values(point.plan); }
+auto find_plan(std::vector<TuningPoint>& points, const WritePlan& plan) {
+  return std::ranges::find_if(
+      points, [&](const TuningPoint& point) { return is_same_plan(point.plan, plan); });
+}
+
+void scale_times(std::vector<TuningPoint>& points, double factor) {
+  for (TuningPoint& point : points) {
+    point.predicted_s *= factor;
+    for (double& seconds : point.seconds)
+      seconds *= factor;
+  }
+}
 
 /// Adds the measurements of `added`, which are newer.
-void merge_point(std::vector<TuningPoint>& points, const TuningPoint& added) {
-  const auto found = std::ranges::find(points, values_of(added), values_of);
+void merge_point(std::vector<TuningPoint>& points, TuningPoint added) {
+  const auto found = find_plan(points, added.plan);
   if (found == points.end()) {
-    if (points.size() < kTuningPointsMax) points.push_back(added);
+    if (points.size() < kTuningPointsMax) points.push_back(std::move(added));
     return;
   }
-  found->failures += added.failures;
-  found->predicted_s = added.predicted_s;
-  std::vector<double>& seconds = found->seconds;
-  seconds.insert(seconds.end(), added.seconds.begin(), added.seconds.end());
+  added.failures += found->failures;
+  std::vector<double>& seconds = added.seconds;
+  seconds.insert(seconds.begin(), found->seconds.begin(), found->seconds.end());
   if (seconds.size() > kTuningSecondsMax)
     seconds.erase(seconds.begin(), seconds.end() - std::ptrdiff_t{kTuningSecondsMax});
+  *found = std::move(added);
+}
+
+/// Adds the measurements of `earlier` to `entry`.
+void merge_entry(TuningEntry& entry, TuningEntry earlier) {
+  entry.runs += earlier.runs;
+  scale_times(earlier.points, static_cast<double>(entry.scope.rank_bytes) /
+                                  static_cast<double>(earlier.scope.rank_bytes));
+  for (TuningPoint& point : entry.points)
+    merge_point(earlier.points, std::move(point));
+  entry.points = std::move(earlier.points);
+  const auto best = find_plan(entry.points, entry.plan);
+  if (best != entry.points.end() && !best->seconds.empty()) set_times(entry, best->seconds);
 }
 
 }  // namespace
@@ -192,6 +214,14 @@ WritePlan tuned_values(const WritePlan& plan) {
   return values;
 }
 
+bool is_same_plan(const WritePlan& one, const WritePlan& other) {
+  WritePlan first = tuned_values(one);
+  WritePlan second = tuned_values(other);
+  if (!first.tuning.exchange || !second.tuning.exchange)
+    first.tuning.exchange = second.tuning.exchange = std::nullopt;
+  return first == second;
+}
+
 void set_times(TuningEntry& entry, std::vector<double> seconds) {
   FOREBAY_ASSERT(!seconds.empty());
   std::ranges::sort(seconds);
@@ -228,30 +258,19 @@ void merge(TuningProfile& profile, TuningEntry entry) {
     return is_same_scope(one.scope, entry.scope);
   };
   const auto found = std::ranges::find_if(profile.entries, is_same);
-  if (found == profile.entries.end()) {
-    profile.entries.push_back(std::move(entry));
-    return;
+  if (found != profile.entries.end()) {
+    merge_entry(entry, std::move(*found));
+    profile.entries.erase(found);
   }
-  entry.runs += found->runs;
-  std::vector<TuningPoint> points = std::move(found->points);
-  const double scale =
-      static_cast<double>(entry.scope.rank_bytes) / static_cast<double>(found->scope.rank_bytes);
-  for (TuningPoint& point : points)
-    for (double& seconds : point.seconds)
-      seconds *= scale;
-  for (const TuningPoint& point : entry.points)
-    merge_point(points, point);
-  entry.points = std::move(points);
-  const auto best = std::ranges::find(entry.points, tuned_values(entry.plan), values_of);
-  if (best != entry.points.end() && !best->seconds.empty()) set_times(entry, best->seconds);
-  *found = std::move(entry);
+  profile.entries.push_back(std::move(entry));
 }
 
-Status update_tuning_profile(const std::string& path, const TuningEntry& entry) {
+Status update_tuning_profile(const std::string& path, const std::vector<TuningEntry>& entries) {
   auto existing = load_tuning_profile(path);
   if (!existing) return failure(existing.error());
   TuningProfile profile = std::move(*existing).value_or(TuningProfile{});
-  merge(profile, entry);
+  for (const TuningEntry& entry : entries)
+    merge(profile, entry);
   const std::string text = to_toml(profile);
   if (const auto parsed = parse_tuning_profile(text, path); !parsed) return failure(parsed.error());
   auto file = TemporaryFile::create_beside(path);

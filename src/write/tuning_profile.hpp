@@ -71,6 +71,10 @@ std::string to_toml(const TuningProfile& profile);
 /// exchange other than none, which the others imply.
 WritePlan tuned_values(const WritePlan& plan);
 
+/// Whether both have the same tuned_values(). A profile may leave the exchange open, which is then
+/// not compared.
+bool is_same_plan(const WritePlan& one, const WritePlan& other);
+
 /// Median and spread of `seconds`, which must not be empty.
 void set_times(TuningEntry& entry, std::vector<double> seconds);
 
@@ -79,11 +83,12 @@ bool is_same_scope(const TuningScope& one, const TuningScope& other);
 /// Whether a plan for `other` may serve `one`: same machine, and same kernel class if known.
 bool is_comparable(const TuningScope& one, const TuningScope& other);
 
-/// Adds the measurements of `entry` as the page defines under "What a tuned run writes".
+/// Adds the measurements of `entry` as the page defines under "What a tuned run writes". The entry
+/// is then the last one.
 void merge(TuningProfile& profile, TuningEntry entry);
 
-/// Merges `entry` into the file, which is replaced atomically, or created. Fails, and leaves the
+/// Merges `entries` into the file, which is replaced atomically, or created. Fails, and leaves the
 /// file unchanged, if it or the merged one is not a valid profile. Blocks.
-Status update_tuning_profile(const std::string& path, const TuningEntry& entry);
+Status update_tuning_profile(const std::string& path, const std::vector<TuningEntry>& entries);
 
 }  // namespace forebay::write

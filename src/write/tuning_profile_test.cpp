@@ -68,6 +68,7 @@ TEST(TuningProfile, errors_name_the_line) {
     EXPECT_TRUE(message_contains(profile.error(), "read tuning profile a.toml"));
   };
   refused("format = 2", "line 1");
+  refused("format = ", "line 1");
   refused("format = 1\nentry = 1", "the nearest one is \"entries\"");
   const std::string good = to_toml({.entries = {entry_of(8, {1})}});
   ASSERT_TRUE(parse_tuning_profile(good, "good"));
@@ -84,6 +85,12 @@ TEST(TuningProfile, errors_name_the_line) {
   refused(replaced("median_s = 1", "median_s = nan"), "median_s");
   refused(replaced("strategy = \"reduced-blocking\"", ""), "plan needs strategy");
   refused(replaced("writers = 4", "writer = 4"), "writer");
+  refused(replaced("writers = 4", "writers = \"many\""), "writers");
+  refused(replaced("writers = 4", "writers = 0"), "writers");
+  refused(replaced("\"reduced-blocking\"", "\"auto\""), "plan needs strategy");
+  refused(replaced("\"reduced-blocking\"", "[1]"), "strategy");
+  refused(replaced("writers = 4", "writers = 4\nunit_bytes = \"much\""), "unit_bytes");
+  refused(replaced("writers = 4", "writers = 4\nexchange = [1]"), "exchange");
   refused(replaced("[entries.plan]", "[entries.plans]"), "plan is missing");
   refused(replaced("seconds = [1]", "seconds = [0]"), "seconds is not valid");
   refused(replaced("seconds = [1]", "seconds = [true]"), "seconds is not valid");
@@ -120,32 +127,57 @@ TEST(IsComparable, separates_machines_sizes_and_imbalance) {
 
 TEST(Merge, adds_seconds_to_equal_plans_and_counts_runs) {
   TuningProfile profile;
-  merge(profile, entry_of(8, {2, 2.2}));
   merge(profile, entry_of(16, {5}));
+  merge(profile, entry_of(8, {2, 2.2}));
   TuningEntry second = entry_of(8, {4});
   second.points.push_back(
       {.plan = {.strategy = Strategy::kBaton, .writers = 8, .files = 1}, .seconds = {9}});
   merge(profile, second);
   ASSERT_EQ(profile.entries.size(), 2U);
-  const TuningEntry& merged = profile.entries.front();
+  const TuningEntry& merged = profile.entries.back();
   EXPECT_EQ(merged.runs, 2U);
   EXPECT_EQ(merged.points.front().seconds, (std::vector<double>{2, 2.2, 4}));
   EXPECT_EQ(merged.points.size(), 2U);
   EXPECT_EQ(merged.median_s, 2.2);
   for (int run = 0; run < 100; ++run)
     merge(profile, entry_of(8, {static_cast<double>(run + 1)}));
-  EXPECT_EQ(profile.entries.front().points.front().seconds.size(), kTuningSecondsMax);
-  EXPECT_EQ(profile.entries.front().points.front().seconds.back(), 100);
+  EXPECT_EQ(profile.entries.back().points.front().seconds.size(), kTuningSecondsMax);
+  EXPECT_EQ(profile.entries.back().points.front().seconds.back(), 100);
+}
+
+TEST(Merge, entry_is_the_last_one_and_others_stay) {
+  TuningProfile profile;
+  for (const std::uint32_t ranks : {8U, 16U, 8U})
+    merge(profile, entry_of(ranks, {2}));
+  ASSERT_EQ(profile.entries.size(), 2U);
+  EXPECT_EQ(profile.entries.front(), entry_of(16, {2}));
+}
+
+TEST(Merge, point_without_new_times_keeps_times_and_failures) {
+  TuningEntry first = entry_of(8, {2});
+  first.points.push_back({.plan = {.strategy = Strategy::kBaton, .writers = 8, .files = 1},
+                          .seconds = {9},
+                          .failures = 1});
+  TuningProfile profile;
+  merge(profile, first);
+  merge(profile, entry_of(8, {3}));
+  EXPECT_EQ(profile.entries.front().points.back(), first.points.back());
 }
 
 TEST(Merge, scales_earlier_seconds_to_the_new_size) {
   TuningProfile profile;
-  merge(profile, entry_of(8, {2}));
+  TuningEntry smaller = entry_of(8, {2});
+  smaller.points.push_back({.plan = {.strategy = Strategy::kBaton, .writers = 8, .files = 1},
+                            .predicted_s = 4,
+                            .failures = 1});
+  merge(profile, smaller);
   TuningEntry larger = entry_of(8, {3});
   larger.scope.rank_bytes = 1280_KiB;
   merge(profile, larger);
   EXPECT_EQ(profile.entries.front().points.front().seconds, (std::vector<double>{2.5, 3}));
   EXPECT_EQ(profile.entries.front().median_s, 2.75);
+  EXPECT_EQ(profile.entries.front().points.front().predicted_s, 1);
+  EXPECT_EQ(profile.entries.front().points.back().predicted_s, 5);
 }
 
 TEST(Merge, plan_with_an_implied_exchange_is_the_same_plan) {
@@ -156,6 +188,20 @@ TEST(Merge, plan_with_an_implied_exchange_is_the_same_plan) {
   merge(profile, entry_of(8, {4}));
   ASSERT_EQ(profile.entries.front().points.size(), 1U);
   EXPECT_EQ(profile.entries.front().median_s, 3);
+}
+
+TEST(Merge, plan_that_leaves_the_exchange_open_is_the_same_plan) {
+  TuningEntry named = entry_of(8, {4});
+  named.plan.tuning.exchange = named.points.front().plan.tuning.exchange = Exchange::kMessage;
+  TuningProfile profile;
+  merge(profile, entry_of(8, {2}));
+  merge(profile, named);
+  ASSERT_EQ(profile.entries.front().points.size(), 1U);
+  EXPECT_EQ(profile.entries.front().points.front().plan, named.plan) << "the newer one";
+  EXPECT_EQ(profile.entries.front().median_s, 3);
+  named.plan.tuning.exchange = named.points.front().plan.tuning.exchange = Exchange::kSharedMemory;
+  merge(profile, named);
+  EXPECT_EQ(profile.entries.front().points.size(), 2U);
 }
 
 TEST(TunedValues, have_an_exchange_that_other_values_do_not_imply) {
@@ -169,10 +215,10 @@ TEST(TunedValues, have_an_exchange_that_other_values_do_not_imply) {
 TEST(UpdateTuningProfile, entry_that_cannot_be_read_leaves_the_file_unchanged) {
   const TemporaryDirectory directory;
   const std::string path = directory / "app.tuning.toml";
-  ASSERT_TRUE(update_tuning_profile(path, entry_of(8, {1})));
+  ASSERT_TRUE(update_tuning_profile(path, {entry_of(8, {1})}));
   TuningEntry invalid = entry_of(16, {1});
   invalid.scope.rank_bytes = 0;
-  EXPECT_EQ(error_class(update_tuning_profile(path, invalid)), ErrorClass::kInvalidArgument);
+  EXPECT_EQ(error_class(update_tuning_profile(path, {invalid})), ErrorClass::kInvalidArgument);
   EXPECT_EQ((*load_tuning_profile(path))->entries.size(), 1U);
 }
 
@@ -182,8 +228,8 @@ TEST(UpdateTuningProfile, creates_the_file_and_keeps_other_entries) {
   const auto missing = load_tuning_profile(path);
   ASSERT_TRUE(missing);
   EXPECT_FALSE(*missing);
-  ASSERT_TRUE(update_tuning_profile(path, entry_of(8, {1})));
-  ASSERT_TRUE(update_tuning_profile(path, entry_of(16, {2})));
+  ASSERT_TRUE(update_tuning_profile(path, {entry_of(8, {1})}));
+  ASSERT_TRUE(update_tuning_profile(path, {entry_of(16, {2})}));
   const auto profile = load_tuning_profile(path);
   ASSERT_TRUE(profile);
   ASSERT_TRUE(*profile);
@@ -194,7 +240,7 @@ TEST(UpdateTuningProfile, invalid_file_is_unchanged) {
   const TemporaryDirectory directory;
   const std::string path = directory / "app.tuning.toml";
   std::ofstream(path) << "format = 2\n";
-  EXPECT_FALSE(update_tuning_profile(path, entry_of(8, {1})));
+  EXPECT_FALSE(update_tuning_profile(path, {entry_of(8, {1})}));
   std::ifstream in(path);
   std::string line;
   std::getline(in, line);

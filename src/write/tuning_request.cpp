@@ -57,7 +57,7 @@ std::shared_ptr<PlanTuner> make_tuner(const TuningRequest& tuning, PlanTuner::Se
 Status save_tuning(const PlanTuner& tuner, const std::string& profile_path) {
   if (profile_path.empty()) return {};
   const auto entry = tuner.entry();
-  return entry ? update_tuning_profile(profile_path, *entry) : Status();
+  return entry ? update_tuning_profile(profile_path, {*entry}) : Status();
 }
 
 }  // namespace forebay::write

@@ -1,15 +1,17 @@
 // SPDX-License-Identifier: Apache-2.0
-// The program forebay-model: evaluates the models for given numbers, as one JSON document, and
-// tunes candidates that its caller measures. `forebay model` prints its results as tables and
-// figures.
+// The program forebay-model: evaluates the models for given numbers, as one JSON document, tunes
+// candidates that its caller measures, and reads and merges tuning profiles. `forebay model` prints
+// its results as tables and figures.
 #include <array>
 #include <iostream>
 #include <memory>
+#include <string>
 
 #include "base/config.hpp"
 #include "model/machine.hpp"
 #include "tools/model/arguments.hpp"
 #include "tools/model/gain_document.hpp"
+#include "tools/model/profile_document.hpp"
 #include "tools/model/reads.hpp"
 #include "tools/model/steps.hpp"
 #include "tools/model/tune_session.hpp"
@@ -53,6 +55,25 @@ command::Run declare_tune(CLI::App&) {
   };
 }
 
+command::Run declare_show_profile(CLI::App& app) {
+  const auto path = std::make_shared<std::string>();
+  command::add_path(app, "profile", *path, "The tuning profile")->required();
+  return [path] {
+    return command::CommandResult{.exit_code = probe::print_document(show_profile(*path))};
+  };
+}
+
+command::Run declare_merge_profile(CLI::App& app) {
+  const auto path = std::make_shared<std::string>();
+  const auto added = std::make_shared<std::string>();
+  command::add_path(app, "profile", *path, "The tuning profile to extend or create")->required();
+  command::add_path(app, "added", *added, "The tuning profile with newer entries")->required();
+  return [path, added] {
+    const auto document = merge_profile(*path, *added);
+    return command::CommandResult{.exit_code = probe::print_document(document)};
+  };
+}
+
 const std::array kCommands{
     command::Command{"gain", "Compute the gain of writing behind a computation.", declare_gain},
     command::Command{"steps", "Compute time and memory of plans for the steps of a job.",
@@ -60,7 +81,10 @@ const std::array kCommands{
     command::Command{"reads", "Compute time and memory of reading a file by many tasks.",
                      declare_reads},
     command::Command{"tune", "Propose candidates; read their measured costs from standard input.",
-                     declare_tune}};
+                     declare_tune},
+    command::Command{"show-profile", "Check and print a tuning profile.", declare_show_profile},
+    command::Command{"merge-profile", "Merge a tuning profile into another, and print it.",
+                     declare_merge_profile}};
 
 command::CommandResult run(command::Words words) {
   CLI::App app("Evaluate the models for given numbers; print JSON.", "forebay-model");

@@ -188,8 +188,7 @@ class Bench:
         """The text of a profile for this mount and solver, whose plan is slow everywhere."""
         learned, bad = storage / "learned.tuning", storage / "bad.tuning"
         self.checkpoints(mesh, storage / "learned.fb", None, learned, steps=3)
-        entry = read_profile(learned).entries[0]
-        add_entry(bad, entry.model_copy(update={"plan": BAD, "points": []}))
+        add_entry(bad, read_profile(learned)[0] | {"plan": BAD, "points": []})
         return bad.read_text(encoding="utf-8")
 
     def flow(self, *arguments: str) -> dict:

@@ -31,13 +31,13 @@ def command(file, ranks, html_file, json_file, plot_file):
     from forebay.tune.explanation import explain
     from forebay.tune.profile import read_profile
 
-    entries = read_profile(Path(file)).entries
-    found = [one for one in entries if ranks in (None, one.ranks)]
+    entries = read_profile(Path(file))
+    found = [one for one in entries if ranks in (None, one["ranks"])]
     if not entries:
         message = f"explain {file}: the profile has no entries; forebay tune -o {file} adds one"
         raise ForebayError(message)
     if not found:
-        known = ", ".join(str(one.ranks) for one in entries)
+        known = ", ".join(str(one["ranks"]) for one in entries)
         message = f"explain {file}: no entry for {ranks} ranks; it has entries for: {known}"
         raise ForebayError(message, EXIT_USAGE)
     document = explain(found[-1])

@@ -68,7 +68,7 @@ def command(name, file, json_file, html_file, resume, **options):
     with progress() as on_progress:
         search = KernelSearch(kernel, settings_of(kernel, options), on_progress)
         document = search.run(journal, resume)
-    profile.add_entry(path, profile.Entry(**document["entry"]))
+    entries = profile.add_entry(path, document["entry"])
     journal.unlink()
     document |= {"profile": file}
     report(document, json_file, lambda console: tune_tables.print_tuned(console, document))
@@ -76,7 +76,7 @@ def command(name, file, json_file, html_file, resume, **options):
         from forebay.report.tune_page import write_page
         from forebay.tune.explanation import explain
 
-        write_page(explain(profile.read_profile(path).entries[-1]), Path(html_file))
+        write_page(explain(entries[-1]), Path(html_file))
         print_line(json_file, f"page: {html_file}")
 
 

@@ -11,7 +11,6 @@ from forebay.report import tune_tables, units
 from forebay.tune import plans
 from forebay.tune.methods import GaussianProcess, Posterior
 from forebay.tune.plans import key_of
-from forebay.tune.profile import Entry
 from forebay.tune.space import Categorical, LogInteger, Parameter, Plan, Space, powers_of_two
 
 TIMES_MAX = 256  # of all plans, for a surface: its cost grows with the third power
@@ -23,27 +22,27 @@ HIGH = (5, 0.95)
 MEDIUM = (2, 0.8)
 
 
-def explain(entry: Entry) -> dict:
+def explain(entry: dict) -> dict:
     """The document of `forebay explain`.
 
     Returns {"entry","best","first","points","effects","surface","slices","noise","confidence",
     "probability","sentences"}. "first" is the point that was measured first: the default.
     """
-    points = [one.model_dump() for one in entry.points if one.seconds or one.failures]
+    points = [dict(one) for one in entry["points"]]
     usable = [one for one in points if one["seconds"] and not one["failures"]]
-    best = next((one for one in points if one["plan"] == entry.plan), None)
-    best = best or {"plan": entry.plan, "seconds": [entry.median_s], "failures": 0}
+    best = next((one for one in points if one["plan"] == entry["plan"]), None)
+    best = best or {"plan": entry["plan"], "seconds": [entry["median_s"]], "failures": 0}
     for one in points:
         one["over_best"] = one["seconds"] and median(one["seconds"]) / median(best["seconds"])
     document = {
-        "entry": entry.model_dump(exclude={"points", "plan"}),
+        "entry": {key: entry[key] for key in entry if key not in ("points", "plan")},
         "best": best,
         "first": points[0] if points else best,
         "points": sorted(points, key=lambda one: one["over_best"] or math.inf),
         "effects": [],
         "surface": None,
         "slices": [],
-        "noise": entry.spread,
+        "noise": entry["spread"],
         "probability": None,
     }
     if len(usable) >= PLANS_MIN:
@@ -55,9 +54,9 @@ def explain(entry: Entry) -> dict:
 class Surface:
     """The posterior of all plans between the measured ones."""
 
-    def __init__(self, entry: Entry, points: list[dict]):
-        self.plan = entry.plan
-        self.space = _space_of(points, entry.ranks)
+    def __init__(self, entry: dict, points: list[dict]):
+        self.plan = entry["plan"]
+        self.space = _space_of(points, entry["ranks"])
         method = GaussianProcess(self.space, seed=0)
         self.index = {key_of(plan): at for at, plan in enumerate(self.space.plans)}
         self.points = points

@@ -5,7 +5,7 @@ import math
 from collections import defaultdict
 from dataclasses import dataclass, replace
 from pathlib import Path
-from statistics import median
+from statistics import median, pstdev
 
 from forebay.errors import ForebayError
 from forebay.kernel import metrics
@@ -164,28 +164,25 @@ class KernelSearch:
             "default": final["default"],
             "gain": gain,
             "chosen": chosen,
-            "entry": self._entry(outcome, final, chosen, rank_bytes).model_dump(exclude_none=True),
+            "entry": self._entry(outcome, final, chosen, rank_bytes),
         }
 
-    def _entry(self, outcome: Outcome, final: dict, chosen: str, rank_bytes: int):
+    def _entry(self, outcome: Outcome, final: dict, chosen: str, rank_bytes: int) -> dict:
         seconds = final[chosen]["seconds"]
         largest = max(max(step) for step in self.steps)
-        return profile.Entry(
-            **self.machine,
-            ranks=self.settings.run.ranks,
-            nodes=self.settings.nodes,
-            rank_bytes=rank_bytes,
-            imbalance=max(1.0, largest / rank_bytes),
-            median_s=median(seconds),
-            spread=profile.spread_of(seconds),
-            plan=final[chosen]["plan"],
-            points=self._points(outcome, final),
-        )
+        return self.machine | {
+            "ranks": self.settings.run.ranks,
+            "nodes": self.settings.nodes,
+            "rank_bytes": rank_bytes,
+            "imbalance": max(1.0, largest / rank_bytes),
+            "median_s": median(seconds),
+            "spread": pstdev(map(math.log, seconds)),
+            "plan": final[chosen]["plan"],
+            "points": self._points(outcome, final),
+        }
 
     def _points(self, outcome: Outcome, final: dict) -> list[dict]:
         """The default is the first point. The best plan has the times of the search, too."""
-        default = profile.Point(plan=final["default"]["plan"], seconds=final["default"]["seconds"])
-        points = {plans.backend_of(default.plan): default}
         seconds, failures = defaultdict(list), defaultdict(int)
         for trial in outcome.trials:
             if trial.seconds is None:
@@ -193,13 +190,12 @@ class KernelSearch:
             else:
                 seconds[trial.index].append(trial.seconds)
         seconds[outcome.best] += final["best"]["seconds"]
+        points = {plans.backend_of(final["default"]["plan"]): final["default"] | {"failures": 0}}
         for index in dict.fromkeys(one.index for one in outcome.trials):
             plan = self.space.plans[index]
-            known = points.get(plans.backend_of(plan))
-            points[plans.backend_of(plan)] = profile.Point(
-                plan=plan,
-                predicted_s=None if self.predicted is None else self.predicted[index],
-                seconds=[*(known.seconds if known else ()), *seconds[index]],
-                failures=failures[index],
-            )
+            known = points.get(plans.backend_of(plan), {"seconds": []})["seconds"]
+            point = {"plan": plan, "seconds": known + seconds[index], "failures": failures[index]}
+            if self.predicted is not None:
+                point["predicted_s"] = self.predicted[index]
+            points[plans.backend_of(plan)] = point
         return [*points.values()][: profile.POINTS_MAX]
