@@ -20,12 +20,14 @@
 namespace forebay::model_tool {
 namespace {
 
+command::CommandResult print(const Result<nlohmann::json>& document) {
+  return {.exit_code = probe::print_document(document)};
+}
+
 command::Run declare_gain(CLI::App& app) {
   const auto query = std::make_shared<GainQuery>();
   add_gain(app, *query);
-  return [query] {
-    return command::CommandResult{.exit_code = probe::print_document(describe_gain(*query))};
-  };
+  return [query] { return print(describe_gain(*query)); };
 }
 
 command::Run declare_steps(CLI::App& app) {
@@ -33,8 +35,7 @@ command::Run declare_steps(CLI::App& app) {
   command::add_path(app, "request", query->request, "The request, a JSON document")->required();
   command::add_progress(app, query->progress_mode);
   return [query] {
-    const auto document = describe_steps(*query, model::machine_directories(process_environment()));
-    return command::CommandResult{.exit_code = probe::print_document(document)};
+    return print(describe_steps(*query, model::machine_directories(process_environment())));
   };
 }
 
@@ -42,9 +43,7 @@ command::Run declare_reads(CLI::App& app) {
   const auto request = std::make_shared<std::string>();
   command::add_path(app, "request", *request, "The request, a JSON document")->required();
   return [request] {
-    const auto document =
-        describe_reads(*request, model::machine_directories(process_environment()));
-    return command::CommandResult{.exit_code = probe::print_document(document)};
+    return print(describe_reads(*request, model::machine_directories(process_environment())));
   };
 }
 
@@ -58,9 +57,7 @@ command::Run declare_tune(CLI::App&) {
 command::Run declare_show_profile(CLI::App& app) {
   const auto path = std::make_shared<std::string>();
   command::add_path(app, "profile", *path, "The tuning profile")->required();
-  return [path] {
-    return command::CommandResult{.exit_code = probe::print_document(show_profile(*path))};
-  };
+  return [path] { return print(show_profile(*path)); };
 }
 
 command::Run declare_merge_profile(CLI::App& app) {
@@ -68,10 +65,7 @@ command::Run declare_merge_profile(CLI::App& app) {
   const auto added = std::make_shared<std::string>();
   command::add_path(app, "profile", *path, "The tuning profile to extend or create")->required();
   command::add_path(app, "added", *added, "The tuning profile with newer entries")->required();
-  return [path, added] {
-    const auto document = merge_profile(*path, *added);
-    return command::CommandResult{.exit_code = probe::print_document(document)};
-  };
+  return [path, added] { return print(merge_profile(*path, *added)); };
 }
 
 const std::array kCommands{
