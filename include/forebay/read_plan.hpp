@@ -97,11 +97,17 @@ struct ReadPlan {
   /// Has no effect with kOnDemand: the splinter whose predicted use is farthest is evicted first.
   EvictionPolicy eviction = EvictionPolicy::kReadOnce;
   PreExecutionMode pre_execution_mode = PreExecutionMode::kThread;
-  /// Of sessions that a rank reads for its own use: the first ones of a loop try sizes and depths
-  /// that this plan leaves open, and later ones have the fastest. Sessions of this Runtime belong
-  /// to a loop if their plans are equal and their extents similar. What is measured is the time
-  /// from opening to close(), for each byte that is delivered; a session that delivers less than
-  /// half of its extent does not count. The plan of a Session states in `reason` what was found.
+  /// The first sessions of a loop try values that this plan leaves open, and later ones have the
+  /// fastest: request_bytes, queue_depth, splinter_bytes and, with ranks, agent_scope, agent_nodes
+  /// and agent_stripe_bytes. Sessions of this Runtime belong to a loop if their plans are equal and
+  /// their extents similar. What is measured is the time from opening to close(), for each byte
+  /// that is delivered; a session that delivers less than half of its extent does not count. A
+  /// session that cannot be opened with tried values opens with this plan as it is. The plan of a
+  /// Session states in `reason` what was found.
+  ///
+  /// With several ranks, opening is collective unless the plan sets kPerRank: all ranks open the
+  /// session with the same plan, from one thread at a time, and wait for the first rank, which
+  /// sends its choice. It measures its own tasks; half of its equal share of the extent counts.
   bool tune = false;
   ReadTuning tuning = {};
   /// Why these values were chosen, for people. Set in the plan of a Session.

@@ -144,8 +144,8 @@ class FOREBAY_EXPORT File {
   ///
   /// With ranks, all of them open their sessions in the same order and with the same extent. A
   /// SessionHandle then identifies the same session everywhere. The call does not wait for other
-  /// ranks. If plans differ, Session::plan() returns the one in force. A plan that cannot work
-  /// fails only on its rank.
+  /// ranks, except with ReadPlan::tune. If plans differ, Session::plan() returns the one in force.
+  /// A plan that cannot work fails only on its rank.
   Result<Session> read_session(Extent extent = {}, const ReadPlan& plan = {}) const;
   /// The same for the whole file: `read_session({.mode = Mode::kOnDemand})`. A template, so that {}
   /// is an Extent.
@@ -157,7 +157,7 @@ class FOREBAY_EXPORT File {
  private:
   friend class Runtime;
   struct OpenState;
-  Result<Session> open_session(ByteRange extent,
+  Result<Session> open_session(Extent extent,
                                const ReadPlan& plan,
                                const SessionHandle& handle) const;
   File(std::shared_ptr<RuntimeCore> runtime, std::shared_ptr<const OpenState> opened);

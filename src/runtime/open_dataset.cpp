@@ -11,6 +11,7 @@
 #include "restore/step_reader_core.hpp"
 #include "runtime/access_method.hpp"
 #include "runtime/open_local_session.hpp"
+#include "runtime/open_tuned_session.hpp"
 #include "runtime/runtime_core.hpp"
 
 namespace forebay {
@@ -53,7 +54,7 @@ Result<SessionPtr> open_session(RuntimeCore& runtime,
   auto method = choose_access_method(file, {extent, requested.access}, runtime.storage());
   if (!method) return failure(method.error());
   const ReadPlan plan = complete_plan(runtime, *method, requested, window_size);
-  auto session = open_local_session(runtime, std::move(*method), {extent, plan, {}});
+  auto session = open_tuned_session(runtime, method, {extent, plan, {}}, open_local_session);
   if (!session) return session;
   runtime.registry().add_unnumbered(*session);
   runtime.log_plan(file->path(), (*session)->plan());

@@ -4,24 +4,14 @@
 #include <utility>
 
 #include "read/local_session.hpp"
-#include "read/plan.hpp"
+#include "runtime/open_tuned_session.hpp"
 
 namespace forebay {
 
-namespace {
-
-Result<SessionTuner::Trial> untuned(Result<ReadPlan> plan) {
-  if (!plan) return failure(plan.error());
-  return SessionTuner::Trial{std::move(*plan), nullptr};
-}
-
-}  // namespace
-
-Result<SessionPtr> open_local_session(RuntimeCore& runtime,
-                                      AccessMethod method,
-                                      const SessionRequest& request) {
-  const auto lock = runtime.lock_opening();
-  ReadFacts facts{.extent = request.extent,
+Result<ReadFacts> facts_for_session(const RuntimeCore& runtime,
+                                    const AccessMethod& method,
+                                    ByteRange extent) {
+  ReadFacts facts{.extent = extent,
                   .access = method.access,
                   .access_reason = method.reason,
                   .is_cached = method.cached,
@@ -30,14 +20,26 @@ Result<SessionPtr> open_local_session(RuntimeCore& runtime,
                   .total_bytes = runtime.windows()->budget_bytes()};
   if (auto known = runtime.storage().add_facts(facts, *method.file); !known)
     return failure(known.error());
-  auto trial = request.plan.tune ? runtime.session_tuner().next(facts, request.plan)
-                                 : untuned(plan_read(facts, request.plan));
-  if (!trial) return failure(trial.error());
-  ReadPlan* const complete = &trial->plan;
+  return facts;
+}
+
+Result<ReadPlan> plan_with_access(const ReadFacts& facts, ReadPlan requested) {
+  requested.access.reset();
+  return plan_read(facts, requested);
+}
+
+Result<SessionPtr> open_local_session(RuntimeCore& runtime,
+                                      const AccessMethod& method,
+                                      const SessionRequest& request) {
+  const auto lock = runtime.lock_opening();
+  const auto facts = facts_for_session(runtime, method, request.extent);
+  if (!facts) return failure(facts.error());
+  auto complete = plan_with_access(*facts, request.plan);
+  if (!complete) return failure(complete.error());
   auto agent =
       runtime.agent_for(*complete->access, method.cached ? Mode::kDeclared : complete->mode);
   if (!agent) return failure(agent.error());
-  auto host = read::LocalSession::open({.file = std::move(method.file),
+  auto host = read::LocalSession::open({.file = method.file,
                                         .extent = request.extent,
                                         .plan = std::move(*complete),
                                         .windows = runtime.windows(),
@@ -46,7 +48,6 @@ Result<SessionPtr> open_local_session(RuntimeCore& runtime,
                                         .is_cached = method.cached,
                                         .handle = request.handle});
   if (!host) return failure(host.error());
-  if (trial->on_closed) (*host)->set_on_closed(std::move(trial->on_closed));
   (*agent)->notify(*host);
   return *host;
 }
@@ -71,8 +72,8 @@ Result<std::shared_ptr<PreparedFile>> prepare_file(RuntimeCore& runtime,
   auto method =
       choose_access_method(file, {extent, requested.access, requested.mode}, runtime.storage());
   if (!method) return failure(method.error());
-  auto session = open_local_session(runtime, std::move(*method),
-                                    {extent, requested, runtime.registry().next_handle()});
+  auto session = open_tuned_session(
+      runtime, method, {extent, requested, runtime.registry().next_handle()}, open_local_session);
   if (!session) return failure(session.error());
   runtime.observe(*session);
   return std::make_shared<PreparedFile>(file, version.value_or(FileVersion()), requested, *session);

@@ -8,6 +8,7 @@
 #include <memory>
 #include <string>
 
+#include "read/plan.hpp"
 #include "read/session_core.hpp"
 #include "runtime/access_method.hpp"
 #include "runtime/file_series.hpp"
@@ -24,9 +25,18 @@ struct SessionRequest {
   SessionHandle handle;
 };
 
-/// Opens a session that this rank reads. It is not registered yet: see SessionRegistry.
+/// What is known for the plan of a session that this rank reads.
+Result<ReadFacts> facts_for_session(const RuntimeCore& runtime,
+                                    const AccessMethod& method,
+                                    ByteRange extent);
+
+/// As plan_read(), for the access of `facts`, which was chosen before, with its reason.
+Result<ReadPlan> plan_with_access(const ReadFacts& facts, ReadPlan requested);
+
+/// Opens a session that this rank reads, without ReadPlan::tune: see open_tuned_session(). It is
+/// not registered yet: see SessionRegistry.
 Result<SessionPtr> open_local_session(RuntimeCore& runtime,
-                                      AccessMethod method,
+                                      const AccessMethod& method,
                                       const SessionRequest& request);
 
 /// For FileSeries: opens a file and a session on the whole of it. This process alone. Fails with

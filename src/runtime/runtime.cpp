@@ -12,6 +12,7 @@
 #include "read/requests.hpp"
 #include "runtime/access_method.hpp"
 #include "runtime/open_local_session.hpp"
+#include "runtime/open_tuned_session.hpp"
 #include "runtime/runtime_core.hpp"
 #include "storage/file.hpp"
 
@@ -119,22 +120,21 @@ Result<Session> File::read_session(Extent extent, const ReadPlan& plan) const {
       !process_status)
     return failure(process_status.error());
   const SessionHandle handle = runtime_->registry().next_handle();
-  const auto checked = check_extent(path(), size(), extent);
-  if (!checked) return failure(checked.error());
   // Plans, agents and windows have no file names; their Errors get the location here.
-  auto session = open_session(*checked, plan, handle).map_error([&](const Error& error) {
-    return with_location(error, path(), checked->offset);
+  auto session = open_session(extent, plan, handle).map_error([&](const Error& error) {
+    return with_location(error, path(), extent.offset);
   });
   if (session) runtime_->log_plan(path(), session->plan());
   return session;
 }
 
-Result<Session> File::open_session(ByteRange extent,
+Result<Session> File::open_session(Extent requested,
                                    const ReadPlan& plan,
                                    const SessionHandle& handle) const {
-  if (const Status& known = runtime_->foresight_status(); !known) return failure(known.error());
-  const bool is_in_series =
-      plan.mode == Mode::kOnDemand && extent == ByteRange{0, size()} && runtime_->series();
+  const auto checked = check_extent(path(), size(), requested);
+  const ByteRange extent = checked.value_or(ByteRange());
+  const bool is_in_series = checked && plan.mode == Mode::kOnDemand &&
+                            extent == ByteRange{0, size()} && runtime_->series();
   // The file may have changed since open_file().
   if (is_in_series && opened_->prepared && opened_->prepared->version() == version_of(path())) {
     if (SessionPtr core = opened_->prepared->take(plan)) {
@@ -142,10 +142,12 @@ Result<Session> File::open_session(ByteRange extent,
       return register_session(*runtime_, core);
     }
   }
-  auto method = choose_access_method(opened_->buffered, {extent, plan.access, plan.mode},
-                                     runtime_->storage());
-  if (!method) return failure(method.error());
-  auto core = make_session(*runtime_, *method, {extent, plan, handle});
+  const auto method = checked.and_then([&](const ByteRange&) -> Result<AccessMethod> {
+    if (const Status& known = runtime_->foresight_status(); !known) return failure(known.error());
+    return choose_access_method(opened_->buffered, {extent, plan.access, plan.mode},
+                                runtime_->storage());
+  });
+  auto core = open_tuned_session(*runtime_, method, {extent, plan, handle}, make_session);
   if (!core) return failure(core.error());
   runtime_->observe(*core);
   if (is_in_series) runtime_->series()->record(path(), plan, *core);

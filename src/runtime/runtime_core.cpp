@@ -36,12 +36,6 @@ constexpr std::uint64_t kStagingShare = 4;
 /// For the agent of the own node, when a Runtime is created.
 constexpr std::chrono::seconds kConnectTimeout{20};
 
-/// The requesting rank has chosen the access already.
-Result<ReadPlan> plan_shared_session(const ReadFacts& facts, ReadPlan requested) {
-  requested.access.reset();
-  return plan_read(facts, requested);
-}
-
 /// The number of this rank; no value if it is the only one.
 std::optional<std::uint32_t> number_among(
     const Result<std::shared_ptr<comm::Communicator>>& ranks) {
@@ -467,7 +461,7 @@ Result<read::NodeServer::ServedSession> RuntimeCore::open_served_session(
                   .ranks_on_node = rank_split_->own_node.sharing_ranks(),
                   .linked_nodes = linked_nodes_};
   if (auto known = storage_.add_facts(facts, *method->file); !known) return failure(known.error());
-  auto plan = plan_shared_session(facts, request.plan);
+  auto plan = plan_with_access(facts, request.plan);
   if (!plan) return failure(plan.error());
   plan->access = method->access;
   auto remote = make_remote_reader(request, *plan, *agent);
@@ -488,7 +482,7 @@ Result<read::NodeServer::ServedSession> RuntimeCore::open_served_session(
   // against the facts of that moment: current facts lack the memory that this session has taken.
   return read::NodeServer::ServedSession{.session = std::move(*host),
                                          .check_plan = [facts](const ReadPlan& other) -> Status {
-                                           const auto checked = plan_shared_session(facts, other);
+                                           const auto checked = plan_with_access(facts, other);
                                            if (checked) return {};
                                            return failure(checked.error());
                                          }};

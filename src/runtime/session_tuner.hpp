@@ -6,15 +6,17 @@
 
 #include <forebay/read_plan.hpp>
 
-#include <array>
 #include <cstdint>
 #include <functional>
-#include <map>
 #include <memory>
 #include <mutex>
+#include <optional>
+#include <string>
+#include <vector>
 
 #include "base/clock.hpp"
 #include "read/plan.hpp"
+#include "runtime/read_candidates.hpp"
 
 namespace forebay {
 
@@ -24,25 +26,25 @@ class SessionTuner {
   /// `clock` must outlive the sessions.
   explicit SessionTuner(const Clock& clock = SteadyClock::shared()) : clock_(clock) {}
 
-  /// The plan of the next session, complete, and what to call when it is closed.
+  /// What the next session tries.
   struct Trial {
-    ReadPlan plan;
-    /// Receives the bytes that were delivered to the tasks. Any thread. If it is destroyed without
-    /// a call, the session did not open, and the trial ends without a measurement.
-    std::function<void(std::uint64_t bytes_served)> on_closed;
+    std::optional<ReadCandidate> candidate = std::nullopt;  ///< absent: the requested plan
+    std::string explanation = {};                           ///< what was found so far, for people
+    /// Ends the trial: receives the bytes that were delivered to the tasks when the session is
+    /// closed, or no value if no session can have these values. Any thread. If it is destroyed
+    /// without a call, the trial ends without a measurement. Null: nothing is measured.
+    std::function<void(std::optional<std::uint64_t> bytes_served)> end = nullptr;
   };
 
-  /// Values that `requested` sets do not change. Fails as plan_read().
-  Result<Trial> next(const ReadFacts& facts, const ReadPlan& requested);
+  /// `sharing_ranks` read the session together, each a part of it.
+  Trial next(const ReadFacts& facts, const ReadPlan& requested, std::uint32_t sharing_ranks = 1);
 
  private:
   class Loop;
-  using LoopKey = std::array<std::uint64_t, 10>;
-  static LoopKey key_of(const ReadFacts& facts, const ReadPlan& requested, const ReadPlan& usual);
 
   const Clock& clock_;
   std::mutex mutex_;
-  std::map<LoopKey, std::shared_ptr<Loop>> loops_;
+  std::vector<std::shared_ptr<Loop>> loops_;
 };
 
 }  // namespace forebay

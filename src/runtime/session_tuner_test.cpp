@@ -16,7 +16,9 @@
 namespace forebay {
 namespace {
 
+using ::testing::Contains;
 using ::testing::HasSubstr;
+using ::testing::Not;
 
 class ManualClock final : public Clock {
  public:
@@ -37,99 +39,126 @@ ReadFacts facts_of(std::uint64_t bytes) {
           .queue_depth = 16};
 }
 
+std::uint64_t request_of(const SessionTuner::Trial& trial) {
+  return trial.candidate->request_bytes;
+}
+
 TEST(SessionTuner, first_session_has_the_default_plan) {
   SessionTuner tuner;
-  const ReadPlan requested{.tune = true};
-  const auto trial = tuner.next(facts_of(64_MiB), requested);
-  ASSERT_TRUE(trial);
-  const auto usual = plan_read(facts_of(64_MiB), requested);
-  EXPECT_EQ(trial->plan.tuning, usual->tuning);
-  EXPECT_THAT(trial->plan.reason, HasSubstr("tuned: "));
+  const auto trial = tuner.next(facts_of(64_MiB), {.tune = true});
+  EXPECT_EQ(trial.candidate, read_candidates(facts_of(64_MiB), {.tune = true}).front());
+  EXPECT_FALSE(trial.explanation.empty());
 }
 
 TEST(SessionTuner, loop_tries_other_plans_and_then_uses_the_fastest) {
   ManualClock clock;
   SessionTuner tuner(clock);
   std::set<std::uint64_t> requests;
-  ReadPlan last;
+  SessionTuner::Trial last;
   for (int i = 0; i < 40; ++i) {
-    auto trial = tuner.next(facts_of(64_MiB), {.tune = true});
-    ASSERT_TRUE(trial);
-    requests.insert(trial->plan.tuning.request_bytes);
-    const bool is_fast = trial->plan.tuning.request_bytes == 256_KiB;
-    clock.advance(std::chrono::milliseconds(is_fast ? 7 : 8));
-    trial->on_closed(64_MiB);
-    last = trial->plan;
+    last = tuner.next(facts_of(64_MiB), {.tune = true});
+    requests.insert(request_of(last));
+    clock.advance(std::chrono::milliseconds(request_of(last) == 256_KiB ? 7 : 8));
+    last.end(64_MiB);
   }
   EXPECT_GT(requests.size(), 1U);
-  EXPECT_EQ(last.tuning.request_bytes, 256_KiB) << last.reason;
+  EXPECT_EQ(request_of(last), 256_KiB) << last.explanation;
 }
 
-TEST(SessionTuner, values_that_the_program_sets_do_not_change) {
-  SessionTuner tuner;
-  ReadPlan requested{.tune = true};
-  requested.tuning.request_bytes = 512_KiB;
-  for (int i = 0; i < 12; ++i) {
-    auto trial = tuner.next(facts_of(64_MiB), requested);
-    ASSERT_TRUE(trial);
-    EXPECT_EQ(trial->plan.tuning.request_bytes, 512_KiB);
-    trial->on_closed(64_MiB);
+TEST(SessionTuner, loop_of_ranks_finds_the_fastest_agents) {
+  ManualClock clock;
+  SessionTuner tuner(clock);
+  ReadFacts facts = facts_of(64_MiB);
+  facts.ranks_on_node = 4;
+  SessionTuner::Trial last;
+  for (int i = 0; i < 40; ++i) {
+    last = tuner.next(facts, {.tune = true}, 4);
+    const bool is_fast = last.candidate->agent_scope == AgentScope::kPerRank;
+    clock.advance(std::chrono::milliseconds(is_fast ? 5 : 8));
+    last.end(16_MiB);  // an equal share
+  }
+  EXPECT_EQ(last.candidate->agent_scope, AgentScope::kPerRank) << last.explanation;
+}
+
+TEST(SessionTuner, candidate_that_does_not_work_is_not_proposed_again) {
+  ManualClock clock;
+  SessionTuner tuner(clock);
+  ReadFacts facts = facts_of(64_MiB);
+  facts.ranks_on_node = 4;
+  std::vector<ReadCandidate> failed;
+  for (int i = 0; i < 15; ++i) {
+    auto trial = tuner.next(facts, {.tune = true});
+    EXPECT_THAT(failed, Not(Contains(*trial.candidate)));
+    clock.advance(std::chrono::milliseconds(8));
+    if (i == 2) {
+      failed.push_back(*trial.candidate);
+      trial.end(std::nullopt);
+    } else {
+      trial.end(64_MiB);
+    }
   }
 }
 
 TEST(SessionTuner, session_that_delivers_little_is_no_measurement) {
   SessionTuner tuner;
   auto first = tuner.next(facts_of(64_MiB), {.tune = true});
-  first->on_closed(1_MiB);
-  first->on_closed = nullptr;
+  first.end(1_MiB);
+  first.end = nullptr;
   const auto second = tuner.next(facts_of(64_MiB), {.tune = true});
-  EXPECT_EQ(second->plan.tuning, first->plan.tuning) << "still the default";
+  EXPECT_EQ(second.candidate, first.candidate) << "still the default";
 }
 
-TEST(SessionTuner, sessions_of_other_sizes_are_another_loop) {
+TEST(SessionTuner, sessions_of_other_sizes_or_plans_are_other_loops) {
   SessionTuner tuner;
+  const auto default_for = [&](std::uint64_t bytes, const ReadPlan& plan) {
+    EXPECT_EQ(tuner.next(facts_of(bytes), plan).candidate,
+              read_candidates(facts_of(bytes), plan).front());
+  };
   const auto large = tuner.next(facts_of(64_MiB), {.tune = true});
-  const auto small = tuner.next(facts_of(1_MiB), {.tune = true});
-  EXPECT_EQ(small->plan.tuning, plan_read(facts_of(1_MiB), {.tune = true})->tuning);
-  large->on_closed(64_MiB);
-  small->on_closed(1_MiB);
+  default_for(1_MiB, {.tune = true});
+  default_for(64_MiB, {.budget_bytes = 8_MiB, .tune = true});
+  const auto same = tuner.next(facts_of(64_MiB), {.tune = true, .reason = "of a session"});
+  EXPECT_NE(same.candidate, large.candidate) << "the default is still measured";
 }
 
 TEST(SessionTuner, plan_of_a_session_that_does_not_open_is_tried_again) {
   SessionTuner tuner;
-  std::set<std::uint64_t> first;
-  for (int i = 0; i < 3; ++i) {
-    const auto trial = tuner.next(facts_of(64_MiB), {.tune = true});  // destroyed without a call
-    first.insert(trial->plan.tuning.request_bytes * 1000 + trial->plan.tuning.queue_depth);
-  }
-  EXPECT_EQ(first.size(), 1U) << "the default, which is still to be measured";
-}
-
-TEST(SessionTuner, little_memory_gives_the_plan_for_it) {
-  SessionTuner tuner;
-  tuner.next(facts_of(64_MiB), {.tune = true})->on_closed(64_MiB);
-  ReadFacts facts = facts_of(64_MiB);
-  facts.available_bytes = 512_KiB;
-  for (int i = 0; i < 8; ++i) {
-    auto trial = tuner.next(facts, {.tune = true});
-    ASSERT_TRUE(trial);
-    EXPECT_LE(trial->plan.tuning.window_bytes, 512_KiB);
-    if (trial->on_closed) trial->on_closed(64_MiB);
-  }
+  const auto first = tuner.next(facts_of(64_MiB), {.tune = true}).candidate;
+  // Destroyed without a call: the default is still to be measured.
+  EXPECT_EQ(tuner.next(facts_of(64_MiB), {.tune = true}).candidate, first);
 }
 
 TEST(SessionTuner, session_may_be_closed_after_the_tuner) {
   auto tuner = std::make_unique<SessionTuner>();
   const auto trial = tuner->next(facts_of(64_MiB), {.tune = true});
   tuner.reset();
-  trial->on_closed(64_MiB);
+  trial.end(64_MiB);
 }
 
-TEST(SessionTuner, memory_that_is_too_small_is_an_error) {
+TEST(SessionTuner, plan_that_cannot_work_is_not_tuned) {
   SessionTuner tuner;
   ReadFacts facts = facts_of(64_MiB);
   facts.available_bytes = facts.total_bytes = 1024;
-  EXPECT_FALSE(tuner.next(facts, {.tune = true}));
+  EXPECT_FALSE(tuner.next(facts, {.tune = true}).candidate);
+}
+
+TEST(SessionTuner, little_memory_opens_the_plan_of_the_program) {
+  constexpr std::uint64_t kFileBytes = 4_MiB;
+  const storage::TemporaryDirectory directory;
+  read::write_words(directory / "words", kFileBytes);
+  Runtime runtime({.budget_bytes = 1_MiB});
+  const auto file = runtime.open_file(directory / "words");
+  ASSERT_TRUE(file);
+  ASSERT_TRUE(file->read_session({}, {.tune = true}));
+  ReadPlan large{.budget_bytes = 768_KiB};
+  large.tuning.window_bytes = 768_KiB;
+  const auto other = file->read_session({}, large);
+  ASSERT_TRUE(other);
+  for (int i = 0; i < 12; ++i) {
+    const auto session = file->read_session({}, {.tune = true});
+    ASSERT_TRUE(session) << session.error().message();
+    EXPECT_TRUE(read::reads_words(*session, {0, kFileBytes}));
+  }
 }
 
 TEST(SessionTuner, tuned_sessions_of_a_runtime_deliver_the_bytes_of_the_file) {

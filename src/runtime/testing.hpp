@@ -195,6 +195,9 @@ class WarningLog final : public LogSink {
 /// Behavior of a Runtime with several ranks, for any kind of communicator.
 class RanksSuite : public comm::CommunicatorTest {};
 
+/// Sessions with ReadPlan::tune that all ranks open.
+class TunedSessionsSuite : public comm::CommunicatorTest {};
+
 /// Behavior with I/O ranks.
 class DedicatedSuite : public comm::CommunicatorTest {
  protected:

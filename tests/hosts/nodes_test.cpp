@@ -10,20 +10,21 @@
 
 #include <gtest/gtest.h>
 
-#include "comm/mpi/mpi_communicator.hpp"
+#include "comm/mpi/testing.hpp"
 #include "read/testing.hpp"
+#include "runtime/testing.hpp"
 
 namespace forebay {
 namespace {
 
-constexpr std::uint64_t kFileBytes = 20'000'003;
+constexpr std::uint64_t kFileOfHostsBytes = 20'000'003;
 
 class NodesOnHosts : public ::testing::TestWithParam<BulkTransport> {
  protected:
   NodesOnHosts() {
     MPI_Comm_rank(MPI_COMM_WORLD, &rank_);
     // Both hosts see the files of one; the launcher gives all ranks one working directory.
-    if (rank_ == 0) read::write_words(path_, kFileBytes);
+    if (rank_ == 0) read::write_words(path_, kFileOfHostsBytes);
     MPI_Barrier(MPI_COMM_WORLD);
   }
   ~NodesOnHosts() override {
@@ -45,7 +46,7 @@ TEST_P(NodesOnHosts, agent_of_one_host_reads_for_both) {
   plan.tuning.agent_nodes = {1};
   const auto session = file->read_session({}, plan);
   ASSERT_TRUE(session) << session.error().message();
-  EXPECT_TRUE(read::reads_words(*session, {0, kFileBytes}));
+  EXPECT_TRUE(read::reads_words(*session, {0, kFileOfHostsBytes}));
   const SessionReport report = session->report();
   const bool is_at_node_1 = report.bytes_from_nodes == 0;
   const bool is_at_node_0 = report.bytes_from_nodes == report.bytes_read;
@@ -53,6 +54,11 @@ TEST_P(NodesOnHosts, agent_of_one_host_reads_for_both) {
   EXPECT_EQ(is_at_node_0, static_cast<std::uint32_t>(rank_) < runtime.rank_count() / 2);
   MPI_Barrier(MPI_COMM_WORLD);
 }
+
+INSTANTIATE_TEST_SUITE_P(Hosts,
+                         TunedSessionsSuite,
+                         ::testing::Values(comm::mpi_factory("world")),
+                         comm::factory_name);
 
 INSTANTIATE_TEST_SUITE_P(Bulks,
                          NodesOnHosts,

@@ -16,6 +16,11 @@ INSTANTIATE_TEST_SUITE_P(Mpi,
                          testing::Values(comm::mpi_factory("world")),
                          comm::factory_name);
 
+INSTANTIATE_TEST_SUITE_P(Mpi,
+                         TunedSessionsSuite,
+                         testing::Values(comm::mpi_factory("world")),
+                         comm::factory_name);
+
 TEST(MpiRuntime, runtime_has_ranks_of_communicator) {
   int rank = 0;
   int count = 0;
