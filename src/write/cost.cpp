@@ -303,7 +303,10 @@ double StepCostModel::perceived_us(const StepCost& cost) const {
   return bytes == 0 ? 0 : std::max(copy_us, cost.written_us * beyond / bytes);
 }
 
-void add_layout(const RankLayout& layout, StepTotals& totals) {
+}  // namespace
+
+StepTotals totals_of(const RankLayout& layout) {
+  StepTotals totals;
   std::vector<std::uint32_t> nodes = layout.node_of_compute_rank;
   if (!std::ranges::is_sorted(nodes)) std::ranges::sort(nodes);
   totals.ranks = layout.compute_rank_count();
@@ -318,34 +321,26 @@ void add_layout(const RankLayout& layout, StepTotals& totals) {
   totals.shares_nodes = std::ranges::any_of(layout.node_of_io_rank, [&](std::uint32_t node) {
     return std::ranges::binary_search(nodes, node);
   });
+  return totals;
 }
 
-void add_bytes(const WriteFacts& facts, StepTotals& totals) {
-  if (facts.step_bytes.size() <= 1) {
-    const std::uint64_t each =
-        facts.step_bytes.empty() ? kAssumedStepBytes : facts.step_bytes.front();
+StepTotals with_bytes(StepTotals totals, std::span<const std::uint64_t> step_bytes) {
+  if (step_bytes.size() <= 1) {
+    const std::uint64_t each = step_bytes.empty() ? kAssumedStepBytes : step_bytes.front();
     totals.rank_bytes_max = static_cast<double>(each);
     totals.bytes = totals.rank_bytes_max * totals.ranks;
-    return;
+    return totals;
   }
-  for (const std::uint64_t bytes : facts.step_bytes)
+  for (const std::uint64_t bytes : step_bytes)
     totals.bytes += static_cast<double>(bytes);
   const double mean = totals.bytes / totals.ranks;
   double squares = 0;
-  for (const std::uint64_t bytes : facts.step_bytes) {
+  for (const std::uint64_t bytes : step_bytes) {
     const double one = static_cast<double>(bytes);
     totals.rank_bytes_max = std::max(totals.rank_bytes_max, one);
     squares += (one - mean) * (one - mean);
   }
   totals.rank_bytes_deviation = std::sqrt(squares / totals.ranks);
-}
-
-}  // namespace
-
-StepTotals totals_of(const WriteFacts& facts) {
-  StepTotals totals;
-  add_layout(facts.rank_layout, totals);
-  add_bytes(facts, totals);
   return totals;
 }
 

@@ -5,6 +5,7 @@
 #pragma once
 
 #include <algorithm>
+#include <span>
 
 #include "write/plan.hpp"
 
@@ -22,8 +23,15 @@ struct StepTotals {
   double rank_bytes_deviation = 0;  ///< standard deviation
 };
 
-/// Takes time in proportion to the ranks.
-StepTotals totals_of(const WriteFacts& facts);
+/// The totals of ranks and nodes, without bytes. Takes time in proportion to the ranks.
+StepTotals totals_of(const RankLayout& layout);
+
+/// `totals` of ranks and nodes, with those of bytes: as in WriteFacts::step_bytes.
+StepTotals with_bytes(StepTotals totals, std::span<const std::uint64_t> step_bytes);
+
+inline StepTotals totals_of(const WriteFacts& facts) {
+  return with_bytes(totals_of(facts.rank_layout), facts.step_bytes);
+}
 
 /// The times of one step, in microseconds. The computation of the application is not included,
 /// because it is the same for all plans.

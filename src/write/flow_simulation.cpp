@@ -101,6 +101,7 @@ class FlowSimulator::Job {
       : facts_(facts),
         plan_(plan),
         machine_(*facts.machine),
+        layout_totals_(totals_of(facts.rank_layout)),
         aggregation_(facts.rank_layout, plan),
         formulas_(machine_, plan) {
     for (const RankNumber writer : aggregation_.writers())
@@ -111,9 +112,7 @@ class FlowSimulator::Job {
 
   StepCost run(std::span<const std::uint64_t> bytes_of_rank) {
     FOREBAY_ASSERT(bytes_of_rank.size() == aggregation_.compute_rank_count());
-    WriteFacts facts = {.step_bytes = {bytes_of_rank.begin(), bytes_of_rank.end()}};
-    facts.rank_layout = facts_.rank_layout;
-    const StepTotals totals = totals_of(facts);
+    const StepTotals totals = with_bytes(layout_totals_, bytes_of_rank);
     StepCost cost = step_cost(machine_, totals, plan_);
     sum_bytes(bytes_of_rank);
     make_flows(cost);
@@ -151,6 +150,7 @@ class FlowSimulator::Job {
   const WriteFacts& facts_;
   const WritePlan& plan_;
   const model::Machine& machine_;
+  const StepTotals layout_totals_;  ///< without bytes
   const AggregationMap aggregation_;
   const StepFormulas formulas_;
   std::unordered_map<std::uint32_t, std::uint32_t> nodes_;  ///< numbered
