@@ -48,28 +48,6 @@ struct Resources {
 
 double unlimited_if_zero(double mb_per_s) { return mb_per_s == 0 ? kInfinite : mb_per_s; }
 
-/// Shares of flows, combined as the machine's stages overlap.
-class SoftMinimum {
- public:
-  explicit SoftMinimum(double power) : power_(power) {}
-  void add(double rate) {
-    if (std::isinf(rate)) return;
-    const double smallest = std::min(smallest_, rate);
-    // Relative to the smallest rate, powers do not overflow.
-    if (power_ > 0)
-      sum_ = sum_ * std::pow(smallest / smallest_, power_) + std::pow(smallest / rate, power_);
-    smallest_ = smallest;
-  }
-  double value() const {
-    return power_ > 0 && sum_ > 0 ? smallest_ * std::pow(sum_, -1 / power_) : smallest_;
-  }
-
- private:
-  double power_;
-  double smallest_ = std::numeric_limits<double>::max();
-  double sum_ = 0;
-};
-
 /// Limits the rates to the level at which their sum is `server_rate`. Flows that cannot use their
 /// share leave it to the others.
 void limit_rates(std::span<Flow*> active, double server_rate) {
@@ -328,13 +306,12 @@ void FlowSimulator::Job::set_rates(std::span<Flow*> active,
   const double power = machine_.storage.stage_power;
   const double fair = server_rate / static_cast<double>(active.size());
   double used = 0;
+  std::vector<double> stages_us;  // of a byte
   for (Flow* flow : active) {
-    SoftMinimum rate(power);
-    rate.add(flow->rate_max);
+    stages_us.assign({1 / flow->rate_max, power > 0 ? 1 / fair : 0});
     for (const Resources& one : resources)
-      rate.add(one.share_of(*flow));
-    if (power > 0) rate.add(fair);
-    flow->rate = rate.value();
+      stages_us.push_back(1 / one.share_of(*flow));
+    flow->rate = 1 / overlapped_us(stages_us, power);
     used += flow->rate;
   }
   if (power > 0 || std::isinf(server_rate) || used <= server_rate) return;
