@@ -317,7 +317,6 @@ StepTotals totals_of(const RankLayout& layout) {
     totals.nodes += 1;
     begin = end;
   }
-  totals.io_ranks = layout.io_rank_count();
   totals.shares_nodes = std::ranges::any_of(layout.node_of_io_rank, [&](std::uint32_t node) {
     return std::ranges::binary_search(nodes, node);
   });

@@ -15,7 +15,6 @@ namespace forebay::write {
 struct StepTotals {
   double ranks = 1;  ///< compute ranks
   double nodes = 1;  ///< with compute ranks
-  double io_ranks = 0;
   double ranks_of_node_max = 1;
   bool shares_nodes = false;  ///< an I/O rank is on a node with compute ranks
   double bytes = 0;           ///< of all ranks; kAssumedStepBytes for each if unknown
