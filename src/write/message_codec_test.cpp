@@ -111,18 +111,51 @@ TEST(MessageCodec, dangling_references_are_refused_by_field) {
               ContainsRegex("'offer chunk': field 'offset' is 18446744073709551615"));
 }
 
-TEST(MessageCodec, malformed_decision_is_refused) {
-  const auto plan = plan_write({.rank_layout = single_node_layout(2)}, {});
-  ASSERT_TRUE(plan);
-  const comm::Bytes whole = to_bytes(Decision{.path = "run.fb", .plan = *plan, .state = {}});
-  ASSERT_TRUE(decision_from_bytes(whole));
-  for (std::size_t size = 0; size < whole.size(); ++size)
-    EXPECT_FALSE(decision_from_bytes(std::span(whole).first(size)));
+WritePlan some_plan() {
+  const auto plan = plan_write({.rank_layout = single_node_layout(4)}, {.writers = 2, .files = 2});
+  EXPECT_TRUE(plan) << plan.error().message();
+  return *plan;
+}
+
+/// Of a message with plans, which are text: some changes give another valid message.
+template <class Decode>
+void expect_truncated_is_refused(const comm::Bytes& whole, const Decode& decode) {
+  ASSERT_TRUE(decode(whole));
+  for (std::size_t size = 1; size < whole.size(); ++size)
+    EXPECT_FALSE(decode(std::span(whole).first(size)));
   std::mt19937 random(comm::kMutationSeed);
   for (int round = 0; round < comm::kMutations; ++round) {
     comm::Bytes changed = whole;
     changed[random() % changed.size()] = static_cast<std::byte>(random());
-    std::ignore = decision_from_bytes(changed);
+    std::ignore = decode(changed);
+  }
+}
+
+TEST(MessageCodec, malformed_decision_is_refused) {
+  const Decision decision{.path = "run.fb", .plan = some_plan(), .state = {}};
+  expect_truncated_is_refused(to_bytes(decision), decision_from_bytes);
+  EXPECT_FALSE(decision_from_bytes({}));
+}
+
+TEST(MessageCodec, malformed_outcome_is_refused) {
+  const StepOutcomeMessage message{.changes = {{7, some_plan()}}};
+  expect_truncated_is_refused(to_bytes(message), step_outcome_from_bytes);
+}
+
+TEST(MessageCodec, outcome_with_error_and_plans_round_trips) {
+  EXPECT_TRUE(to_bytes(StepOutcomeMessage()).empty());
+  StepOutcomeMessage message{.failure = io_error("no space")};
+  for (const std::uint64_t group : {7U, 9U}) {
+    message.changes.push_back({group, some_plan()});
+    message.changes.back().plan.reason = "trial " + std::to_string(group) + "\nof many";
+  }
+  const auto decoded = step_outcome_from_bytes(to_bytes(message));
+  ASSERT_TRUE(decoded) << decoded.error().message();
+  EXPECT_EQ(decoded->failure->message(), message.failure->message());
+  ASSERT_EQ(decoded->changes.size(), 2U);
+  for (std::size_t i = 0; i < 2; ++i) {
+    EXPECT_EQ(decoded->changes[i].first_group, message.changes[i].first_group);
+    EXPECT_EQ(decoded->changes[i].plan, message.changes[i].plan);
   }
 }
 

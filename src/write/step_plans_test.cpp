@@ -3,17 +3,14 @@
 // about a step before its plan.
 #include <algorithm>
 #include <memory>
-#include <string>
 #include <thread>
 #include <utility>
 #include <vector>
 
-#include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
 #include "base/testing.hpp"
 #include "comm/error_bytes.hpp"
-#include "comm/message_testing.hpp"
 #include "comm/message_transport_testing.hpp"
 #include "write/commit_coordinator.hpp"
 #include "write/dataset_agent.hpp"
@@ -24,7 +21,6 @@ namespace forebay::write {
 namespace {
 
 using std::chrono::nanoseconds;
-using ::testing::HasSubstr;
 
 constexpr TestOpening kChanging{.first_group = 1, .changes = PlanChanges::kBetweenGroups};
 
@@ -51,37 +47,6 @@ void change_plan(TestContext& context, const WritePlan& plan) {
   const Status added = plans.add({plans.decided_end(), plan});
   EXPECT_TRUE(added) << added.error().message();
   plans.decide_until(plans.decided_end() + 1);
-}
-
-TEST(StepPlans, outcome_with_error_and_plans_round_trips) {
-  EXPECT_TRUE(to_bytes(StepOutcomeMessage()).empty());
-  StepOutcomeMessage message{.failure = io_error("no space")};
-  for (const std::uint64_t group : {7U, 9U}) {
-    auto plan = plan_write({.rank_layout = single_node_layout(4)}, kOpened);
-    ASSERT_TRUE(plan);
-    plan->reason = "trial " + std::to_string(group) + "\nof many";
-    message.changes.push_back({group, *plan});
-  }
-  const auto decoded = step_outcome_from_bytes(to_bytes(message));
-  ASSERT_TRUE(decoded) << decoded.error().message();
-  EXPECT_EQ(decoded->failure->message(), message.failure->message());
-  ASSERT_EQ(decoded->changes.size(), 2U);
-  for (std::size_t i = 0; i < 2; ++i) {
-    EXPECT_EQ(decoded->changes[i].first_group, message.changes[i].first_group);
-    EXPECT_EQ(decoded->changes[i].plan, message.changes[i].plan);
-  }
-}
-
-TEST(StepPlans, malformed_outcome_is_refused) {
-  const comm::Bytes whole = to_bytes(StepOutcomeMessage{.changes = {{7, kOpened}}});
-  for (std::size_t size = 1; size < whole.size(); ++size)
-    EXPECT_FALSE(step_outcome_from_bytes(std::span(whole).first(size)));
-  std::mt19937 random(comm::kMutationSeed);
-  for (int round = 0; round < comm::kMutations; ++round) {
-    comm::Bytes changed = whole;
-    changed[random() % changed.size()] = static_cast<std::byte>(random());
-    std::ignore = step_outcome_from_bytes(changed);
-  }
 }
 
 TEST(StepPlans, producer_sends_each_step_by_its_plan) {
