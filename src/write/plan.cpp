@@ -211,10 +211,6 @@ std::uint32_t WriteFacts::cores_of(std::uint32_t node) const {
   return cores_of_node.size() == 1 ? cores_of_node.front() : cores_of_node.at(node);
 }
 
-std::uint32_t WriteFacts::server_count() const {
-  return servers == 0 && machine != nullptr ? machine->server_count() : servers;
-}
-
 void complete_shape(const WriteFacts& facts, const StepTotals& totals, WritePlan& plan) {
   plan.tuning.transfer_mode = transfer_mode_of(plan.strategy);
   plan.tuning.exchange = choose_exchange(totals, plan);

@@ -48,7 +48,9 @@ struct WriteFacts {
 
   std::uint64_t bytes_of(RankNumber rank) const;
   std::uint32_t cores_of(std::uint32_t node) const;
-  std::uint32_t server_count() const;
+  std::uint32_t server_count() const {
+    return servers == 0 && machine != nullptr ? machine->server_count() : servers;
+  }
 };
 
 /// Requests that a writer has in flight, unless the ranks of a file write together: as streams that
