@@ -207,6 +207,11 @@ const ServerGroup& Machine::server(std::uint32_t index) const noexcept {
   return *group;
 }
 
+std::uint32_t Machine::io_nodes_of(std::uint64_t clients) const noexcept {
+  const std::uint64_t share = (clients * io_nodes.count + client.count - 1) / client.count;
+  return static_cast<std::uint32_t>(std::min<std::uint64_t>(share, io_nodes.count));
+}
+
 std::optional<std::string> Machine::source_of(std::string_view key) const {
   const std::size_t first_dot = std::min(key.find('.'), key.size());
   const std::size_t last_dot = std::min(key.rfind('.'), key.size());

@@ -138,6 +138,8 @@ struct Machine {
   std::uint32_t server_count() const noexcept;
   /// The group of server `index`, which is below server_count().
   const ServerGroup& server(std::uint32_t index) const noexcept;
+  /// I/O nodes that a job on this many clients reaches: its share of them, rounded up.
+  std::uint32_t io_nodes_of(std::uint64_t clients) const noexcept;
   /// The source that the file gives for the value `key`, by the most specific key:
   /// "servers.1.latency_us", else "servers.latency_us", else "servers.1", else "servers".
   std::optional<std::string> source_of(std::string_view key) const;

@@ -64,6 +64,17 @@ write_latency_us = 7
   EXPECT_EQ(machine.server(3).write_latency_us, 7);
 }
 
+TEST(IoNodes, job_reaches_its_share_rounded_up) {
+  Machine machine;
+  EXPECT_EQ(machine.io_nodes_of(1), 0U) << "there are none";
+  machine.client.count = 64;
+  machine.io_nodes.count = 16;
+  EXPECT_EQ(machine.io_nodes_of(4), 1U);
+  EXPECT_EQ(machine.io_nodes_of(5), 2U);
+  EXPECT_EQ(machine.io_nodes_of(64), 16U);
+  EXPECT_EQ(machine.io_nodes_of(65), 16U) << "more nodes than the machine has";
+}
+
 TEST(MachineSources, source_is_that_of_the_key_the_group_or_the_table) {
   const Machine machine = parsed(std::string(kSmall) + R"(
 [sources]

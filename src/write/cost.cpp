@@ -224,7 +224,8 @@ double StepCostModel::storage_limit_us() const {
 
 double StepCostModel::io_nodes_us() const {
   if (machine_.io_nodes.count == 0) return 0;
-  const double used = std::min<double>(machine_.io_nodes.count, loads_.writer_nodes);
+  const auto nodes = static_cast<std::uint64_t>(totals_.nodes);
+  const double used = std::min<double>(machine_.io_nodes_of(nodes), loads_.writer_nodes);
   return formulas_.io_node_us(
       std::max(loads_.written_by_node,
                std::ceil(loads_.writer_nodes / used) * totals_.bytes / loads_.writer_nodes));

@@ -80,6 +80,7 @@ class FlowSimulator::Job {
         plan_(plan),
         machine_(*facts.machine),
         layout_totals_(totals_of(facts.rank_layout)),
+        io_nodes_(machine_.io_nodes_of(static_cast<std::uint64_t>(layout_totals_.nodes))),
         aggregation_(facts.rank_layout, plan),
         formulas_(machine_, plan) {
     for (const RankNumber writer : aggregation_.writers())
@@ -129,6 +130,7 @@ class FlowSimulator::Job {
   const WritePlan& plan_;
   const model::Machine& machine_;
   const StepTotals layout_totals_;  ///< without bytes
+  const std::uint64_t io_nodes_;    ///< that the job reaches
   const AggregationMap aggregation_;
   const StepFormulas formulas_;
   std::unordered_map<std::uint32_t, std::uint32_t> nodes_;  ///< numbered
@@ -205,10 +207,9 @@ void FlowSimulator::Job::add_flow(const FlowSource& source, double start_us, dou
   if (source.bytes == 0) return;
   const std::uint32_t node =
       nodes_.at(facts_.rank_layout.node_of(aggregation_.writers()[source.writer]));
-  const std::uint64_t io_nodes = machine_.io_nodes.count;
   flows_.push_back({.file = source.file,
                     .node = node,
-                    .io_node = static_cast<std::uint32_t>(node * io_nodes / nodes_.size()),
+                    .io_node = static_cast<std::uint32_t>(node * io_nodes_ / nodes_.size()),
                     .bytes = source.bytes,
                     .start_us = start_us,
                     .rate_max = rate_max});
@@ -276,10 +277,9 @@ std::vector<Resources> FlowSimulator::Job::make_resources() const {
           {.index = index, .rate = mb_per_s, .users = std::vector<std::uint32_t>(count)});
   };
   // The writers of a baton use one link after the other: writer_us() contains it.
-  const bool has_turns = formulas_.is_baton();
-  if (!has_turns) add(&Flow::node, machine_.client.link_bandwidth_mb_per_s, nodes_.size());
-  if (!has_turns && machine_.io_nodes.count > 0)
-    add(&Flow::io_node, machine_.io_nodes.bandwidth_mb_per_s, machine_.io_nodes.count);
+  if (!formulas_.is_baton())
+    add(&Flow::node, machine_.client.link_bandwidth_mb_per_s, nodes_.size());
+  if (io_nodes_ > 0) add(&Flow::io_node, machine_.io_nodes.bandwidth_mb_per_s, io_nodes_);
   Resources files{.index = &Flow::file, .users = std::vector<std::uint32_t>(file_bytes_.size())};
   for (FileNumber file = 0; file < file_bytes_.size(); ++file) {
     const FileLoad load = load_of(file);

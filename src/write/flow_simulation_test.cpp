@@ -95,16 +95,19 @@ TEST(FlowSimulator, longest_flow_gets_the_bandwidth_that_others_leave) {
   EXPECT_NEAR(cost_of(facts, plan).storage_us / 1e6, 4, 0.1) << "by the limit of all servers";
 }
 
-TEST(FlowSimulator, io_nodes_limit_the_nodes_that_they_serve) {
+TEST(FlowSimulator, job_on_few_nodes_reaches_few_io_nodes) {
   model::Machine machine = fast_machine(8);
-  machine.io_nodes = {.count = 2, .bandwidth_mb_per_s = 50};
+  machine.client.count = 64;
+  machine.io_nodes = {.count = 16, .bandwidth_mb_per_s = 50};
   const WriteFacts facts = job_of(machine, 8, std::vector<std::uint64_t>(8, 50'000'000));
   const auto time_s = [&](std::uint32_t writers) {
     const WritePlan plan =
         complete(facts, {.strategy = Strategy::kReducedBlocking, .writers = writers});
-    return cost_of(facts, plan).storage_us / 1e6;
+    const double flows_us = cost_of(facts, plan).storage_us;
+    EXPECT_NEAR(step_cost(facts, plan).storage_us / flows_us, 1, 0.05);
+    return flows_us / 1e6;
   };
-  EXPECT_NEAR(time_s(8), 4, 0.1) << "four nodes behind each I/O node";
+  EXPECT_NEAR(time_s(8), 4, 0.1) << "four nodes behind each of two I/O nodes";
   EXPECT_NEAR(time_s(1), 8, 0.1) << "all bytes through one I/O node";
 }
 
