@@ -17,7 +17,7 @@ from forebay.planning import WITH_AGGREGATORS
 from forebay.tune.plans import backend_of
 
 MACHINE = "lustre-small"
-RANKS = 4
+RANKS = 8  # with 4, the servers in use leave only three levels of times
 MEGABYTE = 1_000_000
 SEED = 30
 
@@ -27,9 +27,9 @@ PLANS = {"quick": 6, "usual": 40, "full": 40}
 ROUNDS = 2
 STEPS = 4  # of the longer runs; the shorter ones have one
 SIZES = {
-    "uniform": {"family": "uniform", "low": 24 * MEGABYTE, "high": 40 * MEGABYTE},
-    "normal": {"family": "normal", "mean": 24 * MEGABYTE, "deviation": 6 * MEGABYTE},
-    "exponential": {"family": "exponential", "mean": 32 * MEGABYTE},
+    "uniform": {"family": "uniform", "low": 12 * MEGABYTE, "high": 20 * MEGABYTE},
+    "normal": {"family": "normal", "mean": 12 * MEGABYTE, "deviation": 3 * MEGABYTE},
+    "exponential": {"family": "exponential", "mean": 16 * MEGABYTE},
 }
 METHODS = ("formula", "flow", "event")
 UNITS_KIB = (64, 256, 1024, 4096)
