@@ -179,6 +179,15 @@ def test_parameter_with_the_value_0_has_an_effect():
     assert "stripe_count" in [one["name"] for one in document["effects"]]
 
 
+def test_access_has_an_effect_if_some_plans_leave_it_open():
+    entry = searched()
+    for one in entry["points"][::2]:
+        one["plan"] = one["plan"] | {"access": "buffered"}
+        one["seconds"] = [2 * seconds for seconds in one["seconds"]]
+    effects = {one["name"]: one["values"] for one in explanation.explain(entry)["effects"]}
+    assert [one["text"] for one in effects["access"]] == ["by file", "buffered"]
+
+
 def test_few_points_have_no_surface_and_low_confidence(app):
     entry = profile.read_profile(app)[0]
     document = explanation.explain(entry)

@@ -17,6 +17,8 @@ def plan_text(plan: dict) -> str:
         parts.append(f"aligned to {units.size(plan['alignment_bytes'])}")
     if plan.get("exchange") == "message":
         parts.append("exchange by messages")
+    if "access" in plan:
+        parts.append(plan["access"])
     return ", ".join(parts)
 
 

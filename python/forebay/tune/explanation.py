@@ -17,6 +17,7 @@ TIMES_MAX = 256  # of all plans, for a surface: its cost grows with the third po
 PLANS_MIN = 4  # measured plans, for a surface
 AXES = ("writers", "files")
 BY = " by "  # between a strategy and an exchange
+ACCESS_BY_FILE = "by file"  # of a plan that leaves access open
 # Confidence by the runs of the best plan and the probability that it is the faster one.
 HIGH = (5, 0.95)
 MEDIUM = (2, 0.8)
@@ -196,10 +197,11 @@ def _space_of(points: list[dict], ranks: int) -> Space:
 
 
 def _merged(plan: Plan) -> Plan:
-    """A plan whose strategy includes an unusual exchange. The strategy implies the usual one, so
-    the effects of both are not separable."""
+    """A plan whose strategy includes an unusual exchange, and that has the key of access. The
+    strategy implies the usual exchange, so the effects of both are not separable."""
     usual = plans.EXCHANGES.get(plan["strategy"], (None,))[0]
     merged = {key: value for key, value in plan.items() if key != "exchange"}
+    merged.setdefault("access", ACCESS_BY_FILE)
     if (exchange := plan.get("exchange", usual)) != usual:
         merged["strategy"] += f"{BY}{exchange}"
     return merged
