@@ -92,10 +92,16 @@ class PlanEnumeration {
       plan.tuning.unit_bytes = unit;
       add(plan);
     }
-    if (base_.tuning.access || facts_.storage == StorageKind::kMemory) return;
+    if (!has_other_access()) return;
     plan.tuning.unit_bytes = units(shape.strategy).front();
     plan.tuning.access = other_access(shape.files);
     add(plan);
+  }
+
+  /// On FUSE, buffered writes of a file wait for each other, and memory has no other access.
+  bool has_other_access() const {
+    return !base_.tuning.access && facts_.storage != StorageKind::kMemory &&
+           facts_.file_system != storage::FileSystem::kFuse;
   }
 
   /// The one that files do not get unless a plan requests it.

@@ -105,6 +105,9 @@ TEST(CandidatePlans, each_shape_has_the_access_that_is_not_usual) {
   EXPECT_EQ(accesses_of({.tuning = {.access = Access::kDirect}}), (Accesses{Access::kDirect}));
   facts.step_bytes = {4096};
   EXPECT_TRUE(accesses_of({}).contains(Access::kDirect)) << "short files are buffered";
+  facts.file_system = storage::FileSystem::kFuse;
+  EXPECT_EQ(accesses_of({}), (Accesses{std::nullopt}));
+  facts.file_system = storage::FileSystem::kTmpfs;
   facts.storage = StorageKind::kMemory;
   EXPECT_EQ(accesses_of({}), (Accesses{std::nullopt}));
 }
