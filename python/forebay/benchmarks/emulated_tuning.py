@@ -45,7 +45,8 @@ FLOW = "forebay-flow-mpi"
 CHECKPOINTS = {"quick": 20, "usual": 40, "full": 40}
 PRODUCTION_ROUNDS = {"quick": 1, "usual": 5, "full": 5}
 MESH = ("--cells", "14", "--parts", "8")
-SOLVER = ("--every", "1", "--keep", "2", "--averages", "230")  # checkpoints of 24 MB
+EVERY = 20  # steps between checkpoints: the solver computes for longer than a checkpoint takes
+SOLVER = ("--every", str(EVERY), "--keep", "2", "--averages", "920")  # checkpoints of 100 MB
 STARTS = 8  # checkpoints before the tuner is expected to avoid slow plans
 BAD = {"strategy": "baton", "writers": RANKS, "files": 1, "unit_bytes": MEBIBYTE}
 GOOD = (
@@ -208,7 +209,8 @@ class Bench:
     ) -> list[dict]:
         """The records of the checkpoints of a run with this plan, or a tuned one."""
         steps = steps or CHECKPOINTS[self.setup.effort]
-        words = ["run", str(mesh), "--steps", str(steps), "--checkpoints", str(store), *SOLVER]
+        words = ["run", str(mesh), "--steps", str(EVERY * steps)]
+        words += ["--checkpoints", str(store), *SOLVER]
         if plan is None:
             words.append("--tune")
         else:
