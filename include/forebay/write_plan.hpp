@@ -84,8 +84,8 @@ struct WriteTuning {
   std::optional<TransferMode> transfer_mode = std::nullopt;
   /// Whether compute ranks write, or the I/O ranks of the Runtime (RuntimeOptions::placement).
   std::optional<Placement> placement = std::nullopt;
-  /// How data files are written. Absent: chosen for each file by its file system and length. With
-  /// kDirect, files on storage without direct access are buffered.
+  /// How data files are written. Absent: chosen by the file system and, on the rank that creates a
+  /// file, its expected length. With kDirect, files on storage without direct access are buffered.
   std::optional<Access> access = std::nullopt;
   /// Striping of new files over the servers of the storage, if the file system accepts it. 0: the
   /// default of the file system. Elsewhere this has no effect, and the log has a line.

@@ -76,15 +76,16 @@ class AsyncFileWriter {
   /// grows as it is written. If space is short, recycled files are removed. Without space for the
   /// header, fails with kNoSpace and leaves nothing behind. Removes an existing file of that name:
   /// it belongs to a step that was never published. The name is durable after the next
-  /// sync_directory(), the header after the next sync(). `access` as in WriteTuning: no value is
-  /// direct where that works and suits file system and length.
+  /// sync_directory(), the header after the next sync(). Without `access`, it is
+  /// direct where that works and suits file system and expected length.
   virtual void create(format::DataFileName name,
                       std::uint64_t expected_bytes,
                       std::optional<Access> access,
                       OpenCallback opened) = 0;
 
   /// Opens a file that another rank has created, to write other ranges of it. Reserves nothing.
-  /// kNotFound if it does not exist, kDamage if it has the header of another file.
+  /// Without `access`, as for a long file. kNotFound if it does not exist, kDamage if it has the
+  /// header of another file.
   virtual void open(format::DataFileName name,
                     std::optional<Access> access,
                     OpenCallback opened) = 0;

@@ -164,15 +164,16 @@ Status DatasetDirectory::initialize_file(storage::File& file,
   return written ? Status() : failure(written.error());
 }
 
-/// Extends the file on FUSE, where writes that extend a file wait for each other, as those of a
-/// step that is larger than the ones before would. Best effort.
+/// Extends the file on FUSE, where writes that extend a file wait for each other: those of a step
+/// that is larger than expected, and those of a file of unknown size. Best effort.
 void DatasetDirectory::extend(storage::File& file, std::uint64_t expected_bytes) {
   if (file.access() != Access::kDirect || file_system() != storage::FileSystem::kFuse) return;
-  const std::uint64_t length = std::max(kInitialLengthBytes, 2 * expected_bytes);
   rlimit limit{};
+  if (::getrlimit(RLIMIT_FSIZE, &limit) != 0) return;
   // Beyond the limit, a signal would end the program.
-  if (::getrlimit(RLIMIT_FSIZE, &limit) != 0 || limit.rlim_cur < length) return;
-  std::ignore = file.truncate(length);
+  const std::uint64_t length =
+      std::min<std::uint64_t>(std::max(kInitialLengthBytes, 2 * expected_bytes), limit.rlim_cur);
+  if (length > expected_bytes) std::ignore = file.truncate(length);
 }
 
 Status DatasetDirectory::reserve(storage::File& file, std::uint64_t expected_bytes) {

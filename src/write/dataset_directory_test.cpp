@@ -55,7 +55,7 @@ TEST(DatasetDirectory, default_striping_logs_nothing) {
 }
 
 // Ranks that share a file once waited for each other in their first steps.
-// The later ones did in steps that were larger than those before.
+// Ranks also waited in steps that were larger than any before.
 TEST(DatasetDirectory, file_gets_length_beyond_its_expected_size_only_over_fuse) {
   DatasetDirectoryFixture directories;
   DatasetDirectory local = directories.directory_with({});

@@ -94,8 +94,10 @@ class PlanEnumeration {
     }
     if (!has_other_access()) return;
     plan.tuning.unit_bytes = units(shape.strategy).front();
-    plan.tuning.access = other_access(shape.files);
-    add(plan);
+    for (const Access access : {Access::kBuffered, Access::kDirect}) {
+      plan.tuning.access = access;
+      if (!is_usual(access, shape.files)) add(plan);
+    }
   }
 
   /// On FUSE, buffered writes of a file wait for each other, and memory has no other access.
@@ -104,13 +106,13 @@ class PlanEnumeration {
            facts_.file_system != storage::FileSystem::kFuse;
   }
 
-  /// The one that files do not get unless a plan requests it.
-  Access other_access(std::uint32_t files) const {
+  /// Whether files get this access without a request. With unknown bytes, that is not known.
+  bool is_usual(Access access, std::uint32_t files) const {
     const auto usual = stream::choose_write_access(
         {.file_system = facts_.file_system,
          .is_direct_supported = true,
          .expected_bytes = static_cast<std::uint64_t>(step_bytes_ / files)});
-    return usual.access == Access::kDirect ? Access::kBuffered : Access::kDirect;
+    return !facts_.step_bytes.empty() && usual.access == access;
   }
 
   /// Adds the plan unless it is invalid, known, or not possible since opening.

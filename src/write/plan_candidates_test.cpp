@@ -90,26 +90,37 @@ TEST(CandidatePlans, set_values_do_not_change) {
   }
 }
 
+using Accesses = std::set<std::optional<Access>>;
+
+Accesses accesses_of(const WriteFacts& facts, const WritePlan& requested = {}) {
+  Accesses accesses;
+  for (const WritePlan& plan : candidates_for(facts, requested))
+    accesses.insert(plan.tuning.access);
+  return accesses;
+}
+
 TEST(CandidatePlans, each_shape_has_the_access_that_is_not_usual) {
   WriteFacts facts = facts_of_nodes(2, 4);
   facts.file_system = storage::FileSystem::kXfs;
   facts.step_bytes = {256_MiB};
-  const auto accesses_of = [&](const WritePlan& requested) {
-    std::set<std::optional<Access>> accesses;
-    for (const WritePlan& plan : candidates_for(facts, requested))
-      accesses.insert(plan.tuning.access);
-    return accesses;
-  };
-  using Accesses = std::set<std::optional<Access>>;
-  EXPECT_EQ(accesses_of({}), (Accesses{std::nullopt, Access::kBuffered}));
-  EXPECT_EQ(accesses_of({.tuning = {.access = Access::kDirect}}), (Accesses{Access::kDirect}));
+  EXPECT_EQ(accesses_of(facts), (Accesses{std::nullopt, Access::kBuffered}));
   facts.step_bytes = {4096};
-  EXPECT_TRUE(accesses_of({}).contains(Access::kDirect)) << "short files are buffered";
+  EXPECT_EQ(accesses_of(facts), (Accesses{std::nullopt, Access::kDirect}))
+      << "short files are buffered";
+  facts.step_bytes = {};
+  EXPECT_EQ(accesses_of(facts), (Accesses{std::nullopt, Access::kBuffered, Access::kDirect}))
+      << "long or short ones";
+}
+
+TEST(CandidatePlans, access_does_not_change_if_it_is_set_or_has_no_effect) {
+  WriteFacts facts = facts_of_nodes(2, 4);
+  EXPECT_EQ(accesses_of(facts, {.tuning = {.access = Access::kDirect}}),
+            (Accesses{Access::kDirect}));
   facts.file_system = storage::FileSystem::kFuse;
-  EXPECT_EQ(accesses_of({}), (Accesses{std::nullopt}));
+  EXPECT_EQ(accesses_of(facts), (Accesses{std::nullopt}));
   facts.file_system = storage::FileSystem::kTmpfs;
   facts.storage = StorageKind::kMemory;
-  EXPECT_EQ(accesses_of({}), (Accesses{std::nullopt}));
+  EXPECT_EQ(accesses_of(facts), (Accesses{std::nullopt}));
 }
 
 TEST(CandidatePlans, stay_within_the_memory_at_opening) {

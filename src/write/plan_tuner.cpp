@@ -14,8 +14,8 @@ namespace forebay::write {
 
 namespace {
 
-/// The model does not know how files are accessed. The default suits most file systems, so another
-/// access is predicted to cost more, and is tried only where that may be worth while.
+/// The model does not know how files are accessed. The default suits most file systems, so a plan
+/// with another access starts with this factor of its predicted time.
 constexpr double kOtherAccessCost = 1.25;
 /// Choices that are kept: more than there are groups in flight.
 constexpr std::size_t kChoicesKept = 256;
@@ -48,6 +48,7 @@ std::string shape_text(const WritePlan& plan) {
 PlanTuner::PlanTuner(const Setup& setup)
     : facts_(setup.facts),
       plans_(candidate_plans(setup.facts, setup.requested, setup.opened)),
+      requested_access_(setup.requested.tuning.access),
       earlier_(setup.earlier),
       tuner_(candidates_of(plans_), {}) {
   if (facts_.machine != nullptr) machine_ = *facts_.machine;
@@ -60,12 +61,13 @@ void PlanTuner::predict() {
   predicted_s_.assign(plans_.size(), 0);
   if (!machine_) return;
   const auto predicted_s = [&, totals = totals_of(facts_)](const WritePlan& plan) {
-    const bool is_usual = plan.tuning.access == plans_.front().tuning.access;
-    return std::max(step_cost(*machine_, totals, plan).durable_us(), 1.0) / 1e6 *
-           (is_usual ? 1 : kOtherAccessCost);
+    return std::max(step_cost(*machine_, totals, plan).durable_us(), 1.0) / 1e6;
   };
   std::ranges::transform(plans_, predicted_s_.begin(), predicted_s);
-  tuner_.predict(predicted_s_);
+  std::vector<double> assumed_s = predicted_s_;
+  for (std::size_t i = 0; i < plans_.size(); ++i)
+    if (plans_[i].tuning.access != requested_access_) assumed_s[i] *= kOtherAccessCost;
+  tuner_.predict(assumed_s);
 }
 
 /// Resumes an earlier search of the same scale and kernel class, once the size of steps is known.

@@ -56,6 +56,7 @@ class PlanTuner final : public PlanChooser {
   std::optional<model::Machine> machine_;  ///< that of facts_
   std::vector<WritePlan> plans_;
   std::vector<double> predicted_s_;  ///< of each plan; 0: no model
+  std::optional<Access> requested_access_;
   std::vector<TuningEntry> earlier_;
   model::CandidateTuner tuner_;
   std::map<std::uint64_t, Choice> choices_;  ///< by group of steps; the latest ones

@@ -58,7 +58,8 @@ struct FileRequest {
   std::uint64_t offset = 0;
   std::span<const std::byte> bytes = {};
   std::function<void(const Status&)> on_done = nullptr;
-  std::uint64_t size = 0;  ///< of a hole
+  std::uint64_t size = 0;             ///< of a hole
+  std::optional<Access> access = {};  ///< of a file to create or to open
 };
 
 class TestFile final : public DataFile {
@@ -77,18 +78,19 @@ class TestFileWriter final : public AsyncFileWriter {
  public:
   void create(format::DataFileName name,
               std::uint64_t expected_bytes,
-              std::optional<Access> /*access*/,
+              std::optional<Access> access,
               OpenCallback opened) override {
-    record({FileOperation::kCreate,
-            name,
-            expected_bytes,
-            {},
-            with_file_result(name, std::move(opened))});
+    record({.operation = FileOperation::kCreate,
+            .name = name,
+            .offset = expected_bytes,
+            .on_done = with_file_result(name, std::move(opened)),
+            .access = access});
   }
-  void open(format::DataFileName name,
-            std::optional<Access> /*access*/,
-            OpenCallback opened) override {
-    record({FileOperation::kOpen, name, 0, {}, with_file_result(name, std::move(opened))});
+  void open(format::DataFileName name, std::optional<Access> access, OpenCallback opened) override {
+    record({.operation = FileOperation::kOpen,
+            .name = name,
+            .on_done = with_file_result(name, std::move(opened)),
+            .access = access});
   }
   void write(const std::shared_ptr<DataFile>& file,
              std::uint64_t offset_bytes,

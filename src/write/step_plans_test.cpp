@@ -99,6 +99,7 @@ TEST(StepPlans, writer_has_a_baton_of_each_owner) {
   TestContext context = context_of_rank(2);
   WritePlan baton = plan_of(2, 1, Strategy::kBaton);
   baton.tuning.exchange = Exchange::kMessage;
+  baton.tuning.access = Access::kBuffered;
   change_plan(context, baton);
   auto staging =
       StagingPool::create({.memory_bytes = 8_MiB, .segment_bytes = 64_KiB, .prefault_bytes = 0});
@@ -112,6 +113,10 @@ TEST(StepPlans, writer_has_a_baton_of_each_owner) {
   EXPECT_EQ(requests[1].to, 0U);
   for (const SentMessage& request : requests)
     EXPECT_TRUE(aggregator.handle_allocate_reply(request.words[2], 4096));
+  std::vector<std::optional<Access>> accesses;
+  for (const FileRequest& request : context.requests(FileOperation::kOpen))
+    accesses.push_back(request.access);
+  EXPECT_EQ(accesses, (std::vector<std::optional<Access>>{std::nullopt, Access::kBuffered}));
   EXPECT_EQ(context.complete_all(FileOperation::kOpen), 2U);
   std::vector<format::DataFileName> written;
   for (const FileRequest& request : context.requests(FileOperation::kWrite))
@@ -178,9 +183,12 @@ TEST(StepPlans, owner_creates_files_as_soon_as_their_plans_are_decided) {
   EXPECT_EQ(created_files(context), opened);
   EXPECT_EQ(context.requests(FileOperation::kCreate).front().offset, 6_MiB) << "half of a step";
   context.complete_all(FileOperation::kCreate);
-  change_plan(context, plan_of(4, 4, Strategy::kFilePerProcess));
+  WritePlan direct = plan_of(4, 4, Strategy::kFilePerProcess);
+  direct.tuning.access = Access::kDirect;
+  change_plan(context, direct);
   owner.handle_plans_decided(3);
   EXPECT_EQ(created_files(context), (std::vector<format::DataFileName>{{3, 2}}));
+  EXPECT_EQ(context.requests(FileOperation::kCreate).front().access, Access::kDirect);
   EXPECT_EQ(context.requests(FileOperation::kCreate).front().offset, 3_MiB);
   EXPECT_TRUE(context.requests(FileOperation::kRemoveFreeFiles).empty());
 }

@@ -39,6 +39,19 @@ TEST(FindTunedPlan, same_scale_has_its_plan_with_high_confidence) {
   EXPECT_EQ(tuned->reason, "tuned at 64 ranks to 1.5 s a step, high confidence");
 }
 
+TEST(PlanByProfile, has_the_access_of_the_profile_unless_it_is_requested) {
+  TuningProfile profile{{tuned_entry(64, 8, 2)}};
+  profile.entries.front().plan.tuning.access = Access::kBuffered;
+  const auto parsed = parse_tuning_profile(to_toml(profile), "test");
+  ASSERT_TRUE(parsed) << parsed.error().message();
+  const auto open = plan_by_profile(*parsed, facts_with(64), {});
+  const auto set =
+      plan_by_profile(*parsed, facts_with(64), {.tuning = {.access = Access::kDirect}});
+  ASSERT_TRUE(open && set);
+  EXPECT_EQ(open->tuning.access, Access::kBuffered);
+  EXPECT_EQ(set->tuning.access, Access::kDirect);
+}
+
 TEST(FindTunedPlan, interpolates_shares_between_two_scales) {
   const TuningProfile profile{{tuned_entry(64, 16, 16), tuned_entry(1024, 64, 4)}};
   // Writers: a quarter and a sixteenth of the ranks; files: all and a sixteenth of the writers.

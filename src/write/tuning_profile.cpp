@@ -134,7 +134,12 @@ std::string entry_text(const TuningEntry& entry) {
   return text;
 }
 
+/// An equal plan, else one that leaves the exchange open.
 auto find_plan(std::vector<TuningPoint>& points, const WritePlan& plan) {
+  const auto equal = std::ranges::find_if(points, [&](const TuningPoint& point) {
+    return tuned_values(point.plan) == tuned_values(plan);
+  });
+  if (equal != points.end()) return equal;
   return std::ranges::find_if(
       points, [&](const TuningPoint& point) { return is_same_plan(point.plan, plan); });
 }

@@ -145,6 +145,24 @@ TEST(Merge, adds_seconds_to_equal_plans_and_counts_runs) {
   EXPECT_EQ(profile.entries.back().points.front().seconds.back(), 100);
 }
 
+TEST(Merge, equal_plan_is_preferred_to_one_with_an_open_exchange) {
+  TuningProfile profile;
+  TuningEntry entry = entry_of(8, {2});
+  const auto add = [&](std::optional<Exchange> exchange, double seconds) {
+    entry.points.front().plan.tuning.exchange = exchange;
+    entry.points.front().seconds = {seconds};
+    merge(profile, entry);
+  };
+  add(Exchange::kMessage, 1);
+  add(Exchange::kSharedMemory, 2);
+  add(std::nullopt, 3);
+  add(Exchange::kSharedMemory, 4);
+  const std::vector<TuningPoint>& points = profile.entries.front().points;
+  ASSERT_EQ(points.size(), 2U);
+  EXPECT_EQ(points[0].seconds, (std::vector<double>{1, 3}));
+  EXPECT_EQ(points[1].seconds, (std::vector<double>{2, 4}));
+}
+
 TEST(Merge, entry_is_the_last_one_and_others_stay) {
   TuningProfile profile;
   for (const std::uint32_t ranks : {8U, 16U, 8U})

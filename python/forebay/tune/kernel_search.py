@@ -177,6 +177,7 @@ class KernelSearch:
             "imbalance": max(1.0, largest / rank_bytes),
             "median_s": median(seconds),
             "spread": pstdev(map(math.log, seconds)),
+            "runs": 1,
             "plan": final[chosen]["plan"],
             "points": self._points(outcome, final),
         }
