@@ -108,6 +108,8 @@ struct ReadPlan {
   /// With several ranks, opening is collective unless the plan sets kPerRank: all ranks open the
   /// session with the same plan, from one thread at a time, and wait for the first rank, which
   /// sends its choice. It measures its own tasks; half of its equal share of the extent counts.
+  /// The thread must be one that may call MPI (docs/guides/mpi.md); with MPI_THREAD_SERIALIZED, no
+  /// step of a dataset with `collective` may be in progress.
   bool tune = false;
   ReadTuning tuning = {};
   /// Why these values were chosen, for people. Set in the plan of a Session.

@@ -31,15 +31,17 @@ TrialMessage message_of(const Trial& trial) {
 Trial broadcast_trial(comm::Communicator& ranks, Trial mine) {
   TrialMessage message = message_of(mine);
   const Status sent = ranks.broadcast(std::as_writable_bytes(std::span(&message, 1)), {0});
-  if (!sent || message.is_tried == 0) return {};
+  if (!sent) return {.explanation = "not tuned: " + sent.error().message()};
+  if (message.is_tried == 0) return {};
   return {message.candidate, message.explanation.data(), std::move(mine.end)};
 }
 
 /// The ranks for which the first one decides; null: this rank decides for itself. The same on all
 /// ranks, and only for plans with which they could share agents.
 comm::Communicator* common_ranks(const RuntimeCore& runtime, const ReadPlan& plan) {
-  const bool is_common =
-      runtime.node_client() != nullptr && plan.tuning.agent_scope != AgentScope::kPerRank;
+  const ReadTuning& tuning = plan.tuning;
+  const bool reads_alone = tuning.agent_scope == AgentScope::kPerRank && tuning.agent_nodes.empty();
+  const bool is_common = runtime.node_client() != nullptr && !reads_alone;
   return is_common ? runtime.ranks()->get() : nullptr;
 }
 
@@ -68,14 +70,14 @@ Result<SessionPtr> open_tuned_session(RuntimeCore& runtime,
                                       const SessionOpener& open) {
   const Trial trial = request.plan.tune ? choose_trial(runtime, method, request) : Trial();
   if (!method) return failure(method.error());
-  if (!trial.candidate) return open(runtime, *method, request);
   AccessMethod explained = *method;
-  explained.reason += "; tuned: " + trial.explanation;
+  if (!trial.explanation.empty()) explained.reason += "; " + trial.explanation;
+  if (!trial.candidate) return open(runtime, explained, request);
   const ReadPlan tried = plan_with(*trial.candidate, request.plan, runtime.linked_nodes());
   auto session = open(runtime, explained, {request.extent, tried, request.handle});
   // Without its agent, a rank reads for itself.
-  const bool is_as_tried =
-      session && (*session)->plan().tuning.agent_scope == trial.candidate->agent_scope;
+  const auto scope = trial.candidate->agent_scope;
+  const bool is_as_tried = session && (!scope || (*session)->plan().tuning.agent_scope == scope);
   if (!session) session = open(runtime, *method, request);
   if (!session || !trial.end) return session;
   if (is_as_tried)

@@ -17,15 +17,15 @@ constexpr std::uint64_t kStripesPerNode = 4;
 
 /// Agents that read.
 struct AgentChoice {
-  AgentScope scope = AgentScope::kPerRank;
-  std::uint32_t node_count = 0;  ///< as ReadCandidate::agent_node_count
+  std::optional<AgentScope> scope = std::nullopt;  ///< as ReadCandidate::agent_scope
+  std::uint32_t node_count = 0;                    ///< as ReadCandidate::agent_node_count
 };
 
 /// The first one is the default.
 std::vector<AgentChoice> agent_choices(const ReadFacts& facts, const ReadPlan& requested) {
   const ReadTuning& tuning = requested.tuning;
   const AgentScope usual = choose_agent_scope(facts, requested);
-  std::vector<AgentChoice> choices{{usual, 0}};
+  std::vector<AgentChoice> choices{{}};
   const bool is_set = !tuning.agent_nodes.empty() || tuning.agent_scope == AgentScope::kPerRank ||
                       requested.pre_execution_mode == PreExecutionMode::kAgent;
   if (is_set) return choices;
@@ -39,8 +39,9 @@ std::vector<AgentChoice> agent_choices(const ReadFacts& facts, const ReadPlan& r
 }
 
 /// As the agent of a node sees them: it reads bytes from other nodes as from a device.
-ReadFacts facts_for(ReadFacts facts, const AgentChoice& choice) {
-  if (choice.scope == AgentScope::kPerNode) facts.is_cached = false;
+ReadFacts facts_for(ReadFacts facts, const ReadPlan& requested, const AgentChoice& choice) {
+  const AgentScope scope = choice.scope.value_or(choose_agent_scope(facts, requested));
+  if (scope == AgentScope::kPerNode) facts.is_cached = false;
   if (choice.node_count > 0) facts.access = Access::kDirect;
   return facts;
 }
@@ -100,6 +101,12 @@ void add_candidates(const ReadFacts& facts,
   }
 }
 
+/// The default is between the two.
+double scope_feature(const ReadCandidate& candidate) {
+  if (!candidate.agent_scope) return 0;
+  return candidate.agent_scope == AgentScope::kPerNode ? 1 : -1;
+}
+
 double log2_of(std::uint64_t value) {
   return std::log2(static_cast<double>(std::max<std::uint64_t>(value, 1)));
 }
@@ -113,7 +120,7 @@ std::vector<ReadCandidate> read_candidates(const ReadFacts& facts, const ReadPla
   known.access = requested.access.value_or(facts.access);
   std::vector<ReadCandidate> candidates;
   for (const AgentChoice& choice : agent_choices(known, requested)) {
-    add_candidates(facts_for(known, choice), open,
+    add_candidates(facts_for(known, requested, choice), open,
                    {.agent_scope = choice.scope, .agent_node_count = choice.node_count},
                    candidates);
     if (candidates.empty()) break;
@@ -148,9 +155,8 @@ std::vector<model::TunerCandidate> features_of(const std::vector<ReadCandidate>&
   std::vector<model::TunerCandidate> features;
   for (const ReadCandidate& one : candidates) {
     const std::uint32_t nodes = one.agent_node_count > 0 ? one.agent_node_count : 2 * nodes_max;
-    features.push_back(
-        {{log2_of(one.request_bytes), log2_of(one.queue_depth), log2_of(one.splinter_bytes),
-          log2_of(nodes), one.agent_scope == AgentScope::kPerNode ? 1.0 : 0.0}});
+    features.push_back({{log2_of(one.request_bytes), log2_of(one.queue_depth),
+                         log2_of(one.splinter_bytes), log2_of(nodes), scope_feature(one)}});
   }
   return features;
 }

@@ -5,6 +5,7 @@
 #include <forebay/read_plan.hpp>
 
 #include <cstdint>
+#include <optional>
 #include <vector>
 
 #include "model/candidate_tuner.hpp"
@@ -17,7 +18,8 @@ struct ReadCandidate {
   std::uint64_t request_bytes = 0;
   std::uint64_t splinter_bytes = 0;
   std::uint32_t queue_depth = 0;
-  AgentScope agent_scope = AgentScope::kPerRank;
+  /// Absent: each rank has the default of its node.
+  std::optional<AgentScope> agent_scope = std::nullopt;
   /// Nodes whose agents read, evenly spread; 0: each node reads for its own ranks, or the plan
   /// names the nodes.
   std::uint32_t agent_node_count = 0;

@@ -41,7 +41,9 @@ void expect_complete(const ReadFacts& facts, const ReadPlan& requested) {
     const ReadPlan tried = plan_with(one, requested, facts.linked_nodes);
     const auto complete = plan_read(facts, tried);
     ASSERT_TRUE(complete) << complete.error().message();
-    EXPECT_EQ(complete->tuning.agent_scope, one.agent_scope);
+    if (one.agent_scope) {
+      EXPECT_EQ(complete->tuning.agent_scope, one.agent_scope);
+    }
     EXPECT_EQ(complete->tuning.splinter_bytes, one.splinter_bytes);
     EXPECT_EQ(complete->tuning.request_bytes, one.request_bytes);
     EXPECT_EQ(complete->tuning.queue_depth, one.queue_depth);
@@ -56,7 +58,7 @@ TEST(ReadCandidates, first_candidate_is_the_default) {
     EXPECT_EQ(first.request_bytes, usual.request_bytes);
     EXPECT_EQ(first.queue_depth, usual.queue_depth);
     EXPECT_EQ(first.splinter_bytes, usual.splinter_bytes);
-    EXPECT_EQ(first.agent_scope, usual.agent_scope);
+    EXPECT_EQ(first.agent_scope, std::nullopt) << "that of each node";
     EXPECT_EQ(first.agent_node_count, 0U);
   }
 }
@@ -66,16 +68,16 @@ TEST(ReadCandidates, rank_alone_varies_sizes_and_depth_only) {
   EXPECT_GT(distinct_values(candidates, &ReadCandidate::request_bytes).size(), 1U);
   EXPECT_GT(distinct_values(candidates, &ReadCandidate::queue_depth).size(), 1U);
   EXPECT_GT(distinct_values(candidates, &ReadCandidate::splinter_bytes).size(), 1U);
-  EXPECT_THAT(distinct_values(candidates, &ReadCandidate::agent_scope),
-              ElementsAre(AgentScope::kPerRank));
+  EXPECT_THAT(distinct_values(candidates, &ReadCandidate::agent_scope), ElementsAre(std::nullopt));
   EXPECT_THAT(distinct_values(candidates, &ReadCandidate::agent_node_count), ElementsAre(0U));
 }
 
-TEST(ReadCandidates, ranks_of_a_node_try_both_scopes) {
-  for (const Access access : {Access::kBuffered, Access::kDirect}) {
+TEST(ReadCandidates, ranks_of_a_node_try_the_scope_that_is_not_usual) {
+  for (const auto& [access, other] : {std::pair(Access::kBuffered, AgentScope::kPerNode),
+                                      std::pair(Access::kDirect, AgentScope::kPerRank)}) {
     const auto candidates = read_candidates(job_facts(4, 1), {.access = access});
     EXPECT_THAT(distinct_values(candidates, &ReadCandidate::agent_scope),
-                ElementsAre(AgentScope::kPerRank, AgentScope::kPerNode));
+                ElementsAre(std::nullopt, std::optional(other)));
     EXPECT_THAT(distinct_values(candidates, &ReadCandidate::agent_node_count), ElementsAre(0U));
   }
 }
@@ -137,15 +139,14 @@ TEST(ReadCandidates, values_of_the_program_stay) {
       candidates_with([](ReadPlan& plan) { plan.tuning.agent_scope = AgentScope::kPerRank; });
   EXPECT_THAT(distinct_values(scope, &ReadCandidate::agent_node_count), ElementsAre(0U));
   const auto nodes = candidates_with([](ReadPlan& plan) { plan.tuning.agent_nodes = {3, 1}; });
-  EXPECT_THAT(distinct_values(nodes, &ReadCandidate::agent_scope),
-              ElementsAre(AgentScope::kPerNode));
+  EXPECT_THAT(distinct_values(nodes, &ReadCandidate::agent_scope), ElementsAre(std::nullopt));
 }
 
 TEST(ReadCandidates, functions_on_agents_need_the_agent_of_the_node) {
   const ReadPlan requested{.pre_execution_mode = PreExecutionMode::kAgent};
   EXPECT_THAT(
       distinct_values(read_candidates(job_facts(4, 1), requested), &ReadCandidate::agent_scope),
-      ElementsAre(AgentScope::kPerNode));
+      ElementsAre(std::nullopt));
 }
 
 TEST(ReadCandidates, plan_that_cannot_work_has_none) {

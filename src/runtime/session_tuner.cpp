@@ -52,7 +52,7 @@ class SessionTuner::Loop : public std::enable_shared_from_this<Loop> {
     const std::size_t chosen = tuner_.next(pending_);
     pending_.push_back(chosen);
     const auto close = [self = shared_from_this(), chosen](void*) { self->end_trial(chosen); };
-    return {candidates_[chosen], tuner_.explanation(),
+    return {candidates_[chosen], "tuned: " + tuner_.explanation(),
             [self = shared_from_this(), chosen, served_min, begin = clock_.now(),
              guard = std::shared_ptr<void>(nullptr, close)](std::optional<std::uint64_t> bytes) {
               const auto served = static_cast<double>(bytes.value_or(0));
