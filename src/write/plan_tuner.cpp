@@ -14,8 +14,8 @@ namespace forebay::write {
 
 namespace {
 
-/// The model does not know how files are accessed. The default suits most file systems, so a plan
-/// with another access starts with this factor of its predicted time.
+/// The model does not depend on how files are accessed. The default suits most file systems, so a
+/// plan with another access starts with this factor of its predicted time.
 constexpr double kOtherAccessCost = 1.25;
 /// Choices that are kept: more than there are groups in flight.
 constexpr std::size_t kChoicesKept = 256;
