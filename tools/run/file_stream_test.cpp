@@ -5,6 +5,7 @@
 #include <chrono>
 #include <fstream>
 #include <thread>
+#include <tuple>
 
 #include <fcntl.h>
 #include <gtest/gtest.h>
@@ -115,10 +116,15 @@ TEST_F(FileStreamTest, reads_that_were_cached_before_save_no_time) {
     const auto file = std::make_shared<LazyFile>(path_, FileIds());
     FileStream stream(file, 2);
     stream.add_hint(push::HintOrigin::kProfile, hint_of("read {100 x (4096 i, 4096)}"));
-    stream.begin(warmer_, kLoads);
-    for (std::uint64_t i = 0; i < kReads; ++i)
-      stream.observe({.offset = i * 4096, .size = 4096, .begin_ns = i, .duration_ns = kFastNs},
-                     warmer_, kLoads);
+    {
+      PageWarmer warmer;
+      stream.begin(warmer, kLoads);
+      for (std::uint64_t i = 0; i < kReads; ++i)
+        stream.observe({.offset = i * 4096, .size = 4096, .begin_ns = i, .duration_ns = kFastNs},
+                       warmer, kLoads);
+    }
+    // On a busy machine, loads of cached pages may have looked like those from storage.
+    std::ignore = file->take_loaded();
     file->add_loaded({waits, waits * 4096});
     const auto saved = static_cast<double>(std::min(waits, kReads));
     EXPECT_NEAR(stream.end(kLatency), saved * 0.005, 1e-6);
