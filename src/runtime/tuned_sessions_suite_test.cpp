@@ -18,7 +18,7 @@ namespace {
 
 using ::testing::HasSubstr;
 
-constexpr ReadPlan kTuned{.tune = true};
+ReadPlan tuned_plan() { return {.tune = true}; }
 /// More than the trials of a search.
 constexpr int kSearchSessions = 24;
 
@@ -41,7 +41,7 @@ TEST_P(TunedSessionsSuite, ranks_have_the_same_plan_and_agents_change) {
     std::set<std::uint64_t> scopes;
     std::set<std::uint64_t> node_counts;
     for (int i = 0; i < kSearchSessions; ++i) {
-      const Session session = must_open_session(file, kTuned);
+      const Session session = must_open_session(file, tuned_plan());
       const TunedValues values = tuned_values(session);
       scopes.insert(values[3]);
       node_counts.insert(values[4]);
@@ -65,7 +65,7 @@ TEST_P(TunedSessionsSuite, fastest_agents_stay_after_the_search) {
   with_runtime([](RuntimeFixture& fixture) {
     const auto file = fixture.runtime.open_file(fixture.path());
     for (int i = 0; i < kSearchSessions + 4; ++i) {
-      const Session session = must_open_session(file, kTuned);
+      const Session session = must_open_session(file, tuned_plan());
       EXPECT_TRUE(reads_words(session, kWhole));
       const bool is_fast = session.plan().tuning.agent_scope == AgentScope::kPerRank;
       EXPECT_TRUE(is_fast || i < kSearchSessions) << session.plan().reason;
@@ -79,7 +79,7 @@ TEST_P(TunedSessionsSuite, fastest_agents_stay_after_the_search) {
 TEST_P(TunedSessionsSuite, values_of_the_program_stay) {
   with_runtime([](RuntimeFixture& fixture) {
     const auto file = fixture.runtime.open_file(fixture.path());
-    ReadPlan plan = kTuned;
+    ReadPlan plan = tuned_plan();
     plan.tuning.request_bytes = 16_KiB;
     plan.tuning.agent_scope = AgentScope::kPerNode;
     const bool has_one_node = can_share(fixture.ranks) && fixture.ranks.nodes().count() == 1;
@@ -98,7 +98,7 @@ TEST_P(TunedSessionsSuite, values_of_the_program_stay) {
 TEST_P(TunedSessionsSuite, rank_with_an_agent_of_its_own_does_not_wait_for_others) {
   with_runtime([](RuntimeFixture& fixture) {
     const auto file = fixture.runtime.open_file(fixture.path());
-    ReadPlan plan = kTuned;
+    ReadPlan plan = tuned_plan();
     plan.tuning.agent_scope = AgentScope::kPerRank;
     if (fixture.runtime.rank() == fixture.last()) {
       for (int i = 0; i < 3; ++i)
@@ -115,7 +115,7 @@ TEST_P(TunedSessionsSuite, session_that_one_rank_cannot_open_works_on_the_others
     for (int i = 0; i < 4; ++i) {
       const bool is_refused = fixture.runtime.rank() == (i % 2 == 0 ? fixture.last() : 0);
       const std::uint64_t offset = is_refused ? kFileBytes + 1 : 0;
-      const auto session = file->read_session({.offset = offset}, kTuned);
+      const auto session = file->read_session({.offset = offset}, tuned_plan());
       ASSERT_EQ(session.has_value(), !is_refused);
       if (session) {
         EXPECT_TRUE(reads_words(*session, kWhole));
