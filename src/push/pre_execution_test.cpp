@@ -80,6 +80,14 @@ std::vector<ByteRange> queue_of(const PreExecution& execution) {
   return ranges;
 }
 
+/// An idle thread may be preempted between its last range and its end.
+bool wait_for_end(const PreExecution& execution) {
+  const auto deadline = std::chrono::steady_clock::now() + kTestTimeout;
+  while (!execution.has_ended() && std::chrono::steady_clock::now() < deadline)
+    std::this_thread::sleep_for(std::chrono::milliseconds(1));
+  return execution.has_ended();
+}
+
 class PreExecutionTest : public ::testing::TestWithParam<PreExecutionMode> {
  protected:
   detail::OriginPointer<PreExecution> start(NextRead next_read, std::uint32_t ahead_max = 256) {
@@ -100,6 +108,7 @@ TEST_P(PreExecutionTest, function_that_ends_has_all_reads_pushed_and_predicted) 
     execution->observe(numbered(i));
     EXPECT_EQ(queue_of(*execution).size(), 4 - i);
   }
+  ASSERT_TRUE(wait_for_end(*execution));
   for (int i = 0; i < 40; ++i)
     execution->observe(numbered(7));
   EXPECT_FALSE(execution->is_overtaken()) << "it has ended";
