@@ -61,13 +61,18 @@ std::uint64_t scaled(std::uint64_t value, double factor) {
   return static_cast<std::uint64_t>(std::max(1.0, static_cast<double>(value) * factor));
 }
 
+Result<ReadPlan> complete_plan(const ReadFacts& facts,
+                               const ReadPlan& requested,
+                               const ReadCandidate& candidate) {
+  return plan_read(facts, plan_with(candidate, requested, facts.linked_nodes));
+}
+
 /// Appends the candidate, unless it exists already or cannot be completed.
 void add_candidate(const ReadFacts& facts,
                    const ReadPlan& requested,
                    ReadCandidate candidate,
                    std::vector<ReadCandidate>& candidates) {
-  const Result<ReadPlan> complete =
-      plan_read(facts, plan_with(candidate, requested, facts.linked_nodes));
+  const Result<ReadPlan> complete = complete_plan(facts, requested, candidate);
   if (!complete || !has_values_of(requested.tuning, complete->tuning)) return;
   candidate.request_bytes = complete->tuning.request_bytes;
   candidate.queue_depth = complete->tuning.queue_depth;
@@ -80,8 +85,7 @@ void add_candidates(const ReadFacts& facts,
                     const ReadPlan& requested,
                     ReadCandidate candidate,
                     std::vector<ReadCandidate>& candidates) {
-  const Result<ReadPlan> usual =
-      plan_read(facts, plan_with(candidate, requested, facts.linked_nodes));
+  const Result<ReadPlan> usual = complete_plan(facts, requested, candidate);
   if (!usual) return;
   const ReadTuning& tuning = usual->tuning;
   if (candidate.agent_node_count > 0) {
