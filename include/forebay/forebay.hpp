@@ -3,6 +3,7 @@
 #pragma once
 
 #include <forebay/access.hpp>
+#include <forebay/attribute.hpp>
 #include <forebay/backend_choice.hpp>
 #include <forebay/buffer.hpp>
 #include <forebay/dataset_reader.hpp>

@@ -7,6 +7,7 @@
 
 #include "base/assert.hpp"
 #include "base/checked_cast.hpp"
+#include "format/checksum.hpp"
 #include "format/decode_context.hpp"
 #include "format/open_commits.hpp"
 #include "format/read_range.hpp"
@@ -42,6 +43,33 @@ Result<std::shared_ptr<const Index>> load_index(storage::File& file,
   return std::make_shared<const Index>(std::move(*index));
 }
 
+Result<AttributeTable> read_attributes(const StepFile& file) {
+  const IndexHeader& header = file.index->header();
+  const Reference& place = header.attributes;
+  const DecodeContext context = {"attributes of " + step_text(header.id.step), file.path,
+                                 place.offset};
+  const auto bytes = read_range(*file.file, {place.offset, place.bytes});
+  if (!bytes) return tl::unexpected(bytes.error());
+  if (bytes->size() < place.bytes)
+    return context.make_error(ErrorClass::kShortFile, bytes->size(),
+                              std::to_string(place.bytes - bytes->size()) + " bytes are missing");
+  if (metadata_checksum(kAttributesMagic, *bytes) != place.checksum)
+    return context.damage_error(0, "their checksum does not fit: some of their " +
+                                       std::to_string(place.bytes) + " bytes were changed");
+  return AttributeTable::decode(*bytes, file.path, place.offset);
+}
+
+/// Reads the attributes that belong to the index of the file.
+void load_attributes(StepFile& file) {
+  if (file.index->header().attributes.bytes == 0) return;
+  auto attributes = read_attributes(file);
+  if (attributes) {
+    file.attributes = std::move(*attributes);
+  } else {
+    file.attributes_error = attributes.error();
+  }
+}
+
 }  // namespace
 
 std::string data_path(const std::string& directory, const DataFileName& name) {
@@ -62,6 +90,7 @@ StepFile load_step_file(const std::string& directory,
   auto index = load_index(*result.file, {dataset, step.step, step.group, entry.file}, entry.index);
   if (index) {
     result.index = std::move(*index);
+    load_attributes(result);
   } else {
     result.error = index.error();
   }
@@ -92,6 +121,28 @@ StepCatalog::StepCatalog(StepEntry entry, std::vector<StepFile> files)
   for (std::uint32_t file = 0; file < files_.size(); ++file) {
     if (files_[file].error) errors_.push_back(*files_[file].error);
     if (files_[file].index) add_fields(file);
+  }
+  add_attributes();
+}
+
+/// Merges the attributes of all files, and frees those of each file. One contradiction of a file is
+/// an Error: a program that sets other values on each rank would cause many.
+void StepCatalog::add_attributes() {
+  std::map<AttributeKey, std::uint32_t> first_files;
+  for (std::uint32_t file = 0; file < files_.size(); ++file) {
+    if (files_[file].attributes_error) errors_.push_back(*files_[file].attributes_error);
+    bool is_reported = false;
+    const AttributeTable table = std::exchange(files_[file].attributes, {});
+    for (const auto& [key, value] : table.entries()) {
+      const auto [known, is_new] = attributes_.try_emplace(key, value);
+      if (is_new) first_files.emplace(key, file);
+      if (known->second == value || std::exchange(is_reported, true)) continue;
+      const DecodeContext context = {"attributes of " + step_text(entry_.step), files_[file].path,
+                                     files_[file].index->header().attributes.offset};
+      const std::string other = files_[first_files.at(key)].path;
+      errors_.push_back(
+          context.damage_error(0, to_string(key) + " has another value in " + other).value());
+    }
   }
 }
 

@@ -7,6 +7,7 @@
 #include <mutex>
 #include <utility>
 
+#include "format/attributes.hpp"
 #include "format/index.hpp"
 #include "format/load_commits.hpp"
 #include "storage/file.hpp"
@@ -20,6 +21,8 @@ struct StepFile {
   std::shared_ptr<storage::File> file = {};  ///< null if it is not kept open: see open_step_file()
   std::shared_ptr<const Index> index = {};
   std::optional<Error> error = {};  ///< if there is no index
+  AttributeTable attributes = {};
+  std::optional<Error> attributes_error = {};  ///< if there is an index, but not its attributes
 };
 
 /// A field of a step, over all its readable files.
@@ -50,7 +53,11 @@ class StepCatalog {
   /// of these files applies; the others are errors.
   std::span<const StepField> fields() const noexcept { return fields_; }
   const StepField* find_field(std::string_view name) const noexcept;
-  /// Errors of files without an index, and of fields with contradictory definitions.
+  /// Of all readable files. Of an attribute that files have with different values, the value in
+  /// the first of these files; the others are errors.
+  const AttributeMap& attributes() const noexcept { return attributes_; }
+  /// Errors of files without an index or without its attributes, of fields with contradictory
+  /// definitions, and of attributes with contradictory values.
   std::span<const Error> errors() const noexcept { return errors_; }
 
   /// kNotFound if the step has no such field or part. If that may be because a file is damaged, the
@@ -73,12 +80,14 @@ class StepCatalog {
 
  private:
   void add_fields(std::uint32_t file);
+  void add_attributes();
   Error not_found_error(std::string_view field, const std::string& what) const;
 
   StepEntry entry_;
   std::vector<StepFile> files_;
   std::vector<StepField> fields_;
   std::vector<std::vector<std::uint32_t>> field_numbers_;  ///< of each field, by file; kNoField
+  AttributeMap attributes_;
   std::vector<Error> errors_;
 };
 

@@ -55,6 +55,24 @@ std::vector<FieldPair> field_pairs(const Comparison& comparison) {
   return pairs;
 }
 
+void compare_attributes(Comparison& comparison) {
+  AttributeMap all = comparison.left.attributes();
+  all.insert(comparison.right.attributes().begin(), comparison.right.attributes().end());
+  const auto value_in = [](const StepCatalog& step, const AttributeKey& key) {
+    const auto found = step.attributes().find(key);
+    return found == step.attributes().end() ? std::nullopt : std::optional(found->second);
+  };
+  for (const auto& [key, value] : all) {
+    const bool is_of_field = key.scope == AttributeScope::kField;
+    const bool is_compared = is_of_field ? is_selected(comparison.options.fields, key.field)
+                                         : comparison.options.fields.empty();
+    AttributeDifference pair = {key, value_in(comparison.left, key),
+                                value_in(comparison.right, key)};
+    if (is_compared && pair.left != pair.right)
+      comparison.report.attributes.push_back(std::move(pair));
+  }
+}
+
 FieldDifference difference_of(const FieldPair& pair) {
   const DifferenceKind kind = pair.has_both()         ? DifferenceKind::kDefinition
                               : pair.right == nullptr ? DifferenceKind::kOnlyLeft
@@ -80,6 +98,7 @@ Result<DiffReport> diff(const StepCatalog& left,
   const std::vector<FieldPair> pairs = field_pairs(comparison);
   if (const Status clear = check_no_overlaps(comparison, pairs); !clear)
     return tl::unexpected(clear.error());
+  compare_attributes(comparison);
   for (const FieldPair& pair : pairs)
     if (pair.is_comparable()) comparison.progress.total_bytes += pair.left->raw_bytes;
   for (const FieldPair& pair : pairs) {

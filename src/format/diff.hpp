@@ -36,12 +36,19 @@ struct FieldDifference {
   double relative_max = 0;
 };
 
+/// An attribute that one step lacks, or whose values differ.
+struct AttributeDifference {
+  AttributeKey key = {};
+  std::optional<AttributeValue> left = {};
+  std::optional<AttributeValue> right = {};
+};
+
 /// Bytes of the left step held in memory for a global array with different blocks.
 inline constexpr std::uint64_t kDiffBatchBytes = 128_MiB;
 
 struct DiffOptions {
   std::size_t blocks_max = 1000;
-  /// Only these fields; all if empty.
+  /// Only these fields and their attributes; if empty, all fields and all attributes.
   std::vector<std::string> fields = {};
   /// Counts bytes of the left step.
   ProgressCallback progress = {};
@@ -51,6 +58,7 @@ struct DiffOptions {
 
 struct DiffReport {
   std::vector<FieldDifference> fields = {};  ///< by name; without equal ones
+  std::vector<AttributeDifference> attributes = {};
   std::uint64_t fields_compared = 0;
   std::uint64_t blocks_compared = 0;
   /// Of these: not read, because checksums were comparable.

@@ -79,11 +79,18 @@ TEST(DatasetPage, has_the_layout_of_all_records) {
   EXPECT_EQ(rows_after("The header, kind `data`"),
             with_common_header(rows_of(32, {8, 4, 4044, 8})));
   static_assert(offsetof(layout::DataHeader, checksum) == 4088);
-  EXPECT_EQ(rows_after("## Index"),
-            with_common_header(rows_of(32, {8, 8, 4, 4, 8, 8, 8, 8, 8, 8, 8, 8, 8, 4, 4, 2, 22})));
+  EXPECT_EQ(
+      rows_after("## Index"),
+      with_common_header(rows_of(32, {8, 8, 4, 4, 8, 8, 8, 8, 8, 8, 8, 8, 8, 4, 4, 2, 6, 8, 8})));
   static_assert(offsetof(layout::IndexHeader, file) == 48);
   static_assert(offsetof(layout::IndexHeader, offset) == 96);
   static_assert(offsetof(layout::IndexHeader, strategy) == 136);
+  static_assert(offsetof(layout::IndexHeader, attributes_bytes) == 144);
+  std::vector<Row> attribute = rows_of(0, {1, 1, 1, 1, 2, 2, 8});
+  attribute.push_back({"16", "8 × dimensions"});
+  attribute.push_back({"…", "…"});
+  EXPECT_EQ(rows_after("## Attributes"), attribute);
+  static_assert(offsetof(layout::Attribute, name_bytes) == 6);
   EXPECT_EQ(rows_after("A field takes 48 bytes"), rows_of(0, {8, 8, 8, 4, 2, 1, 1, 1, 1, 14}));
   static_assert(offsetof(layout::Field, name_bytes) == 28);
   static_assert(offsetof(layout::Field, dimensions) == 33);
@@ -119,6 +126,12 @@ TEST(DatasetPage, has_every_number) {
               std::string::npos);
   for (const char* magic : {"FbyData_", "FbyIndex", "FbySlot_", "FbyPast_"})
     expect_line("| 0 | 8 | magic `" + std::string(magic) + "` |");
+  expect_line("| attributes | `FbyAttrs` |");
+  static_assert(kAttributeBytesMax == 1_MiB);
+  expect_line("| value of an attribute | 1 MiB |");
+  static_assert(kAttributesMax == 65'536);
+  static_assert(kAttributeTableBytesMax == 16_MiB);
+  expect_line("| attributes of an index | 65,536; 16 MiB |");
   expect_line("| name of a field | " + std::to_string(kNameBytesMax) + " bytes |");
   expect_line("| dimensions | " + std::to_string(kDimensionsMax) + " |");
   expect_line("| steps of a table | " + std::to_string(kTableStepsMax) + " |");
@@ -241,6 +254,20 @@ TEST_F(ExampleTest, matches_the_bytes_of_the_page) {
             std::string::npos)
       << slot << "  ...\n"
       << dump("commits", {8184, 8});
+}
+
+TEST_F(ExampleTest, attributes_match_the_bytes_of_the_page) {
+  TestStep step = example_step(4);
+  AttributeTable& table = step.attributes[3];
+  ASSERT_TRUE(table.set({.name = "time"}, 0.5));
+  ASSERT_TRUE(table.set({AttributeScope::kDataset, "", "title"}, "A run"));
+  ASSERT_TRUE(table.set({AttributeScope::kField, "velocity", "dimension_names"},
+                        std::vector<std::string>{"node", "axis"}));
+  TestWriter(path(), test_dataset_id()).write(step);
+  const std::string name = "data-000000.00003";
+  const std::string text = dump(name, {8192, 16}) + "  ...\n" + dump(name, {8336, 16}) + "  ...\n" +
+                           dump(name, {12288, table.encoded_bytes()});
+  EXPECT_NE(read_page().find("```\n" + text + "```"), std::string::npos) << text;
 }
 
 }  // namespace

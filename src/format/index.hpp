@@ -55,6 +55,7 @@ struct IndexHeader {
   std::uint64_t bytes = 0;   ///< of the index, without padding
   std::uint64_t raw_bytes = 0;
   std::uint64_t stored_bytes = 0;
+  Reference attributes = {};  ///< place of the attributes in the file; no bytes if there are none
 };
 
 /// Decodes only the header, from the first page of an index. Checks magic, version and plausible

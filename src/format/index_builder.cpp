@@ -7,6 +7,7 @@
 
 #include "base/assert.hpp"
 #include "base/checked_cast.hpp"
+#include "format/checksum.hpp"
 #include "format/layout.hpp"
 
 namespace forebay::format {
@@ -137,7 +138,9 @@ std::uint64_t IndexBuilder::bytes() const noexcept {
          round_up(names_bytes_, layout::kWordBytes) + layout::kWordBytes;
 }
 
-std::uint64_t IndexBuilder::encoded_bytes() const noexcept { return round_up(bytes(), kPageBytes); }
+std::uint64_t IndexBuilder::encoded_bytes() const noexcept {
+  return round_up(bytes(), kPageBytes) + round_up(attributes_.encoded_bytes(), kPageBytes);
+}
 
 /// Fills the sections of an index one after another, each from its start.
 class IndexEncoder {
@@ -151,6 +154,7 @@ class IndexEncoder {
       if (is_same_block(blocks_[i - 1], blocks_[i])) return duplicate_block_error(blocks_[i]);
     put_header();
     put_sections();
+    put_attributes();
     const std::uint64_t end = builder_.bytes() - layout::kWordBytes;
     put(metadata_checksum(kIndexMagic, std::span(bytes_).first(end)), end);
     return std::move(bytes_);
@@ -182,6 +186,7 @@ class IndexEncoder {
 
   void put_header();
   void put_sections();
+  void put_attributes();
   void put_field(const FieldDefinition& field, std::span<const BlockEntry> blocks);
   void put_block(const BlockEntry& block);
   void put_dims(std::span<const std::uint64_t> dims) {
@@ -231,6 +236,19 @@ void IndexEncoder::put_header() {
   head.files = builder_.metadata_.files;
   head.strategy = builder_.metadata_.strategy;
   put(head, 0);
+}
+
+/// Adds the attributes to the header, and their bytes behind the index.
+void IndexEncoder::put_attributes() {
+  if (builder_.attributes_.empty()) return;
+  const std::vector<std::byte> encoded = builder_.attributes_.encode();
+  auto head = layout::load<layout::IndexHeader>(bytes_);
+  head.common.minor = kAttributesMinorVersion;
+  head.attributes_bytes = encoded.size();
+  head.attributes_checksum = metadata_checksum(kAttributesMagic, encoded);
+  put(head, 0);
+  std::memcpy(bytes_.data() + round_up(builder_.bytes(), kPageBytes), encoded.data(),
+              encoded.size());
 }
 
 void IndexEncoder::put_sections() {

@@ -4,6 +4,7 @@
 
 #include <map>
 
+#include "format/attributes.hpp"
 #include "format/index.hpp"
 #include "format/records.hpp"
 
@@ -40,15 +41,20 @@ class IndexBuilder {
   /// duplicate parts.
   Status add_block(FieldNumber field, const NewBlock& block);
 
+  /// Adds attributes that the index does not have yet. Fails as AttributeTable::set().
+  Status add_attributes(const AttributeTable& attributes) {
+    return attributes_.add_missing(attributes);
+  }
+
   std::uint64_t blocks() const noexcept { return blocks_.size(); }
   std::uint64_t raw_bytes() const noexcept { return raw_bytes_; }
   std::uint64_t stored_bytes() const noexcept { return stored_bytes_; }
-  /// Size of the index that encode() returns, padded to a multiple of kPageBytes.
+  /// Size of what encode() returns.
   std::uint64_t encoded_bytes() const noexcept;
 
-  /// The index for this offset of the file, a multiple of kPageBytes behind all blocks. It is
-  /// padded with zeros to a multiple of kPageBytes. kInvalidArgument, with field and part, if a
-  /// part or start was added twice.
+  /// The index for this offset of the file, a multiple of kPageBytes behind all blocks. Attributes
+  /// follow. Both are padded with zeros to a multiple of kPageBytes. kInvalidArgument, with field
+  /// and part, if a part or start was added twice.
   Result<std::vector<std::byte>> encode(std::uint64_t offset) const;
 
   /// The step table's reference to an index that encode() returned.
@@ -75,6 +81,7 @@ class IndexBuilder {
   std::vector<FieldDefinition> fields_;
   std::map<std::string, std::uint32_t, std::less<>> names_;
   std::vector<BlockEntry> blocks_;
+  AttributeTable attributes_;
   std::vector<std::uint64_t> words_;
   std::vector<std::uint64_t> dims_;
   std::uint64_t dims_total_ = 0;  ///< dims_ and the shapes of global arrays

@@ -3,6 +3,7 @@
 // checked once, without an allocation.
 #include <algorithm>
 
+#include "format/attributes.hpp"
 #include "format/decode_context.hpp"
 #include "format/index.hpp"
 #include "format/layout.hpp"
@@ -30,13 +31,21 @@ bool has_plausible_sizes(const layout::IndexHeader& head) noexcept {
   return expected_bytes(head) == head.bytes;
 }
 
+/// Behind the index. Before version 1.1, these bytes of the header had no meaning.
+Reference attributes_of(const layout::IndexHeader& record) noexcept {
+  if (record.common.minor < kAttributesMinorVersion || record.attributes_bytes == 0) return {};
+  return {record.offset + round_up(record.bytes, kPageBytes), record.attributes_bytes,
+          record.attributes_checksum};
+}
+
 IndexHeader header_of(const layout::IndexHeader& record) noexcept {
   return {.id = {record.common.dataset, record.step, record.group, record.file},
           .metadata = {record.wall_ns, record.writers, record.files, record.strategy},
           .offset = record.offset,
           .bytes = record.bytes,
           .raw_bytes = record.raw_bytes,
-          .stored_bytes = record.stored_bytes};
+          .stored_bytes = record.stored_bytes,
+          .attributes = attributes_of(record)};
 }
 
 /// Loads the header from the start of an index, without checking its checksum.
@@ -140,6 +149,8 @@ Status IndexDecoder::read_header() {
   if (record_.files == 0 || record_.files > kFilesMax)
     return context_.damage_error(132,
                                  "a step cannot have " + std::to_string(record_.files) + " files");
+  if (index_.header_.attributes.bytes > kAttributeTableBytesMax)
+    return context_.damage_error(144, "its attributes have more than 16 MiB");
   locate_sections();
   return {};
 }

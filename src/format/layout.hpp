@@ -49,7 +49,20 @@ struct IndexHeader {
   std::uint32_t writers = 0;
   std::uint32_t files = 0;
   std::uint16_t strategy = 0;
-  std::array<std::byte, 22> reserved = {};
+  std::array<std::byte, 6> reserved = {};
+  std::uint64_t attributes_bytes = 0;
+  std::uint64_t attributes_checksum = 0;
+};
+
+/// Followed by the shape, the value, the name of the field and the name.
+struct Attribute {
+  std::uint8_t scope = 0;
+  std::uint8_t kind = 0;
+  std::uint8_t type = 0;
+  std::uint8_t dimensions = 0;
+  std::uint16_t field_bytes = 0;
+  std::uint16_t name_bytes = 0;
+  std::uint64_t value_bytes = 0;
 };
 
 struct Field {
@@ -127,6 +140,7 @@ struct HistoryHeader {
 static_assert(sizeof(CommonHeader) == 32);
 static_assert(sizeof(DataHeader) == kPageBytes);
 static_assert(sizeof(IndexHeader) == 160);
+static_assert(sizeof(Attribute) == 16);
 static_assert(sizeof(Field) == 48);
 static_assert(sizeof(Block) == 48);
 static_assert(sizeof(CommitSlot) == kPageBytes);

@@ -24,6 +24,8 @@ static_assert(std::endian::native == std::endian::little,
 
 inline constexpr std::uint16_t kMajorVersion = 1;
 inline constexpr std::uint16_t kMinorVersion = 0;
+/// Of an index with attributes.
+inline constexpr std::uint16_t kAttributesMinorVersion = 1;
 
 /// Headers, slots, indexes and writers' regions begin at multiples of it.
 inline constexpr std::uint64_t kPageBytes = 4096;
@@ -55,6 +57,7 @@ inline constexpr std::uint64_t kIndexMagic = make_magic("FbyIndex");
 inline constexpr std::uint64_t kSlotMagic = make_magic("FbySlot_");
 inline constexpr std::uint64_t kTableMagic = make_magic("FbyTable");  ///< used only in a seed
 inline constexpr std::uint64_t kHistoryMagic = make_magic("FbyPast_");
+inline constexpr std::uint64_t kAttributesMagic = make_magic("FbyAttrs");  ///< only in a seed
 
 inline constexpr std::string_view kCommitsName = "commits";
 inline constexpr std::string_view kOwnerName = "owner";

@@ -330,6 +330,7 @@ Result<std::size_t> RepairPlanner::check_indexes(std::span<const ListedFile> use
   for (const ListedFile& use : uses) {
     const StepFile file = load_step_file(directory_, *dataset_, *use.step, *use.file);
     if (file.index) ++matching;
+    if (file.attributes_error) add_unrepaired(*file.attributes_error);
     if (!file.error) continue;
     if (file.error->kind() == ErrorClass::kUnsupported) return tl::unexpected(*file.error);
     add_unrepaired(*file.error);

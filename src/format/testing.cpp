@@ -45,6 +45,7 @@ class StepFileWriter {
                                                                     .piece_ends = ends}));
     end_ += stored.size();
   }
+  void put(const AttributeTable& attributes) { must(builder_.add_attributes(attributes)); }
   FileEntry finish() {
     end_ = round_up(end_, kPageBytes);
     const std::vector<std::byte> index = must(builder_.encode(end_));
@@ -143,6 +144,7 @@ StepEntry TestWriter::write_data(const TestStep& step) {
     StepFileWriter writer(*file, begin, {state_.dataset, step.step, group, number}, metadata);
     for (const TestBlock& block : step.blocks)
       if (block.file == number) writer.put(block, step.codec);
+    if (step.attributes.contains(number)) writer.put(step.attributes.at(number));
     entry.files.push_back(writer.finish());
     entry.raw_bytes += writer.builder().raw_bytes();
     entry.stored_bytes += writer.builder().stored_bytes();

@@ -27,6 +27,7 @@ struct TestStep {
   std::uint32_t files = 1;
   Codec codec = Codec::kNone;
   std::vector<TestBlock> blocks = {};
+  std::map<std::uint32_t, AttributeTable> attributes = {};  ///< by file
 };
 
 /// Writes steps into a directory, and publishes each. Aborts the test program on failure.
