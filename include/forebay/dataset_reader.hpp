@@ -4,6 +4,7 @@
 // explains both.
 #pragma once
 
+#include <forebay/attribute.hpp>
 #include <forebay/detail/export.hpp>
 #include <forebay/element_type.hpp>
 #include <forebay/error.hpp>
@@ -71,6 +72,7 @@ struct FieldInfo {
   std::uint64_t blocks = 0;        ///< number of parts, or of blocks of the array, that exist
   std::uint64_t bytes = 0;         ///< size of all of them
   std::uint64_t stored_bytes = 0;  ///< size in the files, after compression
+  std::vector<Attribute> attributes = {};  ///< sorted by name
 };
 
 /// Memory that read() fills: a contiguous range whose values have an element type. A temporary
@@ -92,8 +94,13 @@ class FOREBAY_EXPORT StepReader {
   std::span<const FieldInfo> fields() const noexcept;
   /// Null if no field has this name.
   const FieldInfo* find(std::string_view field) const noexcept;
+  /// Attributes of the step, sorted by name.
+  std::span<const Attribute> attributes() const noexcept;
+  /// Attributes of the dataset as of this step, sorted by name.
+  std::span<const Attribute> dataset_attributes() const noexcept;
   /// What of the step is unreadable, as far as its tables show; data is not checked. Files that are
-  /// missing or have no complete index, fields that contradict each other. Also parts that exist in
+  /// missing or have no complete index or attributes, fields and attributes that contradict each
+  /// other: of an attribute, the value in the first file is taken. Also parts that exist in
   /// two files, one Error for each field: reads return the first copy.
   std::span<const Error> errors() const noexcept;
 
@@ -205,6 +212,9 @@ class FOREBAY_EXPORT DatasetReader {
   /// if the step does not exist, and with kClosed if it was dropped since the dataset was opened. A
   /// file that cannot be read is no Error here: see StepReader::errors().
   Result<StepReader> open_step(std::uint64_t number) const;
+  /// Attributes of the dataset: those of its newest step, sorted by name; none without steps. Opens
+  /// that step, so it blocks and fails as open_step().
+  Result<std::vector<Attribute>> attributes() const;
 
  private:
   friend class Runtime;

@@ -7,6 +7,7 @@
 // datasets.
 #pragma once
 
+#include <forebay/attribute.hpp>
 #include <forebay/buffer.hpp>
 #include <forebay/detail/export.hpp>
 #include <forebay/element_type.hpp>
@@ -117,6 +118,20 @@ class FOREBAY_EXPORT [[nodiscard]] StepWriter {
     return adopt_block({field, *element_type_of<T>()}, block, std::move(data));
   }
 
+  /// Sets an attribute of the step, such as its simulated time. Copies the value. Any rank may set
+  /// it, one rank is enough; if ranks set it to different values, the step fails, and the Error
+  /// names two of them. A second call on this rank replaces the value. Fails with kInvalidArgument
+  /// for a name that is not 1 to 255 bytes of UTF-8 without control characters, and for a value
+  /// that is longer than kAttributeBytesMax, no UTF-8, or of another size than its shape. Fails
+  /// with kLimit above 65,536 attributes or 16 MiB of them in a file of the step. After an Error
+  /// the step cannot be committed. Not collective; does not block.
+  Status set_attribute(std::string_view name, const AttributeValue& value);
+  /// Sets an attribute of a field, such as its units, in the same way. If no rank puts the field in
+  /// this step, the step fails.
+  Status set_field_attribute(std::string_view field,
+                             std::string_view name,
+                             const AttributeValue& value);
+
   /// Declares that this rank has put all its parts and blocks. Returns at once; the step continues,
   /// and this handle is empty. The Future is ready when the bytes of all ranks are durable and the
   /// step is published, or when the step has failed.
@@ -184,6 +199,12 @@ class FOREBAY_EXPORT DatasetWriter {
   /// Fails with kInvalidArgument if the number is not larger, or while another StepWriter of this
   /// rank is not committed. Fails with kClosed after close().
   Result<StepWriter> begin_step(std::uint64_t number);
+
+  /// Sets an attribute of the dataset, such as its title, as StepWriter::set_attribute() does. Each
+  /// step that this rank commits afterwards stores it. Readers take the attributes of the newest
+  /// step, so a program that appends sets them again. After an Error, steps can be committed.
+  /// Fails with kClosed after close().
+  Status set_attribute(std::string_view name, const AttributeValue& value);
 
   DatasetReport report() const;
 

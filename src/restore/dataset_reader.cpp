@@ -63,6 +63,12 @@ const FieldInfo* StepReader::find(std::string_view field) const noexcept {
   return core_->find(field);
 }
 
+std::span<const Attribute> StepReader::attributes() const noexcept { return core_->attributes(); }
+
+std::span<const Attribute> StepReader::dataset_attributes() const noexcept {
+  return core_->dataset_attributes();
+}
+
 std::span<const Error> StepReader::errors() const noexcept { return core_->errors(); }
 
 Result<std::vector<Part>> StepReader::parts(std::string_view field) const {
@@ -142,6 +148,13 @@ std::optional<std::uint64_t> DatasetReader::newest_step() const noexcept {
 }
 
 std::span<const Error> DatasetReader::errors() const noexcept { return core_->steps().errors; }
+
+Result<std::vector<Attribute>> DatasetReader::attributes() const {
+  const auto newest = newest_step();
+  if (!newest) return std::vector<Attribute>();
+  return core_->step(*newest).map(
+      [](const auto& step) -> std::vector<Attribute> { return step->dataset_attributes(); });
+}
 
 Result<StepReader> DatasetReader::open_step(std::uint64_t number) const {
   return core_->step(number).map(

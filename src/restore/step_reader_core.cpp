@@ -12,24 +12,28 @@ namespace forebay::restore {
 
 namespace {
 
-FieldInfo field_from(const format::StepField& field) {
+using format::AttributeScope;
+
+FieldInfo field_from(const format::StepField& field, const format::AttributeMap& attributes) {
   const format::FieldDefinition& definition = field.definition;
   const bool is_global = definition.kind == format::FieldKind::kGlobal;
-  return {.name = definition.name,
-          .type = definition.type,
-          .order = definition.order,
-          .kind = is_global ? FieldKind::kGlobal : FieldKind::kParts,
-          .dimensions = definition.dimensions,
-          .shape = definition.shape,
-          .blocks = field.blocks,
-          .bytes = field.raw_bytes,
-          .stored_bytes = field.stored_bytes};
+  return {
+      .name = definition.name,
+      .type = definition.type,
+      .order = definition.order,
+      .kind = is_global ? FieldKind::kGlobal : FieldKind::kParts,
+      .dimensions = definition.dimensions,
+      .shape = definition.shape,
+      .blocks = field.blocks,
+      .bytes = field.raw_bytes,
+      .stored_bytes = field.stored_bytes,
+      .attributes = format::list_attributes(attributes, AttributeScope::kField, definition.name)};
 }
 
 std::vector<FieldInfo> fields_from(const format::StepCatalog& catalog) {
   std::vector<FieldInfo> fields;
   for (const format::StepField& field : catalog.fields())
-    fields.push_back(field_from(field));
+    fields.push_back(field_from(field, catalog.attributes()));
   return fields;
 }
 
@@ -46,7 +50,10 @@ StepReaderCore::StepReaderCore(std::string directory,
       pieces_(std::move(pieces)),
       verification_(verification),
       errors_(format::errors_of(*catalog_)),
-      fields_(fields_from(*catalog_)) {}
+      fields_(fields_from(*catalog_)),
+      attributes_(format::list_attributes(catalog_->attributes(), AttributeScope::kStep)),
+      dataset_attributes_(
+          format::list_attributes(catalog_->attributes(), AttributeScope::kDataset)) {}
 
 const FieldInfo* StepReaderCore::find(std::string_view field) const noexcept {
   const auto found = std::ranges::lower_bound(

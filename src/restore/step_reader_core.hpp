@@ -43,6 +43,8 @@ class StepReaderCore {
   const detail::OriginProcess& origin() const noexcept { return origin_; }
   const std::vector<Error>& errors() const noexcept { return errors_; }
   const std::vector<FieldInfo>& fields() const noexcept { return fields_; }
+  const std::vector<Attribute>& attributes() const noexcept { return attributes_; }
+  const std::vector<Attribute>& dataset_attributes() const noexcept { return dataset_attributes_; }
   FileSessionCache& sessions() const noexcept { return *sessions_; }
   Verification verification() const noexcept { return verification_; }
   PieceCache& pieces() const noexcept { return *pieces_; }
@@ -95,6 +97,8 @@ class StepReaderCore {
   const Verification verification_;
   const std::vector<Error> errors_;
   const std::vector<FieldInfo> fields_;
+  const std::vector<Attribute> attributes_;
+  const std::vector<Attribute> dataset_attributes_;
 };
 
 class DatasetReaderCore {

@@ -19,7 +19,7 @@
 namespace forebay {
 namespace {
 
-constexpr std::size_t kInputBytes = 3'000'000;
+constexpr std::size_t kDescriptorInputBytes = 3'000'000;
 constexpr int kNumbers = 3;
 
 enum ExitCode : int { kSuccess = 0, kUseFailed = 10, kNumberTaken = 20 };
@@ -43,7 +43,7 @@ int use_everything(const std::string& directory, BackendChoice backend) {
   if (!file) return kUseFailed;
   const auto session = file->read_session();
   if (!session) return kUseFailed + 1;
-  std::vector<std::byte> bytes(kInputBytes);
+  std::vector<std::byte> bytes(kDescriptorInputBytes);
   auto read = session->read(0, bytes);
   if (!read.wait()) return kUseFailed + 2;
   auto out = runtime.create_output_stream();
@@ -68,7 +68,7 @@ class StandardDescriptors : public ::testing::TestWithParam<BackendChoice> {};
 
 TEST_P(StandardDescriptors, numbers_closed_by_the_program_are_not_used) {
   const TemporaryDirectory directory;
-  storage::write_pattern_file(directory / "in", kInputBytes);
+  storage::write_pattern_file(directory / "in", kDescriptorInputBytes);
   const pid_t child = ::fork();
   ASSERT_GE(child, 0);
   if (child == 0) ::_exit(use_everything(directory.path(), GetParam()));

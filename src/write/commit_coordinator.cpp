@@ -58,16 +58,10 @@ void CommitCoordinator::handle_rank_committed(comm::Rank from,
   pending->committed_ranks.insert(from.number);
   if (from == context_.rank())
     pending->begun_at = std::chrono::steady_clock::now() - commit.elapsed_time;
-  for (const format::FieldDefinition& field : commit.fields) {
-    const auto known =
-        pending->fields.try_emplace(field.name, FieldOrigin{field, from.number}).first;
-    if (known->second.field == field) continue;
-    const std::string cause = "field '" + field.name + "' is " + description_of(field) +
-                              " here, and " + description_of(known->second.field) + " on rank " +
-                              std::to_string(known->second.rank);
-    const Error why = context_.error(ErrorClass::kInvalidArgument, step_operation(step), cause);
-    return abort_step(step, with_rank(why, from.number));
-  }
+  Status checked = add_fields(step, *pending, commit.summary.fields, from);
+  if (checked) checked = add_attributes(step, *pending, commit.summary.attributes, from);
+  if (checked && has_all_commits(*pending)) checked = check_described_fields(step, *pending);
+  if (!checked) return abort_step(step, checked.error());
   for (const auto& [rank, why] : lost_ranks_)
     if (!can_complete_without(rank, step, *pending)) return abort_step(step, why);
   for (const std::uint32_t rank : left_ranks_) {
@@ -77,6 +71,55 @@ void CommitCoordinator::handle_rank_committed(comm::Rank from,
     return abort_step(step, with_rank(why, rank));
   }
   publish_next();
+}
+
+/// Fails if another rank has defined a field differently.
+Status CommitCoordinator::add_fields(const StepId& step,
+                                     PendingStep& pending,
+                                     std::span<const format::FieldDefinition> fields,
+                                     comm::Rank from) const {
+  for (const format::FieldDefinition& field : fields) {
+    const auto known =
+        pending.fields.try_emplace(field.name, FieldOrigin{field, from.number}).first;
+    if (known->second.field == field) continue;
+    const std::string cause = "field '" + field.name + "' is " + description_of(field) +
+                              " here, and " + description_of(known->second.field) + " on rank " +
+                              std::to_string(known->second.rank);
+    const Error why = context_.error(ErrorClass::kInvalidArgument, step_operation(step), cause);
+    return failure(with_rank(why, from.number));
+  }
+  return {};
+}
+
+/// Fails if another rank has set an attribute to another value.
+Status CommitCoordinator::add_attributes(const StepId& step,
+                                         PendingStep& pending,
+                                         std::span<const AttributeHash> attributes,
+                                         comm::Rank from) const {
+  for (const AttributeHash& attribute : attributes) {
+    const AttributeOrigin own{attribute.hash, from.number};
+    const auto known = pending.attributes.try_emplace(attribute.key, own).first;
+    if (known->second.hash == attribute.hash) continue;
+    const std::string cause = to_string(attribute.key) + " has another value here than on rank " +
+                              std::to_string(known->second.rank) +
+                              "; set it on one rank, or to the same value on all ranks";
+    const Error why = context_.error(ErrorClass::kInvalidArgument, step_operation(step), cause);
+    return failure(with_rank(why, from.number));
+  }
+  return {};
+}
+
+/// Fails if an attribute describes a field that no rank has put; all ranks must have committed.
+Status CommitCoordinator::check_described_fields(const StepId& step,
+                                                 const PendingStep& pending) const {
+  for (const auto& [key, origin] : pending.attributes) {
+    if (key.scope != format::AttributeScope::kField || pending.fields.contains(key.field)) continue;
+    const Error why =
+        context_.error(ErrorClass::kInvalidArgument, step_operation(step),
+                       to_string(key) + " has no field: no rank has put the field in this step");
+    return failure(with_rank(why, origin.rank));
+  }
+  return {};
 }
 
 void CommitCoordinator::handle_step_failed(comm::Rank from, const StepId& step, const Error& why) {

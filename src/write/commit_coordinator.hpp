@@ -3,7 +3,8 @@
 // It publishes a step, after all earlier ones, when every rank has committed it and every file of
 // it is durable. It aborts a step if a rank reports a failure, or is lost or leaves before its part
 // of the step is complete. It also aborts a step at the step timeout, if ranks define a field
-// differently, if blocks in two files overlap, or if publishing fails. All ranks receive the
+// differently or set different values of an attribute, if an attribute describes a field that no
+// rank has put, if blocks in two files overlap, or if publishing fails. All ranks receive the
 // outcome, with the plans that are decided then.
 #pragma once
 
@@ -45,7 +46,7 @@ class CommitCoordinator {
 
   /// What a rank reports with its commit.
   struct RankCommit {
-    std::vector<format::FieldDefinition> fields;
+    RankSummary summary;
     std::chrono::nanoseconds elapsed_time{};  ///< from begin_step() to commit()
   };
   void handle_rank_committed(comm::Rank from, const StepId& step, const RankCommit& commit);
@@ -72,12 +73,17 @@ class CommitCoordinator {
     format::FieldDefinition field;
     std::uint32_t rank = 0;  ///< the first rank that reported the field
   };
+  struct AttributeOrigin {
+    std::uint64_t hash = 0;
+    std::uint32_t rank = 0;  ///< the first rank that reported the attribute
+  };
   struct PendingStep {
     TimePoint deadline;
     std::optional<TimePoint> begun_at;  ///< on this rank; set when it commits
     std::uint64_t bytes = 0;            ///< put by all ranks; set when it is published
     std::set<std::uint32_t> committed_ranks;
     std::map<std::string, FieldOrigin> fields;
+    std::map<format::AttributeKey, AttributeOrigin> attributes;
     std::map<std::uint32_t, ReassemblyBuffer> coverage;  ///< by file, if there are several
     std::map<std::uint32_t, FileDurableMessage> durable_files;
     /// By file, as reported by the owners.
@@ -87,6 +93,15 @@ class CommitCoordinator {
   };
 
   PendingStep* find_or_create(const StepId& step);
+  Status add_fields(const StepId& step,
+                    PendingStep& pending,
+                    std::span<const format::FieldDefinition> fields,
+                    comm::Rank from) const;
+  Status add_attributes(const StepId& step,
+                        PendingStep& pending,
+                        std::span<const AttributeHash> attributes,
+                        comm::Rank from) const;
+  Status check_described_fields(const StepId& step, const PendingStep& pending) const;
   void publish_next();
   void publish(const StepId& step, PendingStep& pending);
   void resolve(const StepId& step, StepOutcome outcome, const Status& status);

@@ -66,7 +66,7 @@ class CommitCoordinatorTest : public ::testing::Test {
     coordinator_ = std::make_unique<CommitCoordinator>(*context_, commit_log_, *lease_);
   }
   void commit_rank(std::uint32_t rank, std::uint64_t number) {
-    coordinator_->handle_rank_committed({rank}, step_id(number), {fields()});
+    coordinator_->handle_rank_committed({rank}, step_id(number), {{fields()}});
   }
   void make_durable(std::uint32_t rank, std::uint64_t number) {
     const FileDurableMessage message{.step = step_id(number),
@@ -244,11 +244,43 @@ TEST_F(CommitCoordinatorTest, failure_during_publication_is_ignored) {
 TEST_F(CommitCoordinatorTest, field_type_mismatch_names_both_ranks) {
   start(3);
   commit_rank(1, 1);
-  coordinator_->handle_rank_committed({2}, step_id(1), {fields(ElementType::kFloat32)});
+  coordinator_->handle_rank_committed({2}, step_id(1), {{fields(ElementType::kFloat32)}});
   const Outcome result = outcome();
   EXPECT_THAT(result.failure, HasSubstr("rank 2"));
   EXPECT_THAT(result.failure, HasSubstr("float64"));
   EXPECT_THAT(result.failure, HasSubstr("on rank 1"));
+}
+
+RankSummary with_units(const std::string& field, const char* units) {
+  const format::AttributeKey key{format::AttributeScope::kField, field, "units"};
+  return {.fields = fields(), .attributes = {{key, format::hash_of(units)}}};
+}
+
+TEST_F(CommitCoordinatorTest, attribute_mismatch_names_both_ranks) {
+  start(3);
+  coordinator_->handle_rank_committed({1}, step_id(1), {with_units("density", "kg m-3")});
+  EXPECT_TRUE(outcomes().empty());
+  coordinator_->handle_rank_committed({2}, step_id(1), {with_units("density", "g cm-3")});
+  const Outcome result = outcome();
+  EXPECT_EQ(result.failure,
+            "rank 2: write step 1 run.fb: attribute units of field density has another value here "
+            "than on rank 1; set it on one rank, or to the same value on all ranks");
+}
+
+TEST_F(CommitCoordinatorTest, attribute_of_a_missing_field_fails_step_once_all_have_committed) {
+  start(2);
+  coordinator_->handle_rank_committed({1}, step_id(1), {with_units("densty", "kg m-3")});
+  EXPECT_TRUE(outcomes().empty());
+  commit_rank(0, 1);
+  EXPECT_EQ(outcome().failure,
+            "rank 1: write step 1 run.fb: attribute units of field densty has no field: no rank "
+            "has put the field in this step");
+  for (const std::uint32_t rank : {0U, 1U}) {
+    coordinator_->handle_rank_committed({rank}, step_id(2), {with_units("density", "kg m-3")});
+    make_durable(rank, 2);
+  }
+  EXPECT_TRUE(sync_directory());
+  EXPECT_EQ(outcome().failure, "");
 }
 
 TEST_F(CommitCoordinatorTest, deadline_starts_at_first_message_and_names_missing_ranks) {

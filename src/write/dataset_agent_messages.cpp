@@ -262,10 +262,10 @@ Status DatasetAgent::dispatch_to_coordinator(comm::Rank from,
   if (!coordinator_) return {};
   switch (static_cast<MessageKind>(header.kind)) {
     case MessageKind::kRankCommitted: {
-      auto fields = fields_from_bytes(payload);
-      if (!fields) return failure(fields.error());
+      auto summary = rank_summary_from_bytes(payload);
+      if (!summary) return failure(summary.error());
       coordinator_->handle_rank_committed(from, step_id_of(header),
-                                          {std::move(*fields), time_of(header.words[2])});
+                                          {std::move(*summary), time_of(header.words[2])});
       return {};
     }
     case MessageKind::kStepFailed: {

@@ -152,6 +152,23 @@ void DatasetWriterCore::handle_step_closed(const Packer& packer) {
   report_.bytes += packer.copied_bytes() + packer.adopted_bytes();
 }
 
+Status DatasetWriterCore::set_attribute(std::string_view name, const AttributeValue& value) {
+  if (Status process_check = origin_.check("set an attribute of", path()); !process_check)
+    return process_check;
+  const std::lock_guard lock(mutex_);
+  if (is_closed_)
+    return failure(error(ErrorClass::kClosed, "set attribute " + std::string(name) + " of",
+                         "the dataset is closed"));
+  const Status set = attributes_.set(
+      {.scope = format::AttributeScope::kDataset, .name = std::string(name)}, value);
+  return set ? set : failure(with_location(set.error(), path()));
+}
+
+format::AttributeTable DatasetWriterCore::attributes() const {
+  const std::lock_guard lock(mutex_);
+  return attributes_;
+}
+
 DatasetReport DatasetWriterCore::report() const {
   if (!origin_.is_current()) return {};
   const std::lock_guard lock(mutex_);
@@ -273,8 +290,14 @@ Status StepWriterCore::adopt(const BlockDescriptor& descriptor, AdoptedBuffer bu
   return outcome;
 }
 
+Status StepWriterCore::set_attribute(const format::AttributeKey& key, const AttributeValue& value) {
+  if (Status process_check = check_process(); !process_check) return process_check;
+  return record_failure(packer_.record().attributes.set(key, value));
+}
+
 Future<Receipt> StepWriterCore::commit() {
   if (const Status process_check = check_process(); !process_check) return process_check.error();
+  std::ignore = record_failure(packer_.record().attributes.add_missing(dataset_->attributes()));
   if (failure_) {
     abort_step();
     return *failure_;
@@ -405,6 +428,21 @@ Status StepWriter::adopt_block(const TypedField& element,
   return core_->adopt(*descriptor, std::move(data));
 }
 
+Status StepWriter::set_attribute(std::string_view name, const AttributeValue& value) {
+  if (!core_) return step_closed_error("set an attribute");
+  return core_->set_attribute({.name = std::string(name)}, value);
+}
+
+Status StepWriter::set_field_attribute(std::string_view field,
+                                       std::string_view name,
+                                       const AttributeValue& value) {
+  if (!core_) return step_closed_error("set an attribute");
+  return core_->set_attribute({.scope = format::AttributeScope::kField,
+                               .field = std::string(field),
+                               .name = std::string(name)},
+                              value);
+}
+
 Future<Receipt> StepWriter::commit() {
   if (!core_) return step_closed_error("commit").value();
   const auto core = std::exchange(core_, nullptr);
@@ -420,6 +458,10 @@ std::optional<std::uint64_t> DatasetWriter::newest_step() const { return core_->
 Result<StepWriter> DatasetWriter::begin_step(std::uint64_t number) {
   return core_->begin_step(number).map(
       [](std::shared_ptr<write::StepWriterCore> core) { return StepWriter(std::move(core)); });
+}
+
+Status DatasetWriter::set_attribute(std::string_view name, const AttributeValue& value) {
+  return core_->set_attribute(name, value);
 }
 
 DatasetReport DatasetWriter::report() const { return core_->report(); }

@@ -56,6 +56,9 @@ class DatasetWriterCore : public std::enable_shared_from_this<DatasetWriterCore>
   const WritePlan& plan() const noexcept { return *setup_.plan; }
   std::optional<std::uint64_t> newest_step() const;
   Result<std::shared_ptr<StepWriterCore>> begin_step(std::uint64_t number);
+  Status set_attribute(std::string_view name, const AttributeValue& value);
+  /// The attributes of the dataset as set until now.
+  format::AttributeTable attributes() const;
   DatasetReport report() const;
   Status close();
 
@@ -96,7 +99,8 @@ class DatasetWriterCore : public std::enable_shared_from_this<DatasetWriterCore>
   std::optional<std::uint64_t> last_begun_;
   std::optional<std::uint64_t> newest_;
   std::optional<Error> first_failure_;  ///< of a step; aborted steps do not count
-  std::uint64_t failures_ = 0;          ///< failed steps; aborted ones do not count
+  format::AttributeTable attributes_;
+  std::uint64_t failures_ = 0;  ///< failed steps; aborted ones do not count
   DatasetReport report_;
 };
 
@@ -115,6 +119,7 @@ class StepWriterCore {
   std::uint64_t number() const noexcept { return step_.step; }
   Status put(const BlockDescriptor& descriptor, std::span<const std::byte> bytes);
   Status adopt(const BlockDescriptor& descriptor, AdoptedBuffer buffer);
+  Status set_attribute(const format::AttributeKey& key, const AttributeValue& value);
   /// Records that put() failed: commit() then fails, too. Returns the Error.
   Status fail(const Error& why);
   Future<Receipt> commit();

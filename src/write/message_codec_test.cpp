@@ -51,6 +51,8 @@ RankMetadata some_metadata() {
                          .kind = format::FieldKind::kGlobal,
                          .dimensions = 2,
                          .shape = {16, 8}});
+  EXPECT_TRUE(part.attributes.set({.name = "time"}, 0.5));
+  EXPECT_TRUE(part.attributes.set({format::AttributeScope::kField, "pressure", "units"}, "Pa"));
   return part;
 }
 
@@ -86,8 +88,13 @@ TEST(MessageCodec, malformed_coverage_is_refused_by_field) {
   comm::expect_safe_decoding(to_bytes(coverage_of({&part, 1}, {&rank, 1})), coverage_from_bytes);
 }
 
-TEST(MessageCodec, malformed_fields_are_refused_by_field) {
-  comm::expect_safe_decoding(fields_to_bytes(some_metadata().fields), fields_from_bytes);
+TEST(MessageCodec, malformed_summary_is_refused_by_field) {
+  const auto summary = rank_summary_from_bytes(to_bytes(summary_of(some_metadata())));
+  ASSERT_TRUE(summary) << summary.error().message();
+  ASSERT_EQ(summary->attributes.size(), 2U);
+  EXPECT_EQ(summary->attributes[1].key.field, "pressure");
+  EXPECT_EQ(summary->attributes[1].hash, format::hash_of("Pa"));
+  comm::expect_safe_decoding(to_bytes(summary_of(some_metadata())), rank_summary_from_bytes);
 }
 
 TEST(MessageCodec, dangling_references_are_refused_by_field) {

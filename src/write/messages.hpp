@@ -50,7 +50,7 @@ enum class MessageKind : std::uint32_t {
   /// the owner's file.
   kRankMetadata,
   /// Rank to coordinator, when it commits the step: nanoseconds from begin_step() to commit(); its
-  /// fields.
+  /// RankSummary.
   kRankCommitted,
   /// Any rank to coordinator: the step cannot be completed; the Error.
   kStepFailed,

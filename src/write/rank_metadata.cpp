@@ -16,6 +16,8 @@ using comm::MessageWriter;
 
 /// Minimum size of a field in a message: two lengths, three enumerators and the dimensions.
 constexpr std::size_t kFieldBytesMin = 23;
+/// Of an AttributeHash: the scope, two lengths and the hash.
+constexpr std::size_t kAttributeHashBytesMin = 25;
 
 void write_value(MessageWriter& out, const std::vector<format::FieldDefinition>& fields) {
   out.number(std::uint64_t{fields.size()});
@@ -50,6 +52,23 @@ std::vector<format::FieldDefinition> read_fields(MessageReader& in) {
   for (std::uint64_t i = 0; i < count && in.is_valid(); ++i)
     fields.push_back(read_field(in));
   return fields;
+}
+
+format::AttributeTable read_attributes(MessageReader& in) {
+  const auto bytes = in.bytes("attributes");
+  auto table = format::AttributeTable::decode(bytes, "", 0);
+  if (table) return std::move(*table);
+  in.reject("attributes", table.error().offset_bytes().value_or(0), table.error().cause());
+  return {};
+}
+
+AttributeHash read_attribute_hash(MessageReader& in) {
+  AttributeHash attribute;
+  attribute.key.scope = in.enumerator("attribute scope", format::AttributeScope::kField);
+  attribute.key.field = in.text("attribute field");
+  attribute.key.name = in.text("attribute name");
+  attribute.hash = in.number<std::uint64_t>("attribute hash");
+  return attribute;
 }
 
 /// True if `count` entries from `first` on exist.
@@ -108,6 +127,7 @@ comm::Bytes to_bytes(const RankMetadata& metadata) {
   out.list(std::span(metadata.dims));
   out.list(std::span(metadata.piece_checksums));
   out.list(std::span(metadata.piece_ends));
+  out.bytes(metadata.attributes.encode());
   return std::move(out).take();
 }
 
@@ -127,21 +147,39 @@ Result<RankMetadata> rank_metadata_from_bytes(std::span<const std::byte> bytes) 
     in.reject("piece ends", ends, "must be none, or one for each piece");
   for (const BlockRecord& block : metadata.blocks)
     check_block(in, metadata, block);
+  metadata.attributes = read_attributes(in);
   if (Status parsed = in.finish(); !parsed) return failure(parsed.error());
   return metadata;
 }
 
-comm::Bytes fields_to_bytes(const std::vector<format::FieldDefinition>& fields) {
+RankSummary summary_of(const RankMetadata& metadata) {
+  RankSummary summary{.fields = metadata.fields};
+  for (const auto& [key, value] : metadata.attributes.entries())
+    summary.attributes.push_back({key, format::hash_of(value)});
+  return summary;
+}
+
+comm::Bytes to_bytes(const RankSummary& summary) {
   MessageWriter out;
-  write_value(out, fields);
+  write_value(out, summary.fields);
+  out.number(std::uint64_t{summary.attributes.size()});
+  for (const AttributeHash& attribute : summary.attributes) {
+    out.enumerator(attribute.key.scope);
+    out.text(attribute.key.field);
+    out.text(attribute.key.name);
+    out.number(attribute.hash);
+  }
   return std::move(out).take();
 }
 
-Result<std::vector<format::FieldDefinition>> fields_from_bytes(std::span<const std::byte> bytes) {
+Result<RankSummary> rank_summary_from_bytes(std::span<const std::byte> bytes) {
   MessageReader in("rank committed", bytes);
-  auto fields = read_fields(in);
+  RankSummary summary{.fields = read_fields(in)};
+  const std::uint64_t count = in.count("attributes", kAttributeHashBytesMin);
+  for (std::uint64_t i = 0; i < count && in.is_valid(); ++i)
+    summary.attributes.push_back(read_attribute_hash(in));
   if (Status parsed = in.finish(); !parsed) return failure(parsed.error());
-  return fields;
+  return summary;
 }
 
 }  // namespace forebay::write

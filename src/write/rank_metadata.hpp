@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// RankMetadata: the fields and blocks that one rank has put into one step, and their offsets. Flat
-// arrays, because there may be a million blocks. It belongs to the application's thread until
+// RankMetadata: the fields, blocks and attributes of one rank in one step, and offsets of blocks.
+// Flat arrays, because there may be a million blocks. It belongs to the application's thread until
 // commit(), then to its agent, which sends it to the owner of the file.
 #pragma once
 
@@ -14,6 +14,7 @@
 #include <vector>
 
 #include "comm/communicator.hpp"
+#include "format/attributes.hpp"
 #include "format/records.hpp"
 
 namespace forebay::write {
@@ -48,15 +49,28 @@ struct RankMetadata {
   std::vector<std::uint64_t> piece_ends;
   std::uint32_t regions = 0;
   std::uint64_t raw_bytes = 0;
+  format::AttributeTable attributes = {};
 };
+
+struct AttributeHash {
+  format::AttributeKey key;
+  std::uint64_t hash = 0;  ///< of the value: see format::hash_of()
+};
+
+/// What the coordinator compares between ranks.
+struct RankSummary {
+  std::vector<format::FieldDefinition> fields = {};
+  std::vector<AttributeHash> attributes = {};
+};
+RankSummary summary_of(const RankMetadata& metadata);
 
 /// Encodes the payload of a message, and decodes it. kDamage, with field and value, if the bytes
 /// are not valid or a block refers to a missing field, region, dim or piece.
 comm::Bytes to_bytes(const RankMetadata& metadata);
 Result<RankMetadata> rank_metadata_from_bytes(std::span<const std::byte> bytes);
 
-/// The same for the fields alone.
-comm::Bytes fields_to_bytes(const std::vector<format::FieldDefinition>& fields);
-Result<std::vector<format::FieldDefinition>> fields_from_bytes(std::span<const std::byte> bytes);
+/// The same for a summary.
+comm::Bytes to_bytes(const RankSummary& summary);
+Result<RankSummary> rank_summary_from_bytes(std::span<const std::byte> bytes);
 
 }  // namespace forebay::write

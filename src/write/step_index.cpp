@@ -60,7 +60,7 @@ Status add_rank(format::IndexBuilder& builder,
     const Status added = builder.add_block(target.number, new_block(metadata, block, target));
     if (!added) return added;
   }
-  return {};
+  return builder.add_attributes(metadata.attributes);
 }
 
 /// An Error of the index builder as that of a rank's step.

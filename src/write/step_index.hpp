@@ -19,8 +19,10 @@ struct StepIndex {
 
 /// `metadata[i]` is that of `ranks[i]`, with offsets in the file; `ranks` must be in rising order.
 /// Fails with kInvalidArgument if ranks define a field differently or there are too many fields.
-/// Also fails if a part of a field was put twice or blocks of a global array overlap. The Error
-/// names the step, and has the rank that caused it.
+/// Also fails if a part of a field was put twice or blocks of a global array overlap, and with
+/// kLimit if there are too many attributes. The Error names the step, and has the rank that caused
+/// it. If ranks have set different values of an attribute, takes that of the lowest rank: the
+/// coordinator compares the attributes of all ranks, and fails the step.
 Result<StepIndex> build_step_index(const format::IndexId& id,
                                    const format::StepMetadata& facts,
                                    std::span<const RankMetadata> metadata,

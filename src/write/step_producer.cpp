@@ -66,7 +66,7 @@ void StepProducer::commit(const StepId& step, CommittedStep committed) {
   context_.send(writer, MessageKind::kRegionCount, message_words(step, record.regions), {});
   const auto elapsed = std::chrono::steady_clock::now() - own.committed->begun_at;
   context_.send(coordinator, MessageKind::kRankCommitted, message_words(step, count_ns(elapsed)),
-                fields_to_bytes(record.fields));
+                to_bytes(summary_of(record)));
   send_metadata_if_complete(step, own);
 }
 

@@ -103,8 +103,9 @@ TEST_F(StepProducerTest, step_proceeds_from_offer_to_receipt) {
   const SentMessage finish = context_.take_one(MessageKind::kRegionCount);
   EXPECT_EQ(finish.to, 0U);
   EXPECT_EQ(finish.words, (AgentContext::Words{1, 1, 1})) << "one region";
-  EXPECT_EQ(
-      fields_from_bytes(context_.take_one(MessageKind::kRankCommitted).payload).value().size(), 1U);
+  EXPECT_EQ(rank_summary_from_bytes(context_.take_one(MessageKind::kRankCommitted).payload)
+                ->fields.size(),
+            1U);
   EXPECT_TRUE(context_.take_messages(MessageKind::kRankMetadata).empty())
       << "before the offsets are known";
 
