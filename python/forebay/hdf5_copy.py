@@ -19,7 +19,9 @@ def copy(stream, file: str, on_progress: OnProgress) -> dict:
     """Reads `stream` to its end and writes `file`. Returns a document of what was written."""
     h5py = _h5py()
     # No other process opens a file of a random name, so it needs no lock. NFS may not support any.
-    with atomic_output.atomic_write(file) as place, h5py.File(place, "w", locking=False) as target:
+    # Before HDF5 1.8, an attribute had less than 64 KiB.
+    options = {"locking": False, "libver": ("v108", "latest")}
+    with atomic_output.atomic_write(file) as place, h5py.File(place, "w", **options) as target:
         return _Copy(stream, target, file, on_progress).run()
 
 
@@ -41,6 +43,7 @@ class _Copy:
 
     def run(self) -> dict:
         self.head = self._read_header()
+        set_attributes(self.target, self.head["dataset_attributes"] + self.head["attributes"])
         self.target.attrs["step"] = self.head["step"]
         nodes = [self._make_node(field) for field in self.head["fields"]]
         while "end" not in (block := self._read_header()):
@@ -68,6 +71,7 @@ class _Copy:
         else:
             node = self.target.create_dataset(field["node"], tuple(field["shape"]), field["dtype"])
             self.elements[field["node"]] = 0
+        set_attributes(node, field["attributes"])
         node.attrs["field"] = field["name"]
         return node
 
@@ -109,6 +113,28 @@ class _Copy:
                 node.attrs["incomplete"] = True
                 found.append(field["name"])
         return found
+
+
+def set_attributes(node, attributes: list[dict]) -> None:
+    """Sets attributes of forebay-dataset on a node of h5py."""
+    import h5py
+
+    for attribute in attributes:
+        name, value = attribute["name"], attribute["value"]
+        if attribute["kind"] == "numbers":
+            node.attrs[name] = numbers_of(attribute)
+        else:
+            node.attrs.create(name, value, tuple(attribute["shape"]), h5py.string_dtype())
+
+
+def numbers_of(attribute: dict):
+    """The numbers of an attribute as an array of NumPy, or as one number."""
+    import numpy
+
+    dtype = numpy.dtype({"bytes": "uint8"}.get(attribute["type"], attribute["type"]))
+    component = {"complex64": "float32", "complex128": "float64"}.get(dtype.name, dtype)
+    values = [float(one) if isinstance(one, str) else one for one in attribute["value"]]
+    return numpy.array(values, component).view(dtype).reshape(attribute["shape"])[()]
 
 
 def slabs(shape: tuple[int, ...], elements_max: int) -> Iterator[tuple[list[int], tuple]]:

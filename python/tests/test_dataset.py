@@ -152,6 +152,49 @@ def test_repair_leaves_out_a_damaged_step(samples, forebay, damage):
     ]
 
 
+def test_ls_shows_attributes_of_dataset_step_and_fields(samples, forebay):
+    run = samples / "described.fb"
+    for options in ((), ("--fields",)):
+        out = forebay("ls", run, *options).out
+        for text in ("attributes of step 2", "A run, Größe 速度\\nline 2", "18446744073709551615",
+                     '["node", "axis"]', "field velocity", "m [s-1]", "100000 in all"):  # fmt: skip
+            assert text in out
+    step = forebay("ls", run, "--step", 1, "--json", "-").json["step"]
+    assert [one["name"] for one in step["attributes"]] == ["large", "limits", "none", "time"]
+    assert step["attributes"][1]["value"] == ["inf", "-inf"]
+    assert step["dataset_attributes"][0]["value"].endswith("\nline 2")
+    assert "attributes of step" not in forebay("ls", samples / "run.fb").out
+
+
+def test_diff_names_attributes(samples, forebay):
+    run = samples / "described.fb"
+    completed = forebay("diff", run, run, "--step", "1:2", "--json", "-")
+    assert completed.code == 1
+    changed = completed.json["attributes"]
+    assert [(one["scope"], one["name"]) for one in changed] == [("step", "cycle"), ("step", "time")]
+    assert changed[0]["left"] is None
+    assert (changed[1]["left"]["value"], changed[1]["right"]["value"]) == ([0.25], [0.5])
+    out = forebay("diff", run, run, "--step", "1:2").out
+    assert "step cycle – 18446744073709551615" in " ".join(out.split())
+    assert forebay("diff", run, run).code == 0
+
+
+def test_damaged_attributes_are_reported_and_hide_nothing_else(samples, forebay, tmp_path):
+    run = tmp_path / "run.fb"
+    shutil.copytree(samples / "described.fb", run)
+    file = run / "data-000001.00000"
+    content = file.read_bytes()
+    file.write_bytes(content.replace(b"A run", b"B run"))
+    for command in ("ls", "verify", "repair"):
+        completed = forebay(command, run)
+        assert completed.code == 1, command
+        assert "read attributes of step 2" in " ".join(completed.out.split()), command
+    assert forebay("ls", run, "--step", 1).code == 0
+    listed = forebay("ls", run, "--json", "-").json["step"]
+    assert listed["dataset_attributes"] == []
+    assert len(listed["fields"]) == 2
+
+
 def test_diff_of_a_copy(samples, forebay, tmp_path):
     shutil.copytree(samples / "run.fb", tmp_path / "copy.fb")
     completed = forebay("diff", samples / "run.fb", tmp_path / "copy.fb", "--json", "-")
@@ -202,18 +245,22 @@ def test_brackets_in_names_are_not_markup(forebay, fake_program):
     field = {
         "name": name, "type": "int8", "byte_order": "little", "kind": "parts", "dimensions": 1,
         "shape": None, "blocks": 1, "raw_bytes": 8, "stored_bytes": 8,
+        "attributes": [{"name": name, "text": name}],
     }  # fmt: skip
+    step |= {"attributes": [], "dataset_attributes": []}
     listing = {
         "path": "a", "dataset": "0", "file_bytes": 1, "steps": [step],
         "step": step | {"fields": [field]}, "damages": [{"path": name, "message": name}],
     }  # fmt: skip
     fake_program("forebay-dataset", listing | {"ok": False}, exit_code=3)
     completed = forebay("ls", "a")
-    assert (completed.code, completed.out.count(name)) == (1, 2)
+    assert (completed.code, completed.out.count(name)) == (1, 5)
     side = {"path": "a", "step": 1}
     found = {"name": name, "kind": "definition", "blocks": []}
     sides = {"left": side, "right": side}
     difference = sides | {"ok": False, "blocks_compared": 1, "fields": [found]}
+    changed = {"scope": "field", "field": name, "name": name, "left": None, "right": {"text": name}}
+    difference |= {"attributes": [changed]}
     fake_program("forebay-dataset", difference, exit_code=3)
     completed = forebay("diff", "a", "b")
-    assert (completed.code, completed.out.count(name)) == (1, 1)
+    assert (completed.code, completed.out.count(name)) == (1, 4)

@@ -2,11 +2,14 @@
 """Independent programs read datasets: zarr and xarray in place, h5py from a copy."""
 
 import errno
+import io
 import json
 import os
 
 import numpy
 import pytest
+
+from forebay import hdf5_copy
 
 CELLS = numpy.arange(48, dtype="i4").reshape(6, 8)
 ZSTD_PIECE = 2**20
@@ -265,6 +268,47 @@ def test_copy_works_without_file_locks(samples, forebay, tmp_path, monkeypatch):
         assert copied.attrs["step"] == 1
 
 
+def pattern(numpy_type: str, first: int):
+    """The two elements of an attribute of field velocity, as dataset_samples writes them."""
+    dtype = numpy.dtype(numpy_type)
+    places = [first + i for i in range(2 * dtype.itemsize)]
+    raw = bytes((37 * i + 11) % 64 + (128 if i % 5 == 0 else 0) for i in places)
+    return numpy.frombuffer(raw, dtype).reshape(2, 1)
+
+
+def test_copy_has_all_attributes(samples, copied):
+    root = copied(samples / "described.fb")
+    assert root.attrs["title"] == "A run, Größe 速度\nline 2"
+    assert root.attrs["time"] == 0.5
+    assert root.attrs["cycle"] == 2**64 - 1
+    assert root.attrs["none"].shape == (0,)
+    assert root.attrs["limits"].tolist() == [numpy.inf, -numpy.inf]
+    assert numpy.array_equal(root.attrs["large"], numpy.full(100_000, 0.5))
+    velocity = root["velocity"].attrs
+    assert velocity["units"] == "m [s-1]"
+    assert velocity["dimension_names"].tolist() == ["node", "axis"]
+    integers = [f"{sign}int{8 << i}" for sign in ("", "u") for i in range(4)]
+    names = [*integers, "float16", "float32", "float64", "complex64", "complex128"]
+    for number, name in enumerate(names, 1):
+        assert velocity[name].dtype == name
+        assert velocity[name].tobytes() == pattern(name, number).tobytes(), name
+    assert velocity["bytes"].tobytes() == pattern("u1", 14).tobytes()
+    assert list(root["pressure"].attrs) == ["field"]
+
+
+def test_attributes_of_the_copy_itself_replace_those_of_the_same_name(tmp_path):
+    h5py = pytest.importorskip("h5py", reason="h5py is not installed")
+    text = {"kind": "text", "shape": [], "value": "mine"}
+    mine = [text | {"name": name} for name in ("step", "field", "other")]
+    field = HEAD["fields"][0] | {"attributes": mine}
+    lines = [HEAD | {"attributes": mine, "fields": [field]}, {"end": True}]
+    stream = io.BytesIO(b"".join(json.dumps(line).encode() + b"\n" for line in lines))
+    hdf5_copy.copy(stream, str(tmp_path / "out.h5"), lambda _progress: None)
+    with h5py.File(tmp_path / "out.h5") as root:
+        assert dict(root.attrs) == {"step": 1, "field": "mine", "other": "mine"}
+        assert dict(root["f"].attrs) == {"field": "f", "step": "mine", "other": "mine"}
+
+
 def test_one_target_is_needed(samples, forebay, tmp_path):
     assert forebay("export", samples / "run.fb").code == 2
     both = ["--hdf5", tmp_path / "a", "--kerchunk", tmp_path / "b"]
@@ -276,8 +320,9 @@ def test_standard_output_is_refused_as_target(forebay, target):
     assert forebay("export", "run.fb", target, "-").code == 2
 
 
-HEAD = {"step": 1, "bytes": 8, "fields": [{"name": "f", "node": "f", "dtype": "|u1",
-        "kind": "parts", "shape": []}]}  # fmt: skip
+HEAD = {"step": 1, "bytes": 8, "attributes": [], "dataset_attributes": [],
+        "fields": [{"name": "f", "node": "f", "dtype": "|u1", "kind": "parts", "shape": [],
+                    "attributes": []}]}  # fmt: skip
 BLOCK = {"field": 0, "part": 0, "shape": [8], "bytes": 8}
 
 

@@ -5,6 +5,7 @@
 
 #include "command/command_result.hpp"
 #include "format/block_reader.hpp"
+#include "tools/dataset/attribute_json.hpp"
 #include "tools/dataset/export_names.hpp"
 
 namespace forebay::dataset_tool {
@@ -25,6 +26,8 @@ Status write_line(const Json& document, std::FILE* into) {
 }
 
 Json head_of(const Selected& selected) {
+  using enum format::AttributeScope;
+  const format::AttributeMap& attributes = selected.step->attributes();
   Json fields = Json::array();
   std::uint64_t bytes = 0;
   for (const format::StepField& field : selected.fields) {
@@ -33,10 +36,15 @@ Json head_of(const Selected& selected) {
                       {"node", node_name(definition.name)},
                       {"dtype", numpy_type(definition.type, definition.order)},
                       {"kind", format::name_of(definition.kind)},
-                      {"shape", definition.shape}});
+                      {"shape", definition.shape},
+                      {"attributes", attributes_json(attributes, kField, definition.name)}});
     bytes += field.raw_bytes;
   }
-  return {{"step", selected.step->entry().step}, {"bytes", bytes}, {"fields", fields}};
+  return {{"step", selected.step->entry().step},
+          {"bytes", bytes},
+          {"attributes", attributes_json(attributes, kStep)},
+          {"dataset_attributes", attributes_json(attributes, kDataset)},
+          {"fields", fields}};
 }
 
 class BlockStream {

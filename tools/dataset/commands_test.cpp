@@ -47,6 +47,29 @@ TEST_F(DatasetCommands, ls_lists_steps_fields_and_blocks) {
   EXPECT_TRUE(document["ok"]);
 }
 
+TEST_F(DatasetCommands, ls_and_diff_have_attributes) {
+  format::TestStep step = format::test_step(30, 5, 1);
+  format::AttributeTable& table = step.attributes[0];
+  ASSERT_TRUE(table.set({.name = "time"}, 0.5));
+  ASSERT_TRUE(table.set({.name = "cycle"}, std::vector{INT64_MAX, INT64_MIN}));
+  ASSERT_TRUE(table.set({format::AttributeScope::kDataset, "", "title"}, "A\trun"));
+  ASSERT_TRUE(table.set({format::AttributeScope::kField, "velocity", "units"}, "m"));
+  const std::string other = directory_.file("other.fb");
+  format::TestWriter(other, format::test_dataset_id()).write(step);
+  const Json listed = run({"ls", other}, 0)["step"];
+  EXPECT_EQ(listed["attributes"][0]["value"], (std::vector{INT64_MAX, INT64_MIN}));
+  EXPECT_EQ(listed["attributes"][1]["name"], "time");
+  EXPECT_EQ(listed["dataset_attributes"][0]["value"], "A\trun");
+  EXPECT_EQ(listed["dataset_attributes"][0]["text"], "A\\x09run");
+  EXPECT_EQ(listed["fields"][1]["attributes"][0]["value"], "m");
+  const Json compared =
+      run({"diff", other, path_, "--field", "velocity"}, command::kExitProblemsFound);
+  ASSERT_EQ(compared["attributes"].size(), 1U);
+  EXPECT_EQ(compared["attributes"][0]["left"]["value"], "m");
+  EXPECT_TRUE(compared["attributes"][0]["right"].is_null());
+  EXPECT_TRUE(run({"diff", other, other}, 0)["attributes"].empty());
+}
+
 TEST_F(DatasetCommands, ls_of_a_damaged_dataset_is_complete_and_not_ok) {
   std::filesystem::remove(path_ + "/data-000001.00001");
   const Json document = run({"ls", path_}, command::kExitProblemsFound);

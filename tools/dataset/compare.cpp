@@ -4,6 +4,7 @@
 #include <cmath>
 
 #include "format/diff.hpp"
+#include "tools/dataset/attribute_json.hpp"
 #include "tools/dataset/progress_lines.hpp"
 #include "tools/dataset/selection.hpp"
 
@@ -40,6 +41,18 @@ Json to_json(const FieldDifference& field) {
           {"blocks", std::move(blocks)}};
 }
 
+Json to_json(const format::AttributeDifference& attribute) {
+  constexpr std::string_view kScopes[] = {"dataset", "step", "field"};
+  const auto side = [](const std::optional<AttributeValue>& value) {
+    return value ? dataset_tool::to_json(*value) : Json(nullptr);
+  };
+  return {{"scope", kScopes[static_cast<std::uint8_t>(attribute.key.scope)]},
+          {"field", attribute.key.field},
+          {"name", attribute.key.name},
+          {"left", side(attribute.left)},
+          {"right", side(attribute.right)}};
+}
+
 Result<std::shared_ptr<const StepCatalog>> open(const Side& side) {
   const auto catalog = format::Catalog::open(side.path);
   if (!catalog) return tl::unexpected(catalog.error());
@@ -67,12 +80,16 @@ Result<Json> compare(const CompareOptions& options) {
   Json fields = Json::array();
   for (const FieldDifference& difference : report->fields)
     fields.push_back(to_json(difference));
-  return Json{{"ok", report->fields.empty()},
+  Json attributes = Json::array();
+  for (const format::AttributeDifference& attribute : report->attributes)
+    attributes.push_back(to_json(attribute));
+  return Json{{"ok", report->fields.empty() && report->attributes.empty()},
               {"left", {{"path", options.left.path}, {"step", (*left)->entry().step}}},
               {"right", {{"path", options.right.path}, {"step", (*right)->entry().step}}},
               {"fields_compared", report->fields_compared},
               {"blocks_compared", report->blocks_compared},
               {"blocks_by_checksum", report->blocks_matched_by_checksum},
+              {"attributes", std::move(attributes)},
               {"fields", std::move(fields)}};
 }
 

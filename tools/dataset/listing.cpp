@@ -6,12 +6,14 @@
 #include <filesystem>
 
 #include "format/overlapping_blocks.hpp"
+#include "tools/dataset/attribute_json.hpp"
 #include "tools/dataset/export_names.hpp"
 #include "tools/dataset/selection.hpp"
 
 namespace forebay::dataset_tool {
 namespace {
 
+using format::AttributeScope;
 using format::BlockLocation;
 using format::Catalog;
 using format::StepCatalog;
@@ -34,7 +36,7 @@ Json to_json(const format::StepEntry& step) {
           {"group", step.group}};
 }
 
-Json to_json(const format::StepField& field) {
+Json to_json(const format::StepField& field, const format::AttributeMap& attributes) {
   const format::FieldDefinition& definition = field.definition;
   Json shape = nullptr;
   if (definition.kind == format::FieldKind::kGlobal) shape = definition.shape;
@@ -47,7 +49,8 @@ Json to_json(const format::StepField& field) {
           {"shape", shape},
           {"blocks", field.blocks},
           {"raw_bytes", field.raw_bytes},
-          {"stored_bytes", field.stored_bytes}};
+          {"stored_bytes", field.stored_bytes},
+          {"attributes", attributes_json(attributes, AttributeScope::kField, definition.name)}};
 }
 
 Json to_json(const StepCatalog& step, const BlockLocation& place) {
@@ -80,8 +83,10 @@ Json blocks_of(const StepCatalog& step) {
 Json to_json(const StepCatalog& step, Blocks blocks) {
   Json fields = Json::array();
   for (const format::StepField& field : step.fields())
-    fields.push_back(to_json(field));
+    fields.push_back(to_json(field, step.attributes()));
   Json json = to_json(step.entry());
+  json["attributes"] = attributes_json(step.attributes(), AttributeScope::kStep);
+  json["dataset_attributes"] = attributes_json(step.attributes(), AttributeScope::kDataset);
   json["fields"] = fields;
   if (blocks == Blocks::kList) json["blocks"] = blocks_of(step);
   return json;

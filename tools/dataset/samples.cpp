@@ -12,18 +12,27 @@
 // types.fb   steps 1 and 2, the second with zstd; for each element type and byte order, as in
 //            "int16 big": parts of 2 (step 2: 200), 0 and 1 rows of 3, and in "one int16 big" a
 //            part without dimensions; "Größe 速度/x". No value is a NaN
+// described.fb  steps 1 and 2 of two files with attributes of all kinds, types and scopes; their
+//            "time" differs, and only step 2 has "cycle"
 #include <algorithm>
 #include <array>
+#include <cstdlib>
 #include <cstring>
+#include <limits>
 #include <random>
 #include <string>
+#include <string_view>
+#include <vector>
 
 #include "format/testing.hpp"
 
 namespace {
 
+using forebay::AttributeValue;
 using forebay::ByteOrder;
 using forebay::ElementType;
+using forebay::format::AttributeScope;
+using forebay::format::AttributeTable;
 using forebay::format::Coordinates;
 using forebay::format::FieldDefinition;
 using forebay::format::FieldKind;
@@ -162,6 +171,46 @@ void write_types(const std::string& directory) {
   }
 }
 
+void set(AttributeTable& table,
+         AttributeScope scope,
+         std::string_view name,
+         const AttributeValue& value) {
+  const std::string field = scope == AttributeScope::kField ? "velocity" : "";
+  if (!table.set({scope, field, std::string(name)}, value)) std::abort();
+}
+
+AttributeTable field_attributes() {
+  AttributeTable table;
+  set(table, AttributeScope::kField, "units", "m [s-1]");
+  set(table, AttributeScope::kField, "dimension_names", std::vector<std::string>{"node", "axis"});
+  for (std::uint8_t type = forebay::kElementTypeMin; type <= forebay::kElementTypeMax; ++type) {
+    const auto element = static_cast<ElementType>(type);
+    std::vector<std::byte> bytes(2 * forebay::element_size(element));
+    for (std::size_t i = 0; i < bytes.size(); ++i)
+      bytes[i] = pattern_byte(type + i);
+    set(table, AttributeScope::kField, name_of(element), AttributeValue(element, {2, 1}, bytes));
+  }
+  return table;
+}
+
+void write_described(const std::string& directory) {
+  TestWriter writer(directory, forebay::format::test_dataset_id());
+  constexpr double kInfinity = std::numeric_limits<double>::infinity();
+  for (const std::uint64_t number : {1U, 2U}) {
+    TestStep step = forebay::format::test_step(number, 5, 2);
+    AttributeTable& first = step.attributes[0];
+    set(first, AttributeScope::kDataset, "title", "A run, Größe 速度\nline 2");
+    set(first, AttributeScope::kStep, "time", 0.25 * static_cast<double>(number));
+    AttributeTable& second = step.attributes[1] = field_attributes();
+    set(second, AttributeScope::kStep, "time", 0.25 * static_cast<double>(number));
+    if (number == 2) set(second, AttributeScope::kStep, "cycle", UINT64_MAX);
+    set(second, AttributeScope::kStep, "none", std::vector<std::string>());
+    set(second, AttributeScope::kStep, "large", std::vector<double>(100'000, 0.5));
+    set(second, AttributeScope::kStep, "limits", std::vector{kInfinity, -kInfinity});
+    writer.write(step);
+  }
+}
+
 }  // namespace
 
 int main(int count, char** words) {
@@ -173,5 +222,6 @@ int main(int count, char** words) {
   write_packed(directory + "/packed.fb");
   write_grid(directory + "/grid.fb");
   write_types(directory + "/types.fb");
+  write_described(directory + "/described.fb");
   return 0;
 }

@@ -22,6 +22,9 @@ def print_listing(console, document: dict, what: str | None) -> None:
         console.print(_step_table(document["steps"]))
     if what in (None, "fields") and step is not None:
         console.print(_field_table(step))
+        if attributes := _attribute_rows(step):
+            result = table(f"attributes of step {step['step']}", "of", "name", "value", fold=2)
+            _print_shortened(console, result, attributes, lambda row: row)
     if what == "parts" and step is not None:
         _print_shortened(console, _block_table(step), step["blocks"], _block_row)
     if step is None:
@@ -95,6 +98,16 @@ def _field_table(step: dict):
 
 def _shape(shape: list[int]) -> str:
     return " x ".join(str(extent) for extent in shape) or "1"
+
+
+def _attribute_rows(step: dict) -> list[tuple[str, str, str]]:
+    owners = [("dataset", step["dataset_attributes"]), ("step", step["attributes"])]
+    owners += [(f"field {field['name']}", field["attributes"]) for field in step["fields"]]
+    return [
+        (escape(owner), escape(one["name"]), escape(one["text"]))
+        for owner, attributes in owners
+        for one in attributes
+    ]
 
 
 def _block_table(step: dict):
@@ -198,10 +211,21 @@ def print_difference(console, document: dict) -> None:
             _number(field["absolute_max"]) if values else "",
             _number(field["relative_max"]) if values else "",
         )
-    console.print(result)
+    if document["fields"]:
+        console.print(result)
+    if document["attributes"]:
+        attributes = table("attributes", "of", "name", "left", "right", fold=2)
+        _print_shortened(console, attributes, document["attributes"], _changed_attribute_row)
     for field in document["fields"]:
         if field["blocks"]:
             _print_shortened(console, _difference_table(field), field["blocks"], _difference_row)
+
+
+def _changed_attribute_row(attribute: dict) -> tuple[str, ...]:
+    owner = f"{attribute['scope']} {attribute['field']}".strip()
+    sides = [attribute["left"], attribute["right"]]
+    texts = ["–" if side is None else escape(side["text"]) for side in sides]
+    return (escape(owner), escape(attribute["name"]), *texts)
 
 
 def _difference_table(field: dict):
