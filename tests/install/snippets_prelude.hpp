@@ -41,5 +41,7 @@ extern forebay::Subarray block;
 extern std::vector<forebay::Future<forebay::Receipt>> receipts;
 
 extern forebay::Runtime runtime;
+extern forebay::Result<forebay::DatasetReader> reader;
+extern forebay::Result<forebay::DatasetWriter> writer;
 extern forebay::Result<forebay::File> file;
 extern forebay::Result<forebay::Session> session;
