@@ -117,8 +117,7 @@ class _Copy:
 
 def set_attributes(node, attributes: list[dict]) -> None:
     """Sets attributes of forebay-dataset on a node of h5py."""
-    import h5py
-
+    h5py = _h5py()
     for attribute in attributes:
         name, value = attribute["name"], attribute["value"]
         if attribute["kind"] == "numbers":
