@@ -213,7 +213,9 @@ class FOREBAY_EXPORT DatasetReader {
   /// file that cannot be read is no Error here: see StepReader::errors().
   Result<StepReader> open_step(std::uint64_t number) const;
   /// Attributes of the dataset: those of its newest step, sorted by name; none without steps. Opens
-  /// that step, so it blocks and fails as open_step().
+  /// that step, so it blocks and fails as open_step(). If a file of that step cannot be read, fails
+  /// with the Error of the file, so that no missing attribute goes unnoticed:
+  /// StepReader::dataset_attributes() returns those that are left.
   Result<std::vector<Attribute>> attributes() const;
 
  private:

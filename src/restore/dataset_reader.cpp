@@ -152,8 +152,13 @@ std::span<const Error> DatasetReader::errors() const noexcept { return core_->st
 Result<std::vector<Attribute>> DatasetReader::attributes() const {
   const auto newest = newest_step();
   if (!newest) return std::vector<Attribute>();
-  return core_->step(*newest).map(
-      [](const auto& step) -> std::vector<Attribute> { return step->dataset_attributes(); });
+  const auto step = core_->step(*newest);
+  if (!step) return failure(step.error());
+  for (const format::StepFile& file : (*step)->catalog().files()) {
+    const std::optional<Error>& error = file.error ? file.error : file.attributes_error;
+    if (error) return failure((*step)->translate_error(*error));
+  }
+  return (*step)->dataset_attributes();
 }
 
 Result<StepReader> DatasetReader::open_step(std::uint64_t number) const {

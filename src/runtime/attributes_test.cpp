@@ -1,12 +1,16 @@
 // SPDX-License-Identifier: Apache-2.0
 // Attributes of one process: the state of handles, and their limits.
 #include <array>
+#include <filesystem>
+#include <fstream>
+#include <iterator>
 #include <string>
 #include <utility>
 #include <vector>
 
 #include <gtest/gtest.h>
 
+#include "runtime/dataset_reader_testing.hpp"
 #include "runtime/dataset_testing.hpp"
 
 namespace forebay {
@@ -83,6 +87,26 @@ TEST_F(ProcessAttributes, attributes_of_the_dataset_are_those_of_the_newest_step
     EXPECT_EQ(reader->attributes()->size(), number == 1 ? 1U : 0U);
     EXPECT_EQ(reader->open_step(1)->dataset_attributes().size(), 1U);
   }
+}
+
+TEST_F(ProcessAttributes, unreadable_attributes_of_the_dataset_are_an_error) {
+  DatasetWriter writer = create();
+  ASSERT_TRUE(writer.set_attribute("title", "a run"));
+  StepWriter step = writer.begin_step(1).value();
+  ASSERT_TRUE(step.put("values", Part{0}, std::array{1.0}));
+  ASSERT_TRUE(step.commit().wait());
+  ASSERT_TRUE(writer.close());
+  const std::string file = path() + "/data-000000.00000";
+  std::ifstream stream(file, std::ios::binary);
+  const std::string bytes(std::istreambuf_iterator<char>(stream), {});
+  flip_bit(file, bytes.find("a run"));
+  const auto reader = runtime_.open_dataset(path());
+  const auto attributes = reader->attributes();
+  ASSERT_EQ(error_class(attributes), ErrorClass::kDamage);
+  EXPECT_TRUE(message_contains(attributes.error(), file));
+  EXPECT_TRUE(reader->open_step(1)->has("values", Part{0}));
+  ASSERT_TRUE(std::filesystem::remove(file));
+  EXPECT_EQ(error_class(runtime_.open_dataset(path())->attributes()), ErrorClass::kNotFound);
 }
 
 }  // namespace
