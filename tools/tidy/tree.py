@@ -15,7 +15,7 @@ from pathlib import Path
 from tidy import cpp
 
 CPP_ENDINGS = (".cpp", ".hpp", ".h", ".c")
-INCLUDE_ROOTS = ("include", "src", "apps", ".")
+INCLUDE_ROOTS = ("bindings", "include", "src", "apps", ".")
 
 
 class SourceTree:
