@@ -9,21 +9,30 @@ import platform
 import shutil
 from pathlib import Path
 
-from forebay import __version__
+from forebay import __version__, hdf5_driver
+from forebay.errors import ForebayError
 
 PACKAGES = ("click", "rich", "numpy", "matplotlib")
 GOVERNORS = "devices/system/cpu/cpu*/cpufreq/scaling_governor"
 
 
 def collect_host_info(dev: Path = Path("/dev"), sys_folder: Path = Path("/sys")) -> dict:
-    """Keys: fuse, shm, governors, versions, user."""
+    """Keys: fuse, shm, governors, versions, hdf5_driver (its directory or None), user."""
     return {
         "fuse": find_fuse(dev),
         "shm": find_shared_memory(dev / "shm"),
         "governors": find_governors(sys_folder),
         "versions": find_versions(),
+        "hdf5_driver": find_hdf5_driver(),
         "user": {"is_root": os.geteuid() == 0},
     }
+
+
+def find_hdf5_driver() -> str | None:
+    try:
+        return str(hdf5_driver.plugin_directory())
+    except ForebayError:
+        return None
 
 
 def find_fuse(dev: Path) -> dict:

@@ -105,10 +105,15 @@ Ranks = int | TwoHosts | OpenMpi | Launcher
 OnProgress = Callable[[Progress], None]
 
 
-def find_program(name: str) -> Path:
-    """The path of a native program: in FOREBAY_LIBEXEC, else beside this Python."""
+def program_folder() -> Path:
+    """The folder of native programs: FOREBAY_LIBEXEC, else beside this Python."""
     chosen = os.environ.get("FOREBAY_LIBEXEC")
-    folder = Path(chosen) if chosen else Path(sys.prefix) / "libexec" / "forebay"
+    return Path(chosen) if chosen else Path(sys.prefix) / "libexec" / "forebay"
+
+
+def find_program(name: str) -> Path:
+    """The path of a native program."""
+    folder = program_folder()
     path = folder / name
     if not path.is_file() or not os.access(path, os.X_OK):
         raise ForebayError(f"{name} is not in {folder}; {install_hint(name)}")

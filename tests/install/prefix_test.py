@@ -72,6 +72,16 @@ def test_public_headers_and_no_others_are_installed(prefix):
     assert files_below(prefix / "include") == files_below(ROOT / "include")
 
 
+def test_pkg_config_leads_to_the_hdf5_driver_alone_in_its_directory(run, prefix, tmp_path):
+    environment = {"PKG_CONFIG_PATH": str(prefix / "lib" / "pkgconfig")}
+    found = run("pkg-config", "--variable=hdf5plugindir", "forebay", environment=environment)
+    folder = Path(found.strip())
+    assert [path.name for path in folder.iterdir()] == ["libforebay_vfd.so"]
+    program = "import h5py, sys; h5py.File(sys.argv[1], 'w')['a'] = 1"
+    variables = {"HDF5_PLUGIN_PATH": str(folder), "HDF5_DRIVER": "forebay"}
+    run(PYTHON, "-c", program, tmp_path / "a.h5", environment=variables)
+
+
 def test_tests_and_benchmarks_are_not_installed(prefix):
     names = [path.name for path in (prefix / "libexec" / "forebay").iterdir()]
     # `forebay demo` runs forebay-bench-tasks.

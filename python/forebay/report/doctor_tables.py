@@ -60,6 +60,7 @@ def _forebay_rows(document: dict) -> list[tuple[str, str]]:
         ("huge pages", document["machine"]["huge_pages"] or "unknown"),
         ("FUSE", _fuse(document["fuse"])),
         ("/dev/shm", _shared_memory(document["shm"])),
+        ("HDF5 driver", document["hdf5_driver"] or "not installed"),
         ("versions", ", ".join(f"{name} {text or 'missing'}" for name, text in versions.items())),
     ]
 
