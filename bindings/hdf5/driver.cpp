@@ -135,6 +135,7 @@ Outcome check_range(Address address, std::size_t size) {
                   .cause = "the range ends beyond 2^63 bytes; the file is damaged"});
 }
 
+// NOLINTBEGIN(readability-function-size): HDF5 chooses the parameters
 ReturnCode read(FileHead* head, MemoryType, Id, Address address, std::size_t size, void* buffer) {
   return run("read", head, [&](DriverFile& file) {
     return check_range(address, size).and_then([&] {
@@ -151,6 +152,7 @@ ReturnCode write(
     });
   });
 }
+// NOLINTEND(readability-function-size)
 
 ReturnCode flush(FileHead* head, Id, Boolean) {
   return run("flush", head, [](DriverFile& file) { return file.flush(); });
@@ -237,5 +239,7 @@ const void* driver_class(unsigned major, unsigned minor) noexcept {
 }  // namespace forebay::hdf5
 
 // By these functions, HDF5 1.14 and later recognize a plugin.
+// NOLINTBEGIN(readability-identifier-naming)
 FOREBAY_HDF5_ENTRY int H5PLget_plugin_type() { return forebay::hdf5::kDriverPlugin; }
 FOREBAY_HDF5_ENTRY const void* H5PLget_plugin_info() { return forebay::hdf5::driver_class(2, 0); }
+// NOLINTEND(readability-identifier-naming)

@@ -57,10 +57,13 @@ void OpenFiles::finish_fork_in_parent() noexcept {
 }
 
 void OpenFiles::finish_fork_in_child() noexcept {
-  static_cast<void>(instance().runtime_.release());  // its threads are those of the parent
+  // Not destroyed: its threads are those of the parent.
+  // NOLINTNEXTLINE(bugprone-unused-return-value)
+  static_cast<void>(instance().runtime_.release());
   for (DriverFile* file : instance().files_) {
     file->is_plain_ = true;
     file->session_.reset();
+    // NOLINTNEXTLINE(bugprone-unused-return-value)
     static_cast<void>(file->write_behind_.release());
     file->mutex_.unlock();
   }

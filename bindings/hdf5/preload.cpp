@@ -96,6 +96,7 @@ Id with_driver(const void* real, Id access_list, Call call) {
 
 using forebay::hdf5::Id;
 
+// NOLINTBEGIN(readability-identifier-naming)
 FOREBAY_HDF5_ENTRY Id H5Fopen(const char* name, unsigned flags, Id access_list) {
   void* const real = forebay::hdf5::real_function("H5Fopen", reinterpret_cast<void*>(&H5Fopen),
                                                   __builtin_return_address(0));
@@ -111,3 +112,4 @@ FOREBAY_HDF5_ENTRY Id H5Fcreate(const char* name, unsigned flags, Id creation, I
     return reinterpret_cast<decltype(&H5Fcreate)>(real)(name, flags, creation, list);
   });
 }
+// NOLINTEND(readability-identifier-naming)
