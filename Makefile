@@ -3,7 +3,7 @@
 # The entry point. Every target runs its own set-up, so each works on a bare machine. The work is in
 # scripts/, so that this file stays trivial.
 .DEFAULT_GOAL := help
-.PHONY: demo build test test-cpython test-sanitizers test-all bench kernel-peers
+.PHONY: demo build docs test test-cpython test-sanitizers test-all bench kernel-peers
 .PHONY: format tidy clean help
 
 demo: build ## Analyze a snapshot, restart a solver, speed up a program, plot build/demo/*.png
@@ -11,6 +11,11 @@ demo: build ## Analyze a snapshot, restart a solver, speed up a program, plot bu
 
 build: ## Install what is missing, build the product, create a working .venv/bin/forebay
 	scripts/build product
+
+docs: ## Build the documentation as web pages in build/site
+	scripts/setup docs
+	NO_MKDOCS_2_WARNING=1 .venv/bin/mkdocs build --strict
+	@echo "Open $(CURDIR)/build/site/index.html"
 
 test: ## Check style, run tests of units, ranks, command line, installed library
 	scripts/build test

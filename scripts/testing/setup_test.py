@@ -15,7 +15,7 @@ from pathlib import Path
 import pytest
 
 ROOT = Path(__file__).resolve().parents[2]
-LEVELS = ("build", "test", "sanitizers", "all")
+LEVELS = ("build", "docs", "test", "sanitizers", "all")
 LIMIT_S = 100
 
 
@@ -59,7 +59,7 @@ class Machine:
         (self.tree / "scripts").mkdir(parents=True)
         shutil.copy(ROOT / "scripts/setup", self.tree / "scripts/setup")
         shutil.copytree(ROOT / "scripts/packages", self.tree / "scripts/packages")
-        for name in ("requirements.txt", "requirements-test.txt"):
+        for name in ("requirements.txt", "requirements-docs.txt", "requirements-test.txt"):
             (self.tree / name).write_text("# none: pip has nothing to install\n")
         self.programs.mkdir()
         for name, text in PROGRAMS.items():
@@ -180,7 +180,7 @@ def test_second_run_installs_nothing_unless_requirements_changed(system):
 
 def test_level_includes_those_before_it(system):
     result = system.run("all")
-    missing = " ".join(packages_of("test", "sanitizers", "all"))
+    missing = " ".join(packages_of("docs", "test", "sanitizers", "all"))
     assert (result.code, result.output[1]) == (
         1,
         f"  apt-get install --no-install-recommends {missing}",
@@ -190,7 +190,10 @@ def test_level_includes_those_before_it(system):
 def test_a_level_installs_its_wheels_and_keeps_the_environment(system):
     assert system.run().code == 0
     system.install(packages_of(*LEVELS))
-    assert system.run("test").output == ["setup: installing the wheels of requirements-test.txt"]
+    assert system.run("test").output == [
+        "setup: installing the wheels of requirements-docs.txt",
+        "setup: installing the wheels of requirements-test.txt",
+    ]
     assert system.run("test").output == []
     assert system.run().output == []
 

@@ -1,0 +1,121 @@
+# SPDX-License-Identifier: Apache-2.0
+"""References have what headers and commands have; links lead to places of the site."""
+
+import re
+
+import pytest
+
+from docsite import commands, headers, links, reference
+
+HEADER = """// SPDX-License-Identifier: Apache-2.0
+// What it is for. See docs/guides/reading.md.
+#pragma once
+#define FOREBAY_EXPORT
+namespace forebay {
+class Hidden;
+/// Holds `n < 5` values of Other.
+class FOREBAY_EXPORT Box {
+ public:
+  /// Adds one.
+  void add(int value) { sum_ += value; }
+  void add(const char* text);
+  /// Makes a Box.
+  explicit Box(int value) : sum_(value) {}
+  int size = 0;  ///< number | of values
+
+ private:
+  int sum_ = 0;
+};
+/// The other.
+struct Other {};
+int uncommented();
+}  // namespace forebay
+"""
+
+
+@pytest.fixture
+def entries(tmp_path):
+    header = tmp_path / "box.hpp"
+    header.write_text(HEADER)
+    return headers.entries_of([header])[header]
+
+
+def test_documented_declarations_are_in_their_order(entries):
+    assert [entry.name for entry in entries] == ["Box", "Other"]
+
+
+def test_members_are_the_public_ones_and_overloads_stay_together(entries):
+    members = {member.name: member.declarations for member in entries[0].members}
+    assert members == {
+        "add": ["void add(int value);", "void add(const char* text);"],
+        "Box": ["explicit Box(int value);"],
+        "size": ["int size = 0"],
+    }
+
+
+def test_a_comment_of_a_value_and_of_a_type_have_no_markers(entries):
+    assert entries[0].comment == "Holds `n < 5` values of Other."
+    assert entries[0].members[2].comment == "number | of values"
+
+
+def test_a_page_links_names_and_escapes_tables(entries):
+    renderer = reference.Renderer("box.md", {"Other": "other.md#Other"})
+    text = renderer.entry(entries[0])
+    assert "Holds `n < 5` values of [`Other`](other.md#Other)." in text
+    assert r"| `int size = 0` | number \| of values |" in text
+
+
+def test_a_header_that_does_not_parse_is_an_error(tmp_path):
+    header = tmp_path / "broken.hpp"
+    header.write_text("/// A type.\nstruct Broken { missing_type value; };\n")
+    with pytest.raises(ValueError, match="unknown type name 'missing_type'"):
+        headers.entries_of([header])
+
+
+def test_every_exported_class_has_a_place():
+    text = "\n".join(headers.pages().values())
+    sources = (links.ROOT / "include/forebay").glob("*.hpp")
+    exported = {
+        name
+        for header in sources
+        for name in re.findall(
+            r"^class FOREBAY_EXPORT (?:\[\[nodiscard\]\] )?(\w+)", header.read_text(), re.M
+        )
+    }
+    assert len(exported) > 10
+    assert {name for name in exported if f"{{ #{name} }}" not in text} == set()
+
+
+def test_pages_of_commands_have_each_option():
+    pages = commands.pages()
+    assert "--storage DIRECTORY" in pages["reference/commands/tune.md"]
+    assert "# forebay flow generate" in pages["reference/commands/flow.md"]
+
+
+@pytest.mark.parametrize(
+    ("file", "place"),
+    [
+        ("docs/guides/mpi.md", "guides/mpi.md"),
+        ("include/forebay/session.hpp", "reference/cpp/session.md"),
+        ("CONTRIBUTING.md", "source/CONTRIBUTING.md"),
+        ("examples", "source/examples/index.md"),
+        ("examples/views.cpp", "source/examples/views.cpp.md"),
+    ],
+)
+def test_place_of_a_file(file, place):
+    assert links.place_of(file) == place
+
+
+def test_links_lead_to_places_and_code_stays():
+    text = "[a](../../include/forebay/log.hpp#x) [b](mpi.md)\n```\n[c](../x.md)\n```\n  - nested\n"
+    new, files = links.rewrite(text, "docs/guides/reading.md")
+    assert (
+        new == "[a](../reference/cpp/log.md#x) [b](mpi.md)\n```\n[c](../x.md)\n```\n    - nested\n"
+    )
+    assert files == {"include/forebay/log.hpp", "docs/guides/mpi.md"}
+
+
+def test_sources_that_sources_link_to_have_pages():
+    made = links.source_pages({"docs/a.md": "[examples](../examples)"})
+    assert "source/examples/views.cpp.md" in made
+    assert made["source/examples/views.cpp.md"].startswith("# views.cpp\n")
