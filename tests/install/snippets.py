@@ -55,8 +55,12 @@ def snippets_of(page):
 
 
 def runs(page):
-    """True for pages whose blocks run: the five-minute starts, and pages with files to save."""
-    return page.parent.name == "start" or any(snippet.is_file for snippet in snippets_of(page))
+    """True for pages whose blocks run: the five-minute starts, and pages with files or Python."""
+    snippets = list(snippets_of(page))
+    has_program = any(
+        one.is_file or (one.language, one.title) == ("python", "") for one in snippets
+    )
+    return page.parent.name == "start" or has_program
 
 
 def script_of(snippets):
