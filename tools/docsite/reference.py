@@ -12,6 +12,9 @@ from pathlib import Path
 
 SYMBOL = r"\b[A-Z]\w+(?:(?:::|\.)\w+)?(?:\(\))?"
 
+# Of characters that Markdown or HTML would interpret in a heading.
+_ENTITIES = str.maketrans({"<": "&lt;", "_": "&#95;", "*": "&#42;"})
+
 
 @dataclass
 class Entry:
@@ -35,6 +38,11 @@ class Page:
     head: str
     """Markdown before the first entry."""
     entries: list[Entry]
+
+
+def _anchor_of(scope: str, name: str) -> str:
+    """An identifier for a heading; Markdown would take underscores at its ends for emphasis."""
+    return f"{scope}.{name.strip('_')}".strip(".")
 
 
 class Renderer:
@@ -72,10 +80,10 @@ class Renderer:
         return "\n\n".join(blocks)
 
     def _heading(self, level: int, entry: Entry, scope: str) -> str:
-        anchor = f"{scope}.{entry.name}" if scope else entry.name
+        anchor = _anchor_of(scope, entry.name)
         self._used[anchor] = self._used.get(anchor, 0) + 1
         suffix = f"-{self._used[anchor]}" if self._used[anchor] > 1 else ""
-        title = entry.name.replace("<", "&lt;")
+        title = entry.name.translate(_ENTITIES)
         return f"{'#' * level} {title} {{ #{anchor}{suffix} }}"
 
     def _values(self, entries: list[Entry]) -> str:
@@ -96,7 +104,7 @@ class Renderer:
         ]
         values = [one for one in entry.members if one.is_value]
         parts += [self._values(values)] if values else []
-        inner = f"{scope}.{entry.name}" if scope else entry.name
+        inner = _anchor_of(scope, entry.name)
         others = [one for one in entry.members if not one.is_value]
         parts += [self.entry(one, level + 1, inner) for one in others]
         return "\n\n".join(part for part in parts if part)
@@ -105,7 +113,7 @@ class Renderer:
 def _anchors_of(page: Page) -> dict[str, str]:
     own = {entry.name: f"{page.name}.md#{entry.name}" for entry in page.entries}
     members = {
-        f"{entry.name}.{one.name}": f"{page.name}.md#{entry.name}.{one.name}"
+        f"{entry.name}.{one.name}": f"{page.name}.md#{_anchor_of(entry.name, one.name)}"
         for entry in page.entries
         for one in entry.members
         if not one.is_value

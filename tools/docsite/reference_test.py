@@ -65,6 +65,12 @@ def test_a_page_links_names_and_escapes_tables(entries):
     assert r"| `int size = 0` | number \| of values |" in text
 
 
+def test_a_heading_keeps_underscores_and_stars():
+    entry = reference.Entry("Box", ["class Box"], "", [reference.Entry("__len__", ["x"], "Bytes.")])
+    text = reference.Renderer("box.md", {}).entry(entry)
+    assert "### &#95;&#95;len&#95;&#95; { #Box.len }" in text
+
+
 def test_a_header_that_does_not_parse_is_an_error(tmp_path):
     header = tmp_path / "broken.hpp"
     header.write_text("/// A type.\nstruct Broken { missing_type value; };\n")
