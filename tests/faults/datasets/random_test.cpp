@@ -2,6 +2,7 @@
 // Random operations on datasets: writers that finish, are killed or meet another holder, copies,
 // flipped bits of slots, and repair. After each operation every acknowledged step that no plan has
 // dropped exists and is complete.
+#include <algorithm>
 #include <array>
 #include <chrono>
 #include <cstdint>
@@ -128,6 +129,7 @@ class RandomHistory : public testing::TestWithParam<std::uint64_t> {
     ASSERT_TRUE(repaired) << repaired.error().message();
     for (const Error& error : repaired->unrepaired)
       ADD_FAILURE() << "repair leaves: " << error.message();
+    may_have_gap_ = true;
   }
 
   /// Whether the writer may have been killed between two files of a step that its plan dropped.
@@ -173,11 +175,10 @@ class RandomHistory : public testing::TestWithParam<std::uint64_t> {
   void expect_kept(const std::string& path, const std::set<std::uint64_t>& promised) {
     if (promised.empty()) return;
     EXPECT_TRUE(is_intact(path, contents_, *promised.rbegin())) << path;
-    EXPECT_TRUE(has_no_gap(path)) << path;
+    EXPECT_TRUE(may_have_gap_ || has_no_gap(path)) << path;
     const auto reader = CatalogReader::open(path);
     ASSERT_TRUE(reader) << reader.error().message();
-    const auto steps = reader->steps();
-    EXPECT_LE(steps.front(), *promised.begin()) << path << ": a step was lost";
+    EXPECT_TRUE(std::ranges::includes(reader->steps(), promised)) << path << ": a step was lost";
   }
 
   const TemporaryDirectory directory_;
@@ -186,6 +187,8 @@ class RandomHistory : public testing::TestWithParam<std::uint64_t> {
   std::mt19937_64 random_{GetParam()};
   std::uint32_t keep_ = 0;
   std::uint64_t copies_ = 0;
+  /// Of steps in flight at a kill, repair adds those that are complete, in any order.
+  bool may_have_gap_ = false;
   std::set<std::uint64_t> acknowledged_;  ///< at path_, and not dropped since
   std::vector<std::pair<std::string, std::set<std::uint64_t>>> previous_paths_;
   std::ostringstream history_;
