@@ -12,6 +12,7 @@
 #include <forebay/future.hpp>
 #include <forebay/istream.hpp>
 #include <forebay/log.hpp>
+#include <forebay/memory_layout.hpp>
 #include <forebay/output_stream.hpp>
 #include <forebay/part.hpp>
 #include <forebay/placement.hpp>

@@ -6,8 +6,8 @@
 #include <memory>
 #include <vector>
 
+#include "format/box_copy.hpp"
 #include "format/catalog.hpp"
-#include "restore/box_copy.hpp"
 
 namespace forebay::restore {
 
@@ -26,7 +26,7 @@ struct BlockRequest {
 struct BlockRequestList {
   std::shared_ptr<const format::StepCatalog> step = {};
   std::vector<BlockRequest> requests = {};  ///< sorted by file and offset
-  std::vector<BoxCopy> boxes = {};
+  std::vector<format::BoxCopy> boxes = {};
   std::uint64_t bytes = 0;            ///< of the result
   std::uint32_t swap_unit_bytes = 0;  ///< size of the numbers whose byte order is swapped; 0: none
 };

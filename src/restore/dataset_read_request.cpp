@@ -42,7 +42,7 @@ DatasetReadRequest::DatasetReadRequest(std::shared_ptr<const StepReaderCore> ste
       cursor_(list_, read_mode_),
       is_sparse_(!is_dense(list_)),
       permit_(step_->sessions().limiter()) {
-  FOREBAY_ASSERT(into_.size() == list_.bytes);
+  FOREBAY_ASSERT(into_.size() >= list_.bytes);
 }
 
 bool DatasetReadRequest::start() {
@@ -278,10 +278,11 @@ void DatasetReadRequest::copy_out(const PieceRequest& piece,
                                   ByteRange held,
                                   const std::byte* bytes) {
   if (piece.block_request->box != kNoBox) {
-    list_.boxes[piece.block_request->box].for_each(piece.raw, [&](const CopyRun& run) {
-      std::byte* const to = into_.data() + run.memory_offset;
-      std::memcpy(to, bytes + (run.block_offset - held.offset), run.bytes);
-      swap_byte_order({to, run.bytes});
+    const format::BoxCopy& box = list_.boxes[piece.block_request->box];
+    box.to_memory(piece.raw, bytes + (piece.raw.offset - held.offset), into_.data());
+    if (list_.swap_unit_bytes == 0) return;
+    box.for_each(piece.raw, [&](const format::CopyRun& run) {
+      swap_byte_order(into_.subspan(run.memory_offset, run.bytes));
     });
     return;
   }

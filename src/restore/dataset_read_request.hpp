@@ -20,7 +20,7 @@ namespace forebay::restore {
 
 class DatasetReadRequest final : public detail::PendingResult<ByteCount> {
  public:
-  /// `into` has list.bytes bytes.
+  /// `into` has list.bytes bytes, or is the memory in which a MemoryLayout places them.
   DatasetReadRequest(std::shared_ptr<const StepReaderCore> step,
                      BlockRequestList list,
                      std::span<std::byte> into);
