@@ -13,6 +13,7 @@
 #include <forebay/element_type.hpp>
 #include <forebay/error.hpp>
 #include <forebay/future.hpp>
+#include <forebay/memory_layout.hpp>
 #include <forebay/part.hpp>
 #include <forebay/range.hpp>
 #include <forebay/write_plan.hpp>
@@ -86,36 +87,54 @@ class FOREBAY_EXPORT [[nodiscard]] StepWriter {
 
   /// Adds a part of a field. `data` is any contiguous range: a vector, a std::array, a std::span, a
   /// C array. Copies the bytes before it returns. `shape` has as many elements as `data`; left out:
-  /// one dimension. A field has the same element type and number of dimensions in
-  /// all its parts, on all ranks. Each part is put once in a step, by any rank; it may be empty.
-  /// Not collective.
+  /// one dimension. With a `layout`, `data` has the elements where it describes, and `shape` must
+  /// be given; put() copies them without a temporary copy. A field has the same element type and
+  /// number of dimensions in all its parts, on all ranks. Each part is put once in a step, by any
+  /// rank; it may be empty. Not collective.
   ///
   /// Blocks while no staging memory is free, at most for the plan's step timeout;
   /// StagingFullPolicy::kFail does not block. Then fails with kLimit. After an Error the step
   /// cannot be committed: commit() returns the same Error.
   template <ElementRange R>
-  Status put(std::string_view field, Part part, R&& data, const Shape& shape = {}) {
-    return put_part(typed_field<R>(field), part, shape, std::as_bytes(std::span(data)));
+  Status put(std::string_view field,
+             Part part,
+             R&& data,
+             const Shape& shape = {},
+             const MemoryLayout& layout = {}) {
+    return put_part(typed_field<R>(field), part, shape, std::as_bytes(std::span(data)), layout);
   }
-  /// Adds a block of a global array, in C order. block.shape is the same on all ranks. Blocks of
-  /// one array must not overlap: overlap fails the step. Elements that no rank puts are absent.
-  /// block.order must be kC, else kInvalidArgument; element_bytes and array_offset are ignored.
+  /// Adds a block of a global array, in C order unless `layout` describes another. block.shape is
+  /// the same on all ranks. Blocks of one array must not overlap: overlap fails the step. Elements
+  /// that no rank puts are absent. block.order must be kC, else kInvalidArgument; element_bytes and
+  /// array_offset are ignored.
   template <ElementRange R>
-  Status put(std::string_view field, const Subarray& block, R&& data) {
-    return put_block(typed_field<R>(field), block, std::as_bytes(std::span(data)));
+  Status put(std::string_view field,
+             const Subarray& block,
+             R&& data,
+             const MemoryLayout& layout = {}) {
+    return put_block(typed_field<R>(field), block, std::as_bytes(std::span(data)), layout);
   }
   /// The same without a copy: storage is written from the buffer, which then returns to its
-  /// Runtime. `put<double>("velocity", part, adopt(std::move(buffer)), shape)`. Bytes that are
-  /// compressed are copied nevertheless; the Receipt counts them.
+  /// Runtime. `put<double>("velocity", part, adopt(std::move(buffer)), shape)`. put() copies bytes
+  /// nevertheless that are compressed, that `layout` does not place in one contiguous run, or whose
+  /// run does not begin at a multiple of 4 KiB in the buffer; then it returns the buffer to its
+  /// Runtime. The Receipt counts both kinds.
   template <class T>
     requires(element_type_of<T>().has_value())
-  Status put(std::string_view field, Part part, AdoptedBuffer data, const Shape& shape = {}) {
-    return adopt_part({field, *element_type_of<T>()}, part, shape, std::move(data));
+  Status put(std::string_view field,
+             Part part,
+             AdoptedBuffer data,
+             const Shape& shape = {},
+             const MemoryLayout& layout = {}) {
+    return adopt_part({field, *element_type_of<T>()}, part, shape, std::move(data), layout);
   }
   template <class T>
     requires(element_type_of<T>().has_value())
-  Status put(std::string_view field, const Subarray& block, AdoptedBuffer data) {
-    return adopt_block({field, *element_type_of<T>()}, block, std::move(data));
+  Status put(std::string_view field,
+             const Subarray& block,
+             AdoptedBuffer data,
+             const MemoryLayout& layout = {}) {
+    return adopt_block({field, *element_type_of<T>()}, block, std::move(data), layout);
   }
 
   /// Sets an attribute of the step, such as its simulated time. Copies the value. Any rank may set
@@ -160,10 +179,24 @@ class FOREBAY_EXPORT [[nodiscard]] StepWriter {
   }
   explicit StepWriter(std::shared_ptr<write::StepWriterCore> core) noexcept
       : core_(std::move(core)) {}
-  Status put_part(const TypedField& element, Part part, const Shape& shape, Bytes data);
-  Status put_block(const TypedField& element, const Subarray& block, Bytes data);
-  Status adopt_part(const TypedField& element, Part part, const Shape& shape, AdoptedBuffer data);
-  Status adopt_block(const TypedField& element, const Subarray& block, AdoptedBuffer data);
+  Status put_part(const TypedField& element,
+                  Part part,
+                  const Shape& shape,
+                  Bytes data,
+                  const MemoryLayout& layout);
+  Status put_block(const TypedField& element,
+                   const Subarray& block,
+                   Bytes data,
+                   const MemoryLayout& layout);
+  Status adopt_part(const TypedField& element,
+                    Part part,
+                    const Shape& shape,
+                    AdoptedBuffer data,
+                    const MemoryLayout& layout);
+  Status adopt_block(const TypedField& element,
+                     const Subarray& block,
+                     AdoptedBuffer data,
+                     const MemoryLayout& layout);
 
   std::shared_ptr<write::StepWriterCore> core_;  // null: moved from, committed or aborted
 };

@@ -34,7 +34,7 @@ std::vector<PieceToHash> pieces_of_chunk(const AdoptedBlock& block,
 std::vector<PackedChunk> split_into_chunks(const AdoptedBlock& block) {
   FOREBAY_ASSERT(block.chunk_bytes % kPieceBytes == 0);
   const std::uint64_t room = format::round_up(block.size_bytes, format::kPageBytes);
-  const std::span<std::byte> memory(block.buffer->data(), room);
+  const std::span<std::byte> memory(block.buffer->data() + block.offset_bytes, room);
   std::ranges::fill(memory.subspan(block.size_bytes), std::byte{});
   const shm::MemoryLocation location = shm::BufferAllocation::location_of(*block.buffer);
   std::vector<PackedChunk> chunks;
@@ -50,7 +50,7 @@ std::vector<PackedChunk> split_into_chunks(const AdoptedBlock& block) {
                                 .is_last = offset + bytes == room},
                       .bytes = memory.subspan(offset, bytes),
                       .memory = location.memory,
-                      .memory_offset = location.offset_bytes + offset,
+                      .memory_offset = location.offset_bytes + block.offset_bytes + offset,
                       .to_hash = pieces_of_chunk(block, offset, raw),
                       .release = [buffer = block.buffer] {}});
   }

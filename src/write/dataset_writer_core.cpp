@@ -274,18 +274,22 @@ Status StepWriterCore::check_process() const {
   return dataset_->origin_.check("write a step of", dataset_->path());
 }
 
-Status StepWriterCore::put(const BlockDescriptor& descriptor, std::span<const std::byte> bytes) {
+Status StepWriterCore::put(const BlockDescriptor& descriptor,
+                           std::span<const std::byte> memory,
+                           const MemoryLayout& layout) {
   if (Status process_check = check_process(); !process_check) return process_check;
   const TimePoint begin = now();
-  Status outcome = record_failure(packer_.add(descriptor, bytes));
+  Status outcome = record_failure(packer_.add(descriptor, memory, layout));
   blocked_time_ += now() - begin;
   return outcome;
 }
 
-Status StepWriterCore::adopt(const BlockDescriptor& descriptor, AdoptedBuffer buffer) {
+Status StepWriterCore::adopt(const BlockDescriptor& descriptor,
+                             AdoptedBuffer buffer,
+                             const MemoryLayout& layout) {
   if (Status process_check = check_process(); !process_check) return process_check;
   const TimePoint begin = now();
-  Status outcome = record_failure(packer_.adopt(descriptor, std::move(buffer)));
+  Status outcome = record_failure(packer_.adopt(descriptor, std::move(buffer), layout));
   blocked_time_ += now() - begin;
   return outcome;
 }
@@ -398,34 +402,44 @@ StepWriter::~StepWriter() = default;
 
 std::uint64_t StepWriter::number() const noexcept { return core_ ? core_->number() : 0; }
 
-Status StepWriter::put_part(const TypedField& element, Part part, const Shape& shape, Bytes data) {
+Status StepWriter::put_part(const TypedField& element,
+                            Part part,
+                            const Shape& shape,
+                            Bytes data,
+                            const MemoryLayout& layout) {
   if (!core_) return step_closed_error("put");
-  return core_->put(part_descriptor(element.field, element.type, part, shape, data.size()), data);
+  return core_->put(part_descriptor(element.field, element.type, part, shape, data.size()), data,
+                    layout);
 }
 
-Status StepWriter::put_block(const TypedField& element, const Subarray& block, Bytes data) {
+Status StepWriter::put_block(const TypedField& element,
+                             const Subarray& block,
+                             Bytes data,
+                             const MemoryLayout& layout) {
   if (!core_) return step_closed_error("put");
   const auto descriptor = array_block_descriptor(element.field, element.type, block);
-  return descriptor ? core_->put(*descriptor, data) : core_->fail(descriptor.error());
+  return descriptor ? core_->put(*descriptor, data, layout) : core_->fail(descriptor.error());
 }
 
 Status StepWriter::adopt_part(const TypedField& element,
                               Part part,
                               const Shape& shape,
-                              AdoptedBuffer data) {
+                              AdoptedBuffer data,
+                              const MemoryLayout& layout) {
   if (!core_) return step_closed_error("put");
   const std::size_t size_bytes = data.bytes().size();
   const auto descriptor = part_descriptor(element.field, element.type, part, shape, size_bytes);
-  return core_->adopt(descriptor, std::move(data));
+  return core_->adopt(descriptor, std::move(data), layout);
 }
 
 Status StepWriter::adopt_block(const TypedField& element,
                                const Subarray& block,
-                               AdoptedBuffer data) {
+                               AdoptedBuffer data,
+                               const MemoryLayout& layout) {
   if (!core_) return step_closed_error("put");
   const auto descriptor = array_block_descriptor(element.field, element.type, block);
   if (!descriptor) return core_->fail(descriptor.error());
-  return core_->adopt(*descriptor, std::move(data));
+  return core_->adopt(*descriptor, std::move(data), layout);
 }
 
 Status StepWriter::set_attribute(std::string_view name, const AttributeValue& value) {

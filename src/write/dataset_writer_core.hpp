@@ -117,8 +117,10 @@ class StepWriterCore {
   StepWriterCore& operator=(const StepWriterCore&) = delete;
 
   std::uint64_t number() const noexcept { return step_.step; }
-  Status put(const BlockDescriptor& descriptor, std::span<const std::byte> bytes);
-  Status adopt(const BlockDescriptor& descriptor, AdoptedBuffer buffer);
+  Status put(const BlockDescriptor& descriptor,
+             std::span<const std::byte> memory,
+             const MemoryLayout& layout);
+  Status adopt(const BlockDescriptor& descriptor, AdoptedBuffer buffer, const MemoryLayout& layout);
   Status set_attribute(const format::AttributeKey& key, const AttributeValue& value);
   /// Records that put() failed: commit() then fails, too. Returns the Error.
   Status fail(const Error& why);

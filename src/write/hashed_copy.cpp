@@ -42,10 +42,11 @@ void copy_lines(std::byte* to, const std::byte* from, std::size_t lines) noexcep
     _mm_stream_si128(target + 2, third);
     _mm_stream_si128(target + 3, fourth);
   }
-  // Nontemporal stores are not ordered with others. A thread that is notified afterwards must see
-  // the bytes.
-  _mm_sfence();
 }
+
+/// Nontemporal stores are not ordered with others. A thread that is notified afterwards must see
+/// the bytes.
+void order_stores() noexcept { _mm_sfence(); }
 
 /// Copies the beginning of `from`, so that the copy ends at the end of a cache line of `to`. Copies
 /// nothing if `from` is short. Returns the number of bytes copied.
@@ -62,6 +63,8 @@ std::size_t copy_lines_aligned(std::byte* to, std::span<const std::byte> from) n
 std::size_t copy_lines_aligned(std::byte* /*to*/, std::span<const std::byte> /*from*/) noexcept {
   return 0;
 }
+
+void order_stores() noexcept {}
 #endif
 
 void hash(XXH3_state_t* state, std::span<const std::byte> bytes) noexcept {
@@ -71,11 +74,18 @@ void hash(XXH3_state_t* state, std::span<const std::byte> bytes) noexcept {
 
 }  // namespace
 
-void copy_nontemporal(std::span<std::byte> to, std::span<const std::byte> from) noexcept {
+void copy_unordered(std::span<std::byte> to, std::span<const std::byte> from) noexcept {
   FOREBAY_ASSERT(to.size() >= from.size());
   const std::size_t done = copy_lines_aligned(to.data(), from);
   const std::span<const std::byte> rest = from.subspan(done);
   if (!rest.empty()) std::memcpy(to.data() + done, rest.data(), rest.size());
+}
+
+void order_copies() noexcept { order_stores(); }
+
+void copy_nontemporal(std::span<std::byte> to, std::span<const std::byte> from) noexcept {
+  copy_unordered(to, from);
+  order_copies();
 }
 
 void HashedCopy::Free::operator()(XXH3_state_s* state) const noexcept { ::XXH3_freeState(state); }
@@ -101,7 +111,7 @@ void HashedCopy::add(std::span<std::byte> to, std::span<const std::byte> from) n
   while (!from.empty()) {
     const std::size_t size_bytes = std::min(kCacheBytes, from.size());
     hash(state_.get(), from.first(size_bytes));
-    copy_nontemporal(to, from.first(size_bytes));
+    copy_unordered(to, from.first(size_bytes));
     to = to.subspan(size_bytes);
     from = from.subspan(size_bytes);
   }
@@ -112,7 +122,10 @@ void HashedCopy::add(std::span<const std::byte> bytes) noexcept {
   if (!bytes.empty()) hash(state_.get(), bytes);
 }
 
-std::uint64_t HashedCopy::digest() const noexcept { return ::XXH3_64bits_digest(state_.get()); }
+std::uint64_t HashedCopy::digest() const noexcept {
+  order_copies();
+  return ::XXH3_64bits_digest(state_.get());
+}
 
 std::uint64_t hashed_copy(std::span<std::byte> to,
                           std::span<const std::byte> from,

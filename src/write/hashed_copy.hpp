@@ -18,6 +18,11 @@ namespace forebay::write {
 /// hashes them. Up to twice as fast as memcpy() through the cache.
 void copy_nontemporal(std::span<std::byte> to, std::span<const std::byte> from) noexcept;
 
+/// As copy_nontemporal(), for one of many short copies: other threads may see the bytes only after
+/// order_copies(), which costs as much as a copy of a few KiB.
+void copy_unordered(std::span<std::byte> to, std::span<const std::byte> from) noexcept;
+void order_copies() noexcept;
+
 /// As copy_nontemporal(); returns the hash of the copied bytes.
 std::uint64_t hashed_copy(std::span<std::byte> to,
                           std::span<const std::byte> from,
@@ -31,12 +36,13 @@ class HashedCopy {
  public:
   explicit HashedCopy(std::uint64_t seed);
 
-  /// Copies as copy_nontemporal() does. The hash covers all bytes added since the last reset().
+  /// Copies as copy_unordered() does; digest() orders. The hash covers all bytes added since the
+  /// last reset().
   void add(std::span<std::byte> to, std::span<const std::byte> from) noexcept;
   /// Hashes bytes without a copy.
   void add(std::span<const std::byte> bytes) noexcept;
 
-  /// Hash of the bytes added so far; more may be added.
+  /// Hash of the bytes added so far; more may be added. Other threads may see the copies then.
   std::uint64_t digest() const noexcept;
   std::uint64_t size_bytes() const noexcept { return size_bytes_; }
 

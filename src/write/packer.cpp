@@ -43,9 +43,9 @@ class CopyingScope {
   std::atomic<bool>& flag_;
 };
 
-std::span<const std::byte> piece_of(std::span<const std::byte> bytes, std::uint64_t piece) {
+ByteRange piece_of(const BlockSource& source, std::uint64_t piece) {
   const std::uint64_t begin = piece * kPieceBytes;
-  return bytes.subspan(begin, std::min(kPieceBytes, bytes.size() - begin));
+  return {begin, std::min(kPieceBytes, source.size_bytes() - begin)};
 }
 
 }  // namespace
@@ -77,6 +77,26 @@ Result<std::uint32_t> Packer::field_number(const format::FieldDefinition& field)
   field_seeds_.push_back(format::field_seed(step_seed_, field.name));
   fields_.emplace(field.name, number);
   return number;
+}
+
+/// Without a layout, check() compares the sizes.
+Result<BlockSource> Packer::source_of(const BlockDescriptor& descriptor,
+                                      std::span<const std::byte> memory,
+                                      const MemoryLayout& layout) const {
+  if (layout.is_packed()) return BlockSource(memory);
+  const format::FieldDefinition& field = descriptor.field;
+  if (const Status valid = format::check_field(field); !valid) return failure(valid.error());
+  const auto counts = std::span(descriptor.dims).last(field.dimensions);
+  const std::uint64_t element_bytes = element_size(field.type);
+  const auto placement = format::place_in_memory(
+      layout, {.count = counts, .element_bytes = element_bytes, .memory_bytes = memory.size()});
+  if (!placement) return invalid_put(field.name, placement.error().cause());
+  const std::uint64_t elements = elements_of(counts);
+  if (elements > kRegionBytesMax / element_bytes)
+    return invalid_put(field.name, "its shape has too many elements");
+  if (elements == 0) return BlockSource({});
+  const format::Box box{format::Coordinates(counts.size()), {counts.begin(), counts.end()}};
+  return BlockSource(memory, format::BoxCopy(box, box, *placement, element_bytes));
 }
 
 Status Packer::check(const BlockDescriptor& descriptor, std::uint64_t bytes) const {
@@ -152,30 +172,36 @@ Result<Packer::OpenSegment> Packer::take_segment() {
   return OpenSegment{.segment = *segment};
 }
 
-Status Packer::add(const BlockDescriptor& descriptor, std::span<const std::byte> bytes) {
-  auto block = begin_block(descriptor, bytes.size());
+Status Packer::add(const BlockDescriptor& descriptor,
+                   std::span<const std::byte> memory,
+                   const MemoryLayout& layout) {
+  const auto source = source_of(descriptor, memory, layout);
+  return source ? add_source(descriptor, *source) : failure(source.error());
+}
+
+Status Packer::add_source(const BlockDescriptor& descriptor, const BlockSource& source) {
+  const std::uint64_t bytes = source.size_bytes();
+  auto block = begin_block(descriptor, bytes);
   if (!block) return failure(block.error());
   const format::BlockSeed seed = seed_of(descriptor, block->field);
-  const bool is_small = bytes.size() <= segment_bytes_;
   waited_ = {};
   const CopyingScope copying(*setup_.copying_flag);
-  const Status added = bytes.empty() ? Status()
-                       : is_small    ? add_small(*block, seed, bytes)
-                                     : add_large(*block, seed, bytes);
+  const Status added = bytes == 0                ? Status()
+                       : bytes <= segment_bytes_ ? add_small(*block, seed, source)
+                                                 : add_large(*block, seed, source);
   if (!added) return added;
   record_.dims.insert(record_.dims.end(), descriptor.dims.begin(), descriptor.dims.end());
   record_.blocks.push_back(*block);
-  record_.raw_bytes += bytes.size();
-  copied_bytes_ += bytes.size();
+  record_.raw_bytes += bytes;
+  copied_bytes_ += bytes;
   return {};
 }
 
 /// Copies a small block into the segment that is being filled. The block is not split over
 /// segments.
-Status Packer::add_small(BlockRecord& block,
-                         format::BlockSeed seed,
-                         std::span<const std::byte> bytes) {
-  if (open_ && open_->fill + bytes.size() > segment_bytes_) flush();
+Status Packer::add_small(BlockRecord& block, format::BlockSeed seed, const BlockSource& source) {
+  const std::uint64_t bytes = source.size_bytes();
+  if (open_ && open_->fill + bytes > segment_bytes_) flush();
   if (!open_) {
     auto taken = take_segment();
     if (!taken) return failure(taken.error());
@@ -185,9 +211,9 @@ Status Packer::add_small(BlockRecord& block,
   block.region = open_->region;
   block.offset = open_->fill;
   const std::uint64_t begin = open_->fill;
-  for (std::uint64_t piece = 0; piece < format::piece_count(bytes.size()); ++piece) {
+  for (std::uint64_t piece = 0; piece < format::piece_count(bytes); ++piece) {
     const std::uint64_t piece_seed = format::piece_seed(seed, piece);
-    open_->fill += add_piece(*open_, block, piece_seed, piece_of(bytes, piece));
+    open_->fill += add_piece(*open_, block, piece_seed, source, piece_of(source, piece));
     if (block.codec != format::Codec::kNone) record_.piece_ends.push_back(open_->fill - begin);
   }
   block.stored_bytes = open_->fill - begin;
@@ -209,21 +235,21 @@ Error Packer::with_block_size(const Error& error, std::uint64_t bytes) const {
 }
 
 /// Copies a large block into a separate region, a segment at a time.
-Status Packer::add_large(BlockRecord& block,
-                         format::BlockSeed seed,
-                         std::span<const std::byte> bytes) {
+Status Packer::add_large(BlockRecord& block, format::BlockSeed seed, const BlockSource& source) {
+  const std::uint64_t bytes = source.size_bytes();
   auto filling = take_segment();
-  if (!filling) return failure(with_block_size(filling.error(), bytes.size()));
+  if (!filling) return failure(with_block_size(filling.error(), bytes));
   filling->region = record_.regions++;
-  filling->region_bytes = format::round_up(bytes.size(), format::kPageBytes);
+  filling->region_bytes = format::round_up(bytes, format::kPageBytes);
   block.region = filling->region;
   block.stored_bytes = 0;
-  for (std::uint64_t piece = 0; piece < format::piece_count(bytes.size()); ++piece) {
-    const auto raw = piece_of(bytes, piece);
-    if (filling->fill + raw.size() > segment_bytes_)
+  for (std::uint64_t piece = 0; piece < format::piece_count(bytes); ++piece) {
+    const ByteRange raw = piece_of(source, piece);
+    if (filling->fill + raw.size > segment_bytes_)
       if (const Status next = continue_in_next_segment(*filling); !next)
-        return failure(with_block_size(next.error(), bytes.size()));
-    const std::uint64_t stored = add_piece(*filling, block, format::piece_seed(seed, piece), raw);
+        return failure(with_block_size(next.error(), bytes));
+    const std::uint64_t stored =
+        add_piece(*filling, block, format::piece_seed(seed, piece), source, raw);
     filling->fill += stored;
     block.stored_bytes += stored;
     if (block.codec != format::Codec::kNone) record_.piece_ends.push_back(block.stored_bytes);
@@ -257,23 +283,54 @@ Status Packer::continue_in_next_segment(OpenSegment& filling) {
 std::uint64_t Packer::add_piece(OpenSegment& open,
                                 const BlockRecord& block,
                                 std::uint64_t seed,
-                                std::span<const std::byte> raw) {
-  const auto to = setup_.staging->segment(open.segment, run_).subspan(open.fill, raw.size());
-  if (block.codec != format::Codec::kNone) {
-    const auto stored = format::compress_piece(block.codec, setup_.codec_level, raw, to);
-    FOREBAY_ASSERT(stored.has_value());
-    const std::uint64_t own = format::stored_piece_seed(seed, {raw, to.first(*stored)});
-    record_.piece_checksums.push_back(hash_of(raw, own));
-    return *stored;
-  }
+                                const BlockSource& source,
+                                ByteRange piece) {
+  const auto to = setup_.staging->segment(open.segment, run_).subspan(open.fill, piece.size);
+  if (block.codec != format::Codec::kNone)
+    return compress(block.codec, raw_piece(source, piece), to, seed);
+  if (source.has_short_runs()) copy_ahead(open, source, piece);
+  const bool is_copied = open.copied_end >= open.fill + piece.size;
   if (setup_.checksum_stage == ChecksumStage::kCopy) {
-    record_.piece_checksums.push_back(hashed_copy(to, raw, seed));
-    return raw.size();
+    record_.piece_checksums.push_back(is_copied ? hash_of(to, seed)
+                                                : source.hashed_copy(piece, to, seed));
+    return piece.size;
   }
-  copy_nontemporal(to, raw);
+  if (!is_copied) source.copy(piece, to);
   open.to_hash.push_back({record_.piece_checksums.size(), seed, to});
   record_.piece_checksums.push_back(0);
-  return raw.size();
+  return piece.size;
+}
+
+/// Returns the stored bytes.
+std::uint64_t Packer::compress(format::Codec codec,
+                               std::span<const std::byte> raw,
+                               std::span<std::byte> to,
+                               std::uint64_t seed) {
+  const auto stored = format::compress_piece(codec, setup_.codec_level, raw, to);
+  FOREBAY_ASSERT(stored.has_value());
+  const std::uint64_t own = format::stored_piece_seed(seed, {raw, to.first(*stored)});
+  record_.piece_checksums.push_back(hash_of(raw, own));
+  return *stored;
+}
+
+std::span<const std::byte> Packer::raw_piece(const BlockSource& source, ByteRange piece) {
+  if (source.is_contiguous()) return source.bytes().subspan(piece.offset, piece.size);
+  scratch_.resize(kPieceBytes);
+  const auto raw = std::span(scratch_).first(piece.size);
+  source.copy(piece, raw);
+  return raw;
+}
+
+/// Copies this piece and all further ones that fit the segment. In a transposition, a line of the
+/// application's memory may have elements of many pieces; copied together, they need it once.
+void Packer::copy_ahead(OpenSegment& open, const BlockSource& source, ByteRange piece) const {
+  if (open.copied_end > open.fill) return;
+  const std::uint64_t left = source.size_bytes() - piece.offset;
+  const std::uint64_t room = segment_bytes_ - open.fill;
+  const std::uint64_t bytes = left <= room ? left : room - room % kPieceBytes;
+  source.copy({piece.offset, bytes},
+              setup_.staging->segment(open.segment, run_).subspan(open.fill, bytes));
+  open.copied_end = open.fill + bytes;
 }
 
 void Packer::flush() {
@@ -306,24 +363,31 @@ void Packer::offer(OpenSegment open, Last last) {
                 }});
 }
 
-Status Packer::adopt(const BlockDescriptor& descriptor, AdoptedBuffer buffer) {
+Status Packer::adopt(const BlockDescriptor& descriptor,
+                     AdoptedBuffer buffer,
+                     const MemoryLayout& layout) {
   if (const Status checked = buffer.check(); !checked) return checked;
-  const auto bytes = buffer.bytes();
-  if (bytes.empty() || setup_.codec != Codec::kNone) return add(descriptor, bytes);
-  auto block = begin_block(descriptor, bytes.size());
+  const auto source = source_of(descriptor, buffer.bytes(), layout);
+  if (!source) return failure(source.error());
+  const std::uint64_t bytes = source->size_bytes();
+  const bool is_in_place = bytes > 0 && setup_.codec == Codec::kNone && source->is_contiguous();
+  const auto offset =
+      is_in_place ? static_cast<std::uint64_t>(source->bytes().data() - buffer.bytes().data()) : 0;
+  if (!is_in_place || offset % format::kPageBytes != 0) return add_source(descriptor, *source);
+  auto block = begin_block(descriptor, bytes);
   if (!block) return failure(block.error());
   const format::BlockSeed seed = seed_of(descriptor, block->field);
   block->region = record_.regions++;
   record_.dims.insert(record_.dims.end(), descriptor.dims.begin(), descriptor.dims.end());
   record_.blocks.push_back(*block);
-  record_.raw_bytes += bytes.size();
-  adopted_bytes_ += bytes.size();
-  const std::uint64_t pieces = format::piece_count(bytes.size());
-  record_.piece_checksums.resize(block->first_piece + pieces);
+  record_.raw_bytes += bytes;
+  adopted_bytes_ += bytes;
+  record_.piece_checksums.resize(block->first_piece + format::piece_count(bytes));
   setup_.offer_adopted({.step = setup_.step,
                         .origin = setup_.origin,
                         .region = block->region,
-                        .size_bytes = bytes.size(),
+                        .offset_bytes = offset,
+                        .size_bytes = bytes,
                         .first_piece = block->first_piece,
                         .chunk_bytes = segment_bytes_,
                         .seed = seed,

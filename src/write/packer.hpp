@@ -1,12 +1,13 @@
 // SPDX-License-Identifier: Apache-2.0
 // Packer: packs the blocks of an application into chunks. Small blocks share a segment of staging
 // memory and its region. Each large block and each adopted buffer has a separate region; adopted
-// buffers stay in place. Bytes are compressed as they are copied; checksums are computed then, or
-// later by the agent (hashing.hpp).
+// buffers stay in place if their bytes are contiguous. Bytes are compressed as they are copied;
+// checksums are computed then, or later by the agent (hashing.hpp).
 #pragma once
 
 #include <forebay/buffer.hpp>
 #include <forebay/error.hpp>
+#include <forebay/memory_layout.hpp>
 #include <forebay/write_plan.hpp>
 
 #include <atomic>
@@ -22,6 +23,7 @@
 
 #include "format/checksum.hpp"
 #include "write/adopted_block.hpp"
+#include "write/block_source.hpp"
 #include "write/packed_chunk.hpp"
 #include "write/plan_limits.hpp"
 #include "write/rank_metadata.hpp"
@@ -62,11 +64,16 @@ class Packer {
   Packer(const Packer&) = delete;
   Packer& operator=(const Packer&) = delete;
 
-  /// Copies the bytes. kInvalidArgument if they do not match the descriptor or the field; kLimit if
-  /// it waits for segments for more than `wait_max`.
-  Status add(const BlockDescriptor& descriptor, std::span<const std::byte> bytes);
-  /// Takes the buffer without a copy. Copies it if the bytes are to be compressed.
-  Status adopt(const BlockDescriptor& descriptor, AdoptedBuffer buffer);
+  /// Copies the block from `memory`. kInvalidArgument if its bytes do not match the descriptor or
+  /// the field; kLimit if it waits for segments for more than `wait_max`.
+  Status add(const BlockDescriptor& descriptor,
+             std::span<const std::byte> memory,
+             const MemoryLayout& layout = {});
+  /// Takes the buffer without a copy. Copies the block if its bytes are to be compressed, are not
+  /// contiguous, or do not begin at a page.
+  Status adopt(const BlockDescriptor& descriptor,
+               AdoptedBuffer buffer,
+               const MemoryLayout& layout = {});
   /// Offers the segment that is being filled. Afterwards record() is complete.
   void flush();
 
@@ -82,23 +89,35 @@ class Packer {
     std::uint32_t region = 0;
     std::uint64_t region_bytes = 0;   ///< of a large block: size of its region
     std::uint64_t region_offset = 0;  ///< of a large block: of this segment in the region
+    std::uint64_t copied_end = 0;     ///< bytes before it were copied, also of pieces to come
     std::vector<PieceToHash> to_hash = {};
   };
 
   Result<std::uint32_t> field_number(const format::FieldDefinition& field);
   Status check(const BlockDescriptor& descriptor, std::uint64_t bytes) const;
+  Result<BlockSource> source_of(const BlockDescriptor& descriptor,
+                                std::span<const std::byte> memory,
+                                const MemoryLayout& layout) const;
   Result<BlockRecord> begin_block(const BlockDescriptor& descriptor, std::uint64_t bytes);
   format::BlockSeed seed_of(const BlockDescriptor& descriptor, std::uint32_t field) const;
   Result<OpenSegment> take_segment();
   Result<std::uint32_t> wait_for_segment();
-  Status add_small(BlockRecord& block, format::BlockSeed seed, std::span<const std::byte> bytes);
-  Status add_large(BlockRecord& block, format::BlockSeed seed, std::span<const std::byte> bytes);
+  Status add_source(const BlockDescriptor& descriptor, const BlockSource& source);
+  Status add_small(BlockRecord& block, format::BlockSeed seed, const BlockSource& source);
+  Status add_large(BlockRecord& block, format::BlockSeed seed, const BlockSource& source);
   Status continue_in_next_segment(OpenSegment& filling);
   Error with_block_size(const Error& error, std::uint64_t bytes) const;
   std::uint64_t add_piece(OpenSegment& open,
                           const BlockRecord& block,
                           std::uint64_t seed,
-                          std::span<const std::byte> raw);
+                          const BlockSource& source,
+                          ByteRange piece);
+  std::uint64_t compress(format::Codec codec,
+                         std::span<const std::byte> raw,
+                         std::span<std::byte> to,
+                         std::uint64_t seed);
+  std::span<const std::byte> raw_piece(const BlockSource& source, ByteRange piece);
+  void copy_ahead(OpenSegment& open, const BlockSource& source, ByteRange piece) const;
   void offer(OpenSegment open, Last last);
 
   const Setup setup_;
@@ -109,6 +128,7 @@ class Packer {
   std::map<std::string, std::uint32_t, std::less<>> fields_;
   std::vector<format::FieldSeed> field_seeds_;
   std::optional<OpenSegment> open_;
+  std::vector<std::byte> scratch_;  ///< a piece that is to be compressed, if it was not contiguous
   std::chrono::nanoseconds waited_{};  ///< by this call of add()
   std::uint64_t copied_bytes_ = 0;
   std::uint64_t adopted_bytes_ = 0;

@@ -13,6 +13,7 @@
 #include <random>
 #include <string>
 #include <thread>
+#include <utility>
 #include <vector>
 
 #include <gmock/gmock.h>
@@ -299,6 +300,129 @@ TEST_F(PackerTest, adopted_buffer_to_compress_is_copied) {
   packer_->flush();
   EXPECT_EQ(packer_->copied_bytes(), 8000U);
   expect_block(0, values);
+}
+
+/// A part of three dimensions, its packed values, and the same in memory as a layout describes.
+struct PlacedPart {
+  PlacedPart(Shape count, MemoryLayout memory_layout)
+      : layout(std::move(memory_layout)), packed(noise(element_count(count), 7)) {
+    descriptor = {.field = kField, .part = 0, .dims = count};
+    descriptor.field.dimensions = 3;
+    const bool is_fortran = layout.order == ArrayOrder::kFortran;
+    memory.assign(element_count(layout.shape), -1);
+    for (std::uint64_t i = 0; i < packed.size(); ++i) {
+      const std::uint64_t at[] = {i / count[2] / count[1] + layout.start[0],
+                                  i / count[2] % count[1] + layout.start[1],
+                                  i % count[2] + layout.start[2]};
+      const Shape& shape = layout.shape;
+      memory[is_fortran ? (at[2] * shape[1] + at[1]) * shape[0] + at[0]
+                        : (at[0] * shape[1] + at[1]) * shape[2] + at[2]] = packed[i];
+    }
+  }
+
+  MemoryLayout layout;
+  std::vector<double> packed;
+  std::vector<double> memory;
+  BlockDescriptor descriptor;
+};
+
+/// With long runs, short runs and transposed elements, smaller and larger than segments.
+std::vector<PlacedPart> placed_parts() {
+  std::vector<PlacedPart> parts;
+  for (const Shape& count :
+       {Shape{3, 5, 7}, Shape{2, 40, 300}, Shape{150, 70, 90}, Shape{7, 99, 999}})
+    for (const ArrayOrder order : {ArrayOrder::kC, ArrayOrder::kFortran})
+      parts.emplace_back(count, with_ghosts(count, 2, order));
+  return parts;
+}
+
+TEST_F(PackerTest, block_in_any_layout_is_stored_packed) {
+  for (const ChecksumStage stage : {ChecksumStage::kCopy, ChecksumStage::kAgent}) {
+    for (const Codec codec : {Codec::kNone, Codec::kZstd}) {
+      for (const PlacedPart& one : placed_parts()) {
+        start(8, {.checksum_stage = stage, .codec = codec, .codec_level = 1});
+        PlacedPart small({1, 2, 50}, with_ghosts({1, 2, 50}, 0));
+        small.descriptor.part = 1;
+        ASSERT_TRUE(packer_->add(small.descriptor, std::as_bytes(std::span(small.memory)),
+                                 small.layout));  // the segment is in use
+        const auto memory = std::as_bytes(std::span(one.memory));
+        const Status added = packer_->add(one.descriptor, memory, one.layout);
+        ASSERT_TRUE(added) << added.error().message();
+        packer_->flush();
+        hash_all();
+        expect_block(1, one.packed);
+        EXPECT_EQ(packer_->copied_bytes(), (one.packed.size() + 100) * sizeof(double));
+        release_all();
+      }
+    }
+  }
+}
+
+Buffer buffer_of(const std::vector<double>& values) {
+  auto buffer =
+      shm::BufferAllocator::make(0)->allocate(values.size() * sizeof(double), MemoryKind::kHost);
+  EXPECT_TRUE(buffer) << buffer.error().message();
+  std::ranges::copy(std::as_bytes(std::span(values)), buffer->data());
+  return std::move(*buffer);
+}
+
+TEST_F(PackerTest, adopted_buffer_with_one_run_at_a_page_is_offered_in_place) {
+  start(1);
+  const Shape count{5, 8, 64};
+  const PlacedPart one(count, {.shape = {9, 8, 64}, .start = {2, 0, 0}});
+  Buffer buffer = buffer_of(one.memory);
+  const std::byte* const memory = buffer.data();
+  ASSERT_TRUE(packer_->adopt(one.descriptor, adopt(std::move(buffer)), one.layout));
+  ASSERT_EQ(offered_.size(), 1U);
+  EXPECT_EQ(offered_[0].bytes.data(), memory + 2 * kPageBytes);
+  EXPECT_EQ(offered_[0].memory_offset % kPageBytes, 0U);
+  EXPECT_EQ(packer_->adopted_bytes(), one.packed.size() * sizeof(double));
+  EXPECT_EQ(packer_->copied_bytes(), 0U);
+  hash_all();
+  expect_block(0, one.packed);
+}
+
+TEST_F(PackerTest, adopted_buffer_with_other_layouts_is_copied) {
+  start(8);
+  const PlacedPart ghosts({5, 8, 64}, with_ghosts({5, 8, 64}, 1));
+  const PlacedPart within_page({5, 8, 32}, {.shape = {6, 8, 32}, .start = {1, 0, 0}});
+  ASSERT_TRUE(packer_->adopt(ghosts.descriptor, adopt(buffer_of(ghosts.memory)), ghosts.layout));
+  ASSERT_TRUE(packer_->adopt(within_page.descriptor, adopt(buffer_of(within_page.memory)),
+                             within_page.layout));
+  packer_->flush();
+  EXPECT_EQ(packer_->adopted_bytes(), 0U);
+  EXPECT_EQ(packer_->copied_bytes(),
+            (ghosts.packed.size() + within_page.packed.size()) * sizeof(double));
+  expect_block(0, ghosts.packed);
+  expect_block(1, within_page.packed);
+}
+
+TEST_F(PackerTest, layout_that_does_not_fit_is_invalid) {
+  start(2);
+  const std::vector<double> values(100);
+  const auto memory = std::as_bytes(std::span(values));
+  const auto refused = [&](const BlockDescriptor& descriptor, const MemoryLayout& layout) {
+    const Status added = packer_->add(descriptor, memory, layout);
+    EXPECT_EQ(error_class(added), ErrorClass::kInvalidArgument);
+    return added ? std::string() : added.error().message();
+  };
+  EXPECT_THAT(refused(part(0, 99), with_ghosts({99}, 1)), HasSubstr("put field 'density'"));
+  EXPECT_THAT(refused(part(0, UINT64_MAX / 2), {.strides = {0}}), HasSubstr("too many elements"));
+  BlockDescriptor many = part(0, 1);
+  many.dims.assign(9, 1);
+  many.field.dimensions = 9;
+  EXPECT_THAT(refused(many, {.strides = Shape(9, 1)}), HasSubstr("more than 8 dimensions"));
+  EXPECT_EQ(segments_in_use(), 0U);
+}
+
+TEST_F(PackerTest, stride_zero_repeats_an_element) {
+  start(2);
+  const std::vector<double> value{4.5};
+  const Status added =
+      packer_->add(part(0, 1000), std::as_bytes(std::span(value)), {.strides = {0}});
+  ASSERT_TRUE(added) << added.error().message();
+  packer_->flush();
+  expect_block(0, std::vector<double>(1000, 4.5));
 }
 
 TEST_F(PackerTest, agent_stage_leaves_checksums_to_agent) {
