@@ -9,6 +9,7 @@
 #include <forebay/element_type.hpp>
 #include <forebay/error.hpp>
 #include <forebay/future.hpp>
+#include <forebay/memory_layout.hpp>
 #include <forebay/part.hpp>
 #include <forebay/range.hpp>
 #include <forebay/read_plan.hpp>
@@ -124,18 +125,22 @@ class FOREBAY_EXPORT StepReader {
   Result<std::vector<std::uint64_t>> element_count(std::string_view field,
                                                    std::span<const Part> parts) const;
 
-  // Reading. Each call returns at once. `into` has exactly the requested size and must stay alive
-  // until the Future is finished, cancelled or dropped. It is written only inside calls on that
-  // Future, and inside the read() call if the data is present. After an Error its content is
-  // undefined. The Future returns the number of requested bytes. The values of `into` have
-  // the element type of the field; otherwise kInvalidArgument names both types. They may also be
-  // std::byte, which reads any type unconverted: the size of `into` is then in bytes, all other
+  // Reading. Each call returns at once. `into` has exactly the requested size, or holds the
+  // elements as `layout` describes; of such memory, only the requested elements are written. It
+  // must stay alive until the Future is finished, cancelled or dropped. It is written only inside
+  // calls on that Future, and inside the read() call if the data is present. After an Error its
+  // content is undefined. The Future returns the number of requested bytes. The values of `into`
+  // have the element type of the field; otherwise kInvalidArgument names both types. They may also
+  // be std::byte, which reads any type unconverted: the size of `into` is then in bytes, all other
   // arguments still count elements.
 
-  /// Reads a whole part.
+  /// Reads a whole part. With `layout`, pieces are copied straight to their place in memory.
   template <WritableElementRange R>
-  Future<ByteCount> read(std::string_view field, Part part, R&& into) const {
-    return read_parts(read_target(field, into), std::span(&part, 1));
+  Future<ByteCount> read(std::string_view field,
+                         Part part,
+                         R&& into,
+                         const MemoryLayout& layout = {}) const {
+    return read_part(read_target(field, into), part, layout);
   }
   /// Reads elements of a part from `first_element` on, in C order. Fails with kOutOfRange if the
   /// part has fewer.
@@ -157,16 +162,29 @@ class FOREBAY_EXPORT StepReader {
   /// ignored. The selection is assembled from all blocks that it touches. Fails with kNotFound if
   /// any of its elements is in no block.
   template <WritableElementRange R>
-  Future<ByteCount> read(std::string_view field, const Subarray& selection, R&& into) const {
-    return read_selection(read_target(field, into), selection, {});
+  Future<ByteCount> read(std::string_view field,
+                         const Subarray& selection,
+                         R&& into,
+                         const MemoryLayout& layout = {}) const {
+    return read_selection(read_target(field, into), selection, layout, {});
   }
-  /// The same for a selection that is not fully written: elements in no block become `fill`.
+  /// The same for a selection that is not fully written: elements in no block become `fill`. Other
+  /// memory, such as ghost layers, is not written.
   template <WritableElementRange R>
   Future<ByteCount> read(std::string_view field,
                          const Subarray& selection,
                          R&& into,
                          const std::ranges::range_value_t<R>& fill) const {
-    return read_selection(read_target(field, into), selection, std::as_bytes(std::span(&fill, 1)));
+    return read(field, selection, into, MemoryLayout(), fill);
+  }
+  template <WritableElementRange R>
+  Future<ByteCount> read(std::string_view field,
+                         const Subarray& selection,
+                         R&& into,
+                         const MemoryLayout& layout,
+                         const std::ranges::range_value_t<R>& fill) const {
+    return read_selection(read_target(field, into), selection, layout,
+                          std::as_bytes(std::span(&fill, 1)));
   }
 
  private:
@@ -184,12 +202,16 @@ class FOREBAY_EXPORT StepReader {
   }
   explicit StepReader(std::shared_ptr<restore::StepReaderCore> core) noexcept
       : core_(std::move(core)) {}
+  Future<ByteCount> read_part(const ReadTarget& target,
+                              Part part,
+                              const MemoryLayout& layout) const;
   Future<ByteCount> read_parts(const ReadTarget& target, std::span<const Part> parts) const;
   Future<ByteCount> read_range(const ReadTarget& target,
                                Part part,
                                std::uint64_t first_element) const;
   Future<ByteCount> read_selection(const ReadTarget& target,
                                    const Subarray& selection,
+                                   const MemoryLayout& layout,
                                    std::span<const std::byte> fill) const;
 
   std::shared_ptr<restore::StepReaderCore> core_;

@@ -19,6 +19,14 @@ void fill_with(std::span<std::byte> into, std::span<const std::byte> element) {
     std::memcpy(into.data() + at, element.data(), element.size());
 }
 
+/// Calls use(CopyRun) for the memory of all elements of a selection, which is not empty.
+template <class F>
+void for_each_run(const Subarray& selection, const restore::SelectionRequest& request, F use) {
+  const format::Box box{selection.start, selection.count};
+  format::BoxCopy(box, box, request.memory, request.element_bytes)
+      .for_each({0, request.list.bytes}, use);
+}
+
 Future<ByteCount> start_read(const std::shared_ptr<restore::StepReaderCore>& step,
                              Result<restore::BlockRequestList> list,
                              std::span<std::byte> into) {
@@ -109,6 +117,14 @@ Result<std::vector<std::uint64_t>> StepReader::element_count(std::string_view fi
   return core_->element_counts(field, parts);
 }
 
+Future<ByteCount> StepReader::read_part(const ReadTarget& target,
+                                        Part part,
+                                        const MemoryLayout& layout) const {
+  if (layout.is_packed()) return read_parts(target, std::span(&part, 1));
+  const restore::FieldRequest request{target.field, target.type, target.into.size()};
+  return start_read(core_, core_->request_part(request, part, layout), target.into);
+}
+
 Future<ByteCount> StepReader::read_parts(const ReadTarget& target,
                                          std::span<const Part> parts) const {
   return start_read(core_,
@@ -125,15 +141,18 @@ Future<ByteCount> StepReader::read_range(const ReadTarget& target,
 
 Future<ByteCount> StepReader::read_selection(const ReadTarget& target,
                                              const Subarray& selection,
+                                             const MemoryLayout& layout,
                                              std::span<const std::byte> fill) const {
   const restore::FieldRequest request{target.field, target.type, target.into.size()};
-  bool is_covered = false;
-  auto list = core_->request_selection(request, selection, is_covered);
-  if (list && !is_covered) {
+  auto requested = core_->request_selection(request, selection, layout);
+  if (!requested) return requested.error();
+  if (!requested->is_covered) {
     if (fill.empty()) return core_->not_covered_error(request);
-    fill_with(target.into, fill);
+    for_each_run(selection, *requested, [&](const format::CopyRun& run) {
+      fill_with(target.into.subspan(run.memory_offset, run.bytes), fill);
+    });
   }
-  return start_read(core_, std::move(list), target.into);
+  return start_read(core_, std::move(requested->list), target.into);
 }
 
 const std::string& DatasetReader::path() const noexcept { return core_->directory(); }

@@ -29,6 +29,15 @@ struct FieldRequest {
   std::uint64_t memory_bytes = 0;
 };
 
+/// A selection as a list of blocks.
+struct SelectionRequest {
+  BlockRequestList list;
+  /// Blocks have all elements of the selection. If not, the memory of missing ones is not written.
+  bool is_covered = true;
+  format::MemoryPlacement memory;  ///< of the selection
+  std::uint64_t element_bytes = 1;
+};
+
 class StepReaderCore {
  public:
   /// `directory` is that of the dataset.
@@ -63,14 +72,16 @@ class StepReaderCore {
   /// The requested blocks, after all checks.
   Result<BlockRequestList> request_parts(const FieldRequest& request,
                                          std::span<const Part> parts) const;
+  /// The requested part, in memory with this layout.
+  Result<BlockRequestList> request_part(const FieldRequest& request,
+                                        Part part,
+                                        const MemoryLayout& layout) const;
   Result<BlockRequestList> request_range(const FieldRequest& request,
                                          Part part,
                                          std::uint64_t first_element) const;
-  /// Sets `is_covered` to whether blocks have all elements of the selection. If not, the missing
-  /// bytes of the memory are not written.
-  Result<BlockRequestList> request_selection(const FieldRequest& request,
+  Result<SelectionRequest> request_selection(const FieldRequest& request,
                                              const Subarray& selection,
-                                             bool& is_covered) const;
+                                             const MemoryLayout& layout) const;
   /// kNotFound: no block has some of the selection.
   Error not_covered_error(const FieldRequest& request) const;
 
@@ -87,6 +98,10 @@ class StepReaderCore {
                           std::span<const format::BlockLocation> blocks) const;
   Result<const FieldInfo*> check_type(const FieldRequest& request, FieldKind kind) const;
   Status check_size(const FieldRequest& request, std::uint64_t needed) const;
+  Result<format::MemoryPlacement> place(const FieldRequest& request,
+                                        const MemoryLayout& layout,
+                                        const Shape& count,
+                                        std::uint64_t element_bytes) const;
   Result<std::uint64_t> check_selection(const FieldInfo& field, const Subarray& selection) const;
 
   const detail::OriginProcess origin_;

@@ -31,14 +31,6 @@ BlockRequest request_of(const format::StepCatalog& step, const format::BlockLoca
   return {.location = location, .offset = block.offset, .raw = {0, block.raw_bytes}};
 }
 
-/// Number of elements of a selection.
-std::uint64_t element_count(const format::Coordinates& count) {
-  std::uint64_t elements = 1;
-  for (const std::uint64_t extent : count)
-    elements *= extent;
-  return elements;
-}
-
 bool is_inside(const Subarray& selection, const Shape& shape) {
   for (std::size_t d = 0; d < shape.size(); ++d) {
     if (selection.start[d] > shape[d] || selection.count[d] > shape[d] - selection.start[d])
@@ -84,6 +76,46 @@ Result<BlockRequestList> StepReaderCore::request_parts(const FieldRequest& reque
   }
   if (const Status fits = check_size(request, list.bytes); !fits) return failure(fits.error());
   sort(list);
+  return list;
+}
+
+Result<format::MemoryPlacement> StepReaderCore::place(const FieldRequest& request,
+                                                      const MemoryLayout& layout,
+                                                      const Shape& count,
+                                                      std::uint64_t element_bytes) const {
+  if (layout.is_packed()) {
+    const Status fits = check_size(request, element_count(count) * element_bytes);
+    if (!fits) return failure(fits.error());
+    return format::packed_placement(count, element_bytes);
+  }
+  auto placement = format::place_in_memory(
+      layout, {count, element_bytes, request.memory_bytes, format::MemoryAccess::kWrite});
+  if (placement) return placement;
+  return failure(
+      make_error(ErrorClass::kInvalidArgument, request.field, placement.error().cause()));
+}
+
+Result<BlockRequestList> StepReaderCore::request_part(const FieldRequest& request,
+                                                      Part part,
+                                                      const MemoryLayout& layout) const {
+  const auto field = check_type(request, FieldKind::kParts);
+  if (!field) return failure(field.error());
+  const auto count = shape(request.field, part);
+  if (!count) return failure(count.error());
+  const std::uint64_t element_bytes = element_size((*field)->type);
+  const auto memory = place(request, layout, *count, element_bytes);
+  if (!memory) return failure(memory.error());
+  const auto location = catalog_->find_part(request.field, part.number);
+  if (!location) return failure(translate_error(location.error()));
+  BlockRequest block_request = request_of(*catalog_, *location);
+  BlockRequestList list{.step = catalog_, .swap_unit_bytes = swap_unit_of(**field, request)};
+  list.bytes = block_request.raw.size;
+  if (list.bytes == 0) return list;
+  const format::Box box{format::Coordinates(count->size()), *count};
+  list.boxes.emplace_back(box, box, *memory, element_bytes);
+  block_request.memory_offset = list.boxes.back().memory_offset();
+  if (!list.boxes.back().is_one_run()) block_request.box = 0;
+  list.requests.push_back(block_request);
   return list;
 }
 
@@ -139,20 +171,21 @@ Result<std::uint64_t> StepReaderCore::check_selection(const FieldInfo& field,
   return element_count(selection.count);
 }
 
-Result<BlockRequestList> StepReaderCore::request_selection(const FieldRequest& request,
+Result<SelectionRequest> StepReaderCore::request_selection(const FieldRequest& request,
                                                            const Subarray& selection,
-                                                           bool& is_covered) const {
+                                                           const MemoryLayout& layout) const {
   const auto field = check_type(request, FieldKind::kGlobal);
   if (!field) return failure(field.error());
   const auto elements = check_selection(**field, selection);
   if (!elements) return failure(elements.error());
   const std::uint64_t element_bytes = element_size((*field)->type);
+  auto memory = place(request, layout, selection.count, element_bytes);
+  if (!memory) return failure(memory.error());
   BlockRequestList list{.step = catalog_,
                         .requests = {},
                         .boxes = {},
                         .bytes = *elements * element_bytes,
                         .swap_unit_bytes = swap_unit_of(**field, request)};
-  if (const Status fits = check_size(request, list.bytes); !fits) return failure(fits.error());
   const format::Box box{selection.start, selection.count};
   const auto blocks = catalog_->find_blocks(request.field, box);
   if (!blocks) return failure(blocks.error());
@@ -160,7 +193,7 @@ Result<BlockRequestList> StepReaderCore::request_selection(const FieldRequest& r
   for (const format::BlockLocation& location : *blocks) {
     BlockRequest block_request = request_of(*catalog_, location);
     list.boxes.emplace_back(catalog_->index(location).box(location.field, location.number), box,
-                            element_bytes);
+                            *memory, element_bytes);
     block_request.raw = list.boxes.back().hull();
     block_request.box = static_cast<std::uint32_t>(list.boxes.size() - 1);
     found_bytes += list.boxes.back().bytes();
@@ -168,11 +201,11 @@ Result<BlockRequestList> StepReaderCore::request_selection(const FieldRequest& r
   }
   if (const Status apart = check_no_overlap(request, *blocks); !apart)
     return failure(apart.error());
-  is_covered = found_bytes >= list.bytes;
+  const bool is_covered = found_bytes >= list.bytes;
   if (!is_covered && has_lost_files())
     return failure(not_found_error(request.field, "some of the selection is"));
   sort(list);
-  return list;
+  return SelectionRequest{std::move(list), is_covered, std::move(*memory), element_bytes};
 }
 
 /// If two blocks have the same elements, it is ambiguous which one is meant. Without overlap, a

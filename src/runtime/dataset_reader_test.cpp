@@ -226,6 +226,11 @@ TEST_F(DatasetReaderTest, other_byte_order_is_swapped) {
   const StepReader step = newest();
   for (std::uint64_t part = 0; part < 4; ++part)
     expect_part(step, Part{part});
+  std::vector<double> every_second(elements_in(2) * 2);
+  ASSERT_TRUE(step.read("speed", Part{2}, every_second, {.strides = {2}}).wait());
+  const auto values = values_of(1, 2, elements_in(2));
+  for (std::uint64_t i = 0; i < values.size(); ++i)
+    ASSERT_EQ(every_second[2 * i], values[i]);
 }
 
 TEST_F(DatasetReaderTest, hundred_thousand_small_parts_are_one_request) {
