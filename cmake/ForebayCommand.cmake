@@ -40,7 +40,9 @@ install(
   DESTINATION ${CMAKE_INSTALL_DOCDIR}
   COMPONENT doc
   FILES_MATCHING
-  PATTERN "*.[ch]pp")
+  PATTERN "*.c"
+  PATTERN "*.[ch]pp"
+  PATTERN "*.f90")
 install(
   FILES cmake/examples.cmake
   DESTINATION ${CMAKE_INSTALL_DOCDIR}/examples

@@ -7,6 +7,7 @@ include(CMakePackageConfigHelpers)
 set(forebay_config_dir "${CMAKE_INSTALL_LIBDIR}/cmake/forebay")
 
 install(TARGETS forebay EXPORT forebayTargets)
+install(FILES include/forebay.h include/forebay_mpi.h DESTINATION ${CMAKE_INSTALL_INCLUDEDIR})
 install(DIRECTORY include/forebay DESTINATION ${CMAKE_INSTALL_INCLUDEDIR})
 install(
   EXPORT forebayTargets

@@ -5,7 +5,7 @@
 #
 #   cmake -S share/doc/forebay/examples -B build -DCMAKE_PREFIX_PATH=<prefix>
 cmake_minimum_required(VERSION 3.25)
-project(forebay_examples LANGUAGES CXX)
+project(forebay_examples LANGUAGES C CXX)
 
 find_package(forebay REQUIRED OPTIONAL_COMPONENTS mpi)
 
@@ -20,4 +20,11 @@ foreach(source IN LISTS examples)
     add_executable(${name} ${source})
     target_link_libraries(${name} PRIVATE forebay::mpi)
   endif()
+endforeach()
+file(GLOB examples RELATIVE "${CMAKE_CURRENT_SOURCE_DIR}" "*.c")
+foreach(source IN LISTS examples)
+  cmake_path(GET source STEM name)
+  add_executable(${name} ${source})
+  target_link_libraries(${name} PRIVATE forebay::c)
+  set_target_properties(${name} PROPERTIES C_STANDARD 11)
 endforeach()

@@ -95,9 +95,11 @@ def test_pkg_config_names_the_mpi(run, prefix):
 def test_installed_examples_build_and_run(run, prefix, tmp_path):
     source = prefix / "share" / "doc" / "forebay" / "examples"
     run("cmake", "-S", source, "-B", tmp_path, "-G", "Ninja", f"-DCMAKE_PREFIX_PATH={prefix}")
-    targets = [] if IS_ALL else ["--target", "read_range"]
+    programs = ("read_range", "c_read_slab", "c_checkpoint")
+    targets = [] if IS_ALL else ["--target", *programs]
     run("cmake", "--build", tmp_path, *targets, limit_s=600)
-    run(tmp_path / "read_range", cwd=tmp_path)
+    for program in programs:
+        run(tmp_path / program, cwd=tmp_path)
 
 
 def test_other_mpi_is_refused_by_name(start, prefix, tmp_path):

@@ -66,7 +66,7 @@ def _unknown_folder(path: str, table: dict) -> str | None:
 
 def _bad_edge(tree: SourceTree, path: str, include: Include, table: dict) -> str | None:
     target = tree.resolve(path, include)
-    if include.target.startswith("forebay/"):
+    if include.target.startswith("forebay/") or (target or "").startswith("include/"):
         return _bad_public(path, include, table)
     if target is None:
         return _bad_outside(path, include, table)

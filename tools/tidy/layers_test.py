@@ -11,6 +11,7 @@ TABLE = layers.load_table()
 PROJECT = {f"src/{module}/part.hpp": "" for module in TABLE["modules"]} | {
     f"include/forebay/{header}.hpp": "" for header in TABLE["public"]["module"]
 }
+PROJECT["include/forebay.h"] = ""
 
 
 def messages(make_tree, path, line):
@@ -56,6 +57,7 @@ def test_edge_upwards_or_sideways_is_found(make_tree, path, line):
         ("interpose/posix/x.cpp", '#include "trace/part.hpp"'),
         ("interpose/posix/x.cpp", '#include "base/part.hpp"'),
         ("examples/x.cpp", "#include <forebay/error.hpp>"),
+        ("examples/x.c", "#include <forebay.h>"),
         ("src/base/x.cpp", '// #include "read/part.hpp"'),
         ("src/base/x.cpp", '/*\n#include "read/part.hpp"\n*/'),
     ],
@@ -68,6 +70,7 @@ def test_edge_downwards_is_allowed(make_tree, path, line):
     ("path", "line", "advice"),
     [
         ("src/base/x.cpp", '#include "forebay/error.hpp"', "write <forebay/error.hpp>"),
+        ("examples/x.c", '#include "forebay.h"', "write <forebay.h>"),
         ("src/storage/x.cpp", "#include <base/part.hpp>", 'write "base/part.hpp"'),
         ("src/base/x.cpp", '#include "part.hpp"', 'write "base/part.hpp"'),
         ("src/base/x.cpp", '#include "nowhere.hpp"', "not a file of the project"),
