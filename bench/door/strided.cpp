@@ -7,7 +7,7 @@
 #include <cstring>
 #include <span>
 
-#include "bench/frame/benchmark.hpp"
+#include "bench/door/door.hpp"
 #include "bench/frame/clock.hpp"
 #include "bench/frame/file_partition.hpp"
 
@@ -59,6 +59,8 @@ double time_step(DatasetWriter& dataset, const Put& put) {
   return seconds;
 }
 
+}  // namespace
+
 Status bench_strided(Context& context) {
   const std::uint64_t edge = context.choose(kEdge);
   const Shape count(3, edge);
@@ -89,12 +91,6 @@ Status bench_strided(Context& context) {
                     {"packed by hand", {}, [&] { return time_step(dataset, by_hand); }}}});
   check(dataset.close());
   return compared;
-}
-
-}  // namespace
-
-FOREBAY_BENCHMARK(door, "Forebay from other languages and libraries, beside their own ways") {
-  return run_each(context, {{{kId}, bench_strided}});
 }
 
 }  // namespace forebay::bench::door
