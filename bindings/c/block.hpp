@@ -2,8 +2,10 @@
 // A forebay_block that was checked, as StepWriter and StepReader take it.
 #pragma once
 
+#include <forebay/memory_layout.hpp>
 #include <forebay/range.hpp>
 
+#include <algorithm>
 #include <optional>
 
 #include "bindings/c/array.hpp"
@@ -20,6 +22,7 @@ struct Block {
     count = shape_of({operation, "count"}, given.count, given.dimensions);
     part = {given.part};
     fill = given.fill;
+    layout = layout_of(given);
     if (given.global_shape != nullptr)
       box = Subarray{
           .shape = shape_of({operation, "global_shape"}, given.global_shape, given.dimensions),
@@ -27,8 +30,20 @@ struct Block {
           .count = count};
   }
 
-  /// Size of its elements.
-  std::uint64_t bytes() const { return bytes_of(operation, count, element_size(type)); }
+  /// Size of the memory in which its elements lie.
+  std::uint64_t memory_bytes() const {
+    const std::uint64_t element = element_size(type);
+    if (std::ranges::count(count, 0) > 0 && !layout.strides.empty()) return 0;
+    if (layout.strides.empty())
+      return bytes_of(operation, layout.shape.empty() ? count : layout.shape, element);
+    std::uint64_t last = 0;
+    for (std::size_t d = 0; d < count.size(); ++d) {
+      const std::uint64_t start = layout.start.empty() ? 0 : layout.start[d];
+      const std::uint64_t index = sum_of(operation, start, count[d] - 1);
+      last = sum_of(operation, last, bytes_of(operation, {index}, layout.strides[d]));
+    }
+    return bytes_of(operation, {sum_of(operation, last, 1)}, element);
+  }
 
   const char* operation;
   std::string field;
@@ -37,6 +52,19 @@ struct Block {
   Part part;
   std::optional<Subarray> box;  ///< of a global array; else a part
   const void* fill = nullptr;
+  MemoryLayout layout;
+
+ private:
+  Shape optional_shape(const char* name, const std::uint64_t* numbers) const {
+    if (numbers == nullptr) return {};
+    return shape_of({operation, name}, numbers, static_cast<std::uint32_t>(count.size()));
+  }
+  MemoryLayout layout_of(const forebay_block& given) const {
+    return {.shape = optional_shape("memory_shape", given.memory_shape),
+            .start = optional_shape("memory_start", given.memory_start),
+            .order = order_of(operation, given.memory_order),
+            .strides = optional_shape("memory_strides", given.memory_strides)};
+  }
 };
 
 }  // namespace forebay::bindings

@@ -118,15 +118,15 @@ void check_shape(const Block& block, const StepReader& step) {
 forebay::Future<forebay::ByteCount> read_block(const StepReader& step, Block block, void* data) {
   if (block.type == forebay::ElementType::kBytes)
     block.type = find_field("read", step, block.field.c_str()).type;
-  const auto into = memory_of("read", data, block.bytes());
+  const auto into = memory_of("read", data, block.memory_bytes());
   if (!block.box) check_shape(block, step);
   return with_type(block.type, [&]<class T>() {
     const auto values = values_of<T>(into);
-    if (!block.box) return step.read(block.field, block.part, values);
-    if (block.fill == nullptr) return step.read(block.field, *block.box, values);
+    if (!block.box) return step.read(block.field, block.part, values, block.layout);
+    if (block.fill == nullptr) return step.read(block.field, *block.box, values, block.layout);
     T fill;
     std::memcpy(&fill, block.fill, sizeof fill);
-    return step.read(block.field, *block.box, values, fill);
+    return step.read(block.field, *block.box, values, block.layout, fill);
   });
 }
 

@@ -86,19 +86,20 @@ forebay_attribute attribute_of(const forebay_attribute* attribute) {
 }
 
 void put(StepWriter& step, const Block& block, const void* data) {
-  const auto bytes = memory_of("put", data, block.bytes());
+  const auto bytes = memory_of("put", data, block.memory_bytes());
   with_type(block.type, [&]<class T>() {
     const auto values = values_of<T>(bytes);
-    check(block.box ? step.put(block.field, *block.box, values)
-                    : step.put(block.field, block.part, values, block.count));
+    check(block.box ? step.put(block.field, *block.box, values, block.layout)
+                    : step.put(block.field, block.part, values, block.count, block.layout));
   });
 }
 
 void adopt_buffer(StepWriter& step, const Block& block, forebay::Buffer&& buffer) {
   with_type(block.type, [&]<class T>() {
-    forebay::AdoptedBuffer data = forebay::adopt(std::move(buffer), block.bytes());
-    check(block.box ? step.put<T>(block.field, *block.box, std::move(data))
-                    : step.put<T>(block.field, block.part, std::move(data), block.count));
+    forebay::AdoptedBuffer data = forebay::adopt(std::move(buffer), block.memory_bytes());
+    const forebay::MemoryLayout& layout = block.layout;
+    check(block.box ? step.put<T>(block.field, *block.box, std::move(data), layout)
+                    : step.put<T>(block.field, block.part, std::move(data), block.count, layout));
   });
 }
 

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // Datasets of the C interface: blocks of each type, attributes, receipts, failures.
 #include <cstring>
+#include <numeric>
 
 #include "bindings/c/testing.hpp"
 
@@ -113,6 +114,48 @@ TEST_F(CDataset, selection_of_a_global_array_is_filled_where_nothing_was_written
   EXPECT_TRUE(info.is_global);
   EXPECT_EQ(info.shape[1], 5U);
   EXPECT_EQ(forebay_step_get_field(stored, nullptr, 1, &info, &error), FOREBAY_NOT_FOUND);
+}
+
+TEST_F(CDataset, ghost_layers_are_not_written_and_not_overwritten) {
+  const std::uint64_t memory[] = {4, 5};
+  const std::uint64_t start[] = {1, 1};
+  std::int32_t values[20];
+  std::iota(values, values + 20, 0);
+  begin(1);
+  forebay_block block = part_block(FOREBAY_INT32, 2, kCount);
+  block.memory_shape = memory;
+  block.memory_start = start;
+  FOREBAY_ASSERT_OK(forebay_step_put(step, &block, values, &error));
+  commit();
+  open(1);
+  std::int32_t found[20] = {};
+  FOREBAY_ASSERT_OK(forebay_step_read(stored, &block, found, nullptr, &error));
+  EXPECT_EQ(
+      std::vector<std::int32_t>(found, found + 20),
+      (std::vector<std::int32_t>{0, 0, 0, 0, 0, 0, 6, 7, 8, 0, 0, 11, 12, 13, 0, 0, 0, 0, 0, 0}));
+}
+
+TEST_F(CDataset, strides_and_order_of_memory_are_those_of_the_block) {
+  const std::int32_t values[] = {1, 2, 3, 4, 5, 6};
+  begin(1);
+  forebay_block block = part_block(FOREBAY_INT32, 2, kCount);
+  block.memory_order = FOREBAY_ORDER_FORTRAN;
+  FOREBAY_ASSERT_OK(forebay_step_put(step, &block, values, &error));
+  block.memory_order = 7;
+  EXPECT_EQ(forebay_step_put(step, &block, values, &error), FOREBAY_INVALID_ARGUMENT);
+  EXPECT_TRUE(has_text(error, "order is 7"));
+  commit();
+  open(1);
+  const std::uint64_t strides[] = {7, 2};
+  std::int32_t found[12] = {};
+  block.memory_order = FOREBAY_ORDER_C;
+  block.memory_strides = strides;
+  FOREBAY_ASSERT_OK(forebay_step_read(stored, &block, found, nullptr, &error));
+  EXPECT_EQ(std::vector<std::int32_t>(found, found + 12),
+            (std::vector<std::int32_t>{1, 0, 3, 0, 5, 0, 0, 2, 0, 4, 0, 6}));
+  const std::uint64_t huge[] = {UINT64_MAX, 2};
+  block.memory_strides = huge;
+  EXPECT_EQ(forebay_step_read(stored, &block, found, nullptr, &error), FOREBAY_INVALID_ARGUMENT);
 }
 
 TEST_F(CDataset, adopted_buffer_is_written_without_a_copy) {

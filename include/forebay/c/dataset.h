@@ -32,6 +32,12 @@ typedef struct forebay_block {
   const uint64_t* start;        /* first element of the box in the global array */
   const void* fill;             /* one element for elements that were not written, in a box that is
                                    read; NULL: these are an error */
+  /* Where the elements lie in memory, as the memory dataspace of HDF5. All NULL: packed. Without
+     strides, memory is the whole array; with strides, it ends at the last element of the block. */
+  const uint64_t* memory_shape;   /* of the whole array in memory, with ghost layers; NULL: count */
+  const uint64_t* memory_start;   /* first element of the block in that array; NULL: zeros */
+  const uint64_t* memory_strides; /* elements between neighbors; NULL: by shape and order */
+  int memory_order;               /* FOREBAY_ORDER_... of the elements in memory */
 } forebay_block;
 
 /* ---- Writing ---- */
@@ -70,10 +76,10 @@ FOREBAY_API int forebay_dataset_begin_step(forebay_dataset_writer* dataset,
                                            forebay_step_writer** step,
                                            forebay_error* error);
 
-/* Adds a part or a box to its field. Copies `data` before it returns: the elements of the block in
-   C order without gaps. A field has one type and one number of dimensions in all its blocks. Boxes
-   must not overlap. Blocks while no staging memory is free, at most for the step timeout. After a
-   failure the step cannot be committed. Not collective. */
+/* Adds a part or a box to its field. Copies the elements of the block from `data` before it
+   returns. A field has one type and one number of dimensions in all its blocks. Boxes must not
+   overlap. Blocks while no staging memory is free, at most for the step timeout. After a failure
+   the step cannot be committed. Not collective. */
 FOREBAY_API int forebay_step_put(forebay_step_writer* step,
                                  const forebay_block* block,
                                  const void* data,
@@ -90,7 +96,8 @@ FOREBAY_API int forebay_buffer_allocate(forebay_runtime* runtime,
 /* Frees a buffer that was not adopted. */
 FOREBAY_API void forebay_buffer_free(forebay_buffer* buffer);
 
-/* As forebay_step_put(), for the first bytes of a buffer, without a copy. Ends the handle `buffer`,
+/* As forebay_step_put(), for the first bytes of a buffer. Copies only what is compressed, or is not
+   one contiguous run in memory that begins at a multiple of 4 KiB. Ends the handle `buffer`,
    also on failure; the memory returns to the runtime when it has been written. */
 FOREBAY_API int forebay_step_adopt(forebay_step_writer* step,
                                    const forebay_block* block,
@@ -261,9 +268,10 @@ FOREBAY_API int forebay_step_part_shape(const forebay_step_reader* step,
                                         uint64_t* shape,
                                         forebay_error* error);
 
-/* Reads a whole part or a box of a global array into `data`, in C order without gaps. The type is
-   that of the field, or FOREBAY_BYTES: then elements are copied as they are, and block->count still
-   counts elements. The counts of a part must be those of its shape. `request` may be NULL. */
+/* Reads a whole part or a box of a global array into `data`. Of memory that is not packed, only the
+   elements of the block are written. The type is that of the field, or FOREBAY_BYTES: then elements
+   are copied as they are, and block->count still counts elements. The counts of a part must be
+   those of its shape. `request` may be NULL. */
 FOREBAY_API int forebay_step_read(forebay_step_reader* step,
                                   const forebay_block* block,
                                   void* data,
