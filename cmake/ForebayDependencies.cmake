@@ -7,11 +7,11 @@ find_package(tl-expected REQUIRED)
 find_package(Eigen3 3.4 REQUIRED NO_MODULE)
 find_package(nlohmann_json 3.11 REQUIRED)
 find_package(OpenSSL 3.0 REQUIRED COMPONENTS Crypto)
+find_package(tomlplusplus 3.3 REQUIRED CONFIG)
 find_package(PkgConfig REQUIRED)
 pkg_check_modules(liburing REQUIRED IMPORTED_TARGET liburing>=2.3)
 pkg_check_modules(xxhash REQUIRED IMPORTED_TARGET libxxhash>=0.8)
 pkg_check_modules(hwloc REQUIRED IMPORTED_TARGET hwloc>=2.9)
-pkg_check_modules(tomlplusplus REQUIRED IMPORTED_TARGET tomlplusplus>=3.3)
 pkg_check_modules(zstd REQUIRED IMPORTED_TARGET libzstd>=1.4)
 
 # The library needs none of them.
