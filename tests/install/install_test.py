@@ -152,19 +152,37 @@ def test_component_mpi_of_library_without_mpi_is_refused(start, prefix, library_
     assert "-DFOREBAY_MPI_COMPILER=" in done.err
 
 
+def test_component_mpi_that_is_not_installed_is_refused(start, prefix, tmp_path):
+    """As where the development package for MPI is missing."""
+    copy = Path(shutil.copytree(prefix, tmp_path / "prefix", symlinks=True))
+    for file in (copy / "lib" / "cmake" / "forebay").glob("forebayMpiTargets*.cmake"):
+        file.unlink()
+    done = configure_mpi_project(start, copy, tmp_path / "build")
+    assert done.code != 0
+    assert "the part of forebay for MPICH 5." in one_line(done.err)
+    assert "install its development package" in one_line(done.err)
+
+
 def test_library_alone_needs_no_package_of_tools(library_build):
     cache = (library_build / "CMakeCache.txt").read_text()
     assert [name for name in ("fmt_DIR", "ZLIB_", "fuse3_", "pugixml_") if name in cache] == []
 
 
-def test_library_alone_is_built_and_installed(run, library_build, tmp_path):
+def test_library_alone_is_built_and_installed(run, library_build, tmp_path, sample):
     """Its lowest module only, unless FOREBAY_TEST_ALL is 1: the library takes minutes."""
     targets = [] if IS_ALL else ["--target", "forebay_base_objects"]
     run("cmake", "--build", library_build, *targets, limit_s=3000)
     if IS_ALL:
-        run("cmake", "--install", library_build, "--prefix", tmp_path)
-        assert sorted(path.name for path in tmp_path.iterdir()) == ["include", "lib", "share"]
+        prefix = tmp_path / "prefix"
+        run("cmake", "--install", library_build, "--prefix", prefix)
+        assert sorted(path.name for path in prefix.iterdir()) == ["include", "lib", "share"]
         run(library_build / "examples" / "read_range", cwd=tmp_path)
+        build = tmp_path / "build"
+        run("cmake", "-S", HERE, "-B", build, "-G", "Ninja", f"-DCMAKE_PREFIX_PATH={prefix}")
+        run("cmake", "--build", build)
+        test_pkg_config_compiles_program_that_reads_a_file(run, prefix, tmp_path, sample)
+        file, line = sample
+        assert run(build / "downstream", file) == line
 
 
 def test_benchmarks_without_tools_are_refused(start, tmp_path):
