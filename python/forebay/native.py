@@ -35,6 +35,7 @@ TASKS_BENCH_PROGRAM = "forebay-bench-tasks"  # `forebay demo` runs it, so `make 
 EXIT_SKIPPED = 77  # as in test programs; the printed line is the reason
 SKIPPED = "skipped: "
 HOSTS_SCRIPT = "two_hosts.py"
+OPEN_MPI_LAUNCHERS = ("orterun", "prterun")  # what its mpiexec is a link to
 SOURCE_DIRECTORY = Path(__file__).parents[2]  # if this package is used from a source tree
 PR_SET_PDEATHSIG = 1  # from <linux/prctl.h>
 
@@ -174,13 +175,15 @@ def mpi_launcher() -> list[str]:
     if not os.access(path, os.X_OK):
         hint = install_hint() if is_source_tree() else "install MPICH there"
         raise ForebayError(f"no mpiexec in {path.parent}; {hint}")
+    if path.resolve().name in OPEN_MPI_LAUNCHERS:  # as beside Debian's Python
+        return openmpi_launcher(str(path))
     # A waiting rank yields its core to a working one early.
     return [str(path), "-genv", "MPIR_CVAR_POLLS_BEFORE_YIELD", "10"]
 
 
-def openmpi_launcher() -> list[str]:
+def openmpi_launcher(program: str = "mpiexec.openmpi") -> list[str]:
     """Debian's launcher, by its full name: with two MPIs installed, mpiexec is ambiguous."""
-    args = ["mpiexec.openmpi", "--oversubscribe", "--mca", "mpi_yield_when_idle", "1"]
+    args = [program, "--oversubscribe", "--mca", "mpi_yield_when_idle", "1"]
     # It would bind one or two ranks, and so all their threads, to a core each. MPICH does not.
     args += ["--bind-to", "none"]
     # These suppress warnings about missing hardware and about what a container forbids.

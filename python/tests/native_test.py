@@ -87,6 +87,19 @@ def test_default_directory_of_programs_is_beside_this_python(monkeypatch, tmp_pa
         native.find_program("forebay-x")
 
 
+@pytest.mark.parametrize(("target", "option"), [("orterun", "--oversubscribe"), ("hydra", "-genv")])
+def test_launcher_beside_python_gets_the_options_of_its_mpi(monkeypatch, tmp_path, target, option):
+    monkeypatch.setattr("sys.prefix", str(tmp_path))
+    folder = tmp_path / "bin"
+    folder.mkdir()
+    (folder / target).touch(mode=0o755)
+    (folder / "mpiexec").symlink_to(target)
+    command = native.launcher(2)
+    assert command[0] == str(folder / "mpiexec")
+    assert command[1] == option
+    assert command[-2:] == ["-n", "2"]
+
+
 def test_document_is_returned_and_progress_is_reported(fake_program):
     step = {"progress": 3, "total": 9, "unit": "runs", "what": "measuring"}
     fake_program("forebay-x", {"a": [1]}, progress=[step])
