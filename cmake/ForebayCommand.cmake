@@ -21,6 +21,23 @@ if(FOREBAY_TOOLS)
     PATTERN "*.toml"
     PATTERN "*.j2"
     PATTERN "__pycache__" EXCLUDE)
+
+  # Where each shell searches for the completion of a command, below a prefix in its path.
+  set(completions packaging/completions)
+  install(
+    FILES ${completions}/forebay.bash
+    DESTINATION ${CMAKE_INSTALL_DATADIR}/bash-completion/completions
+    RENAME forebay
+    COMPONENT command)
+  install(
+    FILES ${completions}/_forebay
+    DESTINATION ${CMAKE_INSTALL_DATADIR}/zsh/site-functions
+    COMPONENT command)
+  install(
+    FILES ${completions}/forebay.fish
+    DESTINATION ${CMAKE_INSTALL_DATADIR}/fish/vendor_completions.d
+    COMPONENT command)
+  unset(completions)
 endif()
 
 if(NOT PROJECT_IS_TOP_LEVEL)

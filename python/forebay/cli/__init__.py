@@ -12,6 +12,7 @@ from collections.abc import Callable
 from functools import partial
 
 import click
+from click.shell_completion import CompletionItem
 
 from forebay import __version__
 from forebay.cli import standard_streams
@@ -72,6 +73,12 @@ class LazyGroup(click.Group):
     def format_commands(self, ctx, formatter):
         with formatter.section("Commands"):
             formatter.write_dl([(name, text) for name, (_, text) in COMMANDS.items()])
+
+    def shell_complete(self, ctx, incomplete):
+        """Proposes commands without importing them. A shell calls this at each press of Tab."""
+        found = [name for name in COMMANDS if name.startswith(incomplete)]
+        items = [CompletionItem(name, help=COMMANDS[name][1]) for name in found]
+        return items + click.Command.shell_complete(self, ctx, incomplete)
 
 
 @click.group(cls=LazyGroup, context_settings={"help_option_names": ["-h", "--help"]})
