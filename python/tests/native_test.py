@@ -309,7 +309,7 @@ def test_termination_that_python_drops_at_a_fork_still_ends_the_program(fake, mo
 
 
 def test_usage_counts_written_bytes_and_memory(fake, tmp_path):
-    write = f"open({str(tmp_path / 'file')!r}, 'wb').write(bytes(64 << 20)[:4 << 20])"
+    write = f"open({str(tmp_path / 'file')!r}, 'wb').write((b'x' * (64 << 20))[:4 << 20])"
     fake("forebay-x", f"{write}\nprint(json.dumps({{}}))")
     usage = native.run_program("forebay-x", []).usage
     assert usage.seconds > 0
