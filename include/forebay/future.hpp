@@ -22,6 +22,7 @@ namespace forebay {
 namespace detail {
 template <class T, class U, class F>
 class ThenPending;
+struct FutureAccess;
 }  // namespace detail
 
 /// The result of a request that may be in progress. Move-only; used by one thread at a time.
@@ -90,6 +91,7 @@ class [[nodiscard]] Future {
  private:
   template <class, class, class>
   friend class detail::ThenPending;
+  friend struct detail::FutureAccess;
 
   void settle();
   void disarm_descriptor() noexcept;

@@ -4,6 +4,7 @@
 // them, and tests compare them with pipeline_simulation.hpp.
 #pragma once
 
+#include <forebay/detail/export.hpp>
 #include <forebay/error.hpp>
 
 #include <cstdint>
@@ -49,11 +50,11 @@ struct Overlap {
 Status check(const Pipeline& pipeline);
 
 /// The run of a pipeline with constant times. Exact; takes nanoseconds.
-Result<Overlap> overlap(const Pipeline& pipeline);
+FOREBAY_EXPORT Result<Overlap> overlap(const Pipeline& pipeline);
 
 /// The limit of the gain as count and buffers grow, which is never exceeded: (C + W) / max(C, W /
 /// N).
-Result<double> gain_bound(const Pipeline& pipeline);
+FOREBAY_EXPORT Result<double> gain_bound(const Pipeline& pipeline);
 
 /// Efficiency of a run that took `measured_s`, relative to overlap(): 1 is the best possible, and a
 /// run without overlap has 1 / gain. It may be above 1, because C and W are means. `measured_s`
@@ -74,6 +75,6 @@ struct PipelineAdvice {
 
 /// The advice for constant times. The pipeline's own number of buffers is ignored. Takes less than
 /// a microsecond.
-Result<PipelineAdvice> advise(const Pipeline& pipeline);
+FOREBAY_EXPORT Result<PipelineAdvice> advise(const Pipeline& pipeline);
 
 }  // namespace forebay::model

@@ -3,6 +3,7 @@
 // variables (docs/formats/signature.md). Plain values; pure functions.
 #pragma once
 
+#include <forebay/detail/export.hpp>
 #include <forebay/error.hpp>
 #include <forebay/range.hpp>
 
@@ -87,11 +88,12 @@ struct Signature {
 
 /// Parses one signature, with comments and line breaks. The result satisfies check_signature().
 /// Fails with kInvalidArgument; the Error names `path`, line, column, and what is expected there.
-Result<Signature> parse_signature(std::string_view text, const std::string& path = "signature");
+FOREBAY_EXPORT Result<Signature> parse_signature(std::string_view text,
+                                                 const std::string& path = "signature");
 
 /// One line, in the canonical form of docs/formats/signature.md#grammar. parse_signature() returns
 /// the same Signature if it satisfies check_signature().
-std::string to_text(const Signature& signature);
+FOREBAY_EXPORT std::string to_text(const Signature& signature);
 
 /// Fails with kInvalidArgument if the signature exceeds a limit of the format in any repetition;
 /// the Error names the item and the values of the loop variables. Takes time for the items and
@@ -102,7 +104,7 @@ Status check_signature(const Signature& signature);
 /// Number of all accesses. `signature` must satisfy check_signature(). Enumerates only repetitions
 /// of loops around a loop whose count depends on them; no value if they are more than
 /// `repetitions_max`.
-std::optional<std::uint64_t> access_count(const Signature& signature,
-                                          std::uint64_t repetitions_max = std::uint64_t{1} << 20U);
+FOREBAY_EXPORT std::optional<std::uint64_t> access_count(
+    const Signature& signature, std::uint64_t repetitions_max = std::uint64_t{1} << 20U);
 
 }  // namespace forebay::trace

@@ -3,6 +3,8 @@
 // that a prediction can look ahead with a copy.
 #pragma once
 
+#include <forebay/detail/export.hpp>
+
 #include <array>
 #include <cstddef>
 #include <cstdint>
@@ -18,14 +20,14 @@ namespace forebay::trace {
 class SignatureCursor {
  public:
   /// `signature` must satisfy check_signature().
-  explicit SignatureCursor(std::shared_ptr<const Signature> signature);
+  FOREBAY_EXPORT explicit SignatureCursor(std::shared_ptr<const Signature> signature);
 
-  bool is_done() const noexcept;
+  FOREBAY_EXPORT bool is_done() const noexcept;
   /// Only while not is_done(). begin_ns is the sum of the intervals after the first access, at most
   /// 2^63 - 1; unknown ones count as 0.
-  const Access& current() const noexcept;
+  FOREBAY_EXPORT const Access& current() const noexcept;
   /// Only while not is_done().
-  void advance();
+  FOREBAY_EXPORT void advance();
   /// Number of accesses before current().
   std::uint64_t position() const noexcept;
 

@@ -2,6 +2,7 @@
 // Search for a short signature of a recorded stream of accesses.
 #pragma once
 
+#include <forebay/detail/export.hpp>
 #include <forebay/error.hpp>
 
 #include <span>
@@ -15,10 +16,11 @@ namespace forebay::trace {
 /// Recognizes loops (LoopRecognizer), rewrites them (rewrite_loops()), and lists accesses that no
 /// loop explains. Memory is proportional to the listed accesses. Fails with kInvalidArgument if
 /// there are none, with kLimit if the signature would exceed a limit of the format.
-Result<Signature> signature_of(std::span<const Access> accesses, Operation operation);
+FOREBAY_EXPORT Result<Signature> signature_of(std::span<const Access> accesses,
+                                              Operation operation);
 
 /// Share of the accesses of `signature` in loops, outside of lists, from 0 to 1; 0 without
 /// accesses. 1 if they are too many to be counted: see access_count().
-double explained_share(const Signature& signature);
+FOREBAY_EXPORT double explained_share(const Signature& signature);
 
 }  // namespace forebay::trace

@@ -80,6 +80,15 @@ class ThenPending final : public PendingResult<U> {
   std::optional<Result<U>> result_;
 };
 
+/// For bindings of other languages, whose event loops await a Future that the program still owns.
+struct FutureAccess {
+  /// The request behind `future`; null if the Future is finished or was moved from.
+  template <class T>
+  static PendingOperation* pending(Future<T>& future) noexcept {
+    return future.pending_.get();
+  }
+};
+
 /// A continuation without a Future for its result.
 template <class T, class F>
 class DetachedDriver final : public Driver {
