@@ -7,6 +7,11 @@ if(FOREBAY_TOOLS)
   file(RELATIVE_PATH forebay_python_from_bin "/${CMAKE_INSTALL_BINDIR}" "/${forebay_python_dir}")
   file(RELATIVE_PATH forebay_libexec_from_bin "/${CMAKE_INSTALL_BINDIR}"
        "/${CMAKE_INSTALL_LIBEXECDIR}/forebay")
+  set(forebay_extensions_from_bin "")
+  if(FOREBAY_PYTHON AND NOT SKBUILD)
+    file(RELATIVE_PATH forebay_extensions_from_bin "/${CMAKE_INSTALL_BINDIR}"
+         "/${forebay_site_packages}")
+  endif()
   configure_file(cmake/launcher.py "${PROJECT_BINARY_DIR}/launcher/forebay" @ONLY)
   install(
     PROGRAMS "${PROJECT_BINARY_DIR}/launcher/forebay"
@@ -20,6 +25,7 @@ if(FOREBAY_TOOLS)
     PATTERN "*.py"
     PATTERN "*.toml"
     PATTERN "*.j2"
+    PATTERN "py.typed"
     PATTERN "__pycache__" EXCLUDE)
 
   # Where each shell searches for the completion of a command, below a prefix in its path.

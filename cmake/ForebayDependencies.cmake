@@ -23,6 +23,22 @@ if(FOREBAY_TOOLS)
   pkg_check_modules(pugixml REQUIRED IMPORTED_TARGET pugixml>=1.13)
 endif()
 
+# nanobind is a package of the Python for which the extension modules are built.
+if(FOREBAY_PYTHON)
+  find_package(Python 3.11 REQUIRED COMPONENTS Interpreter Development.Module)
+  execute_process(
+    COMMAND "${Python_EXECUTABLE}" -m nanobind --cmake_dir
+    OUTPUT_STRIP_TRAILING_WHITESPACE
+    OUTPUT_VARIABLE nanobind_ROOT COMMAND_ERROR_IS_FATAL ANY)
+  find_package(nanobind 3.1 CONFIG REQUIRED)
+  # Where extension modules are installed. scikit-build-core sets SKBUILD when it builds a wheel.
+  set(forebay_site_packages
+      "${CMAKE_INSTALL_LIBDIR}/python${Python_VERSION_MAJOR}.${Python_VERSION_MINOR}/site-packages")
+  if(SKBUILD)
+    set(forebay_site_packages "${SKBUILD_PLATLIB_DIR}")
+  endif()
+endif()
+
 # The product is also built without them.
 if(FOREBAY_TESTS)
   find_package(GTest 1.12)

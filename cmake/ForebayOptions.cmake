@@ -8,6 +8,7 @@ option(FOREBAY_BENCH "Build the benchmark programs." ${PROJECT_IS_TOP_LEVEL})
 option(FOREBAY_EXAMPLES "Build the examples and run each as a test." ${PROJECT_IS_TOP_LEVEL})
 option(FOREBAY_TOOLS "Build the command line; otherwise only the library and its tests."
        ${PROJECT_IS_TOP_LEVEL})
+option(FOREBAY_PYTHON "Build the extension modules of the Python package; requires nanobind." OFF)
 option(FOREBAY_FUZZ "Build the fuzz targets (clang only)." OFF)
 option(FOREBAY_STRICT "Treat every warning of the project's own code as an error." OFF)
 option(FOREBAY_CCACHE "Compile through ccache if it is installed." ON)

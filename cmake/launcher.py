@@ -3,7 +3,7 @@
 """The command `forebay` of an installed prefix.
 
 Runs the Python package and the native programs of its own prefix, also after the prefix was moved.
-CMake replaces the two relative paths. An older Python runs it as far as the error message.
+CMake replaces the relative paths. An older Python runs it as far as the error message.
 """
 
 import importlib.util
@@ -13,6 +13,7 @@ import sys
 FILE = os.path.realpath(__file__)
 BIN = os.path.dirname(FILE)
 PACKAGES = os.path.normpath(os.path.join(BIN, "@forebay_python_from_bin@"))
+EXTENSIONS = os.path.normpath(os.path.join(BIN, "@forebay_extensions_from_bin@"))
 LIBEXEC = os.path.normpath(os.path.join(BIN, "@forebay_libexec_from_bin@"))
 REQUIRED = ("click", "matplotlib", "numpy", "rich")  # as in pyproject.toml
 
@@ -38,7 +39,7 @@ def main():
     if missing is not None:
         sys.stderr.write(f"error: {missing}\n")
         return 1
-    sys.path[:] = [PACKAGES, *(path for path in sys.path if path != BIN)]
+    sys.path[:] = [PACKAGES, *(path for path in [EXTENSIONS, *sys.path] if path != BIN)]
     # An empty value counts as not set, as in the package.
     os.environ["FOREBAY_LIBEXEC"] = os.environ.get("FOREBAY_LIBEXEC") or LIBEXEC
     from forebay.cli import main as run_command

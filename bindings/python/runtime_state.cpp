@@ -1,0 +1,108 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "bindings/python/runtime_state.hpp"
+
+#include <algorithm>
+#include <condition_variable>
+#include <csignal>
+#include <mutex>
+#include <thread>
+
+#include <unistd.h>
+
+#include "bindings/python/memory.hpp"
+#include "bindings/python/request.hpp"
+
+namespace forebay::python {
+
+struct BlockingCaller::Shared {
+  std::mutex mutex;
+  std::condition_variable changed;
+  std::function<void()> work;
+  bool is_abandoned = false;
+
+  void serve() {
+    std::unique_lock lock(mutex);
+    while (true) {
+      changed.wait(lock, [this] { return work || is_abandoned; });
+      if (!work) return;
+      lock.unlock();
+      work();
+      lock.lock();
+      work = nullptr;
+      changed.notify_all();
+    }
+  }
+
+  void begin(std::function<void()> next) {
+    const std::lock_guard lock(mutex);
+    work = std::move(next);
+    changed.notify_all();
+  }
+
+  /// True at the end of the work; false when it is time to look for signals.
+  bool wait_slice() {
+    const GilRelease released;  // the GIL is never requested under the lock
+    std::unique_lock lock(mutex);
+    return changed.wait_for(lock, kSignalCheckInterval, [this] { return !work; });
+  }
+};
+
+void BlockingCaller::start_thread() {
+  shared_ = std::make_shared<Shared>();
+  sigset_t all;
+  sigset_t before;
+  sigfillset(&all);
+  ::pthread_sigmask(SIG_SETMASK, &all, &before);  // signals are for threads of the program
+  std::thread([shared = shared_] { shared->serve(); }).detach();
+  ::pthread_sigmask(SIG_SETMASK, &before, nullptr);
+}
+
+void BlockingCaller::run(std::function<void()> work) {
+  if (!shared_) start_thread();
+  shared_->begin(std::move(work));
+  while (!shared_->wait_slice()) {
+    if (PyErr_CheckSignals() == 0) continue;
+    abandon();
+    throw nb::python_error();
+  }
+}
+
+void BlockingCaller::abandon() noexcept {
+  if (!shared_ || !origin_.is_current()) return;
+  const std::shared_ptr<Shared> shared = std::exchange(shared_, nullptr);
+  const std::lock_guard lock(shared->mutex);
+  shared->is_abandoned = true;
+  shared->changed.notify_all();
+}
+
+RuntimeState::RuntimeState(RuntimePointer runtime)
+    : runtime_(std::move(runtime)), context_(std::make_shared<RuntimeContext>()) {
+  context_->is_alone = runtime_->rank_count() == 1 && runtime_->role() == Role::kCompute;
+}
+
+RuntimePointer RuntimeState::runtime(const char* operation) const {
+  check(origin_.check(operation));
+  if (!runtime_)
+    throw Failure(Error({.kind = ErrorClass::kClosed,
+                         .operation = operation,
+                         .cause = "the Runtime is closed; create another one"}));
+  return runtime_;
+}
+
+void RuntimeContext::add(const std::shared_ptr<Closable>& child) {
+  std::erase_if(children, [](const auto& kept) { return kept.expired(); });
+  children.push_back(child);
+}
+
+void RuntimeState::close() noexcept {
+  const RuntimePointer ending = std::exchange(runtime_, nullptr);  // refuses further children
+  if (!ending || !origin_.is_current()) return;
+  const auto children = std::exchange(context_->children, {});
+  for (auto child = children.rbegin(); child != children.rend(); ++child)  // steps before datasets
+    if (const auto open = child->lock()) open->close();
+  advance_all_loops();
+}
+
+bool is_main_thread() noexcept { return ::gettid() == ::getpid(); }
+
+}  // namespace forebay::python

@@ -1,0 +1,320 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Datasets and output streams of the Python module."""
+
+import asyncio
+
+import numpy as np
+import pytest
+
+import forebay
+
+TYPES = ["i1", "i2", "i4", "i8", "u1", "u2", "u4", "u8", "f2", "f4", "f8", "c8", "c16"]
+
+
+@pytest.fixture
+def runtime():
+    with forebay.Runtime() as opened:
+        yield opened
+
+
+@pytest.fixture
+def path(tmp_path):
+    return tmp_path / "run.fb"
+
+
+def write(runtime, path, number, **fields):
+    """A step with one part 0 of each field."""
+    with runtime.create_dataset(path, append=True) as dataset, dataset.step(number) as step:
+        for name, data in fields.items():
+            step.put(name, data, part=0)
+
+
+def read(runtime, path, number, name):
+    with runtime.open_dataset(path) as dataset:
+        return dataset[number][name].read(part=0).result()
+
+
+@pytest.mark.parametrize("dtype", TYPES)
+def test_each_type_is_restored(runtime, path, dtype):
+    values = np.arange(24).reshape(2, 3, 4).astype(dtype)
+    write(runtime, path, 1, u=values)
+    restored = read(runtime, path, 1, "u")
+    assert restored.dtype == values.dtype
+    np.testing.assert_array_equal(restored, values)
+
+
+STRIDED = np.arange(96).reshape(4, 4, 6)
+
+
+@pytest.mark.parametrize(
+    "array",
+    [
+        np.asfortranarray(STRIDED),
+        STRIDED[:, 1:3, ::2],
+        STRIDED[::-1],
+        STRIDED.transpose(2, 0, 1),
+        np.broadcast_to(np.arange(3), (4, 3)),
+    ],
+    ids=["fortran", "slice", "reversed", "transposed", "broadcast"],
+)
+def test_array_that_is_not_contiguous_is_restored(runtime, path, array):
+    write(runtime, path, 1, u=array)
+    np.testing.assert_array_equal(read(runtime, path, 1, "u"), array)
+
+
+def test_array_of_another_shape_is_refused(runtime, path):
+    with runtime.create_dataset(path) as dataset, dataset.step(1) as step:
+        step.put("p", np.arange(8.0).reshape(2, 4), start=(0, 0), shape=(2, 4))
+        step.put("u", np.arange(6.0).reshape(2, 3), part=0)
+    with runtime.open_dataset(path) as dataset:
+        p, u = dataset[1]["p"], dataset[1]["u"]
+        for field, into, options in [(p, np.zeros((4, 2)), {}), (u, np.zeros((3, 2)), {"part": 0})]:
+            with pytest.raises(forebay.InvalidArgumentError, match="another shape"):
+                field.readinto(into, **options)
+        flat = np.zeros(8)
+        assert p.readinto(flat).result() == 64
+        np.testing.assert_array_equal(flat, np.arange(8))
+
+
+def test_bytes_are_untyped(runtime, path):
+    write(runtime, path, 1, raw=b"abc", empty=bytearray())
+    assert read(runtime, path, 1, "raw").tobytes() == b"abc"
+    assert read(runtime, path, 1, "empty").shape == (0,)
+
+
+def test_blocks_become_a_global_array(runtime, path):
+    whole = np.arange(48.0).reshape(6, 8)
+    with runtime.create_dataset(path) as dataset, dataset.step(3) as step:
+        for row in range(0, 6, 2):
+            step.put("p", whole[row : row + 2], start=(row, 0), shape=(6, 8))
+    with runtime.open_dataset(path) as dataset:
+        field = dataset[3]["p"]
+        assert (field.kind, field.shape, field.dtype, field.blocks) == (
+            "global",
+            (6, 8),
+            "float64",
+            3,
+        )
+        for key in (
+            ...,
+            2,
+            -1,
+            slice(1, 5),
+            (slice(1, 5), 3),
+            (..., -2),
+            (2, slice(2, -2)),
+            (1, 1),
+        ):
+            np.testing.assert_array_equal(field[key], whole[key])
+        box = field.read(start=(1, 2), count=(3, 4)).result()
+        np.testing.assert_array_equal(box, whole[1:4, 2:6])
+        for key in (6, (0, 0, 0), (slice(None), 9)):
+            with pytest.raises(IndexError):
+                field[key]
+        with pytest.raises(forebay.InvalidArgumentError, match="step"):
+            field[::2]
+
+
+def test_missing_elements_are_filled_or_an_error(runtime, path):
+    with runtime.create_dataset(path) as dataset, dataset.step(1) as step:
+        step.put("p", np.ones((1, 4), "f4"), start=(0, 0), shape=(2, 4))
+    with runtime.open_dataset(path) as dataset:
+        field = dataset[1]["p"]
+        with pytest.raises(forebay.NotFoundError):
+            field[...]
+        filled = field.read(fill=-1).result()
+        np.testing.assert_array_equal(filled, [[1, 1, 1, 1], [-1, -1, -1, -1]])
+
+
+def test_parts_are_read_together_or_in_part(runtime, path):
+    with runtime.create_dataset(path) as dataset, dataset.step(1) as step:
+        for part in (2, 5, 9):
+            step.put("u", np.full(3, part), part=part)
+    with runtime.open_dataset(path) as dataset:
+        field = dataset[1]["u"]
+        assert (field.parts, field.part_shape(5)) == ([2, 5, 9], (3,))
+        assert field.parts_of_rank(0, 3) == [2]
+        assert field.read(parts=[9, 2]).result().tolist() == [9, 9, 9, 2, 2, 2]
+        assert field.read(part=5, first_element=1).result().tolist() == [5, 5]
+        into = np.zeros(3, "i8")
+        assert field.readinto(into, part=9).result() == 24
+        assert into.tolist() == [9, 9, 9]
+        with pytest.raises(forebay.NotFoundError):
+            field.read(part=3).result()
+        with pytest.raises(forebay.InvalidArgumentError, match="int64"):
+            field.readinto(np.zeros(3), part=9).result()
+        with pytest.raises(TypeError, match="part="):
+            field.read()
+
+
+def test_adopted_buffer_is_written_without_a_copy(runtime, path):
+    buffer = runtime.allocate((256, 1024), "f8")
+    array = np.asarray(buffer)
+    array[:] = np.arange(array.size).reshape(array.shape)
+    with runtime.create_dataset(path) as dataset:
+        with dataset.step(1) as step:
+            with pytest.raises(BufferError, match="still use"):
+                step.put("u", buffer, part=0, adopt=True)
+            del array
+            step.put("u", buffer, part=0, adopt=True)
+            with pytest.raises(forebay.ClosedError, match="adopted"):
+                step.put("v", buffer, part=0, adopt=True)
+        receipt = step.committed.result()
+    assert (receipt.step, receipt.adopted_bytes, receipt.copied_bytes) == (1, 1 << 21, 0)
+    assert read(runtime, path, 1, "u")[255, 1023] == 256 * 1024 - 1
+
+
+def test_commit_is_awaited(runtime, path):
+    async def main():
+        with runtime.create_dataset(path) as dataset:
+            step = dataset.step(1)
+            step.put("u", np.zeros(10), part=0)
+            receipt = await step.commit()
+            return receipt.bytes, dataset.newest_step
+
+    assert asyncio.run(main()) == (80, 1)
+
+
+def test_exception_in_the_block_aborts_the_step(runtime, path):
+    with pytest.raises(ZeroDivisionError), runtime.create_dataset(path) as dataset:
+        with dataset.step(1) as step:
+            step.put("u", np.zeros(3), part=0)
+        with dataset.step(2) as step:
+            step.put("u", np.zeros(3), part=0)
+            raise ZeroDivisionError
+    with runtime.open_dataset(path) as dataset:
+        assert (dataset.steps, list(dataset), len(dataset), dataset.newest_step) == ([1], [1], 1, 1)
+
+
+def test_failed_put_fails_the_dataset(runtime, path):
+    dataset = runtime.create_dataset(path)
+    with dataset.step(1) as step:
+        step.put("u", np.zeros(3), part=0)
+        with pytest.raises(forebay.InvalidArgumentError):
+            step.put("u", np.zeros((3, 3)), part=1)
+    with pytest.raises(forebay.Error):
+        dataset.close()
+
+
+@pytest.mark.parametrize(
+    ("data", "options", "error"),
+    [
+        (np.zeros(4, "?"), {"part": 0}, forebay.InvalidArgumentError),
+        (np.zeros(4, ">i4"), {"part": 0}, forebay.InvalidArgumentError),
+        (np.zeros(4, "U3"), {"part": 0}, forebay.InvalidArgumentError),
+        (np.array([object()]), {"part": 0}, forebay.InvalidArgumentError),
+        (np.zeros((2, 2)), {"start": (3, 0), "shape": (4, 4)}, forebay.Error),
+        (np.zeros(4), {}, TypeError),
+        (np.zeros(4), {"part": 0, "start": (0,), "shape": (4,)}, TypeError),
+        (np.zeros(4), {"part": -1}, TypeError),
+        (np.zeros(4), {"part": 0, "adopt": True}, TypeError),
+        ([1.0, 2.0], {"part": 0}, TypeError),
+    ],
+)
+def test_unsuitable_data_is_refused(runtime, path, data, options, error):
+    dataset = runtime.create_dataset(path)
+    step = dataset.step(1)
+    with pytest.raises(error):
+        step.put("u", data, **options)
+    step.abort()
+
+
+def test_plans_are_names_dicts_and_files(runtime, tmp_path):
+    (tmp_path / "plan.toml").write_text('codec = "zstd"\n')
+    plans = [{"strategy": "serial", "codec": "zstd", "memory_bytes": "16MiB"}, "serial"]
+    for number, plan in enumerate([*plans, str(tmp_path / "plan.toml")]):
+        with runtime.create_dataset(tmp_path / f"{number}.fb", plan=plan) as dataset:
+            assert ("zstd" in dataset.plan) == (plan != "serial")
+    with pytest.raises(forebay.InvalidArgumentError, match="brigade"):
+        runtime.create_dataset(tmp_path / "x.fb", plan="fastest")
+    with pytest.raises(forebay.InvalidArgumentError, match="writters"):
+        runtime.create_dataset(tmp_path / "x.fb", plan={"writters": 3})
+
+
+def test_existing_steps_are_kept(runtime, path):
+    write(runtime, path, 1, u=np.zeros(1))
+    with pytest.raises(FileExistsError):
+        runtime.create_dataset(path)
+    with runtime.open_dataset(path) as dataset:
+        step = dataset.open_step(1)
+        assert "u" in step
+        assert "v" not in step
+        with pytest.raises(KeyError, match="list"):
+            step["v"]
+        with pytest.raises(KeyError):
+            dataset[2]
+        assert (step.errors, dataset.errors) == ([], [])
+
+
+def test_steps_of_a_closed_runtime_raise(path):
+    runtime = forebay.Runtime()
+    dataset = runtime.create_dataset(path)
+    step = dataset.step(1)
+    runtime.close()
+    with pytest.raises(forebay.Error):
+        step.put("u", np.zeros(3), part=0)
+        step.commit().result(60)
+    with pytest.raises(forebay.ClosedError):
+        dataset.step(2)
+
+
+def test_stream_writes_files(runtime, tmp_path):
+    values = np.arange(100000.0)
+    with runtime.create_output_stream(buffer_bytes="64 KiB") as stream:
+        file = stream.create(tmp_path / "out", expected_bytes=values.nbytes + 8, publish=True)
+        stream.write(file, 0, values)
+        buffer = stream.acquire().result()
+        array = np.frombuffer(buffer, "u1")
+        array.flags.writeable = True
+        array[:8] = 5
+        with pytest.raises(BufferError):
+            stream.submit(buffer, file, values.nbytes, 8)
+        del array
+        stream.submit(buffer, file, values.nbytes, 8)
+        with pytest.raises(forebay.ClosedError):
+            stream.submit(buffer, file, 0)
+        assert not (tmp_path / "out").exists()
+        file.publish()
+        assert stream.report["bytes"] == values.nbytes + 8
+    assert (tmp_path / "out").read_bytes() == values.tobytes() + bytes([5] * 8)
+
+
+def test_exception_in_the_block_cancels_the_stream(runtime, tmp_path):
+    with pytest.raises(ZeroDivisionError), runtime.create_output_stream() as stream:
+        stream.create(tmp_path / "out", publish=True)
+        raise ZeroDivisionError
+    with pytest.raises(forebay.ClosedError):
+        stream.drain()
+    assert list(tmp_path.iterdir()) == []
+
+
+def test_attributes_are_restored(runtime, path):
+    values = {
+        "time": 0.5,
+        "steps": np.int16(7),
+        "box": np.arange(6.0).reshape(2, 3),
+        "title": "flow \N{GREEK SMALL LETTER ALPHA}",
+        "labels": ["a", "bc"],
+        "fortran": np.asfortranarray([[1, 2], [3, 4]]),
+    }
+    with runtime.create_dataset(path) as dataset:
+        dataset.set_attributes({"code": "solver"})
+        with dataset.step(1) as step:
+            step.put("u", np.zeros(3), part=0)
+            step.set_attributes(values)
+            step.set_attributes({"units": "m"}, field="u")
+    with runtime.open_dataset(path) as dataset:
+        found = dataset[1].attrs
+        assert (dataset.attrs, dataset[1]["u"].attrs) == ({"code": "solver"}, {"units": "m"})
+    assert sorted(found) == sorted(values)
+    for name, value in values.items():
+        np.testing.assert_array_equal(found[name], value)
+    assert found["steps"].dtype == np.int16
+
+
+@pytest.mark.parametrize("value", [True, None, {"a": 1}, ["a", 1], np.zeros(2, ">f4"), "a\0b"])
+def test_unsuitable_attribute_is_refused(runtime, path, value):
+    step = runtime.create_dataset(path).step(1)
+    with pytest.raises(forebay.InvalidArgumentError):
+        step.set_attributes({"x": value})
+    step.abort()
