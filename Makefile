@@ -4,7 +4,7 @@
 # scripts/, so that this file stays trivial.
 .DEFAULT_GOAL := help
 .PHONY: demo build docs test test-cpython test-sanitizers test-all bench kernel-peers
-.PHONY: format tidy clean help
+.PHONY: wheel format tidy clean help
 
 demo: build ## Analyze a snapshot, restart a solver, speed up a program, plot build/demo/*.png
 	.venv/bin/forebay demo
@@ -36,6 +36,9 @@ test-all: ## Run these and Open MPI, clang-tidy, sanitizers, fuzzers, all seeds:
 bench: ## Build the benchmark programs; measure ratios to plain reads in one run
 	scripts/build bench
 	.venv/bin/forebay bench solo
+
+wheel: ## Build a Python wheel with the library and its programs, in build/dist
+	scripts/wheel
 
 kernel-peers: ## Build HDF5, PnetCDF, ADIOS and ADIOS2 into forebay kernel
 	scripts/build peers

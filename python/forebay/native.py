@@ -107,9 +107,12 @@ OnProgress = Callable[[Progress], None]
 
 
 def program_folder() -> Path:
-    """The folder of native programs: FOREBAY_LIBEXEC, else beside this Python."""
+    """The folder of native programs: FOREBAY_LIBEXEC, else in this package as a wheel installs it,
+    else beside this Python."""
     chosen = os.environ.get("FOREBAY_LIBEXEC")
-    return Path(chosen) if chosen else Path(sys.prefix) / "libexec" / "forebay"
+    wheel = Path(__file__).parent / "prefix"
+    prefix = wheel if wheel.is_dir() else Path(sys.prefix)
+    return Path(chosen) if chosen else prefix / "libexec" / "forebay"
 
 
 def find_program(name: str) -> Path:
