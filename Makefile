@@ -12,7 +12,7 @@ demo: build ## Analyze a snapshot, restart a solver, speed up a program, plot bu
 build: ## Install what is missing, build the product, create a working .venv/bin/forebay
 	scripts/build product
 
-docs: ## Build the documentation as web pages in build/site
+docs: build ## Build the documentation as web pages in build/site
 	scripts/setup docs
 	NO_MKDOCS_2_WARNING=1 .venv/bin/mkdocs build --strict
 	@echo "Open $(CURDIR)/build/site/index.html"

@@ -5,7 +5,7 @@ import re
 
 import pytest
 
-from docsite import commands, headers, links, reference
+from docsite import commands, headers, links, reference, stubs
 
 HEADER = """// SPDX-License-Identifier: Apache-2.0
 // What it is for. See docs/guides/reading.md.
@@ -90,6 +90,40 @@ def test_every_exported_class_has_a_place():
     }
     assert len(exported) > 10
     assert {name for name in exported if f"{{ #{name} }}" not in text} == set()
+
+
+STUB = '''
+class Step:
+    """A step."""
+    def __enter__(self) -> Self: ...
+    def __len__(self) -> int:
+        """Fields."""
+    def put(self, field: str, *, part: int = 0) -> None:
+        """Adds a part."""
+    @property
+    def number(self) -> int:
+        """Its number."""
+    def _private(self): ...
+class _Hidden: ...
+def gain(seconds: float) -> float:
+    """Of overlap."""
+'''
+
+
+def test_entries_of_a_stub_are_its_public_part():
+    step, gain = stubs.entries_of(STUB)
+    members = {one.name: (one.declarations[0], one.is_value) for one in step.members}
+    assert members == {
+        "__len__": ("def __len__(self) -> int", False),
+        "put": ("def put(self, field: str, *, part: int=0) -> None", False),
+        "number": ("number: int", True),
+    }
+    assert (gain.comment, stubs.entries_of(STUB, {"gain"})) == ("Of overlap.", [gain])
+
+
+def test_a_module_that_is_not_built_is_an_error():
+    with pytest.raises(FileNotFoundError, match="run `make build`"):
+        stubs.stub_of("no_such_module")
 
 
 def test_pages_of_commands_have_each_option():

@@ -42,6 +42,7 @@ def copy(tmp_path):
         shutil.copytree(ROOT / name, tmp_path / name)
     for name in ("mkdocs.yml", "CHANGELOG.md", "CONTRIBUTING.md", "LICENSE"):
         shutil.copy(ROOT / name, tmp_path / name)
+    (tmp_path / "python").symlink_to(ROOT / "python")
     return tmp_path
 
 
