@@ -115,10 +115,10 @@ forebay_package(
   libforebay-dev
   SECTION libdevel
   SUMMARY "parallel storage I/O for tasks, development files"
-  TEXT "This package has the headers, and the files for CMake and pkg-config."
+  TEXT "This package has the headers, modules of Fortran, and files for CMake and pkg-config."
   SAME_VERSION ${library}
   DEPENDS libexpected-dev
-  FILES "^include/|^${lib}/(libforebay[^/]*[.]so$|cmake/|pkgconfig/)")
+  FILES "^include/|^${lib}/(libforebay[^/]*[.](so|a)$|cmake/|pkgconfig/)|(^|/)forebay/fortran/")
 forebay_package(
   forebay-hdf5
   SECTION science

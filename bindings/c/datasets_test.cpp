@@ -268,7 +268,7 @@ TEST_F(CDataset, invalid_attributes_are_refused) {
 
 TEST_F(CDataset, parts_are_listed_and_shared_among_ranks) {
   begin(1);
-  for (const std::uint64_t part : {3, 5, 8, 9}) {
+  for (const std::uint64_t part : {3U, 5U, 8U, 9U}) {
     forebay_block block = part_block(FOREBAY_UINT8, 2, kCount);
     block.part = part;
     FOREBAY_ASSERT_OK(forebay_step_put(step, &block, "abcdef", &error));

@@ -96,9 +96,12 @@ def unknown_words(line):
 
 
 def test_languages_of_snippets_are_known():
-    known = [s for s in SNIPPETS if s.language in FILE_LANGUAGES and s.is_file]
-    known += [s for s in SNIPPETS if s.language in LANGUAGES | NOT_CHECKED]
-    unknown = [s for s in SNIPPETS if s not in known]
+    unknown = [
+        s
+        for s in SNIPPETS
+        if s.language not in LANGUAGES | NOT_CHECKED
+        and not (s.language in FILE_LANGUAGES and (s.is_file or s.title.startswith(NOT_RUN)))
+    ]
     assert [f"{snippet}: {snippet.language}" for snippet in unknown] == []
 
 
