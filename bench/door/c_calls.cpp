@@ -76,7 +76,7 @@ double time_cpp(const Session& session, std::uint64_t count) {
 
 Status bench_c_calls(Context& context) {
   const std::string path = context.word_file(kFileBytes).value().string();
-  const std::uint64_t count = context.choose(1'000'000, 10'000);
+  const std::uint64_t count = context.choose<std::uint64_t>(1'000'000, 10'000);
   Runtime runtime;
   const File file = runtime.open_file(path).value();
   const Session session = file.read_session({}, {.eviction = EvictionPolicy::kLru}).value();

@@ -5,8 +5,21 @@ namespace forebay::bench::door {
 
 namespace {
 
+std::string no_fortran_reason() {
+#ifdef FOREBAY_HAS_FORTRAN
+  return "";
+#else
+  return "this build has no Fortran compiler";
+#endif
+}
+
 FOREBAY_BENCHMARK(door, "Forebay from other languages and libraries, beside their own ways") {
-  return run_each(context, {{{"door.c_ns"}, bench_c_calls}, {{"door.strided"}, bench_strided}});
+  const std::vector<RowGroup> groups = {
+      {{"door.c_ns"}, bench_c_calls},
+      {{"door.strided"}, bench_strided},
+      {{"door.fortran"}, bench_fortran, no_fortran_reason},
+  };
+  return run_each(context, groups);
 }
 
 }  // namespace

@@ -11,4 +11,7 @@ Status bench_c_calls(Context& context);
 /// put() of a block inside ghost layers, over packing it by hand.
 Status bench_strided(Context& context);
 
+/// Checkpoint bandwidth of Fortran over that of C++. Only with a Fortran compiler.
+Status bench_fortran(Context& context);
+
 }  // namespace forebay::bench::door
