@@ -26,6 +26,10 @@ struct Selection {
   Shape start;
   Shape count;
   nb::object fill;
+
+  bool has_range() const noexcept { return first_element || elements; }
+  /// True for a box and for one whole part: strided memory can hold them.
+  bool has_shape() const noexcept { return parts.empty() || (parts.size() == 1 && !has_range()); }
 };
 
 /// The object of the Python class Field.
@@ -71,7 +75,7 @@ Selection selection_of(const FieldObject& self, Options& options) {
 Shape result_shape(const FieldObject& self, const Selection& selection) {
   if (self.is_global()) return selection.count;
   const StepReader& step = self.step->value("read");
-  if (selection.first_element || selection.elements) {
+  if (selection.has_range()) {
     const Part part = selection.parts.at(0);
     const std::uint64_t all = value_of(step.element_count(self.info.name, part));
     const std::uint64_t first = std::min(selection.first_element.value_or(0), all);
@@ -87,8 +91,7 @@ Shape result_shape(const FieldObject& self, const Selection& selection) {
 /// Permits the shape of what is selected, and one dimension. Parts that are read together have no
 /// shape. C++ checks the number of elements.
 void check_shape(const FieldObject& self, const Selection& selection, const Shape& shape) {
-  const bool has_shape = self.is_global() || selection.parts.size() == 1;
-  if (shape.size() <= 1 || !has_shape || shape == result_shape(self, selection)) return;
+  if (shape.size() <= 1 || !selection.has_shape() || shape == result_shape(self, selection)) return;
   refuse("read",
          "the array has another shape than the selection; reshape it, or pass an array of "
          "one dimension");
@@ -110,10 +113,12 @@ Future<ByteCount> start_read(const FieldObject& self,
     const std::span<Value> values = into.as<Value>();
     if (self.is_global()) {
       const Subarray box{.shape = {}, .start = selection.start, .count = selection.count};
-      if (selection.fill.is_none()) return step.read(field, box, values);
-      return step.read(field, box, values, fill_value<Value>(selection.fill, into.type()));
+      if (selection.fill.is_none()) return step.read(field, box, values, into.layout());
+      const auto fill = fill_value<Value>(selection.fill, into.type());
+      return step.read(field, box, values, into.layout(), fill);
     }
-    if (selection.first_element || selection.elements)
+    if (selection.has_shape()) return step.read(field, selection.parts[0], values, into.layout());
+    if (selection.has_range())
       return step.read(field, selection.parts.at(0), selection.first_element.value_or(0), values);
     return step.read(field, std::span<const Part>(selection.parts), values);
   });
@@ -123,10 +128,11 @@ std::shared_ptr<Request> read_with(const FieldObject& self,
                                    const Selection& selection,
                                    const nb::object& into,
                                    nb::object result) {
-  if (selection.parts.size() != 1 && (selection.first_element || selection.elements))
+  if (selection.parts.size() != 1 && selection.has_range())
     throw nb::type_error("first_element= and elements= need part=");
   const auto live = self.step->live("read");
-  auto memory = std::make_shared<ForeignMemory>("read", into, Need::kWrite);
+  const auto elements = selection.has_shape() ? Elements::kStrided : Elements::kContiguous;
+  auto memory = std::make_shared<ForeignMemory>("read", into, Need::kWrite, elements);
   if (self.info.type == ElementType::kBytes && memory->type() == ElementType::kUint8)
     memory->reinterpret_as(ElementType::kBytes);
   check_shape(self, selection, memory->shape());

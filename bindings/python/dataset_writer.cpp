@@ -79,8 +79,8 @@ PutTarget put_target(const std::string& field, const Shape& shape, Options& opti
 Status put_bytes(StepWriter& step, const PutTarget& target, const ForeignMemory& data) {
   return with_type(data.type(), [&](auto example) {
     const auto values = data.as<const decltype(example)>();
-    return target.part ? step.put(target.field, *target.part, values, target.shape)
-                       : step.put(target.field, target.block, values);
+    return target.part ? step.put(target.field, *target.part, values, target.shape, data.layout())
+                       : step.put(target.field, target.block, values, data.layout());
   });
 }
 
@@ -103,7 +103,8 @@ class StepObject final : public Handle<std::unique_ptr<StepCell>> {
     bool is_adopted = false;
     options.take("adopt", is_adopted);
     if (is_adopted) return adopt_buffer(field, data, options);
-    const auto memory = std::make_shared<ForeignMemory>("put", data, Need::kRead);
+    const auto memory =
+        std::make_shared<ForeignMemory>("put", data, Need::kRead, Elements::kStrided);
     const PutTarget target = put_target(field, memory->shape(), options);
     options.check_all_taken();
     check(use([target, memory](StepWriter& step) { return put_bytes(step, target, *memory); }));

@@ -92,12 +92,13 @@ void drop_deferred() {
   dropped.swap(deferred());
 }
 
-ForeignMemory::ForeignMemory(const char* operation, nb::handle object, Need need)
+ForeignMemory::ForeignMemory(const char* operation, nb::handle object, Need need, Elements elements)
     : buffer_(std::make_unique<Py_buffer>()) {
   drop_deferred();
   nb::object source = with_buffer(object);
   get_buffer(source);
-  if (need == Need::kRead && PyBuffer_IsContiguous(buffer_.get(), 'C') == 0) {
+  const bool is_strided = elements == Elements::kStrided && !is_contiguous() && find_layout();
+  if (need == Need::kRead && !is_strided && !is_contiguous()) {
     PyBuffer_Release(buffer_.get());
     source = nb::module_::import_("numpy").attr("ascontiguousarray")(source);
     get_buffer(source);
@@ -105,9 +106,12 @@ ForeignMemory::ForeignMemory(const char* operation, nb::handle object, Need need
   try {
     if (need == Need::kWrite && buffer_->readonly != 0)
       refuse(operation, "the memory is read-only; pass an array that can be written");
-    if (PyBuffer_IsContiguous(buffer_.get(), 'C') == 0)
+    if (!is_strided && !is_contiguous())
       refuse(operation,
-             "the array is not C-contiguous; read into a contiguous array and assign it");
+             elements == Elements::kStrided
+                 ? "a stride of the array is negative or no multiple of its element size; read "
+                   "into a contiguous array and assign it"
+                 : "the array is not C-contiguous; read into a contiguous array and assign it");
     for (int d = 0; d < buffer_->ndim; ++d)
       shape_.push_back(static_cast<std::uint64_t>(buffer_->shape[d]));
     if (!PyBytes_Check(source.ptr()) && !PyByteArray_Check(source.ptr()))
@@ -121,6 +125,23 @@ ForeignMemory::ForeignMemory(const char* operation, nb::handle object, Need need
 void ForeignMemory::get_buffer(nb::handle source) {
   if (PyObject_GetBuffer(source.ptr(), buffer_.get(), PyBUF_STRIDES | PyBUF_FORMAT) != 0)
     throw nb::python_error();
+  size_bytes_ = static_cast<std::size_t>(buffer_->len);
+}
+
+/// Sets the layout and returns true if there is one. The array has elements.
+bool ForeignMemory::find_layout() {
+  const Py_ssize_t item = buffer_->itemsize;
+  Shape strides;
+  std::size_t last = 0;
+  for (int d = 0; d < buffer_->ndim; ++d) {
+    const Py_ssize_t stride = buffer_->strides[d];
+    if (item == 0 || stride < 0 || stride % item != 0) return false;
+    strides.push_back(static_cast<std::uint64_t>(stride / item));
+    last += static_cast<std::size_t>(buffer_->shape[d] - 1) * strides.back();
+  }
+  layout_.strides = std::move(strides);
+  size_bytes_ = (last + 1) * static_cast<std::size_t>(item);
+  return true;
 }
 
 ForeignMemory::~ForeignMemory() {

@@ -4,6 +4,7 @@
 #pragma once
 
 #include <forebay/element_type.hpp>
+#include <forebay/memory_layout.hpp>
 #include <forebay/part.hpp>
 
 #include <complex>
@@ -77,26 +78,34 @@ const char* numpy_name(ElementType type) noexcept;
 ElementType parse_numpy_type(const char* operation, nb::handle dtype);
 
 enum class Need : std::uint8_t { kRead, kWrite };
+/// Which arrays a call takes: C-contiguous ones alone, or also those that a MemoryLayout describes.
+enum class Elements : std::uint8_t { kContiguous, kStrided };
 
 /// The buffer of a Python object, held until the destruction, on any thread: without the GIL, the
 /// buffer is released by a later call that has it.
 class ForeignMemory {
  public:
   /// Objects without the buffer protocol are imported by DLPack. For kRead, NumPy copies an array
-  /// that is not C-contiguous. Raises InvalidArgumentError, naming `operation`, for kWrite and
-  /// memory that is read-only or not C-contiguous, and for types that no ElementType has.
-  ForeignMemory(const char* operation, nb::handle object, Need need);
+  /// that `elements` excludes. Raises InvalidArgumentError, naming `operation`, for kWrite and
+  /// memory that is read-only or that `elements` excludes, and for types that no ElementType has.
+  ForeignMemory(const char* operation,
+                nb::handle object,
+                Need need,
+                Elements elements = Elements::kContiguous);
   ~ForeignMemory();
   ForeignMemory(const ForeignMemory&) = delete;
   ForeignMemory& operator=(const ForeignMemory&) = delete;
 
+  /// All memory from the first element to the last one.
   std::span<std::byte> bytes() const noexcept {
-    return {static_cast<std::byte*>(buffer_->buf), static_cast<std::size_t>(buffer_->len)};
+    return {static_cast<std::byte*>(buffer_->buf), size_bytes_};
   }
   template <class T>
   std::span<T> as() const noexcept {
-    return {static_cast<T*>(buffer_->buf), static_cast<std::size_t>(buffer_->len) / sizeof(T)};
+    return {static_cast<T*>(buffer_->buf), size_bytes_ / sizeof(T)};
   }
+  /// Where the elements lie in it; the default if they are C-contiguous.
+  const MemoryLayout& layout() const noexcept { return layout_; }
   /// kBytes for bytes and bytearray.
   ElementType type() const noexcept { return type_; }
   /// Replaces the type by another one of the same size.
@@ -105,8 +114,12 @@ class ForeignMemory {
 
  private:
   void get_buffer(nb::handle source);
+  bool is_contiguous() const noexcept { return PyBuffer_IsContiguous(buffer_.get(), 'C') != 0; }
+  bool find_layout();
 
   std::unique_ptr<Py_buffer> buffer_;
+  std::size_t size_bytes_ = 0;
+  MemoryLayout layout_;
   ElementType type_ = ElementType::kBytes;
   Shape shape_;
 };

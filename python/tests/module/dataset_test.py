@@ -62,6 +62,46 @@ def test_array_that_is_not_contiguous_is_restored(runtime, path, array):
     np.testing.assert_array_equal(read(runtime, path, 1, "u"), array)
 
 
+@pytest.mark.parametrize("kind", ["part", "box"])
+def test_strided_array_is_filled_in_place(runtime, path, kind):
+    with runtime.create_dataset(path) as dataset, dataset.step(1) as step:
+        step.put("part", STRIDED, part=0)
+        step.put("box", STRIDED, start=(0, 0, 0), shape=STRIDED.shape)
+    options = {"part": 0} if kind == "part" else {}
+    ghosts = np.full((6, 6, 8), -1)
+    fortran = np.zeros(STRIDED.shape, STRIDED.dtype, order="F")
+    every_second = np.full((4, 4, 12), -1)
+    with runtime.open_dataset(path) as dataset:
+        field = dataset[1][kind]
+        for into in (ghosts[1:-1, 1:-1, 1:-1], fortran, every_second[:, :, ::2]):
+            assert field.readinto(into, **options).result() == STRIDED.nbytes
+            np.testing.assert_array_equal(into, STRIDED)
+        for unsuitable in (fortran[::-1], np.zeros(192, STRIDED.dtype)[::2]):
+            with pytest.raises(forebay.InvalidArgumentError):
+                field.readinto(unsuitable, **options).result()
+    assert (ghosts[0] == -1).all()
+    assert (ghosts[:, :, -1] == -1).all()
+    assert (every_second[:, :, 1::2] == -1).all()
+
+
+def test_missing_elements_of_a_strided_array_are_filled(runtime, path):
+    with runtime.create_dataset(path) as dataset, dataset.step(1) as step:
+        step.put("p", np.ones((1, 4)), start=(0, 0), shape=(2, 4))
+    into = np.zeros((4, 2)).T
+    with runtime.open_dataset(path) as dataset:
+        dataset[1]["p"].readinto(into, fill=7).result()
+    assert into.tolist() == [[1] * 4, [7] * 4]
+
+
+def test_parts_together_need_contiguous_memory(runtime, path):
+    write(runtime, path, 1, u=np.arange(6))
+    with runtime.open_dataset(path) as dataset:
+        field = dataset[1]["u"]
+        for options in ({"parts": [0, 0]}, {"part": 0, "elements": 2}):
+            with pytest.raises(forebay.InvalidArgumentError, match="not C-contiguous"):
+                field.readinto(np.zeros(24, "i8")[::2], **options)
+
+
 def test_array_of_another_shape_is_refused(runtime, path):
     with runtime.create_dataset(path) as dataset, dataset.step(1) as step:
         step.put("p", np.arange(8.0).reshape(2, 4), start=(0, 0), shape=(2, 4))
