@@ -1,11 +1,14 @@
 # SPDX-License-Identifier: Apache-2.0
 """The Python blocks of guides run with the module of an installed and moved prefix."""
 
+import importlib.util
+
 import pytest
 from snippets_test import ROOT, in_language
 
 PYTHON = ROOT / ".venv" / "bin" / "python3"
-BLOCKS = [one for one in in_language("python") if "import forebay" in one.text]
+BLOCKS = [one for one in in_language("python") if "forebay" in one.text]
+HAS_TORCH = importlib.util.find_spec("torch") is not None
 VERSION = "import sys; print('python%d.%d' % sys.version_info[:2])"
 
 
@@ -19,6 +22,8 @@ def environment(run, prefix):
 
 @pytest.mark.parametrize("block", BLOCKS, ids=str)
 def test_block_runs(run, environment, tmp_path, block):
+    if "import torch" in block.text and not HAS_TORCH:
+        pytest.skip("torch is not installed: run pip install torch")
     run(PYTHON, "-c", block.text, environment=environment, cwd=tmp_path)
 
 
