@@ -85,7 +85,7 @@ def test_internal_names_are_not_public():
 
 
 def unmarked_declarations(text):
-    lines = text.splitlines()
+    lines = [line for line in text.splitlines() if not line.startswith("//")]
     return [
         line
         for before, line in itertools.pairwise(lines)

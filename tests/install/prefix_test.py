@@ -69,7 +69,9 @@ def test_prefix_contains(prefix, path):
 
 
 def test_public_headers_and_no_others_are_installed(prefix):
-    assert files_below(prefix / "include") == files_below(ROOT / "include")
+    by_charmc = {Path("forebay/charm") / name for name in ("forebay_charm.ci", "forebay_charm.hpp")}
+    expected = set(files_below(ROOT / "include")) | by_charmc
+    assert set(files_below(prefix / "include")) == expected
 
 
 def test_pkg_config_leads_to_the_hdf5_driver_alone_in_its_directory(run, prefix, tmp_path):
