@@ -73,12 +73,17 @@ class NodeExchange:
             _remove_abandoned()
         self._folder.mkdir(mode=0o700, exist_ok=True)
         file = self._folder / f"{number}.source"
-        with open(file, "xb", buffering=0) as target:
-            rest = memoryview(block).cast("B") if len(block) else memoryview(b"")
-            while rest:
-                rest = rest[target.write(rest) :]
-        for rank in receivers:
-            os.link(file, self._link(number, rank))
+        try:
+            with open(file, "xb", buffering=0) as target:
+                rest = memoryview(block)
+                while rest:
+                    rest = rest[target.write(rest) :]
+            for rank in receivers:
+                with contextlib.suppress(FileExistsError):  # of a publication that failed half-way
+                    os.link(file, self._link(number, rank))
+        except OSError:
+            file.unlink(missing_ok=True)
+            raise
         self._published.append((file, len(block)))
 
     def receive(self, number: int) -> bytearray | None:

@@ -38,11 +38,16 @@ class ForebayStorageWriter(StorageWriter):
 
     Each save adds a step. `step` is its number, larger than all before; by default the next one. A
     rank raises an Error, which DCP passes to all ranks, if its data are not durable after
-    `timeout_s`. `plan` is that of Runtime.create_dataset().
+    `timeout_s`. `plan` is a dict of values of a plan. It cannot limit `retained_steps`: ranks would
+    drop the steps of a complete checkpoint before the next one is complete.
     """
 
     def __init__(self, path, *, step=None, timeout_s=600.0, plan=None):
         super().__init__()
+        if "retained_steps" in (plan or {}):
+            raise forebay.InvalidArgumentError(
+                f"save {path}: the plan has retained_steps; remove directories of old checkpoints"
+            )
         self.checkpoint_id = pathlib.Path(path)
         self._step = step
         self._timeout_s = timeout_s
@@ -78,7 +83,8 @@ class ForebayStorageWriter(StorageWriter):
                 size = _put(step, item, planner.resolve_data(item))
                 results.append(WriteResult(item.index, size, (plan.storage_data, step.number)))
 
-        self._write_step(plan.storage_data, None, put_items)
+        if plan.items:
+            self._write_step(plan.storage_data, None, put_items)
         return _completed(results)
 
     def finish(self, metadata: Metadata, results):
@@ -185,10 +191,9 @@ class _Load:
             self._share(own, deadline)
             self._read_alone(deadline)
         finally:
-            with contextlib.suppress(OSError):
-                for key in own:  # after a failure
-                    number, receivers = self._shared.numbers[key], self._shared.receivers[key]
-                    self._exchange.publish(number, b"", receivers)
+            for key in own:  # after a failure
+                with contextlib.suppress(OSError):
+                    self._publish(key, b"")
             self._exchange.close()
 
     def _share(self, own, deadline):
@@ -205,9 +210,11 @@ class _Load:
     def _read_for_others(self, key, deadline):
         array, future = self._begin_read(key)
         deadline.wait(future, f"load {key[0]}")
-        block = memoryview(array.reshape(-1).view("u1"))
-        self._exchange.publish(self._shared.numbers[key], block, self._shared.receivers[key])
+        self._publish(key, memoryview(array.reshape(-1).view("u1")))
         self._fill(key, array)
+
+    def _publish(self, key, block):
+        self._exchange.publish(self._shared.numbers[key], block, self._shared.receivers[key])
 
     def _receive(self, expected) -> bool:
         """Takes what has arrived, and removes it from the set. False if nothing has."""

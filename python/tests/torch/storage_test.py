@@ -1,7 +1,9 @@
 # SPDX-License-Identifier: Apache-2.0
 """The storage interface of torch.distributed.checkpoint, called as its save() and load() do."""
 
+import errno
 import io
+import os
 import pickle
 import time
 from concurrent import futures
@@ -312,6 +314,42 @@ def test_failed_reader_fails_its_receivers(tmp_path, shared, monkeypatch):
         with pytest.raises(forebay.StorageError, match="failed"):
             reader.read_data(plan, LoadPlanner({}))
     assert list(shared.iterdir()) == []
+
+
+def test_full_shared_memory_fails_all_ranks(tmp_path, shared, monkeypatch):
+    path = tmp_path / "checkpoint"
+    save_halves(path)
+    link, calls = os.link, []
+
+    def fail_once(source, target):
+        calls.append(target)
+        if len(calls) == 1:
+            raise OSError(errno.ENOSPC, "No space left on device", str(target))
+        link(source, target)
+
+    monkeypatch.setattr(node_exchange.os, "link", fail_once)
+    items = [read_item("w", (0, 0), (0, 0), (4, 6))]
+    reader = ForebayStorageReader(path, timeout_s=LIMIT_S)
+    plans = plans_for(reader, [items, items])
+    errors = []
+    for plan in sorted(plans, key=lambda one: len(one.storage_data.received)):
+        with pytest.raises(OSError) as caught:
+            reader.read_data(plan, planners_of(1)[0])
+        errors.append(str(caught.value))
+    assert "No space left" in errors[0]
+    assert "the rank that reads it has failed" in errors[1]
+    assert list(shared.iterdir()) == []
+
+
+def test_plan_cannot_drop_steps(tmp_path):
+    with pytest.raises(forebay.InvalidArgumentError, match="retained_steps"):
+        ForebayStorageWriter(tmp_path, plan={"retained_steps": 1})
+
+
+def test_rank_without_data_writes_nothing(tmp_path):
+    item = write_item("w", WHOLE, (0, 0), (8, 6))
+    save(tmp_path, [[(item, tensor(WHOLE))], []])
+    assert sorted(one.name for one in tmp_path.iterdir()) == ["metadata", "rank-0"]
 
 
 def test_ranks_without_shared_memory_read_for_themselves(tmp_path, monkeypatch):
