@@ -21,9 +21,10 @@ _SOURCES = {
 
 
 def stub_of(module: str) -> Path:
-    """The stub beside an installed extension module."""
+    """The stub of an installed extension module."""
     found = importlib.util.find_spec(module)
-    stub = Path(found.origin).with_name(f"{module}.pyi") if found and found.origin else None
+    folder = Path(found.origin).parent if found and found.origin else None
+    stub = folder / f"{module}-stubs" / "__init__.pyi" if folder else None
     if stub is None or not stub.exists():
         raise FileNotFoundError(f"find {module}.pyi: it is not built; run `make build`")
     return stub
