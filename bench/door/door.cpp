@@ -18,6 +18,8 @@ FOREBAY_BENCHMARK(door, "Forebay from other languages and libraries, beside thei
       {{"door.c_ns"}, bench_c_calls},
       {{"door.strided"}, bench_strided},
       {{"door.fortran"}, bench_fortran, no_fortran_reason},
+      {{"door.view_us"}, bench_python_views, no_python_reason},
+      {{"door.tasks"}, bench_python_tasks, no_python_reason},
   };
   return run_each(context, groups);
 }

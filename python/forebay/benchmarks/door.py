@@ -20,7 +20,7 @@ from forebay.errors import ForebayError, SkippedError
 
 VFD = "door.vfd"
 IDS = (VFD,)
-NATIVE_IDS = ("door.c_ns", "door.fortran", "door.strided")
+NATIVE_IDS = ("door.c_ns", "door.fortran", "door.strided", "door.tasks", "door.view_us")
 VFD_GOAL = Goal(5)
 MACHINE = "nfs"
 # Clients of NFS keep attributes for 3 s (acregmin).
