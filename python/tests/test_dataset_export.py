@@ -8,6 +8,7 @@ import os
 
 import numpy
 import pytest
+from sample_values import TYPES, UNICODE, expected, patterned
 
 from forebay import hdf5_copy
 
@@ -52,14 +53,6 @@ def copied(tmp_path, forebay):
     return make
 
 
-def expected(step: int, part: int, dtype: str, dimensions: int):
-    """The values of a part, as dataset_samples writes them."""
-    rows = 0 if part == 1 else 100 + 37 * part
-    shape = (rows,) if dimensions == 1 else (rows, 3)
-    values = step * 1000 + part + numpy.arange(numpy.prod(shape)) / 8
-    return values.astype(dtype).reshape(shape)
-
-
 @pytest.mark.parametrize("reader", ["opened", "copied"])
 @pytest.mark.parametrize(("options", "step"), [((), 30), (("--step", 10), 10)])
 def test_parts_are_the_same(samples, request, reader, options, step):
@@ -87,19 +80,7 @@ def test_parts_of_a_field_can_be_listed(samples, forebay, tmp_path):
             assert sizes.setdefault(dimension, size) == size, name
 
 
-TYPES = ("int8", "int16", "int32", "int64", "uint8", "uint16", "uint32", "uint64", "float16",
-         "float32", "float64", "complex64", "complex128", "bytes")  # fmt: skip
 SHAPES = {1: {0: (2, 3), 1: (0, 3), 2: (1, 3)}, 2: {0: (200, 3), 1: (0, 3), 2: (1, 3)}}
-UNICODE = "Größe 速度%2Fx"
-
-
-def patterned(name: str, part: int, shape: tuple, order: str = "<"):
-    """The values of a part of types.fb, as dataset_samples writes them."""
-    dtype = numpy.dtype("uint8" if name == "bytes" else name).newbyteorder(order)
-    count = int(numpy.prod(shape, dtype=int)) * dtype.itemsize
-    place = 1000 * (TYPES.index(name) + 1) + 100 * part + numpy.arange(count)
-    pattern = (37 * place + 11) % 64 + 128 * (place % 5 == 0)
-    return pattern.astype("u1").view(dtype).reshape(shape)
 
 
 def expect_same(array, values):

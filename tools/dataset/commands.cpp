@@ -13,7 +13,6 @@
 #include "tools/dataset/block_stream.hpp"
 #include "tools/dataset/compare.hpp"
 #include "tools/dataset/listing.hpp"
-#include "tools/dataset/references.hpp"
 #include "tools/dataset/verify_repair.hpp"
 
 namespace forebay::dataset_tool {
@@ -86,25 +85,23 @@ void add_selection(CLI::App& app, Selection& selection) {
   add_fields(app, selection.fields);
 }
 
-struct ReferencesCommand {
-  Selection selection;
-  std::string output;
-};
-
-command::Run declare_references(CLI::App& app) {
-  const auto request = std::make_shared<ReferencesCommand>();
-  add_selection(app, request->selection);
-  add_path(app, "FILE", request->output, "The new file");
-  return [request] {
-    return command::make_result(write_references(request->selection, request->output));
-  };
-}
-
 command::Run declare_read(CLI::App& app) {
   const auto selection = std::make_shared<Selection>();
   add_selection(app, *selection);
   return [selection] {
     const Status done = stream_blocks(*selection, stdout);
+    return done ? command::CommandResult{} : command::make_failure(done.error());
+  };
+}
+
+command::Run declare_places(CLI::App& app) {
+  const auto request = std::make_shared<PlacesRequest>();
+  add_path(app, "DATASET", request->path, "The dataset");
+  add_number(app, "--step", request->step, {}, "Only this step");
+  command::add_flag(app, "--newest", request->which, PlacesRequest::Which::kNewest,
+                    "Only the newest step");
+  return [request] {
+    const Status done = stream_places(*request, stdout);
     return done ? command::CommandResult{} : command::make_failure(done.error());
   };
 }
@@ -115,9 +112,8 @@ const std::array kCommands{
     command::Command{"repair", "Write new tables of a dataset from its data files.",
                      declare_repair},
     command::Command{"diff", "Report where a step of two datasets differs.", declare_diff},
-    command::Command{"references", "Write references to the bytes of a step, for Zarr.",
-                     declare_references},
     command::Command{"read", "Write the blocks of a step to standard output.", declare_read},
+    command::Command{"places", "Write where the blocks of all steps are stored.", declare_places},
 };
 
 }  // namespace

@@ -137,37 +137,19 @@ TEST_F(DatasetCommands, diff_compares_fields_and_steps) {
   EXPECT_EQ(run({"diff", path_, path_, "--field", "x"}, 1)["error"]["class"], "not-found");
 }
 
-TEST_F(DatasetCommands, references_locate_parts) {
-  const std::string output = directory_.file("refs.json");
-  EXPECT_EQ(run({"references", path_, output}, 0)["arrays"], 10);
-  std::ifstream file(output);
-  const Json references = Json::parse(file);
-  const Json chunk = references["refs"]["velocity/2/0.0"];
-  EXPECT_EQ(chunk[2], 174 * 3 * 4);
-  EXPECT_FALSE(references["refs"].contains("velocity/1/0.0"));
-  const Json array = Json::parse(references["refs"]["velocity/1/.zarray"].get<std::string>());
-  EXPECT_EQ(array["shape"], Json({0, 3}));
-}
-
 TEST_F(DatasetCommands, part_in_two_files_is_not_exported) {
   const std::string path = directory_.file("twice.fb");
   format::TestStep step = format::test_step(1, 5, 2);
   step.blocks.push_back(step.blocks.back());  // velocity of part 4
   step.blocks.back().file = 1;
   format::TestWriter(path, format::test_dataset_id()).write(step);
-  const std::string output = directory_.file("refs.json");
-  for (const ArgumentList& words :
-       {ArgumentList{"references", path, output}, ArgumentList{"read", path}}) {
-    const Json error = run(words, command::kExitFailure)["error"];
-    EXPECT_EQ(error["class"], "damage");
-    const std::string message = error["message"];
-    for (const char* const text :
-         {"field velocity, part 4", "data-000000.00000", "data-000000.00001"})
-      EXPECT_NE(message.find(text), std::string::npos) << message;
-  }
-  EXPECT_FALSE(std::filesystem::exists(output));
+  const Json error = run({"read", path}, command::kExitFailure)["error"];
+  EXPECT_EQ(error["class"], "damage");
+  const std::string message = error["message"];
+  for (const char* const text :
+       {"field velocity, part 4", "data-000000.00000", "data-000000.00001"})
+    EXPECT_NE(message.find(text), std::string::npos) << message;
   EXPECT_EQ(run({"ls", path}, command::kExitProblemsFound)["damages"].size(), 1);
-  EXPECT_EQ(run({"references", path, output, "--field", "pressure"}, 0)["arrays"], 5);
 }
 
 TEST_F(DatasetCommands, overlapping_blocks_are_neither_exported_nor_compared) {
@@ -184,9 +166,7 @@ TEST_F(DatasetCommands, overlapping_blocks_are_neither_exported_nor_compared) {
                            .file = start});
   }
   format::TestWriter(path, format::test_dataset_id()).write(step);
-  const std::string output = directory_.file("refs.json");
-  for (const ArgumentList& words : {ArgumentList{"references", path, output},
-                                    ArgumentList{"read", path}, ArgumentList{"diff", path, path}}) {
+  for (const ArgumentList& words : {ArgumentList{"read", path}, ArgumentList{"diff", path, path}}) {
     const Json error = run(words, command::kExitFailure)["error"];
     EXPECT_EQ(error["class"], "damage");
     const std::string message = error["message"];
@@ -194,32 +174,13 @@ TEST_F(DatasetCommands, overlapping_blocks_are_neither_exported_nor_compared) {
                                    "data-000000.00000", "data-000000.00001"})
       EXPECT_NE(message.find(text), std::string::npos) << message;
   }
-  EXPECT_FALSE(std::filesystem::exists(output));
-  EXPECT_EQ(run({"references", path, output, "--field", "pressure"}, 0)["arrays"], 2);
   EXPECT_TRUE(run({"diff", path, path, "--field", "pressure"}, 0)["ok"]);
-}
-
-TEST_F(DatasetCommands, references_to_a_path_that_is_not_utf8_are_rejected) {
-  const std::string path = directory_.file("gr\xfc\xdf.fb");
-  std::filesystem::rename(path_, path);
-  const std::string link = directory_.file("link.fb");
-  std::filesystem::create_symlink(path, link);
-  const std::string output = directory_.file("refs.json");
-  for (const std::string& given : {path, link}) {
-    const Json error = run({"references", given, output}, command::kExitFailure)["error"];
-    EXPECT_EQ(error["class"], "unsupported");
-    EXPECT_NE(error["message"].get<std::string>().find("UTF-8"), std::string::npos) << error;
-    EXPECT_FALSE(std::filesystem::exists(output));
-  }
-  EXPECT_TRUE(run({"ls", path}, 0)["ok"]);
 }
 
 TEST_F(DatasetCommands, error_without_tables_names_the_repair_command) {
   std::filesystem::remove(path_ + "/commits");
-  const std::string output = directory_.file("refs.json");
-  for (const ArgumentList& words :
-       {ArgumentList{"ls", path_}, ArgumentList{"diff", path_, path_}, ArgumentList{"read", path_},
-        ArgumentList{"references", path_, output}}) {
+  for (const ArgumentList& words : {ArgumentList{"ls", path_}, ArgumentList{"diff", path_, path_},
+                                    ArgumentList{"read", path_}, ArgumentList{"places", path_}}) {
     const Json error = run(words, command::kExitFailure)["error"];
     EXPECT_EQ(error["class"], "not-found");
     EXPECT_EQ(error["path"], path_ + "/commits");

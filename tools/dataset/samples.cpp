@@ -14,12 +14,22 @@
 //            part without dimensions; "Größe 速度/x". No value is a NaN
 // described.fb  steps 1 and 2 of two files with attributes of all kinds, types and scopes; their
 //            "time" differs, and only step 2 has "cycle"
+// image.fb   steps 1 to 3 of a regular grid of 6 x 8 x 10 points, in 8 blocks: "temperature" and
+//            "velocity" (3 components) of points, "load" of cells. Values are of step and position
+// mesh.fb    steps 1 to 3 of two pieces of a mesh of tetrahedra, which steps 1 and 3 hold: "rank"
+// of
+//            cells, "height" and "speed" (3 components) of points
+// overlap.fb steps 1 and 2 of 6 elements: "u", only in step 1, of two blocks that overlap; "v",
+// whose
+//            type differs; "w", only in step 2, without dimensions; "x" without its first and last
+//            one
 #include <algorithm>
 #include <array>
 #include <cstdlib>
 #include <cstring>
 #include <limits>
 #include <random>
+#include <span>
 #include <string>
 #include <string_view>
 #include <vector>
@@ -211,6 +221,167 @@ void write_described(const std::string& directory) {
   }
 }
 
+using enum AttributeScope;
+
+AttributeTable mesh_attributes(std::uint64_t step, std::string_view type) {
+  AttributeTable table;
+  set(table, kDataset, "vtk_type", std::string(type));
+  set(table, kStep, "time", 0.5 * static_cast<double>(step));
+  return table;
+}
+
+void set_of_field(AttributeTable& table,
+                  const std::string& field,
+                  std::string_view name,
+                  const AttributeValue& value) {
+  if (!table.set({kField, field, std::string(name)}, value)) std::abort();
+}
+
+template <class T>
+std::vector<std::byte> bytes_of(const std::vector<T>& values) {
+  const auto bytes = std::as_bytes(std::span(values));
+  return {bytes.begin(), bytes.end()};
+}
+
+/// A box of an array whose elements are 1000 * step plus their linear index.
+TestBlock make_box(const FieldDefinition& field,
+                   std::uint64_t step,
+                   const Coordinates& start,
+                   const Coordinates& count) {
+  std::vector<float> values;
+  Coordinates at(count.size(), 0);
+  for (bool is_done = false; !is_done;) {
+    std::uint64_t index = 0;
+    for (std::size_t d = 0; d < count.size(); ++d)
+      index = index * field.shape[d] + start[d] + at[d];
+    values.push_back(static_cast<float>(1000 * step + index));
+    std::size_t d = count.size();
+    while (d > 0 && ++at[d - 1] == count[d - 1])
+      at[--d] = 0;
+    is_done = d == 0;
+  }
+  return {.field = field, .start = start, .shape = count, .raw = bytes_of(values)};
+}
+
+FieldDefinition grid_field(const std::string& name, const Coordinates& shape) {
+  return {.name = name,
+          .type = ElementType::kFloat32,
+          .kind = FieldKind::kGlobal,
+          .dimensions = static_cast<std::uint8_t>(shape.size()),
+          .shape = shape};
+}
+
+void write_image(const std::string& directory) {
+  TestWriter writer(directory, forebay::format::test_dataset_id());
+  for (const std::uint64_t number : {1U, 2U, 3U}) {
+    TestStep step = {.step = number, .files = 2};
+    AttributeTable& table = step.attributes[0] = mesh_attributes(number, "ImageData");
+    set(table, kDataset, "vtk_origin", std::vector{1.0, 2.0, 3.0});
+    set(table, kDataset, "vtk_spacing", std::vector{0.1, 0.2, 0.3});
+    set_of_field(table, "temperature", "units", "K");
+    set_of_field(table, "temperature", "dimension_names", std::vector<std::string>{"z", "y", "x"});
+    set_of_field(table, "load", "vtk_association", "CellData");
+    for (const std::uint64_t z : {0U, 3U})
+      for (const std::uint64_t y : {0U, 4U})
+        for (const std::uint64_t x : {0U, 5U}) {
+          const Coordinates start{z, y, x};
+          step.blocks.push_back(
+              make_box(grid_field("temperature", {6, 8, 10}), number, start, {3, 4, 5}));
+          step.blocks.push_back(
+              make_box(grid_field("velocity", {6, 8, 10, 3}), number, {z, y, x, 0}, {3, 4, 5, 3}));
+        }
+    step.blocks.push_back(make_box(grid_field("load", {5, 7, 9}), number, {0, 0, 0}, {5, 7, 9}));
+    for (std::size_t i = 0; i < step.blocks.size(); ++i)
+      step.blocks[i].file = i % 2;
+    writer.write(step);
+  }
+}
+
+template <class T>
+TestBlock make_part(const FieldDefinition& field,
+                    std::uint64_t part,
+                    const Coordinates& shape,
+                    const std::vector<T>& values) {
+  return {.field = field,
+          .part = part,
+          .shape = shape,
+          .raw = bytes_of(values),
+          .file = static_cast<std::uint32_t>(part)};
+}
+
+/// A row of `cells` tetrahedra over cells + 3 points. Part 1 is one larger than part 0.
+void add_mesh(TestStep& step, std::uint64_t part, std::uint64_t cells) {
+  std::vector<double> points;
+  for (std::uint64_t i = 0; i < cells + 3; ++i)
+    for (const double x : {static_cast<double>(i), i % 3 == 1 ? 1.0 : 0.0, i % 3 == 2 ? 1.0 : 0.0})
+      points.push_back(x + 10.0 * static_cast<double>(part));
+  std::vector<std::int64_t> connectivity;
+  std::vector<std::int64_t> offsets{0};
+  for (std::uint64_t cell = 0; cell < cells; ++cell) {
+    for (std::uint64_t corner = 0; corner < 4; ++corner)
+      connectivity.push_back(static_cast<std::int64_t>(cell + corner));
+    offsets.push_back(static_cast<std::int64_t>(4 * (cell + 1)));
+  }
+  const auto field = [](const char* name, ElementType type, std::uint8_t dimensions = 1) {
+    return FieldDefinition{.name = name, .type = type, .dimensions = dimensions};
+  };
+  step.blocks.push_back(
+      make_part(field("points", ElementType::kFloat64, 2), part, {cells + 3, 3}, points));
+  step.blocks.push_back(
+      make_part(field("links", ElementType::kInt64), part, {4 * cells}, connectivity));
+  step.blocks.push_back(make_part(field("first", ElementType::kInt64), part, {cells + 1}, offsets));
+  step.blocks.push_back(make_part(field("types", ElementType::kUint8), part, {cells},
+                                  std::vector<std::uint8_t>(cells, 10)));
+}
+
+void write_mesh(const std::string& directory) {
+  TestWriter writer(directory, forebay::format::test_dataset_id());
+  for (const std::uint64_t number : {1U, 2U, 3U}) {
+    TestStep step = {.step = number, .files = 2};
+    AttributeTable& table = step.attributes[0] = mesh_attributes(number, "UnstructuredGrid");
+    set(table, kDataset, "vtk_points", "points");
+    set(table, kDataset, "vtk_connectivity", "links");
+    set(table, kDataset, "vtk_offsets", "first");
+    set(table, kDataset, "vtk_types", "types");
+    set_of_field(table, "rank", "vtk_association", "CellData");
+    for (const std::uint64_t part : {0U, 1U}) {
+      const std::uint64_t cells = (number == 3 ? 7 : 5) + part;
+      if (number != 2) add_mesh(step, part, cells);
+      const FieldDefinition rank = {.name = "rank", .type = ElementType::kInt32};
+      step.blocks.push_back(make_part(
+          rank, part, {cells}, std::vector<std::int32_t>(cells, static_cast<std::int32_t>(part))));
+      std::vector<double> height(cells + 3);
+      for (std::size_t i = 0; i < height.size(); ++i)
+        height[i] = static_cast<double>(100 * number + 10 * part + i);
+      const FieldDefinition scalar = {.name = "height", .type = ElementType::kFloat64};
+      step.blocks.push_back(make_part(scalar, part, {cells + 3}, height));
+      const FieldDefinition vector = {
+          .name = "speed", .type = ElementType::kFloat32, .dimensions = 2};
+      const std::vector<float> speed(3 * (cells + 3), static_cast<float>(number));
+      step.blocks.push_back(make_part(vector, part, {cells + 3, 3}, speed));
+    }
+    writer.write(step);
+  }
+}
+
+void write_overlap(const std::string& directory) {
+  TestWriter writer(directory, forebay::format::test_dataset_id());
+  TestStep first = {.step = 1};
+  for (const std::uint64_t start : {0U, 1U})
+    first.blocks.push_back(make_box(grid_field("u", {8}), 1, {start}, {4}));
+  first.blocks.push_back(make_box(grid_field("v", {6}), 1, {0}, {6}));
+  first.blocks.push_back(make_box(grid_field("x", {6}), 1, {1}, {4}));
+  writer.write(first);
+  TestStep second = {.step = 2};
+  FieldDefinition integers = grid_field("v", {6});
+  integers.type = ElementType::kInt32;
+  second.blocks.push_back(make_box(integers, 2, {0}, {6}));
+  const FieldDefinition scalar = {.name = "w", .type = ElementType::kFloat32, .dimensions = 0};
+  second.blocks.push_back(make_part(scalar, 0, {}, std::vector{2.5F}));
+  second.blocks.push_back(make_box(grid_field("x", {6}), 2, {1}, {4}));
+  writer.write(second);
+}
+
 }  // namespace
 
 int main(int count, char** words) {
@@ -223,5 +394,8 @@ int main(int count, char** words) {
   write_grid(directory + "/grid.fb");
   write_types(directory + "/types.fb");
   write_described(directory + "/described.fb");
+  write_image(directory + "/image.fb");
+  write_mesh(directory + "/mesh.fb");
+  write_overlap(directory + "/overlap.fb");
   return 0;
 }

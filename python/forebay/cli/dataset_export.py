@@ -9,7 +9,7 @@ from forebay.cli.output import STDOUT, check_new_file, json_option, report
 from forebay.errors import EXIT_USAGE, ForebayError
 
 
-def _target(_ctx, _parameter, value):
+def export_target(_ctx, _parameter, value):
     if value == STDOUT:
         raise ForebayError("standard output cannot hold an export; name a file", EXIT_USAGE)
     return check_new_file(value)
@@ -17,9 +17,9 @@ def _target(_ctx, _parameter, value):
 
 @click.command(name="export", short_help="Export a step for Zarr or HDF5.")
 @dataset_argument
-@click.option("--kerchunk", metavar="FILE", callback=_target,
+@click.option("--kerchunk", metavar="FILE", callback=export_target,
               help="Write references to the bytes in place, for Zarr and xarray.")  # fmt: skip
-@click.option("--hdf5", metavar="FILE", callback=_target, help="Write a copy as HDF5.")
+@click.option("--hdf5", metavar="FILE", callback=export_target, help="Write a copy as HDF5.")
 @step_option
 @field_option
 @json_option
@@ -29,11 +29,10 @@ def command(dataset, kerchunk, hdf5, json_file, **options):
         raise ForebayError(
             "exactly one of --kerchunk and --hdf5 is required; choose one", EXIT_USAGE
         )
-    args = native.option_arguments(options)
     if kerchunk is not None:
-        document = native.run_program(PROGRAM, ["references", dataset, kerchunk, *args]).document
+        document = _references(dataset, kerchunk, **options)
     else:
-        document = _copy(dataset, hdf5, args)
+        document = _copy(dataset, hdf5, native.option_arguments(options))
     report(document, json_file, lambda console: _tables().print_exported(console, document))
 
 
@@ -46,6 +45,17 @@ def _copy(dataset: str, file: str, args: list[str]) -> dict:
         native.output_stream(PROGRAM, ["read", dataset, *args]) as stream,
     ):
         return {"path": dataset} | copy(stream, file, on_progress)
+
+
+def _references(dataset: str, file: str, step, field) -> dict:
+    from forebay.view import zarr_references
+    from forebay.view.places import read_steps
+
+    selection = {"newest": True} if step is None else {"step": step}
+    (chosen,), _unreadable = read_steps(dataset, **selection)
+    fields = field.split("\n") if field else []
+    document = zarr_references.write_json(dataset, chosen, fields, file)
+    return {"path": dataset, "output": file, "step": chosen.number} | document
 
 
 def _tables():
