@@ -17,7 +17,7 @@ BUFFER_BYTES = 4 * 2**20
 
 def copy(stream, file: str, on_progress: OnProgress) -> dict:
     """Reads `stream` to its end and writes `file`. Returns a document of what was written."""
-    h5py = _h5py()
+    h5py = import_h5py()
     # No other process opens a file of a random name, so it needs no lock. NFS may not support any.
     # Before HDF5 1.8, an attribute had less than 64 KiB.
     options = {"locking": False, "libver": ("v108", "latest")}
@@ -25,7 +25,7 @@ def copy(stream, file: str, on_progress: OnProgress) -> dict:
         return _Copy(stream, target, file, on_progress).run()
 
 
-def _h5py():
+def import_h5py():
     try:
         import h5py
     except ImportError:
@@ -117,7 +117,7 @@ class _Copy:
 
 def set_attributes(node, attributes: list[dict]) -> None:
     """Sets attributes of forebay-dataset on a node of h5py."""
-    h5py = _h5py()
+    h5py = import_h5py()
     for attribute in attributes:
         name, value = attribute["name"], attribute["value"]
         if attribute["kind"] == "numbers":

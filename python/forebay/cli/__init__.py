@@ -45,6 +45,7 @@ COMMANDS = {
     "repair": ("forebay.cli.dataset:repair", "Write new tables of a dataset."),
     "diff": ("forebay.cli.dataset:diff", "Compare two steps of datasets."),
     "export": ("forebay.cli.dataset_export", "Export a step for Zarr, xarray or HDF5."),
+    "view": ("forebay.cli.dataset_view", "Show all steps to HDF5 and Zarr in place."),
     "tipsy": ("forebay.cli.tipsy", "Generate, check and analyze Tipsy snapshots."),
     "cube": ("forebay.cli.cube", "Inspect, check, generate and compare Cube profiles (.cubex)."),
     "flow": ("forebay.cli.flow", "Run a flow solver in parts that writes checkpoints."),

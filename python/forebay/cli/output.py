@@ -99,6 +99,17 @@ def check_new_file(file: str | None, endings: tuple[str, ...] = ()) -> str | Non
     return file
 
 
+def check_new_directory(directory: str | None) -> str | None:
+    """Raises an error for a directory that cannot or must not be written."""
+    if directory is None:
+        return None
+    parent = Path(directory).absolute().parent
+    if not parent.is_dir():
+        raise ForebayError(f"directory {parent} does not exist; create it first", EXIT_USAGE)
+    _reject_dataset_path(directory)
+    return directory
+
+
 def _reject_dataset_path(file: str) -> None:
     """Raises an error for a file of a dataset, by its name and by the target of links. It may hold
     data of a step, or the list of all steps."""

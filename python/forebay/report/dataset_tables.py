@@ -257,3 +257,31 @@ def print_exported(console, document: dict) -> None:
     console.print(f"{what}: {parts} of {fields}, {units.size(document['copied_bytes'])} copied")
     for name in document["incomplete"]:
         console.print(f"[yellow]{escape(name)} is incomplete: elements that no part holds are 0[/]")
+
+
+def print_view(console, document: dict) -> None:
+    steps = f"{units.count(len(document['steps']))} steps of {escape(document['path'])}"
+    what = f"{units.count(document['arrays'])} arrays of {units.count(document['fields'])} fields"
+    size, own = (units.size(document[key]) for key in ("referenced_bytes", "view_bytes"))
+    console.print(f"{steps} → {escape(document['output'])} ({own}): {what}, {size} in place")
+    for name in document["incomplete"]:
+        console.print(f"[yellow]{escape(name)} is incomplete: elements are in no block[/]")
+    print_excluded(console, document["excluded"], "excluded")
+
+
+def print_view_check(console, document: dict) -> None:
+    view, dataset = escape(document["view"]), escape(document["path"])
+    newer = units.count(len(document["newer_steps"]))
+    if document["ok"]:
+        console.print(f"{view} is intact; {dataset} has {newer} newer steps")
+        return
+    print_excluded(console, document["stale"], "stale")
+    console.print(f"{view} is stale: write it again with forebay view {dataset}")
+
+
+def print_excluded(console, items: list[dict], word: str) -> None:
+    for item in items:
+        step = None if item["step"] is None else f"step {item['step']}"
+        field = None if item["field"] is None else f"field {item['field']}"
+        where = ", ".join(filter(None, (step, field))) or "mesh"
+        console.print(f"[yellow]{word}: {escape(where)}: {escape(item['cause'])}[/]")
