@@ -9,7 +9,7 @@ from types import SimpleNamespace
 import pytest
 
 from forebay import emufs_mount, hdf5_driver
-from forebay.benchmarks import door
+from forebay.benchmarks import door, door_inplace
 from forebay.benchmarks.rows import Results, Setup
 from forebay.errors import ForebayError
 
@@ -47,3 +47,34 @@ def test_drivers_that_read_different_values_are_a_failure(bench, monkeypatch, tm
     monkeypatch.setattr(door, "run_python", run_python)
     with pytest.raises(ForebayError, match="different values"):
         bench.run()
+
+
+@pytest.fixture
+def inplace(tmp_path, real_native):
+    real_native("forebay-dataset")
+    pytest.importorskip("_forebay", reason="the Python module is not built: run make build")
+    return door_inplace.Bench(Results(set()), Setup(tmp_path, "quick", lambda progress: None))
+
+
+def test_view_of_all_types_copies_nothing(inplace):
+    inplace.run()
+    assert inplace.results.skipped == {}
+    [row] = inplace.results.rows
+    assert (row["value"], row["met"]) == (0, True)
+    items = sum((1, 2, 4, 8, 1, 2, 4, 8, 2, 4, 8, 8, 16))
+    assert row["peers"]["shown"]["value"] == 2 * items * (16**3 + 3 * 137)
+
+
+def test_elements_in_the_view_itself_are_copied_bytes(tmp_path):
+    h5py = pytest.importorskip("h5py", reason="h5py is not installed")
+    with h5py.File(tmp_path / "own.h5", "w") as file:
+        assert door_inplace.copied_bytes(file.create_dataset("x", data=[1.0, 2.0])) == 16
+
+
+def test_view_of_other_values_is_a_failure(inplace, monkeypatch):
+    values = inplace._values
+    monkeypatch.setattr(inplace, "_compare", lambda file: door_inplace.Bench._compare(other, file))
+    other = door_inplace.Bench(inplace.results, Setup(inplace.folder, "quick", lambda _: None))
+    monkeypatch.setattr(other, "_values", lambda dtype, step, shape: values(dtype, step + 1, shape))
+    with pytest.raises(ForebayError, match="other values of"):
+        inplace.run()

@@ -40,7 +40,7 @@ class Benchmark:
 BENCHMARKS = {
     "checkpoint": Benchmark(("checkpoint", "overlap"), has_own_ranks=True),
     "cube": Benchmark(("remap_stages",), is_local=True, runs_kernels=False),
-    "door": Benchmark(("door",), is_local=True, runs_kernels=False),
+    "door": Benchmark(("door", "door_inplace"), is_local=True, runs_kernels=False),
     "kernel": Benchmark(("kernels",), has_own_ranks=True, is_local=True),
     "pfs": Benchmark(("pfs",), has_own_ranks=True, is_local=True),
     "run": Benchmark(("unchanged_programs",), is_local=True, runs_kernels=False),
