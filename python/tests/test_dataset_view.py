@@ -525,7 +525,7 @@ def test_field_that_fits_no_mesh_is_reported(tmp_path, association, shape, cause
 
 def vtk_outputs(path, step):
     """The pieces that VTK reads of a step."""
-    pytest.importorskip("vtkmodules", reason="vtk is not installed: run pip install vtk==9.7.2")
+    pytest.importorskip("vtkmodules", reason="vtk is not installed: run make test-all")
     from vtkmodules.vtkIOHDF import vtkHDFReader
 
     reader = vtkHDFReader()

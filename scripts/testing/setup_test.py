@@ -59,7 +59,8 @@ class Machine:
         (self.tree / "scripts").mkdir(parents=True)
         shutil.copy(ROOT / "scripts/setup", self.tree / "scripts/setup")
         shutil.copytree(ROOT / "scripts/packages", self.tree / "scripts/packages")
-        for name in ("requirements.txt", "requirements-docs.txt", "requirements-test.txt"):
+        lists = [f"requirements-{level}.txt" for level in ("docs", "test", "all")]
+        for name in ("requirements.txt", *lists):
             (self.tree / name).write_text("# none: pip has nothing to install\n")
         self.programs.mkdir()
         for name, text in PROGRAMS.items():
