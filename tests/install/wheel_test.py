@@ -4,10 +4,11 @@
 import os
 import re
 import zipfile
+from pathlib import Path
 
 import pytest
-from conftest import ROOT
 
+ROOT = Path(__file__).resolve().parents[2]
 PYTHON = ROOT / ".venv" / "bin" / "python3"
 BUILD_LIMIT_S = 1800
 PROGRAM = """
