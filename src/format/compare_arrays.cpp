@@ -4,6 +4,7 @@
 // column for each row.
 #include <algorithm>
 #include <tuple>
+#include <utility>
 
 #include "format/block_reader.hpp"
 #include "format/comparison.hpp"
@@ -99,9 +100,13 @@ class ArrayDiff {
                       std::span<const BlockLocation> others);
   Status compare_batch();
   Status compare_right_block(const BlockLocation& right, std::span<const BlockOverlap> overlaps);
-  void compare_intersection(LeftBlock& left_block,
-                            const Box& other,
-                            std::span<const std::byte> others);
+  Status compare_intersection(LeftBlock& left_block,
+                              const Box& other,
+                              std::span<const std::byte> others);
+  Status compare_row(LeftBlock& left_block,
+                     std::uint64_t first,
+                     std::span<const std::byte> row,
+                     std::span<const std::byte> others_row);
   Status finish_block(LeftBlock& left_block);
   void find_only_right();
   std::uint64_t element_bytes() const noexcept { return element_size(definition_.type); }
@@ -113,6 +118,7 @@ class ArrayDiff {
   std::vector<LeftBlock> batch_;
   std::vector<BlockOverlap> overlaps_;
   std::uint64_t batch_bytes_ = 0;
+  std::uint64_t unreported_bytes_ = 0;  // compared since the last progress
   FieldDifference result_;
 };
 
@@ -185,19 +191,16 @@ Status ArrayDiff::compare_right_block(const BlockLocation& right,
   if (!others) return tl::unexpected(others.error());
   ++comparison_.report.blocks_read;
   const Box other = box_of(comparison_.right, right);
-  std::uint64_t compared = 0;
   for (const BlockOverlap& overlap : overlaps) {
-    LeftBlock& left_block = batch_[overlap.left_index];
-    const std::uint64_t before = left_block.compared;
-    compare_intersection(left_block, other, *others);
-    compared += left_block.compared - before;
+    const Status done = compare_intersection(batch_[overlap.left_index], other, *others);
+    if (!done) return done;
   }
-  return comparison_.advance(compared * element_bytes());
+  return comparison_.advance(std::exchange(unreported_bytes_, 0));
 }
 
-void ArrayDiff::compare_intersection(LeftBlock& left_block,
-                                     const Box& other,
-                                     std::span<const std::byte> others) {
+Status ArrayDiff::compare_intersection(LeftBlock& left_block,
+                                       const Box& other,
+                                       std::span<const std::byte> others) {
   const Box shared = intersection(left_block.box, other);
   const std::uint64_t row_bytes = shared.count.back() * element_bytes();
   std::vector<std::uint64_t> element = shared.start;
@@ -206,10 +209,29 @@ void ArrayDiff::compare_intersection(LeftBlock& left_block,
     const auto row = std::span(left_block.bytes).subspan(at * element_bytes(), row_bytes);
     const auto others_row =
         others.subspan(linear_index(other, element) * element_bytes(), row_bytes);
-    merge_difference(left_block.difference,
-                     compare_elements(definition_.type, definition_.order, row, others_row), at);
+    if (const Status done = compare_row(left_block, at, row, others_row); !done) return done;
   } while (next_row(shared, element));
   left_block.compared += element_count(shared);
+  return {};
+}
+
+/// Reports progress after each piece, as a row may be the whole block.
+Status ArrayDiff::compare_row(LeftBlock& left_block,
+                              std::uint64_t first,
+                              std::span<const std::byte> row,
+                              std::span<const std::byte> others_row) {
+  for (std::size_t offset = 0; offset < row.size(); offset += kPieceBytes) {
+    const std::size_t size = std::min<std::size_t>(kPieceBytes, row.size() - offset);
+    merge_difference(left_block.difference,
+                     compare_elements(definition_.type, definition_.order,
+                                      row.subspan(offset, size), others_row.subspan(offset, size)),
+                     first + offset / element_bytes());
+    unreported_bytes_ += size;
+    if (unreported_bytes_ < kPieceBytes) continue;
+    const Status done = comparison_.advance(std::exchange(unreported_bytes_, 0));
+    if (!done) return done;
+  }
+  return {};
 }
 
 /// No two blocks of a step share an element, so the sum shows whether all elements are on both

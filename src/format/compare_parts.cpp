@@ -16,9 +16,7 @@ class PartDiff {
   Result<FieldDifference> run() {
     for (const BlockLocation& location : comparison_.left.blocks(definition_.name)) {
       ++comparison_.report.blocks_compared;
-      Status done = compare_part(location);
-      if (done) done = comparison_.advance(comparison_.left.block(location).raw_bytes);
-      if (!done) return tl::unexpected(done.error());
+      if (const Status done = compare_part(location); !done) return tl::unexpected(done.error());
     }
     find_only_right();
     return std::move(result_);
@@ -40,20 +38,21 @@ class PartDiff {
 
 Status PartDiff::compare_part(const BlockLocation& location) {
   const std::uint64_t part = comparison_.left.block(location).key;
+  const std::uint64_t bytes = comparison_.left.block(location).raw_bytes;
   const auto other = comparison_.right.find_part(definition_.name, part);
   if (!other && other.error().kind() != ErrorClass::kNotFound) return tl::unexpected(other.error());
   if (!other) {
     comparison_.add_difference({.kind = BlockDifference::Kind::kOnlyLeft, .key = part}, result_);
-    return {};
+    return comparison_.advance(bytes);
   }
   if (comparison_.left.index(location).shape(location.field, location.number) !=
       comparison_.right.index(*other).shape(other->field, other->number)) {
     comparison_.add_difference({.kind = BlockDifference::Kind::kShape, .key = part}, result_);
-    return {};
+    return comparison_.advance(bytes);
   }
   if (comparison_.has_equal_checksum(location, *other)) {
     ++comparison_.report.blocks_matched_by_checksum;
-    return {};
+    return comparison_.advance(bytes);
   }
   return compare_pieces(location, *other);
 }
@@ -72,6 +71,7 @@ Status PartDiff::compare_pieces(const BlockLocation& left, const BlockLocation& 
         difference,
         compare_elements(definition_.type, definition_.order, left_bytes_, right_bytes_),
         range.offset / element_size(definition_.type));
+    if (const Status done = comparison_.advance(range.size); !done) return done;
   }
   comparison_.report.blocks_read += 2;
   if (difference.elements > 0) comparison_.add_difference(difference, result_);

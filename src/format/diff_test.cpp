@@ -51,6 +51,35 @@ TEST_F(DiffTest, progress_is_reported_and_can_cancel) {
   EXPECT_EQ(error_class(report), ErrorClass::kCancelled);
 }
 
+TEST_F(DiffTest, progress_is_reported_within_large_blocks) {
+  constexpr std::uint64_t kBytes = 3 * kPieceBytes;
+  for (const FieldKind kind : {FieldKind::kParts, FieldKind::kGlobal}) {
+    TestStep step = test_step(1, 0, 1);
+    TestBlock block = {.field = {.name = "u", .type = ElementType::kInt8, .kind = kind}};
+    if (kind == FieldKind::kGlobal) {
+      block.field.shape = {kBytes};
+      block.start = {0};
+    }
+    block.shape = {kBytes};
+    block.raw.resize(kBytes);
+    step.blocks.push_back(block);
+    const std::string name = kind == FieldKind::kParts ? "parts" : "global";
+    const auto left = write_and_open(name + "1", step);
+    step.blocks.back().raw.assign(kBytes, std::byte{1});
+    const auto right = write_and_open(name + "2", step);
+    int reports = 0;
+    const auto cancel = [&](const ReadProgress& now) {
+      reports += now.done_bytes > 0 ? 1 : 0;
+      return reports < 2;
+    };
+    EXPECT_EQ(error_class(diff(*left, *right, {.progress = cancel})), ErrorClass::kCancelled);
+    EXPECT_EQ(reports, 2);
+    const auto report = diff(*left, *right);
+    ASSERT_EQ(report->fields.size(), 1U);
+    EXPECT_EQ(report->fields[0].blocks[0].elements, kBytes);
+  }
+}
+
 TEST_F(DiffTest, different_values_are_reported_with_part_element_and_size) {
   TestStep step = test_step(1, 4, 2);
   const auto left = write_and_open("a", step);
