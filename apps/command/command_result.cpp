@@ -7,16 +7,26 @@
 
 namespace forebay::command {
 
-Json to_json(const Error& error, std::string_view class_name) {
+namespace {
+
+bool is_usage_error(const Error& error) { return error.operation() == "usage"; }
+
+std::string line_of(const Error& error) { return dump({{"error", to_json(error)}}, -1) + '\n'; }
+
+}  // namespace
+
+Json to_json(const Error& error) {
   Json offset = nullptr;
   if (error.offset_bytes()) offset = *error.offset_bytes();
-  const Json details{{"class", class_name.empty() ? name_of(error.kind()) : class_name},
-                     {"operation", error.operation()},
-                     {"path", error.path()},
-                     {"offset", offset},
-                     {"errno", error.error_number()},
-                     {"message", error.message()}};
-  return {{"error", details}};
+  // The cause of a usage error names the option, so that the operation would add nothing.
+  const Error shown =
+      is_usage_error(error) ? Error({.kind = error.kind(), .cause = error.cause()}) : error;
+  return {{"class", is_usage_error(error) ? "usage" : name_of(error.kind())},
+          {"operation", error.operation()},
+          {"path", error.path()},
+          {"offset", offset},
+          {"errno", error.error_number()},
+          {"message", shown.message()}};
 }
 
 std::string dump(const Json& document, int indent) {
@@ -30,16 +40,11 @@ CommandResult make_result(const Result<Json>& document) {
 }
 
 CommandResult make_failure(const Error& error) {
-  if (error.operation() != "usage") return {kExitFailure, {}, dump(to_json(error), -1) + '\n'};
-  Json document = to_json(error, "usage");
-  // The cause names the option, so that the operation would add nothing.
-  document["error"]["message"] = Error({.kind = error.kind(), .cause = error.cause()}).message();
-  return {kExitUsage, {}, dump(document, -1) + '\n'};
+  return {is_usage_error(error) ? kExitUsage : kExitFailure, {}, line_of(error)};
 }
 
 std::string describe_exception(std::string_view what) {
-  const Error error({.kind = ErrorClass::kException, .cause = std::string(what)});
-  return dump(to_json(error), -1) + '\n';
+  return line_of(Error({.kind = ErrorClass::kException, .cause = std::string(what)}));
 }
 
 int run_and_print(int count,

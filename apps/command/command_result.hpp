@@ -27,8 +27,9 @@ struct CommandResult {
   std::string errors;  ///< for standard error
 };
 
-/// The "error" document. A non-empty `class_name` replaces the name of the Error's class.
-Json to_json(const Error& error, std::string_view class_name = {});
+/// {"class","operation","path","offset","errno","message"}: the offset is null if unknown, the
+/// class of a usage_error() is "usage".
+Json to_json(const Error& error);
 
 /// Serializes `document`; the text is valid JSON whatever bytes a path has.
 std::string dump(const Json& document, int indent);

@@ -3,20 +3,26 @@
 
 #include <cstdio>
 
-#include <nlohmann/json.hpp>
+#include "command/command_result.hpp"
 
 namespace forebay::command {
 
-namespace {
-constexpr std::chrono::milliseconds kInterval{1000 / Progress::kLinesPerSecond};
+void ProgressLines::report(const ProgressStep& step) {
+  const auto now = std::chrono::steady_clock::now();
+  if (is_silent() || (step.done < step.total && now < next_print_)) return;
+  next_print_ = now + std::chrono::milliseconds(1000 / kLinesPerSecond);
+  const std::string line = dump({{"progress", step.done},
+                                 {"total", step.total},
+                                 {"unit", step.unit},
+                                 {"what", step.what}},
+                                -1) +
+                           '\n';
+  std::fwrite(line.data(), 1, line.size(), stderr);
 }
-
-Progress::Progress(ProgressMode mode, ProgressGoal goal)
-    : mode_(mode), goal_(std::move(goal)), next_print_(Clock::now() + kInterval) {}
 
 void Progress::advance(std::uint64_t amount) {
   const std::uint64_t done = done_.fetch_add(amount, std::memory_order_relaxed) + amount;
-  if (mode_ == ProgressMode::kSilent) return;
+  if (lines_.is_silent()) return;
   const bool is_last = done == goal_.total;
   std::unique_lock lock(mutex_, std::defer_lock);
   if (is_last) {
@@ -24,19 +30,9 @@ void Progress::advance(std::uint64_t amount) {
   } else if (!lock.try_lock()) {
     return;  // another thread is printing
   }
-  const Clock::time_point now = Clock::now();
-  if (is_finished_ || (!is_last && now < next_print_)) return;
-  next_print_ = now + kInterval;
+  if (is_finished_) return;
   is_finished_ = is_last;
-  print(done);
-}
-
-void Progress::print(std::uint64_t done) const {
-  const nlohmann::ordered_json line{
-      {"progress", done}, {"total", goal_.total}, {"unit", goal_.unit}, {"what", goal_.label}};
-  const std::string text =
-      line.dump(-1, ' ', false, nlohmann::json::error_handler_t::replace) + '\n';
-  std::fwrite(text.data(), 1, text.size(), stderr);
+  lines_.report({done, goal_.total, goal_.unit, goal_.label});
 }
 
 }  // namespace forebay::command

@@ -8,6 +8,8 @@
 #include <gtest/gtest.h>
 #include <nlohmann/json.hpp>
 
+#include "command/cli.hpp"
+
 namespace forebay::probe {
 namespace {
 
@@ -32,7 +34,7 @@ TEST(ErrorLine, missing_offset_is_null) {
 }
 
 TEST(ErrorLine, usage_error_has_class_usage) {
-  const json error = json::parse(usage_error_line("what is --fast?")).at("error");
+  const json error = json::parse(error_line(command::usage_error("what is --fast?"))).at("error");
   EXPECT_EQ(error.at("class"), "usage");
   EXPECT_EQ(error.at("message"), "what is --fast?");
 }
