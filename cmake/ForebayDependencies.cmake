@@ -23,14 +23,25 @@ if(FOREBAY_TOOLS)
   pkg_check_modules(pugixml REQUIRED IMPORTED_TARGET pugixml>=1.13)
 endif()
 
-# nanobind is a package of the Python for which the extension modules are built.
-if(FOREBAY_PYTHON)
+# nanobind is a package of the Python for which the extension modules are built: those of the
+# command line and of the Python package.
+if(FOREBAY_TOOLS OR FOREBAY_PYTHON)
   find_package(Python 3.11 REQUIRED COMPONENTS Interpreter Development.Module)
   execute_process(
     COMMAND "${Python_EXECUTABLE}" -m nanobind --cmake_dir
     OUTPUT_STRIP_TRAILING_WHITESPACE
-    OUTPUT_VARIABLE nanobind_ROOT COMMAND_ERROR_IS_FATAL ANY)
+    ERROR_QUIET
+    OUTPUT_VARIABLE nanobind_ROOT
+    RESULT_VARIABLE nanobind_missing)
+  if(nanobind_missing)
+    message(FATAL_ERROR "${Python_EXECUTABLE} has no nanobind, which FOREBAY_TOOLS=ON and "
+                        "FOREBAY_PYTHON=ON require; run `${Python_EXECUTABLE} -m pip install "
+                        "nanobind==3.1.0`, or name another Python with -DPython_EXECUTABLE")
+  endif()
+  unset(nanobind_missing)
   find_package(nanobind 3.1 CONFIG REQUIRED)
+endif()
+if(FOREBAY_PYTHON)
   # Where extension modules are installed. scikit-build-core sets SKBUILD when it builds a wheel.
   set(forebay_site_packages
       "${CMAKE_INSTALL_LIBDIR}/python${Python_VERSION_MAJOR}.${Python_VERSION_MINOR}/site-packages")

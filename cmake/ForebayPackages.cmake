@@ -138,14 +138,17 @@ forebay_package(
   SUMMARY "parallel storage I/O for tasks, guides and examples"
   TEXT "This package has the guides, the descriptions of formats, and the examples."
   FILES "^share/doc/")
-# The last one takes all files that are left.
+# The last one takes all files that are left. Its extension module is for one version of Python.
+set(python ${Python_VERSION_MAJOR}.${Python_VERSION_MINOR})
+math(EXPR next_python "${Python_VERSION_MINOR} + 1")
 forebay_package(
   forebay
   SECTION science
   SUMMARY "parallel storage I/O for tasks, command"
   TEXT "This package has the command forebay, with its programs and completions."
   SAME_VERSION ${library} forebay-common
-  DEPENDS "python3 (>= 3.11)" "python3-click (>= 8.1)" "python3-matplotlib (>= 3.6)"
+  DEPENDS "python3 (>= ${python})" "python3 (<< ${Python_VERSION_MAJOR}.${next_python})"
+          "python3-click (>= 8.1)" "python3-matplotlib (>= 3.6)"
           "python3-numpy (>= 1:1.24)" "python3-rich (>= 13)"
   RECOMMENDS python3-h5py python3-jinja2 python3-scipy forebay-hdf5 ${for_ranks}
   FILES ".")

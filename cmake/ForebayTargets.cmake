@@ -123,18 +123,16 @@ function(forebay_module name)
   endif()
 endfunction()
 
-# forebay_program(<name> MAIN <file> | ENTRY <namespace> [SOURCES <files>] [LIBRARIES <targets>]
-#                 [TESTS <files>] [TEST_DEFINITIONS <NAME=value>] [INSIDE])
+# forebay_parts(<name> [SOURCES <files>] [LIBRARIES <targets>] [TESTS <files>]
+#               [TEST_DEFINITIONS <NAME=value>] [INSIDE])
 #
-# Creates the program <name>, installed to libexec/forebay, where the command line finds it. SOURCES
-# are shared with its tests, MAIN is not. With ENTRY, main() calls <namespace>::run_program(int
-# count, char** words), which is in one of SOURCES and thus compiled together with them. Its own
-# headers are included with the name of their directory, as in "tipsy/header.hpp". INSIDE permits
-# private headers and symbols of the library (for bench and tools, not for apps and examples).
-function(forebay_program name)
-  cmake_parse_arguments(PARSE_ARGV 1 arg "INSIDE" "MAIN;ENTRY"
-                        "SOURCES;LIBRARIES;TESTS;TEST_DEFINITIONS")
-  forebay_reject_unparsed(forebay_program "${arg_UNPARSED_ARGUMENTS}")
+# Creates the target <name>_parts, which adds SOURCES and LIBRARIES to a program or an extension of
+# Python that links it, and their tests. Headers are included with the name of their directory, as
+# in "tipsy/header.hpp". INSIDE permits private headers and symbols of the library (for bench and
+# tools, not for apps and examples). What links such parts needs the property FOREBAY_PRIVATE.
+function(forebay_parts name)
+  cmake_parse_arguments(PARSE_ARGV 1 arg "INSIDE" "" "SOURCES;LIBRARIES;TESTS;TEST_DEFINITIONS")
+  forebay_reject_unparsed(forebay_parts "${arg_UNPARSED_ARGUMENTS}")
   add_library(${name}_needs INTERFACE)
   target_link_libraries(${name}_needs INTERFACE forebay_linked forebay_flags ${arg_LIBRARIES})
   target_include_directories(${name}_needs INTERFACE "${CMAKE_CURRENT_SOURCE_DIR}/..")
@@ -149,7 +147,26 @@ function(forebay_program name)
     set_target_properties(${name}_objects PROPERTIES FOREBAY_PRIVATE "${arg_INSIDE}")
     target_sources(${name}_parts INTERFACE $<TARGET_OBJECTS:${name}_objects>)
   endif()
+  if(arg_TESTS)
+    forebay_test(
+      ${name}
+      SOURCES ${arg_TESTS}
+      LIBRARIES ${name}_parts
+      DEFINITIONS ${arg_TEST_DEFINITIONS})
+  endif()
+endfunction()
 
+# forebay_program(<name> MAIN <file> | ENTRY <namespace> [arguments of forebay_parts()])
+#
+# Creates the program <name>, installed to libexec/forebay, where the command line finds it. SOURCES
+# are shared with its tests, MAIN is not. With ENTRY, main() calls <namespace>::run_program(int
+# count, char** words), which is in one of SOURCES and thus compiled together with them.
+function(forebay_program name)
+  cmake_parse_arguments(PARSE_ARGV 1 arg "INSIDE" "MAIN;ENTRY" "")
+  if(arg_INSIDE)
+    list(APPEND arg_UNPARSED_ARGUMENTS INSIDE)
+  endif()
+  forebay_parts(${name} ${arg_UNPARSED_ARGUMENTS})
   if(arg_ENTRY)
     set(arg_MAIN "${CMAKE_CURRENT_BINARY_DIR}/${name}_main.cpp")
     configure_file("${PROJECT_SOURCE_DIR}/cmake/program_main.cpp.in" "${arg_MAIN}" @ONLY)
@@ -170,13 +187,26 @@ function(forebay_program name)
     RUNTIME DESTINATION ${CMAKE_INSTALL_LIBEXECDIR}/forebay
     COMPONENT ${forebay_part} ${excluded})
   add_dependencies(${forebay_part} ${name})
-  if(arg_TESTS)
-    forebay_test(
-      ${name}
-      SOURCES ${arg_TESTS}
-      LIBRARIES ${name}_parts
-      DEFINITIONS ${arg_TEST_DEFINITIONS})
-  endif()
+endfunction()
+
+# forebay_extension(<name> DIRECTORY <directory> DESTINATION <directory> SOURCES <files>
+#                   LIBRARIES <targets> RUN_PATH <directories>)
+#
+# Creates the extension module <name> of Python in DIRECTORY of the build tree, installed to
+# DESTINATION with the product.
+function(forebay_extension name)
+  cmake_parse_arguments(PARSE_ARGV 1 arg "" "DIRECTORY;DESTINATION" "SOURCES;LIBRARIES;RUN_PATH")
+  forebay_reject_unparsed(forebay_extension "${arg_UNPARSED_ARGUMENTS}")
+  # Shares the types of the other extensions through the domain.
+  nanobind_add_module(${name} NB_STATIC NB_DOMAIN forebay NOMINSIZE NB_SUPPRESS_WARNINGS
+                      ${arg_SOURCES})
+  target_include_directories(${name} PRIVATE "${PROJECT_SOURCE_DIR}/src" "${PROJECT_SOURCE_DIR}")
+  target_link_libraries(${name} PRIVATE forebay_flags ${arg_LIBRARIES})
+  set_target_properties(
+    ${name} PROPERTIES LIBRARY_OUTPUT_DIRECTORY "${PROJECT_BINARY_DIR}/${arg_DIRECTORY}"
+                       INSTALL_RPATH "${arg_RUN_PATH}")
+  install(TARGETS ${name} LIBRARY DESTINATION ${arg_DESTINATION})
+  add_dependencies(product ${name})
 endfunction()
 
 # forebay_test_program(<name> SOURCES <files> [LIBRARIES <targets>])

@@ -248,7 +248,7 @@ def check_versions(document: dict) -> Advice | None:
         return None
     return Advice(
         WARN,
-        f"The command line has version {ours} and its native programs {document['version']}: "
+        f"The command line has version {ours} and its native tools {document['version']}: "
         f"{install_hint()}.",
     )
 

@@ -2,7 +2,7 @@
 """The tables of PHASTA's I/O on two Blue Genes (Fu et al., slides), repeated by simulation: five
 approaches, actual and perceived bandwidth, numbers of files, and the memory of rank 0.
 
-measure() runs forebay-model; the rest are pure functions of its document. docs/guides/study.md
+measure() simulates; the rest are pure functions of its document. docs/guides/study.md
 describes the result.
 """
 
@@ -55,7 +55,7 @@ def request_of(machine: str, table: str, plans: list[dict]) -> dict:
 
 def cells_of(request: dict, approaches: list[str]) -> list[dict]:
     """Simulates plans, each of an approach."""
-    found = step_model.simulate("steps", request)
+    found = step_model.simulate_steps(request)
     ranks, each = request["ranks"], request["bytes_per_rank"]
     return [
         cell_of(approach, one, ranks, each) for approach, one in zip(approaches, found, strict=True)
@@ -102,7 +102,7 @@ def measure_scale(ranks: int) -> dict:
     node = step_model.read_machine(TABLE_MACHINE)["client"]
     plans = [*plans_of(SEQUENTIAL), *plans_of(PER_PROCESS)]
     request = request_of(TABLE_MACHINE, "bgp", plans) | {"ranks": ranks}
-    sequential, per_process = step_model.simulate("steps", request)
+    sequential, per_process = step_model.simulate_steps(request)
     files_of_rank = tables()["files"]["files"] // tables()["files"]["ranks"]
     return {
         "ranks": ranks,

@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """Results of a checkpoint that was simulated with many plans: best cells, orderings, losses.
 
-Pure functions of the document of forebay-study. docs/guides/study.md defines each result.
+Pure functions of the document of study_checkpoint(). docs/guides/study.md defines each result.
 """
 
 from dataclasses import dataclass

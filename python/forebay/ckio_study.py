@@ -2,7 +2,7 @@
 """The figure of CkIO (slides): one file of 4 GB on Bridges-2, read by 32 to 16384 tasks. The slides
 print no times, so their claims are what is compared."""
 
-from forebay import step_model
+from forebay import native
 from forebay.published import tables
 
 MACHINE = "bridges2"
@@ -23,10 +23,10 @@ def plans() -> list[dict]:
 
 
 def measure() -> dict:
-    """Times of each plan for each number of tasks. Runs forebay-model."""
+    """Times of each plan for each number of tasks. Blocks."""
     printed = tables()["ckio"]
     shape = {key: printed[key] for key in ("ranks", "nodes", "bytes", "tasks")}
-    found = step_model.simulate("reads", {"machine": MACHINE} | shape | {"plans": plans()})
+    found = native.tools().model_reads({"machine": MACHINE} | shape | {"plans": plans()})["plans"]
     curves = [
         {"method": asked["method"], "plan": one["plan"], "times": one["times"]}
         for asked, one in zip(plans(), found, strict=True)

@@ -18,10 +18,10 @@ class ForebayError(Exception):
 
 
 class NativeError(ForebayError):
-    """A native program reported a failure of its environment.
+    """A native tool or program reported a failure of its environment.
 
-    `details` has the keys class, operation, path, offset, errno and message. `document` is what the
-    program printed nevertheless, or None.
+    `details` has the keys class, operation, path, offset, errno and message. `document` is what a
+    program printed nevertheless, or None. `program` is the name of a program, or "dataset".
     """
 
     def __init__(self, details: dict, document=None, program: str = ""):
@@ -57,11 +57,11 @@ ADVICE = {
 }
 
 
-# Commands that report more about damage, by the program that reads such files.
+# Commands that report more about damage, by the program or tool that reads such files.
 CHECKS = {
     "forebay-tipsy": "forebay tipsy check FILE",
     "forebay-cube": "forebay cube check FILE",
-    "forebay-dataset": "forebay verify DATASET",
+    "dataset": "forebay verify DATASET",
 }
 DAMAGE = ("damage", "short-file")
 

@@ -1,11 +1,10 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Writes a stream of blocks from forebay-dataset as an HDF5 file.
+"""Writes the blocks of a step as an HDF5 file.
 
 A few MiB of a block are in memory at a time, whatever its size. The file gets its name when it is
 complete.
 """
 
-import json
 from collections.abc import Iterator
 
 from forebay import atomic_output
@@ -15,14 +14,15 @@ from forebay.native import OnProgress, Progress
 BUFFER_BYTES = 4 * 2**20
 
 
-def copy(stream, file: str, on_progress: OnProgress) -> dict:
-    """Reads `stream` to its end and writes `file`. Returns a document of what was written."""
+def copy(blocks, file: str, on_progress: OnProgress) -> dict:
+    """Writes `file` from a BlockStream of the native tools. Returns a document of what was
+    written."""
     h5py = import_h5py()
     # No other process opens a file of a random name, so it needs no lock. NFS may not support any.
     # Before HDF5 1.8, an attribute had less than 64 KiB.
     options = {"locking": False, "libver": ("v108", "latest")}
     with atomic_output.atomic_write(file) as place, h5py.File(place, "w", **options) as target:
-        return _Copy(stream, target, file, on_progress).run()
+        return _Copy(blocks, target, file, on_progress).run()
 
 
 def import_h5py():
@@ -35,35 +35,30 @@ def import_h5py():
 
 
 class _Copy:
-    def __init__(self, stream, target, file: str, on_progress: OnProgress):
-        self.stream, self.target, self.file = stream, target, file
+    def __init__(self, blocks, target, file: str, on_progress: OnProgress):
+        self.blocks, self.target, self.file = blocks, target, file
         self.on_progress = on_progress
-        self.done_bytes = self.blocks = 0
+        self.head = blocks.head
+        self.done_bytes = 0
         self.elements: dict[str, int] = {}  # in the blocks of each global array
 
     def run(self) -> dict:
-        self.head = self._read_header()
         set_attributes(self.target, self.head["dataset_attributes"] + self.head["attributes"])
         self.target.attrs["step"] = self.head["step"]
         nodes = [self._make_node(field) for field in self.head["fields"]]
-        while "end" not in (block := self._read_header()):
+        count = 0
+        for block in self.blocks:
             field = self.head["fields"][block["field"]]
             self._copy_block(field, nodes[block["field"]], block)
-            self.blocks += 1
+            count += 1
         return {
             "output": self.file,
             "step": self.head["step"],
             "fields": len(nodes),
-            "blocks": self.blocks,
+            "blocks": count,
             "copied_bytes": self.done_bytes,
             "incomplete": self._incomplete_fields(nodes),
         }
-
-    def _read_header(self) -> dict:
-        line = self.stream.readline()
-        if not line.endswith(b"\n"):
-            raise EOFError
-        return json.loads(line)
 
     def _make_node(self, field: dict):
         if field["kind"] == "parts":
@@ -92,14 +87,9 @@ class _Copy:
         import numpy
 
         values = numpy.empty(shape, node.dtype)
-        into = memoryview(values.reshape(-1).view("u1"))
-        got = 0
-        while got < len(into):
-            if not (count := self.stream.readinto(into[got:])):
-                raise EOFError
-            got += count
+        self.blocks.readinto(values.reshape(-1).view("u1"))
         node[tuple(slice(a, a + n) for a, n in zip(start, shape, strict=True))] = values
-        self.done_bytes += got
+        self.done_bytes += values.nbytes
         self.on_progress(
             Progress(self.done_bytes, self.head["bytes"], "bytes", f"writing {self.file}")
         )
@@ -116,7 +106,7 @@ class _Copy:
 
 
 def set_attributes(node, attributes: list[dict]) -> None:
-    """Sets attributes of forebay-dataset on a node of h5py."""
+    """Sets attributes of a dataset on a node of h5py."""
     h5py = import_h5py()
     for attribute in attributes:
         name, value = attribute["name"], attribute["value"]

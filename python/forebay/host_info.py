@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Facts about a machine that forebay-doctor does not collect: FUSE, shared memory, frequency
+"""Facts about a machine that the native tool does not collect: FUSE, shared memory, frequency
 governors, versions. Every fact is a plain value, so that it can be written as JSON.
 """
 

@@ -3,7 +3,7 @@
 kernels: three distributions of sizes, two sizes, numbers of aggregators and of storage targets,
 gather and brigade, files created in the step or ahead.
 
-measure() runs forebay-study; the rest are pure functions of its document. docs/guides/study.md
+measure() simulates; the rest are pure functions of its document. docs/guides/study.md
 describes each statement.
 """
 
@@ -13,9 +13,7 @@ from statistics import median
 
 from forebay import native
 from forebay.kernel.kernel_file import Kernel, sized_kernel
-from forebay.kernel.run import plan_file
 
-PROGRAM = "forebay-study"
 MACHINES = ("lustre-small", "gpfs-small", "pvfs-small")
 TARGETS = (1, 2, 4)
 STEPS = 15
@@ -73,19 +71,16 @@ def measure(ranks: int, is_quick: bool, on_progress=None) -> dict:
             what = f"{family}, {size} on {machine}"
             on_progress(native.Progress(number, len(combinations), "simulations", what))
         kernel = kernel_of(family, SIZES[size], ranks, steps)
-        with plan_file(kernel, ranks) as plan:
-            arguments = ["steps", str(plan), "--machine", machine]
-            for targets in TARGETS:
-                arguments += ["--targets", str(targets)]
-            arguments += ["--create-ahead"] * is_ahead
-            document = native.run_program(PROGRAM, arguments).document
+        document = native.tools().study_steps(
+            kernel.plan(ranks), machine, targets=TARGETS, create_ahead=is_ahead
+        )
         points += [point_of(machine, size, family, cell) for cell in document["cells"]]
     return {"ranks": ranks, "steps": steps, "points": points, "titan": read_titan()}
 
 
 def read_titan() -> dict:
     """{"bandwidth","nodes"} of its machine file."""
-    summary = native.run_program("forebay-machine", ["show", MACHINE]).document["summary"]
+    summary = native.tools().show_machine(MACHINE)["summary"]
     return {"bandwidth": summary["write_mb_per_s"] * 1e6, "nodes": summary["clients"]}
 
 

@@ -1,5 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Runs the native programs. Each prints one JSON document, and reports progress meanwhile.
+"""Loads the native tools, functions of an extension module, and runs the native programs, of which
+each prints one JSON document and reports progress meanwhile.
 
 A service prints its document when it is ready, and keeps running. A child gets a separate process
 group, all of which ends with this process: by SIGTERM, then by SIGKILL if it has not ended.
@@ -7,6 +8,8 @@ group, all of which ends with this process: by SIGTERM, then by SIGKILL if it ha
 
 import contextlib
 import ctypes
+import importlib.machinery
+import importlib.util
 import json
 import os
 import shlex
@@ -17,6 +20,7 @@ import time
 from collections.abc import Callable, Iterable
 from dataclasses import dataclass, replace
 from pathlib import Path
+from types import ModuleType
 from typing import NoReturn
 
 from forebay.errors import (
@@ -28,6 +32,7 @@ from forebay.errors import (
     SkippedError,
 )
 
+TOOLS = "_forebay_tools"
 KILL_AFTER_S = 5
 OTHER_LINES_MAX = 20
 WARNING = "forebay: warning: "  # before each line of a StreamLog of that level
@@ -42,7 +47,7 @@ PR_SET_PDEATHSIG = 1  # from <linux/prctl.h>
 
 @dataclass(frozen=True)
 class Progress:
-    """One report of progress by a native program."""
+    """One report of progress by a native tool or program."""
 
     done: int
     total: int
@@ -113,6 +118,23 @@ def program_folder() -> Path:
     wheel = Path(__file__).parent / "prefix"
     prefix = wheel if wheel.is_dir() else Path(sys.prefix)
     return Path(chosen) if chosen else prefix / "libexec" / "forebay"
+
+
+def tools() -> ModuleType:
+    """The extension module with the native tools, which is among the native programs."""
+    if TOOLS in sys.modules:
+        return sys.modules[TOOLS]
+    folder = program_folder()
+    spec = importlib.machinery.PathFinder.find_spec(TOOLS, [str(folder)])
+    if spec is None:
+        version = f"{sys.version_info[0]}.{sys.version_info[1]}"
+        raise ForebayError(f"{TOOLS} for Python {version} is not in {folder}; {install_hint()}")
+    try:
+        module = importlib.util.module_from_spec(spec)
+        spec.loader.exec_module(module)
+    except ImportError as error:
+        raise ForebayError(f"{TOOLS} cannot be loaded: {error}; {install_hint()}") from None
+    return sys.modules.setdefault(TOOLS, module)
 
 
 def find_program(name: str) -> Path:
@@ -265,56 +287,6 @@ def running_service(name: str, arguments: Iterable[str]):
             process.stdout.close()
 
 
-@contextlib.contextmanager
-def output_stream(name: str, arguments: Iterable[str]):
-    """Starts a program that writes bytes. Yields its standard output, a stream to read to its end.
-
-    If the program fails, or its bytes end too early (the reader raises EOFError), raises the
-    NativeError of the program. When the `with` block ends, for any reason, the program has ended
-    before execution continues.
-    """
-    with os.fdopen(os.memfd_create(name), "r+b") as errors:
-        process = _start([str(find_program(name)), *arguments], subprocess.PIPE, errors)
-        try:
-            with contextlib.suppress(EOFError):
-                yield process.stdout
-                if process.wait() == 0:
-                    return
-            _raise_failure(name, process.wait(), errors)
-        finally:
-            stop_group(process)
-            process.stdout.close()
-
-
-class JsonLines:
-    """A running program that reads and prints JSON objects, one a line."""
-
-    def __init__(self, name: str, arguments: Iterable[str]):
-        self.name = name
-        self.errors = os.fdopen(os.memfd_create(name), "r+b")
-        command = [str(find_program(name)), *arguments]
-        self.process = _start(command, subprocess.PIPE, self.errors, subprocess.PIPE)
-
-    def send(self, message: dict) -> None:
-        with contextlib.suppress(BrokenPipeError):  # receive() reports why it has ended
-            self.process.stdin.write(json.dumps(message).encode() + b"\n")
-            self.process.stdin.flush()
-
-    def receive(self) -> dict:
-        """The next object. Blocks; raises the failure of the program if it has ended."""
-        line = self.process.stdout.readline()
-        if not line:
-            _raise_failure(self.name, self.process.wait(), self.errors)
-        return _object_of(line)
-
-    def close(self) -> None:
-        """Ends the program."""
-        stop_group(self.process)
-        for stream in (self.process.stdin, self.process.stdout, self.errors):
-            with contextlib.suppress(BrokenPipeError):
-                stream.close()
-
-
 def _first_document(lines: Iterable[bytes]):
     text = ""
     for line in lines:
@@ -334,7 +306,7 @@ def _raise_failure(name: str, exit_code: int, errors) -> NoReturn:
     raise AssertionError("no exit code is accepted")
 
 
-def _start(command: list[str], stdout, stderr, stdin=subprocess.DEVNULL) -> subprocess.Popen:
+def _start(command: list[str], stdout, stderr) -> subprocess.Popen:
     libc = ctypes.CDLL(None)
     # What it starts, such as python3 and mpiexec, is that beside this Python.
     paths = [str(Path(sys.prefix) / "bin"), os.environ.get("PATH", os.defpath)]
@@ -347,7 +319,7 @@ def _start(command: list[str], stdout, stderr, stdin=subprocess.DEVNULL) -> subp
     try:
         process = subprocess.Popen(
             command,
-            stdin=stdin,
+            stdin=subprocess.DEVNULL,
             stdout=stdout,
             stderr=stderr,
             process_group=0,

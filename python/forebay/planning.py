@@ -6,7 +6,7 @@ from functools import cached_property
 from pathlib import Path
 from statistics import fmean
 
-from forebay import step_model
+from forebay import native, step_model
 from forebay.errors import EXIT_USAGE, ForebayError
 from forebay.kernel import run as kernel_run
 from forebay.kernel.kernel_file import Kernel
@@ -78,7 +78,7 @@ def plan_job(job: Job, on_progress=None) -> dict:
         raise ForebayError(f"--nodes is {job.nodes}, at most the {job.ranks} ranks", EXIT_USAGE)
     job.kernel.step_writes()
     plans = candidates(job.ranks, step_model.show_machine(job.machine)["summary"]["servers"])
-    formula = step_model.run_model("steps", job.request(plans, "formula"), on_progress).document
+    formula = native.tools().model_steps(job.request(plans, "formula"), on_progress)
     pairs = zip(formula["plans"], plans, strict=True)
     usable = [(one["total_s"], plan) for one, plan in pairs if "error" not in one]
     if not usable:
@@ -88,7 +88,7 @@ def plan_job(job: Job, on_progress=None) -> dict:
     others = [one for one in ordered[:SIMULATED] if one]
     others += [one for one in best_of.values() if one and one not in others]
     request = job.request([{}, *others], job.method)
-    document = step_model.run_model("steps", request, on_progress).document
+    document = native.tools().model_steps(request, on_progress)
     by_plan: dict[str, dict] = {}
     for one in document["plans"]:
         if "error" not in one:

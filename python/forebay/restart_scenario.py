@@ -16,8 +16,6 @@ from forebay.errors import ForebayError, NativeError
 from forebay.presets import PROGRAM
 from forebay.work_folder import work_folder
 
-DATASET_PROGRAM = "forebay-dataset"
-EXIT_PROBLEMS = 3  # of that program: damage; the document is complete
 RANKS, RESTART_RANKS = 4, 3
 STEPS, EVERY = 12, 3
 KILL_AFTER_STEP = 3  # this step is on storage when the job is killed; later ones may be
@@ -85,9 +83,7 @@ def _run_scenario(run_folder: Path, cells: int, on_progress: native.OnProgress) 
         [*native.launcher(RANKS), str(native.find_program(PROGRAM)), *args], checkpoints
     )
     resumed = run_program("run", options, RESTART_RANKS)
-    verified = native.run_program(
-        DATASET_PROGRAM, ["verify", str(checkpoints)], on_progress, (0, EXIT_PROBLEMS)
-    ).document
+    verified = native.tools().verify_dataset(checkpoints, progress=on_progress)
     results = RestartResults(made, uninterrupted, checkpointed, killed, resumed, verified)
     _require_same_results(results)
     return results
@@ -118,14 +114,12 @@ def _require_same_results(results: RestartResults) -> None:
 def newest_step(dataset: Path) -> int | None:
     """The newest published step; None if there is none, or no dataset."""
     try:
-        listed = native.run_program(
-            DATASET_PROGRAM, ["ls", str(dataset)], accepted_codes=(0, EXIT_PROBLEMS)
-        )
+        listed = native.tools().list_dataset(dataset)
     except NativeError as error:
         if error.details.get("class") != "not-found":
             raise
         return None
-    return max((one["step"] for one in listed.document["steps"]), default=None)
+    return max((one["step"] for one in listed["steps"]), default=None)
 
 
 def kill_in_run(command: list[str], is_due: Callable[[], bool]) -> int:

@@ -4,7 +4,6 @@
 from forebay import bluegene_study, ckio_study, irregular_study, native
 from forebay.published import tables
 
-GAIN_PROGRAM = "forebay-model"
 DEVICES = (1, 2, 4)
 BUFFERS = 1000  # that are written
 
@@ -40,9 +39,14 @@ def gain() -> dict:
 
 def curve_of(devices: int) -> dict:
     ratio = tables()["cube"]["compute_over_write"]
-    options = {"compute-s": ratio, "write-s": 1, "devices": devices, "count": BUFFERS}
-    arguments = ["gain", *native.option_arguments(options), "--buffers", "unlimited", "--curves"]
-    curves = native.run_program(GAIN_PROGRAM, arguments).document["curves"]
+    curves = native.tools().compute_gain(
+        compute_s=ratio,
+        write_s=1,
+        devices=devices,
+        count=BUFFERS,
+        buffers=None,  # unlimited
+        curves=True,
+    )["curves"]
     unlimited = next(one for one in curves if one["buffers"] is None)
     points = [
         {

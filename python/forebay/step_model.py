@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Requests to the models of steps and reads of forebay-model, and variants of machine files."""
+"""Requests to the models of steps and reads, and variants of machine files."""
 
 import contextlib
 import json
@@ -11,22 +11,12 @@ from pathlib import Path
 from forebay import native
 from forebay.errors import ForebayError
 
-PROGRAM = "forebay-model"
-MACHINE_PROGRAM = "forebay-machine"
 Constants = Mapping[tuple[str, str], float]  # (table, key): value
 
 
-def run_model(command: str, request: dict, on_progress=None) -> native.ProgramResult:
-    """Runs `forebay-model steps` or `reads`. Blocks."""
-    with tempfile.TemporaryDirectory(prefix="forebay-model-") as folder:
-        path = Path(folder) / "request.json"
-        path.write_text(json.dumps(request), encoding="utf-8")
-        return native.run_program(PROGRAM, [command, str(path)], on_progress)
-
-
-def simulate(command: str, request: dict) -> list[dict]:
+def simulate_steps(request: dict) -> list[dict]:
     """The results of all plans, in their order. Raises the first error of a plan."""
-    return checked(run_model(command, request).document["plans"])
+    return checked(native.tools().model_steps(request)["plans"])
 
 
 def checked(plans: list[dict]) -> list[dict]:
@@ -39,7 +29,7 @@ def checked(plans: list[dict]) -> list[dict]:
 
 def show_machine(name: str) -> dict:
     """The document of `forebay machine show`."""
-    return native.run_program(MACHINE_PROGRAM, ["show", name]).document
+    return native.tools().show_machine(name)
 
 
 def read_machine(name: str) -> dict:

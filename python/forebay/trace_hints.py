@@ -12,7 +12,7 @@ REPLACED = "\ufffd"  # what a trace has for bytes that are not UTF-8
 
 def hints_of(document: dict, explained_min: float) -> tuple[list[dict], Counter]:
     """The hints in the order of the file, and the number of streams left out by reason. `document`
-    is that of `forebay-trace show`."""
+    is that of the native tool show_trace()."""
     by_file: dict[str, dict[str, dict]] = {}
     left_out: Counter = Counter()
     below = {one["file"] for one in document["streams"] if one["reads"] and not _is_mpi(one)}

@@ -90,8 +90,7 @@ def settings(tmp_path, monkeypatch):
     return tmp_path / "settings"
 
 
-def test_doctor_reports_a_real_calibration(forebay, real_native, measure, settings, tmp_path):
-    real_native("forebay-doctor")
+def test_doctor_reports_a_real_calibration(forebay, real_tools, measure, settings, tmp_path):
     completed = measure()
     assert completed.code == 0, completed.err
     profile = tomllib.loads((settings / "forebay/profile.toml").read_text())

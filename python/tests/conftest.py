@@ -1,10 +1,11 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Fake native programs: small scripts that print what a test needs.
+"""Fake native programs, small scripts that print what a test needs, and fake native tools.
 
-They test the command line without a build, and with behavior that real programs have only after a
+They test the command line without a build, and with behavior that real ones have only after a
 failure.
 """
 
+import copy
 import importlib.util
 import json
 import os
@@ -13,11 +14,13 @@ import subprocess
 import sys
 from dataclasses import dataclass
 from pathlib import Path
+from types import SimpleNamespace
 
 import pytest
 
 from forebay import native
 from forebay.cli import main
+from forebay.errors import ForebayError
 
 PYTHON_FOLDER = Path(__file__).resolve().parent.parent
 
@@ -57,9 +60,10 @@ def forebay(capsys):
 
 @pytest.fixture
 def libexec(tmp_path, monkeypatch):
-    """An empty directory in which native programs are searched."""
+    """An empty directory in which native programs and tools are searched."""
     folder = tmp_path / "libexec"
     folder.mkdir()
+    monkeypatch.delitem(sys.modules, native.TOOLS, raising=False)
     monkeypatch.setenv("FOREBAY_LIBEXEC", str(folder))
     return folder
 
@@ -95,6 +99,30 @@ def fake_program(fake):
 
 
 @pytest.fixture
+def fake_tools(monkeypatch):
+    """fake_tools(name=document_or_function, ...) replaces the native tools by these functions, or
+    by functions that return these documents."""
+
+    def function_of(given):
+        return given if callable(given) else lambda *_args, **_options: copy.deepcopy(given)
+
+    def replace(**tools) -> None:
+        functions = {name: function_of(given) for name, given in tools.items()}
+        monkeypatch.setitem(sys.modules, native.TOOLS, SimpleNamespace(**functions))
+
+    return replace
+
+
+@pytest.fixture(scope="session")
+def real_tools():
+    """The native tools; skips the test if they are not built."""
+    try:
+        return native.tools()
+    except ForebayError as error:
+        pytest.skip(str(error))
+
+
+@pytest.fixture
 def packaged_logs() -> Path:
     """The logs of the package darshan."""
     spec = importlib.util.find_spec("darshan")
@@ -119,9 +147,8 @@ def real_native():
 
 
 @pytest.fixture
-def samples(real_native, tmp_path):
+def samples(real_tools, tmp_path):
     """A new directory of datasets, which a test may damage: see tools/dataset/samples.cpp."""
-    real_native("forebay-dataset")
     program = dataset_samples()
     if program is None:
         pytest.skip("dataset_samples is not built: run make build")

@@ -218,22 +218,22 @@ def test_unmeasured_rates_get_no_advice(storage):
     assert not [text for text in advice_texts(machine(storage=storage), GOOD) if "times" in text]
 
 
-def test_the_report_shows_facts_rates_and_advice(forebay, fake_program):
-    fake_program("forebay-doctor", HEALTHY)
+def test_the_report_shows_facts_rates_and_advice(forebay, fake_tools):
+    fake_tools(examine_machine=HEALTHY)
     completed = forebay("doctor")
     assert completed.code == 0
     for text in ("Fast One", "works (single issuer)", "/dev/vda on /", "8.00 GB/s", "Advice"):
         assert text in completed.out
 
 
-def test_report_has_bytes_in_flight_with_their_source(forebay, fake_program):
-    fake_program("forebay-doctor", HEALTHY)
+def test_report_has_bytes_in_flight_with_their_source(forebay, fake_tools):
+    fake_tools(examine_machine=HEALTHY)
     lines = [" ".join(line.split()) for line in forebay("doctor").out.splitlines()]
     assert "bytes in flight at most 24 MiB, as set" in lines
 
 
-def test_report_has_backends_with_reasons(forebay, fake_program):
-    fake_program("forebay-doctor", HEALTHY)
+def test_report_has_backends_with_reasons(forebay, fake_tools):
+    fake_tools(examine_machine=HEALTHY)
     lines = [" ".join(line.split()) for line in forebay("doctor").out.splitlines()]
     start = lines.index("Backends in /data (ext4)")
     assert lines[start + 2 : start + 6] == [
@@ -244,16 +244,16 @@ def test_report_has_backends_with_reasons(forebay, fake_program):
     ]
 
 
-def test_report_without_backend_has_the_requested_one(forebay, fake_program):
+def test_report_without_backend_has_the_requested_one(forebay, fake_tools):
     document = machine(backends__requested="io_uring")
     document["backends"]["uses"][0] |= {"chosen": None, "reason": "the ring alone is allowed"}
-    fake_program("forebay-doctor", document)
+    fake_tools(examine_machine=document)
     lines = [" ".join(line.split()) for line in forebay("doctor").out.splitlines()]
     assert "requested backend io_uring" in lines
     assert "nothing the ring alone is allowed" in lines
 
 
-def test_limited_machine_is_reported(forebay, fake_program):
+def test_limited_machine_is_reported(forebay, fake_tools):
     document = machine(
         io_uring__works=False,
         folder__direct=None,
@@ -261,17 +261,19 @@ def test_limited_machine_is_reported(forebay, fake_program):
         storage__values=[],
         storage__not_measured="in memory",
     )
-    fake_program("forebay-doctor", document)
+    fake_tools(examine_machine=document)
     completed = forebay("doctor")
     assert completed.code == 0
     for text in ("needs io_uring", "none: memory or network", "not writable", "in memory"):
         assert text in completed.out
 
 
-def test_options_are_passed_on_and_json_has_the_advice(forebay, fake):
-    fake("forebay-doctor", f"print(json.dumps({HEALTHY!r} | {{'words': sys.argv[1:]}}))")
+def test_options_are_passed_on_and_json_has_the_advice(forebay, fake_tools):
+    asked = []
+    fake_tools(examine_machine=lambda *args, **options: asked.append((args, options)) or HEALTHY)
     document = forebay("doctor", "--dir", "/d", "--no-measure", "--json", "-").json
-    assert document["words"] == ["--dir", "/d", "--no-measure", "--progress"]
+    ((args, options),) = asked
+    assert (args, options["measure"]) == (("/d",), False)
     assert {"level", "text"} == set(document["advice"][0])
     assert document["versions"]["forebay"] == __version__
 
@@ -296,8 +298,7 @@ def test_host_info_with_devices(tmp_path):
     assert found["governors"] == ["performance", "powersave"]
 
 
-def test_real_doctor_leaves_no_files(forebay, real_native, tmp_path):
-    real_native("forebay-doctor")
+def test_real_doctor_leaves_no_files(forebay, real_tools, tmp_path):
     folder = tmp_path / "measured"
     folder.mkdir()
     completed = forebay("doctor", "--dir", folder, "--json", "-")
@@ -307,8 +308,7 @@ def test_real_doctor_leaves_no_files(forebay, real_native, tmp_path):
     assert completed.json["storage"]["file_bytes"] <= 256 << 20
 
 
-def test_real_doctor_reads_with_the_set_backend(forebay, real_native, tmp_path, monkeypatch):
-    real_native("forebay-doctor")
+def test_real_doctor_reads_with_the_set_backend(forebay, real_tools, tmp_path, monkeypatch):
     monkeypatch.setenv("FOREBAY_BACKEND", "aio")
     found = forebay("doctor", "--dir", tmp_path, "--json", "-").json
     assert found["backends"]["requested"] == found["storage"]["backend"] == "aio"
@@ -317,8 +317,7 @@ def test_real_doctor_reads_with_the_set_backend(forebay, real_native, tmp_path, 
         assert {other["name"] for other in use["others"]} < {"io_uring", "threads", "aio"}
 
 
-def test_real_doctor_names_a_missing_directory(forebay, real_native, tmp_path):
-    real_native("forebay-doctor")
+def test_real_doctor_names_a_missing_directory(forebay, real_tools, tmp_path):
     completed = forebay("doctor", "--dir", tmp_path / "none")
     assert completed.code == 1
     assert f"{tmp_path}/none" in completed.err

@@ -18,7 +18,7 @@ from forebay.errors import ForebayError
 def bench(monkeypatch, tmp_path):
     monkeypatch.setitem(door.ROWS, "quick", 64)
     monkeypatch.setattr(door, "ROUNDS", 1)
-    return door.Bench(Results(set()), Setup(tmp_path, "quick", lambda progress: None))
+    return door.Bench(Results({door.VFD}), Setup(tmp_path, "quick", lambda progress: None))
 
 
 def test_row_has_the_ratio_of_both_drivers(bench, real_native):
@@ -50,8 +50,7 @@ def test_drivers_that_read_different_values_are_a_failure(bench, monkeypatch, tm
 
 
 @pytest.fixture
-def inplace(tmp_path, real_native):
-    real_native("forebay-dataset")
+def inplace(tmp_path, real_tools):
     pytest.importorskip("_forebay", reason="the Python module is not built: run make build")
     return door_inplace.Bench(Results(set()), Setup(tmp_path, "quick", lambda progress: None))
 

@@ -5,14 +5,11 @@ from itertools import product
 
 import pytest
 
-from forebay import irregular_study, native
+from forebay import irregular_study
 from forebay.irregular_study import FAMILIES, MACHINES, SIZES, STRATEGIES, TARGETS, Point
 
 TITAN = {"bandwidth": 80e9, "nodes": 18688}
-needs_study = pytest.mark.skipif(
-    not native.is_built("forebay-study") or not native.is_built("forebay-machine"),
-    reason="forebay-study is not built: run make build",
-)
+needs_study = pytest.mark.usefixtures("real_tools")
 
 
 def made_points(time_of) -> list[dict]:

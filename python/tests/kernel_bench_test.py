@@ -37,9 +37,7 @@ def test_backends_and_emitted_programs_write_the_same_bytes(bench, real_native):
         assert row["met"], row["peers"]
 
 
-def test_statements_of_the_study_are_answered(bench, real_native):
-    real_native("forebay-study")
-    real_native("forebay-machine")
+def test_statements_of_the_study_are_answered(bench, real_tools):
     assert bench("kernel.deck")["kernel.deck"]["met"]
 
 

@@ -23,9 +23,8 @@ COLUMNS = "Proc ID,Rank,File #,File Pos,# of Bytes,Time(s),Duration(s),I/O Op"
 
 
 @pytest.fixture
-def needs_programs(real_native):
+def needs_programs(real_native, real_tools):
     real_native("forebay-kernel")
-    real_native("forebay-trace")
 
 
 @pytest.fixture

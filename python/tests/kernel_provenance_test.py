@@ -39,8 +39,8 @@ def test_command_names_a_kernel_file_for_any_directory(tmp_path, monkeypatch):
     assert str(tmp_path / "app.toml") in shlex.split(command_of("app.toml", settings))
 
 
-def test_host_has_facts_of_the_doctor(fake_program, tmp_path):
-    fake_program("forebay-doctor", {"machine": {"kernel": "6.1"}, "load": [1.0], "folder": {}})
+def test_host_has_facts_of_the_doctor(fake_tools, tmp_path):
+    fake_tools(examine_machine={"machine": {"kernel": "6.1"}, "load": [1.0], "folder": {}})
     found = provenance_of("s3d", RunSettings(backends=("posix",), storage=tmp_path, ranks=1))
     assert found["host"] == {"machine": {"kernel": "6.1"}, "folder": {}}
     assert found["versions"]["forebay"] == __version__

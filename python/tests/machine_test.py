@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""`forebay machine`: tables of results of forebay-machine, and the real program if it is built."""
+"""`forebay machine`: tables of results of the native tools, and the real ones if they are built."""
 
 from pathlib import Path
 
@@ -31,17 +31,17 @@ SHOWN = ENTRY | {
 }
 
 
-def test_list_has_a_line_for_each_machine(forebay, fake_program):
+def test_list_has_a_line_for_each_machine(forebay, fake_tools):
     broken = {"name": "broken", "path": "/m/broken.toml", "error": "line 1: [x] is missing"}
-    fake_program("forebay-machine", {"folders": ["/m"], "machines": [ENTRY, broken]})
+    fake_tools(list_machines={"folders": ["/m"], "machines": [ENTRY, broken]})
     completed = forebay("machine", "list")
     assert completed.code == 0
     for text in ("big [and red]", "1.34 GB/s", "1.00 ms", "4 MiB", "line 1: [x] is missing", "/m"):
         assert text in completed.out
 
 
-def test_show_has_a_table_for_each_group_with_values_and_sources(forebay, fake_program):
-    fake_program("forebay-machine", SHOWN)
+def test_show_has_a_table_for_each_group_with_values_and_sources(forebay, fake_tools):
+    fake_tools(show_machine=SHOWN)
     completed = forebay("machine", "show", "big")
     assert completed.code == 0
     for text in ("servers, group 1", "no limit", "0.5", "yes", "none", "8 for data, 2 for names"):
@@ -49,36 +49,32 @@ def test_show_has_a_table_for_each_group_with_values_and_sources(forebay, fake_p
     assert completed.out.count("a sentence [of mine]") == 1
 
 
-def test_show_can_print_the_file(forebay, fake_program):
-    fake_program("forebay-machine", SHOWN)
+def test_show_can_print_the_file(forebay, fake_tools):
+    fake_tools(show_machine=SHOWN)
     assert forebay("machine", "show", "big", "--toml").out == "format = 1\n"
 
 
-def test_check_names_numbers_without_source(forebay, fake_program):
-    fake_program("forebay-machine", SHOWN)
+def test_check_names_numbers_without_source(forebay, fake_tools):
+    fake_tools(show_machine=SHOWN)
     out = forebay("machine", "check", "big.toml").out
     assert "/m/big.toml is a machine: big, 8 servers, 1.34 GB/s" in out
     assert "1 of 5 numbers have no source in [sources]: servers.0.latency_us" in out
 
 
-def test_check_reads_a_file_even_if_a_machine_has_its_name(forebay, fake):
-    fake("forebay-machine", f"print(json.dumps({SHOWN!r} | {{'words': sys.argv[1:]}}))")
-    document = forebay("machine", "check", "nfs", "--json", "-").json
-    assert document["words"] == ["show", "./nfs"]
-    document = forebay("machine", "check", "a/nfs", "--json", "-").json
-    assert document["words"] == ["show", "a/nfs"]
+def test_check_reads_a_file_even_if_a_machine_has_its_name(forebay, fake_tools):
+    fake_tools(show_machine=lambda name: SHOWN | {"shown": name})
+    assert forebay("machine", "check", "nfs", "--json", "-").json["shown"] == "./nfs"
+    assert forebay("machine", "check", "a/nfs", "--json", "-").json["shown"] == "a/nfs"
 
 
-def test_the_real_list_has_the_shipped_machines(forebay, real_native):
-    real_native("forebay-machine")
+def test_the_real_list_has_the_shipped_machines(forebay, real_tools):
     names = {one["name"] for one in forebay("machine", "list", "--json", "-").json["machines"]}
     assert names >= {path.stem for path in MACHINES.glob("*.toml")}
     assert "lustre-small" in forebay("machine", "list").out
 
 
 @pytest.mark.parametrize("path", sorted(MACHINES.glob("*.toml")), ids=lambda path: path.stem)
-def test_the_real_show_has_a_source_for_every_number(forebay, real_native, path):
-    real_native("forebay-machine")
+def test_the_real_show_has_a_source_for_every_number(forebay, real_tools, path):
     document = forebay("machine", "show", path.stem, "--json", "-").json
     assert document["name"] == path.stem
     assert document["without_source"] == []
@@ -87,8 +83,7 @@ def test_the_real_show_has_a_source_for_every_number(forebay, real_native, path)
     assert "no source" not in completed.out
 
 
-def test_the_real_check_names_the_line(forebay, real_native, tmp_path):
-    real_native("forebay-machine")
+def test_the_real_check_names_the_line(forebay, real_tools, tmp_path):
     file = tmp_path / "mine.toml"
     file.write_text('format = 1\nname = "mine"\n[client]\ncuont = 3\n')
     completed = forebay("machine", "check", file)
@@ -97,8 +92,7 @@ def test_the_real_check_names_the_line(forebay, real_native, tmp_path):
     assert '"client.count"' in completed.err
 
 
-def test_real_directories_of_the_variable_come_first(forebay, real_native, tmp_path, monkeypatch):
-    real_native("forebay-machine")
+def test_real_directories_of_the_variable_come_first(forebay, real_tools, tmp_path, monkeypatch):
     text = (MACHINES / "nfs.toml").read_text().replace("200", "300")
     (tmp_path / "nfs.toml").write_text(text)
     monkeypatch.setenv("FOREBAY_MACHINES", str(tmp_path))

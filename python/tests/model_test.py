@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""`forebay model`: results of forebay-model as tables and plots, and the real program if it is
+"""`forebay model`: results of the native tools as tables and plots, and the real ones if they are
 built."""
 
 import re
@@ -7,7 +7,6 @@ from pathlib import Path
 
 import pytest
 
-from forebay.cli.model import gain_arguments
 from forebay.report.gain_plot import group_equal_curves, label_of
 from forebay.report.gain_tables import advice_of
 
@@ -60,8 +59,8 @@ def best_of(**changes):
     return {**DOCUMENT, "best": {**DOCUMENT["best"], **changes}}
 
 
-def test_gain_prints_times_gain_and_shares(forebay, fake_program):
-    fake_program("forebay-model", DOCUMENT)
+def test_gain_prints_times_gain_and_shares(forebay, fake_tools):
+    fake_tools(compute_gain=DOCUMENT)
     completed = forebay(*QUESTION)
     assert completed.code == 0
     for text in (
@@ -112,28 +111,24 @@ def test_advice_begins_with_the_limit(compute_s, write_s, text):
     assert text in advice_of({**DOCUMENT, "compute_s": compute_s, "write_s": write_s})[0]
 
 
-def test_native_program_receives_times_in_seconds(forebay, fake):
-    document = f"{DOCUMENT!r} | {{'words': sys.argv[1:]}}"
-    fake("forebay-model", f"print(json.dumps({document}))")
-    args = ("--buffers", "unlimited", "--devices", "3", "--jitter", "0.5", "--json", "-")
-    passed_args = forebay(*QUESTION, *args).json["words"]
-    assert passed_args[:5] == ["gain", "--compute-s", "0.01", "--write-s", "0.02"]
-    assert dict(zip(passed_args[5::2], passed_args[6::2], strict=True)) == {
-        "--buffers": "unlimited",
-        "--devices": "3",
-        "--count": "1000",
-        "--jitter": "0.5",
-        "--compute-jitter": "0.0",
-        "--seed": "1",
+def test_native_tool_receives_times_in_seconds(forebay, fake_tools, tmp_path):
+    asked = []
+    document = DOCUMENT | {"curves": [curve(1, 1, 1)]}
+    fake_tools(compute_gain=lambda **options: asked.append(options) or document)
+    forebay(*QUESTION, "--buffers", "unlimited", "--devices", "3", "--jitter", "0.5")
+    forebay(*QUESTION, "--plot", tmp_path / "gain.png")
+    assert asked[0] == {
+        "compute_s": 0.01,
+        "write_s": 0.02,
+        "buffers": None,
+        "devices": 3,
+        "count": 1000,
+        "jitter": 0.5,
+        "compute_jitter": 0,
+        "seed": 1,
+        "curves": False,
     }
-
-
-def test_curves_are_requested_only_for_a_plot():
-    question = dict.fromkeys(("compute", "write"), 1.0) | dict.fromkeys(
-        ("buffers", "devices", "count", "jitter", "compute_jitter", "seed"), 1
-    )
-    assert "--curves" not in gain_arguments(question, with_curves=False)
-    assert gain_arguments(question, with_curves=True)[-1] == "--curves"
+    assert (asked[1]["buffers"], asked[1]["curves"]) == (2, True)
 
 
 @pytest.mark.parametrize(
@@ -153,8 +148,8 @@ def test_curves_are_requested_only_for_a_plot():
         ("--plot", "gain.txt"),
     ],
 )
-def test_invalid_value_is_wrong_usage(forebay, fake_program, option, value):
-    fake_program("forebay-model", DOCUMENT)
+def test_invalid_value_is_wrong_usage(forebay, fake_tools, option, value):
+    fake_tools(compute_gain=DOCUMENT)
     completed = forebay(*QUESTION, option, value)
     assert completed.code == 2
     assert option in completed.err or value in completed.err
@@ -174,9 +169,9 @@ def test_similar_curves_are_one_line_of_the_plot():
     ]
 
 
-def test_curves_are_plotted(forebay, fake_program, tmp_path):
+def test_curves_are_plotted(forebay, fake_tools, tmp_path):
     curves = [curve(1, 1, 1), curve(2, 1.2, 1.5), curve(None, 1.5, 1.9)]
-    fake_program("forebay-model", {**DOCUMENT, "curves": curves})
+    fake_tools(compute_gain={**DOCUMENT, "curves": curves})
     file = tmp_path / "gain.svg"
     assert forebay(*QUESTION, "--plot", file).code == 0
     text = file.read_text()
@@ -184,8 +179,7 @@ def test_curves_are_plotted(forebay, fake_program, tmp_path):
         assert args in text.replace("1,000", "1000")
 
 
-def test_the_real_program_agrees_with_the_guide(forebay, real_native):
-    real_native("forebay-model")
+def test_the_real_program_agrees_with_the_guide(forebay, real_tools):
     document = forebay(*QUESTION, "--json", "-").json
     assert document["requested"]["total_s"]["mean"] == pytest.approx(20.01)
     assert document["best"]["devices_buffers"] == 3
@@ -202,8 +196,7 @@ def rows_of_jitter():
 
 
 @pytest.mark.parametrize("row", rows_of_jitter(), ids=" ".join)
-def test_the_real_program_finds_the_gains_with_jitter_of_the_guide(forebay, real_native, row):
-    real_native("forebay-model")
+def test_the_real_program_finds_the_gains_with_jitter_of_the_guide(forebay, real_tools, row):
     compute, write, jitter, *gains, best = row
     question = ("model", "gain", "--compute", compute, "--write", write, "--jitter", jitter)
     document = forebay(*question, "--json", "-").json
@@ -219,8 +212,7 @@ def test_the_guide_has_rows_with_jitter():
     assert len(rows_of_jitter()) == 6
 
 
-def test_real_program_plots_every_case(forebay, real_native, tmp_path):
-    real_native("forebay-model")
+def test_real_program_plots_every_case(forebay, real_tools, tmp_path):
     for number, args in enumerate(
         (
             ("10ms", "20ms", "--devices", "3", "--buffers", "3"),
@@ -239,8 +231,7 @@ def test_real_program_plots_every_case(forebay, real_native, tmp_path):
         assert file.read_bytes().startswith(b"\x89PNG")
 
 
-def test_real_program_refuses_invalid_simulations(forebay, real_native):
-    real_native("forebay-model")
+def test_real_program_refuses_invalid_simulations(forebay, real_tools):
     completed = forebay(*QUESTION, "--jitter", "1", "--count", "1000000")
     assert completed.code == 1
     assert "give 1 to 100000" in completed.err

@@ -5,13 +5,13 @@ import tomllib
 
 import pytest
 
-from forebay import native, planning
+from forebay import planning
 from forebay.benchmarks import emulated_plans
 from forebay.kernel import run as kernel_run
 from forebay.kernel.kernel_file import read_kernel
 from forebay.tune.plans import backend_of
 
-needs_model = pytest.mark.skipif(not native.is_built("forebay-model"), reason="not built")
+needs_model = pytest.mark.usefixtures("real_tools")
 
 
 def test_candidates_begin_with_the_default_and_have_each_strategy():
@@ -31,28 +31,34 @@ def test_candidates_have_powers_of_two_the_servers_and_all_ranks():
     assert found == [1, 2, 4, 6, 8, 16, 20]
 
 
-MODEL = """
-request = json.load(open(sys.argv[2]))
-found = []
-for plan in request["plans"]:
-    if not plan:
-        found.append({"plan": plan, "error": "no memory for the default; use fewer ranks"})
-        continue
-    plan = {"writers": 1, "files": 1} | plan
-    seconds = 1.0 + plan["writers"]
-    steps = [{"durable_s": seconds, "perceived_s": 0.1}]
-    found.append({"plan": plan, "reason": "made", "memory_bytes": 1, "node_memory_bytes": 1,
-                  "total_s": seconds, "drain_s": 0, "steps": steps})
-print(json.dumps({"machine": "made", "ranks": 8, "nodes": 2, "bytes": [8], "plans": found}))
-"""
+def model(request, progress=None):
+    found = []
+    for plan in request["plans"]:
+        if not plan:
+            found.append({"plan": plan, "error": "no memory for the default; use fewer ranks"})
+            continue
+        plan = {"writers": 1, "files": 1} | plan
+        seconds = 1.0 + plan["writers"]
+        steps = [{"durable_s": seconds, "perceived_s": 0.1}]
+        found.append(
+            {
+                "plan": plan,
+                "reason": "made",
+                "memory_bytes": 1,
+                "node_memory_bytes": 1,
+                "total_s": seconds,
+                "drain_s": 0,
+                "steps": steps,
+            }
+        )
+    return {"machine": "made", "ranks": 8, "nodes": 2, "bytes": [8], "plans": found}
 
 
 def test_error_of_the_default_plan_is_reported_and_no_plan_takes_its_place(
-    forebay, fake, fake_program, kernel_file
+    forebay, fake_tools, fake_program, kernel_file
 ):
-    fake_program("forebay-machine", {"summary": {"servers": 4}})
+    fake_tools(show_machine={"summary": {"servers": 4}}, model_steps=model)
     fake_program("forebay-kernel", {"compute_s": []})
-    fake("forebay-model", MODEL)
     options = ("plan", kernel_file("block"), "--machine", "made", "--ranks", 8)
     document = forebay(*options, "--json", "-").json
     assert document["default"] is None

@@ -14,8 +14,7 @@ STEP = 65536
 
 
 @pytest.mark.parametrize(("pattern", "options", "numbers"), ROWS)
-def test_bold_predictors_are_the_best_ones(forebay, real_native, pattern, options, numbers):
-    real_native("forebay-trace")
+def test_bold_predictors_are_the_best_ones(forebay, real_tools, pattern, options, numbers):
     words = ("trace", "simulate", "--pattern", pattern, *options.split(), "--json", "-")
     (stream,) = forebay(*words).json["streams"]
     faults = {one["name"]: one["faults"] for one in stream["predictors"]}
@@ -56,8 +55,7 @@ def triangular_rows() -> list[tuple[int, int]]:
         (triangular_rows, "differences", 0.01),
     ],
 )
-def test_predictor_is_best_on_its_streams(forebay, real_native, tmp_path, claim):
-    real_native("forebay-trace")
+def test_predictor_is_best_on_its_streams(forebay, real_tools, tmp_path, claim):
     make, best, share = claim
     text, trace = tmp_path / "reads.csv", tmp_path / "run.trace"
     lines = [f"{offset},{size},read\n" for offset, size in make()]

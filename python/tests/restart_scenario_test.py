@@ -7,7 +7,7 @@ import time
 import pytest
 
 from forebay import native, restart_scenario
-from forebay.errors import ForebayError
+from forebay.errors import ForebayError, NativeError
 from forebay.report.restart_tables import verified_text
 from forebay.report.timeline_plot import draw_timeline
 from forebay.restart_scenario import kill_in_run
@@ -77,15 +77,14 @@ def test_job_that_ends_too_early_is_an_error():
         kill_in_run(["true"], lambda: False)
 
 
-def test_missing_dataset_has_no_step(fake_program, tmp_path):
-    removed = {"class": "not-found", "message": "open x: No such file or directory"}
-    fake_program("forebay-dataset", error=removed, exit_code=1)
-    assert restart_scenario.newest_step(tmp_path) is None
-    fake_program("forebay-dataset", {"steps": [{"step": 3}, {"step": 6}]})
-    assert restart_scenario.newest_step(tmp_path) == 6
+def test_missing_dataset_has_no_step(fake_tools, tmp_path):
+    def fail(_path):
+        raise NativeError({"class": "not-found", "message": "open x: No such file or directory"})
 
-    fake_program("forebay-dataset", {"steps": [{"step": 3}], "ok": False}, exit_code=3)
-    assert restart_scenario.newest_step(tmp_path) == 3
+    fake_tools(list_dataset=fail)
+    assert restart_scenario.newest_step(tmp_path) is None
+    fake_tools(list_dataset={"steps": [{"step": 3}, {"step": 6}], "ok": False})
+    assert restart_scenario.newest_step(tmp_path) == 6
 
 
 INTACT = {"ok": True, "steps": [1, 2], "intact_bytes": 1 << 20, "findings": []}
@@ -96,7 +95,7 @@ def test_verified_text_has_steps_and_bytes():
 
 
 @pytest.fixture
-def run_fake_scenario(monkeypatch, tmp_path):
+def run_fake_scenario(monkeypatch, fake_tools, tmp_path):
     """run_fake_scenario(prints, verified): the scenario whose runs end with these fingerprints, in
     order."""
 
@@ -109,10 +108,9 @@ def run_fake_scenario(monkeypatch, tmp_path):
                     if word.endswith("kept.fb"):
                         os.mkdir(word)
                 return native.ProgramResult({"fingerprint": next(runs)}, 0)
-            if args[0] == "ls":
-                return native.ProgramResult({"steps": [{"step": newest}]}, 0)
-            return native.ProgramResult(verified if args[0] == "verify" else {}, 0)
+            return native.ProgramResult({}, 0)
 
+        fake_tools(list_dataset={"steps": [{"step": newest}]}, verify_dataset=verified)
         monkeypatch.setattr(native, "run_program", run_program)
         monkeypatch.setattr(native, "find_program", lambda name: name)
         monkeypatch.setattr(native, "launcher", lambda _: ["mpiexec"])
@@ -143,9 +141,8 @@ def test_timeline_is_plotted(tmp_path):
     assert (tmp_path / "timeline.png").stat().st_size > 10_000
 
 
-def test_real_job_is_killed_and_resumed(real_native, tmp_path):
-    for program in (restart_scenario.PROGRAM, restart_scenario.DATASET_PROGRAM):
-        real_native(program)
+def test_real_job_is_killed_and_resumed(real_native, real_tools, tmp_path):
+    real_native(restart_scenario.PROGRAM)
     results = restart_scenario.run_scenario(tmp_path, 12, lambda _: None)
     assert results.has_same_fingerprints
     assert results.processes_killed >= restart_scenario.RANKS

@@ -11,32 +11,34 @@ from forebay import agreement, bluegene_study, ckio_study, published, seeds_stud
 from forebay.errors import ForebayError
 from forebay.report import seed_tables, seeds_page
 
+
 # A model with formulas of one line: writers share a peak, files take time, tasks open files.
-MODEL = """
-import json
-request = json.load(open(sys.argv[2]))
-ranks, found = request["ranks"], []
-for plan in request["plans"]:
-    if sys.argv[1] == "reads":
+def simulate(request, _progress=None):
+    ranks, found = request["ranks"], []
+    for plan in request["plans"]:
+        alone = {"serial": 1, "file-per-process": ranks}.get(plan["strategy"])
+        shape = {"writers": alone or plan.get("writers", ranks), "files": alone or plan["files"]}
+        opened = 1e-3 * shape["files"]
+        rate = {"serial": 1, "baton": 2, "collective": 3}.get(plan["strategy"], 4) * 1e9
+        step = {"opened_s": opened, "exchanged_s": opened, "perceived_s": 2.9e-3}
+        step["written_s"] = step["durable_s"] = opened + ranks * request["bytes_per_rank"] / rate
+        found.append({"plan": plan | shape, "memory_bytes": 1 << 28, "steps": [step]})
+    return {"plans": found}
+
+
+def simulate_reads(request):
+    found = []
+    for plan in request["plans"]:
         cost = 1e-3 if plan["method"] == "per-call" else 0
         times = [{"tasks": n, "total_s": 1 + cost * n} for n in request["tasks"]]
         found.append({"plan": plan, "times": times, "memory_bytes": 1})
-        continue
-    alone = {"serial": 1, "file-per-process": ranks}.get(plan["strategy"])
-    shape = {"writers": alone or plan.get("writers", ranks), "files": alone or plan["files"]}
-    opened = 1e-3 * shape["files"]
-    rate = {"serial": 1, "baton": 2, "collective": 3}.get(plan["strategy"], 4) * 1e9
-    step = {"opened_s": opened, "exchanged_s": opened, "perceived_s": 2.9e-3}
-    step["written_s"] = step["durable_s"] = opened + ranks * request["bytes_per_rank"] / rate
-    found.append({"plan": plan | shape, "memory_bytes": 1 << 28, "steps": [step]})
-print(json.dumps({"plans": found}))
-"""
+    return {"plans": found}
 
 
 @pytest.fixture
-def model(fake, fake_program):
-    fake("forebay-model", MODEL)
-    fake_program("forebay-machine", {"toml": 'name = "made"\n[client]\nmemory_bytes = "2 GiB"\n'})
+def model(fake_tools):
+    toml = 'name = "made"\n[client]\nmemory_bytes = "2 GiB"\n'
+    fake_tools(model_steps=simulate, model_reads=simulate_reads, show_machine={"toml": toml})
 
 
 def test_each_table_names_its_deck_and_place():
@@ -122,11 +124,11 @@ def test_ckio_has_the_flattest_session_beside_naive(model):
     assert found["over_session"]["per-call"][-1] == pytest.approx(17.384)
 
 
-def test_failed_plan_is_an_error(fake_program):
+def test_failed_plan_is_an_error(fake_tools):
     plan = {"strategy": "serial"}
-    fake_program("forebay-model", {"plans": [{"plan": plan, "error": "no such machine"}]})
+    fake_tools(model_steps={"plans": [{"plan": plan, "error": "no such machine"}]})
     with pytest.raises(ForebayError, match="serial.*no such machine"):
-        step_model.simulate("steps", {})
+        step_model.simulate_steps({})
 
 
 def test_gain_of_the_slides_has_the_known_limits():

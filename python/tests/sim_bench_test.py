@@ -1,40 +1,42 @@
 # SPDX-License-Identifier: Apache-2.0
 """`forebay bench sim`: the fit beside a model with known constants, and its rows."""
 
+import tomllib
+from pathlib import Path
+
 import pytest
 
 from forebay import published
 from forebay.benchmarks import simulation
 from forebay.benchmarks.rows import Results, Setup
 
+
 # The formula of the machine format: limits of writers and files that are shared, and of the whole
 # storage, whose times add up to a power.
-MODEL = """
-import json, tomllib
-request = json.load(open(sys.argv[2]))
-machine = tomllib.load(open(request["machine"], "rb"))
-sharing, storage = machine["sharing"], machine["storage"]
-size = request["ranks"] * request["bytes_per_rank"] / 1e6
-found = []
-for plan in request["plans"]:
-    rates = [storage["write_mb_per_s"]]
-    if plan["writers"] > plan["files"]:
-        rates.append(plan["writers"] * sharing["writer_mb_per_s"])
-        rates.append(plan["files"] * sharing["file_mb_per_s"])
-    power = storage["stage_power"]
-    took = sum((size / rate) ** power for rate in rates) ** (1 / power)
-    step = {"written_s": took, "perceived_s": 1.0}
-    found.append({"plan": plan, "memory_bytes": 1, "steps": [step]})
-print(json.dumps({"plans": found}))
-"""
+def model(request, progress=None):
+    machine = tomllib.loads(Path(request["machine"]).read_text())
+    sharing, storage = machine["sharing"], machine["storage"]
+    size = request["ranks"] * request["bytes_per_rank"] / 1e6
+    found = []
+    for plan in request["plans"]:
+        rates = [storage["write_mb_per_s"]]
+        if plan["writers"] > plan["files"]:
+            rates.append(plan["writers"] * sharing["writer_mb_per_s"])
+            rates.append(plan["files"] * sharing["file_mb_per_s"])
+        power = storage["stage_power"]
+        took = sum((size / rate) ** power for rate in rates) ** (1 / power)
+        step = {"written_s": took, "perceived_s": 1.0}
+        found.append({"plan": plan, "memory_bytes": 1, "steps": [step]})
+    return {"plans": found}
+
+
 CONSTANTS = [50.2, 3900, 17410, 1.15]
 
 
 @pytest.fixture
-def machine(fake, fake_program):
-    fake("forebay-model", MODEL)
+def machine(fake_tools):
     toml = 'name = "made"\n[storage]\nwrite_mb_per_s = 35000\n'
-    fake_program("forebay-machine", {"toml": toml})
+    fake_tools(model_steps=model, show_machine={"toml": toml})
     return simulation.step_model.read_machine("made")
 
 

@@ -2,7 +2,7 @@
 """The writers of a step as actors of SimGrid, which shares links and servers max-min fairly.
 
 Reads a step as JSON and prints the seconds until its last byte is written. Runs under the system's
-Python, which has Debian's module simgrid. simgrid_test.py compares the result with `forebay-model`.
+Python, which has Debian's module simgrid. simgrid_test.py compares the result with a modeled one.
 """
 
 import json

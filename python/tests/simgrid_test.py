@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Steps by `forebay-model steps` with the method "flow", beside a model in SimGrid of the same
+"""Modeled steps with the method "flow", beside a model in SimGrid of the same
 writers, links and servers. SimGrid is optional: `apt-get install python3-simgrid`."""
 
 import json
@@ -94,7 +94,7 @@ def simulate_flows(case: Case, machine: str) -> dict:
     plan = {"strategy": "reduced-blocking", "writers": case.writers, "files": case.files}
     request = {"machine": machine, "method": "flow", "nodes": case.nodes, "ranks": case.ranks}
     request |= {"steps": [case.bytes_of_ranks()], "plans": [plan | {"unit_bytes": MEBIBYTE}]}
-    return step_model.simulate("steps", request)[0]
+    return step_model.simulate_steps(request)[0]
 
 
 def writers_of(case: Case) -> list[dict]:
@@ -123,8 +123,7 @@ def simulate_in_simgrid(python: str, case: Case, machine: str, plan: dict) -> fl
     return float(done.stdout)
 
 
-def test_flows_take_as_long_as_in_simgrid(simgrid, real_native, tmp_path):
-    real_native("forebay-model")
+def test_flows_take_as_long_as_in_simgrid(simgrid, real_tools, tmp_path):
     for name, text in MACHINES.items():
         (tmp_path / f"{name}.toml").write_text(text.replace("made", name), encoding="utf-8")
     errors = {}

@@ -26,10 +26,9 @@ COMMANDS = {
 
 
 @pytest.fixture
-def run(samples, real_native, environment):
+def run(samples, real_tools, environment):
     """run(args, how, streams) runs the command line in the directory of samples. `how` is a
     redirection by the shell."""
-    real_native("forebay-study")
 
     def start(args, how="", variables=(), **streams):
         command = ["sh", "-c", f'exec "$@" {how}', "sh", sys.executable, "-c", CODE, *args]

@@ -3,12 +3,12 @@
 
 import pytest
 
-from forebay import checkpoint_study, native
-from forebay.cli.study import BYTES_MAX, RANKS, study_arguments
+from forebay import checkpoint_study
+from forebay.cli.study import BYTES_MAX, RANKS
 from forebay.errors import NativeError
 
 STEP_MB = 100
-BUILT = native.is_built("forebay-study")
+needs_tools = pytest.mark.usefixtures("real_tools")
 
 
 def cell(strategy, writers, files, mb_per_s):
@@ -98,22 +98,24 @@ def test_one_rank_has_no_orderings():
     assert "at least 16 ranks" in found["skipped"]["ckpt.pfs.ordering"]
 
 
-def test_arguments_of_the_program_follow_the_command():
-    question = {
+def test_options_are_passed_on(forebay, fake_tools):
+    asked = {}
+    fake_tools(study_checkpoint=lambda **options: asked.update(options) or DOCUMENT)
+    words = ("--ranks", 8, "--bytes", 800, "--sizes", "exponential", "--preset", "baton")
+    forebay("study", "checkpoint", *words, "--machine", "nfs", "--machine", "my.toml")
+    assert callable(asked.pop("progress"))
+    assert asked == {
         "machines": ("nfs", "my.toml"),
         "ranks": 8,
         "nodes": None,
         "bytes_per_rank": 800,
         "sizes": "exponential",
-        "presets": ("baton",),
+        "strategies": ("baton",),
     }
-    args = "checkpoint --ranks 8 --bytes-per-rank 800 --sizes exponential"
-    args += " --machine nfs --machine my.toml --strategy baton"
-    assert study_arguments(question) == args.split()
 
 
-def test_tables_show_cells_orderings_and_losses(forebay, fake_program):
-    fake_program("forebay-study", DOCUMENT)
+def test_tables_show_cells_orderings_and_losses(forebay, fake_tools):
+    fake_tools(study_checkpoint=DOCUMENT)
     completed = forebay("study", "checkpoint", "--ranks", "16")
     assert completed.code == 0, completed.err
     for args in (
@@ -129,8 +131,8 @@ def test_tables_show_cells_orderings_and_losses(forebay, fake_program):
     assert "ckpt.pfs.sweet_spot: 2 machines" in completed.out
 
 
-def test_json_has_everything_and_nothing_else_is_printed(forebay, fake_program):
-    fake_program("forebay-study", DOCUMENT)
+def test_json_has_everything_and_nothing_else_is_printed(forebay, fake_tools):
+    fake_tools(study_checkpoint=DOCUMENT)
     completed = forebay("study", "checkpoint", "--json", "-")
     assert [row["id"] for row in completed.json["results"]] == [
         "ckpt.pfs.ordering",
@@ -141,8 +143,8 @@ def test_json_has_everything_and_nothing_else_is_printed(forebay, fake_program):
     assert completed.json["parameters"]["ranks"] == 16
 
 
-def test_tables_are_plotted(forebay, fake_program, tmp_path):
-    fake_program("forebay-study", DOCUMENT)
+def test_tables_are_plotted(forebay, fake_tools, tmp_path):
+    fake_tools(study_checkpoint=DOCUMENT)
     file = tmp_path / "cells.png"
     assert forebay("study", "checkpoint", "--plot", file).code == 0
     assert file.read_bytes().startswith(b"\x89PNG")
@@ -171,25 +173,25 @@ def test_a_number_out_of_range_is_refused_with_the_range(forebay, libexec, args,
     assert text in completed.err
 
 
-@pytest.mark.skipif(not BUILT, reason="forebay-study is not built; run make build")
 @pytest.mark.parametrize(
     ("option", "most"),
-    [("--ranks", RANKS.max), ("--nodes", RANKS.max), ("--bytes-per-rank", BYTES_MAX)],
+    [("ranks", RANKS.max), ("nodes", RANKS.max), ("bytes_per_rank", BYTES_MAX)],
 )
-def test_the_real_program_has_the_same_ranges(option, most):
-    args = ["checkpoint", "--machine", "nfs", option, str(most + 1)]
-    with pytest.raises(NativeError, match=f"{option} must be .* to {most}, not '{most + 1}'"):
-        native.run_program("forebay-study", args)
+def test_the_native_tool_has_the_same_ranges(real_tools, option, most):
+    question = {"machines": ["nfs"], "ranks": 2, "bytes_per_rank": 8, "strategies": ["serial"]}
+    assert real_tools.study_checkpoint(**question | {option: most})["machines"]
+    with pytest.raises(NativeError, match="simulate a checkpoint: "):
+        real_tools.study_checkpoint(**question | {option: most + 1})
 
 
-@pytest.mark.skipif(not BUILT, reason="forebay-study is not built; run make build")
+@needs_tools
 def test_machine_without_costs_is_refused(forebay):
     completed = forebay("study", "checkpoint", "--machine", "local", "--ranks", "4")
     assert completed.code == 1
     assert "machine local: a step takes no time there" in completed.err
 
 
-@pytest.mark.skipif(not BUILT, reason="forebay-study is not built; run make build")
+@needs_tools
 @pytest.mark.parametrize("ranks", [1, 2, 3])
 def test_real_program_simulates_few_ranks(forebay, tmp_path, ranks):
     picture = tmp_path / "cells.png"
@@ -200,7 +202,7 @@ def test_real_program_simulates_few_ranks(forebay, tmp_path, ranks):
     assert picture.exists()
 
 
-@pytest.mark.skipif(not BUILT, reason="forebay-study is not built; run make build")
+@needs_tools
 def test_real_program_simulates_known_machines_only(forebay):
     # With fewer ranks the syncs, which all plans have, hide some of the differences.
     completed = forebay("study", "checkpoint", "--ranks", "256", "--bytes", "64KiB", "--json", "-")

@@ -238,7 +238,7 @@ def test_largest_step_number_is_accepted(samples, forebay):
     assert (completed.code, str(2**64 - 1) in completed.err) == (1, True)
 
 
-def test_brackets_in_names_are_not_markup(forebay, fake_program):
+def test_brackets_in_names_are_not_markup(forebay, fake_tools):
     name = "f[abi:cxx11](int) [/a]"
     step = {"step": 1, "time_ns": 2**63, "raw_bytes": 8, "stored_bytes": 8, "files": 1,
             "writers": 1, "strategy": "serial"}  # fmt: skip
@@ -252,7 +252,7 @@ def test_brackets_in_names_are_not_markup(forebay, fake_program):
         "path": "a", "dataset": "0", "file_bytes": 1, "steps": [step],
         "step": step | {"fields": [field]}, "damages": [{"path": name, "message": name}],
     }  # fmt: skip
-    fake_program("forebay-dataset", listing | {"ok": False}, exit_code=3)
+    fake_tools(list_dataset=listing | {"ok": False})
     completed = forebay("ls", "a")
     assert (completed.code, completed.out.count(name)) == (1, 5)
     side = {"path": "a", "step": 1}
@@ -261,6 +261,6 @@ def test_brackets_in_names_are_not_markup(forebay, fake_program):
     difference = sides | {"ok": False, "blocks_compared": 1, "fields": [found]}
     changed = {"scope": "field", "field": name, "name": name, "left": None, "right": {"text": name}}
     difference |= {"attributes": [changed]}
-    fake_program("forebay-dataset", difference, exit_code=3)
+    fake_tools(diff_datasets=difference)
     completed = forebay("diff", "a", "b")
     assert (completed.code, completed.out.count(name)) == (1, 4)

@@ -2,7 +2,6 @@
 """Independent programs read datasets: zarr and xarray in place, h5py from a copy."""
 
 import errno
-import io
 import json
 import os
 
@@ -11,6 +10,7 @@ import pytest
 from sample_values import TYPES, UNICODE, expected, patterned
 
 from forebay import hdf5_copy
+from forebay.errors import NativeError
 
 CELLS = numpy.arange(48, dtype="i4").reshape(6, 8)
 ZSTD_PIECE = 2**20
@@ -282,9 +282,8 @@ def test_attributes_of_the_copy_itself_replace_those_of_the_same_name(tmp_path):
     text = {"kind": "text", "shape": [], "value": "mine"}
     mine = [text | {"name": name} for name in ("step", "field", "other")]
     field = HEAD["fields"][0] | {"attributes": mine}
-    lines = [HEAD | {"attributes": mine, "fields": [field]}, {"end": True}]
-    stream = io.BytesIO(b"".join(json.dumps(line).encode() + b"\n" for line in lines))
-    hdf5_copy.copy(stream, str(tmp_path / "out.h5"), lambda _progress: None)
+    blocks = Blocks(HEAD | {"attributes": mine, "fields": [field]})
+    hdf5_copy.copy(blocks, str(tmp_path / "out.h5"), lambda _progress: None)
     with h5py.File(tmp_path / "out.h5") as root:
         assert dict(root.attrs) == {"step": 1, "field": "mine", "other": "mine"}
         assert dict(root["f"].attrs) == {"field": "f", "step": "mine", "other": "mine"}
@@ -307,12 +306,24 @@ HEAD = {"step": 1, "bytes": 8, "attributes": [], "dataset_attributes": [],
 BLOCK = {"field": 0, "part": 0, "shape": [8], "bytes": 8}
 
 
-@pytest.mark.parametrize("lines", [[], [HEAD], [HEAD, BLOCK]])
-def test_a_stream_that_ends_too_early_is_an_error(forebay, fake, tmp_path, lines):
-    fake("forebay-dataset", "\n".join(f"print({json.dumps(json.dumps(one))})" for one in lines))
+class Blocks:
+    """A BlockStream with these blocks, whose bytes cannot be read."""
+
+    def __init__(self, head, blocks=()):
+        self.head, self.blocks = head, blocks
+
+    def __iter__(self):
+        return iter(self.blocks)
+
+    def readinto(self, _buffer):
+        raise NativeError({"class": "damage", "message": "read part 0: wrong checksum"})
+
+
+def test_failure_of_a_read_leaves_no_file(forebay, fake_tools, tmp_path):
+    pytest.importorskip("h5py", reason="h5py is not installed")
+    fake_tools(open_blocks=lambda *_, **__: Blocks(HEAD, [BLOCK]))
     completed = forebay("export", "run.fb", "--hdf5", tmp_path / "out.h5")
-    assert completed.code == 1
-    assert "forebay-dataset" in completed.err
+    assert (completed.code, "wrong checksum" in completed.err) == (1, True)
     assert not list(tmp_path.glob("out*"))
 
 

@@ -2,7 +2,6 @@
 """`forebay view`: h5py, netCDF4, xarray, zarr and VTK read all steps of a dataset in place."""
 
 import itertools
-import json
 import random
 import shutil
 from types import SimpleNamespace
@@ -663,21 +662,11 @@ def test_uneven_blocks_of_all_steps_have_a_common_chunk():
     assert cause_of((14, 8), boxes[:2], True)
 
 
-def test_steps_without_an_error_are_required(forebay, fake, tmp_path):
-    lines = [{"step": 3, "error": "open run.fb: lost"}, {"end": True}]
-    fake("forebay-dataset", "\n".join(f"print({json.dumps(json.dumps(one))})" for one in lines))
+def test_steps_without_an_error_are_required(forebay, fake_tools, tmp_path):
+    fake_tools(list_places=[{"step": 3, "error": "open run.fb: lost"}])
     completed = forebay("view", "run.fb", "--hdf5", tmp_path / "out.h5")
     assert completed.code == 1
     assert "open run.fb: lost" in completed.err
-
-
-@pytest.mark.parametrize("lines", [[], [{"step": 1, "attributes": [], "dataset_attributes": [],
-                                         "files": [], "fields": []}]])  # fmt: skip
-def test_places_that_end_too_early_are_an_error(forebay, fake, tmp_path, lines):
-    fake("forebay-dataset", "\n".join(f"print({json.dumps(json.dumps(one))})" for one in lines))
-    completed = forebay("view", "run.fb", "--hdf5", tmp_path / "out.h5")
-    assert completed.code == 1
-    assert not list(tmp_path.glob("out*"))
 
 
 def test_several_kinds_of_one_field_are_excluded():

@@ -119,8 +119,7 @@ def test_other_ranks_resume_checkpoints_of_every_strategy(flow, tmp_path, preset
 
 
 @pytest.mark.parametrize("preset", ["auto", "reduced-blocking", "brigade"])
-def test_killed_job_resumes_from_its_dataset_on_other_ranks(flow, real_native, tmp_path, preset):
-    real_native("forebay-dataset")
+def test_killed_job_resumes_from_its_dataset_on_other_ranks(flow, real_tools, tmp_path, preset):
     mesh, checkpoints = tmp_path / "mesh", tmp_path / "saved"
     document_of(flow(2, "generate", mesh, "--cells", 10, "--parts", 13))
     args = ["run", mesh, "--averages", 20]
@@ -138,5 +137,4 @@ def test_killed_job_resumes_from_its_dataset_on_other_ranks(flow, real_native, t
     assert (
         last["fingerprint"] == document_of(flow(-1, *args, "--steps", reached + 3))["fingerprint"]
     )
-    verify = [Path(flow(-1)[0]).parent / "forebay-dataset", "verify", checkpoints]
-    assert document_of([str(word) for word in verify])["ok"]
+    assert real_tools.verify_dataset(checkpoints)["ok"]

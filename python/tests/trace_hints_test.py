@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""`forebay trace hints`: hint files from documents of forebay-trace, and from the real program."""
+"""`forebay trace hints`: hint files from made documents, and from real traces."""
 
 import fnmatch
 import os
@@ -19,11 +19,11 @@ def stream(file: str = "/d/a", count: int = 200, **reads) -> dict:
 
 
 @pytest.fixture
-def hints(forebay, fake_program, tmp_path):
+def hints(forebay, fake_tools, tmp_path):
     """hints(*streams) writes a hint file: its tables, and what the command prints."""
 
     def run(*streams, words=()) -> tuple[list[dict], str]:
-        fake_program("forebay-trace", {"streams": streams})
+        fake_tools(show_trace={"streams": streams})
         completed = forebay("trace", "hints", "a.trace", "-o", tmp_path / "a.hints", *words)
         assert completed.code == 0, completed.err
         document = tomllib.loads((tmp_path / "a.hints").read_text(encoding="utf-8"))
@@ -90,8 +90,8 @@ def test_hints_with_most_reads_are_within_the_limits_of_a_file(hints, monkeypatc
     assert len(trace_hints.to_toml(found).encode()) <= 300
 
 
-def test_trace_without_a_hint_is_an_error_and_leaves_no_file(forebay, fake_program, tmp_path):
-    fake_program("forebay-trace", {"streams": [stream(count=3)]})
+def test_trace_without_a_hint_is_an_error_and_leaves_no_file(forebay, fake_tools, tmp_path):
+    fake_tools(show_trace={"streams": [stream(count=3)]})
     completed = forebay("trace", "hints", "a.trace", "-o", tmp_path / "a.hints")
     assert completed.code == 1
     assert "1 stream left out: fewer than 4 reads" in completed.err
@@ -111,11 +111,10 @@ def test_backslash_is_doubled_for_fnmatch(hints):
     assert hints(stream("a\\b"))[0][0]["file"] == "a\\\\b"
 
 
-def test_real_log_becomes_a_hint_file(forebay, real_native, tmp_path):
+def test_real_log_becomes_a_hint_file(forebay, real_tools, tmp_path):
     folder = os.environ.get("FOREBAY_SAMPLES")
     if not folder:
         pytest.skip("FOREBAY_SAMPLES does not name a directory of samples")
-    real_native("forebay-trace")
     trace, file = tmp_path / "run.trace", tmp_path / "run.hints"
     log = Path(folder) / "darshan/flash-io-192ranks.darshan"
     assert forebay("trace", "import", log, "-o", trace).code == 0

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""`forebay trace import` of Darshan logs and of files of dftracer, with the real forebay-trace."""
+"""`forebay trace import` of Darshan logs and of files of dftracer, with the real native tools."""
 
 import csv
 import gzip
@@ -14,9 +14,8 @@ from forebay.trace_import import found_files
 
 
 @pytest.fixture
-def imported(forebay, real_native, tmp_path):
+def imported(forebay, real_tools, tmp_path):
     """imported(file) imports a file and exports the trace: the document, and a row a record."""
-    real_native("forebay-trace")
 
     def run(file) -> tuple[dict, list[dict]]:
         made = forebay("trace", "import", file, "-o", tmp_path / "run.trace", "--json", "-")

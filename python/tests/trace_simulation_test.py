@@ -6,7 +6,7 @@ import sys
 
 import pytest
 
-from forebay import native, trace_reference
+from forebay import trace_reference
 from forebay.report import trace_simulation_tables
 
 COUNTS = {"misses": 3, "pages_read": 5, "pages_pushed": 7, "pages_wasted": 2}
@@ -26,8 +26,8 @@ LU = {
 DOCUMENT = {"cache_bytes": 32 << 20, "page_bytes": 64 << 10, "lookahead": 1, "streams": [LU]}
 
 
-def test_table_has_rates_costs_and_the_assumption(forebay, fake_program):
-    fake_program("forebay-trace", DOCUMENT)
+def test_table_has_rates_costs_and_the_assumption(forebay, fake_tools):
+    fake_tools(simulate_trace=DOCUMENT)
     completed = forebay("trace", "simulate")
     assert completed.code == 0, completed.err
     words = completed.out.split()
@@ -57,26 +57,25 @@ def test_predictors_that_gain_nothing_are_not_bold():
     assert "\x1b[1m56.8\x1b[0m" not in rendered(DOCUMENT | {"streams": [useless]})
 
 
-def test_stream_without_signature_has_the_reason_and_an_empty_cell(forebay, fake_program, tmp_path):
+def test_stream_without_signature_has_the_reason_and_an_empty_cell(forebay, fake_tools, tmp_path):
     unknown = LU | {"name": "run [1].dat", "error": "too many items"}
     unknown["predictors"] = LU["predictors"][:2]
-    fake_program("forebay-trace", DOCUMENT | {"streams": [unknown, LU]})
+    fake_tools(simulate_trace=DOCUMENT | {"streams": [unknown, LU]})
     out = forebay("trace", "simulate", "run.trace").out
     assert "run [1].dat: no signature: too many items" in out
-    fake_program("forebay-trace", DOCUMENT | {"streams": [unknown]})
+    fake_tools(simulate_trace=DOCUMENT | {"streams": [unknown]})
     plotted = forebay("trace", "simulate", "run.trace", "--plot", tmp_path / "a.png")
     assert plotted.code == 0, plotted.err
 
 
-def test_trace_without_reads_has_an_empty_table_and_plot(forebay, fake_program, tmp_path):
-    fake_program("forebay-trace", DOCUMENT | {"streams": []})
+def test_trace_without_reads_has_an_empty_table_and_plot(forebay, fake_tools, tmp_path):
+    fake_tools(simulate_trace=DOCUMENT | {"streams": []})
     plotted = forebay("trace", "simulate", "run.trace", "--plot", tmp_path / "a.png")
     assert plotted.code == 0, plotted.err
     assert (tmp_path / "a.png").stat().st_size > 1000
 
 
-def test_real_program_beats_the_slides(forebay, real_native, tmp_path):
-    real_native("forebay-trace")
+def test_real_program_beats_the_slides(forebay, real_tools, tmp_path):
     plot = tmp_path / "a.png"
     document = forebay("trace", "simulate", "--json", "-", "--plot", plot).json
     assert plot.stat().st_size > 1000
@@ -88,8 +87,7 @@ def test_real_program_beats_the_slides(forebay, real_native, tmp_path):
         assert stream["predictors"][-1]["faults"] == 0
 
 
-def test_real_program_simulates_one_pattern_with_another_cache(forebay, real_native):
-    real_native("forebay-trace")
+def test_real_program_simulates_one_pattern_with_another_cache(forebay, real_tools):
     options = ("--cache", "4MiB", "--page", "4KiB", "--lookahead", "8")
     document = forebay(
         "trace", "simulate", "--pattern", "random.2_epochs", *options, "--json", "-"
@@ -100,8 +98,7 @@ def test_real_program_simulates_one_pattern_with_another_cache(forebay, real_nat
     assert len(document["streams"]) == 1
 
 
-def test_real_program_simulates_a_trace(forebay, real_native, tmp_path):
-    real_native("forebay-trace")
+def test_real_program_simulates_a_trace(forebay, real_tools, tmp_path):
     text, trace = tmp_path / "reads.csv", tmp_path / "run.trace"
     lines = [f"0,{i * 65536},1024,read" for i in range(50)]
     text.write_text("File #,File Pos,# of Bytes,I/O Op\n" + "\n".join(lines) + "\n")
@@ -123,19 +120,17 @@ def test_real_program_simulates_a_trace(forebay, real_native, tmp_path):
         ("--lookahead", "0"),
     ],
 )
-def test_real_program_refuses(forebay, real_native, words):
-    real_native("forebay-trace")
+def test_real_program_refuses(forebay, real_tools, words):
     completed = forebay("trace", "simulate", *words)
     assert completed.code != 0
     assert completed.err
 
 
 @pytest.mark.parametrize("cache_pages", [1, 3, 512])
-def test_counts_of_references_are_those_of_the_program(real_native, cache_pages):
-    real_native("forebay-trace")
+def test_counts_of_references_are_those_of_the_program(real_tools, cache_pages):
     for pattern in ("lu", "nested.16k", "btio"):
-        words = ["simulate", "--pattern", pattern, "--cache", f"{cache_pages * 64}KiB"]
-        document = native.run_program("forebay-trace", [*words, "--accesses"]).document
+        options = {"cache_bytes": cache_pages << 16, "accesses": True}
+        document = real_tools.simulate_trace(pattern=pattern, **options)
         (stream,) = document["streams"]
         reads = [tuple(one) for one in stream["accesses"]]
         nothing = trace_reference.count_faults(reads, [None] * len(reads), cache_pages, 65536)
@@ -146,12 +141,11 @@ def test_counts_of_references_are_those_of_the_program(real_native, cache_pages)
         assert everything == {key: stored[key] for key in everything}
 
 
-def test_references_are_rows_beside_ours(forebay, real_native):
+def test_references_are_rows_beside_ours(forebay, real_tools):
     pytest.importorskip("sklearn", reason="scikit-learn is not installed: run scripts/setup test")
     pytest.importorskip(
         "statsmodels", reason="statsmodels is not installed: run scripts/setup test"
     )
-    real_native("forebay-trace")
     words = ("trace", "simulate", "--pattern", "stride.64k", "--reference")
     (stream,) = forebay(*words, "--json", "-").json["streams"]
     assert "accesses" not in stream
@@ -161,9 +155,9 @@ def test_references_are_rows_beside_ours(forebay, real_native):
     assert "References" in forebay(*words).out
 
 
-def test_reference_without_the_package_names_what_to_install(forebay, fake_program, monkeypatch):
+def test_reference_without_the_package_names_what_to_install(forebay, fake_tools, monkeypatch):
     monkeypatch.setitem(sys.modules, "sklearn.neighbors", None)
-    fake_program("forebay-trace", DOCUMENT)
+    fake_tools(simulate_trace=DOCUMENT)
     completed = forebay("trace", "simulate", "--reference")
     assert completed.code == 1
     assert 'pip install "forebay[reference]"' in completed.err

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""`forebay trace`: tables and plots of results of forebay-trace, and the real program if built."""
+"""`forebay trace`: tables and plots of made results, and the real native tools if built."""
 
 import pytest
 
@@ -44,8 +44,8 @@ SAMPLE = (
 )
 
 
-def test_show_has_a_row_and_a_signature_for_each_stream(forebay, fake_program):
-    fake_program("forebay-trace", DOCUMENT)
+def test_show_has_a_row_and_a_signature_for_each_stream(forebay, fake_tools):
+    fake_tools(show_trace=DOCUMENT)
     completed = forebay("trace", "show", "run.trace")
     assert completed.code == 0
     for text in (
@@ -61,19 +61,19 @@ def test_show_has_a_row_and_a_signature_for_each_stream(forebay, fake_program):
         assert text in completed.out
 
 
-def test_file_of_mpi_io_is_shown_with_its_view(forebay, fake_program):
+def test_file_of_mpi_io_is_shown_with_its_view(forebay, fake_tools):
     view = {"displacement": 0, "etype_bytes": 1, "filetype_bytes": 1, "filetype_extent": 1}
     stream = STREAM | {"interface": "MPI-IO", "view": view}
-    fake_program("forebay-trace", DOCUMENT | {"streams": [stream]})
+    fake_tools(show_trace=DOCUMENT | {"streams": [stream]})
     assert "# run [1].dat (MPI-IO): rank 3" in forebay("trace", "signature", "run.trace").out
     stream["view"] = view | {"displacement": 64, "filetype_bytes": 8, "filetype_extent": 32}
-    fake_program("forebay-trace", DOCUMENT | {"streams": [stream]})
+    fake_tools(show_trace=DOCUMENT | {"streams": [stream]})
     printed = forebay("trace", "signature", "run.trace").out
     assert "# run [1].dat (MPI-IO, view at 64: 8 of every 32 bytes): rank 3" in printed
 
 
-def test_signature_is_a_line_after_a_comment(forebay, fake_program):
-    fake_program("forebay-trace", DOCUMENT)
+def test_signature_is_a_line_after_a_comment(forebay, fake_tools):
+    fake_tools(show_trace=DOCUMENT)
     completed = forebay("trace", "signature", "run.trace")
     assert completed.out.splitlines() == [
         "# run [1].dat: rank 3, thread 8, 200 reads, 100 % in loops; fixed stride; fixed small "
@@ -85,38 +85,38 @@ def test_signature_is_a_line_after_a_comment(forebay, fake_program):
     assert forebay("trace", "signature", "run.trace", "--json", "-").json == DOCUMENT
 
 
-def test_long_signature_is_cut_in_the_table_only(forebay, fake_program):
+def test_long_signature_is_cut_in_the_table_only(forebay, fake_tools):
     long = "read [" + ", ".join(f"{i} 1" for i in range(500)) + "]"
     reads = READS | {"signature": long, "explained_share": 0.0}
-    fake_program("forebay-trace", DOCUMENT | {"streams": [STREAM | {"reads": reads}]})
+    fake_tools(show_trace=DOCUMENT | {"streams": [STREAM | {"reads": reads}]})
     assert "characters)" in forebay("trace", "show", "run.trace").out
     assert long in forebay("trace", "signature", "run.trace").out
 
 
-def test_stream_without_signature_has_the_reason(forebay, fake_program):
+def test_stream_without_signature_has_the_reason(forebay, fake_tools):
     reads = {
         key: READS[key] for key in ("count", "bytes", "first_ns", "last_ns", "class", "points")
     }
     reads |= {"signature": None, "error": "too many items"}
-    fake_program("forebay-trace", DOCUMENT | {"streams": [STREAM | {"reads": reads}]})
+    fake_tools(show_trace=DOCUMENT | {"streams": [STREAM | {"reads": reads}]})
     for command in ("show", "signature"):
         out = forebay("trace", command, "run.trace").out
         assert "no signature: too many items" in out
         assert "fixed stride; fixed small" in out
 
 
-def test_show_plots_offsets_over_time(forebay, fake_program, tmp_path):
-    fake_program("forebay-trace", DOCUMENT)
+def test_show_plots_offsets_over_time(forebay, fake_tools, tmp_path):
+    fake_tools(show_trace=DOCUMENT)
     assert forebay("trace", "show", "run.trace", "--plot", str(tmp_path / "a.png")).code == 0
     assert (tmp_path / "a.png").stat().st_size > 1000
 
 
-def test_empty_trace_has_an_empty_table_and_plot(forebay, fake_program, tmp_path):
-    fake_program("forebay-trace", DOCUMENT | {"streams": []})
+def test_empty_trace_has_an_empty_table_and_plot(forebay, fake_tools, tmp_path):
+    fake_tools(show_trace=DOCUMENT | {"streams": []})
     assert forebay("trace", "show", "run.trace", "--plot", str(tmp_path / "a.png")).code == 0
 
 
-def test_real_program_finds_the_pattern_of_the_sample(forebay, real_native, tmp_path):
+def test_real_program_finds_the_pattern_of_the_sample(forebay, real_tools, tmp_path):
     (tmp_path / "sample.txt").write_text(SAMPLE)
     trace = str(tmp_path / "run.trace")
     imported = forebay("trace", "import", str(tmp_path / "sample.txt"), "-o", trace)
@@ -132,7 +132,7 @@ def test_real_program_finds_the_pattern_of_the_sample(forebay, real_native, tmp_
     assert len((tmp_path / "out.csv").read_text().splitlines()) == 7
 
 
-def test_real_program_names_a_missing_and_a_foreign_file(forebay, real_native, tmp_path):
+def test_real_program_names_a_missing_and_a_foreign_file(forebay, real_tools, tmp_path):
     missing = forebay("trace", "show", str(tmp_path / "no.trace"))
     assert missing.code != 0
     assert "no.trace" in missing.err

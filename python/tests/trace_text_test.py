@@ -137,8 +137,7 @@ def test_invalid_number_is_refused_with_its_line(parsed, line):
         parsed(HEADER + line)
 
 
-def test_names_of_a_text_are_those_of_its_files(forebay, real_native, tmp_path):
-    real_native("forebay-trace")
+def test_names_of_a_text_are_those_of_its_files(forebay, real_tools, tmp_path):
     (tmp_path / "a").write_text(HEADER + "1,2,read,1,0,2,0\n1,2,read,1,0,65535,0\n")
     (tmp_path / "names").write_text("/d/a\n/d/b\n")
     words = ("trace", "import", tmp_path / "a", "-o", tmp_path / "run.trace")
@@ -151,8 +150,7 @@ def test_names_of_a_text_are_those_of_its_files(forebay, real_native, tmp_path):
         assert f"cannot read {tmp_path / 'no'}" in completed.err
 
 
-def test_cut_and_damaged_traces_are_exported_as_far_as_possible(forebay, real_native, tmp_path):
-    real_native("forebay-trace")
+def test_cut_and_damaged_traces_are_exported_as_far_as_possible(forebay, real_tools, tmp_path):
     trace, text = tmp_path / "run.trace", tmp_path / "out.csv"
     (tmp_path / "a").write_text(HEADER + "1,2,read,1,0,0,0\n" + "1,2,read,1,1,0,0\n" * 9)
     assert forebay("trace", "import", tmp_path / "a", "-o", trace).code == 0

@@ -70,8 +70,7 @@ size = "1 MiB"
 
 
 @pytest.fixture
-def app(tmp_path, real_native):
-    real_native("forebay-model")
+def app(tmp_path, real_tools):
     path = tmp_path / "app.profile"
     path.write_text(EXAMPLE)
     return path
@@ -343,17 +342,18 @@ def test_memory_bound_is_part_of_the_predicted_plans(kernel, tmp_path, monkeypat
     assert max(units) <= 4 << 20
 
 
-def test_predictions_are_means_of_steps_or_errors(fake_program):
+def test_predictions_are_means_of_steps_or_errors(fake_tools):
     steps = [{"durable_s": 1.0}, {"durable_s": 3.0}]
     found = [{"plan": {}, "memory_bytes": 5, "steps": steps}, {"plan": {}, "error": "no room"}]
-    fake_program("forebay-model", {"plans": found})
+    fake_tools(model_steps={"plans": found})
     predicted = plans.predict("bigfs", 1, [[1, 2]], [{}, {}])
     assert predicted == [found[0] | {"durable_s": 2.0}, found[1]]
 
 
-def test_command_writes_a_profile_that_explain_reads(forebay, real_native, kernel, tmp_path):
+def test_command_writes_a_profile_that_explain_reads(
+    forebay, real_native, real_tools, kernel, tmp_path
+):
     real_native(RUNNER)
-    real_native("forebay-model")
     file = tmp_path / "app.profile"
     options = ("--storage", tmp_path, "--ranks", 3, "--runs", 6, "--method", "random")
     completed = forebay("tune", kernel, *options, "-o", file, "--json", "-")

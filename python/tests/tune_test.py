@@ -274,22 +274,25 @@ def test_optuna_is_optional():
         assert search(make_method("optuna", SPACE, 1), runs=10).trials
 
 
-IN_RUN = """
-first = json.loads(sys.stdin.readline())
-count = len(first["candidates"])
-seconds = {}
-for number in range(6):
-    phase = "search" if number < 5 else "use"
-    best = min(seconds, key=seconds.get, default=0)
-    print(json.dumps({"candidate": number % count, "best": best, "phase": phase}), flush=True)
-    reply = json.loads(sys.stdin.readline())
-    if "seconds" in reply:
-        seconds[number] = reply["seconds"]
-"""
+class MadeTuner:
+    """Proposes candidates in order, six times."""
+
+    def __init__(self, features, predicted_s, seed):
+        self.count, self.number, self.seconds = len(features), 0, {}
+
+    is_searching = property(lambda self: self.number < 5)
+    best = property(lambda self: min(self.seconds, key=self.seconds.get, default=0))
+
+    def next(self):
+        return self.number % self.count
+
+    def record(self, candidate, seconds):
+        self.seconds[candidate] = seconds
+        self.number += 1
 
 
-def test_in_run_method_proposes_what_the_program_prints(fake):
-    fake("forebay-model", IN_RUN)
+def test_in_run_method_proposes_what_the_tuner_proposes(fake_tools):
+    fake_tools(Tuner=MadeTuner)
     method = make_method("in-run", SPACE, 1, [1.0] * len(SPACE.plans))
     outcome = search(method, lambda plan: 1.0 + (plan != SPACE.plans[2]), runs=40)
     assert [one.index for one in outcome.trials][:5] == [0, 1, 2, 3, 4]
@@ -297,7 +300,23 @@ def test_in_run_method_proposes_what_the_program_prints(fake):
     assert outcome.why == "the tuner uses its best plan"
 
 
-def test_in_run_method_reports_the_failure_of_the_program(fake):
-    fake("forebay-model", "sys.exit(3)")
-    with pytest.raises(ForebayError, match="forebay-model ended with code 3"):
-        make_method("in-run", SPACE, 1).ask()
+def test_real_tuner_finds_the_fastest_candidate(real_tools):
+    tuner = real_tools.Tuner([[0.0], [1.0], [2.0]], [2.0, 1.0, 1.0], seed=1)
+    assert (tuner.next(), tuner.best) == (0, 0)
+    while tuner.is_searching:
+        candidate = tuner.next()
+        tuner.record(candidate, None if candidate == 2 else 2.0 - candidate)
+    assert tuner.best == 1
+
+
+@pytest.mark.parametrize(
+    ("features", "predicted"),
+    [([], None), ([[1.0], []], None), ([[1.0]], [0.0]), ([[1.0]], []), ([[1.0]], [float("nan")])],
+)
+def test_real_tuner_refuses_invalid_candidates(real_tools, features, predicted):
+    with pytest.raises(ForebayError, match="tune: "):
+        real_tools.Tuner(features, predicted)
+    tuner = real_tools.Tuner([[1.0]])
+    for candidate, seconds in ((1, 1.0), (0, 0.0), (0, float("inf"))):
+        with pytest.raises(ForebayError, match="tune: "):
+            tuner.record(candidate, seconds)

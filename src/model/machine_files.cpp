@@ -71,7 +71,8 @@ CodeFile file_of_this_code() {
 }
 
 /// The files beside this library or program belong to it: those of another version may differ.
-/// Programs for tests are in another directory than installed ones.
+/// Programs for tests are in another directory than installed ones. An extension module that
+/// contains the library is beside the programs.
 std::optional<std::filesystem::path> shipped_directory() {
   const CodeFile code = file_of_this_code();
   if (code.path.empty()) return std::nullopt;
@@ -80,8 +81,12 @@ std::optional<std::filesystem::path> shipped_directory() {
   };
   std::filesystem::path of_program = beside(FOREBAY_MACHINES_FROM_PROGRAM);
   std::error_code failed;
-  if (!code.is_library && std::filesystem::is_directory(of_program, failed)) return of_program;
-  return beside(FOREBAY_MACHINES_FROM_LIBRARY);
+  std::filesystem::path of_library = beside(FOREBAY_MACHINES_FROM_LIBRARY);
+  // The other place of a library is outside its prefix, and may be that of another one.
+  const bool is_beside_library =
+      code.is_library && std::filesystem::is_directory(of_library, failed);
+  const bool is_beside_program = std::filesystem::is_directory(of_program, failed);
+  return is_beside_program && !is_beside_library ? of_program : of_library;
 }
 
 }  // namespace

@@ -1,31 +1,20 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "tools/dataset/block_stream.hpp"
 
-#include <cerrno>
 #include <filesystem>
+#include <utility>
 
-#include "command/command_result.hpp"
-#include "format/block_reader.hpp"
+#include "base/assert.hpp"
 #include "format/overlapping_blocks.hpp"
 #include "tools/dataset/attribute_json.hpp"
 #include "tools/dataset/export_names.hpp"
 
 namespace forebay::dataset_tool {
-namespace {
 
 using command::Json;
 using format::BlockLocation;
-using format::FieldKind;
 
-Status write_bytes(std::span<const std::byte> bytes, std::FILE* into) {
-  if (std::fwrite(bytes.data(), 1, bytes.size(), into) == bytes.size()) return {};
-  return tl::unexpected(system_error({.operation = "write blocks"}, errno));
-}
-
-Status write_line(const Json& document, std::FILE* into) {
-  const std::string line = command::dump(document, -1) + "\n";
-  return write_bytes(std::as_bytes(std::span(line)), into);
-}
+namespace {
 
 Json head_of(const Selected& selected) {
   using enum format::AttributeScope;
@@ -49,99 +38,80 @@ Json head_of(const Selected& selected) {
           {"fields", fields}};
 }
 
-Json line_of(const Selected& selected, std::size_t field, const BlockLocation& place) {
+Json describe(const Selected& selected, std::size_t field, const BlockLocation& place) {
   const format::Index& index = selected.step->index(place);
-  Json line = {{"field", field}};
-  if (selected.fields[field].definition.kind == FieldKind::kParts) {
-    line["part"] = selected.step->block(place).key;
+  const format::Block block = selected.step->block(place);
+  Json described = {{"field", field}};
+  if (selected.fields[field].definition.kind == format::FieldKind::kParts) {
+    described["part"] = block.key;
   } else {
-    line["start"] = index.box(place.field, place.number).start;
+    described["start"] = index.box(place.field, place.number).start;
   }
-  line["shape"] = index.shape(place.field, place.number);
-  line["bytes"] = selected.step->block(place).raw_bytes;
-  return line;
+  described["shape"] = index.shape(place.field, place.number);
+  described["bytes"] = block.raw_bytes;
+  return described;
 }
 
-/// Writes the places of a step: its head with the names of its files, and a line for each block.
-Status write_places(const Selected& selected, std::FILE* into) {
-  Json head = head_of(selected);
+Json places_of(const Selected& selected) {
+  Json places = head_of(selected);
   for (const auto& file : selected.step->files())
-    head["files"].push_back(std::filesystem::path(file.path).filename().string());
-  for (std::size_t field = 0; field < selected.fields.size(); ++field)
-    if (const Status clear =
-            format::check_no_overlap(*selected.step, selected.fields[field], "view");
-        !clear)
-      head["fields"][field]["error"] = clear.error().message();
-  Status done = write_line(head, into);
-  for (std::size_t field = 0; done && field < selected.fields.size(); ++field)
-    for (const BlockLocation& place :
-         selected.step->blocks(selected.fields[field].definition.name)) {
+    places["files"].push_back(std::filesystem::path(file.path).filename().string());
+  places["blocks"] = Json::array();
+  for (std::size_t field = 0; field < selected.fields.size(); ++field) {
+    const format::StepField& own = selected.fields[field];
+    if (const Status clear = format::check_no_overlap(*selected.step, own, "view"); !clear)
+      places["fields"][field]["error"] = clear.error().message();
+    for (const BlockLocation& place : selected.step->blocks(own.definition.name)) {
       const format::Block block = selected.step->block(place);
-      Json line = line_of(selected, field, place);
-      line["file"] = place.file;
-      line["offset"] = block.offset;
-      line["stored_bytes"] = block.stored_bytes;
-      line["encoding"] = name_of(encoding_of(block));
-      done = write_line(line, into);
-      if (!done) return done;
+      Json described = describe(selected, field, place);
+      described["file"] = place.file;
+      described["offset"] = block.offset;
+      described["stored_bytes"] = block.stored_bytes;
+      described["encoding"] = name_of(encoding_of(block));
+      places["blocks"].push_back(std::move(described));
     }
-  return done;
+  }
+  return places;
 }
 
-Status write_step(const Result<std::shared_ptr<const format::StepCatalog>>& step,
-                  std::uint64_t number,
-                  std::FILE* into) {
-  if (step && (*step)->errors().empty()) {
-    const auto fields = (*step)->fields();
-    return write_places({.step = *step, .fields = {fields.begin(), fields.end()}}, into);
+Json places_of(const Result<std::shared_ptr<const format::StepCatalog>>& step,
+               std::uint64_t number) {
+  if (!step || !(*step)->errors().empty()) {
+    const Error& error = step ? (*step)->errors().front() : step.error();
+    return {{"step", number}, {"error", error.message()}};
   }
-  const Error& error = step ? (*step)->errors().front() : step.error();
-  return write_line({{"step", number}, {"error", error.message()}}, into);
+  const auto fields = (*step)->fields();
+  return places_of({.step = *step, .fields = {fields.begin(), fields.end()}});
 }
-
-Status end_places(std::FILE* into) {
-  const Status done = write_line({{"end", true}}, into);
-  if (!done || std::fflush(into) == 0) return done;
-  return tl::unexpected(system_error({.operation = "write places"}, errno));
-}
-
-class BlockStream {
- public:
-  BlockStream(const Selected& selected, std::FILE* into) : selected_(selected), into_(into) {}
-
-  Status write() {
-    Status done = write_line(head_of(selected_), into_);
-    for (std::size_t field = 0; done && field < selected_.fields.size(); ++field)
-      for (const BlockLocation& place : step().blocks(selected_.fields[field].definition.name)) {
-        done = write_block(field, place);
-        if (!done) return done;
-      }
-    if (done) done = write_line({{"end", true}}, into_);
-    if (done && std::fflush(into_) != 0)
-      return tl::unexpected(system_error({.operation = "write blocks"}, errno));
-    return done;
-  }
-
- private:
-  const format::StepCatalog& step() const { return *selected_.step; }
-  Status write_block(std::size_t field, const BlockLocation& place) {
-    const format::Block block = step().block(place);
-    Status done = write_line(line_of(selected_, field, place), into_);
-    for (std::uint64_t piece = 0; done && piece < block.pieces(); ++piece) {
-      bytes_.resize(block.raw_range(piece).size);
-      done = reader_.read_piece(step(), place, piece, bytes_);
-      if (done) done = write_bytes(bytes_, into_);
-    }
-    return done;
-  }
-
-  const Selected& selected_;
-  std::FILE* into_;
-  format::BlockReader reader_;
-  std::vector<std::byte> bytes_;
-};
 
 }  // namespace
+
+BlockStream::BlockStream(Selected selected) : selected_(std::move(selected)) {
+  for (std::size_t field = 0; field < selected_.fields.size(); ++field)
+    for (const BlockLocation& place : step().blocks(selected_.fields[field].definition.name))
+      blocks_.emplace_back(field, place);
+}
+
+Result<BlockStream> BlockStream::open(const Selection& selection) {
+  return select(selection).map([](Selected selected) { return BlockStream(std::move(selected)); });
+}
+
+Json BlockStream::head() const { return head_of(selected_); }
+
+std::optional<Json> BlockStream::next() {
+  if (next_ == blocks_.size()) return std::nullopt;
+  const auto& [field, place] = blocks_[next_++];
+  offset_ = 0;
+  return describe(selected_, field, place);
+}
+
+Status BlockStream::read(std::span<std::byte> into) {
+  if (into.empty()) return {};
+  FOREBAY_ASSERT(next_ > 0);
+  const Status done = reader_.read(step(), blocks_[next_ - 1].second, {offset_, into.size()}, into);
+  if (done) offset_ += into.size();
+  return done;
+}
 
 BlockEncoding encoding_of(const format::Block& block) {
   std::uint64_t frames = 0;
@@ -163,26 +133,19 @@ std::string_view name_of(BlockEncoding encoding) {
   }
 }
 
-Status stream_places(const PlacesRequest& request, std::FILE* into) {
+Result<Json> list_places(const PlacesRequest& request) {
   const auto catalog = format::Catalog::open(request.path);
   if (!catalog) return tl::unexpected(catalog.error());
-  const bool is_one = request.step || request.which == PlacesRequest::Which::kNewest;
-  if (is_one) {
+  Json steps = Json::array();
+  if (request.step || request.which == PlacesRequest::Which::kNewest) {
     const auto chosen = step_of(**catalog, request.step);
     if (!chosen) return tl::unexpected(chosen.error());
-    const Status done = write_step(chosen, (*chosen)->entry().step, into);
-    return done ? end_places(into) : done;
+    steps.push_back(places_of(chosen, (*chosen)->entry().step));
+    return steps;
   }
   for (const auto& entry : (*catalog)->steps())
-    if (const Status done = write_step((*catalog)->step(entry.step), entry.step, into); !done)
-      return done;
-  return end_places(into);
-}
-
-Status stream_blocks(const Selection& selection, std::FILE* into) {
-  const auto selected = select(selection);
-  if (!selected) return tl::unexpected(selected.error());
-  return BlockStream(*selected, into).write();
+    steps.push_back(places_of((*catalog)->step(entry.step), entry.step));
+  return steps;
 }
 
 }  // namespace forebay::dataset_tool

@@ -5,7 +5,7 @@
 
 #include "format/diff.hpp"
 #include "tools/dataset/attribute_json.hpp"
-#include "tools/dataset/progress_lines.hpp"
+#include "tools/dataset/read_progress.hpp"
 #include "tools/dataset/selection.hpp"
 
 namespace forebay::dataset_tool {
@@ -75,7 +75,7 @@ Result<Json> compare(const CompareOptions& options) {
       **left, **right,
       {.blocks_max = options.blocks_max,
        .fields = options.fields,
-       .progress = progress_lines(options.progress, {"comparing " + options.left.path})});
+       .progress = read_progress(options.progress, {"comparing " + options.left.path})});
   if (!report) return tl::unexpected(report.error());
   Json fields = Json::array();
   for (const FieldDifference& difference : report->fields)

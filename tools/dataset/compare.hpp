@@ -2,8 +2,8 @@
 // Differences of two steps, as a JSON document.
 #pragma once
 
-#include "command/progress.hpp"
 #include "tools/dataset/listing.hpp"
+#include "tools/probe/messages.hpp"
 
 namespace forebay::dataset_tool {
 
@@ -18,7 +18,7 @@ struct CompareOptions {
   Side right;
   std::vector<std::string> fields = {};  ///< only these; all if none is given
   std::uint64_t blocks_max = 1000;       ///< maximum number of blocks that are listed for a field
-  command::ProgressMode progress = command::ProgressMode::kSilent;
+  probe::ProgressSink progress = {};
 };
 
 /// "ok" is true if there are no differences. kNotFound for a field that neither step has. Blocks.

@@ -4,7 +4,7 @@
 #include <filesystem>
 
 #include "format/verify.hpp"
-#include "tools/dataset/progress_lines.hpp"
+#include "tools/dataset/read_progress.hpp"
 #include "write/repair.hpp"
 
 namespace forebay::dataset_tool {
@@ -66,7 +66,7 @@ Result<Json> verify(const VerifyRequest& request) {
   const auto report = format::verify(
       request.path, {.step = request.step,
                      .threads = request.threads,
-                     .progress = progress_lines(request.progress, {"reading " + request.path})});
+                     .progress = read_progress(request.progress, {"reading " + request.path})});
   if (report) return document_of(request.path, *report);
   if (!is_finding(report.error())) return tl::unexpected(report.error());
   format::VerifyReport nothing;
@@ -76,12 +76,12 @@ Result<Json> verify(const VerifyRequest& request) {
 
 Result<Json> repair_tables(const std::string& path,
                            RepairMode mode,
-                           command::ProgressMode progress) {
-  const auto lines =
-      progress_lines(progress, {"looking for indexes in " + path, "reading steps of " + path});
+                           const probe::ProgressSink& progress) {
+  const auto on_progress =
+      read_progress(progress, {"looking for indexes in " + path, "reading steps of " + path});
   const auto report = mode == RepairMode::kWrite
-                          ? write::repair(path, lines)
-                          : format::plan_repair(path, lines).map([](format::RepairPlan plan) {
+                          ? write::repair(path, on_progress)
+                          : format::plan_repair(path, on_progress).map([](format::RepairPlan plan) {
                               return std::move(plan.report);
                             });
   if (!report) return tl::unexpected(report.error());

@@ -3,8 +3,8 @@
 // writes new tables for a damaged one.
 #pragma once
 
-#include "command/progress.hpp"
 #include "tools/dataset/listing.hpp"
+#include "tools/probe/messages.hpp"
 
 namespace forebay::dataset_tool {
 
@@ -12,7 +12,7 @@ struct VerifyRequest {
   std::string path;
   std::optional<std::uint64_t> step = {};
   unsigned threads = 1;
-  command::ProgressMode progress = command::ProgressMode::kSilent;
+  probe::ProgressSink progress = {};
 };
 
 /// Finds all damage; "ok" is true if there is none. A directory without commits has one finding.
@@ -25,6 +25,6 @@ enum class RepairMode : std::uint8_t { kDryRun, kWrite };
 /// file has damage that remains. With kWrite, acts as write::repair(). Blocks.
 Result<Json> repair_tables(const std::string& path,
                            RepairMode mode,
-                           command::ProgressMode progress);
+                           const probe::ProgressSink& progress = {});
 
 }  // namespace forebay::dataset_tool

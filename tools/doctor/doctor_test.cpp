@@ -63,8 +63,10 @@ TEST_F(Doctor, measurement_keeps_its_limits_and_leaves_no_file) {
   std::vector<std::uint64_t> steps;
   const MeasureLimits limits{.file_bytes_max = 8U << 20U, .seconds_max = 1};
   const auto measured =
-      measure_storage(directory_, limits,
-                      [&steps](const probe::ProgressStep& step) { steps.push_back(step.done); });
+      measure_storage(directory_, limits, [&steps](const probe::ProgressStep& step) {
+        steps.push_back(step.done);
+        return true;
+      });
   ASSERT_TRUE(measured) << measured.error().message();
   EXPECT_LE(measured->file_bytes, limits.file_bytes_max);
   EXPECT_TRUE(fs::is_empty(directory_));

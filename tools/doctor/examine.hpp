@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Collects all facts of forebay-doctor into its JSON document. `forebay doctor` interprets them and
+// Collects all facts about a machine into a JSON document. `forebay doctor` interprets them and
 // gives advice.
 #pragma once
 

@@ -203,7 +203,7 @@ Result<Measurement> measure_latency(storage::File& file,
 /// Collects the results, reports the steps, and stops at the first failure.
 class MeasurementRun {
  public:
-  MeasurementRun(const MeasureLimits& limits, const MeasureProgress& on_progress)
+  MeasurementRun(const MeasureLimits& limits, const probe::ProgressSink& on_progress)
       : limits_(limits), on_progress_(on_progress) {}
 
   // Writing may take 30 % of the time, every other step 10 % at most.
@@ -211,7 +211,8 @@ class MeasurementRun {
   double step_seconds() const { return std::min(0.8, limits_.seconds_max * 0.07); }
 
   Status run_step(const std::string& what, const std::function<Result<Measurement>()>& measure) {
-    if (on_progress_) on_progress_({done_, kStepCount, "steps", what});
+    if (on_progress_ && !on_progress_({done_, kStepCount, "steps", what}))
+      return failure({.kind = ErrorClass::kCancelled, .operation = "measure"});
     auto measured = measure();
     if (!measured) return tl::unexpected(measured.error());
     result_.values.push_back(std::move(*measured));
@@ -264,7 +265,7 @@ class MeasurementRun {
 
  private:
   const MeasureLimits limits_;
-  const MeasureProgress& on_progress_;
+  const probe::ProgressSink& on_progress_;
   Measurements result_;
   unsigned done_ = 0;
 };
@@ -283,7 +284,7 @@ Error in_directory(const Error& error, const fs::path& directory) {
 
 Result<Measurements> measure_storage(const fs::path& directory,
                                      const MeasureLimits& limits,
-                                     const MeasureProgress& on_progress) {
+                                     const probe::ProgressSink& on_progress) {
   const UnnamedTemporaryFile file(directory);
   if (file.error_number() != 0) {
     return tl::unexpected(

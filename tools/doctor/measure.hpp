@@ -7,7 +7,6 @@
 
 #include <cstdint>
 #include <filesystem>
-#include <functional>
 #include <string>
 #include <vector>
 
@@ -43,13 +42,11 @@ struct Measurements {
   std::string not_measured;  ///< why direct reads are missing, if they are
 };
 
-/// Called before each measurement and at the end.
-using MeasureProgress = std::function<void(const probe::ProgressStep& step)>;
-
 /// Creates an unnamed file in `directory` and reads it in several ways. The file never remains.
+/// Calls `on_progress` before each measurement and at the end.
 Result<Measurements> measure_storage(const std::filesystem::path& directory,
                                      const MeasureLimits& limits,
-                                     const MeasureProgress& on_progress);
+                                     const probe::ProgressSink& on_progress);
 
 nlohmann::json to_json(const Measurements& measurements);
 

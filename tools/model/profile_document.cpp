@@ -22,7 +22,7 @@ Result<nlohmann::json> show_profile(const std::string& path) {
 }
 
 Result<nlohmann::json> merge_profile(const std::string& path, const std::string& added) {
-  const auto profile = read_profile(added);
+  const auto profile = write::parse_tuning_profile(added, "the added entries");
   if (!profile) return failure(profile.error());
   if (const Status status = write::update_tuning_profile(path, profile->entries); !status)
     return failure(status.error());

@@ -14,9 +14,9 @@ namespace forebay::model_tool {
 /// is not valid.
 Result<nlohmann::json> show_profile(const std::string& path);
 
-/// Merges all entries of the file `added` into the file `path`, which is replaced atomically, or
-/// created. Returns the merged profile as show_profile() does. Fails, and leaves the file
-/// unchanged, if one of them is not valid.
+/// Merges all entries of `added`, the text of a profile, into the file `path`, which is replaced
+/// atomically, or created. Returns the merged profile as show_profile() does. Fails, and leaves the
+/// file unchanged, if one of them is not valid.
 Result<nlohmann::json> merge_profile(const std::string& path, const std::string& added);
 
 }  // namespace forebay::model_tool

@@ -63,9 +63,7 @@ json describe_plan(const json& requested,
   return {{"plan", plan}, {"memory_bytes", memory_bytes}, {"times", std::move(times)}};
 }
 
-Result<json> describe(const json& request,
-                      const std::string& path,
-                      const std::vector<std::filesystem::path>& directories) {
+Result<json> describe(const json& request, const std::vector<std::filesystem::path>& directories) {
   const auto machine = model::load_machine(request.at("machine").get<std::string>(), directories);
   if (!machine) return failure(machine.error());
   model::ReadJob job{.bytes = request.at("bytes").get<std::uint64_t>(),
@@ -73,7 +71,7 @@ Result<json> describe(const json& request,
   job.nodes = value_of<std::uint32_t>(request, "nodes", 0);
   job.task_us = value_of<double>(request, "task_us", job.task_us);
   if (job.ranks == 0 || job.bytes == 0)
-    return failure(invalid_request(path, "ranks and bytes must be at least 1"));
+    return failure(invalid_request("ranks and bytes must be at least 1"));
   if (job.nodes == 0) job.nodes = (job.ranks - 1) / machine->client.cores + 1;
   job.nodes = std::min(job.nodes, job.ranks);
   const auto tasks = request.at("tasks").get<std::vector<std::uint64_t>>();
@@ -85,14 +83,12 @@ Result<json> describe(const json& request,
 
 }  // namespace
 
-Result<json> describe_reads(const std::string& path,
+Result<json> describe_reads(const json& request,
                             const std::vector<std::filesystem::path>& directories) {
-  const auto request = read_request(path);
-  if (!request) return failure(request.error());
   try {
-    return describe(*request, path, directories);
+    return describe(request, directories);
   } catch (const json::exception& error) {
-    return failure(invalid_request(path, error.what()));
+    return failure(invalid_request(error.what()));
   }
 }
 

@@ -12,7 +12,7 @@
 
 namespace forebay::model_tool {
 
-/// The request in the JSON file `path`:
+/// The request:
 ///
 ///     {"machine": name or file, "ranks": n, "nodes": n, "bytes": n, "tasks": [n, ...],
 ///      "task_us": cost of a task's request,
@@ -23,7 +23,7 @@ namespace forebay::model_tool {
 ///
 ///     {"machine","plans":[{"plan","memory_bytes","times":[{"tasks","open_s","read_s","deliver_s",
 ///      "total_s"}]}]}
-Result<nlohmann::json> describe_reads(const std::string& path,
+Result<nlohmann::json> describe_reads(const nlohmann::json& request,
                                       const std::vector<std::filesystem::path>& directories);
 
 }  // namespace forebay::model_tool

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Requests of forebay-model as JSON files: values with their type, and errors that name the key.
+// Requests to the models as JSON objects: values with their type, and errors that name the key.
 #pragma once
 
 #include <forebay/error.hpp>
@@ -12,10 +12,10 @@ namespace forebay::model_tool {
 
 inline constexpr double kUsPerS = 1e6;
 
-/// The object in the file.
-Result<nlohmann::json> read_request(const std::string& path);
-
-Error invalid_request(const std::string& path, const std::string& cause);
+inline Error invalid_request(const std::string& cause) {
+  return Error(
+      {.kind = ErrorClass::kInvalidArgument, .operation = "read the request", .cause = cause});
+}
 
 /// The value of `key`, `fallback` if it is left out. Throws an nlohmann exception, which names the
 /// key, if its type is another.

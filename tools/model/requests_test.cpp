@@ -18,16 +18,11 @@ using ::testing::HasSubstr;
 
 class ModelRequests : public ::testing::Test {
  protected:
-  std::string written(const json& request) {
-    const std::string path = directory_.path() + "/request.json";
-    std::ofstream(path) << request;
-    return path;
-  }
   Result<json> steps(const json& request) {
-    return describe_steps({written(request)}, model::machine_directories({}));
+    return describe_steps({request}, model::machine_directories({}));
   }
   Result<json> reads(const json& request) {
-    return describe_reads(written(request), model::machine_directories({}));
+    return describe_reads(request, model::machine_directories({}));
   }
 
   TemporaryDirectory directory_;
@@ -104,7 +99,7 @@ TEST_F(ModelRequests, errors_name_the_request_and_the_cause) {
   request["plans"] = {{{"writers", 99}}};
   EXPECT_THAT((*steps(request))["plans"][0]["error"].get<std::string>(),
               HasSubstr("writers is 99"));
-  EXPECT_FALSE(describe_steps({"/nonexistent/request"}, {}));
+  EXPECT_FALSE(describe_steps({json::array()}, {}));
 }
 
 TEST_F(ModelRequests, sessions_take_what_the_library_chooses) {

@@ -54,11 +54,11 @@ json time_json(const write::SimulatedStep& step, const write::StepCost& cost) {
 }
 
 /// The plan keys of a request, which are those of a plan file.
-Result<WritePlan> requested_plan(const json& keys, const std::string& path) {
+Result<WritePlan> requested_plan(const json& keys) {
   std::string text;
   for (const auto& [key, value] : keys.items())
     text += key + " = " + value.dump() + "\n";
-  return parse_write_plan(text, path + ", plans");
+  return parse_write_plan(text, "plans of the request");
 }
 
 json plan_json(const WritePlan& plan) {
@@ -135,16 +135,16 @@ Result<json> describe_plan(Job& job, const WritePlan& requested) {
   return result;
 }
 
-Result<Method> method_of(const std::string& name, const std::string& path) {
+Result<Method> method_of(const std::string& name) {
   if (name == "formula") return Method::kFormula;
   if (name == "flow") return Method::kFlow;
   if (name == "event") return Method::kEvent;
-  return failure(invalid_request(
-      path, "method is \"" + name + "\": write \"formula\", \"flow\" or \"event\""));
+  return failure(
+      invalid_request("method is \"" + name + "\": write \"formula\", \"flow\" or \"event\""));
 }
 
 /// Bytes by step and rank. With equal ranks one step has one number, unless the method needs all.
-Result<StepBytes> steps_of(const json& request, std::uint32_t ranks, const std::string& path) {
+Result<StepBytes> steps_of(const json& request, std::uint32_t ranks) {
   if (const auto kernel = request.find("kernel"); kernel != request.end()) {
     const auto plan = kernel::KernelPlan::parse(*kernel);
     if (!plan) return failure(plan.error());
@@ -154,37 +154,34 @@ Result<StepBytes> steps_of(const json& request, std::uint32_t ranks, const std::
     return steps->get<StepBytes>();
   const auto each = value_of<std::uint64_t>(request, "bytes_per_rank", 0);
   if (each == 0)
-    return failure(
-        invalid_request(path, "there are no bytes: add bytes_per_rank, steps or kernel"));
+    return failure(invalid_request("there are no bytes: add bytes_per_rank, steps or kernel"));
   return StepBytes{std::vector<std::uint64_t>(ranks, each)};
 }
 
-Status check_job(const Job& job, std::uint32_t ranks, const std::string& path) {
+Status check_job(const Job& job, std::uint32_t ranks) {
   if (ranks == 0 || ranks > kRanksMax)
-    return failure(invalid_request(path, "ranks must be 1 … " + std::to_string(kRanksMax)));
+    return failure(invalid_request("ranks must be 1 … " + std::to_string(kRanksMax)));
   if (job.method == Method::kEvent && ranks > kEventRanksMax)
-    return failure(invalid_request(
-        path, "events are simulated for at most 1024 ranks: choose the method \"flow\""));
+    return failure(
+        invalid_request("events are simulated for at most 1024 ranks: choose the method \"flow\""));
   const auto is_short = [ranks](const auto& step) { return step.size() != ranks; };
   if (job.steps.empty() || std::ranges::any_of(job.steps, is_short))
-    return failure(invalid_request(path, "each step needs the bytes of all ranks"));
+    return failure(invalid_request("each step needs the bytes of all ranks"));
   return {};
 }
 
-Result<Job> job_of(const json& request,
-                   const std::string& path,
-                   const std::vector<std::filesystem::path>& directories) {
+Result<Job> job_of(const json& request, const std::vector<std::filesystem::path>& directories) {
   const auto machine = model::load_machine(request.at("machine").get<std::string>(), directories);
   if (!machine) return failure(machine.error());
-  const auto method = method_of(value_of<std::string>(request, "method", "formula"), path);
+  const auto method = method_of(value_of<std::string>(request, "method", "formula"));
   if (!method) return failure(method.error());
   auto ranks = value_of<std::uint32_t>(request, "ranks", 0);
-  auto steps = steps_of(request, ranks, path);
+  auto steps = steps_of(request, ranks);
   if (!steps) return failure(steps.error());
   if (ranks == 0 && !steps->empty()) ranks = static_cast<std::uint32_t>(steps->front().size());
   Job job{.machine = *machine, .steps = std::move(*steps), .method = *method};
   job.compute_s = value_of<double>(request, "compute_s", 0);
-  if (const Status good = check_job(job, ranks, path); !good) return failure(good.error());
+  if (const Status good = check_job(job, ranks); !good) return failure(good.error());
   const std::uint32_t cores = machine->client.cores;
   const std::uint32_t by_cores =
       cores == 1 ? std::min(machine->client.count, ranks) : (ranks - 1) / cores + 1;
@@ -207,21 +204,21 @@ json document_of(const Job& job, json plans) {
           {"plans", std::move(plans)}};
 }
 
-Result<json> describe(const json& request,
-                      const StepsQuery& query,
+Result<json> describe(const StepsQuery& query,
                       const std::vector<std::filesystem::path>& directories) {
-  auto job = job_of(request, query.request, directories);
+  auto job = job_of(query.request, directories);
   if (!job) return failure(job.error());
   job->facts.machine = &job->machine;
-  probe::Progress progress(query.progress_mode);
   json plans = json::array();
-  const json requested = value_of<json>(request, "plans", json::array({json::object()}));
+  const json requested = value_of<json>(query.request, "plans", json::array({json::object()}));
   for (const json& keys : requested) {
-    const auto plan = requested_plan(keys, query.request);
+    const auto plan = requested_plan(keys);
     auto result = plan ? describe_plan(*job, *plan) : Result<json>(failure(plan.error()));
     plans.push_back(result ? std::move(*result)
                            : json{{"plan", keys}, {"error", result.error().message()}});
-    progress.report({plans.size(), requested.size(), "plans", job->machine.name});
+    if (query.progress &&
+        !query.progress({plans.size(), requested.size(), "plans", job->machine.name}))
+      return failure({.kind = ErrorClass::kCancelled, .operation = "simulate plans"});
   }
   return document_of(*job, std::move(plans));
 }
@@ -230,12 +227,10 @@ Result<json> describe(const json& request,
 
 Result<json> describe_steps(const StepsQuery& query,
                             const std::vector<std::filesystem::path>& directories) {
-  const auto request = read_request(query.request);
-  if (!request) return failure(request.error());
   try {
-    return describe(*request, query, directories);
+    return describe(query, directories);
   } catch (const json::exception& error) {
-    return failure(invalid_request(query.request, error.what()));
+    return failure(invalid_request(error.what()));
   }
 }
 

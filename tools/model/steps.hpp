@@ -16,8 +16,8 @@
 namespace forebay::model_tool {
 
 struct StepsQuery {
-  std::string request;  ///< a JSON file
-  probe::ProgressMode progress_mode = probe::ProgressMode::kSilent;
+  nlohmann::json request;
+  probe::ProgressSink progress = {};  ///< called after each plan
 };
 
 /// The request:

@@ -101,7 +101,7 @@ Result<std::vector<WritePlan>> plans_of(const Checkpoint& checkpoint,
 
 Result<Sweep> sweep(const Checkpoint& checkpoint,
                     const model::Machine& machine,
-                    const std::function<void(std::size_t)>& done) {
+                    const std::function<bool(std::size_t)>& on_plan) {
   SweepJob job = job_of(checkpoint, machine);
   job.facts.machine = &job.machine;
   const auto plans = plans_for(job.facts, checkpoint.strategies);
@@ -111,7 +111,8 @@ Result<Sweep> sweep(const Checkpoint& checkpoint,
   Sweep result{.nodes = nodes_of(checkpoint, machine), .cells = {}, .shared = {}};
   for (const WritePlan& plan : *plans) {
     result.cells.push_back({plan, simulate_step(job.facts, plan)});
-    done(result.cells.size());
+    if (!on_plan(result.cells.size()))
+      return failure({.kind = ErrorClass::kCancelled, .operation = "simulate a checkpoint"});
   }
   result.shared = {*shared, simulate_step(job.facts, *shared)};
   return result;

@@ -6,6 +6,7 @@
 #include <forebay/error.hpp>
 #include <forebay/write_plan.hpp>
 
+#include <array>
 #include <cstdint>
 #include <functional>
 #include <vector>
@@ -16,13 +17,18 @@
 
 namespace forebay::study {
 
+/// The strategies that can be simulated.
+inline constexpr std::array kSimulatedStrategies{
+    Strategy::kSerial,          Strategy::kFilePerProcess, Strategy::kBaton, Strategy::kCollective,
+    Strategy::kReducedBlocking, Strategy::kBrigade,        Strategy::kGather};
+
 struct Checkpoint {
   std::uint32_t ranks = 64;
   std::uint64_t bytes_per_rank = 0;  ///< on average
   SizeDistribution sizes = SizeDistribution::kEqual;
   /// Number of nodes over which ranks are spread; 0: the machine's number of clients.
   std::uint32_t nodes = 0;
-  std::vector<Strategy> strategies = {};  ///< never empty
+  std::vector<Strategy> strategies{kSimulatedStrategies.begin(), kSimulatedStrategies.end()};
 
   std::uint64_t step_bytes() const { return ranks * bytes_per_rank; }
 };
@@ -47,9 +53,10 @@ struct Sweep {
 Result<std::vector<WritePlan>> plans_of(const Checkpoint& checkpoint,
                                         const model::Machine& machine);
 
-/// Simulates all plans. Calls `done` after each with the number of finished plans.
+/// Simulates all plans. Calls `on_plan` after each with the number of finished plans; kCancelled if
+/// it returns false.
 Result<Sweep> sweep(const Checkpoint& checkpoint,
                     const model::Machine& machine,
-                    const std::function<void(std::size_t)>& done);
+                    const std::function<bool(std::size_t)>& on_plan);
 
 }  // namespace forebay::study

@@ -20,7 +20,7 @@ model::Machine load_shipped_machine(const std::string& name) {
 }
 
 Sweep run_sweep(const Checkpoint& checkpoint, const model::Machine& machine) {
-  auto result = sweep(checkpoint, machine, [](std::size_t) {});
+  auto result = sweep(checkpoint, machine, [](std::size_t) { return true; });
   EXPECT_TRUE(result) << result.error().message();
   return *result;
 }
@@ -63,8 +63,10 @@ TEST(Sweep, reports_each_plan_and_is_reproducible) {
       .ranks = 8, .bytes_per_rank = 64_KiB, .strategies = {Strategy::kBaton}};
   const model::Machine machine = load_shipped_machine("lustre-small");
   std::vector<std::size_t> progress;
-  const auto first =
-      sweep(checkpoint, machine, [&](std::size_t done) { progress.push_back(done); });
+  const auto first = sweep(checkpoint, machine, [&](std::size_t done) {
+    progress.push_back(done);
+    return true;
+  });
   ASSERT_TRUE(first);
   EXPECT_EQ(progress.size(), first->cells.size());
   EXPECT_EQ(progress.back(), first->cells.size());
@@ -134,6 +136,29 @@ TEST(Document, has_machines_and_cells) {
   EXPECT_EQ(cell.at("strategy"), "file-per-process");
   EXPECT_NEAR(cell.at("mb_per_s").get<double>() * cell.at("durable_s").get<double>(), 0.262144,
               1e-9);
+}
+
+TEST(Document, checkpoint_beyond_its_limits_fails) {
+  for (const Checkpoint& checkpoint :
+       {Checkpoint{.ranks = 0, .bytes_per_rank = 8}, Checkpoint{.ranks = 1025, .bytes_per_rank = 8},
+        Checkpoint{.ranks = 1, .bytes_per_rank = 12},
+        Checkpoint{.ranks = 1, .bytes_per_rank = 2_GiB},
+        Checkpoint{.bytes_per_rank = 8, .nodes = 1025}}) {
+    const auto document = describe({.checkpoint = checkpoint, .machines = {"nfs"}}, {});
+    ASSERT_FALSE(document);
+    EXPECT_EQ(document.error().kind(), ErrorClass::kInvalidArgument);
+  }
+}
+
+TEST(Document, progress_that_returns_false_ends_with_cancelled) {
+  const auto document = describe({.checkpoint = {.ranks = 4,
+                                                 .bytes_per_rank = 64_KiB,
+                                                 .strategies = {Strategy::kFilePerProcess}},
+                                  .machines = {"nfs"},
+                                  .progress = [](const auto&) { return false; }},
+                                 model::machine_directories({}));
+  ASSERT_FALSE(document);
+  EXPECT_EQ(document.error().kind(), ErrorClass::kCancelled);
 }
 
 TEST(Document, missing_machine_fails) {

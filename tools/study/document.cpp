@@ -13,6 +13,7 @@ using nlohmann::json;
 double seconds(model::Time time) { return std::chrono::duration<double>(time).count(); }
 
 constexpr double kBytesPerMb = 1e6;
+constexpr std::uint64_t kWordBytes = 8;
 
 json cell_json(const Cell& cell, std::uint64_t step_bytes) {
   const double durable_s = seconds(cell.step.durable);
@@ -37,13 +38,25 @@ json machine_json(const model::Machine& machine, const Sweep& sweep, std::uint64
           {"shared", cell_json(sweep.shared, step_bytes)}};
 }
 
-Result<json> describe_machine(const StudyRequest& request,
-                              const model::Machine& machine,
-                              probe::Progress& progress) {
+Status check(const Checkpoint& checkpoint) {
+  const auto refused = [](const char* cause) {
+    return failure({.kind = ErrorClass::kInvalidArgument,
+                    .operation = "simulate a checkpoint",
+                    .cause = cause});
+  };
+  if (checkpoint.ranks < 1 || checkpoint.ranks > kRanksMax || checkpoint.nodes > kRanksMax)
+    return refused("ranks and nodes are 1 to 1024");
+  const std::uint64_t bytes = checkpoint.bytes_per_rank;
+  if (bytes < kWordBytes || bytes > kBytesPerRankMax || bytes % kWordBytes != 0)
+    return refused("the bytes of a rank are 8 to 2^30, and a multiple of 8");
+  return {};
+}
+
+Result<json> describe_machine(const StudyRequest& request, const model::Machine& machine) {
   const auto plans = plans_of(request.checkpoint, machine);
   if (!plans) return failure(plans.error());
   const auto swept = sweep(request.checkpoint, machine, [&](std::size_t done) {
-    progress.report({done, plans->size(), "plans", machine.name});
+    return !request.progress || request.progress({done, plans->size(), "plans", machine.name});
   });
   if (!swept) return failure(swept.error());
   const auto is_free = [](const Cell& cell) { return cell.step.durable == model::Time{}; };
@@ -60,12 +73,12 @@ Result<json> describe_machine(const StudyRequest& request,
 Result<json> describe(const StudyRequest& request,
                       const std::vector<std::filesystem::path>& directories) {
   const Checkpoint& checkpoint = request.checkpoint;
-  probe::Progress progress(request.progress_mode);
+  if (const Status checked = check(checkpoint); !checked) return failure(checked.error());
   json machines = json::array();
   for (const std::string& name : request.machines) {
     const auto machine = model::load_machine(name, directories);
     if (!machine) return failure(machine.error());
-    auto one = describe_machine(request, *machine, progress);
+    auto one = describe_machine(request, *machine);
     if (!one) return one;
     machines.push_back(std::move(*one));
   }

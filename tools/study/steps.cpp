@@ -8,7 +8,7 @@
 #include "model/machine.hpp"
 #include "tools/kernel/kernel_plan.hpp"
 #include "tools/kernel/step_bytes.hpp"
-#include "tools/study/arguments.hpp"
+#include "tools/study/document.hpp"
 #include "write/simulated_step.hpp"
 
 namespace forebay::study {
@@ -115,7 +115,7 @@ std::vector<Aggregation> cells_of(const StepsRequest& request, std::uint32_t ran
 
 Result<json> describe_steps(const StepsRequest& request,
                             const std::vector<std::filesystem::path>& directories) {
-  const auto plan = kernel::KernelPlan::read(request.kernel);
+  const auto plan = kernel::KernelPlan::parse(request.kernel);
   if (!plan) return failure(plan.error());
   const auto loaded = model::load_machine(request.machine, directories);
   if (!loaded) return failure(loaded.error());
@@ -126,7 +126,6 @@ Result<json> describe_steps(const StepsRequest& request,
   if (!steps) return failure(steps.error());
   const model::Machine machine = machine_for(*loaded, request.create_mode);
   const write::WriteFacts facts = facts_of(machine, plan->kernel().writers);
-  probe::Progress progress(request.progress_mode);
   json cells = json::array();
   const auto all = cells_of(request, plan->kernel().writers);
   for (const Aggregation& cell : all) {
@@ -134,7 +133,8 @@ Result<json> describe_steps(const StepsRequest& request,
     if (!simulated) return failure(simulated.error());
     (*simulated)["create_ahead"] = request.create_mode == CreateMode::kAhead;
     cells.push_back(std::move(*simulated));
-    progress.report({cells.size(), all.size(), "plans", machine.name});
+    if (request.progress && !request.progress({cells.size(), all.size(), "plans", machine.name}))
+      return failure({.kind = ErrorClass::kCancelled, .operation = "simulate a kernel"});
   }
   return json{{"machine", machine.name},
               {"ranks", plan->kernel().writers},

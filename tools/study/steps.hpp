@@ -20,11 +20,11 @@ namespace forebay::study {
 enum class CreateMode : std::uint8_t { kInStep, kAhead };
 
 struct StepsRequest {
-  std::string kernel;                  ///< document of forebay::kernel::KernelPlan
+  nlohmann::json kernel;               ///< for kernel::KernelPlan::parse()
   std::string machine;                 ///< name or file
   std::vector<std::uint32_t> targets;  ///< servers of a file; never empty
   CreateMode create_mode = CreateMode::kInStep;
-  probe::ProgressMode progress_mode = probe::ProgressMode::kSilent;
+  probe::ProgressSink progress = {};
 };
 
 /// {"machine","ranks","bytes":[step][rank],"cells":[{"strategy","aggregators","targets",

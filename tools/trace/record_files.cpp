@@ -14,7 +14,6 @@
 #include <utility>
 #include <variant>
 
-#include "command/command_result.hpp"
 #include "storage/file.hpp"
 #include "tools/trace/loaded_trace.hpp"
 #include "trace/trace_writer.hpp"
@@ -23,7 +22,6 @@ namespace forebay::trace_tool {
 
 namespace {
 
-using command::Json;
 using trace::TraceRecord;
 using trace::TraceWriter;
 
@@ -84,20 +82,6 @@ class TraceImporter {
   RecordCounts counts_;
 };
 
-Status import_names(const std::string& path, TraceImporter& importer) {
-  std::ifstream in(path);
-  const Json names = Json::parse(in, nullptr, false);
-  const auto is_text = [](const Json& name) { return name.is_string(); };
-  if (!names.is_array() || !std::all_of(names.begin(), names.end(), is_text))
-    return failure({.kind = ErrorClass::kInvalidArgument,
-                    .operation = "read names of files",
-                    .path = path,
-                    .cause = "it is not a JSON array of texts"});
-  for (const Json& name : names)
-    if (const Status added = importer.add_file(name.get<std::string>()); !added) return added;
-  return {};
-}
-
 Status import_entries(const std::string& path, TraceImporter& importer) {
   errno = 0;
   std::ifstream in(path, std::ios::binary);
@@ -144,7 +128,7 @@ Result<RecordCounts> export_records(const std::string& trace_path,
 }
 
 Result<RecordCounts> import_records(const std::string& entries_path,
-                                    const std::string& names_path,
+                                    const std::vector<std::string>& names,
                                     const std::string& trace_path) {
   auto target = TemporaryFile::create_beside(trace_path);
   if (!target) return failure(target.error());
@@ -153,8 +137,8 @@ Result<RecordCounts> import_records(const std::string& entries_path,
   auto writer = TraceWriter::create(std::move(*file), 0);
   if (!writer) return failure(writer.error());
   TraceImporter importer(std::move(*writer));
-  if (const Status names = import_names(names_path, importer); !names)
-    return failure(names.error());
+  for (const std::string& name : names)
+    if (const Status added = importer.add_file(name); !added) return failure(added.error());
   if (const Status entries = import_entries(entries_path, importer); !entries)
     return failure(entries.error());
   auto counts = importer.finish();

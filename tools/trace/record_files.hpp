@@ -39,9 +39,9 @@ Result<RecordCounts> export_records(const std::string& trace_path,
                                     trace::TraceReader::OnDamage on_damage);
 
 /// Writes a trace, which appears when it is complete. Each combination of process, rank and thread
-/// is a source. The file `names_path` is a JSON array of the paths of all files.
+/// is a source. `names` are the paths of all files, by number.
 Result<RecordCounts> import_records(const std::string& entries_path,
-                                    const std::string& names_path,
+                                    const std::vector<std::string>& names,
                                     const std::string& trace_path);
 
 }  // namespace forebay::trace_tool

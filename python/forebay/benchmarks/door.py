@@ -2,12 +2,10 @@
 """`forebay bench door`: Forebay from other languages and libraries, beside their own ways."""
 
 import json
-import os
-import subprocess
-import sys
 from pathlib import Path
 
 from forebay import emufs_mount, hdf5_driver
+from forebay.benchmarks.python_program import run_python
 from forebay.benchmarks.rows import (
     Goal,
     Results,
@@ -26,7 +24,6 @@ MACHINE = "nfs"
 # Clients of NFS keep attributes for 3 s (acregmin).
 CLIENT_CACHES = ("--no-sync", "--attribute-cache", "3")
 ROUNDS = 5
-PROGRAM_TIMEOUT_S = 600
 
 # A matrix of 64-bit numbers, of which the program reads 16 columns of every 8th row.
 ROWS = {"quick": 1024, "usual": 4096, "full": 16384}
@@ -42,7 +39,6 @@ seconds = time.perf_counter() - begin
 print(json.dumps({"seconds": seconds, "values": hashlib.sha256(values.tobytes()).hexdigest()}))
 """
 WRITE_MATRIX = """
-import sys
 import h5py, numpy
 rows, columns = int(sys.argv[2]), int(sys.argv[3])
 with h5py.File(sys.argv[1], "w") as file:
@@ -50,21 +46,6 @@ with h5py.File(sys.argv[1], "w") as file:
     for row in range(0, rows, 64):
         matrix[row : row + 64] = numpy.arange(64 * columns).reshape(64, columns) + row * columns
 """
-
-
-def run_python(text: str, *arguments: object, environment: dict[str, str] | None = None) -> str:
-    """The output of a program in the Python of this command."""
-    done = subprocess.run(
-        [sys.executable, "-c", text, *map(str, arguments)],
-        env=os.environ | (environment or {}),
-        capture_output=True,
-        text=True,
-        timeout=PROGRAM_TIMEOUT_S,
-        check=False,
-    )
-    if done.returncode != 0:
-        raise ForebayError(f"{VFD}: python ended with code {done.returncode}: {done.stderr[-300:]}")
-    return done.stdout
 
 
 class Bench:

@@ -108,5 +108,5 @@ class Bench:
         kernel = sized_kernel(SIZES[name], RANKS, STEPS, seed=SEED, name=name)
         request = {"machine": MACHINE, "ranks": RANKS, "nodes": 1, "method": method}
         request |= {"kernel": kernel.plan(RANKS), "plans": plans}
-        found = step_model.simulate("steps", request)
+        found = step_model.simulate_steps(request)
         return [fmean(step["durable_s"] for step in one["steps"][1:]) for one in found]

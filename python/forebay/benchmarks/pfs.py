@@ -93,7 +93,7 @@ class Bench:
         size = FILE_BYTES[self.effort]
         with mount_machine(MACHINE, self.folder) as storage:
             times = self.measure(storage, size, TASK_COUNTS, SESSION, rounds=ROUNDS)
-        summary = native.run_program("forebay-machine", ["show", MACHINE]).document["summary"]
+        summary = native.tools().show_machine(MACHINE)["summary"]
         limit_s = size / MEGABYTE / summary["read_mb_per_s"]
         values = [max(steps) / limit_s for steps in times.by_backend[SESSION]]
         peers = {f"{n} tasks": ("s", times.of(SESSION, i)) for i, n in enumerate(TASK_COUNTS)}

@@ -25,7 +25,7 @@ def limit_seconds(root: str, size: int) -> float:
     with tempfile.TemporaryDirectory(prefix="forebay-bench-") as folder:
         path = Path(folder) / "machine.toml"
         path.write_text(emufs.machine(root), encoding="utf-8")
-        machine = native.run_program("forebay-machine", ["show", str(path)]).document
+        machine = native.tools().show_machine(path)
     rate = machine["summary"]["read_mb_per_s"]
     return size / MEGABYTE / rate if rate else 0.0
 

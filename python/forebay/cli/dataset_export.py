@@ -4,7 +4,7 @@
 import click
 
 from forebay import native
-from forebay.cli.dataset import PROGRAM, dataset_argument, field_option, step_option
+from forebay.cli.dataset import dataset_argument, field_option, progress, step_option
 from forebay.cli.output import STDOUT, check_new_file, json_option, report
 from forebay.errors import EXIT_USAGE, ForebayError
 
@@ -32,29 +32,25 @@ def command(dataset, kerchunk, hdf5, json_file, **options):
     if kerchunk is not None:
         document = _references(dataset, kerchunk, **options)
     else:
-        document = _copy(dataset, hdf5, native.option_arguments(options))
+        document = _copy(dataset, hdf5, options)
     report(document, json_file, lambda console: _tables().print_exported(console, document))
 
 
-def _copy(dataset: str, file: str, args: list[str]) -> dict:
+def _copy(dataset: str, file: str, options: dict) -> dict:
     from forebay.hdf5_copy import copy
-    from forebay.report.terminal import progress
 
-    with (
-        progress() as on_progress,
-        native.output_stream(PROGRAM, ["read", dataset, *args]) as stream,
-    ):
-        return {"path": dataset} | copy(stream, file, on_progress)
+    blocks = native.tools().open_blocks(dataset, **options)
+    with progress() as on_progress:
+        return {"path": dataset} | copy(blocks, file, on_progress)
 
 
-def _references(dataset: str, file: str, step, field) -> dict:
+def _references(dataset: str, file: str, step, fields) -> dict:
     from forebay.view import zarr_references
     from forebay.view.places import read_steps
 
     selection = {"newest": True} if step is None else {"step": step}
     (chosen,), _unreadable = read_steps(dataset, **selection)
-    fields = field.split("\n") if field else []
-    document = zarr_references.write_json(dataset, chosen, fields, file)
+    document = zarr_references.write_json(dataset, chosen, list(fields), file)
     return {"path": dataset, "output": file, "step": chosen.number} | document
 
 

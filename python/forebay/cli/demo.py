@@ -70,7 +70,7 @@ def command(quick, folder, json_file):
     unchanged = demo_unchanged.show(place, quick)
     pictures += demo_unchanged.draw(unchanged, place)
     document = to_document(generated, comparisons, samples, results)
-    prediction = native.run_program("forebay-trace", ["simulate"]).document
+    prediction = native.tools().simulate_trace()
     pictures.append(draw_prediction(prediction, place))
     document |= {
         "checkpoints": checkpoints.to_document(),

@@ -6,8 +6,6 @@ import click
 from forebay import native
 from forebay.cli.output import json_option, report
 
-PROGRAM = "forebay-doctor"
-
 
 @click.command(name="doctor", short_help="Report what Forebay can use.")
 @click.option(
@@ -27,12 +25,12 @@ PROGRAM = "forebay-doctor"
 def command(folder, no_measure, json_file):
     """Report what Forebay can use here (io_uring, memory limits, direct access, FUSE, /dev/shm),
     how fast the storage is, and what to change, if anything."""
-    document = examine(folder, ["--no-measure"] if no_measure else [])
+    document = examine(folder, not no_measure)
     report(document, json_file, lambda console: _tables().print_examination(console, document))
 
 
-def examine(folder: str, arguments: list[str]) -> dict:
-    """The facts that the native program and Python collect, with the resulting advice."""
+def examine(folder: str, is_measured: bool = True) -> dict:
+    """The facts that the native tool and Python collect, with the resulting advice."""
     from dataclasses import asdict
 
     from forebay.advice import advise
@@ -40,11 +38,8 @@ def examine(folder: str, arguments: list[str]) -> dict:
     from forebay.report.terminal import progress
 
     with progress() as on_progress:
-        arguments = ["--dir", folder, *arguments]
-        document = {
-            **native.run_program(PROGRAM, arguments, on_progress).document,
-            **collect_host_info(),
-        }
+        found = native.tools().examine_machine(folder, measure=is_measured, progress=on_progress)
+        document = {**found, **collect_host_info()}
     document["advice"] = [asdict(one) for one in advise(document)]
     return document
 

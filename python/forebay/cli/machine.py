@@ -6,8 +6,6 @@ import click
 from forebay import native
 from forebay.cli.output import json_option, report
 
-PROGRAM = "forebay-machine"
-
 
 @click.group(name="machine", short_help="Show machine files.")
 def command():
@@ -19,7 +17,7 @@ def command():
 @json_option
 def list_command(json_file):
     """List the machines that are known by name."""
-    document = native.run_program(PROGRAM, ["list"]).document
+    document = native.tools().list_machines()
     report(document, json_file, lambda console: _tables().print_machines(console, document))
 
 
@@ -29,7 +27,7 @@ def list_command(json_file):
 @json_option
 def show(machine, toml, json_file):
     """Print every number of a machine, with its source."""
-    document = native.run_program(PROGRAM, ["show", machine]).document
+    document = native.tools().show_machine(machine)
     if toml:
         report(document, json_file, lambda console: click.echo(document["toml"], nl=False))
         return
@@ -42,7 +40,7 @@ def show(machine, toml, json_file):
 def check(file, json_file):
     """Check FILE: report errors by line, and name numbers without a source."""
     path = file if "/" in file else f"./{file}"  # a file, even if a machine has this name
-    document = native.run_program(PROGRAM, ["show", path]).document
+    document = native.tools().show_machine(path)
     report(document, json_file, lambda console: _tables().print_check(console, document))
 
 

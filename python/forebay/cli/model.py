@@ -10,11 +10,11 @@ from forebay.cli.output import json_option, plot_option, print_line, report
 from forebay.durations import parse_duration
 from forebay.errors import EXIT_USAGE, ForebayError
 
-PROGRAM = "forebay-model"
 UNLIMITED = "unlimited"
+NUMBER_MAX = 2**64 - 1
 COUNT = 1000
 JITTER_MAX = 3
-NUMBER = click.IntRange(min=1)  # the native program reports upper limits
+NUMBER = click.IntRange(1, NUMBER_MAX)  # the native tool reports lower limits
 
 
 @click.group(name="model", short_help="Compute results of the models.")
@@ -26,9 +26,11 @@ def _duration(_context, parameter, value: str) -> float:
     return parse_duration(value, parameter.opts[0])
 
 
-def _buffers(_context, parameter, value: str) -> str:
-    if value == UNLIMITED or (value.isascii() and value.isdigit() and int(value) >= 1):
-        return value
+def _buffers(_context, parameter, value: str) -> int | None:
+    if value == UNLIMITED:
+        return None
+    if value.isascii() and value.isdigit() and 1 <= int(value) < NUMBER_MAX:
+        return int(value)
     message = f"{parameter.opts[0]}: {value!r} is not a number of buffers; write 2 or {UNLIMITED}"
     raise ForebayError(message, EXIT_USAGE)
 
@@ -92,7 +94,7 @@ def jitter_option(name: str, what: str):
 @click.option(
     "--seed",
     metavar="N",
-    type=click.IntRange(min=0),
+    type=click.IntRange(0, NUMBER_MAX),
     default=1,
     show_default=True,
     help="Seed of the random times.",
@@ -105,21 +107,18 @@ def gain(json_file, plot_file, **question):
 
     docs/guides/gain.md has the formulas and the limits of the model.
     """
-    document = native.run_program(PROGRAM, gain_arguments(question, plot_file is not None)).document
+    document = native.tools().compute_gain(
+        compute_s=question.pop("compute"),
+        write_s=question.pop("write"),
+        curves=plot_file is not None,
+        **question,
+    )
     report(document, json_file, lambda console: _tables().print_gain(console, document))
     if plot_file is not None:
         from forebay.report.gain_plot import draw_gain
 
         draw_gain(document, Path(plot_file))
         print_line(json_file, f"picture: {plot_file}")
-
-
-def gain_arguments(question: dict, with_curves: bool) -> list[str]:
-    """The arguments of the native program."""
-    args = ["gain", "--compute-s", repr(question["compute"]), "--write-s", repr(question["write"])]
-    for name in ("buffers", "devices", "count", "jitter", "compute_jitter", "seed"):
-        args += [f"--{name.replace('_', '-')}", str(question[name])]
-    return [*args, *(["--curves"] if with_curves else [])]
 
 
 def _tables():

@@ -12,11 +12,10 @@ from forebay.errors import EXIT_USAGE, ForebayError
 from forebay.sizes import parse_size
 from forebay.strategies import PRESETS
 
-PROGRAM = "forebay-study"
 MACHINES = ("lustre-small", "gpfs-small", "pvfs-small")
 WORD_BYTES = 8
 
-# The limits of the native program. They are checked here as its errors name its own options.
+# The limits of the native tool. They are checked here, so that errors name the option.
 RANKS = click.IntRange(1, 1024)
 BYTES_MAX = 2**30
 
@@ -86,7 +85,9 @@ def checkpoint(json_file, plot_file, **question):
     from forebay.report.terminal import progress
 
     with progress() as on_progress:
-        simulated = native.run_program(PROGRAM, study_arguments(question), on_progress).document
+        simulated = native.tools().study_checkpoint(
+            strategies=question.pop("presets"), progress=on_progress, **question
+        )
     result = checkpoint_study.report_of(simulated)
     report(result, json_file, lambda console: _tables().print_study(console, result))
     if plot_file is not None:
@@ -132,16 +133,6 @@ def qmcpack(writers, json_file):
 
 for one in seed_studies.COMMANDS:
     command.add_command(one)
-
-
-def study_arguments(question: dict) -> list[str]:
-    """The arguments of the native program."""
-    single = {name: question[name] for name in ("ranks", "nodes", "bytes_per_rank", "sizes")}
-    args = ["checkpoint", *native.option_arguments(single)]
-    for option, name in (("--machine", "machines"), ("--strategy", "presets")):
-        for value in question[name]:
-            args += [option, value]
-    return args
 
 
 def _tables():

@@ -10,12 +10,17 @@ from forebay import atomic_output, native
 from forebay.cli.output import check_new_file, json_option, plot_option, print_line, report
 from forebay.errors import EXIT_USAGE, ForebayError
 from forebay.report import units
+from forebay.sizes import parse_size
 
-PROGRAM = "forebay-trace"
 PLOT_POINTS_MAX = 4000  # of each stream: more would not be visible
+LOOKAHEAD_MAX = 1024
 
 
 recover_option = click.option("--recover", is_flag=True, help="Skip damaged blocks.")
+
+
+def _size(_context, parameter, value: str | None) -> int | None:
+    return None if value is None else parse_size(value, parameter.opts[0])
 
 
 @click.group(name="trace", short_help="Show recorded accesses and their signatures.")
@@ -111,9 +116,17 @@ def hints(trace, file, min_explained, recover, json_file):
 @command.command(short_help="Compare predictors on a trace or on known patterns.")
 @click.argument("trace", type=click.Path(), required=False)
 @click.option("--pattern", metavar="NAME", help="A known pattern instead of a trace, such as lu.")
-@click.option("--cache", metavar="SIZE", help="Size of the cache; 32 MiB by default.")
-@click.option("--page", metavar="SIZE", help="Size of a page; 64 KiB by default.")
-@click.option("--lookahead", metavar="N", help="Predictions before each read; 1 by default.")
+@click.option("--cache", "cache_bytes", metavar="SIZE", callback=_size, help="Its size [32MiB].")
+@click.option(
+    "--page", "page_bytes", metavar="SIZE", callback=_size, help="Size of a page [64KiB]."
+)
+@click.option(
+    "--lookahead",
+    metavar="N",
+    type=click.IntRange(1, LOOKAHEAD_MAX),
+    default=1,
+    help="Predictions before each read [1].",
+)
 @click.option("--reference", is_flag=True, help="Add models of scikit-learn and statsmodels.")
 @plot_option("fault rates beside those of the server-push slides")
 @json_option
@@ -121,14 +134,9 @@ def simulate(trace, reference, plot_file, json_file, **options):
     """Print the share of reads that fault in a page cache: without prediction (base), with each
     predictor, and if the signature of the stream is known (stored). Predicted pages are assumed to
     arrive in time. Without TRACE and --pattern: all known patterns that read."""
-    words = ["simulate", *([trace] if trace else [])]
-    for name, value in options.items():
-        words += [f"--{name}", value] if value is not None else []
-    if reference:
-        if options["lookahead"] not in (None, "1"):
-            raise ForebayError("--reference predicts one read; omit --lookahead", EXIT_USAGE)
-        words.append("--accesses")
-    document = native.run_program(PROGRAM, words).document
+    if reference and options["lookahead"] != 1:
+        raise ForebayError("--reference predicts one read; omit --lookahead", EXIT_USAGE)
+    document = native.tools().simulate_trace(trace=trace, accesses=reference, **options)
     if reference:
         from forebay.trace_reference import add_rows
 
@@ -174,8 +182,7 @@ def export(trace, text, recover, json_file):
 
 
 def _streams(trace: str, recover: bool, points_max: int = 0) -> dict:
-    words = ["show", trace, "--points", str(points_max), *(["--recover"] if recover else [])]
-    return native.run_program(PROGRAM, words).document
+    return native.tools().show_trace(trace, points=points_max, recover=recover)
 
 
 def _missing(document: dict) -> list[str]:

@@ -12,8 +12,6 @@ from forebay.errors import ForebayError
 from forebay.host_info import find_versions
 from forebay.kernel.run import RunSettings
 
-DOCTOR = "forebay-doctor"
-
 
 def provenance_of(name: str, settings: RunSettings) -> dict:
     """{"command","started","versions","host"} of a run of the kernel `name` that begins now."""
@@ -23,12 +21,12 @@ def provenance_of(name: str, settings: RunSettings) -> dict:
 def origin_of(storage: Path) -> dict:
     """{"started","versions","host"} of a run that begins now.
 
-    `host` has facts of `forebay doctor` about this machine and the storage; it is empty if that
-    program cannot run.
+    `host` has facts of `forebay doctor` about this machine and the storage; it is empty if
+    these cannot be collected.
     """
     host = {}
     with contextlib.suppress(ForebayError):
-        host = native.run_program(DOCTOR, ["--dir", str(storage), "--no-measure"]).document
+        host = native.tools().examine_machine(storage, measure=False)
     return {
         "started": datetime.now().astimezone().isoformat(timespec="seconds"),
         "versions": find_versions(),

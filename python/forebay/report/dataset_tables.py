@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Results of forebay-dataset as tables. Names and paths go through escape(), as brackets in them
+"""Documents of datasets as tables. Names and paths go through escape(), as brackets in them
 are not markup."""
 
 import datetime

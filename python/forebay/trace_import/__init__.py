@@ -2,12 +2,11 @@
 """Writes traces from texts and from logs of other tools: Darshan with DXT, and dftracer; and texts
 from traces.
 
-A reader yields entries of a temporary file of records, which forebay-trace imports, so a log of any
+A reader yields entries of a temporary file of records, which a native tool imports, so a log of any
 length needs no memory.
 """
 
 import contextlib
-import json
 import os
 import tempfile
 from pathlib import Path
@@ -17,36 +16,34 @@ from forebay.errors import EXIT_USAGE, ForebayError
 from forebay.trace_import import darshan_log, dftracer_log, records, text_log
 from forebay.trace_import.found_files import FoundFiles
 
-PROGRAM = "forebay-trace"
 HEAD_BYTES = 4096
 BATCH_BYTES = records.ENTRY.size * 4096
 
 
 def import_file(file: str, trace: str, names: str | None, on_progress: native.OnProgress) -> dict:
-    """Writes `trace` from `file`, whose content shows its kind. Returns the counts of
-    forebay-trace, with `warnings`. `names` is for text only."""
+    """Writes `trace` from `file`, whose content shows its kind. Returns its counts,
+    with `warnings`. `names` is for text only."""
     reader = _reader_of(file)
     if names and reader is not text_log:
         raise ForebayError(f"{file} has names of files; omit --names", EXIT_USAGE)
     found = FoundFiles(_lines_of(names) if names else None)
-    with _unnamed_file(trace) as entries, _unnamed_file(trace) as names_file:
+    with _unnamed_file(trace) as entries:
         try:
             for batch in reader.read(file, found, on_progress):
                 entries.write(batch)
         except OSError as error:
             raise ForebayError(f"cannot read {file}: {error.strerror or error}") from None
-        names_file.write(json.dumps(found.names_in_order()).encode())
         on_progress(native.Progress(0, 0, "", f"writing {trace}"))
-        words = ["import", _path_of(entries), _path_of(names_file), trace]
-        document = native.run_program(PROGRAM, words).document
+        document = native.tools().import_trace_records(
+            _path_of(entries), found.names_in_order(), trace
+        )
     return document | {"warnings": found.warnings}
 
 
 def export_file(trace: str, text: str, is_recovered: bool) -> dict:
-    """Writes `text` from `trace`. Returns the counts of forebay-trace."""
+    """Writes `text` from `trace`. Returns its counts."""
     with _unnamed_file(text) as entries, atomic_output.atomic_write(text) as target:
-        words = ["export", trace, _path_of(entries), *(["--recover"] if is_recovered else [])]
-        document = native.run_program(PROGRAM, words).document
+        document = native.tools().export_trace_records(trace, _path_of(entries), is_recovered)
         batches = iter(lambda: entries.read(BATCH_BYTES), b"")
         calls = (call for batch in batches for call in records.unpack(batch))
         with open(target, "w", encoding="utf-8") as file:
@@ -83,6 +80,6 @@ def _unnamed_file(trace: str):
 
 
 def _path_of(file) -> str:
-    """A path by which a child process opens the file while it is open here."""
+    """A path of the file while it is open."""
     file.flush()
-    return f"/proc/{os.getpid()}/fd/{file.fileno()}"
+    return f"/proc/self/fd/{file.fileno()}"

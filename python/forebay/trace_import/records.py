@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Entries of the files of records that forebay-trace reads and writes: 56 bytes, little endian."""
+"""Entries of the files of records that native tools read and write: 56 bytes, little endian."""
 
 import struct
 from typing import NamedTuple

@@ -4,7 +4,7 @@
 from collections.abc import Sequence
 from statistics import fmean
 
-from forebay import step_model
+from forebay import native, step_model
 from forebay.tune.space import Categorical, LogInteger, Plan, Space, powers_of_two
 
 KIBIBYTE = 1 << 10
@@ -109,7 +109,7 @@ def predict(machine: str, nodes: int, steps: list[list[int]], plans: Sequence[Pl
         "method": "formula",
         "plans": list(plans),
     }
-    found = step_model.run_model("steps", request).document["plans"]
+    found = native.tools().model_steps(request)["plans"]
     return [
         one if "error" in one else one | {"durable_s": fmean(s["durable_s"] for s in one["steps"])}
         for one in found

@@ -1,12 +1,11 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Tuning profiles: docs/formats/tuning-profile.md. forebay-model reads, checks, merges and writes
+"""Tuning profiles: docs/formats/tuning-profile.md. A native tool reads, checks, merges and writes
 them. An entry is a dict with the keys of the page; its sizes are bytes."""
 
-import tempfile
 import tomllib
 from pathlib import Path
 
-from forebay import native, step_model
+from forebay import native
 from forebay.sizes import parse_size
 
 POINTS_MAX = 256  # of an entry
@@ -14,7 +13,7 @@ POINTS_MAX = 256  # of an entry
 
 def read_profile(path: Path) -> list[dict]:
     """The entries. Raises a ForebayError that names the line if the profile is not valid."""
-    return _entries("show-profile", path)
+    return _entries(native.tools().show_profile(path))
 
 
 def add_entry(path: Path, entry: dict) -> list[dict]:
@@ -22,14 +21,11 @@ def add_entry(path: Path, entry: dict) -> list[dict]:
     invalid is not changed. Returns all entries, the merged one last."""
     import tomli_w
 
-    with tempfile.TemporaryDirectory(prefix="forebay-tune-") as folder:
-        added = Path(folder) / "added.profile"
-        added.write_text(tomli_w.dumps({"format": 1, "entries": [entry]}), encoding="utf-8")
-        return _entries("merge-profile", path, added)
+    added = tomli_w.dumps({"format": 1, "entries": [entry]})
+    return _entries(native.tools().merge_profile(path, added))
 
 
-def _entries(command: str, *paths: Path) -> list[dict]:
-    document = native.run_program(step_model.PROGRAM, [command, *map(str, paths)]).document
+def _entries(document: dict) -> list[dict]:
     return [_entry(one) for one in tomllib.loads(document["toml"]).get("entries", [])]
 
 

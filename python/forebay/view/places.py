@@ -13,8 +13,6 @@ from dataclasses import dataclass, field, replace
 from forebay import native
 from forebay.errors import ForebayError
 
-PROGRAM = "forebay-dataset"
-
 
 @dataclass(frozen=True)
 class Block:
@@ -101,36 +99,29 @@ def read_steps(dataset: str, **selection) -> tuple[list[Step], list[Excluded]]:
         printable = folder.encode(errors="surrogateescape").decode(errors="replace")
         message = f"view {printable}: this path is not UTF-8, which views need; move the dataset"
         raise ForebayError(message) from None
-    arguments = ["places", dataset, *native.option_arguments(selection)]
-    with native.output_stream(PROGRAM, arguments) as stream:
-        steps, excluded = _parse(stream, folder)
+    steps, excluded = _parse(native.tools().list_places(dataset, **selection), folder)
     if not steps:
         message = f"view {dataset}: it has no steps; none was published yet, or all were dropped"
         raise ForebayError(excluded[0].cause if excluded else message)
     return steps, excluded
 
 
-def _parse(lines: Iterable[bytes], folder: str) -> tuple[list[Step], list[Excluded]]:
-    steps, excluded, digest, files, fields = [], [], hashlib.sha256(), [], []
-    for line in lines:
-        item = json.loads(line)
-        if "end" in item:
-            return steps, excluded
-        if "error" in item:
-            excluded.append(Excluded(item["step"], None, item["error"]))
-            continue
-        if "step" in item:
-            files = [os.path.join(folder, name) for name in item["files"]]
-            fields = [StepField(head) for head in item["fields"]]
-            attributes = item["attributes"], item["dataset_attributes"]
-            by_name = {one.head["name"]: one for one in fields}
-            steps.append(Step(item["step"], *attributes, by_name))
-            digest = hashlib.sha256(repr((files, list(by_name))).encode())
-        else:
-            _add_block(fields[item["field"]], item, files)
-            digest.update(line)
-        steps[-1].digest = digest.hexdigest()[:16]
-    raise EOFError
+def _parse(found: list[dict], folder: str) -> tuple[list[Step], list[Excluded]]:
+    steps = [_step_of(one, folder) for one in found if "error" not in one]
+    excluded = [Excluded(one["step"], None, one["error"]) for one in found if "error" in one]
+    return steps, excluded
+
+
+def _step_of(found: dict, folder: str) -> Step:
+    files = [os.path.join(folder, name) for name in found["files"]]
+    fields = [StepField(head) for head in found["fields"]]
+    by_name = {one.head["name"]: one for one in fields}
+    digest = hashlib.sha256(repr((files, list(by_name))).encode())
+    for block in found["blocks"]:
+        _add_block(fields[block["field"]], block, files)
+        digest.update(json.dumps(block).encode())
+    attributes = found["attributes"], found["dataset_attributes"]
+    return Step(found["step"], *attributes, by_name, digest.hexdigest()[:16])
 
 
 def _add_block(into: StepField, item: dict, files: list[str]) -> None:

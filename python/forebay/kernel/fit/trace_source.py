@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Sketches of Forebay traces (docs/formats/trace.md), whose records forebay-trace exports."""
+"""Sketches of Forebay traces (docs/formats/trace.md), whose records a native tool exports."""
 
 import json
 import struct
@@ -42,7 +42,7 @@ def read(path: Path, layer: str | None, on_progress: OnProgress) -> LogSketch:
     )
     sketch = reader.sketch
     with tempfile.NamedTemporaryFile(prefix="forebay-fit-") as entries:
-        counts = native.run_program("forebay-trace", ["export", str(path), entries.name]).document
+        counts = native.tools().export_trace_records(path, entries.name)
         sketch.warnings += counts["warnings"]
         total, done = counts["records"], 0
         while len(batch := numpy.fromfile(entries, list(FIELDS.items()), BATCH_RECORDS)):
