@@ -4,6 +4,8 @@
 import contextlib
 import itertools
 import json
+import sys
+from pathlib import Path
 from types import SimpleNamespace
 
 import pytest
@@ -19,6 +21,17 @@ def bench(monkeypatch, tmp_path):
     monkeypatch.setitem(door.ROWS, "quick", 64)
     monkeypatch.setattr(door, "ROUNDS", 1)
     return door.Bench(Results({door.VFD}), Setup(tmp_path, "quick", lambda progress: None))
+
+
+def test_rows_of_the_command_line_are_times_of_both_commands(bench, real_tools, monkeypatch):
+    pytest.importorskip("_forebay", reason="the module is not built")
+    monkeypatch.setattr(sys, "argv", [str(Path(sys.executable).with_name("forebay"))])
+    monkeypatch.setattr(door, "CLI_ROUNDS", 1)
+    monkeypatch.setattr(door, "CLI_STEPS", 3)
+    bench.results.only = set(door.CLI_GOALS)
+    bench.run()
+    assert [row["id"] for row in bench.results.rows] == list(door.CLI_GOALS)
+    assert all(row["value"] > 0 and row["unit"] == "ms" for row in bench.results.rows)
 
 
 def test_row_has_the_ratio_of_both_drivers(bench, real_native):
