@@ -19,14 +19,18 @@ RECIPE = REPOSITORY / "packages" / "forebay" / "package.py"
 # The packages of Spack for the names that differ in CMake and pkg-config.
 SPACK_NAMES = {
     "CLI11": "cli11",
+    "Python": "python",
     "Eigen3": "eigen",
     "OpenSSL": "openssl",
     "ZLIB": "zlib-api",
     "fuse3": "libfuse",
     "libxxhash": "xxhash",
     "libzstd": "zstd",
+    "nanobind": "py-nanobind",
     "nlohmann_json": "nlohmann-json",
 }
+# The variant tools switches both options.
+TOOLS_CONDITIONS = ("FOREBAY_TOOLS", "FOREBAY_TOOLS OR FOREBAY_PYTHON")
 PARTS_OF_CMAKE = {"PkgConfig", "Threads"}
 FOR_DEVELOPERS = {
     "FOREBAY_FUZZ",
@@ -60,7 +64,7 @@ class Recorder:
     def modules(self):
         """The modules that the recipe imports, by name."""
         directives = types.ModuleType("spack.package")
-        for name in ("conflicts", "license", "requires", "version"):
+        for name in ("conflicts", "extends", "license", "requires", "version"):
             setattr(directives, name, lambda *_, **__: None)
         for name in ("depends_on", "variant", "when"):
             setattr(directives, name, getattr(self, name))
@@ -134,20 +138,22 @@ def test_recipe_requires_the_versions_of_cmake(recipe):
     assert expected["fmt"] == ("9", "FOREBAY_TOOLS")
     # zlib-api is an interface, whose implementations have versions of their own.
     expected["zlib-api"] = ("", "FOREBAY_TOOLS")
-    conditions = {None: None, "FOREBAY_TOOLS": "+tools"}
+    conditions = {None: None} | dict.fromkeys(TOOLS_CONDITIONS, "+tools")
     for name, (version, condition) in expected.items():
         assert dependencies[name] == (version, conditions[condition]), name
 
 
 def test_recipe_requires_nothing_else(recipe):
-    builds = {"c", "cmake", "cxx", "mpi", "pkgconfig", "python"}
+    builds = {"c", "cmake", "cxx", "mpi", "pkgconfig"}
     names = {name for name in recipe[0].dependencies if not name.startswith("py-")}
     assert names - set(required_by_cmake()) == builds
 
 
 def test_recipe_requires_the_python_packages_of_the_project(recipe):
-    project = tomllib.loads((ROOT / "pyproject.toml").read_text())["project"]
-    lines = [*project["dependencies"], "python" + project["requires-python"]]
+    settings = tomllib.loads((ROOT / "pyproject.toml").read_text())
+    project = settings["project"]
+    build = [one for one in settings["build-system"]["requires"] if one.startswith("nanobind")]
+    lines = [*project["dependencies"], *build, "python" + project["requires-python"]]
     expected = {line if line.startswith("python>") else f"py-{line}" for line in lines}
     found = {
         f"{name}>={version}"

@@ -3,7 +3,16 @@
 
 from pathlib import Path
 
-from spack.package import conflicts, depends_on, license, requires, variant, version, when
+from spack.package import (
+    conflicts,
+    depends_on,
+    extends,
+    license,
+    requires,
+    variant,
+    version,
+    when,
+)
 from spack_repo.builtin.build_systems.cmake import CMakePackage, generator
 
 SOURCE_DIRECTORY = Path(__file__).resolve().parents[6]
@@ -19,7 +28,7 @@ class Forebay(CMakePackage):
     version("main", branch="main")
 
     variant("mpi", default=True, description="Build libforebay_mpi for the ranks of an MPI job")
-    variant("tools", default=True, description="Build the command forebay and its programs")
+    variant("tools", default=True, description="Build the command forebay and the Python module")
 
     generator("ninja")
     requires("platform=linux", msg="Forebay uses io_uring and other interfaces of Linux")
@@ -41,6 +50,7 @@ class Forebay(CMakePackage):
     depends_on("zstd@1.4:")
     depends_on("mpi@3.0:", when="+mpi")
 
+    extends("python", when="+tools")
     with when("+tools"):
         depends_on("cli11@2.1:", type="build")
         depends_on("fmt@9:")
@@ -60,7 +70,13 @@ class Forebay(CMakePackage):
         return [
             self.define("FOREBAY_MPI_COMPILER", compiler),
             self.define_from_variant("FOREBAY_TOOLS", "tools"),
+            self.define_from_variant("FOREBAY_PYTHON", "tools"),
             # Spack has compiler wrappers and a cache of its own.
             self.define("FOREBAY_CCACHE", False),
             *(self.define(f"FOREBAY_{one}", False) for one in ("BENCH", "EXAMPLES", "TESTS")),
         ]
+
+    def setup_run_environment(self, env):
+        """`import forebay` finds the package; Spack adds the folder of its extension modules."""
+        if self.spec.satisfies("+tools"):
+            env.prepend_path("PYTHONPATH", self.prefix.share.forebay.python)
