@@ -11,7 +11,7 @@ from mkdocs.structure.files import File
 
 ROOT = Path(__file__).resolve().parents[2]
 sys.path[:0] = [str(ROOT / "tools"), str(ROOT / "python")]
-from docsite import commands, headers, links, stubs  # noqa: E402
+from docsite import commands, headers, links, listings, stubs  # noqa: E402
 
 DOCS = ROOT / "docs"
 
@@ -24,7 +24,7 @@ def _pages_of_docs() -> dict[str, str]:
 
 def generated_pages() -> dict[str, str]:
     """Pages by place on the site."""
-    pages = commands.pages() | headers.pages() | stubs.pages()
+    pages = commands.pages() | headers.pages() | listings.pages() | stubs.pages()
     return pages | links.source_pages(_pages_of_docs())
 
 

@@ -5,7 +5,7 @@ import re
 
 import pytest
 
-from docsite import commands, headers, links, reference, stubs
+from docsite import commands, headers, links, listings, reference, stubs
 
 HEADER = """// SPDX-License-Identifier: Apache-2.0
 // What it is for. See docs/guides/reading.md.
@@ -159,3 +159,39 @@ def test_sources_that_sources_link_to_have_pages():
     made = links.source_pages({"docs/a.md": "[examples](../examples)"})
     assert "source/examples/views.cpp.md" in made
     assert made["source/examples/views.cpp.md"].startswith("# views.cpp\n")
+
+
+def test_declarations_of_c_have_their_comments():
+    text = (
+        "#ifndef FOREBAY_C_X_H\n#define FOREBAY_C_X_H\n\n#include <stdint.h>\n\n"
+        "/* Opens\n   it. */\nFOREBAY_API int forebay_open(int a,\n"
+        "                             int b);\n\n"
+        "/* Ways. */\nenum {\n  FOREBAY_A = 0, /* one */\n  FOREBAY_B = 1\n};\n"
+        "int without_comment(void);\n\n/* A size. */\n#define FOREBAY_N 3\n\n#endif\n"
+    )
+    first, second, third = listings.c_entries(text)
+    assert (first.name, first.comment) == ("forebay_open", "Opens\nit.")
+    assert first.declarations == ["int forebay_open(int a,\n                 int b);"]
+    assert (second.name, third.name) == ("FOREBAY_A", "FOREBAY_N")
+    assert third.declarations == ["#define FOREBAY_N 3"]
+
+
+def test_every_function_of_c_is_in_the_reference():
+    files = [*headers.INCLUDE.glob("forebay/c/*.h"), headers.INCLUDE / "forebay_mpi.h"]
+    declared = {
+        name
+        for header in files
+        for name in re.findall(r"^FOREBAY_API [^(]*?(\w+)\(", header.read_text(), re.MULTILINE)
+    }
+    pages = "".join(listings.pages().values())
+    assert len(declared) > 50
+    assert {name for name in declared if f"{{ #{name} }}" not in pages} == set()
+
+
+def test_procedures_of_fortran_have_their_arguments():
+    page = listings.pages()["reference/fortran/index.md"]
+    put = page.split("### put ", 1)[1].split("###", 1)[0]
+    assert "call object%put(field, values" in put
+    assert "type(*), intent(in)" in put
+    assert "Adds a part" in put
+    assert "forebay_dataset_reader" in page
