@@ -47,29 +47,32 @@ struct BlockingCaller::Shared {
   }
 };
 
-void BlockingCaller::start_thread() {
-  shared_ = std::make_shared<Shared>();
+std::shared_ptr<BlockingCaller::Shared> BlockingCaller::start_thread() {
+  auto made = std::make_shared<Shared>();
   sigset_t all;
   sigset_t before;
   sigfillset(&all);
   ::pthread_sigmask(SIG_SETMASK, &all, &before);  // signals are for threads of the program
-  std::thread([shared = shared_] { shared->serve(); }).detach();
+  std::thread([made] { made->serve(); }).detach();
   ::pthread_sigmask(SIG_SETMASK, &before, nullptr);
+  return made;
 }
 
 void BlockingCaller::run(std::function<void()> work) {
-  if (!shared_) start_thread();
-  shared_->begin(std::move(work));
-  while (!shared_->wait_slice()) {
+  // A signal handler that calls run() meanwhile gets another thread.
+  std::shared_ptr<Shared> mine = std::exchange(shared_, nullptr);
+  if (!mine) mine = start_thread();
+  mine->begin(std::move(work));
+  while (!mine->wait_slice()) {
     if (PyErr_CheckSignals() == 0) continue;
-    abandon();
+    abandon(std::move(mine));
     throw nb::python_error();
   }
+  abandon(std::exchange(shared_, std::move(mine)));
 }
 
-void BlockingCaller::abandon() noexcept {
-  if (!shared_ || !origin_.is_current()) return;
-  const std::shared_ptr<Shared> shared = std::exchange(shared_, nullptr);
+void BlockingCaller::abandon(std::shared_ptr<Shared> shared) noexcept {
+  if (!shared || !origin_.is_current()) return;
   const std::lock_guard lock(shared->mutex);
   shared->is_abandoned = true;
   shared->changed.notify_all();

@@ -43,19 +43,19 @@ using RuntimePointer = std::shared_ptr<Runtime>;
 class BlockingCaller {
  public:
   BlockingCaller() = default;
-  ~BlockingCaller() { abandon(); }
+  ~BlockingCaller() { abandon(std::move(shared_)); }
   BlockingCaller(const BlockingCaller&) = delete;
   BlockingCaller& operator=(const BlockingCaller&) = delete;
 
   /// Runs `work` to its end. If a signal handler of Python raises meanwhile, throws that exception
-  /// and leaves `work` to its thread. `work` must not use Python.
+  /// and leaves `work` to its thread. A handler may call run(). `work` must not use Python.
   void run(std::function<void()> work);
 
  private:
   struct Shared;
-  void start_thread();
-  void abandon() noexcept;
-  std::shared_ptr<Shared> shared_;
+  static std::shared_ptr<Shared> start_thread();
+  void abandon(std::shared_ptr<Shared> shared) noexcept;
+  std::shared_ptr<Shared> shared_;  // the idle thread; null during its work
   detail::OriginProcess origin_;
 };
 

@@ -150,3 +150,27 @@ def test_calls_after_an_interrupted_one_work(tmp_path):
     code += "\nother = runtime.open_session(sys.executable)\nprint(other.size > 0)"
     done = run(code, tmp_path / "out")
     assert (done.stdout, done.stderr, done.returncode) == ("interrupted\nTrue\n", "", 0)
+
+
+CALL_IN_A_HANDLER = """
+saved = []
+def save(number, frame):
+    with runtime.create_dataset(sys.argv[2], append=True) as dataset:
+        with dataset.step(len(saved) + 1) as step:
+            step.put("u", bytes(1 << 16), part=0)
+    saved.append(step.committed.result().step)
+    if len(saved) == 3:
+        held.release()
+    else:
+        signal.setitimer(signal.ITIMER_REAL, 0.1)
+signal.signal(signal.SIGALRM, save)
+signal.setitimer(signal.ITIMER_REAL, 0.1)
+stream.write(file, 0, bytes(1 << 16))
+stream.drain()
+print(saved, os.path.getsize(sys.argv[1]))
+"""
+
+
+def test_signal_handler_writes_steps_during_a_blocking_call(tmp_path):
+    done = run(HELD + CALL_IN_A_HANDLER, tmp_path / "out", tmp_path / "run.fb")
+    assert (done.stdout, done.stderr, done.returncode) == (f"[1, 2, 3] {1 << 16}\n", "", 0)
