@@ -80,21 +80,37 @@ void advance_all_loops() noexcept {
     if (const auto executor = one.lock()) executor->advance();
 }
 
-void Request::LoopWaiter::signal() noexcept {
-  is_posted.store(true);
-  executor->loop().post(*this);
+void Request::AllWaiters::signal() noexcept {
+  {
+    const std::lock_guard lock(mutex_);
+    ++signals_;
+    signaled_.notify_all();
+  }
+  if (executor && !is_posted.exchange(true)) executor->loop().post(*this);
+}
+
+std::uint64_t Request::AllWaiters::signal_count() {
+  const std::lock_guard lock(mutex_);
+  return signals_;
+}
+
+void Request::AllWaiters::sleep(std::uint64_t count, std::chrono::steady_clock::time_point end) {
+  std::unique_lock lock(mutex_);
+  signaled_.wait_until(lock, end, [&] { return signals_ != count; });
 }
 
 void Request::run_posted(Work& work) noexcept {
-  auto& waiter = static_cast<LoopWaiter&>(work);
+  auto& waiter = static_cast<AllWaiters&>(work);
   std::shared_ptr<Request> request = waiter.request;
   std::shared_ptr<LoopExecutor> executor;  // null while a signal will come
   {
     const std::lock_guard lock(request->mutex_);
-    waiter.is_posted.store(false);
+    request->disarm();
+    waiter.is_posted.store(false);  // no signal posts the work meanwhile
     if (!request->arm()) {
       executor = std::move(waiter.executor);
       waiter.request.reset();
+      waiter.signal();  // threads wait for the result, too
     }
   }
   // Without the GIL, this must not be the last reference.
@@ -104,6 +120,11 @@ void Request::run_posted(Work& work) noexcept {
     drop_with_gil(std::move(request));
 }
 
+/// The request is not signaled afterwards. Precedes each use of the future.
+void Request::disarm() {
+  if (pending() != nullptr) pending()->disarm(waiter_);
+}
+
 /// True if a signal will come; false if the request is finished.
 bool Request::arm() {
   while (!poll())
@@ -111,17 +132,45 @@ bool Request::arm() {
   return false;
 }
 
-/// Calls `use` without the GIL while no waiter is armed. An event loop that awaits the request
-/// then looks at it again.
+/// Arms the waiter again, for the event loop and the threads that wait.
+void Request::rearm() {
+  if ((waiter_.executor || waiting_threads_ > 0) && !arm()) waiter_.signal();
+}
+
+/// Calls `use` without the GIL while no waiter is armed.
 template <class F>
 bool Request::use_future(F use) {
   check(origin_.check("use a future"));
   const GilRelease released;
   const std::lock_guard lock(mutex_);
-  if (waiter_.executor && pending() != nullptr) pending()->disarm(waiter_);
+  disarm();
   const bool result = use();
-  if (waiter_.executor && !waiter_.is_posted.exchange(true)) waiter_.executor->loop().post(waiter_);
+  rearm();
   return result;
+}
+
+/// True if the request is finished; false at `end`.
+bool Request::wait_until(std::chrono::steady_clock::time_point end) {
+  check(origin_.check("use a future"));
+  const GilRelease released;
+  std::unique_lock lock(mutex_);
+  bool is_finished = false;
+  while (true) {
+    disarm();
+    is_finished = poll();
+    if (is_finished || std::chrono::steady_clock::now() >= end) break;
+    if (pending()->help(detail::Help::kCopy)) continue;
+    const std::uint64_t count = waiter_.signal_count();
+    is_finished = !arm();
+    if (is_finished) break;
+    ++waiting_threads_;
+    lock.unlock();
+    waiter_.sleep(count, end);
+    lock.lock();
+    --waiting_threads_;
+  }
+  rearm();
+  return is_finished;
 }
 
 bool Request::watch(const std::shared_ptr<LoopExecutor>& executor, nb::object waiting) {
@@ -140,12 +189,17 @@ bool Request::begin_watch(const std::shared_ptr<LoopExecutor>& executor) {
     return false;
   }
   InlineCopies copies;
-  if (poll() || (detail::copy_inline(*pending(), copies) && poll())) return true;
+  disarm();
+  if (poll() || (detail::copy_inline(*pending(), copies) && poll())) {
+    rearm();
+    return true;
+  }
   waiter_.executor = executor;
   waiter_.request = shared_from_this();
   if (arm()) return false;
   waiter_.executor.reset();
   waiter_.request.reset();
+  rearm();
   return true;
 }
 
@@ -160,7 +214,7 @@ bool Request::wait(std::optional<double> limit_s) {
   const Clock::time_point end = Clock::now() + limit;
   while (Clock::now() < end) {
     const auto slice = std::min<std::chrono::nanoseconds>(kSignalCheckInterval, end - Clock::now());
-    if (use_future([&] { return wait_for(slice); })) return true;
+    if (wait_until(Clock::now() + slice)) return true;
     if (PyErr_CheckSignals() != 0) throw nb::python_error();
   }
   return false;

@@ -8,6 +8,8 @@
 
 #include <atomic>
 #include <chrono>
+#include <condition_variable>
+#include <cstdint>
 #include <functional>
 #include <memory>
 #include <mutex>
@@ -76,7 +78,6 @@ class Request : public std::enable_shared_from_this<Request> {
  protected:
   // Under mutex_, without the GIL.
   virtual bool poll() = 0;
-  virtual bool wait_for(std::chrono::nanoseconds limit) = 0;
   virtual void cancel_future() = 0;
   virtual detail::PendingOperation* pending() = 0;
   /// With the GIL, once poll() is true. Call once.
@@ -84,25 +85,40 @@ class Request : public std::enable_shared_from_this<Request> {
 
  private:
   friend class LoopExecutor;
-  struct LoopWaiter final : detail::Waiter, Work {
-    LoopWaiter() : Work{&Request::run_posted, nullptr} {}
+  /// Wakes the event loop and the threads that wait for the request.
+  struct AllWaiters final : detail::Waiter, Work {
+    AllWaiters() : Work{&Request::run_posted, nullptr} {}
     void signal() noexcept override;
-    bool has_helpers() const noexcept override { return executor->loop().can_help_when_idle(); }
+    bool has_helpers() const noexcept override {
+      return executor && executor->loop().can_help_when_idle();
+    }
+    std::uint64_t signal_count();
+    /// Blocks until another signal than the first `count` has come.
+    void sleep(std::uint64_t count, std::chrono::steady_clock::time_point end);
 
-    std::shared_ptr<Request> request;  // while armed or posted
+    std::shared_ptr<Request> request;  // while an event loop waits
     std::shared_ptr<LoopExecutor> executor;
     std::atomic<bool> is_posted = false;
+
+   private:
+    std::mutex mutex_;
+    std::condition_variable signaled_;
+    std::uint64_t signals_ = 0;
   };
   static void run_posted(Work& work) noexcept;
   template <class F>
   bool use_future(F use);
+  bool wait_until(std::chrono::steady_clock::time_point end);
   bool begin_watch(const std::shared_ptr<LoopExecutor>& executor);
+  void disarm();
   bool arm();
+  void rearm();
   void settle();
 
-  std::mutex mutex_;
+  std::mutex mutex_;  // never held by a thread that sleeps
   detail::OriginProcess origin_;
-  LoopWaiter waiter_;
+  AllWaiters waiter_;
+  int waiting_threads_ = 0;
   bool is_cancelled_ = false;
   bool is_settled_ = false;
   nb::object value_ = nb::none();
@@ -122,7 +138,6 @@ class TypedRequest final : public Request {
 
  private:
   bool poll() override { return future_.poll(); }
-  bool wait_for(std::chrono::nanoseconds limit) override { return future_.wait_for(limit); }
   void cancel_future() override { future_.cancel(); }
   detail::PendingOperation* pending() override { return detail::FutureAccess::pending(future_); }
   nb::object take() override {

@@ -177,6 +177,19 @@ def test_wait_of_a_future_has_a_timeout(runtime):
         held.release()
 
 
+def test_done_does_not_wait_for_a_thread_in_result(runtime):
+    with runtime.create_output_stream(buffer_bytes="4KiB", buffers=1) as stream:
+        held = stream.acquire().result()
+        future = stream.acquire()
+        thread = threading.Thread(target=future.exception)
+        thread.start()
+        # The thread waits in slices of 50 ms: a lock held for each would take minutes.
+        assert not any(future.done() for _ in range(5000))
+        held.release()
+        thread.join(60)
+        assert future.done()
+
+
 def test_wait_is_cancelled_by_another_thread(runtime):
     with runtime.create_output_stream(buffer_bytes="4KiB", buffers=1) as stream:
         held = stream.acquire().result()
