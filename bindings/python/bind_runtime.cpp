@@ -17,10 +17,10 @@ std::vector<std::weak_ptr<RuntimeState>>& all_states() {
   return states;
 }
 
-/// What Python's exit calls: agents end before the interpreter.
+/// Ends the agents at the exit of Python, before the interpreter.
 void close_all() {
   for (const auto& kept : std::exchange(all_states(), {}))
-    if (const auto state = kept.lock()) state->close();
+    if (const auto state = kept.lock()) state->drop();
   GilRelease::stop_other_threads();
 }
 
@@ -142,10 +142,14 @@ void bind_runtime(nb::module_& module) {
           [](RuntimeState& state) { return state.runtime("role")->role() == Role::kIo; },
           "True on a rank that only reads and writes for others: call serve() there.")
       .def("close", &RuntimeState::close,
-           "Closes all sessions, streams and datasets. Views stay valid; the agents end with the "
-           "last one. With several ranks blocks for others, at most one minute.")
+           "Closes all sessions, streams and datasets: waits for committed steps and submitted "
+           "buffers, and raises the first Error. Views stay valid; the agents end with the last "
+           "one. With several ranks blocks for others, at most one minute.")
       .def("__enter__", &identity, nb::sig("def __enter__(self) -> typing.Self"))
-      .def("__exit__", [](RuntimeState& self, const nb::args&) { self.close(); });
+      .def("__exit__", [](RuntimeState& self, const nb::args& raised) {
+        if (raised[0].is_none()) return self.close();
+        self.drop();  // an exception that is under way comes first
+      });
   module.def("_close_all", &close_all);
   nb::module_::import_("atexit").attr("register")(module.attr("_close_all"));
 }

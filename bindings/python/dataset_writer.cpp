@@ -123,7 +123,7 @@ class StepObject final : public Handle<std::unique_ptr<StepCell>> {
     const auto held = idle("commit");
     committed_ = make_request(held->runtime, nullptr, held->value->step.commit(),
                               [](Receipt receipt) { return nb::cast(std::move(receipt)); });
-    close();
+    drop();
     return committed_;
   }
 
@@ -132,7 +132,7 @@ class StepObject final : public Handle<std::unique_ptr<StepCell>> {
     const auto held = live("abort");
     // A call that a signal has interrupted still uses the step, and then destroys it.
     if (!held->value->is_busy) held->value->step.abort();
-    close();
+    drop();
   }
 
   std::shared_ptr<Request> committed() const { return committed_; }
@@ -200,14 +200,6 @@ std::shared_ptr<StepObject> begin_step(const WriterHandle& self, std::uint64_t n
   StepWriter step = value_of(self.call([held, number] { return held->value.begin_step(number); }));
   auto cell = std::make_unique<StepCell>(std::move(step));
   return make_handle<StepObject>(self.context(), held->runtime, std::move(cell));
-}
-
-void close_writer(WriterHandle& self) {
-  if (!self.is_open()) return;
-  const auto held = self.live("close");
-  const Status status = self.call([held] { return held->value.close(); });
-  self.close();
-  check(status);
 }
 
 nb::dict report_of_writer(const WriterHandle& self) {
@@ -343,12 +335,12 @@ void bind_writers(nb::module_& module) {
             });
           },
           nb::arg("values"), "Sets attributes of the dataset, for each step committed afterwards.")
-      .def("close", &close_writer,
+      .def("close", &WriterHandle::close,
            "Waits for all committed steps. Raises the first Error of any step.")
       .def("__enter__", &identity, nb::sig("def __enter__(self) -> typing.Self"))
       .def("__exit__", [](WriterHandle& self, const nb::args& raised) {
         try {
-          close_writer(self);
+          self.close();
         } catch (const Failure&) {
           if (raised[0].is_none()) throw;  // an exception that is under way comes first
         }

@@ -124,19 +124,11 @@ nb::dict report_of_stream(const StreamHandle& self) {
   return made;
 }
 
-void close_stream(StreamHandle& self) {
-  if (!self.is_open()) return;
-  const auto held = self.live("close");
-  const Status status = self.call([held] { return held->value.drain(); });
-  self.close();
-  check(status);
-}
-
 void leave(StreamHandle& self, const nb::args& raised) {
   if (!self.is_open()) return;
-  if (raised[0].is_none()) return close_stream(self);
+  if (raised[0].is_none()) return self.close();
   self.value("cancel").cancel();
-  self.close();
+  self.drop();
 }
 
 void bind_buffer_and_file(nb::module_& module) {
@@ -202,7 +194,7 @@ void bind_streams(nb::module_& module) {
           "cancel", [](const StreamHandle& self) { self.value("cancel").cancel(); },
           "Cancels the stream: every wait and every later call raises CancelledError.")
       .def_prop_ro("report", &report_of_stream, "What the stream has done; times in seconds.")
-      .def("close", &close_stream, "Drains the stream and ends it.")
+      .def("close", &StreamHandle::close, "Drains the stream and ends it.")
       .def("__enter__", &identity, nb::sig("def __enter__(self) -> typing.Self"))
       .def("__exit__", &leave);
 }

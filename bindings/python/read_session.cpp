@@ -215,7 +215,7 @@ void close_session(SessionHandleObject& self) {
   if (!self.is_open()) return;
   const auto live = self.live("close");
   live->value.close();
-  self.close();
+  self.drop();
 }
 
 }  // namespace

@@ -97,12 +97,32 @@ void RuntimeContext::add(const std::shared_ptr<Closable>& child) {
   children.push_back(child);
 }
 
-void RuntimeState::close() noexcept {
-  const RuntimePointer ending = std::exchange(runtime_, nullptr);  // refuses further children
+void RuntimeState::close() {
+  RuntimePointer ending = std::exchange(runtime_, nullptr);  // refuses further children
+  if (!ending || !origin_.is_current()) return;
+  std::optional<Error> first;
+  while (!context_->children.empty()) {  // the newest first: steps before datasets
+    const auto open = context_->children.back().lock();
+    try {
+      if (open) open->close();
+    } catch (const Failure& failure) {
+      if (!first && failure.error.kind() != ErrorClass::kCancelled) first = failure.error;
+    } catch (...) {
+      runtime_ = std::move(ending);
+      throw;
+    }
+    std::erase_if(context_->children, [&](const auto& kept) { return kept.lock() == open; });
+  }
+  advance_all_loops();
+  if (first) throw Failure(*first);
+}
+
+void RuntimeState::drop() noexcept {
+  const RuntimePointer ending = std::exchange(runtime_, nullptr);
   if (!ending || !origin_.is_current()) return;
   const auto children = std::exchange(context_->children, {});
-  for (auto child = children.rbegin(); child != children.rend(); ++child)  // steps before datasets
-    if (const auto open = child->lock()) open->close();
+  for (auto child = children.rbegin(); child != children.rend(); ++child)
+    if (const auto open = child->lock()) open->drop();
   advance_all_loops();
 }
 

@@ -59,14 +59,17 @@ class BlockingCaller {
   detail::OriginProcess origin_;
 };
 
-/// What Runtime.close() also closes. All calls with the GIL.
+/// An object that Runtime.close() also closes. All calls with the GIL.
 class Closable {
  public:
   virtual ~Closable() = default;
-  virtual void close() noexcept = 0;
+  /// Waits for what is in progress, and raises its Error. After an interrupt, the object is open.
+  virtual void close() = 0;
+  /// The same without an Error or an interrupt.
+  virtual void drop() noexcept = 0;
 };
 
-/// What the objects of a Runtime share. All calls with the GIL.
+/// State that the objects of a Runtime share. All calls with the GIL.
 struct RuntimeContext {
   BlockingCaller caller;
   bool is_alone = true;  ///< with ranks, MPI may permit calls to one thread alone
@@ -84,15 +87,19 @@ using ContextPointer = std::shared_ptr<RuntimeContext>;
 class RuntimeState {
  public:
   explicit RuntimeState(RuntimePointer runtime);
-  ~RuntimeState() { close(); }
+  ~RuntimeState() { drop(); }
   RuntimeState(const RuntimeState&) = delete;
   RuntimeState& operator=(const RuntimeState&) = delete;
 
   /// Throws kClosed after close() and in a child of fork().
   RuntimePointer runtime(const char* operation) const;
   const ContextPointer& context() const noexcept { return context_; }
-  /// Closes all sessions, streams and datasets. The Runtime ends with the last view and future.
-  void close() noexcept;
+  /// Closes all sessions, streams and datasets, and raises the first Error that is not the
+  /// cancellation of a stream. The Runtime ends with the last view and future. After an interrupt,
+  /// the Runtime and what is not closed yet are open.
+  void close();
+  /// The same without an Error or an interrupt.
+  void drop() noexcept;
 
  private:
   RuntimePointer runtime_;
@@ -140,7 +147,13 @@ class Handle : public Closable {
   Handle(LivePointer<T> live, ContextPointer context)
       : live_(std::move(live)), context_(std::move(context)) {}
 
-  void close() noexcept override { live_.reset(); }
+  void close() override {
+    if (!live_) return;
+    const Status ended = finish();
+    drop();
+    check(ended);
+  }
+  void drop() noexcept override { live_.reset(); }
   bool is_open() const noexcept { return live_ != nullptr; }
   /// Throws kClosed after close() and in a child of fork().
   LivePointer<T> live(const char* operation) const {
@@ -159,6 +172,15 @@ class Handle : public Closable {
   const ContextPointer& context() const noexcept { return context_; }
 
  private:
+  Status finish() const {
+    if constexpr (std::is_same_v<T, DatasetWriter>)
+      return call([held = live("close")] { return held->value.close(); });
+    else if constexpr (std::is_same_v<T, OutputStream>)
+      return call([held = live("close")] { return held->value.drain(); });
+    else
+      return {};
+  }
+
   LivePointer<T> live_;
   ContextPointer context_;
   detail::OriginProcess origin_;

@@ -2,6 +2,7 @@
 """Datasets and output streams of the Python module."""
 
 import asyncio
+import resource
 
 import numpy as np
 import pytest
@@ -234,6 +235,43 @@ def test_failed_put_fails_the_dataset(runtime, path):
             step.put("u", np.zeros((3, 3)), part=1)
     with pytest.raises(forebay.Error):
         dataset.close()
+
+
+def lose_step(runtime, path):
+    dataset = runtime.create_dataset(path)
+    with dataset.step(1) as step:
+        step.put("u", np.zeros(3), part=0)
+        with pytest.raises(forebay.InvalidArgumentError):
+            step.put("u", np.zeros((3, 3)), part=1)
+    return dataset
+
+
+def lose_bytes(runtime, path):
+    stream = runtime.create_output_stream(access="buffered")
+    limits = resource.getrlimit(resource.RLIMIT_FSIZE)
+    resource.setrlimit(resource.RLIMIT_FSIZE, (1 << 20, limits[1]))
+    try:
+        with pytest.raises(forebay.Error):
+            stream.write(stream.create(path), 2 << 20, bytes(1 << 16))
+            stream.drain()
+    finally:
+        resource.setrlimit(resource.RLIMIT_FSIZE, limits)
+    return stream
+
+
+@pytest.mark.parametrize("lose", [lose_step, lose_bytes])
+def test_lost_data_is_an_error_of_the_runtime(path, lose):
+    runtime = forebay.Runtime()
+    kept = lose(runtime, path)
+    with pytest.raises(forebay.Error):
+        runtime.close()
+    runtime.close()
+    with pytest.raises(forebay.Error), forebay.Runtime() as runtime:
+        kept = lose(runtime, path.with_name("second.fb"))
+    with pytest.raises(ZeroDivisionError), forebay.Runtime() as runtime:
+        kept = lose(runtime, path.with_name("third.fb"))
+        raise ZeroDivisionError
+    del kept
 
 
 @pytest.mark.parametrize(

@@ -174,3 +174,9 @@ print(saved, os.path.getsize(sys.argv[1]))
 def test_signal_handler_writes_steps_during_a_blocking_call(tmp_path):
     done = run(HELD + CALL_IN_A_HANDLER, tmp_path / "out", tmp_path / "run.fb")
     assert (done.stdout, done.stderr, done.returncode) == (f"[1, 2, 3] {1 << 16}\n", "", 0)
+
+
+def test_runtime_closes_after_an_interrupted_call(tmp_path):
+    code = HELD + INTERRUPTED.format(call="stream.write(file, 0, bytes(1 << 16))")
+    done = run(code + "\nheld.release()\nruntime.close()\nprint('closed')", tmp_path / "out")
+    assert (done.stdout, done.stderr, done.returncode) == ("interrupted\nclosed\n", "", 0)
