@@ -18,8 +18,9 @@ namespace {
 using ReaderHandle = Handle<DatasetReader>;
 using StepHandle = Handle<StepReader>;
 
-/// What a read covers, as its options state.
+/// The elements that a read covers, as its options state.
 struct Selection {
+  bool is_global = false;  // a box of a global array instead of parts
   std::vector<Part> parts;
   std::optional<std::uint64_t> first_element;
   std::optional<std::uint64_t> elements;
@@ -29,7 +30,7 @@ struct Selection {
 
   bool has_range() const noexcept { return first_element || elements; }
   /// True for a box and for one whole part: strided memory can hold them.
-  bool has_shape() const noexcept { return parts.empty() || (parts.size() == 1 && !has_range()); }
+  bool has_shape() const noexcept { return is_global || (parts.size() == 1 && !has_range()); }
 };
 
 /// The object of the Python class Field.
@@ -40,35 +41,52 @@ struct FieldObject {
   bool is_global() const { return info.kind == FieldKind::kGlobal; }
 };
 
-Selection selection_of(const FieldObject& self, Options& options) {
-  Selection made;
+void refuse_options(Options& options,
+                    std::initializer_list<const char*> names,
+                    const std::string& reason) {
+  for (const char* const name : names)
+    if (!options.pop(name).is_none())
+      throw nb::type_error((std::string(name) + "= does not fit: " + reason).c_str());
+}
+
+Selection select_parts(Options& options) {
+  Selection made{.fill = nb::none()};
   std::optional<std::uint64_t> part;
   std::optional<std::vector<std::uint64_t>> parts;
   options.take("part", part);
   options.take("parts", parts);
   options.take("first_element", made.first_element);
   options.take("elements", made.elements);
-  made.start = Shape(self.info.shape.size(), 0);
+  refuse_options(options, {"start", "count", "fill"},
+                 "this field has numbered parts: read part=, or parts=");
+  if (part.has_value() == parts.has_value())
+    throw nb::type_error("this field has numbered parts: read either part= or parts=");
+  if (parts && made.has_range()) throw nb::type_error("first_element= and elements= need part=");
+  for (const std::uint64_t number : part ? std::vector{*part} : *parts)
+    made.parts.push_back(Part{number});
+  return made;
+}
+
+Selection select_box(const Shape& shape, Options& options) {
+  refuse_options(options, {"part", "parts", "first_element", "elements"},
+                 "a global array is read by start= and count=");
+  Selection made{.is_global = true, .start = Shape(shape.size(), 0), .fill = options.pop("fill")};
   options.take("start", made.start);
   std::optional<Shape> count;
   options.take("count", count);
-  made.fill = options.pop("fill");
-  if (part) parts.emplace(1, *part);
-  if (self.is_global() == parts.has_value())
-    throw nb::type_error(self.is_global()
-                             ? "a global array is read by start= and count=, not by part="
-                             : "this field has numbered parts: read part=, or parts=");
-  for (const std::uint64_t number : parts.value_or(std::vector<std::uint64_t>()))
-    made.parts.push_back(Part{number});
   if (count) {
     made.count = *count;
-  } else if (self.is_global()) {
-    for (std::size_t d = 0; d < self.info.shape.size(); ++d) {
-      const std::uint64_t first = d < made.start.size() ? made.start[d] : 0;
-      made.count.push_back(self.info.shape[d] - std::min(first, self.info.shape[d]));
-    }
+    return made;
+  }
+  for (std::size_t d = 0; d < shape.size(); ++d) {
+    const std::uint64_t first = d < made.start.size() ? made.start[d] : 0;
+    made.count.push_back(shape[d] - std::min(first, shape[d]));
   }
   return made;
+}
+
+Selection selection_of(const FieldObject& self, Options& options) {
+  return self.is_global() ? select_box(self.info.shape, options) : select_parts(options);
 }
 
 /// Shape of the array that read() returns: of one part, else one dimension of all elements.
@@ -128,13 +146,15 @@ std::shared_ptr<Request> read_with(const FieldObject& self,
                                    const Selection& selection,
                                    const nb::object& into,
                                    nb::object result) {
-  if (selection.parts.size() != 1 && selection.has_range())
-    throw nb::type_error("first_element= and elements= need part=");
   const auto live = self.step->live("read");
   const auto elements = selection.has_shape() ? Elements::kStrided : Elements::kContiguous;
   auto memory = std::make_shared<ForeignMemory>("read", into, Need::kWrite, elements);
   if (self.info.type == ElementType::kBytes && memory->type() == ElementType::kUint8)
     memory->reinterpret_as(ElementType::kBytes);
+  if (memory->type() != self.info.type && memory->type() != ElementType::kBytes)
+    refuse("read", "field " + self.info.name + " has elements of the type " +
+                       numpy_name(self.info.type) + ", the array " + numpy_name(memory->type()) +
+                       "; pass an array of the field's dtype, or a bytearray");
   check_shape(self, selection, memory->shape());
   auto future = start_read(self, live->value, selection, *memory);
   return make_request(live->runtime, std::move(memory), std::move(future),
@@ -198,7 +218,7 @@ nb::object get_item(const FieldObject& self, const nb::object& key) {
   if (keys.size() - ellipses > dimensions || ellipses > 1)
     throw nb::index_error("more indexes than dimensions");
   const nb::object all = nb::slice(nb::none(), nb::none(), nb::none());
-  Selection selection{.fill = nb::none()};
+  Selection selection{.is_global = true, .fill = nb::none()};
   nb::list kept;
   const auto add = [&](const nb::object& index) {
     const std::uint64_t extent = self.info.shape[selection.start.size()];
@@ -351,7 +371,7 @@ void bind_readers(nb::module_& module) {
       .def_prop_ro(
           "errors",
           [](const StepHandle& self) { return exceptions_of(self.value("errors").errors()); },
-          "What of the step is unreadable, as far as its tables show.")
+          "Damage of the step, as far as its tables show.")
       .def_prop_ro(
           "attrs",
           [](const StepHandle& self) { return attributes_of(self.value("attrs").attributes()); },

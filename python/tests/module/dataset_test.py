@@ -188,6 +188,42 @@ def test_parts_are_read_together_or_in_part(runtime, path):
             field.read()
 
 
+def test_rank_without_parts_reads_no_elements(runtime, path):
+    write(runtime, path, 1, u=np.arange(6.0))
+    with runtime.open_dataset(path) as dataset:
+        field = dataset[1]["u"]
+        shares = [field.read(parts=field.parts_of_rank(rank, 3)).result() for rank in range(3)]
+        assert sorted(share.size for share in shares) == [0, 0, 6]
+        assert {share.dtype.name for share in shares} == {"float64"}
+        assert field.readinto(np.zeros(0), parts=[]).result() == 0
+
+
+@pytest.mark.parametrize(
+    ("name", "options"),
+    [
+        ("u", {"part": 0, "start": (0,)}),
+        ("u", {"part": 0, "count": (1,)}),
+        ("u", {"part": 0, "fill": 0}),
+        ("u", {"part": 0, "parts": [0]}),
+        ("u", {"parts": [0], "elements": 1}),
+        ("u", {"parts": [], "first_element": 1}),
+        ("p", {"part": 0}),
+        ("p", {"parts": []}),
+        ("p", {"elements": 2}),
+        ("p", {"first_element": 1}),
+    ],
+)
+def test_option_that_does_not_fit_the_field_is_a_type_error(runtime, path, name, options):
+    with runtime.create_dataset(path) as dataset, dataset.step(1) as step:
+        step.put("p", np.arange(4.0), start=(0,), shape=(4,))
+        step.put("u", np.arange(4.0), part=0)
+    with runtime.open_dataset(path) as dataset:
+        with pytest.raises(TypeError, match="part=|start="):
+            dataset[1][name].read(**options)
+        with pytest.raises(TypeError, match="part=|start="):
+            dataset[1][name].readinto(np.zeros(4), **options)
+
+
 def test_adopted_buffer_is_written_without_a_copy(runtime, path):
     buffer = runtime.allocate((256, 1024), "f8")
     array = np.asarray(buffer)
