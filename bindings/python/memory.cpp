@@ -75,8 +75,14 @@ const char* numpy_name(ElementType type) noexcept {
 ElementType parse_numpy_type(const char* operation, nb::handle dtype) {
   const nb::object parsed = nb::module_::import_("numpy").attr("dtype")(dtype);
   const std::string name = nb::str(parsed.attr("name")).c_str();
+  if (!nb::cast<bool>(parsed.attr("isnative")))
+    refuse(operation, "the type '" + std::string(nb::str(parsed).c_str()) +
+                          "' has another byte order than this machine; pass '" + name + "'");
   const auto type = parse_element_type(name);
-  if (!type) refuse(operation, "the type '" + name + "' is no element type");
+  if (!type)
+    refuse(operation, "the type '" + name +
+                          "' is no element type; integers, floating-point and complex numbers have "
+                          "one, and bytes are 'uint8'");
   return *type;
 }
 

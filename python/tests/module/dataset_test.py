@@ -224,6 +224,12 @@ def test_option_that_does_not_fit_the_field_is_a_type_error(runtime, path, name,
             dataset[1][name].readinto(np.zeros(4), **options)
 
 
+@pytest.mark.parametrize("dtype", [">f8", "?", "U3", "M8[s]", [("a", "f4")]])
+def test_buffer_of_a_type_without_elements_is_refused(runtime, dtype):
+    with pytest.raises(forebay.InvalidArgumentError, match="; "):
+        runtime.allocate(4, dtype)
+
+
 def test_adopted_buffer_is_written_without_a_copy(runtime, path):
     buffer = runtime.allocate((256, 1024), "f8")
     array = np.asarray(buffer)
