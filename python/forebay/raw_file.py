@@ -49,7 +49,10 @@ class RawFile(io.RawIOBase):
 
     def readinto(self, buffer):
         self._check_open()
-        into = memoryview(buffer).cast("B")[: max(0, self._size - self._position)]
+        view = memoryview(buffer)
+        if not view.nbytes:  # cast() refuses shapes with a zero
+            return 0
+        into = view.cast("B")[: max(0, self._size - self._position)]
         if into.nbytes:
             self._session.readinto(self._offset + self._position, into).result()
             self._position += into.nbytes

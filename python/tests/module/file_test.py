@@ -64,6 +64,13 @@ def test_reads_and_seeks_equal_those_of_a_plain_file(runtime, tmp_path):
             assert ours.tell() == plain.tell()
 
 
+def test_readinto_of_an_array_without_elements_reads_nothing(runtime, tmp_path):
+    (tmp_path / "a").write_bytes(b"abc")
+    with runtime.open(tmp_path / "a") as file:
+        assert file.readinto(np.empty((0, 3))) == 0
+        assert (file.tell(), file.read()) == (0, b"abc")
+
+
 def test_misuse_raises(runtime, tmp_path):
     (tmp_path / "a").write_bytes(b"abc")
     with pytest.raises(ValueError, match="for reading"):
