@@ -54,7 +54,7 @@ struct StepCell {
   std::atomic<bool> is_busy = false;
 };
 
-/// What put() stores, and where.
+/// The destination of put().
 struct PutTarget {
   std::string field;
   std::optional<Part> part;
@@ -175,15 +175,26 @@ class StepObject final : public Handle<std::unique_ptr<StepCell>> {
   std::shared_ptr<Request> committed_;
 };
 
+/// The value of a plan's key as TOML. NumPy scalars are those of Python.
+std::string toml_value(const std::string& key, nb::handle given) {
+  const nb::object scalar_type = nb::module_::import_("numpy").attr("generic");
+  nb::object value = nb::borrow(given);
+  if (PyObject_IsInstance(given.ptr(), scalar_type.ptr()) == 1) value = given.attr("item")();
+  if (value.is(Py_True)) return "true";
+  if (value.is(Py_False)) return "false";
+  if (PyUnicode_Check(value.ptr()))
+    return nb::cast<std::string>(nb::module_::import_("json").attr("dumps")(value));
+  if (!PyLong_Check(value.ptr()) && !PyFloat_Check(value.ptr()))
+    refuse("create a dataset", "plan: '" + key + "' is " + nb::repr(value).c_str() +
+                                   "; pass a text, a number or a bool, or omit the key");
+  return nb::str(value).c_str();
+}
+
 WritePlan plan_of_dict(const nb::dict& given) {
   std::string text;
   for (const auto [name, value] : given) {
-    text += std::string(nb::str(name).c_str()) + " = ";
-    text += PyBool_Check(value.ptr()) ? (value.is(Py_True) ? "true" : "false")
-            : PyUnicode_Check(value.ptr())
-                ? nb::cast<std::string>(nb::module_::import_("json").attr("dumps")(value))
-                : nb::str(value).c_str();
-    text += '\n';
+    const std::string key = nb::str(name).c_str();
+    text += key + " = " + toml_value(key, value) + "\n";
   }
   return value_of(parse_write_plan(text, "plan"));
 }
@@ -240,7 +251,7 @@ void bind_step_writer(nb::module_& module) {
       "A step in progress. At its end, a `with` block commits the step, or aborts it if an "
       "exception leaves the block. One thread at a time.")
       .def_prop_ro("number", &StepObject::number)
-      .def("put", &StepObject::put, nb::arg("field"), nb::arg("data"), nb::arg("options"),
+      .def("put", &StepObject::put, nb::arg("field"), nb::arg("data").none(), nb::arg("options"),
            nb::sig("def put(self, field: str, data: typing.Any, "
                    "**options: typing.Unpack[forebay.options.PutOptions]) -> None"),
            "Adds a part (part=3), or a block of a global array (start=(0, 64), shape=(128, 128)). "
@@ -325,7 +336,7 @@ void bind_writers(nb::module_& module) {
       .def_prop_ro(
           "plan", [](const WriterHandle& self) { return to_toml(self.value("plan").plan()); },
           "The plan at opening as TOML; comments explain it.")
-      .def_prop_ro("report", &report_of_writer, "What this rank did for the dataset.")
+      .def_prop_ro("report", &report_of_writer, "Totals of this rank for the dataset.")
       .def(
           "set_attributes",
           [](const WriterHandle& self, const nb::dict& values) {

@@ -42,6 +42,36 @@ ElementType integer_of(bool is_signed, Py_ssize_t size) {
   return static_cast<ElementType>(static_cast<int>(first) + log2);
 }
 
+/// How to convert elements of a format that has no element type.
+const char* conversion_of(std::string_view format) {
+  if (format == "?") return "a bool array is stored as array.view('u1')";
+  if (format == "g") return "convert to double precision: array.astype('f8')";
+  if (format == "Zg") return "convert to double precision: array.astype('c16')";
+  if (format == "O") return "convert objects to numbers: array.astype('f8')";
+  if (format.starts_with("T{")) return "store each field of a record by itself: array['name']";
+  if (format.ends_with('s')) return "a bytes array is stored as array.view('u1')";
+  if (format.ends_with('w')) return "a text array is stored as numpy.char.encode(array).view('u1')";
+  if (format.starts_with('>') || format.starts_with('!'))
+    return "convert the array to this machine's byte order: "
+           "array.astype(array.dtype.newbyteorder('='))";
+  return "integers, floating-point and complex numbers have one";
+}
+
+/// Raises InvalidArgumentError for an object that exports no buffer of elements.
+[[noreturn]] void refuse_object(const char* operation, nb::handle object, Need need) {
+  if (PyUnicode_Check(object.ptr())) refuse(operation, "text has no elements; pass text.encode()");
+  if (nb::hasattr(object, "dtype")) {
+    const nb::object type = object.attr("dtype");
+    refuse(operation, "elements of the type " + std::string(nb::str(type).c_str()) +
+                          " have no element type; store a time as array.view('i8'), and its unit "
+                          "as an attribute");
+  }
+  refuse(operation, "a '" + std::string(Py_TYPE(object.ptr())->tp_name) +
+                        "' has no buffer of elements; pass " +
+                        (need == Need::kWrite ? "an array that can be written"
+                                              : "an array: numpy.asarray(values)"));
+}
+
 ElementType parse_format(const char* operation, std::string_view format, Py_ssize_t size) {
   std::string_view code = format;
   if (!code.empty() && std::string_view("@=<").find(code[0]) != std::string_view::npos)
@@ -52,12 +82,8 @@ ElementType parse_format(const char* operation, std::string_view format, Py_ssiz
     return integer_of(false, size);
   for (const TypeName& name : kFormats)
     if (code == name.format) return name.type;
-  const bool is_big_endian = !code.empty() && (code[0] == '>' || code[0] == '!');
   refuse(operation, "elements of the format '" + std::string(format) + "' have no element type; " +
-                        (is_big_endian ? "convert the array to this machine's byte order: "
-                                         "array.astype(array.dtype.newbyteorder('='))"
-                                       : "integers, floating-point and complex numbers have one; "
-                                         "a bool array is stored as array.view('u1')"));
+                        conversion_of(code));
 }
 
 nb::object with_buffer(nb::handle object) {
@@ -102,12 +128,12 @@ ForeignMemory::ForeignMemory(const char* operation, nb::handle object, Need need
     : buffer_(std::make_unique<Py_buffer>()) {
   drop_deferred();
   nb::object source = with_buffer(object);
-  get_buffer(source);
+  get_buffer(operation, source, need);
   const bool is_strided = elements == Elements::kStrided && !is_contiguous() && find_layout();
   if (need == Need::kRead && !is_strided && !is_contiguous()) {
     PyBuffer_Release(buffer_.get());
     source = nb::module_::import_("numpy").attr("ascontiguousarray")(source);
-    get_buffer(source);
+    get_buffer(operation, source, need);
   }
   try {
     if (need == Need::kWrite && buffer_->readonly != 0)
@@ -128,9 +154,13 @@ ForeignMemory::ForeignMemory(const char* operation, nb::handle object, Need need
   }
 }
 
-void ForeignMemory::get_buffer(nb::handle source) {
-  if (PyObject_GetBuffer(source.ptr(), buffer_.get(), PyBUF_STRIDES | PyBUF_FORMAT) != 0)
-    throw nb::python_error();
+void ForeignMemory::get_buffer(const char* operation, nb::handle source, Need need) {
+  if (PyObject_GetBuffer(source.ptr(), buffer_.get(), PyBUF_STRIDES | PyBUF_FORMAT) != 0) {
+    const PyObject* const raised = PyErr_Occurred();
+    if (raised != PyExc_TypeError && raised != PyExc_ValueError) throw nb::python_error();
+    PyErr_Clear();
+    refuse_object(operation, source, need);
+  }
   size_bytes_ = static_cast<std::size_t>(buffer_->len);
 }
 

@@ -87,7 +87,8 @@ class ForeignMemory {
  public:
   /// Objects without the buffer protocol are imported by DLPack. For kRead, NumPy copies an array
   /// that `elements` excludes. Raises InvalidArgumentError, naming `operation`, for kWrite and
-  /// memory that is read-only or that `elements` excludes, and for types that no ElementType has.
+  /// memory that is read-only or that `elements` excludes, for objects without a buffer, and for
+  /// types that no ElementType has.
   ForeignMemory(const char* operation,
                 nb::handle object,
                 Need need,
@@ -113,7 +114,7 @@ class ForeignMemory {
   const Shape& shape() const noexcept { return shape_; }
 
  private:
-  void get_buffer(nb::handle source);
+  void get_buffer(const char* operation, nb::handle source, Need need);
   bool is_contiguous() const noexcept { return PyBuffer_IsContiguous(buffer_.get(), 'C') != 0; }
   bool find_layout();
 

@@ -88,9 +88,11 @@ void submit(const StreamHandle& self,
             const FileHandle& file,
             const nb::args& range) {
   if (range.size() < 1 || range.size() > 2) throw nb::type_error("submit() takes offset and size");
-  const auto offset = nb::cast<std::uint64_t>(range[0]);
+  std::uint64_t offset = 0;
+  std::uint64_t size = kAll;
   const bool is_part = range.size() == 2 && !range[1].is_none();
-  const std::uint64_t size = is_part ? nb::cast<std::uint64_t>(range[1]) : kAll;
+  if (!nb::try_cast(range[0], offset) || (is_part && !nb::try_cast(range[1], size)))
+    throw nb::type_error("offset and size of submit() are numbers of bytes, 0 or more");
   const auto held = self.live("submit");
   const auto target = file.live("submit");
   check(held->value.submit(buffer.take("submit"), target->value, offset, size));
@@ -193,7 +195,7 @@ void bind_streams(nb::module_& module) {
       .def(
           "cancel", [](const StreamHandle& self) { self.value("cancel").cancel(); },
           "Cancels the stream: every wait and every later call raises CancelledError.")
-      .def_prop_ro("report", &report_of_stream, "What the stream has done; times in seconds.")
+      .def_prop_ro("report", &report_of_stream, "Totals of the stream; times in seconds.")
       .def("close", &StreamHandle::close, "Drains the stream and ends it.")
       .def("__enter__", &identity, nb::sig("def __enter__(self) -> typing.Self"))
       .def("__exit__", &leave);

@@ -170,10 +170,15 @@ nb::object slice_view(const SessionHandleObject& self, const nb::slice& slice) {
 }
 
 void hint_reads(const SessionHandleObject& self, const nb::object& reads) {
-  std::string signature;
   const Session& session = self.value("hint");
-  check(nb::try_cast(reads, signature) ? session.hint(signature)
-                                       : session.hint(ranges_of(nb::cast<Ranges>(reads))));
+  if (session.plan().mode != Mode::kOnDemand)
+    refuse("hint", "the session reads its whole extent; open it with on_demand=True");
+  std::string signature;
+  if (nb::try_cast(reads, signature)) return check(session.hint(signature));
+  Ranges ranges;
+  if (!nb::try_cast(reads, ranges))
+    refuse("hint", "the reads are no signature; pass its text, or pairs (offset, size)");
+  check(session.hint(ranges_of(ranges)));
 }
 
 nb::dict report_of_session(const SessionHandleObject& self) {

@@ -161,7 +161,7 @@ class Handle : public Closable {
     if (!live_)
       throw Failure(Error({.kind = ErrorClass::kClosed,
                            .operation = operation,
-                           .cause = "the object is closed, or its Runtime is"}));
+                           .cause = "the object is closed, or its Runtime is; open it again"}));
     return live_;
   }
   T& value(const char* operation) const { return live(operation)->value; }

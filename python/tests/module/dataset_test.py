@@ -328,7 +328,7 @@ def test_lost_data_is_an_error_of_the_runtime(path, lose):
         (np.zeros(4), {"part": 0, "start": (0,), "shape": (4,)}, TypeError),
         (np.zeros(4), {"part": -1}, TypeError),
         (np.zeros(4), {"part": 0, "adopt": True}, TypeError),
-        ([1.0, 2.0], {"part": 0}, TypeError),
+        ([1.0, 2.0], {"part": 0}, forebay.InvalidArgumentError),
     ],
 )
 def test_unsuitable_data_is_refused(runtime, path, data, options, error):
@@ -337,6 +337,64 @@ def test_unsuitable_data_is_refused(runtime, path, data, options, error):
     with pytest.raises(error):
         step.put("u", data, **options)
     step.abort()
+
+
+@pytest.mark.parametrize(
+    ("data", "remedy"),
+    [
+        ("text", "encode"),
+        ([1.0], "asarray"),
+        (None, "asarray"),
+        (np.zeros(2, "M8[s]"), "view"),
+        (np.zeros(2, "m8[ms]"), "view"),
+        (np.zeros(2, "U3"), r"char\.encode"),
+        (np.zeros(2, "S3"), "view"),
+        (np.zeros(2, "g"), "astype"),
+        (np.zeros(2, "G"), "c16"),
+        (np.zeros(2, "?"), "view"),
+        (np.zeros(2, ">f8"), "newbyteorder"),
+        (np.zeros(2, [("a", "f4")]), r"array\['name'\]"),
+        (np.array([None]), "astype"),
+    ],
+)
+def test_refused_data_names_its_conversion(runtime, path, data, remedy):
+    step = runtime.create_dataset(path).step(1)
+    with pytest.raises(forebay.InvalidArgumentError, match="; .*" + remedy):
+        step.put("u", data, part=0)
+    step.put("u", np.zeros(3), part=0)
+    step.commit().result()
+
+
+def test_plan_of_numpy_scalars_is_a_plan(runtime, path):
+    plan = {"strategy": "serial", "retained_steps": np.int64(3)}
+    with runtime.create_dataset(path, plan=plan) as dataset:
+        assert "retained_steps = 3" in dataset.plan
+
+
+@pytest.mark.parametrize("value", [None, [1], {}, np.zeros(2)])
+def test_unsuitable_value_of_a_plan_names_its_key(runtime, path, value):
+    with pytest.raises(forebay.InvalidArgumentError, match="'codec' is .*; pass"):
+        runtime.create_dataset(path, plan={"codec": value})
+
+
+def test_refused_calls_name_arguments_of_python(runtime, path):
+    write(runtime, path, 1, u=np.arange(6.0))
+    with runtime.open_dataset(path) as dataset:
+        field = dataset[1]["u"]
+        with pytest.raises(forebay.InvalidArgumentError, match="float64.*int32; pass an array"):
+            field.readinto(np.zeros(6, "i4"), part=0)
+        raw = bytearray(48)
+        assert field.readinto(raw, part=0).result() == 48
+        assert raw == np.arange(6.0).tobytes()
+    with runtime.create_output_stream() as stream:
+        buffer = stream.acquire().result()
+        file = stream.create(path.with_name("out"))
+        for offset, size in (("0", 1), (0, "1"), (-1, 1)):
+            with pytest.raises(TypeError, match="numbers of bytes"):
+                stream.submit(buffer, file, offset, size)
+        buffer.release()
+    with pytest.raises(forebay.ClosedError, match="; open it again"):
+        stream.drain()
 
 
 def test_plans_are_names_dicts_and_files(runtime, tmp_path):
@@ -432,9 +490,14 @@ def test_attributes_are_restored(runtime, path):
     assert found["steps"].dtype == np.int16
 
 
-@pytest.mark.parametrize("value", [True, None, {"a": 1}, ["a", 1], np.zeros(2, ">f4"), "a\0b"])
+UNSUITABLE = [b"a", [b"a"], np.array(["a"]), [[1], [2, 3]], True, None, {"a": 1}, ["a", 1]]
+
+
+@pytest.mark.parametrize("value", [*UNSUITABLE, np.zeros(2, ">f4"), np.longdouble(1), "a\0b"])
 def test_unsuitable_attribute_is_refused(runtime, path, value):
     step = runtime.create_dataset(path).step(1)
     with pytest.raises(forebay.InvalidArgumentError):
         step.set_attributes({"x": value})
+    with pytest.raises(forebay.InvalidArgumentError, match=r"3 is no name.*str\(name\)"):
+        step.set_attributes({3: 4})
     step.abort()
