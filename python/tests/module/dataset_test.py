@@ -369,6 +369,8 @@ def test_plan_of_numpy_scalars_is_a_plan(runtime, path):
     plan = {"strategy": "serial", "retained_steps": np.int64(3)}
     with runtime.create_dataset(path, plan=plan) as dataset:
         assert "retained_steps = 3" in dataset.plan
+    with pytest.raises(forebay.InvalidArgumentError, match="codec"):
+        runtime.create_dataset(path.with_name("b.fb"), plan={"codec": np.True_})
 
 
 @pytest.mark.parametrize("value", [None, [1], {}, np.zeros(2)])
