@@ -88,7 +88,7 @@ class CancelledError(Error, concurrent.futures.CancelledError):
 
 
 class ClosedError(Error, ValueError):
-    """What serves the request has ended, or its step was dropped."""
+    """The session, step, stream or Runtime of the request has ended, or its step was aborted."""
 
     kind = "closed"
 
