@@ -294,6 +294,23 @@ def test_view_has_the_name_of_the_dataset_by_default(samples, forebay, tmp_path,
     assert h5py.is_hdf5("grid.h5")
 
 
+@pytest.mark.parametrize("options", [(), ("--hdf5", "grid.h5")])
+def test_file_that_is_no_view_is_not_replaced(samples, forebay, tmp_path, monkeypatch, options):
+    monkeypatch.chdir(tmp_path)
+    with h5py.File("grid.h5", "w") as mine:
+        mine["x"] = [1.5, 2.5]
+    contents = (tmp_path / "grid.h5").read_bytes()
+    for kept in (contents, b"text"):
+        (tmp_path / "grid.h5").write_bytes(kept)
+        completed = forebay("view", samples / "grid.fb", *options)
+        assert completed.code == 1
+        assert "it exists and is no view; name another file with --hdf5" in completed.err
+        assert (tmp_path / "grid.h5").read_bytes() == kept
+    (tmp_path / "grid.h5").unlink()
+    for _time in range(2):
+        assert forebay("view", samples / "grid.fb", *options).code == 0
+
+
 def test_arguments_that_exclude_each_other_are_refused(samples, forebay, tmp_path):
     assert forebay("view").code == 2
     assert forebay("view", samples / "run.fb", "--check", "x").code == 2
@@ -348,6 +365,23 @@ def test_references_replace_references_alone(samples, forebay, tmp_path):
     assert "holds no references" in completed.err
     assert (tmp_path / "mine/file").read_text() == "important"
     assert sorted(path.name for path in tmp_path.glob("*.tmp-*")) == []
+
+
+@pytest.mark.parametrize("text", ['{"zarr_consolidated_format":1,"metadata":{}}', "3", "no JSON"])
+def test_store_of_zarr_is_not_replaced(samples, forebay, tmp_path, text):
+    store = tmp_path / "real.zarr"
+    store.mkdir()
+    (store / ".zmetadata").write_text(text)
+    completed = forebay("view", samples / "grid.fb", "--kerchunk", store)
+    assert completed.code == 1
+    assert "holds no references" in completed.err
+    assert (store / ".zmetadata").read_text() == text
+
+
+def test_references_are_written_to_an_empty_directory(samples, forebay, tmp_path):
+    (tmp_path / "empty").mkdir()
+    assert forebay("view", samples / "grid.fb", "--kerchunk", tmp_path / "empty").code == 0
+    assert (tmp_path / "empty/.zmetadata").is_file()
 
 
 # Meshes

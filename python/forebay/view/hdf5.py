@@ -34,11 +34,23 @@ SEGMENTS_MAX = 2000
 
 
 def write(dataset: str, steps: list[Step], wanted: list[str], file: str) -> dict:
-    """Writes `file` in one piece. Returns a document of what it shows and what it lacks."""
+    """Writes `file` in one piece. Returns a document of what it shows and what it lacks. An
+    existing file must be a view."""
     h5py = import_h5py()
+    if os.path.exists(file) and not _is_view(h5py, file):
+        message = f"write {file}: it exists and is no view; name another file with --hdf5"
+        raise ForebayError(message)
     options = {"locking": False, "libver": ("v110", "v110")}
     with atomic_output.atomic_write(file) as place, h5py.File(place, "w", **options) as target:
         return _View(h5py, target, os.path.realpath(dataset), steps).run(wanted)
+
+
+def _is_view(h5py, file: str) -> bool:
+    try:
+        with h5py.File(file, locking=False) as opened:
+            return "forebay_dataset" in opened.attrs
+    except OSError:
+        return False
 
 
 class _View:

@@ -283,12 +283,23 @@ def _dimension_names(array: Array, axis: str | None, lengths: dict[str, int]) ->
     return [axis, *names] if array.has_step_axis else names
 
 
+def _is_replaceable(directory: Path) -> bool:
+    """Whether a directory is empty or holds references. Stores of Zarr have `.zmetadata` too, but
+    only references have a record size in it."""
+    try:
+        if not any(directory.iterdir()):
+            return True
+        return "record_size" in json.loads((directory / ".zmetadata").read_text(encoding="utf-8"))
+    except (OSError, TypeError, ValueError):
+        return False
+
+
 @contextlib.contextmanager
 def _new_directory(directory: str) -> Iterator[Path]:
     """Yields a directory that replaces `directory` when it is complete. An existing one must be
     empty or hold references."""
     target = Path(os.path.realpath(directory))
-    if target.exists() and not (target / ".zmetadata").is_file():
+    if target.exists() and not _is_replaceable(target):
         message = f"{directory} exists and holds no references; name another, or remove it"
         raise ForebayError(message)
     place = target.with_name(f"{target.name}.tmp-{secrets.token_hex(8)}")
