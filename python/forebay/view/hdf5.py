@@ -11,7 +11,7 @@ from dataclasses import replace
 
 from forebay import atomic_output
 from forebay.errors import ForebayError
-from forebay.hdf5_copy import import_h5py, numbers_of, set_attributes
+from forebay.hdf5_copy import import_h5py, set_attributes
 from forebay.view import vtkhdf
 from forebay.view.places import (
     Array,
@@ -20,10 +20,12 @@ from forebay.view.places import (
     Step,
     arrays_of,
     attribute_of,
+    fill_value_of,
     find_field_errors,
     lengths_of_labels,
     names_of_fields,
     read_steps,
+    remove_fill_errors,
 )
 
 SOURCES = "forebay_sources"
@@ -63,6 +65,7 @@ class _View:
         excluded = find_field_errors(self.steps, names) + self._compressed(names)
         bad = {one.field for one in excluded}
         arrays = {name: list(arrays_of(self.steps, name)) for name in names if name not in bad}
+        excluded += remove_fill_errors(arrays)
         self.taken = {one.path[0] for each in arrays.values() for one in each}
         self.hidden = self._free_name(SOURCES)
         self._set_root_attributes()
@@ -170,14 +173,6 @@ class _View:
             where = tuple(slice(a, a + n) for a, n in zip(box.start, box.count, strict=True))
             layout[where] = self.h5py.VirtualSource(".", source.name, box.count)
         return group.create_virtual_dataset(name, layout, fillvalue=value)
-
-
-def fill_value_of(head: dict):
-    """The number of the attribute `fill_value` of a field, or None."""
-    for one in head["attributes"]:
-        if one["name"] == "fill_value" and one["kind"] == "numbers" and not one["shape"]:
-            return numbers_of(one)
-    return None
 
 
 def _make_external(group, name: str, box: Block, shape: tuple, dtype: str):

@@ -12,6 +12,7 @@ from dataclasses import dataclass, field, replace
 
 from forebay import native
 from forebay.errors import ForebayError
+from forebay.hdf5_copy import numbers_of
 
 
 @dataclass(frozen=True)
@@ -201,6 +202,44 @@ def find_field_errors(steps: list[Step], names: list[str]) -> list[Excluded]:
                     excluded.append(Excluded(step.number, name, cause))
             if "error" in head:
                 excluded.append(Excluded(step.number, name, head["error"]))
+    return excluded
+
+
+def fill_value_of(head: dict):
+    """The attribute `fill_value` of a field as a scalar of NumPy; None if there is none, or if it
+    is no value of the field's type: integers are exact, other numbers are rounded."""
+    import numpy
+
+    found = [one for one in head["attributes"] if one["name"] == "fill_value"]
+    if not found or found[0]["kind"] != "numbers" or found[0]["shape"]:
+        return None
+    value, dtype = numbers_of(found[0]), numpy.dtype(head["dtype"])
+    if value.dtype.kind == "c" and dtype.kind != "c":
+        return None
+    if dtype.kind in "iu":
+        limits, number = numpy.iinfo(dtype), value.item()
+        is_exact = limits.min <= number <= limits.max and number == int(number)
+        return numpy.array(int(number), dtype)[()] if is_exact else None
+    with numpy.errstate(over="ignore"):
+        rounded = value.astype(dtype)
+    return rounded if numpy.isinf(rounded) == numpy.isinf(value) else None
+
+
+def remove_fill_errors(arrays: dict[str, list[Array]]) -> list[Excluded]:
+    """Removes fields with elements in no block whose attribute `fill_value` is no value of their
+    type."""
+    excluded = []
+    for name, own in arrays.items():
+        needs_fill = any(array.missing_steps or array.is_incomplete for array in own)
+        if not needs_fill or fill_value_of(own[0].head) is not None:
+            continue
+        for one in own[0].head["attributes"]:
+            if one["name"] == "fill_value":
+                found = numbers_of(one).tolist() if one["kind"] == "numbers" else one["value"]
+                cause = f"its fill_value {found} is no number of the type {own[0].head['dtype']}"
+                excluded.append(Excluded(None, name, cause))
+    for one in excluded:
+        del arrays[one.field]
     return excluded
 
 

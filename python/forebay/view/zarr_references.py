@@ -7,6 +7,7 @@ of a field must form a regular grid, as chunks of Zarr do.
 
 import contextlib
 import json
+import math
 import os
 import secrets
 import shutil
@@ -22,9 +23,11 @@ from forebay.view.places import (
     Step,
     arrays_of,
     attribute_of,
+    fill_value_of,
     find_field_errors,
     lengths_of_labels,
     names_of_fields,
+    remove_fill_errors,
     step_arrays_of,
 )
 
@@ -79,6 +82,7 @@ def write_parquet(steps: list[Step], wanted: list[str], directory: str) -> dict:
         nodes = {step.fields[name].head["node"] for step in steps for name in step.fields}
         axis = writer.add_axis(steps, nodes)
         arrays = {name: list(arrays_of(steps, name)) for name in names if name not in bad}
+        excluded += remove_fill_errors(arrays)
         writer.lengths = lengths_of_labels((a for own in arrays.values() for a in own), {axis})
         for name, own in arrays.items():
             try:
@@ -140,14 +144,21 @@ class _ParquetDirectory:
         for path, rows in self.rows.items():
             folder = self.place / path
             folder.mkdir(parents=True, exist_ok=True)
-            for first in range(0, max(rows) + 1, RECORD_CHUNKS):
-                numbers = range(first, min(first + RECORD_CHUNKS, max(rows) + 1))
+            # fsspec reads a row for each chunk, also for those that no step has.
+            total = self._chunk_count(path)
+            for first in range(0, total, RECORD_CHUNKS):
+                numbers = range(first, min(first + RECORD_CHUNKS, total))
                 file = folder / f"refs.{first // RECORD_CHUNKS}.parq"
                 _write_parquet_file(file, [rows.get(number) for number in numbers])
         # zarr recognizes consolidated metadata by its version.
         document = {"metadata": self.metadata, "record_size": RECORD_CHUNKS}
         consolidated = {"zarr_consolidated_format": 1}
         (self.place / ".zmetadata").write_text(_dump(document | consolidated), encoding="utf-8")
+
+    def _chunk_count(self, path: str) -> int:
+        array = self.metadata[f"{path}/.zarray"]
+        pairs = zip(array["shape"], array["chunks"], strict=True)
+        return math.prod(max(-(-extent // size), 1) for extent, size in pairs)
 
 
 def _write_parquet_file(file: Path, rows: list) -> None:
@@ -235,8 +246,8 @@ class _References:
         compressor = {"id": "zstd", "level": 1} if encoding == "zstd" else None
         fill = None
         if array.missing_steps:
-            fill = attribute_of(head, "fill_value") or 0
-            fill = {"nan": "NaN", "inf": "Infinity", "-inf": "-Infinity"}.get(fill, fill)
+            value = fill_value_of(head)
+            fill = 0 if value is None else _json_number(value)
         settings = {"compressor": compressor, "fill_value": fill}
         self._set_array(path, array.shape, chunk, head["dtype"], settings)
         attributes = {}
@@ -258,6 +269,13 @@ class _References:
             "filters": None,
         }
         self.target.set_metadata(f"{path}/.zarray", array | settings)
+
+
+def _json_number(value):
+    """A scalar of NumPy in the form of Zarr: a complex number is a list."""
+    if value.dtype.kind == "c":
+        return [_json_number(value.real), _json_number(value.imag)]
+    return {"nan": "NaN", "inf": "Infinity", "-inf": "-Infinity"}.get(str(value), value.item())
 
 
 def _json_attributes(attributes: list[dict]) -> dict:
