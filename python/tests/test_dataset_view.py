@@ -425,11 +425,12 @@ def test_mesh_without_its_fields_is_excluded(samples, viewed, options, cause):
 
 
 def attribute(name, value):
-    kind, shape = ("text", []) if isinstance(value, str) else ("numbers", [len(value)])
+    shape = [] if isinstance(value, str) else [len(value)]
+    kind = "text" if isinstance(value[0], str) else "numbers"
     return {"name": name, "kind": kind, "type": "float64", "shape": shape, "value": value}
 
 
-def flat_grid(folder, attributes=(), **associations):
+def flat_grid(folder, attributes=(), names=("", ""), **associations):
     """A view of two steps of fields of 4 x 5 elements, which are in one file."""
     numpy.arange(40, dtype="<f8").tofile(folder / "data")
     steps = []
@@ -438,6 +439,7 @@ def flat_grid(folder, attributes=(), **associations):
         for name, association in associations.items():
             box = block_of([0, 0], [4, 5], [(str(folder / "data"), 160 * i, 160)])
             own = [attribute("vtk_association", association)]
+            own.append(attribute("dimension_names", list(names)))
             head = {"name": name, "node": name, "dtype": "<f8", "kind": "global", "shape": [4, 5],
                     "attributes": own}  # fmt: skip
             fields[name] = StepField(head, boxes=[box])
@@ -471,6 +473,7 @@ def test_field_of_another_shape_is_not_in_the_grid(tmp_path):
     [
         ("vtk_spacing", [1.0, 2.0], "vtk_spacing must have 3 numbers"),
         ("vtk_origin", "here", "vtk_origin must have 3 numbers"),
+        ("vtk_origin", ["a", "b", "c"], "vtk_origin must have numbers, not ['a', 'b', 'c']"),
         ("vtk_type", [1.0], "vtk_type is [1.0]; views show ImageData"),
         ("vtk_type", "PolyData", "vtk_type is PolyData; views show ImageData"),
     ],
@@ -489,6 +492,14 @@ def test_field_with_a_name_of_the_view_itself_is_shown(tmp_path, name):
     flat_grid(tmp_path, **{name: "PointData"})
     with h5py.File(tmp_path / "view.h5") as view:
         assert numpy.array_equal(view[name][:], numpy.arange(40).reshape(2, 4, 5))
+
+
+def test_dimension_with_the_name_of_a_length_keeps_its_own(tmp_path):
+    """netCDF-4 shows a truncated array if dimensions of other lengths share a scale."""
+    flat_grid(tmp_path, names=["length_5", ""], u="PointData")
+    with h5py.File(tmp_path / "view.h5") as view:
+        assert [view["u"].dims[i][0].shape for i in (1, 2)] == [(4,), (5,)]
+        assert view["u"].dims[1][0].name == "/length_5"
 
 
 def test_fields_with_one_name_in_vtk_are_shown_once(tmp_path):

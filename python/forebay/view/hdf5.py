@@ -59,6 +59,7 @@ class _View:
     def __init__(self, h5py, target, dataset: str, steps: list[Step]):
         self.h5py, self.target, self.dataset, self.steps = h5py, target, dataset, steps
         self.sources = self.arrays = self.referenced_bytes = 0
+        self.lengths: dict[str, int] = {}  # of named dimensions
 
     def run(self, wanted: list[str]) -> dict:
         names = names_of_fields(self.steps, wanted)
@@ -122,8 +123,8 @@ class _View:
         return self.target[name]
 
     def _free_name(self, name: str) -> str:
-        """A name that no field has."""
-        while name in self.taken:
+        """A name that no field and no dimension has."""
+        while name in self.taken or name in self.lengths:
             name += "_"
         return name
 

@@ -108,7 +108,10 @@ class _ImageData(_Mesh):
                 return default
             if not isinstance(found, list) or len(found) != len(default):
                 raise _NoMeshError(f"{name} must have {len(default)} numbers")
-            return [float(one) for one in found]
+            try:
+                return [float(one) for one in found]
+            except ValueError:
+                raise _NoMeshError(f"{name} must have numbers, not {found}") from None
 
         points = [1] * (3 - self.dimensions) + self.points
         return {
