@@ -71,10 +71,9 @@ class NodeExchange:
         """Passes a block to the receivers. An empty one reports that it cannot be read."""
         if not self._published:
             _remove_abandoned()
-        self._folder.mkdir(mode=0o700, exist_ok=True)
         file = self._folder / f"{number}.source"
         try:
-            with open(file, "xb", buffering=0) as target:
+            with self._create(file) as target:
                 rest = memoryview(block)
                 while rest:
                     rest = rest[target.write(rest) :]
@@ -85,6 +84,13 @@ class NodeExchange:
             file.unlink(missing_ok=True)
             raise
         self._published.append((file, len(block)))
+
+    def _create(self, file: pathlib.Path):
+        while True:
+            self._folder.mkdir(mode=0o700, exist_ok=True)
+            # Between both calls, close() of another process may remove the empty folder.
+            with contextlib.suppress(FileNotFoundError):
+                return open(file, "xb", buffering=0)
 
     def receive(self, number: int) -> bytearray | None:
         """The block, empty if its reader has failed. None if it is not published yet."""
@@ -113,8 +119,11 @@ class NodeExchange:
 
     def close(self):
         """Discards what this process has not received. Its own blocks stay for their receivers."""
-        for path in [*self._folder.glob(f"*.{self._rank}"), *(file for file, _ in self._published)]:
-            path.unlink(missing_ok=True)
+        files = [file for file, _ in self._published]
+        with contextlib.suppress(FileNotFoundError):  # another process has removed the folder
+            files += self._folder.glob(f"*.{self._rank}")
+        for file in files:
+            file.unlink(missing_ok=True)
         self._published = []
         with contextlib.suppress(OSError):  # absent, or other processes still use it
             self._folder.rmdir()

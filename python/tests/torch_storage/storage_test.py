@@ -7,6 +7,7 @@ import os
 import pickle
 import time
 from concurrent import futures
+from pathlib import Path
 
 import numpy as np
 import pytest
@@ -344,6 +345,40 @@ def test_full_shared_memory_fails_all_ranks(tmp_path, shared, monkeypatch):
 def test_plan_cannot_drop_steps(tmp_path):
     with pytest.raises(forebay.InvalidArgumentError, match="retained_steps"):
         ForebayStorageWriter(tmp_path, plan={"retained_steps": 1})
+
+
+def test_block_is_published_while_another_process_removes_the_folder(shared, monkeypatch):
+    exchange = node_exchange.NodeExchange("token", 0)
+    mkdir, calls = Path.mkdir, []
+
+    def remove_first(path, **options):
+        mkdir(path, **options)
+        calls.append(path)
+        if len(calls) == 1:
+            path.rmdir()
+
+    monkeypatch.setattr(node_exchange.pathlib.Path, "mkdir", remove_first)
+    exchange.publish(3, b"block", [1])
+    receiver = node_exchange.NodeExchange("token", 1)
+    assert receiver.receive(3) == b"block"
+    receiver.close()
+    exchange.close()
+    assert list(shared.iterdir()) == []
+
+
+def test_exchange_is_closed_while_another_process_removes_the_folder(shared, monkeypatch):
+    exchange = node_exchange.NodeExchange("token", 0)
+    exchange.publish(3, b"block", [1])
+
+    def remove(path, _pattern):
+        for file in path.iterdir():
+            file.unlink()
+        path.rmdir()
+        raise FileNotFoundError(errno.ENOENT, "No such file or directory", str(path))
+
+    monkeypatch.setattr(node_exchange.pathlib.Path, "glob", remove)
+    exchange.close()
+    assert list(shared.iterdir()) == []
 
 
 def test_rank_without_data_writes_nothing(tmp_path):
