@@ -110,7 +110,8 @@ class ForebayStorageReader(StorageReader):
     """Loads checkpoints: dcp.load(state, storage_reader=ForebayStorageReader("checkpoints")).
 
     `step` is that of the writer; by default the newest. A tensor, or a part of one, that several
-    ranks of a node load is read by one of them. A rank raises TimeoutError after `timeout_s`. Like
+    ranks of a node load is read by one of them. A rank raises TimeoutError after `timeout_s`. All
+    ranks raise an Error if they find different newest checkpoints, as while one is saved. Like
     DCP's own readers it unpickles the metadata: load only checkpoints that you trust.
     """
 
@@ -119,6 +120,7 @@ class ForebayStorageReader(StorageReader):
         self.checkpoint_id = pathlib.Path(path)
         self._step = step
         self._timeout_s = timeout_s
+        self._number = None  # of the checkpoint that is loaded
         self.locations = {}
         self.types = {}
 
@@ -138,6 +140,7 @@ class ForebayStorageReader(StorageReader):
                 raise forebay.NotFoundError(f"load {path}: no checkpoint is complete")
             reading = dataset[number][TABLES].read(part=0)
             tables = Deadline(self._timeout_s).wait(reading, f"load {path}")
+        self._number = number
         return pickle.loads(tables.tobytes())
 
     def set_up_storage_reader(self, metadata: Metadata, is_coordinator, *_args, **_kwargs):
@@ -149,9 +152,15 @@ class ForebayStorageReader(StorageReader):
         }
 
     def prepare_local_plan(self, plan):
-        return dataclasses.replace(plan, storage_data=node_exchange.node_key())
+        return dataclasses.replace(plan, storage_data=(node_exchange.node_key(), self._number))
 
     def prepare_global_plan(self, plans):
+        found = sorted({plan.storage_data[1] for plan in plans})
+        if len(found) > 1:
+            numbers = " and ".join(map(str, found))
+            raise forebay.InvalidArgumentError(
+                f"load {self.checkpoint_id}: ranks found checkpoints {numbers}; pass step="
+            )
         return _share_reads(plans)
 
     def read_data(self, plan, planner):
@@ -309,7 +318,7 @@ def _share_reads(plans):
     ranks, sizes = collections.defaultdict(set), {}
     for rank, plan in enumerate(plans):
         for item in plan.items:
-            if plan.storage_data and _size(item) > 0:
+            if plan.storage_data[0] and _size(item) > 0:
                 ranks[plan.storage_data, _key(item)].add(rank)
                 sizes[_key(item)] = _size(item)
     assigned = [0] * len(plans)

@@ -347,6 +347,18 @@ def test_plan_cannot_drop_steps(tmp_path):
         ForebayStorageWriter(tmp_path, plan={"retained_steps": 1})
 
 
+def test_ranks_that_find_different_checkpoints_load_none(tmp_path):
+    items = [read_item("w", (0, 0), (0, 0), (4, 6))]
+    plans = []
+    for number in (1, 2):
+        save_halves(tmp_path, WHOLE + number, step=number)
+        reader = ForebayStorageReader(tmp_path, timeout_s=LIMIT_S)
+        reader.set_up_storage_reader(reader.read_metadata(), number == 1)
+        plans.append(reader.prepare_local_plan(LoadPlan(items)))
+    with pytest.raises(forebay.Error, match=r"ranks found checkpoints 1 and 2; pass step="):
+        reader.prepare_global_plan(plans)
+
+
 def test_block_is_published_while_another_process_removes_the_folder(shared, monkeypatch):
     exchange = node_exchange.NodeExchange("token", 0)
     mkdir, calls = Path.mkdir, []
