@@ -37,17 +37,20 @@ class ForebayStorageWriter(StorageWriter):
     """Saves checkpoints: dcp.save(state, storage_writer=ForebayStorageWriter("checkpoints")).
 
     Each save adds a step. `step` is its number, larger than all before; by default the next one. A
-    rank raises an Error, which DCP passes to all ranks, if its data are not durable after
-    `timeout_s`. `plan` is a dict of values of a plan. It cannot limit `retained_steps`: ranks would
+    rank raises LimitError, which DCP passes to all ranks, if it waits longer than `timeout_s`: for
+    memory while it puts tensors, and then until they are durable. `plan` is a dict of values of a
+    plan. It cannot set `step_timeout_ms`, which is `timeout_s`, nor `retained_steps`: ranks would
     drop the steps of a complete checkpoint before the next one is complete.
     """
 
     def __init__(self, path, *, step=None, timeout_s=600.0, plan=None):
         super().__init__()
-        if "retained_steps" in (plan or {}):
-            raise forebay.InvalidArgumentError(
-                f"save {path}: the plan has retained_steps; remove directories of old checkpoints"
-            )
+        refused = {
+            "retained_steps": "remove directories of old checkpoints",
+            "step_timeout_ms": "pass timeout_s",
+        }
+        for name in refused.keys() & (plan or {}):
+            raise forebay.InvalidArgumentError(f"save {path}: the plan has {name}; {refused[name]}")
         self.checkpoint_id = pathlib.Path(path)
         self._step = step
         self._timeout_s = timeout_s
@@ -93,7 +96,6 @@ class ForebayStorageWriter(StorageWriter):
         self._write_step(TABLES, self._step, lambda step: step.put(TABLES, tables, part=0))
 
     def _write_step(self, name, number, put):
-        deadline = Deadline(self._timeout_s)
         path = self.checkpoint_id / name
         with (
             forebay.Runtime() as runtime,
@@ -103,7 +105,7 @@ class ForebayStorageWriter(StorageWriter):
             next_step = 0 if newest is None else newest + 1
             with dataset.step(next_step if number is None else number) as step:
                 put(step)
-            deadline.wait(step.committed, f"save {path}")
+            step.committed.result()  # which the step timeout ends
 
 
 class ForebayStorageReader(StorageReader):

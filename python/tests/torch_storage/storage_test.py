@@ -347,6 +347,35 @@ def test_plan_cannot_drop_steps(tmp_path):
         ForebayStorageWriter(tmp_path, plan={"retained_steps": 1})
 
 
+def test_plan_cannot_set_the_step_timeout(tmp_path):
+    with pytest.raises(forebay.InvalidArgumentError, match="step_timeout_ms; pass timeout_s"):
+        ForebayStorageWriter(tmp_path, plan={"step_timeout_ms": 1})
+
+
+class LateFuture:
+    """A commit that fails at the step timeout, as its coordinator ends it."""
+
+    def __init__(self, timeout_s):
+        self.timeout_s = timeout_s
+
+    def result(self, limit_s=None):
+        if limit_s is not None and limit_s <= self.timeout_s:
+            raise TimeoutError
+        raise forebay.LimitError("commit step 0: not complete")
+
+
+def test_save_that_is_not_durable_is_a_limit_error(tmp_path, monkeypatch):
+    timeout_s = 0.5
+    late = property(lambda _step: LateFuture(timeout_s))
+    monkeypatch.setattr(forebay.StepWriter, "committed", late)
+    writer = ForebayStorageWriter(tmp_path, timeout_s=timeout_s)
+    writer.set_up_storage_writer(True)
+    item = bytes_item("x")
+    (plan,) = writer.prepare_global_plan([SavePlan([item])])
+    with pytest.raises(forebay.LimitError, match="not complete"):
+        writer.write_data(plan, SavePlanner({item.index: io.BytesIO(b"5")}))
+
+
 def test_ranks_that_find_different_checkpoints_load_none(tmp_path):
     items = [read_item("w", (0, 0), (0, 0), (4, 6))]
     plans = []
