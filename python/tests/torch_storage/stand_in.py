@@ -7,6 +7,7 @@ installed.
 
 import dataclasses
 import enum
+import importlib.machinery
 import sys
 import types
 from typing import Any
@@ -200,7 +201,8 @@ PLACES = {
 def install():
     """Makes `import torch` find these classes."""
     for name in [*PLACES, "torch.distributed", "torch.distributed.checkpoint"]:
-        sys.modules.setdefault(name, types.ModuleType(name))
+        module = sys.modules.setdefault(name, types.ModuleType(name))
+        module.__spec__ = importlib.machinery.ModuleSpec(name, None)  # find_spec() requires one
     for name, classes in PLACES.items():
         for one in classes:
             one.__module__, one.__qualname__ = name, one.__name__

@@ -2,6 +2,8 @@
 """The storage interface of torch.distributed.checkpoint, called as its save() and load() do."""
 
 import errno
+import importlib.metadata
+import importlib.util
 import io
 import os
 import pickle
@@ -138,6 +140,11 @@ def save_halves(path, values=WHOLE, **options):
         [[(write_item("w", part, start, (8, 6)), tensor(part))] for part, start in halves],
         **options,
     )
+
+
+def test_other_tests_can_distinguish_the_stand_in():
+    is_installed = any(importlib.metadata.distributions(name="torch"))
+    assert (importlib.util.find_spec("torch").origin is not None) == is_installed
 
 
 def test_shards_of_ranks_are_loaded_by_box(tmp_path):
