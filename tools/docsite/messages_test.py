@@ -10,7 +10,7 @@ import pytest
 from docsite.links import ROOT
 
 PAGE = ROOT / "docs" / "troubleshooting.md"
-FOLDERS = ("src", "apps", "tools", "interpose", "python/forebay")
+FOLDERS = ("src", "bindings", "apps", "tools", "interpose", "python/forebay")
 SUFFIXES = {".cpp", ".hpp", ".py"}
 LITERAL = re.compile(r'"((?:[^"\\\n]|\\.)*)"')
 # Shorter pieces would be found anywhere.
