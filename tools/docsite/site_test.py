@@ -38,7 +38,8 @@ def site(tmp_path_factory):
 @pytest.fixture
 def copy(tmp_path):
     """The sources of the site, to be changed."""
-    for name in ("docs", "include", "tools/docsite", "examples", "apps/flow", "apps/tipsy"):
+    copied = ("docs", "include", "bindings", "tools/docsite", "examples", "apps/flow", "apps/tipsy")
+    for name in copied:
         shutil.copytree(ROOT / name, tmp_path / name)
     for name in ("mkdocs.yml", "CHANGELOG.md", "CONTRIBUTING.md", "LICENSE"):
         shutil.copy(ROOT / name, tmp_path / name)
