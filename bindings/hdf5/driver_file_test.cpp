@@ -5,6 +5,7 @@
 
 #include <algorithm>
 #include <array>
+#include <atomic>
 #include <cerrno>
 #include <csignal>
 #include <cstring>
@@ -12,6 +13,7 @@
 #include <fstream>
 #include <random>
 #include <string>
+#include <thread>
 #include <vector>
 
 #include <fcntl.h>
@@ -239,6 +241,31 @@ TEST_F(DriverFileTest, child_of_fork_reads_pending_bytes_and_writes) {
 }
 
 // A limit of the file size refuses writes as a full disk does.
+// Each open, first write and first large read needs the Runtime while the file is locked.
+TEST_F(DriverFileTest, fork_beside_a_thread_that_opens_writes_and_reads_ends) {
+  ::alarm(60);  // a deadlock ends the test program
+  std::atomic<bool> is_stopped = false;
+  std::atomic<int> rounds = 0;
+  std::thread user([&] {
+    for (; !is_stopped; ++rounds) {
+      create(1_MiB);
+      const auto file = open(O_RDWR);
+      EXPECT_TRUE(write(*file, 0, 64_KiB, std::byte{1}));
+      read(*file, 512_KiB, 64_KiB);
+    }
+  });
+  for (int i = 0; i < 40; ++i) {
+    while (rounds < i)
+      std::this_thread::yield();
+    const pid_t child = ::fork();
+    if (child == 0) ::_exit(0);
+    EXPECT_EQ(::waitpid(child, nullptr, 0), child);
+  }
+  is_stopped = true;
+  user.join();
+  ::alarm(0);
+}
+
 TEST_F(DriverFileTest, refused_write_fails_flush_and_all_later_calls) {
   const auto restore = std::signal(SIGXFSZ, SIG_IGN);
   struct rlimit before{};

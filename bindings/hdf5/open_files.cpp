@@ -18,7 +18,7 @@ OpenFiles::OpenFiles() {
 }
 
 Result<Runtime*> OpenFiles::runtime() {
-  const std::lock_guard lock(mutex_);
+  const std::lock_guard lock(runtime_mutex_);
   if (runtime_ == nullptr) {
     Result<RuntimeOptions> options = options_from_environment();
     if (!options) return failure(options.error());
@@ -29,7 +29,9 @@ Result<Runtime*> OpenFiles::runtime() {
 
 void OpenFiles::release_runtime() noexcept {
   const std::lock_guard lock(mutex_);
-  if (files_.empty()) runtime_.reset();
+  if (!files_.empty()) return;
+  const std::lock_guard runtime_lock(runtime_mutex_);
+  runtime_.reset();
 }
 
 void OpenFiles::add(DriverFile& file) {
@@ -48,9 +50,11 @@ void OpenFiles::prepare_fork() noexcept {
     file->mutex_.lock();
     static_cast<void>(file->drain());  // an error is kept for the next call
   }
+  instance().runtime_mutex_.lock();
 }
 
 void OpenFiles::finish_fork_in_parent() noexcept {
+  instance().runtime_mutex_.unlock();
   for (DriverFile* file : instance().files_)
     file->mutex_.unlock();
   instance().mutex_.unlock();
@@ -60,6 +64,7 @@ void OpenFiles::finish_fork_in_child() noexcept {
   // Not destroyed: its threads are those of the parent.
   // NOLINTNEXTLINE(bugprone-unused-return-value)
   static_cast<void>(instance().runtime_.release());
+  instance().runtime_mutex_.unlock();
   for (DriverFile* file : instance().files_) {
     file->is_plain_ = true;
     file->session_.reset();

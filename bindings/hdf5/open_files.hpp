@@ -31,8 +31,11 @@ class OpenFiles {
   static void finish_fork_in_parent() noexcept;
   static void finish_fork_in_child() noexcept;
 
+  // Locked in this order: mutex_, that of a file, runtime_mutex_. A file that reads or writes needs
+  // the Runtime.
   std::mutex mutex_;
   std::set<DriverFile*> files_;
+  std::mutex runtime_mutex_;
   std::unique_ptr<Runtime> runtime_;
 };
 
