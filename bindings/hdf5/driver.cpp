@@ -6,6 +6,7 @@
 #include <cstdlib>
 #include <exception>
 #include <memory>
+#include <new>
 #include <span>
 #include <string_view>
 #include <utility>
@@ -36,7 +37,10 @@ OpenFile& open_file(FileHead* head) { return *static_cast<OpenFile*>(head); }
 const OpenFile& open_file(const FileHead* head) { return *static_cast<const OpenFile*>(head); }
 
 ErrorDetails exception_details(const char* operation, const std::exception& caught) {
-  return {.kind = ErrorClass::kLimit, .operation = operation, .cause = caught.what()};
+  const bool is_memory = dynamic_cast<const std::bad_alloc*>(&caught) != nullptr;
+  return {.kind = is_memory ? ErrorClass::kLimit : ErrorClass::kException,
+          .operation = operation,
+          .cause = caught.what()};
 }
 
 // No exception may pass through HDF5, which is C.

@@ -141,7 +141,7 @@ bool DriverFile::read_cached(std::uint64_t offset, std::span<std::byte> into) {
   return false;
 }
 
-// Any failure of the session is left to a plain read, which has the final word.
+// After any failure of the session, a plain read returns the bytes or the Error.
 bool DriverFile::read_ahead(std::uint64_t offset, std::span<std::byte> into) {
   if (is_plain_ || options_.read_budget_bytes == 0) return false;
   if (read_cached(offset, into)) return true;
@@ -181,7 +181,7 @@ void DriverFile::open_session() {
     if (session && ::stat(path_.c_str(), &found) == 0 && is_same_content(before, found))
       session_ = std::move(*session);
   }
-  status_ = before;
+  if (is_known) status_ = before;
   if (!session_) options_.read_budget_bytes = 0;
 }
 
