@@ -8,8 +8,9 @@
 #include <mpi.h>
 
 /* As forebay_runtime_create(), for one of the ranks of `communicator`, which is duplicated.
-   Collective over it. MPI must be initialized before, and finalized after the runtime has ended.
-   Fails with FOREBAY_INVALID_ARGUMENT for MPI_COMM_NULL. */
+   Collective over it; if options or variables of one rank are invalid, all ranks get its failure.
+   MPI must be initialized before, and finalized after the runtime has ended. Fails with
+   FOREBAY_INVALID_ARGUMENT for MPI_COMM_NULL. */
 FOREBAY_API int forebay_runtime_create_mpi(MPI_Comm communicator,
                                            const forebay_runtime_options* options,
                                            forebay_runtime** runtime,

@@ -15,6 +15,7 @@ namespace forebay::bindings {
 
 struct Block {
   Block(const char* called, const forebay_block* block) : operation(called) {
+    if (block == nullptr) refuse_argument(operation, "block is NULL");
     const auto given = read_struct(operation, block);
     if (given.field == nullptr) refuse_argument(operation, "field of the block is NULL");
     field = given.field;
@@ -36,13 +37,18 @@ struct Block {
     if (std::ranges::count(count, 0) > 0 && !layout.strides.empty()) return 0;
     if (layout.strides.empty())
       return bytes_of(operation, layout.shape.empty() ? count : layout.shape, element);
-    std::uint64_t last = 0;
+    std::uint64_t end = 1;
+    bool is_too_large = false;
     for (std::size_t d = 0; d < count.size(); ++d) {
-      const std::uint64_t start = layout.start.empty() ? 0 : layout.start[d];
-      const std::uint64_t index = sum_of(operation, start, count[d] - 1);
-      last = sum_of(operation, last, bytes_of(operation, {index}, layout.strides[d]));
+      std::uint64_t last = 0;
+      is_too_large |=
+          __builtin_add_overflow(layout.start.empty() ? 0 : layout.start[d], count[d] - 1, &last);
+      is_too_large |= __builtin_mul_overflow(last, layout.strides[d], &last);
+      is_too_large |= __builtin_add_overflow(end, last, &end);
     }
-    return bytes_of(operation, {sum_of(operation, last, 1)}, element);
+    if (is_too_large || __builtin_mul_overflow(end, element, &end))
+      refuse_argument(operation, "start, count and strides reach past 2^64 bytes of memory");
+    return end;
   }
 
   const char* operation;

@@ -61,7 +61,17 @@ int run(const Call& call, std::initializer_list<Required> required, Body&& body)
   }
 }
 
-/// The same for a body that returns the new handle. On failure, null is stored.
+/// The value of `body`, or the Error that it throws: for ranks that agree on it before one fails.
+template <class Body>
+auto result_of(Body&& body) -> Result<decltype(body())> {
+  try {
+    return body();
+  } catch (const tl::bad_expected_access<Error>& failed) {
+    return tl::unexpected(failed.error());
+  }
+}
+
+/// The same as run() for a body that returns the new handle. On failure, null is stored.
 template <class Handle, class Body>
 int make(const Call& call,
          std::initializer_list<Required> required,

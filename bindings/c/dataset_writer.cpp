@@ -8,9 +8,11 @@
 #include "bindings/c/block.hpp"
 #include "bindings/c/call.hpp"
 #include "bindings/c/handles.hpp"
+#include "runtime/runtime_access.hpp"
 
 using namespace forebay::bindings;
 using forebay::AttributeValue;
+using forebay::RuntimeAccess;
 using forebay::StepWriter;
 
 struct forebay_dataset_writer {
@@ -80,9 +82,24 @@ AttributeValue value_of(const forebay_attribute& given) {
 }
 
 forebay_attribute attribute_of(const forebay_attribute* attribute) {
+  if (attribute == nullptr) refuse_argument(kSetAttribute, "attribute is NULL");
   const auto given = read_struct(kSetAttribute, attribute);
   if (given.name == nullptr) refuse_argument(kSetAttribute, "name is NULL");
   return given;
+}
+
+/// Runs a body that adds to a step. If it fails, the step does.
+template <class Body>
+void add_to(forebay_step_writer& step, Body&& body) {
+  try {
+    body();
+  } catch (const tl::bad_expected_access<forebay::Error>& failed) {
+    RuntimeAccess::fail(step.step, failed.error());
+    throw;
+  } catch (...) {  // memory is exhausted
+    step.step.abort();
+    throw;
+  }
 }
 
 void put(StepWriter& step, const Block& block, const void* data) {
@@ -111,9 +128,9 @@ int forebay_dataset_create(forebay_runtime* runtime,
                            forebay_dataset_writer** dataset,
                            forebay_error* error) {
   return make({kCreateDataset, error}, {{"runtime", runtime}, {"path", path}}, dataset, [&] {
-    const forebay::DatasetOptions chosen = dataset_options_of(options);
-    return new forebay_dataset_writer{
-        runtime->runtime, runtime->runtime->runtime.create_dataset(path, chosen).value()};
+    const auto chosen = result_of([&] { return dataset_options_of(options); });
+    auto created = RuntimeAccess::create_dataset(runtime->runtime->runtime, path, chosen);
+    return new forebay_dataset_writer{runtime->runtime, std::move(created).value()};
   });
 }
 
@@ -130,8 +147,8 @@ int forebay_step_put(forebay_step_writer* step,
                      const forebay_block* block,
                      const void* data,
                      forebay_error* error) {
-  return run({"put", error}, {{"step", step}, {"block", block}},
-             [&] { put(step->step, Block("put", block), data); });
+  return run({"put", error}, {{"step", step}},
+             [&] { add_to(*step, [&] { put(step->step, Block("put", block), data); }); });
 }
 
 int forebay_buffer_allocate(forebay_runtime* runtime,
@@ -155,25 +172,32 @@ int forebay_step_adopt(forebay_step_writer* step,
                        forebay_buffer* buffer,
                        forebay_error* error) {
   const std::unique_ptr<forebay_buffer> owned(buffer);
-  return run({"adopt", error}, {{"step", step}, {"block", block}, {"buffer", buffer}},
-             [&] { adopt_buffer(step->step, Block("adopt", block), std::move(owned->buffer)); });
+  return run({"adopt", error}, {{"step", step}}, [&] {
+    add_to(*step, [&] {
+      const Block checked("adopt", block);
+      if (buffer == nullptr) refuse_argument("adopt", "buffer is NULL");
+      adopt_buffer(step->step, checked, std::move(owned->buffer));
+    });
+  });
 }
 
 int forebay_step_set_attribute(forebay_step_writer* step,
                                const char* field,
                                const forebay_attribute* attribute,
                                forebay_error* error) {
-  return run({kSetAttribute, error}, {{"step", step}, {"attribute", attribute}}, [&] {
-    const auto given = attribute_of(attribute);
-    check(field == nullptr ? step->step.set_attribute(given.name, value_of(given))
-                           : step->step.set_field_attribute(field, given.name, value_of(given)));
+  return run({kSetAttribute, error}, {{"step", step}}, [&] {
+    add_to(*step, [&] {
+      const auto given = attribute_of(attribute);
+      check(field == nullptr ? step->step.set_attribute(given.name, value_of(given))
+                             : step->step.set_field_attribute(field, given.name, value_of(given)));
+    });
   });
 }
 
 int forebay_dataset_set_attribute(forebay_dataset_writer* dataset,
                                   const forebay_attribute* attribute,
                                   forebay_error* error) {
-  return run({kSetAttribute, error}, {{"dataset", dataset}, {"attribute", attribute}}, [&] {
+  return run({kSetAttribute, error}, {{"dataset", dataset}}, [&] {
     const auto given = attribute_of(attribute);
     check(dataset->dataset.set_attribute(given.name, value_of(given)));
   });
@@ -219,6 +243,7 @@ void forebay_step_abort(forebay_step_writer* step) {
 }
 
 int forebay_dataset_writer_close(forebay_dataset_writer* dataset, forebay_error* error) {
+  if (dataset == nullptr) return FOREBAY_OK;
   const std::unique_ptr<forebay_dataset_writer> owned(dataset);
   return run({"close a dataset", error}, {{"dataset", dataset}},
              [&] { check(dataset->dataset.close()); });

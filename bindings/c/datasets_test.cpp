@@ -1,7 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 // Datasets of the C interface: blocks of each type, attributes, receipts, failures.
 #include <cstring>
+#include <functional>
 #include <numeric>
+#include <utility>
 
 #include "bindings/c/testing.hpp"
 
@@ -17,7 +19,7 @@ struct CDataset : CRuntimeFixture {
     forebay_step_close(stored);
     forebay_dataset_reader_close(reader);
     forebay_step_abort(step);
-    if (writer != nullptr) forebay_dataset_writer_close(writer, nullptr);
+    forebay_dataset_writer_close(writer, nullptr);
   }
 
   void begin(std::uint64_t number) {
@@ -141,9 +143,6 @@ TEST_F(CDataset, strides_and_order_of_memory_are_those_of_the_block) {
   forebay_block block = part_block(FOREBAY_INT32, 2, kCount);
   block.memory_order = FOREBAY_ORDER_FORTRAN;
   FOREBAY_ASSERT_OK(forebay_step_put(step, &block, values, &error));
-  block.memory_order = 7;
-  EXPECT_EQ(forebay_step_put(step, &block, values, &error), FOREBAY_INVALID_ARGUMENT);
-  EXPECT_TRUE(has_text(error, "order is 7"));
   commit();
   open(1);
   const std::uint64_t strides[] = {7, 2};
@@ -156,6 +155,10 @@ TEST_F(CDataset, strides_and_order_of_memory_are_those_of_the_block) {
   const std::uint64_t huge[] = {UINT64_MAX, 2};
   block.memory_strides = huge;
   EXPECT_EQ(forebay_step_read(stored, &block, found, nullptr, &error), FOREBAY_INVALID_ARGUMENT);
+  EXPECT_TRUE(has_text(error, "strides")) << error.message;
+  block.memory_order = 7;
+  EXPECT_EQ(forebay_step_read(stored, &block, found, nullptr, &error), FOREBAY_INVALID_ARGUMENT);
+  EXPECT_TRUE(has_text(error, "order is 7"));
 }
 
 TEST_F(CDataset, adopted_buffer_is_written_without_a_copy) {
@@ -337,6 +340,34 @@ TEST_F(CDataset, invalid_blocks_are_refused) {
   EXPECT_TRUE(has_text(error, "field of the block is NULL"));
   block = part_block(FOREBAY_INT8, 2, kCount);
   EXPECT_EQ(forebay_step_put(step, &block, nullptr, &error), FOREBAY_INVALID_ARGUMENT);
+}
+
+TEST_F(CDataset, refused_call_fails_the_step_with_its_cause) {
+  const forebay_block valid = part_block(FOREBAY_INT8, 2, kCount);
+  const forebay_block invalid = part_block(FOREBAY_INT8, 2, nullptr);
+  const forebay_attribute unnamed FOREBAY_INIT(forebay_attribute);
+  const std::pair<std::function<int()>, const char*> refused[] = {
+      {[&] { return forebay_step_put(step, &valid, nullptr, &error); }, "6 bytes is NULL"},
+      {[&] { return forebay_step_put(step, nullptr, "abcdef", &error); }, "block is NULL"},
+      {[&] { return forebay_step_put(step, &invalid, "abcdef", &error); }, "count is NULL"},
+      {[&] { return forebay_step_adopt(step, &valid, nullptr, &error); }, "buffer is NULL"},
+      {[&] { return forebay_step_set_attribute(step, nullptr, &unnamed, &error); }, "name is NULL"},
+      {[&] { return forebay_step_set_attribute(step, "f", nullptr, &error); }, "attribute is NULL"},
+  };
+  std::uint64_t number = 0;
+  for (const auto& [call, cause] : refused) {
+    begin(++number);
+    FOREBAY_ASSERT_OK(forebay_step_put(step, &valid, "abcdef", &error));
+    EXPECT_EQ(call(), FOREBAY_INVALID_ARGUMENT);
+    EXPECT_TRUE(has_text(error, cause)) << error.message;
+    error = {};
+    EXPECT_EQ(forebay_step_commit(std::exchange(step, nullptr), nullptr, &error),
+              FOREBAY_INVALID_ARGUMENT);
+    EXPECT_TRUE(has_text(error, cause)) << error.message;
+  }
+  EXPECT_EQ(forebay_dataset_writer_close(std::exchange(writer, nullptr), &error),
+            FOREBAY_INVALID_ARGUMENT);
+  EXPECT_TRUE(has_text(error, "the first of 6 steps that failed")) << error.message;
 }
 
 TEST_F(CDataset, failures_of_opening_have_their_class) {

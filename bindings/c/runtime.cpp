@@ -5,6 +5,7 @@
 
 #include "bindings/c/call.hpp"
 #include "bindings/c/handles.hpp"
+#include "runtime/runtime_access.hpp"
 
 namespace forebay::bindings {
 
@@ -57,9 +58,13 @@ RuntimeOptions options_of(const forebay_runtime_options& given) {
 }  // namespace
 
 SharedRuntime create_runtime(const Ranks& ranks, const forebay_runtime_options* options) {
-  check(ranks.status());
-  const auto given = read_struct(kCreateRuntime, options);
-  RuntimeOptions chosen = options_of(given);
+  forebay_runtime_options given{};
+  auto read = result_of([&] {
+    given = read_struct(kCreateRuntime, options);
+    return options_of(given);
+  });
+  check(RuntimeAccess::agree(ranks, read ? Status() : failure(read.error())));
+  RuntimeOptions chosen = std::move(*read);
   std::unique_ptr<LogSink> log;
   if (given.log != nullptr) log = std::make_unique<FunctionLog>(given.log, given.log_context);
   chosen.log = log.get();

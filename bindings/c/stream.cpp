@@ -152,6 +152,7 @@ int forebay_output_file_publish(forebay_output_file* file, forebay_error* error)
 void forebay_output_file_close(forebay_output_file* file) { delete file; }
 
 int forebay_stream_close(forebay_stream* stream, forebay_error* error) {
+  if (stream == nullptr) return FOREBAY_OK;
   const int status = forebay_stream_drain(stream, error);
   delete stream;
   return status;

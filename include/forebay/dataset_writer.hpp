@@ -168,6 +168,7 @@ class FOREBAY_EXPORT [[nodiscard]] StepWriter {
 
  private:
   friend class DatasetWriter;
+  friend struct RuntimeAccess;
   using Bytes = std::span<const std::byte>;
   struct TypedField {
     std::string_view field;

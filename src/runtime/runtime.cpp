@@ -13,6 +13,7 @@
 #include "runtime/access_method.hpp"
 #include "runtime/open_local_session.hpp"
 #include "runtime/open_tuned_session.hpp"
+#include "runtime/runtime_access.hpp"
 #include "runtime/runtime_core.hpp"
 #include "storage/file.hpp"
 
@@ -197,12 +198,7 @@ Result<OutputStream> Runtime::create_output_stream(const StreamPlan& plan) {
 
 Result<DatasetWriter> Runtime::create_dataset(const std::string& path,
                                               const DatasetOptions& options) {
-  if (const Status role_status = core_->check_role("create a dataset"); !role_status)
-    return failure(with_location(role_status.error(), path));
-  return core_->create_dataset(path, options)
-      .map([](std::shared_ptr<write::DatasetWriterCore> core) {
-        return DatasetWriter(std::move(core));
-      });
+  return RuntimeAccess::create_dataset(*this, path, options);
 }
 
 Status Runtime::register_next_reads(std::string name, NextReadFactory factory) {

@@ -1,7 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
-// Access to the RuntimeCore of a Runtime, for tests of what has no public option.
+// Access to the inside of a Runtime: for the bindings, which check arguments before they call it,
+// and for tests of what has no public option.
 #pragma once
 
+#include <forebay/detail/export.hpp>
 #include <forebay/runtime.hpp>
 
 #include <memory>
@@ -24,6 +26,16 @@ struct RuntimeAccess {
           return DatasetWriter(std::move(core));
         });
   }
+  /// As Runtime::create_dataset(). A rank whose options are an Error makes the call, too: all ranks
+  /// get the Error.
+  FOREBAY_EXPORT static Result<DatasetWriter> create_dataset(Runtime& runtime,
+                                                             const std::string& path,
+                                                             const Result<DatasetOptions>& options);
+  /// Collective. Success if `mine` is success on all ranks; else all get the Error of the lowest
+  /// rank that has one.
+  FOREBAY_EXPORT static Status agree(const Ranks& ranks, const Status& mine);
+  /// Fails the step, as a put() that fails: for a block or an attribute that was refused before.
+  FOREBAY_EXPORT static void fail(StepWriter& step, const Error& why);
 };
 
 }  // namespace forebay

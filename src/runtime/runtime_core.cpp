@@ -145,10 +145,11 @@ void RuntimeCore::stop() {
 
 Result<std::shared_ptr<write::DatasetWriterCore>> RuntimeCore::create_dataset(
     const std::string& path,
-    const DatasetOptions& options,
+    const Result<DatasetOptions>& given,
     std::shared_ptr<write::PlanChooser> plan_chooser) {
   if (!ranks_) return failure(with_location(ranks_.error(), path));
   comm::Communicator& ranks = **ranks_;
+  const DatasetOptions options = given.value_or(DatasetOptions{});
   write::OpenRequest request = make_dataset_request();
   request.path = absolute_path(path);
   request.existing = options.existing;
@@ -165,6 +166,7 @@ Result<std::shared_ptr<write::DatasetWriterCore>> RuntimeCore::create_dataset(
   if (!machine) mine = failure(machine.error());
   if (!named) mine = failure(named.error());
   if (!request.queues) mine = failure(request.queues.error());
+  if (!given) mine = failure(given.error());
   if (const Status agreed = ranks.agree(mine); !agreed) return failure(agreed.error());
   auto cores = count_node_cores(ranks);
   if (!cores) return failure(cores.error());

@@ -87,11 +87,11 @@ class RuntimeCore {
 
   const StorageInfoSource& storage() const noexcept { return storage_; }
   Streams& streams() noexcept { return streams_; }
-  /// As Runtime::create_dataset(). `plan_chooser` of the first rank chooses the plans of coming
+  /// As RuntimeAccess::create_dataset(). `plan_chooser` of the first rank chooses plans of coming
   /// steps; null there: all steps have the plan at opening. Ignored on other ranks.
   Result<std::shared_ptr<write::DatasetWriterCore>> create_dataset(
       const std::string& path,
-      const DatasetOptions& options,
+      const Result<DatasetOptions>& given,
       std::shared_ptr<write::PlanChooser> plan_chooser = nullptr);
   shm::BufferAllocator& buffers() noexcept { return *buffers_; }
   /// Keeps the limiter while other ranks may request permits, at most until the Runtime ends.

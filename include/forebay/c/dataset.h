@@ -119,7 +119,8 @@ typedef struct forebay_attribute {
 /* Sets an attribute of a field (its units, ...), or of the step if `field` is NULL. Copies the
    value. One rank is enough; different values of two ranks fail the step. A second call replaces
    the value. Fails with FOREBAY_INVALID_ARGUMENT for an invalid name, text or type, and with
-   FOREBAY_LIMIT if attributes are too long. Not collective; does not block. */
+   FOREBAY_LIMIT if attributes are too long. After a failure the step cannot be committed. Not
+   collective; does not block. */
 FOREBAY_API int forebay_step_set_attribute(forebay_step_writer* step,
                                            const char* field,
                                            const forebay_attribute* attribute,

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* A first program in C of a user of MPI: each rank writes a row of an array and reads all rows
-   back. Rank 0 prints the number of ranks, which the test compares. */
+   back. Rank 0 prints the number of ranks, which the test compares. A failure of one rank is that
+   of all. */
 #include <forebay_mpi.h>
 #include <stdio.h>
 
@@ -34,6 +35,36 @@ static int read_rows(forebay_runtime* runtime,
   return status;
 }
 
+/* A bad argument on the last rank alone. Returns 0 if each call fails on this rank. */
+static int check_failures(forebay_runtime* runtime,
+                          const char* path,
+                          const forebay_block* block,
+                          bool is_last) {
+  const double row[] = {0, 0};
+  forebay_error error;
+  forebay_runtime* refused = NULL;
+  forebay_dataset_writer* dataset = NULL;
+  forebay_step_writer* step = NULL;
+  forebay_runtime_options runtime_options = FOREBAY_INIT(forebay_runtime_options);
+  forebay_dataset_options options = FOREBAY_INIT(forebay_dataset_options);
+  if (is_last) {
+    runtime_options.placement = 99;
+    options.plan = "no_such_plan.toml";
+  }
+  if (forebay_runtime_create_mpi(MPI_COMM_WORLD, &runtime_options, &refused, &error) !=
+      FOREBAY_INVALID_ARGUMENT)
+    return 4;
+  if (forebay_dataset_create(runtime, path, &options, &dataset, &error) != FOREBAY_NOT_FOUND)
+    return 5;
+  if (forebay_dataset_create(runtime, path, NULL, &dataset, &error)) return 6;
+  if (forebay_dataset_begin_step(dataset, 1, &step, &error)) return 7;
+  const int status = forebay_step_put(step, block, is_last ? NULL : row, &error);
+  if (status != (is_last ? FOREBAY_INVALID_ARGUMENT : FOREBAY_OK)) return 8;
+  if (forebay_step_commit(step, NULL, &error) != FOREBAY_INVALID_ARGUMENT) return 9;
+  if (forebay_dataset_writer_close(dataset, &error) != FOREBAY_INVALID_ARGUMENT) return 10;
+  return 0;
+}
+
 static int run(const char* path, forebay_error* error) {
   forebay_runtime* runtime = NULL;
   uint32_t rank = 0;
@@ -61,6 +92,12 @@ static int run(const char* path, forebay_error* error) {
   if (!status) status = read_rows(runtime, path, &block, rows, error);
   for (uint32_t i = 0; !status && i < ranks; ++i)
     if (rows[2 * i] != i || rows[2 * i + 1] != 7) MPI_Abort(communicator, 3);
+  char failed_path[4096];
+  snprintf(failed_path, sizeof failed_path, "%s.failed", path);
+  block.count = row;
+  block.start = start;
+  const int wrong = status ? 0 : check_failures(runtime, failed_path, &block, rank + 1 == ranks);
+  if (wrong) MPI_Abort(communicator, wrong);
   if (!status && rank == 0) printf("%d\n", (int)ranks);
   forebay_runtime_destroy(runtime);
   return status;
