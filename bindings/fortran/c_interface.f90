@@ -14,7 +14,7 @@ module forebay_c
   end enum
 
   integer, parameter :: message_bytes = 992, dimensions_max = 15
-  integer(c_int), parameter :: type_text = 15
+  integer(c_int), parameter :: type_int64 = 4, type_bytes = 14, type_text = 15
 
   !> As forebay_error of <forebay.h>.
   type, bind(c) :: forebay_error

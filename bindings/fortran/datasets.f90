@@ -15,7 +15,9 @@ module forebay_datasets
   end type
 
   type, extends(forebay_handle) :: forebay_step_writer
+    type(forebay_error), private :: failure  ! the first; its status is forebay_ok without one
   contains
+    !> After a failure of put(), set_attribute() or set_text(), commit() fails.
     !> Adds a part, or the box at `start` of a global array of shape `global`. Copies the values.
     procedure :: put => step_put
     !> Sets an attribute of the step, or of a field.
@@ -92,7 +94,10 @@ contains
     type(c_ptr), target :: made
     type(forebay_error), target :: error
     error%status = forebay_dataset_begin_step(self%address, number, c_loc(made), c_loc(error))
-    if (error%status == forebay_ok) call step%take(made, kind_step_writer)
+    if (error%status == forebay_ok) then
+      call step%take(made, kind_step_writer)
+      step%failure%status = forebay_ok
+    end if
     call forebay_finish(error, stat, errmsg)
   end subroutine
 
@@ -133,7 +138,18 @@ contains
     end if
     if (error%status == forebay_ok) &
       error%status = forebay_step_put(self%address, c_loc(block), array%data, c_loc(error))
+    call keep_failure(self, error)
     call forebay_finish(error, stat, errmsg)
+  end subroutine
+
+  !> Fails the step, also if the call was refused here: the C interface refuses a null block.
+  subroutine keep_failure(step, error)
+    class(forebay_step_writer), intent(inout) :: step
+    type(forebay_error), intent(in) :: error
+    integer(c_int) :: ignored
+    if (error%status == forebay_ok) return
+    if (step%failure%status == forebay_ok) step%failure = error
+    ignored = forebay_step_put(step%address, c_null_ptr, c_null_ptr, c_null_ptr)
   end subroutine
 
   !> The numbers of a Fortran array for C. Refuses another rank than that of the values.
@@ -167,6 +183,7 @@ contains
     attribute = c_attribute(c_sizeof(attribute), c_loc(key), array%type, rank(values), &
                             c_loc(array%count), array%data)
     if (error%status == forebay_ok) call store_attribute(self, field, attribute, error)
+    call keep_failure(self, error)
     call forebay_finish(error, stat, errmsg)
   end subroutine
 
@@ -183,6 +200,7 @@ contains
     attribute = c_attribute(c_sizeof(attribute), c_loc(key), type_text, 0, c_null_ptr, &
                             c_loc(content))
     call store_attribute(self, field, attribute, error)
+    call keep_failure(self, error)
     call forebay_finish(error, stat, errmsg)
   end subroutine
 
@@ -208,6 +226,8 @@ contains
     type(c_ptr), target :: made
     type(forebay_error), target :: error
     error%status = forebay_step_commit(self%address, request_place(request, made), c_loc(error))
+    if (error%status /= forebay_ok .and. self%is_open() .and. self%failure%status /= forebay_ok) &
+      error = self%failure
     self%address = c_null_ptr
     call keep_request(request, made)
     call forebay_finish(error, stat, errmsg)
@@ -341,6 +361,7 @@ contains
     if (error%status == forebay_ok .and. info%dimensions /= array%dimensions) &
       call refuse('read '//field//': the field and the values have different ranks', error)
     if (error%status == forebay_ok) then
+      if (is_unsigned_of(info%type, array%type)) array%type = type_bytes
       block = block_of(array, name)
       if (present(part)) block%part = part
       if (info%is_global .neqv. present(part)) then
@@ -360,6 +381,13 @@ contains
     end if
     call forebay_finish(error, stat, errmsg)
   end subroutine
+
+  !> Whether `stored` are the unsigned integers of the size of `type`, a signed one. Fortran has no
+  !> unsigned type: their bits are read.
+  pure logical function is_unsigned_of(stored, type)
+    integer(c_int), intent(in) :: stored, type
+    is_unsigned_of = type <= type_int64 .and. stored == type + type_int64
+  end function
 
   !> Finds an attribute by its name.
   subroutine find_attribute(step, field, name, attribute, error)
@@ -404,6 +432,7 @@ contains
     if (error%status == forebay_ok) then
       call c_f_pointer(attribute%shape, shape, [attribute%dimensions])
       elements = product(array%count(:array%dimensions))
+      if (is_unsigned_of(attribute%type, array%type)) attribute%type = array%type
       if (.not. array%is_packed .or. attribute%type /= array%type .or. &
           elements /= product(shape)) then
         call refuse('get the attribute '//name//': its type or size is not that of the values', &

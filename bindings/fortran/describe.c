@@ -18,8 +18,8 @@ typedef struct fortran_array {
   bool is_packed;                   /* elements without gaps, in the order of Fortran */
 } fortran_array;
 
-/* Returns 0 for a type that datasets do not have, such as a derived type. Logicals are stored as
-   integers of their size. */
+/* Returns 0 for a type that datasets do not have, such as a derived type. Of logicals
+   only logical(c_bool) is accepted; it is stored as int8. */
 static int type_of(const CFI_cdesc_t* values) {
   switch (values->type) {
     case CFI_type_int8_t:
@@ -66,18 +66,21 @@ int forebay_fortran_describe(const CFI_cdesc_t* values,
     return refuse(error,
                   "its type is not stored; pass integers, reals or complex numbers of the "
                   "kinds of iso_fortran_env up to 64 bits, or each component");
+  bool is_empty = false;
+  for (int i = 0; i < values->rank; ++i)
+    is_empty |= values->dim[i].extent == 0;
   CFI_index_t packed_bytes = (CFI_index_t)values->elem_len;
   for (int i = 0; i < values->rank; ++i) {
     const CFI_dim_t* const dim = &values->dim[i];
     const int d = values->rank - 1 - i;
     if (dim->extent < 0) return refuse(error, "it has an assumed size; pass a(1:n)");
-    if (dim->sm < 0 || dim->sm % array->element_bytes != 0)
+    if (!is_empty && (dim->sm < 0 || dim->sm % array->element_bytes != 0))
       return refuse(error,
                     "its elements are in descending order or inside other elements; pass "
                     "a copy, as in (a(n:1:-1))");
     array->count[d] = (uint64_t)dim->extent;
     array->strides[d] = (uint64_t)(dim->sm / array->element_bytes);
-    if (dim->extent > 1 && dim->sm != packed_bytes) array->is_packed = false;
+    if (!is_empty && dim->extent > 1 && dim->sm != packed_bytes) array->is_packed = false;
     packed_bytes *= dim->extent;
   }
   return FOREBAY_OK;

@@ -5,7 +5,8 @@
 !> Rules:
 !> - Arrays may have any rank from 0 to 15, and integers of 8 to 64 bits, reals and
 !>   complex numbers of 32 and 64 bits, and logical(c_bool). put() and read() of datasets access
-!>   sections with strides in place. Characters are attributes only.
+!>   sections with strides in place. Characters are attributes only. Integers also read the bits of
+!>   unsigned fields and attributes of their size.
 !> - Datasets have the dimensions in reverse order, as those of the Fortran interface of HDF5: an
 !>   array a(nx, ny) is a field of shape (ny, nx) for C, C++ and Python.
 !> - Starts count from 0, as those of MPI_Type_create_subarray() and H5Sselect_hyperslab_f().

@@ -2,10 +2,12 @@
 !> Forebay for the ranks of an MPI job; includes the module forebay.
 module forebay_mpi
   use forebay
-  use forebay_handles
+  use forebay_handles, only: c_int, c_ptr, c_null_ptr, c_loc, forebay_error, forebay_finish, &
+    kind_runtime
   implicit none
-  private
-  public :: forebay_create_runtime
+  public
+  private :: c_int, c_ptr, c_null_ptr, c_loc, forebay_error, forebay_finish, kind_runtime, &
+    forebay_runtime_create_fortran
 
   interface
     integer(c_int) function forebay_runtime_create_fortran(communicator, options, runtime, error) &

@@ -28,7 +28,7 @@ module forebay_handles
 
   type, extends(forebay_handle) :: forebay_runtime
   contains
-    !> A runtime of this process alone. create_runtime() of module forebay_mpi makes one for ranks.
+    !> A runtime of this process alone. forebay_create_runtime() of forebay_mpi makes one for ranks.
     procedure :: create => runtime_create
     !> The number of this rank, from 0, and the number of ranks; whether it must call serve().
     procedure :: get_rank => runtime_get_rank
@@ -151,7 +151,8 @@ contains
     error stop 'forebay: a handle was copied; pass it by reference'
   end subroutine
 
-  subroutine handle_finalize(self)
+  !> Elemental, so that arrays of handles are closed, too.
+  impure elemental subroutine handle_finalize(self)
     type(forebay_handle), intent(inout) :: self
     call free_handle(self)
   end subroutine
@@ -176,6 +177,8 @@ contains
     integer(c_int32_t), target :: numbers(2)
     logical(c_bool), target :: is_io
     type(forebay_error), target :: error
+    numbers = -1
+    is_io = .false.
     error%status = forebay_runtime_rank(self%address, c_loc(numbers(1)), c_loc(numbers(2)), &
                                   c_loc(is_io), c_loc(error))
     if (present(rank)) rank = numbers(1)

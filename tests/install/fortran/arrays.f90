@@ -38,10 +38,12 @@ program arrays
   call runtime%create()
   call dataset%create(runtime, trim(path), plan='serial')
   call write_step()
-  call refuse_arguments()
   call step%commit(request)
   call request%wait()
-  call dataset%close()
+  call refuse_arguments()
+  call dataset%close(stat, message)
+  call expect(stat == forebay_invalid_argument .and. index(message, '2 steps') > 0, message)
+  call close_array_of_writers()
   call read_step()
   call refuse_reads()
   call runtime%close()
@@ -55,8 +57,6 @@ contains
     call step%put('grid', grid(:, :3), global=[4_int64, 5_int64], start=[0_int64, 0_int64])
     call step%put('grid', grid(:, 4:), global=[4_int64, 5_int64], start=[0_int64, 3_int64])
     call step%put('long', long, part=0_int64)
-    call step%put('cube', cube(2:1:-1, :, :), part=1_int64, stat=stat, errmsg=message)
-    call expect(stat == forebay_invalid_argument, 'descending order is refused: '//message)
     call step%put('cube', cube, part=1_int64)
     call step%put('line', line(1:9:2), part=0_int64)
     call step%put('small', small, part=0_int64)
@@ -64,6 +64,9 @@ contains
     call step%put('flags', flags, part=0_int64)
     call step%put('b', particles%a, part=0_int64)
     call step%put('nothing', line(1:0), part=0_int64)
+    call step%put('nowhere', grid(4:1, 5:1:-2), part=0_int64)
+    call step%set_attribute('empty', cube(:, :, 1:4:-2))
+    call assumed_size(line, 10)
     call step%set_attribute('time', 0.25d0)
     call step%set_attribute('box', cube(:, :, 1), field='cube')
     call step%set_text('units', 'm / s ', field='cube')
@@ -71,6 +74,15 @@ contains
 
   subroutine refuse_arguments()
     type(forebay_step_writer) :: closed
+    call closed%put('line', line, part=0_int64, stat=stat, errmsg=message)
+    call expect(stat == forebay_invalid_argument .and. index(message, 'NULL') > 0, 'closed step')
+    call dataset%begin_step(4_int64, closed, stat, message)
+    call expect(stat == forebay_invalid_argument, 'a number that is used: '//message)
+    call expect(.not. closed%is_open(), 'a failed step is open')
+    call dataset%begin_step(5_int64, step)
+    call step%put('line', line, part=0_int64)
+    call step%put('cube', cube(2:1:-1, :, :), part=1_int64, stat=stat, errmsg=message)
+    call expect(stat == forebay_invalid_argument, 'descending order is refused: '//message)
     call step%put('p', particles, part=0_int64, stat=stat, errmsg=message)
     call expect(stat == forebay_invalid_argument .and. index(message, 'type') > 0, 'derived type')
     call step%put('line', line, stat=stat, errmsg=message)
@@ -81,12 +93,26 @@ contains
     call expect(stat == forebay_invalid_argument, 'ranks of the global array')
     call step%set_attribute('gaps', line(::2), stat=stat, errmsg=message)
     call expect(stat == forebay_invalid_argument .and. index(message, 'gaps') > 0, 'gaps')
-    call assumed_size(line, 10)
-    call closed%put('line', line, part=0_int64, stat=stat, errmsg=message)
-    call expect(stat == forebay_invalid_argument .and. index(message, 'NULL') > 0, 'closed step')
-    call dataset%begin_step(4_int64, closed, stat, message)
-    call expect(stat == forebay_invalid_argument, 'a number that is used: '//message)
-    call expect(.not. closed%is_open(), 'a failed step is open')
+    call step%commit(stat=stat, errmsg=message)
+    call expect(stat == forebay_invalid_argument .and. index(message, 'order') > 0, &
+                'commit after a refused put: '//message)
+    call dataset%begin_step(6_int64, step)
+    call step%set_attribute('gaps', line(::2), stat=stat)
+    call step%commit(request, stat, message)
+    call expect(stat == forebay_invalid_argument .and. index(message, 'gaps') > 0, &
+                'commit after a refused attribute: '//message)
+  end subroutine
+
+  !> Only one writer at a time can have a dataset open.
+  subroutine open_array_of_writers()
+    type(forebay_dataset_writer) :: writers(2)
+    call writers(2)%create(runtime, trim(path)//'.other')
+  end subroutine
+
+  subroutine close_array_of_writers()
+    call open_array_of_writers()
+    call dataset%create(runtime, trim(path)//'.other', append=.true.)
+    call dataset%close()
   end subroutine
 
   subroutine assumed_size(values, n)

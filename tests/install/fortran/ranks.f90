@@ -3,7 +3,6 @@
 program ranks
   use, intrinsic :: iso_c_binding, only: c_int
   use, intrinsic :: iso_fortran_env, only: int64, real64
-  use forebay
   use forebay_mpi
   implicit none
   interface
