@@ -45,6 +45,25 @@ def test_arrays_of_each_type_are_read_back(run, build, libraries, tmp_path):
     assert run(program, tmp_path / "run.fb", environment=libraries) == ""
 
 
+WRITE_UNSIGNED = """
+import sys
+import numpy as np
+import forebay
+
+with forebay.Runtime() as runtime, runtime.create_dataset(sys.argv[1]) as dataset:
+    step = dataset.step(1)
+    step.put("u", np.array([1, 40000, 65535], dtype=np.uint16), part=0)
+    step.set_attributes({"top": np.uint16(65535)})
+    step.commit().result()
+"""
+
+
+def test_integers_read_the_bits_of_unsigned_fields(run, build, libraries, tmp_path):
+    run(BIN / "python", "-c", WRITE_UNSIGNED, tmp_path / "u.fb")
+    program = build([SOURCES / "unsigned.f90"])
+    assert run(program, tmp_path / "u.fb", environment=libraries) == "1 -25536 -1 -1\n"
+
+
 def test_failure_without_stat_ends_the_program_with_its_message(start, build, libraries, tmp_path):
     program = build([SOURCES / "failing.f90"])
     done = start(program, environment=libraries, cwd=tmp_path)
