@@ -7,6 +7,7 @@
 #include "bindings/python/memory.hpp"
 #include "bindings/python/module.hpp"
 #include "bindings/python/options.hpp"
+#include "runtime/runtime_access.hpp"
 
 namespace forebay::python {
 
@@ -56,13 +57,15 @@ std::shared_ptr<RuntimeState> create(nb::handle /*cls*/,
                                      const nb::kwargs& given) {
   drop_deferred();
   const Ranks ranks = ranks_of_object(comm);
-  check(ranks.status());
-  const RuntimeOptions options = options_of(given);
+  const Result<RuntimeOptions> options = result_of([&] { return options_of(given); });
+  Status agreed;
   RuntimePointer runtime;
   {
     const GilRelease released;
-    runtime = RuntimePointer(new Runtime(ranks, options), BlockingDeleter());
+    agreed = RuntimeAccess::agree(ranks, options ? Status() : failure(options.error()));
+    if (agreed) runtime = RuntimePointer(new Runtime(ranks, *options), BlockingDeleter());
   }
+  check(agreed);
   auto state = std::make_shared<RuntimeState>(std::move(runtime));
   std::erase_if(all_states(), [](const auto& kept) { return kept.expired(); });
   all_states().push_back(state);

@@ -12,6 +12,7 @@
 #include "bindings/python/module.hpp"
 #include "bindings/python/options.hpp"
 #include "bindings/python/request.hpp"
+#include "runtime/runtime_access.hpp"
 
 namespace forebay::python {
 
@@ -285,11 +286,15 @@ nb::object create_dataset(RuntimeState& state, const nb::object& path, const nb:
   options.take("tune", chosen.tune);
   options.take("profile", chosen.profile);
   const nb::object plan = options.pop("plan");
-  if (!plan.is_none()) chosen.plan = write_plan_of(plan);
   options.check_all_taken();
+  const Result<DatasetOptions> agreed = result_of([&] {
+    if (!plan.is_none()) chosen.plan = write_plan_of(plan);
+    return chosen;
+  });
   const RuntimePointer runtime = state.runtime("create_dataset");
-  auto created = state.context()->call(
-      [runtime, name = path_of(path), chosen] { return runtime->create_dataset(name, chosen); });
+  auto created = state.context()->call([runtime, name = path_of(path), agreed] {
+    return RuntimeAccess::create_dataset(*runtime, name, agreed);
+  });
   auto writer = make_handle<WriterHandle>(state.context(), runtime, value_of(std::move(created)));
   return nb::cast(writer);
 }

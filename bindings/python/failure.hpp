@@ -34,6 +34,16 @@ inline void check(const Status& status) {
   if (!status) throw Failure(status.error());
 }
 
+/// The value of `body`, or the Error that it throws: for ranks that agree on it before one fails.
+template <class Body>
+auto result_of(Body body) -> Result<decltype(body())> {
+  try {
+    return body();
+  } catch (const Failure& refused) {
+    return failure(refused.error);
+  }
+}
+
 /// The exception object for `error`: an instance of a subclass of forebay.Error. Needs the GIL.
 nb::object to_python(const Error& error);
 

@@ -49,7 +49,21 @@ for comm, error in ((freed, forebay.InvalidArgumentError), (7, TypeError)):
         assert "MPI_COMM_NULL" in str(raised) or "communicator" in str(raised)
     else:
         raise AssertionError("no exception")
+# What is invalid on one rank is an exception on all.
+is_last = MPI.COMM_WORLD.rank == MPI.COMM_WORLD.size - 1
+try:
+    forebay.Runtime(MPI.COMM_WORLD, **({"budget_bytes": "x MiB"} if is_last else {}))
+except forebay.InvalidArgumentError as raised:
+    assert "x MiB" in str(raised)
+else:
+    raise AssertionError("no exception")
 runtime = forebay.Runtime(MPI.COMM_WORLD)
+try:
+    runtime.create_dataset("/absent/run.fb", plan="/absent.toml" if is_last else "serial")
+except FileNotFoundError as raised:
+    assert "/absent" in str(raised)
+else:
+    raise AssertionError("no exception")
 try:
     runtime.open_session("/absent")
 except FileNotFoundError as raised:
