@@ -189,16 +189,17 @@ function(forebay_program name)
   add_dependencies(${forebay_part} ${name})
 endfunction()
 
-# forebay_extension(<name> DIRECTORY <directory> DESTINATION <directory> SOURCES <files>
-#                   LIBRARIES <targets> RUN_PATH <directories>)
+# forebay_extension(<name> DIRECTORY <directory> DESTINATION <directory> DOMAIN <name>
+#                   SOURCES <files> LIBRARIES <targets> RUN_PATH <directories>)
 #
 # Creates the extension module <name> of Python in DIRECTORY of the build tree, installed to
 # DESTINATION with the product.
 function(forebay_extension name)
-  cmake_parse_arguments(PARSE_ARGV 1 arg "" "DIRECTORY;DESTINATION" "SOURCES;LIBRARIES;RUN_PATH")
+  cmake_parse_arguments(PARSE_ARGV 1 arg "" "DIRECTORY;DESTINATION;DOMAIN"
+                        "SOURCES;LIBRARIES;RUN_PATH")
   forebay_reject_unparsed(forebay_extension "${arg_UNPARSED_ARGUMENTS}")
-  # Shares the types of the other extensions through the domain.
-  nanobind_add_module(${name} NB_STATIC NB_DOMAIN forebay NOMINSIZE NB_SUPPRESS_WARNINGS
+  # Shares types and exceptions with the extensions of the same domain.
+  nanobind_add_module(${name} NB_STATIC NB_DOMAIN ${arg_DOMAIN} NOMINSIZE NB_SUPPRESS_WARNINGS
                       ${arg_SOURCES})
   target_include_directories(${name} PRIVATE "${PROJECT_SOURCE_DIR}/src" "${PROJECT_SOURCE_DIR}")
   target_link_libraries(${name} PRIVATE forebay_flags ${arg_LIBRARIES})

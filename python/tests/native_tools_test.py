@@ -208,3 +208,14 @@ def test_interrupt_ends_long_work(big, environment, words):
     assert done.returncode == INTERRUPTED, done.stderr
     assert done.stdout == ""
     assert "Traceback" not in done.stderr
+
+
+def test_exceptions_of_the_module_forebay_stay_those_beside_the_tools(tmp_path):
+    import forebay
+
+    with forebay.Runtime() as runtime, pytest.raises(forebay.NotFoundError):
+        runtime.open_session(tmp_path / "absent")
+    with pytest.raises(NativeError):
+        native.tools().list_dataset(str(tmp_path / "absent.fb"))
+    with forebay.Runtime() as runtime, pytest.raises(forebay.NotFoundError):
+        runtime.open_session(tmp_path / "absent")
