@@ -99,16 +99,14 @@ class StepObject final : public Handle<std::unique_ptr<StepCell>> {
  public:
   using Handle::Handle;
 
+  /// What put() refuses before the step sees it fails the step, too, as it does in C++.
   void put(const std::string& field, const nb::object& data, const nb::kwargs& given) {
-    Options options("put", given);
-    bool is_adopted = false;
-    options.take("adopt", is_adopted);
-    if (is_adopted) return adopt_buffer(field, data, options);
-    const auto memory =
-        std::make_shared<ForeignMemory>("put", data, Need::kRead, Elements::kStrided);
-    const PutTarget target = put_target(field, memory->shape(), options);
-    options.check_all_taken();
-    check(use([target, memory](StepWriter& step) { return put_bytes(step, target, *memory); }));
+    try {
+      put_checked(field, data, given);
+    } catch (const Failure& refused) {
+      fail(refused.error);
+      throw;
+    }
   }
 
   void set_attributes(const nb::dict& values, const std::optional<std::string>& field) {
@@ -140,6 +138,24 @@ class StepObject final : public Handle<std::unique_ptr<StepCell>> {
   std::uint64_t number() const { return live("number")->value->step.number(); }
 
  private:
+  void put_checked(const std::string& field, const nb::object& data, const nb::kwargs& given) {
+    Options options("put", given);
+    bool is_adopted = false;
+    options.take("adopt", is_adopted);
+    if (is_adopted) return adopt_buffer(field, data, options);
+    const auto memory =
+        std::make_shared<ForeignMemory>("put", data, Need::kRead, Elements::kStrided);
+    const PutTarget target = put_target(field, memory->shape(), options);
+    options.check_all_taken();
+    check(use([target, memory](StepWriter& step) { return put_bytes(step, target, *memory); }));
+  }
+
+  void fail(const Error& why) {
+    if (!is_open()) return;
+    const auto held = live("put");
+    if (!held->value->is_busy) RuntimeAccess::fail(held->value->step, why);
+  }
+
   void adopt_buffer(const std::string& field, const nb::object& data, Options& options) {
     if (!nb::isinstance<ArrayBuffer>(data))
       throw nb::type_error("put(adopt=True) takes a Buffer of Runtime.allocate()");
