@@ -3,13 +3,16 @@
 # The entry point. Every target runs its own set-up, so each works on a bare machine. The work is in
 # scripts/, so that this file stays trivial.
 .DEFAULT_GOAL := help
-.PHONY: demo build docs test test-cpython test-sanitizers test-all bench kernel-peers
+.PHONY: demo build product docs test test-cpython test-sanitizers test-all bench kernel-peers
 .PHONY: wheel format tidy clean help
 
-demo: build ## Analyze a snapshot, restart a solver, speed up a program, plot build/demo/*.png
+demo: product ## Analyze a snapshot, restart a solver, speed up a program, plot build/demo/*.png
 	.venv/bin/forebay demo
 
-build: ## Install what is missing, build the product, create a working .venv/bin/forebay
+build: ## Install what is missing, build the library, create a working .venv/bin/forebay
+	scripts/build
+
+product: ## Also build what `make build` omits: forebay cube, emufs and tipsy, bench tasks
 	scripts/build product
 
 docs: build ## Build the documentation as web pages in build/site

@@ -4,13 +4,16 @@
 # Each directory names only its files and dependencies; everything common is here.
 
 # Targets beside `all`: `product` is the library and the programs of the command line,
-# `product_tests` their tests; `bench` and `bench_tests` are the same for benchmarks.
+# `product_tests` their tests; `bench` and `bench_tests` are the same for benchmarks. `core` is the
+# product without EXTRA programs, so that `make build` is fast.
 # A directory of another part than the product sets forebay_part.
 set(forebay_part product)
 foreach(part product bench)
   add_custom_target(${part})
   add_custom_target(${part}_tests)
 endforeach()
+add_custom_target(core)
+add_dependencies(product core)
 
 # forebay_libraries(<name> PUBLIC <targets>)
 #
@@ -53,7 +56,7 @@ function(forebay_libraries name)
   # Calls inside the library go directly to their target: a hit in a session is a few of them.
   target_link_options(${name} PRIVATE -Wl,-Bsymbolic-functions
                       "-Wl,--version-script=${exports}")
-  add_dependencies(product ${name})
+  add_dependencies(core ${name})
 endfunction()
 
 # forebay_link_objects(<name> <objects> [<libraries>])
@@ -156,13 +159,14 @@ function(forebay_parts name)
   endif()
 endfunction()
 
-# forebay_program(<name> MAIN <file> | ENTRY <namespace> [arguments of forebay_parts()])
+# forebay_program(<name> MAIN <file> | ENTRY <namespace> [EXTRA] [arguments of forebay_parts()])
 #
 # Creates the program <name>, installed to libexec/forebay, where the command line finds it. SOURCES
 # are shared with its tests, MAIN is not. With ENTRY, main() calls <namespace>::run_program(int
-# count, char** words), which is in one of SOURCES and thus compiled together with them.
+# count, char** words), which is in one of SOURCES and thus compiled together with them. `make
+# build` omits an EXTRA program.
 function(forebay_program name)
-  cmake_parse_arguments(PARSE_ARGV 1 arg "INSIDE" "MAIN;ENTRY" "")
+  cmake_parse_arguments(PARSE_ARGV 1 arg "INSIDE;EXTRA" "MAIN;ENTRY" "")
   if(arg_INSIDE)
     list(APPEND arg_UNPARSED_ARGUMENTS INSIDE)
   endif()
@@ -177,16 +181,20 @@ function(forebay_program name)
     ${name} PROPERTIES FOREBAY_PRIVATE "${arg_INSIDE}"
                        RUNTIME_OUTPUT_DIRECTORY "${PROJECT_BINARY_DIR}/libexec/forebay"
                        INSTALL_RPATH "${forebay_libexec_rpath}")
-  # Benchmarks are installed only by the name of their component.
-  set(excluded)
+  set(options)
   if(forebay_part STREQUAL "bench")
-    set(excluded EXCLUDE_FROM_ALL)
+    set(options EXCLUDE_FROM_ALL) # installed only by the name of the component
+    add_dependencies(bench ${name})
+  elseif(arg_EXTRA)
+    set(options OPTIONAL) # `make build` installs the component without it
+    add_dependencies(product ${name})
+  else()
+    add_dependencies(core ${name})
   endif()
   install(
     TARGETS ${name}
     RUNTIME DESTINATION ${CMAKE_INSTALL_LIBEXECDIR}/forebay
-    COMPONENT ${forebay_part} ${excluded})
-  add_dependencies(${forebay_part} ${name})
+    COMPONENT ${forebay_part} ${options})
 endfunction()
 
 # forebay_extension(<name> DIRECTORY <directory> DESTINATION <directory> DOMAIN <name>
@@ -207,7 +215,7 @@ function(forebay_extension name)
     ${name} PROPERTIES LIBRARY_OUTPUT_DIRECTORY "${PROJECT_BINARY_DIR}/${arg_DIRECTORY}"
                        INSTALL_RPATH "${arg_RUN_PATH}")
   install(TARGETS ${name} LIBRARY DESTINATION ${arg_DESTINATION})
-  add_dependencies(product ${name})
+  add_dependencies(core ${name})
 endfunction()
 
 # forebay_test_program(<name> SOURCES <files> [LIBRARIES <targets>])

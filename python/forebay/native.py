@@ -36,7 +36,15 @@ TOOLS = "_forebay_tools"
 KILL_AFTER_S = 5
 OTHER_LINES_MAX = 20
 WARNING = "forebay: warning: "  # before each line of a StreamLog of that level
-TASKS_BENCH_PROGRAM = "forebay-bench-tasks"  # `forebay demo` runs it, so `make build` builds it
+TASKS_BENCH_PROGRAM = "forebay-bench-tasks"  # `forebay demo` runs it, so it is in the product
+# What `make build` omits, to be fast; `make product` builds it.
+EXTRA_PROGRAMS = (
+    TASKS_BENCH_PROGRAM,
+    "forebay-cube",
+    "forebay-cube-mpi",
+    "forebay-emufs",
+    "forebay-tipsy",
+)
 EXIT_SKIPPED = 77  # as in test programs; the printed line is the reason
 SKIPPED = "skipped: "
 HOSTS_SCRIPT = "two_hosts.py"
@@ -153,11 +161,11 @@ def is_source_tree() -> bool:
 
 def install_hint(name: str = "") -> str:
     """What installs a native program: make in a source tree, or CMake for an installed prefix."""
-    is_further = name.startswith("forebay-bench") and name != TASKS_BENCH_PROGRAM
+    is_extra = name in EXTRA_PROGRAMS
+    is_bench = name.startswith("forebay-bench") and not is_extra
     if is_source_tree():
-        return f"run make {'bench' if is_further else 'build'}"
-    component = "bench" if is_further else "product"
-    return f"run cmake --install with --component {component}"
+        return f"run make {'bench' if is_bench else 'product' if is_extra else 'build'}"
+    return f"run cmake --install with --component {'bench' if is_bench else 'product'}"
 
 
 def option_arguments(options: dict) -> list[str]:

@@ -58,7 +58,7 @@ def test_missing_program_is_an_error_that_names_the_remedy(libexec):
         native.run_program("forebay-x", [])
     with pytest.raises(ForebayError, match=r"forebay-bench-mpi is not in .*; run make bench"):
         native.find_program("forebay-bench-mpi")
-    with pytest.raises(ForebayError, match=r"forebay-bench-tasks is not in .*; run make build"):
+    with pytest.raises(ForebayError, match=r"forebay-bench-tasks is not in .*; run make product"):
         native.find_program("forebay-bench-tasks")
 
 

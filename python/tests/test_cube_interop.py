@@ -46,7 +46,7 @@ def cube():
         folders = [Path(os.environ["FOREBAY_LIBEXEC"])]
     found = [folder for folder in folders if (folder / "forebay-cube").exists()]
     if not found:
-        pytest.skip("forebay-cube is not built: run make build")
+        pytest.skip("forebay-cube is not built: run make product")
 
     def run(*args):
         command = [str(word) for word in (found[0] / "forebay-cube", *args)]

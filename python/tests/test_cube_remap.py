@@ -27,7 +27,7 @@ def program() -> Path:
         folders = [Path(os.environ["FOREBAY_LIBEXEC"])]
     found = [folder / "forebay-cube" for folder in folders if (folder / "forebay-cube").exists()]
     if not found:
-        pytest.skip("forebay-cube is not built: run make build")
+        pytest.skip("forebay-cube is not built: run make product")
     return found[0]
 
 

@@ -41,7 +41,7 @@ def program() -> Path:
     for folder in folders:
         if (folder / "forebay-tipsy").exists():
             return folder / "forebay-tipsy"
-    pytest.skip("forebay-tipsy is not built: run make build")
+    pytest.skip("forebay-tipsy is not built: run make product")
 
 
 @pytest.fixture

@@ -154,8 +154,8 @@ def plot_path(document: dict, file: str, one_of_many: bool) -> Path:
 
 
 def list_benchmarks() -> list[dict]:
-    """The benchmarks of all programs that were built. `make build` builds one program, `make bench`
-    all. Some benchmarks are in two programs, with and without ranks."""
+    """The benchmarks of all programs that were built. `make product` builds one program, `make
+    bench` all. Some benchmarks are in two programs, with and without ranks."""
     from forebay.kernel.run import RUNNER
 
     built = list(filter(native.is_built, (PROGRAM, *RANKS_PROGRAMS)))
@@ -172,7 +172,7 @@ def list_benchmarks() -> list[dict]:
 
 
 def ranks_program(name: str) -> str | None:
-    """The program of a benchmark with ranks. If an older build left two: that of `make build`."""
+    """The program of a benchmark with ranks. If an older build left two: that of the product."""
     for program in filter(native.is_built, RANKS_PROGRAMS):
         if name in [one["name"] for one in native.run_program(program, ["--list"]).document]:
             return program
