@@ -43,8 +43,7 @@ std::uint64_t BlockSource::hashed_copy(ByteRange range,
     copy(range, to);
     return hash_of(to, seed);
   }
-  thread_local HashedCopy copy(seed);
-  copy.reset(seed);
+  HashedCopy& copy = hashed_copy_of_thread(seed);
   box_->for_each(range, [&](const format::CopyRun& run) {
     copy.add(to.subspan(run.block_offset - range.offset, run.bytes),
              memory_.subspan(run.memory_offset, run.bytes));

@@ -127,11 +127,16 @@ std::uint64_t HashedCopy::digest() const noexcept {
   return ::XXH3_64bits_digest(state_.get());
 }
 
+HashedCopy& hashed_copy_of_thread(std::uint64_t seed) noexcept {
+  thread_local HashedCopy copy(seed);
+  copy.reset(seed);
+  return copy;
+}
+
 std::uint64_t hashed_copy(std::span<std::byte> to,
                           std::span<const std::byte> from,
                           std::uint64_t seed) noexcept {
-  thread_local HashedCopy copy(seed);
-  copy.reset(seed);
+  HashedCopy& copy = hashed_copy_of_thread(seed);
   copy.add(to, from);
   return copy.digest();
 }

@@ -57,4 +57,7 @@ class HashedCopy {
   std::uint64_t size_bytes_ = 0;
 };
 
+/// The one of this thread, reset for a piece that is complete before the thread begins another.
+HashedCopy& hashed_copy_of_thread(std::uint64_t seed) noexcept;
+
 }  // namespace forebay::write
