@@ -111,12 +111,16 @@ void put(StepWriter& step, const Block& block, const void* data) {
   });
 }
 
-void adopt_buffer(StepWriter& step, const Block& block, forebay::Buffer&& buffer) {
+/// On failure, leaves the buffer in place.
+void adopt_buffer(StepWriter& step, const Block& block, forebay::Buffer& buffer) {
   with_type(block.type, [&]<class T>() {
     forebay::AdoptedBuffer data = forebay::adopt(std::move(buffer), block.memory_bytes());
     const forebay::MemoryLayout& layout = block.layout;
-    check(block.box ? step.put<T>(block.field, *block.box, std::move(data), layout)
-                    : step.put<T>(block.field, block.part, std::move(data), block.count, layout));
+    const auto done =
+        block.box ? step.put<T>(block.field, *block.box, std::move(data), layout)
+                  : step.put<T>(block.field, block.part, std::move(data), block.count, layout);
+    if (!done) buffer = std::move(data).take();
+    check(done);
   });
 }
 
@@ -171,13 +175,13 @@ int forebay_step_adopt(forebay_step_writer* step,
                        const forebay_block* block,
                        forebay_buffer* buffer,
                        forebay_error* error) {
-  const std::unique_ptr<forebay_buffer> owned(buffer);
   return run({"adopt", error}, {{"step", step}}, [&] {
     add_to(*step, [&] {
       const Block checked("adopt", block);
       if (buffer == nullptr) refuse_argument("adopt", "buffer is NULL");
-      adopt_buffer(step->step, checked, std::move(owned->buffer));
+      adopt_buffer(step->step, checked, buffer->buffer);
     });
+    delete buffer;
   });
 }
 

@@ -182,13 +182,20 @@ TEST_F(CDataset, adopted_buffer_is_written_without_a_copy) {
   forebay_request_free(committed);
 }
 
-TEST_F(CDataset, adopted_buffer_that_is_too_small_is_refused) {
+TEST_F(CDataset, buffer_of_a_refused_adoption_keeps_its_bytes) {
   begin(1);
   void* data = nullptr;
   forebay_buffer* buffer = nullptr;
   FOREBAY_ASSERT_OK(forebay_buffer_allocate(runtime, 8, &data, &buffer, &error));
+  std::memset(data, 5, 8);
   forebay_block block = part_block(FOREBAY_FLOAT64, 2, kCount);
   EXPECT_EQ(forebay_step_adopt(step, &block, buffer, &error), FOREBAY_INVALID_ARGUMENT);
+  forebay_step_abort(std::exchange(step, nullptr));
+  EXPECT_EQ(static_cast<unsigned char*>(data)[7], 5);
+  begin(2);
+  const std::uint64_t count[] = {8};
+  block = part_block(FOREBAY_UINT8, 1, count);
+  FOREBAY_ASSERT_OK(forebay_step_adopt(step, &block, buffer, &error));
 }
 
 TEST_F(CDataset, attributes_are_read_back) {

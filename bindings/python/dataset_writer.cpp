@@ -41,6 +41,10 @@ class ArrayBuffer final : public ExportedMemory {
     is_taken_ = true;
     return std::move(buffer_);
   }
+  void give_back(Buffer buffer) {
+    buffer_ = std::move(buffer);
+    is_taken_ = false;
+  }
 
  private:
   Buffer buffer_;
@@ -85,12 +89,16 @@ Status put_bytes(StepWriter& step, const PutTarget& target, const ForeignMemory&
   });
 }
 
-Status adopt_bytes(StepWriter& step, const PutTarget& target, ElementType type, Buffer buffer) {
+/// On failure, leaves the buffer in place.
+Status adopt_bytes(StepWriter& step, const PutTarget& target, ElementType type, Buffer& buffer) {
   return with_type(type, [&](auto example) {
     using Value = decltype(example);
-    return target.part
-               ? step.put<Value>(target.field, *target.part, adopt(std::move(buffer)), target.shape)
-               : step.put<Value>(target.field, target.block, adopt(std::move(buffer)));
+    AdoptedBuffer data = adopt(std::move(buffer));
+    Status done = target.part
+                      ? step.put<Value>(target.field, *target.part, std::move(data), target.shape)
+                      : step.put<Value>(target.field, target.block, std::move(data));
+    if (!done) buffer = std::move(data).take();
+    return done;
   });
 }
 
@@ -164,9 +172,11 @@ class StepObject final : public Handle<std::unique_ptr<StepCell>> {
     options.check_all_taken();
     static_cast<void>(idle("put"));
     auto buffer = std::make_shared<Buffer>(array.take());
-    check(use([target, type = array.type(), buffer](StepWriter& step) {
-      return adopt_bytes(step, target, type, std::move(*buffer));
-    }));
+    const Status done = use([target, type = array.type(), buffer](StepWriter& step) {
+      return adopt_bytes(step, target, type, *buffer);
+    });
+    if (!done) array.give_back(std::move(*buffer));
+    check(done);
   }
 
   LivePointer<std::unique_ptr<StepCell>> idle(const char* operation) const {

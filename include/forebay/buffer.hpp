@@ -79,8 +79,8 @@ class FOREBAY_EXPORT [[nodiscard]] AdoptedBuffer {
   Status check() const;
   /// The whole buffer.
   const Buffer& buffer() const noexcept { return buffer_; }
-  /// Returns the buffer to the caller; an empty one if it was taken before. bytes() must not be
-  /// called afterwards.
+  /// Returns the buffer to the caller, as after a put() that has failed; an empty one if it was
+  /// taken before. bytes() must not be called afterwards.
   Buffer take() && noexcept { return std::move(buffer_); }
 
  private:

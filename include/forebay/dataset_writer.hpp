@@ -118,12 +118,13 @@ class FOREBAY_EXPORT [[nodiscard]] StepWriter {
   /// Runtime. `put<double>("velocity", part, adopt(std::move(buffer)), shape)`. put() copies bytes
   /// nevertheless that are compressed, that `layout` does not place in one contiguous run, or whose
   /// run does not begin at a multiple of 4 KiB in the buffer; then it returns the buffer to its
-  /// Runtime. The Receipt counts both kinds.
+  /// Runtime. The Receipt counts both kinds. After a failure, `data` still has the buffer: see
+  /// AdoptedBuffer::take().
   template <class T>
     requires(element_type_of<T>().has_value())
   Status put(std::string_view field,
              Part part,
-             AdoptedBuffer data,
+             AdoptedBuffer&& data,
              const Shape& shape = {},
              const MemoryLayout& layout = {}) {
     return adopt_part({field, *element_type_of<T>()}, part, shape, std::move(data), layout);
@@ -132,7 +133,7 @@ class FOREBAY_EXPORT [[nodiscard]] StepWriter {
     requires(element_type_of<T>().has_value())
   Status put(std::string_view field,
              const Subarray& block,
-             AdoptedBuffer data,
+             AdoptedBuffer&& data,
              const MemoryLayout& layout = {}) {
     return adopt_block({field, *element_type_of<T>()}, block, std::move(data), layout);
   }
@@ -192,11 +193,11 @@ class FOREBAY_EXPORT [[nodiscard]] StepWriter {
   Status adopt_part(const TypedField& element,
                     Part part,
                     const Shape& shape,
-                    AdoptedBuffer data,
+                    AdoptedBuffer&& data,
                     const MemoryLayout& layout);
   Status adopt_block(const TypedField& element,
                      const Subarray& block,
-                     AdoptedBuffer data,
+                     AdoptedBuffer&& data,
                      const MemoryLayout& layout);
 
   std::shared_ptr<write::StepWriterCore> core_;  // null: moved from, committed or aborted

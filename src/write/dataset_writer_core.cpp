@@ -285,7 +285,7 @@ Status StepWriterCore::put(const BlockDescriptor& descriptor,
 }
 
 Status StepWriterCore::adopt(const BlockDescriptor& descriptor,
-                             AdoptedBuffer buffer,
+                             AdoptedBuffer&& buffer,
                              const MemoryLayout& layout) {
   if (Status process_check = check_process(); !process_check) return process_check;
   const TimePoint begin = now();
@@ -424,7 +424,7 @@ Status StepWriter::put_block(const TypedField& element,
 Status StepWriter::adopt_part(const TypedField& element,
                               Part part,
                               const Shape& shape,
-                              AdoptedBuffer data,
+                              AdoptedBuffer&& data,
                               const MemoryLayout& layout) {
   if (!core_) return step_closed_error("put");
   const std::size_t size_bytes = data.bytes().size();
@@ -434,7 +434,7 @@ Status StepWriter::adopt_part(const TypedField& element,
 
 Status StepWriter::adopt_block(const TypedField& element,
                                const Subarray& block,
-                               AdoptedBuffer data,
+                               AdoptedBuffer&& data,
                                const MemoryLayout& layout) {
   if (!core_) return step_closed_error("put");
   const auto descriptor = array_block_descriptor(element.field, element.type, block);

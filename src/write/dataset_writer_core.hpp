@@ -120,7 +120,9 @@ class StepWriterCore {
   Status put(const BlockDescriptor& descriptor,
              std::span<const std::byte> memory,
              const MemoryLayout& layout);
-  Status adopt(const BlockDescriptor& descriptor, AdoptedBuffer buffer, const MemoryLayout& layout);
+  Status adopt(const BlockDescriptor& descriptor,
+               AdoptedBuffer&& buffer,
+               const MemoryLayout& layout);
   Status set_attribute(const format::AttributeKey& key, const AttributeValue& value);
   /// Records that put() failed: commit() then fails, too. Returns the Error.
   Status fail(const Error& why);

@@ -364,7 +364,7 @@ void Packer::offer(OpenSegment open, Last last) {
 }
 
 Status Packer::adopt(const BlockDescriptor& descriptor,
-                     AdoptedBuffer buffer,
+                     AdoptedBuffer&& buffer,
                      const MemoryLayout& layout) {
   if (const Status checked = buffer.check(); !checked) return checked;
   const auto source = source_of(descriptor, buffer.bytes(), layout);
@@ -373,7 +373,11 @@ Status Packer::adopt(const BlockDescriptor& descriptor,
   const bool is_in_place = bytes > 0 && setup_.codec == Codec::kNone && source->is_contiguous();
   const auto offset =
       is_in_place ? static_cast<std::uint64_t>(source->bytes().data() - buffer.bytes().data()) : 0;
-  if (!is_in_place || offset % format::kPageBytes != 0) return add_source(descriptor, *source);
+  if (!is_in_place || offset % format::kPageBytes != 0) {
+    Status added = add_source(descriptor, *source);
+    if (added) static_cast<void>(std::move(buffer).take());
+    return added;
+  }
   auto block = begin_block(descriptor, bytes);
   if (!block) return failure(block.error());
   const format::BlockSeed seed = seed_of(descriptor, block->field);

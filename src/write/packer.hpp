@@ -70,9 +70,9 @@ class Packer {
              std::span<const std::byte> memory,
              const MemoryLayout& layout = {});
   /// Takes the buffer without a copy. Copies the block if its bytes are to be compressed, are not
-  /// contiguous, or do not begin at a page.
+  /// contiguous, or do not begin at a page. On failure, leaves the buffer in place.
   Status adopt(const BlockDescriptor& descriptor,
-               AdoptedBuffer buffer,
+               AdoptedBuffer&& buffer,
                const MemoryLayout& layout = {});
   /// Offers the segment that is being filled. Afterwards record() is complete.
   void flush();

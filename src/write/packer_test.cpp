@@ -366,6 +366,15 @@ Buffer buffer_of(const std::vector<double>& values) {
   return std::move(*buffer);
 }
 
+TEST_F(PackerTest, buffer_of_a_failed_adoption_can_be_taken_back) {
+  start(1);
+  const auto values = noise(8, 3);
+  auto data = adopt(buffer_of(values));
+  EXPECT_EQ(error_class(packer_->adopt(part(0, 9), std::move(data))), ErrorClass::kInvalidArgument);
+  const Buffer buffer = std::move(data).take();
+  EXPECT_TRUE(std::ranges::equal(buffer.as<double>(), values));
+}
+
 TEST_F(PackerTest, adopted_buffer_with_one_run_at_a_page_is_offered_in_place) {
   start(1);
   const Shape count{5, 8, 64};

@@ -97,8 +97,8 @@ FOREBAY_API int forebay_buffer_allocate(forebay_runtime* runtime,
 FOREBAY_API void forebay_buffer_free(forebay_buffer* buffer);
 
 /* As forebay_step_put(), for the first bytes of a buffer. Copies only what is compressed, or is not
-   one contiguous run in memory that begins at a multiple of 4 KiB. Ends the handle `buffer`,
-   also on failure; the memory returns to the runtime when it has been written. */
+   one contiguous run in memory that begins at a multiple of 4 KiB. Ends the handle `buffer`, unless
+   it fails; the memory returns to the runtime when it has been written. */
 FOREBAY_API int forebay_step_adopt(forebay_step_writer* step,
                                    const forebay_block* block,
                                    forebay_buffer* buffer,

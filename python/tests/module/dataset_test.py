@@ -249,6 +249,19 @@ def test_adopted_buffer_is_written_without_a_copy(runtime, path):
     assert read(runtime, path, 1, "u")[255, 1023] == 256 * 1024 - 1
 
 
+def test_buffer_of_a_failed_put_is_usable(runtime, path):
+    buffer = runtime.allocate((4,), "f8")
+    np.asarray(buffer)[:] = 7
+    step = runtime.create_dataset(f"{path}.other").step(1)
+    with pytest.raises(forebay.InvalidArgumentError):
+        step.put("u", buffer, start=[9], shape=[10], adopt=True)
+    step.abort()
+    assert np.asarray(buffer)[3] == 7
+    with runtime.create_dataset(path) as dataset, dataset.step(2) as step:
+        step.put("u", buffer, part=0, adopt=True)
+    assert read(runtime, path, 2, "u")[3] == 7
+
+
 def test_commit_is_awaited(runtime, path):
     async def main():
         with runtime.create_dataset(path) as dataset:
