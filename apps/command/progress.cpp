@@ -7,6 +7,11 @@
 
 namespace forebay::command {
 
+Status report(const ProgressSink& sink, const ProgressStep& step, const char* operation) {
+  if (!sink || sink(step)) return {};
+  return failure({.kind = ErrorClass::kCancelled, .operation = operation});
+}
+
 void ProgressLines::report(const ProgressStep& step) {
   const auto now = std::chrono::steady_clock::now();
   if (is_silent() || (step.done < step.total && now < next_print_)) return;

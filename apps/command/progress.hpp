@@ -2,6 +2,8 @@
 // Progress of a program as JSON lines on standard error, and of a tool as calls of a function.
 #pragma once
 
+#include <forebay/error.hpp>
+
 #include <atomic>
 #include <chrono>
 #include <cstdint>
@@ -23,6 +25,9 @@ struct ProgressStep {
 /// Receives the progress of a tool. May be called by any thread, by one at a time. Returning false
 /// ends the tool with kCancelled.
 using ProgressSink = std::function<bool(const ProgressStep& step)>;
+
+/// Calls `sink`, unless it is empty. kCancelled with `operation` if it returns false.
+Status report(const ProgressSink& sink, const ProgressStep& step, const char* operation);
 
 enum class ProgressMode : std::uint8_t { kSilent, kJsonLines };
 

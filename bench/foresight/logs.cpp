@@ -29,7 +29,7 @@ const char* samples() {
 
 /// The reads of the streams with most of them.
 std::vector<Stream> largest_streams(const fs::path& trace, std::size_t count) {
-  auto loaded = trace_tool::load_trace(trace.string(), trace::TraceReader::OnDamage::kFail).value();
+  auto loaded = trace_tool::load_trace({trace.string()}).value();
   std::vector<Stream> streams;
   for (auto& [key, stream] : loaded.streams) {
     std::erase_if(stream.reads.all, [](const trace::Access& access) {

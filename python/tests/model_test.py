@@ -117,6 +117,7 @@ def test_native_tool_receives_times_in_seconds(forebay, fake_tools, tmp_path):
     fake_tools(compute_gain=lambda **options: asked.append(options) or document)
     forebay(*QUESTION, "--buffers", "unlimited", "--devices", "3", "--jitter", "0.5")
     forebay(*QUESTION, "--plot", tmp_path / "gain.png")
+    assert callable(asked[0].pop("progress"))
     assert asked[0] == {
         "compute_s": 0.01,
         "write_s": 0.02,

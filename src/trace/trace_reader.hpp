@@ -54,6 +54,9 @@ class TraceReader {
   /// Time of the start since 1970; 0: unknown.
   std::uint64_t start_ns() const noexcept { return start_ns_; }
 
+  /// The bytes of the file that next() has passed.
+  std::uint64_t position() const noexcept { return position_; }
+
   /// The next block; no value at the end. Sources and files are numbered from 0 without gaps, and
   /// precede the records that refer to them. With kRecover, numbers may be missing.
   Result<std::optional<TraceBlock>> next();

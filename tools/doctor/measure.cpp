@@ -211,8 +211,8 @@ class MeasurementRun {
   double step_seconds() const { return std::min(0.8, limits_.seconds_max * 0.07); }
 
   Status run_step(const std::string& what, const std::function<Result<Measurement>()>& measure) {
-    if (on_progress_ && !on_progress_({done_, kStepCount, "steps", what}))
-      return failure({.kind = ErrorClass::kCancelled, .operation = "measure"});
+    const auto reported = report(on_progress_, {done_, kStepCount, "steps", what}, "measure");
+    if (!reported) return reported;
     auto measured = measure();
     if (!measured) return tl::unexpected(measured.error());
     result_.values.push_back(std::move(*measured));

@@ -21,7 +21,7 @@ using BufferCounts = std::vector<std::uint64_t>;
 /// Evaluates the query: by formulas, or by simulated runs if there is jitter.
 class GainModel {
  public:
-  static Result<GainModel> create(const GainQuery& query) {
+  static Result<GainModel> create(const GainQuery& query, const command::ProgressSink& progress) {
     if (auto good = check(query.pipeline); !good) return failure(good.error());
     GainModel gain_model;
     const model::Jitter& jitter = query.jitter;
@@ -29,17 +29,20 @@ class GainModel {
     auto runs = model::JitterSimulation::create(query.pipeline.count, jitter);
     if (!runs) return failure(runs.error());
     gain_model.runs_.emplace(std::move(*runs));
+    gain_model.progress_ = progress;
     return gain_model;
   }
 
   // The pipelines differ from a checked one only in buffers, devices and the ratio of their times,
-  // so evaluation succeeds.
-  OverlapSpread evaluate(const Pipeline& pipeline) const {
-    return runs_ ? runs_->simulate(pipeline).value() : model::zero_spread(*overlap(pipeline));
+  // so evaluation succeeds. After a cancellation it is by formulas, thus fast, and without meaning.
+  OverlapSpread evaluate(const Pipeline& pipeline) {
+    return is_simulated() ? runs_->simulate(pipeline).value()
+                          : model::zero_spread(*overlap(pipeline));
   }
-  PipelineAdvice advise(const Pipeline& pipeline) const {
-    return runs_ ? runs_->advise(pipeline).value() : model::advise(pipeline).value();
+  PipelineAdvice advise(const Pipeline& pipeline) {
+    return is_simulated() ? runs_->advise(pipeline).value() : model::advise(pipeline).value();
   }
+  const Status& cancelled() const { return cancelled_; }
 
   /// The number of runs of which a result is the mean; none if it is exact.
   std::optional<std::uint64_t> runs() const {
@@ -47,7 +50,16 @@ class GainModel {
   }
 
  private:
+  bool is_simulated() {
+    if (runs_ && cancelled_)
+      cancelled_ = report(progress_, {++done_, 0, "", "simulating runs"}, "compute gain");
+    return runs_ && cancelled_;
+  }
+
   std::optional<model::JitterSimulation> runs_;
+  command::ProgressSink progress_;
+  std::uint64_t done_ = 0;
+  Status cancelled_;
 };
 
 json spread_json(const model::Spread& spread) {
@@ -63,7 +75,7 @@ Pipeline with_buffers(Pipeline pipeline, std::uint64_t buffers) {
   return pipeline;
 }
 
-json result_json(const GainModel& gain_model, const Pipeline& pipeline) {
+json result_json(GainModel& gain_model, const Pipeline& pipeline) {
   const OverlapSpread run = gain_model.evaluate(pipeline);
   return {{"buffers", buffers_json(pipeline.buffers)},
           {"synchronous_s", spread_json(run.synchronous_s)},
@@ -83,7 +95,7 @@ json jitter_of(const model::Jitter& jitter, std::optional<std::uint64_t> runs) {
           {"runs", *runs}};
 }
 
-json best_of(const GainModel& gain_model, const Pipeline& pipeline) {
+json best_of(GainModel& gain_model, const Pipeline& pipeline) {
   const PipelineAdvice advice = gain_model.advise(pipeline);
   Pipeline wide = with_buffers(pipeline, advice.devices_buffers);
   wide.devices = advice.devices;
@@ -102,7 +114,7 @@ BufferCounts counts_with(BufferCounts counts, std::uint64_t requested) {
   return counts;
 }
 
-json by_buffers(const GainModel& gain_model, const Pipeline& pipeline) {
+json by_buffers(GainModel& gain_model, const Pipeline& pipeline) {
   json rows = json::array();
   for (const std::uint64_t buffers :
        counts_with({1, 2, 3, 4, 8, kUnlimitedBuffers}, pipeline.buffers)) {
@@ -139,7 +151,7 @@ std::vector<double> ratios_of(const Pipeline& requested, int steps) {
 }
 
 /// The gain does not depend on the unit of time, so W is 1.
-json points_of(const GainModel& gain_model, Pipeline pipeline, const std::vector<double>& ratios) {
+json points_of(GainModel& gain_model, Pipeline pipeline, const std::vector<double>& ratios) {
   json points = json::array();
   pipeline.write_s = 1;
   for (const double ratio : ratios) {
@@ -149,7 +161,7 @@ json points_of(const GainModel& gain_model, Pipeline pipeline, const std::vector
   return points;
 }
 
-json curves_of(const GainModel& gain_model, const Pipeline& pipeline) {
+json curves_of(GainModel& gain_model, const Pipeline& pipeline) {
   const bool is_long = gain_model.runs() && pipeline.count > kLongRun;
   const auto ratios = ratios_of(pipeline, is_long ? kStepsOfLongRuns : kSteps);
   json curves = json::array();
@@ -162,8 +174,8 @@ json curves_of(const GainModel& gain_model, const Pipeline& pipeline) {
 
 }  // namespace
 
-Result<json> describe_gain(const GainQuery& query) {
-  const auto gain_model = GainModel::create(query);
+Result<json> describe_gain(const GainQuery& query, const command::ProgressSink& progress) {
+  auto gain_model = GainModel::create(query, progress);
   if (!gain_model) return failure(gain_model.error());
   const Pipeline& pipeline = query.pipeline;
   json document = {{"compute_s", pipeline.compute_s},
@@ -177,6 +189,7 @@ Result<json> describe_gain(const GainQuery& query) {
                    {"by_buffers", by_buffers(*gain_model, pipeline)},
                    {"best", best_of(*gain_model, pipeline)}};
   if (query.curves == Curves::kInclude) document["curves"] = curves_of(*gain_model, pipeline);
+  if (!gain_model->cancelled()) return failure(gain_model->cancelled().error());
   return document;
 }
 

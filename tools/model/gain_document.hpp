@@ -9,6 +9,7 @@
 
 #include <nlohmann/json.hpp>
 
+#include "command/progress.hpp"
 #include "model/gain.hpp"
 #include "model/jitter_simulation.hpp"
 
@@ -25,7 +26,8 @@ struct GainQuery {
 };
 
 /// The document, or the reason why the model has no result. With jitter and curves it takes
-/// seconds.
-Result<nlohmann::json> describe_gain(const GainQuery& query);
+/// seconds. kCancelled by `progress`, which is called with jitter only.
+Result<nlohmann::json> describe_gain(const GainQuery& query,
+                                     const command::ProgressSink& progress = {});
 
 }  // namespace forebay::model_tool

@@ -88,6 +88,16 @@ TEST(GainDocument, has_curves_without_writing_or_computing) {
   }
 }
 
+TEST(GainDocument, progress_that_returns_false_ends_with_cancelled) {
+  GainQuery query = query_of(1, 1);
+  query.jitter.write = 0.1;
+  query.curves = Curves::kInclude;
+  int steps = 0;
+  const auto cancel = [&](const command::ProgressStep&) { return ++steps < 3; };
+  EXPECT_EQ(error_class(describe_gain(query, cancel)), ErrorClass::kCancelled);
+  EXPECT_EQ(steps, 3);
+}
+
 TEST(GainDocument, invalid_query_fails) {
   EXPECT_EQ(error_class(describe_gain(query_of(-1, 1))), ErrorClass::kInvalidArgument);
   GainQuery query = query_of(1, 1);

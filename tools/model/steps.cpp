@@ -216,9 +216,10 @@ Result<json> describe(const StepsQuery& query,
     auto result = plan ? describe_plan(*job, *plan) : Result<json>(failure(plan.error()));
     plans.push_back(result ? std::move(*result)
                            : json{{"plan", keys}, {"error", result.error().message()}});
-    if (query.progress &&
-        !query.progress({plans.size(), requested.size(), "plans", job->machine.name}))
-      return failure({.kind = ErrorClass::kCancelled, .operation = "simulate plans"});
+    const auto reported =
+        report(query.progress, {plans.size(), requested.size(), "plans", job->machine.name},
+               "simulate plans");
+    if (!reported) return failure(reported.error());
   }
   return document_of(*job, std::move(plans));
 }

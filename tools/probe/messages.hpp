@@ -17,6 +17,7 @@ namespace forebay::probe {
 using command::ProgressMode;
 using command::ProgressSink;
 using command::ProgressStep;
+using command::report;
 using Progress = command::ProgressLines;
 
 /// {"error":{"class","operation","path","offset","errno","message"}}, one line; offset is null if

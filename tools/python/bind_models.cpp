@@ -54,11 +54,13 @@ nb::object compute_gain(const nb::kwargs& given) {
   taken.take("compute_jitter", query.jitter.compute);
   taken.take("seed", query.jitter.seed);
   taken.take("curves", has_curves);
+  const nb::object on_progress = taken.pop("progress");
   taken.check_all_taken();
   query.pipeline.buffers = buffers.value_or(model::kUnlimitedBuffers);
   if (has_curves) query.curves = model_tool::Curves::kInclude;
-  return document_of("", nb::none(),
-                     [query](const ProgressSink&) { return model_tool::describe_gain(query); });
+  return document_of("", on_progress, [query](const ProgressSink& progress) {
+    return model_tool::describe_gain(query, progress);
+  });
 }
 
 nb::object model_steps(nb::handle request, const nb::object& on_progress) {
@@ -188,7 +190,7 @@ void bind_models(nb::module_& module) {
   module.def("show_machine", &show_machine, nb::arg("name"), "A machine, by its name or file.");
   module.def("compute_gain", &compute_gain, nb::arg("options"),
              "The gain of overlap. Options: compute_s, write_s, count, buffers (None: "
-             "unlimited), devices, jitter, compute_jitter, seed, curves.");
+             "unlimited), devices, jitter, compute_jitter, seed, curves, progress.");
   module.def("model_steps", &model_steps, nb::arg("request"), nb::arg("progress") = nb::none(),
              "Time and memory of plans for steps: see tools/model/steps.hpp.");
   module.def("model_reads", &model_reads, nb::arg("request"),

@@ -17,14 +17,21 @@ using probe::ProgressSink;
 using trace::TraceReader;
 using trace_tool::ReadStream;
 
-TraceReader::OnDamage on_damage(bool is_recovered) {
-  return is_recovered ? TraceReader::OnDamage::kRecover : TraceReader::OnDamage::kFail;
+void take_recover(Options& taken, trace_tool::TraceInput& input) {
+  bool is_recovered = false;
+  taken.take("recover", is_recovered);
+  if (is_recovered) input.on_damage = TraceReader::OnDamage::kRecover;
 }
 
-nb::object show_trace(const nb::object& path, std::uint64_t points_max, bool is_recovered) {
-  return document_of("", nb::none(), [=, trace = path_of(path)](const ProgressSink&) {
-    return trace_tool::load_trace(trace, on_damage(is_recovered)).map([&](const auto& loaded) {
-      return trace_tool::streams_document(loaded, points_max);
+nb::object show_trace(const nb::object& path, const nb::kwargs& given) {
+  trace_tool::TraceInput input{.path = path_of(path)};
+  std::uint64_t points_max = 0;
+  Options taken("show_trace", given);
+  taken.take("points", points_max);
+  take_recover(taken, input);
+  return document_of("", taken, std::move(input), [=](const trace_tool::TraceInput& trace) {
+    return trace_tool::load_trace(trace).and_then([&](const auto& loaded) {
+      return trace_tool::streams_document(loaded, points_max, trace.progress);
     });
   });
 }
@@ -34,6 +41,7 @@ struct Simulation {
   std::string pattern;
   push::CacheOptions options;
   bool has_accesses = false;
+  ProgressSink progress;
 };
 
 Status check(const Simulation& request) {
@@ -51,7 +59,7 @@ Status check(const Simulation& request) {
 
 Result<std::vector<ReadStream>> streams_of(const Simulation& request) {
   if (request.trace.empty()) return trace_tool::pattern_streams(request.pattern);
-  return trace_tool::load_trace(request.trace, TraceReader::OnDamage::kFail)
+  return trace_tool::load_trace({.path = request.trace, .progress = request.progress})
       .map(trace_tool::read_streams);
 }
 
@@ -64,12 +72,12 @@ Json accesses_of(const ReadStream& stream) {
 
 Result<Json> simulate(const Simulation& request) {
   if (const Status checked = check(request); !checked) return failure(checked.error());
-  return streams_of(request).map([&](const std::vector<ReadStream>& streams) {
-    Json document = trace_tool::simulation_document(streams, request.options);
-    for (std::size_t i = 0; request.has_accesses && i < streams.size(); ++i)
-      document["streams"][i]["accesses"] = accesses_of(streams[i]);
-    return document;
-  });
+  const auto streams = streams_of(request);
+  if (!streams) return failure(streams.error());
+  auto document = trace_tool::simulation_document(*streams, request.options, request.progress);
+  for (std::size_t i = 0; document && request.has_accesses && i < streams->size(); ++i)
+    (*document)["streams"][i]["accesses"] = accesses_of((*streams)[i]);
+  return document;
 }
 
 nb::object simulate_trace(const nb::kwargs& given) {
@@ -81,8 +89,7 @@ nb::object simulate_trace(const nb::kwargs& given) {
   taken.take("page_bytes", request.options.page_bytes);
   taken.take("lookahead", request.options.lookahead);
   taken.take("accesses", request.has_accesses);
-  taken.check_all_taken();
-  return document_of("", nb::none(), [request](const ProgressSink&) { return simulate(request); });
+  return document_of("", taken, request, simulate);
 }
 
 Result<Json> counts_json(const Result<trace_tool::RecordCounts>& counts) {
@@ -94,36 +101,44 @@ Result<Json> counts_json(const Result<trace_tool::RecordCounts>& counts) {
   });
 }
 
-nb::object export_records(const nb::object& trace, const nb::object& records, bool is_recovered) {
-  return document_of(
-      "", nb::none(),
-      [from = path_of(trace), to = path_of(records), is_recovered](const ProgressSink&) {
-        return counts_json(trace_tool::export_records(from, to, on_damage(is_recovered)));
-      });
+nb::object export_records(const nb::object& trace,
+                          const nb::object& records,
+                          const nb::kwargs& given) {
+  trace_tool::TraceInput input{.path = path_of(trace)};
+  Options taken("export_trace_records", given);
+  take_recover(taken, input);
+  return document_of("", taken, std::move(input),
+                     [to = path_of(records)](const trace_tool::TraceInput& from) {
+                       return counts_json(trace_tool::export_records(from, to));
+                     });
 }
 
 nb::object import_records(const nb::object& records,
                           const nb::object& names,
-                          const nb::object& trace) {
-  return document_of(
-      "", nb::none(),
-      [from = path_of(records), files = names_of(names), to = path_of(trace)](const ProgressSink&) {
-        return counts_json(trace_tool::import_records(from, files, to));
-      });
+                          const nb::object& trace,
+                          const nb::object& on_progress) {
+  return document_of("", on_progress,
+                     [from = path_of(records), files = names_of(names),
+                      to = path_of(trace)](const ProgressSink& progress) {
+                       return counts_json(trace_tool::import_records(from, files, to, progress));
+                     });
 }
 
 }  // namespace
 
 void bind_traces(nb::module_& module) {
-  module.def("show_trace", &show_trace, nb::arg("path"), nb::arg("points") = 0,
-             nb::arg("recover") = false, "The streams of a trace, with at most `points` accesses.");
+  module.def("show_trace", &show_trace, nb::arg("path"), nb::arg("options"),
+             "The streams of a trace. Options: points (most accesses of each, 0), recover, "
+             "progress.");
   module.def("simulate_trace", &simulate_trace, nb::arg("options"),
              "Predictors on a trace or a known pattern. Options: trace, pattern, cache_bytes, "
-             "page_bytes, lookahead, accesses.");
+             "page_bytes, lookahead, accesses, progress.");
   module.def("export_trace_records", &export_records, nb::arg("trace"), nb::arg("records"),
-             nb::arg("recover") = false, "Writes the records of a trace to a file.");
+             nb::arg("options"),
+             "Writes the records of a trace to a file. Options: recover, progress.");
   module.def("import_trace_records", &import_records, nb::arg("records"), nb::arg("names"),
-             nb::arg("trace"), "Writes a trace from a file of records.");
+             nb::arg("trace"), nb::arg("progress") = nb::none(),
+             "Writes a trace from a file of records.");
 }
 
 }  // namespace forebay::tools

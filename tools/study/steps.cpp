@@ -133,8 +133,9 @@ Result<json> describe_steps(const StepsRequest& request,
     if (!simulated) return failure(simulated.error());
     (*simulated)["create_ahead"] = request.create_mode == CreateMode::kAhead;
     cells.push_back(std::move(*simulated));
-    if (request.progress && !request.progress({cells.size(), all.size(), "plans", machine.name}))
-      return failure({.kind = ErrorClass::kCancelled, .operation = "simulate a kernel"});
+    const auto reported = report(
+        request.progress, {cells.size(), all.size(), "plans", machine.name}, "simulate a kernel");
+    if (!reported) return failure(reported.error());
   }
   return json{{"machine", machine.name},
               {"ranks", plan->kernel().writers},

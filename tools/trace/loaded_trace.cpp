@@ -81,27 +81,30 @@ Error omission(const LoadedTrace& loaded, const std::string& path) {
 
 }  // namespace
 
-Result<trace::TraceReader> read_blocks(const std::string& path,
-                                       trace::TraceReader::OnDamage on_damage,
+Result<trace::TraceReader> read_blocks(const TraceInput& input,
                                        const std::function<void(const trace::TraceBlock&)>& visit) {
-  auto file = storage::open_file(path);
+  auto file = storage::open_file(input.path);
   if (!file) return failure(file.error());
-  auto reader = trace::TraceReader::open(std::move(*file), on_damage);
+  const auto bytes = (*file)->size();
+  if (!bytes) return failure(bytes.error());
+  auto reader = trace::TraceReader::open(std::move(*file), input.on_damage);
   while (reader) {
     const auto block = reader->next();
     if (!block) return failure(block.error());
     if (!*block) break;
     visit(**block);
+    const auto reported = command::report(
+        input.progress, {reader->position(), *bytes, "bytes", "reading " + input.path},
+        "read trace");
+    if (!reported) return failure(reported.error());
   }
   return reader;
 }
 
-Result<LoadedTrace> load_trace(const std::string& path,
-                               trace::TraceReader::OnDamage on_damage,
-                               std::uint64_t memory_bytes_max) {
+Result<LoadedTrace> load_trace(const TraceInput& input, std::uint64_t memory_bytes_max) {
   LoadedTrace loaded{.memory_bytes_left = memory_bytes_max};
-  const auto reader = read_blocks(
-      path, on_damage, [&](const trace::TraceBlock& block) { add_block(loaded, block); });
+  const auto reader =
+      read_blocks(input, [&](const trace::TraceBlock& block) { add_block(loaded, block); });
   if (!reader) return failure(reader.error());
   for (auto& [key, stream] : loaded.streams) {
     clear_partial_times(stream.reads);
@@ -110,7 +113,7 @@ Result<LoadedTrace> load_trace(const std::string& path,
   loaded.start_ns = reader->start_ns();
   loaded.warnings = reader->warnings();
   loaded.skipped_bytes = reader->skipped_bytes();
-  if (loaded.omitted_records > 0) loaded.warnings.push_back(omission(loaded, path));
+  if (loaded.omitted_records > 0) loaded.warnings.push_back(omission(loaded, input.path));
   return loaded;
 }
 

@@ -12,6 +12,7 @@
 #include <utility>
 #include <vector>
 
+#include "command/progress.hpp"
 #include "trace/access.hpp"
 #include "trace/trace_reader.hpp"
 
@@ -47,16 +48,20 @@ struct LoadedTrace {
   std::vector<Error> warnings;
 };
 
+struct TraceInput {
+  std::string path;
+  trace::TraceReader::OnDamage on_damage = trace::TraceReader::OnDamage::kFail;
+  command::ProgressSink progress;
+};
+
 /// Calls `visit` for each block of the trace, in order. Returns the reader at the end of the trace.
-/// Fails as TraceReader does.
-Result<trace::TraceReader> read_blocks(const std::string& path,
-                                       trace::TraceReader::OnDamage on_damage,
+/// Fails as TraceReader does, and with kCancelled.
+Result<trace::TraceReader> read_blocks(const TraceInput& input,
                                        const std::function<void(const trace::TraceBlock&)>& visit);
 
 /// Reads the whole trace: 24 to 48 bytes of memory for each access, and some 200 for each stream.
-/// Records beyond `memory_bytes_max` are counted only, with a warning. Fails as TraceReader does.
-Result<LoadedTrace> load_trace(const std::string& path,
-                               trace::TraceReader::OnDamage on_damage,
+/// Records beyond `memory_bytes_max` are counted only, with a warning. Fails as read_blocks() does.
+Result<LoadedTrace> load_trace(const TraceInput& input,
                                std::uint64_t memory_bytes_max = kTraceMemoryBytesMax);
 
 }  // namespace forebay::trace_tool

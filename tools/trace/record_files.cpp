@@ -82,27 +82,34 @@ class TraceImporter {
   RecordCounts counts_;
 };
 
-Status import_entries(const std::string& path, TraceImporter& importer) {
+Status import_entries(const std::string& path,
+                      TraceImporter& importer,
+                      const command::ProgressSink& progress) {
   errno = 0;
-  std::ifstream in(path, std::ios::binary);
+  std::ifstream in(path, std::ios::binary | std::ios::ate);
   if (!in) return failure(file_error("read", path));
+  const std::uint64_t total = static_cast<std::uint64_t>(in.tellg()) / sizeof(RecordEntry);
+  in.seekg(0);
   RecordEntry entry;
-  while (in.read(reinterpret_cast<char*>(&entry), sizeof entry))
+  for (std::uint64_t done = 1; in.read(reinterpret_cast<char*>(&entry), sizeof entry); ++done) {
     if (const Status added = importer.add(entry); !added) return added;
+    if (done % kBatchRecords != 0) continue;
+    const Status reported =
+        report(progress, {done, total, "records", "writing trace"}, "write trace");
+    if (!reported) return reported;
+  }
   if (in.bad() || in.gcount() != 0) return failure(file_error("read", path));
   return {};
 }
 
 }  // namespace
 
-Result<RecordCounts> export_records(const std::string& trace_path,
-                                    const std::string& entries_path,
-                                    trace::TraceReader::OnDamage on_damage) {
+Result<RecordCounts> export_records(const TraceInput& input, const std::string& entries_path) {
   errno = 0;
   std::ofstream out(entries_path, std::ios::binary);
   std::map<std::uint32_t, trace::SourceInfo> sources;
   RecordCounts counts;
-  const auto reader = read_blocks(trace_path, on_damage, [&](const trace::TraceBlock& block) {
+  const auto reader = read_blocks(input, [&](const trace::TraceBlock& block) {
     if (const auto* found = std::get_if<trace::SourceBlock>(&block)) {
       sources[found->number] = found->info;
     } else if (std::holds_alternative<trace::FileBlock>(block)) {
@@ -129,7 +136,8 @@ Result<RecordCounts> export_records(const std::string& trace_path,
 
 Result<RecordCounts> import_records(const std::string& entries_path,
                                     const std::vector<std::string>& names,
-                                    const std::string& trace_path) {
+                                    const std::string& trace_path,
+                                    const command::ProgressSink& progress) {
   auto target = TemporaryFile::create_beside(trace_path);
   if (!target) return failure(target.error());
   auto file = storage::open_file(target->path(), {.intent = storage::Intent::kWrite});
@@ -139,7 +147,7 @@ Result<RecordCounts> import_records(const std::string& entries_path,
   TraceImporter importer(std::move(*writer));
   for (const std::string& name : names)
     if (const Status added = importer.add_file(name); !added) return failure(added.error());
-  if (const Status entries = import_entries(entries_path, importer); !entries)
+  if (const Status entries = import_entries(entries_path, importer, progress); !entries)
     return failure(entries.error());
   auto counts = importer.finish();
   if (!counts) return counts;

@@ -10,7 +10,7 @@
 #include <type_traits>
 #include <vector>
 
-#include "trace/trace_reader.hpp"
+#include "tools/trace/loaded_trace.hpp"
 
 namespace forebay::trace_tool {
 
@@ -33,15 +33,14 @@ struct RecordCounts {
   std::vector<std::string> warnings = {};  ///< of the trace: see TraceReader
 };
 
-/// Writes the records of a trace to the file `entries_path`. Fails as TraceReader does.
-Result<RecordCounts> export_records(const std::string& trace_path,
-                                    const std::string& entries_path,
-                                    trace::TraceReader::OnDamage on_damage);
+/// Writes the records of a trace to the file `entries_path`. Fails as read_blocks() does.
+Result<RecordCounts> export_records(const TraceInput& input, const std::string& entries_path);
 
 /// Writes a trace, which appears when it is complete. Each combination of process, rank and thread
-/// is a source. `names` are the paths of all files, by number.
+/// is a source. `names` are the paths of all files, by number. kCancelled by `progress`.
 Result<RecordCounts> import_records(const std::string& entries_path,
                                     const std::vector<std::string>& names,
-                                    const std::string& trace_path);
+                                    const std::string& trace_path,
+                                    const command::ProgressSink& progress = {});
 
 }  // namespace forebay::trace_tool

@@ -29,7 +29,7 @@ class RecordFiles : public ::testing::Test {
     return import_records(directory_ / "in", names, directory_ / "run.trace");
   }
   Result<RecordCounts> export_trace(OnDamage on_damage = OnDamage::kFail) const {
-    return export_records(directory_ / "run.trace", directory_ / "out", on_damage);
+    return export_records({directory_ / "run.trace", on_damage}, directory_ / "out");
   }
   std::string content(const std::string& name) const {
     std::ifstream file(directory_ / name, std::ios::binary);
@@ -58,7 +58,7 @@ TEST_F(RecordFiles, entries_become_streams_of_a_trace) {
   EXPECT_EQ(counts->records, 3U);
   EXPECT_EQ(counts->sources, 2U);
   EXPECT_EQ(counts->files, 2U);
-  const auto loaded = load_trace(directory_ / "run.trace", OnDamage::kFail);
+  const auto loaded = load_trace({directory_ / "run.trace"});
   ASSERT_TRUE(loaded) << loaded.error().message();
   EXPECT_EQ(loaded->files.at(1).path, "b\n.dat");
   EXPECT_EQ(loaded->sources.at(0).process, 29074U);
@@ -114,7 +114,7 @@ TEST_F(RecordFiles, export_skips_damage_on_request_only) {
 TEST_F(RecordFiles, loaded_trace_is_bounded_and_has_a_warning) {
   write(std::vector<RecordEntry>(10'000, sample()[0]));
   ASSERT_TRUE(import());
-  const auto loaded = load_trace(directory_ / "run.trace", OnDamage::kFail, 100'000);
+  const auto loaded = load_trace({directory_ / "run.trace"}, 100'000);
   ASSERT_TRUE(loaded) << loaded.error().message();
   EXPECT_EQ(loaded->records, 10'000U);
   const std::size_t kept = loaded->streams.at({1, 0}).reads.all.size();
@@ -133,11 +133,23 @@ TEST_F(RecordFiles, stream_with_an_unknown_time_has_unknown_intervals) {
   entries[7].record.flags = trace::kFlagTimeUnknown;
   write(entries);
   ASSERT_TRUE(import());
-  const auto loaded = load_trace(directory_ / "run.trace", OnDamage::kFail);
+  const auto loaded = load_trace({directory_ / "run.trace"});
   const auto document = streams_document(*loaded, 0);
-  const auto& reads = document.at("streams").at(0).at("reads");
+  const auto& reads = document->at("streams").at(0).at("reads");
   EXPECT_NE(reads.at("class").get<std::string>().find("unknown interval"), std::string::npos);
   EXPECT_EQ(reads.at("last_ns"), 0);
+}
+
+TEST_F(RecordFiles, progress_that_returns_false_ends_with_cancelled) {
+  write(std::vector<RecordEntry>(10'000, sample()[0]));
+  ASSERT_TRUE(import());
+  const auto cancel = [](const command::ProgressStep& step) { return step.done > step.total; };
+  const std::string trace = directory_ / "run.trace";
+  EXPECT_EQ(error_class(load_trace({.path = trace, .progress = cancel})), ErrorClass::kCancelled);
+  EXPECT_EQ(error_class(streams_document(load_trace({trace}).value(), 0, cancel)),
+            ErrorClass::kCancelled);
+  EXPECT_EQ(error_class(import_records(directory_ / "in", kNames, directory_ / "b", cancel)),
+            ErrorClass::kCancelled);
 }
 
 TEST_F(RecordFiles, missing_trace_is_an_error) {

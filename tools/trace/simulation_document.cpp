@@ -94,10 +94,16 @@ Json document_of(const MakePredictor& make_one,
   return document;
 }
 
-Json document_of(const ReadStream& stream, const CacheOptions& options) {
+using OnPredictor = std::function<Status()>;
+
+Result<Json> document_of(const ReadStream& stream,
+                         const CacheOptions& options,
+                         const OnPredictor& on_predictor) {
   Json predictors = Json::array();
-  for (const MakePredictor& make_one : online_predictors())
+  for (const MakePredictor& make_one : online_predictors()) {
     predictors.push_back(document_of(make_one, stream.reads, options));
+    if (const Status reported = on_predictor(); !reported) return failure(reported.error());
+  }
   Json document{{"name", stream.name},
                 {"reads", stream.reads.size()},
                 {"base", document_of(push::simulate_cache(stream.reads, options))}};
@@ -160,14 +166,23 @@ Result<std::vector<ReadStream>> pattern_streams(const std::string& name) {
   return streams;
 }
 
-Json simulation_document(std::span<const ReadStream> streams, const CacheOptions& options) {
+Result<Json> simulation_document(std::span<const ReadStream> streams,
+                                 const CacheOptions& options,
+                                 const command::ProgressSink& progress) {
   Json documents = Json::array();
-  for (const ReadStream& stream : streams)
-    documents.push_back(document_of(stream, options));
-  return {{"cache_bytes", options.cache_bytes},
-          {"page_bytes", options.page_bytes},
-          {"lookahead", options.lookahead},
-          {"streams", std::move(documents)}};
+  const std::size_t total = streams.size() * online_predictors().size();
+  std::size_t done = 0;
+  for (const ReadStream& stream : streams) {
+    auto document = document_of(stream, options, [&] {
+      return report(progress, {++done, total, "runs", "simulating predictors"}, "simulate reads");
+    });
+    if (!document) return document;
+    documents.push_back(std::move(*document));
+  }
+  return Json{{"cache_bytes", options.cache_bytes},
+              {"page_bytes", options.page_bytes},
+              {"lookahead", options.lookahead},
+              {"streams", std::move(documents)}};
 }
 
 }  // namespace forebay::trace_tool

@@ -10,6 +10,7 @@
 #include <vector>
 
 #include "command/command_result.hpp"
+#include "command/progress.hpp"
 #include "push/cache_simulation.hpp"
 #include "tools/trace/loaded_trace.hpp"
 #include "trace/access.hpp"
@@ -36,8 +37,10 @@ Result<std::vector<ReadStream>> pattern_streams(const std::string& name);
 /// COUNTS is {"faults", "misses", "pages_read", "pages_pushed", "pages_wasted"}: see CacheCounts.
 /// PREDICTOR is COUNTS with "name" and "ns_per_access": observe(), predict() and, of "neural",
 /// training, in the fastest of several passes. The last one, "stored", has the signature of the
-/// stream. It is absent if none can be found; "error" has the reason.
-command::Json simulation_document(std::span<const ReadStream> streams,
-                                  const push::CacheOptions& options);
+/// stream. It is absent if none can be found; "error" has the reason. kCancelled by `progress`
+/// between two predictors.
+Result<command::Json> simulation_document(std::span<const ReadStream> streams,
+                                          const push::CacheOptions& options,
+                                          const command::ProgressSink& progress = {});
 
 }  // namespace forebay::trace_tool

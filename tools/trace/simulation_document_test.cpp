@@ -13,7 +13,7 @@ using command::Json;
 TEST(SimulationDocument, pattern_has_a_base_and_all_predictors) {
   const auto streams = pattern_streams("stride.64k");
   ASSERT_TRUE(streams) << streams.error().message();
-  const Json document = simulation_document(*streams, {.lookahead = 2});
+  const Json document = simulation_document(*streams, {.lookahead = 2}).value();
   EXPECT_EQ(document.at("lookahead"), 2);
   const Json& stream = document.at("streams").at(0);
   EXPECT_EQ(stream.at("name"), "stride.64k");
@@ -26,6 +26,12 @@ TEST(SimulationDocument, pattern_has_a_base_and_all_predictors) {
   EXPECT_GT(stream.at("predictors").at(0).at("ns_per_access"), 0);
   EXPECT_EQ(stream.at("predictors").at(5).at("name"), "stored");
   EXPECT_EQ(stream.at("predictors").at(5).at("faults"), 0);
+}
+
+TEST(SimulationDocument, progress_that_returns_false_ends_with_cancelled) {
+  const auto cancel = [](const command::ProgressStep&) { return false; };
+  EXPECT_EQ(error_class(simulation_document(*pattern_streams("lu"), {}, cancel)),
+            ErrorClass::kCancelled);
 }
 
 TEST(SimulationDocument, no_name_means_all_patterns_that_read) {

@@ -69,7 +69,9 @@ auto find_or_default(const Map& map, const typename Map::key_type& key) {
 
 }  // namespace
 
-Json streams_document(const LoadedTrace& loaded, std::uint64_t points_max) {
+Result<Json> streams_document(const LoadedTrace& loaded,
+                              std::uint64_t points_max,
+                              const command::ProgressSink& progress) {
   Json streams = Json::array();
   for (const auto& [key, stream] : loaded.streams) {
     const trace::FileInfo file = find_or_default(loaded.files, key.first);
@@ -85,13 +87,17 @@ Json streams_document(const LoadedTrace& loaded, std::uint64_t points_max) {
                        {"other_records", stream.other_records},
                        {"reads", document_of(stream.reads, Operation::kRead, points_max)},
                        {"writes", document_of(stream.writes, Operation::kWrite, points_max)}});
+    const auto reported =
+        report(progress, {streams.size(), loaded.streams.size(), "streams", "finding patterns"},
+               "find patterns");
+    if (!reported) return failure(reported.error());
   }
   Json warnings = Json::array();
   for (const Error& warning : loaded.warnings)
     warnings.push_back(warning.message());
-  return {{"start_ns", loaded.start_ns},         {"records", loaded.records},
-          {"lost_records", loaded.lost_records}, {"skipped_bytes", loaded.skipped_bytes},
-          {"warnings", std::move(warnings)},     {"streams", std::move(streams)}};
+  return Json{{"start_ns", loaded.start_ns},         {"records", loaded.records},
+              {"lost_records", loaded.lost_records}, {"skipped_bytes", loaded.skipped_bytes},
+              {"warnings", std::move(warnings)},     {"streams", std::move(streams)}};
 }
 
 }  // namespace forebay::trace_tool

@@ -8,6 +8,7 @@
 #include <cstdint>
 
 #include "command/command_result.hpp"
+#include "command/progress.hpp"
 #include "tools/trace/loaded_trace.hpp"
 
 namespace forebay::trace_tool {
@@ -21,7 +22,10 @@ namespace forebay::trace_tool {
 /// ACCESSES is null without accesses, else {"count", "bytes", "first_ns", "last_ns", "signature",
 /// "items", "explained_share", "class", "points": [[ns, offset, size]]}. `signature` is null if
 /// none can be found; then "error" has the reason, and "items" and "explained_share" are absent.
-/// `points` are at most `points_max` accesses at equal distances, the first included.
-command::Json streams_document(const LoadedTrace& loaded, std::uint64_t points_max);
+/// `points` are at most `points_max` accesses at equal distances, the first included. kCancelled by
+/// `progress` between two streams.
+Result<command::Json> streams_document(const LoadedTrace& loaded,
+                                       std::uint64_t points_max,
+                                       const command::ProgressSink& progress = {});
 
 }  // namespace forebay::trace_tool

@@ -9,6 +9,7 @@ from forebay import native
 from forebay.cli.output import json_option, plot_option, print_line, report
 from forebay.durations import parse_duration
 from forebay.errors import EXIT_USAGE, ForebayError
+from forebay.report.terminal import progress
 
 UNLIMITED = "unlimited"
 NUMBER_MAX = 2**64 - 1
@@ -107,12 +108,14 @@ def gain(json_file, plot_file, **question):
 
     docs/guides/gain.md has the formulas and the limits of the model.
     """
-    document = native.tools().compute_gain(
-        compute_s=question.pop("compute"),
-        write_s=question.pop("write"),
-        curves=plot_file is not None,
-        **question,
-    )
+    with progress() as on_progress:
+        document = native.tools().compute_gain(
+            compute_s=question.pop("compute"),
+            write_s=question.pop("write"),
+            curves=plot_file is not None,
+            progress=on_progress,
+            **question,
+        )
     report(document, json_file, lambda console: _tables().print_gain(console, document))
     if plot_file is not None:
         from forebay.report.gain_plot import draw_gain

@@ -10,6 +10,7 @@ from forebay import atomic_output, native
 from forebay.cli.output import check_new_file, json_option, plot_option, print_line, report
 from forebay.errors import EXIT_USAGE, ForebayError
 from forebay.report import units
+from forebay.report.terminal import progress
 from forebay.sizes import parse_size
 
 PLOT_POINTS_MAX = 4000  # of each stream: more would not be visible
@@ -136,7 +137,10 @@ def simulate(trace, reference, plot_file, json_file, **options):
     arrive in time. Without TRACE and --pattern: all known patterns that read."""
     if reference and options["lookahead"] != 1:
         raise ForebayError("--reference predicts one read; omit --lookahead", EXIT_USAGE)
-    document = native.tools().simulate_trace(trace=trace, accesses=reference, **options)
+    with progress() as on_progress:
+        document = native.tools().simulate_trace(
+            trace=trace, accesses=reference, progress=on_progress, **options
+        )
     if reference:
         from forebay.trace_reference import add_rows
 
@@ -156,7 +160,6 @@ def simulate(trace, reference, plot_file, json_file, **options):
 def import_command(file, trace, names, json_file):
     """Write a trace from FILE: a text whose first line names the columns, a Darshan log with DXT
     records, or a file of dftracer (docs/formats/trace.md#import)."""
-    from forebay.report.terminal import progress
     from forebay.trace_import import import_file
 
     check_new_file(trace)
@@ -176,13 +179,17 @@ def export(trace, text, recover, json_file):
     from forebay.trace_import import export_file
 
     check_new_file(text)
-    document = export_file(trace, text, recover)
+    with progress() as on_progress:
+        document = export_file(trace, text, recover, on_progress)
     lines = [_counts(document, text), *(f"warning: {one}" for one in document["warnings"])]
     report(document, json_file, lambda _: print_line(json_file, "\n".join(lines)))
 
 
 def _streams(trace: str, recover: bool, points_max: int = 0) -> dict:
-    return native.tools().show_trace(trace, points=points_max, recover=recover)
+    with progress() as on_progress:
+        return native.tools().show_trace(
+            trace, points=points_max, recover=recover, progress=on_progress
+        )
 
 
 def _missing(document: dict) -> list[str]:

@@ -33,17 +33,18 @@ def import_file(file: str, trace: str, names: str | None, on_progress: native.On
                 entries.write(batch)
         except OSError as error:
             raise ForebayError(f"cannot read {file}: {error.strerror or error}") from None
-        on_progress(native.Progress(0, 0, "", f"writing {trace}"))
         document = native.tools().import_trace_records(
-            _path_of(entries), found.names_in_order(), trace
+            _path_of(entries), found.names_in_order(), trace, on_progress
         )
     return document | {"warnings": found.warnings}
 
 
-def export_file(trace: str, text: str, is_recovered: bool) -> dict:
+def export_file(trace: str, text: str, is_recovered: bool, on_progress: native.OnProgress) -> dict:
     """Writes `text` from `trace`. Returns its counts."""
     with _unnamed_file(text) as entries, atomic_output.atomic_write(text) as target:
-        document = native.tools().export_trace_records(trace, _path_of(entries), is_recovered)
+        document = native.tools().export_trace_records(
+            trace, _path_of(entries), recover=is_recovered, progress=on_progress
+        )
         batches = iter(lambda: entries.read(BATCH_BYTES), b"")
         calls = (call for batch in batches for call in records.unpack(batch))
         with open(target, "w", encoding="utf-8") as file:

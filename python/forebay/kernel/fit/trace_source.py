@@ -42,7 +42,7 @@ def read(path: Path, layer: str | None, on_progress: OnProgress) -> LogSketch:
     )
     sketch = reader.sketch
     with tempfile.NamedTemporaryFile(prefix="forebay-fit-") as entries:
-        counts = native.tools().export_trace_records(path, entries.name)
+        counts = native.tools().export_trace_records(path, entries.name, progress=on_progress)
         sketch.warnings += counts["warnings"]
         total, done = counts["records"], 0
         while len(batch := numpy.fromfile(entries, list(FIELDS.items()), BATCH_RECORDS)):
