@@ -3,7 +3,7 @@
 # The entry point. Every target runs its own set-up, so each works on a bare machine. The work is in
 # scripts/, so that this file stays trivial.
 .DEFAULT_GOAL := help
-.PHONY: demo build product docs test test-cpython test-sanitizers test-all bench kernel-peers
+.PHONY: demo build product docs test test-long test-cpython test-sanitizers test-all bench kernel-peers
 .PHONY: wheel format tidy clean help
 
 demo: product ## Analyze a snapshot, restart a solver, speed up a program, plot build/demo/*.png
@@ -23,6 +23,10 @@ docs: build ## Build the documentation as web pages in build/site
 test: ## Check style, run tests of units, ranks, command line, installed library
 	scripts/build test
 	.venv/bin/python scripts/test
+
+test-long: ## Run the tests of the command line that take a minute or more each
+	scripts/build test
+	.venv/bin/python scripts/test long
 
 test-cpython: ## Run CPython's tests of files and processes without and with forebay run
 	scripts/build test

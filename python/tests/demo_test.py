@@ -214,6 +214,7 @@ def test_snapshot_is_generated_once_and_again_after_a_change(fake, tmp_path):
     assert obtain()[1]["made"] == 8
 
 
+@pytest.mark.long
 def test_real_demo(forebay, real_native, tmp_path, monkeypatch):
     real_native("forebay-tipsy")
     real_native("forebay-bench-tasks")

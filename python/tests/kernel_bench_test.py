@@ -30,6 +30,7 @@ def test_draws_follow_their_distributions(bench):
     assert len(rows["kernel.ks_p"]["peers"]) == 7
 
 
+@pytest.mark.long
 def test_backends_and_emitted_programs_write_the_same_bytes(bench, real_native):
     real_native(RUNNER)
     rows = bench("kernel.same_bytes", "kernel.emit.same_bytes")

@@ -123,6 +123,7 @@ def simulate_in_simgrid(python: str, case: Case, machine: str, plan: dict) -> fl
     return float(done.stdout)
 
 
+@pytest.mark.long
 def test_flows_take_as_long_as_in_simgrid(simgrid, real_tools, tmp_path):
     for name, text in MACHINES.items():
         (tmp_path / f"{name}.toml").write_text(text.replace("made", name), encoding="utf-8")

@@ -33,6 +33,7 @@ def test_synthetic_machines_are_hard_and_inexact_models_have_other_constants():
         assert all(one != other for one, other in pairs)
 
 
+@pytest.mark.long
 def test_benchmark_has_every_row_and_its_peers(forebay, monkeypatch, fake_program, tmp_path):
     monkeypatch.setattr(tuning, "SEEDS", {"quick": 1})
     monkeypatch.setattr(tuning, "RUNS", {True: 6, False: 6})

@@ -44,7 +44,7 @@ def run_ci(tmp_path):
 
 def test_targets_run_with_ci_set(run_ci):
     settings = ["CI=true", "FOREBAY_SAMPLES="]
-    targets = ("test", "test-cpython", "test-sanitizers")
+    targets = ("test", "test-long", "test-cpython", "test-sanitizers")
     assert run_ci() == (0, [line for target in targets for line in (target, *settings)])
 
 
