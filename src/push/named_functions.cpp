@@ -83,7 +83,7 @@ Result<NextRead> NamedFunctions::make(const std::string& name,
                     .path = session->path(),
                     .cause = "no function '" + to_printable(name.substr(0, kNameShownMax)) +
                              "' is registered in the process that would run it; call "
-                             "Runtime::register_next_reads() on all ranks, I/O ranks too, before "
+                             "register_next_reads() on all ranks, I/O ranks too, before "
                              "sessions are opened"});
   }
   return [factory = found->second, session = std::move(session),

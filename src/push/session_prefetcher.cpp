@@ -267,7 +267,7 @@ Status SessionPrefetcher::preexecute(NextRead next_read) {
                     .operation = "pre-execute the reads of",
                     .path = core_.path(),
                     .cause = "the agent of this node is another process, which can only run "
-                             "functions of Runtime::register_next_reads(); name one, or choose "
+                             "functions of register_next_reads(); name one, or choose "
                              "another pre_execution_mode"});
   }
   PreExecution::Options options{.mode = core_.plan().pre_execution_mode,

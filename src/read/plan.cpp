@@ -150,7 +150,7 @@ Status choose_memory(ReadPlan& plan, const ReadFacts& facts, const ReadPlan& req
                     std::to_string(facts.available_bytes) +
                         " bytes are left of the Runtime's budget, less than one " + "splinter of " +
                         std::to_string(splinter) +
-                        "; close other sessions or raise RuntimeOptions::budget_bytes");
+                        "; close other sessions or raise the budget (FOREBAY_BUDGET)");
   }
   const std::uint64_t needed = std::max(splinter, round_up(facts.extent.size, splinter) + splinter);
   plan.budget_bytes =

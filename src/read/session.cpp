@@ -98,7 +98,7 @@ Error not_on_demand(const SessionCore& core) {
   return Error({.kind = ErrorClass::kInvalidArgument,
                 .operation = "give a hint",
                 .path = core.path(),
-                .cause = "the session reads its whole extent; open it with Mode::kOnDemand"});
+                .cause = "the session reads its whole extent; open it on demand"});
 }
 
 /// A function of preexecute() that the node's agent runs has the agent's session.

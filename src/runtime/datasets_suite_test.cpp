@@ -407,7 +407,7 @@ TEST_P(DatasetSuite, existing_dataset_is_an_error_unless_it_is_appended) {
     const auto refused = fixture.runtime.create_dataset(fixture.path(), options);
     ASSERT_EQ(error_class(refused), ErrorClass::kExists);
     EXPECT_EQ(refused.error().path(), fixture.path());
-    EXPECT_TRUE(message_contains(refused.error(), "kAppend")) << refused.error().message();
+    EXPECT_TRUE(message_contains(refused.error(), "append to it")) << refused.error().message();
     fixture.barrier();
     if (fixture.is_first()) {
       EXPECT_TRUE(has_steps(fixture.path(), {1}, kParts));

@@ -137,7 +137,7 @@ TEST_P(DedicatedSuite, wrong_call_for_the_role_names_the_right_one) {
     if (runtime.role() == Role::kCompute) {
       const Status served = runtime.serve();
       ASSERT_EQ(error_class(served), ErrorClass::kInvalidArgument);
-      EXPECT_TRUE(message_contains(served.error(), "Role::kIo"));
+      EXPECT_TRUE(message_contains(served.error(), "I/O ranks only"));
       return;
     }
     // Returns at once, on this rank alone: no other rank calls it.
@@ -162,7 +162,7 @@ TEST_P(DedicatedSuite, different_placements_are_the_same_error_on_all_ranks) {
                     {.placement = differs ? Placement::kDedicated : Placement::kInRank});
     const auto file = runtime.open_file("any");
     ASSERT_EQ(error_class(file), ErrorClass::kInvalidArgument);
-    EXPECT_TRUE(message_contains(file.error(), "RuntimeOptions::placement"));
+    EXPECT_TRUE(message_contains(file.error(), "same placement"));
     EXPECT_EQ(runtime.role(), Role::kCompute);
     EXPECT_FALSE(comm::ranks_communicator(runtime.compute_ranks()));
     EXPECT_EQ(error_class(runtime.serve()), ErrorClass::kInvalidArgument);

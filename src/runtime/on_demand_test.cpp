@@ -81,7 +81,7 @@ TEST_F(OnDemandTest, hint_for_a_declared_session_is_an_error_that_names_the_mode
   const Status hinted = session.hint("read {100 x (80000 i, 1000)}");
   ASSERT_FALSE(hinted);
   EXPECT_EQ(hinted.error().kind(), ErrorClass::kInvalidArgument);
-  EXPECT_NE(hinted.error().message().find("kOnDemand"), std::string::npos);
+  EXPECT_NE(hinted.error().message().find("on demand"), std::string::npos);
   EXPECT_NE(hinted.error().message().find(path_), std::string::npos);
 }
 

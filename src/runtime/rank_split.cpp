@@ -13,7 +13,7 @@ namespace {
 Error not_computing_error() {
   return Error({.kind = ErrorClass::kInvalidArgument,
                 .operation = "compute",
-                .cause = "this is an I/O rank; call Runtime::serve() on it"});
+                .cause = "this is an I/O rank; call serve() on it"});
 }
 
 Status agree_on_placement(comm::Communicator& ranks, Placement requested) {
@@ -25,8 +25,7 @@ Status agree_on_placement(comm::Communicator& ranks, Placement requested) {
       {.kind = ErrorClass::kInvalidArgument,
        .operation = "create a Runtime",
        .cause = std::to_string(*dedicated) + " of " + std::to_string(ranks.size()) +
-                " ranks request dedicated ranks; set RuntimeOptions::placement to the same value "
-                "on all ranks"});
+                " ranks request dedicated ranks; choose the same placement on all ranks"});
 }
 
 /// Collective: creates a group of ranks with its own message space, on all ranks or on none.

@@ -375,9 +375,9 @@ Status RuntimeCore::check_role(const char* operation) const {
   if (role() == Role::kCompute) return {};
   return failure({.kind = ErrorClass::kInvalidArgument,
                   .operation = operation,
-                  .cause = "this is an I/O rank (Role::kIo); call "
-                           "Runtime::serve() on it, and open files on the ranks of "
-                           "Runtime::compute_ranks()"});
+                  .cause =
+                      "this is an I/O rank; call serve() on it, and all other functions on the "
+                      "compute ranks"});
 }
 
 Status RuntimeCore::serve() {
@@ -386,8 +386,7 @@ Status RuntimeCore::serve() {
   if (role() == Role::kCompute) {
     return failure({.kind = ErrorClass::kInvalidArgument,
                     .operation = "serve",
-                    .cause = "this is a compute rank (Role::kCompute); call serve() only on ranks "
-                             "whose Runtime::role() is Role::kIo"});
+                    .cause = "this is a compute rank; call serve() on the I/O ranks only"});
   }
   const Status served =
       io_rank_notifier_ && *io_rank_notifier_ ? serve_datasets(**io_rank_notifier_) : Status();

@@ -118,7 +118,7 @@ Status NodeMemory::lock_memory() {
                   .error_number = error_number,
                   .cause = std::to_string(size_bytes_) +
                            " bytes exceed RLIMIT_MEMLOCK of this process (" + memlock_limit() +
-                           "); raise it with ulimit -l, or use MemoryKind::kHost"});
+                           "); raise it with ulimit -l, or use memory that is not locked"});
 }
 
 void NodeMemory::release_pages() noexcept {

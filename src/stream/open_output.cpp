@@ -28,8 +28,7 @@ Result<OpenedOutput> join_open_file(const std::string& path,
                                     std::shared_ptr<OutputFileState> file_state) {
   if (options.existing_content == ExistingContent::kReplace)
     return in_use_error(
-        path,
-        "this Runtime is writing it already; use ExistingContent::kKeep to write it together");
+        path, "this Runtime is writing it already; keep its content to write it together");
   const storage::File& file = file_state->file();
   if (plan.access && *plan.access != file.access()) {
     return in_use_error(path, "this Runtime is writing it already, with the other access method: " +

@@ -41,7 +41,7 @@ Status check_no_steps(const DecisionRequest& request, std::span<const format::St
                   .operation = "create a dataset",
                   .path = request.path,
                   .cause = "it has step " + std::to_string(steps.back().step) +
-                           "; append with ExistingDataset::kAppend, or choose another path"});
+                           "; append to it, or choose another path"});
 }
 
 /// The same before the lease is taken, which changes the directory. Damage is reported later, as

@@ -114,8 +114,7 @@ Status IoRankNotifier::check_acknowledgments() const {
   for (std::uint32_t rank = compute_rank_count_; rank < transport_->size(); ++rank) {
     if (!acknowledged_.contains(rank))
       return notify_error(rank, ErrorClass::kLimit,
-                          "this I/O rank does not answer; it must call "
-                          "Runtime::serve()");
+                          "this I/O rank does not answer; it must call serve()");
   }
   return {};
 }

@@ -193,7 +193,7 @@ Status check_shape(const WriteFacts& facts, const WritePlan& requested) {
       facts.rank_layout.io_rank_count() == 0) {
     return invalid_plan(
         "placement is dedicated, and there are no I/O ranks: create the Runtime with "
-        "Placement::kDedicated (FOREBAY_PLACEMENT=dedicated), or leave it open");
+        "the same placement (FOREBAY_PLACEMENT=dedicated), or leave it open");
   }
   const std::uint32_t servers = facts.server_count();
   if (servers > 0 && requested.tuning.stripe_count > servers) {

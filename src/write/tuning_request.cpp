@@ -34,8 +34,8 @@ Result<TuningRequest> read_tuning_request(const DatasetOptions& options,
     return failure({.kind = ErrorClass::kNotFound,
                     .operation = "read tuning profile",
                     .path = request.profile_path,
-                    .cause = "this file does not exist; write its path, or set "
-                             "DatasetOptions::tune, which creates it"});
+                    .cause = "this file does not exist; write its path, or request "
+                             "tuning, which creates it"});
   request.profile = std::move(*profile);
   return request;
 }
