@@ -3,8 +3,8 @@
 # The entry point. Every target runs its own set-up, so each works on a bare machine. The work is in
 # scripts/, so that this file stays trivial.
 .DEFAULT_GOAL := help
-.PHONY: demo build product docs test test-long test-cpython test-sanitizers test-all bench kernel-peers
-.PHONY: wheel format tidy clean help
+.PHONY: demo build product docs test test-long test-cpython test-sanitizers test-all bench
+.PHONY: kernel-peers wheel format tidy clean help
 
 demo: product ## Analyze a snapshot, restart a solver, speed up a program, plot build/demo/*.png
 	.venv/bin/forebay demo
