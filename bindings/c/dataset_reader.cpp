@@ -6,6 +6,7 @@
 #include <string>
 #include <vector>
 
+#include "base/name_list.hpp"
 #include "bindings/c/array.hpp"
 #include "bindings/c/block.hpp"
 #include "bindings/c/call.hpp"
@@ -60,9 +61,13 @@ std::vector<const char*> pointers_to(std::span<const std::string> texts) {
 const FieldInfo& find_field(const char* operation, const StepReader& step, const char* name) {
   const FieldInfo* const found = step.find(name);
   if (found != nullptr) return *found;
+  forebay::NameList names;
+  for (const FieldInfo& field : step.fields())
+    names.add(field.name);
   refuse({.kind = ErrorClass::kNotFound,
           .operation = operation,
-          .cause = "step " + std::to_string(step.number()) + " has no field " + name});
+          .cause = "step " + std::to_string(step.number()) + " has no field " + name + "; it has " +
+                   names.text()});
 }
 
 forebay_field_info c_field_of(const FieldInfo& field) {

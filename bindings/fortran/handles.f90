@@ -63,6 +63,7 @@ contains
     if (present(errmsg)) errmsg = text
     if (present(stat)) return
     write (error_unit, '(a)') trim(text)
+    flush (error_unit)  ! before the backtrace
     error stop 1
   end subroutine
 

@@ -6,6 +6,7 @@
 #include <nanobind/stl/string.h>
 #include <nanobind/stl/vector.h>
 
+#include "base/name_list.hpp"
 #include "bindings/python/attributes.hpp"
 #include "bindings/python/module.hpp"
 #include "bindings/python/options.hpp"
@@ -240,6 +241,14 @@ nb::object get_item(const FieldObject& self, const nb::object& key) {
   return read.attr("reshape")(nb::tuple(kept));
 }
 
+/// For numpy.asarray(field), which would otherwise make an array of one object.
+nb::object to_array(const FieldObject& self, const nb::object& type, const nb::object& copy) {
+  if (copy.is(nb::bool_(false)))
+    throw nb::value_error("an array of a field is a copy of stored bytes");
+  const nb::object array = get_item(self, nb::ellipsis());
+  return type.is_none() ? array : array.attr("astype")(type, nb::arg("copy") = false);
+}
+
 std::vector<std::uint64_t> numbers_of(const std::vector<Part>& parts) {
   std::vector<std::uint64_t> numbers;
   for (const Part part : parts)
@@ -257,12 +266,14 @@ nb::list exceptions_of(std::span<const Error> errors) {
 FieldObject find_field(const std::shared_ptr<StepHandle>& self, const std::string& name) {
   const StepReader& step = self->value("find");
   const FieldInfo* const info = step.find(name);
-  if (info == nullptr)
-    throw Failure(Error({.kind = ErrorClass::kNotFound,
-                         .operation = "find field " + name,
-                         .cause = "step " + std::to_string(step.number()) +
-                                  " has no such field; list(step) has their names"}));
-  return {self, *info};
+  if (info != nullptr) return {self, *info};
+  NameList names;
+  for (const FieldInfo& field : step.fields())
+    names.add(field.name);
+  throw Failure(Error({.kind = ErrorClass::kNotFound,
+                       .operation = "find field " + name,
+                       .cause = "step " + std::to_string(step.number()) +
+                                " has no such field; it has " + names.text()}));
 }
 
 nb::list field_names(const StepHandle& self) {
@@ -272,7 +283,13 @@ nb::list field_names(const StepHandle& self) {
   return names;
 }
 
-std::shared_ptr<StepHandle> open_step(const ReaderHandle& self, std::uint64_t number) {
+std::shared_ptr<StepHandle> open_step(const ReaderHandle& self, const nb::int_& given) {
+  std::uint64_t number = 0;
+  if (!nb::try_cast(given, number))
+    throw Failure(Error({.kind = ErrorClass::kNotFound,
+                         .operation = "open a step",
+                         .cause = "there is no step " + std::string(nb::str(given).c_str()) +
+                                  "; max(dataset) is the newest, list(dataset) has all"}));
   const auto held = self.live("open_step");
   StepReader step = value_of(self.call([held, number] { return held->value.open_step(number); }));
   return make_handle<StepHandle>(self.context(), held->runtime, std::move(step));
@@ -342,7 +359,11 @@ void bind_field(nb::module_& module) {
                    "**options: typing.Unpack[forebay.options.ReadOptions]) -> Future[int]"),
            "The same into a contiguous array of the field's dtype.")
       .def("__getitem__", &get_item, nb::arg("key"),
-           nb::sig("def __getitem__(self, key: typing.Any) -> numpy.ndarray"));
+           nb::sig("def __getitem__(self, key: typing.Any) -> numpy.ndarray"))
+      .def("__array__", &to_array, nb::arg("dtype") = nb::none(), nb::arg("copy") = nb::none(),
+           nb::sig("def __array__(self, dtype: typing.Any = None, copy: bool | None = None) -> "
+                   "numpy.ndarray"),
+           "The whole global array, for numpy.asarray().");
 }
 
 }  // namespace

@@ -147,6 +147,14 @@ Result<BlockRequestList> StepReaderCore::request_range(const FieldRequest& reque
                           .swap_unit_bytes = swap_unit_of(**field, request)};
 }
 
+/// "(1024, 512)"
+std::string text_of(std::span<const std::uint64_t> numbers) {
+  std::string text;
+  for (const std::uint64_t number : numbers)
+    text += (text.empty() ? "(" : ", ") + std::to_string(number);
+  return text.empty() ? "()" : text + ")";
+}
+
 /// Number of elements of the selection.
 Result<std::uint64_t> StepReaderCore::check_selection(const FieldInfo& field,
                                                       const Subarray& selection) const {
@@ -165,9 +173,14 @@ Result<std::uint64_t> StepReaderCore::check_selection(const FieldInfo& field,
         "arrays are read in C order; reverse shape, start and count of a selection in Fortran "
         "order");
   if (!selection.shape.empty() && selection.shape != field.shape)
-    return refuse(ErrorClass::kInvalidArgument, "the selection is for an array of another shape");
+    return refuse(ErrorClass::kInvalidArgument, "the array has shape " + text_of(field.shape) +
+                                                    ", the selection is for shape " +
+                                                    text_of(selection.shape));
   if (!is_inside(selection, field.shape))
-    return refuse(ErrorClass::kOutOfRange, "the selection is not inside the array");
+    return refuse(ErrorClass::kOutOfRange, "the selection of " + text_of(selection.count) +
+                                               " elements from " + text_of(selection.start) +
+                                               " is not inside the array of shape " +
+                                               text_of(field.shape) + "; numbers count from 0");
   return element_count(selection.count);
 }
 

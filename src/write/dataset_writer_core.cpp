@@ -333,9 +333,9 @@ Future<Receipt> StepWriterCore::commit() {
 void StepWriterCore::abort_step() noexcept {
   if (std::exchange(is_closed_, true)) return;
   dataset_->handle_step_closed(packer_);
-  const Error why = failure_.value_or(dataset_->error(ErrorClass::kCancelled,
-                                                      "write step " + std::to_string(step_.step),
-                                                      "the application has aborted it"));
+  const Error why = failure_.value_or(
+      dataset_->error(ErrorClass::kCancelled, "write step " + std::to_string(step_.step),
+                      "the application has aborted it, or did not commit it"));
   dataset_->agent_->post_to_producer(
       [step = step_, why](StepProducer& producer) { producer.abort_step(step, why); });
 }

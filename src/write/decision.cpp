@@ -29,8 +29,17 @@ constexpr mode_t kDirectoryMode = 0777;  ///< reduced by the umask
 
 /// Called first, because the lease is in the directory. CommitLog makes the directory durable.
 Status create_directory(const std::string& path) {
-  if (::mkdir(path.c_str(), kDirectoryMode) == 0 || errno == EEXIST) return {};
-  return failure(system_error({.operation = "create a dataset", .path = path}, errno));
+  if (::mkdir(path.c_str(), kDirectoryMode) == 0) return {};
+  const int error_number = errno;
+  struct stat facts{};
+  const bool exists = error_number == EEXIST && ::stat(path.c_str(), &facts) == 0;
+  if (exists && S_ISDIR(facts.st_mode)) return {};
+  if (exists)
+    return failure({.kind = ErrorClass::kExists,
+                    .operation = "create a dataset",
+                    .path = path,
+                    .cause = "it is a file, and a dataset is a directory; choose another path"});
+  return failure(system_error({.operation = "create a dataset", .path = path}, error_number));
 }
 
 /// Fails with kExists if there are steps and nothing may be appended. A dataset without steps is

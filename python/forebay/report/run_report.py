@@ -1,6 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """The report of `forebay run`, as one screen and as a picture."""
 
+import os
 from pathlib import Path
 
 from rich.markup import escape
@@ -29,9 +30,14 @@ def print_report(console, document: dict) -> None:
     for one in files[:FILES_MAX]:
         counts = [units.count(one[key]) for key in ("reads", "hits", "late", "misses")]
         sizes = [units.size(one["wasted_bytes"]), units.duration(one["wait_s"])]
-        result.add_row(escape(one["path"]), *counts, *sizes, pattern(one))
+        result.add_row(escape(_short(one["path"])), *counts, *sizes, pattern(one))
     console.print(result)
     console.print("\n".join(_summary(document, len(files))), markup=False)
+
+
+def _short(path: str) -> str:
+    """Relative if it is below the working directory."""
+    return path.removeprefix(f"{os.getcwd()}/")
 
 
 def pattern(file: dict) -> str:

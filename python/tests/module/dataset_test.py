@@ -249,6 +249,34 @@ def test_adopted_buffer_is_written_without_a_copy(runtime, path):
     assert read(runtime, path, 1, "u")[255, 1023] == 256 * 1024 - 1
 
 
+def test_file_is_no_dataset(runtime, tmp_path):
+    file = tmp_path / "run.fb"
+    file.write_text("a file")
+    with pytest.raises(forebay.NotFoundError, match="a dataset is a directory"):
+        runtime.open_dataset(file)
+    with pytest.raises(FileExistsError, match="a dataset is a directory"):
+        runtime.create_dataset(file)
+    assert file.read_text() == "a file"
+
+
+def test_field_becomes_an_array(runtime, path):
+    with runtime.create_dataset(path) as dataset, dataset.step(1) as step:
+        step.put("u", np.arange(6.0).reshape(2, 3), start=(0, 0), shape=(2, 3))
+        step.put("v", np.zeros(3), part=0)
+    with runtime.open_dataset(path) as dataset:
+        field = dataset[1]["u"]
+        assert np.asarray(field).tolist() == [[0, 1, 2], [3, 4, 5]]
+        assert np.array(field, dtype="f4").dtype == np.float32
+        with pytest.raises(ValueError, match="copy"):
+            np.array(field, copy=False)
+        with pytest.raises(TypeError, match="parts"):
+            np.asarray(dataset[1]["v"])
+        with pytest.raises(forebay.NotFoundError, match=r"no step -1; max\(dataset\)"):
+            dataset[-1]
+        with pytest.raises(forebay.NotFoundError, match="it has u and v|it has u, v"):
+            dataset[1]["w"]
+
+
 def test_buffer_of_a_failed_put_is_usable(runtime, path):
     buffer = runtime.allocate((4,), "f8")
     np.asarray(buffer)[:] = 7
@@ -434,7 +462,7 @@ def test_existing_steps_are_kept(runtime, path):
         step = dataset.open_step(1)
         assert "u" in step
         assert "v" not in step
-        with pytest.raises(KeyError, match="list"):
+        with pytest.raises(KeyError, match="it has u"):
             step["v"]
         with pytest.raises(KeyError):
             dataset[2]
