@@ -12,6 +12,8 @@
 #include <type_traits>
 #include <vector>
 
+#include "message.hpp"
+
 namespace forebay::charm::testing {
 namespace {
 
@@ -25,12 +27,6 @@ using Transmit = void (*)(std::size_t process, const char* bytes, std::size_t si
 Deliver deliver = nullptr;
 Transmit transmit_bytes = nullptr;
 std::size_t process_count = 1;
-
-template <class Fields>
-struct Message : Fields {
-  std::vector<char> data_bytes;
-  std::vector<char> error_bytes;
-};
 
 struct Packer {
   std::string bytes = {};
@@ -95,25 +91,8 @@ Token unpacked(const char* bytes) {
 }  // namespace forebay::charm::testing
 
 template <>
-struct forebay::charm::TaskSystemOf<forebay::charm::testing::Number> {
-  using FileReadyMsg = testing::Message<FileReadyFields>;
-  using SessionReadyMsg = testing::Message<SessionReadyFields>;
-  using ReadCompleteMsg = testing::Message<ReadCompleteFields>;
-  using ClosedMsg = testing::Message<ClosedFields>;
-
-  template <class M>
-  static M* make(std::size_t data_bytes, std::size_t error_bytes) {
-    auto* message = new M;
-    message->data_bytes.resize(data_bytes);
-    message->error_bytes.resize(error_bytes);
-    message->error = message->error_bytes.data();
-    if constexpr (std::is_same_v<M, ReadCompleteMsg>) message->data = message->data_bytes.data();
-    return message;
-  }
-  template <class M>
-  static void destroy(M* message) {
-    delete message;
-  }
+struct forebay::charm::TaskSystemOf<forebay::charm::testing::Number>
+    : forebay::charm::testing::MessageSystem {
   template <class M>
   static void send(testing::Number to, M* message) {
     const std::unique_ptr<M> owner(message);

@@ -20,18 +20,11 @@
 #include <utility>
 #include <vector>
 
+#include "message.hpp"
+
 namespace forebay::charm::testing {
 
 class Scheduler;
-
-/// Memory of the varying parts of a message.
-struct MessageBuffers {
-  std::vector<char> data_bytes = {};
-  std::vector<char> error_bytes = {};
-  virtual ~MessageBuffers() = default;
-};
-template <class Fields>
-struct Message : MessageBuffers, Fields {};
 
 /// Calls `receive` with a message on the PE where `object` lives when the message is delivered.
 struct TestCallback {
@@ -126,26 +119,10 @@ void deliver(const TestCallback& callback, std::shared_ptr<MessageBuffers> messa
 }  // namespace forebay::charm::testing
 
 template <>
-struct forebay::charm::TaskSystemOf<forebay::charm::testing::TestCallback> {
+struct forebay::charm::TaskSystemOf<forebay::charm::testing::TestCallback>
+    : forebay::charm::testing::MessageSystem {
   using Callback = testing::TestCallback;
-  using FileReadyMsg = testing::Message<FileReadyFields>;
-  using SessionReadyMsg = testing::Message<SessionReadyFields>;
-  using ReadCompleteMsg = testing::Message<ReadCompleteFields>;
-  using ClosedMsg = testing::Message<ClosedFields>;
 
-  template <class M>
-  static M* make(std::size_t data_bytes, std::size_t error_bytes) {
-    auto* message = new M;
-    message->data_bytes.resize(data_bytes);
-    message->error_bytes.resize(error_bytes);
-    message->error = message->error_bytes.data();
-    if constexpr (std::is_same_v<M, ReadCompleteMsg>) message->data = message->data_bytes.data();
-    return message;
-  }
-  template <class M>
-  static void destroy(M* message) {
-    delete message;
-  }
   template <class M>
   static void send(const Callback& callback, M* message) {
     testing::deliver(callback, std::shared_ptr<testing::MessageBuffers>(message));
