@@ -160,6 +160,15 @@ def test_explanation_names_the_best_plan_what_matters_and_the_surface():
     assert document["probability"] > 0.9
 
 
+def test_differences_within_the_noise_have_no_cause():
+    entry = searched()
+    assert "causes" in " ".join(explanation.explain(entry)["sentences"])
+    for number, one in enumerate(entry["points"]):
+        one["seconds"] = [1.0 + 0.01 * (number % 3), 1.2, 0.9]
+    noisy = " ".join(explanation.explain(entry)["sentences"])
+    assert "no parameter matters" in noisy and "causes" not in noisy
+
+
 def test_strategy_with_fixed_writers_has_the_surface_of_all_strategies():
     everything = searched()
     points = everything["points"]

@@ -231,7 +231,10 @@ def _sentences(document: dict) -> list[str]:
         found.append(f"{text}: {tune_tables.seconds_text(first['seconds'])}.")
     elif first["plan"] == best["plan"]:
         found.append("This is the default: no other plan was reliably faster.")
-    if document["effects"]:
+    slowest = max((one["over_best"] or 0 for one in document["points"]), default=0)
+    if document["effects"] and slowest - 1 <= document["noise"]:
+        found.append("All plans differ by less than the runs of one plan: no parameter matters.")
+    elif document["effects"]:
         top = document["effects"][0]
         found.append(f"The parameter {top['name']} causes {top['share']:.0%} of the differences.")
     noise = f"runs of a plan differ by {document['noise']:.0%}"
