@@ -276,3 +276,10 @@ def test_file_that_the_shell_opens_is_recorded(forebay, data, tmp_path):
     assert forebay(*words).returncode == 0
     files = {one["path"]: one for one in json.loads(report.read_text())["files"]}
     assert files[str(data)]["bytes"] == data.stat().st_size
+
+
+def test_report_has_paths_relative_to_the_working_directory(capsys, monkeypatch, tmp_path):
+    monkeypatch.chdir(tmp_path)
+    below = f"{tmp_path}/a_directory_with_a_long_name/another_directory/data.bin"
+    assert run_report._relative(below) == "a_directory_with_a_long_name/another_directory/data.bin"
+    assert run_report._relative("/elsewhere/data.bin") == "/elsewhere/data.bin"

@@ -30,14 +30,17 @@ def print_report(console, document: dict) -> None:
     for one in files[:FILES_MAX]:
         counts = [units.count(one[key]) for key in ("reads", "hits", "late", "misses")]
         sizes = [units.size(one["wasted_bytes"]), units.duration(one["wait_s"])]
-        result.add_row(escape(_short(one["path"])), *counts, *sizes, pattern(one))
+        result.add_row(escape(_relative(one["path"])), *counts, *sizes, pattern(one))
     console.print(result)
     console.print("\n".join(_summary(document, len(files))), markup=False)
 
 
-def _short(path: str) -> str:
-    """Relative if it is below the working directory."""
-    return path.removeprefix(f"{os.getcwd()}/")
+def _relative(path: str) -> str:
+    """A shorter path of a file below the working directory."""
+    try:
+        return path.removeprefix(f"{os.getcwd()}/")
+    except OSError:  # the directory was removed
+        return path
 
 
 def pattern(file: dict) -> str:

@@ -118,6 +118,8 @@ class _Bars:
 
 
 def _amount(step: Progress) -> str:
+    if not step.total:
+        return units.count(step.done) if step.done else ""
     if step.unit == "bytes":
         return f"{units.size(step.done)} of {units.size(step.total)}"
     return f"{units.count(step.done)} of {units.count(step.total)} {step.unit}"
