@@ -283,9 +283,11 @@ nb::list field_names(const StepHandle& self) {
   return names;
 }
 
-std::shared_ptr<StepHandle> open_step(const ReaderHandle& self, const nb::int_& given) {
+std::shared_ptr<StepHandle> open_step(const ReaderHandle& self, const nb::object& given) {
+  const auto index = nb::steal<nb::object>(PyNumber_Index(given.ptr()));  // int and NumPy's
+  if (!index.is_valid()) throw nb::python_error();
   std::uint64_t number = 0;
-  if (!nb::try_cast(given, number))
+  if (!nb::try_cast(index, number))
     throw Failure(Error({.kind = ErrorClass::kNotFound,
                          .operation = "open a step",
                          .cause = "there is no step " + std::string(nb::str(given).c_str()) +
@@ -421,8 +423,10 @@ void bind_readers(nb::module_& module) {
       .def_prop_ro("attrs", &attributes_of_dataset,
                    "Attributes of the dataset, of its newest step.")
       .def("open_step", &open_step, nb::arg("number"),
+           nb::sig("def open_step(self, number: typing.SupportsIndex) -> StepReader"),
            "Opens the data files of a step and their indexes. Not collective.")
-      .def("__getitem__", &open_step, nb::arg("number"))
+      .def("__getitem__", &open_step, nb::arg("number"),
+           nb::sig("def __getitem__(self, number: typing.SupportsIndex) -> StepReader"))
       .def("__len__", [](const ReaderHandle& self) { return steps_of(self).size(); })
       .def("__iter__", [](const ReaderHandle& self) { return nb::iter(nb::cast(steps_of(self))); })
       .def("close", &ReaderHandle::close)

@@ -271,6 +271,9 @@ def test_field_becomes_an_array(runtime, path):
             np.array(field, copy=False)
         with pytest.raises(TypeError, match="parts"):
             np.asarray(dataset[1]["v"])
+        assert dataset[np.int64(1)].number == dataset.open_step(np.uint32(1)).number == 1
+        with pytest.raises(TypeError):
+            dataset[1.0]
         with pytest.raises(forebay.NotFoundError, match=r"no step -1; max\(dataset\)"):
             dataset[-1]
         with pytest.raises(forebay.NotFoundError, match="it has u and v|it has u, v"):
