@@ -4,16 +4,16 @@
 # Each directory names only its files and dependencies; everything common is here.
 
 # Targets beside `all`: `product` is the library and the programs of the command line,
-# `product_tests` their tests; `bench` and `bench_tests` are the same for benchmarks. `core` is the
-# product without EXTRA programs, so that `make build` is fast.
+# `product_tests` their tests; `bench` and `bench_tests` are the same for benchmarks. `forebay_core`
+# is the product without EXTRA programs, so that `make build` is fast.
 # A directory of another part than the product sets forebay_part.
 set(forebay_part product)
 foreach(part product bench)
   add_custom_target(${part})
   add_custom_target(${part}_tests)
 endforeach()
-add_custom_target(core)
-add_dependencies(product core)
+add_custom_target(forebay_core)
+add_dependencies(product forebay_core)
 
 # forebay_libraries(<name> PUBLIC <targets>)
 #
@@ -56,7 +56,7 @@ function(forebay_libraries name)
   # Calls inside the library go directly to their target: a hit in a session is a few of them.
   target_link_options(${name} PRIVATE -Wl,-Bsymbolic-functions
                       "-Wl,--version-script=${exports}")
-  add_dependencies(core ${name})
+  add_dependencies(forebay_core ${name})
 endfunction()
 
 # forebay_link_objects(<name> <objects> [<libraries>])
@@ -186,10 +186,12 @@ function(forebay_program name)
     set(options EXCLUDE_FROM_ALL) # installed only by the name of the component
     add_dependencies(bench ${name})
   elseif(arg_EXTRA)
-    set(options OPTIONAL) # `make build` installs the component without it
+    if(FOREBAY_OPTIONAL_EXTRA)
+      set(options OPTIONAL)
+    endif()
     add_dependencies(product ${name})
   else()
-    add_dependencies(core ${name})
+    add_dependencies(forebay_core ${name})
   endif()
   install(
     TARGETS ${name}
@@ -215,7 +217,7 @@ function(forebay_extension name)
     ${name} PROPERTIES LIBRARY_OUTPUT_DIRECTORY "${PROJECT_BINARY_DIR}/${arg_DIRECTORY}"
                        INSTALL_RPATH "${arg_RUN_PATH}")
   install(TARGETS ${name} LIBRARY DESTINATION ${arg_DESTINATION})
-  add_dependencies(core ${name})
+  add_dependencies(forebay_core ${name})
 endfunction()
 
 # forebay_test_program(<name> SOURCES <files> [LIBRARIES <targets>])

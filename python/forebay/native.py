@@ -165,7 +165,8 @@ def install_hint(name: str = "") -> str:
     is_bench = name.startswith("forebay-bench") and not is_extra
     if is_source_tree():
         return f"run make {'bench' if is_bench else 'product' if is_extra else 'build'}"
-    return f"run cmake --install with --component {'bench' if is_bench else 'product'}"
+    build = "build the target product, then " if is_extra else ""
+    return f"{build}run cmake --install with --component {'bench' if is_bench else 'product'}"
 
 
 def option_arguments(options: dict) -> list[str]:

@@ -2,15 +2,19 @@
 """Native programs are found, parsed, and ended: no process is left, however the caller ends."""
 
 import os
+import re
 import signal
 import subprocess
 import sys
 import time
+from pathlib import Path
 
 import pytest
 
 from forebay import native
 from forebay.errors import RAISED_BY_SIGNALS, ForebayError, NativeError, TerminatedBySignal
+
+ROOT = Path(__file__).parents[2]
 
 LIMIT_S = 60
 
@@ -62,10 +66,19 @@ def test_missing_program_is_an_error_that_names_the_remedy(libexec):
         native.find_program("forebay-bench-tasks")
 
 
+def test_extra_programs_are_those_that_the_build_marks():
+    lists = [*ROOT.glob("apps/**/CMakeLists.txt"), *ROOT.glob("tools/**/CMakeLists.txt")]
+    marked = re.compile(r"forebay_program\(\s*(\S+)\s+EXTRA\b")
+    found = {name for path in lists for name in marked.findall(path.read_text("utf-8"))}
+    assert found | {native.TASKS_BENCH_PROGRAM} == set(native.EXTRA_PROGRAMS)
+
+
 def test_missing_program_of_a_prefix_names_the_component(libexec, monkeypatch, tmp_path):
     monkeypatch.setattr(native, "SOURCE_DIRECTORY", tmp_path)  # without a Makefile
     with pytest.raises(ForebayError, match="run cmake --install with --component product"):
         native.find_program("forebay-x")
+    with pytest.raises(ForebayError, match="build the target product, then run cmake --install"):
+        native.find_program("forebay-cube")
     with pytest.raises(ForebayError, match="run cmake --install with --component bench"):
         native.find_program("forebay-bench-mpi")
 

@@ -190,3 +190,10 @@ def test_benchmarks_without_tools_are_refused(start, tmp_path):
     done = start("cmake", "-S", ROOT, "-B", tmp_path, "-G", "Ninja", *settings)
     assert done.code != 0
     assert "set -DFOREBAY_BENCH=OFF or -DFOREBAY_TOOLS=ON" in one_line(done.err)
+
+
+def test_subproject_configures_beside_targets_of_its_parent(run, tmp_path):
+    lines = ("cmake_minimum_required(VERSION 3.25)", "project(parent LANGUAGES CXX)")
+    lines += ("add_custom_target(core)", f'add_subdirectory("{ROOT}" forebay)')
+    (tmp_path / "CMakeLists.txt").write_text("\n".join(lines))
+    run("cmake", "-S", tmp_path, "-B", tmp_path / "build", "-G", "Ninja")

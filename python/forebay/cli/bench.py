@@ -16,6 +16,7 @@ from forebay.errors import EXIT_USAGE, TERMINATIONS, ForebayError, NativeError
 PROGRAM = "forebay-bench"
 RANKS_PROGRAM = "forebay-bench-mpi"
 RANKS_PROGRAMS = (native.TASKS_BENCH_PROGRAM, RANKS_PROGRAM)
+TASKS = "tasks"  # the benchmark of the first of these
 # Started ranks, as a multiple of --ranks. Those beyond --ranks sleep, except for rows that compare
 # numbers of ranks.
 RANKS_STARTED = 4
@@ -205,6 +206,8 @@ def run(name: str, options: dict) -> tuple[dict, BaseException | None]:
             lambda ids: measure(PROGRAM, [name, *native_arguments(options | {"only": ids})]),
         )
     program = ranks_program(name)
+    if program is None and name == TASKS:
+        native.find_program(native.TASKS_BENCH_PROGRAM)  # raises an error that names the remedy
     if program is None:
         document, error = measure(PROGRAM, [name, *arguments])
     else:
