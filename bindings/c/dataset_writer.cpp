@@ -114,13 +114,10 @@ void put(StepWriter& step, const Block& block, const void* data) {
 /// On failure, leaves the buffer in place.
 void adopt_buffer(StepWriter& step, const Block& block, forebay::Buffer& buffer) {
   with_type(block.type, [&]<class T>() {
-    forebay::AdoptedBuffer data = forebay::adopt(std::move(buffer), block.memory_bytes());
+    forebay::Adoption adoption(buffer, block.memory_bytes());
     const forebay::MemoryLayout& layout = block.layout;
-    const auto done =
-        block.box ? step.put<T>(block.field, *block.box, std::move(data), layout)
-                  : step.put<T>(block.field, block.part, std::move(data), block.count, layout);
-    if (!done) buffer = std::move(data).take();
-    check(done);
+    check(block.box ? step.put<T>(block.field, *block.box, adoption.data(), layout)
+                    : step.put<T>(block.field, block.part, adoption.data(), block.count, layout));
   });
 }
 

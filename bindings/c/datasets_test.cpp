@@ -189,6 +189,7 @@ TEST_F(CDataset, buffer_of_a_refused_adoption_keeps_its_bytes) {
   FOREBAY_ASSERT_OK(forebay_buffer_allocate(runtime, 8, &data, &buffer, &error));
   std::memset(data, 5, 8);
   forebay_block block = part_block(FOREBAY_FLOAT64, 2, kCount);
+  EXPECT_EQ(forebay_step_adopt(nullptr, &block, buffer, &error), FOREBAY_INVALID_ARGUMENT);
   EXPECT_EQ(forebay_step_adopt(step, &block, buffer, &error), FOREBAY_INVALID_ARGUMENT);
   forebay_step_abort(std::exchange(step, nullptr));
   EXPECT_EQ(static_cast<unsigned char*>(data)[7], 5);

@@ -93,12 +93,9 @@ Status put_bytes(StepWriter& step, const PutTarget& target, const ForeignMemory&
 Status adopt_bytes(StepWriter& step, const PutTarget& target, ElementType type, Buffer& buffer) {
   return with_type(type, [&](auto example) {
     using Value = decltype(example);
-    AdoptedBuffer data = adopt(std::move(buffer));
-    Status done = target.part
-                      ? step.put<Value>(target.field, *target.part, std::move(data), target.shape)
-                      : step.put<Value>(target.field, target.block, std::move(data));
-    if (!done) buffer = std::move(data).take();
-    return done;
+    Adoption adoption(buffer, buffer.size());
+    return target.part ? step.put<Value>(target.field, *target.part, adoption.data(), target.shape)
+                       : step.put<Value>(target.field, target.block, adoption.data());
   });
 }
 

@@ -3,9 +3,11 @@
 // and for tests of what has no public option.
 #pragma once
 
+#include <forebay/buffer.hpp>
 #include <forebay/detail/export.hpp>
 #include <forebay/runtime.hpp>
 
+#include <cstddef>
 #include <memory>
 #include <string>
 #include <utility>
@@ -14,6 +16,22 @@
 #include "write/plan_chooser.hpp"
 
 namespace forebay {
+
+/// The Buffer of a handle during an adoption. Its destructor returns what was not adopted.
+class Adoption {
+ public:
+  Adoption(Buffer& owner, std::size_t size_bytes)
+      : owner_(owner), data_(adopt(std::move(owner), size_bytes)) {}
+  ~Adoption() { owner_ = std::move(data_).take(); }
+  Adoption(const Adoption&) = delete;
+  Adoption& operator=(const Adoption&) = delete;
+
+  AdoptedBuffer&& data() noexcept { return std::move(data_); }
+
+ private:
+  Buffer& owner_;
+  AdoptedBuffer data_;
+};
 
 struct RuntimeAccess {
   /// As Runtime::create_dataset(), with a chooser of plans on the first rank.

@@ -378,6 +378,7 @@ Status Packer::adopt(const BlockDescriptor& descriptor,
     if (added) static_cast<void>(std::move(buffer).take());
     return added;
   }
+  auto owned = std::make_shared<Buffer>();
   auto block = begin_block(descriptor, bytes);
   if (!block) return failure(block.error());
   const format::BlockSeed seed = seed_of(descriptor, block->field);
@@ -387,6 +388,7 @@ Status Packer::adopt(const BlockDescriptor& descriptor,
   record_.raw_bytes += bytes;
   adopted_bytes_ += bytes;
   record_.piece_checksums.resize(block->first_piece + format::piece_count(bytes));
+  *owned = std::move(buffer).take();
   setup_.offer_adopted({.step = setup_.step,
                         .origin = setup_.origin,
                         .region = block->region,
@@ -395,7 +397,7 @@ Status Packer::adopt(const BlockDescriptor& descriptor,
                         .first_piece = block->first_piece,
                         .chunk_bytes = segment_bytes_,
                         .seed = seed,
-                        .buffer = std::make_shared<Buffer>(std::move(buffer).take())});
+                        .buffer = std::move(owned)});
   return {};
 }
 

@@ -375,6 +375,21 @@ TEST_F(PackerTest, buffer_of_a_failed_adoption_can_be_taken_back) {
   EXPECT_TRUE(std::ranges::equal(buffer.as<double>(), values));
 }
 
+TEST_F(PackerTest, buffer_that_was_copied_is_taken_and_one_without_memory_is_not) {
+  start(1, {.codec = Codec::kZstd});
+  const auto values = noise(kSegmentBytes / sizeof(double) / 2, 3);
+  auto copied = adopt(buffer_of(values));
+  ASSERT_TRUE(packer_->adopt(part(0, values.size()), std::move(copied)));
+  EXPECT_EQ(std::move(copied).take().size(), 0U);
+  for (std::uint64_t number = 1;; ++number) {
+    auto data = adopt(buffer_of(values));
+    if (packer_->adopt(part(number, values.size()), std::move(data))) continue;
+    const Buffer buffer = std::move(data).take();
+    EXPECT_TRUE(std::ranges::equal(buffer.as<double>(), values));
+    break;
+  }
+}
+
 TEST_F(PackerTest, adopted_buffer_with_one_run_at_a_page_is_offered_in_place) {
   start(1);
   const Shape count{5, 8, 64};
