@@ -3,6 +3,8 @@
 
 import pytest
 
+from forebay.errors import ForebayError
+
 READS = {
     "count": 200,
     "bytes": 204800,
@@ -42,6 +44,20 @@ SAMPLE = (
     "29074\t0\t0\t16384\t1024\t7.674620\tMPI_READALL\n"
     "29074\t0\t0\t18432\t1024\t7.717406\tMPI_READALL\n"
 )
+
+
+@pytest.mark.parametrize("command", ["show", "signature", "hints", "simulate", "export"])
+def test_command_passes_progress(command, forebay, fake_tools, tmp_path):
+    asked = []
+
+    def tool(*_arguments, **options):
+        asked.append(options["progress"])
+        raise ForebayError("ended by the test")
+
+    fake_tools(show_trace=tool, simulate_trace=tool, export_trace_records=tool)
+    output = ["-o", tmp_path / "out"] if command in ("hints", "export") else []
+    forebay("trace", command, "run.trace", *output)
+    assert callable(asked[0])
 
 
 def test_show_has_a_row_and_a_signature_for_each_stream(forebay, fake_tools):

@@ -146,6 +146,8 @@ TEST_F(RecordFiles, progress_that_returns_false_ends_with_cancelled) {
   const auto cancel = [](const command::ProgressStep& step) { return step.done > step.total; };
   const std::string trace = directory_ / "run.trace";
   EXPECT_EQ(error_class(load_trace({.path = trace, .progress = cancel})), ErrorClass::kCancelled);
+  EXPECT_EQ(error_class(export_records({.path = trace, .progress = cancel}, directory_ / "out")),
+            ErrorClass::kCancelled);
   EXPECT_EQ(error_class(streams_document(load_trace({trace}).value(), 0, cancel)),
             ErrorClass::kCancelled);
   EXPECT_EQ(error_class(import_records(directory_ / "in", kNames, directory_ / "b", cancel)),

@@ -94,19 +94,20 @@ Json document_of(const MakePredictor& make_one,
   return document;
 }
 
-using OnPredictor = std::function<Status()>;
+using OnRun = std::function<Status()>;
 
 Result<Json> document_of(const ReadStream& stream,
                          const CacheOptions& options,
-                         const OnPredictor& on_predictor) {
+                         const OnRun& on_run) {
   Json predictors = Json::array();
   for (const MakePredictor& make_one : online_predictors()) {
     predictors.push_back(document_of(make_one, stream.reads, options));
-    if (const Status reported = on_predictor(); !reported) return failure(reported.error());
+    if (const Status reported = on_run(); !reported) return failure(reported.error());
   }
   Json document{{"name", stream.name},
                 {"reads", stream.reads.size()},
                 {"base", document_of(push::simulate_cache(stream.reads, options))}};
+  if (const Status reported = on_run(); !reported) return failure(reported.error());
   auto found = trace::signature_of(stream.reads, trace::Operation::kRead);
   if (found) {
     const auto known = std::make_shared<const trace::Signature>(std::move(*found));
@@ -170,7 +171,8 @@ Result<Json> simulation_document(std::span<const ReadStream> streams,
                                  const CacheOptions& options,
                                  const command::ProgressSink& progress) {
   Json documents = Json::array();
-  const std::size_t total = streams.size() * online_predictors().size();
+  // With the run without a predictor, and the search for the signature with its run.
+  const std::size_t total = streams.size() * (online_predictors().size() + 2);
   std::size_t done = 0;
   for (const ReadStream& stream : streams) {
     auto document = document_of(stream, options, [&] {
@@ -178,6 +180,7 @@ Result<Json> simulation_document(std::span<const ReadStream> streams,
     });
     if (!document) return document;
     documents.push_back(std::move(*document));
+    ++done;
   }
   return Json{{"cache_bytes", options.cache_bytes},
               {"page_bytes", options.page_bytes},

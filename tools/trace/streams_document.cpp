@@ -74,6 +74,10 @@ Result<Json> streams_document(const LoadedTrace& loaded,
                               const command::ProgressSink& progress) {
   Json streams = Json::array();
   for (const auto& [key, stream] : loaded.streams) {
+    const auto reported =
+        report(progress, {streams.size(), loaded.streams.size(), "streams", "finding patterns"},
+               "find patterns");
+    if (!reported) return failure(reported.error());
     const trace::FileInfo file = find_or_default(loaded.files, key.first);
     const trace::SourceInfo source = find_or_default(loaded.sources, key.second);
     streams.push_back({{"file", file.path},
@@ -87,10 +91,6 @@ Result<Json> streams_document(const LoadedTrace& loaded,
                        {"other_records", stream.other_records},
                        {"reads", document_of(stream.reads, Operation::kRead, points_max)},
                        {"writes", document_of(stream.writes, Operation::kWrite, points_max)}});
-    const auto reported =
-        report(progress, {streams.size(), loaded.streams.size(), "streams", "finding patterns"},
-               "find patterns");
-    if (!reported) return failure(reported.error());
   }
   Json warnings = Json::array();
   for (const Error& warning : loaded.warnings)
