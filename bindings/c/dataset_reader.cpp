@@ -6,7 +6,6 @@
 #include <string>
 #include <vector>
 
-#include "base/name_list.hpp"
 #include "bindings/c/array.hpp"
 #include "bindings/c/block.hpp"
 #include "bindings/c/call.hpp"
@@ -58,16 +57,11 @@ std::vector<const char*> pointers_to(std::span<const std::string> texts) {
                    ", their number is " + std::to_string(count)});
 }
 
-const FieldInfo& find_field(const char* operation, const StepReader& step, const char* name) {
+const FieldInfo& find_field(const StepReader& step, const char* name) {
   const FieldInfo* const found = step.find(name);
   if (found != nullptr) return *found;
-  forebay::NameList names;
-  for (const FieldInfo& field : step.fields())
-    names.add(field.name);
-  refuse({.kind = ErrorClass::kNotFound,
-          .operation = operation,
-          .cause = "step " + std::to_string(step.number()) + " has no field " + name + "; it has " +
-                   names.text()});
+  // Its Error has the path, and the fields of the step or the damage.
+  throw tl::bad_expected_access<forebay::Error>(step.parts(name).error());
 }
 
 forebay_field_info c_field_of(const FieldInfo& field) {
@@ -85,10 +79,10 @@ forebay_field_info c_field_of(const FieldInfo& field) {
 }
 
 /// Number of a list in the order of all_lists().
-size_t list_of(const char* operation, const StepReader& step, const char* field) {
+size_t list_of(const StepReader& step, const char* field) {
   if (field == nullptr) return 0;
   if (*field == '\0') return 1;
-  return 2 + static_cast<size_t>(&find_field(operation, step, field) - step.fields().data());
+  return 2 + static_cast<size_t>(&find_field(step, field) - step.fields().data());
 }
 
 forebay_attribute c_attribute_of(const forebay::Attribute& attribute,
@@ -122,7 +116,7 @@ void check_shape(const Block& block, const StepReader& step) {
 
 forebay::Future<forebay::ByteCount> read_block(const StepReader& step, Block block, void* data) {
   if (block.type == forebay::ElementType::kBytes)
-    block.type = find_field("read", step, block.field.c_str()).type;
+    block.type = find_field(step, block.field.c_str()).type;
   const auto into = memory_of("read", data, block.memory_bytes());
   if (!block.box) check_shape(block, step);
   return with_type(block.type, [&]<class T>() {
@@ -210,8 +204,7 @@ int forebay_step_get_field(const forebay_step_reader* step,
     const auto fields = step->step.fields();
     if (name == nullptr && index >= fields.size())
       refuse_index(operation, "field", index, fields.size());
-    const FieldInfo& field =
-        name == nullptr ? fields[index] : find_field(operation, step->step, name);
+    const FieldInfo& field = name == nullptr ? fields[index] : find_field(step->step, name);
     write_struct(operation, info, c_field_of(field));
   });
 }
@@ -223,7 +216,7 @@ int forebay_step_get_attribute(const forebay_step_reader* step,
                                forebay_error* error) {
   const char* const operation = "return an attribute";
   return run({operation, error}, {{"step", step}, {"attribute", attribute}}, [&] {
-    const size_t number = list_of(operation, step->step, field);
+    const size_t number = list_of(step->step, field);
     const auto list = all_lists(step->step)[number];
     if (index >= list.size()) refuse_index(operation, "attribute", index, list.size());
     write_struct(operation, attribute, c_attribute_of(list[index], step->texts[number][index]));

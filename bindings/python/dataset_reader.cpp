@@ -6,7 +6,6 @@
 #include <nanobind/stl/string.h>
 #include <nanobind/stl/vector.h>
 
-#include "base/name_list.hpp"
 #include "bindings/python/attributes.hpp"
 #include "bindings/python/module.hpp"
 #include "bindings/python/options.hpp"
@@ -267,13 +266,8 @@ FieldObject find_field(const std::shared_ptr<StepHandle>& self, const std::strin
   const StepReader& step = self->value("find");
   const FieldInfo* const info = step.find(name);
   if (info != nullptr) return {self, *info};
-  NameList names;
-  for (const FieldInfo& field : step.fields())
-    names.add(field.name);
-  throw Failure(Error({.kind = ErrorClass::kNotFound,
-                       .operation = "find field " + name,
-                       .cause = "step " + std::to_string(step.number()) +
-                                " has no such field; it has " + names.text()}));
+  // Its Error has the path, and the fields of the step or the damage.
+  throw Failure(step.parts(name).error());
 }
 
 nb::list field_names(const StepHandle& self) {
@@ -290,6 +284,7 @@ std::shared_ptr<StepHandle> open_step(const ReaderHandle& self, const nb::object
   if (!nb::try_cast(index, number))
     throw Failure(Error({.kind = ErrorClass::kNotFound,
                          .operation = "open a step",
+                         .path = self.value("open_step").path(),
                          .cause = "there is no step " + std::string(nb::str(given).c_str()) +
                                   "; max(dataset) is the newest, list(dataset) has all"}));
   const auto held = self.live("open_step");
