@@ -36,11 +36,11 @@ class GainModel {
   // The pipelines differ from a checked one only in buffers, devices and the ratio of their times,
   // so evaluation succeeds. After a cancellation it is by formulas, thus fast, and without meaning.
   OverlapSpread evaluate(const Pipeline& pipeline) {
-    return is_simulated() ? runs_->simulate(pipeline).value()
-                          : model::zero_spread(*overlap(pipeline));
+    return begin_simulation() ? runs_->simulate(pipeline).value()
+                              : model::zero_spread(*overlap(pipeline));
   }
   PipelineAdvice advise(const Pipeline& pipeline) {
-    return is_simulated() ? runs_->advise(pipeline).value() : model::advise(pipeline).value();
+    return begin_simulation() ? runs_->advise(pipeline).value() : model::advise(pipeline).value();
   }
   const Status& cancelled() const { return cancelled_; }
 
@@ -50,7 +50,8 @@ class GainModel {
   }
 
  private:
-  bool is_simulated() {
+  /// Reports one more evaluation. False if it is by formulas.
+  bool begin_simulation() {
     if (runs_ && cancelled_)
       cancelled_ = report(progress_, {++done_, 0, "", "simulating runs"}, "compute gain");
     return runs_ && cancelled_;
